@@ -1,0 +1,104 @@
+// The Graph: plain structs in topological order, edges are indices, SSA by construction.
+//
+//   graph gelu_bias(%0 x: f32[4096,1024], %1 bias: f32[1024]) {
+//     %2: f32[4096,1024] = expand %1      # mlp.cpp:14
+//     %3: f32[4096,1024] = add %0, %2     # mlp.cpp:14
+//     %4: f32[4096,1024] = gelu %3        # mlp.cpp:14
+//     return %4
+//   }
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tiny_compile/base/error.h"
+#include "tiny_compile/base/expr.h"
+#include "tiny_compile/base/literal.h"
+#include "tiny_compile/graph/op.h"
+
+namespace tiny_compile {
+
+struct Type {
+  DType dtype = DType::f32;
+  Shape shape;
+
+  int rank() const { return static_cast<int>(shape.size()); }
+  std::string str() const;  // "f32[4096,1024]", "i64[]"
+  bool operator==(const Type&) const = default;
+};
+
+// Attribute keys, one meaning each:
+//   axes     permute, flip, reductions      axis    slice window gather scatter_add concat cumsum
+//   start stop step   slice                 size step   window
+//   low high value    pad (a list entry per axis; negative entries crop)
+//   keepdim  reductions (1 or absent)       draw    philox: the draw's number within the graph
+//   strides  input: strides in elements where they are not row-major
+//   value    constant, pad
+// The shape that reshape, expand, iota, constant and philox produce is their result type's.
+#define TC_ATTR_KEYS(X) \
+  X(axes) X(axis) X(start) X(stop) X(step) X(size) X(low) X(high) X(keepdim) X(draw) X(strides)
+
+enum class Key : uint8_t {
+#define X(name) name,
+  TC_ATTR_KEYS(X)
+#undef X
+};
+
+bool is_list(Key key);  // axes, low, high, strides print as lists
+
+struct Attr {
+  Key key;
+  std::vector<Expr> values;  // one value unless is_list(key)
+  bool operator==(const Attr&) const = default;
+};
+
+struct Node {
+  Op op = Op::input;
+  std::vector<int> inputs;   // indices of earlier nodes
+  Type type;
+  std::vector<Attr> attrs;   // in Key order
+  Literal value;             // of constant and pad
+  std::string name;          // of an input
+  Location where;            // the user's call, or the pass; not part of a node's value
+
+  const Attr* find(Key key) const;                 // null when absent
+  const Expr& attr(Key key) const;                 // CHECKs that it is there
+  const std::vector<Expr>& list(Key key) const;    // likewise
+  int64_t integer(Key key, int64_t otherwise) const;
+  std::vector<int> axes() const;                   // attr axes as ints, in the order listed
+  Node& set(Key key, std::vector<Expr> values);    // inserts or replaces, keeps Key order
+};
+
+bool same_computation(const Node& lhs, const Node& rhs);  // equal but for name and place
+
+struct Graph {
+  std::string name = "main";
+  std::vector<Node> nodes;
+  std::vector<int> outputs;
+
+  const Node& operator[](int id) const { return nodes[static_cast<size_t>(id)]; }
+  int size() const { return static_cast<int>(nodes.size()); }
+  std::vector<int> inputs() const;                 // ids of the input nodes, in order
+  int append(Node node);                           // returns its id
+};
+
+bool operator==(const Graph& lhs, const Graph& rhs);       // places do not count
+
+std::vector<std::vector<int>> users(const Graph& graph);  // per node; an output is no user
+
+// graph/text.cpp --------------------------------------------------------------------------------
+std::string print(const Graph& graph);
+std::string print(const Graph& graph, int node);           // its one line
+Graph parse_graph(std::string_view text);                  // throws; the result is verified
+
+// graph/shape.cpp -------------------------------------------------------------------------------
+// The type of op on operands of these types. `node` carries op, attrs, value and, for reshape,
+// expand, cast and the sources, the wanted result type, which is checked. Throws tc::Error without
+// a place ("matmul: inner sizes 3 and 4 differ (f32[2,3] with f32[4,5])").
+Type infer(const Node& node, const std::vector<Type>& operands);
+
+// Throws tc::Error naming the first broken node: order, arity, dtypes, shapes, attributes, outputs.
+void verify(const Graph& graph);
+
+}  // namespace tiny_compile

@@ -1,0 +1,23 @@
+// What a graph means: the reference that every other stage must match bit for bit.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "tiny_compile/graph/graph.h"
+#include "tiny_compile/tensor/tensor.h"
+
+namespace tiny_compile {
+
+// The outputs of `graph` on these inputs (one per input node, in order; their strides are free).
+// Throws tc::Error where an input's dtype or shape differs, an index is out of range or an integer
+// is divided by zero.
+std::vector<Tensor> interpret(const Graph& graph, std::span<const Tensor> inputs);
+
+// The value of every node, for lessons and for finding the first node that differs.
+std::vector<Tensor> interpret_all(const Graph& graph, std::span<const Tensor> inputs);
+
+// One node on its operands: views share storage, everything else is a new row-major tensor.
+Tensor evaluate(const Node& node, std::span<const Tensor> operands);
+
+}  // namespace tiny_compile

@@ -1,0 +1,59 @@
+// The op table as data: info(Op::add).float_formula is "a + b".
+#include "tiny_compile/graph/op.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr OpInfo kOps[] = {
+#define X(name, arity, domain, result, on_floats, on_integers) \
+  {#name, arity, OpClass::Pointwise, Domain::domain, Result::result, #on_floats, #on_integers},
+    TC_POINTWISE_OPS(X)
+#undef X
+#define X(name, arity, op_class) \
+  {#name, arity, OpClass::op_class, Domain::Any, Result::Same, "0", "0"},
+        TC_OTHER_OPS(X)
+#undef X
+};
+
+}  // namespace
+
+const OpInfo& info(Op op) { return kOps[static_cast<int>(op)]; }
+
+std::optional<Op> op_from(std::string_view name) {
+  for (int i = 0; i < kOpCount; i++) {
+    if (name == kOps[i].name) return static_cast<Op>(i);
+  }
+  return std::nullopt;
+}
+
+bool accepts(Domain domain, DType dtype) {
+  switch (domain) {
+    case Domain::Any:
+    case Domain::Where: return true;
+    case Domain::Number: return dtype != DType::boolean;
+    case Domain::Float: return is_float(dtype);
+    case Domain::Integer: return is_integer(dtype);
+    case Domain::Bits: return !is_float(dtype);
+  }
+  return false;
+}
+
+DType reduction_result(Op op, DType operand) {
+  switch (op) {
+    case Op::sum:
+    case Op::prod: return is_float(operand) || operand == DType::u64 ? operand : DType::i64;
+    case Op::argmax:
+    case Op::argmin: return DType::i64;
+    case Op::any:
+    case Op::all: return DType::boolean;
+    default: return operand;
+  }
+}
+
+const char* formula(Op op, DType operand) {
+  // A result rounded to 8 or 11 bits does not need an erf good to 24 (the numeric contract).
+  if (op == Op::gelu && is_half(operand)) return "tc_gelu_half(a)";
+  return is_float(operand) ? info(op).float_formula : info(op).integer_formula;
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,139 @@
+// The op table: every primitive of the Graph, one line each.
+//
+// The printer, the parser, the verifier, both interpreters and the code generators all read it, so
+// a new pointwise op is one line here (and, once autodiff exists, its derivative rule).
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "tiny_compile/base/dtype.h"
+
+namespace tiny_compile {
+
+// Pointwise ops: X(name, arity, operand dtypes, result dtype, float formula, integer formula).
+// The formulas are C++ over the operands a, b, c. The very same tokens are compiled into the
+// interpreter and pasted into generated C++ and CUDA, so that all three compute the same bits.
+// A formula of 0 stands for "not defined on this kind"; bool uses the integer formula.
+// clang-format off
+#define TC_POINTWISE_OPS(X)                                                            \
+  X(add,          2, Number,  Same, a + b,                    tc_add(a, b))            \
+  X(sub,          2, Number,  Same, a - b,                    tc_sub(a, b))            \
+  X(mul,          2, Number,  Same, a * b,                    tc_mul(a, b))            \
+  X(div,          2, Float,   Same, a / b,                    0)                       \
+  X(floor_divide, 2, Number,  Same, tc_floor_divide(a, b),    tc_floor_divide(a, b))   \
+  X(remainder,    2, Number,  Same, tc_remainder(a, b),       tc_remainder(a, b))      \
+  X(pow,          2, Number,  Same, tc_pow(a, b),             tc_pow(a, b))            \
+  X(minimum,      2, Number,  Same, tc_minimum(a, b),         tc_minimum(a, b))        \
+  X(maximum,      2, Number,  Same, tc_maximum(a, b),         tc_maximum(a, b))        \
+  X(neg,          1, Number,  Same, -a,                       tc_neg(a))               \
+  X(abs,          1, Number,  Same, tc_abs(a),                tc_abs(a))               \
+  X(sign,         1, Number,  Same, tc_sign(a),               tc_sign(a))              \
+  X(exp,          1, Float,   Same, tc_exp(a),                0)                       \
+  X(expm1,        1, Float,   Same, tc_expm1(a),              0)                       \
+  X(log,          1, Float,   Same, tc_log(a),                0)                       \
+  X(log1p,        1, Float,   Same, tc_log1p(a),              0)                       \
+  X(sin,          1, Float,   Same, tc_sin(a),                0)                       \
+  X(cos,          1, Float,   Same, tc_cos(a),                0)                       \
+  X(tanh,         1, Float,   Same, tc_tanh(a),               0)                       \
+  X(sigmoid,      1, Float,   Same, tc_sigmoid(a),            0)                       \
+  X(erf,          1, Float,   Same, tc_erf(a),                0)                       \
+  X(gelu,         1, Float,   Same, tc_gelu(a),               0)                       \
+  X(sqrt,         1, Float,   Same, tc_sqrt(a),               0)                       \
+  X(rsqrt,        1, Float,   Same, tc_rsqrt(a),              0)                       \
+  X(reciprocal,   1, Float,   Same, tc_reciprocal(a),         0)                       \
+  X(floor,        1, Float,   Same, tc_floor(a),              0)                       \
+  X(ceil,         1, Float,   Same, tc_ceil(a),               0)                       \
+  X(round,        1, Float,   Same, tc_round(a),              0)                       \
+  X(trunc,        1, Float,   Same, tc_trunc(a),              0)                       \
+  X(eq,           2, Any,     Bool, a == b,                   a == b)                  \
+  X(ne,           2, Any,     Bool, a != b,                   a != b)                  \
+  X(lt,           2, Any,     Bool, a < b,                    a < b)                   \
+  X(le,           2, Any,     Bool, a <= b,                   a <= b)                  \
+  X(gt,           2, Any,     Bool, a > b,                    a > b)                   \
+  X(ge,           2, Any,     Bool, a >= b,                   a >= b)                  \
+  X(bitwise_and,  2, Bits,    Same, 0,                        a & b)                   \
+  X(bitwise_or,   2, Bits,    Same, 0,                        a | b)                   \
+  X(bitwise_xor,  2, Bits,    Same, 0,                        a ^ b)                   \
+  X(bitwise_not,  1, Bits,    Same, 0,                        tc_not(a))               \
+  X(shift_left,   2, Integer, Same, 0,                        tc_shl(a, b))            \
+  X(shift_right,  2, Integer, Same, 0,                        tc_shr(a, b))            \
+  X(popcount,     1, Integer, Same, 0,                        tc_popcount(a))          \
+  X(where,        3, Where,   Same, a ? b : c,                a ? b : c)               \
+  X(cast,         1, Any,     Cast, 0,                        0)
+
+// The other ops: X(name, inputs (-1: any number), class).
+#define TC_OTHER_OPS(X)       \
+  X(input,       0, Source)   \
+  X(constant,    0, Source)   \
+  X(iota,        0, Source)   \
+  X(philox,      1, Source)   \
+  X(reshape,     1, View)     \
+  X(permute,     1, View)     \
+  X(expand,      1, View)     \
+  X(slice,       1, View)     \
+  X(flip,        1, View)     \
+  X(window,      1, View)     \
+  X(sum,         1, Reduction)\
+  X(prod,        1, Reduction)\
+  X(max,         1, Reduction)\
+  X(min,         1, Reduction)\
+  X(argmax,      1, Reduction)\
+  X(argmin,      1, Reduction)\
+  X(any,         1, Reduction)\
+  X(all,         1, Reduction)\
+  X(sum_exp,     1, Reduction)\
+  X(matmul,      2, Matmul)   \
+  X(gather,      2, Indexed)  \
+  X(scatter_add, 3, Indexed)  \
+  X(concat,     -1, Indexed)  \
+  X(pad,         1, Indexed)  \
+  X(cumsum,      1, Indexed)
+// clang-format on
+
+enum class Op : uint8_t {
+#define X(name, ...) name,
+  TC_POINTWISE_OPS(X) TC_OTHER_OPS(X)
+#undef X
+};
+
+enum class OpClass { Pointwise, Source, View, Reduction, Matmul, Indexed };
+
+// Which operand dtypes a pointwise op takes. Number: floats and integers; Bits: integers and bool;
+// Where: a bool, then two of any one dtype. Operands otherwise share one dtype and one shape.
+enum class Domain { Any, Number, Float, Integer, Bits, Where };
+enum class Result { Same, Bool, Cast };
+
+struct OpInfo {
+  const char* name;
+  int arity;                    // -1: any number
+  OpClass op_class;
+  Domain domain;                // pointwise only, as are the following
+  Result result;
+  const char* float_formula;    // "a + b"; "0" where undefined
+  const char* integer_formula;
+};
+
+constexpr int kOpCount = 0
+#define X(...) +1
+    TC_POINTWISE_OPS(X) TC_OTHER_OPS(X)
+#undef X
+    ;
+
+const OpInfo& info(Op op);
+std::optional<Op> op_from(std::string_view name);
+
+inline bool is_pointwise(Op op) { return info(op).op_class == OpClass::Pointwise; }
+inline bool is_view(Op op) { return info(op).op_class == OpClass::View; }
+inline bool is_reduction(Op op) { return info(op).op_class == OpClass::Reduction; }
+
+bool accepts(Domain domain, DType dtype);  // whether a (non-condition) operand may have the dtype
+
+// The dtype of a reduction's result, PyTorch's: sum/prod of integers and bool give i64, argmax and
+// argmin i64, any and all bool, the others the operand's.
+DType reduction_result(Op op, DType operand);
+
+// The formula pasted into generated code for an op whose operands have this dtype.
+const char* formula(Op op, DType operand);
+
+}  // namespace tiny_compile
