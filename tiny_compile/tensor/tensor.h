@@ -15,7 +15,7 @@
 #include "tiny_compile/base/dtype.h"
 #include "tiny_compile/base/error.h"
 #include "tiny_compile/base/literal.h"
-#include "tiny_compile/base/prelude.h"
+#include "tiny_compile/base/math.h"
 #include "tiny_compile/tensor/storage.h"
 
 namespace tiny_compile {
