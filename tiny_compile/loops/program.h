@@ -1,0 +1,172 @@
+// The Program: loops over flat buffers. What `lower` makes of a Graph and `fuse` rewrites.
+//
+//   program softmax {
+//     input x: f32[4096,1024]
+//     output y: f32[4096,1024]
+//     kernel softmax rows(i: 4096) {                         # softmax.cpp:3
+//       r0 = max(j: 1024) load x[i*1024 + j]
+//       $2 = exp(sub(load x[i*1024 + j], r0))
+//       r1 = sum(j: 1024) $2
+//       store y[i*1024 + j] for (j: 1024) = div($2, r1)
+//     }
+//     launch softmax
+//     return y
+//   }
+//
+// A kernel is parallel rows and ordered steps. A step either reduces over its inner axes into a
+// register, one a row, or stores for each point of rows x inner. Scalar computations are a DAG in
+// which equal subexpressions are one node; views are gone, they became index expressions.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "tiny_compile/base/error.h"
+#include "tiny_compile/base/expr.h"
+#include "tiny_compile/base/literal.h"
+#include "tiny_compile/graph/graph.h"
+#include "tiny_compile/graph/op.h"
+#include "tiny_compile/loops/schedule.h"
+
+namespace tiny_compile {
+
+enum class Role : uint8_t { Input, Output, Temporary };
+
+struct Buffer {
+  std::string name;             // unique; letters, digits and '_'
+  Role role = Role::Temporary;
+  Type type;                    // shape of the tensor it holds
+  Expr size;                    // elements reachable; > product(shape) only for strided inputs
+  Shape strides;                // of an input that is not row-major, else empty; may be negative
+  Expr offset;                  // elements before element [0,...,0] (negative strides), else 0
+  int64_t place = -1;           // of a temporary: byte offset in the arena, set by plan_memory
+  bool operator==(const Buffer&) const = default;
+};
+
+// An axis is a loop. Its name is a symbol with bounds [0, extent-1] in the kernel's expressions.
+struct Axis {
+  std::string name;
+  Expr extent;
+  Expr symbol() const { return Expr::symbol(name, 0, extent.bounds().high - 1); }
+  bool operator==(const Axis&) const = default;
+};
+
+enum class ScalarKind : uint8_t { Constant, Load, Index, Register, Apply, Philox };
+
+// One node of a kernel's DAG; operands are indices of earlier scalars of the same kernel.
+//   Constant  value
+//   Load      buffer[index], or `value` where the bool scalar `mask` is false (mask -1: always).
+//             Symbols at0, at1, ... in index stand for the integer scalars `operands`, which must lie
+//             in [0, limits[k]); where one does not, the result is 0 and an error is raised.
+//   Index     the expression `index` as an i64
+//   Register  the result of the reducing step number `step`
+//   Apply     the pointwise op `op` on operands; of cast, `dtype` is the target
+//   Philox    word `index` of draw value+operands[1] under seed operands[0]; u32
+struct Scalar {
+  ScalarKind kind = ScalarKind::Constant;
+  DType dtype = DType::f32;
+  Op op = Op::constant;
+  std::vector<int> operands;
+  Literal value;
+  int buffer = -1;
+  Expr index;
+  int mask = -1;
+  std::vector<Expr> limits;
+  int step = -1;
+  bool operator==(const Scalar&) const = default;
+};
+
+enum class StepKind : uint8_t { Reduce, Dot, Store, Scan, Scatter };
+
+// One step, run for each row in order.
+//   Reduce   r = op(inner) value                     op: a reduction; inner in order, last fastest
+//   Dot      r = dot(inner) value * other            fma from +0, ascending
+//   Store    buffer[index] = value for (inner)
+//   Scan     buffer[index] = running sum of value for (inner), ascending
+//   Scatter  buffer[index] += value for (inner), ascending, rounded at each update; index may use
+//            at0 = scalar `other` in [0, limit), else dropped with an error; mask: skipped if false
+struct Step {
+  StepKind kind = StepKind::Store;
+  Op op = Op::sum;
+  std::vector<int> inner;       // axes of the kernel that are not rows
+  int value = -1;
+  int other = -1;
+  int mask = -1;
+  int buffer = -1;
+  Expr index;
+  Expr limit;
+  DType dtype = DType::f32;     // of the register
+  bool operator==(const Step&) const = default;
+};
+
+inline bool makes_register(const Step& step) {
+  return step.kind == StepKind::Reduce || step.kind == StepKind::Dot;
+}
+
+struct Kernel {
+  std::string name;             // after the user's ops: "add_gelu"
+  std::vector<Axis> axes;       // rows first
+  int rows = 0;                 // how many of them are rows
+  std::vector<Scalar> scalars;  // operands before users
+  std::vector<Step> steps;
+  Schedule schedule;
+  std::vector<Location> where;  // of the ops in it, each once; not part of its value
+};
+
+bool operator==(const Kernel& lhs, const Kernel& rhs);
+
+struct Program {
+  std::string name = "main";
+  std::vector<Buffer> buffers;
+  std::vector<Kernel> kernels;              // in an order in which they may run
+  std::vector<std::vector<int>> launches;   // groups of independent kernels
+  std::vector<int> outputs;                 // buffers
+  int64_t arena_bytes = 0;                  // set by plan_memory
+  std::vector<std::string> refusals;        // "sum_3 + exp_4: <reason>", from fuse; not its value
+};
+
+bool operator==(const Program& lhs, const Program& rhs);
+
+// Hash-consing: add() returns the id of an equal scalar where there is one.
+class ScalarTable {
+ public:
+  explicit ScalarTable(Kernel& kernel);     // indexes what is already there
+  int add(Scalar scalar);
+  int constant(const Literal& value);
+  int index(const Expr& value);             // i64
+  int apply(Op op, DType result, std::vector<int> operands);
+  int load(const Program& program, int buffer, const Expr& index);
+
+ private:
+  Kernel& kernel_;
+  std::unordered_multimap<size_t, int> by_hash_;
+};
+
+// Drops dead scalars, numbers the rest in the order in which the steps first reach them (operands
+// first, left to right), names rows i0, i1, ... and other axes j0, j1, ... and drops unused axes.
+// Every pass returns normal kernels, so that equal kernels are equal values.
+Kernel normalize(Kernel kernel);
+
+std::vector<int> row_axes(const Kernel& kernel);              // 0 .. rows-1
+Expr row_count(const Kernel& kernel);                         // product of the rows' extents
+Expr inner_count(const Kernel& kernel, const Step& step);
+std::vector<bool> buffers_read(const Program& program, const Kernel& kernel);
+std::vector<bool> buffers_written(const Program& program, const Kernel& kernel);
+std::vector<bool> reachable(const Kernel& kernel, const Step& step);  // scalars a step evaluates
+
+// Fewest bytes a kernel can move: distinct elements it reads and writes, by their index ranges.
+int64_t bytes_moved(const Program& program, const Kernel& kernel);
+int64_t bytes_moved(const Program& program);                  // over all launches
+
+// loops/text.cpp --------------------------------------------------------------------------------
+std::string print(const Program& program);
+std::string print(const Program& program, const Kernel& kernel);
+Program parse_program(std::string_view text);                 // throws; the result is verified
+
+// loops/verify.cpp ------------------------------------------------------------------------------
+// Throws tc::Error naming kernel and step: axes, dtypes, registers, index bounds, order of kernels.
+void verify(const Program& program);
+
+}  // namespace tiny_compile
