@@ -17,14 +17,9 @@
 #include <string_view>
 #include <vector>
 
-namespace tiny_compile {
+#include "tiny_compile/base/interval.h"
 
-// Inclusive bounds. kUnbounded stands for "no bound known" on either side.
-struct Interval {
-  int64_t low = 0, high = 0;
-  bool operator==(const Interval&) const = default;
-};
-inline constexpr int64_t kUnbounded = int64_t{1} << 62;
+namespace tiny_compile {
 
 enum class ExprKind : uint8_t { Constant, Symbol, Add, Mul, FloorDiv, Mod, Min, Max };
 
@@ -46,6 +41,7 @@ class Expr {
   Interval bounds() const;
   size_t hash() const;
   bool operator==(const Expr& other) const;        // structural, pointers first
+  const ExprNode* node() const { return node_.get(); }  // identity, for memo tables
   std::string str() const;                         // "i*1024 + j", C precedence; min(a, b), max(a, b)
 
  private:

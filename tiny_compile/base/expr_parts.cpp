@@ -1,0 +1,119 @@
+// Question: what is a canonical expression made of, and which of two comes first?
+//
+//   6*i*j + i + 5  =>  terms 6*i*j, i, 5; of 6*i*j the atoms are i, j, the coefficient 6
+//
+// Invariant: the order depends on names and structure alone, so printouts are reproducible.
+#include "tiny_compile/base/expr_parts.h"
+
+#include <algorithm>
+#include <compare>
+
+namespace tiny_compile::parts {
+
+namespace {
+
+bool has_coefficient(const Expr& term) {
+  return term.kind() == ExprKind::Mul && term.operands().back().is_constant();
+}
+
+int sign(std::strong_ordering order) { return order < 0 ? -1 : order > 0; }
+
+// Lexicographic, but a prefix comes last: i*n, i, 1.
+template <typename Compare>
+int compare_lists(std::span<const Expr> lhs, std::span<const Expr> rhs, Compare compare_items) {
+  for (size_t i = 0; i < std::min(lhs.size(), rhs.size()); ++i) {
+    if (const int order = compare_items(lhs[i], rhs[i])) return order;
+  }
+  return sign(rhs.size() <=> lhs.size());
+}
+
+int compare_atoms(const Expr& lhs, const Expr& rhs) {
+  if (lhs.node() == rhs.node()) return 0;
+  if (lhs.kind() != rhs.kind()) return sign(lhs.kind() <=> rhs.kind());
+  if (lhs.kind() != ExprKind::Symbol) {
+    return compare_lists(lhs.operands(), rhs.operands(), compare);
+  }
+  if (const int order = lhs.name().compare(rhs.name())) return order;
+  const Interval a = lhs.bounds(), b = rhs.bounds();
+  return a.low != b.low ? sign(a.low <=> b.low) : sign(a.high <=> b.high);
+}
+
+int compare_terms(const Expr& lhs, const Expr& rhs) {
+  if (const int order = compare_factors(lhs, rhs)) return order;
+  return sign(coefficient_of(lhs) <=> coefficient_of(rhs));
+}
+
+}  // namespace
+
+std::span<const Expr> summands(const Expr& expr) {
+  if (expr.kind() == ExprKind::Add) return expr.operands();
+  return {&expr, 1};
+}
+
+int64_t coefficient_of(const Expr& term) {
+  if (term.is_constant()) return term.constant();
+  return has_coefficient(term) ? term.operands().back().constant() : 1;
+}
+
+std::span<const Expr> atoms_of(const Expr& term) {
+  if (term.is_constant()) return {};
+  if (has_coefficient(term)) return atoms_of(term.operands()[0]);
+  if (term.kind() == ExprKind::Mul) return term.operands();
+  return {&term, 1};
+}
+
+Expr with_coefficient(const Expr& term, int64_t coefficient) {
+  if (term.is_constant()) return coefficient;
+  if (coefficient == coefficient_of(term)) return term;
+  const Expr& factor = has_coefficient(term) ? term.operands()[0] : term;
+  if (coefficient == 1) return factor;
+  return make_node(ExprKind::Mul, {factor, coefficient});
+}
+
+Expr without_atom(const Expr& term, const Expr& atom) {
+  Expr result = coefficient_of(term);
+  bool skipped = false;
+  for (const Expr& other : atoms_of(term)) {
+    const bool is_it = !skipped && other.node() == atom.node();
+    if (is_it) skipped = true;
+    if (!is_it) result = result * other;
+  }
+  return result;
+}
+
+Expr sum_of(std::vector<Expr> terms) {
+  if (terms.empty()) return 0;
+  if (terms.size() == 1) return terms[0];
+  return make_node(ExprKind::Add, std::move(terms));
+}
+
+int compare_factors(const Expr& lhs, const Expr& rhs) {
+  return compare_lists(atoms_of(lhs), atoms_of(rhs), compare_atoms);
+}
+
+int compare(const Expr& lhs, const Expr& rhs) {
+  return compare_lists(summands(lhs), summands(rhs), compare_terms);
+}
+
+Interval difference_bounds(const Expr& lhs, const Expr& rhs) {
+  Interval result;
+  std::span<const Expr> left = summands(lhs), right = summands(rhs);
+  while (!left.empty() || !right.empty()) {
+    const int order = left.empty()    ? 1
+                      : right.empty() ? -1
+                                      : compare_factors(left[0], right[0]);
+    Wide coefficient = 0;
+    Interval factor{1, 1};
+    for (const Expr& atom : atoms_of(order <= 0 ? left[0] : right[0])) {
+      factor = product_bounds(factor, atom.bounds());
+    }
+    if (order <= 0) coefficient += coefficient_of(left[0]), left = left.subspan(1);
+    if (order >= 0) coefficient -= coefficient_of(right[0]), right = right.subspan(1);
+    const int64_t scale = clamp_to_bounds(coefficient);
+    if (scale != coefficient) return {-kUnbounded, kUnbounded};
+    result = sum_bounds(result, product_bounds(factor, {scale, scale}));
+  }
+  return result;
+}
+
+}  // namespace tiny_compile::parts

@@ -1,0 +1,150 @@
+// Question: when are two sums of products the same?
+//
+//   (i + 1)*4 - 4                =>  i*4
+//   (x/32)*32 + x%32             =>  x
+//
+// A sum is a sorted list of terms, so adding is merging. Products distribute over sums. The one rule
+// beyond that puts the two halves of a division together again, and lives in recombine_pair.
+#include "tiny_compile/base/expr_parts.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+#include "tiny_compile/base/error.h"
+
+namespace tiny_compile {
+
+using namespace parts;
+
+namespace {
+
+constexpr size_t kMaxTerms = 4096;  // (a+b)*(c+d)*... doubles with each factor
+
+Expr scale(const Expr& expr, int64_t coefficient) {
+  if (coefficient == 1) return expr;
+  if (coefficient == 0) return 0;
+  std::vector<Expr> terms;
+  for (const Expr& term : summands(expr)) {
+    terms.push_back(with_coefficient(term, checked_multiply(coefficient_of(term), coefficient)));
+  }
+  return sum_of(std::move(terms));
+}
+
+Expr multiply_terms(const Expr& lhs, const Expr& rhs) {
+  const std::span<const Expr> left = atoms_of(lhs), right = atoms_of(rhs);
+  std::vector<Expr> atoms;
+  std::merge(left.begin(), left.end(), right.begin(), right.end(), std::back_inserter(atoms),
+             comes_before);
+  const int64_t coefficient = checked_multiply(coefficient_of(lhs), coefficient_of(rhs));
+  if (atoms.empty()) return coefficient;
+  if (atoms.size() == 1) return with_coefficient(atoms[0], coefficient);
+  return with_coefficient(make_node(ExprKind::Mul, std::move(atoms)), coefficient);
+}
+
+const Expr* find_atom(const Expr& term, ExprKind kind) {
+  for (const Expr& atom : atoms_of(term)) {
+    if (atom.kind() == kind) return &atom;
+  }
+  return nullptr;
+}
+
+bool has_term(const Expr& sum, const Expr& term) {
+  const auto all = summands(sum);
+  return std::find(all.begin(), all.end(), term) != all.end();
+}
+
+bool product_fits(const Expr& lhs, const Expr& rhs) {
+  int64_t result;
+  return !__builtin_mul_overflow(coefficient_of(lhs), coefficient_of(rhs), &result);
+}
+
+// Two terms that are the halves of a division, put together again, for any common factor c:
+//   (x%a)*c + (x/a)*a*c              =>  x*c
+//   (x%a)*c + ((z + x/a)%b)*a*c      =>  ((z*a + x)%(a*b))*c
+std::optional<Expr> recombine_pair(const Expr& remainder, const Expr& other) {
+  const Expr* atom = find_atom(remainder, ExprKind::Mod);
+  const Expr x = atom->operands()[0], a = atom->operands()[1];
+  const Expr common = without_atom(remainder, *atom);
+  const Expr quotient = floor_div(x, a);
+  if (other == quotient * a * common) return x * common;
+  const Expr* outer = find_atom(other, ExprKind::Mod);
+  if (!outer || !has_term(outer->operands()[0], quotient)) return std::nullopt;
+  const Expr z = outer->operands()[0] - quotient, b = outer->operands()[1];
+  if (!product_fits(a, b) || without_atom(other, *outer) != a * common) return std::nullopt;
+  return mod(z * a + x, a * b) * common;
+}
+
+Expr recombine(std::vector<Expr> terms) {
+  for (size_t i = 0; i < terms.size(); ++i) {
+    if (!find_atom(terms[i], ExprKind::Mod)) continue;
+    for (size_t j = 0; j < terms.size(); ++j) {
+      const bool is_candidate = j != i && (find_atom(terms[j], ExprKind::FloorDiv) ||
+                                           find_atom(terms[j], ExprKind::Mod));
+      if (!is_candidate) continue;
+      const std::optional<Expr> merged = recombine_pair(terms[i], terms[j]);
+      if (!merged) continue;
+      terms.erase(terms.begin() + std::max(i, j));
+      terms.erase(terms.begin() + std::min(i, j));
+      return sum_of(std::move(terms)) + *merged;
+    }
+  }
+  return sum_of(std::move(terms));
+}
+
+// lhs + factor * rhs: a merge of two sorted lists of terms.
+Expr add_scaled(const Expr& lhs, const Expr& rhs, int64_t factor) {
+  if (rhs.is_constant(0)) return lhs;
+  if (lhs.is_constant(0)) return scale(rhs, factor);
+  std::vector<Expr> result;
+  std::span<const Expr> left = summands(lhs), right = summands(rhs);
+  result.reserve(left.size() + right.size());
+  while (!left.empty() && !right.empty()) {
+    const int order = compare_factors(left[0], right[0]);
+    const int64_t added = order < 0 ? 0 : checked_multiply(coefficient_of(right[0]), factor);
+    if (order < 0) result.push_back(left[0]);
+    if (order > 0) result.push_back(with_coefficient(right[0], added));
+    const int64_t both = order ? 0 : checked_add(coefficient_of(left[0]), added);
+    if (both) result.push_back(with_coefficient(left[0], both));
+    if (order <= 0) left = left.subspan(1);
+    if (order >= 0) right = right.subspan(1);
+  }
+  result.insert(result.end(), left.begin(), left.end());
+  for (const Expr& term : right) result.push_back(scale(term, factor));
+  return recombine(std::move(result));
+}
+
+Expr multiply_sums(const Expr& lhs, const Expr& rhs) {
+  const std::span<const Expr> left = summands(lhs), right = summands(rhs);
+  if (left.size() * right.size() > kMaxTerms) {
+    fail("a product of sizes or indices has more than ", kMaxTerms, " terms");
+  }
+  Expr result = 0;
+  for (const Expr& a : left) {
+    for (const Expr& b : right) result = result + multiply_terms(a, b);
+  }
+  return result;
+}
+
+}  // namespace
+
+Expr operator+(const Expr& lhs, const Expr& rhs) {
+  if (lhs.is_constant() && rhs.is_constant()) return checked_add(lhs.constant(), rhs.constant());
+  return add_scaled(lhs, rhs, 1);
+}
+
+Expr operator-(const Expr& lhs, const Expr& rhs) {
+  if (rhs.is_constant()) return lhs + checked_multiply(rhs.constant(), -1);
+  return add_scaled(lhs, rhs, -1);
+}
+
+Expr operator*(const Expr& lhs, const Expr& rhs) {
+  if (lhs.is_constant() && rhs.is_constant()) {
+    return checked_multiply(lhs.constant(), rhs.constant());
+  }
+  if (rhs.is_constant()) return scale(lhs, rhs.constant());
+  if (lhs.is_constant()) return scale(rhs, lhs.constant());
+  return multiply_sums(lhs, rhs);
+}
+
+}  // namespace tiny_compile
