@@ -4,6 +4,8 @@
 #include <map>
 #include <random>
 
+#include "tiny_compile/base/error.h"
+#undef CHECK  // from here on Catch2's
 #include "tests/catch.h"
 
 using namespace tiny_compile;
@@ -303,7 +305,7 @@ TEST_CASE("simplification keeps every value, within the bounds, and prints what 
     }
   };
   for (int round = 0; round < 20000; ++round) {
-    const Sample sample = fuzz.sample(static_cast<int>(fuzz.pick(1, 5)));
+    const Sample sample = fuzz.sample(static_cast<int>(fuzz.pick(1, 6)));
     const Interval bounds = sample.expr.bounds();
     const std::string text = sample.expr.str();
     INFO("round " << round << ": " << text);
@@ -316,7 +318,7 @@ TEST_CASE("simplification keeps every value, within the bounds, and prints what 
     const bool parses_back = parse_expr(text, at, lookup) == sample.expr && at == text.size();
     const bool rebuilds = substitute(sample.expr, {{"a", fuzz.leaf_expr(0)}}) == sample.expr;
     if (same && inside && parses_back && rebuilds) continue;
-    CAPTURE(same, inside, parses_back, rebuilds, parse(text).str());
+    CAPTURE(same, inside, parses_back, rebuilds);
     FAIL("unsound");
   }
 }
