@@ -1,0 +1,459 @@
+// Which loops is an op? Each graph node becomes one kernel over flat buffers.
+//
+//   %2: f32[8,4] = permute %0 {axes=[1,0]}        (no kernel: a view is an index)
+//   %3: f32[8,4] = exp %2                     =>  kernel exp_3 rows(i0: 8, i1: 4) {
+//                                                   store t3[i0*4 + i1] = exp(load x[i1*8 + i0])
+//                                                 }
+// Invariant: a temporary is row-major and written entirely by one kernel, at the row-major index of
+// its axes. Axes of extent 1 are not loops; a node without elements gets no kernel.
+#include "tiny_compile/loops/lower.h"
+
+#include <algorithm>
+
+namespace tiny_compile {
+namespace {
+
+bool is_virtual(const Node& node) {
+  return is_view(node.op) || node.op == Op::constant || node.op == Op::iota;
+}
+
+bool is_empty(const Type& type) { return product(type.shape).is_constant(0); }
+
+Expr dot(const Shape& index, const Shape& strides) {
+  Expr sum = 0;
+  for (size_t k = 0; k < index.size(); k++) sum = sum + index[k] * strides[k];
+  return sum;
+}
+
+// Where element `index` of a view lies in the tensor it looks at.
+Shape source_index(const Node& view, const Shape& source, Shape index) {
+  switch (view.op) {
+    case Op::reshape: {
+      if (index == Shape(index.size(), Expr(0))) return Shape(source.size(), Expr(0));
+      const Expr flat = dot(index, row_major_strides(view.type.shape));
+      const Shape strides = row_major_strides(source);
+      Shape result(source.size());
+      for (size_t k = 0; k < source.size(); k++) {
+        if (!source[k].is_constant(1)) result[k] = mod(floor_div(flat, strides[k]), source[k]);
+      }
+      return result;
+    }
+    case Op::permute: {
+      Shape result(index.size());
+      const std::vector<int> axes = view.axes();
+      for (size_t k = 0; k < axes.size(); k++) result[axes[k]] = index[k];
+      return result;
+    }
+    case Op::expand: {
+      Shape result(index.end() - static_cast<std::ptrdiff_t>(source.size()), index.end());
+      for (size_t k = 0; k < source.size(); k++) {
+        if (source[k].is_constant(1)) result[k] = 0;
+      }
+      return result;
+    }
+    case Op::slice: {
+      Expr& at = index[view.integer(Key::axis, 0)];
+      at = at * view.attr(Key::step) + view.attr(Key::start);
+      return index;
+    }
+    case Op::flip:
+      for (int axis : view.axes()) index[axis] = source[axis] - 1 - index[axis];
+      return index;
+    case Op::window: {
+      Expr& at = index[view.integer(Key::axis, 0)];
+      at = at * view.attr(Key::step) + index.back();
+      index.pop_back();
+      return index;
+    }
+    default: CHECK(false, info(view.op).name, " is not a view");
+  }
+  return index;
+}
+
+// One kernel under construction: its axes, its scalars and how to read a node at an index.
+class KernelBuilder {
+ public:
+  KernelBuilder(const Graph& graph, const Program& program, const std::vector<int>& buffers)
+      : graph_(graph), program_(program), buffers_(buffers), table_(kernel_) {}
+
+  // A loop of this extent; extent 1 gives the constant 0 and no loop.
+  Expr add_axis(const Expr& extent, bool row) {
+    if (extent.is_constant(1)) return 0;
+    Axis axis{tiny_compile::str(row ? "i" : "j", kernel_.axes.size()), extent};
+    if (row) kernel_.rows++;
+    if (!row) inner_.push_back(static_cast<int>(kernel_.axes.size()));
+    kernel_.axes.push_back(axis);
+    return axis.symbol();
+  }
+  Shape add_rows(const Shape& shape) {
+    Shape index;
+    for (const Expr& extent : shape) index.push_back(add_axis(extent, true));
+    return index;
+  }
+
+  // The scalar that is element `index` of a node. Under a mask the element may not exist.
+  int value_at(int node, Shape index, int mask = -1, const std::vector<int>& indirect = {},
+               const std::vector<Expr>& limits = {}) {
+    while (buffers_[node] < 0 && is_view(graph_[node].op)) {
+      const int source = graph_[node].inputs[0];
+      index = source_index(graph_[node], graph_[source].type.shape, std::move(index));
+      node = source;
+    }
+    if (buffers_[node] < 0 && graph_[node].op == Op::constant && indirect.empty())
+      return table_.constant(graph_[node].value);
+    if (buffers_[node] < 0 && graph_[node].op == Op::iota && indirect.empty())
+      return table_.index(index[0]);
+    CHECK(buffers_[node] >= 0, "node %", node, " has no buffer");
+    const Buffer& buffer = program_.buffers[buffers_[node]];
+    Scalar load;
+    load.kind = ScalarKind::Load;
+    load.dtype = buffer.type.dtype;
+    load.buffer = buffers_[node];
+    load.index = buffer.offset + dot(index, buffer.strides.empty()
+                                                ? row_major_strides(buffer.type.shape)
+                                                : buffer.strides);
+    load.value = Literal{load.dtype, 0};
+    load.mask = mask;
+    load.operands = indirect;
+    load.limits = limits;
+    return table_.add(std::move(load));
+  }
+
+  int as_index(int scalar) {  // an i64
+    if (kernel_.scalars[scalar].dtype == DType::i64) return scalar;
+    return table_.apply(Op::cast, DType::i64, {scalar});
+  }
+  int compare(Op op, const Expr& lhs, const Expr& rhs) {
+    return table_.apply(op, DType::boolean, {table_.index(lhs), table_.index(rhs)});
+  }
+  int both(int lhs, int rhs) {  // lhs and rhs, where -1 is "always"
+    if (lhs < 0 || rhs < 0) return std::max(lhs, rhs);
+    return table_.apply(Op::bitwise_and, DType::boolean, {lhs, rhs});
+  }
+  // `otherwise` where the mask is false; a load says that itself.
+  int masked(int mask, int value, const Literal& otherwise) {
+    if (mask < 0) return value;
+    Scalar scalar = kernel_.scalars[value];
+    if (scalar.kind == ScalarKind::Load && scalar.mask == mask) {
+      scalar.value = otherwise;
+      return table_.add(std::move(scalar));
+    }
+    return table_.apply(Op::where, otherwise.dtype, {mask, value, table_.constant(otherwise)});
+  }
+
+  int reduce(StepKind kind, Op op, DType dtype, int value, int other = -1) {
+    Step step;
+    step.kind = kind;
+    step.op = op;
+    step.dtype = dtype;
+    step.inner = inner_;
+    step.value = value;
+    step.other = other;
+    kernel_.steps.push_back(std::move(step));
+    inner_.clear();
+    Scalar result;
+    result.kind = ScalarKind::Register;
+    result.dtype = dtype;
+    result.step = static_cast<int>(kernel_.steps.size()) - 1;
+    return table_.add(std::move(result));
+  }
+  Step& write(StepKind kind, int buffer, const Expr& index, int value) {
+    Step step;
+    step.kind = kind;
+    step.dtype = program_.buffers[buffer].type.dtype;
+    step.inner = inner_;
+    step.buffer = buffer;
+    step.index = index;
+    step.value = value;
+    kernel_.steps.push_back(std::move(step));
+    inner_.clear();
+    return kernel_.steps.back();
+  }
+
+  Kernel finish(const std::string& name, const Node& node) {
+    kernel_.name = name;
+    if (!node.where.file.empty()) kernel_.where = {node.where};
+    return normalize(std::move(kernel_));
+  }
+  ScalarTable& table() { return table_; }
+  void discard_inner() { inner_.clear(); }
+
+ private:
+  const Graph& graph_;
+  const Program& program_;
+  const std::vector<int>& buffers_;
+  Kernel kernel_;
+  std::vector<int> inner_;  // axes added since the last step, for the next one
+  ScalarTable table_;
+};
+
+class Lowering {
+ public:
+  explicit Lowering(const Graph& graph) : graph_(graph), buffers_(graph.nodes.size(), -1) {}
+
+  Program run() {
+    program_.name = graph_.name;
+    for (int node : graph_.inputs()) add_input(node);
+    inputs_ = static_cast<std::ptrdiff_t>(program_.buffers.size());
+    std::vector<bool> needed = needs_buffer();
+    for (int node = 0; node < graph_.size(); node++) {
+      if (graph_[node].op != Op::input && needed[node]) add_kernel(node);
+    }
+    for (int output : graph_.outputs) program_.outputs.push_back(buffers_[output]);
+    return std::move(program_);
+  }
+
+ private:
+  // Nodes that compute; outputs; and constants that are read through an index.
+  std::vector<bool> needs_buffer() const {
+    std::vector<bool> needed(graph_.nodes.size());
+    for (int node = 0; node < graph_.size(); node++) {
+      if (!is_virtual(graph_[node])) needed[node] = true;
+      if (graph_[node].op != Op::gather) continue;
+      int data = graph_[node].inputs[0];
+      while (is_view(graph_[data].op)) data = graph_[data].inputs[0];
+      needed[data] = true;
+    }
+    for (int output : graph_.outputs) needed[output] = true;
+    return needed;
+  }
+
+  void add_input(int id) {
+    const Node& node = graph_[id];
+    Buffer buffer{node.name, Role::Input, node.type, product(node.type.shape), {}, 0};
+    if (node.find(Key::strides) && !is_empty(node.type)) {
+      buffer.strides = node.list(Key::strides);
+      buffer.size = 1;
+      for (size_t k = 0; k < buffer.strides.size(); k++) {
+        const Expr reach = (node.type.shape[k] - 1) * buffer.strides[k];
+        const bool backwards = buffer.strides[k].bounds().high < 0;
+        buffer.size = backwards ? buffer.size - reach : buffer.size + reach;
+        if (backwards) buffer.offset = buffer.offset - reach;
+      }
+    }
+    buffers_[id] = static_cast<int>(program_.buffers.size());
+    program_.buffers.push_back(std::move(buffer));
+  }
+
+  void add_kernel(int id) {
+    const Node& node = graph_[id];
+    const bool output = std::count(graph_.outputs.begin(), graph_.outputs.end(), id) > 0;
+    const std::string name = tiny_compile::str(output ? "y" : "t", id);
+    program_.buffers.push_back({unused(name), output ? Role::Output : Role::Temporary, node.type,
+                                product(node.type.shape), {}, 0});
+    const int buffer = static_cast<int>(program_.buffers.size()) - 1;
+    if (!is_empty(node.type)) {
+      KernelBuilder builder(graph_, program_, buffers_);
+      build(builder, id, buffer);
+      const char* verb = is_virtual(node) ? "copy" : info(node.op).name;
+      program_.launches.push_back({static_cast<int>(program_.kernels.size())});
+      program_.kernels.push_back(builder.finish(tiny_compile::str(verb, "_", id), node));
+    }
+    buffers_[id] = buffer;  // only now: a copy of a view reads through the view
+  }
+
+  std::string unused(std::string name) const {  // only a user's input can have taken it
+    auto taken = [&](const Buffer& buffer) { return buffer.name == name; };
+    const auto inputs_end = program_.buffers.begin() + inputs_;
+    while (std::any_of(program_.buffers.begin(), inputs_end, taken)) name += "_";
+    return name;
+  }
+
+  Expr place(int buffer, const Shape& index) const {
+    return dot(index, row_major_strides(program_.buffers[buffer].type.shape));
+  }
+
+  void build(KernelBuilder& k, int id, int buffer) {
+    const Node& node = graph_[id];
+    if (is_virtual(node)) return build_copy(k, id, buffer);
+    switch (info(node.op).op_class) {
+      case OpClass::Pointwise: return build_pointwise(k, node, buffer);
+      case OpClass::Reduction: return build_reduction(k, node, buffer);
+      case OpClass::Matmul: return build_matmul(k, node, buffer);
+      default: break;
+    }
+    switch (node.op) {
+      case Op::philox: return build_philox(k, node, buffer);
+      case Op::gather: return build_gather(k, node, buffer);
+      case Op::scatter_add: return build_scatter(k, node, buffer);
+      case Op::concat: return build_concat(k, node, buffer);
+      case Op::pad: return build_pad(k, node, buffer);
+      case Op::cumsum: return build_cumsum(k, node, buffer);
+      default: CHECK(false, "no lowering for ", info(node.op).name);
+    }
+  }
+
+  void build_copy(KernelBuilder& k, int id, int buffer) {
+    const Shape index = k.add_rows(graph_[id].type.shape);
+    k.write(StepKind::Store, buffer, place(buffer, index), k.value_at(id, index));
+  }
+
+  void build_pointwise(KernelBuilder& k, const Node& node, int buffer) {
+    const Shape index = k.add_rows(node.type.shape);
+    std::vector<int> operands;
+    for (int input : node.inputs) operands.push_back(k.value_at(input, index));
+    const int value = k.table().apply(node.op, node.type.dtype, operands);
+    k.write(StepKind::Store, buffer, place(buffer, index), value);
+  }
+
+  // %1: f32[8] = sum %0 {axes=[1]}  =>  rows(i0: 8) { r0 = sum(j0: 4) load x[..]; store t1[i0] = r0 }
+  void build_reduction(KernelBuilder& k, const Node& node, int buffer) {
+    const Type& source = graph_[node.inputs[0]].type;
+    const std::vector<int> axes = node.axes();
+    Shape index(source.shape.size()), kept;
+    for (size_t axis = 0; axis < index.size(); axis++) {
+      if (std::count(axes.begin(), axes.end(), static_cast<int>(axis))) continue;
+      index[axis] = k.add_axis(source.shape[axis], true);
+      kept.push_back(index[axis]);
+    }
+    for (int axis : axes) index[axis] = k.add_axis(source.shape[axis], false);
+    if (node.integer(Key::keepdim, 0)) {
+      kept = index;
+      for (int axis : axes) kept[axis] = 0;
+    }
+    const DType dtype = node.type.dtype;
+    const int result = is_empty(source) ? k.table().constant(of_nothing(node.op, dtype))
+                                        : k.reduce(StepKind::Reduce, node.op, dtype,
+                                                   k.value_at(node.inputs[0], index));
+    k.discard_inner();
+    k.write(StepKind::Store, buffer, place(buffer, kept), result);
+  }
+
+  static Literal of_nothing(Op op, DType dtype) {
+    return Literal::of(dtype, op == Op::prod || op == Op::all ? 1 : 0);
+  }
+
+  void build_matmul(KernelBuilder& k, const Node& node, int buffer) {
+    const Shape& lhs_shape = graph_[node.inputs[0]].type.shape;
+    const Shape index = k.add_rows(node.type.shape);
+    if (lhs_shape.back().is_constant(0)) {
+      k.write(StepKind::Store, buffer, place(buffer, index),
+              k.table().constant(Literal::of(node.type.dtype, 0)));
+      return;
+    }
+    Shape lhs = index, rhs = index;
+    lhs.back() = k.add_axis(lhs_shape.back(), false);
+    rhs[rhs.size() - 2] = lhs.back();
+    const int a = k.value_at(node.inputs[0], lhs), b = k.value_at(node.inputs[1], rhs);
+    const int result = k.reduce(StepKind::Dot, Op::matmul, node.type.dtype, a, b);
+    k.write(StepKind::Store, buffer, place(buffer, index), result);
+  }
+
+  void build_philox(KernelBuilder& k, const Node& node, int buffer) {
+    const Shape index = k.add_rows(node.type.shape);
+    Scalar word;
+    word.kind = ScalarKind::Philox;
+    word.dtype = DType::u32;
+    word.operands = {k.value_at(node.inputs[0], {0}), k.value_at(node.inputs[0], {1})};
+    word.value = Literal::of_integer(DType::i64, node.integer(Key::draw, 0));
+    word.index = place(buffer, index);
+    k.write(StepKind::Store, buffer, word.index, k.table().add(word));
+  }
+
+  void build_gather(KernelBuilder& k, const Node& node, int buffer) {
+    const int axis = static_cast<int>(node.integer(Key::axis, 0));
+    const Expr limit = graph_[node.inputs[0]].type.shape[axis];
+    const Shape index = k.add_rows(node.type.shape);
+    const int where = k.as_index(k.value_at(node.inputs[1], index));
+    Shape at = index;
+    at[axis] = indirect_symbol(limit);
+    k.write(StepKind::Store, buffer, place(buffer, index),
+            k.value_at(node.inputs[0], at, -1, {where}, {limit}));
+  }
+
+  static Expr indirect_symbol(const Expr& limit) {
+    return Expr::symbol("at0", 0, std::max<int64_t>(limit.bounds().high - 1, 0));
+  }
+
+  // rows(others) { store y for (j: D) = data; scatter y[.. at0 ..] += src for (j: J), at0 = index }
+  void build_scatter(KernelBuilder& k, const Node& node, int buffer) {
+    const int axis = static_cast<int>(node.integer(Key::axis, 0));
+    const Shape& shape = node.type.shape;
+    const Shape& updates = graph_[node.inputs[1]].type.shape;
+    Shape index(shape.size());
+    for (int a = 0; a < node.type.rank(); a++) {
+      if (a != axis) index[a] = k.add_axis(shape[a], true);
+    }
+    Shape at = index;
+    at[axis] = k.add_axis(shape[axis], false);
+    k.write(StepKind::Store, buffer, place(buffer, at), k.value_at(node.inputs[0], at));
+    if (product(updates).is_constant(0)) return;
+    int mask = -1;
+    for (int a = 0; a < node.type.rank(); a++) {
+      if (a != axis && updates[a] != shape[a]) mask = k.both(mask, k.compare(Op::lt, index[a], updates[a]));
+    }
+    at[axis] = k.add_axis(updates[axis], false);
+    const int where = k.as_index(k.value_at(node.inputs[1], at, mask));
+    const int update = k.value_at(node.inputs[2], at, mask);
+    at[axis] = indirect_symbol(shape[axis]);
+    Step& step = k.write(StepKind::Scatter, buffer, place(buffer, at), update);
+    step.other = where;
+    step.limit = shape[axis];
+    step.mask = mask;
+  }
+
+  // concat of a (3 long) and b: where(i < 3, load a[i] if i < 3 else 0, load b[i - 3] if i >= 3 else 0)
+  void build_concat(KernelBuilder& k, const Node& node, int buffer) {
+    const int axis = static_cast<int>(node.integer(Key::axis, 0));
+    const Shape index = k.add_rows(node.type.shape);
+    std::vector<int> parts;
+    for (int input : node.inputs) {
+      if (!is_empty(graph_[input].type)) parts.push_back(input);
+    }
+    int value = -1;
+    Expr end = node.type.shape[axis];
+    for (size_t p = parts.size(); p-- > 0;) {
+      const Expr start = end - graph_[parts[p]].type.shape[axis];
+      int mask = -1;
+      if (p > 0) mask = k.compare(Op::ge, index[axis], start);
+      if (p + 1 < parts.size()) mask = k.both(mask, k.compare(Op::lt, index[axis], end));
+      Shape at = index;
+      at[axis] = index[axis] - start;
+      const int part = k.value_at(parts[p], at, mask);
+      const int before_end = value < 0 ? -1 : k.compare(Op::lt, index[axis], end);
+      value = value < 0 ? part : k.table().apply(Op::where, node.type.dtype, {before_end, part, value});
+      end = start;
+    }
+    k.write(StepKind::Store, buffer, place(buffer, index), value);
+  }
+
+  void build_pad(KernelBuilder& k, const Node& node, int buffer) {
+    const Type& source = graph_[node.inputs[0]].type;
+    const Shape index = k.add_rows(node.type.shape);
+    if (is_empty(source)) {
+      k.write(StepKind::Store, buffer, place(buffer, index), k.table().constant(node.value));
+      return;
+    }
+    Shape at = index;
+    int mask = -1;
+    for (size_t a = 0; a < at.size(); a++) {
+      at[a] = index[a] - node.list(Key::low)[a];
+      if (at[a].bounds().low < 0) mask = k.both(mask, k.compare(Op::ge, at[a], 0));
+      if (at[a].bounds().high >= source.shape[a].bounds().low)
+        mask = k.both(mask, k.compare(Op::lt, at[a], source.shape[a]));
+    }
+    const int value = k.masked(mask, k.value_at(node.inputs[0], at, mask), node.value);
+    k.write(StepKind::Store, buffer, place(buffer, index), value);
+  }
+
+  void build_cumsum(KernelBuilder& k, const Node& node, int buffer) {
+    const int axis = static_cast<int>(node.integer(Key::axis, 0));
+    Shape index(node.type.shape.size());
+    for (int a = 0; a < node.type.rank(); a++) {
+      if (a != axis) index[a] = k.add_axis(node.type.shape[a], true);
+    }
+    index[axis] = k.add_axis(node.type.shape[axis], false);
+    k.write(StepKind::Scan, buffer, place(buffer, index), k.value_at(node.inputs[0], index));
+  }
+
+  const Graph& graph_;
+  Program program_;
+  std::vector<int> buffers_;      // of each node, -1 where it has none
+  std::ptrdiff_t inputs_ = 0;     // the first buffers are the inputs
+};
+
+}  // namespace
+
+Program lower(const Graph& graph) { return Lowering(graph).run(); }
+
+}  // namespace tiny_compile

@@ -1,0 +1,480 @@
+// May two kernels be one loop, and which? The heart of fusion.
+//
+//   rows(i: 8) { r0 = max(j: 4) load x[i*4 + j] ; store m[i] = r0 }
+//   rows(i: 8, j: 4) { store d[i*4 + j] = sub(load x[i*4 + j], load m[i]) }
+// =>
+//   rows(i: 8) { r0 = max(j: 4) load x[i*4 + j] ; store m[i] = r0
+//                store d[i*4 + j] for (j: 4) = sub(load x[i*4 + j], r0) }
+//
+// The buffer that both touch says which loops are the same: the consumer's axes become the
+// producer's. Rows that only one side has become inner loops of its steps. The consumer's loads of
+// what the producer stores at the same point become the stored value itself.
+#include "tiny_compile/loops/merge.h"
+
+#include <algorithm>
+
+#include "tiny_compile/loops/align.h"
+#include "tiny_compile/loops/splice.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int64_t kFewRows = 64;          // rows that cannot keep a machine busy ...
+constexpr int64_t kLongRow = 32768;       // ... while each has this much to do
+constexpr int kCheapOps = 4;              // worth computing again rather than storing
+
+bool contains(const std::vector<int>& list, int item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+int64_t extent(const Group& group, int axis) { return group.kernel.axes[axis].extent.bounds().high; }
+
+// Which axes of `first` each axis of `second` is, and what the merged rows are.
+struct Plan {
+  std::string refusal;
+  std::vector<Piece> pieces;
+  Nest first, second;
+  std::vector<bool> row_piece;       // pieces that are rows of the merged kernel
+  std::vector<int> unmatched;        // axes of the second that no piece covers: rows, then inner
+  int indirect = -1;                 // the piece that second chooses by data, or -1
+};
+
+std::vector<int> all_axes(const Group& group) {
+  std::vector<int> axes = group.rows;
+  for (size_t a = 0; a < group.kernel.axes.size(); a++) {
+    if (!group.is_row(static_cast<int>(a))) axes.push_back(static_cast<int>(a));
+  }
+  return axes;
+}
+
+Plan refuse(std::string reason) {
+  Plan plan;
+  plan.refusal = std::move(reason);
+  return plan;
+}
+
+// Rows and matched pieces, if the loops line up at all.
+Plan line_up(const Group& second, Nest first_nest, Nest second_nest) {
+  const auto pieces = common_pieces(first_nest, second_nest);
+  if (!pieces) return refuse("their loops do not divide each other");
+  Plan plan;
+  plan.pieces = *pieces;
+  plan.first = std::move(first_nest);
+  plan.second = std::move(second_nest);
+  std::vector<int> covered;
+  for (size_t p = 0; p < plan.pieces.size(); p++) {
+    const int axis = plan.second[plan.pieces[p].second].axis;
+    if (axis < 0 && plan.indirect >= 0) return refuse("it chooses two places by data");
+    if (axis < 0) plan.indirect = static_cast<int>(p);
+    covered.push_back(axis);
+  }
+  for (int axis : all_axes(second)) {
+    if (!contains(covered, axis)) plan.unmatched.push_back(axis);
+  }
+  return plan;
+}
+
+// Chooses the merged rows. A sequential side keeps its rows; both sequential must have the same.
+void choose_rows(const Group& first, const Group& second, Plan& plan) {
+  const bool keeps_first = first.sequential(), keeps_second = second.sequential();
+  size_t first_rows = 0;
+  for (const Piece& piece : plan.pieces) {
+    const int a = plan.first[piece.first].axis, b = plan.second[piece.second].axis;
+    const bool row_of_first = first.is_row(a), row_of_second = b >= 0 && second.is_row(b);
+    if (keeps_first && row_of_first && !row_of_second) plan.refusal = "its rows are loops of the other";
+    if (keeps_second && row_of_second && !row_of_first) plan.refusal = "its rows are loops of the other";
+    if (keeps_first && keeps_second && row_of_first != row_of_second) plan.refusal = "their rows differ";
+    plan.row_piece.push_back(row_of_first && row_of_second);
+  }
+  std::vector<int> in_nest;
+  for (const Loop& loop : plan.first) in_nest.push_back(loop.axis);
+  for (int row : first.rows) first_rows += contains(in_nest, row) ? 0 : 1;
+  if (first_rows > 0) plan.refusal = "their rows differ";
+  for (int axis : plan.unmatched) {
+    if (keeps_second && second.is_row(axis)) plan.refusal = "it would repeat the other's work for each of its rows";
+  }
+  if (plan.indirect >= 0 && (!keeps_first || plan.row_piece[plan.indirect]))
+    plan.refusal = "it reads rows chosen by data";
+}
+
+// Extra loops must be inside the shared ones, or memory would be walked across its grain.
+bool extra_loops_are_inside(const Group& second, const Plan& plan) {
+  bool outside = false;
+  for (int row : second.rows) {
+    const bool extra = contains(plan.unmatched, row);
+    if (!extra && outside) return false;
+    outside = outside || extra;
+  }
+  return true;
+}
+
+// Few rows with much to do each: the merged kernel would leave the machine idle.
+bool serialises(const Group& second, const Plan& plan) {
+  int64_t rows = 1, inner = 1;
+  for (size_t p = 0; p < plan.pieces.size(); p++)
+    (plan.row_piece[p] ? rows : inner) *= plan.pieces[p].extent;
+  for (int axis : plan.unmatched) inner *= extent(second, axis);
+  return rows < kFewRows && inner > kLongRow;
+}
+
+// The consumer's points become loops inside the producer's rows.
+bool adds_loops(const Group& producer, const Plan& plan) {
+  return producer.sequential() || !plan.unmatched.empty();
+}
+
+void check_matmul(const Group& first, const Group& second, Plan& plan) {
+  if (second.has(StepKind::Dot)) plan.refusal = "a matmul reads its operands many times: they stay in memory";
+  if (!first.has(StepKind::Dot)) return;
+  const bool point_by_point = !second.sequential() && plan.unmatched.empty();
+  const bool all_rows = std::count(plan.row_piece.begin(), plan.row_piece.end(), false) == 0;
+  if (!point_by_point || !all_rows)
+    plan.refusal = "a matmul's epilogue works on one element at a time";
+}
+
+// Cuts an axis of `first` into the pieces of the plan that lie in it: i => i0*1024 + i1.
+// Returns the axis of each piece.
+std::vector<int> cut_axes(Group& group, const Plan& plan) {
+  std::vector<int> axis_of(plan.pieces.size());
+  std::vector<std::vector<int>> parts(plan.first.size());
+  for (size_t p = 0; p < plan.pieces.size(); p++) parts[plan.pieces[p].first].push_back(static_cast<int>(p));
+  Kernel& kernel = group.kernel;
+  Substitution names;
+  for (size_t loop = 0; loop < parts.size(); loop++) {
+    const int axis = plan.first[loop].axis;
+    if (parts[loop].size() == 1) {
+      axis_of[parts[loop][0]] = axis;
+      continue;
+    }
+    Expr whole = 0;
+    std::vector<int> added;
+    for (int piece : parts[loop]) {
+      axis_of[piece] = static_cast<int>(kernel.axes.size());
+      added.push_back(axis_of[piece]);
+      kernel.axes.push_back({str("c", kernel.axes.size()), plan.pieces[piece].extent});
+      whole = whole * plan.pieces[piece].extent + kernel.axes.back().symbol();
+    }
+    names.push_back({kernel.axes[axis].name, whole});
+    auto replace_in = [&](std::vector<int>& list) {
+      const auto at = std::find(list.begin(), list.end(), axis);
+      if (at != list.end()) list.insert(list.erase(at), added.begin(), added.end());
+    };
+    replace_in(group.rows);
+    for (Step& step : kernel.steps) replace_in(step.inner);
+  }
+  if (names.empty()) return axis_of;
+  for (Step& step : kernel.steps) step.index = substitute(step.index, names);
+  for (Scalar& scalar : kernel.scalars) scalar.index = substitute(scalar.index, names);
+  group.table = std::make_unique<ScalarTable>(kernel);
+  return axis_of;
+}
+
+// The second's axes in terms of the first's, after cutting.
+struct Mapping {
+  Substitution names;
+  std::vector<std::vector<int>> axes;   // of each axis of the second, slowest first
+};
+
+// A loop of the first that an unmatched loop of the second may share: same extent, not taken.
+int partner(const Group& first, const std::vector<int>& taken, const Expr& extent) {
+  for (const Step& step : first.kernel.steps) {
+    for (int axis : step.inner) {
+      if (!contains(taken, axis) && !first.is_row(axis) && first.kernel.axes[axis].extent == extent)
+        return axis;
+    }
+  }
+  return -1;
+}
+
+Mapping map_axes(Group& first, const Group& second, const Plan& plan, const std::vector<int>& axis_of) {
+  Mapping mapping;
+  mapping.axes.resize(second.kernel.axes.size());
+  std::vector<int> taken = axis_of;
+  for (size_t p = 0; p < plan.pieces.size(); p++) {
+    const int axis = plan.second[plan.pieces[p].second].axis;
+    if (axis >= 0) mapping.axes[axis].push_back(axis_of[p]);
+  }
+  for (int axis : plan.unmatched) {
+    const Expr& extent = second.kernel.axes[axis].extent;
+    int shared = partner(first, taken, extent);
+    if (shared < 0) {
+      shared = static_cast<int>(first.kernel.axes.size());
+      first.kernel.axes.push_back({str("n", shared), extent});
+    }
+    taken.push_back(shared);
+    mapping.axes[axis] = {shared};
+  }
+  for (size_t a = 0; a < mapping.axes.size(); a++) {
+    Expr value = 0;
+    for (int axis : mapping.axes[a])
+      value = value * first.kernel.axes[axis].extent + first.kernel.axes[axis].symbol();
+    mapping.names.push_back({second.kernel.axes[a].name, value});
+  }
+  return mapping;
+}
+
+// Rows of the first that are not rows of the merged kernel become inner loops of its steps.
+void narrow_rows(Group& group, const Plan& plan, const std::vector<int>& axis_of) {
+  std::vector<int> rows, moved;
+  for (int row : group.rows) {
+    const auto at = std::find(axis_of.begin(), axis_of.end(), row);
+    const bool stays = at != axis_of.end() && plan.row_piece[at - axis_of.begin()];
+    (stays ? rows : moved).push_back(row);
+  }
+  group.rows = rows;
+  if (moved.empty()) return;
+  for (Step& step : group.kernel.steps) step.inner.insert(step.inner.begin(), moved.begin(), moved.end());
+}
+
+// A load of what the first stores, as the stored value: here, or where the second's data says.
+int stored_value(Group& first, const Plan& plan, const std::vector<int>& axis_of,
+                 const Scalar& load) {
+  const int step = first.store_to(load.buffer);
+  if (step < 0) return -1;
+  const Step store = first.kernel.steps[step];
+  int value = store.value;
+  if (!load.operands.empty()) {
+    Splice there;
+    const Axis& axis = first.kernel.axes[axis_of[plan.indirect]];
+    there.axes = {{axis.name, Expr::symbol("at0", 0, axis.extent.bounds().high - 1)}};
+    there.mask = load.mask;
+    there.indirect = load.operands;
+    there.limits = load.limits;
+    const Kernel source = first.kernel;
+    value = splice(source, reachable(source, store), there, *first.table)[store.value];
+  }
+  if (load.mask < 0) return value;
+  return first.table->apply(Op::where, load.dtype, {load.mask, value, first.table->constant(load.value)});
+}
+
+// Whether every load of the second of a buffer that the first writes is at the point where the
+// first writes it (or at data's choice along the one loop that allows it).
+bool reads_line_up(const Group& first, const Group& second, const Mapping& mapping, const Plan& plan,
+                   const std::vector<int>& axis_of) {
+  for (const Scalar& load : second.kernel.scalars) {
+    if (load.kind != ScalarKind::Load) continue;
+    const int step = first.store_to(load.buffer);
+    if (step < 0) continue;
+    const Step& store = first.kernel.steps[step];
+    Expr written = store.index;
+    if (!load.operands.empty()) {
+      if (plan.indirect < 0 || load.operands.size() != 1) return false;
+      const Axis& axis = first.kernel.axes[axis_of[plan.indirect]];
+      written = substitute(written, {{axis.name, Expr::symbol("at0", 0, axis.extent.bounds().high - 1)}});
+      if (!can_move_to_indirect(first.kernel, reachable(first.kernel, store))) return false;
+    }
+    if (substitute(load.index, mapping.names) != written) return false;
+  }
+  return true;
+}
+
+std::string join_groups(Group& first, const Group& second, const Plan& plan) {
+  const std::vector<int> axis_of = cut_axes(first, plan);
+  const Mapping mapping = map_axes(first, second, plan, axis_of);
+  if (!reads_line_up(first, second, mapping, plan, axis_of))
+    return "it reads other places than the ones written at the same point";
+  narrow_rows(first, plan, axis_of);
+  Splice how;
+  how.axes = mapping.names;
+  how.first_step = static_cast<int>(first.kernel.steps.size());
+  how.replace = [&](const Scalar& load) { return stored_value(first, plan, axis_of, load); };
+  const std::vector<int> ids = splice(second.kernel, {}, how, *first.table);
+  for (Step step : second.kernel.steps) {
+    std::vector<int> inner;
+    auto add = [&](int axis) {
+      for (int mapped : mapping.axes[axis]) {
+        if (!first.is_row(mapped)) inner.push_back(mapped);
+      }
+    };
+    for (int row : second.rows) add(row);
+    for (int axis : step.inner) add(axis);
+    step.inner = inner;
+    step.index = substitute(step.index, mapping.names);
+    for (int* id : {&step.value, &step.other, &step.mask}) *id = *id < 0 ? -1 : ids[*id];
+    first.kernel.steps.push_back(std::move(step));
+  }
+  return "";
+}
+
+// The load through which two groups are lined up: the one with the most loops.
+const Scalar* widest_load(const Group& group, const std::function<bool(const Scalar&)>& counts) {
+  const Scalar* best = nullptr;
+  size_t most = 0;
+  for (const Scalar& scalar : group.kernel.scalars) {
+    if (scalar.kind != ScalarKind::Load || !counts(scalar)) continue;
+    const size_t loops = 2 * symbols(scalar.index).size() + (scalar.operands.empty() ? 1 : 0);
+    if (!best || loops > most) best = &scalar, most = loops;
+  }
+  return best;
+}
+
+// Work to compute a value once: transcendental functions count for many.
+int cost(const Kernel& kernel, const std::vector<bool>& wanted) {
+  int total = 0;
+  for (size_t id = 0; id < wanted.size(); id++) {
+    const Scalar& scalar = kernel.scalars[id];
+    if (!wanted[id] || scalar.kind == ScalarKind::Constant) continue;
+    if (scalar.kind == ScalarKind::Philox) total += 20;
+    if (scalar.kind != ScalarKind::Apply) continue;
+    const std::string_view formula = info(scalar.op).float_formula;
+    total += formula.starts_with("tc_") ? 8 : 1;
+  }
+  return total;
+}
+
+bool has_registers(const Kernel& kernel, const std::vector<bool>& wanted) {
+  for (size_t id = 0; id < wanted.size(); id++) {
+    if (wanted[id] && kernel.scalars[id].kind == ScalarKind::Register) return true;
+  }
+  return false;
+}
+
+int64_t input_elements(const Program& program, const Kernel& kernel, const std::vector<bool>& wanted) {
+  int64_t total = 0;
+  std::vector<int> counted;
+  for (size_t id = 0; id < wanted.size(); id++) {
+    const Scalar& scalar = kernel.scalars[id];
+    if (!wanted[id] || scalar.kind != ScalarKind::Load || contains(counted, scalar.buffer)) continue;
+    counted.push_back(scalar.buffer);
+    const Buffer& buffer = program.buffers[scalar.buffer];
+    total += buffer.size.bounds().high * static_cast<int64_t>(size_of(buffer.type.dtype));
+  }
+  return total;
+}
+
+int64_t points(const Group& group) {
+  int64_t count = 1;
+  for (const Axis& axis : group.kernel.axes) count *= axis.extent.bounds().high;
+  return count;
+}
+
+}  // namespace
+
+Group::Group(Kernel start) : kernel(std::move(start)), rows(row_axes(kernel)) {
+  table = std::make_unique<ScalarTable>(kernel);
+}
+
+bool Group::is_row(int axis) const { return contains(rows, axis); }
+
+bool Group::sequential() const {
+  return std::any_of(kernel.steps.begin(), kernel.steps.end(),
+                     [](const Step& step) { return step.kind != StepKind::Store; });
+}
+
+bool Group::has(StepKind kind) const {
+  return std::any_of(kernel.steps.begin(), kernel.steps.end(),
+                     [&](const Step& step) { return step.kind == kind; });
+}
+
+int Group::store_to(int buffer) const {
+  for (size_t s = 0; s < kernel.steps.size(); s++) {
+    if (kernel.steps[s].kind == StepKind::Store && kernel.steps[s].buffer == buffer)
+      return static_cast<int>(s);
+  }
+  return -1;
+}
+
+Kernel Group::finish() const {
+  Kernel result = kernel;
+  std::vector<int> order = all_axes(*this), place(order.size());
+  result.axes.clear();
+  for (size_t a = 0; a < order.size(); a++) {
+    place[order[a]] = static_cast<int>(a);
+    result.axes.push_back(kernel.axes[order[a]]);
+  }
+  result.rows = static_cast<int>(rows.size());
+  for (Step& step : result.steps) {
+    for (int& axis : step.inner) axis = place[axis];
+  }
+  return normalize(std::move(result));
+}
+
+std::string merge_consumer(const Program& program, Group& producer, const Group& consumer) {
+  if (producer.has(StepKind::Scan) || producer.has(StepKind::Scatter))
+    return "its result is known only once the row is finished";
+  const Scalar* load = widest_load(consumer, [&](const Scalar& s) { return producer.store_to(s.buffer) >= 0; });
+  CHECK(load, "a consumer that does not read");
+  const Step& store = producer.kernel.steps[producer.store_to(load->buffer)];
+  auto written = nest_of(producer.kernel, store.index, {});
+  auto read = nest_of(consumer.kernel, load->index, load->limits);
+  const int64_t size = program.buffers[load->buffer].size.bounds().high;
+  if (!written || !read || !covers(*written, size) || !covers(*read, size))
+    return "it reads other places than the ones written at the same point";
+  Plan plan = line_up(consumer, *written, *read);
+  if (plan.refusal.empty()) choose_rows(producer, consumer, plan);
+  if (plan.refusal.empty()) check_matmul(producer, consumer, plan);
+  if (plan.refusal.empty() && !producer.sequential() && !extra_loops_are_inside(consumer, plan))
+    plan.refusal = "it repeats the whole result, outside its loops";
+  if (plan.refusal.empty() && adds_loops(producer, plan) && serialises(consumer, plan))
+    plan.refusal = "few rows would each run a long loop alone";
+  if (!plan.refusal.empty()) return plan.refusal;
+  return join_groups(producer, consumer, plan);
+}
+
+std::string merge_sibling(const Program& program, Group& first, const Group& second) {
+  for (const Group* group : {static_cast<const Group*>(&first), &second}) {
+    if (group->has(StepKind::Dot) || group->has(StepKind::Scatter)) return "matmuls share no loops";
+  }
+  auto shared = [&](const Scalar& s) {
+    auto same = [&](const Scalar& other) { return other.kind == ScalarKind::Load && other.buffer == s.buffer; };
+    return s.operands.empty() &&
+           std::any_of(first.kernel.scalars.begin(), first.kernel.scalars.end(), same);
+  };
+  const Scalar* theirs = widest_load(second, shared);
+  if (!theirs) return "they share no read";
+  const Scalar* ours = widest_load(first, [&](const Scalar& s) { return s.buffer == theirs->buffer && s.operands.empty(); });
+  if (!ours) return "they share no read";
+  auto a = nest_of(first.kernel, ours->index, {}), b = nest_of(second.kernel, theirs->index, {});
+  const int64_t size = program.buffers[theirs->buffer].size.bounds().high;
+  if (!a || !b || !covers(*a, size) || !covers(*b, size)) return "they read other places";
+  Plan plan = line_up(second, *a, *b);
+  if (plan.refusal.empty()) choose_rows(first, second, plan);
+  if (plan.refusal.empty() && !plan.unmatched.empty()) plan.refusal = "their rows differ";
+  if (plan.refusal.empty() && first.sequential() != second.sequential() && serialises(second, plan))
+    plan.refusal = "few rows would each run a long loop alone";
+  if (!plan.refusal.empty()) return plan.refusal;
+  return join_groups(first, second, plan);
+}
+
+// t[i] = mul(load b[i], 2)  read at t[j] inside rows(i, j)  =>  mul(load b[j], 2) there.
+std::string inline_producer(const Program& program, Group& consumer, const Group& producer,
+                            int buffer, bool only_user) {
+  const Step& store = producer.kernel.steps[producer.store_to(buffer)];
+  const std::vector<bool> wanted = reachable(producer.kernel, store);
+  const auto nest = nest_of(producer.kernel, store.index, {});
+  const Buffer& stored = program.buffers[buffer];
+  const int64_t size = stored.size.bounds().high;
+  if (has_registers(producer.kernel, wanted)) return "a reduction is not computed again";
+  if (!nest || !covers(*nest, size)) return "it reads other places than the ones written";
+  const int work = cost(producer.kernel, wanted);
+  if (consumer.has(StepKind::Dot) && work > 0) return "a matmul reads its operands many times: they stay in memory";
+  if (work > kCheapOps && size > 1 && points(consumer) > size) return "it would be computed many times over";
+  const int64_t bytes = size * static_cast<int64_t>(size_of(stored.type.dtype));
+  if (!only_user && input_elements(program, producer.kernel, wanted) > bytes)
+    return "others need it in memory, and reading its inputs again costs more";
+  for (const Scalar& load : consumer.kernel.scalars) {
+    if (load.kind == ScalarKind::Load && load.buffer == buffer && !load.operands.empty())
+      return "it is read at a place chosen by data";
+  }
+  const Kernel source = std::move(consumer.kernel);
+  consumer.kernel = source;
+  consumer.kernel.scalars.clear();
+  consumer.table = std::make_unique<ScalarTable>(consumer.kernel);
+  Splice how;
+  how.replace = [&](const Scalar& load) {
+    if (load.buffer != buffer) return -1;
+    Splice there;
+    there.mask = load.mask;
+    for (const Loop& loop : *nest)
+      there.axes.push_back({producer.kernel.axes[loop.axis].name, mod(floor_div(load.index, loop.stride), loop.extent)});
+    const int value = splice(producer.kernel, wanted, there, *consumer.table)[store.value];
+    if (load.mask < 0) return value;
+    return consumer.table->apply(Op::where, load.dtype, {load.mask, value, consumer.table->constant(load.value)});
+  };
+  const std::vector<int> ids = splice(source, {}, how, *consumer.table);
+  for (Step& step : consumer.kernel.steps) {
+    for (int* id : {&step.value, &step.other, &step.mask}) *id = *id < 0 ? -1 : ids[*id];
+  }
+  return "";
+}
+
+}  // namespace tiny_compile

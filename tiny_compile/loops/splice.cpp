@@ -1,0 +1,55 @@
+// The value t[i] = exp(load x[i]) wanted at i = k*4 + 1 is the scalar exp(load x[k*4 + 1]).
+#include "tiny_compile/loops/splice.h"
+
+namespace tiny_compile {
+namespace {
+
+bool uses_indirect(const Scalar& scalar) { return depends_on(scalar.index, "at0"); }
+
+Scalar moved(const Scalar& source, const Splice& how, const std::vector<int>& ids) {
+  Scalar scalar = source;
+  for (int& operand : scalar.operands) operand = ids[operand];
+  if (scalar.mask >= 0) scalar.mask = ids[scalar.mask];
+  if (scalar.kind == ScalarKind::Register) scalar.step += how.first_step;
+  if (how.axes.empty() || scalar.index.is_constant()) return scalar;
+  const bool was_indirect = uses_indirect(scalar);
+  scalar.index = substitute(scalar.index, how.axes);
+  if (how.indirect.empty() || was_indirect || !uses_indirect(scalar)) return scalar;
+  scalar.operands = how.indirect;
+  scalar.limits = how.limits;
+  return scalar;
+}
+
+}  // namespace
+
+std::vector<int> splice(const Kernel& source, const std::vector<bool>& wanted, const Splice& how,
+                        ScalarTable& target) {
+  std::vector<int> ids(source.scalars.size(), -1);
+  for (size_t id = 0; id < ids.size(); id++) {
+    if (!wanted.empty() && !wanted[id]) continue;
+    Scalar scalar = moved(source.scalars[id], how, ids);
+    if (scalar.kind == ScalarKind::Load) {
+      const int instead = how.replace ? how.replace(scalar) : -1;
+      if (instead >= 0) {
+        ids[id] = instead;
+        continue;
+      }
+      if (how.mask >= 0 && scalar.mask >= 0)
+        scalar.mask = target.apply(Op::bitwise_and, DType::boolean, {how.mask, scalar.mask});
+      else if (how.mask >= 0)
+        scalar.mask = how.mask;
+    }
+    ids[id] = target.add(std::move(scalar));
+  }
+  return ids;
+}
+
+bool can_move_to_indirect(const Kernel& source, const std::vector<bool>& wanted) {
+  for (size_t id = 0; id < wanted.size(); id++) {
+    const Scalar& scalar = source.scalars[id];
+    if (wanted[id] && (uses_indirect(scalar) || scalar.kind == ScalarKind::Philox)) return false;
+  }
+  return true;
+}
+
+}  // namespace tiny_compile
