@@ -135,6 +135,57 @@ TEST_CASE("symbolic divisors") {
   CHECK(simplified("j/n") == "j/n");
 }
 
+TEST_CASE("an index is less than its symbolic extent") {
+  const Expr p = Expr::symbol("p", 0, kUnbounded), q = Expr::symbol("q", 0, kUnbounded);
+  const Expr row = Expr::index("row", p), column = Expr::index("column", q);
+  CHECK(floor_div(row * q + column, q) == row);
+  CHECK(mod(row * q + column, q) == column);
+  CHECK(floor_div(x * p * q + row * q + column, p * q) == x);
+  CHECK(mod(x * p * q + row * q + column, p * q) == row * q + column);
+  CHECK(floor_div((x * p + row) * 1024 + j, p * 1024) == x);
+  CHECK(mod((x * p + row) * 1024 + j, p * 1024) == row * 1024 + j);
+  CHECK(mod(x * q + mod(y, q), q) == mod(y, q));
+  CHECK(min(row, p - 1) == row);
+  CHECK(floor_div(row + 1, p).str() == "(row + 1)/p");
+  CHECK(floor_div(row * q + column, p).kind() == ExprKind::FloorDiv);
+  CHECK(Expr::index("row", 8) == Expr::symbol("row", 0, 7));
+  CHECK(row != Expr::index("row", q));
+  CHECK(symbols(row * q) == std::vector<std::string>{"q", "row"});
+}
+
+TEST_CASE("splitting a flat index, permuting and back gives the flat index") {
+  const Expr p = Expr::symbol("p", 1, kUnbounded);
+  const std::vector<Shape> shapes = {{2, 3, 4, 5}, {7, 1, 8, 2}, {3, p, 4, 8}, {p, m, 3, 2}};
+  const std::vector<std::vector<size_t>> orders = {{1, 0, 2, 3}, {3, 2, 1, 0}, {2, 0, 3, 1}};
+  for (const Shape& shape : shapes) {
+    for (const std::vector<size_t>& order : orders) {
+      const Expr flat = Expr::index("flat", product(shape));
+      Shape permuted;
+      for (const size_t axis : order) permuted.push_back(shape[axis]);
+      const Shape to = row_major_strides(permuted), from = row_major_strides(shape);
+      Expr moved = 0, back = 0;
+      for (size_t k = 0; k < 4; ++k) {
+        moved = moved + mod(floor_div(flat, from[order[k]]), permuted[k]) * to[k];
+      }
+      for (size_t k = 0; k < 4; ++k) {
+        back = back + mod(floor_div(moved, to[k]), permuted[k]) * from[order[k]];
+      }
+      CHECK(back.str() == "flat");
+    }
+  }
+}
+
+TEST_CASE("an expression knows what it costs, and cannot grow without end") {
+  CHECK(Expr(7).size() == 1);
+  CHECK((i * 4 + j).size() == 5);
+  const auto grow = [] {
+    Expr result = y;
+    for (int k = 0; k < 100; ++k) result = floor_div(result, n) + mod(result, n) * 3;
+    return result;
+  };
+  CHECK_THROWS_AS(grow(), Error);
+}
+
 TEST_CASE("min and max are resolved from bounds") {
   CHECK(simplified("min(j, 1023)") == "j");
   CHECK(simplified("min(j, 0)") == "0");
@@ -219,10 +270,13 @@ int64_t floor_of(int64_t lhs, int64_t rhs) {
 class Fuzz {
  public:
   Fuzz() : leaves_{a, b, Expr::symbol("c", -9, -2), Expr::symbol("d", 1, 7)} {
+    leaves_.push_back(Expr::index("k", leaves_[3]));
     for (int k = 0; k < 24; ++k) {
       std::vector<std::pair<std::string, int64_t>> one;
       for (const Expr& leaf : leaves_) {
-        one.emplace_back(leaf.name(), pick(leaf.bounds().low, leaf.bounds().high));
+        const bool is_index = !leaf.operands().empty();
+        const int64_t high = is_index ? one[3].second - 1 : leaf.bounds().high;
+        one.emplace_back(leaf.name(), pick(leaf.bounds().low, high));
       }
       assignments_.push_back(one);
     }
@@ -230,7 +284,7 @@ class Fuzz {
 
   Sample sample(int depth) {
     const int64_t choice = depth == 0 ? pick(0, 1) : pick(0, 11);
-    if (choice == 0) return leaf(pick(0, 3));
+    if (choice == 0) return leaf(pick(0, 4));
     if (choice == 1) return constant(pick(-12, 12));
     const Sample lhs = sample(depth - 1);
     if (choice <= 4) return zip(lhs, sample(depth - 1), lhs_plus, std::plus<int64_t>());

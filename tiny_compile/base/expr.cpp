@@ -20,10 +20,11 @@ using namespace parts;
 struct ExprNode {
   ExprKind kind;
   int depth = 1;
+  int64_t size = 1;
   Interval bounds = {};
   size_t hash = 0;
   std::string name = {};            // of a Symbol
-  std::vector<Expr> operands = {};  // of the other kinds
+  std::vector<Expr> operands = {};  // of the other kinds; of an index: its extent
 };
 
 namespace {
@@ -84,8 +85,10 @@ Expr make_node(ExprKind kind, std::vector<Expr> operands) {
   }
   for (const Expr& operand : operands) {
     if (operand.node()) node.depth = std::max(node.depth, operand.node()->depth + 1);
+    node.size += operand.size();
   }
   if (node.depth > kMaxDepth) fail("an index expression is nested deeper than ", kMaxDepth);
+  if (node.size > kMaxSize) fail("an index expression has more than ", kMaxSize, " nodes");
   node.operands = std::move(operands);
   return Expr(std::make_shared<const ExprNode>(std::move(node)));
 }
@@ -98,6 +101,15 @@ Expr Expr::symbol(std::string name, int64_t low, int64_t high) {
   node.bounds = {clamp_to_bounds(low), clamp_to_bounds(std::max(low, high))};
   node.hash = std::hash<std::string>()(name);
   node.name = std::move(name);
+  return Expr(std::make_shared<const ExprNode>(std::move(node)));
+}
+
+Expr Expr::index(std::string name, const Expr& extent) {
+  const int64_t end = extent.bounds().high;
+  Expr plain = symbol(std::move(name), 0, end == kUnbounded ? end : end - 1);
+  if (extent.is_constant()) return plain;
+  ExprNode node = *plain.node_;
+  node.operands = {extent};
   return Expr(std::make_shared<const ExprNode>(std::move(node)));
 }
 
@@ -125,6 +137,8 @@ Interval Expr::bounds() const {
 
 size_t Expr::hash() const { return node_ ? node_->hash : mix(0, static_cast<size_t>(value_)); }
 
+int64_t Expr::size() const { return node_ ? node_->size : 1; }
+
 bool Expr::operator==(const Expr& other) const {
   if (node_ == other.node_) return value_ == other.value_;
   if (!node_ || !other.node_ || node_->hash != other.node_->hash) return false;
@@ -136,12 +150,6 @@ bool Expr::operator==(const Expr& other) const {
 // --- min, max -------------------------------------------------------------------------------
 
 namespace {
-
-bool is_at_most(const Expr& lhs, const Expr& rhs) {
-  const int64_t most = lhs.bounds().high, least = rhs.bounds().low;
-  if (most < kUnbounded && least > -kUnbounded && most <= least) return true;
-  return difference_bounds(rhs, lhs).low >= 0;
-}
 
 // Flat, sorted, and without operands that another makes superfluous: min(i, i + 1, j) => min(i, j).
 Expr extremum(ExprKind kind, const Expr& lhs, const Expr& rhs) {

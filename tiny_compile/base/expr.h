@@ -31,15 +31,17 @@ class Expr {
   Expr(int64_t value) : value_(value) {}           // NOLINT: a constant is an Expr
   Expr(int value) : value_(value) {}               // NOLINT
   static Expr symbol(std::string name, int64_t low, int64_t high);
+  static Expr index(std::string name, const Expr& extent);  // in [0, extent), known to divisions
 
   ExprKind kind() const;
   bool is_constant() const { return !node_; }
   bool is_constant(int64_t value) const { return !node_ && value_ == value; }
   int64_t constant() const;                        // CHECKs is_constant()
   const std::string& name() const;                 // of a Symbol
-  const std::vector<Expr>& operands() const;       // of the other kinds
+  const std::vector<Expr>& operands() const;       // of the other kinds; {} or {extent} of a Symbol
   Interval bounds() const;
   size_t hash() const;
+  int64_t size() const;                            // nodes, as printed: what it costs to compute
   bool operator==(const Expr& other) const;        // structural, pointers first
   const ExprNode* node() const { return node_.get(); }  // identity, for memo tables
   std::string str() const;                         // "i*1024 + j", C precedence; min(a, b), max(a, b)

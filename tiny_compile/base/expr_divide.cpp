@@ -74,7 +74,7 @@ Division divide_terms(const Expr& x, const Expr& d) {
 std::optional<int64_t> known_quotient(const Expr& x, const Expr& d) {
   const Interval q = quotient_bounds(x.bounds(), d.bounds());
   if (q.low == q.high && q.low > -kUnbounded && q.high < kUnbounded) return q.low;
-  if (!d.is_constant() && x.bounds().low >= 0 && difference_bounds(d, x).low > 0) return 0;
+  if (!d.is_constant() && x.bounds().low >= 0 && is_at_most(x, d, 1)) return 0;
   return std::nullopt;
 }
 
@@ -84,21 +84,29 @@ struct Split {
   Expr whole, rest, scale = 1, low;
 };
 
-// Divisors of d that divide some term of x, largest first.
+// The largest product that divides both terms: of 6*i*n and 4*n*m, 2*n.
+Expr common_divisor(const Expr& lhs, const Expr& rhs) {
+  const std::span<const Expr> left = atoms_of(lhs), right = atoms_of(rhs);
+  std::vector<Expr> atoms;
+  std::set_intersection(left.begin(), left.end(), right.begin(), right.end(),
+                        std::back_inserter(atoms), comes_before);
+  return product(atoms) * std::gcd(coefficient_of(lhs), coefficient_of(rhs));
+}
+
+// What to look for in a split: divisors of d that divide some term of x, largest first.
 std::vector<Expr> common_scales(const Expr& x, const Expr& d) {
-  std::vector<int64_t> constants;
-  for (const Expr& term : summands(x)) {
-    if (!term.is_constant()) constants.push_back(std::gcd(coefficient_of(term), coefficient_of(d)));
-  }
-  std::sort(constants.rbegin(), constants.rend());
-  constants.erase(std::unique(constants.begin(), constants.end()), constants.end());
   std::vector<Expr> scales;
-  for (const Expr& atom : atoms_of(d)) {
-    if (atom != d && atom.bounds().low >= 0) scales.push_back(atom);
+  for (const Expr& term : summands(x)) {
+    if (term.is_constant()) continue;
+    const Expr scale = common_divisor(term, d);
+    const bool is_known = std::find(scales.begin(), scales.end(), scale) != scales.end();
+    const bool is_useful = !scale.is_constant(1) && scale != d && scale.bounds().low >= 0;
+    if (is_useful && !is_known) scales.push_back(scale);
   }
-  for (const int64_t constant : constants) {
-    if (constant > 1 && d != constant) scales.push_back(constant);
-  }
+  std::sort(scales.begin(), scales.end(), [](const Expr& lhs, const Expr& rhs) {
+    const size_t left = atoms_of(lhs).size(), right = atoms_of(rhs).size();
+    return left != right ? left > right : compare(lhs, rhs) > 0;
+  });
   return scales;
 }
 
@@ -116,10 +124,11 @@ Split split(const Expr& x, const Expr& d) {
 
 Expr quotient_node(const Expr& x, const Expr& d) {
   int64_t unused;
-  const Expr* inner = x.kind() == ExprKind::Symbol || x.is_constant() ? nullptr : x.operands().data();
+  const Expr* inner = x.is_constant() ? nullptr : x.operands().data();
   // (x/a)/b  =>  x/(a*b)
-  const bool is_quotient = x.kind() == ExprKind::FloorDiv &&
-                           !__builtin_mul_overflow(coefficient_of(inner[1]), coefficient_of(d), &unused);
+  const bool is_quotient =
+      x.kind() == ExprKind::FloorDiv &&
+      !__builtin_mul_overflow(coefficient_of(inner[1]), coefficient_of(d), &unused);
   if (is_quotient) return floor_div(inner[0], inner[1] * d);
   // (x%(a*b))/b  =>  (x/b)%a
   if (x.kind() == ExprKind::Mod) {

@@ -35,7 +35,9 @@ int compare_atoms(const Expr& lhs, const Expr& rhs) {
   }
   if (const int order = lhs.name().compare(rhs.name())) return order;
   const Interval a = lhs.bounds(), b = rhs.bounds();
-  return a.low != b.low ? sign(a.low <=> b.low) : sign(a.high <=> b.high);
+  if (a.low != b.low) return sign(a.low <=> b.low);
+  if (a.high != b.high) return sign(a.high <=> b.high);
+  return compare_lists(lhs.operands(), rhs.operands(), compare);
 }
 
 int compare_terms(const Expr& lhs, const Expr& rhs) {
@@ -95,6 +97,9 @@ int compare(const Expr& lhs, const Expr& rhs) {
   return compare_lists(summands(lhs), summands(rhs), compare_terms);
 }
 
+namespace {
+
+// Bounds of lhs - rhs, with what they share cancelled.
 Interval difference_bounds(const Expr& lhs, const Expr& rhs) {
   Interval result;
   std::span<const Expr> left = summands(lhs), right = summands(rhs);
@@ -114,6 +119,38 @@ Interval difference_bounds(const Expr& lhs, const Expr& rhs) {
     result = sum_bounds(result, product_bounds(factor, {scale, scale}));
   }
   return result;
+}
+
+// At most this for an index or a remainder: extent - 1, divisor - 1; else the atom.
+Expr largest_of(const Expr& atom) {
+  if (atom.kind() == ExprKind::Symbol && !atom.operands().empty()) return atom.operands()[0] - 1;
+  if (atom.kind() == ExprKind::Mod) return atom.operands()[1] - 1;
+  return atom;
+}
+
+// An upper bound of the sum that names the extents: i*n + j => (m - 1)*n + n - 1.
+Expr largest(const Expr& sum) {
+  Expr result = 0;
+  for (const Expr& term : summands(sum)) {
+    const std::span<const Expr> atoms = atoms_of(term);
+    const auto is_negative = [](const Expr& atom) { return atom.bounds().low < 0; };
+    const bool rises = coefficient_of(term) > 0 &&
+                       std::none_of(atoms.begin(), atoms.end(), is_negative);
+    Expr most = coefficient_of(term);
+    for (const Expr& atom : atoms) most = most * (rises ? largest_of(atom) : atom);
+    result = result + most;
+  }
+  return result;
+}
+
+}  // namespace
+
+bool is_at_most(const Expr& lhs, const Expr& rhs, int margin) {
+  const int64_t most = lhs.bounds().high, least = rhs.bounds().low;
+  if (most < kUnbounded && least > -kUnbounded && most <= least - margin) return true;
+  if (difference_bounds(rhs, lhs).low >= margin) return true;
+  return !lhs.is_constant() && !rhs.is_constant() &&
+         difference_bounds(rhs, largest(lhs)).low >= margin;
 }
 
 }  // namespace tiny_compile::parts

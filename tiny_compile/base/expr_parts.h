@@ -12,12 +12,13 @@
 
 namespace tiny_compile {
 
-// As it is: the caller has simplified. Throws where the tree would be deeper than kMaxDepth.
+// As it is: the caller has simplified. Throws beyond kMaxDepth and kMaxSize.
 Expr make_node(ExprKind kind, std::vector<Expr> operands);
 
 namespace parts {
 
-inline constexpr int kMaxDepth = 200;  // keeps each recursion over a tree within any stack
+inline constexpr int kMaxDepth = 200;          // keeps each recursion within any stack
+inline constexpr int64_t kMaxSize = 1 << 20;   // and short: nodes, counted as often as printed
 
 // Views into their argument.                                of 6*i*j + i + 5
 std::span<const Expr> summands(const Expr& expr);         // 6*i*j, i, 5
@@ -34,8 +35,9 @@ int compare(const Expr& lhs, const Expr& rhs);
 int compare_factors(const Expr& lhs, const Expr& rhs);    // of terms, coefficients apart
 inline bool comes_before(const Expr& lhs, const Expr& rhs) { return compare(lhs, rhs) < 0; }
 
-// Bounds of lhs - rhs, with what they share cancelled.
-Interval difference_bounds(const Expr& lhs, const Expr& rhs);
+// Whether lhs + margin <= rhs follows from the bounds. What both share cancels, and an index is
+// known to be less than its symbolic extent: i*n + j < m*n for i in [0, m), j in [0, n).
+bool is_at_most(const Expr& lhs, const Expr& rhs, int margin = 0);
 
 }  // namespace parts
 }  // namespace tiny_compile
