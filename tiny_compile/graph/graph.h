@@ -8,6 +8,7 @@
 //   }
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -90,15 +91,39 @@ std::vector<std::vector<int>> users(const Graph& graph);  // per node; an output
 // graph/text.cpp --------------------------------------------------------------------------------
 std::string print(const Graph& graph);
 std::string print(const Graph& graph, int node);           // its one line
+std::vector<Expr> symbols(const Graph& graph);             // distinct, in order of appearance
+
+// graph/parse.cpp -------------------------------------------------------------------------------
 Graph parse_graph(std::string_view text);                  // throws; the result is verified
 
 // graph/shape.cpp -------------------------------------------------------------------------------
+inline constexpr int64_t kMaxElements = int64_t{1} << 48;  // of a tensor
+inline constexpr int kMaxRank = 64;
+
 // The type of op on operands of these types. `node` carries op, attrs, value and, for reshape,
 // expand, cast and the sources, the wanted result type, which is checked. Throws tc::Error without
 // a place ("matmul: inner sizes 3 and 4 differ (f32[2,3] with f32[4,5])").
 Type infer(const Node& node, const std::vector<Type>& operands);
 
-// Throws tc::Error naming the first broken node: order, arity, dtypes, shapes, attributes, outputs.
-void verify(const Graph& graph);
+// graph/verify.cpp ------------------------------------------------------------------------------
+// The attributes an op has, in Key order.
+struct AttrForm {
+  Key key;
+  bool required;
+};
+std::vector<AttrForm> attributes_of(Op op);
+const char* name(Key key);                                 // "axes"
+bool is_identifier(std::string_view name);                 // [A-Za-z_][A-Za-z0-9_.]*
+
+// Throws tc::Error unless the node has its op's arity, attributes, value and name.
+void check_form(const Node& node, size_t operand_count);
+
+// What is wrong first, in order of nodes: ids, arity, dtypes, shapes, attributes, outputs.
+struct Problem {
+  int node;  // -1: the graph as a whole
+  std::string message;
+};
+std::optional<Problem> find_problem(const Graph& graph);
+void verify(const Graph& graph);                           // throws that, with the node's line
 
 }  // namespace tiny_compile
