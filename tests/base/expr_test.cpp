@@ -18,8 +18,8 @@ const Expr n = Expr::symbol("n", 1, kUnbounded), m = Expr::symbol("m", 1, 64);
 const Expr a = Expr::symbol("a", 0, 3), b = Expr::symbol("b", -5, 6);
 
 Expr parse(std::string_view text) {
-  const std::map<std::string, Expr, std::less<>> known = {{"i", i}, {"j", j}, {"x", x}, {"y", y},
-                                                          {"n", n}, {"m", m}, {"a", a}, {"b", b}};
+  const std::map<std::string, Expr, std::less<>> known = {
+      {"i", i}, {"j", j}, {"x", x}, {"y", y}, {"n", n}, {"m", m}, {"a", a}, {"b", b}};
   size_t at = 0;
   const Expr result = parse_expr(text, at, [&](std::string_view name, size_t position) {
     const auto found = known.find(name);
@@ -263,9 +263,7 @@ struct Sample {
   std::vector<int64_t> values;  // by assignment, computed without simplification
 };
 
-int64_t floor_of(int64_t lhs, int64_t rhs) {
-  return (lhs - ((lhs % rhs) + rhs) % rhs) / rhs;
-}
+int64_t floor_of(int64_t lhs, int64_t rhs) { return (lhs - ((lhs % rhs) + rhs) % rhs) / rhs; }
 
 class Fuzz {
  public:
@@ -289,7 +287,8 @@ class Fuzz {
     const Sample lhs = sample(depth - 1);
     if (choice <= 4) return zip(lhs, sample(depth - 1), lhs_plus, std::plus<int64_t>());
     if (choice == 5) return zip(lhs, sample(depth - 1), lhs_minus, std::minus<int64_t>());
-    if (choice == 6) return zip(lhs, constant(pick(-6, 12)), lhs_times, std::multiplies<int64_t>());
+    if (choice == 6)
+      return zip(lhs, constant(pick(-6, 12)), lhs_times, std::multiplies<int64_t>());
     if (choice == 7) return zip(lhs, sample(depth / 2), lhs_times, std::multiplies<int64_t>());
     if (choice == 8) {
       const auto least = [](int64_t p, int64_t q) { return std::min(p, q); };
@@ -301,8 +300,8 @@ class Fuzz {
     if (choice == 9) return zip(lhs, by, floor_div, floor_of);
     const auto rest = [](int64_t p, int64_t q) { return p - floor_of(p, q) * q; };
     if (choice == 10) return zip(lhs, by, mod, rest);
-    const Sample high = zip(zip(lhs, by, floor_div, floor_of), by, lhs_times,
-                            std::multiplies<int64_t>());
+    const Sample high =
+        zip(zip(lhs, by, floor_div, floor_of), by, lhs_times, std::multiplies<int64_t>());
     return zip(high, zip(lhs, by, mod, rest), lhs_plus, std::plus<int64_t>());
   }
 
@@ -328,7 +327,8 @@ class Fuzz {
 
   Sample leaf(int64_t which) {
     Sample result{leaves_[which], {}};
-    for (const auto& assignment : assignments_) result.values.push_back(assignment[which].second);
+    for (const auto& assignment : assignments_)
+      result.values.push_back(assignment[which].second);
     return result;
   }
 

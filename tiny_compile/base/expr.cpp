@@ -151,7 +151,7 @@ bool Expr::operator==(const Expr& other) const {
 
 namespace {
 
-// Flat, sorted, and without operands that another makes superfluous: min(i, i + 1, j) => min(i, j).
+// Flat, sorted, and without what another operand beats: min(i, min(i + 1, j)) => min(i, j).
 Expr extremum(ExprKind kind, const Expr& lhs, const Expr& rhs) {
   const bool is_min = kind == ExprKind::Min;
   const auto makes_superfluous = [&](const Expr& kept, const Expr& other) {
@@ -159,8 +159,9 @@ Expr extremum(ExprKind kind, const Expr& lhs, const Expr& rhs) {
   };
   std::vector<Expr> kept;
   for (const Expr& side : {lhs, rhs}) {
-    const std::span<const Expr> all = side.kind() == kind ? std::span<const Expr>(side.operands())
-                                                          : std::span<const Expr>(&side, 1);
+    const std::span<const Expr> all = side.kind() == kind
+                                          ? std::span<const Expr>(side.operands())
+                                          : std::span<const Expr>(&side, 1);
     for (const Expr& candidate : all) {
       const auto beats = [&](const Expr& one) { return makes_superfluous(one, candidate); };
       if (std::any_of(kept.begin(), kept.end(), beats)) continue;

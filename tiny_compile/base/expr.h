@@ -5,8 +5,10 @@
 //   floor_div(index, 1024)   // i: j < 1024 is known from its bounds
 //   mod(index, 1024)         // j
 //
-// An Expr is an immutable value. Building one simplifies it to a canonical sum of products, so that
-// equal expressions built in different ways compare equal; constants take no allocation.
+// An Expr is an immutable value. Building one simplifies it to a canonical sum of products, so
+// that equal sums built in different ways compare equal; constants take no allocation. Throws
+// tc::Error where a constant leaves 64 bits, a divisor is not positive, or the tree grows
+// beyond 200 levels or 2^20 nodes (reshapes that do not nest double an index: see size()).
 #pragma once
 
 #include <cstdint>
@@ -27,30 +29,30 @@ struct ExprNode;
 
 class Expr {
  public:
-  Expr() = default;                                // 0
-  Expr(int64_t value) : value_(value) {}           // NOLINT: a constant is an Expr
-  Expr(int value) : value_(value) {}               // NOLINT
+  Expr() = default;                       // 0
+  Expr(int64_t value) : value_(value) {}  // NOLINT: a constant is an Expr
+  Expr(int value) : value_(value) {}      // NOLINT
   static Expr symbol(std::string name, int64_t low, int64_t high);
-  static Expr index(std::string name, const Expr& extent);  // in [0, extent), known to divisions
+  static Expr index(std::string name, const Expr& extent);  // in [0, extent), symbolic or not
 
   ExprKind kind() const;
   bool is_constant() const { return !node_; }
   bool is_constant(int64_t value) const { return !node_ && value_ == value; }
-  int64_t constant() const;                        // CHECKs is_constant()
-  const std::string& name() const;                 // of a Symbol
-  const std::vector<Expr>& operands() const;       // of the other kinds; {} or {extent} of a Symbol
+  int64_t constant() const;         // CHECKs is_constant()
+  const std::string& name() const;  // of a Symbol
+  const std::vector<Expr>& operands() const;  // of the other kinds; an index: symbolic extent
   Interval bounds() const;
   size_t hash() const;
-  int64_t size() const;                            // nodes, as printed: what it costs to compute
-  bool operator==(const Expr& other) const;        // structural, pointers first
-  const ExprNode* node() const { return node_.get(); }  // identity, for memo tables
-  std::string str() const;                         // "i*1024 + j", C precedence; min(a, b), max(a, b)
+  int64_t size() const;                      // nodes, as printed: what it costs to compute
+  bool operator==(const Expr& other) const;  // structural, pointers first
+  const ExprNode* node() const { return node_.get(); }  // for memo tables; null: a constant
+  std::string str() const;  // "i*1024 + j", C precedence; min(a, b), max(a, b)
 
  private:
   explicit Expr(std::shared_ptr<const ExprNode> node) : node_(std::move(node)) {}
   friend Expr make_node(ExprKind kind, std::vector<Expr> operands);
   int64_t value_ = 0;
-  std::shared_ptr<const ExprNode> node_;           // null for a constant
+  std::shared_ptr<const ExprNode> node_;  // null for a constant
 };
 
 Expr operator+(const Expr& lhs, const Expr& rhs);
@@ -60,33 +62,33 @@ Expr floor_div(const Expr& lhs, const Expr& rhs);  // rounds towards -infinity; 
 Expr mod(const Expr& lhs, const Expr& rhs);        // in [0, rhs); rhs > 0
 Expr min(const Expr& lhs, const Expr& rhs);
 Expr max(const Expr& lhs, const Expr& rhs);
-Expr ceil_div(const Expr& lhs, const Expr& rhs);   // floor_div(lhs + rhs - 1, rhs)
+Expr ceil_div(const Expr& lhs, const Expr& rhs);  // floor_div(lhs + rhs - 1, rhs)
 
-// A term of the canonical sum: coefficient * product of non-constant factors ({} for the constant term).
+// A term of the canonical sum: coefficient * product of non-constant factors.
 struct Term {
   int64_t coefficient = 0;
-  Expr factor = 1;                                 // 1 for the constant term
+  Expr factor = 1;  // 1 for the constant term
 };
-std::vector<Term> terms(const Expr& expr);         // of 3*i + j + 5: {3,i} {1,j} {5,1}
+std::vector<Term> terms(const Expr& expr);  // of 3*i + j + 5: {3,i} {1,j} {5,1}
 
 // Replaces symbols by name, all at once, and simplifies again.
 using Substitution = std::vector<std::pair<std::string, Expr>>;
 Expr substitute(const Expr& expr, const Substitution& substitution);
 bool depends_on(const Expr& expr, std::string_view symbol);
-std::vector<std::string> symbols(const Expr& expr);            // distinct, in order of appearance
+std::vector<std::string> symbols(const Expr& expr);  // distinct, in order of appearance
 
 // The value under the given symbol values (CHECKs that each symbol is given).
 int64_t evaluate(const Expr& expr, const std::vector<std::pair<std::string, int64_t>>& values);
 
-// `text` as printed by str(), from position `at`, which moves past it; `lookup` gives a name's Expr.
-// Throws through fail_in_text.
+// `text` as printed by str(), from position `at`, which moves past it; `lookup` gives a name's
+// Expr. Throws through fail_in_text.
 Expr parse_expr(std::string_view text, size_t& at,
                 const std::function<Expr(std::string_view name, size_t position)>& lookup);
 
 std::ostream& operator<<(std::ostream& out, const Expr& expr);
 
 using Shape = std::vector<Expr>;
-Expr product(const Shape& shape);                  // number of elements
-Shape row_major_strides(const Shape& shape);       // [6,4,2] -> [8,2,1]
+Expr product(const Shape& shape);             // number of elements
+Shape row_major_strides(const Shape& shape);  // [6,4,2] -> [8,2,1]
 
 }  // namespace tiny_compile

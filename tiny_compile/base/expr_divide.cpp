@@ -4,8 +4,8 @@
 //   (i*1024 + j)%2048            =>  j + (i%2)*1024
 //   (x%32)/8                     =>  (x/8)%4
 //
-// Division is floor division, so each rule holds for negative numerators too. x/d and x%d take the
-// same split of x, which is what lets a sum recombine them into x.
+// Division is floor division, so each rule holds for negative numerators too. x/d and x%d take
+// the same split of x, which is what lets a sum recombine them into x.
 // Lesson: bounds, not patterns, are what makes an index simplifier strong.
 #include <algorithm>
 #include <iterator>

@@ -123,7 +123,8 @@ Interval difference_bounds(const Expr& lhs, const Expr& rhs) {
 
 // At most this for an index or a remainder: extent - 1, divisor - 1; else the atom.
 Expr largest_of(const Expr& atom) {
-  if (atom.kind() == ExprKind::Symbol && !atom.operands().empty()) return atom.operands()[0] - 1;
+  if (atom.kind() == ExprKind::Symbol && !atom.operands().empty())
+    return atom.operands()[0] - 1;
   if (atom.kind() == ExprKind::Mod) return atom.operands()[1] - 1;
   return atom;
 }
@@ -134,8 +135,8 @@ Expr largest(const Expr& sum) {
   for (const Expr& term : summands(sum)) {
     const std::span<const Expr> atoms = atoms_of(term);
     const auto is_negative = [](const Expr& atom) { return atom.bounds().low < 0; };
-    const bool rises = coefficient_of(term) > 0 &&
-                       std::none_of(atoms.begin(), atoms.end(), is_negative);
+    const bool rises =
+        coefficient_of(term) > 0 && std::none_of(atoms.begin(), atoms.end(), is_negative);
     Expr most = coefficient_of(term);
     for (const Expr& atom : atoms) most = most * (rises ? largest_of(atom) : atom);
     result = result + most;

@@ -3,8 +3,8 @@
 //   (i + 1)*4 - 4                =>  i*4
 //   (x/32)*32 + x%32             =>  x
 //
-// A sum is a sorted list of terms, so adding is merging. Products distribute over sums. The one rule
-// beyond that puts the two halves of a division together again, and lives in recombine_pair.
+// A sum is a sorted list of terms, so adding is merging. Products distribute over sums. The one
+// rule beyond that puts the halves of a division together again, and lives in recombine_pair.
 #include "tiny_compile/base/expr_parts.h"
 
 #include <algorithm>
@@ -26,7 +26,8 @@ Expr scale(const Expr& expr, int64_t coefficient) {
   if (coefficient == 0) return 0;
   std::vector<Expr> terms;
   for (const Expr& term : summands(expr)) {
-    terms.push_back(with_coefficient(term, checked_multiply(coefficient_of(term), coefficient)));
+    terms.push_back(
+        with_coefficient(term, checked_multiply(coefficient_of(term), coefficient)));
   }
   return sum_of(std::move(terms));
 }
@@ -59,30 +60,45 @@ bool product_fits(const Expr& lhs, const Expr& rhs) {
   return !__builtin_mul_overflow(coefficient_of(lhs), coefficient_of(rhs), &result);
 }
 
-// Two terms that are the halves of a division, put together again, for any common factor c:
+// A term (x%a)*common, and the term that would complete it to x*common.
+struct Remainder {
+  Expr x, a, common, quotient, missing;
+};
+
+Remainder remainder_of(const Expr& term, const Expr& atom) {
+  Remainder result{atom.operands()[0], atom.operands()[1], without_atom(term, atom), 0, 0};
+  result.quotient = floor_div(result.x, result.a);
+  result.missing = result.quotient * result.a * result.common;
+  return result;
+}
+
+// The two halves of a division, put together again, for any common factor c:
 //   (x%a)*c + (x/a)*a*c              =>  x*c
 //   (x%a)*c + ((z + x/a)%b)*a*c      =>  ((z*a + x)%(a*b))*c
-std::optional<Expr> recombine_pair(const Expr& remainder, const Expr& other) {
-  const Expr* atom = find_atom(remainder, ExprKind::Mod);
-  const Expr x = atom->operands()[0], a = atom->operands()[1];
-  const Expr common = without_atom(remainder, *atom);
-  const Expr quotient = floor_div(x, a);
-  if (other == quotient * a * common) return x * common;
-  const Expr* outer = find_atom(other, ExprKind::Mod);
-  if (!outer || !has_term(outer->operands()[0], quotient)) return std::nullopt;
-  const Expr z = outer->operands()[0] - quotient, b = outer->operands()[1];
-  if (!product_fits(a, b) || without_atom(other, *outer) != a * common) return std::nullopt;
-  return mod(z * a + x, a * b) * common;
+std::optional<Expr> recombine_pair(const Remainder& lower, const Expr& other) {
+  if (other == lower.missing) return lower.x * lower.common;
+  const Expr* upper = find_atom(other, ExprKind::Mod);
+  if (!upper || !has_term(upper->operands()[0], lower.quotient)) return std::nullopt;
+  const Expr z = upper->operands()[0] - lower.quotient, b = upper->operands()[1];
+  if (!product_fits(lower.a, b)) return std::nullopt;
+  if (without_atom(other, *upper) != lower.a * lower.common) return std::nullopt;
+  return mod(z * lower.a + lower.x, lower.a * b) * lower.common;
+}
+
+bool is_divided(const Expr& term) {
+  return find_atom(term, ExprKind::FloorDiv) || find_atom(term, ExprKind::Mod);
 }
 
 Expr recombine(std::vector<Expr> terms) {
+  if (std::count_if(terms.begin(), terms.end(), is_divided) < 2)
+    return sum_of(std::move(terms));
   for (size_t i = 0; i < terms.size(); ++i) {
-    if (!find_atom(terms[i], ExprKind::Mod)) continue;
+    const Expr* atom = find_atom(terms[i], ExprKind::Mod);
+    if (!atom) continue;
+    const Remainder lower = remainder_of(terms[i], *atom);
     for (size_t j = 0; j < terms.size(); ++j) {
-      const bool is_candidate = j != i && (find_atom(terms[j], ExprKind::FloorDiv) ||
-                                           find_atom(terms[j], ExprKind::Mod));
-      if (!is_candidate) continue;
-      const std::optional<Expr> merged = recombine_pair(terms[i], terms[j]);
+      if (i == j || !is_divided(terms[j])) continue;
+      const std::optional<Expr> merged = recombine_pair(lower, terms[j]);
       if (!merged) continue;
       terms.erase(terms.begin() + std::max(i, j));
       terms.erase(terms.begin() + std::min(i, j));
@@ -129,7 +145,8 @@ Expr multiply_sums(const Expr& lhs, const Expr& rhs) {
 }  // namespace
 
 Expr operator+(const Expr& lhs, const Expr& rhs) {
-  if (lhs.is_constant() && rhs.is_constant()) return checked_add(lhs.constant(), rhs.constant());
+  if (lhs.is_constant() && rhs.is_constant())
+    return checked_add(lhs.constant(), rhs.constant());
   return add_scaled(lhs, rhs, 1);
 }
 

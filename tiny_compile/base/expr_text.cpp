@@ -2,9 +2,9 @@
 //
 //   ((i*4 + j)/2)*8 - 5
 //
-// C precedence; `/` is floor division and `%` its remainder; every composite operand of * / % is
-// parenthesised, so that nobody has to remember how they associate.
-// Invariant: parse_expr(e.str()) == e, for every e whose symbols `lookup` knows.
+// C precedence; `/` is floor division and `%` its remainder; every composite operand of * / %
+// is parenthesised, so that nobody has to remember how they associate. Invariant:
+// parse_expr(e.str()) == e, for every e whose symbols `lookup` knows.
 #include <cctype>
 
 #include "tiny_compile/base/error.h"
@@ -167,7 +167,9 @@ class Parser {
   }
 
   bool is_digit() const { return at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; }
-  static bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+  static bool is_word(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+  }
 
   void skip_spaces() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;

@@ -50,8 +50,8 @@ Interval sum_bounds(Interval a, Interval b) {
 }
 
 Interval product_bounds(Interval a, Interval b) {
-  const auto [low, high] = std::minmax({Wide{a.low} * b.low, Wide{a.low} * b.high,
-                                        Wide{a.high} * b.low, Wide{a.high} * b.high});
+  const auto [low, high] = std::minmax(
+      {Wide{a.low} * b.low, Wide{a.low} * b.high, Wide{a.high} * b.low, Wide{a.high} * b.high});
   return {clamp_to_bounds(low), clamp_to_bounds(high)};
 }
 
@@ -65,7 +65,8 @@ Interval quotient_bounds(Interval a, Interval divisor) {
 }
 
 Interval remainder_bounds(Interval a, Interval divisor) {
-  const int64_t below = divisor.high == kUnbounded ? kUnbounded : std::max<int64_t>(divisor.high, 1) - 1;
+  const int64_t below =
+      divisor.high == kUnbounded ? kUnbounded : std::max<int64_t>(divisor.high, 1) - 1;
   return {0, a.low >= 0 ? std::min(a.high, below) : below};
 }
 
