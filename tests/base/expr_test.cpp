@@ -150,6 +150,8 @@ TEST_CASE("an index is less than its symbolic extent") {
   CHECK(floor_div(row * q + column, p).kind() == ExprKind::FloorDiv);
   CHECK(Expr::index("row", 8) == Expr::symbol("row", 0, 7));
   CHECK(row != Expr::index("row", q));
+  const Expr sign = Expr::symbol("sign", -1, 1);
+  CHECK(min(row * sign, p * sign - sign).kind() == ExprKind::Min);
   CHECK(symbols(row * q) == std::vector<std::string>{"q", "row"});
 }
 
@@ -186,6 +188,12 @@ TEST_CASE("an expression knows what it costs, and cannot grow without end") {
   CHECK_THROWS_AS(grow(), Error);
 }
 
+TEST_CASE("a factor that may be negative does not cancel") {
+  const Expr p = Expr::symbol("p", -4, -1), q = Expr::symbol("q", -3, -1);
+  CHECK(evaluate(floor_div(x * p, p * q), {{"x", 5}, {"p", -2}, {"q", -3}}) == -2);
+  CHECK(evaluate(mod(x * p, p * q), {{"x", 5}, {"p", -2}, {"q", -3}}) == 2);
+}
+
 TEST_CASE("min and max are resolved from bounds") {
   CHECK(simplified("min(j, 1023)") == "j");
   CHECK(simplified("min(j, 0)") == "0");
@@ -204,6 +212,8 @@ TEST_CASE("bounds saturate") {
   CHECK((n * n).bounds() == (Interval{1, kUnbounded}));
   CHECK((n * n * n * -1 + 5).bounds() == (Interval{-kUnbounded, 4}));
   CHECK((y * 0).bounds() == (Interval{0, 0}));
+  CHECK((y * 2 + i).bounds() == (Interval{-kUnbounded, kUnbounded}));
+  CHECK((y + kUnbounded / 2).bounds() == (Interval{-kUnbounded, kUnbounded}));
   CHECK(Expr(INT64_MIN).bounds() == (Interval{-kUnbounded, -kUnbounded}));
   CHECK(floor_div(y, n).bounds() == (Interval{-kUnbounded, kUnbounded}));
   CHECK(floor_div(x, n).bounds() == (Interval{-1000, 1000}));

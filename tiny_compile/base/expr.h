@@ -38,8 +38,8 @@ class Expr {
   ExprKind kind() const;
   bool is_constant() const { return !node_; }
   bool is_constant(int64_t value) const { return !node_ && value_ == value; }
-  int64_t constant() const;         // CHECKs is_constant()
-  const std::string& name() const;  // of a Symbol
+  int64_t constant() const;                   // CHECKs is_constant()
+  const std::string& name() const;            // of a Symbol
   const std::vector<Expr>& operands() const;  // of the other kinds; an index: symbolic extent
   Interval bounds() const;
   size_t hash() const;
