@@ -1,0 +1,232 @@
+// How does a scalar become text? $3 = exp($2) reads  const float exp_3 = tc_exp(sub_2);
+//
+// f16 and bf16 values are floats that the dtype can hold: loads widen, every op that may leave the
+// dtype rounds once, stores narrow. Floats are written in hexadecimal, exact in every compiler.
+#include "tiny_compile/codegen/scalar.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+
+namespace tiny_compile {
+namespace {
+
+bool is_identifier_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// Ops whose result is always one of the values that the operands' dtype can hold.
+bool stays_in_dtype(Op op) {
+  switch (op) {
+    case Op::where:
+    case Op::neg:
+    case Op::abs:
+    case Op::sign:
+    case Op::minimum:
+    case Op::maximum:
+    case Op::floor:
+    case Op::ceil:
+    case Op::trunc:
+    case Op::round: return true;
+    default: return false;
+  }
+}
+
+std::string rounded(DType dtype, const std::string& value) {
+  return is_half(dtype) ? str("tc_to_f32(", to_storage(dtype, value), ")") : value;
+}
+
+std::string hex_float(double value, const char* suffix) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%a%s", value, suffix);
+  return value < 0 || (value == 0 && text[0] == '-') ? str("(", text, ")") : text;
+}
+
+}  // namespace
+
+std::string fill_formula(std::string_view formula, const std::vector<std::string>& operands) {
+  std::string result;
+  for (size_t i = 0; i < formula.size();) {
+    if (!is_identifier_char(formula[i])) {
+      result += formula[i++];
+      continue;
+    }
+    size_t end = i;
+    while (end < formula.size() && is_identifier_char(formula[end])) end++;
+    const std::string_view word = formula.substr(i, end - i);
+    const bool operand = word.size() == 1 && word[0] >= 'a' && word[0] < 'a' + static_cast<int>(operands.size());
+    result += operand ? operands[word[0] - 'a'] : std::string(word);
+    i = end;
+  }
+  return result;
+}
+
+std::string pointer_name(const Buffer& buffer) {
+  const char* role = buffer.role == Role::Input ? "in_" : buffer.role == Role::Output ? "out_" : "tmp_";
+  std::string name = role + buffer.name;
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
+}
+
+const char* value_type(DType dtype) { return is_half(dtype) ? "float" : c_type(dtype); }
+
+std::string literal_text(const Literal& value) {
+  const double real = is_float(value.dtype) ? value.as_double() : 0;
+  const bool finite = real - real == 0;
+  if (value.dtype == DType::f64) {
+    return finite ? hex_float(real, "") : str("tc_from_bits(", value.bits, "ull)");
+  }
+  if (is_float(value.dtype)) {
+    if (finite) return hex_float(real, "f");
+    return str("tc_from_bits(", Literal::of(DType::f32, real).bits, "u)");
+  }
+  if (value.dtype == DType::boolean) return value.bits ? "true" : "false";
+  const bool is_unsigned = category(value.dtype) == Category::Unsigned;
+  if (is_unsigned)
+    return str("(", c_type(value.dtype), ")", static_cast<uint64_t>(value.as_integer()), "ull");
+  const int64_t number = value.as_integer();
+  if (number == INT64_MIN) return "(-9223372036854775807ll - 1)";
+  if (value.dtype == DType::i64) return number < 0 ? str("(", number, "ll)") : str(number, "ll");
+  if (value.dtype == DType::i32 && number != INT32_MIN) return number < 0 ? str("(", number, ")") : str(number);
+  return str("((", c_type(value.dtype), ")", number, "ll)");
+}
+
+std::string to_storage(DType dtype, const std::string& value) {
+  if (dtype == DType::f16) return str("tc_to_f16(", value, ")");
+  if (dtype == DType::bf16) return str("tc_to_bf16(", value, ")");
+  return value;
+}
+
+std::string from_storage(DType dtype, const std::string& memory) {
+  return is_half(dtype) ? str("tc_to_f32(", memory, ")") : memory;
+}
+
+Literal identity(Op reduction, DType dtype) {
+  const bool floating = is_float(dtype);
+  const bool is_unsigned = category(dtype) == Category::Unsigned;
+  const int bits = static_cast<int>(8 * size_of(dtype));
+  switch (reduction) {
+    case Op::sum:
+    case Op::sum_exp: return Literal::of(dtype, -0.0);
+    case Op::prod:
+    case Op::all: return Literal::of(dtype, 1);
+    case Op::max:
+      if (floating) return Literal::of(dtype, -__builtin_inf());
+      return Literal::of_integer(dtype, is_unsigned ? 0 : -(int64_t{1} << (bits - 2)) * 2);
+    case Op::min:
+      if (floating) return Literal::of(dtype, __builtin_inf());
+      if (is_unsigned) return Literal::of_unsigned(dtype, ~uint64_t{0} >> (64 - bits));
+      return Literal::of_integer(dtype, static_cast<int64_t>((uint64_t{1} << (bits - 1)) - 1));
+    default: return Literal::of(dtype, 0);
+  }
+}
+
+std::string combine(Op reduction, DType dtype, const std::string& a, const std::string& b) {
+  switch (reduction) {
+    case Op::sum:
+    case Op::sum_exp: return is_float(dtype) ? str(a, " + ", b) : str("tc_add(", a, ", ", b, ")");
+    case Op::prod: return is_float(dtype) ? str(a, " * ", b) : str("tc_mul(", a, ", ", b, ")");
+    case Op::max: return str("tc_maximum(", a, ", ", b, ")");
+    case Op::min: return str("tc_minimum(", a, ", ", b, ")");
+    case Op::any: return str(a, " | ", b);
+    case Op::all: return str(a, " & ", b);
+    default: CHECK(false, "no combination for ", info(reduction).name);
+  }
+  return {};
+}
+
+std::string comment_of(const Kernel& kernel) {
+  std::vector<std::string> places;
+  for (const Location& where : kernel.where) {
+    const std::string place = Location{where.file.substr(where.file.rfind('/') + 1), where.line}.str();
+    if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
+  }
+  if (places.empty()) return "";
+  const bool many = places.size() > 8;
+  if (many) places.resize(8);
+  return str("// ", join(places, ", "), many ? ", ...\n" : "\n");
+}
+
+bool ScalarWriter::is_trivial(int scalar) const {
+  const ScalarKind kind = kernel_.scalars[scalar].kind;
+  return kind == ScalarKind::Constant || kind == ScalarKind::Register;
+}
+
+std::string ScalarWriter::name(int id) const {
+  const Scalar& scalar = kernel_.scalars[id];
+  switch (scalar.kind) {
+    case ScalarKind::Constant: return literal_text(scalar.value);
+    case ScalarKind::Register: return register_name(scalar.step);
+    case ScalarKind::Load: return str("load_", id);
+    case ScalarKind::Index: return str("index_", id);
+    case ScalarKind::Philox: return str("philox_", id);
+    case ScalarKind::Apply: return str(info(scalar.op).name, "_", id);
+  }
+  return {};
+}
+
+std::string ScalarWriter::index(const Expr& expr, const std::vector<int>& operands) const {
+  if (operands.empty()) return expr.str();
+  Substitution names;
+  for (size_t k = 0; k < operands.size(); k++)
+    names.push_back({str("at", k), Expr::symbol(name(operands[k]), 0, kUnbounded)});
+  return substitute(expr, names).str();
+}
+
+std::string ScalarWriter::loaded(const Scalar& scalar) const {
+  std::string guard;
+  if (scalar.mask >= 0) guard = name(scalar.mask);
+  for (size_t k = 0; k < scalar.operands.size(); k++)
+    guard += str(guard.empty() ? "" : " && ", "tc_in_range(", name(scalar.operands[k]), ", ", scalar.limits[k], ")");
+  std::string value;
+  if (scalar.kind == ScalarKind::Index) {
+    value = str("(long long)(", index(scalar.index, scalar.operands), ")");
+  } else {
+    const std::string place = index(scalar.index, scalar.operands);
+    const std::string memory = element ? element(scalar.buffer, place)
+                                       : str(pointer_name(program_.buffers[scalar.buffer]), "[", place, "]");
+    value = from_storage(scalar.dtype, memory);
+  }
+  if (guard.empty()) return value;
+  const Literal otherwise = scalar.kind == ScalarKind::Load ? scalar.value : Literal{scalar.dtype, 0};
+  return str(guard, " ? ", value, " : ", literal_text(otherwise));
+}
+
+std::string ScalarWriter::converted(const Scalar& scalar) const {
+  const int operand = scalar.operands[0];
+  const DType from = kernel_.scalars[operand].dtype, to = scalar.dtype;
+  const std::string value = name(operand);
+  if (from == to) return value;
+  if (is_half(to)) {
+    const bool exact = is_half(from) || from == DType::f32 || from == DType::f64;
+    return rounded(to, exact ? value : str("(float)", value));
+  }
+  if (to == DType::f32 && is_half(from)) return value;
+  return str("tc_cast<", c_type(to), ">(", value, ")");
+}
+
+std::string ScalarWriter::applied(const Scalar& scalar) const {
+  if (scalar.op == Op::cast) return converted(scalar);
+  std::vector<std::string> operands;
+  for (int operand : scalar.operands) operands.push_back(name(operand));
+  const DType dtype = kernel_.scalars[scalar.operands.back()].dtype;
+  const std::string text = fill_formula(formula(scalar.op, dtype), operands);
+  return stays_in_dtype(scalar.op) ? text : rounded(scalar.dtype, text);
+}
+
+std::string ScalarWriter::value(int id) const {
+  const Scalar& scalar = kernel_.scalars[id];
+  switch (scalar.kind) {
+    case ScalarKind::Load:
+    case ScalarKind::Index: return loaded(scalar);
+    case ScalarKind::Apply: return applied(scalar);
+    case ScalarKind::Philox:
+      return str("tc_philox(", name(scalar.operands[0]), ", ", name(scalar.operands[1]), " + ",
+                 scalar.value.as_integer(), "ull, ", index(scalar.index), ")");
+    default: return name(id);
+  }
+}
+
+std::string ScalarWriter::definition(int id) const {
+  return str("const ", value_type(kernel_.scalars[id].dtype), " ", name(id), " = ", value(id), ";");
+}
+
+}  // namespace tiny_compile
