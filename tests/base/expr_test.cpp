@@ -5,7 +5,6 @@
 #include <random>
 
 #include "tiny_compile/base/error.h"
-#undef CHECK  // from here on Catch2's
 #include "tests/catch.h"
 
 using namespace tiny_compile;
