@@ -1,0 +1,177 @@
+# make              the library, build/libtiny_compile.a, and the tool, build/tc
+# make demo         FILE=README.md: what compiling buys, step by step
+# make test         every test case; ONLY='[fuse]' some, SLOWEST=10 where the time went
+# make fuzz         N=1000 random programs against the interpreter
+# make bench        speed against hand-written loops
+# make size         lines a module; fails above the limit
+# make format       clang-format in place; make check-format only looks
+# make install      PREFIX=/usr/local
+# make clean
+#
+# SANITIZE=1 builds into build-sanitize with address and undefined-behaviour checks.
+# CXX=clang++ works; OPT=-O0, WERROR= and J=4 override what they name; V=1 shows the commands.
+
+CXX ?= g++
+ifeq ($(origin CXX),default)
+CXX := g++
+endif
+J ?= $(shell nproc 2>/dev/null || echo 2)
+ifeq ($(filter -j%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(J)
+endif
+MAKEFLAGS += --no-builtin-rules
+.DELETE_ON_ERROR:
+
+FILE ?= README.md
+N ?= 1000
+SLOWEST ?= 0
+PREFIX ?= /usr/local
+OPT ?= -O2
+WERROR ?= -Werror
+VERSION := 0.1.0
+
+BUILD := build
+FLAGS := -std=c++20 $(OPT) -Wall -Wextra $(WERROR) -fPIC -fopenmp -ffp-contract=off \
+         -fno-math-errno
+ifdef SANITIZE
+BUILD := build-sanitize
+SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all
+FLAGS += $(SANITIZERS) -fno-omit-frame-pointer -g1 -Wno-maybe-uninitialized
+export TC_CXXFLAGS := $(SANITIZERS)  # generated code is checked as well
+export ASAN_OPTIONS := $(or $(ASAN_OPTIONS),detect_leaks=1:detect_stack_use_after_return=1)
+export UBSAN_OPTIONS := $(or $(UBSAN_OPTIONS),print_stacktrace=1)
+endif
+INCLUDES := -I. -I$(BUILD)/generated
+SHOW = $(if $(V),,@echo '$(1) $(2)'; )
+COMPILE = $(call SHOW,c++,$<)$(CXX) $(FLAGS) $(EXTRA) $(INCLUDES) $(CXXFLAGS) -MMD -MP -c $< -o $@
+LINK = $(call SHOW,link,$@)$(CXX) $(FLAGS) $(CXXFLAGS) $(LDFLAGS)
+LIBS := -ldl
+
+# Sources are found by where they stand; of the files in cli, tests/fuzz and tests/bench those
+# with a main are programs and the others parts of them.
+objects = $(patsubst %.cpp,$(BUILD)/obj/%.o,$(1))
+with_main = $(if $(1),$(shell grep -lE '^int main\b' $(1)))
+CLI := $(wildcard tiny_compile/cli/*.cpp)
+CLI_PARTS := $(filter-out $(call with_main,$(CLI)),$(CLI))
+LIBRARY := $(filter-out $(CLI),$(wildcard tiny_compile/*/*.cpp))
+FUZZ := $(filter-out %_test.cpp,$(wildcard tests/fuzz/*.cpp))
+FUZZ_PARTS := $(filter-out $(call with_main,$(FUZZ)),$(FUZZ))
+BENCH := $(filter-out %_test.cpp,$(wildcard tests/bench/*.cpp))
+TESTS := $(wildcard tests/*_test.cpp tests/*/*_test.cpp)
+TEST_PARTS := tests/main.cpp $(filter-out $(TESTS) $(FUZZ) $(BENCH),$(wildcard tests/*/*.cpp))
+
+ARCHIVE := $(BUILD)/libtiny_compile.a
+LIBRARY_OBJECTS := $(call objects,$(LIBRARY))
+CLI_OBJECTS := $(call objects,$(CLI_PARTS))
+FUZZ_OBJECTS := $(call objects,$(FUZZ_PARTS))
+TEST_OBJECTS := $(call objects,$(TESTS) $(TEST_PARTS)) $(CLI_OBJECTS) $(FUZZ_OBJECTS)
+PROGRAMS := $(if $(wildcard tiny_compile/cli/tc.cpp),$(BUILD)/tc)
+
+.PHONY: all demo test fuzz bench size format check-format install clean FORCE
+all: $(ARCHIVE) $(PROGRAMS)
+
+# One line that changes with the compiler and its flags; objects are rebuilt when it does.
+$(BUILD)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CXX) $(FLAGS) $(CXXFLAGS)' | cmp -s - $@ || echo '$(CXX) $(FLAGS) $(CXXFLAGS)' > $@
+
+$(BUILD)/obj/%.o: %.cpp $(BUILD)/flags | $(BUILD)/generated/prelude_text.h
+	@mkdir -p $(@D)
+	$(COMPILE)
+
+$(ARCHIVE): $(LIBRARY_OBJECTS)
+	@rm -f $@
+	$(call SHOW,ar,$@)ar rcs $@ $^
+
+$(BUILD)/tc: $(call objects,tiny_compile/cli/tc.cpp) $(CLI_OBJECTS) $(ARCHIVE)
+	$(LINK) $^ $(LIBS) -o $@
+
+$(BUILD)/demo: $(call objects,tiny_compile/cli/demo.cpp) $(CLI_OBJECTS) $(ARCHIVE)
+	$(LINK) $^ $(LIBS) -o $@
+
+# The prelude as text for the generated kernels: prelude.h is compiled here and pasted there.
+# A literal ends every 400 lines, because compilers need only take 64 kB in one.
+PRELUDE := $(wildcard tiny_compile/base/prelude.h tiny_compile/base/prelude_math.h)
+$(BUILD)/generated/prelude_text.h: $(PRELUDE)
+	@mkdir -p $(@D)
+	@{ echo '// Made by the Makefile from $(PRELUDE).'; \
+	   echo '#pragma once'; \
+	   echo 'inline constexpr const char kPreludeText[] = R"TC_RAW('; \
+	   awk 'NR % 400 == 0 { print ")TC_RAW\"\nR\"TC_RAW(" } { print }' $(PRELUDE) /dev/null; \
+	   echo ')TC_RAW";'; } > $@
+$(call objects,tiny_compile/codegen/prelude.cpp): $(BUILD)/generated/prelude_text.h
+
+demo: $(BUILD)/demo
+	@$(BUILD)/demo $(FILE)
+
+# Catch2, version 3 or 2. Recursive variables: looked up after tests/find_catch2.sh installed it.
+CATCH_FLAGS = $(shell pkg-config --cflags catch2 2>/dev/null | sed 's/-I/-isystem /g')
+HASH := \#
+CATCH_IS_3 = $(shell echo '$(HASH)include <catch2/catch_all.hpp>' | \
+  $(CXX) -std=c++20 $(CATCH_FLAGS) $(CXXFLAGS) -E -x c++ - >/dev/null 2>&1 && echo yes)
+CATCH_LIBS = $(if $(CATCH_IS_3),$(or $(shell pkg-config --libs catch2 2>/dev/null),-lCatch2))
+
+$(BUILD)/catch2: tests/find_catch2.sh
+	@mkdir -p $(@D)
+	@tests/find_catch2.sh $@ $(CXX) -std=c++20 $(CXXFLAGS)
+
+$(call objects,$(TESTS) $(TEST_PARTS)): EXTRA = -O1 $(CATCH_FLAGS)
+$(call objects,$(TESTS) $(TEST_PARTS)): | $(BUILD)/catch2
+
+$(BUILD)/tests: $(TEST_OBJECTS) $(ARCHIVE)
+	$(LINK) $^ $(CATCH_LIBS) $(LIBS) -o $@
+
+ifeq ($(TESTS),)
+test:
+	@echo '0 passed, 0 failed, 0 skipped'
+else
+test: $(BUILD)/tests
+	@OMP_WAIT_POLICY=passive $(BUILD)/tests --jobs=$(J) --slowest=$(SLOWEST) \
+	  $(if $(ONLY),"$(ONLY)")
+endif
+
+$(BUILD)/fuzz: $(call objects,$(FUZZ)) $(ARCHIVE)
+	$(LINK) $^ $(LIBS) -o $@
+fuzz: $(BUILD)/fuzz
+	@$(BUILD)/fuzz $(N)
+
+# The peers written by hand are built as a user would build them for speed.
+$(call objects,$(wildcard tests/bench/hand.cpp tests/bench/eigen_peers.cpp)): EXTRA = \
+  -O3 -march=native -fno-trapping-math -ffp-contract=fast
+$(BUILD)/bench: $(call objects,$(BENCH)) $(ARCHIVE)
+	$(LINK) $^ $(LIBS) -o $@
+bench: $(BUILD)/bench
+	@$(BUILD)/bench $(ARGS)
+
+size:
+	@.ci/size
+
+FORMATTED := $(wildcard tiny_compile/*.h tiny_compile/*/*.h tiny_compile/*/*.cpp tests/*.h \
+  tests/*.cpp tests/*/*.h tests/*/*.cpp lessons/*/*.cpp lessons/*/*/*.h lessons/*/*/*.cpp)
+format:
+	clang-format -i $(FORMATTED)
+check-format:
+	@command -v clang-format >/dev/null || { echo "check-format: skipped, not installed"; exit; }; \
+	failed=0; for file in $(FORMATTED); do clang-format --dry-run -Werror $$file 2>/dev/null || \
+	  { echo "$$file: not formatted; make format"; failed=1; }; done; exit $$failed
+
+PUBLIC := $(filter-out tiny_compile/cli/%,$(wildcard tiny_compile/*.h tiny_compile/*/*.h))
+ROOT = $(DESTDIR)$(PREFIX)
+install: all
+	@for header in $(PUBLIC); do \
+	  install -D -m 644 $$header $(ROOT)/include/$$header || exit 1; done
+	install -D -m 644 $(ARCHIVE) $(ROOT)/lib/libtiny_compile.a
+	@for program in $(PROGRAMS); do install -D -m 755 $$program $(ROOT)/bin/tc; done
+	@mkdir -p $(ROOT)/lib/pkgconfig
+	@printf '%s\n' 'prefix=$(abspath $(PREFIX))' 'includedir=$${prefix}/include' \
+	  'libdir=$${prefix}/lib' '' 'Name: tiny_compile' \
+	  'Description: A tensor compiler in C++20 that can be read in an evening' \
+	  'Version: $(VERSION)' 'Cflags: -I$${includedir}' \
+	  'Libs: -L$${libdir} -ltiny_compile -ldl -fopenmp' \
+	  > $(ROOT)/lib/pkgconfig/tiny_compile.pc
+
+clean:
+	rm -rf build build-sanitize
+
+-include lessons/lessons.mk
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
