@@ -239,10 +239,8 @@ class Parser {
     const size_t start = at_;
     const std::string_view word = this->word();
     const std::optional<DType> dtype = dtype_from(word);
-    if (!dtype) {
-      error(start, str("unknown dtype '", word, "'", suggestion(word, dtype_names()),
-                       " A type is written f32[2,3]"));
-    }
+    if (word.empty()) error(start, "expected a type, such as f32[2,3] or f32[]");
+    if (!dtype) error(start, str("unknown dtype '", word, "'", suggestion(word, dtype_names())));
     expect('[', "the dtype (a type is written f32[2,3], a number f32[])");
     return {*dtype, list()};
   }
@@ -253,6 +251,7 @@ class Parser {
     const std::string_view word = this->word();
     const std::optional<Op> found = op_from(word);
     if (found) return *found;
+    if (word.empty()) error(start, "expected an op, such as add");
     error(start, str("unknown op '", word, "'", suggestion(word, op_names())));
   }
 
@@ -325,6 +324,7 @@ class Parser {
   void parse_symbol() {  // n: 2..4096
     const size_t start = at_;
     const std::string name = identifier("the name of a size");
+    if (name.find('.') != std::string::npos) error(start, "a size's name holds no '.'");
     Interval bounds = {0, kDefaultHigh};
     if (accept(':')) {
       bounds.low = number();
@@ -352,7 +352,8 @@ class Parser {
 
   void parse_header() {
     skip_space();
-    if (word() != "graph") error(at_, "a graph starts with: graph NAME(%0 x: f32[2,3]) {");
+    const size_t start = at_;
+    if (word() != "graph") error(start, "a graph starts with: graph NAME(%0 x: f32[2,3]) {");
     graph_.name = identifier("the graph's name");
     if (accept('[')) {
       do {

@@ -122,16 +122,10 @@ std::optional<std::string> node_problem(const Graph& graph, int id, std::set<std
   return std::nullopt;
 }
 
-bool is_symbol_name(std::string_view name) {
-  const bool is_plain = is_identifier(name) && name.find('.') == std::string_view::npos;
-  return is_plain && name != "min" && name != "max";
-}
-
 std::optional<std::string> symbols_problem(const Graph& graph) {
   std::set<std::string> names;
   for (const Expr& symbol : symbols(graph)) {
     const std::string& name = symbol.name();
-    if (!is_symbol_name(name)) return str("'", name, "' cannot be the name of a size");
     if (!names.insert(name).second) return str("the size ", name, " has two different bounds");
   }
   return std::nullopt;
