@@ -1,0 +1,236 @@
+// How does a Program become text that g++ makes fast? One function a kernel, plain loops, the
+// innermost over contiguous memory, no headers, only the math that is used.
+//
+//   kernel exp_1 rows(i0: 64) { store y1[i0] = exp(load x[i0]) }
+// =>
+//   extern "C" void exp_1(void* const* buffers, long long begin, long long end) {
+//     const float* __restrict in_x = (const float*)buffers[0];
+//     float* __restrict out_y1 = (float*)buffers[1];
+//     for (long long i0 = begin; i0 < end; i0++) {
+//       const float load_0 = in_x[i0];
+//       const float exp_1 = tc_exp(load_0);
+//       out_y1[i0] = exp_1;
+//     }
+//   }
+#include "tiny_compile/codegen/cpp.h"
+
+#include <algorithm>
+
+#include "tiny_compile/codegen/cpp_columns.h"
+#include "tiny_compile/codegen/cpp_kernel.h"
+#include "tiny_compile/codegen/cpp_matmul.h"
+#include "tiny_compile/codegen/cpp_reduce.h"
+#include "tiny_compile/codegen/prelude.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr const char* kHead = R"(#define TC_FN static inline __attribute__((always_inline, unused))
+#define TC_FAIL(code) __atomic_fetch_or(&tc_error_word, code, __ATOMIC_RELAXED)
+extern "C" { unsigned tc_error_word = 0; }
+)";
+
+constexpr const char* kInRange = R"(
+static inline bool tc_in_range(long long index, long long limit) {
+  if ((unsigned long long)index < (unsigned long long)limit) return true;
+  TC_FAIL(1u);
+  return false;
+}
+)";
+
+uint64_t row_mask(const Kernel& kernel) { return (uint64_t{1} << kernel.rows) - 1; }
+
+// Steps s, s+1, ... that are stores over the same inner loops share one nest.
+size_t end_of_stores(const Kernel& kernel, size_t step) {
+  size_t end = step;
+  while (end < kernel.steps.size() && kernel.steps[end].kind == StepKind::Store &&
+         kernel.steps[end].inner == kernel.steps[step].inner)
+    end++;
+  return end;
+}
+
+std::string place(const KernelText& text, const Step& step) {
+  return str(pointer_name(text.program.buffers[step.buffer]), "[",
+             text.scalars.index(step.index, step.other < 0 ? std::vector<int>{} : std::vector<int>{step.other}), "]");
+}
+
+void write_store(KernelText& text, const Step& step) {
+  text.out.line(str(place(text, step), " = ", to_storage(step.dtype, text.scalars.name(step.value)), ";"));
+}
+
+// for (j0..) for (j1..) { scalars; body }, each scalar as far out as it can be.
+template <typename Body>
+void write_nest(KernelText& text, const std::vector<int>& inner, const std::vector<int>& ids,
+                std::vector<bool> defined, bool independent, Body body) {
+  Scope scope{row_mask(text.kernel), true};
+  text.define(ids, scope, defined);
+  for (size_t k = 0; k < inner.size(); k++) {
+    const Axis& axis = text.kernel.axes[inner[k]];
+    if (independent && k + 1 == inner.size()) text.out.line("#pragma GCC ivdep");
+    text.out.open(str("for (long long ", axis.name, " = 0; ", axis.name, " < ", axis.extent, "; ", axis.name, "++)"));
+    scope.axes |= uint64_t{1} << inner[k];
+    text.define(ids, scope, defined);
+  }
+  text.keep(ids);
+  body();
+  for (size_t k = 0; k < inner.size(); k++) text.out.close();
+  text.mark_kept(ids);
+}
+
+void write_stores(KernelText& text, size_t first, size_t end, std::vector<bool>& defined) {
+  std::vector<const Step*> steps;
+  for (size_t s = first; s < end; s++) steps.push_back(&text.kernel.steps[s]);
+  const std::vector<int> ids = text.needed(steps);
+  text.define(ids, {row_mask(text.kernel), true}, defined);
+  write_nest(text, steps[0]->inner, ids, defined, true, [&] {
+    for (const Step* step : steps) write_store(text, *step);
+  });
+}
+
+// One element at a time; cpp_matmul has the fast way.
+void write_dot(KernelText& text, const Step& step, size_t number, const std::vector<bool>& defined) {
+  const DType dtype = text.kernel.scalars[step.value].dtype;
+  const bool narrow = is_integer(dtype) && size_of(dtype) < 4;
+  const DType sum = narrow ? DType::i32 : compute_type(dtype);
+  const std::string reg = str("r", number);
+  text.out.line(str(c_type(sum), " ", reg, " = ", literal_text(Literal::of(sum, 0)), ";"));
+  write_nest(text, step.inner, text.needed({&step}), defined, false, [&] {
+    const std::string a = text.scalars.name(step.value), b = text.scalars.name(step.other);
+    const std::string wide = narrow ? "(int)" : "";
+    text.out.line(is_float(dtype) ? str(reg, " = tc_fma(", a, ", ", b, ", ", reg, ");")
+                                  : str(reg, " = tc_add(", reg, ", tc_mul(", wide, a, ", ", wide, b, "));"));
+  });
+  if (is_half(dtype)) text.out.line(str(reg, " = ", from_storage(dtype, to_storage(dtype, reg)), ";"));
+  if (narrow) text.out.line(str(reg, " = (", c_type(dtype), ")", reg, ";"));
+}
+
+void write_scan(KernelText& text, const Step& step, size_t number, const std::vector<bool>& defined) {
+  const std::string sum = str("sum_", number), type = value_type(step.dtype);
+  text.out.line(str(type, " ", sum, " = ", literal_text(identity(Op::sum, compute_type(step.dtype))), ";"));
+  write_nest(text, step.inner, text.needed({&step}), defined, false, [&] {
+    text.out.line(str(sum, " = ", combine(Op::sum, step.dtype, sum, text.scalars.name(step.value)), ";"));
+    text.out.line(str(place(text, step), " = ", to_storage(step.dtype, sum), ";"));
+  });
+}
+
+void write_scatter(KernelText& text, const Step& step, const std::vector<bool>& defined) {
+  write_nest(text, step.inner, text.needed({&step}), defined, false, [&] {
+    const std::string mask = step.mask < 0 ? "" : text.scalars.name(step.mask) + " && ";
+    text.out.open(str("if (", mask, "tc_in_range(", text.scalars.name(step.other), ", ", step.limit, "))"));
+    const std::string old = from_storage(step.dtype, place(text, step));
+    const std::string sum = combine(Op::sum, step.dtype, old, text.scalars.name(step.value));
+    text.out.line(str(place(text, step), " = ", to_storage(step.dtype, sum), ";"));
+    text.out.close();
+  });
+}
+
+void write_steps(KernelText& text, std::vector<bool> defined) {
+  const std::vector<Step>& steps = text.kernel.steps;
+  for (size_t s = 0; s < steps.size();) {
+    const std::vector<int> ids = text.needed({&steps[s]});
+    text.define(ids, {row_mask(text.kernel), true}, defined);
+    switch (steps[s].kind) {
+      case StepKind::Store: {
+        const size_t end = end_of_stores(text.kernel, s);
+        write_stores(text, s, end, defined);
+        s = end;
+        continue;
+      }
+      case StepKind::Reduce: write_reduction(text, steps[s], static_cast<int>(s), defined); break;
+      case StepKind::Dot: write_dot(text, steps[s], s, defined); break;
+      case StepKind::Scan: write_scan(text, steps[s], s, defined); break;
+      case StepKind::Scatter: write_scatter(text, steps[s], defined); break;
+    }
+    s++;
+  }
+}
+
+std::vector<bool> define_constants(KernelText& text) {
+  std::vector<const Step*> steps;
+  for (const Step& step : text.kernel.steps) steps.push_back(&step);
+  std::vector<bool> defined(text.kernel.scalars.size());
+  text.define(text.needed(steps), {0, false}, defined);
+  return defined;
+}
+
+// Row after row; registers are scalars of the row.
+void write_rows(KernelText& text) {
+  text.choose_kept();
+  text.declare_kept();
+  std::vector<bool> defined = define_constants(text);
+  text.out.open("for (long long row = begin; row < end; row++)");
+  text.unpack_rows("row");
+  write_steps(text, defined);
+  text.out.close();
+}
+
+// A flat range of points, cut where the last axis starts again.
+void write_pointwise(KernelText& text) {
+  const Kernel& kernel = text.kernel;
+  std::vector<bool> defined = define_constants(text);
+  std::vector<const Step*> steps;
+  for (const Step& step : kernel.steps) steps.push_back(&step);
+  const std::vector<int> ids = text.needed(steps);
+  auto body = [&](const std::string& from, const std::string& to) {
+    const std::string& i = kernel.axes[kernel.rows - 1].name;
+    text.out.line("#pragma GCC ivdep");
+    text.out.open(str("for (long long ", i, " = ", from, "; ", i, " < ", to, "; ", i, "++)"));
+    text.define(ids, {row_mask(kernel), true}, defined);
+    for (const Step* step : steps) write_store(text, *step);
+    text.out.close();
+  };
+  if (kernel.rows == 1) return body("begin", "end");
+  const Expr& last = kernel.axes[kernel.rows - 1].extent;
+  text.out.open("for (long long point = begin; point < end;)");
+  text.out.line(str("const long long first = point % ", last, ";"));
+  text.out.line(str("const long long stop = end - point < ", last, " - first ? first + (end - point) : ", last, ";"));
+  Expr rest = Expr::symbol("point", 0, std::max<int64_t>(row_count(kernel).bounds().high - 1, 0));
+  rest = floor_div(rest, last);
+  for (int row = kernel.rows - 1; row-- > 0;) {
+    const Axis& axis = kernel.axes[row];
+    text.out.line(str("const long long ", axis.name, " = ", row == 0 ? rest : mod(rest, axis.extent), ";"));
+    rest = floor_div(rest, axis.extent);
+  }
+  text.define(ids, {row_mask(kernel) >> 1, false}, defined);
+  body("first", "stop");
+  text.out.line("point += stop - first;");
+  text.out.close();
+}
+
+std::string function_name(const Kernel& kernel) {
+  std::string name = kernel.name;
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  }
+  return "k_" + name;
+}
+
+CppKernel write_kernel(const Program& program, const Kernel& kernel, std::string& out) {
+  CppKernel entry{function_name(kernel), row_count(kernel).constant(), std::max<int64_t>(kernel.schedule.grain, 1)};
+  out += "\n" + comment_of(kernel);
+  KernelText text(program, kernel);
+  text.begin_function(entry.function);
+  switch (kernel.schedule.strategy) {
+    case Strategy::Tiles: entry.units = write_matmul(text); break;
+    case Strategy::Columns: entry.units = write_columns(text); break;
+    case Strategy::Pointwise: write_pointwise(text); break;
+    case Strategy::Rows: write_rows(text); break;
+  }
+  text.out.close();
+  out += text.out.str();
+  return entry;
+}
+
+}  // namespace
+
+CppSource emit_cpp(const Program& program) {
+  CppSource source;
+  std::string body = reduction_helpers(program);
+  for (const Kernel& kernel : program.kernels) source.kernels.push_back(write_kernel(program, kernel, body));
+  std::string text = str("// ", program.name, ": generated by tiny_compile\n", kHead);
+  if (body.find("tc_in_range") != std::string::npos) body = kInRange + body;
+  source.text = text + prelude_for(body) + body;
+  return source;
+}
+
+}  // namespace tiny_compile

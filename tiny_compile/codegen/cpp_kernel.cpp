@@ -1,0 +1,158 @@
+// Where is each scalar computed? In the outermost scope that knows all it depends on:
+//   $1 = rsqrt(r0)         needs the row           => once a row, before the loop that uses it
+//   $2 = mul($1, load x[i0*64 + j0])  needs j0     => in the loop over j0
+// and, when a costly value serves two loops over the same axes, once, into an array:
+//   r1 = sum(j0) exp(..) ; store .. for (j0) = div(exp(..), r1)   =>   keep_4[j0] = exp_4;
+#include "tiny_compile/codegen/cpp_kernel.h"
+
+#include <algorithm>
+
+namespace tiny_compile {
+namespace {
+
+constexpr int64_t kMostKeptBytes = 256 * 1024;
+
+uint64_t axes_in(const Kernel& kernel, const Expr& index) {
+  uint64_t mask = 0;
+  for (const std::string& name : symbols(index)) {
+    for (size_t a = 0; a < kernel.axes.size(); a++) {
+      if (kernel.axes[a].name == name) mask |= uint64_t{1} << a;
+    }
+  }
+  return mask;
+}
+
+}  // namespace
+
+bool is_costly(const Scalar& scalar) {
+  if (scalar.kind == ScalarKind::Philox) return true;
+  if (scalar.kind != ScalarKind::Apply) return false;
+  return std::string_view(info(scalar.op).float_formula).starts_with("tc_") && is_float(scalar.dtype) &&
+         scalar.op != Op::maximum && scalar.op != Op::minimum && scalar.op != Op::abs;
+}
+
+void Text::line(const std::string& text) {
+  text_ += std::string(static_cast<size_t>(2 * depth_), ' ') + text + "\n";
+}
+void Text::open(const std::string& text) {
+  line(text.empty() ? "{" : text + " {");
+  depth_++;
+}
+void Text::close(const std::string& suffix) {
+  depth_--;
+  line("}" + suffix);
+}
+
+KernelText::KernelText(const Program& p, const Kernel& k) : scalars(p, k), program(p), kernel(k) {
+  CHECK(kernel.axes.size() < 64, "a kernel of ", kernel.axes.size(), " axes");
+  for (const Scalar& scalar : kernel.scalars) {
+    Scope scope{axes_in(kernel, scalar.index), scalar.kind == ScalarKind::Register};
+    std::vector<int> below = scalar.operands;
+    if (scalar.mask >= 0) below.push_back(scalar.mask);
+    for (int operand : below) {
+      scope.axes |= needs_[operand].axes;
+      scope.registers = scope.registers || needs_[operand].registers;
+    }
+    needs_.push_back(scope);
+  }
+}
+
+void KernelText::begin_function(const std::string& function) {
+  out.open(str("extern \"C\" void ", function, "(void* const* buffers, long long begin, long long end)"));
+  const std::vector<bool> read = buffers_read(program, kernel), written = buffers_written(program, kernel);
+  for (size_t b = 0; b < program.buffers.size(); b++) {
+    if (!read[b] && !written[b]) continue;
+    const Buffer& buffer = program.buffers[b];
+    const std::string type = str(written[b] ? "" : "const ", c_type(buffer.type.dtype), "*");
+    out.line(str(type, written[b] && read[b] ? " " : " __restrict ", pointer_name(buffer), " = (", type, ")buffers[", b, "];"));
+  }
+}
+
+void KernelText::unpack_rows(const std::string& unit) {
+  Expr rest = Expr::symbol(unit, 0, std::max<int64_t>(row_count(kernel).bounds().high - 1, 0));
+  for (int row = kernel.rows; row-- > 0;) {
+    const Axis& axis = kernel.axes[row];
+    const Expr value = row == 0 ? rest : mod(rest, axis.extent);
+    out.line(str("const long long ", axis.name, " = ", value, ";"));
+    rest = floor_div(rest, axis.extent);
+  }
+}
+
+void KernelText::define(const std::vector<int>& ids, const Scope& scope, std::vector<bool>& defined) {
+  for (int id : ids) {
+    if (defined[id] || scalars.is_trivial(id) || !scope.holds(needs_[id])) continue;
+    defined[id] = true;
+    out.line(!kept_.count(id) ? scalars.definition(id)
+                              : str("const ", value_type(kernel.scalars[id].dtype), " ", scalars.name(id),
+                                    " = ", kept_place(id), ";"));
+  }
+}
+
+std::vector<int> KernelText::needed(const std::vector<const Step*>& steps) const {
+  std::vector<bool> wanted(kernel.scalars.size());
+  for (const Step* step : steps) {
+    for (int root : {step->value, step->other, step->mask}) {
+      if (root >= 0) wanted[root] = true;
+    }
+  }
+  std::vector<int> ids;
+  for (size_t id = wanted.size(); id-- > 0;) {
+    if (!wanted[id]) continue;
+    ids.push_back(static_cast<int>(id));
+    if (kept_.count(static_cast<int>(id))) continue;
+    for (int operand : kernel.scalars[id].operands) wanted[operand] = true;
+    if (kernel.scalars[id].mask >= 0) wanted[kernel.scalars[id].mask] = true;
+  }
+  std::reverse(ids.begin(), ids.end());
+  return ids;
+}
+
+void KernelText::choose_kept() {
+  if (!kernel.schedule.keep) return;
+  uint64_t rows = 0;
+  for (int row = 0; row < kernel.rows; row++) rows |= uint64_t{1} << row;
+  for (size_t id = kernel.scalars.size(); id-- > 0;) {
+    if (!is_costly(kernel.scalars[id]) || (needs_[id].axes & ~rows) == 0) continue;
+    std::vector<const Step*> users;
+    for (const Step& step : kernel.steps) {
+      const std::vector<int> ids = needed({&step});
+      if (std::find(ids.begin(), ids.end(), static_cast<int>(id)) != ids.end()) users.push_back(&step);
+    }
+    if (users.size() < 2) continue;
+    auto same_loops = [&](const Step* step) { return step->inner == users[0]->inner; };
+    if (!std::all_of(users.begin(), users.end(), same_loops)) continue;
+    const int64_t count = inner_count(kernel, *users[0]).bounds().high;
+    if (count * static_cast<int64_t>(size_of(compute_type(kernel.scalars[id].dtype))) > kMostKeptBytes) continue;
+    planned[static_cast<int>(id)] = users[0]->inner;
+    kept_.insert(static_cast<int>(id));  // what only it needs is not kept too
+  }
+  kept_.clear();
+}
+
+void KernelText::declare_kept() {
+  for (const auto& [id, inner] : planned) {
+    Expr count = 1;
+    for (int axis : inner) count = count * kernel.axes[axis].extent;
+    out.line(str("alignas(64) ", value_type(kernel.scalars[id].dtype), " keep_", id, "[", count, "];"));
+  }
+}
+
+void KernelText::keep(const std::vector<int>& ids) {
+  for (int id : ids) {
+    if (planned.count(id) && !kept_.count(id)) out.line(str(kept_place(id), " = ", scalars.name(id), ";"));
+  }
+}
+
+void KernelText::mark_kept(const std::vector<int>& ids) {
+  for (int id : ids) {
+    if (planned.count(id)) kept_.insert(id);
+  }
+}
+
+std::string KernelText::kept_place(int scalar) const {
+  Expr flat = 0;
+  for (int axis : planned.at(scalar)) flat = flat * kernel.axes[axis].extent + kernel.axes[axis].symbol();
+  return str("keep_", scalar, "[", flat, "]");
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,22 @@
+// The contract's summation trees as C++ text.
+#pragma once
+
+#include <string>
+
+#include "tiny_compile/codegen/cpp_kernel.h"
+
+namespace tiny_compile {
+
+// The helper functions that reduce steps of these kernels call, each once.
+std::string reduction_helpers(const Program& program);
+
+// Reduce step `number` inside a row: declares its register r<number> and computes it.
+void write_reduction(KernelText& text, const Step& step, int number, const std::vector<bool>& defined);
+
+// "float" or "long long": what a reduction of `operand` values accumulates in.
+DType accumulator(Op op, DType operand);
+
+// "sum_float": the suffix of helper names for a reduction in this accumulator type.
+std::string helper_suffix(Op op, DType accumulator);
+
+}  // namespace tiny_compile
