@@ -39,7 +39,6 @@ const char* value_type(DType dtype);                  // of a variable: "float" 
 std::string literal_text(const Literal& value);       // in the compute type: "0x1.8p+0f", "(-3ll)"
 std::string to_storage(DType dtype, const std::string& value);    // "tc_to_bf16(v)"
 std::string from_storage(DType dtype, const std::string& memory); // "tc_to_f32(x[i])"
-Literal identity(Op reduction, DType dtype);          // -0.0 for sum, -inf for max, ...
 // "tc_maximum(a, b)" for a step of a reduction; the operands are texts.
 std::string combine(Op reduction, DType dtype, const std::string& a, const std::string& b);
 std::string comment_of(const Kernel& kernel);         // "// softmax.cpp:3"

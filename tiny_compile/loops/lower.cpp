@@ -362,7 +362,7 @@ class Lowering {
   }
 
   static Expr indirect_symbol(const Expr& limit) {
-    return Expr::symbol("at0", 0, std::max<int64_t>(limit.bounds().high - 1, 0));
+    return Expr::index("at0", max(limit, 1));
   }
 
   // rows(others) { store y for (j: D) = data; scatter y[.. at0 ..] += src for (j: J), at0 = index }

@@ -293,6 +293,26 @@ std::vector<bool> reachable(const Kernel& kernel, const Step& step) {
   return seen;
 }
 
+Literal identity(Op reduction, DType dtype) {
+  const bool floating = is_float(dtype);
+  const bool is_unsigned = category(dtype) == Category::Unsigned;
+  const int bits = static_cast<int>(8 * size_of(dtype));
+  switch (reduction) {
+    case Op::sum:
+    case Op::sum_exp: return Literal::of(dtype, -0.0);
+    case Op::prod:
+    case Op::all: return Literal::of(dtype, 1);
+    case Op::max:
+      if (floating) return Literal::of(dtype, -__builtin_inf());
+      return Literal::of_integer(dtype, is_unsigned ? 0 : -(int64_t{1} << (bits - 2)) * 2);
+    case Op::min:
+      if (floating) return Literal::of(dtype, __builtin_inf());
+      if (is_unsigned) return Literal::of_unsigned(dtype, ~uint64_t{0} >> (64 - bits));
+      return Literal::of_integer(dtype, static_cast<int64_t>((uint64_t{1} << (bits - 1)) - 1));
+    default: return Literal::of(dtype, 0);
+  }
+}
+
 int64_t bytes_moved(const Program& program, const Kernel& kernel) {
   std::map<std::pair<int, bool>, std::map<std::string, int64_t>> accesses;  // buffer, written
   int64_t points = 1;

@@ -49,7 +49,7 @@ struct Buffer {
 struct Axis {
   std::string name;
   Expr extent;
-  Expr symbol() const { return Expr::symbol(name, 0, extent.bounds().high - 1); }
+  Expr symbol() const { return Expr::index(name, extent); }
   bool operator==(const Axis&) const = default;
 };
 
@@ -155,6 +155,8 @@ Expr inner_count(const Kernel& kernel, const Step& step);
 std::vector<bool> buffers_read(const Program& program, const Kernel& kernel);
 std::vector<bool> buffers_written(const Program& program, const Kernel& kernel);
 std::vector<bool> reachable(const Kernel& kernel, const Step& step);  // scalars a step evaluates
+
+Literal identity(Op reduction, DType dtype);                  // -0.0 for sum, -inf for max, ...
 
 // Fewest bytes a kernel can move: distinct elements it reads and writes, by their index ranges.
 int64_t bytes_moved(const Program& program, const Kernel& kernel);

@@ -1,0 +1,91 @@
+// Which of the shared functions does a kernel need? tc_sigmoid brings tc_exp along; nothing else
+// is emitted, because the compiler's time goes with the length of the text.
+#include "tiny_compile/codegen/prelude.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "prelude_text.h"  // generated: kPreludeText, the text of base/prelude*.h
+
+namespace tiny_compile {
+namespace {
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// The distinct words of `text` that begin with tc_.
+std::set<std::string_view> names_in(std::string_view text) {
+  std::set<std::string_view> names;
+  for (size_t at = 0; (at = text.find("tc_", at)) != std::string_view::npos;) {
+    size_t end = at;
+    while (end < text.size() && is_word(text[end])) end++;
+    if (at == 0 || !is_word(text[at - 1])) names.insert(text.substr(at, end - at));
+    at = end;
+  }
+  return names;
+}
+
+// A definition: text between blank lines, less the comments above it, and the name it defines: the
+// first tc_ word of its first line that is no type of another definition ("TC_FN tc_f16 tc_to_f16(").
+struct Definition {
+  std::string_view text;
+  std::string_view name;
+};
+
+std::string_view defined_name(std::string_view text) {
+  const size_t parenthesis = text.find('('), brace = text.find('{');
+  const std::string_view head = text.substr(0, std::min({parenthesis, brace, text.size()}));
+  size_t end = head.size();
+  while (end > 0 && !is_word(head[end - 1])) end--;
+  size_t start = end;
+  while (start > 0 && is_word(head[start - 1])) start--;
+  return head.substr(start, end - start);
+}
+
+std::vector<Definition> definitions() {
+  std::vector<Definition> result;
+  std::string_view text = kPreludeText;
+  while (!text.empty()) {
+    const size_t blank = text.find("\n\n");
+    std::string_view block = text.substr(0, blank);
+    text = blank == std::string_view::npos ? std::string_view() : text.substr(blank + 2);
+    while (!block.empty() && (block[0] == '\n' || block.starts_with("//") || block.starts_with("#pragma once"))) {
+      const size_t newline = block.find('\n');
+      block = newline == std::string_view::npos ? std::string_view() : block.substr(newline + 1);
+    }
+    if (!block.empty()) result.push_back({block, defined_name(block)});
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string prelude_for(std::string_view body) {
+  const std::vector<Definition> all = definitions();
+  std::multimap<std::string_view, size_t> by_name;
+  for (size_t d = 0; d < all.size(); d++) by_name.insert({all[d].name, d});
+  std::vector<bool> wanted(all.size());
+  std::vector<std::string_view> queue;
+  for (std::string_view name : names_in(body)) queue.push_back(name);
+  std::set<std::string_view> seen(queue.begin(), queue.end());
+  while (!queue.empty()) {
+    const std::string_view name = queue.back();
+    queue.pop_back();
+    const auto [first, last] = by_name.equal_range(name);
+    for (auto it = first; it != last; ++it) {
+      wanted[it->second] = true;
+      for (std::string_view used : names_in(all[it->second].text)) {
+        if (seen.insert(used).second) queue.push_back(used);
+      }
+    }
+  }
+  std::string result;
+  for (size_t d = 0; d < all.size(); d++) {
+    if (wanted[d]) result += "\n" + std::string(all[d].text) + "\n";
+  }
+  return result;
+}
+
+}  // namespace tiny_compile

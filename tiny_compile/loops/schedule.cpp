@@ -1,0 +1,159 @@
+// How should each kernel run? A first answer from its shape alone; no measurement, no state.
+//
+//   exp over 4096x1024              => pointwise, one axis of 4194304 points
+//   softmax over the last axis      => rows, values kept between steps
+//   a sum over the first axis       => columns: lanes are neighbouring columns
+//   a sum of everything             => two kernels (split.h)
+#include "tiny_compile/loops/schedule.h"
+
+#include <algorithm>
+
+#include "tiny_compile/loops/program.h"
+#include "tiny_compile/loops/split.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int64_t kWorkPerThread = 32768;   // scalar operations worth a hand-off to a thread
+constexpr int64_t kChunk = 1024;
+constexpr int64_t kStripBytes = 512 * 1024; // of a strip of columns that is read several times
+
+bool is_sequential(const Kernel& kernel) {
+  return std::any_of(kernel.steps.begin(), kernel.steps.end(),
+                     [](const Step& step) { return step.kind != StepKind::Store || !step.inner.empty(); });
+}
+
+int64_t coefficient(const Expr& index, const Axis& axis) {
+  for (const Term& term : terms(index)) {
+    if (term.factor == axis.symbol()) return term.coefficient;
+  }
+  return 0;
+}
+
+// Accesses that are contiguous along an axis; a store counts twice.
+int contiguous_accesses(const Kernel& kernel, int axis) {
+  int count = 0;
+  for (const Scalar& scalar : kernel.scalars)
+    count += scalar.kind == ScalarKind::Load && coefficient(scalar.index, kernel.axes[axis]) == 1;
+  for (const Step& step : kernel.steps)
+    count += makes_register(step) || coefficient(step.index, kernel.axes[axis]) != 1 ? 0 : 2;
+  return count;
+}
+
+// The row axis along which most accesses are contiguous goes last.
+Kernel order_rows(Kernel kernel) {
+  int best = kernel.rows - 1;
+  for (int row = 0; row < kernel.rows; row++) {
+    if (contiguous_accesses(kernel, row) > contiguous_accesses(kernel, best)) best = row;
+  }
+  if (best < 0 || best == kernel.rows - 1) return kernel;
+  std::rotate(kernel.axes.begin() + best, kernel.axes.begin() + best + 1, kernel.axes.begin() + kernel.rows);
+  return normalize(std::move(kernel));
+}
+
+// What the Columns strategy can do: trees of at most two levels, sum_exp of one.
+bool allows_columns(const Kernel& kernel) {
+  for (const Step& step : kernel.steps) {
+    if (step.kind == StepKind::Dot) return false;
+    if (step.kind != StepKind::Reduce) continue;
+    const int64_t count = inner_count(kernel, step).bounds().high;
+    if (count > kChunk * kChunk || (step.op == Op::sum_exp && count > kChunk)) return false;
+  }
+  return kernel.rows > 0 && kernel.axes[kernel.rows - 1].extent.bounds().high >= 8;
+}
+
+bool prefers_columns(const Kernel& kernel) {
+  int across = 0, along = 0;
+  const Axis& lane = kernel.axes[kernel.rows - 1];
+  auto count = [&](const Expr& index, int weight) {
+    bool inner = false;
+    for (size_t a = static_cast<size_t>(kernel.rows); a < kernel.axes.size(); a++)
+      inner = inner || coefficient(index, kernel.axes[a]) == 1;
+    if (inner) along += weight;
+    if (!inner && coefficient(index, lane) == 1 && terms(index).size() > 1) across += weight;
+  };
+  for (const Scalar& scalar : kernel.scalars) {
+    if (scalar.kind == ScalarKind::Load) count(scalar.index, 1);
+  }
+  for (const Step& step : kernel.steps) {
+    if (!makes_register(step) && !step.inner.empty()) count(step.index, 1);
+  }
+  return across > along;
+}
+
+int64_t work_per_row(const Kernel& kernel) {
+  int64_t work = 1;
+  for (const Step& step : kernel.steps) work += inner_count(kernel, step).bounds().high;
+  return work * static_cast<int64_t>(1 + kernel.scalars.size() / 4);
+}
+
+// Lanes such that the strip of columns that all steps read again stays in the cache.
+int columns_lanes(const Kernel& kernel) {
+  int64_t longest = 1, loops = 0;
+  for (const Step& step : kernel.steps) {
+    const int64_t count = inner_count(kernel, step).bounds().high;
+    longest = std::max(longest, count);
+    loops += count > 1;
+  }
+  int64_t lanes = kChunk;
+  while (loops > 1 && lanes > 16 && lanes * longest * 4 > kStripBytes) lanes /= 2;
+  while (lanes > 16 && lanes / 2 >= kernel.axes[kernel.rows - 1].extent.bounds().high) lanes /= 2;
+  const int64_t chunks = (longest + kChunk - 1) / kChunk;
+  while (lanes > 16 && chunks * lanes > (1 << 16)) lanes /= 2;
+  return static_cast<int>(lanes);
+}
+
+Schedule choose(const Kernel& kernel) {
+  Schedule schedule;
+  const bool dot = std::any_of(kernel.steps.begin(), kernel.steps.end(),
+                               [](const Step& step) { return step.kind == StepKind::Dot; });
+  int64_t unit = work_per_row(kernel);
+  if (dot) {
+    schedule.strategy = Strategy::Tiles;
+    return schedule;
+  }
+  if (!is_sequential(kernel) && kernel.rows > 0) {
+    schedule.strategy = Strategy::Pointwise;
+  } else if (allows_columns(kernel) && prefers_columns(kernel)) {
+    schedule.strategy = Strategy::Columns;
+    schedule.lanes = columns_lanes(kernel);
+    unit *= schedule.lanes;
+  } else {
+    schedule.strategy = Strategy::Rows;
+    schedule.unroll = 8;
+  }
+  schedule.grain = std::max<int64_t>(1, kWorkPerThread / unit);
+  return schedule;
+}
+
+}  // namespace
+
+Program schedule(const Program& program) {
+  Program result = program;
+  result.kernels.clear();
+  result.launches.clear();
+  std::vector<std::vector<int>> now(program.kernels.size());  // a kernel's kernels, in order
+  for (size_t k = 0; k < program.kernels.size(); k++) {
+    const Kernel collapsed = order_rows(collapse_axes(program.kernels[k]));
+    std::vector<Kernel> kernels = {collapsed};
+    if (can_split(collapsed)) kernels = split_reduction(result, collapsed);
+    for (Kernel& kernel : kernels) {
+      kernel.schedule = choose(kernel);
+      now[k].push_back(static_cast<int>(result.kernels.size()));
+      result.kernels.push_back(std::move(kernel));
+    }
+  }
+  for (const std::vector<int>& launch : program.launches) {
+    size_t longest = 0;
+    for (int kernel : launch) longest = std::max(longest, now[kernel].size());
+    for (size_t turn = 0; turn < longest; turn++) {
+      result.launches.emplace_back();
+      for (int kernel : launch) {
+        if (turn < now[kernel].size()) result.launches.back().push_back(now[kernel][turn]);
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,21 @@
+// Two Program rewrites that `schedule` makes before it chooses how kernels run.
+#pragma once
+
+#include "tiny_compile/loops/program.h"
+
+namespace tiny_compile {
+
+// Axes that always step together become one: (i0: 8, i1: 4) with index i0*4 + i1 => (i0: 32).
+Kernel collapse_axes(Kernel kernel);
+
+// Whether a kernel is a long reduction over few rows that split_reduction can take apart.
+bool can_split(const Kernel& kernel);
+
+// rows() { r0 = sum(j: 5000) x[j] ; store y[0] = r0 }
+// => rows(c: 5) { r0 = sum(j: 1024) where(c*1024 + j < 5000, x[c*1024 + j], -0.0) ; store p[c] = r0 }
+//    rows()     { r0 = sum(c: 5) p[c] ; store y[0] = r0 }
+// The same tree of additions: chunks of 1024, then chunks of their results. Appends the buffers of
+// partial results to `program`; returns both kernels.
+std::vector<Kernel> split_reduction(Program& program, const Kernel& kernel);
+
+}  // namespace tiny_compile
