@@ -105,6 +105,12 @@ inline std::vector<std::string> valid_graphs() {
   %9: f32[n*2,8] = concat %5, %4 {axis=0}
   return %8, %7, %9
 }
+)",
+          R"(graph small[n: 1..8](%0 x: f32[n,2]) {
+  %1: f32[2,n] = permute %0 {axes=[1,0]}  # mlp.cpp:3
+  %2: f32[2] = max %1 {axes=[1]}
+  return %2
+}
 )"};
 }
 

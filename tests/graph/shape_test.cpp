@@ -17,8 +17,9 @@ std::string call(const std::string& op, const std::vector<std::string>& operands
     parameters.push_back(str("%", i, " a", i, ": ", operands[i]));
   }
   const std::string braced = attributes.empty() ? "" : " {" + attributes + "}";
-  return str("graph f[n: 2..16, m: 2..16](", join(parameters, ", "), ") {\n  %", operands.size(),
-             ": ", result, " = ", op, " ", join(ids, ", "), braced, "\n  return\n}\n");
+  return str("graph f[n: 2..16, m: 2..16](", join(parameters, ", "), ") {\n  %",
+             operands.size(), ": ", result, " = ", op, " ", join(ids, ", "), braced,
+             "\n  return\n}\n");
 }
 
 struct Accepted {
@@ -77,8 +78,9 @@ TEST_CASE("comparisons give bool, cast its own dtype") {
                   {"eq", {"bool[3]", "bool[3]"}, "", "bool[3]"},
                   {"cast", {"f32[3]"}, "", "bool[3]"},
                   {"cast", {"bool[3]"}, "", "bf16[3]"}});
-  check_refused({{"lt", {"i64[3]", "i64[3]"}, "", "i64[3]", "the result is bool[3], not i64[3]"},
-                 {"cast", {"f32[3]"}, "", "f64[4]", "the result is f64[3], not f64[4]"}});
+  check_refused(
+      {{"lt", {"i64[3]", "i64[3]"}, "", "i64[3]", "the result is bool[3], not i64[3]"},
+       {"cast", {"f32[3]"}, "", "f64[4]", "the result is f64[3], not f64[4]"}});
 }
 
 TEST_CASE("where takes a bool and two of one dtype") {
@@ -129,12 +131,13 @@ TEST_CASE("permute and flip list axes") {
                   {"permute", {"f32[]"}, "axes=[]", "f32[]"},
                   {"flip", {"f32[2,3]"}, "axes=[1]", "f32[2,3]"},
                   {"flip", {"f32[2,3]"}, "axes=[]", "f32[2,3]"}});
-  check_refused({{"permute", {"f32[2,3]"}, "axes=[0]", "f32[2]", "must list every axis"},
-                 {"permute", {"f32[2,3]"}, "axes=[1,1]", "f32[3,3]", "axis 1 is listed twice"},
-                 {"permute", {"f32[2,3]"}, "axes=[0,2]", "f32[2,3]", "not one of the axes 0..1"},
-                 {"flip", {"f32[2,3]"}, "axes=[-1]", "f32[2,3]", "axis -1 is not one of"},
-                 {"flip", {"f32[]"}, "axes=[0]", "f32[]", "a 0-d operand has no axis 0"},
-                 {"flip", {"f32[2]"}, "axes=[n]", "f32[2]", "axes must be an integer"}});
+  check_refused(
+      {{"permute", {"f32[2,3]"}, "axes=[0]", "f32[2]", "must list every axis"},
+       {"permute", {"f32[2,3]"}, "axes=[1,1]", "f32[3,3]", "axis 1 is listed twice"},
+       {"permute", {"f32[2,3]"}, "axes=[0,2]", "f32[2,3]", "not one of the axes 0..1"},
+       {"flip", {"f32[2,3]"}, "axes=[-1]", "f32[2,3]", "axis -1 is not one of"},
+       {"flip", {"f32[]"}, "axes=[0]", "f32[]", "a 0-d operand has no axis 0"},
+       {"flip", {"f32[2]"}, "axes=[n]", "f32[2]", "axes must be an integer"}});
 }
 
 TEST_CASE("slice takes every step-th of start..stop") {
@@ -147,7 +150,7 @@ TEST_CASE("slice takes every step-th of start..stop") {
       {{"slice", row, "axis=0, start=1, stop=11, step=1", "f32[10]", "is not within 0..10"},
        {"slice", row, "axis=0, start=-1, stop=3, step=1", "f32[4]", "-1..3 is not within"},
        {"slice", row, "axis=0, start=5, stop=3, step=1", "f32[0]", "5..3 is not within"},
-       {"slice", row, "axis=0, start=0, stop=3, step=0", "f32[0]", "must be 1 or more"},
+       {"slice", row, "axis=0, start=0, stop=3, step=0", "f32[0]", "is not positive"},
        {"slice", row, "axis=0, start=0, stop=3, step=n", "f32[0]", "step must be an integer"},
        {"slice", row, "axis=1, start=0, stop=3, step=1", "f32[3]", "axis 1 is not one of"},
        {"slice", {"f32[n]"}, "axis=0, start=0, stop=17, step=1", "f32[17]", "not within 0..n"},
@@ -161,7 +164,7 @@ TEST_CASE("window unfolds an axis into a last one") {
   check_refused(
       {{"window", {"f32[10]"}, "axis=0, step=1, size=11", "f32[1,11]", "window of 11 does not"},
        {"window", {"f32[10]"}, "axis=0, step=1, size=0", "f32[10,0]", "window of 0 does not"},
-       {"window", {"f32[10]"}, "axis=0, step=0, size=2", "f32[9,2]", "must be 1 or more"},
+       {"window", {"f32[10]"}, "axis=0, step=0, size=2", "f32[9,2]", "is not positive"},
        {"window", {"f32[]"}, "axis=0, step=1, size=1", "f32[1]", "has no axis 0"}});
 }
 
@@ -179,15 +182,16 @@ TEST_CASE("reductions drop or keep their axes") {
 }
 
 TEST_CASE("reductions refuse wrong dtypes, axes and empty extents") {
-  check_refused({{"sum", {"f32[2,3]"}, "axes=[2]", "f32[]", "axis 2 is not one of"},
-                 {"sum", {"f32[2,3]"}, "axes=[0,0]", "f32[3]", "axis 0 is listed twice"},
-                 {"sum", {"i32[2]"}, "axes=[0]", "i32[]", "the result is i64[], not i32[]"},
-                 {"sum", {"f32[2]"}, "axes=[0], keepdim=0", "f32[]", "keepdim is 1 or left out"},
-                 {"max", {"bool[2]"}, "axes=[0]", "bool[]", "takes numbers, not bool"},
-                 {"max", {"f32[2,0]"}, "axes=[1]", "f32[2]", "axis 1 is empty, which has no max"},
-                 {"argmin", {"f32[0]"}, "axes=[0]", "i64[]", "which has no argmin"},
-                 {"any", {"i32[2]"}, "axes=[0]", "bool[]", "takes bool"},
-                 {"sum_exp", {"i32[2]"}, "axes=[0]", "i32[]", "takes floats"}});
+  check_refused(
+      {{"sum", {"f32[2,3]"}, "axes=[2]", "f32[]", "axis 2 is not one of"},
+       {"sum", {"f32[2,3]"}, "axes=[0,0]", "f32[3]", "axis 0 is listed twice"},
+       {"sum", {"i32[2]"}, "axes=[0]", "i32[]", "the result is i64[], not i32[]"},
+       {"sum", {"f32[2]"}, "axes=[0], keepdim=0", "f32[]", "keepdim is 1 or left out"},
+       {"max", {"bool[2]"}, "axes=[0]", "bool[]", "takes numbers, not bool"},
+       {"max", {"f32[2,0]"}, "axes=[1]", "f32[2]", "axis 1 is empty, which has no max"},
+       {"argmin", {"f32[0]"}, "axes=[0]", "i64[]", "which has no argmin"},
+       {"any", {"i32[2]"}, "axes=[0]", "bool[]", "takes bool"},
+       {"sum_exp", {"i32[2]"}, "axes=[0]", "i32[]", "takes floats"}});
 }
 
 TEST_CASE("matmul contracts the inner axes, batch by batch") {
@@ -195,7 +199,10 @@ TEST_CASE("matmul contracts the inner axes, batch by batch") {
                   {"matmul", {"bf16[7,n,3]", "bf16[7,3,m]"}, "", "bf16[7,n,m]"},
                   {"matmul", {"i32[2,0]", "i32[0,2]"}, "", "i32[2,2]"}});
   check_refused(
-      {{"matmul", {"f32[2,3]", "f32[4,5]"}, "", "f32[2,5]",
+      {{"matmul",
+        {"f32[2,3]", "f32[4,5]"},
+        "",
+        "f32[2,5]",
         "matmul: inner sizes 3 and 4 differ (f32[2,3] with f32[4,5])"},
        {"matmul", {"f32[7,2,3]", "f32[8,3,5]"}, "", "f32[7,2,5]", "batch sizes 7 and 8 differ"},
        {"matmul", {"f32[3]", "f32[3,5]"}, "", "f32[5]", "of one rank, 2 or more"},
@@ -239,7 +246,11 @@ TEST_CASE("pad adds, negative entries crop") {
                   {"pad", {"bool[n]"}, "low=[n], high=[1], value=false", "bool[2*n+1]"}});
   check_refused(
       {{"pad", {"f32[2,3]"}, "low=[1], high=[0,0], value=0", "f32[3,3]", "one entry an axis"},
-       {"pad", {"f32[2]"}, "low=[-1], high=[-2], value=0", "f32[0]", "crops more than there is"},
+       {"pad",
+        {"f32[2]"},
+        "low=[-1], high=[-2], value=0",
+        "f32[0]",
+        "crops more than there is"},
        {"pad", {"f32[2]"}, "low=[1], high=[1], value=0", "f64[4]", "f64 and f32 differ"},
        {"pad", {"f32[2]"}, "low=[1], high=[1]", "f32[4]", "{value=0.5}"}});
 }

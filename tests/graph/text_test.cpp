@@ -77,7 +77,8 @@ TEST_CASE("spelling is free where the meaning is clear") {
 TEST_CASE("places do not count for equality, names do") {
   const Graph plain = with_body("%1: f32[2,3] = neg %0\nreturn %1");
   CHECK(with_body("%1: f32[2,3] = neg %0 # a.cpp:3\nreturn %1") == plain);
-  CHECK_FALSE(parse_graph("graph f(%0 y: f32[2,3]) {\n%1: f32[2,3] = neg %0\nreturn %1}") == plain);
+  CHECK_FALSE(parse_graph("graph f(%0 y: f32[2,3]) {\n%1: f32[2,3] = neg %0\nreturn %1}") ==
+              plain);
 }
 
 TEST_CASE("a printed place is the file's base name") {
@@ -96,8 +97,8 @@ TEST_CASE("one node prints as a line, an input too") {
 }
 
 TEST_CASE("symbols print with their bounds, in order of appearance") {
-  const Graph graph = parse_graph(
-      "graph f[unused, a, b: -3..7](%0 x: f32[max(b, 1),a]) {\n return %0\n}");
+  const Graph graph =
+      parse_graph("graph f[unused, a, b: -3..7](%0 x: f32[max(b, 1),a]) {\n return %0\n}");
   CHECK_THAT(print(graph), ContainsSubstring("graph f[b: -3..7, a: 0..1099511627776](%0"));
   CHECK(symbols(graph).size() == 2);
   CHECK(parse_graph(print(graph)) == graph);

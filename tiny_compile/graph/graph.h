@@ -88,15 +88,15 @@ bool operator==(const Graph& lhs, const Graph& rhs);       // places do not coun
 
 std::vector<std::vector<int>> users(const Graph& graph);  // per node; an output is no user
 
-// graph/text.cpp --------------------------------------------------------------------------------
+// graph/text.cpp ------------------------------------------------------------------------------
 std::string print(const Graph& graph);
 std::string print(const Graph& graph, int node);           // its one line
 std::vector<Expr> symbols(const Graph& graph);             // distinct, in order of appearance
 
-// graph/parse.cpp -------------------------------------------------------------------------------
+// graph/parse.cpp -----------------------------------------------------------------------------
 Graph parse_graph(std::string_view text);                  // throws; the result is verified
 
-// graph/shape.cpp -------------------------------------------------------------------------------
+// graph/shape.cpp -----------------------------------------------------------------------------
 inline constexpr int64_t kMaxElements = int64_t{1} << 48;  // of a tensor
 inline constexpr int kMaxRank = 64;
 
@@ -105,7 +105,7 @@ inline constexpr int kMaxRank = 64;
 // a place ("matmul: inner sizes 3 and 4 differ (f32[2,3] with f32[4,5])").
 Type infer(const Node& node, const std::vector<Type>& operands);
 
-// graph/verify.cpp ------------------------------------------------------------------------------
+// graph/verify.cpp ----------------------------------------------------------------------------
 // The attributes an op has, in Key order.
 struct AttrForm {
   Key key;

@@ -3,8 +3,8 @@
 //   | op     | class  | operands | result | attributes            | meaning                |
 //   | slice  | View   | any      | same   | axis start stop step  | elements start, ...    |
 //
-// Everything but the sentences comes from the op table and attributes_of, so that a new pointwise op
-// is listed, with its formula, before anyone writes a word about it.
+// Everything but the sentences comes from the op table and attributes_of, so that a new
+// pointwise op is listed, with its formula, before anyone writes a word about it.
 #include "tiny_compile/graph/op_reference.h"
 
 #include <algorithm>
@@ -100,7 +100,8 @@ std::string op_meaning(Op op) {
     case Op::shift_left: return "a << b; 0 where b is the width or more";
     case Op::shift_right: return "a >> b; 0 or the sign where b is the width or more";
     case Op::popcount: return "the number of bits set";
-    case Op::cast: return "a rounded once to the result's dtype; integers saturate, NaN gives 0";
+    case Op::cast:
+      return "a rounded once to the result's dtype; integers saturate, NaN gives 0";
     case Op::input: return "an argument of the graph, row-major but for strides";
     case Op::constant: return "every element is value";
     case Op::iota: return "0, 1, 2, ...";
@@ -110,7 +111,8 @@ std::string op_meaning(Op op) {
     case Op::expand: return "axes of size 1 repeated, leading axes added";
     case Op::slice: return "elements start, start + step, ... below stop of the axis";
     case Op::flip: return "the listed axes reversed";
-    case Op::window: return "every size elements in a row of the axis, step apart, as a last axis";
+    case Op::window:
+      return "every size elements in a row of the axis, step apart, as a last axis";
     case Op::sum: return "the sum over the axes; of nothing 0";
     case Op::prod: return "the product over the axes; of nothing 1";
     case Op::max: return "the greatest over the axes; NaN if any is";
@@ -120,7 +122,8 @@ std::string op_meaning(Op op) {
     case Op::any: return "whether one is true";
     case Op::all: return "whether none is false";
     case Op::sum_exp: return "the sum of exp(x - m), m the maximum clamped to finite";
-    case Op::matmul: return "[...,M,K] x [...,K,N] => [...,M,N]: the sum over k of a[m,k] * b[k,n]";
+    case Op::matmul:
+      return "[...,M,K] x [...,K,N] => [...,M,N]: the sum over k of a[m,k] * b[k,n]";
     case Op::gather: return "result[i,j] = data[index[i,j],j] (axis 0)";
     case Op::scatter_add: return "data, then data[index[i,j],j] += source[i,j] (axis 0)";
     case Op::concat: return "the operands one after the other along the axis";

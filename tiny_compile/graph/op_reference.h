@@ -10,7 +10,7 @@ namespace tiny_compile {
 std::string op_meaning(Op op);   // one line: "the dot products of the last two axes: ..."
 std::string op_operands(Op op);  // "number, number", "bool, any, any", "any..."
 
-// A Markdown table with a line for every op: name, class, operands, result, attributes, meaning.
+// A Markdown table, a line an op: name, class, operands, result, attributes, meaning.
 std::string op_reference();
 
 }  // namespace tiny_compile

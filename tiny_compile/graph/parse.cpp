@@ -1,18 +1,19 @@
 // Question: which Graph does this text mean, and where exactly is it wrong?
 //
-//   %2: f32[4] = addd %0, %1    =>  Error: line 2, column 16: unknown op 'addd'; did you mean 'add'?
-//                                     (and the line, with a caret under addd)
+//   %2: f32[4] = addd %0, %1    =>  Error: line 2, column 16: unknown op 'addd'; did you mean
+//                                          'add'? (and the line, with a caret under addd)
 //
-//   graph     := 'graph' name ['[' symbol {',' symbol} ']'] '(' [parameter {',' parameter}] ')' '{'
-//                {node} 'return' [id {',' id}] '}'
-//   symbol    := name [':' number '..' number]                      without bounds: 0..2^40
-//   parameter := id name ':' type [attributes]
-//   node      := id ':' type '=' (op [id {',' id}] | 'input' name) [attributes] newline
-//   type      := dtype '[' [size {',' size}] ']'                    a size is an Expr
-//   attributes := '{' key '=' value {',' key '=' value} '}'         a value is an Expr or a [list]
+//   graph      := 'graph' name ['[' symbol {',' symbol} ']']
+//                 '(' [parameter {',' parameter}] ')' '{' {node} 'return' [id {',' id}] '}'
+//   symbol     := name [':' number '..' number]                  without bounds: 0..2^40
+//   parameter  := id name ':' type [attributes]
+//   node       := id ':' type '=' (op [id {',' id}] | 'input' name) [attributes] newline
+//   type       := dtype '[' [size {',' size}] ']'                a size is an Expr
+//   attributes := '{' key '=' value {',' key '=' value} '}'      a value: an Expr or a [list]
 //
-// A node stands on one line; elsewhere space is free. `# mlp.cpp:14` at a node's end is its place,
-// any other comment is skipped. What the grammar cannot see, find_problem does; it has the last word.
+// A node stands on one line; elsewhere space is free. `# mlp.cpp:14` at a node's end is its
+// place, any other comment is skipped. What the grammar cannot see, find_problem does: it has
+// the last word.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -105,7 +106,8 @@ class Parser {
     parse_footer();
     const std::optional<Problem> problem = find_problem(graph_);
     if (!problem) return std::move(graph_);
-    error(problem->node < 0 ? 0 : starts_[static_cast<size_t>(problem->node)], problem->message);
+    const bool has_place = problem->node >= 0;
+    error(has_place ? starts_[static_cast<size_t>(problem->node)] : 0, problem->message);
   }
 
  private:
@@ -155,7 +157,7 @@ class Parser {
     const size_t start = at_;
     const std::string_view found = word();
     if (!is_identifier(found)) {
-      error(start, str("expected ", what, ": a letter or '_', then letters, digits, '_' or '.'"));
+      error(start, str("expected ", what, ": letters, digits, '_' and '.', first no digit"));
     }
     return std::string(found);
   }
@@ -240,7 +242,9 @@ class Parser {
     const std::string_view word = this->word();
     const std::optional<DType> dtype = dtype_from(word);
     if (word.empty()) error(start, "expected a type, such as f32[2,3] or f32[]");
-    if (!dtype) error(start, str("unknown dtype '", word, "'", suggestion(word, dtype_names())));
+    if (!dtype) {
+      error(start, str("unknown dtype '", word, "'", suggestion(word, dtype_names())));
+    }
     expect('[', "the dtype (a type is written f32[2,3], a number f32[])");
     return {*dtype, list()};
   }
@@ -258,9 +262,7 @@ class Parser {
   void parse_value(Node& node) {  // value=-0.5
     skip_blanks();
     const size_t start = at_;
-    while (!at_end() && std::string_view(",} \t\r\n#").find(text_[at_]) == std::string_view::npos) {
-      at_++;
-    }
+    at_ = std::min(text_.find_first_of(",} \t\r\n#", at_), text_.size());
     try {
       node.value = parse_literal(node.type.dtype, text_.substr(start, at_ - start));
     } catch (const Error& literal_error) {

@@ -1,11 +1,12 @@
-// Question: what does an op return for operands of these types, and which operands does it refuse?
+// Question: what does an op return for operands of these types, and which does it refuse?
 //
 //   matmul of f32[2,3] with f32[3,5]   =>  f32[2,5]
-//   add of f32[2,3] with f32[3]        =>  Error: nothing broadcasts here; the tracer writes the
-//                                          expand and the cast out, so that later passes see them
+//   add of f32[2,3] with f32[3]        =>  Error: shapes differ
 //
-// Sizes may be symbolic. Two sizes are equal if their Exprs are; an order between sizes is refused
-// only where their bounds exclude it (slice to 4 of an axis n: 2..4096 is accepted).
+// Nothing broadcasts or promotes here: the tracer writes the expand and the cast out, so that
+// later passes see them. Sizes may be symbolic. Two sizes are equal if their Exprs are; an
+// order between sizes is refused only where their bounds exclude it (a slice 0..4 of an axis
+// n: 2..4096 is accepted).
 #include <algorithm>
 
 #include "tiny_compile/graph/graph.h"
@@ -35,7 +36,7 @@ bool can_be_equal(const Expr& lhs, const Expr& rhs) {
 
 size_t at(int64_t axis) { return static_cast<size_t>(axis); }
 
-// --- axes -------------------------------------------------------------------------------------
+// --- axes ------------------------------------------------------------------------------------
 
 void check_axis(const Node& node, const Types& operands, int64_t axis) {
   const int rank = operands[0].rank();
@@ -64,7 +65,7 @@ std::vector<size_t> axes_of(const Node& node, const Types& operands) {
   return result;
 }
 
-// --- sizes ------------------------------------------------------------------------------------
+// --- sizes -----------------------------------------------------------------------------------
 
 // Refuses negative sizes and absurd ones, before anything multiplies them.
 void check_sizes(const Node& node, const Shape& shape) {
@@ -111,7 +112,7 @@ void require_same_sizes_elsewhere(const Node& node, const Types& operands, const
   }
 }
 
-// --- pointwise --------------------------------------------------------------------------------
+// --- pointwise -------------------------------------------------------------------------------
 
 const char* wanted(Domain domain) {
   switch (domain) {
@@ -140,7 +141,7 @@ Type infer_pointwise(const Node& node, const Types& operands) {
   return {dtype, operands[0].shape};
 }
 
-// --- sources ----------------------------------------------------------------------------------
+// --- sources ---------------------------------------------------------------------------------
 
 Type infer_input(const Node& node) {
   const Attr* strides = node.find(Key::strides);
@@ -179,7 +180,7 @@ Type infer_source(const Node& node, const Types& operands) {
   }
 }
 
-// --- views ------------------------------------------------------------------------------------
+// --- views -----------------------------------------------------------------------------------
 
 Type infer_reshape(const Node& node, const Types& operands) {
   check_sizes(node, node.type.shape);
@@ -221,7 +222,8 @@ Type infer_slice(const Node& node, const Types& operands) {
   Expr& size = result.shape[axis_of(node, operands)];
   const Expr &start = node.attr(Key::start), &stop = node.attr(Key::stop);
   const Expr& step = node.attr(Key::step);
-  if (step.constant() < 1) reject(node, operands, "step ", step, " must be 1 or more; use flip");
+  if (step.constant() < 1)
+    reject(node, operands, "step ", step, " is not positive; flip reverses");
   const bool can_be_ordered =
       can_be_at_most(0, start) && can_be_at_most(start, stop) && can_be_at_most(stop, size);
   if (!can_be_ordered) {
@@ -235,7 +237,7 @@ Type infer_window(const Node& node, const Types& operands) {
   Type result = operands[0];
   Expr& size = result.shape[axis_of(node, operands)];
   const Expr &taken = node.attr(Key::size), &step = node.attr(Key::step);
-  if (step.constant() < 1) reject(node, operands, "step ", step, " must be 1 or more");
+  if (step.constant() < 1) reject(node, operands, "step ", step, " is not positive");
   if (!can_be_at_most(1, taken) || !can_be_at_most(taken, size)) {
     reject(node, operands, "a window of ", taken, " does not fit 1..", size, "; pad first");
   }
@@ -255,7 +257,7 @@ Type infer_view(const Node& node, const Types& operands) {
   }
 }
 
-// --- reductions -------------------------------------------------------------------------------
+// --- reductions ------------------------------------------------------------------------------
 
 void check_reduced_dtype(const Node& node, const Types& operands) {
   const DType dtype = operands[0].dtype;
@@ -296,7 +298,7 @@ Type infer_reduction(const Node& node, const Types& operands) {
   return result;
 }
 
-// --- matmul -----------------------------------------------------------------------------------
+// --- matmul ----------------------------------------------------------------------------------
 
 Type infer_matmul(const Node& node, const Types& operands) {
   const Type &lhs = operands[0], &rhs = operands[1];
@@ -317,7 +319,7 @@ Type infer_matmul(const Node& node, const Types& operands) {
   return result;
 }
 
-// --- indexed ----------------------------------------------------------------------------------
+// --- indexed ---------------------------------------------------------------------------------
 
 // gather and scatter_add: an index may be longer than the data on the indexed axis only.
 void check_index(const Node& node, const Types& operands, size_t axis) {
@@ -356,8 +358,8 @@ Type infer_pad(const Node& node, const Types& operands) {
   Type result = operands[0];
   const std::vector<Expr>&low = node.list(Key::low), &high = node.list(Key::high);
   if (low.size() != result.shape.size() || high.size() != result.shape.size()) {
-    reject(node, operands, "low and high need one entry an axis, and have ", low.size(), " and ",
-           high.size());
+    reject(node, operands, "low and high need one entry an axis, and have ", low.size(),
+           " and ", high.size());
   }
   require_same_dtype(node, operands, node.value.dtype, result.dtype);
   for (size_t i = 0; i < result.shape.size(); i++) {

@@ -6,9 +6,9 @@
 //     return %3
 //   }
 //
-// The inputs that lead the nodes stand in the header, later ones in the body (`%5: f32[] = input w`).
-// Invariant: parse_graph(print(g)) == g for every g that verify accepts. print itself takes any
-// graph, since error messages show broken ones.
+// The inputs that lead the nodes stand in the header, later ones in the body, as
+// `%5: f32[] = input w`. Invariant: parse_graph(print(g)) == g for every g that verify accepts.
+// print itself takes any graph, since error messages show broken ones.
 #include <algorithm>
 #include <sstream>
 

@@ -3,12 +3,12 @@
 //   %2: f32[2,3] = add %0       =>  Error: add: takes 2 operands, here is 1
 //                                     in %2: f32[2,3] = add %0
 //
-// Two layers: check_form looks at one node alone (arity, attributes, value, name), find_problem at
-// the graph around it (order, the type that infer finds, unique names, outputs). Every pass's result
-// goes through here in tests and in debug builds.
+// Two layers: check_form looks at one node alone (arity, attributes, value, name), find_problem
+// at the graph around it (order, the type that infer finds, unique names, outputs). Every
+// pass's result goes through here in tests and in debug builds.
+//
 // Lesson: a type check after every step finds the pass that broke the graph, not its victim.
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "tiny_compile/graph/graph.h"
@@ -20,7 +20,7 @@ std::string count(size_t n, const char* what) {  // count(2, "operand") returns 
   return str(n, " ", what, n == 1 ? "" : "s");
 }
 
-// --- one node ---------------------------------------------------------------------------------
+// --- one node --------------------------------------------------------------------------------
 
 void check_arity(const Node& node, size_t operands) {
   const OpInfo& op = info(node.op);
@@ -89,7 +89,7 @@ void check_name(const Node& node) {
   }
 }
 
-// --- the graph --------------------------------------------------------------------------------
+// --- the graph -------------------------------------------------------------------------------
 
 void check_order(const Graph& graph, int id) {
   const Node& node = graph[id];
@@ -108,16 +108,22 @@ void check_type(const Graph& graph, int id) {
   fail(info(node.op).name, ": the result is ", type.str(), ", not ", node.type.str());
 }
 
-std::optional<std::string> node_problem(const Graph& graph, int id, std::set<std::string>& names) {
+std::optional<std::string> node_problem(const Graph& graph, int id) {
   try {
     check_order(graph, id);
     check_type(graph, id);
-    const Node& node = graph[id];
-    if (node.op == Op::input && !names.insert(node.name).second) {
-      fail("input: the name '", node.name, "' is taken by an earlier input");
-    }
   } catch (const Error& error) {
     return error.what();
+  }
+  return std::nullopt;
+}
+
+std::optional<Problem> names_problem(const Graph& graph) {
+  std::set<std::string> names;
+  for (const int id : graph.inputs()) {
+    const std::string& name = graph[id].name;
+    if (names.insert(name).second) continue;
+    return Problem{id, str("input: the name '", name, "' is taken by an earlier input")};
   }
   return std::nullopt;
 }
@@ -158,7 +164,9 @@ bool is_identifier(std::string_view name) {
   const auto is_letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
   };
-  const auto is_inner = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '.'; };
+  const auto is_inner = [&](char c) {
+    return is_letter(c) || (c >= '0' && c <= '9') || c == '.';
+  };
   return !name.empty() && is_letter(name[0]) && std::all_of(name.begin(), name.end(), is_inner);
 }
 
@@ -189,11 +197,11 @@ void check_form(const Node& node, size_t operand_count) {
 }
 
 std::optional<Problem> find_problem(const Graph& graph) {
-  std::set<std::string> names;
   for (int id = 0; id < graph.size(); id++) {
-    const std::optional<std::string> message = node_problem(graph, id, names);
+    const std::optional<std::string> message = node_problem(graph, id);
     if (message) return Problem{id, *message};
   }
+  if (const std::optional<Problem> problem = names_problem(graph)) return problem;
   const std::optional<std::string> message = graph_problem(graph);
   if (message) return Problem{-1, *message};
   return std::nullopt;
