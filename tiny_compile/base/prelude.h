@@ -1,0 +1,436 @@
+// The shared arithmetic: what one scalar op computes, in text that three compilers read.
+//
+// The interpreter includes it (base/math.h), generated C++ and CUDA paste the definitions they use
+// (codegen/prelude.h). No headers, no libm but exact functions; every fma is written out and
+// contraction is off everywhere, so all of them compute the same bits. Definitions stand between
+// blank lines. TC_FN (linkage) and TC_FAIL(bits) (raises an error bit) come from the includer.
+
+struct tc_f16 {
+  unsigned short bits;
+};
+
+struct tc_bf16 {
+  unsigned short bits;
+};
+
+TC_FN unsigned tc_bits(float x) {
+#ifdef __CUDACC__
+  return __float_as_uint(x);
+#else
+  return __builtin_bit_cast(unsigned, x);
+#endif
+}
+
+TC_FN unsigned long long tc_bits(double x) {
+#ifdef __CUDACC__
+  return (unsigned long long)__double_as_longlong(x);
+#else
+  return __builtin_bit_cast(unsigned long long, x);
+#endif
+}
+
+TC_FN float tc_from_bits(unsigned bits) {
+#ifdef __CUDACC__
+  return __uint_as_float(bits);
+#else
+  return __builtin_bit_cast(float, bits);
+#endif
+}
+
+TC_FN double tc_from_bits(unsigned long long bits) {
+#ifdef __CUDACC__
+  return __longlong_as_double((long long)bits);
+#else
+  return __builtin_bit_cast(double, bits);
+#endif
+}
+
+TC_FN float tc_fma(float a, float b, float c) {
+#ifdef __CUDACC__
+  return __fmaf_rn(a, b, c);
+#else
+  return __builtin_fmaf(a, b, c);
+#endif
+}
+
+TC_FN double tc_fma(double a, double b, double c) {
+#ifdef __CUDACC__
+  return __fma_rn(a, b, c);
+#else
+  return __builtin_fma(a, b, c);
+#endif
+}
+
+TC_FN float tc_sqrt(float x) {
+#ifdef __CUDACC__
+  return __fsqrt_rn(x);
+#else
+  return __builtin_sqrtf(x);
+#endif
+}
+
+TC_FN double tc_sqrt(double x) {
+#ifdef __CUDACC__
+  return __dsqrt_rn(x);
+#else
+  return __builtin_sqrt(x);
+#endif
+}
+
+TC_FN float tc_floor(float x) {
+#ifdef __CUDACC__
+  return floorf(x);
+#else
+  return __builtin_floorf(x);
+#endif
+}
+
+TC_FN double tc_floor(double x) {
+#ifdef __CUDACC__
+  return floor(x);
+#else
+  return __builtin_floor(x);
+#endif
+}
+
+TC_FN float tc_ceil(float x) {
+#ifdef __CUDACC__
+  return ceilf(x);
+#else
+  return __builtin_ceilf(x);
+#endif
+}
+
+TC_FN double tc_ceil(double x) {
+#ifdef __CUDACC__
+  return ceil(x);
+#else
+  return __builtin_ceil(x);
+#endif
+}
+
+TC_FN float tc_trunc(float x) {
+#ifdef __CUDACC__
+  return truncf(x);
+#else
+  return __builtin_truncf(x);
+#endif
+}
+
+TC_FN double tc_trunc(double x) {
+#ifdef __CUDACC__
+  return trunc(x);
+#else
+  return __builtin_trunc(x);
+#endif
+}
+
+// To the nearest integer, halves to even.
+TC_FN float tc_round(float x) {
+#ifdef __CUDACC__
+  return rintf(x);
+#else
+  return __builtin_rintf(x);
+#endif
+}
+
+TC_FN double tc_round(double x) {
+#ifdef __CUDACC__
+  return rint(x);
+#else
+  return __builtin_rint(x);
+#endif
+}
+
+// Exact in every C library, by definition.
+TC_FN float tc_fmod(float a, float b) {
+#ifdef __CUDACC__
+  return fmodf(a, b);
+#else
+  return __builtin_fmodf(a, b);
+#endif
+}
+
+TC_FN double tc_fmod(double a, double b) {
+#ifdef __CUDACC__
+  return fmod(a, b);
+#else
+  return __builtin_fmod(a, b);
+#endif
+}
+
+TC_FN float tc_abs(float x) { return tc_from_bits(tc_bits(x) & 0x7fffffffu); }
+
+TC_FN double tc_abs(double x) { return tc_from_bits(tc_bits(x) & 0x7fffffffffffffffull); }
+
+TC_FN float tc_copysign(float x, float sign) {
+  return tc_from_bits((tc_bits(x) & 0x7fffffffu) | (tc_bits(sign) & 0x80000000u));
+}
+
+TC_FN double tc_copysign(double x, double sign) {
+  return tc_from_bits((tc_bits(x) & 0x7fffffffffffffffull) | (tc_bits(sign) & 0x8000000000000000ull));
+}
+
+// bf16 is the upper half of an f32.
+TC_FN float tc_to_f32(tc_bf16 x) { return tc_from_bits((unsigned)x.bits << 16); }
+
+// An f16's exponent is moved from bias 15 to 127; a denormal is normalised by a subtraction.
+TC_FN float tc_to_f32(tc_f16 x) {
+  const unsigned sign = (x.bits & 0x8000u) << 16, magnitude = (x.bits & 0x7fffu) << 13;
+  const unsigned moved = magnitude + 0x38000000u;
+  const float denormal = tc_from_bits(magnitude + 0x38800000u) - tc_from_bits(0x38800000u);
+  const unsigned special = moved + 0x38000000u;
+  const unsigned bits = magnitude >= 0x0f800000u ? special : magnitude < 0x00800000u ? tc_bits(denormal) : moved;
+  return tc_from_bits(sign | bits);
+}
+
+// Nearest, ties to even, as are all conversions to a narrower float.
+TC_FN tc_bf16 tc_to_bf16(float x) {
+  const unsigned bits = tc_bits(x), rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  const unsigned nan = (bits >> 16) | 0x40u;
+  return tc_bf16{(unsigned short)(x != x ? nan : rounded)};
+}
+
+TC_FN tc_f16 tc_to_f16(float x) {
+  const unsigned sign = tc_bits(x) & 0x80000000u, bits = tc_bits(x) ^ sign;
+  const unsigned special = bits > 0x7f800000u ? 0x7e00u : 0x7c00u;
+  const unsigned denormal = tc_bits(tc_from_bits(bits) + 0.5f) - 0x3f000000u;
+  const unsigned normal = (bits + 0xc8000fffu + ((bits >> 13) & 1u)) >> 13;
+  const unsigned result = bits >= 0x47800000u ? special : bits < 0x38800000u ? denormal : normal;
+  return tc_f16{(unsigned short)(result | (sign >> 16))};
+}
+
+// The f32 below or equal in magnitude, its last bit set where bits were lost: rounding it again to
+// a half rounds the double once.
+TC_FN float tc_round_to_odd(double x) {
+  const float nearest = (float)x;
+  if ((double)nearest == x || x != x) return nearest;
+  const unsigned bits = tc_bits(nearest);
+  const bool beyond = tc_abs((double)nearest) > tc_abs(x);
+  return tc_from_bits((beyond ? bits - 1u : bits) | 1u);
+}
+
+TC_FN tc_bf16 tc_to_bf16(double x) { return tc_to_bf16(tc_round_to_odd(x)); }
+
+TC_FN tc_f16 tc_to_f16(double x) { return tc_to_f16(tc_round_to_odd(x)); }
+
+// Conversions between compute types. Float to integer saturates and NaN gives 0; integer to integer
+// wraps; to bool is x != 0.
+template <typename To> struct tc_range {
+  static constexpr bool is_signed = (To)-1 < (To)0;
+  static constexpr int bits = 8 * (int)sizeof(To) - (is_signed ? 1 : 0);
+  static constexpr To high = (To)(((((unsigned long long)1 << (bits - 1)) - 1) << 1) | 1);
+  static constexpr To low = is_signed ? (To)(-high - 1) : (To)0;
+};
+
+template <typename To, typename From> TC_FN To tc_saturate(From x) {
+  const From above = (From)2 * (From)((unsigned long long)1 << (tc_range<To>::bits - 1));
+  if (x != x) return (To)0;
+  if (x >= above) return tc_range<To>::high;
+  if (tc_range<To>::is_signed ? x < -above : x <= (From)-1) return tc_range<To>::low;
+  return (To)x;
+}
+
+template <typename To> struct tc_convert {
+  template <typename From> TC_FN To from(From x) { return (To)x; }
+  TC_FN To from(float x) { return tc_saturate<To>(x); }
+  TC_FN To from(double x) { return tc_saturate<To>(x); }
+};
+
+template <> struct tc_convert<float> {
+  template <typename From> TC_FN float from(From x) { return (float)x; }
+};
+
+template <> struct tc_convert<double> {
+  template <typename From> TC_FN double from(From x) { return (double)x; }
+};
+
+template <> struct tc_convert<bool> {
+  template <typename From> TC_FN bool from(From x) { return x != (From)0; }
+};
+
+template <typename To, typename From> TC_FN To tc_cast(From x) { return tc_convert<To>::from(x); }
+
+// Unsigned arithmetic of at least 32 bits: wraps, and never overflows an int.
+template <int Size> struct tc_unsigned {
+  typedef unsigned type;
+};
+
+template <> struct tc_unsigned<8> {
+  typedef unsigned long long type;
+};
+
+template <typename T> TC_FN T tc_add(T a, T b) {
+  typedef typename tc_unsigned<(int)sizeof(T)>::type U;
+  return (T)((U)a + (U)b);
+}
+
+TC_FN float tc_add(float a, float b) { return a + b; }
+
+TC_FN double tc_add(double a, double b) { return a + b; }
+
+template <typename T> TC_FN T tc_sub(T a, T b) {
+  typedef typename tc_unsigned<(int)sizeof(T)>::type U;
+  return (T)((U)a - (U)b);
+}
+
+template <typename T> TC_FN T tc_mul(T a, T b) {
+  typedef typename tc_unsigned<(int)sizeof(T)>::type U;
+  return (T)((U)a * (U)b);
+}
+
+TC_FN float tc_mul(float a, float b) { return a * b; }
+
+TC_FN double tc_mul(double a, double b) { return a * b; }
+
+template <typename T> TC_FN T tc_neg(T a) { return tc_sub<T>((T)0, a); }
+
+template <typename T> TC_FN T tc_abs(T a) { return a < (T)0 ? tc_neg<T>(a) : a; }
+
+template <typename T> TC_FN T tc_sign(T a) { return (T)((a > (T)0) - (a < (T)0)); }
+
+TC_FN float tc_sign(float a) { return a != a ? a : a > 0.0f ? 1.0f : a < 0.0f ? -1.0f : 0.0f; }
+
+TC_FN double tc_sign(double a) { return a != a ? a : a > 0.0 ? 1.0 : a < 0.0 ? -1.0 : 0.0; }
+
+template <typename T> TC_FN T tc_not(T a) { return (T)~a; }
+
+TC_FN bool tc_not(bool a) { return !a; }
+
+template <typename T> TC_FN T tc_minimum(T a, T b) { return b < a ? b : a; }
+
+template <typename T> TC_FN T tc_maximum(T a, T b) { return a < b ? b : a; }
+
+// NaN in either operand gives NaN; of two zeros, minimum prefers -0 and maximum +0.
+TC_FN float tc_minimum(float a, float b) {
+  const float less = a < b ? a : b;
+  const float result = a == b ? tc_from_bits(tc_bits(a) | tc_bits(b)) : less;
+  return a != a ? a : result;
+}
+
+TC_FN float tc_maximum(float a, float b) {
+  const float more = a > b ? a : b;
+  const float result = a == b ? tc_from_bits(tc_bits(a) & tc_bits(b)) : more;
+  return a != a ? a : result;
+}
+
+TC_FN double tc_minimum(double a, double b) {
+  const double less = a < b ? a : b;
+  const double result = a == b ? tc_from_bits(tc_bits(a) | tc_bits(b)) : less;
+  return a != a ? a : result;
+}
+
+TC_FN double tc_maximum(double a, double b) {
+  const double more = a > b ? a : b;
+  const double result = a == b ? tc_from_bits(tc_bits(a) & tc_bits(b)) : more;
+  return a != a ? a : result;
+}
+
+// The result has the divisor's sign (Python's %). Of integers, x % 0 is 0 and an error.
+template <typename T> TC_FN T tc_remainder(T a, T b) {
+  if (b == (T)0) {
+    TC_FAIL(2u);
+    return (T)0;
+  }
+  if (tc_range<T>::is_signed && b == (T)-1) return (T)0;
+  const T rest = (T)(a % b);
+  return rest != (T)0 && (rest < (T)0) != (b < (T)0) ? (T)(rest + b) : rest;
+}
+
+TC_FN float tc_remainder(float a, float b) {
+  const float rest = tc_fmod(a, b);
+  return rest != 0.0f && (rest < 0.0f) != (b < 0.0f) ? rest + b : rest;
+}
+
+TC_FN double tc_remainder(double a, double b) {
+  const double rest = tc_fmod(a, b);
+  return rest != 0.0 && (rest < 0.0) != (b < 0.0) ? rest + b : rest;
+}
+
+// Rounds towards -infinity. Of integers, x / 0 is 0 and an error.
+template <typename T> TC_FN T tc_floor_divide(T a, T b) {
+  if (b == (T)0) {
+    TC_FAIL(2u);
+    return (T)0;
+  }
+  if (tc_range<T>::is_signed && b == (T)-1) return tc_neg<T>(a);
+  const T quotient = (T)(a / b), rest = (T)(a % b);
+  return rest != (T)0 && (rest < (T)0) != (b < (T)0) ? (T)(quotient - 1) : quotient;
+}
+
+// From the exact remainder, so that 1.0 // 0.1 is 9 (PyTorch's and Python's definition).
+TC_FN float tc_floor_divide(float a, float b) {
+  if (b == 0.0f) return a / b;
+  const float rest = tc_fmod(a, b);
+  float quotient = (a - rest) / b;
+  if (rest != 0.0f && (rest < 0.0f) != (b < 0.0f)) quotient -= 1.0f;
+  if (quotient == 0.0f) return tc_copysign(0.0f, a / b);
+  const float whole = tc_floor(quotient);
+  return quotient - whole > 0.5f ? whole + 1.0f : whole;
+}
+
+TC_FN double tc_floor_divide(double a, double b) {
+  if (b == 0.0) return a / b;
+  const double rest = tc_fmod(a, b);
+  double quotient = (a - rest) / b;
+  if (rest != 0.0 && (rest < 0.0) != (b < 0.0)) quotient -= 1.0;
+  if (quotient == 0.0) return tc_copysign(0.0, a / b);
+  const double whole = tc_floor(quotient);
+  return quotient - whole > 0.5 ? whole + 1.0 : whole;
+}
+
+// A count of the width or more, or a negative one, shifts everything out.
+template <typename T> TC_FN T tc_shl(T a, T count) {
+  typedef typename tc_unsigned<(int)sizeof(T)>::type U;
+  const bool out = count < (T)0 || count >= (T)(8 * sizeof(T));
+  return out ? (T)0 : (T)((U)a << (out ? 0 : (int)count));
+}
+
+template <typename T> TC_FN T tc_shr(T a, T count) {
+  const bool out = count < (T)0 || count >= (T)(8 * sizeof(T));
+  return out ? (T)(a < (T)0 ? -1 : 0) : (T)(a >> (out ? 0 : (int)count));
+}
+
+template <typename T> TC_FN T tc_popcount(T a) {
+  unsigned long long bits = (unsigned long long)a;
+  if (sizeof(T) < 8) bits &= ((unsigned long long)1 << (8 * sizeof(T) % 64)) - 1;
+  bits = bits - ((bits >> 1) & 0x5555555555555555ull);
+  bits = (bits & 0x3333333333333333ull) + ((bits >> 2) & 0x3333333333333333ull);
+  bits = (bits + (bits >> 4)) & 0x0f0f0f0f0f0f0f0full;
+  return (T)((bits * 0x0101010101010101ull) >> 56);
+}
+
+// Integer powers wrap; a negative exponent gives 0 but for bases 1 and -1.
+template <typename T> TC_FN T tc_pow(T base, T exponent) {
+  if (exponent < (T)0) {
+    if (base == (T)1) return (T)1;
+    if (tc_range<T>::is_signed && base == (T)-1) return (exponent & (T)1) ? base : (T)1;
+    return (T)0;
+  }
+  T result = (T)1;
+  for (T left = exponent; left != (T)0; left = (T)(left >> 1)) {
+    if (left & (T)1) result = tc_mul<T>(result, base);
+    base = tc_mul<T>(base, base);
+  }
+  return result;
+}
+
+// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011):
+// word index % 4 of the block with counter (index / 4, draw) under the key `seed`.
+TC_FN unsigned tc_philox(unsigned long long seed, unsigned long long draw, unsigned long long index) {
+  unsigned key0 = (unsigned)seed, key1 = (unsigned)(seed >> 32);
+  unsigned c0 = (unsigned)(index >> 2), c1 = (unsigned)(index >> 34);
+  unsigned c2 = (unsigned)draw, c3 = (unsigned)(draw >> 32);
+  for (int round = 0; round < 10; round++) {
+    const unsigned long long p = 0xd2511f53ull * c0, q = 0xcd9e8d57ull * c2;
+    const unsigned n0 = (unsigned)(q >> 32) ^ c1 ^ key0, n2 = (unsigned)(p >> 32) ^ c3 ^ key1;
+    c0 = n0;
+    c1 = (unsigned)q;
+    c2 = n2;
+    c3 = (unsigned)p;
+    key0 += 0x9e3779b9u;
+    key1 += 0xbb67ae85u;
+  }
+  const unsigned word = (unsigned)(index & 3u);
+  return word == 0 ? c0 : word == 1 ? c1 : word == 2 ? c2 : c3;
+}
