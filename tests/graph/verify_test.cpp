@@ -101,7 +101,7 @@ TEST_CASE("only constants and paddings hold a value, of well-formed bits") {
   constant.value = Literal{DType::boolean, 2};
   wide.append(constant);
   CHECK_THAT(message_of(wide), ContainsSubstring("make it with Literal::of"));
-  wide.nodes[0].value = Literal::of(DType::f32, 1);
+  wide.nodes.back().value = Literal::of(DType::f32, 1);
   CHECK_THAT(message_of(wide), StartsWith("constant: the value is f32, the type bool[]"));
 }
 
