@@ -1,0 +1,272 @@
+// What is a tensor? A dtype, a shape, strides and an offset into shared bytes. Element [i, j] of a
+// tensor lies at offset + i*strides[0] + j*strides[1], so that a view is only other numbers.
+#include "tiny_compile/tensor/tensor.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tiny_compile {
+namespace {
+
+Location location(const Here& here) { return {here.file_name(), static_cast<int>(here.line())}; }
+
+[[noreturn]] void fail_traced(const char* what, const Here& here) {
+  fail_at(location(here), tiny_compile::str(what, ": this tensor is being traced and has no value yet; return it from the compiled "
+                              "function, or use where() instead of a branch on it"));
+}
+
+void need_value(const TensorData& data, const char* what, const Here& here) {
+  if (data.trace) fail_traced(what, here);
+  if (data.storage->device().kind != DeviceKind::Cpu)
+    fail_at(location(here), tiny_compile::str(what, ": the tensor is on ", data.storage->device().str(), "; call .to(tc::cpu) first"));
+}
+
+std::byte* address(const TensorData& data) {
+  return data.storage->data() + data.offset * static_cast<int64_t>(size_of(data.dtype));
+}
+
+// Calls visit(element offset) in row-major order.
+template <typename Visit>
+void for_each_offset(const Sizes& shape, const Sizes& strides, Visit visit) {
+  if (element_count(shape) == 0) return;
+  Sizes index(shape.size());
+  int64_t offset = 0;
+  while (true) {
+    visit(offset);
+    size_t axis = shape.size();
+    while (axis > 0) {
+      axis--;
+      offset += strides[axis];
+      if (++index[axis] < shape[axis]) break;
+      offset -= strides[axis] * shape[axis];
+      index[axis] = 0;
+      if (axis == 0) return;
+    }
+    if (shape.empty()) return;
+  }
+}
+
+Literal read(DType dtype, const std::byte* at) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, at, size_of(dtype));
+  return {dtype, bits};
+}
+
+// The Literal as a C++ value: exact for integers, through double otherwise.
+template <typename T>
+T converted(const Literal& literal) {
+  if constexpr (std::is_same_v<T, prelude::tc_f16> || std::is_same_v<T, prelude::tc_bf16>) {
+    return T{static_cast<unsigned short>(Literal::of(dtype_of<T>(), literal.as_double()).bits)};
+  } else {
+    if (is_float(literal.dtype)) return prelude::tc_cast<T>(literal.as_double());
+    if (literal.dtype == DType::u64) return prelude::tc_cast<T>(static_cast<unsigned long long>(literal.bits));
+    return prelude::tc_cast<T>(static_cast<long long>(literal.as_integer()));
+  }
+}
+
+bool same_literal(const Literal& a, const Literal& b) {
+  if (a.bits == b.bits) return true;
+  if (!is_float(a.dtype)) return false;
+  const double x = a.as_double(), y = b.as_double();
+  return x != x && y != y;
+}
+
+template <typename T>
+void copy_elements(const TensorData& from, std::byte* to) {
+  const T* source = reinterpret_cast<const T*>(address(from));
+  T* target = reinterpret_cast<T*>(to);
+  for_each_offset(from.shape, from.strides, [&](int64_t offset) { *target++ = source[offset]; });
+}
+
+}  // namespace
+
+const TensorData& Tensor::info() const {
+  if (!data_) fail("this tensor is undefined (default-constructed): assign one to it first");
+  return *data_;
+}
+
+int64_t Tensor::size(int64_t axis) const {
+  if (axis < -rank() || axis >= rank()) fail("size(", axis, "): the tensor has ", rank(), " axes");
+  return shape()[static_cast<size_t>(axis < 0 ? axis + rank() : axis)];
+}
+
+int64_t Tensor::numel() const { return element_count(shape()); }
+
+bool Tensor::is_contiguous() const {
+  const TensorData& d = info();
+  int64_t expected = 1;
+  for (size_t axis = d.shape.size(); axis-- > 0;) {
+    if (d.shape[axis] == 0) return true;
+    if (d.shape[axis] != 1 && d.strides[axis] != expected) return element_count(d.shape) == 0;
+    expected *= d.shape[axis];
+  }
+  return true;
+}
+
+std::byte* Tensor::bytes(Here here) const {
+  const TensorData& d = info();
+  need_value(d, "data()", here);
+  return address(d);
+}
+
+template <typename T>
+T* Tensor::data(Here here) const {
+  const TensorData& d = info();
+  need_value(d, "data()", here);
+  if (d.dtype != dtype_of<T>())
+    fail_at(location(here), tiny_compile::str("data<", dtype_of<T>(), ">(): the tensor holds ", d.dtype, "; ask for that type or convert with .to()"));
+  return reinterpret_cast<T*>(address(d));
+}
+
+template <typename T>
+T Tensor::item(Here here) const {
+  const TensorData& d = info();
+  need_value(d, "item()", here);
+  if (numel() != 1) fail_at(location(here), tiny_compile::str("item(): the tensor has ", numel(), " elements, not one"));
+  return converted<T>(read(d.dtype, address(d)));
+}
+
+template <typename T>
+std::vector<T> Tensor::to_vector(Here here) const {
+  const TensorData& d = info();
+  need_value(d, "to_vector()", here);
+  std::vector<T> result;
+  result.reserve(static_cast<size_t>(numel()));
+  const int64_t width = static_cast<int64_t>(size_of(d.dtype));
+  for_each_offset(d.shape, d.strides, [&](int64_t offset) { result.push_back(converted<T>(read(d.dtype, address(d) + offset * width))); });
+  return result;
+}
+
+Literal Tensor::element(const Sizes& index) const {
+  const TensorData& d = info();
+  need_value(d, "element()", Here::current());
+  if (index.size() != d.shape.size()) fail("element(): ", index.size(), " indices for ", rank(), " axes");
+  int64_t offset = 0;
+  for (size_t k = 0; k < index.size(); k++) {
+    if (index[k] < 0 || index[k] >= d.shape[k]) fail("element(): index ", index[k], " is out of range for size ", d.shape[k]);
+    offset += index[k] * d.strides[k];
+  }
+  return read(d.dtype, address(d) + offset * static_cast<int64_t>(size_of(d.dtype)));
+}
+
+Tensor::operator bool() const {
+  if (is_traced()) fail("bool(): a traced tensor has no value to branch on; use where() instead");
+  return item<double>() != 0;
+}
+
+Sizes contiguous_strides(const Sizes& shape) {
+  Sizes strides(shape.size());
+  int64_t stride = 1;
+  for (size_t axis = shape.size(); axis-- > 0;) {
+    strides[axis] = stride;
+    stride *= std::max<int64_t>(shape[axis], 1);
+  }
+  return strides;
+}
+
+int64_t element_count(const Sizes& shape) {
+  int64_t count = 1;
+  for (int64_t size : shape) {
+    if (size < 0) fail("a size of ", size, " in [", join(shape, ","), "]: sizes are not negative");
+    if (__builtin_mul_overflow(count, size, &count) || count > (int64_t{1} << 60))
+      fail("[", join(shape, ","), "] has too many elements");
+  }
+  return count;
+}
+
+Tensor empty_tensor(DType dtype, Sizes shape) {
+  auto data = std::make_shared<TensorData>();
+  data->dtype = dtype;
+  data->storage = allocate_cpu(static_cast<size_t>(element_count(shape)) * size_of(dtype));
+  data->strides = contiguous_strides(shape);
+  data->shape = std::move(shape);
+  return Tensor(std::move(data));
+}
+
+Tensor filled_tensor(const Literal& value, Sizes shape) {
+  Tensor result = empty_tensor(value.dtype, std::move(shape));
+  const size_t width = size_of(value.dtype);
+  std::byte* at = result.bytes();
+  for (int64_t i = result.numel(); i-- > 0; at += width) std::memcpy(at, &value.bits, width);
+  return result;
+}
+
+Tensor with_layout(const Tensor& base, Sizes shape, Sizes strides, int64_t offset) {
+  auto data = std::make_shared<TensorData>(base.info());
+  data->shape = std::move(shape);
+  data->strides = std::move(strides);
+  data->offset = offset;
+  return Tensor(std::move(data));
+}
+
+Tensor contiguous_copy(const Tensor& tensor) {
+  const TensorData& d = tensor.info();
+  Tensor result = empty_tensor(d.dtype, d.shape);
+  if (tensor.numel() == 0) return result;
+  if (tensor.is_contiguous()) {
+    std::memcpy(result.bytes(), tensor.bytes(), static_cast<size_t>(tensor.numel()) * size_of(d.dtype));
+    return result;
+  }
+  switch (size_of(d.dtype)) {
+    case 1: copy_elements<uint8_t>(d, result.bytes()); break;
+    case 2: copy_elements<uint16_t>(d, result.bytes()); break;
+    case 4: copy_elements<uint32_t>(d, result.bytes()); break;
+    default: copy_elements<uint64_t>(d, result.bytes()); break;
+  }
+  return result;
+}
+
+template <typename T>
+Tensor from_vector(const std::vector<T>& values, std::optional<Sizes> shape) {
+  if (!shape) shape = Sizes{static_cast<int64_t>(values.size())};
+  if (element_count(*shape) != static_cast<int64_t>(values.size()))
+    fail("from_vector: ", values.size(), " values do not fill shape [", join(*shape, ","), "]");
+  Tensor result = empty_tensor(dtype_of<T>(), *shape);
+  T* out = reinterpret_cast<T*>(result.bytes());
+  for (size_t i = 0; i < values.size(); i++) out[i] = values[i];
+  return result;
+}
+
+std::optional<int64_t> first_difference(const Tensor& lhs, const Tensor& rhs) {
+  if (lhs.dtype() != rhs.dtype() || lhs.shape() != rhs.shape()) return 0;
+  const Tensor a = lhs.is_contiguous() ? lhs : contiguous_copy(lhs), b = rhs.is_contiguous() ? rhs : contiguous_copy(rhs);
+  const size_t width = size_of(a.dtype()), count = static_cast<size_t>(a.numel());
+  constexpr size_t kBlock = 4096;
+  for (size_t start = 0; start < count; start += kBlock) {
+    const size_t n = std::min(kBlock, count - start);
+    const std::byte *x = a.bytes() + start * width, *y = b.bytes() + start * width;
+    if (std::memcmp(x, y, n * width) == 0) continue;
+    for (size_t i = 0; i < n; i++) {
+      if (!same_literal(read(a.dtype(), x + i * width), read(a.dtype(), y + i * width))) return static_cast<int64_t>(start + i);
+    }
+  }
+  return std::nullopt;
+}
+
+bool same_bits(const Tensor& lhs, const Tensor& rhs) {
+  return lhs.dtype() == rhs.dtype() && lhs.shape() == rhs.shape() && !first_difference(lhs, rhs);
+}
+
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor) { return out << tensor.str(); }
+
+#define TC_INSTANTIATE(T)                                  \
+  template T* Tensor::data<T>(Here) const;                 \
+  template T Tensor::item<T>(Here) const;                  \
+  template std::vector<T> Tensor::to_vector<T>(Here) const; \
+  template Tensor from_vector<T>(const std::vector<T>&, std::optional<Sizes>);
+TC_INSTANTIATE(float)
+TC_INSTANTIATE(double)
+TC_INSTANTIATE(prelude::tc_f16)
+TC_INSTANTIATE(prelude::tc_bf16)
+TC_INSTANTIATE(int8_t)
+TC_INSTANTIATE(uint8_t)
+TC_INSTANTIATE(int32_t)
+TC_INSTANTIATE(int64_t)
+TC_INSTANTIATE(long long)
+TC_INSTANTIATE(uint32_t)
+TC_INSTANTIATE(uint64_t)
+TC_INSTANTIATE(unsigned long long)
+TC_INSTANTIATE(bool)
+#undef TC_INSTANTIATE
+
+}  // namespace tiny_compile
