@@ -26,7 +26,7 @@ FILE ?= README.md
 N ?= 1000
 SLOWEST ?= 0
 PREFIX ?= /usr/local
-OPT ?= -O2
+OPT ?= $(if $(SANITIZE),-O1,-O2)
 WERROR ?= -Werror
 VERSION := 0.1.0
 
@@ -59,7 +59,9 @@ FUZZ := $(filter-out %_test.cpp,$(wildcard tests/fuzz/*.cpp))
 FUZZ_PARTS := $(filter-out $(call with_main,$(FUZZ)),$(FUZZ))
 BENCH := $(filter-out %_test.cpp,$(wildcard tests/bench/*.cpp))
 TESTS := $(wildcard tests/*_test.cpp tests/*/*_test.cpp)
-TEST_PARTS := tests/main.cpp $(filter-out $(TESTS) $(FUZZ) $(BENCH),$(wildcard tests/*/*.cpp))
+TEST_SOURCES := $(filter-out $(TESTS) $(FUZZ) $(BENCH),$(wildcard tests/*/*.cpp))
+TOOLS := $(call with_main,$(TEST_SOURCES))  # tests/base/ulp.cpp: make build/ulp
+TEST_PARTS := tests/main.cpp $(filter-out $(TOOLS),$(TEST_SOURCES))
 
 ARCHIVE := $(BUILD)/libtiny_compile.a
 LIBRARY_OBJECTS := $(call objects,$(LIBRARY))
@@ -135,6 +137,9 @@ $(BUILD)/fuzz: $(call objects,$(FUZZ)) $(ARCHIVE)
 	$(LINK) $^ $(LIBS) -o $@
 fuzz: $(BUILD)/fuzz
 	@$(BUILD)/fuzz $(N)
+
+$(foreach tool,$(TOOLS),$(eval $(BUILD)/$(basename $(notdir $(tool))): \
+  $(call objects,$(tool)) $(ARCHIVE); $$(LINK) $$^ $$(LIBS) -o $$@))
 
 # The peers written by hand are built as a user would build them for speed.
 $(call objects,$(wildcard tests/bench/hand.cpp tests/bench/eigen_peers.cpp)): EXTRA = \
