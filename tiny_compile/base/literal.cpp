@@ -31,6 +31,7 @@ std::string shortest(Float value) {
 }  // namespace
 
 Literal Literal::of(DType dtype, double value) {
+  if (value != value) value = __builtin_nan("");  // one NaN: all are equal
   switch (dtype) {
     case DType::f32: return {dtype, tc_bits(static_cast<float>(value))};
     case DType::f64: return {dtype, tc_bits(value)};

@@ -146,7 +146,9 @@ Literal Tensor::element(const Sizes& index) const {
     if (index[k] < 0 || index[k] >= d.shape[k]) fail("element(): index ", index[k], " is out of range for size ", d.shape[k]);
     offset += index[k] * d.strides[k];
   }
-  return read(d.dtype, address(d) + offset * static_cast<int64_t>(size_of(d.dtype)));
+  const Literal value = read(d.dtype, address(d) + offset * static_cast<int64_t>(size_of(d.dtype)));
+  const bool is_nan = is_float(d.dtype) && value.as_double() != value.as_double();
+  return is_nan ? Literal::of(d.dtype, value.as_double()) : value;
 }
 
 Tensor::operator bool() const {

@@ -1,0 +1,196 @@
+// The numeric contract's reductions, written to be read. 5 elements of a sum:
+//
+//   chunk     a b c d e -0 -0 ...        (filled with the identity to 1024)
+//   halvings  512, 256, ..., 4, 2, 1:    ((a + e) + c) + (b + d)
+//
+// Chunks of 1024, then the chunks' results by the same rule: the order depends on the count alone.
+#include <algorithm>
+#include <limits>
+
+#include "tiny_compile/base/error.h"
+#include "tiny_compile/base/math.h"
+#include "tiny_compile/graph/lanes.h"
+
+namespace tiny_compile {
+namespace {
+
+using namespace prelude;
+
+constexpr int64_t kChunk = 1024;
+
+template <typename T, typename Combine>
+T reduce_chunk(const T* values, int64_t count, T identity, Combine combine) {
+  std::vector<T> l(kChunk, identity);
+  std::copy(values, values + count, l.begin());
+  for (int64_t half = kChunk / 2; half >= 1; half /= 2) {
+    for (int64_t i = 0; i < half; i++) l[i] = combine(l[i], l[i + half]);
+  }
+  return l[0];
+}
+
+template <typename T, typename Combine>
+T reduce_tree(std::vector<T> values, T identity, Combine combine) {
+  if (values.empty()) return T{0};
+  do {
+    std::vector<T> results;
+    for (size_t start = 0; start < values.size(); start += kChunk) {
+      const int64_t count = std::min<int64_t>(kChunk, static_cast<int64_t>(values.size() - start));
+      results.push_back(reduce_chunk(values.data() + start, count, identity, combine));
+    }
+    values = std::move(results);
+  } while (values.size() > 1);
+  return values[0];
+}
+
+template <typename T>
+T largest(const std::vector<T>& values) {
+  T most = values[0];
+  for (T value : values) most = tc_maximum(most, value);
+  return most;
+}
+
+template <typename T>
+T sum(std::vector<T> values) {
+  return reduce_tree(std::move(values), T(-0.0), [](T a, T b) { return a + b; });
+}
+
+// sum of exp(x - max x), each chunk against its own maximum so that one read suffices.
+template <typename T>
+T sum_exp(const std::vector<T>& values) {
+  if (values.empty()) return 0;
+  const T limit = std::numeric_limits<T>::max();
+  std::vector<T> sums, maxima;
+  for (size_t start = 0; start < values.size(); start += kChunk) {
+    std::vector<T> chunk(values.begin() + start, values.begin() + std::min(values.size(), start + kChunk));
+    const T m = tc_minimum(tc_maximum(largest(chunk), -limit), limit);
+    for (T& value : chunk) value = tc_exp(value - m);
+    sums.push_back(sum(std::move(chunk)));
+    maxima.push_back(m);
+  }
+  if (sums.size() == 1) return sums[0];
+  const T m = largest(maxima);
+  for (size_t c = 0; c < sums.size(); c++) sums[c] = sums[c] * tc_exp(maxima[c] - m);
+  return sum(std::move(sums));
+}
+
+// First NaN, else first of equals.
+template <typename T>
+int64_t arg_reduce(Op op, const std::vector<T>& values) {
+  CHECK(!values.empty(), "arg reduction of nothing");
+  size_t best = 0;
+  for (size_t i = 1; i < values.size(); i++) {
+    const T value = values[i], now = values[best];
+    if (now != now) break;
+    if (value != value || (op == Op::argmax ? value > now : value < now)) best = i;
+  }
+  return static_cast<int64_t>(best);
+}
+
+template <typename T>
+std::vector<T> typed(const std::byte* values, int64_t count) {
+  const T* begin = reinterpret_cast<const T*>(values);
+  return std::vector<T>(begin, begin + count);
+}
+
+template <typename T>
+Literal reduce_float(Op op, DType dtype, std::vector<T> values) {
+  switch (op) {
+    case Op::sum: return Literal::of(dtype, sum(std::move(values)));
+    case Op::sum_exp: return Literal::of(dtype, sum_exp(values));
+    case Op::prod:
+      if (values.empty()) return Literal::of(dtype, 1);
+      return Literal::of(dtype, reduce_tree(std::move(values), T(1), [](T a, T b) { return a * b; }));
+    default: break;
+  }
+  CHECK(!values.empty(), info(op).name, " of nothing");
+  T result = values[0];
+  for (T value : values) result = op == Op::max ? tc_maximum(result, value) : tc_minimum(result, value);
+  return Literal::of(dtype, result + T(0));  // a zero result is +0
+}
+
+template <typename T>
+Literal reduce_integer(Op op, DType dtype, const std::vector<T>& values) {
+  const DType result = reduction_result(op, dtype);
+  uint64_t wrapped = op == Op::prod ? 1 : 0;
+  for (T value : values) {
+    if (op == Op::sum) wrapped += static_cast<uint64_t>(value);
+    if (op == Op::prod) wrapped *= static_cast<uint64_t>(value);
+  }
+  if (op == Op::sum || op == Op::prod) return Literal::of_unsigned(result, wrapped);
+  CHECK(!values.empty(), info(op).name, " of nothing");
+  T best = values[0];
+  for (T value : values) best = op == Op::max ? std::max(best, value) : std::min(best, value);
+  return Literal::of_integer(result, static_cast<int64_t>(best));
+}
+
+template <typename T>
+Literal reduce_typed(Op op, DType dtype, const std::byte* data, int64_t count) {
+  std::vector<T> values = typed<T>(data, count);
+  if (op == Op::argmax || op == Op::argmin) return Literal::of_integer(DType::i64, arg_reduce(op, values));
+  if constexpr (std::is_floating_point_v<T>) {
+    return reduce_float(op, dtype, std::move(values));
+  } else {
+    return reduce_integer(op, dtype, values);
+  }
+}
+
+Literal reduce_bool(Op op, const std::byte* data, int64_t count) {
+  const bool* values = reinterpret_cast<const bool*>(data);
+  const int64_t ones = std::count(values, values + count, true);
+  switch (op) {
+    case Op::any: return {DType::boolean, ones > 0};
+    case Op::all: return {DType::boolean, ones == count};
+    case Op::sum: return Literal::of_integer(DType::i64, ones);
+    case Op::prod: return Literal::of_integer(DType::i64, ones == count);
+    default: break;
+  }
+  const bool wanted = op == Op::argmax ? ones > 0 : ones == count;
+  return Literal::of_integer(DType::i64, std::find(values, values + count, wanted) - values);
+}
+
+// acc = fma(a, b, acc), ascending.
+template <typename T>
+T dot_float(const std::byte* a, const std::byte* b, int64_t count) {
+  T sum = 0;
+  for (int64_t k = 0; k < count; k++) sum = tc_fma(reinterpret_cast<const T*>(a)[k], reinterpret_cast<const T*>(b)[k], sum);
+  return sum;
+}
+
+template <typename T>
+uint64_t dot_integer(const std::byte* a, const std::byte* b, int64_t count) {
+  uint64_t sum = 0;
+  for (int64_t k = 0; k < count; k++)
+    sum += static_cast<uint64_t>(reinterpret_cast<const T*>(a)[k]) * static_cast<uint64_t>(reinterpret_cast<const T*>(b)[k]);
+  return sum;
+}
+
+}  // namespace
+
+Literal reduce(Op op, DType dtype, const std::byte* values, int64_t count) {
+  switch (compute_type(dtype)) {
+    case DType::f32: return reduce_typed<float>(op, dtype, values, count);
+    case DType::f64: return reduce_typed<double>(op, dtype, values, count);
+    case DType::i8: return reduce_typed<int8_t>(op, dtype, values, count);
+    case DType::u8: return reduce_typed<uint8_t>(op, dtype, values, count);
+    case DType::i32: return reduce_typed<int32_t>(op, dtype, values, count);
+    case DType::u32: return reduce_typed<uint32_t>(op, dtype, values, count);
+    case DType::i64: return reduce_typed<int64_t>(op, dtype, values, count);
+    case DType::u64: return reduce_typed<uint64_t>(op, dtype, values, count);
+    default: return reduce_bool(op, values, count);
+  }
+}
+
+Literal dot(DType dtype, const std::byte* a, const std::byte* b, int64_t count) {
+  switch (compute_type(dtype)) {
+    case DType::f32: return Literal::of(dtype, dot_float<float>(a, b, count));
+    case DType::f64: return Literal::of(dtype, dot_float<double>(a, b, count));
+    case DType::i8: return Literal::of_unsigned(dtype, dot_integer<int8_t>(a, b, count));
+    case DType::u8: return Literal::of_unsigned(dtype, dot_integer<uint8_t>(a, b, count));
+    case DType::i32: return Literal::of_unsigned(dtype, dot_integer<int32_t>(a, b, count));
+    case DType::u32: return Literal::of_unsigned(dtype, dot_integer<uint32_t>(a, b, count));
+    case DType::i64: return Literal::of_unsigned(dtype, dot_integer<int64_t>(a, b, count));
+    default: return Literal::of_unsigned(dtype, dot_integer<uint64_t>(a, b, count));
+  }
+}
+
+}  // namespace tiny_compile
