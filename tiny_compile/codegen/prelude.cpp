@@ -37,10 +37,10 @@ struct Definition {
 std::string_view defined_name(std::string_view text) {
   const size_t parenthesis = text.find('('), brace = text.find('{');
   const std::string_view head = text.substr(0, std::min({parenthesis, brace, text.size()}));
-  size_t end = head.size();
-  while (end > 0 && !is_word(head[end - 1])) end--;
-  size_t start = end;
-  while (start > 0 && is_word(head[start - 1])) start--;
+  const size_t start = head.rfind("tc_");
+  if (start == std::string_view::npos) return {};
+  size_t end = start;
+  while (end < head.size() && is_word(head[end])) end++;
   return head.substr(start, end - start);
 }
 

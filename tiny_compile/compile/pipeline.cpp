@@ -1,0 +1,143 @@
+// Which functions make kernels of a graph, and in which order? default_pipeline() is the answer, and
+// run_pipeline() the loop over it: Graph passes, lower, Program passes, emit.
+#include "tiny_compile/compile/pipeline.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "tiny_compile/loops/fuse.h"
+#include "tiny_compile/loops/lower.h"
+#include "tiny_compile/passes/passes.h"
+#include "tiny_compile/runtime/log.h"
+
+namespace tiny_compile {
+namespace {
+
+Pipeline::iterator find_stage(Pipeline& pipeline, const std::string& name) {
+  const auto at = std::find_if(pipeline.begin(), pipeline.end(), [&](const Stage& s) { return s.name == name; });
+  if (at != pipeline.end()) return at;
+  std::vector<std::string> names;
+  for (const Stage& stage : pipeline) names.push_back(stage.name);
+  fail("no stage '", name, "' in this pipeline: it has ", join(names, ", "));
+}
+
+const char* channel_of(const std::string& stage) {
+  if (stage == "lower") return "loops";
+  if (stage == "fuse") return "fusion";
+  if (stage == "schedule") return "schedule";
+  if (stage == "plan_memory") return "memory";
+  return "passes";
+}
+
+void show(const std::string& stage, const std::string& text, const char* channel, size_t number) {
+  log(channel, str("after ", stage, ":\n", text));
+  keep_text(str(number, "_", stage, ".txt"), text);
+}
+
+// Runs stages in order; what a prefix leaves out is added at the end.
+class Runner {
+ public:
+  Runner(bool checked) : checked_(checked) {}
+
+  Staged run(const Pipeline& pipeline) {
+    for (const Stage& stage : pipeline) {
+      const auto start = std::chrono::steady_clock::now();
+      std::visit([&](const auto& function) { step(stage.name, function); }, stage.run);
+      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+      result_.seconds.push_back({stage.name, spent.count()});
+    }
+    if (!lowered_) step("lower", Lower(lower));
+    if (!emitted_) step("emit", Emit(emit_cpp));
+    return std::move(result_);
+  }
+
+  void start(const Graph& graph) {
+    result_.graph = graph;
+    if (checked_) verify(graph);
+    show("trace", texts() ? print(graph) : "", "graph", 0);
+  }
+  void start(const Program& program) {
+    result_.program = program;
+    lowered_ = true;
+    if (checked_) verify(program);
+  }
+
+ private:
+  static bool texts() { return std::getenv("TC_LOGS") || std::getenv("TC_DEBUG_DIR"); }
+
+  void step(const std::string& name, const GraphPass& pass) {
+    if (lowered_) return;
+    result_.graph = pass(result_.graph);
+    if (checked_) verify(result_.graph);
+    if (texts()) show(name, print(result_.graph), channel_of(name), ++number_);
+  }
+  void step(const std::string& name, const Lower& pass) {
+    if (lowered_) return;
+    result_.program = pass(result_.graph);
+    lowered_ = true;
+    finish_program(name);
+  }
+  void step(const std::string& name, const ProgramPass& pass) {
+    if (!lowered_) step("lower", Lower(lower));
+    result_.program = pass(result_.program);
+    finish_program(name);
+    if (name == "fuse") {
+      for (const std::string& refusal : result_.program.refusals) log("fusion", "kept apart: " + refusal);
+    }
+  }
+  void step(const std::string& name, const Emit& pass) {
+    if (!lowered_) step("lower", Lower(lower));
+    result_.source = pass(result_.program);
+    emitted_ = true;
+    if (texts()) show(name, result_.source.text, "code", ++number_);
+  }
+  void finish_program(const std::string& name) {
+    if (checked_) verify(result_.program);
+    if (texts()) show(name, print(result_.program), channel_of(name), ++number_);
+  }
+
+  bool checked_;
+  bool lowered_ = false, emitted_ = false;
+  size_t number_ = 0;
+  Staged result_;
+};
+
+}  // namespace
+
+Pipeline default_pipeline() {
+  return {{"simplify", simplify}, {"fold", fold},         {"cse", cse},
+          {"dce", dce},           {"lower", lower},       {"fuse", fuse},
+          {"schedule", schedule}, {"plan_memory", plan_memory}, {"emit", emit_cpp}};
+}
+
+Pipeline replace(Pipeline pipeline, const std::string& name, decltype(Stage::run) run) {
+  const auto at = find_stage(pipeline, name);
+  if (at->run.index() != run.index())
+    fail("stage '", name, "' cannot be replaced by a function of another kind (Graph pass, lower, Program pass, emit)");
+  at->run = std::move(run);
+  return pipeline;
+}
+
+Pipeline insert_after(Pipeline pipeline, const std::string& name, Stage stage) {
+  pipeline.insert(find_stage(pipeline, name) + 1, std::move(stage));
+  return pipeline;
+}
+
+Pipeline until(Pipeline pipeline, const std::string& name) {
+  pipeline.erase(find_stage(pipeline, name) + 1, pipeline.end());
+  return pipeline;
+}
+
+Staged run_pipeline(const Pipeline& pipeline, const Graph& graph, bool checked) {
+  Runner runner(checked);
+  runner.start(graph);
+  return runner.run(pipeline);
+}
+
+Staged run_pipeline(const Pipeline& pipeline, const Program& program, bool checked) {
+  Runner runner(checked);
+  runner.start(program);
+  return runner.run(pipeline);
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,53 @@
+// The pipeline is a value: a list of stages, each a pure function, that can be cut, extended and
+// have any stage replaced.
+//
+//   Pipeline mine = replace(default_pipeline(), "fuse", [](const Program& p) { return p; });
+#pragma once
+
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tiny_compile/codegen/cpp.h"
+#include "tiny_compile/graph/graph.h"
+#include "tiny_compile/loops/program.h"
+
+namespace tiny_compile {
+
+using GraphPass = std::function<Graph(const Graph&)>;
+using Lower = std::function<Program(const Graph&)>;
+using ProgramPass = std::function<Program(const Program&)>;
+using Emit = std::function<CppSource(const Program&)>;
+
+struct Stage {
+  std::string name;
+  std::variant<GraphPass, Lower, ProgramPass, Emit> run;  // a lambda picks its alternative
+};
+using Pipeline = std::vector<Stage>;
+
+// simplify fold cse dce | lower | fuse schedule plan_memory | emit
+Pipeline default_pipeline();
+
+// Each throws tc::Error where no stage has that name; replace also where the kinds differ.
+Pipeline replace(Pipeline pipeline, const std::string& name, decltype(Stage::run) run);
+Pipeline insert_after(Pipeline pipeline, const std::string& name, Stage stage);
+Pipeline until(Pipeline pipeline, const std::string& name);  // that stage is the last
+
+// What a pipeline made of a graph. A prefix gives a whole result too: `lower` and `emit` are
+// implied where it stops before them.
+struct Staged {
+  Graph graph;
+  Program program;
+  CppSource source;
+  std::vector<std::pair<std::string, double>> seconds;  // of each stage
+};
+
+// Verifies after every stage (`checked`); logs to TC_LOGS channels graph, passes, loops, fusion,
+// schedule, memory, code and keeps texts in TC_DEBUG_DIR.
+Staged run_pipeline(const Pipeline& pipeline, const Graph& graph, bool checked);
+
+// The same from a Program on: graph stages and `lower` are left out.
+Staged run_pipeline(const Pipeline& pipeline, const Program& program, bool checked);
+
+}  // namespace tiny_compile
