@@ -1,0 +1,113 @@
+// Where do numbers come from? constant, iota and philox are the sources; the rest is arithmetic on
+// them, so that a random tensor is the same one however it is computed:
+//
+//   rand: philox(key, draw)[i] >> 8, times 2^-24
+#include "tiny_compile/trace/creation.h"
+
+namespace tiny_compile {
+namespace {
+
+Tensor iota(int64_t count, const Location& where) {
+  Node node;
+  node.op = Op::iota;
+  node.type = {DType::i64, {count}};
+  return apply(std::move(node), {}, where);
+}
+
+Tensor random_words(const Sizes& shape, const Location& where) {
+  const RandomKey key = next_draw();
+  Node node;
+  node.op = Op::philox;
+  node.type = {DType::u32, {shape.begin(), shape.end()}};
+  node.set(Key::draw, {key.draw});
+  return apply(std::move(node), {key.key}, where);
+}
+
+// Uniform in [0, 1), 24 bits.
+Tensor uniform(const Sizes& shape, const Location& where) {
+  return cast_to(random_words(shape, where) >> 8, DType::f32, where) * 0x1p-24;
+}
+
+void check_float(DType dtype, const char* name, const Location& where) {
+  if (!is_float(dtype)) fail_at(current_place(where), str(name, ": ", dtype, " is no float; use randint for integers"));
+}
+
+}  // namespace
+
+Tensor full(const Sizes& shape, double value, DType dtype, Here here) {
+  element_count(shape);
+  Node node;
+  node.op = Op::constant;
+  node.type = {dtype, {shape.begin(), shape.end()}};
+  node.value = Literal::of(dtype, value);
+  return apply(std::move(node), {}, location_of(here));
+}
+
+Tensor zeros(const Sizes& shape, DType dtype, Here here) { return full(shape, 0, dtype, here); }
+Tensor ones(const Sizes& shape, DType dtype, Here here) { return full(shape, 1, dtype, here); }
+
+Tensor zeros_like(const Operand& x) {
+  const Scope scope(x.where);
+  return full(x.tensor.shape(), 0, x.tensor.dtype());
+}
+
+Tensor ones_like(const Operand& x) {
+  const Scope scope(x.where);
+  return full(x.tensor.shape(), 1, x.tensor.dtype());
+}
+
+Tensor arange(int64_t start, int64_t stop, int64_t step, Here here) {
+  const Location where = location_of(here);
+  const Scope scope(where);
+  if (step == 0) fail_at(current_place(where), "arange: the step is 0");
+  const int64_t count = std::max<int64_t>(0, step > 0 ? (stop - start + step - 1) / step : (start - stop - step - 1) / -step);
+  return iota(count, where) * step + start;
+}
+
+Tensor arange(int64_t stop, Here here) { return arange(0, stop, 1, here); }
+
+Tensor linspace(double first, double last, int64_t count, Here here) {
+  const Location where = location_of(here);
+  const Scope scope(where);
+  const double step = count > 1 ? (last - first) / static_cast<double>(count - 1) : 0;
+  return cast_to(cast_to(iota(count, where), DType::f64, where) * step + first, DType::f32, where);
+}
+
+Tensor eye(int64_t size, DType dtype, Here here) {
+  const Location where = location_of(here);
+  const Scope scope(where);
+  const Tensor numbers = iota(size, where);
+  return cast_to(unsqueeze(numbers, 1) == numbers, dtype, where);
+}
+
+Tensor rand(const Sizes& shape, DType dtype, Here here) {
+  const Location where = location_of(here);
+  const Scope scope(where);
+  check_float(dtype, "rand", where);
+  return cast_to(uniform(shape, where), dtype, where);
+}
+
+// sqrt(-2 log(1 - u)) cos(2 pi v)
+Tensor randn(const Sizes& shape, DType dtype, Here here) {
+  const Location where = location_of(here);
+  const Scope scope(where);
+  check_float(dtype, "randn", where);
+  const Tensor u = uniform(shape, where), v = uniform(shape, where);
+  return cast_to(sqrt(log(1.0 - u) * -2.0) * cos(v * 6.283185307179586), dtype, where);
+}
+
+// word * range / 2^32, rounded down: 64-bit arithmetic for ranges of up to 2^32.
+Tensor randint(int64_t low, int64_t high, const Sizes& shape, Here here) {
+  const Location where = location_of(here);
+  const Scope scope(where);
+  if (high <= low || high - low > (int64_t{1} << 31)) fail_at(current_place(where), str("randint: [", low, ", ", high, ") is empty or wider than 2^31"));
+  return ((cast_to(random_words(shape, where), DType::i64, where) * (high - low)) >> 32) + low;
+}
+
+Tensor tensor(std::initializer_list<float> values) { return from_vector(std::vector<float>(values)); }
+Tensor tensor(std::initializer_list<double> values) { return from_vector(std::vector<double>(values)); }
+Tensor tensor(std::initializer_list<int> values) { return from_vector(std::vector<int64_t>(values.begin(), values.end())); }
+Tensor tensor(std::initializer_list<int64_t> values) { return from_vector(std::vector<int64_t>(values)); }
+Tensor tensor(std::initializer_list<bool> values) { return from_vector(std::vector<bool>(values)); }
+
+}  // namespace tiny_compile

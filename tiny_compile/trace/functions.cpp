@@ -1,0 +1,230 @@
+// What PyTorch calls an op, in primitives: pointwise functions and reductions. Every function takes
+// the user's line from its first operand; composites open a Scope so that all their nodes do.
+#include "tiny_compile/trace/functions.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tiny_compile {
+namespace {
+
+Sizes all_axes(const Tensor& x, const Sizes& axes, const Location& where) {
+  Sizes result;
+  for (int64_t axis : axes) result.push_back(normal_axis(axis, x.rank(), where));
+  if (!axes.empty()) {
+    std::sort(result.begin(), result.end());
+    if (std::adjacent_find(result.begin(), result.end()) != result.end())
+      fail_at(current_place(where), str("axes [", join(axes, ","), "] name one axis twice"));
+    return result;
+  }
+  for (int64_t axis = 0; axis < x.rank(); axis++) result.push_back(axis);
+  return result;
+}
+
+Tensor reduce_op(Op op, const Operand& x, const Tensor& tensor, const Sizes& axes, bool keepdim) {
+  Node node;
+  node.op = op;
+  const Sizes listed = all_axes(tensor, axes, x.where);
+  node.set(Key::axes, {listed.begin(), listed.end()});
+  if (keepdim) node.set(Key::keepdim, {1});
+  node.type.dtype = tensor.dtype();
+  return apply(std::move(node), {tensor}, x.where);
+}
+
+Tensor as_float(const Operand& x) {
+  const Tensor tensor = x.captured();
+  return is_float(tensor.dtype()) ? tensor : cast_to(tensor, DType::f32, x.where);
+}
+
+// f32 for halves, so that a composite rounds once, at its end.
+Tensor upcast(const Operand& x) {
+  const Tensor tensor = as_float(x);
+  return is_half(tensor.dtype()) ? cast_to(tensor, DType::f32, x.where) : tensor;
+}
+
+Tensor as_bool(const Operand& x) {
+  if (x.is_scalar()) return as_tensor(x, DType::boolean, x.where);
+  const Tensor tensor = x.captured();
+  return tensor.dtype() == DType::boolean ? tensor : tensor != Operand(0);
+}
+
+Tensor integers_stay(Op op, const Operand& x) {
+  if (!x.is_scalar() && !is_float(x.tensor.dtype())) return x.captured();
+  return pointwise(op, {&x});
+}
+
+Tensor arg_op(Op op, const Operand& x, std::optional<int64_t> axis, bool keepdim) {
+  return reduce_op(op, x, x.captured(), axis ? Sizes{*axis} : Sizes{}, keepdim);
+}
+
+int64_t counted(const Tensor& x, const Sizes& axes, const Location& where) {
+  int64_t count = 1;
+  for (int64_t axis : all_axes(x, axes, where)) count *= x.shape()[axis];
+  return count;
+}
+
+DType float_dtype(const Operand& x) { return is_float(x.tensor.dtype()) ? x.tensor.dtype() : DType::f32; }
+
+}  // namespace
+
+int64_t normal_axis(int64_t axis, int64_t rank, const Location& where) {
+  if (axis < -rank || axis >= rank)
+    fail_at(current_place(where), str("axis ", axis, " is out of range for a tensor of ", rank, " axes"));
+  return axis < 0 ? axis + rank : axis;
+}
+
+Tensor exp(const Operand& x) { return pointwise(Op::exp, {&x}); }
+Tensor expm1(const Operand& x) { return pointwise(Op::expm1, {&x}); }
+Tensor log(const Operand& x) { return pointwise(Op::log, {&x}); }
+Tensor log1p(const Operand& x) { return pointwise(Op::log1p, {&x}); }
+Tensor sin(const Operand& x) { return pointwise(Op::sin, {&x}); }
+Tensor cos(const Operand& x) { return pointwise(Op::cos, {&x}); }
+Tensor tanh(const Operand& x) { return pointwise(Op::tanh, {&x}); }
+Tensor sigmoid(const Operand& x) { return pointwise(Op::sigmoid, {&x}); }
+Tensor erf(const Operand& x) { return pointwise(Op::erf, {&x}); }
+Tensor sqrt(const Operand& x) { return pointwise(Op::sqrt, {&x}); }
+Tensor rsqrt(const Operand& x) { return pointwise(Op::rsqrt, {&x}); }
+Tensor reciprocal(const Operand& x) { return pointwise(Op::reciprocal, {&x}); }
+Tensor floor(const Operand& x) { return integers_stay(Op::floor, x); }
+Tensor ceil(const Operand& x) { return integers_stay(Op::ceil, x); }
+Tensor round(const Operand& x) { return integers_stay(Op::round, x); }
+Tensor trunc(const Operand& x) { return integers_stay(Op::trunc, x); }
+Tensor abs(const Operand& x) { return pointwise(Op::abs, {&x}); }
+Tensor sign(const Operand& x) { return pointwise(Op::sign, {&x}); }
+Tensor square(const Operand& x) { return pointwise(Op::mul, {&x, &x}); }
+Tensor isnan(const Operand& x) { return pointwise(Op::ne, {&x, &x}); }
+Tensor minimum(const Operand& a, const Operand& b) { return pointwise(Op::minimum, {&a, &b}); }
+Tensor maximum(const Operand& a, const Operand& b) { return pointwise(Op::maximum, {&a, &b}); }
+Tensor pow(const Operand& base, const Operand& exponent) { return pointwise(Op::pow, {&base, &exponent}); }
+Tensor remainder(const Operand& a, const Operand& b) { return pointwise(Op::remainder, {&a, &b}); }
+Tensor floor_divide(const Operand& a, const Operand& b) { return pointwise(Op::floor_divide, {&a, &b}); }
+Tensor popcount(const Operand& x) { return pointwise(Op::popcount, {&x}); }
+
+Tensor where(const Operand& condition, const Operand& a, const Operand& b) {
+  const Scope scope(condition.where);
+  const Tensor mask = as_bool(condition);
+  const Operand chosen(mask);
+  return pointwise(Op::where, {&chosen, &a, &b});
+}
+
+Tensor isinf(const Operand& x) {
+  const Scope scope(x.where);
+  return abs(x) == HUGE_VAL;
+}
+
+Tensor logical_and(const Operand& a, const Operand& b) {
+  const Scope scope(a.where);
+  return as_bool(a) & as_bool(b);
+}
+
+Tensor logical_or(const Operand& a, const Operand& b) {
+  const Scope scope(a.where);
+  return as_bool(a) | as_bool(b);
+}
+
+Tensor logical_not(const Operand& a) {
+  const Scope scope(a.where);
+  return ~as_bool(a);
+}
+
+Tensor gelu(const Operand& x, const std::string& approximate) {
+  if (approximate == "none") return pointwise(Op::gelu, {&x});
+  if (approximate != "tanh") fail_at(current_place(x.where), str("gelu: approximate is 'none' or 'tanh', not '", approximate, "'"));
+  const Scope scope(x.where);
+  const Tensor v = upcast(x);
+  const Tensor inner = (v + v * v * v * 0.044715) * 0.7978845608028654;
+  return cast_to(v * 0.5 * (tanh(inner) + 1.0), float_dtype(x), x.where);
+}
+
+// A NaN stays one: it is not below 0.
+Tensor relu(const Operand& x) {
+  const Scope scope(x.where);
+  return maximum(x, 0);
+}
+
+Tensor silu(const Operand& x) {
+  const Scope scope(x.where);
+  const Tensor v = upcast(x);
+  return cast_to(v * sigmoid(v), float_dtype(x), x.where);
+}
+
+// max(x, 0) + log1p(exp(-|x|))
+Tensor softplus(const Operand& x) {
+  const Scope scope(x.where);
+  const Tensor v = upcast(x);
+  return cast_to(maximum(v, 0.0) + log1p(exp(-abs(v))), float_dtype(x), x.where);
+}
+
+Tensor clamp(const Operand& x, std::optional<double> low, std::optional<double> high) {
+  const Scope scope(x.where);
+  Tensor result = x.captured();
+  const bool whole = !is_float(result.dtype()) && (!low || *low == std::floor(*low)) && (!high || *high == std::floor(*high));
+  auto bound = [&](double value) { return whole ? Operand(static_cast<int64_t>(value)) : Operand(value); };
+  if (low) result = maximum(result, bound(*low));
+  if (high) result = minimum(result, bound(*high));
+  return result;
+}
+
+Tensor masked_fill(const Operand& x, const Operand& mask, double value) {
+  const Scope scope(x.where);
+  const Tensor tensor = x.captured();
+  return is_float(tensor.dtype()) ? where(mask, value, tensor) : where(mask, static_cast<int64_t>(value), tensor);
+}
+
+Tensor sum(const Operand& x, const Sizes& axes, bool keepdim) { return reduce_op(Op::sum, x, x.captured(), axes, keepdim); }
+Tensor prod(const Operand& x, const Sizes& axes, bool keepdim) { return reduce_op(Op::prod, x, x.captured(), axes, keepdim); }
+Tensor max(const Operand& x, const Sizes& axes, bool keepdim) { return reduce_op(Op::max, x, x.captured(), axes, keepdim); }
+Tensor min(const Operand& x, const Sizes& axes, bool keepdim) { return reduce_op(Op::min, x, x.captured(), axes, keepdim); }
+Tensor argmax(const Operand& x, std::optional<int64_t> axis, bool keepdim) { return arg_op(Op::argmax, x, axis, keepdim); }
+Tensor argmin(const Operand& x, std::optional<int64_t> axis, bool keepdim) { return arg_op(Op::argmin, x, axis, keepdim); }
+
+Tensor any(const Operand& x, const Sizes& axes, bool keepdim) {
+  const Scope scope(x.where);
+  return reduce_op(Op::any, x, as_bool(x), axes, keepdim);
+}
+
+Tensor all(const Operand& x, const Sizes& axes, bool keepdim) {
+  const Scope scope(x.where);
+  return reduce_op(Op::all, x, as_bool(x), axes, keepdim);
+}
+
+Tensor sum_exp(const Operand& x, const Sizes& axes, bool keepdim) {
+  const Scope scope(x.where);
+  return reduce_op(Op::sum_exp, x, as_float(x), axes, keepdim);
+}
+
+// sum / n
+Tensor mean(const Operand& x, const Sizes& axes, bool keepdim) {
+  const Scope scope(x.where);
+  const Tensor v = upcast(x);
+  const double count = static_cast<double>(counted(v, axes, x.where));
+  return cast_to(reduce_op(Op::sum, x, v, axes, keepdim) / count, float_dtype(x), x.where);
+}
+
+// sum((x - mean)^2) / (n - correction)
+Tensor var(const Operand& x, const Sizes& axes, int64_t correction, bool keepdim) {
+  const Scope scope(x.where);
+  const Tensor v = upcast(x);
+  const double count = static_cast<double>(counted(v, axes, x.where));
+  const Tensor deviation = v - reduce_op(Op::sum, x, v, axes, true) / count;
+  const double divisor = std::max(0.0, count - static_cast<double>(correction));
+  return cast_to(reduce_op(Op::sum, x, deviation * deviation, axes, keepdim) / divisor, float_dtype(x), x.where);
+}
+
+Tensor std(const Operand& x, const Sizes& axes, int64_t correction, bool keepdim) {
+  const Scope scope(x.where);
+  const Tensor v = upcast(x);
+  return cast_to(sqrt(var(v, axes, correction, keepdim)), float_dtype(x), x.where);
+}
+
+Tensor cumsum(const Operand& x, int64_t axis) {
+  const Scope scope(x.where);
+  Tensor tensor = x.captured();
+  if (!is_float(tensor.dtype())) tensor = cast_to(tensor, tensor.dtype() == DType::u64 ? DType::u64 : DType::i64, x.where);
+  Node node;
+  node.op = Op::cumsum;
+  node.set(Key::axis, {normal_axis(axis, tensor.rank(), x.where)});
+  return apply(std::move(node), {tensor}, x.where);
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,186 @@
+// How does running write code down? A traced tensor knows its trace and its node; apply() appends a
+// node instead of computing. Nothing else in the library knows whether it is being traced.
+//
+//   trace([](span x) { return {x[0] + x[0]}; }, {f32[4]})  =>  graph f(%0 x0: f32[4]) { %1 = add %0, %0 ; return %1 }
+#include "tiny_compile/trace/tracer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+
+#include "tiny_compile/graph/interpreter.h"
+
+namespace tiny_compile {
+
+class Trace {
+ public:
+  explicit Trace(const std::string& name) { graph_.name = name; }
+
+  Tensor add_input(const Tensor& like, const std::string& name) {
+    Node node;
+    node.type = type_of(like);
+    node.name = name;
+    if (!like.is_contiguous()) node.set(Key::strides, exprs(like.strides()));
+    return handle(graph_.append(std::move(node)));
+  }
+
+  // The node of an operand; a tensor with values is captured as an input, once.
+  int node_of(const Tensor& tensor, const Tensor* variable, const Location& where) {
+    const TensorData& data = tensor.info();
+    if (data.trace == this) return data.node;
+    if (data.trace) fail_at(where, "this tensor belongs to another trace, or to one that has ended: return it from the traced function instead of keeping it");
+    const auto known = captured_nodes_.find(tensor.handle().get());
+    if (known != captured_nodes_.end()) return known->second;
+    const int node = add_input(tensor, str("w", captured_.size())).info().node;
+    captured_nodes_[tensor.handle().get()] = node;
+    captured_.push_back({tensor, variable});
+    return node;
+  }
+
+  Tensor record(Node node) { return handle(graph_.append(std::move(node))); }
+
+  RandomKey next_draw() {
+    if (key_ < 0) {
+      Node node;
+      node.type = {DType::u64, {2}};
+      node.name = "philox_key";
+      key_ = graph_.append(std::move(node));
+    }
+    return {handle(key_), draws_++};
+  }
+
+  // Inputs first: the function's, captured ones in order, the key.
+  Traced finish(std::vector<int> outputs) {
+    graph_.outputs = std::move(outputs);
+    Graph ordered;
+    ordered.name = graph_.name;
+    std::vector<int> ids(graph_.nodes.size(), -1);
+    auto move_node = [&](int id) {
+      Node node = std::move(graph_.nodes[id]);
+      for (int& input : node.inputs) input = ids[input];
+      ids[id] = ordered.append(std::move(node));
+    };
+    for (int id : graph_.inputs()) {
+      if (id != key_) move_node(id);
+    }
+    if (key_ >= 0) move_node(key_);
+    for (int id = 0; id < graph_.size(); id++) {
+      if (ids[id] < 0) move_node(id);
+    }
+    for (int output : graph_.outputs) ordered.outputs.push_back(ids[output]);
+    verify(ordered);
+    return {std::move(ordered), std::move(captured_), draws_};
+  }
+
+  static Type type_of(const Tensor& tensor) { return {tensor.dtype(), exprs(tensor.shape())}; }
+
+  Tensor handle(int node) {
+    auto data = std::make_shared<TensorData>();
+    data->dtype = graph_[node].type.dtype;
+    for (const Expr& size : graph_[node].type.shape) data->shape.push_back(size.constant());
+    data->strides = contiguous_strides(data->shape);
+    data->trace = this;
+    data->node = node;
+    return Tensor(std::move(data));
+  }
+
+ private:
+  static std::vector<Expr> exprs(const Sizes& sizes) { return {sizes.begin(), sizes.end()}; }
+
+  Graph graph_;
+  std::map<const TensorData*, int> captured_nodes_;
+  std::vector<Captured> captured_;
+  int key_ = -1;
+  int64_t draws_ = 0;
+};
+
+namespace {
+
+thread_local Trace* current_trace = nullptr;
+thread_local const Location* current_scope = nullptr;
+
+std::mutex generator_mutex;
+uint64_t generator_seed = 0, generator_draws = 0;
+
+struct TraceGuard {
+  explicit TraceGuard(Trace* trace) { current_trace = trace; }
+  ~TraceGuard() { current_trace = nullptr; }
+};
+
+}  // namespace
+
+Location location_of(const Here& here) { return {here.file_name(), static_cast<int>(here.line())}; }
+
+bool is_tracing() { return current_trace != nullptr; }
+
+Tensor seen(const Tensor& variable, const Location& where) {
+  if (!current_trace || !variable.defined() || variable.is_traced()) return variable;
+  return current_trace->handle(current_trace->node_of(variable, &variable, where));
+}
+
+Tensor apply(Node node, std::span<const Tensor> operands, const Location& where) {
+  node.where = current_place(where);
+  std::vector<Type> types;
+  for (const Tensor& operand : operands) {
+    if (!operand.defined()) fail_at(node.where, str(info(node.op).name, ": an operand is an undefined tensor"));
+    types.push_back(Trace::type_of(operand));
+  }
+  try {
+    node.type = infer(node, types);
+  } catch (const Error& error) {
+    fail_at(node.where, error.what());
+  }
+  if (!current_trace) {
+    for (const Tensor& operand : operands) {
+      if (operand.is_traced()) fail_at(node.where, "this tensor belongs to a trace that has ended: return it from the traced function instead of keeping it");
+    }
+    return evaluate(node, operands);
+  }
+  for (const Tensor& operand : operands) node.inputs.push_back(current_trace->node_of(operand, nullptr, node.where));
+  return current_trace->record(std::move(node));
+}
+
+Traced trace(const TensorFunction& function, std::span<const Tensor> inputs, const std::string& name) {
+  if (current_trace) fail("trace: a function is being traced on this thread already; call the inner function directly");
+  Trace trace(name);
+  std::vector<Tensor> traced;
+  for (size_t i = 0; i < inputs.size(); i++) traced.push_back(trace.add_input(inputs[i], str("x", i)));
+  const TraceGuard guard(&trace);
+  std::vector<int> outputs;
+  for (const Tensor& output : function(traced)) {
+    if (!output.defined()) fail(name, ": returned an undefined tensor");
+    outputs.push_back(trace.node_of(output, nullptr, {}));
+  }
+  return trace.finish(std::move(outputs));
+}
+
+RandomKey next_draw() {
+  if (current_trace) return current_trace->next_draw();
+  const auto [seed, draw] = reserve_draws(1);
+  return {from_vector<uint64_t>({seed, draw}), 0};
+}
+
+std::pair<uint64_t, uint64_t> reserve_draws(int64_t count) {
+  const std::lock_guard lock(generator_mutex);
+  const uint64_t first = generator_draws;
+  generator_draws += static_cast<uint64_t>(count);
+  return {generator_seed, first};
+}
+
+void manual_seed(uint64_t seed) {
+  const std::lock_guard lock(generator_mutex);
+  generator_seed = seed;
+  generator_draws = 0;
+}
+
+Scope::Scope(const Location& where) : outermost_(current_scope == nullptr) {
+  if (outermost_) current_scope = &where;
+}
+Scope::~Scope() {
+  if (outermost_) current_scope = nullptr;
+}
+
+Location current_place(const Location& fallback) { return current_scope ? *current_scope : fallback; }
+
+}  // namespace tiny_compile
