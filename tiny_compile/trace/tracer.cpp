@@ -21,7 +21,8 @@ class Trace {
     Node node;
     node.type = type_of(like);
     node.name = name;
-    if (!like.is_contiguous()) node.set(Key::strides, exprs(like.strides()));
+    const bool forward = std::all_of(like.strides().begin(), like.strides().end(), [](int64_t s) { return s >= 0; });
+    if (!like.is_contiguous() && forward) node.set(Key::strides, exprs(like.strides()));  // reversed axes are copied
     return handle(graph_.append(std::move(node)));
   }
 

@@ -1,0 +1,157 @@
+// tc::compile: a function over tensors, traced and compiled at its first call for each kind of input.
+//
+//   auto f = tc::compile([](tc::Tensor x, tc::Tensor bias) { return tc::gelu(x + bias); });
+//   tc::Tensor y = f(x, bias);
+//
+// What is guarded (a change means another trace): the inputs' dtypes, shapes, strides and devices,
+// the lengths of vectors and presence of optionals among them, the values of C++ numbers that the
+// function takes as numbers. A C++ number given for a Tensor parameter becomes a 0-d input and is
+// never a reason to compile again. A tensor that the function captured is an input that each call
+// reads afresh where its variable is the closure's own or captured by reference; else the tensor
+// seen in the first call stays in use. Other captured values (an int, a pointer) are not guarded.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include "tiny_compile/compile/function.h"
+#include "tiny_compile/compile/tree.h"
+#include "tiny_compile/trace/tracer.h"
+
+namespace tiny_compile {
+
+namespace detail {
+
+// A C++ number as a 0-d tensor.
+template <typename T>
+Tensor as_zero_dim(T value) {
+  if constexpr (std::is_same_v<T, bool>) return filled_tensor(Literal::of_integer(DType::boolean, value), {});
+  else if constexpr (std::is_integral_v<T>) return filled_tensor(Literal::of_integer(DType::i64, static_cast<int64_t>(value)), {});
+  else return filled_tensor(Literal::of(std::is_same_v<T, double> ? DType::f64 : DType::f32, static_cast<double>(value)), {});
+}
+
+template <typename T>
+using Boxed = std::conditional_t<std::is_arithmetic_v<std::decay_t<T>>, Tensor, std::decay_t<T>>;
+
+}  // namespace detail
+
+template <typename Function>
+class Compiled {
+ public:
+  Compiled(Function function, CompileOptions options)
+      : state_(std::make_shared<State>(std::move(function), std::move(options))) {}
+
+  // Throws what the function throws while it is traced, and tc::Error as ops and kernels do.
+  template <typename... Args>
+  auto operator()(const Args&... args) const {
+    if constexpr (std::is_invocable_v<Function&, detail::Boxed<Args>...>) {
+      return call(std::tuple<detail::Boxed<Args>...>(boxed(args)...));
+    } else {
+      return call(std::tuple<std::decay_t<Args>...>(args...));
+    }
+  }
+
+  const FunctionCache& cache() const { return state_->cache; }
+
+  // The graph of these arguments, as traced, and the tensors it takes: for explain().
+  template <typename... Args>
+  Specialization specialization(const Args&... args) const {
+    return trace_for(std::tuple<detail::Boxed<Args>...>(boxed(args)...), static_cast<void*>(nullptr));
+  }
+
+ private:
+  struct State {
+    State(Function f, CompileOptions options) : function(std::move(f)), cache(std::move(options)) {}
+    Function function;
+    FunctionCache cache;
+  };
+
+  template <typename T>
+  static decltype(auto) boxed(const T& value) {
+    if constexpr (std::is_arithmetic_v<T>) return detail::as_zero_dim(value);
+    else return value;
+  }
+
+  template <typename Tuple>
+  auto call(Tuple arguments) const {
+    using Result = decltype(std::apply(state_->function, arguments));
+    Signature signature;
+    collect(arguments, signature);
+    std::shared_ptr<const Entry> entry = state_->cache.find(signature);
+    if (!entry) {
+      auto structure = std::make_shared<Result>();
+      Specialization traced = trace_for(arguments, structure.get());
+      traced.structure = structure;
+      entry = state_->cache.add(signature, std::move(traced));
+    }
+    std::vector<Tensor> outputs = state_->cache.run(*entry, signature.tensors);
+    Result result = *static_cast<const Result*>(entry->structure.get());
+    size_t next = 0;
+    tree::for_each_tensor(result, [&](Tensor& tensor) { tensor = std::move(outputs[next++]); });
+    return result;
+  }
+
+  template <typename Tuple>
+  static void collect(const Tuple& arguments, Signature& signature) {
+    auto leaf = [&](const Tensor& tensor) { signature.tensors.push_back(tensor); };
+    auto size = [&](size_t n) { signature.extras.push_back(static_cast<double>(n)); };
+    auto other = [&](auto value) { signature.extras.push_back(static_cast<double>(value)); };
+    tree::walk(arguments, leaf, size, other);
+  }
+
+  template <typename Tuple, typename Result = void>
+  Specialization trace_for(Tuple arguments, Result* structure) const {
+    std::vector<Tensor> inputs;
+    tree::for_each_tensor(arguments, [&](const Tensor& tensor) { inputs.push_back(tensor); });
+    const TensorFunction run = [&](std::span<const Tensor> traced) {
+      Tuple copy = arguments;
+      size_t next = 0;
+      tree::for_each_tensor(copy, [&](Tensor& tensor) { tensor = traced[next++]; });
+      auto result = std::apply(state_->function, copy);
+      std::vector<Tensor> outputs;
+      tree::for_each_tensor(result, [&](const Tensor& tensor) { outputs.push_back(tensor); });
+      if constexpr (!std::is_void_v<Result>) {
+        *structure = result;
+        tree::for_each_tensor(*structure, [](Tensor& tensor) { tensor = Tensor(); });
+      }
+      return outputs;
+    };
+    Specialization result{trace(run, inputs, state_->cache.options().name), {}, nullptr, std::move(inputs)};
+    for (const Captured& captured : result.traced.captured) {
+      result.live.push_back(is_ours(captured.variable));
+      result.inputs.push_back(captured.tensor);
+    }
+    if (result.traced.draws > 0) result.inputs.push_back(from_vector<uint64_t>({0, 0}));
+    return result;
+  }
+
+  // Whether the variable lies in the closure, or the closure holds its address (a capture by
+  // reference): then it lives as long as the function may be called.
+  bool is_ours(const Tensor* variable) const {
+    const char* begin = reinterpret_cast<const char*>(&state_->function);
+    const char* at = reinterpret_cast<const char*>(variable);
+    if (!variable) return false;
+    if (at >= begin && at < begin + sizeof(Function)) return true;
+    for (size_t i = 0; i + sizeof(void*) <= sizeof(Function); i += sizeof(void*)) {
+      const void* word;
+      std::memcpy(&word, begin + i, sizeof word);
+      if (word == variable) return true;
+    }
+    return false;
+  }
+
+  std::shared_ptr<State> state_;
+};
+
+template <typename Function>
+Compiled<std::decay_t<Function>> compile(Function&& function, CompileOptions options = {}) {
+  return {std::forward<Function>(function), std::move(options)};
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,81 @@
+// The part of tc::compile that needs no templates: guards, the cache of compiled graphs, running.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/runtime/executable.h"
+#include "tiny_compile/trace/tracer.h"
+
+namespace tiny_compile {
+
+struct CompileOptions {
+  std::string backend = "cpp";       // "cpp"; "eager": one kernel an op; "interpreter"
+  Pipeline pipeline = default_pipeline();
+  std::string name = "main";         // of the graph, in texts and errors
+  size_t cache_limit = 64;           // kinds of input kept; the least recently used goes
+#ifdef NDEBUG
+  bool verify = false;               // after every stage
+#else
+  bool verify = true;
+#endif
+};
+
+// What a call brings: its tensors in order, and every other number that is guarded.
+struct Signature {
+  std::vector<Tensor> tensors;
+  std::vector<double> extras;
+};
+
+// A traced function. live[k]: captured tensor k is read from its variable at each call.
+struct Specialization {
+  Traced traced;
+  std::vector<bool> live;
+  std::shared_ptr<const void> structure;   // the function's result, its tensors empty
+  std::vector<Tensor> inputs;              // what the graph was traced for, captured ones included
+};
+
+struct Guard {
+  DType dtype;
+  Device device;
+  Sizes shape, strides;
+  bool admits(const Tensor& tensor) const;
+  std::string difference(const Tensor& tensor) const;  // "shape [4] -> [8]", or ""
+};
+
+struct Entry {
+  std::vector<Guard> guards;               // of the arguments, then of captured tensors
+  std::vector<double> extras;
+  std::vector<Captured> captured;
+  std::vector<bool> live;
+  int64_t draws = 0;
+  Graph graph;                             // as traced
+  std::shared_ptr<const Executable> executable;  // null for the interpreter
+  std::shared_ptr<const void> structure;
+};
+
+class FunctionCache {
+ public:
+  explicit FunctionCache(CompileOptions options);
+
+  // The entry whose guards admit the signature, or null. Logs why not to TC_LOGS=recompiles.
+  std::shared_ptr<const Entry> find(const Signature& signature) const;
+  // Compiles. Throws tc::Error as the stages and the toolchain do.
+  std::shared_ptr<const Entry> add(const Signature& signature, Specialization traced);
+  std::vector<Tensor> run(const Entry& entry, std::vector<Tensor> inputs) const;
+
+  const CompileOptions& options() const { return options_; }
+  size_t size() const;
+
+ private:
+  CompileOptions options_;
+  mutable std::mutex mutex_;
+  mutable std::list<std::shared_ptr<const Entry>> entries_;  // most recently used first
+};
+
+}  // namespace tiny_compile

@@ -1,0 +1,10 @@
+// The one header a user includes.
+#pragma once
+
+#include "tiny_compile/compile/compile.h"
+#include "tiny_compile/compile/explain.h"
+#include "tiny_compile/graph/interpreter.h"
+#include "tiny_compile/tensor/tensor.h"
+#include "tiny_compile/trace/creation.h"
+#include "tiny_compile/trace/functions.h"
+#include "tiny_compile/trace/nn.h"
