@@ -5,10 +5,10 @@
 
 namespace tiny_compile {
 
-// Writes the kernel's body; returns its units (tiles). The kernel has one Dot and stores.
+// Writes the kernel's body; returns its units (tiles). Needs is_tiled_matmul(kernel).
 int64_t write_matmul(KernelText& text);
 
-// Whether write_matmul can do this kernel: both operands are plain loads, linear in one row axis and k.
-bool is_plain_matmul(const Kernel& kernel);
+// The register tiles that these kernels call, each type once.
+std::string matmul_helpers(const Program& program);
 
 }  // namespace tiny_compile

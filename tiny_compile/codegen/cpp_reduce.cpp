@@ -264,6 +264,7 @@ std::string reduction_helpers(const Program& program) {
     if (written.insert(filled).second) text += filled;
   };
   for (const Kernel& kernel : program.kernels) {
+    if (kernel.schedule.strategy != Strategy::Rows) continue;
     for (const Step& step : kernel.steps) {
       if (step.kind != StepKind::Reduce) continue;
       const DType from = kernel.scalars[step.value].dtype, type = accumulator(step.op, from);

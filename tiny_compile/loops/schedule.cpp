@@ -51,6 +51,12 @@ Kernel order_rows(Kernel kernel) {
   return normalize(std::move(kernel));
 }
 
+// A matmul's rows keep their order: batches, rows, columns.
+Kernel with_order(Kernel kernel) {
+  const bool dot = std::any_of(kernel.steps.begin(), kernel.steps.end(), [](const Step& s) { return s.kind == StepKind::Dot; });
+  return dot ? kernel : order_rows(std::move(kernel));
+}
+
 // What the Columns strategy can do: trees of at most two levels, sum_exp of one.
 bool allows_columns(const Kernel& kernel) {
   for (const Step& step : kernel.steps) {
@@ -81,6 +87,29 @@ bool prefers_columns(const Kernel& kernel) {
   return across > along;
 }
 
+// One Dot of floats, the left operand free of the last row axis, the right one of the row axis before
+// it, and stores: what tiles can do.
+bool is_tiled_matmul(const Kernel& kernel) {
+  int dots = 0;
+  const Step* dot = nullptr;
+  for (const Step& step : kernel.steps) {
+    if (step.kind == StepKind::Dot) dots++, dot = &step;
+    if (step.kind != StepKind::Dot && (step.kind != StepKind::Store || !step.inner.empty())) return false;
+  }
+  if (dots != 1 || kernel.rows < 1 || !is_float(kernel.scalars[dot->value].dtype)) return false;
+  auto mentions = [&](int scalar, int axis) {
+    Step only = *dot;
+    only.value = scalar;
+    only.other = -1;
+    const std::vector<bool> needed = reachable(kernel, only);
+    for (size_t id = 0; id < needed.size(); id++) {
+      if (needed[id] && depends_on(kernel.scalars[id].index, kernel.axes[axis].name)) return true;
+    }
+    return false;
+  };
+  return !mentions(dot->value, kernel.rows - 1) && (kernel.rows < 2 || !mentions(dot->other, kernel.rows - 2));
+}
+
 int64_t work_per_row(const Kernel& kernel) {
   int64_t work = 1;
   for (const Step& step : kernel.steps) work += inner_count(kernel, step).bounds().high;
@@ -105,10 +134,8 @@ int columns_lanes(const Kernel& kernel) {
 
 Schedule choose(const Kernel& kernel) {
   Schedule schedule;
-  const bool dot = std::any_of(kernel.steps.begin(), kernel.steps.end(),
-                               [](const Step& step) { return step.kind == StepKind::Dot; });
   int64_t unit = work_per_row(kernel);
-  if (dot) {
+  if (is_tiled_matmul(kernel)) {
     schedule.strategy = Strategy::Tiles;
     return schedule;
   }
@@ -134,7 +161,7 @@ Program schedule(const Program& program) {
   result.launches.clear();
   std::vector<std::vector<int>> now(program.kernels.size());  // a kernel's kernels, in order
   for (size_t k = 0; k < program.kernels.size(); k++) {
-    const Kernel collapsed = order_rows(collapse_axes(program.kernels[k]));
+    const Kernel collapsed = with_order(collapse_axes(program.kernels[k]));
     std::vector<Kernel> kernels = {collapsed};
     if (can_split(collapsed)) kernels = split_reduction(result, collapsed);
     for (Kernel& kernel : kernels) {
