@@ -237,12 +237,17 @@ template <typename To> struct tc_convert {
   TC_FN To from(double x) { return tc_saturate<To>(x); }
 };
 
+// Adding 0 keeps g++ -fno-trapping-math from making (float)(int)x a trunc(x), which is -0 for -0.5.
 template <> struct tc_convert<float> {
-  template <typename From> TC_FN float from(From x) { return (float)x; }
+  template <typename From> TC_FN float from(From x) { return (float)x + 0.0f; }
+  TC_FN float from(float x) { return x; }
+  TC_FN float from(double x) { return (float)x; }
 };
 
 template <> struct tc_convert<double> {
-  template <typename From> TC_FN double from(From x) { return (double)x; }
+  template <typename From> TC_FN double from(From x) { return (double)x + 0.0; }
+  TC_FN double from(float x) { return (double)x; }
+  TC_FN double from(double x) { return x; }
 };
 
 template <> struct tc_convert<bool> {

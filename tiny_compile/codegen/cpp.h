@@ -25,4 +25,7 @@ struct CppSource {
 
 CppSource emit_cpp(const Program& program);
 
+// Several programs in one unit, so that the compiler starts once: all have the same text.
+std::vector<CppSource> emit_cpp_together(const std::vector<Program>& programs);
+
 }  // namespace tiny_compile

@@ -143,12 +143,19 @@ std::string ScalarWriter::name(int id) const {
   return {};
 }
 
+// at0, at1, ... are written as the operands they stand for.
 std::string ScalarWriter::index(const Expr& expr, const std::vector<int>& operands) const {
-  if (operands.empty()) return expr.str();
-  Substitution names;
-  for (size_t k = 0; k < operands.size(); k++)
-    names.push_back({str("at", k), Expr::symbol(name(operands[k]), 0, kUnbounded)});
-  return substitute(expr, names).str();
+  std::string text = expr.str();
+  for (size_t k = 0; k < operands.size(); k++) {
+    const std::string symbol = str("at", k), operand = name(operands[k]);
+    for (size_t at = 0; (at = text.find(symbol, at)) != std::string::npos;) {
+      const size_t end = at + symbol.size();
+      const bool whole = (at == 0 || !is_identifier_char(text[at - 1])) && (end == text.size() || !is_identifier_char(text[end]));
+      if (whole) text.replace(at, symbol.size(), operand);
+      at += whole ? operand.size() : symbol.size();
+    }
+  }
+  return text;
 }
 
 std::string ScalarWriter::loaded(const Scalar& scalar) const {
@@ -177,7 +184,7 @@ std::string ScalarWriter::converted(const Scalar& scalar) const {
   if (from == to) return value;
   if (is_half(to)) {
     const bool exact = is_half(from) || from == DType::f32 || from == DType::f64;
-    return rounded(to, exact ? value : str("(float)", value));
+    return rounded(to, exact ? value : str("tc_cast<float>(", value, ")"));
   }
   if (to == DType::f32 && is_half(from)) return value;
   return str("tc_cast<", c_type(to), ">(", value, ")");

@@ -213,7 +213,7 @@ class Fusion {
     for (Member& member : members_) {
       if (!member.group) continue;
       auto dead = [&](const Step& step) {
-        return step.kind == StepKind::Store && !loaded[step.buffer] &&
+        return step.kind == StepKind::Store && !loaded[step.buffer] && member.group->store_to(step.buffer) >= 0 &&
                program_.buffers[step.buffer].role == Role::Temporary;
       };
       Kernel& kernel = member.group->kernel;

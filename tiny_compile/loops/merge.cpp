@@ -366,6 +366,8 @@ bool Group::has(StepKind kind) const {
 }
 
 int Group::store_to(int buffer) const {
+  const auto updates = [&](const Step& step) { return step.kind != StepKind::Store && !makes_register(step) && step.buffer == buffer; };
+  if (std::any_of(kernel.steps.begin(), kernel.steps.end(), updates)) return -1;
   for (size_t s = 0; s < kernel.steps.size(); s++) {
     if (kernel.steps[s].kind == StepKind::Store && kernel.steps[s].buffer == buffer)
       return static_cast<int>(s);

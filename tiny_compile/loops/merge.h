@@ -19,7 +19,7 @@ struct Group {
   bool is_row(int axis) const;
   bool sequential() const;          // has steps that work through a row: anything but stores
   bool has(StepKind kind) const;
-  int store_to(int buffer) const;   // the step that writes it, or -1
+  int store_to(int buffer) const;   // the step that stores its final values, or -1
   Kernel finish() const;            // rows first, normal
 };
 

@@ -76,7 +76,8 @@ std::vector<Tensor> Executable::run(std::span<const Tensor> inputs) const {
     const Place& place = places_[b];
     addresses[b] = place.role == Role::Input    ? inputs[place.slot].bytes() - place.bytes
                    : place.role == Role::Output ? made[place.slot].bytes()
-                                                : arena->data() + place.bytes;
+                   : arena                      ? arena->data() + place.bytes
+                                                : nullptr;  // a temporary without elements
   }
   for (const Kernel& kernel : kernels_) run_units(kernel.function, addresses, kernel.units, kernel.grain);
   if (*errors_) throw_errors(__atomic_exchange_n(errors_, 0u, __ATOMIC_RELAXED), name_);

@@ -1,0 +1,404 @@
+// Nodes are drawn one by one; an op that does not fit its operands is drawn again.
+#include "tests/fuzz/random_graph.h"
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include "tiny_compile/passes/passes.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int64_t kMostElements = 6000;
+
+class Generator {
+ public:
+  Generator(uint64_t seed, int most_nodes) : random_(seed), most_nodes_(most_nodes) { graph_.name = "fuzz"; }
+
+  Graph run() {
+    const int inputs = 1 + below(3);
+    for (int i = 0; i < inputs; i++) add_input();
+    const int wanted = graph_.size() + 2 + below(most_nodes_ - 2);
+    for (int tries = 0; graph_.size() < wanted && tries < 400; tries++) add_op();
+    graph_.outputs.push_back(graph_.size() - 1);
+    for (int extra = below(3); extra > 0; extra--) graph_.outputs.push_back(below(graph_.size()));
+    Graph result = dce(graph_);
+    verify(result);
+    return result;
+  }
+
+ private:
+  int below(int64_t n) { return static_cast<int>(random_() % static_cast<uint64_t>(std::max<int64_t>(n, 1))); }
+  bool chance(int percent) { return below(100) < percent; }
+
+  int64_t random_size() {
+    static constexpr int64_t kSizes[] = {1, 2, 3, 4, 5, 7, 8, 16, 17, 33};
+    if (chance(2)) return 0;
+    if (chance(4)) return chance(50) ? 1001 : 1100;
+    return kSizes[below(10)];
+  }
+  Shape random_shape() {
+    Shape shape;
+    int64_t count = 1;
+    for (int rank = below(4); rank > 0; rank--) {
+      const int64_t size = random_size();
+      if (count * size > kMostElements) break;
+      count *= size;
+      shape.push_back(size);
+    }
+    return shape;
+  }
+  DType random_dtype() {
+    if (chance(50)) return DType::f32;
+    return static_cast<DType>(below(kDTypeCount));
+  }
+
+  void add_input() {
+    Node node;
+    node.type = {random_dtype(), random_shape()};
+    node.name = str("x", graph_.size());
+    if (chance(25) && node.type.rank() >= 2) {  // a transposed layout
+      Shape strides(node.type.shape.size());
+      int64_t stride = 1;
+      for (size_t k = 0; k < strides.size(); k++) {
+        strides[k] = stride;
+        stride *= std::max<int64_t>(node.type.shape[k].constant(), 1);
+      }
+      node.set(Key::strides, strides);
+    }
+    graph_.append(node);
+  }
+
+  int any_node() { return chance(60) ? graph_.size() - 1 - below(std::min(graph_.size(), 4)) : below(graph_.size()); }
+  const Type& type(int id) const { return graph_[id].type; }
+
+  // Appends if the shape rules allow it; -1 otherwise.
+  int append(Node node) {
+    std::vector<Type> types;
+    for (int input : node.inputs) types.push_back(type(input));
+    try {
+      node.type = infer(node, types);
+    } catch (const Error&) {
+      return -1;
+    }
+    if (product(node.type.shape).constant() > kMostElements) return -1;
+    return graph_.append(std::move(node));
+  }
+  int append(Op op, std::vector<int> inputs, Type type = {}) {
+    Node node;
+    node.op = op;
+    node.inputs = std::move(inputs);
+    node.type = std::move(type);
+    return append(std::move(node));
+  }
+
+  int constant(const Type& like, double value) {
+    Node node;
+    node.op = Op::constant;
+    node.type = like;
+    node.value = Literal::of(like.dtype, value);
+    return append(std::move(node));
+  }
+  int cast(int id, DType dtype) { return type(id).dtype == dtype ? id : append(Op::cast, {id}, {dtype, {}}); }
+
+  // A node of the type, made from an existing one: cast, expanded or a constant.
+  int like(const Type& wanted) {
+    for (int tries = 0; tries < 4; tries++) {
+      const int id = any_node();
+      if (type(id).shape == wanted.shape) return cast(id, wanted.dtype);
+    }
+    const int id = any_node();
+    const int expanded = append(Op::expand, {id}, {type(id).dtype, wanted.shape});
+    if (expanded >= 0) return cast(expanded, wanted.dtype);
+    static constexpr double kValues[] = {0.0, -0.0, 1, -1, 0.5, 2, 3, 1e-40, 1e30};
+    return constant(wanted, kValues[below(9)]);
+  }
+
+  // Values in [0, limit) of dtype i64 and the shape.
+  int index_like(const Shape& shape, int64_t limit) {
+    int id = cast(like({DType::i64, shape}), DType::i64);
+    if (id < 0) return -1;
+    return append(Op::remainder, {id, constant({DType::i64, shape}, static_cast<double>(limit))});
+  }
+
+  void add_op() {
+    const Op op = static_cast<Op>(1 + below(kOpCount - 1));
+    if (is_pointwise(op)) return add_pointwise(op);
+    switch (info(op).op_class) {
+      case OpClass::View: return add_view(op);
+      case OpClass::Reduction: return add_reduction(op);
+      case OpClass::Matmul: return add_matmul();
+      default: return add_other(op);
+    }
+  }
+
+  void add_pointwise(Op op) {
+    int a = any_node();
+    const Domain domain = info(op).domain;
+    if (op == Op::cast) {
+      append(op, {a}, {random_dtype(), {}});
+      return;
+    }
+    if (domain == Domain::Float && !is_float(type(a).dtype)) a = cast(a, chance(70) ? DType::f32 : DType::bf16);
+    if (!accepts(domain, type(a).dtype)) a = cast(a, chance(50) ? DType::i32 : DType::u8);
+    if (a < 0 || !accepts(domain, type(a).dtype)) return;
+    if (op == Op::where) {
+      const int condition = like({DType::boolean, type(a).shape});
+      const int other = like(type(a));
+      if (condition >= 0 && other >= 0) append(op, {condition, a, other});
+      return;
+    }
+    std::vector<int> inputs = {a};
+    if (info(op).arity == 2) {
+      int b = like(type(a));
+      const bool divides = op == Op::floor_divide || op == Op::remainder;
+      if (b >= 0 && divides && is_integer(type(a).dtype)) {  // b | 1 is not zero
+        b = append(Op::bitwise_or, {b, constant(type(a), 1)});
+      }
+      if (b < 0) return;
+      inputs.push_back(b);
+    }
+    append(op, inputs);
+  }
+
+  void add_view(Op op) {
+    const int x = any_node();
+    const Shape& shape = type(x).shape;
+    const int rank = type(x).rank();
+    Node node;
+    node.op = op;
+    node.inputs = {x};
+    node.type = type(x);
+    const int axis = below(rank);
+    const int64_t size = rank ? shape[axis].constant() : 0;
+    switch (op) {
+      case Op::reshape: node.type.shape = reshaped(product(shape).constant()); break;
+      case Op::permute: {
+        std::vector<Expr> axes;
+        for (int k = 0; k < rank; k++) axes.push_back(k);
+        std::shuffle(axes.begin(), axes.end(), random_);
+        node.set(Key::axes, axes);
+        break;
+      }
+      case Op::expand:
+        for (Expr& s : node.type.shape) {
+          if (s.is_constant(1) && chance(50)) s = random_size();
+        }
+        if (chance(30)) node.type.shape.insert(node.type.shape.begin(), 1 + below(3));
+        break;
+      case Op::slice: {
+        const int64_t start = below(size + 1);
+        node.set(Key::axis, {axis}).set(Key::start, {start}).set(Key::stop, {start + below(size - start + 1)}).set(Key::step, {1 + below(3)});
+        break;
+      }
+      case Op::flip: node.set(Key::axes, rank ? std::vector<Expr>{axis} : std::vector<Expr>{}); break;
+      default: node.set(Key::axis, {axis}).set(Key::size, {1 + below(size)}).set(Key::step, {1 + below(3)}); break;
+    }
+    if (rank || op == Op::reshape || op == Op::expand) append(std::move(node));
+  }
+
+  Shape reshaped(int64_t count) {
+    Shape shape;
+    while (count > 1 && shape.size() < 4) {
+      int64_t divisor = 1 + below(std::min<int64_t>(count, 20));
+      if (chance(25)) divisor = count;
+      if (count % divisor != 0) continue;
+      shape.push_back(divisor);
+      count /= divisor;
+    }
+    if (count != 1) shape.push_back(count);
+    return shape;
+  }
+
+  void add_reduction(Op op) {
+    int x = any_node();
+    if (op == Op::any || op == Op::all) x = cast(x, DType::boolean);
+    if (op == Op::sum_exp && !is_float(type(x).dtype)) x = cast(x, DType::f32);
+    if (x < 0) return;
+    std::vector<Expr> axes;
+    for (int k = 0; k < type(x).rank(); k++) {
+      if (chance(50)) axes.push_back(k);
+    }
+    std::shuffle(axes.begin(), axes.end(), random_);
+    Node node;
+    node.op = op;
+    node.inputs = {x};
+    node.set(Key::axes, axes);
+    if (chance(40)) node.set(Key::keepdim, {1});
+    append(std::move(node));
+  }
+
+  void add_matmul() {
+    const int a = any_node();
+    if (type(a).rank() < 2 || type(a).dtype == DType::boolean) return;
+    Shape shape = type(a).shape;
+    std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+    std::vector<Expr> axes;
+    for (int k = 0; k < type(a).rank(); k++) axes.push_back(k);
+    std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
+    int b = -1;
+    if (chance(60)) {
+      Node node;
+      node.op = Op::permute;
+      node.inputs = {like(type(a))};
+      node.set(Key::axes, axes);
+      if (node.inputs[0] >= 0) b = append(std::move(node));
+    } else {
+      shape.back() = random_size();
+      b = like({type(a).dtype, shape});
+    }
+    if (b >= 0) append(Op::matmul, {a, b});
+  }
+
+  void add_other(Op op) {
+    const int x = any_node();
+    const int rank = type(x).rank(), axis = below(rank);
+    Node node;
+    node.op = op;
+    node.set(Key::axis, {axis});
+    Shape shape = type(x).shape;
+    switch (op) {
+      case Op::iota: append(op, {}, {DType::i64, {random_size()}}); return;
+      case Op::constant: constant({random_dtype(), random_shape()}, below(5) - 2); return;
+      case Op::philox: {
+        const int key = like({DType::u64, {2}});
+        node = {};
+        node.op = op;
+        node.inputs = {key};
+        node.type = {DType::u32, random_shape()};
+        node.set(Key::draw, {below(5)});
+        if (key >= 0) append(std::move(node));
+        return;
+      }
+      case Op::gather: {
+        if (rank == 0) return;
+        const int64_t limit = shape[axis].constant();
+        shape[axis] = random_size();
+        const int index = limit > 0 ? index_like(shape, limit) : -1;
+        node.inputs = {x, index};
+        if (index >= 0) append(std::move(node));
+        return;
+      }
+      case Op::scatter_add: {
+        if (rank == 0 || type(x).dtype == DType::boolean || shape[axis].is_constant(0)) return;
+        const int64_t limit = shape[axis].constant();
+        shape[axis] = random_size();
+        for (int k = 0; k < rank; k++) {
+          if (k != axis && chance(20)) shape[k] = 1 + below(shape[k].constant());
+          if (k != axis && type(x).shape[k].constant() < shape[k].constant()) return;
+        }
+        const int index = index_like(shape, limit);
+        const int source = index < 0 ? -1 : like({type(x).dtype, shape});
+        node.inputs = {x, index, source};
+        if (source >= 0) append(std::move(node));
+        return;
+      }
+      case Op::concat: {
+        if (rank == 0) return;
+        node.inputs = {x};
+        for (int parts = below(3); parts > 0; parts--) {
+          shape[axis] = random_size();
+          const int part = like({type(x).dtype, shape});
+          if (part >= 0) node.inputs.push_back(part);
+        }
+        append(std::move(node));
+        return;
+      }
+      case Op::pad: {
+        std::vector<Expr> low, high;
+        for (int k = 0; k < rank; k++) {
+          low.push_back(below(5) - 2);
+          high.push_back(below(5) - 2);
+        }
+        node = {};
+        node.op = op;
+        node.inputs = {x};
+        node.value = Literal::of(type(x).dtype, below(3) - 1);
+        node.set(Key::low, low).set(Key::high, high);
+        append(std::move(node));
+        return;
+      }
+      case Op::cumsum:
+        if (rank == 0 || type(x).dtype == DType::boolean) return;
+        node.inputs = {x};
+        append(std::move(node));
+        return;
+      default: return;
+    }
+  }
+
+  std::mt19937_64 random_;
+  int most_nodes_;
+  Graph graph_;
+};
+
+double random_value(std::mt19937_64& random) {
+  static constexpr double kSpecial[] = {0.0, -0.0, 1.0, -1.0, __builtin_inf(), -__builtin_inf(), 1e-40, -1e-40, 3e38, 0.5};
+  if (random() % 40 == 0) return __builtin_nan("");
+  if (random() % 12 == 0) return kSpecial[random() % 10];
+  return std::normal_distribution<double>(0, 2)(random);
+}
+
+}  // namespace
+
+Graph random_graph(uint64_t seed, int most_nodes) { return Generator(seed, most_nodes).run(); }
+
+std::vector<Tensor> random_inputs(const Graph& graph, uint64_t seed) {
+  std::mt19937_64 random(seed * 77 + 5);
+  std::vector<Tensor> inputs;
+  for (int id : graph.inputs()) {
+    const Node& node = graph[id];
+    Sizes shape;
+    for (const Expr& size : node.type.shape) shape.push_back(size.constant());
+    Tensor tensor = empty_tensor(node.type.dtype, shape);
+    const size_t width = size_of(tensor.dtype());
+    const bool tame = random() % 2;  // half of the inputs have no special values
+    for (int64_t i = 0; i < tensor.numel(); i++) {
+      const double plain = std::normal_distribution<double>(0, 2)(random);
+      const Literal value = is_float(tensor.dtype()) ? Literal::of(tensor.dtype(), tame ? plain : random_value(random))
+                                                     : Literal::of_integer(tensor.dtype(), static_cast<int64_t>(random() % 2 ? random() % 9 : random()));
+      std::memcpy(tensor.bytes() + static_cast<size_t>(i) * width, &value.bits, width);
+    }
+    if (const Attr* strides = node.find(Key::strides)) {
+      Sizes layout;
+      for (const Expr& stride : strides->values) layout.push_back(stride.constant());
+      tensor = with_layout(tensor, shape, layout, 0);
+    }
+    inputs.push_back(tensor);
+  }
+  return inputs;
+}
+
+Graph shrink(const Graph& graph, const std::function<bool(const Graph&)>& fails) {
+  Graph best = graph;
+  for (bool smaller = true; smaller;) {
+    smaller = false;
+    for (int id = best.size() - 1; id >= 0 && !smaller; id--) {
+      Graph cut = best;  // only this node's value is returned
+      cut.outputs = {id};
+      cut = dce(cut);
+      if (cut.size() + static_cast<int>(cut.outputs.size()) < best.size() + static_cast<int>(best.outputs.size()) && fails(cut)) {
+        best = cut;
+        smaller = true;
+        break;
+      }
+      if (best[id].op == Op::input || best[id].op == Op::philox) continue;
+      cut = best;  // the node becomes an input
+      cut.nodes[id].op = Op::input;
+      cut.nodes[id].inputs.clear();
+      cut.nodes[id].attrs.clear();
+      cut.nodes[id].value = {};
+      cut.nodes[id].name = str("cut", id);
+      const int before = best.size();
+      cut = dce(cut);
+      if (cut.size() <= before && fails(cut)) {
+        best = cut;
+        smaller = true;
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace tiny_compile
