@@ -76,7 +76,10 @@ class Generator {
   // Appends if the shape rules allow it; -1 otherwise.
   int append(Node node) {
     std::vector<Type> types;
-    for (int input : node.inputs) types.push_back(type(input));
+    for (int input : node.inputs) {
+      if (input < 0) return -1;
+      types.push_back(type(input));
+    }
     try {
       node.type = infer(node, types);
     } catch (const Error&) {

@@ -223,11 +223,14 @@ template <typename To> struct tc_range {
   static constexpr To low = is_signed ? (To)(-high - 1) : (To)0;
 };
 
+// What is below 1 becomes 0 by hand: g++ -fno-trapping-math makes (float)(int)x a trunc(x), and
+// trunc(-0.5) is -0.
 template <typename To, typename From> TC_FN To tc_saturate(From x) {
   const From above = (From)2 * (From)((unsigned long long)1 << (tc_range<To>::bits - 1));
   if (x != x) return (To)0;
   if (x >= above) return tc_range<To>::high;
-  if (tc_range<To>::is_signed ? x < -above : x <= (From)-1) return tc_range<To>::low;
+  if (x < (From)1 && x > (From)-1) return (To)0;
+  if (tc_range<To>::is_signed ? x < -above : x < (From)0) return tc_range<To>::low;
   return (To)x;
 }
 
@@ -237,17 +240,12 @@ template <typename To> struct tc_convert {
   TC_FN To from(double x) { return tc_saturate<To>(x); }
 };
 
-// Adding 0 keeps g++ -fno-trapping-math from making (float)(int)x a trunc(x), which is -0 for -0.5.
 template <> struct tc_convert<float> {
-  template <typename From> TC_FN float from(From x) { return (float)x + 0.0f; }
-  TC_FN float from(float x) { return x; }
-  TC_FN float from(double x) { return (float)x; }
+  template <typename From> TC_FN float from(From x) { return (float)x; }
 };
 
 template <> struct tc_convert<double> {
-  template <typename From> TC_FN double from(From x) { return (double)x + 0.0; }
-  TC_FN double from(float x) { return (double)x; }
-  TC_FN double from(double x) { return x; }
+  template <typename From> TC_FN double from(From x) { return (double)x; }
 };
 
 template <> struct tc_convert<bool> {

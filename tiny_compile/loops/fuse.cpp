@@ -241,7 +241,9 @@ class Fusion {
       changed_ = false;
       drop_dead_stores();
       for (Member& member : members_) {
-        if (member.group && changed_) member.group = std::make_unique<Group>(member.group->finish());
+        if (!member.group || !changed_) continue;
+        member.group = std::make_unique<Group>(member.group->finish());
+        if (member.group->kernel.steps.empty()) member.group = nullptr;  // only a dead register was left
       }
     } while (changed_);
     Program result = program_;
