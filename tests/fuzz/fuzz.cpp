@@ -1,5 +1,6 @@
-// fuzz N [seed]: N random graphs; the generated C++ after a random prefix of the pipeline, and after
-// all of it, must give the interpreter's bits. Many graphs share a translation unit.
+// fuzz N [seed] [loops]: N random graphs; the generated C++ after a random prefix of the pipeline must
+// give the interpreter's bits. Many graphs share a translation unit. With `loops` the Program's own
+// interpreter runs instead, after lower, fuse, schedule and plan_memory: no compiler, far faster.
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "tests/fuzz/random_graph.h"
 #include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/graph/interpreter.h"
+#include "tiny_compile/loops/interpreter.h"
 #include "tiny_compile/runtime/executable.h"
 
 namespace {
@@ -37,11 +39,12 @@ bool same(const std::vector<Tensor>& want, const std::vector<Tensor>& got) {
 }
 
 // One graph on its own: for shrinking.
-bool differs(const Graph& graph, const std::string& stage, uint64_t seed) {
+bool differs(const Graph& graph, const std::string& stage, uint64_t seed, bool loops) {
   try {
     const std::vector<Tensor> inputs = random_inputs(graph, seed);
     const std::vector<Tensor> want = interpret(graph, inputs);
     const Program program = program_after(graph, stage);
+    if (loops) return !same(want, interpret(program, inputs));
     const CppSource source = emit_cpp(program);
     return !same(want, Executable(program, source, build_cpp(source.text, default_toolchain())).run(inputs));
   } catch (const Error&) {
@@ -49,8 +52,8 @@ bool differs(const Graph& graph, const std::string& stage, uint64_t seed) {
   }
 }
 
-void report(const Graph& graph, const std::string& stage, uint64_t seed) {
-  const Graph small = shrink(graph, [&](const Graph& g) { return differs(g, stage, seed); });
+void report(const Graph& graph, const std::string& stage, uint64_t seed, bool loops) {
+  const Graph small = shrink(graph, [&](const Graph& g) { return differs(g, stage, seed, loops); });
   std::printf("MISMATCH: seed %llu, stage %s\n%s", static_cast<unsigned long long>(seed), stage.c_str(), print(small).c_str());
   std::printf("%s\n", print(program_after(small, stage)).c_str());
 }
@@ -80,10 +83,23 @@ int run_unit(uint64_t first, int count) {
     const std::vector<Tensor> want = interpret(graphs[k], inputs);
     const std::vector<Tensor> got = Executable(programs[k], sources[k], built).run(inputs);
     if (same(want, got)) continue;
-    report(graphs[k], stage_of(seeds[k]), seeds[k]);
+    report(graphs[k], stage_of(seeds[k]), seeds[k], false);
     bad++;
   }
   return bad;
+}
+
+// The Program's interpreter at every stage from lower on.
+int run_loops(uint64_t seed) {
+  const Graph graph = random_graph(seed);
+  const std::vector<Tensor> inputs = random_inputs(graph, seed);
+  const std::vector<Tensor> want = interpret(graph, inputs);
+  for (const char* stage : {"lower", "fuse", "plan_memory"}) {
+    if (same(want, interpret(program_after(graph, stage), inputs))) continue;
+    report(graph, stage, seed, true);
+    return 1;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -91,15 +107,17 @@ int run_unit(uint64_t first, int count) {
 int main(int argc, char** argv) {
   const int count = argc > 1 ? std::atoi(argv[1]) : 300;
   const uint64_t seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;
+  const bool loops = argc > 3 && std::string(argv[3]) == "loops";
+  const int unit = loops ? 1 : kUnit;
   int bad = 0;
-  for (int done = 0; done < count; done += kUnit) {
+  for (int done = 0; done < count; done += unit) {
     try {
-      bad += run_unit(seed + static_cast<uint64_t>(done), std::min(kUnit, count - done));
+      bad += loops ? run_loops(seed + static_cast<uint64_t>(done)) : run_unit(seed + static_cast<uint64_t>(done), std::min(kUnit, count - done));
     } catch (const std::exception& error) {
       std::printf("ERROR near seed %llu: %s\n", static_cast<unsigned long long>(seed) + done, error.what());
       bad++;
     }
-    if (isatty(2)) std::fprintf(stderr, "\r%d / %d graphs, %d bad", std::min(count, done + kUnit), count, bad);
+    if (isatty(2)) std::fprintf(stderr, "\r%d / %d graphs, %d bad", std::min(count, done + unit), count, bad);
   }
   std::printf("%d graphs, %d bad\n", count, bad);
   return bad ? 1 : 0;

@@ -1,0 +1,335 @@
+// How is a kernel run without compiling it? Its scalars are evaluated over blocks of lanes (graph/
+// lanes.h): for kernels of stores alone a lane is a point of rows x inner loops, for the others a
+// point of a step's inner loops, row after row. Indices are compiled once into sums of products.
+#include "tiny_compile/loops/interpreter.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+
+#include "tiny_compile/graph/lanes.h"
+
+namespace tiny_compile {
+namespace {
+
+// An index over axis values: constant + sum of coefficient * axis, or else the whole expression.
+struct Index {
+  int64_t constant = 0;
+  std::vector<std::pair<int, int64_t>> axes;
+  Expr general;
+  bool affine = true;
+};
+
+struct Memory {
+  std::byte* data = nullptr;
+  int64_t size = 0;                  // elements
+  DType dtype = DType::f32;
+  std::vector<bool> read, written;   // elements touched, where counted
+};
+
+class KernelRun {
+ public:
+  KernelRun(const Kernel& kernel, std::vector<Memory>& memory) : kernel_(kernel), memory_(memory), lanes_(kernel.scalars.size()) {
+    for (const Scalar& scalar : kernel.scalars) scalar_index_.push_back(compile(scalar.index));
+    for (const Step& step : kernel.steps) step_index_.push_back(compile(step.index));
+    registers_.resize(kernel.steps.size());
+  }
+
+  void run() {
+    const auto stores = [](const Step& step) { return step.kind == StepKind::Store; };
+    const std::vector<int> rows = row_axes(kernel_);
+    if (std::all_of(kernel_.steps.begin(), kernel_.steps.end(), stores)) {
+      for (size_t s = 0; s < kernel_.steps.size(); s++) {
+        std::vector<int> loops = rows;
+        loops.insert(loops.end(), kernel_.steps[s].inner.begin(), kernel_.steps[s].inner.end());
+        run_step(static_cast<int>(s), loops, {});
+      }
+      return;
+    }
+    std::vector<int64_t> at(kernel_.axes.size(), 0);
+    const int64_t count = extent(rows);
+    for (int64_t row = 0; row < count; row++) {
+      unravel(rows, row, at);
+      for (size_t s = 0; s < kernel_.steps.size(); s++) run_step(static_cast<int>(s), kernel_.steps[s].inner, at);
+    }
+  }
+
+ private:
+  int64_t extent(const std::vector<int>& axes) const {
+    int64_t count = 1;
+    for (int axis : axes) count *= kernel_.axes[axis].extent.constant();
+    return count;
+  }
+  void unravel(const std::vector<int>& axes, int64_t flat, std::vector<int64_t>& at) const {
+    for (size_t k = axes.size(); k-- > 0;) {
+      const int64_t size = kernel_.axes[axes[k]].extent.constant();
+      at[axes[k]] = flat % size;
+      flat /= size;
+    }
+  }
+
+  Index compile(const Expr& expr) const {
+    Index index;
+    index.general = expr;
+    for (const Term& term : terms(expr)) {
+      if (term.factor.is_constant()) {
+        index.constant += term.coefficient * term.factor.constant();
+        continue;
+      }
+      int axis = -1;
+      for (size_t a = 0; a < kernel_.axes.size() && term.factor.kind() == ExprKind::Symbol; a++) {
+        if (kernel_.axes[a].name == term.factor.name()) axis = static_cast<int>(a);
+      }
+      if (axis < 0) index.affine = false;
+      index.axes.push_back({axis, term.coefficient});
+    }
+    return index;
+  }
+
+  // The value of an index in a lane; at0, at1, ... are the chosen places.
+  int64_t value_of(const Index& index, int lane, const std::vector<int64_t>& chosen) const {
+    if (index.affine) {
+      int64_t value = index.constant;
+      for (const auto& [axis, coefficient] : index.axes) value += coefficient * axis_values_[axis][lane];
+      return value;
+    }
+    std::vector<std::pair<std::string, int64_t>> values;
+    for (size_t a = 0; a < kernel_.axes.size(); a++) values.push_back({kernel_.axes[a].name, axis_values_[a][lane]});
+    for (size_t k = 0; k < chosen.size(); k++) values.push_back({str("at", k), chosen[k]});
+    return evaluate(index.general, values);
+  }
+
+  void run_step(int number, const std::vector<int>& loops, std::vector<int64_t> at) {
+    const Step& step = kernel_.steps[number];
+    at.resize(kernel_.axes.size(), 0);
+    const int64_t count = extent(loops);
+    const std::vector<bool> needed = reachable(kernel_, step);
+    std::vector<std::byte> values, others;
+    Literal running;
+    for (int64_t start = 0; start < count; start += kLanes) {
+      const int n = static_cast<int>(std::min<int64_t>(kLanes, count - start));
+      axis_values_.assign(kernel_.axes.size(), std::vector<int64_t>(static_cast<size_t>(n)));
+      for (int lane = 0; lane < n; lane++) {
+        unravel(loops, start + lane, at);
+        for (size_t a = 0; a < at.size(); a++) axis_values_[a][lane] = at[a];
+      }
+      for (size_t id = 0; id < needed.size(); id++) {
+        if (needed[id]) evaluate_scalar(static_cast<int>(id), n);
+      }
+      switch (step.kind) {
+        case StepKind::Dot: append(others, lanes_[step.other], n); [[fallthrough]];
+        case StepKind::Reduce: append(values, lanes_[step.value], n); break;
+        case StepKind::Store: write(step, number, n); break;
+        case StepKind::Scan: scan(step, number, n, start == 0, running); break;
+        case StepKind::Scatter: scatter(step, number, n); break;
+      }
+    }
+    const DType dtype = kernel_.scalars[step.value].dtype;
+    if (step.kind == StepKind::Reduce) registers_[number] = rounded(step.dtype, reduce(step.op, dtype, values.data(), count));
+    if (step.kind == StepKind::Dot) registers_[number] = dot(dtype, values.data(), others.data(), count);
+  }
+
+  static Literal rounded(DType dtype, const Literal& value) { return value.dtype == dtype ? value : Literal::of(dtype, value.as_double()); }
+
+  static void append(std::vector<std::byte>& to, const Lanes& lanes, int n) {
+    to.insert(to.end(), lanes.data, lanes.data + static_cast<size_t>(n) * size_of(compute_type(lanes.dtype)));
+  }
+
+  void evaluate_scalar(int id, int n) {
+    const Scalar& s = kernel_.scalars[id];
+    Lanes& out = lanes_[id];
+    switch (s.kind) {
+      case ScalarKind::Constant: return fill(s.value, n, out);
+      case ScalarKind::Register: return fill(registers_[s.step], n, out);
+      case ScalarKind::Load:
+      case ScalarKind::Index: return read(id, n);
+      case ScalarKind::Philox:
+        out.dtype = DType::u32;
+        for (int lane = 0; lane < n; lane++)
+          out.as<unsigned>()[lane] = prelude::tc_philox(static_cast<uint64_t>(lane_integer(lanes_[s.operands[0]], lane)),
+                                                        static_cast<uint64_t>(lane_integer(lanes_[s.operands[1]], lane) + s.value.as_integer()),
+                                                        static_cast<uint64_t>(value_of(scalar_index_[id], lane, {})));
+        return;
+      case ScalarKind::Apply: break;
+    }
+    const Lanes* operands[3] = {nullptr, nullptr, nullptr};
+    for (size_t k = 0; k < s.operands.size(); k++) operands[k] = &lanes_[s.operands[k]];
+    apply(s.op, s.dtype, operands[0], operands[1], operands[2], n, out);
+  }
+
+  // Whether the places that data chose are in range; raises the error where not.
+  bool choose(const std::vector<int>& operands, const std::vector<Expr>& limits, int lane, std::vector<int64_t>& chosen) const {
+    chosen.clear();
+    for (size_t k = 0; k < operands.size(); k++) {
+      chosen.push_back(lane_integer(lanes_[operands[k]], lane));
+      if (chosen[k] >= 0 && chosen[k] < limits[k].constant()) continue;
+      raise_error(1);
+      return false;
+    }
+    return true;
+  }
+
+  void read(int id, int n) {
+    const Scalar& s = kernel_.scalars[id];
+    Lanes one;
+    std::vector<int64_t> chosen;
+    Lanes& out = lanes_[id];
+    out.dtype = s.dtype;
+    const size_t width = size_of(compute_type(s.dtype));
+    for (int lane = 0; lane < n; lane++) {
+      const bool wanted = s.mask < 0 || lanes_[s.mask].as<bool>()[lane];
+      if (!wanted) {
+        fill(s.value, 1, one);
+      } else if (!choose(s.operands, s.limits, lane, chosen)) {
+        fill(Literal{s.dtype, 0}, 1, one);
+      } else {
+        const int64_t index = value_of(scalar_index_[id], lane, chosen);
+        if (s.kind == ScalarKind::Index) fill_iota(&index, 1, one);
+        else fetch(s.buffer, index, one);
+      }
+      std::memcpy(out.data + static_cast<size_t>(lane) * width, one.data, width);
+    }
+  }
+
+  void fetch(int buffer, int64_t index, Lanes& one) {
+    Memory& memory = memory_[buffer];
+    if (index < 0 || index >= memory.size) fail("kernel ", kernel_.name, " reads element ", index, " of ", memory.size);
+    if (!memory.read.empty()) memory.read[index] = true;
+    load(memory.dtype, memory.data, &index, 1, one);
+  }
+
+  void put(int buffer, int64_t index, Lanes& one) {
+    Memory& memory = memory_[buffer];
+    if (index < 0 || index >= memory.size) fail("kernel ", kernel_.name, " writes element ", index, " of ", memory.size);
+    if (!memory.written.empty()) memory.written[index] = true;
+    one.dtype = memory.dtype;
+    store(one, memory.data, &index, 1);
+  }
+
+  void lane_of(const Lanes& lanes, int lane, Lanes& one) const {
+    const size_t width = size_of(compute_type(lanes.dtype));
+    one.dtype = lanes.dtype;
+    std::memcpy(one.data, lanes.data + static_cast<size_t>(lane) * width, width);
+  }
+
+  void write(const Step& step, int number, int n) {
+    Lanes one;
+    for (int lane = 0; lane < n; lane++) {
+      lane_of(lanes_[step.value], lane, one);
+      put(step.buffer, value_of(step_index_[number], lane, {}), one);
+    }
+  }
+
+  // The running sum stays in the compute type; what is stored is rounded.
+  void scan(const Step& step, int number, int n, bool first, Literal& running) {
+    const DType wide = compute_type(step.dtype);
+    Lanes one, sum, total;
+    for (int lane = 0; lane < n; lane++) {
+      lane_of(lanes_[step.value], lane, one);
+      one.dtype = wide;
+      if (first && lane == 0) {
+        total = one;
+      } else {
+        fill(running, 1, sum);
+        apply(Op::add, wide, &sum, &one, nullptr, 1, total);
+      }
+      running = Literal{wide, 0};
+      std::memcpy(&running.bits, total.data, size_of(wide));
+      put(step.buffer, value_of(step_index_[number], lane, {}), total);
+    }
+  }
+
+  void scatter(const Step& step, int number, int n) {
+    Lanes one, old, sum;
+    std::vector<int64_t> chosen;
+    for (int lane = 0; lane < n; lane++) {
+      if (step.mask >= 0 && !lanes_[step.mask].as<bool>()[lane]) continue;
+      if (!choose({step.other}, {step.limit}, lane, chosen)) continue;
+      const int64_t index = value_of(step_index_[number], lane, chosen);
+      lane_of(lanes_[step.value], lane, one);
+      fetch(step.buffer, index, old);
+      apply(Op::add, step.dtype, &old, &one, nullptr, 1, sum);
+      put(step.buffer, index, sum);
+    }
+  }
+
+  const Kernel& kernel_;
+  std::vector<Memory>& memory_;
+  std::vector<Lanes> lanes_;
+  std::vector<Index> scalar_index_, step_index_;
+  std::vector<Literal> registers_;
+  std::vector<std::vector<int64_t>> axis_values_;  // of each axis, a value a lane
+};
+
+// The input as the buffer lays it out: from its lowest element on.
+Tensor laid_out(const Buffer& buffer, const Tensor& input) {
+  Sizes shape;
+  for (const Expr& size : buffer.type.shape) shape.push_back(size.constant());
+  if (input.dtype() != buffer.type.dtype || input.shape() != shape)
+    fail("input ", buffer.name, " is ", buffer.type.str(), ", but was given ", input.dtype(), "[", join(input.shape(), ","), "]");
+  if (buffer.strides.empty()) return contiguous_copy(input);
+  Tensor flat = empty_tensor(buffer.type.dtype, {buffer.size.constant()});
+  Sizes strides;
+  for (const Expr& stride : buffer.strides) strides.push_back(stride.constant());
+  const Tensor view = with_layout(flat, shape, strides, buffer.offset.constant()), source = contiguous_copy(input);
+  const size_t width = size_of(flat.dtype());
+  Sizes index(shape.size());
+  for (int64_t i = 0; i < source.numel(); i++) {
+    int64_t rest = i, at = buffer.offset.constant();
+    for (size_t k = shape.size(); k-- > 0;) {
+      at += rest % shape[k] * strides[k];
+      rest /= shape[k];
+    }
+    std::memcpy(flat.bytes() + at * static_cast<int64_t>(width), source.bytes() + static_cast<size_t>(i) * width, width);
+  }
+  return flat;
+}
+
+std::vector<Tensor> run(const Program& program, std::span<const Tensor> inputs, std::vector<int64_t>* touched) {
+  std::vector<Tensor> values;
+  std::vector<Memory> memory;
+  Tensor arena = filled_tensor(Literal{DType::u8, 0xff}, {program.arena_bytes});
+  size_t next = 0;
+  for (const Buffer& buffer : program.buffers) {
+    Sizes shape;
+    for (const Expr& size : buffer.type.shape) shape.push_back(size.constant());
+    if (buffer.role == Role::Input && next == inputs.size()) fail("program ", program.name, " has more inputs than the ", inputs.size(), " given");
+    Tensor value = buffer.role == Role::Input ? laid_out(buffer, inputs[next++]) : empty_tensor(buffer.type.dtype, shape);
+    if (buffer.role != Role::Input) std::memset(value.bytes(), 0xff, static_cast<size_t>(value.numel()) * size_of(value.dtype()));
+    memory.push_back({buffer.place >= 0 ? arena.bytes() + buffer.place : value.bytes(), buffer.size.constant(), buffer.type.dtype, {}, {}});
+    values.push_back(std::move(value));
+  }
+  take_errors();
+  for (const std::vector<int>& launch : program.launches) {
+    for (int id : launch) {
+      for (Memory& m : memory) {
+        m.read.assign(touched ? static_cast<size_t>(m.size) : 0, false);
+        m.written = m.read;
+      }
+      KernelRun(program.kernels[id], memory).run();
+      int64_t bytes = 0;
+      for (const Memory& m : memory)
+        bytes += (std::count(m.read.begin(), m.read.end(), true) + std::count(m.written.begin(), m.written.end(), true)) * static_cast<int64_t>(size_of(m.dtype));
+      if (touched) touched->push_back(bytes);
+    }
+  }
+  if (const unsigned errors = take_errors()) throw_errors(errors, program.name);
+  std::vector<Tensor> outputs;
+  size_t input = 0;
+  std::vector<size_t> slot(program.buffers.size());
+  for (size_t b = 0; b < slot.size(); b++) slot[b] = program.buffers[b].role == Role::Input ? input++ : 0;
+  for (int b : program.outputs) outputs.push_back(program.buffers[b].role == Role::Input ? inputs[slot[b]] : values[b]);
+  return outputs;
+}
+
+}  // namespace
+
+std::vector<Tensor> interpret(const Program& program, std::span<const Tensor> inputs) { return run(program, inputs, nullptr); }
+
+std::vector<int64_t> bytes_touched(const Program& program, std::span<const Tensor> inputs) {
+  std::vector<int64_t> touched;
+  run(program, inputs, &touched);
+  return touched;
+}
+
+}  // namespace tiny_compile
