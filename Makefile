@@ -155,7 +155,7 @@ size:
 FORMATTED := $(wildcard tiny_compile/*.h tiny_compile/*/*.h tiny_compile/*/*.cpp tests/*.h \
   tests/*.cpp tests/*/*.h tests/*/*.cpp lessons/*/*.cpp lessons/*/*/*.h lessons/*/*/*.cpp)
 format:
-	clang-format -i $(FORMATTED)
+	@clang-format -i $(FORMATTED)
 check-format:
 	@command -v clang-format >/dev/null || { echo "check-format: skipped, not installed"; exit; }; \
 	failed=0; for file in $(FORMATTED); do clang-format --dry-run -Werror $$file 2>/dev/null || \

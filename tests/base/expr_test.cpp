@@ -4,8 +4,8 @@
 #include <map>
 #include <random>
 
-#include "tiny_compile/base/error.h"
 #include "tests/catch.h"
+#include "tiny_compile/base/error.h"
 
 using namespace tiny_compile;
 

@@ -1,6 +1,7 @@
-// fuzz N [seed] [loops]: N random graphs; the generated C++ after a random prefix of the pipeline must
-// give the interpreter's bits. Many graphs share a translation unit. With `loops` the Program's own
-// interpreter runs instead, after lower, fuse, schedule and plan_memory: no compiler, far faster.
+// fuzz N [seed] [loops]: N random graphs; the generated C++ after a random prefix of the
+// pipeline must give the interpreter's bits. Many graphs share a translation unit. With `loops`
+// the Program's own interpreter runs instead, after lower, fuse, schedule and plan_memory: no
+// compiler, far faster.
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,7 +28,9 @@ Program program_after(const Graph& graph, const std::string& stage) {
 }
 
 std::string stage_of(uint64_t seed) {
-  static const char* kStages[] = {"simplify", "fold", "cse", "dce", "lower", "fuse", "schedule", "plan_memory", "plan_memory", "plan_memory"};
+  static const char* kStages[] = {"simplify",    "fold",       "cse",      "dce",
+                                  "lower",       "fuse",       "schedule", "plan_memory",
+                                  "plan_memory", "plan_memory"};
   return kStages[seed * 2654435761u / 16 % 10];
 }
 
@@ -46,15 +49,19 @@ bool differs(const Graph& graph, const std::string& stage, uint64_t seed, bool l
     const Program program = program_after(graph, stage);
     if (loops) return !same(want, interpret(program, inputs));
     const CppSource source = emit_cpp(program);
-    return !same(want, Executable(program, source, build_cpp(source.text, default_toolchain())).run(inputs));
+    return !same(
+        want,
+        Executable(program, source, build_cpp(source.text, default_toolchain())).run(inputs));
   } catch (const Error&) {
     return false;
   }
 }
 
 void report(const Graph& graph, const std::string& stage, uint64_t seed, bool loops) {
-  const Graph small = shrink(graph, [&](const Graph& g) { return differs(g, stage, seed, loops); });
-  std::printf("MISMATCH: seed %llu, stage %s\n%s", static_cast<unsigned long long>(seed), stage.c_str(), print(small).c_str());
+  const Graph small =
+      shrink(graph, [&](const Graph& g) { return differs(g, stage, seed, loops); });
+  std::printf("MISMATCH: seed %llu, stage %s\n%s", static_cast<unsigned long long>(seed),
+              stage.c_str(), print(small).c_str());
   std::printf("%s\n", print(program_after(small, stage)).c_str());
 }
 
@@ -71,7 +78,8 @@ int run_unit(uint64_t first, int count) {
       graphs.push_back(graph);
       seeds.push_back(seed);
     } catch (const Error& error) {
-      std::printf("ERROR: seed %llu, stage %s: %s\n", static_cast<unsigned long long>(seed), stage_of(seed).c_str(), error.what());
+      std::printf("ERROR: seed %llu, stage %s: %s\n", static_cast<unsigned long long>(seed),
+                  stage_of(seed).c_str(), error.what());
       bad++;
     }
   }
@@ -112,12 +120,17 @@ int main(int argc, char** argv) {
   int bad = 0;
   for (int done = 0; done < count; done += unit) {
     try {
-      bad += loops ? run_loops(seed + static_cast<uint64_t>(done)) : run_unit(seed + static_cast<uint64_t>(done), std::min(kUnit, count - done));
+      bad += loops
+                 ? run_loops(seed + static_cast<uint64_t>(done))
+                 : run_unit(seed + static_cast<uint64_t>(done), std::min(kUnit, count - done));
     } catch (const std::exception& error) {
-      std::printf("ERROR near seed %llu: %s\n", static_cast<unsigned long long>(seed) + done, error.what());
+      std::printf("ERROR near seed %llu: %s\n", static_cast<unsigned long long>(seed) + done,
+                  error.what());
       bad++;
     }
-    if (isatty(2)) std::fprintf(stderr, "\r%d / %d graphs, %d bad", std::min(count, done + unit), count, bad);
+    if (isatty(2))
+      std::fprintf(stderr, "\r%d / %d graphs, %d bad", std::min(count, done + unit), count,
+                   bad);
   }
   std::printf("%d graphs, %d bad\n", count, bad);
   return bad ? 1 : 0;

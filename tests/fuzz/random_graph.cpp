@@ -14,7 +14,9 @@ constexpr int64_t kMostElements = 6000;
 
 class Generator {
  public:
-  Generator(uint64_t seed, int most_nodes) : random_(seed), most_nodes_(most_nodes) { graph_.name = "fuzz"; }
+  Generator(uint64_t seed, int most_nodes) : random_(seed), most_nodes_(most_nodes) {
+    graph_.name = "fuzz";
+  }
 
   Graph run() {
     const int inputs = 1 + below(3);
@@ -22,14 +24,17 @@ class Generator {
     const int wanted = graph_.size() + 2 + below(most_nodes_ - 2);
     for (int tries = 0; graph_.size() < wanted && tries < 400; tries++) add_op();
     graph_.outputs.push_back(graph_.size() - 1);
-    for (int extra = below(3); extra > 0; extra--) graph_.outputs.push_back(below(graph_.size()));
+    for (int extra = below(3); extra > 0; extra--)
+      graph_.outputs.push_back(below(graph_.size()));
     Graph result = dce(graph_);
     verify(result);
     return result;
   }
 
  private:
-  int below(int64_t n) { return static_cast<int>(random_() % static_cast<uint64_t>(std::max<int64_t>(n, 1))); }
+  int below(int64_t n) {
+    return static_cast<int>(random_() % static_cast<uint64_t>(std::max<int64_t>(n, 1)));
+  }
   bool chance(int percent) { return below(100) < percent; }
 
   int64_t random_size() {
@@ -70,7 +75,10 @@ class Generator {
     graph_.append(node);
   }
 
-  int any_node() { return chance(60) ? graph_.size() - 1 - below(std::min(graph_.size(), 4)) : below(graph_.size()); }
+  int any_node() {
+    return chance(60) ? graph_.size() - 1 - below(std::min(graph_.size(), 4))
+                      : below(graph_.size());
+  }
   const Type& type(int id) const { return graph_[id].type; }
 
   // Appends if the shape rules allow it; -1 otherwise.
@@ -103,7 +111,9 @@ class Generator {
     node.value = Literal::of(like.dtype, value);
     return append(std::move(node));
   }
-  int cast(int id, DType dtype) { return type(id).dtype == dtype ? id : append(Op::cast, {id}, {dtype, {}}); }
+  int cast(int id, DType dtype) {
+    return type(id).dtype == dtype ? id : append(Op::cast, {id}, {dtype, {}});
+  }
 
   // A node of the type, made from an existing one: cast, expanded or a constant.
   int like(const Type& wanted) {
@@ -122,7 +132,8 @@ class Generator {
   int index_like(const Shape& shape, int64_t limit) {
     int id = cast(like({DType::i64, shape}), DType::i64);
     if (id < 0) return -1;
-    return append(Op::remainder, {id, constant({DType::i64, shape}, static_cast<double>(limit))});
+    return append(Op::remainder,
+                  {id, constant({DType::i64, shape}, static_cast<double>(limit))});
   }
 
   void add_op() {
@@ -143,7 +154,8 @@ class Generator {
       append(op, {a}, {random_dtype(), {}});
       return;
     }
-    if (domain == Domain::Float && !is_float(type(a).dtype)) a = cast(a, chance(70) ? DType::f32 : DType::bf16);
+    if (domain == Domain::Float && !is_float(type(a).dtype))
+      a = cast(a, chance(70) ? DType::f32 : DType::bf16);
     if (!accepts(domain, type(a).dtype)) a = cast(a, chance(50) ? DType::i32 : DType::u8);
     if (a < 0 || !accepts(domain, type(a).dtype)) return;
     if (op == Op::where) {
@@ -192,11 +204,20 @@ class Generator {
         break;
       case Op::slice: {
         const int64_t start = below(size + 1);
-        node.set(Key::axis, {axis}).set(Key::start, {start}).set(Key::stop, {start + below(size - start + 1)}).set(Key::step, {1 + below(3)});
+        node.set(Key::axis, {axis})
+            .set(Key::start, {start})
+            .set(Key::stop, {start + below(size - start + 1)})
+            .set(Key::step, {1 + below(3)});
         break;
       }
-      case Op::flip: node.set(Key::axes, rank ? std::vector<Expr>{axis} : std::vector<Expr>{}); break;
-      default: node.set(Key::axis, {axis}).set(Key::size, {1 + below(size)}).set(Key::step, {1 + below(3)}); break;
+      case Op::flip:
+        node.set(Key::axes, rank ? std::vector<Expr>{axis} : std::vector<Expr>{});
+        break;
+      default:
+        node.set(Key::axis, {axis})
+            .set(Key::size, {1 + below(size)})
+            .set(Key::step, {1 + below(3)});
+        break;
     }
     if (rank || op == Op::reshape || op == Op::expand) append(std::move(node));
   }
@@ -337,7 +358,8 @@ class Generator {
 };
 
 double random_value(std::mt19937_64& random) {
-  static constexpr double kSpecial[] = {0.0, -0.0, 1.0, -1.0, __builtin_inf(), -__builtin_inf(), 1e-40, -1e-40, 3e38, 0.5};
+  static constexpr double kSpecial[] = {
+      0.0, -0.0, 1.0, -1.0, __builtin_inf(), -__builtin_inf(), 1e-40, -1e-40, 3e38, 0.5};
   if (random() % 40 == 0) return __builtin_nan("");
   if (random() % 12 == 0) return kSpecial[random() % 10];
   return std::normal_distribution<double>(0, 2)(random);
@@ -359,8 +381,12 @@ std::vector<Tensor> random_inputs(const Graph& graph, uint64_t seed) {
     const bool tame = random() % 2;  // half of the inputs have no special values
     for (int64_t i = 0; i < tensor.numel(); i++) {
       const double plain = std::normal_distribution<double>(0, 2)(random);
-      const Literal value = is_float(tensor.dtype()) ? Literal::of(tensor.dtype(), tame ? plain : random_value(random))
-                                                     : Literal::of_integer(tensor.dtype(), static_cast<int64_t>(random() % 2 ? random() % 9 : random()));
+      const Literal value =
+          is_float(tensor.dtype())
+              ? Literal::of(tensor.dtype(), tame ? plain : random_value(random))
+              : Literal::of_integer(
+                    tensor.dtype(),
+                    static_cast<int64_t>(random() % 2 ? random() % 9 : random()));
       std::memcpy(tensor.bytes() + static_cast<size_t>(i) * width, &value.bits, width);
     }
     if (const Attr* strides = node.find(Key::strides)) {
@@ -381,7 +407,9 @@ Graph shrink(const Graph& graph, const std::function<bool(const Graph&)>& fails)
       Graph cut = best;  // only this node's value is returned
       cut.outputs = {id};
       cut = dce(cut);
-      if (cut.size() + static_cast<int>(cut.outputs.size()) < best.size() + static_cast<int>(best.outputs.size()) && fails(cut)) {
+      if (cut.size() + static_cast<int>(cut.outputs.size()) <
+              best.size() + static_cast<int>(best.outputs.size()) &&
+          fails(cut)) {
         best = cut;
         smaller = true;
         break;

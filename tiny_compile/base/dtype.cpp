@@ -43,8 +43,8 @@ DType promote(DType lhs, DType rhs) {
     return size_of(lhs) > size_of(rhs) ? lhs : rhs;
   }
   if (category(rhs) != Category::Signed || category(lhs) == Category::Bool) return rhs;
-  if (size_of(lhs) >= 4) return DType::i64;                // u32 or u64 with a signed type
-  return size_of(rhs) > 1 ? rhs : DType::i32;              // u8 with i8
+  if (size_of(lhs) >= 4) return DType::i64;    // u32 or u64 with a signed type
+  return size_of(rhs) > 1 ? rhs : DType::i32;  // u8 with i8
 }
 
 std::ostream& operator<<(std::ostream& out, DType dtype) { return out << name(dtype); }

@@ -11,17 +11,17 @@
 namespace tiny_compile {
 
 // X(name, storage type in generated code, size in bytes, category)
-#define TC_DTYPES(X)                          \
-  X(f32, float, 4, Float)                     \
-  X(f64, double, 8, Float)                    \
-  X(f16, tc_f16, 2, Float)                    \
-  X(bf16, tc_bf16, 2, Float)                  \
-  X(i8, signed char, 1, Signed)               \
-  X(u8, unsigned char, 1, Unsigned)           \
-  X(i32, int, 4, Signed)                      \
-  X(i64, long long, 8, Signed)                \
-  X(u32, unsigned int, 4, Unsigned)           \
-  X(u64, unsigned long long, 8, Unsigned)     \
+#define TC_DTYPES(X)                      \
+  X(f32, float, 4, Float)                 \
+  X(f64, double, 8, Float)                \
+  X(f16, tc_f16, 2, Float)                \
+  X(bf16, tc_bf16, 2, Float)              \
+  X(i8, signed char, 1, Signed)           \
+  X(u8, unsigned char, 1, Unsigned)       \
+  X(i32, int, 4, Signed)                  \
+  X(i64, long long, 8, Signed)            \
+  X(u32, unsigned int, 4, Unsigned)       \
+  X(u64, unsigned long long, 8, Unsigned) \
   X(boolean, bool, 1, Bool)
 
 enum class Category { Bool, Unsigned, Signed, Float };
@@ -40,9 +40,9 @@ inline constexpr DType float32 = DType::f32, float64 = DType::f64, float16 = DTy
                        int32 = DType::i32, int64 = DType::i64, uint32 = DType::u32,
                        uint64 = DType::u64, boolean = DType::boolean;
 
-const char* name(DType dtype);       // "f32", ..., "bool"
-const char* c_type(DType dtype);     // the storage type in generated code: "float", "tc_bf16"
-size_t size_of(DType dtype);         // bytes of an element
+const char* name(DType dtype);    // "f32", ..., "bool"
+const char* c_type(DType dtype);  // the storage type in generated code: "float", "tc_bf16"
+size_t size_of(DType dtype);      // bytes of an element
 Category category(DType dtype);
 std::optional<DType> dtype_from(std::string_view name);  // "bf16" -> DType::bf16
 

@@ -20,7 +20,8 @@ void fail_at(const Location& where, const std::string& message) {
 void fail_in_text(std::string_view text, size_t position, const std::string& message) {
   position = std::min(position, text.size());
   const std::string_view before = text.substr(0, position);
-  const size_t line_number = 1 + static_cast<size_t>(std::count(before.begin(), before.end(), '\n'));
+  const size_t line_number =
+      1 + static_cast<size_t>(std::count(before.begin(), before.end(), '\n'));
   const size_t newline = before.rfind('\n');
   const size_t start = newline == std::string_view::npos ? 0 : newline + 1;
   std::string line(text.substr(start, text.find('\n', position) - start));

@@ -52,7 +52,8 @@ template <typename... Parts>
   throw Error(str(parts...));
 }
 
-// An IR text (Graph or Program) that does not parse: message, line, column, the line and a caret.
+// An IR text (Graph or Program) that does not parse: message, line, column, the line and a
+// caret.
 //   "sum.graph:3:12: unknown op 'addd'\n  %2: f32[4] = addd %0, %1\n               ^"
 [[noreturn]] void fail_in_text(std::string_view text, size_t position,
                                const std::string& message);
@@ -63,11 +64,11 @@ namespace detail {
 }  // namespace detail
 
 // Stops the process: CHECK(n.inputs.size() == 2, "in\n", print(graph)). Never for user input.
-#define CHECK(condition, ...)                                                        \
-  do {                                                                               \
-    if (!(condition))                                                                \
-      ::tiny_compile::detail::check_failed(__FILE__, __LINE__, #condition,           \
-                                           ::tiny_compile::str("" __VA_OPT__(, ) __VA_ARGS__)); \
+#define CHECK(condition, ...)                                                                  \
+  do {                                                                                         \
+    if (!(condition))                                                                          \
+      ::tiny_compile::detail::check_failed(                                                    \
+          __FILE__, __LINE__, #condition, ::tiny_compile::str("" __VA_OPT__(, ) __VA_ARGS__)); \
   } while (false)
 
 }  // namespace tiny_compile

@@ -97,18 +97,23 @@ Literal parse_literal(DType dtype, std::string_view text) {
     double wide = 0;
     float narrow = 0;
     const bool is_wide = dtype == DType::f64;  // an f32 is read as one: no double rounding
-    const auto [stop, error] = is_wide ? std::from_chars(begin, end, wide) : std::from_chars(begin, end, narrow);
+    const auto [stop, error] =
+        is_wide ? std::from_chars(begin, end, wide) : std::from_chars(begin, end, narrow);
     if (stop != end || error == std::errc::invalid_argument) fail("'", text, "' is no ", dtype);
-    if (error == std::errc::result_out_of_range) fail("'", text, "' is out of range for ", dtype);
+    if (error == std::errc::result_out_of_range)
+      fail("'", text, "' is out of range for ", dtype);
     return Literal::of(dtype, is_wide ? wide : static_cast<double>(narrow));
   }
   int64_t value = 0;
   uint64_t unsigned_value = 0;
   const bool is_u64 = dtype == DType::u64;
-  const auto [stop, error] = is_u64 ? std::from_chars(begin, end, unsigned_value) : std::from_chars(begin, end, value);
+  const auto [stop, error] =
+      is_u64 ? std::from_chars(begin, end, unsigned_value) : std::from_chars(begin, end, value);
   if (stop != end || error == std::errc::invalid_argument) fail("'", text, "' is no ", dtype);
-  const Literal result = is_u64 ? Literal::of_unsigned(dtype, unsigned_value) : Literal::of_integer(dtype, value);
-  if (error != std::errc() || (!is_u64 && result.as_integer() != value)) fail("'", text, "' is out of range for ", dtype);
+  const Literal result =
+      is_u64 ? Literal::of_unsigned(dtype, unsigned_value) : Literal::of_integer(dtype, value);
+  if (error != std::errc() || (!is_u64 && result.as_integer() != value))
+    fail("'", text, "' is out of range for ", dtype);
   return result;
 }
 

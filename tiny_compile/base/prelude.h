@@ -1,9 +1,10 @@
 // The shared arithmetic: what one scalar op computes, in text that three compilers read.
 //
-// The interpreter includes it (base/math.h), generated C++ and CUDA paste the definitions they use
-// (codegen/prelude.h). No headers, no libm but exact functions; every fma is written out and
-// contraction is off everywhere, so all of them compute the same bits. Definitions stand between
-// blank lines. TC_FN (linkage) and TC_FAIL(bits) (raises an error bit) come from the includer.
+// The interpreter includes it (base/math.h), generated C++ and CUDA paste the definitions they
+// use (codegen/prelude.h). No headers, no libm but exact functions; every fma is written out
+// and contraction is off everywhere, so all of them compute the same bits. Definitions stand
+// between blank lines. TC_FN (linkage) and TC_FAIL(bits) (raises an error bit) come from the
+// includer.
 
 struct tc_f16 {
   unsigned short bits;
@@ -168,7 +169,8 @@ TC_FN float tc_copysign(float x, float sign) {
 }
 
 TC_FN double tc_copysign(double x, double sign) {
-  return tc_from_bits((tc_bits(x) & 0x7fffffffffffffffull) | (tc_bits(sign) & 0x8000000000000000ull));
+  return tc_from_bits((tc_bits(x) & 0x7fffffffffffffffull) |
+                      (tc_bits(sign) & 0x8000000000000000ull));
 }
 
 // bf16 is the upper half of an f32.
@@ -180,7 +182,9 @@ TC_FN float tc_to_f32(tc_f16 x) {
   const unsigned moved = magnitude + 0x38000000u;
   const float denormal = tc_from_bits(magnitude + 0x38800000u) - tc_from_bits(0x38800000u);
   const unsigned special = moved + 0x38000000u;
-  const unsigned bits = magnitude >= 0x0f800000u ? special : magnitude < 0x00800000u ? tc_bits(denormal) : moved;
+  const unsigned bits = magnitude >= 0x0f800000u  ? special
+                        : magnitude < 0x00800000u ? tc_bits(denormal)
+                                                  : moved;
   return tc_from_bits(sign | bits);
 }
 
@@ -196,12 +200,14 @@ TC_FN tc_f16 tc_to_f16(float x) {
   const unsigned special = bits > 0x7f800000u ? 0x7e00u : 0x7c00u;
   const unsigned denormal = tc_bits(tc_from_bits(bits) + 0.5f) - 0x3f000000u;
   const unsigned normal = (bits + 0xc8000fffu + ((bits >> 13) & 1u)) >> 13;
-  const unsigned result = bits >= 0x47800000u ? special : bits < 0x38800000u ? denormal : normal;
+  const unsigned result = bits >= 0x47800000u  ? special
+                          : bits < 0x38800000u ? denormal
+                                               : normal;
   return tc_f16{(unsigned short)(result | (sign >> 16))};
 }
 
-// The f32 below or equal in magnitude, its last bit set where bits were lost: rounding it again to
-// a half rounds the double once.
+// The f32 below or equal in magnitude, its last bit set where bits were lost: rounding it again
+// to a half rounds the double once.
 TC_FN float tc_round_to_odd(double x) {
   const float nearest = (float)x;
   if ((double)nearest == x || x != x) return nearest;
@@ -214,9 +220,10 @@ TC_FN tc_bf16 tc_to_bf16(double x) { return tc_to_bf16(tc_round_to_odd(x)); }
 
 TC_FN tc_f16 tc_to_f16(double x) { return tc_to_f16(tc_round_to_odd(x)); }
 
-// Conversions between compute types. Float to integer saturates and NaN gives 0; integer to integer
-// wraps; to bool is x != 0.
-template <typename To> struct tc_range {
+// Conversions between compute types. Float to integer saturates and NaN gives 0; integer to
+// integer wraps; to bool is x != 0.
+template <typename To>
+struct tc_range {
   static constexpr bool is_signed = (To)-1 < (To)0;
   static constexpr int bits = 8 * (int)sizeof(To) - (is_signed ? 1 : 0);
   static constexpr To high = (To)(((((unsigned long long)1 << (bits - 1)) - 1) << 1) | 1);
@@ -225,7 +232,8 @@ template <typename To> struct tc_range {
 
 // What is below 1 becomes 0 by hand: g++ -fno-trapping-math makes (float)(int)x a trunc(x), and
 // trunc(-0.5) is -0.
-template <typename To, typename From> TC_FN To tc_saturate(From x) {
+template <typename To, typename From>
+TC_FN To tc_saturate(From x) {
   const From above = (From)2 * (From)((unsigned long long)1 << (tc_range<To>::bits - 1));
   if (x != x) return (To)0;
   if (x >= above) return tc_range<To>::high;
@@ -234,36 +242,58 @@ template <typename To, typename From> TC_FN To tc_saturate(From x) {
   return (To)x;
 }
 
-template <typename To> struct tc_convert {
-  template <typename From> TC_FN To from(From x) { return (To)x; }
+template <typename To>
+struct tc_convert {
+  template <typename From>
+  TC_FN To from(From x) {
+    return (To)x;
+  }
   TC_FN To from(float x) { return tc_saturate<To>(x); }
   TC_FN To from(double x) { return tc_saturate<To>(x); }
 };
 
-template <> struct tc_convert<float> {
-  template <typename From> TC_FN float from(From x) { return (float)x; }
+template <>
+struct tc_convert<float> {
+  template <typename From>
+  TC_FN float from(From x) {
+    return (float)x;
+  }
 };
 
-template <> struct tc_convert<double> {
-  template <typename From> TC_FN double from(From x) { return (double)x; }
+template <>
+struct tc_convert<double> {
+  template <typename From>
+  TC_FN double from(From x) {
+    return (double)x;
+  }
 };
 
-template <> struct tc_convert<bool> {
-  template <typename From> TC_FN bool from(From x) { return x != (From)0; }
+template <>
+struct tc_convert<bool> {
+  template <typename From>
+  TC_FN bool from(From x) {
+    return x != (From)0;
+  }
 };
 
-template <typename To, typename From> TC_FN To tc_cast(From x) { return tc_convert<To>::from(x); }
+template <typename To, typename From>
+TC_FN To tc_cast(From x) {
+  return tc_convert<To>::from(x);
+}
 
 // Unsigned arithmetic of at least 32 bits: wraps, and never overflows an int.
-template <int Size> struct tc_unsigned {
+template <int Size>
+struct tc_unsigned {
   typedef unsigned type;
 };
 
-template <> struct tc_unsigned<8> {
+template <>
+struct tc_unsigned<8> {
   typedef unsigned long long type;
 };
 
-template <typename T> TC_FN T tc_add(T a, T b) {
+template <typename T>
+TC_FN T tc_add(T a, T b) {
   typedef typename tc_unsigned<(int)sizeof(T)>::type U;
   return (T)((U)a + (U)b);
 }
@@ -272,12 +302,14 @@ TC_FN float tc_add(float a, float b) { return a + b; }
 
 TC_FN double tc_add(double a, double b) { return a + b; }
 
-template <typename T> TC_FN T tc_sub(T a, T b) {
+template <typename T>
+TC_FN T tc_sub(T a, T b) {
   typedef typename tc_unsigned<(int)sizeof(T)>::type U;
   return (T)((U)a - (U)b);
 }
 
-template <typename T> TC_FN T tc_mul(T a, T b) {
+template <typename T>
+TC_FN T tc_mul(T a, T b) {
   typedef typename tc_unsigned<(int)sizeof(T)>::type U;
   return (T)((U)a * (U)b);
 }
@@ -286,23 +318,41 @@ TC_FN float tc_mul(float a, float b) { return a * b; }
 
 TC_FN double tc_mul(double a, double b) { return a * b; }
 
-template <typename T> TC_FN T tc_neg(T a) { return tc_sub<T>((T)0, a); }
+template <typename T>
+TC_FN T tc_neg(T a) {
+  return tc_sub<T>((T)0, a);
+}
 
-template <typename T> TC_FN T tc_abs(T a) { return a < (T)0 ? tc_neg<T>(a) : a; }
+template <typename T>
+TC_FN T tc_abs(T a) {
+  return a < (T)0 ? tc_neg<T>(a) : a;
+}
 
-template <typename T> TC_FN T tc_sign(T a) { return (T)((a > (T)0) - (a < (T)0)); }
+template <typename T>
+TC_FN T tc_sign(T a) {
+  return (T)((a > (T)0) - (a < (T)0));
+}
 
 TC_FN float tc_sign(float a) { return a != a ? a : a > 0.0f ? 1.0f : a < 0.0f ? -1.0f : 0.0f; }
 
 TC_FN double tc_sign(double a) { return a != a ? a : a > 0.0 ? 1.0 : a < 0.0 ? -1.0 : 0.0; }
 
-template <typename T> TC_FN T tc_not(T a) { return (T)~a; }
+template <typename T>
+TC_FN T tc_not(T a) {
+  return (T)~a;
+}
 
 TC_FN bool tc_not(bool a) { return !a; }
 
-template <typename T> TC_FN T tc_minimum(T a, T b) { return b < a ? b : a; }
+template <typename T>
+TC_FN T tc_minimum(T a, T b) {
+  return b < a ? b : a;
+}
 
-template <typename T> TC_FN T tc_maximum(T a, T b) { return a < b ? b : a; }
+template <typename T>
+TC_FN T tc_maximum(T a, T b) {
+  return a < b ? b : a;
+}
 
 // NaN in either operand gives NaN; of two zeros, minimum prefers -0 and maximum +0.
 TC_FN float tc_minimum(float a, float b) {
@@ -330,7 +380,8 @@ TC_FN double tc_maximum(double a, double b) {
 }
 
 // The result has the divisor's sign (Python's %). Of integers, x % 0 is 0 and an error.
-template <typename T> TC_FN T tc_remainder(T a, T b) {
+template <typename T>
+TC_FN T tc_remainder(T a, T b) {
   if (b == (T)0) {
     TC_FAIL(2u);
     return (T)0;
@@ -351,7 +402,8 @@ TC_FN double tc_remainder(double a, double b) {
 }
 
 // Rounds towards -infinity. Of integers, x / 0 is 0 and an error.
-template <typename T> TC_FN T tc_floor_divide(T a, T b) {
+template <typename T>
+TC_FN T tc_floor_divide(T a, T b) {
   if (b == (T)0) {
     TC_FAIL(2u);
     return (T)0;
@@ -383,18 +435,21 @@ TC_FN double tc_floor_divide(double a, double b) {
 }
 
 // A count of the width or more, or a negative one, shifts everything out.
-template <typename T> TC_FN T tc_shl(T a, T count) {
+template <typename T>
+TC_FN T tc_shl(T a, T count) {
   typedef typename tc_unsigned<(int)sizeof(T)>::type U;
   const bool out = count < (T)0 || count >= (T)(8 * sizeof(T));
   return out ? (T)0 : (T)((U)a << (out ? 0 : (int)count));
 }
 
-template <typename T> TC_FN T tc_shr(T a, T count) {
+template <typename T>
+TC_FN T tc_shr(T a, T count) {
   const bool out = count < (T)0 || count >= (T)(8 * sizeof(T));
   return out ? (T)(a < (T)0 ? -1 : 0) : (T)(a >> (out ? 0 : (int)count));
 }
 
-template <typename T> TC_FN T tc_popcount(T a) {
+template <typename T>
+TC_FN T tc_popcount(T a) {
   unsigned long long bits = (unsigned long long)a;
   if (sizeof(T) < 8) bits &= ((unsigned long long)1 << (8 * sizeof(T) % 64)) - 1;
   bits = bits - ((bits >> 1) & 0x5555555555555555ull);
@@ -404,7 +459,8 @@ template <typename T> TC_FN T tc_popcount(T a) {
 }
 
 // Integer powers wrap; a negative exponent gives 0 but for bases 1 and -1.
-template <typename T> TC_FN T tc_pow(T base, T exponent) {
+template <typename T>
+TC_FN T tc_pow(T base, T exponent) {
   if (exponent < (T)0) {
     if (base == (T)1) return (T)1;
     if (tc_range<T>::is_signed && base == (T)-1) return (exponent & (T)1) ? base : (T)1;
@@ -418,9 +474,10 @@ template <typename T> TC_FN T tc_pow(T base, T exponent) {
   return result;
 }
 
-// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011):
-// word index % 4 of the block with counter (index / 4, draw) under the key `seed`.
-TC_FN unsigned tc_philox(unsigned long long seed, unsigned long long draw, unsigned long long index) {
+// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3, SC
+// 2011): word index % 4 of the block with counter (index / 4, draw) under the key `seed`.
+TC_FN unsigned tc_philox(unsigned long long seed, unsigned long long draw,
+                         unsigned long long index) {
   unsigned key0 = (unsigned)seed, key1 = (unsigned)(seed >> 32);
   unsigned c0 = (unsigned)(index >> 2), c1 = (unsigned)(index >> 34);
   unsigned c2 = (unsigned)draw, c3 = (unsigned)(draw >> 32);

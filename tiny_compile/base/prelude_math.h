@@ -1,12 +1,14 @@
-// The shared functions of a real number, in the same form as prelude.h: f32 within 2 ulp, f64 within
-// 4. Branch-free but for huge angles, so that plain loops over them become vector code. Polynomials
-// are Chebyshev interpolants of the function named, computed with 60 digits (tests/base/ulp.cpp
-// measures what they reach).
+// The shared functions of a real number, in the same form as prelude.h: f32 within 2 ulp, f64
+// within
+// 4. Branch-free but for huge angles, so that plain loops over them become vector code.
+// Polynomials are Chebyshev interpolants of the function named, computed with 60 digits
+// (tests/base/ulp.cpp measures what they reach).
 
 // 2^n * x for n in [-300, 300], in two exact steps so that denormal results are rounded once.
 TC_FN float tc_scale(float x, int n) {
   const int half = n >> 1;
-  return x * tc_from_bits((unsigned)(half + 127) << 23) * tc_from_bits((unsigned)(n - half + 127) << 23);
+  return x * tc_from_bits((unsigned)(half + 127) << 23) *
+         tc_from_bits((unsigned)(n - half + 127) << 23);
 }
 
 TC_FN double tc_scale(double x, int n) {
@@ -15,7 +17,8 @@ TC_FN double tc_scale(double x, int n) {
          tc_from_bits((unsigned long long)(n - half + 1023) << 52);
 }
 
-// factor * exp(x), rounded to a denormal once. exp(x) = 2^n exp(r), r = x - n ln 2 in [-0.347, 0.347].
+// factor * exp(x), rounded to a denormal once. exp(x) = 2^n exp(r), r = x - n ln 2 in [-0.347,
+// 0.347].
 TC_FN float tc_exp_times(float x, float factor) {
   const float clamped = x > 89.0f ? 89.0f : x < -104.0f ? -104.0f : x;
   const float n = tc_round(clamped * 0x1.715476p+0f);
@@ -111,7 +114,9 @@ TC_FN float tc_log(float x) {
   p = tc_fma(p, f, -0.5f);
   p = tc_fma(p, f * f, e * -0x1.bd0106p-13f);
   const float result = tc_fma(e, 0x1.63p-1f, p + f);
-  const float special = x == 0.0f ? -tc_from_bits(0x7f800000u) : x < 0.0f ? tc_from_bits(0x7fc00000u) : x;
+  const float special = x == 0.0f  ? -tc_from_bits(0x7f800000u)
+                        : x < 0.0f ? tc_from_bits(0x7fc00000u)
+                                   : x;
   return x > 0.0f && x <= 0x1.fffffep+127f ? result : special;
 }
 
@@ -132,8 +137,9 @@ TC_FN double tc_log(double x) {
   const double half = 0.5 * f * f;
   const double correction = tc_fma(s, tc_fma(p, z, half), e * 0x1.fdf473de6af28p-22);
   const double result = tc_fma(e, 0x1.62e42p-1, f - (half - correction));
-  const double special = x == 0.0 ? -tc_from_bits(0x7ff0000000000000ull)
-                         : x < 0.0 ? tc_from_bits(0x7ff8000000000000ull) : x;
+  const double special = x == 0.0  ? -tc_from_bits(0x7ff0000000000000ull)
+                         : x < 0.0 ? tc_from_bits(0x7ff8000000000000ull)
+                                   : x;
   return x > 0.0 && x <= 0x1.fffffffffffffp+1023 ? result : special;
 }
 
@@ -176,7 +182,8 @@ TC_FN tc_angle tc_reduce_huge(double x) {
   const int first = exponent > 60 ? (exponent - 2) / 32 - 1 : 0;
   unsigned product[8] = {0, 0, 0, 0, 0, 0, 0, 0};  // most significant first
   for (int half = 0; half < 2; half++) {
-    const unsigned long long factor = half == 0 ? (unsigned)mantissa : (unsigned)(mantissa >> 32);
+    const unsigned long long factor =
+        half == 0 ? (unsigned)mantissa : (unsigned)(mantissa >> 32);
     unsigned long long carry = 0;
     for (int k = 5; k >= 0; k--) {
       carry += factor * table[first + k] + product[k + 2 - half];
@@ -191,13 +198,15 @@ TC_FN tc_angle tc_reduce_huge(double x) {
   unsigned long long words[3];
   for (int k = 0; k < 3; k++) {
     const int at = skip + 64 * k, word = at >> 5, shift = at & 31;
-    const unsigned long long high = word < 8 ? product[word] : 0, mid = word + 1 < 8 ? product[word + 1] : 0,
+    const unsigned long long high = word < 8 ? product[word] : 0,
+                             mid = word + 1 < 8 ? product[word + 1] : 0,
                              low = word + 2 < 8 ? product[word + 2] : 0;
     const unsigned long long wide = (high << 32) | mid;
     words[k] = shift ? (wide << shift) | (low >> (32 - shift)) : wide;
   }
   int quadrant = (int)(words[0] >> 62);
-  unsigned long long f0 = (words[0] << 2) | (words[1] >> 62), f1 = (words[1] << 2) | (words[2] >> 62);
+  unsigned long long f0 = (words[0] << 2) | (words[1] >> 62),
+                     f1 = (words[1] << 2) | (words[2] >> 62);
   const bool past_half = (f0 >> 63) != 0;
   if (past_half) {
     quadrant++;
@@ -214,7 +223,8 @@ TC_FN tc_angle tc_reduce_huge(double x) {
   const double high = (double)(f0 >> 11 << 11) * scale;
   const double low = ((double)(f0 & 0x7ff) + (double)(f1 >> 11) * 0x1p-53) * scale;
   double value = high * 0x1.921fb54442d18p+0;
-  double rest = tc_fma(high, 0x1.921fb54442d18p+0, -value) + tc_fma(high, 0x1.1a62633145c07p-54, low * 0x1.921fb54442d18p+0);
+  double rest = tc_fma(high, 0x1.921fb54442d18p+0, -value) +
+                tc_fma(high, 0x1.1a62633145c07p-54, low * 0x1.921fb54442d18p+0);
   const bool negative = ((bits >> 63) != 0) != past_half;
   if (bits >> 63) quadrant = -quadrant;
   return tc_angle{negative ? -value : value, negative ? -rest : rest, quadrant & 3};
@@ -225,7 +235,8 @@ TC_FN tc_angle tc_reduce(double x) {
   if (tc_abs(x) > 0x1p+20) return tc_reduce_huge(x);
   const double n = tc_round(x * 0x1.45f306dc9c883p-1);
   const double p = n * 0x1.921fb54442d18p+0, p_rest = tc_fma(n, 0x1.921fb54442d18p+0, -p);
-  const double d = x - p, t = d - p_rest, t_part = t - d, t_rest = (d - (t - t_part)) - (p_rest + t_part);
+  const double d = x - p, t = d - p_rest, t_part = t - d,
+               t_rest = (d - (t - t_part)) - (p_rest + t_part);
   const double m = n * 0x1.1a62633145c07p-54, m_rest = tc_fma(n, 0x1.1a62633145c07p-54, -m);
   const double r = t - m;
   const double rest = ((t - r) - m) + t_rest - m_rest + n * 0x1.f1976b7ed8fbcp-110;
@@ -328,8 +339,9 @@ TC_FN float tc_erf(float x) {
   return x != x ? x : tc_abs(x) < 0.86f ? small : tc_copysign(large, x);
 }
 
-// factor times the normal distribution's tail: P(X > t), t >= 0, as exp(-t^2/2) G(v) / (t + 4), v linear in
-// 1 / (t + 4). The square's rounding error is put back: exp would enlarge it by t^2/2.
+// factor times the normal distribution's tail: P(X > t), t >= 0, as exp(-t^2/2) G(v) / (t + 4),
+// v linear in 1 / (t + 4). The square's rounding error is put back: exp would enlarge it by
+// t^2/2.
 TC_FN float tc_normal_tail(float t, float factor) {
   const float inverse = 1.0f / (t + 4.0f), square = t * t, lost = tc_fma(t, t, -square);
   const float v = tc_fma(inverse, -0x1.444444p+3f, 0x1.888888p+0f);
@@ -447,8 +459,8 @@ TC_FN float tc_pow(float x, float y) {
   return (float)tc_pow_sign(x, y, magnitude);
 }
 
-// The logarithm needs ten more bits than a double has: 2 s + 2/3 s^3 + ... with the first two terms
-// in two parts each.
+// The logarithm needs ten more bits than a double has: 2 s + 2/3 s^3 + ... with the first two
+// terms in two parts each.
 TC_FN double tc_pow(double x, double y) {
   const double a = tc_abs(x);
   const bool tiny = a < 0x1p-1022;
@@ -466,19 +478,25 @@ TC_FN double tc_pow(double x, double y) {
   p = tc_fma(p, z, 0x1.c71c71c71c71cp-3);
   p = tc_fma(p, z, 0x1.2492492492492p-2);
   p = tc_fma(p, z, 0x1.999999999999ap-2);
-  p = p * z;                                                       // 2/5 z + 2/7 z^2 + ...
-  const double q = 0x1.5555555555555p-1 + p, q_rest = (0x1.5555555555555p-1 - q) + p + 0x1.5555555555555p-55;
-  const double c = z * q, c_rest = tc_fma(z, q, -c) + z * q_rest + z_rest * q;      // z (2/3 + p)
-  const double m = 2.0 * s, cubic = s * c, cubic_rest = tc_fma(s, c, -cubic) + s * c_rest + s_rest * c;
+  p = p * z;  // 2/5 z + 2/7 z^2 + ...
+  const double q = 0x1.5555555555555p-1 + p,
+               q_rest = (0x1.5555555555555p-1 - q) + p + 0x1.5555555555555p-55;
+  const double c = z * q, c_rest = tc_fma(z, q, -c) + z * q_rest + z_rest * q;  // z (2/3 + p)
+  const double m = 2.0 * s, cubic = s * c,
+               cubic_rest = tc_fma(s, c, -cubic) + s * c_rest + s_rest * c;
   const double e_high = e * 0x1.62e42p-1, e_low = e * 0x1.fdf473de6af28p-22;
-  const double t0 = e_high + m, t0_rest = tc_abs(e_high) > tc_abs(m) ? (e_high - t0) + m : (m - t0) + e_high;
+  const double t0 = e_high + m,
+               t0_rest = tc_abs(e_high) > tc_abs(m) ? (e_high - t0) + m : (m - t0) + e_high;
   const double t1 = t0 + cubic, t1_rest = (t0 - t1) + cubic;
-  const double t2 = t1 + e_low, t2_rest = tc_abs(t1) > tc_abs(e_low) ? (t1 - t2) + e_low : (e_low - t2) + t1;
-  const double low = t0_rest + t1_rest + t2_rest + 2.0 * s_rest + cubic_rest + e * -0x1.c4c67fc0d0951p-76;
+  const double t2 = t1 + e_low,
+               t2_rest = tc_abs(t1) > tc_abs(e_low) ? (t1 - t2) + e_low : (e_low - t2) + t1;
+  const double low =
+      t0_rest + t1_rest + t2_rest + 2.0 * s_rest + cubic_rest + e * -0x1.c4c67fc0d0951p-76;
   const double high = t2 + low, rest = (t2 - high) + low;
   const double product = y * high, product_rest = tc_fma(y, high, -product) + y * rest;
   const double power = tc_exp(product);
-  const bool plain = a > 0.0 && a <= 0x1.fffffffffffffp+1023 && power > 0.0 && power <= 0x1.fffffffffffffp+1023;
+  const bool plain = a > 0.0 && a <= 0x1.fffffffffffffp+1023 && power > 0.0 &&
+                     power <= 0x1.fffffffffffffp+1023;
   const double special = tc_exp(y * tc_log(a));
   return tc_pow_sign(x, y, plain ? tc_fma(power, product_rest, power) : special);
 }

@@ -1,5 +1,5 @@
-// make demo: a byte-level next-byte model reads a real text, and every stage of the compiler shows
-// what it bought: launches, bytes moved, time; the loss has the same bits on every rung.
+// make demo: a byte-level next-byte model reads a real text, and every stage of the compiler
+// shows what it bought: launches, bytes moved, time; the loss has the same bits on every rung.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -15,7 +15,8 @@ namespace tc = tiny_compile;
 constexpr int64_t kMostBytes = 4096, kWidth = 64, kHidden = 256;
 
 struct Model {
-  tc::Tensor table = tc::randn({256, kWidth}) * 0.5, norm = tc::ones({kWidth}), shift = tc::zeros({kWidth});
+  tc::Tensor table = tc::randn({256, kWidth}) * 0.5, norm = tc::ones({kWidth}),
+             shift = tc::zeros({kWidth});
   tc::Tensor up = tc::randn({kHidden, kWidth}) * 0.1, up_bias = tc::zeros({kHidden});
   tc::Tensor down = tc::randn({kWidth, kHidden}) * 0.1, down_bias = tc::zeros({kWidth});
   tc::Tensor head = tc::randn({256, kWidth}) * 0.1;
@@ -34,32 +35,40 @@ std::string read_text(const char* path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream content;
   content << in.rdbuf();
-  if (!in || content.str().size() < 2) tc::fail("demo: cannot read two bytes from '", path, "'; name a text with FILE=path");
+  if (!in || content.str().size() < 2)
+    tc::fail("demo: cannot read two bytes from '", path, "'; name a text with FILE=path");
   return content.str().substr(0, kMostBytes + 1);
 }
 
 tc::Tensor bytes_of(const std::string& text, size_t from) {
   std::vector<int64_t> values;
-  for (size_t i = from; i + 1 - from < text.size(); i++) values.push_back(static_cast<unsigned char>(text[i]));
+  for (size_t i = from; i + 1 - from < text.size(); i++)
+    values.push_back(static_cast<unsigned char>(text[i]));
   return tc::from_vector(values);
 }
 
 void print_ladder(const tc::Explanation& e) {
-  std::printf("  %-12s %9s %10s %10s %8s %13s\n", "after", "launches", "MB moved", "ms", "GB/s", "loss");
+  std::printf("  %-12s %9s %10s %10s %8s %13s\n", "after", "launches", "MB moved", "ms", "GB/s",
+              "loss");
   for (const tc::Rung& rung : e.rungs)
-    std::printf("  %-12s %9lld %10.2f %10.3f %8.2f %13a\n", rung.stage.c_str(), static_cast<long long>(rung.launches),
-                static_cast<double>(rung.bytes) * 1e-6, rung.milliseconds, rung.gigabytes_per_second(),
+    std::printf("  %-12s %9lld %10.2f %10.3f %8.2f %13a\n", rung.stage.c_str(),
+                static_cast<long long>(rung.launches), static_cast<double>(rung.bytes) * 1e-6,
+                rung.milliseconds, rung.gigabytes_per_second(),
                 static_cast<double>(rung.outputs[0].item<float>()));
   const tc::Rung &first = e.rungs.front(), &last = e.rungs.back();
-  std::printf("\n  %lld launches became %lld, %.1f MB became %.1f MB, and it runs %.1f times as fast: loss %.6f, the same bits.\n",
-              static_cast<long long>(first.launches), static_cast<long long>(last.launches), static_cast<double>(first.bytes) * 1e-6,
-              static_cast<double>(last.bytes) * 1e-6, first.milliseconds / last.milliseconds, last.outputs[0].item<double>());
+  std::printf(
+      "\n  %lld launches became %lld, %.1f MB became %.1f MB, and it runs %.1f times as fast: "
+      "loss %.6f, the same bits.\n",
+      static_cast<long long>(first.launches), static_cast<long long>(last.launches),
+      static_cast<double>(first.bytes) * 1e-6, static_cast<double>(last.bytes) * 1e-6,
+      first.milliseconds / last.milliseconds, last.outputs[0].item<double>());
 }
 
 // The first kernel, as generated.
 void show_one_kernel(const std::string& source) {
   const size_t at = source.find("extern \"C\" void k_");
-  std::printf("\nThe first generated kernel:\n\n%s\n", source.substr(at, source.find("\n}\n", at) + 3 - at).c_str());
+  std::printf("\nThe first generated kernel:\n\n%s\n",
+              source.substr(at, source.find("\n}\n", at) + 3 - at).c_str());
 }
 
 int run(const char* path) {
@@ -67,15 +76,21 @@ int run(const char* path) {
   tc::manual_seed(1);
   const Model model;
   const tc::Tensor bytes = bytes_of(text, 0), next = bytes_of(text, 1);
-  auto loss = tc::compile([&](tc::Tensor b, tc::Tensor n) { return next_byte_loss(model, b, n); }, {.name = "next_byte_loss"});
-  std::printf("A next-byte model of seeded weights reads %lld bytes of %s.\n\n", static_cast<long long>(bytes.numel()), path);
+  auto loss =
+      tc::compile([&](tc::Tensor b, tc::Tensor n) { return next_byte_loss(model, b, n); },
+                  {.name = "next_byte_loss"});
+  std::printf("A next-byte model of seeded weights reads %lld bytes of %s.\n\n",
+              static_cast<long long>(bytes.numel()), path);
   const auto traced = loss.specialization(bytes, next);
-  const tc::Explanation explanation = tc::explain(traced.traced.graph, traced.inputs, tc::default_pipeline(), 0.3);
+  const tc::Explanation explanation =
+      tc::explain(traced.traced.graph, traced.inputs, tc::default_pipeline(), 0.3);
   print_ladder(explanation);
   show_one_kernel(explanation.staged.source.text);
   const std::string place = "build/demo.cpp";
   std::ofstream(place) << explanation.staged.source.text;
-  std::printf("All of the generated source: %s. Every stage in words: build/tc explain FILE.graph\n", place.c_str());
+  std::printf(
+      "All of the generated source: %s. Every stage in words: build/tc explain FILE.graph\n",
+      place.c_str());
   return 0;
 }
 

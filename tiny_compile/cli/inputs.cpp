@@ -12,17 +12,21 @@ namespace {
 Tensor drawn(const Type& type, const Shape& strides) {
   Sizes shape, layout;
   for (const Expr& size : type.shape) {
-    if (!size.is_constant()) fail("inputs of symbolic sizes cannot be drawn: give numbers for ", type.str());
+    if (!size.is_constant())
+      fail("inputs of symbolic sizes cannot be drawn: give numbers for ", type.str());
     shape.push_back(size.constant());
   }
   for (const Expr& stride : strides) layout.push_back(stride.constant());
   Sizes room = shape;
   if (!layout.empty()) {
     int64_t reach = 1;
-    for (size_t k = 0; k < shape.size(); k++) reach += std::max<int64_t>(shape[k] - 1, 0) * layout[k];
+    for (size_t k = 0; k < shape.size(); k++)
+      reach += std::max<int64_t>(shape[k] - 1, 0) * layout[k];
     room = {reach};
   }
-  Tensor values = is_float(type.dtype) ? randn(room).to(type.dtype) : randint(0, type.dtype == DType::boolean ? 2 : 3, room).to(type.dtype);
+  Tensor values = is_float(type.dtype)
+                      ? randn(room).to(type.dtype)
+                      : randint(0, type.dtype == DType::boolean ? 2 : 3, room).to(type.dtype);
   if (!values.is_contiguous()) values = contiguous_copy(values);
   return layout.empty() ? values : with_layout(values, shape, layout, 0);
 }
@@ -33,16 +37,21 @@ struct Slot {
   Shape strides;
 };
 
-std::vector<Tensor> fill(const std::vector<Slot>& slots, uint64_t seed, const std::vector<Tensor>& given) {
-  if (given.size() > slots.size()) fail(given.size(), " inputs given with --in, but there are ", slots.size());
+std::vector<Tensor> fill(const std::vector<Slot>& slots, uint64_t seed,
+                         const std::vector<Tensor>& given) {
+  if (given.size() > slots.size())
+    fail(given.size(), " inputs given with --in, but there are ", slots.size());
   manual_seed(seed);
   std::vector<Tensor> inputs;
   for (size_t k = 0; k < slots.size(); k++) {
     Tensor tensor = drawn(slots[k].type, slots[k].strides);
     if (k < given.size()) {
       if (given[k].dtype() != tensor.dtype() || given[k].shape() != tensor.shape())
-        fail("input ", slots[k].name, " is ", slots[k].type.str(), ", but the file holds ", given[k].dtype(), "[", join(given[k].shape(), ","), "]");
-      if (!slots[k].strides.empty()) fail("input ", slots[k].name, " has strides of its own: --in gives row-major ones only");
+        fail("input ", slots[k].name, " is ", slots[k].type.str(), ", but the file holds ",
+             given[k].dtype(), "[", join(given[k].shape(), ","), "]");
+      if (!slots[k].strides.empty())
+        fail("input ", slots[k].name,
+             " has strides of its own: --in gives row-major ones only");
       tensor = given[k];
     }
     inputs.push_back(tensor);
@@ -67,7 +76,8 @@ Sizes unravel(const Sizes& shape, int64_t at) {
 
 }  // namespace
 
-std::vector<Tensor> seeded_inputs(const Graph& graph, uint64_t seed, const std::vector<Tensor>& given) {
+std::vector<Tensor> seeded_inputs(const Graph& graph, uint64_t seed,
+                                  const std::vector<Tensor>& given) {
   std::vector<Slot> slots;
   for (int id : graph.inputs()) {
     const Attr* strides = graph[id].find(Key::strides);
@@ -76,7 +86,8 @@ std::vector<Tensor> seeded_inputs(const Graph& graph, uint64_t seed, const std::
   return fill(slots, seed, given);
 }
 
-std::vector<Tensor> seeded_inputs(const Program& program, uint64_t seed, const std::vector<Tensor>& given) {
+std::vector<Tensor> seeded_inputs(const Program& program, uint64_t seed,
+                                  const std::vector<Tensor>& given) {
   std::vector<Slot> slots;
   for (const Buffer& buffer : program.buffers) {
     if (buffer.role == Role::Input) slots.push_back({buffer.name, buffer.type, buffer.strides});
@@ -87,23 +98,28 @@ std::vector<Tensor> seeded_inputs(const Program& program, uint64_t seed, const s
 std::string summary(size_t number, const Tensor& output) {
   const Tensor flat = contiguous_copy(output);
   const size_t width = size_of(flat.dtype());
-  uint64_t checksum = 1469598103934665603ull;  // FNV-1a over the elements' bits; every NaN is one NaN
+  uint64_t checksum =
+      1469598103934665603ull;  // FNV-1a over the elements' bits; every NaN is one NaN
   std::string first;
   for (int64_t i = 0; i < flat.numel(); i++) {
     Literal value{flat.dtype(), 0};
     std::memcpy(&value.bits, flat.bytes() + static_cast<size_t>(i) * width, width);
-    if (is_float(value.dtype) && value.as_double() != value.as_double()) value = Literal::of(value.dtype, value.as_double());
-    for (size_t b = 0; b < width; b++) checksum = (checksum ^ (value.bits >> (8 * b) & 255)) * 1099511628211ull;
+    if (is_float(value.dtype) && value.as_double() != value.as_double())
+      value = Literal::of(value.dtype, value.as_double());
+    for (size_t b = 0; b < width; b++)
+      checksum = (checksum ^ (value.bits >> (8 * b) & 255)) * 1099511628211ull;
     if (i < 6) first += (i ? " " : "") + value.str();
   }
-  return tiny_compile::str("output ", number, ": ", output.dtype(), "[", join(output.shape(), ","), "] checksum ", hexadecimal(checksum), " first ",
-                           first, flat.numel() > 6 ? " ..." : "");
+  return tiny_compile::str("output ", number, ": ", output.dtype(), "[",
+                           join(output.shape(), ","), "] checksum ", hexadecimal(checksum),
+                           " first ", first, flat.numel() > 6 ? " ..." : "");
 }
 
 std::string element_difference(const Tensor& wanted, const Tensor& got, int64_t at) {
   const Sizes index = unravel(wanted.shape(), at);
   const Literal a = wanted.element(index), b = got.element(index);
-  return tiny_compile::str("[", join(index, ","), "] is ", b.str(), " (", hexadecimal(b.bits), "), not ", a.str(), " (", hexadecimal(a.bits), ")");
+  return tiny_compile::str("[", join(index, ","), "] is ", b.str(), " (", hexadecimal(b.bits),
+                           "), not ", a.str(), " (", hexadecimal(a.bits), ")");
 }
 
 }  // namespace tiny_compile

@@ -10,12 +10,17 @@
 
 namespace tiny_compile {
 
-// The first inputs as given, the others drawn: floats from N(0, 1), integers from 0..2, bools. The
-// same for the same seed. Strides as the text says. Throws tc::Error where a given one does not fit.
-std::vector<Tensor> seeded_inputs(const Graph& graph, uint64_t seed, const std::vector<Tensor>& given);
-std::vector<Tensor> seeded_inputs(const Program& program, uint64_t seed, const std::vector<Tensor>& given);
+// The first inputs as given, the others drawn: floats from N(0, 1), integers from 0..2, bools.
+// The same for the same seed. Strides as the text says. Throws tc::Error where a given one does
+// not fit.
+std::vector<Tensor> seeded_inputs(const Graph& graph, uint64_t seed,
+                                  const std::vector<Tensor>& given);
+std::vector<Tensor> seeded_inputs(const Program& program, uint64_t seed,
+                                  const std::vector<Tensor>& given);
 
-std::string summary(size_t number, const Tensor& output);  // "output 0: f32[4,8] checksum 12ab.. first .."
-std::string element_difference(const Tensor& wanted, const Tensor& got, int64_t at);  // values and bits
+std::string summary(size_t number,
+                    const Tensor& output);  // "output 0: f32[4,8] checksum 12ab.. first .."
+std::string element_difference(const Tensor& wanted, const Tensor& got,
+                               int64_t at);  // values and bits
 
 }  // namespace tiny_compile

@@ -1,6 +1,7 @@
 // tc: the compiler at the command line, on the text of graphs and programs.
 //
-//   tc run softmax.graph --against=interpreter     exit 0: right, 1: a mistake of the user's, 2: other bits
+//   tc run softmax.graph --against=interpreter     exit 0: right, 1: a mistake of the user's,
+//   2: other bits
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -23,7 +24,8 @@ namespace {
 
 using namespace tiny_compile;
 
-constexpr const char* kUsage = R"(tc print|verify|run|emit|explain|bench FILE     FILE: a .graph or .program text, - reads stdin
+constexpr const char* kUsage =
+    R"(tc print|verify|run|emit|explain|bench FILE     FILE: a .graph or .program text, - reads stdin
 tc ops                                          the op reference
 
   --until=STAGE         stop after simplify fold cse dce lower fuse schedule plan_memory emit
@@ -49,7 +51,8 @@ struct Arguments {
 };
 
 Arguments parse_arguments(int argc, char** argv) {
-  static const char* kOptions[] = {"until", "passes", "target", "backend", "against", "seed", "in", "out", "json"};
+  static const char* kOptions[] = {"until", "passes", "target", "backend", "against",
+                                   "seed",  "in",     "out",    "json"};
   Arguments result;
   for (int i = 1; i < argc; i++) {
     std::string word = argv[i];
@@ -59,17 +62,21 @@ Arguments parse_arguments(int argc, char** argv) {
     }
     const size_t equals = word.find('=');
     const std::string name = word.substr(2, equals == std::string::npos ? equals : equals - 2);
-    if (std::find(std::begin(kOptions), std::end(kOptions), name) == std::end(kOptions)) fail("no option --", name, "\n", kUsage);
+    if (std::find(std::begin(kOptions), std::end(kOptions), name) == std::end(kOptions))
+      fail("no option --", name, "\n", kUsage);
     std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
     if (equals == std::string::npos && name != "json") {
       if (i + 1 == argc) fail("--", name, " needs a value");
       value = argv[++i];
     }
-    if (name == "in") result.in.push_back(value);
-    else result.options[name] = value;
+    if (name == "in")
+      result.in.push_back(value);
+    else
+      result.options[name] = value;
   }
   if (result.command.empty()) fail(kUsage);
-  if (result.file.empty() && result.command != "ops") fail("tc ", result.command, " needs a FILE\n", kUsage);
+  if (result.file.empty() && result.command != "ops")
+    fail("tc ", result.command, " needs a FILE\n", kUsage);
   return result;
 }
 
@@ -81,7 +88,8 @@ std::string read_text(const std::string& path) {
   }
   struct stat status;
   std::ifstream in(path);
-  if (!in || stat(path.c_str(), &status) != 0 || S_ISDIR(status.st_mode)) fail("cannot read ", path);
+  if (!in || stat(path.c_str(), &status) != 0 || S_ISDIR(status.st_mode))
+    fail("cannot read ", path);
   content << in.rdbuf();
   return content.str();
 }
@@ -92,10 +100,12 @@ Pipeline pipeline_of(const Arguments& arguments) {
   if (arguments.options.count("passes")) {
     Pipeline chosen;
     std::istringstream names(arguments.option("passes", ""));
-    for (std::string name; std::getline(names, name, ',');) chosen.push_back(until(pipeline, name).back());
+    for (std::string name; std::getline(names, name, ',');)
+      chosen.push_back(until(pipeline, name).back());
     return chosen;
   }
-  return arguments.options.count("until") ? until(pipeline, arguments.option("until", "")) : pipeline;
+  return arguments.options.count("until") ? until(pipeline, arguments.option("until", ""))
+                                          : pipeline;
 }
 
 // A graph, or a program, and what the pipeline made of it.
@@ -104,18 +114,24 @@ struct Subject {
   Graph graph;
   Program program;
 
-  Staged staged(const Pipeline& pipeline) const { return is_program ? run_pipeline(pipeline, program, true) : run_pipeline(pipeline, graph, true); }
+  Staged staged(const Pipeline& pipeline) const {
+    return is_program ? run_pipeline(pipeline, program, true)
+                      : run_pipeline(pipeline, graph, true);
+  }
 };
 
 Subject parse_subject(const Arguments& arguments) {
   const std::string text = read_text(arguments.file);
   size_t start = text.find_first_not_of(" \t\r\n");
-  while (start != std::string::npos && text[start] == '#') start = text.find_first_not_of(" \t\r\n", text.find('\n', start));
+  while (start != std::string::npos && text[start] == '#')
+    start = text.find_first_not_of(" \t\r\n", text.find('\n', start));
   Subject subject;
   try {
     subject.is_program = start != std::string::npos && text.compare(start, 7, "program") == 0;
-    if (subject.is_program) subject.program = parse_program(text);
-    else subject.graph = parse_graph(text);
+    if (subject.is_program)
+      subject.program = parse_program(text);
+    else
+      subject.graph = parse_graph(text);
   } catch (const Error& error) {
     fail(arguments.file, ":", error.what());
   }
@@ -126,26 +142,33 @@ std::vector<Tensor> inputs_of(const Arguments& arguments, const Subject& subject
   const uint64_t seed = std::strtoull(arguments.option("seed", "1").c_str(), nullptr, 10);
   std::vector<Tensor> given;
   for (const std::string& path : arguments.in) given.push_back(load_npy(path));
-  return subject.is_program ? seeded_inputs(subject.program, seed, given) : seeded_inputs(subject.graph, seed, given);
+  return subject.is_program ? seeded_inputs(subject.program, seed, given)
+                            : seeded_inputs(subject.graph, seed, given);
 }
 
 std::vector<Tensor> reference(const Subject& subject, std::span<const Tensor> inputs) {
-  return subject.is_program ? interpret(subject.program, inputs) : interpret(subject.graph, inputs);
+  return subject.is_program ? interpret(subject.program, inputs)
+                            : interpret(subject.graph, inputs);
 }
 
-std::vector<Tensor> compute(const Arguments& arguments, const Subject& subject, std::span<const Tensor> inputs) {
+std::vector<Tensor> compute(const Arguments& arguments, const Subject& subject,
+                            std::span<const Tensor> inputs) {
   const std::string backend = arguments.option("backend", "cpp");
   if (backend == "interpreter") return reference(subject, inputs);
-  if (backend != "cpp" && backend != "eager") fail("no backend '", backend, "': there are cpp, eager and interpreter");
+  if (backend != "cpp" && backend != "eager")
+    fail("no backend '", backend, "': there are cpp, eager and interpreter");
   const Staged staged = subject.staged(pipeline_of(arguments));
-  return Executable(staged.program, staged.source, build_cpp(staged.source.text, default_toolchain())).run(inputs);
+  return Executable(staged.program, staged.source,
+                    build_cpp(staged.source.text, default_toolchain()))
+      .run(inputs);
 }
 
 int run(const Arguments& arguments) {
   const Subject subject = parse_subject(arguments);
   const std::vector<Tensor> inputs = inputs_of(arguments, subject);
   const std::vector<Tensor> outputs = compute(arguments, subject, inputs);
-  for (size_t k = 0; k < outputs.size(); k++) std::printf("%s\n", summary(k, outputs[k]).c_str());
+  for (size_t k = 0; k < outputs.size(); k++)
+    std::printf("%s\n", summary(k, outputs[k]).c_str());
   const std::string directory = arguments.option("out", "");
   for (size_t k = 0; k < outputs.size() && !directory.empty(); k++) {
     mkdir(directory.c_str(), 0777);
@@ -153,12 +176,14 @@ int run(const Arguments& arguments) {
   }
   const std::string against = arguments.option("against", "");
   if (against.empty()) return 0;
-  if (against != "interpreter") fail("--against=", against, ": only the interpreter is a reference");
+  if (against != "interpreter")
+    fail("--against=", against, ": only the interpreter is a reference");
   const std::vector<Tensor> wanted = reference(subject, inputs);
   for (size_t k = 0; k < outputs.size(); k++) {
     const std::optional<int64_t> at = first_difference(wanted[k], outputs[k]);
     if (!at) continue;
-    std::printf("output %zu differs from the interpreter's, first at element %lld: %s\n", k, static_cast<long long>(*at),
+    std::printf("output %zu differs from the interpreter's, first at element %lld: %s\n", k,
+                static_cast<long long>(*at),
                 element_difference(wanted[k], outputs[k], *at).c_str());
     return 2;
   }
@@ -169,15 +194,18 @@ int run(const Arguments& arguments) {
 int emit(const Arguments& arguments) {
   const std::string target = arguments.option("target", "cpp");
   const Staged staged = parse_subject(arguments).staged(pipeline_of(arguments));
-  if (target != "cpp" && target != "cuda") fail("no target '", target, "': there are cpp and cuda");
-  std::fputs((target == "cpp" ? staged.source.text : emit_cuda(staged.program).text).c_str(), stdout);
+  if (target != "cpp" && target != "cuda")
+    fail("no target '", target, "': there are cpp and cuda");
+  std::fputs((target == "cpp" ? staged.source.text : emit_cuda(staged.program).text).c_str(),
+             stdout);
   return 0;
 }
 
 int print_text(const Arguments& arguments) {
   const Subject subject = parse_subject(arguments);
   if (!arguments.options.count("until") && !arguments.options.count("passes")) {
-    std::fputs((subject.is_program ? print(subject.program) : print(subject.graph)).c_str(), stdout);
+    std::fputs((subject.is_program ? print(subject.program) : print(subject.graph)).c_str(),
+               stdout);
     return 0;
   }
   const Pipeline pipeline = pipeline_of(arguments);
@@ -189,8 +217,10 @@ int print_text(const Arguments& arguments) {
 
 int explain_text(const Arguments& arguments, bool ladder_only) {
   const Subject subject = parse_subject(arguments);
-  if (subject.is_program) fail("explain and bench climb the ladder from a graph; this is a program");
-  const Explanation e = explain(subject.graph, inputs_of(arguments, subject), pipeline_of(arguments));
+  if (subject.is_program)
+    fail("explain and bench climb the ladder from a graph; this is a program");
+  const Explanation e =
+      explain(subject.graph, inputs_of(arguments, subject), pipeline_of(arguments));
   const bool json = arguments.options.count("json") > 0;
   std::fputs((json ? e.json() : ladder_only ? e.ladder() : e.str()).c_str(), stdout);
   return 0;

@@ -25,7 +25,8 @@
 namespace tiny_compile {
 namespace {
 
-constexpr const char* kHead = R"(#define TC_FN static inline __attribute__((always_inline, unused))
+constexpr const char* kHead =
+    R"(#define TC_FN static inline __attribute__((always_inline, unused))
 #define TC_FAIL(code) __atomic_fetch_or(&tc_error_word, code, __ATOMIC_RELAXED)
 extern "C" { unsigned tc_error_word = 0; }
 )";
@@ -51,11 +52,14 @@ size_t end_of_stores(const Kernel& kernel, size_t step) {
 
 std::string place(const KernelText& text, const Step& step) {
   return str(pointer_name(text.program.buffers[step.buffer]), "[",
-             text.scalars.index(step.index, step.other < 0 ? std::vector<int>{} : std::vector<int>{step.other}), "]");
+             text.scalars.index(step.index, step.other < 0 ? std::vector<int>{}
+                                                           : std::vector<int>{step.other}),
+             "]");
 }
 
 void write_store(KernelText& text, const Step& step) {
-  text.out.line(str(place(text, step), " = ", to_storage(step.dtype, text.scalars.name(step.value)), ";"));
+  text.out.line(str(place(text, step), " = ",
+                    to_storage(step.dtype, text.scalars.name(step.value)), ";"));
 }
 
 // for (j0..) for (j1..) { scalars; body }, each scalar as far out as it can be.
@@ -67,7 +71,8 @@ void write_nest(KernelText& text, const std::vector<int>& inner, const std::vect
   for (size_t k = 0; k < inner.size(); k++) {
     const Axis& axis = text.kernel.axes[inner[k]];
     if (independent && k + 1 == inner.size()) text.out.line("#pragma GCC ivdep");
-    text.out.open(str("for (long long ", axis.name, " = 0; ", axis.name, " < ", axis.extent, "; ", axis.name, "++)"));
+    text.out.open(str("for (long long ", axis.name, " = 0; ", axis.name, " < ", axis.extent,
+                      "; ", axis.name, "++)"));
     scope.axes |= uint64_t{1} << inner[k];
     text.define(ids, scope, defined);
   }
@@ -88,7 +93,8 @@ void write_stores(KernelText& text, size_t first, size_t end, std::vector<bool>&
 }
 
 // One element at a time; cpp_matmul has the fast way.
-void write_dot(KernelText& text, const Step& step, size_t number, const std::vector<bool>& defined) {
+void write_dot(KernelText& text, const Step& step, size_t number,
+               const std::vector<bool>& defined) {
   const DType dtype = text.kernel.scalars[step.value].dtype;
   const bool narrow = is_integer(dtype) && size_of(dtype) < 4;
   const DType sum = narrow ? DType::i32 : compute_type(dtype);
@@ -98,17 +104,22 @@ void write_dot(KernelText& text, const Step& step, size_t number, const std::vec
     const std::string a = text.scalars.name(step.value), b = text.scalars.name(step.other);
     const std::string wide = narrow ? "(int)" : "";
     text.out.line(is_float(dtype) ? str(reg, " = tc_fma(", a, ", ", b, ", ", reg, ");")
-                                  : str(reg, " = tc_add(", reg, ", tc_mul(", wide, a, ", ", wide, b, "));"));
+                                  : str(reg, " = tc_add(", reg, ", tc_mul(", wide, a, ", ",
+                                        wide, b, "));"));
   });
-  if (is_half(dtype)) text.out.line(str(reg, " = ", from_storage(dtype, to_storage(dtype, reg)), ";"));
+  if (is_half(dtype))
+    text.out.line(str(reg, " = ", from_storage(dtype, to_storage(dtype, reg)), ";"));
   if (narrow) text.out.line(str(reg, " = (", c_type(dtype), ")", reg, ";"));
 }
 
-void write_scan(KernelText& text, const Step& step, size_t number, const std::vector<bool>& defined) {
+void write_scan(KernelText& text, const Step& step, size_t number,
+                const std::vector<bool>& defined) {
   const std::string sum = str("sum_", number), type = value_type(step.dtype);
-  text.out.line(str(type, " ", sum, " = ", literal_text(identity(Op::sum, compute_type(step.dtype))), ";"));
+  text.out.line(str(type, " ", sum, " = ",
+                    literal_text(identity(Op::sum, compute_type(step.dtype))), ";"));
   write_nest(text, step.inner, text.needed({&step}), defined, false, [&] {
-    text.out.line(str(sum, " = ", combine(Op::sum, step.dtype, sum, text.scalars.name(step.value)), ";"));
+    text.out.line(
+        str(sum, " = ", combine(Op::sum, step.dtype, sum, text.scalars.name(step.value)), ";"));
     text.out.line(str(place(text, step), " = ", to_storage(step.dtype, sum), ";"));
   });
 }
@@ -116,7 +127,8 @@ void write_scan(KernelText& text, const Step& step, size_t number, const std::ve
 void write_scatter(KernelText& text, const Step& step, const std::vector<bool>& defined) {
   write_nest(text, step.inner, text.needed({&step}), defined, false, [&] {
     const std::string mask = step.mask < 0 ? "" : text.scalars.name(step.mask) + " && ";
-    text.out.open(str("if (", mask, "tc_in_range(", text.scalars.name(step.other), ", ", step.limit, "))"));
+    text.out.open(str("if (", mask, "tc_in_range(", text.scalars.name(step.other), ", ",
+                      step.limit, "))"));
     const std::string old = from_storage(step.dtype, place(text, step));
     const std::string sum = combine(Op::sum, step.dtype, old, text.scalars.name(step.value));
     text.out.line(str(place(text, step), " = ", to_storage(step.dtype, sum), ";"));
@@ -136,7 +148,9 @@ void write_steps(KernelText& text, std::vector<bool> defined) {
         s = end;
         continue;
       }
-      case StepKind::Reduce: write_reduction(text, steps[s], static_cast<int>(s), defined); break;
+      case StepKind::Reduce:
+        write_reduction(text, steps[s], static_cast<int>(s), defined);
+        break;
       case StepKind::Dot: write_dot(text, steps[s], s, defined); break;
       case StepKind::Scan: write_scan(text, steps[s], s, defined); break;
       case StepKind::Scatter: write_scatter(text, steps[s], defined); break;
@@ -183,12 +197,15 @@ void write_pointwise(KernelText& text) {
   const Expr& last = kernel.axes[kernel.rows - 1].extent;
   text.out.open("for (long long point = begin; point < end;)");
   text.out.line(str("const long long first = point % ", last, ";"));
-  text.out.line(str("const long long stop = end - point < ", last, " - first ? first + (end - point) : ", last, ";"));
-  Expr rest = Expr::symbol("point", 0, std::max<int64_t>(row_count(kernel).bounds().high - 1, 0));
+  text.out.line(str("const long long stop = end - point < ", last,
+                    " - first ? first + (end - point) : ", last, ";"));
+  Expr rest =
+      Expr::symbol("point", 0, std::max<int64_t>(row_count(kernel).bounds().high - 1, 0));
   rest = floor_div(rest, last);
   for (int row = kernel.rows - 1; row-- > 0;) {
     const Axis& axis = kernel.axes[row];
-    text.out.line(str("const long long ", axis.name, " = ", row == 0 ? rest : mod(rest, axis.extent), ";"));
+    text.out.line(str("const long long ", axis.name, " = ",
+                      row == 0 ? rest : mod(rest, axis.extent), ";"));
     rest = floor_div(rest, axis.extent);
   }
   text.define(ids, {row_mask(kernel) >> 1, false}, defined);
@@ -205,8 +222,10 @@ std::string function_name(const Kernel& kernel) {
   return "k_" + name;
 }
 
-CppKernel write_kernel(const Program& program, const Kernel& kernel, const std::string& suffix, std::string& out) {
-  CppKernel entry{function_name(kernel) + suffix, row_count(kernel).constant(), std::max<int64_t>(kernel.schedule.grain, 1)};
+CppKernel write_kernel(const Program& program, const Kernel& kernel, const std::string& suffix,
+                       std::string& out) {
+  CppKernel entry{function_name(kernel) + suffix, row_count(kernel).constant(),
+                  std::max<int64_t>(kernel.schedule.grain, 1)};
   out += "\n" + comment_of(kernel);
   KernelText text(program, kernel);
   text.begin_function(entry.function);
@@ -233,11 +252,14 @@ std::vector<CppSource> emit_cpp_together(const std::vector<Program>& programs) {
     const std::string suffix = programs.size() > 1 ? str("_p", p) : "";
     for (const Kernel& kernel : programs[p].kernels)
       sources[p].kernels.push_back(write_kernel(programs[p], kernel, suffix, kernels));
-    all.kernels.insert(all.kernels.end(), programs[p].kernels.begin(), programs[p].kernels.end());
+    all.kernels.insert(all.kernels.end(), programs[p].kernels.begin(),
+                       programs[p].kernels.end());
   }
   std::string body = reduction_helpers(all) + matmul_helpers(all) + kernels;
   if (body.find("tc_in_range") != std::string::npos) body = kInRange + body;
-  const std::string text = str("// ", programs[0].name, ": generated by tiny_compile\n", kHead) + prelude_for(body) + body;
+  const std::string text =
+      str("// ", programs[0].name, ": generated by tiny_compile\n", kHead) + prelude_for(body) +
+      body;
   for (CppSource& source : sources) source.text = text;
   return sources;
 }

@@ -8,19 +8,20 @@
 
 namespace tiny_compile {
 
-// A kernel's entry: extern "C" void function(void* const* buffers, long long begin, long long end).
-// buffers[b] is the address of Program::buffers[b] (of its lowest element); units begin..end-1 of
-// 0..units-1 are done by one call; calls for disjoint ranges may run at the same time.
+// A kernel's entry: extern "C" void function(void* const* buffers, long long begin, long long
+// end). buffers[b] is the address of Program::buffers[b] (of its lowest element); units
+// begin..end-1 of 0..units-1 are done by one call; calls for disjoint ranges may run at the
+// same time.
 struct CppKernel {
   std::string function;
   int64_t units = 0;
-  int64_t grain = 1;          // units worth handing to a thread
+  int64_t grain = 1;  // units worth handing to a thread
 };
 
 // The text also exports `unsigned tc_error_word`: bits as in graph/lanes.h, set, never cleared.
 struct CppSource {
   std::string text;
-  std::vector<CppKernel> kernels;   // of each Program kernel, in order
+  std::vector<CppKernel> kernels;  // of each Program kernel, in order
 };
 
 CppSource emit_cpp(const Program& program);

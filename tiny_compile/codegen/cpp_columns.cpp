@@ -1,8 +1,9 @@
-// How is a sum over the first axis fast? Neighbouring columns are lanes: every loop runs over a strip
-// of them, and memory is read along its grain. The contract's tree wants row r beside row r + 512
-// first; visiting rows in bit-reversed order, a stack of ten partial strips does it:
+// How is a sum over the first axis fast? Neighbouring columns are lanes: every loop runs over a
+// strip of them, and memory is read along its grain. The contract's tree wants row r beside row
+// r + 512 first; visiting rows in bit-reversed order, a stack of ten partial strips does it:
 //
-//   rows 0, 512, 256, 768, ...     push 0; push 512, add: {0,512}; push 256; push 768, add, add; ...
+//   rows 0, 512, 256, 768, ...     push 0; push 512, add: {0,512}; push 256; push 768, add,
+//   add; ...
 //
 // A full chunk pushes eight rows at a time, added in registers.
 #include "tiny_compile/codegen/cpp_columns.h"
@@ -19,7 +20,11 @@ constexpr int64_t kChunk = 1024;
 class ColumnsWriter {
  public:
   explicit ColumnsWriter(KernelText& text)
-      : text_(text), out_(text.out), kernel_(text.kernel), lane_(kernel_.rows - 1), lanes_(kernel_.schedule.lanes) {
+      : text_(text),
+        out_(text.out),
+        kernel_(text.kernel),
+        lane_(kernel_.rows - 1),
+        lanes_(kernel_.schedule.lanes) {
     rows_ = (uint64_t{1} << kernel_.rows) - 1;
     text.scalars.register_name = [](int step) { return str("r", step, "[l]"); };
   }
@@ -32,15 +37,18 @@ class ColumnsWriter {
     define({0, false});
     out_.open("for (long long unit = begin; unit < end; unit++)");
     out_.line(str("const long long start = unit % ", strips, " * ", lanes_, ";"));
-    out_.line(str("const long long width = ", extent, " - start < ", lanes_, " ? ", extent, " - start : ", lanes_, ";"));
+    out_.line(str("const long long width = ", extent, " - start < ", lanes_, " ? ", extent,
+                  " - start : ", lanes_, ";"));
     Expr rest = floor_div(Expr::symbol("unit", 0, units - 1), strips);
     for (int row = lane_; row-- > 0;) {
       const Axis& axis = kernel_.axes[row];
-      out_.line(str("const long long ", axis.name, " = ", row == 0 ? rest : mod(rest, axis.extent), ";"));
+      out_.line(str("const long long ", axis.name, " = ",
+                    row == 0 ? rest : mod(rest, axis.extent), ";"));
       rest = floor_div(rest, axis.extent);
     }
     define({rows_ & ~(uint64_t{1} << lane_), false});
-    for (size_t s = 0; s < kernel_.steps.size(); s++) write_step(kernel_.steps[s], static_cast<int>(s));
+    for (size_t s = 0; s < kernel_.steps.size(); s++)
+      write_step(kernel_.steps[s], static_cast<int>(s));
     out_.close();
     return units;
   }
@@ -60,10 +68,12 @@ class ColumnsWriter {
       default: break;
     }
     const std::string sum = str("sum_", number);
-    if (step.kind == StepKind::Scan) declare(step.dtype, sum, identity(Op::sum, compute_type(step.dtype)));
+    if (step.kind == StepKind::Scan)
+      declare(step.dtype, sum, identity(Op::sum, compute_type(step.dtype)));
     for (int axis : step.inner) {
       const Axis& a = kernel_.axes[axis];
-      out_.open(str("for (long long ", a.name, " = 0; ", a.name, " < ", a.extent, "; ", a.name, "++)"));
+      out_.open(str("for (long long ", a.name, " = 0; ", a.name, " < ", a.extent, "; ", a.name,
+                    "++)"));
     }
     open_lanes();
     define_in_lanes(step);
@@ -73,18 +83,24 @@ class ColumnsWriter {
   }
 
   void write_point(const Step& step, const std::string& sum) {
-    const std::string place = str(pointer_name(text_.program.buffers[step.buffer]), "[",
-                                  text_.scalars.index(step.index, step.other < 0 ? std::vector<int>{} : std::vector<int>{step.other}), "]");
+    const std::string place =
+        str(pointer_name(text_.program.buffers[step.buffer]), "[",
+            text_.scalars.index(
+                step.index, step.other < 0 ? std::vector<int>{} : std::vector<int>{step.other}),
+            "]");
     const std::string value = text_.scalars.name(step.value);
-    if (step.kind == StepKind::Store) return out_.line(str(place, " = ", to_storage(step.dtype, value), ";"));
+    if (step.kind == StepKind::Store)
+      return out_.line(str(place, " = ", to_storage(step.dtype, value), ";"));
     if (step.kind == StepKind::Scan) {
-      out_.line(str(sum, "[l] = ", combine(Op::sum, compute_type(step.dtype), sum + "[l]", value), ";"));
+      out_.line(str(
+          sum, "[l] = ", combine(Op::sum, compute_type(step.dtype), sum + "[l]", value), ";"));
       return out_.line(str(place, " = ", to_storage(step.dtype, sum + "[l]"), ";"));
     }
     const std::string mask = step.mask < 0 ? "" : text_.scalars.name(step.mask) + " && ";
-    const std::string total = combine(Op::sum, compute_type(step.dtype), from_storage(step.dtype, place), value);
-    out_.line(str("if (", mask, "tc_in_range(", text_.scalars.name(step.other), ", ", step.limit, ")) ", place, " = ",
-                  to_storage(step.dtype, total), ";"));
+    const std::string total =
+        combine(Op::sum, compute_type(step.dtype), from_storage(step.dtype, place), value);
+    out_.line(str("if (", mask, "tc_in_range(", text_.scalars.name(step.other), ", ",
+                  step.limit, ")) ", place, " = ", to_storage(step.dtype, total), ";"));
   }
 
   void open_lanes() {
@@ -102,21 +118,24 @@ class ColumnsWriter {
 
   void declare(DType dtype, const std::string& name, const Literal& start) {
     out_.line(str("alignas(64) ", value_type(dtype), " ", name, "[", lanes_, "];"));
-    out_.line(str("for (long long l = 0; l < width; l++) ", name, "[l] = ", literal_text(start), ";"));
+    out_.line(str("for (long long l = 0; l < width; l++) ", name, "[l] = ", literal_text(start),
+                  ";"));
   }
 
   void unpack_inner(const Step& step, int64_t count) {
     Expr rest = Expr::symbol("e", 0, count - 1);
     for (size_t k = step.inner.size(); k-- > 0;) {
       const Axis& axis = kernel_.axes[step.inner[k]];
-      out_.line(str("const long long ", axis.name, " = ", k == 0 ? rest : mod(rest, axis.extent), ";"));
+      out_.line(str("const long long ", axis.name, " = ",
+                    k == 0 ? rest : mod(rest, axis.extent), ";"));
       rest = floor_div(rest, axis.extent);
     }
   }
 
   std::string value_of(const Step& step, DType type) const {
     const DType from = kernel_.scalars[step.value].dtype;
-    return (compute_type(from) == type ? "" : str("(", c_type(type), ")")) + text_.scalars.name(step.value);
+    return (compute_type(from) == type ? "" : str("(", c_type(type), ")")) +
+           text_.scalars.name(step.value);
   }
 
   void write_reduce(const Step& step, int number) {
@@ -124,7 +143,8 @@ class ColumnsWriter {
     const int64_t count = inner_count(kernel_, step).constant();
     const std::string reg = str("r", number);
     const bool arg = step.op == Op::argmax || step.op == Op::argmin;
-    const bool tree = is_float(type) && (step.op == Op::sum || step.op == Op::prod || step.op == Op::sum_exp);
+    const bool tree =
+        is_float(type) && (step.op == Op::sum || step.op == Op::prod || step.op == Op::sum_exp);
     if (arg) {
       out_.line(str("long long ", reg, "[", lanes_, "];"));
       declare(type, str("best_", reg), Literal::of(type, 0));
@@ -132,11 +152,16 @@ class ColumnsWriter {
       declare(type, reg, tree ? Literal::of(type, 0) : identity(step.op, type));
     }
     out_.open("");
-    if (arg) write_arg(step, reg, type, count);
-    else if (tree) write_tree(step, reg, type, count);
-    else write_plain(step, reg, type, count);
+    if (arg)
+      write_arg(step, reg, type, count);
+    else if (tree)
+      write_tree(step, reg, type, count);
+    else
+      write_plain(step, reg, type, count);
     out_.close();
-    if (is_half(step.dtype)) out_.line(str("for (long long l = 0; l < width; l++) ", reg, "[l] = ", from_storage(step.dtype, to_storage(step.dtype, reg + "[l]")), ";"));
+    if (is_half(step.dtype))
+      out_.line(str("for (long long l = 0; l < width; l++) ", reg, "[l] = ",
+                    from_storage(step.dtype, to_storage(step.dtype, reg + "[l]")), ";"));
   }
 
   // Reductions whose order cannot matter: one accumulator a lane.
@@ -145,10 +170,13 @@ class ColumnsWriter {
     unpack_inner(step, count);
     open_lanes();
     define_in_lanes(step);
-    out_.line(str(reg, "[l] = ", combine(step.op, type, reg + "[l]", value_of(step, type)), ";"));
+    out_.line(
+        str(reg, "[l] = ", combine(step.op, type, reg + "[l]", value_of(step, type)), ";"));
     out_.close();
     out_.close();
-    if (is_float(type)) out_.line(str("for (long long l = 0; l < width; l++) ", reg, "[l] += ", literal_text(Literal::of(type, 0)), ";"));
+    if (is_float(type))
+      out_.line(str("for (long long l = 0; l < width; l++) ", reg,
+                    "[l] += ", literal_text(Literal::of(type, 0)), ";"));
   }
 
   void write_arg(const Step& step, const std::string& reg, DType type, int64_t count) {
@@ -158,41 +186,51 @@ class ColumnsWriter {
     open_lanes();
     define_in_lanes(step);
     out_.line(str("const ", c_type(type), " value = ", value_of(step, type), ";"));
-    out_.line(str("const bool better = e == 0 || (", best, " == ", best, " && (value != value || value ", step.op == Op::argmax ? ">" : "<", " ", best, "));"));
+    out_.line(str("const bool better = e == 0 || (", best, " == ", best,
+                  " && (value != value || value ", step.op == Op::argmax ? ">" : "<", " ", best,
+                  "));"));
     out_.line(str(best, " = better ? value : ", best, ";"));
     out_.line(str(reg, "[l] = better ? e : ", reg, "[l];"));
     out_.close();
     out_.close();
   }
 
-  // element(e, l): element e of the row in lane l, for a sum of exponentials less the lane's maximum.
+  // element(e, l): element e of the row in lane l, for a sum of exponentials less the lane's
+  // maximum.
   void write_element(const Step& step, DType type, int64_t count) {
-    out_.open(str("auto element = [&](long long e, long long l) __attribute__((always_inline)) -> ", c_type(type)));
+    out_.open(
+        str("auto element = [&](long long e, long long l) __attribute__((always_inline)) -> ",
+            c_type(type)));
     out_.line(str("const long long ", kernel_.axes[lane_].name, " = start + l;"));
     unpack_inner(step, count);
     define_in_lanes(step);
     const std::string value = value_of(step, type);
-    out_.line(str("return ", step.op == Op::sum_exp ? str("tc_exp(", value, " - most[l])") : value, ";"));
+    out_.line(str("return ",
+                  step.op == Op::sum_exp ? str("tc_exp(", value, " - most[l])") : value, ";"));
     out_.close(";");
   }
 
-  // A strip on top of the stack, then as many additions as the number of strips so far asks for.
+  // A strip on top of the stack, then as many additions as the number of strips so far asks
+  // for.
   void push(const Step& step, DType type, const std::string& turn) {
     out_.open(str("for (long long done = ", turn, "; done & 1; done >>= 1)"));
     out_.line("height--;");
     out_.line("#pragma GCC ivdep");
-    out_.line(str("for (long long l = 0; l < width; l++) stack[height - 1][l] = ", combine(step.op, type, "stack[height - 1][l]", "stack[height][l]"), ";"));
+    out_.line(str("for (long long l = 0; l < width; l++) stack[height - 1][l] = ",
+                  combine(step.op, type, "stack[height - 1][l]", "stack[height][l]"), ";"));
     out_.close();
   }
 
-  // Rows first .. first + count - 1 in bit-reversed order, missing ones as the identity. `value`
-  // reads row e in lane l.
-  void write_rows(const Step& step, DType type, const std::string& first, int64_t count, const std::string& value) {
+  // Rows first .. first + count - 1 in bit-reversed order, missing ones as the identity.
+  // `value` reads row e in lane l.
+  void write_rows(const Step& step, DType type, const std::string& first, int64_t count,
+                  const std::string& value) {
     int bits = 0;
     while ((int64_t{1} << bits) < count) bits++;
     out_.open(str("for (long long turn = 0; turn < ", int64_t{1} << bits, "; turn++)"));
     out_.line("long long r = 0;");
-    out_.line(str("for (int b = 0; b < ", bits, "; b++) r |= (turn >> b & 1) << (", bits - 1, " - b);"));
+    out_.line(str("for (int b = 0; b < ", bits, "; b++) r |= (turn >> b & 1) << (", bits - 1,
+                  " - b);"));
     out_.line(str("const long long e = ", first, " + r;"));
     const std::string all = str("for (long long l = 0; l < width; l++) stack[height][l] = ");
     if ((int64_t{1} << bits) == count) {
@@ -214,10 +252,15 @@ class ColumnsWriter {
     out_.line("for (int b = 0; b < 7; b++) r |= (turn >> b & 1) << (6 - b);");
     out_.line(str("const long long e = ", first, " + r;"));
     auto at = [](int part) { return str("element(e + ", 128 * part, ", l)"); };
-    auto pair = [&](const std::string& a, const std::string& b) { return "(" + combine(step.op, type, a, b) + ")"; };
-    auto quarter = [&](int part) { return pair(pair(at(part), at(part + 4)), pair(at(part + 2), at(part + 6))); };
+    auto pair = [&](const std::string& a, const std::string& b) {
+      return "(" + combine(step.op, type, a, b) + ")";
+    };
+    auto quarter = [&](int part) {
+      return pair(pair(at(part), at(part + 4)), pair(at(part + 2), at(part + 6)));
+    };
     out_.line("#pragma GCC ivdep");
-    out_.line(str("for (long long l = 0; l < width; l++) stack[height][l] = ", pair(quarter(0), quarter(1)), ";"));
+    out_.line(str("for (long long l = 0; l < width; l++) stack[height][l] = ",
+                  pair(quarter(0), quarter(1)), ";"));
     out_.line("height++;");
     push(step, type, "turn");
     out_.close();
@@ -228,7 +271,8 @@ class ColumnsWriter {
     if (step.op == Op::sum_exp) write_most(step, type, count);
     write_element(step, type, count);
     out_.line(str("alignas(64) ", c_type(type), " stack[12][", lanes_, "];"));
-    if (chunks > 1) out_.line(str("alignas(64) ", c_type(type), " part[", chunks, "][", lanes_, "];"));
+    if (chunks > 1)
+      out_.line(str("alignas(64) ", c_type(type), " part[", chunks, "][", lanes_, "];"));
     out_.line("int height = 0;");
     auto finish = [&](const std::string& target) {
       out_.line("height = 0;");
@@ -261,8 +305,11 @@ class ColumnsWriter {
     out_.line(str("most[l] = tc_maximum(most[l], ", value_of(step, type), ");"));
     out_.close();
     out_.close();
-    const std::string largest = literal_text(Literal::of(type, type == DType::f64 ? 0x1.fffffffffffffp+1023 : 0x1.fffffep+127));
-    out_.line(str("for (long long l = 0; l < width; l++) most[l] = tc_minimum(tc_maximum(most[l], -", largest, "), ", largest, ");"));
+    const std::string largest = literal_text(
+        Literal::of(type, type == DType::f64 ? 0x1.fffffffffffffp+1023 : 0x1.fffffep+127));
+    out_.line(
+        str("for (long long l = 0; l < width; l++) most[l] = tc_minimum(tc_maximum(most[l], -",
+            largest, "), ", largest, ");"));
   }
 
   KernelText& text_;

@@ -27,8 +27,9 @@ uint64_t axes_in(const Kernel& kernel, const Expr& index) {
 bool is_costly(const Scalar& scalar) {
   if (scalar.kind == ScalarKind::Philox) return true;
   if (scalar.kind != ScalarKind::Apply) return false;
-  return std::string_view(info(scalar.op).float_formula).starts_with("tc_") && is_float(scalar.dtype) &&
-         scalar.op != Op::maximum && scalar.op != Op::minimum && scalar.op != Op::abs;
+  return std::string_view(info(scalar.op).float_formula).starts_with("tc_") &&
+         is_float(scalar.dtype) && scalar.op != Op::maximum && scalar.op != Op::minimum &&
+         scalar.op != Op::abs;
 }
 
 void Text::line(const std::string& text) {
@@ -43,7 +44,8 @@ void Text::close(const std::string& suffix) {
   line("}" + suffix);
 }
 
-KernelText::KernelText(const Program& p, const Kernel& k) : scalars(p, k), program(p), kernel(k) {
+KernelText::KernelText(const Program& p, const Kernel& k)
+    : scalars(p, k), program(p), kernel(k) {
   CHECK(kernel.axes.size() < 64, "a kernel of ", kernel.axes.size(), " axes");
   for (const Scalar& scalar : kernel.scalars) {
     Scope scope{axes_in(kernel, scalar.index), scalar.kind == ScalarKind::Register};
@@ -58,13 +60,16 @@ KernelText::KernelText(const Program& p, const Kernel& k) : scalars(p, k), progr
 }
 
 void KernelText::begin_function(const std::string& function) {
-  out.open(str("extern \"C\" void ", function, "(void* const* buffers, long long begin, long long end)"));
-  const std::vector<bool> read = buffers_read(program, kernel), written = buffers_written(program, kernel);
+  out.open(str("extern \"C\" void ", function,
+               "(void* const* buffers, long long begin, long long end)"));
+  const std::vector<bool> read = buffers_read(program, kernel),
+                          written = buffers_written(program, kernel);
   for (size_t b = 0; b < program.buffers.size(); b++) {
     if (!read[b] && !written[b]) continue;
     const Buffer& buffer = program.buffers[b];
     const std::string type = str(written[b] ? "" : "const ", c_type(buffer.type.dtype), "*");
-    out.line(str(type, written[b] && read[b] ? " " : " __restrict ", pointer_name(buffer), " = (", type, ")buffers[", b, "];"));
+    out.line(str(type, written[b] && read[b] ? " " : " __restrict ", pointer_name(buffer),
+                 " = (", type, ")buffers[", b, "];"));
   }
 }
 
@@ -78,13 +83,14 @@ void KernelText::unpack_rows(const std::string& unit) {
   }
 }
 
-void KernelText::define(const std::vector<int>& ids, const Scope& scope, std::vector<bool>& defined) {
+void KernelText::define(const std::vector<int>& ids, const Scope& scope,
+                        std::vector<bool>& defined) {
   for (int id : ids) {
     if (defined[id] || scalars.is_trivial(id) || !scope.holds(needs_[id])) continue;
     defined[id] = true;
     out.line(!kept_.count(id) ? scalars.definition(id)
-                              : str("const ", value_type(kernel.scalars[id].dtype), " ", scalars.name(id),
-                                    " = ", kept_place(id), ";"));
+                              : str("const ", value_type(kernel.scalars[id].dtype), " ",
+                                    scalars.name(id), " = ", kept_place(id), ";"));
   }
 }
 
@@ -116,13 +122,16 @@ void KernelText::choose_kept() {
     std::vector<const Step*> users;
     for (const Step& step : kernel.steps) {
       const std::vector<int> ids = needed({&step});
-      if (std::find(ids.begin(), ids.end(), static_cast<int>(id)) != ids.end()) users.push_back(&step);
+      if (std::find(ids.begin(), ids.end(), static_cast<int>(id)) != ids.end())
+        users.push_back(&step);
     }
     if (users.size() < 2) continue;
     auto same_loops = [&](const Step* step) { return step->inner == users[0]->inner; };
     if (!std::all_of(users.begin(), users.end(), same_loops)) continue;
     const int64_t count = inner_count(kernel, *users[0]).bounds().high;
-    if (count * static_cast<int64_t>(size_of(compute_type(kernel.scalars[id].dtype))) > kMostKeptBytes) continue;
+    if (count * static_cast<int64_t>(size_of(compute_type(kernel.scalars[id].dtype))) >
+        kMostKeptBytes)
+      continue;
     planned[static_cast<int>(id)] = users[0]->inner;
     kept_.insert(static_cast<int>(id));  // what only it needs is not kept too
   }
@@ -133,13 +142,15 @@ void KernelText::declare_kept() {
   for (const auto& [id, inner] : planned) {
     Expr count = 1;
     for (int axis : inner) count = count * kernel.axes[axis].extent;
-    out.line(str("alignas(64) ", value_type(kernel.scalars[id].dtype), " keep_", id, "[", count, "];"));
+    out.line(str("alignas(64) ", value_type(kernel.scalars[id].dtype), " keep_", id, "[", count,
+                 "];"));
   }
 }
 
 void KernelText::keep(const std::vector<int>& ids) {
   for (int id : ids) {
-    if (planned.count(id) && !kept_.count(id)) out.line(str(kept_place(id), " = ", scalars.name(id), ";"));
+    if (planned.count(id) && !kept_.count(id))
+      out.line(str(kept_place(id), " = ", scalars.name(id), ";"));
   }
 }
 
@@ -151,7 +162,8 @@ void KernelText::mark_kept(const std::vector<int>& ids) {
 
 std::string KernelText::kept_place(int scalar) const {
   Expr flat = 0;
-  for (int axis : planned.at(scalar)) flat = flat * kernel.axes[axis].extent + kernel.axes[axis].symbol();
+  for (int axis : planned.at(scalar))
+    flat = flat * kernel.axes[axis].extent + kernel.axes[axis].symbol();
   return str("keep_", scalar, "[", flat, "]");
 }
 

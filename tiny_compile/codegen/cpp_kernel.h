@@ -15,7 +15,7 @@ namespace tiny_compile {
 class Text {
  public:
   void line(const std::string& text);
-  void open(const std::string& text);     // "for (...)" -> "for (...) {", deeper from here
+  void open(const std::string& text);  // "for (...)" -> "for (...) {", deeper from here
   void close(const std::string& suffix = "");
   const std::string& str() const { return text_; }
 
@@ -33,8 +33,8 @@ struct Scope {
   }
 };
 
-// Defines scalars in the outermost loop that allows it. Scopes nest: what the function or the row
-// defined stays visible; what a loop of a step defined does not.
+// Defines scalars in the outermost loop that allows it. Scopes nest: what the function or the
+// row defined stays visible; what a loop of a step defined does not.
 class KernelText {
  public:
   KernelText(const Program& program, const Kernel& kernel);
@@ -45,27 +45,28 @@ class KernelText {
   const Kernel& kernel;
 
   void begin_function(const std::string& function);
-  void unpack_rows(const std::string& unit);                 // i0, i1, ... from a flat row number
+  void unpack_rows(const std::string& unit);  // i0, i1, ... from a flat row number
   // Defines whatever of `ids` the scope allows and is not defined yet.
   void define(const std::vector<int>& ids, const Scope& scope, std::vector<bool>& defined);
-  std::vector<int> needed(const std::vector<const Step*>& steps) const;  // without what kept values hide
+  std::vector<int> needed(
+      const std::vector<const Step*>& steps) const;  // without what kept values hide
   Scope needs(int scalar) const { return needs_[scalar]; }
 
-  // Values that several steps over the same inner loops use, in arrays over those loops: planned by
-  // choose_kept, stored by keep() in the first step that computes them, read by define() after
-  // mark_kept().
-  std::map<int, std::vector<int>> planned;                   // scalar -> the inner axes
+  // Values that several steps over the same inner loops use, in arrays over those loops:
+  // planned by choose_kept, stored by keep() in the first step that computes them, read by
+  // define() after mark_kept().
+  std::map<int, std::vector<int>> planned;  // scalar -> the inner axes
   void choose_kept();
   void declare_kept();
   void keep(const std::vector<int>& ids);
   void mark_kept(const std::vector<int>& ids);
 
  private:
-  std::string kept_place(int scalar) const;                  // "keep_4[j0*8 + j1]"
+  std::string kept_place(int scalar) const;  // "keep_4[j0*8 + j1]"
   std::vector<Scope> needs_;
   std::set<int> kept_;
 };
 
-bool is_costly(const Scalar& scalar);                        // transcendental or random
+bool is_costly(const Scalar& scalar);  // transcendental or random
 
 }  // namespace tiny_compile

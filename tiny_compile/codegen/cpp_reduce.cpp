@@ -1,9 +1,11 @@
-// How is a row reduced so that the bits depend on its length alone? Elements form chunks of 1024, a
-// short one filled with the identity; a chunk's upper half is added to its lower, 512, 256, ... 1;
-// chunk results are reduced by the same rule. A chunk lives in 4 KB of L1 and every halving is one
-// vector loop. Cheap values skip the first trip: eight strided loads make a chunk's first 128 sums.
+// How is a row reduced so that the bits depend on its length alone? Elements form chunks of
+// 1024, a short one filled with the identity; a chunk's upper half is added to its lower, 512,
+// 256, ... 1; chunk results are reduced by the same rule. A chunk lives in 4 KB of L1 and every
+// halving is one vector loop. Cheap values skip the first trip: eight strided loads make a
+// chunk's first 128 sums.
 //
-//   r0 = sum(j0: 4096) load x[..]   =>   for (c..) { for (l..) t[l] = ..; part[c] = tc_tree_sum(t, 1024); }
+//   r0 = sum(j0: 4096) load x[..]   =>   for (c..) { for (l..) t[l] = ..; part[c] =
+//   tc_tree_sum(t, 1024); }
 #include "tiny_compile/codegen/cpp_reduce.h"
 
 #include <algorithm>
@@ -13,7 +15,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kChunk = 1024;
-constexpr int64_t kMostOnStack = 1 << 16;   // elements of a stack array
+constexpr int64_t kMostOnStack = 1 << 16;  // elements of a stack array
 
 int64_t power_of_two_from(int64_t count) {
   int64_t power = 1;
@@ -29,7 +31,8 @@ std::string fill(std::string text, Op op, DType dtype) {
   };
   for (size_t at; (at = text.find("OP(")) != std::string::npos;) {
     const size_t comma = text.find("; ", at), end = text.find(";)", at);
-    const std::string a = text.substr(at + 3, comma - at - 3), b = text.substr(comma + 2, end - comma - 2);
+    const std::string a = text.substr(at + 3, comma - at - 3),
+                      b = text.substr(comma + 2, end - comma - 2);
     text.replace(at, end + 2 - at, "(" + combine(op, dtype, a, b) + ")");
   }
   replace_all("NAME", helper_suffix(op, dtype));
@@ -97,13 +100,15 @@ static inline TYPE tc_fold_sum_exp_TYPE(TYPE* parts, const TYPE* most, long long
 }
 )";
 
-constexpr const char* kLargestFloat = "\nstatic const float tc_largest_float = 0x1.fffffep+127f;\n";
-constexpr const char* kLargestDouble = "\nstatic const double tc_largest_double = 0x1.fffffffffffffp+1023;\n";
+constexpr const char* kLargestFloat =
+    "\nstatic const float tc_largest_float = 0x1.fffffep+127f;\n";
+constexpr const char* kLargestDouble =
+    "\nstatic const double tc_largest_double = 0x1.fffffffffffffp+1023;\n";
 
 // Where a reduce step's loop is at: chunk by chunk, `l` within it. Values of inner axes follow.
 struct Row {
-  int64_t count = 1;                 // elements of the row
-  std::vector<int> ids;              // scalars of the step
+  int64_t count = 1;     // elements of the row
+  std::vector<int> ids;  // scalars of the step
   Scope scope;
 };
 
@@ -118,11 +123,13 @@ Row row_of(const KernelText& text, const Step& step) {
 }
 
 // const long long j0 = e / 12; const long long j1 = e % 12;
-void unpack_inner(KernelText& text, const Step& step, const std::string& element, int64_t count) {
+void unpack_inner(KernelText& text, const Step& step, const std::string& element,
+                  int64_t count) {
   Expr rest = Expr::symbol(element, 0, count - 1);
   for (size_t k = step.inner.size(); k-- > 0;) {
     const Axis& axis = text.kernel.axes[step.inner[k]];
-    text.out.line(str("const long long ", axis.name, " = ", k == 0 ? rest : mod(rest, axis.extent), ";"));
+    text.out.line(
+        str("const long long ", axis.name, " = ", k == 0 ? rest : mod(rest, axis.extent), ";"));
     rest = floor_div(rest, axis.extent);
   }
 }
@@ -135,7 +142,8 @@ void write_value(KernelText& text, const Step& step, const Row& row, std::vector
   const DType to = accumulator(step.op, from);
   const bool same = compute_type(from) == to;
   text.keep(row.ids);
-  text.out.line(str(target, " = ", same ? "" : str("(", c_type(to), ")"), text.scalars.name(step.value), ";"));
+  text.out.line(str(target, " = ", same ? "" : str("(", c_type(to), ")"),
+                    text.scalars.name(step.value), ";"));
 }
 
 std::string finished(const Step& step, const std::string& value) {
@@ -143,8 +151,8 @@ std::string finished(const Step& step, const std::string& value) {
 }
 
 // Order-free sums of integers, any, all: one accumulator.
-void write_plain(KernelText& text, const Step& step, const Row& row, const std::string& reg, DType type,
-                 const std::vector<bool>& defined) {
+void write_plain(KernelText& text, const Step& step, const Row& row, const std::string& reg,
+                 DType type, const std::vector<bool>& defined) {
   text.out.line(str(reg, " = ", literal_text(identity(step.op, type)), ";"));
   text.out.open(str("for (long long e = 0; e < ", row.count, "; e++)"));
   unpack_inner(text, step, "e", row.count);
@@ -154,15 +162,17 @@ void write_plain(KernelText& text, const Step& step, const Row& row, const std::
 }
 
 // First NaN, else first of equals.
-void write_arg(KernelText& text, const Step& step, const Row& row, const std::string& reg, DType type,
-               const std::vector<bool>& defined) {
+void write_arg(KernelText& text, const Step& step, const Row& row, const std::string& reg,
+               DType type, const std::vector<bool>& defined) {
   const char* beats = step.op == Op::argmax ? ">" : "<";
   text.out.line(str(reg, " = 0;"));
-  text.out.line(str(c_type(type), " best_", reg, " = ", literal_text(Literal::of(type, 0)), ";"));
+  text.out.line(
+      str(c_type(type), " best_", reg, " = ", literal_text(Literal::of(type, 0)), ";"));
   text.out.open(str("for (long long e = 0; e < ", row.count, "; e++)"));
   unpack_inner(text, step, "e", row.count);
   write_value(text, step, row, defined, str("const ", c_type(type), " value"));
-  text.out.open(str("if (e == 0 || (best_", reg, " == best_", reg, " && (value != value || value ", beats, " best_", reg, ")))"));
+  text.out.open(str("if (e == 0 || (best_", reg, " == best_", reg,
+                    " && (value != value || value ", beats, " best_", reg, ")))"));
   text.out.line(str("best_", reg, " = value;"));
   text.out.line(str(reg, " = e;"));
   text.out.close();
@@ -183,7 +193,8 @@ void write_chunk(KernelText& text, const Step& step, const Row& row, const std::
 // t[0..127] of a full chunk straight from its eight strided parts: the first three halvings.
 void write_eighths(KernelText& text, const Step& step, const Row& row, DType type,
                    const std::vector<bool>& defined) {
-  text.out.open(str("auto element = [&](long long e) __attribute__((always_inline)) -> ", c_type(type)));
+  text.out.open(
+      str("auto element = [&](long long e) __attribute__((always_inline)) -> ", c_type(type)));
   unpack_inner(text, step, "e", row.count);
   write_value(text, step, row, defined, str("const ", c_type(type), " value"));
   text.out.line("return value;");
@@ -191,8 +202,12 @@ void write_eighths(KernelText& text, const Step& step, const Row& row, DType typ
   text.out.line("#pragma GCC ivdep");
   text.out.open("for (long long l = 0; l < 128; l++)");
   auto at = [](int part) { return str("element(base + l + ", 128 * part, ")"); };
-  auto pair = [&](const std::string& a, const std::string& b) { return "(" + combine(step.op, type, a, b) + ")"; };
-  auto quarter = [&](int part) { return pair(pair(at(part), at(part + 4)), pair(at(part + 2), at(part + 6))); };
+  auto pair = [&](const std::string& a, const std::string& b) {
+    return "(" + combine(step.op, type, a, b) + ")";
+  };
+  auto quarter = [&](int part) {
+    return pair(pair(at(part), at(part + 4)), pair(at(part + 2), at(part + 6)));
+  };
   text.out.line(str("t[l] = ", pair(quarter(0), quarter(1)), ";"));
   text.out.close();
 }
@@ -207,22 +222,27 @@ bool is_cheap(const KernelText& text, const Row& row) {
   return ops <= 6;
 }
 
-void write_tree(KernelText& text, const Step& step, const Row& row, const std::string& reg, DType type,
-                const std::vector<bool>& defined) {
+void write_tree(KernelText& text, const Step& step, const Row& row, const std::string& reg,
+                DType type, const std::vector<bool>& defined) {
   const bool sum_exp = step.op == Op::sum_exp;
   const std::string suffix = helper_suffix(step.op, type), name = c_type(type);
-  const int64_t full = row.count / kChunk, rest = row.count % kChunk, chunks = full + (rest > 0);
+  const int64_t full = row.count / kChunk, rest = row.count % kChunk,
+                chunks = full + (rest > 0);
   const int64_t parts = chunks == 1 ? 1 : (chunks + kChunk - 1) / kChunk * kChunk;
   const bool on_stack = parts <= kMostOnStack;
-  const bool eighths = full > 0 && !sum_exp && text.kernel.schedule.unroll == 8 && is_cheap(text, row);
-  text.out.line(str("alignas(64) ", name, " t[", full > 0 ? kChunk : power_of_two_from(rest), "];"));
+  const bool eighths =
+      full > 0 && !sum_exp && text.kernel.schedule.unroll == 8 && is_cheap(text, row);
+  text.out.line(
+      str("alignas(64) ", name, " t[", full > 0 ? kChunk : power_of_two_from(rest), "];"));
   for (const char* array : {"part", "most"}) {
     if (array[0] == 'm' && !sum_exp) continue;
     text.out.line(on_stack ? str(name, " ", array, "[", parts, "];")
-                           : str(name, "* ", array, " = (", name, "*)__builtin_malloc(", parts, " * sizeof(", name, "));"));
+                           : str(name, "* ", array, " = (", name, "*)__builtin_malloc(", parts,
+                                 " * sizeof(", name, "));"));
   }
   auto reduce_chunk = [&](const std::string& chunk, int64_t count) {
-    text.out.line(sum_exp ? str("part[", chunk, "] = tc_chunk_sum_exp_", name, "(t, ", count, ", most + ", chunk, ");")
+    text.out.line(sum_exp ? str("part[", chunk, "] = tc_chunk_sum_exp_", name, "(t, ", count,
+                                ", most + ", chunk, ");")
                           : str("part[", chunk, "] = tc_tree_", suffix, "(t, ", count, ");"));
   };
   if (full > 0) {
@@ -239,9 +259,12 @@ void write_tree(KernelText& text, const Step& step, const Row& row, const std::s
   }
   std::string result = sum_exp ? str("tc_fold_sum_exp_", name, "(part, most, ", chunks, ")")
                                : str("tc_fold_", suffix, "(part, ", chunks, ")");
-  if (step.op == Op::max || step.op == Op::min) result += str(" + ", literal_text(Literal::of(type, 0)));
+  if (step.op == Op::max || step.op == Op::min)
+    result += str(" + ", literal_text(Literal::of(type, 0)));
   text.out.line(str(reg, " = ", finished(step, result), ";"));
-  if (!on_stack) text.out.line(sum_exp ? "__builtin_free(part), __builtin_free(most);" : "__builtin_free(part);");
+  if (!on_stack)
+    text.out.line(sum_exp ? "__builtin_free(part), __builtin_free(most);"
+                          : "__builtin_free(part);");
 }
 
 }  // namespace
@@ -270,14 +293,16 @@ std::string reduction_helpers(const Program& program) {
       const DType from = kernel.scalars[step.value].dtype, type = accumulator(step.op, from);
       if (!is_float(type) || step.op == Op::argmax || step.op == Op::argmin) continue;
       add(kTree, step.op, type);
-      if (step.op == Op::sum_exp) add(type == DType::f64 ? kLargestDouble : kLargestFloat, step.op, type);
+      if (step.op == Op::sum_exp)
+        add(type == DType::f64 ? kLargestDouble : kLargestFloat, step.op, type);
       if (step.op == Op::sum_exp) add(kSumExp, step.op, type);
     }
   }
   return text;
 }
 
-void write_reduction(KernelText& text, const Step& step, int number, const std::vector<bool>& defined) {
+void write_reduction(KernelText& text, const Step& step, int number,
+                     const std::vector<bool>& defined) {
   const Row row = row_of(text, step);
   const std::string reg = str("r", number);
   const DType from = text.kernel.scalars[step.value].dtype, type = accumulator(step.op, from);

@@ -11,7 +11,8 @@ namespace tiny_compile {
 std::string reduction_helpers(const Program& program);
 
 // Reduce step `number` inside a row: declares its register r<number> and computes it.
-void write_reduction(KernelText& text, const Step& step, int number, const std::vector<bool>& defined);
+void write_reduction(KernelText& text, const Step& step, int number,
+                     const std::vector<bool>& defined);
 
 // "float" or "long long": what a reduction of `operand` values accumulates in.
 DType accumulator(Op op, DType operand);

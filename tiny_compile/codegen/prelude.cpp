@@ -1,5 +1,5 @@
-// Which of the shared functions does a kernel need? tc_sigmoid brings tc_exp along; nothing else
-// is emitted, because the compiler's time goes with the length of the text.
+// Which of the shared functions does a kernel need? tc_sigmoid brings tc_exp along; nothing
+// else is emitted, because the compiler's time goes with the length of the text.
 #include "tiny_compile/codegen/prelude.h"
 
 #include <algorithm>
@@ -27,8 +27,9 @@ std::set<std::string_view> names_in(std::string_view text) {
   return names;
 }
 
-// A definition: text between blank lines, less the comments above it, and the name it defines: the
-// first tc_ word of its first line that is no type of another definition ("TC_FN tc_f16 tc_to_f16(").
+// A definition: text between blank lines, less the comments above it, and the name it defines:
+// the first tc_ word of its first line that is no type of another definition ("TC_FN tc_f16
+// tc_to_f16(").
 struct Definition {
   std::string_view text;
   std::string_view name;
@@ -51,9 +52,11 @@ std::vector<Definition> definitions() {
     const size_t blank = text.find("\n\n");
     std::string_view block = text.substr(0, blank);
     text = blank == std::string_view::npos ? std::string_view() : text.substr(blank + 2);
-    while (!block.empty() && (block[0] == '\n' || block.starts_with("//") || block.starts_with("#pragma once"))) {
+    while (!block.empty() &&
+           (block[0] == '\n' || block.starts_with("//") || block.starts_with("#pragma once"))) {
       const size_t newline = block.find('\n');
-      block = newline == std::string_view::npos ? std::string_view() : block.substr(newline + 1);
+      block =
+          newline == std::string_view::npos ? std::string_view() : block.substr(newline + 1);
     }
     if (!block.empty()) result.push_back({block, defined_name(block)});
   }

@@ -6,8 +6,8 @@
 
 namespace tiny_compile {
 
-// The definitions of base/prelude*.h that `body` names, directly or through each other, in the order
-// in which the prelude has them.
+// The definitions of base/prelude*.h that `body` names, directly or through each other, in the
+// order in which the prelude has them.
 std::string prelude_for(std::string_view body);
 
 }  // namespace tiny_compile

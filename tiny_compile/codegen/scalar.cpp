@@ -1,7 +1,8 @@
 // How does a scalar become text? $3 = exp($2) reads  const float exp_3 = tc_exp(sub_2);
 //
-// f16 and bf16 values are floats that the dtype can hold: loads widen, every op that may leave the
-// dtype rounds once, stores narrow. Floats are written in hexadecimal, exact in every compiler.
+// f16 and bf16 values are floats that the dtype can hold: loads widen, every op that may leave
+// the dtype rounds once, stores narrow. Floats are written in hexadecimal, exact in every
+// compiler.
 #include "tiny_compile/codegen/scalar.h"
 
 #include <algorithm>
@@ -11,7 +12,9 @@
 namespace tiny_compile {
 namespace {
 
-bool is_identifier_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+bool is_identifier_char(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+}
 
 // Ops whose result is always one of the values that the operands' dtype can hold.
 bool stays_in_dtype(Op op) {
@@ -52,7 +55,8 @@ std::string fill_formula(std::string_view formula, const std::vector<std::string
     size_t end = i;
     while (end < formula.size() && is_identifier_char(formula[end])) end++;
     const std::string_view word = formula.substr(i, end - i);
-    const bool operand = word.size() == 1 && word[0] >= 'a' && word[0] < 'a' + static_cast<int>(operands.size());
+    const bool operand =
+        word.size() == 1 && word[0] >= 'a' && word[0] < 'a' + static_cast<int>(operands.size());
     result += operand ? operands[word[0] - 'a'] : std::string(word);
     i = end;
   }
@@ -60,7 +64,9 @@ std::string fill_formula(std::string_view formula, const std::vector<std::string
 }
 
 std::string pointer_name(const Buffer& buffer) {
-  const char* role = buffer.role == Role::Input ? "in_" : buffer.role == Role::Output ? "out_" : "tmp_";
+  const char* role = buffer.role == Role::Input    ? "in_"
+                     : buffer.role == Role::Output ? "out_"
+                                                   : "tmp_";
   std::string name = role + buffer.name;
   std::replace(name.begin(), name.end(), '.', '_');
   return name;
@@ -84,8 +90,10 @@ std::string literal_text(const Literal& value) {
     return str("(", c_type(value.dtype), ")", static_cast<uint64_t>(value.as_integer()), "ull");
   const int64_t number = value.as_integer();
   if (number == INT64_MIN) return "(-9223372036854775807ll - 1)";
-  if (value.dtype == DType::i64) return number < 0 ? str("(", number, "ll)") : str(number, "ll");
-  if (value.dtype == DType::i32 && number != INT32_MIN) return number < 0 ? str("(", number, ")") : str(number);
+  if (value.dtype == DType::i64)
+    return number < 0 ? str("(", number, "ll)") : str(number, "ll");
+  if (value.dtype == DType::i32 && number != INT32_MIN)
+    return number < 0 ? str("(", number, ")") : str(number);
   return str("((", c_type(value.dtype), ")", number, "ll)");
 }
 
@@ -102,7 +110,8 @@ std::string from_storage(DType dtype, const std::string& memory) {
 std::string combine(Op reduction, DType dtype, const std::string& a, const std::string& b) {
   switch (reduction) {
     case Op::sum:
-    case Op::sum_exp: return is_float(dtype) ? str(a, " + ", b) : str("tc_add(", a, ", ", b, ")");
+    case Op::sum_exp:
+      return is_float(dtype) ? str(a, " + ", b) : str("tc_add(", a, ", ", b, ")");
     case Op::prod: return is_float(dtype) ? str(a, " * ", b) : str("tc_mul(", a, ", ", b, ")");
     case Op::max: return str("tc_maximum(", a, ", ", b, ")");
     case Op::min: return str("tc_minimum(", a, ", ", b, ")");
@@ -116,7 +125,8 @@ std::string combine(Op reduction, DType dtype, const std::string& a, const std::
 std::string comment_of(const Kernel& kernel) {
   std::vector<std::string> places;
   for (const Location& where : kernel.where) {
-    const std::string place = Location{where.file.substr(where.file.rfind('/') + 1), where.line}.str();
+    const std::string place =
+        Location{where.file.substr(where.file.rfind('/') + 1), where.line}.str();
     if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
   }
   if (places.empty()) return "";
@@ -150,7 +160,8 @@ std::string ScalarWriter::index(const Expr& expr, const std::vector<int>& operan
     const std::string symbol = str("at", k), operand = name(operands[k]);
     for (size_t at = 0; (at = text.find(symbol, at)) != std::string::npos;) {
       const size_t end = at + symbol.size();
-      const bool whole = (at == 0 || !is_identifier_char(text[at - 1])) && (end == text.size() || !is_identifier_char(text[end]));
+      const bool whole = (at == 0 || !is_identifier_char(text[at - 1])) &&
+                         (end == text.size() || !is_identifier_char(text[end]));
       if (whole) text.replace(at, symbol.size(), operand);
       at += whole ? operand.size() : symbol.size();
     }
@@ -162,18 +173,21 @@ std::string ScalarWriter::loaded(const Scalar& scalar) const {
   std::string guard;
   if (scalar.mask >= 0) guard = name(scalar.mask);
   for (size_t k = 0; k < scalar.operands.size(); k++)
-    guard += str(guard.empty() ? "" : " && ", "tc_in_range(", name(scalar.operands[k]), ", ", scalar.limits[k], ")");
+    guard += str(guard.empty() ? "" : " && ", "tc_in_range(", name(scalar.operands[k]), ", ",
+                 scalar.limits[k], ")");
   std::string value;
   if (scalar.kind == ScalarKind::Index) {
     value = str("(long long)(", index(scalar.index, scalar.operands), ")");
   } else {
     const std::string place = index(scalar.index, scalar.operands);
-    const std::string memory = element ? element(scalar.buffer, place)
-                                       : str(pointer_name(program_.buffers[scalar.buffer]), "[", place, "]");
+    const std::string memory =
+        element ? element(scalar.buffer, place)
+                : str(pointer_name(program_.buffers[scalar.buffer]), "[", place, "]");
     value = from_storage(scalar.dtype, memory);
   }
   if (guard.empty()) return value;
-  const Literal otherwise = scalar.kind == ScalarKind::Load ? scalar.value : Literal{scalar.dtype, 0};
+  const Literal otherwise =
+      scalar.kind == ScalarKind::Load ? scalar.value : Literal{scalar.dtype, 0};
   return str(guard, " ? ", value, " : ", literal_text(otherwise));
 }
 
@@ -213,7 +227,8 @@ std::string ScalarWriter::value(int id) const {
 }
 
 std::string ScalarWriter::definition(int id) const {
-  return str("const ", value_type(kernel_.scalars[id].dtype), " ", name(id), " = ", value(id), ";");
+  return str("const ", value_type(kernel_.scalars[id].dtype), " ", name(id), " = ", value(id),
+             ";");
 }
 
 }  // namespace tiny_compile

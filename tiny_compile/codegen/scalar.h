@@ -12,17 +12,18 @@ namespace tiny_compile {
 // Names the generated text uses. A scalar is a constant written out, or a variable "exp_3".
 class ScalarWriter {
  public:
-  ScalarWriter(const Program& program, const Kernel& kernel) : program_(program), kernel_(kernel) {}
+  ScalarWriter(const Program& program, const Kernel& kernel)
+      : program_(program), kernel_(kernel) {}
 
   // How a register reads where scalars are evaluated; "r0" unless changed ("r0[l]").
   std::function<std::string(int step)> register_name = [](int step) { return str("r", step); };
   // How an element is loaded; "in_x[index]" unless changed.
   std::function<std::string(int buffer, const std::string& index)> element;
 
-  std::string name(int scalar) const;         // "exp_3", or the constant itself
-  std::string value(int scalar) const;        // "tc_exp(sub_2)"
-  std::string definition(int scalar) const;   // "const float exp_3 = tc_exp(sub_2);"
-  bool is_trivial(int scalar) const;          // needs no variable: a constant, a register
+  std::string name(int scalar) const;        // "exp_3", or the constant itself
+  std::string value(int scalar) const;       // "tc_exp(sub_2)"
+  std::string definition(int scalar) const;  // "const float exp_3 = tc_exp(sub_2);"
+  bool is_trivial(int scalar) const;         // needs no variable: a constant, a register
   std::string index(const Expr& expr, const std::vector<int>& operands = {}) const;
 
  private:
@@ -34,14 +35,14 @@ class ScalarWriter {
   const Kernel& kernel_;
 };
 
-std::string pointer_name(const Buffer& buffer);       // "in_x", "out_y3", "tmp_t2"
-const char* value_type(DType dtype);                  // of a variable: "float" for f32, f16 and bf16
-std::string literal_text(const Literal& value);       // in the compute type: "0x1.8p+0f", "(-3ll)"
-std::string to_storage(DType dtype, const std::string& value);    // "tc_to_bf16(v)"
-std::string from_storage(DType dtype, const std::string& memory); // "tc_to_f32(x[i])"
+std::string pointer_name(const Buffer& buffer);  // "in_x", "out_y3", "tmp_t2"
+const char* value_type(DType dtype);             // of a variable: "float" for f32, f16 and bf16
+std::string literal_text(const Literal& value);  // in the compute type: "0x1.8p+0f", "(-3ll)"
+std::string to_storage(DType dtype, const std::string& value);     // "tc_to_bf16(v)"
+std::string from_storage(DType dtype, const std::string& memory);  // "tc_to_f32(x[i])"
 // "tc_maximum(a, b)" for a step of a reduction; the operands are texts.
 std::string combine(Op reduction, DType dtype, const std::string& a, const std::string& b);
-std::string comment_of(const Kernel& kernel);         // "// softmax.cpp:3"
+std::string comment_of(const Kernel& kernel);  // "// softmax.cpp:3"
 // Replaces the identifiers a, b, c of an op table formula.
 std::string fill_formula(std::string_view formula, const std::vector<std::string>& operands);
 

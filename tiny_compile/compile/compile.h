@@ -1,14 +1,16 @@
-// tc::compile: a function over tensors, traced and compiled at its first call for each kind of input.
+// tc::compile: a function over tensors, traced and compiled at its first call for each kind of
+// input.
 //
 //   auto f = tc::compile([](tc::Tensor x, tc::Tensor bias) { return tc::gelu(x + bias); });
 //   tc::Tensor y = f(x, bias);
 //
-// What is guarded (a change means another trace): the inputs' dtypes, shapes, strides and devices,
-// the lengths of vectors and presence of optionals among them, the values of C++ numbers that the
-// function takes as numbers. A C++ number given for a Tensor parameter becomes a 0-d input and is
-// never a reason to compile again. A tensor that the function captured is an input that each call
-// reads afresh where its variable is the closure's own or captured by reference; else the tensor
-// seen in the first call stays in use. Other captured values (an int, a pointer) are not guarded.
+// What is guarded (a change means another trace): the inputs' dtypes, shapes, strides and
+// devices, the lengths of vectors and presence of optionals among them, the values of C++
+// numbers that the function takes as numbers. A C++ number given for a Tensor parameter becomes
+// a 0-d input and is never a reason to compile again. A tensor that the function captured is an
+// input that each call reads afresh where its variable is the closure's own or captured by
+// reference; else the tensor seen in the first call stays in use. Other captured values (an
+// int, a pointer) are not guarded.
 #pragma once
 
 #include <cstring>
@@ -31,13 +33,19 @@ namespace detail {
 // A C++ number as a 0-d tensor.
 template <typename T>
 Tensor as_zero_dim(T value) {
-  if constexpr (std::is_same_v<T, bool>) return filled_tensor(Literal::of_integer(DType::boolean, value), {});
-  else if constexpr (std::is_integral_v<T>) return filled_tensor(Literal::of_integer(DType::i64, static_cast<int64_t>(value)), {});
-  else return filled_tensor(Literal::of(std::is_same_v<T, double> ? DType::f64 : DType::f32, static_cast<double>(value)), {});
+  if constexpr (std::is_same_v<T, bool>)
+    return filled_tensor(Literal::of_integer(DType::boolean, value), {});
+  else if constexpr (std::is_integral_v<T>)
+    return filled_tensor(Literal::of_integer(DType::i64, static_cast<int64_t>(value)), {});
+  else
+    return filled_tensor(Literal::of(std::is_same_v<T, double> ? DType::f64 : DType::f32,
+                                     static_cast<double>(value)),
+                         {});
 }
 
 template <typename T>
-using Boxed = std::conditional_t<std::is_arithmetic_v<std::decay_t<T>>, Tensor, std::decay_t<T>>;
+using Boxed =
+    std::conditional_t<std::is_arithmetic_v<std::decay_t<T>>, Tensor, std::decay_t<T>>;
 
 }  // namespace detail
 
@@ -62,20 +70,24 @@ class Compiled {
   // The graph of these arguments, as traced, and the tensors it takes: for explain().
   template <typename... Args>
   Specialization specialization(const Args&... args) const {
-    return trace_for(std::tuple<detail::Boxed<Args>...>(boxed(args)...), static_cast<void*>(nullptr));
+    return trace_for(std::tuple<detail::Boxed<Args>...>(boxed(args)...),
+                     static_cast<void*>(nullptr));
   }
 
  private:
   struct State {
-    State(Function f, CompileOptions options) : function(std::move(f)), cache(std::move(options)) {}
+    State(Function f, CompileOptions options)
+        : function(std::move(f)), cache(std::move(options)) {}
     Function function;
     FunctionCache cache;
   };
 
   template <typename T>
   static decltype(auto) boxed(const T& value) {
-    if constexpr (std::is_arithmetic_v<T>) return detail::as_zero_dim(value);
-    else return value;
+    if constexpr (std::is_arithmetic_v<T>)
+      return detail::as_zero_dim(value);
+    else
+      return value;
   }
 
   template <typename Tuple>
@@ -122,7 +134,8 @@ class Compiled {
       }
       return outputs;
     };
-    Specialization result{trace(run, inputs, state_->cache.options().name), {}, nullptr, std::move(inputs)};
+    Specialization result{
+        trace(run, inputs, state_->cache.options().name), {}, nullptr, std::move(inputs)};
     for (const Captured& captured : result.traced.captured) {
       result.live.push_back(is_ours(captured.variable));
       result.inputs.push_back(captured.tensor);

@@ -1,4 +1,5 @@
-// What did each stage buy? The same graph is compiled after every prefix of the pipeline and run:
+// What did each stage buy? The same graph is compiled after every prefix of the pipeline and
+// run:
 //
 //   stage        launches    bytes MB        ms     GB/s
 //   eager              12       402.7     61.20      6.6
@@ -14,9 +15,13 @@
 namespace tiny_compile {
 namespace {
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
-double median_milliseconds(const Executable& executable, std::span<const Tensor> inputs, double seconds) {
+double median_milliseconds(const Executable& executable, std::span<const Tensor> inputs,
+                           double seconds) {
   std::vector<double> times;
   const double stop = now() + seconds;
   do {
@@ -24,12 +29,15 @@ double median_milliseconds(const Executable& executable, std::span<const Tensor>
     executable.run(inputs);
     times.push_back((now() - start) * 1e3);
   } while (now() < stop || times.size() < 3);
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
+  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2),
+                   times.end());
   return times[times.size() / 2];
 }
 
-Rung climb(const std::string& stage, const Staged& staged, std::span<const Tensor> inputs, double seconds) {
-  const Executable executable(staged.program, staged.source, build_cpp(staged.source.text, default_toolchain()));
+Rung climb(const std::string& stage, const Staged& staged, std::span<const Tensor> inputs,
+           double seconds) {
+  const Executable executable(staged.program, staged.source,
+                              build_cpp(staged.source.text, default_toolchain()));
   Rung rung;
   rung.stage = stage;
   rung.launches = static_cast<int64_t>(staged.program.launches.size());
@@ -43,7 +51,9 @@ Rung climb(const std::string& stage, const Staged& staged, std::span<const Tenso
 void check_bits(const Rung& first, const Rung& rung) {
   for (size_t k = 0; k < first.outputs.size(); k++) {
     const std::optional<int64_t> at = first_difference(first.outputs[k], rung.outputs[k]);
-    if (at) fail("after stage '", rung.stage, "' output ", k, " differs from eager's at element ", *at, ": a pass changed a bit");
+    if (at)
+      fail("after stage '", rung.stage, "' output ", k, " differs from eager's at element ",
+           *at, ": a pass changed a bit");
   }
 }
 
@@ -51,9 +61,12 @@ std::string quoted(const std::string& text) {
   std::string result = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') result += '\\';
-    if (c == '\n') result += "\\n";
-    else if (static_cast<unsigned char>(c) < 0x20) result += ' ';
-    else result += c;
+    if (c == '\n')
+      result += "\\n";
+    else if (static_cast<unsigned char>(c) < 0x20)
+      result += ' ';
+    else
+      result += c;
   }
   return result + "\"";
 }
@@ -66,13 +79,15 @@ std::string number(double value) {
 
 }  // namespace
 
-Explanation explain(const Graph& graph, std::span<const Tensor> inputs, const Pipeline& pipeline, double seconds) {
+Explanation explain(const Graph& graph, std::span<const Tensor> inputs,
+                    const Pipeline& pipeline, double seconds) {
   Explanation result;
   result.name = graph.name;
   result.graph = graph;
   result.rungs.push_back(climb("eager", run_pipeline({}, graph, true), inputs, seconds));
   for (size_t n = 0; n < pipeline.size(); n++) {
-    const Pipeline prefix(pipeline.begin(), pipeline.begin() + static_cast<std::ptrdiff_t>(n) + 1);
+    const Pipeline prefix(pipeline.begin(),
+                          pipeline.begin() + static_cast<std::ptrdiff_t>(n) + 1);
     result.staged = run_pipeline(prefix, graph, true);
     Rung rung = climb(pipeline[n].name, result.staged, inputs, seconds);
     rung.stage_milliseconds = result.staged.seconds.back().second * 1e3;
@@ -86,8 +101,10 @@ std::string Explanation::ladder() const {
   char line[160];
   std::string text = "stage          launches    bytes MB         ms      GB/s   compile ms\n";
   for (const Rung& rung : rungs) {
-    std::snprintf(line, sizeof line, "%-14s %8lld %11.3f %10.4f %9.2f %12.1f\n", rung.stage.c_str(), static_cast<long long>(rung.launches),
-                  static_cast<double>(rung.bytes) * 1e-6, rung.milliseconds, rung.gigabytes_per_second(), rung.compile_milliseconds);
+    std::snprintf(line, sizeof line, "%-14s %8lld %11.3f %10.4f %9.2f %12.1f\n",
+                  rung.stage.c_str(), static_cast<long long>(rung.launches),
+                  static_cast<double>(rung.bytes) * 1e-6, rung.milliseconds,
+                  rung.gigabytes_per_second(), rung.compile_milliseconds);
     text += line;
   }
   return text;
@@ -98,8 +115,10 @@ std::string Explanation::str() const {
   text += "\n== kernels kept apart\n";
   for (const std::string& refusal : staged.program.refusals) text += refusal + "\n";
   if (staged.program.refusals.empty()) text += "none\n";
-  text += "\n== exceptions to the numeric contract\n" + std::string(exceptions.empty() ? "none\n" : join(exceptions, "\n"));
-  text += "\n== graph, as traced\n" + print(graph) + "\n== graph, after the passes\n" + print(staged.graph);
+  text += "\n== exceptions to the numeric contract\n" +
+          std::string(exceptions.empty() ? "none\n" : join(exceptions, "\n"));
+  text += "\n== graph, as traced\n" + print(graph) + "\n== graph, after the passes\n" +
+          print(staged.graph);
   return text + "\n== program\n" + print(staged.program) + "\n== source\n" + staged.source.text;
 }
 
@@ -107,12 +126,15 @@ std::string Explanation::json() const {
   std::string text = "{\"name\": " + quoted(name) + ", \"stages\": [";
   for (size_t k = 0; k < rungs.size(); k++) {
     const Rung& r = rungs[k];
-    text += tiny_compile::str(k ? ", " : "", "{\"stage\": ", quoted(r.stage), ", \"launches\": ", r.launches, ", \"bytes\": ", r.bytes,
-                              ", \"milliseconds\": ", number(r.milliseconds), ", \"stage_milliseconds\": ", number(r.stage_milliseconds),
-                              ", \"compile_milliseconds\": ", number(r.compile_milliseconds), "}");
+    text += tiny_compile::str(
+        k ? ", " : "", "{\"stage\": ", quoted(r.stage), ", \"launches\": ", r.launches,
+        ", \"bytes\": ", r.bytes, ", \"milliseconds\": ", number(r.milliseconds),
+        ", \"stage_milliseconds\": ", number(r.stage_milliseconds),
+        ", \"compile_milliseconds\": ", number(r.compile_milliseconds), "}");
   }
   text += "], \"refusals\": [";
-  for (size_t k = 0; k < staged.program.refusals.size(); k++) text += (k ? ", " : "") + quoted(staged.program.refusals[k]);
+  for (size_t k = 0; k < staged.program.refusals.size(); k++)
+    text += (k ? ", " : "") + quoted(staged.program.refusals[k]);
   return text + "]}\n";
 }
 

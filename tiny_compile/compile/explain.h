@@ -12,40 +12,43 @@ namespace tiny_compile {
 
 // A rung of the ladder: the program as it is after one stage, run.
 struct Rung {
-  std::string stage;               // "eager", then the stages' names
+  std::string stage;  // "eager", then the stages' names
   int64_t launches = 0;
-  int64_t bytes = 0;               // the least these launches can move
-  double milliseconds = 0;         // of one run, the median
-  double stage_milliseconds = 0;   // spent in the stage
-  double compile_milliseconds = 0; // of the C++ compiler; 0 from the cache
+  int64_t bytes = 0;                // the least these launches can move
+  double milliseconds = 0;          // of one run, the median
+  double stage_milliseconds = 0;    // spent in the stage
+  double compile_milliseconds = 0;  // of the C++ compiler; 0 from the cache
   std::vector<Tensor> outputs;
-  double gigabytes_per_second() const { return milliseconds > 0 ? static_cast<double>(bytes) / milliseconds * 1e-6 : 0; }
+  double gigabytes_per_second() const {
+    return milliseconds > 0 ? static_cast<double>(bytes) / milliseconds * 1e-6 : 0;
+  }
 };
 
 struct Explanation {
   std::string name;
-  Graph graph;                     // as traced
-  Staged staged;                   // after all stages
+  Graph graph;    // as traced
+  Staged staged;  // after all stages
   std::vector<Rung> rungs;
   std::vector<std::string> exceptions;  // to the numeric contract: none on the CPU
 
-  std::string ladder() const;      // a table
-  std::string str() const;         // ladder, refusals, programs, source
+  std::string ladder() const;  // a table
+  std::string str() const;     // ladder, refusals, programs, source
   std::string json() const;
 };
 
-// Runs the graph after every stage of the pipeline; each rung's outputs must have the bits of the
-// first's (tc::Error otherwise). `seconds`: the time to spend measuring a rung.
-Explanation explain(const Graph& graph, std::span<const Tensor> inputs, const Pipeline& pipeline = default_pipeline(),
-                    double seconds = 0.2);
+// Runs the graph after every stage of the pipeline; each rung's outputs must have the bits of
+// the first's (tc::Error otherwise). `seconds`: the time to spend measuring a rung.
+Explanation explain(const Graph& graph, std::span<const Tensor> inputs,
+                    const Pipeline& pipeline = default_pipeline(), double seconds = 0.2);
 
 // explain(f, x, bias) of a compiled function.
 template <typename Compiled, typename... Args>
-  requires requires(const Compiled& f, const Args&... args) { f.specialization(args...); }
+requires requires(const Compiled& f, const Args&... args) { f.specialization(args...); }
 std::string explain(const Compiled& function, const Args&... args) {
   const auto specialization = function.specialization(args...);
   std::vector<Tensor> inputs = specialization.inputs;
-  return explain(specialization.traced.graph, inputs, function.cache().options().pipeline).str();
+  return explain(specialization.traced.graph, inputs, function.cache().options().pipeline)
+      .str();
 }
 
 }  // namespace tiny_compile

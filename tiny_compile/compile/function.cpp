@@ -1,5 +1,5 @@
-// When may code be reused? When everything the trace depended on is as it was: each entry holds a
-// guard a tensor, and a miss says in words what changed:
+// When may code be reused? When everything the trace depended on is as it was: each entry holds
+// a guard a tensor, and a miss says in words what changed:
 //
 //   [recompiles] main: input 0: shape [32,784] -> [64,784]
 #include "tiny_compile/compile/function.h"
@@ -12,7 +12,9 @@
 namespace tiny_compile {
 namespace {
 
-Guard guard_of(const Tensor& tensor) { return {tensor.dtype(), tensor.device(), tensor.shape(), tensor.strides()}; }
+Guard guard_of(const Tensor& tensor) {
+  return {tensor.dtype(), tensor.device(), tensor.shape(), tensor.strides()};
+}
 
 const Tensor& current(const Entry& entry, size_t k) {
   return entry.live[k] ? *entry.captured[k].variable : entry.captured[k].tensor;
@@ -26,17 +28,22 @@ bool needs_copy(const Tensor& tensor) {
   return false;
 }
 
-Tensor plain(const Tensor& tensor) { return needs_copy(tensor) ? contiguous_copy(tensor) : tensor; }
+Tensor plain(const Tensor& tensor) {
+  return needs_copy(tensor) ? contiguous_copy(tensor) : tensor;
+}
 
 std::string first_difference_in_words(const Entry& entry, const Signature& signature) {
-  if (signature.tensors.size() + entry.captured.size() != entry.guards.size()) return "another number of tensors";
+  if (signature.tensors.size() + entry.captured.size() != entry.guards.size())
+    return "another number of tensors";
   for (size_t i = 0; i < signature.tensors.size(); i++) {
     const std::string difference = entry.guards[i].difference(signature.tensors[i]);
     if (!difference.empty()) return str("input ", i, ": ", difference);
   }
-  if (entry.extras != signature.extras) return "a number, or the length of a vector, among the arguments";
+  if (entry.extras != signature.extras)
+    return "a number, or the length of a vector, among the arguments";
   for (size_t k = 0; k < entry.captured.size(); k++) {
-    const std::string difference = entry.guards[signature.tensors.size() + k].difference(current(entry, k));
+    const std::string difference =
+        entry.guards[signature.tensors.size() + k].difference(current(entry, k));
     if (!difference.empty()) return str("captured tensor ", k, ": ", difference);
   }
   return "";
@@ -58,20 +65,25 @@ bool admits(const Entry& entry, const Signature& signature) {
 
 bool Guard::admits(const Tensor& tensor) const {
   const TensorData& data = tensor.info();
-  return data.dtype == dtype && data.shape == shape && data.strides == strides && tensor.device() == device;
+  return data.dtype == dtype && data.shape == shape && data.strides == strides &&
+         tensor.device() == device;
 }
 
 std::string Guard::difference(const Tensor& tensor) const {
   if (tensor.dtype() != dtype) return str("dtype ", dtype, " -> ", tensor.dtype());
-  if (tensor.shape() != shape) return str("shape [", join(shape, ","), "] -> [", join(tensor.shape(), ","), "]");
-  if (tensor.strides() != strides) return str("strides [", join(strides, ","), "] -> [", join(tensor.strides(), ","), "]");
-  if (tensor.device() != device) return str("device ", device.str(), " -> ", tensor.device().str());
+  if (tensor.shape() != shape)
+    return str("shape [", join(shape, ","), "] -> [", join(tensor.shape(), ","), "]");
+  if (tensor.strides() != strides)
+    return str("strides [", join(strides, ","), "] -> [", join(tensor.strides(), ","), "]");
+  if (tensor.device() != device)
+    return str("device ", device.str(), " -> ", tensor.device().str());
   return "";
 }
 
 FunctionCache::FunctionCache(CompileOptions options) : options_(std::move(options)) {
   const std::string& backend = options_.backend;
-  if (backend == "cuda") fail("backend 'cuda': kernels are generated but not yet run on a GPU; use 'cpp'");
+  if (backend == "cuda")
+    fail("backend 'cuda': kernels are generated but not yet run on a GPU; use 'cpp'");
   if (backend != "cpp" && backend != "eager" && backend != "interpreter")
     fail("no backend '", backend, "': there are cpp, eager and interpreter");
 }
@@ -89,14 +101,17 @@ std::shared_ptr<const Entry> FunctionCache::find(const Signature& signature) con
     return entries_.front();
   }
   if (!entries_.empty() && (log_enabled("recompiles") || log_enabled("guards")))
-    log("recompiles", str(options_.name, ": ", first_difference_in_words(*entries_.front(), signature)));
+    log("recompiles",
+        str(options_.name, ": ", first_difference_in_words(*entries_.front(), signature)));
   return nullptr;
 }
 
-std::shared_ptr<const Entry> FunctionCache::add(const Signature& signature, Specialization specialization) {
+std::shared_ptr<const Entry> FunctionCache::add(const Signature& signature,
+                                                Specialization specialization) {
   auto entry = std::make_shared<Entry>();
   for (const Tensor& tensor : signature.tensors) entry->guards.push_back(guard_of(tensor));
-  for (const Captured& captured : specialization.traced.captured) entry->guards.push_back(guard_of(captured.tensor));
+  for (const Captured& captured : specialization.traced.captured)
+    entry->guards.push_back(guard_of(captured.tensor));
   entry->extras = signature.extras;
   entry->captured = std::move(specialization.traced.captured);
   entry->live = std::move(specialization.live);
@@ -106,7 +121,8 @@ std::shared_ptr<const Entry> FunctionCache::add(const Signature& signature, Spec
   if (options_.backend != "interpreter") {
     const Pipeline pipeline = options_.backend == "eager" ? Pipeline{} : options_.pipeline;
     const Staged staged = run_pipeline(pipeline, entry->graph, options_.verify);
-    entry->executable = std::make_shared<Executable>(staged.program, staged.source, build_cpp(staged.source.text, default_toolchain()));
+    entry->executable = std::make_shared<Executable>(
+        staged.program, staged.source, build_cpp(staged.source.text, default_toolchain()));
   }
   const std::lock_guard lock(mutex_);
   entries_.push_front(entry);

@@ -1,4 +1,5 @@
-// The part of tc::compile that needs no templates: guards, the cache of compiled graphs, running.
+// The part of tc::compile that needs no templates: guards, the cache of compiled graphs,
+// running.
 #pragma once
 
 #include <list>
@@ -15,12 +16,12 @@
 namespace tiny_compile {
 
 struct CompileOptions {
-  std::string backend = "cpp";       // "cpp"; "eager": one kernel an op; "interpreter"
+  std::string backend = "cpp";  // "cpp"; "eager": one kernel an op; "interpreter"
   Pipeline pipeline = default_pipeline();
-  std::string name = "main";         // of the graph, in texts and errors
-  size_t cache_limit = 64;           // kinds of input kept; the least recently used goes
+  std::string name = "main";  // of the graph, in texts and errors
+  size_t cache_limit = 64;    // kinds of input kept; the least recently used goes
 #ifdef NDEBUG
-  bool verify = false;               // after every stage
+  bool verify = false;  // after every stage
 #else
   bool verify = true;
 #endif
@@ -36,8 +37,8 @@ struct Signature {
 struct Specialization {
   Traced traced;
   std::vector<bool> live;
-  std::shared_ptr<const void> structure;   // the function's result, its tensors empty
-  std::vector<Tensor> inputs;              // what the graph was traced for, captured ones included
+  std::shared_ptr<const void> structure;  // the function's result, its tensors empty
+  std::vector<Tensor> inputs;  // what the graph was traced for, captured ones included
 };
 
 struct Guard {
@@ -49,12 +50,12 @@ struct Guard {
 };
 
 struct Entry {
-  std::vector<Guard> guards;               // of the arguments, then of captured tensors
+  std::vector<Guard> guards;  // of the arguments, then of captured tensors
   std::vector<double> extras;
   std::vector<Captured> captured;
   std::vector<bool> live;
   int64_t draws = 0;
-  Graph graph;                             // as traced
+  Graph graph;                                   // as traced
   std::shared_ptr<const Executable> executable;  // null for the interpreter
   std::shared_ptr<const void> structure;
 };

@@ -1,5 +1,5 @@
-// Which functions make kernels of a graph, and in which order? default_pipeline() is the answer, and
-// run_pipeline() the loop over it: Graph passes, lower, Program passes, emit.
+// Which functions make kernels of a graph, and in which order? default_pipeline() is the
+// answer, and run_pipeline() the loop over it: Graph passes, lower, Program passes, emit.
 #include "tiny_compile/compile/pipeline.h"
 
 #include <algorithm>
@@ -14,7 +14,8 @@ namespace tiny_compile {
 namespace {
 
 Pipeline::iterator find_stage(Pipeline& pipeline, const std::string& name) {
-  const auto at = std::find_if(pipeline.begin(), pipeline.end(), [&](const Stage& s) { return s.name == name; });
+  const auto at = std::find_if(pipeline.begin(), pipeline.end(),
+                               [&](const Stage& s) { return s.name == name; });
   if (at != pipeline.end()) return at;
   std::vector<std::string> names;
   for (const Stage& stage : pipeline) names.push_back(stage.name);
@@ -29,7 +30,8 @@ const char* channel_of(const std::string& stage) {
   return "passes";
 }
 
-void show(const std::string& stage, const std::string& text, const char* channel, size_t number) {
+void show(const std::string& stage, const std::string& text, const char* channel,
+          size_t number) {
   log(channel, str("after ", stage, ":\n", text));
   keep_text(str(number, "_", stage, ".txt"), text);
 }
@@ -82,7 +84,8 @@ class Runner {
     result_.program = pass(result_.program);
     finish_program(name);
     if (name == "fuse") {
-      for (const std::string& refusal : result_.program.refusals) log("fusion", "kept apart: " + refusal);
+      for (const std::string& refusal : result_.program.refusals)
+        log("fusion", "kept apart: " + refusal);
     }
   }
   void step(const std::string& name, const Emit& pass) {
@@ -105,15 +108,19 @@ class Runner {
 }  // namespace
 
 Pipeline default_pipeline() {
-  return {{"simplify", simplify}, {"fold", fold},         {"cse", cse},
-          {"dce", dce},           {"lower", lower},       {"fuse", fuse},
-          {"schedule", schedule}, {"plan_memory", plan_memory}, {"emit", emit_cpp}};
+  return {{"simplify", simplify}, {"fold", fold},
+          {"cse", cse},           {"dce", dce},
+          {"lower", lower},       {"fuse", fuse},
+          {"schedule", schedule}, {"plan_memory", plan_memory},
+          {"emit", emit_cpp}};
 }
 
 Pipeline replace(Pipeline pipeline, const std::string& name, decltype(Stage::run) run) {
   const auto at = find_stage(pipeline, name);
   if (at->run.index() != run.index())
-    fail("stage '", name, "' cannot be replaced by a function of another kind (Graph pass, lower, Program pass, emit)");
+    fail("stage '", name,
+         "' cannot be replaced by a function of another kind (Graph pass, lower, Program pass, "
+         "emit)");
   at->run = std::move(run);
   return pipeline;
 }

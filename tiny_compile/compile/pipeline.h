@@ -1,5 +1,5 @@
-// The pipeline is a value: a list of stages, each a pure function, that can be cut, extended and
-// have any stage replaced.
+// The pipeline is a value: a list of stages, each a pure function, that can be cut, extended
+// and have any stage replaced.
 //
 //   Pipeline mine = replace(default_pipeline(), "fuse", [](const Program& p) { return p; });
 #pragma once
@@ -43,8 +43,8 @@ struct Staged {
   std::vector<std::pair<std::string, double>> seconds;  // of each stage
 };
 
-// Verifies after every stage (`checked`); logs to TC_LOGS channels graph, passes, loops, fusion,
-// schedule, memory, code and keeps texts in TC_DEBUG_DIR.
+// Verifies after every stage (`checked`); logs to TC_LOGS channels graph, passes, loops,
+// fusion, schedule, memory, code and keeps texts in TC_DEBUG_DIR.
 Staged run_pipeline(const Pipeline& pipeline, const Graph& graph, bool checked);
 
 // The same from a Program on: graph stages and `lower` are left out.

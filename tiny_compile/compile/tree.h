@@ -1,5 +1,5 @@
-// Walking the tensors of a value: a Tensor, or any nesting of vector, array, pair, tuple, optional
-// and plain aggregates of up to ten members that hold some.
+// Walking the tensors of a value: a Tensor, or any nesting of vector, array, pair, tuple,
+// optional and plain aggregates of up to ten members that hold some.
 #pragma once
 
 #include <array>
@@ -14,7 +14,8 @@
 namespace tiny_compile::tree {
 
 struct Anything {
-  template <typename T> operator T() const;
+  template <typename T>
+  operator T() const;
 };
 
 template <typename T, size_t... I>
@@ -25,16 +26,24 @@ constexpr bool takes_members(std::index_sequence<I...>) {
 // The number of members of an aggregate: the most that its braces take.
 template <typename T, size_t N = 10>
 constexpr size_t member_count() {
-  if constexpr (N == 0 || takes_members<T>(std::make_index_sequence<N>())) return N;
-  else return member_count<T, N - 1>();
+  if constexpr (N == 0 || takes_members<T>(std::make_index_sequence<N>()))
+    return N;
+  else
+    return member_count<T, N - 1>();
 }
 
-template <typename T> struct IsVector : std::false_type {};
-template <typename T> struct IsVector<std::vector<T>> : std::true_type {};
-template <typename T> struct IsOptional : std::false_type {};
-template <typename T> struct IsOptional<std::optional<T>> : std::true_type {};
-template <typename T, typename = void> struct IsTuple : std::false_type {};
-template <typename T> struct IsTuple<T, std::void_t<decltype(std::tuple_size<T>::value)>> : std::true_type {};
+template <typename T>
+struct IsVector : std::false_type {};
+template <typename T>
+struct IsVector<std::vector<T>> : std::true_type {};
+template <typename T>
+struct IsOptional : std::false_type {};
+template <typename T>
+struct IsOptional<std::optional<T>> : std::true_type {};
+template <typename T, typename = void>
+struct IsTuple : std::false_type {};
+template <typename T>
+struct IsTuple<T, std::void_t<decltype(std::tuple_size<T>::value)>> : std::true_type {};
 
 // Calls leaf(tensor) for each Tensor in order; size(n) for each length that may differ between
 // calls (vectors, optionals); other(value) for every other plain value.
@@ -58,16 +67,37 @@ void walk(T& value, Leaf& leaf, Size& size, Other& other) {
     other(value);
   } else if constexpr (std::is_aggregate_v<Plain> && !std::is_empty_v<Plain>) {
     constexpr size_t n = member_count<Plain>();
-    if constexpr (n == 1) { auto& [a] = value; all(a); }
-    else if constexpr (n == 2) { auto& [a, b] = value; all(a, b); }
-    else if constexpr (n == 3) { auto& [a, b, c] = value; all(a, b, c); }
-    else if constexpr (n == 4) { auto& [a, b, c, d] = value; all(a, b, c, d); }
-    else if constexpr (n == 5) { auto& [a, b, c, d, e] = value; all(a, b, c, d, e); }
-    else if constexpr (n == 6) { auto& [a, b, c, d, e, f] = value; all(a, b, c, d, e, f); }
-    else if constexpr (n == 7) { auto& [a, b, c, d, e, f, g] = value; all(a, b, c, d, e, f, g); }
-    else if constexpr (n == 8) { auto& [a, b, c, d, e, f, g, h] = value; all(a, b, c, d, e, f, g, h); }
-    else if constexpr (n == 9) { auto& [a, b, c, d, e, f, g, h, i] = value; all(a, b, c, d, e, f, g, h, i); }
-    else if constexpr (n == 10) { auto& [a, b, c, d, e, f, g, h, i, j] = value; all(a, b, c, d, e, f, g, h, i, j); }
+    if constexpr (n == 1) {
+      auto& [a] = value;
+      all(a);
+    } else if constexpr (n == 2) {
+      auto& [a, b] = value;
+      all(a, b);
+    } else if constexpr (n == 3) {
+      auto& [a, b, c] = value;
+      all(a, b, c);
+    } else if constexpr (n == 4) {
+      auto& [a, b, c, d] = value;
+      all(a, b, c, d);
+    } else if constexpr (n == 5) {
+      auto& [a, b, c, d, e] = value;
+      all(a, b, c, d, e);
+    } else if constexpr (n == 6) {
+      auto& [a, b, c, d, e, f] = value;
+      all(a, b, c, d, e, f);
+    } else if constexpr (n == 7) {
+      auto& [a, b, c, d, e, f, g] = value;
+      all(a, b, c, d, e, f, g);
+    } else if constexpr (n == 8) {
+      auto& [a, b, c, d, e, f, g, h] = value;
+      all(a, b, c, d, e, f, g, h);
+    } else if constexpr (n == 9) {
+      auto& [a, b, c, d, e, f, g, h, i] = value;
+      all(a, b, c, d, e, f, g, h, i);
+    } else if constexpr (n == 10) {
+      auto& [a, b, c, d, e, f, g, h, i, j] = value;
+      all(a, b, c, d, e, f, g, h, i, j);
+    }
   }
 }
 

@@ -5,9 +5,7 @@
 
 namespace tiny_compile {
 
-std::string Type::str() const {
-  return tiny_compile::str(dtype, "[", join(shape, ","), "]");
-}
+std::string Type::str() const { return tiny_compile::str(dtype, "[", join(shape, ","), "]"); }
 
 bool is_list(Key key) {
   return key == Key::axes || key == Key::low || key == Key::high || key == Key::strides;
@@ -44,7 +42,8 @@ std::vector<int> Node::axes() const {
 }
 
 Node& Node::set(Key key, std::vector<Expr> values) {
-  auto at = std::find_if(attrs.begin(), attrs.end(), [&](const Attr& a) { return a.key >= key; });
+  auto at =
+      std::find_if(attrs.begin(), attrs.end(), [&](const Attr& a) { return a.key >= key; });
   if (at != attrs.end() && at->key == key) {
     at->values = std::move(values);
   } else {
@@ -72,7 +71,8 @@ int Graph::append(Node node) {
 }
 
 bool operator==(const Graph& lhs, const Graph& rhs) {
-  if (lhs.name != rhs.name || lhs.outputs != rhs.outputs || lhs.size() != rhs.size()) return false;
+  if (lhs.name != rhs.name || lhs.outputs != rhs.outputs || lhs.size() != rhs.size())
+    return false;
   for (int id = 0; id < lhs.size(); id++) {
     if (!same_computation(lhs[id], rhs[id]) || lhs[id].name != rhs[id].name) return false;
   }

@@ -30,12 +30,11 @@ struct Type {
 };
 
 // Attribute keys, one meaning each:
-//   axes     permute, flip, reductions      axis    slice window gather scatter_add concat cumsum
-//   start stop step   slice                 size step   window
-//   low high value    pad (a list entry per axis; negative entries crop)
-//   keepdim  reductions (1 or absent)       draw    philox: the draw's number within the graph
-//   strides  input: strides in elements where they are not row-major
-//   value    constant, pad
+//   axes     permute, flip, reductions      axis    slice window gather scatter_add concat
+//   cumsum start stop step   slice                 size step   window low high value    pad (a
+//   list entry per axis; negative entries crop) keepdim  reductions (1 or absent)       draw
+//   philox: the draw's number within the graph strides  input: strides in elements where they
+//   are not row-major value    constant, pad
 // The shape that reshape, expand, iota, constant and philox produce is their result type's.
 #define TC_ATTR_KEYS(X) \
   X(axes) X(axis) X(start) X(stop) X(step) X(size) X(low) X(high) X(keepdim) X(draw) X(strides)
@@ -56,19 +55,19 @@ struct Attr {
 
 struct Node {
   Op op = Op::input;
-  std::vector<int> inputs;   // indices of earlier nodes
+  std::vector<int> inputs;  // indices of earlier nodes
   Type type;
-  std::vector<Attr> attrs;   // in Key order
-  Literal value;             // of constant and pad
-  std::string name;          // of an input
-  Location where;            // the user's call, or the pass; not part of a node's value
+  std::vector<Attr> attrs;  // in Key order
+  Literal value;            // of constant and pad
+  std::string name;         // of an input
+  Location where;           // the user's call, or the pass; not part of a node's value
 
-  const Attr* find(Key key) const;                 // null when absent
-  const Expr& attr(Key key) const;                 // CHECKs that it is there
-  const std::vector<Expr>& list(Key key) const;    // likewise
+  const Attr* find(Key key) const;               // null when absent
+  const Expr& attr(Key key) const;               // CHECKs that it is there
+  const std::vector<Expr>& list(Key key) const;  // likewise
   int64_t integer(Key key, int64_t otherwise) const;
-  std::vector<int> axes() const;                   // attr axes as ints, in the order listed
-  Node& set(Key key, std::vector<Expr> values);    // inserts or replaces, keeps Key order
+  std::vector<int> axes() const;                 // attr axes as ints, in the order listed
+  Node& set(Key key, std::vector<Expr> values);  // inserts or replaces, keeps Key order
 };
 
 bool same_computation(const Node& lhs, const Node& rhs);  // equal but for name and place
@@ -80,29 +79,29 @@ struct Graph {
 
   const Node& operator[](int id) const { return nodes[static_cast<size_t>(id)]; }
   int size() const { return static_cast<int>(nodes.size()); }
-  std::vector<int> inputs() const;                 // ids of the input nodes, in order
-  int append(Node node);                           // returns its id
+  std::vector<int> inputs() const;  // ids of the input nodes, in order
+  int append(Node node);            // returns its id
 };
 
-bool operator==(const Graph& lhs, const Graph& rhs);       // places do not count
+bool operator==(const Graph& lhs, const Graph& rhs);  // places do not count
 
 std::vector<std::vector<int>> users(const Graph& graph);  // per node; an output is no user
 
 // graph/text.cpp ------------------------------------------------------------------------------
 std::string print(const Graph& graph);
-std::string print(const Graph& graph, int node);           // its one line
-std::vector<Expr> symbols(const Graph& graph);             // distinct, in order of appearance
+std::string print(const Graph& graph, int node);  // its one line
+std::vector<Expr> symbols(const Graph& graph);    // distinct, in order of appearance
 
 // graph/parse.cpp -----------------------------------------------------------------------------
-Graph parse_graph(std::string_view text);                  // throws; the result is verified
+Graph parse_graph(std::string_view text);  // throws; the result is verified
 
 // graph/shape.cpp -----------------------------------------------------------------------------
 inline constexpr int64_t kMaxElements = int64_t{1} << 48;  // of a tensor
 inline constexpr int kMaxRank = 64;
 
 // The type of op on operands of these types. `node` carries op, attrs, value and, for reshape,
-// expand, cast and the sources, the wanted result type, which is checked. Throws tc::Error without
-// a place ("matmul: inner sizes 3 and 4 differ (f32[2,3] with f32[4,5])").
+// expand, cast and the sources, the wanted result type, which is checked. Throws tc::Error
+// without a place ("matmul: inner sizes 3 and 4 differ (f32[2,3] with f32[4,5])").
 Type infer(const Node& node, const std::vector<Type>& operands);
 
 // graph/verify.cpp ----------------------------------------------------------------------------
@@ -112,8 +111,8 @@ struct AttrForm {
   bool required;
 };
 std::vector<AttrForm> attributes_of(Op op);
-const char* name(Key key);                                 // "axes"
-bool is_identifier(std::string_view name);                 // [A-Za-z_][A-Za-z0-9_.]*
+const char* name(Key key);                  // "axes"
+bool is_identifier(std::string_view name);  // [A-Za-z_][A-Za-z0-9_.]*
 
 // Throws tc::Error unless the node has its op's arity, attributes, value and name.
 void check_form(const Node& node, size_t operand_count);
@@ -124,6 +123,6 @@ struct Problem {
   std::string message;
 };
 std::optional<Problem> find_problem(const Graph& graph);
-void verify(const Graph& graph);                           // throws that, with the node's line
+void verify(const Graph& graph);  // throws that, with the node's line
 
 }  // namespace tiny_compile

@@ -1,5 +1,5 @@
-// What does a graph mean? Each node in order, on strided tensors, one op at a time. Slow on purpose
-// where speed would cost clarity: every other stage is checked against this one.
+// What does a graph mean? Each node in order, on strided tensors, one op at a time. Slow on
+// purpose where speed would cost clarity: every other stage is checked against this one.
 //
 //   %1: f32[4,8] = permute %0 {axes=[1,0]}    a view: other strides, same bytes
 //   %2: f32[4] = sum %1 {axes=[1]}            each row gathered, then reduce() (graph/lanes.h)
@@ -19,7 +19,8 @@ constexpr int64_t kParallel = 1 << 16;  // elements worth threads
 // The element offsets of a strided tensor, in row-major order, from any element on.
 class Walk {
  public:
-  Walk(const Sizes& shape, const Sizes& strides, int64_t start) : shape_(shape), strides_(strides), index_(shape.size()) {
+  Walk(const Sizes& shape, const Sizes& strides, int64_t start)
+      : shape_(shape), strides_(strides), index_(shape.size()) {
     for (size_t axis = shape.size(); axis-- > 0;) {
       index_[axis] = shape[axis] > 0 ? start % shape[axis] : 0;
       start = shape[axis] > 0 ? start / shape[axis] : 0;
@@ -90,8 +91,8 @@ Tensor pointwise(const Node& node, std::span<const Tensor> operands) {
   return out;
 }
 
-// Strides with which `shape` views the same elements in the same order, if there are any: runs of
-// axes that step together are cut or joined.
+// Strides with which `shape` views the same elements in the same order, if there are any: runs
+// of axes that step together are cut or joined.
 std::optional<Sizes> reshaped_strides(const TensorData& data, const Sizes& shape) {
   Sizes strides(shape.size());
   size_t axis = data.shape.size();
@@ -180,7 +181,8 @@ std::vector<std::byte> gathered(const Tensor& x, Sizes shape, Sizes strides, int
     walk.take(n, offsets);
     for (int i = 0; i < n; i++) offsets[i] += base;
     load(x.dtype(), x.bytes(), offsets, n, lanes);
-    std::memcpy(values.data() + static_cast<size_t>(at) * width, lanes.data, static_cast<size_t>(n) * width);
+    std::memcpy(values.data() + static_cast<size_t>(at) * width, lanes.data,
+                static_cast<size_t>(n) * width);
   }
   return values;
 }
@@ -204,11 +206,14 @@ Tensor reduction(const Node& node, const Tensor& x, const Sizes& shape) {
   }
   Tensor out = empty_tensor(node.type.dtype, shape);
   const int64_t length = element_count(inner);
-  for_blocks(out.numel(), std::max<int64_t>(1, kParallel / std::max<int64_t>(length, 1) / 4), [&](int64_t begin, int64_t end) {
-    Walk walk(kept, kept_strides, begin);
-    for (int64_t row = begin; row < end; row++, walk.next())
-      put(out, row, reduce(node.op, x.dtype(), gathered(x, inner, inner_strides, walk.offset()).data(), length));
-  });
+  for_blocks(out.numel(), std::max<int64_t>(1, kParallel / std::max<int64_t>(length, 1) / 4),
+             [&](int64_t begin, int64_t end) {
+               Walk walk(kept, kept_strides, begin);
+               for (int64_t row = begin; row < end; row++, walk.next())
+                 put(out, row,
+                     reduce(node.op, x.dtype(),
+                            gathered(x, inner, inner_strides, walk.offset()).data(), length));
+             });
   return out;
 }
 
@@ -216,14 +221,17 @@ Tensor matmul(const Node& node, const Tensor& a, const Tensor& b, const Sizes& s
   Tensor out = empty_tensor(node.type.dtype, shape);
   const size_t r = shape.size();
   const int64_t columns = shape[r - 1], depth = a.shape()[r - 1];
-  const Sizes rows(shape.begin(), shape.end() - 1);          // batch..., M
-  Sizes a_strides(a.strides().begin(), a.strides().end() - 1), b_strides(b.strides().begin(), b.strides().end() - 2);
+  const Sizes rows(shape.begin(), shape.end() - 1);  // batch..., M
+  Sizes a_strides(a.strides().begin(), a.strides().end() - 1),
+      b_strides(b.strides().begin(), b.strides().end() - 2);
   b_strides.push_back(0);
   for_blocks(element_count(rows), 1, [&](int64_t row, int64_t) {
-    const int64_t a_base = Walk(rows, a_strides, row).offset(), b_base = Walk(rows, b_strides, row).offset();
+    const int64_t a_base = Walk(rows, a_strides, row).offset(),
+                  b_base = Walk(rows, b_strides, row).offset();
     const std::vector<std::byte> left = gathered(a, {depth}, {a.strides()[r - 1]}, a_base);
     for (int64_t column = 0; column < columns; column++) {
-      const std::vector<std::byte> right = gathered(b, {depth}, {b.strides()[r - 2]}, b_base + column * b.strides()[r - 1]);
+      const std::vector<std::byte> right =
+          gathered(b, {depth}, {b.strides()[r - 2]}, b_base + column * b.strides()[r - 1]);
       put(out, row * columns + column, dot(a.dtype(), left.data(), right.data(), depth));
     }
   });
@@ -236,7 +244,8 @@ int64_t index_at(const Tensor& index, int64_t offset) {
 }
 
 Tensor gather(const Node& node, const Tensor& x, const Tensor& index) {
-  const size_t axis = static_cast<size_t>(node.integer(Key::axis, 0)), width = size_of(x.dtype());
+  const size_t axis = static_cast<size_t>(node.integer(Key::axis, 0)),
+               width = size_of(x.dtype());
   Tensor out = empty_tensor(x.dtype(), index.shape());
   Walk at(index.shape(), index.strides(), 0);
   for (int64_t i = 0; i < out.numel(); i++, at.next()) {
@@ -248,14 +257,16 @@ Tensor gather(const Node& node, const Tensor& x, const Tensor& index) {
       continue;
     }
     int64_t offset = 0;
-    for (size_t k = 0; k < at.index().size(); k++) offset += (k == axis ? chosen : at.index()[k]) * x.strides()[k];
+    for (size_t k = 0; k < at.index().size(); k++)
+      offset += (k == axis ? chosen : at.index()[k]) * x.strides()[k];
     std::memcpy(to, x.bytes() + offset * static_cast<int64_t>(width), width);
   }
   return out;
 }
 
 // Updates in ascending order; each is one add, rounded to the dtype.
-Tensor scatter_add(const Node& node, const Tensor& x, const Tensor& index, const Tensor& source) {
+Tensor scatter_add(const Node& node, const Tensor& x, const Tensor& index,
+                   const Tensor& source) {
   const size_t axis = static_cast<size_t>(node.integer(Key::axis, 0));
   Tensor out = contiguous_copy(x);
   Walk at(index.shape(), index.strides(), 0), from(source.shape(), source.strides(), 0);
@@ -267,7 +278,8 @@ Tensor scatter_add(const Node& node, const Tensor& x, const Tensor& index, const
       continue;
     }
     int64_t offset = 0;
-    for (size_t k = 0; k < at.index().size(); k++) offset += (k == axis ? chosen : at.index()[k]) * out.strides()[k];
+    for (size_t k = 0; k < at.index().size(); k++)
+      offset += (k == axis ? chosen : at.index()[k]) * out.strides()[k];
     const int64_t source_offset = from.offset();
     load(out.dtype(), out.bytes(), &offset, 1, old);
     load(out.dtype(), source.bytes(), &source_offset, 1, update);
@@ -278,7 +290,8 @@ Tensor scatter_add(const Node& node, const Tensor& x, const Tensor& index, const
 }
 
 // Copies the box of `from` that starts at `source` to the place `target` of `out`.
-void copy_box(const Tensor& from, Tensor& out, const Sizes& box, const Sizes& source, const Sizes& target) {
+void copy_box(const Tensor& from, Tensor& out, const Sizes& box, const Sizes& source,
+              const Sizes& target) {
   const size_t width = size_of(out.dtype());
   int64_t read = 0, write = 0;
   for (size_t k = 0; k < box.size(); k++) {
@@ -328,7 +341,8 @@ Tensor cumsum(const Node& node, const Tensor& x, const Sizes& shape) {
   Lanes value, next, sum;
   for (int64_t row = element_count(rows); row > 0; row--, from.next(), to.next()) {
     for (int64_t i = 0; i < length; i++) {
-      const int64_t source = from.offset() + i * x.strides()[axis], target = to.offset() + i * out.strides()[axis];
+      const int64_t source = from.offset() + i * x.strides()[axis],
+                    target = to.offset() + i * out.strides()[axis];
       load(x.dtype(), x.bytes(), &source, 1, value);
       value.dtype = wide;
       next = value;
@@ -350,10 +364,12 @@ Tensor iota(const Sizes& shape) {
 Tensor philox(const Node& node, const Tensor& key, const Sizes& shape) {
   Tensor out = empty_tensor(DType::u32, shape);
   const uint64_t* words = reinterpret_cast<const uint64_t*>(key.bytes());
-  const uint64_t seed = words[0], draw = words[key.strides()[0]] + static_cast<uint64_t>(node.integer(Key::draw, 0));
+  const uint64_t seed = words[0], draw = words[key.strides()[0]] +
+                                         static_cast<uint64_t>(node.integer(Key::draw, 0));
   uint32_t* to = reinterpret_cast<uint32_t*>(out.bytes());
   for_blocks(out.numel(), 4096, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; i++) to[i] = prelude::tc_philox(seed, draw, static_cast<uint64_t>(i));
+    for (int64_t i = begin; i < end; i++)
+      to[i] = prelude::tc_philox(seed, draw, static_cast<uint64_t>(i));
   });
   return out;
 }
@@ -382,9 +398,11 @@ Tensor compute(const Node& node, std::span<const Tensor> operands) {
 }
 
 void check_input(const Node& node, const Tensor& tensor) {
-  const bool same = tensor.dtype() == node.type.dtype && tensor.shape() == sizes_of(node.type.shape);
+  const bool same =
+      tensor.dtype() == node.type.dtype && tensor.shape() == sizes_of(node.type.shape);
   if (!same)
-    fail("input ", node.name, " is ", node.type.str(), ", but was given ", tensor.dtype(), "[", join(tensor.shape(), ","), "]");
+    fail("input ", node.name, " is ", node.type.str(), ", but was given ", tensor.dtype(), "[",
+         join(tensor.shape(), ","), "]");
 }
 
 }  // namespace
@@ -392,7 +410,10 @@ void check_input(const Node& node, const Tensor& tensor) {
 Tensor evaluate(const Node& node, std::span<const Tensor> operands) {
   take_errors();
   Tensor result = compute(node, operands);
-  if (const unsigned errors = take_errors()) throw_errors(errors, tiny_compile::str(node.where.file.empty() ? "" : node.where.str() + ": ", info(node.op).name));
+  if (const unsigned errors = take_errors())
+    throw_errors(errors,
+                 tiny_compile::str(node.where.file.empty() ? "" : node.where.str() + ": ",
+                                   info(node.op).name));
   return result;
 }
 
@@ -401,7 +422,8 @@ std::vector<Tensor> interpret_all(const Graph& graph, std::span<const Tensor> in
   size_t next = 0;
   for (const Node& node : graph.nodes) {
     if (node.op == Op::input) {
-      if (next == inputs.size()) fail("graph ", graph.name, " has more inputs than the ", inputs.size(), " given");
+      if (next == inputs.size())
+        fail("graph ", graph.name, " has more inputs than the ", inputs.size(), " given");
       check_input(node, inputs[next]);
       values.push_back(inputs[next++]);
       continue;
@@ -410,7 +432,8 @@ std::vector<Tensor> interpret_all(const Graph& graph, std::span<const Tensor> in
     for (int input : node.inputs) operands.push_back(values[input]);
     values.push_back(evaluate(node, operands));
   }
-  if (next != inputs.size()) fail("graph ", graph.name, " has ", next, " inputs, but ", inputs.size(), " were given");
+  if (next != inputs.size())
+    fail("graph ", graph.name, " has ", next, " inputs, but ", inputs.size(), " were given");
   return values;
 }
 

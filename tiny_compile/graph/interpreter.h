@@ -9,9 +9,9 @@
 
 namespace tiny_compile {
 
-// The outputs of `graph` on these inputs (one per input node, in order; their strides are free).
-// Throws tc::Error where an input's dtype or shape differs, an index is out of range or an integer
-// is divided by zero.
+// The outputs of `graph` on these inputs (one per input node, in order; their strides are
+// free). Throws tc::Error where an input's dtype or shape differs, an index is out of range or
+// an integer is divided by zero.
 std::vector<Tensor> interpret(const Graph& graph, std::span<const Tensor> inputs);
 
 // The value of every node, for lessons and for finding the first node that differs.

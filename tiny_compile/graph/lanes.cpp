@@ -2,7 +2,8 @@
 //
 //   X(sigmoid, 1, Float, Same, tc_sigmoid(a), 0)  =>  for (i < n) out[i] = tc_sigmoid(a[i]);
 //
-// f16 and bf16 lanes are floats that the dtype can hold; each result is rounded to the dtype once.
+// f16 and bf16 lanes are floats that the dtype can hold; each result is rounded to the dtype
+// once.
 #include "tiny_compile/graph/lanes.h"
 
 #include <cstring>
@@ -43,17 +44,18 @@ void round_lanes(DType dtype, float* values, int n) {
 template <typename T>
 void apply_float(Op op, DType dtype, const T* pa, const T* pb, int n, T* out) {
   if (op == Op::gelu && is_half(dtype)) {
-    for (int i = 0; i < n; i++) out[i] = static_cast<T>(tc_gelu_half(static_cast<float>(pa[i])));
+    for (int i = 0; i < n; i++)
+      out[i] = static_cast<T>(tc_gelu_half(static_cast<float>(pa[i])));
     return;
   }
   switch (op) {
-#define X(name, arity, domain, result, on_floats, on_integers)     \
-  case Op::name:                                                   \
-    for (int i = 0; i < n; i++) {                                  \
-      [[maybe_unused]] const T a = pa[i], b = pb ? pb[i] : pa[i];  \
-      [[maybe_unused]] const T c = a;                              \
-      out[i] = static_cast<T>(on_floats);                          \
-    }                                                              \
+#define X(name, arity, domain, result, on_floats, on_integers)    \
+  case Op::name:                                                  \
+    for (int i = 0; i < n; i++) {                                 \
+      [[maybe_unused]] const T a = pa[i], b = pb ? pb[i] : pa[i]; \
+      [[maybe_unused]] const T c = a;                             \
+      out[i] = static_cast<T>(on_floats);                         \
+    }                                                             \
     return;
     TC_POINTWISE_OPS(X)
 #undef X
@@ -125,7 +127,8 @@ void convert(const Lanes& from, DType to, int n, Lanes& out) {
     if (is_half(to)) {
       for (int i = 0; i < n; i++) {
         if constexpr (std::is_same_v<From, double>) {
-          out.as<float>()[i] = to == DType::f16 ? tc_to_f32(tc_to_f16(a[i])) : tc_to_f32(tc_to_bf16(a[i]));
+          out.as<float>()[i] =
+              to == DType::f16 ? tc_to_f32(tc_to_f16(a[i])) : tc_to_f32(tc_to_bf16(a[i]));
         } else {
           out.as<float>()[i] = static_cast<float>(a[i]);
         }
@@ -141,7 +144,8 @@ void convert(const Lanes& from, DType to, int n, Lanes& out) {
 
 }  // namespace
 
-void apply(Op op, DType result, const Lanes* a, const Lanes* b, const Lanes* c, int n, Lanes& out) {
+void apply(Op op, DType result, const Lanes* a, const Lanes* b, const Lanes* c, int n,
+           Lanes& out) {
   out.dtype = result;
   if (op == Op::cast) return convert(*a, result, n, out);
   if (op == Op::where) {
@@ -170,9 +174,11 @@ void apply(Op op, DType result, const Lanes* a, const Lanes* b, const Lanes* c, 
 void load(DType dtype, const std::byte* base, const int64_t* offsets, int n, Lanes& out) {
   out.dtype = dtype;
   if (dtype == DType::f16) {
-    for (int i = 0; i < n; i++) out.as<float>()[i] = tc_to_f32(reinterpret_cast<const tc_f16*>(base)[offsets[i]]);
+    for (int i = 0; i < n; i++)
+      out.as<float>()[i] = tc_to_f32(reinterpret_cast<const tc_f16*>(base)[offsets[i]]);
   } else if (dtype == DType::bf16) {
-    for (int i = 0; i < n; i++) out.as<float>()[i] = tc_to_f32(reinterpret_cast<const tc_bf16*>(base)[offsets[i]]);
+    for (int i = 0; i < n; i++)
+      out.as<float>()[i] = tc_to_f32(reinterpret_cast<const tc_bf16*>(base)[offsets[i]]);
   } else {
     with_type(dtype, [&](auto zero) {
       using T = decltype(zero);
@@ -183,9 +189,11 @@ void load(DType dtype, const std::byte* base, const int64_t* offsets, int n, Lan
 
 void store(const Lanes& values, std::byte* base, const int64_t* offsets, int n) {
   if (values.dtype == DType::f16) {
-    for (int i = 0; i < n; i++) reinterpret_cast<tc_f16*>(base)[offsets[i]] = tc_to_f16(values.as<float>()[i]);
+    for (int i = 0; i < n; i++)
+      reinterpret_cast<tc_f16*>(base)[offsets[i]] = tc_to_f16(values.as<float>()[i]);
   } else if (values.dtype == DType::bf16) {
-    for (int i = 0; i < n; i++) reinterpret_cast<tc_bf16*>(base)[offsets[i]] = tc_to_bf16(values.as<float>()[i]);
+    for (int i = 0; i < n; i++)
+      reinterpret_cast<tc_bf16*>(base)[offsets[i]] = tc_to_bf16(values.as<float>()[i]);
   } else {
     with_type(values.dtype, [&](auto zero) {
       using T = decltype(zero);

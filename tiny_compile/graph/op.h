@@ -1,7 +1,7 @@
 // The op table: every primitive of the Graph, one line each.
 //
-// The printer, the parser, the verifier, both interpreters and the code generators all read it, so
-// a new pointwise op is one line here (and, once autodiff exists, its derivative rule).
+// The printer, the parser, the verifier, both interpreters and the code generators all read it,
+// so a new pointwise op is one line here (and, once autodiff exists, its derivative rule).
 #pragma once
 
 #include <optional>
@@ -99,18 +99,19 @@ enum class Op : uint8_t {
 
 enum class OpClass { Pointwise, Source, View, Reduction, Matmul, Indexed };
 
-// Which operand dtypes a pointwise op takes. Number: floats and integers; Bits: integers and bool;
-// Where: a bool, then two of any one dtype. Operands otherwise share one dtype and one shape.
+// Which operand dtypes a pointwise op takes. Number: floats and integers; Bits: integers and
+// bool; Where: a bool, then two of any one dtype. Operands otherwise share one dtype and one
+// shape.
 enum class Domain { Any, Number, Float, Integer, Bits, Where };
 enum class Result { Same, Bool, Cast };
 
 struct OpInfo {
   const char* name;
-  int arity;                    // -1: any number
+  int arity;  // -1: any number
   OpClass op_class;
-  Domain domain;                // pointwise only, as are the following
+  Domain domain;  // pointwise only, as are the following
   Result result;
-  const char* float_formula;    // "a + b"; "0" where undefined
+  const char* float_formula;  // "a + b"; "0" where undefined
   const char* integer_formula;
 };
 
@@ -127,10 +128,11 @@ inline bool is_pointwise(Op op) { return info(op).op_class == OpClass::Pointwise
 inline bool is_view(Op op) { return info(op).op_class == OpClass::View; }
 inline bool is_reduction(Op op) { return info(op).op_class == OpClass::Reduction; }
 
-bool accepts(Domain domain, DType dtype);  // whether a (non-condition) operand may have the dtype
+bool accepts(Domain domain,
+             DType dtype);  // whether a (non-condition) operand may have the dtype
 
-// The dtype of a reduction's result, PyTorch's: sum/prod of integers and bool give i64, argmax and
-// argmin i64, any and all bool, the others the operand's.
+// The dtype of a reduction's result, PyTorch's: sum/prod of integers and bool give i64, argmax
+// and argmin i64, any and all bool, the others the operand's.
 DType reduction_result(Op op, DType operand);
 
 // The formula pasted into generated code for an op whose operands have this dtype.

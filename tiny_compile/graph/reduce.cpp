@@ -3,7 +3,8 @@
 //   chunk     a b c d e -0 -0 ...        (filled with the identity to 1024)
 //   halvings  512, 256, ..., 4, 2, 1:    ((a + e) + c) + (b + d)
 //
-// Chunks of 1024, then the chunks' results by the same rule: the order depends on the count alone.
+// Chunks of 1024, then the chunks' results by the same rule: the order depends on the count
+// alone.
 #include <algorithm>
 #include <limits>
 
@@ -34,7 +35,8 @@ T reduce_tree(std::vector<T> values, T identity, Combine combine) {
   do {
     std::vector<T> results;
     for (size_t start = 0; start < values.size(); start += kChunk) {
-      const int64_t count = std::min<int64_t>(kChunk, static_cast<int64_t>(values.size() - start));
+      const int64_t count =
+          std::min<int64_t>(kChunk, static_cast<int64_t>(values.size() - start));
       results.push_back(reduce_chunk(values.data() + start, count, identity, combine));
     }
     values = std::move(results);
@@ -61,7 +63,8 @@ T sum_exp(const std::vector<T>& values) {
   const T limit = std::numeric_limits<T>::max();
   std::vector<T> sums, maxima;
   for (size_t start = 0; start < values.size(); start += kChunk) {
-    std::vector<T> chunk(values.begin() + start, values.begin() + std::min(values.size(), start + kChunk));
+    std::vector<T> chunk(values.begin() + start,
+                         values.begin() + std::min(values.size(), start + kChunk));
     const T m = tc_minimum(tc_maximum(largest(chunk), -limit), limit);
     for (T& value : chunk) value = tc_exp(value - m);
     sums.push_back(sum(std::move(chunk)));
@@ -99,12 +102,14 @@ Literal reduce_float(Op op, DType dtype, std::vector<T> values) {
     case Op::sum_exp: return Literal::of(dtype, sum_exp(values));
     case Op::prod:
       if (values.empty()) return Literal::of(dtype, 1);
-      return Literal::of(dtype, reduce_tree(std::move(values), T(1), [](T a, T b) { return a * b; }));
+      return Literal::of(dtype,
+                         reduce_tree(std::move(values), T(1), [](T a, T b) { return a * b; }));
     default: break;
   }
   CHECK(!values.empty(), info(op).name, " of nothing");
   T result = values[0];
-  for (T value : values) result = op == Op::max ? tc_maximum(result, value) : tc_minimum(result, value);
+  for (T value : values)
+    result = op == Op::max ? tc_maximum(result, value) : tc_minimum(result, value);
   return Literal::of(dtype, result + T(0));  // a zero result is +0
 }
 
@@ -126,7 +131,8 @@ Literal reduce_integer(Op op, DType dtype, const std::vector<T>& values) {
 template <typename T>
 Literal reduce_typed(Op op, DType dtype, const std::byte* data, int64_t count) {
   std::vector<T> values = typed<T>(data, count);
-  if (op == Op::argmax || op == Op::argmin) return Literal::of_integer(DType::i64, arg_reduce(op, values));
+  if (op == Op::argmax || op == Op::argmin)
+    return Literal::of_integer(DType::i64, arg_reduce(op, values));
   if constexpr (std::is_floating_point_v<T>) {
     return reduce_float(op, dtype, std::move(values));
   } else {
@@ -152,7 +158,8 @@ Literal reduce_bool(Op op, const std::byte* data, int64_t count) {
 template <typename T>
 T dot_float(const std::byte* a, const std::byte* b, int64_t count) {
   T sum = 0;
-  for (int64_t k = 0; k < count; k++) sum = tc_fma(reinterpret_cast<const T*>(a)[k], reinterpret_cast<const T*>(b)[k], sum);
+  for (int64_t k = 0; k < count; k++)
+    sum = tc_fma(reinterpret_cast<const T*>(a)[k], reinterpret_cast<const T*>(b)[k], sum);
   return sum;
 }
 
@@ -160,7 +167,8 @@ template <typename T>
 uint64_t dot_integer(const std::byte* a, const std::byte* b, int64_t count) {
   uint64_t sum = 0;
   for (int64_t k = 0; k < count; k++)
-    sum += static_cast<uint64_t>(reinterpret_cast<const T*>(a)[k]) * static_cast<uint64_t>(reinterpret_cast<const T*>(b)[k]);
+    sum += static_cast<uint64_t>(reinterpret_cast<const T*>(a)[k]) *
+           static_cast<uint64_t>(reinterpret_cast<const T*>(b)[k]);
   return sum;
 }
 

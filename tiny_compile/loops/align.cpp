@@ -1,6 +1,6 @@
-// Two kernels may become one where a point of the one is a point of the other. Both touch a buffer;
-// if the writer visits it as rows (i: 8192) and the reader as (b: 8, t: 1024), cutting i into
-// (8, 1024) makes every axis of the reader an axis of the writer.
+// Two kernels may become one where a point of the one is a point of the other. Both touch a
+// buffer; if the writer visits it as rows (i: 8192) and the reader as (b: 8, t: 1024), cutting
+// i into (8, 1024) makes every axis of the reader an axis of the writer.
 #include "tiny_compile/loops/align.h"
 
 #include <algorithm>

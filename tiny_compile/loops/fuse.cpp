@@ -1,37 +1,39 @@
 // Which kernels may become one? Kernels are taken in order; each is offered to the groups whose
-// results it reads, then, where that is refused, takes a cheap producer's formula into itself; groups
-// that share reads are joined last. Only pairs that share a buffer are ever considered.
+// results it reads, then, where that is refused, takes a cheap producer's formula into itself;
+// groups that share reads are joined last. Only pairs that share a buffer are ever considered.
 //
 //   add_2, gelu_3 (reads t2)   =>   add_gelu_3, and t2 is gone
 //
-// Two kernels must not merge if a third one lies between them: P -> Q -> C and P -> C would make
-// the merged kernel wait for itself. `above` holds the groups that each group waits for.
+// Two kernels must not merge if a third one lies between them: P -> Q -> C and P -> C would
+// make the merged kernel wait for itself. `above` holds the groups that each group waits for.
 #include "tiny_compile/loops/fuse.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
+#include "tiny_compile/loops/inline.h"
 #include "tiny_compile/loops/merge.h"
 
 namespace tiny_compile {
 namespace {
 
 constexpr size_t kMostRefusals = 1000;
-constexpr size_t kMostSiblings = 16;    // readers of one buffer that are tried with each other
-constexpr size_t kMostWords = 5;        // ops named in a fused kernel's name
+constexpr size_t kMostSiblings = 16;  // readers of one buffer that are tried with each other
+constexpr size_t kMostWords = 5;      // ops named in a fused kernel's name
 
 struct Member {
-  std::unique_ptr<Group> group;         // null once another took it in
-  std::vector<std::string> words;       // op names, for the kernel's name
-  std::string number;                   // "12" of "add_12"
-  std::vector<bool> above;              // groups it waits for
-  int order = 0;                        // of its first kernel
+  std::unique_ptr<Group> group;    // null once another took it in
+  std::vector<std::string> words;  // op names, for the kernel's name
+  std::string number;              // "12" of "add_12"
+  std::vector<bool> above;         // groups it waits for
+  int order = 0;                   // of its first kernel
 };
 
 class Fusion {
  public:
-  explicit Fusion(const Program& program) : program_(program), writer_(program.buffers.size(), -1) {}
+  explicit Fusion(const Program& program)
+      : program_(program), writer_(program.buffers.size(), -1) {}
 
   Program run() {
     readers_.resize(program_.buffers.size());
@@ -45,8 +47,11 @@ class Fusion {
   void take(const Kernel& kernel) {
     int id = static_cast<int>(members_.size());
     const size_t cut = kernel.name.rfind('_');
-    members_.push_back({std::make_unique<Group>(kernel), {kernel.name.substr(0, cut)},
-                        kernel.name.substr(cut + 1), {}, id});
+    members_.push_back({std::make_unique<Group>(kernel),
+                        {kernel.name.substr(0, cut)},
+                        kernel.name.substr(cut + 1),
+                        {},
+                        id});
     note_accesses(id);
     update_above(id);
     std::set<int> refused;
@@ -77,8 +82,10 @@ class Fusion {
     bool any = false;
     for (int buffer : reads(consumer)) {
       if (writer_[buffer] != producer || group(producer)->store_to(buffer) < 0) continue;
-      const bool only_user = program_.buffers[buffer].role == Role::Temporary && users_left(buffer) == 1;
-      const std::string reason = inline_producer(program_, *group(consumer), *group(producer), buffer, only_user);
+      const bool only_user =
+          program_.buffers[buffer].role == Role::Temporary && users_left(buffer) == 1;
+      const std::string reason =
+          inline_producer(program_, *group(consumer), *group(producer), buffer, only_user);
       if (!reason.empty()) continue;
       any = true;
       readers_[buffer].erase(consumer);
@@ -96,7 +103,8 @@ class Fusion {
       for (const Kernel& kernel : program_.kernels) {
         std::set<int> seen;
         for (const Scalar& s : kernel.scalars) {
-          if (s.kind == ScalarKind::Load && seen.insert(s.buffer).second) all_readers_[s.buffer]++;
+          if (s.kind == ScalarKind::Load && seen.insert(s.buffer).second)
+            all_readers_[s.buffer]++;
         }
       }
     }
@@ -134,10 +142,12 @@ class Fusion {
     Member& into = members_[first];
     Member& from = members_[second];
     for (const std::string& word : from.words) {
-      if (into.words.size() < kMostWords && into.words.back() != word) into.words.push_back(word);
+      if (into.words.size() < kMostWords && into.words.back() != word)
+        into.words.push_back(word);
     }
     into.number = from.number;
-    into.group->kernel.where.insert(into.group->kernel.where.end(), from.group->kernel.where.begin(),
+    into.group->kernel.where.insert(into.group->kernel.where.end(),
+                                    from.group->kernel.where.begin(),
                                     from.group->kernel.where.end());
     for (int& writer : writer_) {
       if (writer == second) writer = first;
@@ -151,7 +161,9 @@ class Fusion {
     note_accesses(first);
     for (size_t g = 0; g < members_.size(); g++) {
       std::vector<bool>& above = members_[g].above;
-      if (!members_[g].group || static_cast<int>(g) == first || !(above[first] || above[second])) continue;
+      if (!members_[g].group || static_cast<int>(g) == first ||
+          !(above[first] || above[second]))
+        continue;
       above[first] = true;
       above[second] = false;
       for (size_t k = 0; k < above.size(); k++) above[k] = above[k] || into.above[k];
@@ -162,7 +174,8 @@ class Fusion {
   std::vector<int> reads(int id) const {
     std::vector<int> result;
     for (const Scalar& scalar : members_[id].group->kernel.scalars) {
-      if (scalar.kind == ScalarKind::Load && writer_[scalar.buffer] != id) result.push_back(scalar.buffer);
+      if (scalar.kind == ScalarKind::Load && writer_[scalar.buffer] != id)
+        result.push_back(scalar.buffer);
     }
     std::sort(result.begin(), result.end());
     result.erase(std::unique(result.begin(), result.end()), result.end());
@@ -196,10 +209,13 @@ class Fusion {
 
   Group* group(int id) const { return members_[id].group.get(); }
 
-  std::string name(int id) const { return join(members_[id].words, "_") + "_" + members_[id].number; }
+  std::string name(int id) const {
+    return join(members_[id].words, "_") + "_" + members_[id].number;
+  }
 
   void refuse(int first, int second, const std::string& reason) {
-    if (refusals_.size() < kMostRefusals) refusals_.push_back(name(first) + " + " + name(second) + ": " + reason);
+    if (refusals_.size() < kMostRefusals)
+      refusals_.push_back(name(first) + " + " + name(second) + ": " + reason);
   }
 
   // Temporaries that nobody loads any more are not stored.
@@ -213,7 +229,8 @@ class Fusion {
     for (Member& member : members_) {
       if (!member.group) continue;
       auto dead = [&](const Step& step) {
-        return step.kind == StepKind::Store && !loaded[step.buffer] && member.group->store_to(step.buffer) >= 0 &&
+        return step.kind == StepKind::Store && !loaded[step.buffer] &&
+               member.group->store_to(step.buffer) >= 0 &&
                program_.buffers[step.buffer].role == Role::Temporary;
       };
       Kernel& kernel = member.group->kernel;
@@ -243,7 +260,8 @@ class Fusion {
       for (Member& member : members_) {
         if (!member.group || !changed_) continue;
         member.group = std::make_unique<Group>(member.group->finish());
-        if (member.group->kernel.steps.empty()) member.group = nullptr;  // only a dead register was left
+        if (member.group->kernel.steps.empty())
+          member.group = nullptr;  // only a dead register was left
       }
     } while (changed_);
     Program result = program_;
@@ -281,15 +299,18 @@ class Fusion {
       }
     }
     for (size_t id = 0; id < members_.size(); id++)
-      CHECK(!members_[id].group || waiting[id] == 0, "fusion made a cycle at ", name(static_cast<int>(id)));
+      CHECK(!members_[id].group || waiting[id] == 0, "fusion made a cycle at ",
+            name(static_cast<int>(id)));
     return order;
   }
 
   static Program drop_unused_buffers(Program program) {
     std::vector<bool> used(program.buffers.size());
-    for (size_t b = 0; b < used.size(); b++) used[b] = program.buffers[b].role != Role::Temporary;
+    for (size_t b = 0; b < used.size(); b++)
+      used[b] = program.buffers[b].role != Role::Temporary;
     for (const Kernel& kernel : program.kernels) {
-      const std::vector<bool> read = buffers_read(program, kernel), written = buffers_written(program, kernel);
+      const std::vector<bool> read = buffers_read(program, kernel),
+                              written = buffers_written(program, kernel);
       for (size_t b = 0; b < used.size(); b++) used[b] = used[b] || read[b] || written[b];
     }
     std::vector<int> numbers(used.size(), -1);
@@ -314,9 +335,9 @@ class Fusion {
 
   const Program& program_;
   std::vector<Member> members_;
-  std::vector<int> writer_;                  // the group that writes a buffer, -1 for inputs
-  std::vector<std::set<int>> readers_;       // the groups that load a buffer
-  std::vector<int> all_readers_;             // kernels of the unfused program that load it
+  std::vector<int> writer_;             // the group that writes a buffer, -1 for inputs
+  std::vector<std::set<int>> readers_;  // the groups that load a buffer
+  std::vector<int> all_readers_;        // kernels of the unfused program that load it
   std::vector<std::string> refusals_;
   bool changed_ = false;
 };

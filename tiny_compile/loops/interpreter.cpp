@@ -1,6 +1,7 @@
-// How is a kernel run without compiling it? Its scalars are evaluated over blocks of lanes (graph/
-// lanes.h): for kernels of stores alone a lane is a point of rows x inner loops, for the others a
-// point of a step's inner loops, row after row. Indices are compiled once into sums of products.
+// How is a kernel run without compiling it? Its scalars are evaluated over blocks of lanes
+// (graph/ lanes.h): for kernels of stores alone a lane is a point of rows x inner loops, for
+// the others a point of a step's inner loops, row after row. Indices are compiled once into
+// sums of products.
 #include "tiny_compile/loops/interpreter.h"
 
 #include <algorithm>
@@ -12,7 +13,8 @@
 namespace tiny_compile {
 namespace {
 
-// An index over axis values: constant + sum of coefficient * axis, or else the whole expression.
+// An index over axis values: constant + sum of coefficient * axis, or else the whole
+// expression.
 struct Index {
   int64_t constant = 0;
   std::vector<std::pair<int, int64_t>> axes;
@@ -22,14 +24,15 @@ struct Index {
 
 struct Memory {
   std::byte* data = nullptr;
-  int64_t size = 0;                  // elements
+  int64_t size = 0;  // elements
   DType dtype = DType::f32;
-  std::vector<bool> read, written;   // elements touched, where counted
+  std::vector<bool> read, written;  // elements touched, where counted
 };
 
 class KernelRun {
  public:
-  KernelRun(const Kernel& kernel, std::vector<Memory>& memory) : kernel_(kernel), memory_(memory), lanes_(kernel.scalars.size()) {
+  KernelRun(const Kernel& kernel, std::vector<Memory>& memory)
+      : kernel_(kernel), memory_(memory), lanes_(kernel.scalars.size()) {
     for (const Scalar& scalar : kernel.scalars) scalar_index_.push_back(compile(scalar.index));
     for (const Step& step : kernel.steps) step_index_.push_back(compile(step.index));
     registers_.resize(kernel.steps.size());
@@ -50,7 +53,8 @@ class KernelRun {
     const int64_t count = extent(rows);
     for (int64_t row = 0; row < count; row++) {
       unravel(rows, row, at);
-      for (size_t s = 0; s < kernel_.steps.size(); s++) run_step(static_cast<int>(s), kernel_.steps[s].inner, at);
+      for (size_t s = 0; s < kernel_.steps.size(); s++)
+        run_step(static_cast<int>(s), kernel_.steps[s].inner, at);
     }
   }
 
@@ -77,7 +81,8 @@ class KernelRun {
         continue;
       }
       int axis = -1;
-      for (size_t a = 0; a < kernel_.axes.size() && term.factor.kind() == ExprKind::Symbol; a++) {
+      for (size_t a = 0; a < kernel_.axes.size() && term.factor.kind() == ExprKind::Symbol;
+           a++) {
         if (kernel_.axes[a].name == term.factor.name()) axis = static_cast<int>(a);
       }
       if (axis < 0) index.affine = false;
@@ -90,11 +95,13 @@ class KernelRun {
   int64_t value_of(const Index& index, int lane, const std::vector<int64_t>& chosen) const {
     if (index.affine) {
       int64_t value = index.constant;
-      for (const auto& [axis, coefficient] : index.axes) value += coefficient * axis_values_[axis][lane];
+      for (const auto& [axis, coefficient] : index.axes)
+        value += coefficient * axis_values_[axis][lane];
       return value;
     }
     std::vector<std::pair<std::string, int64_t>> values;
-    for (size_t a = 0; a < kernel_.axes.size(); a++) values.push_back({kernel_.axes[a].name, axis_values_[a][lane]});
+    for (size_t a = 0; a < kernel_.axes.size(); a++)
+      values.push_back({kernel_.axes[a].name, axis_values_[a][lane]});
     for (size_t k = 0; k < chosen.size(); k++) values.push_back({str("at", k), chosen[k]});
     return evaluate(index.general, values);
   }
@@ -125,14 +132,19 @@ class KernelRun {
       }
     }
     const DType dtype = kernel_.scalars[step.value].dtype;
-    if (step.kind == StepKind::Reduce) registers_[number] = rounded(step.dtype, reduce(step.op, dtype, values.data(), count));
-    if (step.kind == StepKind::Dot) registers_[number] = dot(dtype, values.data(), others.data(), count);
+    if (step.kind == StepKind::Reduce)
+      registers_[number] = rounded(step.dtype, reduce(step.op, dtype, values.data(), count));
+    if (step.kind == StepKind::Dot)
+      registers_[number] = dot(dtype, values.data(), others.data(), count);
   }
 
-  static Literal rounded(DType dtype, const Literal& value) { return value.dtype == dtype ? value : Literal::of(dtype, value.as_double()); }
+  static Literal rounded(DType dtype, const Literal& value) {
+    return value.dtype == dtype ? value : Literal::of(dtype, value.as_double());
+  }
 
   static void append(std::vector<std::byte>& to, const Lanes& lanes, int n) {
-    to.insert(to.end(), lanes.data, lanes.data + static_cast<size_t>(n) * size_of(compute_type(lanes.dtype)));
+    to.insert(to.end(), lanes.data,
+              lanes.data + static_cast<size_t>(n) * size_of(compute_type(lanes.dtype)));
   }
 
   void evaluate_scalar(int id, int n) {
@@ -146,9 +158,11 @@ class KernelRun {
       case ScalarKind::Philox:
         out.dtype = DType::u32;
         for (int lane = 0; lane < n; lane++)
-          out.as<unsigned>()[lane] = prelude::tc_philox(static_cast<uint64_t>(lane_integer(lanes_[s.operands[0]], lane)),
-                                                        static_cast<uint64_t>(lane_integer(lanes_[s.operands[1]], lane) + s.value.as_integer()),
-                                                        static_cast<uint64_t>(value_of(scalar_index_[id], lane, {})));
+          out.as<unsigned>()[lane] = prelude::tc_philox(
+              static_cast<uint64_t>(lane_integer(lanes_[s.operands[0]], lane)),
+              static_cast<uint64_t>(lane_integer(lanes_[s.operands[1]], lane) +
+                                    s.value.as_integer()),
+              static_cast<uint64_t>(value_of(scalar_index_[id], lane, {})));
         return;
       case ScalarKind::Apply: break;
     }
@@ -158,7 +172,8 @@ class KernelRun {
   }
 
   // Whether the places that data chose are in range; raises the error where not.
-  bool choose(const std::vector<int>& operands, const std::vector<Expr>& limits, int lane, std::vector<int64_t>& chosen) const {
+  bool choose(const std::vector<int>& operands, const std::vector<Expr>& limits, int lane,
+              std::vector<int64_t>& chosen) const {
     chosen.clear();
     for (size_t k = 0; k < operands.size(); k++) {
       chosen.push_back(lane_integer(lanes_[operands[k]], lane));
@@ -184,8 +199,10 @@ class KernelRun {
         fill(Literal{s.dtype, 0}, 1, one);
       } else {
         const int64_t index = value_of(scalar_index_[id], lane, chosen);
-        if (s.kind == ScalarKind::Index) fill_iota(&index, 1, one);
-        else fetch(s.buffer, index, one);
+        if (s.kind == ScalarKind::Index)
+          fill_iota(&index, 1, one);
+        else
+          fetch(s.buffer, index, one);
       }
       std::memcpy(out.data + static_cast<size_t>(lane) * width, one.data, width);
     }
@@ -193,14 +210,16 @@ class KernelRun {
 
   void fetch(int buffer, int64_t index, Lanes& one) {
     Memory& memory = memory_[buffer];
-    if (index < 0 || index >= memory.size) fail("kernel ", kernel_.name, " reads element ", index, " of ", memory.size);
+    if (index < 0 || index >= memory.size)
+      fail("kernel ", kernel_.name, " reads element ", index, " of ", memory.size);
     if (!memory.read.empty()) memory.read[index] = true;
     load(memory.dtype, memory.data, &index, 1, one);
   }
 
   void put(int buffer, int64_t index, Lanes& one) {
     Memory& memory = memory_[buffer];
-    if (index < 0 || index >= memory.size) fail("kernel ", kernel_.name, " writes element ", index, " of ", memory.size);
+    if (index < 0 || index >= memory.size)
+      fail("kernel ", kernel_.name, " writes element ", index, " of ", memory.size);
     if (!memory.written.empty()) memory.written[index] = true;
     one.dtype = memory.dtype;
     store(one, memory.data, &index, 1);
@@ -266,12 +285,14 @@ Tensor laid_out(const Buffer& buffer, const Tensor& input) {
   Sizes shape;
   for (const Expr& size : buffer.type.shape) shape.push_back(size.constant());
   if (input.dtype() != buffer.type.dtype || input.shape() != shape)
-    fail("input ", buffer.name, " is ", buffer.type.str(), ", but was given ", input.dtype(), "[", join(input.shape(), ","), "]");
+    fail("input ", buffer.name, " is ", buffer.type.str(), ", but was given ", input.dtype(),
+         "[", join(input.shape(), ","), "]");
   if (buffer.strides.empty()) return contiguous_copy(input);
   Tensor flat = empty_tensor(buffer.type.dtype, {buffer.size.constant()});
   Sizes strides;
   for (const Expr& stride : buffer.strides) strides.push_back(stride.constant());
-  const Tensor view = with_layout(flat, shape, strides, buffer.offset.constant()), source = contiguous_copy(input);
+  const Tensor view = with_layout(flat, shape, strides, buffer.offset.constant()),
+               source = contiguous_copy(input);
   const size_t width = size_of(flat.dtype());
   Sizes index(shape.size());
   for (int64_t i = 0; i < source.numel(); i++) {
@@ -280,12 +301,14 @@ Tensor laid_out(const Buffer& buffer, const Tensor& input) {
       at += rest % shape[k] * strides[k];
       rest /= shape[k];
     }
-    std::memcpy(flat.bytes() + at * static_cast<int64_t>(width), source.bytes() + static_cast<size_t>(i) * width, width);
+    std::memcpy(flat.bytes() + at * static_cast<int64_t>(width),
+                source.bytes() + static_cast<size_t>(i) * width, width);
   }
   return flat;
 }
 
-std::vector<Tensor> run(const Program& program, std::span<const Tensor> inputs, std::vector<int64_t>* touched) {
+std::vector<Tensor> run(const Program& program, std::span<const Tensor> inputs,
+                        std::vector<int64_t>* touched) {
   std::vector<Tensor> values;
   std::vector<Memory> memory;
   Tensor arena = filled_tensor(Literal{DType::u8, 0xff}, {program.arena_bytes});
@@ -293,10 +316,18 @@ std::vector<Tensor> run(const Program& program, std::span<const Tensor> inputs, 
   for (const Buffer& buffer : program.buffers) {
     Sizes shape;
     for (const Expr& size : buffer.type.shape) shape.push_back(size.constant());
-    if (buffer.role == Role::Input && next == inputs.size()) fail("program ", program.name, " has more inputs than the ", inputs.size(), " given");
-    Tensor value = buffer.role == Role::Input ? laid_out(buffer, inputs[next++]) : empty_tensor(buffer.type.dtype, shape);
-    if (buffer.role != Role::Input) std::memset(value.bytes(), 0xff, static_cast<size_t>(value.numel()) * size_of(value.dtype()));
-    memory.push_back({buffer.place >= 0 ? arena.bytes() + buffer.place : value.bytes(), buffer.size.constant(), buffer.type.dtype, {}, {}});
+    if (buffer.role == Role::Input && next == inputs.size())
+      fail("program ", program.name, " has more inputs than the ", inputs.size(), " given");
+    Tensor value = buffer.role == Role::Input ? laid_out(buffer, inputs[next++])
+                                              : empty_tensor(buffer.type.dtype, shape);
+    if (buffer.role != Role::Input)
+      std::memset(value.bytes(), 0xff,
+                  static_cast<size_t>(value.numel()) * size_of(value.dtype()));
+    memory.push_back({buffer.place >= 0 ? arena.bytes() + buffer.place : value.bytes(),
+                      buffer.size.constant(),
+                      buffer.type.dtype,
+                      {},
+                      {}});
     values.push_back(std::move(value));
   }
   take_errors();
@@ -309,7 +340,9 @@ std::vector<Tensor> run(const Program& program, std::span<const Tensor> inputs, 
       KernelRun(program.kernels[id], memory).run();
       int64_t bytes = 0;
       for (const Memory& m : memory)
-        bytes += (std::count(m.read.begin(), m.read.end(), true) + std::count(m.written.begin(), m.written.end(), true)) * static_cast<int64_t>(size_of(m.dtype));
+        bytes += (std::count(m.read.begin(), m.read.end(), true) +
+                  std::count(m.written.begin(), m.written.end(), true)) *
+                 static_cast<int64_t>(size_of(m.dtype));
       if (touched) touched->push_back(bytes);
     }
   }
@@ -317,14 +350,18 @@ std::vector<Tensor> run(const Program& program, std::span<const Tensor> inputs, 
   std::vector<Tensor> outputs;
   size_t input = 0;
   std::vector<size_t> slot(program.buffers.size());
-  for (size_t b = 0; b < slot.size(); b++) slot[b] = program.buffers[b].role == Role::Input ? input++ : 0;
-  for (int b : program.outputs) outputs.push_back(program.buffers[b].role == Role::Input ? inputs[slot[b]] : values[b]);
+  for (size_t b = 0; b < slot.size(); b++)
+    slot[b] = program.buffers[b].role == Role::Input ? input++ : 0;
+  for (int b : program.outputs)
+    outputs.push_back(program.buffers[b].role == Role::Input ? inputs[slot[b]] : values[b]);
   return outputs;
 }
 
 }  // namespace
 
-std::vector<Tensor> interpret(const Program& program, std::span<const Tensor> inputs) { return run(program, inputs, nullptr); }
+std::vector<Tensor> interpret(const Program& program, std::span<const Tensor> inputs) {
+  return run(program, inputs, nullptr);
+}
 
 std::vector<int64_t> bytes_touched(const Program& program, std::span<const Tensor> inputs) {
   std::vector<int64_t> touched;

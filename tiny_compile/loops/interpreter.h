@@ -1,5 +1,5 @@
-// What a Program means: kernels run point by point, without any compiler, so that lowering and fusion
-// can be checked by the hundred thousand.
+// What a Program means: kernels run point by point, without any compiler, so that lowering and
+// fusion can be checked by the hundred thousand.
 #pragma once
 
 #include <span>
@@ -10,9 +10,9 @@
 
 namespace tiny_compile {
 
-// The outputs, for inputs in the order of the input buffers. Temporaries start as NaN patterns, so
-// that a value nobody wrote shows; planned ones share the arena's bytes. Throws tc::Error as graph
-// interpretation does, and for an access outside its buffer.
+// The outputs, for inputs in the order of the input buffers. Temporaries start as NaN patterns,
+// so that a value nobody wrote shows; planned ones share the arena's bytes. Throws tc::Error as
+// graph interpretation does, and for an access outside its buffer.
 std::vector<Tensor> interpret(const Program& program, std::span<const Tensor> inputs);
 
 // Bytes of distinct elements that each kernel read and wrote, counted while interpreting.

@@ -2,10 +2,11 @@
 //
 //   %2: f32[8,4] = permute %0 {axes=[1,0]}        (no kernel: a view is an index)
 //   %3: f32[8,4] = exp %2                     =>  kernel exp_3 rows(i0: 8, i1: 4) {
-//                                                   store t3[i0*4 + i1] = exp(load x[i1*8 + i0])
+//                                                   store t3[i0*4 + i1] = exp(load x[i1*8 +
+//                                                   i0])
 //                                                 }
-// Invariant: a temporary is row-major and written entirely by one kernel, at the row-major index of
-// its axes. Axes of extent 1 are not loops; a node without elements gets no kernel.
+// Invariant: a temporary is row-major and written entirely by one kernel, at the row-major
+// index of its axes. Axes of extent 1 are not loops; a node without elements gets no kernel.
 #include "tiny_compile/loops/lower.h"
 
 #include <algorithm>
@@ -109,9 +110,9 @@ class KernelBuilder {
     load.kind = ScalarKind::Load;
     load.dtype = buffer.type.dtype;
     load.buffer = buffers_[node];
-    load.index = buffer.offset + dot(index, buffer.strides.empty()
-                                                ? row_major_strides(buffer.type.shape)
-                                                : buffer.strides);
+    load.index =
+        buffer.offset + dot(index, buffer.strides.empty() ? row_major_strides(buffer.type.shape)
+                                                          : buffer.strides);
     load.value = Literal{load.dtype, 0};
     load.mask = mask;
     load.operands = indirect;
@@ -239,8 +240,12 @@ class Lowering {
     const Node& node = graph_[id];
     const bool output = std::count(graph_.outputs.begin(), graph_.outputs.end(), id) > 0;
     const std::string name = tiny_compile::str(output ? "y" : "t", id);
-    program_.buffers.push_back({unused(name), output ? Role::Output : Role::Temporary, node.type,
-                                product(node.type.shape), {}, 0});
+    program_.buffers.push_back({unused(name),
+                                output ? Role::Output : Role::Temporary,
+                                node.type,
+                                product(node.type.shape),
+                                {},
+                                0});
     const int buffer = static_cast<int>(program_.buffers.size()) - 1;
     if (!is_empty(node.type)) {
       KernelBuilder builder(graph_, program_, buffers_);
@@ -296,7 +301,8 @@ class Lowering {
     k.write(StepKind::Store, buffer, place(buffer, index), value);
   }
 
-  // %1: f32[8] = sum %0 {axes=[1]}  =>  rows(i0: 8) { r0 = sum(j0: 4) load x[..]; store t1[i0] = r0 }
+  // %1: f32[8] = sum %0 {axes=[1]}  =>  rows(i0: 8) { r0 = sum(j0: 4) load x[..]; store t1[i0]
+  // = r0 }
   void build_reduction(KernelBuilder& k, const Node& node, int buffer) {
     const Type& source = graph_[node.inputs[0]].type;
     const std::vector<int> axes = node.axes();
@@ -361,11 +367,10 @@ class Lowering {
             k.value_at(node.inputs[0], at, -1, {where}, {limit}));
   }
 
-  static Expr indirect_symbol(const Expr& limit) {
-    return Expr::index("at0", max(limit, 1));
-  }
+  static Expr indirect_symbol(const Expr& limit) { return Expr::index("at0", max(limit, 1)); }
 
-  // rows(others) { store y for (j: D) = data; scatter y[.. at0 ..] += src for (j: J), at0 = index }
+  // rows(others) { store y for (j: D) = data; scatter y[.. at0 ..] += src for (j: J), at0 =
+  // index }
   void build_scatter(KernelBuilder& k, const Node& node, int buffer) {
     const int axis = static_cast<int>(node.integer(Key::axis, 0));
     const Shape& shape = node.type.shape;
@@ -380,7 +385,8 @@ class Lowering {
     if (product(updates).is_constant(0)) return;
     int mask = -1;
     for (int a = 0; a < node.type.rank(); a++) {
-      if (a != axis && updates[a] != shape[a]) mask = k.both(mask, k.compare(Op::lt, index[a], updates[a]));
+      if (a != axis && updates[a] != shape[a])
+        mask = k.both(mask, k.compare(Op::lt, index[a], updates[a]));
     }
     at[axis] = k.add_axis(updates[axis], false);
     const int where = k.as_index(k.value_at(node.inputs[1], at, mask));
@@ -392,7 +398,8 @@ class Lowering {
     step.mask = mask;
   }
 
-  // concat of a (3 long) and b: where(i < 3, load a[i] if i < 3 else 0, load b[i - 3] if i >= 3 else 0)
+  // concat of a (3 long) and b: where(i < 3, load a[i] if i < 3 else 0, load b[i - 3] if i >= 3
+  // else 0)
   void build_concat(KernelBuilder& k, const Node& node, int buffer) {
     const int axis = static_cast<int>(node.integer(Key::axis, 0));
     const Shape index = k.add_rows(node.type.shape);
@@ -411,7 +418,9 @@ class Lowering {
       at[axis] = index[axis] - start;
       const int part = k.value_at(parts[p], at, mask);
       const int before_end = value < 0 ? -1 : k.compare(Op::lt, index[axis], end);
-      value = value < 0 ? part : k.table().apply(Op::where, node.type.dtype, {before_end, part, value});
+      value = value < 0
+                  ? part
+                  : k.table().apply(Op::where, node.type.dtype, {before_end, part, value});
       end = start;
     }
     k.write(StepKind::Store, buffer, place(buffer, index), value);
@@ -448,8 +457,8 @@ class Lowering {
 
   const Graph& graph_;
   Program program_;
-  std::vector<int> buffers_;      // of each node, -1 where it has none
-  std::ptrdiff_t inputs_ = 0;     // the first buffers are the inputs
+  std::vector<int> buffers_;   // of each node, -1 where it has none
+  std::ptrdiff_t inputs_ = 0;  // the first buffers are the inputs
 };
 
 }  // namespace

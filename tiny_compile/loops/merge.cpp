@@ -7,8 +7,8 @@
 //                store d[i*4 + j] for (j: 4) = sub(load x[i*4 + j], r0) }
 //
 // The buffer that both touch says which loops are the same: the consumer's axes become the
-// producer's. Rows that only one side has become inner loops of its steps. The consumer's loads of
-// what the producer stores at the same point become the stored value itself.
+// producer's. Rows that only one side has become inner loops of its steps. The consumer's loads
+// of what the producer stores at the same point become the stored value itself.
 #include "tiny_compile/loops/merge.h"
 
 #include <algorithm>
@@ -19,24 +19,25 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kFewRows = 64;          // rows that cannot keep a machine busy ...
-constexpr int64_t kLongRow = 32768;       // ... while each has this much to do
-constexpr int kCheapOps = 4;              // worth computing again rather than storing
+constexpr int64_t kFewRows = 64;     // rows that cannot keep a machine busy ...
+constexpr int64_t kLongRow = 32768;  // ... while each has this much to do
 
 bool contains(const std::vector<int>& list, int item) {
   return std::find(list.begin(), list.end(), item) != list.end();
 }
 
-int64_t extent(const Group& group, int axis) { return group.kernel.axes[axis].extent.bounds().high; }
+int64_t extent(const Group& group, int axis) {
+  return group.kernel.axes[axis].extent.bounds().high;
+}
 
 // Which axes of `first` each axis of `second` is, and what the merged rows are.
 struct Plan {
   std::string refusal;
   std::vector<Piece> pieces;
   Nest first, second;
-  std::vector<bool> row_piece;       // pieces that are rows of the merged kernel
-  std::vector<int> unmatched;        // axes of the second that no piece covers: rows, then inner
-  int indirect = -1;                 // the piece that second chooses by data, or -1
+  std::vector<bool> row_piece;  // pieces that are rows of the merged kernel
+  std::vector<int> unmatched;   // axes of the second that no piece covers: rows, then inner
+  int indirect = -1;            // the piece that second chooses by data, or -1
 };
 
 std::vector<int> all_axes(const Group& group) {
@@ -74,16 +75,20 @@ Plan line_up(const Group& second, Nest first_nest, Nest second_nest) {
   return plan;
 }
 
-// Chooses the merged rows. A sequential side keeps its rows; both sequential must have the same.
+// Chooses the merged rows. A sequential side keeps its rows; both sequential must have the
+// same.
 void choose_rows(const Group& first, const Group& second, Plan& plan) {
   const bool keeps_first = first.sequential(), keeps_second = second.sequential();
   size_t first_rows = 0;
   for (const Piece& piece : plan.pieces) {
     const int a = plan.first[piece.first].axis, b = plan.second[piece.second].axis;
     const bool row_of_first = first.is_row(a), row_of_second = b >= 0 && second.is_row(b);
-    if (keeps_first && row_of_first && !row_of_second) plan.refusal = "its rows are loops of the other";
-    if (keeps_second && row_of_second && !row_of_first) plan.refusal = "its rows are loops of the other";
-    if (keeps_first && keeps_second && row_of_first != row_of_second) plan.refusal = "their rows differ";
+    if (keeps_first && row_of_first && !row_of_second)
+      plan.refusal = "its rows are loops of the other";
+    if (keeps_second && row_of_second && !row_of_first)
+      plan.refusal = "its rows are loops of the other";
+    if (keeps_first && keeps_second && row_of_first != row_of_second)
+      plan.refusal = "their rows differ";
     plan.row_piece.push_back(row_of_first && row_of_second);
   }
   std::vector<int> in_nest;
@@ -91,7 +96,8 @@ void choose_rows(const Group& first, const Group& second, Plan& plan) {
   for (int row : first.rows) first_rows += contains(in_nest, row) ? 0 : 1;
   if (first_rows > 0) plan.refusal = "their rows differ";
   for (int axis : plan.unmatched) {
-    if (keeps_second && second.is_row(axis)) plan.refusal = "it would repeat the other's work for each of its rows";
+    if (keeps_second && second.is_row(axis))
+      plan.refusal = "it would repeat the other's work for each of its rows";
   }
   if (plan.indirect >= 0 && (!keeps_first || plan.row_piece[plan.indirect]))
     plan.refusal = "it reads rows chosen by data";
@@ -123,7 +129,8 @@ bool adds_loops(const Group& producer, const Plan& plan) {
 }
 
 void check_matmul(const Group& first, const Group& second, Plan& plan) {
-  if (second.has(StepKind::Dot)) plan.refusal = "a matmul reads its operands many times: they stay in memory";
+  if (second.has(StepKind::Dot))
+    plan.refusal = "a matmul reads its operands many times: they stay in memory";
   if (!first.has(StepKind::Dot)) return;
   const bool point_by_point = !second.sequential() && plan.unmatched.empty();
   const bool all_rows = std::count(plan.row_piece.begin(), plan.row_piece.end(), false) == 0;
@@ -136,7 +143,8 @@ void check_matmul(const Group& first, const Group& second, Plan& plan) {
 std::vector<int> cut_axes(Group& group, const Plan& plan) {
   std::vector<int> axis_of(plan.pieces.size());
   std::vector<std::vector<int>> parts(plan.first.size());
-  for (size_t p = 0; p < plan.pieces.size(); p++) parts[plan.pieces[p].first].push_back(static_cast<int>(p));
+  for (size_t p = 0; p < plan.pieces.size(); p++)
+    parts[plan.pieces[p].first].push_back(static_cast<int>(p));
   Kernel& kernel = group.kernel;
   Substitution names;
   for (size_t loop = 0; loop < parts.size(); loop++) {
@@ -171,21 +179,23 @@ std::vector<int> cut_axes(Group& group, const Plan& plan) {
 // The second's axes in terms of the first's, after cutting.
 struct Mapping {
   Substitution names;
-  std::vector<std::vector<int>> axes;   // of each axis of the second, slowest first
+  std::vector<std::vector<int>> axes;  // of each axis of the second, slowest first
 };
 
 // A loop of the first that an unmatched loop of the second may share: same extent, not taken.
 int partner(const Group& first, const std::vector<int>& taken, const Expr& extent) {
   for (const Step& step : first.kernel.steps) {
     for (int axis : step.inner) {
-      if (!contains(taken, axis) && !first.is_row(axis) && first.kernel.axes[axis].extent == extent)
+      if (!contains(taken, axis) && !first.is_row(axis) &&
+          first.kernel.axes[axis].extent == extent)
         return axis;
     }
   }
   return -1;
 }
 
-Mapping map_axes(Group& first, const Group& second, const Plan& plan, const std::vector<int>& axis_of) {
+Mapping map_axes(Group& first, const Group& second, const Plan& plan,
+                 const std::vector<int>& axis_of) {
   Mapping mapping;
   mapping.axes.resize(second.kernel.axes.size());
   std::vector<int> taken = axis_of;
@@ -222,7 +232,8 @@ void narrow_rows(Group& group, const Plan& plan, const std::vector<int>& axis_of
   }
   group.rows = rows;
   if (moved.empty()) return;
-  for (Step& step : group.kernel.steps) step.inner.insert(step.inner.begin(), moved.begin(), moved.end());
+  for (Step& step : group.kernel.steps)
+    step.inner.insert(step.inner.begin(), moved.begin(), moved.end());
 }
 
 // A load of what the first stores, as the stored value: here, or where the second's data says.
@@ -243,13 +254,14 @@ int stored_value(Group& first, const Plan& plan, const std::vector<int>& axis_of
     value = splice(source, reachable(source, store), there, *first.table)[store.value];
   }
   if (load.mask < 0) return value;
-  return first.table->apply(Op::where, load.dtype, {load.mask, value, first.table->constant(load.value)});
+  return first.table->apply(Op::where, load.dtype,
+                            {load.mask, value, first.table->constant(load.value)});
 }
 
 // Whether every load of the second of a buffer that the first writes is at the point where the
 // first writes it (or at data's choice along the one loop that allows it).
-bool reads_line_up(const Group& first, const Group& second, const Mapping& mapping, const Plan& plan,
-                   const std::vector<int>& axis_of) {
+bool reads_line_up(const Group& first, const Group& second, const Mapping& mapping,
+                   const Plan& plan, const std::vector<int>& axis_of) {
   for (const Scalar& load : second.kernel.scalars) {
     if (load.kind != ScalarKind::Load) continue;
     const int step = first.store_to(load.buffer);
@@ -296,7 +308,8 @@ std::string join_groups(Group& first, const Group& second, const Plan& plan) {
 }
 
 // The load through which two groups are lined up: the one with the most loops.
-const Scalar* widest_load(const Group& group, const std::function<bool(const Scalar&)>& counts) {
+const Scalar* widest_load(const Group& group,
+                          const std::function<bool(const Scalar&)>& counts) {
   const Scalar* best = nullptr;
   size_t most = 0;
   for (const Scalar& scalar : group.kernel.scalars) {
@@ -305,46 +318,6 @@ const Scalar* widest_load(const Group& group, const std::function<bool(const Sca
     if (!best || loops > most) best = &scalar, most = loops;
   }
   return best;
-}
-
-// Work to compute a value once: transcendental functions count for many.
-int cost(const Kernel& kernel, const std::vector<bool>& wanted) {
-  int total = 0;
-  for (size_t id = 0; id < wanted.size(); id++) {
-    const Scalar& scalar = kernel.scalars[id];
-    if (!wanted[id] || scalar.kind == ScalarKind::Constant) continue;
-    if (scalar.kind == ScalarKind::Philox) total += 20;
-    if (scalar.kind != ScalarKind::Apply) continue;
-    const std::string_view formula = info(scalar.op).float_formula;
-    total += formula.starts_with("tc_") ? 8 : 1;
-  }
-  return total;
-}
-
-bool has_registers(const Kernel& kernel, const std::vector<bool>& wanted) {
-  for (size_t id = 0; id < wanted.size(); id++) {
-    if (wanted[id] && kernel.scalars[id].kind == ScalarKind::Register) return true;
-  }
-  return false;
-}
-
-int64_t input_elements(const Program& program, const Kernel& kernel, const std::vector<bool>& wanted) {
-  int64_t total = 0;
-  std::vector<int> counted;
-  for (size_t id = 0; id < wanted.size(); id++) {
-    const Scalar& scalar = kernel.scalars[id];
-    if (!wanted[id] || scalar.kind != ScalarKind::Load || contains(counted, scalar.buffer)) continue;
-    counted.push_back(scalar.buffer);
-    const Buffer& buffer = program.buffers[scalar.buffer];
-    total += buffer.size.bounds().high * static_cast<int64_t>(size_of(buffer.type.dtype));
-  }
-  return total;
-}
-
-int64_t points(const Group& group) {
-  int64_t count = 1;
-  for (const Axis& axis : group.kernel.axes) count *= axis.extent.bounds().high;
-  return count;
 }
 
 }  // namespace
@@ -366,7 +339,9 @@ bool Group::has(StepKind kind) const {
 }
 
 int Group::store_to(int buffer) const {
-  const auto updates = [&](const Step& step) { return step.kind != StepKind::Store && !makes_register(step) && step.buffer == buffer; };
+  const auto updates = [&](const Step& step) {
+    return step.kind != StepKind::Store && !makes_register(step) && step.buffer == buffer;
+  };
   if (std::any_of(kernel.steps.begin(), kernel.steps.end(), updates)) return -1;
   for (size_t s = 0; s < kernel.steps.size(); s++) {
     if (kernel.steps[s].kind == StepKind::Store && kernel.steps[s].buffer == buffer)
@@ -393,7 +368,8 @@ Kernel Group::finish() const {
 std::string merge_consumer(const Program& program, Group& producer, const Group& consumer) {
   if (producer.has(StepKind::Scan) || producer.has(StepKind::Scatter))
     return "its result is known only once the row is finished";
-  const Scalar* load = widest_load(consumer, [&](const Scalar& s) { return producer.store_to(s.buffer) >= 0; });
+  const Scalar* load =
+      widest_load(consumer, [&](const Scalar& s) { return producer.store_to(s.buffer) >= 0; });
   CHECK(load, "a consumer that does not read");
   const Step& store = producer.kernel.steps[producer.store_to(load->buffer)];
   auto written = nest_of(producer.kernel, store.index, {});
@@ -414,69 +390,33 @@ std::string merge_consumer(const Program& program, Group& producer, const Group&
 
 std::string merge_sibling(const Program& program, Group& first, const Group& second) {
   for (const Group* group : {static_cast<const Group*>(&first), &second}) {
-    if (group->has(StepKind::Dot) || group->has(StepKind::Scatter)) return "matmuls share no loops";
+    if (group->has(StepKind::Dot) || group->has(StepKind::Scatter))
+      return "matmuls share no loops";
   }
   auto shared = [&](const Scalar& s) {
-    auto same = [&](const Scalar& other) { return other.kind == ScalarKind::Load && other.buffer == s.buffer; };
+    auto same = [&](const Scalar& other) {
+      return other.kind == ScalarKind::Load && other.buffer == s.buffer;
+    };
     return s.operands.empty() &&
            std::any_of(first.kernel.scalars.begin(), first.kernel.scalars.end(), same);
   };
   const Scalar* theirs = widest_load(second, shared);
   if (!theirs) return "they share no read";
-  const Scalar* ours = widest_load(first, [&](const Scalar& s) { return s.buffer == theirs->buffer && s.operands.empty(); });
+  const Scalar* ours = widest_load(
+      first, [&](const Scalar& s) { return s.buffer == theirs->buffer && s.operands.empty(); });
   if (!ours) return "they share no read";
-  auto a = nest_of(first.kernel, ours->index, {}), b = nest_of(second.kernel, theirs->index, {});
+  auto a = nest_of(first.kernel, ours->index, {}),
+       b = nest_of(second.kernel, theirs->index, {});
   const int64_t size = program.buffers[theirs->buffer].size.bounds().high;
   if (!a || !b || !covers(*a, size) || !covers(*b, size)) return "they read other places";
   Plan plan = line_up(second, *a, *b);
   if (plan.refusal.empty()) choose_rows(first, second, plan);
   if (plan.refusal.empty() && !plan.unmatched.empty()) plan.refusal = "their rows differ";
-  if (plan.refusal.empty() && first.sequential() != second.sequential() && serialises(second, plan))
+  if (plan.refusal.empty() && first.sequential() != second.sequential() &&
+      serialises(second, plan))
     plan.refusal = "few rows would each run a long loop alone";
   if (!plan.refusal.empty()) return plan.refusal;
   return join_groups(first, second, plan);
-}
-
-// t[i] = mul(load b[i], 2)  read at t[j] inside rows(i, j)  =>  mul(load b[j], 2) there.
-std::string inline_producer(const Program& program, Group& consumer, const Group& producer,
-                            int buffer, bool only_user) {
-  const Step& store = producer.kernel.steps[producer.store_to(buffer)];
-  const std::vector<bool> wanted = reachable(producer.kernel, store);
-  const auto nest = nest_of(producer.kernel, store.index, {});
-  const Buffer& stored = program.buffers[buffer];
-  const int64_t size = stored.size.bounds().high;
-  if (has_registers(producer.kernel, wanted)) return "a reduction is not computed again";
-  if (!nest || !covers(*nest, size)) return "it reads other places than the ones written";
-  const int work = cost(producer.kernel, wanted);
-  if (consumer.has(StepKind::Dot) && work > 0) return "a matmul reads its operands many times: they stay in memory";
-  if (work > kCheapOps && size > 1 && points(consumer) > size) return "it would be computed many times over";
-  const int64_t bytes = size * static_cast<int64_t>(size_of(stored.type.dtype));
-  if (!only_user && input_elements(program, producer.kernel, wanted) > bytes)
-    return "others need it in memory, and reading its inputs again costs more";
-  for (const Scalar& load : consumer.kernel.scalars) {
-    if (load.kind == ScalarKind::Load && load.buffer == buffer && !load.operands.empty())
-      return "it is read at a place chosen by data";
-  }
-  const Kernel source = std::move(consumer.kernel);
-  consumer.kernel = source;
-  consumer.kernel.scalars.clear();
-  consumer.table = std::make_unique<ScalarTable>(consumer.kernel);
-  Splice how;
-  how.replace = [&](const Scalar& load) {
-    if (load.buffer != buffer) return -1;
-    Splice there;
-    there.mask = load.mask;
-    for (const Loop& loop : *nest)
-      there.axes.push_back({producer.kernel.axes[loop.axis].name, mod(floor_div(load.index, loop.stride), loop.extent)});
-    const int value = splice(producer.kernel, wanted, there, *consumer.table)[store.value];
-    if (load.mask < 0) return value;
-    return consumer.table->apply(Op::where, load.dtype, {load.mask, value, consumer.table->constant(load.value)});
-  };
-  const std::vector<int> ids = splice(source, {}, how, *consumer.table);
-  for (Step& step : consumer.kernel.steps) {
-    for (int* id : {&step.value, &step.other, &step.mask}) *id = *id < 0 ? -1 : ids[*id];
-  }
-  return "";
 }
 
 }  // namespace tiny_compile

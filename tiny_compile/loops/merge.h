@@ -9,7 +9,8 @@
 
 namespace tiny_compile {
 
-// A kernel that is still growing: its axes stand in any order, `rows` lists those that are rows.
+// A kernel that is still growing: its axes stand in any order, `rows` lists those that are
+// rows.
 struct Group {
   Kernel kernel;
   std::vector<int> rows;
@@ -17,10 +18,10 @@ struct Group {
 
   explicit Group(Kernel start);
   bool is_row(int axis) const;
-  bool sequential() const;          // has steps that work through a row: anything but stores
+  bool sequential() const;  // has steps that work through a row: anything but stores
   bool has(StepKind kind) const;
-  int store_to(int buffer) const;   // the step that stores its final values, or -1
-  Kernel finish() const;            // rows first, normal
+  int store_to(int buffer) const;  // the step that stores its final values, or -1
+  Kernel finish() const;           // rows first, normal
 };
 
 // Both return "" and change the first group, or say why not.
@@ -30,10 +31,5 @@ std::string merge_consumer(const Program& program, Group& producer, const Group&
 
 // The two read the same buffer and need nothing of each other: first becomes both.
 std::string merge_sibling(const Program& program, Group& first, const Group& second);
-
-// Evaluates producer's value of `buffer` wherever consumer reads it; consumer changes. `only_user`
-// says that nobody else reads the buffer.
-std::string inline_producer(const Program& program, Group& consumer, const Group& producer,
-                            int buffer, bool only_user);
 
 }  // namespace tiny_compile

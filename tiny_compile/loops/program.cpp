@@ -11,7 +11,9 @@
 namespace tiny_compile {
 namespace {
 
-size_t mix(size_t seed, size_t value) { return (seed ^ value) * 0x9e3779b97f4a7c15ull + (seed >> 29); }
+size_t mix(size_t seed, size_t value) {
+  return (seed ^ value) * 0x9e3779b97f4a7c15ull + (seed >> 29);
+}
 
 size_t hash_of(const Scalar& s) {
   size_t h = mix(static_cast<size_t>(s.kind) * 64 + static_cast<size_t>(s.dtype),
@@ -167,7 +169,8 @@ Access access_of(const Kernel& kernel, const Expr& index, int64_t points, int64_
     const auto axis = std::find_if(kernel.axes.begin(), kernel.axes.end(), is_axis);
     const Interval bounds = index.bounds();
     if (axis == kernel.axes.end())  // indirect, divided, ...: at most one element a point
-      return {index.str(), std::min({points, size, std::max<int64_t>(0, bounds.high - bounds.low + 1)})};
+      return {index.str(),
+              std::min({points, size, std::max<int64_t>(0, bounds.high - bounds.low + 1)})};
     steps.push_back({std::abs(term.coefficient), axis->extent.bounds().high});
   }
   std::sort(steps.begin(), steps.end());
@@ -316,9 +319,11 @@ Literal identity(Op reduction, DType dtype) {
 int64_t bytes_moved(const Program& program, const Kernel& kernel) {
   std::map<std::pair<int, bool>, std::map<std::string, int64_t>> accesses;  // buffer, written
   int64_t points = 1;
-  for (const Axis& axis : kernel.axes) points *= std::max<int64_t>(axis.extent.bounds().high, 0);
+  for (const Axis& axis : kernel.axes)
+    points *= std::max<int64_t>(axis.extent.bounds().high, 0);
   auto note = [&](int buffer, bool written, const Expr& index) {
-    const Access access = access_of(kernel, index, points, program.buffers[buffer].size.bounds().high);
+    const Access access =
+        access_of(kernel, index, points, program.buffers[buffer].size.bounds().high);
     accesses[{buffer, written}][access.shape] = access.count;
   };
   for (const Scalar& scalar : kernel.scalars) {

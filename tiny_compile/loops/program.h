@@ -14,8 +14,8 @@
 //   }
 //
 // A kernel is parallel rows and ordered steps. A step either reduces over its inner axes into a
-// register, one a row, or stores for each point of rows x inner. Scalar computations are a DAG in
-// which equal subexpressions are one node; views are gone, they became index expressions.
+// register, one a row, or stores for each point of rows x inner. Scalar computations are a DAG
+// in which equal subexpressions are one node; views are gone, they became index expressions.
 #pragma once
 
 #include <string>
@@ -35,17 +35,18 @@ namespace tiny_compile {
 enum class Role : uint8_t { Input, Output, Temporary };
 
 struct Buffer {
-  std::string name;             // unique; letters, digits and '_'
+  std::string name;  // unique; letters, digits and '_'
   Role role = Role::Temporary;
-  Type type;                    // shape of the tensor it holds
-  Expr size;                    // elements reachable; > product(shape) only for strided inputs
-  Shape strides;                // of an input that is not row-major, else empty; may be negative
-  Expr offset;                  // elements before element [0,...,0] (negative strides), else 0
-  int64_t place = -1;           // of a temporary: byte offset in the arena, set by plan_memory
+  Type type;           // shape of the tensor it holds
+  Expr size;           // elements reachable; > product(shape) only for strided inputs
+  Shape strides;       // of an input that is not row-major, else empty; may be negative
+  Expr offset;         // elements before element [0,...,0] (negative strides), else 0
+  int64_t place = -1;  // of a temporary: byte offset in the arena, set by plan_memory
   bool operator==(const Buffer&) const = default;
 };
 
-// An axis is a loop. Its name is a symbol with bounds [0, extent-1] in the kernel's expressions.
+// An axis is a loop. Its name is a symbol with bounds [0, extent-1] in the kernel's
+// expressions.
 struct Axis {
   std::string name;
   Expr extent;
@@ -57,9 +58,11 @@ enum class ScalarKind : uint8_t { Constant, Load, Index, Register, Apply, Philox
 
 // One node of a kernel's DAG; operands are indices of earlier scalars of the same kernel.
 //   Constant  value
-//   Load      buffer[index], or `value` where the bool scalar `mask` is false (mask -1: always).
-//             Symbols at0, at1, ... in index stand for the integer scalars `operands`, which must lie
-//             in [0, limits[k]); where one does not, the result is 0 and an error is raised.
+//   Load      buffer[index], or `value` where the bool scalar `mask` is false (mask -1:
+//   always).
+//             Symbols at0, at1, ... in index stand for the integer scalars `operands`, which
+//             must lie in [0, limits[k]); where one does not, the result is 0 and an error is
+//             raised.
 //   Index     the expression `index` as an i64
 //   Register  the result of the reducing step number `step`
 //   Apply     the pointwise op `op` on operands; of cast, `dtype` is the target
@@ -81,23 +84,24 @@ struct Scalar {
 enum class StepKind : uint8_t { Reduce, Dot, Store, Scan, Scatter };
 
 // One step, run for each row in order.
-//   Reduce   r = op(inner) value                     op: a reduction; inner in order, last fastest
-//   Dot      r = dot(inner) value * other            fma from +0, ascending
-//   Store    buffer[index] = value for (inner)
-//   Scan     buffer[index] = running sum of value for (inner), ascending
-//   Scatter  buffer[index] += value for (inner), ascending, rounded at each update; index may use
-//            at0 = scalar `other` in [0, limit), else dropped with an error; mask: skipped if false
+//   Reduce   r = op(inner) value                     op: a reduction; inner in order, last
+//   fastest Dot      r = dot(inner) value * other            fma from +0, ascending Store
+//   buffer[index] = value for (inner) Scan     buffer[index] = running sum of value for
+//   (inner), ascending Scatter  buffer[index] += value for (inner), ascending, rounded at each
+//   update; index may use
+//            at0 = scalar `other` in [0, limit), else dropped with an error; mask: skipped if
+//            false
 struct Step {
   StepKind kind = StepKind::Store;
   Op op = Op::sum;
-  std::vector<int> inner;       // axes of the kernel that are not rows
+  std::vector<int> inner;  // axes of the kernel that are not rows
   int value = -1;
   int other = -1;
   int mask = -1;
   int buffer = -1;
   Expr index;
   Expr limit;
-  DType dtype = DType::f32;     // of the register
+  DType dtype = DType::f32;  // of the register
   bool operator==(const Step&) const = default;
 };
 
@@ -120,11 +124,11 @@ bool operator==(const Kernel& lhs, const Kernel& rhs);
 struct Program {
   std::string name = "main";
   std::vector<Buffer> buffers;
-  std::vector<Kernel> kernels;              // in an order in which they may run
-  std::vector<std::vector<int>> launches;   // groups of independent kernels
-  std::vector<int> outputs;                 // buffers
-  int64_t arena_bytes = 0;                  // set by plan_memory
-  std::vector<std::string> refusals;        // "sum_3 + exp_4: <reason>", from fuse; not its value
+  std::vector<Kernel> kernels;             // in an order in which they may run
+  std::vector<std::vector<int>> launches;  // groups of independent kernels
+  std::vector<int> outputs;                // buffers
+  int64_t arena_bytes = 0;                 // set by plan_memory
+  std::vector<std::string> refusals;  // "sum_3 + exp_4: <reason>", from fuse; not its value
 };
 
 bool operator==(const Program& lhs, const Program& rhs);
@@ -132,10 +136,10 @@ bool operator==(const Program& lhs, const Program& rhs);
 // Hash-consing: add() returns the id of an equal scalar where there is one.
 class ScalarTable {
  public:
-  explicit ScalarTable(Kernel& kernel);     // indexes what is already there
+  explicit ScalarTable(Kernel& kernel);  // indexes what is already there
   int add(Scalar scalar);
   int constant(const Literal& value);
-  int index(const Expr& value);             // i64
+  int index(const Expr& value);  // i64
   int apply(Op op, DType result, std::vector<int> operands);
   int load(const Program& program, int buffer, const Expr& index);
 
@@ -144,31 +148,34 @@ class ScalarTable {
   std::unordered_multimap<size_t, int> by_hash_;
 };
 
-// Drops dead scalars, numbers the rest in the order in which the steps first reach them (operands
-// first, left to right), names rows i0, i1, ... and other axes j0, j1, ... and drops unused axes.
-// Every pass returns normal kernels, so that equal kernels are equal values.
+// Drops dead scalars, numbers the rest in the order in which the steps first reach them
+// (operands first, left to right), names rows i0, i1, ... and other axes j0, j1, ... and drops
+// unused axes. Every pass returns normal kernels, so that equal kernels are equal values.
 Kernel normalize(Kernel kernel);
 
-std::vector<int> row_axes(const Kernel& kernel);              // 0 .. rows-1
-Expr row_count(const Kernel& kernel);                         // product of the rows' extents
+std::vector<int> row_axes(const Kernel& kernel);  // 0 .. rows-1
+Expr row_count(const Kernel& kernel);             // product of the rows' extents
 Expr inner_count(const Kernel& kernel, const Step& step);
 std::vector<bool> buffers_read(const Program& program, const Kernel& kernel);
 std::vector<bool> buffers_written(const Program& program, const Kernel& kernel);
-std::vector<bool> reachable(const Kernel& kernel, const Step& step);  // scalars a step evaluates
+std::vector<bool> reachable(const Kernel& kernel,
+                            const Step& step);  // scalars a step evaluates
 
-Literal identity(Op reduction, DType dtype);                  // -0.0 for sum, -inf for max, ...
+Literal identity(Op reduction, DType dtype);  // -0.0 for sum, -inf for max, ...
 
 // Fewest bytes a kernel can move: distinct elements it reads and writes, by their index ranges.
 int64_t bytes_moved(const Program& program, const Kernel& kernel);
-int64_t bytes_moved(const Program& program);                  // over all launches
+int64_t bytes_moved(const Program& program);  // over all launches
 
-// loops/text.cpp --------------------------------------------------------------------------------
+// loops/text.cpp
+// --------------------------------------------------------------------------------
 std::string print(const Program& program);
 std::string print(const Program& program, const Kernel& kernel);
-Program parse_program(std::string_view text);                 // throws; the result is verified
+Program parse_program(std::string_view text);  // throws; the result is verified
 
-// loops/verify.cpp ------------------------------------------------------------------------------
-// Throws tc::Error naming kernel and step: axes, dtypes, registers, index bounds, order of kernels.
+// loops/verify.cpp
+// ------------------------------------------------------------------------------ Throws
+// tc::Error naming kernel and step: axes, dtypes, registers, index bounds, order of kernels.
 void verify(const Program& program);
 
 }  // namespace tiny_compile

@@ -14,13 +14,14 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kWorkPerThread = 32768;   // scalar operations worth a hand-off to a thread
+constexpr int64_t kWorkPerThread = 32768;  // scalar operations worth a hand-off to a thread
 constexpr int64_t kChunk = 1024;
-constexpr int64_t kStripBytes = 512 * 1024; // of a strip of columns that is read several times
+constexpr int64_t kStripBytes = 512 * 1024;  // of a strip of columns that is read several times
 
 bool is_sequential(const Kernel& kernel) {
-  return std::any_of(kernel.steps.begin(), kernel.steps.end(),
-                     [](const Step& step) { return step.kind != StepKind::Store || !step.inner.empty(); });
+  return std::any_of(kernel.steps.begin(), kernel.steps.end(), [](const Step& step) {
+    return step.kind != StepKind::Store || !step.inner.empty();
+  });
 }
 
 int64_t coefficient(const Expr& index, const Axis& axis) {
@@ -34,7 +35,8 @@ int64_t coefficient(const Expr& index, const Axis& axis) {
 int contiguous_accesses(const Kernel& kernel, int axis) {
   int count = 0;
   for (const Scalar& scalar : kernel.scalars)
-    count += scalar.kind == ScalarKind::Load && coefficient(scalar.index, kernel.axes[axis]) == 1;
+    count +=
+        scalar.kind == ScalarKind::Load && coefficient(scalar.index, kernel.axes[axis]) == 1;
   for (const Step& step : kernel.steps)
     count += makes_register(step) || coefficient(step.index, kernel.axes[axis]) != 1 ? 0 : 2;
   return count;
@@ -47,13 +49,15 @@ Kernel order_rows(Kernel kernel) {
     if (contiguous_accesses(kernel, row) > contiguous_accesses(kernel, best)) best = row;
   }
   if (best < 0 || best == kernel.rows - 1) return kernel;
-  std::rotate(kernel.axes.begin() + best, kernel.axes.begin() + best + 1, kernel.axes.begin() + kernel.rows);
+  std::rotate(kernel.axes.begin() + best, kernel.axes.begin() + best + 1,
+              kernel.axes.begin() + kernel.rows);
   return normalize(std::move(kernel));
 }
 
 // A matmul's rows keep their order: batches, rows, columns.
 Kernel with_order(Kernel kernel) {
-  const bool dot = std::any_of(kernel.steps.begin(), kernel.steps.end(), [](const Step& s) { return s.kind == StepKind::Dot; });
+  const bool dot = std::any_of(kernel.steps.begin(), kernel.steps.end(),
+                               [](const Step& s) { return s.kind == StepKind::Dot; });
   return dot ? kernel : order_rows(std::move(kernel));
 }
 
@@ -87,14 +91,15 @@ bool prefers_columns(const Kernel& kernel) {
   return across > along;
 }
 
-// One Dot of floats, the left operand free of the last row axis, the right one of the row axis before
-// it, and stores: what tiles can do.
+// One Dot of floats, the left operand free of the last row axis, the right one of the row axis
+// before it, and stores: what tiles can do.
 bool is_tiled_matmul(const Kernel& kernel) {
   int dots = 0;
   const Step* dot = nullptr;
   for (const Step& step : kernel.steps) {
     if (step.kind == StepKind::Dot) dots++, dot = &step;
-    if (step.kind != StepKind::Dot && (step.kind != StepKind::Store || !step.inner.empty())) return false;
+    if (step.kind != StepKind::Dot && (step.kind != StepKind::Store || !step.inner.empty()))
+      return false;
   }
   if (dots != 1 || kernel.rows < 1 || !is_float(kernel.scalars[dot->value].dtype)) return false;
   auto mentions = [&](int scalar, int axis) {
@@ -103,11 +108,13 @@ bool is_tiled_matmul(const Kernel& kernel) {
     only.other = -1;
     const std::vector<bool> needed = reachable(kernel, only);
     for (size_t id = 0; id < needed.size(); id++) {
-      if (needed[id] && depends_on(kernel.scalars[id].index, kernel.axes[axis].name)) return true;
+      if (needed[id] && depends_on(kernel.scalars[id].index, kernel.axes[axis].name))
+        return true;
     }
     return false;
   };
-  return !mentions(dot->value, kernel.rows - 1) && (kernel.rows < 2 || !mentions(dot->other, kernel.rows - 2));
+  return !mentions(dot->value, kernel.rows - 1) &&
+         (kernel.rows < 2 || !mentions(dot->other, kernel.rows - 2));
 }
 
 int64_t work_per_row(const Kernel& kernel) {
@@ -126,7 +133,8 @@ int columns_lanes(const Kernel& kernel) {
   }
   int64_t lanes = kChunk;
   while (loops > 1 && lanes > 16 && lanes * longest * 4 > kStripBytes) lanes /= 2;
-  while (lanes > 16 && lanes / 2 >= kernel.axes[kernel.rows - 1].extent.bounds().high) lanes /= 2;
+  while (lanes > 16 && lanes / 2 >= kernel.axes[kernel.rows - 1].extent.bounds().high)
+    lanes /= 2;
   const int64_t chunks = (longest + kChunk - 1) / kChunk;
   while (lanes > 16 && chunks * lanes > (1 << 16)) lanes /= 2;
   return static_cast<int>(lanes);

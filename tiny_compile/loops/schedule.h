@@ -17,27 +17,30 @@ enum class Strategy : uint8_t { Pointwise, Rows, Columns, Tiles };
 
 struct Schedule {
   Strategy strategy = Strategy::Rows;
-  int lanes = 64;            // Columns: rows worked on at once
-  int unroll = 1;            // Reduce: 8 adds a chunk's eighths straight from memory, 1 by way of L1
-  bool keep = true;          // values that several steps use: kept (L1, registers) or computed again
-  bool stream = false;       // Store: bypass the caches (large outputs that nobody reads soon)
-  int64_t grain = 1;         // rows (Tiles: tiles) a thread takes at least
-  int warps = 8;             // CUDA: warps in a block
-  int warps_per_row = 1;     // CUDA, Rows: 1..warps
-  int vector = 4;            // CUDA: elements a thread loads at once
+  int lanes = 64;       // Columns: rows worked on at once
+  int unroll = 1;       // Reduce: 8 adds a chunk's eighths straight from memory, 1 by way of L1
+  bool keep = true;     // values that several steps use: kept (L1, registers) or computed again
+  bool stream = false;  // Store: bypass the caches (large outputs that nobody reads soon)
+  int64_t grain = 1;    // rows (Tiles: tiles) a thread takes at least
+  int warps = 8;        // CUDA: warps in a block
+  int warps_per_row = 1;  // CUDA, Rows: 1..warps
+  int vector = 4;         // CUDA: elements a thread loads at once
   bool operator==(const Schedule&) const = default;
 };
 
-std::string str(const Schedule& schedule);   // "rows unroll=8 grain=4": strategy and non-defaults
+std::string str(
+    const Schedule& schedule);  // "rows unroll=8 grain=4": strategy and non-defaults
 
-// loops/schedule.cpp ----------------------------------------------------------------------------
-// Merges axes that always step together, splits long reductions over few rows into a kernel of
-// partial results and one that finishes (the same tree: the contract's chunks), orders rows so that
-// the contiguous axis is last and chooses each kernel's Schedule.
+// loops/schedule.cpp
+// ---------------------------------------------------------------------------- Merges axes that
+// always step together, splits long reductions over few rows into a kernel of partial results
+// and one that finishes (the same tree: the contract's chunks), orders rows so that the
+// contiguous axis is last and chooses each kernel's Schedule.
 Program schedule(const Program& program);
 
-// loops/memory.cpp ------------------------------------------------------------------------------
-// Gives every temporary a place in one arena; buffers whose lives do not overlap share bytes.
+// loops/memory.cpp
+// ------------------------------------------------------------------------------ Gives every
+// temporary a place in one arena; buffers whose lives do not overlap share bytes.
 Program plan_memory(const Program& program);
 
 }  // namespace tiny_compile

@@ -22,8 +22,8 @@ Scalar moved(const Scalar& source, const Splice& how, const std::vector<int>& id
 
 }  // namespace
 
-std::vector<int> splice(const Kernel& source, const std::vector<bool>& wanted, const Splice& how,
-                        ScalarTable& target) {
+std::vector<int> splice(const Kernel& source, const std::vector<bool>& wanted,
+                        const Splice& how, ScalarTable& target) {
   std::vector<int> ids(source.scalars.size(), -1);
   for (size_t id = 0; id < ids.size(); id++) {
     if (!wanted.empty() && !wanted[id]) continue;
@@ -47,7 +47,8 @@ std::vector<int> splice(const Kernel& source, const std::vector<bool>& wanted, c
 bool can_move_to_indirect(const Kernel& source, const std::vector<bool>& wanted) {
   for (size_t id = 0; id < wanted.size(); id++) {
     const Scalar& scalar = source.scalars[id];
-    if (wanted[id] && (uses_indirect(scalar) || scalar.kind == ScalarKind::Philox)) return false;
+    if (wanted[id] && (uses_indirect(scalar) || scalar.kind == ScalarKind::Philox))
+      return false;
   }
   return true;
 }

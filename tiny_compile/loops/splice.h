@@ -9,21 +9,22 @@
 namespace tiny_compile {
 
 struct Splice {
-  Substitution axes;                // the source's axis symbols -> expressions in the target's
-  int first_step = 0;               // a source register of step s becomes one of step first_step + s
-  int mask = -1;                    // every copied load happens only where this is true
-  std::vector<int> indirect;        // scalars of the target that at0 stands for in `axes`, with
-  std::vector<Expr> limits;         // their limits
+  Substitution axes;          // the source's axis symbols -> expressions in the target's
+  int first_step = 0;         // a source register of step s becomes one of step first_step + s
+  int mask = -1;              // every copied load happens only where this is true
+  std::vector<int> indirect;  // scalars of the target that at0 stands for in `axes`, with
+  std::vector<Expr> limits;   // their limits
   // Called with each load, already moved; returns a scalar of the target instead of it, or -1.
   std::function<int(const Scalar& load)> replace;
 };
 
-// Copies the scalars marked in `wanted` (with all they need; an empty list means all). Returns the
-// target's id of each source scalar, -1 where it was not copied.
-std::vector<int> splice(const Kernel& source, const std::vector<bool>& wanted, const Splice& how,
-                        ScalarTable& target);
+// Copies the scalars marked in `wanted` (with all they need; an empty list means all). Returns
+// the target's id of each source scalar, -1 where it was not copied.
+std::vector<int> splice(const Kernel& source, const std::vector<bool>& wanted,
+                        const Splice& how, ScalarTable& target);
 
-// Whether the scalars can be copied to a place chosen by data (at0): loads that have no at0 yet.
+// Whether the scalars can be copied to a place chosen by data (at0): loads that have no at0
+// yet.
 bool can_move_to_indirect(const Kernel& source, const std::vector<bool>& wanted);
 
 }  // namespace tiny_compile

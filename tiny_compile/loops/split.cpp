@@ -1,6 +1,6 @@
-// How does one long sum keep a whole machine busy without changing a bit? The contract adds chunks
-// of 1024 and then their results by the same rule, so chunks may be rows of one kernel and their
-// results the row of a second one.
+// How does one long sum keep a whole machine busy without changing a bit? The contract adds
+// chunks of 1024 and then their results by the same rule, so chunks may be rows of one kernel
+// and their results the row of a second one.
 #include "tiny_compile/loops/split.h"
 
 #include <algorithm>
@@ -43,7 +43,9 @@ bool collapse(Kernel& kernel, int a, int b) {
   const std::string &name_a = kernel.axes[a].name, &name_b = kernel.axes[b].name;
   const Substitution together = {{name_a, 0}, {name_b, m}};
   const Substitution apart = {{name_a, floor_div(m, width)}, {name_b, mod(m, width)}};
-  auto fits = [&](const Expr& index) { return index.is_constant() || substitute(index, apart) == substitute(index, together); };
+  auto fits = [&](const Expr& index) {
+    return index.is_constant() || substitute(index, apart) == substitute(index, together);
+  };
   for (const Scalar& scalar : kernel.scalars) {
     if (!fits(scalar.index)) return false;
   }
@@ -100,7 +102,8 @@ Kernel with_rows_of(const Kernel& kernel, const std::string& name) {
 
 Expr flat_row(const Kernel& kernel) {
   Expr row = 0;
-  for (int a = 0; a < kernel.rows; a++) row = row * kernel.axes[a].extent + kernel.axes[a].symbol();
+  for (int a = 0; a < kernel.rows; a++)
+    row = row * kernel.axes[a].extent + kernel.axes[a].symbol();
   return row;
 }
 
@@ -125,10 +128,10 @@ std::vector<bool> reached_in_loops(const Kernel& kernel) {
   return wanted;
 }
 
-// rows(rows of kernel, chunk) { steps with loops, each over one chunk; every register is stored }
-// Fills buffer_of[step] with the buffer of a step's partial results.
-Kernel partial_kernel(Program& program, const Kernel& kernel, const std::vector<int>& inner, int64_t count,
-                      std::vector<int>& buffer_of) {
+// rows(rows of kernel, chunk) { steps with loops, each over one chunk; every register is stored
+// } Fills buffer_of[step] with the buffer of a step's partial results.
+Kernel partial_kernel(Program& program, const Kernel& kernel, const std::vector<int>& inner,
+                      int64_t count, std::vector<int>& buffer_of) {
   const int64_t chunks = (count + kChunk - 1) / kChunk;
   Kernel partial = with_rows_of(kernel, kernel.name);
   partial.axes.push_back({"chunk", chunks});
@@ -149,17 +152,25 @@ Kernel partial_kernel(Program& program, const Kernel& kernel, const std::vector<
     step.value = ids[step.value];
     step.index = substitute(step.index, how.axes);
     if (step.kind == StepKind::Reduce) {
-      if (is_half(partial.scalars[step.value].dtype)) step.value = table.apply(Op::cast, DType::f32, {step.value});
+      if (is_half(partial.scalars[step.value].dtype))
+        step.value = table.apply(Op::cast, DType::f32, {step.value});
       const DType operand = partial.scalars[step.value].dtype;
       if (how.mask >= 0)
-        step.value = table.apply(Op::where, operand, {how.mask, step.value, table.constant(identity(step.op, operand))});
+        step.value =
+            table.apply(Op::where, operand,
+                        {how.mask, step.value, table.constant(identity(step.op, operand))});
       step.dtype = partial_dtype(step);
     }
     partial.steps.push_back(step);
     if (step.kind != StepKind::Reduce) continue;
     buffer_of[s] = static_cast<int>(program.buffers.size());
     const Expr size = row_count(kernel) * chunks;
-    program.buffers.push_back({str("p", buffer_of[s], "_", kernel.name), Role::Temporary, {step.dtype, {size}}, size, {}, 0});
+    program.buffers.push_back({str("p", buffer_of[s], "_", kernel.name),
+                               Role::Temporary,
+                               {step.dtype, {size}},
+                               size,
+                               {},
+                               0});
     Step store;
     store.buffer = buffer_of[s];
     store.index = flat_row(kernel) * chunks + chunk;
@@ -171,7 +182,8 @@ Kernel partial_kernel(Program& program, const Kernel& kernel, const std::vector<
 }
 
 // Scalars outside loops, with registers replaced.
-int copy_outside(const Kernel& kernel, const Step& step, const std::vector<int>& registers, ScalarTable& table) {
+int copy_outside(const Kernel& kernel, const Step& step, const std::vector<int>& registers,
+                 ScalarTable& table) {
   const std::vector<bool> needed = reachable(kernel, step);
   std::vector<int> copies(kernel.scalars.size(), -1);
   for (size_t id = 0; id < needed.size(); id++) {
@@ -200,10 +212,12 @@ Kernel finishing_kernel(const Program& program, const Kernel& kernel, int64_t ch
     Step step = kernel.steps[s];
     step.inner = {kernel.rows};
     step.dtype = partial_dtype(step);
-    step.value = table.load(program, buffer_of[s], flat_row(kernel) * chunks + finish.axes.back().symbol());
+    step.value = table.load(program, buffer_of[s],
+                            flat_row(kernel) * chunks + finish.axes.back().symbol());
     finish.steps.push_back(step);
     registers[s] = add_register(table, finish, step.dtype);
-    if (step.dtype != kernel.steps[s].dtype) registers[s] = table.apply(Op::cast, kernel.steps[s].dtype, {registers[s]});
+    if (step.dtype != kernel.steps[s].dtype)
+      registers[s] = table.apply(Op::cast, kernel.steps[s].dtype, {registers[s]});
   }
   for (const Step& step : kernel.steps) {
     if (!step.inner.empty()) continue;

@@ -1,6 +1,6 @@
-// How does a Program read? One line a buffer, a step or a shared scalar; see program.h. Scalars used
-// once stand where they are used, up to a depth that a reader can take in, so that the text is linear
-// in the kernel and parses back to an equal value.
+// How does a Program read? One line a buffer, a step or a shared scalar; see program.h. Scalars
+// used once stand where they are used, up to a depth that a reader can take in, so that the
+// text is linear in the kernel and parses back to an equal value.
 #include <algorithm>
 #include <map>
 
@@ -13,10 +13,14 @@ constexpr int kMostDepth = 6;
 
 class KernelPrinter {
  public:
-  KernelPrinter(const Program& program, const Kernel& kernel) : program_(program), kernel_(kernel) { count_uses(); }
+  KernelPrinter(const Program& program, const Kernel& kernel)
+      : program_(program), kernel_(kernel) {
+    count_uses();
+  }
 
   std::string print() {
-    std::string text = "  kernel " + kernel_.name + " rows(" + axes(row_axes(kernel_)) + ") {" + places() + "\n";
+    std::string text = "  kernel " + kernel_.name + " rows(" + axes(row_axes(kernel_)) + ") {" +
+                       places() + "\n";
     for (size_t s = 0; s < kernel_.steps.size(); s++) text += step(static_cast<int>(s));
     if (kernel_.schedule != Schedule{}) text += "    schedule " + str(kernel_.schedule) + "\n";
     return text + "  }\n";
@@ -28,8 +32,10 @@ class KernelPrinter {
     depth_.assign(kernel_.scalars.size(), 0);
     for (size_t id = 0; id < kernel_.scalars.size(); id++) {
       const Scalar& scalar = kernel_.scalars[id];
-      for (int operand : scalar.operands) uses_[operand]++, depth_[id] = std::max(depth_[id], inline_depth(operand) + 1);
-      if (scalar.mask >= 0) uses_[scalar.mask]++, depth_[id] = std::max(depth_[id], inline_depth(scalar.mask) + 1);
+      for (int operand : scalar.operands)
+        uses_[operand]++, depth_[id] = std::max(depth_[id], inline_depth(operand) + 1);
+      if (scalar.mask >= 0)
+        uses_[scalar.mask]++, depth_[id] = std::max(depth_[id], inline_depth(scalar.mask) + 1);
     }
     for (const Step& step : kernel_.steps) {
       for (int id : {step.value, step.other, step.mask}) {
@@ -47,25 +53,31 @@ class KernelPrinter {
 
   std::string axes(const std::vector<int>& ids) const {
     std::vector<std::string> items;
-    for (int id : ids) items.push_back(tiny_compile::str(kernel_.axes[id].name, ": ", kernel_.axes[id].extent));
+    for (int id : ids)
+      items.push_back(tiny_compile::str(kernel_.axes[id].name, ": ", kernel_.axes[id].extent));
     return join(items, ", ");
   }
 
   std::string places() const {
     std::vector<std::string> items;
     for (const Location& where : kernel_.where) {
-      const std::string place = Location{where.file.substr(where.file.rfind('/') + 1), where.line}.str();
-      if (items.size() < 4 && std::find(items.begin(), items.end(), place) == items.end()) items.push_back(place);
+      const std::string place =
+          Location{where.file.substr(where.file.rfind('/') + 1), where.line}.str();
+      if (items.size() < 4 && std::find(items.begin(), items.end(), place) == items.end())
+        items.push_back(place);
     }
     return items.empty() ? "" : "  # " + join(items, " ");
   }
 
-  std::string reference(int id) const { return has_line(id) ? tiny_compile::str("$", id) : value(id); }
+  std::string reference(int id) const {
+    return has_line(id) ? tiny_compile::str("$", id) : value(id);
+  }
 
   std::string chosen(const Scalar& scalar) const {  // "; at0 = $3 < 1000"
     std::string text;
     for (size_t k = 0; k < scalar.operands.size(); k++)
-      text += tiny_compile::str("; at", k, " = ", reference(scalar.operands[k]), " < ", scalar.limits[k]);
+      text += tiny_compile::str("; at", k, " = ", reference(scalar.operands[k]), " < ",
+                                scalar.limits[k]);
     return text;
   }
 
@@ -74,10 +86,15 @@ class KernelPrinter {
     switch (s.kind) {
       case ScalarKind::Constant: return tiny_compile::str(s.dtype, " ", s.value.str());
       case ScalarKind::Register: return tiny_compile::str("r", s.step);
-      case ScalarKind::Index: return tiny_compile::str("index[", s.index, chosen(s), "]", masked(s));
-      case ScalarKind::Load: return tiny_compile::str("load ", program_.buffers[s.buffer].name, "[", s.index, chosen(s), "]", masked(s));
+      case ScalarKind::Index:
+        return tiny_compile::str("index[", s.index, chosen(s), "]", masked(s));
+      case ScalarKind::Load:
+        return tiny_compile::str("load ", program_.buffers[s.buffer].name, "[", s.index,
+                                 chosen(s), "]", masked(s));
       case ScalarKind::Philox:
-        return tiny_compile::str("philox<", s.value.as_integer(), ">(", reference(s.operands[0]), ", ", reference(s.operands[1]), ")[", s.index, "]");
+        return tiny_compile::str("philox<", s.value.as_integer(), ">(",
+                                 reference(s.operands[0]), ", ", reference(s.operands[1]), ")[",
+                                 s.index, "]");
       case ScalarKind::Apply: break;
     }
     std::vector<std::string> operands;
@@ -87,7 +104,8 @@ class KernelPrinter {
   }
 
   std::string masked(const Scalar& s) const {
-    return s.mask < 0 ? "" : tiny_compile::str(" if ", reference(s.mask), " else ", s.value.str());
+    return s.mask < 0 ? ""
+                      : tiny_compile::str(" if ", reference(s.mask), " else ", s.value.str());
   }
 
   // Lines for the shared scalars that a step needs first, then the step.
@@ -96,7 +114,8 @@ class KernelPrinter {
     std::string text;
     const std::vector<bool> needed = reachable(kernel_, s);
     for (size_t id = 0; id < needed.size(); id++) {
-      if (!needed[id] || !has_line(static_cast<int>(id)) || printed_[static_cast<int>(id)]) continue;
+      if (!needed[id] || !has_line(static_cast<int>(id)) || printed_[static_cast<int>(id)])
+        continue;
       printed_[static_cast<int>(id)] = true;
       text += tiny_compile::str("    $", id, " = ", value(static_cast<int>(id)), "\n");
     }
@@ -109,15 +128,22 @@ class KernelPrinter {
     const std::string name = makes_register(s) ? "" : program_.buffers[s.buffer].name;
     switch (s.kind) {
       case StepKind::Reduce:
-        return tiny_compile::str("r", number, ": ", s.dtype, " = ", info(s.op).name, "(", axes(s.inner), ") ", reference(s.value));
+        return tiny_compile::str("r", number, ": ", s.dtype, " = ", info(s.op).name, "(",
+                                 axes(s.inner), ") ", reference(s.value));
       case StepKind::Dot:
-        return tiny_compile::str("r", number, ": ", s.dtype, " = dot(", axes(s.inner), ") ", reference(s.value), ", ", reference(s.other));
-      case StepKind::Store: return tiny_compile::str("store ", name, "[", s.index, "]", loops, " = ", reference(s.value));
-      case StepKind::Scan: return tiny_compile::str("scan ", name, "[", s.index, "]", loops, " = ", reference(s.value));
+        return tiny_compile::str("r", number, ": ", s.dtype, " = dot(", axes(s.inner), ") ",
+                                 reference(s.value), ", ", reference(s.other));
+      case StepKind::Store:
+        return tiny_compile::str("store ", name, "[", s.index, "]", loops, " = ",
+                                 reference(s.value));
+      case StepKind::Scan:
+        return tiny_compile::str("scan ", name, "[", s.index, "]", loops, " = ",
+                                 reference(s.value));
       case StepKind::Scatter: break;
     }
-    return tiny_compile::str("scatter ", name, "[", s.index, "; at0 = ", reference(s.other), " < ", s.limit, "]", loops, " = ",
-                             reference(s.value), s.mask < 0 ? "" : " if " + reference(s.mask));
+    return tiny_compile::str("scatter ", name, "[", s.index, "; at0 = ", reference(s.other),
+                             " < ", s.limit, "]", loops, " = ", reference(s.value),
+                             s.mask < 0 ? "" : " if " + reference(s.mask));
   }
 
   const Program& program_;
@@ -127,7 +153,9 @@ class KernelPrinter {
 };
 
 std::string buffer_line(const Buffer& buffer) {
-  const char* role = buffer.role == Role::Input ? "input" : buffer.role == Role::Output ? "output" : "temp";
+  const char* role = buffer.role == Role::Input    ? "input"
+                     : buffer.role == Role::Output ? "output"
+                                                   : "temp";
   std::string line = str("  ", role, " ", buffer.name, ": ", buffer.type.str());
   if (!buffer.strides.empty()) line += str(" strides=[", join(buffer.strides, ","), "]");
   if (!buffer.offset.is_constant(0)) line += str(" offset=", buffer.offset);
@@ -156,7 +184,9 @@ std::string str(const Schedule& s) {
   return text;
 }
 
-std::string print(const Program& program, const Kernel& kernel) { return KernelPrinter(program, kernel).print(); }
+std::string print(const Program& program, const Kernel& kernel) {
+  return KernelPrinter(program, kernel).print();
+}
 
 std::string print(const Program& program) {
   std::string text = "program " + program.name + " {\n";

@@ -1,5 +1,5 @@
-// Question: may every later stage trust this Program? Checked after each pass in tests and debug
-// builds, so that a pass that breaks something is named at once.
+// Question: may every later stage trust this Program? Checked after each pass in tests and
+// debug builds, so that a pass that breaks something is named at once.
 #include <algorithm>
 
 #include "tiny_compile/loops/program.h"
@@ -16,7 +16,8 @@ class Verifier {
     for (size_t k = 0; k < program_.kernels.size(); k++) {
       kernel_ = &program_.kernels[k];
       check_axes();
-      for (size_t id = 0; id < kernel_->scalars.size(); id++) check_scalar(static_cast<int>(id));
+      for (size_t id = 0; id < kernel_->scalars.size(); id++)
+        check_scalar(static_cast<int>(id));
       for (size_t s = 0; s < kernel_->steps.size(); s++) check_step(static_cast<int>(s));
     }
     check_places();
@@ -39,77 +40,100 @@ class Verifier {
     }
     for (const std::vector<int>& launch : program_.launches) {
       for (int k : launch) {
-        require(k >= 0 && k < static_cast<int>(runs.size()), "a launch names kernel ", k, ", which is not there");
+        require(k >= 0 && k < static_cast<int>(runs.size()), "a launch names kernel ", k,
+                ", which is not there");
         runs[k]++;
         const Kernel& kernel = program_.kernels[k];
         const std::vector<bool> read = buffers_read(program_, kernel);
         for (size_t b = 0; b < read.size(); b++)
-          require(!read[b] || ready[b], "kernel ", kernel.name, " reads ", program_.buffers[b].name, " before it is written");
+          require(!read[b] || ready[b], "kernel ", kernel.name, " reads ",
+                  program_.buffers[b].name, " before it is written");
       }
       for (int k : launch) {
         const std::vector<bool> written = buffers_written(program_, program_.kernels[k]);
         for (size_t b = 0; b < written.size(); b++) {
-          require(!written[b] || !ready[b], "kernel ", program_.kernels[k].name, " writes ", program_.buffers[b].name, ", which is complete");
+          require(!written[b] || !ready[b], "kernel ", program_.kernels[k].name, " writes ",
+                  program_.buffers[b].name, ", which is complete");
           ready[b] = ready[b] || written[b];
         }
       }
     }
-    for (size_t k = 0; k < runs.size(); k++) require(runs[k] == 1, "kernel ", program_.kernels[k].name, " is launched ", runs[k], " times");
-    for (int output : program_.outputs) require(ready[output], "output ", program_.buffers[output].name, " is never written");
+    for (size_t k = 0; k < runs.size(); k++)
+      require(runs[k] == 1, "kernel ", program_.kernels[k].name, " is launched ", runs[k],
+              " times");
+    for (int output : program_.outputs)
+      require(ready[output], "output ", program_.buffers[output].name, " is never written");
   }
 
   void check_axes() const {
     std::vector<std::string> names;
     for (const Axis& axis : kernel_->axes) names.push_back(axis.name);
     std::sort(names.begin(), names.end());
-    require(std::adjacent_find(names.begin(), names.end()) == names.end(), "two axes have one name");
+    require(std::adjacent_find(names.begin(), names.end()) == names.end(),
+            "two axes have one name");
     require(kernel_->rows <= static_cast<int>(kernel_->axes.size()), "more rows than axes");
     require(!kernel_->steps.empty(), "no steps");
   }
 
   void check_scalar(int id) const {
     const Scalar& s = kernel_->scalars[id];
-    for (int operand : s.operands) require(operand >= 0 && operand < id, "scalar $", id, " uses $", operand, ", which is not earlier");
+    for (int operand : s.operands)
+      require(operand >= 0 && operand < id, "scalar $", id, " uses $", operand,
+              ", which is not earlier");
     require(s.mask < id, "scalar $", id, " is masked by a later scalar");
-    if (s.mask >= 0) require(kernel_->scalars[s.mask].dtype == DType::boolean, "the mask of $", id, " is no bool");
+    if (s.mask >= 0)
+      require(kernel_->scalars[s.mask].dtype == DType::boolean, "the mask of $", id,
+              " is no bool");
     if (s.kind == ScalarKind::Load) {
-      require(s.buffer >= 0 && s.buffer < static_cast<int>(program_.buffers.size()), "$", id, " loads from no buffer");
-      require(s.dtype == program_.buffers[s.buffer].type.dtype, "$", id, " is ", s.dtype, " but its buffer is not");
+      require(s.buffer >= 0 && s.buffer < static_cast<int>(program_.buffers.size()), "$", id,
+              " loads from no buffer");
+      require(s.dtype == program_.buffers[s.buffer].type.dtype, "$", id, " is ", s.dtype,
+              " but its buffer is not");
       require(s.operands.size() == s.limits.size(), "$", id, " has places without limits");
       if (s.mask < 0) check_bounds(s.buffer, s.index);
     }
     if (s.kind == ScalarKind::Register) {
-      require(s.step >= 0 && s.step < static_cast<int>(kernel_->steps.size()) && makes_register(kernel_->steps[s.step]), "$", id, " reads a register that no step makes");
-      require(s.dtype == kernel_->steps[s.step].dtype, "$", id, " reads a register of another dtype");
+      require(s.step >= 0 && s.step < static_cast<int>(kernel_->steps.size()) &&
+                  makes_register(kernel_->steps[s.step]),
+              "$", id, " reads a register that no step makes");
+      require(s.dtype == kernel_->steps[s.step].dtype, "$", id,
+              " reads a register of another dtype");
     }
     if (s.kind == ScalarKind::Apply) check_apply(id);
   }
 
   void check_apply(int id) const {
     const Scalar& s = kernel_->scalars[id];
-    require(is_pointwise(s.op) && static_cast<int>(s.operands.size()) == info(s.op).arity, "$", id, ": ", info(s.op).name, " with ", s.operands.size(), " operands");
+    require(is_pointwise(s.op) && static_cast<int>(s.operands.size()) == info(s.op).arity, "$",
+            id, ": ", info(s.op).name, " with ", s.operands.size(), " operands");
     const DType dtype = kernel_->scalars[s.operands.back()].dtype;
     for (size_t k = s.op == Op::where ? 1 : 0; k < s.operands.size(); k++)
-      require(kernel_->scalars[s.operands[k]].dtype == dtype, "$", id, ": operands of two dtypes");
+      require(kernel_->scalars[s.operands[k]].dtype == dtype, "$", id,
+              ": operands of two dtypes");
     require(accepts(info(s.op).domain, dtype), "$", id, ": ", info(s.op).name, " of ", dtype);
-    const DType result = info(s.op).result == Result::Bool ? DType::boolean : info(s.op).result == Result::Cast ? s.dtype : dtype;
+    const DType result = info(s.op).result == Result::Bool   ? DType::boolean
+                         : info(s.op).result == Result::Cast ? s.dtype
+                                                             : dtype;
     require(s.dtype == result, "$", id, " is ", s.dtype, ", not ", result);
   }
 
   void check_bounds(int buffer, const Expr& index) const {
     const Buffer& b = program_.buffers[buffer];
     const Interval bounds = index.bounds();
-    require(bounds.low >= 0 && (!b.size.is_constant() || bounds.high < std::max<int64_t>(b.size.constant(), 1)), b.name, "[", index,
-            "] leaves the buffer's ", b.size, " elements");
+    require(bounds.low >= 0 && (!b.size.is_constant() ||
+                                bounds.high < std::max<int64_t>(b.size.constant(), 1)),
+            b.name, "[", index, "] leaves the buffer's ", b.size, " elements");
   }
 
   void check_step(int number) const {
     const Step& s = kernel_->steps[number];
-    require(s.value >= 0 && s.value < static_cast<int>(kernel_->scalars.size()), "step ", number, " has no value");
+    require(s.value >= 0 && s.value < static_cast<int>(kernel_->scalars.size()), "step ",
+            number, " has no value");
     std::vector<std::string> open;
     for (int row = 0; row < kernel_->rows; row++) open.push_back(kernel_->axes[row].name);
     for (int axis : s.inner) {
-      require(axis >= kernel_->rows && axis < static_cast<int>(kernel_->axes.size()), "step ", number, " loops over a row");
+      require(axis >= kernel_->rows && axis < static_cast<int>(kernel_->axes.size()), "step ",
+              number, " loops over a row");
       open.push_back(kernel_->axes[axis].name);
     }
     const std::vector<bool> needed = reachable(*kernel_, s);
@@ -117,18 +141,23 @@ class Verifier {
       if (!needed[id]) continue;
       const Scalar& scalar = kernel_->scalars[id];
       check_symbols(number, scalar.index, open, !scalar.operands.empty());
-      require(scalar.kind != ScalarKind::Register || scalar.step < number, "step ", number, " reads a register before it is made");
+      require(scalar.kind != ScalarKind::Register || scalar.step < number, "step ", number,
+              " reads a register before it is made");
     }
     if (makes_register(s)) return;
-    require(s.buffer >= 0 && s.buffer < static_cast<int>(program_.buffers.size()), "step ", number, " writes no buffer");
-    require(kernel_->scalars[s.value].dtype == program_.buffers[s.buffer].type.dtype, "step ", number, " stores another dtype than its buffer's");
+    require(s.buffer >= 0 && s.buffer < static_cast<int>(program_.buffers.size()), "step ",
+            number, " writes no buffer");
+    require(kernel_->scalars[s.value].dtype == program_.buffers[s.buffer].type.dtype, "step ",
+            number, " stores another dtype than its buffer's");
     check_symbols(number, s.index, open, s.kind == StepKind::Scatter);
     check_bounds(s.buffer, s.index);
   }
 
-  void check_symbols(int step, const Expr& index, const std::vector<std::string>& open, bool chosen) const {
+  void check_symbols(int step, const Expr& index, const std::vector<std::string>& open,
+                     bool chosen) const {
     for (const std::string& name : symbols(index)) {
-      const bool known = std::find(open.begin(), open.end(), name) != open.end() || (chosen && name.rfind("at", 0) == 0);
+      const bool known = std::find(open.begin(), open.end(), name) != open.end() ||
+                         (chosen && name.rfind("at", 0) == 0);
       require(known, "step ", step, " uses ", name, " outside its loop");
     }
   }
@@ -140,7 +169,8 @@ class Verifier {
     std::vector<int> first(count, -1), last(count, -1);
     for (size_t launch = 0; launch < program_.launches.size(); launch++) {
       for (int k : program_.launches[launch]) {
-        const std::vector<bool> read = buffers_read(program_, program_.kernels[k]), written = buffers_written(program_, program_.kernels[k]);
+        const std::vector<bool> read = buffers_read(program_, program_.kernels[k]),
+                                written = buffers_written(program_, program_.kernels[k]);
         for (size_t b = 0; b < count; b++) {
           if (!read[b] && !written[b]) continue;
           if (first[b] < 0) first[b] = static_cast<int>(launch);
@@ -157,14 +187,17 @@ class Verifier {
       require(end <= program_.arena_bytes, program_.buffers[a].name, " ends beyond the arena");
       for (size_t b : placed) {
         const bool together = a < b && first[a] <= last[b] && first[b] <= last[a];
-        const bool overlap = program_.buffers[b].place < end && program_.buffers[a].place < program_.buffers[b].place + bytes(b);
-        require(!(together && overlap), program_.buffers[a].name, " and ", program_.buffers[b].name, " share bytes while both live");
+        const bool overlap = program_.buffers[b].place < end &&
+                             program_.buffers[a].place < program_.buffers[b].place + bytes(b);
+        require(!(together && overlap), program_.buffers[a].name, " and ",
+                program_.buffers[b].name, " share bytes while both live");
       }
     }
   }
 
   int64_t bytes(size_t b) const {
-    return program_.buffers[b].size.bounds().high * static_cast<int64_t>(size_of(program_.buffers[b].type.dtype));
+    return program_.buffers[b].size.bounds().high *
+           static_cast<int64_t>(size_of(program_.buffers[b].type.dtype));
   }
 
   const Program& program_;

@@ -1,6 +1,7 @@
 // When are two nodes one value? When op, operands, type and attributes are equal; for ops that
 // commute, whatever the operands' order.
-//   %2 = mul %0, %1 ; %3 = mul %1, %0 ; %4 = add %2, %3   =>   %2 = mul %0, %1 ; %3 = add %2, %2
+//   %2 = mul %0, %1 ; %3 = mul %1, %0 ; %4 = add %2, %3   =>   %2 = mul %0, %1 ; %3 = add %2,
+//   %2
 #include <algorithm>
 #include <unordered_map>
 
@@ -24,10 +25,13 @@ bool commutes(Op op) {
   }
 }
 
-size_t mix(size_t seed, size_t value) { return (seed ^ value) * 0x9e3779b97f4a7c15ull + (seed >> 31); }
+size_t mix(size_t seed, size_t value) {
+  return (seed ^ value) * 0x9e3779b97f4a7c15ull + (seed >> 31);
+}
 
 size_t hash_of(const Node& node) {
-  size_t hash = mix(static_cast<size_t>(node.op) * 16 + static_cast<size_t>(node.type.dtype), node.value.bits);
+  size_t hash = mix(static_cast<size_t>(node.op) * 16 + static_cast<size_t>(node.type.dtype),
+                    node.value.bits);
   for (int input : node.inputs) hash = mix(hash, static_cast<size_t>(input));
   for (const Expr& size : node.type.shape) hash = mix(hash, size.hash());
   for (const Attr& attr : node.attrs) {

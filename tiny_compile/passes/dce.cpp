@@ -13,7 +13,9 @@ Graph dce(const Graph& graph) {
     for (int input : graph[id].inputs) needed[input] = true;
   }
   int id = 0;
-  return rebuild(graph, [&](Graph& out, Node node) { return needed[id++] ? out.append(std::move(node)) : -1; });
+  return rebuild(graph, [&](Graph& out, Node node) {
+    return needed[id++] ? out.append(std::move(node)) : -1;
+  });
 }
 
 }  // namespace tiny_compile

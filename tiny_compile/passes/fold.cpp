@@ -1,5 +1,5 @@
-// What can be computed now? Ops whose operands are constants, by the interpreter, so that the bits
-// are the ones that the op would have given.
+// What can be computed now? Ops whose operands are constants, by the interpreter, so that the
+// bits are the ones that the op would have given.
 //   %1 = constant {value=2.0} ; %2 = exp %1   =>   %2 = constant {value=7.389056}
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/passes/passes.h"

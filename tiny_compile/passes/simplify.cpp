@@ -21,7 +21,8 @@ std::optional<Literal> exact_reciprocal(const std::optional<Literal>& divisor) {
   if (!divisor) return std::nullopt;
   const double value = divisor->as_double();
   int exponent = 0;
-  if (std::abs(std::frexp(value, &exponent)) != 0.5 || std::abs(exponent) > 100) return std::nullopt;
+  if (std::abs(std::frexp(value, &exponent)) != 0.5 || std::abs(exponent) > 100)
+    return std::nullopt;
   const Literal result = Literal::of(divisor->dtype, 1 / value);
   const bool normal = divisor->dtype != DType::f16 || std::abs(exponent) < 14;
   if (!normal || result.as_double() * value != 1) return std::nullopt;
@@ -43,7 +44,8 @@ int unchanged_view(const Graph& out, const Node& node) {
     }
     case Op::slice: {
       const Expr& size = out[source].type.shape[node.integer(Key::axis, 0)];
-      const bool whole = node.attr(Key::start).is_constant(0) && node.attr(Key::step).is_constant(1);
+      const bool whole =
+          node.attr(Key::start).is_constant(0) && node.attr(Key::step).is_constant(1);
       return whole && node.attr(Key::stop) == size ? source : -1;
     }
     case Op::flip: return node.list(Key::axes).empty() ? source : -1;
@@ -93,7 +95,8 @@ int unchanged_operand(const Graph& out, const Node& node) {
 }
 
 int divide_by_power_of_two(Graph& out, Node node) {
-  const std::optional<Literal> reciprocal = exact_reciprocal(constant_value(out, node.inputs[1]));
+  const std::optional<Literal> reciprocal =
+      exact_reciprocal(constant_value(out, node.inputs[1]));
   if (!reciprocal) return out.append(std::move(node));
   Node factor;
   factor.op = Op::constant;

@@ -35,14 +35,18 @@ std::string find_compiler() {
     const std::string chosen = environment(variable);
     if (chosen.empty()) continue;
     const std::string path = find_program(chosen);
-    if (path.empty()) fail("no C++ compiler '", chosen, "' (from $", variable, "): install it or name another one");
+    if (path.empty())
+      fail("no C++ compiler '", chosen, "' (from $", variable,
+           "): install it or name another one");
     return path;
   }
   for (const char* name : {"g++", "clang++", "c++"}) {
     const std::string path = find_program(name);
     if (!path.empty()) return path;
   }
-  fail("no C++ compiler on PATH: install g++ or clang++, or set TC_CXX (the interpreter backend needs none)");
+  fail(
+      "no C++ compiler on PATH: install g++ or clang++, or set TC_CXX (the interpreter backend "
+      "needs none)");
 }
 
 // The first line of flags in /proc/cpuinfo: -march=native means another binary on another CPU.
@@ -67,7 +71,8 @@ std::string numbered(const std::string& source, size_t line) {
   std::istringstream in(source);
   std::string text, result;
   for (size_t number = 1; std::getline(in, text); number++) {
-    if (number + 4 >= line && number <= line + 4) result += str(number == line ? "> " : "  ", number, "  ", text, "\n");
+    if (number + 4 >= line && number <= line + 4)
+      result += str(number == line ? "> " : "  ", number, "  ", text, "\n");
   }
   return result;
 }
@@ -79,13 +84,15 @@ size_t first_error_line(const std::string& words) {
   return at == std::string::npos ? 0 : static_cast<size_t>(std::atoll(words.c_str() + at + 8));
 }
 
-[[noreturn]] void fail_compile(const ProcessResult& result, const CppToolchain& toolchain, const std::string& source) {
+[[noreturn]] void fail_compile(const ProcessResult& result, const CppToolchain& toolchain,
+                               const std::string& source) {
   keep_text("failed.cpp", source);
   std::string why = str("exit code ", result.exit_code);
   if (result.signal) why = str("killed by signal ", result.signal);
   if (result.timed_out) why = str("no answer in ", kTimeoutSeconds, " seconds");
   const size_t line = first_error_line(result.output);
-  fail("the C++ compiler failed (", toolchain.compiler, ", ", why, "):\n", result.output.substr(0, kMostWords),
+  fail("the C++ compiler failed (", toolchain.compiler, ", ", why, "):\n",
+       result.output.substr(0, kMostWords),
        line ? "\nthe generated source there:\n" + numbered(source, line) : "",
        "\nSet TC_DEBUG_DIR to keep the whole source, or TC_CXX to use another compiler.");
 }
@@ -113,9 +120,24 @@ void* SharedLibrary::symbol(const char* name) const {
 CppToolchain default_toolchain() {
   CppToolchain toolchain;
   toolchain.compiler = find_compiler();
-  toolchain.flags = {"-x", "c++", "-std=c++20", "-O3", "-march=native", "-fPIC", "-shared", "-w", "-pipe",
-                     "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-fno-exceptions",
-                     "-fno-rtti", "-fno-asynchronous-unwind-tables", "-fno-stack-protector", "-fvisibility=default"};
+  toolchain.flags = {"-x",
+                     "c++",
+                     "-std=c++20",
+                     "-O3",
+                     "-march=native",
+                     "-fPIC",
+                     "-shared",
+                     "-w",
+                     "-pipe",
+                     "-ffp-contract=off",
+                     "-fno-math-errno",
+                     "-fno-trapping-math",
+                     "-fwrapv",
+                     "-fno-exceptions",
+                     "-fno-rtti",
+                     "-fno-asynchronous-unwind-tables",
+                     "-fno-stack-protector",
+                     "-fvisibility=default"};
   std::istringstream extra(environment("TC_CXXFLAGS"));
   std::string flag;
   bool plain = true;
@@ -129,21 +151,25 @@ CppToolchain default_toolchain() {
 }
 
 BuiltLibrary build_cpp(const std::string& source, const CppToolchain& toolchain) {
-  const std::string key = content_key({{"source", source}, {"flags", join(toolchain.flags, " ")}, {"compiler", toolchain.identity}});
+  const std::string key = content_key({{"source", source},
+                                       {"flags", join(toolchain.flags, " ")},
+                                       {"compiler", toolchain.identity}});
   const std::string directory = cache_directory();
   keep_text(key + ".cpp", source);
   if (const auto path = find_cached(directory, key)) {
     log("cache", str("hit ", key));
     return {std::make_shared<SharedLibrary>(*path, false), true, 0};
   }
-  log("cache", str("miss ", key, ": compiling ", source.size(), " bytes with ", toolchain.compiler));
+  log("cache",
+      str("miss ", key, ": compiling ", source.size(), " bytes with ", toolchain.compiler));
   const std::string target = temporary_file(directory);
   std::vector<std::string> argv = {toolchain.compiler};
   argv.insert(argv.end(), toolchain.flags.begin(), toolchain.flags.end());
   argv.insert(argv.end(), {"-o", target, "-"});
   const auto start = std::chrono::steady_clock::now();
   const ProcessResult result = run_process(argv, source, kTimeoutSeconds);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (result.exit_code != 0) {
     unlink(target.c_str());
     fail_compile(result, toolchain, source);

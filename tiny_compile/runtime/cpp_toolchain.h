@@ -21,19 +21,19 @@ class SharedLibrary {
 };
 
 struct CppToolchain {
-  std::string compiler;             // absolute path
+  std::string compiler;  // absolute path
   std::vector<std::string> flags;
-  std::string identity;             // path, size and time of the compiler; the CPU's features
+  std::string identity;  // path, size and time of the compiler; the CPU's features
 };
 
-// $TC_CXX, else $CXX, else g++, clang++ or c++ on PATH; $TC_CXXFLAGS is appended. Throws tc::Error
-// where there is no compiler.
+// $TC_CXX, else $CXX, else g++, clang++ or c++ on PATH; $TC_CXXFLAGS is appended. Throws
+// tc::Error where there is no compiler.
 CppToolchain default_toolchain();
 
 struct BuiltLibrary {
   std::shared_ptr<SharedLibrary> library;
   bool from_cache = false;
-  double compile_seconds = 0;       // of the compiler's process
+  double compile_seconds = 0;  // of the compiler's process
 };
 
 // Throws tc::Error with the compiler's words and the lines they are about.

@@ -1,6 +1,7 @@
-// How can a second process skip the compiler and never run the wrong code? An entry's name is the
-// hash of everything that made it; its last 40 bytes are a mark, the length and a hash of the rest,
-// so that a torn, damaged or foreign file is seen before it is loaded. Entries appear by rename.
+// How can a second process skip the compiler and never run the wrong code? An entry's name is
+// the hash of everything that made it; its last 40 bytes are a mark, the length and a hash of
+// the rest, so that a torn, damaged or foreign file is seen before it is loaded. Entries appear
+// by rename.
 #include "tiny_compile/runtime/disk_cache.h"
 
 #include <dirent.h>
@@ -53,7 +54,8 @@ Hash hash_bytes(Hash hash, const char* data, size_t size) {
 }
 
 struct Trailer {
-  char mark[16] = {'t', 'i', 'n', 'y', '_', 'c', 'o', 'm', 'p', 'i', 'l', 'e', ' ', 'v', '1', '\n'};
+  char mark[16] = {'t', 'i', 'n', 'y', '_', 'c', 'o', 'm',
+                   'p', 'i', 'l', 'e', ' ', 'v', '1', '\n'};
   uint64_t length = 0;
   Hash hash;
 };
@@ -70,7 +72,8 @@ bool is_private(const struct stat& status) {
 }
 
 bool make_directories(const std::string& path) {
-  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
+  for (size_t slash = path.find('/', 1); slash != std::string::npos;
+       slash = path.find('/', slash + 1))
     mkdir(path.substr(0, slash).c_str(), 0700);
   mkdir(path.c_str(), 0700);
   struct stat status;
@@ -91,7 +94,8 @@ bool append_trailer(const std::string& path, const std::string& key) {
   if (content.empty()) return false;
   Trailer trailer;
   trailer.length = content.size();
-  trailer.hash = hash_bytes(hash_bytes({}, key.data(), key.size()), content.data(), content.size());
+  trailer.hash =
+      hash_bytes(hash_bytes({}, key.data(), key.size()), content.data(), content.size());
   std::ofstream out(path, std::ios::binary | std::ios::app);
   out.write(reinterpret_cast<const char*>(&trailer), sizeof trailer);
   out.close();
@@ -123,11 +127,13 @@ void evict(const std::string& directory) {
   const char* bound = std::getenv("TC_CACHE_BYTES");
   const int64_t most = bound ? std::atoll(bound) : int64_t{1} << 30;
   std::vector<Entry> all = entries(directory);
-  std::sort(all.begin(), all.end(), [](const Entry& a, const Entry& b) { return a.modified > b.modified; });
+  std::sort(all.begin(), all.end(),
+            [](const Entry& a, const Entry& b) { return a.modified > b.modified; });
   int64_t total = 0;
   const int64_t now = time(nullptr);
   for (const Entry& entry : all) {
-    const bool abandoned = entry.path.find("/tmp-") != std::string::npos && now - entry.modified > 3600;
+    const bool abandoned =
+        entry.path.find("/tmp-") != std::string::npos && now - entry.modified > 3600;
     total += entry.bytes;
     if (total > most || abandoned) unlink(entry.path.c_str());
   }
@@ -142,7 +148,8 @@ std::string content_key(const std::vector<std::pair<std::string, std::string>>& 
     hash = hash_bytes(hash, text.data(), text.size());
   }
   char text[33];
-  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(mixed(hash.a)),
+  std::snprintf(text, sizeof text, "%016llx%016llx",
+                static_cast<unsigned long long>(mixed(hash.a)),
                 static_cast<unsigned long long>(mixed(hash.b)));
   return text;
 }
@@ -151,7 +158,8 @@ std::string cache_directory() {
   const std::string path = wanted_directory();
   if (path.empty()) return "";
   struct stat status;
-  if (stat(path.c_str(), &status) != 0 && (!make_directories(path) || stat(path.c_str(), &status) != 0)) {
+  if (stat(path.c_str(), &status) != 0 &&
+      (!make_directories(path) || stat(path.c_str(), &status) != 0)) {
     log("cache", str("no cache: cannot make ", path, ": ", std::strerror(errno)));
     return "";
   }
@@ -167,12 +175,14 @@ std::optional<std::string> find_cached(const std::string& directory, const std::
   const std::string path = directory + "/" + key + ".so";
   struct stat status;
   if (lstat(path.c_str(), &status) != 0) return std::nullopt;
-  const std::string content = S_ISREG(status.st_mode) && is_private(status) ? read_file(path) : "";
+  const std::string content =
+      S_ISREG(status.st_mode) && is_private(status) ? read_file(path) : "";
   Trailer found, right;
   if (content.size() > sizeof found) {
     std::memcpy(&found, content.data() + content.size() - sizeof found, sizeof found);
     right.length = content.size() - sizeof found;
-    right.hash = hash_bytes(hash_bytes({}, key.data(), key.size()), content.data(), right.length);
+    right.hash =
+        hash_bytes(hash_bytes({}, key.data(), key.size()), content.data(), right.length);
     if (std::memcmp(&found, &right, sizeof found) == 0) return path;
   }
   log("cache", str("entry ", path, " is damaged or not ours: removed"));
@@ -180,7 +190,8 @@ std::optional<std::string> find_cached(const std::string& directory, const std::
   return std::nullopt;
 }
 
-std::string store_cached(const std::string& directory, const std::string& key, const std::string& path) {
+std::string store_cached(const std::string& directory, const std::string& key,
+                         const std::string& path) {
   if (directory.empty() || !append_trailer(path, key)) return path;
   const std::string entry = directory + "/" + key + ".so";
   chmod(path.c_str(), 0700);
@@ -198,7 +209,9 @@ std::string temporary_file(const std::string& directory) {
     close(fd);
     return path;
   }
-  fail("no place for a compiled kernel: neither the cache directory nor /tmp can be written to; set TC_CACHE_DIR");
+  fail(
+      "no place for a compiled kernel: neither the cache directory nor /tmp can be written to; "
+      "set TC_CACHE_DIR");
 }
 
 }  // namespace tiny_compile

@@ -1,5 +1,6 @@
-// How do compiled kernels run? Addresses are collected in one array, kernels are called in launch
-// order; a kernel with enough units is shared among OpenMP's threads, a small one runs right here.
+// How do compiled kernels run? Addresses are collected in one array, kernels are called in
+// launch order; a kernel with enough units is shared among OpenMP's threads, a small one runs
+// right here.
 #include "tiny_compile/runtime/executable.h"
 
 #include <omp.h>
@@ -17,9 +18,10 @@ constexpr size_t kFewBuffers = 32;  // addresses that need no allocation
 
 template <typename Function>
 void run_units(Function function, void* const* buffers, int64_t units, int64_t grain) {
-  const int64_t shares = std::min<int64_t>(units / std::max<int64_t>(grain, 1), omp_get_max_threads());
+  const int64_t shares =
+      std::min<int64_t>(units / std::max<int64_t>(grain, 1), omp_get_max_threads());
   if (shares <= 1 || omp_in_parallel()) return function(buffers, 0, units);
-#pragma omp parallel num_threads(static_cast<int>(shares))
+#pragma omp parallel num_threads(static_cast <int>(shares))
   {
     const int64_t share = omp_get_thread_num(), all = omp_get_num_threads();
     function(buffers, units * share / all, units * (share + 1) / all);
@@ -42,7 +44,8 @@ Executable::Executable(const Program& program, const CppSource& source, BuiltLib
   for (const Buffer& buffer : program.buffers) {
     const int64_t width = static_cast<int64_t>(size_of(buffer.type.dtype));
     Place place{buffer.role, 0, 0};
-    if (buffer.role == Role::Input) place = {Role::Input, inputs++, buffer.offset.constant() * width};
+    if (buffer.role == Role::Input)
+      place = {Role::Input, inputs++, buffer.offset.constant() * width};
     if (buffer.role == Role::Temporary && buffer.place >= 0) place.bytes = buffer.place;
     if (buffer.role == Role::Temporary && buffer.place < 0) {  // unplanned: each its own bytes
       place.bytes = arena_bytes_;
@@ -66,7 +69,8 @@ Executable::Executable(const Program& program, const CppSource& source, BuiltLib
 std::vector<Tensor> Executable::run(std::span<const Tensor> inputs) const {
   std::vector<Tensor> made;
   made.reserve(outputs_.size());
-  for (const Output& output : outputs_) made.push_back(empty_tensor(output.dtype, output.shape));
+  for (const Output& output : outputs_)
+    made.push_back(empty_tensor(output.dtype, output.shape));
   std::shared_ptr<Storage> arena;
   if (arena_bytes_ > 0) arena = allocate_cpu(static_cast<size_t>(arena_bytes_));
   std::array<void*, kFewBuffers> few;
@@ -79,7 +83,8 @@ std::vector<Tensor> Executable::run(std::span<const Tensor> inputs) const {
                    : arena                      ? arena->data() + place.bytes
                                                 : nullptr;  // a temporary without elements
   }
-  for (const Kernel& kernel : kernels_) run_units(kernel.function, addresses, kernel.units, kernel.grain);
+  for (const Kernel& kernel : kernels_)
+    run_units(kernel.function, addresses, kernel.units, kernel.grain);
   if (*errors_) throw_errors(__atomic_exchange_n(errors_, 0u, __ATOMIC_RELAXED), name_);
   std::vector<Tensor> results;
   results.reserve(output_of_.size());

@@ -16,9 +16,10 @@ class Executable {
  public:
   Executable(const Program& program, const CppSource& source, BuiltLibrary built);
 
-  // Inputs in the order of the Program's input buffers, with the strides it was made for. Outputs
-  // are new tensors, or inputs that the function returns as they are. Throws tc::Error where a
-  // kernel met an index out of range or an integer division by zero. Safe to call from many threads.
+  // Inputs in the order of the Program's input buffers, with the strides it was made for.
+  // Outputs are new tensors, or inputs that the function returns as they are. Throws tc::Error
+  // where a kernel met an index out of range or an integer division by zero. Safe to call from
+  // many threads.
   std::vector<Tensor> run(std::span<const Tensor> inputs) const;
 
   bool from_cache() const { return built_.from_cache; }
@@ -30,14 +31,14 @@ class Executable {
     Function function;
     int64_t units, grain;
   };
-  struct Place {                 // of a buffer: where its address comes from
+  struct Place {  // of a buffer: where its address comes from
     Role role;
-    int slot;                    // the input or output it is
-    int64_t bytes;               // inputs: from element [0,...,0] down to the lowest; temporaries: place
+    int slot;       // the input or output it is
+    int64_t bytes;  // inputs: from element [0,...,0] down to the lowest; temporaries: place
   };
   struct Output {
-    int input = -1;              // the input it is, or
-    DType dtype = DType::f32;    // a new tensor
+    int input = -1;            // the input it is, or
+    DType dtype = DType::f32;  // a new tensor
     Sizes shape;
   };
 
@@ -46,7 +47,7 @@ class Executable {
   std::vector<Kernel> kernels_;  // in launch order
   std::vector<Place> places_;
   std::vector<Output> outputs_;
-  std::vector<int> output_of_;   // the slot of each returned value
+  std::vector<int> output_of_;  // the slot of each returned value
   int64_t arena_bytes_ = 0;
   unsigned* errors_ = nullptr;
 };

@@ -1,4 +1,5 @@
-// TC_LOGS=fusion prints "[fusion] add_2 + matmul_3: ..." lines; unknown channels are named once.
+// TC_LOGS=fusion prints "[fusion] add_2 + matmul_3: ..." lines; unknown channels are named
+// once.
 #include "tiny_compile/runtime/log.h"
 
 #include <cstdio>
@@ -9,7 +10,8 @@
 namespace tiny_compile {
 namespace {
 
-constexpr std::string_view kChannels = ",graph,passes,fusion,loops,schedule,memory,code,guards,recompiles,cache,autotune,";
+constexpr std::string_view kChannels =
+    ",graph,passes,fusion,loops,schedule,memory,code,guards,recompiles,cache,autotune,";
 
 // Whether a comma-separated list has an item.
 bool lists(std::string_view list, std::string_view item) {
@@ -26,7 +28,8 @@ void name_unknown_channels(std::string_view list) {
     const size_t comma = list.find(',');
     const std::string_view item = list.substr(0, comma);
     if (!item.empty() && !lists(kChannels, item))
-      std::fprintf(stderr, "TC_LOGS: no channel '%.*s'; there are %s\n", static_cast<int>(item.size()), item.data(),
+      std::fprintf(stderr, "TC_LOGS: no channel '%.*s'; there are %s\n",
+                   static_cast<int>(item.size()), item.data(),
                    std::string(kChannels.substr(1, kChannels.size() - 2)).c_str());
     list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
   }
@@ -44,8 +47,8 @@ bool log_enabled(std::string_view channel) {
 
 void log(std::string_view channel, const std::string& text) {
   if (!log_enabled(channel)) return;
-  std::fprintf(stderr, "[%.*s] %s%s", static_cast<int>(channel.size()), channel.data(), text.c_str(),
-               text.empty() || text.back() != '\n' ? "\n" : "");
+  std::fprintf(stderr, "[%.*s] %s%s", static_cast<int>(channel.size()), channel.data(),
+               text.c_str(), text.empty() || text.back() != '\n' ? "\n" : "");
 }
 
 void keep_text(const std::string& file_name, const std::string& text) {

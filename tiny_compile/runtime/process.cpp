@@ -1,5 +1,6 @@
-// How do we call the compiler? posix_spawn, a pipe in, a pipe out, and poll so that neither side
-// waits for the other: a compiler that complains before it has read all of its input blocks nothing.
+// How do we call the compiler? posix_spawn, a pipe in, a pipe out, and poll so that neither
+// side waits for the other: a compiler that complains before it has read all of its input
+// blocks nothing.
 #include "tiny_compile/runtime/process.h"
 
 #include <fcntl.h>
@@ -43,7 +44,8 @@ class Descriptor {
 
 // A socket pair for the input: writing to one whose reader is gone raises EPIPE, not SIGPIPE.
 void make_pair(int fds[2]) {
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) fail("cannot make a pipe: ", std::strerror(errno));
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
+    fail("cannot make a pipe: ", std::strerror(errno));
 }
 
 pid_t spawn(const std::vector<std::string>& argv, int input, int output) {
@@ -53,25 +55,32 @@ pid_t spawn(const std::vector<std::string>& argv, int input, int output) {
   posix_spawn_file_actions_adddup2(&actions, output, 1);
   posix_spawn_file_actions_adddup2(&actions, output, 2);
   std::vector<char*> arguments;
-  for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& argument : argv)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   pid_t pid = 0;
-  const int error = posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
+  const int error =
+      posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) fail("cannot run '", argv[0], "': ", std::strerror(error), "; install it or name another one");
+  if (error != 0)
+    fail("cannot run '", argv[0], "': ", std::strerror(error),
+         "; install it or name another one");
   return pid;
 }
 
 double seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 // Sends what the program will take, appends what it says. Returns false at its end of output.
-bool pump(Descriptor& input, const std::string& text, size_t& sent, Descriptor& output, std::string& said, int wait_ms) {
+bool pump(Descriptor& input, const std::string& text, size_t& sent, Descriptor& output,
+          std::string& said, int wait_ms) {
   pollfd polled[2] = {{output.get(), POLLIN, 0}, {input.get(), POLLOUT, 0}};
   if (poll(polled, input.get() >= 0 ? 2 : 1, wait_ms) < 0) return errno == EINTR;
   if (input.get() >= 0 && polled[1].revents) {
-    const ssize_t n = send(input.get(), text.data() + sent, text.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t n =
+        send(input.get(), text.data() + sent, text.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n > 0) sent += static_cast<size_t>(n);
     const bool broken = n < 0 && errno != EAGAIN && errno != EINTR;
     if (sent == text.size() || broken) input.close();
@@ -85,7 +94,8 @@ bool pump(Descriptor& input, const std::string& text, size_t& sent, Descriptor& 
 
 }  // namespace
 
-ProcessResult run_process(const std::vector<std::string>& argv, const std::string& input, double timeout_seconds) {
+ProcessResult run_process(const std::vector<std::string>& argv, const std::string& input,
+                          double timeout_seconds) {
   int in[2], out[2];
   make_pair(in);
   Descriptor in_theirs(in[0]), in_ours(in[1]);

@@ -66,12 +66,15 @@ Format choose_format(const Tensor& tensor) {
     const double value = is_float(literal.dtype) ? literal.as_double() : 0;
     if (!std::isfinite(value)) return;
     if (value != std::ceil(value)) format.whole = false;
-    if (value != 0) least = std::min(least, std::abs(value)), most = std::max(most, std::abs(value));
+    if (value != 0)
+      least = std::min(least, std::abs(value)), most = std::max(most, std::abs(value));
   });
   if (is_float(format.dtype) && most > 0)
-    format.scientific = most > 1e8 || most / least > 1000 * (format.whole ? 1e300 : 1) || (!format.whole && least < 1e-4);
-  for_each_shown(tensor, format.summarize, index,
-                 [&](const Literal& literal) { format.width = std::max(format.width, format.element(literal).size()); });
+    format.scientific = most > 1e8 || most / least > 1000 * (format.whole ? 1e300 : 1) ||
+                        (!format.whole && least < 1e-4);
+  for_each_shown(tensor, format.summarize, index, [&](const Literal& literal) {
+    format.width = std::max(format.width, format.element(literal).size());
+  });
   return format;
 }
 
@@ -81,7 +84,10 @@ std::string nested(const Tensor& tensor, const Format& format, Sizes& index) {
     return std::string(format.width - std::min(format.width, text.size()), ' ') + text;
   }
   const bool last = index.size() + 1 == tensor.shape().size();
-  const std::string between = last ? ", " : "," + std::string(tensor.shape().size() - index.size() - 1, '\n') + std::string(8 + index.size(), ' ');
+  const std::string between =
+      last ? ", "
+           : "," + std::string(tensor.shape().size() - index.size() - 1, '\n') +
+                 std::string(8 + index.size(), ' ');
   std::string result = "[";
   bool first = true;
   for (int64_t i : shown(tensor.shape()[index.size()], format.summarize)) {
@@ -98,14 +104,18 @@ std::string nested(const Tensor& tensor, const Format& format, Sizes& index) {
   return result + "]";
 }
 
-bool is_default(DType dtype) { return dtype == DType::f32 || dtype == DType::i64 || dtype == DType::boolean; }
+bool is_default(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::i64 || dtype == DType::boolean;
+}
 
 }  // namespace
 
 std::string Tensor::str() const {
   if (!defined()) return "tensor(undefined)";
   std::string type = is_default(dtype()) ? "" : tiny_compile::str(", dtype=", dtype());
-  if (is_traced()) return tiny_compile::str("tensor(traced %", info().node, ", shape=[", join(shape(), ", "), "]", type, ")");
+  if (is_traced())
+    return tiny_compile::str("tensor(traced %", info().node, ", shape=[", join(shape(), ", "),
+                             "]", type, ")");
   if (numel() == 0) {
     if (rank() != 1) type = tiny_compile::str(", size=(", join(shape(), ", "), ")", type);
     return "tensor([]" + type + ")";

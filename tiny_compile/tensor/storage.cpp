@@ -1,5 +1,6 @@
-// Where do bytes come from? From blocks freed before, when one of the right class is there: fresh
-// pages cost more than the arithmetic on them. Classes are 64 * 2^k bytes and three steps between.
+// Where do bytes come from? From blocks freed before, when one of the right class is there:
+// fresh pages cost more than the arithmetic on them. Classes are 64 * 2^k bytes and three steps
+// between.
 #include "tiny_compile/tensor/storage.h"
 
 #include <sys/mman.h>
@@ -83,7 +84,8 @@ std::string Device::str() const {
   return kind == DeviceKind::Cpu ? "cpu" : "cuda:" + std::to_string(index);
 }
 
-Storage::Storage(std::byte* data, size_t bytes, Device device, void (*release)(std::byte*, size_t))
+Storage::Storage(std::byte* data, size_t bytes, Device device,
+                 void (*release)(std::byte*, size_t))
     : data_(data), bytes_(bytes), device_(device), release_(release) {}
 
 Storage::~Storage() { release_(data_, bytes_); }
@@ -96,7 +98,9 @@ std::shared_ptr<Storage> allocate_cpu(size_t bytes) {
     release_cached_memory();
     data = fresh(block);
   }
-  if (!data) fail("out of memory: no ", bytes, " bytes for a tensor on the CPU; use smaller tensors or free some");
+  if (!data)
+    fail("out of memory: no ", bytes,
+         " bytes for a tensor on the CPU; use smaller tensors or free some");
   return std::make_shared<Storage>(data, bytes, cpu, give);
 }
 

@@ -22,8 +22,8 @@ struct Device {
 inline constexpr Device cpu{DeviceKind::Cpu, 0};
 inline constexpr Device cuda{DeviceKind::Cuda, 0};
 
-// An owned block of memory, 64-byte aligned on the CPU; returns to the allocator when destroyed.
-// Memory of other devices comes with its own `release`.
+// An owned block of memory, 64-byte aligned on the CPU; returns to the allocator when
+// destroyed. Memory of other devices comes with its own `release`.
 class Storage {
  public:
   Storage(std::byte* data, size_t bytes, Device device, void (*release)(std::byte*, size_t));
@@ -42,7 +42,8 @@ class Storage {
   void (*release_)(std::byte*, size_t);
 };
 
-// Uninitialised CPU memory (may be 0 bytes). Throws tc::Error naming the size when there is none.
+// Uninitialised CPU memory (may be 0 bytes). Throws tc::Error naming the size when there is
+// none.
 std::shared_ptr<Storage> allocate_cpu(size_t bytes);
 
 // Bytes the CPU allocator holds in free blocks; release_cached_memory gives them back.

@@ -1,5 +1,6 @@
-// What is a tensor? A dtype, a shape, strides and an offset into shared bytes. Element [i, j] of a
-// tensor lies at offset + i*strides[0] + j*strides[1], so that a view is only other numbers.
+// What is a tensor? A dtype, a shape, strides and an offset into shared bytes. Element [i, j]
+// of a tensor lies at offset + i*strides[0] + j*strides[1], so that a view is only other
+// numbers.
 #include "tiny_compile/tensor/tensor.h"
 
 #include <algorithm>
@@ -8,17 +9,24 @@
 namespace tiny_compile {
 namespace {
 
-Location location(const Here& here) { return {here.file_name(), static_cast<int>(here.line())}; }
+Location location(const Here& here) {
+  return {here.file_name(), static_cast<int>(here.line())};
+}
 
 [[noreturn]] void fail_traced(const char* what, const Here& here) {
-  fail_at(location(here), tiny_compile::str(what, ": this tensor is being traced and has no value yet; return it from the compiled "
-                              "function, or use where() instead of a branch on it"));
+  fail_at(location(here),
+          tiny_compile::str(
+              what,
+              ": this tensor is being traced and has no value yet; return it from the compiled "
+              "function, or use where() instead of a branch on it"));
 }
 
 void need_value(const TensorData& data, const char* what, const Here& here) {
   if (data.trace) fail_traced(what, here);
   if (data.storage->device().kind != DeviceKind::Cpu)
-    fail_at(location(here), tiny_compile::str(what, ": the tensor is on ", data.storage->device().str(), "; call .to(tc::cpu) first"));
+    fail_at(location(here),
+            tiny_compile::str(what, ": the tensor is on ", data.storage->device().str(),
+                              "; call .to(tc::cpu) first"));
 }
 
 std::byte* address(const TensorData& data) {
@@ -59,7 +67,8 @@ T converted(const Literal& literal) {
     return T{static_cast<unsigned short>(Literal::of(dtype_of<T>(), literal.as_double()).bits)};
   } else {
     if (is_float(literal.dtype)) return prelude::tc_cast<T>(literal.as_double());
-    if (literal.dtype == DType::u64) return prelude::tc_cast<T>(static_cast<unsigned long long>(literal.bits));
+    if (literal.dtype == DType::u64)
+      return prelude::tc_cast<T>(static_cast<unsigned long long>(literal.bits));
     return prelude::tc_cast<T>(static_cast<long long>(literal.as_integer()));
   }
 }
@@ -75,7 +84,8 @@ template <typename T>
 void copy_elements(const TensorData& from, std::byte* to) {
   const T* source = reinterpret_cast<const T*>(address(from));
   T* target = reinterpret_cast<T*>(to);
-  for_each_offset(from.shape, from.strides, [&](int64_t offset) { *target++ = source[offset]; });
+  for_each_offset(from.shape, from.strides,
+                  [&](int64_t offset) { *target++ = source[offset]; });
 }
 
 }  // namespace
@@ -86,7 +96,8 @@ const TensorData& Tensor::info() const {
 }
 
 int64_t Tensor::size(int64_t axis) const {
-  if (axis < -rank() || axis >= rank()) fail("size(", axis, "): the tensor has ", rank(), " axes");
+  if (axis < -rank() || axis >= rank())
+    fail("size(", axis, "): the tensor has ", rank(), " axes");
   return shape()[static_cast<size_t>(axis < 0 ? axis + rank() : axis)];
 }
 
@@ -114,7 +125,9 @@ T* Tensor::data(Here here) const {
   const TensorData& d = info();
   need_value(d, "data()", here);
   if (d.dtype != dtype_of<T>())
-    fail_at(location(here), tiny_compile::str("data<", dtype_of<T>(), ">(): the tensor holds ", d.dtype, "; ask for that type or convert with .to()"));
+    fail_at(location(here),
+            tiny_compile::str("data<", dtype_of<T>(), ">(): the tensor holds ", d.dtype,
+                              "; ask for that type or convert with .to()"));
   return reinterpret_cast<T*>(address(d));
 }
 
@@ -122,7 +135,9 @@ template <typename T>
 T Tensor::item(Here here) const {
   const TensorData& d = info();
   need_value(d, "item()", here);
-  if (numel() != 1) fail_at(location(here), tiny_compile::str("item(): the tensor has ", numel(), " elements, not one"));
+  if (numel() != 1)
+    fail_at(location(here),
+            tiny_compile::str("item(): the tensor has ", numel(), " elements, not one"));
   return converted<T>(read(d.dtype, address(d)));
 }
 
@@ -133,26 +148,32 @@ std::vector<T> Tensor::to_vector(Here here) const {
   std::vector<T> result;
   result.reserve(static_cast<size_t>(numel()));
   const int64_t width = static_cast<int64_t>(size_of(d.dtype));
-  for_each_offset(d.shape, d.strides, [&](int64_t offset) { result.push_back(converted<T>(read(d.dtype, address(d) + offset * width))); });
+  for_each_offset(d.shape, d.strides, [&](int64_t offset) {
+    result.push_back(converted<T>(read(d.dtype, address(d) + offset * width)));
+  });
   return result;
 }
 
 Literal Tensor::element(const Sizes& index) const {
   const TensorData& d = info();
   need_value(d, "element()", Here::current());
-  if (index.size() != d.shape.size()) fail("element(): ", index.size(), " indices for ", rank(), " axes");
+  if (index.size() != d.shape.size())
+    fail("element(): ", index.size(), " indices for ", rank(), " axes");
   int64_t offset = 0;
   for (size_t k = 0; k < index.size(); k++) {
-    if (index[k] < 0 || index[k] >= d.shape[k]) fail("element(): index ", index[k], " is out of range for size ", d.shape[k]);
+    if (index[k] < 0 || index[k] >= d.shape[k])
+      fail("element(): index ", index[k], " is out of range for size ", d.shape[k]);
     offset += index[k] * d.strides[k];
   }
-  const Literal value = read(d.dtype, address(d) + offset * static_cast<int64_t>(size_of(d.dtype)));
+  const Literal value =
+      read(d.dtype, address(d) + offset * static_cast<int64_t>(size_of(d.dtype)));
   const bool is_nan = is_float(d.dtype) && value.as_double() != value.as_double();
   return is_nan ? Literal::of(d.dtype, value.as_double()) : value;
 }
 
 Tensor::operator bool() const {
-  if (is_traced()) fail("bool(): a traced tensor has no value to branch on; use where() instead");
+  if (is_traced())
+    fail("bool(): a traced tensor has no value to branch on; use where() instead");
   return item<double>() != 0;
 }
 
@@ -169,7 +190,8 @@ Sizes contiguous_strides(const Sizes& shape) {
 int64_t element_count(const Sizes& shape) {
   int64_t count = 1;
   for (int64_t size : shape) {
-    if (size < 0) fail("a size of ", size, " in [", join(shape, ","), "]: sizes are not negative");
+    if (size < 0)
+      fail("a size of ", size, " in [", join(shape, ","), "]: sizes are not negative");
     if (__builtin_mul_overflow(count, size, &count) || count > (int64_t{1} << 60))
       fail("[", join(shape, ","), "] has too many elements");
   }
@@ -206,7 +228,8 @@ Tensor contiguous_copy(const Tensor& tensor) {
   Tensor result = empty_tensor(d.dtype, d.shape);
   if (tensor.numel() == 0) return result;
   if (tensor.is_contiguous()) {
-    std::memcpy(result.bytes(), tensor.bytes(), static_cast<size_t>(tensor.numel()) * size_of(d.dtype));
+    std::memcpy(result.bytes(), tensor.bytes(),
+                static_cast<size_t>(tensor.numel()) * size_of(d.dtype));
     return result;
   }
   switch (size_of(d.dtype)) {
@@ -231,7 +254,8 @@ Tensor from_vector(const std::vector<T>& values, std::optional<Sizes> shape) {
 
 std::optional<int64_t> first_difference(const Tensor& lhs, const Tensor& rhs) {
   if (lhs.dtype() != rhs.dtype() || lhs.shape() != rhs.shape()) return 0;
-  const Tensor a = lhs.is_contiguous() ? lhs : contiguous_copy(lhs), b = rhs.is_contiguous() ? rhs : contiguous_copy(rhs);
+  const Tensor a = lhs.is_contiguous() ? lhs : contiguous_copy(lhs),
+               b = rhs.is_contiguous() ? rhs : contiguous_copy(rhs);
   const size_t width = size_of(a.dtype()), count = static_cast<size_t>(a.numel());
   constexpr size_t kBlock = 4096;
   for (size_t start = 0; start < count; start += kBlock) {
@@ -239,21 +263,25 @@ std::optional<int64_t> first_difference(const Tensor& lhs, const Tensor& rhs) {
     const std::byte *x = a.bytes() + start * width, *y = b.bytes() + start * width;
     if (std::memcmp(x, y, n * width) == 0) continue;
     for (size_t i = 0; i < n; i++) {
-      if (!same_literal(read(a.dtype(), x + i * width), read(a.dtype(), y + i * width))) return static_cast<int64_t>(start + i);
+      if (!same_literal(read(a.dtype(), x + i * width), read(a.dtype(), y + i * width)))
+        return static_cast<int64_t>(start + i);
     }
   }
   return std::nullopt;
 }
 
 bool same_bits(const Tensor& lhs, const Tensor& rhs) {
-  return lhs.dtype() == rhs.dtype() && lhs.shape() == rhs.shape() && !first_difference(lhs, rhs);
+  return lhs.dtype() == rhs.dtype() && lhs.shape() == rhs.shape() &&
+         !first_difference(lhs, rhs);
 }
 
-std::ostream& operator<<(std::ostream& out, const Tensor& tensor) { return out << tensor.str(); }
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
+  return out << tensor.str();
+}
 
-#define TC_INSTANTIATE(T)                                  \
-  template T* Tensor::data<T>(Here) const;                 \
-  template T Tensor::item<T>(Here) const;                  \
+#define TC_INSTANTIATE(T)                                   \
+  template T* Tensor::data<T>(Here) const;                  \
+  template T Tensor::item<T>(Here) const;                   \
   template std::vector<T> Tensor::to_vector<T>(Here) const; \
   template Tensor from_vector<T>(const std::vector<T>&, std::optional<Sizes>);
 TC_INSTANTIATE(float)

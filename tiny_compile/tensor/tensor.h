@@ -1,8 +1,8 @@
 // tc::Tensor: a handle to a strided view of storage, or, while a function is traced, to a node.
 //
-// Handles are cheap to copy and share storage; tensors are not changed by ops. Outside `compile`
-// every op runs at once. Methods that compute are defined in trace/, where an op is either recorded
-// or run; this module knows memory only.
+// Handles are cheap to copy and share storage; tensors are not changed by ops. Outside
+// `compile` every op runs at once. Methods that compute are defined in trace/, where an op is
+// either recorded or run; this module knows memory only.
 #pragma once
 
 #include <cstdint>
@@ -36,37 +36,41 @@ struct TensorData {
 };
 
 // The C++ type that holds an element in memory: T{} of dtype_of<T>().
-template <typename T> constexpr DType dtype_of();
+template <typename T>
+constexpr DType dtype_of();
 
 class Tensor {
  public:
-  Tensor() = default;                                     // undefined: using it throws tc::Error
+  Tensor() = default;  // undefined: using it throws tc::Error
   explicit Tensor(std::shared_ptr<TensorData> data) : data_(std::move(data)) {}
 
   bool defined() const { return data_ != nullptr; }
   bool is_traced() const { return data_ && data_->trace; }
-  const TensorData& info() const;                         // throws where undefined
+  const TensorData& info() const;  // throws where undefined
   const std::shared_ptr<TensorData>& handle() const { return data_; }
 
   DType dtype() const { return info().dtype; }
   const Sizes& shape() const { return info().shape; }
   const Sizes& strides() const { return info().strides; }
   int rank() const { return static_cast<int>(shape().size()); }
-  int dim() const { return rank(); }                      // PyTorch's name
-  int64_t size(int64_t axis) const;                       // negative axes count from the end
+  int dim() const { return rank(); }  // PyTorch's name
+  int64_t size(int64_t axis) const;   // negative axes count from the end
   int64_t numel() const;
   Device device() const { return info().storage ? info().storage->device() : cpu; }
-  bool is_contiguous() const;                             // row-major, PyTorch's definition
+  bool is_contiguous() const;  // row-major, PyTorch's definition
 
   // Reading values. A traced tensor has none: these throw tc::Error naming the caller's line.
   // data<T>() needs T to match the dtype and gives the address of element [0,...,0].
-  template <typename T> T* data(Here here = Here::current()) const;
-  std::byte* bytes(Here here = Here::current()) const;    // data<T>() without the type
-  template <typename T> T item(Here here = Here::current()) const;  // of one element, converted
-  template <typename T> std::vector<T> to_vector(Here here = Here::current()) const;  // row-major, converted
-  Literal element(const Sizes& index) const;              // one element, bounds checked
-  explicit operator bool() const;                         // of one element; throws while traced
-  std::string str() const;                                // as PyTorch prints it
+  template <typename T>
+  T* data(Here here = Here::current()) const;
+  std::byte* bytes(Here here = Here::current()) const;  // data<T>() without the type
+  template <typename T>
+  T item(Here here = Here::current()) const;  // of one element, converted
+  template <typename T>
+  std::vector<T> to_vector(Here here = Here::current()) const;  // row-major, converted
+  Literal element(const Sizes& index) const;                    // one element, bounds checked
+  explicit operator bool() const;  // of one element; throws while traced
+  std::string str() const;         // as PyTorch prints it
 
   // Ops (trace/methods.cpp). Axes may be negative; an empty list of axes means all of them.
   Tensor sum(Sizes axes = {}, bool keepdim = false, Here = Here::current()) const;
@@ -74,28 +78,32 @@ class Tensor {
   Tensor prod(Sizes axes = {}, bool keepdim = false, Here = Here::current()) const;
   Tensor mean(Sizes axes = {}, bool keepdim = false, Here = Here::current()) const;
   Tensor mean(int64_t axis, bool keepdim = false, Here = Here::current()) const;
-  Tensor var(Sizes axes = {}, int64_t correction = 1, bool keepdim = false, Here = Here::current()) const;
+  Tensor var(Sizes axes = {}, int64_t correction = 1, bool keepdim = false,
+             Here = Here::current()) const;
   Tensor max(Sizes axes = {}, bool keepdim = false, Here = Here::current()) const;
   Tensor min(Sizes axes = {}, bool keepdim = false, Here = Here::current()) const;
-  Tensor argmax(std::optional<int64_t> axis = {}, bool keepdim = false, Here = Here::current()) const;
-  Tensor argmin(std::optional<int64_t> axis = {}, bool keepdim = false, Here = Here::current()) const;
+  Tensor argmax(std::optional<int64_t> axis = {}, bool keepdim = false,
+                Here = Here::current()) const;
+  Tensor argmin(std::optional<int64_t> axis = {}, bool keepdim = false,
+                Here = Here::current()) const;
   Tensor any(Sizes axes = {}, bool keepdim = false, Here = Here::current()) const;
   Tensor all(Sizes axes = {}, bool keepdim = false, Here = Here::current()) const;
   Tensor softmax(int64_t axis, Here = Here::current()) const;
   Tensor log_softmax(int64_t axis, Here = Here::current()) const;
   Tensor matmul(const Tensor& other, Here = Here::current()) const;
 
-  Tensor reshape(Sizes shape, Here = Here::current()) const;   // one size may be -1
-  Tensor view(Sizes shape, Here = Here::current()) const;      // reshape; throws where it would copy
+  Tensor reshape(Sizes shape, Here = Here::current()) const;  // one size may be -1
+  Tensor view(Sizes shape,
+              Here = Here::current()) const;  // reshape; throws where it would copy
   Tensor flatten(int64_t first = 0, int64_t last = -1, Here = Here::current()) const;
   Tensor permute(Sizes axes, Here = Here::current()) const;
   Tensor transpose(int64_t axis0, int64_t axis1, Here = Here::current()) const;
-  Tensor t(Here = Here::current()) const;                      // rank <= 2
-  Tensor expand(Sizes shape, Here = Here::current()) const;    // -1 keeps a size
+  Tensor t(Here = Here::current()) const;                    // rank <= 2
+  Tensor expand(Sizes shape, Here = Here::current()) const;  // -1 keeps a size
   Tensor slice(int64_t axis, std::optional<int64_t> start, std::optional<int64_t> stop = {},
                int64_t step = 1, Here = Here::current()) const;  // Python's, step > 0
   Tensor select(int64_t axis, int64_t index, Here = Here::current()) const;
-  Tensor operator[](int64_t index) const;                      // select(0, index)
+  Tensor operator[](int64_t index) const;  // select(0, index)
   Tensor narrow(int64_t axis, int64_t start, int64_t length, Here = Here::current()) const;
   Tensor flip(Sizes axes, Here = Here::current()) const;
   Tensor unfold(int64_t axis, int64_t size, int64_t step, Here = Here::current()) const;
@@ -119,16 +127,19 @@ class Tensor {
   std::shared_ptr<TensorData> data_;
 };
 
-// Concrete tensors, without the op machinery ------------------------------------------------------
-Tensor empty_tensor(DType dtype, Sizes shape);                     // uninitialised, row-major, CPU
+// Concrete tensors, without the op machinery
+// ------------------------------------------------------
+Tensor empty_tensor(DType dtype, Sizes shape);  // uninitialised, row-major, CPU
 Tensor filled_tensor(const Literal& value, Sizes shape);
-Tensor with_layout(const Tensor& base, Sizes shape, Sizes strides, int64_t offset);  // shares storage
-Tensor contiguous_copy(const Tensor& tensor);                      // always copies
-Sizes contiguous_strides(const Sizes& shape);                      // [6,4,2] -> [8,2,1]
-int64_t element_count(const Sizes& shape);                         // throws tc::Error on overflow
+Tensor with_layout(const Tensor& base, Sizes shape, Sizes strides,
+                   int64_t offset);            // shares storage
+Tensor contiguous_copy(const Tensor& tensor);  // always copies
+Sizes contiguous_strides(const Sizes& shape);  // [6,4,2] -> [8,2,1]
+int64_t element_count(const Sizes& shape);     // throws tc::Error on overflow
 
 // A row-major tensor of these values. Throws where the count does not match the shape.
-template <typename T> Tensor from_vector(const std::vector<T>& values, std::optional<Sizes> shape = {});
+template <typename T>
+Tensor from_vector(const std::vector<T>& values, std::optional<Sizes> shape = {});
 
 // Same dtype, shape and bits, where all NaNs are equal (the numeric contract). first_difference
 // gives the row-major index of the first element that differs.
@@ -137,18 +148,57 @@ std::optional<int64_t> first_difference(const Tensor& lhs, const Tensor& rhs);
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
-template <> constexpr DType dtype_of<float>() { return DType::f32; }
-template <> constexpr DType dtype_of<double>() { return DType::f64; }
-template <> constexpr DType dtype_of<prelude::tc_f16>() { return DType::f16; }
-template <> constexpr DType dtype_of<prelude::tc_bf16>() { return DType::bf16; }
-template <> constexpr DType dtype_of<int8_t>() { return DType::i8; }
-template <> constexpr DType dtype_of<uint8_t>() { return DType::u8; }
-template <> constexpr DType dtype_of<int32_t>() { return DType::i32; }
-template <> constexpr DType dtype_of<int64_t>() { return DType::i64; }
-template <> constexpr DType dtype_of<long long>() { return DType::i64; }
-template <> constexpr DType dtype_of<uint32_t>() { return DType::u32; }
-template <> constexpr DType dtype_of<uint64_t>() { return DType::u64; }
-template <> constexpr DType dtype_of<unsigned long long>() { return DType::u64; }
-template <> constexpr DType dtype_of<bool>() { return DType::boolean; }
+template <>
+constexpr DType dtype_of<float>() {
+  return DType::f32;
+}
+template <>
+constexpr DType dtype_of<double>() {
+  return DType::f64;
+}
+template <>
+constexpr DType dtype_of<prelude::tc_f16>() {
+  return DType::f16;
+}
+template <>
+constexpr DType dtype_of<prelude::tc_bf16>() {
+  return DType::bf16;
+}
+template <>
+constexpr DType dtype_of<int8_t>() {
+  return DType::i8;
+}
+template <>
+constexpr DType dtype_of<uint8_t>() {
+  return DType::u8;
+}
+template <>
+constexpr DType dtype_of<int32_t>() {
+  return DType::i32;
+}
+template <>
+constexpr DType dtype_of<int64_t>() {
+  return DType::i64;
+}
+template <>
+constexpr DType dtype_of<long long>() {
+  return DType::i64;
+}
+template <>
+constexpr DType dtype_of<uint32_t>() {
+  return DType::u32;
+}
+template <>
+constexpr DType dtype_of<uint64_t>() {
+  return DType::u64;
+}
+template <>
+constexpr DType dtype_of<unsigned long long>() {
+  return DType::u64;
+}
+template <>
+constexpr DType dtype_of<bool>() {
+  return DType::boolean;
+}
 
 }  // namespace tiny_compile

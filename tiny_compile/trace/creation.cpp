@@ -1,5 +1,5 @@
-// Where do numbers come from? constant, iota and philox are the sources; the rest is arithmetic on
-// them, so that a random tensor is the same one however it is computed:
+// Where do numbers come from? constant, iota and philox are the sources; the rest is arithmetic
+// on them, so that a random tensor is the same one however it is computed:
 //
 //   rand: philox(key, draw)[i] >> 8, times 2^-24
 #include "tiny_compile/trace/creation.h"
@@ -29,7 +29,9 @@ Tensor uniform(const Sizes& shape, const Location& where) {
 }
 
 void check_float(DType dtype, const char* name, const Location& where) {
-  if (!is_float(dtype)) fail_at(current_place(where), str(name, ": ", dtype, " is no float; use randint for integers"));
+  if (!is_float(dtype))
+    fail_at(current_place(where),
+            str(name, ": ", dtype, " is no float; use randint for integers"));
 }
 
 }  // namespace
@@ -60,7 +62,8 @@ Tensor arange(int64_t start, int64_t stop, int64_t step, Here here) {
   const Location where = location_of(here);
   const Scope scope(where);
   if (step == 0) fail_at(current_place(where), "arange: the step is 0");
-  const int64_t count = std::max<int64_t>(0, step > 0 ? (stop - start + step - 1) / step : (start - stop - step - 1) / -step);
+  const int64_t count = std::max<int64_t>(
+      0, step > 0 ? (stop - start + step - 1) / step : (start - stop - step - 1) / -step);
   return iota(count, where) * step + start;
 }
 
@@ -70,7 +73,8 @@ Tensor linspace(double first, double last, int64_t count, Here here) {
   const Location where = location_of(here);
   const Scope scope(where);
   const double step = count > 1 ? (last - first) / static_cast<double>(count - 1) : 0;
-  return cast_to(cast_to(iota(count, where), DType::f64, where) * step + first, DType::f32, where);
+  return cast_to(cast_to(iota(count, where), DType::f64, where) * step + first, DType::f32,
+                 where);
 }
 
 Tensor eye(int64_t size, DType dtype, Here here) {
@@ -100,14 +104,26 @@ Tensor randn(const Sizes& shape, DType dtype, Here here) {
 Tensor randint(int64_t low, int64_t high, const Sizes& shape, Here here) {
   const Location where = location_of(here);
   const Scope scope(where);
-  if (high <= low || high - low > (int64_t{1} << 31)) fail_at(current_place(where), str("randint: [", low, ", ", high, ") is empty or wider than 2^31"));
+  if (high <= low || high - low > (int64_t{1} << 31))
+    fail_at(current_place(where),
+            str("randint: [", low, ", ", high, ") is empty or wider than 2^31"));
   return ((cast_to(random_words(shape, where), DType::i64, where) * (high - low)) >> 32) + low;
 }
 
-Tensor tensor(std::initializer_list<float> values) { return from_vector(std::vector<float>(values)); }
-Tensor tensor(std::initializer_list<double> values) { return from_vector(std::vector<double>(values)); }
-Tensor tensor(std::initializer_list<int> values) { return from_vector(std::vector<int64_t>(values.begin(), values.end())); }
-Tensor tensor(std::initializer_list<int64_t> values) { return from_vector(std::vector<int64_t>(values)); }
-Tensor tensor(std::initializer_list<bool> values) { return from_vector(std::vector<bool>(values)); }
+Tensor tensor(std::initializer_list<float> values) {
+  return from_vector(std::vector<float>(values));
+}
+Tensor tensor(std::initializer_list<double> values) {
+  return from_vector(std::vector<double>(values));
+}
+Tensor tensor(std::initializer_list<int> values) {
+  return from_vector(std::vector<int64_t>(values.begin(), values.end()));
+}
+Tensor tensor(std::initializer_list<int64_t> values) {
+  return from_vector(std::vector<int64_t>(values));
+}
+Tensor tensor(std::initializer_list<bool> values) {
+  return from_vector(std::vector<bool>(values));
+}
 
 }  // namespace tiny_compile

@@ -8,21 +8,25 @@
 
 namespace tiny_compile {
 
-Tensor full(const Sizes& shape, double value, DType dtype = DType::f32, Here here = Here::current());
+Tensor full(const Sizes& shape, double value, DType dtype = DType::f32,
+            Here here = Here::current());
 Tensor zeros(const Sizes& shape, DType dtype = DType::f32, Here here = Here::current());
 Tensor ones(const Sizes& shape, DType dtype = DType::f32, Here here = Here::current());
 Tensor zeros_like(const Operand& x);
 Tensor ones_like(const Operand& x);
-Tensor arange(int64_t start, int64_t stop, int64_t step = 1, Here here = Here::current());   // i64
+Tensor arange(int64_t start, int64_t stop, int64_t step = 1,
+              Here here = Here::current());  // i64
 Tensor arange(int64_t stop, Here here = Here::current());
-Tensor linspace(double first, double last, int64_t count, Here here = Here::current());      // f32
+Tensor linspace(double first, double last, int64_t count, Here here = Here::current());  // f32
 Tensor eye(int64_t size, DType dtype = DType::f32, Here here = Here::current());
 
-// Philox (base/prelude.h), keyed by manual_seed and the number of the draw: the same numbers whether
-// compiled or not. rand is uniform in [0, 1) on multiples of 2^-24; randn is Box and Muller's.
+// Philox (base/prelude.h), keyed by manual_seed and the number of the draw: the same numbers
+// whether compiled or not. rand is uniform in [0, 1) on multiples of 2^-24; randn is Box and
+// Muller's.
 Tensor rand(const Sizes& shape, DType dtype = DType::f32, Here here = Here::current());
 Tensor randn(const Sizes& shape, DType dtype = DType::f32, Here here = Here::current());
-Tensor randint(int64_t low, int64_t high, const Sizes& shape, Here here = Here::current());  // i64 in [low, high)
+Tensor randint(int64_t low, int64_t high, const Sizes& shape,
+               Here here = Here::current());  // i64 in [low, high)
 
 // tensor({1.f, 2.f}) of one axis; from_vector (tensor.h) gives any shape.
 Tensor tensor(std::initializer_list<float> values);

@@ -1,5 +1,6 @@
-// What PyTorch calls an op, in primitives: pointwise functions and reductions. Every function takes
-// the user's line from its first operand; composites open a Scope so that all their nodes do.
+// What PyTorch calls an op, in primitives: pointwise functions and reductions. Every function
+// takes the user's line from its first operand; composites open a Scope so that all their nodes
+// do.
 #include "tiny_compile/trace/functions.h"
 
 #include <algorithm>
@@ -21,7 +22,8 @@ Sizes all_axes(const Tensor& x, const Sizes& axes, const Location& where) {
   return result;
 }
 
-Tensor reduce_op(Op op, const Operand& x, const Tensor& tensor, const Sizes& axes, bool keepdim) {
+Tensor reduce_op(Op op, const Operand& x, const Tensor& tensor, const Sizes& axes,
+                 bool keepdim) {
   Node node;
   node.op = op;
   const Sizes listed = all_axes(tensor, axes, x.where);
@@ -63,13 +65,16 @@ int64_t counted(const Tensor& x, const Sizes& axes, const Location& where) {
   return count;
 }
 
-DType float_dtype(const Operand& x) { return is_float(x.tensor.dtype()) ? x.tensor.dtype() : DType::f32; }
+DType float_dtype(const Operand& x) {
+  return is_float(x.tensor.dtype()) ? x.tensor.dtype() : DType::f32;
+}
 
 }  // namespace
 
 int64_t normal_axis(int64_t axis, int64_t rank, const Location& where) {
   if (axis < -rank || axis >= rank)
-    fail_at(current_place(where), str("axis ", axis, " is out of range for a tensor of ", rank, " axes"));
+    fail_at(current_place(where),
+            str("axis ", axis, " is out of range for a tensor of ", rank, " axes"));
   return axis < 0 ? axis + rank : axis;
 }
 
@@ -95,9 +100,15 @@ Tensor square(const Operand& x) { return pointwise(Op::mul, {&x, &x}); }
 Tensor isnan(const Operand& x) { return pointwise(Op::ne, {&x, &x}); }
 Tensor minimum(const Operand& a, const Operand& b) { return pointwise(Op::minimum, {&a, &b}); }
 Tensor maximum(const Operand& a, const Operand& b) { return pointwise(Op::maximum, {&a, &b}); }
-Tensor pow(const Operand& base, const Operand& exponent) { return pointwise(Op::pow, {&base, &exponent}); }
-Tensor remainder(const Operand& a, const Operand& b) { return pointwise(Op::remainder, {&a, &b}); }
-Tensor floor_divide(const Operand& a, const Operand& b) { return pointwise(Op::floor_divide, {&a, &b}); }
+Tensor pow(const Operand& base, const Operand& exponent) {
+  return pointwise(Op::pow, {&base, &exponent});
+}
+Tensor remainder(const Operand& a, const Operand& b) {
+  return pointwise(Op::remainder, {&a, &b});
+}
+Tensor floor_divide(const Operand& a, const Operand& b) {
+  return pointwise(Op::floor_divide, {&a, &b});
+}
 Tensor popcount(const Operand& x) { return pointwise(Op::popcount, {&x}); }
 
 Tensor where(const Operand& condition, const Operand& a, const Operand& b) {
@@ -129,7 +140,9 @@ Tensor logical_not(const Operand& a) {
 
 Tensor gelu(const Operand& x, const std::string& approximate) {
   if (approximate == "none") return pointwise(Op::gelu, {&x});
-  if (approximate != "tanh") fail_at(current_place(x.where), str("gelu: approximate is 'none' or 'tanh', not '", approximate, "'"));
+  if (approximate != "tanh")
+    fail_at(current_place(x.where),
+            str("gelu: approximate is 'none' or 'tanh', not '", approximate, "'"));
   const Scope scope(x.where);
   const Tensor v = upcast(x);
   const Tensor inner = (v + v * v * v * 0.044715) * 0.7978845608028654;
@@ -158,8 +171,11 @@ Tensor softplus(const Operand& x) {
 Tensor clamp(const Operand& x, std::optional<double> low, std::optional<double> high) {
   const Scope scope(x.where);
   Tensor result = x.captured();
-  const bool whole = !is_float(result.dtype()) && (!low || *low == std::floor(*low)) && (!high || *high == std::floor(*high));
-  auto bound = [&](double value) { return whole ? Operand(static_cast<int64_t>(value)) : Operand(value); };
+  const bool whole = !is_float(result.dtype()) && (!low || *low == std::floor(*low)) &&
+                     (!high || *high == std::floor(*high));
+  auto bound = [&](double value) {
+    return whole ? Operand(static_cast<int64_t>(value)) : Operand(value);
+  };
   if (low) result = maximum(result, bound(*low));
   if (high) result = minimum(result, bound(*high));
   return result;
@@ -168,15 +184,28 @@ Tensor clamp(const Operand& x, std::optional<double> low, std::optional<double> 
 Tensor masked_fill(const Operand& x, const Operand& mask, double value) {
   const Scope scope(x.where);
   const Tensor tensor = x.captured();
-  return is_float(tensor.dtype()) ? where(mask, value, tensor) : where(mask, static_cast<int64_t>(value), tensor);
+  return is_float(tensor.dtype()) ? where(mask, value, tensor)
+                                  : where(mask, static_cast<int64_t>(value), tensor);
 }
 
-Tensor sum(const Operand& x, const Sizes& axes, bool keepdim) { return reduce_op(Op::sum, x, x.captured(), axes, keepdim); }
-Tensor prod(const Operand& x, const Sizes& axes, bool keepdim) { return reduce_op(Op::prod, x, x.captured(), axes, keepdim); }
-Tensor max(const Operand& x, const Sizes& axes, bool keepdim) { return reduce_op(Op::max, x, x.captured(), axes, keepdim); }
-Tensor min(const Operand& x, const Sizes& axes, bool keepdim) { return reduce_op(Op::min, x, x.captured(), axes, keepdim); }
-Tensor argmax(const Operand& x, std::optional<int64_t> axis, bool keepdim) { return arg_op(Op::argmax, x, axis, keepdim); }
-Tensor argmin(const Operand& x, std::optional<int64_t> axis, bool keepdim) { return arg_op(Op::argmin, x, axis, keepdim); }
+Tensor sum(const Operand& x, const Sizes& axes, bool keepdim) {
+  return reduce_op(Op::sum, x, x.captured(), axes, keepdim);
+}
+Tensor prod(const Operand& x, const Sizes& axes, bool keepdim) {
+  return reduce_op(Op::prod, x, x.captured(), axes, keepdim);
+}
+Tensor max(const Operand& x, const Sizes& axes, bool keepdim) {
+  return reduce_op(Op::max, x, x.captured(), axes, keepdim);
+}
+Tensor min(const Operand& x, const Sizes& axes, bool keepdim) {
+  return reduce_op(Op::min, x, x.captured(), axes, keepdim);
+}
+Tensor argmax(const Operand& x, std::optional<int64_t> axis, bool keepdim) {
+  return arg_op(Op::argmax, x, axis, keepdim);
+}
+Tensor argmin(const Operand& x, std::optional<int64_t> axis, bool keepdim) {
+  return arg_op(Op::argmin, x, axis, keepdim);
+}
 
 Tensor any(const Operand& x, const Sizes& axes, bool keepdim) {
   const Scope scope(x.where);
@@ -208,7 +237,8 @@ Tensor var(const Operand& x, const Sizes& axes, int64_t correction, bool keepdim
   const double count = static_cast<double>(counted(v, axes, x.where));
   const Tensor deviation = v - reduce_op(Op::sum, x, v, axes, true) / count;
   const double divisor = std::max(0.0, count - static_cast<double>(correction));
-  return cast_to(reduce_op(Op::sum, x, deviation * deviation, axes, keepdim) / divisor, float_dtype(x), x.where);
+  return cast_to(reduce_op(Op::sum, x, deviation * deviation, axes, keepdim) / divisor,
+                 float_dtype(x), x.where);
 }
 
 Tensor std(const Operand& x, const Sizes& axes, int64_t correction, bool keepdim) {
@@ -220,7 +250,8 @@ Tensor std(const Operand& x, const Sizes& axes, int64_t correction, bool keepdim
 Tensor cumsum(const Operand& x, int64_t axis) {
   const Scope scope(x.where);
   Tensor tensor = x.captured();
-  if (!is_float(tensor.dtype())) tensor = cast_to(tensor, tensor.dtype() == DType::u64 ? DType::u64 : DType::i64, x.where);
+  if (!is_float(tensor.dtype()))
+    tensor = cast_to(tensor, tensor.dtype() == DType::u64 ? DType::u64 : DType::i64, x.where);
   Node node;
   node.op = Op::cumsum;
   node.set(Key::axis, {normal_axis(axis, tensor.rank(), x.where)});

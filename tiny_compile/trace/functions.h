@@ -9,8 +9,8 @@
 
 namespace tiny_compile {
 
-// Pointwise. Integers are promoted to f32 where the function needs a float; floor, ceil, round and
-// trunc leave them alone.
+// Pointwise. Integers are promoted to f32 where the function needs a float; floor, ceil, round
+// and trunc leave them alone.
 Tensor exp(const Operand& x);
 Tensor expm1(const Operand& x);
 Tensor log(const Operand& x);
@@ -26,7 +26,7 @@ Tensor rsqrt(const Operand& x);
 Tensor reciprocal(const Operand& x);
 Tensor floor(const Operand& x);
 Tensor ceil(const Operand& x);
-Tensor round(const Operand& x);   // halves to even
+Tensor round(const Operand& x);  // halves to even
 Tensor trunc(const Operand& x);
 Tensor abs(const Operand& x);
 Tensor sign(const Operand& x);
@@ -44,8 +44,8 @@ Tensor logical_or(const Operand& a, const Operand& b);
 Tensor logical_not(const Operand& a);
 Tensor popcount(const Operand& x);
 Tensor relu(const Operand& x);
-Tensor silu(const Operand& x);                                         // x * sigmoid(x)
-Tensor softplus(const Operand& x);                                     // log(1 + exp(x)), without overflow
+Tensor silu(const Operand& x);      // x * sigmoid(x)
+Tensor softplus(const Operand& x);  // log(1 + exp(x)), without overflow
 Tensor clamp(const Operand& x, std::optional<double> low, std::optional<double> high);
 Tensor masked_fill(const Operand& x, const Operand& mask, double value);
 
@@ -58,21 +58,25 @@ Tensor argmax(const Operand& x, std::optional<int64_t> axis = {}, bool keepdim =
 Tensor argmin(const Operand& x, std::optional<int64_t> axis = {}, bool keepdim = false);
 Tensor any(const Operand& x, const Sizes& axes = {}, bool keepdim = false);
 Tensor all(const Operand& x, const Sizes& axes = {}, bool keepdim = false);
-Tensor sum_exp(const Operand& x, const Sizes& axes = {}, bool keepdim = false);  // of x - clamped max(x)
+Tensor sum_exp(const Operand& x, const Sizes& axes = {},
+               bool keepdim = false);  // of x - clamped max(x)
 Tensor mean(const Operand& x, const Sizes& axes = {}, bool keepdim = false);
-Tensor var(const Operand& x, const Sizes& axes = {}, int64_t correction = 1, bool keepdim = false);
-Tensor std(const Operand& x, const Sizes& axes = {}, int64_t correction = 1, bool keepdim = false);
+Tensor var(const Operand& x, const Sizes& axes = {}, int64_t correction = 1,
+           bool keepdim = false);
+Tensor std(const Operand& x, const Sizes& axes = {}, int64_t correction = 1,
+           bool keepdim = false);
 Tensor cumsum(const Operand& x, int64_t axis);
 
 // Views and shapes.
-Tensor reshape(const Operand& x, Sizes shape);                        // one size may be -1
+Tensor reshape(const Operand& x, Sizes shape);  // one size may be -1
 Tensor permute(const Operand& x, const Sizes& axes);
 Tensor transpose(const Operand& x, int64_t axis0, int64_t axis1);
-Tensor expand(const Operand& x, Sizes shape);                         // -1 keeps a size
-Tensor slice(const Operand& x, int64_t axis, std::optional<int64_t> start, std::optional<int64_t> stop = {}, int64_t step = 1);
+Tensor expand(const Operand& x, Sizes shape);  // -1 keeps a size
+Tensor slice(const Operand& x, int64_t axis, std::optional<int64_t> start,
+             std::optional<int64_t> stop = {}, int64_t step = 1);
 Tensor select(const Operand& x, int64_t axis, int64_t index);
 Tensor flip(const Operand& x, const Sizes& axes);
-Tensor unfold(const Operand& x, int64_t axis, int64_t size, int64_t step);   // windows
+Tensor unfold(const Operand& x, int64_t axis, int64_t size, int64_t step);  // windows
 Tensor squeeze(const Operand& x, std::optional<int64_t> axis = {});
 Tensor unsqueeze(const Operand& x, int64_t axis);
 Tensor flatten(const Operand& x, int64_t first = 0, int64_t last = -1);
@@ -80,15 +84,16 @@ Tensor contiguous(const Operand& x);
 Tensor concat(const std::vector<Tensor>& parts, int64_t axis = 0, Here here = Here::current());
 Tensor stack(const std::vector<Tensor>& parts, int64_t axis = 0, Here here = Here::current());
 std::vector<Tensor> split(const Operand& x, int64_t size, int64_t axis = 0);
-Tensor pad(const Operand& x, const Sizes& pads, double value = 0);    // PyTorch's order: last axis first
+Tensor pad(const Operand& x, const Sizes& pads,
+           double value = 0);  // PyTorch's order: last axis first
 Tensor tril(const Operand& x, int64_t diagonal = 0);
 Tensor triu(const Operand& x, int64_t diagonal = 0);
 
 // Matmul and indices.
-Tensor matmul(const Operand& a, const Operand& b);                    // PyTorch's, with vectors and batches
+Tensor matmul(const Operand& a, const Operand& b);  // PyTorch's, with vectors and batches
 Tensor gather(const Operand& x, int64_t axis, const Operand& index);
 Tensor index_select(const Operand& x, int64_t axis, const Operand& index);
-Tensor embedding(const Operand& index, const Operand& table);         // table[index]
+Tensor embedding(const Operand& index, const Operand& table);  // table[index]
 Tensor scatter_add(const Operand& x, int64_t axis, const Operand& index, const Operand& source);
 Tensor one_hot(const Operand& index, int64_t classes);
 

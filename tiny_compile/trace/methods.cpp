@@ -4,60 +4,115 @@
 
 namespace tiny_compile {
 
-Tensor Tensor::sum(Sizes axes, bool keepdim, Here here) const { return tiny_compile::sum({*this, here}, axes, keepdim); }
-Tensor Tensor::sum(int64_t axis, bool keepdim, Here here) const { return tiny_compile::sum({*this, here}, {axis}, keepdim); }
-Tensor Tensor::prod(Sizes axes, bool keepdim, Here here) const { return tiny_compile::prod({*this, here}, axes, keepdim); }
-Tensor Tensor::mean(Sizes axes, bool keepdim, Here here) const { return tiny_compile::mean({*this, here}, axes, keepdim); }
-Tensor Tensor::mean(int64_t axis, bool keepdim, Here here) const { return tiny_compile::mean({*this, here}, {axis}, keepdim); }
+Tensor Tensor::sum(Sizes axes, bool keepdim, Here here) const {
+  return tiny_compile::sum({*this, here}, axes, keepdim);
+}
+Tensor Tensor::sum(int64_t axis, bool keepdim, Here here) const {
+  return tiny_compile::sum({*this, here}, {axis}, keepdim);
+}
+Tensor Tensor::prod(Sizes axes, bool keepdim, Here here) const {
+  return tiny_compile::prod({*this, here}, axes, keepdim);
+}
+Tensor Tensor::mean(Sizes axes, bool keepdim, Here here) const {
+  return tiny_compile::mean({*this, here}, axes, keepdim);
+}
+Tensor Tensor::mean(int64_t axis, bool keepdim, Here here) const {
+  return tiny_compile::mean({*this, here}, {axis}, keepdim);
+}
 Tensor Tensor::var(Sizes axes, int64_t correction, bool keepdim, Here here) const {
   return tiny_compile::var({*this, here}, axes, correction, keepdim);
 }
-Tensor Tensor::max(Sizes axes, bool keepdim, Here here) const { return tiny_compile::max({*this, here}, axes, keepdim); }
-Tensor Tensor::min(Sizes axes, bool keepdim, Here here) const { return tiny_compile::min({*this, here}, axes, keepdim); }
-Tensor Tensor::argmax(std::optional<int64_t> axis, bool keepdim, Here here) const { return tiny_compile::argmax({*this, here}, axis, keepdim); }
-Tensor Tensor::argmin(std::optional<int64_t> axis, bool keepdim, Here here) const { return tiny_compile::argmin({*this, here}, axis, keepdim); }
-Tensor Tensor::any(Sizes axes, bool keepdim, Here here) const { return tiny_compile::any({*this, here}, axes, keepdim); }
-Tensor Tensor::all(Sizes axes, bool keepdim, Here here) const { return tiny_compile::all({*this, here}, axes, keepdim); }
-Tensor Tensor::softmax(int64_t axis, Here here) const { return tiny_compile::softmax({*this, here}, axis); }
-Tensor Tensor::log_softmax(int64_t axis, Here here) const { return tiny_compile::log_softmax({*this, here}, axis); }
-Tensor Tensor::matmul(const Tensor& other, Here here) const { return tiny_compile::matmul({*this, here}, {other, here}); }
+Tensor Tensor::max(Sizes axes, bool keepdim, Here here) const {
+  return tiny_compile::max({*this, here}, axes, keepdim);
+}
+Tensor Tensor::min(Sizes axes, bool keepdim, Here here) const {
+  return tiny_compile::min({*this, here}, axes, keepdim);
+}
+Tensor Tensor::argmax(std::optional<int64_t> axis, bool keepdim, Here here) const {
+  return tiny_compile::argmax({*this, here}, axis, keepdim);
+}
+Tensor Tensor::argmin(std::optional<int64_t> axis, bool keepdim, Here here) const {
+  return tiny_compile::argmin({*this, here}, axis, keepdim);
+}
+Tensor Tensor::any(Sizes axes, bool keepdim, Here here) const {
+  return tiny_compile::any({*this, here}, axes, keepdim);
+}
+Tensor Tensor::all(Sizes axes, bool keepdim, Here here) const {
+  return tiny_compile::all({*this, here}, axes, keepdim);
+}
+Tensor Tensor::softmax(int64_t axis, Here here) const {
+  return tiny_compile::softmax({*this, here}, axis);
+}
+Tensor Tensor::log_softmax(int64_t axis, Here here) const {
+  return tiny_compile::log_softmax({*this, here}, axis);
+}
+Tensor Tensor::matmul(const Tensor& other, Here here) const {
+  return tiny_compile::matmul({*this, here}, {other, here});
+}
 
-Tensor Tensor::reshape(Sizes shape, Here here) const { return tiny_compile::reshape({*this, here}, std::move(shape)); }
+Tensor Tensor::reshape(Sizes shape, Here here) const {
+  return tiny_compile::reshape({*this, here}, std::move(shape));
+}
 
 // As reshape, but never a copy: PyTorch's view.
 Tensor Tensor::view(Sizes shape, Here here) const {
   const Tensor result = reshape(std::move(shape), here);
   if (!is_traced() && numel() > 0 && result.info().storage != info().storage)
-    fail_at(location_of(here), "view: these strides cannot be viewed in that shape; use reshape, which copies");
+    fail_at(location_of(here),
+            "view: these strides cannot be viewed in that shape; use reshape, which copies");
   return result;
 }
-Tensor Tensor::flatten(int64_t first, int64_t last, Here here) const { return tiny_compile::flatten({*this, here}, first, last); }
-Tensor Tensor::permute(Sizes axes, Here here) const { return tiny_compile::permute({*this, here}, axes); }
-Tensor Tensor::transpose(int64_t axis0, int64_t axis1, Here here) const { return tiny_compile::transpose({*this, here}, axis0, axis1); }
+Tensor Tensor::flatten(int64_t first, int64_t last, Here here) const {
+  return tiny_compile::flatten({*this, here}, first, last);
+}
+Tensor Tensor::permute(Sizes axes, Here here) const {
+  return tiny_compile::permute({*this, here}, axes);
+}
+Tensor Tensor::transpose(int64_t axis0, int64_t axis1, Here here) const {
+  return tiny_compile::transpose({*this, here}, axis0, axis1);
+}
 Tensor Tensor::t(Here here) const {
-  if (rank() > 2) fail_at(location_of(here), tiny_compile::str("t(): a tensor of ", rank(), " axes; use permute"));
+  if (rank() > 2)
+    fail_at(location_of(here),
+            tiny_compile::str("t(): a tensor of ", rank(), " axes; use permute"));
   return rank() < 2 ? *this : transpose(0, 1, here);
 }
-Tensor Tensor::expand(Sizes shape, Here here) const { return tiny_compile::expand({*this, here}, std::move(shape)); }
-Tensor Tensor::slice(int64_t axis, std::optional<int64_t> start, std::optional<int64_t> stop, int64_t step, Here here) const {
+Tensor Tensor::expand(Sizes shape, Here here) const {
+  return tiny_compile::expand({*this, here}, std::move(shape));
+}
+Tensor Tensor::slice(int64_t axis, std::optional<int64_t> start, std::optional<int64_t> stop,
+                     int64_t step, Here here) const {
   return tiny_compile::slice({*this, here}, axis, start, stop, step);
 }
-Tensor Tensor::select(int64_t axis, int64_t index, Here here) const { return tiny_compile::select({*this, here}, axis, index); }
+Tensor Tensor::select(int64_t axis, int64_t index, Here here) const {
+  return tiny_compile::select({*this, here}, axis, index);
+}
 Tensor Tensor::operator[](int64_t index) const { return tiny_compile::select(*this, 0, index); }
 Tensor Tensor::narrow(int64_t axis, int64_t start, int64_t length, Here here) const {
   return tiny_compile::slice({*this, here}, axis, start, start + length);
 }
-Tensor Tensor::flip(Sizes axes, Here here) const { return tiny_compile::flip({*this, here}, axes); }
-Tensor Tensor::unfold(int64_t axis, int64_t size, int64_t step, Here here) const { return tiny_compile::unfold({*this, here}, axis, size, step); }
-Tensor Tensor::squeeze(std::optional<int64_t> axis, Here here) const { return tiny_compile::squeeze({*this, here}, axis); }
-Tensor Tensor::unsqueeze(int64_t axis, Here here) const { return tiny_compile::unsqueeze({*this, here}, axis); }
+Tensor Tensor::flip(Sizes axes, Here here) const {
+  return tiny_compile::flip({*this, here}, axes);
+}
+Tensor Tensor::unfold(int64_t axis, int64_t size, int64_t step, Here here) const {
+  return tiny_compile::unfold({*this, here}, axis, size, step);
+}
+Tensor Tensor::squeeze(std::optional<int64_t> axis, Here here) const {
+  return tiny_compile::squeeze({*this, here}, axis);
+}
+Tensor Tensor::unsqueeze(int64_t axis, Here here) const {
+  return tiny_compile::unsqueeze({*this, here}, axis);
+}
 Tensor Tensor::contiguous(Here here) const { return tiny_compile::contiguous({*this, here}); }
 Tensor Tensor::clone(Here) const { return is_traced() ? *this : contiguous_copy(*this); }
 
-Tensor Tensor::to(DType dtype, Here here) const { return cast_to(seen(*this, location_of(here)), dtype, location_of(here)); }
+Tensor Tensor::to(DType dtype, Here here) const {
+  return cast_to(seen(*this, location_of(here)), dtype, location_of(here));
+}
 Tensor Tensor::to(Device device) const {
   if (device.kind == DeviceKind::Cpu) return *this;
-  fail("to(", device.str(), "): tensors live on the CPU for now; CUDA source is generated, but not yet run");
+  fail("to(", device.str(),
+       "): tensors live on the CPU for now; CUDA source is generated, but not yet run");
 }
 Tensor Tensor::exp(Here here) const { return tiny_compile::exp({*this, here}); }
 Tensor Tensor::log(Here here) const { return tiny_compile::log({*this, here}); }
@@ -66,6 +121,8 @@ Tensor Tensor::sqrt(Here here) const { return tiny_compile::sqrt({*this, here});
 Tensor Tensor::abs(Here here) const { return tiny_compile::abs({*this, here}); }
 Tensor Tensor::relu(Here here) const { return tiny_compile::relu({*this, here}); }
 Tensor Tensor::sigmoid(Here here) const { return tiny_compile::sigmoid({*this, here}); }
-Tensor Tensor::pow(double exponent, Here here) const { return tiny_compile::pow({*this, here}, {exponent, here}); }
+Tensor Tensor::pow(double exponent, Here here) const {
+  return tiny_compile::pow({*this, here}, {exponent, here});
+}
 
 }  // namespace tiny_compile

@@ -1,6 +1,6 @@
-// How is softmax made of primitives? m = max(x) clamped to finite, so that a row of -inf gives NaN
-// only where PyTorch's does; exp(x - m) / sum(exp(x - m)). f16 and bf16 go to f32 inside and are
-// rounded once, at the end, as PyTorch's own kernels do.
+// How is softmax made of primitives? m = max(x) clamped to finite, so that a row of -inf gives
+// NaN only where PyTorch's does; exp(x - m) / sum(exp(x - m)). f16 and bf16 go to f32 inside
+// and are rounded once, at the end, as PyTorch's own kernels do.
 #include "tiny_compile/trace/nn.h"
 
 #include <cmath>
@@ -32,9 +32,12 @@ Sizes last_axes(const Tensor& x, const Sizes& normalized, const Location& where)
   const bool fits = normalized.size() <= x.shape().size() &&
                     std::equal(normalized.rbegin(), normalized.rend(), x.shape().rbegin());
   if (!fits || normalized.empty())
-    fail_at(current_place(where), str("normalized_shape [", join(normalized, ","), "] is not the end of shape [", join(x.shape(), ","), "]"));
+    fail_at(current_place(where),
+            str("normalized_shape [", join(normalized, ","), "] is not the end of shape [",
+                join(x.shape(), ","), "]"));
   Sizes axes;
-  for (size_t k = x.shape().size() - normalized.size(); k < x.shape().size(); k++) axes.push_back(static_cast<int64_t>(k));
+  for (size_t k = x.shape().size() - normalized.size(); k < x.shape().size(); k++)
+    axes.push_back(static_cast<int64_t>(k));
   return axes;
 }
 
@@ -49,7 +52,9 @@ Tensor picked_loss(const Tensor& losses, const Tensor& kept, Reduction reduction
 Tensor check_target(const Tensor& x, const Operand& target, const char* name) {
   const Tensor classes = target.captured();
   if (x.rank() != 2 || classes.rank() != 1 || x.size(0) != classes.size(0))
-    fail_at(current_place(target.where), str(name, ": wants scores [N, C] and targets [N], not [", join(x.shape(), ","), "] and [", join(classes.shape(), ","), "]"));
+    fail_at(current_place(target.where),
+            str(name, ": wants scores [N, C] and targets [N], not [", join(x.shape(), ","),
+                "] and [", join(classes.shape(), ","), "]"));
   return classes;
 }
 
@@ -79,10 +84,12 @@ Tensor softmax(const Operand& x, int64_t axis) {
 Tensor log_softmax(const Operand& x, int64_t axis) {
   const Scope scope(x.where);
   const Tensor tensor = x.captured(), v = upcast(tensor, x.where);
-  return cast_to((v - finite_max(v, {axis})) - log(sum_exp(v, {axis}, true)), float_dtype(tensor), x.where);
+  return cast_to((v - finite_max(v, {axis})) - log(sum_exp(v, {axis}, true)),
+                 float_dtype(tensor), x.where);
 }
 
-Tensor layer_norm(const Operand& x, const Sizes& normalized_shape, const Tensor& weight, const Tensor& bias, double eps) {
+Tensor layer_norm(const Operand& x, const Sizes& normalized_shape, const Tensor& weight,
+                  const Tensor& bias, double eps) {
   const Scope scope(x.where);
   const Tensor tensor = x.captured(), v = upcast(tensor, x.where);
   const Sizes axes = last_axes(v, normalized_shape, x.where);
@@ -93,7 +100,8 @@ Tensor layer_norm(const Operand& x, const Sizes& normalized_shape, const Tensor&
   return cast_to(y, float_dtype(tensor), x.where);
 }
 
-Tensor rms_norm(const Operand& x, const Sizes& normalized_shape, const Tensor& weight, double eps) {
+Tensor rms_norm(const Operand& x, const Sizes& normalized_shape, const Tensor& weight,
+                double eps) {
   const Scope scope(x.where);
   const Tensor tensor = x.captured(), v = upcast(tensor, x.where);
   const Sizes axes = last_axes(v, normalized_shape, x.where);
@@ -102,10 +110,12 @@ Tensor rms_norm(const Operand& x, const Sizes& normalized_shape, const Tensor& w
   return cast_to(y, float_dtype(tensor), x.where);
 }
 
-Tensor batch_norm(const Operand& x, const Tensor& mean, const Tensor& variance, const Tensor& weight, const Tensor& bias, double eps) {
+Tensor batch_norm(const Operand& x, const Tensor& mean, const Tensor& variance,
+                  const Tensor& weight, const Tensor& bias, double eps) {
   const Scope scope(x.where);
   const Tensor tensor = x.captured(), v = upcast(tensor, x.where);
-  if (v.rank() < 2) fail_at(current_place(x.where), "batch_norm: the tensor needs a channel axis 1");
+  if (v.rank() < 2)
+    fail_at(current_place(x.where), "batch_norm: the tensor needs a channel axis 1");
   auto channels = [&](const Tensor& t) {
     Sizes shape(v.shape().size(), 1);
     shape[1] = v.size(1);
@@ -121,7 +131,9 @@ Tensor linear(const Operand& x, const Operand& weight, const Tensor& bias) {
   const Scope scope(x.where);
   const Tensor tensor = x.captured(), w = weight.captured();
   if (w.rank() != 2 || tensor.rank() < 1 || tensor.size(-1) != w.size(1))
-    fail_at(current_place(x.where), str("linear: x [", join(tensor.shape(), ","), "] does not fit weight [out, in] = [", join(w.shape(), ","), "]"));
+    fail_at(current_place(x.where),
+            str("linear: x [", join(tensor.shape(), ","), "] does not fit weight [out, in] = [",
+                join(w.shape(), ","), "]"));
   Sizes shape = tensor.shape();
   shape.back() = w.size(0);
   Tensor y = matmul(reshape(tensor, {-1, w.size(1)}), transpose(w, 0, 1));
@@ -134,15 +146,18 @@ Tensor mse_loss(const Operand& x, const Operand& target, Reduction reduction) {
   return reduced(square(x - target), reduction);
 }
 
-Tensor nll_loss(const Operand& x, const Operand& target, Reduction reduction, int64_t ignore_index) {
+Tensor nll_loss(const Operand& x, const Operand& target, Reduction reduction,
+                int64_t ignore_index) {
   const Scope scope(x.where);
   const Tensor scores = x.captured(), classes = check_target(scores, target, "nll_loss");
   const Tensor kept = classes != ignore_index;
   return picked_loss(-pick(scores, classes, kept), kept, reduction);
 }
 
-// -((x_t - m) - log(sum_exp(x))): one pass over the logits, the same bits as nll_loss(log_softmax).
-Tensor cross_entropy(const Operand& logits, const Operand& target, Reduction reduction, int64_t ignore_index) {
+// -((x_t - m) - log(sum_exp(x))): one pass over the logits, the same bits as
+// nll_loss(log_softmax).
+Tensor cross_entropy(const Operand& logits, const Operand& target, Reduction reduction,
+                     int64_t ignore_index) {
   const Scope scope(logits.where);
   const Tensor tensor = logits.captured(), v = upcast(tensor, logits.where);
   const Tensor classes = check_target(v, target, "cross_entropy");
@@ -155,17 +170,22 @@ Tensor cross_entropy(const Operand& logits, const Operand& target, Reduction red
 Tensor dropout(const Operand& x, double p, bool training) {
   const Scope scope(x.where);
   const Tensor tensor = x.captured();
-  if (p < 0 || p > 1) fail_at(current_place(x.where), str("dropout: p = ", p, " is no probability"));
+  if (p < 0 || p > 1)
+    fail_at(current_place(x.where), str("dropout: p = ", p, " is no probability"));
   if (!training || p == 0) return tensor;
   const Tensor kept = rand(tensor.shape()) >= p;
-  return where(kept, tensor * (p < 1 ? 1 / (1 - p) : 0.0), as_tensor(Operand(0.0), tensor.dtype(), x.where));
+  return where(kept, tensor * (p < 1 ? 1 / (1 - p) : 0.0),
+               as_tensor(Operand(0.0), tensor.dtype(), x.where));
 }
 
-Tensor scaled_dot_product_attention(const Operand& q, const Operand& k, const Operand& v, const Tensor& mask, bool is_causal,
+Tensor scaled_dot_product_attention(const Operand& q, const Operand& k, const Operand& v,
+                                    const Tensor& mask, bool is_causal,
                                     std::optional<double> scale) {
   const Scope scope(q.where);
   const Tensor query = q.captured(), key = k.captured(), value = v.captured();
-  if (query.rank() < 2 || key.rank() < 2 || value.rank() < 2) fail_at(current_place(q.where), "attention: q, k and v need at least two axes, [.., length, width]");
+  if (query.rank() < 2 || key.rank() < 2 || value.rank() < 2)
+    fail_at(current_place(q.where),
+            "attention: q, k and v need at least two axes, [.., length, width]");
   const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
   Tensor scores = matmul(query, transpose(key, -2, -1)) * factor;
   const double minus_infinity = -HUGE_VAL;
@@ -175,26 +195,34 @@ Tensor scaled_dot_product_attention(const Operand& q, const Operand& k, const Op
   }
   if (mask.defined()) {
     const Tensor given = seen(mask, q.where);
-    scores = given.dtype() == DType::boolean ? masked_fill(scores, logical_not(given), minus_infinity) : scores + given;
+    scores = given.dtype() == DType::boolean
+                 ? masked_fill(scores, logical_not(given), minus_infinity)
+                 : scores + given;
   }
   return matmul(softmax(scores, -1), value);
 }
 
 // Windows [N, C, oh, ow, kh, kw] as rows [N*oh*ow, C*kh*kw], times the weights as columns.
-Tensor conv2d(const Operand& x, const Operand& weight, const Tensor& bias, int64_t stride, int64_t padding, int64_t dilation, int64_t groups) {
+Tensor conv2d(const Operand& x, const Operand& weight, const Tensor& bias, int64_t stride,
+              int64_t padding, int64_t dilation, int64_t groups) {
   const Scope scope(x.where);
   Tensor tensor = x.captured();
   const Tensor w = weight.captured();
-  if (tensor.rank() != 4 || w.rank() != 4 || groups < 1 || tensor.size(1) != w.size(1) * groups || w.size(0) % groups != 0)
-    fail_at(current_place(x.where), str("conv2d: x [N,C,H,W] = [", join(tensor.shape(), ","), "] does not fit weight [O,C/groups,kh,kw] = [",
+  if (tensor.rank() != 4 || w.rank() != 4 || groups < 1 ||
+      tensor.size(1) != w.size(1) * groups || w.size(0) % groups != 0)
+    fail_at(current_place(x.where), str("conv2d: x [N,C,H,W] = [", join(tensor.shape(), ","),
+                                        "] does not fit weight [O,C/groups,kh,kw] = [",
                                         join(w.shape(), ","), "] with ", groups, " groups"));
-  const int64_t n = tensor.size(0), c = w.size(1), o = w.size(0) / groups, kh = w.size(2), kw = w.size(3);
+  const int64_t n = tensor.size(0), c = w.size(1), o = w.size(0) / groups, kh = w.size(2),
+                kw = w.size(3);
   if (padding > 0) tensor = pad(tensor, {padding, padding, padding, padding});
-  Tensor windows = unfold(unfold(tensor, 2, (kh - 1) * dilation + 1, stride), 3, (kw - 1) * dilation + 1, stride);
+  Tensor windows = unfold(unfold(tensor, 2, (kh - 1) * dilation + 1, stride), 3,
+                          (kw - 1) * dilation + 1, stride);
   if (dilation > 1) windows = slice(slice(windows, 4, 0, {}, dilation), 5, 0, {}, dilation);
   const int64_t oh = windows.size(2), ow = windows.size(3);
   const Tensor grouped = reshape(windows, {n, groups, c, oh, ow, kh, kw});
-  const Tensor rows = reshape(permute(grouped, {1, 0, 3, 4, 2, 5, 6}), {groups, n * oh * ow, c * kh * kw});
+  const Tensor rows =
+      reshape(permute(grouped, {1, 0, 3, 4, 2, 5, 6}), {groups, n * oh * ow, c * kh * kw});
   const Tensor columns = transpose(reshape(w, {groups, o, c * kh * kw}), 1, 2);
   Tensor y = reshape(matmul(rows, columns), {groups, n, oh, ow, o});
   y = reshape(permute(y, {1, 0, 4, 2, 3}), {n, groups * o, oh, ow});

@@ -1,7 +1,8 @@
-// What does x + 1 mean for tensors of other dtypes and shapes? Casts and expands are written into the
-// graph, so that every primitive sees operands of one dtype and one shape:
+// What does x + 1 mean for tensors of other dtypes and shapes? Casts and expands are written
+// into the graph, so that every primitive sees operands of one dtype and one shape:
 //
-//   i64[3] * 0.5   =>   %1 = cast %0 ; %2 = constant {value=0.5} ; %3 = expand %2 ; %4 = mul %1, %3
+//   i64[3] * 0.5   =>   %1 = cast %0 ; %2 = constant {value=0.5} ; %3 = expand %2 ; %4 = mul
+//   %1, %3
 #include "tiny_compile/trace/operators.h"
 
 #include <algorithm>
@@ -10,10 +11,14 @@ namespace tiny_compile {
 namespace {
 
 DType default_dtype(Category kind) {
-  return kind == Category::Float ? DType::f32 : kind == Category::Bool ? DType::boolean : DType::i64;
+  return kind == Category::Float  ? DType::f32
+         : kind == Category::Bool ? DType::boolean
+                                  : DType::i64;
 }
 
-int rank_of_category(DType dtype) { return is_float(dtype) ? 2 : dtype == DType::boolean ? 0 : 1; }
+int rank_of_category(DType dtype) {
+  return is_float(dtype) ? 2 : dtype == DType::boolean ? 0 : 1;
+}
 
 Location place_of(const std::vector<const Operand*>& operands) {
   return operands.empty() ? Location{} : operands[0]->where;
@@ -42,7 +47,8 @@ DType result_type(const std::vector<const Operand*>& operands) {
   std::optional<DType> by_priority[3];  // tensors with axes, 0-d tensors, scalars
   for (const Operand* operand : operands) {
     const int priority = operand->is_scalar() ? 2 : operand->tensor.rank() == 0 ? 1 : 0;
-    const DType dtype = operand->is_scalar() ? default_dtype(operand->kind) : operand->tensor.dtype();
+    const DType dtype =
+        operand->is_scalar() ? default_dtype(operand->kind) : operand->tensor.dtype();
     std::optional<DType>& slot = by_priority[priority];
     slot = slot ? promote(*slot, dtype) : dtype;
   }
@@ -66,8 +72,9 @@ Sizes broadcast_shapes(const std::vector<Sizes>& shapes, const Location& where) 
       if (size != 1) {
         std::vector<std::string> texts;
         for (const Sizes& s : shapes) texts.push_back(str("[", join(s, ","), "]"));
-        fail_at(current_place(where), str("shapes ", join(texts, " and "), " do not broadcast: sizes ", size, " and ", shape[k],
-                                          " differ and neither is 1; reshape or expand one of them"));
+        fail_at(current_place(where),
+                str("shapes ", join(texts, " and "), " do not broadcast: sizes ", size, " and ",
+                    shape[k], " differ and neither is 1; reshape or expand one of them"));
       }
       size = shape[k];
     }
@@ -93,7 +100,9 @@ Tensor expand_to(const Tensor& tensor, const Sizes& shape, const Location& where
 
 Tensor as_tensor(const Operand& operand, DType dtype, const Location& where) {
   if (!operand.is_scalar()) return cast_to(operand.captured(), dtype, where);
-  return constant(operand.kind == Category::Float ? Literal::of(dtype, operand.real) : Literal::of_integer(dtype, operand.integer), where);
+  return constant(operand.kind == Category::Float ? Literal::of(dtype, operand.real)
+                                                  : Literal::of_integer(dtype, operand.integer),
+                  where);
 }
 
 Tensor pointwise(Op op, const std::vector<const Operand*>& operands) {
@@ -101,7 +110,8 @@ Tensor pointwise(Op op, const std::vector<const Operand*>& operands) {
   std::vector<const Operand*> values = operands;
   if (op == Op::where) values.erase(values.begin());
   for (const Operand* operand : operands) {
-    if (!operand->is_scalar() && !operand->tensor.defined()) fail_at(where, str(info(op).name, ": an operand is an undefined tensor"));
+    if (!operand->is_scalar() && !operand->tensor.defined())
+      fail_at(where, str(info(op).name, ": an operand is an undefined tensor"));
   }
   const DType dtype = suited(op, result_type(values));
   std::vector<Tensor> tensors;
@@ -119,23 +129,55 @@ Tensor pointwise(Op op, const std::vector<const Operand*>& operands) {
   return apply(std::move(node), tensors, where);
 }
 
-Tensor operator+(const Operand& lhs, const Operand& rhs) { return pointwise(Op::add, {&lhs, &rhs}); }
-Tensor operator-(const Operand& lhs, const Operand& rhs) { return pointwise(Op::sub, {&lhs, &rhs}); }
-Tensor operator*(const Operand& lhs, const Operand& rhs) { return pointwise(Op::mul, {&lhs, &rhs}); }
-Tensor operator/(const Operand& lhs, const Operand& rhs) { return pointwise(Op::div, {&lhs, &rhs}); }
-Tensor operator%(const Operand& lhs, const Operand& rhs) { return pointwise(Op::remainder, {&lhs, &rhs}); }
+Tensor operator+(const Operand& lhs, const Operand& rhs) {
+  return pointwise(Op::add, {&lhs, &rhs});
+}
+Tensor operator-(const Operand& lhs, const Operand& rhs) {
+  return pointwise(Op::sub, {&lhs, &rhs});
+}
+Tensor operator*(const Operand& lhs, const Operand& rhs) {
+  return pointwise(Op::mul, {&lhs, &rhs});
+}
+Tensor operator/(const Operand& lhs, const Operand& rhs) {
+  return pointwise(Op::div, {&lhs, &rhs});
+}
+Tensor operator%(const Operand& lhs, const Operand& rhs) {
+  return pointwise(Op::remainder, {&lhs, &rhs});
+}
 Tensor operator-(const Operand& operand) { return pointwise(Op::neg, {&operand}); }
-Tensor operator==(const Operand& lhs, const Operand& rhs) { return pointwise(Op::eq, {&lhs, &rhs}); }
-Tensor operator!=(const Operand& lhs, const Operand& rhs) { return pointwise(Op::ne, {&lhs, &rhs}); }
-Tensor operator<(const Operand& lhs, const Operand& rhs) { return pointwise(Op::lt, {&lhs, &rhs}); }
-Tensor operator<=(const Operand& lhs, const Operand& rhs) { return pointwise(Op::le, {&lhs, &rhs}); }
-Tensor operator>(const Operand& lhs, const Operand& rhs) { return pointwise(Op::gt, {&lhs, &rhs}); }
-Tensor operator>=(const Operand& lhs, const Operand& rhs) { return pointwise(Op::ge, {&lhs, &rhs}); }
-Tensor operator&(const Operand& lhs, const Operand& rhs) { return pointwise(Op::bitwise_and, {&lhs, &rhs}); }
-Tensor operator|(const Operand& lhs, const Operand& rhs) { return pointwise(Op::bitwise_or, {&lhs, &rhs}); }
-Tensor operator^(const Operand& lhs, const Operand& rhs) { return pointwise(Op::bitwise_xor, {&lhs, &rhs}); }
+Tensor operator==(const Operand& lhs, const Operand& rhs) {
+  return pointwise(Op::eq, {&lhs, &rhs});
+}
+Tensor operator!=(const Operand& lhs, const Operand& rhs) {
+  return pointwise(Op::ne, {&lhs, &rhs});
+}
+Tensor operator<(const Operand& lhs, const Operand& rhs) {
+  return pointwise(Op::lt, {&lhs, &rhs});
+}
+Tensor operator<=(const Operand& lhs, const Operand& rhs) {
+  return pointwise(Op::le, {&lhs, &rhs});
+}
+Tensor operator>(const Operand& lhs, const Operand& rhs) {
+  return pointwise(Op::gt, {&lhs, &rhs});
+}
+Tensor operator>=(const Operand& lhs, const Operand& rhs) {
+  return pointwise(Op::ge, {&lhs, &rhs});
+}
+Tensor operator&(const Operand& lhs, const Operand& rhs) {
+  return pointwise(Op::bitwise_and, {&lhs, &rhs});
+}
+Tensor operator|(const Operand& lhs, const Operand& rhs) {
+  return pointwise(Op::bitwise_or, {&lhs, &rhs});
+}
+Tensor operator^(const Operand& lhs, const Operand& rhs) {
+  return pointwise(Op::bitwise_xor, {&lhs, &rhs});
+}
 Tensor operator~(const Operand& operand) { return pointwise(Op::bitwise_not, {&operand}); }
-Tensor operator<<(const Operand& lhs, const Operand& rhs) { return pointwise(Op::shift_left, {&lhs, &rhs}); }
-Tensor operator>>(const Operand& lhs, const Operand& rhs) { return pointwise(Op::shift_right, {&lhs, &rhs}); }
+Tensor operator<<(const Operand& lhs, const Operand& rhs) {
+  return pointwise(Op::shift_left, {&lhs, &rhs});
+}
+Tensor operator>>(const Operand& lhs, const Operand& rhs) {
+  return pointwise(Op::shift_right, {&lhs, &rhs});
+}
 
 }  // namespace tiny_compile

@@ -12,21 +12,27 @@ namespace tiny_compile {
 
 // A tensor or a C++ scalar. Implicit, so that its default argument is the user's own line.
 struct Operand {
-  Operand(const Tensor& t, Here here = Here::current()) : tensor(t), variable(&t), where(location_of(here)) {}  // NOLINT
-  Operand(double value, Here here = Here::current()) : real(value), kind(Category::Float), where(location_of(here)) {}  // NOLINT
-  Operand(float value, Here here = Here::current()) : Operand(static_cast<double>(value), here) {}  // NOLINT
-  Operand(int64_t value, Here here = Here::current()) : integer(value), kind(Category::Signed), where(location_of(here)) {}  // NOLINT
-  Operand(int value, Here here = Here::current()) : Operand(static_cast<int64_t>(value), here) {}  // NOLINT
-  Operand(bool value, Here here = Here::current()) : integer(value), kind(Category::Bool), where(location_of(here)) {}  // NOLINT
+  Operand(const Tensor& t, Here here = Here::current())
+      : tensor(t), variable(&t), where(location_of(here)) {}  // NOLINT
+  Operand(double value, Here here = Here::current())
+      : real(value), kind(Category::Float), where(location_of(here)) {}  // NOLINT
+  Operand(float value, Here here = Here::current())
+      : Operand(static_cast<double>(value), here) {}  // NOLINT
+  Operand(int64_t value, Here here = Here::current())
+      : integer(value), kind(Category::Signed), where(location_of(here)) {}  // NOLINT
+  Operand(int value, Here here = Here::current())
+      : Operand(static_cast<int64_t>(value), here) {}  // NOLINT
+  Operand(bool value, Here here = Here::current())
+      : integer(value), kind(Category::Bool), where(location_of(here)) {}  // NOLINT
 
   bool is_scalar() const { return !variable; }
-  Tensor captured() const { return seen(*variable, where); }   // of a tensor
+  Tensor captured() const { return seen(*variable, where); }  // of a tensor
 
   Tensor tensor;
-  const Tensor* variable = nullptr;   // null for a scalar
+  const Tensor* variable = nullptr;  // null for a scalar
   double real = 0;
   int64_t integer = 0;
-  Category kind = Category::Float;    // of a scalar
+  Category kind = Category::Float;  // of a scalar
   Location where;
 };
 
@@ -35,7 +41,8 @@ struct Operand {
 // integer scalar over bool i64.
 DType result_type(const std::vector<const Operand*>& operands);
 
-// The shape that PyTorch's broadcasting gives; throws tc::Error at `where` for sizes that differ.
+// The shape that PyTorch's broadcasting gives; throws tc::Error at `where` for sizes that
+// differ.
 Sizes broadcast_shapes(const std::vector<Sizes>& shapes, const Location& where);
 
 // The operand as a tensor of this dtype and shape: constants, casts and expands as needed.
@@ -43,15 +50,15 @@ Tensor as_tensor(const Operand& operand, DType dtype, const Location& where);
 Tensor expand_to(const Tensor& tensor, const Sizes& shape, const Location& where);
 Tensor cast_to(const Tensor& tensor, DType dtype, const Location& where);
 
-// A pointwise op on operands brought to one dtype and shape. The dtype must suit the op: integers
-// are promoted to f32 for ops on floats, bool to i64 where numbers are needed.
+// A pointwise op on operands brought to one dtype and shape. The dtype must suit the op:
+// integers are promoted to f32 for ops on floats, bool to i64 where numbers are needed.
 Tensor pointwise(Op op, const std::vector<const Operand*>& operands);
 
 Tensor operator+(const Operand& lhs, const Operand& rhs);
 Tensor operator-(const Operand& lhs, const Operand& rhs);
 Tensor operator*(const Operand& lhs, const Operand& rhs);
-Tensor operator/(const Operand& lhs, const Operand& rhs);   // true division
-Tensor operator%(const Operand& lhs, const Operand& rhs);   // remainder, the divisor's sign
+Tensor operator/(const Operand& lhs, const Operand& rhs);  // true division
+Tensor operator%(const Operand& lhs, const Operand& rhs);  // remainder, the divisor's sign
 Tensor operator-(const Operand& operand);
 Tensor operator==(const Operand& lhs, const Operand& rhs);
 Tensor operator!=(const Operand& lhs, const Operand& rhs);

@@ -1,5 +1,5 @@
-// Views, joins, matmul and indices in primitives. A negative axis counts from the end; sizes are
-// checked where a primitive could not name the user's own numbers.
+// Views, joins, matmul and indices in primitives. A negative axis counts from the end; sizes
+// are checked where a primitive could not name the user's own numbers.
 #include <algorithm>
 
 #include "tiny_compile/trace/functions.h"
@@ -24,16 +24,19 @@ Tensor reshape_to(const Tensor& x, const Sizes& shape, const Location& where) {
 Tensor triangle(const Operand& x, int64_t diagonal, bool lower) {
   const Scope scope(x.where);
   const Tensor tensor = x.captured();
-  if (tensor.rank() < 2) fail_at(current_place(x.where), "tril/triu: the tensor needs at least 2 axes");
+  if (tensor.rank() < 2)
+    fail_at(current_place(x.where), "tril/triu: the tensor needs at least 2 axes");
   auto indices = [&](int64_t size) {
     Node node;
     node.op = Op::iota;
     node.type = {DType::i64, {size}};
     return apply(std::move(node), {}, x.where);
   };
-  const Tensor rows = unsqueeze(indices(tensor.size(-2)), 1), columns = indices(tensor.size(-1));
+  const Tensor rows = unsqueeze(indices(tensor.size(-2)), 1),
+               columns = indices(tensor.size(-1));
   const Tensor difference = columns - rows;
-  return where(lower ? difference <= diagonal : difference >= diagonal, tensor, as_tensor(Operand(0), tensor.dtype(), x.where));
+  return where(lower ? difference <= diagonal : difference >= diagonal, tensor,
+               as_tensor(Operand(0), tensor.dtype(), x.where));
 }
 
 Tensor gather_op(const Tensor& x, int64_t axis, const Tensor& index, const Location& where) {
@@ -46,7 +49,8 @@ Tensor gather_op(const Tensor& x, int64_t axis, const Tensor& index, const Locat
 Tensor as_index(const Operand& index) {
   const Tensor tensor = index.captured();
   if (is_float(tensor.dtype()) || tensor.dtype() == DType::boolean)
-    fail_at(current_place(index.where), str("an index of dtype ", tensor.dtype(), ": indices are integers"));
+    fail_at(current_place(index.where),
+            str("an index of dtype ", tensor.dtype(), ": indices are integers"));
   return tensor.dtype() == DType::i32 ? tensor : cast_to(tensor, DType::i64, index.where);
 }
 
@@ -63,7 +67,8 @@ Tensor reshape(const Operand& x, Sizes shape) {
   }
   if (open) {
     if (known == 0 || tensor.numel() % known != 0)
-      fail_at(current_place(x.where), str("reshape: ", tensor.numel(), " elements do not fill [", join(shape, ","), "]"));
+      fail_at(current_place(x.where), str("reshape: ", tensor.numel(),
+                                          " elements do not fill [", join(shape, ","), "]"));
     *open = tensor.numel() / known;
   }
   return reshape_to(tensor, shape, x.where);
@@ -84,7 +89,8 @@ Tensor transpose(const Operand& x, int64_t axis0, int64_t axis1) {
   const Tensor tensor = x.captured();
   Sizes axes;
   for (int64_t axis = 0; axis < tensor.rank(); axis++) axes.push_back(axis);
-  std::swap(axes[normal_axis(axis0, tensor.rank(), x.where)], axes[normal_axis(axis1, tensor.rank(), x.where)]);
+  std::swap(axes[normal_axis(axis0, tensor.rank(), x.where)],
+            axes[normal_axis(axis1, tensor.rank(), x.where)]);
   return permute(tensor, axes);
 }
 
@@ -97,16 +103,25 @@ Tensor expand(const Operand& x, Sizes shape) {
   return expand_to(tensor, shape, x.where);
 }
 
-Tensor slice(const Operand& x, int64_t axis, std::optional<int64_t> start, std::optional<int64_t> stop, int64_t step) {
+Tensor slice(const Operand& x, int64_t axis, std::optional<int64_t> start,
+             std::optional<int64_t> stop, int64_t step) {
   const Tensor tensor = x.captured();
   axis = normal_axis(axis, tensor.rank(), x.where);
-  if (step < 1) fail_at(current_place(x.where), "slice: the step must be positive; flip() reverses an axis");
+  if (step < 1)
+    fail_at(current_place(x.where),
+            "slice: the step must be positive; flip() reverses an axis");
   const int64_t size = tensor.shape()[axis];
-  auto bound = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size); };
-  const int64_t from = bound(start.value_or(0)), to = std::max(from, bound(stop.value_or(size)));
+  auto bound = [&](int64_t at) {
+    return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
+  };
+  const int64_t from = bound(start.value_or(0)),
+                to = std::max(from, bound(stop.value_or(size)));
   Node node;
   node.op = Op::slice;
-  node.set(Key::axis, {axis}).set(Key::start, {from}).set(Key::stop, {to}).set(Key::step, {step});
+  node.set(Key::axis, {axis})
+      .set(Key::start, {from})
+      .set(Key::stop, {to})
+      .set(Key::step, {step});
   return apply(std::move(node), {tensor}, x.where);
 }
 
@@ -115,7 +130,9 @@ Tensor select(const Operand& x, int64_t axis, int64_t index) {
   const Tensor tensor = x.captured();
   axis = normal_axis(axis, tensor.rank(), x.where);
   const int64_t size = tensor.shape()[axis];
-  if (index < -size || index >= size) fail_at(current_place(x.where), str("select: index ", index, " is out of range for size ", size));
+  if (index < -size || index >= size)
+    fail_at(current_place(x.where),
+            str("select: index ", index, " is out of range for size ", size));
   if (index < 0) index += size;
   return squeeze(slice(tensor, axis, index, index + 1), axis);
 }
@@ -134,7 +151,9 @@ Tensor unfold(const Operand& x, int64_t axis, int64_t size, int64_t step) {
   Node node;
   node.op = Op::window;
   const Tensor tensor = x.captured();
-  node.set(Key::axis, {normal_axis(axis, tensor.rank(), x.where)}).set(Key::size, {size}).set(Key::step, {step});
+  node.set(Key::axis, {normal_axis(axis, tensor.rank(), x.where)})
+      .set(Key::size, {size})
+      .set(Key::step, {step});
   return apply(std::move(node), {tensor}, x.where);
 }
 
@@ -203,14 +222,16 @@ std::vector<Tensor> split(const Operand& x, int64_t size, int64_t axis) {
   if (size < 1) fail_at(current_place(x.where), "split: the size of a part must be positive");
   std::vector<Tensor> parts;
   const int64_t length = tensor.size(axis);
-  for (int64_t start = 0; start < length; start += size) parts.push_back(slice(tensor, axis, start, std::min(start + size, length)));
+  for (int64_t start = 0; start < length; start += size)
+    parts.push_back(slice(tensor, axis, start, std::min(start + size, length)));
   return parts;
 }
 
 Tensor pad(const Operand& x, const Sizes& pads, double value) {
   const Tensor tensor = x.captured();
   if (pads.size() % 2 || pads.size() > 2 * tensor.shape().size())
-    fail_at(current_place(x.where), "pad: give a (low, high) pair for each of the last axes, the last axis first");
+    fail_at(current_place(x.where),
+            "pad: give a (low, high) pair for each of the last axes, the last axis first");
   std::vector<Expr> low(tensor.shape().size(), 0), high(tensor.shape().size(), 0);
   for (size_t k = 0; k < pads.size() / 2; k++) {
     low[low.size() - 1 - k] = pads[2 * k];
@@ -230,15 +251,19 @@ Tensor triu(const Operand& x, int64_t diagonal) { return triangle(x, diagonal, f
 Tensor matmul(const Operand& a, const Operand& b) {
   const Scope scope(a.where);
   Tensor x = a.captured(), y = b.captured();
-  if (x.rank() == 0 || y.rank() == 0) fail_at(current_place(a.where), "matmul: both operands need at least one axis; use * for scalars");
+  if (x.rank() == 0 || y.rank() == 0)
+    fail_at(current_place(a.where),
+            "matmul: both operands need at least one axis; use * for scalars");
   const bool row = x.rank() == 1, column = y.rank() == 1;
   const DType dtype = promote(x.dtype(), y.dtype());
   x = cast_to(row ? unsqueeze(x, 0) : x, dtype, a.where);
   y = cast_to(column ? unsqueeze(y, 1) : y, dtype, a.where);
   if (x.size(-1) != y.size(-2))
-    fail_at(current_place(a.where), str("matmul: inner sizes ", x.size(-1), " and ", y.size(-2), " differ ([", join(a.tensor.shape(), ","),
-                                        "] with [", join(b.tensor.shape(), ","), "])"));
-  const Sizes x_batch(x.shape().begin(), x.shape().end() - 2), y_batch(y.shape().begin(), y.shape().end() - 2);
+    fail_at(current_place(a.where),
+            str("matmul: inner sizes ", x.size(-1), " and ", y.size(-2), " differ ([",
+                join(a.tensor.shape(), ","), "] with [", join(b.tensor.shape(), ","), "])"));
+  const Sizes x_batch(x.shape().begin(), x.shape().end() - 2),
+      y_batch(y.shape().begin(), y.shape().end() - 2);
   Sizes batch = broadcast_shapes({x_batch, y_batch}, a.where);
   auto batched = [&](const Tensor& t) {
     Sizes shape = batch;
@@ -264,29 +289,35 @@ Tensor index_select(const Operand& x, int64_t axis, const Operand& index) {
   const Scope scope(x.where);
   const Tensor tensor = x.captured(), chosen = as_index(index);
   axis = normal_axis(axis, tensor.rank(), x.where);
-  if (chosen.rank() != 1) fail_at(current_place(x.where), "index_select: the index needs exactly one axis");
+  if (chosen.rank() != 1)
+    fail_at(current_place(x.where), "index_select: the index needs exactly one axis");
   Sizes narrow(tensor.shape().size(), 1), wide = tensor.shape();
   narrow[axis] = wide[axis] = chosen.numel();
-  return gather_op(tensor, axis, expand_to(reshape_to(chosen, narrow, x.where), wide, x.where), x.where);
+  return gather_op(tensor, axis, expand_to(reshape_to(chosen, narrow, x.where), wide, x.where),
+                   x.where);
 }
 
 Tensor embedding(const Operand& index, const Operand& table) {
   const Scope scope(index.where);
   const Tensor rows = table.captured(), chosen = as_index(index);
-  if (rows.rank() != 2) fail_at(current_place(index.where), "embedding: the table needs two axes, [rows, width]");
+  if (rows.rank() != 2)
+    fail_at(current_place(index.where), "embedding: the table needs two axes, [rows, width]");
   Sizes shape = chosen.shape();
   const Tensor flat = index_select(rows, 0, reshape(chosen, {-1}));
   shape.push_back(rows.size(1));
   return reshape_to(flat, shape, index.where);
 }
 
-Tensor scatter_add(const Operand& x, int64_t axis, const Operand& index, const Operand& source) {
+Tensor scatter_add(const Operand& x, int64_t axis, const Operand& index,
+                   const Operand& source) {
   const Scope scope(x.where);
   const Tensor tensor = x.captured();
   Node node;
   node.op = Op::scatter_add;
   node.set(Key::axis, {normal_axis(axis, tensor.rank(), x.where)});
-  return apply(std::move(node), {tensor, as_index(index), cast_to(source.captured(), tensor.dtype(), x.where)}, x.where);
+  return apply(std::move(node),
+               {tensor, as_index(index), cast_to(source.captured(), tensor.dtype(), x.where)},
+               x.where);
 }
 
 Tensor one_hot(const Operand& index, int64_t classes) {

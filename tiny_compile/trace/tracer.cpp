@@ -1,7 +1,9 @@
-// How does running write code down? A traced tensor knows its trace and its node; apply() appends a
-// node instead of computing. Nothing else in the library knows whether it is being traced.
+// How does running write code down? A traced tensor knows its trace and its node; apply()
+// appends a node instead of computing. Nothing else in the library knows whether it is being
+// traced.
 //
-//   trace([](span x) { return {x[0] + x[0]}; }, {f32[4]})  =>  graph f(%0 x0: f32[4]) { %1 = add %0, %0 ; return %1 }
+//   trace([](span x) { return {x[0] + x[0]}; }, {f32[4]})  =>  graph f(%0 x0: f32[4]) { %1 =
+//   add %0, %0 ; return %1 }
 #include "tiny_compile/trace/tracer.h"
 
 #include <algorithm>
@@ -21,8 +23,10 @@ class Trace {
     Node node;
     node.type = type_of(like);
     node.name = name;
-    const bool forward = std::all_of(like.strides().begin(), like.strides().end(), [](int64_t s) { return s >= 0; });
-    if (!like.is_contiguous() && forward) node.set(Key::strides, exprs(like.strides()));  // reversed axes are copied
+    const bool forward = std::all_of(like.strides().begin(), like.strides().end(),
+                                     [](int64_t s) { return s >= 0; });
+    if (!like.is_contiguous() && forward)
+      node.set(Key::strides, exprs(like.strides()));  // reversed axes are copied
     return handle(graph_.append(std::move(node)));
   }
 
@@ -30,7 +34,10 @@ class Trace {
   int node_of(const Tensor& tensor, const Tensor* variable, const Location& where) {
     const TensorData& data = tensor.info();
     if (data.trace == this) return data.node;
-    if (data.trace) fail_at(where, "this tensor belongs to another trace, or to one that has ended: return it from the traced function instead of keeping it");
+    if (data.trace)
+      fail_at(where,
+              "this tensor belongs to another trace, or to one that has ended: return it from "
+              "the traced function instead of keeping it");
     const auto known = captured_nodes_.find(tensor.handle().get());
     if (known != captured_nodes_.end()) return known->second;
     const int node = add_input(tensor, str("w", captured_.size())).info().node;
@@ -111,7 +118,9 @@ struct TraceGuard {
 
 }  // namespace
 
-Location location_of(const Here& here) { return {here.file_name(), static_cast<int>(here.line())}; }
+Location location_of(const Here& here) {
+  return {here.file_name(), static_cast<int>(here.line())};
+}
 
 bool is_tracing() { return current_trace != nullptr; }
 
@@ -124,7 +133,8 @@ Tensor apply(Node node, std::span<const Tensor> operands, const Location& where)
   node.where = current_place(where);
   std::vector<Type> types;
   for (const Tensor& operand : operands) {
-    if (!operand.defined()) fail_at(node.where, str(info(node.op).name, ": an operand is an undefined tensor"));
+    if (!operand.defined())
+      fail_at(node.where, str(info(node.op).name, ": an operand is an undefined tensor"));
     types.push_back(Trace::type_of(operand));
   }
   try {
@@ -134,19 +144,28 @@ Tensor apply(Node node, std::span<const Tensor> operands, const Location& where)
   }
   if (!current_trace) {
     for (const Tensor& operand : operands) {
-      if (operand.is_traced()) fail_at(node.where, "this tensor belongs to a trace that has ended: return it from the traced function instead of keeping it");
+      if (operand.is_traced())
+        fail_at(node.where,
+                "this tensor belongs to a trace that has ended: return it from the traced "
+                "function instead of keeping it");
     }
     return evaluate(node, operands);
   }
-  for (const Tensor& operand : operands) node.inputs.push_back(current_trace->node_of(operand, nullptr, node.where));
+  for (const Tensor& operand : operands)
+    node.inputs.push_back(current_trace->node_of(operand, nullptr, node.where));
   return current_trace->record(std::move(node));
 }
 
-Traced trace(const TensorFunction& function, std::span<const Tensor> inputs, const std::string& name) {
-  if (current_trace) fail("trace: a function is being traced on this thread already; call the inner function directly");
+Traced trace(const TensorFunction& function, std::span<const Tensor> inputs,
+             const std::string& name) {
+  if (current_trace)
+    fail(
+        "trace: a function is being traced on this thread already; call the inner function "
+        "directly");
   Trace trace(name);
   std::vector<Tensor> traced;
-  for (size_t i = 0; i < inputs.size(); i++) traced.push_back(trace.add_input(inputs[i], str("x", i)));
+  for (size_t i = 0; i < inputs.size(); i++)
+    traced.push_back(trace.add_input(inputs[i], str("x", i)));
   const TraceGuard guard(&trace);
   std::vector<int> outputs;
   for (const Tensor& output : function(traced)) {
@@ -182,6 +201,8 @@ Scope::~Scope() {
   if (outermost_) current_scope = nullptr;
 }
 
-Location current_place(const Location& fallback) { return current_scope ? *current_scope : fallback; }
+Location current_place(const Location& fallback) {
+  return current_scope ? *current_scope : fallback;
+}
 
 }  // namespace tiny_compile

@@ -18,39 +18,45 @@ struct Captured {
 };
 
 struct Traced {
-  Graph graph;                       // inputs: the function's, then captured ones, then the random key
+  Graph graph;  // inputs: the function's, then captured ones, then the random key
   std::vector<Captured> captured;
-  int64_t draws = 0;                 // random draws; > 0: the last input is the key u64[2]
+  int64_t draws = 0;  // random draws; > 0: the last input is the key u64[2]
 };
 
-// Calls `function` with tensors that record. `inputs` give dtype, shape and strides. Throws what
-// the function throws; tc::Error where it returns a tensor of another trace, or while tracing.
+// Calls `function` with tensors that record. `inputs` give dtype, shape and strides. Throws
+// what the function throws; tc::Error where it returns a tensor of another trace, or while
+// tracing.
 using TensorFunction = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
-Traced trace(const TensorFunction& function, std::span<const Tensor> inputs, const std::string& name);
+Traced trace(const TensorFunction& function, std::span<const Tensor> inputs,
+             const std::string& name);
 
-// The one door of every op: records it where a function is traced on this thread, else runs it at
-// once. Throws tc::Error at `where` for operands that do not fit.
+// The one door of every op: records it where a function is traced on this thread, else runs it
+// at once. Throws tc::Error at `where` for operands that do not fit.
 Tensor apply(Node node, std::span<const Tensor> operands, const Location& where);
 inline Tensor apply(Node node, std::initializer_list<Tensor> operands, const Location& where) {
-  return apply(std::move(node), std::span<const Tensor>(operands.begin(), operands.size()), where);
+  return apply(std::move(node), std::span<const Tensor>(operands.begin(), operands.size()),
+               where);
 }
 
 bool is_tracing();
 
-// The user's tensor as an operand: while tracing, one with values is captured, and the address of
-// the variable remembered, so that each call of the compiled function can read it afresh.
+// The user's tensor as an operand: while tracing, one with values is captured, and the address
+// of the variable remembered, so that each call of the compiled function can read it afresh.
 Tensor seen(const Tensor& variable, const Location& where);
 
-// u64[2]: {seed, number of the first draw}. In a trace: the key input; `draw` counts up from 0 there.
+// u64[2]: {seed, number of the first draw}. In a trace: the key input; `draw` counts up from 0
+// there.
 struct RandomKey {
   Tensor key;
   int64_t draw = 0;
 };
 RandomKey next_draw();
-std::pair<uint64_t, uint64_t> reserve_draws(int64_t count);   // seed, first draw; advances the counter
-void manual_seed(uint64_t seed);                              // and the counter starts at 0 again
+std::pair<uint64_t, uint64_t> reserve_draws(
+    int64_t count);               // seed, first draw; advances the counter
+void manual_seed(uint64_t seed);  // and the counter starts at 0 again
 
-// All ops called while a Scope lives belong to the user's line `where`; the outermost scope wins.
+// All ops called while a Scope lives belong to the user's line `where`; the outermost scope
+// wins.
 class Scope {
  public:
   explicit Scope(const Location& where);
@@ -61,7 +67,7 @@ class Scope {
  private:
   bool outermost_;
 };
-Location current_place(const Location& fallback);   // the scope's, or the fallback
+Location current_place(const Location& fallback);  // the scope's, or the fallback
 
 Location location_of(const Here& here);
 

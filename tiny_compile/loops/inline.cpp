@@ -1,0 +1,112 @@
+// When is it cheaper to compute a value again than to store it for another kernel?
+//
+//   rows(i: 8) { store t[i] = mul(load b[i], 2) }
+//   rows(j: 4) { r0 = sum(i: 8) load t[i] ; ... }
+// =>
+//   rows(j: 4) { r0 = sum(i: 8) mul(load b[i], 2) ; ... }
+//
+// Reductions are never repeated, costly functions only where each value is used once, and no
+// formula is repeated that would read more than the stored result.
+#include "tiny_compile/loops/inline.h"
+
+#include <algorithm>
+
+#include "tiny_compile/loops/align.h"
+#include "tiny_compile/loops/splice.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int kCheapOps = 4;  // worth computing again rather than storing
+
+// Work to compute a value once: transcendental functions count for many.
+int cost(const Kernel& kernel, const std::vector<bool>& wanted) {
+  int total = 0;
+  for (size_t id = 0; id < wanted.size(); id++) {
+    const Scalar& scalar = kernel.scalars[id];
+    if (!wanted[id] || scalar.kind == ScalarKind::Constant) continue;
+    if (scalar.kind == ScalarKind::Philox) total += 20;
+    if (scalar.kind != ScalarKind::Apply) continue;
+    const std::string_view formula = info(scalar.op).float_formula;
+    total += formula.starts_with("tc_") ? 8 : 1;
+  }
+  return total;
+}
+
+bool has_registers(const Kernel& kernel, const std::vector<bool>& wanted) {
+  for (size_t id = 0; id < wanted.size(); id++) {
+    if (wanted[id] && kernel.scalars[id].kind == ScalarKind::Register) return true;
+  }
+  return false;
+}
+
+int64_t input_elements(const Program& program, const Kernel& kernel,
+                       const std::vector<bool>& wanted) {
+  int64_t total = 0;
+  std::vector<int> counted;
+  for (size_t id = 0; id < wanted.size(); id++) {
+    const Scalar& scalar = kernel.scalars[id];
+    if (!wanted[id] || scalar.kind != ScalarKind::Load ||
+        std::count(counted.begin(), counted.end(), scalar.buffer) > 0)
+      continue;
+    counted.push_back(scalar.buffer);
+    const Buffer& buffer = program.buffers[scalar.buffer];
+    total += buffer.size.bounds().high * static_cast<int64_t>(size_of(buffer.type.dtype));
+  }
+  return total;
+}
+
+int64_t points(const Group& group) {
+  int64_t count = 1;
+  for (const Axis& axis : group.kernel.axes) count *= axis.extent.bounds().high;
+  return count;
+}
+
+}  // namespace
+
+std::string inline_producer(const Program& program, Group& consumer, const Group& producer,
+                            int buffer, bool only_user) {
+  const Step& store = producer.kernel.steps[producer.store_to(buffer)];
+  const std::vector<bool> wanted = reachable(producer.kernel, store);
+  const auto nest = nest_of(producer.kernel, store.index, {});
+  const Buffer& stored = program.buffers[buffer];
+  const int64_t size = stored.size.bounds().high;
+  if (has_registers(producer.kernel, wanted)) return "a reduction is not computed again";
+  if (!nest || !covers(*nest, size)) return "it reads other places than the ones written";
+  const int work = cost(producer.kernel, wanted);
+  if (consumer.has(StepKind::Dot) && work > 0)
+    return "a matmul reads its operands many times: they stay in memory";
+  if (work > kCheapOps && size > 1 && points(consumer) > size)
+    return "it would be computed many times over";
+  const int64_t bytes = size * static_cast<int64_t>(size_of(stored.type.dtype));
+  if (!only_user && input_elements(program, producer.kernel, wanted) > bytes)
+    return "others need it in memory, and reading its inputs again costs more";
+  for (const Scalar& load : consumer.kernel.scalars) {
+    if (load.kind == ScalarKind::Load && load.buffer == buffer && !load.operands.empty())
+      return "it is read at a place chosen by data";
+  }
+  const Kernel source = std::move(consumer.kernel);
+  consumer.kernel = source;
+  consumer.kernel.scalars.clear();
+  consumer.table = std::make_unique<ScalarTable>(consumer.kernel);
+  Splice how;
+  how.replace = [&](const Scalar& load) {
+    if (load.buffer != buffer) return -1;
+    Splice there;
+    there.mask = load.mask;
+    for (const Loop& loop : *nest)
+      there.axes.push_back({producer.kernel.axes[loop.axis].name,
+                            mod(floor_div(load.index, loop.stride), loop.extent)});
+    const int value = splice(producer.kernel, wanted, there, *consumer.table)[store.value];
+    if (load.mask < 0) return value;
+    return consumer.table->apply(Op::where, load.dtype,
+                                 {load.mask, value, consumer.table->constant(load.value)});
+  };
+  const std::vector<int> ids = splice(source, {}, how, *consumer.table);
+  for (Step& step : consumer.kernel.steps) {
+    for (int* id : {&step.value, &step.other, &step.mask}) *id = *id < 0 ? -1 : ids[*id];
+  }
+  return "";
+}
+
+}  // namespace tiny_compile
