@@ -1,4 +1,5 @@
 #include "tests/catch.h"
+#include "tiny_compile/base/text_cursor.h"
 #include "tiny_compile/graph/graph.h"
 
 using namespace tiny_compile;

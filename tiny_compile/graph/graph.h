@@ -111,8 +111,7 @@ struct AttrForm {
   bool required;
 };
 std::vector<AttrForm> attributes_of(Op op);
-const char* name(Key key);                  // "axes"
-bool is_identifier(std::string_view name);  // [A-Za-z_][A-Za-z0-9_.]*
+const char* name(Key key);  // "axes"
 
 // Throws tc::Error unless the node has its op's arity, attributes, value and name.
 void check_form(const Node& node, size_t operand_count);

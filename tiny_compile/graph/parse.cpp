@@ -16,44 +16,14 @@
 // the last word.
 #include <algorithm>
 #include <map>
-#include <numeric>
 
+#include "tiny_compile/base/text_cursor.h"
 #include "tiny_compile/graph/graph.h"
 
 namespace tiny_compile {
 namespace {
 
 constexpr int64_t kDefaultHigh = int64_t{1} << 40;  // of a symbol without bounds
-
-// How many insertions, deletions and replacements lead from one word to the other.
-size_t edit_distance(std::string_view from, std::string_view to) {
-  std::vector<size_t> row(to.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < from.size(); i++) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < to.size(); j++) {
-      const size_t replaced = diagonal + (from[i] != to[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, replaced});
-    }
-  }
-  return row.back();
-}
-
-// "; did you mean 'add'?", or "" where no name is near.
-std::string suggestion(std::string_view word, const std::vector<std::string>& names) {
-  size_t least = std::min<size_t>(3, word.size());
-  std::string nearest;
-  if (word.size() > 20) return "";
-  for (const std::string& name : names) {
-    const size_t distance = edit_distance(word, name);
-    if (distance >= least) continue;
-    least = distance;
-    nearest = name;
-  }
-  return nearest.empty() ? "" : "; did you mean '" + nearest + "'?";
-}
 
 std::vector<std::string> op_names() {
   std::vector<std::string> names;
@@ -80,25 +50,9 @@ std::optional<Key> key_of(Op op, std::string_view word) {
   return std::nullopt;
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-bool is_word(char c) { return is_digit(c) || is_identifier({&c, 1}) || c == '.'; }
-
-// "mlp.cpp:14" => {mlp.cpp, 14}; "fuse" => {fuse, 0}; several words are a remark, no place.
-Location place_of(std::string_view comment) {
-  if (comment.find_first_of(" \t\r") != std::string_view::npos) return {};
-  const size_t colon = comment.rfind(':');
-  if (colon == std::string_view::npos) return {std::string(comment), 0};
-  const std::string_view digits = comment.substr(colon + 1);
-  const bool is_line = !digits.empty() && digits.size() <= 9 &&
-                       std::all_of(digits.begin(), digits.end(), is_digit);
-  if (!is_line) return {std::string(comment), 0};
-  return {std::string(comment.substr(0, colon)), std::stoi(std::string(digits))};
-}
-
-class Parser {
+class Parser : TextCursor {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit Parser(std::string_view text) : TextCursor(text) {}
 
   Graph parse() {
     parse_header();
@@ -111,71 +65,6 @@ class Parser {
   }
 
  private:
-  // --- characters and words ---
-
-  [[noreturn]] void error(size_t position, const std::string& message) const {
-    fail_in_text(text_, position, message);
-  }
-
-  bool at_end() const { return at_ >= text_.size(); }
-  bool next_is(char c) const { return !at_end() && text_[at_] == c; }
-
-  void skip_blanks() {  // within a line
-    while (next_is(' ') || next_is('\t') || next_is('\r')) at_++;
-  }
-
-  void skip_space() {  // lines and comments as well
-    while (true) {
-      skip_blanks();
-      if (next_is('#')) at_ = std::min(text_.find('\n', at_), text_.size());
-      if (!next_is('\n')) return;
-      at_++;
-    }
-  }
-
-  bool accept(char c) {
-    skip_blanks();
-    if (!next_is(c)) return false;
-    at_++;
-    return true;
-  }
-
-  void expect(char c, const char* after) {
-    if (accept(c)) return;
-    error(at_, str("expected '", c, "' after ", after));
-  }
-
-  std::string_view word() {  // letters, digits, '_' and '.'; "" where there is none
-    skip_blanks();
-    const size_t start = at_;
-    while (!at_end() && is_word(text_[at_])) at_++;
-    return text_.substr(start, at_ - start);
-  }
-
-  std::string identifier(const char* what) {
-    skip_blanks();
-    const size_t start = at_;
-    const std::string_view found = word();
-    if (!is_identifier(found)) {
-      error(start, str("expected ", what, ": letters, digits, '_' and '.', first no digit"));
-    }
-    return std::string(found);
-  }
-
-  int64_t number() {
-    skip_blanks();
-    const size_t start = at_;
-    const bool is_negative = accept('-');
-    int64_t value = 0;
-    if (at_end() || !is_digit(text_[at_])) error(start, "expected a number");
-    for (; !at_end() && is_digit(text_[at_]); at_++) {
-      const bool overflows = __builtin_mul_overflow(value, int64_t{10}, &value) ||
-                             __builtin_add_overflow(value, text_[at_] - '0', &value);
-      if (overflows) error(start, "this number does not fit 64 bits");
-    }
-    return is_negative ? -value : value;
-  }
-
   // --- parts of a node ---
 
   int64_t id() {  // %14
@@ -307,18 +196,8 @@ class Parser {
   }
 
   void parse_line_end(Node& node) {
-    skip_blanks();
-    if (next_is('#')) {
-      const size_t end = std::min(text_.find('\n', at_), text_.size());
-      std::string_view comment = text_.substr(at_ + 1, end - at_ - 1);
-      const size_t first = comment.find_first_not_of(" \t\r");
-      const size_t last = comment.find_last_not_of(" \t\r");
-      if (first != std::string_view::npos) {
-        node.where = place_of(comment.substr(first, last - first + 1));
-      }
-      at_ = end;
-    }
-    if (!at_end() && !next_is('\n')) error(at_, "expected the end of the line");
+    node.where = place_of(comment());
+    end_line();
   }
 
   // --- the whole ---
@@ -406,8 +285,6 @@ class Parser {
     if (!at_end()) error(at_, "text after the graph's '}'; a file holds one graph");
   }
 
-  std::string_view text_;
-  size_t at_ = 0;
   Graph graph_;
   std::vector<size_t> starts_;  // of each node in text_
   std::map<std::string, Expr, std::less<>> symbols_;

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tiny_compile/base/text_cursor.h"
 #include "tiny_compile/graph/graph.h"
 
 namespace tiny_compile {
@@ -158,16 +159,6 @@ const char* name(Key key) {
 #undef X
   }
   return "?";
-}
-
-bool is_identifier(std::string_view name) {
-  const auto is_letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
-  const auto is_inner = [&](char c) {
-    return is_letter(c) || (c >= '0' && c <= '9') || c == '.';
-  };
-  return !name.empty() && is_letter(name[0]) && std::all_of(name.begin(), name.end(), is_inner);
 }
 
 std::vector<AttrForm> attributes_of(Op op) {

@@ -12,6 +12,7 @@ class Verifier {
   explicit Verifier(const Program& program) : program_(program) {}
 
   void run() {
+    for (const Buffer& buffer : program_.buffers) check_buffer(buffer);
     check_order();
     for (size_t k = 0; k < program_.kernels.size(); k++) {
       kernel_ = &program_.kernels[k];
@@ -28,6 +29,25 @@ class Verifier {
   void require(bool holds, const Parts&... parts) const {
     if (holds) return;
     fail("program ", program_.name, kernel_ ? ", kernel " + kernel_->name : "", ": ", parts...);
+  }
+
+  // Every element of the shape lies in the buffer. Symbolic sizes are checked when they are
+  // known.
+  void check_buffer(const Buffer& b) const {
+    const size_t rank = b.type.shape.size();
+    require(b.strides.empty() || (b.role == Role::Input && b.strides.size() == rank), b.name,
+            ": strides are for inputs, one a dimension");
+    const Shape strides = b.strides.empty() ? row_major_strides(b.type.shape) : b.strides;
+    Expr low = b.offset, high = b.offset;
+    for (size_t a = 0; a < rank; a++) {
+      if (!strides[a].is_constant() || !b.type.shape[a].is_constant()) return;
+      const Expr reach = (b.type.shape[a] - 1) * strides[a];
+      (strides[a].constant() < 0 ? low : high) =
+          (strides[a].constant() < 0 ? low : high) + reach;
+    }
+    if (!b.size.is_constant() || product(b.type.shape).is_constant(0)) return;
+    require(low.constant() >= 0 && high.constant() < b.size.constant(), b.name,
+            ": its shape reaches beyond its ", b.size, " elements");
   }
 
   // Kernels run once each, after the writers of what they read; outputs are written or inputs.

@@ -1,0 +1,48 @@
+// Reading IR text: what the parsers of Graph and Program share.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tiny_compile/base/error.h"
+
+namespace tiny_compile {
+
+// A position in a text, and the small steps that move it. Errors throw through fail_in_text.
+class TextCursor {
+ public:
+  explicit TextCursor(std::string_view text) : text_(text) {}
+
+  [[noreturn]] void error(size_t position, const std::string& message) const {
+    fail_in_text(text_, position, message);
+  }
+  bool at_end() const { return at_ >= text_.size(); }
+  bool next_is(char c) const { return !at_end() && text_[at_] == c; }
+  void skip_blanks();  // within a line
+  void skip_space();   // lines and comments as well
+  bool accept(char c);
+  void expect(char c, const char* after);
+  bool accept_word(std::string_view wanted);  // the next word, if it is this one
+  std::string_view word();  // letters, digits, '_' and '.'; "" where there is none
+  std::string identifier(const char* what);
+  int64_t number();
+  std::string_view
+  comment();        // "# mlp.cpp:14" up to the end of the line; "" where there is none
+  void end_line();  // only blanks or a comment may follow
+
+ protected:
+  std::string_view text_;
+  size_t at_ = 0;
+};
+
+// Letters, digits, '_' and '.', first no digit.
+bool is_identifier(std::string_view text);
+
+// "mlp.cpp:14" => {mlp.cpp, 14}; "fuse" => {fuse, 0}; several words are a remark, no place.
+Location place_of(std::string_view comment);
+
+// "; did you mean 'add'?", or "" where no name is near.
+std::string suggestion(std::string_view word, const std::vector<std::string>& names);
+
+}  // namespace tiny_compile
