@@ -57,6 +57,12 @@ KernelText::KernelText(const Program& p, const Kernel& k)
     }
     needs_.push_back(scope);
   }
+  kept_place = [this](int scalar) {
+    Expr flat = 0;
+    for (int axis : planned.at(scalar))
+      flat = flat * kernel.axes[axis].extent + kernel.axes[axis].symbol();
+    return str("keep_", scalar, "[", flat, "]");
+  };
 }
 
 void KernelText::begin_function(const std::string& function) {
@@ -78,7 +84,7 @@ void KernelText::unpack_rows(const std::string& unit) {
   for (int row = kernel.rows; row-- > 0;) {
     const Axis& axis = kernel.axes[row];
     const Expr value = row == 0 ? rest : mod(rest, axis.extent);
-    out.line(str("const long long ", axis.name, " = ", value, ";"));
+    out.line(str("const ", integer, " ", axis.name, " = ", value, ";"));
     rest = floor_div(rest, axis.extent);
   }
 }
@@ -113,29 +119,31 @@ std::vector<int> KernelText::needed(const std::vector<const Step*>& steps) const
   return ids;
 }
 
-void KernelText::choose_kept() {
-  if (!kernel.schedule.keep) return;
-  uint64_t rows = 0;
-  for (int row = 0; row < kernel.rows; row++) rows |= uint64_t{1} << row;
+void KernelText::choose_kept() { choose_kept(is_costly, kMostKeptBytes); }
+
+// What an earlier step keeps is read, not computed: the steps are gone through in order for
+// each candidate, users of a value before the values it uses.
+void KernelText::choose_kept(const std::function<bool(const Scalar&)>& worth,
+                             int64_t most_bytes) {
+  if (!kernel.schedule.keep || kernel.steps.size() < 2) return;
+  const uint64_t rows = (uint64_t{1} << kernel.rows) - 1;
   for (size_t id = kernel.scalars.size(); id-- > 0;) {
-    if (!is_costly(kernel.scalars[id]) || (needs_[id].axes & ~rows) == 0) continue;
+    if (!worth(kernel.scalars[id]) || (needs_[id].axes & ~rows) == 0) continue;
     std::vector<const Step*> users;
     for (const Step& step : kernel.steps) {
       const std::vector<int> ids = needed({&step});
       if (std::find(ids.begin(), ids.end(), static_cast<int>(id)) != ids.end())
         users.push_back(&step);
+      mark_kept(ids);
     }
+    kept_.clear();
     if (users.size() < 2) continue;
     auto same_loops = [&](const Step* step) { return step->inner == users[0]->inner; };
     if (!std::all_of(users.begin(), users.end(), same_loops)) continue;
-    const int64_t count = inner_count(kernel, *users[0]).bounds().high;
-    if (count * static_cast<int64_t>(size_of(compute_type(kernel.scalars[id].dtype))) >
-        kMostKeptBytes)
-      continue;
-    planned[static_cast<int>(id)] = users[0]->inner;
-    kept_.insert(static_cast<int>(id));  // what only it needs is not kept too
+    const int64_t bytes = inner_count(kernel, *users[0]).bounds().high *
+                          static_cast<int64_t>(size_of(compute_type(kernel.scalars[id].dtype)));
+    if (bytes <= most_bytes) planned[static_cast<int>(id)] = users[0]->inner;
   }
-  kept_.clear();
 }
 
 void KernelText::declare_kept() {
@@ -158,13 +166,6 @@ void KernelText::mark_kept(const std::vector<int>& ids) {
   for (int id : ids) {
     if (planned.count(id)) kept_.insert(id);
   }
-}
-
-std::string KernelText::kept_place(int scalar) const {
-  Expr flat = 0;
-  for (int axis : planned.at(scalar))
-    flat = flat * kernel.axes[axis].extent + kernel.axes[axis].symbol();
-  return str("keep_", scalar, "[", flat, "]");
 }
 
 }  // namespace tiny_compile

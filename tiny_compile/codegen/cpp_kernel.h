@@ -43,6 +43,8 @@ class KernelText {
   ScalarWriter scalars;
   const Program& program;
   const Kernel& kernel;
+  std::string integer = "long long";                  // the type of indices
+  std::function<std::string(int scalar)> kept_place;  // "keep_4[j0*8 + j1]"
 
   void begin_function(const std::string& function);
   void unpack_rows(const std::string& unit);  // i0, i1, ... from a flat row number
@@ -56,13 +58,14 @@ class KernelText {
   // planned by choose_kept, stored by keep() in the first step that computes them, read by
   // define() after mark_kept().
   std::map<int, std::vector<int>> planned;  // scalar -> the inner axes
-  void choose_kept();
+  void choose_kept();                       // costly values, up to 256 kB each
+  void choose_kept(const std::function<bool(const Scalar&)>& worth, int64_t most_bytes);
+  bool is_kept(int scalar) const { return kept_.count(scalar) > 0; }
   void declare_kept();
   void keep(const std::vector<int>& ids);
   void mark_kept(const std::vector<int>& ids);
 
  private:
-  std::string kept_place(int scalar) const;  // "keep_4[j0*8 + j1]"
   std::vector<Scope> needs_;
   std::set<int> kept_;
 };

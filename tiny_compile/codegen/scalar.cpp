@@ -169,7 +169,8 @@ std::string ScalarWriter::index(const Expr& expr, const std::vector<int>& operan
   return text;
 }
 
-std::string ScalarWriter::loaded(const Scalar& scalar) const {
+std::string ScalarWriter::loaded(int id) const {
+  const Scalar& scalar = kernel_.scalars[id];
   std::string guard;
   if (scalar.mask >= 0) guard = name(scalar.mask);
   for (size_t k = 0; k < scalar.operands.size(); k++)
@@ -179,10 +180,10 @@ std::string ScalarWriter::loaded(const Scalar& scalar) const {
   if (scalar.kind == ScalarKind::Index) {
     value = str("(long long)(", index(scalar.index, scalar.operands), ")");
   } else {
-    const std::string place = index(scalar.index, scalar.operands);
-    const std::string memory =
-        element ? element(scalar.buffer, place)
-                : str(pointer_name(program_.buffers[scalar.buffer]), "[", place, "]");
+    std::string memory = element(id);
+    if (memory.empty())
+      memory = str(pointer_name(program_.buffers[scalar.buffer]), "[",
+                   index(scalar.index, scalar.operands), "]");
     value = from_storage(scalar.dtype, memory);
   }
   if (guard.empty()) return value;
@@ -217,7 +218,7 @@ std::string ScalarWriter::value(int id) const {
   const Scalar& scalar = kernel_.scalars[id];
   switch (scalar.kind) {
     case ScalarKind::Load:
-    case ScalarKind::Index: return loaded(scalar);
+    case ScalarKind::Index: return loaded(id);
     case ScalarKind::Apply: return applied(scalar);
     case ScalarKind::Philox:
       return str("tc_philox(", name(scalar.operands[0]), ", ", name(scalar.operands[1]), " + ",

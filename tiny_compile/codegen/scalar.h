@@ -17,8 +17,8 @@ class ScalarWriter {
 
   // How a register reads where scalars are evaluated; "r0" unless changed ("r0[l]").
   std::function<std::string(int step)> register_name = [](int step) { return str("r", step); };
-  // How an element is loaded; "in_x[index]" unless changed.
-  std::function<std::string(int buffer, const std::string& index)> element;
+  // How a load reads its element where that is not "in_x[index]"; "" where it is.
+  std::function<std::string(int load)> element = [](int) { return std::string(); };
 
   std::string name(int scalar) const;        // "exp_3", or the constant itself
   std::string value(int scalar) const;       // "tc_exp(sub_2)"
@@ -27,7 +27,7 @@ class ScalarWriter {
   std::string index(const Expr& expr, const std::vector<int>& operands = {}) const;
 
  private:
-  std::string loaded(const Scalar& scalar) const;
+  std::string loaded(int id) const;
   std::string applied(const Scalar& scalar) const;
   std::string converted(const Scalar& scalar) const;
 

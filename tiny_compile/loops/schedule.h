@@ -23,8 +23,8 @@ struct Schedule {
   bool stream = false;  // Store: bypass the caches (large outputs that nobody reads soon)
   int64_t grain = 1;    // rows (Tiles: tiles) a thread takes at least
   int warps = 8;        // CUDA: warps in a block
-  int warps_per_row = 1;  // CUDA, Rows: 1..warps
-  int vector = 4;         // CUDA: elements a thread loads at once
+  int warps_per_row = 0;  // CUDA, Rows: 0: by the length of the row
+  int vector = 0;         // CUDA, Rows: elements a thread moves at once; 0: what 16 bytes hold
   bool operator==(const Schedule&) const = default;
 };
 

@@ -1,0 +1,221 @@
+// How is a sum over the first axis fast? A block of 32 x 16 threads takes 32 neighbouring
+// columns; thread y takes the positions y, y + 16, ... of each chunk of 1024 and adds them as
+// the contract's tree does, its upper half to its lower: that is a subtree. The block's 16
+// subtrees meet in shared memory.
+//
+//   r0 = sum(j0: 16384) load x[j0*4096 + i0]
+// =>
+//   for each chunk, in bit-reversed order:
+//     tc_strided<tc_sum_float, 64, 1>(element, 0)       element(q) is position y + 16*q
+//     block[y][x] = ..;  r = tree of block[0..15][x]
+#include "tiny_compile/codegen/cuda_columns.h"
+
+#include <algorithm>
+
+#include "tiny_compile/codegen/cpp_reduce.h"
+#include "tiny_compile/codegen/cuda_helpers.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int64_t kChunk = 1024;
+constexpr int kColumns = 32;  // of a block
+constexpr int kParts = 16;    // threads of a column
+
+int64_t power_of_two_from(int64_t count) {
+  int64_t power = 1;
+  while (power < count) power *= 2;
+  return power;
+}
+
+class ColumnsWriter {
+ public:
+  ColumnsWriter(CudaText& text, const std::string& function)
+      : text_(text), out_(text.out), kernel_(text.kernel), last_(kernel_.rows - 1) {
+    const int64_t columns = kernel_.axes[last_].extent.constant();
+    strips_ = (columns + kColumns - 1) / kColumns;
+    blocks_ = row_count(kernel_).constant() / columns * strips_;
+    entry_ = text.begin(function, blocks_, kColumns * kParts);
+  }
+
+  CudaKernel write() {
+    write_place();
+    std::vector<bool> defined(kernel_.scalars.size());
+    text_.define(text_.needed(all_steps(kernel_)), {row_axes_mask(kernel_), false}, defined);
+    for (size_t s = 0; s < kernel_.steps.size(); s++) {
+      const Step& step = kernel_.steps[s];
+      text_.define(text_.needed({&step}), {row_axes_mask(kernel_), true}, defined);
+      if (step.kind == StepKind::Reduce)
+        write_reduce(step, static_cast<int>(s), defined);
+      else
+        write_store(step, defined);
+    }
+    out_.close();
+    return entry_;
+  }
+
+ private:
+  void write_place() {
+    const Axis& lane = kernel_.axes[last_];
+    const int64_t columns = lane.extent.constant();
+    out_.line(
+        str("const int x = threadIdx.x % ", kColumns, ", y = threadIdx.x / ", kColumns, ";"));
+    const Expr block = Expr::symbol("strip", 0, blocks_ - 1);
+    text_.declare("strip", "blockIdx.x");
+    text_.declare("column", str((mod(block, strips_) * kColumns).str(), " + x"));
+    out_.line(str("const bool live = column < ", columns, ";"));
+    text_.declare(lane.name, str("live ? column : ", columns - 1));
+    Expr rest = floor_div(block, strips_);
+    for (int row = last_; row-- > 0;) {
+      const Axis& axis = kernel_.axes[row];
+      text_.declare(axis.name, (row == 0 ? rest : mod(rest, axis.extent)).str());
+      rest = floor_div(rest, axis.extent);
+    }
+  }
+
+  void unpack_inner(const Step& step, int64_t count) {
+    Expr rest = Expr::symbol("e", 0, std::max<int64_t>(count - 1, 0));
+    for (size_t k = step.inner.size(); k-- > 0;) {
+      const Axis& axis = kernel_.axes[step.inner[k]];
+      text_.declare(axis.name, (k == 0 ? rest : mod(rest, axis.extent)).str());
+      rest = floor_div(rest, axis.extent);
+    }
+  }
+
+  void define_element(const Step& step, int64_t count, std::vector<bool> defined) {
+    unpack_inner(step, count);
+    Scope scope{row_axes_mask(kernel_), true};
+    for (int axis : step.inner) scope.axes |= uint64_t{1} << axis;
+    text_.define(text_.needed({&step}), scope, defined);
+  }
+
+  void write_store(const Step& step, const std::vector<bool>& defined) {
+    const int64_t count = inner_count(kernel_, step).constant();
+    if (step.inner.empty()) {
+      out_.open("if (live && y == 0)");
+    } else {
+      out_.open("if (live)");
+      out_.open(str("for (int e = y; e < ", count, "; e += ", kParts, ")"));
+    }
+    define_element(step, count, defined);
+    text_.write_store(step);
+    if (!step.inner.empty()) out_.close();
+    out_.close();
+  }
+
+  std::string value_of(const Step& step, DType type) const {
+    const DType from = kernel_.scalars[step.value].dtype;
+    return (compute_type(from) == type ? "" : str("(", c_type(type), ")")) +
+           text_.scalars.name(step.value);
+  }
+
+  void write_reduce(const Step& step, int number, const std::vector<bool>& defined) {
+    const DType from = kernel_.scalars[step.value].dtype, type = accumulator(step.op, from);
+    const std::string reg = str("r", number);
+    const bool arg = step.op == Op::argmax || step.op == Op::argmin;
+    out_.line(str(arg ? "long long" : c_type(type), " ", reg, ";"));
+    out_.open("");
+    // element(e): element e of the column
+    out_.open(str("auto element = [&](", text_.integer, " e) -> ", c_type(type)));
+    const int64_t count = inner_count(kernel_, step).constant();
+    define_element(step, count, defined);
+    out_.line(str("return ", value_of(step, type), ";"));
+    out_.close(";");
+    if (arg)
+      write_arg(step, reg, type, count);
+    else
+      write_tree(step, reg, type, count);
+    out_.close();
+    if (is_float(type) && (step.op == Op::max || step.op == Op::min))
+      out_.line(str(reg, " = ", reg, " + ", literal_text(Literal::of(type, 0)), ";"));
+    if (is_half(step.dtype))
+      out_.line(str(reg, " = ", from_storage(step.dtype, to_storage(step.dtype, reg)), ";"));
+  }
+
+  // reg = the tree over `count` <= 1024 elements, element e + base being text `value`.
+  void write_chunk(const std::string& target, Op op, DType type, const std::string& base,
+                   const std::string& count, int64_t size, const std::string& value) {
+    const int64_t each = std::max<int64_t>(1, size / kParts);
+    const std::string name = c_type(type), reduction = cuda_op(op, type);
+    out_.open(str("auto part = [&](int q) -> ", name));
+    out_.line(str("const int p = y + ", kParts, " * q;"));
+    text_.declare("e", str(base, "p"));
+    out_.line(str("return p < ", count, " ? ", value, " : ", reduction, "::identity();"));
+    out_.close(";");
+    out_.line(
+        str("block[y][x] = tc_strided<", reduction, ", ", each, ", 1, ", name, ">(part, 0);"));
+    out_.line("__syncthreads();");
+    out_.line(str("auto other = [&](int q) -> ", name, " { return block[q][x]; };"));
+    out_.line(
+        str(target, " = tc_strided<", reduction, ", ", kParts, ", 1, ", name, ">(other, 0);"));
+    out_.line("__syncthreads();");
+  }
+
+  void write_tree(const Step& step, const std::string& reg, DType type, int64_t count) {
+    const std::string name = c_type(type), reduction = cuda_op(step.op, type);
+    const int64_t chunks = (count + kChunk - 1) / kChunk;
+    out_.line(str("__shared__ ", name, " block[", kParts, "][", kColumns, "];"));
+    std::string value = "element(e)";
+    if (step.op == Op::sum_exp) {  // of one chunk only: see allows_columns
+      out_.line(str(name, " m;"));
+      out_.open("");
+      write_chunk("m", Op::max, type, "", str(count), power_of_two_from(count), value);
+      out_.close();
+      out_.line("m = tc_clamp(m);");
+      value = "tc_exp(element(e) - m)";
+    }
+    if (chunks == 1)
+      return write_chunk(reg, step.op, type, "", str(count), power_of_two_from(count), value);
+    const int64_t turns = power_of_two_from(chunks);
+    int bits = 0;
+    while ((int64_t{1} << bits) < turns) bits++;
+    out_.line(str(name, " stack[12];"));
+    out_.line("int height = 0;");
+    out_.line("#pragma unroll 1");
+    out_.open(str("for (int turn = 0; turn < ", turns, "; turn++)"));
+    out_.line(str("const int chunk = (int)(__brev((unsigned)turn) >> ", 32 - bits, ");"));
+    out_.line(str(name, " result = ", reduction, "::identity();"));
+    out_.open(str("if (chunk < ", chunks, ")"));
+    const std::string left = count % kChunk == 0 ? "1024" : str(count, " - 1024 * chunk");
+    write_chunk("result", step.op, type, "1024 * chunk + ", left, kChunk, value);
+    out_.close();
+    out_.line("stack[height++] = result;");
+    out_.open("for (int done = turn; done & 1; done >>= 1)");
+    out_.line("height--;");
+    out_.line(
+        str("stack[height - 1] = ", reduction, "::of(stack[height - 1], stack[height]);"));
+    out_.close();
+    out_.close();
+    out_.line(str(reg, " = stack[0];"));
+  }
+
+  void write_arg(const Step& step, const std::string& reg, DType type, int64_t count) {
+    const char* is_max = step.op == Op::argmax ? "true" : "false";
+    const std::string best = str("tc_best<", c_type(type), ">");
+    out_.line(str("__shared__ ", best, " block[", kParts, "][", kColumns, "];"));
+    out_.line(str(best, " best = {0, -1};"));
+    out_.line(str("for (int e = y; e < ", count, "; e += ", kParts, ") best = tc_better<",
+                  is_max, ">(best, ", best, "{element(e), e});"));
+    out_.line("block[y][x] = best;");
+    out_.line("__syncthreads();");
+    out_.line(str("for (int q = 0; q < ", kParts, "; q++) best = tc_better<", is_max,
+                  ">(best, block[q][x]);"));
+    out_.line(str(reg, " = best.index;"));
+    out_.line("__syncthreads();");
+  }
+
+  CudaText& text_;
+  Text& out_;
+  const Kernel& kernel_;
+  const int last_;
+  int64_t strips_ = 1, blocks_ = 1;
+  CudaKernel entry_;
+};
+
+}  // namespace
+
+CudaKernel write_cuda_columns(CudaText& text, const std::string& function) {
+  return ColumnsWriter(text, function).write();
+}
+
+}  // namespace tiny_compile

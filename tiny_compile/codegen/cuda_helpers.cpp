@@ -1,0 +1,249 @@
+// How do 32 threads add 1024 numbers in the order that the contract fixes? Position p of a
+// chunk sits in lane (p / V) % 32: the upper halves 512, 256, ... are the same thread's later
+// values, 64 .. V are other lanes' (a shuffle each), the last ones again the same thread's.
+//
+//   tc_tree<tc_sum_float, 32, 4>(t)   t[k*4 + v] is position 128*k + 4*lane + v
+//
+// A row of several chunks folds the chunks' results by the same rule.
+#include "tiny_compile/codegen/cuda_helpers.h"
+
+#include <utility>
+#include <vector>
+
+#include "tiny_compile/codegen/cpp_reduce.h"
+#include "tiny_compile/codegen/scalar.h"
+
+namespace tiny_compile {
+namespace {
+
+// A helper and a name that says it is used; in an order in which later ones use earlier ones.
+struct Helper {
+  const char* name;
+  const char* text;
+};
+
+constexpr Helper kHelpers[] = {
+    {"tc_pack", R"(
+template <class T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) tc_pack {
+  T at[N];
+};
+)"},
+    {"tc_load<", R"(
+// A pack that may end beyond the last of `left` elements.
+template <int N, class T>
+__device__ inline tc_pack<T, N> tc_load(const T* from, long long left) {
+  if (left >= N) return *(const tc_pack<T, N>*)from;
+  tc_pack<T, N> pack = {};
+#pragma unroll
+  for (int v = 0; v < N; v++)
+    if (v < left) pack.at[v] = from[v];
+  return pack;
+}
+)"},
+    {"tc_store(", R"(
+template <class T, int N>
+__device__ inline void tc_store(T* to, const tc_pack<T, N>& pack, long long left) {
+  if (left >= N) {
+    *(tc_pack<T, N>*)to = pack;
+    return;
+  }
+#pragma unroll
+  for (int v = 0; v < N; v++)
+    if (v < left) to[v] = pack.at[v];
+}
+)"},
+    {"tc_in_range", R"(
+__device__ inline bool tc_in_range(long long index, long long limit) {
+  if ((unsigned long long)index < (unsigned long long)limit) return true;
+  TC_FAIL(1u);
+  return false;
+}
+)"},
+    {"tc_tree<", R"(
+// Reduces the Lanes * N values that Lanes neighbouring threads hold; each gets the result.
+template <class R, int Lanes, int V, int N, class T>
+__device__ inline T tc_tree(T (&t)[N]) {
+#pragma unroll
+  for (int half = N / 2; half >= V; half /= 2)
+#pragma unroll
+    for (int j = 0; j < half; j++) t[j] = R::of(t[j], t[j + half]);
+#pragma unroll
+  for (int lane = Lanes / 2; lane >= 1; lane /= 2)
+#pragma unroll
+    for (int v = 0; v < V; v++) t[v] = R::of(t[v], __shfl_xor_sync(0xffffffffu, t[v], lane));
+#pragma unroll
+  for (int half = V / 2; half >= 1; half /= 2)
+#pragma unroll
+    for (int j = 0; j < half; j++) t[j] = R::of(t[j], t[j + half]);
+  return t[0];
+}
+)"},
+    {"tc_fold<", R"(
+// Reduces the results of Count <= 1024 chunks; every warp does it for itself.
+template <class R, int Count, class T>
+__device__ inline T tc_fold(const T* parts) {
+  constexpr int kEach = Count <= 32 ? 1 : Count <= 64 ? 2 : Count <= 128 ? 4
+                      : Count <= 256 ? 8 : Count <= 512 ? 16 : 32;
+  T t[kEach];
+#pragma unroll
+  for (int k = 0; k < kEach; k++) {
+    const int p = 32 * k + (int)(threadIdx.x & 31u);
+    t[k] = p < Count ? parts[p] : R::identity();
+  }
+  return tc_tree<R, 32, 1>(t);
+}
+)"},
+    {"tc_strided<", R"(
+// The tree over element(q), element(q + Step), ..., Count / Step of them; unrolled.
+template <class R, int Count, int Step, class T, class F>
+__device__ inline T tc_strided(const F& element, int q) {
+  if constexpr (Step >= Count)
+    return element(q);
+  else
+    return R::of(tc_strided<R, Count, 2 * Step, T>(element, q),
+                 tc_strided<R, Count, 2 * Step, T>(element, q + Step));
+}
+)"},
+    {"tc_clamp", R"(
+__device__ inline float tc_clamp(float m) {
+  return tc_minimum(tc_maximum(m, -0x1.fffffep+127f), 0x1.fffffep+127f);
+}
+
+__device__ inline double tc_clamp(double m) {
+  return tc_minimum(tc_maximum(m, -0x1.fffffffffffffp+1023), 0x1.fffffffffffffp+1023);
+}
+)"},
+    {"tc_fold_exp", R"(
+// Sums of exponentials against the chunks' own maxima, brought to the largest of these.
+template <class Sum, class Max, int Count, class T>
+__device__ inline T tc_fold_exp(T* parts, const T* most) {
+  const T m = tc_fold<Max, Count>(most);
+  T scaled[(Count + 31) / 32];
+#pragma unroll
+  for (int k = 0; k < (Count + 31) / 32; k++) {
+    const int p = 32 * k + (int)(threadIdx.x & 31u);
+    scaled[k] = p < Count ? parts[p] * tc_exp(most[p] - m) : Sum::identity();
+  }
+  constexpr int kEach = Count <= 32 ? 1 : Count <= 64 ? 2 : Count <= 128 ? 4
+                      : Count <= 256 ? 8 : Count <= 512 ? 16 : 32;
+  T t[kEach];
+#pragma unroll
+  for (int k = 0; k < kEach; k++) t[k] = k < (Count + 31) / 32 ? scaled[k] : Sum::identity();
+  return tc_tree<Sum, 32, 1>(t);
+}
+)"},
+    {"tc_best", R"(
+// A value and where it stands; the better of two, and of equals the first (NaN beats all).
+template <class T>
+struct tc_best {
+  T value;
+  long long index;
+};
+
+template <bool Max, class T>
+__device__ inline tc_best<T> tc_better(tc_best<T> a, tc_best<T> b) {
+  const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
+  const bool same = a_nan ? b_nan : a.value == b.value;
+  const bool b_wins = !a_nan && (b_nan || (Max ? b.value > a.value : b.value < a.value));
+  if (b.index < 0) return a;
+  if (a.index < 0) return b;
+  return b_wins || (same && b.index < a.index) ? b : a;
+}
+
+template <bool Max, int Lanes, class T>
+__device__ inline tc_best<T> tc_best_of_lanes(tc_best<T> best) {
+#pragma unroll
+  for (int lane = Lanes / 2; lane >= 1; lane /= 2) {
+    tc_best<T> other;
+    other.value = __shfl_xor_sync(0xffffffffu, best.value, lane);
+    other.index = __shfl_xor_sync(0xffffffffu, best.index, lane);
+    best = tc_better<Max>(best, other);
+  }
+  return best;
+}
+)"},
+    {"tc_node", R"(
+// One thread alone: the tree over elements 1024^Level * index and on, visited in bit-reversed
+// order so that a stack of ten partial results is enough.
+template <class R, int Level, class T, class F>
+struct tc_node {
+  static __device__ T of(const F& element, long long index, long long n) {
+    long long count = n, size = 1;
+    for (int l = 1; l < Level; l++) count = (count + 1023) / 1024;
+    count -= 1024 * index;
+    if (count > 1024) count = 1024;
+    int bits = 0;
+    while (size < count) size *= 2, bits++;
+    T stack[12];
+    int height = 0;
+    for (int turn = 0; turn < size; turn++) {
+      const int p = bits == 0 ? 0 : (int)(__brev((unsigned)turn) >> (32 - bits));
+      stack[height++] = p < count
+                            ? tc_node<R, Level - 1, T, F>::of(element, 1024 * index + p, n)
+                            : R::identity();
+      for (int done = turn; done & 1; done >>= 1) {
+        height--;
+        stack[height - 1] = R::of(stack[height - 1], stack[height]);
+      }
+    }
+    return stack[0];
+  }
+};
+
+template <class R, class T, class F>
+struct tc_node<R, 0, T, F> {
+  static __device__ T of(const F& element, long long index, long long) { return element(index); }
+};
+)"},
+};
+
+constexpr Op kOps[] = {Op::sum, Op::prod, Op::max, Op::min, Op::any, Op::all};
+constexpr DType kTypes[] = {DType::f32, DType::f64, DType::i8,  DType::u8,     DType::i32,
+                            DType::i64, DType::u32, DType::u64, DType::boolean};
+
+std::string identifier(std::string type) {  // "unsigned char" => "unsigned_char"
+  for (char& c : type) {
+    if (c == ' ') c = '_';
+  }
+  return type;
+}
+
+std::string op_struct(Op op, DType type) {
+  const std::string t = c_type(type);
+  return str("\nstruct ", cuda_op(op, type), " {\n  static __device__ ", t,
+             " identity() { return ", literal_text(identity(op, type)), "; }\n",
+             "  static __device__ ", t, " of(", t, " a, ", t, " b) { return ",
+             combine(op, type, "a", "b"), "; }\n};\n");
+}
+
+}  // namespace
+
+std::string cuda_op(Op reduction, DType type) {
+  const Op op = reduction == Op::sum_exp ? Op::sum : reduction;
+  return str("tc_", info(op).name, "_", identifier(c_type(type)));
+}
+
+std::string cuda_helpers_for(const std::string& body) {
+  std::vector<std::string> chosen;  // last first: what a helper uses stands above it
+  std::string seen = body;
+  auto add = [&](const std::string& text) {
+    chosen.push_back(text);
+    seen += text;
+  };
+  for (size_t h = std::size(kHelpers); h-- > 0;) {
+    if (seen.find(kHelpers[h].name) != std::string::npos) add(kHelpers[h].text);
+  }
+  for (Op op : kOps) {
+    for (DType type : kTypes) {
+      const bool used = seen.find(cuda_op(op, type) + ",") != std::string::npos;
+      const bool defined = is_float(type) ? op != Op::any && op != Op::all : true;
+      if (used && defined) add(op_struct(op, type));
+    }
+  }
+  std::string text;
+  for (size_t h = chosen.size(); h-- > 0;) text += chosen[h];
+  return text;
+}
+
+}  // namespace tiny_compile

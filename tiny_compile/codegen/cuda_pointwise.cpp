@@ -1,0 +1,176 @@
+// Which thread computes which point? Neighbouring threads take neighbouring packs of points:
+//
+//   rows(i0: 4096, i1: 1024) { store y[..] = add(load x[..], load b[i1]) }
+// =>
+//   first = (blockIdx.x*256 + threadIdx.x) * 4;  i0 = first / 1024;  e = first % 1024;
+//   pack_0 = x[first..first+3], pack_1 = b[e..e+3];  four additions;  y[first..first+3] = ...
+//
+// x.t() + y: reading x along i1 would touch one element in each 32-byte sector. A block of 256
+// threads takes a tile of 32 x 32 points, reads x along its own grain into shared memory, and
+// computes along y's. The row of 33 keeps a column's 32 elements in 32 banks.
+#include "tiny_compile/codegen/cuda_pointwise.h"
+
+#include <algorithm>
+
+namespace tiny_compile {
+namespace {
+
+constexpr int kBlock = 256;
+constexpr int kTile = 32;
+
+int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// const int i0 = rest / 8; const int i1 = rest % 8; for rows 0 .. count-1.
+void unpack(CudaText& text, int count, Expr rest) {
+  for (int row = count; row-- > 0;) {
+    const Axis& axis = text.kernel.axes[row];
+    text.declare(axis.name, (row == 0 ? rest : mod(rest, axis.extent)).str());
+    rest = floor_div(rest, axis.extent);
+  }
+}
+
+int64_t coefficient(const Expr& index, const Expr& symbol) {
+  for (const Term& term : terms(index)) {
+    if (term.factor == symbol) return term.coefficient;
+    if (depends_on(term.factor, symbol.name())) return -1;
+  }
+  return 0;
+}
+
+// The row axis along which a load is contiguous while it is not along the last one; -1: none.
+int across_axis(const Kernel& kernel, const Scalar& load) {
+  if (load.kind != ScalarKind::Load || load.mask >= 0 || !load.operands.empty()) return -1;
+  const int64_t last = coefficient(load.index, kernel.axes[kernel.rows - 1].symbol());
+  if (last == 0 || last == 1) return -1;
+  for (int row = 0; row + 1 < kernel.rows; row++) {
+    const Axis& axis = kernel.axes[row];
+    const bool large = axis.extent.bounds().high >= kTile;
+    if (large && coefficient(load.index, axis.symbol()) == 1) return row;
+  }
+  return -1;
+}
+
+// The axis that most loads to be turned are contiguous along.
+int turned_axis(const Kernel& kernel) {
+  if (kernel.rows < 2 || kernel.axes[kernel.rows - 1].extent.bounds().high < kTile) return -1;
+  for (const Scalar& scalar : kernel.scalars) {
+    const int axis = across_axis(kernel, scalar);
+    if (axis >= 0) return axis;
+  }
+  return -1;
+}
+
+void write_elements(CudaText& text, const std::vector<int>& ids,
+                    const std::vector<const Step*>& steps, std::vector<bool> defined) {
+  text.define(ids, {row_axes_mask(text.kernel), true}, defined);
+  for (const Step* step : steps) text.write_store(*step);
+}
+
+}  // namespace
+
+CudaKernel write_cuda_pointwise(CudaText& text, const std::string& function) {
+  const Kernel& kernel = text.kernel;
+  const int last = kernel.rows - 1;
+  const int64_t points = row_count(kernel).constant();
+  const int64_t extent = kernel.axes[last].extent.constant();
+  const std::vector<const Step*> steps = all_steps(kernel);
+  // A single axis may end within a pack; of several, the last must be whole packs.
+  const int vector = text.widest(steps, last, kernel.rows == 1 ? 0 : extent);
+  CudaKernel entry =
+      text.begin(function, ceil_divide(points, int64_t{kBlock} * vector), kBlock);
+  const std::vector<int> ids = text.needed(steps);
+  std::vector<bool> defined(kernel.scalars.size());
+  text.declare("first", str("(blockIdx.x * ", text.integer == "int" ? "" : "(long long)",
+                            kBlock, " + threadIdx.x) * ", vector));
+  text.out.line(str("if (first >= ", points, ") return;"));
+  const Expr first = Expr::symbol("first", 0, points - 1);
+  text.set_vector(last, vector);
+  if (kernel.rows > 1) unpack(text, last, floor_div(first, extent));
+  text.define(ids, {row_axes_mask(kernel) & ~(uint64_t{1} << last), false}, defined);
+  text.declare("e", (kernel.rows == 1 ? first : mod(first, extent)).str());
+  const bool ragged = points % vector != 0;
+  if (ragged) text.left = str(points, " - e");
+  text.load_packs(ids, defined);
+  text.declare_store_packs(steps);
+  if (vector > 1) {
+    text.out.line("#pragma unroll");
+    text.out.open(str("for (int v = 0; v < ", vector, "; v++)"));
+    if (ragged) text.out.open(str("if (e + v < ", points, ")"));
+  }
+  text.declare(kernel.axes[last].name, vector > 1 ? "e + v" : "e");
+  write_elements(text, ids, steps, defined);
+  if (vector > 1) {
+    if (ragged) text.out.close();
+    text.out.close();
+  }
+  text.store_packs(steps);
+  text.out.close();
+  return entry;
+}
+
+bool is_transposed(const Kernel& kernel) { return turned_axis(kernel) >= 0; }
+
+CudaKernel write_cuda_transposed(CudaText& text, const std::string& function) {
+  const Kernel& kernel = text.kernel;
+  const int last = kernel.rows - 1, turned = turned_axis(kernel);
+  const Axis &across = kernel.axes[turned], &along = kernel.axes[last];
+  const int64_t rows = across.extent.constant(), columns = along.extent.constant();
+  const int64_t tiles = ceil_divide(rows, kTile) * ceil_divide(columns, kTile);
+  const int64_t others = row_count(kernel).constant() / (rows * columns);
+  CudaKernel entry = text.begin(function, others * tiles, kBlock);
+  const std::vector<const Step*> steps = all_steps(kernel);
+  const std::vector<int> ids = text.needed(steps);
+  std::vector<int> turned_loads;
+  for (int id : ids) {
+    if (across_axis(kernel, kernel.scalars[id]) == turned) turned_loads.push_back(id);
+  }
+  // Where the block stands.
+  text.declare("x", str("threadIdx.x % ", kTile));
+  text.declare("y", str("threadIdx.x / ", kTile));
+  const Expr block = Expr::symbol("tile", 0, others * tiles - 1);
+  text.declare("tile", "blockIdx.x");
+  const int64_t across_columns = ceil_divide(columns, kTile),
+                across_rows = ceil_divide(rows, kTile);
+  text.declare("column", (mod(block, across_columns) * kTile).str());
+  text.declare("row", (mod(floor_div(block, across_columns), across_rows) * kTile).str());
+  Expr rest = floor_div(block, tiles);
+  for (int axis = last; axis-- > 0;) {
+    if (axis == turned) continue;
+    text.declare(kernel.axes[axis].name, mod(rest, kernel.axes[axis].extent).str());
+    rest = floor_div(rest, kernel.axes[axis].extent);
+  }
+  // Turned loads, along their own grain: x runs along the turned axis.
+  for (int id : turned_loads)
+    text.out.line(str("__shared__ ", c_type(kernel.scalars[id].dtype), " tile_", id, "[", kTile,
+                      "][", kTile + 1, "];"));
+  text.out.line("#pragma unroll");
+  text.out.open(str("for (int r = y; r < ", kTile, "; r += ", kBlock / kTile, ")"));
+  text.declare(across.name, "row + x");
+  text.declare(along.name, "column + r");
+  text.out.open(str("if (", across.name, " < ", rows, " && ", along.name, " < ", columns, ")"));
+  for (int id : turned_loads) {
+    const Scalar& load = kernel.scalars[id];
+    text.out.line(str("tile_", id, "[r][x] = ", pointer_name(text.program.buffers[load.buffer]),
+                      "[", text.scalars.index(load.index), "];"));
+  }
+  text.out.close();
+  text.out.close();
+  text.out.line("__syncthreads();");
+  // The points: x runs along the last axis.
+  text.scalars.element = [&](int id) {
+    const bool is_turned = std::count(turned_loads.begin(), turned_loads.end(), id) > 0;
+    return is_turned ? str("tile_", id, "[x][r]") : std::string();
+  };
+  text.out.line("#pragma unroll");
+  text.out.open(str("for (int r = y; r < ", kTile, "; r += ", kBlock / kTile, ")"));
+  text.declare(across.name, "row + r");
+  text.declare(along.name, "column + x");
+  text.out.open(str("if (", across.name, " < ", rows, " && ", along.name, " < ", columns, ")"));
+  write_elements(text, ids, steps, std::vector<bool>(kernel.scalars.size()));
+  text.out.close();
+  text.out.close();
+  text.out.close();
+  return entry;
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,15 @@
+// CUDA kernels without reductions: a thread takes a few neighbouring points.
+#pragma once
+
+#include "tiny_compile/codegen/cuda_text.h"
+
+namespace tiny_compile {
+
+CudaKernel write_cuda_pointwise(CudaText& text, const std::string& function);
+
+// Whether loads walk across the grain of the last row axis, and tiles through shared memory
+// make both sides contiguous.
+bool is_transposed(const Kernel& kernel);
+CudaKernel write_cuda_transposed(CudaText& text, const std::string& function);
+
+}  // namespace tiny_compile

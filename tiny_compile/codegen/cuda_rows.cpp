@@ -1,0 +1,407 @@
+// Who reduces which part of a row? One warp takes a chunk of 1024 in registers; short rows
+// share a warp, long ones take a block:
+//
+//   rows of 7       8 lanes a row, 4 rows a warp
+//   rows of 1000    a warp a row, 32 values a lane
+//   rows of 4096    a block of 4 warps a row, a chunk each, results folded through shared
+//   memory rows of 50257   a block of 17 warps, three chunks each; later steps read the row
+//   again
+//
+// Steps go over the row in the same pattern, so that a value kept for a later step stays in the
+// registers of the thread that computed it.
+#include "tiny_compile/codegen/cuda_rows.h"
+
+#include <algorithm>
+
+#include "tiny_compile/codegen/cpp_reduce.h"
+#include "tiny_compile/codegen/cuda_helpers.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int64_t kChunk = 1024;
+constexpr int kMostWarps = 20;     // of a block that shares one row
+constexpr int64_t kMostKept = 64;  // registers a thread gives to one kept value
+
+int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int64_t power_of_two_from(int64_t count) {
+  int64_t power = 1;
+  while (power < count) power *= 2;
+  return power;
+}
+
+// How the elements of one set of inner loops lie on the threads of a row.
+struct Spread {
+  std::vector<int> inner;
+  int64_t count = 1;
+  int vector = 1;      // neighbouring elements of a thread
+  int64_t packs = 1;   // packs of a thread in a chunk
+  int64_t chunks = 1;  // of the row
+  int64_t rounds = 1;  // chunks of a warp
+  int64_t values() const { return packs * vector; }
+};
+
+class RowsWriter {
+ public:
+  RowsWriter(CudaText& text, const std::string& function)
+      : text_(text),
+        out_(text.out),
+        kernel_(text.kernel),
+        rows_(row_count(kernel_).constant()) {
+    choose_shape();
+    const int block = warps_ > 1 ? 32 * warps_ : 32 * std::max(1, kernel_.schedule.warps / 2);
+    rows_a_block_ = warps_ > 1 ? 1 : block / lanes_;
+    entry_ = text.begin(function, ceil_divide(rows_, rows_a_block_), block);
+  }
+
+  CudaKernel write() {
+    write_row();
+    keep_values();
+    std::vector<bool> defined(kernel_.scalars.size());
+    const std::vector<int> all = text_.needed(all_steps(kernel_));
+    text_.define(all, {row_axes_mask(kernel_), false}, defined);
+    for (size_t s = 0; s < kernel_.steps.size();) {
+      const Step& step = kernel_.steps[s];
+      text_.define(text_.needed({&step}), {row_axes_mask(kernel_), true}, defined);
+      if (step.kind == StepKind::Reduce) {
+        write_reduce(step, static_cast<int>(s), defined);
+        s++;
+        continue;
+      }
+      std::vector<const Step*> stores;
+      for (; s < kernel_.steps.size() && kernel_.steps[s].kind == StepKind::Store &&
+             kernel_.steps[s].inner == step.inner;
+           s++)
+        stores.push_back(&kernel_.steps[s]);
+      text_.define(text_.needed(stores), {row_axes_mask(kernel_), true}, defined);
+      write_stores(stores, defined);
+    }
+    out_.close();
+    return entry_;
+  }
+
+ private:
+  // --- the shape ---
+
+  void choose_shape() {
+    int64_t longest = 1;
+    for (const Step& step : kernel_.steps)
+      longest = std::max(longest, inner_count(kernel_, step).constant());
+    const int64_t chunks = ceil_divide(longest, kChunk);
+    const int64_t rounds = ceil_divide(chunks, kMostWarps);
+    warps_ = kernel_.schedule.warps_per_row > 0 ? kernel_.schedule.warps_per_row
+                                                : static_cast<int>(ceil_divide(chunks, rounds));
+    if (chunks > 1) warps_ = std::max(warps_, 2);
+    lanes_ = longest >= 32 || warps_ > 1 ? 32 : static_cast<int>(power_of_two_from(longest));
+    for (const Step& step : kernel_.steps) {
+      if (!find_spread(step.inner)) spreads_.push_back(spread(step.inner));
+    }
+  }
+
+  const Spread* find_spread(const std::vector<int>& inner) const {
+    for (const Spread& s : spreads_) {
+      if (s.inner == inner) return &s;
+    }
+    return nullptr;
+  }
+
+  Spread spread(const std::vector<int>& inner) const {
+    Spread s;
+    s.inner = inner;
+    std::vector<const Step*> steps;
+    for (const Step& step : kernel_.steps) {
+      if (step.inner == inner) steps.push_back(&step);
+    }
+    s.count = inner_count(kernel_, *steps[0]).constant();
+    if (inner.size() == 1) s.vector = text_.widest(steps, inner[0], s.count);
+    if (kernel_.schedule.vector > 0) s.vector = std::min(s.vector, kernel_.schedule.vector);
+    while (s.vector > 1 && s.vector * lanes_ > power_of_two_from(s.count)) s.vector /= 2;
+    s.chunks = ceil_divide(s.count, kChunk);
+    s.rounds = ceil_divide(s.chunks, warps_);
+    const int64_t size = s.chunks > 1 ? kChunk : power_of_two_from(s.count);
+    s.packs = std::max<int64_t>(1, size / (lanes_ * s.vector));
+    return s;
+  }
+
+  void write_row() {
+    const std::string lane_of =
+        lanes_ == 32 ? "threadIdx.x & 31" : str("threadIdx.x % ", lanes_);
+    out_.line(str("const int lane = ", lane_of, ";"));
+    const std::string wide = text_.integer == "int" ? "(int)" : "(long long)";
+    if (warps_ > 1) {
+      out_.line("const int warp = threadIdx.x >> 5;");
+      text_.declare("row", wide + "blockIdx.x");
+    } else if (rows_ % rows_a_block_ == 0) {
+      text_.declare(
+          "row", str(wide, "blockIdx.x * ", rows_a_block_, " + (int)threadIdx.x / ", lanes_));
+    } else if (lanes_ == 32) {
+      text_.declare("row",
+                    str(wide, "blockIdx.x * ", rows_a_block_, " + (int)threadIdx.x / 32"));
+      out_.line(str("if (row >= ", rows_, ") return;"));
+    } else {  // lanes beyond the last row repeat it: the whole warp must shuffle
+      text_.declare(
+          "asked", str(wide, "blockIdx.x * ", rows_a_block_, " + (int)threadIdx.x / ", lanes_));
+      out_.line(str("const bool live = asked < ", rows_, ";"));
+      text_.declare("row", str("live ? asked : ", rows_ - 1));
+      live_ = "live";
+    }
+    text_.unpack_rows("row");
+  }
+
+  // Loads and costly values that several steps use stay in registers, where they fit.
+  void keep_values() {
+    auto worth = [](const Scalar& s) { return s.kind == ScalarKind::Load || is_costly(s); };
+    const int64_t threads = warps_ * lanes_;
+    text_.choose_kept(worth, threads * kMostKept * 8);
+    for (auto at = text_.planned.begin(); at != text_.planned.end();) {
+      const Spread& s = *find_spread(at->second);
+      const bool fits = s.rounds * s.values() <= kMostKept;
+      if (fits)
+        out_.line(str(value_type(kernel_.scalars[at->first].dtype), " keep_", at->first, "[",
+                      s.rounds * s.values(), "];"));
+      at = fits ? std::next(at) : text_.planned.erase(at);
+    }
+    text_.kept_place = [this](int id) {
+      const Spread& s = *find_spread(text_.planned.at(id));
+      const std::string round = s.rounds > 1 ? str("round * ", s.packs, " + ") : "";
+      return str("keep_", id, "[(", round, "k) * ", s.vector, " + v]");
+    };
+  }
+
+  // --- going over the elements of a row ---
+
+  // Opens the loop over the warp's chunks.
+  void open_chunks(const Spread& s) {
+    out_.open("");
+    if (s.rounds > 1) {
+      const bool keeps = !text_.planned.empty();
+      out_.line(keeps ? "#pragma unroll" : "#pragma unroll 1");
+      out_.open(str("for (int round = 0; round < ", s.rounds, "; round++)"));
+    }
+    if (s.chunks == 1 && warps_ == 1) return;
+    out_.line(str(
+        "const int chunk = ", s.rounds > 1 ? str("warp + ", warps_, " * round") : "warp", ";"));
+    if (s.chunks != s.rounds * warps_) {
+      out_.open(str("if (chunk < ", s.chunks, ")"));
+      guarded_ = true;
+    }
+  }
+
+  void close_chunks(const Spread& s) {
+    if (guarded_) out_.close();
+    guarded_ = false;
+    if (s.rounds > 1) out_.close();
+    out_.close();
+  }
+
+  // for each pack k of the chunk, for each element v: body().
+  template <typename Body>
+  void write_elements(const Spread& s, const std::vector<const Step*>& steps,
+                      const std::vector<bool>& row_defined, Body body) {
+    const std::vector<int> ids = text_.needed(steps);
+    std::vector<bool> defined = row_defined;
+    const std::string base = s.chunks > 1 ? "1024 * chunk + " : "";
+    const int64_t chunk = s.chunks > 1 ? kChunk : lanes_ * s.values();
+    out_.line("#pragma unroll");
+    out_.open(str("for (int k = 0; k < ", s.packs, "; k++)"));
+    text_.declare("e", str(base, lanes_ * s.vector, " * k + ", s.vector, " * lane"));
+    const bool partial = s.count % chunk != 0;
+    if (partial) out_.open(str("if (e < ", s.count, ")"));
+    if (s.inner.size() == 1) text_.set_vector(s.inner[0], s.vector);
+    std::vector<const Step*> stores;
+    for (const Step* step : steps) {
+      if (step->kind == StepKind::Store) stores.push_back(step);
+    }
+    text_.load_packs(ids, defined);
+    text_.declare_store_packs(stores);
+    out_.line("#pragma unroll");
+    out_.open(str("for (int v = 0; v < ", s.vector, "; v++)"));
+    unpack_inner(s);
+    Scope scope{row_axes_mask(kernel_), true};
+    for (int axis : s.inner) scope.axes |= uint64_t{1} << axis;
+    text_.define(ids, scope, defined);
+    text_.keep(ids);
+    body();
+    out_.close();
+    text_.store_packs(stores);
+    text_.set_vector(-1, 1);
+    if (partial) out_.close();
+    out_.close();
+    kept_now_ = ids;
+  }
+
+  void unpack_inner(const Spread& s) {
+    if (s.inner.empty()) return;
+    if (s.inner.size() == 1) return text_.declare(kernel_.axes[s.inner[0]].name, "e + v");
+    Expr rest = Expr::symbol("e", 0, s.count - 1);
+    for (size_t k = s.inner.size(); k-- > 0;) {
+      const Axis& axis = kernel_.axes[s.inner[k]];
+      text_.declare(axis.name, (k == 0 ? rest : mod(rest, axis.extent)).str());
+      rest = floor_div(rest, axis.extent);
+    }
+  }
+
+  void write_stores(const std::vector<const Step*>& stores, const std::vector<bool>& defined) {
+    if (stores[0]->inner.empty()) {
+      const std::string live = live_.empty() ? "" : " && live";
+      out_.open(str("if (", warps_ > 1 ? "threadIdx.x == 0" : "lane == 0", live, ")"));
+      for (const Step* step : stores) text_.write_store(*step);
+      return out_.close();
+    }
+    const Spread& s = *find_spread(stores[0]->inner);
+    if (!live_.empty()) out_.open("if (live)");
+    open_chunks(s);
+    write_elements(s, stores, defined, [&] {
+      for (const Step* step : stores) text_.write_store(*step);
+    });
+    close_chunks(s);
+    if (!live_.empty()) out_.close();
+    text_.mark_kept(kept_now_);
+  }
+
+  // --- reductions ---
+
+  void write_reduce(const Step& step, int number, const std::vector<bool>& defined) {
+    const Spread& s = *find_spread(step.inner);
+    const DType from = kernel_.scalars[step.value].dtype, type = accumulator(step.op, from);
+    const std::string reg = str("r", number);
+    const bool arg = step.op == Op::argmax || step.op == Op::argmin;
+    out_.line(str(arg ? "long long" : c_type(type), " ", reg, ";"));
+    if (arg)
+      write_arg(step, s, number, type, defined);
+    else
+      write_tree(step, s, number, type, defined);
+    text_.mark_kept(kept_now_);
+  }
+
+  std::string value_of(const Step& step, DType type) const {
+    const DType from = kernel_.scalars[step.value].dtype;
+    return (compute_type(from) == type ? "" : str("(", c_type(type), ")")) +
+           text_.scalars.name(step.value);
+  }
+
+  // Declares the row's chunk results, one set a step.
+  void share(const std::string& type, const std::string& name, int64_t count) {
+    if (warps_ > 1) out_.line(str("__shared__ ", type, " ", name, "[", count, "];"));
+  }
+
+  void write_tree(const Step& step, const Spread& s, int number, DType type,
+                  const std::vector<bool>& defined) {
+    const std::string op = cuda_op(step.op, type), name = c_type(type);
+    const std::string part = str("part_", number), most = str("most_", number),
+                      reg = str("r", number);
+    const bool sum_exp = step.op == Op::sum_exp;
+    share(name, part, s.chunks);
+    if (sum_exp) share(name, most, s.chunks);
+    open_chunks(s);
+    out_.line(str(name, " t[", s.values(), "];"));
+    const int64_t covered = s.chunks > 1 ? kChunk : lanes_ * s.values();
+    const bool partial = s.count % covered != 0;
+    if (partial)
+      out_.line(str("for (int j = 0; j < ", s.values(), "; j++) t[j] = ",
+                    literal_text(identity(sum_exp ? Op::max : step.op, type)), ";"));
+    write_elements(s, {&step}, defined, [&] {
+      out_.line(str("t[k * ", s.vector, " + v] = ", value_of(step, type), ";"));
+    });
+    if (sum_exp) write_exponentials(s, type);
+    const std::string result = str("tc_tree<", op, ", ", lanes_, ", ", s.vector, ">(t)");
+    if (warps_ == 1) {
+      out_.line(str(reg, " = ", result, ";"));
+      close_chunks(s);
+    } else {
+      out_.line(str("const ", name, " result = ", result, ";"));
+      out_.line(str("if (lane == 0) ", part, "[chunk] = result;"));
+      if (sum_exp) out_.line(str("if (lane == 0) ", most, "[chunk] = m;"));
+      close_chunks(s);
+      out_.line("__syncthreads();");
+      if (s.chunks == 1)
+        out_.line(str(reg, " = ", part, "[0];"));
+      else
+        out_.line(sum_exp ? str(reg, " = tc_fold_exp<", op, ", ", cuda_op(Op::max, type), ", ",
+                                s.chunks, ">(", part, ", ", most, ");")
+                          : str(reg, " = tc_fold<", op, ", ", s.chunks, ">(", part, ");"));
+    }
+    finish(step, reg, type);
+  }
+
+  // t = exp(t - m), m the chunk's maximum, clamped; beyond the row's end the identity of sums.
+  void write_exponentials(const Spread& s, DType type) {
+    const std::string name = c_type(type);
+    out_.line(str(name, " top[", s.values(), "];"));
+    out_.line(str("for (int j = 0; j < ", s.values(), "; j++) top[j] = t[j];"));
+    out_.line(str("const ", name, " m = tc_clamp(tc_tree<", cuda_op(Op::max, type), ", ",
+                  lanes_, ", ", s.vector, ">(top));"));
+    out_.line("#pragma unroll");
+    out_.open(str("for (int j = 0; j < ", s.values(), "; j++)"));
+    const std::string base = s.chunks > 1 ? "1024 * chunk + " : "";
+    out_.line(str("const int e = ", base, lanes_ * s.vector, " * (j / ", s.vector, ") + ",
+                  s.vector, " * lane + j % ", s.vector, ";"));
+    out_.line(str("t[j] = e < ", s.count,
+                  " ? tc_exp(t[j] - m) : ", literal_text(identity(Op::sum, type)), ";"));
+    out_.close();
+  }
+
+  void finish(const Step& step, const std::string& reg, DType type) {
+    if (is_float(type) && (step.op == Op::max || step.op == Op::min))
+      out_.line(str(reg, " = ", reg, " + ", literal_text(Literal::of(type, 0)), ";"));
+    if (is_half(step.dtype))
+      out_.line(str(reg, " = ", from_storage(step.dtype, to_storage(step.dtype, reg)), ";"));
+  }
+
+  void write_arg(const Step& step, const Spread& s, int number, DType type,
+                 const std::vector<bool>& defined) {
+    const std::string best = str("tc_best<", c_type(type), ">"), part = str("part_", number);
+    const char* is_max = step.op == Op::argmax ? "true" : "false";
+    const std::string all = str("tc_best_of_lanes<", is_max, ", ", lanes_, ">(best)");
+    share(best, part, s.chunks);
+    open_chunks(s);
+    out_.line(str(best, " best = {0, -1};"));
+    write_elements(s, {&step}, defined, [&] {
+      out_.line(str("best = tc_better<", is_max, ">(best, ", best, "{", value_of(step, type),
+                    ", e + v});"));
+    });
+    if (warps_ == 1) {
+      out_.line(str("r", number, " = ", all, ".index;"));
+      return close_chunks(s);
+    }
+    out_.line(str("best = ", all, ";"));
+    out_.line(str("if (lane == 0) ", part, "[chunk] = best;"));
+    close_chunks(s);
+    out_.line("__syncthreads();");
+    out_.open("");
+    out_.line(str(best, " best = ", part, "[0];"));
+    if (s.chunks > 1)
+      out_.line(str("for (int c = 1; c < ", s.chunks, "; c++) best = tc_better<", is_max,
+                    ">(best, ", part, "[c]);"));
+    out_.line(str("r", number, " = best.index;"));
+    out_.close();
+  }
+
+  CudaText& text_;
+  Text& out_;
+  const Kernel& kernel_;
+  const int64_t rows_;
+  int warps_ = 1, lanes_ = 32;  // of a row
+  int64_t rows_a_block_ = 1;
+  std::vector<Spread> spreads_;
+  std::string live_;  // the flag of threads beyond the last row, where there are any
+  bool guarded_ = false;
+  std::vector<int> kept_now_;
+  CudaKernel entry_;
+};
+
+}  // namespace
+
+bool fits_cuda_rows(const Kernel& kernel) {
+  for (const Step& step : kernel.steps) {
+    if (inner_count(kernel, step).constant() > kChunk * kChunk) return false;
+  }
+  return true;
+}
+
+CudaKernel write_cuda_rows(CudaText& text, const std::string& function) {
+  return RowsWriter(text, function).write();
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,201 @@
+// What if a row's steps must follow each other element by element? A running sum and a scatter
+// have an order; one thread does the row, neighbouring threads neighbouring rows:
+//
+//   scan y[i0*8 + j0] for (j0: 8) = load x[i0*8 + j0]
+// =>
+//   float sum_0 = -0.0f;  for (int j0 = 0; j0 < 8; j0++) { sum_0 = sum_0 + ..; out_y[..] =
+//   sum_0; }
+#include "tiny_compile/codegen/cuda_serial.h"
+
+#include <algorithm>
+
+#include "tiny_compile/codegen/cpp_reduce.h"
+#include "tiny_compile/codegen/cuda_helpers.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int kBlock = 128;
+
+class SerialWriter {
+ public:
+  SerialWriter(CudaText& text, const std::string& function)
+      : text_(text),
+        out_(text.out),
+        kernel_(text.kernel),
+        rows_(row_count(kernel_).constant()) {
+    entry_ = text.begin(function, (rows_ + kBlock - 1) / kBlock, kBlock);
+  }
+
+  CudaKernel write() {
+    const std::string wide = text_.integer == "int" ? "(int)" : "(long long)";
+    text_.declare("row", str(wide, "blockIdx.x * ", kBlock, " + (int)threadIdx.x"));
+    out_.line(str("if (row >= ", rows_, ") return;"));
+    text_.unpack_rows("row");
+    std::vector<bool> defined(kernel_.scalars.size());
+    for (size_t s = 0; s < kernel_.steps.size(); s++) {
+      const Step& step = kernel_.steps[s];
+      // A load may read what an earlier step of this row stored: nothing is defined for longer.
+      std::vector<bool> here(kernel_.scalars.size());
+      if (makes_register(step)) out_.line(str(register_type(step), " r", s, ";"));
+      out_.open("");
+      text_.define(text_.needed({&step}), {row_axes_mask(kernel_), true}, here);
+      write_step(step, static_cast<int>(s), here);
+      out_.close();
+    }
+    out_.close();
+    return entry_;
+  }
+
+ private:
+  std::string register_type(const Step& step) const { return value_type(step.dtype); }
+
+  void write_step(const Step& step, int number, const std::vector<bool>& defined) {
+    switch (step.kind) {
+      case StepKind::Reduce: return write_reduce(step, number, defined);
+      case StepKind::Dot: return write_dot(step, number, defined);
+      case StepKind::Store: return loop(step, defined, [&] { text_.write_store(step); });
+      case StepKind::Scan: return write_scan(step, defined);
+      case StepKind::Scatter: return write_scatter(step, defined);
+    }
+  }
+
+  template <typename Body>
+  void loop(const Step& step, std::vector<bool> defined, Body body) {
+    Scope scope{row_axes_mask(kernel_), true};
+    for (int axis : step.inner) {
+      const Axis& a = kernel_.axes[axis];
+      out_.open(str("for (", text_.integer, " ", a.name, " = 0; ", a.name, " < ", a.extent,
+                    "; ", a.name, "++)"));
+      scope.axes |= uint64_t{1} << axis;
+      text_.define(text_.needed({&step}), scope, defined);
+    }
+    body();
+    for (size_t k = 0; k < step.inner.size(); k++) out_.close();
+  }
+
+  void write_dot(const Step& step, int number, const std::vector<bool>& defined) {
+    const DType dtype = kernel_.scalars[step.value].dtype;
+    const bool narrow = is_integer(dtype) && size_of(dtype) < 4;
+    const DType type = narrow ? DType::i32 : compute_type(dtype);
+    out_.line(str(c_type(type), " sum = ", literal_text(Literal::of(type, 0)), ";"));
+    loop(step, defined, [&] {
+      const std::string a = text_.scalars.name(step.value), b = text_.scalars.name(step.other);
+      const std::string cast = narrow ? "(int)" : "";
+      out_.line(is_float(dtype)
+                    ? str("sum = tc_fma(", a, ", ", b, ", sum);")
+                    : str("sum = tc_add(sum, tc_mul(", cast, a, ", ", cast, b, "));"));
+    });
+    const std::string rounded =
+        is_half(dtype) ? from_storage(dtype, to_storage(dtype, "sum")) : "sum";
+    out_.line(
+        str("r", number, " = ", narrow ? str("(", c_type(dtype), ")") : "", rounded, ";"));
+  }
+
+  void write_scan(const Step& step, const std::vector<bool>& defined) {
+    out_.line(str(value_type(step.dtype),
+                  " sum = ", literal_text(identity(Op::sum, compute_type(step.dtype))), ";"));
+    loop(step, defined, [&] {
+      out_.line(str(
+          "sum = ", combine(Op::sum, step.dtype, "sum", text_.scalars.name(step.value)), ";"));
+      out_.line(str(text_.place(step), " = ", to_storage(step.dtype, "sum"), ";"));
+    });
+  }
+
+  void write_scatter(const Step& step, const std::vector<bool>& defined) {
+    loop(step, defined, [&] {
+      const std::string mask = step.mask < 0 ? "" : text_.scalars.name(step.mask) + " && ";
+      out_.open(str("if (", mask, "tc_in_range(", text_.scalars.name(step.other), ", ",
+                    step.limit, "))"));
+      const std::string old = from_storage(step.dtype, text_.place(step));
+      const std::string sum = combine(Op::sum, step.dtype, old, text_.scalars.name(step.value));
+      out_.line(str(text_.place(step), " = ", to_storage(step.dtype, sum), ";"));
+      out_.close();
+    });
+  }
+
+  // element(e): element e of the row.
+  void write_element(const Step& step, DType type, int64_t count, std::vector<bool> defined) {
+    out_.open(str("auto element = [&](long long e) -> ", c_type(type)));
+    Expr rest = Expr::symbol("e", 0, std::max<int64_t>(count - 1, 0));
+    Scope scope{row_axes_mask(kernel_), true};
+    for (size_t k = step.inner.size(); k-- > 0;) {
+      const Axis& axis = kernel_.axes[step.inner[k]];
+      text_.declare(axis.name, (k == 0 ? rest : mod(rest, axis.extent)).str());
+      rest = floor_div(rest, axis.extent);
+      scope.axes |= uint64_t{1} << step.inner[k];
+    }
+    text_.define(text_.needed({&step}), scope, defined);
+    const DType from = kernel_.scalars[step.value].dtype;
+    const std::string cast = compute_type(from) == type ? "" : str("(", c_type(type), ")");
+    out_.line(str("return ", cast, text_.scalars.name(step.value), ";"));
+    out_.close(";");
+  }
+
+  static std::string tree(const std::string& op, const std::string& type, const char* function,
+                          int64_t count) {
+    int level = 1;
+    for (int64_t n = count; n > 1024; n = (n + 1023) / 1024) level++;
+    return str("tc_node<", op, ", ", level, ", ", type, ", decltype(", function, ")>::of(",
+               function, ", 0, ", count, ")");
+  }
+
+  void write_reduce(const Step& step, int number, const std::vector<bool>& defined) {
+    const DType from = kernel_.scalars[step.value].dtype, type = accumulator(step.op, from);
+    const int64_t count = inner_count(kernel_, step).constant();
+    const std::string reg = str("r", number), name = c_type(type);
+    write_element(step, type, count, defined);
+    if (step.op == Op::argmax || step.op == Op::argmin) {
+      const char* is_max = step.op == Op::argmax ? "true" : "false";
+      out_.line(str("tc_best<", name, "> best = {0, -1};"));
+      out_.line(str("for (long long e = 0; e < ", count, "; e++) best = tc_better<", is_max,
+                    ">(best, tc_best<", name, ">{element(e), e});"));
+      return out_.line(str(reg, " = best.index;"));
+    }
+    if (step.op == Op::sum_exp)
+      write_sum_exp(reg, type, count);
+    else
+      out_.line(str(reg, " = ", tree(cuda_op(step.op, type), name, "element", count), ";"));
+    if (is_float(type) && (step.op == Op::max || step.op == Op::min))
+      out_.line(str(reg, " = ", reg, " + ", literal_text(Literal::of(type, 0)), ";"));
+    if (is_half(step.dtype))
+      out_.line(str(reg, " = ", from_storage(step.dtype, to_storage(step.dtype, reg)), ";"));
+  }
+
+  void write_sum_exp(const std::string& reg, DType type, int64_t count) {
+    const std::string name = c_type(type), sum = cuda_op(Op::sum, type);
+    out_.open(str("auto most = [&](long long from, long long to) -> ", name));
+    out_.line(str(name, " m = element(from);"));
+    out_.line("for (long long e = from + 1; e < to; e++) m = tc_maximum(m, element(e));");
+    out_.line("return tc_clamp(m);");
+    out_.close(";");
+    out_.line(str("const ", name, " m = most(0, ", count, ");"));
+    out_.open(str("auto part = [&](long long c) -> ", name));
+    out_.line(str("const long long from = 1024 * c, to = from + 1024 < ", count,
+                  " ? from + 1024 : ", count, ";"));
+    out_.line(str("const ", name, " chunk_m = most(from, to);"));
+    out_.line(str("auto shifted = [&](long long e) -> ", name,
+                  " { return tc_exp(element(from + e) - chunk_m); };"));
+    out_.line(str("const ", name, " s = tc_node<", sum, ", 1, ", name,
+                  ", decltype(shifted)>::of(shifted, 0, to - from);"));
+    out_.line(count <= 1024 ? "return s;" : "return s * tc_exp(chunk_m - m);");
+    out_.close(";");
+    out_.line(count <= 1024
+                  ? str(reg, " = part(0);")
+                  : str(reg, " = ", tree(sum, name, "part", (count + 1023) / 1024), ";"));
+  }
+
+  CudaText& text_;
+  Text& out_;
+  const Kernel& kernel_;
+  const int64_t rows_;
+  CudaKernel entry_;
+};
+
+}  // namespace
+
+CudaKernel write_cuda_serial(CudaText& text, const std::string& function) {
+  return SerialWriter(text, function).write();
+}
+
+}  // namespace tiny_compile

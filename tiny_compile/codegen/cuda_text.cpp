@@ -1,0 +1,194 @@
+// How does a thread move 16 bytes at a time? Where an index is contiguous along one axis, its
+// elements e .. e+3 are one pack:
+//
+//   const tc_pack<float, 4> pack_0 = *(const tc_pack<float, 4>*)(in_x + e);
+//   for (int v = 0; v < 4; v++) { const int i0 = e + v; const float load_0 = pack_0.at[v]; ...
+//   }
+//
+// The loop is unrolled, so that packs live in registers.
+#include "tiny_compile/codegen/cuda_text.h"
+
+#include <algorithm>
+
+namespace tiny_compile {
+namespace {
+
+constexpr int64_t kMostInt = int64_t{1}
+                             << 30;  // indices below it are ints, sums of two as well
+
+// Every number that the text computes with fits an int.
+bool fits_int(const Program& program, const Kernel& kernel) {
+  auto fits = [](const Expr& e) {
+    const Interval bounds = e.bounds();
+    return bounds.low > -kMostInt && bounds.high < kMostInt;
+  };
+  bool all = fits(row_count(kernel));
+  for (const Scalar& scalar : kernel.scalars) {
+    all = all && fits(scalar.index);
+    if (scalar.kind == ScalarKind::Load) all = all && fits(program.buffers[scalar.buffer].size);
+  }
+  for (const Step& step : kernel.steps) {
+    all = all && fits(step.index) && fits(inner_count(kernel, step));
+    if (!makes_register(step)) all = all && fits(program.buffers[step.buffer].size);
+  }
+  return all;
+}
+
+// The index is symbol + multiples of `vector`.
+bool is_contiguous(const Expr& index, const Expr& symbol, int vector) {
+  bool found = false;
+  for (const Term& term : terms(index)) {
+    if (term.factor == symbol) {
+      if (term.coefficient != 1) return false;
+      found = true;
+    } else if (term.coefficient % vector != 0 || depends_on(term.factor, symbol.name())) {
+      return false;
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+CudaText::CudaText(const Program& p, const Kernel& k) : KernelText(p, k) {
+  if (fits_int(p, k)) integer = "int";
+  scalars.element = [this](int id) {
+    return is_wide_load(id) ? str("pack_", id, ".at[v]") : std::string();
+  };
+}
+
+CudaKernel CudaText::begin(const std::string& function, int64_t grid, int block) {
+  CudaKernel entry{function, {}, grid, block};
+  const std::vector<bool> read = buffers_read(program, kernel),
+                          written = buffers_written(program, kernel);
+  std::vector<std::string> parameters;
+  for (size_t b = 0; b < program.buffers.size(); b++) {
+    if (!read[b] && !written[b]) continue;
+    const Buffer& buffer = program.buffers[b];
+    entry.buffers.push_back(static_cast<int>(b));
+    parameters.push_back(str(written[b] ? "" : "const ", c_type(buffer.type.dtype), "* ",
+                             written[b] && read[b] ? "" : "__restrict__ ",
+                             pointer_name(buffer)));
+  }
+  out.open(str("extern \"C\" __global__ void __launch_bounds__(", block, ") ", function, "(",
+               join(parameters, ", "), ")"));
+  return entry;
+}
+
+void CudaText::declare(const std::string& name, const std::string& value) {
+  out.line(str("const ", integer, " ", name, " = ", value, ";"));
+}
+
+int CudaText::widest(const std::vector<const Step*>& steps, int axis, int64_t extent) const {
+  const Expr symbol = kernel.axes[axis].symbol();
+  size_t smallest = 16;
+  std::vector<const Expr*> indices;
+  auto add = [&](const Expr& index, int buffer) {
+    if (!is_contiguous(index, symbol, 1)) return;
+    smallest = std::min(smallest, size_of(program.buffers[buffer].type.dtype));
+    indices.push_back(&index);
+  };
+  for (int id : needed(steps)) {
+    const Scalar& scalar = kernel.scalars[id];
+    if (scalar.kind == ScalarKind::Load && scalar.mask < 0 && scalar.operands.empty())
+      add(scalar.index, scalar.buffer);
+  }
+  for (const Step* step : steps) {
+    if (step->kind == StepKind::Store) add(step->index, step->buffer);
+  }
+  if (indices.empty()) return 1;
+  for (int vector = std::min(8, static_cast<int>(16 / smallest)); vector > 1; vector /= 2) {
+    auto fits = [&](const Expr* index) { return is_contiguous(*index, symbol, vector); };
+    if (extent % vector == 0 && std::all_of(indices.begin(), indices.end(), fits))
+      return vector;
+  }
+  return 1;
+}
+
+void CudaText::set_vector(int axis, int vector) {
+  axis_ = axis;
+  vector_ = vector;
+}
+
+bool CudaText::is_wide(const Expr& index) const {
+  return vector_ > 1 && is_contiguous(index, kernel.axes[axis_].symbol(), vector_);
+}
+
+bool CudaText::is_wide_load(int id) const {
+  const Scalar& scalar = kernel.scalars[id];
+  return scalar.kind == ScalarKind::Load && scalar.mask < 0 && scalar.operands.empty() &&
+         is_wide(scalar.index);
+}
+
+std::string CudaText::at_start(const Expr& index) const {
+  const Axis& axis = kernel.axes[axis_];
+  return scalars.index(substitute(index, {{axis.name, Expr::index("e", axis.extent)}}));
+}
+
+void CudaText::load_packs(const std::vector<int>& ids, const std::vector<bool>& defined) {
+  for (int id : ids) {
+    if (defined[id] || !is_wide_load(id)) continue;
+    const Scalar& scalar = kernel.scalars[id];
+    const Buffer& buffer = program.buffers[scalar.buffer];
+    const std::string type = str("tc_pack<", c_type(buffer.type.dtype), ", ", vector_, ">");
+    const std::string from = str(pointer_name(buffer), " + ", at_start(scalar.index));
+    out.line(left.empty()
+                 ? str("const ", type, " pack_", id, " = *(const ", type, "*)(", from, ");")
+                 : str("const ", type, " pack_", id, " = tc_load<", vector_, ">(", from, ", ",
+                       left, ");"));
+  }
+}
+
+void CudaText::declare_store_packs(const std::vector<const Step*>& steps) {
+  for (const Step* step : steps) {
+    if (!is_wide(step->index)) continue;
+    const Buffer& buffer = program.buffers[step->buffer];
+    out.line(str("tc_pack<", c_type(buffer.type.dtype), ", ", vector_, "> pack_",
+                 pointer_name(buffer), ";"));
+  }
+}
+
+std::string CudaText::place(const Step& step) const {
+  const std::vector<int> chosen = step.other < 0 ? std::vector<int>{} : std::vector{step.other};
+  return str(pointer_name(program.buffers[step.buffer]), "[", scalars.index(step.index, chosen),
+             "]");
+}
+
+void CudaText::write_store(const Step& step) {
+  const std::string value = to_storage(step.dtype, scalars.name(step.value));
+  const std::string pack = str("pack_", pointer_name(program.buffers[step.buffer]), ".at[v]");
+  out.line(str(is_wide(step.index) ? pack : place(step), " = ", value, ";"));
+}
+
+void CudaText::store_packs(const std::vector<const Step*>& steps) {
+  for (const Step* step : steps) {
+    if (!is_wide(step->index)) continue;
+    const Buffer& buffer = program.buffers[step->buffer];
+    const std::string name = pointer_name(buffer), to = str(name, " + ", at_start(step->index));
+    const std::string type = str("tc_pack<", c_type(buffer.type.dtype), ", ", vector_, ">");
+    out.line(left.empty() ? str("*(", type, "*)(", to, ") = pack_", name, ";")
+                          : str("tc_store(", to, ", pack_", name, ", ", left, ");"));
+  }
+}
+
+uint64_t row_axes_mask(const Kernel& kernel) { return (uint64_t{1} << kernel.rows) - 1; }
+
+std::vector<const Step*> all_steps(const Kernel& kernel) {
+  std::vector<const Step*> steps;
+  for (const Step& step : kernel.steps) steps.push_back(&step);
+  return steps;
+}
+
+bool is_cooperative(const Program& program, const Kernel& kernel) {
+  for (const Step& step : kernel.steps) {
+    if (step.kind != StepKind::Reduce && step.kind != StepKind::Store) return false;
+  }
+  const std::vector<bool> read = buffers_read(program, kernel),
+                          written = buffers_written(program, kernel);
+  for (size_t b = 0; b < read.size(); b++) {
+    if (read[b] && written[b]) return false;
+  }
+  return true;
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,56 @@
+// The text of one CUDA kernel under construction: what its families share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tiny_compile/codegen/cpp_kernel.h"
+#include "tiny_compile/codegen/cuda.h"
+
+namespace tiny_compile {
+
+// A KernelText whose loads and stores may move several neighbouring elements at once, as a
+// tc_pack<float, 4>, where they are contiguous along one symbol.
+class CudaText : public KernelText {
+ public:
+  CudaText(const Program& program, const Kernel& kernel);
+
+  // extern "C" __global__ void f(const float* __restrict__ in_x, ...) {
+  CudaKernel begin(const std::string& function, int64_t grid, int block);
+  void declare(const std::string& name, const std::string& value);  // const int name = value;
+
+  // Elements a thread may move at once along `axis`, which steps from multiples of it: the
+  // most that 16 bytes hold and `extent` and the accesses of these steps allow; 1 if they
+  // don't.
+  int widest(const std::vector<const Step*>& steps, int axis, int64_t extent) const;
+  // From now on, accesses contiguous along `axis` are packs of `vector`; 1 ends it.
+  void set_vector(int axis, int vector);
+  bool is_wide(const Expr& index) const;
+
+  // The packs that start at `axis` = e: const tc_pack<float, 4> pack_3 = ...;
+  void load_packs(const std::vector<int>& ids, const std::vector<bool>& defined);
+  void declare_store_packs(const std::vector<const Step*>& steps);
+  void write_store(const Step& step);  // one element; into the pack where the store is wide
+  void store_packs(const std::vector<const Step*>& steps);
+
+  std::string place(const Step& step) const;  // "out_y[i0*8 + j0]"
+  std::string left;  // elements left from e on, where a pack may end beyond them; else ""
+
+ private:
+  bool is_wide_load(int scalar) const;
+  std::string at_start(const Expr& index) const;
+  int axis_ = -1;
+  int vector_ = 1;
+};
+
+// Scope of all rows, with or without registers.
+uint64_t row_axes_mask(const Kernel& kernel);
+
+// Every step of the kernel.
+std::vector<const Step*> all_steps(const Kernel& kernel);
+
+// Whether the kernel has reductions and stores only, and loads nothing that it stores: what
+// many threads may do for one row.
+bool is_cooperative(const Program& program, const Kernel& kernel);
+
+}  // namespace tiny_compile
