@@ -1,0 +1,123 @@
+// How does CUDA text become code for one GPU? NVRTC compiles it to a CUBIN in memory: no files,
+// no driver, no GPU. An error is shown with the lines of the generated source it is about.
+#include "tiny_compile/runtime/nvrtc.h"
+
+#include <algorithm>
+#include <sstream>
+#include <vector>
+
+#include "tiny_compile/runtime/dynamic.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr const char* kOptions[] = {"--fmad=false", "--std=c++17", "--no-cache"};
+constexpr size_t kMostLines = 12;  // of source, shown with an error
+
+// The entry points used, declared as nvrtc.h does.
+struct Nvrtc {
+  struct Opaque;
+  using Program = Opaque*;
+  int (*version)(int*, int*) = nullptr;
+  const char* (*error_string)(int) = nullptr;
+  int (*create)(Program*, const char*, const char*, int, const char* const*,
+                const char* const*) = nullptr;
+  int (*destroy)(Program*) = nullptr;
+  int (*compile)(Program, int, const char* const*) = nullptr;
+  int (*cubin_size)(Program, size_t*) = nullptr;
+  int (*cubin)(Program, char*) = nullptr;
+  int (*log_size)(Program, size_t*) = nullptr;
+  int (*log)(Program, char*) = nullptr;
+  OptionalLibrary library;
+
+  Nvrtc() : library({"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"}) {
+    if (!library.found()) return;
+    library.find(version, "nvrtcVersion");
+    library.find(error_string, "nvrtcGetErrorString");
+    library.find(create, "nvrtcCreateProgram");
+    library.find(destroy, "nvrtcDestroyProgram");
+    library.find(compile, "nvrtcCompileProgram");
+    library.find(cubin_size, "nvrtcGetCUBINSize");
+    library.find(cubin, "nvrtcGetCUBIN");
+    library.find(log_size, "nvrtcGetProgramLogSize");
+    library.find(log, "nvrtcGetProgramLog");
+  }
+};
+
+const Nvrtc& nvrtc() {
+  static const Nvrtc opened;  // the library, not a state of ours
+  return opened;
+}
+
+const Nvrtc& needed_nvrtc() {
+  if (!nvrtc().library.found())
+    fail("CUDA source cannot be compiled: NVRTC is missing; ", nvrtc().library.problem(),
+         ". Install the CUDA Toolkit, or set CUDA_HOME to where it is");
+  return nvrtc();
+}
+
+void check(int result, const char* what) {
+  if (result != 0) fail("NVRTC: ", what, ": ", nvrtc().error_string(result));
+}
+
+struct ProgramHandle {
+  Nvrtc::Program program = nullptr;
+  ~ProgramHandle() {
+    if (program) nvrtc().destroy(&program);
+  }
+};
+
+// "kernel.cu(12): error: ..." => the lines 10..14 of the source, numbered.
+std::string numbered(const std::string& source, const std::string& log) {
+  std::istringstream lines(source);
+  std::vector<std::string> all;
+  for (std::string line; std::getline(lines, line);) all.push_back(line);
+  std::string text;
+  size_t shown = 0;
+  for (size_t at = 0; (at = log.find(".cu(", at)) != std::string::npos && shown < kMostLines;) {
+    at += 4;
+    const size_t wrong = static_cast<size_t>(std::atoi(log.c_str() + at));
+    for (size_t n = wrong > 2 ? wrong - 2 : 1; n <= std::min(wrong + 1, all.size());
+         n++, shown++)
+      text += str(n == wrong ? "> " : "  ", n, " | ", all[n - 1], "\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string why_no_nvrtc() { return nvrtc().library.found() ? "" : nvrtc().library.problem(); }
+
+std::string nvrtc_identity() {
+  int major = 0, minor = 0;
+  check(needed_nvrtc().version(&major, &minor), "version");
+  std::string text = str("nvrtc ", major, ".", minor);
+  for (const char* option : kOptions) text += str(" ", option);
+  return text;
+}
+
+std::string compile_cuda(const std::string& source, const std::string& architecture) {
+  const Nvrtc& n = needed_nvrtc();
+  ProgramHandle handle;
+  check(n.create(&handle.program, source.c_str(), "kernels.cu", 0, nullptr, nullptr), "create");
+  const std::string target = "--gpu-architecture=" + architecture;
+  std::vector<const char*> options(std::begin(kOptions), std::end(kOptions));
+  options.push_back(target.c_str());
+  const int result =
+      n.compile(handle.program, static_cast<int>(options.size()), options.data());
+  if (result != 0) {
+    size_t size = 0;
+    check(n.log_size(handle.program, &size), "log");
+    std::string log(size, '\0');
+    if (size > 0) check(n.log(handle.program, log.data()), "log");
+    fail("NVRTC refuses the generated source for ", architecture, " (", n.error_string(result),
+         "):\n", log.c_str(), numbered(source, log));
+  }
+  size_t size = 0;
+  check(n.cubin_size(handle.program, &size), "CUBIN");
+  std::string cubin(size, '\0');
+  check(n.cubin(handle.program, cubin.data()), "CUBIN");
+  return cubin;
+}
+
+}  // namespace tiny_compile

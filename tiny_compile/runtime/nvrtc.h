@@ -1,0 +1,20 @@
+// CUDA source text -> a CUBIN, through NVRTC, which is opened at run time.
+#pragma once
+
+#include <string>
+
+namespace tiny_compile {
+
+// The names under which NVRTC is looked for; "" or why none of them could be opened.
+std::string why_no_nvrtc();
+
+// Device code for exactly this architecture ("sm_90"); contraction is off, division and square
+// root are IEEE's (the numeric contract). Needs no GPU. Throws tc::Error where NVRTC is missing
+// (saying what was tried) or refuses the source (its words, and the numbered lines they are
+// about).
+std::string compile_cuda(const std::string& source, const std::string& architecture);
+
+// What the result depends on beside source and architecture: NVRTC's version and the options.
+std::string nvrtc_identity();
+
+}  // namespace tiny_compile
