@@ -63,30 +63,66 @@ std::vector<Definition> definitions() {
   return result;
 }
 
-}  // namespace
+// #ifdef __CUDACC__ / A / #else / B / #endif  =>  A for CUDA, B for C++
+std::string for_target(std::string_view text, bool cuda) {
+  std::string result;
+  bool written = true;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end);
+    if (line.starts_with("#ifdef __CUDACC__")) written = cuda;
+    if (line.starts_with("#else")) written = !cuda;
+    if (line.starts_with("#endif")) written = true;
+    if (written && line[0] != '#') result += line;
+  }
+  return result;
+}
 
-std::string prelude_for(std::string_view body) {
-  const std::vector<Definition> all = definitions();
+bool mentions_double(std::string_view text) {
+  return text.find("double") != std::string_view::npos;
+}
+
+// Whether a definition is the overload for double: its first lines up to the '{' say so.
+bool is_for_double(const Definition& definition) {
+  return mentions_double(definition.text.substr(0, definition.text.find('{')));
+}
+
+// Marks what the words of `text` name, and what that needs. Overloads for double are left out.
+void want(const std::vector<Definition>& all, std::string_view text, bool doubles,
+          std::vector<bool>& wanted) {
   std::multimap<std::string_view, size_t> by_name;
   for (size_t d = 0; d < all.size(); d++) by_name.insert({all[d].name, d});
-  std::vector<bool> wanted(all.size());
-  std::vector<std::string_view> queue;
-  for (std::string_view name : names_in(body)) queue.push_back(name);
-  std::set<std::string_view> seen(queue.begin(), queue.end());
+  const std::set<std::string_view> first = names_in(text);
+  std::vector<std::string_view> queue(first.begin(), first.end());
+  std::set<std::string_view> seen = first;
   while (!queue.empty()) {
-    const std::string_view name = queue.back();
+    const auto [begin, end] = by_name.equal_range(queue.back());
     queue.pop_back();
-    const auto [first, last] = by_name.equal_range(name);
-    for (auto it = first; it != last; ++it) {
+    for (auto it = begin; it != end; ++it) {
+      const Definition& definition = all[it->second];
+      if (!doubles && is_for_double(definition)) continue;
       wanted[it->second] = true;
-      for (std::string_view used : names_in(all[it->second].text)) {
+      for (std::string_view used : names_in(definition.text)) {
         if (seen.insert(used).second) queue.push_back(used);
       }
     }
   }
+}
+
+}  // namespace
+
+std::string prelude_for(std::string_view body, bool cuda) {
+  const std::vector<Definition> all = definitions();
+  std::vector<bool> wanted(all.size());
+  want(all, body, mentions_double(body), wanted);
+  bool doubles = false;  // a function of float may compute in double
+  for (size_t d = 0; d < all.size(); d++)
+    doubles = doubles || (wanted[d] && mentions_double(all[d].text));
+  if (doubles) want(all, body, true, wanted);
   std::string result;
   for (size_t d = 0; d < all.size(); d++) {
-    if (wanted[d]) result += "\n" + std::string(all[d].text) + "\n";
+    if (wanted[d]) result += "\n" + for_target(std::string(all[d].text) + "\n", cuda);
   }
   return result;
 }
