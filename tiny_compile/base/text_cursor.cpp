@@ -45,7 +45,7 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& na
 }
 
 bool is_identifier(std::string_view text) {
-  return !text.empty() && !is_digit(text[0]) && std::all_of(text.begin(), text.end(), is_word);
+  return !text.empty() && is_letter(text[0]) && std::all_of(text.begin(), text.end(), is_word);
 }
 
 Location place_of(std::string_view comment) {

@@ -36,7 +36,7 @@ class TextCursor {
   size_t at_ = 0;
 };
 
-// Letters, digits, '_' and '.', first no digit.
+// Letters, digits, '_' and '.'; first a letter or '_'.
 bool is_identifier(std::string_view text);
 
 // "mlp.cpp:14" => {mlp.cpp, 14}; "fuse" => {fuse, 0}; several words are a remark, no place.
