@@ -6,7 +6,7 @@
 #include <sstream>
 #include <vector>
 
-#include "tiny_compile/runtime/dynamic.h"
+#include "tiny_compile/base/optional_library.h"
 
 namespace tiny_compile {
 namespace {

@@ -116,6 +116,10 @@ std::string Tensor::str() const {
   if (is_traced())
     return tiny_compile::str("tensor(traced %", info().node, ", shape=[", join(shape(), ", "),
                              "]", type, ")");
+  if (device().kind != DeviceKind::Cpu) {
+    std::string text = on_host(*this).str();
+    return text.insert(text.size() - 1, tiny_compile::str(", device='", device().str(), "'"));
+  }
   if (numel() == 0) {
     if (rank() != 1) type = tiny_compile::str(", size=(", join(shape(), ", "), ")", type);
     return "tensor([]" + type + ")";

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <vector>
 
@@ -84,9 +85,16 @@ std::string Device::str() const {
   return kind == DeviceKind::Cpu ? "cpu" : "cuda:" + std::to_string(index);
 }
 
-Storage::Storage(std::byte* data, size_t bytes, Device device,
-                 void (*release)(std::byte*, size_t))
-    : data_(data), bytes_(bytes), device_(device), release_(release) {}
+Storage::Storage(std::byte* data, size_t bytes, Device device, Release release, Read read)
+    : data_(data), bytes_(bytes), device_(device), release_(release), read_(read) {}
+
+void Storage::read(size_t first, size_t bytes, std::byte* to) const {
+  if (read_)
+    read_(*this, first, bytes, to);
+  else
+    std::memcpy(to, data_ + first, bytes);
+  if (check_) check_();
+}
 
 Storage::~Storage() { release_(data_, bytes_); }
 

@@ -21,8 +21,12 @@ Location location(const Here& here) {
               "function, or use where() instead of a branch on it"));
 }
 
-void need_value(const TensorData& data, const char* what, const Here& here) {
+void need_trace_free(const TensorData& data, const char* what, const Here& here) {
   if (data.trace) fail_traced(what, here);
+}
+
+void need_value(const TensorData& data, const char* what, const Here& here) {
+  need_trace_free(data, what, here);
   if (data.storage->device().kind != DeviceKind::Cpu)
     fail_at(location(here),
             tiny_compile::str(what, ": the tensor is on ", data.storage->device().str(),
@@ -133,18 +137,20 @@ T* Tensor::data(Here here) const {
 
 template <typename T>
 T Tensor::item(Here here) const {
-  const TensorData& d = info();
-  need_value(d, "item()", here);
+  need_trace_free(info(), "item()", here);
   if (numel() != 1)
     fail_at(location(here),
             tiny_compile::str("item(): the tensor has ", numel(), " elements, not one"));
+  const Tensor host = on_host(*this);
+  const TensorData& d = host.info();
   return converted<T>(read(d.dtype, address(d)));
 }
 
 template <typename T>
 std::vector<T> Tensor::to_vector(Here here) const {
-  const TensorData& d = info();
-  need_value(d, "to_vector()", here);
+  need_trace_free(info(), "to_vector()", here);
+  const Tensor host = on_host(*this);
+  const TensorData& d = host.info();
   std::vector<T> result;
   result.reserve(static_cast<size_t>(numel()));
   const int64_t width = static_cast<int64_t>(size_of(d.dtype));
@@ -155,8 +161,9 @@ std::vector<T> Tensor::to_vector(Here here) const {
 }
 
 Literal Tensor::element(const Sizes& index) const {
-  const TensorData& d = info();
-  need_value(d, "element()", Here::current());
+  need_trace_free(info(), "element()", Here::current());
+  const Tensor host = on_host(*this);
+  const TensorData& d = host.info();
   if (index.size() != d.shape.size())
     fail("element(): ", index.size(), " indices for ", rank(), " axes");
   int64_t offset = 0;
@@ -223,7 +230,31 @@ Tensor with_layout(const Tensor& base, Sizes shape, Sizes strides, int64_t offse
   return Tensor(std::move(data));
 }
 
-Tensor contiguous_copy(const Tensor& tensor) {
+std::pair<int64_t, int64_t> byte_span(const TensorData& data) {
+  if (element_count(data.shape) == 0) return {0, 0};
+  int64_t low = data.offset, high = data.offset;
+  for (size_t axis = 0; axis < data.shape.size(); axis++) {
+    const int64_t reach = (data.shape[axis] - 1) * data.strides[axis];
+    (reach < 0 ? low : high) += reach;
+  }
+  const int64_t width = static_cast<int64_t>(size_of(data.dtype));
+  return {low * width, (high - low + 1) * width};
+}
+
+Tensor on_host(const Tensor& tensor) {
+  const TensorData& d = tensor.info();
+  if (!d.storage || d.storage->device().kind == DeviceKind::Cpu) return tensor;
+  const auto [first, bytes] = byte_span(d);
+  auto data = std::make_shared<TensorData>(d);
+  data->storage = allocate_cpu(static_cast<size_t>(bytes));
+  d.storage->read(static_cast<size_t>(first), static_cast<size_t>(bytes),
+                  data->storage->data());
+  data->offset -= first / static_cast<int64_t>(size_of(d.dtype));
+  return Tensor(std::move(data));
+}
+
+Tensor contiguous_copy(const Tensor& source) {
+  const Tensor tensor = on_host(source);
   const TensorData& d = tensor.info();
   Tensor result = empty_tensor(d.dtype, d.shape);
   if (tensor.numel() == 0) return result;
@@ -254,8 +285,8 @@ Tensor from_vector(const std::vector<T>& values, std::optional<Sizes> shape) {
 
 std::optional<int64_t> first_difference(const Tensor& lhs, const Tensor& rhs) {
   if (lhs.dtype() != rhs.dtype() || lhs.shape() != rhs.shape()) return 0;
-  const Tensor a = lhs.is_contiguous() ? lhs : contiguous_copy(lhs),
-               b = rhs.is_contiguous() ? rhs : contiguous_copy(rhs);
+  const Tensor a = on_host(lhs.is_contiguous() ? lhs : contiguous_copy(lhs)),
+               b = on_host(rhs.is_contiguous() ? rhs : contiguous_copy(rhs));
   const size_t width = size_of(a.dtype()), count = static_cast<size_t>(a.numel());
   constexpr size_t kBlock = 4096;
   for (size_t start = 0; start < count; start += kBlock) {

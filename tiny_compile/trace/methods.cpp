@@ -1,4 +1,5 @@
 // x.sum(-1) is sum(x, {-1}): the Tensor's methods are the functions, at the caller's line.
+#include "tiny_compile/tensor/cuda_memory.h"
 #include "tiny_compile/trace/functions.h"
 #include "tiny_compile/trace/nn.h"
 
@@ -110,9 +111,9 @@ Tensor Tensor::to(DType dtype, Here here) const {
   return cast_to(seen(*this, location_of(here)), dtype, location_of(here));
 }
 Tensor Tensor::to(Device device) const {
-  if (device.kind == DeviceKind::Cpu) return *this;
-  fail("to(", device.str(),
-       "): tensors live on the CPU for now; CUDA source is generated, but not yet run");
+  if (is_traced())
+    fail("to(", device.str(), "): inside a compiled function all tensors are on one device");
+  return copy_to(*this, device);
 }
 Tensor Tensor::exp(Here here) const { return tiny_compile::exp({*this, here}); }
 Tensor Tensor::log(Here here) const { return tiny_compile::log({*this, here}); }

@@ -1,6 +1,6 @@
 // How can one binary run with and without a GPU? Nothing of CUDA is linked; what is there is
 // opened when it is first asked for, and what is missing is named.
-#include "tiny_compile/runtime/dynamic.h"
+#include "tiny_compile/base/optional_library.h"
 
 #include <dlfcn.h>
 

@@ -1,0 +1,89 @@
+// Which address is each buffer's at a call? An input's is the tensor's own; outputs are new
+// tensors, because the caller owns them; temporaries lie in one arena, where plan_memory put
+// them.
+#include "tiny_compile/runtime/buffers.h"
+
+namespace tiny_compile {
+namespace {
+
+std::byte* first_byte(const Tensor& tensor) {
+  const TensorData& data = tensor.info();
+  return data.storage->data() + data.offset * static_cast<int64_t>(size_of(data.dtype));
+}
+
+Tensor new_tensor(const BufferPlan::Output& output, const Allocate& allocate) {
+  auto data = std::make_shared<TensorData>();
+  data->dtype = output.dtype;
+  data->shape = output.shape;
+  data->strides = contiguous_strides(output.shape);
+  data->storage =
+      allocate(static_cast<size_t>(element_count(output.shape)) * size_of(output.dtype));
+  return Tensor(std::move(data));
+}
+
+}  // namespace
+
+BufferPlan plan_buffers(const Program& program) {
+  BufferPlan plan;
+  plan.arena_bytes = program.arena_bytes;
+  int inputs = 0;
+  for (const Buffer& buffer : program.buffers) {
+    const int64_t width = static_cast<int64_t>(size_of(buffer.type.dtype));
+    BufferPlan::Place place{buffer.role, 0, 0};
+    if (buffer.role == Role::Input) {
+      place.slot = inputs++;
+      place.bytes = buffer.offset.constant() * width;
+    } else if (buffer.role == Role::Output) {
+      place.slot = static_cast<int>(plan.outputs.size());
+      BufferPlan::Output output{buffer.type.dtype, {}};
+      for (const Expr& size : buffer.type.shape) output.shape.push_back(size.constant());
+      plan.outputs.push_back(std::move(output));
+    } else if (buffer.place >= 0) {
+      place.bytes = buffer.place;
+    } else {
+      place.bytes = plan.arena_bytes;
+      plan.arena_bytes += (buffer.size.constant() * width + 255) / 256 * 256;
+    }
+    plan.places.push_back(place);
+  }
+  for (int buffer : program.outputs) {
+    const BufferPlan::Place& place = plan.places[buffer];
+    plan.returned.push_back(place.role == Role::Input ? -1 - place.slot : place.slot);
+  }
+  return plan;
+}
+
+BufferSet make_buffers(const BufferPlan& plan, std::span<const Tensor> inputs,
+                       const Allocate& allocate) {
+  BufferSet set;
+  set.made.reserve(plan.outputs.size());
+  for (const BufferPlan::Output& output : plan.outputs)
+    set.made.push_back(new_tensor(output, allocate));
+  if (plan.arena_bytes > 0) set.arena = allocate(static_cast<size_t>(plan.arena_bytes));
+  set.addresses.reserve(plan.places.size());
+  for (const BufferPlan::Place& place : plan.places) {
+    switch (place.role) {
+      case Role::Input:
+        set.addresses.push_back(first_byte(inputs[place.slot]) - place.bytes);
+        break;
+      case Role::Output:
+        set.addresses.push_back(set.made[place.slot].info().storage->data());
+        break;
+      case Role::Temporary:
+        set.addresses.push_back(set.arena ? set.arena->data() + place.bytes : nullptr);
+        break;
+    }
+  }
+  return set;
+}
+
+std::vector<Tensor> results_of(const BufferPlan& plan, std::span<const Tensor> inputs,
+                               const BufferSet& buffers) {
+  std::vector<Tensor> results;
+  results.reserve(plan.returned.size());
+  for (int slot : plan.returned)
+    results.push_back(slot < 0 ? inputs[-1 - slot] : buffers.made[slot]);
+  return results;
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,49 @@
+// Where a Program's buffers lie at a call: inputs, new outputs, places in one arena.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tiny_compile/loops/program.h"
+#include "tiny_compile/tensor/tensor.h"
+
+namespace tiny_compile {
+
+struct BufferPlan {
+  struct Place {
+    Role role = Role::Temporary;
+    int slot = 0;       // the input or output it is
+    int64_t bytes = 0;  // inputs: from element [0,...,0] down to the lowest; temporaries: place
+  };
+  struct Output {
+    DType dtype = DType::f32;
+    Sizes shape;
+  };
+  std::vector<Place> places;    // of each buffer
+  std::vector<Output> outputs;  // tensors to make
+  std::vector<int> returned;    // of each returned value: an output, or -1 - an input
+  int64_t arena_bytes = 0;
+};
+
+// Temporaries without a place get one of their own.
+BufferPlan plan_buffers(const Program& program);
+
+// What the plan needs at one call.
+struct BufferSet {
+  std::vector<Tensor> made;
+  std::shared_ptr<Storage> arena;
+  std::vector<std::byte*> addresses;  // of each buffer's lowest element
+};
+
+using Allocate = std::function<std::shared_ptr<Storage>(size_t bytes)>;
+
+BufferSet make_buffers(const BufferPlan& plan, std::span<const Tensor> inputs,
+                       const Allocate& allocate);
+
+// The returned values: tensors just made, or inputs that the function returns as they are.
+std::vector<Tensor> results_of(const BufferPlan& plan, std::span<const Tensor> inputs,
+                               const BufferSet& buffers);
+
+}  // namespace tiny_compile

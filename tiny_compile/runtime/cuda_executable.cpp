@@ -1,0 +1,126 @@
+// How do kernels run on a GPU? They are put into the stream one after another and the call
+// returns; who reads a result waits for the stream. A kernel's mistakes are bits in a word on
+// the device, looked at when a result is read.
+#include "tiny_compile/runtime/cuda_executable.h"
+
+#include <chrono>
+#include <fstream>
+#include <sstream>
+
+#include "tiny_compile/graph/lanes.h"
+#include "tiny_compile/runtime/disk_cache.h"
+#include "tiny_compile/runtime/log.h"
+#include "tiny_compile/runtime/nvrtc.h"
+#include "tiny_compile/tensor/cuda_memory.h"
+
+namespace tiny_compile {
+namespace {
+
+std::string file_content(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream content;
+  content << in.rdbuf();
+  return content.str();
+}
+
+// Keeps a CUBIN on disk; a disk that is full or not ours changes nothing.
+void store(const std::string& directory, const std::string& key, const std::string& cubin) {
+  const std::string path = temporary_file(directory);
+  std::ofstream out(path, std::ios::binary);
+  out.write(cubin.data(), static_cast<std::streamsize>(cubin.size()));
+  out.close();
+  if (out) store_cached(directory, key, path);
+}
+
+// Some kernel calls TC_FAIL: beyond its definition in the head.
+bool can_fail(const std::string& source) {
+  const size_t first = source.find("TC_FAIL(");
+  return first != std::string::npos && source.find("TC_FAIL(", first + 1) != std::string::npos;
+}
+
+}  // namespace
+
+CudaLibrary::CudaLibrary(const std::string& cubin, int device) : device_(device) {
+  const CudaScope scope(device);
+  module_ = driver::load_module(cubin);
+}
+
+CudaLibrary::~CudaLibrary() {
+  try {
+    const CudaScope scope(device_);
+    driver::unload_module(module_);
+  } catch (const Error&) {  // the driver is gone at exit: so is the module
+  }
+}
+
+CudaFunction CudaLibrary::function(const std::string& name) const {
+  const CudaScope scope(device_);
+  return driver::find_function(module_, name);
+}
+
+CudaAddress CudaLibrary::global(const std::string& name) const {
+  const CudaScope scope(device_);
+  return driver::find_global(module_, name);
+}
+
+BuiltCubin build_cuda(const std::string& source, const std::string& architecture) {
+  const std::string directory = cache_directory();
+  const std::string key = content_key({{"cuda source", source},
+                                       {"architecture", architecture},
+                                       {"compiler", nvrtc_identity()}});
+  if (!directory.empty()) {
+    if (const auto path = find_cached(directory, key)) {
+      log("cache", str("cuda ", key, ": found"));
+      return {file_content(*path), true, 0};
+    }
+  }
+  const auto start = std::chrono::steady_clock::now();
+  BuiltCubin built{compile_cuda(source, architecture), false, 0};
+  built.compile_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!directory.empty()) store(directory, key, built.cubin);
+  return built;
+}
+
+CudaExecutable::CudaExecutable(const Program& program, const CudaSource& source,
+                               std::shared_ptr<const CudaLibrary> library)
+    : name_(program.name), library_(std::move(library)), plan_(plan_buffers(program)) {
+  for (const std::vector<int>& launch : program.launches) {
+    for (int id : launch) {
+      const CudaKernel& kernel = source.kernels[id];
+      if (kernel.grid == 0) continue;  // no rows
+      kernels_.push_back(
+          {library_->function(kernel.function), kernel.grid, kernel.block, kernel.buffers});
+    }
+  }
+  if (can_fail(source.text)) errors_ = library_->global("tc_error_word");
+}
+
+std::vector<Tensor> CudaExecutable::run(std::span<const Tensor> inputs) const {
+  const int device = library_->device();
+  const CudaScope scope(device);
+  const CudaStream stream = cuda_stream(device);
+  const BufferSet buffers =
+      make_buffers(plan_, inputs, [&](size_t bytes) { return allocate_cuda(bytes, device); });
+  std::vector<const void*> arguments;
+  for (const Kernel& kernel : kernels_) {
+    arguments.clear();
+    for (int buffer : kernel.buffers) arguments.push_back(&buffers.addresses[buffer]);
+    driver::launch(kernel.function, kernel.grid, kernel.block, stream,
+                   const_cast<void**>(arguments.data()));
+  }
+  if (errors_) {
+    auto check = [library = library_, errors = errors_, name = name_, device, stream] {
+      const CudaScope there(device);
+      unsigned bits = 0;
+      driver::copy_to_host(&bits, errors, sizeof bits, stream);
+      if (bits == 0) return;
+      driver::fill_bytes(errors, 0, sizeof bits, stream);
+      throw_errors(bits, name);
+    };
+    for (const Tensor& tensor : buffers.made) tensor.info().storage->set_check(check);
+  }
+  return results_of(plan_, inputs, buffers);
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,64 @@
+// A Program whose kernels are loaded on a GPU: device tensors in, device tensors out.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tiny_compile/codegen/cuda.h"
+#include "tiny_compile/runtime/buffers.h"
+#include "tiny_compile/tensor/cuda_driver.h"
+
+namespace tiny_compile {
+
+// A CUBIN loaded on one device; unloaded when the last owner goes.
+class CudaLibrary {
+ public:
+  CudaLibrary(const std::string& cubin, int device);
+  ~CudaLibrary();
+  CudaLibrary(const CudaLibrary&) = delete;
+  CudaLibrary& operator=(const CudaLibrary&) = delete;
+  CudaFunction function(const std::string& name) const;
+  CudaAddress global(const std::string& name) const;
+  int device() const { return device_; }
+
+ private:
+  CudaModule module_ = nullptr;
+  int device_;
+};
+
+struct BuiltCubin {
+  std::string cubin;
+  bool from_cache = false;
+  double compile_seconds = 0;
+};
+
+// NVRTC, behind the disk cache.
+BuiltCubin build_cuda(const std::string& source, const std::string& architecture);
+
+class CudaExecutable {
+ public:
+  CudaExecutable(const Program& program, const CudaSource& source,
+                 std::shared_ptr<const CudaLibrary> library);
+
+  // Launches on cuda_stream(device) and returns without waiting. What kernels found wrong (an
+  // index out of range, an integer division by zero) is thrown when a result is read.
+  std::vector<Tensor> run(std::span<const Tensor> inputs) const;
+
+ private:
+  struct Kernel {
+    CudaFunction function = nullptr;
+    int64_t grid = 1;
+    int block = 1;
+    std::vector<int> buffers;
+  };
+
+  std::string name_;
+  std::shared_ptr<const CudaLibrary> library_;
+  std::vector<Kernel> kernels_;  // in launch order
+  BufferPlan plan_;
+  CudaAddress errors_ = 0;  // 0 where no kernel can fail
+};
+
+}  // namespace tiny_compile

@@ -1,0 +1,262 @@
+// What does a GPU need of us? Some thirty functions of libcuda, found by name at run time, so
+// that the same binary runs where there is no driver and then says so.
+#include "tiny_compile/tensor/cuda_driver.h"
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "tiny_compile/base/error.h"
+#include "tiny_compile/base/optional_library.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int kOutOfMemory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
+constexpr int kAttributeMultiprocessors = 16;
+constexpr int kAttributeMajor = 75, kAttributeMinor = 76;
+constexpr unsigned kNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
+
+// X(member, symbol in libcuda, parameter types): every one returns CUresult, an int.
+#define TC_CUDA_FUNCTIONS(X)                                                                 \
+  X(init, "cuInit", (unsigned))                                                              \
+  X(error_name, "cuGetErrorName", (int, const char**))                                       \
+  X(error_string, "cuGetErrorString", (int, const char**))                                   \
+  X(device_count, "cuDeviceGetCount", (int*))                                                \
+  X(device_get, "cuDeviceGet", (int*, int))                                                  \
+  X(device_name, "cuDeviceGetName", (char*, int, int))                                       \
+  X(device_attribute, "cuDeviceGetAttribute", (int*, int, int))                              \
+  X(retain_context, "cuDevicePrimaryCtxRetain", (CudaContext*, int))                         \
+  X(set_context, "cuCtxSetCurrent", (CudaContext))                                           \
+  X(get_context, "cuCtxGetCurrent", (CudaContext*))                                          \
+  X(mem_alloc, "cuMemAlloc_v2", (CudaAddress*, size_t))                                      \
+  X(mem_free, "cuMemFree_v2", (CudaAddress))                                                 \
+  X(mem_info, "cuMemGetInfo_v2", (size_t*, size_t*))                                         \
+  X(to_device, "cuMemcpyHtoDAsync_v2", (CudaAddress, const void*, size_t, CudaStream))       \
+  X(to_host, "cuMemcpyDtoHAsync_v2", (void*, CudaAddress, size_t, CudaStream))               \
+  X(on_device, "cuMemcpyDtoDAsync_v2", (CudaAddress, CudaAddress, size_t, CudaStream))       \
+  X(fill, "cuMemsetD8Async", (CudaAddress, unsigned char, size_t, CudaStream))               \
+  X(stream_create, "cuStreamCreate", (CudaStream*, unsigned))                                \
+  X(stream_synchronize, "cuStreamSynchronize", (CudaStream))                                 \
+  X(stream_wait, "cuStreamWaitEvent", (CudaStream, CudaEvent, unsigned))                     \
+  X(module_load, "cuModuleLoadData", (CudaModule*, const void*))                             \
+  X(module_unload, "cuModuleUnload", (CudaModule))                                           \
+  X(module_function, "cuModuleGetFunction", (CudaFunction*, CudaModule, const char*))        \
+  X(module_global, "cuModuleGetGlobal_v2", (CudaAddress*, size_t*, CudaModule, const char*)) \
+  X(launch_kernel, "cuLaunchKernel",                                                         \
+    (CudaFunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,     \
+     CudaStream, void**, void**))                                                            \
+  X(event_create, "cuEventCreate", (CudaEvent*, unsigned))                                   \
+  X(event_destroy, "cuEventDestroy_v2", (CudaEvent))                                         \
+  X(event_record, "cuEventRecord", (CudaEvent, CudaStream))                                  \
+  X(event_synchronize, "cuEventSynchronize", (CudaEvent))                                    \
+  X(event_elapsed, "cuEventElapsedTime", (float*, CudaEvent, CudaEvent))
+
+struct Driver {
+#define X(member, symbol, parameters) int(*member) parameters = nullptr;
+  TC_CUDA_FUNCTIONS(X)
+#undef X
+  OptionalLibrary library{{"libcuda.so.1", "libcuda.so"}};
+  std::string problem;
+  int devices = 0;
+
+  Driver() {
+    if (!library.found()) {
+      problem = "the NVIDIA driver is missing: " + library.problem();
+      return;
+    }
+    try {
+#define X(member, symbol, parameters) library.find(member, symbol);
+      TC_CUDA_FUNCTIONS(X)
+#undef X
+    } catch (const Error& error) {
+      problem = error.what();
+      return;
+    }
+    const int result = init(0);
+    if (result != 0) problem = "the NVIDIA driver finds no GPU: " + words(result);
+    if (result == 0) device_count(&devices);
+    if (result == 0 && devices == 0) problem = "the NVIDIA driver finds no GPU";
+  }
+
+  std::string words(int result) const {
+    const char *name = nullptr, *text = nullptr;
+    error_name(result, &name);
+    error_string(result, &text);
+    return str(name ? name : "error", ": ", text ? text : std::to_string(result));
+  }
+};
+
+const Driver& library() {
+  static const Driver opened;  // the library, not a state of ours
+  return opened;
+}
+
+const Driver& needed() {
+  if (!library().problem.empty())
+    fail("no GPU can be used: ", library().problem, ". Use the CPU: backend \"cpp\", tc::cpu");
+  return library();
+}
+
+void check(int result, const char* what) {
+  if (result != 0) fail("CUDA: ", what, ": ", library().words(result));
+}
+
+// Contexts are made once a device and live as long as the process.
+struct Devices {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<CudaDevice>> made;
+};
+
+Devices& devices() {
+  static Devices* instance = new Devices;
+  return *instance;
+}
+
+std::unique_ptr<CudaDevice> open_device(int index) {
+  const Driver& d = needed();
+  auto device = std::make_unique<CudaDevice>();
+  int handle = 0, major = 0, minor = 0;
+  char name[256] = "";
+  check(d.device_get(&handle, index), "cuDeviceGet");
+  check(d.device_name(name, sizeof name, handle), "cuDeviceGetName");
+  check(d.device_attribute(&major, kAttributeMajor, handle), "cuDeviceGetAttribute");
+  check(d.device_attribute(&minor, kAttributeMinor, handle), "cuDeviceGetAttribute");
+  check(d.device_attribute(&device->multiprocessors, kAttributeMultiprocessors, handle),
+        "cuDeviceGetAttribute");
+  check(d.retain_context(&device->context, handle), "cuDevicePrimaryCtxRetain");
+  device->name = name;
+  device->architecture = str("sm_", major, minor);
+  return device;
+}
+
+}  // namespace
+
+std::string why_no_cuda() { return library().problem; }
+
+int cuda_device_count() { return library().devices; }
+
+const CudaDevice& cuda_device(int index) {
+  const int count = needed().devices;
+  if (index < 0 || index >= count)
+    fail("there is no cuda:", index, ": this machine has ", count, " GPU(s), from cuda:0");
+  Devices& all = devices();
+  const std::lock_guard lock(all.mutex);
+  all.made.resize(static_cast<size_t>(count));
+  std::unique_ptr<CudaDevice>& device = all.made[static_cast<size_t>(index)];
+  if (!device) device = open_device(index);
+  return *device;
+}
+
+CudaScope::CudaScope(int device) {
+  const CudaContext wanted = cuda_device(device).context;
+  check(library().get_context(&before_), "cuCtxGetCurrent");
+  if (before_ != wanted) check(library().set_context(wanted), "cuCtxSetCurrent");
+}
+
+CudaScope::~CudaScope() {
+  if (before_) library().set_context(before_);
+}
+
+namespace driver {
+
+CudaAddress allocate(size_t bytes) {
+  CudaAddress address = 0;
+  const int result = library().mem_alloc(&address, bytes);
+  if (result == kOutOfMemory) return 0;
+  check(result, "cuMemAlloc");
+  return address;
+}
+
+void free(CudaAddress address) noexcept { library().mem_free(address); }
+
+void copy_to_device(CudaAddress to, const void* from, size_t bytes, CudaStream stream) {
+  check(library().to_device(to, from, bytes, stream), "copy to the GPU");
+}
+
+void copy_to_host(void* to, CudaAddress from, size_t bytes, CudaStream stream) {
+  check(library().to_host(to, from, bytes, stream), "copy from the GPU");
+  synchronize(stream);
+}
+
+void copy_on_device(CudaAddress to, CudaAddress from, size_t bytes, CudaStream stream) {
+  check(library().on_device(to, from, bytes, stream), "copy on the GPU");
+}
+
+void fill_bytes(CudaAddress to, unsigned char value, size_t bytes, CudaStream stream) {
+  check(library().fill(to, value, bytes, stream), "cuMemsetD8Async");
+}
+
+void synchronize(CudaStream stream) {
+  check(library().stream_synchronize(stream), "a kernel or copy on the stream failed");
+}
+
+void memory(size_t& free, size_t& total) {
+  check(library().mem_info(&free, &total), "cuMemGetInfo");
+}
+
+CudaModule load_module(const std::string& cubin) {
+  CudaModule module = nullptr;
+  check(library().module_load(&module, cubin.data()), "cuModuleLoadData");
+  return module;
+}
+
+void unload_module(CudaModule module) noexcept { library().module_unload(module); }
+
+CudaFunction find_function(CudaModule module, const std::string& name) {
+  CudaFunction function = nullptr;
+  check(library().module_function(&function, module, name.c_str()), name.c_str());
+  return function;
+}
+
+CudaAddress find_global(CudaModule module, const std::string& name) {
+  CudaAddress address = 0;
+  size_t bytes = 0;
+  check(library().module_global(&address, &bytes, module, name.c_str()), name.c_str());
+  return address;
+}
+
+void launch(CudaFunction function, int64_t grid, int block, CudaStream stream,
+            void** arguments) {
+  if (grid == 0) return;
+  if (grid > INT32_MAX) fail("CUDA: a launch of ", grid, " blocks; 2^31 - 1 is the most");
+  check(library().launch_kernel(function, static_cast<unsigned>(grid), 1, 1,
+                                static_cast<unsigned>(block), 1, 1, 0, stream, arguments,
+                                nullptr),
+        "cuLaunchKernel");
+}
+
+CudaStream create_stream() {
+  CudaStream stream = nullptr;
+  check(library().stream_create(&stream, kNonBlocking), "cuStreamCreate");
+  return stream;
+}
+
+CudaEvent create_event() {
+  CudaEvent event = nullptr;
+  check(library().event_create(&event, 0), "cuEventCreate");
+  return event;
+}
+
+void destroy_event(CudaEvent event) noexcept { library().event_destroy(event); }
+
+void record_event(CudaEvent event, CudaStream stream) {
+  check(library().event_record(event, stream), "cuEventRecord");
+}
+
+void wait_for_event(CudaStream stream, CudaEvent event) {
+  check(library().stream_wait(stream, event, 0), "cuStreamWaitEvent");
+}
+
+void synchronize_event(CudaEvent event) {
+  check(library().event_synchronize(event), "a kernel or copy failed");
+}
+
+float milliseconds_between(CudaEvent start, CudaEvent stop) {
+  float milliseconds = 0;
+  check(library().event_elapsed(&milliseconds, start, stop), "cuEventElapsedTime");
+  return milliseconds;
+}
+
+}  // namespace driver
+}  // namespace tiny_compile

@@ -1,0 +1,70 @@
+// The CUDA driver: its entry points, opened at run time, and this machine's GPUs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace tiny_compile {
+
+// Handles as cuda.h has them; null where there is none.
+using CudaContext = struct CUctx_st*;
+using CudaStream = struct CUstream_st*;
+using CudaModule = struct CUmod_st*;
+using CudaFunction = struct CUfunc_st*;
+using CudaEvent = struct CUevent_st*;
+using CudaAddress = unsigned long long;
+
+// "" where GPUs can be used, else which of driver and GPU is missing and what was tried.
+std::string why_no_cuda();
+int cuda_device_count();  // 0 where there is no driver
+
+struct CudaDevice {
+  std::string name;          // "NVIDIA H200"
+  std::string architecture;  // "sm_90"
+  int multiprocessors = 0;
+  CudaContext context = nullptr;  // the device's primary context
+};
+
+// Throws tc::Error where CUDA is missing (saying what) or there is no such device.
+const CudaDevice& cuda_device(int index);
+
+// The entry points that are used. Each throws tc::Error with the driver's words on failure;
+// `what` says what was being done. All need the device's context: see CudaScope.
+namespace driver {
+CudaAddress allocate(size_t bytes);  // 0 where there is no memory left
+void free(CudaAddress address) noexcept;
+void copy_to_device(CudaAddress to, const void* from, size_t bytes, CudaStream stream);
+void copy_to_host(void* to, CudaAddress from, size_t bytes, CudaStream stream);  // waits
+void copy_on_device(CudaAddress to, CudaAddress from, size_t bytes, CudaStream stream);
+void fill_bytes(CudaAddress to, unsigned char value, size_t bytes, CudaStream stream);
+void synchronize(CudaStream stream);
+void memory(size_t& free, size_t& total);
+CudaModule load_module(const std::string& cubin);
+void unload_module(CudaModule module) noexcept;
+CudaFunction find_function(CudaModule module, const std::string& name);
+CudaAddress find_global(CudaModule module, const std::string& name);
+void launch(CudaFunction function, int64_t grid, int block, CudaStream stream,
+            void** arguments);
+CudaStream create_stream();
+CudaEvent create_event();
+void destroy_event(CudaEvent event) noexcept;
+void record_event(CudaEvent event, CudaStream stream);
+void wait_for_event(CudaStream stream, CudaEvent event);
+void synchronize_event(CudaEvent event);
+float milliseconds_between(CudaEvent start, CudaEvent stop);
+}  // namespace driver
+
+// Makes a device current on this thread while it lives.
+class CudaScope {
+ public:
+  explicit CudaScope(int device);
+  ~CudaScope();
+  CudaScope(const CudaScope&) = delete;
+  CudaScope& operator=(const CudaScope&) = delete;
+
+ private:
+  CudaContext before_ = nullptr;
+};
+
+}  // namespace tiny_compile
