@@ -164,6 +164,18 @@ TC_FN float tc_abs(float x) { return tc_from_bits(tc_bits(x) & 0x7fffffffu); }
 
 TC_FN double tc_abs(double x) { return tc_from_bits(tc_bits(x) & 0x7fffffffffffffffull); }
 
+// -0.0 that NVRTC 13.0 cannot see: it makes (float)(c ? 0 : -1) of c ? -0.0f : -1.0f, which is
+// +0.
+TC_FN float tc_minus_zero() {
+#ifdef __CUDACC__
+  float zero;
+  asm("mov.b32 %0, 0x80000000;" : "=f"(zero));
+  return zero;
+#else
+  return -0.0f;
+#endif
+}
+
 TC_FN float tc_copysign(float x, float sign) {
   return tc_from_bits((tc_bits(x) & 0x7fffffffu) | (tc_bits(sign) & 0x80000000u));
 }
@@ -302,9 +314,17 @@ TC_FN float tc_add(float a, float b) { return a + b; }
 
 TC_FN double tc_add(double a, double b) { return a + b; }
 
+// On GPUs the NOT hides the subtraction from ptxas 13.0: VIMNMX3 of negated integers is wrong.
 template <typename T>
 TC_FN T tc_sub(T a, T b) {
   typedef typename tc_unsigned<(int)sizeof(T)>::type U;
+#ifdef __CUDACC__
+  if (sizeof(T) == 4) {
+    unsigned inverted;
+    asm("not.b32 %0, %1;" : "=r"(inverted) : "r"((unsigned)b));
+    return (T)((unsigned)a + inverted + 1u);
+  }
+#endif
   return (T)((U)a - (U)b);
 }
 

@@ -221,8 +221,9 @@ Kernel finishing_kernel(const Program& program, const Kernel& kernel, int64_t ch
   }
   for (const Step& step : kernel.steps) {
     if (!step.inner.empty()) continue;
-    finish.steps.push_back(step);
-    finish.steps.back().value = copy_outside(kernel, step, registers, table);
+    Step store = step;
+    store.value = copy_outside(kernel, step, registers, table);
+    finish.steps.push_back(std::move(store));
   }
   return finish;
 }
