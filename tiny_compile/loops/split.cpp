@@ -219,10 +219,9 @@ Kernel finishing_kernel(const Program& program, const Kernel& kernel, int64_t ch
     if (step.dtype != kernel.steps[s].dtype)
       registers[s] = table.apply(Op::cast, kernel.steps[s].dtype, {registers[s]});
   }
-  for (const Step& step : kernel.steps) {
-    if (!step.inner.empty()) continue;
-    Step store = step;
-    store.value = copy_outside(kernel, step, registers, table);
+  for (Step store : kernel.steps) {
+    if (!store.inner.empty()) continue;
+    store.value = copy_outside(kernel, store, registers, table);
     finish.steps.push_back(std::move(store));
   }
   return finish;
