@@ -27,8 +27,13 @@ namespace {
 
 constexpr const char* kHead =
     R"(#define TC_FN static inline __attribute__((always_inline, unused))
-#define TC_FAIL(code) __atomic_fetch_or(&tc_error_word, code, __ATOMIC_RELAXED)
-extern "C" { unsigned tc_error_word = 0; }
+#define TC_FAIL(code) (tc_error_word |= (code))
+static __thread unsigned tc_error_word = 0;
+extern "C" unsigned tc_take_errors() {
+  const unsigned bits = tc_error_word;
+  tc_error_word = 0;
+  return bits;
+}
 )";
 
 constexpr const char* kInRange = R"(
