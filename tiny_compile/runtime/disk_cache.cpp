@@ -189,7 +189,8 @@ std::string cache_directory() {
       return "";
     }
   }
-  if (!S_ISDIR(status.st_mode) || !is_private(status) || access(path.c_str(), W_OK) != 0) {
+  if (!S_ISDIR(status.st_mode) || !is_private(status) ||
+      faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) {
     log("cache", str("no cache: ", path,
                      " is no directory that this user, and nobody else, can write to; set "
                      "TC_CACHE_DIR"));
