@@ -120,10 +120,11 @@ inline int in_child(const std::function<int()>& action) { return Child(action).w
 
 // In a child: mounts a small file system that only this process sees. False where that is not
 // allowed.
-inline bool mount_small(const std::string& directory, const char* options) {
+inline bool mount_small(const std::string& directory, const char* options,
+                        unsigned long flags = 0) {
   return unshare(CLONE_NEWNS) == 0 &&
          mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-         mount("tmpfs", directory.c_str(), "tmpfs", 0, options) == 0;
+         mount("tmpfs", directory.c_str(), "tmpfs", flags, options) == 0;
 }
 
 constexpr int kNotAllowed = 77;  // a child's answer where it may not mount
