@@ -170,3 +170,21 @@ TEST_CASE("wherever memory ends while a function is compiled, the end is an erro
           }) == 0);
   }
 }
+
+TEST_CASE("a function too long for the memory there is gives an error", "[executable]") {
+  const Home home;
+  const auto f = tiny_compile::compile(
+      [](Tensor x) {
+        for (int i = 0; i < 200000; i++) x = x + x;
+        return x;
+      },
+      {.name = "endless"});
+  const Tensor x = ones({4});
+  CHECK(in_child([&] {
+          const size_t most = address_space() + (size_t{8} << 20);
+          const rlimit limit{most, most};
+          setrlimit(RLIMIT_AS, &limit);
+          const std::string message = message_of([&] { f(x); });
+          return message.find("endless: out of memory while it was traced") == 0 ? 0 : 1;
+        }) == 0);
+}
