@@ -255,12 +255,17 @@ TEST_CASE("a damaged entry is compiled again", "[toolchain]") {
   }
   SECTION("cut short") { write_text(bench.entry(), whole.substr(0, whole.size() / 2)); }
   SECTION("empty") { write_text(bench.entry(), ""); }
-  SECTION("somebody else's") {
-    if (chown(bench.entry().c_str(), 12345, 12345) != 0) SKIP("only root gives files away");
-  }
   CHECK(answer_of(bench.build(1)) == 1);
   CHECK(bench.runs() == 2);
   CHECK(bench.build(1).from_cache);
+}
+
+TEST_CASE("somebody else's entry is compiled again", "[toolchain]") {
+  const Bench bench;
+  in_child([&] { return answer_of(bench.build(1)); });
+  if (chown(bench.entry().c_str(), 12345, 12345) != 0) SKIP("only root gives files away");
+  CHECK(answer_of(bench.build(1)) == 1);
+  CHECK(bench.runs() == 2);
 }
 
 TEST_CASE("a file that is no library does not load", "[toolchain]") {

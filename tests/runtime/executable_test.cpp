@@ -112,6 +112,7 @@ TEST_CASE("absurd shapes are errors that name them", "[executable]") {
 
 TEST_CASE("a compiled function without memory for its result says so and can go on",
           "[executable]") {
+  if (!kLimitsMemory) SKIP("built with a sanitizer");
   const Home home;
   const auto outer = tiny_compile::compile(
       [](Tensor x, Tensor y) {
@@ -141,6 +142,7 @@ TEST_CASE("a compiled function without memory for its result says so and can go 
 }
 
 TEST_CASE("memory freed by one size is given up for another before any error", "[executable]") {
+  if (!kLimitsMemory) SKIP("built with a sanitizer");
   CHECK(in_child([] {
           const size_t most = address_space() + (size_t{96} << 20);
           const rlimit limit{most, most};
@@ -153,6 +155,7 @@ TEST_CASE("memory freed by one size is given up for another before any error", "
 
 TEST_CASE("wherever memory ends while a function is compiled, the end is an error or right",
           "[executable]") {
+  if (!kLimitsMemory) SKIP("built with a sanitizer");
   const Home home;
   const auto f = doubling();
   const Tensor x = ones({4});
@@ -172,6 +175,7 @@ TEST_CASE("wherever memory ends while a function is compiled, the end is an erro
 }
 
 TEST_CASE("a function too long for the memory there is gives an error", "[executable]") {
+  if (!kLimitsMemory) SKIP("built with a sanitizer");
   const Home home;
   const auto f = tiny_compile::compile(
       [](Tensor x) {

@@ -127,6 +127,19 @@ inline bool mount_small(const std::string& directory, const char* options,
          mount("tmpfs", directory.c_str(), "tmpfs", flags, options) == 0;
 }
 
+// Address sanitizer's allocator ends a process whose memory is limited.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kLimitsMemory = false;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+constexpr bool kLimitsMemory = false;
+#else
+constexpr bool kLimitsMemory = true;
+#endif
+#else
+constexpr bool kLimitsMemory = true;
+#endif
+
 constexpr int kNotAllowed = 77;  // a child's answer where it may not mount
 
 }  // namespace tiny_compile::tests
