@@ -25,10 +25,19 @@
 namespace tiny_compile {
 namespace {
 
+// Errors are a thread's own, so that calls side by side keep theirs; tc_fail stays a call
+// because the address of such a word, computed in a gather's loop, doubles the loop's time.
 constexpr const char* kHead =
     R"(#define TC_FN static inline __attribute__((always_inline, unused))
-#define TC_FAIL(code) __atomic_fetch_or(&tc_error_word, code, __ATOMIC_RELAXED)
-extern "C" { unsigned tc_error_word = 0; }
+#define TC_FAIL(code) tc_fail(code)
+static __thread unsigned tc_error_word = 0;
+static void tc_fail(unsigned) __attribute__((noinline, cold, unused));
+static void tc_fail(unsigned code) { tc_error_word |= code; }
+extern "C" unsigned tc_take_errors() {
+  const unsigned bits = tc_error_word;
+  tc_error_word = 0;
+  return bits;
+}
 )";
 
 constexpr const char* kInRange = R"(

@@ -18,7 +18,8 @@ struct CppKernel {
   int64_t grain = 1;  // units worth handing to a thread
 };
 
-// The text also exports `unsigned tc_error_word`: bits as in graph/lanes.h, set, never cleared.
+// The text also exports `unsigned tc_take_errors()`: bits as in graph/lanes.h that kernels set
+// on the calling thread since it was last asked.
 struct CppSource {
   std::string text;
   std::vector<CppKernel> kernels;  // of each Program kernel, in order

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <span>
 #include <string>
 #include <tuple>
@@ -96,17 +97,27 @@ class Compiled {
     Signature signature;
     collect(arguments, signature);
     std::shared_ptr<const Entry> entry = state_->cache.find(signature);
-    if (!entry) {
-      auto structure = std::make_shared<Result>();
-      Specialization traced = trace_for(arguments, structure.get());
-      traced.structure = structure;
-      entry = state_->cache.add(signature, std::move(traced));
-    }
+    if (!entry) entry = compile_for<Result>(arguments, signature);
     std::vector<Tensor> outputs = state_->cache.run(*entry, signature.tensors);
     Result result = *static_cast<const Result*>(entry->structure.get());
     size_t next = 0;
     tree::for_each_tensor(result, [&](Tensor& tensor) { tensor = std::move(outputs[next++]); });
     return result;
+  }
+
+  template <typename Result, typename Tuple>
+  std::shared_ptr<const Entry> compile_for(const Tuple& arguments,
+                                           const Signature& signature) const {
+    try {
+      auto structure = std::make_shared<Result>();
+      Specialization traced = trace_for(arguments, structure.get());
+      traced.structure = structure;
+      return state_->cache.add(signature, std::move(traced));
+    } catch (const std::bad_alloc&) {
+      fail(state_->cache.options().name,
+           ": out of memory while it was traced and compiled; free some, or compile smaller "
+           "functions");
+    }
   }
 
   template <typename Tuple>

@@ -16,6 +16,17 @@ Guard guard_of(const Tensor& tensor) {
   return {tensor.dtype(), tensor.device(), tensor.shape(), tensor.strides()};
 }
 
+// [guards] main: tensor 0 is f32[4,2] with strides [2,1] on cpu
+void log_guards(const std::string& name, const std::vector<Guard>& guards) {
+  if (!log_enabled("guards")) return;
+  for (size_t i = 0; i < guards.size(); i++) {
+    const Guard& guard = guards[i];
+    log("guards",
+        str(name, ": tensor ", i, " is ", guard.dtype, "[", join(guard.shape, ","),
+            "] with strides [", join(guard.strides, ","), "] on ", guard.device.str()));
+  }
+}
+
 const Tensor& current(const Entry& entry, size_t k) {
   return entry.live[k] ? *entry.captured[k].variable : entry.captured[k].tensor;
 }
@@ -100,7 +111,7 @@ std::shared_ptr<const Entry> FunctionCache::find(const Signature& signature) con
     if (it != entries_.begin()) entries_.splice(entries_.begin(), entries_, it);
     return entries_.front();
   }
-  if (!entries_.empty() && (log_enabled("recompiles") || log_enabled("guards")))
+  if (!entries_.empty() && log_enabled("recompiles"))
     log("recompiles",
         str(options_.name, ": ", first_difference_in_words(*entries_.front(), signature)));
   return nullptr;
@@ -112,6 +123,7 @@ std::shared_ptr<const Entry> FunctionCache::add(const Signature& signature,
   for (const Tensor& tensor : signature.tensors) entry->guards.push_back(guard_of(tensor));
   for (const Captured& captured : specialization.traced.captured)
     entry->guards.push_back(guard_of(captured.tensor));
+  log_guards(options_.name, entry->guards);
   entry->extras = signature.extras;
   entry->captured = std::move(specialization.traced.captured);
   entry->live = std::move(specialization.live);

@@ -8,6 +8,7 @@
 #include "tiny_compile/loops/fuse.h"
 #include "tiny_compile/loops/lower.h"
 #include "tiny_compile/passes/passes.h"
+#include "tiny_compile/runtime/disk_cache.h"
 #include "tiny_compile/runtime/log.h"
 
 namespace tiny_compile {
@@ -30,12 +31,6 @@ const char* channel_of(const std::string& stage) {
   return "passes";
 }
 
-void show(const std::string& stage, const std::string& text, const char* channel,
-          size_t number) {
-  log(channel, str("after ", stage, ":\n", text));
-  keep_text(str(number, "_", stage, ".txt"), text);
-}
-
 // Runs stages in order; what a prefix leaves out is added at the end.
 class Runner {
  public:
@@ -56,22 +51,33 @@ class Runner {
   void start(const Graph& graph) {
     result_.graph = graph;
     if (checked_) verify(graph);
-    show("trace", texts() ? print(graph) : "", "graph", 0);
+    if (!texts()) return;
+    name_texts(graph.name, print(graph));
+    show("trace", print(graph), "graph");
   }
   void start(const Program& program) {
     result_.program = program;
     lowered_ = true;
     if (checked_) verify(program);
+    if (texts()) name_texts(program.name, print(program));
   }
 
  private:
   static bool texts() { return std::getenv("TC_LOGS") || std::getenv("TC_DEBUG_DIR"); }
+  // Files are named "main_3fa2c1_5_lower.txt": two graphs of one name keep theirs apart.
+  void name_texts(const std::string& name, const std::string& text) {
+    prefix_ = str(name, "_", content_key({{"text", text}}).substr(0, 6), "_");
+  }
+  void show(const std::string& stage, const std::string& text, const char* channel) {
+    log(channel, str("after ", stage, ":\n", text));
+    keep_text(str(prefix_, number_++, "_", stage, ".txt"), text);
+  }
 
   void step(const std::string& name, const GraphPass& pass) {
     if (lowered_) return;
     result_.graph = pass(result_.graph);
     if (checked_) verify(result_.graph);
-    if (texts()) show(name, print(result_.graph), channel_of(name), ++number_);
+    if (texts()) show(name, print(result_.graph), channel_of(name));
   }
   void step(const std::string& name, const Lower& pass) {
     if (lowered_) return;
@@ -92,16 +98,17 @@ class Runner {
     if (!lowered_) step("lower", Lower(lower));
     result_.source = pass(result_.program);
     emitted_ = true;
-    if (texts()) show(name, result_.source.text, "code", ++number_);
+    if (texts()) show(name, result_.source.text, "code");
   }
   void finish_program(const std::string& name) {
     if (checked_) verify(result_.program);
-    if (texts()) show(name, print(result_.program), channel_of(name), ++number_);
+    if (texts()) show(name, print(result_.program), channel_of(name));
   }
 
   bool checked_;
   bool lowered_ = false, emitted_ = false;
   size_t number_ = 0;
+  std::string prefix_;
   Staged result_;
 };
 

@@ -6,11 +6,15 @@
 #include "tiny_compile/runtime/cpp_toolchain.h"
 
 #include <dlfcn.h>
+#include <link.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
@@ -22,27 +26,47 @@
 namespace tiny_compile {
 namespace {
 
-constexpr double kTimeoutSeconds = 600;
 constexpr size_t kMostWords = 2000;
+constexpr const char* kFlags =
+    "-x c++ -std=c++20 -O3 -march=native -fPIC -shared -w -pipe -ffp-contract=off "
+    "-fno-math-errno -fno-trapping-math -fwrapv -fno-exceptions -fno-rtti "
+    "-fno-asynchronous-unwind-tables -fno-stack-protector -fvisibility=default";
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
 }
 
-std::string find_compiler() {
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
+// {"/usr/bin/ccache", "g++"} of "ccache g++". A path with spaces in it is taken whole.
+std::vector<std::string> find_command(const std::string& words) {
+  const std::string whole = find_program(words);
+  if (!whole.empty()) return {whole};
+  std::vector<std::string> command = words_of(words);
+  if (command.empty()) return {};
+  command[0] = find_program(command[0]);
+  return command[0].empty() ? std::vector<std::string>() : command;
+}
+
+// The compiler, and the flags that go with its name.
+std::vector<std::string> find_compiler() {
   for (const char* variable : {"TC_CXX", "CXX"}) {
     const std::string chosen = environment(variable);
     if (chosen.empty()) continue;
-    const std::string path = find_program(chosen);
-    if (path.empty())
-      fail("no C++ compiler '", chosen, "' (from $", variable,
-           "): install it or name another one");
-    return path;
+    const std::vector<std::string> command = find_command(chosen);
+    if (!command.empty()) return command;
+    fail("no C++ compiler '", chosen, "' (from $", variable,
+         "): install it, or set TC_CXX to another one (the interpreter backend needs none)");
   }
   for (const char* name : {"g++", "clang++", "c++"}) {
     const std::string path = find_program(name);
-    if (!path.empty()) return path;
+    if (!path.empty()) return {path};
   }
   fail(
       "no C++ compiler on PATH: install g++ or clang++, or set TC_CXX (the interpreter backend "
@@ -64,7 +88,8 @@ std::string identity_of(const std::string& compiler) {
   struct stat status = {};
   stat(compiler.c_str(), &status);
   static const std::string features = cpu_features();
-  return str(compiler, " ", status.st_size, " ", status.st_mtime, " ", features);
+  return str(compiler, " ", status.st_size, " ", status.st_mtim.tv_sec, ".",
+             status.st_mtim.tv_nsec, " ", features);
 }
 
 std::string numbered(const std::string& source, size_t line) {
@@ -88,8 +113,9 @@ size_t first_error_line(const std::string& words) {
                                const std::string& source) {
   keep_text("failed.cpp", source);
   std::string why = str("exit code ", result.exit_code);
+  if (result.exit_code == 0) why = "exit code 0, but what it wrote is no whole library";
   if (result.signal) why = str("killed by signal ", result.signal);
-  if (result.timed_out) why = str("no answer in ", kTimeoutSeconds, " seconds");
+  if (result.timed_out) why = str("no end in ", toolchain.timeout_seconds, " seconds");
   const size_t line = first_error_line(result.output);
   fail("the C++ compiler failed (", toolchain.compiler, ", ", why, "):\n",
        result.output.substr(0, kMostWords),
@@ -97,14 +123,79 @@ size_t first_error_line(const std::string& words) {
        "\nSet TC_DEBUG_DIR to keep the whole source, or TC_CXX to use another compiler.");
 }
 
+// A loader that maps a file cut short dies of SIGBUS: every part the headers name must be
+// there. The section headers stand at the end of what ld and lld write.
+bool is_whole_library(const std::string& content) {
+  ElfW(Ehdr) header;
+  if (content.size() < sizeof header) return false;
+  std::memcpy(&header, content.data(), sizeof header);
+  const auto fits = [&](uint64_t from, uint64_t bytes) {
+    return from <= content.size() && bytes <= content.size() - from;
+  };
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_type != ET_DYN ||
+      header.e_phentsize != sizeof(ElfW(Phdr)) ||
+      !fits(header.e_shoff, uint64_t{header.e_shnum} * header.e_shentsize) ||
+      !fits(header.e_phoff, uint64_t{header.e_phnum} * header.e_phentsize))
+    return false;
+  for (int i = 0; i < header.e_phnum; i++) {
+    ElfW(Phdr) part;
+    std::memcpy(&part, content.data() + header.e_phoff + i * sizeof part, sizeof part);
+    if (!fits(part.p_offset, part.p_filesz)) return false;
+  }
+  return true;
+}
+
+// The same bytes in memory, under a name that lasts as long as the descriptor does.
+Descriptor copy_in_memory(const std::string& path) {
+  const std::string content = read_file(path);
+  Descriptor memory(memfd_create("tiny_compile", MFD_CLOEXEC));
+  if (!memory || write(memory.get(), content.data(), content.size()) !=
+                     static_cast<ssize_t>(content.size()))
+    return Descriptor();
+  return memory;
+}
+
+// The compiler's words name a full disk, a quota or a limit: another place may do.
+bool lacks_space(const ProcessResult& result) {
+  for (const char* words :
+       {"No space left", "File too large", "quota exceeded", "Cannot create temporary file"}) {
+    if (result.output.find(words) != std::string::npos) return true;
+  }
+  return result.signal == SIGXFSZ;
+}
+
+ProcessResult run_compiler(const std::string& source, const CppToolchain& toolchain,
+                           const std::string& place, const std::string& target) {
+  std::vector<std::string> argv = {toolchain.compiler};
+  argv.insert(argv.end(), toolchain.flags.begin(), toolchain.flags.end());
+  argv.insert(argv.end(), {"-o", target, "-"});
+  return run_process(argv, source, toolchain.timeout_seconds, {"LC_ALL=C", "TMPDIR=" + place});
+}
+
+std::shared_ptr<SharedLibrary> load_cached(const std::string& directory,
+                                           const std::string& key) {
+  const auto path = find_cached(directory, key);
+  if (!path) return nullptr;
+  try {
+    return std::make_shared<SharedLibrary>(*path);
+  } catch (const Error& error) {  // another process may have removed it meanwhile
+    log("cache", str("entry ", key, " will not load: ", error.what()));
+    return nullptr;
+  }
+}
+
 }  // namespace
 
-SharedLibrary::SharedLibrary(const std::string& path, bool remove_file) {
+SharedLibrary::SharedLibrary(const std::string& path) {
   handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  const char* error = handle_ ? nullptr : dlerror();
+  if (handle_) return;
+  const char* error = dlerror();
   const std::string why = error ? error : "";
-  if (remove_file) unlink(path.c_str());
-  if (!handle_) fail("cannot load compiled kernels: ", why);
+  if ((copy_ = copy_in_memory(path)))
+    handle_ = dlopen(str("/proc/self/fd/", copy_.get()).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle_)
+    fail("cannot load compiled kernels: ", why,
+         "; set TC_CACHE_DIR to a directory that programs may be run from");
 }
 
 SharedLibrary::~SharedLibrary() {
@@ -113,39 +204,21 @@ SharedLibrary::~SharedLibrary() {
 
 void* SharedLibrary::symbol(const char* name) const {
   void* address = dlsym(handle_, name);
-  if (!address) fail("compiled kernels lack '", name, "'");
+  if (!address)
+    fail("compiled kernels lack '", name,
+         "': the C++ compiler did not compile what it was given; set TC_CXX to another one");
   return address;
 }
 
 CppToolchain default_toolchain() {
   CppToolchain toolchain;
-  toolchain.compiler = find_compiler();
-  toolchain.flags = {"-x",
-                     "c++",
-                     "-std=c++20",
-                     "-O3",
-                     "-march=native",
-                     "-fPIC",
-                     "-shared",
-                     "-w",
-                     "-pipe",
-                     "-ffp-contract=off",
-                     "-fno-math-errno",
-                     "-fno-trapping-math",
-                     "-fwrapv",
-                     "-fno-exceptions",
-                     "-fno-rtti",
-                     "-fno-asynchronous-unwind-tables",
-                     "-fno-stack-protector",
-                     "-fvisibility=default"};
-  std::istringstream extra(environment("TC_CXXFLAGS"));
-  std::string flag;
-  bool plain = true;
-  while (extra >> flag) {
-    plain = false;
-    toolchain.flags.push_back(flag);
-  }
-  if (plain) toolchain.flags.push_back("-nostdlib");
+  const std::vector<std::string> command = find_compiler();
+  toolchain.compiler = command[0];
+  toolchain.flags = {command.begin() + 1, command.end()};
+  const std::vector<std::string> extra = words_of(environment("TC_CXXFLAGS"));
+  const char* bare = extra.empty() ? "-nostdlib" : "";  // what extra flags ask for may need one
+  for (const std::vector<std::string>& flags : {words_of(kFlags), extra, words_of(bare)})
+    toolchain.flags.insert(toolchain.flags.end(), flags.begin(), flags.end());
   toolchain.identity = identity_of(toolchain.compiler);
   return toolchain;
 }
@@ -156,26 +229,33 @@ BuiltLibrary build_cpp(const std::string& source, const CppToolchain& toolchain)
                                        {"compiler", toolchain.identity}});
   const std::string directory = cache_directory();
   keep_text(key + ".cpp", source);
-  if (const auto path = find_cached(directory, key)) {
+  if (auto library = load_cached(directory, key)) {
     log("cache", str("hit ", key));
-    return {std::make_shared<SharedLibrary>(*path, false), true, 0};
+    return {std::move(library), true, 0};
   }
   log("cache",
       str("miss ", key, ": compiling ", source.size(), " bytes with ", toolchain.compiler));
-  const std::string target = temporary_file(directory);
-  std::vector<std::string> argv = {toolchain.compiler};
-  argv.insert(argv.end(), toolchain.flags.begin(), toolchain.flags.end());
-  argv.insert(argv.end(), {"-o", target, "-"});
-  const auto start = std::chrono::steady_clock::now();
-  const ProcessResult result = run_process(argv, source, kTimeoutSeconds);
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (result.exit_code != 0) {
-    unlink(target.c_str());
-    fail_compile(result, toolchain, source);
+  for (const std::string& place :
+       {directory, environment("TMPDIR"), std::string("/dev/shm"), std::string("/tmp")}) {
+    const TemporaryDirectory temporary(place);
+    if (temporary.path().empty()) continue;
+    const std::string target = temporary.path() + "/kernels.so";
+    const auto start = std::chrono::steady_clock::now();
+    const ProcessResult result = run_compiler(source, toolchain, temporary.path(), target);
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+    if (result.exit_code == 0 && is_whole_library(read_file(target))) {
+      auto library = std::make_shared<SharedLibrary>(target);
+      if (place == directory && !store_cached(directory, key, target))
+        log("cache", str("not stored: ", directory, " is full or cannot be written to"));
+      return {std::move(library), false, spent.count()};
+    }
+    if (!lacks_space(result)) fail_compile(result, toolchain, source);
+    log("cache", str("no room in ", place, ": ", result.output));
   }
-  const std::string path = store_cached(directory, key, target);
-  return {std::make_shared<SharedLibrary>(path, path == target), false, seconds};
+  fail(
+      "no place for compiled kernels: the cache's directory, $TMPDIR, /dev/shm and /tmp are "
+      "full "
+      "or cannot be written to; free some space, or set TC_CACHE_DIR to another disk");
 }
 
 }  // namespace tiny_compile

@@ -5,12 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "tiny_compile/runtime/descriptor.h"
+
 namespace tiny_compile {
 
-// A library that dlopen loaded; unloaded when the last owner goes.
+// A library that dlopen loaded; unloaded when the last owner goes. The file may go before.
 class SharedLibrary {
  public:
-  SharedLibrary(const std::string& path, bool remove_file);
+  explicit SharedLibrary(const std::string& path);  // throws tc::Error where it will not load
   ~SharedLibrary();
   SharedLibrary(const SharedLibrary&) = delete;
   SharedLibrary& operator=(const SharedLibrary&) = delete;
@@ -18,16 +20,19 @@ class SharedLibrary {
 
  private:
   void* handle_ = nullptr;
+  Descriptor copy_;  // in memory, where the file lies on a disk that nothing is run from
 };
 
 struct CppToolchain {
-  std::string compiler;  // absolute path
+  std::string compiler;  // its path
   std::vector<std::string> flags;
-  std::string identity;  // path, size and time of the compiler; the CPU's features
+  std::string identity;          // path, size and time of the compiler; the CPU's features
+  double timeout_seconds = 600;  // then the compiler is taken to hang
 };
 
-// $TC_CXX, else $CXX, else g++, clang++ or c++ on PATH; $TC_CXXFLAGS is appended. Throws
-// tc::Error where there is no compiler.
+// $TC_CXX, else $CXX, else g++, clang++ or c++ on PATH; a variable may hold flags behind the
+// name ("ccache g++", "g++ -m64"). $TC_CXXFLAGS is appended. Throws tc::Error where there is no
+// compiler.
 CppToolchain default_toolchain();
 
 struct BuiltLibrary {
@@ -36,7 +41,9 @@ struct BuiltLibrary {
   double compile_seconds = 0;  // of the compiler's process
 };
 
-// Throws tc::Error with the compiler's words and the lines they are about.
+// From the disk cache, else compiled in the cache's directory, or, where that is full or
+// missing, in $TMPDIR, /dev/shm or /tmp. Throws tc::Error with the compiler's words and the
+// lines they are about.
 BuiltLibrary build_cpp(const std::string& source, const CppToolchain& toolchain);
 
 }  // namespace tiny_compile

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <fstream>
-#include <sstream>
 
 #include "tiny_compile/graph/lanes.h"
 #include "tiny_compile/runtime/disk_cache.h"
@@ -16,16 +15,11 @@
 namespace tiny_compile {
 namespace {
 
-std::string file_content(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream content;
-  content << in.rdbuf();
-  return content.str();
-}
-
 // Keeps a CUBIN on disk; a disk that is full or not ours changes nothing.
 void store(const std::string& directory, const std::string& key, const std::string& cubin) {
-  const std::string path = temporary_file(directory);
+  const TemporaryDirectory temporary(directory);
+  if (temporary.path().empty()) return;
+  const std::string path = temporary.path() + "/kernels.cubin";
   std::ofstream out(path, std::ios::binary);
   out.write(cubin.data(), static_cast<std::streamsize>(cubin.size()));
   out.close();
@@ -70,8 +64,9 @@ BuiltCubin build_cuda(const std::string& source, const std::string& architecture
                                        {"compiler", nvrtc_identity()}});
   if (!directory.empty()) {
     if (const auto path = find_cached(directory, key)) {
-      log("cache", str("cuda ", key, ": found"));
-      return {file_content(*path), true, 0};
+      std::string cubin = read_file(*path);  // empty where another process removed it meanwhile
+      log("cache", str("cuda ", key, cubin.empty() ? ": gone" : ": found"));
+      if (!cubin.empty()) return {std::move(cubin), true, 0};
     }
   }
   const auto start = std::chrono::steady_clock::now();

@@ -15,14 +15,20 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <sstream>
+#include <ctime>
+#include <memory>
+#include <string_view>
+#include <tuple>
 
 #include "tiny_compile/base/error.h"
+#include "tiny_compile/runtime/descriptor.h"
 #include "tiny_compile/runtime/log.h"
 
 namespace tiny_compile {
 namespace {
+
+constexpr int64_t kMostBytes = int64_t{1} << 30;
+constexpr size_t kMostEntries = 2048;  // listing them takes 2 ms of a compile
 
 struct Hash {
   uint64_t a = 0x9e3779b97f4a7c15ull, b = 0xc2b2ae3d27d4eb4full;
@@ -60,31 +66,23 @@ struct Trailer {
   Hash hash;
 };
 
-std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream content;
-  content << in.rdbuf();
-  return in ? content.str() : "";
-}
-
 bool is_private(const struct stat& status) {
   return status.st_uid == geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-bool make_directories(const std::string& path) {
+// Makes a directory and those above it; 0, or the errno of the last that could not be made.
+int make_directories(const std::string& path) {
   for (size_t slash = path.find('/', 1); slash != std::string::npos;
        slash = path.find('/', slash + 1))
     mkdir(path.substr(0, slash).c_str(), 0700);
-  mkdir(path.c_str(), 0700);
-  struct stat status;
-  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+  return mkdir(path.c_str(), 0700) == 0 || errno == EEXIST ? 0 : errno;
 }
 
 std::string wanted_directory() {
   const char* chosen = std::getenv("TC_CACHE_DIR");
   if (chosen && *chosen) return chosen;
   const char* xdg = std::getenv("XDG_CACHE_HOME");
-  if (xdg && *xdg) return std::string(xdg) + "/tiny_compile";
+  if (xdg && *xdg == '/') return std::string(xdg) + "/tiny_compile";
   const char* home = std::getenv("HOME");
   return home && *home ? std::string(home) + "/.cache/tiny_compile" : "";
 }
@@ -96,46 +94,72 @@ bool append_trailer(const std::string& path, const std::string& key) {
   trailer.length = content.size();
   trailer.hash =
       hash_bytes(hash_bytes({}, key.data(), key.size()), content.data(), content.size());
-  std::ofstream out(path, std::ios::binary | std::ios::app);
-  out.write(reinterpret_cast<const char*>(&trailer), sizeof trailer);
-  out.close();
-  return !out.fail();
+  Descriptor file(open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  return file && write(file.get(), &trailer, sizeof trailer) == sizeof trailer && file.close();
 }
 
 struct Entry {
-  std::string path;
+  std::string name;
   int64_t bytes;
-  int64_t modified;
+  timespec used;
 };
 
-std::vector<Entry> entries(const std::string& directory) {
-  std::vector<Entry> result;
-  DIR* dir = opendir(directory.c_str());
-  if (!dir) return result;
-  while (const dirent* item = readdir(dir)) {
-    const std::string path = directory + "/" + item->d_name;
-    struct stat status;
-    if (lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode))
-      result.push_back({path, status.st_size, status.st_mtime});
-  }
-  closedir(dir);
-  return result;
+bool is_entry(std::string_view name) {
+  return name.size() == 35 && name.substr(32) == ".so" &&
+         name.find_first_not_of("0123456789abcdef") == 32;
 }
 
-// The oldest entries beyond the bound go, and what killed processes left an hour ago.
+bool is_temporary(std::string_view name) { return name.substr(0, 7) == "tmp-tc-"; }
+
+using Directory = std::unique_ptr<DIR, int (*)(DIR*)>;
+
+void remove_flat(const std::string& path) {
+  const Directory directory(opendir(path.c_str()), closedir);
+  while (const dirent* item = directory ? readdir(directory.get()) : nullptr)
+    unlinkat(dirfd(directory.get()), item->d_name, 0);
+  rmdir(path.c_str());
+}
+
+// Our entries, the last used first. What killed processes left an hour ago is removed.
+std::vector<Entry> list_entries(const std::string& path) {
+  std::vector<Entry> entries;
+  const Directory directory(opendir(path.c_str()), closedir);
+  while (const dirent* item = directory ? readdir(directory.get()) : nullptr) {
+    const std::string name = item->d_name;
+    struct stat status;
+    if (!is_entry(name) && !is_temporary(name)) continue;
+    if (fstatat(dirfd(directory.get()), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+      continue;
+    if (is_entry(name)) entries.push_back({name, status.st_size, status.st_mtim});
+    if (is_temporary(name) && S_ISDIR(status.st_mode) && time(nullptr) - status.st_mtime > 3600)
+      remove_flat(path + "/" + name);
+  }
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(b.used.tv_sec, b.used.tv_nsec, a.name) <
+           std::tie(a.used.tv_sec, a.used.tv_nsec, b.name);
+  });
+  return entries;
+}
+
+int64_t most_bytes() {
+  const char* chosen = std::getenv("TC_CACHE_BYTES");
+  if (!chosen || !*chosen) return kMostBytes;
+  char* end = nullptr;
+  const long long bytes = std::strtoll(chosen, &end, 10);
+  if (*end == 0 && bytes >= 0) return bytes;
+  log("cache", str("TC_CACHE_BYTES='", chosen, "' is no number of bytes: ", kMostBytes));
+  return kMostBytes;
+}
+
 void evict(const std::string& directory) {
-  const char* bound = std::getenv("TC_CACHE_BYTES");
-  const int64_t most = bound ? std::atoll(bound) : int64_t{1} << 30;
-  std::vector<Entry> all = entries(directory);
-  std::sort(all.begin(), all.end(),
-            [](const Entry& a, const Entry& b) { return a.modified > b.modified; });
-  int64_t total = 0;
-  const int64_t now = time(nullptr);
-  for (const Entry& entry : all) {
-    const bool abandoned =
-        entry.path.find("/tmp-") != std::string::npos && now - entry.modified > 3600;
-    total += entry.bytes;
-    if (total > most || abandoned) unlink(entry.path.c_str());
+  const int64_t most = most_bytes();
+  int64_t bytes = 0;
+  size_t count = 0;
+  for (const Entry& entry : list_entries(directory)) {
+    bytes += entry.bytes;
+    if (bytes <= most && ++count <= kMostEntries) continue;
+    unlink((directory + "/" + entry.name).c_str());
+    log("cache", str("evicted ", entry.name));
   }
 }
 
@@ -158,13 +182,18 @@ std::string cache_directory() {
   const std::string path = wanted_directory();
   if (path.empty()) return "";
   struct stat status;
-  if (stat(path.c_str(), &status) != 0 &&
-      (!make_directories(path) || stat(path.c_str(), &status) != 0)) {
-    log("cache", str("no cache: cannot make ", path, ": ", std::strerror(errno)));
-    return "";
+  if (stat(path.c_str(), &status) != 0) {
+    const int error = make_directories(path);
+    if (stat(path.c_str(), &status) != 0) {
+      log("cache", str("no cache: cannot make ", path, ": ", std::strerror(error)));
+      return "";
+    }
   }
-  if (!S_ISDIR(status.st_mode) || !is_private(status) || access(path.c_str(), W_OK) != 0) {
-    log("cache", str("no cache: ", path, " is no directory that only this user can write to"));
+  if (!S_ISDIR(status.st_mode) || !is_private(status) ||
+      faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) {
+    log("cache", str("no cache: ", path,
+                     " is no directory that this user, and nobody else, can write to; set "
+                     "TC_CACHE_DIR"));
     return "";
   }
   return path;
@@ -183,35 +212,43 @@ std::optional<std::string> find_cached(const std::string& directory, const std::
     right.length = content.size() - sizeof found;
     right.hash =
         hash_bytes(hash_bytes({}, key.data(), key.size()), content.data(), right.length);
-    if (std::memcmp(&found, &right, sizeof found) == 0) return path;
+    if (std::memcmp(&found, &right, sizeof found) == 0) {
+      utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // eviction takes the least recently used
+      return path;
+    }
   }
   log("cache", str("entry ", path, " is damaged or not ours: removed"));
   unlink(path.c_str());
   return std::nullopt;
 }
 
-std::string store_cached(const std::string& directory, const std::string& key,
-                         const std::string& path) {
-  if (directory.empty() || !append_trailer(path, key)) return path;
+bool store_cached(const std::string& directory, const std::string& key,
+                  const std::string& path) {
+  if (directory.empty() || !append_trailer(path, key)) return false;
   const std::string entry = directory + "/" + key + ".so";
-  chmod(path.c_str(), 0700);
-  if (rename(path.c_str(), entry.c_str()) != 0) return path;
+  if (chmod(path.c_str(), 0700) != 0 || rename(path.c_str(), entry.c_str()) != 0) return false;
   evict(directory);
-  return entry;
+  return true;
 }
 
-std::string temporary_file(const std::string& directory) {
-  for (const std::string& place : {directory, std::string("/dev/shm"), std::string("/tmp")}) {
-    if (place.empty()) continue;
-    std::string path = place + "/tmp-tc-XXXXXX";
-    const int fd = mkstemp(path.data());
-    if (fd < 0) continue;
-    close(fd);
-    return path;
-  }
-  fail(
-      "no place for a compiled kernel: neither the cache directory nor /tmp can be written to; "
-      "set TC_CACHE_DIR");
+TemporaryDirectory::TemporaryDirectory(const std::string& place)
+    : path_(place + "/tmp-tc-XXXXXX") {
+  if (place.empty() || !mkdtemp(path_.data())) path_.clear();
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+  if (!path_.empty()) remove_flat(path_);
+}
+
+std::string read_file(const std::string& path) {
+  std::string content;
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status;
+  if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return content;
+  content.resize(static_cast<size_t>(status.st_size));
+  const ssize_t n = read(file.get(), content.data(), content.size());
+  content.resize(static_cast<size_t>(std::max<ssize_t>(n, 0)));
+  return content;
 }
 
 }  // namespace tiny_compile

@@ -21,13 +21,27 @@ std::string cache_directory();
 // removed.
 std::optional<std::string> find_cached(const std::string& directory, const std::string& key);
 
-// Moves the file at `path` into the cache, all or nothing; returns where it lies now: the old
-// path where it could not be stored (a full disk, say). Old entries go beyond $TC_CACHE_BYTES
-// (1 GiB).
-std::string store_cached(const std::string& directory, const std::string& key,
-                         const std::string& path);
+// Moves the file at `path` into the cache, all or nothing; false where it could not be stored
+// (a full disk, say) and still lies at `path`. The entries used least recently go beyond
+// $TC_CACHE_BYTES (1 GiB) or 2048 entries; files that are not ours are never touched.
+bool store_cached(const std::string& directory, const std::string& key,
+                  const std::string& path);
 
-// A new empty file for this process alone, in the cache's directory or else in /tmp.
-std::string temporary_file(const std::string& directory);
+// A new directory for this process alone, removed with the files in it.
+class TemporaryDirectory {
+ public:
+  // path() is "" where `place` cannot be written to.
+  explicit TemporaryDirectory(const std::string& place);
+  ~TemporaryDirectory();
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// "" where there is none.
+std::string read_file(const std::string& path);
 
 }  // namespace tiny_compile

@@ -4,6 +4,7 @@
 #include "tiny_compile/runtime/executable.h"
 
 #include <omp.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -16,16 +17,10 @@ namespace {
 
 constexpr size_t kFewBuffers = 32;  // addresses that need no allocation
 
-template <typename Function>
-void run_units(Function function, void* const* buffers, int64_t units, int64_t grain) {
-  const int64_t shares =
-      std::min<int64_t>(units / std::max<int64_t>(grain, 1), omp_get_max_threads());
-  if (shares <= 1 || omp_in_parallel()) return function(buffers, 0, units);
-#pragma omp parallel num_threads(static_cast <int>(shares))
-  {
-    const int64_t share = omp_get_thread_num(), all = omp_get_num_threads();
-    function(buffers, units * share / all, units * (share + 1) / all);
-  }
+// OpenMP's threads do not follow a fork: a child that asked for them would wait for ever.
+bool has_threads() {
+  static const pid_t first = getpid();
+  return getpid() == first;
 }
 
 }  // namespace
@@ -39,7 +34,7 @@ Executable::Executable(const Program& program, const CppSource& source, BuiltLib
       kernels_.push_back({reinterpret_cast<Function>(address), kernel.units, kernel.grain});
     }
   }
-  errors_ = static_cast<unsigned*>(built_.library->symbol("tc_error_word"));
+  take_errors_ = reinterpret_cast<TakeErrors>(built_.library->symbol("tc_take_errors"));
   int inputs = 0;
   for (const Buffer& buffer : program.buffers) {
     const int64_t width = static_cast<int64_t>(size_of(buffer.type.dtype));
@@ -66,13 +61,40 @@ Executable::Executable(const Program& program, const CppSource& source, BuiltLib
   }
 }
 
+// Error bits of the threads that ran it, the calling one left out.
+unsigned Executable::run_kernel(const Kernel& kernel, void* const* buffers) const {
+  const int64_t units = kernel.units;
+  const int64_t shares =
+      std::min<int64_t>(units / std::max<int64_t>(kernel.grain, 1), omp_get_max_threads());
+  unsigned errors = 0;
+  if (shares <= 1 || omp_in_parallel() || !has_threads()) {
+    kernel.function(buffers, 0, units);
+    return errors;
+  }
+#pragma omp parallel num_threads(static_cast <int>(shares)) reduction(| : errors)
+  {
+    const int64_t share = omp_get_thread_num(), all = omp_get_num_threads();
+    kernel.function(buffers, units * share / all, units * (share + 1) / all);
+    errors |= take_errors_();
+  }
+  return errors;
+}
+
+// The arena for temporaries (null where there are none) and, in `made`, the outputs.
+std::shared_ptr<Storage> Executable::allocate_outputs(std::vector<Tensor>& made) const {
+  try {
+    for (const Output& output : outputs_)
+      made.push_back(empty_tensor(output.dtype, output.shape));
+    return arena_bytes_ > 0 ? allocate_cpu(static_cast<size_t>(arena_bytes_)) : nullptr;
+  } catch (const Error& error) {
+    fail(name_, ", compiled: ", error.what());
+  }
+}
+
 std::vector<Tensor> Executable::run(std::span<const Tensor> inputs) const {
   std::vector<Tensor> made;
   made.reserve(outputs_.size());
-  for (const Output& output : outputs_)
-    made.push_back(empty_tensor(output.dtype, output.shape));
-  std::shared_ptr<Storage> arena;
-  if (arena_bytes_ > 0) arena = allocate_cpu(static_cast<size_t>(arena_bytes_));
+  const std::shared_ptr<Storage> arena = allocate_outputs(made);
   std::array<void*, kFewBuffers> few;
   std::vector<void*> many(places_.size() > kFewBuffers ? places_.size() : 0);
   void** addresses = many.empty() ? few.data() : many.data();
@@ -83,9 +105,9 @@ std::vector<Tensor> Executable::run(std::span<const Tensor> inputs) const {
                    : arena                      ? arena->data() + place.bytes
                                                 : nullptr;  // a temporary without elements
   }
-  for (const Kernel& kernel : kernels_)
-    run_units(kernel.function, addresses, kernel.units, kernel.grain);
-  if (*errors_) throw_errors(__atomic_exchange_n(errors_, 0u, __ATOMIC_RELAXED), name_);
+  unsigned errors = 0;
+  for (const Kernel& kernel : kernels_) errors |= run_kernel(kernel, addresses);
+  if ((errors |= take_errors_())) throw_errors(errors, name_);
   std::vector<Tensor> results;
   results.reserve(output_of_.size());
   for (int slot : output_of_) results.push_back(slot < 0 ? inputs[-1 - slot] : made[slot]);

@@ -18,8 +18,8 @@ class Executable {
 
   // Inputs in the order of the Program's input buffers, with the strides it was made for.
   // Outputs are new tensors, or inputs that the function returns as they are. Throws tc::Error
-  // where a kernel met an index out of range or an integer division by zero. Safe to call from
-  // many threads.
+  // where a kernel met an index out of range or an integer division by zero, or where memory
+  // runs out. Safe to call from many threads.
   std::vector<Tensor> run(std::span<const Tensor> inputs) const;
 
   bool from_cache() const { return built_.from_cache; }
@@ -27,6 +27,7 @@ class Executable {
 
  private:
   using Function = void (*)(void* const* buffers, long long begin, long long end);
+  using TakeErrors = unsigned (*)();
   struct Kernel {
     Function function;
     int64_t units, grain;
@@ -42,6 +43,9 @@ class Executable {
     Sizes shape;
   };
 
+  unsigned run_kernel(const Kernel& kernel, void* const* buffers) const;
+  std::shared_ptr<Storage> allocate_outputs(std::vector<Tensor>& made) const;
+
   std::string name_;
   BuiltLibrary built_;
   std::vector<Kernel> kernels_;  // in launch order
@@ -49,7 +53,7 @@ class Executable {
   std::vector<Output> outputs_;
   std::vector<int> output_of_;  // the slot of each returned value
   int64_t arena_bytes_ = 0;
-  unsigned* errors_ = nullptr;
+  TakeErrors take_errors_ = nullptr;  // of the calling thread: calls side by side keep theirs
 };
 
 }  // namespace tiny_compile

@@ -1,9 +1,13 @@
-// TC_LOGS=fusion prints "[fusion] add_2 + matmul_3: ..." lines; unknown channels are named
-// once.
+// What happened in there? TC_LOGS=fusion prints "[fusion] add_2 + matmul_3: ..." lines; unknown
+// channels are named once a process.
 #include "tiny_compile/runtime/log.h"
 
+#include <sys/stat.h>
+
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <mutex>
 
@@ -54,10 +58,14 @@ void log(std::string_view channel, const std::string& text) {
 void keep_text(const std::string& file_name, const std::string& text) {
   const char* directory = std::getenv("TC_DEBUG_DIR");
   if (!directory || !*directory) return;
+  mkdir(directory, 0777);
   const std::string path = std::string(directory) + "/" + file_name;
   std::ofstream out(path);
   out << text;
-  if (!out) std::fprintf(stderr, "TC_DEBUG_DIR: cannot write %s\n", path.c_str());
+  out.close();
+  if (!out)
+    std::fprintf(stderr, "TC_DEBUG_DIR: cannot write %s: %s\n", path.c_str(),
+                 std::strerror(errno));
 }
 
 }  // namespace tiny_compile

@@ -11,7 +11,8 @@ namespace tiny_compile {
 bool log_enabled(std::string_view channel);
 void log(std::string_view channel, const std::string& text);
 
-// Writes `text` to a file in TC_DEBUG_DIR, where that is set.
+// Writes `text` to a file in the directory TC_DEBUG_DIR, where that is set; makes the
+// directory, and says on stderr where it cannot write.
 void keep_text(const std::string& file_name, const std::string& text);
 
 }  // namespace tiny_compile

@@ -1,6 +1,9 @@
-// How do we call the compiler? posix_spawn, a pipe in, a pipe out, and poll so that neither
-// side waits for the other: a compiler that complains before it has read all of its input
-// blocks nothing.
+// How do we call the compiler? posix_spawn (no copy of a big process's page tables), a socket
+// in, a socket out, and poll so that neither side waits for the other: a compiler that
+// complains before it has read all of its input blocks nothing.
+//
+// Every descriptor is closed on exec and every child is waited for, whatever is thrown. The
+// child leads its own process group, so that a hung compiler dies with what it started.
 #include "tiny_compile/runtime/process.h"
 
 #include <fcntl.h>
@@ -8,6 +11,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +22,7 @@
 #include <thread>
 
 #include "tiny_compile/base/error.h"
+#include "tiny_compile/runtime/descriptor.h"
 
 extern char** environ;
 
@@ -26,47 +31,119 @@ namespace {
 
 constexpr size_t kMostOutput = size_t{1} << 20;
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  ~Descriptor() { close(); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-  void close() {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = -1;
-  }
+// Above 2, so that the child's dup2 onto 0, 1 and 2 overwrites nothing: a caller may have
+// closed its own.
+Descriptor raised(int fd) {
+  if (fd > 2) return Descriptor(fd);
+  const Descriptor low(fd);
+  return Descriptor(fcntl(fd, F_DUPFD_CLOEXEC, 3));
+}
 
- private:
-  int fd_;
+struct Pair {
+  Descriptor theirs, ours;
 };
 
-// A socket pair for the input: writing to one whose reader is gone raises EPIPE, not SIGPIPE.
-void make_pair(int fds[2]) {
+// Sockets, not pipes: writing to one whose reader is gone gives EPIPE, not SIGPIPE.
+Pair make_pair() {
+  int fds[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
-    fail("cannot make a pipe: ", std::strerror(errno));
+    fail("cannot talk to another process: ", std::strerror(errno),
+         "; raise the limit of open files (ulimit -n)");
+  Pair pair{raised(fds[0]), raised(fds[1])};
+  if (!pair.theirs || !pair.ours)
+    fail("cannot talk to another process: too many open files; raise their limit (ulimit -n)");
+  return pair;
 }
 
-pid_t spawn(const std::vector<std::string>& argv, int input, int output) {
+// posix_spawn's arguments: the child's descriptors, group, and signals as a shell would set
+// them.
+class SpawnPlan {
+ public:
+  SpawnPlan(int input, int output) {
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, input, 0);
+    posix_spawn_file_actions_adddup2(&actions, output, 1);
+    posix_spawn_file_actions_adddup2(&actions, output, 2);
+    posix_spawnattr_init(&attributes);
+    sigset_t none, usual;
+    sigemptyset(&none);
+    sigemptyset(&usual);
+    for (int signal : {SIGPIPE, SIGCHLD, SIGINT, SIGTERM}) sigaddset(&usual, signal);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &usual);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(
+        &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  }
+  ~SpawnPlan() {
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+  }
+  SpawnPlan(const SpawnPlan&) = delete;
+  SpawnPlan& operator=(const SpawnPlan&) = delete;
+
   posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, input, 0);
-  posix_spawn_file_actions_adddup2(&actions, output, 1);
-  posix_spawn_file_actions_adddup2(&actions, output, 2);
-  std::vector<char*> arguments;
-  for (const std::string& argument : argv)
-    arguments.push_back(const_cast<char*>(argument.c_str()));
-  arguments.push_back(nullptr);
-  pid_t pid = 0;
-  const int error =
-      posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0)
-    fail("cannot run '", argv[0], "': ", std::strerror(error),
-         "; install it or name another one");
-  return pid;
+  posix_spawnattr_t attributes;
+};
+
+std::vector<char*> pointers_to(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
 }
+
+// {"A=1"} before an environment of A=0, B=2 gives A=1, B=2.
+std::vector<std::string> environment_with(std::vector<std::string> settings) {
+  const size_t own = settings.size();
+  for (char** entry = environ; entry && *entry; entry++) {
+    const char* equals = std::strchr(*entry, '=');
+    const size_t length = equals ? static_cast<size_t>(equals - *entry) + 1 : 0;
+    bool replaced = false;
+    for (size_t i = 0; i < own && length; i++)
+      replaced = replaced || settings[i].compare(0, length, *entry, length) == 0;
+    if (!replaced) settings.push_back(*entry);
+  }
+  return settings;
+}
+
+// A running program; destroyed, it is killed with its group and waited for.
+class Child {
+ public:
+  Child(const std::vector<std::string>& argv, const std::vector<std::string>& settings,
+        int input, int output) {
+    const SpawnPlan plan(input, output);
+    const std::vector<std::string> environment = environment_with(settings);
+    const int error = posix_spawnp(&pid_, argv[0].c_str(), &plan.actions, &plan.attributes,
+                                   pointers_to(argv).data(), pointers_to(environment).data());
+    if (error != 0)
+      fail("cannot run '", argv[0], "': ", std::strerror(error),
+           "; install it or name another one");
+  }
+  ~Child() {
+    kill_group();
+    while (running_ && waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  // Whether it has ended; then `status` is what waitpid tells.
+  bool has_ended() {
+    const pid_t ended = waitpid(pid_, &status, WNOHANG);
+    if (ended == pid_ || (ended < 0 && errno == ECHILD)) running_ = false;
+    return !running_;
+  }
+  void kill_group() const {
+    if (running_ && kill(-pid_, SIGKILL) != 0) kill(pid_, SIGKILL);
+  }
+
+  int status = 0;
+
+ private:
+  pid_t pid_ = 0;
+  bool running_ = true;
+};
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
@@ -74,11 +151,11 @@ double seconds_now() {
 }
 
 // Sends what the program will take, appends what it says. Returns false at its end of output.
-bool pump(Descriptor& input, const std::string& text, size_t& sent, Descriptor& output,
+bool pump(Descriptor& input, const std::string& text, size_t& sent, const Descriptor& output,
           std::string& said, int wait_ms) {
   pollfd polled[2] = {{output.get(), POLLIN, 0}, {input.get(), POLLOUT, 0}};
-  if (poll(polled, input.get() >= 0 ? 2 : 1, wait_ms) < 0) return errno == EINTR;
-  if (input.get() >= 0 && polled[1].revents) {
+  if (poll(polled, input ? 2 : 1, wait_ms) < 0) return errno == EINTR;
+  if (input && polled[1].revents) {
     const ssize_t n =
         send(input.get(), text.data() + sent, text.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n > 0) sent += static_cast<size_t>(n);
@@ -87,48 +164,67 @@ bool pump(Descriptor& input, const std::string& text, size_t& sent, Descriptor& 
   }
   if (!polled[0].revents) return true;
   char buffer[65536];
-  const ssize_t n = read(output.get(), buffer, sizeof buffer);
+  const ssize_t n = recv(output.get(), buffer, sizeof buffer, MSG_DONTWAIT);
   if (n > 0 && said.size() < kMostOutput) said.append(buffer, static_cast<size_t>(n));
   return n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN));
+}
+
+// Until the program ends, or closes its output, or time is up. What it started may keep the
+// output open beyond its end.
+void talk(Child& child, Pair& in, Pair& out, const std::string& input, double deadline,
+          std::string& said) {
+  size_t sent = 0;
+  while (seconds_now() < deadline) {
+    const bool ended = child.has_ended();
+    const size_t before = said.size();
+    if (!pump(in.ours, input, sent, out.ours, said, ended ? 0 : 20)) return;
+    if (ended && said.size() == before) return;
+  }
+}
+
+// A program may close its output and go on.
+bool wait_until(Child& child, double deadline) {
+  while (!child.has_ended()) {
+    if (seconds_now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  return true;
 }
 
 }  // namespace
 
 ProcessResult run_process(const std::vector<std::string>& argv, const std::string& input,
-                          double timeout_seconds) {
-  int in[2], out[2];
-  make_pair(in);
-  Descriptor in_theirs(in[0]), in_ours(in[1]);
-  make_pair(out);
-  Descriptor out_theirs(out[0]), out_ours(out[1]);
-  const pid_t pid = spawn(argv, in_theirs.get(), out_theirs.get());
-  in_theirs.close();
-  out_theirs.close();
-  if (input.empty()) in_ours.close();
+                          double timeout_seconds, const std::vector<std::string>& settings) {
+  Pair in = make_pair(), out = make_pair();
+  Child child(argv, settings, in.theirs.get(), out.theirs.get());
+  in.theirs.close();
+  out.theirs.close();
+  if (input.empty()) in.ours.close();
   ProcessResult result;
   const double deadline = seconds_now() + timeout_seconds;
-  size_t sent = 0;
-  while (pump(in_ours, input, sent, out_ours, result.output, 200)) {
-    if (seconds_now() < deadline) continue;
-    result.timed_out = true;
-    kill(pid, SIGKILL);
-    break;
+  talk(child, in, out, input, deadline, result.output);
+  result.timed_out = !wait_until(child, deadline);
+  if (result.timed_out) {
+    child.kill_group();
+    wait_until(child, seconds_now() + 5);
   }
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  result.exit_code = WIFEXITED(child.status) ? WEXITSTATUS(child.status) : -1;
+  result.signal = WIFSIGNALED(child.status) ? WTERMSIG(child.status) : 0;
   return result;
 }
 
 std::string find_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) return access(name.c_str(), X_OK) == 0 ? name : "";
+  const auto can_run = [](const std::string& path) {
+    struct stat status;
+    return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+           access(path.c_str(), X_OK) == 0;
+  };
+  if (name.find('/') != std::string::npos) return can_run(name) ? name : "";
   const char* path = std::getenv("PATH");
   for (std::string_view rest = path ? path : "/usr/bin:/bin"; !rest.empty();) {
     const size_t colon = rest.find(':');
     const std::string candidate = std::string(rest.substr(0, colon)) + "/" + name;
-    if (access(candidate.c_str(), X_OK) == 0) return candidate;
+    if (can_run(candidate)) return candidate;
     rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
   }
   return "";

@@ -14,11 +14,14 @@ struct ProcessResult {
 };
 
 // Feeds `input` to the program's standard input and waits. argv[0] is looked for on PATH.
-// Throws tc::Error where it cannot be started.
+// `settings` ("TMPDIR=/x") go before the environment's own. At the time limit the program dies
+// with all that it started. Where the caller ignores SIGCHLD nobody learns exit codes: then 0.
+// Throws tc::Error where the program cannot be started.
 ProcessResult run_process(const std::vector<std::string>& argv, const std::string& input,
-                          double timeout_seconds);
+                          double timeout_seconds,
+                          const std::vector<std::string>& settings = {});
 
-// The absolute path of a program on PATH, or "".
+// Where PATH finds a program, or "". A name with a slash is only checked.
 std::string find_program(const std::string& name);
 
 }  // namespace tiny_compile

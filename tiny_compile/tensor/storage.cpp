@@ -107,8 +107,8 @@ std::shared_ptr<Storage> allocate_cpu(size_t bytes) {
     data = fresh(block);
   }
   if (!data)
-    fail("out of memory: no ", bytes,
-         " bytes for a tensor on the CPU; use smaller tensors or free some");
+    fail("out of memory: the CPU has no ", bytes,
+         " bytes more; use smaller tensors or free some");
   return std::make_shared<Storage>(data, bytes, cpu, give);
 }
 

@@ -208,7 +208,12 @@ int64_t element_count(const Sizes& shape) {
 Tensor empty_tensor(DType dtype, Sizes shape) {
   auto data = std::make_shared<TensorData>();
   data->dtype = dtype;
-  data->storage = allocate_cpu(static_cast<size_t>(element_count(shape)) * size_of(dtype));
+  const size_t bytes = static_cast<size_t>(element_count(shape)) * size_of(dtype);
+  try {
+    data->storage = allocate_cpu(bytes);
+  } catch (const Error& error) {
+    fail("a tensor ", dtype, "[", join(shape, ","), "]: ", error.what());
+  }
   data->strides = contiguous_strides(shape);
   data->shape = std::move(shape);
   return Tensor(std::move(data));

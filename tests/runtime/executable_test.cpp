@@ -1,0 +1,194 @@
+#include "tiny_compile/runtime/executable.h"
+
+#include <sys/resource.h>
+
+#include <atomic>
+#include <thread>
+
+#include "tests/catch.h"
+#include "tests/runtime/scratch.h"
+#include "tiny_compile/tiny_compile.h"
+
+using namespace tiny_compile;
+using namespace tiny_compile::tests;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+struct Home {  // a cache of the test's own
+  Scratch scratch;
+  Setting cache{"TC_CACHE_DIR", scratch.path("cache")};
+};
+
+auto doubling() {
+  return tiny_compile::compile([](Tensor x) { return x + x; }, {.name = "doubling"});
+}
+
+auto picking() {
+  return tiny_compile::compile(
+      [](Tensor table, Tensor index) { return gather(table, 0, index); });
+}
+
+// Bytes of address space this process has now.
+size_t address_space() {
+  return std::strtoull(text_of("/proc/self/statm").c_str(), nullptr, 10) *
+         static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
+TEST_CASE("a kernel shared among threads and one that is not give the same", "[executable]") {
+  const Home home;
+  const auto f = doubling();
+  for (int64_t n : {0, 1, 1000, 300000})
+    CHECK(same_bits(f(ones({n})), filled_tensor(Literal::of(DType::f32, 2.0), {n})));
+}
+
+TEST_CASE("a child of a process whose threads ran kernels can run them", "[executable]") {
+  const Home home;
+  const auto f = doubling();
+  const Tensor x = ones({1000000});
+  f(x);
+  CHECK(in_child([&] { return f(x).to_vector<float>().back() == 2.0f ? 0 : 1; }) == 0);
+}
+
+TEST_CASE("an index out of range is an error of the call that had it, and of no other",
+          "[executable]") {
+  const Home home;
+  const auto f = picking(), g = picking();  // the same code: one library serves both
+  const Tensor table = ones({16});
+  const Tensor good = from_vector(std::vector<int64_t>(2000, 3));
+  const Tensor bad = from_vector(std::vector<int64_t>(2000, 99));
+  f(table, good);
+  g(table, good);
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; t++) {
+    threads.emplace_back([&, t] {
+      const auto& mine = t < 2 ? f : g;
+      for (int i = 0; i < 300; i++) {
+        bool failed = false;
+        try {
+          mine(table, t % 2 ? bad : good);
+        } catch (const Error&) {
+          failed = true;
+        }
+        wrong += failed != (t % 2 == 1);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("an index out of range in a helper's share is an error too", "[executable]") {
+  const Home home;
+  const auto f = picking();
+  const Tensor table = ones({16});
+  for (size_t at : {size_t{0}, size_t{399999}}) {
+    std::vector<int64_t> index(400000, 3);
+    index[at] = -1;
+    CHECK_THROWS_AS(f(table, from_vector(index)), Error);
+    index[at] = 4;
+    CHECK_NOTHROW(f(table, from_vector(index)));
+  }
+}
+
+TEST_CASE("absurd shapes are errors that name them", "[executable]") {
+  CHECK_THAT(message_of([] {
+               empty_tensor(DType::f32, {1 << 20, 1 << 20});
+             }),
+             ContainsSubstring("f32[1048576,1048576]") && ContainsSubstring("out of memory") &&
+                 ContainsSubstring("4398046511104 bytes"));
+  CHECK_THAT(message_of([] {
+               empty_tensor(DType::f64, {int64_t{1} << 40, int64_t{1} << 40});
+             }),
+             ContainsSubstring("[1099511627776,1099511627776] has too many elements"));
+  CHECK_THAT(message_of([] {
+               empty_tensor(DType::f32, {2, -1});
+             }),
+             ContainsSubstring("sizes are not negative"));
+}
+
+TEST_CASE("a compiled function without memory for its result says so and can go on",
+          "[executable]") {
+  if (!kLimitsMemory) SKIP("built with a sanitizer");
+  const Home home;
+  const auto outer = tiny_compile::compile(
+      [](Tensor x, Tensor y) {
+        return x.reshape({-1, 1}) + y;
+      },
+      {.name = "outer"});
+  const Setting one_thread("OMP_NUM_THREADS", "1");
+  const int code = in_child([&] {
+    const Tensor long_one = ones({20000}), short_one = ones({10});
+    if (outer(short_one, short_one).numel() != 100) return 1;
+    outer.specialization(long_one, long_one);
+    const size_t most =
+        address_space() + (size_t{600} << 20);  // room for a compiler, not 1.6 GB
+    const rlimit limit{most, most};
+    setrlimit(RLIMIT_AS, &limit);
+    const std::string message = message_of([&] { outer(long_one, long_one); });
+    for (const char* part : {"outer, compiled: ", "f32[20000,20000]", "out of memory",
+                             "1600000000 bytes", "use smaller tensors"}) {
+      if (message.find(part) == std::string::npos) {
+        std::fprintf(stderr, "no '%s' in: %s\n", part, message.c_str());
+        return 2;
+      }
+    }
+    return outer(short_one, short_one).numel() == 100 ? 0 : 3;
+  });
+  CHECK(code == 0);
+}
+
+TEST_CASE("memory freed by one size is given up for another before any error", "[executable]") {
+  if (!kLimitsMemory) SKIP("built with a sanitizer");
+  CHECK(in_child([] {
+          const size_t most = address_space() + (size_t{96} << 20);
+          const rlimit limit{most, most};
+          setrlimit(RLIMIT_AS, &limit);
+          allocate_cpu(size_t{40} << 20);  // freed at once: kept by the allocator
+          allocate_cpu(size_t{72} << 20);
+          return 0;
+        }) == 0);
+}
+
+TEST_CASE("wherever memory ends while a function is compiled, the end is an error or right",
+          "[executable]") {
+  if (!kLimitsMemory) SKIP("built with a sanitizer");
+  const Home home;
+  const auto f = doubling();
+  const Tensor x = ones({4});
+  for (const int extra : {0, 16, 64, 200, 500, 1000, 4000, 16000}) {
+    INFO(extra << " KB");
+    CHECK(in_child([&] {
+            const size_t most = address_space() + static_cast<size_t>(extra) * 1024;
+            const rlimit limit{most, most};
+            setrlimit(RLIMIT_AS, &limit);
+            try {
+              return f(x).to_vector<float>() == std::vector<float>(4, 2.0f) ? 0 : 1;
+            } catch (const Error& error) {
+              return std::string(error.what()).size() > 20 ? 0 : 2;
+            }
+          }) == 0);
+  }
+}
+
+TEST_CASE("a function too long for the memory there is gives an error", "[executable]") {
+  if (!kLimitsMemory) SKIP("built with a sanitizer");
+  const Home home;
+  const auto f = tiny_compile::compile(
+      [](Tensor x) {
+        for (int i = 0; i < 200000; i++) x = x + x;
+        return x;
+      },
+      {.name = "endless"});
+  const Tensor x = ones({4});
+  CHECK(in_child([&] {
+          const size_t most = address_space() + (size_t{8} << 20);
+          const rlimit limit{most, most};
+          setrlimit(RLIMIT_AS, &limit);
+          const std::string message = message_of([&] { f(x); });
+          return message.find("endless: out of memory while it was traced") == 0 ? 0 : 1;
+        }) == 0);
+}
