@@ -1,0 +1,145 @@
+// tc from the outside: what it prints, and its exit codes.
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "tests/catch.h"
+#include "tests/runtime/scratch.h"
+#include "tiny_compile/cli/commands.h"
+#include "tiny_compile/graph/op.h"
+#include "tiny_compile/tensor/npy.h"
+
+using namespace tiny_compile;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+constexpr const char* kSoftmax = R"(graph softmax(%0 x: f32[5,33]) {
+  %1: f32[5,1] = max %0 {axes=[1], keepdim=1}
+  %2: f32[5,33] = expand %1
+  %3: f32[5,33] = sub %0, %2
+  %4: f32[5,33] = exp %3
+  %5: f32[5,1] = sum %4 {axes=[1], keepdim=1}
+  %6: f32[5,33] = expand %5
+  %7: f32[5,33] = div %4, %6
+  return %7
+}
+)";
+
+struct Ran {
+  int code = 0;
+  std::string out, problems;
+};
+
+Ran tc(std::vector<std::string> words, const std::string& input = kSoftmax) {
+  std::istringstream in(input);
+  std::ostringstream out, problems;
+  Ran ran;
+  ran.code = run_tc(words, in, out, problems);
+  ran.out = out.str();
+  ran.problems = problems.str();
+  return ran;
+}
+
+}  // namespace
+
+TEST_CASE("tc run compares with the interpreter and exits with 0", "[tc]") {
+  for (const char* backend : {"cpp", "eager", "interpreter"}) {
+    const Ran ran =
+        tc({"run", "-", "--against=interpreter", std::string("--backend=") + backend});
+    INFO(ran.problems);
+    CHECK(ran.code == 0);
+    CHECK_THAT(ran.out, ContainsSubstring("output 0: f32[5,33] checksum 0x"));
+    CHECK_THAT(ran.out, ContainsSubstring("the same bits"));
+  }
+}
+
+TEST_CASE("tc run gives the same checksum after every stage and for the same seed", "[tc]") {
+  const std::string whole = tc({"run", "-", "--seed=7"}).out;
+  for (const char* stage : {"simplify", "lower", "fuse", "schedule", "plan_memory", "emit"})
+    CHECK(tc({"run", "-", "--seed=7", std::string("--until=") + stage}).out == whole);
+  CHECK(tc({"run", "-", "--seed=7", "--passes=cse,fuse"}).out == whole);
+  CHECK(tc({"run", "-", "--seed=8"}).out != whole);
+}
+
+TEST_CASE("tc exits with 2 and names the first element where results differ", "[tc]") {
+#ifndef __FMA__
+  if (!__builtin_cpu_supports("fma")) SKIP("this CPU has no fma to break the contract with");
+#endif
+  const std::string text =
+      "graph g(%0 a: f32[64], %1 b: f32[64], %2 c: f32[64]) {\n"
+      "  %3: f32[64] = mul %0, %1\n  %4: f32[64] = add %3, %2\n  return %4\n}\n";
+  const char* flags = std::getenv("TC_CXXFLAGS");
+  const tests::Setting contract("TC_CXXFLAGS",
+                                std::string(flags ? flags : "") + " -ffp-contract=fast");
+  const Ran ran = tc({"run", "-", "--against=interpreter"}, text);
+  CHECK(ran.code == 2);
+  CHECK_THAT(ran.out, ContainsSubstring("output 0 differs") && ContainsSubstring("element"));
+}
+
+TEST_CASE("tc prints the IR after a stage, and the program reads back", "[tc]") {
+  CHECK(tc({"print", "-"}).out == kSoftmax);
+  const std::string program = tc({"print", "-", "--until=fuse"}).out;
+  CHECK_THAT(program, ContainsSubstring("kernel max_sub_exp_sum_div_7 rows(i0: 5)"));
+  CHECK(tc({"print", "-"}, program).out == program);
+  CHECK(tc({"verify", "-"}, program).code == 0);
+  const Ran ran = tc({"run", "-", "--against=interpreter"}, program);
+  CHECK(ran.code == 0);
+  CHECK_THAT(ran.out, ContainsSubstring("the same bits"));
+}
+
+TEST_CASE("tc emits C++ and CUDA", "[tc]") {
+  CHECK_THAT(tc({"emit", "-"}).out, ContainsSubstring("extern \"C\" void k_max_sub_exp"));
+  CHECK_THAT(
+      tc({"emit", "-", "--target=cuda"}).out,
+      ContainsSubstring("extern \"C\" __global__ void") && ContainsSubstring("tc_tree<"));
+  CHECK(tc({"emit", "-", "--target=fortran"}).code == 1);
+}
+
+TEST_CASE("tc explain names stages, launches and bytes, as text and as JSON", "[tc]") {
+  const std::string text = tc({"explain", "-"}).out;
+  CHECK_THAT(text, ContainsSubstring("fuse") && ContainsSubstring("launches"));
+  const std::string json = tc({"explain", "-", "--json"}).out;
+  for (const char* key : {"\"stages\"", "\"launches\"", "\"bytes\"", "\"milliseconds\"",
+                          "\"compile_milliseconds\"", "\"refusals\""})
+    CHECK_THAT(json, ContainsSubstring(key));
+  CHECK_THAT(tc({"bench", "-"}).out, ContainsSubstring("plan_memory"));
+}
+
+TEST_CASE("tc reads and writes NumPy files", "[tc]") {
+  const tests::Scratch scratch;
+  const std::string in = scratch.path("x.npy"), out = scratch.path("out");
+  std::vector<float> values(5 * 33, 1.0f);
+  save_npy(in, from_vector(values, Sizes{5, 33}));
+  REQUIRE(tc({"run", "-", "--in", in, "--out", out}).code == 0);
+  const Tensor result = load_npy(out + "/0.npy");
+  CHECK(result.shape() == Sizes{5, 33});
+  CHECK(result.to_vector<float>()[7] == 1.0f / 33.0f);
+  save_npy(in, from_vector(values, Sizes{33, 5}));
+  const Ran wrong = tc({"run", "-", "--in", in});
+  CHECK(wrong.code == 1);
+  CHECK_THAT(wrong.problems, ContainsSubstring("f32[5,33]"));
+  CHECK(tc({"run", "-", "--in", scratch.path("none.npy")}).code == 1);
+}
+
+TEST_CASE("tc ops lists every op of the table", "[tc]") {
+  const std::string text = tc({"ops"}).out;
+  for (int i = 0; i < kOpCount; i++)
+    CHECK_THAT(text,
+               ContainsSubstring(std::string("| ") + info(static_cast<Op>(i)).name + " "));
+}
+
+TEST_CASE("a mistake exits with 1 and says what, where and what to do", "[tc]") {
+  CHECK(tc({}).code == 1);
+  CHECK_THAT(tc({"fly", "-"}).problems, ContainsSubstring("no command 'fly'"));
+  CHECK_THAT(tc({"run"}).problems, ContainsSubstring("needs a FILE"));
+  CHECK_THAT(tc({"run", "-", "--seeds=1"}).problems, ContainsSubstring("no option --seeds"));
+  CHECK_THAT(tc({"run", "-", "--until=fold_twice"}).problems, ContainsSubstring("fold_twice"));
+  CHECK_THAT(tc({"run", "-", "--backend=tpu"}).problems, ContainsSubstring("no backend 'tpu'"));
+  CHECK_THAT(tc({"run", "/no/such.graph"}).problems, ContainsSubstring("/no/such.graph"));
+  const Ran malformed =
+      tc({"verify", "-"}, "graph g(%0 x: f32[2]) {\n  %1: f32[2] = expp %0\n}");
+  CHECK(malformed.code == 1);
+  CHECK_THAT(malformed.problems, ContainsSubstring("line 2") && ContainsSubstring("^") &&
+                                     ContainsSubstring("did you mean 'exp'?"));
+}

@@ -1,0 +1,131 @@
+// Every generated CUDA source compiles for sm_90; the families look as they should. No GPU
+// needed.
+#include "tiny_compile/codegen/cuda.h"
+#include "tests/catch.h"
+#include "tests/fuzz/random_graph.h"
+#include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/runtime/nvrtc.h"
+
+using namespace tiny_compile;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+Program program_of(const Graph& graph, const char* stage = "plan_memory") {
+  return run_pipeline(until(default_pipeline(), stage), graph, true).program;
+}
+
+CudaSource cuda_of(const std::string& text) { return emit_cuda(program_of(parse_graph(text))); }
+
+// A CUBIN is an ELF file.
+void check_compiles(const CudaSource& source) {
+  if (!why_no_nvrtc().empty()) return;
+  INFO(source.text);
+  CHECK(compile_cuda(source.text, "sm_90").substr(0, 4) ==
+        "\x7f"
+        "ELF");
+}
+
+std::string row_sum(int rows, int columns) {
+  const std::string r = std::to_string(rows), c = std::to_string(columns);
+  return "graph g(%0 x: f32[" + r + "," + c + "]) {\n  %1: f32[" + r +
+         "] = sum %0 {axes=[1]}\n  return %1\n}\n";
+}
+
+}  // namespace
+
+TEST_CASE("NVRTC is here, or the tests say that it is not", "[cuda]") {
+  if (!why_no_nvrtc().empty()) SKIP("CUDA sources are not compiled: " + why_no_nvrtc());
+  CHECK_THAT(nvrtc_identity(), ContainsSubstring("--fmad=false"));
+}
+
+TEST_CASE("an error of NVRTC shows the numbered lines of the source", "[cuda]") {
+  if (!why_no_nvrtc().empty()) SKIP(why_no_nvrtc());
+  CHECK_THROWS_WITH(compile_cuda("__device__ int a;\nint b = nothing;\n", "sm_90"),
+                    ContainsSubstring("> 2 | int b = nothing;"));
+}
+
+TEST_CASE("pointwise kernels move 16 bytes at a time", "[cuda]") {
+  const CudaSource f32 = cuda_of(
+      "graph g(%0 x: f32[64,128], %1 b: f32[128]) {\n  %2: f32[64,128] = expand %1\n"
+      "  %3: f32[64,128] = add %0, %2\n  return %3\n}\n");
+  CHECK_THAT(f32.text, ContainsSubstring("tc_pack<float, 4>"));
+  check_compiles(f32);
+  const CudaSource bf16 =
+      cuda_of("graph g(%0 x: bf16[8192]) {\n  %1: bf16[8192] = exp %0\n  return %1\n}\n");
+  CHECK_THAT(bf16.text, ContainsSubstring("tc_pack<tc_bf16, 8>"));
+  check_compiles(bf16);
+  const CudaSource ragged =
+      cuda_of("graph g(%0 x: f32[1001]) {\n  %1: f32[1001] = exp %0\n  return %1\n}\n");
+  CHECK_THAT(ragged.text, ContainsSubstring("tc_load<4>"));
+  check_compiles(ragged);
+}
+
+TEST_CASE("rows go to lanes, warps or blocks by their length", "[cuda]") {
+  for (const auto& [columns, text] :
+       std::vector<std::pair<int, const char*>>{{7, "tc_tree<tc_sum_float, 8, 1>"},
+                                                {1000, "tc_tree<tc_sum_float, 32, 4>"},
+                                                {4096, "__shared__ float part_0[4]"},
+                                                {50257, "tc_fold<tc_sum_float, 50>"}}) {
+    const CudaSource source = cuda_of(row_sum(1000, columns));
+    CHECK_THAT(source.text, ContainsSubstring(text));
+    check_compiles(source);
+  }
+}
+
+TEST_CASE("column sums are coalesced, full sums split, transposes tiled", "[cuda]") {
+  const CudaSource columns = cuda_of(
+      "graph g(%0 x: f32[4096,256]) {\n  %1: f32[256] = sum %0 {axes=[0]}\n  return %1\n}\n");
+  CHECK_THAT(columns.text, ContainsSubstring("tc_strided<tc_sum_float, 64, 1, float>"));
+  check_compiles(columns);
+  const CudaSource full = cuda_of(
+      "graph g(%0 x: f32[1000000]) {\n  %1: f32[] = sum %0 {axes=[0]}\n  return %1\n}\n");
+  CHECK(full.kernels.size() == 2);
+  check_compiles(full);
+  const CudaSource turned = cuda_of(
+      "graph g(%0 x: f32[512,256], %1 y: f32[256,512]) {\n  %2: f32[256,512] = permute %0 "
+      "{axes=[1,0]}\n  %3: f32[256,512] = add %2, %1\n  return %3\n}\n");
+  CHECK_THAT(turned.text, ContainsSubstring("[32][33]"));
+  check_compiles(turned);
+}
+
+TEST_CASE("a matmul is tiled, with its epilogue; scans and scatters keep their order",
+          "[cuda]") {
+  const CudaSource matmul = cuda_of(
+      "graph g(%0 a: bf16[300,70], %1 b: bf16[70,257]) {\n  %2: bf16[300,257] = matmul %0, %1\n"
+      "  %3: bf16[300,257] = gelu %2\n  return %3\n}\n");
+  CHECK(matmul.kernels.size() == 1);
+  CHECK_THAT(matmul.text,
+             ContainsSubstring("sum[i][j] = tc_fma(left[i], right[j], sum[i][j])"));
+  check_compiles(matmul);
+  const CudaSource scan = cuda_of(
+      "graph g(%0 x: f32[64,100]) {\n  %1: f32[64,100] = cumsum %0 {axis=1}\n  return %1\n}\n");
+  CHECK_THAT(scan.text, ContainsSubstring("sum = sum + "));
+  check_compiles(scan);
+}
+
+TEST_CASE("identical texts for several programs, one compilation", "[cuda]") {
+  const Program program = program_of(parse_graph(row_sum(10, 100)));
+  const std::vector<CudaSource> sources = emit_cuda_together({program, program});
+  CHECK(sources[0].text == sources[1].text);
+  CHECK(sources[0].kernels[0].function != sources[1].kernels[0].function);
+}
+
+namespace {
+
+// Random graphs at random stages, twenty to a source.
+void check_random_sources(uint64_t first) {
+  static constexpr const char* kStages[] = {"lower", "fuse", "schedule", "plan_memory"};
+  std::vector<Program> programs;
+  for (uint64_t seed = first; seed < first + 20; seed++)
+    programs.push_back(program_of(random_graph(seed), kStages[seed % 4]));
+  check_compiles(emit_cuda_together(programs)[0]);
+}
+
+}  // namespace
+
+TEST_CASE("random graphs compile for sm_90 (1)", "[cuda]") { check_random_sources(1); }
+TEST_CASE("random graphs compile for sm_90 (2)", "[cuda]") { check_random_sources(21); }
+TEST_CASE("random graphs compile for sm_90 (3)", "[cuda]") { check_random_sources(41); }
+TEST_CASE("random graphs compile for sm_90 (4)", "[cuda]") { check_random_sources(61); }
+TEST_CASE("random graphs compile for sm_90 (5)", "[cuda]") { check_random_sources(81); }

@@ -1,0 +1,264 @@
+// How does the compiler look from the command line? As commands on the text of graphs and
+// programs.
+//
+//   tc run softmax.graph --against=interpreter     0: right, 1: the user's mistake, 2: other
+//   bits
+#include "tiny_compile/cli/commands.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <sstream>
+
+#include "tiny_compile/cli/inputs.h"
+#include "tiny_compile/codegen/cuda.h"
+#include "tiny_compile/compile/explain.h"
+#include "tiny_compile/graph/interpreter.h"
+#include "tiny_compile/graph/op_reference.h"
+#include "tiny_compile/loops/interpreter.h"
+#include "tiny_compile/runtime/executable.h"
+#include "tiny_compile/tensor/npy.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int kUsersMistake = 1, kDiffers = 2;  // exit codes beside 0
+
+constexpr const char* kUsage =
+    R"(tc print|verify|run|emit|explain|bench FILE     FILE: a .graph or .program text, - reads stdin
+tc ops                                          the op reference
+
+  --until=STAGE         stop after simplify fold cse dce lower fuse schedule plan_memory emit
+  --passes=a,b,c        only these stages (lower and emit are implied)
+  --target=cpp|cuda     emit: which source
+  --backend=cpp|eager|interpreter
+  --against=interpreter run: compare; exits with 2 and names the first element that differs
+  --seed=N              inputs are drawn from N(0, 1) or small integers (1)
+  --in FILE.npy         an input, in order; may be repeated
+  --out DIR             write outputs as DIR/0.npy, ...
+  --json                explain: as JSON
+)";
+
+struct Arguments {
+  std::string command, file;
+  std::istream* input = nullptr;  // read where the file is "-"
+  std::map<std::string, std::string> options;
+  std::vector<std::string> in;
+
+  std::string option(const std::string& name, const std::string& otherwise) const {
+    const auto at = options.find(name);
+    return at == options.end() ? otherwise : at->second;
+  }
+};
+
+Arguments parse_arguments(const std::vector<std::string>& words) {
+  static const char* kOptions[] = {"until", "passes", "target", "backend", "against",
+                                   "seed",  "in",     "out",    "json"};
+  Arguments result;
+  for (size_t i = 0; i < words.size(); i++) {
+    const std::string& word = words[i];
+    if (word.rfind("--", 0) != 0) {
+      (result.command.empty() ? result.command : result.file) = word;
+      continue;
+    }
+    const size_t equals = word.find('=');
+    const std::string name = word.substr(2, equals == std::string::npos ? equals : equals - 2);
+    if (std::find(std::begin(kOptions), std::end(kOptions), name) == std::end(kOptions))
+      fail("no option --", name, "\n", kUsage);
+    std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
+    if (equals == std::string::npos && name != "json") {
+      if (i + 1 == words.size()) fail("--", name, " needs a value");
+      value = words[++i];
+    }
+    if (name == "in")
+      result.in.push_back(value);
+    else
+      result.options[name] = value;
+  }
+  if (result.command.empty()) fail(kUsage);
+  if (result.file.empty() && result.command != "ops")
+    fail("tc ", result.command, " needs a FILE\n", kUsage);
+  return result;
+}
+
+std::string read_text(const std::string& path, std::istream& in) {
+  std::ostringstream content;
+  if (path == "-") {
+    content << in.rdbuf();
+    return content.str();
+  }
+  struct stat status;
+  std::ifstream file(path);
+  if (!file || stat(path.c_str(), &status) != 0 || S_ISDIR(status.st_mode))
+    fail("cannot read ", path);
+  content << file.rdbuf();
+  return content.str();
+}
+
+Pipeline pipeline_of(const Arguments& arguments) {
+  Pipeline pipeline = default_pipeline();
+  if (arguments.option("backend", "cpp") == "eager") return {};
+  if (arguments.options.count("passes")) {
+    Pipeline chosen;
+    std::istringstream names(arguments.option("passes", ""));
+    for (std::string name; std::getline(names, name, ',');)
+      chosen.push_back(until(pipeline, name).back());
+    return chosen;
+  }
+  return arguments.options.count("until") ? until(pipeline, arguments.option("until", ""))
+                                          : pipeline;
+}
+
+// A graph, or a program, and what the pipeline made of it.
+struct Subject {
+  bool is_program = false;
+  Graph graph;
+  Program program;
+
+  Staged staged(const Pipeline& pipeline) const {
+    return is_program ? run_pipeline(pipeline, program, true)
+                      : run_pipeline(pipeline, graph, true);
+  }
+};
+
+Subject parse_subject(const Arguments& arguments) {
+  const std::string text = read_text(arguments.file, *arguments.input);
+  size_t start = text.find_first_not_of(" \t\r\n");
+  while (start != std::string::npos && text[start] == '#')
+    start = text.find_first_not_of(" \t\r\n", text.find('\n', start));
+  Subject subject;
+  try {
+    subject.is_program = start != std::string::npos && text.compare(start, 7, "program") == 0;
+    if (subject.is_program)
+      subject.program = parse_program(text);
+    else
+      subject.graph = parse_graph(text);
+  } catch (const Error& error) {
+    fail(arguments.file, ":", error.what());
+  }
+  return subject;
+}
+
+std::vector<Tensor> inputs_of(const Arguments& arguments, const Subject& subject) {
+  const uint64_t seed = std::strtoull(arguments.option("seed", "1").c_str(), nullptr, 10);
+  std::vector<Tensor> given;
+  for (const std::string& path : arguments.in) given.push_back(load_npy(path));
+  return subject.is_program ? seeded_inputs(subject.program, seed, given)
+                            : seeded_inputs(subject.graph, seed, given);
+}
+
+std::vector<Tensor> reference(const Subject& subject, std::span<const Tensor> inputs) {
+  return subject.is_program ? interpret(subject.program, inputs)
+                            : interpret(subject.graph, inputs);
+}
+
+std::vector<Tensor> compute(const Arguments& arguments, const Subject& subject,
+                            std::span<const Tensor> inputs) {
+  const std::string backend = arguments.option("backend", "cpp");
+  if (backend == "interpreter") return reference(subject, inputs);
+  if (backend != "cpp" && backend != "eager")
+    fail("no backend '", backend, "': there are cpp, eager and interpreter");
+  const Staged staged = subject.staged(pipeline_of(arguments));
+  return Executable(staged.program, staged.source,
+                    build_cpp(staged.source.text, default_toolchain()))
+      .run(inputs);
+}
+
+int run(const Arguments& arguments, std::ostream& out) {
+  const Subject subject = parse_subject(arguments);
+  const std::vector<Tensor> inputs = inputs_of(arguments, subject);
+  const std::vector<Tensor> outputs = compute(arguments, subject, inputs);
+  for (size_t k = 0; k < outputs.size(); k++) out << summary(k, outputs[k]) << "\n";
+  const std::string directory = arguments.option("out", "");
+  for (size_t k = 0; k < outputs.size() && !directory.empty(); k++) {
+    mkdir(directory.c_str(), 0777);
+    save_npy(directory + "/" + std::to_string(k) + ".npy", outputs[k]);
+  }
+  const std::string against = arguments.option("against", "");
+  if (against.empty()) return 0;
+  if (against != "interpreter")
+    fail("--against=", against, ": only the interpreter is a reference");
+  const std::vector<Tensor> wanted = reference(subject, inputs);
+  for (size_t k = 0; k < outputs.size(); k++) {
+    const std::optional<int64_t> at = first_difference(wanted[k], outputs[k]);
+    if (!at) continue;
+    out << "output " << k << " differs from the interpreter's, first at element " << *at << ": "
+        << element_difference(wanted[k], outputs[k], *at) << "\n";
+    return kDiffers;
+  }
+  out << "the same bits as the interpreter's\n";
+  return 0;
+}
+
+int emit(const Arguments& arguments, std::ostream& out) {
+  const std::string target = arguments.option("target", "cpp");
+  const Staged staged = parse_subject(arguments).staged(pipeline_of(arguments));
+  if (target != "cpp" && target != "cuda")
+    fail("no target '", target, "': there are cpp and cuda");
+  out << (target == "cpp" ? staged.source.text : emit_cuda(staged.program).text);
+  return 0;
+}
+
+int print_text(const Arguments& arguments, std::ostream& out) {
+  const Subject subject = parse_subject(arguments);
+  if (!arguments.options.count("until") && !arguments.options.count("passes")) {
+    out << (subject.is_program ? print(subject.program) : print(subject.graph));
+    return 0;
+  }
+  const Pipeline pipeline = pipeline_of(arguments);
+  const Staged staged = subject.staged(pipeline);
+  const bool graph_only = !pipeline.empty() && pipeline.back().run.index() == 0;
+  out << (graph_only ? print(staged.graph) : print(staged.program));
+  return 0;
+}
+
+int explain_text(const Arguments& arguments, bool ladder_only, std::ostream& out) {
+  const Subject subject = parse_subject(arguments);
+  if (subject.is_program)
+    fail("explain and bench climb the ladder from a graph; this is a program");
+  const Explanation e =
+      explain(subject.graph, inputs_of(arguments, subject), pipeline_of(arguments));
+  const bool json = arguments.options.count("json") > 0;
+  out << (json ? e.json() : ladder_only ? e.ladder() : e.str());
+  return 0;
+}
+
+int dispatch(const Arguments& arguments, std::ostream& out) {
+  if (arguments.command == "ops") {
+    out << op_reference();
+    return 0;
+  }
+  if (arguments.command == "print") return print_text(arguments, out);
+  if (arguments.command == "verify") {
+    parse_subject(arguments);
+    out << arguments.file << ": right\n";
+    return 0;
+  }
+  if (arguments.command == "run") return run(arguments, out);
+  if (arguments.command == "emit") return emit(arguments, out);
+  if (arguments.command == "explain") return explain_text(arguments, false, out);
+  if (arguments.command == "bench") return explain_text(arguments, true, out);
+  fail("no command '", arguments.command, "'\n", kUsage);
+}
+
+}  // namespace
+
+int run_tc(const std::vector<std::string>& words, std::istream& in, std::ostream& out,
+           std::ostream& problems) {
+  try {
+    Arguments arguments = parse_arguments(words);
+    arguments.input = &in;
+    return dispatch(arguments, out);
+  } catch (const Error& error) {
+    problems << error.what() << "\n";
+  } catch (const std::exception& error) {
+    problems << "out of memory or another failure of the system: " << error.what() << "\n";
+  }
+  return kUsersMistake;
+}
+
+}  // namespace tiny_compile
