@@ -71,6 +71,8 @@ TC_FN double tc_expm1(double x) {
   return x == 0.0 ? x : result;
 }
 
+// Zero, negative and infinite arguments get their result by bits that are or-ed in: constants
+// to choose from would let a compiler follow each through the code after it, and branch.
 // log(2^e m) = e ln 2 + log(m), m in [0.707, 1.414), f = m - 1.
 TC_FN float tc_log(float x) {
   const bool tiny = x < 0x1p-126f;
@@ -89,10 +91,8 @@ TC_FN float tc_log(float x) {
   p = tc_fma(p, f, -0.5f);
   p = tc_fma(p, f * f, e * -0x1.bd0106p-13f);
   const float result = tc_fma(e, 0x1.63p-1f, p + f);
-  const float special = x == 0.0f  ? -tc_from_bits(0x7f800000u)
-                        : x < 0.0f ? tc_from_bits(0x7fc00000u)
-                                   : x;
-  return x > 0.0f && x <= 0x1.fffffep+127f ? result : special;
+  const unsigned mask = x == 0.0f ? 0xff800000u : x < 0.0f ? 0x7fc00000u : 0u;
+  return x > 0.0f && x <= 0x1.fffffep+127f ? result : tc_from_bits(tc_bits(x) | mask);
 }
 
 // log((1 + s) / (1 - s)) = 2 s + s^3 R(s^2), s = f / (2 + f).
@@ -112,10 +112,9 @@ TC_FN double tc_log(double x) {
   const double half = 0.5 * f * f;
   const double correction = tc_fma(s, tc_fma(p, z, half), e * 0x1.fdf473de6af28p-22);
   const double result = tc_fma(e, 0x1.62e42p-1, f - (half - correction));
-  const double special = x == 0.0  ? -tc_from_bits(0x7ff0000000000000ull)
-                         : x < 0.0 ? tc_from_bits(0x7ff8000000000000ull)
-                                   : x;
-  return x > 0.0 && x <= 0x1.fffffffffffffp+1023 ? result : special;
+  const unsigned long long infinity = 0xfff0000000000000ull, nan = 0x7ff8000000000000ull;
+  const unsigned long long mask = x == 0.0 ? infinity : x < 0.0 ? nan : 0;
+  return x > 0.0 && x <= 0x1.fffffffffffffp+1023 ? result : tc_from_bits(tc_bits(x) | mask);
 }
 
 // log(1 + x): the part of x that 1 + x rounds away is added back to first order.
@@ -200,7 +199,7 @@ TC_FN double tc_reciprocal(double x) { return 1.0 / x; }
 TC_FN double tc_pow_sign(double x, double y, double magnitude) {
   const bool whole = tc_trunc(y) == y, odd = whole & (tc_trunc(0.5 * y) != 0.5 * y);
   const bool root = (x < 0.0) & !whole & (x >= -0x1.fffffffffffffp+1023);
-  const bool one = (y == 0.0) | (x == 1.0) | ((x == -1.0) & (y - y != 0.0) & (y == y));
+  const bool one = (y == 0.0) | ((y - y != 0.0) & ((x == 1.0) | ((x == -1.0) & (y == y))));
   const unsigned long long nan = root ? 0x7ff8000000000000ull : 0;
   return one ? 1.0 : tc_from_bits(tc_bits(odd ? tc_copysign(magnitude, x) : magnitude) | nan);
 }
