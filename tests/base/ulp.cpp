@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <random>
+#include <string>
 
 #include "tiny_compile/base/math.h"
 
@@ -46,6 +47,7 @@ struct Worst {
 
 template <typename T, typename F, typename R>
 void report(const char* name, F function, R reference, unsigned long long stride) {
+  if (getenv("ONLY") && std::string(name).find(getenv("ONLY")) == std::string::npos) return;
   Worst worst;
 #pragma omp parallel
   {

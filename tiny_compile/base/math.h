@@ -10,8 +10,8 @@ inline thread_local unsigned error_word = 0;
 #define TC_FN static inline
 #define TC_FAIL(code) (error_word |= (code))
 #include "tiny_compile/base/prelude.h"
-#if __has_include("tiny_compile/base/prelude_math.h")
 #include "tiny_compile/base/prelude_math.h"
-#endif
+#include "tiny_compile/base/prelude_normal.h"
+#include "tiny_compile/base/prelude_trig.h"
 
 }  // namespace tiny_compile::prelude

@@ -1,0 +1,140 @@
+// erf and gelu of the prelude (see prelude_math.h).
+
+// factor P(X > t) of a normal X, 0 <= t <= 15 (f64: 39), as
+//   factor / (t + 2) exp(-t^2/2 - s - g(s)), s = t / (t + 2), g(0) = 0
+// (f64: t + 3, and g(0) = -log 1.5). The exponent also takes back what the square, the sum and
+// the reciprocal lost; s + g is kept apart because its rounding would be that of the result.
+// The power of two is applied as 2^(n + 64) and 2^-64 (f64: 600), so that a denormal result is
+// rounded once.
+TC_FN float tc_normal_tail(float t, float factor) {
+  const float d = t + 2.0f, inverse = tc_rough_reciprocal(d), rough = t * inverse;
+  const float error = tc_fma(-inverse, t - (d - 2.0f), tc_fma(-inverse, d, 1.0f));
+  const float s = tc_fma(rough, error, rough);
+  float g = tc_fma(-0x1.9c3cb6p-3f, s, 0x1.34011cp-1f);
+  g = tc_fma(g, s, -0x1.387208p-1f);
+  g = tc_fma(g, s, 0x1.455ad6p-2f);
+  g = tc_fma(g, s, -0x1.31b01cp-3f);
+  g = tc_fma(g, s, -0x1.124d16p-4f);
+  g = tc_fma(g, s, -0x1.2a10p-5f);
+  g = tc_fma(g, s, 0x1.95076ep-4f);
+  g = tc_fma(g, s, 0x1.79ede6p-2f);
+  g = tc_fma(g, s, -0x1.9def24p-2f);
+  const float square = t * t, lost = tc_fma(t, t, -square), half = 0.5f * square;
+  const float near = tc_fma(s, 0x1.b5c28ep-1f, half);  // within .05 of half + s + g
+  const float shifted = tc_fma(near, -0x1.715476p+0f, 0x1.80017ep+23f);
+  const float n = shifted - 0x1.80017ep+23f;
+  const float high = tc_fma(n, -0x1.63p-1f, -half) - rough;
+  float low = tc_fma(-rough, error, tc_fma(-g, s, error));
+  low = tc_fma(n, 0x1.bd0106p-13f, tc_fma(-0.5f, lost, low));
+  const float part = factor * inverse, e = tc_expm1_kernel(high + low);
+  return tc_fma(part, e, part) * tc_from_bits(tc_bits(shifted) << 23) * 0x1p-64f;
+}
+
+TC_FN double tc_normal_tail(double t, double factor) {
+  const double d = t + 3.0, inverse = 1.0 / d, rough = t * inverse;
+  const double error = tc_fma(-inverse, t - (d - 3.0), tc_fma(-inverse, d, 1.0));
+  const double s = tc_fma(rough, error, rough), v = tc_fma(s, 0x1.13d84f613d84fp+1, -1.0);
+  const double w = v * v;
+  double odd = tc_fma(0x1.ab77cc1627622p-29, w, -0x1.049dc4acebd76p-25);
+  odd = tc_fma(odd, w, 0x1.0e989fb1ff9f6p-23);
+  odd = tc_fma(odd, w, -0x1.2e3dbbc9fd4e3p-23);
+  odd = tc_fma(odd, w, -0x1.b4cf874237af8p-20);
+  odd = tc_fma(odd, w, 0x1.d6720d1a6569ap-17);
+  odd = tc_fma(odd, w, -0x1.308eaf4513d13p-14);
+  odd = tc_fma(odd, w, 0x1.43e290952f03dp-12);
+  odd = tc_fma(odd, w, -0x1.468f5f8da8e33p-10);
+  odd = tc_fma(odd, w, 0x1.6f3c1095a8887p-8);
+  odd = tc_fma(odd, w, -0x1.2c489a7edefb8p-5);
+  odd = tc_fma(odd, w, 0x1.8bb976a6b4576p-3);
+  double even = tc_fma(0x1.9adb56c3410f2p-29, w, -0x1.b421b8db7bd7ep-25);
+  even = tc_fma(even, w, 0x1.ab870308803cdp-22);
+  even = tc_fma(even, w, -0x1.08c46ba21ccfbp-19);
+  even = tc_fma(even, w, 0x1.c7872da84c09bp-18);
+  even = tc_fma(even, w, -0x1.f85946a47feeep-17);
+  even = tc_fma(even, w, 0x1.2ac10176f4d8ep-19);
+  even = tc_fma(even, w, 0x1.a4ae60d80dcdcp-13);
+  even = tc_fma(even, w, -0x1.8d7d4d5f3d2dp-10);
+  even = tc_fma(even, w, 0x1.2a10413fc298cp-7);
+  even = tc_fma(even, w, -0x1.b55ac2a6d0a64p-5);
+  even = tc_fma(even, w, -0x1.96e295af23123p-3);
+  const double g = tc_fma(odd, v, even);
+  const double square = t * t, lost = tc_fma(t, t, -square), half = 0.5 * square;
+  const double shifted = tc_fma(half + (s + g), -0x1.71547652b82fep+0, 0x1.8000000000657p+52);
+  const double n = shifted - 0x1.8000000000657p+52;
+  const double high = tc_fma(-n, 0x1.62e42p-1, -half) - rough;
+  double low = tc_fma(-rough, error, error - g);
+  low = tc_fma(-n, 0x1.fdf473de6af28p-22, tc_fma(-0.5, lost, low));
+  const double r = high + low, part = factor * inverse;
+  const double e = tc_expm1_kernel(r, (high - r) + low);
+  return tc_fma(part, e, part) * tc_from_bits(tc_bits(shifted) << 52) * 0x1p-600;
+}
+
+// x P(x^2) near zero, 1 - exp(x Q(x)) with x Q(x) = log(erfc(x)) elsewhere.
+TC_FN float tc_erf(float x) {
+  const float z = x * x, t = tc_abs(x) > 3.95f ? 3.95f : tc_abs(x);
+  float p = tc_fma(0x1.5e4ddp-14f, z, -0x1.aab506p-11f);
+  p = tc_fma(p, z, 0x1.54d5c4p-8f);
+  p = tc_fma(p, z, -0x1.b8100ep-6f);
+  p = tc_fma(p, z, 0x1.ce2e1cp-4f);
+  p = tc_fma(p, z, -0x1.812744p-2f);
+  const float small = tc_fma(p * z, x, tc_fma(x, 0x1.06eba8p-3f, x));
+  float q = tc_fma(0x1.47192ep-22f, t, -0x1.5094fp-18f);
+  q = tc_fma(q, t, 0x1.1c82f8p-16f);
+  q = tc_fma(q, t, 0x1.0e1a9ep-12f);
+  q = tc_fma(q, t, -0x1.da3cb6p-9f);
+  q = tc_fma(q, t, 0x1.882928p-6f);
+  q = tc_fma(q, t, -0x1.b490e2p-4f);
+  q = tc_fma(q, t, -0x1.450fccp-1f);
+  q = tc_fma(q, t, -0x1.20f4p+0f);
+  const float large = 1.0f - tc_exp(q * t);
+  return x != x ? x : tc_abs(x) < 0.86f ? small : tc_copysign(large, x);
+}
+
+TC_FN double tc_erf(double x) {
+  const double z = x * x, t = tc_abs(x) > 6.0 ? 6.0 : tc_abs(x);
+  double p = tc_fma(-0x1.29b9f1b3df556p-38, z, 0x1.7f072188e194dp-34);
+  p = tc_fma(p, z, -0x1.4e607b41a6416p-30);
+  p = tc_fma(p, z, 0x1.fc4356498c2d9p-27);
+  p = tc_fma(p, z, -0x1.5f6d925a0bc7ap-23);
+  p = tc_fma(p, z, 0x1.b9e6509b9867dp-20);
+  p = tc_fma(p, z, -0x1.f4d2561aeafd4p-17);
+  p = tc_fma(p, z, 0x1.f9a326c233146p-14);
+  p = tc_fma(p, z, -0x1.c02db3feeb579p-11);
+  p = tc_fma(p, z, 0x1.565bcd0e6502dp-8);
+  p = tc_fma(p, z, -0x1.b82ce312889bap-6);
+  p = tc_fma(p, z, 0x1.ce2f21a042bdep-4);
+  p = tc_fma(p, z, -0x1.812746b0379e7p-2);
+  const double small = tc_fma(p * z, x, tc_fma(x, 0x1.06eba8214db69p-3, x));
+  const double large = 1.0 - tc_normal_tail(t * 0x1.6a09e667f3bcdp+0, 2.0);
+  return x != x ? x : tc_abs(x) < 1.0 ? small : tc_copysign(large, x);
+}
+
+// x P(X < x) = max(x, 0) - |x| P(X > |x|): nothing cancels below zero, and -inf gives -0.
+TC_FN float tc_gelu(float x) {
+  const float t = tc_abs(x) > 15.0f ? 15.0f : tc_abs(x);
+  return (x >= 0.0f ? x : -0.0f) - tc_normal_tail(t, t);
+}
+
+TC_FN double tc_gelu(double x) {
+  const double t = tc_abs(x) > 39.0 ? 39.0 : tc_abs(x);
+  return (x >= 0.0 ? x : -0.0) - tc_normal_tail(t, t);
+}
+
+// gelu for a result of at most 11 bits: log2 P(X > t) is a polynomial, 2^n f is made of bits.
+TC_FN float tc_gelu_half(float x) {
+  const float t = tc_abs(x) > 14.0f ? 14.0f : tc_abs(x);
+  float y = tc_fma(0x1.0ecfcep-25f, t, -0x1.07f7fcp-19f);
+  y = tc_fma(y, t, 0x1.b97d1p-15f);
+  y = tc_fma(y, t, -0x1.a3269ap-11f);
+  y = tc_fma(y, t, 0x1.fbecfp-8f);
+  y = tc_fma(y, t, -0x1.a8bffap-5f);
+  y = tc_fma(y, t, -0x1.d84496p-2f);
+  y = tc_fma(y, t, -0x1.2661b6p+0f);
+  y = tc_fma(y, t, -0x1.0006bap+0f);
+  const float shifted = y + 0x1.80008p+23f, f = y - (shifted - 0x1.80008p+23f);
+  float p = tc_fma(0x1.c3f73p-5f, f, 0x1.f0de26p-3f);
+  p = tc_fma(p, f, 0x1.62f31ap-1f);
+  p = tc_fma(p, f, 0x1.fff692p-1f);
+  const float power = tc_from_bits(tc_bits(p) + (tc_bits(shifted) << 23));
+  return (x >= 0.0f ? x : -0.0f) - power * t * 0x1p-64f;
+}

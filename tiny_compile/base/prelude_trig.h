@@ -1,0 +1,182 @@
+// sin and cos of the prelude (see prelude_math.h): f32 branch-free in double, f64 with a branch
+// for huge angles, which needs a thousand bits of 2/pi.
+
+// x in turns: its nearest quarter modulo 4 in the low bits of `quarters`, and what is left in
+// turns, |rest| <= 1/8.
+struct tc_turn {
+  double rest;
+  unsigned long long quarters;
+};
+
+// 1 / (2 pi) comes in parts of 29 bits; x has 24, so each product is exact and so is dropping
+// its whole turns. Three parts leave 2^-60 of a turn for |x| < 2^27, seven for all. The sum's
+// quarter is taken off the first part, then the others are added in order: what cancels, does
+// so exactly.
+TC_FN tc_turn tc_reduce(float x) {
+  const double wide = (double)x;
+  const double p0 = wide * 0x1.45f306cp-3, t0 = p0 - tc_round(p0);
+  const double p1 = wide * 0x1.c9c882ap-31, t1 = p1 - tc_round(p1);
+  const double p2 = wide * 0x1.4fe13a8p-61, t2 = p2 - tc_round(p2);
+  double t3 = 0.0, t4 = 0.0, t5 = 0.0, t6 = 0.0;
+  if (tc_abs(x) > 0x1p+27f) {
+    const double p3 = wide * 0x1.f47d4d3p-88, p4 = wide * 0x1.dc0db62p-118;
+    const double p5 = wide * 0x1.2b32788p-147;
+    t3 = p3 - tc_round(p3);
+    t4 = p4 - tc_round(p4);
+    t5 = p5 - tc_round(p5);
+    t6 = wide * 0x1.c820ffp-177;
+  }
+  const double sum = t0 + (t1 + (t2 + (t3 + (t4 + (t5 + t6)))));
+  const double shifted = tc_fma(sum, 4.0, 0x1.8p+52), quarters = shifted - 0x1.8p+52;
+  const double rest = tc_fma(quarters, -0.25, t0) + t1 + t2 + t3 + t4 + t5 + t6;
+  return tc_turn{rest, tc_bits(shifted)};
+}
+
+// sin(2 pi rest) or cos(2 pi rest), by the parity of `quarters`, negated where bit 1 is set.
+TC_FN float tc_sin_turn(double rest, unsigned long long quarters) {
+  const double z = rest * rest;
+  double s = tc_fma(-0x1.2d90c85ffb866p+6, z, 0x1.465e86999497cp+6);
+  s = tc_fma(s, z, -0x1.4abbb8e44c762p+5);
+  s = tc_fma(s, z, 0x1.921fb52e4331cp+2) * rest;
+  double c = tc_fma(0x1.d99bdf7e98p+5, z, -0x1.55c4dd5dbcc14p+6);
+  c = tc_fma(c, z, 0x1.03c1da91916c1p+6);
+  c = tc_fma(c, z, -0x1.3bd3cc6e3065fp+4);
+  c = tc_fma(c, z, 0x1.ffffffff83b18p-1);
+  const double value = (quarters & 1) ? c : s;
+  return (float)tc_from_bits(tc_bits(value) ^ ((quarters & 2) << 62));
+}
+
+TC_FN float tc_sin(float x) {
+  const tc_turn turn = tc_reduce(x);
+  const float value = tc_sin_turn(turn.rest, turn.quarters);
+  return x == 0.0f ? x : value;
+}
+
+TC_FN float tc_cos(float x) {
+  const tc_turn turn = tc_reduce(x);
+  return tc_sin_turn(turn.rest, turn.quarters + 1);
+}
+
+// An angle less its nearest multiple of pi/2: value + rest, and the multiple modulo 4.
+struct tc_angle {
+  double value, rest;
+  int quadrant;
+};
+
+// Payne and Hanek (1983): of 2/pi only the bits that matter for this exponent are multiplied.
+TC_FN tc_angle tc_reduce_huge(double x) {
+  const unsigned table[40] = {
+      0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu,
+      0xdebbc561u, 0xb7246e3au, 0x424dd2e0u, 0x06492eeau, 0x09d1921cu, 0xfe1deb1cu, 0xb129a73eu,
+      0xe88235f5u, 0x2ebb4484u, 0xe99c7026u, 0xb45f7e41u, 0x3991d639u, 0x835339f4u, 0x9c845f8bu,
+      0xbdf9283bu, 0x1ff897ffu, 0xde05980fu, 0xef2f118bu, 0x5a0a6d1fu, 0x6d367ecfu, 0x27cb09b7u,
+      0x4f463f66u, 0x9e5fea2du, 0x7527bac7u, 0xebe5f17bu, 0x3d0739f7u, 0x8a5292eau, 0x6bfb5fb1u,
+      0x1f8d5d08u, 0x56033046u, 0xfc7b6babu, 0xf0cfbc20u, 0x9af4361du};
+  const unsigned long long bits = tc_bits(x);
+  const int exponent = (int)((bits >> 52) & 0x7ff) - 1075;  // |x| = mantissa * 2^exponent
+  const unsigned long long mantissa = (bits & 0xfffffffffffffull) | 0x10000000000000ull;
+  // Words of 2/pi whose product with the mantissa is a multiple of 4 are left out.
+  const int first = exponent > 60 ? (exponent - 2) / 32 - 1 : 0;
+  unsigned product[8] = {0, 0, 0, 0, 0, 0, 0, 0};  // most significant first
+  for (int half = 0; half < 2; half++) {
+    const unsigned long long factor =
+        half == 0 ? (unsigned)mantissa : (unsigned)(mantissa >> 32);
+    unsigned long long carry = 0;
+    for (int k = 5; k >= 0; k--) {
+      carry += factor * table[first + k] + product[k + 2 - half];
+      product[k + 2 - half] = (unsigned)carry;
+      carry >>= 32;
+    }
+    product[1 - half] += (unsigned)carry;
+  }
+  // The binary point stands after bit 64 - 32*first ... of the 256: shift it to the top.
+  const int point = 64 + exponent - 32 * first;  // bits of product[0..] above the binary point
+  const int skip = point - 2;                    // the two below them are the quadrant
+  unsigned long long words[3];
+  for (int k = 0; k < 3; k++) {
+    const int at = skip + 64 * k, word = at >> 5, shift = at & 31;
+    const unsigned long long high = word < 8 ? product[word] : 0,
+                             mid = word + 1 < 8 ? product[word + 1] : 0,
+                             low = word + 2 < 8 ? product[word + 2] : 0;
+    const unsigned long long wide = (high << 32) | mid;
+    words[k] = shift ? (wide << shift) | (low >> (32 - shift)) : wide;
+  }
+  int quadrant = (int)(words[0] >> 62);
+  unsigned long long f0 = (words[0] << 2) | (words[1] >> 62),
+                     f1 = (words[1] << 2) | (words[2] >> 62);
+  const bool past_half = (f0 >> 63) != 0;
+  if (past_half) {
+    quadrant++;
+    f1 = ~f1 + 1;
+    f0 = ~f0 + (f1 == 0 ? 1 : 0);
+  }
+  int shift = 0;
+  while (shift < 64 && !(f0 >> 63)) {
+    f0 = (f0 << 1) | (f1 >> 63);
+    f1 <<= 1;
+    shift++;
+  }
+  const double scale = tc_from_bits((unsigned long long)(1023 - 64 - shift) << 52);
+  const double high = (double)(f0 >> 11 << 11) * scale;
+  const double low = ((double)(f0 & 0x7ff) + (double)(f1 >> 11) * 0x1p-53) * scale;
+  double value = high * 0x1.921fb54442d18p+0;
+  double rest = tc_fma(high, 0x1.921fb54442d18p+0, -value) +
+                tc_fma(high, 0x1.1a62633145c07p-54, low * 0x1.921fb54442d18p+0);
+  const bool negative = ((bits >> 63) != 0) != past_half;
+  if (bits >> 63) quadrant = -quadrant;
+  return tc_angle{negative ? -value : value, negative ? -rest : rest, quadrant & 3};
+}
+
+// x - n pi/2 with pi/2 in three parts (Cody and Waite).
+TC_FN tc_angle tc_reduce(double x) {
+  if (tc_abs(x) > 0x1p+20) return tc_reduce_huge(x);
+  const double n = tc_round(x * 0x1.45f306dc9c883p-1);
+  const double p = n * 0x1.921fb54442d18p+0, p_rest = tc_fma(n, 0x1.921fb54442d18p+0, -p);
+  const double d = x - p, t = d - p_rest, t_part = t - d,
+               t_rest = (d - (t - t_part)) - (p_rest + t_part);
+  const double m = n * 0x1.1a62633145c07p-54, m_rest = tc_fma(n, 0x1.1a62633145c07p-54, -m);
+  const double r = t - m;
+  const double rest = ((t - r) - m) + t_rest - m_rest + n * 0x1.f1976b7ed8fbcp-110;
+  return tc_angle{r, rest, (int)n & 3};
+}
+
+// Taylor series on [-pi/4, pi/4].
+TC_FN double tc_sin_kernel(double x, double rest) {
+  const double z = x * x;
+  double p = tc_fma(z, 0x1.952c77030ad4ap-49, -0x1.ae7f3e733b81fp-41);
+  p = tc_fma(p, z, 0x1.6124613a86d09p-33);
+  p = tc_fma(p, z, -0x1.ae64567f544e4p-26);
+  p = tc_fma(p, z, 0x1.71de3a556c734p-19);
+  p = tc_fma(p, z, -0x1.a01a01a01a01ap-13);
+  p = tc_fma(p, z, 0x1.1111111111111p-7);
+  p = tc_fma(p, z, -0x1.5555555555555p-3);
+  return x + tc_fma(p * z, x, rest * (1.0 - 0.5 * z));
+}
+
+TC_FN double tc_cos_kernel(double x, double rest) {
+  const double z = x * x;
+  double p = tc_fma(z, -0x1.6827863b97d97p-53, 0x1.ae7f3e733b81fp-45);
+  p = tc_fma(p, z, -0x1.93974a8c07c9dp-37);
+  p = tc_fma(p, z, 0x1.1eed8eff8d898p-29);
+  p = tc_fma(p, z, -0x1.27e4fb7789f5cp-22);
+  p = tc_fma(p, z, 0x1.a01a01a01a01ap-16);
+  p = tc_fma(p, z, -0x1.6c16c16c16c17p-10);
+  p = tc_fma(p, z, 0x1.5555555555555p-5);
+  const double half = 0.5 * z, w = 1.0 - half;
+  return w + (((1.0 - w) - half) + tc_fma(p * z, z, -x * rest));
+}
+
+TC_FN double tc_sin(double x) {
+  const tc_angle angle = tc_reduce(x);
+  const double value = (angle.quadrant & 1) ? tc_cos_kernel(angle.value, angle.rest)
+                                            : tc_sin_kernel(angle.value, angle.rest);
+  return x - x != 0.0 ? x - x : x == 0.0 ? x : (angle.quadrant & 2) ? -value : value;
+}
+
+TC_FN double tc_cos(double x) {
+  const tc_angle angle = tc_reduce(x);
+  const double value = (angle.quadrant & 1) ? tc_sin_kernel(angle.value, angle.rest)
+                                            : tc_cos_kernel(angle.value, angle.rest);
+  const bool negative = ((angle.quadrant + 1) & 2) != 0;
+  return x - x != 0.0 ? x - x : negative ? -value : value;
+}
