@@ -10,6 +10,7 @@
 #include <exception>
 
 #include "tests/fuzz/random_graph.h"
+#include "tests/fuzz/shrink.h"
 #include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/loops/interpreter.h"
