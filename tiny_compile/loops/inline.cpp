@@ -73,6 +73,9 @@ std::string inline_producer(const Program& program, Group& consumer, const Group
   const int64_t size = stored.size.bounds().high;
   if (has_registers(producer.kernel, wanted)) return "a reduction is not computed again";
   if (!nest || !covers(*nest, size)) return "it reads other places than the ones written";
+  if (std::count(wanted.begin(), wanted.end(), true) > static_cast<int64_t>(kMostCopied) ||
+      consumer.kernel.scalars.size() > kMostCopied)
+    return "it is too long to be copied";
   const int work = cost(producer.kernel, wanted);
   if (consumer.has(StepKind::Dot) && work > 0)
     return "a matmul reads its operands many times: they stay in memory";

@@ -12,6 +12,7 @@
 #include "tiny_compile/loops/merge.h"
 
 #include <algorithm>
+#include <set>
 
 #include "tiny_compile/loops/align.h"
 #include "tiny_compile/loops/splice.h"
@@ -21,6 +22,7 @@ namespace {
 
 constexpr int64_t kFewRows = 64;     // rows that cannot keep a machine busy ...
 constexpr int64_t kLongRow = 32768;  // ... while each has this much to do
+constexpr int kMostReductions = 32;  // of a kernel: what its steps share must stay in the cache
 
 bool contains(const std::vector<int>& list, int item) {
   return std::find(list.begin(), list.end(), item) != list.end();
@@ -302,7 +304,7 @@ std::string join_groups(Group& first, const Group& second, const Plan& plan) {
     step.inner = inner;
     step.index = substitute(step.index, mapping.names);
     for (int* id : {&step.value, &step.other, &step.mask}) *id = *id < 0 ? -1 : ids[*id];
-    first.kernel.steps.push_back(std::move(step));
+    first.add_step(std::move(step));
   }
   return "";
 }
@@ -320,34 +322,42 @@ const Scalar* widest_load(const Group& group,
   return best;
 }
 
+// Limits that keep the work of fusing, and a kernel's text, linear in the program.
+std::string too_long(const Group& first, const Group& second) {
+  const int reductions = first.count(StepKind::Reduce) + second.count(StepKind::Reduce);
+  if (second.has(StepKind::Reduce) && reductions > kMostReductions)
+    return "together they have too many reductions";
+  if (second.kernel.scalars.size() > kMostCopied) return "it is too long to be copied";
+  return "";
+}
+
 }  // namespace
 
 Group::Group(Kernel start) : kernel(std::move(start)), rows(row_axes(kernel)) {
   table = std::make_unique<ScalarTable>(kernel);
+  for (size_t s = 0; s < kernel.steps.size(); s++) note(kernel.steps[s], static_cast<int>(s));
+}
+
+void Group::note(const Step& step, int number) {
+  counts_[static_cast<size_t>(step.kind)]++;
+  if (step.kind == StepKind::Store) stores_.insert({step.buffer, number});
+  if (step.kind == StepKind::Scan || step.kind == StepKind::Scatter) stores_[step.buffer] = -1;
+}
+
+void Group::add_step(Step step) {
+  note(step, static_cast<int>(kernel.steps.size()));
+  kernel.steps.push_back(std::move(step));
 }
 
 bool Group::is_row(int axis) const { return contains(rows, axis); }
 
 bool Group::sequential() const {
-  return std::any_of(kernel.steps.begin(), kernel.steps.end(),
-                     [](const Step& step) { return step.kind != StepKind::Store; });
-}
-
-bool Group::has(StepKind kind) const {
-  return std::any_of(kernel.steps.begin(), kernel.steps.end(),
-                     [&](const Step& step) { return step.kind == kind; });
+  return static_cast<size_t>(count(StepKind::Store)) < kernel.steps.size();
 }
 
 int Group::store_to(int buffer) const {
-  const auto updates = [&](const Step& step) {
-    return step.kind != StepKind::Store && !makes_register(step) && step.buffer == buffer;
-  };
-  if (std::any_of(kernel.steps.begin(), kernel.steps.end(), updates)) return -1;
-  for (size_t s = 0; s < kernel.steps.size(); s++) {
-    if (kernel.steps[s].kind == StepKind::Store && kernel.steps[s].buffer == buffer)
-      return static_cast<int>(s);
-  }
-  return -1;
+  const auto at = stores_.find(buffer);
+  return at == stores_.end() ? -1 : at->second;
 }
 
 Kernel Group::finish() const {
@@ -366,6 +376,7 @@ Kernel Group::finish() const {
 }
 
 std::string merge_consumer(const Program& program, Group& producer, const Group& consumer) {
+  if (const std::string reason = too_long(producer, consumer); !reason.empty()) return reason;
   if (producer.has(StepKind::Scan) || producer.has(StepKind::Scatter))
     return "its result is known only once the row is finished";
   const Scalar* load =
@@ -393,12 +404,13 @@ std::string merge_sibling(const Program& program, Group& first, const Group& sec
     if (group->has(StepKind::Dot) || group->has(StepKind::Scatter))
       return "matmuls share no loops";
   }
+  if (const std::string reason = too_long(first, second); !reason.empty()) return reason;
+  std::set<int> loaded;
+  for (const Scalar& s : first.kernel.scalars) {
+    if (s.kind == ScalarKind::Load) loaded.insert(s.buffer);
+  }
   auto shared = [&](const Scalar& s) {
-    auto same = [&](const Scalar& other) {
-      return other.kind == ScalarKind::Load && other.buffer == s.buffer;
-    };
-    return s.operands.empty() &&
-           std::any_of(first.kernel.scalars.begin(), first.kernel.scalars.end(), same);
+    return s.operands.empty() && loaded.count(s.buffer) > 0;
   };
   const Scalar* theirs = widest_load(second, shared);
   if (!theirs) return "they share no read";
