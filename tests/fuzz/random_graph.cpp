@@ -175,7 +175,8 @@ class Generator {
     }
   }
 
-  // What networks are made of: rows normalised by their own reduction, chains of views, matmuls.
+  // What networks are made of: rows normalised by their own reduction, chains of views,
+  // matmuls.
   void add_pattern() {
     switch (below(4)) {
       case 0: return add_normalised(any_node());
@@ -435,8 +436,8 @@ class Generator {
 
 double random_value(std::mt19937_64& random) {
   static constexpr double kSpecial[] = {
-      0.0, -0.0, 1.0, -1.0, __builtin_inf(), -__builtin_inf(), 1e-40, -1e-40, 3e38, 0.5,
-      1e-7, -1e-310};
+      0.0,    -0.0, 1.0, -1.0, __builtin_inf(), -__builtin_inf(), 1e-40,
+      -1e-40, 3e38, 0.5, 1e-7, -1e-310};
   if (random() % 40 == 0) return __builtin_nan("");
   if (random() % 12 == 0) return kSpecial[random() % 12];
   return std::normal_distribution<double>(0, 2)(random);

@@ -44,7 +44,8 @@ Graph as_input(Graph graph, int id) {
 
 // Users of the node read its operand instead.
 Graph without_node(Graph graph, int id, int operand) {
-  for (Node& node : graph.nodes) std::replace(node.inputs.begin(), node.inputs.end(), id, operand);
+  for (Node& node : graph.nodes)
+    std::replace(node.inputs.begin(), node.inputs.end(), id, operand);
   std::replace(graph.outputs.begin(), graph.outputs.end(), id, operand);
   return dce(graph);
 }
@@ -57,9 +58,8 @@ Graph row_major(Graph graph, int id) {
 // Every size `from` in the graph becomes `to`; the rest follows from the shape rules.
 Graph resized(Graph graph, int64_t from, int64_t to) {
   for (Node& node : graph.nodes) {
-    if (node.op == Op::input) std::erase_if(node.attrs, [](const Attr& a) {
-      return a.key == Key::strides;
-    });
+    if (node.op == Op::input)
+      std::erase_if(node.attrs, [](const Attr& a) { return a.key == Key::strides; });
     for (Expr& size : node.type.shape) {
       if (size.is_constant(from)) size = to;
     }
@@ -107,8 +107,8 @@ Graph shrink(const Graph& graph, const std::function<bool(const Graph&)>& fails)
   for (bool smaller = true; smaller;) {
     smaller = false;
     for (const Graph& candidate : smaller_graphs(best)) {
-      if (candidate.nodes.empty() || weight(candidate) >= weight(best) || !is_valid(candidate) ||
-          !fails(candidate))
+      if (candidate.nodes.empty() || weight(candidate) >= weight(best) ||
+          !is_valid(candidate) || !fails(candidate))
         continue;
       best = candidate;
       smaller = true;

@@ -94,23 +94,24 @@ class Fusion {
       changed = false;
       for (int producer : producers(id)) {
         if (refused.count(producer)) continue;
-        const std::string reason =
-            waits_between(producer, id) ? "another kernel lies between them"
-            : read_too_much(producer, id)
-                ? "together they read too many buffers"
-                : merge_consumer(program_, *group(producer), *group(id));
+        const std::string reason = waits_between(producer, id)
+                                       ? "another kernel lies between them"
+                                   : read_too_much(producer, id)
+                                       ? "together they read too many buffers"
+                                       : merge_consumer(program_, *group(producer), *group(id));
         if (reason.empty()) {
           absorb(producer, id);
           id = producer;
           changed = true;
-        } else if (!inline_into(id, producer)) {
-          refused.insert(producer);
-          refuse(producer, id, reason);
-          continue;
-        } else {
-          changed = true;
+          break;
         }
-        break;
+        const std::string again = inline_into(id, producer);
+        if (again.empty()) {
+          changed = true;
+          break;
+        }
+        refused.insert(producer);
+        refuse(producer, id, again == reason ? reason : reason + "; " + again);
       }
     }
   }
@@ -151,25 +152,29 @@ class Fusion {
   }
 
   bool read_too_much(int first, int second) const {
-    const std::set<int> &ours = members_[first].reads, &theirs = members_[second].reads;
+    const std::set<int>&ours = members_[first].reads, &theirs = members_[second].reads;
     if (ours.size() + theirs.size() <= kMostReads) return false;
     return std::count_if(ours.begin(), ours.end(), [&](int b) { return !theirs.count(b); }) +
                theirs.size() >
            kMostReads;
   }
 
-  bool inline_into(int consumer, int producer) {
-    if (read_too_much(consumer, producer)) return false;
+  // "" if the consumer computes one of the producer's results itself now.
+  std::string inline_into(int consumer, int producer) {
+    if (read_too_much(consumer, producer)) return "together they read too many buffers";
     bool any = false;
+    std::string reason = "its row's work is done once";
     for (int buffer : members_[consumer].reads) {
       if (writer_[buffer] != producer || group(producer)->store_to(buffer) < 0) continue;
       const bool only_user =
           program_.buffers[buffer].role == Role::Temporary && all_readers_[buffer] == 1;
-      any |= inline_producer(program_, *group(consumer), *group(producer), buffer, only_user)
-                 .empty();
+      const std::string refusal =
+          inline_producer(program_, *group(consumer), *group(producer), buffer, only_user);
+      any = any || refusal.empty();
+      reason = refusal;
     }
     if (any) note_reads(consumer);
-    return any;
+    return any ? "" : reason;
   }
 
   // Each reader of a buffer joins the first group of readers that takes it.
@@ -179,9 +184,8 @@ class Fusion {
       const std::vector<int> readers(readers_[buffer].begin(), readers_[buffer].end());
       for (int reader : readers) {
         std::erase_if(apart, [&](int id) { return is_full(id); });
-        const bool joined = std::any_of(apart.begin(), apart.end(), [&](int first) {
-          return join_sibling(first, reader);
-        });
+        const bool joined = std::any_of(apart.begin(), apart.end(),
+                                        [&](int first) { return join_sibling(first, reader); });
         if (!joined && apart.size() < kMostSiblings) apart.push_back(reader);
       }
     }
@@ -338,8 +342,7 @@ class Fusion {
         if (--waiting[next] == 0) ready.insert(next);
       }
     }
-    for (int id : alive_)
-      CHECK(waiting[id] == 0, "fusion made a cycle at ", name(id));
+    for (int id : alive_) CHECK(waiting[id] == 0, "fusion made a cycle at ", name(id));
     return order;
   }
 
@@ -375,10 +378,10 @@ class Fusion {
 
   const Program& program_;
   std::vector<Member> members_;
-  std::set<int> alive_;                 // members that no other took in
-  std::vector<int> writer_;             // the group that writes a buffer, -1 for inputs
-  std::vector<std::set<int>> readers_;  // the groups that load a buffer
-  std::vector<int> all_readers_;        // how many kernels of the unfused program do
+  std::set<int> alive_;                  // members that no other took in
+  std::vector<int> writer_;              // the group that writes a buffer, -1 for inputs
+  std::vector<std::set<int>> readers_;   // the groups that load a buffer
+  std::vector<int> all_readers_;         // how many kernels of the unfused program do
   std::set<std::pair<int, int>> tried_;  // siblings
   std::vector<std::string> refusals_;
 };

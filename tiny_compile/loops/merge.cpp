@@ -101,8 +101,9 @@ void choose_rows(const Group& first, const Group& second, Plan& plan) {
     if (keeps_second && second.is_row(axis))
       plan.refusal = "it would repeat the other's work for each of its rows";
   }
-  if (plan.indirect >= 0 && (!keeps_first || plan.row_piece[plan.indirect]))
-    plan.refusal = "it reads rows chosen by data";
+  if (plan.indirect < 0) return;
+  const int chosen = plan.first[plan.pieces[plan.indirect].first].axis;
+  if (!keeps_first || first.is_row(chosen)) plan.refusal = "it reads rows chosen by data";
 }
 
 // Extra loops must be inside the shared ones, or memory would be walked across its grain.
@@ -130,13 +131,10 @@ bool adds_loops(const Group& producer, const Plan& plan) {
   return producer.sequential() || !plan.unmatched.empty();
 }
 
-void check_matmul(const Group& first, const Group& second, Plan& plan) {
-  if (second.has(StepKind::Dot))
-    plan.refusal = "a matmul reads its operands many times: they stay in memory";
+void check_matmul(const Group& first, Plan& plan) {
   if (!first.has(StepKind::Dot)) return;
-  const bool point_by_point = !second.sequential() && plan.unmatched.empty();
   const bool all_rows = std::count(plan.row_piece.begin(), plan.row_piece.end(), false) == 0;
-  if (!point_by_point || !all_rows)
+  if (!plan.unmatched.empty() || !all_rows)
     plan.refusal = "a matmul's epilogue works on one element at a time";
 }
 
@@ -379,6 +377,10 @@ std::string merge_consumer(const Program& program, Group& producer, const Group&
   if (const std::string reason = too_long(producer, consumer); !reason.empty()) return reason;
   if (producer.has(StepKind::Scan) || producer.has(StepKind::Scatter))
     return "its result is known only once the row is finished";
+  if (consumer.has(StepKind::Dot))
+    return "a matmul reads its operands many times: they stay in memory";
+  if (producer.has(StepKind::Dot) && consumer.sequential())
+    return "a matmul's epilogue works on one element at a time";
   const Scalar* load =
       widest_load(consumer, [&](const Scalar& s) { return producer.store_to(s.buffer) >= 0; });
   CHECK(load, "a consumer that does not read");
@@ -390,7 +392,7 @@ std::string merge_consumer(const Program& program, Group& producer, const Group&
     return "it reads other places than the ones written at the same point";
   Plan plan = line_up(consumer, *written, *read);
   if (plan.refusal.empty()) choose_rows(producer, consumer, plan);
-  if (plan.refusal.empty()) check_matmul(producer, consumer, plan);
+  if (plan.refusal.empty()) check_matmul(producer, plan);
   if (plan.refusal.empty() && !producer.sequential() && !extra_loops_are_inside(consumer, plan))
     plan.refusal = "it repeats the whole result, outside its loops";
   if (plan.refusal.empty() && adds_loops(producer, plan) && serialises(consumer, plan))
