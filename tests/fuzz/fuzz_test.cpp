@@ -43,7 +43,9 @@ Program short_loops(const Program& program) {
   return result;
 }
 
-Graph graph_in(const FuzzFailure& failure) { return graph_in(failure); }
+Graph graph_in(const FuzzFailure& failure) {
+  return parse_graph(failure.text.substr(0, failure.text.find("program")));
+}
 
 }  // namespace
 
