@@ -110,3 +110,55 @@ TEST_CASE("shrinking keeps what fails and drops all else", "[fuzz]") {
   REQUIRE(small.inputs().size() <= 2);
   REQUIRE(product(small[small.inputs()[0]].type.shape).constant() <= 2);
 }
+
+// What long runs of the fuzzer found, kept.
+namespace {
+
+void require_same_in_cpp(const std::string& text) {
+  use_no_cache();
+  const Graph graph = parse_graph("graph f" + text);
+  const Program program = run_pipeline(default_pipeline(), graph, true).program;
+  const CppSource source = emit_cpp(program);
+  const BuiltLibrary built = build_cpp(source.text, default_toolchain());
+  for (uint64_t seed = 1; seed <= 5; seed++) {
+    const std::vector<Tensor> inputs = random_inputs(graph, seed);
+    INFO(source.text);
+    REQUIRE(same_bits(interpret(graph, inputs)[0],
+                      run_guarded(program, source, *built.library, inputs)[0]));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("an index that is negative before its remainder is taken", "[fuzz]") {
+  require_same_in_cpp(R"((%0 x: f32[17]) {
+    %1: f32[3,17] = expand %0
+    %2: f32[51] = reshape %1
+    %3: f32[51] = flip %2 {axes=[0]}
+    return %3
+  })");
+  require_same_in_cpp(R"((%0 x: f32[17,17]) {
+    %1: f32[17,17] = flip %0 {axes=[0]}
+    %2: f32[289] = reshape %1
+    %3: f32[289] = flip %2 {axes=[0]}
+    return %3
+  })");
+}
+
+TEST_CASE("a product of 64-bit integers that is narrowed keeps its factors", "[fuzz]") {
+  require_same_in_cpp(R"((%0 x: i8[2,2,16]) {
+    %1: i8[2,2,16] = abs %0
+    %2: i8[2,2,16] = permute %1 {axes=[1,0,2]}
+    %3: i64[1,2,16] = prod %2 {axes=[0], keepdim=1}
+    %4: i8[1,2,16] = cast %3
+    return %4
+  })");
+}
+
+TEST_CASE("a matmul of small integers counts its own bits alone", "[fuzz]") {
+  require_same_in_cpp(R"((%0 x: i8[2,2], %1 y: i8[2,2]) {
+    %2: i8[2,2] = matmul %0, %1
+    %3: i8[2,2] = popcount %2
+    return %3
+  })");
+}
