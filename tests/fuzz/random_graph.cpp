@@ -10,22 +10,28 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kMostElements = 6000;
+constexpr int64_t kMostElements = 6000;    // of a tensor ...
+constexpr int64_t kManyElements = 100000;  // ... and in a few graphs: rows that are split
 
 class Generator {
  public:
   Generator(uint64_t seed, int most_nodes) : random_(seed), most_nodes_(most_nodes) {
     graph_.name = "fuzz";
+    most_elements_ = chance(3) ? kManyElements : kMostElements;
+    usual_dtype_ = chance(50) ? DType::f32 : static_cast<DType>(below(kDTypeCount));
+    for (int64_t& size : usual_sizes_) size = any_size();
   }
 
   Graph run() {
     const int inputs = 1 + below(3);
     for (int i = 0; i < inputs; i++) add_input();
     const int wanted = graph_.size() + 2 + below(most_nodes_ - 2);
-    for (int tries = 0; graph_.size() < wanted && tries < 400; tries++) add_op();
+    for (int tries = 0; graph_.size() < wanted && tries < 400; tries++)
+      chance(25) ? add_pattern() : add_op();
     graph_.outputs.push_back(graph_.size() - 1);
-    for (int extra = below(3); extra > 0; extra--)
-      graph_.outputs.push_back(below(graph_.size()));
+    for (int id = 0; id + 1 < graph_.size(); id++) {
+      if (chance(uses_[id] == 0 ? 60 : 5)) graph_.outputs.push_back(id);
+    }
     Graph result = dce(graph_);
     verify(result);
     return result;
@@ -37,45 +43,67 @@ class Generator {
   }
   bool chance(int percent) { return below(100) < percent; }
 
-  int64_t random_size() {
+  int64_t any_size() {
     static constexpr int64_t kSizes[] = {1, 2, 3, 4, 5, 7, 8, 16, 17, 33};
-    if (chance(2)) return 0;
-    if (chance(4)) return chance(50) ? 1001 : 1100;
-    return kSizes[below(10)];
+    static constexpr int64_t kLong[] = {1001, 1024, 1100, 2048};
+    if (chance(1)) return 0;
+    if (most_elements_ == kManyElements && chance(20)) return 16384 + below(3) * 1111;
+    return chance(6) ? kLong[below(4)] : kSizes[below(10)];
   }
+  // A graph has its own few sizes, so that shapes meet.
+  int64_t random_size() { return chance(70) ? usual_sizes_[below(3)] : any_size(); }
   Shape random_shape() {
     Shape shape;
     int64_t count = 1;
     for (int rank = below(4); rank > 0; rank--) {
       const int64_t size = random_size();
-      if (count * size > kMostElements) break;
+      if (count * size > most_elements_) break;
       count *= size;
       shape.push_back(size);
     }
     return shape;
   }
   DType random_dtype() {
-    if (chance(50)) return DType::f32;
-    return static_cast<DType>(below(kDTypeCount));
+    return chance(70) ? usual_dtype_ : static_cast<DType>(below(kDTypeCount));
   }
 
   void add_input() {
     Node node;
     node.type = {random_dtype(), random_shape()};
     node.name = str("x", graph_.size());
-    if (chance(25) && node.type.rank() >= 2) {  // a transposed layout
-      Shape strides(node.type.shape.size());
-      int64_t stride = 1;
-      for (size_t k = 0; k < strides.size(); k++) {
-        strides[k] = stride;
-        stride *= std::max<int64_t>(node.type.shape[k].constant(), 1);
-      }
-      node.set(Key::strides, strides);
+    if (chance(30) && node.type.rank() > 0) node.set(Key::strides, random_strides(node.type));
+    add(node);
+  }
+
+  // Axes in any order, with gaps, some the same place over and over; never backwards: the
+  // tracer copies those.
+  Shape random_strides(const Type& type) {
+    std::vector<size_t> order(type.shape.size());
+    for (size_t k = 0; k < order.size(); k++) order[k] = k;
+    std::shuffle(order.begin(), order.end(), random_);
+    Shape strides(order.size());
+    int64_t stride = chance(20) ? 2 : 1;
+    for (size_t k : order) {
+      strides[k] = chance(5) ? 0 : stride;
+      stride = stride * std::max<int64_t>(type.shape[k].constant(), 1) + (chance(10) ? 3 : 0);
     }
-    graph_.append(node);
+    return strides;
+  }
+
+  int add(Node node) {
+    for (int input : node.inputs) uses_[input]++;
+    uses_.push_back(0);
+    return graph_.append(std::move(node));
   }
 
   int any_node() {
+    if (chance(40)) {  // a value that nobody uses yet
+      const int start = below(graph_.size());
+      for (int k = 0; k < graph_.size(); k++) {
+        const int id = (start + k) % graph_.size();
+        if (uses_[id] == 0) return id;
+      }
+    }
     return chance(60) ? graph_.size() - 1 - below(std::min(graph_.size(), 4))
                       : below(graph_.size());
   }
@@ -93,8 +121,8 @@ class Generator {
     } catch (const Error&) {
       return -1;
     }
-    if (product(node.type.shape).constant() > kMostElements) return -1;
-    return graph_.append(std::move(node));
+    if (product(node.type.shape).constant() > most_elements_) return -1;
+    return add(std::move(node));
   }
   int append(Op op, std::vector<int> inputs, Type type = {}) {
     Node node;
@@ -140,11 +168,62 @@ class Generator {
     const Op op = static_cast<Op>(1 + below(kOpCount - 1));
     if (is_pointwise(op)) return add_pointwise(op);
     switch (info(op).op_class) {
-      case OpClass::View: return add_view(op);
+      case OpClass::View: return add_view(op, any_node());
       case OpClass::Reduction: return add_reduction(op);
       case OpClass::Matmul: return add_matmul();
       default: return add_other(op);
     }
+  }
+
+  // What networks are made of: rows normalised by their own reduction, chains of views,
+  // matmuls.
+  void add_pattern() {
+    switch (below(4)) {
+      case 0: return add_normalised(any_node());
+      case 1:
+        for (int views = 2 + below(4); views > 0; views--)
+          add_view(static_cast<Op>(static_cast<int>(Op::reshape) + below(6)), last());
+        return;
+      case 2: return add_matmul();
+      default: {  // softmax, or nearly
+        const int x = any_node();
+        if (!is_float(type(x).dtype)) return;
+        const std::vector<Expr> axes = random_axes(type(x).rank());
+        const int centred = combine_with(Op::sub, x, reduce(Op::max, x, axes));
+        const int powers = centred < 0 ? -1 : append(Op::exp, {centred});
+        if (powers >= 0) combine_with(Op::div, powers, reduce(Op::sum, powers, axes));
+      }
+    }
+  }
+  int last() const { return graph_.size() - 1; }
+
+  void add_normalised(int x) {
+    static constexpr Op kReductions[] = {Op::sum, Op::max, Op::min, Op::prod};
+    static constexpr Op kOps[] = {Op::sub, Op::mul, Op::add, Op::maximum};
+    if (type(x).dtype == DType::boolean) return;
+    int reduced = reduce(kReductions[below(4)], x, random_axes(type(x).rank()));
+    if (reduced >= 0) reduced = cast(reduced, type(x).dtype);
+    combine_with(kOps[below(4)], x, reduced);
+  }
+  std::vector<Expr> random_axes(int rank) {
+    std::vector<Expr> axes;
+    for (int k = 0; k < rank; k++) {
+      if (chance(50)) axes.push_back(k);
+    }
+    if (chance(20)) std::shuffle(axes.begin(), axes.end(), random_);
+    return axes;
+  }
+  int reduce(Op op, int x, const std::vector<Expr>& axes) {
+    Node node;
+    node.op = op;
+    node.inputs = {x};
+    node.set(Key::axes, axes).set(Key::keepdim, {1});
+    return append(std::move(node));
+  }
+  int combine_with(Op op, int x, int reduced) {  // op(x, reduced expanded to x)
+    if (x < 0 || reduced < 0) return -1;
+    const int wide = append(Op::expand, {reduced}, {type(reduced).dtype, type(x).shape});
+    return wide < 0 ? -1 : append(op, {x, wide});
   }
 
   void add_pointwise(Op op) {
@@ -177,8 +256,7 @@ class Generator {
     append(op, inputs);
   }
 
-  void add_view(Op op) {
-    const int x = any_node();
+  void add_view(Op op, int x) {
     const Shape& shape = type(x).shape;
     const int rank = type(x).rank();
     Node node;
@@ -240,15 +318,10 @@ class Generator {
     if (op == Op::any || op == Op::all) x = cast(x, DType::boolean);
     if (op == Op::sum_exp && !is_float(type(x).dtype)) x = cast(x, DType::f32);
     if (x < 0) return;
-    std::vector<Expr> axes;
-    for (int k = 0; k < type(x).rank(); k++) {
-      if (chance(50)) axes.push_back(k);
-    }
-    std::shuffle(axes.begin(), axes.end(), random_);
     Node node;
     node.op = op;
     node.inputs = {x};
-    node.set(Key::axes, axes);
+    node.set(Key::axes, random_axes(type(x).rank()));
     if (chance(40)) node.set(Key::keepdim, {1});
     append(std::move(node));
   }
@@ -354,15 +427,37 @@ class Generator {
 
   std::mt19937_64 random_;
   int most_nodes_;
+  int64_t most_elements_ = kMostElements;
+  DType usual_dtype_ = DType::f32;
+  int64_t usual_sizes_[3] = {};
   Graph graph_;
+  std::vector<int> uses_;  // of each node
 };
 
 double random_value(std::mt19937_64& random) {
   static constexpr double kSpecial[] = {
-      0.0, -0.0, 1.0, -1.0, __builtin_inf(), -__builtin_inf(), 1e-40, -1e-40, 3e38, 0.5};
+      0.0,    -0.0, 1.0, -1.0, __builtin_inf(), -__builtin_inf(), 1e-40,
+      -1e-40, 3e38, 0.5, 1e-7, -1e-310};
   if (random() % 40 == 0) return __builtin_nan("");
-  if (random() % 12 == 0) return kSpecial[random() % 10];
+  if (random() % 12 == 0) return kSpecial[random() % 12];
   return std::normal_distribution<double>(0, 2)(random);
+}
+
+// The first elements of `values`, again and again, under these strides.
+Tensor laid_out(const Tensor& values, const Attr& strides) {
+  Sizes layout;
+  int64_t reach = 0;
+  for (size_t k = 0; k < strides.values.size(); k++) {
+    layout.push_back(strides.values[k].constant());
+    reach += std::max<int64_t>(values.shape()[k] - 1, 0) * layout.back();
+  }
+  if (values.numel() == 0) return with_layout(values, values.shape(), layout, 0);
+  Tensor memory = empty_tensor(values.dtype(), {reach + 1});
+  const size_t width = size_of(values.dtype()), all = static_cast<size_t>(memory.numel());
+  for (size_t i = 0; i < all; i++)
+    std::memcpy(memory.bytes() + i * width,
+                values.bytes() + i % static_cast<size_t>(values.numel()) * width, width);
+  return with_layout(memory, values.shape(), layout, 0);
 }
 
 }  // namespace
@@ -389,47 +484,10 @@ std::vector<Tensor> random_inputs(const Graph& graph, uint64_t seed) {
                     static_cast<int64_t>(random() % 2 ? random() % 9 : random()));
       std::memcpy(tensor.bytes() + static_cast<size_t>(i) * width, &value.bits, width);
     }
-    if (const Attr* strides = node.find(Key::strides)) {
-      Sizes layout;
-      for (const Expr& stride : strides->values) layout.push_back(stride.constant());
-      tensor = with_layout(tensor, shape, layout, 0);
-    }
+    if (const Attr* strides = node.find(Key::strides)) tensor = laid_out(tensor, *strides);
     inputs.push_back(tensor);
   }
   return inputs;
-}
-
-Graph shrink(const Graph& graph, const std::function<bool(const Graph&)>& fails) {
-  Graph best = graph;
-  for (bool smaller = true; smaller;) {
-    smaller = false;
-    for (int id = best.size() - 1; id >= 0 && !smaller; id--) {
-      Graph cut = best;  // only this node's value is returned
-      cut.outputs = {id};
-      cut = dce(cut);
-      if (cut.size() + static_cast<int>(cut.outputs.size()) <
-              best.size() + static_cast<int>(best.outputs.size()) &&
-          fails(cut)) {
-        best = cut;
-        smaller = true;
-        break;
-      }
-      if (best[id].op == Op::input || best[id].op == Op::philox) continue;
-      cut = best;  // the node becomes an input
-      cut.nodes[id].op = Op::input;
-      cut.nodes[id].inputs.clear();
-      cut.nodes[id].attrs.clear();
-      cut.nodes[id].value = {};
-      cut.nodes[id].name = str("cut", id);
-      const int before = best.size();
-      cut = dce(cut);
-      if (cut.size() <= before && fails(cut)) {
-        best = cut;
-        smaller = true;
-      }
-    }
-  }
-  return best;
 }
 
 }  // namespace tiny_compile

@@ -107,18 +107,21 @@ void write_dot(KernelText& text, const Step& step, size_t number,
   const DType dtype = text.kernel.scalars[step.value].dtype;
   const bool narrow = is_integer(dtype) && size_of(dtype) < 4;
   const DType sum = narrow ? DType::i32 : compute_type(dtype);
-  const std::string reg = str("r", number);
-  text.out.line(str(c_type(sum), " ", reg, " = ", literal_text(Literal::of(sum, 0)), ";"));
+  // A narrow integer's sum is an int; its register has the type that its readers expect.
+  const std::string reg = str("r", number), total = narrow ? str("sum_", number) : reg;
+  text.out.line(str(c_type(sum), " ", total, " = ", literal_text(Literal::of(sum, 0)), ";"));
   write_nest(text, step.inner, text.needed({&step}), defined, false, [&] {
     const std::string a = text.scalars.name(step.value), b = text.scalars.name(step.other);
     const std::string wide = narrow ? "(int)" : "";
-    text.out.line(is_float(dtype) ? str(reg, " = tc_fma(", a, ", ", b, ", ", reg, ");")
-                                  : str(reg, " = tc_add(", reg, ", tc_mul(", wide, a, ", ",
+    text.out.line(is_float(dtype) ? str(total, " = tc_fma(", a, ", ", b, ", ", total, ");")
+                                  : str(total, " = tc_add(", total, ", tc_mul(", wide, a, ", ",
                                         wide, b, "));"));
   });
   if (is_half(dtype))
     text.out.line(str(reg, " = ", from_storage(dtype, to_storage(dtype, reg)), ";"));
-  if (narrow) text.out.line(str(reg, " = (", c_type(dtype), ")", reg, ";"));
+  if (narrow)
+    text.out.line(
+        str("const ", c_type(dtype), " ", reg, " = (", c_type(dtype), ")", total, ";"));
 }
 
 void write_scan(KernelText& text, const Step& step, size_t number,

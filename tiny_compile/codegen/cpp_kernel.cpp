@@ -121,28 +121,48 @@ std::vector<int> KernelText::needed(const std::vector<const Step*>& steps) const
 
 void KernelText::choose_kept() { choose_kept(is_costly, kMostKeptBytes); }
 
-// What an earlier step keeps is read, not computed: the steps are gone through in order for
-// each candidate, users of a value before the values it uses.
+// Which steps compute each scalar? From the last scalar to the first, users are handed on to
+// the operands; a value that is kept is computed by its first user alone and read by the
+// others.
 void KernelText::choose_kept(const std::function<bool(const Scalar&)>& worth,
                              int64_t most_bytes) {
   if (!kernel.schedule.keep || kernel.steps.size() < 2) return;
-  const uint64_t rows = (uint64_t{1} << kernel.rows) - 1;
-  for (size_t id = kernel.scalars.size(); id-- > 0;) {
-    if (!worth(kernel.scalars[id]) || (needs_[id].axes & ~rows) == 0) continue;
-    std::vector<const Step*> users;
-    for (const Step& step : kernel.steps) {
-      const std::vector<int> ids = needed({&step});
-      if (std::find(ids.begin(), ids.end(), static_cast<int>(id)) != ids.end())
-        users.push_back(&step);
-      mark_kept(ids);
+  struct Users {
+    int first = -1, last = -1;  // steps
+    bool same_loops = true;
+  };
+  const auto& steps = kernel.steps;
+  std::vector<Users> users(kernel.scalars.size());
+  auto add = [&](int scalar, const Users& more) {
+    Users& all = users[scalar];
+    if (more.first < 0) return;
+    all.same_loops = more.same_loops && all.same_loops &&
+                     (all.first < 0 || steps[all.first].inner == steps[more.first].inner);
+    all.first = all.first < 0 ? more.first : std::min(all.first, more.first);
+    all.last = std::max(all.last, more.last);
+  };
+  for (int s = 0; s < static_cast<int>(steps.size()); s++) {
+    for (int root : {steps[s].value, steps[s].other, steps[s].mask}) {
+      if (root >= 0) add(root, {s, s, true});
     }
-    kept_.clear();
-    if (users.size() < 2) continue;
-    auto same_loops = [&](const Step* step) { return step->inner == users[0]->inner; };
-    if (!std::all_of(users.begin(), users.end(), same_loops)) continue;
-    const int64_t bytes = inner_count(kernel, *users[0]).bounds().high *
-                          static_cast<int64_t>(size_of(compute_type(kernel.scalars[id].dtype)));
-    if (bytes <= most_bytes) planned[static_cast<int>(id)] = users[0]->inner;
+  }
+  const uint64_t rows = (uint64_t{1} << kernel.rows) - 1;
+  int64_t bytes_left = 4 * kMostKeptBytes;  // of the stack
+  for (size_t id = kernel.scalars.size(); id-- > 0;) {
+    const Scalar& scalar = kernel.scalars[id];
+    Users mine = users[id];
+    if (worth(scalar) && (needs_[id].axes & ~rows) != 0 && mine.last > mine.first &&
+        mine.same_loops) {
+      const int64_t bytes = inner_count(kernel, steps[mine.first]).bounds().high *
+                            static_cast<int64_t>(size_of(compute_type(scalar.dtype)));
+      if (bytes <= most_bytes && bytes <= bytes_left) {
+        planned[static_cast<int>(id)] = steps[mine.first].inner;
+        bytes_left -= bytes;
+        mine.last = mine.first;
+      }
+    }
+    for (int operand : scalar.operands) add(operand, mine);
+    if (scalar.mask >= 0) add(scalar.mask, mine);
   }
 }
 

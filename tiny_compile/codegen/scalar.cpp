@@ -43,6 +43,14 @@ std::string hex_float(double value, const char* suffix) {
   return value < 0 || (value == 0 && text[0] == '-') ? str("(", text, ")") : text;
 }
 
+bool divides_negative(const Expr& expr) {
+  if (expr.is_constant() || expr.kind() == ExprKind::Symbol) return false;
+  const bool divides = expr.kind() == ExprKind::FloorDiv || expr.kind() == ExprKind::Mod;
+  const std::vector<Expr>& operands = expr.operands();
+  return (divides && operands[0].bounds().low < 0) ||
+         std::any_of(operands.begin(), operands.end(), divides_negative);
+}
+
 }  // namespace
 
 std::string fill_formula(std::string_view formula, const std::vector<std::string>& operands) {
@@ -154,8 +162,29 @@ std::string ScalarWriter::name(int id) const {
 }
 
 // at0, at1, ... are written as the operands they stand for.
+// C rounds quotients towards zero, an Expr downwards: where the dividend may be negative, a
+// multiple of the divisor is added first. (-i0 + 3)%4 with i0 <= 543  =>  ((-i0 + 3) + 540)%4
+std::string c_text(const Expr& expr) {
+  if (!divides_negative(expr)) return expr.str();
+  std::vector<std::string> parts;
+  for (const Expr& operand : expr.operands())
+    parts.push_back(operand.is_constant() || operand.kind() == ExprKind::Symbol
+                        ? c_text(operand)
+                        : "(" + c_text(operand) + ")");
+  if (expr.kind() == ExprKind::Add) return join(parts, " + ");
+  if (expr.kind() == ExprKind::Mul) return join(parts, "*");
+  if (expr.kind() == ExprKind::Min) return "min(" + join(parts, ", ") + ")";
+  if (expr.kind() == ExprKind::Max) return "max(" + join(parts, ", ") + ")";
+  const bool modulo = expr.kind() == ExprKind::Mod;
+  const int64_t low = expr.operands()[0].bounds().low;
+  if (low >= 0) return parts[0] + (modulo ? "%" : "/") + parts[1];
+  const int64_t divisor = expr.operands()[1].constant(), times = (divisor - 1 - low) / divisor;
+  const std::string shifted = str("(", parts[0], " + ", times * divisor, ")");
+  return modulo ? str(shifted, "%", divisor) : str(shifted, "/", divisor, " - ", times);
+}
+
 std::string ScalarWriter::index(const Expr& expr, const std::vector<int>& operands) const {
-  std::string text = expr.str();
+  std::string text = c_text(expr);
   for (size_t k = 0; k < operands.size(); k++) {
     const std::string symbol = str("at", k), operand = name(operands[k]);
     for (size_t at = 0; (at = text.find(symbol, at)) != std::string::npos;) {

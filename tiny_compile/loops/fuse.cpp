@@ -9,7 +9,6 @@
 #include "tiny_compile/loops/fuse.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "tiny_compile/loops/inline.h"
@@ -19,41 +18,77 @@ namespace tiny_compile {
 namespace {
 
 constexpr size_t kMostRefusals = 1000;
-constexpr size_t kMostSiblings = 16;  // readers of one buffer that are tried with each other
+constexpr size_t kMostSiblings = 16;  // groups that each reader of a buffer is tried with
+constexpr int kMostResults = 32;      // stores of a kernel that siblings join
+constexpr size_t kMostReads = 128;    // buffers that a fused kernel reads
 constexpr size_t kMostWords = 5;      // ops named in a fused kernel's name
+
+// A set of groups, by number: 64 to a word, so that joining two is cheap.
+class GroupSet {
+ public:
+  bool has(int id) const {
+    const size_t word = static_cast<size_t>(id) / 64;
+    return word < words_.size() && (words_[word] >> (id % 64) & 1);
+  }
+  void add(int id) {
+    words_.resize(std::max(words_.size(), static_cast<size_t>(id) / 64 + 1));
+    words_[static_cast<size_t>(id) / 64] |= uint64_t{1} << (id % 64);
+  }
+  void remove(int id) {
+    if (has(id)) words_[static_cast<size_t>(id) / 64] &= ~(uint64_t{1} << (id % 64));
+  }
+  bool add_all(const GroupSet& other) {  // whether that was news
+    words_.resize(std::max(words_.size(), other.words_.size()));
+    uint64_t news = 0;
+    for (size_t k = 0; k < other.words_.size(); k++) {
+      news |= other.words_[k] & ~words_[k];
+      words_[k] |= other.words_[k];
+    }
+    return news != 0;
+  }
+
+ private:
+  std::vector<uint64_t> words_;
+};
 
 struct Member {
   std::unique_ptr<Group> group;    // null once another took it in
   std::vector<std::string> words;  // op names, for the kernel's name
   std::string number;              // "12" of "add_12"
-  std::vector<bool> above;         // groups it waits for
-  int order = 0;                   // of its first kernel
+  GroupSet above;                  // groups it waits for
+  std::set<int> reads, writes;     // buffers; what it reads of its own does not count
 };
 
 class Fusion {
  public:
   explicit Fusion(const Program& program)
-      : program_(program), writer_(program.buffers.size(), -1) {}
+      : program_(program),
+        writer_(program.buffers.size(), -1),
+        readers_(program.buffers.size()),
+        all_readers_(program.buffers.size()) {
+    for (const Kernel& kernel : program.kernels) {
+      for (int buffer : loaded_by(kernel)) all_readers_[buffer]++;
+    }
+  }
 
   Program run() {
-    readers_.resize(program_.buffers.size());
     for (const Kernel& kernel : program_.kernels) take(kernel);
     join_siblings();
     return finish();
   }
 
  private:
+  static std::set<int> loaded_by(const Kernel& kernel) {
+    std::set<int> buffers;
+    for (const Scalar& scalar : kernel.scalars) {
+      if (scalar.kind == ScalarKind::Load) buffers.insert(scalar.buffer);
+    }
+    return buffers;
+  }
+
   // The kernel becomes a group, and as far as it may, part of the groups it reads from.
   void take(const Kernel& kernel) {
-    int id = static_cast<int>(members_.size());
-    const size_t cut = kernel.name.rfind('_');
-    members_.push_back({std::make_unique<Group>(kernel),
-                        {kernel.name.substr(0, cut)},
-                        kernel.name.substr(cut + 1),
-                        {},
-                        id});
-    note_accesses(id);
-    update_above(id);
+    int id = add_member(kernel);
     std::set<int> refused;
     for (bool changed = true; changed;) {
       changed = false;
@@ -61,150 +96,171 @@ class Fusion {
         if (refused.count(producer)) continue;
         const std::string reason = waits_between(producer, id)
                                        ? "another kernel lies between them"
+                                   : read_too_much(producer, id)
+                                       ? "together they read too many buffers"
                                        : merge_consumer(program_, *group(producer), *group(id));
         if (reason.empty()) {
           absorb(producer, id);
           id = producer;
           changed = true;
-        } else if (!inline_into(id, producer)) {
-          refused.insert(producer);
-          refuse(producer, id, reason);
-          continue;
-        } else {
-          changed = true;
+          break;
         }
-        break;
+        const std::string again = inline_into(id, producer);
+        if (again.empty()) {
+          changed = true;
+          break;
+        }
+        refused.insert(producer);
+        refuse(producer, id, again == reason ? reason : reason + "; " + again);
       }
     }
   }
 
-  bool inline_into(int consumer, int producer) {
+  int add_member(const Kernel& kernel) {
+    const int id = static_cast<int>(members_.size());
+    const size_t cut = kernel.name.rfind('_');
+    Member member;
+    member.group = std::make_unique<Group>(kernel);
+    member.words = {kernel.name.substr(0, cut)};
+    member.number = kernel.name.substr(cut + 1);
+    for (const Step& step : kernel.steps) {
+      if (makes_register(step)) continue;
+      member.writes.insert(step.buffer);
+      writer_[step.buffer] = id;
+    }
+    members_.push_back(std::move(member));
+    alive_.insert(id);
+    note_reads(id);
+    return id;
+  }
+
+  // Who reads what, and waits for whom, after the group's loads have changed.
+  void note_reads(int id) {
+    Member& member = members_[id];
+    for (int buffer : member.reads) readers_[buffer].erase(id);
+    member.reads.clear();
+    for (int buffer : loaded_by(member.group->kernel)) {
+      if (writer_[buffer] == id) continue;
+      member.reads.insert(buffer);
+      readers_[buffer].insert(id);
+    }
+    member.above = {};
+    for (int producer : producers(id)) {
+      member.above.add(producer);
+      member.above.add_all(members_[producer].above);
+    }
+  }
+
+  bool read_too_much(int first, int second) const {
+    const std::set<int>&ours = members_[first].reads, &theirs = members_[second].reads;
+    if (ours.size() + theirs.size() <= kMostReads) return false;
+    return std::count_if(ours.begin(), ours.end(), [&](int b) { return !theirs.count(b); }) +
+               theirs.size() >
+           kMostReads;
+  }
+
+  // "" if the consumer computes one of the producer's results itself now.
+  std::string inline_into(int consumer, int producer) {
+    if (read_too_much(consumer, producer)) return "together they read too many buffers";
     bool any = false;
-    for (int buffer : reads(consumer)) {
+    std::string reason = "its row's work is done once";
+    for (int buffer : members_[consumer].reads) {
       if (writer_[buffer] != producer || group(producer)->store_to(buffer) < 0) continue;
       const bool only_user =
-          program_.buffers[buffer].role == Role::Temporary && users_left(buffer) == 1;
-      const std::string reason =
+          program_.buffers[buffer].role == Role::Temporary && all_readers_[buffer] == 1;
+      const std::string refusal =
           inline_producer(program_, *group(consumer), *group(producer), buffer, only_user);
-      if (!reason.empty()) continue;
-      any = true;
-      readers_[buffer].erase(consumer);
+      any = any || refusal.empty();
+      reason = refusal;
     }
-    if (!any) return false;
-    note_accesses(consumer);
-    update_above(consumer);
-    return true;
+    if (any) note_reads(consumer);
+    return any ? "" : reason;
   }
 
-  // Kernels of the unfused program that still have to read the buffer.
-  int users_left(int buffer) {
-    if (all_readers_.empty()) {
-      all_readers_.resize(program_.buffers.size());
-      for (const Kernel& kernel : program_.kernels) {
-        std::set<int> seen;
-        for (const Scalar& s : kernel.scalars) {
-          if (s.kind == ScalarKind::Load && seen.insert(s.buffer).second)
-            all_readers_[s.buffer]++;
-        }
-      }
-    }
-    return all_readers_[buffer];
-  }
-
+  // Each reader of a buffer joins the first group of readers that takes it.
   void join_siblings() {
     for (size_t buffer = 0; buffer < readers_.size(); buffer++) {
-      std::vector<int> readers(readers_[buffer].begin(), readers_[buffer].end());
-      if (readers.size() > kMostSiblings) readers.resize(kMostSiblings);
-      for (size_t i = 0; i < readers.size(); i++) {
-        for (size_t j = i + 1; j < readers.size(); j++) try_siblings(readers[i], readers[j]);
+      std::vector<int> apart;  // the last few that did not join
+      const std::vector<int> readers(readers_[buffer].begin(), readers_[buffer].end());
+      for (int reader : readers) {
+        std::erase_if(apart, [&](int id) { return is_full(id); });
+        const bool joined = std::any_of(apart.begin(), apart.end(),
+                                        [&](int first) { return join_sibling(first, reader); });
+        if (!joined && apart.size() < kMostSiblings) apart.push_back(reader);
       }
     }
   }
 
-  void try_siblings(int first, int second) {
-    if (!group(first) || !group(second)) return;
-    if (members_[second].above[first] || members_[first].above[second]) return;
-    const std::string reason = merge_sibling(program_, *group(first), *group(second));
-    if (reason.empty()) return absorb(first, second);
-    refuse(first, second, reason);
+  bool is_full(int id) const {
+    const Group& g = *group(id);
+    return g.count(StepKind::Store) >= kMostResults;
+  }
+
+  bool join_sibling(int first, int second) {
+    if (members_[second].above.has(first) || members_[first].above.has(second)) return false;
+    if (!tried_.insert({first, second}).second) return false;
+    const std::string reason = read_too_much(first, second)
+                                   ? "together they read too many buffers"
+                                   : merge_sibling(program_, *group(first), *group(second));
+    if (reason.empty()) absorb(first, second);
+    if (!reason.empty()) refuse(first, second, reason);
+    return reason.empty();
   }
 
   // Whether a path producer -> other group -> consumer exists.
   bool waits_between(int producer, int consumer) const {
-    if (members_[producer].above[consumer]) return true;
+    if (members_[producer].above.has(consumer)) return true;
     for (int other : producers(consumer)) {
-      if (other != producer && members_[other].above[producer]) return true;
+      if (other != producer && members_[other].above.has(producer)) return true;
     }
     return false;
   }
 
   void absorb(int first, int second) {
     Member& into = members_[first];
-    Member& from = members_[second];
+    Member from = std::move(members_[second]);
+    members_[second].group = nullptr;
+    alive_.erase(second);
     for (const std::string& word : from.words) {
       if (into.words.size() < kMostWords && into.words.back() != word)
         into.words.push_back(word);
     }
     into.number = from.number;
-    into.group->kernel.where.insert(into.group->kernel.where.end(),
-                                    from.group->kernel.where.begin(),
-                                    from.group->kernel.where.end());
-    for (int& writer : writer_) {
-      if (writer == second) writer = first;
+    std::vector<Location>& where = into.group->kernel.where;
+    where.insert(where.end(), from.group->kernel.where.begin(), from.group->kernel.where.end());
+    bool has_readers = false;
+    for (int buffer : from.writes) {
+      writer_[buffer] = first;
+      has_readers = has_readers || !readers_[buffer].empty();
     }
-    for (int buffer : reads(second)) readers_[buffer].erase(second);
-    from.group = nullptr;
-    for (size_t g = 0; g < from.above.size(); g++) {
-      if (from.above[g]) into.above[g] = true;
+    for (int buffer : from.reads) {
+      readers_[buffer].erase(second);
+      if (writer_[buffer] == first) continue;
+      readers_[buffer].insert(first);
+      into.reads.insert(buffer);
     }
-    into.above[first] = false;
-    note_accesses(first);
-    for (size_t g = 0; g < members_.size(); g++) {
-      std::vector<bool>& above = members_[g].above;
-      if (!members_[g].group || static_cast<int>(g) == first ||
-          !(above[first] || above[second]))
-        continue;
-      above[first] = true;
-      above[second] = false;
-      for (size_t k = 0; k < above.size(); k++) above[k] = above[k] || into.above[k];
-    }
+    into.writes.merge(from.writes);
+    from.above.remove(first);
+    if (into.above.add_all(from.above) || has_readers) pass_on(first, second);
   }
 
-  // Loads of what the group itself stores do not count.
-  std::vector<int> reads(int id) const {
-    std::vector<int> result;
-    for (const Scalar& scalar : members_[id].group->kernel.scalars) {
-      if (scalar.kind == ScalarKind::Load && writer_[scalar.buffer] != id)
-        result.push_back(scalar.buffer);
+  // Whoever waits for the first, or waited for the second, waits for all that the first does.
+  void pass_on(int first, int second) {
+    for (int id : alive_) {
+      GroupSet& above = members_[id].above;
+      if (id == first || !(above.has(first) || above.has(second))) continue;
+      above.remove(second);
+      above.add(first);
+      above.add_all(members_[first].above);
     }
-    std::sort(result.begin(), result.end());
-    result.erase(std::unique(result.begin(), result.end()), result.end());
-    return result;
   }
 
   std::vector<int> producers(int id) const {  // latest first
     std::set<int, std::greater<>> result;
-    for (int buffer : reads(id)) {
+    for (int buffer : members_[id].reads) {
       if (writer_[buffer] >= 0) result.insert(writer_[buffer]);
     }
     return {result.begin(), result.end()};
-  }
-
-  void note_accesses(int id) {
-    for (const Step& step : group(id)->kernel.steps) {
-      if (!makes_register(step)) writer_[step.buffer] = id;
-    }
-    for (int buffer : reads(id)) readers_[buffer].insert(id);
-  }
-
-  void update_above(int id) {
-    std::vector<bool> above(program_.kernels.size());
-    for (int producer : producers(id)) {
-      above[producer] = true;
-      const std::vector<bool>& further = members_[producer].above;
-      for (size_t g = 0; g < further.size(); g++) above[g] = above[g] || further[g];
-    }
-    members_[id].above = std::move(above);
   }
 
   Group* group(int id) const { return members_[id].group.get(); }
@@ -218,77 +274,65 @@ class Fusion {
       refusals_.push_back(name(first) + " + " + name(second) + ": " + reason);
   }
 
-  // Temporaries that nobody loads any more are not stored.
-  void drop_dead_stores() {
-    std::vector<bool> loaded(program_.buffers.size());
-    for (const Member& member : members_) {
-      if (!member.group) continue;
-      const std::vector<bool> read = buffers_read(program_, member.group->kernel);
-      for (size_t b = 0; b < read.size(); b++) loaded[b] = loaded[b] || read[b];
-    }
-    for (Member& member : members_) {
-      if (!member.group) continue;
-      auto dead = [&](const Step& step) {
-        return step.kind == StepKind::Store && !loaded[step.buffer] &&
-               member.group->store_to(step.buffer) >= 0 &&
-               program_.buffers[step.buffer].role == Role::Temporary;
-      };
-      Kernel& kernel = member.group->kernel;
-      std::vector<int> numbers;
-      std::vector<Step> kept;
-      for (const Step& step : kernel.steps) {
-        numbers.push_back(static_cast<int>(kept.size()));
-        if (!dead(step)) kept.push_back(step);
-      }
-      if (kept.size() == kernel.steps.size()) continue;
-      kernel.steps = std::move(kept);
-      for (Scalar& scalar : kernel.scalars) {
-        if (scalar.kind == ScalarKind::Register) scalar.step = numbers[scalar.step];
-      }
-      changed_ = true;
-      if (kernel.steps.empty()) member.group = nullptr;
-    }
-  }
-
+  // From the last kernel to the first, so that a result whose readers are gone goes with them.
   Program finish() {
-    for (Member& member : members_) {
-      if (member.group) member.group = std::make_unique<Group>(member.group->finish());
-    }
-    do {
-      changed_ = false;
-      drop_dead_stores();
-      for (Member& member : members_) {
-        if (!member.group || !changed_) continue;
-        member.group = std::make_unique<Group>(member.group->finish());
-        if (member.group->kernel.steps.empty())
-          member.group = nullptr;  // only a dead register was left
-      }
-    } while (changed_);
     Program result = program_;
     result.kernels.clear();
     result.launches.clear();
     result.refusals = refusals_;
-    for (int id : topological_order()) {
-      Kernel kernel = std::move(members_[id].group->kernel);
-      kernel.name = name(id);
-      result.launches.push_back({static_cast<int>(result.kernels.size())});
+    const std::vector<int> order = topological_order();
+    std::vector<bool> loaded(program_.buffers.size());
+    for (size_t k = order.size(); k-- > 0;) {
+      Kernel kernel = without_dead_stores(group(order[k])->finish(), loaded);
+      if (kernel.steps.empty()) continue;
+      for (int buffer : loaded_by(kernel)) loaded[buffer] = true;
+      kernel.name = name(order[k]);
       result.kernels.push_back(std::move(kernel));
     }
+    std::reverse(result.kernels.begin(), result.kernels.end());
+    for (size_t k = 0; k < result.kernels.size(); k++)
+      result.launches.push_back({static_cast<int>(k)});
     return drop_unused_buffers(std::move(result));
+  }
+
+  // Temporaries that nobody loads any more are not stored.
+  Kernel without_dead_stores(Kernel kernel, const std::vector<bool>& loaded) const {
+    for (bool changed = true; changed;) {
+      std::set<int> kept = loaded_by(kernel);
+      for (const Step& step : kernel.steps) {
+        if (step.kind == StepKind::Scan || step.kind == StepKind::Scatter)
+          kept.insert(step.buffer);
+      }
+      std::vector<int> numbers;
+      std::vector<Step> steps;
+      for (const Step& step : kernel.steps) {
+        const bool dead = step.kind == StepKind::Store && !loaded[step.buffer] &&
+                          !kept.count(step.buffer) &&
+                          program_.buffers[step.buffer].role == Role::Temporary;
+        numbers.push_back(static_cast<int>(steps.size()));
+        if (!dead) steps.push_back(step);
+      }
+      changed = steps.size() < kernel.steps.size();
+      if (!changed) break;
+      kernel.steps = std::move(steps);
+      for (Scalar& scalar : kernel.scalars) {
+        if (scalar.kind == ScalarKind::Register) scalar.step = numbers[scalar.step];
+      }
+      kernel = normalize(std::move(kernel));
+    }
+    return kernel;
   }
 
   std::vector<int> topological_order() const {
     std::vector<int> waiting(members_.size()), order;
     std::vector<std::vector<int>> below(members_.size());
     std::set<int> ready;
-    for (size_t id = 0; id < members_.size(); id++) {
-      if (!members_[id].group) continue;
-      for (int producer : producers(static_cast<int>(id))) {
-        if (!members_[producer].group) continue;
+    for (int id : alive_) {
+      for (int producer : producers(id)) {
         waiting[id]++;
-        below[producer].push_back(static_cast<int>(id));
+        below[producer].push_back(id);
       }
-      if (waiting[id] == 0) ready.insert(static_cast<int>(id));
+      if (waiting[id] == 0) ready.insert(id);
     }
     while (!ready.empty()) {
       const int id = *ready.begin();
@@ -298,9 +342,7 @@ class Fusion {
         if (--waiting[next] == 0) ready.insert(next);
       }
     }
-    for (size_t id = 0; id < members_.size(); id++)
-      CHECK(!members_[id].group || waiting[id] == 0, "fusion made a cycle at ",
-            name(static_cast<int>(id)));
+    for (int id : alive_) CHECK(waiting[id] == 0, "fusion made a cycle at ", name(id));
     return order;
   }
 
@@ -309,9 +351,10 @@ class Fusion {
     for (size_t b = 0; b < used.size(); b++)
       used[b] = program.buffers[b].role != Role::Temporary;
     for (const Kernel& kernel : program.kernels) {
-      const std::vector<bool> read = buffers_read(program, kernel),
-                              written = buffers_written(program, kernel);
-      for (size_t b = 0; b < used.size(); b++) used[b] = used[b] || read[b] || written[b];
+      for (int buffer : loaded_by(kernel)) used[buffer] = true;
+      for (const Step& step : kernel.steps) {
+        if (!makes_register(step)) used[step.buffer] = true;
+      }
     }
     std::vector<int> numbers(used.size(), -1);
     std::vector<Buffer> kept;
@@ -335,11 +378,12 @@ class Fusion {
 
   const Program& program_;
   std::vector<Member> members_;
-  std::vector<int> writer_;             // the group that writes a buffer, -1 for inputs
-  std::vector<std::set<int>> readers_;  // the groups that load a buffer
-  std::vector<int> all_readers_;        // kernels of the unfused program that load it
+  std::set<int> alive_;                  // members that no other took in
+  std::vector<int> writer_;              // the group that writes a buffer, -1 for inputs
+  std::vector<std::set<int>> readers_;   // the groups that load a buffer
+  std::vector<int> all_readers_;         // how many kernels of the unfused program do
+  std::set<std::pair<int, int>> tried_;  // siblings
   std::vector<std::string> refusals_;
-  bool changed_ = false;
 };
 
 }  // namespace

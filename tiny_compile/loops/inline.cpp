@@ -17,7 +17,8 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int kCheapOps = 4;  // worth computing again rather than storing
+constexpr int64_t kMostIndex = 64;  // parts of an index
+constexpr int kCheapOps = 4;        // worth computing again rather than storing
 
 // Work to compute a value once: transcendental functions count for many.
 int cost(const Kernel& kernel, const std::vector<bool>& wanted) {
@@ -62,6 +63,25 @@ int64_t points(const Group& group) {
   return count;
 }
 
+// The producer's axes at the place that an index of its buffer names.
+Substitution places_in(const Kernel& kernel, const Nest& nest, const Expr& index) {
+  Substitution axes;
+  for (const Loop& loop : nest)
+    axes.push_back(
+        {kernel.axes[loop.axis].name, mod(floor_div(index, loop.stride), loop.extent)});
+  return axes;
+}
+
+int64_t longest_index(const Kernel& kernel, const std::vector<bool>& wanted,
+                      const Substitution& axes) {
+  int64_t longest = 0;
+  for (size_t id = 0; id < wanted.size(); id++) {
+    if (wanted[id])
+      longest = std::max(longest, substitute(kernel.scalars[id].index, axes).size());
+  }
+  return longest;
+}
+
 }  // namespace
 
 std::string inline_producer(const Program& program, Group& consumer, const Group& producer,
@@ -73,6 +93,9 @@ std::string inline_producer(const Program& program, Group& consumer, const Group
   const int64_t size = stored.size.bounds().high;
   if (has_registers(producer.kernel, wanted)) return "a reduction is not computed again";
   if (!nest || !covers(*nest, size)) return "it reads other places than the ones written";
+  if (std::count(wanted.begin(), wanted.end(), true) > static_cast<int64_t>(kMostCopied) ||
+      consumer.kernel.scalars.size() > kMostCopied)
+    return "it is too long to be copied";
   const int work = cost(producer.kernel, wanted);
   if (consumer.has(StepKind::Dot) && work > 0)
     return "a matmul reads its operands many times: they stay in memory";
@@ -84,6 +107,10 @@ std::string inline_producer(const Program& program, Group& consumer, const Group
   for (const Scalar& load : consumer.kernel.scalars) {
     if (load.kind == ScalarKind::Load && load.buffer == buffer && !load.operands.empty())
       return "it is read at a place chosen by data";
+    if (load.kind == ScalarKind::Load && load.buffer == buffer &&
+        longest_index(producer.kernel, wanted, places_in(producer.kernel, *nest, load.index)) >
+            kMostIndex)
+      return "its indices would grow too long";
   }
   const Kernel source = std::move(consumer.kernel);
   consumer.kernel = source;
@@ -94,9 +121,7 @@ std::string inline_producer(const Program& program, Group& consumer, const Group
     if (load.buffer != buffer) return -1;
     Splice there;
     there.mask = load.mask;
-    for (const Loop& loop : *nest)
-      there.axes.push_back({producer.kernel.axes[loop.axis].name,
-                            mod(floor_div(load.index, loop.stride), loop.extent)});
+    there.axes = places_in(producer.kernel, *nest, load.index);
     const int value = splice(producer.kernel, wanted, there, *consumer.table)[store.value];
     if (load.mask < 0) return value;
     return consumer.table->apply(Op::where, load.dtype,

@@ -11,71 +11,17 @@
 
 #include <algorithm>
 
+#include "tiny_compile/loops/views.h"
+
 namespace tiny_compile {
 namespace {
-
-bool is_virtual(const Node& node) {
-  return is_view(node.op) || node.op == Op::constant || node.op == Op::iota;
-}
-
-bool is_empty(const Type& type) { return product(type.shape).is_constant(0); }
-
-Expr dot(const Shape& index, const Shape& strides) {
-  Expr sum = 0;
-  for (size_t k = 0; k < index.size(); k++) sum = sum + index[k] * strides[k];
-  return sum;
-}
-
-// Where element `index` of a view lies in the tensor it looks at.
-Shape source_index(const Node& view, const Shape& source, Shape index) {
-  switch (view.op) {
-    case Op::reshape: {
-      if (index == Shape(index.size(), Expr(0))) return Shape(source.size(), Expr(0));
-      const Expr flat = dot(index, row_major_strides(view.type.shape));
-      const Shape strides = row_major_strides(source);
-      Shape result(source.size());
-      for (size_t k = 0; k < source.size(); k++) {
-        if (!source[k].is_constant(1)) result[k] = mod(floor_div(flat, strides[k]), source[k]);
-      }
-      return result;
-    }
-    case Op::permute: {
-      Shape result(index.size());
-      const std::vector<int> axes = view.axes();
-      for (size_t k = 0; k < axes.size(); k++) result[axes[k]] = index[k];
-      return result;
-    }
-    case Op::expand: {
-      Shape result(index.end() - static_cast<std::ptrdiff_t>(source.size()), index.end());
-      for (size_t k = 0; k < source.size(); k++) {
-        if (source[k].is_constant(1)) result[k] = 0;
-      }
-      return result;
-    }
-    case Op::slice: {
-      Expr& at = index[view.integer(Key::axis, 0)];
-      at = at * view.attr(Key::step) + view.attr(Key::start);
-      return index;
-    }
-    case Op::flip:
-      for (int axis : view.axes()) index[axis] = source[axis] - 1 - index[axis];
-      return index;
-    case Op::window: {
-      Expr& at = index[view.integer(Key::axis, 0)];
-      at = at * view.attr(Key::step) + index.back();
-      index.pop_back();
-      return index;
-    }
-    default: CHECK(false, info(view.op).name, " is not a view");
-  }
-  return index;
-}
 
 // One kernel under construction: its axes, its scalars and how to read a node at an index.
 class KernelBuilder {
  public:
-  KernelBuilder(const Graph& graph, const Program& program, const std::vector<int>& buffers)
-      : graph_(graph), program_(program), buffers_(buffers), table_(kernel_) {}
+  KernelBuilder(const Graph& graph, const Views& views, const Program& program,
+                const std::vector<int>& buffers)
+      : graph_(graph), views_(views), program_(program), buffers_(buffers), table_(kernel_) {}
 
   // A loop of this extent; extent 1 gives the constant 0 and no loop.
   Expr add_axis(const Expr& extent, bool row) {
@@ -95,10 +41,9 @@ class KernelBuilder {
   // The scalar that is element `index` of a node. Under a mask the element may not exist.
   int value_at(int node, Shape index, int mask = -1, const std::vector<int>& indirect = {},
                const std::vector<Expr>& limits = {}) {
-    while (buffers_[node] < 0 && is_view(graph_[node].op)) {
-      const int source = graph_[node].inputs[0];
-      index = source_index(graph_[node], graph_[source].type.shape, std::move(index));
-      node = source;
+    if (buffers_[node] < 0 && is_view(graph_[node].op)) {
+      index = through(views_.of[node], index);
+      node = views_.of[node].root;
     }
     if (buffers_[node] < 0 && graph_[node].op == Op::constant && indirect.empty())
       return table_.constant(graph_[node].value);
@@ -181,6 +126,7 @@ class KernelBuilder {
 
  private:
   const Graph& graph_;
+  const Views& views_;
   const Program& program_;
   const std::vector<int>& buffers_;
   Kernel kernel_;
@@ -190,35 +136,21 @@ class KernelBuilder {
 
 class Lowering {
  public:
-  explicit Lowering(const Graph& graph) : graph_(graph), buffers_(graph.nodes.size(), -1) {}
+  explicit Lowering(const Graph& graph)
+      : graph_(graph), views_(graph), buffers_(graph.nodes.size(), -1) {}
 
   Program run() {
     program_.name = graph_.name;
     for (int node : graph_.inputs()) add_input(node);
     inputs_ = static_cast<std::ptrdiff_t>(program_.buffers.size());
-    std::vector<bool> needed = needs_buffer();
     for (int node = 0; node < graph_.size(); node++) {
-      if (graph_[node].op != Op::input && needed[node]) add_kernel(node);
+      if (graph_[node].op != Op::input && views_.stored[node]) add_kernel(node);
     }
     for (int output : graph_.outputs) program_.outputs.push_back(buffers_[output]);
     return std::move(program_);
   }
 
  private:
-  // Nodes that compute; outputs; and constants that are read through an index.
-  std::vector<bool> needs_buffer() const {
-    std::vector<bool> needed(graph_.nodes.size());
-    for (int node = 0; node < graph_.size(); node++) {
-      if (!is_virtual(graph_[node])) needed[node] = true;
-      if (graph_[node].op != Op::gather) continue;
-      int data = graph_[node].inputs[0];
-      while (is_view(graph_[data].op)) data = graph_[data].inputs[0];
-      needed[data] = true;
-    }
-    for (int output : graph_.outputs) needed[output] = true;
-    return needed;
-  }
-
   void add_input(int id) {
     const Node& node = graph_[id];
     Buffer buffer{node.name, Role::Input, node.type, product(node.type.shape), {}, 0};
@@ -248,7 +180,7 @@ class Lowering {
                                 0});
     const int buffer = static_cast<int>(program_.buffers.size()) - 1;
     if (!is_empty(node.type)) {
-      KernelBuilder builder(graph_, program_, buffers_);
+      KernelBuilder builder(graph_, views_, program_, buffers_);
       build(builder, id, buffer);
       const char* verb = is_virtual(node) ? "copy" : info(node.op).name;
       program_.launches.push_back({static_cast<int>(program_.kernels.size())});
@@ -456,6 +388,7 @@ class Lowering {
   }
 
   const Graph& graph_;
+  const Views views_;
   Program program_;
   std::vector<int> buffers_;   // of each node, -1 where it has none
   std::ptrdiff_t inputs_ = 0;  // the first buffers are the inputs

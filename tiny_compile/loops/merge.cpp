@@ -12,6 +12,7 @@
 #include "tiny_compile/loops/merge.h"
 
 #include <algorithm>
+#include <set>
 
 #include "tiny_compile/loops/align.h"
 #include "tiny_compile/loops/splice.h"
@@ -21,6 +22,7 @@ namespace {
 
 constexpr int64_t kFewRows = 64;     // rows that cannot keep a machine busy ...
 constexpr int64_t kLongRow = 32768;  // ... while each has this much to do
+constexpr int kMostReductions = 32;  // of a kernel: what its steps share must stay in the cache
 
 bool contains(const std::vector<int>& list, int item) {
   return std::find(list.begin(), list.end(), item) != list.end();
@@ -99,8 +101,9 @@ void choose_rows(const Group& first, const Group& second, Plan& plan) {
     if (keeps_second && second.is_row(axis))
       plan.refusal = "it would repeat the other's work for each of its rows";
   }
-  if (plan.indirect >= 0 && (!keeps_first || plan.row_piece[plan.indirect]))
-    plan.refusal = "it reads rows chosen by data";
+  if (plan.indirect < 0) return;
+  const int chosen = plan.first[plan.pieces[plan.indirect].first].axis;
+  if (!keeps_first || first.is_row(chosen)) plan.refusal = "it reads rows chosen by data";
 }
 
 // Extra loops must be inside the shared ones, or memory would be walked across its grain.
@@ -128,13 +131,10 @@ bool adds_loops(const Group& producer, const Plan& plan) {
   return producer.sequential() || !plan.unmatched.empty();
 }
 
-void check_matmul(const Group& first, const Group& second, Plan& plan) {
-  if (second.has(StepKind::Dot))
-    plan.refusal = "a matmul reads its operands many times: they stay in memory";
+void check_matmul(const Group& first, Plan& plan) {
   if (!first.has(StepKind::Dot)) return;
-  const bool point_by_point = !second.sequential() && plan.unmatched.empty();
   const bool all_rows = std::count(plan.row_piece.begin(), plan.row_piece.end(), false) == 0;
-  if (!point_by_point || !all_rows)
+  if (!plan.unmatched.empty() || !all_rows)
     plan.refusal = "a matmul's epilogue works on one element at a time";
 }
 
@@ -302,7 +302,7 @@ std::string join_groups(Group& first, const Group& second, const Plan& plan) {
     step.inner = inner;
     step.index = substitute(step.index, mapping.names);
     for (int* id : {&step.value, &step.other, &step.mask}) *id = *id < 0 ? -1 : ids[*id];
-    first.kernel.steps.push_back(std::move(step));
+    first.add_step(std::move(step));
   }
   return "";
 }
@@ -320,34 +320,42 @@ const Scalar* widest_load(const Group& group,
   return best;
 }
 
+// Limits that keep the work of fusing, and a kernel's text, linear in the program.
+std::string too_long(const Group& first, const Group& second) {
+  const int reductions = first.count(StepKind::Reduce) + second.count(StepKind::Reduce);
+  if (second.has(StepKind::Reduce) && reductions > kMostReductions)
+    return "together they have too many reductions";
+  if (second.kernel.scalars.size() > kMostCopied) return "it is too long to be copied";
+  return "";
+}
+
 }  // namespace
 
 Group::Group(Kernel start) : kernel(std::move(start)), rows(row_axes(kernel)) {
   table = std::make_unique<ScalarTable>(kernel);
+  for (size_t s = 0; s < kernel.steps.size(); s++) note(kernel.steps[s], static_cast<int>(s));
+}
+
+void Group::note(const Step& step, int number) {
+  counts_[static_cast<size_t>(step.kind)]++;
+  if (step.kind == StepKind::Store) stores_.insert({step.buffer, number});
+  if (step.kind == StepKind::Scan || step.kind == StepKind::Scatter) stores_[step.buffer] = -1;
+}
+
+void Group::add_step(Step step) {
+  note(step, static_cast<int>(kernel.steps.size()));
+  kernel.steps.push_back(std::move(step));
 }
 
 bool Group::is_row(int axis) const { return contains(rows, axis); }
 
 bool Group::sequential() const {
-  return std::any_of(kernel.steps.begin(), kernel.steps.end(),
-                     [](const Step& step) { return step.kind != StepKind::Store; });
-}
-
-bool Group::has(StepKind kind) const {
-  return std::any_of(kernel.steps.begin(), kernel.steps.end(),
-                     [&](const Step& step) { return step.kind == kind; });
+  return static_cast<size_t>(count(StepKind::Store)) < kernel.steps.size();
 }
 
 int Group::store_to(int buffer) const {
-  const auto updates = [&](const Step& step) {
-    return step.kind != StepKind::Store && !makes_register(step) && step.buffer == buffer;
-  };
-  if (std::any_of(kernel.steps.begin(), kernel.steps.end(), updates)) return -1;
-  for (size_t s = 0; s < kernel.steps.size(); s++) {
-    if (kernel.steps[s].kind == StepKind::Store && kernel.steps[s].buffer == buffer)
-      return static_cast<int>(s);
-  }
-  return -1;
+  const auto at = stores_.find(buffer);
+  return at == stores_.end() ? -1 : at->second;
 }
 
 Kernel Group::finish() const {
@@ -366,8 +374,13 @@ Kernel Group::finish() const {
 }
 
 std::string merge_consumer(const Program& program, Group& producer, const Group& consumer) {
+  if (const std::string reason = too_long(producer, consumer); !reason.empty()) return reason;
   if (producer.has(StepKind::Scan) || producer.has(StepKind::Scatter))
     return "its result is known only once the row is finished";
+  if (consumer.has(StepKind::Dot))
+    return "a matmul reads its operands many times: they stay in memory";
+  if (producer.has(StepKind::Dot) && consumer.sequential())
+    return "a matmul's epilogue works on one element at a time";
   const Scalar* load =
       widest_load(consumer, [&](const Scalar& s) { return producer.store_to(s.buffer) >= 0; });
   CHECK(load, "a consumer that does not read");
@@ -379,7 +392,7 @@ std::string merge_consumer(const Program& program, Group& producer, const Group&
     return "it reads other places than the ones written at the same point";
   Plan plan = line_up(consumer, *written, *read);
   if (plan.refusal.empty()) choose_rows(producer, consumer, plan);
-  if (plan.refusal.empty()) check_matmul(producer, consumer, plan);
+  if (plan.refusal.empty()) check_matmul(producer, plan);
   if (plan.refusal.empty() && !producer.sequential() && !extra_loops_are_inside(consumer, plan))
     plan.refusal = "it repeats the whole result, outside its loops";
   if (plan.refusal.empty() && adds_loops(producer, plan) && serialises(consumer, plan))
@@ -393,12 +406,13 @@ std::string merge_sibling(const Program& program, Group& first, const Group& sec
     if (group->has(StepKind::Dot) || group->has(StepKind::Scatter))
       return "matmuls share no loops";
   }
+  if (const std::string reason = too_long(first, second); !reason.empty()) return reason;
+  std::set<int> loaded;
+  for (const Scalar& s : first.kernel.scalars) {
+    if (s.kind == ScalarKind::Load) loaded.insert(s.buffer);
+  }
   auto shared = [&](const Scalar& s) {
-    auto same = [&](const Scalar& other) {
-      return other.kind == ScalarKind::Load && other.buffer == s.buffer;
-    };
-    return s.operands.empty() &&
-           std::any_of(first.kernel.scalars.begin(), first.kernel.scalars.end(), same);
+    return s.operands.empty() && loaded.count(s.buffer) > 0;
   };
   const Scalar* theirs = widest_load(second, shared);
   if (!theirs) return "they share no read";

@@ -1,6 +1,8 @@
 // Making one kernel of two: may they step together, and the kernel that does both.
 #pragma once
 
+#include <array>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,11 +19,18 @@ struct Group {
   std::unique_ptr<ScalarTable> table;
 
   explicit Group(Kernel start);
+  void add_step(Step step);
   bool is_row(int axis) const;
-  bool sequential() const;  // has steps that work through a row: anything but stores
-  bool has(StepKind kind) const;
+  int count(StepKind kind) const { return counts_[static_cast<size_t>(kind)]; }
+  bool has(StepKind kind) const { return count(kind) > 0; }
+  bool sequential() const;         // has steps that work through a row: anything but stores
   int store_to(int buffer) const;  // the step that stores its final values, or -1
   Kernel finish() const;           // rows first, normal
+
+ private:
+  void note(const Step& step, int number);
+  std::array<int, 5> counts_ = {};  // of each StepKind
+  std::map<int, int> stores_;       // buffer -> the step, -1 where other steps write it too
 };
 
 // Both return "" and change the first group, or say why not.

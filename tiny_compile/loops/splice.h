@@ -8,6 +8,10 @@
 
 namespace tiny_compile {
 
+// Scalars that one fusion may copy: a thousand ops in a row stay one kernel (they are moved
+// one by one), while a long kernel is not copied again and again.
+inline constexpr size_t kMostCopied = 1000;
+
 struct Splice {
   Substitution axes;          // the source's axis symbols -> expressions in the target's
   int first_step = 0;         // a source register of step s becomes one of step first_step + s

@@ -1,0 +1,238 @@
+// Does every stage keep every bit? A graph's interpreter says what the outputs are; each stage
+// must agree, and compiled kernels must also keep to their buffers:
+//
+//   [guard][ buffer ][guard]   written before the run, looked at after it
+#include "tests/fuzz/harness.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include "tests/fuzz/shrink.h"
+#include "tiny_compile/graph/interpreter.h"
+#include "tiny_compile/loops/interpreter.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr size_t kGuard = 256;  // bytes
+constexpr std::byte kGuardByte{0xa5}, kUnwritten{0xff};
+
+// Bytes between guards. Inputs stand at addresses that suit their elements and nothing more.
+class Guarded {
+ public:
+  Guarded(size_t bytes, size_t shift)
+      : memory_(bytes + 2 * kGuard + 128, kGuardByte), bytes_(bytes) {
+    const size_t start = reinterpret_cast<size_t>(memory_.data()) + kGuard;
+    data_ = memory_.data() + kGuard + (64 - start % 64) % 64 + shift;
+    std::memset(data_, static_cast<int>(kUnwritten), bytes);
+  }
+  std::byte* data() const { return data_; }
+  bool intact() const {
+    for (const std::byte* at = memory_.data(); at < memory_.data() + memory_.size(); at++) {
+      if ((at < data_ || at >= data_ + bytes_) && *at != kGuardByte) return false;
+    }
+    return true;
+  }
+
+ private:
+  std::vector<std::byte> memory_;
+  std::byte* data_;
+  size_t bytes_;
+};
+
+size_t bytes_of(const Buffer& buffer) {
+  return static_cast<size_t>(buffer.size.constant()) * size_of(buffer.type.dtype);
+}
+
+bool same(const std::vector<Tensor>& want, const std::vector<Tensor>& got) {
+  for (size_t k = 0; k < want.size(); k++) {
+    if (!same_bits(want[k], got[k])) return false;
+  }
+  return want.size() == got.size();
+}
+
+// What the pipeline makes of a graph up to a stage, without text.
+Staged staged(Pipeline pipeline, const Graph& graph, const std::string& stage) {
+  pipeline = until(std::move(pipeline), stage);
+  pipeline.push_back({"emit", Emit([](const Program&) { return CppSource{}; })});
+  return run_pipeline(pipeline, graph, true);
+}
+
+template <typename Function>
+bool raises(Function function) {
+  try {
+    function();
+    return false;
+  } catch (const Error&) {
+    return true;
+  }
+}
+
+using Differs = std::function<bool(const Graph&)>;
+
+FuzzFailure shrunk(const Graph& graph, uint64_t seed, const std::string& stage,
+                   const Pipeline& pipeline, const Differs& differs) {
+  const Graph small =
+      shrink(graph, [&](const Graph& g) {  // inputs that raise errors are no fair
+        return !raises([&] { interpret(g, random_inputs(g, seed)); }) && differs(g);
+      });
+  FuzzFailure failure{seed, stage, print(small)};
+  if (!raises([&] { failure.text += print(staged(pipeline, small, stage).program); }))
+    return failure;
+  failure.text += "(the stage's result is not valid)\n";
+  return failure;
+}
+
+bool loops_differ(const Pipeline& pipeline, const Graph& graph, const Stage& stage,
+                  const std::vector<Tensor>& inputs, const std::vector<Tensor>& want) {
+  try {
+    const Staged result = staged(pipeline, graph, stage.name);
+    const bool passes = std::holds_alternative<GraphPass>(stage.run);
+    return !same(want,
+                 passes ? interpret(result.graph, inputs) : interpret(result.program, inputs));
+  } catch (const Error&) {
+    return true;
+  }
+}
+
+bool cpp_differs(const Pipeline& pipeline, const Graph& graph, uint64_t seed,
+                 const std::string& stage) {
+  const std::vector<Tensor> inputs = random_inputs(graph, seed);
+  const std::vector<Tensor> want = interpret(graph, inputs);
+  try {
+    const Program program = staged(pipeline, graph, stage).program;
+    const CppSource source = emit_cpp(program);
+    const BuiltLibrary built = build_cpp(source.text, default_toolchain());
+    return !same(want, run_guarded(program, source, *built.library, inputs));
+  } catch (const Error&) {
+    return true;
+  }
+}
+
+std::string stage_of(uint64_t seed) {
+  static const char* kStages[] = {"simplify",    "fold",       "cse",      "dce",
+                                  "lower",       "fuse",       "schedule", "plan_memory",
+                                  "plan_memory", "plan_memory"};
+  return kStages[seed * 2654435761u / 16 % 10];
+}
+
+}  // namespace
+
+std::vector<FuzzFailure> fuzz_loops(uint64_t first, int count, const Pipeline& pipeline) {
+  std::vector<FuzzFailure> failures;
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); seed++) {
+    const Graph graph = random_graph(seed);
+    const std::vector<Tensor> inputs = random_inputs(graph, seed);
+    const std::vector<Tensor> want = interpret(graph, inputs);
+    for (const Stage& stage : pipeline) {
+      if (std::holds_alternative<Emit>(stage.run)) continue;
+      if (!loops_differ(pipeline, graph, stage, inputs, want)) continue;
+      failures.push_back(shrunk(graph, seed, stage.name, pipeline, [&](const Graph& g) {
+        const std::vector<Tensor> values = random_inputs(g, seed);
+        return loops_differ(pipeline, g, stage, values, interpret(g, values));
+      }));
+      break;
+    }
+  }
+  return failures;
+}
+
+std::vector<FuzzFailure> fuzz_cpp(uint64_t first, int count, const Pipeline& pipeline) {
+  struct Item {
+    Graph graph;
+    uint64_t seed;
+  };
+  std::vector<FuzzFailure> failures;
+  std::vector<Item> items;
+  std::vector<Program> programs;
+  auto fail_with = [&](const Item& item) {
+    const std::string stage = stage_of(item.seed);
+    failures.push_back(shrunk(item.graph, item.seed, stage, pipeline, [&](const Graph& g) {
+      return cpp_differs(pipeline, g, item.seed, stage);
+    }));
+  };
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); seed++) {
+    const Item item{random_graph(seed), seed};
+    Program program;
+    if (raises([&] { program = staged(pipeline, item.graph, stage_of(seed)).program; })) {
+      fail_with(item);
+      continue;
+    }
+    items.push_back(item);
+    programs.push_back(std::move(program));
+  }
+  if (programs.empty()) return failures;
+  const std::vector<CppSource> sources = emit_cpp_together(programs);
+  const BuiltLibrary built = build_cpp(sources[0].text, default_toolchain());
+  for (size_t k = 0; k < items.size(); k++) {
+    const std::vector<Tensor> inputs = random_inputs(items[k].graph, items[k].seed);
+    const std::vector<Tensor> want = interpret(items[k].graph, inputs);
+    bool good = false;
+    raises([&] {
+      good = same(want, run_guarded(programs[k], sources[k], *built.library, inputs));
+    });
+    if (!good) fail_with(items[k]);
+  }
+  return failures;
+}
+
+std::vector<Tensor> run_guarded(const Program& program, const CppSource& source,
+                                const SharedLibrary& library,
+                                const std::vector<Tensor>& inputs) {
+  std::vector<std::unique_ptr<Guarded>> memory;
+  const Guarded arena(static_cast<size_t>(program.arena_bytes), 0);
+  std::vector<void*> addresses;
+  std::map<size_t, const std::byte*> originals;  // of input buffers
+  size_t next = 0;
+  for (const Buffer& buffer : program.buffers) {
+    const size_t width = size_of(buffer.type.dtype), bytes = bytes_of(buffer);
+    const bool input = buffer.role == Role::Input;
+    memory.push_back(std::make_unique<Guarded>(bytes, input ? width : 0));
+    if (input) {
+      const auto offset = buffer.offset.constant() * static_cast<int64_t>(width);
+      const std::byte* original = inputs.at(next++).bytes() - offset;
+      originals[addresses.size()] = original;
+      std::memcpy(memory.back()->data(), original, bytes);
+    }
+    addresses.push_back(buffer.place >= 0 ? arena.data() + buffer.place
+                                          : memory.back()->data());
+  }
+  auto* errors = static_cast<unsigned*>(library.symbol("tc_error_word"));
+  *errors = 0;
+  for (const std::vector<int>& launch : program.launches) {
+    for (int id : launch) {
+      const CppKernel& kernel = source.kernels[id];
+      auto* run = reinterpret_cast<void (*)(void* const*, long long, long long)>(
+          library.symbol(kernel.function.c_str()));
+      run(addresses.data(), kernel.units / 2, kernel.units);  // in any order
+      run(addresses.data(), 0, kernel.units / 2);
+    }
+  }
+  if (*errors) fail("the kernels of ", program.name, " raised errors ", *errors);
+  if (!arena.intact()) fail("a kernel of ", program.name, " wrote outside the arena");
+  for (size_t b = 0; b < memory.size(); b++) {
+    const std::string& name = program.buffers[b].name;
+    if (!memory[b]->intact()) fail("a kernel of ", program.name, " wrote outside ", name);
+    if (originals.count(b) &&
+        std::memcmp(originals[b], memory[b]->data(), bytes_of(program.buffers[b])) != 0)
+      fail("a kernel of ", program.name, " wrote to the input ", name);
+  }
+  std::vector<Tensor> outputs;
+  for (int b : program.outputs) {
+    const Buffer& buffer = program.buffers[b];
+    Sizes shape, strides;
+    for (const Expr& size : buffer.type.shape) shape.push_back(size.constant());
+    for (const Expr& stride : buffer.strides) strides.push_back(stride.constant());
+    Tensor flat = empty_tensor(buffer.type.dtype, {buffer.size.constant()});
+    std::memcpy(flat.bytes(), addresses[b], bytes_of(buffer));
+    outputs.push_back(with_layout(flat, shape,
+                                  strides.empty() ? contiguous_strides(shape) : strides,
+                                  buffer.offset.constant()));
+  }
+  return outputs;
+}
+
+void use_no_cache() { setenv("TC_CACHE_DIR", "/dev/null", 1); }
+
+}  // namespace tiny_compile

@@ -1,0 +1,260 @@
+// What fusion promises: how many launches a function takes, that they move the least bytes, and
+// why two kernels stay apart.
+#include "tiny_compile/loops/fuse.h"
+
+#include <numeric>
+
+#include "tests/loops/refusals.h"
+#include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/graph/interpreter.h"
+#include "tiny_compile/loops/interpreter.h"
+#include "tiny_compile/loops/lower.h"
+#include "tiny_compile/trace/creation.h"
+#include "tiny_compile/trace/nn.h"
+#include "tiny_compile/trace/tracer.h"
+
+using namespace tiny_compile;
+using tests::require_refusal;
+
+namespace {
+
+struct Fused {
+  Program program;
+  std::vector<Tensor> inputs;
+  int64_t launches() const { return static_cast<int64_t>(program.launches.size()); }
+  int64_t bytes() const { return bytes_moved(program); }
+  int64_t counted() const {  // distinct elements touched, counted while running
+    const std::vector<int64_t> touched = bytes_touched(program, inputs);
+    return std::accumulate(touched.begin(), touched.end(), int64_t{0});
+  }
+};
+
+Fused fused(const TensorFunction& function, std::vector<Tensor> inputs) {
+  const Traced traced = trace(function, inputs, "f");
+  const Program program = run_pipeline(default_pipeline(), traced.graph, true).program;
+  const std::vector<Tensor> want = interpret(traced.graph, inputs);
+  const std::vector<Tensor> got = interpret(program, inputs);
+  for (size_t k = 0; k < want.size(); k++) REQUIRE(same_bits(want[k], got[k]));
+  return {program, std::move(inputs)};
+}
+
+using In = std::span<const Tensor>;
+using Out = std::vector<Tensor>;
+
+const Sizes kRagged = {1, 7, 1001};
+
+// Runs `check` at every ragged number of rows and columns, tensors small enough to interpret.
+void at_ragged_shapes(const std::function<void(int64_t rows, int64_t columns)>& check) {
+  for (int64_t rows : kRagged) {
+    for (int64_t columns : kRagged) {
+      if (rows * columns > 100000) continue;
+      INFO(rows << " rows of " << columns);
+      check(rows, columns);
+    }
+  }
+}
+
+void require_least(const Fused& f, int64_t launches, int64_t floats) {
+  INFO(print(f.program));
+  REQUIRE(f.launches() == launches);
+  REQUIRE(f.bytes() == 4 * floats);
+  REQUIRE(f.counted() == 4 * floats);
+}
+
+}  // namespace
+
+TEST_CASE("bias and gelu are one launch that reads x and the bias once", "[fuse]") {
+  at_ragged_shapes([](int64_t n, int64_t c) {
+    const auto f =
+        fused([](In in) { return Out{gelu(in[0] + in[1])}; }, {randn({n, c}), randn({c})});
+    require_least(f, 1, 2 * n * c + c);
+  });
+}
+
+TEST_CASE("softmax and log_softmax are one launch, along either axis", "[fuse]") {
+  at_ragged_shapes([](int64_t n, int64_t c) {
+    for (int64_t axis : {0, 1}) {
+      require_least(fused([&](In in) { return Out{softmax(in[0], axis)}; }, {randn({n, c})}), 1,
+                    2 * n * c);
+      require_least(
+          fused([&](In in) { return Out{log_softmax(in[0], axis)}; }, {randn({n, c})}), 1,
+          2 * n * c);
+    }
+  });
+}
+
+TEST_CASE("layer norm with weight and bias is one launch", "[fuse]") {
+  at_ragged_shapes([](int64_t n, int64_t c) {
+    const auto f = fused([&](In in) { return Out{layer_norm(in[0], {c}, in[1], in[2])}; },
+                         {randn({n, c}), randn({c}), randn({c})});
+    require_least(f, 1, 2 * n * c + 2 * c);
+  });
+}
+
+TEST_CASE("adding and normalising is one launch with both results", "[fuse]") {
+  at_ragged_shapes([](int64_t n, int64_t c) {
+    const auto f = fused(
+        [&](In in) {
+          const Tensor sum = in[0] + in[1];
+          return Out{rms_norm(sum, {c}, in[2]), sum};
+        },
+        {randn({n, c}), randn({n, c}), randn({c})});
+    require_least(f, 1, 4 * n * c + c);
+  });
+}
+
+TEST_CASE("the mean squared error is one launch, two where its row is long", "[fuse]") {
+  auto loss = [](In in) { return Out{mse_loss(in[0], in[1])}; };
+  at_ragged_shapes([&](int64_t n, int64_t c) {
+    require_least(fused(loss, {randn({n, c}), randn({n, c})}), 1, 2 * n * c + 1);
+  });
+  const int64_t n = 20 * 1001, chunks = (n + 1023) / 1024;
+  require_least(fused(loss, {randn({20, 1001}), randn({20, 1001})}), 2,
+                2 * n + chunks + chunks + 1);
+}
+
+TEST_CASE("cross-entropy is two launches: a row's loss, and their mean", "[fuse]") {
+  at_ragged_shapes([](int64_t n, int64_t c) {
+    const auto f = fused([](In in) { return Out{cross_entropy(in[0], in[1])}; },
+                         {randn({n, c}), randint(0, c, {n})});
+    INFO(print(f.program));
+    REQUIRE(f.launches() <= 2);
+    REQUIRE(f.bytes() == f.counted());
+    // logits and classes once; a loss a row written and read; the classes' count; the mean
+    const int64_t rows = n > 1 ? 2 * n : 0, again = n > 1 ? 8 * n : 0;
+    REQUIRE(f.bytes() <= 4 * n * c + 8 * n + 4 * rows + again + 4);
+  });
+}
+
+TEST_CASE("a step of AdamW is one launch with three results", "[fuse]") {
+  auto adamw = [](In in) {
+    const Tensor &p = in[0], &g = in[1], &step = in[4];
+    const Tensor m = 0.9 * in[2] + 0.1 * g, v = 0.999 * in[3] + 0.001 * g * g;
+    const Tensor rate = in[5] / (1.0 - pow(0.9, step)), scale = sqrt(1.0 - pow(0.999, step));
+    return Out{p * (1.0 - 0.01 * in[5]) - rate * m / (sqrt(v) / scale + 1e-8), m, v};
+  };
+  at_ragged_shapes([&](int64_t n, int64_t c) {
+    const Tensor v = square(randn({n, c}));
+    const auto f = fused(
+        adamw, {randn({n, c}), randn({n, c}), randn({n, c}), v, full({}, 3.0), full({}, 1e-3)});
+    require_least(f, 1, 7 * n * c + 2);
+  });
+}
+
+TEST_CASE("transposes cost nothing: x.t() + y and x.t().softmax(0) are one launch", "[fuse]") {
+  at_ragged_shapes([](int64_t n, int64_t c) {
+    require_least(
+        fused([](In in) { return Out{in[0].t() + in[1]}; }, {randn({c, n}), randn({n, c})}), 1,
+        3 * n * c);
+    require_least(fused([](In in) { return Out{in[0].t().softmax(0)}; }, {randn({n, c})}), 1,
+                  2 * n * c);
+  });
+}
+
+TEST_CASE("a two-layer MLP is two launches, bias and gelu in their epilogues", "[fuse]") {
+  for (int64_t n : {1, 7, 33}) {
+    const int64_t in_size = 17, hidden = 33, out_size = 5;
+    INFO(n << " rows");
+    const auto f = fused(
+        [](In in) {
+          const Tensor h = gelu(linear(in[0], in[1], in[2]));
+          return Out{linear(h, in[3], in[4])};
+        },
+        {randn({n, in_size}), randn({hidden, in_size}), randn({hidden}),
+         randn({out_size, hidden}), randn({out_size})});
+    require_least(f, 2,
+                  n * in_size + hidden * in_size + hidden + n * hidden +  // the first layer
+                      n * hidden + out_size * hidden + out_size + n * out_size);
+  }
+}
+
+TEST_CASE("what follows an embedding reads only the rows chosen", "[fuse]") {
+  const auto f = fused([](In in) { return Out{relu(embedding(in[0], in[1]) + 1.0)}; },
+                       {tensor({int64_t{3}, int64_t{3}, int64_t{0}}), randn({100, 7})});
+  REQUIRE(f.launches() == 1);
+  REQUIRE(f.counted() == 3 * 8 + 2 * 7 * 4 + 3 * 7 * 4);
+  REQUIRE(f.bytes() >= f.counted());  // which rows is known only when it runs
+}
+
+TEST_CASE("fusing never moves more bytes than its parts did", "[fuse]") {
+  const TensorFunction functions[] = {
+      [](In in) { return Out{softmax(in[0] * 2.0, 1) + in[1]}; },
+      [](In in) {
+        return Out{in[0].sum(0), in[0].sum(1), in[0].max()};
+      },
+      [](In in) {
+        return Out{exp(in[0]).t() + in[1].t(), exp(in[0])};
+      },
+      [](In in) {
+        return Out{concat({in[0], in[1], in[0] * 2.0}, 0).sum(0)};
+      },
+      [](In in) { return Out{matmul(exp(in[0]), in[1].t()) + 1.0}; },
+      [](In in) { return Out{cumsum(exp(in[0]), 1) / in[1].sum(1, true)}; },
+  };
+  for (const TensorFunction& function : functions) {
+    const std::vector<Tensor> inputs = {randn({33, 17}), randn({33, 17})};
+    const Program lowered = lower(trace(function, inputs, "f").graph), after = fuse(lowered);
+    INFO(print(lowered) << print(after));
+    REQUIRE(after.launches.size() <= lowered.launches.size());
+    REQUIRE(bytes_moved(after) <= bytes_moved(lowered));
+  }
+}
+
+TEST_CASE("kernels with another between them stay apart", "[fuse]") {
+  require_refusal(R"(graph f(%0 x: f32[8,64]) {
+    %1: f32[8,64] = cumsum %0 {axis=1}
+    %2: f32[8,64] = cumsum %1 {axis=1}
+    %3: f32[8,64] = sub %2, %1
+    return %3
+  })",
+                  "another kernel lies between them", 3);
+}
+
+TEST_CASE("a kernel reads no more than 128 buffers, unless one op does", "[fuse]") {
+  std::vector<Tensor> inputs;
+  for (int k = 0; k < 300; k++) inputs.push_back(randn({7}));
+  const auto f = fused(
+      [](In in) {
+        Tensor sum = in[0];
+        for (size_t k = 1; k < in.size(); k++) sum = sum + in[k];
+        return Out{sum};
+      },
+      inputs);
+  REQUIRE(f.launches() == 3);
+  require_least(fused([](In in) { return Out{concat(Out(in.begin(), in.end()), 0)}; }, inputs),
+                1, 2 * 7 * 300);
+}
+
+TEST_CASE("what nobody reads after fusing is neither stored nor computed", "[fuse]") {
+  const Program program = fuse(parse_program(R"(program f {
+    input x: f32[8]
+    input z: f32[8]
+    temp t1: f32[8]
+    temp t2: f32[8]
+    output y: f32[8]
+    kernel exp_1 rows(i0: 8) {
+      store t1[i0] = exp(load x[i0])
+    }
+    kernel neg_2 rows(i0: 8) {
+      store t2[i0] = neg(load t1[i0])
+    }
+    kernel sin_3 rows(i0: 8) {
+      store y[i0] = sin(load z[i0])
+    }
+    launch exp_1
+    launch neg_2
+    launch sin_3
+    return y
+  })"));
+  REQUIRE(print(program) == R"(program f {
+  input x: f32[8]
+  input z: f32[8]
+  output y: f32[8]
+  kernel sin_3 rows(i0: 8) {
+    store y[i0] = sin(load z[i0])
+  }
+  launch sin_3
+  return y
+}
+)");
+}

@@ -1,0 +1,98 @@
+// When is a value computed again rather than stored for another kernel?
+#include "tiny_compile/loops/inline.h"
+
+#include "tests/loops/refusals.h"
+
+using namespace tiny_compile;
+using tests::require_refusal;
+
+TEST_CASE("a cheap formula is computed where another place of it is read", "[inline]") {
+  const Program program = fuse(lower(parse_graph(R"(graph f(%0 x: f32[8]) {
+    %1: f32[8] = neg %0
+    %2: f32[8] = flip %1 {axes=[0]}
+    %3: f32[8] = exp %2
+    return %3
+  })")));
+  REQUIRE(print(program) == R"(program f {
+  input x: f32[8]
+  output y3: f32[8]
+  kernel exp_3 rows(i0: 8) {
+    store y3[i0] = exp(neg(load x[-i0 + 7]))
+  }
+  launch exp_3
+  return y3
+}
+)");
+}
+
+TEST_CASE("a cheap vector is computed again for each row that repeats it", "[inline]") {
+  const Program program = fuse(lower(parse_graph(R"(graph f(%0 x: f32[4], %1 y: f32[8,4]) {
+    %2: f32[4] = neg %0
+    %3: f32[8,4] = expand %2
+    %4: f32[8,4] = add %1, %3
+    return %4
+  })")));
+  REQUIRE(program.kernels.size() == 1);
+  REQUIRE(bytes_moved(program) == 4 * (4 + 32 + 32));
+}
+
+TEST_CASE("what a mask hides is not loaded when its formula is inlined", "[inline]") {
+  const Program program = fuse(lower(parse_graph(R"(graph f(%0 x: f32[3]) {
+    %1: f32[3] = neg %0
+    %2: f32[5] = pad %1 {low=[1], high=[1], value=2}
+    return %2
+  })")));
+  verify(program);
+  INFO(print(program));
+  REQUIRE(program.kernels.size() == 1);
+  for (const Scalar& scalar : program.kernels[0].scalars)
+    REQUIRE((scalar.kind != ScalarKind::Load || scalar.mask >= 0));
+}
+
+TEST_CASE("a reduction is not computed again", "[inline]") {
+  require_refusal(R"(graph f(%0 x: f32[8,64]) {
+    %1: f32[8] = max %0 {axes=[1]}
+    %2: f32[8] = flip %1 {axes=[0]}
+    %3: f32[8] = exp %2
+    return %3
+  })",
+                  "a reduction is not computed again", 2);
+}
+
+TEST_CASE("a costly formula is computed once an element", "[inline]") {
+  require_refusal(R"(graph f(%0 x: f32[4], %1 y: f32[16,4]) {
+    %2: f32[4] = exp %0
+    %3: f32[16,4] = expand %2
+    %4: f32[16,4] = mul %1, %3
+    return %4
+  })",
+                  "it would be computed many times over", 2);
+}
+
+TEST_CASE("a result that others read is not made again from more than itself", "[inline]") {
+  require_refusal(R"(graph f(%0 x: f32[8], %1 y: f32[8]) {
+    %2: f32[8] = add %0, %1
+    %3: f32[8] = flip %2 {axes=[0]}
+    %4: f32[8] = neg %3
+    return %2, %4
+  })",
+                  "others need it in memory, and reading its inputs again costs more", 2);
+}
+
+TEST_CASE("a table that data looks into stays a table", "[inline]") {
+  require_refusal(R"(graph f(%0 x: f32[100], %1 k: i64[8]) {
+    %2: f32[100] = neg %0
+    %3: f32[8] = gather %2, %1 {axis=0}
+    return %3
+  })",
+                  "it is read at a place chosen by data", 2);
+}
+
+TEST_CASE("matmuls read finished operands", "[inline]") {
+  require_refusal(R"(graph f(%0 x: f32[8,16], %1 y: f32[16,8]) {
+    %2: f32[8,16] = neg %0
+    %3: f32[8,8] = matmul %2, %1
+    return %3
+  })",
+                  "a matmul reads its operands many times: they stay in memory", 2);
+}

@@ -1,0 +1,86 @@
+// How kernels are run: the strategy for each shape, and the rewrites before it.
+#include "tiny_compile/loops/schedule.h"
+
+#include "tests/catch.h"
+#include "tiny_compile/loops/fuse.h"
+#include "tiny_compile/loops/lower.h"
+
+using namespace tiny_compile;
+
+namespace {
+
+Program scheduled(const std::string& graph) {
+  const Program program = schedule(fuse(lower(parse_graph("graph f" + graph))));
+  verify(program);
+  return program;
+}
+
+Strategy strategy_of(const std::string& graph) {
+  const Program program = scheduled(graph);
+  REQUIRE(program.kernels.size() == 1);
+  return program.kernels[0].schedule.strategy;
+}
+
+}  // namespace
+
+TEST_CASE("pointwise work over any shape is one flat range", "[schedule]") {
+  const Program program = scheduled(R"((%0 x: f32[64,32,16]) {
+    %1: f32[64,32,16] = exp %0
+    return %1
+  })");
+  REQUIRE(print(program, program.kernels[0]) == R"(  kernel exp_1 rows(i0: 32768) {
+    store y1[i0] = exp(load x[i0])
+    schedule pointwise grain=16384
+  }
+)");
+}
+
+TEST_CASE("reductions along memory run row by row, across it by columns", "[schedule]") {
+  REQUIRE(strategy_of("(%0 x: f32[64,100]) {\n%1: f32[64] = sum %0 {axes=[1]}\nreturn %1\n}") ==
+          Strategy::Rows);
+  REQUIRE(
+      strategy_of("(%0 x: f32[64,100]) {\n%1: f32[100] = sum %0 {axes=[0]}\nreturn %1\n}") ==
+      Strategy::Columns);
+  REQUIRE(strategy_of("(%0 x: f32[64,3]) {\n%1: f32[3] = sum %0 {axes=[0]}\nreturn %1\n}") ==
+          Strategy::Rows);  // too few lanes
+}
+
+TEST_CASE("a matmul of floats runs in tiles, one of integers row by row", "[schedule]") {
+  REQUIRE(strategy_of("(%0 a: f32[8,9], %1 b: f32[9,7]) {\n%2: f32[8,7] = matmul %0, %1\n"
+                      "return %2\n}") == Strategy::Tiles);
+  REQUIRE(strategy_of("(%0 a: i32[8,9], %1 b: i32[9,7]) {\n%2: i32[8,7] = matmul %0, %1\n"
+                      "return %2\n}") != Strategy::Tiles);
+}
+
+TEST_CASE("rows are ordered so that the contiguous axis is last", "[schedule]") {
+  const Program program = scheduled(
+      R"((%0 x: f32[8,4] {strides=[1,8]}, %1 y: f32[8,4] {strides=[1,8]}, %2 z: f32[8,4] {strides=[1,8]}) {
+    %3: f32[8,4] = add %0, %1
+    %4: f32[8,4] = add %3, %2
+    return %4
+  })");
+  REQUIRE(print(program, program.kernels[0]) == R"(  kernel add_4 rows(i0: 4, i1: 8) {
+    store y4[i0 + i1*4] = add(add(load x[i0*8 + i1], load y[i0*8 + i1]), load z[i0*8 + i1])
+    schedule pointwise grain=8192
+  }
+)");
+}
+
+TEST_CASE("a long sum alone becomes chunks and a finish, in two launches", "[schedule]") {
+  const Program program =
+      scheduled("(%0 x: f32[100,1000]) {\n%1: f32[] = sum %0 {axes=[0,1]}\nreturn %1\n}");
+  REQUIRE(program.launches.size() == 2);
+  REQUIRE(row_count(program.kernels[0]) == Expr(98));
+  REQUIRE(program.kernels[1].name == "sum_1_finish");
+}
+
+TEST_CASE("scheduling what is scheduled changes nothing", "[schedule]") {
+  const Program once = scheduled(R"((%0 x: f32[64,100]) {
+    %1: f32[64,1] = max %0 {axes=[1], keepdim=1}
+    %2: f32[64,100] = expand %1
+    %3: f32[64,100] = sub %0, %2
+    %4: f32[] = sum %3 {axes=[0,1]}
+    return %3, %4
+  })");
+  REQUIRE(schedule(once) == once);
+}

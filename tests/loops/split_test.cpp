@@ -1,0 +1,105 @@
+// Long reductions in two kernels, bit for bit; axes that step together become one.
+#include "tiny_compile/loops/split.h"
+
+#include "tests/catch.h"
+#include "tests/fuzz/random_graph.h"
+#include "tiny_compile/graph/interpreter.h"
+#include "tiny_compile/loops/fuse.h"
+#include "tiny_compile/loops/interpreter.h"
+#include "tiny_compile/loops/lower.h"
+
+using namespace tiny_compile;
+
+namespace {
+
+Program fused(const std::string& graph) { return fuse(lower(parse_graph(graph))); }
+
+}  // namespace
+
+TEST_CASE("axes that always step together become one", "[split]") {
+  const Program program = fused(R"(graph f(%0 x: f32[8,4,2]) {
+    %1: f32[8,4,2] = exp %0
+    return %1
+  })");
+  REQUIRE(print(program, collapse_axes(program.kernels[0])) == R"(  kernel exp_1 rows(i0: 64) {
+    store y1[i0] = exp(load x[i0])
+  }
+)");
+}
+
+TEST_CASE("an axis that one access lacks keeps its loop", "[split]") {
+  const Program program = fused(R"(graph f(%0 x: f32[8,4,2], %1 y: f32[2]) {
+    %2: f32[8,4,2] = expand %1
+    %3: f32[8,4,2] = add %0, %2
+    return %3
+  })");
+  REQUIRE(print(program, collapse_axes(program.kernels[0])) ==
+          R"(  kernel add_3 rows(i0: 32, i1: 2) {
+    store y3[i0*2 + i1] = add(load x[i0*2 + i1], load y[i1])
+  }
+)");
+}
+
+TEST_CASE("a reduction over two axes in storage order is one loop, else two", "[split]") {
+  const Program in_order =
+      fused("graph f(%0 x: f32[8,4,2]) {\n%1: f32[8] = sum %0 {axes=[1,2]}\nreturn %1\n}");
+  REQUIRE(collapse_axes(in_order.kernels[0]).axes.size() == 2);
+  const Program crossed =
+      fused("graph f(%0 x: f32[8,4,2]) {\n%1: f32[8] = sum %0 {axes=[2,1]}\nreturn %1\n}");
+  REQUIRE(collapse_axes(crossed.kernels[0]).axes.size() == 3);
+}
+
+TEST_CASE("a split sum is chunks of 1024 and then their results", "[split]") {
+  Program program = fused(
+      "graph f(%0 x: f32[20000]) {\n%1: f32[] = sum %0 {axes=[0]}\n"
+      "return %1\n}");
+  REQUIRE(can_split(program.kernels[0]));
+  const Kernel whole = program.kernels[0];
+  const std::vector<Kernel> kernels = split_reduction(program, whole);
+  REQUIRE(kernels.size() == 2);
+  REQUIRE(print(program, kernels[0]) == R"(  kernel sum_1 rows(i0: 20) {
+    $2 = lt(index[i0*1024 + j0], i64 20000)
+    r0: f32 = sum(j0: 1024) where($2, load x[i0*1024 + j0] if $2 else 0.0, f32 -0.0)
+    store p2_sum_1[i0] = r0
+  }
+)");
+  REQUIRE(print(program, kernels[1]) == R"(  kernel sum_1_finish rows() {
+    r0: f32 = sum(j0: 20) load p2_sum_1[j0]
+    store y1[0] = r0
+  }
+)");
+}
+
+TEST_CASE("what cannot be split is left whole", "[split]") {
+  for (const char* body : {"%1: f32[] = sum %0 {axes=[0,1]}\nreturn %1",        // short
+                           "%1: f32[64] = sum %0 {axes=[1]}\nreturn %1",        // many rows
+                           "%1: i64[] = argmax %0 {axes=[0,1]}\nreturn %1"}) {  // keeps a place
+    INFO(body);
+    REQUIRE(!can_split(fused(str("graph f(%0 x: f32[64,100]) {\n", body, "\n}")).kernels[0]));
+  }
+  REQUIRE(!can_split(fused("graph f(%0 x: f32[30000]) {\n%1: f32[] = sum_exp %0 {axes=[0]}\n"
+                           "return %1\n}")
+                         .kernels[0]));
+}
+
+TEST_CASE("a split reduction keeps every bit, whatever op, dtype and length", "[split]") {
+  for (const char* op : {"sum", "prod", "max", "min"}) {
+    for (const char* dtype : {"f32", "f64", "bf16", "f16", "i32"}) {
+      for (int count : {16384, 17000, 40001}) {
+        const std::string result =
+            std::string(dtype) == "i32" && std::string(op) != "max" && std::string(op) != "min"
+                ? "i64"
+                : dtype;
+        const Graph graph = parse_graph(
+            str("graph f(%0 x: ", dtype, "[2,", count, "]) {\n%1: ", result, "[2] = ", op,
+                " %0 {axes=[1]}\n%2: ", result, "[2] = neg %1\n", "return %2\n}"));
+        INFO(print(graph));
+        const Program program = schedule(fuse(lower(graph)));
+        REQUIRE(program.kernels.size() == 2);
+        verify(program);
+        const std::vector<Tensor> inputs = random_inputs(graph, 7);
+        REQUIRE(same_bits(interpret(graph, inputs)[0], interpret(program, inputs)[0]));
+      }
+    }
+  }
+}

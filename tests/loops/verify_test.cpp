@@ -1,0 +1,123 @@
+// Each way in which a Program can be wrong is refused, and its kernel named.
+#include <functional>
+
+#include "tests/catch.h"
+#include "tests/fuzz/random_graph.h"
+#include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/loops/program.h"
+
+using namespace tiny_compile;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+// Scalars of rows_0: 0 load x, 1 r0, 2 sub. Of last_1: 0 load t, 1 neg.
+Program sound() {
+  return parse_program(R"(program f {
+    input x: f32[8,4]
+    temp t: f32[8,4]
+    output y: f32[8,4]
+    kernel rows_0 rows(i0: 8) {
+      $0 = load x[i0*4 + j0]
+      r0: f32 = max(j0: 4) $0
+      store t[i0*4 + j0] for (j0: 4) = sub($0, r0)
+    }
+    kernel last_1 rows(i0: 32) {
+      store y[i0] = neg(load t[i0])
+    }
+    launch rows_0
+    launch last_1
+    return y
+  })");
+}
+
+void require_refused(const std::function<void(Program&)>& spoil, const std::string& message) {
+  Program program = sound();
+  spoil(program);
+  INFO(message);
+  REQUIRE_THROWS_WITH(verify(program), ContainsSubstring(message));
+}
+
+Expr beyond(int64_t count) { return Expr::index("i0", count); }
+
+}  // namespace
+
+TEST_CASE("a sound program passes", "[loops]") { REQUIRE_NOTHROW(verify(sound())); }
+
+TEST_CASE("kernels run once, after what they read is written", "[loops]") {
+  require_refused([](Program& p) { std::swap(p.launches[0], p.launches[1]); },
+                  "kernel last_1 reads t before it is written");
+  require_refused([](Program& p) { p.launches.pop_back(); },
+                  "kernel last_1 is launched 0 times");
+  require_refused([](Program& p) { p.launches = {{0, 1}}; }, "reads t before it is written");
+  require_refused([](Program& p) { p.launches.push_back({7}); },
+                  "kernel 7, which is not there");
+  require_refused([](Program& p) { p.launches.push_back({1}); }, "writes y, which is complete");
+  require_refused(
+      [](Program& p) {
+        p.outputs.push_back(0), p.outputs[0] = 1;
+        p.launches.clear(), p.kernels.clear();
+      },
+      "output t is never written");
+}
+
+TEST_CASE("axes have names of their own, and kernels have steps", "[loops]") {
+  require_refused([](Program& p) { p.kernels[0].axes[1].name = "i0"; },
+                  "kernel rows_0: two axes have one name");
+  require_refused([](Program& p) { p.kernels[1].rows = 2; }, "more rows than axes");
+  require_refused([](Program& p) { p.kernels[1].steps.clear(); }, "");
+}
+
+TEST_CASE("scalars use earlier ones, of dtypes that suit", "[loops]") {
+  require_refused([](Program& p) { p.kernels[0].scalars[2].operands[0] = 2; },
+                  "scalar $2 uses $2, which is not earlier");
+  require_refused([](Program& p) { p.kernels[0].scalars[2].operands.pop_back(); },
+                  "sub with 1 operands");
+  require_refused([](Program& p) { p.kernels[0].scalars[2].dtype = DType::f64; },
+                  "$2 is f64, not f32");
+  require_refused([](Program& p) { p.kernels[0].scalars[0].dtype = DType::i32; },
+                  "$0 is i32 but its buffer is not");
+  require_refused([](Program& p) { p.kernels[0].scalars[0].buffer = 9; },
+                  "$0 loads from no buffer");
+  require_refused([](Program& p) { p.kernels[1].scalars[1].op = Op::bitwise_not; },
+                  "bitwise_not of f32");
+  require_refused([](Program& p) { p.kernels[1].scalars[1].mask = 0; },
+                  "the mask of $1 is no bool");
+  require_refused([](Program& p) { p.kernels[0].scalars[0].limits.push_back(4); },
+                  "places without limits");
+}
+
+TEST_CASE("registers are made before they are read", "[loops]") {
+  require_refused([](Program& p) { p.kernels[0].scalars[1].step = 1; },
+                  "reads a register that no step makes");
+  require_refused([](Program& p) { p.kernels[0].steps[0].dtype = DType::f64; },
+                  "$1 reads a register of another dtype");
+  require_refused([](Program& p) { p.kernels[0].steps[0].value = 2; },
+                  "step 0 reads a register before it is made");
+}
+
+TEST_CASE("no access leaves its buffer, no symbol its loop", "[loops]") {
+  require_refused([](Program& p) { p.kernels[1].scalars[0].index = beyond(33); },
+                  "leaves the buffer's 32 elements");
+  require_refused([](Program& p) { p.kernels[1].steps[0].index = beyond(32) - 1; },
+                  "leaves the buffer's 32 elements");
+  require_refused([](Program& p) { p.kernels[0].steps[1].inner.clear(); },
+                  "step 1 uses j0 outside its loop");
+  require_refused([](Program& p) { p.kernels[0].steps[0].inner = {0}; },
+                  "step 0 loops over a row");
+}
+
+TEST_CASE("steps have a value, and somewhere to put it", "[loops]") {
+  require_refused([](Program& p) { p.kernels[1].steps[0].value = -1; }, "step 0 has no value");
+  require_refused([](Program& p) { p.buffers[2].type.dtype = DType::f64; },
+                  "stores another dtype than its buffer's");
+}
+
+TEST_CASE("temporaries that live together have room apart, within the arena", "[loops]") {
+  require_refused([](Program& p) { p.buffers[1].place = 0; }, "t ends beyond the arena");
+}
+
+TEST_CASE("every stage of random graphs is sound", "[loops]") {
+  for (uint64_t seed = 1; seed <= 150; seed++)
+    REQUIRE_NOTHROW(run_pipeline(default_pipeline(), random_graph(seed, 30), true));
+}
