@@ -298,7 +298,7 @@ TC_FN float tc_tanh(float x) {
   p = tc_fma(p, z, -0x1.5554f8p-2f);
   const float small = tc_fma(p * z, x, x);
   const float large = 1.0f - 2.0f / (tc_exp(2.0f * (t > 20.0f ? 20.0f : t)) + 1.0f);
-  return x != x ? x : t < 0.65f ? small : tc_copysign(large, x);
+  return x != x ? x : tc_copysign(t < 0.65f ? small : large, x);
 }
 
 TC_FN double tc_tanh(double x) {
@@ -336,7 +336,7 @@ TC_FN float tc_erf(float x) {
   q = tc_fma(q, t, -0x1.450fccp-1f);
   q = tc_fma(q, t, -0x1.20f4p+0f);
   const float large = 1.0f - tc_exp(q * t);
-  return x != x ? x : tc_abs(x) < 0.86f ? small : tc_copysign(large, x);
+  return x != x ? x : tc_copysign(tc_abs(x) < 0.86f ? small : large, x);
 }
 
 // factor times the normal distribution's tail: P(X > t), t >= 0, as exp(-t^2/2) G(v) / (t + 4),
@@ -406,20 +406,21 @@ TC_FN double tc_erf(double x) {
   p = tc_fma(p, z, -0x1.812746b0379e7p-2);
   const double small = tc_fma(p * z, x, tc_fma(x, 0x1.06eba8214db69p-3, x));
   const double large = 1.0 - tc_normal_tail(t * 0x1.6a09e667f3bcdp+0, 2.0);
-  return x != x ? x : tc_abs(x) < 1.0 ? small : tc_copysign(large, x);
+  return x != x ? x : tc_copysign(tc_abs(x) < 1.0 ? small : large, x);
 }
 
-// x P(X < x), from the tail on the far side of zero, so that nothing cancels.
+// x P(X < x), from the tail on the far side of zero, so that nothing cancels. Beyond -15 (f64:
+// -39) it is -0; the tail's factor is cut off there as well, or its size would tell.
 TC_FN float tc_gelu(float x) {
-  const float t = tc_abs(x) > 15.0f ? 15.0f : tc_abs(x), part = tc_normal_tail(t, x);
-  const float result = x < 0.0f ? part : x - part;
-  return x == -tc_from_bits(0x7f800000u) ? -0.0f : x > 15.0f ? x : result;
+  const float t = tc_abs(x) > 15.0f ? 15.0f : tc_abs(x);
+  const float part = tc_normal_tail(t, tc_copysign(t, x));
+  return x > 15.0f ? x : x <= 0.0f ? part : x - part;
 }
 
 TC_FN double tc_gelu(double x) {
-  const double t = tc_abs(x) > 39.0 ? 39.0 : tc_abs(x), part = tc_normal_tail(t, x);
-  const double result = x < 0.0 ? part : x - part;
-  return x == -tc_from_bits(0x7ff0000000000000ull) ? -0.0 : x > 39.0 ? x : result;
+  const double t = tc_abs(x) > 39.0 ? 39.0 : tc_abs(x);
+  const double part = tc_normal_tail(t, tc_copysign(t, x));
+  return x > 39.0 ? x : x <= 0.0 ? part : x - part;
 }
 
 // gelu for a result of at most 11 bits: a shorter polynomial and no correction of the square.
@@ -431,9 +432,8 @@ TC_FN float tc_gelu_half(float x) {
   p = tc_fma(p, v, 0x1.652f5ap-3f);
   p = tc_fma(p, v, -0x1.f73c56p-2f);
   p = tc_fma(p, v, 0x1.a4243ap-1f) * inverse;
-  const float part = tc_exp_times(-0.5f * (t * t), p * x);
-  const float result = x < 0.0f ? part : x - part;
-  return x == -tc_from_bits(0x7f800000u) ? -0.0f : x > 15.0f ? x : result;
+  const float part = tc_exp_times(-0.5f * (t * t), p * tc_copysign(t, x));
+  return x > 15.0f ? x : x <= 0.0f ? part : x - part;
 }
 
 TC_FN float tc_rsqrt(float x) { return 1.0f / tc_sqrt(x); }
