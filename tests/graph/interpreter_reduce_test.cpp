@@ -26,8 +26,8 @@ HandCase to_case(const Row& row) {
           {row.expected}};
 }
 
-const std::vector<Row>& rows() {
-  static const std::vector<Row> kRows = {
+std::vector<Row> rows() {
+  return {
       // the halves: (a + c) + (b + d), where left to right gives 1
       {"sum", "f32", "1e8 1 -1e8 1", "2"},
       // five elements: ((a + e) + c) + (b + d)
@@ -111,7 +111,6 @@ const std::vector<Row>& rows() {
       {"sum_exp", "f64", "-0.0 0", "2"},
       {"sum_exp", "f16", "3 3 3", "3"},
   };
-  return kRows;
 }
 
 std::vector<HandCase> axes_cases() {
