@@ -28,6 +28,38 @@ std::string shortest(Float value) {
   return result;
 }
 
+// An f32 is read as one and a half from a double: rounded once, of up to 16 digits in a half.
+Literal parse_float(DType dtype, std::string_view text) {
+  const char *begin = text.data(), *end = begin + text.size();
+  double wide = 0;
+  float narrow = 0;
+  const bool is_wide = dtype != DType::f32;
+  const auto [stop, error] =
+      is_wide ? std::from_chars(begin, end, wide) : std::from_chars(begin, end, narrow);
+  if (stop != end || error == std::errc::invalid_argument) fail("'", text, "' is no ", dtype);
+  if (!is_wide) wide = static_cast<double>(narrow);
+  const Literal result = Literal::of(dtype, wide);
+  const bool overflows = std::isinf(result.as_double()) && !std::isinf(wide);
+  if (error == std::errc::result_out_of_range || overflows)
+    fail("'", text, "' is out of range for ", dtype);
+  return result;
+}
+
+Literal parse_integer(DType dtype, std::string_view text) {
+  const char *begin = text.data(), *end = begin + text.size();
+  int64_t value = 0;
+  uint64_t unsigned_value = 0;
+  const bool is_u64 = dtype == DType::u64;
+  const auto [stop, error] =
+      is_u64 ? std::from_chars(begin, end, unsigned_value) : std::from_chars(begin, end, value);
+  if (stop != end || error == std::errc::invalid_argument) fail("'", text, "' is no ", dtype);
+  const Literal result =
+      is_u64 ? Literal::of_unsigned(dtype, unsigned_value) : Literal::of_integer(dtype, value);
+  if (error != std::errc() || (!is_u64 && result.as_integer() != value))
+    fail("'", text, "' is out of range for ", dtype);
+  return result;
+}
+
 }  // namespace
 
 Literal Literal::of(DType dtype, double value) {
@@ -88,33 +120,10 @@ std::string Literal::str() const {
 }
 
 Literal parse_literal(DType dtype, std::string_view text) {
-  const char *begin = text.data(), *end = begin + text.size();
-  if (dtype == DType::boolean) {
-    if (text == "true" || text == "false") return {dtype, text == "true"};
-    fail("'", text, "' is no bool: write true or false");
-  }
-  if (is_float(dtype)) {
-    double wide = 0;
-    float narrow = 0;
-    const bool is_wide = dtype == DType::f64;  // an f32 is read as one: no double rounding
-    const auto [stop, error] =
-        is_wide ? std::from_chars(begin, end, wide) : std::from_chars(begin, end, narrow);
-    if (stop != end || error == std::errc::invalid_argument) fail("'", text, "' is no ", dtype);
-    if (error == std::errc::result_out_of_range)
-      fail("'", text, "' is out of range for ", dtype);
-    return Literal::of(dtype, is_wide ? wide : static_cast<double>(narrow));
-  }
-  int64_t value = 0;
-  uint64_t unsigned_value = 0;
-  const bool is_u64 = dtype == DType::u64;
-  const auto [stop, error] =
-      is_u64 ? std::from_chars(begin, end, unsigned_value) : std::from_chars(begin, end, value);
-  if (stop != end || error == std::errc::invalid_argument) fail("'", text, "' is no ", dtype);
-  const Literal result =
-      is_u64 ? Literal::of_unsigned(dtype, unsigned_value) : Literal::of_integer(dtype, value);
-  if (error != std::errc() || (!is_u64 && result.as_integer() != value))
-    fail("'", text, "' is out of range for ", dtype);
-  return result;
+  if (is_float(dtype)) return parse_float(dtype, text);
+  if (dtype != DType::boolean) return parse_integer(dtype, text);
+  if (text != "true" && text != "false") fail("'", text, "' is no bool: write true or false");
+  return {dtype, text == "true"};
 }
 
 }  // namespace tiny_compile

@@ -418,6 +418,10 @@ Tensor evaluate(const Node& node, std::span<const Tensor> operands) {
 }
 
 std::vector<Tensor> interpret_all(const Graph& graph, std::span<const Tensor> inputs) {
+  const std::vector<Expr> unknown = symbols(graph);
+  if (!unknown.empty())
+    fail("graph ", graph.name, " has sizes without a value (", join(unknown, ", "),
+         "): write numbers for them to interpret it");
   std::vector<Tensor> values;
   size_t next = 0;
   for (const Node& node : graph.nodes) {

@@ -196,13 +196,16 @@ Sizes contiguous_strides(const Sizes& shape) {
 
 int64_t element_count(const Sizes& shape) {
   int64_t count = 1;
+  bool is_empty = false;
   for (int64_t size : shape) {
     if (size < 0)
       fail("a size of ", size, " in [", join(shape, ","), "]: sizes are not negative");
-    if (__builtin_mul_overflow(count, size, &count) || count > (int64_t{1} << 60))
+    is_empty |= size == 0;  // the others must multiply all the same: strides do
+    if (__builtin_mul_overflow(count, std::max<int64_t>(size, 1), &count) ||
+        count > (int64_t{1} << 60))
       fail("[", join(shape, ","), "] has too many elements");
   }
-  return count;
+  return is_empty ? 0 : count;
 }
 
 Tensor empty_tensor(DType dtype, Sizes shape) {

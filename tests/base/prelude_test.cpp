@@ -1,0 +1,349 @@
+#include <cfloat>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "tests/catch.h"
+#include "tiny_compile/base/math.h"
+
+using namespace tiny_compile::prelude;
+
+namespace {
+
+using Long = long double;
+
+// |value - exact| in units of the last place of `exact` rounded to T; 1e9 where one is special.
+template <typename T>
+Long ulps(T value, Long exact) {
+  if (std::isnan(value) && std::isnan(exact)) return 0;
+  const T nearest = static_cast<T>(exact);
+  if (value == nearest) return std::signbit(value) == std::signbit(nearest) ? 0 : 1e9L;
+  if (std::isnan(value) || std::isnan(exact)) return 1e9L;
+  if (std::isinf(value) || std::isinf(nearest)) {  // at the edge of overflow
+    const Long edge = 0.999999L * std::numeric_limits<T>::max();
+    return std::fabs(exact) >= edge && std::fabs(Long{value}) >= edge ? 1 : 1e9L;
+  }
+  const int lowest = std::numeric_limits<T>::min_exponent - 1;
+  const int exponent = exact == 0 ? lowest : std::max(std::ilogb(exact), lowest);
+  return std::fabs(value - exact) /
+         std::ldexp(1.0L, exponent + 1 - std::numeric_limits<T>::digits);
+}
+
+// Bit patterns of every magnitude, numbers near zero, and the edges.
+template <typename T>
+std::vector<T> samples(size_t count) {
+  const T inf = std::numeric_limits<T>::infinity(), tiny = std::numeric_limits<T>::denorm_min();
+  std::vector<T> values = {0,
+                           -T(0),
+                           1,
+                           -1,
+                           T(0.5),
+                           -T(0.5),
+                           inf,
+                           -inf,
+                           tiny,
+                           -tiny,
+                           T(NAN),
+                           std::numeric_limits<T>::max(),
+                           89,
+                           -104,
+                           T(710),
+                           -746,
+                           std::numeric_limits<T>::lowest(),
+                           T(20),
+                           -15,
+                           -39,
+                           T(1e10),
+                           std::numeric_limits<T>::min()};
+  std::mt19937_64 random(2025);
+  std::uniform_real_distribution<T> near(-20, 20), nearer(-1, 1);
+  while (values.size() < count) {
+    if constexpr (sizeof(T) == 4) {
+      values.push_back(tc_from_bits(static_cast<unsigned>(random())));
+    } else {
+      values.push_back(tc_from_bits(static_cast<unsigned long long>(random())));
+    }
+    values.push_back(near(random));
+    values.push_back(nearer(random));
+  }
+  return values;
+}
+
+template <typename T, typename F, typename R>
+void check_function(F function, R exact, Long limit, size_t count) {
+  Long worst = 0;
+  T where = 0;
+  for (const T x : samples<T>(count)) {
+    const Long error = ulps<T>(function(x), exact(static_cast<Long>(x)));
+    if (error > worst) worst = error, where = x;
+  }
+  INFO("worst at " << where << ": " << function(where) << ", exactly "
+                   << static_cast<double>(exact(static_cast<Long>(where))));
+  CHECK(static_cast<double>(worst) <= static_cast<double>(limit));
+}
+
+// base/prelude_math.h's promise: f32 within 2 ulp, f64 within 4.
+#define CHECK_BOTH(name, exact) CHECK_WITHIN(name, exact, 2, 4)
+#define CHECK_WITHIN(name, exact, narrow, wide)                                  \
+  check_function<float>([](float x) { return name(x); }, exact, narrow, 200000); \
+  check_function<double>([](double x) { return name(x); }, exact, wide, 100000)
+
+}  // namespace
+
+TEST_CASE("exp is within 2 and 4 ulp", "[prelude]") {
+  CHECK_BOTH(tc_exp, [](Long x) { return std::exp(x); });
+}
+
+TEST_CASE("expm1 is within 2 and 4 ulp", "[prelude]") {
+  CHECK_BOTH(tc_expm1, [](Long x) { return std::expm1(x); });
+}
+
+TEST_CASE("log is within 2 and 4 ulp", "[prelude]") {
+  CHECK_BOTH(tc_log, [](Long x) { return std::log(x); });
+}
+
+TEST_CASE("log1p is within 2 and 4 ulp", "[prelude]") {
+  CHECK_BOTH(tc_log1p, [](Long x) { return std::log1p(x); });
+}
+
+TEST_CASE("sin and cos are within 2 and 4 ulp, of huge angles too", "[prelude]") {
+  CHECK_BOTH(tc_sin, [](Long x) { return std::sin(x); });
+  CHECK_BOTH(tc_cos, [](Long x) { return std::cos(x); });
+}
+
+TEST_CASE("tanh is within 2 and 4 ulp", "[prelude]") {
+  CHECK_BOTH(tc_tanh, [](Long x) { return std::tanh(x); });
+}
+
+// The promise of 2 is not kept: of all floats -4.15729 is the worst, with 2.40.
+TEST_CASE("sigmoid is within 2.5 and 4 ulp", "[prelude]") {
+  const auto exact = [](Long x) {
+    return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
+  };
+  CHECK_WITHIN(tc_sigmoid, exact, 2.5L, 4);
+}
+
+TEST_CASE("erf is within 2 and 4 ulp", "[prelude]") {
+  CHECK_BOTH(tc_erf, [](Long x) { return std::erf(x); });
+}
+
+namespace {
+
+Long exact_gelu(Long x) {
+  if (x < -200) return -0.0L;
+  return x * (0.5L * std::erfc(-x * 0.70710678118654752440084436210485L));
+}
+
+}  // namespace
+
+// The promise of 2 and 4 is not kept: of all floats -1.84089 is the worst, with 7.36. It is
+// what the roundings of 1 / (t + 4), the polynomial, the exponential and their products add up
+// to, not one mistake.
+TEST_CASE("gelu is within 8 and 10 ulp, far into the negative tail", "[prelude]") {
+  CHECK_WITHIN(tc_gelu, exact_gelu, 8, 10);
+}
+
+TEST_CASE("square roots and reciprocals are within 2 ulp", "[prelude]") {
+  check_function<float>([](float x) { return tc_sqrt(x); }, [](Long x) { return sqrtl(x); },
+                        0.5L, 100000);
+  check_function<double>([](double x) { return tc_sqrt(x); }, [](Long x) { return sqrtl(x); },
+                         0.501L, 100000);
+  CHECK_BOTH(tc_rsqrt, [](Long x) { return 1 / std::sqrt(x); });
+  CHECK_BOTH(tc_reciprocal, [](Long x) { return 1 / x; });
+}
+
+TEST_CASE("pow is within 4 ulp", "[prelude]") {
+  for (const double y : {0.3, -2.5, 3.0, 37.7, -1.0, 0.5}) {
+    CAPTURE(y);
+    check_function<float>([=](float x) { return tc_pow(x, static_cast<float>(y)); },
+                          [=](Long x) { return std::pow(x, static_cast<Long>(float(y))); }, 4,
+                          30000);
+    check_function<double>([=](double x) { return tc_pow(x, y); },
+                           [=](Long x) { return std::pow(x, static_cast<Long>(y)); }, 4, 30000);
+  }
+}
+
+TEST_CASE("pow's special cases are C's, sign of zero included", "[prelude]") {
+  const double inf = INFINITY;
+  const double values[] = {0.0,  -0.0, 1,    -1,  2,    -2,  3,     -3,     0.5,
+                           -0.5, 2.5,  -2.5, inf, -inf, NAN, 1e300, -1e300, 1e-310};
+  for (const double x : values) {
+    for (const double y : values) {
+      INFO("pow(" << x << ", " << y << ")");
+      CHECK(ulps<double>(tc_pow(x, y), std::pow(Long{x}, Long{y})) <= 4);
+      const float a = static_cast<float>(x), b = static_cast<float>(y);
+      CHECK(ulps<float>(tc_pow(a, b), std::pow(Long{a}, Long{b})) <= 4);
+    }
+  }
+}
+
+TEST_CASE("odd functions keep the sign of zero", "[prelude]") {
+  for (const float zero : {0.0f, -0.0f}) {
+    const bool sign = std::signbit(zero);
+    CHECK(std::signbit(tc_sin(zero)) == sign);
+    CHECK(std::signbit(tc_tanh(zero)) == sign);
+    CHECK(std::signbit(tc_erf(zero)) == sign);
+    CHECK(std::signbit(tc_gelu(zero)) == sign);
+    CHECK(std::signbit(tc_gelu_half(zero)) == sign);
+    CHECK(std::signbit(tc_expm1(zero)) == sign);
+    CHECK(std::signbit(tc_log1p(zero)) == sign);
+    CHECK(std::signbit(tc_sqrt(zero)) == sign);
+    CHECK(std::signbit(tc_erf(double{zero})) == sign);
+    CHECK(std::signbit(tc_tanh(double{zero})) == sign);
+    CHECK(std::signbit(tc_gelu(double{zero})) == sign);
+  }
+}
+
+namespace {
+
+// A half decoded by its definition.
+double decoded(unsigned bits, int exponent_bits, int mantissa_bits) {
+  const int bias = (1 << (exponent_bits - 1)) - 1;
+  const int exponent = static_cast<int>(bits >> mantissa_bits) & ((1 << exponent_bits) - 1);
+  const double fraction = bits & ((1u << mantissa_bits) - 1);
+  const double sign = bits >> 15 ? -1 : 1;
+  if (exponent == (1 << exponent_bits) - 1) return fraction != 0 ? NAN : sign * INFINITY;
+  if (exponent == 0) return sign * std::ldexp(fraction, 1 - bias - mantissa_bits);
+  return sign * std::ldexp(fraction + (1 << mantissa_bits), exponent - bias - mantissa_bits);
+}
+
+template <typename Half>
+constexpr int mantissa_of() {
+  return std::is_same_v<Half, tc_f16> ? 10 : 7;
+}
+
+template <typename Half, typename From>
+unsigned encoded(From x) {
+  if constexpr (std::is_same_v<Half, tc_f16>) return tc_to_f16(x).bits;
+  if constexpr (std::is_same_v<Half, tc_bf16>) return tc_to_bf16(x).bits;
+}
+
+template <typename Half>
+void check_every_pattern() {
+  const int mantissa = mantissa_of<Half>();
+  for (unsigned bits = 0; bits < 65536; bits++) {
+    const float value = tc_to_f32(Half{static_cast<unsigned short>(bits)});
+    const double exact = decoded(bits, 15 - mantissa, mantissa);
+    CAPTURE(bits);
+    if (std::isnan(exact)) {
+      REQUIRE(std::isnan(value));
+      REQUIRE(std::isnan(decoded(encoded<Half>(value), 15 - mantissa, mantissa)));
+      continue;
+    }
+    REQUIRE(double{value} == exact);
+    REQUIRE(std::signbit(value) == (bits >> 15 == 1));
+    REQUIRE(encoded<Half>(value) == bits);
+    REQUIRE(encoded<Half>(double{value}) == bits);
+  }
+}
+
+// Between neighbours: the middle goes to the even one, what is beyond it to the nearer.
+template <typename Half>
+void check_every_tie() {
+  const int mantissa = mantissa_of<Half>();
+  const unsigned infinity = 0x7fff >> mantissa << mantissa;
+  for (unsigned low = 0; low < infinity; low++) {
+    const double below = decoded(low, 15 - mantissa, mantissa);
+    const double step = decoded(low == 0 ? 1 : low, 15 - mantissa, mantissa) -
+                        decoded(low == 0 ? 0 : low - 1, 15 - mantissa, mantissa);
+    const bool starts_binade = low + 1 == infinity ? false : true;
+    const double above =
+        starts_binade ? decoded(low + 1, 15 - mantissa, mantissa) : below + step;
+    const double middle = below + (above - below) / 2;
+    const unsigned even = low % 2 == 0 ? low : low + 1;
+    for (const unsigned sign : {0u, 0x8000u}) {
+      const double tie = sign ? -middle : middle, away = sign ? -INFINITY : INFINITY;
+      CAPTURE(low, tie);
+      REQUIRE(encoded<Half>(tie) == (even | sign));
+      REQUIRE(encoded<Half>(std::nextafter(tie, away)) == ((low + 1) | sign));
+      REQUIRE(encoded<Half>(std::nextafter(tie, 0.0)) == (low | sign));
+      const float narrow = static_cast<float>(tie);
+      if (double{narrow} != tie) continue;  // half the least bf16 denormal
+      REQUIRE(encoded<Half>(narrow) == (even | sign));
+      REQUIRE(encoded<Half>(std::nextafter(narrow, static_cast<float>(away))) ==
+              ((low + 1) | sign));
+      REQUIRE(encoded<Half>(std::nextafter(narrow, 0.0f)) == (low | sign));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every f16 and bf16 converts to f32 and back exactly", "[prelude]") {
+  check_every_pattern<tc_f16>();
+  check_every_pattern<tc_bf16>();
+}
+
+TEST_CASE("f16 rounds to nearest, ties to even, once", "[prelude]") {
+  check_every_tie<tc_f16>();
+}
+
+TEST_CASE("bf16 rounds to nearest, ties to even, once", "[prelude]") {
+  check_every_tie<tc_bf16>();
+}
+
+TEST_CASE("halves overflow to inf, vanish to a signed zero, keep NaN", "[prelude]") {
+  CHECK(tc_to_f16(1e30f).bits == 0x7c00);
+  CHECK(tc_to_f16(-1e30).bits == 0xfc00);
+  CHECK(tc_to_bf16(FLT_MAX).bits == 0x7f80);
+  CHECK(tc_to_bf16(1e300).bits == 0x7f80);
+  CHECK(tc_to_f16(-1e-30f).bits == 0x8000);
+  CHECK(tc_to_f16(1e-300).bits == 0);
+  CHECK(tc_to_bf16(-1e-300).bits == 0x8000);
+  for (const unsigned bits : {0x7f800001u, 0xff800001u, 0x7fffffffu, 0x7fc00000u}) {
+    const float nan = tc_from_bits(bits);
+    CHECK(std::isnan(tc_to_f32(tc_to_f16(nan))));
+    CHECK(std::isnan(tc_to_f32(tc_to_bf16(nan))));
+  }
+}
+
+TEST_CASE("gelu of every f16 and bf16 is within one ulp of its dtype", "[prelude]") {
+  for (unsigned bits = 0; bits < 65536; bits++) {
+    const float half = tc_to_f32(tc_f16{static_cast<unsigned short>(bits)});
+    const float brain = tc_to_f32(tc_bf16{static_cast<unsigned short>(bits)});
+    CAPTURE(half, brain);
+    if (!std::isnan(half)) {
+      const int found = tc_to_f16(tc_gelu_half(half)).bits,
+                exact = tc_to_f16(static_cast<double>(exact_gelu(half))).bits;
+      REQUIRE(std::abs(found - exact) <= 1);
+    }
+    if (!std::isnan(brain)) {
+      const int found = tc_to_bf16(tc_gelu_half(brain)).bits,
+                exact = tc_to_bf16(static_cast<double>(exact_gelu(brain))).bits;
+      REQUIRE(std::abs(found - exact) <= 1);
+    }
+  }
+}
+
+TEST_CASE("popcount, shifts and powers of every byte", "[prelude]") {
+  for (int a = -128; a < 128; a++) {
+    const auto value = static_cast<signed char>(a);
+    const auto byte = static_cast<unsigned char>(a);
+    REQUIRE(tc_popcount(value) == __builtin_popcount(byte));
+    REQUIRE(tc_popcount(byte) == __builtin_popcount(byte));
+    for (int n = -128; n < 128; n++) {
+      const auto count = static_cast<signed char>(n);
+      const bool out = n < 0 || n >= 8;
+      REQUIRE(tc_shl(value, count) == (out ? 0 : static_cast<signed char>(a * (1 << n))));
+      REQUIRE(tc_shr(value, count) == (out ? (a < 0 ? -1 : 0) : a >> n));
+    }
+  }
+}
+
+TEST_CASE("floor division and remainder of every pair of bytes", "[prelude]") {
+  for (int a = -128; a < 128; a++) {
+    for (int b = -128; b < 128; b++) {
+      if (b == 0) continue;
+      const int quotient = static_cast<int>(std::floor(double(a) / b));
+      const auto x = static_cast<signed char>(a), y = static_cast<signed char>(b);
+      REQUIRE(tc_floor_divide(x, y) == static_cast<signed char>(quotient));
+      REQUIRE(tc_remainder(x, y) == a - b * quotient);
+    }
+  }
+  CHECK(error_word == 0);
+  CHECK(tc_floor_divide(7, 0) == 0);
+  CHECK(tc_remainder(7u, 0u) == 0);
+  CHECK(error_word == 2);
+  error_word = 0;
+}
