@@ -2,7 +2,7 @@
 # make demo         FILE=README.md: what compiling buys, step by step
 # make test         every test case; ONLY='[fuse]' some, SLOWEST=10 where the time went
 # make fuzz         N=1000 random programs against the interpreter
-# make bench        speed against hand-written loops
+# make bench        speed against hand-written loops; ARGS='softmax mlp' some of them
 # make size         lines a module; fails above the limit
 # make format       clang-format in place; make check-format only looks
 # make install      PREFIX=/usr/local
@@ -142,7 +142,7 @@ $(foreach tool,$(TOOLS),$(eval $(BUILD)/$(basename $(notdir $(tool))): \
   $(call objects,$(tool)) $(ARCHIVE); $$(LINK) $$^ $$(LIBS) -o $$@))
 
 # The peers written by hand are built as a user would build them for speed.
-$(call objects,$(wildcard tests/bench/hand.cpp tests/bench/eigen_peers.cpp)): EXTRA = \
+$(call objects,$(wildcard tests/bench/hand*.cpp tests/bench/eigen_peers.cpp)): EXTRA = \
   -O3 -march=native -fno-trapping-math -ffp-contract=fast -Wno-psabi
 $(BUILD)/bench: $(call objects,$(BENCH)) $(ARCHIVE)
 	$(LINK) $^ $(LIBS) -o $@

@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <omp.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <bit>
@@ -355,7 +356,13 @@ struct OpenBlas {
     // speed.
     setenv("OPENBLAS_CORETYPE", "SkylakeX", 1);
 #endif
+    // Its threads are born in dlopen and inherit the caller's core where OpenMP bound it.
+    cpu_set_t bound, every;
+    pthread_getaffinity_np(pthread_self(), sizeof bound, &bound);
+    std::memset(&every, 0xff, sizeof every);
+    pthread_setaffinity_np(pthread_self(), sizeof every, &every);
     void* library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    pthread_setaffinity_np(pthread_self(), sizeof bound, &bound);
     if (library == nullptr) return;
     sgemm = reinterpret_cast<decltype(sgemm)>(dlsym(library, "cblas_sgemm"));
     set_num_threads =

@@ -28,6 +28,13 @@ void layer_norm(const float* x, const float* weight, const float* bias, float* o
 // mean((a - b)^2)
 float mse(const float* a, const float* b, long n, int threads);
 
+// out[i,j] = x[j,i] + y[i,j], y and out [rows, columns], both multiples of 16
+void transpose_add(const float* x, const float* y, float* out, long rows, long columns,
+                   int threads);
+
+// out[c] = sum of x[:,c]; rows a multiple of 8, columns of 16 and at most 16384
+void column_sums(const float* x, float* out, long rows, long columns, int threads);
+
 struct AdamW {
   float learning_rate = 1e-3f, beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
   float weight_decay = 0.01f;

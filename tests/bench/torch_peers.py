@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """The workloads of tests/bench/hand.h in PyTorch: eager and torch.compile on the CPU.
 
-Prints one JSON object {"torch": version, "threads": n, "rows": {name: {"eager_ms": x,
-"compiled_ms": y, "first_call_s": z}}}, medians over calls; or one line "skipped: why".
+Prints a line `row eager_ms compiled_ms first_call_s` for each row, medians over calls, `-` for
+what cannot run, after a line `torch VERSION`; or one line "skipped: why".
 
-    python3 tests/bench/torch_peers.py [--threads 2] [--repeats 15]
+    python3 tests/bench/torch_peers.py [--threads 2] [--repeats 15] [row ...]
 """
 import argparse
-import json
 import statistics
 import sys
 import time
@@ -57,10 +56,12 @@ def workloads():
         r(n), r(n), r(n))
     yield "bias_gelu", lambda x, b: F.gelu(x + b), (r(4096, 4096), r(4096))
     yield "softmax", lambda x: torch.softmax(x, -1), (r(4096, 4096),)
-    yield "layer_norm", lambda x, w, b: F.layer_norm(x, (1024,), w, b), (
+    yield "layernorm", lambda x, w, b: F.layer_norm(x, (1024,), w, b), (
         r(8192, 1024), r(1024), r(1024))
     yield "mse", lambda a, b: ((a - b) ** 2).mean(), (r(n), r(n))
     yield "adamw", adamw, (r(n), r(n), r(n).abs(), r(n))
+    yield "transpose_add", lambda x, y: x.t() + y, (r(4096, 4096), r(4096, 4096))
+    yield "colsum", lambda x: x.sum(0), (r(4096, 4096),)
     yield "mlp", mlp, (r(256, 784), r(784, 1024) * 0.05, r(1024), r(1024, 1024) * 0.05, r(1024),
                        r(1024, 10) * 0.05, r(10))
     yield "tiny_chain", tiny_chain, (r(64),)
@@ -70,25 +71,26 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("rows", nargs="*")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    rows = {}
+    print("torch", torch.__version__, flush=True)
     with torch.no_grad():
         for name, function, inputs in workloads():
+            if options.rows and name not in options.rows:
+                continue
             repeats = options.repeats * (100 if name == "tiny_chain" else 1)
-            row = {"eager_ms": median_ms(lambda: function(*inputs), repeats)}
-            if hasattr(torch, "compile"):
-                try:
-                    compiled = torch.compile(function)
-                    start = time.perf_counter()
-                    compiled(*inputs)
-                    row["first_call_s"] = time.perf_counter() - start
-                    row["compiled_ms"] = median_ms(lambda: compiled(*inputs), repeats)
-                except Exception as error:  # no C++ compiler, say: eager still counts
-                    row["compile_error"] = str(error).splitlines()[0]
-            rows[name] = row
-    print(json.dumps({"torch": torch.__version__, "threads": options.threads, "rows": rows},
-                     indent=1))
+            line = [name, f"{median_ms(lambda: function(*inputs), repeats):.6f}"]
+            try:
+                compiled = torch.compile(function)
+                start = time.perf_counter()
+                compiled(*inputs)
+                first = time.perf_counter() - start
+                line += [f"{median_ms(lambda: compiled(*inputs), repeats):.6f}", f"{first:.3f}"]
+            except Exception as error:  # no torch.compile, no C++ compiler: eager still counts
+                print(f"{name}: {error}".splitlines()[0], file=sys.stderr)
+                line += ["-", "-"]
+            print(*line, flush=True)
 
 
 if __name__ == "__main__":

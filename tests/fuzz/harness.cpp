@@ -198,8 +198,8 @@ std::vector<Tensor> run_guarded(const Program& program, const CppSource& source,
     addresses.push_back(buffer.place >= 0 ? arena.data() + buffer.place
                                           : memory.back()->data());
   }
-  auto* errors = static_cast<unsigned*>(library.symbol("tc_error_word"));
-  *errors = 0;
+  auto* take_errors = reinterpret_cast<unsigned (*)()>(library.symbol("tc_take_errors"));
+  take_errors();
   for (const std::vector<int>& launch : program.launches) {
     for (int id : launch) {
       const CppKernel& kernel = source.kernels[id];
@@ -209,7 +209,8 @@ std::vector<Tensor> run_guarded(const Program& program, const CppSource& source,
       run(addresses.data(), 0, kernel.units / 2);
     }
   }
-  if (*errors) fail("the kernels of ", program.name, " raised errors ", *errors);
+  if (const unsigned errors = take_errors())
+    fail("the kernels of ", program.name, " raised errors ", errors);
   if (!arena.intact()) fail("a kernel of ", program.name, " wrote outside the arena");
   for (size_t b = 0; b < memory.size(); b++) {
     const std::string& name = program.buffers[b].name;

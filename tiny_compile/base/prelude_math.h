@@ -143,7 +143,7 @@ TC_FN float tc_tanh(float x) {
   p = tc_fma(p, z, -0x1.5554f8p-2f);
   const float small = tc_fma(p * z, x, x);
   const float large = 1.0f - 2.0f / (tc_exp(2.0f * (t > 20.0f ? 20.0f : t)) + 1.0f);
-  return x != x ? x : t < 0.65f ? small : tc_copysign(large, x);
+  return x != x ? x : tc_copysign(t < 0.65f ? small : large, x);
 }
 
 TC_FN double tc_tanh(double x) {

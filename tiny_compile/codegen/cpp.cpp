@@ -20,6 +20,8 @@
 #include "tiny_compile/codegen/cpp_kernel.h"
 #include "tiny_compile/codegen/cpp_matmul.h"
 #include "tiny_compile/codegen/cpp_reduce.h"
+#include "tiny_compile/codegen/cpp_store.h"
+#include "tiny_compile/codegen/cpp_turned.h"
 #include "tiny_compile/codegen/prelude.h"
 
 namespace tiny_compile {
@@ -59,27 +61,14 @@ size_t end_of_stores(const Kernel& kernel, size_t step) {
   return end;
 }
 
-std::string place(const KernelText& text, const Step& step) {
-  return str(pointer_name(text.program.buffers[step.buffer]), "[",
-             text.scalars.index(step.index, step.other < 0 ? std::vector<int>{}
-                                                           : std::vector<int>{step.other}),
-             "]");
-}
-
-void write_store(KernelText& text, const Step& step) {
-  text.out.line(str(place(text, step), " = ",
-                    to_storage(step.dtype, text.scalars.name(step.value)), ";"));
-}
-
 // for (j0..) for (j1..) { scalars; body }, each scalar as far out as it can be.
 template <typename Body>
 void write_nest(KernelText& text, const std::vector<int>& inner, const std::vector<int>& ids,
-                std::vector<bool> defined, bool independent, Body body) {
+                std::vector<bool> defined, Body body) {
   Scope scope{row_mask(text.kernel), true};
   text.define(ids, scope, defined);
   for (size_t k = 0; k < inner.size(); k++) {
     const Axis& axis = text.kernel.axes[inner[k]];
-    if (independent && k + 1 == inner.size()) text.out.line("#pragma GCC ivdep");
     text.out.open(str("for (long long ", axis.name, " = 0; ", axis.name, " < ", axis.extent,
                       "; ", axis.name, "++)"));
     scope.axes |= uint64_t{1} << inner[k];
@@ -91,14 +80,33 @@ void write_nest(KernelText& text, const std::vector<int>& inner, const std::vect
   text.mark_kept(ids);
 }
 
-void write_stores(KernelText& text, size_t first, size_t end, std::vector<bool>& defined) {
+// The same for stores, whose innermost loop is write_store_loop's.
+void write_stores(KernelText& text, size_t first, size_t end, std::vector<bool>& row_defined) {
   std::vector<const Step*> steps;
   for (size_t s = first; s < end; s++) steps.push_back(&text.kernel.steps[s]);
-  const std::vector<int> ids = text.needed(steps);
-  text.define(ids, {row_mask(text.kernel), true}, defined);
-  write_nest(text, steps[0]->inner, ids, defined, true, [&] {
+  const std::vector<int> ids = text.needed(steps), inner = steps[0]->inner;
+  Scope scope{row_mask(text.kernel), true};
+  text.define(ids, scope, row_defined);
+  if (inner.empty()) {
     for (const Step* step : steps) write_store(text, *step);
-  });
+    return;
+  }
+  std::vector<bool> defined = row_defined;
+  for (size_t k = 0; k + 1 < inner.size(); k++) {
+    const Axis& axis = text.kernel.axes[inner[k]];
+    text.out.open(str("for (long long ", axis.name, " = 0; ", axis.name, " < ", axis.extent,
+                      "; ", axis.name, "++)"));
+    scope.axes |= uint64_t{1} << inner[k];
+    text.define(ids, scope, defined);
+  }
+  scope.axes |= uint64_t{1} << inner.back();
+  write_store_loop(text, inner.back(), "0", text.kernel.axes[inner.back()].extent.str(), steps,
+                   [&] {
+                     text.define(ids, scope, defined);
+                     text.keep(ids);
+                   });
+  for (size_t k = 0; k + 1 < inner.size(); k++) text.out.close();
+  text.mark_kept(ids);
 }
 
 // One element at a time; cpp_matmul has the fast way.
@@ -110,7 +118,7 @@ void write_dot(KernelText& text, const Step& step, size_t number,
   // A narrow integer's sum is an int; its register has the type that its readers expect.
   const std::string reg = str("r", number), total = narrow ? str("sum_", number) : reg;
   text.out.line(str(c_type(sum), " ", total, " = ", literal_text(Literal::of(sum, 0)), ";"));
-  write_nest(text, step.inner, text.needed({&step}), defined, false, [&] {
+  write_nest(text, step.inner, text.needed({&step}), defined, [&] {
     const std::string a = text.scalars.name(step.value), b = text.scalars.name(step.other);
     const std::string wide = narrow ? "(int)" : "";
     text.out.line(is_float(dtype) ? str(total, " = tc_fma(", a, ", ", b, ", ", total, ");")
@@ -129,21 +137,21 @@ void write_scan(KernelText& text, const Step& step, size_t number,
   const std::string sum = str("sum_", number), type = value_type(step.dtype);
   text.out.line(str(type, " ", sum, " = ",
                     literal_text(identity(Op::sum, compute_type(step.dtype))), ";"));
-  write_nest(text, step.inner, text.needed({&step}), defined, false, [&] {
+  write_nest(text, step.inner, text.needed({&step}), defined, [&] {
     text.out.line(
         str(sum, " = ", combine(Op::sum, step.dtype, sum, text.scalars.name(step.value)), ";"));
-    text.out.line(str(place(text, step), " = ", to_storage(step.dtype, sum), ";"));
+    text.out.line(str(place_of(text, step), " = ", to_storage(step.dtype, sum), ";"));
   });
 }
 
 void write_scatter(KernelText& text, const Step& step, const std::vector<bool>& defined) {
-  write_nest(text, step.inner, text.needed({&step}), defined, false, [&] {
+  write_nest(text, step.inner, text.needed({&step}), defined, [&] {
     const std::string mask = step.mask < 0 ? "" : text.scalars.name(step.mask) + " && ";
     text.out.open(str("if (", mask, "tc_in_range(", text.scalars.name(step.other), ", ",
                       step.limit, "))"));
-    const std::string old = from_storage(step.dtype, place(text, step));
+    const std::string old = from_storage(step.dtype, place_of(text, step));
     const std::string sum = combine(Op::sum, step.dtype, old, text.scalars.name(step.value));
-    text.out.line(str(place(text, step), " = ", to_storage(step.dtype, sum), ";"));
+    text.out.line(str(place_of(text, step), " = ", to_storage(step.dtype, sum), ";"));
     text.out.close();
   });
 }
@@ -198,12 +206,9 @@ void write_pointwise(KernelText& text) {
   for (const Step& step : kernel.steps) steps.push_back(&step);
   const std::vector<int> ids = text.needed(steps);
   auto body = [&](const std::string& from, const std::string& to) {
-    const std::string& i = kernel.axes[kernel.rows - 1].name;
-    text.out.line("#pragma GCC ivdep");
-    text.out.open(str("for (long long ", i, " = ", from, "; ", i, " < ", to, "; ", i, "++)"));
-    text.define(ids, {row_mask(kernel), true}, defined);
-    for (const Step* step : steps) write_store(text, *step);
-    text.out.close();
+    write_store_loop(text, kernel.rows - 1, from, to, steps, [&] {
+      text.define(ids, {row_mask(kernel), true}, defined);
+    });
   };
   if (kernel.rows == 1) return body("begin", "end");
   const Expr& last = kernel.axes[kernel.rows - 1].extent;
@@ -244,9 +249,18 @@ CppKernel write_kernel(const Program& program, const Kernel& kernel, const std::
   switch (kernel.schedule.strategy) {
     case Strategy::Tiles: entry.units = write_matmul(text); break;
     case Strategy::Columns: entry.units = write_columns(text); break;
-    case Strategy::Pointwise: write_pointwise(text); break;
+    case Strategy::Pointwise:
+      if (const std::vector<int> turned = turned_loads(kernel); !turned.empty()) {
+        entry.units = write_turned(text, turned);
+        entry.grain = std::max<int64_t>(entry.grain / (kSquare * kSquare), 1);
+      } else {
+        write_pointwise(text);
+      }
+      break;
     case Strategy::Rows: write_rows(text); break;
   }
+  if (text.out.str().find("tc_stream(") != std::string::npos)
+    text.out.line("tc_stream_done();");
   text.out.close();
   out += text.out.str();
   return entry;
@@ -267,7 +281,8 @@ std::vector<CppSource> emit_cpp_together(const std::vector<Program>& programs) {
     all.kernels.insert(all.kernels.end(), programs[p].kernels.begin(),
                        programs[p].kernels.end());
   }
-  std::string body = reduction_helpers(all) + matmul_helpers(all) + kernels;
+  std::string body = reduction_helpers(all) + matmul_helpers(all) + store_helpers(kernels) +
+                     turned_helpers(kernels) + kernels;
   if (body.find("tc_in_range") != std::string::npos) body = kInRange + body;
   const std::string text =
       str("// ", programs[0].name, ": generated by tiny_compile\n", kHead) +

@@ -64,6 +64,8 @@ class KernelText {
   void declare_kept();
   void keep(const std::vector<int>& ids);
   void mark_kept(const std::vector<int>& ids);
+  // Whether the step at hand fills keep_<scalar>[..].
+  bool keeps(int scalar) const { return planned.count(scalar) && !kept_.count(scalar); }
 
  private:
   std::vector<Scope> needs_;

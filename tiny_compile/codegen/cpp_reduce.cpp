@@ -4,12 +4,16 @@
 // halving is one vector loop. Cheap values skip the first trip: eight strided loads make a
 // chunk's first 128 sums.
 //
-//   r0 = sum(j0: 4096) load x[..]   =>   for (c..) { for (l..) t[l] = ..; part[c] =
-//   tc_tree_sum(t, 1024); }
+//   r0 = sum(j0: 4096) load x[..]
+// =>
+//   for (c..) { for (l..) t[l] = ..; part[c] = tc_tree_sum_float<1024>(t, t); }
+//   r0 = tc_fold_sum_float(part, 4);
 #include "tiny_compile/codegen/cpp_reduce.h"
 
 #include <algorithm>
 #include <set>
+
+#include "tiny_compile/codegen/cpp_store.h"
 
 namespace tiny_compile {
 namespace {
@@ -23,49 +27,73 @@ int64_t power_of_two_from(int64_t count) {
   return power;
 }
 
-// combine() with a, b, T and the identity filled into a template of text.
+// What two values of a reduction become. The sign of a zero maximum does not matter on the way:
+// it is +0 in the end.
+std::string both(Op op, DType dtype) {
+  const char* unless_nan = "return a != a ? a : beyond;";
+  if (op == Op::max)
+    return str("const ", c_type(dtype), " beyond = a > b ? a : b; ", unless_nan);
+  if (op == Op::min)
+    return str("const ", c_type(dtype), " beyond = a < b ? a : b; ", unless_nan);
+  return str("return ", combine(op, dtype, "a", "b"), ";");
+}
+
+// A helper's text for one reduction: NAME is sum_float, TYPE float.
 std::string fill(std::string text, Op op, DType dtype) {
   auto replace_all = [&](const std::string& key, const std::string& value) {
     for (size_t at = 0; (at = text.find(key, at)) != std::string::npos; at += value.size())
       text.replace(at, key.size(), value);
   };
-  for (size_t at; (at = text.find("OP(")) != std::string::npos;) {
-    const size_t comma = text.find("; ", at), end = text.find(";)", at);
-    const std::string a = text.substr(at + 3, comma - at - 3),
-                      b = text.substr(comma + 2, end - comma - 2);
-    text.replace(at, end + 2 - at, "(" + combine(op, dtype, a, b) + ")");
-  }
   replace_all("NAME", helper_suffix(op, dtype));
   replace_all("TYPE", c_type(dtype));
   replace_all("IDENTITY", literal_text(identity(op, dtype)));
+  replace_all("COMBINED", both(op == Op::sum_exp ? Op::sum : op, dtype));
   return text;
 }
 
-// tc_tree_sum_float(t, n): n <= 1024 values, room for the next power of two; t is used up.
+// tc_tree_sum_float<1024>(from, t): the tree over a power of two of values; t has room for half
+// of them and may be `from`, which is used up then. Three halvings at a time while vectors
+// last.
 constexpr const char* kTree = R"(
-static inline TYPE tc_tree_NAME(TYPE* t, long long n) {
-  long long size = 1;
-  while (size < n) size *= 2;
-  for (long long l = n; l < size; l++) t[l] = IDENTITY;
-  for (; size > 16; size /= 2) {
-    const long long half = size / 2;
-#pragma GCC ivdep
-    for (long long l = 0; l < half; l++) t[l] = OP(t[l]; t[l + half];);
-  }
-  for (; size > 1; size /= 2)
-    for (long long l = 0; l < size / 2; l++) t[l] = OP(t[l]; t[l + size / 2];);
-  return t[0];
-}
+TC_FN TYPE tc_both_NAME(TYPE a, TYPE b) { COMBINED }
 
-// Results of chunks, any number of them, by the same rule.
+template <int size>
+static inline TYPE tc_tree_NAME(const TYPE* from, TYPE* t) {
+  if constexpr (size == 1) {
+    return from[0];
+  } else if constexpr (size >= 128) {
+    constexpr int n = size / 8;
+    auto pair = [=](int l) { return tc_both_NAME(from[l], from[l + 4 * n]); };
+#pragma GCC ivdep
+    for (int l = 0; l < n; l++)
+      t[l] = tc_both_NAME(tc_both_NAME(pair(l), pair(l + 2 * n)),
+                          tc_both_NAME(pair(l + n), pair(l + 3 * n)));
+    return tc_tree_NAME<n>(t, t);
+  } else {
+#pragma GCC ivdep
+    for (int l = 0; l < size / 2; l++) t[l] = tc_both_NAME(from[l], from[l + size / 2]);
+    return tc_tree_NAME<size / 2>(t, t);
+  }
+}
+)";
+
+// Results of chunks, any number of them, by the same rule. There is room for the next power of
+// two, beyond 1024 for the next multiple of it; all are used up.
+constexpr const char* kFold = R"(
 static inline TYPE tc_fold_NAME(TYPE* parts, long long n) {
   while (n > 1024) {
     const long long chunks = (n + 1023) / 1024;
+    for (long long l = n; l < 1024 * chunks; l++) parts[l] = IDENTITY;
     for (long long c = 0; c < chunks; c++)
-      parts[c] = tc_tree_NAME(parts + 1024 * c, n - 1024 * c < 1024 ? n - 1024 * c : 1024);
+      parts[c] = tc_tree_NAME<1024>(parts + 1024 * c, parts + 1024 * c);
     n = chunks;
   }
-  return tc_tree_NAME(parts, n);
+  long long size = 1;
+  while (size < n) size *= 2;
+  for (long long l = n; l < size; l++) parts[l] = IDENTITY;
+  for (size /= 2; size > 0; size /= 2)
+    for (long long l = 0; l < size; l++) parts[l] = tc_both_NAME(parts[l], parts[l + size]);
+  return parts[0];
 }
 )";
 
@@ -82,17 +110,18 @@ static inline TYPE tc_clamped_max_TYPE(const TYPE* t, long long n) {
   return tc_minimum(tc_maximum(most[0], -tc_largest_TYPE), tc_largest_TYPE);
 }
 
-// Sum of exp(t - m) over one chunk, m its clamped maximum (returned through most).
+// Sum of exp(t - m) over one chunk of n, m its clamped maximum (returned through most).
+template <int size>
 static inline TYPE tc_chunk_sum_exp_TYPE(TYPE* t, long long n, TYPE* most) {
   const TYPE m = *most = tc_clamped_max_TYPE(t, n);
 #pragma GCC ivdep
   for (long long l = 0; l < n; l++) t[l] = tc_exp(t[l] - m);
-  return tc_tree_sum_TYPE(t, n);
+  for (long long l = n; l < size; l++) t[l] = IDENTITY;
+  return tc_tree_sum_TYPE<size>(t, t);
 }
 
 // Chunk sums, each against its own maximum, brought to the largest of these.
 static inline TYPE tc_fold_sum_exp_TYPE(TYPE* parts, const TYPE* most, long long n) {
-  if (n == 1) return parts[0];
   TYPE m = most[0];
   for (long long c = 1; c < n; c++) m = tc_maximum(m, most[c]);
   for (long long c = 0; c < n; c++) parts[c] = parts[c] * tc_exp(most[c] - m);
@@ -142,6 +171,7 @@ void write_value(KernelText& text, const Step& step, const Row& row, std::vector
   const DType to = accumulator(step.op, from);
   const bool same = compute_type(from) == to;
   text.keep(row.ids);
+  if (target.empty()) return;
   text.out.line(str(target, " = ", same ? "" : str("(", c_type(to), ")"),
                     text.scalars.name(step.value), ";"));
 }
@@ -179,37 +209,89 @@ void write_arg(KernelText& text, const Step& step, const Row& row, const std::st
   text.out.close();
 }
 
-// t[l] = value for one chunk that starts at element `base`.
-void write_chunk(KernelText& text, const Step& step, const Row& row, const std::string& base,
-                 const std::string& count, const std::vector<bool>& defined) {
+// The loads of a row that the next row will repeat one row further on: where the first of them
+// lies when row axis `row` is one more and the inner axis is at `base`.
+std::vector<std::string> next_row(const KernelText& text, const Step& step, const Row& row) {
+  const Kernel& kernel = text.kernel;
+  std::vector<std::string> places;
+  if (kernel.rows == 0 || step.inner.size() != 1) return places;
+  const Axis &across = kernel.axes[kernel.rows - 1], &along = kernel.axes[step.inner[0]];
+  for (int id : row.ids) {
+    const Scalar& load = kernel.scalars[id];
+    if (load.kind != ScalarKind::Load || load.mask >= 0 || !load.operands.empty()) continue;
+    if (coefficient_of(load.index, along) != 1 || !depends_on(load.index, across.name))
+      continue;
+    const Expr there = substitute(
+        load.index,
+        {{across.name, across.symbol() + 1}, {along.name, Expr::symbol("base", 0, row.count)}});
+    places.push_back(str(pointer_name(text.program.buffers[load.buffer]), " + ", there));
+  }
+  return places;
+}
+
+// The last step that reads the row from memory, while what follows works in the caches.
+bool should_prefetch(const KernelText& text, const Step& step, const Row& row) {
+  const std::vector<Step>& steps = text.kernel.steps;
+  const Step* last = nullptr;
+  int passes = 0;
+  for (const Step& other : steps) {
+    passes += other.inner == step.inner;
+    if (other.kind == StepKind::Reduce && other.inner == step.inner) last = &other;
+  }
+  return last == &step && passes > 1 && row.count >= kChunk;
+}
+
+// for (l = 0; l < count; l++) { body }, with the next row's lines asked for on the way.
+template <typename Body>
+void write_lanes(KernelText& text, int64_t count, const std::vector<std::string>& next,
+                 Body body) {
+  if (!next.empty()) {
+    text.out.open(str("for (long long from = 0; from < ", count, "; from += ", count / 8, ")"));
+    text.out.line(str("for (int l = 0; l < 128; l += 16)  // the next row, meanwhile"));
+    const int64_t stride = kChunk / count;
+    for (const std::string& place : next)
+      text.out.line(str("  __builtin_prefetch(", place, " + ",
+                        stride > 1 ? str(stride, " * ") : "", "from + l);"));
+  }
   text.out.line("#pragma GCC ivdep");
-  text.out.open(str("for (long long l = 0; l < ", count, "; l++)"));
-  text.out.line(str("const long long e = ", base, " + l;"));
-  unpack_inner(text, step, "e", row.count);
-  write_value(text, step, row, defined, "t[l]");
+  text.out.open(next.empty()
+                    ? str("for (long long l = 0; l < ", count, "; l++)")
+                    : str("for (long long l = from; l < from + ", count / 8, "; l++)"));
+  body();
   text.out.close();
+  if (!next.empty()) text.out.close();
+}
+
+// target[l] = value for one chunk that starts at element `base`; "" where keeping is enough.
+void write_chunk(KernelText& text, const Step& step, const Row& row, const std::string& base,
+                 int64_t count, const std::vector<std::string>& next, const std::string& target,
+                 const std::vector<bool>& defined) {
+  write_lanes(text, count, next, [&] {
+    text.out.line(str("const long long e = ", base, " + l;"));
+    unpack_inner(text, step, "e", row.count);
+    write_value(text, step, row, defined, target);
+  });
 }
 
 // t[0..127] of a full chunk straight from its eight strided parts: the first three halvings.
 void write_eighths(KernelText& text, const Step& step, const Row& row, DType type,
-                   const std::vector<bool>& defined) {
+                   const std::vector<std::string>& next, const std::vector<bool>& defined) {
   text.out.open(
       str("auto element = [&](long long e) __attribute__((always_inline)) -> ", c_type(type)));
   unpack_inner(text, step, "e", row.count);
   write_value(text, step, row, defined, str("const ", c_type(type), " value"));
   text.out.line("return value;");
   text.out.close(";");
-  text.out.line("#pragma GCC ivdep");
-  text.out.open("for (long long l = 0; l < 128; l++)");
+  const std::string name = "tc_both_" + helper_suffix(step.op, type);
   auto at = [](int part) { return str("element(base + l + ", 128 * part, ")"); };
   auto pair = [&](const std::string& a, const std::string& b) {
-    return "(" + combine(step.op, type, a, b) + ")";
+    return str(name, "(", a, ", ", b, ")");
   };
   auto quarter = [&](int part) {
     return pair(pair(at(part), at(part + 4)), pair(at(part + 2), at(part + 6)));
   };
-  text.out.line(str("t[l] = ", pair(quarter(0), quarter(1)), ";"));
-  text.out.close();
+  write_lanes(text, kChunk / 8, next,
+              [&] { text.out.line(str("t[l] = ", pair(quarter(0), quarter(1)), ";")); });
 }
 
 // Cheap enough to write out eight times.
@@ -222,50 +304,97 @@ bool is_cheap(const KernelText& text, const Row& row) {
   return ops <= 6;
 }
 
-void write_tree(KernelText& text, const Step& step, const Row& row, const std::string& reg,
-                DType type, const std::vector<bool>& defined) {
-  const bool sum_exp = step.op == Op::sum_exp;
-  const std::string suffix = helper_suffix(step.op, type), name = c_type(type);
-  const int64_t full = row.count / kChunk, rest = row.count % kChunk,
-                chunks = full + (rest > 0);
-  const int64_t parts = chunks == 1 ? 1 : (chunks + kChunk - 1) / kChunk * kChunk;
-  const bool on_stack = parts <= kMostOnStack;
-  const bool eighths =
-      full > 0 && !sum_exp && text.kernel.schedule.unroll == 8 && is_cheap(text, row);
-  text.out.line(
-      str("alignas(64) ", name, " t[", full > 0 ? kChunk : power_of_two_from(rest), "];"));
-  for (const char* array : {"part", "most"}) {
-    if (array[0] == 'm' && !sum_exp) continue;
-    text.out.line(on_stack ? str(name, " ", array, "[", parts, "];")
-                           : str(name, "* ", array, " = (", name, "*)__builtin_malloc(", parts,
-                                 " * sizeof(", name, "));"));
+// Chunk after chunk of a row, then the chunks' results.
+class TreeWriter {
+ public:
+  TreeWriter(KernelText& text, const Step& step, const Row& row, DType type,
+             const std::vector<bool>& defined)
+      : text_(text), step_(step), row_(row), type_(type), defined_(defined) {
+    name_ = c_type(type);
+    suffix_ = helper_suffix(step.op, type);
+    full_ = row.count / kChunk;
+    rest_ = row.count % kChunk;
+    chunks_ = full_ + (rest_ > 0);
+    sum_exp_ = step.op == Op::sum_exp;
+    eighths_ =
+        full_ > 0 && !sum_exp_ && text.kernel.schedule.unroll == 8 && is_cheap(text, row);
+    kept_ = !sum_exp_ && text.keeps(step.value) && rest_ == 0 &&
+            value_type(text.kernel.scalars[step.value].dtype) == name_;
+    if (should_prefetch(text, step, row)) next_ = next_row(text, step, row);
   }
-  auto reduce_chunk = [&](const std::string& chunk, int64_t count) {
-    text.out.line(sum_exp ? str("part[", chunk, "] = tc_chunk_sum_exp_", name, "(t, ", count,
-                                ", most + ", chunk, ");")
-                          : str("part[", chunk, "] = tc_tree_", suffix, "(t, ", count, ");"));
-  };
-  if (full > 0) {
-    text.out.open(str("for (long long c = 0; c < ", full, "; c++)"));
-    text.out.line("const long long base = 1024 * c;");
-    if (eighths) write_eighths(text, step, row, type, defined);
-    if (!eighths) write_chunk(text, step, row, "base", "1024", defined);
-    reduce_chunk("c", eighths ? 128 : 1024);
-    text.out.close();
+
+  void write(const std::string& reg) {
+    const int64_t parts = chunks_ <= kChunk ? power_of_two_from(chunks_)
+                                            : (chunks_ + kChunk - 1) / kChunk * kChunk;
+    const bool on_stack = parts <= kMostOnStack;
+    const int64_t room = full_ == 0 ? power_of_two_from(rest_)
+                                    : ((eighths_ || kept_) && rest_ == 0 ? kChunk / 8 : kChunk);
+    text_.out.line(str("alignas(64) ", name_, " t[", room, "];"));
+    if (chunks_ > 1) declare("part", parts, on_stack);
+    if (sum_exp_) declare("most", chunks_ > 1 ? parts : 1, on_stack);
+    if (full_ > 1) text_.out.open(str("for (long long c = 0; c < ", full_, "; c++)"));
+    if (full_ > 0) {
+      text_.out.line(str("const long long base = ", full_ > 1 ? "1024 * c" : "0", ";"));
+      write_full(chunks_ > 1 ? str("part[", full_ > 1 ? "c" : "0", "]") : reg);
+    }
+    if (full_ > 1) text_.out.close();
+    if (rest_ > 0) write_rest(chunks_ > 1 ? str("part[", full_, "]") : reg);
+    if (chunks_ > 1)
+      text_.out.line(
+          sum_exp_ ? str(reg, " = tc_fold_sum_exp_", name_, "(part, most, ", chunks_, ");")
+                   : str(reg, " = tc_fold_", suffix_, "(part, ", chunks_, ");"));
+    if (step_.op == Op::max || step_.op == Op::min)
+      text_.out.line(str(reg, " += ", literal_text(Literal::of(type_, 0)), ";"));
+    if (is_half(step_.dtype)) text_.out.line(str(reg, " = ", finished(step_, reg), ";"));
+    if (on_stack) return;
+    text_.out.line(sum_exp_ ? "__builtin_free(part), __builtin_free(most);"
+                            : "__builtin_free(part);");
   }
-  if (rest > 0) {
-    write_chunk(text, step, row, str(kChunk * full), str(rest), defined);
-    reduce_chunk(str(full), rest);
+
+ private:
+  void declare(const char* array, int64_t count, bool on_stack) {
+    text_.out.line(on_stack ? str(name_, " ", array, "[", count, "];")
+                            : str(name_, "* ", array, " = (", name_, "*)__builtin_malloc(",
+                                  count, " * sizeof(", name_, "));"));
   }
-  std::string result = sum_exp ? str("tc_fold_sum_exp_", name, "(part, most, ", chunks, ")")
-                               : str("tc_fold_", suffix, "(part, ", chunks, ")");
-  if (step.op == Op::max || step.op == Op::min)
-    result += str(" + ", literal_text(Literal::of(type, 0)));
-  text.out.line(str(reg, " = ", finished(step, result), ";"));
-  if (!on_stack)
-    text.out.line(sum_exp ? "__builtin_free(part), __builtin_free(most);"
-                          : "__builtin_free(part);");
-}
+
+  void write_full(const std::string& target) {
+    if (eighths_) {
+      write_eighths(text_, step_, row_, type_, next_, defined_);
+      return reduce(target, "t", kChunk / 8, kChunk / 8, "0");
+    }
+    write_chunk(text_, step_, row_, "base", kChunk, next_, kept_ ? "" : "t[l]", defined_);
+    reduce(target, kept_ ? str("keep_", step_.value, " + base") : "t", kChunk, kChunk,
+           full_ > 1 ? "c" : "0");
+  }
+
+  void write_rest(const std::string& target) {
+    write_chunk(text_, step_, row_, str(kChunk * full_), rest_, {}, "t[l]", defined_);
+    reduce(target, "t", rest_, power_of_two_from(rest_), str(full_));
+  }
+
+  // target = the tree over t's `count` values, filled up to `size`.
+  void reduce(const std::string& target, const std::string& from, int64_t count, int64_t size,
+              const std::string& chunk) {
+    if (sum_exp_)
+      return text_.out.line(str(target, " = tc_chunk_sum_exp_", name_, "<", size, ">(t, ",
+                                count, ", most + ", chunk, ");"));
+    if (count < size)
+      text_.out.line(str("for (int l = ", count, "; l < ", size,
+                         "; l++) t[l] = ", literal_text(identity(step_.op, type_)), ";"));
+    text_.out.line(str(target, " = tc_tree_", suffix_, "<", size, ">(", from, ", t);"));
+  }
+
+  KernelText& text_;
+  const Step& step_;
+  const Row& row_;
+  const DType type_;
+  const std::vector<bool>& defined_;
+  std::string name_, suffix_;
+  int64_t full_, rest_, chunks_;
+  bool sum_exp_, eighths_, kept_;
+  std::vector<std::string> next_;
+};
 
 }  // namespace
 
@@ -293,6 +422,8 @@ std::string reduction_helpers(const Program& program) {
       const DType from = kernel.scalars[step.value].dtype, type = accumulator(step.op, from);
       if (!is_float(type) || step.op == Op::argmax || step.op == Op::argmin) continue;
       add(kTree, step.op, type);
+      if (step.op == Op::sum_exp || inner_count(kernel, step).constant() > kChunk)
+        add(kFold, step.op, type);
       if (step.op == Op::sum_exp)
         add(type == DType::f64 ? kLargestDouble : kLargestFloat, step.op, type);
       if (step.op == Op::sum_exp) add(kSumExp, step.op, type);
@@ -314,7 +445,7 @@ void write_reduction(KernelText& text, const Step& step, int number,
   } else if (!is_float(type)) {
     write_plain(text, step, row, reg, type, defined);
   } else {
-    write_tree(text, step, row, reg, type, defined);
+    TreeWriter(text, step, row, type, defined).write(reg);
   }
   text.out.close();
   text.mark_kept(row.ids);

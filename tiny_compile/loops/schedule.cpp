@@ -16,6 +16,7 @@ namespace {
 
 constexpr int64_t kWorkPerThread = 32768;  // scalar operations worth a hand-off to a thread
 constexpr int64_t kChunk = 1024;
+constexpr int64_t kLargeOutput = 16 << 20;   // bytes: more than a core's share of the caches
 constexpr int64_t kStripBytes = 512 * 1024;  // of a strip of columns that is read several times
 
 bool is_sequential(const Kernel& kernel) {
@@ -140,7 +141,22 @@ int columns_lanes(const Kernel& kernel) {
   return static_cast<int>(lanes);
 }
 
-Schedule choose(const Kernel& kernel) {
+// Outputs too large for a cache that nobody in the program reads again.
+bool writes_large_outputs(const Program& program, const Kernel& kernel) {
+  int64_t bytes = 0;
+  for (const Step& step : kernel.steps) {
+    if (step.kind != StepKind::Store) continue;
+    const Buffer& buffer = program.buffers[step.buffer];
+    if (buffer.role != Role::Output) return false;
+    for (const Kernel& other : program.kernels) {
+      if (buffers_read(program, other)[step.buffer]) return false;
+    }
+    bytes += buffer.size.bounds().high * static_cast<int64_t>(size_of(buffer.type.dtype));
+  }
+  return bytes >= kLargeOutput;
+}
+
+Schedule choose(const Program& program, const Kernel& kernel) {
   Schedule schedule;
   int64_t unit = work_per_row(kernel);
   if (is_tiled_matmul(kernel)) {
@@ -157,6 +173,7 @@ Schedule choose(const Kernel& kernel) {
     schedule.strategy = Strategy::Rows;
     schedule.unroll = 8;
   }
+  schedule.stream = writes_large_outputs(program, kernel);
   schedule.grain = std::max<int64_t>(1, kWorkPerThread / unit);
   return schedule;
 }
@@ -173,7 +190,7 @@ Program schedule(const Program& program) {
     std::vector<Kernel> kernels = {collapsed};
     if (can_split(collapsed)) kernels = split_reduction(result, collapsed);
     for (Kernel& kernel : kernels) {
-      kernel.schedule = choose(kernel);
+      kernel.schedule = choose(program, kernel);
       now[k].push_back(static_cast<int>(result.kernels.size()));
       result.kernels.push_back(std::move(kernel));
     }

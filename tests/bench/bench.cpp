@@ -1,0 +1,431 @@
+// bench [row ...] [--seconds=2] [--threads=1,2] [--record=FILE] [--no-torch]
+//
+// How fast is the compiled code beside a loop written by hand, Eigen, OpenBLAS and PyTorch?
+// Before a row is timed, its results must have the interpreter's bits, and the peers' must
+// agree with them. The machine is shared and noisy, so contestants take turns: in each round
+// everyone runs once unmeasured (it brings its own data and threads back) and then for about a
+// millisecond. Reported are medians and minima over rounds and the median of each round's ratio
+// to the hand-written loop.
+//
+// All rows together, or --record, leave a record in tests/bench/records/cpu-DATE.json.
+#include <omp.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <thread>
+
+#include "tests/bench/rows.h"
+
+namespace {
+
+namespace tc = tiny_compile;
+using bench::Contestant;
+using bench::Row;
+
+struct Options {
+  std::vector<std::string> rows;
+  std::vector<int> threads;
+  double seconds = 2;
+  std::string record;
+  bool torch = true, slope = false;
+};
+
+struct Timing {
+  std::string name;
+  double median = 0, least = 0;  // seconds a call
+  double to_hand = 0;            // median of the rounds' ratios
+};
+
+struct Compile {  // milliseconds
+  double trace = 0, stages = 0, cpp = 0, cached = 0;
+};
+
+struct Result {
+  std::string row;
+  int threads = 1;
+  double bytes = 0, flops = 0;
+  std::vector<Timing> timings;
+  Compile compile;
+};
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
+void progress(const std::string& text) {
+  if (isatty(2)) std::fprintf(stderr, "\r\033[K%s", text.c_str());
+}
+
+// Checking ------------------------------------------------------------------------------------
+
+// Largest |a - b| / (1 + |b|).
+double distance(const tc::Tensor& a, const tc::Tensor& b) {
+  double worst = 0;
+  const float *x = a.data<float>(), *y = b.data<float>();
+  for (int64_t i = 0; i < a.numel(); i++)
+    worst = std::max(worst, double(std::abs(x[i] - y[i])) / (1 + double(std::abs(y[i]))));
+  return worst;
+}
+
+void check(const Row& row) {
+  const std::vector<tc::Tensor> got = row.compute(), want = row.expect();
+  for (size_t k = 0; k < want.size(); k++) {
+    if (!tc::same_bits(want[k], got[k]))
+      tc::fail(row.name, ": output ", k, " differs from the interpreter's at element ",
+               *tc::first_difference(want[k], got[k]));
+  }
+  for (const Contestant& peer : row.contestants) {
+    if (!peer.out.defined()) continue;
+    peer.run(omp_get_max_threads());
+    const double far = distance(peer.out, got[0]);
+    if (!(far < 1e-3)) tc::fail(row.name, ": ", peer.name, " is off by ", far);
+  }
+}
+
+// Timing --------------------------------------------------------------------------------------
+
+double time_calls(const Contestant& contestant, int threads, int64_t calls) {
+  const double start = now();
+  for (int64_t call = 0; call < calls; call++) contestant.run(threads);
+  return (now() - start) / static_cast<double>(calls);
+}
+
+std::vector<Timing> measure(const Row& row, int threads, double seconds) {
+  omp_set_num_threads(threads);
+  std::vector<int64_t> calls;
+  for (const Contestant& contestant : row.contestants) {
+    time_calls(contestant, threads, 3);
+    calls.push_back(std::max<int64_t>(1, int64_t(1e-3 / time_calls(contestant, threads, 3))));
+  }
+  const size_t n = row.contestants.size();
+  std::vector<std::vector<double>> spent(n), ratios(n);
+  const double start = now();
+  for (size_t round = 0; round < 9 || now() - start < seconds; round++) {
+    for (size_t turn = 0; turn < n; turn++) {
+      const size_t k = (turn + round) % n;
+      time_calls(row.contestants[k], threads, 1);
+      spent[k].push_back(time_calls(row.contestants[k], threads, calls[k]));
+    }
+    for (size_t k = 0; k < n; k++) ratios[k].push_back(spent[k].back() / spent[1].back());
+  }
+  std::vector<Timing> timings;
+  for (size_t k = 0; k < n; k++)
+    timings.push_back({row.contestants[k].name, median(spent[k]),
+                       *std::min_element(spent[k].begin(), spent[k].end()), median(ratios[k])});
+  return timings;
+}
+
+// Stages and compiler once, with nothing cached; then again from the disk cache.
+Compile compile_once(const Row& row) {
+  Compile result;
+  const double start = now();
+  const tc::Specialization specialization = row.trace();
+  const double traced = now();
+  const tc::Staged staged =
+      tc::run_pipeline(tc::default_pipeline(), specialization.traced.graph, false);
+  const double emitted = now();
+  tc::build_cpp(staged.source.text, tc::default_toolchain());
+  const double built = now();
+  tc::build_cpp(staged.source.text, tc::default_toolchain());
+  return {(traced - start) * 1e3, (emitted - traced) * 1e3, (built - emitted) * 1e3,
+          (now() - built) * 1e3};
+}
+
+// Printing ------------------------------------------------------------------------------------
+
+std::string formatted(const char* format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+std::string time_text(double seconds) {
+  if (seconds < 1e-4) return formatted("%.3f us", seconds * 1e6);
+  return formatted("%.3f ms", seconds * 1e3);
+}
+
+void print_result(const Result& result) {
+  progress("");
+  std::printf("%-14s %d ", result.row.c_str(), result.threads);
+  for (const Timing& timing : result.timings) {
+    std::printf(" | %s %s", timing.name.c_str(), time_text(timing.median).c_str());
+    if (timing.name != "hand") std::printf(" (%.2f)", timing.to_hand);
+  }
+  const double seconds = result.timings[0].median;
+  if (result.flops > 0) std::printf(" | %.0f GFLOP/s", result.flops / seconds * 1e-9);
+  if (result.bytes > 1e6) std::printf(" | %.1f GB/s", result.bytes / seconds * 1e-9);
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+void print_compile(const std::string& row, const Compile& c) {
+  progress("");
+  std::printf(
+      "%-14s compile: trace %.2f + stages %.2f + C++ %.1f ms; from the disk cache %.2f ms\n",
+      row.c_str(), c.trace, c.stages, c.cpp, c.cached);
+}
+
+// PyTorch -------------------------------------------------------------------------------------
+
+struct TorchRow {
+  int threads;
+  std::string row, eager, compiled, first_call;
+};
+
+std::string command_output(const std::string& command) {
+  std::string text;
+  FILE* pipe = popen(command.c_str(), "r");
+  if (!pipe) return text;
+  for (char part[256]; std::fgets(part, sizeof part, pipe);) text += part;
+  pclose(pipe);
+  return text;
+}
+
+std::vector<TorchRow> run_torch(const Options& options, std::string& version) {
+  std::vector<TorchRow> rows;
+  const char* python = std::getenv("PYTHON");
+  for (int threads : options.threads) {
+    progress(tc::str("PyTorch, ", threads, " threads"));
+    std::istringstream lines(
+        command_output(tc::str("OMP_PROC_BIND=false ", python ? python : "python3",
+                               " tests/bench/torch_peers.py --threads ", threads, " ",
+                               tc::join(options.rows, " "), " 2>/dev/null")));
+    std::string line;
+    while (std::getline(lines, line)) {
+      std::istringstream words(line);
+      TorchRow row{threads, "", "", "", ""};
+      words >> row.row >> row.eager >> row.compiled >> row.first_call;
+      if (row.row == "torch") version = row.eager;
+      if (row.row == "torch" || row.first_call.empty()) continue;
+      rows.push_back(row);
+      progress("");
+      std::printf("%-14s %d  | torch eager %s ms | torch.compile %s ms, first call %s s\n",
+                  row.row.c_str(), threads, row.eager.c_str(), row.compiled.c_str(),
+                  row.first_call.c_str());
+    }
+  }
+  progress("");
+  if (rows.empty()) std::printf("PyTorch: not installed, or it did not run\n");
+  return rows;
+}
+
+// The slope -----------------------------------------------------------------------------------
+
+struct Slope {
+  int64_t ops = 0;
+  double trace = 0, stages = 0;  // milliseconds
+  size_t bytes = 0;              // of source
+};
+
+// x = x*x + x until there are so many ops: linear, or the compiler copies shared values.
+Slope measure_slope(int64_t ops) {
+  const auto compiled = tc::compile([ops](tc::Tensor x) {
+    for (int64_t k = 0; k < ops; k += 2) x = x * x + x;
+    return x;
+  });
+  Slope best{ops, 1e9, 1e9, 0};
+  for (int turn = 0; turn < 5; turn++) {
+    const double start = now();
+    const tc::Specialization traced = compiled.specialization(
+        tc::filled_tensor(tc::Literal::of(tc::DType::f32, 0.5), {1024}));
+    const double middle = now();
+    const tc::Staged staged =
+        tc::run_pipeline(tc::default_pipeline(), traced.traced.graph, false);
+    best.trace = std::min(best.trace, (middle - start) * 1e3);
+    best.stages = std::min(best.stages, (now() - middle) * 1e3);
+    best.bytes = staged.source.text.size();
+  }
+  return best;
+}
+
+std::vector<Slope> run_slope() {
+  std::vector<Slope> slopes;
+  std::printf("\nCompile time before the C++ compiler, x = x*x + x:\n");
+  for (int64_t ops = 250; ops <= 8000; ops *= 2) {
+    slopes.push_back(measure_slope(ops));
+    const Slope& s = slopes.back();
+    std::printf("%6lld ops: trace %7.3f ms, stages %8.3f ms, %5.2f us an op, %7zu bytes\n",
+                static_cast<long long>(s.ops), s.trace, s.stages,
+                (s.trace + s.stages) * 1e3 / static_cast<double>(s.ops), s.bytes);
+    std::fflush(stdout);
+  }
+  return slopes;
+}
+
+// The record ----------------------------------------------------------------------------------
+
+std::string first_line(std::string text) {
+  text = text.substr(0, text.find('\n'));
+  std::erase_if(text, [](char c) { return c == '"' || c == '\\'; });
+  return text;
+}
+
+std::string cpu_name() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);) {
+    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
+
+std::string date() {
+  const std::time_t seconds = std::time(nullptr);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%d", std::gmtime(&seconds));
+  return text;
+}
+
+std::string json(const Result& r) {
+  std::vector<std::string> parts;
+  for (const Timing& t : r.timings)
+    parts.push_back(tc::str("\"", t.name,
+                            "\": {\"median_us\": ", formatted("%.4f", t.median * 1e6),
+                            ", \"min_us\": ", formatted("%.4f", t.least * 1e6),
+                            ", \"to_hand\": ", formatted("%.4f", t.to_hand), "}"));
+  return tc::str("  {\"row\": \"", r.row, "\", \"threads\": ", r.threads,
+                 ", \"gbps\": ", formatted("%.2f", r.bytes / r.timings[0].median * 1e-9),
+                 ", \"gflops\": ", formatted("%.2f", r.flops / r.timings[0].median * 1e-9),
+                 ",\n   \"trace_ms\": ", formatted("%.3f", r.compile.trace),
+                 ", \"stages_ms\": ", formatted("%.3f", r.compile.stages),
+                 ", \"cpp_ms\": ", formatted("%.1f", r.compile.cpp),
+                 ", \"from_disk_ms\": ", formatted("%.3f", r.compile.cached), ",\n   ",
+                 tc::join(parts, ",\n   "), "}");
+}
+
+std::string json_number(const std::string& text) { return text == "-" ? "null" : text; }
+
+void write_record(const std::string& path, const std::string& command,
+                  const std::vector<Result>& results, const std::vector<TorchRow>& torch,
+                  const std::string& torch_version, const std::vector<Slope>& slopes) {
+  std::vector<std::string> rows, peers, slope;
+  for (const Result& result : results) rows.push_back(json(result));
+  for (const TorchRow& t : torch)
+    peers.push_back(tc::str("  {\"row\": \"", t.row, "\", \"threads\": ", t.threads,
+                            ", \"eager_ms\": ", json_number(t.eager),
+                            ", \"compiled_ms\": ", json_number(t.compiled),
+                            ", \"first_call_s\": ", json_number(t.first_call), "}"));
+  for (const Slope& s : slopes)
+    slope.push_back(tc::str(
+        "  {\"ops\": ", s.ops, ", \"trace_ms\": ", formatted("%.3f", s.trace),
+        ", \"stages_ms\": ", formatted("%.3f", s.stages), ", \"bytes\": ", s.bytes, "}"));
+  std::ofstream(path) << tc::str(
+      "{\"date\": \"", date(), "\",\n \"commit\": \"",
+      first_line(command_output("git describe --always --dirty 2>/dev/null")),
+      "\",\n \"command\": \"", command, "\",\n \"cpu\": \"", cpu_name(),
+      "\", \"cores\": ", std::thread::hardware_concurrency(), ",\n \"compiler\": \"",
+      first_line(command_output(tc::default_toolchain().compiler + " --version")),
+      "\",\n \"rows\": [\n", tc::join(rows, ",\n"), "\n ],\n \"torch\": \"", torch_version,
+      "\", \"torch_rows\": [\n", tc::join(peers, ",\n"), "\n ],\n \"slope\": [\n",
+      tc::join(slope, ",\n"), "\n ]\n}\n");
+  std::printf("\nwritten: %s\n", path.c_str());
+}
+
+// Running -------------------------------------------------------------------------------------
+
+Options parse(int argc, char** argv) {
+  Options options;
+  options.threads = {1};
+  if (omp_get_num_procs() > 1) options.threads.push_back(omp_get_num_procs());
+  for (int i = 1; i < argc; i++) {
+    const std::string word = argv[i], value = word.substr(word.find('=') + 1);
+    if (word.rfind("--seconds=", 0) == 0)
+      options.seconds = std::stod(value);
+    else if (word.rfind("--record=", 0) == 0)
+      options.record = value;
+    else if (word == "--no-torch")
+      options.torch = false;
+    else if (word.rfind("--threads=", 0) == 0) {
+      options.threads.clear();
+      std::istringstream list(value);
+      for (std::string item; std::getline(list, item, ',');)
+        options.threads.push_back(std::stoi(item));
+    } else if (word[0] == '-') {
+      tc::fail("no option ", word, ": see the top of tests/bench/bench.cpp");
+    } else if (word == "slope") {
+      options.slope = true;
+    } else {
+      options.rows.push_back(word);
+    }
+  }
+  if (options.rows.empty() && !options.slope) {
+    options.rows = bench::row_names();
+    options.slope = true;
+    std::filesystem::create_directories("tests/bench/records");
+    if (options.record.empty()) options.record = "tests/bench/records/cpu-" + date() + ".json";
+  }
+  return options;
+}
+
+std::vector<Result> run_row(const std::string& name, const Options& options) {
+  progress(name + ": inputs");
+  const Row row = bench::make_row(name);
+  const Compile compile = compile_once(row);
+  progress(name + ": checking against the interpreter");
+  check(row);
+  print_compile(name, compile);
+  std::vector<Result> results;
+  for (int threads : options.threads) {
+    if (!row.threaded && threads > 1) continue;
+    progress(tc::str(name, ": ", threads, " threads"));
+    results.push_back(
+        {name, threads, row.bytes, row.flops, measure(row, threads, options.seconds), compile});
+    print_result(results.back());
+  }
+  return results;
+}
+
+// A cache of this process's own, so that compile times are cold.
+struct FreshCache {
+  std::string path = "/tmp/tc_bench_XXXXXX";
+  FreshCache() {
+    if (!mkdtemp(path.data())) tc::fail("cannot make a directory in /tmp");
+    setenv("TC_CACHE_DIR", path.c_str(), 1);
+  }
+  ~FreshCache() { std::filesystem::remove_all(path); }
+};
+
+int run(int argc, char** argv) {
+  const Options options = parse(argc, argv);
+  const FreshCache cache;
+  std::string command = "bench", version;
+  for (int i = 1; i < argc; i++) command += std::string(" ") + argv[i];
+  std::vector<Result> results;
+  for (const std::string& name : options.rows) {
+    for (Result& result : run_row(name, options)) results.push_back(std::move(result));
+    tc::release_cached_memory();
+  }
+  std::vector<TorchRow> torch;
+  if (options.torch && !options.rows.empty()) torch = run_torch(options, version);
+  std::vector<Slope> slopes;
+  if (options.slope) slopes = run_slope();
+  if (!options.record.empty())
+    write_record(options.record, command, results, torch, version, slopes);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const tc::Error& error) {
+    std::fprintf(stderr, "\n%s\n", error.what());
+    return 1;
+  }
+}

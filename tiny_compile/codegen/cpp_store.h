@@ -1,0 +1,30 @@
+// The innermost loop of stores: plain, streamed past the caches, or in turned squares.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tiny_compile/codegen/cpp_kernel.h"
+
+namespace tiny_compile {
+
+// for (i = from; i < to; i++) { define(); out[..i..] = value; }   `axis` is the kernel's
+// number of i, `define` writes what the values need at one i.
+void write_store_loop(KernelText& text, int axis, const std::string& from,
+                      const std::string& to, const std::vector<const Step*>& steps,
+                      const std::function<void()>& define);
+
+std::string place_of(const KernelText& text, const Step& step);  // "out_y[i0*64 + j0]"
+void write_store(KernelText& text, const Step& step);
+
+// Whether write_store_loop goes past the caches: then the kernel ends with tc_stream_done().
+bool streams(const KernelText& text, int axis, const std::vector<const Step*>& steps);
+
+// The helpers that `kernels` mentions.
+std::string store_helpers(const std::string& kernels);
+
+// The coefficient of an axis in a sum: i*64 + j has 64 for i, 1 for j, 0 for others.
+int64_t coefficient_of(const Expr& index, const Axis& axis);
+
+}  // namespace tiny_compile

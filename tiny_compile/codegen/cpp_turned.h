@@ -1,0 +1,22 @@
+// Pointwise kernels that read some inputs across their grain: x.t() + y.
+#pragma once
+
+#include <vector>
+
+#include "tiny_compile/codegen/cpp_kernel.h"
+
+namespace tiny_compile {
+
+// Loads that neighbouring columns (the last row axis) find far apart and neighbouring rows side
+// by side; empty where there are none, or squares would not help.
+std::vector<int> turned_loads(const Kernel& kernel);
+
+// Writes the kernel's body in squares; returns its units.
+int64_t write_turned(KernelText& text, const std::vector<int>& loads);
+
+// The helper that such kernels call.
+std::string turned_helpers(const std::string& kernels);
+
+constexpr int64_t kSquare = 128;  // points in a unit: kSquare * kSquare
+
+}  // namespace tiny_compile
