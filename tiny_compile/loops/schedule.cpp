@@ -190,7 +190,7 @@ Program schedule(const Program& program) {
     std::vector<Kernel> kernels = {collapsed};
     if (can_split(collapsed)) kernels = split_reduction(result, collapsed);
     for (Kernel& kernel : kernels) {
-      kernel.schedule = choose(program, kernel);
+      kernel.schedule = choose(result, kernel);
       now[k].push_back(static_cast<int>(result.kernels.size()));
       result.kernels.push_back(std::move(kernel));
     }
