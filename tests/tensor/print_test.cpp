@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstring>
 
 #include "tests/catch.h"
 #include "tiny_compile/tensor/tensor.h"
@@ -151,4 +152,25 @@ TEST_CASE("views print what they show", "[print]") {
         "        [2, 5]])");
   CHECK(with_layout(x, {3}, {-1}, 2).str() == "tensor([2, 1, 0])");
   CHECK(str(with_layout(x, {2}, {0}, 4)) == "tensor([4, 4])");
+}
+
+// Memory that only read() can see stands in for a GPU's.
+TEST_CASE("a tensor on another device is read and names it", "[print]") {
+  const auto memory = std::make_shared<Storage>(
+      nullptr, 8, cuda, [](std::byte*, size_t) {},
+      [](const Storage&, size_t first, size_t bytes, std::byte* to) {
+        const uint8_t values[] = {0, 10, 20, 30, 40, 50, 60, 70};
+        std::memcpy(to, values + first, bytes);
+      });
+  auto data = std::make_shared<TensorData>();
+  data->dtype = uint8;
+  data->shape = {3};
+  data->strides = {-2};
+  data->offset = 6;
+  data->storage = memory;
+  const Tensor x(data);
+  CHECK(x.device() == cuda);
+  CHECK(x.str() == "tensor([60, 40, 20], device='cuda:0', dtype=u8)");
+  CHECK(x.to_vector<int>() == std::vector<int>{60, 40, 20});
+  CHECK_THROWS_AS(x.data<uint8_t>(), Error);
 }

@@ -248,7 +248,6 @@ TEST_CASE("reading what is not there is the caller's error", "[tensor]") {
   CHECK_THROWS_WITH(Tensor().shape(), ContainsSubstring("undefined"));
   CHECK_THROWS_WITH(Tensor().item<float>(), ContainsSubstring("undefined"));
   CHECK_THROWS_AS(Tensor() + x, Error);
-  CHECK_THROWS_AS(x.to(cuda), Error);
 }
 
 TEST_CASE("shapes that cannot be are errors", "[tensor]") {
