@@ -148,19 +148,18 @@ std::string Tensor::str() const {
     suffixes.push_back(tiny_compile::str("shape=[", join(shape(), ", "), "]"));
     if (!is_default(dtype())) suffixes.push_back(type);
     return with_suffixes(tiny_compile::str("tensor(traced %", info().node), suffixes);
-    if (device().kind != DeviceKind::Cpu) {
-      std::string text = on_host(*this).str();
-      return text.insert(text.size() - 1, tiny_compile::str(", device='", device().str(), "'"));
-    }
   }
+  if (device().kind != DeviceKind::Cpu)
+    suffixes.push_back(tiny_compile::str("device='", device().str(), "'"));
   if (numel() == 0) {  // no element tells an i64 from an f32
     if (rank() != 1) suffixes.push_back(tiny_compile::str("size=(", join(shape(), ", "), ")"));
     if (dtype() != DType::f32) suffixes.push_back(type);
     return with_suffixes("tensor([]", suffixes);
   }
   if (!is_default(dtype())) suffixes.push_back(type);
+  const Tensor host = on_host(*this);
   Sizes index;
-  return with_suffixes("tensor(" + nested(*this, choose_format(*this), index), suffixes);
+  return with_suffixes("tensor(" + nested(host, choose_format(host), index), suffixes);
 }
 
 }  // namespace tiny_compile
