@@ -376,15 +376,27 @@ TC_FN T tc_maximum(T a, T b) {
 
 // NaN in either operand gives NaN; of two zeros, minimum prefers -0 and maximum +0.
 TC_FN float tc_minimum(float a, float b) {
+#ifdef __CUDACC__
+  float result;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+#else
   const float less = a < b ? a : b;
   const float result = a == b ? tc_from_bits(tc_bits(a) | tc_bits(b)) : less;
   return a != a ? a : result;
+#endif
 }
 
 TC_FN float tc_maximum(float a, float b) {
+#ifdef __CUDACC__
+  float result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+#else
   const float more = a > b ? a : b;
   const float result = a == b ? tc_from_bits(tc_bits(a) & tc_bits(b)) : more;
   return a != a ? a : result;
+#endif
 }
 
 TC_FN double tc_minimum(double a, double b) {

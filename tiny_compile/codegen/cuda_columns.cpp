@@ -1,7 +1,9 @@
 // How is a sum over the first axis fast? A block of 32 x 16 threads takes 32 neighbouring
 // columns; thread y takes the positions y, y + 16, ... of each chunk of 1024 and adds them as
 // the contract's tree does, its upper half to its lower: that is a subtree. The block's 16
-// subtrees meet in shared memory.
+// subtrees meet in shared memory. Where columns are few and long, up to 8 blocks share them:
+// block r of the cluster takes the chunks r, r + 8, ..., a subtree as well, and all read each
+// other's result.
 //
 //   r0 = sum(j0: 16384) load x[j0*4096 + i0]
 // =>
@@ -19,8 +21,10 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kChunk = 1024;
-constexpr int kColumns = 32;  // of a block
-constexpr int kParts = 16;    // threads of a column
+constexpr int kColumns = 32;          // of a block
+constexpr int kParts = 16;            // threads of a column in a block
+constexpr int kMostCluster = 8;       // blocks of a cluster, on any GPU that has them
+constexpr int64_t kManyBlocks = 512;  // enough for every multiprocessor
 
 int64_t power_of_two_from(int64_t count) {
   int64_t power = 1;
@@ -35,7 +39,8 @@ class ColumnsWriter {
     const int64_t columns = kernel_.axes[last_].extent.constant();
     strips_ = (columns + kColumns - 1) / kColumns;
     blocks_ = row_count(kernel_).constant() / columns * strips_;
-    entry_ = text.begin(function, blocks_, kColumns * kParts);
+    choose_cluster();
+    entry_ = text.begin(function, blocks_ * cluster_, kColumns * kParts, cluster_);
   }
 
   CudaKernel write() {
@@ -55,13 +60,27 @@ class ColumnsWriter {
   }
 
  private:
+  // More blocks a column while chunks can be shared and the GPU has room.
+  void choose_cluster() {
+    int64_t chunks = kMostCluster;
+    for (const Step& step : kernel_.steps) {
+      if (step.kind != StepKind::Reduce) continue;
+      const bool shares =
+          step.op == Op::sum || step.op == Op::prod || step.op == Op::max || step.op == Op::min;
+      const int64_t count = inner_count(kernel_, step).constant();
+      chunks = std::min(chunks, shares ? (count + kChunk - 1) / kChunk : 1);
+    }
+    while (2 * cluster_ <= chunks && blocks_ * cluster_ < kManyBlocks) cluster_ *= 2;
+  }
+
   void write_place() {
     const Axis& lane = kernel_.axes[last_];
     const int64_t columns = lane.extent.constant();
     out_.line(
         str("const int x = threadIdx.x % ", kColumns, ", y = threadIdx.x / ", kColumns, ";"));
     const Expr block = Expr::symbol("strip", 0, blocks_ - 1);
-    text_.declare("strip", "blockIdx.x");
+    text_.declare("strip", cluster_ == 1 ? "blockIdx.x" : str("blockIdx.x / ", cluster_));
+    if (cluster_ > 1) out_.line(str("const int rank = blockIdx.x % ", cluster_, ";"));
     text_.declare("column", str((mod(block, strips_) * kColumns).str(), " + x"));
     out_.line(str("const bool live = column < ", columns, ";"));
     text_.declare(lane.name, str("live ? column : ", columns - 1));
@@ -92,10 +111,12 @@ class ColumnsWriter {
   void write_store(const Step& step, const std::vector<bool>& defined) {
     const int64_t count = inner_count(kernel_, step).constant();
     if (step.inner.empty()) {
-      out_.open("if (live && y == 0)");
+      out_.open(cluster_ == 1 ? "if (live && y == 0)" : "if (live && y == 0 && rank == 0)");
     } else {
       out_.open("if (live)");
-      out_.open(str("for (int e = y; e < ", count, "; e += ", kParts, ")"));
+      const std::string first = cluster_ == 1 ? "y" : str("y + ", kParts, " * rank");
+      out_.open(
+          str("for (int e = ", first, "; e < ", count, "; e += ", kParts * cluster_, ")"));
     }
     define_element(step, count, defined);
     text_.write_store(step);
@@ -140,7 +161,10 @@ class ColumnsWriter {
     out_.open(str("auto part = [&](int q) -> ", name));
     out_.line(str("const int p = y + ", kParts, " * q;"));
     text_.declare("e", str(base, "p"));
-    out_.line(str("return p < ", count, " ? ", value, " : ", reduction, "::identity();"));
+    const bool whole = count == str(kParts * each);
+    out_.line(whole
+                  ? str("return ", value, ";")
+                  : str("return p < ", count, " ? ", value, " : ", reduction, "::identity();"));
     out_.close(";");
     out_.line(
         str("block[y][x] = tc_strided<", reduction, ", ", each, ", 1, ", name, ">(part, 0);"));
@@ -166,14 +190,17 @@ class ColumnsWriter {
     }
     if (chunks == 1)
       return write_chunk(reg, step.op, type, "", str(count), power_of_two_from(count), value);
-    const int64_t turns = power_of_two_from(chunks);
+    const int64_t turns = power_of_two_from(chunks) / cluster_;
     int bits = 0;
     while ((int64_t{1} << bits) < turns) bits++;
     out_.line(str(name, " stack[12];"));
     out_.line("int height = 0;");
     out_.line("#pragma unroll 1");
     out_.open(str("for (int turn = 0; turn < ", turns, "; turn++)"));
-    out_.line(str("const int chunk = (int)(__brev((unsigned)turn) >> ", 32 - bits, ");"));
+    const std::string reversed =
+        bits == 0 ? "0" : str("(int)(__brev((unsigned)turn) >> ", 32 - bits, ")");
+    out_.line(cluster_ == 1 ? str("const int chunk = ", reversed, ";")
+                            : str("const int chunk = rank + ", cluster_, " * ", reversed, ";"));
     out_.line(str(name, " result = ", reduction, "::identity();"));
     out_.open(str("if (chunk < ", chunks, ")"));
     const std::string left = count % kChunk == 0 ? "1024" : str(count, " - 1024 * chunk");
@@ -186,7 +213,15 @@ class ColumnsWriter {
         str("stack[height - 1] = ", reduction, "::of(stack[height - 1], stack[height]);"));
     out_.close();
     out_.close();
-    out_.line(str(reg, " = stack[0];"));
+    if (cluster_ == 1) return out_.line(str(reg, " = stack[0];"));
+    out_.line("block[y][x] = stack[0];");
+    out_.line("tc_cluster_barrier();");
+    out_.open(str("auto theirs = [&](int q) -> ", name));
+    out_.line("return tc_cluster_read(&block[y][x], q);");
+    out_.close(";");
+    out_.line(
+        str(reg, " = tc_strided<", reduction, ", ", cluster_, ", 1, ", name, ">(theirs, 0);"));
+    out_.line("tc_cluster_barrier();");
   }
 
   void write_arg(const Step& step, const std::string& reg, DType type, int64_t count) {
@@ -209,6 +244,7 @@ class ColumnsWriter {
   const Kernel& kernel_;
   const int last_;
   int64_t strips_ = 1, blocks_ = 1;
+  int cluster_ = 1;
   CudaKernel entry_;
 };
 

@@ -61,22 +61,48 @@ __device__ inline bool tc_in_range(long long index, long long limit) {
 }
 )"},
     {"tc_tree<", R"(
+// t[j] += t[j + Half] for the halves Half, Half / 2, ... Least. Recursion, because registers need
+// indices that the compiler knows.
+template <class R, int Half, int Least, int N, class T>
+__device__ inline void tc_halve(T (&t)[N]) {
+  if constexpr (Half >= Least) {
+#pragma unroll
+    for (int j = 0; j < Half; j++) t[j] = R::of(t[j], t[j + Half]);
+    tc_halve<R, Half / 2, Least>(t);
+  }
+}
+
+// The halves that other lanes hold. Of several values a lane keeps the even or the odd ones and
+// sends the others, so that V values of a lane cost V + 4 exchanges, not 5 V; even and odd, the
+// tree's last halves, meet at the end.
+template <class R, int Lane, int V, int N, class T>
+__device__ inline T tc_across(T (&t)[N]) {
+  constexpr unsigned kAll = 0xffffffffu;
+  if constexpr (V > 1 && Lane >= 1) {
+    const bool upper = threadIdx.x & Lane;
+#pragma unroll
+    for (int v = 0; v < V / 2; v++) {
+      const T sent = upper ? t[2 * v] : t[2 * v + 1], kept = upper ? t[2 * v + 1] : t[2 * v];
+      t[v] = R::of(kept, __shfl_xor_sync(kAll, sent, Lane));
+    }
+    const T half = tc_across<R, Lane / 2, V / 2>(t);
+    return R::of(half, __shfl_xor_sync(kAll, half, Lane));
+  } else if constexpr (V > 1) {
+    tc_halve<R, V / 2, 1>(t);
+    return t[0];
+  } else if constexpr (Lane >= 1) {
+    t[0] = R::of(t[0], __shfl_xor_sync(kAll, t[0], Lane));
+    return tc_across<R, Lane / 2, 1>(t);
+  } else {
+    return t[0];
+  }
+}
+
 // Reduces the Lanes * N values that Lanes neighbouring threads hold; each gets the result.
 template <class R, int Lanes, int V, int N, class T>
 __device__ inline T tc_tree(T (&t)[N]) {
-#pragma unroll
-  for (int half = N / 2; half >= V; half /= 2)
-#pragma unroll
-    for (int j = 0; j < half; j++) t[j] = R::of(t[j], t[j + half]);
-#pragma unroll
-  for (int lane = Lanes / 2; lane >= 1; lane /= 2)
-#pragma unroll
-    for (int v = 0; v < V; v++) t[v] = R::of(t[v], __shfl_xor_sync(0xffffffffu, t[v], lane));
-#pragma unroll
-  for (int half = V / 2; half >= 1; half /= 2)
-#pragma unroll
-    for (int j = 0; j < half; j++) t[j] = R::of(t[j], t[j + half]);
-  return t[0];
+  tc_halve<R, N / 2, V>(t);
+  return tc_across<R, Lanes / 2, V>(t);
 }
 )"},
     {"tc_fold<", R"(
@@ -103,6 +129,20 @@ __device__ inline T tc_strided(const F& element, int q) {
   else
     return R::of(tc_strided<R, Count, 2 * Step, T>(element, q),
                  tc_strided<R, Count, 2 * Step, T>(element, q + Step));
+}
+)"},
+    {"tc_cluster_barrier", R"(
+// All threads of the cluster's blocks; what they wrote to shared memory is seen behind it.
+__device__ inline void tc_cluster_barrier() {
+  asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+}
+
+// The shared variable of the cluster's block number `rank` that stands where `mine` does here.
+template <class T>
+__device__ inline T tc_cluster_read(const T* mine, int rank) {
+  const T* theirs;
+  asm("mapa.u64 %0, %1, %2;" : "=l"(theirs) : "l"(mine), "r"(rank));
+  return *(const volatile T*)theirs;
 }
 )"},
     {"tc_clamp", R"(

@@ -66,6 +66,13 @@ void write_elements(CudaText& text, const std::vector<int>& ids,
   for (const Step* step : steps) text.write_store(*step);
 }
 
+// "in_x[i1*64 + i0]"
+std::string loaded(const CudaText& text, int id) {
+  const Scalar& load = text.kernel.scalars[id];
+  return str(pointer_name(text.program.buffers[load.buffer]), "[",
+             text.scalars.index(load.index), "]");
+}
+
 }  // namespace
 
 CudaKernel write_cuda_pointwise(CudaText& text, const std::string& function) {
@@ -139,36 +146,54 @@ CudaKernel write_cuda_transposed(CudaText& text, const std::string& function) {
     text.declare(kernel.axes[axis].name, mod(rest, kernel.axes[axis].extent).str());
     rest = floor_div(rest, kernel.axes[axis].extent);
   }
+  // What is read along the last axis is asked for before the barrier, not after it.
+  std::vector<int> straight_loads;
+  for (int id : ids) {
+    const Scalar& load = kernel.scalars[id];
+    const bool plain = load.kind == ScalarKind::Load && load.mask < 0 && load.operands.empty();
+    const bool turned_load = std::count(turned_loads.begin(), turned_loads.end(), id) > 0;
+    if (plain && !turned_load && coefficient(load.index, along.symbol()) == 1)
+      straight_loads.push_back(id);
+  }
+  const auto open_points = [&](const char* down, const char* right) {
+    text.out.line("#pragma unroll");
+    text.out.open(str("for (int k = 0; k < ", kTile * kTile / kBlock, "; k++)"));
+    text.out.line(str("const int r = y + ", kBlock / kTile, " * k;"));
+    text.declare(across.name, str("row + ", down));
+    text.declare(along.name, str("column + ", right));
+    text.out.open(
+        str("if (", across.name, " < ", rows, " && ", along.name, " < ", columns, ")"));
+  };
+  const auto close_points = [&] {
+    text.out.close();
+    text.out.close();
+  };
   // Turned loads, along their own grain: x runs along the turned axis.
   for (int id : turned_loads)
     text.out.line(str("__shared__ ", c_type(kernel.scalars[id].dtype), " tile_", id, "[", kTile,
                       "][", kTile + 1, "];"));
-  text.out.line("#pragma unroll");
-  text.out.open(str("for (int r = y; r < ", kTile, "; r += ", kBlock / kTile, ")"));
-  text.declare(across.name, "row + x");
-  text.declare(along.name, "column + r");
-  text.out.open(str("if (", across.name, " < ", rows, " && ", along.name, " < ", columns, ")"));
-  for (int id : turned_loads) {
-    const Scalar& load = kernel.scalars[id];
-    text.out.line(str("tile_", id, "[r][x] = ", pointer_name(text.program.buffers[load.buffer]),
-                      "[", text.scalars.index(load.index), "];"));
-  }
-  text.out.close();
-  text.out.close();
+  for (int id : straight_loads)
+    text.out.line(str(c_type(kernel.scalars[id].dtype), " early_", id, "[",
+                      kTile * kTile / kBlock, "];"));
+  open_points("x", "r");
+  for (int id : turned_loads)
+    text.out.line(str("tile_", id, "[r][x] = ", loaded(text, id), ";"));
+  close_points();
+  open_points("r", "x");
+  for (int id : straight_loads)
+    text.out.line(str("early_", id, "[k] = ", loaded(text, id), ";"));
+  close_points();
   text.out.line("__syncthreads();");
-  // The points: x runs along the last axis.
   text.scalars.element = [&](int id) {
-    const bool is_turned = std::count(turned_loads.begin(), turned_loads.end(), id) > 0;
-    return is_turned ? str("tile_", id, "[x][r]") : std::string();
+    if (std::count(turned_loads.begin(), turned_loads.end(), id) > 0)
+      return str("tile_", id, "[x][r]");
+    return std::count(straight_loads.begin(), straight_loads.end(), id) > 0
+               ? str("early_", id, "[k]")
+               : std::string();
   };
-  text.out.line("#pragma unroll");
-  text.out.open(str("for (int r = y; r < ", kTile, "; r += ", kBlock / kTile, ")"));
-  text.declare(across.name, "row + r");
-  text.declare(along.name, "column + x");
-  text.out.open(str("if (", across.name, " < ", rows, " && ", along.name, " < ", columns, ")"));
+  open_points("r", "x");
   write_elements(text, ids, steps, std::vector<bool>(kernel.scalars.size()));
-  text.out.close();
-  text.out.close();
+  close_points();
   text.out.close();
   return entry;
 }

@@ -86,14 +86,18 @@ class RowsWriter {
 
   void choose_shape() {
     int64_t longest = 1;
-    for (const Step& step : kernel_.steps)
-      longest = std::max(longest, inner_count(kernel_, step).constant());
+    const Step* longest_step = &kernel_.steps[0];
+    for (const Step& step : kernel_.steps) {
+      const int64_t count = inner_count(kernel_, step).constant();
+      if (count > longest) longest = count, longest_step = &step;
+    }
     const int64_t chunks = ceil_divide(longest, kChunk);
     const int64_t rounds = ceil_divide(chunks, kMostWarps);
     warps_ = kernel_.schedule.warps_per_row > 0 ? kernel_.schedule.warps_per_row
                                                 : static_cast<int>(ceil_divide(chunks, rounds));
     if (chunks > 1) warps_ = std::max(warps_, 2);
-    lanes_ = longest >= 32 || warps_ > 1 ? 32 : static_cast<int>(power_of_two_from(longest));
+    const int64_t packs = power_of_two_from(longest) / widest(longest_step->inner, longest);
+    lanes_ = packs >= 32 || warps_ > 1 ? 32 : static_cast<int>(std::max<int64_t>(packs, 1));
     for (const Step& step : kernel_.steps) {
       if (!find_spread(step.inner)) spreads_.push_back(spread(step.inner));
     }
@@ -106,16 +110,26 @@ class RowsWriter {
     return nullptr;
   }
 
-  Spread spread(const std::vector<int>& inner) const {
-    Spread s;
-    s.inner = inner;
+  std::vector<const Step*> steps_over(const std::vector<int>& inner) const {
     std::vector<const Step*> steps;
     for (const Step& step : kernel_.steps) {
       if (step.inner == inner) steps.push_back(&step);
     }
-    s.count = inner_count(kernel_, *steps[0]).constant();
-    if (inner.size() == 1) s.vector = text_.widest(steps, inner[0], s.count);
-    if (kernel_.schedule.vector > 0) s.vector = std::min(s.vector, kernel_.schedule.vector);
+    return steps;
+  }
+
+  // Neighbouring elements that a thread takes at once.
+  int widest(const std::vector<int>& inner, int64_t count) const {
+    if (inner.size() != 1) return 1;
+    const int vector = text_.widest(steps_over(inner), inner[0], count);
+    return kernel_.schedule.vector > 0 ? std::min(vector, kernel_.schedule.vector) : vector;
+  }
+
+  Spread spread(const std::vector<int>& inner) const {
+    Spread s;
+    s.inner = inner;
+    s.count = inner_count(kernel_, *steps_over(inner)[0]).constant();
+    s.vector = widest(inner, s.count);
     while (s.vector > 1 && s.vector * lanes_ > power_of_two_from(s.count)) s.vector /= 2;
     s.chunks = ceil_divide(s.count, kChunk);
     s.rounds = ceil_divide(s.chunks, warps_);
@@ -298,9 +312,11 @@ class RowsWriter {
     out_.line(str(name, " t[", s.values(), "];"));
     const int64_t covered = s.chunks > 1 ? kChunk : lanes_ * s.values();
     const bool partial = s.count % covered != 0;
-    if (partial)
+    if (partial) {
+      out_.line("#pragma unroll");
       out_.line(str("for (int j = 0; j < ", s.values(), "; j++) t[j] = ",
                     literal_text(identity(sum_exp ? Op::max : step.op, type)), ";"));
+    }
     write_elements(s, {&step}, defined, [&] {
       out_.line(str("t[k * ", s.vector, " + v] = ", value_of(step, type), ";"));
     });
@@ -329,6 +345,7 @@ class RowsWriter {
   void write_exponentials(const Spread& s, DType type) {
     const std::string name = c_type(type);
     out_.line(str(name, " top[", s.values(), "];"));
+    out_.line("#pragma unroll");
     out_.line(str("for (int j = 0; j < ", s.values(), "; j++) top[j] = t[j];"));
     out_.line(str("const ", name, " m = tc_clamp(tc_tree<", cuda_op(Op::max, type), ", ",
                   lanes_, ", ", s.vector, ">(top));"));

@@ -57,7 +57,7 @@ CudaText::CudaText(const Program& p, const Kernel& k) : KernelText(p, k) {
   };
 }
 
-CudaKernel CudaText::begin(const std::string& function, int64_t grid, int block) {
+CudaKernel CudaText::begin(const std::string& function, int64_t grid, int block, int cluster) {
   CudaKernel entry{function, {}, grid, block};
   const std::vector<bool> read = buffers_read(program, kernel),
                           written = buffers_written(program, kernel);
@@ -70,8 +70,10 @@ CudaKernel CudaText::begin(const std::string& function, int64_t grid, int block)
                              written[b] && read[b] ? "" : "__restrict__ ",
                              pointer_name(buffer)));
   }
-  out.open(str("extern \"C\" __global__ void __launch_bounds__(", block, ") ", function, "(",
-               join(parameters, ", "), ")"));
+  const std::string clusters =
+      cluster == 1 ? "" : str("__cluster_dims__(", cluster, ", 1, 1) ");
+  out.open(str("extern \"C\" __global__ void ", clusters, "__launch_bounds__(", block, ") ",
+               function, "(", join(parameters, ", "), ")"));
   return entry;
 }
 
