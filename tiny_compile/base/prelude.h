@@ -190,6 +190,11 @@ TC_FN float tc_to_f32(tc_bf16 x) { return tc_from_bits((unsigned)x.bits << 16); 
 
 // An f16's exponent is moved from bias 15 to 127; a denormal is normalised by a subtraction.
 TC_FN float tc_to_f32(tc_f16 x) {
+#ifdef __CUDACC__
+  float wide;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(x.bits));
+  return wide;
+#else
   const unsigned sign = (x.bits & 0x8000u) << 16, magnitude = (x.bits & 0x7fffu) << 13;
   const unsigned moved = magnitude + 0x38000000u;
   const float denormal = tc_from_bits(magnitude + 0x38800000u) - tc_from_bits(0x38800000u);
@@ -198,16 +203,28 @@ TC_FN float tc_to_f32(tc_f16 x) {
                         : magnitude < 0x00800000u ? tc_bits(denormal)
                                                   : moved;
   return tc_from_bits(sign | bits);
+#endif
 }
 
 // Nearest, ties to even, as are all conversions to a narrower float.
 TC_FN tc_bf16 tc_to_bf16(float x) {
+#ifdef __CUDACC__
+  tc_bf16 half;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(half.bits) : "f"(x));
+  return half;
+#else
   const unsigned bits = tc_bits(x), rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   const unsigned nan = (bits >> 16) | 0x40u;
   return tc_bf16{(unsigned short)(x != x ? nan : rounded)};
+#endif
 }
 
 TC_FN tc_f16 tc_to_f16(float x) {
+#ifdef __CUDACC__
+  tc_f16 half;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half.bits) : "f"(x));
+  return half;
+#else
   const unsigned sign = tc_bits(x) & 0x80000000u, bits = tc_bits(x) ^ sign;
   const unsigned special = bits > 0x7f800000u ? 0x7e00u : 0x7c00u;
   const unsigned denormal = tc_bits(tc_from_bits(bits) + 0.5f) - 0x3f000000u;
@@ -216,6 +233,7 @@ TC_FN tc_f16 tc_to_f16(float x) {
                           : bits < 0x38800000u ? denormal
                                                : normal;
   return tc_f16{(unsigned short)(result | (sign >> 16))};
+#endif
 }
 
 // The f32 below or equal in magnitude, its last bit set where bits were lost: rounding it again

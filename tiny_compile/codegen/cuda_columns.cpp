@@ -217,7 +217,7 @@ class ColumnsWriter {
     out_.line("block[y][x] = stack[0];");
     out_.line("tc_cluster_barrier();");
     out_.open(str("auto theirs = [&](int q) -> ", name));
-    out_.line("return tc_cluster_read(&block[y][x], q);");
+    out_.line("return *tc_cluster_at(&block[y][x], q);");
     out_.close(";");
     out_.line(
         str(reg, " = tc_strided<", reduction, ", ", cluster_, ", 1, ", name, ">(theirs, 0);"));

@@ -139,10 +139,10 @@ __device__ inline void tc_cluster_barrier() {
 
 // The shared variable of the cluster's block number `rank` that stands where `mine` does here.
 template <class T>
-__device__ inline T tc_cluster_read(const T* mine, int rank) {
-  const T* theirs;
-  asm("mapa.u64 %0, %1, %2;" : "=l"(theirs) : "l"(mine), "r"(rank));
-  return *(const volatile T*)theirs;
+__device__ inline T* tc_cluster_at(T* mine, int rank) {
+  T* theirs;
+  asm volatile("mapa.u64 %0, %1, %2;" : "=l"(theirs) : "l"(mine), "r"(rank));
+  return theirs;
 }
 )"},
     {"tc_clamp", R"(

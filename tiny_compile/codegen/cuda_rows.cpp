@@ -1,11 +1,11 @@
 // Who reduces which part of a row? One warp takes a chunk of 1024 in registers; short rows
-// share a warp, long ones take a block:
+// share a warp, long ones take a block, very long ones several:
 //
 //   rows of 7       8 lanes a row, 4 rows a warp
 //   rows of 1000    a warp a row, 32 values a lane
-//   rows of 4096    a block of 4 warps a row, a chunk each, results folded through shared
-//   memory rows of 50257   a block of 17 warps, three chunks each; later steps read the row
-//   again
+//   rows of 4096    a block of 4 warps, a chunk each; results meet in shared memory
+//   rows of 50257   read by several steps: a cluster of 8 blocks of 7 warps, a chunk each
+//                   read once (a sum): a block of 17 warps, three chunks each
 //
 // Steps go over the row in the same pattern, so that a value kept for a later step stays in the
 // registers of the thread that computed it.
@@ -21,6 +21,8 @@ namespace {
 
 constexpr int64_t kChunk = 1024;
 constexpr int kMostWarps = 20;     // of a block that shares one row
+constexpr int kFewWarps = 8;       // of a block in a cluster
+constexpr int kMostCluster = 8;    // blocks, on any GPU that has clusters
 constexpr int64_t kMostKept = 64;  // registers a thread gives to one kept value
 
 int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -52,7 +54,8 @@ class RowsWriter {
     choose_shape();
     const int block = warps_ > 1 ? 32 * warps_ : 32 * std::max(1, kernel_.schedule.warps / 2);
     rows_a_block_ = warps_ > 1 ? 1 : block / lanes_;
-    entry_ = text.begin(function, ceil_divide(rows_, rows_a_block_), block);
+    entry_ =
+        text.begin(function, ceil_divide(rows_, rows_a_block_) * cluster_, block, cluster_);
   }
 
   CudaKernel write() {
@@ -92,9 +95,14 @@ class RowsWriter {
       if (count > longest) longest = count, longest_step = &step;
     }
     const int64_t chunks = ceil_divide(longest, kChunk);
-    const int64_t rounds = ceil_divide(chunks, kMostWarps);
-    warps_ = kernel_.schedule.warps_per_row > 0 ? kernel_.schedule.warps_per_row
-                                                : static_cast<int>(ceil_divide(chunks, rounds));
+    const bool reads_again = steps_over(longest_step->inner).size() > 1;
+    while (reads_again && cluster_ < kMostCluster && chunks > kFewWarps * cluster_)
+      cluster_ *= 2;
+    if (chunks > kMostWarps * cluster_) cluster_ = 1;
+    const int64_t rounds = ceil_divide(chunks, kMostWarps * cluster_);
+    warps_ = kernel_.schedule.warps_per_row > 0
+                 ? kernel_.schedule.warps_per_row
+                 : static_cast<int>(ceil_divide(chunks, rounds * cluster_));
     if (chunks > 1) warps_ = std::max(warps_, 2);
     const int64_t packs = power_of_two_from(longest) / widest(longest_step->inner, longest);
     lanes_ = packs >= 32 || warps_ > 1 ? 32 : static_cast<int>(std::max<int64_t>(packs, 1));
@@ -132,7 +140,7 @@ class RowsWriter {
     s.vector = widest(inner, s.count);
     while (s.vector > 1 && s.vector * lanes_ > power_of_two_from(s.count)) s.vector /= 2;
     s.chunks = ceil_divide(s.count, kChunk);
-    s.rounds = ceil_divide(s.chunks, warps_);
+    s.rounds = ceil_divide(s.chunks, warps_ * cluster_);
     const int64_t size = s.chunks > 1 ? kChunk : power_of_two_from(s.count);
     s.packs = std::max<int64_t>(1, size / (lanes_ * s.vector));
     return s;
@@ -145,7 +153,12 @@ class RowsWriter {
     const std::string wide = text_.integer == "int" ? "(int)" : "(long long)";
     if (warps_ > 1) {
       out_.line("const int warp = threadIdx.x >> 5;");
-      text_.declare("row", wide + "blockIdx.x");
+      text_.declare("row",
+                    cluster_ == 1 ? wide + "blockIdx.x" : str(wide, "blockIdx.x / ", cluster_));
+      if (cluster_ > 1) {
+        out_.line(str("const int rank = blockIdx.x % ", cluster_, ";"));
+        out_.line("tc_cluster_barrier();  // all blocks are there");
+      }
     } else if (rows_ % rows_a_block_ == 0) {
       text_.declare(
           "row", str(wide, "blockIdx.x * ", rows_a_block_, " + (int)threadIdx.x / ", lanes_));
@@ -166,7 +179,7 @@ class RowsWriter {
   // Loads and costly values that several steps use stay in registers, where they fit.
   void keep_values() {
     auto worth = [](const Scalar& s) { return s.kind == ScalarKind::Load || is_costly(s); };
-    const int64_t threads = warps_ * lanes_;
+    const int64_t threads = cluster_ * warps_ * lanes_;
     text_.choose_kept(worth, threads * kMostKept * 8);
     for (auto at = text_.planned.begin(); at != text_.planned.end();) {
       const Spread& s = *find_spread(at->second);
@@ -194,9 +207,11 @@ class RowsWriter {
       out_.open(str("for (int round = 0; round < ", s.rounds, "; round++)"));
     }
     if (s.chunks == 1 && warps_ == 1) return;
-    out_.line(str(
-        "const int chunk = ", s.rounds > 1 ? str("warp + ", warps_, " * round") : "warp", ";"));
-    if (s.chunks != s.rounds * warps_) {
+    const std::string chunk = s.rounds > 1   ? str("warp + ", warps_, " * round")
+                              : cluster_ > 1 ? str("warp + ", warps_, " * rank")
+                                             : "warp";
+    out_.line(str("const int chunk = ", chunk, ";"));
+    if (s.chunks != s.rounds * warps_ * cluster_) {
       out_.open(str("if (chunk < ", s.chunks, ")"));
       guarded_ = true;
     }
@@ -259,7 +274,8 @@ class RowsWriter {
   void write_stores(const std::vector<const Step*>& stores, const std::vector<bool>& defined) {
     if (stores[0]->inner.empty()) {
       const std::string live = live_.empty() ? "" : " && live";
-      out_.open(str("if (", warps_ > 1 ? "threadIdx.x == 0" : "lane == 0", live, ")"));
+      const std::string first = cluster_ > 1 ? " && rank == 0" : "";
+      out_.open(str("if (", warps_ > 1 ? "threadIdx.x == 0" : "lane == 0", first, live, ")"));
       for (const Step* step : stores) text_.write_store(*step);
       return out_.close();
     }
@@ -300,6 +316,14 @@ class RowsWriter {
     if (warps_ > 1) out_.line(str("__shared__ ", type, " ", name, "[", count, "];"));
   }
 
+  // A chunk's result for all warps of the row: in every block of the cluster.
+  void publish(const std::string& array, const std::string& value) {
+    out_.line(cluster_ == 1 ? str("if (lane == 0) ", array, "[chunk] = ", value, ";")
+                            : str("if (lane < ", cluster_, ") *tc_cluster_at(&", array,
+                                  "[chunk], lane) = ", value, ";"));
+  }
+  void meet() { out_.line(cluster_ == 1 ? "__syncthreads();" : "tc_cluster_barrier();"); }
+
   void write_tree(const Step& step, const Spread& s, int number, DType type,
                   const std::vector<bool>& defined) {
     const std::string op = cuda_op(step.op, type), name = c_type(type);
@@ -327,10 +351,10 @@ class RowsWriter {
       close_chunks(s);
     } else {
       out_.line(str("const ", name, " result = ", result, ";"));
-      out_.line(str("if (lane == 0) ", part, "[chunk] = result;"));
-      if (sum_exp) out_.line(str("if (lane == 0) ", most, "[chunk] = m;"));
+      publish(part, "result");
+      if (sum_exp) publish(most, "m");
       close_chunks(s);
-      out_.line("__syncthreads();");
+      meet();
       if (s.chunks == 1)
         out_.line(str(reg, " = ", part, "[0];"));
       else
@@ -383,9 +407,9 @@ class RowsWriter {
       return close_chunks(s);
     }
     out_.line(str("best = ", all, ";"));
-    out_.line(str("if (lane == 0) ", part, "[chunk] = best;"));
+    publish(part, "best");
     close_chunks(s);
-    out_.line("__syncthreads();");
+    meet();
     out_.open("");
     out_.line(str(best, " best = ", part, "[0];"));
     if (s.chunks > 1)
@@ -399,7 +423,8 @@ class RowsWriter {
   Text& out_;
   const Kernel& kernel_;
   const int64_t rows_;
-  int warps_ = 1, lanes_ = 32;  // of a row
+  int warps_ = 1, lanes_ = 32;  // of a row in a block
+  int cluster_ = 1;             // blocks of a row
   int64_t rows_a_block_ = 1;
   std::vector<Spread> spreads_;
   std::string live_;  // the flag of threads beyond the last row, where there are any
