@@ -143,12 +143,12 @@ TC_FN float tc_tanh(float x) {
   p = tc_fma(p, z, -0x1.5554f8p-2f);
   const float small = tc_fma(p * z, x, x);
   const float large = 1.0f - 2.0f / (tc_exp(2.0f * (t > 20.0f ? 20.0f : t)) + 1.0f);
-  return x != x ? x : tc_copysign(t < 0.65f ? small : large, x);
+  return tc_copysign(t < 0.65f ? small : large, x);
 }
 
 TC_FN double tc_tanh(double x) {
   const double t = tc_abs(x), e = tc_expm1(2.0 * (t > 20.0 ? 20.0 : t));
-  return x != x ? x : tc_copysign(e / (e + 2.0), x);
+  return tc_copysign(e / (e + 2.0), x);
 }
 
 // 1 / d for d in [1, 64], within 2e-6: a guess from the bits, then Newton's iteration, the
@@ -220,13 +220,12 @@ TC_FN double tc_pow(double x, double y) {
   const double d = 2.0 + f, d_rest = f - (d - 2.0);
   const double s = f / d, s_rest = (tc_fma(-s, d, f) - s * d_rest) / d;
   const double z = s * s, z_rest = tc_fma(s, s, -z) + 2.0 * s * s_rest;
-  double p = tc_fma(z, 0x1.8618618618618p-4, 0x1.af286bca1af28p-4);
-  p = tc_fma(p, z, 0x1.e1e1e1e1e1e1ep-4);
-  p = tc_fma(p, z, 0x1.1111111111111p-3);
-  p = tc_fma(p, z, 0x1.3b13b13b13b14p-3);
-  p = tc_fma(p, z, 0x1.745d1745d1746p-3);
-  p = tc_fma(p, z, 0x1.c71c71c71c71cp-3);
-  p = tc_fma(p, z, 0x1.2492492492492p-2);
+  double p = tc_fma(z, 0x1.e0341a0579ff4p-4, 0x1.df7c338f65d23p-4);
+  p = tc_fma(p, z, 0x1.1118caea0880fp-3);
+  p = tc_fma(p, z, 0x1.3b1395c295dddp-3);
+  p = tc_fma(p, z, 0x1.745d177abee7dp-3);
+  p = tc_fma(p, z, 0x1.c71c71c6ea6dbp-3);
+  p = tc_fma(p, z, 0x1.2492492492522p-2);
   p = tc_fma(p, z, 0x1.999999999999ap-2);
   p = p * z;  // 2/5 z + 2/7 z^2 + ...
   const double q = 0x1.5555555555555p-1 + p,
