@@ -117,11 +117,22 @@ TC_FN double tc_log(double x) {
   return x > 0.0 && x <= 0x1.fffffffffffffp+1023 ? result : tc_from_bits(tc_bits(x) | mask);
 }
 
+// 1 / d for d in [2^-60, 2^60], within 2e-6: a guess from the bits, then Newton's iteration,
+// the first step's constant centring its error. Its users put the rest back; it costs a
+// fraction of a division.
+TC_FN float tc_rough_reciprocal(float d) {
+  const float guess = tc_from_bits(0x7ef33400u - tc_bits(d));
+  const float first = guess * tc_fma(-d, guess, 0x1.0029fcp+1f);
+  return tc_fma(first, tc_fma(-d, first, 1.0f), first);
+}
+
 // log(1 + x): the part of x that 1 + x rounds away is added back to first order.
 TC_FN float tc_log1p(float x) {
   const float u = 1.0f + x;
   const float lost = x >= 1.0f ? 1.0f - (u - x) : x - (u - 1.0f);
-  const float log = tc_log(u), result = log + lost / u;
+  const float bounded = u > 0x1p+60f ? 0x1p+60f : u, inverse = tc_rough_reciprocal(bounded);
+  const float part = lost * inverse, rest = tc_fma(-bounded, inverse, 1.0f);
+  const float log = tc_log(u), result = log + tc_fma(part, rest, part);
   const bool small = tc_abs(x) < 0x1p-24f;
   return small || x != x || x > 0x1.fffffep+127f ? x : u <= 0.0f ? log : result;
 }
@@ -142,22 +153,19 @@ TC_FN float tc_tanh(float x) {
   p = tc_fma(p, z, 0x1.10fdcep-3f);
   p = tc_fma(p, z, -0x1.5554f8p-2f);
   const float small = tc_fma(p * z, x, x);
-  const float large = 1.0f - 2.0f / (tc_exp(2.0f * (t > 20.0f ? 20.0f : t)) + 1.0f);
+  const float twice = t > 10.0f ? 20.0f : 2.0f * t;
+  const float shifted = tc_fma(twice, 0x1.715476p+0f, 0x1.8000fep+23f);
+  const float n = shifted - 0x1.8000fep+23f, power = tc_from_bits(tc_bits(shifted) << 23);
+  const float r = tc_fma(n, 0x1.bd0106p-13f, tc_fma(n, -0x1.63p-1f, twice));
+  const float d = tc_fma(tc_expm1_kernel(r), power, power) + 1.0f;
+  const float inverse = tc_rough_reciprocal(d), rest = tc_fma(-d, inverse, 1.0f);
+  const float large = tc_fma(-2.0f * inverse, rest, tc_fma(-2.0f, inverse, 1.0f));
   return tc_copysign(t < 0.65f ? small : large, x);
 }
 
 TC_FN double tc_tanh(double x) {
   const double t = tc_abs(x), e = tc_expm1(2.0 * (t > 20.0 ? 20.0 : t));
   return tc_copysign(e / (e + 2.0), x);
-}
-
-// 1 / d for d in [1, 64], within 2e-6: a guess from the bits, then Newton's iteration, the
-// first step's constant centring its error. Its users put the rest back; it costs a fraction of
-// a division.
-TC_FN float tc_rough_reciprocal(float d) {
-  const float guess = tc_from_bits(0x7ef33400u - tc_bits(d));
-  const float first = guess * tc_fma(-d, guess, 0x1.0029fcp+1f);
-  return tc_fma(first, tc_fma(-d, first, 1.0f), first);
 }
 
 // e / (1 + e) or 1 / (1 + e), e = exp(-|x|), scaled by 2^64 (f64: 2^600) so that a denormal
