@@ -71,14 +71,20 @@ TC_FN double tc_expm1(double x) {
   return x == 0.0 ? x : result;
 }
 
-// Zero, negative and infinite arguments get their result by bits that are or-ed in: constants
-// to choose from would let a compiler follow each through the code after it, and branch.
+// The bits, or none. Choices made of this cannot become branches: of log(max(x, 0)), written
+// with ?:, g++ follows x = 0 through to the end of the loop's body and does not vectorise it.
+TC_FN unsigned tc_keep(bool keep, unsigned bits) { return bits & (0u - (unsigned)keep); }
+
+TC_FN unsigned long long tc_keep(bool keep, unsigned long long bits) {
+  return bits & (0ull - (unsigned long long)keep);
+}
+
 // log(2^e m) = e ln 2 + log(m), m in [0.707, 1.414), f = m - 1.
 TC_FN float tc_log(float x) {
   const bool tiny = x < 0x1p-126f;
-  const float scaled = tiny ? x * 0x1p+24f : x;
+  const float scaled = x * tc_from_bits(0x3f800000u + tc_keep(tiny, 24u << 23));
   const unsigned bits = tc_bits(scaled), shifted = bits - 0x3f3504f3u;
-  const float e = (float)((int)shifted >> 23) - (tiny ? 24.0f : 0.0f);
+  const float e = (float)((int)shifted >> 23) - tc_from_bits(tc_keep(tiny, 0x41c00000u));
   const float f = tc_from_bits((shifted & 0x7fffffu) + 0x3f3504f3u) - 1.0f;
   float p = tc_fma(0x1.154326p-4f, f, -0x1.d96428p-4f);
   p = tc_fma(p, f, 0x1.e3d388p-4f);
@@ -91,16 +97,18 @@ TC_FN float tc_log(float x) {
   p = tc_fma(p, f, -0.5f);
   p = tc_fma(p, f * f, e * -0x1.bd0106p-13f);
   const float result = tc_fma(e, 0x1.63p-1f, p + f);
-  const unsigned mask = x == 0.0f ? 0xff800000u : x < 0.0f ? 0x7fc00000u : 0u;
-  return x > 0.0f && x <= 0x1.fffffep+127f ? result : tc_from_bits(tc_bits(x) | mask);
+  const unsigned mask = tc_keep(x == 0.0f, 0xff800000u) | tc_keep(x < 0.0f, 0x7fc00000u);
+  const bool plain = (x > 0.0f) & (x <= 0x1.fffffep+127f);
+  return tc_from_bits(tc_keep(plain, tc_bits(result)) | tc_keep(!plain, tc_bits(x) | mask));
 }
 
 // log((1 + s) / (1 - s)) = 2 s + s^3 R(s^2), s = f / (2 + f).
 TC_FN double tc_log(double x) {
   const bool tiny = x < 0x1p-1022;
-  const double scaled = tiny ? x * 0x1p+54 : x;
+  const double scaled = x * tc_from_bits(0x3ff0000000000000ull + tc_keep(tiny, 54ull << 52));
   const unsigned long long bits = tc_bits(scaled), shifted = bits - 0x3fe6a09e667f3bcdull;
-  const double e = (double)(int)((long long)shifted >> 52) - (tiny ? 54.0 : 0.0);
+  const double e = (double)(int)((long long)shifted >> 52) -
+                   tc_from_bits(tc_keep(tiny, 0x404b000000000000ull));
   const double f = tc_from_bits((shifted & 0xfffffffffffffull) + 0x3fe6a09e667f3bcdull) - 1.0;
   const double s = f / (2.0 + f), z = s * s;
   double p = tc_fma(z, 0x1.2f112df3e5244p-3, 0x1.39a09d078c69fp-3);
@@ -112,26 +120,37 @@ TC_FN double tc_log(double x) {
   const double half = 0.5 * f * f;
   const double correction = tc_fma(s, tc_fma(p, z, half), e * 0x1.fdf473de6af28p-22);
   const double result = tc_fma(e, 0x1.62e42p-1, f - (half - correction));
-  const unsigned long long infinity = 0xfff0000000000000ull, nan = 0x7ff8000000000000ull;
-  const unsigned long long mask = x == 0.0 ? infinity : x < 0.0 ? nan : 0;
-  return x > 0.0 && x <= 0x1.fffffffffffffp+1023 ? result : tc_from_bits(tc_bits(x) | mask);
+  const unsigned long long mask =
+      tc_keep(x == 0.0, 0xfff0000000000000ull) | tc_keep(x < 0.0, 0x7ff8000000000000ull);
+  const bool plain = (x > 0.0) & (x <= 0x1.fffffffffffffp+1023);
+  return tc_from_bits(tc_keep(plain, tc_bits(result)) | tc_keep(!plain, tc_bits(x) | mask));
 }
 
-// log(1 + x): the part of x that 1 + x rounds away is added back to first order.
+// 1 / d for d in [2^-60, 2^60], within 2e-6: a guess from the bits, then Newton's iteration,
+// the first step's constant centring its error. Its users put the rest back; it costs a
+// fraction of a division.
+TC_FN float tc_rough_reciprocal(float d) {
+  const float guess = tc_from_bits(0x7ef33400u - tc_bits(d));
+  const float first = guess * tc_fma(-d, guess, 0x1.0029fcp+1f);
+  return tc_fma(first, tc_fma(-d, first, 1.0f), first);
+}
+
+// log(1 + x): what the sum u rounds away, over u, is added to log(u). Beyond 2^60 that is
+// nothing, and a tiny x is its own logarithm.
 TC_FN float tc_log1p(float x) {
-  const float u = 1.0f + x;
-  const float lost = x >= 1.0f ? 1.0f - (u - x) : x - (u - 1.0f);
-  const float log = tc_log(u), result = log + lost / u;
-  const bool small = tc_abs(x) < 0x1p-24f;
-  return small || x != x || x > 0x1.fffffep+127f ? x : u <= 0.0f ? log : result;
+  const float u = 1.0f + x, back = u - 1.0f, lost = (1.0f - (u - back)) + (x - back);
+  const float inverse = tc_rough_reciprocal(u), part = lost * inverse;
+  const float corrected = tc_fma(part, tc_fma(-u, inverse, 1.0f), part);
+  const bool matters = !((u <= 0.0f) | (u > 0x1p+60f)), small = tc_abs(x) < 0x1p-24f;
+  const float result = tc_log(u) + tc_from_bits(tc_keep(matters, tc_bits(corrected)));
+  return tc_from_bits(tc_keep(small, tc_bits(x)) | tc_keep(!small, tc_bits(result)));
 }
 
 TC_FN double tc_log1p(double x) {
-  const double u = 1.0 + x;
-  const double lost = x >= 1.0 ? 1.0 - (u - x) : x - (u - 1.0);
-  const double log = tc_log(u), result = log + lost / u;
-  const bool small = tc_abs(x) < 0x1p-53;
-  return small || x != x || x > 0x1.fffffffffffffp+1023 ? x : u <= 0.0 ? log : result;
+  const double u = 1.0 + x, back = u - 1.0, lost = (1.0 - (u - back)) + (x - back);
+  const bool matters = !((u <= 0.0) | (u > 0x1p+60)), small = tc_abs(x) < 0x1p-53;
+  const double result = tc_log(u) + tc_from_bits(tc_keep(matters, tc_bits(lost / u)));
+  return tc_from_bits(tc_keep(small, tc_bits(x)) | tc_keep(!small, tc_bits(result)));
 }
 
 // x P(x^2) near zero, 1 - 2 / (exp(2x) + 1) elsewhere.
@@ -142,22 +161,19 @@ TC_FN float tc_tanh(float x) {
   p = tc_fma(p, z, 0x1.10fdcep-3f);
   p = tc_fma(p, z, -0x1.5554f8p-2f);
   const float small = tc_fma(p * z, x, x);
-  const float large = 1.0f - 2.0f / (tc_exp(2.0f * (t > 20.0f ? 20.0f : t)) + 1.0f);
-  return x != x ? x : tc_copysign(t < 0.65f ? small : large, x);
+  const float twice = t > 10.0f ? 20.0f : 2.0f * t;
+  const float shifted = tc_fma(twice, 0x1.715476p+0f, 0x1.8000fep+23f);
+  const float n = shifted - 0x1.8000fep+23f, power = tc_from_bits(tc_bits(shifted) << 23);
+  const float r = tc_fma(n, 0x1.bd0106p-13f, tc_fma(n, -0x1.63p-1f, twice));
+  const float d = tc_fma(tc_expm1_kernel(r), power, power) + 1.0f;
+  const float inverse = tc_rough_reciprocal(d), rest = tc_fma(-d, inverse, 1.0f);
+  const float large = tc_fma(-2.0f * inverse, rest, tc_fma(-2.0f, inverse, 1.0f));
+  return tc_copysign(t < 0.65f ? small : large, x);
 }
 
 TC_FN double tc_tanh(double x) {
   const double t = tc_abs(x), e = tc_expm1(2.0 * (t > 20.0 ? 20.0 : t));
-  return x != x ? x : tc_copysign(e / (e + 2.0), x);
-}
-
-// 1 / d for d in [1, 64], within 2e-6: a guess from the bits, then Newton's iteration, the
-// first step's constant centring its error. Its users put the rest back; it costs a fraction of
-// a division.
-TC_FN float tc_rough_reciprocal(float d) {
-  const float guess = tc_from_bits(0x7ef33400u - tc_bits(d));
-  const float first = guess * tc_fma(-d, guess, 0x1.0029fcp+1f);
-  return tc_fma(first, tc_fma(-d, first, 1.0f), first);
+  return tc_copysign(e / (e + 2.0), x);
 }
 
 // e / (1 + e) or 1 / (1 + e), e = exp(-|x|), scaled by 2^64 (f64: 2^600) so that a denormal
@@ -214,19 +230,20 @@ TC_FN float tc_pow(float x, float y) {
 TC_FN double tc_pow(double x, double y) {
   const double a = tc_abs(x);
   const bool tiny = a < 0x1p-1022;
-  const unsigned long long shifted = tc_bits(tiny ? a * 0x1p+54 : a) - 0x3fe6a09e667f3bcdull;
-  const double e = (double)(int)((long long)shifted >> 52) - (tiny ? 54.0 : 0.0);
+  const double scaled = a * tc_from_bits(0x3ff0000000000000ull + tc_keep(tiny, 54ull << 52));
+  const unsigned long long shifted = tc_bits(scaled) - 0x3fe6a09e667f3bcdull;
+  const double e = (double)(int)((long long)shifted >> 52) -
+                   tc_from_bits(tc_keep(tiny, 0x404b000000000000ull));
   const double f = tc_from_bits((shifted & 0xfffffffffffffull) + 0x3fe6a09e667f3bcdull) - 1.0;
   const double d = 2.0 + f, d_rest = f - (d - 2.0);
   const double s = f / d, s_rest = (tc_fma(-s, d, f) - s * d_rest) / d;
   const double z = s * s, z_rest = tc_fma(s, s, -z) + 2.0 * s * s_rest;
-  double p = tc_fma(z, 0x1.8618618618618p-4, 0x1.af286bca1af28p-4);
-  p = tc_fma(p, z, 0x1.e1e1e1e1e1e1ep-4);
-  p = tc_fma(p, z, 0x1.1111111111111p-3);
-  p = tc_fma(p, z, 0x1.3b13b13b13b14p-3);
-  p = tc_fma(p, z, 0x1.745d1745d1746p-3);
-  p = tc_fma(p, z, 0x1.c71c71c71c71cp-3);
-  p = tc_fma(p, z, 0x1.2492492492492p-2);
+  double p = tc_fma(z, 0x1.e0341a0579ff4p-4, 0x1.df7c338f65d23p-4);
+  p = tc_fma(p, z, 0x1.1118caea0880fp-3);
+  p = tc_fma(p, z, 0x1.3b1395c295dddp-3);
+  p = tc_fma(p, z, 0x1.745d177abee7dp-3);
+  p = tc_fma(p, z, 0x1.c71c71c6ea6dbp-3);
+  p = tc_fma(p, z, 0x1.2492492492522p-2);
   p = tc_fma(p, z, 0x1.999999999999ap-2);
   p = p * z;  // 2/5 z + 2/7 z^2 + ...
   const double q = 0x1.5555555555555p-1 + p,
@@ -235,16 +252,16 @@ TC_FN double tc_pow(double x, double y) {
   const double m = 2.0 * s, cubic = s * c,
                cubic_rest = tc_fma(s, c, -cubic) + s * c_rest + s_rest * c;
   const double e_high = e * 0x1.62e42p-1, e_low = e * 0x1.fdf473de6af28p-22;
-  const double t0 = e_high + m,
-               t0_rest = tc_abs(e_high) > tc_abs(m) ? (e_high - t0) + m : (m - t0) + e_high;
+  const double t0 = e_high + m, t0_rest = (e_high - t0) + m;  // |e_high| > |m| or e_high = 0
   const double t1 = t0 + cubic, t1_rest = (t0 - t1) + cubic;
-  const double t2 = t1 + e_low,
-               t2_rest = tc_abs(t1) > tc_abs(e_low) ? (t1 - t2) + e_low : (e_low - t2) + t1;
+  const double t2 = t1 + e_low, t2_rest = (t1 - t2) + e_low;
   const double low =
       t0_rest + t1_rest + t2_rest + 2.0 * s_rest + cubic_rest + e * -0x1.c4c67fc0d0951p-76;
   const bool plain = (a > 0.0) & (a <= 0x1.fffffffffffffp+1023);
-  const double special = a == 0.0 ? -tc_from_bits(0x7ff0000000000000ull) : a;
-  const double high = plain ? t2 + low : special, rest = (t2 - high) + low;
+  const unsigned long long special = tc_bits(a) | tc_keep(a == 0.0, 0xfff0000000000000ull);
+  const double high =
+      tc_from_bits(tc_keep(plain, tc_bits(t2 + low)) | tc_keep(!plain, special));
+  const double rest = (t2 - high) + low;
   const double product = y * high, product_rest = tc_fma(y, high, -product) + y * rest;
   const double power = tc_exp(product);
   const bool inside = plain & (power > 0.0) & (power <= 0x1.fffffffffffffp+1023);

@@ -87,7 +87,7 @@ TC_FN float tc_erf(float x) {
   q = tc_fma(q, t, -0x1.450fccp-1f);
   q = tc_fma(q, t, -0x1.20f4p+0f);
   const float large = 1.0f - tc_exp(q * t);
-  return x != x ? x : tc_copysign(tc_abs(x) < 0.86f ? small : large, x);
+  return tc_copysign(tc_abs(x) < 0.86f ? small : large, x);
 }
 
 TC_FN double tc_erf(double x) {
@@ -106,7 +106,7 @@ TC_FN double tc_erf(double x) {
   p = tc_fma(p, z, -0x1.812746b0379e7p-2);
   const double small = tc_fma(p * z, x, tc_fma(x, 0x1.06eba8214db69p-3, x));
   const double large = 1.0 - tc_normal_tail(t * 0x1.6a09e667f3bcdp+0, 2.0);
-  return x != x ? x : tc_copysign(tc_abs(x) < 1.0 ? small : large, x);
+  return tc_copysign(tc_abs(x) < 1.0 ? small : large, x);
 }
 
 // x P(X < x) = max(x, 0) - |x| P(X > |x|): nothing cancels below zero, and -inf gives -0.
