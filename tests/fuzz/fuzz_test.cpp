@@ -162,3 +162,27 @@ TEST_CASE("a matmul of small integers counts its own bits alone", "[fuzz]") {
     return %3
   })");
 }
+
+TEST_CASE("the negative of a zero that fma gave is -0", "[fuzz]") {
+  require_same_in_cpp(R"((%0 x: u64[33]) {
+    %1: u64[33] = shift_right %0, %0
+    %2: f32[33] = cast %1
+    %3: f32[33] = erf %2
+    %4: f32[33] = neg %3
+    return %4
+  })");
+}
+
+TEST_CASE("a value that varies over one of two loops is not kept for both", "[fuzz]") {
+  require_same_in_cpp(R"((%0 x: f32[4,3,1]) {
+    %1: f32[4,3,7] = expand %0
+    %2: f32[4,1,1] = max %1 {axes=[1,2], keepdim=1}
+    %3: f32[4,3,7] = expand %2
+    %4: f32[4,3,7] = sub %1, %3
+    %5: f32[4,3,7] = exp %4
+    %6: f32[4,1,1] = sum %5 {axes=[1,2], keepdim=1}
+    %7: f32[4,3,7] = expand %6
+    %8: f32[4,3,7] = div %5, %7
+    return %8
+  })");
+}

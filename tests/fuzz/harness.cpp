@@ -59,13 +59,14 @@ Staged staged(Pipeline pipeline, const Graph& graph, const std::string& stage) {
   return run_pipeline(pipeline, graph, true);
 }
 
+// What `function` throws, "" if nothing.
 template <typename Function>
-bool raises(Function function) {
+std::string error_of(Function function) {
   try {
     function();
-    return false;
-  } catch (const Error&) {
-    return true;
+    return "";
+  } catch (const Error& error) {
+    return error.what();
   }
 }
 
@@ -75,12 +76,11 @@ FuzzFailure shrunk(const Graph& graph, uint64_t seed, const std::string& stage,
                    const Pipeline& pipeline, const Differs& differs) {
   const Graph small =
       shrink(graph, [&](const Graph& g) {  // inputs that raise errors are no fair
-        return !raises([&] { interpret(g, random_inputs(g, seed)); }) && differs(g);
+        return error_of([&] { interpret(g, random_inputs(g, seed)); }).empty() && differs(g);
       });
   FuzzFailure failure{seed, stage, print(small)};
-  if (!raises([&] { failure.text += print(staged(pipeline, small, stage).program); }))
-    return failure;
-  failure.text += "(the stage's result is not valid)\n";
+  failure.text +=
+      error_of([&] { failure.text += print(staged(pipeline, small, stage).program); });
   return failure;
 }
 
@@ -146,17 +146,20 @@ std::vector<FuzzFailure> fuzz_cpp(uint64_t first, int count, const Pipeline& pip
   std::vector<FuzzFailure> failures;
   std::vector<Item> items;
   std::vector<Program> programs;
-  auto fail_with = [&](const Item& item) {
+  auto fail_with = [&](const Item& item, const std::string& error) {
     const std::string stage = stage_of(item.seed);
     failures.push_back(shrunk(item.graph, item.seed, stage, pipeline, [&](const Graph& g) {
       return cpp_differs(pipeline, g, item.seed, stage);
     }));
+    failures.back().text += error.empty() ? "" : "before shrinking: " + error + "\n";
   };
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); seed++) {
     const Item item{random_graph(seed), seed};
     Program program;
-    if (raises([&] { program = staged(pipeline, item.graph, stage_of(seed)).program; })) {
-      fail_with(item);
+    const std::string error =
+        error_of([&] { program = staged(pipeline, item.graph, stage_of(seed)).program; });
+    if (!error.empty()) {
+      fail_with(item, error);
       continue;
     }
     items.push_back(item);
@@ -169,10 +172,10 @@ std::vector<FuzzFailure> fuzz_cpp(uint64_t first, int count, const Pipeline& pip
     const std::vector<Tensor> inputs = random_inputs(items[k].graph, items[k].seed);
     const std::vector<Tensor> want = interpret(items[k].graph, inputs);
     bool good = false;
-    raises([&] {
+    const std::string error = error_of([&] {
       good = same(want, run_guarded(programs[k], sources[k], *built.library, inputs));
     });
-    if (!good) fail_with(items[k]);
+    if (!good) fail_with(items[k], error);
   }
   return failures;
 }

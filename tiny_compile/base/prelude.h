@@ -356,6 +356,11 @@ TC_FN float tc_mul(float a, float b) { return a * b; }
 
 TC_FN double tc_mul(double a, double b) { return a * b; }
 
+// Not -x: g++ makes -(a * b + c) a fused -a * b - c, which is +0 where the first is -0.
+TC_FN float tc_neg(float x) { return tc_from_bits(tc_bits(x) ^ 0x80000000u); }
+
+TC_FN double tc_neg(double x) { return tc_from_bits(tc_bits(x) ^ 0x8000000000000000ull); }
+
 template <typename T>
 TC_FN T tc_neg(T a) {
   return tc_sub<T>((T)0, a);

@@ -22,6 +22,12 @@ uint64_t axes_in(const Kernel& kernel, const Expr& index) {
   return mask;
 }
 
+// A value that does not depend on all the loops is cheaper outside them.
+bool varies_over(uint64_t axes, const std::vector<int>& inner) {
+  return !inner.empty() &&
+         std::all_of(inner.begin(), inner.end(), [&](int axis) { return axes >> axis & 1; });
+}
+
 }  // namespace
 
 bool is_costly(const Scalar& scalar) {
@@ -29,7 +35,7 @@ bool is_costly(const Scalar& scalar) {
   if (scalar.kind != ScalarKind::Apply) return false;
   return std::string_view(info(scalar.op).float_formula).starts_with("tc_") &&
          is_float(scalar.dtype) && scalar.op != Op::maximum && scalar.op != Op::minimum &&
-         scalar.op != Op::abs;
+         scalar.op != Op::abs && scalar.op != Op::neg;
 }
 
 void Text::line(const std::string& text) {
@@ -151,8 +157,8 @@ void KernelText::choose_kept(const std::function<bool(const Scalar&)>& worth,
   for (size_t id = kernel.scalars.size(); id-- > 0;) {
     const Scalar& scalar = kernel.scalars[id];
     Users mine = users[id];
-    if (worth(scalar) && (needs_[id].axes & ~rows) != 0 && mine.last > mine.first &&
-        mine.same_loops) {
+    if (worth(scalar) && mine.last > mine.first && mine.same_loops &&
+        varies_over(needs_[id].axes & ~rows, steps[mine.first].inner)) {
       const int64_t bytes = inner_count(kernel, steps[mine.first]).bounds().high *
                             static_cast<int64_t>(size_of(compute_type(scalar.dtype)));
       if (bytes <= most_bytes && bytes <= bytes_left) {

@@ -26,7 +26,7 @@ namespace tiny_compile {
   X(pow,          2, Number,  Same, tc_pow(a, b),             tc_pow(a, b))            \
   X(minimum,      2, Number,  Same, tc_minimum(a, b),         tc_minimum(a, b))        \
   X(maximum,      2, Number,  Same, tc_maximum(a, b),         tc_maximum(a, b))        \
-  X(neg,          1, Number,  Same, -a,                       tc_neg(a))               \
+  X(neg,          1, Number,  Same, tc_neg(a),                tc_neg(a))               \
   X(abs,          1, Number,  Same, tc_abs(a),                tc_abs(a))               \
   X(sign,         1, Number,  Same, tc_sign(a),               tc_sign(a))              \
   X(exp,          1, Float,   Same, tc_exp(a),                0)                       \

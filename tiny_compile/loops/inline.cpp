@@ -29,7 +29,9 @@ int cost(const Kernel& kernel, const std::vector<bool>& wanted) {
     if (scalar.kind == ScalarKind::Philox) total += 20;
     if (scalar.kind != ScalarKind::Apply) continue;
     const std::string_view formula = info(scalar.op).float_formula;
-    total += formula.starts_with("tc_") ? 8 : 1;
+    const bool cheap = scalar.op == Op::maximum || scalar.op == Op::minimum ||
+                       scalar.op == Op::abs || scalar.op == Op::neg;
+    total += formula.starts_with("tc_") && !cheap ? 8 : 1;
   }
   return total;
 }
