@@ -4,8 +4,8 @@
 // Before a row is timed, its results must have the interpreter's bits, and the peers' must
 // agree with them. The machine is shared and noisy, so contestants take turns: in each round
 // everyone runs once unmeasured (it brings its own data and threads back) and then for about a
-// millisecond. Reported are medians and minima over rounds and the median of each round's ratio
-// to the hand-written loop.
+// millisecond. Reported are medians and minima over rounds, the median of each round's ratio to
+// the hand-written loop, and the ratio of the minima.
 //
 // All rows together, or --record, leave a record in tests/bench/records/cpu-DATE.json.
 #include <omp.h>
@@ -165,7 +165,9 @@ void print_result(const Result& result) {
   std::printf("%-14s %d ", result.row.c_str(), result.threads);
   for (const Timing& timing : result.timings) {
     std::printf(" | %s %s", timing.name.c_str(), time_text(timing.median).c_str());
-    if (timing.name != "hand") std::printf(" (%.2f)", timing.to_hand);
+    if (timing.name != "hand")
+      std::printf(" (%.2f, minima %.2f)", timing.to_hand,
+                  timing.least / result.timings[1].least);
   }
   const double seconds = result.timings[0].median;
   if (result.flops > 0) std::printf(" | %.0f GFLOP/s", result.flops / seconds * 1e-9);
@@ -284,6 +286,11 @@ std::string cpu_name() {
   return "unknown";
 }
 
+double load_average() {
+  double load = 0;
+  return getloadavg(&load, 1) == 1 ? load : 0;
+}
+
 std::string date() {
   const std::time_t seconds = std::time(nullptr);
   char text[32];
@@ -312,7 +319,8 @@ std::string json_number(const std::string& text) { return text == "-" ? "null" :
 
 void write_record(const std::string& path, const std::string& command,
                   const std::vector<Result>& results, const std::vector<TorchRow>& torch,
-                  const std::string& torch_version, const std::vector<Slope>& slopes) {
+                  const std::string& torch_version, const std::vector<Slope>& slopes,
+                  double load) {
   std::vector<std::string> rows, peers, slope;
   for (const Result& result : results) rows.push_back(json(result));
   for (const TorchRow& t : torch)
@@ -324,15 +332,19 @@ void write_record(const std::string& path, const std::string& command,
     slope.push_back(tc::str(
         "  {\"ops\": ", s.ops, ", \"trace_ms\": ", formatted("%.3f", s.trace),
         ", \"stages_ms\": ", formatted("%.3f", s.stages), ", \"bytes\": ", s.bytes, "}"));
-  std::ofstream(path) << tc::str(
-      "{\"date\": \"", date(), "\",\n \"commit\": \"",
-      first_line(command_output("git describe --always --dirty 2>/dev/null")),
-      "\",\n \"command\": \"", command, "\",\n \"cpu\": \"", cpu_name(),
-      "\", \"cores\": ", std::thread::hardware_concurrency(), ",\n \"compiler\": \"",
-      first_line(command_output(tc::default_toolchain().compiler + " --version")),
-      "\",\n \"rows\": [\n", tc::join(rows, ",\n"), "\n ],\n \"torch\": \"", torch_version,
-      "\", \"torch_rows\": [\n", tc::join(peers, ",\n"), "\n ],\n \"slope\": [\n",
-      tc::join(slope, ",\n"), "\n ]\n}\n");
+  const auto folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty()) std::filesystem::create_directories(folder);
+  std::ofstream out(path);
+  out << tc::str("{\"date\": \"", date(), "\",\n \"commit\": \"",
+                 first_line(command_output("git describe --always --dirty 2>/dev/null")),
+                 "\",\n \"command\": \"", command, "\",\n \"cpu\": \"", cpu_name(),
+                 "\", \"cores\": ", std::thread::hardware_concurrency(),
+                 ", \"load_before\": ", load, ",\n \"compiler\": \"",
+                 first_line(command_output(tc::default_toolchain().compiler + " --version")),
+                 "\",\n \"rows\": [\n", tc::join(rows, ",\n"), "\n ],\n \"torch\": \"",
+                 torch_version, "\", \"torch_rows\": [\n", tc::join(peers, ",\n"),
+                 "\n ],\n \"slope\": [\n", tc::join(slope, ",\n"), "\n ]\n}\n");
+  if (!out.flush()) tc::fail("cannot write the record ", path);
   std::printf("\nwritten: %s\n", path.c_str());
 }
 
@@ -366,7 +378,6 @@ Options parse(int argc, char** argv) {
   if (options.rows.empty() && !options.slope) {
     options.rows = bench::row_names();
     options.slope = true;
-    std::filesystem::create_directories("tests/bench/records");
     if (options.record.empty()) options.record = "tests/bench/records/cpu-" + date() + ".json";
   }
   return options;
@@ -403,6 +414,12 @@ struct FreshCache {
 int run(int argc, char** argv) {
   const Options options = parse(argc, argv);
   const FreshCache cache;
+  const double load = load_average();
+  if (load > 1)
+    std::printf(
+        "the load average is %.1f: others use these cores, medians on all threads mean "
+        "little (see the minima)\n",
+        load);
   std::string command = "bench", version;
   for (int i = 1; i < argc; i++) command += std::string(" ") + argv[i];
   std::vector<Result> results;
@@ -415,7 +432,7 @@ int run(int argc, char** argv) {
   std::vector<Slope> slopes;
   if (options.slope) slopes = run_slope();
   if (!options.record.empty())
-    write_record(options.record, command, results, torch, version, slopes);
+    write_record(options.record, command, results, torch, version, slopes, load);
   return 0;
 }
 

@@ -261,15 +261,15 @@ struct tc_range {
 };
 
 // What is below 1 becomes 0 by hand: g++ -fno-trapping-math makes (float)(int)x a trunc(x), and
-// trunc(-0.5) is -0.
+// trunc(-0.5) is -0. Selects, no branches: loops over it become vector code.
 template <typename To, typename From>
 TC_FN To tc_saturate(From x) {
   const From above = (From)2 * (From)((unsigned long long)1 << (tc_range<To>::bits - 1));
-  if (x != x) return (To)0;
-  if (x >= above) return tc_range<To>::high;
-  if (x < (From)1 && x > (From)-1) return (To)0;
-  if (tc_range<To>::is_signed ? x < -above : x < (From)0) return tc_range<To>::low;
-  return (To)x;
+  const bool inside = x < above && x >= (tc_range<To>::is_signed ? -above : (From)0);
+  const bool small = x < (From)1 && x > (From)-1;
+  const To kept = (To)(inside && !small ? x : (From)0);
+  const To beyond = x != x ? (To)0 : x < (From)0 ? tc_range<To>::low : tc_range<To>::high;
+  return inside || small ? kept : beyond;
 }
 
 template <typename To>

@@ -7,7 +7,7 @@
 //   r0 = sum(j0: 4096) load x[..]
 // =>
 //   for (c..) { for (l..) t[l] = ..; part[c] = tc_tree_sum_float<1024>(t, t); }
-//   r0 = tc_fold_sum_float(part, 4);
+//   r0 = tc_tree_sum_float<4>(part, part);
 #include "tiny_compile/codegen/cpp_reduce.h"
 
 #include <algorithm>
@@ -77,22 +77,15 @@ static inline TYPE tc_tree_NAME(const TYPE* from, TYPE* t) {
 }
 )";
 
-// Results of chunks, any number of them, by the same rule. There is room for the next power of
-// two, beyond 1024 for the next multiple of it; all are used up.
+// Results of more than 1024 chunks by the same rule. There is room for the next multiple of
+// 1024; all are used up.
 constexpr const char* kFold = R"(
 static inline TYPE tc_fold_NAME(TYPE* parts, long long n) {
-  while (n > 1024) {
-    const long long chunks = (n + 1023) / 1024;
-    for (long long l = n; l < 1024 * chunks; l++) parts[l] = IDENTITY;
-    for (long long c = 0; c < chunks; c++)
-      parts[c] = tc_tree_NAME<1024>(parts + 1024 * c, parts + 1024 * c);
-    n = chunks;
+  for (; n > 1; n = (n + 1023) / 1024) {
+    for (long long l = n; l % 1024; l++) parts[l] = IDENTITY;
+    for (long long first = 0; first < n; first += 1024)
+      parts[first / 1024] = tc_tree_NAME<1024>(parts + first, parts + first);
   }
-  long long size = 1;
-  while (size < n) size *= 2;
-  for (long long l = n; l < size; l++) parts[l] = IDENTITY;
-  for (size /= 2; size > 0; size /= 2)
-    for (long long l = 0; l < size; l++) parts[l] = tc_both_NAME(parts[l], parts[l + size]);
   return parts[0];
 }
 )";
@@ -121,11 +114,10 @@ static inline TYPE tc_chunk_sum_exp_TYPE(TYPE* t, long long n, TYPE* most) {
 }
 
 // Chunk sums, each against its own maximum, brought to the largest of these.
-static inline TYPE tc_fold_sum_exp_TYPE(TYPE* parts, const TYPE* most, long long n) {
+static inline void tc_to_one_most_TYPE(TYPE* parts, const TYPE* most, long long n) {
   TYPE m = most[0];
   for (long long c = 1; c < n; c++) m = tc_maximum(m, most[c]);
   for (long long c = 0; c < n; c++) parts[c] = parts[c] * tc_exp(most[c] - m);
-  return tc_fold_sum_TYPE(parts, n);
 }
 )";
 
@@ -339,10 +331,7 @@ class TreeWriter {
     }
     if (full_ > 1) text_.out.close();
     if (rest_ > 0) write_rest(chunks_ > 1 ? str("part[", full_, "]") : reg);
-    if (chunks_ > 1)
-      text_.out.line(
-          sum_exp_ ? str(reg, " = tc_fold_sum_exp_", name_, "(part, most, ", chunks_, ");")
-                   : str(reg, " = tc_fold_", suffix_, "(part, ", chunks_, ");"));
+    if (chunks_ > 1) finish(reg, parts);
     if (step_.op == Op::max || step_.op == Op::min)
       text_.out.line(str(reg, " += ", literal_text(Literal::of(type_, 0)), ";"));
     if (is_half(step_.dtype)) text_.out.line(str(reg, " = ", finished(step_, reg), ";"));
@@ -356,6 +345,22 @@ class TreeWriter {
     text_.out.line(on_stack ? str(name_, " ", array, "[", count, "];")
                             : str(name_, "* ", array, " = (", name_, "*)__builtin_malloc(",
                                   count, " * sizeof(", name_, "));"));
+  }
+
+  // reg = the tree over the chunks' results.
+  void finish(const std::string& reg, int64_t parts) {
+    if (sum_exp_) text_.out.line(str("tc_to_one_most_", name_, "(part, most, ", chunks_, ");"));
+    if (chunks_ > kChunk)
+      return text_.out.line(str(reg, " = tc_fold_", suffix_, "(part, ", chunks_, ");"));
+    pad("part", chunks_, parts);
+    text_.out.line(str(reg, " = tc_tree_", suffix_, "<", parts, ">(part, part);"));
+  }
+
+  // array[count..size) = the identity.
+  void pad(const char* array, int64_t count, int64_t size) {
+    if (count < size)
+      text_.out.line(str("for (int l = ", count, "; l < ", size, "; l++) ", array,
+                         "[l] = ", literal_text(identity(step_.op, type_)), ";"));
   }
 
   void write_full(const std::string& target) {
@@ -379,9 +384,7 @@ class TreeWriter {
     if (sum_exp_)
       return text_.out.line(str(target, " = tc_chunk_sum_exp_", name_, "<", size, ">(t, ",
                                 count, ", most + ", chunk, ");"));
-    if (count < size)
-      text_.out.line(str("for (int l = ", count, "; l < ", size,
-                         "; l++) t[l] = ", literal_text(identity(step_.op, type_)), ";"));
+    pad("t", count, size);
     text_.out.line(str(target, " = tc_tree_", suffix_, "<", size, ">(", from, ", t);"));
   }
 
@@ -422,8 +425,7 @@ std::string reduction_helpers(const Program& program) {
       const DType from = kernel.scalars[step.value].dtype, type = accumulator(step.op, from);
       if (!is_float(type) || step.op == Op::argmax || step.op == Op::argmin) continue;
       add(kTree, step.op, type);
-      if (step.op == Op::sum_exp || inner_count(kernel, step).constant() > kChunk)
-        add(kFold, step.op, type);
+      if (inner_count(kernel, step).constant() > kChunk * kChunk) add(kFold, step.op, type);
       if (step.op == Op::sum_exp)
         add(type == DType::f64 ? kLargestDouble : kLargestFloat, step.op, type);
       if (step.op == Op::sum_exp) add(kSumExp, step.op, type);
