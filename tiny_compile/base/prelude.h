@@ -1,10 +1,9 @@
 // The shared arithmetic: what one scalar op computes, in text that three compilers read.
 //
 // The interpreter includes it (base/math.h), generated C++ and CUDA paste the definitions they
-// use (codegen/prelude.h). No headers, no libm but exact functions; every fma is written out
-// and contraction is off everywhere, so all of them compute the same bits. Definitions stand
-// between blank lines. TC_FN (linkage) and TC_FAIL(bits) (raises an error bit) come from the
-// includer.
+// use. No headers, no libm but exact functions; every fma is written out and contraction is off
+// everywhere, so all of them compute the same bits. Definitions stand between blank lines.
+// TC_FN (linkage) and TC_FAIL(bits) (raises an error bit) come from the includer.
 
 struct tc_f16 {
   unsigned short bits;

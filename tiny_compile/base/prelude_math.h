@@ -153,22 +153,29 @@ TC_FN double tc_log1p(double x) {
   return tc_from_bits(tc_keep(small, tc_bits(x)) | tc_keep(!small, tc_bits(result)));
 }
 
-// x P(x^2) near zero, 1 - 2 / (exp(2x) + 1) elsewhere.
+// a / b as IEEE rounds it, where a, b and a / b are no denormals: a GPU's division proper has a
+// slow path that costs even when it is not taken.
+TC_FN float tc_quotient(float a, float b) {
+#ifdef __CUDACC__
+  float seed;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(seed) : "f"(b));
+  const float inverse = tc_fma(tc_fma(-b, seed, 1.0f), seed, seed), rough = a * inverse;
+  const float near = tc_fma(tc_fma(-b, rough, a), inverse, rough);
+  return tc_fma(tc_fma(-b, near, a), inverse, near);
+#else
+  return a / b;
+#endif
+}
+
+// q = e / d, e = exp(2 |x|) - 1, d = e + 2, less what rounding d lost: 1 / d is (1 - q) / 2.
 TC_FN float tc_tanh(float x) {
-  const float t = tc_abs(x), z = x * x;
-  float p = tc_fma(-0x1.5bb93ap-8f, z, 0x1.4bdaecp-6f);
-  p = tc_fma(p, z, -0x1.b72d42p-5f);
-  p = tc_fma(p, z, 0x1.10fdcep-3f);
-  p = tc_fma(p, z, -0x1.5554f8p-2f);
-  const float small = tc_fma(p * z, x, x);
-  const float twice = t > 10.0f ? 20.0f : 2.0f * t;
+  const float t = tc_abs(x), twice = t > 8.664f ? 17.328f : 2.0f * t;
   const float shifted = tc_fma(twice, 0x1.715476p+0f, 0x1.8000fep+23f);
   const float n = shifted - 0x1.8000fep+23f, power = tc_from_bits(tc_bits(shifted) << 23);
   const float r = tc_fma(n, 0x1.bd0106p-13f, tc_fma(n, -0x1.63p-1f, twice));
-  const float d = tc_fma(tc_expm1_kernel(r), power, power) + 1.0f;
-  const float inverse = tc_rough_reciprocal(d), rest = tc_fma(-d, inverse, 1.0f);
-  const float large = tc_fma(-2.0f * inverse, rest, tc_fma(-2.0f, inverse, 1.0f));
-  return tc_copysign(t < 0.65f ? small : large, x);
+  const float e = tc_fma(tc_expm1_kernel(r), power, power - 1.0f), d = e + 2.0f;
+  const float q = tc_quotient(e, d), rest = tc_fma(-q, e - (d - 2.0f), tc_fma(-q, d, e));
+  return tc_copysign(tc_fma(rest, tc_fma(q, -0.5f, 0.5f), q), x);
 }
 
 TC_FN double tc_tanh(double x) {
@@ -183,11 +190,10 @@ TC_FN float tc_sigmoid(float x) {
   const float shifted = tc_fma(t, -0x1.715476p+0f, 0x1.80017ep+23f);
   const float n = shifted - 0x1.80017ep+23f, power = tc_from_bits(tc_bits(shifted) << 23);
   const float r = tc_fma(n, 0x1.bd0106p-13f, tc_fma(n, -0x1.63p-1f, -t));
-  const float e = tc_fma(tc_expm1_kernel(r), power, power);
+  const float e = tc_fma(tc_expm1_kernel(r), power, power), top = x < 0.0f ? e : 0x1p+64f;
   const float d = tc_fma(e, 0x1p-64f, 1.0f), lost = tc_fma(e, 0x1p-64f, 1.0f - d);
-  const float inverse = tc_rough_reciprocal(d), top = x < 0.0f ? e : 0x1p+64f;
-  const float q = top * inverse, rest = tc_fma(-q, lost, tc_fma(-q, d, top));
-  return tc_fma(rest, inverse, q) * 0x1p-64f;
+  const float q = tc_quotient(top, d);
+  return tc_fma(-q * lost, tc_fma(q, -0x1p-64f, 1.0f), q) * 0x1p-64f;
 }
 
 TC_FN double tc_sigmoid(double x) {
