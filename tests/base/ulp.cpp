@@ -1,6 +1,11 @@
 // Accuracy of the shared functions: the largest error of each, in units in the last place.
 //   ulp [stride [name]]   every stride-th f32 bit pattern (1: all 2^32), and 2^32 / (64 stride)
 //                         arguments in f64 and for pow
+//
+// ulp 1, every f32 and 67 million f64 (or pairs): the worst found of exp, expm1, log, log1p, sin,
+// cos, tanh, sigmoid, erf, gelu, rsqrt, pow
+//   f32  1.02 1.47 .85 1.44 .56 .56 1.54 1.49 1.91 1.74 1.50 .51
+//   f64  1.13 1.79 .83 1.44 .86 .83 2.43 1.59 2.04 2.98 1.50 1.59
 #include "tests/base/ulp.h"
 
 #include <cstdio>
