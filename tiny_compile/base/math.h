@@ -12,6 +12,7 @@ inline thread_local unsigned error_word = 0;
 #include "tiny_compile/base/prelude.h"
 #include "tiny_compile/base/prelude_math.h"
 #include "tiny_compile/base/prelude_normal.h"
+#include "tiny_compile/base/prelude_random.h"
 #include "tiny_compile/base/prelude_trig.h"
 
 }  // namespace tiny_compile::prelude
