@@ -175,7 +175,8 @@ TC_FN float tc_tanh(float x) {
   const float r = tc_fma(n, 0x1.bd0106p-13f, tc_fma(n, -0x1.63p-1f, twice));
   const float e = tc_fma(tc_expm1_kernel(r), power, power - 1.0f), d = e + 2.0f;
   const float q = tc_quotient(e, d), rest = tc_fma(-q, e - (d - 2.0f), tc_fma(-q, d, e));
-  return tc_copysign(tc_fma(rest, tc_fma(q, -0.5f, 0.5f), q), x);
+  const float result = tc_fma(rest, tc_fma(q, -0.5f, 0.5f), q);
+  return tc_copysign(t > 9.0108f ? 1.0f : result, x);
 }
 
 TC_FN double tc_tanh(double x) {

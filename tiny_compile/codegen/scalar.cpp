@@ -51,6 +51,19 @@ bool divides_negative(const Expr& expr) {
          std::any_of(operands.begin(), operands.end(), divides_negative);
 }
 
+// a * -1.0 and -0.0 - a are -a to the bit, NaN and zeros included. Written so, because g++
+// would make an fnms of -fma(..), whose zero has the other sign. -1: the scalar is neither.
+int negated_operand(const Kernel& kernel, const Scalar& scalar) {
+  if (!is_float(scalar.dtype) || (scalar.op != Op::mul && scalar.op != Op::sub)) return -1;
+  const int a = scalar.operands[0], b = scalar.operands[1];
+  const auto is = [&](int id, double value) {
+    const Scalar& operand = kernel.scalars[id];
+    return operand.kind == ScalarKind::Constant && operand.value.is(value);
+  };
+  if (scalar.op == Op::sub) return is(a, -0.0) ? b : -1;
+  return is(b, -1.0) ? a : is(a, -1.0) ? b : -1;
+}
+
 }  // namespace
 
 std::string fill_formula(std::string_view formula, const std::vector<std::string>& operands) {
@@ -238,6 +251,8 @@ std::string ScalarWriter::applied(const Scalar& scalar) const {
   if (scalar.op == Op::cast) return converted(scalar);
   std::vector<std::string> operands;
   for (int operand : scalar.operands) operands.push_back(name(operand));
+  if (const int negated = negated_operand(kernel_, scalar); negated >= 0)
+    return str("tc_neg(", name(negated), ")");
   const DType dtype = kernel_.scalars[scalar.operands.back()].dtype;
   const std::string text = fill_formula(formula(scalar.op, dtype), operands);
   return stays_in_dtype(scalar.op) ? text : rounded(scalar.dtype, text);

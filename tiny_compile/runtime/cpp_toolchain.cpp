@@ -6,6 +6,7 @@
 #include "tiny_compile/runtime/cpp_toolchain.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <link.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -31,6 +32,9 @@ constexpr const char* kFlags =
     "-x c++ -std=c++20 -O3 -march=native -fPIC -shared -w -pipe -ffp-contract=off "
     "-fno-math-errno -fno-trapping-math -fwrapv -fno-exceptions -fno-rtti "
     "-fno-asynchronous-unwind-tables -fno-stack-protector -fvisibility=default";
+
+// g++ would follow each arm of a clamp through all that comes after it, and not vectorise.
+constexpr const char* kGccFlags = "-fno-tree-pre -fno-thread-jumps";
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -210,6 +214,13 @@ void* SharedLibrary::symbol(const char* name) const {
   return address;
 }
 
+// Whether the command is g++ whatever its name: c++ is a link to it on most systems.
+bool is_gcc(const std::string& compiler) {
+  char resolved[PATH_MAX];
+  const std::string path = realpath(compiler.c_str(), resolved) ? resolved : compiler;
+  return path.substr(path.rfind('/') + 1).find("g++") != std::string::npos;
+}
+
 CppToolchain default_toolchain() {
   CppToolchain toolchain;
   const std::vector<std::string> command = find_compiler();
@@ -217,7 +228,9 @@ CppToolchain default_toolchain() {
   toolchain.flags = {command.begin() + 1, command.end()};
   const std::vector<std::string> extra = words_of(environment("TC_CXXFLAGS"));
   const char* bare = extra.empty() ? "-nostdlib" : "";  // what extra flags ask for may need one
-  for (const std::vector<std::string>& flags : {words_of(kFlags), extra, words_of(bare)})
+  const char* gcc = is_gcc(toolchain.compiler) ? kGccFlags : "";
+  for (const std::vector<std::string>& flags :
+       {words_of(kFlags), words_of(gcc), extra, words_of(bare)})
     toolchain.flags.insert(toolchain.flags.end(), flags.begin(), flags.end());
   toolchain.identity = identity_of(toolchain.compiler);
   return toolchain;
