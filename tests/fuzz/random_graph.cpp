@@ -140,11 +140,11 @@ class Generator {
     return append(std::move(node));
   }
   int cast(int id, DType dtype) {
-    return type(id).dtype == dtype ? id : append(Op::cast, {id}, {dtype, {}});
+    return id < 0 || type(id).dtype == dtype ? id : append(Op::cast, {id}, {dtype, {}});
   }
 
   // A node of the type, made from an existing one: cast, expanded or a constant.
-  int like(const Type& wanted) {
+  int like(Type wanted) {  // a copy: nodes move while they are added
     for (int tries = 0; tries < 4; tries++) {
       const int id = any_node();
       if (type(id).shape == wanted.shape) return cast(id, wanted.dtype);
@@ -157,7 +157,7 @@ class Generator {
   }
 
   // Values in [0, limit) of dtype i64 and the shape.
-  int index_like(const Shape& shape, int64_t limit) {
+  int index_like(Shape shape, int64_t limit) {
     int id = cast(like({DType::i64, shape}), DType::i64);
     if (id < 0) return -1;
     return append(Op::remainder,

@@ -29,16 +29,22 @@ class ColumnsWriter {
     text.scalars.register_name = [](int step) { return str("r", step, "[l]"); };
   }
 
+  // A unit is a quarter of a strip: one thread does whole strips, many share one.
   int64_t write() {
     const Axis& lane = kernel_.axes[lane_];
-    const int64_t extent = lane.extent.constant(), strips = (extent + lanes_ - 1) / lanes_;
+    const int64_t part = columns_unit(kernel_.schedule);
+    const int64_t extent = lane.extent.constant(), strips = (extent + part - 1) / part;
     const int64_t units = row_count(kernel_).constant() / extent * strips;
     defined_.assign(kernel_.scalars.size(), false);
     define({0, false});
-    out_.open("for (long long unit = begin; unit < end; unit++)");
-    out_.line(str("const long long start = unit % ", strips, " * ", lanes_, ";"));
-    out_.line(str("const long long width = ", extent, " - start < ", lanes_, " ? ", extent,
-                  " - start : ", lanes_, ";"));
+    out_.open("for (long long unit = begin, next; unit < end; unit = next)");
+    out_.line(str("next = unit - unit % ", strips, " + ", strips, ";"));
+    out_.line(str("if (next > unit + ", lanes_ / part, ") next = unit + ", lanes_ / part, ";"));
+    out_.line("if (next > end) next = end;");
+    out_.line(str("const long long start = unit % ", strips, " * ", part,
+                  ", most = (next - unit) * ", part, ";"));
+    out_.line(str("const long long width = ", extent, " - start < most ? ", extent,
+                  " - start : most;"));
     Expr rest = floor_div(Expr::symbol("unit", 0, units - 1), strips);
     for (int row = lane_; row-- > 0;) {
       const Axis& axis = kernel_.axes[row];

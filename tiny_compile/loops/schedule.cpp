@@ -168,7 +168,7 @@ Schedule choose(const Program& program, const Kernel& kernel) {
   } else if (allows_columns(kernel) && prefers_columns(kernel)) {
     schedule.strategy = Strategy::Columns;
     schedule.lanes = columns_lanes(kernel);
-    unit *= schedule.lanes;
+    unit *= columns_unit(schedule);
   } else {
     schedule.strategy = Strategy::Rows;
     schedule.unroll = 8;
