@@ -34,10 +34,18 @@ void check_float(DType dtype, const char* name, const Location& where) {
             str(name, ": ", dtype, " is no float; use randint for integers"));
 }
 
+void check_sizes(const Sizes& shape, const Location& where) {
+  try {
+    element_count(shape);
+  } catch (const Error& error) {
+    fail_at(current_place(where), error.what());
+  }
+}
+
 }  // namespace
 
 Tensor full(const Sizes& shape, double value, DType dtype, Here here) {
-  element_count(shape);
+  check_sizes(shape, location_of(here));
   Node node;
   node.op = Op::constant;
   node.type = {dtype, {shape.begin(), shape.end()}};

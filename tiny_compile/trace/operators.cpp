@@ -37,17 +37,13 @@ DType suited(Op op, DType dtype) {
 Op op_on_bool(Op op, const Location& where) {
   switch (op) {
     case Op::add:
-    case Op::maximum:
-      return Op::bitwise_or;
+    case Op::maximum: return Op::bitwise_or;
     case Op::mul:
-    case Op::minimum:
-      return Op::bitwise_and;
+    case Op::minimum: return Op::bitwise_and;
     case Op::sub:
       fail_at(where, "- of bool tensors: use ^ or logical_not, or cast to an integer first");
-    case Op::neg:
-      fail_at(where, "- of a bool tensor: use ~ or logical_not");
-    default:
-      return op;
+    case Op::neg: fail_at(where, "- of a bool tensor: use ~ or logical_not");
+    default: return op;
   }
 }
 
@@ -77,6 +73,13 @@ DType result_type(const std::vector<const Operand*>& operands) {
   }
   CHECK(result.has_value(), "an op without operands");
   return *result;
+}
+
+Tensor Operand::captured() const {
+  if (is_scalar()) return as_tensor(*this, default_dtype(kind), where);
+  if (!tensor.defined())
+    fail_at(current_place(where), "this tensor is undefined: assign one to it first");
+  return seen(*variable, where);
 }
 
 Sizes broadcast_shapes(const std::vector<Sizes>& shapes, const Location& where) {

@@ -26,7 +26,7 @@ struct Operand {
       : integer(value), kind(Category::Bool), where(location_of(here)) {}  // NOLINT
 
   bool is_scalar() const { return !variable; }
-  Tensor captured() const { return seen(*variable, where); }  // of a tensor
+  Tensor captured() const;  // as a tensor of the trace; a scalar has no axes
 
   Tensor tensor;
   const Tensor* variable = nullptr;  // null for a scalar
