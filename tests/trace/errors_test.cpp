@@ -75,6 +75,8 @@ TEST_CASE("undefined tensors in traced code name the user's line", "[errors]") {
   FAILS(x + Tensor(), "undefined");
   FAILS(exp(Tensor()), "undefined");
   FAILS(sum(Tensor()), "undefined");
+  FAILS(floor(Tensor()), "undefined");
+  FAILS(mean(Tensor()), "undefined");
   FAILS(concat({x, Tensor()}), "undefined");
   FAILS(matmul(x, Tensor()), "undefined");
   FAILS(softmax(Tensor(), 0), "undefined");
@@ -166,4 +168,19 @@ TEST_CASE("the graph's nodes carry the user's lines", "[errors]") {
   CHECK(composite > 4);
   CHECK(last >= 2);
   CHECK(composite + last + 1 == traced.graph.size());
+}
+
+TEST_CASE("a number where a tensor is expected is a tensor of no axes", "[errors]") {
+  CHECK(sum(2.5).item<float>() == 2.5);
+  CHECK(sum(3).dtype() == int64);
+  CHECK(silu(0.).item<float>() == 0);
+  CHECK(gelu(0., "tanh").item<float>() == 0);
+  CHECK(mean(1.5).item<float>() == 1.5);
+  CHECK(var(2., {}, 0).item<float>() == 0);
+  CHECK(zeros_like(2).dtype() == int64);
+  CHECK(reshape(1., {1, 1}).shape() == Sizes{1, 1});
+  CHECK(softmax(full({}, 2), 0).shape() == Sizes{});
+  CHECK(logsumexp(2., {}).item<float>() == 2);
+  CHECK_THAT(message_of([] { matmul(1., 2.); }), ContainsSubstring("errors_test.cpp:"));
+  CHECK_THAT(message_of([] { flip(1., {0}); }), ContainsSubstring("errors_test.cpp:"));
 }

@@ -42,6 +42,8 @@ void check_sizes(const Sizes& shape, const Location& where) {
   }
 }
 
+Sizes shape_of(const Operand& x) { return x.is_scalar() ? Sizes{} : x.tensor.shape(); }
+
 }  // namespace
 
 Tensor full(const Sizes& shape, double value, DType dtype, Here here) {
@@ -58,12 +60,12 @@ Tensor ones(const Sizes& shape, DType dtype, Here here) { return full(shape, 1, 
 
 Tensor zeros_like(const Operand& x) {
   const Scope scope(x.where);
-  return full(x.tensor.shape(), 0, x.tensor.dtype());
+  return full(shape_of(x), 0, result_type({&x}));
 }
 
 Tensor ones_like(const Operand& x) {
   const Scope scope(x.where);
-  return full(x.tensor.shape(), 1, x.tensor.dtype());
+  return full(shape_of(x), 1, result_type({&x}));
 }
 
 Tensor arange(int64_t start, int64_t stop, int64_t step, Here here) {

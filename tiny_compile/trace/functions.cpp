@@ -11,6 +11,8 @@ namespace {
 
 Sizes all_axes(const Tensor& x, const Sizes& axes, const Location& where) {
   Sizes result;
+  if (x.rank() == 0 && axes.size() == 1 && (axes[0] == 0 || axes[0] == -1))
+    return {};  // PyTorch lets a number have an axis here
   for (int64_t axis : axes) result.push_back(normal_axis(axis, x.rank(), where));
   if (!axes.empty()) {
     std::sort(result.begin(), result.end());
@@ -58,7 +60,8 @@ Tensor extreme(Op op, Op of_bools, const Operand& x, const Sizes& axes, bool kee
 }
 
 Tensor integers_stay(Op op, const Operand& x) {
-  if (!x.is_scalar() && !is_float(x.tensor.dtype())) return x.captured();
+  const Tensor tensor = x.captured();
+  if (!is_float(tensor.dtype())) return tensor;
   return pointwise(op, {&x});
 }
 
@@ -82,7 +85,8 @@ Tensor float_only(const char* name, const Operand& x) {
 }
 
 DType float_dtype(const Operand& x) {
-  return is_float(x.tensor.dtype()) ? x.tensor.dtype() : DType::f32;
+  const DType dtype = result_type({&x});
+  return is_float(dtype) ? dtype : DType::f32;
 }
 
 }  // namespace
@@ -243,7 +247,7 @@ Tensor mean(const Operand& x, const Sizes& axes, bool keepdim) {
   const Scope scope(x.where);
   const Tensor v = float_only("mean", x);
   const double count = static_cast<double>(counted(v, axes, x.where));
-  return cast_to(reduce_op(Op::sum, x, v, axes, keepdim) / count, x.tensor.dtype(), x.where);
+  return cast_to(reduce_op(Op::sum, x, v, axes, keepdim) / count, float_dtype(x), x.where);
 }
 
 // sum((x - mean)^2) / (n - correction)
@@ -254,13 +258,13 @@ Tensor var(const Operand& x, const Sizes& axes, int64_t correction, bool keepdim
   const Tensor deviation = v - reduce_op(Op::sum, x, v, axes, true) / count;
   const double divisor = std::max(0.0, count - static_cast<double>(correction));
   return cast_to(reduce_op(Op::sum, x, deviation * deviation, axes, keepdim) / divisor,
-                 x.tensor.dtype(), x.where);
+                 float_dtype(x), x.where);
 }
 
 Tensor std(const Operand& x, const Sizes& axes, int64_t correction, bool keepdim) {
   const Scope scope(x.where);
   const Tensor v = float_only("std", x);
-  return cast_to(sqrt(var(v, axes, correction, keepdim)), x.tensor.dtype(), x.where);
+  return cast_to(sqrt(var(v, axes, correction, keepdim)), float_dtype(x), x.where);
 }
 
 Tensor cumsum(const Operand& x, int64_t axis) {
