@@ -20,6 +20,8 @@
 #include <sstream>
 #include <string>
 
+#include "tiny_compile/base/error.h"
+
 namespace tiny_compile::tests {
 
 // A directory under /tmp that goes with its contents.

@@ -178,12 +178,6 @@ Literal Tensor::element(const Sizes& index) const {
   return is_nan ? Literal::of(d.dtype, value.as_double()) : value;
 }
 
-Tensor::operator bool() const {
-  if (is_traced())
-    fail("bool(): a traced tensor has no value to branch on; use where() instead");
-  return item<double>() != 0;
-}
-
 Sizes contiguous_strides(const Sizes& shape) {
   Sizes strides(shape.size());
   int64_t stride = 1;

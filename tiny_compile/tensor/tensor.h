@@ -35,6 +35,13 @@ struct TensorData {
   int node = -1;
 };
 
+// The 2 of x[2] and the user's line.
+struct Index {
+  Index(int64_t value, Here here = Here::current()) : value(value), here(here) {}  // NOLINT
+  int64_t value;
+  Here here;
+};
+
 // The C++ type that holds an element in memory: T{} of dtype_of<T>().
 template <typename T>
 constexpr DType dtype_of();
@@ -103,7 +110,7 @@ class Tensor {
   Tensor slice(int64_t axis, std::optional<int64_t> start, std::optional<int64_t> stop = {},
                int64_t step = 1, Here = Here::current()) const;  // Python's, step > 0
   Tensor select(int64_t axis, int64_t index, Here = Here::current()) const;
-  Tensor operator[](int64_t index) const;  // select(0, index)
+  Tensor operator[](Index index) const;  // select(0, index)
   Tensor narrow(int64_t axis, int64_t start, int64_t length, Here = Here::current()) const;
   Tensor flip(Sizes axes, Here = Here::current()) const;
   Tensor unfold(int64_t axis, int64_t size, int64_t step, Here = Here::current()) const;

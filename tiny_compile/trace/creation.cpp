@@ -34,10 +34,20 @@ void check_float(DType dtype, const char* name, const Location& where) {
             str(name, ": ", dtype, " is no float; use randint for integers"));
 }
 
+void check_sizes(const Sizes& shape, const Location& where) {
+  try {
+    element_count(shape);
+  } catch (const Error& error) {
+    fail_at(current_place(where), error.what());
+  }
+}
+
+Sizes shape_of(const Operand& x) { return x.is_scalar() ? Sizes{} : x.tensor.shape(); }
+
 }  // namespace
 
 Tensor full(const Sizes& shape, double value, DType dtype, Here here) {
-  element_count(shape);
+  check_sizes(shape, location_of(here));
   Node node;
   node.op = Op::constant;
   node.type = {dtype, {shape.begin(), shape.end()}};
@@ -50,12 +60,12 @@ Tensor ones(const Sizes& shape, DType dtype, Here here) { return full(shape, 1, 
 
 Tensor zeros_like(const Operand& x) {
   const Scope scope(x.where);
-  return full(x.tensor.shape(), 0, x.tensor.dtype());
+  return full(shape_of(x), 0, result_type({&x}));
 }
 
 Tensor ones_like(const Operand& x) {
   const Scope scope(x.where);
-  return full(x.tensor.shape(), 1, x.tensor.dtype());
+  return full(shape_of(x), 1, result_type({&x}));
 }
 
 Tensor arange(int64_t start, int64_t stop, int64_t step, Here here) {

@@ -11,6 +11,8 @@ namespace {
 
 Sizes all_axes(const Tensor& x, const Sizes& axes, const Location& where) {
   Sizes result;
+  if (x.rank() == 0 && axes.size() == 1 && (axes[0] == 0 || axes[0] == -1))
+    return {};  // PyTorch lets a number have an axis here
   for (int64_t axis : axes) result.push_back(normal_axis(axis, x.rank(), where));
   if (!axes.empty()) {
     std::sort(result.begin(), result.end());
@@ -50,8 +52,16 @@ Tensor as_bool(const Operand& x) {
   return tensor.dtype() == DType::boolean ? tensor : tensor != Operand(0);
 }
 
+// The max of bools is any of them, the min all.
+Tensor extreme(Op op, Op of_bools, const Operand& x, const Sizes& axes, bool keepdim) {
+  const Tensor tensor = x.captured();
+  const bool bools = tensor.dtype() == DType::boolean && tensor.numel() > 0;
+  return reduce_op(bools ? of_bools : op, x, tensor, axes, keepdim);
+}
+
 Tensor integers_stay(Op op, const Operand& x) {
-  if (!x.is_scalar() && !is_float(x.tensor.dtype())) return x.captured();
+  const Tensor tensor = x.captured();
+  if (!is_float(tensor.dtype())) return tensor;
   return pointwise(op, {&x});
 }
 
@@ -65,8 +75,18 @@ int64_t counted(const Tensor& x, const Sizes& axes, const Location& where) {
   return count;
 }
 
+// PyTorch's mean and var do not choose a float for you.
+Tensor float_only(const char* name, const Operand& x) {
+  const Tensor tensor = x.captured();
+  if (!is_float(tensor.dtype()))
+    fail_at(current_place(x.where), str(name, ": wants floats, not ", tensor.dtype(),
+                                        "; cast first, as in x.to(tc::float32)"));
+  return is_half(tensor.dtype()) ? cast_to(tensor, DType::f32, x.where) : tensor;
+}
+
 DType float_dtype(const Operand& x) {
-  return is_float(x.tensor.dtype()) ? x.tensor.dtype() : DType::f32;
+  const DType dtype = result_type({&x});
+  return is_float(dtype) ? dtype : DType::f32;
 }
 
 }  // namespace
@@ -195,10 +215,10 @@ Tensor prod(const Operand& x, const Sizes& axes, bool keepdim) {
   return reduce_op(Op::prod, x, x.captured(), axes, keepdim);
 }
 Tensor max(const Operand& x, const Sizes& axes, bool keepdim) {
-  return reduce_op(Op::max, x, x.captured(), axes, keepdim);
+  return extreme(Op::max, Op::any, x, axes, keepdim);
 }
 Tensor min(const Operand& x, const Sizes& axes, bool keepdim) {
-  return reduce_op(Op::min, x, x.captured(), axes, keepdim);
+  return extreme(Op::min, Op::all, x, axes, keepdim);
 }
 Tensor argmax(const Operand& x, std::optional<int64_t> axis, bool keepdim) {
   return arg_op(Op::argmax, x, axis, keepdim);
@@ -225,7 +245,7 @@ Tensor sum_exp(const Operand& x, const Sizes& axes, bool keepdim) {
 // sum / n
 Tensor mean(const Operand& x, const Sizes& axes, bool keepdim) {
   const Scope scope(x.where);
-  const Tensor v = upcast(x);
+  const Tensor v = float_only("mean", x);
   const double count = static_cast<double>(counted(v, axes, x.where));
   return cast_to(reduce_op(Op::sum, x, v, axes, keepdim) / count, float_dtype(x), x.where);
 }
@@ -233,7 +253,7 @@ Tensor mean(const Operand& x, const Sizes& axes, bool keepdim) {
 // sum((x - mean)^2) / (n - correction)
 Tensor var(const Operand& x, const Sizes& axes, int64_t correction, bool keepdim) {
   const Scope scope(x.where);
-  const Tensor v = upcast(x);
+  const Tensor v = float_only("var", x);
   const double count = static_cast<double>(counted(v, axes, x.where));
   const Tensor deviation = v - reduce_op(Op::sum, x, v, axes, true) / count;
   const double divisor = std::max(0.0, count - static_cast<double>(correction));
@@ -243,7 +263,7 @@ Tensor var(const Operand& x, const Sizes& axes, int64_t correction, bool keepdim
 
 Tensor std(const Operand& x, const Sizes& axes, int64_t correction, bool keepdim) {
   const Scope scope(x.where);
-  const Tensor v = upcast(x);
+  const Tensor v = float_only("std", x);
   return cast_to(sqrt(var(v, axes, correction, keepdim)), float_dtype(x), x.where);
 }
 

@@ -51,6 +51,15 @@ Tensor Tensor::matmul(const Tensor& other, Here here) const {
   return tiny_compile::matmul({*this, here}, {other, here});
 }
 
+// A conversion cannot take the caller's line: the line that computed the condition is named.
+Tensor::operator bool() const {
+  if (is_traced())
+    fail_at(recorded_at(*this),
+            "bool(): this condition is being traced and has no value to branch on; use where() "
+            "instead");
+  return item<double>() != 0;
+}
+
 Tensor Tensor::reshape(Sizes shape, Here here) const {
   return tiny_compile::reshape({*this, here}, std::move(shape));
 }
@@ -88,9 +97,17 @@ Tensor Tensor::slice(int64_t axis, std::optional<int64_t> start, std::optional<i
 Tensor Tensor::select(int64_t axis, int64_t index, Here here) const {
   return tiny_compile::select({*this, here}, axis, index);
 }
-Tensor Tensor::operator[](int64_t index) const { return tiny_compile::select(*this, 0, index); }
+Tensor Tensor::operator[](Index index) const {
+  return tiny_compile::select({*this, index.here}, 0, index.value);
+}
 Tensor Tensor::narrow(int64_t axis, int64_t start, int64_t length, Here here) const {
-  return tiny_compile::slice({*this, here}, axis, start, start + length);
+  const Location where = location_of(here);
+  const int64_t size = shape()[normal_axis(axis, rank(), where)];
+  const int64_t first = start < 0 ? start + size : start;
+  if (first < 0 || length < 0 || first + length > size)
+    fail_at(where, tiny_compile::str("narrow: ", length, " from ", start,
+                                     " leaves an axis of size ", size));
+  return tiny_compile::slice({*this, here}, axis, first, first + length);
 }
 Tensor Tensor::flip(Sizes axes, Here here) const {
   return tiny_compile::flip({*this, here}, axes);

@@ -33,6 +33,20 @@ DType suited(Op op, DType dtype) {
   return dtype;
 }
 
+// As in PyTorch bool + is or, bool * is and: the result stays bool. Its - is refused.
+Op op_on_bool(Op op, const Location& where) {
+  switch (op) {
+    case Op::add:
+    case Op::maximum: return Op::bitwise_or;
+    case Op::mul:
+    case Op::minimum: return Op::bitwise_and;
+    case Op::sub:
+      fail_at(where, "- of bool tensors: use ^ or logical_not, or cast to an integer first");
+    case Op::neg: fail_at(where, "- of a bool tensor: use ~ or logical_not");
+    default: return op;
+  }
+}
+
 Tensor constant(const Literal& value, const Location& where) {
   Node node;
   node.op = Op::constant;
@@ -59,6 +73,13 @@ DType result_type(const std::vector<const Operand*>& operands) {
   }
   CHECK(result.has_value(), "an op without operands");
   return *result;
+}
+
+Tensor Operand::captured() const {
+  if (is_scalar()) return as_tensor(*this, default_dtype(kind), where);
+  if (!tensor.defined())
+    fail_at(current_place(where), "this tensor is undefined: assign one to it first");
+  return seen(*variable, where);
 }
 
 Sizes broadcast_shapes(const std::vector<Sizes>& shapes, const Location& where) {
@@ -113,7 +134,9 @@ Tensor pointwise(Op op, const std::vector<const Operand*>& operands) {
     if (!operand->is_scalar() && !operand->tensor.defined())
       fail_at(where, str(info(op).name, ": an operand is an undefined tensor"));
   }
-  const DType dtype = suited(op, result_type(values));
+  const DType common = result_type(values);
+  if (common == DType::boolean) op = op_on_bool(op, where);
+  const DType dtype = suited(op, common);
   std::vector<Tensor> tensors;
   std::vector<Sizes> shapes;
   for (const Operand* operand : operands) {

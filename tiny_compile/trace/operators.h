@@ -26,7 +26,7 @@ struct Operand {
       : integer(value), kind(Category::Bool), where(location_of(here)) {}  // NOLINT
 
   bool is_scalar() const { return !variable; }
-  Tensor captured() const { return seen(*variable, where); }  // of a tensor
+  Tensor captured() const;  // as a tensor of the trace; a scalar has no axes
 
   Tensor tensor;
   const Tensor* variable = nullptr;  // null for a scalar
@@ -51,7 +51,8 @@ Tensor expand_to(const Tensor& tensor, const Sizes& shape, const Location& where
 Tensor cast_to(const Tensor& tensor, DType dtype, const Location& where);
 
 // A pointwise op on operands brought to one dtype and shape. The dtype must suit the op:
-// integers are promoted to f32 for ops on floats, bool to i64 where numbers are needed.
+// integers are promoted to f32 for ops on floats, bool to i64 where numbers are needed; bool +
+// bool is or, bool * bool is and, as in PyTorch.
 Tensor pointwise(Op op, const std::vector<const Operand*>& operands);
 
 Tensor operator+(const Operand& lhs, const Operand& rhs);

@@ -179,6 +179,9 @@ Tensor flatten(const Operand& x, int64_t first, int64_t last) {
   if (tensor.rank() == 0) return reshape_to(tensor, {1}, x.where);
   first = normal_axis(first, tensor.rank(), x.where);
   last = normal_axis(last, tensor.rank(), x.where);
+  if (first > last)
+    fail_at(current_place(x.where),
+            str("flatten: the first axis, ", first, ", comes after the last, ", last));
   Sizes shape(tensor.shape().begin(), tensor.shape().begin() + first);
   int64_t joined = 1;
   for (int64_t k = first; k <= last; k++) joined *= tensor.shape()[k];
@@ -197,6 +200,9 @@ Tensor concat(const std::vector<Tensor>& parts, int64_t axis, Here here) {
   const Location where = location_of(here);
   const Scope scope(where);
   if (parts.empty()) fail_at(current_place(where), "concat: no tensors to join");
+  for (const Tensor& part : parts) {
+    if (!part.defined()) fail_at(current_place(where), "concat: a part is an undefined tensor");
+  }
   DType dtype = parts[0].dtype();
   for (const Tensor& part : parts) dtype = promote(dtype, part.dtype());
   std::vector<Tensor> cast;
@@ -211,7 +217,13 @@ Tensor stack(const std::vector<Tensor>& parts, int64_t axis, Here here) {
   const Location where = location_of(here);
   const Scope scope(where);
   std::vector<Tensor> longer;
-  for (const Tensor& part : parts) longer.push_back(unsqueeze(part, axis));
+  for (const Tensor& part : parts) {
+    longer.push_back(unsqueeze({part, here}, axis));
+    if (part.shape() != parts[0].shape())
+      fail_at(current_place(where),
+              str("stack: shapes [", join(parts[0].shape(), ","), "] and [",
+                  join(part.shape(), ","), "] differ; concat joins along an axis they have"));
+  }
   if (parts.empty()) fail_at(current_place(where), "stack: no tensors to join");
   return concat(longer, normal_axis(axis, parts[0].rank() + 1, where), here);
 }
@@ -221,6 +233,7 @@ std::vector<Tensor> split(const Operand& x, int64_t size, int64_t axis) {
   const Tensor tensor = x.captured();
   if (size < 1) fail_at(current_place(x.where), "split: the size of a part must be positive");
   std::vector<Tensor> parts;
+  axis = normal_axis(axis, tensor.rank(), x.where);
   const int64_t length = tensor.size(axis);
   for (int64_t start = 0; start < length; start += size)
     parts.push_back(slice(tensor, axis, start, std::min(start + size, length)));
@@ -308,16 +321,18 @@ Tensor embedding(const Operand& index, const Operand& table) {
   return reshape_to(flat, shape, index.where);
 }
 
+// As in PyTorch the index may be smaller than the source: what it leaves out is not added.
 Tensor scatter_add(const Operand& x, int64_t axis, const Operand& index,
                    const Operand& source) {
   const Scope scope(x.where);
-  const Tensor tensor = x.captured();
+  const Tensor tensor = x.captured(), chosen = as_index(index);
+  Tensor added = cast_to(source.captured(), tensor.dtype(), x.where);
+  for (int64_t k = 0; k < chosen.rank() && chosen.rank() == added.rank(); k++)
+    if (chosen.size(k) < added.size(k)) added = slice(added, k, 0, chosen.size(k));
   Node node;
   node.op = Op::scatter_add;
   node.set(Key::axis, {normal_axis(axis, tensor.rank(), x.where)});
-  return apply(std::move(node),
-               {tensor, as_index(index), cast_to(source.captured(), tensor.dtype(), x.where)},
-               x.where);
+  return apply(std::move(node), {tensor, chosen, added}, x.where);
 }
 
 Tensor one_hot(const Operand& index, int64_t classes) {

@@ -46,6 +46,8 @@ class Trace {
     return node;
   }
 
+  const Location& where(int node) const { return graph_[node].where; }
+
   Tensor record(Node node) { return handle(graph_.append(std::move(node))); }
 
   RandomKey next_draw() {
@@ -123,6 +125,11 @@ Location location_of(const Here& here) {
 }
 
 bool is_tracing() { return current_trace != nullptr; }
+
+Location recorded_at(const Tensor& traced) {
+  const bool here = current_trace && traced.info().trace == current_trace;
+  return here ? current_trace->where(traced.info().node) : Location{};
+}
 
 Tensor seen(const Tensor& variable, const Location& where) {
   if (!current_trace || !variable.defined() || variable.is_traced()) return variable;

@@ -39,6 +39,7 @@ inline Tensor apply(Node node, std::initializer_list<Tensor> operands, const Loc
 }
 
 bool is_tracing();
+Location recorded_at(const Tensor& traced);  // the line of its op; unknown for an input
 
 // The user's tensor as an operand: while tracing, one with values is captured, and the address
 // of the variable remembered, so that each call of the compiled function can read it afresh.
