@@ -28,19 +28,24 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
-std::string str(
-    const Schedule& schedule);  // "rows unroll=8 grain=4": strategy and non-defaults
+// "rows unroll=8 grain=4": the strategy and what is not the default.
+std::string str(const Schedule& schedule);
+
+// Columns: the rows that are handed to a thread at least, a part of the lanes.
+inline int64_t columns_unit(const Schedule& schedule) {
+  return schedule.lanes < 64 ? schedule.lanes : schedule.lanes / 4;
+}
 
 // loops/schedule.cpp
-// ---------------------------------------------------------------------------- Merges axes that
-// always step together, splits long reductions over few rows into a kernel of partial results
-// and one that finishes (the same tree: the contract's chunks), orders rows so that the
-// contiguous axis is last and chooses each kernel's Schedule.
+//
+// Merges axes that always step together, splits long reductions over few rows into a kernel of
+// partial results and one that finishes (the same tree: the contract's chunks), orders rows so
+// that the contiguous axis is last and chooses each kernel's Schedule.
 Program schedule(const Program& program);
 
 // loops/memory.cpp
-// ------------------------------------------------------------------------------ Gives every
-// temporary a place in one arena; buffers whose lives do not overlap share bytes.
+//
+// Gives every temporary a place in one arena; buffers whose lives do not overlap share bytes.
 Program plan_memory(const Program& program);
 
 }  // namespace tiny_compile
