@@ -58,8 +58,7 @@ enum class ScalarKind : uint8_t { Constant, Load, Index, Register, Apply, Philox
 
 // One node of a kernel's DAG; operands are indices of earlier scalars of the same kernel.
 //   Constant  value
-//   Load      buffer[index], or `value` where the bool scalar `mask` is false (mask -1:
-//   always).
+//   Load      buffer[index], or `value` where the bool scalar `mask` is false (-1: always).
 //             Symbols at0, at1, ... in index stand for the integer scalars `operands`, which
 //             must lie in [0, limits[k]); where one does not, the result is 0 and an error is
 //             raised.
@@ -84,13 +83,13 @@ struct Scalar {
 enum class StepKind : uint8_t { Reduce, Dot, Store, Scan, Scatter };
 
 // One step, run for each row in order.
-//   Reduce   r = op(inner) value                     op: a reduction; inner in order, last
-//   fastest Dot      r = dot(inner) value * other            fma from +0, ascending Store
-//   buffer[index] = value for (inner) Scan     buffer[index] = running sum of value for
-//   (inner), ascending Scatter  buffer[index] += value for (inner), ascending, rounded at each
-//   update; index may use
-//            at0 = scalar `other` in [0, limit), else dropped with an error; mask: skipped if
-//            false
+//   Reduce   r = op(inner) value               op: a reduction; inner in order, last fastest
+//   Dot      r = dot(inner) value * other      fma from +0, ascending
+//   Store    buffer[index] = value for (inner)
+//   Scan     buffer[index] = running sum of value for (inner), ascending
+//   Scatter  buffer[index] += value for (inner), ascending, rounded at each update; index may
+//            use at0 = scalar `other` in [0, limit), else dropped with an error; mask: skipped
+//            if false
 struct Step {
   StepKind kind = StepKind::Store;
   Op op = Op::sum;
@@ -167,15 +166,15 @@ Literal identity(Op reduction, DType dtype);  // -0.0 for sum, -inf for max, ...
 int64_t bytes_moved(const Program& program, const Kernel& kernel);
 int64_t bytes_moved(const Program& program);  // over all launches
 
-// loops/text.cpp
-// --------------------------------------------------------------------------------
+// loops/text.cpp -------------------------------------------------------------------------------
 std::string print(const Program& program);
 std::string print(const Program& program, const Kernel& kernel);
 Program parse_program(std::string_view text);  // throws; the result is verified
 
-// loops/verify.cpp
-// ------------------------------------------------------------------------------ Throws
-// tc::Error naming kernel and step: axes, dtypes, registers, index bounds, order of kernels.
+// loops/verify.cpp -----------------------------------------------------------------------------
+//
+// Throws tc::Error naming kernel and step: axes, dtypes, registers, index bounds, order of
+// kernels.
 void verify(const Program& program);
 
 }  // namespace tiny_compile

@@ -36,6 +36,13 @@ constexpr const char* kFlags =
 // g++ would follow each arm of a clamp through all that comes after it, and not vectorise.
 constexpr const char* kGccFlags = "-fno-tree-pre -fno-thread-jumps";
 
+// On Intel's machines compilers prefer half of the widest vectors: up to twice the time here.
+#ifdef __x86_64__
+constexpr const char* kMachineFlags = "-mprefer-vector-width=512";
+#else
+constexpr const char* kMachineFlags = "";
+#endif
+
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
@@ -230,7 +237,7 @@ CppToolchain default_toolchain() {
   const char* bare = extra.empty() ? "-nostdlib" : "";  // what extra flags ask for may need one
   const char* gcc = is_gcc(toolchain.compiler) ? kGccFlags : "";
   for (const std::vector<std::string>& flags :
-       {words_of(kFlags), words_of(gcc), extra, words_of(bare)})
+       {words_of(kFlags), words_of(kMachineFlags), words_of(gcc), extra, words_of(bare)})
     toolchain.flags.insert(toolchain.flags.end(), flags.begin(), flags.end());
   toolchain.identity = identity_of(toolchain.compiler);
   return toolchain;

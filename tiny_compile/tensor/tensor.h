@@ -134,8 +134,7 @@ class Tensor {
   std::shared_ptr<TensorData> data_;
 };
 
-// Concrete tensors, without the op machinery
-// ------------------------------------------------------
+// Concrete tensors, without the op machinery ---------------------------------------------------
 Tensor empty_tensor(DType dtype, Sizes shape);  // uninitialised, row-major, CPU
 Tensor filled_tensor(const Literal& value, Sizes shape);
 Tensor with_layout(const Tensor& base, Sizes shape, Sizes strides,
