@@ -1,4 +1,4 @@
-// bench [row ...] [--seconds=2] [--threads=1,2] [--record=FILE] [--no-torch]
+// bench [row ... | slope | startup] [--seconds=2] [--threads=1,2] [--record=FILE] [--no-torch]
 //
 // How fast is the compiled code beside a loop written by hand, Eigen, OpenBLAS and PyTorch?
 // Before a row is timed, its results must have the interpreter's bits, and the peers' must
@@ -25,6 +25,8 @@
 #include <thread>
 
 #include "tests/bench/rows.h"
+#include "tests/bench/startup.h"
+#include "tiny_compile/runtime/cpp_toolchain.h"
 
 namespace {
 
@@ -32,12 +34,14 @@ namespace tc = tiny_compile;
 using bench::Contestant;
 using bench::Row;
 
+constexpr int kStartups = 15;  // processes
+
 struct Options {
   std::vector<std::string> rows;
   std::vector<int> threads;
   double seconds = 2;
   std::string record;
-  bool torch = true, slope = false;
+  bool torch = true, slope = false, startup = false;
 };
 
 struct Timing {
@@ -317,11 +321,24 @@ std::string json(const Result& r) {
 
 std::string json_number(const std::string& text) { return text == "-" ? "null" : text; }
 
+// Of the working tree, or what $TC_BENCH_COMMIT says where the tree came without git.
+std::string commit() {
+  const char* given = std::getenv("TC_BENCH_COMMIT");
+  return given ? given
+               : first_line(command_output("git describe --always --dirty 2>/dev/null"));
+}
+
 void write_record(const std::string& path, const std::string& command,
                   const std::vector<Result>& results, const std::vector<TorchRow>& torch,
                   const std::string& torch_version, const std::vector<Slope>& slopes,
-                  double load) {
-  std::vector<std::string> rows, peers, slope;
+                  const std::vector<bench::StartupRow>& startups, double load) {
+  std::vector<std::string> rows, peers, slope, startup;
+  for (const bench::StartupRow& s : startups)
+    startup.push_back(tc::str("  {\"kernels\": ", s.kernels,
+                              ", \"cold_ms\": ", formatted("%.1f", s.cold),
+                              ", \"compiler_alone_ms\": ", formatted("%.1f", s.compiler),
+                              ", \"warm_ms\": ", formatted("%.2f", s.warm),
+                              ", \"warm_process_ms\": ", formatted("%.2f", s.process), "}"));
   for (const Result& result : results) rows.push_back(json(result));
   for (const TorchRow& t : torch)
     peers.push_back(tc::str("  {\"row\": \"", t.row, "\", \"threads\": ", t.threads,
@@ -335,17 +352,29 @@ void write_record(const std::string& path, const std::string& command,
   const auto folder = std::filesystem::path(path).parent_path();
   if (!folder.empty()) std::filesystem::create_directories(folder);
   std::ofstream out(path);
-  out << tc::str("{\"date\": \"", date(), "\",\n \"commit\": \"",
-                 first_line(command_output("git describe --always --dirty 2>/dev/null")),
+  out << tc::str("{\"date\": \"", date(), "\",\n \"commit\": \"", commit(),
                  "\",\n \"command\": \"", command, "\",\n \"cpu\": \"", cpu_name(),
                  "\", \"cores\": ", std::thread::hardware_concurrency(),
                  ", \"load_before\": ", load, ",\n \"compiler\": \"",
                  first_line(command_output(tc::default_toolchain().compiler + " --version")),
                  "\",\n \"rows\": [\n", tc::join(rows, ",\n"), "\n ],\n \"torch\": \"",
                  torch_version, "\", \"torch_rows\": [\n", tc::join(peers, ",\n"),
-                 "\n ],\n \"slope\": [\n", tc::join(slope, ",\n"), "\n ]\n}\n");
+                 "\n ],\n \"slope\": [\n", tc::join(slope, ",\n"), "\n ],\n \"startup\": [\n",
+                 tc::join(startup, ",\n"), "\n ]\n}\n");
   if (!out.flush()) tc::fail("cannot write the record ", path);
   std::printf("\nwritten: %s\n", path.c_str());
+}
+
+std::vector<bench::StartupRow> run_startup(const std::string& self) {
+  progress("startup");
+  const std::vector<bench::StartupRow> rows = bench::measure_startup(self, kStartups);
+  for (const bench::StartupRow& row : rows)
+    std::printf(
+        "startup, %2d kernels | first result %.1f ms | the compiler alone %.1f ms | from the "
+        "disk "
+        "cache %.2f ms (the whole process %.2f ms)\n",
+        row.kernels, row.cold, row.compiler, row.warm, row.process);
+  return rows;
 }
 
 // Running -------------------------------------------------------------------------------------
@@ -371,13 +400,15 @@ Options parse(int argc, char** argv) {
       tc::fail("no option ", word, ": see the top of tests/bench/bench.cpp");
     } else if (word == "slope") {
       options.slope = true;
+    } else if (word == "startup") {
+      options.startup = true;
     } else {
       options.rows.push_back(word);
     }
   }
-  if (options.rows.empty() && !options.slope) {
+  if (options.rows.empty() && !options.slope && !options.startup) {
     options.rows = bench::row_names();
-    options.slope = true;
+    options.slope = options.startup = true;
     if (options.record.empty()) options.record = "tests/bench/records/cpu-" + date() + ".json";
   }
   return options;
@@ -412,6 +443,7 @@ struct FreshCache {
 };
 
 int run(int argc, char** argv) {
+  if (argc == 3 && std::string(argv[1]) == "--startup") return bench::startup_child(argv[2]);
   const Options options = parse(argc, argv);
   const FreshCache cache;
   const double load = load_average();
@@ -431,8 +463,10 @@ int run(int argc, char** argv) {
   if (options.torch && !options.rows.empty()) torch = run_torch(options, version);
   std::vector<Slope> slopes;
   if (options.slope) slopes = run_slope();
+  std::vector<bench::StartupRow> startups;
+  if (options.startup) startups = run_startup(argv[0]);
   if (!options.record.empty())
-    write_record(options.record, command, results, torch, version, slopes, load);
+    write_record(options.record, command, results, torch, version, slopes, startups, load);
   return 0;
 }
 

@@ -60,7 +60,7 @@ std::vector<tc::Tensor> inputs(int count) {
 
 // What the function's first call gives to the compiler.
 template <typename Function>
-tc::CppSource source_of(const Function& function, int count) {
+tc::Source source_of(const Function& function, int count) {
   const tc::Specialization traced = function.specialization(inputs(count));
   return tc::run_pipeline(tc::default_pipeline(), traced.traced.graph, false).source;
 }
@@ -74,7 +74,7 @@ double time_compiler(const std::string& source, const std::string& directory) {
 }
 
 StartupRow measure(const std::string& self, const std::string& name, int runs,
-                   const tc::CppSource& source, const std::string& directory) {
+                   const tc::Source& source, const std::string& directory) {
   const std::vector<std::string> child = {self, "--startup", name};
   const std::vector<std::string> cache = {"TC_CACHE_DIR=" + directory + "/cache"};
   std::vector<double> cold, compiler, warm, process;

@@ -1,5 +1,6 @@
 // The ways around memory that small random programs do not take by themselves: streamed
 // outputs, squares that are turned, rows of more than 1024 chunks.
+#include "tiny_compile/codegen/cpp.h"
 #include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/runtime/cpp_toolchain.h"
 #include "tiny_compile/runtime/executable.h"
@@ -93,7 +94,7 @@ TEST_CASE("a row of more than 1024 chunks follows the tree", "[cpp_reduce]") {
       "%1\n  return "
       "%2\n}\n");
   const std::vector<Tensor> inputs = random_inputs(graph, 3);
-  const CppSource source = emit_cpp(program);
+  const Source source = emit_cpp(program);
   CHECK(source.text.find("tc_fold_") != std::string::npos);
   const Executable executable(program, source, build_cpp(source.text, default_toolchain()));
   CHECK(same_bits(interpret(graph, inputs)[0], executable.run(inputs)[0]));

@@ -15,10 +15,10 @@ Program program_of(const Graph& graph, const char* stage = "plan_memory") {
   return run_pipeline(until(default_pipeline(), stage), graph, true).program;
 }
 
-CudaSource cuda_of(const std::string& text) { return emit_cuda(program_of(parse_graph(text))); }
+Source cuda_of(const std::string& text) { return emit_cuda(program_of(parse_graph(text))); }
 
 // A CUBIN is an ELF file.
-void check_compiles(const CudaSource& source) {
+void check_compiles(const Source& source) {
   if (!why_no_nvrtc().empty()) return;
   INFO(source.text);
   CHECK(compile_cuda(source.text, "sm_90").substr(0, 4) ==
@@ -46,16 +46,16 @@ TEST_CASE("an error of NVRTC shows the numbered lines of the source", "[cuda]") 
 }
 
 TEST_CASE("pointwise kernels move 16 bytes at a time", "[cuda]") {
-  const CudaSource f32 = cuda_of(
+  const Source f32 = cuda_of(
       "graph g(%0 x: f32[64,128], %1 b: f32[128]) {\n  %2: f32[64,128] = expand %1\n"
       "  %3: f32[64,128] = add %0, %2\n  return %3\n}\n");
   CHECK_THAT(f32.text, ContainsSubstring("tc_pack<float, 4>"));
   check_compiles(f32);
-  const CudaSource bf16 =
+  const Source bf16 =
       cuda_of("graph g(%0 x: bf16[8192]) {\n  %1: bf16[8192] = exp %0\n  return %1\n}\n");
   CHECK_THAT(bf16.text, ContainsSubstring("tc_pack<tc_bf16, 8>"));
   check_compiles(bf16);
-  const CudaSource ragged =
+  const Source ragged =
       cuda_of("graph g(%0 x: f32[1001]) {\n  %1: f32[1001] = exp %0\n  return %1\n}\n");
   CHECK_THAT(ragged.text, ContainsSubstring("tc_load<4>"));
   check_compiles(ragged);
@@ -67,22 +67,22 @@ TEST_CASE("rows go to lanes, warps or blocks by their length", "[cuda]") {
                                                 {1000, "tc_tree<tc_sum_float, 32, 4>"},
                                                 {4096, "__shared__ float part_0[4]"},
                                                 {50257, "tc_fold<tc_sum_float, 50>"}}) {
-    const CudaSource source = cuda_of(row_sum(1000, columns));
+    const Source source = cuda_of(row_sum(1000, columns));
     CHECK_THAT(source.text, ContainsSubstring(text));
     check_compiles(source);
   }
 }
 
 TEST_CASE("column sums are coalesced, full sums split, transposes tiled", "[cuda]") {
-  const CudaSource columns = cuda_of(
+  const Source columns = cuda_of(
       "graph g(%0 x: f32[4096,256]) {\n  %1: f32[256] = sum %0 {axes=[0]}\n  return %1\n}\n");
   CHECK_THAT(columns.text, ContainsSubstring("tc_strided<tc_sum_float, 64, 1, float>"));
   check_compiles(columns);
-  const CudaSource full = cuda_of(
+  const Source full = cuda_of(
       "graph g(%0 x: f32[1000000]) {\n  %1: f32[] = sum %0 {axes=[0]}\n  return %1\n}\n");
   CHECK(full.kernels.size() == 2);
   check_compiles(full);
-  const CudaSource turned = cuda_of(
+  const Source turned = cuda_of(
       "graph g(%0 x: f32[512,256], %1 y: f32[256,512]) {\n  %2: f32[256,512] = permute %0 "
       "{axes=[1,0]}\n  %3: f32[256,512] = add %2, %1\n  return %3\n}\n");
   CHECK_THAT(turned.text, ContainsSubstring("[32][33]"));
@@ -91,14 +91,14 @@ TEST_CASE("column sums are coalesced, full sums split, transposes tiled", "[cuda
 
 TEST_CASE("a matmul is tiled, with its epilogue; scans and scatters keep their order",
           "[cuda]") {
-  const CudaSource matmul = cuda_of(
+  const Source matmul = cuda_of(
       "graph g(%0 a: bf16[300,70], %1 b: bf16[70,257]) {\n  %2: bf16[300,257] = matmul %0, %1\n"
       "  %3: bf16[300,257] = gelu %2\n  return %3\n}\n");
   CHECK(matmul.kernels.size() == 1);
   CHECK_THAT(matmul.text,
              ContainsSubstring("sum[i][j] = tc_fma(left[i], right[j], sum[i][j])"));
   check_compiles(matmul);
-  const CudaSource scan = cuda_of(
+  const Source scan = cuda_of(
       "graph g(%0 x: f32[64,100]) {\n  %1: f32[64,100] = cumsum %0 {axis=1}\n  return %1\n}\n");
   CHECK_THAT(scan.text, ContainsSubstring("sum = sum + "));
   check_compiles(scan);
@@ -106,7 +106,7 @@ TEST_CASE("a matmul is tiled, with its epilogue; scans and scatters keep their o
 
 TEST_CASE("identical texts for several programs, one compilation", "[cuda]") {
   const Program program = program_of(parse_graph(row_sum(10, 100)));
-  const std::vector<CudaSource> sources = emit_cuda_together({program, program});
+  const std::vector<Source> sources = emit_cuda_together({program, program});
   CHECK(sources[0].text == sources[1].text);
   CHECK(sources[0].kernels[0].function != sources[1].kernels[0].function);
 }

@@ -95,7 +95,7 @@ std::vector<Instruction> compile_and_read(const std::function<Tensor(Tensor)>& f
   const Traced traced =
       trace([&](std::span<const Tensor> inputs) { return std::vector{function(inputs[0])}; },
             std::span(&x, 1), "f");
-  const CppSource source = run_pipeline(default_pipeline(), traced.graph, true).source;
+  const Source source = run_pipeline(default_pipeline(), traced.graph, true).source;
   REQUIRE(source.kernels.size() == 1);
   CppToolchain toolchain = default_toolchain();
   std::string target =

@@ -1,6 +1,7 @@
-// fuzz N [seed] [loops]: N random graphs; the generated C++ after a random prefix of the
+// fuzz N [seed] [loops|cuda]: N random graphs; the generated C++ after a random prefix of the
 // pipeline must give the interpreter's bits and keep to its buffers. With `loops` the Program's
-// own interpreter runs instead, after every stage: no compiler, far faster.
+// own interpreter runs instead, after every stage: no compiler, far faster. With `cuda` the
+// generated CUDA runs on the first GPU.
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,9 +17,11 @@ using namespace tiny_compile;
 
 constexpr int kUnit = 24;  // programs compiled together
 
-int run_unit(uint64_t first, int count, bool loops) {
+int run_unit(uint64_t first, int count, const std::string& how) {
   try {
-    const auto failures = loops ? fuzz_loops(first, count) : fuzz_cpp(first, count);
+    const auto failures = how == "loops"  ? fuzz_loops(first, count)
+                          : how == "cuda" ? fuzz_cuda(first, count)
+                                          : fuzz_cpp(first, count);
     for (const FuzzFailure& failure : failures) {
       std::printf("MISMATCH: seed %llu, stage %s\n%s\n",
                   static_cast<unsigned long long>(failure.seed), failure.stage.c_str(),
@@ -38,11 +41,11 @@ int run_unit(uint64_t first, int count, bool loops) {
 int main(int argc, char** argv) {
   const int count = argc > 1 ? std::atoi(argv[1]) : 300;
   const uint64_t seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;
-  const bool loops = argc > 3 && std::string(argv[3]) == "loops";
+  const std::string how = argc > 3 ? argv[3] : "cpp";
   use_no_cache();
   int bad = 0;
   for (int done = 0; done < count; done += kUnit) {
-    bad += run_unit(seed + static_cast<uint64_t>(done), std::min(kUnit, count - done), loops);
+    bad += run_unit(seed + static_cast<uint64_t>(done), std::min(kUnit, count - done), how);
     if (isatty(2))
       std::fprintf(stderr, "\r%d / %d graphs, %d bad", std::min(count, done + kUnit), count,
                    bad);

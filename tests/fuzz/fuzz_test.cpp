@@ -3,6 +3,7 @@
 #include "tests/catch.h"
 #include "tests/fuzz/harness.h"
 #include "tests/fuzz/shrink.h"
+#include "tiny_compile/codegen/cpp.h"
 #include "tiny_compile/graph/interpreter.h"
 
 using namespace tiny_compile;
@@ -85,7 +86,7 @@ TEST_CASE("guards tell when a kernel writes outside its buffers", "[fuzz]") {
   const Graph graph =
       parse_graph("graph f(%0 x: f32[5]) {\n  %1: f32[5] = exp %0\n  return %1\n}");
   const Program program = run_pipeline(default_pipeline(), graph, true).program;
-  CppSource source = emit_cpp(program);
+  Source source = emit_cpp(program);
   source.kernels[0].units++;
   const BuiltLibrary built = build_cpp(source.text, default_toolchain());
   REQUIRE_THROWS_WITH(run_guarded(program, source, *built.library, random_inputs(graph, 1)),
@@ -118,7 +119,7 @@ void require_same_in_cpp(const std::string& text) {
   use_no_cache();
   const Graph graph = parse_graph("graph f" + text);
   const Program program = run_pipeline(default_pipeline(), graph, true).program;
-  const CppSource source = emit_cpp(program);
+  const Source source = emit_cpp(program);
   const BuiltLibrary built = build_cpp(source.text, default_toolchain());
   for (uint64_t seed = 1; seed <= 5; seed++) {
     const std::vector<Tensor> inputs = random_inputs(graph, seed);

@@ -9,8 +9,12 @@
 #include <map>
 
 #include "tests/fuzz/shrink.h"
+#include "tiny_compile/codegen/cpp.h"
+#include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/loops/interpreter.h"
+#include "tiny_compile/runtime/cuda_executable.h"
+#include "tiny_compile/tensor/cuda_memory.h"
 
 namespace tiny_compile {
 namespace {
@@ -55,7 +59,7 @@ bool same(const std::vector<Tensor>& want, const std::vector<Tensor>& got) {
 // What the pipeline makes of a graph up to a stage, without text.
 Staged staged(Pipeline pipeline, const Graph& graph, const std::string& stage) {
   pipeline = until(std::move(pipeline), stage);
-  pipeline.push_back({"emit", Emit([](const Program&) { return CppSource{}; })});
+  pipeline.push_back({"emit", Emit([](const Program&) { return Source{}; })});
   return run_pipeline(pipeline, graph, true);
 }
 
@@ -96,15 +100,43 @@ bool loops_differ(const Pipeline& pipeline, const Graph& graph, const Stage& sta
   }
 }
 
-bool cpp_differs(const Pipeline& pipeline, const Graph& graph, uint64_t seed,
-                 const std::string& stage) {
+// Programs compiled together, and how to run each of them.
+using Run = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+using BuildUnit = std::function<std::vector<Run>(const std::vector<Program>&)>;
+
+std::vector<Run> build_cpp_unit(const std::vector<Program>& programs) {
+  const std::vector<Source> sources = emit_cpp_together(programs);
+  const auto library = build_cpp(sources[0].text, default_toolchain()).library;
+  std::vector<Run> runs;
+  for (size_t k = 0; k < programs.size(); k++)
+    runs.push_back([=, program = programs[k], source = sources[k]](const auto& inputs) {
+      return run_guarded(program, source, *library, inputs);
+    });
+  return runs;
+}
+
+std::vector<Run> build_cuda_unit(const std::vector<Program>& programs) {
+  const std::vector<Source> sources = emit_cuda_together(programs);
+  const auto library =
+      load_cubin(build_cuda(sources[0].text, cuda_device(0).architecture).cubin, 0);
+  std::vector<Run> runs;
+  for (size_t k = 0; k < programs.size(); k++)
+    runs.push_back([=, program = programs[k], source = sources[k]](const auto& inputs) {
+      std::vector<Tensor> there;
+      for (const Tensor& input : inputs) there.push_back(copy_to(input, cuda));
+      std::vector<Tensor> outputs = CudaExecutable(program, source, library).run(there);
+      for (Tensor& output : outputs) output = copy_to(output, cpu);
+      return outputs;
+    });
+  return runs;
+}
+
+bool compiled_differs(const Pipeline& pipeline, const BuildUnit& build_unit, const Graph& graph,
+                      uint64_t seed, const std::string& stage) {
   const std::vector<Tensor> inputs = random_inputs(graph, seed);
   const std::vector<Tensor> want = interpret(graph, inputs);
   try {
-    const Program program = staged(pipeline, graph, stage).program;
-    const CppSource source = emit_cpp(program);
-    const BuiltLibrary built = build_cpp(source.text, default_toolchain());
-    return !same(want, run_guarded(program, source, *built.library, inputs));
+    return !same(want, build_unit({staged(pipeline, graph, stage).program})[0](inputs));
   } catch (const Error&) {
     return true;
   }
@@ -115,6 +147,46 @@ std::string stage_of(uint64_t seed) {
                                   "lower",       "fuse",       "schedule", "plan_memory",
                                   "plan_memory", "plan_memory"};
   return kStages[seed * 2654435761u / 16 % 10];
+}
+
+std::vector<FuzzFailure> fuzz_compiled(uint64_t first, int count, const Pipeline& pipeline,
+                                       const BuildUnit& build_unit) {
+  struct Item {
+    Graph graph;
+    uint64_t seed;
+  };
+  std::vector<FuzzFailure> failures;
+  std::vector<Item> items;
+  std::vector<Program> programs;
+  auto fail_with = [&](const Item& item, const std::string& error) {
+    const std::string stage = stage_of(item.seed);
+    failures.push_back(shrunk(item.graph, item.seed, stage, pipeline, [&](const Graph& g) {
+      return compiled_differs(pipeline, build_unit, g, item.seed, stage);
+    }));
+    failures.back().text += error.empty() ? "" : "before shrinking: " + error + "\n";
+  };
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); seed++) {
+    const Item item{random_graph(seed), seed};
+    Program program;
+    const std::string error =
+        error_of([&] { program = staged(pipeline, item.graph, stage_of(seed)).program; });
+    if (!error.empty()) {
+      fail_with(item, error);
+      continue;
+    }
+    items.push_back(item);
+    programs.push_back(std::move(program));
+  }
+  if (programs.empty()) return failures;
+  const std::vector<Run> runs = build_unit(programs);
+  for (size_t k = 0; k < items.size(); k++) {
+    const std::vector<Tensor> inputs = random_inputs(items[k].graph, items[k].seed);
+    const std::vector<Tensor> want = interpret(items[k].graph, inputs);
+    bool good = false;
+    const std::string error = error_of([&] { good = same(want, runs[k](inputs)); });
+    if (!good) fail_with(items[k], error);
+  }
+  return failures;
 }
 
 }  // namespace
@@ -139,48 +211,14 @@ std::vector<FuzzFailure> fuzz_loops(uint64_t first, int count, const Pipeline& p
 }
 
 std::vector<FuzzFailure> fuzz_cpp(uint64_t first, int count, const Pipeline& pipeline) {
-  struct Item {
-    Graph graph;
-    uint64_t seed;
-  };
-  std::vector<FuzzFailure> failures;
-  std::vector<Item> items;
-  std::vector<Program> programs;
-  auto fail_with = [&](const Item& item, const std::string& error) {
-    const std::string stage = stage_of(item.seed);
-    failures.push_back(shrunk(item.graph, item.seed, stage, pipeline, [&](const Graph& g) {
-      return cpp_differs(pipeline, g, item.seed, stage);
-    }));
-    failures.back().text += error.empty() ? "" : "before shrinking: " + error + "\n";
-  };
-  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); seed++) {
-    const Item item{random_graph(seed), seed};
-    Program program;
-    const std::string error =
-        error_of([&] { program = staged(pipeline, item.graph, stage_of(seed)).program; });
-    if (!error.empty()) {
-      fail_with(item, error);
-      continue;
-    }
-    items.push_back(item);
-    programs.push_back(std::move(program));
-  }
-  if (programs.empty()) return failures;
-  const std::vector<CppSource> sources = emit_cpp_together(programs);
-  const BuiltLibrary built = build_cpp(sources[0].text, default_toolchain());
-  for (size_t k = 0; k < items.size(); k++) {
-    const std::vector<Tensor> inputs = random_inputs(items[k].graph, items[k].seed);
-    const std::vector<Tensor> want = interpret(items[k].graph, inputs);
-    bool good = false;
-    const std::string error = error_of([&] {
-      good = same(want, run_guarded(programs[k], sources[k], *built.library, inputs));
-    });
-    if (!good) fail_with(items[k], error);
-  }
-  return failures;
+  return fuzz_compiled(first, count, pipeline, build_cpp_unit);
 }
 
-std::vector<Tensor> run_guarded(const Program& program, const CppSource& source,
+std::vector<FuzzFailure> fuzz_cuda(uint64_t first, int count, const Pipeline& pipeline) {
+  return fuzz_compiled(first, count, pipeline, build_cuda_unit);
+}
+
+std::vector<Tensor> run_guarded(const Program& program, const Source& source,
                                 const SharedLibrary& library,
                                 const std::vector<Tensor>& inputs) {
   std::vector<std::unique_ptr<Guarded>> memory;
@@ -205,7 +243,7 @@ std::vector<Tensor> run_guarded(const Program& program, const CppSource& source,
   take_errors();
   for (const std::vector<int>& launch : program.launches) {
     for (int id : launch) {
-      const CppKernel& kernel = source.kernels[id];
+      const KernelEntry& kernel = source.kernels[id];
       auto* run = reinterpret_cast<void (*)(void* const*, long long, long long)>(
           library.symbol(kernel.function.c_str()));
       run(addresses.data(), kernel.units / 2, kernel.units);  // in any order

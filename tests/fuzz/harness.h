@@ -27,9 +27,13 @@ std::vector<FuzzFailure> fuzz_loops(uint64_t first, int count,
 std::vector<FuzzFailure> fuzz_cpp(uint64_t first, int count,
                                   const Pipeline& pipeline = default_pipeline());
 
+// The same on a GPU: cuda must have the interpreter's bits. Buffers are the runtime's own.
+std::vector<FuzzFailure> fuzz_cuda(uint64_t first, int count,
+                                   const Pipeline& pipeline = default_pipeline());
+
 // The outputs of a compiled program. Throws tc::Error where a kernel wrote outside its buffers
 // or to an input, or raised an error.
-std::vector<Tensor> run_guarded(const Program& program, const CppSource& source,
+std::vector<Tensor> run_guarded(const Program& program, const Source& source,
                                 const SharedLibrary& library,
                                 const std::vector<Tensor>& inputs);
 

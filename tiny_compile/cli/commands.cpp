@@ -15,12 +15,12 @@
 #include <sstream>
 
 #include "tiny_compile/cli/inputs.h"
-#include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/compile/explain.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/graph/op_reference.h"
 #include "tiny_compile/loops/interpreter.h"
-#include "tiny_compile/runtime/executable.h"
+#include "tiny_compile/runtime/build.h"
+#include "tiny_compile/tensor/cuda_memory.h"
 #include "tiny_compile/tensor/npy.h"
 
 namespace tiny_compile {
@@ -35,7 +35,7 @@ tc ops                                          the op reference
   --until=STAGE         stop after simplify fold cse dce lower fuse schedule plan_memory emit
   --passes=a,b,c        only these stages (lower and emit are implied)
   --target=cpp|cuda     emit: which source
-  --backend=cpp|eager|interpreter
+  --backend=cpp|cuda|eager|interpreter
   --against=interpreter run: compare; exits with 2 and names the first element that differs
   --seed=N              inputs are drawn from N(0, 1) or small integers (1)
   --in FILE.npy         an input, in order; may be repeated
@@ -113,15 +113,21 @@ Pipeline pipeline_of(const Arguments& arguments) {
                                           : pipeline;
 }
 
+Device device_of(const Arguments& arguments) {
+  return arguments.option("backend", "cpp") == "cuda" ? cuda : cpu;
+}
+
 // A graph, or a program, and what the pipeline made of it.
 struct Subject {
   bool is_program = false;
   Graph graph;
   Program program;
 
-  Staged staged(const Pipeline& pipeline) const {
-    return is_program ? run_pipeline(pipeline, program, true)
-                      : run_pipeline(pipeline, graph, true);
+  Staged staged(const Pipeline& pipeline, Target target = Target::Cpp) const {
+    if (!is_program) return run_pipeline(pipeline, graph, true, target);
+    Program there = program;
+    if (target == Target::Cuda) there.target = target;
+    return run_pipeline(pipeline, there, true);
   }
 };
 
@@ -160,12 +166,15 @@ std::vector<Tensor> compute(const Arguments& arguments, const Subject& subject,
                             std::span<const Tensor> inputs) {
   const std::string backend = arguments.option("backend", "cpp");
   if (backend == "interpreter") return reference(subject, inputs);
-  if (backend != "cpp" && backend != "eager")
-    fail("no backend '", backend, "': there are cpp, eager and interpreter");
-  const Staged staged = subject.staged(pipeline_of(arguments));
-  return Executable(staged.program, staged.source,
-                    build_cpp(staged.source.text, default_toolchain()))
-      .run(inputs);
+  if (backend != "cpp" && backend != "cuda" && backend != "eager")
+    fail("no backend '", backend, "': there are cpp, cuda, eager and interpreter");
+  const Device device = device_of(arguments);
+  const Staged staged = subject.staged(pipeline_of(arguments), target_of(device));
+  std::vector<Tensor> there;
+  for (const Tensor& input : inputs) there.push_back(copy_to(input, device));
+  std::vector<Tensor> outputs = build(staged.program, staged.source, device.index).run(there);
+  for (Tensor& output : outputs) output = copy_to(output, cpu);
+  return outputs;
 }
 
 int run(const Arguments& arguments, std::ostream& out) {
@@ -196,10 +205,11 @@ int run(const Arguments& arguments, std::ostream& out) {
 
 int emit(const Arguments& arguments, std::ostream& out) {
   const std::string target = arguments.option("target", "cpp");
-  const Staged staged = parse_subject(arguments).staged(pipeline_of(arguments));
   if (target != "cpp" && target != "cuda")
     fail("no target '", target, "': there are cpp and cuda");
-  out << (target == "cpp" ? staged.source.text : emit_cuda(staged.program).text);
+  out << parse_subject(arguments)
+             .staged(pipeline_of(arguments), target == "cpp" ? Target::Cpp : Target::Cuda)
+             .source.text;
   return 0;
 }
 
@@ -220,8 +230,9 @@ int explain_text(const Arguments& arguments, bool ladder_only, std::ostream& out
   const Subject subject = parse_subject(arguments);
   if (subject.is_program)
     fail("explain and bench climb the ladder from a graph; this is a program");
-  const Explanation e =
-      explain(subject.graph, inputs_of(arguments, subject), pipeline_of(arguments));
+  std::vector<Tensor> inputs = inputs_of(arguments, subject);
+  for (Tensor& input : inputs) input = copy_to(input, device_of(arguments));
+  const Explanation e = explain(subject.graph, inputs, pipeline_of(arguments));
   const bool json = arguments.options.count("json") > 0;
   out << (json ? e.json() : ladder_only ? e.ladder() : e.str());
   return 0;

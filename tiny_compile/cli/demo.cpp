@@ -6,6 +6,8 @@
 #include <iostream>
 #include <sstream>
 
+#include "tiny_compile/runtime/nvrtc.h"
+#include "tiny_compile/tensor/cuda_driver.h"
 #include "tiny_compile/tiny_compile.h"
 
 namespace {
@@ -71,6 +73,23 @@ void show_one_kernel(const std::string& source) {
               source.substr(at, source.find("\n}\n", at) + 3 - at).c_str());
 }
 
+// The ladder again on a GPU, where there is one.
+void climb_on_gpu(const tc::Graph& graph, std::vector<tc::Tensor> inputs, float loss) {
+  const std::string missing = tc::why_no_gpu();
+  if (!missing.empty()) {
+    std::printf("\nNo ladder on a GPU here: %s\n", missing.c_str());
+    return;
+  }
+  for (tc::Tensor& input : inputs) input = input.to(tc::cuda);
+  const tc::Explanation explanation = tc::explain(graph, inputs, tc::default_pipeline(), 0.3);
+  std::printf("\nOn %s:\n\n", tc::cuda_device(0).name.c_str());
+  print_ladder(explanation);
+  const float here = explanation.rungs.back().outputs[0].item<float>();
+  std::printf("  %s\n", here == loss ? "The CPU's loss, to the bit."
+                                     : "NOT THE CPU'S LOSS: please report this.");
+  std::ofstream("build/demo.cu") << explanation.staged.source.text;
+}
+
 int run(const char* path) {
   const std::string text = read_text(path);
   tc::manual_seed(1);
@@ -85,6 +104,8 @@ int run(const char* path) {
   const tc::Explanation explanation =
       tc::explain(traced.traced.graph, traced.inputs, tc::default_pipeline(), 0.3);
   print_ladder(explanation);
+  climb_on_gpu(traced.traced.graph, traced.inputs,
+               explanation.rungs.back().outputs[0].item<float>());
   show_one_kernel(explanation.staged.source.text);
   const std::string place = "build/demo.cpp";
   std::ofstream(place) << explanation.staged.source.text;

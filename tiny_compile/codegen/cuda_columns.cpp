@@ -43,7 +43,7 @@ class ColumnsWriter {
     entry_ = text.begin(function, blocks_ * cluster_, kColumns * kParts, cluster_);
   }
 
-  CudaKernel write() {
+  KernelEntry write() {
     write_place();
     std::vector<bool> defined(kernel_.scalars.size());
     text_.define(text_.needed(all_steps(kernel_)), {row_axes_mask(kernel_), false}, defined);
@@ -245,12 +245,12 @@ class ColumnsWriter {
   const int last_;
   int64_t strips_ = 1, blocks_ = 1;
   int cluster_ = 1;
-  CudaKernel entry_;
+  KernelEntry entry_;
 };
 
 }  // namespace
 
-CudaKernel write_cuda_columns(CudaText& text, const std::string& function) {
+KernelEntry write_cuda_columns(CudaText& text, const std::string& function) {
   return ColumnsWriter(text, function).write();
 }
 

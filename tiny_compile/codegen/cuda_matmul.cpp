@@ -32,11 +32,11 @@ class MatmulWriter {
     slice_ = each_ == 8 ? 8 : 16;
   }
 
-  CudaKernel write(const std::string& function) {
+  KernelEntry write(const std::string& function) {
     const int64_t down = (rows_ + tile_ - 1) / tile_, across = (columns_ + tile_ - 1) / tile_;
     int64_t batches = 1;
     for (int a = 0; a < m_; a++) batches *= kernel_.axes[a].extent.constant();
-    CudaKernel entry = text_.begin(function, batches * down * across, kBlock);
+    KernelEntry entry = text_.begin(function, batches * down * across, kBlock);
     out_.line(str("__shared__ alignas(16) ", type_, " a[", slice_, "][", tile_ + 4, "], b[",
                   slice_, "][", tile_ + 4, "];"));
     out_.line("const int x = threadIdx.x % 16, y = threadIdx.x / 16;");
@@ -169,7 +169,7 @@ class MatmulWriter {
 
 }  // namespace
 
-CudaKernel write_cuda_matmul(CudaText& text, const std::string& function) {
+KernelEntry write_cuda_matmul(CudaText& text, const std::string& function) {
   return MatmulWriter(text).write(function);
 }
 

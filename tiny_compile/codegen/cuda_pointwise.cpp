@@ -75,7 +75,7 @@ std::string loaded(const CudaText& text, int id) {
 
 }  // namespace
 
-CudaKernel write_cuda_pointwise(CudaText& text, const std::string& function) {
+KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
   const Kernel& kernel = text.kernel;
   const int last = kernel.rows - 1;
   const int64_t points = row_count(kernel).constant();
@@ -83,7 +83,7 @@ CudaKernel write_cuda_pointwise(CudaText& text, const std::string& function) {
   const std::vector<const Step*> steps = all_steps(kernel);
   // A single axis may end within a pack; of several, the last must be whole packs.
   const int vector = text.widest(steps, last, kernel.rows == 1 ? 0 : extent);
-  CudaKernel entry =
+  KernelEntry entry =
       text.begin(function, ceil_divide(points, int64_t{kBlock} * vector), kBlock);
   const std::vector<int> ids = text.needed(steps);
   std::vector<bool> defined(kernel.scalars.size());
@@ -117,14 +117,14 @@ CudaKernel write_cuda_pointwise(CudaText& text, const std::string& function) {
 
 bool is_transposed(const Kernel& kernel) { return turned_axis(kernel) >= 0; }
 
-CudaKernel write_cuda_transposed(CudaText& text, const std::string& function) {
+KernelEntry write_cuda_transposed(CudaText& text, const std::string& function) {
   const Kernel& kernel = text.kernel;
   const int last = kernel.rows - 1, turned = turned_axis(kernel);
   const Axis &across = kernel.axes[turned], &along = kernel.axes[last];
   const int64_t rows = across.extent.constant(), columns = along.extent.constant();
   const int64_t tiles = ceil_divide(rows, kTile) * ceil_divide(columns, kTile);
   const int64_t others = row_count(kernel).constant() / (rows * columns);
-  CudaKernel entry = text.begin(function, others * tiles, kBlock);
+  KernelEntry entry = text.begin(function, others * tiles, kBlock);
   const std::vector<const Step*> steps = all_steps(kernel);
   const std::vector<int> ids = text.needed(steps);
   std::vector<int> turned_loads;

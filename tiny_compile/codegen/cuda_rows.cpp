@@ -58,7 +58,7 @@ class RowsWriter {
         text.begin(function, ceil_divide(rows_, rows_a_block_) * cluster_, block, cluster_);
   }
 
-  CudaKernel write() {
+  KernelEntry write() {
     write_row();
     keep_values();
     std::vector<bool> defined(kernel_.scalars.size());
@@ -430,7 +430,7 @@ class RowsWriter {
   std::string live_;  // the flag of threads beyond the last row, where there are any
   bool guarded_ = false;
   std::vector<int> kept_now_;
-  CudaKernel entry_;
+  KernelEntry entry_;
 };
 
 }  // namespace
@@ -442,7 +442,7 @@ bool fits_cuda_rows(const Kernel& kernel) {
   return true;
 }
 
-CudaKernel write_cuda_rows(CudaText& text, const std::string& function) {
+KernelEntry write_cuda_rows(CudaText& text, const std::string& function) {
   return RowsWriter(text, function).write();
 }
 

@@ -8,6 +8,6 @@ namespace tiny_compile {
 // Whether rows of this length are within what the family can do; else one thread takes a row.
 bool fits_cuda_rows(const Kernel& kernel);
 
-CudaKernel write_cuda_rows(CudaText& text, const std::string& function);
+KernelEntry write_cuda_rows(CudaText& text, const std::string& function);
 
 }  // namespace tiny_compile

@@ -27,7 +27,7 @@ class SerialWriter {
     entry_ = text.begin(function, (rows_ + kBlock - 1) / kBlock, kBlock);
   }
 
-  CudaKernel write() {
+  KernelEntry write() {
     const std::string wide = text_.integer == "int" ? "(int)" : "(long long)";
     text_.declare("row", str(wide, "blockIdx.x * ", kBlock, " + (int)threadIdx.x"));
     out_.line(str("if (row >= ", rows_, ") return;"));
@@ -189,12 +189,12 @@ class SerialWriter {
   Text& out_;
   const Kernel& kernel_;
   const int64_t rows_;
-  CudaKernel entry_;
+  KernelEntry entry_;
 };
 
 }  // namespace
 
-CudaKernel write_cuda_serial(CudaText& text, const std::string& function) {
+KernelEntry write_cuda_serial(CudaText& text, const std::string& function) {
   return SerialWriter(text, function).write();
 }
 

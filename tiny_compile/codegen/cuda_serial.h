@@ -5,6 +5,6 @@
 
 namespace tiny_compile {
 
-CudaKernel write_cuda_serial(CudaText& text, const std::string& function);
+KernelEntry write_cuda_serial(CudaText& text, const std::string& function);
 
 }  // namespace tiny_compile

@@ -57,8 +57,11 @@ CudaText::CudaText(const Program& p, const Kernel& k) : KernelText(p, k) {
   };
 }
 
-CudaKernel CudaText::begin(const std::string& function, int64_t grid, int block, int cluster) {
-  CudaKernel entry{function, {}, grid, block};
+KernelEntry CudaText::begin(const std::string& function, int64_t grid, int block, int cluster) {
+  KernelEntry entry;
+  entry.function = function;
+  entry.grid = grid;
+  entry.block = block;
   const std::vector<bool> read = buffers_read(program, kernel),
                           written = buffers_written(program, kernel);
   std::vector<std::string> parameters;

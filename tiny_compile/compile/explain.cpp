@@ -10,7 +10,8 @@
 #include <chrono>
 #include <cstdio>
 
-#include "tiny_compile/runtime/executable.h"
+#include "tiny_compile/runtime/build.h"
+#include "tiny_compile/tensor/cuda_memory.h"
 
 namespace tiny_compile {
 namespace {
@@ -20,13 +21,22 @@ double now() {
       .count();
 }
 
-double median_milliseconds(const Executable& executable, std::span<const Tensor> inputs,
-                           double seconds) {
+// Of the first tensor that is on a GPU, else the CPU.
+Device device_of(std::span<const Tensor> tensors) {
+  for (const Tensor& tensor : tensors) {
+    if (tensor.device() != cpu) return tensor.device();
+  }
+  return cpu;
+}
+
+double median_milliseconds(const Built& built, std::span<const Tensor> inputs, double seconds) {
+  const Device device = device_of(inputs);
   std::vector<double> times;
   const double stop = now() + seconds;
   do {
     const double start = now();
-    executable.run(inputs);
+    built.run(inputs);
+    synchronize(device);
     times.push_back((now() - start) * 1e3);
   } while (now() < stop || times.size() < 3);
   std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2),
@@ -36,15 +46,15 @@ double median_milliseconds(const Executable& executable, std::span<const Tensor>
 
 Rung climb(const std::string& stage, const Staged& staged, std::span<const Tensor> inputs,
            double seconds) {
-  const Executable executable(staged.program, staged.source,
-                              build_cpp(staged.source.text, default_toolchain()));
+  const Device device = device_of(inputs);
+  const Built built = build(staged.program, staged.source, device.index);
   Rung rung;
   rung.stage = stage;
   rung.launches = static_cast<int64_t>(staged.program.launches.size());
   rung.bytes = bytes_moved(staged.program);
-  rung.compile_milliseconds = executable.compile_seconds() * 1e3;
-  rung.outputs = executable.run(inputs);
-  rung.milliseconds = median_milliseconds(executable, inputs, seconds);
+  rung.compile_milliseconds = built.compile_seconds * 1e3;
+  rung.outputs = built.run(inputs);
+  rung.milliseconds = median_milliseconds(built, inputs, seconds);
   return rung;
 }
 
@@ -84,11 +94,13 @@ Explanation explain(const Graph& graph, std::span<const Tensor> inputs,
   Explanation result;
   result.name = graph.name;
   result.graph = graph;
-  result.rungs.push_back(climb("eager", run_pipeline({}, graph, true), inputs, seconds));
+  const Target target = target_of(device_of(inputs));
+  result.rungs.push_back(
+      climb("eager", run_pipeline({}, graph, true, target), inputs, seconds));
   for (size_t n = 0; n < pipeline.size(); n++) {
     const Pipeline prefix(pipeline.begin(),
                           pipeline.begin() + static_cast<std::ptrdiff_t>(n) + 1);
-    result.staged = run_pipeline(prefix, graph, true);
+    result.staged = run_pipeline(prefix, graph, true, target);
     Rung rung = climb(pipeline[n].name, result.staged, inputs, seconds);
     rung.stage_milliseconds = result.staged.seconds.back().second * 1e3;
     check_bits(result.rungs[0], rung);

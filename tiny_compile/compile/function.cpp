@@ -8,6 +8,7 @@
 
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/runtime/log.h"
+#include "tiny_compile/tensor/cuda_memory.h"
 
 namespace tiny_compile {
 namespace {
@@ -29,18 +30,6 @@ void log_guards(const std::string& name, const std::vector<Guard>& guards) {
 
 const Tensor& current(const Entry& entry, size_t k) {
   return entry.live[k] ? *entry.captured[k].variable : entry.captured[k].tensor;
-}
-
-// Strides that a kernel cannot be made for: reversed axes are copied first.
-bool needs_copy(const Tensor& tensor) {
-  for (int64_t stride : tensor.strides()) {
-    if (stride < 0) return true;
-  }
-  return false;
-}
-
-Tensor plain(const Tensor& tensor) {
-  return needs_copy(tensor) ? contiguous_copy(tensor) : tensor;
 }
 
 std::string first_difference_in_words(const Entry& entry, const Signature& signature) {
@@ -72,6 +61,45 @@ bool admits(const Entry& entry, const Signature& signature) {
   return entry.extras == signature.extras;
 }
 
+// CPU tensors without axes go along anywhere: a learning rate, a step count.
+bool goes_along(const Guard& guard) { return guard.device == cpu && guard.shape.empty(); }
+
+std::string in_words(size_t tensor, size_t arguments) {
+  return tensor < arguments ? str("input ", tensor)
+                            : str("captured tensor ", tensor - arguments);
+}
+
+// Where the function runs. Throws where its tensors are on several devices, or not on the
+// backend's.
+Device device_of(const Entry& entry, size_t arguments, const CompileOptions& options) {
+  const std::string& backend = options.backend;
+  const size_t none = entry.guards.size();
+  size_t first = none;
+  for (size_t i = 0; i < none; i++) {
+    if (goes_along(entry.guards[i])) continue;
+    if (first == none) first = i;
+    const Device one = entry.guards[first].device, other = entry.guards[i].device;
+    if (one != other)
+      fail(options.name, ": ", in_words(first, arguments), " is on ", one.str(), ", ",
+           in_words(i, arguments), " on ", other.str(), ": move one of them with to(...)");
+  }
+  if (first == none) return backend == "cuda" ? cuda : cpu;
+  const Device device = entry.guards[first].device;
+  const bool fits = backend == "cpp" ? device == cpu : backend != "cuda" || device != cpu;
+  if (!fits)
+    fail(options.name, ": backend '", backend, "', but ", in_words(first, arguments), " is on ",
+         device.str(), ": move it with to(...), or leave the backend open");
+  return device;
+}
+
+std::vector<Tensor> interpret_from(const Graph& graph, std::vector<Tensor> inputs,
+                                   Device device) {
+  for (Tensor& input : inputs) input = on_host(input);
+  std::vector<Tensor> outputs = interpret(graph, inputs);
+  for (Tensor& output : outputs) output = copy_to(output, device);
+  return outputs;
+}
+
 }  // namespace
 
 bool Guard::admits(const Tensor& tensor) const {
@@ -93,10 +121,10 @@ std::string Guard::difference(const Tensor& tensor) const {
 
 FunctionCache::FunctionCache(CompileOptions options) : options_(std::move(options)) {
   const std::string& backend = options_.backend;
-  if (backend == "cuda")
-    fail("backend 'cuda': kernels are generated but not yet run on a GPU; use 'cpp'");
-  if (backend != "cpp" && backend != "eager" && backend != "interpreter")
-    fail("no backend '", backend, "': there are cpp, eager and interpreter");
+  for (const char* known : {"", "cpp", "cuda", "eager", "interpreter"}) {
+    if (backend == known) return;
+  }
+  fail("no backend '", backend, "': there are cpp, cuda, eager and interpreter");
 }
 
 size_t FunctionCache::size() const {
@@ -130,11 +158,12 @@ std::shared_ptr<const Entry> FunctionCache::add(const Signature& signature,
   entry->draws = specialization.traced.draws;
   entry->structure = std::move(specialization.structure);
   entry->graph = std::move(specialization.traced.graph);
+  entry->device = device_of(*entry, signature.tensors.size(), options_);
   if (options_.backend != "interpreter") {
     const Pipeline pipeline = options_.backend == "eager" ? Pipeline{} : options_.pipeline;
-    const Staged staged = run_pipeline(pipeline, entry->graph, options_.verify);
-    entry->executable = std::make_shared<Executable>(
-        staged.program, staged.source, build_cpp(staged.source.text, default_toolchain()));
+    const Staged staged =
+        run_pipeline(pipeline, entry->graph, options_.verify, target_of(entry->device));
+    entry->built = build(staged.program, staged.source, entry->device.index);
   }
   const std::lock_guard lock(mutex_);
   entries_.push_front(entry);
@@ -148,11 +177,12 @@ std::vector<Tensor> FunctionCache::run(const Entry& entry, std::vector<Tensor> i
     const auto [seed, first] = reserve_draws(entry.draws);
     inputs.push_back(from_vector<uint64_t>({seed, first}));
   }
-  if (!entry.executable) return interpret(entry.graph, inputs);
+  if (!entry.built.run) return interpret_from(entry.graph, inputs, entry.device);
   for (Tensor& input : inputs) {
-    if (needs_copy(input)) input = plain(input);
+    if (input.device() != entry.device) input = copy_to(input, entry.device);
+    if (has_reversed_axes(input)) input = row_major_copy(input);
   }
-  return entry.executable->run(inputs);
+  return entry.built.run(inputs);
 }
 
 }  // namespace tiny_compile

@@ -10,13 +10,15 @@
 #include <vector>
 
 #include "tiny_compile/compile/pipeline.h"
-#include "tiny_compile/runtime/executable.h"
+#include "tiny_compile/runtime/build.h"
 #include "tiny_compile/trace/tracer.h"
 
 namespace tiny_compile {
 
 struct CompileOptions {
-  std::string backend = "cpp";  // "cpp"; "eager": one kernel an op; "interpreter"
+  // "cpp", "cuda", "interpreter"; "eager": one kernel an op, where the inputs are; "": where
+  // the inputs are
+  std::string backend = "";
   Pipeline pipeline = default_pipeline();
   std::string name = "main";  // of the graph, in texts and errors
   size_t cache_limit = 64;    // kinds of input kept; the least recently used goes
@@ -55,8 +57,9 @@ struct Entry {
   std::vector<Captured> captured;
   std::vector<bool> live;
   int64_t draws = 0;
-  Graph graph;                                   // as traced
-  std::shared_ptr<const Executable> executable;  // null for the interpreter
+  Graph graph;    // as traced
+  Device device;  // of the inputs; CPU tensors without axes go along anywhere
+  Built built;    // without `run` for the interpreter
   std::shared_ptr<const void> structure;
 };
 

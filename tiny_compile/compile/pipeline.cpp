@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "tiny_compile/codegen/cpp.h"
+#include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/loops/fuse.h"
 #include "tiny_compile/loops/lower.h"
 #include "tiny_compile/passes/passes.h"
@@ -34,7 +36,7 @@ const char* channel_of(const std::string& stage) {
 // Runs stages in order; what a prefix leaves out is added at the end.
 class Runner {
  public:
-  Runner(bool checked) : checked_(checked) {}
+  Runner(bool checked, Target target) : checked_(checked), target_(target) {}
 
   Staged run(const Pipeline& pipeline) {
     for (const Stage& stage : pipeline) {
@@ -44,7 +46,7 @@ class Runner {
       result_.seconds.push_back({stage.name, spent.count()});
     }
     if (!lowered_) step("lower", Lower(lower));
-    if (!emitted_) step("emit", Emit(emit_cpp));
+    if (!emitted_) step("emit", Emit(emit));
     return std::move(result_);
   }
 
@@ -82,6 +84,7 @@ class Runner {
   void step(const std::string& name, const Lower& pass) {
     if (lowered_) return;
     result_.program = pass(result_.graph);
+    result_.program.target = target_;
     lowered_ = true;
     finish_program(name);
   }
@@ -106,6 +109,7 @@ class Runner {
   }
 
   bool checked_;
+  Target target_;
   bool lowered_ = false, emitted_ = false;
   size_t number_ = 0;
   std::string prefix_;
@@ -119,7 +123,11 @@ Pipeline default_pipeline() {
           {"cse", cse},           {"dce", dce},
           {"lower", lower},       {"fuse", fuse},
           {"schedule", schedule}, {"plan_memory", plan_memory},
-          {"emit", emit_cpp}};
+          {"emit", emit}};
+}
+
+Source emit(const Program& program) {
+  return program.target == Target::Cuda ? emit_cuda(program) : emit_cpp(program);
 }
 
 Pipeline replace(Pipeline pipeline, const std::string& name, decltype(Stage::run) run) {
@@ -142,14 +150,14 @@ Pipeline until(Pipeline pipeline, const std::string& name) {
   return pipeline;
 }
 
-Staged run_pipeline(const Pipeline& pipeline, const Graph& graph, bool checked) {
-  Runner runner(checked);
+Staged run_pipeline(const Pipeline& pipeline, const Graph& graph, bool checked, Target target) {
+  Runner runner(checked, target);
   runner.start(graph);
   return runner.run(pipeline);
 }
 
 Staged run_pipeline(const Pipeline& pipeline, const Program& program, bool checked) {
-  Runner runner(checked);
+  Runner runner(checked, program.target);
   runner.start(program);
   return runner.run(pipeline);
 }

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "tiny_compile/codegen/cpp.h"
+#include "tiny_compile/codegen/source.h"
 #include "tiny_compile/graph/graph.h"
 #include "tiny_compile/loops/program.h"
 
@@ -18,7 +18,7 @@ namespace tiny_compile {
 using GraphPass = std::function<Graph(const Graph&)>;
 using Lower = std::function<Program(const Graph&)>;
 using ProgramPass = std::function<Program(const Program&)>;
-using Emit = std::function<CppSource(const Program&)>;
+using Emit = std::function<Source(const Program&)>;
 
 struct Stage {
   std::string name;
@@ -28,6 +28,8 @@ using Pipeline = std::vector<Stage>;
 
 // simplify fold cse dce | lower | fuse schedule plan_memory | emit
 Pipeline default_pipeline();
+
+Source emit(const Program& program);  // for the program's target
 
 // Each throws tc::Error where no stage has that name; replace also where the kinds differ.
 Pipeline replace(Pipeline pipeline, const std::string& name, decltype(Stage::run) run);
@@ -39,13 +41,15 @@ Pipeline until(Pipeline pipeline, const std::string& name);  // that stage is th
 struct Staged {
   Graph graph;
   Program program;
-  CppSource source;
+  Source source;
   std::vector<std::pair<std::string, double>> seconds;  // of each stage
 };
 
 // Verifies after every stage (`checked`); logs to TC_LOGS channels graph, passes, loops,
-// fusion, schedule, memory, code and keeps texts in TC_DEBUG_DIR.
-Staged run_pipeline(const Pipeline& pipeline, const Graph& graph, bool checked);
+// fusion, schedule, memory, code and keeps texts in TC_DEBUG_DIR. The target becomes the
+// Program's once it is lowered.
+Staged run_pipeline(const Pipeline& pipeline, const Graph& graph, bool checked,
+                    Target target = Target::Cpp);
 
 // The same from a Program on: graph stages and `lower` are left out.
 Staged run_pipeline(const Pipeline& pipeline, const Program& program, bool checked);

@@ -417,6 +417,11 @@ Tensor evaluate(const Node& node, std::span<const Tensor> operands) {
   return result;
 }
 
+bool shares_storage(const Node& node, const Tensor& x) {
+  return info(node.op).op_class == OpClass::View &&
+         (node.op != Op::reshape || reshaped_strides(x.info(), sizes_of(node.type.shape)));
+}
+
 std::vector<Tensor> interpret_all(const Graph& graph, std::span<const Tensor> inputs) {
   const std::vector<Expr> unknown = symbols(graph);
   if (!unknown.empty())

@@ -20,4 +20,7 @@ std::vector<Tensor> interpret_all(const Graph& graph, std::span<const Tensor> in
 // One node on its operands: views share storage, everything else is a new row-major tensor.
 Tensor evaluate(const Node& node, std::span<const Tensor> operands);
 
+// Whether evaluate() gives another view of x's bytes: a reshape may have to copy.
+bool shares_storage(const Node& view, const Tensor& x);
+
 }  // namespace tiny_compile

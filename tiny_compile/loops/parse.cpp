@@ -36,6 +36,10 @@ class Parser : TextCursor {
     skip_space();
     if (!accept_word("program")) error(at_, "a program starts with: program NAME {");
     program_.name = identifier("the program's name");
+    if (accept_word("on")) {
+      if (!accept_word("cuda")) error(at_, "a program is on cuda, or says nothing: on the CPU");
+      program_.target = Target::Cuda;
+    }
     expect('{', "the program's name");
     skip_space();
     while (parse_buffer()) skip_space();

@@ -120,8 +120,12 @@ struct Kernel {
 
 bool operator==(const Kernel& lhs, const Kernel& rhs);
 
+// Where kernels run. Stages may choose other schedules for it; a kernel's meaning is the same.
+enum class Target : uint8_t { Cpp, Cuda };
+
 struct Program {
   std::string name = "main";
+  Target target = Target::Cpp;
   std::vector<Buffer> buffers;
   std::vector<Kernel> kernels;             // in an order in which they may run
   std::vector<std::vector<int>> launches;  // groups of independent kernels

@@ -189,7 +189,8 @@ std::string print(const Program& program, const Kernel& kernel) {
 }
 
 std::string print(const Program& program) {
-  std::string text = "program " + program.name + " {\n";
+  std::string text =
+      "program " + program.name + (program.target == Target::Cuda ? " on cuda {\n" : " {\n");
   for (const Buffer& buffer : program.buffers) text += buffer_line(buffer);
   for (const Kernel& kernel : program.kernels) text += print(program, kernel);
   for (const std::vector<int>& launch : program.launches) {

@@ -16,9 +16,24 @@ Tensor new_tensor(const BufferPlan::Output& output, const Allocate& allocate) {
   data->dtype = output.dtype;
   data->shape = output.shape;
   data->strides = contiguous_strides(output.shape);
-  data->storage =
-      allocate(static_cast<size_t>(element_count(output.shape)) * size_of(output.dtype));
+  const size_t bytes = static_cast<size_t>(element_count(output.shape)) * size_of(output.dtype);
+  try {
+    data->storage = allocate(bytes);
+  } catch (const Error& error) {
+    fail("a tensor ", output.dtype, "[", join(output.shape, ","), "]: ", error.what());
+  }
   return Tensor(std::move(data));
+}
+
+// Null for a temporary without elements.
+std::byte* address_of(const BufferPlan::Place& place, std::span<const Tensor> inputs,
+                      const BufferSet& set) {
+  switch (place.role) {
+    case Role::Input: return first_byte(inputs[place.slot]) - place.bytes;
+    case Role::Output: return set.made[place.slot].info().storage->data();
+    case Role::Temporary: break;
+  }
+  return set.arena ? set.arena->data() + place.bytes : nullptr;
 }
 
 }  // namespace
@@ -54,26 +69,19 @@ BufferPlan plan_buffers(const Program& program) {
 }
 
 BufferSet make_buffers(const BufferPlan& plan, std::span<const Tensor> inputs,
-                       const Allocate& allocate) {
+                       const Allocate& allocate, const std::string& name) {
   BufferSet set;
   set.made.reserve(plan.outputs.size());
-  for (const BufferPlan::Output& output : plan.outputs)
-    set.made.push_back(new_tensor(output, allocate));
-  if (plan.arena_bytes > 0) set.arena = allocate(static_cast<size_t>(plan.arena_bytes));
-  set.addresses.reserve(plan.places.size());
-  for (const BufferPlan::Place& place : plan.places) {
-    switch (place.role) {
-      case Role::Input:
-        set.addresses.push_back(first_byte(inputs[place.slot]) - place.bytes);
-        break;
-      case Role::Output:
-        set.addresses.push_back(set.made[place.slot].info().storage->data());
-        break;
-      case Role::Temporary:
-        set.addresses.push_back(set.arena ? set.arena->data() + place.bytes : nullptr);
-        break;
-    }
+  try {
+    for (const BufferPlan::Output& output : plan.outputs)
+      set.made.push_back(new_tensor(output, allocate));
+    if (plan.arena_bytes > 0) set.arena = allocate(static_cast<size_t>(plan.arena_bytes));
+  } catch (const Error& error) {
+    fail(name, ", compiled: ", error.what());
   }
+  set.addresses.reserve(plan.places.size());
+  for (const BufferPlan::Place& place : plan.places)
+    set.addresses.push_back(address_of(place, inputs, set));
   return set;
 }
 

@@ -34,13 +34,14 @@ BufferPlan plan_buffers(const Program& program);
 struct BufferSet {
   std::vector<Tensor> made;
   std::shared_ptr<Storage> arena;
-  std::vector<std::byte*> addresses;  // of each buffer's lowest element
+  std::vector<void*> addresses;  // of each buffer's lowest element
 };
 
 using Allocate = std::function<std::shared_ptr<Storage>(size_t bytes)>;
 
+// Throws what `allocate` throws, with the function's name before it.
 BufferSet make_buffers(const BufferPlan& plan, std::span<const Tensor> inputs,
-                       const Allocate& allocate);
+                       const Allocate& allocate, const std::string& name);
 
 // The returned values: tensors just made, or inputs that the function returns as they are.
 std::vector<Tensor> results_of(const BufferPlan& plan, std::span<const Tensor> inputs,

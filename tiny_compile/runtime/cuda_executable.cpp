@@ -5,6 +5,8 @@
 
 #include <chrono>
 #include <fstream>
+#include <map>
+#include <mutex>
 
 #include "tiny_compile/graph/lanes.h"
 #include "tiny_compile/runtime/disk_cache.h"
@@ -57,6 +59,17 @@ CudaAddress CudaLibrary::global(const std::string& name) const {
   return driver::find_global(module_, name);
 }
 
+std::shared_ptr<const CudaLibrary> load_cubin(const std::string& cubin, int device) {
+  static std::mutex mutex;
+  static auto* loaded = new std::map<std::pair<int, std::string>, std::weak_ptr<CudaLibrary>>;
+  const std::lock_guard lock(mutex);
+  std::erase_if(*loaded, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<CudaLibrary>& known = (*loaded)[{device, content_key({{"cubin", cubin}})}];
+  std::shared_ptr<CudaLibrary> library = known.lock();
+  if (!library) known = library = std::make_shared<CudaLibrary>(cubin, device);
+  return library;
+}
+
 BuiltCubin build_cuda(const std::string& source, const std::string& architecture) {
   const std::string directory = cache_directory();
   const std::string key = content_key({{"cuda source", source},
@@ -77,12 +90,12 @@ BuiltCubin build_cuda(const std::string& source, const std::string& architecture
   return built;
 }
 
-CudaExecutable::CudaExecutable(const Program& program, const CudaSource& source,
+CudaExecutable::CudaExecutable(const Program& program, const Source& source,
                                std::shared_ptr<const CudaLibrary> library)
     : name_(program.name), library_(std::move(library)), plan_(plan_buffers(program)) {
   for (const std::vector<int>& launch : program.launches) {
     for (int id : launch) {
-      const CudaKernel& kernel = source.kernels[id];
+      const KernelEntry& kernel = source.kernels[id];
       if (kernel.grid == 0) continue;  // no rows
       kernels_.push_back(
           {library_->function(kernel.function), kernel.grid, kernel.block, kernel.buffers});
@@ -95,8 +108,8 @@ std::vector<Tensor> CudaExecutable::run(std::span<const Tensor> inputs) const {
   const int device = library_->device();
   const CudaScope scope(device);
   const CudaStream stream = cuda_stream(device);
-  const BufferSet buffers =
-      make_buffers(plan_, inputs, [&](size_t bytes) { return allocate_cuda(bytes, device); });
+  const BufferSet buffers = make_buffers(
+      plan_, inputs, [&](size_t bytes) { return allocate_cuda(bytes, device); }, name_);
   std::vector<const void*> arguments;
   for (const Kernel& kernel : kernels_) {
     arguments.clear();

@@ -28,6 +28,9 @@ class CudaLibrary {
   int device_;
 };
 
+// Loaded once a device, while anybody holds it.
+std::shared_ptr<const CudaLibrary> load_cubin(const std::string& cubin, int device);
+
 struct BuiltCubin {
   std::string cubin;
   bool from_cache = false;
@@ -39,7 +42,7 @@ BuiltCubin build_cuda(const std::string& source, const std::string& architecture
 
 class CudaExecutable {
  public:
-  CudaExecutable(const Program& program, const CudaSource& source,
+  CudaExecutable(const Program& program, const Source& source,
                  std::shared_ptr<const CudaLibrary> library);
 
   // Launches on cuda_stream(device) and returns without waiting. What kernels found wrong (an

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tiny_compile/base/optional_library.h"
+#include "tiny_compile/tensor/cuda_driver.h"
 
 namespace tiny_compile {
 namespace {
@@ -87,6 +88,11 @@ std::string numbered(const std::string& source, const std::string& log) {
 }  // namespace
 
 std::string why_no_nvrtc() { return nvrtc().library.found() ? "" : nvrtc().library.problem(); }
+
+std::string why_no_gpu() {
+  const std::string driver = why_no_cuda();
+  return driver.empty() ? why_no_nvrtc() : driver;
+}
 
 std::string nvrtc_identity() {
   int major = 0, minor = 0;

@@ -8,6 +8,10 @@ namespace tiny_compile {
 // The names under which NVRTC is looked for; "" or why none of them could be opened.
 std::string why_no_nvrtc();
 
+// "" where kernels can be compiled and run on a GPU, else which of driver, device and NVRTC is
+// missing.
+std::string why_no_gpu();
+
 // Device code for exactly this architecture ("sm_90"); contraction is off, division and square
 // root are IEEE's (the numeric contract). Needs no GPU. Throws tc::Error where NVRTC is missing
 // (saying what was tried) or refuses the source (its words, and the numbered lines they are

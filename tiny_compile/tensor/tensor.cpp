@@ -255,6 +255,11 @@ Tensor on_host(const Tensor& tensor) {
   return Tensor(std::move(data));
 }
 
+bool has_reversed_axes(const Tensor& tensor) {
+  const Sizes& strides = tensor.strides();
+  return std::any_of(strides.begin(), strides.end(), [](int64_t s) { return s < 0; });
+}
+
 Tensor contiguous_copy(const Tensor& source) {
   const Tensor tensor = on_host(source);
   const TensorData& d = tensor.info();

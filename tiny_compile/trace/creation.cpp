@@ -3,6 +3,7 @@
 //
 //   rand: philox(key, draw)[i] >> 8, times 2^-24
 #include "tiny_compile/trace/creation.h"
+#include "tiny_compile/tensor/cuda_memory.h"
 
 namespace tiny_compile {
 namespace {
@@ -42,6 +43,11 @@ void check_sizes(const Sizes& shape, const Location& where) {
   }
 }
 
+// On the device of x.
+Tensor beside(const Operand& x, const Tensor& made) {
+  return x.is_scalar() ? made : copy_to(made, x.tensor.device());
+}
+
 Sizes shape_of(const Operand& x) { return x.is_scalar() ? Sizes{} : x.tensor.shape(); }
 
 }  // namespace
@@ -60,12 +66,12 @@ Tensor ones(const Sizes& shape, DType dtype, Here here) { return full(shape, 1, 
 
 Tensor zeros_like(const Operand& x) {
   const Scope scope(x.where);
-  return full(shape_of(x), 0, result_type({&x}));
+  return beside(x, full(shape_of(x), 0, result_type({&x})));
 }
 
 Tensor ones_like(const Operand& x) {
   const Scope scope(x.where);
-  return full(shape_of(x), 1, result_type({&x}));
+  return beside(x, full(shape_of(x), 1, result_type({&x})));
 }
 
 Tensor arange(int64_t start, int64_t stop, int64_t step, Here here) {

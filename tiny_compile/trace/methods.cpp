@@ -122,7 +122,7 @@ Tensor Tensor::unsqueeze(int64_t axis, Here here) const {
   return tiny_compile::unsqueeze({*this, here}, axis);
 }
 Tensor Tensor::contiguous(Here here) const { return tiny_compile::contiguous({*this, here}); }
-Tensor Tensor::clone(Here) const { return is_traced() ? *this : contiguous_copy(*this); }
+Tensor Tensor::clone(Here) const { return is_traced() ? *this : row_major_copy(*this); }
 
 Tensor Tensor::to(DType dtype, Here here) const {
   return cast_to(seen(*this, location_of(here)), dtype, location_of(here));

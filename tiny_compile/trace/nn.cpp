@@ -2,6 +2,7 @@
 // NaN only where PyTorch's does; exp(x - m) / sum(exp(x - m)). f16 and bf16 go to f32 inside
 // and are rounded once, at the end, as PyTorch's own kernels do.
 #include "tiny_compile/trace/nn.h"
+#include "tiny_compile/tensor/cuda_memory.h"
 
 #include <cmath>
 
@@ -173,7 +174,7 @@ Tensor dropout(const Operand& x, double p, bool training) {
   if (p < 0 || p > 1)
     fail_at(current_place(x.where), str("dropout: p = ", p, " is no probability"));
   if (!training || p == 0) return tensor;
-  const Tensor kept = rand(tensor.shape()) >= p;
+  const Tensor kept = copy_to(rand(tensor.shape()), tensor.device()) >= p;
   return where(kept, tensor * (p < 1 ? 1 / (1 - p) : 0.0),
                as_tensor(Operand(0.0), tensor.dtype(), x.where));
 }

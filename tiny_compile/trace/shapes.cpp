@@ -2,6 +2,7 @@
 // are checked where a primitive could not name the user's own numbers.
 #include <algorithm>
 
+#include "tiny_compile/tensor/cuda_memory.h"
 #include "tiny_compile/trace/functions.h"
 
 namespace tiny_compile {
@@ -30,7 +31,7 @@ Tensor triangle(const Operand& x, int64_t diagonal, bool lower) {
     Node node;
     node.op = Op::iota;
     node.type = {DType::i64, {size}};
-    return apply(std::move(node), {}, x.where);
+    return copy_to(apply(std::move(node), {}, x.where), tensor.device());
   };
   const Tensor rows = unsqueeze(indices(tensor.size(-2)), 1),
                columns = indices(tensor.size(-1));
@@ -193,7 +194,7 @@ Tensor flatten(const Operand& x, int64_t first, int64_t last) {
 // Layout is not part of a graph's meaning: while tracing this is the tensor itself.
 Tensor contiguous(const Operand& x) {
   const Tensor tensor = x.captured();
-  return tensor.is_traced() || tensor.is_contiguous() ? tensor : contiguous_copy(tensor);
+  return tensor.is_traced() || tensor.is_contiguous() ? tensor : row_major_copy(tensor);
 }
 
 Tensor concat(const std::vector<Tensor>& parts, int64_t axis, Here here) {
@@ -340,8 +341,9 @@ Tensor one_hot(const Operand& index, int64_t classes) {
   Node node;
   node.op = Op::iota;
   node.type = {DType::i64, {classes}};
-  const Tensor numbers = apply(std::move(node), {}, index.where);
-  return cast_to(unsqueeze(as_index(index), -1) == numbers, DType::i64, index.where);
+  const Tensor chosen = as_index(index);
+  const Tensor numbers = copy_to(apply(std::move(node), {}, index.where), chosen.device());
+  return cast_to(unsqueeze(chosen, -1) == numbers, DType::i64, index.where);
 }
 
 }  // namespace tiny_compile

@@ -23,9 +23,7 @@ class Trace {
     Node node;
     node.type = type_of(like);
     node.name = name;
-    const bool forward = std::all_of(like.strides().begin(), like.strides().end(),
-                                     [](int64_t s) { return s >= 0; });
-    if (!like.is_contiguous() && forward)
+    if (!like.is_contiguous() && !has_reversed_axes(like))
       node.set(Key::strides, exprs(like.strides()));  // reversed axes are copied
     return handle(graph_.append(std::move(node)));
   }
@@ -120,6 +118,25 @@ struct TraceGuard {
 
 }  // namespace
 
+// A CPU tensor of one element, expanded or not: it may meet tensors of any device.
+bool goes_along(const Tensor& tensor) {
+  return tensor.device() == cpu &&
+         byte_span(tensor.info()).second <= static_cast<int64_t>(size_of(tensor.dtype()));
+}
+
+// Where an op on these runs.
+Device device_of(std::span<const Tensor> operands, const Location& where) {
+  const Tensor* first = nullptr;
+  for (const Tensor& operand : operands) {
+    if (goes_along(operand)) continue;
+    if (first && operand.device() != first->device())
+      fail_at(where, str("operands on ", first->device().str(), " and on ",
+                         operand.device().str(), ": move one with to(...)"));
+    first = first ? first : &operand;
+  }
+  return first ? first->device() : cpu;
+}
+
 Location location_of(const Here& here) {
   return {here.file_name(), static_cast<int>(here.line())};
 }
@@ -156,11 +173,20 @@ Tensor apply(Node node, std::span<const Tensor> operands, const Location& where)
                 "this tensor belongs to a trace that has ended: return it from the traced "
                 "function instead of keeping it");
     }
-    return evaluate(node, operands);
+    const Device device = device_of(operands, node.where);
+    return device == cpu ? evaluate(node, operands) : apply_on_device(node, operands, device);
   }
   for (const Tensor& operand : operands)
     node.inputs.push_back(current_trace->node_of(operand, nullptr, node.where));
   return current_trace->record(std::move(node));
+}
+
+Tensor row_major_copy(const Tensor& tensor) {
+  if (tensor.device() == cpu) return contiguous_copy(tensor);
+  Node node;
+  node.op = Op::cast;
+  node.type.dtype = tensor.dtype();
+  return apply(std::move(node), {tensor}, {});
 }
 
 Traced trace(const TensorFunction& function, std::span<const Tensor> inputs,

@@ -38,6 +38,13 @@ inline Tensor apply(Node node, std::initializer_list<Tensor> operands, const Loc
                where);
 }
 
+// A new row-major tensor with the values of this one, on its device.
+Tensor row_major_copy(const Tensor& tensor);
+
+// compile/eager.cpp: the op of a node whose type is known, at once, on a GPU. CPU operands of
+// one element go along. Throws where there is no driver, device or NVRTC.
+Tensor apply_on_device(const Node& node, std::span<const Tensor> operands, Device device);
+
 bool is_tracing();
 Location recorded_at(const Tensor& traced);  // the line of its op; unknown for an input
 

@@ -1,0 +1,198 @@
+// backend "cuda": what can be said without a GPU, then the same bits on one.
+#include <thread>
+
+#include "tests/fuzz/harness.h"
+#include "tests/runtime/scratch.h"
+#include "tiny_compile/runtime/nvrtc.h"
+#include "tiny_compile/tiny_compile.h"
+//
+#include "tests/catch.h"
+
+using namespace tiny_compile;
+using Catch::Matchers::ContainsSubstring;
+
+#define NEEDS_GPU \
+  if (!why_no_gpu().empty()) SKIP(why_no_gpu())
+
+namespace {
+
+Tensor numbers(Sizes shape, double step = 0.37) {
+  Tensor result = empty_tensor(DType::f32, std::move(shape));
+  for (int64_t i = 0; i < result.numel(); i++)
+    result.data<float>()[i] = static_cast<float>(static_cast<double>(i % 23 - 11) * step);
+  return result;
+}
+
+// What it throws, or "".
+template <typename Function>
+std::string error_of(Function function) {
+  try {
+    function();
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+// The compiled function on the GPU, against the interpreter.
+template <typename Function>
+void check_on_gpu(Function function, std::vector<Tensor> inputs) {
+  const auto expected = compile(function, {.backend = "interpreter"});
+  const std::vector<Tensor> want = expected(inputs);
+  for (const char* backend : {"", "cuda", "eager"}) {
+    INFO(backend);
+    std::vector<Tensor> there;
+    for (const Tensor& input : inputs) there.push_back(input.to(cuda));
+    const std::vector<Tensor> got = compile(function, {.backend = backend})(there);
+    REQUIRE(got.size() == want.size());
+    for (size_t k = 0; k < got.size(); k++) {
+      CHECK(got[k].device() == cuda);
+      CHECK(same_bits(want[k], got[k].to(cpu)));
+    }
+  }
+  std::vector<Tensor> there;
+  for (const Tensor& input : inputs) there.push_back(input.to(cuda));
+  const std::vector<Tensor> at_once = function(there);
+  for (size_t k = 0; k < at_once.size(); k++) CHECK(same_bits(want[k], at_once[k].to(cpu)));
+}
+
+}  // namespace
+
+TEST_CASE("backend cuda wants tensors of a GPU and says how to move them", "[cuda]") {
+  const auto f = compile([](Tensor x) { return x + x; }, {.backend = "cuda", .name = "twice"});
+  CHECK_THAT(error_of([&] { f(numbers({4})); }), ContainsSubstring("twice") &&
+                                                     ContainsSubstring("input 0 is on cpu") &&
+                                                     ContainsSubstring("to(...)"));
+}
+
+TEST_CASE("without a GPU the error says what is missing", "[cuda]") {
+  if (why_no_gpu().empty()) SKIP("there is a GPU here");
+  CHECK_THAT(error_of([] { numbers({4}).to(cuda); }), ContainsSubstring("cuda"));
+  const auto constant = compile([]() { return full({2}, 1.0); }, {.backend = "cuda"});
+  CHECK(error_of([&] { constant(); }) != "");
+}
+
+TEST_CASE("an unknown backend is named", "[cuda]") {
+  CHECK_THAT(error_of([] { compile([](Tensor x) { return x; }, {.backend = "tpu"}); }),
+             ContainsSubstring("'tpu'") && ContainsSubstring("cuda"));
+}
+
+TEST_CASE("on a GPU compiled, eager and uncompiled have the interpreter's bits", "[cuda]") {
+  NEEDS_GPU;
+  check_on_gpu([](std::vector<Tensor> x) { return std::vector{gelu(x[0] + x[1])}; },
+               {numbers({7, 33}), numbers({33}, 0.1)});
+  check_on_gpu(
+      [](std::vector<Tensor> x) {
+        return std::vector{x[0].softmax(-1), x[0].sum(0)};
+      },
+      {numbers({5, 1001})});
+  check_on_gpu(
+      [](std::vector<Tensor> x) {
+        return std::vector{layer_norm(x[0], {64}, x[1], x[1]), tril(x[0]), x[0] * 2.0};
+      },
+      {numbers({9, 64}), numbers({64})});
+}
+
+TEST_CASE("views of tensors on a GPU share storage, and strided ones are read right",
+          "[cuda]") {
+  NEEDS_GPU;
+  const Tensor x = numbers({6, 10}), there = x.to(cuda);
+  CHECK(there.t().info().storage == there.info().storage);
+  CHECK(same_bits(x.t().contiguous(), there.t().contiguous().to(cpu)));
+  CHECK(same_bits(x.flip({0}) + 1.0, (there.flip({0}) + 1.0).to(cpu)));
+  CHECK(same_bits(x.t().reshape({60}), there.t().reshape({60}).to(cpu)));
+  check_on_gpu(
+      [](std::vector<Tensor> v) {
+        return std::vector{v[0].t() + v[1], v[0].slice(1, 1, 9, 3) * 3.0, v[0].flip({1})};
+      },
+      {x, numbers({10, 6}, 0.2)});
+  const auto f = compile([](Tensor v) { return v * 2.0; });
+  for (int64_t start : {0, 1, 2, 3, 5}) {
+    const Tensor part = numbers({301}).slice(0, start);
+    CHECK(same_bits(part * 2.0, f(numbers({301}).to(cuda).slice(0, start)).to(cpu)));
+  }
+}
+
+TEST_CASE("tensors of two devices do not mix, numbers go along", "[cuda]") {
+  NEEDS_GPU;
+  const Tensor x = numbers({4}), there = x.to(cuda);
+  CHECK_THAT(error_of([&] { x + there; }),
+             ContainsSubstring("cuda_test.cpp") && ContainsSubstring("to(...)"));
+  const auto f = compile([](Tensor a, Tensor b) { return a + b; }, {.name = "mix"});
+  CHECK_THAT(error_of([&] { f(x, there); }), ContainsSubstring("mix") &&
+                                                 ContainsSubstring("input 0 is on cpu") &&
+                                                 ContainsSubstring("input 1 on cuda:0"));
+  const auto g = compile([w = x](Tensor a) { return a + w; });
+  CHECK_THAT(error_of([&] { g(there); }), ContainsSubstring("captured tensor 0"));
+  CHECK(same_bits(x + 2.5f, f(there, 2.5f).to(cpu)));
+  CHECK(same_bits(x + 3.5f, f(there, 3.5f).to(cpu)));
+  CHECK(f.cache().size() == 1);
+}
+
+TEST_CASE("a kernel's mistake is thrown when its result is read", "[cuda]") {
+  NEEDS_GPU;
+  const auto f = compile([](Tensor t, Tensor i) { return embedding(i, t); }, {.name = "look"});
+  const Tensor table = numbers({4, 8}).to(cuda);
+  const Tensor bad = f(table, from_vector<int64_t>({0, 9}).to(cuda));
+  CHECK_THAT(error_of([&] { bad.to(cpu); }), ContainsSubstring("look"));
+  const Tensor good = f(table, from_vector<int64_t>({0, 3}).to(cuda));
+  CHECK(good.to(cpu).numel() == 16);
+}
+
+TEST_CASE("draws on a GPU are those of the CPU", "[cuda]") {
+  NEEDS_GPU;
+  const auto f = compile([](Tensor x) { return dropout(x, 0.5); });
+  const Tensor x = numbers({1000});
+  manual_seed(7);
+  const Tensor first = f(x), second = f(x);
+  manual_seed(7);
+  const Tensor there = f(x.to(cuda)), again = f(x.to(cuda));
+  manual_seed(7);
+  const Tensor at_once = dropout(x.to(cuda), 0.5);
+  CHECK(same_bits(first, there.to(cpu)));
+  CHECK(same_bits(second, again.to(cpu)));
+  CHECK(same_bits(first, at_once.to(cpu)));
+  CHECK(!same_bits(first, second));
+}
+
+TEST_CASE("a GPU's memory running out names the sizes", "[cuda]") {
+  NEEDS_GPU;
+  const auto f = compile([](Tensor x, Tensor y) { return x + y; }, {.name = "outer"});
+  const Tensor x = numbers({1 << 20}).to(cuda);
+  CHECK_THAT(error_of([&] {
+               f(x.reshape({-1, 1}), x);
+             }),
+             ContainsSubstring("out of memory on cuda:0") &&
+                 ContainsSubstring("f32[1048576,1048576]") && ContainsSubstring("outer"));
+  CHECK(f(x, x).to(cpu).numel() == 1 << 20);
+}
+
+TEST_CASE("work goes to the user's stream, from several threads", "[cuda]") {
+  NEEDS_GPU;
+  const auto f = compile([](Tensor x) { return x.softmax(-1) * 2.0; });
+  const Tensor x = numbers({64, 1000});
+  const Tensor want = f(x);
+  std::vector<std::string> errors(4);
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < errors.size(); t++)
+    threads.emplace_back([&, t] {
+      errors[t] = error_of([&] {
+        const CudaScope device(0);
+        const CudaStreamScope stream(0, driver::create_stream());
+        for (int i = 0; i < 20; i++) {
+          if (!same_bits(want, f(x.to(cuda)).to(cpu))) fail("other bits");
+        }
+      });
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& error : errors) CHECK(error.empty());
+}
+
+TEST_CASE("random graphs have the interpreter's bits on a GPU", "[cuda][fuzz]") {
+  NEEDS_GPU;
+  use_no_cache();
+  for (const FuzzFailure& failure : fuzz_cuda(500, 72)) {
+    INFO("seed " << failure.seed << " after " << failure.stage << "\n" << failure.text);
+    CHECK(false);
+  }
+}

@@ -1,0 +1,33 @@
+// What a back end makes of a Program: one text, and how each kernel in it is started.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tiny_compile {
+
+// C++: extern "C" void function(void* const* buffers, long long begin, long long end).
+// buffers[b] is the address of Program::buffers[b] (of its lowest element); units begin..end-1
+// of 0..units-1 are done by one call; calls for disjoint ranges may run at the same time.
+//
+// CUDA: a grid of `grid` blocks of `block` threads, whose arguments are the addresses of
+// `buffers` (of their lowest elements), in this order; grid 0: nothing to start.
+struct KernelEntry {
+  std::string function;
+  int64_t units = 0, grain = 1;  // C++; grain: units worth handing to a thread
+  std::vector<int> buffers;      // CUDA
+  int64_t grid = 1;
+  int block = 1;
+};
+
+// Indices out of range and integer divisions by zero are bits as in graph/lanes.h:
+//   C++   the text exports `unsigned tc_take_errors()`: those that kernels set on the calling
+//         thread since it was last asked
+//   CUDA  `__device__ unsigned tc_error_word`, never cleared by kernels
+struct Source {
+  std::string text;
+  std::vector<KernelEntry> kernels;  // of each Program kernel, in order
+};
+
+}  // namespace tiny_compile

@@ -1,0 +1,34 @@
+// Who compiles a source, and what runs it? The target decides; callers need not know.
+#include "tiny_compile/runtime/build.h"
+
+#include "tiny_compile/runtime/cuda_executable.h"
+#include "tiny_compile/runtime/executable.h"
+
+namespace tiny_compile {
+namespace {
+
+Built build_for_cpu(const Program& program, const Source& source) {
+  BuiltLibrary library = build_cpp(source.text, default_toolchain());
+  Built built{{}, library.from_cache, library.compile_seconds};
+  const auto executable = std::make_shared<const Executable>(program, source, library);
+  built.run = [executable](std::span<const Tensor> inputs) { return executable->run(inputs); };
+  return built;
+}
+
+Built build_for_cuda(const Program& program, const Source& source, int device) {
+  const BuiltCubin cubin = build_cuda(source.text, cuda_device(device).architecture);
+  Built built{{}, cubin.from_cache, cubin.compile_seconds};
+  const auto executable =
+      std::make_shared<const CudaExecutable>(program, source, load_cubin(cubin.cubin, device));
+  built.run = [executable](std::span<const Tensor> inputs) { return executable->run(inputs); };
+  return built;
+}
+
+}  // namespace
+
+Built build(const Program& program, const Source& source, int device) {
+  return program.target == Target::Cuda ? build_for_cuda(program, source, device)
+                                        : build_for_cpu(program, source);
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,32 @@
+// Source -> something that runs: by the C++ compiler or NVRTC, behind the disk cache.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "tiny_compile/codegen/source.h"
+#include "tiny_compile/loops/program.h"
+#include "tiny_compile/tensor/tensor.h"
+
+namespace tiny_compile {
+
+// What code runs there.
+inline Target target_of(Device device) { return device == cpu ? Target::Cpp : Target::Cuda; }
+
+// A Program that can be called. Inputs in the order of its input buffers, with the strides it
+// was made for, on its device; outputs are new tensors, or inputs that the function returns as
+// they are. Throws tc::Error where a kernel met an index out of range or an integer division by
+// zero (on a GPU: when a result is read), or where memory runs out. Safe to call from many
+// threads.
+struct Built {
+  std::function<std::vector<Tensor>(std::span<const Tensor>)> run;
+  bool from_cache = false;
+  double compile_seconds = 0;
+};
+
+// For the CPU, or for the GPU of that index, as the Program's target says. Throws tc::Error
+// where a compiler, a driver or a device is missing, saying which.
+Built build(const Program& program, const Source& source, int device = 0);
+
+}  // namespace tiny_compile
