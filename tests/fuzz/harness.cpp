@@ -115,6 +115,18 @@ std::vector<Run> build_cpp_unit(const std::vector<Program>& programs) {
   return runs;
 }
 
+// The same values, at the next address that suits an element.
+Tensor one_element_on(const Tensor& tensor) {
+  const auto [first, bytes] = byte_span(tensor.info());
+  const int64_t width = static_cast<int64_t>(size_of(tensor.dtype()));
+  const Tensor host = copy_to(tensor, cpu);
+  Tensor room = empty_tensor(tensor.dtype(), {bytes / width + 1});
+  std::memcpy(room.bytes() + width, host.info().storage->data() + byte_span(host.info()).first,
+              static_cast<size_t>(bytes));
+  return with_layout(copy_to(room, cuda), tensor.shape(), tensor.strides(),
+                     tensor.info().offset - first / width + 1);
+}
+
 std::vector<Run> build_cuda_unit(const std::vector<Program>& programs) {
   const std::vector<Source> sources = emit_cuda_together(programs);
   const auto library =
@@ -124,6 +136,10 @@ std::vector<Run> build_cuda_unit(const std::vector<Program>& programs) {
     runs.push_back([=, program = programs[k], source = sources[k]](const auto& inputs) {
       std::vector<Tensor> there;
       for (const Tensor& input : inputs) there.push_back(copy_to(input, cuda));
+      for (size_t i = 0, b = 0; i < there.size(); i++, b++) {
+        while (program.buffers[b].role != Role::Input) b++;
+        if (program.buffers[b].align < 16) there[i] = one_element_on(there[i]);
+      }
       std::vector<Tensor> outputs = CudaExecutable(program, source, library).run(there);
       for (Tensor& output : outputs) output = copy_to(output, cpu);
       return outputs;

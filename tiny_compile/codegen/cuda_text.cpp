@@ -13,8 +13,7 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kMostInt = int64_t{1}
-                             << 30;  // indices below it are ints, sums of two as well
+constexpr int64_t kMostInt = int64_t{1} << 30;  // indices below: ints, sums of two as well
 
 // Every number that the text computes with fits an int.
 bool fits_int(const Program& program, const Kernel& kernel) {
@@ -88,9 +87,10 @@ int CudaText::widest(const std::vector<const Step*>& steps, int axis, int64_t ex
   const Expr symbol = kernel.axes[axis].symbol();
   size_t smallest = 16;
   std::vector<const Expr*> indices;
-  auto add = [&](const Expr& index, int buffer) {
-    if (!is_contiguous(index, symbol, 1)) return;
-    smallest = std::min(smallest, size_of(program.buffers[buffer].type.dtype));
+  auto add = [&](const Expr& index, int b) {
+    const Buffer& buffer = program.buffers[b];
+    if (!is_contiguous(index, symbol, 1) || buffer.align < 16) return;
+    smallest = std::min(smallest, size_of(buffer.type.dtype));
     indices.push_back(&index);
   };
   for (int id : needed(steps)) {
@@ -115,14 +115,15 @@ void CudaText::set_vector(int axis, int vector) {
   vector_ = vector;
 }
 
-bool CudaText::is_wide(const Expr& index) const {
-  return vector_ > 1 && is_contiguous(index, kernel.axes[axis_].symbol(), vector_);
+bool CudaText::is_wide(const Expr& index, int buffer) const {
+  return vector_ > 1 && program.buffers[buffer].align == 16 &&
+         is_contiguous(index, kernel.axes[axis_].symbol(), vector_);
 }
 
 bool CudaText::is_wide_load(int id) const {
   const Scalar& scalar = kernel.scalars[id];
   return scalar.kind == ScalarKind::Load && scalar.mask < 0 && scalar.operands.empty() &&
-         is_wide(scalar.index);
+         is_wide(scalar.index, scalar.buffer);
 }
 
 std::string CudaText::at_start(const Expr& index) const {
@@ -146,7 +147,7 @@ void CudaText::load_packs(const std::vector<int>& ids, const std::vector<bool>& 
 
 void CudaText::declare_store_packs(const std::vector<const Step*>& steps) {
   for (const Step* step : steps) {
-    if (!is_wide(step->index)) continue;
+    if (!is_wide(step->index, step->buffer)) continue;
     const Buffer& buffer = program.buffers[step->buffer];
     out.line(str("tc_pack<", c_type(buffer.type.dtype), ", ", vector_, "> pack_",
                  pointer_name(buffer), ";"));
@@ -162,12 +163,12 @@ std::string CudaText::place(const Step& step) const {
 void CudaText::write_store(const Step& step) {
   const std::string value = to_storage(step.dtype, scalars.name(step.value));
   const std::string pack = str("pack_", pointer_name(program.buffers[step.buffer]), ".at[v]");
-  out.line(str(is_wide(step.index) ? pack : place(step), " = ", value, ";"));
+  out.line(str(is_wide(step.index, step.buffer) ? pack : place(step), " = ", value, ";"));
 }
 
 void CudaText::store_packs(const std::vector<const Step*>& steps) {
   for (const Step* step : steps) {
-    if (!is_wide(step->index)) continue;
+    if (!is_wide(step->index, step->buffer)) continue;
     const Buffer& buffer = program.buffers[step->buffer];
     const std::string name = pointer_name(buffer), to = str(name, " + ", at_start(step->index));
     const std::string type = str("tc_pack<", c_type(buffer.type.dtype), ", ", vector_, ">");

@@ -26,7 +26,7 @@ class CudaText : public KernelText {
   int widest(const std::vector<const Step*>& steps, int axis, int64_t extent) const;
   // From now on, accesses contiguous along `axis` are packs of `vector`; 1 ends it.
   void set_vector(int axis, int vector);
-  bool is_wide(const Expr& index) const;
+  bool is_wide(const Expr& index, int buffer) const;
 
   // The packs that start at `axis` = e: const tc_pack<float, 4> pack_3 = ...;
   void load_packs(const std::vector<int>& ids, const std::vector<bool>& defined);

@@ -14,7 +14,7 @@ namespace tiny_compile {
 namespace {
 
 Guard guard_of(const Tensor& tensor) {
-  return {tensor.dtype(), tensor.device(), tensor.shape(), tensor.strides()};
+  return {tensor.dtype(), tensor.device(), tensor.shape(), tensor.strides(), alignment(tensor)};
 }
 
 // [guards] main: tensor 0 is f32[4,2] with strides [2,1] on cpu
@@ -105,7 +105,7 @@ std::vector<Tensor> interpret_from(const Graph& graph, std::vector<Tensor> input
 bool Guard::admits(const Tensor& tensor) const {
   const TensorData& data = tensor.info();
   return data.dtype == dtype && data.shape == shape && data.strides == strides &&
-         tensor.device() == device;
+         tensor.device() == device && (device == cpu || alignment(tensor) == align);
 }
 
 std::string Guard::difference(const Tensor& tensor) const {
@@ -116,6 +116,8 @@ std::string Guard::difference(const Tensor& tensor) const {
     return str("strides [", join(strides, ","), "] -> [", join(tensor.strides(), ","), "]");
   if (tensor.device() != device)
     return str("device ", device.str(), " -> ", tensor.device().str());
+  if (alignment(tensor) != align)
+    return str("an address that is a multiple of ", align, " bytes -> of ", alignment(tensor));
   return "";
 }
 

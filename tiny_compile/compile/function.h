@@ -47,6 +47,7 @@ struct Guard {
   DType dtype;
   Device device;
   Sizes shape, strides;
+  int align;  // of the address, on a GPU
   bool admits(const Tensor& tensor) const;
   std::string difference(const Tensor& tensor) const;  // "shape [4] -> [8]", or ""
 };

@@ -30,14 +30,21 @@ struct Type {
 };
 
 // Attribute keys, one meaning each:
-//   axes     permute, flip, reductions      axis    slice window gather scatter_add concat
-//   cumsum start stop step   slice                 size step   window low high value    pad (a
-//   list entry per axis; negative entries crop) keepdim  reductions (1 or absent)       draw
-//   philox: the draw's number within the graph strides  input: strides in elements where they
-//   are not row-major value    constant, pad
-// The shape that reshape, expand, iota, constant and philox produce is their result type's.
-#define TC_ATTR_KEYS(X) \
-  X(axes) X(axis) X(start) X(stop) X(step) X(size) X(low) X(high) X(keepdim) X(draw) X(strides)
+//   axes              permute, flip, reductions
+//   axis              slice window gather scatter_add concat cumsum
+//   start stop step   slice
+//   size step         window
+//   low high          pad: a list entry an axis; negative entries crop
+//   keepdim           reductions (1 or absent)
+//   draw              philox: the draw's number within the graph
+//   strides           input: in elements, where they are not row-major
+//   align             input: bytes that its first element's address is a multiple of, where
+//                     these are fewer than 16
+// The shape that reshape, expand, iota, constant and philox produce is their type's.
+#define TC_ATTR_KEYS(X)                                                                 \
+  X(axes)                                                                               \
+  X(axis) X(start) X(stop) X(step) X(size) X(low) X(high) X(keepdim) X(draw) X(strides) \
+      X(align)
 
 enum class Key : uint8_t {
 #define X(name) name,

@@ -144,6 +144,9 @@ Type infer_pointwise(const Node& node, const Types& operands) {
 // --- sources ---------------------------------------------------------------------------------
 
 Type infer_input(const Node& node) {
+  const int64_t align = node.integer(Key::align, 16);
+  if (align != 1 && align != 2 && align != 4 && align != 8 && align != 16)
+    fail("input: align is 1, 2, 4, 8 or 16 bytes, not ", align);
   const Attr* strides = node.find(Key::strides);
   if (!strides) return node.type;
   if (strides->values.size() != node.type.shape.size()) {

@@ -164,7 +164,7 @@ const char* name(Key key) {
 std::vector<AttrForm> attributes_of(Op op) {
   if (is_reduction(op)) return {{Key::axes, true}, {Key::keepdim, false}};
   switch (op) {
-    case Op::input: return {{Key::strides, false}};
+    case Op::input: return {{Key::strides, false}, {Key::align, false}};
     case Op::philox: return {{Key::draw, true}};
     case Op::permute:
     case Op::flip: return {{Key::axes, true}};

@@ -1,10 +1,9 @@
 // Question: which Program does this text mean? The inverse of loops/text.cpp.
 //
-//   program   := 'program' name '{' {buffer} {kernel} {'launch' name {',' name}}
+//   program   := 'program' name ['on cuda'] '{' {buffer} {kernel} {'launch' name {',' name}}
 //                ['arena' bytes] 'return' [name {',' name}] '}'
-//   buffer    := ('input' | 'output' | 'temp') name ':' dtype '[' sizes ']' ['strides=[' ..
-//   ']']
-//                ['offset=' n] ['size=' n] ['at' place]
+//   buffer    := ('input' | 'output' | 'temp') name ':' dtype '[' sizes ']'
+//                ['strides=[' .. ']'] ['offset=' n] ['size=' n] ['align=' n] ['at' place]
 //   kernel    := 'kernel' name 'rows(' axes ')' '{' {line} ['schedule' strategy {key=n}] '}'
 //   line      := '$' n '=' value
 //              | 'r' n ':' dtype '=' reduction '(' axes ')' value
@@ -143,6 +142,8 @@ class Parser : TextCursor {
     }
     if (accept_word("offset")) expect('=', "offset"), buffer.offset = size();
     if (accept_word("size")) expect('=', "size"), buffer.size = size();
+    if (accept_word("align"))
+      expect('=', "align"), buffer.align = static_cast<int>(bounded(1, 16, "an alignment"));
     if (accept_word("at")) buffer.place = size();
     end_line();
     program_.buffers.push_back(std::move(buffer));

@@ -41,6 +41,7 @@ struct Buffer {
   Expr size;           // elements reachable; > product(shape) only for strided inputs
   Shape strides;       // of an input that is not row-major, else empty; may be negative
   Expr offset;         // elements before element [0,...,0] (negative strides), else 0
+  int align = 16;      // of an input: bytes that element [0,...,0]'s address is a multiple of
   int64_t place = -1;  // of a temporary: byte offset in the arena, set by plan_memory
   bool operator==(const Buffer&) const = default;
 };

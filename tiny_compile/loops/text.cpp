@@ -160,6 +160,7 @@ std::string buffer_line(const Buffer& buffer) {
   if (!buffer.strides.empty()) line += str(" strides=[", join(buffer.strides, ","), "]");
   if (!buffer.offset.is_constant(0)) line += str(" offset=", buffer.offset);
   if (buffer.size != product(buffer.type.shape)) line += str(" size=", buffer.size);
+  if (buffer.align != 16) line += str(" align=", buffer.align);
   if (buffer.place >= 0) line += str(" at ", buffer.place);
   return line + "\n";
 }

@@ -260,6 +260,16 @@ bool has_reversed_axes(const Tensor& tensor) {
   return std::any_of(strides.begin(), strides.end(), [](int64_t s) { return s < 0; });
 }
 
+int alignment(const Tensor& tensor) {
+  const TensorData& data = tensor.info();
+  if (tensor.device() == cpu) return 16;
+  const size_t address = reinterpret_cast<size_t>(data.storage->data()) +
+                         static_cast<size_t>(data.offset) * size_of(data.dtype);
+  int align = 16;
+  while (address % static_cast<size_t>(align) != 0) align /= 2;
+  return align;
+}
+
 Tensor contiguous_copy(const Tensor& source) {
   const Tensor tensor = on_host(source);
   const TensorData& d = tensor.info();

@@ -141,7 +141,10 @@ Tensor with_layout(const Tensor& base, Sizes shape, Sizes strides,
                    int64_t offset);            // shares storage
 Tensor contiguous_copy(const Tensor& tensor);  // always copies, to the CPU
 Tensor on_host(const Tensor& tensor);  // itself on the CPU, else a copy of the same layout
-bool has_reversed_axes(const Tensor& tensor);                   // a negative stride
+bool has_reversed_axes(const Tensor& tensor);  // a negative stride
+// Bytes, at most 16, that a GPU's address of element [0,...,0] is a multiple of; a CPU's code
+// reads from any address: 16.
+int alignment(const Tensor& tensor);
 std::pair<int64_t, int64_t> byte_span(const TensorData& data);  // first byte, bytes to the last
 Sizes contiguous_strides(const Sizes& shape);                   // [6,4,2] -> [8,2,1]
 int64_t element_count(const Sizes& shape);                      // throws tc::Error on overflow

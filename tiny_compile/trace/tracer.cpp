@@ -25,6 +25,7 @@ class Trace {
     node.name = name;
     if (!like.is_contiguous() && !has_reversed_axes(like))
       node.set(Key::strides, exprs(like.strides()));  // reversed axes are copied
+    if (alignment(like) < 16) node.set(Key::align, {alignment(like)});
     return handle(graph_.append(std::move(node)));
   }
 
