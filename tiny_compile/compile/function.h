@@ -27,10 +27,11 @@ struct CompileOptions {
 #endif
 };
 
-// What a call brings: its tensors in order, and every other number that is guarded.
+// What a call brings: its tensors in order, and the bits of every other number that is guarded
+// (bits, so that 0.0 is not -0.0, NaN is NaN and 2^60 + 1 is not 2^60).
 struct Signature {
   std::vector<Tensor> tensors;
-  std::vector<double> extras;
+  std::vector<uint64_t> extras;
 };
 
 // A traced function. live[k]: captured tensor k is read from its variable at each call.
@@ -51,7 +52,7 @@ struct Guard {
 
 struct Entry {
   std::vector<Guard> guards;  // of the arguments, then of captured tensors
-  std::vector<double> extras;
+  std::vector<uint64_t> extras;
   std::vector<Captured> captured;
   std::vector<bool> live;
   int64_t draws = 0;
