@@ -100,10 +100,10 @@ class Compiled {
   // The arguments; numbers as 0-d tensors unless the function takes them as numbers.
   template <typename... Args>
   static auto packed(const Args&... args) {
-    if constexpr (std::is_invocable_v<Function&, detail::Boxed<Args>...>)
-      return std::tuple<detail::Boxed<Args>...>(boxed(args)...);
+    if constexpr (std::is_invocable_v<Function&, detail::Boxed<const Args&>...>)
+      return std::tuple<detail::Boxed<const Args&>...>(boxed(args)...);
     else
-      return std::tuple<std::decay_t<Args>...>(args...);
+      return std::tuple<std::decay_t<const Args&>...>(args...);  // "mean" as const char*
   }
 
   template <typename Tuple>
