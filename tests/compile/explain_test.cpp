@@ -282,3 +282,27 @@ TEST_CASE("explain of a compiled function takes what a call takes", "[explain]")
   CHECK_THAT(text, ContainsSubstring("== mine: the ladder") && ContainsSubstring("philox"));
   CHECK(f.cache().size() == 0);
 }
+
+TEST_CASE("inputs of another layout are copied, of another type refused", "[explain]") {
+  const OwnCache cache;
+  const auto explained = [](const std::string& input, std::vector<Tensor> inputs) {
+    const Graph graph =
+        parse_graph("graph g(%0 x: " + input + ") {\n %1: f32[4] = neg %0\n return %1\n}");
+    return explain(graph, inputs, {}, 0).rungs[0].outputs[0];
+  };
+  const Tensor x = randn({8});
+  for (const Tensor& input : {x.slice(0, 0, 4).flip({0}), x.slice(0, 0, 8, 2)})
+    CHECK(same_bits(explained("f32[4]", {input}), -input));
+  const Tensor strided = x.slice(0, 1, 8, 2);
+  CHECK(same_bits(explained("f32[4] {strides=[2]}", {strided}), -strided));
+  const auto refusal = [&](const std::string& input, std::vector<Tensor> inputs) {
+    return message_of([&] { explained(input, inputs); });
+  };
+  CHECK_THAT(refusal("f32[4]", {ones({2})}),
+             ContainsSubstring("input x is f32[4]") && ContainsSubstring("f32[2]"));
+  CHECK_THAT(refusal("f32[4]", {ones({4}, float64)}), ContainsSubstring("f64[4]"));
+  CHECK_THAT(refusal("f32[4] {strides=[2]}", {ones({4})}),
+             ContainsSubstring("strides [2], but was given [1]"));
+  CHECK_THAT(refusal("f32[4]", {}), ContainsSubstring("has 1 inputs, but 0 were given"));
+  CHECK_THAT(refusal("f32[4]", {Tensor()}), ContainsSubstring("undefined"));
+}
