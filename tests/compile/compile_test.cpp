@@ -231,6 +231,34 @@ TEST_CASE("captured variables that share a tensor today need not tomorrow", "[co
   CHECK(f.cache().size() == 1);
 }
 
+TEST_CASE("a captured tensor whose variable is out of reach is missed when it is gone",
+          "[compile]") {
+  Linear linear{f32({2}), f32({1})};
+  std::vector<Tensor> list = {f32({1})};
+  const auto f = compile(
+      [&linear, &list](Tensor x) {
+        const Tensor copy = linear.weight;
+        return concat({x * copy + linear.bias + f32({0.5f}), list[0]});
+      },
+      interpreted());
+  const auto g = compile([&f](Tensor x) { return f(x) * 2; }, interpreted());
+  for (float k : {1.f, 2.f, 3.f}) {
+    linear.bias = f32({10 * k});
+    CHECK(holds(f(f32({1})), {2 * k + 10 * k + 0.5f, k}));
+    list[0] = f32({k + 1});
+    CHECK(holds(f(f32({1})), {2 * k + 10 * k + 0.5f, k + 1}));
+    CHECK(holds(g(f32({1})), {4 * k + 20 * k + 1, 2 * k + 2}));
+    linear.weight = f32({2 * (k + 1)});
+    CHECK(holds(f(f32({1})), {2 * (k + 1) + 10 * k + 0.5f, k + 1}));
+    CHECK(f.cache().size() == 1);  // what is stale does not stay
+  }
+  f(f32({1, 1}));
+  CHECK(f.cache().size() == 2);
+  f(f32({1, 1}));
+  f(f32({1}));
+  CHECK(f.cache().size() == 2);
+}
+
 TEST_CASE("a captured tensor that is also an argument is two inputs", "[compile]") {
   const Tensor w = f32({3});
   const auto f = compile([&w](Tensor x) { return x - w; }, interpreted());

@@ -125,6 +125,23 @@ TEST_CASE("a captured tensor that changed is counted among the captured", "[func
         "[guards] mlp: tensor 2 is f32[1] with strides [1] on cpu\n");
 }
 
+TEST_CASE("a variable out of reach that was reassigned is told, with what to do",
+          "[function]") {
+  const std::string words = words_of("recompiles", [] {
+    std::vector<Tensor> weights = {ones({2}), ones({2})};
+    const auto f = compile([&weights](Tensor x) { return x * weights[1]; }, kOptions);
+    f(ones({2}));
+    weights[0] = zeros({2});  // not used
+    f(ones({2}));
+    weights[1] = zeros({2});
+    f(ones({2}));
+  });
+  CHECK(
+      words ==
+      "[recompiles] mlp: captured tensor 0: its variable holds another; captured by reference "
+      "itself, it would be read at each call\n");
+}
+
 TEST_CASE("the cache keeps what was used last, first", "[function]") {
   CompileOptions options = kOptions;
   options.cache_limit = 2;

@@ -50,11 +50,19 @@ struct Guard {
   std::string difference(const Tensor& tensor) const;  // "shape [4] -> [8]", or ""
 };
 
+// A captured tensor whose variable is out of reach (a member of a struct captured by reference,
+// say): once nobody but us holds what was seen there, the variable holds another tensor.
+struct Watch {
+  size_t captured;
+  std::weak_ptr<const TensorData> seen;
+};
+
 struct Entry {
   std::vector<Guard> guards;  // of the arguments, then of captured tensors
   std::vector<uint64_t> extras;
   std::vector<Captured> captured;
   std::vector<bool> live;
+  std::vector<Watch> watches;
   int64_t draws = 0;
   Graph graph;                                   // as traced
   std::shared_ptr<const Executable> executable;  // null for the interpreter
