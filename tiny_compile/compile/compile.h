@@ -8,11 +8,14 @@
 // devices, the lengths of vectors and presence of optionals among them, the values of C++
 // numbers that the function takes as numbers. A C++ number given for a Tensor parameter becomes
 // a 0-d input and is never a reason to compile again. A tensor that the function captured is an
-// input that each call reads afresh where its variable is the closure's own or captured by
-// reference; else the tensor seen in the first call stays in use. Other captured values (an
-// int, a pointer) are not guarded.
+// input that each call reads afresh where its variable is the closure's own or itself captured
+// by reference. Of another variable (a member of a struct captured by reference, an element of
+// a vector) the tensor seen in the first call stays in use until nobody else holds it; then the
+// function is traced again. Other captured values (an int, a pointer) are not guarded. Called
+// while another function is traced, a compiled function becomes part of that one's graph.
 #pragma once
 
+#include <bit>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -44,6 +47,15 @@ Tensor as_zero_dim(T value) {
                          {});
 }
 
+// What tells a number from every other one of its type.
+template <typename T>
+uint64_t bits_of(T value) {
+  if constexpr (std::is_floating_point_v<T>)
+    return std::bit_cast<uint64_t>(static_cast<double>(value));
+  else
+    return static_cast<uint64_t>(value);
+}
+
 template <typename T>
 using Boxed =
     std::conditional_t<std::is_arithmetic_v<std::decay_t<T>>, Tensor, std::decay_t<T>>;
@@ -59,11 +71,7 @@ class Compiled {
   // Throws what the function throws while it is traced, and tc::Error as ops and kernels do.
   template <typename... Args>
   auto operator()(const Args&... args) const {
-    if constexpr (std::is_invocable_v<Function&, detail::Boxed<Args>...>) {
-      return call(std::tuple<detail::Boxed<Args>...>(boxed(args)...));
-    } else {
-      return call(std::tuple<std::decay_t<Args>...>(args...));
-    }
+    return call(packed(args...));
   }
 
   const FunctionCache& cache() const { return state_->cache; }
@@ -71,8 +79,7 @@ class Compiled {
   // The graph of these arguments, as traced, and the tensors it takes: for explain().
   template <typename... Args>
   Specialization specialization(const Args&... args) const {
-    return trace_for(std::tuple<detail::Boxed<Args>...>(boxed(args)...),
-                     static_cast<void*>(nullptr));
+    return trace_for(packed(args...), static_cast<void*>(nullptr));
   }
 
  private:
@@ -91,9 +98,19 @@ class Compiled {
       return value;
   }
 
+  // The arguments; numbers as 0-d tensors unless the function takes them as numbers.
+  template <typename... Args>
+  static auto packed(const Args&... args) {
+    if constexpr (std::is_invocable_v<Function&, detail::Boxed<const Args&>...>)
+      return std::tuple<detail::Boxed<const Args&>...>(boxed(args)...);
+    else
+      return std::tuple<std::decay_t<const Args&>...>(args...);  // "mean" as const char*
+  }
+
   template <typename Tuple>
   auto call(Tuple arguments) const {
-    using Result = decltype(std::apply(state_->function, arguments));
+    using Result = std::decay_t<decltype(std::apply(state_->function, arguments))>;
+    if (is_tracing()) return Result(std::apply(state_->function, arguments));
     Signature signature;
     collect(arguments, signature);
     std::shared_ptr<const Entry> entry = state_->cache.find(signature);
@@ -123,8 +140,8 @@ class Compiled {
   template <typename Tuple>
   static void collect(const Tuple& arguments, Signature& signature) {
     auto leaf = [&](const Tensor& tensor) { signature.tensors.push_back(tensor); };
-    auto size = [&](size_t n) { signature.extras.push_back(static_cast<double>(n)); };
-    auto other = [&](auto value) { signature.extras.push_back(static_cast<double>(value)); };
+    auto size = [&](size_t n) { signature.extras.push_back(n); };
+    auto other = [&](auto value) { signature.extras.push_back(detail::bits_of(value)); };
     tree::walk(arguments, leaf, size, other);
   }
 
@@ -145,8 +162,9 @@ class Compiled {
       }
       return outputs;
     };
+    const auto ours = [this](const Tensor* variable) { return is_ours(variable); };
     Specialization result{
-        trace(run, inputs, state_->cache.options().name), {}, nullptr, std::move(inputs)};
+        trace(run, inputs, state_->cache.options().name, ours), {}, nullptr, std::move(inputs)};
     for (const Captured& captured : result.traced.captured) {
       result.live.push_back(is_ours(captured.variable));
       result.inputs.push_back(captured.tensor);

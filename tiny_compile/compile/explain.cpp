@@ -12,6 +12,7 @@
 
 #include "tiny_compile/runtime/build.h"
 #include "tiny_compile/tensor/cuda_memory.h"
+#include "tiny_compile/trace/tracer.h"
 
 namespace tiny_compile {
 namespace {
@@ -27,6 +28,31 @@ Device device_of(std::span<const Tensor> tensors) {
     if (tensor.device() != cpu) return tensor.device();
   }
   return cpu;
+}
+
+Shape exprs(const Sizes& sizes) { return {sizes.begin(), sizes.end()}; }
+
+// An input as kernels were made for it: row-major, or with the strides that the graph states.
+Tensor laid_out(const Node& node, const Tensor& input) {
+  const Type type = {input.dtype(), exprs(input.shape())};
+  if (type != node.type)
+    fail("explain: input ", node.name, " is ", node.type.str(), ", but was given ", type.str());
+  const Attr* strides = node.find(Key::strides);
+  if (!strides) return input.is_contiguous() ? input : row_major_copy(input);
+  if (strides->values == exprs(input.strides())) return input;
+  fail("explain: input ", node.name, " has strides [", join(strides->values, ","),
+       "], but was given [", join(input.strides(), ","),
+       "]; give it the layout it was traced with");
+}
+
+std::vector<Tensor> laid_out(const Graph& graph, std::span<const Tensor> inputs) {
+  const std::vector<int> ids = graph.inputs();
+  if (ids.size() != inputs.size())
+    fail("explain: graph ", graph.name, " has ", ids.size(), " inputs, but ", inputs.size(),
+         " were given");
+  std::vector<Tensor> result;
+  for (size_t k = 0; k < ids.size(); k++) result.push_back(laid_out(graph[ids[k]], inputs[k]));
+  return result;
 }
 
 double median_milliseconds(const Built& built, std::span<const Tensor> inputs, double seconds) {
@@ -89,8 +115,9 @@ std::string number(double value) {
 
 }  // namespace
 
-Explanation explain(const Graph& graph, std::span<const Tensor> inputs,
-                    const Pipeline& pipeline, double seconds) {
+Explanation explain(const Graph& graph, std::span<const Tensor> given, const Pipeline& pipeline,
+                    double seconds) {
+  const std::vector<Tensor> inputs = laid_out(graph, given);
   Explanation result;
   result.name = graph.name;
   result.graph = graph;

@@ -32,6 +32,31 @@ const Tensor& current(const Entry& entry, size_t k) {
   return entry.live[k] ? *entry.captured[k].variable : entry.captured[k].tensor;
 }
 
+// Lets go of the handles of captured tensors that are not read afresh, to see when all others
+// have. What only the function itself made in the trace is gone at once, and never watched.
+std::vector<Watch> watch(Entry& entry) {
+  std::vector<Watch> watches;
+  for (size_t k = 0; k < entry.captured.size(); k++) {
+    if (entry.live[k]) continue;
+    Tensor& tensor = entry.captured[k].tensor;
+    const std::weak_ptr<const TensorData> seen = tensor.handle();
+    tensor = Tensor(std::make_shared<TensorData>(tensor.info()));
+    if (!seen.expired()) watches.push_back({k, seen});
+  }
+  return watches;
+}
+
+bool is_stale(const Entry& entry, const std::string& name) {
+  for (const Watch& watch : entry.watches) {
+    if (!watch.seen.expired()) continue;
+    log("recompiles", str(name, ": captured tensor ", watch.captured,
+                          ": its variable holds another; captured by reference itself, it "
+                          "would be read at each call"));
+    return true;
+  }
+  return false;
+}
+
 std::string first_difference_in_words(const Entry& entry, const Signature& signature) {
   if (signature.tensors.size() + entry.captured.size() != entry.guards.size())
     return "another number of tensors";
@@ -136,6 +161,7 @@ size_t FunctionCache::size() const {
 
 std::shared_ptr<const Entry> FunctionCache::find(const Signature& signature) const {
   const std::lock_guard lock(mutex_);
+  entries_.remove_if([&](const auto& entry) { return is_stale(*entry, options_.name); });
   for (auto it = entries_.begin(); it != entries_.end(); ++it) {
     if (!admits(**it, signature)) continue;
     if (it != entries_.begin()) entries_.splice(entries_.begin(), entries_, it);
@@ -157,6 +183,8 @@ std::shared_ptr<const Entry> FunctionCache::add(const Signature& signature,
   entry->extras = signature.extras;
   entry->captured = std::move(specialization.traced.captured);
   entry->live = std::move(specialization.live);
+  specialization.inputs.clear();
+  entry->watches = watch(*entry);
   entry->draws = specialization.traced.draws;
   entry->structure = std::move(specialization.structure);
   entry->graph = std::move(specialization.traced.graph);

@@ -29,10 +29,11 @@ struct CompileOptions {
 #endif
 };
 
-// What a call brings: its tensors in order, and every other number that is guarded.
+// What a call brings: its tensors in order, and the bits of every other number that is guarded
+// (bits, so that 0.0 is not -0.0, NaN is NaN and 2^60 + 1 is not 2^60).
 struct Signature {
   std::vector<Tensor> tensors;
-  std::vector<double> extras;
+  std::vector<uint64_t> extras;
 };
 
 // A traced function. live[k]: captured tensor k is read from its variable at each call.
@@ -52,11 +53,19 @@ struct Guard {
   std::string difference(const Tensor& tensor) const;  // "shape [4] -> [8]", or ""
 };
 
+// A captured tensor whose variable is out of reach (a member of a struct captured by reference,
+// say): once nobody but us holds what was seen there, the variable holds another tensor.
+struct Watch {
+  size_t captured;
+  std::weak_ptr<const TensorData> seen;
+};
+
 struct Entry {
   std::vector<Guard> guards;  // of the arguments, then of captured tensors
-  std::vector<double> extras;
+  std::vector<uint64_t> extras;
   std::vector<Captured> captured;
   std::vector<bool> live;
+  std::vector<Watch> watches;
   int64_t draws = 0;
   Graph graph;    // as traced
   Device device;  // of the inputs; CPU tensors without axes go along anywhere

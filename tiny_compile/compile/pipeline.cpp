@@ -75,10 +75,21 @@ class Runner {
     keep_text(str(prefix_, number_++, "_", stage, ".txt"), text);
   }
 
+  // Names the stage that made it, before a later one trips over it.
+  template <typename GraphOrProgram>
+  void check(const std::string& stage, const GraphOrProgram& made) const {
+    if (!checked_) return;
+    try {
+      verify(made);
+    } catch (const Error& error) {
+      fail("what stage '", stage, "' made is not sound: ", error.what());
+    }
+  }
+
   void step(const std::string& name, const GraphPass& pass) {
     if (lowered_) return;
     result_.graph = pass(result_.graph);
-    if (checked_) verify(result_.graph);
+    check(name, result_.graph);
     if (texts()) show(name, print(result_.graph), channel_of(name));
   }
   void step(const std::string& name, const Lower& pass) {
@@ -104,7 +115,7 @@ class Runner {
     if (texts()) show(name, result_.source.text, "code");
   }
   void finish_program(const std::string& name) {
-    if (checked_) verify(result_.program);
+    check(name, result_.program);
     if (texts()) show(name, print(result_.program), channel_of(name));
   }
 

@@ -1,9 +1,11 @@
 // Walking the tensors of a value: a Tensor, or any nesting of vector, array, pair, tuple,
-// optional and plain aggregates of up to ten members that hold some.
+// optional and plain aggregates of up to ten members that hold some. Numbers, enums and strings
+// may stand among them; other types do not compile, since a change in them would not be seen.
 #pragma once
 
 #include <array>
 #include <optional>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -55,7 +57,9 @@ void walk(T& value, Leaf& leaf, Size& size, Other& other) {
     leaf(value);
   } else if constexpr (IsVector<Plain>::value) {
     size(value.size());
-    if constexpr (!std::is_same_v<Plain, std::vector<bool>>) {
+    if constexpr (std::is_same_v<Plain, std::vector<bool>>) {
+      for (const bool item : value) other(item);
+    } else {
       for (auto& item : value) walk(item, leaf, size, other);
     }
   } else if constexpr (IsOptional<Plain>::value) {
@@ -65,7 +69,13 @@ void walk(T& value, Leaf& leaf, Size& size, Other& other) {
     std::apply(all, value);
   } else if constexpr (std::is_arithmetic_v<Plain> || std::is_enum_v<Plain>) {
     other(value);
+  } else if constexpr (std::is_convertible_v<Plain, std::string_view>) {
+    const std::string_view text = value;
+    size(text.size());
+    for (const char item : text) other(item);
   } else if constexpr (std::is_aggregate_v<Plain> && !std::is_empty_v<Plain>) {
+    static_assert(!takes_members<Plain>(std::make_index_sequence<11>()),
+                  "tc::compile: a struct of more than ten members; put some in another struct");
     constexpr size_t n = member_count<Plain>();
     if constexpr (n == 1) {
       auto& [a] = value;
@@ -98,6 +108,11 @@ void walk(T& value, Leaf& leaf, Size& size, Other& other) {
       auto& [a, b, c, d, e, f, g, h, i, j] = value;
       all(a, b, c, d, e, f, g, h, i, j);
     }
+  } else {
+    static_assert(
+        std::is_empty_v<Plain>,
+        "tc::compile: arguments and results are tensors, numbers, strings, and vectors, "
+        "arrays, tuples, optionals and plain structs of them; capture anything else");
   }
 }
 

@@ -41,10 +41,9 @@ struct Type {
 //   align             input: bytes that its first element's address is a multiple of, where
 //                     these are fewer than 16
 // The shape that reshape, expand, iota, constant and philox produce is their type's.
-#define TC_ATTR_KEYS(X)                                                                 \
-  X(axes)                                                                               \
-  X(axis) X(start) X(stop) X(step) X(size) X(low) X(high) X(keepdim) X(draw) X(strides) \
-      X(align)
+#define TC_ATTR_KEYS(X) \
+  X(axes)               \
+  X(axis) X(start) X(stop) X(step) X(size) X(low) X(high) X(keepdim) X(draw) X(strides) X(align)
 
 enum class Key : uint8_t {
 #define X(name) name,

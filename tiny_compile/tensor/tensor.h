@@ -16,6 +16,7 @@
 #include "tiny_compile/base/error.h"
 #include "tiny_compile/base/literal.h"
 #include "tiny_compile/base/math.h"
+#include "tiny_compile/tensor/element.h"
 #include "tiny_compile/tensor/storage.h"
 
 namespace tiny_compile {
@@ -41,10 +42,6 @@ struct Index {
   int64_t value;
   Here here;
 };
-
-// The C++ type that holds an element in memory: T{} of dtype_of<T>().
-template <typename T>
-constexpr DType dtype_of();
 
 class Tensor {
  public:
@@ -159,58 +156,5 @@ bool same_bits(const Tensor& lhs, const Tensor& rhs);
 std::optional<int64_t> first_difference(const Tensor& lhs, const Tensor& rhs);
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
-
-template <>
-constexpr DType dtype_of<float>() {
-  return DType::f32;
-}
-template <>
-constexpr DType dtype_of<double>() {
-  return DType::f64;
-}
-template <>
-constexpr DType dtype_of<prelude::tc_f16>() {
-  return DType::f16;
-}
-template <>
-constexpr DType dtype_of<prelude::tc_bf16>() {
-  return DType::bf16;
-}
-template <>
-constexpr DType dtype_of<int8_t>() {
-  return DType::i8;
-}
-template <>
-constexpr DType dtype_of<uint8_t>() {
-  return DType::u8;
-}
-template <>
-constexpr DType dtype_of<int32_t>() {
-  return DType::i32;
-}
-template <>
-constexpr DType dtype_of<int64_t>() {
-  return DType::i64;
-}
-template <>
-constexpr DType dtype_of<long long>() {
-  return DType::i64;
-}
-template <>
-constexpr DType dtype_of<uint32_t>() {
-  return DType::u32;
-}
-template <>
-constexpr DType dtype_of<uint64_t>() {
-  return DType::u64;
-}
-template <>
-constexpr DType dtype_of<unsigned long long>() {
-  return DType::u64;
-}
-template <>
-constexpr DType dtype_of<bool>() {
-  return DType::boolean;
-}
 
 }  // namespace tiny_compile

@@ -17,7 +17,7 @@ namespace tiny_compile {
 
 class Trace {
  public:
-  explicit Trace(const std::string& name) { graph_.name = name; }
+  Trace(const std::string& name, const Lives& lives) : lives_(lives) { graph_.name = name; }
 
   Tensor add_input(const Tensor& like, const std::string& name) {
     Node node;
@@ -37,10 +37,12 @@ class Trace {
       fail_at(where,
               "this tensor belongs to another trace, or to one that has ended: return it from "
               "the traced function instead of keeping it");
-    const auto known = captured_nodes_.find(tensor.handle().get());
+    const bool lives = lives_ && variable && lives_(variable);
+    const std::pair key(tensor.handle().get(), lives ? variable : nullptr);
+    const auto known = captured_nodes_.find(key);
     if (known != captured_nodes_.end()) return known->second;
     const int node = add_input(tensor, str("w", captured_.size())).info().node;
-    captured_nodes_[tensor.handle().get()] = node;
+    captured_nodes_[key] = node;
     captured_.push_back({tensor, variable});
     return node;
   }
@@ -98,7 +100,8 @@ class Trace {
   static std::vector<Expr> exprs(const Sizes& sizes) { return {sizes.begin(), sizes.end()}; }
 
   Graph graph_;
-  std::map<const TensorData*, int> captured_nodes_;
+  const Lives& lives_;
+  std::map<std::pair<const TensorData*, const Tensor*>, int> captured_nodes_;
   std::vector<Captured> captured_;
   int key_ = -1;
   int64_t draws_ = 0;
@@ -191,12 +194,12 @@ Tensor row_major_copy(const Tensor& tensor) {
 }
 
 Traced trace(const TensorFunction& function, std::span<const Tensor> inputs,
-             const std::string& name) {
+             const std::string& name, const Lives& lives) {
   if (current_trace)
     fail(
         "trace: a function is being traced on this thread already; call the inner function "
         "directly");
-  Trace trace(name);
+  Trace trace(name, lives);
   std::vector<Tensor> traced;
   for (size_t i = 0; i < inputs.size(); i++)
     traced.push_back(trace.add_input(inputs[i], str("x", i)));

@@ -25,10 +25,12 @@ struct Traced {
 
 // Calls `function` with tensors that record. `inputs` give dtype, shape and strides. Throws
 // what the function throws; tc::Error where it returns a tensor of another trace, or while
-// tracing.
+// tracing. A captured tensor is one input, but each of the variables that `lives` says may be
+// reassigned later has an input of its own.
 using TensorFunction = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
+using Lives = std::function<bool(const Tensor* variable)>;
 Traced trace(const TensorFunction& function, std::span<const Tensor> inputs,
-             const std::string& name);
+             const std::string& name, const Lives& lives = nullptr);
 
 // The one door of every op: records it where a function is traced on this thread, else runs it
 // at once. Throws tc::Error at `where` for operands that do not fit.
