@@ -39,7 +39,7 @@ SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all
 FLAGS += $(SANITIZERS) -fno-omit-frame-pointer -g1 \
   $(if $(findstring clang,$(CXX)),,-Wno-maybe-uninitialized)  # g++ 12: false ones in <regex>
 export TC_CXXFLAGS := $(SANITIZERS)  # generated code is checked as well
-export ASAN_OPTIONS := $(or $(ASAN_OPTIONS),detect_leaks=1:detect_stack_use_after_return=1)
+export ASAN_OPTIONS := $(or $(ASAN_OPTIONS),detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1:protect_shadow_gap=0)
 export UBSAN_OPTIONS := $(or $(UBSAN_OPTIONS),print_stacktrace=1)
 endif
 INCLUDES := -I. -I$(BUILD)/generated

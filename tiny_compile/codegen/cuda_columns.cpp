@@ -7,12 +7,13 @@
 //
 //   r0 = sum(j0: 16384) load x[j0*4096 + i0]
 // =>
-//   for each chunk, in bit-reversed order:
-//     tc_strided<tc_sum_float, 64, 1>(element, 0)       element(q) is position y + 16*q
-//     block[y][x] = ..;  r = tree of block[0..15][x]
+//   for each chunk t:
+//     parts[t][y][x] = tc_strided<tc_sum_float, 64, 1>(part, 0)       part(q): row y + 16 q
+//   sums[t][x] = the tree over parts[t][0..15][x];  r0 = the tree over sums[..][x]
 #include "tiny_compile/codegen/cuda_columns.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cuda_helpers.h"
@@ -23,6 +24,7 @@ namespace {
 constexpr int64_t kChunk = 1024;
 constexpr int kColumns = 32;          // of a block
 constexpr int kParts = 16;            // threads of a column in a block
+constexpr int64_t kGroup = 8;         // chunks
 constexpr int kMostCluster = 8;       // blocks of a cluster, on any GPU that has them
 constexpr int64_t kManyBlocks = 512;  // enough for every multiprocessor
 
@@ -153,74 +155,122 @@ class ColumnsWriter {
       out_.line(str(reg, " = ", from_storage(step.dtype, to_storage(step.dtype, reg)), ";"));
   }
 
-  // reg = the tree over `count` <= 1024 elements, element e + base being text `value`.
-  void write_chunk(const std::string& target, Op op, DType type, const std::string& base,
-                   const std::string& count, int64_t size, const std::string& value) {
-    const int64_t each = std::max<int64_t>(1, size / kParts);
-    const std::string name = c_type(type), reduction = cuda_op(op, type);
-    out_.open(str("auto part = [&](int q) -> ", name));
+  // part(q): position y + 16 q of the chunk that starts at `base`, of `count` elements.
+  void write_part(Op op, DType type, const std::string& base, const std::string& count,
+                  int64_t each, const std::string& value) {
+    out_.open(str("auto part = [&](int q) -> ", c_type(type)));
     out_.line(str("const int p = y + ", kParts, " * q;"));
     text_.declare("e", str(base, "p"));
     const bool whole = count == str(kParts * each);
-    out_.line(whole
-                  ? str("return ", value, ";")
-                  : str("return p < ", count, " ? ", value, " : ", reduction, "::identity();"));
+    out_.line(whole ? str("return ", value, ";")
+                    : str("return p < ", count, " ? ", value, " : ", cuda_op(op, type),
+                          "::identity();"));
     out_.close(";");
-    out_.line(
-        str("block[y][x] = tc_strided<", reduction, ", ", each, ", 1, ", name, ">(part, 0);"));
+  }
+
+  // Text: the tree over element(0), ... of the `count` named `name`.
+  static std::string tree_of(Op op, DType type, int64_t count, const std::string& name) {
+    return str("tc_strided<", cuda_op(op, type), ", ", count, ", 1, ", c_type(type), ">(", name,
+               ", 0)");
+  }
+
+  // target = the tree over `count` <= 1024 elements.
+  void write_chunk(const std::string& target, Op op, DType type, int64_t count,
+                   const std::string& value) {
+    const int64_t each = std::max<int64_t>(1, power_of_two_from(count) / kParts);
+    write_part(op, type, "", str(count), each, value);
+    out_.line(str("block[y][x] = ", tree_of(op, type, each, "part"), ";"));
     out_.line("__syncthreads();");
-    out_.line(str("auto other = [&](int q) -> ", name, " { return block[q][x]; };"));
-    out_.line(
-        str(target, " = tc_strided<", reduction, ", ", kParts, ", 1, ", name, ">(other, 0);"));
+    out_.line(str("auto other = [&](int q) -> ", c_type(type), " { return block[q][x]; };"));
+    out_.line(str(target, " = ", tree_of(op, type, kParts, "other"), ";"));
     out_.line("__syncthreads();");
   }
 
   void write_tree(const Step& step, const std::string& reg, DType type, int64_t count) {
-    const std::string name = c_type(type), reduction = cuda_op(step.op, type);
-    const int64_t chunks = (count + kChunk - 1) / kChunk;
+    const std::string name = c_type(type);
+    if (count > kChunk) return write_chunks(step, reg, type, count);
     out_.line(str("__shared__ ", name, " block[", kParts, "][", kColumns, "];"));
     std::string value = "element(e)";
     if (step.op == Op::sum_exp) {  // of one chunk only: see allows_columns
       out_.line(str(name, " m;"));
       out_.open("");
-      write_chunk("m", Op::max, type, "", str(count), power_of_two_from(count), value);
+      write_chunk("m", Op::max, type, count, value);
       out_.close();
       out_.line("m = tc_clamp(m);");
       value = "tc_exp(element(e) - m)";
     }
-    if (chunks == 1)
-      return write_chunk(reg, step.op, type, "", str(count), power_of_two_from(count), value);
+    write_chunk(reg, step.op, type, count, value);
+  }
+
+  // Chunks by groups of 8, so that the threads of a column wait for each other once a group:
+  // group g has the chunks of one residue, a subtree, and so have those of a cluster's block.
+  void write_chunks(const Step& step, const std::string& reg, DType type, int64_t count) {
+    const std::string name = c_type(type), reduction = cuda_op(step.op, type);
+    const int64_t chunks = (count + kChunk - 1) / kChunk;
     const int64_t turns = power_of_two_from(chunks) / cluster_;
-    int bits = 0;
-    while ((int64_t{1} << bits) < turns) bits++;
-    out_.line(str(name, " stack[12];"));
-    out_.line("int height = 0;");
+    const int64_t size = std::min(turns, kGroup), groups = turns / size;
+    out_.line(str("__shared__ ", name, " parts[", size, "][", kParts, "][", kColumns,
+                  "], sums[", size, "][", kColumns, "];"));
+    if (groups > 1) out_.line(str(name, " stack[12], result;"));
+    if (groups > 1) out_.line("int height = 0;");
+    if (groups > 1) out_.line("#pragma unroll 1");
+    if (groups > 1) out_.open(str("for (int group = 0; group < ", groups, "; group++)"));
+    write_group(step, type, count, size, groups);
+    out_.line(str("auto chunk_of = [&](int t) -> ", name, " { return sums[t][x]; };"));
+    out_.line(
+        str(groups > 1 ? "result" : reg, " = ", tree_of(step.op, type, size, "chunk_of"), ";"));
+    if (groups > 1) {
+      out_.line("stack[height++] = result;");
+      out_.open("for (int done = group; done & 1; done >>= 1)");
+      out_.line("height--;");
+      out_.line(
+          str("stack[height - 1] = ", reduction, "::of(stack[height - 1], stack[height]);"));
+      out_.close();
+      out_.close();
+      out_.line(str(reg, " = stack[0];"));
+    }
+    if (cluster_ > 1) write_cluster(step, reg, type);
+  }
+
+  // sums[t][x] = the result of the group's chunk t.
+  void write_group(const Step& step, DType type, int64_t count, int64_t size, int64_t groups) {
+    const std::string name = c_type(type), reduction = cuda_op(step.op, type);
+    const int64_t chunks = (count + kChunk - 1) / kChunk;
+    std::vector<std::string> first;  // chunk of t = 0
+    if (cluster_ > 1) first.push_back("rank");
+    if (groups > 1)
+      first.push_back(str(cluster_ > 1 ? str(cluster_, " * ") : "", "(int)(__brev((unsigned)",
+                          "group) >> ", 32 - std::countr_zero(static_cast<uint64_t>(groups)),
+                          ")"));
+    first.push_back(str(cluster_ * groups == 1 ? "" : str(cluster_ * groups, " * "), "t"));
     out_.line("#pragma unroll 1");
-    out_.open(str("for (int turn = 0; turn < ", turns, "; turn++)"));
-    const std::string reversed =
-        bits == 0 ? "0" : str("(int)(__brev((unsigned)turn) >> ", 32 - bits, ")");
-    out_.line(cluster_ == 1 ? str("const int chunk = ", reversed, ";")
-                            : str("const int chunk = rank + ", cluster_, " * ", reversed, ";"));
-    out_.line(str(name, " result = ", reduction, "::identity();"));
-    out_.open(str("if (chunk < ", chunks, ")"));
+    out_.open(str("for (int t = 0; t < ", size, "; t++)"));
+    out_.line(str("const int chunk = ", join(first, " + "), ";"));
     const std::string left = count % kChunk == 0 ? "1024" : str(count, " - 1024 * chunk");
-    write_chunk("result", step.op, type, "1024 * chunk + ", left, kChunk, value);
-    out_.close();
-    out_.line("stack[height++] = result;");
-    out_.open("for (int done = turn; done & 1; done >>= 1)");
-    out_.line("height--;");
+    write_part(step.op, type, "1024 * chunk + ", left, kChunk / kParts, "element(e)");
+    const std::string tree = tree_of(step.op, type, kChunk / kParts, "part");
+    const bool all = chunks == size * groups * cluster_;
     out_.line(
-        str("stack[height - 1] = ", reduction, "::of(stack[height - 1], stack[height]);"));
+        str("parts[t][y][x] = ",
+            all ? tree : str("chunk < ", chunks, " ? ", tree, " : ", reduction, "::identity()"),
+            ";"));
     out_.close();
+    out_.line("__syncthreads();");
+    out_.open(str("if (y < ", size, ")"));
+    out_.line(str("auto other = [&](int q) -> ", name, " { return parts[y][q][x]; };"));
+    out_.line(str("sums[y][x] = ", tree_of(step.op, type, kParts, "other"), ";"));
     out_.close();
-    if (cluster_ == 1) return out_.line(str(reg, " = stack[0];"));
-    out_.line("block[y][x] = stack[0];");
+    out_.line("__syncthreads();");
+  }
+
+  // The blocks of a cluster read each other's results.
+  void write_cluster(const Step& step, const std::string& reg, DType type) {
+    out_.line(str("parts[0][y][x] = ", reg, ";"));
     out_.line("tc_cluster_barrier();");
-    out_.open(str("auto theirs = [&](int q) -> ", name));
-    out_.line("return *tc_cluster_at(&block[y][x], q);");
+    out_.open(str("auto theirs = [&](int q) -> ", c_type(type)));
+    out_.line("return *tc_cluster_at(&parts[0][y][x], q);");
     out_.close(";");
-    out_.line(
-        str(reg, " = tc_strided<", reduction, ", ", cluster_, ", 1, ", name, ">(theirs, 0);"));
+    out_.line(str(reg, " = ", tree_of(step.op, type, cluster_, "theirs"), ";"));
     out_.line("tc_cluster_barrier();");
   }
 

@@ -16,11 +16,29 @@ namespace {
 
 constexpr size_t kMostOps = 1024;  // compiled ones that are kept; then all are forgotten
 
-Graph graph_of(const Node& node, std::span<const Tensor> operands) {
-  Graph graph =
-      trace([&](std::span<const Tensor> x) { return std::vector{apply(node, x, node.where)}; },
-            operands, info(node.op).name)
-          .graph;
+Node flip_of(const Tensor& tensor) {
+  std::vector<Expr> axes;
+  for (int axis = 0; axis < tensor.rank(); axis++) {
+    if (tensor.strides()[axis] < 0) axes.push_back(axis);
+  }
+  Node node;
+  node.op = Op::flip;
+  node.set(Key::axes, axes);
+  return node;
+}
+
+// Kernels are made for strides that are not negative: a reversed operand is the flip of one.
+Graph graph_of(const Node& node, std::span<const Tensor> operands,
+               std::span<const Tensor> inputs) {
+  auto function = [&](std::span<const Tensor> traced) {
+    std::vector<Tensor> x(traced.begin(), traced.end());
+    for (size_t k = 0; k < x.size(); k++) {
+      if (has_reversed_axes(operands[k]))
+        x[k] = apply(flip_of(operands[k]), {x[k]}, node.where);
+    }
+    return std::vector{apply(node, x, node.where)};
+  };
+  Graph graph = trace(function, inputs, info(node.op).name).graph;
   for (Node& each : graph.nodes) each.where = {};
   return graph;
 }
@@ -42,16 +60,17 @@ std::shared_ptr<const Built> built_for(const Graph& graph, Device device) {
 }  // namespace
 
 Tensor apply_on_device(const Node& node, std::span<const Tensor> operands, Device device) {
-  std::vector<Tensor> inputs;
-  for (const Tensor& operand : operands) inputs.push_back(copy_to(operand, device));
+  std::vector<Tensor> there;
+  for (const Tensor& operand : operands) there.push_back(copy_to(operand, device));
   if (info(node.op).op_class == OpClass::View) {
-    if (!shares_storage(node, inputs[0])) inputs[0] = row_major_copy(inputs[0]);
-    return evaluate(node, inputs);
+    if (!shares_storage(node, there[0])) there[0] = row_major_copy(there[0]);
+    return evaluate(node, there);
   }
+  std::vector<Tensor> inputs = there;
   for (Tensor& input : inputs) {
-    if (has_reversed_axes(input)) input = row_major_copy(input);
+    if (has_reversed_axes(input)) input = apply(flip_of(input), {input}, node.where);
   }
-  return built_for(graph_of(node, inputs), device)->run(inputs)[0];
+  return built_for(graph_of(node, there, inputs), device)->run(inputs)[0];
 }
 
 }  // namespace tiny_compile

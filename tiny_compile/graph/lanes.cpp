@@ -179,6 +179,9 @@ void load(DType dtype, const std::byte* base, const int64_t* offsets, int n, Lan
   } else if (dtype == DType::bf16) {
     for (int i = 0; i < n; i++)
       out.as<float>()[i] = tc_to_f32(reinterpret_cast<const tc_bf16*>(base)[offsets[i]]);
+  } else if (dtype == DType::boolean) {  // whatever the byte, one of two values
+    for (int i = 0; i < n; i++)
+      out.as<bool>()[i] = reinterpret_cast<const uint8_t*>(base)[offsets[i]] != 0;
   } else {
     with_type(dtype, [&](auto zero) {
       using T = decltype(zero);
