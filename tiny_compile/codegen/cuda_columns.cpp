@@ -22,9 +22,10 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kChunk = 1024;
-constexpr int kColumns = 32;          // of a block
-constexpr int kParts = 16;            // threads of a column in a block
-constexpr int64_t kGroup = 8;         // chunks
+constexpr int kColumns = 32;        // of a block
+constexpr int kParts = 16;          // threads of a column in a block
+constexpr int64_t kShared = 32768;  // bytes of it that a block takes
+constexpr int kMostVector = 2;
 constexpr int kMostCluster = 8;       // blocks of a cluster, on any GPU that has them
 constexpr int64_t kManyBlocks = 512;  // enough for every multiprocessor
 
@@ -39,7 +40,9 @@ class ColumnsWriter {
   ColumnsWriter(CudaText& text, const std::string& function)
       : text_(text), out_(text.out), kernel_(text.kernel), last_(kernel_.rows - 1) {
     const int64_t columns = kernel_.axes[last_].extent.constant();
-    strips_ = (columns + kColumns - 1) / kColumns;
+    vector_ = choose_vector(columns);
+    const int64_t width = int64_t{kColumns} * vector_;
+    strips_ = (columns + width - 1) / width;
     blocks_ = row_count(kernel_).constant() / columns * strips_;
     choose_cluster();
     entry_ = text.begin(function, blocks_ * cluster_, kColumns * kParts, cluster_);
@@ -47,6 +50,7 @@ class ColumnsWriter {
 
   KernelEntry write() {
     write_place();
+    if (vector_ > 1) return write_wide();
     std::vector<bool> defined(kernel_.scalars.size());
     text_.define(text_.needed(all_steps(kernel_)), {row_axes_mask(kernel_), false}, defined);
     for (size_t s = 0; s < kernel_.steps.size(); s++) {
@@ -62,6 +66,56 @@ class ColumnsWriter {
   }
 
  private:
+  // Columns that a thread takes at once: where one long sum is all there is, 8 or 16 bytes of
+  // neighbours, as long as all multiprocessors have work.
+  int choose_vector(int64_t columns) const {
+    const Step& first = kernel_.steps[0];
+    const bool sums = first.op == Op::sum || first.op == Op::prod || first.op == Op::max ||
+                      first.op == Op::min;
+    if (first.kind != StepKind::Reduce || !sums) return 1;
+    if (inner_count(kernel_, first).constant() <= kChunk) return 1;
+    for (size_t s = 1; s < kernel_.steps.size(); s++) {
+      if (kernel_.steps[s].kind != StepKind::Store || !kernel_.steps[s].inner.empty()) return 1;
+    }
+    const int most = kernel_.schedule.vector ? kernel_.schedule.vector : kMostVector;
+    return std::min(most, text_.widest(all_steps(kernel_), last_, columns));
+  }
+
+  // Each thread has `vector` columns: what element() gives and the tree adds are packs.
+  KernelEntry write_wide() {
+    std::vector<bool> defined(kernel_.scalars.size());
+    text_.set_vector(last_, vector_);
+    write_reduce(kernel_.steps[0], 0, defined);
+    out_.open(cluster_ == 1 ? "if (live && y == 0)" : "if (live && y == 0 && rank == 0)");
+    std::vector<const Step*> stores;
+    for (size_t s = 1; s < kernel_.steps.size(); s++) stores.push_back(&kernel_.steps[s]);
+    text_.load_packs(text_.needed(stores), defined);
+    text_.declare_store_packs(stores);
+    open_columns();
+    const DType type = kernel_.steps[0].dtype;
+    const bool zero = kernel_.steps[0].op == Op::max || kernel_.steps[0].op == Op::min;
+    const std::string value =
+        str("all.at[v]", zero && is_float(type)
+                             ? str(" + ", literal_text(Literal::of(compute_type(type), 0)))
+                             : "");
+    out_.line(str("const ", c_type(compute_type(type)), " r0 = ",
+                  is_half(type) ? from_storage(type, to_storage(type, value)) : value, ";"));
+    text_.define(text_.needed(stores), {row_axes_mask(kernel_), true}, defined);
+    for (const Step* step : stores) text_.write_store(*step);
+    out_.close();
+    text_.store_packs(stores);
+    out_.close();
+    out_.close();
+    return entry_;
+  }
+
+  // for (int v = 0; v < 4; v++) { const int i0 = e + v;
+  void open_columns() {
+    out_.line("#pragma unroll");
+    out_.open(str("for (int v = 0; v < ", vector_, "; v++)"));
+    text_.declare(kernel_.axes[last_].name, "e + v");
+  }
+
   // More blocks a column while chunks can be shared and the GPU has room.
   void choose_cluster() {
     int64_t chunks = kMostCluster;
@@ -83,9 +137,11 @@ class ColumnsWriter {
     const Expr block = Expr::symbol("strip", 0, blocks_ - 1);
     text_.declare("strip", cluster_ == 1 ? "blockIdx.x" : str("blockIdx.x / ", cluster_));
     if (cluster_ > 1) out_.line(str("const int rank = blockIdx.x % ", cluster_, ";"));
-    text_.declare("column", str((mod(block, strips_) * kColumns).str(), " + x"));
+    const Expr first = mod(block, strips_) * (int64_t{kColumns} * vector_);
+    const std::string mine = vector_ == 1 ? "x" : str(vector_, " * x");
+    text_.declare("column", str(first.str(), " + ", mine));
     out_.line(str("const bool live = column < ", columns, ";"));
-    text_.declare(lane.name, str("live ? column : ", columns - 1));
+    text_.declare(vector_ == 1 ? lane.name : "e", str("live ? column : ", columns - vector_));
     Expr rest = floor_div(block, strips_);
     for (int row = last_; row-- > 0;) {
       const Axis& axis = kernel_.axes[row];
@@ -95,7 +151,7 @@ class ColumnsWriter {
   }
 
   void unpack_inner(const Step& step, int64_t count) {
-    Expr rest = Expr::symbol("e", 0, std::max<int64_t>(count - 1, 0));
+    Expr rest = Expr::symbol("k", 0, std::max<int64_t>(count - 1, 0));
     for (size_t k = step.inner.size(); k-- > 0;) {
       const Axis& axis = kernel_.axes[step.inner[k]];
       text_.declare(axis.name, (k == 0 ? rest : mod(rest, axis.extent)).str());
@@ -118,7 +174,7 @@ class ColumnsWriter {
       out_.open("if (live)");
       const std::string first = cluster_ == 1 ? "y" : str("y + ", kParts, " * rank");
       out_.open(
-          str("for (int e = ", first, "; e < ", count, "; e += ", kParts * cluster_, ")"));
+          str("for (int k = ", first, "; k < ", count, "; k += ", kParts * cluster_, ")"));
     }
     define_element(step, count, defined);
     text_.write_store(step);
@@ -136,42 +192,72 @@ class ColumnsWriter {
     const DType from = kernel_.scalars[step.value].dtype, type = accumulator(step.op, from);
     const std::string reg = str("r", number);
     const bool arg = step.op == Op::argmax || step.op == Op::argmin;
-    out_.line(str(arg ? "long long" : c_type(type), " ", reg, ";"));
-    out_.open("");
-    // element(e): element e of the column
-    out_.open(str("auto element = [&](", text_.integer, " e) -> ", c_type(type)));
     const int64_t count = inner_count(kernel_, step).constant();
-    define_element(step, count, defined);
-    out_.line(str("return ", value_of(step, type), ";"));
+    const std::string result = vector_ == 1 ? reg : "all";
+    out_.line(str(arg ? "long long" : name_of(type), " ", result, ";"));
+    out_.open("");
+    // element(k): element k of the column, or of the thread's columns
+    out_.open(str("auto element = [&](", text_.integer, " k) -> ", name_of(type)));
+    if (vector_ == 1) {
+      define_element(step, count, defined);
+      out_.line(str("return ", value_of(step, type), ";"));
+    } else {
+      write_elements(step, type, count, defined);
+    }
     out_.close(";");
     if (arg)
       write_arg(step, reg, type, count);
     else
-      write_tree(step, reg, type, count);
+      write_tree(step, result, type, count);
     out_.close();
+    if (vector_ > 1) return;
     if (is_float(type) && (step.op == Op::max || step.op == Op::min))
       out_.line(str(reg, " = ", reg, " + ", literal_text(Literal::of(type, 0)), ";"));
     if (is_half(step.dtype))
       out_.line(str(reg, " = ", from_storage(step.dtype, to_storage(step.dtype, reg)), ";"));
   }
 
+  // The pack of the thread's columns.
+  void write_elements(const Step& step, DType type, int64_t count, std::vector<bool> defined) {
+    unpack_inner(step, count);
+    text_.load_packs(text_.needed({&step}), defined);
+    out_.line(str(name_of(type), " values;"));
+    open_columns();
+    Scope scope{row_axes_mask(kernel_), true};
+    for (int axis : step.inner) scope.axes |= uint64_t{1} << axis;
+    text_.define(text_.needed({&step}), scope, defined);
+    out_.line(str("values.at[v] = ", value_of(step, type), ";"));
+    out_.close();
+    out_.line("return values;");
+  }
+
+  // What a thread adds: "float", or "tc_pack<float, 4>", and by what.
+  std::string name_of(DType type) const {
+    return vector_ == 1 ? c_type(type) : str("tc_pack<", c_type(type), ", ", vector_, ">");
+  }
+  std::string reduction_of(Op op, DType type) const {
+    return vector_ == 1
+               ? cuda_op(op, type)
+               : str("tc_each<", cuda_op(op, type), ", ", c_type(type), ", ", vector_, ">");
+  }
+
   // part(q): position y + 16 q of the chunk that starts at `base`, of `count` elements.
   void write_part(Op op, DType type, const std::string& base, const std::string& count,
                   int64_t each, const std::string& value) {
-    out_.open(str("auto part = [&](int q) -> ", c_type(type)));
+    out_.open(str("auto part = [&](int q) -> ", name_of(type)));
     out_.line(str("const int p = y + ", kParts, " * q;"));
-    text_.declare("e", str(base, "p"));
+    text_.declare("k", str(base, "p"));
     const bool whole = count == str(kParts * each);
     out_.line(whole ? str("return ", value, ";")
-                    : str("return p < ", count, " ? ", value, " : ", cuda_op(op, type),
+                    : str("return p < ", count, " ? ", value, " : ", reduction_of(op, type),
                           "::identity();"));
     out_.close(";");
   }
 
   // Text: the tree over element(0), ... of the `count` named `name`.
-  static std::string tree_of(Op op, DType type, int64_t count, const std::string& name) {
-    return str("tc_strided<", cuda_op(op, type), ", ", count, ", 1, ", c_type(type), ">(", name,
-               ", 0)");
+  std::string tree_of(Op op, DType type, int64_t count, const std::string& name) const {
+    return str("tc_strided<", reduction_of(op, type), ", ", count, ", 1, ", name_of(type), ">(",
+               name, ", 0)");
   }
 
   // target = the tree over `count` <= 1024 elements.
@@ -181,34 +267,35 @@ class ColumnsWriter {
     write_part(op, type, "", str(count), each, value);
     out_.line(str("block[y][x] = ", tree_of(op, type, each, "part"), ";"));
     out_.line("__syncthreads();");
-    out_.line(str("auto other = [&](int q) -> ", c_type(type), " { return block[q][x]; };"));
+    out_.line(str("auto other = [&](int q) -> ", name_of(type), " { return block[q][x]; };"));
     out_.line(str(target, " = ", tree_of(op, type, kParts, "other"), ";"));
     out_.line("__syncthreads();");
   }
 
   void write_tree(const Step& step, const std::string& reg, DType type, int64_t count) {
-    const std::string name = c_type(type);
+    const std::string name = name_of(type);
     if (count > kChunk) return write_chunks(step, reg, type, count);
     out_.line(str("__shared__ ", name, " block[", kParts, "][", kColumns, "];"));
-    std::string value = "element(e)";
+    std::string value = "element(k)";
     if (step.op == Op::sum_exp) {  // of one chunk only: see allows_columns
       out_.line(str(name, " m;"));
       out_.open("");
       write_chunk("m", Op::max, type, count, value);
       out_.close();
       out_.line("m = tc_clamp(m);");
-      value = "tc_exp(element(e) - m)";
+      value = "tc_exp(element(k) - m)";
     }
     write_chunk(reg, step.op, type, count, value);
   }
 
-  // Chunks by groups of 8, so that the threads of a column wait for each other once a group:
+  // Chunks by groups, so that the threads of a column wait for each other once a group:
   // group g has the chunks of one residue, a subtree, and so have those of a cluster's block.
   void write_chunks(const Step& step, const std::string& reg, DType type, int64_t count) {
-    const std::string name = c_type(type), reduction = cuda_op(step.op, type);
+    const std::string name = name_of(type), reduction = reduction_of(step.op, type);
     const int64_t chunks = (count + kChunk - 1) / kChunk;
     const int64_t turns = power_of_two_from(chunks) / cluster_;
-    const int64_t size = std::min(turns, kGroup), groups = turns / size;
+    const int64_t bytes = static_cast<int64_t>(size_of(type)) * vector_ * kColumns * kParts;
+    const int64_t size = std::min(turns, kShared / bytes), groups = turns / size;
     out_.line(str("__shared__ ", name, " parts[", size, "][", kParts, "][", kColumns,
                   "], sums[", size, "][", kColumns, "];"));
     if (groups > 1) out_.line(str(name, " stack[12], result;"));
@@ -234,7 +321,7 @@ class ColumnsWriter {
 
   // sums[t][x] = the result of the group's chunk t.
   void write_group(const Step& step, DType type, int64_t count, int64_t size, int64_t groups) {
-    const std::string name = c_type(type), reduction = cuda_op(step.op, type);
+    const std::string name = name_of(type), reduction = reduction_of(step.op, type);
     const int64_t chunks = (count + kChunk - 1) / kChunk;
     std::vector<std::string> first;  // chunk of t = 0
     if (cluster_ > 1) first.push_back("rank");
@@ -247,7 +334,7 @@ class ColumnsWriter {
     out_.open(str("for (int t = 0; t < ", size, "; t++)"));
     out_.line(str("const int chunk = ", join(first, " + "), ";"));
     const std::string left = count % kChunk == 0 ? "1024" : str(count, " - 1024 * chunk");
-    write_part(step.op, type, "1024 * chunk + ", left, kChunk / kParts, "element(e)");
+    write_part(step.op, type, "1024 * chunk + ", left, kChunk / kParts, "element(k)");
     const std::string tree = tree_of(step.op, type, kChunk / kParts, "part");
     const bool all = chunks == size * groups * cluster_;
     out_.line(
@@ -267,7 +354,7 @@ class ColumnsWriter {
   void write_cluster(const Step& step, const std::string& reg, DType type) {
     out_.line(str("parts[0][y][x] = ", reg, ";"));
     out_.line("tc_cluster_barrier();");
-    out_.open(str("auto theirs = [&](int q) -> ", c_type(type)));
+    out_.open(str("auto theirs = [&](int q) -> ", name_of(type)));
     out_.line("return *tc_cluster_at(&parts[0][y][x], q);");
     out_.close(";");
     out_.line(str(reg, " = ", tree_of(step.op, type, cluster_, "theirs"), ";"));
@@ -279,8 +366,8 @@ class ColumnsWriter {
     const std::string best = str("tc_best<", c_type(type), ">");
     out_.line(str("__shared__ ", best, " block[", kParts, "][", kColumns, "];"));
     out_.line(str(best, " best = {0, -1};"));
-    out_.line(str("for (int e = y; e < ", count, "; e += ", kParts, ") best = tc_better<",
-                  is_max, ">(best, ", best, "{element(e), e});"));
+    out_.line(str("for (int k = y; k < ", count, "; k += ", kParts, ") best = tc_better<",
+                  is_max, ">(best, ", best, "{element(k), k});"));
     out_.line("block[y][x] = best;");
     out_.line("__syncthreads();");
     out_.line(str("for (int q = 0; q < ", kParts, "; q++) best = tc_better<", is_max,
@@ -294,7 +381,7 @@ class ColumnsWriter {
   const Kernel& kernel_;
   const int last_;
   int64_t strips_ = 1, blocks_ = 1;
-  int cluster_ = 1;
+  int cluster_ = 1, vector_ = 1;
   KernelEntry entry_;
 };
 

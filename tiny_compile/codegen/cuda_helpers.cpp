@@ -131,6 +131,23 @@ __device__ inline T tc_strided(const F& element, int q) {
                  tc_strided<R, Count, 2 * Step, T>(element, q + Step));
 }
 )"},
+    {"tc_each<", R"(
+// The reduction R on each element of a pack.
+template <class R, class T, int N>
+struct tc_each {
+  using Pack = tc_pack<T, N>;
+  static __device__ inline Pack identity() {
+    Pack all;
+    for (int v = 0; v < N; v++) all.at[v] = R::identity();
+    return all;
+  }
+  static __device__ inline Pack of(const Pack& a, const Pack& b) {
+    Pack all;
+    for (int v = 0; v < N; v++) all.at[v] = R::of(a.at[v], b.at[v]);
+    return all;
+  }
+};
+)"},
     {"tc_cluster_barrier", R"(
 // All threads of the cluster's blocks; what they wrote to shared memory is seen behind it.
 __device__ inline void tc_cluster_barrier() {
