@@ -3,6 +3,7 @@
 //   build/gpu_bench [row ...]      checks and measures them, prints a table (no Python needed)
 //   build/gpu_bench --serve        a command a line on stdin, a line of JSON on stdout each: how
 //                                  gpu_bench.py lets it take turns with PyTorch
+//   build/gpu_bench --emit ROW     the full-size row's CUDA source, without a GPU
 //   build/gpu_bench --list | --ragged | --why (no GPU can be used)
 //   --cpu                          tries it out: small instances on the CPU
 //
@@ -15,6 +16,8 @@
 #include <sstream>
 
 #include "tests/bench/gpu_measure.h"
+#include "tiny_compile/codegen/cuda.h"
+#include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/tensor/cuda_memory.h"
 
 namespace {
@@ -200,10 +203,24 @@ void measure_alone(const Machine& machine, const std::string& self, const std::s
   std::fflush(stdout);
 }
 
+void emit(const std::string& name) {
+  const bench::GpuRow row = bench::make_gpu_row(name);
+  std::vector<tc::Tensor> inputs;
+  for (const bench::Input& input : row.inputs) inputs.push_back(bench::shape_only(input));
+  const tc::Program program = tc::run_pipeline(tc::until(tc::default_pipeline(), "plan_memory"),
+                                               row.prepare({}, inputs).graph(), false)
+                                  .program;
+  const tc::CudaSource source = tc::emit_cuda(program);
+  std::printf("%s", source.text.c_str());
+  for (const tc::CudaKernel& kernel : source.kernels)
+    std::printf("// launch %s<<<%lld, %d>>>\n", kernel.function.c_str(),
+                static_cast<long long>(kernel.grid), kernel.block);
+}
+
 int run(const std::vector<std::string>& arguments, const std::string& self) {
   Machine machine;
   std::vector<std::string> names;
-  bool serving = false, starting = false;
+  bool serving = false, starting = false, emitting = false;
   for (const std::string& word : arguments) {
     if (word == "--cpu") {
       machine = {tc::cpu, true};
@@ -211,6 +228,8 @@ int run(const std::vector<std::string>& arguments, const std::string& self) {
       serving = true;
     } else if (word == "--start") {
       starting = true;
+    } else if (word == "--emit") {
+      emitting = true;
     } else if (word == "--why") {
       std::printf("%s\n", tc::why_no_cuda().c_str());
       return tc::why_no_cuda().empty() ? 0 : 1;
@@ -223,6 +242,10 @@ int run(const std::vector<std::string>& arguments, const std::string& self) {
     } else {
       names.push_back(word);
     }
+  }
+  if (emitting) {
+    for (const std::string& name : names) emit(name);
+    return 0;
   }
   if (serving) return serve(machine, self);
   if (starting) return bench::start_child(machine, names.at(0)), 0;

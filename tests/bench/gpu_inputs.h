@@ -32,6 +32,9 @@ tiny_compile::Tensor make_input(const Input& input, tiny_compile::Device device)
 // Not filled (zeros on a GPU): for what depends on shapes alone.
 tiny_compile::Tensor blank_input(const Input& input, tiny_compile::Device device);
 
+// Type and layout without memory behind it: tracing reads no values.
+tiny_compile::Tensor shape_only(const Input& input);
+
 // The storage's elements as signed integers of their width, summed modulo 2^64: both sides
 // compare theirs.
 int64_t checksum(const tiny_compile::Tensor& tensor);

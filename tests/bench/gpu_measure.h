@@ -36,7 +36,7 @@ class LoadedRow {
   int launches() const;
 
   // Each throws tc::Error naming the first element that differs.
-  void check_small() const;  // a small instance has the interpreter's bits
+  void check_small() const;  // a small instance: the interpreter's bits, or within 1 % of them
   // The C++ back end's bits on this instance; false where the contract promises none.
   bool check_full() const;
   void check_last() const;  // the last timed call gave the bits of the first call

@@ -39,7 +39,7 @@ template <size_t Arity, typename Function>
 void set_function(GpuRow& row, Function function) {
   row.prepare = [function, name = row.name](tc::CompileOptions options,
                                             const std::vector<Tensor>& x) {
-    options.name = name;
+    options.name = name.substr(0, name.find('/'));  // a graph's name has no slash
     return bound_to(tc::compile(function, options), x, std::make_index_sequence<Arity>());
   };
 }
