@@ -16,8 +16,6 @@
 #include <sstream>
 
 #include "tests/bench/gpu_measure.h"
-#include "tiny_compile/codegen/cuda.h"
-#include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/tensor/cuda_memory.h"
 
 namespace {
@@ -207,12 +205,9 @@ void emit(const std::string& name) {
   const bench::GpuRow row = bench::make_gpu_row(name);
   std::vector<tc::Tensor> inputs;
   for (const bench::Input& input : row.inputs) inputs.push_back(bench::shape_only(input));
-  const tc::Program program = tc::run_pipeline(tc::until(tc::default_pipeline(), "plan_memory"),
-                                               row.prepare({}, inputs).graph(), false)
-                                  .program;
-  const tc::CudaSource source = tc::emit_cuda(program);
+  const tc::Source source = bench::cuda_source(row.prepare({}, inputs).graph());
   std::printf("%s", source.text.c_str());
-  for (const tc::CudaKernel& kernel : source.kernels)
+  for (const tc::KernelEntry& kernel : source.kernels)
     std::printf("// launch %s<<<%lld, %d>>>\n", kernel.function.c_str(),
                 static_cast<long long>(kernel.grid), kernel.block);
 }

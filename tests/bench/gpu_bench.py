@@ -165,6 +165,8 @@ def measure_row(ours, name, options, torch_side, scratch):
     say(f"  {time.monotonic() - start:5.1f} s: checked, timing")
     time_row(ours, row, spec, peers, torch_side, options)
     ours.ask("check_last")
+    if peers:
+        peers.check_last(row["errors"])
     measure_rest(ours, row, spec, peers)
     say(f"  {time.monotonic() - start:5.1f} s: starting afresh")
     measure_startups(ours, row, spec, peers, options, scratch)
@@ -249,7 +251,9 @@ def join(paths, to):
         rows = part.pop("rows")
         record.update(part)
         for row in rows:
-            put(record, row)
+            known = {r["row"] for r in record["rows"] if "error" not in r}
+            if "error" not in row or row["row"] not in known:
+                put(record, row)
     save_record(record, to)
 
 
@@ -351,7 +355,7 @@ def guarded_row(ours, name, options, torch_side):
         return measure_row(ours, name, options, torch_side, scratch)
     except TooSlow as error:
         ours.stop()
-        return {"row": name, "error": f"too slow: {error}"}
+        return {"row": name, "error": f"too slow: {error}"}  # what it had is lost
     except Exception as error:  # a row that fails must not take the others with it
         ours_ended = isinstance(error, (BrokenPipeError, json.JSONDecodeError))
         if ours_ended:
@@ -378,6 +382,9 @@ def main():
     options = parse()
     if options.join:
         return join(options.join, options.record)
+    if not os.path.exists(options.program):
+        print(f"GPU rows: skipped, there is no {options.program}: make build/gpu_bench")
+        return 0
     why = "" if options.trial else run_text(options.program, "--why")
     if why:
         print(f"GPU rows: skipped, {why}")

@@ -12,8 +12,6 @@
 #include <filesystem>
 #include <set>
 
-#include "tiny_compile/codegen/cuda.h"
-#include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/runtime/disk_cache.h"
 #include "tiny_compile/runtime/process.h"
@@ -172,14 +170,7 @@ int64_t LoadedRow::input_bytes() const { return bytes_of(inputs_); }
 
 double LoadedRow::operations() const { return count_operations(ready_.graph()); }
 
-int LoadedRow::launches() const {
-  const tc::Program program =
-      tc::run_pipeline(tc::until(tc::default_pipeline(), "plan_memory"), ready_.graph(), false)
-          .program;
-  int count = 0;
-  for (const tc::CudaKernel& kernel : tc::emit_cuda(program).kernels) count += kernel.grid > 0;
-  return count;
-}
+int LoadedRow::launches() const { return count_launches(cuda_source(ready_.graph())); }
 
 void LoadedRow::check_small() const {
   const GpuRow small = make_gpu_row(row_.name, true);

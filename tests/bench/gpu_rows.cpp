@@ -7,6 +7,8 @@
 #include <array>
 #include <cmath>
 
+#include "tiny_compile/compile/pipeline.h"
+
 namespace bench {
 namespace {
 
@@ -306,6 +308,16 @@ GpuRow make_gpu_row(const std::string& name, bool small) {
   }
   row.what += ", " + variant;
   return row;
+}
+
+tc::Source cuda_source(const tc::Graph& graph) {
+  return tc::run_pipeline(tc::default_pipeline(), graph, false, tc::Target::Cuda).source;
+}
+
+int count_launches(const tc::Source& source) {
+  int count = 0;
+  for (const tc::KernelEntry& kernel : source.kernels) count += kernel.grid > 0;
+  return count;
 }
 
 double count_operations(const tc::Graph& graph) {

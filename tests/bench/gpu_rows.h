@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/bench/gpu_inputs.h"
+#include "tiny_compile/codegen/source.h"
 #include "tiny_compile/tiny_compile.h"
 
 namespace bench {
@@ -43,6 +44,10 @@ GpuRow make_gpu_row(const std::string& name, bool small = false);
 // One for each element that an op of the graph produces (a reduction: reads), 2*m*n*k for a
 // matmul: what the roofline calls arithmetic.
 double count_operations(const tiny_compile::Graph& graph);
+
+// What the default pipeline makes of a graph for a GPU, and the kernels a call puts on it.
+tiny_compile::Source cuda_source(const tiny_compile::Graph& graph);
+int count_launches(const tiny_compile::Source& source);
 
 // gpu_gpt2.cpp
 GpuRow make_gpt2_row(bool small);

@@ -50,6 +50,7 @@ class Contestant:
         self.name, self.call, self.device = name, call, device
         self.cold_ms = None
         self.directory = None
+        self.last = None
 
     def compile(self, directory):
         self.directory = directory
@@ -68,7 +69,9 @@ class Contestant:
         self.call()
         self.call()
         if self.device != "cuda":
-            return [self.seconds() * 1e3 for _ in range(count)]
+            times = [self.seconds() * 1e3 for _ in range(count)]
+            self.last = self.call()
+            return times
         events = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
                   for _ in range(count)]
         for start, stop in events:
@@ -180,12 +183,20 @@ class TorchRow:
 
     def errors(self, directory):
         """|ours - f64| / |f64| and the contestants', the largest over the outputs."""
-        want = self.reference()
-        found = {"tiny_compile": distance(self.load_outputs(directory, want), want)}
+        self.want = self.reference()
+        found = {"tiny_compile": distance(self.load_outputs(directory, self.want), self.want)}
         for contestant in self.contestants:
             got = gpu_peers.outputs_of(contestant.call())
-            found[contestant.name] = distance(got, want)
+            found[contestant.name] = distance(got, self.want)
         return found
+
+    def check_last(self, errors):
+        """The last timed calls gave what the first ones did."""
+        for contestant in self.contestants:
+            error = distance(gpu_peers.outputs_of(contestant.last), self.want)
+            if not error <= 1.01 * errors[contestant.name] + 1e-9:
+                raise ValueError(f"{contestant.name}: the last timed call is off by {error:.3g}")
+        self.want = None
 
     def load_outputs(self, directory, like):
         outputs = []
