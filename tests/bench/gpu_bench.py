@@ -249,7 +249,8 @@ def join(paths, to):
     for path in paths:
         part = load_record(path)
         rows = part.pop("rows")
-        record.update(part)
+        command = "; ".join(filter(None, [record.get("command"), part.get("command")]))
+        record.update(part, command=command)
         for row in rows:
             known = {r["row"] for r in record["rows"] if "error" not in r}
             if "error" not in row or row["row"] not in known:
