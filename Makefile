@@ -2,7 +2,9 @@
 # make demo         FILE=README.md: what compiling buys, step by step
 # make test         every test case; ONLY='[fuse]' some, SLOWEST=10 where the time went
 # make fuzz         N=1000 random programs against the interpreter
-# make bench        speed against hand-written loops; ARGS='softmax mlp' some of them
+# make bench        speed: bench-cpu against hand-written loops (ARGS='softmax mlp': some rows),
+#                   bench-gpu against PyTorch where there is a GPU (GPU_ARGS='--rows softmax,mse')
+# make bench-table  README's table and the charts from the newest record of a GPU, or RECORD=
 # make size         lines a module; fails above the limit
 # make format       clang-format in place; make check-format only looks
 # make install      PREFIX=/usr/local
@@ -57,9 +59,11 @@ CLI_PARTS := $(filter-out $(call with_main,$(CLI)),$(CLI))
 LIBRARY := $(filter-out $(CLI),$(wildcard tiny_compile/*/*.cpp))
 FUZZ := $(filter-out %_test.cpp,$(wildcard tests/fuzz/*.cpp))
 FUZZ_PARTS := $(filter-out $(call with_main,$(FUZZ)),$(FUZZ))
-BENCH := $(filter-out %_test.cpp,$(wildcard tests/bench/*.cpp))
+GPU_BENCH := $(filter-out %_test.cpp,$(wildcard tests/bench/gpu_*.cpp))
+GPU_BENCH_PARTS := $(filter-out $(call with_main,$(GPU_BENCH)),$(GPU_BENCH))
+BENCH := $(filter-out %_test.cpp $(GPU_BENCH),$(wildcard tests/bench/*.cpp))
 TESTS := $(wildcard tests/*_test.cpp tests/*/*_test.cpp)
-TEST_SOURCES := $(filter-out $(TESTS) $(FUZZ) $(BENCH),$(wildcard tests/*/*.cpp))
+TEST_SOURCES := $(filter-out $(TESTS) $(FUZZ) $(BENCH) $(GPU_BENCH),$(wildcard tests/*/*.cpp))
 TOOLS := $(call with_main,$(TEST_SOURCES))  # tests/base/ulp.cpp: make build/ulp
 TEST_PARTS := tests/main.cpp $(filter-out $(TOOLS),$(TEST_SOURCES))
 
@@ -67,10 +71,11 @@ ARCHIVE := $(BUILD)/libtiny_compile.a
 LIBRARY_OBJECTS := $(call objects,$(LIBRARY))
 CLI_OBJECTS := $(call objects,$(CLI_PARTS))
 FUZZ_OBJECTS := $(call objects,$(FUZZ_PARTS))
-TEST_OBJECTS := $(call objects,$(TESTS) $(TEST_PARTS)) $(CLI_OBJECTS) $(FUZZ_OBJECTS)
+TEST_OBJECTS := $(call objects,$(TESTS) $(TEST_PARTS) $(GPU_BENCH_PARTS)) $(CLI_OBJECTS) \
+  $(FUZZ_OBJECTS)
 PROGRAMS := $(if $(wildcard tiny_compile/cli/tc.cpp),$(BUILD)/tc)
 
-.PHONY: all demo test fuzz bench size format check-format install clean FORCE
+.PHONY: all demo test fuzz bench bench-cpu bench-gpu bench-table size format check-format install clean FORCE
 all: $(ARCHIVE) $(PROGRAMS)
 
 # One line that changes with the compiler and its flags; objects are rebuilt when it does.
@@ -146,8 +151,19 @@ $(call objects,$(wildcard tests/bench/hand*.cpp tests/bench/eigen_peers.cpp)): E
   -O3 -march=native -fno-trapping-math -ffp-contract=fast -Wno-psabi
 $(BUILD)/bench: $(call objects,$(BENCH)) $(ARCHIVE)
 	$(LINK) $^ $(LIBS) -o $@
-bench: $(BUILD)/bench
+bench: bench-cpu bench-gpu
+bench-cpu: $(BUILD)/bench
 	@OMP_PROC_BIND=true $(BUILD)/bench $(ARGS)
+
+# With python3 also PyTorch's times and the record; else our rows alone.
+PYTHON ?= python3
+$(BUILD)/gpu_bench: $(call objects,$(GPU_BENCH)) $(ARCHIVE)
+	$(LINK) $^ $(LIBS) -o $@
+bench-gpu: $(BUILD)/gpu_bench $(if $(filter bench,$(MAKECMDGOALS)),bench-cpu)
+	@if command -v $(PYTHON) >/dev/null; then $(PYTHON) tests/bench/gpu_bench.py $(GPU_ARGS); \
+	  else $(BUILD)/gpu_bench $(GPU_ARGS); fi
+bench-table:
+	@$(PYTHON) tests/bench/charts.py $(RECORD)
 
 size:
 	@.ci/size

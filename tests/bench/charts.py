@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""A GPU record as README's table, a roofline and bars.
+
+    python3 tests/bench/charts.py [RECORD]     # default: the newest record of a GPU
+
+The table goes between `<!-- record: PATH -->` and `<!-- end -->` in README.md, the pictures beside
+the record (h200-DATE-roofline.png, h200-DATE-bars.png). Without matplotlib there is the table
+alone. `--check` changes nothing and fails where README's table is not what the record says.
+"""
+import glob
+import json
+import os
+import sys
+
+from gpu_bench import best_peer
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+README = os.path.join(ROOT, "README.md")
+BEGIN, END = "<!-- record:", "<!-- end -->"
+F32_TFLOPS = 67  # NVIDIA's datasheet for the H200, not measured
+LABELS = {"eager": "eager", "default": "torch.compile", "max_autotune": "max-autotune",
+          "by_hand": "torch.compile, by hand", "tiny_compile": "tiny_compile"}
+# Okabe and Ito's colours, told apart by every kind of colour blindness, and a mark for each.
+COLOURS = {"tiny_compile": "#0072B2", "default": "#E69F00", "max_autotune": "#D55E00",
+           "by_hand": "#CC79A7", "eager": "#999999"}
+MARKS = {"tiny_compile": "o", "default": "s", "max_autotune": "^", "by_hand": "D", "eager": "x"}
+
+
+# The table -----------------------------------------------------------------------------------
+
+def measured(record):
+    return [row for row in record["rows"] if "contestants" in row]
+
+
+def number(value, form):
+    return "–" if value is None else format(value, form)
+
+
+def milliseconds(ms):
+    return "–" if ms is None else f"{ms:.4f}" if ms < 0.1 else f"{ms:.3f}"
+
+
+def gbps(row, name="tiny_compile"):
+    return row["bytes"] / row["contestants"][name]["ms"] * 1e-6 if row["bytes"] else None
+
+
+def cells(row):
+    mine = row["contestants"]["tiny_compile"]
+    peer, ms = best_peer(row)
+    rate = None if row["tiny"] else gbps(row)
+    ratio = None if ms is None else ms / mine["ms"]
+    peak = mine.get("peak_bytes")
+    theirs = row["contestants"].get("default", {}).get("cold_ms")
+    return [row["row"], milliseconds(mine["ms"]), number(rate, ".0f"),
+            number(rate and rate / row["copy_gbps"], ".2f"), number(mine.get("kernels"), "d"),
+            number(peak and peak / 2**20, ".0f"),
+            number(mine.get("cold_ms"), ".0f") + " / " + number(theirs, ".0f"),
+            number(mine.get("warm_ms"), ".1f"), number(mine.get("host_us"), ".1f"),
+            "–" if peer is None else f"{milliseconds(ms)} {LABELS[peer]}",
+            number(ratio, ".2f")]
+
+
+HEAD = ["row", "ms", "GB/s", "of copy", "kernels", "peak MiB", "cold ms, ours / torch.compile",
+        "warm ms", "host µs a call", "best peer, ms", "speed against it"]
+
+
+def table(record):
+    rows = [cells(row) for row in measured(record)]
+    ratios = [best_peer(row)[1] / row["contestants"]["tiny_compile"]["ms"]
+              for row in measured(record) if best_peer(row)[0]]
+    failed = [row["row"] for row in record["rows"] if "error" in row]
+    lines = [f"{record['device']}, driver {record.get('driver') or 'unknown'}, "
+             f"PyTorch {record.get('torch', 'none')}, {record['date']}, commit {record['commit']}; "
+             f"device copy {record['copy_gbps']:.0f} GB/s. `{record['command']}`", "",
+             "| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    if ratios:
+        wins = sum(ratio >= 1 for ratio in ratios)
+        lines += ["", f"At least as fast as the best peer in {wins} of {len(ratios)} rows, slower "
+                      f"in {len(ratios) - wins}."]
+    if failed:
+        lines += ["", "Not measured, because a check failed or time ran out: "
+                  + ", ".join(failed) + "."]
+    return "\n".join(lines)
+
+
+def with_table(text, path, record):
+    at, stop = text.find(BEGIN), text.find(END)
+    if at < 0 or stop < at:
+        return None
+    return f"{text[:at]}{BEGIN} {path} -->\n\n{table(record)}\n\n{text[stop:]}"
+
+
+# Pictures ------------------------------------------------------------------------------------
+
+def style(plt):
+    plt.rcParams.update({"figure.facecolor": "white", "axes.facecolor": "white",
+                         "font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
+
+
+def title(record):
+    return f"{record['device']}, {record['date']}, commit {record['commit']}"
+
+
+# Names beside points that lie close together: none within a line's height of one before it.
+def spread(points, least=1.22):
+    placed, last = [], 0
+    for x, y, name in sorted(points, key=lambda p: p[1]):
+        last = max(y, last * least)
+        placed.append((x, y, last, name))
+    return placed
+
+
+def draw_roofline(record, path, plt):
+    rows = [row for row in measured(record) if row["bytes"] and not row["tiny"]
+            and "/" not in row["row"]]
+    figure, axes = plt.subplots(figsize=(9, 6))
+    copy, matmul = record["copy_gbps"], record.get("matmul_tflops")
+    xs = [0.05, 100]
+    axes.plot(xs, [x * copy * 1e-3 for x in xs], color="black", lw=1)
+    axes.text(0.055, 0.07 * copy * 1e-3, f"device copy {copy:.0f} GB/s", rotation=33, va="bottom")
+    axes.axhline(F32_TFLOPS, color="black", lw=1, ls="--")
+    axes.text(0.055, F32_TFLOPS * 1.08, f"f32 {F32_TFLOPS} TFLOP/s (datasheet)")
+    points = []
+    for row in rows:
+        x = row["operations"] / row["bytes"]
+        y = row["operations"] / row["contestants"]["tiny_compile"]["ms"] * 1e-9
+        peer, ms = best_peer(row)
+        axes.plot(x, y, MARKS["tiny_compile"], color=COLOURS["tiny_compile"], ms=7, zorder=3)
+        if peer:
+            axes.plot(x, row["operations"] / ms * 1e-9, MARKS["default"], mfc="none",
+                      color=COLOURS["max_autotune"], ms=7, zorder=2)
+        points.append((x, y, row["row"]))
+    for x, y, label, name in spread(points):
+        axes.annotate(name, (x, y), (14, label), va="center", fontsize=8, color="#333333",
+                      arrowprops={"arrowstyle": "-", "color": "#bbbbbb", "lw": 0.6})
+    axes.plot([], [], MARKS["tiny_compile"], color=COLOURS["tiny_compile"], label="tiny_compile")
+    axes.plot([], [], MARKS["default"], mfc="none", color=COLOURS["max_autotune"],
+              label="the best of PyTorch")
+    axes.set(xscale="log", yscale="log", xlim=xs, ylim=(0.1, 150),
+             xlabel="operations a byte that must be moved", ylabel="Toperations/s",
+             title="Roofline: " + title(record))
+    axes.legend(loc="lower right", frameon=False)
+    figure.savefig(path, dpi=130, bbox_inches="tight")
+    plt.close(figure)
+
+
+def draw_bars(record, path, plt):
+    order, limit, gap = list(COLOURS), 3.0, 0.8
+    figure, axes = plt.subplots()
+    ticks, y = [], 0.0
+    for row in [row for row in measured(record) if best_peer(row)[0]]:
+        names = [name for name in order if name in row["contestants"]]
+        ticks.append((y + (len(names) - 1) / 2, row["row"]))
+        for name in names:
+            ms = row["contestants"][name]["ms"]
+            ratio = ms / best_peer(row)[1]
+            axes.barh(y, min(ratio, limit), 0.92, color=COLOURS[name])
+            text = f"{milliseconds(ms)} ms" + (f" ({ratio:.1f}×)" if ratio > limit else "")
+            axes.text(min(ratio, limit) + 0.02, y, text, va="center", fontsize=7, zorder=4,
+                      bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4})
+            y += 1
+        y += gap
+    figure.set_size_inches(9, 1 + 0.145 * y)
+    axes.axvline(1, color="black", lw=0.8, zorder=3)
+    axes.set(yticks=[at for at, _ in ticks], yticklabels=[name for _, name in ticks],
+             xlim=(0, limit + 0.5), ylim=(y - gap, -1),
+             xlabel="time against the best of PyTorch (1): shorter is faster")
+    axes.set_title("Time: " + title(record), pad=24)
+    used = [n for n in order if any(n in row["contestants"] for row in measured(record))]
+    axes.legend([plt.Rectangle((0, 0), 1, 1, color=COLOURS[n]) for n in used],
+                [LABELS[n] for n in used], loc="lower left", bbox_to_anchor=(0, 1),
+                borderaxespad=0.2, ncols=len(used), frameon=False, fontsize=8)
+    figure.savefig(path, dpi=130, bbox_inches="tight")
+    plt.close(figure)
+
+
+def draw(record, stem):
+    try:
+        import matplotlib
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+    except ImportError:
+        print("no matplotlib: the table alone, no charts (pip install matplotlib)")
+        return
+    style(plt)
+    draw_roofline(record, stem + "-roofline.png", plt)
+    draw_bars(record, stem + "-bars.png", plt)
+    print(f"{stem}-roofline.png {stem}-bars.png")
+
+
+def newest_record():
+    paths = [p for p in glob.glob(os.path.join(HERE, "records", "*.json"))
+             if not os.path.basename(p).startswith("cpu-")]
+    return max(paths, key=lambda p: os.path.basename(p)[-15:], default=None)
+
+
+def main(arguments):
+    check = "--check" in arguments
+    paths = [a for a in arguments if a != "--check"]
+    path = paths[0] if paths else newest_record()
+    if not path:
+        print("no record of a GPU in tests/bench/records yet: make bench-gpu writes one")
+        return 0
+    with open(path) as f:
+        record = json.load(f)
+    with open(README) as f:
+        before = f.read()
+    after = with_table(before, os.path.relpath(os.path.abspath(path), ROOT), record)
+    if after is None:
+        print(f"README.md has no place for the table: {BEGIN} {path} --> and {END}")
+        return 1
+    if check:
+        print("README.md's table is the record's" if before == after else
+              "README.md's table is not what the record says: make bench-table")
+        return int(before != after)
+    with open(README, "w") as f:
+        f.write(after)
+    draw(record, os.path.splitext(path)[0])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

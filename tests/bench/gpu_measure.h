@@ -1,0 +1,72 @@
+// One row on one machine: checked, then measured.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/bench/gpu_rows.h"
+
+namespace bench {
+
+// The first GPU with backend "cuda"; or, to try the benchmark out without one, the CPU with
+// small instances, backend "cpp" and a host clock in place of events.
+struct Machine {
+  tiny_compile::Device device = tiny_compile::cuda;
+  bool small = false;
+
+  bool is_gpu() const { return device.kind == tiny_compile::DeviceKind::Cuda; }
+  tiny_compile::CompileOptions options() const;
+  std::string name() const;  // "NVIDIA H200"
+  void wait() const;         // for all work in the stream
+};
+
+// Milliseconds of each copy of `bytes` from device memory to device memory.
+std::vector<double> time_copies(const Machine& machine, int64_t bytes, int count);
+
+class LoadedRow {
+ public:
+  LoadedRow(const Machine& machine, const std::string& name);  // inputs made, compiled, run
+
+  const GpuRow& row() const { return row_; }
+  std::vector<int64_t> input_checksums() const;
+  int64_t input_bytes() const;
+  const std::vector<tiny_compile::Tensor>& outputs() const { return first_; }  // on the host
+  double operations() const;
+  int launches() const;
+
+  // Each throws tc::Error naming the first element that differs.
+  void check_small() const;  // a small instance: the interpreter's bits, or within 1 % of them
+  // The C++ back end's bits on this instance; false where the contract promises none.
+  bool check_full() const;
+  void check_last() const;  // the last timed call gave the bits of the first call
+
+  std::vector<double> time_calls(int count);  // device milliseconds of each
+  double host_microseconds(int count);        // a call, while nobody waits for the device
+  int64_t peak_bytes();  // inputs, outputs and all that a call needs between
+
+ private:
+  Machine machine_;
+  GpuRow row_;
+  std::vector<tiny_compile::Tensor> inputs_;
+  Ready ready_;
+  std::vector<tiny_compile::Tensor> first_, last_;
+};
+
+// Milliseconds from a first call to its result, less those of a second call.
+struct Startup {
+  double driver = 0;  // before: context and a first allocation
+  double cold = 0;    // nothing in the disk cache
+  double warm = 0;    // another process, from the disk cache
+};
+
+// Medians of `runs` processes each. `self` is this program's path: {"--start", name} has to end
+// in start_child.
+Startup measure_startup(const Machine& machine, const std::string& self,
+                        const std::string& name, int runs);
+void start_child(const Machine& machine,
+                 const std::string& name);  // prints "driver first again"
+
+double median(std::vector<double> values);
+
+}  // namespace bench

@@ -1,0 +1,55 @@
+// The rows of the GPU table: what each computes, on which inputs, and what it must move.
+//
+// PyTorch's side of every row is the function of the same name in gpu_peers.py. Inputs are made
+// from a counter, so that both sides hold the same bits without exchanging them (gpu_inputs.h).
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/bench/gpu_inputs.h"
+#include "tiny_compile/codegen/source.h"
+#include "tiny_compile/tiny_compile.h"
+
+namespace bench {
+
+// A row's function compiled with some options and bound to inputs.
+struct Ready {
+  std::function<void()> call;  // compiles when it is called first
+  std::function<std::vector<tiny_compile::Tensor>()> results;
+  std::function<tiny_compile::Graph()> graph;  // as traced
+};
+
+struct GpuRow {
+  std::string name, what;
+  double bytes = 0;   // the least a call must move; 0 where arithmetic decides
+  bool tiny = false;  // shorter on the device than its call on the host
+  bool exact = true;  // by contract the interpreter's bits: no vendor matmul in it
+  std::vector<Input> inputs;
+  std::function<Ready(const tiny_compile::CompileOptions&,
+                      const std::vector<tiny_compile::Tensor>&)>
+      prepare;
+};
+
+std::vector<std::string> gpu_row_names();  // of the table in ANCHORS: pointwise ... gpt2_fwd
+// The same functions where tensors are not round: softmax/127 (row length, 64 Mi elements in
+// all), softmax/misaligned (starts one element into its storage), softmax/transposed,
+// softmax/strided (every second element).
+std::vector<std::string> gpu_ragged_names();
+
+// `small`: a few thousand elements, for the interpreter. Throws tc::Error for another name.
+GpuRow make_gpu_row(const std::string& name, bool small = false);
+
+// One for each element that an op of the graph produces (a reduction: reads), 2*m*n*k for a
+// matmul: what the roofline calls arithmetic.
+double count_operations(const tiny_compile::Graph& graph);
+
+// What the default pipeline makes of a graph for a GPU, and the kernels a call puts on it.
+tiny_compile::Source cuda_source(const tiny_compile::Graph& graph);
+int count_launches(const tiny_compile::Source& source);
+
+// gpu_gpt2.cpp
+GpuRow make_gpt2_row(bool small);
+
+}  // namespace bench

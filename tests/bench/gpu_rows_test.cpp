@@ -1,0 +1,137 @@
+// The GPU benchmark's rows are right before a GPU sees them: inputs as PyTorch makes them,
+// sources for the full sizes, the interpreter's bits on small ones.
+#include "tests/bench/gpu_rows.h"
+
+#include <map>
+
+#include "tests/bench/gpu_measure.h"
+#include "tests/catch.h"
+#include "tests/runtime/scratch.h"
+#include "tiny_compile/codegen/cuda.h"
+#include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/runtime/nvrtc.h"
+
+using namespace tiny_compile;
+using namespace bench;
+
+namespace {
+
+Program full_program(const std::string& name) {
+  const GpuRow row = make_gpu_row(name);
+  std::vector<Tensor> inputs;
+  for (const Input& input : row.inputs) inputs.push_back(shape_only(input));
+  const Graph graph = row.prepare({}, inputs).graph();
+  return run_pipeline(until(default_pipeline(), "plan_memory"), graph, true, Target::Cuda)
+      .program;
+}
+
+std::vector<std::string> names_from(size_t first, size_t count) {
+  std::vector<std::string> names = gpu_row_names();
+  const auto begin = names.begin() + static_cast<std::ptrdiff_t>(first);
+  return {begin, begin + static_cast<std::ptrdiff_t>(std::min(count, names.size() - first))};
+}
+
+void check_bits(const std::vector<std::string>& names) {
+  const tests::Scratch scratch;
+  const tests::Setting cache("TC_CACHE_DIR", scratch.path("cache"));
+  for (const std::string& name : names) {
+    INFO(name);
+    const LoadedRow row({cpu, true}, name);
+    CHECK_NOTHROW(row.check_full());
+    CHECK_NOTHROW(row.check_small());
+  }
+}
+
+void check_compiles(const std::vector<std::string>& names) {
+  if (!why_no_nvrtc().empty()) SKIP(why_no_nvrtc());
+  std::vector<Program> programs;
+  for (const std::string& name : names) programs.push_back(full_program(name));
+  CHECK_NOTHROW(compile_cuda(emit_cuda_together(programs)[0].text, "sm_90"));
+}
+
+}  // namespace
+
+TEST_CASE("inputs from a counter are those of gpu_peers.py", "[bench]") {
+  Input real = dense_input(DType::f32, {1000}, 3), half = dense_input(DType::bf16, {1000}, 4),
+        whole = dense_input(DType::i64, {1000}, 5);
+  real.scale = 3;
+  half.scale = 0.1f;
+  half.shift = 1;
+  whole.classes = 50257;
+  CHECK(checksum(make_input(real, cpu)) == -31430959999);
+  CHECK(checksum(make_input(half, cpu)) == 16252765);
+  CHECK(checksum(make_input(whole, cpu)) == 25119593);
+}
+
+TEST_CASE("layouts show the storage's elements", "[bench]") {
+  const Input dense = dense_input(DType::f32, {4, 6}, 1);
+  auto laid_out = [&](const char* layout) {
+    Input input = dense;
+    lay_out(input, layout);
+    return make_input(input, cpu);
+  };
+  const Tensor first = laid_out("misaligned"), turned = laid_out("transposed"),
+               strided = laid_out("strided"), plain = make_input(dense, cpu);
+  CHECK(reinterpret_cast<uintptr_t>(first.bytes()) % 16 == 4);
+  CHECK(first.element({0, 0}) == plain.element({0, 1}));
+  CHECK(turned.element({1, 2}) == plain.element({1, 3}));  // element 9 of the storage
+  CHECK(strided.element({0, 2}) == plain.element({0, 4}));
+  CHECK_THROWS_AS(laid_out("upside down"), Error);
+}
+
+TEST_CASE("rows of the GPU table take as many launches as they should", "[bench]") {
+  const std::map<std::string, int> expected = {
+      {"pointwise", 1},    {"bias_gelu_f32", 1}, {"bias_gelu_bf16", 1},   {"softmax", 1},
+      {"softmax_wide", 1}, {"layernorm", 1},     {"add_rmsnorm_bf16", 1}, {"mse", 2},
+      {"colsum", 2},       {"transpose_add", 1}, {"swiglu_bf16", 1},      {"adamw", 1},
+      {"xent_fwd", 2},     {"xent_fwdbwd", 2},   {"layernorm_fwdbwd", 3}, {"tiny_chain", 1},
+      {"mlp_bf16", 2}};
+  for (const auto& [name, launches] : expected) {
+    INFO(name);
+    const Source source = emit_cuda(full_program(name));
+    CHECK(count_launches(source) <= launches);
+    CHECK(source.text.size() > 500);
+  }
+}
+
+TEST_CASE("GPT-2's forward pass becomes CUDA source", "[bench]") {
+  const Program program = full_program("gpt2_fwd");
+  CHECK(program.launches.size() < 12 * 12 + 6);  // twelve a layer, where there were 50 ops
+  CHECK(emit_cuda(program).kernels.size() >= program.launches.size());
+}
+
+TEST_CASE("NVRTC takes the full-size rows (1)", "[bench][cuda]") {
+  check_compiles(names_from(0, 6));
+}
+TEST_CASE("NVRTC takes the full-size rows (2)", "[bench][cuda]") {
+  check_compiles(names_from(6, 6));
+}
+TEST_CASE("NVRTC takes the full-size rows (3)", "[bench][cuda]") {
+  check_compiles(names_from(12, 5));
+}
+TEST_CASE("small rows have the interpreter's bits (2)", "[bench]") {
+  check_bits(names_from(6, 6));
+}
+TEST_CASE("small rows have the interpreter's bits (3)", "[bench]") {
+  check_bits(names_from(12, 5));
+}
+
+TEST_CASE("ragged rows keep to 64 Mi elements and have the interpreter's bits", "[bench]") {
+  const std::vector<std::string> names = gpu_ragged_names();
+  CHECK(names.size() == 50);
+  for (const std::string& name : names) {
+    INFO(name);
+    const Input x = make_gpu_row(name).inputs[0];
+    CHECK(element_count(x.shape) <= int64_t{64} << 20);
+    CHECK(element_count(x.shape) > int64_t{63} << 20);
+  }
+  check_bits({"softmax/7", "layernorm/1", "colsum/127", "bias_gelu_bf16/misaligned",
+              "softmax/transposed", "colsum/strided", "pointwise/strided"});
+}
+
+TEST_CASE("operations are counted from the graph", "[bench]") {
+  const Graph graph = parse_graph(
+      "graph g(%0 a: f32[4,5], %1 b: f32[5,6]) {\n  %2: f32[4,6] = matmul %0, %1\n"
+      "  %3: f32[4,6] = exp %2\n  %4: f32[4] = sum %3 {axes=[1]}\n  return %4\n}\n");
+  CHECK(count_operations(graph) == 2 * 4 * 5 * 6 + 24 + 24);
+}
