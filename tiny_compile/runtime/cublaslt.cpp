@@ -118,10 +118,10 @@ struct Operands {
   std::byte *a, *b, *d, *bias, *saved;
 };
 
-std::byte* address(std::span<std::byte* const> addresses, const LibraryMatrix& matrix,
+std::byte* address(std::span<void* const> addresses, const LibraryMatrix& matrix,
                    int64_t elements = 0) {
   if (matrix.buffer < 0) return nullptr;
-  return addresses[static_cast<size_t>(matrix.buffer)] +
+  return static_cast<std::byte*>(addresses[static_cast<size_t>(matrix.buffer)]) +
          (matrix.offset + elements) * static_cast<int64_t>(size_of(matrix.dtype));
 }
 
@@ -243,7 +243,7 @@ struct CublasMatmul::State {
   }
 
   // One call of the library a place of the outer batches.
-  void run(std::span<std::byte* const> addresses) {
+  void run(std::span<void* const> addresses) {
     const std::lock_guard lock(mutex);
     int64_t a = 0, b = 0, d = 0;
     const Operands first = operands(addresses, 0, 0, 0);
@@ -266,8 +266,7 @@ struct CublasMatmul::State {
     }
   }
 
-  Operands operands(std::span<std::byte* const> addresses, int64_t a, int64_t b,
-                    int64_t d) const {
+  Operands operands(std::span<void* const> addresses, int64_t a, int64_t b, int64_t d) const {
     return {address(addresses, matmul.a, a), address(addresses, matmul.b, b),
             address(addresses, matmul.d, d), address(addresses, matmul.bias),
             address(addresses, matmul.saved, d)};
@@ -299,7 +298,7 @@ CublasMatmul::CublasMatmul(const LibraryMatmul& matmul, int device)
 CublasMatmul::~CublasMatmul() = default;
 CublasMatmul::CublasMatmul(CublasMatmul&&) noexcept = default;
 
-void CublasMatmul::run(std::span<std::byte* const> addresses) const { state_->run(addresses); }
+void CublasMatmul::run(std::span<void* const> addresses) const { state_->run(addresses); }
 
 std::string why_no_cublaslt() { return library().problem; }
 

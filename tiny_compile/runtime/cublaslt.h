@@ -27,7 +27,7 @@ class CublasMatmul {
 
   // Puts it into cuda_stream(device), whose CudaScope is open. `addresses` are those of all
   // buffers' lowest elements. Safe to call from many threads.
-  void run(std::span<std::byte* const> addresses) const;
+  void run(std::span<void* const> addresses) const;
 
  private:
   struct State;
