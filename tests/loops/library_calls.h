@@ -20,13 +20,15 @@ using Out = std::vector<Tensor>;
 
 inline std::vector<double> doubles(const Tensor& tensor) { return tensor.to_vector<double>(); }
 
-// |got - want| / |want|, over all elements.
-inline double distance(const std::vector<double>& got, const std::vector<double>& want) {
-  double error = 0, norm = 0;
+// |got - want| / |want|, over all elements; `least` is the least norm an element counts with.
+inline double distance(const std::vector<double>& got, const std::vector<double>& want,
+                       double least = 0) {
+  double error = 0, norm = 0, count = static_cast<double>(want.size());
   for (size_t i = 0; i < want.size(); i++) {
     error += (got[i] - want[i]) * (got[i] - want[i]);
     norm += want[i] * want[i];
   }
+  norm = std::max(norm, count * least * least);
   return std::sqrt(error / (norm > 0 ? norm : 1));
 }
 
@@ -79,7 +81,7 @@ inline void call_library(const LibraryMatmul& x, std::vector<std::vector<double>
   }
 }
 
-// One kernel as a program of its own: what it reads is input, what it writes output.
+// One kernel as a program of its own: what it reads is input, what it writes output, all flat.
 inline Program alone(const Program& program, const Kernel& kernel) {
   Program result = program;
   result.kernels = {kernel};
@@ -88,8 +90,12 @@ inline Program alone(const Program& program, const Kernel& kernel) {
   result.arena_bytes = 0;
   const std::vector<bool> written = buffers_written(program, kernel);
   for (size_t b = 0; b < result.buffers.size(); b++) {
-    result.buffers[b].role = written[b] ? Role::Output : Role::Input;
-    result.buffers[b].place = -1;
+    Buffer flat;
+    flat.name = program.buffers[b].name;
+    flat.role = written[b] ? Role::Output : Role::Input;
+    flat.size = program.buffers[b].size;
+    flat.type = {program.buffers[b].type.dtype, {flat.size}};
+    result.buffers[b] = flat;
     if (written[b]) result.outputs.push_back(static_cast<int>(b));
   }
   return result;
@@ -112,7 +118,7 @@ inline void check_call(const Program& program, const Kernel& kernel,
   const std::vector<Tensor> want = interpret(one, inputs);
   for (size_t k = 0; k < want.size(); k++) {
     INFO(print(program, kernel) << str(call));
-    CHECK(distance(buffers[one.outputs[k]], doubles(want[k])) < tolerance(call.a.dtype));
+    CHECK(distance(buffers[one.outputs[k]], doubles(want[k]), 1) < tolerance(call.a.dtype));
   }
 }
 
@@ -122,18 +128,14 @@ struct ForLibrary {
   std::string refusals;
 };
 
-// Traced, left to the library, fused; the Program still means the graph, its text reads back,
-// and each call means its kernel.
-inline ForLibrary for_library(const TensorFunction& function, const std::vector<Tensor>& inputs,
+// Left to the library and fused; the Program still means the graph, its text reads back, and
+// each call means its kernel.
+inline ForLibrary for_library(const Graph& graph, const std::vector<Tensor>& inputs,
                               Matmul matmul = Matmul::Library) {
-  const Traced traced = trace(function, inputs, "f");
-  const Stage stage{"library", [=](const Program& p) { return use_library_matmul(p, matmul); }};
-  const Pipeline pipeline = insert_after(default_pipeline(), "lower", stage);
-  const Program program =
-      run_pipeline(until(pipeline, "plan_memory"), traced.graph, true).program;
+  const Pipeline pipeline = with_library(default_pipeline(), matmul);
+  const Program program = run_pipeline(until(pipeline, "plan_memory"), graph, true).program;
   REQUIRE(parse_program(print(program)) == program);
-  const std::vector<Tensor> want = interpret(traced.graph, inputs),
-                            got = interpret(program, inputs);
+  const std::vector<Tensor> want = interpret(graph, inputs), got = interpret(program, inputs);
   for (size_t k = 0; k < want.size(); k++) REQUIRE(same_bits(want[k], got[k]));
   ForLibrary result{program, {}, join(program.refusals, "\n")};
   for (const Kernel& kernel : program.kernels) {
@@ -142,6 +144,11 @@ inline ForLibrary for_library(const TensorFunction& function, const std::vector<
     if (match.matmul) check_call(program, kernel, *match.matmul);
   }
   return result;
+}
+
+inline ForLibrary for_library(const TensorFunction& function, const std::vector<Tensor>& inputs,
+                              Matmul matmul = Matmul::Library) {
+  return for_library(trace(function, inputs, "f").graph, inputs, matmul);
 }
 
 }  // namespace tiny_compile::tests

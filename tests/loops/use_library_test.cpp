@@ -2,6 +2,7 @@
 // calls with what behind the product.
 #include "tiny_compile/loops/use_library.h"
 
+#include "tests/fuzz/random_graph.h"
 #include "tests/loops/library_calls.h"
 #include "tiny_compile/trace/nn.h"
 
@@ -124,4 +125,23 @@ TEST_CASE("who multiplies is part of a Program and of its text", "[library]") {
   REQUIRE(parse_program(print(library)) == library);
   REQUIRE_THROWS_WITH(parse_program("program f {\n  matmul cublas\n  return\n}\n"),
                       Catch::Matchers::ContainsSubstring("library or library_tf32"));
+}
+
+TEST_CASE("random graphs mean the same where the library multiplies", "[library]") {
+  for (uint64_t seed = 1; seed <= 500; seed++) {
+    const Graph graph = random_graph(seed);
+    INFO("seed " << seed);
+    try {
+      for_library(graph, random_inputs(graph, seed));
+    } catch (const Error& error) {  // an index out of range, a division by zero
+      SUCCEED(error.what());
+    }
+  }
+}
+
+TEST_CASE("the stage stands before the first of a Program, in a prefix as well", "[library]") {
+  REQUIRE(with_library({}, Matmul::Library)[0].name == "library");
+  REQUIRE(with_library(default_pipeline(), Matmul::Library)[5].name == "library");
+  REQUIRE(with_library(default_pipeline(), Matmul::Generated).size() ==
+          default_pipeline().size());
 }

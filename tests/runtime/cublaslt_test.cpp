@@ -119,9 +119,7 @@ class OnGpu {
  public:
   OnGpu(const TensorFunction& function, const std::vector<Tensor>& inputs,
         Matmul matmul = Matmul::Library) {
-    const Stage stage{"library",
-                      [=](const Program& p) { return use_library_matmul(p, matmul); }};
-    const Staged staged = run_pipeline(insert_after(default_pipeline(), "lower", stage),
+    const Staged staged = run_pipeline(with_library(default_pipeline(), matmul),
                                        trace(function, inputs, "f").graph, true, Target::Cuda);
     for (const KernelEntry& kernel : staged.source.kernels) calls_ += kernel.library ? 1 : 0;
     const BuiltCubin built = build_cuda(staged.source.text, cuda_device(0).architecture);
