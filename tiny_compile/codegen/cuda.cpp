@@ -1,7 +1,7 @@
 // How does a Program become CUDA C? Each kernel by the family its schedule names; then the
-// helpers and the part of the prelude that the text mentions are put before it. A reduction
-// that many threads cannot share (scans, scatters, a load of what the row stored) goes to one
-// thread.
+// helpers and the part of the prelude that the text mentions are put before it. A matmul that
+// is the library's is a line that says so. A reduction that many threads cannot share (scans,
+// scatters, a load of what the row stored) goes to one thread.
 #include "tiny_compile/codegen/cuda.h"
 
 #include <cctype>
@@ -61,6 +61,12 @@ KernelEntry write_kernel(const Program& program, const Kernel& kernel,
   entry.function = function;
   entry.grid = 0;
   if (row_count(kernel).is_constant(0)) return entry;
+  if (program.matmul != Matmul::Generated)
+    entry.library = library_matmul(program, kernel).matmul;
+  if (entry.library) {
+    out += "\n" + comment_of(kernel) + "// the library: " + str(*entry.library) + "\n";
+    return entry;
+  }
   CudaText text(program, kernel);
   entry = write_family(text, program, function);
   out += "\n" + comment_of(kernel) + text.out.str();

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "tiny_compile/loops/library_matmul.h"
 
 namespace tiny_compile {
 
@@ -19,6 +22,7 @@ struct KernelEntry {
   std::vector<int> buffers;      // CUDA
   int64_t grid = 1;
   int block = 1;
+  std::optional<LibraryMatmul> library{};  // CUDA: this call is made instead, the grid is 0
 };
 
 // Indices out of range and integer divisions by zero are bits as in graph/lanes.h:

@@ -9,6 +9,7 @@
 #include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/loops/fuse.h"
 #include "tiny_compile/loops/lower.h"
+#include "tiny_compile/loops/use_library.h"
 #include "tiny_compile/passes/passes.h"
 #include "tiny_compile/runtime/disk_cache.h"
 #include "tiny_compile/runtime/log.h"
@@ -135,6 +136,17 @@ Pipeline default_pipeline() {
           {"lower", lower},       {"fuse", fuse},
           {"schedule", schedule}, {"plan_memory", plan_memory},
           {"emit", emit}};
+}
+
+Pipeline with_library(Pipeline pipeline, Matmul matmul) {
+  if (matmul == Matmul::Generated) return pipeline;
+  const auto at = std::find_if(pipeline.begin(), pipeline.end(), [](const Stage& stage) {
+    return std::holds_alternative<ProgramPass>(stage.run) ||
+           std::holds_alternative<Emit>(stage.run);
+  });
+  auto leave = [matmul](const Program& program) { return use_library_matmul(program, matmul); };
+  pipeline.insert(at, Stage{"library", ProgramPass(leave)});
+  return pipeline;
 }
 
 Source emit(const Program& program) {

@@ -29,6 +29,10 @@ using Pipeline = std::vector<Stage>;
 // simplify fold cse dce | lower | fuse schedule plan_memory | emit
 Pipeline default_pipeline();
 
+// The same with a stage "library" before the first that works on a Program: matmuls are left to
+// the vendor's library. For Matmul::Generated, as it was.
+Pipeline with_library(Pipeline pipeline, Matmul matmul);
+
 Source emit(const Program& program);  // for the program's target
 
 // Each throws tc::Error where no stage has that name; replace also where the kinds differ.

@@ -6,12 +6,16 @@
 //
 // Two kernels must not merge if a third one lies between them: P -> Q -> C and P -> C would
 // make the merged kernel wait for itself. `above` holds the groups that each group waits for.
+//
+// A matmul that is left to the library (Program::matmul) stays alone until the others are
+// fused; it then takes in its one reader where the library can do all of it.
 #include "tiny_compile/loops/fuse.h"
 
 #include <algorithm>
 #include <set>
 
 #include "tiny_compile/loops/inline.h"
+#include "tiny_compile/loops/library_matmul.h"
 #include "tiny_compile/loops/merge.h"
 
 namespace tiny_compile {
@@ -22,6 +26,7 @@ constexpr size_t kMostSiblings = 16;  // groups that each reader of a buffer is 
 constexpr int kMostResults = 32;      // stores of a kernel that siblings join
 constexpr size_t kMostReads = 128;    // buffers that a fused kernel reads
 constexpr size_t kMostWords = 5;      // ops named in a fused kernel's name
+const std::string kLibrary = "matmul is left to the library: ";
 
 // A set of groups, by number: 64 to a word, so that joining two is cheap.
 class GroupSet {
@@ -57,6 +62,7 @@ struct Member {
   std::string number;              // "12" of "add_12"
   GroupSet above;                  // groups it waits for
   std::set<int> reads, writes;     // buffers; what it reads of its own does not count
+  bool library = false;            // a matmul that is left to the library
 };
 
 class Fusion {
@@ -73,6 +79,7 @@ class Fusion {
 
   Program run() {
     for (const Kernel& kernel : program_.kernels) take(kernel);
+    add_epilogues();
     join_siblings();
     return finish();
   }
@@ -93,7 +100,12 @@ class Fusion {
     for (bool changed = true; changed;) {
       changed = false;
       for (int producer : producers(id)) {
-        if (refused.count(producer)) continue;
+        if (refused.count(producer) || members_[producer].library) continue;
+        if (members_[id].library) {
+          refused.insert(producer);
+          refuse(producer, id, kLibrary + "it reads its operands from memory");
+          continue;
+        }
         const std::string reason = waits_between(producer, id)
                                        ? "another kernel lies between them"
                                    : read_too_much(producer, id)
@@ -123,6 +135,8 @@ class Fusion {
     member.group = std::make_unique<Group>(kernel);
     member.words = {kernel.name.substr(0, cut)};
     member.number = kernel.name.substr(cut + 1);
+    member.library =
+        program_.matmul != Matmul::Generated && library_matmul(program_, kernel).matmul;
     for (const Step& step : kernel.steps) {
       if (makes_register(step)) continue;
       member.writes.insert(step.buffer);
@@ -175,6 +189,45 @@ class Fusion {
     }
     if (any) note_reads(consumer);
     return any ? "" : reason;
+  }
+
+  void add_epilogues() {
+    const std::set<int> groups = alive_;
+    for (int id : groups) {
+      if (!members_[id].library) continue;
+      std::set<int> readers;
+      for (int buffer : members_[id].writes)
+        readers.insert(readers_[buffer].begin(), readers_[buffer].end());
+      for (int reader : readers) {
+        if (members_[reader].library) continue;
+        const std::string reason =
+            readers.size() > 1 ? "several kernels read its result" : add_epilogue(id, reader);
+        if (!reason.empty()) refuse(id, reader, kLibrary + reason);
+      }
+    }
+  }
+
+  // "" if the matmul and its only reader are one call of the library, of the same matrices.
+  std::string add_epilogue(int matmul, int reader) {
+    if (waits_between(matmul, reader)) return "another kernel lies between them";
+    const Kernel& alone = group(matmul)->kernel;
+    Group both(alone);
+    if (const std::string reason = merge_consumer(program_, both, *group(reader));
+        !reason.empty())
+      return reason;
+    std::vector<bool> loaded(program_.buffers.size());
+    for (size_t b = 0; b < loaded.size(); b++)
+      loaded[b] = readers_[b].size() > readers_[b].count(reader);
+    const Kernel kernel = without_dead_stores(both.finish(), loaded);
+    const LibraryMatch match = library_matmul(program_, kernel);
+    if (!match.matmul) return match.reason;
+    const LibraryMatmul before = *library_matmul(program_, alone).matmul;
+    if (match.matmul->m * match.matmul->n != before.m * before.n ||
+        match.matmul->calls() > before.calls())
+      return "its result would be written in pieces";
+    members_[matmul].group = std::make_unique<Group>(kernel);
+    absorb(matmul, reader);
+    return "";
   }
 
   // Each reader of a buffer joins the first group of readers that takes it.

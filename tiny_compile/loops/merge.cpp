@@ -42,10 +42,13 @@ struct Plan {
   int indirect = -1;            // the piece that second chooses by data, or -1
 };
 
+// Rows, then the steps' loops; axes that were cut into pieces are neither.
 std::vector<int> all_axes(const Group& group) {
   std::vector<int> axes = group.rows;
-  for (size_t a = 0; a < group.kernel.axes.size(); a++) {
-    if (!group.is_row(static_cast<int>(a))) axes.push_back(static_cast<int>(a));
+  for (const Step& step : group.kernel.steps) {
+    for (int axis : step.inner) {
+      if (!contains(axes, axis)) axes.push_back(axis);
+    }
   }
   return axes;
 }
@@ -360,7 +363,7 @@ int Group::store_to(int buffer) const {
 
 Kernel Group::finish() const {
   Kernel result = kernel;
-  std::vector<int> order = all_axes(*this), place(order.size());
+  std::vector<int> order = all_axes(*this), place(kernel.axes.size());
   result.axes.clear();
   for (size_t a = 0; a < order.size(); a++) {
     place[order[a]] = static_cast<int>(a);

@@ -1,7 +1,8 @@
 // Question: which Program does this text mean? The inverse of loops/text.cpp.
 //
-//   program   := 'program' name ['on cuda'] '{' {buffer} {kernel} {'launch' name {',' name}}
-//                ['arena' bytes] 'return' [name {',' name}] '}'
+//   program   := 'program' name ['on cuda'] '{' ['matmul' ('library' | 'library_tf32')]
+//                {buffer} {kernel} {'launch' name {',' name}} ['arena' bytes]
+//                'return' [name {',' name}] '}'
 //   buffer    := ('input' | 'output' | 'temp') name ':' dtype '[' sizes ']'
 //                ['strides=[' .. ']'] ['offset=' n] ['size=' n] ['align=' n] ['at' place]
 //   kernel    := 'kernel' name 'rows(' axes ')' '{' {line} ['schedule' strategy {key=n}] '}'
@@ -41,6 +42,7 @@ class Parser : TextCursor {
     }
     expect('{', "the program's name");
     skip_space();
+    if (accept_word("matmul")) parse_matmul();
     while (parse_buffer()) skip_space();
     while (accept_word("kernel")) parse_kernel();
     while (accept_word("launch")) parse_launch();
@@ -58,6 +60,14 @@ class Parser : TextCursor {
   }
 
  private:
+  void parse_matmul() {
+    const bool tf32 = accept_word("library_tf32");
+    if (!tf32 && !accept_word("library")) error(at_, "expected library or library_tf32");
+    program_.matmul = tf32 ? Matmul::LibraryTf32 : Matmul::Library;
+    end_line();
+    skip_space();
+  }
+
   // --- names ---
 
   template <typename Names>

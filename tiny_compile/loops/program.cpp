@@ -191,9 +191,10 @@ bool operator==(const Kernel& lhs, const Kernel& rhs) {
 }
 
 bool operator==(const Program& lhs, const Program& rhs) {
-  return lhs.name == rhs.name && lhs.target == rhs.target && lhs.buffers == rhs.buffers &&
-         lhs.kernels == rhs.kernels && lhs.launches == rhs.launches &&
-         lhs.outputs == rhs.outputs && lhs.arena_bytes == rhs.arena_bytes;
+  return lhs.name == rhs.name && lhs.target == rhs.target && lhs.matmul == rhs.matmul &&
+         lhs.buffers == rhs.buffers && lhs.kernels == rhs.kernels &&
+         lhs.launches == rhs.launches && lhs.outputs == rhs.outputs &&
+         lhs.arena_bytes == rhs.arena_bytes;
 }
 
 ScalarTable::ScalarTable(Kernel& kernel) : kernel_(kernel) {

@@ -124,9 +124,14 @@ bool operator==(const Kernel& lhs, const Kernel& rhs);
 // Where kernels run. Stages may choose other schedules for it; a kernel's meaning is the same.
 enum class Target : uint8_t { Cpp, Cuda };
 
+// Who multiplies matrices: generated kernels, or the vendor's library wherever a kernel is a
+// call of it (library_matmul.h), with f32 factors as they are or rounded to tf32.
+enum class Matmul : uint8_t { Generated, Library, LibraryTf32 };
+
 struct Program {
   std::string name = "main";
   Target target = Target::Cpp;
+  Matmul matmul = Matmul::Generated;
   std::vector<Buffer> buffers;
   std::vector<Kernel> kernels;             // in an order in which they may run
   std::vector<std::vector<int>> launches;  // groups of independent kernels

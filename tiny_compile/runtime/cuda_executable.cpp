@@ -96,9 +96,11 @@ CudaExecutable::CudaExecutable(const Program& program, const Source& source,
   for (const std::vector<int>& launch : program.launches) {
     for (int id : launch) {
       const KernelEntry& kernel = source.kernels[id];
-      if (kernel.grid == 0) continue;  // no rows
-      kernels_.push_back(
-          {library_->function(kernel.function), kernel.grid, kernel.block, kernel.buffers});
+      if (kernel.library)
+        launches_.emplace_back(CublasMatmul(*kernel.library, library_->device()));
+      if (kernel.grid == 0) continue;  // the library's, or without rows
+      launches_.emplace_back(Kernel{library_->function(kernel.function), kernel.grid,
+                                    kernel.block, kernel.buffers});
     }
   }
   if (can_fail(source.text)) errors_ = library_->global("tc_error_word");
@@ -111,7 +113,12 @@ std::vector<Tensor> CudaExecutable::run(std::span<const Tensor> inputs) const {
   const BufferSet buffers = make_buffers(
       plan_, inputs, [&](size_t bytes) { return allocate_cuda(bytes, device); }, name_);
   std::vector<const void*> arguments;
-  for (const Kernel& kernel : kernels_) {
+  for (const auto& launch : launches_) {
+    if (const auto* matmul = std::get_if<CublasMatmul>(&launch)) {
+      matmul->run(buffers.addresses);
+      continue;
+    }
+    const Kernel& kernel = std::get<Kernel>(launch);
     arguments.clear();
     for (int buffer : kernel.buffers) arguments.push_back(&buffers.addresses[buffer]);
     driver::launch(kernel.function, kernel.grid, kernel.block, stream,

@@ -4,10 +4,12 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/runtime/buffers.h"
+#include "tiny_compile/runtime/cublaslt.h"
 #include "tiny_compile/tensor/cuda_driver.h"
 
 namespace tiny_compile {
@@ -59,7 +61,7 @@ class CudaExecutable {
 
   std::string name_;
   std::shared_ptr<const CudaLibrary> library_;
-  std::vector<Kernel> kernels_;  // in launch order
+  std::vector<std::variant<Kernel, CublasMatmul>> launches_;  // in order
   BufferPlan plan_;
   CudaAddress errors_ = 0;  // 0 where no kernel can fail
 };

@@ -1,0 +1,147 @@
+// What networks become where the library multiplies: how many launches, and which of them are
+// calls with what behind the product.
+#include "tiny_compile/loops/use_library.h"
+
+#include "tests/fuzz/random_graph.h"
+#include "tests/loops/library_calls.h"
+#include "tiny_compile/trace/nn.h"
+
+using namespace tiny_compile;
+using tests::for_library;
+using tests::ForLibrary;
+using tests::In;
+using tests::Out;
+
+namespace {
+
+// The calls among the launches, in order.
+std::vector<std::string> calls_of(const ForLibrary& f) {
+  std::vector<std::string> calls;
+  for (const std::string& call : f.calls) {
+    if (!call.empty()) calls.push_back(call);
+  }
+  return calls;
+}
+
+std::vector<Tensor> random_tensors(const std::vector<Sizes>& shapes, DType dtype = DType::f32) {
+  std::vector<Tensor> tensors;
+  for (const Sizes& shape : shapes) tensors.push_back(randn(shape).to(dtype));
+  return tensors;
+}
+
+constexpr int64_t kBatch = 2, kLength = 8, kHeads = 4, kHead = 16, kWidth = kHeads * kHead;
+
+// x -> projection(attention(qkv(x))), without the residual: weights from `at` on.
+Tensor attend(const Tensor& x, In i, size_t at) {
+  const Tensor qkv = reshape(linear(x, i[at], i[at + 1]), {kBatch, kLength, 3, kHeads, kHead});
+  auto part = [&](int64_t k) {
+    return permute(squeeze(slice(qkv, 2, k, k + 1), 2), {0, 2, 1, 3});
+  };
+  const Tensor y = scaled_dot_product_attention(part(0), part(1), part(2), {}, true);
+  return linear(reshape(permute(y, {0, 2, 1, 3}), {kBatch, kLength, kWidth}), i[at + 2],
+                i[at + 3]);
+}
+
+}  // namespace
+
+TEST_CASE("a 2-layer MLP is two calls", "[library]") {
+  auto mlp = [](In i) {
+    return Out{linear(gelu(linear(i[0], i[1], i[2]), "tanh"), i[3], i[4])};
+  };
+  for (DType dtype : {DType::f32, DType::bf16}) {
+    const ForLibrary f =
+        for_library(mlp, random_tensors({{2, 16, 24}, {96, 24}, {96}, {24, 96}, {24}}, dtype));
+    INFO(print(f.program) << f.refusals);
+    REQUIRE(f.calls == std::vector<std::string>{
+                           str(dtype, " 96x32x24 (m x n x k), A transposed, + bias, gelu"),
+                           str(dtype, " 24x32x96 (m x n x k), A transposed, + bias")});
+  }
+}
+
+TEST_CASE("attention is four calls and its softmax, without a copy", "[library]") {
+  const ForLibrary f =
+      for_library([](In i) { return Out{attend(i[0], i, 1)}; },
+                  random_tensors({{2, 8, 64}, {192, 64}, {192}, {64, 64}, {64}}));
+  INFO(print(f.program) << f.refusals);
+  REQUIRE(f.calls ==
+          std::vector<std::string>{"f32 192x16x64 (m x n x k), A transposed, + bias",
+                                   "f32 8x8x16 (m x n x k), batch 4, loop 2, A transposed", "",
+                                   "f32 16x8x8 (m x n x k), batch 4, loop 2",
+                                   "f32 64x16x64 (m x n x k), A transposed, + bias"});
+}
+
+TEST_CASE("a block of GPT-2 is ten launches, six of them calls", "[library]") {
+  for (DType dtype : {DType::f32, DType::bf16}) {
+    const ForLibrary f = for_library(
+        [](In i) {
+          const Tensor x = i[0] + attend(layer_norm(i[0], {kWidth}, i[1], i[2]), i, 3);
+          const Tensor h = layer_norm(x, {kWidth}, i[7], i[8]);
+          return Out{x + linear(gelu(linear(h, i[9], i[10]), "tanh"), i[11], i[12])};
+        },
+        random_tensors({{2, 8, 64},
+                        {64},
+                        {64},
+                        {192, 64},
+                        {192},
+                        {64, 64},
+                        {64},
+                        {64},
+                        {64},
+                        {256, 64},
+                        {256},
+                        {64, 256},
+                        {64}},
+                       dtype));
+    INFO(print(f.program) << f.refusals);
+    REQUIRE(f.program.launches.size() == 10);
+    REQUIRE(calls_of(f).size() == 6);
+    REQUIRE(calls_of(f)[4] == str(dtype, " 256x16x64 (m x n x k), A transposed, + bias, gelu"));
+  }
+}
+
+TEST_CASE("a factor in another order is copied once, windows are not", "[library]") {
+  const ForLibrary heads = for_library(
+      [](In i) {
+        return Out{matmul(reshape(permute(i[0], {1, 0, 2}), {8, 64}), i[1])};
+      },
+      random_tensors({{4, 8, 16}, {64, 5}}));
+  INFO(print(heads.program) << heads.refusals);
+  REQUIRE(heads.calls == std::vector<std::string>{"", "f32 5x8x64 (m x n x k)"});
+  const ForLibrary windows = for_library([](In i) { return Out{conv2d(i[0], i[1])}; },
+                                         random_tensors({{1, 2, 6, 6}, {4, 2, 3, 3}}));
+  REQUIRE(windows.calls == std::vector<std::string>{""});
+}
+
+TEST_CASE("who multiplies is part of a Program and of its text", "[library]") {
+  const Program program = run_pipeline(until(default_pipeline(), "lower"),
+                                       trace([](In i) { return Out{matmul(i[0], i[1])}; },
+                                             random_tensors({{3, 4}, {4, 5}}), "f")
+                                           .graph,
+                                       true)
+                              .program;
+  REQUIRE(use_library_matmul(program, Matmul::Generated) == program);
+  const Program library = use_library_matmul(program);
+  REQUIRE(!(library == program));
+  REQUIRE(parse_program(print(library)) == library);
+  REQUIRE_THROWS_WITH(parse_program("program f {\n  matmul cublas\n  return\n}\n"),
+                      Catch::Matchers::ContainsSubstring("library or library_tf32"));
+}
+
+TEST_CASE("random graphs mean the same where the library multiplies", "[library]") {
+  for (uint64_t seed = 1; seed <= 500; seed++) {
+    const Graph graph = random_graph(seed);
+    INFO("seed " << seed);
+    try {
+      for_library(graph, random_inputs(graph, seed));
+    } catch (const Error& error) {  // an index out of range, a division by zero
+      SUCCEED(error.what());
+    }
+  }
+}
+
+TEST_CASE("the stage stands before the first of a Program, in a prefix as well", "[library]") {
+  REQUIRE(with_library({}, Matmul::Library)[0].name == "library");
+  REQUIRE(with_library(default_pipeline(), Matmul::Library)[5].name == "library");
+  REQUIRE(with_library(default_pipeline(), Matmul::Generated).size() ==
+          default_pipeline().size());
+}

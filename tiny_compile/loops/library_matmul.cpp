@@ -1,0 +1,397 @@
+// When is a kernel one call of BLAS? When both factors, and the result, are matrices that
+// strides describe, and what happens to a product is something that the library can do.
+//
+//   rows(i: 64, j: 32) { r0 = dot(k: 16) load x[i*16 + k], load w[j*16 + k]
+//                        store y[i*32 + j] = maximum(add(r0, load b[j]), 0) }
+// =>
+//   m=32 n=64 k=16, A = w transposed (ld 16), B = x (ld 16), D = y (ld 32), + bias, relu
+//
+// Axes that step together in every access are one. Each row axis belongs to the left factor, to
+// the right one, or is a batch; so is a second axis of the left factor that is not one with the
+// first. Formulas are not picked apart: they are built again, and where hash-consing finds
+// every scalar of them in the kernel, the kernel computes them.
+#include "tiny_compile/loops/library_matmul.h"
+
+#include <algorithm>
+
+namespace tiny_compile {
+namespace {
+
+constexpr int64_t kMostCalls = 64;    // outer batches, a call of the library each
+constexpr size_t kMostScalars = 100;  // of a formula that is looked at
+
+enum Access { kLeft, kRight, kResult, kSaved, kBias, kAccesses };
+
+// A loop with its stride in each access.
+struct Loop {
+  int64_t extent = 1;
+  int64_t stride[kAccesses] = {};
+};
+
+bool is_one_with(const Loop& outer, const Loop& inner) {
+  for (int a = 0; a < kAccesses; a++) {
+    if (outer.stride[a] != inner.stride[a] * inner.extent) return false;
+  }
+  return true;
+}
+
+// Loops that step together as one: (i: 8, 1024) (j: 1024, 1) => (8192, 1).
+std::vector<Loop> collapse(std::vector<Loop> loops, Access by) {
+  std::stable_sort(loops.begin(), loops.end(), [&](const Loop& lhs, const Loop& rhs) {
+    return lhs.stride[by] > rhs.stride[by];
+  });
+  std::vector<Loop> result;
+  for (const Loop& loop : loops) {
+    if (result.empty() || !is_one_with(result.back(), loop)) {
+      result.push_back(loop);
+      continue;
+    }
+    const int64_t extent = result.back().extent * loop.extent;
+    result.back() = loop;
+    result.back().extent = extent;
+  }
+  return result;
+}
+
+// ld and orientation of `rows` x `columns` with these strides, if it is a matrix of BLAS.
+bool lay_out(LibraryMatrix& matrix, int64_t rows, int64_t row_stride, int64_t columns,
+             int64_t column_stride) {
+  const int64_t as_it_is = columns == 1 ? rows : column_stride;
+  const int64_t transposed = rows == 1 ? columns : row_stride;
+  matrix.transposed = !((rows == 1 || row_stride == 1) && as_it_is >= rows);
+  matrix.ld = matrix.transposed ? transposed : as_it_is;
+  return !matrix.transposed || ((columns == 1 || column_stride == 1) && transposed >= columns);
+}
+
+class Matcher {
+ public:
+  Matcher(const Program& program, const Kernel& kernel)
+      : program_(program), kernel_(kernel), table_(kernel_) {}
+
+  LibraryMatch match() {
+    LibraryMatch result;
+    if (match_steps() && match_formula() && match_dtypes() && match_loops())
+      result.matmul = matmul_;
+    result.reason = reason_;
+    return result;
+  }
+
+ private:
+  bool refuse(const char* reason) {
+    reason_ = reason;
+    return false;
+  }
+
+  const Scalar& scalar(int id) const { return kernel_.scalars[id]; }
+  bool is(int id, Op op) const {
+    return scalar(id).kind == ScalarKind::Apply && scalar(id).op == op;
+  }
+
+  // One dot and one store, or two.
+  bool match_steps() {
+    int dots = 0;
+    for (const Step& step : kernel_.steps) {
+      const bool dot = step.kind == StepKind::Dot;
+      if (!dot && (step.kind != StepKind::Store || !step.inner.empty()))
+        return refuse("it is more than a product and its elements");
+      if (!dot) stores_.push_back(&step);
+      if (dot) dot_ = &step, dots++;
+    }
+    if (dots != 1) return refuse("it is no single product");
+    if (stores_.empty() || stores_.size() > 2) return refuse("it has more than two results");
+    return true;
+  }
+
+  // --- what happens to a product ---
+
+  bool match_formula() {
+    const char* const able =
+        "it scales, adds a bias, and does relu or gelu (tanh), in this order";
+    if (kernel_.scalars.size() > kMostScalars) return refuse(able);
+    if (stores_.size() == 2 && before_activation(0) != without_cast(stores_[1]->value))
+      std::swap(stores_[0], stores_[1]);
+    int value = before_activation(0);
+    if (stores_.size() == 2 &&
+        (matmul_.activation != Activation::Gelu || value != without_cast(stores_[1]->value)))
+      return refuse("of two results, one must be the other's gelu");
+    value = without_bias(value);
+    value = without_cast(without_factor(without_cast(value)));
+    return scalar(value).kind == ScalarKind::Register || refuse(able);
+  }
+
+  int before_activation(int store) {
+    return without_cast(without_activation(without_cast(stores_[store]->value)));
+  }
+
+  // A half-width value as f32: the library rounds once, at the end.
+  int without_cast(int id) const {
+    if (!is(id, Op::cast) || !is_half(kernel_.scalars[dot_->value].dtype)) return id;
+    const DType from = scalar(scalar(id).operands[0]).dtype;
+    const bool rounds_only = (is_half(from) || from == DType::f32) &&
+                             (is_half(scalar(id).dtype) || scalar(id).dtype == DType::f32);
+    return rounds_only ? scalar(id).operands[0] : id;
+  }
+
+  // v, where the value is relu(v) or gelu(v).
+  int without_activation(int value) {
+    matmul_.activation = Activation::None;
+    const int count = static_cast<int>(kernel_.scalars.size());
+    for (int v = 0; v < count; v++) {
+      if (!is_float(scalar(v).dtype) || scalar(v).kind == ScalarKind::Constant) continue;
+      const bool relu = relu_of(v) == value;
+      if (!relu && gelu_of(v) != value) continue;
+      matmul_.activation = relu ? Activation::Relu : Activation::Gelu;
+      return v;
+    }
+    return value;
+  }
+
+  int number(double value, DType dtype) { return table_.constant(Literal::of(dtype, value)); }
+
+  // As trace/functions.cpp writes them.
+  int relu_of(int v) {
+    const DType t = scalar(v).dtype;
+    return table_.apply(Op::maximum, t, {v, number(0, t)});
+  }
+  int gelu_of(int x) {
+    const DType dtype = scalar(x).dtype, t = is_half(dtype) ? DType::f32 : dtype;
+    auto times = [&](int lhs, int rhs) { return table_.apply(Op::mul, t, {lhs, rhs}); };
+    auto plus = [&](int lhs, int rhs) { return table_.apply(Op::add, t, {lhs, rhs}); };
+    const int v = t == dtype ? x : table_.apply(Op::cast, t, {x});
+    const int cubed = times(times(times(v, v), v), number(0.044715, t));
+    const int inner = times(plus(v, cubed), number(0.7978845608028654, t));
+    const int gate = plus(table_.apply(Op::tanh, t, {inner}), number(1, t));
+    const int result = times(times(v, number(0.5, t)), gate);
+    return t == dtype ? result : table_.apply(Op::cast, dtype, {result});
+  }
+
+  // x, where the value is x + load or load + x.
+  int without_bias(int value) {
+    if (!is(value, Op::add)) return value;
+    for (int side : {0, 1}) {
+      const int load = scalar(value).operands[side], rest = scalar(value).operands[1 - side];
+      if (scalar(load).kind != ScalarKind::Load) continue;
+      matmul_.vector = LibraryVector::Bias;
+      bias_ = load;
+      return rest;
+    }
+    return value;
+  }
+
+  int without_factor(int value) {
+    if (!is(value, Op::mul)) return value;
+    for (int side : {0, 1}) {
+      const Scalar& factor = scalar(scalar(value).operands[side]);
+      if (factor.kind != ScalarKind::Constant) continue;
+      matmul_.alpha = factor.value.as_double();
+      return scalar(value).operands[1 - side];
+    }
+    return value;
+  }
+
+  // --- what is multiplied ---
+
+  bool is_plain_load(int id) const {
+    return scalar(id).kind == ScalarKind::Load && scalar(id).mask < 0 &&
+           scalar(id).operands.empty();
+  }
+
+  bool match_dtypes() {
+    if (!is_plain_load(dot_->value) || !is_plain_load(dot_->other) ||
+        (bias_ >= 0 && !is_plain_load(bias_)))
+      return refuse("it computes what it reads");
+    const DType dtype = scalar(dot_->value).dtype, result = stores_[0]->dtype;
+    if (!is_float(dtype) || scalar(dot_->other).dtype != dtype)
+      return refuse("the library multiplies floats of one dtype");
+    if (result != dtype && !(is_half(dtype) && result == DType::f32))
+      return refuse("the result has another dtype");
+    if (bias_ >= 0 && scalar(bias_).dtype != result)
+      return refuse("the bias has another dtype than the result");
+    if (stores_.size() == 2 && stores_[1]->dtype != result)
+      return refuse("the results have two dtypes");
+    const bool plain = bias_ < 0 && matmul_.activation == Activation::None;
+    if (dtype == DType::f64 && !plain) return refuse("in f64 it multiplies only");
+    matmul_.a.dtype = matmul_.b.dtype = dtype;
+    matmul_.d.dtype = matmul_.bias.dtype = matmul_.saved.dtype = result;
+    matmul_.tf32 = program_.matmul == Matmul::LibraryTf32 && dtype == DType::f32;
+    return true;
+  }
+
+  // The strides of an index that is a sum of constant * axis, and its constant.
+  bool take_apart(const Expr& index, Access access, int64_t& offset) {
+    for (const Term& term : terms(index)) {
+      if (term.factor.is_constant()) {
+        offset = term.coefficient * term.factor.constant();
+        continue;
+      }
+      const auto axis = std::find_if(kernel_.axes.begin(), kernel_.axes.end(),
+                                     [&](const Axis& a) { return term.factor == a.symbol(); });
+      if (axis == kernel_.axes.end()) return false;
+      loops_[axis - kernel_.axes.begin()].stride[access] = term.coefficient;
+    }
+    return true;
+  }
+
+  bool read_accesses() {
+    for (const Axis& axis : kernel_.axes) {
+      if (!axis.extent.is_constant()) return refuse("its sizes are not known");
+      if (axis.extent.is_constant(0)) return refuse("it is empty");
+      loops_.push_back({axis.extent.constant(), {}});
+    }
+    const Scalar &left = scalar(dot_->value), &right = scalar(dot_->other);
+    left_.buffer = left.buffer;
+    right_.buffer = right.buffer;
+    matmul_.d.buffer = stores_[0]->buffer;
+    bool plain = take_apart(left.index, kLeft, left_.offset) &&
+                 take_apart(right.index, kRight, right_.offset) &&
+                 take_apart(stores_[0]->index, kResult, matmul_.d.offset);
+    if (stores_.size() == 2) {
+      matmul_.saved.buffer = stores_[1]->buffer;
+      plain = plain && take_apart(stores_[1]->index, kSaved, matmul_.saved.offset);
+    }
+    if (bias_ >= 0) {
+      matmul_.bias.buffer = scalar(bias_).buffer;
+      plain = plain && take_apart(scalar(bias_).index, kBias, matmul_.bias.offset);
+    }
+    return plain || refuse("strides do not describe its operands");
+  }
+
+  bool match_loops() {
+    if (!read_accesses()) return false;
+    std::vector<Loop> left, right, batches, inner;
+    for (size_t a = 0; a < loops_.size(); a++) {
+      const Loop& loop = loops_[a];
+      const bool of_left = loop.stride[kLeft] != 0, of_right = loop.stride[kRight] != 0;
+      (static_cast<int>(a) >= kernel_.rows ? inner
+       : of_left && !of_right              ? left
+       : of_right && !of_left              ? right
+                                           : batches)
+          .push_back(loop);
+    }
+    left = collapse(left, kResult);
+    right = collapse(right, kResult);
+    inner = collapse(inner, kLeft);
+    if (inner.size() > 1) return refuse("strides do not describe its operands");
+    const Loop k = inner.empty() ? Loop{} : inner[0];
+    const Access fast = choose_fast(left, right);
+    const Loop rows = take_main(fast == kLeft ? left : right, true, batches);
+    const Loop columns = take_main(fast == kLeft ? right : left, false, batches);
+    return match_matrices(fast, rows, columns, k) && match_batches(collapse(batches, kResult));
+  }
+
+  // The factor along whose axis the result is contiguous; one without axes will do.
+  static Access choose_fast(const std::vector<Loop>& left, const std::vector<Loop>& right) {
+    auto has_unit = [](const std::vector<Loop>& loops) {
+      return !loops.empty() && loops.back().stride[kResult] == 1;
+    };
+    if (has_unit(right)) return kRight;
+    return has_unit(left) || left.empty() ? kLeft : kRight;
+  }
+
+  // The loop that is the matrix's axis: the contiguous one, or the longest; the others are
+  // batches.
+  static Loop take_main(std::vector<Loop> loops, bool fast, std::vector<Loop>& batches) {
+    if (loops.empty()) return {};
+    size_t main = loops.size() - 1;
+    for (size_t l = 0; l < loops.size() && !fast; l++) {
+      if (loops[l].extent > loops[main].extent) main = l;
+    }
+    const Loop result = loops[main];
+    loops.erase(loops.begin() + static_cast<int64_t>(main));
+    batches.insert(batches.end(), loops.begin(), loops.end());
+    return result;
+  }
+
+  bool match_matrices(Access fast, const Loop& rows, const Loop& columns, const Loop& k) {
+    const Access slow = fast == kLeft ? kRight : kLeft;
+    LibraryMatmul& x = matmul_;
+    x.m = rows.extent, x.n = columns.extent, x.k = k.extent;
+    auto set_place = [](LibraryMatrix& to, const LibraryMatrix& from) {
+      to.buffer = from.buffer, to.offset = from.offset;
+    };
+    set_place(x.a, fast == kLeft ? left_ : right_);
+    set_place(x.b, fast == kLeft ? right_ : left_);
+    a_ = fast, b_ = slow;
+    if (!lay_out(x.a, x.m, rows.stride[fast], x.k, k.stride[fast]) ||
+        !lay_out(x.b, x.k, k.stride[slow], x.n, columns.stride[slow]))
+      return refuse("strides do not describe its operands");
+    if (!lay_out(x.d, x.m, rows.stride[kResult], x.n, columns.stride[kResult]) ||
+        x.d.transposed)
+      return refuse("its result is contiguous along neither axis");
+    const bool saves = x.saved.buffer >= 0;
+    if (saves && (!lay_out(x.saved, x.m, rows.stride[kSaved], x.n, columns.stride[kSaved]) ||
+                  x.saved.transposed || x.saved.ld % 8 != 0))
+      return refuse("what it saves is not aligned, or contiguous along another axis");
+    const bool along_rows = rows.stride[kBias] == 1 || x.m == 1;
+    if (bias_ >= 0 && (!along_rows || columns.stride[kBias] != 0))
+      return refuse("what it adds is no bias, one number a column");
+    return true;
+  }
+
+  bool match_batches(std::vector<Loop> loops) {
+    std::stable_sort(loops.begin(), loops.end(),
+                     [](const Loop& lhs, const Loop& rhs) { return lhs.extent > rhs.extent; });
+    for (const Loop& loop : loops) {
+      matmul_.batches.push_back(
+          {loop.extent, loop.stride[a_], loop.stride[b_], loop.stride[kResult]});
+      const LibraryBatch& batch = matmul_.batches.back();
+      if (batch.a < 0 || batch.b < 0 || batch.d < 0 || batch.count > INT32_MAX)
+        return refuse("strides do not describe its operands");
+      if (loop.stride[kBias] != 0)
+        return refuse("what it adds is no bias, one number a column");
+      if (matmul_.saved.buffer >= 0 && loop.stride[kSaved] != batch.d)
+        return refuse("what it saves lies otherwise than its result");
+    }
+    return matmul_.calls() <= kMostCalls || refuse("it would be too many calls");
+  }
+
+  const Program& program_;
+  Kernel kernel_;  // a copy, to which formulas are added
+  ScalarTable table_;
+  std::string reason_;
+  const Step* dot_ = nullptr;
+  std::vector<const Step*> stores_;  // the result, and what is saved
+  int bias_ = -1;                    // its load
+  LibraryMatrix left_, right_;       // their places
+  Access a_ = kLeft, b_ = kRight;    // which factors A and B are
+  std::vector<Loop> loops_;          // of each axis
+  LibraryMatmul matmul_;
+};
+
+bool has_dot(const Kernel& kernel) {
+  return std::any_of(kernel.steps.begin(), kernel.steps.end(),
+                     [](const Step& step) { return step.kind == StepKind::Dot; });
+}
+
+}  // namespace
+
+int64_t LibraryMatmul::calls() const {
+  int64_t count = 1;
+  for (size_t b = 1; b < batches.size(); b++) count *= batches[b].count;
+  return count;
+}
+
+std::string str(const LibraryMatmul& x) {
+  std::string text = tiny_compile::str(x.tf32 ? "tf32" : str(x.a.dtype), " ", x.m, "x", x.n,
+                                       "x", x.k, " (m x n x k)");
+  for (const LibraryBatch& batch : x.batches)
+    text += tiny_compile::str(&batch == &x.batches[0] ? ", batch " : ", loop ", batch.count);
+  if (x.a.transposed) text += ", A transposed";
+  if (x.b.transposed) text += ", B transposed";
+  if (x.d.dtype != x.a.dtype) text += tiny_compile::str(" to ", x.d.dtype);
+  if (x.alpha != 1) text += tiny_compile::str(", times ", x.alpha);
+  static constexpr const char* kVectors[] = {"", ", + bias", ", sums of D", ", sums of A",
+                                             ", sums of B"};
+  static constexpr const char* kActivations[] = {"", ", relu", ", gelu", ", times gelu'"};
+  text += kVectors[static_cast<int>(x.vector)];
+  text += kActivations[static_cast<int>(x.activation)];
+  return text +
+         (x.activation == Activation::Gelu && x.saved.buffer >= 0 ? " of what it saves" : "");
+}
+
+LibraryMatch library_matmul(const Program& program, const Kernel& kernel) {
+  if (!has_dot(kernel)) return {std::nullopt, "it is no product"};
+  return Matcher(program, kernel).match();
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,65 @@
+// Which kernels could a vendor's matrix library run, and as which call?
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tiny_compile/loops/program.h"
+
+namespace tiny_compile {
+
+// One matrix of the call, column-major as BLAS counts: element (row, column) of what is stored
+// lies at offset + row + column*ld.
+struct LibraryMatrix {
+  int buffer = -1;
+  int64_t offset = 0;  // elements from the buffer's lowest
+  int64_t ld = 1;
+  bool transposed = false;  // the operand is the stored matrix's transpose
+  DType dtype = DType::f32;
+  bool operator==(const LibraryMatrix&) const = default;
+};
+
+struct LibraryBatch {
+  int64_t count = 1;
+  int64_t a = 0, b = 0, d = 0;  // strides, in elements
+  bool operator==(const LibraryBatch&) const = default;
+};
+
+// What the library does to a product before it stores it. GeluGradient multiplies by gelu' of
+// `saved`; nothing matches it yet, but it can be run.
+enum class Activation : uint8_t { None, Relu, Gelu, GeluGradient };
+
+// The vector along the rows of D: added, or the sum over the columns of D, or over k of A or B.
+// The gradients are not matched yet either.
+enum class LibraryVector : uint8_t { None, Bias, GradientOfD, GradientOfA, GradientOfB };
+
+// D = activation(alpha * A * B + bias) for each batch: A is m x k, B k x n and D m x n. Rows
+// (m) are the axis along which D is contiguous: of a row-major result, its columns.
+struct LibraryMatmul {
+  int64_t m = 1, n = 1, k = 1;
+  LibraryMatrix a, b, d;
+  std::vector<LibraryBatch> batches;  // the first is the library's, the others are loops
+  double alpha = 1;
+  bool tf32 = false;  // f32 operands rounded to tf32
+  Activation activation = Activation::None;
+  LibraryVector vector = LibraryVector::None;
+  LibraryMatrix bias;  // m x 1
+  LibraryMatrix
+      saved;  // m x n, of D's batches: what the activation is taken of; buffer -1: none
+  int64_t calls() const;
+  bool operator==(const LibraryMatmul&) const = default;
+};
+
+// "bf16 768x4096x3072 (m x n x k), A transposed, + bias, gelu".
+std::string str(const LibraryMatmul& matmul);
+
+struct LibraryMatch {
+  std::optional<LibraryMatmul> matmul;
+  std::string reason;  // why not
+};
+
+// Matches one Dot with what stands behind it. Loads must be plain views, all sizes constant.
+LibraryMatch library_matmul(const Program& program, const Kernel& kernel);
+
+}  // namespace tiny_compile

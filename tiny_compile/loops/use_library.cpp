@@ -1,0 +1,190 @@
+// What if a product's factor is no matrix? Where its elements are those of a buffer in another
+// order, a kernel that puts them in order makes it one:
+//
+//   dot(k: 64) load x[(k / 16)*256 + i*16 + k % 16], ..           x is [4 heads, 16, 16]
+// =>
+//   rows(i: 16, h: 4, d: 16) { store c[i*64 + h*16 + d] = load x[h*256 + i*16 + d] }
+//   dot(k: 64) load c[i*64 + k], ..
+//
+// The copy's loops are cut until its indices are sums of strides, which is what fuse needs to
+// make it part of the kernel that writes x. Windows, whose copy would be larger than the
+// buffer, are not copied: their products stay generated.
+#include "tiny_compile/loops/use_library.h"
+
+#include <algorithm>
+
+#include "tiny_compile/loops/library_matmul.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int kMostCuts = 8;
+
+// A division or remainder in an index: by what, and the axis that is divided.
+struct Cut {
+  int axis = -1;
+  int64_t by = 0;
+};
+
+Cut find_cut(const std::vector<Axis>& axes, const Expr& index) {
+  const bool divides = index.kind() == ExprKind::FloorDiv || index.kind() == ExprKind::Mod;
+  if (divides && index.operands()[1].is_constant()) {
+    for (size_t a = 0; a < axes.size(); a++) {
+      const int64_t by = index.operands()[1].constant();
+      if (index.operands()[0] == axes[a].symbol() && axes[a].extent.constant() % by == 0)
+        return {static_cast<int>(a), by};
+    }
+  }
+  if (index.is_constant() || index.kind() == ExprKind::Symbol) return {};
+  for (const Expr& operand : index.operands()) {
+    if (const Cut cut = find_cut(axes, operand); cut.axis >= 0) return cut;
+  }
+  return {};
+}
+
+// i of 0..1023 by 64  =>  i_a*64 + i_b, in the axes and both indices
+void cut_axis(std::vector<Axis>& axes, const Cut& cut, Expr& from, Expr& to) {
+  const Axis whole = axes[cut.axis];
+  const Axis outer{whole.name + "a", whole.extent.constant() / cut.by};
+  const Axis inner{whole.name + "b", cut.by};
+  const Substitution parts = {{whole.name, outer.symbol() * cut.by + inner.symbol()}};
+  from = substitute(from, parts);
+  to = substitute(to, parts);
+  axes[cut.axis] = outer;
+  axes.insert(axes.begin() + cut.axis + 1, inner);
+}
+
+class Copies {
+ public:
+  Copies(Program& program, const Kernel& kernel) : program_(program), kernel_(kernel) {}
+
+  // The product with its first and/or second factor copied, if it can be.
+  bool add(bool first, bool second) {
+    const Step dot = *std::find_if(kernel_.steps.begin(), kernel_.steps.end(),
+                                   [](const Step& s) { return s.kind == StepKind::Dot; });
+    return (!first || copy(dot.value, "lhs", dot)) && (!second || copy(dot.other, "rhs", dot));
+  }
+  const Kernel& multiplying() const { return kernel_; }
+  const std::vector<Kernel>& copies() const { return copies_; }
+
+ private:
+  bool copy(int load, const std::string& side, const Step& dot) {
+    const Scalar source = kernel_.scalars[load];
+    if (source.kind != ScalarKind::Load || source.mask >= 0 || !source.operands.empty())
+      return false;
+    const std::vector<Axis> axes = axes_of(source.index, dot);
+    Shape shape, index;
+    for (const Axis& axis : axes) {
+      if (!axis.extent.is_constant()) return false;
+      shape.push_back(axis.extent);
+      index.push_back(axis.symbol());
+    }
+    const Expr &size = program_.buffers[source.buffer].size, count = product(shape);
+    if (!size.is_constant() || count.constant() > size.constant()) return false;
+    const int buffer = add_buffer(side, source.dtype, shape);
+    const Shape strides = row_major_strides(shape);
+    Expr place = 0;
+    for (size_t a = 0; a < axes.size(); a++) place = place + index[a] * strides[a];
+    copies_.push_back(copy_kernel(axes, source, side, buffer, place));
+    kernel_.scalars[load].buffer = buffer;
+    kernel_.scalars[load].index = place;
+    return true;
+  }
+
+  // The axes that an index mentions, rows first.
+  std::vector<Axis> axes_of(const Expr& index, const Step& dot) const {
+    std::vector<Axis> axes;
+    for (int a = 0; a < kernel_.rows; a++) {
+      if (depends_on(index, kernel_.axes[a].name)) axes.push_back(kernel_.axes[a]);
+    }
+    for (int a : dot.inner) {
+      if (depends_on(index, kernel_.axes[a].name)) axes.push_back(kernel_.axes[a]);
+    }
+    return axes;
+  }
+
+  int add_buffer(const std::string& side, DType dtype, const Shape& shape) {
+    Buffer buffer;
+    buffer.name = kernel_.name + "_" + side;
+    buffer.type = {dtype, shape};
+    buffer.size = product(shape);
+    program_.buffers.push_back(std::move(buffer));
+    return static_cast<int>(program_.buffers.size()) - 1;
+  }
+
+  Kernel copy_kernel(std::vector<Axis> axes, const Scalar& source, const std::string& side,
+                     int buffer, Expr to) const {
+    Expr from = source.index;
+    for (int cuts = 0; cuts < kMostCuts; cuts++) {
+      const Cut cut = find_cut(axes, from);
+      if (cut.axis < 0) break;
+      cut_axis(axes, cut, from, to);
+    }
+    Kernel copy;
+    copy.name = str("copy_", side, kernel_.name.substr(kernel_.name.rfind('_')));
+    copy.where = kernel_.where;
+    copy.axes = axes;
+    copy.rows = static_cast<int>(axes.size());
+    Step store;
+    store.buffer = buffer;
+    store.dtype = source.dtype;
+    store.index = to;
+    store.value = ScalarTable(copy).load(program_, source.buffer, from);
+    copy.steps.push_back(std::move(store));
+    return normalize(std::move(copy));
+  }
+
+  Program& program_;  // gets the copies' buffers
+  Kernel kernel_;
+  std::vector<Kernel> copies_;
+};
+
+bool has_dot(const Kernel& kernel) {
+  return std::any_of(kernel.steps.begin(), kernel.steps.end(),
+                     [](const Step& step) { return step.kind == StepKind::Dot; });
+}
+
+// The kernel, with copies of its factors before it where they make it match.
+std::vector<Kernel> with_copies(Program& program, const Kernel& kernel) {
+  if (!has_dot(kernel) || library_matmul(program, kernel).matmul) return {kernel};
+  const size_t buffers = program.buffers.size();
+  for (const auto& [first, second] : {std::pair{true, false}, {false, true}, {true, true}}) {
+    Copies copies(program, kernel);
+    if (copies.add(first, second) && library_matmul(program, copies.multiplying()).matmul) {
+      std::vector<Kernel> result = copies.copies();
+      result.push_back(normalize(copies.multiplying()));
+      return result;
+    }
+    program.buffers.resize(buffers);
+  }
+  return {kernel};
+}
+
+}  // namespace
+
+Program use_library_matmul(const Program& program, Matmul matmul) {
+  Program result = program;
+  result.matmul = matmul;
+  if (matmul == Matmul::Generated) return result;
+  std::vector<std::vector<int>> now(program.kernels.size());
+  result.kernels.clear();
+  for (size_t k = 0; k < program.kernels.size(); k++) {
+    for (Kernel& kernel : with_copies(result, program.kernels[k])) {
+      now[k].push_back(static_cast<int>(result.kernels.size()));
+      result.kernels.push_back(std::move(kernel));
+    }
+  }
+  result.launches.clear();
+  for (const std::vector<int>& launch : program.launches) {
+    std::vector<int> last;
+    for (int kernel : launch) {
+      for (size_t c = 0; c + 1 < now[kernel].size(); c++)
+        result.launches.push_back({now[kernel][c]});
+      last.push_back(now[kernel].back());
+    }
+    result.launches.push_back(last);
+  }
+  return result;
+}
+
+}  // namespace tiny_compile

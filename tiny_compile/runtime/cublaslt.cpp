@@ -1,0 +1,316 @@
+// How is a matmul given to the vendor's library? What it needs to be told (dtypes, orientation,
+// epilogue, batches) becomes descriptors, once; the library's heuristic then names an algorithm
+// for the alignment of the operands, and a call is one function with their addresses.
+//
+//   f32 192x16x64, A transposed, + bias  =>  op A = T, epilogue BIAS, layouts [64 x 192] ld 64,
+//                                            [64 x 16] ld 64, [192 x 16] ld 192
+//
+// Sums are f32 (f64 for f64) to the end: algorithms that add halves in half width are excluded.
+#include "tiny_compile/runtime/cublaslt.h"
+
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "tiny_compile/base/error.h"
+#include "tiny_compile/base/optional_library.h"
+#include "tiny_compile/runtime/cublaslt_api.h"
+#include "tiny_compile/runtime/log.h"
+#include "tiny_compile/tensor/cuda_memory.h"
+
+namespace tiny_compile {
+namespace {
+
+namespace lt = cublaslt;
+
+constexpr uint64_t kMostWorkspace = 32 << 20;  // what a Hopper's algorithms ask for
+constexpr uint64_t kBestAlignment = 256;       // bytes; more makes no difference to it
+constexpr int kCandidates = 4;
+
+struct Library : lt::Functions {
+  OptionalLibrary library{{"libcublasLt.so", "libcublasLt.so.13", "libcublasLt.so.12"}};
+  std::string problem;
+
+  Library() {
+    if (!library.found()) {
+      problem = "cuBLASLt is missing: " + library.problem();
+      return;
+    }
+    try {
+#define X(member, symbol, parameters) library.find(member, #symbol);
+      TC_CUBLASLT_FUNCTIONS(X)
+#undef X
+      library.find(version, "cublasLtGetVersion");
+      library.find(status, "cublasLtGetStatusString");
+    } catch (const Error& error) {
+      problem = error.what();
+    }
+  }
+};
+
+const Library& library() {
+  static const Library opened;  // the library, not a state of ours
+  return opened;
+}
+
+const Library& needed() {
+  if (!library().problem.empty())
+    fail(library().problem, ". Install the CUDA Toolkit, set CUDA_HOME to where it is, or ",
+         "compile with deterministic = true, which uses generated kernels");
+  return library();
+}
+
+// A failure names the call and the matmul it was for.
+void check(int result, const char* call, const LibraryMatmul& matmul) {
+  if (result != 0)
+    fail("cuBLASLt: ", call, ": ", needed().status(result), ", for ", str(matmul));
+}
+
+// One a device, made when it is first asked for; they live as long as the process.
+struct Handles {
+  std::mutex mutex;
+  std::map<int, lt::Handle> made;
+};
+
+lt::Handle handle_of(int device) {
+  static Handles* const handles = new Handles;
+  const std::lock_guard lock(handles->mutex);
+  lt::Handle& handle = handles->made[device];
+  if (handle) return handle;
+  const CudaScope scope(device);
+  const int result = needed().create(&handle);
+  if (result != 0)
+    fail("cuBLASLt does not start on cuda:", device, ": ", needed().status(result));
+  return handle;
+}
+
+struct Destroy {
+  void operator()(lt::OperationOpaque* it) const { library().operation_destroy(it); }
+  void operator()(lt::LayoutOpaque* it) const { library().layout_destroy(it); }
+  void operator()(lt::PreferenceOpaque* it) const { library().preference_destroy(it); }
+};
+template <typename Opaque>
+using Owned = std::unique_ptr<Opaque, Destroy>;
+using OwnedLayout = Owned<lt::LayoutOpaque>;
+
+int type_of(DType dtype) {
+  switch (dtype) {
+    case DType::f16: return lt::kR16F;
+    case DType::bf16: return lt::kR16BF;
+    case DType::f64: return lt::kR64F;
+    default: return lt::kR32F;
+  }
+}
+
+int epilogue_of(const LibraryMatmul& matmul) {
+  static constexpr int kActivations[] = {0, lt::kEpilogueRelu, lt::kEpilogueGelu,
+                                         lt::kEpilogueGeluGradient};
+  static constexpr int kVectors[] = {0, lt::kEpilogueBias, lt::kEpilogueSumsOfD,
+                                     lt::kEpilogueSumsOfA, lt::kEpilogueSumsOfB};
+  const int bits = kActivations[static_cast<int>(matmul.activation)] |
+                   kVectors[static_cast<int>(matmul.vector)] |
+                   (matmul.saved.buffer >= 0 ? lt::kEpilogueSaved : 0);
+  return bits == 0 ? lt::kEpilogueDefault : bits;
+}
+
+// Where the operands lie at one call.
+struct Operands {
+  std::byte *a, *b, *d, *bias, *saved;
+};
+
+std::byte* address(std::span<void* const> addresses, const LibraryMatrix& matrix,
+                   int64_t elements = 0) {
+  if (matrix.buffer < 0) return nullptr;
+  return static_cast<std::byte*>(addresses[static_cast<size_t>(matrix.buffer)]) +
+         (matrix.offset + elements) * static_cast<int64_t>(size_of(matrix.dtype));
+}
+
+// The largest power of two, up to kBestAlignment, that divides every address.
+uint64_t alignment_of(const LibraryMatmul& matmul, const Operands& at) {
+  uint64_t bits = kBestAlignment;
+  for (const std::byte* address : {at.a, at.b, at.d, at.bias, at.saved})
+    bits |= reinterpret_cast<uint64_t>(address);
+  for (size_t k = 1; k < matmul.batches.size(); k++) {
+    const LibraryBatch& batch = matmul.batches[k];
+    bits |= static_cast<uint64_t>(batch.a | batch.b) * size_of(matmul.a.dtype);
+    bits |= static_cast<uint64_t>(batch.d) * size_of(matmul.d.dtype);
+  }
+  return bits & (~bits + 1);
+}
+
+}  // namespace
+
+struct CublasMatmul::State {
+  struct Plan {
+    uint64_t alignment;
+    lt::Algorithm algorithm;
+    size_t workspace;
+  };
+
+  State(const LibraryMatmul& wanted, int index)
+      : matmul(wanted), device(index), handle(handle_of(index)), alpha32(wanted.alpha) {
+    const LibraryMatrix &a = matmul.a, &b = matmul.b, &d = matmul.d;
+    const LibraryBatch batch = matmul.batches.empty() ? LibraryBatch{} : matmul.batches[0];
+    layout_a = layout(a, a.transposed ? matmul.k : matmul.m, a.transposed ? matmul.m : matmul.k,
+                      batch.count, batch.a);
+    layout_b = layout(b, b.transposed ? matmul.n : matmul.k, b.transposed ? matmul.k : matmul.n,
+                      batch.count, batch.b);
+    layout_d = layout(d, matmul.m, matmul.n, batch.count, batch.d);
+    make_operation(batch);
+    std::byte* const some = reinterpret_cast<std::byte*>(kBestAlignment);
+    set_pointers({some, some, some, matmul.bias.buffer < 0 ? nullptr : some,
+                  matmul.saved.buffer < 0 ? nullptr : some});
+    plan_for(kBestAlignment);  // what cannot be done is known before the first call
+  }
+
+  void ok(int result, const char* call) const { check(result, call, matmul); }
+
+  OwnedLayout layout(const LibraryMatrix& matrix, int64_t rows, int64_t columns, int64_t count,
+                     int64_t stride) const {
+    lt::Layout made = nullptr;
+    ok(needed().layout_create(&made, type_of(matrix.dtype), static_cast<uint64_t>(rows),
+                              static_cast<uint64_t>(columns), matrix.ld),
+       "cublasLtMatrixLayoutCreate");
+    OwnedLayout owned(made);
+    if (count == 1) return owned;
+    const int32_t batches = static_cast<int32_t>(count);
+    ok(needed().layout_set(made, lt::kLayoutBatch, &batches, sizeof batches), "batch count");
+    ok(needed().layout_set(made, lt::kLayoutStride, &stride, sizeof stride), "batch stride");
+    return owned;
+  }
+
+  template <typename Value>
+  void set(int attribute, const Value& value) const {
+    ok(needed().operation_set(operation.get(), attribute, &value, sizeof value),
+       "cublasLtMatmulDescSetAttribute");
+  }
+
+  void make_operation(const LibraryBatch& batch) {
+    const bool f64 = matmul.a.dtype == DType::f64;
+    const int compute = f64           ? lt::kCompute64F
+                        : matmul.tf32 ? lt::kComputeTf32
+                                      : lt::kCompute32F;
+    lt::Operation made = nullptr;
+    ok(needed().operation_create(&made, compute, f64 ? lt::kR64F : lt::kR32F),
+       "cublasLtMatmulDescCreate");
+    operation.reset(made);
+    const int32_t transpose = lt::kTranspose, epilogue = epilogue_of(matmul);
+    if (matmul.a.transposed) set(lt::kOperationTransA, transpose);
+    if (matmul.b.transposed) set(lt::kOperationTransB, transpose);
+    set(lt::kOperationEpilogue, epilogue);
+    if (matmul.saved.buffer < 0) return;
+    set(lt::kOperationSavedLd, matmul.saved.ld);
+    set(lt::kOperationSavedStride, batch.d);
+  }
+
+  void set_pointers(const Operands& at) const {
+    if (at.bias) set(lt::kOperationBias, at.bias);
+    if (at.saved) set(lt::kOperationSaved, at.saved);
+  }
+
+  const Plan& plan_for(uint64_t alignment) {
+    for (const Plan& plan : plans) {
+      if (plan.alignment == alignment) return plan;
+    }
+    plans.push_back(choose(static_cast<uint32_t>(alignment)));
+    return plans.back();
+  }
+
+  Plan choose(uint32_t alignment) const {
+    lt::Preference made = nullptr;
+    ok(needed().preference_create(&made), "cublasLtMatmulPreferenceCreate");
+    const Owned<lt::PreferenceOpaque> preference(made);
+    auto prefer = [&](int attribute, const auto& value) {
+      ok(needed().preference_set(made, attribute, &value, sizeof value),
+         "cublasLtMatmulPreferenceSetAttribute");
+    };
+    const uint32_t reductions = lt::kReduceInComputeType;
+    prefer(lt::kPreferWorkspace, kMostWorkspace);
+    prefer(lt::kPreferReductions, reductions);
+    for (int attribute : {lt::kPreferAlignmentA, lt::kPreferAlignmentB, lt::kPreferAlignmentC,
+                          lt::kPreferAlignmentD})
+      prefer(attribute, alignment);
+    lt::Heuristic found[kCandidates] = {};
+    int count = 0;
+    const int result =
+        needed().heuristic(handle, operation.get(), layout_a.get(), layout_b.get(),
+                           layout_d.get(), layout_d.get(), made, kCandidates, found, &count);
+    for (int k = 0; result == 0 && k < count; k++) {
+      if (found[k].state == 0) return {alignment, found[k].algorithm, found[k].workspace};
+    }
+    fail("cuBLASLt has no algorithm (", needed().status(result), ") for ", str(matmul),
+         "; compile with deterministic = true, which uses generated kernels");
+  }
+
+  // One call of the library a place of the outer batches.
+  void run(std::span<void* const> addresses) {
+    const std::lock_guard lock(mutex);
+    int64_t a = 0, b = 0, d = 0;
+    const Operands first = operands(addresses, 0, 0, 0);
+    set_pointers(first);
+    const Plan& plan = plan_for(alignment_of(matmul, first));
+    const std::shared_ptr<Storage> workspace =
+        plan.workspace > 0 ? allocate_cuda(plan.workspace, device) : nullptr;
+    for (int64_t call = 0; call < matmul.calls(); call++) {
+      int64_t rest = call;
+      a = b = d = 0;
+      for (size_t k = matmul.batches.size(); k-- > 1;) {
+        const LibraryBatch& batch = matmul.batches[k];
+        const int64_t at = rest % batch.count;
+        a += at * batch.a, b += at * batch.b, d += at * batch.d;
+        rest /= batch.count;
+      }
+      const Operands now = operands(addresses, a, b, d);
+      if (call > 0) set_pointers(now);
+      multiply(plan, now, workspace ? workspace->data() : nullptr);
+    }
+  }
+
+  Operands operands(std::span<void* const> addresses, int64_t a, int64_t b, int64_t d) const {
+    return {address(addresses, matmul.a, a), address(addresses, matmul.b, b),
+            address(addresses, matmul.d, d), address(addresses, matmul.bias),
+            address(addresses, matmul.saved, d)};
+  }
+
+  void multiply(const Plan& plan, const Operands& at, void* workspace) const {
+    const double zero = 0;  // of either width
+    const bool f64 = matmul.a.dtype == DType::f64;
+    const void* alpha =
+        f64 ? static_cast<const void*>(&matmul.alpha) : static_cast<const void*>(&alpha32);
+    ok(needed().matmul(handle, operation.get(), alpha, at.a, layout_a.get(), at.b,
+                       layout_b.get(), &zero, at.d, layout_d.get(), at.d, layout_d.get(),
+                       &plan.algorithm, workspace, plan.workspace, cuda_stream(device)),
+       "cublasLtMatmul");
+  }
+
+  LibraryMatmul matmul;
+  int device;
+  lt::Handle handle;
+  float alpha32;
+  OwnedLayout layout_a, layout_b, layout_d;
+  Owned<lt::OperationOpaque> operation;  // its pointers change from call to call: see mutex
+  std::mutex mutex;
+  std::vector<Plan> plans;  // of each alignment met
+};
+
+CublasMatmul::CublasMatmul(const LibraryMatmul& matmul, int device)
+    : state_(std::make_unique<State>(matmul, device)) {}
+CublasMatmul::~CublasMatmul() = default;
+CublasMatmul::CublasMatmul(CublasMatmul&&) noexcept = default;
+
+void CublasMatmul::run(std::span<void* const> addresses) const { state_->run(addresses); }
+
+std::string why_no_cublaslt() { return library().problem; }
+
+std::string cublaslt_identity() { return str("cuBLASLt ", needed().version()); }
+
+Matmul available_matmul(Matmul wanted) {
+  if (wanted == Matmul::Generated || library().problem.empty()) return wanted;
+  static std::once_flag said;
+  std::call_once(said, [] {
+    log("fusion", "matmuls are generated, which is slow: " + library().problem);
+  });
+  return Matmul::Generated;
+}
+
+}  // namespace tiny_compile
