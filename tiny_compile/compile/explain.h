@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tiny_compile/compile/function.h"
 #include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/tensor/tensor.h"
 
@@ -37,9 +38,11 @@ struct Explanation {
 };
 
 // Runs the graph after every stage of the pipeline; each rung's outputs must have the bits of
-// the first's (tc::Error otherwise). `seconds`: the time to spend measuring a rung.
+// the first's (tc::Error otherwise), or be close to them once products are left to a library. `seconds`: the time to spend measuring a rung.
 Explanation explain(const Graph& graph, std::span<const Tensor> inputs,
                     const Pipeline& pipeline = default_pipeline(), double seconds = 0.2);
+
+Device device_of(std::span<const Tensor> tensors);  // the first's that is not on the CPU
 
 // explain(f, x, bias) of a compiled function.
 template <typename Compiled, typename... Args>
@@ -47,8 +50,8 @@ requires requires(const Compiled& f, const Args&... args) { f.specialization(arg
 std::string explain(const Compiled& function, const Args&... args) {
   const auto specialization = function.specialization(args...);
   std::vector<Tensor> inputs = specialization.inputs;
-  return explain(specialization.traced.graph, inputs, function.cache().options().pipeline)
-      .str();
+  const Pipeline pipeline = pipeline_for(function.cache().options(), device_of(inputs));
+  return explain(specialization.traced.graph, inputs, pipeline).str();
 }
 
 }  // namespace tiny_compile

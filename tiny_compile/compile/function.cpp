@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "tiny_compile/graph/interpreter.h"
+#include "tiny_compile/runtime/cublaslt.h"
 #include "tiny_compile/runtime/log.h"
 #include "tiny_compile/tensor/cuda_memory.h"
 
@@ -146,6 +147,13 @@ std::string Guard::difference(const Tensor& tensor) const {
   return "";
 }
 
+Pipeline pipeline_for(const CompileOptions& options, Device device) {
+  if (options.backend == "eager") return {};
+  if (device == cpu || options.deterministic) return options.pipeline;
+  return with_library(options.pipeline,
+                      available_matmul(options.tf32 ? Matmul::LibraryTf32 : Matmul::Library));
+}
+
 FunctionCache::FunctionCache(CompileOptions options) : options_(std::move(options)) {
   const std::string& backend = options_.backend;
   for (const char* known : {"", "cpp", "cuda", "eager", "interpreter"}) {
@@ -190,9 +198,8 @@ std::shared_ptr<const Entry> FunctionCache::add(const Signature& signature,
   entry->graph = std::move(specialization.traced.graph);
   entry->device = device_of(*entry, signature.tensors.size(), options_);
   if (options_.backend != "interpreter") {
-    const Pipeline pipeline = options_.backend == "eager" ? Pipeline{} : options_.pipeline;
-    const Staged staged =
-        run_pipeline(pipeline, entry->graph, options_.verify, target_of(entry->device));
+    const Staged staged = run_pipeline(pipeline_for(options_, entry->device), entry->graph,
+                                       options_.verify, target_of(entry->device));
     entry->built = build(staged.program, staged.source, entry->device.index);
   }
   const std::lock_guard lock(mutex_);

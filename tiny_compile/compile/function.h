@@ -20,6 +20,9 @@ struct CompileOptions {
   // the inputs are
   std::string backend = "";
   Pipeline pipeline = default_pipeline();
+  // On a GPU matrix products are left to the vendor's library, outside the numeric contract,
+  // unless deterministic; tf32: with f32 operands rounded to 10 bits.
+  bool deterministic = false, tf32 = false;
   std::string name = "main";  // of the graph, in texts and errors
   size_t cache_limit = 64;    // kinds of input kept; the least recently used goes
 #ifdef NDEBUG
@@ -72,6 +75,9 @@ struct Entry {
   Built built;    // without `run` for the interpreter
   std::shared_ptr<const void> structure;
 };
+
+// The stages that these options mean for inputs on that device.
+Pipeline pipeline_for(const CompileOptions& options, Device device);
 
 class FunctionCache {
  public:
