@@ -138,6 +138,7 @@ void KernelText::choose_kept(const std::function<bool(const Scalar&)>& worth,
     bool same_loops = true;
   };
   const auto& steps = kernel.steps;
+  auto pass = [&](int step) { return pass_of.empty() ? step : pass_of[step]; };
   std::vector<Users> users(kernel.scalars.size());
   auto add = [&](int scalar, const Users& more) {
     Users& all = users[scalar];
@@ -157,8 +158,8 @@ void KernelText::choose_kept(const std::function<bool(const Scalar&)>& worth,
   for (size_t id = kernel.scalars.size(); id-- > 0;) {
     const Scalar& scalar = kernel.scalars[id];
     Users mine = users[id];
-    if (worth(scalar) && mine.last > mine.first && mine.same_loops &&
-        varies_over(needs_[id].axes & ~rows, steps[mine.first].inner)) {
+    if (worth(scalar) && mine.first >= 0 && pass(mine.last) > pass(mine.first) &&
+        mine.same_loops && varies_over(needs_[id].axes & ~rows, steps[mine.first].inner)) {
       const int64_t bytes = inner_count(kernel, steps[mine.first]).bounds().high *
                             static_cast<int64_t>(size_of(compute_type(scalar.dtype)));
       if (bytes <= most_bytes && bytes <= bytes_left) {

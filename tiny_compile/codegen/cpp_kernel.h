@@ -57,6 +57,7 @@ class KernelText {
   // Values that several steps over the same inner loops use, in arrays over those loops:
   // planned by choose_kept, stored by keep() in the first step that computes them, read by
   // define() after mark_kept().
+  std::vector<int> pass_of;  // of each step; those of one pass share values without keeping
   std::map<int, std::vector<int>> planned;  // scalar -> the inner axes
   void choose_kept();                       // costly values, up to 256 kB each
   void choose_kept(const std::function<bool(const Scalar&)>& worth, int64_t most_bytes);

@@ -51,6 +51,7 @@ class RowsWriter {
         out_(text.out),
         kernel_(text.kernel),
         rows_(row_count(kernel_).constant()) {
+    choose_passes();
     choose_shape();
     const int block = warps_ > 1 ? 32 * warps_ : 32 * std::max(1, kernel_.schedule.warps / 2);
     rows_a_block_ = warps_ > 1 ? 1 : block / lanes_;
@@ -64,27 +65,63 @@ class RowsWriter {
     std::vector<bool> defined(kernel_.scalars.size());
     const std::vector<int> all = text_.needed(all_steps(kernel_));
     text_.define(all, {row_axes_mask(kernel_), false}, defined);
-    for (size_t s = 0; s < kernel_.steps.size();) {
-      const Step& step = kernel_.steps[s];
-      text_.define(text_.needed({&step}), {row_axes_mask(kernel_), true}, defined);
-      if (step.kind == StepKind::Reduce) {
-        write_reduce(step, static_cast<int>(s), defined);
-        s++;
-        continue;
-      }
-      std::vector<const Step*> stores;
-      for (; s < kernel_.steps.size() && kernel_.steps[s].kind == StepKind::Store &&
-             kernel_.steps[s].inner == step.inner;
-           s++)
-        stores.push_back(&kernel_.steps[s]);
-      text_.define(text_.needed(stores), {row_axes_mask(kernel_), true}, defined);
-      write_stores(stores, defined);
+    for (const std::vector<int>& pass : passes_) {
+      const std::vector<const Step*> steps = steps_of(pass);
+      text_.define(text_.needed(steps), {row_axes_mask(kernel_), true}, defined);
+      if (steps[0]->kind == StepKind::Store)
+        write_stores(steps, defined);
+      else if (is_arg(*steps[0]))
+        write_arg(*steps[0], pass[0], defined);
+      else
+        write_trees(pass, defined);
+      text_.mark_kept(kept_now_);
     }
     out_.close();
     return entry_;
   }
 
  private:
+  // --- passes: steps over the same loops that need not wait for each other ---
+
+  static bool is_arg(const Step& step) {
+    return step.op == Op::argmax || step.op == Op::argmin;
+  }
+
+  std::vector<const Step*> steps_of(const std::vector<int>& pass) const {
+    std::vector<const Step*> steps;
+    for (int s : pass) steps.push_back(&kernel_.steps[s]);
+    return steps;
+  }
+
+  bool joins(const std::vector<int>& pass, const Step& step) const {
+    const Step& first = kernel_.steps[pass[0]];
+    if (step.kind != first.kind || step.inner != first.inner) return false;
+    if (step.kind == StepKind::Store) return true;
+    const bool is_long = inner_count(kernel_, step).constant() >= kChunk;
+    if (is_arg(step) || is_arg(first) || pass.size() == (is_long ? 2 : 4)) return false;
+    const std::vector<bool> used = reachable(kernel_, step);
+    for (size_t id = 0; id < used.size(); id++) {
+      const Scalar& scalar = kernel_.scalars[id];
+      if (used[id] && scalar.kind == ScalarKind::Register && scalar.step >= pass[0])
+        return false;
+    }
+    return true;
+  }
+
+  void choose_passes() {
+    for (size_t s = 0; s < kernel_.steps.size(); s++) {
+      if (passes_.empty() || !joins(passes_.back(), kernel_.steps[s])) passes_.push_back({});
+      passes_.back().push_back(static_cast<int>(s));
+      text_.pass_of.push_back(static_cast<int>(passes_.size()));
+    }
+  }
+
+  int64_t passes_over(const std::vector<int>& inner) const {
+    return std::count_if(passes_.begin(), passes_.end(), [&](const std::vector<int>& pass) {
+      return kernel_.steps[pass[0]].inner == inner;
+    });
+  }
+
   // --- the shape ---
 
   void choose_shape() {
@@ -95,7 +132,7 @@ class RowsWriter {
       if (count > longest) longest = count, longest_step = &step;
     }
     const int64_t chunks = ceil_divide(longest, kChunk);
-    const bool reads_again = steps_over(longest_step->inner).size() > 1;
+    const bool reads_again = passes_over(longest_step->inner) > 1;
     while (reads_again && cluster_ < kMostCluster && chunks > kFewWarps * cluster_)
       cluster_ *= 2;
     if (chunks > kMostWarps * cluster_) cluster_ = 1;
@@ -287,23 +324,9 @@ class RowsWriter {
     });
     close_chunks(s);
     if (!live_.empty()) out_.close();
-    text_.mark_kept(kept_now_);
   }
 
   // --- reductions ---
-
-  void write_reduce(const Step& step, int number, const std::vector<bool>& defined) {
-    const Spread& s = *find_spread(step.inner);
-    const DType from = kernel_.scalars[step.value].dtype, type = accumulator(step.op, from);
-    const std::string reg = str("r", number);
-    const bool arg = step.op == Op::argmax || step.op == Op::argmin;
-    out_.line(str(arg ? "long long" : c_type(type), " ", reg, ";"));
-    if (arg)
-      write_arg(step, s, number, type, defined);
-    else
-      write_tree(step, s, number, type, defined);
-    text_.mark_kept(kept_now_);
-  }
 
   std::string value_of(const Step& step, DType type) const {
     const DType from = kernel_.scalars[step.value].dtype;
@@ -324,63 +347,114 @@ class RowsWriter {
   }
   void meet() { out_.line(cluster_ == 1 ? "__syncthreads();" : "tc_cluster_barrier();"); }
 
-  void write_tree(const Step& step, const Spread& s, int number, DType type,
-                  const std::vector<bool>& defined) {
-    const std::string op = cuda_op(step.op, type), name = c_type(type);
-    const std::string part = str("part_", number), most = str("most_", number),
-                      reg = str("r", number);
-    const bool sum_exp = step.op == Op::sum_exp;
-    share(name, part, s.chunks);
-    if (sum_exp) share(name, most, s.chunks);
-    open_chunks(s);
-    out_.line(str(name, " t[", s.values(), "];"));
-    const int64_t covered = s.chunks > 1 ? kChunk : lanes_ * s.values();
-    const bool partial = s.count % covered != 0;
-    if (partial) {
-      out_.line("#pragma unroll");
-      out_.line(str("for (int j = 0; j < ", s.values(), "; j++) t[j] = ",
-                    literal_text(identity(sum_exp ? Op::max : step.op, type)), ";"));
+  // What one reduction of a pass is called.
+  struct Tree {
+    const Step* step;
+    std::string number;
+    DType type;
+    int maximum = -1;  // sum_exp: the step of the pass that is its value's maximum
+    std::string name() const { return c_type(type); }
+    std::string op() const { return cuda_op(step->op, type); }
+    bool is_sum_exp() const { return step->op == Op::sum_exp; }
+  };
+
+  std::vector<Tree> trees_of(const std::vector<int>& pass) const {
+    std::vector<Tree> trees;
+    for (int s : pass) {
+      const Step& step = kernel_.steps[s];
+      Tree tree{&step, std::to_string(s),
+                accumulator(step.op, kernel_.scalars[step.value].dtype)};
+      for (int other : pass) {
+        const Step& o = kernel_.steps[other];
+        if (tree.is_sum_exp() && o.op == Op::max && o.value == step.value) tree.maximum = other;
+      }
+      trees.push_back(tree);
     }
-    write_elements(s, {&step}, defined, [&] {
-      out_.line(str("t[k * ", s.vector, " + v] = ", value_of(step, type), ";"));
-    });
-    if (sum_exp) write_exponentials(s, type);
-    const std::string result = str("tc_tree<", op, ", ", lanes_, ", ", s.vector, ">(t)");
-    if (warps_ == 1) {
-      out_.line(str(reg, " = ", result, ";"));
-      close_chunks(s);
-    } else {
-      out_.line(str("const ", name, " result = ", result, ";"));
-      publish(part, "result");
-      if (sum_exp) publish(most, "m");
-      close_chunks(s);
-      meet();
-      if (s.chunks == 1)
-        out_.line(str(reg, " = ", part, "[0];"));
-      else
-        out_.line(sum_exp ? str(reg, " = tc_fold_exp<", op, ", ", cuda_op(Op::max, type), ", ",
-                                s.chunks, ">(", part, ", ", most, ");")
-                          : str(reg, " = tc_fold<", op, ", ", s.chunks, ">(", part, ");"));
-    }
-    finish(step, reg, type);
+    return trees;
   }
 
-  // t = exp(t - m), m the chunk's maximum, clamped; beyond the row's end the identity of sums.
-  void write_exponentials(const Spread& s, DType type) {
-    const std::string name = c_type(type);
-    out_.line(str(name, " top[", s.values(), "];"));
+  // All reductions of a pass: the elements once, then each one's tree. A maximum that a sum_exp
+  // takes anyway is not taken twice.
+  void write_trees(const std::vector<int>& pass, const std::vector<bool>& defined) {
+    const Spread& s = *find_spread(kernel_.steps[pass[0]].inner);
+    std::vector<Tree> trees = trees_of(pass);
+    for (const Tree& tree : trees) {
+      out_.line(str(tree.name(), " r", tree.number, ";"));
+      share(tree.name(), "part_" + tree.number, s.chunks);
+      if (tree.is_sum_exp()) share(tree.name(), "most_" + tree.number, s.chunks);
+    }
+    const std::vector<Tree> all = trees;
+    std::erase_if(trees, [&](const Tree& tree) {
+      return std::any_of(all.begin(), all.end(), [&](const Tree& other) {
+        return other.maximum >= 0 && std::to_string(other.maximum) == tree.number;
+      });
+    });
+    open_chunks(s);
+    for (const Tree& tree : trees) declare_elements(s, tree);
+    write_elements(s, steps_of(pass), defined, [&] {
+      for (const Tree& tree : trees)
+        out_.line(str("t_", tree.number, "[k * ", s.vector,
+                      " + v] = ", value_of(*tree.step, tree.type), ";"));
+    });
+    for (const Tree& tree : trees) write_tree(s, tree);
+    close_chunks(s);
+    if (warps_ > 1) meet();
+    for (const Tree& tree : all) {
+      if (warps_ > 1) write_fold(s, tree);
+      finish(*tree.step, "r" + tree.number, tree.type);
+    }
+  }
+
+  void declare_elements(const Spread& s, const Tree& tree) {
+    out_.line(str(tree.name(), " t_", tree.number, "[", s.values(), "];"));
+    const int64_t covered = s.chunks > 1 ? kChunk : lanes_ * s.values();
+    if (s.count % covered == 0) return;
+    const Op op = tree.is_sum_exp() ? Op::max : tree.step->op;
     out_.line("#pragma unroll");
-    out_.line(str("for (int j = 0; j < ", s.values(), "; j++) top[j] = t[j];"));
-    out_.line(str("const ", name, " m = tc_clamp(tc_tree<", cuda_op(Op::max, type), ", ",
-                  lanes_, ", ", s.vector, ">(top));"));
+    out_.line(str("for (int j = 0; j < ", s.values(), "; j++) t_", tree.number,
+                  "[j] = ", literal_text(identity(op, tree.type)), ";"));
+  }
+
+  // A chunk's result goes to the row's register, or to all who share the row.
+  void give(const Tree& tree, const std::string& number, const std::string& value) {
+    if (warps_ == 1) return out_.line(str("r", number, " = ", value, ";"));
+    out_.line(str("const ", tree.name(), " result_", number, " = ", value, ";"));
+    publish("part_" + number, "result_" + number);
+  }
+
+  void write_tree(const Spread& s, const Tree& tree) {
+    const std::string& n = tree.number;
+    const std::string shape = str(lanes_, ", ", s.vector);
+    if (tree.is_sum_exp()) {
+      write_exponentials(s, tree);
+      if (tree.maximum >= 0) give(tree, std::to_string(tree.maximum), "largest_" + n);
+    }
+    give(tree, n, str("tc_tree<", tree.op(), ", ", shape, ">(t_", n, ")"));
+    if (tree.is_sum_exp() && warps_ > 1) publish("most_" + n, "m_" + n);
+  }
+
+  void write_fold(const Spread& s, const Tree& tree) {
+    const std::string part = "part_" + tree.number, reg = "r" + tree.number;
+    if (s.chunks == 1) return out_.line(str(reg, " = ", part, "[0];"));
+    out_.line(tree.is_sum_exp()
+                  ? str(reg, " = tc_fold_exp<", tree.op(), ", ", cuda_op(Op::max, tree.type),
+                        ", ", s.chunks, ">(", part, ", most_", tree.number, ");")
+                  : str(reg, " = tc_fold<", tree.op(), ", ", s.chunks, ">(", part, ");"));
+  }
+
+  // t = exp(t - m), m the chunk's maximum, clamped. Beyond the row's end that is exp(-inf) = 0,
+  // which changes no sum of exponentials.
+  void write_exponentials(const Spread& s, const Tree& tree) {
+    const std::string &n = tree.number, name = tree.name(), values = std::to_string(s.values());
+    out_.line(str(name, " top_", n, "[", values, "];"));
     out_.line("#pragma unroll");
-    out_.open(str("for (int j = 0; j < ", s.values(), "; j++)"));
-    const std::string base = s.chunks > 1 ? "1024 * chunk + " : "";
-    out_.line(str("const int e = ", base, lanes_ * s.vector, " * (j / ", s.vector, ") + ",
-                  s.vector, " * lane + j % ", s.vector, ";"));
-    out_.line(str("t[j] = e < ", s.count,
-                  " ? tc_exp(t[j] - m) : ", literal_text(identity(Op::sum, type)), ";"));
-    out_.close();
+    out_.line(str("for (int j = 0; j < ", values, "; j++) top_", n, "[j] = t_", n, "[j];"));
+    out_.line(str("const ", name, " largest_", n, " = tc_tree<", cuda_op(Op::max, tree.type),
+                  ", ", lanes_, ", ", s.vector, ">(top_", n, "), m_", n, " = tc_clamp(largest_",
+                  n, ");"));
+    out_.line("#pragma unroll");
+    out_.line(str("for (int j = 0; j < ", values, "; j++) t_", n, "[j] = tc_exp(t_", n,
+                  "[j] - m_", n, ");"));
   }
 
   void finish(const Step& step, const std::string& reg, DType type) {
@@ -390,8 +464,10 @@ class RowsWriter {
       out_.line(str(reg, " = ", from_storage(step.dtype, to_storage(step.dtype, reg)), ";"));
   }
 
-  void write_arg(const Step& step, const Spread& s, int number, DType type,
-                 const std::vector<bool>& defined) {
+  void write_arg(const Step& step, int number, const std::vector<bool>& defined) {
+    const Spread& s = *find_spread(step.inner);
+    const DType type = accumulator(step.op, kernel_.scalars[step.value].dtype);
+    out_.line(str("long long r", number, ";"));
     const std::string best = str("tc_best<", c_type(type), ">"), part = str("part_", number);
     const char* is_max = step.op == Op::argmax ? "true" : "false";
     const std::string all = str("tc_best_of_lanes<", is_max, ", ", lanes_, ">(best)");
@@ -426,6 +502,7 @@ class RowsWriter {
   int warps_ = 1, lanes_ = 32;  // of a row in a block
   int cluster_ = 1;             // blocks of a row
   int64_t rows_a_block_ = 1;
+  std::vector<std::vector<int>> passes_;  // steps done together
   std::vector<Spread> spreads_;
   std::string live_;  // the flag of threads beyond the last row, where there are any
   bool guarded_ = false;
