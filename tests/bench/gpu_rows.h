@@ -32,7 +32,7 @@ struct GpuRow {
       prepare;
 };
 
-std::vector<std::string> gpu_row_names();  // of the table in ANCHORS: pointwise ... gpt2_fwd
+std::vector<std::string> gpu_row_names();  // of the table in README: pointwise ... gpt2_fwd
 // The same functions where tensors are not round: softmax/127 (row length, 64 Mi elements in
 // all), softmax/misaligned (starts one element into its storage), softmax/transposed,
 // softmax/strided (every second element).

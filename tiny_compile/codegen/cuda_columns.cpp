@@ -8,7 +8,7 @@
 //   r0 = sum(j0: 16384) load x[j0*4096 + i0]
 // =>
 //   for each chunk t:
-//     parts[t][y][x] = tc_strided<tc_sum_float, 64, 1>(part, 0)       part(q): row y + 16 q
+//     parts[t][y][x] = tc_strided<tc_sum_float, 6>(part)       part(q): row y + 16 q
 //   sums[t][x] = the tree over parts[t][0..15][x];  r0 = the tree over sums[..][x]
 #include "tiny_compile/codegen/cuda_columns.h"
 
@@ -27,6 +27,7 @@ constexpr int kParts = 16;          // threads of a column in a block
 constexpr int64_t kShared = 32768;  // bytes of it that a block takes
 constexpr int kMostVector = 2;
 constexpr int kMostCluster = 8;       // blocks of a cluster, on any GPU that has them
+constexpr int kResident = 2;          // blocks a multiprocessor, so that 64 registers are free
 constexpr int64_t kManyBlocks = 512;  // enough for every multiprocessor
 
 int64_t power_of_two_from(int64_t count) {
@@ -45,7 +46,7 @@ class ColumnsWriter {
     strips_ = (columns + width - 1) / width;
     blocks_ = row_count(kernel_).constant() / columns * strips_;
     choose_cluster();
-    entry_ = text.begin(function, blocks_ * cluster_, kColumns * kParts, cluster_);
+    entry_ = text.begin(function, blocks_ * cluster_, kColumns * kParts, cluster_, kResident);
   }
 
   KernelEntry write() {
@@ -254,10 +255,11 @@ class ColumnsWriter {
     out_.close(";");
   }
 
-  // Text: the tree over element(0), ... of the `count` named `name`.
+  // Text: the tree over name(0), ... name(count - 1).
   std::string tree_of(Op op, DType type, int64_t count, const std::string& name) const {
-    return str("tc_strided<", reduction_of(op, type), ", ", count, ", 1, ", name_of(type), ">(",
-               name, ", 0)");
+    return str("tc_strided<", reduction_of(op, type), ", ",
+               std::countr_zero(static_cast<uint64_t>(count)), ", ", name_of(type), ">(", name,
+               ")");
   }
 
   // target = the tree over `count` <= 1024 elements.

@@ -121,14 +121,20 @@ __device__ inline T tc_fold(const T* parts) {
 }
 )"},
     {"tc_strided<", R"(
-// The tree over element(q), element(q + Step), ..., Count / Step of them; unrolled.
-template <class R, int Count, int Step, class T, class F>
-__device__ inline T tc_strided(const F& element, int q) {
-  if constexpr (Step >= Count)
-    return element(q);
-  else
-    return R::of(tc_strided<R, Count, 2 * Step, T>(element, q),
-                 tc_strided<R, Count, 2 * Step, T>(element, q + Step));
+// The tree over element(0), ... of 2^Bits, in bit-reversed order, so that few results wait:
+// level[h] holds one of 2^h elements. Unrolled.
+template <class R, int Bits, class T, class F>
+__device__ inline T tc_strided(const F& element) {
+  T level[Bits + 1];
+#pragma unroll
+  for (int i = 0; i < 1 << Bits; i++) {
+    T result = element((int)(__brev((unsigned)i) >> (32 - Bits & 31)));
+    int h = 0;
+#pragma unroll
+    for (; i >> h & 1; h++) result = R::of(level[h], result);
+    level[h] = result;
+  }
+  return level[Bits];
 }
 )"},
     {"tc_each<", R"(

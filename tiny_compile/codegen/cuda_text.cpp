@@ -56,7 +56,8 @@ CudaText::CudaText(const Program& p, const Kernel& k) : KernelText(p, k) {
   };
 }
 
-KernelEntry CudaText::begin(const std::string& function, int64_t grid, int block, int cluster) {
+KernelEntry CudaText::begin(const std::string& function, int64_t grid, int block, int cluster,
+                            int resident) {
   KernelEntry entry;
   entry.function = function;
   entry.grid = grid;
@@ -72,10 +73,11 @@ KernelEntry CudaText::begin(const std::string& function, int64_t grid, int block
                              written[b] && read[b] ? "" : "__restrict__ ",
                              pointer_name(buffer)));
   }
+  const std::string residents = resident ? str(", ", resident) : "";
   const std::string clusters =
       cluster == 1 ? "" : str("__cluster_dims__(", cluster, ", 1, 1) ");
-  out.open(str("extern \"C\" __global__ void ", clusters, "__launch_bounds__(", block, ") ",
-               function, "(", join(parameters, ", "), ")"));
+  out.open(str("extern \"C\" __global__ void ", clusters, "__launch_bounds__(", block,
+               residents, ") ", function, "(", join(parameters, ", "), ")"));
   return entry;
 }
 

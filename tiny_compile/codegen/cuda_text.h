@@ -17,7 +17,10 @@ class CudaText : public KernelText {
 
   // extern "C" __global__ void f(const float* __restrict__ in_x, ...) {
   // Blocks stand in clusters of `cluster`, which is more than 1 for sm_90 and later only.
-  KernelEntry begin(const std::string& function, int64_t grid, int block, int cluster = 1);
+  // `resident` blocks at least fit a multiprocessor: the compiler may use all registers up to
+  // that for loads in flight; 0 leaves it to the compiler.
+  KernelEntry begin(const std::string& function, int64_t grid, int block, int cluster = 1,
+                    int resident = 0);
   void declare(const std::string& name, const std::string& value);  // const int name = value;
 
   // Elements a thread may move at once along `axis`, which steps from multiples of it: the
