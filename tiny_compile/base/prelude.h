@@ -208,9 +208,9 @@ TC_FN float tc_to_f32(tc_f16 x) {
 // Nearest, ties to even, as are all conversions to a narrower float.
 TC_FN tc_bf16 tc_to_bf16(float x) {
 #ifdef __CUDACC__
-  tc_bf16 half;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(half.bits) : "f"(x));
-  return half;
+  unsigned pair;  // 0 and x: pairs are converted many times as fast
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(x));
+  return tc_bf16{(unsigned short)pair};
 #else
   const unsigned bits = tc_bits(x), rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   const unsigned nan = (bits >> 16) | 0x40u;
@@ -220,9 +220,9 @@ TC_FN tc_bf16 tc_to_bf16(float x) {
 
 TC_FN tc_f16 tc_to_f16(float x) {
 #ifdef __CUDACC__
-  tc_f16 half;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half.bits) : "f"(x));
-  return half;
+  unsigned pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(x));
+  return tc_f16{(unsigned short)pair};
 #else
   const unsigned sign = tc_bits(x) & 0x80000000u, bits = tc_bits(x) ^ sign;
   const unsigned special = bits > 0x7f800000u ? 0x7e00u : 0x7c00u;
@@ -248,6 +248,26 @@ TC_FN float tc_round_to_odd(double x) {
 TC_FN tc_bf16 tc_to_bf16(double x) { return tc_to_bf16(tc_round_to_odd(x)); }
 
 TC_FN tc_f16 tc_to_f16(double x) { return tc_to_f16(tc_round_to_odd(x)); }
+
+// The nearest bf16, as an f32.
+TC_FN float tc_round_bf16(float x) {
+#ifdef __CUDACC__
+  unsigned pair;  // x and 0: an f32 as it is
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(x), "f"(0.0f));
+  return tc_from_bits(pair);
+#else
+  return tc_to_f32(tc_to_bf16(x));
+#endif
+}
+
+TC_FN float tc_round_bf16(double x) { return tc_round_bf16(tc_round_to_odd(x)); }
+
+TC_FN float tc_round_f16(float x) { return tc_to_f32(tc_to_f16(x)); }
+
+TC_FN float tc_round_f16(double x) { return tc_to_f32(tc_to_f16(x)); }
+
+// The bf16 that x is already.
+TC_FN tc_bf16 tc_exact_bf16(float x) { return tc_bf16{(unsigned short)(tc_bits(x) >> 16)}; }
 
 // Conversions between compute types. Float to integer saturates and NaN gives 0; integer to
 // integer wraps; to bool is x != 0.

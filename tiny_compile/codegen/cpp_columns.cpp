@@ -166,8 +166,8 @@ class ColumnsWriter {
       write_plain(step, reg, type, count);
     out_.close();
     if (is_half(step.dtype))
-      out_.line(str("for (long long l = 0; l < width; l++) ", reg, "[l] = ",
-                    from_storage(step.dtype, to_storage(step.dtype, reg + "[l]")), ";"));
+      out_.line(str("for (long long l = 0; l < width; l++) ", reg,
+                    "[l] = ", rounded(step.dtype, reg + "[l]"), ";"));
   }
 
   // Reductions whose order cannot matter: one accumulator a lane.

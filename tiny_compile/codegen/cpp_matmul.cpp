@@ -223,8 +223,7 @@ class MatmulWriter {
     out_.open("for (long long l = 0; l < width; l++)");
     out_.line(str("const long long ", kernel_.axes[n_].name, " = column + l;"));
     const std::string sum = "tile[i * tile_columns + l]";
-    out_.line(str("const ", type_, " r", number, " = ",
-                  is_half(dtype) ? from_storage(dtype, to_storage(dtype, sum)) : sum, ";"));
+    out_.line(str("const ", type_, " r", number, " = ", rounded(dtype, sum), ";"));
     std::vector<const Step*> stores;
     for (const Step& step : kernel_.steps) {
       if (step.kind == StepKind::Store) stores.push_back(&step);
@@ -233,7 +232,8 @@ class MatmulWriter {
     text_.define(text_.needed(stores), {~uint64_t{0}, true}, defined);
     for (const Step* store : stores)
       out_.line(str(pointer_name(text_.program.buffers[store->buffer]), "[", store->index,
-                    "] = ", to_storage(store->dtype, text_.scalars.name(store->value)), ";"));
+                    "] = ", exact_storage(store->dtype, text_.scalars.name(store->value)),
+                    ";"));
     out_.close();
     out_.close();
   }

@@ -169,7 +169,7 @@ void write_value(KernelText& text, const Step& step, const Row& row, std::vector
 }
 
 std::string finished(const Step& step, const std::string& value) {
-  return is_half(step.dtype) ? from_storage(step.dtype, to_storage(step.dtype, value)) : value;
+  return rounded(step.dtype, value);
 }
 
 // Order-free sums of integers, any, all: one accumulator.

@@ -73,7 +73,7 @@ void write_blocks(KernelText& text, int axis, const std::string& from, const std
   define();
   for (const Step* step : steps)
     text.out.line(str(block_name(*step), "[", i, " - here] = ",
-                      to_storage(step->dtype, text.scalars.name(step->value)), ";"));
+                      exact_storage(step->dtype, text.scalars.name(step->value)), ";"));
   text.out.close();
   for (const Step* step : steps)
     text.out.line(str("tc_stream(", pointer_name(text.program.buffers[step->buffer]), " + ",
@@ -100,7 +100,7 @@ std::string place_of(const KernelText& text, const Step& step) {
 
 void write_store(KernelText& text, const Step& step) {
   text.out.line(str(place_of(text, step), " = ",
-                    to_storage(step.dtype, text.scalars.name(step.value)), ";"));
+                    exact_storage(step.dtype, text.scalars.name(step.value)), ";"));
 }
 
 bool streams(const KernelText& text, int axis, const std::vector<const Step*>& steps) {

@@ -99,8 +99,7 @@ class ColumnsWriter {
         str("all.at[v]", zero && is_float(type)
                              ? str(" + ", literal_text(Literal::of(compute_type(type), 0)))
                              : "");
-    out_.line(str("const ", c_type(compute_type(type)), " r0 = ",
-                  is_half(type) ? from_storage(type, to_storage(type, value)) : value, ";"));
+    out_.line(str("const ", c_type(compute_type(type)), " r0 = ", rounded(type, value), ";"));
     text_.define(text_.needed(stores), {row_axes_mask(kernel_), true}, defined);
     for (const Step* step : stores) text_.write_store(*step);
     out_.close();
@@ -214,8 +213,7 @@ class ColumnsWriter {
     if (vector_ > 1) return;
     if (is_float(type) && (step.op == Op::max || step.op == Op::min))
       out_.line(str(reg, " = ", reg, " + ", literal_text(Literal::of(type, 0)), ";"));
-    if (is_half(step.dtype))
-      out_.line(str(reg, " = ", from_storage(step.dtype, to_storage(step.dtype, reg)), ";"));
+    if (is_half(step.dtype)) out_.line(str(reg, " = ", rounded(step.dtype, reg), ";"));
   }
 
   // The pack of the thread's columns.

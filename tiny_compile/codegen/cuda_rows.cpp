@@ -460,8 +460,7 @@ class RowsWriter {
   void finish(const Step& step, const std::string& reg, DType type) {
     if (is_float(type) && (step.op == Op::max || step.op == Op::min))
       out_.line(str(reg, " = ", reg, " + ", literal_text(Literal::of(type, 0)), ";"));
-    if (is_half(step.dtype))
-      out_.line(str(reg, " = ", from_storage(step.dtype, to_storage(step.dtype, reg)), ";"));
+    if (is_half(step.dtype)) out_.line(str(reg, " = ", rounded(step.dtype, reg), ";"));
   }
 
   void write_arg(const Step& step, int number, const std::vector<bool>& defined) {

@@ -86,10 +86,8 @@ class SerialWriter {
                     ? str("sum = tc_fma(", a, ", ", b, ", sum);")
                     : str("sum = tc_add(sum, tc_mul(", cast, a, ", ", cast, b, "));"));
     });
-    const std::string rounded =
-        is_half(dtype) ? from_storage(dtype, to_storage(dtype, "sum")) : "sum";
-    out_.line(
-        str("r", number, " = ", narrow ? str("(", c_type(dtype), ")") : "", rounded, ";"));
+    const std::string result = rounded(dtype, "sum");
+    out_.line(str("r", number, " = ", narrow ? str("(", c_type(dtype), ")") : "", result, ";"));
   }
 
   void write_scan(const Step& step, const std::vector<bool>& defined) {
@@ -158,8 +156,7 @@ class SerialWriter {
       out_.line(str(reg, " = ", tree(cuda_op(step.op, type), name, "element", count), ";"));
     if (is_float(type) && (step.op == Op::max || step.op == Op::min))
       out_.line(str(reg, " = ", reg, " + ", literal_text(Literal::of(type, 0)), ";"));
-    if (is_half(step.dtype))
-      out_.line(str(reg, " = ", from_storage(step.dtype, to_storage(step.dtype, reg)), ";"));
+    if (is_half(step.dtype)) out_.line(str(reg, " = ", rounded(step.dtype, reg), ";"));
   }
 
   void write_sum_exp(const std::string& reg, DType type, int64_t count) {

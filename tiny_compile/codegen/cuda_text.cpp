@@ -163,7 +163,7 @@ std::string CudaText::place(const Step& step) const {
 }
 
 void CudaText::write_store(const Step& step) {
-  const std::string value = to_storage(step.dtype, scalars.name(step.value));
+  const std::string value = exact_storage(step.dtype, scalars.name(step.value));
   const std::string pack = str("pack_", pointer_name(program.buffers[step.buffer]), ".at[v]");
   out.line(str(is_wide(step.index, step.buffer) ? pack : place(step), " = ", value, ";"));
 }

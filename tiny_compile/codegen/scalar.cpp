@@ -33,10 +33,6 @@ bool stays_in_dtype(Op op) {
   }
 }
 
-std::string rounded(DType dtype, const std::string& value) {
-  return is_half(dtype) ? str("tc_to_f32(", to_storage(dtype, value), ")") : value;
-}
-
 std::string hex_float(double value, const char* suffix) {
   char text[64];
   std::snprintf(text, sizeof text, "%a%s", value, suffix);
@@ -121,6 +117,16 @@ std::string literal_text(const Literal& value) {
 std::string to_storage(DType dtype, const std::string& value) {
   if (dtype == DType::f16) return str("tc_to_f16(", value, ")");
   if (dtype == DType::bf16) return str("tc_to_bf16(", value, ")");
+  return value;
+}
+
+std::string exact_storage(DType dtype, const std::string& value) {
+  return dtype == DType::bf16 ? str("tc_exact_bf16(", value, ")") : to_storage(dtype, value);
+}
+
+std::string rounded(DType dtype, const std::string& value) {
+  if (dtype == DType::f16) return str("tc_round_f16(", value, ")");
+  if (dtype == DType::bf16) return str("tc_round_bf16(", value, ")");
   return value;
 }
 

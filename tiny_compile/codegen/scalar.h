@@ -38,7 +38,10 @@ class ScalarWriter {
 std::string pointer_name(const Buffer& buffer);  // "in_x", "out_y3", "tmp_t2"
 const char* value_type(DType dtype);             // of a variable: "float" for f32, f16 and bf16
 std::string literal_text(const Literal& value);  // in the compute type: "0x1.8p+0f", "(-3ll)"
-std::string to_storage(DType dtype, const std::string& value);     // "tc_to_bf16(v)"
+std::string to_storage(DType dtype, const std::string& value);  // "tc_to_bf16(v)"
+// The same of a value that is one of the dtype's: what a scalar of that dtype always is.
+std::string exact_storage(DType dtype, const std::string& value);
+std::string rounded(DType dtype, const std::string& value);        // "tc_round_bf16(v)"
 std::string from_storage(DType dtype, const std::string& memory);  // "tc_to_f32(x[i])"
 // "tc_maximum(a, b)" for a step of a reduction; the operands are texts.
 std::string combine(Op reduction, DType dtype, const std::string& a, const std::string& b);
