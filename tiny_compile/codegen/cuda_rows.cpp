@@ -166,7 +166,8 @@ class RowsWriter {
   // Neighbouring elements that a thread takes at once.
   int widest(const std::vector<int>& inner, int64_t count) const {
     if (inner.size() != 1) return 1;
-    const int vector = text_.widest(steps_over(inner), inner[0], count);
+    const int vector = text_.widest(steps_over(inner), inner[0], 0);  // the last may be short
+    if (count < vector) return 1;
     return kernel_.schedule.vector > 0 ? std::min(vector, kernel_.schedule.vector) : vector;
   }
 
@@ -275,6 +276,8 @@ class RowsWriter {
     const bool partial = s.count % chunk != 0;
     if (partial) out_.open(str("if (e < ", s.count, ")"));
     if (s.inner.size() == 1) text_.set_vector(s.inner[0], s.vector);
+    const bool ragged = s.count % s.vector != 0;
+    if (ragged) text_.left = str(s.count, " - e");
     std::vector<const Step*> stores;
     for (const Step* step : steps) {
       if (step->kind == StepKind::Store) stores.push_back(step);
@@ -283,14 +286,17 @@ class RowsWriter {
     text_.declare_store_packs(stores);
     out_.line("#pragma unroll");
     out_.open(str("for (int v = 0; v < ", s.vector, "; v++)"));
+    if (ragged) out_.open(str("if (e + v < ", s.count, ")"));
     unpack_inner(s);
     Scope scope{row_axes_mask(kernel_), true};
     for (int axis : s.inner) scope.axes |= uint64_t{1} << axis;
     text_.define(ids, scope, defined);
     text_.keep(ids);
     body();
+    if (ragged) out_.close();
     out_.close();
     text_.store_packs(stores);
+    text_.left = "";
     text_.set_vector(-1, 1);
     if (partial) out_.close();
     out_.close();

@@ -9,6 +9,7 @@
 #include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/loops/fuse.h"
 #include "tiny_compile/loops/lower.h"
+#include "tiny_compile/loops/pad_rows.h"
 #include "tiny_compile/loops/use_library.h"
 #include "tiny_compile/passes/passes.h"
 #include "tiny_compile/runtime/disk_cache.h"
@@ -146,7 +147,10 @@ Pipeline with_library(Pipeline pipeline, Matmul matmul) {
   });
   auto leave = [matmul](const Program& program) { return use_library_matmul(program, matmul); };
   pipeline.insert(at, Stage{"library", ProgramPass(leave)});
-  return pipeline;
+  const bool fuses = std::any_of(pipeline.begin(), pipeline.end(),
+                                 [](const Stage& stage) { return stage.name == "fuse"; });
+  return fuses ? insert_after(std::move(pipeline), "fuse", {"pad_rows", ProgramPass(pad_rows)})
+               : pipeline;
 }
 
 Source emit(const Program& program) {

@@ -1,0 +1,57 @@
+#include "tiny_compile/loops/pad_rows.h"
+
+#include "tests/fuzz/random_graph.h"
+#include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/graph/interpreter.h"
+#include "tiny_compile/loops/interpreter.h"
+#include "tiny_compile/loops/library_matmul.h"
+//
+#include "tests/catch.h"
+
+using namespace tiny_compile;
+
+namespace {
+
+// A language model's last product and what reads it.
+Graph head(int64_t columns, const char* last) {
+  return parse_graph(str("graph g(%0 x: bf16[64,48], %1 w: bf16[48,", columns,
+                         "], %2 at: i64[64,1]) {\n  %3: bf16[64,", columns,
+                         "] = matmul %0, %1\n  %4: f32[64,", columns,
+                         "] = cast %3\n  %5: f32[64] = sum_exp %4 {axes=[1]}\n", last, "}\n"));
+}
+
+Program with_padding(const Graph& graph) {
+  return run_pipeline(with_library(default_pipeline(), Matmul::Library), graph, true,
+                      Target::Cuda)
+      .program;
+}
+
+int64_t size_of_product(const Program& program) {
+  for (const Kernel& kernel : program.kernels) {
+    const LibraryMatch match = library_matmul(program, kernel);
+    if (match.matmul) return program.buffers[match.matmul->d.buffer].size.constant();
+  }
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("the rows of a product that is read again start at 16 bytes", "[pad_rows]") {
+  const char* gather = "  %6: bf16[64,1] = gather %3, %2 {axis=1}\n  return %5, %6\n";
+  const Graph graph = head(197, gather);
+  const Program program = with_padding(graph);
+  CHECK(size_of_product(program) == 64 * 200);
+  CHECK(parse_program(print(program)) == program);
+  std::vector<Tensor> inputs = random_inputs(head(197, "  return %5\n"), 3);
+  std::vector<int64_t> chosen;
+  for (int64_t i = 0; i < 64; i++) chosen.push_back(i * 31 % 197);
+  inputs[2] = from_vector(chosen, Sizes{64, 1});
+  const std::vector<Tensor> want = interpret(graph, inputs), got = interpret(program, inputs);
+  for (size_t k = 0; k < want.size(); k++) CHECK(same_bits(want[k], got[k]));
+}
+
+TEST_CASE("rows that suit, results and short rows keep their layout", "[pad_rows]") {
+  CHECK(size_of_product(with_padding(head(200, "  return %5\n"))) == 64 * 200);
+  CHECK(size_of_product(with_padding(head(197, "  return %5, %3\n"))) == 64 * 197);
+  CHECK(size_of_product(with_padding(head(33, "  return %5\n"))) == 64 * 33);
+}

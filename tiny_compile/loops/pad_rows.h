@@ -1,0 +1,13 @@
+// Where may a temporary's rows start? At 16-byte addresses, if its own layout is given up.
+#pragma once
+
+#include "tiny_compile/loops/program.h"
+
+namespace tiny_compile {
+
+// A stage behind fuse. A temporary that a library's product fills, and whose rows are no
+// multiple of 16 bytes, gets longer rows: the library is several times as fast, and what reads
+// it may take 16 bytes at once. What is behind a row's end is never read.
+Program pad_rows(const Program& program);
+
+}  // namespace tiny_compile
