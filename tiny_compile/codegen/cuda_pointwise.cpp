@@ -16,6 +16,8 @@ namespace tiny_compile {
 namespace {
 
 constexpr int kBlock = 256;
+constexpr int64_t kTurns = 2;  // packs of a thread, one after another: their loads overlap
+constexpr int64_t kManyPacks = int64_t{1} << 20;  // from here on every multiprocessor has work
 constexpr int kTile = 32;
 
 int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -83,13 +85,21 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
   const std::vector<const Step*> steps = all_steps(kernel);
   // A single axis may end within a pack; of several, the last must be whole packs.
   const int vector = text.widest(steps, last, kernel.rows == 1 ? 0 : extent);
-  KernelEntry entry =
-      text.begin(function, ceil_divide(points, int64_t{kBlock} * vector), kBlock);
+  const int64_t packs = ceil_divide(points, int64_t{vector});
+  const int64_t turns = packs >= kManyPacks ? kTurns : 1;
+  KernelEntry entry = text.begin(function, ceil_divide(packs, kBlock * turns), kBlock);
   const std::vector<int> ids = text.needed(steps);
   std::vector<bool> defined(kernel.scalars.size());
-  text.declare("first", str("(blockIdx.x * ", text.integer == "int" ? "" : "(long long)",
-                            kBlock, " + threadIdx.x) * ", vector));
-  text.out.line(str("if (first >= ", points, ") return;"));
+  const std::string wide = text.integer == "int" ? "" : "(long long)";
+  if (turns > 1) {
+    text.out.line("#pragma unroll");
+    text.out.open(str("for (int turn = 0; turn < ", turns, "; turn++)"));
+    text.declare("first", str("((blockIdx.x * ", wide, turns, " + turn) * ", kBlock,
+                              " + threadIdx.x) * ", vector));
+  } else {
+    text.declare("first", str("(blockIdx.x * ", wide, kBlock, " + threadIdx.x) * ", vector));
+  }
+  if (packs % (kBlock * turns) != 0) text.out.line(str("if (first >= ", points, ") return;"));
   const Expr first = Expr::symbol("first", 0, points - 1);
   text.set_vector(last, vector);
   if (kernel.rows > 1) unpack(text, last, floor_div(first, extent));
@@ -111,6 +121,7 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
     text.out.close();
   }
   text.store_packs(steps);
+  if (turns > 1) text.out.close();
   text.out.close();
   return entry;
 }
