@@ -16,8 +16,12 @@ namespace tiny_compile {
 namespace {
 
 constexpr int kBlock = 256;
-constexpr int64_t kTurns = 2;  // packs of a thread, one after another: their loads overlap
+// Arithmetic that takes longer than memory: two packs a thread, so that one's loads overlap the
+// other's arithmetic. Where memory is the limit, it costs a few percent.
+constexpr int64_t kTurns = 2;
 constexpr int64_t kManyPacks = int64_t{1} << 20;  // from here on every multiprocessor has work
+constexpr int kCostly = 30;                       // instructions, about
+constexpr int64_t kHeavy = 5;                     // instructions a byte
 constexpr int kTile = 32;
 
 int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -75,6 +79,18 @@ std::string loaded(const CudaText& text, int id) {
              text.scalars.index(load.index), "]");
 }
 
+bool is_heavy(const CudaText& text) {
+  int64_t instructions = 0, bytes = 0;
+  for (const Scalar& scalar : text.kernel.scalars) {
+    const int64_t size = static_cast<int64_t>(size_of(scalar.dtype));
+    if (scalar.kind == ScalarKind::Load) bytes += size;
+    if (scalar.kind == ScalarKind::Apply)
+      instructions += scalar.op == Op::gelu ? 2 * kCostly : is_costly(scalar) ? kCostly : 1;
+  }
+  for (const Step& step : text.kernel.steps) bytes += static_cast<int64_t>(size_of(step.dtype));
+  return instructions > kHeavy * bytes;
+}
+
 }  // namespace
 
 KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
@@ -86,7 +102,7 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
   // A single axis may end within a pack; of several, the last must be whole packs.
   const int vector = text.widest(steps, last, kernel.rows == 1 ? 0 : extent);
   const int64_t packs = ceil_divide(points, int64_t{vector});
-  const int64_t turns = packs >= kManyPacks ? kTurns : 1;
+  const int64_t turns = packs >= kManyPacks && is_heavy(text) ? kTurns : 1;
   KernelEntry entry = text.begin(function, ceil_divide(packs, kBlock * turns), kBlock);
   const std::vector<int> ids = text.needed(steps);
   std::vector<bool> defined(kernel.scalars.size());
