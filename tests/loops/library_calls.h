@@ -114,7 +114,7 @@ inline void check_call(const Program& program, const Kernel& kernel,
     if (buffer.role == Role::Input) inputs.push_back(filled);
     buffers.push_back(doubles(filled));
   }
-  call_library(call, buffers);
+  for (const LibraryMatmul& part : library_calls(call)) call_library(part, buffers);
   const std::vector<Tensor> want = interpret(one, inputs);
   for (size_t k = 0; k < want.size(); k++) {
     INFO(print(program, kernel) << str(call));

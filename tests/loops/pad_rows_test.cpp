@@ -1,6 +1,7 @@
 #include "tiny_compile/loops/pad_rows.h"
 
 #include "tests/fuzz/random_graph.h"
+#include "tests/loops/library_calls.h"
 #include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/loops/interpreter.h"
@@ -54,4 +55,24 @@ TEST_CASE("rows that suit, results and short rows keep their layout", "[pad_rows
   CHECK(size_of_product(with_padding(head(200, "  return %5\n"))) == 64 * 200);
   CHECK(size_of_product(with_padding(head(197, "  return %5, %3\n"))) == 64 * 197);
   CHECK(size_of_product(with_padding(head(33, "  return %5\n"))) == 64 * 33);
+}
+
+TEST_CASE("a padded product's columns beyond 16 bytes are a call of their own", "[pad_rows]") {
+  const Program program = with_padding(head(197, "  return %5\n"));
+  for (const Kernel& kernel : program.kernels) {
+    const LibraryMatch match = library_matmul(program, kernel);
+    if (!match.matmul) continue;
+    const std::vector<LibraryMatmul> calls = library_calls(*match.matmul);
+    REQUIRE(calls.size() == 2);
+    CHECK(calls[0].m == 192);
+    CHECK(calls[1].m == 5);
+    CHECK(calls[1].d.offset == 192);
+    std::vector<std::vector<double>> whole;
+    for (const Buffer& buffer : program.buffers)
+      whole.push_back(tests::doubles(randn({buffer.size.constant()})));
+    std::vector<std::vector<double>> parts = whole;
+    tests::call_library(*match.matmul, whole);
+    for (const LibraryMatmul& call : calls) tests::call_library(call, parts);
+    CHECK(parts == whole);
+  }
 }

@@ -371,6 +371,21 @@ int64_t LibraryMatmul::calls() const {
   return count;
 }
 
+std::vector<LibraryMatmul> library_calls(const LibraryMatmul& matmul) {
+  constexpr int64_t kWorthwhile = 64;
+  const int64_t pack = 16 / static_cast<int64_t>(size_of(matmul.d.dtype)),
+                over = matmul.m % pack;
+  const bool sums =
+      matmul.vector != LibraryVector::None && matmul.vector != LibraryVector::Bias;
+  if (over == 0 || matmul.m < kWorthwhile || matmul.d.ld % pack != 0 || sums) return {matmul};
+  LibraryMatmul most = matmul, rest = matmul;
+  most.m = matmul.m - over;
+  rest.m = over;
+  rest.a.offset += most.m * (matmul.a.transposed ? matmul.a.ld : 1);
+  for (LibraryMatrix* matrix : {&rest.d, &rest.bias, &rest.saved}) matrix->offset += most.m;
+  return {most, rest};
+}
+
 std::string str(const LibraryMatmul& x) {
   std::string text = tiny_compile::str(x.tf32 ? "tf32" : str(x.a.dtype), " ", x.m, "x", x.n,
                                        "x", x.k, " (m x n x k)");

@@ -51,6 +51,10 @@ struct LibraryMatmul {
   bool operator==(const LibraryMatmul&) const = default;
 };
 
+// The calls that do it. The library's fast kernels want rows (m) in multiples of 16 bytes; what
+// is over is a call of its own.
+std::vector<LibraryMatmul> library_calls(const LibraryMatmul& matmul);
+
 // "bf16 768x4096x3072 (m x n x k), A transposed, + bias, gelu".
 std::string str(const LibraryMatmul& matmul);
 

@@ -96,8 +96,10 @@ CudaExecutable::CudaExecutable(const Program& program, const Source& source,
   for (const std::vector<int>& launch : program.launches) {
     for (int id : launch) {
       const KernelEntry& kernel = source.kernels[id];
-      if (kernel.library)
-        launches_.emplace_back(CublasMatmul(*kernel.library, library_->device()));
+      if (kernel.library) {
+        for (const LibraryMatmul& call : library_calls(*kernel.library))
+          launches_.emplace_back(CublasMatmul(call, library_->device()));
+      }
       if (kernel.grid == 0) continue;  // the library's, or without rows
       launches_.emplace_back(Kernel{library_->function(kernel.function), kernel.grid,
                                     kernel.block, kernel.buffers});
