@@ -36,7 +36,7 @@ std::string row_sum(int rows, int columns) {
 
 TEST_CASE("NVRTC is here, or the tests say that it is not", "[cuda]") {
   if (!why_no_nvrtc().empty()) SKIP("CUDA sources are not compiled: " + why_no_nvrtc());
-  CHECK_THAT(nvrtc_identity(), ContainsSubstring("--fmad=false"));
+  CHECK_THAT(nvrtc_identity(""), ContainsSubstring("--fmad=false"));
 }
 
 TEST_CASE("an error of NVRTC shows the numbered lines of the source", "[cuda]") {
