@@ -151,7 +151,7 @@ std::string CudaText::at_start(const Expr& index) const {
 
 void CudaText::load_packs(const std::vector<int>& ids, const std::vector<bool>& defined) {
   for (int id : ids) {
-    if (defined[id] || !is_wide_load(id)) continue;
+    if (defined[id] || is_kept(id) || !is_wide_load(id)) continue;
     const Scalar& scalar = kernel.scalars[id];
     const Buffer& buffer = program.buffers[scalar.buffer];
     const std::string type = str("tc_pack<", c_type(buffer.type.dtype), ", ", vector_, ">");
