@@ -36,7 +36,7 @@ std::string row_sum(int rows, int columns) {
 
 TEST_CASE("NVRTC is here, or the tests say that it is not", "[cuda]") {
   if (!why_no_nvrtc().empty()) SKIP("CUDA sources are not compiled: " + why_no_nvrtc());
-  CHECK_THAT(nvrtc_identity(), ContainsSubstring("--fmad=false"));
+  CHECK_THAT(nvrtc_identity(""), ContainsSubstring("--fmad=false"));
 }
 
 TEST_CASE("an error of NVRTC shows the numbered lines of the source", "[cuda]") {
@@ -104,11 +104,47 @@ TEST_CASE("a matmul is tiled, with its epilogue; scans and scatters keep their o
   check_compiles(scan);
 }
 
-TEST_CASE("identical texts for several programs, one compilation", "[cuda]") {
-  const Program program = program_of(parse_graph(row_sum(10, 100)));
-  const std::vector<Source> sources = emit_cuda_together({program, program});
+TEST_CASE("programs emitted together share a text, and the kernels that are the same",
+          "[cuda]") {
+  const Program ten = program_of(parse_graph(row_sum(10, 100)));
+  const Program twelve = program_of(parse_graph(row_sum(12, 200)));
+  const std::vector<Source> sources = emit_cuda_together({ten, twelve, ten});
   CHECK(sources[0].text == sources[1].text);
   CHECK(sources[0].kernels[0].function != sources[1].kernels[0].function);
+  CHECK(sources[0].kernels[0].function == sources[2].kernels[0].function);
+}
+
+TEST_CASE("kernels that differ in names alone are one function", "[cuda]") {
+  const char* layers =
+      "graph g(%0 x: f32[64,1000], %1 y: f32[64,1000]) {\n"
+      "  %2: f32[64] = sum %0 {axes=[1]}\n"
+      "  %3: f32[64] = sum %1 {axes=[1]}\n"
+      "  %4: f32[64] = max %1 {axes=[1]}\n"
+      "  return %2, %3, %4\n}\n";
+  Program program = program_of(parse_graph(layers), "lower");
+  const Source source = emit_cuda(program);
+  REQUIRE(source.kernels.size() == 3);
+  const auto &first = source.kernels[0], &second = source.kernels[1];
+  CHECK(second.function == first.function);
+  CHECK(second.buffers != first.buffers);
+  CHECK(source.kernels[2].function != first.function);
+  CHECK_THAT(source.text, ContainsSubstring("// also k_" + program.kernels[1].name + "\n"));
+  check_compiles(source);
+
+  program.buffers[second.buffers[0]].align = 4;  // narrower loads are another text
+  CHECK(emit_cuda(program).kernels[1].function != first.function);
+}
+
+TEST_CASE("shared functions take their buffers in the order of use", "[cuda]") {
+  // y - x and x - y: the second reads its buffers in the other order.
+  const Source source = emit_cuda(program_of(
+      parse_graph("graph g(%0 x: f32[4096], %1 y: f32[4096]) {\n  %2: f32[4096] = sub %1, %0\n"
+                  "  %3: f32[4096] = sub %0, %1\n  return %2, %3\n}\n"),
+      "lower"));
+  REQUIRE(source.kernels.size() == 2);
+  CHECK(source.kernels[0].function == source.kernels[1].function);
+  CHECK(source.kernels[0].buffers == std::vector<int>{1, 0, 2});
+  CHECK(source.kernels[1].buffers == std::vector<int>{0, 1, 3});
 }
 
 namespace {

@@ -3,10 +3,36 @@
 #include "tiny_compile/base/optional_library.h"
 
 #include <dlfcn.h>
+#include <link.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <sstream>
 
 namespace tiny_compile {
+
+std::string file_identity(const std::string& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) return "";
+  return str(path, " ", status.st_size, " ", status.st_mtim.tv_sec, ".",
+             status.st_mtim.tv_nsec);
+}
+
+std::string library_search_state() {
+  std::string state =
+      file_identity("/etc/ld.so.cache") + file_identity("/usr/local/cuda/lib64");
+  for (const char* variable : {"LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH"}) {
+    const char* value = std::getenv(variable);
+    state += str("\n", variable, "=", value ? value : "(unset)");
+    std::istringstream folders(value ? value : "");
+    for (std::string folder; std::getline(folders, folder, ':');)
+      state += str("\n", file_identity(folder), "\n", file_identity(folder + "/lib64"));
+  }
+  char program[4096];  // it may bring a search path of its own
+  const ssize_t length = readlink("/proc/self/exe", program, sizeof program);
+  return str(state, "\n", std::string(program, length > 0 ? static_cast<size_t>(length) : 0));
+}
 
 OptionalLibrary::OptionalLibrary(std::vector<std::string> names) {
   std::vector<std::string> folders = {""};
@@ -23,6 +49,12 @@ OptionalLibrary::OptionalLibrary(std::vector<std::string> names) {
     }
   }
   problem_ = str("none of ", join(names, ", "), " could be opened (", problem_, ")");
+}
+
+std::string OptionalLibrary::identity() const {
+  link_map* map = nullptr;
+  if (!handle_ || dlinfo(handle_, RTLD_DI_LINKMAP, &map) != 0) return "";
+  return file_identity(map->l_name);
 }
 
 void* OptionalLibrary::address(const char* name) const {

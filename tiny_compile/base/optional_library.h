@@ -8,6 +8,14 @@
 
 namespace tiny_compile {
 
+// The file's path, size and time of change, which an upgrade in place changes; "" without it.
+std::string file_identity(const std::string& path);
+
+// What decides which file a name opens, as far as it can be seen without opening it: the
+// environment, the directories it names, the system's list of libraries, this program. While
+// this text stays the same, the same file is found.
+std::string library_search_state();
+
 // Opened once and never closed: drivers do not like to be unloaded.
 class OptionalLibrary {
  public:
@@ -19,6 +27,9 @@ class OptionalLibrary {
   const std::string& problem() const {
     return problem_;
   }  // what was tried and what dlopen said
+
+  // Which file it is: "/usr/lib/libnvrtc.so.13 109338064 1760564169.0", as file_identity() says.
+  std::string identity() const;
 
   // The function of that name, of any pointer type; throws tc::Error where it is missing.
   template <typename Function>

@@ -30,7 +30,8 @@ TC_FN double tc_expm1_kernel(double r, double lost) {
 // exponent's bias; 2^n is applied as two exact factors, so that a denormal result is rounded
 // once.
 TC_FN float tc_exp(float x) {
-  const float clamped = x > 89.0f ? 89.0f : x < -104.0f ? -104.0f : x;
+  // One limit after the other, NaN through both: each is a single instruction everywhere.
+  const float above = x < -104.0f ? -104.0f : x, clamped = above > 89.0f ? 89.0f : above;
   const float shifted = tc_fma(clamped, 0x1.715476p+0f, 0x1.8001fcp+23f);
   const float n = shifted - 0x1.8001fcp+23f;
   const float r = tc_fma(n, 0x1.bd0106p-13f, tc_fma(n, -0x1.63p-1f, clamped));
@@ -52,7 +53,7 @@ TC_FN double tc_exp(double x) {
 // 2^n (exp(r) - 1) + (2^n - 1), halved because 2^1024 is no number; the sum is exact where n is
 // 0.
 TC_FN float tc_expm1(float x) {
-  const float clamped = x > 89.0f ? 89.0f : x < -20.0f ? -20.0f : x;
+  const float above = x < -20.0f ? -20.0f : x, clamped = above > 89.0f ? 89.0f : above;
   const float shifted = tc_fma(clamped, 0x1.715476p+0f, 0x1.8000fcp+23f);
   const float n = shifted - 0x1.8000fcp+23f, half = tc_from_bits(tc_bits(shifted) << 23);
   const float r = tc_fma(n, 0x1.bd0106p-13f, tc_fma(n, -0x1.63p-1f, clamped));

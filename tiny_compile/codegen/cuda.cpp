@@ -2,9 +2,18 @@
 // helpers and the part of the prelude that the text mentions are put before it. A matmul that
 // is the library's is a line that says so. A reduction that many threads cannot share (scans,
 // scatters, a load of what the row stored) goes to one thread.
+//
+// A kernel that differs from an earlier one in names alone (the layers of a network) is that
+// function again, called with other buffers; its text is not repeated:
+//
+//   // gpt2.cpp:57
+//   // also k_matmul_326, k_matmul_426
+//   extern "C" __global__ void k_matmul_222(const tc_bf16* __restrict__ tmp_t181, ...
 #include "tiny_compile/codegen/cuda.h"
 
 #include <cctype>
+#include <map>
+#include <span>
 
 #include "tiny_compile/codegen/cuda_columns.h"
 #include "tiny_compile/codegen/cuda_helpers.h"
@@ -54,24 +63,81 @@ KernelEntry write_family(CudaText& text, const Program& program, const std::stri
                                 : write_cuda_serial(text, function);
 }
 
-KernelEntry write_kernel(const Program& program, const Kernel& kernel,
-                         const std::string& suffix, std::string& out) {
-  const std::string function = function_name(kernel) + suffix;
-  KernelEntry entry;
-  entry.function = function;
-  entry.grid = 0;
-  if (row_count(kernel).is_constant(0)) return entry;
-  if (program.matmul != Matmul::Generated)
-    entry.library = library_matmul(program, kernel).matmul;
-  if (entry.library) {
-    out += "\n" + comment_of(kernel) + "// the library: " + str(*entry.library) + "\n";
+// The text with its own name and its buffers' names numbered, those inside other names
+// (pack_tmp_t3) as well: equal for kernels that do the same to different buffers.
+std::string without_names(const std::string& text, const KernelEntry& entry,
+                          const Program& program) {
+  std::map<std::string_view, std::string> numbers = {{entry.function, "@"}};
+  std::vector<std::string> names;
+  for (int b : entry.buffers) names.push_back(pointer_name(program.buffers[b]));
+  for (size_t k = 0; k < names.size(); k++) numbers[names[k]] = str("@", k);
+  auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  constexpr std::string_view kPack = "pack_";
+  std::string result;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at;
+    while (end < text.size() && is_word(text[end])) end++;
+    std::string_view word(text.data() + at, std::max(end, at + 1) - at);
+    at += word.size();
+    if (word.starts_with(kPack)) {
+      result += kPack;
+      word.remove_prefix(kPack.size());
+    }
+    const auto number = numbers.find(word);
+    result += number == numbers.end() ? word : number->second;
+  }
+  return result;
+}
+
+// The functions of a source in the making, each once.
+class Functions {
+ public:
+  KernelEntry add(const Program& program, const Kernel& kernel, const std::string& suffix) {
+    const std::string function = function_name(kernel) + suffix;
+    KernelEntry entry;
+    entry.function = function;
+    entry.grid = 0;
+    if (row_count(kernel).is_constant(0)) return entry;
+    if (program.matmul != Matmul::Generated)
+      entry.library = library_matmul(program, kernel).matmul;
+    if (entry.library) {
+      written_.push_back(
+          {comment_of(kernel), {}, "// the library: " + str(*entry.library) + "\n"});
+      return entry;
+    }
+    CudaText text(program, kernel);
+    entry = write_family(text, program, function);
+    const auto [known, is_new] = known_.insert(
+        {without_names(text.out.str(), entry, program), static_cast<int>(written_.size())});
+    if (is_new) {
+      written_.push_back({comment_of(kernel), {function}, text.out.str()});
+    } else {
+      written_[known->second].users.push_back(function);
+      entry.function = written_[known->second].users[0];
+    }
     return entry;
   }
-  CudaText text(program, kernel);
-  entry = write_family(text, program, function);
-  out += "\n" + comment_of(kernel) + text.out.str();
-  return entry;
-}
+
+  std::string text() const {
+    std::string all;
+    for (const Written& one : written_) {
+      all += "\n" + one.comment;
+      if (one.users.size() > 1)
+        all += str("// also ", join(std::span(one.users).subspan(1), ", "), "\n");
+      all += one.text;
+    }
+    return all;
+  }
+
+ private:
+  struct Written {
+    std::string comment;
+    std::vector<std::string> users;  // the kernels it serves; it is named after the first
+    std::string text;
+  };
+  std::vector<Written> written_;
+  std::map<std::string, int> known_;  // text without names -> which of them
+};
 
 }  // namespace
 
@@ -79,12 +145,13 @@ Source emit_cuda(const Program& program) { return emit_cuda_together({program})[
 
 std::vector<Source> emit_cuda_together(const std::vector<Program>& programs) {
   std::vector<Source> sources(programs.size());
-  std::string kernels;
+  Functions functions;
   for (size_t p = 0; p < programs.size(); p++) {
     const std::string suffix = programs.size() > 1 ? str("_p", p) : "";
     for (const Kernel& kernel : programs[p].kernels)
-      sources[p].kernels.push_back(write_kernel(programs[p], kernel, suffix, kernels));
+      sources[p].kernels.push_back(functions.add(programs[p], kernel, suffix));
   }
+  const std::string kernels = functions.text();
   const std::string body = hide_minus_zero(cuda_helpers_for(kernels) + kernels);
   const std::string text =
       str("// ", programs.empty() ? "nothing" : programs[0].name,

@@ -172,7 +172,8 @@ __device__ inline T* tc_cluster_at(T* mine, int rank) {
 __device__ inline float tc_clamp(float m) {
   return tc_minimum(tc_maximum(m, -0x1.fffffep+127f), 0x1.fffffep+127f);
 }
-
+)"},
+    {"tc_clamp", R"(
 __device__ inline double tc_clamp(double m) {
   return tc_minimum(tc_maximum(m, -0x1.fffffffffffffp+1023), 0x1.fffffffffffffp+1023);
 }
@@ -294,8 +295,12 @@ std::string cuda_helpers_for(const std::string& body) {
     chosen.push_back(text);
     seen += text;
   };
+  auto mentions = [](std::string_view text, std::string_view word) {
+    return text.find(word) != std::string_view::npos;
+  };
   for (size_t h = std::size(kHelpers); h-- > 0;) {
-    if (seen.find(kHelpers[h].name) != std::string::npos) add(kHelpers[h].text);
+    const bool doubles = mentions(kHelpers[h].text, "double") && !mentions(body, "double");
+    if (mentions(seen, kHelpers[h].name) && !doubles) add(kHelpers[h].text);
   }
   for (Op op : kOps) {
     for (DType type : kTypes) {

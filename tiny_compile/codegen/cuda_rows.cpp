@@ -353,6 +353,14 @@ class RowsWriter {
   }
   void meet() { out_.line(cluster_ == 1 ? "__syncthreads();" : "tc_cluster_barrier();"); }
 
+  // Text: the tree over a thread's array. Where any order gives the same bits, the thread's own
+  // values meet first, and lanes exchange one value, not one for each of a pack.
+  std::string tree_of(const Spread& s, Op op, DType type, const std::string& array) const {
+    const bool any_order = !is_float(type) || op == Op::max || op == Op::min;
+    return str("tc_tree<", cuda_op(op, type), ", ", lanes_, ", ", any_order ? 1 : s.vector,
+               ">(", array, ")");
+  }
+
   // What one reduction of a pass is called.
   struct Tree {
     const Step* step;
@@ -430,12 +438,11 @@ class RowsWriter {
 
   void write_tree(const Spread& s, const Tree& tree) {
     const std::string& n = tree.number;
-    const std::string shape = str(lanes_, ", ", s.vector);
     if (tree.is_sum_exp()) {
       write_exponentials(s, tree);
       if (tree.maximum >= 0) give(tree, std::to_string(tree.maximum), "largest_" + n);
     }
-    give(tree, n, str("tc_tree<", tree.op(), ", ", shape, ">(t_", n, ")"));
+    give(tree, n, tree_of(s, tree.step->op, tree.type, "t_" + n));
     if (tree.is_sum_exp() && warps_ > 1) publish("most_" + n, "m_" + n);
   }
 
@@ -455,8 +462,8 @@ class RowsWriter {
     out_.line(str(name, " top_", n, "[", values, "];"));
     out_.line("#pragma unroll");
     out_.line(str("for (int j = 0; j < ", values, "; j++) top_", n, "[j] = t_", n, "[j];"));
-    out_.line(str("const ", name, " largest_", n, " = tc_tree<", cuda_op(Op::max, tree.type),
-                  ", ", lanes_, ", ", s.vector, ">(top_", n, "), m_", n, " = tc_clamp(largest_",
+    out_.line(str("const ", name, " largest_", n, " = ",
+                  tree_of(s, Op::max, tree.type, "top_" + n), ", m_", n, " = tc_clamp(largest_",
                   n, ");"));
     out_.line("#pragma unroll");
     out_.line(str("for (int j = 0; j < ", values, "; j++) t_", n, "[j] = tc_exp(t_", n,

@@ -33,6 +33,23 @@ bool fits_int(const Program& program, const Kernel& kernel) {
   return all;
 }
 
+// What the kernel reads and writes, in the order in which its text comes to it: kernels that do
+// the same to other buffers have the same parameters, however their buffers are numbered.
+std::vector<int> buffers_by_use(const Kernel& kernel) {
+  std::vector<int> buffers;
+  auto add = [&](int buffer) {
+    if (std::find(buffers.begin(), buffers.end(), buffer) == buffers.end())
+      buffers.push_back(buffer);
+  };
+  for (const Scalar& scalar : kernel.scalars) {
+    if (scalar.kind == ScalarKind::Load) add(scalar.buffer);
+  }
+  for (const Step& step : kernel.steps) {
+    if (!makes_register(step)) add(step.buffer);
+  }
+  return buffers;
+}
+
 // The index is symbol + multiples of `vector`.
 bool is_contiguous(const Expr& index, const Expr& symbol, int vector) {
   bool found = false;
@@ -65,10 +82,9 @@ KernelEntry CudaText::begin(const std::string& function, int64_t grid, int block
   const std::vector<bool> read = buffers_read(program, kernel),
                           written = buffers_written(program, kernel);
   std::vector<std::string> parameters;
-  for (size_t b = 0; b < program.buffers.size(); b++) {
-    if (!read[b] && !written[b]) continue;
+  entry.buffers = buffers_by_use(kernel);
+  for (int b : entry.buffers) {
     const Buffer& buffer = program.buffers[b];
-    entry.buffers.push_back(static_cast<int>(b));
     parameters.push_back(str(written[b] ? "" : "const ", c_type(buffer.type.dtype), "* ",
                              written[b] && read[b] ? "" : "__restrict__ ",
                              pointer_name(buffer)));
@@ -135,7 +151,7 @@ std::string CudaText::at_start(const Expr& index) const {
 
 void CudaText::load_packs(const std::vector<int>& ids, const std::vector<bool>& defined) {
   for (int id : ids) {
-    if (defined[id] || !is_wide_load(id)) continue;
+    if (defined[id] || is_kept(id) || !is_wide_load(id)) continue;
     const Scalar& scalar = kernel.scalars[id];
     const Buffer& buffer = program.buffers[scalar.buffer];
     const std::string type = str("tc_pack<", c_type(buffer.type.dtype), ", ", vector_, ">");

@@ -4,7 +4,6 @@
 #include "tiny_compile/runtime/cuda_executable.h"
 
 #include <chrono>
-#include <fstream>
 #include <map>
 #include <mutex>
 
@@ -16,17 +15,6 @@
 
 namespace tiny_compile {
 namespace {
-
-// Keeps a CUBIN on disk; a disk that is full or not ours changes nothing.
-void store(const std::string& directory, const std::string& key, const std::string& cubin) {
-  const TemporaryDirectory temporary(directory);
-  if (temporary.path().empty()) return;
-  const std::string path = temporary.path() + "/kernels.cubin";
-  std::ofstream out(path, std::ios::binary);
-  out.write(cubin.data(), static_cast<std::streamsize>(cubin.size()));
-  out.close();
-  if (out) store_cached(directory, key, path);
-}
 
 // Some kernel calls TC_FAIL: beyond its definition in the head.
 bool can_fail(const std::string& source) {
@@ -72,10 +60,11 @@ std::shared_ptr<const CudaLibrary> load_cubin(const std::string& cubin, int devi
 
 BuiltCubin build_cuda(const std::string& source, const std::string& architecture) {
   const std::string directory = cache_directory();
-  const std::string key = content_key({{"cuda source", source},
-                                       {"architecture", architecture},
-                                       {"compiler", nvrtc_identity()}});
+  std::string key;
   if (!directory.empty()) {
+    key = content_key({{"cuda source", source},
+                       {"architecture", architecture},
+                       {"compiler", nvrtc_identity(directory)}});
     if (const auto path = find_cached(directory, key)) {
       std::string cubin = read_file(*path);  // empty where another process removed it meanwhile
       log("cache", str("cuda ", key, cubin.empty() ? ": gone" : ": found"));
@@ -86,7 +75,7 @@ BuiltCubin build_cuda(const std::string& source, const std::string& architecture
   BuiltCubin built{compile_cuda(source, architecture), false, 0};
   built.compile_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (!directory.empty()) store(directory, key, built.cubin);
+  store_text(directory, key, built.cubin);
   return built;
 }
 

@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 #include <memory>
 #include <string_view>
 #include <tuple>
@@ -229,6 +230,16 @@ bool store_cached(const std::string& directory, const std::string& key,
   if (chmod(path.c_str(), 0700) != 0 || rename(path.c_str(), entry.c_str()) != 0) return false;
   evict(directory);
   return true;
+}
+
+bool store_text(const std::string& directory, const std::string& key, const std::string& text) {
+  const TemporaryDirectory temporary(directory);
+  if (temporary.path().empty()) return false;
+  const std::string path = temporary.path() + "/content";
+  std::ofstream out(path, std::ios::binary);
+  out.write(text.data(), static_cast<std::streamsize>(text.size()));
+  out.close();
+  return out && store_cached(directory, key, path);
 }
 
 TemporaryDirectory::TemporaryDirectory(const std::string& place)

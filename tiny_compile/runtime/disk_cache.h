@@ -27,6 +27,9 @@ std::optional<std::string> find_cached(const std::string& directory, const std::
 bool store_cached(const std::string& directory, const std::string& key,
                   const std::string& path);
 
+// The same for a content in memory.
+bool store_text(const std::string& directory, const std::string& key, const std::string& text);
+
 // A new directory for this process alone, removed with the files in it.
 class TemporaryDirectory {
  public:

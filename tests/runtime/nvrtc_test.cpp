@@ -1,0 +1,89 @@
+// Which NVRTC made a CUBIN is known without opening it. No GPU needed.
+#include "tiny_compile/runtime/nvrtc.h"
+
+#include "tests/catch.h"
+#include "tests/runtime/scratch.h"
+#include "tiny_compile/base/optional_library.h"
+#include "tiny_compile/runtime/cuda_executable.h"
+#include "tiny_compile/runtime/disk_cache.h"
+
+using namespace tiny_compile;
+using namespace tiny_compile::tests;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::StartsWith;
+
+namespace {
+
+struct Place {
+  Place() { mkdir(cache.c_str(), 0700); }
+  Scratch scratch;
+  std::string cache = scratch.path("cache"), library = scratch.path("lib nvrtc.so");
+
+  // As if an earlier process had opened `identity`.
+  void remember(const std::string& identity) const {
+    store_text(cache, content_key({{"nvrtc in", library_search_state()}}), identity + "\n");
+  }
+};
+
+constexpr const char* kKernel =
+    "extern \"C\" __global__ void fill(float* to) { to[threadIdx.x] = 1; }\n";
+
+}  // namespace
+
+TEST_CASE("a file's identity changes when it is upgraded in place", "[nvrtc]") {
+  const Place place;
+  CHECK(file_identity(place.library).empty());
+  write_text(place.library, "version 1");
+  const std::string first = file_identity(place.library);
+  CHECK_THAT(first, ContainsSubstring(place.library + " 9 "));
+  CHECK(file_identity(place.library) == first);
+  write_text(place.library, "version 10");
+  CHECK(file_identity(place.library) != first);
+  write_text(place.library, "version 2");  // as long as the first: the time tells
+  const timespec later[2] = {{2'000'000'000, 0}, {2'000'000'000, 0}};
+  utimensat(AT_FDCWD, place.library.c_str(), later, 0);
+  CHECK(file_identity(place.library) != first);
+}
+
+TEST_CASE("the state of the search follows the environment and its directories", "[nvrtc]") {
+  const Place place;
+  const Setting none("LD_LIBRARY_PATH", nullptr);
+  const std::string before = library_search_state();
+  CHECK(library_search_state() == before);
+  const Setting one("LD_LIBRARY_PATH", "/nowhere:" + place.cache);
+  const std::string there = library_search_state();
+  CHECK(there != before);
+  const timespec later[2] = {{2'000'000'000, 0}, {2'000'000'000, 0}};
+  utimensat(AT_FDCWD, place.cache.c_str(), later, 0);  // as a file that appears in it does
+  CHECK(library_search_state() != there);
+}
+
+TEST_CASE("a library that the cache knows is not opened, unless it changed", "[nvrtc]") {
+  const Place place;
+  write_text(place.library, "not even a library");
+  const std::string known = file_identity(place.library);
+  place.remember(known);
+  CHECK_THAT(nvrtc_identity(place.cache), StartsWith(known + " --fmad=false"));
+  if (!why_no_nvrtc().empty()) SKIP(why_no_nvrtc());
+  write_text(place.library, "upgraded to something longer");
+  const std::string opened = nvrtc_identity(place.cache);
+  CHECK_THAT(opened, ContainsSubstring("libnvrtc") && !ContainsSubstring(place.library));
+  CHECK(nvrtc_identity(place.cache) == opened);  // remembered from now on
+  CHECK(nvrtc_identity("") == opened);
+  for (const char* nonsense : {"", " ", "no numbers", "/x 1 2"}) {
+    place.remember(nonsense);
+    CHECK(nvrtc_identity(place.cache) == opened);
+  }
+}
+
+TEST_CASE("a CUBIN is compiled once, and again for another NVRTC", "[nvrtc]") {
+  if (!why_no_nvrtc().empty()) SKIP(why_no_nvrtc());
+  const Place place;
+  const Setting cache("TC_CACHE_DIR", place.cache);
+  CHECK_FALSE(build_cuda(kKernel, "sm_90").from_cache);
+  CHECK(build_cuda(kKernel, "sm_90").from_cache);
+  CHECK_FALSE(build_cuda(kKernel, "sm_80").from_cache);
+  write_text(place.library, "another NVRTC");
+  place.remember(file_identity(place.library));
+  CHECK_FALSE(build_cuda(kKernel, "sm_90").from_cache);
+}
