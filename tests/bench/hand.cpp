@@ -175,8 +175,8 @@ void map(float* out, long begin, long end, Compute compute) {
   store_part(out + i, compute([=](const float* x) { return load_part(x + i, count); }), count);
 }
 
-// Combines term(read, i) over [begin, end) in four chains, so that no add waits for the last
-// one.
+// Combines term(read, i) over [begin, end) in four chains, so that no add waits for
+// the last one.
 template <class Term, class Combine>
 Vector fold(long begin, long end, float identity, Term term, Combine combine) {
   Vector chain[4] = {all(identity), all(identity), all(identity), all(identity)};
@@ -352,8 +352,8 @@ struct OpenBlas {
 
   OpenBlas() {
 #if defined(__AVX512F__)
-    // Left alone, or told Haswell, it may take a newer CPU for one without AVX-512: half the
-    // speed.
+    // Left alone, or told Haswell, it may take a newer CPU for one without AVX-512:
+    // half the speed.
     setenv("OPENBLAS_CORETYPE", "SkylakeX", 1);
 #endif
     // Its threads are born in dlopen and inherit the caller's core where OpenMP bound it.

@@ -1,8 +1,9 @@
-// How does the compiler look from the command line? As commands on the text of graphs and
-// programs.
+// How does the compiler look from the command line? As commands on the text of
+// graphs and programs.
 //
-//   tc run softmax.graph --against=interpreter     0: right, 1: the user's mistake, 2: other
-//   bits
+//   tc run softmax.graph --against=interpreter
+//
+// Exit codes: 0 right, 1 the user's mistake, 2 other bits.
 #include "tiny_compile/cli/commands.h"
 
 #include <sys/stat.h>

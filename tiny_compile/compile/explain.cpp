@@ -1,5 +1,5 @@
-// What did each stage buy? The same graph is compiled after every prefix of the pipeline and
-// run:
+// What did each stage buy? The same graph is compiled after every prefix of the
+// pipeline and run:
 //
 //   stage        launches    bytes MB        ms     GB/s
 //   eager              12       402.7     61.20      6.6
