@@ -105,7 +105,7 @@ $(BUILD)/generated/prelude_text.h: $(PRELUDE)
 	@{ echo '// Made by the Makefile from $(PRELUDE).'; \
 	   echo '#pragma once'; \
 	   echo 'inline constexpr const char kPreludeText[] = R"TC_RAW('; \
-	   awk '!length && n > 300 { print ")TC_RAW\"\nR\"TC_RAW("; n = 0 } { n++; print }' $(PRELUDE); \
+	   awk 'FNR == 1 && NR > 1 { print "" } !length && n > 300 { print ")TC_RAW\"\nR\"TC_RAW("; n = 0 } { n++; print }' $(PRELUDE); \
 	   echo ')TC_RAW";'; } > $@
 $(call objects,tiny_compile/codegen/prelude.cpp): $(BUILD)/generated/prelude_text.h
 
