@@ -28,32 +28,8 @@ double now() {
 
 Shape exprs(const Sizes& sizes) { return {sizes.begin(), sizes.end()}; }
 
-// An input of a graph or a program; no strides: row-major.
-struct Slot {
-  std::string name;
-  Type type;
-  Shape strides;
-};
-
-std::vector<Slot> slots_of(const Graph& graph) {
-  std::vector<Slot> slots;
-  for (int id : graph.inputs()) {
-    const Attr* strides = graph[id].find(Key::strides);
-    slots.push_back({graph[id].name, graph[id].type, strides ? strides->values : Shape()});
-  }
-  return slots;
-}
-
-std::vector<Slot> slots_of(const Program& program) {
-  std::vector<Slot> slots;
-  for (const Buffer& buffer : program.buffers) {
-    if (buffer.role == Role::Input) slots.push_back({buffer.name, buffer.type, buffer.strides});
-  }
-  return slots;
-}
-
 // An input as kernels were made for it: row-major, or with the strides that are stated.
-Tensor laid_out(const Slot& slot, const Tensor& input) {
+Tensor laid_out(const InputSlot& slot, const Tensor& input) {
   const Type type = {input.dtype(), exprs(input.shape())};
   if (type != slot.type)
     fail("explain: input ", slot.name, " is ", slot.type.str(), ", but was given ", type.str());
@@ -64,7 +40,7 @@ Tensor laid_out(const Slot& slot, const Tensor& input) {
        "]; give it the layout it was traced with");
 }
 
-std::vector<Tensor> laid_out(const std::string& name, const std::vector<Slot>& slots,
+std::vector<Tensor> laid_out(const std::string& name, const std::vector<InputSlot>& slots,
                              std::span<const Tensor> inputs) {
   if (slots.size() != inputs.size())
     fail("explain: ", name, " has ", slots.size(), " inputs, but ", inputs.size(),
@@ -174,6 +150,23 @@ std::string number(double value) {
 
 }  // namespace
 
+std::vector<InputSlot> input_slots(const Graph& graph) {
+  std::vector<InputSlot> slots;
+  for (int id : graph.inputs()) {
+    const Attr* strides = graph[id].find(Key::strides);
+    slots.push_back({graph[id].name, graph[id].type, strides ? strides->values : Shape()});
+  }
+  return slots;
+}
+
+std::vector<InputSlot> input_slots(const Program& program) {
+  std::vector<InputSlot> slots;
+  for (const Buffer& buffer : program.buffers) {
+    if (buffer.role == Role::Input) slots.push_back({buffer.name, buffer.type, buffer.strides});
+  }
+  return slots;
+}
+
 Device device_of(std::span<const Tensor> tensors) {
   for (const Tensor& tensor : tensors) {
     if (tensor.device() != cpu) return tensor.device();
@@ -183,7 +176,7 @@ Device device_of(std::span<const Tensor> tensors) {
 
 Explanation explain(const Graph& graph, std::span<const Tensor> given, const Pipeline& pipeline,
                     double seconds) {
-  const std::vector<Tensor> inputs = laid_out("graph " + graph.name, slots_of(graph), given);
+  const std::vector<Tensor> inputs = laid_out("graph " + graph.name, input_slots(graph), given);
   const Target target = target_of(device_of(inputs));
   Explanation result = climb_all(
       "eager", pipeline,
@@ -196,7 +189,7 @@ Explanation explain(const Graph& graph, std::span<const Tensor> given, const Pip
 Explanation explain(Program program, std::span<const Tensor> given, const Pipeline& pipeline,
                     double seconds) {
   const std::vector<Tensor> inputs =
-      laid_out("program " + program.name, slots_of(program), given);
+      laid_out("program " + program.name, input_slots(program), given);
   program.target = target_of(device_of(inputs));
   Pipeline stages;  // the others never see a Program
   for (const Stage& stage : pipeline) {

@@ -11,6 +11,16 @@
 
 namespace tiny_compile {
 
+// An input of a graph or a program.
+struct InputSlot {
+  std::string name;
+  Type type;
+  Shape strides;  // none: row-major
+};
+
+std::vector<InputSlot> input_slots(const Graph& graph);
+std::vector<InputSlot> input_slots(const Program& program);
+
 // A rung of the ladder: the program as it is after one stage, run.
 struct Rung {
   std::string stage;  // "eager", then the stages' names
