@@ -7,7 +7,7 @@
 # make bench-table  README's table and the charts from the newest record of a GPU, or RECORD=
 # make size         lines a module; fails above the limit
 # make format       clang-format in place; make check-format only looks
-# make install      PREFIX=/usr/local
+# make install      PREFIX=/usr/local; make check-install: a program of another project uses it
 # make clean
 #
 # SANITIZE=1 builds into build-sanitize with address and undefined-behaviour checks.
@@ -75,7 +75,8 @@ TEST_OBJECTS := $(call objects,$(TESTS) $(TEST_PARTS) $(GPU_BENCH_PARTS)) $(CLI_
   $(FUZZ_OBJECTS)
 PROGRAMS := $(if $(wildcard tiny_compile/cli/tc.cpp),$(BUILD)/tc)
 
-.PHONY: all demo test fuzz bench bench-cpu bench-gpu bench-table size format check-format install clean FORCE
+.PHONY: all demo test fuzz bench bench-cpu bench-gpu bench-table size format check-format install \
+  check-install clean FORCE
 all: $(ARCHIVE) $(PROGRAMS)
 
 # One line that changes with the compiler and its flags; objects are rebuilt when it does.
@@ -105,7 +106,7 @@ $(BUILD)/generated/prelude_text.h: $(PRELUDE)
 	@{ echo '// Made by the Makefile from $(PRELUDE).'; \
 	   echo '#pragma once'; \
 	   echo 'inline constexpr const char kPreludeText[] = R"TC_RAW('; \
-	   awk '!length && n > 300 { print ")TC_RAW\"\nR\"TC_RAW("; n = 0 } { n++; print }' $(PRELUDE); \
+	   awk 'FNR == 1 && NR > 1 { print "" } !length && n > 300 { print ")TC_RAW\"\nR\"TC_RAW("; n = 0 } { n++; print }' $(PRELUDE); \
 	   echo ')TC_RAW";'; } > $@
 $(call objects,tiny_compile/codegen/prelude.cpp): $(BUILD)/generated/prelude_text.h
 
@@ -191,6 +192,12 @@ install: all
 	  'Version: $(VERSION)' 'Cflags: -I$${includedir}' \
 	  'Libs: -L$${libdir} -ltiny_compile -ldl -fopenmp' \
 	  > $(ROOT)/lib/pkgconfig/tiny_compile.pc
+
+INSTALLED := $(abspath $(BUILD)/installed)
+check-install: PREFIX := $(INSTALLED)
+check-install: install
+	@tests/install.sh $(ROOT) $(CXX) $(CXXFLAGS) $(SANITIZERS)
+	@rm -rf $(INSTALLED)
 
 clean:
 	rm -rf build build-sanitize

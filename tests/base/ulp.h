@@ -1,7 +1,7 @@
 // How far is a shared function from the exact value, in units of the result's last place?
 //   measure<float>("exp", 0, 1 << 20)  ->  1.00 ulp at 48.2068672
-// f32 is compared with the C library's double, which has 29 bits more; f64 with its long
-// double.
+// f32 is compared with the C library's double, which has 29 bits more; f64 with
+// its long double.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace tiny_compile::ulp {
 
-// The format of a result: its significand's bits and its smallest normal number, as in
-// <limits>.
+// The format of a result: its significand's bits and its smallest normal number,
+// as in <limits>.
 struct Format {
   int digits, min_exponent, max_exponent;
 };

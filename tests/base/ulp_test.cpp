@@ -1,4 +1,4 @@
-// The accuracy that DESIGN promises, sampled; `make build/ulp && build/ulp 1` tries every f32.
+// The accuracy that the map promises, sampled; `make build/ulp && build/ulp 1` tries every f32.
 #include "tests/base/ulp.h"
 
 #include <string>

@@ -137,7 +137,6 @@ std::vector<Timing> measure(const Row& row, int threads, double seconds) {
 
 // Stages and compiler once, with nothing cached; then again from the disk cache.
 Compile compile_once(const Row& row) {
-  Compile result;
   const double start = now();
   const tc::Specialization specialization = row.trace();
   const double traced = now();

@@ -16,9 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include "tests/bench/hand_vector.h"
 
 #if defined(__GNUC__) && !defined(__clang__)  // g++ 12 says it of its own intrinsics
 #pragma GCC diagnostic ignored "-Wuninitialized"
@@ -28,34 +26,9 @@
 namespace hand {
 namespace {
 
-constexpr long kLanes = 16;
-typedef float Vector __attribute__((vector_size(64)));
 typedef int Ints __attribute__((vector_size(64)));
 
 Vector all(float value) { return value - Vector{}; }
-
-Vector load(const float* p) {
-  Vector v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
-
-void store(float* p, Vector v) { std::memcpy(p, &v, sizeof v); }
-
-// Past the caches; p is 64-byte aligned.
-void stream(float* p, Vector v) {
-#if defined(__AVX512F__)
-  _mm512_stream_ps(p, std::bit_cast<__m512>(v));
-#elif defined(__x86_64__)
-  struct Quarters {
-    __m128 part[4];
-  };
-  const auto quarters = std::bit_cast<Quarters>(v);
-  for (int i = 0; i < 4; ++i) _mm_stream_ps(p + 4 * i, quarters.part[i]);
-#else
-  store(p, v);
-#endif
-}
 
 Vector larger(Vector a, Vector b) {
 #if defined(__AVX512F__)
@@ -175,8 +148,8 @@ void map(float* out, long begin, long end, Compute compute) {
   store_part(out + i, compute([=](const float* x) { return load_part(x + i, count); }), count);
 }
 
-// Combines term(read, i) over [begin, end) in four chains, so that no add waits for the last
-// one.
+// Combines term(read, i) over [begin, end) in four chains, so that no add waits for
+// the last one.
 template <class Term, class Combine>
 Vector fold(long begin, long end, float identity, Term term, Combine combine) {
   Vector chain[4] = {all(identity), all(identity), all(identity), all(identity)};
@@ -352,8 +325,8 @@ struct OpenBlas {
 
   OpenBlas() {
 #if defined(__AVX512F__)
-    // Left alone, or told Haswell, it may take a newer CPU for one without AVX-512: half the
-    // speed.
+    // Left alone, or told Haswell, it may take a newer CPU for one without AVX-512:
+    // half the speed.
     setenv("OPENBLAS_CORETYPE", "SkylakeX", 1);
 #endif
     // Its threads are born in dlopen and inherit the caller's core where OpenMP bound it.

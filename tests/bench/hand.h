@@ -1,7 +1,7 @@
-// The peers that a good C++ programmer writes by hand: one loop per workload of the CPU table,
-// with polynomial math of its own (float, within about 3 ulp), reused buffers and streaming
-// stores. They share nothing with tiny_compile, so that they can judge its speed and its
-// results.
+// The peers that a good C++ programmer writes by hand: one loop per workload of the CPU
+// table, with polynomial math of its own (float, within about 3 ulp), reused buffers and
+// streaming stores. They share nothing with tiny_compile, so that they can judge its speed
+// and its results.
 //
 // Arrays are dense and row-major, at least 4-byte aligned; `threads` is the number of OpenMP
 // threads. Nothing here allocates but mlp's caller-owned workspace; nothing throws.
@@ -61,9 +61,9 @@ bool has_openblas();  // found at run time: libopenblas.so.0
 bool mlp(const Mlp& model, float* workspace, float* out, int threads);
 bool mlp_matmuls_alone(const Mlp& model, float* workspace, float* out, int threads);
 
-// The ceiling: a plain loop that reads 1 to 4 arrays and writes 0 to 3 of them with the same
-// kind of stores as above (streaming where nothing is updated in place). Returns something to
-// use.
+// The ceiling: a plain loop that reads 1 to 4 arrays and writes 0 to 3 of them with the
+// same kind of stores as above (streaming where nothing is updated in place). Returns
+// something to use.
 float copy(const std::vector<const float*>& reads, const std::vector<float*>& writes, long n,
            bool streaming, int threads);
 

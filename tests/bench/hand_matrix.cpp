@@ -10,32 +10,10 @@
 #include <utility>
 
 #include "tests/bench/hand.h"
-
-#if defined(__AVX512F__)
-#include <immintrin.h>
-#endif
+#include "tests/bench/hand_vector.h"
 
 namespace hand {
 namespace {
-
-constexpr long kLanes = 16;
-typedef float Vector __attribute__((vector_size(64)));
-
-Vector load(const float* p) {
-  Vector v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
-
-void store(float* p, Vector v) { std::memcpy(p, &v, sizeof v); }
-
-void stream(float* p, Vector v) {
-#if defined(__AVX512F__)
-  _mm512_stream_ps(p, std::bit_cast<__m512>(v));
-#else
-  store(p, v);
-#endif
-}
 
 // Swaps the blocks of 2^k lanes off the diagonal: one step of turning a square.
 template <int kStep, int... kLane>

@@ -106,6 +106,25 @@ TEST_CASE("tc explain names stages, launches and bytes, as text and as JSON", "[
   CHECK_THAT(tc({"bench", "-"}).out, ContainsSubstring("plan_memory"));
 }
 
+TEST_CASE("tc explains and measures a program from where it stands", "[tc]") {
+  const std::string program = tc({"print", "-", "--until=lower"}).out;
+  const Ran ran = tc({"explain", "-"}, program);
+  INFO(ran.problems);
+  REQUIRE(ran.code == 0);
+  CHECK_THAT(ran.out, ContainsSubstring("\nas given ") && ContainsSubstring("\nfuse ") &&
+                          !ContainsSubstring("\ncse ") && !ContainsSubstring("== graph"));
+  CHECK_THAT(tc({"bench", "-", "--until=fuse"}, program).out, ContainsSubstring("\nfuse "));
+}
+
+TEST_CASE("tc does not write where it cannot, and takes only numbers for numbers", "[tc]") {
+  const Ran unwritable = tc({"run", "-", "--out", "/proc/no/such"});
+  CHECK(unwritable.code == 1);
+  CHECK_THAT(unwritable.problems, ContainsSubstring("/proc/no/such"));
+  for (const char* seed : {"one", "1x", ""})
+    CHECK_THAT(tc({"run", "-", std::string("--seed=") + seed}).problems,
+               ContainsSubstring("--seed"));
+}
+
 TEST_CASE("tc reads and writes NumPy files", "[tc]") {
   const tests::Scratch scratch;
   const std::string in = scratch.path("x.npy"), out = scratch.path("out");

@@ -10,6 +10,7 @@
 
 using namespace tiny_compile;
 using Catch::Matchers::ContainsSubstring;
+using tests::message_of;
 
 #define NEEDS_GPU \
   if (!why_no_gpu().empty()) SKIP(why_no_gpu())
@@ -21,17 +22,6 @@ Tensor numbers(Sizes shape, double step = 0.37) {
   for (int64_t i = 0; i < result.numel(); i++)
     result.data<float>()[i] = static_cast<float>(static_cast<double>(i % 23 - 11) * step);
   return result;
-}
-
-// What it throws, or "".
-template <typename Function>
-std::string error_of(Function function) {
-  try {
-    function();
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
 }
 
 // The compiled function on the GPU, against the interpreter.
@@ -60,20 +50,20 @@ void check_on_gpu(Function function, std::vector<Tensor> inputs) {
 
 TEST_CASE("backend cuda wants tensors of a GPU and says how to move them", "[cuda]") {
   const auto f = compile([](Tensor x) { return x + x; }, {.backend = "cuda", .name = "twice"});
-  CHECK_THAT(error_of([&] { f(numbers({4})); }), ContainsSubstring("twice") &&
-                                                     ContainsSubstring("input 0 is on cpu") &&
-                                                     ContainsSubstring("to(...)"));
+  CHECK_THAT(message_of([&] { f(numbers({4})); }), ContainsSubstring("twice") &&
+                                                       ContainsSubstring("input 0 is on cpu") &&
+                                                       ContainsSubstring("to(...)"));
 }
 
 TEST_CASE("without a GPU the error says what is missing", "[cuda]") {
   if (why_no_gpu().empty()) SKIP("there is a GPU here");
-  CHECK_THAT(error_of([] { numbers({4}).to(cuda); }), ContainsSubstring("cuda"));
+  CHECK_THAT(message_of([] { numbers({4}).to(cuda); }), ContainsSubstring("cuda"));
   const auto constant = compile([]() { return full({2}, 1.0); }, {.backend = "cuda"});
-  CHECK(error_of([&] { constant(); }) != "");
+  CHECK(message_of([&] { constant(); }) != "no error");
 }
 
 TEST_CASE("an unknown backend is named", "[cuda]") {
-  CHECK_THAT(error_of([] { compile([](Tensor x) { return x; }, {.backend = "tpu"}); }),
+  CHECK_THAT(message_of([] { compile([](Tensor x) { return x; }, {.backend = "tpu"}); }),
              ContainsSubstring("'tpu'") && ContainsSubstring("cuda"));
 }
 
@@ -116,14 +106,14 @@ TEST_CASE("views of tensors on a GPU share storage, and strided ones are read ri
 TEST_CASE("tensors of two devices do not mix, numbers go along", "[cuda]") {
   NEEDS_GPU;
   const Tensor x = numbers({4}), there = x.to(cuda);
-  CHECK_THAT(error_of([&] { x + there; }),
+  CHECK_THAT(message_of([&] { x + there; }),
              ContainsSubstring("cuda_test.cpp") && ContainsSubstring("to(...)"));
   const auto f = compile([](Tensor a, Tensor b) { return a + b; }, {.name = "mix"});
-  CHECK_THAT(error_of([&] { f(x, there); }), ContainsSubstring("mix") &&
-                                                 ContainsSubstring("input 0 is on cpu") &&
-                                                 ContainsSubstring("input 1 on cuda:0"));
+  CHECK_THAT(message_of([&] { f(x, there); }), ContainsSubstring("mix") &&
+                                                   ContainsSubstring("input 0 is on cpu") &&
+                                                   ContainsSubstring("input 1 on cuda:0"));
   const auto g = compile([w = x](Tensor a) { return a + w; });
-  CHECK_THAT(error_of([&] { g(there); }), ContainsSubstring("captured tensor 0"));
+  CHECK_THAT(message_of([&] { g(there); }), ContainsSubstring("captured tensor 0"));
   CHECK(same_bits(x + 2.5f, f(there, 2.5f).to(cpu)));
   CHECK(same_bits(x + 3.5f, f(there, 3.5f).to(cpu)));
   CHECK(f.cache().size() == 1);
@@ -134,7 +124,7 @@ TEST_CASE("a kernel's mistake is thrown when its result is read", "[cuda]") {
   const auto f = compile([](Tensor t, Tensor i) { return embedding(i, t); }, {.name = "look"});
   const Tensor table = numbers({4, 8}).to(cuda);
   const Tensor bad = f(table, from_vector<int64_t>({0, 9}).to(cuda));
-  CHECK_THAT(error_of([&] { bad.to(cpu); }), ContainsSubstring("look"));
+  CHECK_THAT(message_of([&] { bad.to(cpu); }), ContainsSubstring("look"));
   const Tensor good = f(table, from_vector<int64_t>({0, 3}).to(cuda));
   CHECK(good.to(cpu).numel() == 16);
 }
@@ -159,7 +149,7 @@ TEST_CASE("a GPU's memory running out names the sizes", "[cuda]") {
   NEEDS_GPU;
   const auto f = compile([](Tensor x, Tensor y) { return x + y; }, {.name = "outer"});
   const Tensor x = numbers({1 << 20}).to(cuda);
-  CHECK_THAT(error_of([&] {
+  CHECK_THAT(message_of([&] {
                f(x.reshape({-1, 1}), x);
              }),
              ContainsSubstring("out of memory on cuda:0") &&
@@ -176,7 +166,7 @@ TEST_CASE("work goes to the user's stream, from several threads", "[cuda]") {
   std::vector<std::thread> threads;
   for (size_t t = 0; t < errors.size(); t++)
     threads.emplace_back([&, t] {
-      errors[t] = error_of([&] {
+      errors[t] = message_of([&] {
         const CudaScope device(0);
         const CudaStreamScope stream(0, driver::create_stream());
         for (int i = 0; i < 20; i++) {

@@ -238,20 +238,41 @@ TEST_CASE("the JSON parses and says what the rungs say", "[explain]") {
   }
   REQUIRE(json.members["refusals"].items.size() == said.staged.program.refusals.size());
   CHECK(json.members["refusals"].items[0].text == said.staged.program.refusals[0]);
+  CHECK(json.members["exceptions"].items.empty());
 }
 
 TEST_CASE("the JSON of odd numbers and texts parses too", "[explain]") {
   Explanation odd;
   odd.name = "a\"b\\c\nd\te";
   odd.rungs.push_back({"st\\age\"", int64_t{1} << 40, 0, 1e-9, 1e21, 123456.789, {}});
+  odd.exceptions = {"mul_3: \"their\" sum", "other"};
   odd.staged.program.refusals = {"x -> \"y\"", "", "caf\xc3\xa9"};
   Json json = JsonReader(odd.json()).read();
   CHECK(json.members["name"].text == "a\"b\\c\nd e");
   CHECK(json.members["stages"].items[0].members["stage"].text == "st\\age\"");
   CHECK(json.members["stages"].items[0].members["launches"].number == 1099511627776.);
+  CHECK(json.members["exceptions"].items.size() == 2);
   CHECK(json.members["refusals"].items.size() == 3);
   CHECK(json.members["refusals"].items[2].text == "caf\xc3\xa9");
   CHECK(JsonReader(Explanation().json()).read().members["stages"].items.empty());
+}
+
+TEST_CASE("a program climbs from where it stands, and its inputs are checked", "[explain]") {
+  const OwnCache cache;
+  const Program program =
+      run_pipeline(until(default_pipeline(), "lower"), gelu_graph(), true).program;
+  const std::vector<Tensor> inputs = {randn({5, 64}), randn({64})};
+  const Explanation said = explain(program, inputs, default_pipeline(), 0);
+  std::vector<std::string> stages;
+  for (const Rung& rung : said.rungs) stages.push_back(rung.stage);
+  CHECK(join(stages, ", ") == "as given, fuse, schedule, plan_memory, emit");
+  CHECK(said.rungs.front().launches == 2);
+  CHECK(said.rungs.back().launches == 1);
+  CHECK(same_bits(said.rungs.back().outputs.at(0), gelu(inputs[0] + inputs[1])));
+  CHECK_THAT(said.str(), !ContainsSubstring("== graph"));
+  const std::vector<Tensor> wrong = {inputs[1], inputs[0]};
+  CHECK_THAT(message_of([&] { explain(program, wrong, default_pipeline(), 0); }),
+             ContainsSubstring("input x is f32[5,64], but was given f32[64]"));
 }
 
 TEST_CASE("a pass that changes a bit is caught on its rung and named", "[explain]") {

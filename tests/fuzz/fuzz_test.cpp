@@ -1,5 +1,5 @@
-// 300 random graphs, ten cases of 30 so that they run side by side; `make fuzz N=...` runs
-// more.
+// 300 random graphs, ten cases of 30 so that they run side by side. `make fuzz N=...`
+// runs more.
 #include "tests/catch.h"
 #include "tests/fuzz/harness.h"
 #include "tests/fuzz/shrink.h"

@@ -176,8 +176,8 @@ class Generator {
     }
   }
 
-  // What networks are made of: rows normalised by their own reduction, chains of views,
-  // matmuls.
+  // What networks are made of: rows normalised by their own reduction, chains
+  // of views, matmuls.
   void add_pattern() {
     switch (below(4)) {
       case 0: return add_normalised(any_node());

@@ -1,5 +1,5 @@
-// Which local rules fire, and which tempting ones must not: each with the bits that would
-// change.
+// Which local rules fire, and which tempting ones must not: each with the bits
+// that would change.
 #include "tests/passes/rewrites.h"
 
 #include "tests/catch.h"

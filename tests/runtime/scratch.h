@@ -1,5 +1,5 @@
-// What tests of the runtime need around them: a directory, an environment, a process of their
-// own.
+// What tests of the runtime need around them: a directory, an environment, a process
+// of their own.
 #pragma once
 
 #include <dirent.h>
@@ -120,8 +120,8 @@ class Child {
 
 inline int in_child(const std::function<int()>& action) { return Child(action).wait(); }
 
-// In a child: mounts a small file system that only this process sees. False where that is not
-// allowed.
+// In a child: mounts a small file system that only this process sees. False where that
+// is not allowed.
 inline bool mount_small(const std::string& directory, const char* options,
                         unsigned long flags = 0) {
   return unshare(CLONE_NEWNS) == 0 &&

@@ -52,8 +52,8 @@ template <typename... Parts>
   throw Error(str(parts...));
 }
 
-// An IR text (Graph or Program) that does not parse: message, line, column, the line and a
-// caret.
+// An IR text (Graph or Program) that does not parse: message, line, column, the line
+// and a caret.
 //   "sum.graph:3:12: unknown op 'addd'\n  %2: f32[4] = addd %0, %1\n               ^"
 [[noreturn]] void fail_in_text(std::string_view text, size_t position,
                                const std::string& message);

@@ -1,5 +1,5 @@
-// Inside the simplifier (the expr_*.cpp files alone): the parts of a canonical Expr, their
-// order.
+// Inside the simplifier (the expr_*.cpp files alone): the parts of a canonical
+// Expr, their order.
 //
 //   sum  = term + ... + constant     two or more terms, sorted, each product of atoms once
 //   term = constant | product | Mul(product, coefficient)

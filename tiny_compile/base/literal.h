@@ -9,8 +9,8 @@
 
 namespace tiny_compile {
 
-// `bits` is the storage bit pattern of the dtype, zero-extended; equal literals have equal
-// bits.
+// `bits` is the storage bit pattern of the dtype, zero-extended; equal literals
+// have equal bits.
 struct Literal {
   DType dtype = DType::f32;
   uint64_t bits = 0;

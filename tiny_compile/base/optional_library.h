@@ -19,8 +19,8 @@ std::string library_search_state();
 // Opened once and never closed: drivers do not like to be unloaded.
 class OptionalLibrary {
  public:
-  // The first of `names` that opens, also looked for in $CUDA_HOME/lib64 and
-  // /usr/local/cuda/lib64.
+  // The first of `names` that opens, also looked for in
+  // $CUDA_HOME/lib64 and /usr/local/cuda/lib64.
   explicit OptionalLibrary(std::vector<std::string> names);
 
   bool found() const { return handle_ != nullptr; }

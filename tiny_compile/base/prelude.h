@@ -163,8 +163,8 @@ TC_FN float tc_abs(float x) { return tc_from_bits(tc_bits(x) & 0x7fffffffu); }
 
 TC_FN double tc_abs(double x) { return tc_from_bits(tc_bits(x) & 0x7fffffffffffffffull); }
 
-// -0.0 that NVRTC 13.0 cannot see: it makes (float)(c ? 0 : -1) of c ? -0.0f : -1.0f, which is
-// +0.
+// -0.0 that NVRTC 13.0 cannot see: it makes (float)(c ? 0 : -1) of c ? -0.0f : -1.0f,
+// which is +0.
 TC_FN float tc_minus_zero() {
 #ifdef __CUDACC__
   float zero;

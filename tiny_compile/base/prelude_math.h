@@ -26,9 +26,9 @@ TC_FN double tc_expm1_kernel(double r, double lost) {
   return tc_fma(p, r * r, r + lost);
 }
 
-// exp(x) = 2^n exp(r), r = x - n ln 2. The low bits of `shifted` hold n and twice the
-// exponent's bias; 2^n is applied as two exact factors, so that a denormal result is rounded
-// once.
+// exp(x) = 2^n exp(r), r = x - n ln 2. The low bits of `shifted` hold n and twice
+// the exponent's bias; 2^n is applied as two exact factors, so that a denormal
+// result is rounded once.
 TC_FN float tc_exp(float x) {
   // One limit after the other, NaN through both: each is a single instruction everywhere.
   const float above = x < -104.0f ? -104.0f : x, clamped = above > 89.0f ? 89.0f : above;
@@ -50,8 +50,8 @@ TC_FN double tc_exp(double x) {
          tc_from_bits((both - half) << 52);
 }
 
-// 2^n (exp(r) - 1) + (2^n - 1), halved because 2^1024 is no number; the sum is exact where n is
-// 0.
+// 2^n (exp(r) - 1) + (2^n - 1), halved because 2^1024 is no number; the sum is exact where
+// n is 0.
 TC_FN float tc_expm1(float x) {
   const float above = x < -20.0f ? -20.0f : x, clamped = above > 89.0f ? 89.0f : above;
   const float shifted = tc_fma(clamped, 0x1.715476p+0f, 0x1.8000fcp+23f);

@@ -1,8 +1,9 @@
-// How does the compiler look from the command line? As commands on the text of graphs and
-// programs.
+// How does the compiler look from the command line? As commands on the text of
+// graphs and programs.
 //
-//   tc run softmax.graph --against=interpreter     0: right, 1: the user's mistake, 2: other
-//   bits
+//   tc run softmax.graph --against=interpreter
+//
+// Exit codes: 0 right, 1 the user's mistake, 2 other bits.
 #include "tiny_compile/cli/commands.h"
 
 #include <sys/stat.h>
@@ -150,11 +151,14 @@ Subject parse_subject(const Arguments& arguments) {
 }
 
 std::vector<Tensor> inputs_of(const Arguments& arguments, const Subject& subject) {
-  const uint64_t seed = std::strtoull(arguments.option("seed", "1").c_str(), nullptr, 10);
+  const std::string seed = arguments.option("seed", "1");
+  if (seed.empty() || seed.find_first_not_of("0123456789") != std::string::npos)
+    fail("--seed=", seed, " is no number");
   std::vector<Tensor> given;
   for (const std::string& path : arguments.in) given.push_back(load_npy(path));
-  return subject.is_program ? seeded_inputs(subject.program, seed, given)
-                            : seeded_inputs(subject.graph, seed, given);
+  const uint64_t number = std::strtoull(seed.c_str(), nullptr, 10);
+  return subject.is_program ? seeded_inputs(subject.program, number, given)
+                            : seeded_inputs(subject.graph, number, given);
 }
 
 std::vector<Tensor> reference(const Subject& subject, std::span<const Tensor> inputs) {
@@ -228,11 +232,11 @@ int print_text(const Arguments& arguments, std::ostream& out) {
 
 int explain_text(const Arguments& arguments, bool ladder_only, std::ostream& out) {
   const Subject subject = parse_subject(arguments);
-  if (subject.is_program)
-    fail("explain and bench climb the ladder from a graph; this is a program");
   std::vector<Tensor> inputs = inputs_of(arguments, subject);
   for (Tensor& input : inputs) input = copy_to(input, device_of(arguments));
-  const Explanation e = explain(subject.graph, inputs, pipeline_of(arguments));
+  const Pipeline pipeline = pipeline_of(arguments);
+  const Explanation e = subject.is_program ? explain(subject.program, inputs, pipeline)
+                                           : explain(subject.graph, inputs, pipeline);
   const bool json = arguments.options.count("json") > 0;
   out << (json ? e.json() : ladder_only ? e.ladder() : e.str());
   return 0;

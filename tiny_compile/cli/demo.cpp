@@ -74,7 +74,8 @@ void show_one_kernel(const std::string& source) {
 }
 
 // The ladder again on a GPU, where there is one.
-void climb_on_gpu(const tc::Graph& graph, std::vector<tc::Tensor> inputs, float loss) {
+void climb_on_gpu(const tc::Graph& graph, std::vector<tc::Tensor> inputs, float loss,
+                  const std::string& beside) {
   const std::string missing = tc::why_no_gpu();
   if (!missing.empty()) {
     std::printf("\nNo ladder on a GPU here: %s\n", missing.c_str());
@@ -87,10 +88,10 @@ void climb_on_gpu(const tc::Graph& graph, std::vector<tc::Tensor> inputs, float 
   const float here = explanation.rungs.back().outputs[0].item<float>();
   std::printf("  %s\n", here == loss ? "The CPU's loss, to the bit."
                                      : "NOT THE CPU'S LOSS: please report this.");
-  std::ofstream("build/demo.cu") << explanation.staged.source.text;
+  std::ofstream(beside + "demo.cu") << explanation.staged.source.text;
 }
 
-int run(const char* path) {
+int run(const char* path, const std::string& beside) {
   const std::string text = read_text(path);
   tc::manual_seed(1);
   const Model model;
@@ -105,13 +106,13 @@ int run(const char* path) {
       tc::explain(traced.traced.graph, traced.inputs, tc::default_pipeline(), 0.3);
   print_ladder(explanation);
   climb_on_gpu(traced.traced.graph, traced.inputs,
-               explanation.rungs.back().outputs[0].item<float>());
+               explanation.rungs.back().outputs[0].item<float>(), beside);
   show_one_kernel(explanation.staged.source.text);
-  const std::string place = "build/demo.cpp";
-  std::ofstream(place) << explanation.staged.source.text;
+  std::ofstream(beside + "demo.cpp") << explanation.staged.source.text;
+  std::ofstream(beside + "demo.graph") << tc::print(traced.traced.graph);
   std::printf(
-      "All of the generated source: %s. Every stage in words: build/tc explain FILE.graph\n",
-      place.c_str());
+      "All of the generated source: %sdemo.cpp\nEvery stage: %stc explain %sdemo.graph\n",
+      beside.c_str(), beside.c_str(), beside.c_str());
   return 0;
 }
 
@@ -119,7 +120,8 @@ int run(const char* path) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc > 1 ? argv[1] : "README.md");
+    const std::string self = argv[0];  // build/demo
+    return run(argc > 1 ? argv[1] : "README.md", self.substr(0, self.rfind('/') + 1));
   } catch (const tc::Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

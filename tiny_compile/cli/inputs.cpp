@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "tiny_compile/compile/explain.h"
 #include "tiny_compile/trace/creation.h"
 
 namespace tiny_compile {
@@ -31,13 +32,7 @@ Tensor drawn(const Type& type, const Shape& strides) {
   return layout.empty() ? values : with_layout(values, shape, layout, 0);
 }
 
-struct Slot {
-  std::string name;
-  Type type;
-  Shape strides;
-};
-
-std::vector<Tensor> fill(const std::vector<Slot>& slots, uint64_t seed,
+std::vector<Tensor> fill(const std::vector<InputSlot>& slots, uint64_t seed,
                          const std::vector<Tensor>& given) {
   if (given.size() > slots.size())
     fail(given.size(), " inputs given with --in, but there are ", slots.size());
@@ -78,21 +73,12 @@ Sizes unravel(const Sizes& shape, int64_t at) {
 
 std::vector<Tensor> seeded_inputs(const Graph& graph, uint64_t seed,
                                   const std::vector<Tensor>& given) {
-  std::vector<Slot> slots;
-  for (int id : graph.inputs()) {
-    const Attr* strides = graph[id].find(Key::strides);
-    slots.push_back({graph[id].name, graph[id].type, strides ? strides->values : Shape{}});
-  }
-  return fill(slots, seed, given);
+  return fill(input_slots(graph), seed, given);
 }
 
 std::vector<Tensor> seeded_inputs(const Program& program, uint64_t seed,
                                   const std::vector<Tensor>& given) {
-  std::vector<Slot> slots;
-  for (const Buffer& buffer : program.buffers) {
-    if (buffer.role == Role::Input) slots.push_back({buffer.name, buffer.type, buffer.strides});
-  }
-  return fill(slots, seed, given);
+  return fill(input_slots(program), seed, given);
 }
 
 std::string summary(size_t number, const Tensor& output) {

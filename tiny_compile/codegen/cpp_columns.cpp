@@ -2,8 +2,8 @@
 // strip of them, and memory is read along its grain. The contract's tree wants row r beside row
 // r + 512 first; visiting rows in bit-reversed order, a stack of ten partial strips does it:
 //
-//   rows 0, 512, 256, 768, ...     push 0; push 512, add: {0,512}; push 256; push 768, add,
-//   add; ...
+//   rows 0, 512, 256, 768, ...     push 0; push 512, add: {0,512};
+//                                  push 256; push 768, add, add: {0,512,256,768}; ...
 //
 // A full chunk pushes eight rows at a time, added in registers.
 #include "tiny_compile/codegen/cpp_columns.h"
@@ -203,8 +203,8 @@ class ColumnsWriter {
     out_.close();
   }
 
-  // element(e, l): element e of the row in lane l, for a sum of exponentials less the lane's
-  // maximum.
+  // element(e, l): element e of the row in lane l, for a sum of exponentials less
+  // the lane's maximum.
   void write_element(const Step& step, DType type, int64_t count) {
     out_.open(
         str("auto element = [&](long long e, long long l) __attribute__((always_inline)) -> ",
@@ -218,8 +218,8 @@ class ColumnsWriter {
     out_.close(";");
   }
 
-  // A strip on top of the stack, then as many additions as the number of strips so far asks
-  // for.
+  // A strip on top of the stack, then as many additions as the number of strips so
+  // far asks for.
   void push(const Step& step, DType type, const std::string& turn) {
     out_.open(str("for (long long done = ", turn, "; done & 1; done >>= 1)"));
     out_.line("height--;");

@@ -127,9 +127,9 @@ std::vector<int> KernelText::needed(const std::vector<const Step*>& steps) const
 
 void KernelText::choose_kept() { choose_kept(is_costly, kMostKeptBytes); }
 
-// Which steps compute each scalar? From the last scalar to the first, users are handed on to
-// the operands; a value that is kept is computed by its first user alone and read by the
-// others.
+// Which steps compute each scalar? From the last scalar to the first, users are handed
+// on to the operands; a value that is kept is computed by its first user alone and read
+// by the others.
 void KernelText::choose_kept(const std::function<bool(const Scalar&)>& worth,
                              int64_t most_bytes) {
   if (!kernel.schedule.keep || kernel.steps.size() < 2) return;

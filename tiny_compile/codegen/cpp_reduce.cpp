@@ -51,9 +51,9 @@ std::string fill(std::string text, Op op, DType dtype) {
   return text;
 }
 
-// tc_tree_sum_float<1024>(from, t): the tree over a power of two of values; t has room for half
-// of them and may be `from`, which is used up then. Three halvings at a time while vectors
-// last.
+// tc_tree_sum_float<1024>(from, t): the tree over a power of two of values; t has room
+// for half of them and may be `from`, which is used up then. Three halvings at a time
+// while vectors last.
 constexpr const char* kTree = R"(
 TC_FN TYPE tc_both_NAME(TYPE a, TYPE b) { COMBINED }
 

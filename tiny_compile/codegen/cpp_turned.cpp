@@ -5,8 +5,8 @@
 //   out[i0*4096 + i1] = x[i1*4096 + i0] + y[i0*4096 + i1]
 // =>
 //   for each square: tc_turn(x + .., 4096, turned_0, ..);
-//     for (i0 ..) for (i1 ..) out[..] = turned_0[(i0 - first_row)*128 + i1 - first_column] +
-//     y[..]
+//     for (i0 ..) for (i1 ..)
+//       out[..] = turned_0[(i0 - first_row)*128 + i1 - first_column] + y[..]
 #include "tiny_compile/codegen/cpp_turned.h"
 
 #include <algorithm>

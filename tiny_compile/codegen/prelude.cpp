@@ -27,9 +27,9 @@ std::set<std::string_view> names_in(std::string_view text) {
   return names;
 }
 
-// A definition: text between blank lines, less the comments above it, and the name it defines:
-// the first tc_ word of its first line that is no type of another definition ("TC_FN tc_f16
-// tc_to_f16(").
+// A definition: text between blank lines, less the comments above it, and the name it
+// defines: the first tc_ word of its first line that is no type of another definition
+// ("TC_FN tc_f16 tc_to_f16(").
 struct Definition {
   std::string_view text;
   std::string_view name;

@@ -1,8 +1,8 @@
 // How does a scalar become text? $3 = exp($2) reads  const float exp_3 = tc_exp(sub_2);
 //
-// f16 and bf16 values are floats that the dtype can hold: loads widen, every op that may leave
-// the dtype rounds once, stores narrow. Floats are written in hexadecimal, exact in every
-// compiler.
+// f16 and bf16 values are floats that the dtype can hold: loads widen, every op that may
+// leave the dtype rounds once, stores narrow. Floats are written in hexadecimal, exact
+// in every compiler.
 #include "tiny_compile/codegen/scalar.h"
 
 #include <algorithm>

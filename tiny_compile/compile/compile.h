@@ -1,5 +1,5 @@
-// tc::compile: a function over tensors, traced and compiled at its first call for each kind of
-// input.
+// tc::compile: a function over tensors, traced and compiled at its first call for each
+// kind of input.
 //
 //   auto f = tc::compile([](tc::Tensor x, tc::Tensor bias) { return tc::gelu(x + bias); });
 //   tc::Tensor y = f(x, bias);

@@ -1,5 +1,5 @@
-// What did each stage buy? The same graph is compiled after every prefix of the pipeline and
-// run:
+// What did each stage buy? The same graph is compiled after every prefix of the pipeline
+// and run:
 //
 //   stage        launches    bytes MB        ms     GB/s
 //   eager              12       402.7     61.20      6.6
@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 
 #include "tiny_compile/runtime/build.h"
 #include "tiny_compile/tensor/cuda_memory.h"
@@ -27,26 +28,25 @@ double now() {
 
 Shape exprs(const Sizes& sizes) { return {sizes.begin(), sizes.end()}; }
 
-// An input as kernels were made for it: row-major, or with the strides that the graph states.
-Tensor laid_out(const Node& node, const Tensor& input) {
+// An input as kernels were made for it: row-major, or with the strides that are stated.
+Tensor laid_out(const InputSlot& slot, const Tensor& input) {
   const Type type = {input.dtype(), exprs(input.shape())};
-  if (type != node.type)
-    fail("explain: input ", node.name, " is ", node.type.str(), ", but was given ", type.str());
-  const Attr* strides = node.find(Key::strides);
-  if (!strides) return input.is_contiguous() ? input : row_major_copy(input);
-  if (strides->values == exprs(input.strides())) return input;
-  fail("explain: input ", node.name, " has strides [", join(strides->values, ","),
+  if (type != slot.type)
+    fail("explain: input ", slot.name, " is ", slot.type.str(), ", but was given ", type.str());
+  if (slot.strides.empty()) return input.is_contiguous() ? input : row_major_copy(input);
+  if (slot.strides == exprs(input.strides())) return input;
+  fail("explain: input ", slot.name, " has strides [", join(slot.strides, ","),
        "], but was given [", join(input.strides(), ","),
        "]; give it the layout it was traced with");
 }
 
-std::vector<Tensor> laid_out(const Graph& graph, std::span<const Tensor> inputs) {
-  const std::vector<int> ids = graph.inputs();
-  if (ids.size() != inputs.size())
-    fail("explain: graph ", graph.name, " has ", ids.size(), " inputs, but ", inputs.size(),
+std::vector<Tensor> laid_out(const std::string& name, const std::vector<InputSlot>& slots,
+                             std::span<const Tensor> inputs) {
+  if (slots.size() != inputs.size())
+    fail("explain: ", name, " has ", slots.size(), " inputs, but ", inputs.size(),
          " were given");
   std::vector<Tensor> result;
-  for (size_t k = 0; k < ids.size(); k++) result.push_back(laid_out(graph[ids[k]], inputs[k]));
+  for (size_t k = 0; k < slots.size(); k++) result.push_back(laid_out(slots[k], inputs[k]));
   return result;
 }
 
@@ -104,9 +104,28 @@ void check_bits(const Rung& first, const Rung& rung, bool exact) {
   for (size_t k = 0; k < first.outputs.size(); k++) {
     const std::optional<int64_t> at = first_difference(first.outputs[k], rung.outputs[k]);
     if (!at || (!exact && distance(rung.outputs[k], first.outputs[k]) < kClose)) continue;
-    fail("after stage '", rung.stage, "' output ", k, " differs from eager's at element ", *at,
+    fail("after stage '", rung.stage, "' output ", k, " differs from '", first.stage,
+         "' at element ", *at,
          exact ? ": a pass changed a bit" : ", and by more than a library's rounding");
   }
+}
+
+// A rung for every prefix of the pipeline; `stage` makes the program of one.
+Explanation climb_all(const std::string& first, const Pipeline& pipeline,
+                      const std::function<Staged(const Pipeline&)>& stage,
+                      std::span<const Tensor> inputs, double seconds) {
+  Explanation result;
+  result.staged = stage({});
+  result.rungs.push_back(climb(first, result.staged, inputs, seconds));
+  for (size_t n = 1; n <= pipeline.size(); n++) {
+    result.staged = stage(Pipeline(pipeline.begin(), pipeline.begin() + std::ptrdiff_t(n)));
+    Rung rung = climb(pipeline[n - 1].name, result.staged, inputs, seconds);
+    rung.stage_milliseconds = result.staged.seconds.back().second * 1e3;
+    result.exceptions = library_calls(result.staged);
+    check_bits(result.rungs[0], rung, result.exceptions.empty());
+    result.rungs.push_back(std::move(rung));
+  }
+  return result;
 }
 
 std::string quoted(const std::string& text) {
@@ -131,6 +150,23 @@ std::string number(double value) {
 
 }  // namespace
 
+std::vector<InputSlot> input_slots(const Graph& graph) {
+  std::vector<InputSlot> slots;
+  for (int id : graph.inputs()) {
+    const Attr* strides = graph[id].find(Key::strides);
+    slots.push_back({graph[id].name, graph[id].type, strides ? strides->values : Shape()});
+  }
+  return slots;
+}
+
+std::vector<InputSlot> input_slots(const Program& program) {
+  std::vector<InputSlot> slots;
+  for (const Buffer& buffer : program.buffers) {
+    if (buffer.role == Role::Input) slots.push_back({buffer.name, buffer.type, buffer.strides});
+  }
+  return slots;
+}
+
 Device device_of(std::span<const Tensor> tensors) {
   for (const Tensor& tensor : tensors) {
     if (tensor.device() != cpu) return tensor.device();
@@ -140,23 +176,31 @@ Device device_of(std::span<const Tensor> tensors) {
 
 Explanation explain(const Graph& graph, std::span<const Tensor> given, const Pipeline& pipeline,
                     double seconds) {
-  const std::vector<Tensor> inputs = laid_out(graph, given);
-  Explanation result;
+  const std::vector<Tensor> inputs = laid_out("graph " + graph.name, input_slots(graph), given);
+  const Target target = target_of(device_of(inputs));
+  Explanation result = climb_all(
+      "eager", pipeline,
+      [&](const Pipeline& p) { return run_pipeline(p, graph, true, target); }, inputs, seconds);
   result.name = graph.name;
   result.graph = graph;
-  const Target target = target_of(device_of(inputs));
-  result.rungs.push_back(
-      climb("eager", run_pipeline({}, graph, true, target), inputs, seconds));
-  for (size_t n = 0; n < pipeline.size(); n++) {
-    const Pipeline prefix(pipeline.begin(),
-                          pipeline.begin() + static_cast<std::ptrdiff_t>(n) + 1);
-    result.staged = run_pipeline(prefix, graph, true, target);
-    Rung rung = climb(pipeline[n].name, result.staged, inputs, seconds);
-    rung.stage_milliseconds = result.staged.seconds.back().second * 1e3;
-    result.exceptions = library_calls(result.staged);
-    check_bits(result.rungs[0], rung, result.exceptions.empty());
-    result.rungs.push_back(std::move(rung));
+  return result;
+}
+
+Explanation explain(Program program, std::span<const Tensor> given, const Pipeline& pipeline,
+                    double seconds) {
+  const std::vector<Tensor> inputs =
+      laid_out("program " + program.name, input_slots(program), given);
+  program.target = target_of(device_of(inputs));
+  Pipeline stages;  // the others never see a Program
+  for (const Stage& stage : pipeline) {
+    if (std::holds_alternative<ProgramPass>(stage.run) ||
+        std::holds_alternative<Emit>(stage.run))
+      stages.push_back(stage);
   }
+  Explanation result = climb_all(
+      "as given", stages, [&](const Pipeline& p) { return run_pipeline(p, program, true); },
+      inputs, seconds);
+  result.name = program.name;
   return result;
 }
 
@@ -178,10 +222,12 @@ std::string Explanation::str() const {
   text += "\n== kernels kept apart\n";
   for (const std::string& refusal : staged.program.refusals) text += refusal + "\n";
   if (staged.program.refusals.empty()) text += "none\n";
-  text += "\n== exceptions to the numeric contract\n" +
-          (exceptions.empty() ? "none" : join(exceptions, "\n")) + "\n";
-  text += "\n== graph, as traced\n" + print(graph) + "\n== graph, after the passes\n" +
-          print(staged.graph);
+  text += "\n== exceptions to the numeric contract\n";
+  for (const std::string& exception : exceptions) text += exception + "\n";
+  if (exceptions.empty()) text += "none\n";
+  if (!graph.nodes.empty())
+    text += "\n== graph, as traced\n" + print(graph) + "\n== graph, after the passes\n" +
+            print(staged.graph);
   return text + "\n== program\n" + print(staged.program) + "\n== source\n" + staged.source.text;
 }
 

@@ -11,6 +11,16 @@
 
 namespace tiny_compile {
 
+// An input of a graph or a program.
+struct InputSlot {
+  std::string name;
+  Type type;
+  Shape strides;  // none: row-major
+};
+
+std::vector<InputSlot> input_slots(const Graph& graph);
+std::vector<InputSlot> input_slots(const Program& program);
+
 // A rung of the ladder: the program as it is after one stage, run.
 struct Rung {
   std::string stage;  // "eager", then the stages' names
@@ -27,19 +37,22 @@ struct Rung {
 
 struct Explanation {
   std::string name;
-  Graph graph;    // as traced
+  Graph graph;    // as traced; empty where a Program was given
   Staged staged;  // after all stages
   std::vector<Rung> rungs;
-  std::vector<std::string> exceptions;  // to the numeric contract: none on the CPU
+  std::vector<std::string> exceptions;  // to the numeric contract: calls of vendors' libraries
 
   std::string ladder() const;  // a table
   std::string str() const;     // ladder, refusals, programs, source
   std::string json() const;
 };
 
-// Runs the graph after every stage of the pipeline; each rung's outputs must have the bits of
-// the first's (tc::Error otherwise), or be close to them once products are left to a library. `seconds`: the time to spend measuring a rung.
+// Runs the graph, or the program, after every stage of the pipeline; each rung's outputs must
+// have the bits of the first's (tc::Error otherwise), or be close to them once products are left
+// to a library. `seconds`: the time to spend measuring a rung.
 Explanation explain(const Graph& graph, std::span<const Tensor> inputs,
+                    const Pipeline& pipeline = default_pipeline(), double seconds = 0.2);
+Explanation explain(Program program, std::span<const Tensor> inputs,
                     const Pipeline& pipeline = default_pipeline(), double seconds = 0.2);
 
 Device device_of(std::span<const Tensor> tensors);  // the first's that is not on the CPU

@@ -95,8 +95,8 @@ std::string in_words(size_t tensor, size_t arguments) {
                             : str("captured tensor ", tensor - arguments);
 }
 
-// Where the function runs. Throws where its tensors are on several devices, or not on the
-// backend's.
+// Where the function runs. Throws where its tensors are on several devices, or not
+// on the backend's.
 Device device_of(const Entry& entry, size_t arguments, const CompileOptions& options) {
   const std::string& backend = options.backend;
   const size_t none = entry.guards.size();

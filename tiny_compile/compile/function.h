@@ -1,5 +1,5 @@
-// The part of tc::compile that needs no templates: guards, the cache of compiled graphs,
-// running.
+// The part of tc::compile that needs no templates: guards, the cache of
+// compiled graphs, running.
 #pragma once
 
 #include <list>

@@ -2,8 +2,8 @@
 //
 //   X(sigmoid, 1, Float, Same, tc_sigmoid(a), 0)  =>  for (i < n) out[i] = tc_sigmoid(a[i]);
 //
-// f16 and bf16 lanes are floats that the dtype can hold; each result is rounded to the dtype
-// once.
+// f16 and bf16 lanes are floats that the dtype can hold; each result is rounded to
+// the dtype once.
 #include "tiny_compile/graph/lanes.h"
 
 #include <cstring>

@@ -1,8 +1,8 @@
 // Arithmetic on blocks of lanes: what one scalar op does, shared by both interpreters.
 //
-// A lane holds a value in the compute type of its dtype: float for f16 and bf16 (always a value
-// that the dtype can represent), the storage type otherwise. Every op rounds once, at its
-// result.
+// A lane holds a value in the compute type of its dtype: float for f16 and bf16 (always a
+// value that the dtype can represent), the storage type otherwise. Every op rounds once,
+// at its result.
 #pragma once
 
 #include <cstddef>
@@ -31,9 +31,9 @@ struct Lanes {
   }
 };
 
-// out[i] = op(a[i], b[i], c[i]) for i < n. `result` is the op's result dtype (of cast: the
-// target). Unused operands may be null. Integer division by zero sets the thread's error word
-// (below).
+// out[i] = op(a[i], b[i], c[i]) for i < n. `result` is the op's result dtype (of cast:
+// the target). Unused operands may be null. Integer division by zero sets the thread's
+// error word (below).
 void apply(Op op, DType result, const Lanes* a, const Lanes* b, const Lanes* c, int n,
            Lanes& out);
 

@@ -99,9 +99,9 @@ enum class Op : uint8_t {
 
 enum class OpClass { Pointwise, Source, View, Reduction, Matmul, Indexed };
 
-// Which operand dtypes a pointwise op takes. Number: floats and integers; Bits: integers and
-// bool; Where: a bool, then two of any one dtype. Operands otherwise share one dtype and one
-// shape.
+// Which operand dtypes a pointwise op takes. Number: floats and integers; Bits: integers
+// and bool; Where: a bool, then two of any one dtype. Operands otherwise share one dtype
+// and one shape.
 enum class Domain { Any, Number, Float, Integer, Bits, Where };
 enum class Result { Same, Bool, Cast };
 

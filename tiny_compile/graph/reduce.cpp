@@ -3,8 +3,8 @@
 //   chunk     a b c d e -0 -0 ...        (filled with the identity to 1024)
 //   halvings  512, 256, ..., 4, 2, 1:    ((a + e) + c) + (b + d)
 //
-// Chunks of 1024, then the chunks' results by the same rule: the order depends on the count
-// alone.
+// Chunks of 1024, then the chunks' results by the same rule: the order depends on
+// the count alone.
 #include <algorithm>
 #include <limits>
 

@@ -1,5 +1,5 @@
-// When do the loops of two kernels step together? Matching axes through a buffer that both
-// touch.
+// When do the loops of two kernels step together? Matching axes through a buffer
+// that both touch.
 #pragma once
 
 #include <optional>
@@ -22,8 +22,8 @@ using Nest = std::vector<Loop>;
 std::optional<Nest> nest_of(const Kernel& kernel, const Expr& index,
                             const std::vector<Expr>& limits);
 
-// Whether the loops visit 0, 1, 2, ..., size-1 in order: each stride is the next one times its
-// extent.
+// Whether the loops visit 0, 1, 2, ..., size-1 in order: each stride is the next one
+// times its extent.
 bool covers(const Nest& nest, int64_t size);
 
 // Two nests over the same elements cut into common pieces, slowest first:

@@ -8,8 +8,7 @@
 namespace tiny_compile {
 
 // Evaluates producer's value of `buffer` wherever consumer reads it; consumer changes.
-// `only_user` says that nobody else reads the buffer.
-// Returns "" or says why not.
+// `only_user` says that nobody else reads the buffer. Returns "" or says why not.
 std::string inline_producer(const Program& program, Group& consumer, const Group& producer,
                             int buffer, bool only_user);
 

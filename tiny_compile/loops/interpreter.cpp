@@ -1,5 +1,5 @@
 // How is a kernel run without compiling it? Its scalars are evaluated over blocks of lanes
-// (graph/ lanes.h): for kernels of stores alone a lane is a point of rows x inner loops, for
+// (graph/lanes.h): for kernels of stores alone a lane is a point of rows x inner loops, for
 // the others a point of a step's inner loops, row after row. Indices are compiled once into
 // sums of products.
 #include "tiny_compile/loops/interpreter.h"
@@ -13,8 +13,8 @@
 namespace tiny_compile {
 namespace {
 
-// An index over axis values: constant + sum of coefficient * axis, or else the whole
-// expression.
+// An index over axis values: constant + sum of coefficient * axis, or else
+// the whole expression.
 struct Index {
   int64_t constant = 0;
   std::vector<std::pair<int, int64_t>> axes;

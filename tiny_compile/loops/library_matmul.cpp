@@ -288,8 +288,8 @@ class Matcher {
     return has_unit(left) || left.empty() ? kLeft : kRight;
   }
 
-  // The loop that is the matrix's axis: the contiguous one, or the longest; the others are
-  // batches.
+  // The loop that is the matrix's axis: the contiguous one, or the longest; the
+  // others are batches.
   static Loop take_main(std::vector<Loop> loops, bool fast, std::vector<Loop>& batches) {
     if (loops.empty()) return {};
     size_t main = loops.size() - 1;

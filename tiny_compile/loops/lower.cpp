@@ -1,10 +1,10 @@
 // Which loops is an op? Each graph node becomes one kernel over flat buffers.
 //
-//   %2: f32[8,4] = permute %0 {axes=[1,0]}        (no kernel: a view is an index)
-//   %3: f32[8,4] = exp %2                     =>  kernel exp_3 rows(i0: 8, i1: 4) {
-//                                                   store t3[i0*4 + i1] = exp(load x[i1*8 +
-//                                                   i0])
-//                                                 }
+//   %2: f32[8,4] = permute %0 {axes=[1,0]}     (no kernel: a view is an index)
+//   %3: f32[8,4] = exp %2
+// =>
+//   kernel exp_3 rows(i0: 8, i1: 4) { store t3[i0*4 + i1] = exp(load x[i1*8 + i0]) }
+//
 // Invariant: a temporary is row-major and written entirely by one kernel, at the row-major
 // index of its axes. Axes of extent 1 are not loops; a node without elements gets no kernel.
 #include "tiny_compile/loops/lower.h"
@@ -234,8 +234,8 @@ class Lowering {
     k.write(StepKind::Store, buffer, place(buffer, index), value);
   }
 
-  // %1: f32[8] = sum %0 {axes=[1]}  =>  rows(i0: 8) { r0 = sum(j0: 4) load x[..]; store t1[i0]
-  // = r0 }
+  // %1: f32[8] = sum %0 {axes=[1]}
+  //   =>  rows(i0: 8) { r0 = sum(j0: 4) load x[..] ; store t1[i0] = r0 }
   void build_reduction(KernelBuilder& k, const Node& node, int buffer) {
     const Type& source = graph_[node.inputs[0]].type;
     const std::vector<int> axes = node.axes();
@@ -302,8 +302,8 @@ class Lowering {
 
   static Expr indirect_symbol(const Expr& limit) { return Expr::index("at0", max(limit, 1)); }
 
-  // rows(others) { store y for (j: D) = data; scatter y[.. at0 ..] += src for (j: J), at0 =
-  // index }
+  // rows(others) { store y for (j: D) = data
+  //                scatter y[.. at0 ..] += src for (j: J), at0 = index }
   void build_scatter(KernelBuilder& k, const Node& node, int buffer) {
     const int axis = static_cast<int>(node.integer(Key::axis, 0));
     const Shape& shape = node.type.shape;

@@ -1,6 +1,6 @@
-// Which temporaries may share bytes? Those that are never alive together. Buffers are placed in
-// the order in which they are first written, each in the lowest gap that is free for its whole
-// life:
+// Which temporaries may share bytes? Those that are never alive together. Buffers are
+// placed in the order in which they are first written, each in the lowest gap that is free
+// for its whole life:
 //
 //   launch  0   1   2   3
 //   t0     [=======]              t0 and t2 share offset 0

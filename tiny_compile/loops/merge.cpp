@@ -80,8 +80,8 @@ Plan line_up(const Group& second, Nest first_nest, Nest second_nest) {
   return plan;
 }
 
-// Chooses the merged rows. A sequential side keeps its rows; both sequential must have the
-// same.
+// Chooses the merged rows. A sequential side keeps its rows; both sequential must
+// have the same.
 void choose_rows(const Group& first, const Group& second, Plan& plan) {
   const bool keeps_first = first.sequential(), keeps_second = second.sequential();
   size_t first_rows = 0;

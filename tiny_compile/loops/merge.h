@@ -11,8 +11,8 @@
 
 namespace tiny_compile {
 
-// A kernel that is still growing: its axes stand in any order, `rows` lists those that are
-// rows.
+// A kernel that is still growing: its axes stand in any order, `rows` lists those
+// that are rows.
 struct Group {
   Kernel kernel;
   std::vector<int> rows;

@@ -46,8 +46,8 @@ struct Buffer {
   bool operator==(const Buffer&) const = default;
 };
 
-// An axis is a loop. Its name is a symbol with bounds [0, extent-1] in the kernel's
-// expressions.
+// An axis is a loop. Its name is a symbol with bounds [0, extent-1] in
+// the kernel's expressions.
 struct Axis {
   std::string name;
   Expr extent;
@@ -183,8 +183,8 @@ Program parse_program(std::string_view text);  // throws; the result is verified
 
 // loops/verify.cpp -----------------------------------------------------------------------------
 //
-// Throws tc::Error naming kernel and step: axes, dtypes, registers, index bounds, order of
-// kernels.
+// Throws tc::Error naming kernel and step: axes, dtypes, registers, index bounds,
+// order of kernels.
 void verify(const Program& program);
 
 }  // namespace tiny_compile

@@ -27,8 +27,8 @@ struct Splice {
 std::vector<int> splice(const Kernel& source, const std::vector<bool>& wanted,
                         const Splice& how, ScalarTable& target);
 
-// Whether the scalars can be copied to a place chosen by data (at0): loads that have no at0
-// yet.
+// Whether the scalars can be copied to a place chosen by data (at0): loads that have
+// no at0 yet.
 bool can_move_to_indirect(const Kernel& source, const std::vector<bool>& wanted);
 
 }  // namespace tiny_compile

@@ -128,8 +128,8 @@ std::vector<bool> reached_in_loops(const Kernel& kernel) {
   return wanted;
 }
 
-// rows(rows of kernel, chunk) { steps with loops, each over one chunk; every register is stored
-// } Fills buffer_of[step] with the buffer of a step's partial results.
+// rows(rows of kernel, chunk) { steps with loops, each over one chunk ; stores of registers }
+// Fills buffer_of[step] with the buffer of a step's partial results.
 Kernel partial_kernel(Program& program, const Kernel& kernel, const std::vector<int>& inner,
                       int64_t count, std::vector<int>& buffer_of) {
   const int64_t chunks = (count + kChunk - 1) / kChunk;

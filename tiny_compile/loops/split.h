@@ -11,10 +11,12 @@ Kernel collapse_axes(Kernel kernel);
 // Whether a kernel is a long reduction over few rows that split_reduction can take apart.
 bool can_split(const Kernel& kernel);
 
-// rows() { r0 = sum(j: 5000) x[j] ; store y[0] = r0 }
-// => rows(c: 5) { r0 = sum(j: 1024) where(c*1024 + j < 5000, x[c*1024 + j], -0.0) ; store p[c]
-// = r0 }
-//    rows()     { r0 = sum(c: 5) p[c] ; store y[0] = r0 }
+//   rows() { r0 = sum(j: 5000) load x[j] ; store y[0] = r0 }
+// =>
+//   rows(c: 5) { r0 = sum(j: 1024) load x[c*1024 + j] if c*1024 + j < 5000 else -0.0
+//                store p[c] = r0 }
+//   rows()     { r0 = sum(c: 5) load p[c] ; store y[0] = r0 }
+//
 // The same tree of additions: chunks of 1024, then chunks of their results. Appends the buffers
 // of partial results to `program`; returns both kernels.
 std::vector<Kernel> split_reduction(Program& program, const Kernel& kernel);

@@ -31,8 +31,8 @@ class Verifier {
     fail("program ", program_.name, kernel_ ? ", kernel " + kernel_->name : "", ": ", parts...);
   }
 
-  // Every element of the shape lies in the buffer. Symbolic sizes are checked when they are
-  // known.
+  // Every element of the shape lies in the buffer. Symbolic sizes are checked when
+  // they are known.
   void check_buffer(const Buffer& b) const {
     const size_t rank = b.type.shape.size();
     require(b.strides.empty() || (b.role == Role::Input && b.strides.size() == rank), b.name,

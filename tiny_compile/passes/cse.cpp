@@ -1,7 +1,8 @@
 // When are two nodes one value? When op, operands, type and attributes are equal; for ops that
 // commute, whatever the operands' order.
-//   %2 = mul %0, %1 ; %3 = mul %1, %0 ; %4 = add %2, %3   =>   %2 = mul %0, %1 ; %3 = add %2,
-//   %2
+//
+//   %2 = mul %0, %1 ; %3 = mul %1, %0 ; %4 = add %2, %3
+//     =>  %2 = mul %0, %1 ; %3 = add %2, %2
 #include <algorithm>
 #include <unordered_map>
 

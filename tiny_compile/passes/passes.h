@@ -8,10 +8,10 @@
 
 namespace tiny_compile {
 
-// Local rules, applied in one sweep from inputs to outputs: views that change nothing, views of
-// views, x*1, x/1, x + (-0.0), x - 0.0, -(-x), where(c, x, x), division by a power of two.
-// Not x + 0.0 (wrong for -0.0), x - x or x*0 (wrong for NaN and Inf), nor pow(x, 2) (other
-// bits).
+// Local rules, applied in one sweep from inputs to outputs: views that change nothing,
+// views of views, x*1, x/1, x + (-0.0), x - 0.0, -(-x), where(c, x, x), division by a
+// power of two. Not x + 0.0 (wrong for -0.0), x - x or x*0 (wrong for NaN and Inf), nor
+// pow(x, 2) (other bits).
 Graph simplify(const Graph& graph);
 
 // Ops on constants become constants: evaluated once by the interpreter. What would raise an
@@ -27,9 +27,9 @@ Graph dce(const Graph& graph);
 // The uniform value of a node that is a constant, seen through views.
 std::optional<Literal> constant_value(const Graph& graph, int id);
 
-// Builds a new graph node by node. `visit` gets each node with its inputs already renumbered
-// and returns the id that stands for it in `out`: a new one (out.append(node)) or an existing
-// one.
+// Builds a new graph node by node. `visit` gets each node with its inputs already
+// renumbered and returns the id that stands for it in `out`: a new one (out.append(node))
+// or an existing one.
 Graph rebuild(const Graph& graph, const std::function<int(Graph& out, Node node)>& visit);
 
 }  // namespace tiny_compile

@@ -1,6 +1,6 @@
-// Which address is each buffer's at a call? An input's is the tensor's own; outputs are new
-// tensors, because the caller owns them; temporaries lie in one arena, where plan_memory put
-// them.
+// Which address is each buffer's at a call? An input's is the tensor's own; outputs are
+// new tensors, because the caller owns them; temporaries lie in one arena, where
+// plan_memory put them.
 #include "tiny_compile/runtime/buffers.h"
 
 namespace tiny_compile {

@@ -15,10 +15,10 @@ namespace tiny_compile {
 inline Target target_of(Device device) { return device == cpu ? Target::Cpp : Target::Cuda; }
 
 // A Program that can be called. Inputs in the order of its input buffers, with the strides it
-// was made for, on its device; outputs are new tensors, or inputs that the function returns as
-// they are. Throws tc::Error where a kernel met an index out of range or an integer division by
-// zero (on a GPU: when a result is read), or where memory runs out. Safe to call from many
-// threads.
+// was made for, on its device; outputs are new tensors, or inputs that the function returns
+// as they are. Throws tc::Error where a kernel met an index out of range or an integer
+// division by zero (on a GPU: when a result is read), or where memory runs out. Safe to call
+// from many threads.
 struct Built {
   std::function<std::vector<Tensor>(std::span<const Tensor>)> run;
   bool from_cache = false;

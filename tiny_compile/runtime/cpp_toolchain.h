@@ -30,9 +30,9 @@ struct CppToolchain {
   double timeout_seconds = 600;  // then the compiler is taken to hang
 };
 
-// $TC_CXX, else $CXX, else g++, clang++ or c++ on PATH; a variable may hold flags behind the
-// name ("ccache g++", "g++ -m64"). $TC_CXXFLAGS is appended. Throws tc::Error where there is no
-// compiler.
+// $TC_CXX, else $CXX, else g++, clang++ or c++ on PATH; a variable may hold flags behind
+// the name ("ccache g++", "g++ -m64"). $TC_CXXFLAGS is appended. Throws tc::Error where
+// there is no compiler.
 CppToolchain default_toolchain();
 
 struct BuiltLibrary {

@@ -3,7 +3,7 @@
 // right here.
 #include "tiny_compile/runtime/executable.h"
 
-#include <omp.h>
+#include <omp.h>  // clang has it in a package of its own: libomp-dev, libomp-16-dev
 #include <unistd.h>
 
 #include <algorithm>

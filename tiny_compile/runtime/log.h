@@ -1,5 +1,5 @@
-// What the compiler says of its work: TC_LOGS=fusion,cache prints to stderr, TC_DEBUG_DIR keeps
-// texts.
+// What the compiler says of its work: TC_LOGS=fusion,cache prints to stderr,
+// TC_DEBUG_DIR keeps texts.
 #pragma once
 
 #include <string>

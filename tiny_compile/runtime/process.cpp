@@ -55,8 +55,8 @@ Pair make_pair() {
   return pair;
 }
 
-// posix_spawn's arguments: the child's descriptors, group, and signals as a shell would set
-// them.
+// posix_spawn's arguments: the child's descriptors, group, and signals as a shell
+// would set them.
 class SpawnPlan {
  public:
   SpawnPlan(int input, int output) {

@@ -1,6 +1,6 @@
-// When may a block be used again? At once, by work that comes later on the same stream: the GPU
-// runs a stream in order. So freeing costs no wait, and the second call of a function no
-// cuMemAlloc.
+// When may a block be used again? At once, by work that comes later on the same stream:
+// the GPU runs a stream in order. So freeing costs no wait, and the second call of a
+// function no cuMemAlloc.
 #include "tiny_compile/tensor/cuda_memory.h"
 
 #include <map>

@@ -1,5 +1,5 @@
-// What is a .npy file? A mark, a version, a header that is a Python dictionary, and the
-// elements:
+// What is a .npy file? A mark, a version, a header that is a Python dictionary,
+// and the elements:
 //   \x93NUMPY 1 0 <length> {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
 #include "tiny_compile/tensor/npy.h"
 

@@ -1,6 +1,6 @@
-// Where do bytes come from? From blocks freed before, when one of the right class is there:
-// fresh pages cost more than the arithmetic on them. Classes are 64 * 2^k bytes and three steps
-// between.
+// Where do bytes come from? From blocks freed before, when one of the right class is
+// there: fresh pages cost more than the arithmetic on them. Classes are 64 * 2^k bytes and
+// three steps between.
 #include "tiny_compile/tensor/storage.h"
 
 #include <sys/mman.h>

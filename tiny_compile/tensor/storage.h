@@ -54,8 +54,8 @@ class Storage {
   std::function<void()> check_;
 };
 
-// Uninitialised CPU memory (may be 0 bytes). Throws tc::Error naming the size when there is
-// none.
+// Uninitialised CPU memory (may be 0 bytes). Throws tc::Error naming the size when
+// there is none.
 std::shared_ptr<Storage> allocate_cpu(size_t bytes);
 
 // Bytes the CPU allocator holds in free blocks; release_cached_memory gives them back.

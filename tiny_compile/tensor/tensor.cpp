@@ -1,6 +1,6 @@
-// What is a tensor? A dtype, a shape, strides and an offset into shared bytes. Element [i, j]
-// of a tensor lies at offset + i*strides[0] + j*strides[1], so that a view is only other
-// numbers.
+// What is a tensor? A dtype, a shape, strides and an offset into shared bytes. Element
+// [i, j] of a tensor lies at offset + i*strides[0] + j*strides[1], so that a view is
+// only other numbers.
 #include "tiny_compile/tensor/tensor.h"
 
 #include <algorithm>

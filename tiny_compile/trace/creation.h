@@ -20,9 +20,9 @@ Tensor arange(int64_t stop, Here here = Here::current());
 Tensor linspace(double first, double last, int64_t count, Here here = Here::current());  // f32
 Tensor eye(int64_t size, DType dtype = DType::f32, Here here = Here::current());
 
-// Philox (base/prelude.h), keyed by manual_seed and the number of the draw: the same numbers
-// whether compiled or not. rand is uniform in [0, 1) on multiples of 2^-24; randn is Box and
-// Muller's.
+// Philox (base/prelude.h), keyed by manual_seed and the number of the draw: the same
+// numbers whether compiled or not. rand is uniform in [0, 1) on multiples of 2^-24; randn
+// is Box and Muller's.
 Tensor rand(const Sizes& shape, DType dtype = DType::f32, Here here = Here::current());
 Tensor randn(const Sizes& shape, DType dtype = DType::f32, Here here = Here::current());
 Tensor randint(int64_t low, int64_t high, const Sizes& shape,

@@ -155,8 +155,8 @@ Tensor nll_loss(const Operand& x, const Operand& target, Reduction reduction,
   return picked_loss(-pick(scores, classes, kept), kept, reduction);
 }
 
-// -((x_t - m) - log(sum_exp(x))): one pass over the logits, the same bits as
-// nll_loss(log_softmax).
+// -((x_t - m) - log(sum_exp(x))): one pass over the logits, the same
+// bits as nll_loss(log_softmax).
 Tensor cross_entropy(const Operand& logits, const Operand& target, Reduction reduction,
                      int64_t ignore_index) {
   const Scope scope(logits.where);

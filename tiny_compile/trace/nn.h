@@ -28,8 +28,8 @@ Tensor nll_loss(const Operand& x, const Operand& target, Reduction reduction = R
 Tensor cross_entropy(const Operand& logits, const Operand& target,
                      Reduction reduction = Reduction::Mean, int64_t ignore_index = -100);
 Tensor dropout(const Operand& x, double p = 0.5, bool training = true);
-// q [.., L, E], k [.., S, E], v [.., S, Ev]; mask: bool (true takes part) or added to the
-// scores.
+// q [.., L, E], k [.., S, E], v [.., S, Ev]; mask: bool (true takes part) or added
+// to the scores.
 Tensor scaled_dot_product_attention(const Operand& q, const Operand& k, const Operand& v,
                                     const Tensor& mask = {}, bool is_causal = false,
                                     std::optional<double> scale = {});

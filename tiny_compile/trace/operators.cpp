@@ -1,8 +1,8 @@
 // What does x + 1 mean for tensors of other dtypes and shapes? Casts and expands are written
 // into the graph, so that every primitive sees operands of one dtype and one shape:
 //
-//   i64[3] * 0.5   =>   %1 = cast %0 ; %2 = constant {value=0.5} ; %3 = expand %2 ; %4 = mul
-//   %1, %3
+//   i64[3] * 0.5   =>   %1 = cast %0 ; %2 = constant {value=0.5}
+//                       %3 = expand %2 ; %4 = mul %1, %3
 #include "tiny_compile/trace/operators.h"
 
 #include <algorithm>

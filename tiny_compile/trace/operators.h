@@ -1,5 +1,5 @@
-// x + y, 2 * x, x < 0: operators over tensors and C++ scalars, with PyTorch's promotion and
-// broadcasting.
+// x + y, 2 * x, x < 0: operators over tensors and C++ scalars, with PyTorch's
+// promotion and broadcasting.
 #pragma once
 
 #include <initializer_list>
@@ -41,8 +41,8 @@ struct Operand {
 // integer scalar over bool i64.
 DType result_type(const std::vector<const Operand*>& operands);
 
-// The shape that PyTorch's broadcasting gives; throws tc::Error at `where` for sizes that
-// differ.
+// The shape that PyTorch's broadcasting gives; throws tc::Error at `where` for
+// sizes that differ.
 Sizes broadcast_shapes(const std::vector<Sizes>& shapes, const Location& where);
 
 // The operand as a tensor of this dtype and shape: constants, casts and expands as needed.

@@ -21,6 +21,17 @@ Tensor reshape_to(const Tensor& x, const Sizes& shape, const Location& where) {
   return x.shape() == shape ? x : view_op(Op::reshape, x, shape, where);
 }
 
+// permute or flip
+Tensor axes_op(Op op, const Operand& x, const Sizes& axes) {
+  Node node;
+  node.op = op;
+  const Tensor tensor = x.captured();
+  std::vector<Expr> normal;
+  for (int64_t axis : axes) normal.push_back(normal_axis(axis, tensor.rank(), x.where));
+  node.set(Key::axes, normal);
+  return apply(std::move(node), {tensor}, x.where);
+}
+
 // Axis row index against column index: row + diagonal >= column keeps the lower triangle.
 Tensor triangle(const Operand& x, int64_t diagonal, bool lower) {
   const Scope scope(x.where);
@@ -75,15 +86,7 @@ Tensor reshape(const Operand& x, Sizes shape) {
   return reshape_to(tensor, shape, x.where);
 }
 
-Tensor permute(const Operand& x, const Sizes& axes) {
-  Node node;
-  node.op = Op::permute;
-  const Tensor tensor = x.captured();
-  std::vector<Expr> normal;
-  for (int64_t axis : axes) normal.push_back(normal_axis(axis, tensor.rank(), x.where));
-  node.set(Key::axes, normal);
-  return apply(std::move(node), {tensor}, x.where);
-}
+Tensor permute(const Operand& x, const Sizes& axes) { return axes_op(Op::permute, x, axes); }
 
 Tensor transpose(const Operand& x, int64_t axis0, int64_t axis1) {
   const Scope scope(x.where);
@@ -138,15 +141,7 @@ Tensor select(const Operand& x, int64_t axis, int64_t index) {
   return squeeze(slice(tensor, axis, index, index + 1), axis);
 }
 
-Tensor flip(const Operand& x, const Sizes& axes) {
-  Node node;
-  node.op = Op::flip;
-  const Tensor tensor = x.captured();
-  std::vector<Expr> normal;
-  for (int64_t axis : axes) normal.push_back(normal_axis(axis, tensor.rank(), x.where));
-  node.set(Key::axes, normal);
-  return apply(std::move(node), {tensor}, x.where);
-}
+Tensor flip(const Operand& x, const Sizes& axes) { return axes_op(Op::flip, x, axes); }
 
 Tensor unfold(const Operand& x, int64_t axis, int64_t size, int64_t step) {
   Node node;

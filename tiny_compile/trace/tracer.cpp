@@ -1,9 +1,9 @@
-// How does running write code down? A traced tensor knows its trace and its node; apply()
-// appends a node instead of computing. Nothing else in the library knows whether it is being
-// traced.
+// How does running write code down? A traced tensor knows its trace and its node;
+// apply() appends a node instead of computing. Nothing else in the library knows whether
+// it is being traced.
 //
-//   trace([](span x) { return {x[0] + x[0]}; }, {f32[4]})  =>  graph f(%0 x0: f32[4]) { %1 =
-//   add %0, %0 ; return %1 }
+//   trace([](span x) { return {x[0] + x[0]}; }, {f32[4]})
+//     =>  graph f(%0 x0: f32[4]) { %1 = add %0, %0 ; return %1 }
 #include "tiny_compile/trace/tracer.h"
 
 #include <algorithm>

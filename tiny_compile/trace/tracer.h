@@ -54,8 +54,8 @@ Location recorded_at(const Tensor& traced);  // the line of its op; unknown for 
 // of the variable remembered, so that each call of the compiled function can read it afresh.
 Tensor seen(const Tensor& variable, const Location& where);
 
-// u64[2]: {seed, number of the first draw}. In a trace: the key input; `draw` counts up from 0
-// there.
+// u64[2]: {seed, number of the first draw}. In a trace: the key input; `draw` counts up
+// from 0 there.
 struct RandomKey {
   Tensor key;
   int64_t draw = 0;
@@ -65,8 +65,8 @@ std::pair<uint64_t, uint64_t> reserve_draws(
     int64_t count);               // seed, first draw; advances the counter
 void manual_seed(uint64_t seed);  // and the counter starts at 0 again
 
-// All ops called while a Scope lives belong to the user's line `where`; the outermost scope
-// wins.
+// All ops called while a Scope lives belong to the user's line `where`; the
+// outermost scope wins.
 class Scope {
  public:
   explicit Scope(const Location& where);

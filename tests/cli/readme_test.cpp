@@ -1,0 +1,74 @@
+// README shows one function as graph, kernel and C++: what is shown is what tc prints.
+#include <fstream>
+#include <sstream>
+
+#include "tests/catch.h"
+#include "tests/runtime/scratch.h"
+#include "tiny_compile/cli/commands.h"
+#include "tiny_compile/tiny_compile.h"
+
+using namespace tiny_compile;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+// The first block between ``` that has `word` in it; "" where there is none.
+std::string block_with(const std::string& page, const std::string& word) {
+  for (size_t at = 0; (at = page.find("\n```", at)) != std::string::npos;) {
+    const size_t start = page.find('\n', at + 1) + 1;
+    const size_t end = page.find("\n```", start);
+    if (end == std::string::npos) break;
+    const std::string block = page.substr(start, end - start + 1);
+    if (block.find(word) != std::string::npos) return block;
+    at = end + 4;
+  }
+  return "";
+}
+
+// Each line without the blanks it begins with.
+std::string unindented(const std::string& text) {
+  std::istringstream lines(text);
+  std::string result;
+  for (std::string line; std::getline(lines, line);)
+    result += line.substr(std::min(line.find_first_not_of(' '), line.size())) + "\n";
+  return result;
+}
+
+std::string tc(std::vector<std::string> words, const std::string& input) {
+  std::istringstream in(input);
+  std::ostringstream out, problems;
+  if (run_tc(words, in, out, problems) != 0) fail(problems.str());
+  return out.str();
+}
+
+std::string readme() {
+  std::ifstream in("README.md");
+  std::stringstream page;
+  page << in.rdbuf();
+  return page.str().starts_with("# tiny_compile") ? page.str() : "";
+}
+
+}  // namespace
+
+TEST_CASE("README's graph is what tracing its function gives", "[tc]") {
+  if (readme().empty()) SKIP("not run where README.md lies");
+  const auto softmax = compile([](Tensor x) {
+    Tensor e = exp(x - x.max({-1}, true));
+    return e / e.sum(-1, true);
+  });
+  const Graph traced =
+      softmax.specialization(empty_tensor(DType::f32, {4096, 1000})).traced.graph;
+  CHECK(traced == parse_graph(block_with(readme(), "graph main(")));
+}
+
+TEST_CASE("README's kernel and C++ are what tc makes of its graph", "[tc]") {
+  if (readme().empty()) SKIP("not run where README.md lies");
+  const std::string page = readme(), graph = block_with(page, "graph main(");
+  const std::string kernel = block_with(page, "kernel max_sub"),
+                    code = block_with(page, "tc_tree_sum_float");
+  REQUIRE_FALSE(kernel.empty());
+  REQUIRE_FALSE(code.empty());
+  CHECK_THAT(unindented(tc({"print", "-", "--until=fuse"}, graph)),
+             ContainsSubstring(unindented(kernel)));
+  CHECK_THAT(unindented(tc({"emit", "-"}, graph)), ContainsSubstring(unindented(code)));
+}
