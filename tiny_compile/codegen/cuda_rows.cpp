@@ -15,6 +15,7 @@
 
 #include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cuda_helpers.h"
+#include "tiny_compile/codegen/passes_of.h"
 
 namespace tiny_compile {
 namespace {
@@ -51,7 +52,9 @@ class RowsWriter {
         out_(text.out),
         kernel_(text.kernel),
         rows_(row_count(kernel_).constant()) {
-    choose_passes();
+    passes_ = passes_of(kernel_);
+    for (size_t pass = 0; pass < passes_.size(); pass++)
+      text_.pass_of.insert(text_.pass_of.end(), passes_[pass].size(), static_cast<int>(pass));
     choose_shape();
     const int block = warps_ > 1 ? 32 * warps_ : 32 * std::max(1, kernel_.schedule.warps / 2);
     rows_a_block_ = warps_ > 1 ? 1 : block / lanes_;
@@ -83,37 +86,10 @@ class RowsWriter {
  private:
   // --- passes: steps over the same loops that need not wait for each other ---
 
-  static bool is_arg(const Step& step) {
-    return step.op == Op::argmax || step.op == Op::argmin;
-  }
-
   std::vector<const Step*> steps_of(const std::vector<int>& pass) const {
     std::vector<const Step*> steps;
     for (int s : pass) steps.push_back(&kernel_.steps[s]);
     return steps;
-  }
-
-  bool joins(const std::vector<int>& pass, const Step& step) const {
-    const Step& first = kernel_.steps[pass[0]];
-    if (step.kind != first.kind || step.inner != first.inner) return false;
-    if (step.kind == StepKind::Store) return true;
-    const bool is_long = inner_count(kernel_, step).constant() >= kChunk;
-    if (is_arg(step) || is_arg(first) || pass.size() == (is_long ? 2 : 4)) return false;
-    const std::vector<bool> used = reachable(kernel_, step);
-    for (size_t id = 0; id < used.size(); id++) {
-      const Scalar& scalar = kernel_.scalars[id];
-      if (used[id] && scalar.kind == ScalarKind::Register && scalar.step >= pass[0])
-        return false;
-    }
-    return true;
-  }
-
-  void choose_passes() {
-    for (size_t s = 0; s < kernel_.steps.size(); s++) {
-      if (passes_.empty() || !joins(passes_.back(), kernel_.steps[s])) passes_.push_back({});
-      passes_.back().push_back(static_cast<int>(s));
-      text_.pass_of.push_back(static_cast<int>(passes_.size()));
-    }
   }
 
   int64_t passes_over(const std::vector<int>& inner) const {
