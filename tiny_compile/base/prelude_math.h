@@ -127,23 +127,45 @@ TC_FN double tc_log(double x) {
   return tc_from_bits(tc_keep(plain, tc_bits(result)) | tc_keep(!plain, tc_bits(x) | mask));
 }
 
-// 1 / d for d in [2^-60, 2^60], within 2e-6: a guess from the bits, then Newton's iteration,
-// the first step's constant centring its error. Its users put the rest back; it costs a
-// fraction of a division.
-TC_FN float tc_rough_reciprocal(float d) {
-  const float guess = tc_from_bits(0x7ef33400u - tc_bits(d));
-  const float first = guess * tc_fma(-d, guess, 0x1.0029fcp+1f);
-  return tc_fma(first, tc_fma(-d, first, 1.0f), first);
+// 1 / d as IEEE rounds it, where neither is a denormal: what CUDA's 1.0f / d does there, less the
+// test that costs.
+TC_FN float tc_inverse(float d) {
+#ifdef __CUDACC__
+  float seed;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(seed) : "f"(d));
+  return tc_fma(tc_fma(-d, seed, 1.0f), seed, seed);
+#else
+  return 1.0f / d;
+#endif
+}
+
+// A NaN stays one, and +0 stays +0 where `low` is -0: one instruction each.
+TC_FN float tc_at_least(float x, float low) {
+#ifdef __CUDACC__
+  float result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(x), "f"(low));
+  return result;
+#else
+  return low > x ? low : x;
+#endif
+}
+
+TC_FN float tc_at_most(float x, float high) {
+#ifdef __CUDACC__
+  float result;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(x), "f"(high));
+  return result;
+#else
+  return high < x ? high : x;
+#endif
 }
 
 // log(1 + x): what the sum u rounds away, over u, is added to log(u). Beyond 2^60 that is
 // nothing, and a tiny x is its own logarithm.
 TC_FN float tc_log1p(float x) {
   const float u = 1.0f + x, back = u - 1.0f, lost = (1.0f - (u - back)) + (x - back);
-  const float inverse = tc_rough_reciprocal(u), part = lost * inverse;
-  const float corrected = tc_fma(part, tc_fma(-u, inverse, 1.0f), part);
   const bool matters = !((u <= 0.0f) | (u > 0x1p+60f)), small = tc_abs(x) < 0x1p-24f;
-  const float result = tc_log(u) + tc_from_bits(tc_keep(matters, tc_bits(corrected)));
+  const float result = tc_log(u) + tc_from_bits(tc_keep(matters, tc_bits(lost * tc_inverse(u))));
   return tc_from_bits(tc_keep(small, tc_bits(x)) | tc_keep(!small, tc_bits(result)));
 }
 
