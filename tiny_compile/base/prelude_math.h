@@ -36,8 +36,8 @@ TC_FN float tc_exp(float x) {
   const float n = shifted - 0x1.8001fcp+23f;
   const float r = tc_fma(n, 0x1.bd0106p-13f, tc_fma(n, -0x1.63p-1f, clamped));
   const unsigned both = tc_bits(shifted), half = both >> 1;
-  return (1.0f + tc_expm1_kernel(r)) * tc_from_bits(half << 23) *
-         tc_from_bits((both - half) << 23);
+  const float first = tc_from_bits(half << 23), second = tc_from_bits((both - half) << 23);
+  return tc_fma(tc_expm1_kernel(r), first, first) * second;
 }
 
 TC_FN double tc_exp(double x) {
@@ -46,8 +46,8 @@ TC_FN double tc_exp(double x) {
   const double n = shifted - 0x1.80000000007fep+52;
   const double r = tc_fma(-n, 0x1.fdf473de6af28p-22, tc_fma(-n, 0x1.62e42p-1, clamped));
   const unsigned long long both = tc_bits(shifted), half = both >> 1;
-  return (1.0 + tc_expm1_kernel(r, 0.0)) * tc_from_bits(half << 52) *
-         tc_from_bits((both - half) << 52);
+  const double first = tc_from_bits(half << 52), second = tc_from_bits((both - half) << 52);
+  return tc_fma(tc_expm1_kernel(r, 0.0), first, first) * second;
 }
 
 // 2^n (exp(r) - 1) + (2^n - 1), halved because 2^1024 is no number; the sum is exact where
