@@ -133,10 +133,16 @@ Long exact_gelu(Long x) {
   return x * (0.5L * std::erfc(-x * 0.70710678118654752440084436210485L));
 }
 
+Long exact_silu(Long x) { return x < -2000 ? -0.0L : x / (1 + std::exp(-x)); }
+
 }  // namespace
 
 TEST_CASE("gelu is within 2 and 4 ulp, far into the negative tail", "[prelude]") {
   CHECK_BOTH(tc_gelu, exact_gelu);
+}
+
+TEST_CASE("silu is within 2 and 4 ulp, far into the negative tail", "[prelude]") {
+  CHECK_BOTH(tc_silu, exact_silu);
 }
 
 TEST_CASE("square roots and reciprocals are within 2 ulp", "[prelude]") {
@@ -181,12 +187,15 @@ TEST_CASE("odd functions keep the sign of zero", "[prelude]") {
     CHECK(std::signbit(tc_erf(zero)) == sign);
     CHECK(std::signbit(tc_gelu(zero)) == sign);
     CHECK(std::signbit(tc_gelu_half(zero)) == sign);
+    CHECK(std::signbit(tc_silu(zero)) == sign);
+    CHECK(std::signbit(tc_silu_half(zero)) == sign);
     CHECK(std::signbit(tc_expm1(zero)) == sign);
     CHECK(std::signbit(tc_log1p(zero)) == sign);
     CHECK(std::signbit(tc_sqrt(zero)) == sign);
     CHECK(std::signbit(tc_erf(double{zero})) == sign);
     CHECK(std::signbit(tc_tanh(double{zero})) == sign);
     CHECK(std::signbit(tc_gelu(double{zero})) == sign);
+    CHECK(std::signbit(tc_silu(double{zero})) == sign);
   }
 }
 
@@ -293,22 +302,28 @@ TEST_CASE("halves overflow to inf, vanish to a signed zero, keep NaN", "[prelude
   }
 }
 
-TEST_CASE("gelu of every f16 and bf16 is within one ulp of its dtype", "[prelude]") {
+namespace {
+
+// Every half, as f32, is rounded to within one step of the exact result.
+template <typename Half>
+void check_halves(float (*function)(float), Long (*exact)(Long)) {
   for (unsigned bits = 0; bits < 65536; bits++) {
-    const float half = tc_to_f32(tc_f16{static_cast<unsigned short>(bits)});
-    const float brain = tc_to_f32(tc_bf16{static_cast<unsigned short>(bits)});
-    CAPTURE(half, brain);
-    if (!std::isnan(half)) {
-      const int found = tc_to_f16(tc_gelu_half(half)).bits,
-                exact = tc_to_f16(static_cast<double>(exact_gelu(half))).bits;
-      REQUIRE(std::abs(found - exact) <= 1);
-    }
-    if (!std::isnan(brain)) {
-      const int found = tc_to_bf16(tc_gelu_half(brain)).bits,
-                exact = tc_to_bf16(static_cast<double>(exact_gelu(brain))).bits;
-      REQUIRE(std::abs(found - exact) <= 1);
-    }
+    const float x = tc_to_f32(Half{static_cast<unsigned short>(bits)});
+    if (std::isnan(x)) continue;
+    CAPTURE(x);
+    const int found = static_cast<int>(encoded<Half>(function(x))),
+              right = static_cast<int>(encoded<Half>(static_cast<double>(exact(x))));
+    REQUIRE(std::abs(found - right) <= 1);
   }
+}
+
+}  // namespace
+
+TEST_CASE("gelu and silu of every f16 and bf16 are within one ulp of the dtype", "[prelude]") {
+  check_halves<tc_f16>(tc_gelu_half, exact_gelu);
+  check_halves<tc_bf16>(tc_gelu_half, exact_gelu);
+  check_halves<tc_f16>(tc_silu_half, exact_silu);
+  check_halves<tc_bf16>(tc_silu_half, exact_silu);
 }
 
 TEST_CASE("popcount, shifts and powers of every byte", "[prelude]") {

@@ -61,6 +61,10 @@ struct Reference {
   static Exact sigmoid(Exact x) {
     return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
   }
+  static Exact silu(Exact x) {
+    if (std::isinf(x)) return x > 0 ? x : -Exact(0);
+    return x < 0 ? x * std::exp(x) / (1 + std::exp(x)) : x / (1 + std::exp(-x));
+  }
   // x P(X < x). The tail magnifies the rounding of x / sqrt(2) by x^2, so it is put back.
   static Exact gelu(Exact x) {
     if (std::isinf(x)) return x > 0 ? x : -Exact(0);
@@ -85,6 +89,7 @@ struct Reference {
   X(sigmoid, 2, 4)          \
   X(erf, 2, 4)              \
   X(gelu, 2, 4)             \
+  X(silu, 2, 4)             \
   X(rsqrt, 2, 4)
 
 // A pseudorandom word for each i (splitmix64).

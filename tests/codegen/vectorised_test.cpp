@@ -143,6 +143,7 @@ TEST_CASE("activations are vector code", "[vectorised]") {
   check("sigmoid", "fmadd", [](Tensor x) { return sigmoid(x); });
   check("erf", "fmadd", [](Tensor x) { return erf(x); });
   check("gelu", "fmadd", [](Tensor x) { return gelu(x); });
+  check("silu", "fmadd", [](Tensor x) { return silu(x); });
   check("gelu_tanh", "fmadd", [](Tensor x) { return gelu(x, "tanh"); });
 }
 

@@ -30,29 +30,30 @@ inline std::vector<std::string> valid_graphs() {
   %23: f32[2,3] = sigmoid %22
   %24: f32[2,3] = erf %23
   %25: f32[2,3] = gelu %24
-  %26: f32[2,3] = sqrt %25
-  %27: f32[2,3] = rsqrt %26
-  %28: f32[2,3] = reciprocal %27
-  %29: f32[2,3] = floor %28
-  %30: f32[2,3] = ceil %29
-  %31: f32[2,3] = round %30
-  %32: f32[2,3] = trunc %31
-  %33: bool[2,3] = eq %32, %0
-  %34: bool[2,3] = ne %32, %0
-  %35: bool[2,3] = lt %32, %0
-  %36: bool[2,3] = le %32, %0
-  %37: bool[2,3] = gt %32, %0
-  %38: bool[2,3] = ge %33, %34
-  %39: bool[2,3] = bitwise_and %37, %38
-  %40: i32[4] = bitwise_or %2, %3
-  %41: i32[4] = bitwise_xor %40, %3
-  %42: i32[4] = bitwise_not %41
-  %43: i32[4] = shift_left %42, %2
-  %44: i32[4] = shift_right %43, %2
-  %45: i32[4] = popcount %44
-  %46: f32[2,3] = where %39, %0, %1
-  %47: bf16[2,3] = cast %46
-  return %47, %45, %45
+  %26: f32[2,3] = silu %25
+  %27: f32[2,3] = sqrt %26
+  %28: f32[2,3] = rsqrt %27
+  %29: f32[2,3] = reciprocal %28
+  %30: f32[2,3] = floor %29
+  %31: f32[2,3] = ceil %30
+  %32: f32[2,3] = round %31
+  %33: f32[2,3] = trunc %32
+  %34: bool[2,3] = eq %33, %0
+  %35: bool[2,3] = ne %33, %0
+  %36: bool[2,3] = lt %33, %0
+  %37: bool[2,3] = le %33, %0
+  %38: bool[2,3] = gt %33, %0
+  %39: bool[2,3] = ge %34, %35
+  %40: bool[2,3] = bitwise_and %38, %39
+  %41: i32[4] = bitwise_or %2, %3
+  %42: i32[4] = bitwise_xor %41, %3
+  %43: i32[4] = bitwise_not %42
+  %44: i32[4] = shift_left %43, %2
+  %45: i32[4] = shift_right %44, %2
+  %46: i32[4] = popcount %45
+  %47: f32[2,3] = where %40, %0, %1
+  %48: bf16[2,3] = cast %47
+  return %48, %46, %46
 }
 )",
           R"(graph views_and_reductions(%0 x: f32[4,6] {strides=[1,4]}, %1 b: bool[0,3]) {

@@ -296,6 +296,7 @@ TEST_CASE("NumPy's f64 functions are within 4 ulp of f32", "[numpy]") {
       {"rsqrt", "1 / np.sqrt(wide(a))"},
       {"erf", "erf(wide(a))"},
       {"gelu", "wide(a) * erfc(-wide(a) / math.sqrt(2)) / 2"},
+      {"silu", "wide(a) / (1 + np.exp(-wide(a)))"},
   };
   std::vector<Check> checks;
   for (const char* shape : kShapes) {

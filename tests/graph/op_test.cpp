@@ -40,6 +40,8 @@ TEST_CASE("integers and floats have formulas of their own") {
   CHECK(std::string(formula(Op::add, DType::f32)) == "a + b");
   CHECK(std::string(formula(Op::add, DType::i32)) == "tc_add(a, b)");
   CHECK(std::string(formula(Op::gelu, DType::bf16)) == "tc_gelu_half(a)");
+  CHECK(std::string(formula(Op::silu, DType::f16)) == "tc_silu_half(a)");
+  CHECK(std::string(formula(Op::silu, DType::f32)) == "tc_silu(a)");
 }
 
 TEST_CASE("the op reference has a line for every op, all with a meaning") {

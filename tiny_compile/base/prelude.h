@@ -159,7 +159,14 @@ TC_FN double tc_fmod(double a, double b) {
 #endif
 }
 
-TC_FN float tc_abs(float x) { return tc_from_bits(tc_bits(x) & 0x7fffffffu); }
+// A GPU's instructions take |x| as an operand, if they are asked in this way.
+TC_FN float tc_abs(float x) {
+#ifdef __CUDACC__
+  return fabsf(x);
+#else
+  return tc_from_bits(tc_bits(x) & 0x7fffffffu);
+#endif
+}
 
 TC_FN double tc_abs(double x) { return tc_from_bits(tc_bits(x) & 0x7fffffffffffffffull); }
 

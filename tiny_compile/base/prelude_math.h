@@ -36,8 +36,8 @@ TC_FN float tc_exp(float x) {
   const float n = shifted - 0x1.8001fcp+23f;
   const float r = tc_fma(n, 0x1.bd0106p-13f, tc_fma(n, -0x1.63p-1f, clamped));
   const unsigned both = tc_bits(shifted), half = both >> 1;
-  return (1.0f + tc_expm1_kernel(r)) * tc_from_bits(half << 23) *
-         tc_from_bits((both - half) << 23);
+  const float first = tc_from_bits(half << 23), second = tc_from_bits((both - half) << 23);
+  return tc_fma(tc_expm1_kernel(r), first, first) * second;
 }
 
 TC_FN double tc_exp(double x) {
@@ -46,8 +46,8 @@ TC_FN double tc_exp(double x) {
   const double n = shifted - 0x1.80000000007fep+52;
   const double r = tc_fma(-n, 0x1.fdf473de6af28p-22, tc_fma(-n, 0x1.62e42p-1, clamped));
   const unsigned long long both = tc_bits(shifted), half = both >> 1;
-  return (1.0 + tc_expm1_kernel(r, 0.0)) * tc_from_bits(half << 52) *
-         tc_from_bits((both - half) << 52);
+  const double first = tc_from_bits(half << 52), second = tc_from_bits((both - half) << 52);
+  return tc_fma(tc_expm1_kernel(r, 0.0), first, first) * second;
 }
 
 // 2^n (exp(r) - 1) + (2^n - 1), halved because 2^1024 is no number; the sum is exact where
@@ -127,23 +127,45 @@ TC_FN double tc_log(double x) {
   return tc_from_bits(tc_keep(plain, tc_bits(result)) | tc_keep(!plain, tc_bits(x) | mask));
 }
 
-// 1 / d for d in [2^-60, 2^60], within 2e-6: a guess from the bits, then Newton's iteration,
-// the first step's constant centring its error. Its users put the rest back; it costs a
-// fraction of a division.
-TC_FN float tc_rough_reciprocal(float d) {
-  const float guess = tc_from_bits(0x7ef33400u - tc_bits(d));
-  const float first = guess * tc_fma(-d, guess, 0x1.0029fcp+1f);
-  return tc_fma(first, tc_fma(-d, first, 1.0f), first);
+// 1 / d as IEEE rounds it, where neither is a denormal: what CUDA's 1.0f / d does there, less the
+// test that costs.
+TC_FN float tc_inverse(float d) {
+#ifdef __CUDACC__
+  float seed;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(seed) : "f"(d));
+  return tc_fma(tc_fma(-d, seed, 1.0f), seed, seed);
+#else
+  return 1.0f / d;
+#endif
+}
+
+// A NaN stays one, and +0 stays +0 where `low` is -0: one instruction each.
+TC_FN float tc_at_least(float x, float low) {
+#ifdef __CUDACC__
+  float result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(x), "f"(low));
+  return result;
+#else
+  return low > x ? low : x;
+#endif
+}
+
+TC_FN float tc_at_most(float x, float high) {
+#ifdef __CUDACC__
+  float result;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(x), "f"(high));
+  return result;
+#else
+  return high < x ? high : x;
+#endif
 }
 
 // log(1 + x): what the sum u rounds away, over u, is added to log(u). Beyond 2^60 that is
 // nothing, and a tiny x is its own logarithm.
 TC_FN float tc_log1p(float x) {
   const float u = 1.0f + x, back = u - 1.0f, lost = (1.0f - (u - back)) + (x - back);
-  const float inverse = tc_rough_reciprocal(u), part = lost * inverse;
-  const float corrected = tc_fma(part, tc_fma(-u, inverse, 1.0f), part);
   const bool matters = !((u <= 0.0f) | (u > 0x1p+60f)), small = tc_abs(x) < 0x1p-24f;
-  const float result = tc_log(u) + tc_from_bits(tc_keep(matters, tc_bits(corrected)));
+  const float result = tc_log(u) + tc_from_bits(tc_keep(matters, tc_bits(lost * tc_inverse(u))));
   return tc_from_bits(tc_keep(small, tc_bits(x)) | tc_keep(!small, tc_bits(result)));
 }
 
@@ -154,30 +176,16 @@ TC_FN double tc_log1p(double x) {
   return tc_from_bits(tc_keep(small, tc_bits(x)) | tc_keep(!small, tc_bits(result)));
 }
 
-// a / b as IEEE rounds it, where a, b and a / b are no denormals: a GPU's division proper has a
-// slow path that costs even when it is not taken.
-TC_FN float tc_quotient(float a, float b) {
-#ifdef __CUDACC__
-  float seed;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(seed) : "f"(b));
-  const float inverse = tc_fma(tc_fma(-b, seed, 1.0f), seed, seed), rough = a * inverse;
-  const float near = tc_fma(tc_fma(-b, rough, a), inverse, rough);
-  return tc_fma(tc_fma(-b, near, a), inverse, near);
-#else
-  return a / b;
-#endif
-}
-
-// q = e / d, e = exp(2 |x|) - 1, d = e + 2, less what rounding d lost: 1 / d is (1 - q) / 2.
+// q = e / d, e = exp(2 |x|) - 1, d = e + 2; the remainder counts what d lost.
 TC_FN float tc_tanh(float x) {
-  const float t = tc_abs(x), twice = t > 8.664f ? 17.328f : 2.0f * t;
+  const float twice = 2.0f * tc_at_most(tc_abs(x), 10.0f);
   const float shifted = tc_fma(twice, 0x1.715476p+0f, 0x1.8000fep+23f);
   const float n = shifted - 0x1.8000fep+23f, power = tc_from_bits(tc_bits(shifted) << 23);
   const float r = tc_fma(n, 0x1.bd0106p-13f, tc_fma(n, -0x1.63p-1f, twice));
   const float e = tc_fma(tc_expm1_kernel(r), power, power - 1.0f), d = e + 2.0f;
-  const float q = tc_quotient(e, d), rest = tc_fma(-q, e - (d - 2.0f), tc_fma(-q, d, e));
-  const float result = tc_fma(rest, tc_fma(q, -0.5f, 0.5f), q);
-  return tc_copysign(t > 9.0108f ? 1.0f : result, x);
+  const float inverse = tc_inverse(d), q = e * inverse;
+  const float rest = tc_fma(-q, e - (d - 2.0f), tc_fma(-q, d, e));
+  return tc_copysign(tc_fma(rest, inverse, q), x);
 }
 
 TC_FN double tc_tanh(double x) {
@@ -185,21 +193,47 @@ TC_FN double tc_tanh(double x) {
   return tc_copysign(e / (e + 2.0), x);
 }
 
-// e / (1 + e) or 1 / (1 + e), e = exp(-|x|), scaled by 2^64 (f64: 2^600) so that a denormal
-// result is rounded once; the quotient's remainder counts what 1 + e lost.
-TC_FN float tc_sigmoid(float x) {
-  const float t = tc_abs(x) > 104.0f ? 104.0f : tc_abs(x);
-  const float shifted = tc_fma(t, -0x1.715476p+0f, 0x1.80017ep+23f);
-  const float n = shifted - 0x1.80017ep+23f, power = tc_from_bits(tc_bits(shifted) << 23);
-  const float r = tc_fma(n, 0x1.bd0106p-13f, tc_fma(n, -0x1.63p-1f, -t));
-  const float e = tc_fma(tc_expm1_kernel(r), power, power), top = x < 0.0f ? e : 0x1p+64f;
-  const float d = tc_fma(e, 0x1p-64f, 1.0f), lost = tc_fma(e, 0x1p-64f, 1.0f - d);
-  const float q = tc_quotient(top, d);
-  return tc_fma(-q * lost, tc_fma(q, -0x1p-64f, 1.0f), q) * 0x1p-64f;
+// 2^Scale top / (1 + exp(x)), from -80 to what exp(x) 2^-Scale can hold. The caller takes 2^Scale
+// back, so that a denormal result is rounded once; `rest` counts what 1 + exp(x), its inverse and
+// q lost.
+template <int Scale>
+TC_FN float tc_logistic(float x, float top) {
+  const float unit = tc_from_bits((127u - Scale) << 23), start = 0x1.8p+23f + (127 - Scale);
+  const float shifted = tc_fma(x, 0x1.715476p+0f, start), n = shifted - start;
+  const float power = tc_from_bits(tc_bits(shifted) << 23);
+  const float r = tc_fma(n, 0x1.bd0106p-13f, tc_fma(n, -0x1.63p-1f, x));
+  const float e = tc_fma(tc_expm1_kernel(r), power, power), inverse = tc_inverse(e + unit);
+  const float q = top * inverse, rest = tc_fma(-q, unit, tc_fma(-q, e, top));
+  return tc_fma(rest, inverse, q);
 }
 
-TC_FN double tc_sigmoid(double x) {
-  const double t = tc_abs(x) > 746.0 ? 746.0 : tc_abs(x);
+TC_FN float tc_sigmoid(float x) {
+  const float clamped = tc_at_most(tc_at_least(x, -105.0f), 60.0f);
+  return tc_logistic<26>(-clamped, 1.0f) * 0x1p-26f;
+}
+
+// x / (1 + exp(-x)) = max(x, 0) - |x| / (1 + exp(|x|)): -inf gives -0.
+TC_FN float tc_silu(float x) {
+  const float t = tc_at_most(tc_abs(x), 109.0f);
+  return tc_fma(tc_logistic<32>(t, t), -0x1p-32f, tc_at_least(x, -0.0f));
+}
+
+// silu for a result of at most 11 bits: 2^n f is made of bits.
+TC_FN float tc_silu_half(float x) {
+  const float t = tc_at_most(tc_abs(x), 100.0f);
+  const float shifted = tc_fma(t, 0x1.715476p+0f, 0x1.7fffcp+23f);
+  const float f = tc_fma(t, 0x1.715476p+0f, 0x1.7fffcp+23f - shifted);
+  float p = tc_fma(0x1.c3f77ep-5f, f, 0x1.f0de32p-3f);
+  p = tc_fma(p, f, 0x1.62f31ap-1f);
+  p = tc_fma(p, f, 0x1.fff692p-1f);
+  const float power = tc_from_bits(tc_bits(p) + (tc_bits(shifted) << 23));
+  return tc_fma(tc_inverse(power + 0x1p-32f) * t, -0x1p-32f, tc_at_least(x, -0.0f));
+}
+
+// 2^600 e / (1 + e) or 2^600 / (1 + e), e = exp(-|x|); the quotient's remainder counts what 1 + e
+// lost.
+TC_FN double tc_logistic(double x) {
+  const double t = tc_abs(x) > 752.0 ? 752.0 : tc_abs(x);
   const double shifted = tc_fma(t, -0x1.71547652b82fep+0, 0x1.8000000000657p+52);
   const double n = shifted - 0x1.8000000000657p+52,
                power = tc_from_bits(tc_bits(shifted) << 52);
@@ -208,7 +242,14 @@ TC_FN double tc_sigmoid(double x) {
   const double d = tc_fma(e, 0x1p-600, 1.0), lost = tc_fma(e, 0x1p-600, 1.0 - d);
   const double inverse = 1.0 / d, top = x < 0.0 ? e : 0x1p+600;
   const double q = top * inverse, rest = tc_fma(-q, lost, tc_fma(-q, d, top));
-  return tc_fma(rest, inverse, q) * 0x1p-600;
+  return tc_fma(rest, inverse, q);
+}
+
+TC_FN double tc_sigmoid(double x) { return tc_logistic(x) * 0x1p-600; }
+
+TC_FN double tc_silu(double x) {
+  const double t = tc_abs(x) > 752.0 ? 752.0 : tc_abs(x);
+  return tc_fma(tc_logistic(-t) * t, -0x1p-600, x >= 0.0 ? x : -0.0);
 }
 
 TC_FN float tc_rsqrt(float x) { return 1.0f / tc_sqrt(x); }

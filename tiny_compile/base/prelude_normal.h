@@ -1,35 +1,34 @@
 // erf and gelu of the prelude (see prelude_math.h).
 
-// factor P(X > t) of a normal X, 0 <= t <= 15 (f64: 39), as
-//   factor / (t + 2) exp(-t^2/2 - s - g(s)), s = t / (t + 2), g(0) = 0
-// (f64: t + 3, and g(0) = -log 1.5). The exponent also takes back what the square, the sum and
-// the reciprocal lost; s + g is kept apart because its rounding would be that of the result.
-// The power of two is applied as 2^(n + 64) and 2^-64 (f64: 600), so that a denormal result is
-// rounded once.
-TC_FN float tc_normal_tail(float t, float factor) {
-  const float d = t + 2.0f, inverse = tc_rough_reciprocal(d), rough = t * inverse;
-  const float error = tc_fma(-inverse, t - (d - 2.0f), tc_fma(-inverse, d, 1.0f));
-  const float s = tc_fma(rough, error, rough);
-  float g = tc_fma(-0x1.9c3cb6p-3f, s, 0x1.34011cp-1f);
-  g = tc_fma(g, s, -0x1.387208p-1f);
-  g = tc_fma(g, s, 0x1.455ad6p-2f);
-  g = tc_fma(g, s, -0x1.31b01cp-3f);
-  g = tc_fma(g, s, -0x1.124d16p-4f);
-  g = tc_fma(g, s, -0x1.2a10p-5f);
-  g = tc_fma(g, s, 0x1.95076ep-4f);
-  g = tc_fma(g, s, 0x1.79ede6p-2f);
-  g = tc_fma(g, s, -0x1.9def24p-2f);
-  const float square = t * t, lost = tc_fma(t, t, -square), half = 0.5f * square;
-  const float near = tc_fma(s, 0x1.b5c28ep-1f, half);  // within .05 of half + s + g
+// 2^64 t P(X > t) of a normal X, 0 <= t <= 15, as s exp(-t^2/2 - s + s g(s)), s = t / (t + 2).
+// `rest` is what `rough` lacks of s, `lost` what `half` lacks of the square; s and s g(s) are kept
+// apart because their sum's rounding would be that of the result. The caller takes 2^64 back, so
+// that a denormal result is rounded once.
+TC_FN float tc_normal_tail(float t) {
+  const float inverse = tc_inverse(t + 2.0f), rough = t * inverse;
+  const float rest = tc_fma(inverse, -2.0f, 1.0f) - rough, s = tc_fma(rough, rest, rough);
+  float g = tc_fma(0x1.99c80ap-3f, s, -0x1.315dfap-1f);
+  g = tc_fma(g, s, 0x1.338ecp-1f);
+  g = tc_fma(g, s, -0x1.3b22eap-2f);
+  g = tc_fma(g, s, 0x1.247ea8p-3f);
+  g = tc_fma(g, s, 0x1.1d199p-4f);
+  g = tc_fma(g, s, 0x1.248cbp-5f);
+  g = tc_fma(g, s, -0x1.949de6p-4f);
+  g = tc_fma(g, s, -0x1.79efe8p-2f);
+  g = tc_fma(g, s, 0x1.9def32p-2f);
+  const float v = 0.5f * t, half = v * t, lost = tc_fma(v, t, -half);
+  const float near = tc_fma(s, 0x1.bd70a4p-1f, half);  // within .05 of half + s - s g
   const float shifted = tc_fma(near, -0x1.715476p+0f, 0x1.80017ep+23f);
-  const float n = shifted - 0x1.80017ep+23f;
-  const float high = tc_fma(n, -0x1.63p-1f, -half) - rough;
-  float low = tc_fma(-rough, error, tc_fma(-g, s, error));
-  low = tc_fma(n, 0x1.bd0106p-13f, tc_fma(-0.5f, lost, low));
-  const float part = factor * inverse, e = tc_expm1_kernel(high + low);
-  return tc_fma(part, e, part) * tc_from_bits(tc_bits(shifted) << 23) * 0x1p-64f;
+  const float n = shifted - 0x1.80017ep+23f, high = tc_fma(n, -0x1.63p-1f, -half) - s;
+  const float low = tc_fma(g, s, tc_fma(n, 0x1.bd0106p-13f, rest)) - lost;
+  const float part = rough * tc_from_bits(tc_bits(shifted) << 23);
+  return tc_fma(part, tc_expm1_kernel(high + low), part);
 }
 
+// factor P(X > t), 0 <= t <= 39, as factor / (t + 3) exp(-t^2/2 - s - g(s)), s = t / (t + 3),
+// g(0) = -log 1.5. The exponent also takes back what the square, the sum and the reciprocal lost;
+// s + g is kept apart because its rounding would be that of the result. The power of two is
+// applied as 2^(n + 600) and 2^-600.
 TC_FN double tc_normal_tail(double t, double factor) {
   const double d = t + 3.0, inverse = 1.0 / d, rough = t * inverse;
   const double error = tc_fma(-inverse, t - (d - 3.0), tc_fma(-inverse, d, 1.0));
@@ -111,8 +110,8 @@ TC_FN double tc_erf(double x) {
 
 // x P(X < x) = max(x, 0) - |x| P(X > |x|): nothing cancels below zero, and -inf gives -0.
 TC_FN float tc_gelu(float x) {
-  const float t = tc_abs(x) > 15.0f ? 15.0f : tc_abs(x);
-  return (x >= 0.0f ? x : -0.0f) - tc_normal_tail(t, t);
+  const float tail = tc_normal_tail(tc_at_most(tc_abs(x), 14.375f));
+  return tc_fma(tail, -0x1p-64f, tc_at_least(x, -0.0f));
 }
 
 TC_FN double tc_gelu(double x) {
@@ -122,7 +121,7 @@ TC_FN double tc_gelu(double x) {
 
 // gelu for a result of at most 11 bits: log2 P(X > t) is a polynomial, 2^n f is made of bits.
 TC_FN float tc_gelu_half(float x) {
-  const float t = tc_abs(x) > 14.0f ? 14.0f : tc_abs(x);
+  const float t = tc_at_most(tc_abs(x), 14.0f);
   float y = tc_fma(0x1.0ecfcep-25f, t, -0x1.07f7fcp-19f);
   y = tc_fma(y, t, 0x1.b97d1p-15f);
   y = tc_fma(y, t, -0x1.a3269ap-11f);
@@ -131,10 +130,10 @@ TC_FN float tc_gelu_half(float x) {
   y = tc_fma(y, t, -0x1.d84496p-2f);
   y = tc_fma(y, t, -0x1.2661b6p+0f);
   y = tc_fma(y, t, -0x1.0006bap+0f);
-  const float shifted = y + 0x1.80008p+23f, f = y - (shifted - 0x1.80008p+23f);
+  const float shifted = y + 0x1.80017ep+23f, f = y - (shifted - 0x1.80017ep+23f);
   float p = tc_fma(0x1.c3f73p-5f, f, 0x1.f0de26p-3f);
   p = tc_fma(p, f, 0x1.62f31ap-1f);
   p = tc_fma(p, f, 0x1.fff692p-1f);
   const float power = tc_from_bits(tc_bits(p) + (tc_bits(shifted) << 23));
-  return (x >= 0.0f ? x : -0.0f) - power * t * 0x1p-64f;
+  return tc_fma(power * t, -0x1p-64f, tc_at_least(x, -0.0f));
 }

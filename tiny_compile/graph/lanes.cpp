@@ -43,9 +43,11 @@ void round_lanes(DType dtype, float* values, int n) {
 // The float formula of every pointwise op whose result is of its operands' type.
 template <typename T>
 void apply_float(Op op, DType dtype, const T* pa, const T* pb, int n, T* out) {
-  if (op == Op::gelu && is_half(dtype)) {
-    for (int i = 0; i < n; i++)
-      out[i] = static_cast<T>(tc_gelu_half(static_cast<float>(pa[i])));
+  if ((op == Op::gelu || op == Op::silu) && is_half(dtype)) {
+    for (int i = 0; i < n; i++) {
+      const float a = static_cast<float>(pa[i]);
+      out[i] = static_cast<T>(op == Op::gelu ? tc_gelu_half(a) : tc_silu_half(a));
+    }
     return;
   }
   switch (op) {

@@ -53,6 +53,7 @@ DType reduction_result(Op op, DType operand) {
 const char* formula(Op op, DType operand) {
   // A result rounded to 8 or 11 bits does not need an erf good to 24 (the numeric contract).
   if (op == Op::gelu && is_half(operand)) return "tc_gelu_half(a)";
+  if (op == Op::silu && is_half(operand)) return "tc_silu_half(a)";
   return is_float(operand) ? info(op).float_formula : info(op).integer_formula;
 }
 

@@ -39,6 +39,7 @@ namespace tiny_compile {
   X(sigmoid,      1, Float,   Same, tc_sigmoid(a),            0)                       \
   X(erf,          1, Float,   Same, tc_erf(a),                0)                       \
   X(gelu,         1, Float,   Same, tc_gelu(a),               0)                       \
+  X(silu,         1, Float,   Same, tc_silu(a),               0)                       \
   X(sqrt,         1, Float,   Same, tc_sqrt(a),               0)                       \
   X(rsqrt,        1, Float,   Same, tc_rsqrt(a),              0)                       \
   X(reciprocal,   1, Float,   Same, tc_reciprocal(a),         0)                       \

@@ -107,6 +107,7 @@ Tensor cos(const Operand& x) { return pointwise(Op::cos, {&x}); }
 Tensor tanh(const Operand& x) { return pointwise(Op::tanh, {&x}); }
 Tensor sigmoid(const Operand& x) { return pointwise(Op::sigmoid, {&x}); }
 Tensor erf(const Operand& x) { return pointwise(Op::erf, {&x}); }
+Tensor silu(const Operand& x) { return pointwise(Op::silu, {&x}); }
 Tensor sqrt(const Operand& x) { return pointwise(Op::sqrt, {&x}); }
 Tensor rsqrt(const Operand& x) { return pointwise(Op::rsqrt, {&x}); }
 Tensor reciprocal(const Operand& x) { return pointwise(Op::reciprocal, {&x}); }
@@ -173,12 +174,6 @@ Tensor gelu(const Operand& x, const std::string& approximate) {
 Tensor relu(const Operand& x) {
   const Scope scope(x.where);
   return maximum(x, 0);
-}
-
-Tensor silu(const Operand& x) {
-  const Scope scope(x.where);
-  const Tensor v = upcast(x);
-  return cast_to(v * sigmoid(v), float_dtype(x), x.where);
 }
 
 // max(x, 0) + log1p(exp(-|x|))

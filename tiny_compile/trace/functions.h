@@ -44,7 +44,7 @@ Tensor logical_or(const Operand& a, const Operand& b);
 Tensor logical_not(const Operand& a);
 Tensor popcount(const Operand& x);
 Tensor relu(const Operand& x);
-Tensor silu(const Operand& x);      // x * sigmoid(x)
+Tensor silu(const Operand& x);      // x * sigmoid(x), a primitive
 Tensor softplus(const Operand& x);  // log(1 + exp(x)), without overflow
 Tensor clamp(const Operand& x, std::optional<double> low, std::optional<double> high);
 Tensor masked_fill(const Operand& x, const Operand& mask, double value);
