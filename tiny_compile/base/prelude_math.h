@@ -165,7 +165,8 @@ TC_FN float tc_at_most(float x, float high) {
 TC_FN float tc_log1p(float x) {
   const float u = 1.0f + x, back = u - 1.0f, lost = (1.0f - (u - back)) + (x - back);
   const bool matters = !((u <= 0.0f) | (u > 0x1p+60f)), small = tc_abs(x) < 0x1p-24f;
-  const float result = tc_log(u) + tc_from_bits(tc_keep(matters, tc_bits(lost * tc_inverse(u))));
+  const float result =
+      tc_log(u) + tc_from_bits(tc_keep(matters, tc_bits(lost * tc_inverse(u))));
   return tc_from_bits(tc_keep(small, tc_bits(x)) | tc_keep(!small, tc_bits(result)));
 }
 
