@@ -18,7 +18,7 @@ ifeq ($(origin CXX),default)
 CXX := g++
 endif
 J ?= $(shell nproc 2>/dev/null || echo 2)
-ifeq ($(filter -j%,$(MAKEFLAGS)),)
+ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(J)
 endif
 MAKEFLAGS += --no-builtin-rules

@@ -83,7 +83,7 @@ $(patsubst %,$(HERE)/$(2)/%,$(filter-out check,$(basename $(notdir $(wildcard $(
 $(call objects,$(1)/check.cpp): EXTRA = -O1 $$(CATCH_FLAGS)
 $(call objects,$(1)/check.cpp): | $(BUILD)/catch2
 $(call objects,$(1)/mine.cpp): EXTRA = -O1 -Wno-error
-$(patsubst %,$(BUILD)/obj/$(1)/%.o,$$(VARIANTS_$(2))): EXTRA = -O1
+$$(patsubst %,$(BUILD)/obj/$(1)/%.o,$$(VARIANTS_$(2))): EXTRA = -O1 -Wno-unused
 
 $(HERE)/$(2)/%.proved: $(HERE)/$(2)/% $(HERE)/exercise
 	@$(HERE)/exercise prove $$< $(1)/$$*.cpp
