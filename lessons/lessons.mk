@@ -75,14 +75,14 @@ define EXERCISE
 VARIANTS_$(2) := $(filter-out check mine,$(basename $(notdir $(wildcard $(1)/*.cpp))))
 PROOFS += $$(patsubst %,$(HERE)/$(2)/%.proved,$$(VARIANTS_$(2))) $(HERE)/$(2)/form.proved
 
-$(patsubst %,$(HERE)/$(2)/%,$(filter-out check,$(basename $(notdir $(wildcard $(1)/*.cpp)))) mine): \
+$(patsubst %,$(HERE)/$(2)/%,$(filter-out check mine,$(basename $(notdir $(wildcard $(1)/*.cpp)))) mine): \
   $(HERE)/$(2)/%: $(BUILD)/obj/$(1)/%.o $(call objects,$(1)/check.cpp) $(HERE)/libcheck.a $(ARCHIVE)
 	@mkdir -p $$(@D)
 	$$(LINK) $$^ $$(CATCH_LIBS) $$(LIBS) -o $$@
 
 $(call objects,$(1)/check.cpp): EXTRA = -O1 $$(CATCH_FLAGS)
 $(call objects,$(1)/check.cpp): | $(BUILD)/catch2
-$(call objects,$(1)/mine.cpp): EXTRA = -O1 -Wno-error
+$(call objects,$(1)/mine.cpp): EXTRA = -O1 -Wno-error -Wno-unused
 $$(patsubst %,$(BUILD)/obj/$(1)/%.o,$$(VARIANTS_$(2))): EXTRA = -O1 -Wno-unused
 
 $(HERE)/$(2)/%.proved: $(HERE)/$(2)/% $(HERE)/exercise

@@ -106,9 +106,10 @@ std::string render_record(const std::string& json, const std::string& argument) 
   std::string row_name;
   words >> row_name;
   std::vector<std::string> fields;
-  for (std::string field; words >> field;) fields.push_back(field);
+  for (std::string field; std::getline(words >> std::ws, field, ',');) fields.push_back(field);
   const Json* rows = record.find("rows");
-  if (!rows || fields.empty()) fail("write FILE.json#row and the fields to show");
+  if (!rows || fields.empty())
+    fail("write FILE.json#row and the fields to show, with commas between them");
   std::string head = "|", line = "|", body;
   for (const std::string& field : fields) {
     head += " " + field + " |";

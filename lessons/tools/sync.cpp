@@ -6,7 +6,7 @@
 //   <!-- code: PATH#NAME -->       the definition of NAME; without #NAME the whole file
 //   <!-- run: build/PROGRAM ARGUMENTS -->      what it prints; "| mermaid" or "| markdown" behind it
 //                                              shows the output as that
-//   <!-- record: FILE.json#ROW FIELD ... -->   a table of a dated measurement
+//   <!-- record: FILE.json#ROW FIELD, ... -->   a table of a dated measurement
 //   <!-- end -->
 //
 // Runs in the repository's root. With --modules every compiler module must be quoted by a file
