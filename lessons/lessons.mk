@@ -42,9 +42,14 @@ $(HERE)/libcheck.a: $(CHECK_PARTS)
 	@rm -f $@
 	$(call SHOW,ar,$@)ar rcs $@ $^
 
-$(call objects,lessons/tools/check_main.cpp lessons/tools/check.cpp): EXTRA = -O1 $(CATCH_FLAGS)
-$(call objects,lessons/tools/check_main.cpp lessons/tools/check.cpp): | $(BUILD)/catch2
+$(HERE)/check_fixture: $(call objects,lessons/tools/check_fixture.cpp) $(HERE)/libcheck.a $(ARCHIVE)
+	$(LINK) $^ $(CATCH_LIBS) $(LIBS) -o $@
+
+WITH_CATCH := $(call objects,$(addprefix lessons/tools/,check_main.cpp check.cpp check_fixture.cpp))
+$(WITH_CATCH): EXTRA = -O1 $(CATCH_FLAGS)
+$(WITH_CATCH): | $(BUILD)/catch2
 $(BUILD)/tests: $(TOOL_PARTS)
+test: $(HERE)/exercise $(HERE)/check_fixture
 
 # Programs of the lessons -----------------------------------------------------------------------
 # $(1): the lesson's directory

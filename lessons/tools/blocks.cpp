@@ -34,7 +34,12 @@ bool covers_line(const std::string& stored, const std::string& fresh) {
   }
 }
 
-// cost[i][j]: the least number of changes that turn stored[i..] into fresh[j..].
+bool same(const std::string& stored, const std::string& fresh, bool wild) {
+  return wild ? covers_line(stored, fresh) : stored == fresh;
+}
+
+// cost[i][j]: of the changes that turn stored[i..] into fresh[j..]. A line put in the place of
+// another costs less than one gone and one new; what a gap covers is free.
 using Costs = std::vector<std::vector<int>>;
 Costs costs_of(const Lines& stored, const Lines& fresh, bool wild) {
   Costs cost(stored.size() + 1, std::vector<int>(fresh.size() + 1));
@@ -45,9 +50,8 @@ Costs costs_of(const Lines& stored, const Lines& fresh, bool wild) {
       const bool gap = wild && i < stored.size() && is_gap(stored[i]);
       if (i < stored.size()) best = std::min(best, cost[i + 1][j] + (gap ? 0 : 2));
       if (j < fresh.size()) best = std::min(best, cost[i][j + 1] + (gap ? 0 : 2));
-      if (i < stored.size() && j < fresh.size() &&
-          (wild ? covers_line(stored[i], fresh[j]) : stored[i] == fresh[j]))
-        best = std::min(best, cost[i + 1][j + 1]);
+      if (i < stored.size() && j < fresh.size() && !gap)
+        best = std::min(best, cost[i + 1][j + 1] + (same(stored[i], fresh[j], wild) ? 0 : 1));
       cost[i][j] = best;
     }
   }
@@ -63,12 +67,14 @@ std::vector<Pair> align(const Lines& stored, const Lines& fresh, bool wild) {
   std::vector<Pair> pairs;
   size_t i = 0, j = 0;
   while (i < stored.size() || j < fresh.size()) {
-    const bool both = i < stored.size() && j < fresh.size();
     const int here = cost[i][j];
     const bool gap = wild && i < stored.size() && is_gap(stored[i]);
-    if (both && here == cost[i + 1][j + 1] &&
-        (wild ? covers_line(stored[i], fresh[j]) : stored[i] == fresh[j])) {
+    const bool both = i < stored.size() && j < fresh.size() && !gap;
+    if (both && here == cost[i + 1][j + 1] && same(stored[i], fresh[j], wild)) {
       pairs.push_back({int(i++), int(j++)});
+    } else if (both && here == cost[i + 1][j + 1] + 1) {
+      pairs.push_back({int(i++), -1});
+      pairs.push_back({-1, int(j++)});
     } else if (i < stored.size() && here == cost[i + 1][j] + (gap ? 0 : 2)) {
       pairs.push_back({int(i++), -1});
     } else {

@@ -213,7 +213,8 @@ class Reader {
     }
     size_t end = close;
     const std::string type = type_name(text);
-    const bool is_function = type.empty() && open_parenthesis(text) != text.npos;
+    const bool is_function =
+        type.empty() && (open_parenthesis(text) != text.npos || !operator_name(text).empty());
     const size_t next = code_.find_first_not_of(" \n", close);
     if (!is_function) end = std::min(code_.find(';', close), code_.size() - 1) + 1;
     if (is_function && next != code_.npos && code_[next] == ';') end = next + 1;
@@ -277,12 +278,24 @@ std::string without_blanks(std::string_view text) {
   return result;
 }
 
+// "print(const Graph& graph)" names the definition whose text has that signature.
 bool is_called(const Definition& definition, std::string_view source, const std::string& name) {
   const std::string plain = name.substr(0, name.find('('));
   if (definition.name != plain && !definition.name.ends_with("::" + plain)) return false;
+  if (plain == name) return true;
   const std::string text =
       without_blanks(source.substr(definition.begin, definition.end - definition.begin));
   return text.find(without_blanks(name)) != text.npos;
+}
+
+// Of what `keep` likes, if there is any; else all.
+template <typename Keep>
+std::vector<Definition> preferred(const std::vector<Definition>& all, const Keep& keep) {
+  std::vector<Definition> kept;
+  for (const Definition& definition : all) {
+    if (keep(definition)) kept.push_back(definition);
+  }
+  return kept.empty() ? all : kept;
 }
 
 std::string dedented(const std::string& text) {
@@ -305,14 +318,12 @@ std::vector<Definition> find_definitions(std::string_view source) {
 
 std::string quote(const std::string& path, const std::string& source, const std::string& name) {
   const std::vector<Definition> all = find_definitions(source);
-  std::vector<Definition> found, bodies;
+  std::vector<Definition> found;
   for (const Definition& definition : all) {
     if (is_called(definition, source, name)) found.push_back(definition);
   }
-  for (const Definition& definition : found) {
-    if (definition.has_body) bodies.push_back(definition);
-  }
-  if (!bodies.empty()) found = bodies;
+  found = preferred(found, [&](const Definition& d) { return d.name == name; });
+  found = preferred(found, [](const Definition& d) { return d.has_body; });
   if (found.empty()) {
     std::vector<std::string> names;
     for (const Definition& definition : all) names.push_back(definition.name);

@@ -123,7 +123,7 @@ std::string render_record(const std::string& json, const std::string& argument) 
     body += "\n";
   }
   if (body.empty()) fail("the record has no row '", row_name, "'");
-  return heading(record) + "\n\n" + head + "\n" + line + "\n" + body;
+  return heading(record) + "\n\n" + head + "\n" + line + "\n" + body + "\n";
 }
 
 }  // namespace tiny_compile::lessons
