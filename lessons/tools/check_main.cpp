@@ -101,7 +101,7 @@ void limit(int what, rlim_t value) {
 int run_case(Catch::Session& session, const Case& test, std::FILE* output) {
   dup2(fileno(output), STDOUT_FILENO);
   dup2(fileno(output), STDERR_FILENO);
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what it says before a crash is kept
+  std::setvbuf(stdout, nullptr, _IONBF, 0);  // what it says before a crash is kept
   setpgid(0, 0);
   limit(RLIMIT_CPU, rlim_t(seconds_allowed()));
   limit(RLIMIT_CORE, 0);
