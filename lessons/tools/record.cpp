@@ -12,14 +12,15 @@ namespace tiny_compile::lessons {
 namespace {
 
 struct Json {
-  std::string text;                                   // of a number, a string, true, null
-  std::vector<std::pair<std::string, Json>> members;  // of an object; of an array, names are ""
+  std::string text;                // of a number, a string, true, null
+  std::vector<std::string> names;  // of an object's members; of an array's elements, ""
+  std::vector<Json> members;
 
   const Json* find(const std::string& dotted) const {
     const size_t dot = dotted.find('.');
-    for (const auto& [name, value] : members) {
-      if (name != dotted.substr(0, dot)) continue;
-      return dot == dotted.npos ? &value : value.find(dotted.substr(dot + 1));
+    for (size_t i = 0; i < names.size(); i++) {
+      if (names[i] != dotted.substr(0, dot)) continue;
+      return dot == dotted.npos ? &members[i] : members[i].find(dotted.substr(dot + 1));
     }
     return nullptr;
   }
@@ -68,7 +69,8 @@ class JsonReader {
         peek();
         at_++;  // the colon
       }
-      value.members.push_back({name, read()});
+      value.names.push_back(name);
+      value.members.push_back(read());
       if (peek() == ',') at_++;
     }
     at_++;
@@ -115,7 +117,7 @@ std::string render_record(const std::string& json, const std::string& argument) 
     head += " " + field + " |";
     line += "---|";
   }
-  for (const auto& [unused, row] : rows->members) {
+  for (const Json& row : rows->members) {
     const Json* name = row.find("row") ? row.find("row") : row.find("name");
     if (row_name != "*" && (!name || name->text != row_name)) continue;
     body += "|";
