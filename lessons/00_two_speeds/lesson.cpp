@@ -1,11 +1,11 @@
 // Lesson 00: one function, two speeds; what does compiling buy?   build/lessons/00 [part]
 #include "lessons/tools/lesson.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+
+extern "C" void omp_set_num_threads(int);  // clang may come without omp.h
 
 using namespace tiny_compile;
 using namespace tiny_compile::lessons;
