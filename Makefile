@@ -5,6 +5,8 @@
 # make bench        speed: bench-cpu against hand-written loops (ARGS='softmax mlp': some rows),
 #                   bench-gpu against PyTorch where there is a GPU (GPU_ARGS='--rows softmax,mse')
 # make bench-table  README's table and the charts from the newest record of a GPU, or RECORD=
+# make lesson-05    a lesson of the course; ex-05-1, hint-05-1, progress: see lessons/README.md
+# make check-exercises  every exercise's start, solution and wrong answers
 # make size         lines a module; fails above the limit
 # make format       clang-format in place; make check-format only looks
 # make install      PREFIX=/usr/local; make check-install: a program of another project uses it
@@ -18,7 +20,7 @@ ifeq ($(origin CXX),default)
 CXX := g++
 endif
 J ?= $(shell nproc 2>/dev/null || echo 2)
-ifeq ($(filter -j%,$(MAKEFLAGS)),)
+ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(J)
 endif
 MAKEFLAGS += --no-builtin-rules
@@ -169,8 +171,8 @@ bench-table:
 size:
 	@.ci/size
 
-FORMATTED := $(wildcard tiny_compile/*.h tiny_compile/*/*.h tiny_compile/*/*.cpp tests/*.h \
-  tests/*.cpp tests/*/*.h tests/*/*.cpp lessons/*/*.cpp lessons/*/*/*.h lessons/*/*/*.cpp)
+FORMATTED := $(filter-out %/mine.cpp,$(wildcard tiny_compile/*.h tiny_compile/*/*.h tiny_compile/*/*.cpp tests/*.h \
+  tests/*.cpp tests/*/*.h tests/*/*.cpp lessons/*/*.cpp lessons/*/*/*.h lessons/*/*/*.cpp))
 format:
 	@clang-format -i $(FORMATTED)
 check-format:

@@ -1,0 +1,15 @@
+// fails: at least one call
+#include "exercise.h"
+
+#include <algorithm>
+
+namespace exercise {
+
+std::optional<int64_t> calls_until_paid(int64_t compile_ns, int64_t eager_ns,
+                                        int64_t compiled_ns) {
+  const int64_t saved = eager_ns - compiled_ns;
+  if (saved <= 0) return std::nullopt;
+  return compile_ns / saved + (compile_ns % saved != 0);
+}
+
+}  // namespace exercise
