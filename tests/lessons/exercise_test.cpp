@@ -40,8 +40,8 @@ TEST_CASE("a case that crashes, never ends or takes all memory is told and harms
 
 TEST_CASE("a start must fail and a solution pass", "[lessons]") {
   const Scratch scratch;
-  const std::string passes = scratch.program("passes", "  ok    a\n", 0),
-                    fails = scratch.program("fails", "  FAIL  a\n", 1);
+  const std::string passes = program(scratch, "passes", "  ok    a\n", 0),
+                    fails = program(scratch, "fails", "  FAIL  a\n", 1);
   CHECK(exercise({"prove", passes, "solution.cpp"}).exit_code == 0);
   CHECK(exercise({"prove", fails, "solution.cpp"}).exit_code == 1);
   CHECK(exercise({"prove", fails, "start.cpp"}).exit_code == 0);
@@ -50,11 +50,11 @@ TEST_CASE("a start must fail and a solution pass", "[lessons]") {
 
 TEST_CASE("a wrong answer must fail in the case it names", "[lessons]") {
   const Scratch scratch;
-  const std::string passes = scratch.program("passes", "  ok    a\n", 0),
-                    fails = scratch.program("fails", "  ok    b\n  FAIL  a\n", 1),
-                    names_a = scratch.write("wrong_1.cpp", "// fails: a\n"),
-                    names_b = scratch.write("wrong_2.cpp", "// fails: b\n"),
-                    names_none = scratch.write("wrong_3.cpp", "int x;\n");
+  const std::string passes = program(scratch, "passes", "  ok    a\n", 0),
+                    fails = program(scratch, "fails", "  ok    b\n  FAIL  a\n", 1),
+                    names_a = write(scratch, "wrong_1.cpp", "// fails: a\n"),
+                    names_b = write(scratch, "wrong_2.cpp", "// fails: b\n"),
+                    names_none = write(scratch, "wrong_3.cpp", "int x;\n");
   CHECK(exercise({"prove", fails, names_a}).exit_code == 0);
   CHECK(exercise({"prove", passes, names_a}).exit_code == 1);
   CHECK_THAT(exercise({"prove", fails, names_b}).output,
@@ -66,31 +66,31 @@ TEST_CASE("an exercise has its title, one TODO, three hints and two wrong answer
           "[lessons]") {
   const Scratch scratch;
   const std::string at = "07_x/exercise_2/";
-  const std::string directory = scratch.path() / "07_x" / "exercise_2";
+  const std::string directory = scratch.path("07_x/exercise_2");
   const std::string hint = "<details><summary>Hint</summary>\nlook\n</details>\n";
-  scratch.write(at + "exercise.h", "// 07-2 ★ A title\n");
-  scratch.write(at + "start.cpp", "// TODO: all\n");
-  scratch.write(at + "solution.cpp", "int x;\n");
-  scratch.write(at + "hints.md", hint + hint + hint);
-  scratch.write(at + "wrong_a.cpp", "// fails: a\n");
+  write(scratch, at + "exercise.h", "// 07-2 ★ A title\n");
+  write(scratch, at + "start.cpp", "// TODO: all\n");
+  write(scratch, at + "solution.cpp", "int x;\n");
+  write(scratch, at + "hints.md", hint + hint + hint);
+  write(scratch, at + "wrong_a.cpp", "// fails: a\n");
   CHECK_THAT(exercise({"form", directory}).output, ContainsSubstring("two wrong_*.cpp"));
-  scratch.write(at + "wrong_b.cpp", "// fails: a\n");
+  write(scratch, at + "wrong_b.cpp", "// fails: a\n");
   CHECK(exercise({"form", directory}).output == "");
-  scratch.write(at + "exercise.h", "// 07-1 ★ A title\n");
+  write(scratch, at + "exercise.h", "// 07-1 ★ A title\n");
   CHECK_THAT(exercise({"form", directory}).output, ContainsSubstring("07-2 ★"));
 }
 
 TEST_CASE("start copies once and hints come one at a time", "[lessons]") {
   const Scratch scratch;
-  const std::string directory = scratch.path() / "07_x" / "exercise_2";
-  scratch.write("07_x/exercise_2/exercise.h", "// 07-2 ★ A title\n");
-  scratch.write("07_x/exercise_2/start.cpp", "start\n");
-  const std::string mine = directory + "/mine.cpp", state = scratch.path() / "state" / "hints";
-  scratch.write("07_x/exercise_2/hints.md",
-                "<details>\nfirst\n</details>\n<details>\nsecond\n</details>\n");
+  const std::string directory = scratch.path("07_x/exercise_2");
+  write(scratch, "07_x/exercise_2/exercise.h", "// 07-2 ★ A title\n");
+  write(scratch, "07_x/exercise_2/start.cpp", "start\n");
+  const std::string mine = directory + "/mine.cpp", state = scratch.path("state/hints");
+  write(scratch, "07_x/exercise_2/hints.md",
+        "<details>\nfirst\n</details>\n<details>\nsecond\n</details>\n");
   CHECK_THAT(exercise({"start", directory}).output, ContainsSubstring("07-2 ★ A title"));
   REQUIRE(std::filesystem::exists(mine));
-  scratch.write("07_x/exercise_2/mine.cpp", "changed\n");
+  write(scratch, "07_x/exercise_2/mine.cpp", "changed\n");
   exercise({"start", directory});
   CHECK(std::filesystem::file_size(mine) == 8);
   CHECK_THAT(exercise({"hint", directory, state}).output, ContainsSubstring("first"));

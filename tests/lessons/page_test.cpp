@@ -48,8 +48,8 @@ TEST_CASE("a difference shows both lines and two around them", "[lessons]") {
 
 TEST_CASE("dead links are told from live ones", "[lessons]") {
   const tests::Scratch scratch;
-  scratch.write("other.md", "# What CSE *is*, in short\n");
-  const std::string page = scratch.write("page.md", "");
+  write(scratch, "other.md", "# What CSE *is*, in short\n");
+  const std::string page = write(scratch, "page.md", "");
   const Lines lines = {"[a](other.md) [b](other.md#what-cse-is-in-short)",
                        "[c](https://x.y/z)",
                        "[d](none.md)",

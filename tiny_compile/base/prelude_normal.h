@@ -130,7 +130,7 @@ TC_FN float tc_gelu_half(float x) {
   y = tc_fma(y, t, -0x1.d84496p-2f);
   y = tc_fma(y, t, -0x1.2661b6p+0f);
   y = tc_fma(y, t, -0x1.0006bap+0f);
-  const float shifted = y + 0x1.80017ep+23f, f = y - (shifted - 0x1.80017ep+23f);
+  const float shifted = y + 0x1.80008p+23f, f = y - (shifted - 0x1.80008p+23f);
   float p = tc_fma(0x1.c3f73p-5f, f, 0x1.f0de26p-3f);
   p = tc_fma(p, f, 0x1.62f31ap-1f);
   p = tc_fma(p, f, 0x1.fff692p-1f);
