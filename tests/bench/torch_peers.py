@@ -7,9 +7,14 @@ what cannot run, after a line `torch VERSION`; or one line "skipped: why".
     python3 tests/bench/torch_peers.py [--threads 2] [--repeats 15] [row ...]
 """
 import argparse
+import os
 import statistics
 import sys
 import time
+
+# The process that starts this one may be bound to a core by OpenMP.
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, range(os.cpu_count()))
 
 try:
     import torch
