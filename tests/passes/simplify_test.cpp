@@ -172,6 +172,10 @@ TEST_CASE("minimum and maximum of two things are neither of them", "[simplify]")
 TEST_CASE("a choice between one thing and itself is that thing", "[simplify]") {
   becomes("%0 c: bool[2], %1 x: f32[2]", "%2: f32[2] = where %0, %1, %1; return %2",
           "return %1");
+  const std::string both =
+      "%1: bool[2] = constant {value=true}; %2: bool[2] = constant {value=false}; ";
+  becomes("%0 c: bool[2]", both + "%3: bool[2] = where %0, %1, %2; return %3", "return %0");
+  stays("%0 c: bool[2]", both + "%3: bool[2] = where %0, %2, %1; return %3", "return %0");
   stays("%0 c: bool[2], %1 x: f32[2], %2 y: f32[2]", "%3: f32[2] = where %0, %1, %2; return %3",
         "return %1");
 }

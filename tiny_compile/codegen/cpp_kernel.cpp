@@ -173,6 +173,32 @@ void KernelText::choose_kept(const std::function<bool(const Scalar&)>& worth,
   }
 }
 
+bool KernelText::hides_its_loads(int scalar) const {
+  if (needs_[scalar].registers || kernel.scalars[scalar].kind != ScalarKind::Apply)
+    return false;
+  std::vector<bool> below(kernel.scalars.size());
+  below[scalar] = true;
+  bool loads = false;
+  for (int id = scalar; id >= 0; id--) {
+    if (!below[id]) continue;
+    const Scalar& s = kernel.scalars[id];
+    loads = loads || s.kind == ScalarKind::Load;
+    for (int operand : s.operands) below[operand] = true;
+    if (s.mask >= 0) below[s.mask] = true;
+  }
+  const auto is_load = [&](int id) {
+    return id >= 0 && below[id] && kernel.scalars[id].kind == ScalarKind::Load;
+  };
+  for (size_t id = 0; id < below.size(); id++) {
+    if (below[id]) continue;
+    const std::vector<int>& operands = kernel.scalars[id].operands;
+    if (std::any_of(operands.begin(), operands.end(), is_load)) return false;
+  }
+  return loads && std::none_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
+           return is_load(step.value) || is_load(step.other) || is_load(step.mask);
+         });
+}
+
 void KernelText::declare_kept() {
   for (const auto& [id, inner] : planned) {
     Expr count = 1;

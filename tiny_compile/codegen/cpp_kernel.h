@@ -16,6 +16,7 @@ class Text {
  public:
   void line(const std::string& text);
   void open(const std::string& text);  // "for (...)" -> "for (...) {", deeper from here
+  void indent() { depth_++; }          // as open does, whose line is written already
   void close(const std::string& suffix = "");
   const std::string& str() const { return text_; }
 
@@ -61,6 +62,9 @@ class KernelText {
   std::map<int, std::vector<int>> planned;  // scalar -> the inner axes
   void choose_kept();                       // costly values, up to 256 kB each
   void choose_kept(const std::function<bool(const Scalar&)>& worth, int64_t most_bytes);
+  // Whether a value is all that anyone wants of the loads below it, and needs no register of the
+  // row: keeping it takes the place of keeping them.
+  bool hides_its_loads(int scalar) const;
   bool is_kept(int scalar) const { return kept_.count(scalar) > 0; }
   void declare_kept();
   void keep(const std::vector<int>& ids);

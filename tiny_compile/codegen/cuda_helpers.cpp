@@ -154,18 +154,80 @@ struct tc_each {
   }
 };
 )"},
-    {"tc_cluster_barrier", R"(
-// All threads of the cluster's blocks; what they wrote to shared memory is seen behind it.
-__device__ inline void tc_cluster_barrier() {
-  asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+    {"tc_expect", R"(
+// Blocks of a cluster exchange results: one sends values into the others' shared memory, and
+// each arrival counts its bytes at the barrier there. Who has all that it expects goes on, and
+// nobody waits for blocks that are further behind. Each barrier is met at once.
+__device__ inline unsigned tc_shared(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
+
+template <int N>
+__device__ inline void tc_expect(unsigned long long (&meeting)[N], const unsigned (&bytes)[N]) {
+  if (threadIdx.x == 0) {
+    for (int m = 0; m < N; m++)
+      asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(tc_shared(&meeting[m])));
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    for (int m = 0; m < N; m++)
+      asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
+                       tc_shared(&meeting[m])),
+                   "r"(bytes[m])
+                   : "memory");
+  }
+  asm volatile("barrier.cluster.arrive;" ::: "memory");
 }
 
-// The shared variable of the cluster's block number `rank` that stands where `mine` does here.
+// Behind it, every block of the cluster has its barriers: once for each thread, before it sends.
+__device__ inline void tc_blocks_are_there() {
+  asm volatile("barrier.cluster.wait;" ::: "memory");
+}
+
+// value to the variable of block `rank` that stands where `mine` does here.
 template <class T>
-__device__ inline T* tc_cluster_at(T* mine, int rank) {
-  T* theirs;
-  asm volatile("mapa.u64 %0, %1, %2;" : "=l"(theirs) : "l"(mine), "r"(rank));
-  return theirs;
+__device__ inline void tc_send(T* mine, T value, unsigned long long* meeting, int rank) {
+  unsigned to, there;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(to) : "r"(tc_shared(mine)), "r"(rank));
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(tc_shared(meeting)), "r"(rank));
+  if constexpr (sizeof(T) == 8)
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(
+                     to),
+                 "l"(*(const unsigned long long*)&value), "r"(there)
+                 : "memory");
+  else
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(
+                     to),
+                 "r"(*(const unsigned*)&value), "r"(there)
+                 : "memory");
+}
+
+__device__ inline void tc_await(unsigned long long* meeting) {
+  unsigned done = 0;
+  while (!done)
+    asm volatile(
+        "{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\n"
+        "selp.u32 %0, 1, 0, p;\n}"
+        : "=r"(done)
+        : "r"(tc_shared(meeting))
+        : "memory");
+}
+)"},
+    {"tc_quotient(", R"(
+// A divisor of many values. Its reciprocal is the nearest, so that two corrections of a * (1 / b)
+// give what IEEE calls a / b (Markstein 1990) where no exponent comes near its limits.
+struct tc_divisor {
+  float b, inverse, most;
+  __device__ explicit tc_divisor(float value)
+      : b(value),
+        inverse(1.0f / value),
+        most(value >= 0x1p-60f && value <= 0x1p+60f ? 0x1p+60f : -1.0f) {}
+};
+
+__device__ __noinline__ float tc_divided(float a, float b) { return a / b; }
+
+__device__ inline float tc_quotient(float a, const tc_divisor& by) {
+  const float rough = a * by.inverse;
+  const float near = tc_fma(-tc_fma(rough, by.b, -a), by.inverse, rough);
+  const float result = tc_fma(-tc_fma(near, by.b, -a), by.inverse, near);
+  const bool fits = ((tc_abs(a) >= 0x1p-60f) | (a == 0.0f)) & (tc_abs(a) <= by.most);
+  return fits ? result : tc_divided(a, by.b);
 }
 )"},
     {"tc_clamp", R"(

@@ -17,8 +17,11 @@ namespace {
 
 constexpr int kBlock = 256;
 // Arithmetic that takes longer than memory: two packs a thread, so that one's loads overlap the
-// other's arithmetic. Where memory is the limit, it costs a few percent.
+// other's arithmetic, in small blocks, as many as fit. Where memory is the limit, it costs a few
+// percent.
 constexpr int64_t kTurns = 2;
+constexpr int kSmallBlock = 128;
+constexpr int kResident = 16;  // small blocks on a multiprocessor: all its threads
 constexpr int64_t kManyPacks = int64_t{1} << 20;  // from here on every multiprocessor has work
 constexpr int kCostly = 30;                       // instructions, about
 constexpr int64_t kHeavy = 5;                     // instructions a byte
@@ -103,19 +106,21 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
   const int vector = text.widest(steps, last, kernel.rows == 1 ? 0 : extent);
   const int64_t packs = ceil_divide(points, int64_t{vector});
   const int64_t turns = packs >= kManyPacks && is_heavy(text) ? kTurns : 1;
-  KernelEntry entry = text.begin(function, ceil_divide(packs, kBlock * turns), kBlock);
+  const int block = turns > 1 ? kSmallBlock : kBlock;
+  KernelEntry entry = text.begin(function, ceil_divide(packs, block * turns), block, 1,
+                                 turns > 1 ? kResident : 0);
   const std::vector<int> ids = text.needed(steps);
   std::vector<bool> defined(kernel.scalars.size());
   const std::string wide = text.integer == "int" ? "" : "(long long)";
   if (turns > 1) {
     text.out.line("#pragma unroll");
     text.out.open(str("for (int turn = 0; turn < ", turns, "; turn++)"));
-    text.declare("first", str("((blockIdx.x * ", wide, turns, " + turn) * ", kBlock,
+    text.declare("first", str("((blockIdx.x * ", wide, turns, " + turn) * ", block,
                               " + threadIdx.x) * ", vector));
   } else {
-    text.declare("first", str("(blockIdx.x * ", wide, kBlock, " + threadIdx.x) * ", vector));
+    text.declare("first", str("(blockIdx.x * ", wide, block, " + threadIdx.x) * ", vector));
   }
-  if (packs % (kBlock * turns) != 0) text.out.line(str("if (first >= ", points, ") return;"));
+  if (packs % (block * turns) != 0) text.out.line(str("if (first >= ", points, ") return;"));
   const Expr first = Expr::symbol("first", 0, points - 1);
   text.set_vector(last, vector);
   if (kernel.rows > 1) unpack(text, last, floor_div(first, extent));

@@ -1,49 +1,27 @@
-// Who reduces which part of a row? One warp takes a chunk of 1024 in registers; short rows
-// share a warp, long ones take a block, very long ones several:
+// How do the threads that share a row go over it? Each step in turn, all in the same pattern, so
+// that a value kept for a later step stays in the registers of the thread that computed it:
 //
-//   rows of 7       8 lanes a row, 4 rows a warp
-//   rows of 1000    a warp a row, 32 values a lane
-//   rows of 4096    a block of 4 warps, a chunk each; results meet in shared memory
-//   rows of 50257   read by several steps: a cluster of 8 blocks of 7 warps, a chunk each
-//                   read once (a sum): a block of 17 warps, three chunks each
-//
-// Steps go over the row in the same pattern, so that a value kept for a later step stays in the
-// registers of the thread that computed it.
+//   softmax of rows of 4096, 4 warps: each its chunk of 1024
+//     t = 32 loads a lane;                    part[warp] = tc_tree<max>(t);   meet; fold
+//     t = exp(kept loads - maximum), kept;    part[warp] = tc_tree<sum>(t);   meet; fold
+//     y = kept exp / sum
 #include "tiny_compile/codegen/cuda_rows.h"
 
 #include <algorithm>
 
 #include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cuda_helpers.h"
+#include "tiny_compile/codegen/cuda_row_shape.h"
 #include "tiny_compile/codegen/passes_of.h"
 
 namespace tiny_compile {
 namespace {
 
 constexpr int64_t kChunk = 1024;
-constexpr int kMostWarps = 20;     // of a block that shares one row
-constexpr int kFewWarps = 8;       // of a block in a cluster
-constexpr int kMostCluster = 8;    // blocks, on any GPU that has clusters
+constexpr int kResident = 4;       // blocks of a cluster on a multiprocessor, to wait in turns
 constexpr int64_t kMostKept = 64;  // registers a thread gives to one kept value
 
 int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-int64_t power_of_two_from(int64_t count) {
-  int64_t power = 1;
-  while (power < count) power *= 2;
-  return power;
-}
-
-// How the elements of one set of inner loops lie on the threads of a row.
-struct Spread {
-  std::vector<int> inner;
-  int64_t count = 1;
-  int vector = 1;      // neighbouring elements of a thread
-  int64_t packs = 1;   // packs of a thread in a chunk
-  int64_t chunks = 1;  // of the row
-  int64_t rounds = 1;  // chunks of a warp
-  int64_t values() const { return packs * vector; }
-};
 
 class RowsWriter {
  public:
@@ -55,11 +33,9 @@ class RowsWriter {
     passes_ = passes_of(kernel_);
     for (size_t pass = 0; pass < passes_.size(); pass++)
       text_.pass_of.insert(text_.pass_of.end(), passes_[pass].size(), static_cast<int>(pass));
-    choose_shape();
-    const int block = warps_ > 1 ? 32 * warps_ : 32 * std::max(1, kernel_.schedule.warps / 2);
-    rows_a_block_ = warps_ > 1 ? 1 : block / lanes_;
-    entry_ =
-        text.begin(function, ceil_divide(rows_, rows_a_block_) * cluster_, block, cluster_);
+    shape_ = row_shape_of(text, passes_);
+    entry_ = text.begin(function, ceil_divide(rows_, shape_.rows_a_block) * shape_.cluster,
+                        shape_.block, shape_.cluster, shape_.cluster > 1 ? kResident : 0);
   }
 
   KernelEntry write() {
@@ -71,6 +47,7 @@ class RowsWriter {
     for (const std::vector<int>& pass : passes_) {
       const std::vector<const Step*> steps = steps_of(pass);
       text_.define(text_.needed(steps), {row_axes_mask(kernel_), true}, defined);
+      if (!steps[0]->inner.empty()) text_.declare_divisors(text_.needed(steps), defined);
       if (steps[0]->kind == StepKind::Store)
         write_stores(steps, defined);
       else if (is_arg(*steps[0]))
@@ -92,97 +69,29 @@ class RowsWriter {
     return steps;
   }
 
-  int64_t passes_over(const std::vector<int>& inner) const {
-    return std::count_if(passes_.begin(), passes_.end(), [&](const std::vector<int>& pass) {
-      return kernel_.steps[pass[0]].inner == inner;
-    });
-  }
-
-  // --- the shape ---
-
-  void choose_shape() {
-    int64_t longest = 1;
-    const Step* longest_step = &kernel_.steps[0];
-    for (const Step& step : kernel_.steps) {
-      const int64_t count = inner_count(kernel_, step).constant();
-      if (count > longest) longest = count, longest_step = &step;
-    }
-    const int64_t chunks = ceil_divide(longest, kChunk);
-    const bool reads_again = passes_over(longest_step->inner) > 1;
-    while (reads_again && cluster_ < kMostCluster && chunks > kFewWarps * cluster_)
-      cluster_ *= 2;
-    if (chunks > kMostWarps * cluster_) cluster_ = 1;
-    const int64_t rounds = ceil_divide(chunks, kMostWarps * cluster_);
-    warps_ = kernel_.schedule.warps_per_row > 0
-                 ? kernel_.schedule.warps_per_row
-                 : static_cast<int>(ceil_divide(chunks, rounds * cluster_));
-    if (chunks > 1) warps_ = std::max(warps_, 2);
-    const int64_t packs = power_of_two_from(longest) / widest(longest_step->inner, longest);
-    lanes_ = packs >= 32 || warps_ > 1 ? 32 : static_cast<int>(std::max<int64_t>(packs, 1));
-    for (const Step& step : kernel_.steps) {
-      if (!find_spread(step.inner)) spreads_.push_back(spread(step.inner));
-    }
-  }
-
-  const Spread* find_spread(const std::vector<int>& inner) const {
-    for (const Spread& s : spreads_) {
-      if (s.inner == inner) return &s;
-    }
-    return nullptr;
-  }
-
-  std::vector<const Step*> steps_over(const std::vector<int>& inner) const {
-    std::vector<const Step*> steps;
-    for (const Step& step : kernel_.steps) {
-      if (step.inner == inner) steps.push_back(&step);
-    }
-    return steps;
-  }
-
-  // Neighbouring elements that a thread takes at once.
-  int widest(const std::vector<int>& inner, int64_t count) const {
-    if (inner.size() != 1) return 1;
-    const int vector = text_.widest(steps_over(inner), inner[0], 0);  // the last may be short
-    if (count < vector) return 1;
-    return kernel_.schedule.vector > 0 ? std::min(vector, kernel_.schedule.vector) : vector;
-  }
-
-  Spread spread(const std::vector<int>& inner) const {
-    Spread s;
-    s.inner = inner;
-    s.count = inner_count(kernel_, *steps_over(inner)[0]).constant();
-    s.vector = widest(inner, s.count);
-    while (s.vector > 1 && s.vector * lanes_ > power_of_two_from(s.count)) s.vector /= 2;
-    s.chunks = ceil_divide(s.count, kChunk);
-    s.rounds = ceil_divide(s.chunks, warps_ * cluster_);
-    const int64_t size = s.chunks > 1 ? kChunk : power_of_two_from(s.count);
-    s.packs = std::max<int64_t>(1, size / (lanes_ * s.vector));
-    return s;
-  }
-
   void write_row() {
     const std::string lane_of =
-        lanes_ == 32 ? "threadIdx.x & 31" : str("threadIdx.x % ", lanes_);
+        shape_.lanes == 32 ? "threadIdx.x & 31" : str("threadIdx.x % ", shape_.lanes);
     out_.line(str("const int lane = ", lane_of, ";"));
     const std::string wide = text_.integer == "int" ? "(int)" : "(long long)";
-    if (warps_ > 1) {
+    if (shape_.warps > 1) {
       out_.line("const int warp = threadIdx.x >> 5;");
-      text_.declare("row",
-                    cluster_ == 1 ? wide + "blockIdx.x" : str(wide, "blockIdx.x / ", cluster_));
-      if (cluster_ > 1) {
-        out_.line(str("const int rank = blockIdx.x % ", cluster_, ";"));
-        out_.line("tc_cluster_barrier();  // all blocks are there");
+      text_.declare("row", shape_.cluster == 1 ? wide + "blockIdx.x"
+                                               : str(wide, "blockIdx.x / ", shape_.cluster));
+      if (shape_.cluster > 1) {
+        out_.line(str("const int rank = blockIdx.x % ", shape_.cluster, ";"));
+        expect_meetings();
       }
-    } else if (rows_ % rows_a_block_ == 0) {
+    } else if (rows_ % shape_.rows_a_block == 0) {
+      text_.declare("row", str(wide, "blockIdx.x * ", shape_.rows_a_block,
+                               " + (int)threadIdx.x / ", shape_.lanes));
+    } else if (shape_.lanes == 32) {
       text_.declare(
-          "row", str(wide, "blockIdx.x * ", rows_a_block_, " + (int)threadIdx.x / ", lanes_));
-    } else if (lanes_ == 32) {
-      text_.declare("row",
-                    str(wide, "blockIdx.x * ", rows_a_block_, " + (int)threadIdx.x / 32"));
+          "row", str(wide, "blockIdx.x * ", shape_.rows_a_block, " + (int)threadIdx.x / 32"));
       out_.line(str("if (row >= ", rows_, ") return;"));
     } else {  // lanes beyond the last row repeat it: the whole warp must shuffle
-      text_.declare(
-          "asked", str(wide, "blockIdx.x * ", rows_a_block_, " + (int)threadIdx.x / ", lanes_));
+      text_.declare("asked", str(wide, "blockIdx.x * ", shape_.rows_a_block,
+                                 " + (int)threadIdx.x / ", shape_.lanes));
       out_.line(str("const bool live = asked < ", rows_, ";"));
       text_.declare("row", str("live ? asked : ", rows_ - 1));
       live_ = "live";
@@ -190,13 +99,33 @@ class RowsWriter {
     text_.unpack_rows("row");
   }
 
-  // Loads and costly values that several steps use stay in registers, where they fit.
+  // Each meeting of the cluster's blocks waits for the bytes of all that is published before it.
+  void expect_meetings() {
+    std::vector<size_t> bytes;
+    for (const std::vector<int>& pass : passes_) {
+      if (kernel_.steps[pass[0]].kind == StepKind::Store) continue;
+      bytes.push_back(0);
+      for (const Tree& tree : trees_of(pass))
+        bytes.back() += size_of(tree.type) * (tree.is_sum_exp() ? 2 : 1) *
+                        shape_.over(tree.step->inner).chunks;
+    }
+    out_.line(str("__shared__ unsigned long long meeting[", bytes.size(), "];"));
+    out_.line(str("const unsigned bytes[] = {", join(bytes, ", "), "};"));
+    out_.line("tc_expect(meeting, bytes);");
+    knows_blocks_ = false;
+  }
+
+  // Values that several steps use stay in registers, where they fit: costly ones, and of loads
+  // what all these steps make of them.
   void keep_values() {
-    auto worth = [](const Scalar& s) { return s.kind == ScalarKind::Load || is_costly(s); };
-    const int64_t threads = cluster_ * warps_ * lanes_;
+    auto worth = [&](const Scalar& s) {
+      const int id = static_cast<int>(&s - kernel_.scalars.data());
+      return s.kind == ScalarKind::Load || is_costly(s) || text_.hides_its_loads(id);
+    };
+    const int64_t threads = shape_.cluster * shape_.warps * shape_.lanes;
     text_.choose_kept(worth, threads * kMostKept * 8);
     for (auto at = text_.planned.begin(); at != text_.planned.end();) {
-      const Spread& s = *find_spread(at->second);
+      const Spread& s = shape_.over(at->second);
       const bool fits = s.rounds * s.values() <= kMostKept;
       if (fits)
         out_.line(str(value_type(kernel_.scalars[at->first].dtype), " keep_", at->first, "[",
@@ -204,7 +133,7 @@ class RowsWriter {
       at = fits ? std::next(at) : text_.planned.erase(at);
     }
     text_.kept_place = [this](int id) {
-      const Spread& s = *find_spread(text_.planned.at(id));
+      const Spread& s = shape_.over(text_.planned.at(id));
       const std::string round = s.rounds > 1 ? str("round * ", s.packs, " + ") : "";
       return str("keep_", id, "[(", round, "k) * ", s.vector, " + v]");
     };
@@ -220,12 +149,12 @@ class RowsWriter {
       out_.line(keeps ? "#pragma unroll" : "#pragma unroll 1");
       out_.open(str("for (int round = 0; round < ", s.rounds, "; round++)"));
     }
-    if (s.chunks == 1 && warps_ == 1) return;
-    const std::string chunk = s.rounds > 1   ? str("warp + ", warps_, " * round")
-                              : cluster_ > 1 ? str("warp + ", warps_, " * rank")
-                                             : "warp";
+    if (s.chunks == 1 && shape_.warps == 1) return;
+    const std::string chunk = s.rounds > 1         ? str("warp + ", shape_.warps, " * round")
+                              : shape_.cluster > 1 ? str("warp + ", shape_.warps, " * rank")
+                                                   : "warp";
     out_.line(str("const int chunk = ", chunk, ";"));
-    if (s.chunks != s.rounds * warps_ * cluster_) {
+    if (s.chunks != s.rounds * shape_.warps * shape_.cluster) {
       out_.open(str("if (chunk < ", s.chunks, ")"));
       guarded_ = true;
     }
@@ -233,26 +162,45 @@ class RowsWriter {
 
   void close_chunks(const Spread& s) {
     if (guarded_) out_.close();
-    guarded_ = false;
+    if (guarded_ && greets_)
+      out_.line(str("if (chunk >= ", s.chunks, ") tc_blocks_are_there();"));
+    guarded_ = greets_ = false;
     if (s.rounds > 1) out_.close();
     out_.close();
   }
 
-  // for each pack k of the chunk, for each element v: body().
+  // for each pack k of the chunk, for each element v: body(within), where `within` is the
+  // condition under which the element is one of the row, "" where all are. Whether a chunk ends
+  // with the row is asked once, not at each element.
   template <typename Body>
   void write_elements(const Spread& s, const std::vector<const Step*>& steps,
-                      const std::vector<bool>& row_defined, Body body) {
+                      const std::vector<bool>& defined, Body body) {
+    const bool partial = s.count % s.size != 0, most_are_whole = partial && s.chunks > 1;
+    if (most_are_whole) {
+      out_.open(str("if (1024 * chunk + 1024 <= ", s.count, ")"));
+      write_packs(s, steps, defined, false, body);
+      out_.close(" else {");
+      out_.indent();
+    }
+    write_packs(s, steps, defined, partial, body);
+    if (most_are_whole) out_.close();
+    kept_now_ = text_.needed(steps);
+  }
+
+  // Beyond the row's end a thread repeats the last pack: what it computes is not used, what it
+  // stores is what stands there.
+  template <typename Body>
+  void write_packs(const Spread& s, const std::vector<const Step*>& steps,
+                   std::vector<bool> defined, bool partial, Body body) {
     const std::vector<int> ids = text_.needed(steps);
-    std::vector<bool> defined = row_defined;
     const std::string base = s.chunks > 1 ? "1024 * chunk + " : "";
-    const int64_t chunk = s.chunks > 1 ? kChunk : lanes_ * s.values();
+    const bool ragged = partial && s.count % s.vector != 0;
     out_.line("#pragma unroll");
     out_.open(str("for (int k = 0; k < ", s.packs, "; k++)"));
-    text_.declare("e", str(base, lanes_ * s.vector, " * k + ", s.vector, " * lane"));
-    const bool partial = s.count % chunk != 0;
-    if (partial) out_.open(str("if (e < ", s.count, ")"));
+    text_.declare(partial ? "at" : "e",
+                  str(base, shape_.lanes * s.vector, " * k + ", s.vector, " * lane"));
+    if (partial) text_.declare("e", str("min(at, ", (s.count - 1) / s.vector * s.vector, ")"));
     if (s.inner.size() == 1) text_.set_vector(s.inner[0], s.vector);
-    const bool ragged = s.count % s.vector != 0;
     if (ragged) text_.left = str(s.count, " - e");
     std::vector<const Step*> stores;
     for (const Step* step : steps) {
@@ -268,15 +216,13 @@ class RowsWriter {
     for (int axis : s.inner) scope.axes |= uint64_t{1} << axis;
     text_.define(ids, scope, defined);
     text_.keep(ids);
-    body();
+    body(partial ? str("at < ", s.count) : std::string());
     if (ragged) out_.close();
     out_.close();
     text_.store_packs(stores);
     text_.left = "";
     text_.set_vector(-1, 1);
-    if (partial) out_.close();
     out_.close();
-    kept_now_ = ids;
   }
 
   void unpack_inner(const Spread& s) {
@@ -293,15 +239,16 @@ class RowsWriter {
   void write_stores(const std::vector<const Step*>& stores, const std::vector<bool>& defined) {
     if (stores[0]->inner.empty()) {
       const std::string live = live_.empty() ? "" : " && live";
-      const std::string first = cluster_ > 1 ? " && rank == 0" : "";
-      out_.open(str("if (", warps_ > 1 ? "threadIdx.x == 0" : "lane == 0", first, live, ")"));
+      const std::string first = shape_.cluster > 1 ? " && rank == 0" : "";
+      out_.open(
+          str("if (", shape_.warps > 1 ? "threadIdx.x == 0" : "lane == 0", first, live, ")"));
       for (const Step* step : stores) text_.write_store(*step);
       return out_.close();
     }
-    const Spread& s = *find_spread(stores[0]->inner);
+    const Spread& s = shape_.over(stores[0]->inner);
     if (!live_.empty()) out_.open("if (live)");
     open_chunks(s);
-    write_elements(s, stores, defined, [&] {
+    write_elements(s, stores, defined, [&](const std::string&) {
       for (const Step* step : stores) text_.write_store(*step);
     });
     close_chunks(s);
@@ -318,23 +265,28 @@ class RowsWriter {
 
   // Declares the row's chunk results, one set a step.
   void share(const std::string& type, const std::string& name, int64_t count) {
-    if (warps_ > 1) out_.line(str("__shared__ ", type, " ", name, "[", count, "];"));
+    if (shape_.warps > 1) out_.line(str("__shared__ ", type, " ", name, "[", count, "];"));
   }
 
   // A chunk's result for all warps of the row: in every block of the cluster.
   void publish(const std::string& array, const std::string& value) {
-    out_.line(cluster_ == 1 ? str("if (lane == 0) ", array, "[chunk] = ", value, ";")
-                            : str("if (lane < ", cluster_, ") *tc_cluster_at(&", array,
-                                  "[chunk], lane) = ", value, ";"));
+    out_.line(shape_.cluster == 1
+                  ? str("if (lane == 0) ", array, "[chunk] = ", value, ";")
+                  : str("if (lane < ", shape_.cluster, ") tc_send(&", array, "[chunk], ", value,
+                        ", &meeting[", meetings_, "], lane);"));
   }
-  void meet() { out_.line(cluster_ == 1 ? "__syncthreads();" : "tc_cluster_barrier();"); }
+  void meet() {
+    out_.line(shape_.cluster == 1 ? "__syncthreads();"
+                                  : str("tc_await(&meeting[", meetings_, "]);"));
+    meetings_++;
+  }
 
   // Text: the tree over a thread's array. Where any order gives the same bits, the thread's own
   // values meet first, and lanes exchange one value, not one for each of a pack.
   std::string tree_of(const Spread& s, Op op, DType type, const std::string& array) const {
     const bool any_order = !is_float(type) || op == Op::max || op == Op::min;
-    return str("tc_tree<", cuda_op(op, type), ", ", lanes_, ", ", any_order ? 1 : s.vector,
-               ">(", array, ")");
+    return str("tc_tree<", cuda_op(op, type), ", ", shape_.lanes, ", ",
+               any_order ? 1 : s.vector, ">(", array, ")");
   }
 
   // What one reduction of a pass is called.
@@ -366,7 +318,7 @@ class RowsWriter {
   // All reductions of a pass: the elements once, then each one's tree. A maximum that a sum_exp
   // takes anyway is not taken twice.
   void write_trees(const std::vector<int>& pass, const std::vector<bool>& defined) {
-    const Spread& s = *find_spread(kernel_.steps[pass[0]].inner);
+    const Spread& s = shape_.over(kernel_.steps[pass[0]].inner);
     std::vector<Tree> trees = trees_of(pass);
     for (const Tree& tree : trees) {
       out_.line(str(tree.name(), " r", tree.number, ";"));
@@ -381,33 +333,43 @@ class RowsWriter {
     });
     open_chunks(s);
     for (const Tree& tree : trees) declare_elements(s, tree);
-    write_elements(s, steps_of(pass), defined, [&] {
-      for (const Tree& tree : trees)
-        out_.line(str("t_", tree.number, "[k * ", s.vector,
-                      " + v] = ", value_of(*tree.step, tree.type), ";"));
+    write_elements(s, steps_of(pass), defined, [&](const std::string& within) {
+      for (const Tree& tree : trees) write_element(s, tree, within);
     });
+    if (!knows_blocks_) out_.line("tc_blocks_are_there();");
+    greets_ = !knows_blocks_;
+    knows_blocks_ = true;
     for (const Tree& tree : trees) write_tree(s, tree);
     close_chunks(s);
-    if (warps_ > 1) meet();
+    if (shape_.warps > 1) meet();
     for (const Tree& tree : all) {
-      if (warps_ > 1) write_fold(s, tree);
+      if (shape_.warps > 1) write_fold(s, tree);
       finish(*tree.step, "r" + tree.number, tree.type);
     }
   }
 
+  std::string beyond(const Tree& tree) const {  // an element that changes no result
+    return literal_text(identity(tree.is_sum_exp() ? Op::max : tree.step->op, tree.type));
+  }
+
   void declare_elements(const Spread& s, const Tree& tree) {
     out_.line(str(tree.name(), " t_", tree.number, "[", s.values(), "];"));
-    const int64_t covered = s.chunks > 1 ? kChunk : lanes_ * s.values();
-    if (s.count % covered == 0) return;
-    const Op op = tree.is_sum_exp() ? Op::max : tree.step->op;
+    if (s.count % s.vector == 0) return;  // packs that end beyond the row leave some out
     out_.line("#pragma unroll");
     out_.line(str("for (int j = 0; j < ", s.values(), "; j++) t_", tree.number,
-                  "[j] = ", literal_text(identity(op, tree.type)), ";"));
+                  "[j] = ", beyond(tree), ";"));
+  }
+
+  void write_element(const Spread& s, const Tree& tree, const std::string& within) {
+    const std::string value = value_of(*tree.step, tree.type);
+    out_.line(str("t_", tree.number, "[k * ", s.vector, " + v] = ",
+                  within.empty() ? value : str(within, " ? ", value, " : ", beyond(tree)),
+                  ";"));
   }
 
   // A chunk's result goes to the row's register, or to all who share the row.
   void give(const Tree& tree, const std::string& number, const std::string& value) {
-    if (warps_ == 1) return out_.line(str("r", number, " = ", value, ";"));
+    if (shape_.warps == 1) return out_.line(str("r", number, " = ", value, ";"));
     out_.line(str("const ", tree.name(), " result_", number, " = ", value, ";"));
     publish("part_" + number, "result_" + number);
   }
@@ -419,7 +381,7 @@ class RowsWriter {
       if (tree.maximum >= 0) give(tree, std::to_string(tree.maximum), "largest_" + n);
     }
     give(tree, n, tree_of(s, tree.step->op, tree.type, "t_" + n));
-    if (tree.is_sum_exp() && warps_ > 1) publish("most_" + n, "m_" + n);
+    if (tree.is_sum_exp() && shape_.warps > 1) publish("most_" + n, "m_" + n);
   }
 
   void write_fold(const Spread& s, const Tree& tree) {
@@ -453,20 +415,20 @@ class RowsWriter {
   }
 
   void write_arg(const Step& step, int number, const std::vector<bool>& defined) {
-    const Spread& s = *find_spread(step.inner);
+    const Spread& s = shape_.over(step.inner);
     const DType type = accumulator(step.op, kernel_.scalars[step.value].dtype);
     out_.line(str("long long r", number, ";"));
     const std::string best = str("tc_best<", c_type(type), ">"), part = str("part_", number);
     const char* is_max = step.op == Op::argmax ? "true" : "false";
-    const std::string all = str("tc_best_of_lanes<", is_max, ", ", lanes_, ">(best)");
+    const std::string all = str("tc_best_of_lanes<", is_max, ", ", shape_.lanes, ">(best)");
     share(best, part, s.chunks);
     open_chunks(s);
     out_.line(str(best, " best = {0, -1};"));
-    write_elements(s, {&step}, defined, [&] {
+    write_elements(s, {&step}, defined, [&](const std::string&) {
       out_.line(str("best = tc_better<", is_max, ">(best, ", best, "{", value_of(step, type),
                     ", e + v});"));
     });
-    if (warps_ == 1) {
+    if (shape_.warps == 1) {
       out_.line(str("r", number, " = ", all, ".index;"));
       return close_chunks(s);
     }
@@ -487,11 +449,11 @@ class RowsWriter {
   Text& out_;
   const Kernel& kernel_;
   const int64_t rows_;
-  int warps_ = 1, lanes_ = 32;  // of a row in a block
-  int cluster_ = 1;             // blocks of a row
-  int64_t rows_a_block_ = 1;
+  RowShape shape_;
   std::vector<std::vector<int>> passes_;  // steps done together
-  std::vector<Spread> spreads_;
+  int meetings_ = 0;                      // of the blocks of a cluster so far
+  bool knows_blocks_ = true;              // that all blocks of the cluster run
+  bool greets_ = false;                   // these chunks wait for them
   std::string live_;  // the flag of threads beyond the last row, where there are any
   bool guarded_ = false;
   std::vector<int> kept_now_;

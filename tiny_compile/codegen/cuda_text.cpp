@@ -71,6 +71,13 @@ CudaText::CudaText(const Program& p, const Kernel& k) : KernelText(p, k) {
   scalars.element = [this](int id) {
     return is_wide_load(id) ? str("pack_", id, ".at[v]") : std::string();
   };
+  scalars.instead = [this](int id) {
+    const Scalar& scalar = kernel.scalars[id];
+    if (scalar.op != Op::div || !divisors_.count(scalar.operands[1])) return std::string();
+    const std::string a = scalars.name(scalar.operands[0]),
+                      b = scalars.name(scalar.operands[1]);
+    return str("tc_quotient(", a, ", by_", b, ")");
+  };
 }
 
 KernelEntry CudaText::begin(const std::string& function, int64_t grid, int block, int cluster,
@@ -169,6 +176,23 @@ void CudaText::declare_store_packs(const std::vector<const Step*>& steps) {
     const Buffer& buffer = program.buffers[step->buffer];
     out.line(str("tc_pack<", c_type(buffer.type.dtype), ", ", vector_, "> pack_",
                  pointer_name(buffer), ";"));
+  }
+}
+
+void CudaText::declare_divisors(const std::vector<int>& ids, const std::vector<bool>& defined) {
+  const auto is_outside = [&](int id) {
+    const ScalarKind kind = kernel.scalars[id].kind;
+    return defined[id] || kind == ScalarKind::Register;
+  };
+  for (int id : ids) {
+    const Scalar& scalar = kernel.scalars[id];
+    if (defined[id] || is_kept(id) || scalar.kind != ScalarKind::Apply ||
+        scalar.op != Op::div || compute_type(scalar.dtype) != DType::f32 ||
+        !is_outside(scalar.operands[1]))
+      continue;
+    const std::string b = scalars.name(scalar.operands[1]);
+    if (divisors_.insert(scalar.operands[1]).second)
+      out.line(str("const tc_divisor by_", b, "(", b, ");"));
   }
 }
 

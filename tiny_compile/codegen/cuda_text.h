@@ -1,6 +1,7 @@
 // The text of one CUDA kernel under construction: what its families share.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,12 +38,17 @@ class CudaText : public KernelText {
   void write_store(const Step& step);  // one element; into the pack where the store is wide
   void store_packs(const std::vector<const Step*>& steps);
 
+  // Declares what divides elements but does not depend on them, once for all of them, and has
+  // them divided by tc_quotient; `defined` is what is defined outside the loops over elements.
+  void declare_divisors(const std::vector<int>& ids, const std::vector<bool>& defined);
+
   std::string place(const Step& step) const;  // "out_y[i0*8 + j0]"
   std::string left;  // elements left from e on, where a pack may end beyond them; else ""
 
  private:
   bool is_wide_load(int scalar) const;
   std::string at_start(const Expr& index) const;
+  std::set<int> divisors_;  // scalars declared as such
   int axis_ = -1;
   int vector_ = 1;
 };

@@ -253,7 +253,9 @@ std::string ScalarWriter::converted(const Scalar& scalar) const {
   return str("tc_cast<", c_type(to), ">(", value, ")");
 }
 
-std::string ScalarWriter::applied(const Scalar& scalar) const {
+std::string ScalarWriter::applied(int id) const {
+  const Scalar& scalar = kernel_.scalars[id];
+  if (const std::string text = instead(id); !text.empty()) return rounded(scalar.dtype, text);
   if (scalar.op == Op::cast) return converted(scalar);
   std::vector<std::string> operands;
   for (int operand : scalar.operands) operands.push_back(name(operand));
@@ -269,7 +271,7 @@ std::string ScalarWriter::value(int id) const {
   switch (scalar.kind) {
     case ScalarKind::Load:
     case ScalarKind::Index: return loaded(id);
-    case ScalarKind::Apply: return applied(scalar);
+    case ScalarKind::Apply: return applied(id);
     case ScalarKind::Philox:
       return str("tc_philox(", name(scalar.operands[0]), ", ", name(scalar.operands[1]), " + ",
                  scalar.value.as_integer(), "ull, ", index(scalar.index), ")");

@@ -19,6 +19,8 @@ class ScalarWriter {
   std::function<std::string(int step)> register_name = [](int step) { return str("r", step); };
   // How a load reads its element where that is not "in_x[index]"; "" where it is.
   std::function<std::string(int load)> element = [](int) { return std::string(); };
+  // How an op's value reads where that is not what the op table says; "" where it is.
+  std::function<std::string(int apply)> instead = [](int) { return std::string(); };
 
   std::string name(int scalar) const;        // "exp_3", or the constant itself
   std::string value(int scalar) const;       // "tc_exp(sub_2)"
@@ -28,7 +30,7 @@ class ScalarWriter {
 
  private:
   std::string loaded(int id) const;
-  std::string applied(const Scalar& scalar) const;
+  std::string applied(int id) const;
   std::string converted(const Scalar& scalar) const;
 
   const Program& program_;

@@ -88,7 +88,12 @@ int unchanged_operand(const Graph& out, const Node& node) {
     case Op::maximum:
     case Op::bitwise_and:
     case Op::bitwise_or: return a == b ? a : -1;
-    case Op::where: return b == node.inputs[2] ? b : -1;
+    case Op::where: {
+      const int c = node.inputs[2];
+      const bool is_condition =
+          node.type.dtype == DType::boolean && is_constant(out, b, 1) && is_constant(out, c, 0);
+      return is_condition ? a : b == c ? b : -1;
+    }
     case Op::cast: return out[a].type.dtype == node.type.dtype ? a : -1;
     default: return -1;
   }

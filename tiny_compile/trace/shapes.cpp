@@ -46,8 +46,10 @@ Tensor triangle(const Operand& x, int64_t diagonal, bool lower) {
   };
   const Tensor rows = unsqueeze(indices(tensor.size(-2)), 1),
                columns = indices(tensor.size(-1));
-  const Tensor difference = columns - rows;
-  return where(lower ? difference <= diagonal : difference >= diagonal, tensor,
+  // Column j is kept up to, or from, rows' i + diagonal: one sum a row, one comparison an element.
+  const int64_t shift = std::clamp(diagonal, -tensor.size(-2), tensor.size(-1));
+  const Tensor edge = rows + shift;
+  return where(lower ? columns <= edge : columns >= edge, tensor,
                as_tensor(Operand(0), tensor.dtype(), x.where));
 }
 

@@ -1,0 +1,125 @@
+// Who reduces which part of a row? One warp takes a chunk of 1024 in registers; short rows
+// share a warp, long ones take a block, very long ones several:
+//
+//   rows of 7       8 lanes a row, 4 rows a warp
+//   rows of 1000    a warp a row, 32 values a lane
+//   rows of 4096    a block of 4 warps, a chunk each; results meet in shared memory
+//   rows of 50257   read by several steps: a cluster of 8 blocks of 7 warps, a chunk each
+//                   read once (a sum): a block of 4 warps, 13 chunks each: small blocks, so
+//                   that some read while others compute
+#include "tiny_compile/codegen/cuda_row_shape.h"
+
+#include <algorithm>
+
+#include "tiny_compile/codegen/cpp_reduce.h"
+#include "tiny_compile/codegen/passes_of.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int64_t kChunk = 1024;
+constexpr int kMostWarps = 20;          // of a block that shares one row
+constexpr int kFewWarps = 8;            // of a block in a cluster
+constexpr int kTakingTurns = 4;         // of a block that reads its row once
+constexpr int64_t kManyRows = 1 << 11;  // from here on these fill a GPU
+constexpr int kMostCluster = 8;         // blocks, on any GPU that has clusters
+
+int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int64_t power_of_two_from(int64_t count) {
+  int64_t power = 1;
+  while (power < count) power *= 2;
+  return power;
+}
+
+std::vector<const Step*> steps_over(const Kernel& kernel, const std::vector<int>& inner) {
+  std::vector<const Step*> steps;
+  for (const Step& step : kernel.steps) {
+    if (step.inner == inner) steps.push_back(&step);
+  }
+  return steps;
+}
+
+// Neighbouring elements that a thread takes at once.
+int widest(const CudaText& text, const std::vector<int>& inner, int64_t count) {
+  if (inner.size() != 1) return 1;
+  // 0: the last pack may be short
+  const int vector = text.widest(steps_over(text.kernel, inner), inner[0], 0);
+  if (count < vector) return 1;
+  const int asked = text.kernel.schedule.vector;
+  return asked > 0 ? std::min(vector, asked) : vector;
+}
+
+// Blocks of a cluster exchange words of 4 or 8 bytes.
+bool exchanges_words(const Kernel& kernel, const std::vector<int>& inner) {
+  for (const Step* step : steps_over(kernel, inner)) {
+    if (step->kind == StepKind::Store) continue;
+    if (is_arg(*step)) return false;
+    if (size_of(accumulator(step->op, kernel.scalars[step->value].dtype)) < 4) return false;
+  }
+  return true;
+}
+
+Spread spread_of(const CudaText& text, const RowShape& shape, const std::vector<int>& inner) {
+  Spread s;
+  s.inner = inner;
+  s.count = inner_count(text.kernel, *steps_over(text.kernel, inner)[0]).constant();
+  s.vector = widest(text, inner, s.count);
+  while (s.vector > 1 && s.vector * shape.lanes > power_of_two_from(s.count)) s.vector /= 2;
+  s.chunks = ceil_divide(s.count, kChunk);
+  s.rounds = ceil_divide(s.chunks, shape.warps * shape.cluster);
+  const int64_t size = s.chunks > 1 ? kChunk : power_of_two_from(s.count);
+  s.packs = std::max<int64_t>(1, size / (shape.lanes * s.vector));
+  s.size = s.chunks > 1 ? kChunk : shape.lanes * s.values();
+  return s;
+}
+
+}  // namespace
+
+const Spread& RowShape::over(const std::vector<int>& inner) const {
+  const auto found = std::find_if(spreads.begin(), spreads.end(),
+                                  [&](const Spread& s) { return s.inner == inner; });
+  CHECK(found != spreads.end(), "no spread for these loops");
+  return *found;
+}
+
+RowShape row_shape_of(const CudaText& text, const std::vector<std::vector<int>>& passes) {
+  const Kernel& kernel = text.kernel;
+  RowShape shape;
+  int64_t longest = 1;
+  std::vector<int> inner = kernel.steps[0].inner;
+  for (const Step& step : kernel.steps) {
+    const int64_t count = inner_count(kernel, step).constant();
+    if (count > longest) longest = count, inner = step.inner;
+  }
+  const auto goes_over = [&](const std::vector<int>& pass) {
+    return kernel.steps[pass[0]].inner == inner;
+  };
+  const bool reads_again = std::count_if(passes.begin(), passes.end(), goes_over) > 1;
+  const int64_t chunks = ceil_divide(longest, kChunk);
+  while (reads_again && exchanges_words(kernel, inner) && shape.cluster < kMostCluster &&
+         chunks > kFewWarps * shape.cluster)
+    shape.cluster *= 2;
+  if (chunks > kMostWarps * shape.cluster) shape.cluster = 1;
+  const bool turns =
+      !reads_again && chunks > kFewWarps && row_count(kernel).constant() >= kManyRows;
+  const int64_t most = turns ? kTakingTurns : kMostWarps;
+  const int64_t rounds = ceil_divide(chunks, most * shape.cluster);
+  shape.warps = kernel.schedule.warps_per_row > 0
+                    ? kernel.schedule.warps_per_row
+                    : static_cast<int>(ceil_divide(chunks, rounds * shape.cluster));
+  if (chunks > 1) shape.warps = std::max(shape.warps, 2);
+  const int64_t packs = power_of_two_from(longest) / widest(text, inner, longest);
+  if (packs < 32 && shape.warps == 1)
+    shape.lanes = static_cast<int>(std::max<int64_t>(packs, 1));
+  shape.block = 32 * (shape.warps > 1 ? shape.warps : std::max(1, kernel.schedule.warps / 2));
+  shape.rows_a_block = shape.warps > 1 ? 1 : shape.block / shape.lanes;
+  for (const Step& step : kernel.steps) {
+    const bool known = std::any_of(shape.spreads.begin(), shape.spreads.end(),
+                                   [&](const Spread& s) { return s.inner == step.inner; });
+    if (!known) shape.spreads.push_back(spread_of(text, shape, step.inner));
+  }
+  return shape;
+}
+
+}  // namespace tiny_compile
