@@ -154,6 +154,20 @@ struct tc_each {
   }
 };
 )"},
+    {"tc_cluster_barrier", R"(
+// All threads of the cluster's blocks; what they wrote to shared memory is seen behind it.
+__device__ inline void tc_cluster_barrier() {
+  asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+}
+
+// The shared variable of the cluster's block number `rank` that stands where `mine` does here.
+template <class T>
+__device__ inline T* tc_cluster_at(T* mine, int rank) {
+  T* theirs;
+  asm volatile("mapa.u64 %0, %1, %2;" : "=l"(theirs) : "l"(mine), "r"(rank));
+  return theirs;
+}
+)"},
     {"tc_expect", R"(
 // Blocks of a cluster exchange results: one sends values into the others' shared memory, and
 // each arrival counts its bytes at the barrier there. Who has all that it expects goes on, and
@@ -172,7 +186,7 @@ __device__ inline void tc_expect(unsigned long long (&meeting)[N], const unsigne
                    "r"(bytes[m])
                    : "memory");
   }
-  asm volatile("barrier.cluster.arrive;" ::: "memory");
+  asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
 }
 
 // Behind it, every block of the cluster has its barriers: once for each thread, before it sends.

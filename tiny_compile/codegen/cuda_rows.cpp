@@ -42,8 +42,6 @@ class RowsWriter {
     write_row();
     keep_values();
     std::vector<bool> defined(kernel_.scalars.size());
-    const std::vector<int> all = text_.needed(all_steps(kernel_));
-    text_.define(all, {row_axes_mask(kernel_), false}, defined);
     for (const std::vector<int>& pass : passes_) {
       const std::vector<const Step*> steps = steps_of(pass);
       text_.define(text_.needed(steps), {row_axes_mask(kernel_), true}, defined);
@@ -317,7 +315,7 @@ class RowsWriter {
 
   // All reductions of a pass: the elements once, then each one's tree. A maximum that a sum_exp
   // takes anyway is not taken twice.
-  void write_trees(const std::vector<int>& pass, const std::vector<bool>& defined) {
+  void write_trees(const std::vector<int>& pass, std::vector<bool>& defined) {
     const Spread& s = shape_.over(kernel_.steps[pass[0]].inner);
     std::vector<Tree> trees = trees_of(pass);
     for (const Tree& tree : trees) {
@@ -341,7 +339,11 @@ class RowsWriter {
     knows_blocks_ = true;
     for (const Tree& tree : trees) write_tree(s, tree);
     close_chunks(s);
-    if (shape_.warps > 1) meet();
+    if (shape_.warps > 1) {
+      // What later steps need of the row alone is read while the others are waited for.
+      text_.define(text_.needed(all_steps(kernel_)), {row_axes_mask(kernel_), false}, defined);
+      meet();
+    }
     for (const Tree& tree : all) {
       if (shape_.warps > 1) write_fold(s, tree);
       finish(*tree.step, "r" + tree.number, tree.type);

@@ -116,9 +116,9 @@ std::string prelude_for(std::string_view body, bool cuda) {
   const std::vector<Definition> all = definitions();
   std::vector<bool> wanted(all.size());
   want(all, body, mentions_double(body), wanted);
-  bool doubles = false;  // a function of float may compute in double
+  bool doubles = false;  // a function of float may compute in double: tc_exp((double)x)
   for (size_t d = 0; d < all.size(); d++)
-    doubles = doubles || (wanted[d] && mentions_double(all[d].text));
+    doubles = doubles || (wanted[d] && all[d].text.find("(double)") != std::string_view::npos);
   if (doubles) want(all, body, true, wanted);
   std::string result;
   for (size_t d = 0; d < all.size(); d++) {
