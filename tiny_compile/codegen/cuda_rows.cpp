@@ -18,8 +18,9 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kChunk = 1024;
-constexpr int kResident = 4;       // blocks of a cluster on a multiprocessor, to wait in turns
-constexpr int64_t kMostKept = 64;  // registers a thread gives to one kept value
+constexpr int kResident = 4;  // blocks of a cluster on a multiprocessor, to wait in turns
+constexpr int64_t kManyValues = 16;  // of a thread, from which on one divisor for all pays
+constexpr int64_t kMostKept = 64;    // registers a thread gives to one kept value
 
 int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -45,7 +46,8 @@ class RowsWriter {
     for (const std::vector<int>& pass : passes_) {
       const std::vector<const Step*> steps = steps_of(pass);
       text_.define(text_.needed(steps), {row_axes_mask(kernel_), true}, defined);
-      if (!steps[0]->inner.empty()) text_.declare_divisors(text_.needed(steps), defined);
+      if (shape_.over(steps[0]->inner).values() >= kManyValues)
+        text_.declare_divisors(text_.needed(steps), defined);
       if (steps[0]->kind == StepKind::Store)
         write_stores(steps, defined);
       else if (is_arg(*steps[0]))
@@ -152,10 +154,8 @@ class RowsWriter {
                               : shape_.cluster > 1 ? str("warp + ", shape_.warps, " * rank")
                                                    : "warp";
     out_.line(str("const int chunk = ", chunk, ";"));
-    if (s.chunks != s.rounds * shape_.warps * shape_.cluster) {
-      out_.open(str("if (chunk < ", s.chunks, ")"));
-      guarded_ = true;
-    }
+    guarded_ = s.chunks != s.rounds * shape_.warps * shape_.cluster;
+    if (guarded_) out_.open(str("if (chunk < ", s.chunks, ")"));
   }
 
   void close_chunks(const Spread& s) {
@@ -167,9 +167,9 @@ class RowsWriter {
     out_.close();
   }
 
-  // for each pack k of the chunk, for each element v: body(within), where `within` is the
-  // condition under which the element is one of the row, "" where all are. Whether a chunk ends
-  // with the row is asked once, not at each element.
+  // for each pack k of the chunk, for each element v: body(). Whether a chunk ends with the row
+  // is asked once, not at each element; and in the last one the compiler leaves out what lies
+  // beyond.
   template <typename Body>
   void write_elements(const Spread& s, const std::vector<const Step*>& steps,
                       const std::vector<bool>& defined, Body body) {
@@ -177,7 +177,7 @@ class RowsWriter {
     if (most_are_whole) {
       out_.open(str("if (1024 * chunk + 1024 <= ", s.count, ")"));
       write_packs(s, steps, defined, false, body);
-      out_.close(" else {");
+      out_.close(str(" else if (chunk == ", s.chunks - 1, ") {"));
       out_.indent();
     }
     write_packs(s, steps, defined, partial, body);
@@ -185,8 +185,6 @@ class RowsWriter {
     kept_now_ = text_.needed(steps);
   }
 
-  // Beyond the row's end a thread repeats the last pack: what it computes is not used, what it
-  // stores is what stands there.
   template <typename Body>
   void write_packs(const Spread& s, const std::vector<const Step*>& steps,
                    std::vector<bool> defined, bool partial, Body body) {
@@ -195,9 +193,8 @@ class RowsWriter {
     const bool ragged = partial && s.count % s.vector != 0;
     out_.line("#pragma unroll");
     out_.open(str("for (int k = 0; k < ", s.packs, "; k++)"));
-    text_.declare(partial ? "at" : "e",
-                  str(base, shape_.lanes * s.vector, " * k + ", s.vector, " * lane"));
-    if (partial) text_.declare("e", str("min(at, ", (s.count - 1) / s.vector * s.vector, ")"));
+    text_.declare("e", str(base, shape_.lanes * s.vector, " * k + ", s.vector, " * lane"));
+    if (partial) out_.open(str("if (e < ", s.count, ")"));
     if (s.inner.size() == 1) text_.set_vector(s.inner[0], s.vector);
     if (ragged) text_.left = str(s.count, " - e");
     std::vector<const Step*> stores;
@@ -214,12 +211,13 @@ class RowsWriter {
     for (int axis : s.inner) scope.axes |= uint64_t{1} << axis;
     text_.define(ids, scope, defined);
     text_.keep(ids);
-    body(partial ? str("at < ", s.count) : std::string());
+    body();
     if (ragged) out_.close();
     out_.close();
     text_.store_packs(stores);
     text_.left = "";
     text_.set_vector(-1, 1);
+    if (partial) out_.close();
     out_.close();
   }
 
@@ -246,7 +244,7 @@ class RowsWriter {
     const Spread& s = shape_.over(stores[0]->inner);
     if (!live_.empty()) out_.open("if (live)");
     open_chunks(s);
-    write_elements(s, stores, defined, [&](const std::string&) {
+    write_elements(s, stores, defined, [&] {
       for (const Step* step : stores) text_.write_store(*step);
     });
     close_chunks(s);
@@ -331,8 +329,10 @@ class RowsWriter {
     });
     open_chunks(s);
     for (const Tree& tree : trees) declare_elements(s, tree);
-    write_elements(s, steps_of(pass), defined, [&](const std::string& within) {
-      for (const Tree& tree : trees) write_element(s, tree, within);
+    write_elements(s, steps_of(pass), defined, [&] {
+      for (const Tree& tree : trees)
+        out_.line(str("t_", tree.number, "[k * ", s.vector,
+                      " + v] = ", value_of(*tree.step, tree.type), ";"));
     });
     if (!knows_blocks_) out_.line("tc_blocks_are_there();");
     greets_ = !knows_blocks_;
@@ -350,23 +350,13 @@ class RowsWriter {
     }
   }
 
-  std::string beyond(const Tree& tree) const {  // an element that changes no result
-    return literal_text(identity(tree.is_sum_exp() ? Op::max : tree.step->op, tree.type));
-  }
-
   void declare_elements(const Spread& s, const Tree& tree) {
     out_.line(str(tree.name(), " t_", tree.number, "[", s.values(), "];"));
-    if (s.count % s.vector == 0) return;  // packs that end beyond the row leave some out
+    if (s.count % s.size == 0) return;
+    const Op op = tree.is_sum_exp() ? Op::max : tree.step->op;
     out_.line("#pragma unroll");
     out_.line(str("for (int j = 0; j < ", s.values(), "; j++) t_", tree.number,
-                  "[j] = ", beyond(tree), ";"));
-  }
-
-  void write_element(const Spread& s, const Tree& tree, const std::string& within) {
-    const std::string value = value_of(*tree.step, tree.type);
-    out_.line(str("t_", tree.number, "[k * ", s.vector, " + v] = ",
-                  within.empty() ? value : str(within, " ? ", value, " : ", beyond(tree)),
-                  ";"));
+                  "[j] = ", literal_text(identity(op, tree.type)), ";"));
   }
 
   // A chunk's result goes to the row's register, or to all who share the row.
@@ -426,7 +416,7 @@ class RowsWriter {
     share(best, part, s.chunks);
     open_chunks(s);
     out_.line(str(best, " best = {0, -1};"));
-    write_elements(s, {&step}, defined, [&](const std::string&) {
+    write_elements(s, {&step}, defined, [&] {
       out_.line(str("best = tc_better<", is_max, ">(best, ", best, "{", value_of(step, type),
                     ", e + v});"));
     });
