@@ -158,6 +158,19 @@ void show_ulps() {
   show("textbook gelu", textbook_gelu, [](double x) { return tc_gelu(x); });
 }
 
+// Whole turns taken off in float, as one does on paper.
+float paper_sin(float x) {
+  const float turns = std::round(x * 0.15915494f);
+  return prelude::tc_sin(x - turns * 6.2831855f);
+}
+
+void show_angles() {
+  std::printf("%10s %12s %12s %12s\n", "x", "on paper", "tc_sin", "f64");
+  for (float x : {1.0f, 1000.0f, 1e6f, 1e9f, 1e22f})
+    std::printf("%10g %12.7f %12.7f %12.7f\n", double(x), double(paper_sin(x)),
+                double(prelude::tc_sin(x)), prelude::tc_sin(double(x)));
+}
+
 void show_halves() {
   using namespace prelude;
   std::printf("%10s %22s %22s\n", "f32", "bf16", "f16");
@@ -212,6 +225,7 @@ int main(int argc, char** argv) {
                      {"same", show_same},
                      {"tree", show_tree},
                      {"ulps", show_ulps},
+                     {"angles", show_angles},
                      {"halves", show_halves},
                      {"fma", show_fma},
                      {"break", show_break},
