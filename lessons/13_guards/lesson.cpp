@@ -152,7 +152,7 @@ void show_disk() {
     say(str(title, build(program, source).from_cache ? "from the cache" : "compiled"));
   };
   get("the first time       ");
-  get("another process      ");
+  get("the second time      ");
   damage(place.path());
   get("one bit has flipped  ");
   get("after that           ");
