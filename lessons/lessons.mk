@@ -14,7 +14,8 @@
 #   make check-exercises         every start fails, every solution passes, every wrong answer
 #                                fails in the case that it names
 LESSONS := $(sort $(wildcard lessons/[0-9][0-9]_*))
-LESSON_PAGES := lessons/README.md $(wildcard $(addsuffix /README.md,$(LESSONS)))
+LESSON_PAGES := CONTRIBUTING.md lessons/README.md lessons/GLOSSARY.md \
+  $(wildcard $(addsuffix /README.md,$(LESSONS)))
 EXERCISES := $(sort $(wildcard lessons/[0-9][0-9]_*/exercise_*))
 HERE := $(BUILD)/lessons
 number = $(firstword $(subst _, ,$(notdir $(1))))

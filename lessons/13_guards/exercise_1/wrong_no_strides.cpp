@@ -1,0 +1,14 @@
+// fails: strides are told apart
+#include "exercise.h"
+
+namespace exercise {
+
+std::string key_of(const Signature& signature) {
+  std::string key;
+  for (const Tensor& tensor : signature.tensors)
+    key +=
+        str(tensor.dtype(), "[", join(tensor.shape(), ","), "] ", tensor.device().str(), "; ");
+  return str(key, "extras ", join(signature.extras, ","));
+}
+
+}  // namespace exercise

@@ -1,0 +1,16 @@
+// fails: fewer than twice the rows are computed
+#include "exercise.h"
+
+namespace exercise {
+
+Tensor call_padded(const RowFunction& f, const Tensor& x) {
+  const int64_t batch = x.size(0);
+  const int64_t padded = (batch + 63) / 64 * 64;
+  if (batch == 0 || padded == batch) return f(x);
+  Sizes shape(x.shape().size(), -1);
+  shape[0] = padded - batch;
+  const Tensor copies = x.slice(0, 0, 1).expand(shape);
+  return f(concat({x, copies})).slice(0, 0, batch);
+}
+
+}  // namespace exercise

@@ -1,0 +1,39 @@
+// fails: 0 and -0 are two results, NaN and NaN are one
+#include "exercise.h"
+
+namespace exercise {
+namespace {
+
+// What the first `count` stages make of the graph, run.
+std::vector<Tensor> outputs_after(const Pipeline& pipeline, size_t count, const Graph& graph,
+                                  const std::vector<Tensor>& inputs) {
+  const Pipeline prefix(pipeline.begin(), pipeline.begin() + long(count));
+  const Staged staged = run_pipeline(prefix, graph, true);
+  return std::holds_alternative<GraphPass>(prefix.back().run)
+             ? interpret(staged.graph, inputs)
+             : interpret(staged.program, inputs);
+}
+
+}  // namespace
+
+Blame blame(const Pipeline& pipeline, const Graph& graph, const std::vector<Tensor>& inputs) {
+  const std::vector<Tensor> wanted = interpret(graph, inputs);
+  for (size_t k = 0; k < pipeline.size(); k++) {
+    if (std::holds_alternative<Emit>(pipeline[k].run)) continue;
+    try {
+      const std::vector<Tensor> got = outputs_after(pipeline, k + 1, graph, inputs);
+      for (size_t output = 0; output < wanted.size(); output++) {
+        const std::vector<float> a = wanted[output].to_vector<float>(),
+                                 b = got[output].to_vector<float>();
+        for (size_t i = 0; i < a.size(); i++) {
+          if (a[i] != b[i]) return {int(k), int(output), int64_t(i)};
+        }
+      }
+    } catch (const Error&) {
+      return {int(k), -1, -1};
+    }
+  }
+  return {};
+}
+
+}  // namespace exercise
