@@ -7,14 +7,22 @@ what cannot run, after a line `torch VERSION`; or one line "skipped: why".
     python3 tests/bench/torch_peers.py [--threads 2] [--repeats 15] [row ...]
 """
 import argparse
+import atexit
 import os
+import shutil
 import statistics
 import sys
+import tempfile
 import time
 
 # The process that starts this one may be bound to a core by OpenMP.
 if hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, range(os.cpu_count()))
+
+# What another number of threads compiled must not be found: it is kept in the kernels.
+if "TORCHINDUCTOR_CACHE_DIR" not in os.environ:
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp(prefix="torch_peers_")
+    atexit.register(shutil.rmtree, os.environ["TORCHINDUCTOR_CACHE_DIR"], ignore_errors=True)
 
 try:
     import torch

@@ -1,7 +1,7 @@
 // Who reduces which part of a row? One warp takes a chunk of 1024 in registers; short rows
 // share a warp, long ones take a block, very long ones several:
 //
-//   rows of 7       8 lanes a row, 4 rows a warp
+//   rows of 7       8 lanes a row, 4 rows a warp, four times
 //   rows of 1000    a warp a row, 32 values a lane
 //   rows of 4096    a block of 4 warps, a chunk each; results meet in shared memory
 //   rows of 50257   read by several steps: a cluster of 8 blocks of 7 warps, a chunk each
@@ -23,6 +23,11 @@ constexpr int kFewWarps = 8;            // of a block in a cluster
 constexpr int kTakingTurns = 4;         // of a block that reads its row once
 constexpr int64_t kManyRows = 1 << 11;  // from here on these fill a GPU
 constexpr int kMostCluster = 8;         // blocks, on any GPU that has clusters
+// Blocks whose threads have this few values end sooner than the next one is launched: each takes
+// several rows, and the loads of all before the first one's arithmetic.
+constexpr int64_t kLittle = 4;
+constexpr int64_t kManyThreads = 1 << 20;
+constexpr int64_t kTurns = 4;
 
 int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -119,6 +124,11 @@ RowShape row_shape_of(const CudaText& text, const std::vector<std::vector<int>>&
                                    [&](const Spread& s) { return s.inner == step.inner; });
     if (!known) shape.spreads.push_back(spread_of(text, shape, step.inner));
   }
+  const bool little =
+      shape.warps == 1 && std::all_of(shape.spreads.begin(), shape.spreads.end(),
+                                      [](const Spread& s) { return s.values() <= kLittle; });
+  const int64_t threads = row_count(kernel).constant() * shape.lanes;
+  if (little && threads >= kManyThreads) shape.turns = kTurns;
   return shape;
 }
 

@@ -24,6 +24,7 @@ struct RowShape {
   int cluster = 1;            // blocks of a row
   int block = 32;             // threads
   int64_t rows_a_block = 1;
+  int64_t turns = 1;            // rows that a thread takes part in, one after the other
   std::vector<Spread> spreads;  // one for each set of inner loops
   const Spread& over(const std::vector<int>& inner) const;
 };

@@ -35,7 +35,8 @@ class RowsWriter {
     for (size_t pass = 0; pass < passes_.size(); pass++)
       text_.pass_of.insert(text_.pass_of.end(), passes_[pass].size(), static_cast<int>(pass));
     shape_ = row_shape_of(text, passes_);
-    entry_ = text.begin(function, ceil_divide(rows_, shape_.rows_a_block) * shape_.cluster,
+    entry_ = text.begin(function,
+                        ceil_divide(rows_, shape_.rows_a_block * shape_.turns) * shape_.cluster,
                         shape_.block, shape_.cluster, shape_.cluster > 1 ? kResident : 0);
   }
 
@@ -56,6 +57,7 @@ class RowsWriter {
         write_trees(pass, defined);
       text_.mark_kept(kept_now_);
     }
+    if (shape_.turns > 1) out_.close();
     out_.close();
     return entry_;
   }
@@ -82,21 +84,32 @@ class RowsWriter {
         out_.line(str("const int rank = blockIdx.x % ", shape_.cluster, ";"));
         expect_meetings();
       }
-    } else if (rows_ % shape_.rows_a_block == 0) {
-      text_.declare("row", str(wide, "blockIdx.x * ", shape_.rows_a_block,
-                               " + (int)threadIdx.x / ", shape_.lanes));
-    } else if (shape_.lanes == 32) {
-      text_.declare(
-          "row", str(wide, "blockIdx.x * ", shape_.rows_a_block, " + (int)threadIdx.x / 32"));
-      out_.line(str("if (row >= ", rows_, ") return;"));
-    } else {  // lanes beyond the last row repeat it: the whole warp must shuffle
-      text_.declare("asked", str(wide, "blockIdx.x * ", shape_.rows_a_block,
-                                 " + (int)threadIdx.x / ", shape_.lanes));
-      out_.line(str("const bool live = asked < ", rows_, ";"));
-      text_.declare("row", str("live ? asked : ", rows_ - 1));
-      live_ = "live";
+    } else {
+      write_short_row(wide);
     }
     text_.unpack_rows("row");
+  }
+
+  // Several rows a warp or one.
+  void write_short_row(const std::string& wide) {
+    std::string first = wide + "blockIdx.x";
+    if (shape_.turns > 1) {
+      out_.line("#pragma unroll");
+      out_.open(str("for (int turn = 0; turn < ", shape_.turns, "; turn++)"));
+      first = str("(", first, " * ", shape_.turns, " + turn)");
+    }
+    const std::string row =
+        str(first, " * ", shape_.rows_a_block, " + (int)threadIdx.x / ", shape_.lanes);
+    if (rows_ % (shape_.rows_a_block * shape_.turns) == 0) return text_.declare("row", row);
+    if (shape_.lanes == 32) {
+      text_.declare("row", row);
+      return out_.line(str("if (row >= ", rows_, ") return;"));
+    }
+    text_.declare("asked",
+                  row);  // lanes beyond the last row repeat it: the whole warp shuffles
+    out_.line(str("const bool live = asked < ", rows_, ";"));
+    text_.declare("row", str("live ? asked : ", rows_ - 1));
+    live_ = "live";
   }
 
   // Each meeting of the cluster's blocks waits for the bytes of all that is published before it.
