@@ -80,5 +80,5 @@ TEST_CASE("every node belongs to the line of the caller") {
     INFO(print(graph, id));
     CHECK(graph[id].where.line == line);
   }
-  score("nodes", graph.size(), 16);
+  score("nodes", graph.size(), 18);
 }
