@@ -8,7 +8,9 @@
 //
 // for each element. It must run with numbers and while traced, a NaN must stay a NaN, and every
 // node that it makes must belong to the line of its caller, as with softmax in the lesson.
-// abs, where and the operators are in tiny_compile/trace/functions.h, Scope in trace/tracer.h.
+//
+//   abs(x), where(condition, a, b), x <= y, and the operators       of tensors and numbers
+//   const Scope scope(where);     while it lives, ops belong to the line `where`
 #pragma once
 
 #include "tiny_compile/tiny_compile.h"

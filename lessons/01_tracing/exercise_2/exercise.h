@@ -10,6 +10,10 @@
 //
 // compile() refuses it. Write it so that one graph serves every gradient, and each result has the
 // bits of the function above: for a norm that is 0, infinite or NaN as well.
+//
+//   where(condition, a, b)        for each element; the three broadcast, as operands of + do
+//   x < y, x > y, x == y          tensors of bool
+//   minimum(x, y), maximum(x, y)  a NaN in either gives a NaN
 #pragma once
 
 #include "tiny_compile/tiny_compile.h"

@@ -1,4 +1,4 @@
-// fails: a long chain overflows no stack
+// fails: a long chain needs neither stack nor patience
 #include "exercise.h"
 
 namespace exercise {

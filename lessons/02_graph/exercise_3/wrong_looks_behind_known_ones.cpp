@@ -19,8 +19,7 @@ Node given(const Node& known, int id) {
 }
 
 // Backwards from the wanted node, not beyond a known one.
-std::vector<bool> needed_nodes(const Graph& graph, const std::vector<bool>& is_known,
-                               int wanted) {
+std::vector<bool> needed_nodes(const Graph& graph, const std::vector<bool>&, int wanted) {
   std::vector<bool> needed(graph.nodes.size());
   needed[static_cast<size_t>(wanted)] = true;
   for (int id = wanted; id >= 0; id--) {

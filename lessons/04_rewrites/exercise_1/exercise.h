@@ -8,6 +8,10 @@
 //
 // (bitwise_not of a bool is "not".) One of the rules is sound as it stands. One is wrong for some
 // integers, and one for NaN: which parts of them can you keep? What dies is left to dce.
+//
+//   out[node.inputs[0]].op            the op below, in the new graph; .inputs, .type.dtype
+//   is_float(dtype), is_integer(dtype), category(dtype) == Category::Signed
+//                                     (a Category is Bool, Unsigned, Signed or Float)
 #pragma once
 
 #include "tiny_compile/compile/pipeline.h"

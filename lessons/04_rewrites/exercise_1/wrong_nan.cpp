@@ -7,7 +7,7 @@ namespace exercise {
 namespace {
 
 // Where not (a op b) is a (result) b for operands of this dtype. Of a NaN every order is false.
-std::optional<Op> negated(Op op, DType dtype) {
+std::optional<Op> negated(Op op, DType) {
   if (op == Op::eq) return Op::ne;
   if (op == Op::ne) return Op::eq;
   switch (op) {
