@@ -1,0 +1,13 @@
+#include "exercise.h"
+
+namespace exercise {
+
+Tensor huber_loss(const Operand& prediction, const Operand& target, double delta) {
+  const Scope scope(prediction.where);
+  const Tensor distance = abs(prediction - target);
+  const Tensor small = distance * distance * 0.5;
+  const Tensor large = (distance - delta / 2) * delta;
+  return where(distance <= delta, small, large);
+}
+
+}  // namespace exercise

@@ -1,0 +1,30 @@
+// 02-1 ★ A shape rule
+//
+// Give a new op its rule: a convolution of x: [N,C,L] with a kernel: [O,C,K]. With
+//
+//   reach = dilation * (K - 1) + 1          positions that the kernel spans
+//
+// the result is [N,O,(L + 2 * padding - reach) / step + 1], rounded down. Refuse, with a
+// tc::Error that names the numbers: operands that are not of rank 3, two dtypes, other channels C
+// in the kernel, a K of 0, a step or a dilation below 1, a padding below 0, and a kernel that
+// reaches further than L + 2 * padding.
+//
+// Sizes may be symbols ("n: 1..64"), so compute with Expr, and refuse only what cannot be:
+//   Expr size = x.shape[2] + 4;         + - * and floor_div(a, b)
+//   size.bounds().low, .high            what is known of it; of a number: itself, twice
+//   a != b, size.is_constant(3)         fail("conv1d: 3 channels, not ", size);
+#pragma once
+
+#include "tiny_compile/graph/graph.h"
+
+namespace exercise {
+
+using namespace tiny_compile;
+
+struct Conv1d {
+  int64_t step = 1, padding = 0, dilation = 1;
+};
+
+Type conv1d_type(const Type& x, const Type& kernel, const Conv1d& how);
+
+}  // namespace exercise

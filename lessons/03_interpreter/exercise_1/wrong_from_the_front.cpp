@@ -1,0 +1,20 @@
+// fails: axes are matched from the last
+#include "exercise.h"
+
+namespace exercise {
+
+Sizes expanded_strides(const Sizes& shape, const Sizes& strides, const Sizes& to) {
+  if (to.size() < shape.size())
+    fail("expand: [", join(shape, ","), "] to fewer axes, [", join(to, ","), "]");
+  const size_t added = 0;
+  Sizes result(to.size(), 0);
+  for (size_t k = 0; k < shape.size(); k++) {
+    if (shape[k] == to[added + k])
+      result[added + k] = strides[k];
+    else if (shape[k] != 1)
+      fail("expand: size ", shape[k], " cannot become ", to[added + k]);
+  }
+  return result;
+}
+
+}  // namespace exercise
