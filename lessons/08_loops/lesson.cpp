@@ -48,6 +48,19 @@ void show_kernels_of(const Program& program) {
 void show_graph() { std::printf("%s", print(corner_graph()).c_str()); }
 void show_kernels() { show_kernels_of(lowered(corner_graph())); }
 
+// The printed text read again, as it is and with an 'i' forgotten.
+void show_text() {
+  const Program program = lowered(corner_graph());
+  std::string text = print(program);
+  std::printf("read again: %s\n", parse_program(text) == program ? "equal" : "not equal");
+  text.replace(text.find("[i0*6 + i1]"), 11, "[i0*6 + k1]");
+  try {
+    parse_program(text);
+  } catch (const Error& error) {
+    std::printf("%s\n", error.what());
+  }
+}
+
 // A kernel as a C programmer would write it. Only what this lesson's kernels need.
 class PlainC {
  public:
@@ -239,6 +252,7 @@ int main(int argc, char** argv) {
                     {{"graph", show_graph},
                      {"kernels", show_kernels},
                      {"c", show_c},
+                     {"text", show_text},
                      {"views", show_views},
                      {"bounds", show_bounds},
                      {"run", show_run},
