@@ -23,7 +23,7 @@ bool is_written_once(const Kernel& kernel, int buffer) {
          }) == 1;
 }
 
-bool is_read_only_there(const Kernel& kernel, int buffer, const Expr& index) {
+bool is_read_only_there(const Kernel& kernel, int buffer, const Expr&) {
   for (const Scalar& scalar : kernel.scalars) {
     if (scalar.kind != ScalarKind::Load || scalar.buffer != buffer) continue;
     if (!scalar.operands.empty()) return false;
