@@ -15,6 +15,10 @@
 // It moves into a kernel of its own, whose rows are the axes that it knows, in their order (none:
 // rows(), one element), in front of the old one; the result goes through a new temporary, row-major
 // over these rows. The old kernel loads it. Equal formulas are one scalar, so they move once.
+//
+// What Buffer, Scalar, Step and Kernel consist of is in tiny_compile/loops/program.h, and normalize
+// too: it drops the scalars that no step needs any more. depends_on and row_major_strides are
+// in base/expr.h. Add the new kernel and a launch of its own; buffers go at the end.
 #pragma once
 
 #include "tiny_compile/compile/pipeline.h"

@@ -13,6 +13,9 @@
 // Each `from` is given away once, and each `to` takes one: of several, the buffer with the lowest
 // number. Chains are fine: t3 over t2, then t4 over t3.
 //
+// Buffer, Scalar and Step are in tiny_compile/loops/program.h, with buffers_read(program, kernel)
+// and buffers_written: a bool for each buffer. Expressions compare with ==.
+//
 // (The verifier does not let buffers that meet share bytes, for the C++ kernels promise the
 // compiler that they do not overlap: __restrict. So the check interprets the plan.)
 #pragma once
