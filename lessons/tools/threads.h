@@ -4,9 +4,9 @@
 //   Threads threads(text, {{"k_add", 3}});            compiles; k_add has three parameters
 //   threads.run("k_add", grid, block, {&x, &y, &n});  the addresses of its arguments, as in CUDA
 //
-// It knows threadIdx, blockIdx, blockDim, gridDim, __shared__, __syncthreads, __syncwarp and the
-// shuffles, of whole warps. Threads go on in the order of their numbers, until each waits: what is
-// right by luck on a GPU is wrong here, and the same every time.
+// It knows threadIdx, blockIdx, blockDim, gridDim, __shared__, __syncthreads, __syncwarp, the
+// shuffles, min, max and atomicAdd. Threads go on in the order of their numbers, each until it
+// waits: what is right by luck on a GPU is wrong here, and the same every time.
 #pragma once
 
 #include <ucontext.h>
@@ -62,6 +62,11 @@ template <class T> static inline T __shfl_down_sync(unsigned, T v, unsigned by) 
 template <class T> static inline T __shfl_up_sync(unsigned, T v, unsigned by) {
   return tc_exchange(v, tc_lane() >= (int)by ? tc_lane() - (int)by : tc_lane());
 }
+static inline int min(int a, int b) { return a < b ? a : b; }
+static inline int max(int a, int b) { return a > b ? a : b; }
+static inline long long min(long long a, long long b) { return a < b ? a : b; }
+static inline long long max(long long a, long long b) { return a > b ? a : b; }
+template <class T> static inline T atomicAdd(T* to, T v) { T old = *to; *to = old + v; return old; }
 struct tc_any {
   void* address;
   template <class T> operator T() const { return *(T*)address; }
