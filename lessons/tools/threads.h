@@ -82,6 +82,9 @@ class Threads {
 
   Threads(const std::string& text, const std::vector<KernelName>& kernels) {
     std::string all = kCudaWords + text;
+    const std::string aligned = "__shared__ alignas(16)", swapped = "alignas(16) __shared__";
+    for (size_t at = 0; (at = all.find(aligned, at)) != std::string::npos;)
+      all.replace(at, aligned.size(), swapped);  // C++ has another order
     for (const KernelName& kernel : kernels) {
       std::vector<std::string> arguments;
       for (int a = 0; a < kernel.parameters; a++)
