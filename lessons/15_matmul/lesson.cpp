@@ -214,6 +214,35 @@ void show_tiles() {
   }
 }
 
+// Bytes a second from memory to a core, as adding two large arrays moves them.
+double gigabytes_per_second() {
+  const Tensor x = full({8'000'000}, 0.5), y = full({8'000'000}, 0.25);
+  const auto add = compile([](Tensor a, Tensor b) { return a + b; });
+  add(x, y);
+  return 3 * 4 * 8e6 / best_seconds([&] { add(x, y); }) * 1e-9;
+}
+
+// The same weights, multiplied with more and more columns.
+void show_roofline() {
+  const double peak = peak_gigaflops(), bandwidth = gigabytes_per_second();
+  std::printf("peak %.0f GFLOP/s, memory %.0f GB/s: they meet at %.0f flop/byte\n", peak,
+              bandwidth, peak / bandwidth);
+  std::printf("columns   flop/byte   roof GFLOP/s   reached\n");
+  constexpr int64_t kSide = 2560;
+  const Tensor weights = full({kSide, kSide}, 0.5);
+  for (int64_t columns : {1, 4, 16, 64}) {
+    const auto product = compile([](Tensor a, Tensor b) { return matmul(a, b); });
+    const Tensor x = full({kSide, columns}, 0.5);
+    product(weights, x);
+    const double flops = 2.0 * kSide * kSide * static_cast<double>(columns);
+    const double bytes = 4.0 * (kSide * kSide + 2 * kSide * columns);
+    const double roof = std::min(peak, flops / bytes * bandwidth);
+    const double seconds = best_seconds([&] { product(weights, x); });
+    std::printf("%7lld %11.2f %14.0f %9.0f\n", static_cast<long long>(columns), flops / bytes,
+                roof, flops / seconds * 1e-9);
+  }
+}
+
 std::string section(const std::string& text, const std::string& from, const std::string& to) {
   const size_t begin = text.find(from);
   return text.substr(begin, text.find(to, begin) - begin);
@@ -308,6 +337,7 @@ int main(int argc, char** argv) {
                      {"text3", show_text<3>},
                      {"climb", show_climb},
                      {"tiles", show_tiles},
+                     {"roofline", show_roofline},
                      {"generated", show_generated},
                      {"tile", show_tile},
                      {"cuda", show_cuda},
