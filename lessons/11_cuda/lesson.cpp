@@ -70,7 +70,8 @@ Tensor run_threads(const Staged& all, std::vector<Tensor> inputs,
   std::vector<void*> buffers;
   size_t next = 0;
   for (const Buffer& buffer : all.program.buffers)
-    buffers.push_back(buffer.role == Role::Input ? inputs[next++].data<float>() : values.data());
+    buffers.push_back(buffer.role == Role::Input ? inputs[next++].data<float>()
+                                                 : values.data());
   std::vector<void*> arguments;
   for (int buffer : entry.buffers) arguments.push_back(&buffers[static_cast<size_t>(buffer)]);
   threads.run(entry.function, entry.grid, entry.block, arguments,
