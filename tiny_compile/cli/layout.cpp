@@ -16,7 +16,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr double kPadding = 10, kBetween = 18, kBetweenLayers = 30;
-constexpr int kSweeps = 24, kPulls = 60;
+constexpr int kSweeps = 24, kPulls = 200;
 constexpr double kStraight = 8;  // how much a bend wants to stand under a bend
 
 struct Item {  // a box, a label or a bend
@@ -172,6 +172,10 @@ class LayerCake {
     layers_ = best;
   }
 
+  bool is_lonely(int item) const {
+    return items_[item].above.empty() && items_[item].below.empty();
+  }
+  double weight_of(int item) const { return is_lonely(item) ? 1e-6 : items_[item].weight; }
   bool is_bend(int item) const { return items_[item].width == 0; }
 
   double gap(int left, int right) const {
@@ -189,7 +193,7 @@ class LayerCake {
     std::vector<double> offset(layer.size());
     for (size_t k = 0; k < layer.size(); k++) {
       if (k > 0) offset[k] = offset[k - 1] + gap(layer[k - 1], layer[k]);
-      blocks.push_back({wanted[k] - offset[k], items_[layer[k]].weight, 1});
+      blocks.push_back({wanted[k] - offset[k], weight_of(layer[k]), 1});
       while (blocks.size() > 1 && blocks[blocks.size() - 2].mean > blocks.back().mean) {
         const Block last = blocks.back();
         blocks.pop_back();
@@ -206,6 +210,18 @@ class LayerCake {
     }
   }
 
+  // An item without arrows goes beside another, so that it does not drift away.
+  void seat_lonely(const std::vector<int>& layer, std::vector<double>& wanted) const {
+    size_t first = 0;  // that is not lonely
+    while (first < layer.size() && is_lonely(layer[first])) first++;
+    if (first == layer.size()) wanted[first = 0] = 0;
+    for (size_t k = first; k-- > 0;) wanted[k] = wanted[k + 1] - gap(layer[k], layer[k + 1]);
+    for (size_t k = first + 1; k < layer.size(); k++) {
+      if (is_lonely(layer[k])) wanted[k] = wanted[k - 1] + gap(layer[k - 1], layer[k]);
+    }
+  }
+
+  // Every item towards its neighbours above, or below, or both.
   void pull(const std::vector<int>& layer, bool above, bool below) {
     std::vector<double> wanted;
     for (int i : layer) {
@@ -221,6 +237,7 @@ class LayerCake {
       if (below) add(items_[i].below);
       wanted.push_back(weight > 0 ? sum / weight : items_[i].x);
     }
+    seat_lonely(layer, wanted);
     place_layer(layer, wanted);
   }
 

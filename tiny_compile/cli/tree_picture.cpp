@@ -131,11 +131,11 @@ class ChunkTree {
     const int64_t last = count - (chunks - 1) * kChunk;
     out_.text(
         kMargin, y + 4,
-        tiny_compile::str(count, " ", what, " are ", chunks, chunks == 1 ? " chunk" : " chunks",
-                          " of 1024",
-                          last < kChunk ? tiny_compile::str(", the last of ", last, " and ",
-                                                            kChunk - last, " times -0.0")
-                                        : ""),
+        tiny_compile::str(
+            count, " ", what, " are ", chunks, chunks == 1 ? " chunk" : " chunks", " of 1024",
+            last < kChunk ? tiny_compile::str(chunks == 1 ? ": " : ", the last ", last, " and ",
+                                              kChunk - last, " times -0.0")
+                          : ""),
         "small");
     const int64_t shown = std::min(chunks, kMostChunks);
     const double width = kWide / static_cast<double>(shown);
