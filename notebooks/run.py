@@ -51,6 +51,13 @@ def texts(notebook):
     return lines
 
 
+def says_where(notebook):
+    """Whether an output names a path of this machine."""
+    root = os.path.dirname(HERE)
+    return any(place in str(cell.get("outputs", "")) for cell in notebook.cells
+               for place in (root, os.path.expanduser("~"), "/tmp/"))
+
+
 def main(arguments):
     try:
         import IPython, ipykernel, matplotlib, nbconvert  # noqa: F401, E401
@@ -70,12 +77,17 @@ def main(arguments):
             print(f"notebooks/{name}: a cell fails\n{error}")
             failed = 1
             continue
+        if says_where(notebook):
+            print(f"notebooks/{name}: an output names a path of this machine")
+            failed = 1
         if "--check" not in arguments:
             with open(path, "w", encoding="utf-8") as file:
                 nbformat.write(notebook, file)
             continue
-        different = list(difflib.unified_diff(stored, texts(notebook), "stored", "now", lineterm="", n=1))
-        print(f"notebooks/{name}: " + ("other output; make notebooks stores it" if different else "the same"))
+        different = list(difflib.unified_diff(stored, texts(notebook), "stored", "now",
+                                              lineterm="", n=1))
+        print(f"notebooks/{name}: "
+              + ("other output; make notebooks stores it" if different else "the same"))
         print("".join(line + "\n" for line in different), end="")
         failed = failed or bool(different)
     return int(failed)
