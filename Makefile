@@ -153,7 +153,7 @@ $(foreach tool,$(TOOLS),$(eval $(BUILD)/$(basename $(notdir $(tool))): \
 # The peers written by hand are built as a user would build them for speed.
 $(call objects,$(wildcard tests/bench/hand*.cpp tests/bench/eigen_peers.cpp)): EXTRA = \
   -O3 -march=native -fno-trapping-math -ffp-contract=fast -Wno-psabi
-$(BUILD)/bench: $(call objects,$(BENCH)) $(ARCHIVE)
+$(BUILD)/bench: $(call objects,$(BENCH)) $(CLI_OBJECTS) $(ARCHIVE)
 	$(LINK) $^ $(LIBS) -o $@
 bench: bench-cpu bench-gpu
 bench-cpu: $(BUILD)/bench

@@ -355,6 +355,18 @@ TEST_CASE("a roofline of a GPU's record has a dot a row, below the copy measured
   CHECK_THAT(tc({"roofline", "-"}, "{]").problems, ContainsSubstring("not JSON"));
 }
 
+TEST_CASE("a roofline of a CPU's record has its rows of one thread", "[picture]") {
+  const std::string record = R"({"cpu": "CPU", "rows": [
+ {"row": "mse", "threads": 1, "gbps": 20, "bytes": 4000, "operations": 3000,
+  "tiny_compile": {"median_us": 0.2}, "copy": {"median_us": 0.1}},
+ {"row": "other", "threads": 2, "gbps": 90, "bytes": 4000, "operations": 3000,
+  "tiny_compile": {"median_us": 0.1}, "copy": {"median_us": 0.01}}]})";
+  const std::string svg = tc({"roofline", "-"}, record).out;
+  CHECK_THAT(svg, ContainsSubstring("40 GB/s: a copy measured with these rows<") &&
+                      ContainsSubstring("0.75 operations a byte, 15 Gop/s, 50% of the roof"));
+  CHECK_THAT(svg, !ContainsSubstring("other"));
+}
+
 TEST_CASE("a roofline of a graph takes the machine it is given", "[picture]") {
   CHECK_THAT(tc({"roofline", "-", "--roof=100,2000"}).out,
              ContainsSubstring("100 GB/s, 2000 Gop/s: as given"));

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <optional>
 
 #include "tiny_compile/cli/layout.h"
 #include "tiny_compile/cli/svg.h"
@@ -208,7 +209,8 @@ class RooflineChart {
     }
     x_ = {std::floor(std::log10(low)), std::ceil(std::log10(high))};
     slowest = std::min(slowest, allowed(roof, std::pow(10.0, x_.low)));
-    fastest = std::max(fastest, allowed(roof, std::pow(10.0, x_.high)));
+    fastest = std::max(
+        fastest, roof.gflops > 0 ? roof.gflops : allowed(roof, std::pow(10.0, x_.low)) * 10);
     y_ = {std::floor(std::log10(slowest)), std::ceil(std::log10(fastest))};
     for (const Dot& dot : dots) add(dot);
   }
@@ -225,7 +227,7 @@ class RooflineChart {
   }
 
  private:
-  static constexpr double kWidth = 480, kHeight = 320, kApart = 12;
+  static constexpr double kWidth = 480, kHeight = 320;
   struct Axis {
     double low = 0, high = 1;  // decades
   };
@@ -241,9 +243,9 @@ class RooflineChart {
 
   void add(const Dot& dot) {
     const double at_x = x(dot.intensity), at_y = y(dot.gflops);
+    const double apart = dot.bytes > 0 ? 12 : 4;  // what was measured is told apart
     for (Spot& spot : spots_) {
-      if (std::abs(spot.x - at_x) > kApart || std::abs(spot.y - at_y) > kApart ||
-          spot.first.is_ring != dot.is_ring)
+      if (std::hypot(spot.x - at_x, spot.y - at_y) > apart || spot.first.is_ring != dot.is_ring)
         continue;
       spot.names.push_back(dot.name);
       spot.bytes += dot.bytes;
@@ -276,7 +278,9 @@ class RooflineChart {
 
   void draw_roof() {
     const double left = std::pow(10.0, x_.low), right = std::pow(10.0, x_.high);
-    const double ridge = roof_.gflops > 0 ? roof_.gflops / roof_.gbps : right;
+    const double ridge = roof_.gflops > 0
+                             ? roof_.gflops / roof_.gbps
+                             : std::min(right, std::pow(10.0, y_.high) / roof_.gbps);
     out_.line(x(left), y(roof_.gbps * left), x(ridge), y(roof_.gbps * ridge), "peak");
     if (roof_.gflops > 0)
       out_.line(x(ridge), y(roof_.gflops), x(right), y(roof_.gflops), "peak");
@@ -343,6 +347,22 @@ double value_of(const Expr& count) {
   return static_cast<double>(count.constant());
 }
 
+// Of a row of a GPU's record, or of a CPU's.
+std::optional<Dot> measured_dot(const Json& row) {
+  const Json* name = row.find("row");
+  const double bytes = row.number("bytes", 0), count = row.number("operations", 0),
+               on_gpu = row.number("contestants.tiny_compile.ms", 0),
+               ms = on_gpu > 0 ? on_gpu : row.number("tiny_compile.median_us", 0) * 1e-3;
+  if (!name || !(bytes > 0) || !(count > 0) || !(ms > 0)) return {};
+  return Dot{count / bytes, count / ms * 1e-6, name->text, false, 0};
+}
+
+// GB/s of the copy that took turns with a row of a CPU's record; 0: there was none.
+double copy_beside(const Json& row) {
+  const double us = row.number("copy.median_us", 0);
+  return us > 0 ? row.number("gbps", 0) * row.number("tiny_compile.median_us", 0) / us : 0;
+}
+
 }  // namespace
 
 std::string memory_chart(const Program& program) { return MemoryChart(program).draw(); }
@@ -400,19 +420,9 @@ std::vector<Dot> record_dots(const Json& record, Roof& roof) {
   double copy = record.number("copy_gbps", 0);
   std::vector<Dot> dots;
   for (const Json& row : rows->members) {
-    const Json* name = row.find("row");
-    const double bytes = row.number("bytes", 0), count = row.number("operations", 0),
-                 ms = row.number("contestants.tiny_compile.ms", 0),
-                 gbps = row.number("gbps", 0), gflops = row.number("gflops", 0),
-                 theirs = row.number("copy.median_us", 0);
-    const std::string threads =
-        row.find("threads") ? ", " + row.find("threads")->text + " threads" : "";
-    if (theirs > 0)
-      copy = std::max(copy, gbps * row.number("tiny_compile.median_us", 0) / theirs);
-    if (bytes > 0 && count > 0 && ms > 0)
-      dots.push_back({count / bytes, count / ms * 1e-6, name ? name->text : "?", false, 0});
-    else if (gbps > 0 && gflops > 0)
-      dots.push_back({gflops / gbps, gflops, (name ? name->text : "?") + threads, false, 0});
+    if (row.number("threads", 1) > 1) continue;
+    copy = std::max(copy, copy_beside(row));
+    if (const std::optional<Dot> dot = measured_dot(row)) dots.push_back(*dot);
   }
   if (dots.empty()) fail("no row of this record has operations and bytes");
   if (copy <= 0) return dots;

@@ -36,9 +36,9 @@ double operations(const Kernel& kernel);
 // move bytes.
 std::vector<Dot> kernel_dots(const Program& program, const Roof& roof, bool is_ring);
 
-// A dot a row of a measured record (tests/bench/records). The roof's slope becomes the copy
-// measured there; its level is as given, or else known of an H200 alone. Rows without operations
-// or bytes are left out; throws tc::Error where none is left.
+// A dot a row of a measured record (tests/bench/records), of those with one thread. The roof's
+// slope becomes the copy measured there; its level is as given, or else known of an H200 alone.
+// Rows without operations or bytes are left out; throws tc::Error where none is left.
 std::vector<Dot> record_dots(const Json& record, Roof& roof);
 
 // SVG: both axes logarithmic; dots at one place are one dot with one letter.
