@@ -6,6 +6,7 @@
 #                   bench-gpu against PyTorch where there is a GPU (GPU_ARGS='--rows softmax,mse')
 # make bench-table  README's table and the charts from the newest record of a GPU, or RECORD=
 # make lesson-05    a lesson of the course; ex-05-1, hint-05-1, progress: see lessons/README.md
+# make notebooks    runs notebooks/ and stores their outputs; make check-notebooks compares
 # make check-exercises  every exercise's start, solution and wrong answers
 # make size         lines a module; fails above the limit
 # make format       clang-format in place; make check-format only looks
@@ -77,7 +78,7 @@ TEST_OBJECTS := $(call objects,$(TESTS) $(TEST_PARTS) $(GPU_BENCH_PARTS)) $(CLI_
   $(FUZZ_OBJECTS)
 PROGRAMS := $(if $(wildcard tiny_compile/cli/tc.cpp),$(BUILD)/tc)
 
-.PHONY: all demo test fuzz bench bench-cpu bench-gpu bench-table size format check-format install \
+.PHONY: all demo test fuzz bench bench-cpu bench-gpu bench-table notebooks check-notebooks size format check-format install \
   check-install clean FORCE
 all: $(ARCHIVE) $(PROGRAMS)
 
@@ -152,7 +153,7 @@ $(foreach tool,$(TOOLS),$(eval $(BUILD)/$(basename $(notdir $(tool))): \
 # The peers written by hand are built as a user would build them for speed.
 $(call objects,$(wildcard tests/bench/hand*.cpp tests/bench/eigen_peers.cpp)): EXTRA = \
   -O3 -march=native -fno-trapping-math -ffp-contract=fast -Wno-psabi
-$(BUILD)/bench: $(call objects,$(BENCH)) $(ARCHIVE)
+$(BUILD)/bench: $(call objects,$(BENCH)) $(CLI_OBJECTS) $(ARCHIVE)
 	$(LINK) $^ $(LIBS) -o $@
 bench: bench-cpu bench-gpu
 bench-cpu: $(BUILD)/bench
@@ -167,6 +168,12 @@ bench-gpu: $(BUILD)/gpu_bench $(if $(filter bench,$(MAKECMDGOALS)),bench-cpu)
 	  else $(BUILD)/gpu_bench $(GPU_ARGS); fi
 bench-table:
 	@$(PYTHON) tests/bench/charts.py $(RECORD)
+
+notebooks: all
+	@MAKEFLAGS= $(PYTHON) notebooks/run.py
+check-notebooks: all
+	@if command -v $(PYTHON) >/dev/null; then MAKEFLAGS= $(PYTHON) notebooks/run.py --check; \
+	  else echo 'notebooks: skipped, $(PYTHON) is missing: apt install jupyter-nbconvert python3-ipykernel python3-matplotlib'; fi
 
 size:
 	@.ci/size

@@ -11,10 +11,12 @@
 # The course's own:
 #   make lessons                 rewrites the quoted code, output and records in the pages
 #   make check-lessons           fails where these have drifted; part of make test
+#   make pictures                draws lessons/pictures again; make check-pictures, part of make
+#                                test, fails where one has drifted
 #   make check-exercises         every start fails, every solution passes, every wrong answer
 #                                fails in the case that it names
 LESSONS := $(sort $(wildcard lessons/[0-9][0-9]_*))
-LESSON_PAGES := CONTRIBUTING.md lessons/README.md lessons/GLOSSARY.md \
+LESSON_PAGES := CONTRIBUTING.md lessons/README.md lessons/GLOSSARY.md lessons/pictures/README.md \
   $(wildcard $(addsuffix /README.md,$(LESSONS)))
 EXERCISES := $(sort $(wildcard lessons/[0-9][0-9]_*/exercise_*))
 HERE := $(BUILD)/lessons
@@ -24,10 +26,11 @@ exercise_name = $(call number,$(patsubst %/,%,$(dir $(1))))-$(patsubst exercise_
 full_name = $(if $(findstring -,$(1)),$(1),$(1)-1)
 exercise_path = $(or $(wildcard lessons/$(word 1,$(subst -, ,$(1)))_*/exercise_$(word 2,$(subst -, ,$(1)))),lessons/exercise-$(1))
 
-.PHONY: lessons check-lessons check-exercises progress
+.PHONY: pictures check-pictures lessons check-lessons check-exercises progress
 
 # Tools -----------------------------------------------------------------------------------------
-TOOL_PARTS := $(call objects,$(addprefix lessons/tools/,blocks.cpp links.cpp quote.cpp record.cpp))
+TOOL_PARTS := $(call objects,$(addprefix lessons/tools/,blocks.cpp links.cpp quote.cpp record.cpp) \
+  tiny_compile/cli/json.cpp)
 RUN_PARTS := $(call objects,tiny_compile/base/error.cpp tiny_compile/runtime/process.cpp)
 CHECK_PARTS := $(call objects,lessons/tools/check_main.cpp lessons/tools/check.cpp \
   tests/fuzz/random_graph.cpp) $(CLI_OBJECTS)
@@ -142,6 +145,10 @@ lessons: $(HERE)/sync $(LESSON_PROGRAMS) $(PROGRAMS)
 	@$(SYNC) README.md tiny_compile/README.md $(LESSON_PAGES)
 check-lessons: $(HERE)/sync $(LESSON_PROGRAMS) $(PROGRAMS)
 	@$(SYNC) --check README.md tiny_compile/README.md $(LESSON_PAGES)
+pictures: $(BUILD)/tc
+	@lessons/tools/pictures.sh $(BUILD)/tc
+check-pictures: $(BUILD)/tc
+	@lessons/tools/pictures.sh --check $(BUILD)/tc
 ifeq ($(ONLY)$(SANITIZE),)  # the pages name programs in build/
-test: check-lessons
+test: check-lessons check-pictures
 endif

@@ -26,6 +26,7 @@
 
 #include "tests/bench/rows.h"
 #include "tests/bench/startup.h"
+#include "tiny_compile/cli/charts.h"
 #include "tiny_compile/runtime/cpp_toolchain.h"
 
 namespace {
@@ -50,8 +51,10 @@ struct Timing {
   double to_hand = 0;            // median of the rounds' ratios
 };
 
-struct Compile {  // milliseconds
-  double trace = 0, stages = 0, cpp = 0, cached = 0;
+struct Compile {
+  double trace = 0, stages = 0, cpp = 0, cached = 0;  // milliseconds
+  double operations = 0;                              // of one call
+  int64_t bytes = 0;                                  // the least that its kernels can move
 };
 
 struct Result {
@@ -146,8 +149,12 @@ Compile compile_once(const Row& row) {
   tc::build_cpp(staged.source.text, tc::default_toolchain());
   const double built = now();
   tc::build_cpp(staged.source.text, tc::default_toolchain());
-  return {(traced - start) * 1e3, (emitted - traced) * 1e3, (built - emitted) * 1e3,
-          (now() - built) * 1e3};
+  Compile result{(traced - start) * 1e3, (emitted - traced) * 1e3, (built - emitted) * 1e3,
+                 (now() - built) * 1e3};
+  for (const tc::Kernel& kernel : staged.program.kernels)
+    result.operations += tc::operations(kernel);
+  result.bytes = tc::bytes_moved(staged.program);
+  return result;
 }
 
 // Printing ------------------------------------------------------------------------------------
@@ -311,6 +318,8 @@ std::string json(const Result& r) {
   return tc::str("  {\"row\": \"", r.row, "\", \"threads\": ", r.threads,
                  ", \"gbps\": ", formatted("%.2f", r.bytes / r.timings[0].median * 1e-9),
                  ", \"gflops\": ", formatted("%.2f", r.flops / r.timings[0].median * 1e-9),
+                 ", \"bytes\": ", r.compile.bytes,
+                 ", \"operations\": ", formatted("%.0f", r.compile.operations),
                  ",\n   \"trace_ms\": ", formatted("%.3f", r.compile.trace),
                  ", \"stages_ms\": ", formatted("%.3f", r.compile.stages),
                  ", \"cpp_ms\": ", formatted("%.1f", r.compile.cpp),

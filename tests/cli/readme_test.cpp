@@ -72,3 +72,21 @@ TEST_CASE("README's kernel and C++ are what tc makes of its graph", "[tc]") {
              ContainsSubstring(unindented(kernel)));
   CHECK_THAT(unindented(tc({"emit", "-"}, graph)), ContainsSubstring(unindented(code)));
 }
+
+TEST_CASE("README's commands of tc run on its graph", "[tc]") {
+  if (readme().empty()) SKIP("not run where README.md lies");
+  const std::string page = readme(), graph = block_with(page, "graph main(");
+  std::istringstream lines(block_with(page, "$ build/tc"));
+  int count = 0;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream text(line.substr(0, line.find('#')));
+    std::vector<std::string> words;
+    for (std::string word; text >> word;) words.push_back(word == "softmax.graph" ? "-" : word);
+    if (words.size() < 3 || words[1] != "build/tc") continue;
+    count++;
+    if (words[2] == "explain") continue;  // measures for seconds
+    INFO(line);
+    CHECK_FALSE(tc({words.begin() + 2, words.end()}, graph).empty());
+  }
+  CHECK(count >= 6);
+}

@@ -15,7 +15,11 @@
 #include <map>
 #include <sstream>
 
+#include "tiny_compile/cli/charts.h"
+#include "tiny_compile/cli/demo_model.h"
 #include "tiny_compile/cli/inputs.h"
+#include "tiny_compile/cli/picture.h"
+#include "tiny_compile/cli/tree_picture.h"
 #include "tiny_compile/compile/explain.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/graph/op_reference.h"
@@ -31,6 +35,8 @@ constexpr int kUsersMistake = 1, kDiffers = 2;  // exit codes beside 0
 
 constexpr const char* kUsage =
     R"(tc print|verify|run|emit|explain|bench FILE     FILE: a .graph or .program text, - reads stdin
+tc picture KIND [FILE]                          graph passes memory roofline tree; of the demo's
+                                                function where there is no FILE
 tc ops                                          the op reference
 
   --until=STAGE         stop after simplify fold cse dce lower fuse schedule plan_memory emit
@@ -42,11 +48,14 @@ tc ops                                          the op reference
   --in FILE.npy         an input, in order; may be repeated
   --out DIR             write outputs as DIR/0.npy, ...
   --json                explain: as JSON
+  --format=svg|mermaid|dot  picture graph, picture passes
+  --length=N            picture tree: of a sum of N elements (11)
+  --roof=GB/s,Gop/s     picture roofline: the machine (4800,67000: an H200); FILE may be a record
 )";
 
 struct Arguments {
-  std::string command, file;
-  std::istream* input = nullptr;  // read where the file is "-"
+  std::string command, kind, file;  // kind: of picture
+  std::istream* input = nullptr;    // read where the file is "-"
   std::map<std::string, std::string> options;
   std::vector<std::string> in;
 
@@ -57,13 +66,14 @@ struct Arguments {
 };
 
 Arguments parse_arguments(const std::vector<std::string>& words) {
-  static const char* kOptions[] = {"until", "passes", "target", "backend", "against",
-                                   "seed",  "in",     "out",    "json"};
+  static const char* kOptions[] = {"until", "passes", "target", "backend", "against", "seed",
+                                   "in",    "out",    "json",   "format",  "length",  "roof"};
   Arguments result;
   for (size_t i = 0; i < words.size(); i++) {
     const std::string& word = words[i];
     if (word.rfind("--", 0) != 0) {
-      (result.command.empty() ? result.command : result.file) = word;
+      const bool is_kind = result.command == "picture" && result.kind.empty();
+      (result.command.empty() ? result.command : is_kind ? result.kind : result.file) = word;
       continue;
     }
     const size_t equals = word.find('=');
@@ -81,7 +91,9 @@ Arguments parse_arguments(const std::vector<std::string>& words) {
       result.options[name] = value;
   }
   if (result.command.empty()) fail(kUsage);
-  if (result.file.empty() && result.command != "ops")
+  if (result.command == "picture" && result.kind.empty())
+    fail("tc picture needs a KIND: graph, passes, memory, roofline or tree\n", kUsage);
+  if (result.file.empty() && result.command != "ops" && result.command != "picture")
     fail("tc ", result.command, " needs a FILE\n", kUsage);
   return result;
 }
@@ -132,8 +144,7 @@ struct Subject {
   }
 };
 
-Subject parse_subject(const Arguments& arguments) {
-  const std::string text = read_text(arguments.file, *arguments.input);
+Subject parse_subject(const Arguments& arguments, const std::string& text) {
   size_t start = text.find_first_not_of(" \t\r\n");
   while (start != std::string::npos && text[start] == '#')
     start = text.find_first_not_of(" \t\r\n", text.find('\n', start));
@@ -148,6 +159,10 @@ Subject parse_subject(const Arguments& arguments) {
     fail(arguments.file, ":", error.what());
   }
   return subject;
+}
+
+Subject parse_subject(const Arguments& arguments) {
+  return parse_subject(arguments, read_text(arguments.file, *arguments.input));
 }
 
 std::vector<Tensor> inputs_of(const Arguments& arguments, const Subject& subject) {
@@ -242,6 +257,76 @@ int explain_text(const Arguments& arguments, bool ladder_only, std::ostream& out
   return 0;
 }
 
+// Pictures ---------------------------------------------------------------------------------------
+
+// The file's text, or the demo's graph.
+std::string text_of_picture(const Arguments& arguments) {
+  return arguments.file.empty() ? print(demo_graph())
+                                : read_text(arguments.file, *arguments.input);
+}
+
+std::string roofline_of(const Arguments& arguments, const std::string& text) {
+  Roof roof;
+  if (arguments.options.count("roof")) roof = parse_roof(arguments.option("roof", ""));
+  if (text.find_first_not_of(" \t\r\n") != std::string::npos &&
+      text[text.find_first_not_of(" \t\r\n")] == '{') {
+    const Json record = parse_json(text);
+    const std::vector<Dot> dots = record_dots(record, roof);
+    std::string title = "Roofline";
+    for (const char* key : {"device", "cpu", "date", "commit"}) {
+      if (record.find(key)) title += std::string(", ") + record.find(key)->text;
+    }
+    return roofline(dots, roof, title);
+  }
+  const Subject subject = parse_subject(arguments, text);
+  const Program before = subject.staged({}).program,
+                after = subject.staged(pipeline_of(arguments)).program;
+  std::vector<Dot> dots = kernel_dots(before, roof, true);
+  for (const Dot& dot : kernel_dots(after, roof, false)) dots.push_back(dot);
+  return roofline(
+      dots, roof,
+      after.name + ": the most that a machine allows each kernel, as traced (rings) and fused");
+}
+
+std::string tree_of(const Arguments& arguments) {
+  const std::string length = arguments.option("length", "11");
+  if (length.empty() || length.size() > 15 ||
+      length.find_first_not_of("0123456789") != std::string::npos)
+    fail("--length=", length, " is no number");
+  return tree_picture(std::strtoll(length.c_str(), nullptr, 10));
+}
+
+std::vector<Drawing> drawings_of(const Arguments& arguments, const Subject& subject) {
+  const Pipeline pipeline = pipeline_of(arguments);
+  if (arguments.kind == "graph")
+    return {subject.is_program ? fused_drawing(subject.program, pipeline)
+                               : fused_drawing(subject.graph, pipeline)};
+  if (subject.is_program) fail("picture passes needs a graph: a program is past its passes");
+  return film_strip(subject.graph, pipeline);
+}
+
+int picture(const Arguments& arguments, std::ostream& out) {
+  const std::string& kind = arguments.kind;
+  const std::string format = arguments.option("format", "svg");
+  const bool is_drawing = kind == "graph" || kind == "passes";
+  if (!is_drawing && kind != "memory" && kind != "roofline" && kind != "tree")
+    fail("no picture '", kind, "': there are graph, passes, memory, roofline and tree");
+  if (!is_drawing && format != "svg") fail("picture ", kind, " is SVG only, not ", format);
+  if (kind == "tree") {
+    out << tree_of(arguments);
+    return 0;
+  }
+  const std::string text = text_of_picture(arguments);
+  if (kind == "roofline") {
+    out << roofline_of(arguments, text);
+    return 0;
+  }
+  const Subject subject = parse_subject(arguments, text);
+  out << (is_drawing ? render(drawings_of(arguments, subject), format)
+                     : memory_chart(subject.staged(pipeline_of(arguments)).program));
+  return 0;
+}
+
 int dispatch(const Arguments& arguments, std::ostream& out) {
   if (arguments.command == "ops") {
     out << op_reference();
@@ -253,6 +338,7 @@ int dispatch(const Arguments& arguments, std::ostream& out) {
     out << arguments.file << ": right\n";
     return 0;
   }
+  if (arguments.command == "picture") return picture(arguments, out);
   if (arguments.command == "run") return run(arguments, out);
   if (arguments.command == "emit") return emit(arguments, out);
   if (arguments.command == "explain") return explain_text(arguments, false, out);

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "tiny_compile/cli/demo_model.h"
 #include "tiny_compile/runtime/nvrtc.h"
 #include "tiny_compile/tensor/cuda_driver.h"
 #include "tiny_compile/tiny_compile.h"
@@ -14,24 +15,7 @@ namespace {
 
 namespace tc = tiny_compile;
 
-constexpr int64_t kMostBytes = 4096, kWidth = 64, kHidden = 256;
-
-struct Model {
-  tc::Tensor table = tc::randn({256, kWidth}) * 0.5, norm = tc::ones({kWidth}),
-             shift = tc::zeros({kWidth});
-  tc::Tensor up = tc::randn({kHidden, kWidth}) * 0.1, up_bias = tc::zeros({kHidden});
-  tc::Tensor down = tc::randn({kWidth, kHidden}) * 0.1, down_bias = tc::zeros({kWidth});
-  tc::Tensor head = tc::randn({256, kWidth}) * 0.1;
-};
-
-// Mean loss of guessing each next byte.
-tc::Tensor next_byte_loss(const Model& m, tc::Tensor bytes, tc::Tensor next) {
-  tc::Tensor x = tc::embedding(bytes, m.table);
-  tc::Tensor h = tc::layer_norm(x, {kWidth}, m.norm, m.shift);
-  h = tc::gelu(tc::linear(h, m.up, m.up_bias));
-  h = tc::linear(h, m.down, m.down_bias) + x;
-  return tc::cross_entropy(tc::linear(h, m.head), next);
-}
+constexpr int64_t kMostBytes = 4096;
 
 std::string read_text(const char* path) {
   std::ifstream in(path, std::ios::binary);
@@ -94,10 +78,10 @@ void climb_on_gpu(const tc::Graph& graph, std::vector<tc::Tensor> inputs, float 
 int run(const char* path, const std::string& beside) {
   const std::string text = read_text(path);
   tc::manual_seed(1);
-  const Model model;
+  const tc::DemoModel model;
   const tc::Tensor bytes = bytes_of(text, 0), next = bytes_of(text, 1);
   auto loss =
-      tc::compile([&](tc::Tensor b, tc::Tensor n) { return next_byte_loss(model, b, n); },
+      tc::compile([&](tc::Tensor b, tc::Tensor n) { return tc::next_byte_loss(model, b, n); },
                   {.name = "next_byte_loss"});
   std::printf("A next-byte model of seeded weights reads %lld bytes of %s.\n\n",
               static_cast<long long>(bytes.numel()), path);

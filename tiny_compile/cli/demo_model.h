@@ -1,0 +1,24 @@
+// The demo's function: a byte-level next-byte model, and its loss.
+#pragma once
+
+#include "tiny_compile/graph/graph.h"
+#include "tiny_compile/tensor/tensor.h"
+#include "tiny_compile/trace/creation.h"
+#include "tiny_compile/trace/operators.h"
+
+namespace tiny_compile {
+
+struct DemoModel {
+  static constexpr int64_t kWidth = 64, kHidden = 256;
+  Tensor table = randn({256, kWidth}) * 0.5, norm = ones({kWidth}), shift = zeros({kWidth});
+  Tensor up = randn({kHidden, kWidth}) * 0.1, up_bias = zeros({kHidden});
+  Tensor down = randn({kWidth, kHidden}) * 0.1, down_bias = zeros({kWidth});
+  Tensor head = randn({256, kWidth}) * 0.1;
+};
+
+// Mean loss of guessing each next byte.
+Tensor next_byte_loss(const DemoModel& model, Tensor bytes, Tensor next);
+
+Graph demo_graph(int64_t bytes = 4096);  // of that many bytes
+
+}  // namespace tiny_compile
