@@ -5,6 +5,9 @@
 //   first = (blockIdx.x*256 + threadIdx.x) * 4;  i0 = first / 1024;  e = first % 1024;
 //   pack_0 = x[first..first+3], pack_1 = b[e..e+3];  four additions;  y[first..first+3] = ...
 //
+// Rows of 1023 end within a pack; then packs go on into the next row, and what is not as long as
+// the points themselves (b) is read element by element.
+//
 // x.t() + y: reading x along i1 would touch one element in each 32-byte sector. A block of 256
 // threads takes a tile of 32 x 32 points, reads x along its own grain into shared memory, and
 // computes along y's. The row of 33 keeps a column's 32 elements in 32 banks.
@@ -82,6 +85,34 @@ std::string loaded(const CudaText& text, int id) {
              text.scalars.index(load.index), "]");
 }
 
+// Where a point stands if they are counted through: 1024*i0 + i1.
+Expr flat_index(const Kernel& kernel) {
+  Expr index = 0;
+  for (int row = 0; row < kernel.rows; row++)
+    index = index * kernel.axes[row].extent + kernel.axes[row].symbol();
+  return index;
+}
+
+// Points in 16 bytes of what is read and written at the flat index; 1 if a store is not.
+int flat_vector(const CudaText& text, const std::vector<int>& ids, const Expr& flat) {
+  size_t smallest = 16;
+  auto is_flat = [&](const Expr& index, int buffer) {
+    const Buffer& b = text.program.buffers[buffer];
+    if (b.align < 16 || !(index - flat).is_constant(0)) return false;
+    smallest = std::min(smallest, size_of(b.type.dtype));
+    return true;
+  };
+  for (const Step& step : text.kernel.steps) {
+    if (step.other >= 0 || !is_flat(step.index, step.buffer)) return 1;
+  }
+  for (int id : ids) {
+    const Scalar& load = text.kernel.scalars[id];
+    if (load.kind == ScalarKind::Load && load.mask < 0 && load.operands.empty())
+      is_flat(load.index, load.buffer);
+  }
+  return std::min(8, static_cast<int>(16 / smallest));
+}
+
 bool is_heavy(const CudaText& text) {
   int64_t instructions = 0, bytes = 0;
   for (const Scalar& scalar : text.kernel.scalars) {
@@ -102,14 +133,16 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
   const int64_t points = row_count(kernel).constant();
   const int64_t extent = kernel.axes[last].extent.constant();
   const std::vector<const Step*> steps = all_steps(kernel);
+  const std::vector<int> ids = text.needed(steps);
   // A single axis may end within a pack; of several, the last must be whole packs.
-  const int vector = text.widest(steps, last, kernel.rows == 1 ? 0 : extent);
+  int vector = text.widest(steps, last, kernel.rows == 1 ? 0 : extent);
+  const bool through = vector == 1 && kernel.rows > 1;
+  if (through) vector = flat_vector(text, ids, flat_index(kernel));
   const int64_t packs = ceil_divide(points, int64_t{vector});
   const int64_t turns = packs >= kManyPacks && is_heavy(text) ? kTurns : 1;
   const int block = turns > 1 ? kSmallBlock : kBlock;
   KernelEntry entry = text.begin(function, ceil_divide(packs, block * turns), block, 1,
                                  turns > 1 ? kResident : 0);
-  const std::vector<int> ids = text.needed(steps);
   std::vector<bool> defined(kernel.scalars.size());
   const std::string wide = text.integer == "int" ? "" : "(long long)";
   if (turns > 1) {
@@ -122,23 +155,34 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
   }
   if (packs % (block * turns) != 0) text.out.line(str("if (first >= ", points, ") return;"));
   const Expr first = Expr::symbol("first", 0, points - 1);
-  text.set_vector(last, vector);
-  if (kernel.rows > 1) unpack(text, last, floor_div(first, extent));
-  text.define(ids, {row_axes_mask(kernel) & ~(uint64_t{1} << last), false}, defined);
-  text.declare("e", (kernel.rows == 1 ? first : mod(first, extent)).str());
+  if (through) {
+    text.set_flat(flat_index(kernel), vector);
+  } else {
+    text.set_vector(last, vector);
+    if (kernel.rows > 1) unpack(text, last, floor_div(first, extent));
+    text.define(ids, {row_axes_mask(kernel) & ~(uint64_t{1} << last), false}, defined);
+    text.declare("e", (kernel.rows == 1 ? first : mod(first, extent)).str());
+  }
+  const std::string start = through ? "first" : "e";
   const bool ragged = points % vector != 0;
-  if (ragged) text.left = str(points, " - e");
+  if (ragged) text.left = str(points, " - ", start);
   text.load_packs(ids, defined);
   text.declare_store_packs(steps);
   if (vector > 1) {
     text.out.line("#pragma unroll");
     text.out.open(str("for (int v = 0; v < ", vector, "; v++)"));
-    if (ragged) text.out.open(str("if (e + v < ", points, ")"));
+    if (ragged && !through) text.out.open(str("if (e + v < ", points, ")"));
   }
-  text.declare(kernel.axes[last].name, vector > 1 ? "e + v" : "e");
+  const std::string point = vector > 1 ? start + " + v" : start;
+  if (through) {  // beyond the last point it is computed again, and not stored
+    text.declare("point", ragged ? str("min(", point, ", ", points - 1, ")") : point);
+    unpack(text, kernel.rows, Expr::symbol("point", 0, points - 1));
+  } else {
+    text.declare(kernel.axes[last].name, point);
+  }
   write_elements(text, ids, steps, defined);
   if (vector > 1) {
-    if (ragged) text.out.close();
+    if (ragged && !through) text.out.close();
     text.out.close();
   }
   text.store_packs(steps);

@@ -28,6 +28,7 @@ constexpr int kMostCluster = 8;         // blocks, on any GPU that has clusters
 constexpr int64_t kLittle = 4;
 constexpr int64_t kManyThreads = 1 << 20;
 constexpr int64_t kTurns = 4;
+constexpr int kLargeBlock = 256;
 
 int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -128,7 +129,11 @@ RowShape row_shape_of(const CudaText& text, const std::vector<std::vector<int>>&
       shape.warps == 1 && std::all_of(shape.spreads.begin(), shape.spreads.end(),
                                       [](const Spread& s) { return s.values() <= kLittle; });
   const int64_t threads = row_count(kernel).constant() * shape.lanes;
-  if (little && threads >= kManyThreads) shape.turns = kTurns;
+  if (little && threads >= kManyThreads) {
+    shape.turns = kTurns;
+    shape.block = kLargeBlock;
+    shape.rows_a_block = shape.block / shape.lanes;
+  }
   return shape;
 }
 

@@ -138,11 +138,18 @@ int CudaText::widest(const std::vector<const Step*>& steps, int axis, int64_t ex
 void CudaText::set_vector(int axis, int vector) {
   axis_ = axis;
   vector_ = vector;
+  flat_.reset();
+}
+
+void CudaText::set_flat(const Expr& index, int vector) {
+  flat_ = index;
+  vector_ = vector;
 }
 
 bool CudaText::is_wide(const Expr& index, int buffer) const {
-  return vector_ > 1 && program.buffers[buffer].align == 16 &&
-         is_contiguous(index, kernel.axes[axis_].symbol(), vector_);
+  if (vector_ == 1 || program.buffers[buffer].align < 16) return false;
+  return flat_ ? (index - *flat_).is_constant(0)
+               : is_contiguous(index, kernel.axes[axis_].symbol(), vector_);
 }
 
 bool CudaText::is_wide_load(int id) const {
@@ -152,6 +159,7 @@ bool CudaText::is_wide_load(int id) const {
 }
 
 std::string CudaText::at_start(const Expr& index) const {
+  if (flat_) return "first";
   const Axis& axis = kernel.axes[axis_];
   return scalars.index(substitute(index, {{axis.name, Expr::index("e", axis.extent)}}));
 }

@@ -1,6 +1,7 @@
 // The text of one CUDA kernel under construction: what its families share.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -30,6 +31,8 @@ class CudaText : public KernelText {
   int widest(const std::vector<const Step*>& steps, int axis, int64_t extent) const;
   // From now on, accesses contiguous along `axis` are packs of `vector`; 1 ends it.
   void set_vector(int axis, int vector);
+  // Or: accesses at this index are packs that start at "first".
+  void set_flat(const Expr& index, int vector);
   bool is_wide(const Expr& index, int buffer) const;
 
   // The packs that start at `axis` = e: const tc_pack<float, 4> pack_3 = ...;
@@ -49,6 +52,7 @@ class CudaText : public KernelText {
   bool is_wide_load(int scalar) const;
   std::string at_start(const Expr& index) const;
   std::set<int> divisors_;  // scalars declared as such
+  std::optional<Expr> flat_;
   int axis_ = -1;
   int vector_ = 1;
 };

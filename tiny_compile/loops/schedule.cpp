@@ -32,14 +32,17 @@ int64_t coefficient(const Expr& index, const Axis& axis) {
   return 0;
 }
 
-// Accesses that are contiguous along an axis; a store counts twice.
+// Accesses that are contiguous along an axis. A store counts twice, and where each point is stored
+// it decides: loads that run across it are turned in tiles, a store is not.
 int contiguous_accesses(const Kernel& kernel, int axis) {
+  const int store = is_sequential(kernel) ? 2 : static_cast<int>(kernel.scalars.size()) + 1;
   int count = 0;
   for (const Scalar& scalar : kernel.scalars)
     count +=
         scalar.kind == ScalarKind::Load && coefficient(scalar.index, kernel.axes[axis]) == 1;
   for (const Step& step : kernel.steps)
-    count += makes_register(step) || coefficient(step.index, kernel.axes[axis]) != 1 ? 0 : 2;
+    count +=
+        makes_register(step) || coefficient(step.index, kernel.axes[axis]) != 1 ? 0 : store;
   return count;
 }
 
