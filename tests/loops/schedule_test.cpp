@@ -52,15 +52,17 @@ TEST_CASE("a matmul of floats runs in tiles, one of integers row by row", "[sche
                       "return %2\n}") != Strategy::Tiles);
 }
 
-TEST_CASE("rows are ordered so that the contiguous axis is last", "[schedule]") {
+TEST_CASE(
+    "a pointwise kernel's rows are ordered so that its store is contiguous along the last",
+    "[schedule]") {
   const Program program = scheduled(
       R"((%0 x: f32[8,4] {strides=[1,8]}, %1 y: f32[8,4] {strides=[1,8]}, %2 z: f32[8,4] {strides=[1,8]}) {
     %3: f32[8,4] = add %0, %1
     %4: f32[8,4] = add %3, %2
     return %4
   })");
-  REQUIRE(print(program, program.kernels[0]) == R"(  kernel add_4 rows(i0: 4, i1: 8) {
-    store y4[i0 + i1*4] = add(add(load x[i0*8 + i1], load y[i0*8 + i1]), load z[i0*8 + i1])
+  REQUIRE(print(program, program.kernels[0]) == R"(  kernel add_4 rows(i0: 8, i1: 4) {
+    store y4[i0*4 + i1] = add(add(load x[i0 + i1*8], load y[i0 + i1*8]), load z[i0 + i1*8])
     schedule pointwise grain=8192
   }
 )");
