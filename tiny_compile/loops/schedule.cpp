@@ -17,6 +17,7 @@ namespace {
 constexpr int64_t kWorkPerThread = 32768;  // scalar operations worth a hand-off to a thread
 constexpr int64_t kChunk = 1024;
 constexpr int64_t kLargeOutput = 16 << 20;   // bytes: more than a core's share of the caches
+constexpr int64_t kNear = 8;                 // elements that a line of memory holds, at least
 constexpr int64_t kStripBytes = 512 * 1024;  // of a strip of columns that is read several times
 
 bool is_sequential(const Kernel& kernel) {
@@ -32,17 +33,20 @@ int64_t coefficient(const Expr& index, const Axis& axis) {
   return 0;
 }
 
-// Accesses that are contiguous along an axis. A store counts twice, and where each point is stored
-// it decides: loads that run across it are turned in tiles, a store is not.
+// Accesses that are contiguous along an axis. Where each point is stored, the store decides: loads
+// that run across it are turned in tiles, a store is not. What inner loops read counts more than
+// what is stored once a row.
 int contiguous_accesses(const Kernel& kernel, int axis) {
-  const int store = is_sequential(kernel) ? 2 : static_cast<int>(kernel.scalars.size()) + 1;
+  const bool points = !is_sequential(kernel);
   int count = 0;
-  for (const Scalar& scalar : kernel.scalars)
-    count +=
-        scalar.kind == ScalarKind::Load && coefficient(scalar.index, kernel.axes[axis]) == 1;
-  for (const Step& step : kernel.steps)
-    count +=
-        makes_register(step) || coefficient(step.index, kernel.axes[axis]) != 1 ? 0 : store;
+  for (const Scalar& scalar : kernel.scalars) {
+    const bool load = scalar.kind == ScalarKind::Load;
+    if (load && coefficient(scalar.index, kernel.axes[axis]) == 1) count += points ? 1 : 2;
+  }
+  for (const Step& step : kernel.steps) {
+    if (makes_register(step) || coefficient(step.index, kernel.axes[axis]) != 1) continue;
+    count += points ? static_cast<int>(kernel.scalars.size()) + 1 : step.inner.empty() ? 1 : 2;
+  }
   return count;
 }
 
@@ -76,21 +80,24 @@ bool allows_columns(const Kernel& kernel) {
   return kernel.rows > 0 && kernel.axes[kernel.rows - 1].extent.bounds().high >= 8;
 }
 
+// Neighbouring columns lie closer together than neighbouring elements of one.
 bool prefers_columns(const Kernel& kernel) {
   int across = 0, along = 0;
   const Axis& lane = kernel.axes[kernel.rows - 1];
-  auto count = [&](const Expr& index, int weight) {
-    bool inner = false;
-    for (size_t a = static_cast<size_t>(kernel.rows); a < kernel.axes.size(); a++)
-      inner = inner || coefficient(index, kernel.axes[a]) == 1;
-    if (inner) along += weight;
-    if (!inner && coefficient(index, lane) == 1 && terms(index).size() > 1) across += weight;
+  auto count = [&](const Expr& index) {
+    int64_t inner = INT64_MAX, beside = std::abs(coefficient(index, lane));
+    for (size_t a = static_cast<size_t>(kernel.rows); a < kernel.axes.size(); a++) {
+      const int64_t step = std::abs(coefficient(index, kernel.axes[a]));
+      if (step > 0) inner = std::min(inner, step);
+    }
+    if (inner < beside || (beside == 0 && inner < INT64_MAX)) along++;
+    if (beside > 0 && beside < inner && beside <= kNear && terms(index).size() > 1) across++;
   };
   for (const Scalar& scalar : kernel.scalars) {
-    if (scalar.kind == ScalarKind::Load) count(scalar.index, 1);
+    if (scalar.kind == ScalarKind::Load) count(scalar.index);
   }
   for (const Step& step : kernel.steps) {
-    if (!makes_register(step) && !step.inner.empty()) count(step.index, 1);
+    if (!makes_register(step) && !step.inner.empty()) count(step.index);
   }
   return across > along;
 }
@@ -189,10 +196,11 @@ Program schedule(const Program& program) {
   result.launches.clear();
   std::vector<std::vector<int>> now(program.kernels.size());  // a kernel's kernels, in order
   for (size_t k = 0; k < program.kernels.size(); k++) {
-    const Kernel collapsed = with_order(collapse_axes(program.kernels[k]));
+    const Kernel collapsed = collapse_axes(program.kernels[k]);
     std::vector<Kernel> kernels = {collapsed};
     if (can_split(collapsed)) kernels = split_reduction(result, collapsed);
     for (Kernel& kernel : kernels) {
+      kernel = with_order(std::move(kernel));
       kernel.schedule = choose(result, kernel);
       now[k].push_back(static_cast<int>(result.kernels.size()));
       result.kernels.push_back(std::move(kernel));
