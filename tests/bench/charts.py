@@ -33,6 +33,10 @@ def measured(record):
     return [row for row in record["rows"] if "contestants" in row]
 
 
+def plain(record):  # the table's rows, without their variants: softmax, not softmax/127
+    return [row for row in measured(record) if "/" not in row["row"]]
+
+
 def number(value, form):
     return "–" if value is None else format(value, form)
 
@@ -65,20 +69,31 @@ HEAD = ["row", "ms", "GB/s", "of copy", "kernels", "peak MiB", "cold ms, ours / 
         "warm ms", "host µs a call", "best peer, ms", "speed against it"]
 
 
-def table(record):
-    rows = [cells(row) for row in measured(record)]
+def rows_table(rows):
+    lines = ["| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
+    lines += ["| " + " | ".join(cells(row)) + " |" for row in rows]
     ratios = [best_peer(row)[1] / row["contestants"]["tiny_compile"]["ms"]
-              for row in measured(record) if best_peer(row)[0]]
-    failed = [row["row"] for row in record["rows"] if "error" in row]
-    lines = [f"{record['device']}, driver {record.get('driver') or 'unknown'}, "
-             f"PyTorch {record.get('torch', 'none')}, {record['date']}, commit {record['commit']}; "
-             f"device copy {record['copy_gbps']:.0f} GB/s. `{record['command']}`", "",
-             "| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
-    lines += ["| " + " | ".join(row) + " |" for row in rows]
+              for row in rows if best_peer(row)[0]]
     if ratios:
         wins = sum(ratio >= 1 for ratio in ratios)
         lines += ["", f"At least as fast as the best peer in {wins} of {len(ratios)} rows, slower "
                       f"in {len(ratios) - wins}."]
+    return lines
+
+
+# The rows of the table, then, folded, their variants: softmax/127 is softmax with rows of 127.
+def table(record):
+    rows = measured(record)
+    ragged = [row for row in rows if "/" in row["row"]]
+    commits = sorted({row["commit"] for row in rows})
+    failed = [row["row"] for row in record["rows"] if "error" in row]
+    lines = [f"{record['device']}, driver {record.get('driver') or 'unknown'}, "
+             f"PyTorch {record.get('torch', 'none')}, {record['date']}, commit "
+             f"{', '.join(commits)}; device copy {record['copy_gbps']:.0f} GB/s.", ""]
+    lines += rows_table(plain(record))
+    if ragged:
+        lines += ["", "<details><summary>Other row lengths and layouts</summary>", ""]
+        lines += rows_table(ragged) + ["", "</details>"]
     if failed:
         lines += ["", "Not measured, because a check failed or time ran out: "
                   + ", ".join(failed) + "."]
@@ -113,7 +128,7 @@ def spread(points, least=1.22):
 
 
 def draw_roofline(record, path, plt):
-    rows = [row for row in measured(record) if row["bytes"] and not row["tiny"]
+    rows = [row for row in plain(record) if row["bytes"] and not row["tiny"]
             and "/" not in row["row"]]
     figure, axes = plt.subplots(figsize=(9, 6))
     copy, matmul = record["copy_gbps"], record.get("matmul_tflops")
@@ -150,7 +165,7 @@ def draw_bars(record, path, plt):
     order, limit, gap = list(COLOURS), 3.0, 0.8
     figure, axes = plt.subplots()
     ticks, y = [], 0.0
-    for row in [row for row in measured(record) if best_peer(row)[0]]:
+    for row in [row for row in plain(record) if best_peer(row)[0]]:
         names = [name for name in order if name in row["contestants"]]
         ticks.append((y + (len(names) - 1) / 2, row["row"]))
         for name in names:
@@ -168,7 +183,7 @@ def draw_bars(record, path, plt):
              xlim=(0, limit + 0.5), ylim=(y - gap, -1),
              xlabel="time against the best of PyTorch (1): shorter is faster")
     axes.set_title("Time: " + title(record), pad=24)
-    used = [n for n in order if any(n in row["contestants"] for row in measured(record))]
+    used = [n for n in order if any(n in row["contestants"] for row in plain(record))]
     axes.legend([plt.Rectangle((0, 0), 1, 1, color=COLOURS[n]) for n in used],
                 [LABELS[n] for n in used], loc="lower left", bbox_to_anchor=(0, 1),
                 borderaxespad=0.2, ncols=len(used), frameon=False, fontsize=8)
