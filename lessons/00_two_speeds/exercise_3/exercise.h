@@ -11,6 +11,10 @@
 //   * An input is not made by a kernel; it is only read.
 //
 // The graphs have pointwise ops, reductions, expand, constants and inputs, of any dtype.
+//
+//   node.op == Op::expand               is_view(node.op)
+//   product(type.shape).constant()      elements: sizes are Expr, here plain numbers
+//   size_of(type.dtype)                 bytes of one
 #pragma once
 
 #include "tiny_compile/graph/graph.h"
