@@ -19,6 +19,7 @@
 //   Node node;                          a node has .op, .inputs (ids), .type, .value, .name
 //   node.type = {DType::f32, {}};       node.value = Literal::of(DType::f32, 2.0);
 //   int id = graph.append(node);        graph.outputs = {id};
+//   fail("two recordings");             throws a tc::Error
 #pragma once
 
 #include <cmath>
