@@ -6,8 +6,9 @@
 //   cut(graph, known, wanted)
 //
 // returns a graph that computes the node `wanted`. The values of the nodes in `known` are given:
-// each that is needed becomes an input of its type called "v" and its id: "v730". Inputs of the
-// old graph that are needed stay what they are, name and attributes and all, unless they are known.
+// each that is needed becomes an input of its type and place, called "v" and its id: "v730" (no
+// input of the old graph has such a name). Inputs of the old graph that are needed stay what they
+// are, name and attributes and all, unless they are known.
 // Nothing else is in it: no node that `wanted` does not need, nothing behind a known one.
 // Nodes keep their order and their places, the name of the graph stays.
 //
