@@ -6,7 +6,8 @@
 //
 // It knows threadIdx, blockIdx, blockDim, gridDim, __shared__, __syncthreads, __syncwarp, the
 // shuffles, min, max and atomicAdd. Threads go on in the order of their numbers, each until it
-// waits: what is right by luck on a GPU is wrong here, and the same every time.
+// waits: what is right by luck on a GPU is wrong here, and the same every time. What is right by
+// luck here, because a thread comes last, is wrong after go_last_first().
 #pragma once
 
 #include <ucontext.h>
@@ -101,6 +102,7 @@ class Threads {
 
   void* symbol(const std::string& name) const { return library_->symbol(name.c_str()); }
   int64_t barriers() const { return barriers_; }  // that blocks met at so far
+  void go_last_first() { last_first_ = true; }    // threads of a block, from now on
 
   // after(block, thread): called when a thread has done its part.
   void run(const std::string& kernel, int64_t grid, int block, std::vector<void*> arguments,
@@ -114,7 +116,8 @@ class Threads {
       if (fibers_)
         run_block(b, block, after);
       else
-        for (int t = 0; t < block; t++) {
+        for (int turn = 0; turn < block; turn++) {
+          const int t = last_first_ ? block - 1 - turn : turn;
           place_->thread = {static_cast<unsigned>(t), 0, 0};
           call_(arguments_);
           if (after) after(b, t);
@@ -206,7 +209,8 @@ class Threads {
       fiber.state = State::Ready;
     }
     do {
-      for (current_ = 0; current_ < fiber_.size(); current_++) {
+      for (size_t turn = 0; turn < fiber_.size(); turn++) {
+        current_ = last_first_ ? fiber_.size() - 1 - turn : turn;
         if (fiber_[current_].state != State::Ready) continue;
         place_->thread = {static_cast<unsigned>(current_), 0, 0};
         swapcontext(&main_, &fiber_[current_].context);
@@ -225,7 +229,7 @@ class Threads {
   Place* place_ = nullptr;
   Call call_ = nullptr;
   void** arguments_ = nullptr;
-  bool fibers_ = false;
+  bool fibers_ = false, last_first_ = false;
   std::vector<Fiber> fiber_;
   size_t current_ = 0;
   int64_t barriers_ = 0;

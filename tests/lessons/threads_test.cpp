@@ -53,6 +53,20 @@ TEST_CASE("a barrier that not all threads come to is told", "[lessons]") {
                       ContainsSubstring("waits for threads that never come"));
 }
 
+TEST_CASE("threads go from the last to the first where that is asked for", "[lessons]") {
+  for (const char* barrier : {"", "__syncthreads();"}) {
+    Threads threads(str("__global__ void k(int* out) { __shared__ int turn; "
+                        "if (threadIdx.x == 3) turn = 0; ",
+                        barrier, " out[threadIdx.x] = turn++; }"),
+                    {{"k", 1}});
+    threads.go_last_first();
+    std::vector<int> out(4, -1);
+    void* address = out.data();
+    threads.run("k", 1, 4, {&address});
+    REQUIRE(out == std::vector<int>{3, 2, 1, 0});
+  }
+}
+
 TEST_CASE("arguments are passed as in CUDA, by their addresses", "[lessons]") {
   Threads threads("__global__ void k(const float* x, double f, float* y) { y[0] = x[0] * f; }",
                   {{"k", 3}});

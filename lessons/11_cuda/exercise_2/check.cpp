@@ -23,8 +23,10 @@ std::string bits_of(float value) {
   return text;
 }
 
-std::vector<float> sums_of(std::vector<float> x, int64_t* barriers = nullptr) {
+std::vector<float> sums_of(std::vector<float> x, int64_t* barriers = nullptr,
+                           bool last_first = false) {
   Threads threads(exercise::block_sum_kernel(), {{"block_sum", 2}});
+  if (last_first) threads.go_last_first();
   const size_t blocks = x.size() / 256;
   Walled<float> out(blocks, NAN);
   void *from = x.data(), *to = out.data();
@@ -34,8 +36,8 @@ std::vector<float> sums_of(std::vector<float> x, int64_t* barriers = nullptr) {
   return {out.data(), out.data() + blocks};
 }
 
-std::string other_sums(const std::vector<float>& x) {
-  const std::vector<float> got = sums_of(x);
+std::string other_sums(const std::vector<float>& x, bool last_first = false) {
+  const std::vector<float> got = sums_of(x, nullptr, last_first);
   for (size_t b = 0; b < got.size(); b++) {
     const float wanted = tree({x.begin() + static_cast<std::ptrdiff_t>(256 * b),
                                x.begin() + static_cast<std::ptrdiff_t>(256 * b + 256)});
@@ -73,6 +75,12 @@ TEST_CASE("the order is the contract's") {
     for (size_t i = 0; i < x.size(); i += 3) x[i] = static_cast<float>(x[i] * scale);
     EXPECT(other_sums(x));
   }
+}
+
+TEST_CASE("no thread counts on coming last") {
+  manual_seed(12);
+  INFO("thread 255 goes first here, thread 0 last");
+  EXPECT(other_sums(randn({8 * 256}).to_vector<float>(), true));
 }
 
 TEST_CASE("every thread comes to every barrier") {

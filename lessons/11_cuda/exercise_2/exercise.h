@@ -14,8 +14,8 @@
 //   v + __shfl_xor_sync(0xffffffffu, v, 16)      my v and that of lane ^ 16
 // All 32 lanes must take part in that.
 //
-// The check runs your text on the CPU, the threads in turn, each as far as it can go. A barrier
-// that is missing shows every time.
+// The check runs your text on the CPU, the threads in turn, each as far as it can go: from the
+// first to the last, and from the last to the first. So a barrier that is missing shows.
 #pragma once
 
 #include <string>

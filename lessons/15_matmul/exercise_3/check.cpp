@@ -107,7 +107,7 @@ TEST_CASE("an infinity stays in its row and column") {
   EXPECT(multiplied(a, b, 40, 19, 50).trouble);
 }
 
-TEST_CASE("a number serves 16 products") {
+TEST_CASE("a read serves 16 products") {
   const Product product = multiplied(128, 96, 128);
   EXPECT(product.trouble);
   score("reads for 1000 products", 1000 * product.reads / (128 * 96 * 128), 31);

@@ -1,4 +1,4 @@
-// fails: a number serves 16 products
+// fails: a read serves 16 products
 #include "exercise.h"
 
 namespace exercise {
