@@ -179,6 +179,36 @@ TEST_CASE("pow's special cases are C's, sign of zero included", "[prelude]") {
   }
 }
 
+TEST_CASE("a quotient by a divisor of many is what IEEE divides", "[prelude]") {
+  std::mt19937 random(7);
+  const auto number = [&](unsigned low, unsigned high, unsigned signs) {  // exponents
+    const unsigned exponent = low + static_cast<unsigned>(random()) % (high - low + 1);
+    return tc_from_bits(
+        static_cast<unsigned>((random() & signs) | exponent << 23 | (random() & 0x7fffffu)));
+  };
+  for (int i = 0; i < 20000; i++) {
+    const tc_divisor by = tc_divide_by(number(127 - 60, 127 + 59, 0));
+    for (int k = 0; k < 50; k++) {
+      const float a = number(127 - 60, 127 + 59, 0x80000000u);
+      if (!tc_divides(a, by) || tc_bits(tc_quotient(a, by)) != tc_bits(a / by.value)) {
+        CAPTURE(a, by.value);
+        CHECK(tc_divides(a, by));
+        REQUIRE(tc_bits(tc_quotient(a, by)) == tc_bits(a / by.value));
+      }
+    }
+    for (const float zero : {0.0f, -0.0f}) {
+      REQUIRE(tc_divides(zero, by));
+      REQUIRE(tc_bits(tc_quotient(zero, by)) == tc_bits(zero / by.value));
+    }
+  }
+  const float inf = INFINITY;
+  for (const float a : {inf, -inf, NAN, 1e-30f, 1e-44f, 3e38f})
+    CHECK(!tc_divides(a, tc_divide_by(3)));
+  for (const float b : {0.0f, -0.0f, -2.0f, inf, NAN, 1e-30f, 3e38f}) {
+    for (const float a : {1.0f, 0.0f, -0.0f}) CHECK(!tc_divides(a, tc_divide_by(b)));
+  }
+}
+
 TEST_CASE("odd functions keep the sign of zero", "[prelude]") {
   for (const float zero : {0.0f, -0.0f}) {
     const bool sign = std::signbit(zero);

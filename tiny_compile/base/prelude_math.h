@@ -139,6 +139,29 @@ TC_FN float tc_inverse(float d) {
 #endif
 }
 
+// A divisor of many values, and the largest that tc_quotient is right for, -1 if there is none.
+struct tc_divisor {
+  float value, inverse, most;
+};
+
+TC_FN tc_divisor tc_divide_by(float value) {
+  const bool usual = (value >= 0x1p-60f) & (value <= 0x1p+60f);
+  return tc_divisor{value, 1.0f / value, usual ? 0x1p+60f : -1.0f};
+}
+
+// a / value as IEEE rounds it, where tc_divides: the nearest reciprocal and a quotient corrected
+// once make the second correction exact (Markstein, Computation of elementary functions, 1990).
+// The signs are such that -0 stays -0.
+TC_FN float tc_quotient(float a, tc_divisor by) {
+  const float rough = a * by.inverse;
+  const float near = tc_fma(-tc_fma(rough, by.value, -a), by.inverse, rough);
+  return tc_fma(-tc_fma(near, by.value, -a), by.inverse, near);
+}
+
+TC_FN bool tc_divides(float a, tc_divisor by) {
+  return ((tc_abs(a) >= 0x1p-60f) | (a == 0.0f)) & (tc_abs(a) <= by.most);
+}
+
 // A NaN stays one, and +0 stays +0 where `low` is -0: one instruction each.
 TC_FN float tc_at_least(float x, float low) {
 #ifdef __CUDACC__

@@ -223,25 +223,12 @@ __device__ inline void tc_await(unsigned long long* meeting) {
         : "memory");
 }
 )"},
-    {"tc_quotient(", R"(
-// A divisor of many values. Its reciprocal is the nearest, so that two corrections of a * (1 / b)
-// give what IEEE calls a / b (Markstein 1990) where no exponent comes near its limits.
-struct tc_divisor {
-  float b, inverse, most;
-  __device__ explicit tc_divisor(float value)
-      : b(value),
-        inverse(1.0f / value),
-        most(value >= 0x1p-60f && value <= 0x1p+60f ? 0x1p+60f : -1.0f) {}
-};
+    {"tc_divided", R"(
+__device__ __noinline__ float tc_divided_slowly(float a, float b) { return a / b; }
 
-__device__ __noinline__ float tc_divided(float a, float b) { return a / b; }
-
-__device__ inline float tc_quotient(float a, const tc_divisor& by) {
-  const float rough = a * by.inverse;
-  const float near = tc_fma(-tc_fma(rough, by.b, -a), by.inverse, rough);
-  const float result = tc_fma(-tc_fma(near, by.b, -a), by.inverse, near);
-  const bool fits = ((tc_abs(a) >= 0x1p-60f) | (a == 0.0f)) & (tc_abs(a) <= by.most);
-  return fits ? result : tc_divided(a, by.b);
+__device__ inline float tc_divided(float a, const tc_divisor& by) {
+  const float quotient = tc_quotient(a, by);
+  return tc_divides(a, by) ? quotient : tc_divided_slowly(a, by.value);
 }
 )"},
     {"tc_clamp", R"(

@@ -76,7 +76,7 @@ CudaText::CudaText(const Program& p, const Kernel& k) : KernelText(p, k) {
     if (scalar.op != Op::div || !divisors_.count(scalar.operands[1])) return std::string();
     const std::string a = scalars.name(scalar.operands[0]),
                       b = scalars.name(scalar.operands[1]);
-    return str("tc_quotient(", a, ", by_", b, ")");
+    return str("tc_divided(", a, ", by_", b, ")");
   };
 }
 
@@ -200,7 +200,7 @@ void CudaText::declare_divisors(const std::vector<int>& ids, const std::vector<b
       continue;
     const std::string b = scalars.name(scalar.operands[1]);
     if (divisors_.insert(scalar.operands[1]).second)
-      out.line(str("const tc_divisor by_", b, "(", b, ");"));
+      out.line(str("const tc_divisor by_", b, " = tc_divide_by(", b, ");"));
   }
 }
 

@@ -42,7 +42,7 @@ class CudaText : public KernelText {
   void store_packs(const std::vector<const Step*>& steps);
 
   // Declares what divides elements but does not depend on them, once for all of them, and has
-  // them divided by tc_quotient; `defined` is what is defined outside the loops over elements.
+  // them divided by tc_divided; `defined` is what is defined outside the loops over elements.
   void declare_divisors(const std::vector<int>& ids, const std::vector<bool>& defined);
 
   std::string place(const Step& step) const;  // "out_y[i0*8 + j0]"
