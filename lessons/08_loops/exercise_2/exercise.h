@@ -15,7 +15,9 @@
 // four divides n there is no tail, and no mask either. The other steps stay.
 //
 // splice of loops/splice.h copies scalars: how.axes says what the old axis is now, how.mask is a
-// scalar under which each copied load happens. ScalarTable (loops/program.h) makes scalars:
+// scalar under which each copied load happens. What you want copied must be marked with all that
+// it is computed from, as reachable(kernel, step) does; an empty list copies everything, and
+// normalize drops what no step needs. ScalarTable (loops/program.h) makes scalars:
 //   table.index(e), table.apply(Op::lt, DType::boolean, {a, b}), table.constant(literal)
 #pragma once
 

@@ -30,10 +30,10 @@ std::string kernels_of(const Program& program) {
 std::string becomes(const Graph& graph, size_t kernels, int64_t calls) {
   const Program before = fuse(lower(graph)), got = exercise::hoist(before);
   if (const std::string trouble = other_bits(graph, got); !trouble.empty()) return trouble;
-  if (got.kernels.size() == kernels && dear_calls(got) == calls) return "";
+  if (got.kernels.size() == kernels && dear_calls(got) <= calls) return "";
   return str("before:\n", kernels_of(before), "yours, with ", dear_calls(got),
              " calls of dear functions:\n", kernels_of(got), "wanted: ", kernels,
-             " kernels and ", calls, " calls");
+             " kernels and at most ", calls, " calls");
 }
 
 const std::string kInputs = "%0 x: f32[57,31], %1 b: f32[31]";
@@ -73,6 +73,14 @@ TEST_CASE("the largest formula moves") {
                           "%4: f32[57,31] = tanh %3; %5: f32[57,31] = mul %4, %3;"
                           "%6: f32[57,31] = mul %0, %5; return %6"),
                  2, 2 * 31));
+}
+
+TEST_CASE("a part that is needed beside the largest formula moves too") {
+  EXPECT(becomes(graph_of(kInputs,
+                          "%2: f32[57,31] = expand %1; %3: f32[57,31] = exp %2;"
+                          "%4: f32[57,31] = tanh %3; %5: f32[57,31] = mul %0, %3;"
+                          "%6: f32[57,31] = add %4, %5; return %6"),
+                 3, 3 * 31));
 }
 
 TEST_CASE("two formulas of one kernel both move") {

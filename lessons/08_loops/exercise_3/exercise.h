@@ -11,14 +11,17 @@
 // (operands, mask), depends on it. A scalar moves out where
 //   * it is an Apply with a dear op at or below it (is_dear, below);
 //   * it does not know every axis of extent > 1;
-//   * nothing that is computed from it could move instead: take the largest formula.
+//   * nothing that is computed from it could move instead: take the largest formula. Then look
+//     again: what the old kernel still needs of its parts may move too.
 // It moves into a kernel of its own, whose rows are the axes that it knows, in their order (none:
 // rows(), one element), in front of the old one; the result goes through a new temporary, row-major
 // over these rows. The old kernel loads it. Equal formulas are one scalar, so they move once.
 //
 // What Buffer, Scalar, Step and Kernel consist of is in tiny_compile/loops/program.h, and normalize
-// too: it drops the scalars that no step needs any more. depends_on and row_major_strides are
-// in base/expr.h. Add the new kernel and a launch of its own; buffers go at the end.
+// too: it drops the scalars that no step needs any more, so a kernel may begin with too many.
+// (With splice, an empty list copies all; a list must mark also what its scalars are computed
+// from.) depends_on and row_major_strides are in base/expr.h. Add the new kernel and a launch of
+// its own; buffers go at the end.
 #pragma once
 
 #include "tiny_compile/compile/pipeline.h"

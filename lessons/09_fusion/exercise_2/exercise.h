@@ -7,9 +7,10 @@
 //
 // Write the pass. Two kernels that load the same buffer, and of which neither waits for the
 // other, not even by way of others, become one where merged_with_sibling (greedy.h) does not
-// refuse. It refuses where no read is shared; who waits for whom it cannot see. Go on until no two are left: three readers become one kernel. The merged kernel takes
-// the place of the first; with_kernels (greedy.h) puts the kernels into an order in which they may
-// run, and throws where they wait for each other in a ring.
+// refuse. It refuses where no read is shared. A way through a third kernel it cannot see. Go on
+// until no two are left: three readers become one kernel. The merged kernel takes the place of the
+// first; with_kernels (greedy.h) puts the kernels into an order in which they may run, and throws
+// where they wait for each other in a ring.
 #pragma once
 
 #include "lessons/09_fusion/greedy.h"

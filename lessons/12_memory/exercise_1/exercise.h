@@ -3,8 +3,8 @@
 // The planner of the lesson puts a buffer at the lowest place that is free for its whole life. A
 // small buffer may so break up a large gap, while a gap of just its size lies higher up.
 //
-//   bytes      0        4096  5120       6144
-//   taken            ....|#####|.........|#####...      1024 bytes wanted: at 0, or at 5120?
+//   bytes        0               4096 5120 6144
+//   # is taken   |...............|####|....|####...      1024 bytes wanted: at 0, or at 5120?
 //
 // Write best fit: the start of the smallest gap that holds `bytes`, of two equal gaps the lower
 // one. Behind the last taken byte there is room without end, but it makes the arena larger:

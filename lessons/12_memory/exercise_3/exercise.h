@@ -6,12 +6,12 @@
 //
 // Find such pairs. A buffer `to` may overwrite a buffer `from` in a kernel where
 //   * both are temporaries of the same size and of the same bytes an element;
-//   * no kernel behind this one touches `from`;
+//   * the kernel loads `from`, does not write it, and no kernel behind this one touches it;
 //   * `to` is written by the kernel's last step, a Store, and by no other step;
 //   * each load of `from` in the kernel is at the very index of that store, and its place is not
 //     chosen by data (operands is empty).
-// Each `from` is given away once, and each `to` takes one: of several, the buffer with the lowest
-// number. Chains are fine: t3 over t2, then t4 over t3.
+// Each `to` takes one `from`: of several, the buffer with the lowest number. (None is given away
+// twice. Why not?) Chains are fine: t3 over t2, then t4 over t3.
 //
 // Buffer, Scalar and Step are in tiny_compile/loops/program.h, with buffers_read(program, kernel)
 // and buffers_written: a bool for each buffer. Expressions compare with ==.
