@@ -158,11 +158,11 @@ bool compiled_differs(const Pipeline& pipeline, const BuildUnit& build_unit, con
   }
 }
 
-std::string stage_of(uint64_t seed) {
-  static const char* kStages[] = {"simplify",    "fold",       "cse",      "dce",
-                                  "lower",       "fuse",       "schedule", "plan_memory",
-                                  "plan_memory", "plan_memory"};
-  return kStages[seed * 2654435761u / 16 % 10];
+// Any stage before the source is emitted; the last one more often.
+std::string stage_of(const Pipeline& pipeline, uint64_t seed) {
+  size_t last = 0;
+  while (last + 1 < pipeline.size() && pipeline[last + 1].name != "emit") last++;
+  return pipeline[std::min(last, seed * 2654435761u / 16 % (last + 3))].name;
 }
 
 std::vector<FuzzFailure> fuzz_compiled(uint64_t first, int count, const Pipeline& pipeline,
@@ -175,7 +175,7 @@ std::vector<FuzzFailure> fuzz_compiled(uint64_t first, int count, const Pipeline
   std::vector<Item> items;
   std::vector<Program> programs;
   auto fail_with = [&](const Item& item, const std::string& error) {
-    const std::string stage = stage_of(item.seed);
+    const std::string stage = stage_of(pipeline, item.seed);
     failures.push_back(shrunk(item.graph, item.seed, stage, pipeline, [&](const Graph& g) {
       return compiled_differs(pipeline, build_unit, g, item.seed, stage);
     }));
@@ -184,8 +184,8 @@ std::vector<FuzzFailure> fuzz_compiled(uint64_t first, int count, const Pipeline
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); seed++) {
     const Item item{random_graph(seed), seed};
     Program program;
-    const std::string error =
-        error_of([&] { program = staged(pipeline, item.graph, stage_of(seed)).program; });
+    const std::string error = error_of(
+        [&] { program = staged(pipeline, item.graph, stage_of(pipeline, seed)).program; });
     if (!error.empty()) {
       fail_with(item, error);
       continue;

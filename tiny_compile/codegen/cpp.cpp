@@ -65,7 +65,7 @@ size_t end_of_stores(const Kernel& kernel, size_t step) {
 template <typename Body>
 void write_nest(KernelText& text, const std::vector<int>& inner, const std::vector<int>& ids,
                 std::vector<bool> defined, Body body) {
-  Scope scope{row_mask(text.kernel), true};
+  LoopScope scope{row_mask(text.kernel), true};
   text.define(ids, scope, defined);
   for (size_t k = 0; k < inner.size(); k++) {
     const Axis& axis = text.kernel.axes[inner[k]];
@@ -85,7 +85,7 @@ void write_stores(KernelText& text, size_t first, size_t end, std::vector<bool>&
   std::vector<const Step*> steps;
   for (size_t s = first; s < end; s++) steps.push_back(&text.kernel.steps[s]);
   const std::vector<int> ids = text.needed(steps), inner = steps[0]->inner;
-  Scope scope{row_mask(text.kernel), true};
+  LoopScope scope{row_mask(text.kernel), true};
   text.define(ids, scope, row_defined);
   if (inner.empty()) {
     for (const Step* step : steps) write_store(text, *step);

@@ -61,7 +61,7 @@ class ColumnsWriter {
 
  private:
   // Constants and what the whole strip shares, wherever it is used.
-  void define(const Scope& scope) {
+  void define(const LoopScope& scope) {
     std::vector<const Step*> steps;
     for (const Step& step : kernel_.steps) steps.push_back(&step);
     text_.define(text_.needed(steps), scope, defined_);
@@ -117,7 +117,7 @@ class ColumnsWriter {
 
   void define_in_lanes(const Step& step) {
     std::vector<bool> defined = defined_;
-    Scope scope{rows_, true};
+    LoopScope scope{rows_, true};
     for (int axis : step.inner) scope.axes |= uint64_t{1} << axis;
     text_.define(text_.needed({&step}), scope, defined);
   }

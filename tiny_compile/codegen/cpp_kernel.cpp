@@ -54,7 +54,7 @@ KernelText::KernelText(const Program& p, const Kernel& k)
     : scalars(p, k), program(p), kernel(k) {
   CHECK(kernel.axes.size() < 64, "a kernel of ", kernel.axes.size(), " axes");
   for (const Scalar& scalar : kernel.scalars) {
-    Scope scope{axes_in(kernel, scalar.index), scalar.kind == ScalarKind::Register};
+    LoopScope scope{axes_in(kernel, scalar.index), scalar.kind == ScalarKind::Register};
     std::vector<int> below = scalar.operands;
     if (scalar.mask >= 0) below.push_back(scalar.mask);
     for (int operand : below) {
@@ -95,7 +95,7 @@ void KernelText::unpack_rows(const std::string& unit) {
   }
 }
 
-void KernelText::define(const std::vector<int>& ids, const Scope& scope,
+void KernelText::define(const std::vector<int>& ids, const LoopScope& scope,
                         std::vector<bool>& defined) {
   for (int id : ids) {
     if (defined[id] || scalars.is_trivial(id) || !scope.holds(needs_[id])) continue;

@@ -26,10 +26,10 @@ class Text {
 };
 
 // A set of axes, and whether registers of the row are involved.
-struct Scope {
+struct LoopScope {
   uint64_t axes = 0;
   bool registers = false;
-  bool holds(const Scope& needs) const {
+  bool holds(const LoopScope& needs) const {
     return (needs.axes & ~axes) == 0 && (registers || !needs.registers);
   }
 };
@@ -50,10 +50,10 @@ class KernelText {
   void begin_function(const std::string& function);
   void unpack_rows(const std::string& unit);  // i0, i1, ... from a flat row number
   // Defines whatever of `ids` the scope allows and is not defined yet.
-  void define(const std::vector<int>& ids, const Scope& scope, std::vector<bool>& defined);
+  void define(const std::vector<int>& ids, const LoopScope& scope, std::vector<bool>& defined);
   std::vector<int> needed(
       const std::vector<const Step*>& steps) const;  // without what kept values hide
-  Scope needs(int scalar) const { return needs_[scalar]; }
+  LoopScope needs(int scalar) const { return needs_[scalar]; }
 
   // Values that several steps over the same inner loops use, in arrays over those loops:
   // planned by choose_kept, stored by keep() in the first step that computes them, read by
@@ -73,7 +73,7 @@ class KernelText {
   bool keeps(int scalar) const { return planned.count(scalar) && !kept_.count(scalar); }
 
  private:
-  std::vector<Scope> needs_;
+  std::vector<LoopScope> needs_;
   std::set<int> kept_;
 };
 

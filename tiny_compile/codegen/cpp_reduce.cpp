@@ -130,7 +130,7 @@ constexpr const char* kLargestDouble =
 struct Row {
   int64_t count = 1;     // elements of the row
   std::vector<int> ids;  // scalars of the step
-  Scope scope;
+  LoopScope scope;
 };
 
 Row row_of(const KernelText& text, const Step& step) {

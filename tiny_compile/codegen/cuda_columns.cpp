@@ -161,7 +161,7 @@ class ColumnsWriter {
 
   void define_element(const Step& step, int64_t count, std::vector<bool> defined) {
     unpack_inner(step, count);
-    Scope scope{row_axes_mask(kernel_), true};
+    LoopScope scope{row_axes_mask(kernel_), true};
     for (int axis : step.inner) scope.axes |= uint64_t{1} << axis;
     text_.define(text_.needed({&step}), scope, defined);
   }
@@ -222,7 +222,7 @@ class ColumnsWriter {
     text_.load_packs(text_.needed({&step}), defined);
     out_.line(str(name_of(type), " values;"));
     open_columns();
-    Scope scope{row_axes_mask(kernel_), true};
+    LoopScope scope{row_axes_mask(kernel_), true};
     for (int axis : step.inner) scope.axes |= uint64_t{1} << axis;
     text_.define(text_.needed({&step}), scope, defined);
     out_.line(str("values.at[v] = ", value_of(step, type), ";"));

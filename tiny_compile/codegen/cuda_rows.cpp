@@ -220,7 +220,7 @@ class RowsWriter {
     out_.open(str("for (int v = 0; v < ", s.vector, "; v++)"));
     if (ragged) out_.open(str("if (e + v < ", s.count, ")"));
     unpack_inner(s);
-    Scope scope{row_axes_mask(kernel_), true};
+    LoopScope scope{row_axes_mask(kernel_), true};
     for (int axis : s.inner) scope.axes |= uint64_t{1} << axis;
     text_.define(ids, scope, defined);
     text_.keep(ids);

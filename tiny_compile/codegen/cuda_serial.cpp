@@ -62,7 +62,7 @@ class SerialWriter {
 
   template <typename Body>
   void loop(const Step& step, std::vector<bool> defined, Body body) {
-    Scope scope{row_axes_mask(kernel_), true};
+    LoopScope scope{row_axes_mask(kernel_), true};
     for (int axis : step.inner) {
       const Axis& a = kernel_.axes[axis];
       out_.open(str("for (", text_.integer, " ", a.name, " = 0; ", a.name, " < ", a.extent,
@@ -116,7 +116,7 @@ class SerialWriter {
   void write_element(const Step& step, DType type, int64_t count, std::vector<bool> defined) {
     out_.open(str("auto element = [&](long long e) -> ", c_type(type)));
     Expr rest = Expr::symbol("e", 0, std::max<int64_t>(count - 1, 0));
-    Scope scope{row_axes_mask(kernel_), true};
+    LoopScope scope{row_axes_mask(kernel_), true};
     for (size_t k = step.inner.size(); k-- > 0;) {
       const Axis& axis = kernel_.axes[step.inner[k]];
       text_.declare(axis.name, (k == 0 ? rest : mod(rest, axis.extent)).str());

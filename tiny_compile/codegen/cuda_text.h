@@ -57,7 +57,7 @@ class CudaText : public KernelText {
   int vector_ = 1;
 };
 
-// Scope of all rows, with or without registers.
+// The scope of all rows, with or without registers.
 uint64_t row_axes_mask(const Kernel& kernel);
 
 // Every step of the kernel.

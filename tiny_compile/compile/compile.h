@@ -7,7 +7,7 @@
 // What is guarded (a change means another trace): the inputs' dtypes, shapes, strides and
 // devices, the lengths of vectors and presence of optionals among them, the values of C++
 // numbers that the function takes as numbers. A C++ number given for a Tensor parameter becomes
-// a 0-d input and is never a reason to compile again. A tensor that the function captured is an
+// a 0-d input: another value of it is no reason to compile again. A tensor that the function captured is an
 // input that each call reads afresh where its variable is the closure's own or itself captured
 // by reference. Of another variable (a member of a struct captured by reference, an element of
 // a vector) the tensor seen in the first call stays in use until nobody else holds it; then the

@@ -4,9 +4,9 @@
 //     input x: f32[4096,1024]
 //     output y: f32[4096,1024]
 //     kernel softmax rows(i: 4096) {                         # softmax.cpp:3
-//       r0 = max(j: 1024) load x[i*1024 + j]
+//       r0: f32 = max(j: 1024) load x[i*1024 + j]
 //       $2 = exp(sub(load x[i*1024 + j], r0))
-//       r1 = sum(j: 1024) $2
+//       r1: f32 = sum(j: 1024) $2
 //       store y[i*1024 + j] for (j: 1024) = div($2, r1)
 //     }
 //     launch softmax

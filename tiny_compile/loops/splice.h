@@ -22,8 +22,8 @@ struct Splice {
   std::function<int(const Scalar& load)> replace;
 };
 
-// Copies the scalars marked in `wanted` (with all they need; an empty list means all). Returns
-// the target's id of each source scalar, -1 where it was not copied.
+// Copies the scalars marked in `wanted`, who must mark what these need as well (an empty list means
+// all). Returns the target's id of each source scalar, -1 where it was not copied.
 std::vector<int> splice(const Kernel& source, const std::vector<bool>& wanted,
                         const Splice& how, ScalarTable& target);
 
