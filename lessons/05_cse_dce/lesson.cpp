@@ -29,6 +29,14 @@ Tensor two_dropouts(Tensor x) {
   return first + second;
 }
 
+// One of three projections, for exercise 3.
+Tensor one_of_three(Tensor q, Tensor k, Tensor v) {
+  Tensor used = exp(q);
+  Tensor unused = tanh(k);
+  Tensor whole = concat({used, unused, v});
+  return whole.slice(0, 1, 3);
+}
+
 Graph standardise_graph() {
   return compile(standardise, {.name = "standardise"})
       .specialization(randn({64, 1000}))
@@ -156,6 +164,13 @@ void show_break() {
   count_values("cse without attributes", replace(pipeline(), "cse", cse_without_attributes));
 }
 
+void show_parts_read() {
+  const Tensor x = zeros({4});
+  const Graph graph =
+      compile(one_of_three, {.name = "one_of_three"}).specialization(x, x, x).traced.graph;
+  std::printf("%s", print(run_passes(graph)).c_str());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -167,5 +182,6 @@ int main(int argc, char** argv) {
                      {"kernels", show_kernels},
                      {"garbage", show_garbage},
                      {"draws", show_draws},
-                     {"break", show_break}});
+                     {"break", show_break},
+                     {"parts", show_parts_read}});
 }

@@ -31,6 +31,14 @@ inline Graph run_pass(const std::string& name, const Graph& graph) {
   fail("the pipeline has no pass ", name);
 }
 
+// The graph after all graph passes of that pipeline, a stage of the reader's among them.
+inline Graph run_passes(Graph graph) {
+  for (const Stage& stage : pipeline()) {
+    if (const GraphPass* pass = std::get_if<GraphPass>(&stage.run)) graph = (*pass)(graph);
+  }
+  return graph;
+}
+
 struct Part {
   const char* name;
   void (*show)();

@@ -8,7 +8,8 @@
 //   %2 = neg %1       holds %1 %2, then drops %1: nobody reads it any more
 //   %3 = tanh %2      holds %2 %3, then drops %2
 //
-// A value that nobody reads is dropped at once; an output stays; nothing else does. Compute
+// A value that nobody reads is dropped at once; an output stays; nothing else does. (The inputs
+// are the caller's: the checks count what run() made.) Compute
 // each node that is no input, once and in order, with run(node, operands). Dropping is assigning:
 // values[id] = Tensor(). A view shares the bytes of its operand, and these live as long as one
 // of both does: no work for you.

@@ -7,7 +7,8 @@
 //   3. bitwise_not(lt a b)         =>  ge a b           and so for le gt ge eq ne
 //
 // (bitwise_not of a bool is "not".) One of the rules is sound as it stands. One is wrong for some
-// integers, and one for NaN: which parts of them can you keep? What dies is left to dce.
+// integers, and one for NaN: which parts of them can you keep? (Integer arithmetic wraps; abs
+// and neg of an i8 -128 are -128.) What dies is left to dce.
 //
 //   out[node.inputs[0]].op            the op below, in the new graph; .inputs, .type.dtype
 //   is_float(dtype), is_integer(dtype), category(dtype) == Category::Signed

@@ -17,6 +17,9 @@
 // One group of ops must stay as they are: floor_divide and remainder of integers raise an error
 // for a divisor of 0, and an expand to [3,0] may be what kept them from doing so.
 //
+// A Node is the plain struct of lesson 02. out.append() may move the nodes: copy what you need of
+// an out[id] before you append.
+//
 //   node.type.shape, out[id].type.shape     a Shape, compared with ==
 //   product(shape)                          its number of elements, an Expr
 //   is_pointwise(node.op)

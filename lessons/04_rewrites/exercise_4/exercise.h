@@ -22,6 +22,10 @@
 // small that the sum of K products of 127 * 127 is sure to fit an i32: K <= 2^17. A matmul of i8
 // gives i8, and wraps: cast the i8 once more, to i32. Everything else stays.
 //
+// A size, out[id].type.shape.back() for one, is an Expr, a number or a symbol: .is_constant() says
+// whether it is a number, .constant() which (an int64_t). out.append() may move the nodes: copy a
+// shape before you append.
+//
 // A default pipeline must not do this. A user who asks for it puts it there: with_mine().
 #pragma once
 

@@ -6,7 +6,9 @@
 //   %3 = mul %1, %0
 // Make it see that they are one value. Of the two, the first stays, just as it was written.
 //
-// Careful: the order of operands may be ignored only where swapping them keeps every bit.
+// Careful: the order of operands may be ignored only where swapping them keeps every bit, and
+// where it does, it must be. `build/tc ops` lists the ops, tiny_compile/graph/op.h has their
+// formulas.
 #pragma once
 
 #include "tiny_compile/compile/pipeline.h"

@@ -12,6 +12,12 @@
 // an element: of one part it becomes a slice, of several a slice of a smaller concat. (From the
 // first part that it reads to the last; leave it at that, also for a step that jumps over one.)
 // Everything else stays as it is. What dies is left to dce.
+//
+//   node.attr(Key::start)         an Expr, as each size in node.type.shape is; here all of them are
+//                                 numbers, and .constant() is the int64_t
+//   node.set(Key::start, {1})     replaces it
+//
+// out.append() may move the nodes: copy the concat before you append.
 #pragma once
 
 #include "tiny_compile/compile/pipeline.h"
