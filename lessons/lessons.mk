@@ -16,7 +16,7 @@
 #   make check-exercises         every start fails, every solution passes, every wrong answer
 #                                fails in the case that it names
 LESSONS := $(sort $(wildcard lessons/[0-9][0-9]_*))
-LESSON_PAGES := CONTRIBUTING.md lessons/README.md lessons/GLOSSARY.md lessons/pictures/README.md \
+LESSON_PAGES := CONTRIBUTING.md lessons/README.md lessons/GLOSSARY.md lessons/TRIALS.md lessons/pictures/README.md \
   $(wildcard $(addsuffix /README.md,$(LESSONS)))
 EXERCISES := $(sort $(wildcard lessons/[0-9][0-9]_*/exercise_*))
 HERE := $(BUILD)/lessons
