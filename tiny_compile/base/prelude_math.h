@@ -159,7 +159,8 @@ TC_FN float tc_quotient(float a, tc_divisor by) {
 }
 
 TC_FN bool tc_divides(float a, tc_divisor by) {
-  return ((tc_abs(a) >= 0x1p-60f) | (a == 0.0f)) & (tc_abs(a) <= by.most);
+  const float size = tc_abs(a);
+  return ((size >= 0x1p-60f) | (a == 0.0f)) & (size <= by.most);
 }
 
 // A NaN stays one, and +0 stays +0 where `low` is -0: one instruction each.
