@@ -113,7 +113,8 @@ Tensor randn(const Sizes& shape, DType dtype, Here here) {
   const Scope scope(where);
   check_float(dtype, "randn", where);
   const Tensor u = uniform(shape, where), v = uniform(shape, where);
-  return cast_to(sqrt(log(1.0 - u) * -2.0) * cos(v * 6.283185307179586), dtype, where);
+  const Tensor wave = cos(v * 6.283185307179586);
+  return cast_to(sqrt(log(1.0 - u) * -2.0) * wave, dtype, where);
 }
 
 // word * range / 2^32, rounded down: 64-bit arithmetic for ranges of up to 2^32.

@@ -167,7 +167,8 @@ Tensor gelu(const Operand& x, const std::string& approximate) {
   const Scope scope(x.where);
   const Tensor v = upcast(x);
   const Tensor inner = (v + v * v * v * 0.044715) * 0.7978845608028654;
-  return cast_to(v * 0.5 * (tanh(inner) + 1.0), float_dtype(x), x.where);
+  const Tensor bent = tanh(inner) + 1.0;
+  return cast_to(v * 0.5 * bent, float_dtype(x), x.where);
 }
 
 // A NaN stays one: it is not below 0.
@@ -180,7 +181,8 @@ Tensor relu(const Operand& x) {
 Tensor softplus(const Operand& x) {
   const Scope scope(x.where);
   const Tensor v = upcast(x);
-  return cast_to(maximum(v, 0.0) + log1p(exp(-abs(v))), float_dtype(x), x.where);
+  const Tensor rest = log1p(exp(-abs(v)));
+  return cast_to(maximum(v, 0.0) + rest, float_dtype(x), x.where);
 }
 
 Tensor clamp(const Operand& x, std::optional<double> low, std::optional<double> high) {

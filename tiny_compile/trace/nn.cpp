@@ -1,6 +1,8 @@
 // How is softmax made of primitives? m = max(x) clamped to finite, so that a row of -inf gives
 // NaN only where PyTorch's does; exp(x - m) / sum(exp(x - m)). f16 and bf16 go to f32 inside
-// and are rounded once, at the end, as PyTorch's own kernels do.
+// and are rounded once, at the end, as PyTorch's own kernels do. Where both operands of an op are
+// computed, one is a statement of its own: compilers evaluate operands in different orders, and
+// the graph must not depend on it.
 #include "tiny_compile/trace/nn.h"
 #include "tiny_compile/tensor/cuda_memory.h"
 
@@ -47,7 +49,8 @@ Tensor picked_loss(const Tensor& losses, const Tensor& kept, Reduction reduction
   const Tensor counted = where(kept, losses, 0.0);
   if (reduction == Reduction::None) return counted;
   if (reduction == Reduction::Sum) return sum(counted);
-  return sum(counted) / sum(kept).to(losses.dtype());
+  const Tensor count = sum(kept).to(losses.dtype());
+  return sum(counted) / count;
 }
 
 Tensor check_target(const Tensor& x, const Operand& target, const char* name) {
@@ -85,8 +88,8 @@ Tensor softmax(const Operand& x, int64_t axis) {
 Tensor log_softmax(const Operand& x, int64_t axis) {
   const Scope scope(x.where);
   const Tensor tensor = x.captured(), v = upcast(tensor, x.where);
-  return cast_to((v - finite_max(v, {axis})) - log(sum_exp(v, {axis}, true)),
-                 float_dtype(tensor), x.where);
+  const Tensor log_sum = log(sum_exp(v, {axis}, true));
+  return cast_to((v - finite_max(v, {axis})) - log_sum, float_dtype(tensor), x.where);
 }
 
 Tensor layer_norm(const Operand& x, const Sizes& normalized_shape, const Tensor& weight,
@@ -122,7 +125,8 @@ Tensor batch_norm(const Operand& x, const Tensor& mean, const Tensor& variance,
     shape[1] = v.size(1);
     return reshape(cast_to(seen(t, x.where), v.dtype(), x.where), shape);
   };
-  Tensor y = (v - channels(mean)) * rsqrt(channels(variance) + eps);
+  const Tensor inverse = rsqrt(channels(variance) + eps);
+  Tensor y = (v - channels(mean)) * inverse;
   if (weight.defined()) y = y * channels(weight);
   if (bias.defined()) y = y + channels(bias);
   return cast_to(y, float_dtype(tensor), x.where);
@@ -137,7 +141,8 @@ Tensor linear(const Operand& x, const Operand& weight, const Tensor& bias) {
                 join(w.shape(), ","), "]"));
   Sizes shape = tensor.shape();
   shape.back() = w.size(0);
-  Tensor y = matmul(reshape(tensor, {-1, w.size(1)}), transpose(w, 0, 1));
+  const Tensor columns = transpose(w, 0, 1);
+  Tensor y = matmul(reshape(tensor, {-1, w.size(1)}), columns);
   if (bias.defined()) y = y + bias;
   return reshape(y, shape);
 }
@@ -164,7 +169,8 @@ Tensor cross_entropy(const Operand& logits, const Operand& target, Reduction red
   const Tensor classes = check_target(v, target, "cross_entropy");
   const Tensor kept = classes != ignore_index;
   const Tensor m = squeeze(finite_max(v, {1}), 1), s = sum_exp(v, {1});
-  const Tensor losses = -((pick(v, classes, kept) - m) - log(s));
+  const Tensor log_sum = log(s);
+  const Tensor losses = -((pick(v, classes, kept) - m) - log_sum);
   return cast_to(picked_loss(losses, kept, reduction), float_dtype(tensor), logits.where);
 }
 
@@ -175,8 +181,8 @@ Tensor dropout(const Operand& x, double p, bool training) {
     fail_at(current_place(x.where), str("dropout: p = ", p, " is no probability"));
   if (!training || p == 0) return tensor;
   const Tensor kept = copy_to(rand(tensor.shape()), tensor.device()) >= p;
-  return where(kept, tensor * (p < 1 ? 1 / (1 - p) : 0.0),
-               as_tensor(Operand(0.0), tensor.dtype(), x.where));
+  const Tensor zero = as_tensor(Operand(0.0), tensor.dtype(), x.where);
+  return where(kept, tensor * (p < 1 ? 1 / (1 - p) : 0.0), zero);
 }
 
 Tensor scaled_dot_product_attention(const Operand& q, const Operand& k, const Operand& v,
