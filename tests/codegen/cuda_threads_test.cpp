@@ -73,9 +73,9 @@ void run(const Program& program, const Source& source, const std::vector<void*>&
 
 // `strategies` are those that the kernels have, in order: "columns rows".
 void check(const Function& function, const std::vector<Tensor>& inputs,
-           const std::string& strategies) {
+           const std::string& strategies, const Pipeline& pipeline = default_pipeline()) {
   const Graph graph = trace(function, inputs, "f").graph;
-  const Staged all = run_pipeline(default_pipeline(), graph, true, Target::Cuda);
+  const Staged all = run_pipeline(pipeline, graph, true, Target::Cuda);
   std::vector<std::string> chosen;
   for (const Kernel& kernel : all.program.kernels) {
     const Strategy strategy = kernel.schedule.strategy;
@@ -120,6 +120,20 @@ TEST_CASE("rows thread by thread: whole chunks, partial ones, divisors out of ra
   check([](In i) { return Out{softmax(i[0] * 40.0, 1)}; }, {randn({3, 4097})}, "rows");
   check([](In i) { return Out{i[0] / (i[0].sum(1, true) * 1e-25)}; }, {randn({3, 1025})},
         "rows");
+}
+
+TEST_CASE("rows thread by thread with as many warps as the schedule asks for",
+          "[codegen][threads]") {
+  manual_seed(6);
+  const Pipeline two_warps =
+      insert_after(default_pipeline(), "schedule", {"two_warps", [](const Program& program) {
+                                                      Program result = program;
+                                                      for (Kernel& kernel : result.kernels)
+                                                        kernel.schedule.warps_per_row = 2;
+                                                      return result;
+                                                    }});
+  for (int64_t length : {1000, 4097, 9001})  // by default a cluster shares the last
+    check(softmax_along, {randn({2, length})}, "rows", two_warps);
 }
 
 TEST_CASE("points thread by thread: packs across rows, operands turned in tiles",

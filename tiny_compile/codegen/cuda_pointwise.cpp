@@ -30,8 +30,6 @@ constexpr int kCostly = 30;                       // instructions, about
 constexpr int64_t kHeavy = 5;                     // instructions a byte
 constexpr int kTile = 32;
 
-int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // const int i0 = rest / 8; const int i1 = rest % 8; for rows 0 .. count-1.
 void unpack(CudaText& text, int count, Expr rest) {
   for (int row = count; row-- > 0;) {
@@ -137,7 +135,8 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
   // A single axis may end within a pack; of several, the last must be whole packs.
   int vector = text.widest(steps, last, kernel.rows == 1 ? 0 : extent);
   const bool through = vector == 1 && kernel.rows > 1;
-  if (through) vector = flat_vector(text, ids, flat_index(kernel));
+  const Expr flat = flat_index(kernel);
+  if (through) vector = flat_vector(text, ids, flat);
   const int64_t packs = ceil_divide(points, int64_t{vector});
   const int64_t turns = packs >= kManyPacks && is_heavy(text) ? kTurns : 1;
   const int block = turns > 1 ? kSmallBlock : kBlock;
@@ -156,7 +155,7 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
   if (packs % (block * turns) != 0) text.out.line(str("if (first >= ", points, ") return;"));
   const Expr first = Expr::symbol("first", 0, points - 1);
   if (through) {
-    text.set_flat(flat_index(kernel), vector);
+    text.set_flat(flat, vector);
   } else {
     text.set_vector(last, vector);
     if (kernel.rows > 1) unpack(text, last, floor_div(first, extent));

@@ -30,8 +30,6 @@ constexpr int64_t kManyThreads = 1 << 20;
 constexpr int64_t kTurns = 4;
 constexpr int kLargeBlock = 256;
 
-int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 int64_t power_of_two_from(int64_t count) {
   int64_t power = 1;
   while (power < count) power *= 2;
@@ -115,6 +113,7 @@ RowShape row_shape_of(const CudaText& text, const std::vector<std::vector<int>>&
                     ? kernel.schedule.warps_per_row
                     : static_cast<int>(ceil_divide(chunks, rounds * shape.cluster));
   if (chunks > 1) shape.warps = std::max(shape.warps, 2);
+  if (chunks > shape.warps * shape.cluster) shape.cluster = 1;  // there a warp takes one chunk
   const int64_t packs = power_of_two_from(longest) / widest(text, inner, longest);
   if (packs < 32 && shape.warps == 1)
     shape.lanes = static_cast<int>(std::max<int64_t>(packs, 1));

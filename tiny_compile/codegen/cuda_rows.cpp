@@ -22,8 +22,6 @@ constexpr int kResident = 4;  // blocks of a cluster on a multiprocessor, to wai
 constexpr int64_t kManyValues = 16;  // of a thread, from which on one divisor for all pays
 constexpr int64_t kMostKept = 64;    // registers a thread gives to one kept value
 
-int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 class RowsWriter {
  public:
   RowsWriter(CudaText& text, const std::string& function)
@@ -105,8 +103,8 @@ class RowsWriter {
       text_.declare("row", row);
       return out_.line(str("if (row >= ", rows_, ") return;"));
     }
-    text_.declare("asked",
-                  row);  // lanes beyond the last row repeat it: the whole warp shuffles
+    // Lanes beyond the last row repeat it: the whole warp must shuffle.
+    text_.declare("asked", row);
     out_.line(str("const bool live = asked < ", rows_, ";"));
     text_.declare("row", str("live ? asked : ", rows_ - 1));
     live_ = "live";

@@ -57,6 +57,8 @@ class CudaText : public KernelText {
   int vector_ = 1;
 };
 
+inline int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
 // The scope of all rows, with or without registers.
 uint64_t row_axes_mask(const Kernel& kernel);
 
