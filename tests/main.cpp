@@ -10,6 +10,7 @@
 #define CATCH_CONFIG_RUNNER
 #include <sys/wait.h>
 #include <unistd.h>
+#include <cstdlib>
 
 #include <algorithm>
 #include <chrono>

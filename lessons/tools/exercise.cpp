@@ -7,6 +7,7 @@
 //   exercise form DIR                     whether the files of an exercise are as they should be
 //   exercise progress [DIR=BINARY ...]    one line an exercise
 //   exercise guard PROGRAM                runs it with a time limit and explains its end
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

@@ -1,6 +1,8 @@
 // Each rule by hand, then random expressions against a naive evaluator.
 #include "tiny_compile/base/expr.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <random>
 

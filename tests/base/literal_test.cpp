@@ -1,6 +1,7 @@
 #include "tiny_compile/base/literal.h"
 
 #include <cmath>
+#include <cstdint>
 #include <random>
 
 #include "tests/catch.h"

@@ -1,4 +1,6 @@
 // Which texts break parsers? Valid ones with a word, a number or a line changed.
+#include <algorithm>
+
 #include "tests/base/mutate.h"
 
 #include "tiny_compile/graph/op.h"

@@ -8,6 +8,7 @@
 #endif
 
 #if __has_include(<eigen3/unsupported/Eigen/SpecialFunctions>)
+#include <cmath>
 #include <eigen3/Eigen/Core>
 #include <eigen3/unsupported/Eigen/SpecialFunctions>
 #define HAVE_EIGEN 1

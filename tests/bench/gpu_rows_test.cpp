@@ -2,6 +2,7 @@
 // sources for the full sizes, the interpreter's bits on small ones.
 #include "tests/bench/gpu_rows.h"
 
+#include <algorithm>
 #include <map>
 
 #include "tests/bench/gpu_measure.h"

@@ -1,4 +1,5 @@
 // README shows one function as graph, kernel and C++: what is shown is what tc prints.
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 

@@ -3,6 +3,7 @@
 #include "tiny_compile/compile/compile.h"
 
 #include <atomic>
+#include <cmath>
 #include <thread>
 
 #include "tests/runtime/scratch.h"

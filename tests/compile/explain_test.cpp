@@ -2,6 +2,7 @@
 // bytes are right is fuse_test.cpp's matter.
 #include "tiny_compile/compile/explain.h"
 
+#include <algorithm>
 #include <cctype>
 #include <map>
 #include <numeric>

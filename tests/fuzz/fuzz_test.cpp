@@ -1,5 +1,7 @@
 // 300 random graphs, ten cases of 30 so that they run side by side. `make fuzz N=...`
 // runs more.
+#include <algorithm>
+
 #include "tests/catch.h"
 #include "tests/fuzz/harness.h"
 #include "tests/fuzz/shrink.h"

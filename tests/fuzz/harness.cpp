@@ -4,6 +4,7 @@
 //   [guard][ buffer ][guard]   written before the run, looked at after it
 #include "tests/fuzz/harness.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>

@@ -1,5 +1,6 @@
 #include "tiny_compile/graph/graph.h"
 
+#include <cstdint>
 #include <set>
 
 #include "tests/catch.h"

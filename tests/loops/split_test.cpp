@@ -1,5 +1,6 @@
 // Long reductions in two kernels, bit for bit; axes that step together become one.
 #include "tiny_compile/loops/split.h"
+#include "tiny_compile/loops/axes.h"
 
 #include "tests/catch.h"
 #include "tests/fuzz/random_graph.h"

@@ -1,5 +1,6 @@
 #include "tiny_compile/tensor/storage.h"
 
+#include <cstdint>
 #include <cstring>
 #include <thread>
 #include <vector>

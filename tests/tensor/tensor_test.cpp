@@ -1,6 +1,7 @@
 #include "tiny_compile/tensor/tensor.h"
 
 #include <cmath>
+#include <cstdint>
 
 #include "tests/catch.h"
 #include "tiny_compile/trace/creation.h"

@@ -191,6 +191,13 @@ std::vector<Term> terms(const Expr& expr) {
   return result;
 }
 
+int64_t coefficient(const Expr& expr, const Expr& symbol) {
+  for (const Term& term : terms(expr)) {
+    if (term.factor == symbol) return term.coefficient;
+  }
+  return 0;
+}
+
 Expr substitute(const Expr& expr, const Substitution& substitution) {
   if (expr.is_constant()) return expr;
   if (expr.kind() == ExprKind::Symbol) {

@@ -69,7 +69,8 @@ struct Term {
   int64_t coefficient = 0;
   Expr factor = 1;  // 1 for the constant term
 };
-std::vector<Term> terms(const Expr& expr);  // of 3*i + j + 5: {3,i} {1,j} {5,1}
+std::vector<Term> terms(const Expr& expr);                  // of 3*i + j + 5: {3,i} {1,j} {5,1}
+int64_t coefficient(const Expr& expr, const Expr& symbol);  // of i there: 3; of k: 0
 
 // Replaces symbols by name, all at once, and simplifies again.
 using Substitution = std::vector<std::pair<std::string, Expr>>;

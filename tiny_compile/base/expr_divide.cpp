@@ -8,6 +8,7 @@
 // the same split of x, which is what lets a sum recombine them into x.
 // Lesson: bounds, not patterns, are what makes an index simplifier strong.
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <numeric>
 #include <optional>

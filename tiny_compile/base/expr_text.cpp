@@ -6,6 +6,7 @@
 // is parenthesised, so that nobody has to remember how they associate. Invariant:
 // parse_expr(e.str()) == e, for every e whose symbols `lookup` knows.
 #include <cctype>
+#include <cstdint>
 
 #include "tiny_compile/base/error.h"
 #include "tiny_compile/base/expr_parts.h"

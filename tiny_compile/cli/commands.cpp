@@ -7,6 +7,7 @@
 #include "tiny_compile/cli/commands.h"
 
 #include <sys/stat.h>
+#include <iterator>
 
 #include <algorithm>
 #include <cstdio>

@@ -9,6 +9,7 @@
 #include "tiny_compile/cli/layout.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <numeric>
 

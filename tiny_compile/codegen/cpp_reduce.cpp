@@ -211,7 +211,7 @@ std::vector<std::string> next_row(const KernelText& text, const Step& step, cons
   for (int id : row.ids) {
     const Scalar& load = kernel.scalars[id];
     if (load.kind != ScalarKind::Load || load.mask >= 0 || !load.operands.empty()) continue;
-    if (coefficient_of(load.index, along) != 1 || !depends_on(load.index, across.name))
+    if (coefficient(load.index, along.symbol()) != 1 || !depends_on(load.index, across.name))
       continue;
     const Expr there = substitute(
         load.index,

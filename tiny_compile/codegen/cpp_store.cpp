@@ -12,6 +12,8 @@
 //   }
 #include "tiny_compile/codegen/cpp_store.h"
 
+#include <cstdint>
+
 namespace tiny_compile {
 namespace {
 
@@ -84,13 +86,6 @@ void write_blocks(KernelText& text, int axis, const std::string& from, const std
 
 }  // namespace
 
-int64_t coefficient_of(const Expr& index, const Axis& axis) {
-  for (const Term& term : terms(index)) {
-    if (term.factor == axis.symbol()) return term.coefficient;
-  }
-  return 0;
-}
-
 std::string place_of(const KernelText& text, const Step& step) {
   return str(pointer_name(text.program.buffers[step.buffer]), "[",
              text.scalars.index(step.index, step.other < 0 ? std::vector<int>{}
@@ -108,7 +103,8 @@ bool streams(const KernelText& text, int axis, const std::vector<const Step*>& s
   const Axis& along = text.kernel.axes[axis];
   for (const Step* step : steps) {
     const Expr rest = step->index - along.symbol();
-    if (coefficient_of(step->index, along) != 1 || depends_on(rest, along.name)) return false;
+    if (coefficient(step->index, along.symbol()) != 1 || depends_on(rest, along.name))
+      return false;
     if (step->other >= 0 || buffers_read(text.program, text.kernel)[step->buffer]) return false;
   }
   return true;

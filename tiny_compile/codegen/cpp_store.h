@@ -24,7 +24,4 @@ bool streams(const KernelText& text, int axis, const std::vector<const Step*>& s
 // The helpers that `kernels` mentions.
 std::string store_helpers(const std::string& kernels);
 
-// The coefficient of an axis in a sum: i*64 + j has 64 for i, 1 for j, 0 for others.
-int64_t coefficient_of(const Expr& index, const Axis& axis);
-
 }  // namespace tiny_compile

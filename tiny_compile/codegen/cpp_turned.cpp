@@ -10,6 +10,7 @@
 #include "tiny_compile/codegen/cpp_turned.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "tiny_compile/codegen/cpp_store.h"
 
@@ -79,11 +80,11 @@ static inline void tc_turn(const T* from, long long stride, T* to, long long row
 int turned_axis(const Kernel& kernel, const Scalar& load) {
   if (load.kind != ScalarKind::Load || load.mask >= 0 || !load.operands.empty()) return -1;
   const Axis& across = kernel.axes[kernel.rows - 1];
-  const int64_t stride = coefficient_of(load.index, across);
+  const int64_t stride = coefficient(load.index, across.symbol());
   if (stride < kLeast) return -1;
   for (int axis = 0; axis + 1 < kernel.rows; axis++) {
     const Axis& along = kernel.axes[axis];
-    if (coefficient_of(load.index, along) != 1) continue;
+    if (coefficient(load.index, along.symbol()) != 1) continue;
     const Expr rest = load.index - along.symbol() - across.symbol() * stride;
     if (!depends_on(rest, along.name) && !depends_on(rest, across.name)) return axis;
   }
@@ -165,7 +166,7 @@ class TurnedWriter {
     out_.line(
         str("alignas(64) ", c_type(load.dtype), " turned_", id, "[", kSquare * kSquare, "];"));
     out_.line(str("tc_turn(", pointer_name(text_.program.buffers[load.buffer]), " + ", corner,
-                  ", ", coefficient_of(load.index, column()), ", turned_", id,
+                  ", ", coefficient(load.index, column().symbol()), ", turned_", id,
                   ", stop_row - first_row, stop_column - first_column);"));
   }
 

@@ -11,6 +11,7 @@
 //   extern "C" __global__ void k_matmul_222(const tc_bf16* __restrict__ tmp_t181, ...
 #include "tiny_compile/codegen/cuda.h"
 
+#include <algorithm>
 #include <cctype>
 #include <map>
 #include <span>

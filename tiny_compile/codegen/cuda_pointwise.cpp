@@ -39,23 +39,23 @@ void unpack(CudaText& text, int count, Expr rest) {
   }
 }
 
-int64_t coefficient(const Expr& index, const Expr& symbol) {
+// How far neighbours along `symbol` lie apart; -1 where that is not the same everywhere.
+int64_t distance(const Expr& index, const Expr& symbol) {
   for (const Term& term : terms(index)) {
-    if (term.factor == symbol) return term.coefficient;
-    if (depends_on(term.factor, symbol.name())) return -1;
+    if (term.factor != symbol && depends_on(term.factor, symbol.name())) return -1;
   }
-  return 0;
+  return coefficient(index, symbol);
 }
 
 // The row axis along which a load is contiguous while it is not along the last one; -1: none.
 int across_axis(const Kernel& kernel, const Scalar& load) {
   if (load.kind != ScalarKind::Load || load.mask >= 0 || !load.operands.empty()) return -1;
-  const int64_t last = coefficient(load.index, kernel.axes[kernel.rows - 1].symbol());
+  const int64_t last = distance(load.index, kernel.axes[kernel.rows - 1].symbol());
   if (last == 0 || last == 1) return -1;
   for (int row = 0; row + 1 < kernel.rows; row++) {
     const Axis& axis = kernel.axes[row];
     const bool large = axis.extent.bounds().high >= kTile;
-    if (large && coefficient(load.index, axis.symbol()) == 1) return row;
+    if (large && distance(load.index, axis.symbol()) == 1) return row;
   }
   return -1;
 }
@@ -227,7 +227,7 @@ KernelEntry write_cuda_transposed(CudaText& text, const std::string& function) {
     const Scalar& load = kernel.scalars[id];
     const bool plain = load.kind == ScalarKind::Load && load.mask < 0 && load.operands.empty();
     const bool turned_load = std::count(turned_loads.begin(), turned_loads.end(), id) > 0;
-    if (plain && !turned_load && coefficient(load.index, along.symbol()) == 1)
+    if (plain && !turned_load && distance(load.index, along.symbol()) == 1)
       straight_loads.push_back(id);
   }
   const auto open_points = [&](const char* down, const char* right) {

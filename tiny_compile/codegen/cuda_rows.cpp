@@ -8,6 +8,7 @@
 #include "tiny_compile/codegen/cuda_rows.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cuda_helpers.h"

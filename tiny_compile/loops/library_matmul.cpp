@@ -13,6 +13,7 @@
 #include "tiny_compile/loops/library_matmul.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace tiny_compile {
 namespace {

@@ -18,6 +18,7 @@
 //
 // Invariant: parse_program(print(p)) == p for every normal, verified p. The result is verified.
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "tiny_compile/base/text_cursor.h"

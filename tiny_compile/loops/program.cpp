@@ -6,6 +6,7 @@
 #include "tiny_compile/loops/program.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace tiny_compile {

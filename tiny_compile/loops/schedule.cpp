@@ -7,7 +7,10 @@
 #include "tiny_compile/loops/schedule.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 
+#include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/program.h"
 #include "tiny_compile/loops/split.h"
 
@@ -19,55 +22,6 @@ constexpr int64_t kChunk = 1024;
 constexpr int64_t kLargeOutput = 16 << 20;   // bytes: more than a core's share of the caches
 constexpr int64_t kNear = 8;                 // elements that a line of memory holds, at least
 constexpr int64_t kStripBytes = 512 * 1024;  // of a strip of columns that is read several times
-
-bool is_sequential(const Kernel& kernel) {
-  return std::any_of(kernel.steps.begin(), kernel.steps.end(), [](const Step& step) {
-    return step.kind != StepKind::Store || !step.inner.empty();
-  });
-}
-
-int64_t coefficient(const Expr& index, const Axis& axis) {
-  for (const Term& term : terms(index)) {
-    if (term.factor == axis.symbol()) return term.coefficient;
-  }
-  return 0;
-}
-
-// Accesses that are contiguous along an axis. Where each point is stored, the store decides: loads
-// that run across it are turned in tiles, a store is not. What inner loops read counts more than
-// what is stored once a row.
-int contiguous_accesses(const Kernel& kernel, int axis) {
-  const bool points = !is_sequential(kernel);
-  int count = 0;
-  for (const Scalar& scalar : kernel.scalars) {
-    const bool load = scalar.kind == ScalarKind::Load;
-    if (load && coefficient(scalar.index, kernel.axes[axis]) == 1) count += points ? 1 : 2;
-  }
-  for (const Step& step : kernel.steps) {
-    if (makes_register(step) || coefficient(step.index, kernel.axes[axis]) != 1) continue;
-    count += points ? static_cast<int>(kernel.scalars.size()) + 1 : step.inner.empty() ? 1 : 2;
-  }
-  return count;
-}
-
-// The row axis along which most accesses are contiguous goes last.
-Kernel order_rows(Kernel kernel) {
-  int best = kernel.rows - 1;
-  for (int row = 0; row < kernel.rows; row++) {
-    if (contiguous_accesses(kernel, row) > contiguous_accesses(kernel, best)) best = row;
-  }
-  if (best < 0 || best == kernel.rows - 1) return kernel;
-  std::rotate(kernel.axes.begin() + best, kernel.axes.begin() + best + 1,
-              kernel.axes.begin() + kernel.rows);
-  return normalize(std::move(kernel));
-}
-
-// A matmul's rows keep their order: batches, rows, columns.
-Kernel with_order(Kernel kernel) {
-  const bool dot = std::any_of(kernel.steps.begin(), kernel.steps.end(),
-                               [](const Step& s) { return s.kind == StepKind::Dot; });
-  return dot ? kernel : order_rows(std::move(kernel));
-}
 
 // What the Columns strategy can do: trees of at most two levels, sum_exp of one.
 bool allows_columns(const Kernel& kernel) {
@@ -85,9 +39,9 @@ bool prefers_columns(const Kernel& kernel) {
   int across = 0, along = 0;
   const Axis& lane = kernel.axes[kernel.rows - 1];
   auto count = [&](const Expr& index) {
-    int64_t inner = INT64_MAX, beside = std::abs(coefficient(index, lane));
+    int64_t inner = INT64_MAX, beside = std::abs(coefficient(index, lane.symbol()));
     for (size_t a = static_cast<size_t>(kernel.rows); a < kernel.axes.size(); a++) {
-      const int64_t step = std::abs(coefficient(index, kernel.axes[a]));
+      const int64_t step = std::abs(coefficient(index, kernel.axes[a].symbol()));
       if (step > 0) inner = std::min(inner, step);
     }
     if (inner < beside || (beside == 0 && inner < INT64_MAX)) along++;
@@ -200,7 +154,7 @@ Program schedule(const Program& program) {
     std::vector<Kernel> kernels = {collapsed};
     if (can_split(collapsed)) kernels = split_reduction(result, collapsed);
     for (Kernel& kernel : kernels) {
-      kernel = with_order(std::move(kernel));
+      kernel = order_rows(std::move(kernel));
       kernel.schedule = choose(result, kernel);
       now[k].push_back(static_cast<int>(result.kernels.size()));
       result.kernels.push_back(std::move(kernel));

@@ -1,12 +1,9 @@
-// Two Program rewrites that `schedule` makes before it chooses how kernels run.
+// A Program rewrite that `schedule` makes before it chooses how kernels run.
 #pragma once
 
 #include "tiny_compile/loops/program.h"
 
 namespace tiny_compile {
-
-// Axes that always step together become one: (i0: 8, i1: 4) with index i0*4 + i1 => (i0: 32).
-Kernel collapse_axes(Kernel kernel);
 
 // Whether a kernel is a long reduction over few rows that split_reduction can take apart.
 bool can_split(const Kernel& kernel);

@@ -3,6 +3,8 @@
 #include "tiny_compile/runtime/nvrtc.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <iterator>
 #include <sstream>
 #include <vector>
 

@@ -2,6 +2,7 @@
 // that the same binary runs where there is no driver and then says so.
 #include "tiny_compile/tensor/cuda_driver.h"
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>

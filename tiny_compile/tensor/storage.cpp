@@ -4,6 +4,7 @@
 #include "tiny_compile/tensor/storage.h"
 
 #include <sys/mman.h>
+#include <cstdint>
 
 #include <array>
 #include <cstdlib>

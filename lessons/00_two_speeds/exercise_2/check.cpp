@@ -1,6 +1,7 @@
 #include "lessons/tools/check.h"
 #include "exercise.h"
 
+#include <cstdint>
 #include <random>
 
 using exercise::calls_until_paid;

@@ -1,6 +1,7 @@
 #include "lessons/tools/check.h"
 #include "exercise.h"
 
+#include <algorithm>
 #include <set>
 
 using namespace tiny_compile;

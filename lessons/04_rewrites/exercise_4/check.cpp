@@ -1,6 +1,7 @@
 #include "lessons/tools/check.h"
 #include "exercise.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tiny_compile/runtime/build.h"

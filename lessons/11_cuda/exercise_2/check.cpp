@@ -3,6 +3,7 @@
 #include "lessons/tools/threads.h"
 
 #include <cmath>
+#include <cstdio>
 
 #include "tests/catch.h"
 

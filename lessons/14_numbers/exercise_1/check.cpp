@@ -2,6 +2,7 @@
 #include "exercise.h"
 
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 using namespace tiny_compile;

@@ -1,7 +1,9 @@
 #include "lessons/tools/check.h"
 #include "exercise.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 using namespace tiny_compile;

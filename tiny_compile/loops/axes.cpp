@@ -1,0 +1,126 @@
+// Which loops does a kernel have, and which of them is innermost? Fusion leaves axes as the ops
+// of the graph had them; loops that always step together are one, and the one along which memory
+// is contiguous goes last.
+//
+//   rows(i0: 8, i1: 4) { store y[i0*4 + i1] = neg(load x[i0*4 + i1]) }
+// =>
+//   rows(i0: 32) { store y[i0] = neg(load x[i0]) }
+#include "tiny_compile/loops/axes.h"
+
+#include <algorithm>
+
+namespace tiny_compile {
+namespace {
+
+// Both axes are rows, or both stand next to each other wherever a step lists either.
+bool adjacent(const Kernel& kernel, int a, int b) {
+  if (b < kernel.rows) return true;
+  for (const Step& step : kernel.steps) {
+    const auto at = std::find(step.inner.begin(), step.inner.end(), a);
+    const bool has_b = std::count(step.inner.begin(), step.inner.end(), b) > 0;
+    if (at == step.inner.end() && !has_b) continue;
+    if (at == step.inner.end() || at + 1 == step.inner.end() || at[1] != b) return false;
+  }
+  return true;
+}
+
+// a*extent(b) + b is all that any index knows of a and b.
+bool collapse(Kernel& kernel, int a, int b) {
+  const Axis merged{"m" + kernel.axes[b].name, kernel.axes[a].extent * kernel.axes[b].extent};
+  const Expr m = merged.symbol(), width = kernel.axes[b].extent;
+  const std::string &name_a = kernel.axes[a].name, &name_b = kernel.axes[b].name;
+  const Substitution together = {{name_a, 0}, {name_b, m}};
+  const Substitution apart = {{name_a, floor_div(m, width)}, {name_b, mod(m, width)}};
+  auto fits = [&](const Expr& index) {
+    return index.is_constant() || substitute(index, apart) == substitute(index, together);
+  };
+  for (const Scalar& scalar : kernel.scalars) {
+    if (!fits(scalar.index)) return false;
+  }
+  for (const Step& step : kernel.steps) {
+    if (!fits(step.index)) return false;
+  }
+  for (Scalar& scalar : kernel.scalars) {
+    if (!scalar.index.is_constant()) scalar.index = substitute(scalar.index, together);
+  }
+  for (Step& step : kernel.steps) step.index = substitute(step.index, together);
+  for (Step& step : kernel.steps) std::erase(step.inner, a);
+  kernel.axes[b] = merged;
+  kernel.axes[a].extent = 1;
+  return true;
+}
+
+// Rows of extent 1 left by collapse go; inner ones are no step's any more.
+Kernel drop_unit_rows(Kernel kernel) {
+  std::vector<int> numbers;
+  std::vector<Axis> axes;
+  int rows = 0;
+  for (int a = 0; a < static_cast<int>(kernel.axes.size()); a++) {
+    numbers.push_back(static_cast<int>(axes.size()));
+    if (a < kernel.rows && kernel.axes[a].extent.is_constant(1)) continue;
+    rows += a < kernel.rows;
+    axes.push_back(kernel.axes[a]);
+  }
+  kernel.axes = std::move(axes);
+  kernel.rows = rows;
+  for (Step& step : kernel.steps) {
+    for (int& axis : step.inner) axis = numbers[axis];
+  }
+  return normalize(std::move(kernel));
+}
+
+// Accesses that are contiguous along an axis. Where each point is stored, the store decides: loads
+// that run across it are turned in tiles, a store is not. What inner loops read counts more than
+// what is stored once a row.
+int contiguous_accesses(const Kernel& kernel, int axis) {
+  const bool points = !is_sequential(kernel);
+  int count = 0;
+  for (const Scalar& scalar : kernel.scalars) {
+    const bool load = scalar.kind == ScalarKind::Load;
+    if (load && coefficient(scalar.index, kernel.axes[axis].symbol()) == 1)
+      count += points ? 1 : 2;
+  }
+  for (const Step& step : kernel.steps) {
+    if (makes_register(step) || coefficient(step.index, kernel.axes[axis].symbol()) != 1)
+      continue;
+    count += points ? static_cast<int>(kernel.scalars.size()) + 1 : step.inner.empty() ? 1 : 2;
+  }
+  return count;
+}
+
+}  // namespace
+
+bool is_sequential(const Kernel& kernel) {
+  return std::any_of(kernel.steps.begin(), kernel.steps.end(), [](const Step& step) {
+    return step.kind != StepKind::Store || !step.inner.empty();
+  });
+}
+
+Kernel collapse_axes(Kernel kernel) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    const int count = static_cast<int>(kernel.axes.size());
+    for (int a = 0; a + 1 < kernel.rows && !changed; a++) changed = collapse(kernel, a, a + 1);
+    for (int a = kernel.rows; a < count && !changed; a++) {
+      for (int b = kernel.rows; b < count && !changed; b++)
+        changed = a != b && adjacent(kernel, a, b) && collapse(kernel, a, b);
+    }
+    if (changed) kernel = drop_unit_rows(std::move(kernel));
+  }
+  return kernel;
+}
+
+Kernel order_rows(Kernel kernel) {
+  const bool dot = std::any_of(kernel.steps.begin(), kernel.steps.end(),
+                               [](const Step& s) { return s.kind == StepKind::Dot; });
+  int best = kernel.rows - 1;
+  for (int row = 0; row < kernel.rows; row++) {
+    if (contiguous_accesses(kernel, row) > contiguous_accesses(kernel, best)) best = row;
+  }
+  if (dot || best < 0 || best == kernel.rows - 1) return kernel;
+  std::rotate(kernel.axes.begin() + best, kernel.axes.begin() + best + 1,
+              kernel.axes.begin() + kernel.rows);
+  return normalize(std::move(kernel));
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,18 @@
+// What `schedule` does to a kernel's axes before it chooses how the kernel runs.
+#pragma once
+
+#include "tiny_compile/loops/program.h"
+
+namespace tiny_compile {
+
+// Whether it does more than store each of its points.
+bool is_sequential(const Kernel& kernel);
+
+// Axes that always step together become one: (i0: 8, i1: 4) with index i0*4 + i1 => (i0: 32).
+Kernel collapse_axes(Kernel kernel);
+
+// The row axis along which most accesses are contiguous goes last. A matmul's rows keep their
+// order: batches, rows, columns.
+Kernel order_rows(Kernel kernel);
+
+}  // namespace tiny_compile
