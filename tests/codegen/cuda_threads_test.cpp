@@ -146,3 +146,14 @@ TEST_CASE("points thread by thread: packs across rows, operands turned in tiles"
   check([](In i) { return Out{tanh(i[0] * i[1] + i[2])}; },
         {randn({70, 45}).t(), randn({70, 45}).t(), randn({45, 70})}, "pointwise");
 }
+
+TEST_CASE("folds thread by thread: columns summed while a block goes over its rows",
+          "[codegen][threads]") {
+  manual_seed(7);
+  const auto gradients = [](In i) {
+    const Tensor h = i[0] * rsqrt((i[0] * i[0]).mean(-1, true) + 1e-5);
+    return Out{h + i[1], (i[1] * h).sum(0), i[1].sum(0)};
+  };
+  check(gradients, {randn({4096, 128}), randn({4096, 128})}, "rows columns");
+  check(gradients, {randn({5120, 129}), randn({5120, 129})}, "rows columns");
+}

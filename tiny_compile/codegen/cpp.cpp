@@ -171,6 +171,9 @@ void write_steps(KernelText& text, std::vector<bool> defined) {
         write_reduction(text, steps[s], static_cast<int>(s), defined);
         break;
       case StepKind::Dot: write_dot(text, steps[s], s, defined); break;
+      case StepKind::Fold:
+        fail("kernel ", text.kernel.name, " folds rows, which the C++ back end does not: fuse ",
+             "makes folds for Target::Cuda alone");
       case StepKind::Scan: write_scan(text, steps[s], s, defined); break;
       case StepKind::Scatter: write_scatter(text, steps[s], defined); break;
     }

@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "tiny_compile/codegen/cpp_reduce.h"
+#include "tiny_compile/codegen/cuda_fold.h"
 #include "tiny_compile/codegen/passes_of.h"
 
 namespace tiny_compile {
@@ -46,9 +47,11 @@ std::vector<const Step*> steps_over(const Kernel& kernel, const std::vector<int>
 
 // Neighbouring elements that a thread takes at once.
 int widest(const CudaText& text, const std::vector<int>& inner, int64_t count) {
-  if (inner.size() != 1) return 1;
-  // 0: the last pack may be short
-  const int vector = text.widest(steps_over(text.kernel, inner), inner[0], 0);
+  if (inner.empty()) return 1;
+  // 0: the last pack may be short, unless rows of other loops follow
+  const int64_t whole =
+      inner.size() == 1 ? 0 : text.kernel.axes[inner.back()].extent.constant();
+  const int vector = text.widest(steps_over(text.kernel, inner), inner.back(), whole);
   if (count < vector) return 1;
   const int asked = text.kernel.schedule.vector;
   return asked > 0 ? std::min(vector, asked) : vector;
@@ -114,11 +117,14 @@ RowShape row_shape_of(const CudaText& text, const std::vector<std::vector<int>>&
                     : static_cast<int>(ceil_divide(chunks, rounds * shape.cluster));
   if (chunks > 1) shape.warps = std::max(shape.warps, 2);
   if (chunks > shape.warps * shape.cluster) shape.cluster = 1;  // there a warp takes one chunk
+  const bool folds = folds_rows(kernel);
   const int64_t packs = power_of_two_from(longest) / widest(text, inner, longest);
-  if (packs < 32 && shape.warps == 1)
+  if (packs < 32 && shape.warps == 1 && !folds)
     shape.lanes = static_cast<int>(std::max<int64_t>(packs, 1));
   shape.block = 32 * (shape.warps > 1 ? shape.warps : std::max(1, kernel.schedule.warps / 2));
+  if (folds) shape.block = 32 * fold_shape_of(kernel).warps;
   shape.rows_a_block = shape.warps > 1 ? 1 : shape.block / shape.lanes;
+  if (folds) shape.turns = fold_shape_of(kernel).turns;
   for (const Step& step : kernel.steps) {
     const bool known = std::any_of(shape.spreads.begin(), shape.spreads.end(),
                                    [&](const Spread& s) { return s.inner == step.inner; });
@@ -128,7 +134,7 @@ RowShape row_shape_of(const CudaText& text, const std::vector<std::vector<int>>&
       shape.warps == 1 && std::all_of(shape.spreads.begin(), shape.spreads.end(),
                                       [](const Spread& s) { return s.values() <= kLittle; });
   const int64_t threads = row_count(kernel).constant() * shape.lanes;
-  if (little && threads >= kManyThreads) {
+  if (little && !folds && threads >= kManyThreads) {
     shape.turns = kTurns;
     shape.block = kLargeBlock;
     shape.rows_a_block = shape.block / shape.lanes;

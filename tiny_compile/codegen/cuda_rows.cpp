@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "tiny_compile/codegen/cpp_reduce.h"
+#include "tiny_compile/codegen/cuda_fold.h"
 #include "tiny_compile/codegen/cuda_helpers.h"
 #include "tiny_compile/codegen/cuda_row_shape.h"
 #include "tiny_compile/codegen/passes_of.h"
@@ -50,6 +51,8 @@ class RowsWriter {
         text_.declare_divisors(text_.needed(steps), defined);
       if (steps[0]->kind == StepKind::Store)
         write_stores(steps, defined);
+      else if (steps[0]->kind == StepKind::Fold)
+        write_fold_of_rows(*steps[0], pass[0], defined);
       else if (is_arg(*steps[0]))
         write_arg(*steps[0], pass[0], defined);
       else
@@ -75,7 +78,9 @@ class RowsWriter {
         shape_.lanes == 32 ? "threadIdx.x & 31" : str("threadIdx.x % ", shape_.lanes);
     out_.line(str("const int lane = ", lane_of, ";"));
     const std::string wide = text_.integer == "int" ? "(int)" : "(long long)";
-    if (shape_.warps > 1) {
+    if (folds_rows(kernel_)) {
+      open_folds(text_);
+    } else if (shape_.warps > 1) {
       out_.line("const int warp = threadIdx.x >> 5;");
       text_.declare("row", shape_.cluster == 1 ? wide + "blockIdx.x"
                                                : str(wide, "blockIdx.x / ", shape_.cluster));
@@ -128,11 +133,12 @@ class RowsWriter {
   }
 
   // Values that several steps use stay in registers, where they fit: costly ones, and of loads
-  // what all these steps make of them.
+  // what all these steps make of them. What all rows read (a weight) is in the caches.
   void keep_values() {
     auto worth = [&](const Scalar& s) {
       const int id = static_cast<int>(&s - kernel_.scalars.data());
-      return s.kind == ScalarKind::Load || is_costly(s) || text_.hides_its_loads(id);
+      const bool loads = s.kind == ScalarKind::Load && (rows_ == 1 || is_of_row(s));
+      return loads || is_costly(s) || text_.hides_its_loads(id);
     };
     const int64_t threads = shape_.cluster * shape_.warps * shape_.lanes;
     text_.choose_kept(worth, threads * kMostKept * 8);
@@ -149,6 +155,12 @@ class RowsWriter {
       const std::string round = s.rounds > 1 ? str("round * ", s.packs, " + ") : "";
       return str("keep_", id, "[(", round, "k) * ", s.vector, " + v]");
     };
+  }
+
+  bool is_of_row(const Scalar& load) const {
+    return load.mask >= 0 || !load.operands.empty() ||
+           std::any_of(kernel_.axes.begin(), kernel_.axes.begin() + kernel_.rows,
+                       [&](const Axis& row) { return depends_on(load.index, row.name); });
   }
 
   // --- going over the elements of a row ---
@@ -203,22 +215,25 @@ class RowsWriter {
     const std::vector<int> ids = text_.needed(steps);
     const std::string base = s.chunks > 1 ? "1024 * chunk + " : "";
     const bool ragged = partial && s.count % s.vector != 0;
+    const std::string place = place_of(s);
     out_.line("#pragma unroll");
     out_.open(str("for (int k = 0; k < ", s.packs, "; k++)"));
-    text_.declare("e", str(base, shape_.lanes * s.vector, " * k + ", s.vector, " * lane"));
-    if (partial) out_.open(str("if (e < ", s.count, ")"));
-    if (s.inner.size() == 1) text_.set_vector(s.inner[0], s.vector);
-    if (ragged) text_.left = str(s.count, " - e");
+    text_.declare(place, str(base, shape_.lanes * s.vector, " * k + ", s.vector, " * lane"));
+    if (partial) out_.open(str("if (", place, " < ", s.count, ")"));
+    unpack_loops(s);
+    if (!s.inner.empty()) text_.set_vector(s.inner.back(), s.vector);
+    if (ragged) text_.left = str(s.count, " - ", place);
     std::vector<const Step*> stores;
     for (const Step* step : steps) {
       if (step->kind == StepKind::Store) stores.push_back(step);
     }
     text_.load_packs(ids, defined);
     text_.declare_store_packs(stores);
+    if (!pack_.empty()) out_.line(pack_ + " pack;");
     out_.line("#pragma unroll");
     out_.open(str("for (int v = 0; v < ", s.vector, "; v++)"));
-    if (ragged) out_.open(str("if (e + v < ", s.count, ")"));
-    unpack_inner(s);
+    if (ragged) out_.open(str("if (", place, " + v < ", s.count, ")"));
+    if (!s.inner.empty()) text_.declare(kernel_.axes[s.inner.back()].name, "e + v");
     LoopScope scope{row_axes_mask(kernel_), true};
     for (int axis : s.inner) scope.axes |= uint64_t{1} << axis;
     text_.define(ids, scope, defined);
@@ -227,19 +242,23 @@ class RowsWriter {
     if (ragged) out_.close();
     out_.close();
     text_.store_packs(stores);
+    if (!pack_.empty()) out_.line(str("*(", pack_, "*)&meeting[warp][", place, "] = pack;"));
     text_.left = "";
     text_.set_vector(-1, 1);
     if (partial) out_.close();
     out_.close();
   }
 
-  void unpack_inner(const Spread& s) {
-    if (s.inner.empty()) return;
-    if (s.inner.size() == 1) return text_.declare(kernel_.axes[s.inner[0]].name, "e + v");
-    Expr rest = Expr::symbol("e", 0, s.count - 1);
+  // Where a pack starts: in the row, and in the last loop.
+  std::string place_of(const Spread& s) const { return s.inner.size() > 1 ? "place" : "e"; }
+
+  void unpack_loops(const Spread& s) {
+    if (s.inner.size() < 2) return;
+    Expr rest = Expr::symbol("place", 0, s.count - 1);
     for (size_t k = s.inner.size(); k-- > 0;) {
       const Axis& axis = kernel_.axes[s.inner[k]];
-      text_.declare(axis.name, (k == 0 ? rest : mod(rest, axis.extent)).str());
+      text_.declare(k + 1 == s.inner.size() ? "e" : axis.name,
+                    (k == 0 ? rest : mod(rest, axis.extent)).str());
       rest = floor_div(rest, axis.extent);
     }
   }
@@ -261,6 +280,19 @@ class RowsWriter {
     });
     close_chunks(s);
     if (!live_.empty()) out_.close();
+  }
+
+  // What a row gives to each column's sum; then the block's warps add theirs.
+  void write_fold_of_rows(const Step& step, int number, const std::vector<bool>& defined) {
+    const Spread& s = shape_.over(step.inner);
+    pack_ = str("tc_pack<", c_type(step.dtype), ", ", s.vector, ">");
+    open_chunks(s);
+    write_elements(s, {&step}, defined, [&] {
+      out_.line(str("pack.at[v] = ", text_.scalars.name(step.value), ";"));
+    });
+    close_chunks(s);
+    pack_.clear();
+    write_fold_sums(text_, step, number);
   }
 
   // --- reductions ---
@@ -430,7 +462,7 @@ class RowsWriter {
     out_.line(str(best, " best = {0, -1};"));
     write_elements(s, {&step}, defined, [&] {
       out_.line(str("best = tc_better<", is_max, ">(best, ", best, "{", value_of(step, type),
-                    ", e + v});"));
+                    ", ", place_of(s), " + v});"));
     });
     if (shape_.warps == 1) {
       out_.line(str("r", number, " = ", all, ".index;"));
@@ -460,6 +492,7 @@ class RowsWriter {
   bool greets_ = false;                   // these chunks wait for them
   std::string live_;  // the flag of threads beyond the last row, where there are any
   bool guarded_ = false;
+  std::string pack_;  // a fold's: the type of the values that a thread shares at once
   std::vector<int> kept_now_;
   KernelEntry entry_;
 };
@@ -468,7 +501,8 @@ class RowsWriter {
 
 bool fits_cuda_rows(const Kernel& kernel) {
   for (const Step& step : kernel.steps) {
-    if (inner_count(kernel, step).constant() > kChunk * kChunk) return false;
+    if (inner_count(kernel, step).constant() > (folds_rows(kernel) ? kChunk : kChunk * kChunk))
+      return false;
   }
   return true;
 }

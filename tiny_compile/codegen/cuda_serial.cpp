@@ -55,6 +55,10 @@ class SerialWriter {
       case StepKind::Reduce: return write_reduce(step, number, defined);
       case StepKind::Dot: return write_dot(step, number, defined);
       case StepKind::Store: return loop(step, defined, [&] { text_.write_store(step); });
+      case StepKind::Fold:
+        fail("kernel ", kernel_.name,
+             " folds rows of more than 1024 elements, or beside scans ",
+             "and scatters: no CUDA kernel does that");
       case StepKind::Scan: return write_scan(step, defined);
       case StepKind::Scatter: return write_scatter(step, defined);
     }

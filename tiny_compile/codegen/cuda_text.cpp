@@ -237,7 +237,9 @@ std::vector<const Step*> all_steps(const Kernel& kernel) {
 
 bool is_cooperative(const Program& program, const Kernel& kernel) {
   for (const Step& step : kernel.steps) {
-    if (step.kind != StepKind::Reduce && step.kind != StepKind::Store) return false;
+    if (!makes_register(step) && step.kind != StepKind::Store && step.kind != StepKind::Fold)
+      return false;
+    if (step.kind == StepKind::Dot) return false;
   }
   const std::vector<bool> read = buffers_read(program, kernel),
                           written = buffers_written(program, kernel);

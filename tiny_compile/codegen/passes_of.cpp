@@ -22,6 +22,7 @@ bool waits(const Kernel& kernel, const Step& step, int first) {
 bool joins(const Kernel& kernel, const std::vector<int>& pass, const Step& step) {
   const Step& first = kernel.steps[pass[0]];
   if (step.kind != first.kind || step.inner != first.inner) return false;
+  if (step.kind == StepKind::Fold) return false;
   if (step.kind == StepKind::Store) return true;
   const size_t most = inner_count(kernel, step).constant() >= kLong ? kFew : kMany;
   if (is_arg(step) || is_arg(first) || pass.size() == most) return false;

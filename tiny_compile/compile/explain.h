@@ -63,8 +63,9 @@ requires requires(const Compiled& f, const Args&... args) { f.specialization(arg
 std::string explain(const Compiled& function, const Args&... args) {
   const auto specialization = function.specialization(args...);
   std::vector<Tensor> inputs = specialization.inputs;
-  const Pipeline pipeline = pipeline_for(function.cache().options(), device_of(inputs));
-  return explain(specialization.traced.graph, inputs, pipeline).str();
+  const Graph& graph = specialization.traced.graph;
+  const Pipeline pipeline = pipeline_for(function.cache().options(), device_of(inputs), graph);
+  return explain(graph, inputs, pipeline).str();
 }
 
 }  // namespace tiny_compile

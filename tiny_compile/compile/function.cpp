@@ -147,9 +147,11 @@ std::string Guard::difference(const Tensor& tensor) const {
   return "";
 }
 
-Pipeline pipeline_for(const CompileOptions& options, Device device) {
+Pipeline pipeline_for(const CompileOptions& options, Device device, const Graph& graph) {
   if (options.backend == "eager") return {};
-  if (device == cpu || options.deterministic) return options.pipeline;
+  const bool multiplies = std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                                      [](const Node& node) { return node.op == Op::matmul; });
+  if (device == cpu || options.deterministic || !multiplies) return options.pipeline;
   return with_library(options.pipeline,
                       available_matmul(options.tf32 ? Matmul::LibraryTf32 : Matmul::Library));
 }
@@ -198,8 +200,8 @@ std::shared_ptr<const Entry> FunctionCache::add(const Signature& signature,
   entry->graph = std::move(specialization.traced.graph);
   entry->device = device_of(*entry, signature.tensors.size(), options_);
   if (options_.backend != "interpreter") {
-    const Staged staged = run_pipeline(pipeline_for(options_, entry->device), entry->graph,
-                                       options_.verify, target_of(entry->device));
+    const Staged staged = run_pipeline(pipeline_for(options_, entry->device, entry->graph),
+                                       entry->graph, options_.verify, target_of(entry->device));
     entry->built = build(staged.program, staged.source, entry->device.index);
   }
   const std::lock_guard lock(mutex_);

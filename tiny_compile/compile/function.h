@@ -76,8 +76,9 @@ struct Entry {
   std::shared_ptr<const void> structure;
 };
 
-// The stages that these options mean for inputs on that device.
-Pipeline pipeline_for(const CompileOptions& options, Device device);
+// The stages that these options mean for a graph whose inputs are on that device. The vendor's
+// library, which takes 40 ms to open, is opened for graphs that multiply matrices.
+Pipeline pipeline_for(const CompileOptions& options, Device device, const Graph& graph);
 
 class FunctionCache {
  public:

@@ -97,10 +97,13 @@ bool is_sequential(const Kernel& kernel) {
 }
 
 Kernel collapse_axes(Kernel kernel) {
+  const auto folds = [](const Step& step) { return step.kind == StepKind::Fold; };
+  const int folded = std::any_of(kernel.steps.begin(), kernel.steps.end(), folds) ? 1 : 0;
   for (bool changed = true; changed;) {
     changed = false;
     const int count = static_cast<int>(kernel.axes.size());
-    for (int a = 0; a + 1 < kernel.rows && !changed; a++) changed = collapse(kernel, a, a + 1);
+    for (int a = 0; a + 1 < kernel.rows - folded && !changed; a++)
+      changed = collapse(kernel, a, a + 1);
     for (int a = kernel.rows; a < count && !changed; a++) {
       for (int b = kernel.rows; b < count && !changed; b++)
         changed = a != b && adjacent(kernel, a, b) && collapse(kernel, a, b);
@@ -111,13 +114,14 @@ Kernel collapse_axes(Kernel kernel) {
 }
 
 Kernel order_rows(Kernel kernel) {
-  const bool dot = std::any_of(kernel.steps.begin(), kernel.steps.end(),
-                               [](const Step& s) { return s.kind == StepKind::Dot; });
+  const bool fixed = std::any_of(kernel.steps.begin(), kernel.steps.end(), [](const Step& s) {
+    return s.kind == StepKind::Dot || s.kind == StepKind::Fold;
+  });
   int best = kernel.rows - 1;
   for (int row = 0; row < kernel.rows; row++) {
     if (contiguous_accesses(kernel, row) > contiguous_accesses(kernel, best)) best = row;
   }
-  if (dot || best < 0 || best == kernel.rows - 1) return kernel;
+  if (fixed || best < 0 || best == kernel.rows - 1) return kernel;
   std::rotate(kernel.axes.begin() + best, kernel.axes.begin() + best + 1,
               kernel.axes.begin() + kernel.rows);
   return normalize(std::move(kernel));

@@ -12,7 +12,7 @@ bool is_sequential(const Kernel& kernel);
 Kernel collapse_axes(Kernel kernel);
 
 // The row axis along which most accesses are contiguous goes last. A matmul's rows keep their
-// order: batches, rows, columns.
+// order (batches, rows, columns), and so do rows that are folded.
 Kernel order_rows(Kernel kernel);
 
 }  // namespace tiny_compile

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tiny_compile/loops/fold.h"
 #include "tiny_compile/loops/inline.h"
 #include "tiny_compile/loops/library_matmul.h"
 #include "tiny_compile/loops/merge.h"
@@ -27,34 +28,6 @@ constexpr int kMostResults = 32;      // stores of a kernel that siblings join
 constexpr size_t kMostReads = 128;    // buffers that a fused kernel reads
 constexpr size_t kMostWords = 5;      // ops named in a fused kernel's name
 const std::string kLibrary = "matmul is left to the library: ";
-
-// A set of groups, by number: 64 to a word, so that joining two is cheap.
-class GroupSet {
- public:
-  bool has(int id) const {
-    const size_t word = static_cast<size_t>(id) / 64;
-    return word < words_.size() && (words_[word] >> (id % 64) & 1);
-  }
-  void add(int id) {
-    words_.resize(std::max(words_.size(), static_cast<size_t>(id) / 64 + 1));
-    words_[static_cast<size_t>(id) / 64] |= uint64_t{1} << (id % 64);
-  }
-  void remove(int id) {
-    if (has(id)) words_[static_cast<size_t>(id) / 64] &= ~(uint64_t{1} << (id % 64));
-  }
-  bool add_all(const GroupSet& other) {  // whether that was news
-    words_.resize(std::max(words_.size(), other.words_.size()));
-    uint64_t news = 0;
-    for (size_t k = 0; k < other.words_.size(); k++) {
-      news |= other.words_[k] & ~words_[k];
-      words_[k] |= other.words_[k];
-    }
-    return news != 0;
-  }
-
- private:
-  std::vector<uint64_t> words_;
-};
 
 struct Member {
   std::unique_ptr<Group> group;    // null once another took it in
@@ -81,6 +54,7 @@ class Fusion {
     for (const Kernel& kernel : program_.kernels) take(kernel);
     add_epilogues();
     join_siblings();
+    add_folds();
     return finish();
   }
 
@@ -242,6 +216,50 @@ class Fusion {
         if (!joined && apart.size() < kMostSiblings) apart.push_back(reader);
       }
     }
+  }
+
+  // Sums of columns become part of a kernel that goes over the rows of what they add.
+  void add_folds() {
+    const std::set<int> groups = alive_;
+    std::set<int> folding;
+    for (int id : groups) {
+      const std::optional<Kernel> fold = as_fold(program_, group(id)->finish());
+      if (!fold) continue;
+      const std::vector<int> above = producers(id);
+      std::set<int> others(above.begin(), above.end());
+      for (int buffer : members_[id].reads)
+        others.insert(readers_[buffer].begin(), readers_[buffer].end());
+      const auto taken = std::find_if(others.begin(), others.end(),
+                                      [&](int other) { return fold_into(other, id, *fold); });
+      if (taken != others.end()) folding.insert(*taken);
+    }
+    for (int id : folding) cut(id);
+  }
+
+  bool fold_into(int first, int second, const Kernel& fold) {
+    if (first == second || !group(first)->has(StepKind::Reduce)) return false;
+    std::string reason = why_no_folds(group(first)->finish(), fold);
+    if (reason.empty() && (waits_between(first, second) || members_[first].above.has(second)))
+      reason = "another kernel lies between them";
+    if (reason.empty())
+      reason = members_[second].above.has(first)
+                   ? merge_consumer(program_, *group(first), Group(fold))
+                   : merge_sibling(program_, *group(first), Group(fold));
+    if (reason.empty()) absorb(first, second);
+    if (!reason.empty()) refuse(first, second, reason);
+    return reason.empty();
+  }
+
+  void cut(int id) {
+    Kernel kernel = group(id)->finish();
+    kernel.name = name(id);
+    CutFolds parts = cut_folds(program_, kernel);
+    for (std::vector<int>* list : {&writer_, &all_readers_})
+      list->resize(program_.buffers.size(), -1);
+    readers_.resize(program_.buffers.size());
+    members_[id].group = std::make_unique<Group>(std::move(parts.rows));
+    for (int buffer : loaded_by(parts.finish)) writer_[buffer] = id;
+    add_member(parts.finish);
   }
 
   bool is_full(int id) const {
@@ -429,7 +447,7 @@ class Fusion {
     return program;
   }
 
-  const Program& program_;
+  Program program_;
   std::vector<Member> members_;
   std::set<int> alive_;                  // members that no other took in
   std::vector<int> writer_;              // the group that writes a buffer, -1 for inputs

@@ -36,6 +36,7 @@ class KernelRun {
     for (const Scalar& scalar : kernel.scalars) scalar_index_.push_back(compile(scalar.index));
     for (const Step& step : kernel.steps) step_index_.push_back(compile(step.index));
     registers_.resize(kernel.steps.size());
+    folded_.resize(kernel.steps.size());
   }
 
   void run() {
@@ -126,12 +127,14 @@ class KernelRun {
       switch (step.kind) {
         case StepKind::Dot: append(others, lanes_[step.other], n); [[fallthrough]];
         case StepKind::Reduce: append(values, lanes_[step.value], n); break;
+        case StepKind::Fold: append(folded_[number], lanes_[step.value], n); break;
         case StepKind::Store: write(step, number, n); break;
         case StepKind::Scan: scan(step, number, n, start == 0, running); break;
         case StepKind::Scatter: scatter(step, number, n); break;
       }
     }
     const DType dtype = kernel_.scalars[step.value].dtype;
+    if (step.kind == StepKind::Fold) fold(step, number, count, at);
     if (step.kind == StepKind::Reduce)
       registers_[number] = rounded(step.dtype, reduce(step.op, dtype, values.data(), count));
     if (step.kind == StepKind::Dot)
@@ -258,6 +261,27 @@ class KernelRun {
     }
   }
 
+  // After the last of the rows: their values, row by row, point by point.
+  void fold(const Step& step, int number, int64_t points, std::vector<int64_t> at) {
+    const int last = kernel_.rows - 1;
+    const int64_t rows = kernel_.axes[last].extent.constant();
+    if (at[last] + 1 < rows) return;
+    const size_t width = size_of(step.dtype);
+    std::vector<std::byte> column(static_cast<size_t>(rows) * width);
+    for (int64_t point = 0; point < points; point++) {
+      for (int64_t row = 0; row < rows; row++)
+        std::memcpy(column.data() + static_cast<size_t>(row) * width,
+                    folded_[number].data() + static_cast<size_t>(row * points + point) * width,
+                    width);
+      Lanes one;
+      fill(reduce(Op::sum, step.dtype, column.data(), rows), 1, one);
+      unravel(step.inner, point, at);
+      for (size_t a = 0; a < at.size(); a++) axis_values_[a][0] = at[a];
+      put(step.buffer, value_of(step_index_[number], 0, {}), one);
+    }
+    folded_[number].clear();
+  }
+
   void scatter(const Step& step, int number, int n) {
     Lanes one, old, sum;
     std::vector<int64_t> chosen;
@@ -277,6 +301,7 @@ class KernelRun {
   std::vector<Lanes> lanes_;
   std::vector<Index> scalar_index_, step_index_;
   std::vector<Literal> registers_;
+  std::vector<std::vector<std::byte>> folded_;     // a fold's values so far
   std::vector<std::vector<int64_t>> axis_values_;  // of each axis, a value a lane
 };
 

@@ -420,9 +420,10 @@ class Parser : TextCursor {
       return parse_register();
     }
     if (found == "store") return parse_write(StepKind::Store);
+    if (found == "fold") return parse_write(StepKind::Fold);
     if (found == "scan") return parse_write(StepKind::Scan);
     if (found == "scatter") return parse_write(StepKind::Scatter);
-    error(start, "expected $N = ..., rN: dtype = ..., store, scan, scatter or schedule");
+    error(start, "expected $N = ..., rN: dtype = ..., store, fold, scan, scatter or schedule");
   }
 
   void parse_value_line(size_t start) {
@@ -472,9 +473,17 @@ class Parser : TextCursor {
     step.index = where.index;
     if (chosen) step.other = where.operands[0], step.limit = where.limits[0];
     expect('=', "the place");
+    if (kind == StepKind::Fold) expect_last_row();
     step.value = value();
     if (kind == StepKind::Scatter && accept_word("if")) step.mask = value();
     kernel_->steps.push_back(std::move(step));
+  }
+
+  void expect_last_row() {  // sum(i2)
+    const size_t start = at_;
+    const bool sum = kernel_->rows > 0 && accept_word("sum") && accept('(');
+    if (!sum || word() != kernel_->axes[kernel_->rows - 1].name || !accept(')'))
+      error(start, "expected sum(the last row axis)");
   }
 
   void skip_place() {  // [...], brackets inside it included

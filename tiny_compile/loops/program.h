@@ -81,12 +81,13 @@ struct Scalar {
   bool operator==(const Scalar&) const = default;
 };
 
-enum class StepKind : uint8_t { Reduce, Dot, Store, Scan, Scatter };
+enum class StepKind : uint8_t { Reduce, Dot, Store, Fold, Scan, Scatter };
 
 // One step, run for each row in order.
 //   Reduce   r = op(inner) value               op: a reduction; inner in order, last fastest
 //   Dot      r = dot(inner) value * other      fma from +0, ascending
 //   Store    buffer[index] = value for (inner)
+//   Fold     buffer[index] = sum of value over the last row axis, for (inner); index is free of it
 //   Scan     buffer[index] = running sum of value for (inner), ascending
 //   Scatter  buffer[index] += value for (inner), ascending, rounded at each update; index may
 //            use at0 = scalar `other` in [0, limit), else dropped with an error; mask: skipped

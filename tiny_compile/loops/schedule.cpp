@@ -26,7 +26,7 @@ constexpr int64_t kStripBytes = 512 * 1024;  // of a strip of columns that is re
 // What the Columns strategy can do: trees of at most two levels, sum_exp of one.
 bool allows_columns(const Kernel& kernel) {
   for (const Step& step : kernel.steps) {
-    if (step.kind == StepKind::Dot) return false;
+    if (step.kind == StepKind::Dot || step.kind == StepKind::Fold) return false;
     if (step.kind != StepKind::Reduce) continue;
     const int64_t count = inner_count(kernel, step).bounds().high;
     if (count > kChunk * kChunk || (step.op == Op::sum_exp && count > kChunk)) return false;

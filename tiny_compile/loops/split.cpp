@@ -43,6 +43,14 @@ Kernel with_rows_of(const Kernel& kernel, const std::string& name) {
   return result;
 }
 
+// An axis more, its number in `list`; none where it has one point.
+Expr add_axis(Kernel& kernel, const char* name, int64_t extent, std::vector<int>& list) {
+  if (extent == 1) return 0;
+  list.push_back(static_cast<int>(kernel.axes.size()));
+  kernel.axes.push_back({name, extent});
+  return kernel.axes.back().symbol();
+}
+
 Expr flat_row(const Kernel& kernel) {
   Expr row = 0;
   for (int a = 0; a < kernel.rows; a++)
@@ -71,27 +79,48 @@ std::vector<bool> reached_in_loops(const Kernel& kernel) {
   return wanted;
 }
 
-// rows(rows of kernel, chunk) { steps with loops, each over one chunk ; stores of registers }
+// Which chunks are one partial result: chunk s*1024 + q*groups + r is number q of result (s, r).
+struct Pieces {
+  int64_t supers = 1;    // s: as many as the chunks fill by the thousand
+  int64_t groups = 1;    // r
+  int64_t together = 1;  // q: a power of two, not less than supers
+  int64_t results() const { return supers * groups; }
+};
+
+// More than 1024 chunks are taken together until their results are one chunk again.
+Pieces pieces_of(const Kernel& kernel, int64_t chunks) {
+  const auto writes = [](const Step& s) { return !makes_register(s) && !s.inner.empty(); };
+  const bool stores = std::any_of(kernel.steps.begin(), kernel.steps.end(), writes);
+  const int64_t supers = (chunks + kChunk - 1) / kChunk;
+  if (supers == 1 || supers > kChunk || (stores && chunks % kChunk != 0)) return {1, chunks, 1};
+  int64_t together = 1;
+  while (together < supers) together *= 2;
+  return {supers, kChunk / together, together};
+}
+
+// rows(rows of kernel, s, r) { steps with loops, each over (q, element) ; stores of registers }
 // Fills buffer_of[step] with the buffer of a step's partial results.
 Kernel partial_kernel(Program& program, const Kernel& kernel, const std::vector<int>& inner,
-                      int64_t count, std::vector<int>& buffer_of) {
-  const int64_t chunks = (count + kChunk - 1) / kChunk;
+                      int64_t count, const Pieces& pieces, std::vector<int>& buffer_of) {
   Kernel partial = with_rows_of(kernel, kernel.name);
-  partial.axes.push_back({"chunk", chunks});
-  partial.axes.push_back({"element", kChunk});
-  partial.rows++;
+  std::vector<int> rows, loops;
+  const Expr s = add_axis(partial, "s", pieces.supers, rows),
+             r = add_axis(partial, "r", pieces.groups, rows),
+             q = add_axis(partial, "q", pieces.together, loops),
+             element = add_axis(partial, "e", kChunk, loops);
+  partial.rows += static_cast<int>(rows.size());
   ScalarTable table(partial);
-  const Expr chunk = partial.axes[kernel.rows].symbol();
-  const Expr flat = chunk * kChunk + partial.axes[kernel.rows + 1].symbol();
+  const Expr flat = (s * kChunk + q * pieces.groups + r) * kChunk + element;
+  const int64_t covered = pieces.results() * pieces.together * kChunk;
   Splice how;
   how.axes = unflatten(kernel, inner, flat);
-  if (count % kChunk != 0)
+  if (count != covered)
     how.mask = table.apply(Op::lt, DType::boolean, {table.index(flat), table.index(count)});
   const std::vector<int> ids = splice(kernel, reached_in_loops(kernel), how, table);
-  for (size_t s = 0; s < kernel.steps.size(); s++) {
-    Step step = kernel.steps[s];
+  for (size_t number = 0; number < kernel.steps.size(); number++) {
+    Step step = kernel.steps[number];
     if (step.inner.empty()) continue;
-    step.inner = {kernel.rows + 1};
+    step.inner = loops;
     step.value = ids[step.value];
     step.index = substitute(step.index, how.axes);
     if (step.kind == StepKind::Reduce) {
@@ -106,17 +135,17 @@ Kernel partial_kernel(Program& program, const Kernel& kernel, const std::vector<
     }
     partial.steps.push_back(step);
     if (step.kind != StepKind::Reduce) continue;
-    buffer_of[s] = static_cast<int>(program.buffers.size());
-    const Expr size = row_count(kernel) * chunks;
-    program.buffers.push_back({str("p", buffer_of[s], "_", kernel.name),
+    buffer_of[number] = static_cast<int>(program.buffers.size());
+    const Expr size = row_count(kernel) * pieces.results();
+    program.buffers.push_back({str("p", buffer_of[number], "_", kernel.name),
                                Role::Temporary,
                                {step.dtype, {size}},
                                size,
                                {},
                                0});
     Step store;
-    store.buffer = buffer_of[s];
-    store.index = flat_row(kernel) * chunks + chunk;
+    store.buffer = buffer_of[number];
+    store.index = flat_row(kernel) * pieces.results() + s * pieces.groups + r;
     store.dtype = step.dtype;
     store.value = add_register(table, partial, step.dtype);
     partial.steps.push_back(store);
@@ -144,23 +173,34 @@ int copy_outside(const Kernel& kernel, const Step& step, const std::vector<int>&
 }
 
 // rows(rows of kernel) { each register from its partial results; the steps without loops }
-Kernel finishing_kernel(const Program& program, const Kernel& kernel, int64_t chunks,
+Kernel finishing_kernel(const Kernel& kernel, const Pieces& pieces,
                         const std::vector<int>& buffer_of) {
   Kernel finish = with_rows_of(kernel, kernel.name + "_finish");
-  finish.axes.push_back({"chunk", chunks});
+  std::vector<int> loops;
+  const Expr r = add_axis(finish, "r", pieces.groups, loops),
+             s = add_axis(finish, "s", pieces.together, loops);
   ScalarTable table(finish);
   std::vector<int> registers(kernel.steps.size(), -1);
-  for (size_t s = 0; s < kernel.steps.size(); s++) {
-    if (buffer_of[s] < 0) continue;
-    Step step = kernel.steps[s];
-    step.inner = {kernel.rows};
+  for (size_t number = 0; number < kernel.steps.size(); number++) {
+    if (buffer_of[number] < 0) continue;
+    Step step = kernel.steps[number];
+    step.inner = loops;
     step.dtype = partial_dtype(step);
-    step.value = table.load(program, buffer_of[s],
-                            flat_row(kernel) * chunks + finish.axes.back().symbol());
+    Scalar load;
+    load.kind = ScalarKind::Load;
+    load.dtype = step.dtype;
+    load.buffer = buffer_of[number];
+    load.index = flat_row(kernel) * pieces.results() + s * pieces.groups + r;
+    load.value = identity(step.op, step.dtype);
+    if (pieces.together != pieces.supers)
+      load.mask =
+          table.apply(Op::lt, DType::boolean, {table.index(s), table.index(pieces.supers)});
+    step.value = table.add(std::move(load));
     finish.steps.push_back(step);
-    registers[s] = add_register(table, finish, step.dtype);
-    if (step.dtype != kernel.steps[s].dtype)
-      registers[s] = table.apply(Op::cast, kernel.steps[s].dtype, {registers[s]});
+    registers[number] = add_register(table, finish, step.dtype);
+    if (step.dtype != kernel.steps[number].dtype)
+      registers[number] =
+          table.apply(Op::cast, kernel.steps[number].dtype, {registers[number]});
   }
   for (Step store : kernel.steps) {
     if (!store.inner.empty()) continue;
@@ -195,9 +235,10 @@ std::vector<Kernel> split_reduction(Program& program, const Kernel& kernel) {
   const auto is_reduce = [](const Step& step) { return step.kind == StepKind::Reduce; };
   const Step& first = *std::find_if(kernel.steps.begin(), kernel.steps.end(), is_reduce);
   const int64_t count = inner_count(kernel, first).constant();
+  const Pieces pieces = pieces_of(kernel, (count + kChunk - 1) / kChunk);
   std::vector<int> buffer_of(kernel.steps.size(), -1);
-  Kernel partial = partial_kernel(program, kernel, first.inner, count, buffer_of);
-  Kernel finish = finishing_kernel(program, kernel, (count + kChunk - 1) / kChunk, buffer_of);
+  Kernel partial = partial_kernel(program, kernel, first.inner, count, pieces, buffer_of);
+  Kernel finish = finishing_kernel(kernel, pieces, buffer_of);
   return {normalize(std::move(partial)), normalize(std::move(finish))};
 }
 

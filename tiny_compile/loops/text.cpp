@@ -136,6 +136,9 @@ class KernelPrinter {
       case StepKind::Store:
         return tiny_compile::str("store ", name, "[", s.index, "]", loops, " = ",
                                  reference(s.value));
+      case StepKind::Fold:
+        return tiny_compile::str("fold ", name, "[", s.index, "]", loops, " = sum(",
+                                 kernel_.axes[kernel_.rows - 1].name, ") ", reference(s.value));
       case StepKind::Scan:
         return tiny_compile::str("scan ", name, "[", s.index, "]", loops, " = ",
                                  reference(s.value));

@@ -165,12 +165,26 @@ class Verifier {
               " reads a register before it is made");
     }
     if (makes_register(s)) return;
+    if (s.kind == StepKind::Fold) check_fold(number, open);
     require(s.buffer >= 0 && s.buffer < static_cast<int>(program_.buffers.size()), "step ",
             number, " writes no buffer");
     require(kernel_->scalars[s.value].dtype == program_.buffers[s.buffer].type.dtype, "step ",
             number, " stores another dtype than its buffer's");
     check_symbols(number, s.index, open, s.kind == StepKind::Scatter);
     check_bounds(s.buffer, s.index);
+  }
+
+  // What a block's threads add in one tree; the place is one for all of them.
+  void check_fold(int number, std::vector<std::string>& open) const {
+    require(kernel_->rows > 0, "step ", number, " folds no rows");
+    const Expr& rows = kernel_->axes[kernel_->rows - 1].extent;
+    const int64_t count = rows.is_constant() ? rows.constant() : 0;
+    require(count > 0 && count <= 1024 && (count & (count - 1)) == 0, "step ", number,
+            " folds ", rows, " rows: a power of two up to 1024");
+    const DType dtype = kernel_->scalars[kernel_->steps[number].value].dtype;
+    require(is_float(dtype) && !is_half(dtype), "step ", number, " folds ", dtype,
+            ": f32 or f64");
+    open.erase(open.begin() + kernel_->rows - 1);
   }
 
   void check_symbols(int step, const Expr& index, const std::vector<std::string>& open,

@@ -1,0 +1,163 @@
+// Sums of columns inside the kernel that goes over the rows, bit for bit.
+#include "tiny_compile/loops/fold.h"
+
+#include "tests/loops/refusals.h"
+#include "tiny_compile/codegen/cpp.h"
+#include "tiny_compile/codegen/cuda.h"
+#include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/loops/interpreter.h"
+#include "tiny_compile/runtime/nvrtc.h"
+#include "tiny_compile/tiny_compile.h"
+
+#include "tests/catch.h"
+
+using namespace tiny_compile;
+
+namespace {
+
+using Out = std::vector<Tensor>;
+using In = std::span<const Tensor>;
+
+Out normalized_with_gradients(In in) {
+  const Tensor &x = in[0], &w = in[1], &dy = in[2];
+  const Tensor h = x * rsqrt((x * x).mean(-1, true) + 1e-5), g = dy * w;
+  return {h * w, g - h * (g * h).mean(-1, true), (dy * h).sum(0), dy.sum(0)};
+}
+
+Staged staged(const std::function<Out(In)>& function, const std::vector<Tensor>& inputs,
+              Target target) {
+  return run_pipeline(default_pipeline(), trace(function, inputs, "f").graph, true, target);
+}
+
+int folds(const Program& program) {
+  int count = 0;
+  for (const Kernel& kernel : program.kernels) {
+    for (const Step& step : kernel.steps) count += step.kind == StepKind::Fold;
+  }
+  return count;
+}
+
+constexpr const char* kFolds = R"(program f {
+  input x: f32[64,130]
+  output y: f32[2,130]
+  output z: f32[64]
+  kernel k rows(i0: 2, i1: 32) {
+    $0 = load x[i0*130 + i1*260 + j0]
+    r0: f32 = sum(j0: 130) $0
+    store z[i0 + i1*2] = r0
+    fold y[i0*130 + j0] for (j0: 130) = sum(i1) mul($0, r0)
+  }
+  launch k
+  return y, z
+}
+)";
+
+std::string replaced(std::string text, const std::string& old, const std::string& by) {
+  const size_t at = text.find(old);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, old.size(), by);
+}
+
+}  // namespace
+
+TEST_CASE("gradients of weights are folds of the kernel that goes over the rows", "[folds]") {
+  manual_seed(1);
+  for (int64_t rows : {4096, 5120, 34 * 1024}) {
+    const int64_t width = rows > 10000 ? 128 : 131;
+    const std::vector<Tensor> inputs = {randn({rows, width}), randn({width}),
+                                        randn({rows, width})};
+    const Staged cuda = staged(normalized_with_gradients, inputs, Target::Cuda);
+    INFO(print(cuda.program));
+    CHECK(folds(cuda.program) == 2);
+    CHECK(cuda.program.launches.size() == 2);
+    CHECK(parse_program(print(cuda.program)) == cuda.program);
+    const Out wanted = interpret(trace(normalized_with_gradients, inputs, "f").graph, inputs);
+    const Out got = interpret(cuda.program, inputs);
+    for (size_t k = 0; k < wanted.size(); k++) CHECK(same_bits(got[k], wanted[k]));
+    CHECK(folds(staged(normalized_with_gradients, inputs, Target::Cpp).program) == 0);
+  }
+}
+
+TEST_CASE("what a fold saves: rows are read once", "[folds]") {
+  const std::vector<Tensor> inputs = {zeros({65536, 1024}), zeros({1024}),
+                                      zeros({65536, 1024})};
+  const int64_t pass = 4 * 65536 * 1024;
+  const int64_t cpp =
+                    bytes_moved(staged(normalized_with_gradients, inputs, Target::Cpp).program),
+                cuda = bytes_moved(
+                    staged(normalized_with_gradients, inputs, Target::Cuda).program);
+  CHECK(cpp > 6 * pass);
+  CHECK(cuda < 4 * pass + pass / 7);  // partial sums: a 32nd, twice, written and read
+}
+
+TEST_CASE("sums are not folded where rows are few, short, long, or ragged", "[folds]") {
+  for (const auto& [rows, width] :
+       {std::pair<int64_t, int64_t>{2048, 128}, {4096, 100}, {4096, 1025}, {4097, 128}}) {
+    const std::vector<Tensor> inputs = {zeros({rows, width}), zeros({width}),
+                                        zeros({rows, width})};
+    INFO(rows << " x " << width);
+    CHECK(folds(staged(normalized_with_gradients, inputs, Target::Cuda).program) == 0);
+  }
+}
+
+TEST_CASE("a block has room for the sums of a few columns: others are refused with the reason",
+          "[folds]") {
+  const auto many = [](In in) {
+    Out out = normalized_with_gradients(in);
+    out.push_back((in[0] * out[0]).sum(0));
+    return out;
+  };
+  const std::vector<Tensor> inputs = {zeros({4096, 1024}), zeros({1024}), zeros({4096, 1024})};
+  const Staged all = staged(many, inputs, Target::Cuda);
+  CHECK(folds(all.program) == 2);
+  CHECK(join(all.program.refusals, "\n").find("the sums of a block's rows do not fit it") !=
+        std::string::npos);
+}
+
+TEST_CASE("folds as text: they run, and wrong ones are refused", "[folds]") {
+  const Program program = parse_program(kFolds);
+  CHECK(print(program) == kFolds);
+  manual_seed(2);
+  const Tensor x = randn({64, 130});
+  const Tensor sums = x.sum(1, true);
+  const Out got = interpret(program, std::vector{x});
+  for (int64_t part : {0, 1}) {
+    const Tensor wanted = (x * sums).slice(0, part, 64, 2).sum(0);
+    CHECK(same_bits(got[0].slice(0, part, part + 1).reshape({130}), wanted));
+  }
+  const auto refused = [](const char* old, const char* by) {
+    try {
+      parse_program(replaced(kFolds, old, by));
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(refused("= sum(i1)", "= sum(i0)").find("expected sum(the last row axis)") !=
+        std::string::npos);
+  CHECK(refused("= sum(i1)", "=").find("expected sum(the last row axis)") != std::string::npos);
+  CHECK(refused("fold y[i0*130 + j0]", "fold y[i1*4 + j0]").find("outside its loop") !=
+        std::string::npos);
+  CHECK(refused("i1: 32", "i1: 24").find("a power of two up to 1024") != std::string::npos);
+}
+
+TEST_CASE("folds are for CUDA: the C++ back end says so", "[folds]") {
+  CHECK_THROWS_WITH(emit_cpp(parse_program(kFolds)),
+                    Catch::Matchers::ContainsSubstring("folds rows, which the C++"));
+}
+
+TEST_CASE("folds compile for the GPU: packs, ragged rows, doubles, many rows",
+          "[folds][nvrtc]") {
+  if (!why_no_nvrtc().empty()) SKIP("NVRTC: " + why_no_nvrtc());
+  for (const auto& [old, by] :
+       {std::pair{"x: f32", "x: f32"}, {"x: f32[64,130]", "x: f32[64,130] align=4"}}) {
+    const Source source = emit_cuda(parse_program(replaced(kFolds, old, by)));
+    CHECK(source.kernels[0].grid == 2);
+    CHECK(source.kernels[0].block == 256);
+    CHECK(!compile_cuda(source.text, "sm_90").empty());
+  }
+  std::string doubles = kFolds;
+  for (size_t at = 0; (at = doubles.find("f32")) != std::string::npos;)
+    doubles.replace(at, 3, "f64");
+  CHECK(!compile_cuda(emit_cuda(parse_program(doubles)).text, "sm_90").empty());
+}
