@@ -153,7 +153,7 @@ TEST_CASE("folds compile for the GPU: packs, ragged rows, doubles, many rows",
        {std::pair{"x: f32", "x: f32"}, {"x: f32[64,130]", "x: f32[64,130] align=4"}}) {
     const Source source = emit_cuda(parse_program(replaced(kFolds, old, by)));
     CHECK(source.kernels[0].grid == 2);
-    CHECK(source.kernels[0].block == 256);
+    CHECK(source.kernels[0].block == 128);
     CHECK(!compile_cuda(source.text, "sm_90").empty());
   }
   std::string doubles = kFolds;

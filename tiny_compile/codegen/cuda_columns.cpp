@@ -68,8 +68,9 @@ class ColumnsWriter {
 
  private:
   // Columns that a thread takes at once: where one long sum is all there is, 8 or 16 bytes of
-  // neighbours, as long as all multiprocessors have work.
-  int choose_vector(int64_t columns) const {
+  // neighbours. Where these lie apart or start anywhere, columns 32 apart, so that a block reads
+  // longer pieces of each row.
+  int choose_vector(int64_t columns) {
     const Step& first = kernel_.steps[0];
     const bool sums = first.op == Op::sum || first.op == Op::prod || first.op == Op::max ||
                       first.op == Op::min;
@@ -79,13 +80,16 @@ class ColumnsWriter {
       if (kernel_.steps[s].kind != StepKind::Store || !kernel_.steps[s].inner.empty()) return 1;
     }
     const int most = kernel_.schedule.vector ? kernel_.schedule.vector : kMostVector;
-    return std::min(most, text_.widest(all_steps(kernel_), last_, columns));
+    const int packed = std::min(most, text_.widest(all_steps(kernel_), last_, columns));
+    if (packed > 1 || columns < kColumns * most) return packed;
+    apart_ = kColumns;
+    return most;
   }
 
   // Each thread has `vector` columns: what element() gives and the tree adds are packs.
   KernelEntry write_wide() {
     std::vector<bool> defined(kernel_.scalars.size());
-    text_.set_vector(last_, vector_);
+    if (apart_ == 1) text_.set_vector(last_, vector_);
     write_reduce(kernel_.steps[0], 0, defined);
     out_.open(cluster_ == 1 ? "if (live && y == 0)" : "if (live && y == 0 && rank == 0)");
     std::vector<const Step*> stores;
@@ -110,10 +114,15 @@ class ColumnsWriter {
   }
 
   // for (int v = 0; v < 4; v++) { const int i0 = e + v;
+  // Columns apart may lie beyond the last: it is read, and stored once more, instead of them.
   void open_columns() {
+    const Axis& lane = kernel_.axes[last_];
     out_.line("#pragma unroll");
     out_.open(str("for (int v = 0; v < ", vector_, "; v++)"));
-    text_.declare(kernel_.axes[last_].name, "e + v");
+    if (apart_ == 1) return text_.declare(lane.name, "e + v");
+    const std::string column = str("e + ", apart_, " * v");
+    const int64_t columns = lane.extent.constant();
+    text_.declare(lane.name, str(column, " < ", columns, " ? ", column, " : ", columns - 1));
   }
 
   // More blocks a column while chunks can be shared and the GPU has room.
@@ -138,10 +147,11 @@ class ColumnsWriter {
     text_.declare("strip", cluster_ == 1 ? "blockIdx.x" : str("blockIdx.x / ", cluster_));
     if (cluster_ > 1) out_.line(str("const int rank = blockIdx.x % ", cluster_, ";"));
     const Expr first = mod(block, strips_) * (int64_t{kColumns} * vector_);
-    const std::string mine = vector_ == 1 ? "x" : str(vector_, " * x");
+    const std::string mine = vector_ == 1 || apart_ > 1 ? "x" : str(vector_, " * x");
     text_.declare("column", str(first.str(), " + ", mine));
     out_.line(str("const bool live = column < ", columns, ";"));
-    text_.declare(vector_ == 1 ? lane.name : "e", str("live ? column : ", columns - vector_));
+    text_.declare(vector_ == 1 ? lane.name : "e",
+                  str("live ? column : ", apart_ > 1 ? columns - 1 : columns - vector_));
     Expr rest = floor_div(block, strips_);
     for (int row = last_; row-- > 0;) {
       const Axis& axis = kernel_.axes[row];
@@ -382,6 +392,7 @@ class ColumnsWriter {
   const int last_;
   int64_t strips_ = 1, blocks_ = 1;
   int cluster_ = 1, vector_ = 1;
+  int apart_ = 1;  // how far a thread's columns lie apart
   KernelEntry entry_;
 };
 

@@ -2,22 +2,22 @@
 // to the columns into shared memory, the block meets, and each thread adds a few columns over
 // the warps:
 //
-//   32 rows, 8 warps, 4 turns: warp w has the rows 4w .. 4w+3, in the order 0, 2, 1, 3
-//     turn 0   tree over the warps: rows 0, 4, 8, ... 28   waits[0]
-//     turn 1   rows 2, 6, ...; + waits[0]                  waits[1]
-//     turn 2   rows 1, 5, ...                              waits[0]
-//     turn 3   rows 3, 7, ...; + waits[0]; + waits[1]      the sum of 32, in the contract's order
+//   16 rows, 4 warps, 4 turns: warp w has the rows 4w .. 4w+3, in the order 0, 2, 1, 3
+//     turn 0   tree over the warps: rows 0, 4, 8, 12   waits[0]
+//     turn 1   rows 2, 6, ...; + waits[0]              waits[1]
+//     turn 2   rows 1, 5, ...                          waits[0]
+//     turn 3   rows 3, 7, ...; + waits[0]; + waits[1]  the sum of 16, in the contract's order
 #include "tiny_compile/codegen/cuda_fold.h"
 
 #include <algorithm>
 #include <bit>
 
 #include "tiny_compile/codegen/cuda_helpers.h"
+#include "tiny_compile/loops/fold.h"
 
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kMostWarps = 8;
 constexpr int64_t kPack = 8;            // the widest that a row's elements come in
 constexpr int64_t kShared = 48 * 1024;  // bytes of a block
 
@@ -47,7 +47,7 @@ bool folds_rows(const Kernel& kernel) {
 FoldShape fold_shape_of(const Kernel& kernel) {
   FoldShape shape;
   const int64_t rows = kernel.axes[kernel.rows - 1].extent.constant();
-  shape.warps = static_cast<int>(std::min(rows, kMostWarps));
+  shape.warps = static_cast<int>(std::min(rows, kFoldWarps));
   shape.turns = rows / shape.warps;
   shape.levels = std::countr_zero(static_cast<uint64_t>(shape.turns));
   return shape;

@@ -53,6 +53,14 @@ __device__ inline void tc_store(T* to, const tc_pack<T, N>& pack, long long left
     if (v < left) to[v] = pack.at[v];
 }
 )"},
+    {"tc_anew(", R"(
+// The compiler must not know that x is what it was: what it made of it is made again, not kept.
+template <class T>
+__device__ inline void tc_anew(T&) {}
+#ifdef __CUDA_ARCH__
+__device__ inline void tc_anew(float& x) { asm volatile("" : "+f"(x)); }
+#endif
+)"},
     {"tc_in_range", R"(
 __device__ inline bool tc_in_range(long long index, long long limit) {
   if ((unsigned long long)index < (unsigned long long)limit) return true;

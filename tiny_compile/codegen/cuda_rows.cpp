@@ -20,7 +20,8 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kChunk = 1024;
-constexpr int kResident = 4;  // blocks of a cluster on a multiprocessor, to wait in turns
+constexpr int kResident = 4;       // blocks of a cluster on a multiprocessor, to wait in turns
+constexpr int kFoldsResident = 3;  // blocks that fold: 168 registers a thread
 constexpr int64_t kManyValues = 16;  // of a thread, from which on one divisor for all pays
 constexpr int64_t kMostKept = 64;    // registers a thread gives to one kept value
 
@@ -37,7 +38,10 @@ class RowsWriter {
     shape_ = row_shape_of(text, passes_);
     entry_ = text.begin(function,
                         ceil_divide(rows_, shape_.rows_a_block * shape_.turns) * shape_.cluster,
-                        shape_.block, shape_.cluster, shape_.cluster > 1 ? kResident : 0);
+                        shape_.block, shape_.cluster,
+                        shape_.cluster > 1    ? kResident
+                        : folds_rows(kernel_) ? kFoldsResident
+                                              : 0);
   }
 
   KernelEntry write() {
@@ -46,6 +50,7 @@ class RowsWriter {
     std::vector<bool> defined(kernel_.scalars.size());
     for (const std::vector<int>& pass : passes_) {
       const std::vector<const Step*> steps = steps_of(pass);
+      if (folds_rows(kernel_)) forget_what_was_made();
       text_.define(text_.needed(steps), {row_axes_mask(kernel_), true}, defined);
       if (shape_.over(steps[0]->inner).values() >= kManyValues)
         text_.declare_divisors(text_.needed(steps), defined);
@@ -155,6 +160,17 @@ class RowsWriter {
       const std::string round = s.rounds > 1 ? str("round * ", s.packs, " + ") : "";
       return str("keep_", id, "[(", round, "k) * ", s.vector, " + v]");
     };
+  }
+
+  // A kernel with folds has many passes: their values are made of the kept ones each time.
+  void forget_what_was_made() {
+    for (const auto& [id, inner] : text_.planned) {
+      if (!text_.is_kept(id)) continue;
+      const Spread& s = shape_.over(inner);
+      out_.line("#pragma unroll");
+      out_.line(str("for (int i = 0; i < ", s.rounds * s.values(), "; i++) tc_anew(keep_", id,
+                    "[i]);"));
+    }
   }
 
   bool is_of_row(const Scalar& load) const {

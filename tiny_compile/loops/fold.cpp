@@ -9,6 +9,7 @@
 #include "tiny_compile/loops/fold.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace tiny_compile {
 namespace {
@@ -18,7 +19,6 @@ constexpr int64_t kGroup = 32;            // rows of a block, and groups of a ch
 constexpr int64_t kFewRows = 4 * kChunk;  // below, the sums are cheap as they are
 constexpr int64_t kShortRow = 128;        // a lane has a pack of it
 constexpr int64_t kShared = 48 * 1024;    // bytes of a block
-constexpr int64_t kMeeting = 8 + 2;       // rows of sums it holds: of each warp, and of turns
 
 bool is_fold(const Step& step) { return step.kind == StepKind::Fold; }
 
@@ -125,7 +125,8 @@ std::string why_no_folds(const Kernel& rows, const Kernel& fold) {
   auto take = [&](const Kernel& kernel, const Step& step) {
     const int64_t row =
         inner_count(kernel, step).bounds().high * static_cast<int64_t>(size_of(step.dtype));
-    if (is_fold(step)) bytes += bytes == 0 ? kMeeting * row : 2 * row;
+    const int64_t waiting = std::countr_zero(static_cast<uint64_t>(kGroup / kFoldWarps));
+    if (is_fold(step)) bytes += row * (bytes == 0 ? kFoldWarps + waiting : waiting);
   };
   for (const Step& step : rows.steps) {
     if (step.kind != StepKind::Reduce && step.kind != StepKind::Store && !is_fold(step))

@@ -19,6 +19,9 @@ namespace tiny_compile {
 // rows, and then cut.
 std::optional<Kernel> as_fold(const Program& program, const Kernel& kernel);
 
+// Warps of a block that folds: few, so that each thread has the registers for a row and more.
+inline constexpr int64_t kFoldWarps = 4;
+
 // "", or why a GPU's block cannot do a kernel's folds while it goes over the rows of another.
 std::string why_no_folds(const Kernel& rows, const Kernel& fold);
 

@@ -87,12 +87,14 @@ struct Pieces {
   int64_t results() const { return supers * groups; }
 };
 
-// More than 1024 chunks are taken together until their results are one chunk again.
+// More than 1024 chunks are taken together until their results are one chunk again. Not beside
+// rows: neighbouring rows should read neighbouring places at the same time.
 Pieces pieces_of(const Kernel& kernel, int64_t chunks) {
   const auto writes = [](const Step& s) { return !makes_register(s) && !s.inner.empty(); };
   const bool stores = std::any_of(kernel.steps.begin(), kernel.steps.end(), writes);
   const int64_t supers = (chunks + kChunk - 1) / kChunk;
-  if (supers == 1 || supers > kChunk || (stores && chunks % kChunk != 0)) return {1, chunks, 1};
+  const bool apart = kernel.rows > 0 || (stores && chunks % kChunk != 0);
+  if (supers == 1 || supers > kChunk || apart) return {1, chunks, 1};
   int64_t together = 1;
   while (together < supers) together *= 2;
   return {supers, kChunk / together, together};
