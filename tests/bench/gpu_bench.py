@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -356,7 +357,10 @@ def guarded_row(ours, name, options, torch_side):
         return measure_row(ours, name, options, torch_side, scratch)
     except TooSlow as error:
         ours.stop()
-        return {"row": name, "error": f"too slow: {error}"}  # what it had is lost
+        frames = traceback.extract_tb(error.__traceback__)
+        where = [frame.name for frame in frames if frame.filename.startswith(HERE)][1:-1]
+        # what it had is lost
+        return {"row": name, "error": f"too slow: {error}, in {' > '.join(where)}"}
     except Exception as error:  # a row that fails must not take the others with it
         ours_ended = isinstance(error, (BrokenPipeError, json.JSONDecodeError))
         if ours_ended:

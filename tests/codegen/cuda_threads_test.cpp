@@ -147,6 +147,15 @@ TEST_CASE("points thread by thread: packs across rows, operands turned in tiles"
         {randn({70, 45}).t(), randn({70, 45}).t(), randn({45, 70})}, "pointwise");
 }
 
+TEST_CASE("an index is compared with integers that no index can be", "[codegen][threads]") {
+  const Tensor labels =
+      from_vector<int64_t>({3, -1, 0, (int64_t{1} << 32) + 3, 69, -(int64_t{1} << 40)});
+  const auto one_hot = [](In i) {
+    return Out{where(arange(70).unsqueeze(0) == i[0].unsqueeze(1), i[1], -i[1])};
+  };
+  check(one_hot, {labels, ones({6, 70})}, "pointwise");
+}
+
 TEST_CASE("folds thread by thread: columns summed while a block goes over its rows",
           "[codegen][threads]") {
   manual_seed(7);

@@ -28,15 +28,15 @@ TC_FN double tc_expm1_kernel(double r, double lost) {
 
 // exp(x) = 2^n exp(r), r = x - n ln 2. The low bits of `shifted` hold n and twice
 // the exponent's bias; 2^n is applied as two exact factors, so that a denormal
-// result is rounded once.
+// result is rounded once: half of the exponent's bits, and the rest.
 TC_FN float tc_exp(float x) {
   // One limit after the other, NaN through both: each is a single instruction everywhere.
   const float above = x < -104.0f ? -104.0f : x, clamped = above > 89.0f ? 89.0f : above;
   const float shifted = tc_fma(clamped, 0x1.715476p+0f, 0x1.8001fcp+23f);
   const float n = shifted - 0x1.8001fcp+23f;
   const float r = tc_fma(n, 0x1.bd0106p-13f, tc_fma(n, -0x1.63p-1f, clamped));
-  const unsigned both = tc_bits(shifted), half = both >> 1;
-  const float first = tc_from_bits(half << 23), second = tc_from_bits((both - half) << 23);
+  const unsigned both = tc_bits(shifted), half = both << 22 & 0xff800000u;
+  const float first = tc_from_bits(half), second = tc_from_bits((both << 23) - half);
   return tc_fma(tc_expm1_kernel(r), first, first) * second;
 }
 

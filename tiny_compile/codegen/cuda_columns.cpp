@@ -75,12 +75,15 @@ class ColumnsWriter {
     const bool sums = first.op == Op::sum || first.op == Op::prod || first.op == Op::max ||
                       first.op == Op::min;
     if (first.kind != StepKind::Reduce || !sums) return 1;
-    if (inner_count(kernel_, first).constant() <= kChunk) return 1;
+    if (inner_count(kernel_, first).constant() < kChunk) return 1;
     for (size_t s = 1; s < kernel_.steps.size(); s++) {
       if (kernel_.steps[s].kind != StepKind::Store || !kernel_.steps[s].inner.empty()) return 1;
     }
     const int most = kernel_.schedule.vector ? kernel_.schedule.vector : kMostVector;
-    const int packed = std::min(most, text_.widest(all_steps(kernel_), last_, columns));
+    const bool masked = std::any_of(kernel_.scalars.begin(), kernel_.scalars.end(),
+                                    [](const Scalar& s) { return s.mask >= 0; });
+    const int packed =
+        masked ? 1 : std::min(most, text_.widest(all_steps(kernel_), last_, columns));
     if (packed > 1 || columns < kColumns * most) return packed;
     apart_ = kColumns;
     return most;

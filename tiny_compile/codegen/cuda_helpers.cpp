@@ -53,6 +53,12 @@ __device__ inline void tc_store(T* to, const tc_pack<T, N>& pack, long long left
     if (v < left) to[v] = pack.at[v];
 }
 )"},
+    {"tc_narrow(", R"(
+// As an int where it is one that an index can be, else -1.
+__device__ inline int tc_narrow(long long value) {
+  return value >= 0 && value < 0x7fffffff ? (int)value : -1;
+}
+)"},
     {"tc_anew(", R"(
 // The compiler must not know that x is what it was: what it made of it is made again, not kept.
 template <class T>

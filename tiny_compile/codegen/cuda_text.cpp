@@ -73,11 +73,21 @@ CudaText::CudaText(const Program& p, const Kernel& k) : KernelText(p, k) {
   };
   scalars.instead = [this](int id) {
     const Scalar& scalar = kernel.scalars[id];
+    if (scalar.op == Op::eq) return compared(scalar.operands[0], scalar.operands[1]);
     if (scalar.op != Op::div || !divisors_.count(scalar.operands[1])) return std::string();
     const std::string a = scalars.name(scalar.operands[0]),
                       b = scalars.name(scalar.operands[1]);
     return str("tc_divided(", a, ", by_", b, ")");
   };
+}
+
+std::string CudaText::compared(int a, int b) const {
+  if (kernel.scalars[b].kind == ScalarKind::Index) std::swap(a, b);
+  const Scalar& index = kernel.scalars[a];
+  if (index.kind != ScalarKind::Index || kernel.scalars[b].kind == ScalarKind::Index ||
+      index.dtype != DType::i64 || integer != "int" || index.index.bounds().low < 0)
+    return "";
+  return str(scalars.index(index.index), " == tc_narrow(", scalars.name(b), ")");
 }
 
 KernelEntry CudaText::begin(const std::string& function, int64_t grid, int block, int cluster,

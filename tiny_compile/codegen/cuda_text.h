@@ -50,6 +50,8 @@ class CudaText : public KernelText {
 
  private:
   bool is_wide_load(int scalar) const;
+  // An index and an integer that data gives: compared as ints; "" for other operands.
+  std::string compared(int a, int b) const;
   std::string at_start(const Expr& index) const;
   std::set<int> divisors_;  // scalars declared as such
   std::optional<Expr> flat_;

@@ -11,7 +11,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kChunk = 1024;
-constexpr int64_t kFewRows = 512;
+constexpr int64_t kFewRows = 2048;
 constexpr int64_t kLongRow = 16 * kChunk;
 
 bool has_register(const Kernel& kernel, const Step& step) {
