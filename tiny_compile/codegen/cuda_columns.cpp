@@ -26,6 +26,7 @@ constexpr int kColumns = 32;        // of a block
 constexpr int kParts = 16;          // threads of a column in a block
 constexpr int64_t kShared = 32768;  // bytes of it that a block takes
 constexpr int kMostVector = 2;
+constexpr int kApart = 4;  // columns of a thread that lie 32 apart (2: registers are spilled)
 constexpr int kMostCluster = 8;       // blocks of a cluster, on any GPU that has them
 constexpr int kResident = 2;          // blocks a multiprocessor, so that 64 registers are free
 constexpr int64_t kManyBlocks = 512;  // enough for every multiprocessor
@@ -80,13 +81,15 @@ class ColumnsWriter {
       if (kernel_.steps[s].kind != StepKind::Store || !kernel_.steps[s].inner.empty()) return 1;
     }
     const int most = kernel_.schedule.vector ? kernel_.schedule.vector : kMostVector;
-    const bool masked = std::any_of(kernel_.scalars.begin(), kernel_.scalars.end(),
-                                    [](const Scalar& s) { return s.mask >= 0; });
+    const Expr lane = kernel_.axes[last_].symbol();
+    const bool singly = std::any_of(
+        kernel_.scalars.begin(), kernel_.scalars.end(),
+        [&](const Scalar& s) { return s.mask >= 0 || coefficient(s.index, lane) > 1; });
     const int packed =
-        masked ? 1 : std::min(most, text_.widest(all_steps(kernel_), last_, columns));
-    if (packed > 1 || columns < kColumns * most) return packed;
+        singly ? 1 : std::min(most, text_.widest(all_steps(kernel_), last_, columns));
+    if (packed > 1 || columns < kColumns * kApart) return packed;
     apart_ = kColumns;
-    return most;
+    return kApart;
   }
 
   // Each thread has `vector` columns: what element() gives and the tree adds are packs.

@@ -11,7 +11,8 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kChunk = 1024;
-constexpr int64_t kFewRows = 2048;
+constexpr int64_t kFewRows = 512;
+constexpr int64_t kFewColumns = 2048;  // rows that are neighbours in memory: a block takes many
 constexpr int64_t kLongRow = 16 * kChunk;
 
 bool has_register(const Kernel& kernel, const Step& step) {
@@ -23,6 +24,14 @@ bool has_register(const Kernel& kernel, const Step& step) {
 }
 
 bool splits(Op op) { return op != Op::sum_exp && op != Op::argmax && op != Op::argmin; }
+
+bool are_columns(const Kernel& kernel) {
+  return kernel.rows > 0 &&
+         std::any_of(kernel.scalars.begin(), kernel.scalars.end(), [&](const Scalar& s) {
+           const Axis& row = kernel.axes[kernel.rows - 1];
+           return s.kind == ScalarKind::Load && coefficient(s.index, row.symbol()) == 1;
+         });
+}
 
 DType partial_dtype(const Step& step) { return compute_type(step.dtype); }
 
@@ -230,7 +239,8 @@ bool can_split(const Kernel& kernel) {
     if (!short_store && step.inner != first->inner) return false;
     if (!short_store && step.kind == StepKind::Store && count % kChunk != 0) return false;
   }
-  return row_count(kernel).bounds().high < kFewRows && count >= kLongRow;
+  const int64_t few = are_columns(kernel) ? kFewColumns : kFewRows;
+  return row_count(kernel).bounds().high < few && count >= kLongRow;
 }
 
 std::vector<Kernel> split_reduction(Program& program, const Kernel& kernel) {
