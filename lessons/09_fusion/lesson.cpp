@@ -131,6 +131,17 @@ void show_again() {
                                       "%4: f32[64,100] = add %1, %3; return %4")));
 }
 
+// Rows normalised, and the sums of columns that the weights' gradients are.
+void show_folds() {
+  const Graph graph =
+      graph_of("%0 x: f32[8192,256], %1 dy: f32[8192,256]",
+               "%2: f32[8192,1] = sum %0 {axes=[1], keepdim=1}; %3: f32[8192,256] = expand %2;"
+               "%4: f32[8192,256] = div %0, %3; %5: f32[8192,256] = mul %4, %1;"
+               "%6: f32[256] = sum %5 {axes=[0]}; return %4, %6");
+  for (Target target : {Target::Cpp, Target::Cuda})
+    show_program(run_pipeline(until(pipeline(), "fuse"), graph, true, target).program);
+}
+
 int64_t count_nans(const Tensor& tensor) {
   const std::vector<float> values = tensor.to_vector<float>();
   return std::count_if(values.begin(), values.end(), [](float v) { return std::isnan(v); });
@@ -171,5 +182,6 @@ int main(int argc, char** argv) {
                      {"picture", show_picture},
                      {"reasons", show_reasons},
                      {"again", show_again},
+                     {"folds", show_folds},
                      {"break", show_break}});
 }

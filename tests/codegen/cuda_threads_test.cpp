@@ -110,6 +110,8 @@ TEST_CASE("columns thread by thread, strided ones, and chunks of a few", "[codeg
   check(sum_down, {every(3, randn({70, 150}))}, "columns");
   check(sum_down, {randn({17000, 127})}, "columns rows");
   check(sum_down, {randn({17000, 7})}, "rows rows");
+  check(sum_down, {randn({17000, 131})}, "columns rows");
+  check(sum_down, {every(2, randn({17000, 262}))}, "columns rows");
 }
 
 TEST_CASE("rows thread by thread: whole chunks, partial ones, divisors out of range",

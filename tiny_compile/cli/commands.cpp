@@ -42,7 +42,7 @@ tc ops                                          the op reference
 
   --until=STAGE         stop after simplify fold cse dce lower fuse schedule plan_memory emit
   --passes=a,b,c        only these stages (lower and emit are implied)
-  --target=cpp|cuda     emit: which source
+  --target=cpp|cuda     emit, print: for which back end
   --backend=cpp|cuda|eager|interpreter
   --against=interpreter run: compare; exits with 2 and names the first element that differs
   --seed=N              inputs are drawn from N(0, 1) or small integers (1)
@@ -223,13 +223,16 @@ int run(const Arguments& arguments, std::ostream& out) {
   return 0;
 }
 
-int emit(const Arguments& arguments, std::ostream& out) {
+Target target_option(const Arguments& arguments) {
   const std::string target = arguments.option("target", "cpp");
   if (target != "cpp" && target != "cuda")
     fail("no target '", target, "': there are cpp and cuda");
-  out << parse_subject(arguments)
-             .staged(pipeline_of(arguments), target == "cpp" ? Target::Cpp : Target::Cuda)
-             .source.text;
+  return target == "cpp" ? Target::Cpp : Target::Cuda;
+}
+
+int emit(const Arguments& arguments, std::ostream& out) {
+  const Target target = target_option(arguments);
+  out << parse_subject(arguments).staged(pipeline_of(arguments), target).source.text;
   return 0;
 }
 
@@ -240,7 +243,7 @@ int print_text(const Arguments& arguments, std::ostream& out) {
     return 0;
   }
   const Pipeline pipeline = pipeline_of(arguments);
-  const Staged staged = subject.staged(pipeline);
+  const Staged staged = subject.staged(pipeline, target_option(arguments));
   const bool graph_only = !pipeline.empty() && pipeline.back().run.index() == 0;
   out << (graph_only ? print(staged.graph) : print(staged.program));
   return 0;

@@ -8,9 +8,12 @@
 #include "tiny_compile/loops/axes.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tiny_compile {
 namespace {
+
+constexpr int64_t kNear = 8;  // elements that a line of memory holds, at least
 
 // Both axes are rows, or both stand next to each other wherever a step lists either.
 bool adjacent(const Kernel& kernel, int a, int b) {
@@ -71,18 +74,19 @@ Kernel drop_unit_rows(Kernel kernel) {
 
 // Accesses that are contiguous along an axis. Where each point is stored, the store decides: loads
 // that run across it are turned in tiles, a store is not. What inner loops read counts more than
-// what is stored once a row.
+// what is stored once a row, and neighbours in one line of memory count as well.
 int contiguous_accesses(const Kernel& kernel, int axis) {
   const bool points = !is_sequential(kernel);
+  const Expr symbol = kernel.axes[axis].symbol();
   int count = 0;
   for (const Scalar& scalar : kernel.scalars) {
-    const bool load = scalar.kind == ScalarKind::Load;
-    if (load && coefficient(scalar.index, kernel.axes[axis].symbol()) == 1)
-      count += points ? 1 : 2;
+    if (scalar.kind != ScalarKind::Load) continue;
+    const int64_t step = std::abs(coefficient(scalar.index, symbol));
+    if (step == 1) count += points ? 1 : 2;
+    if (step > 1 && step <= kNear && !points) count += 2;
   }
   for (const Step& step : kernel.steps) {
-    if (makes_register(step) || coefficient(step.index, kernel.axes[axis].symbol()) != 1)
-      continue;
+    if (makes_register(step) || coefficient(step.index, symbol) != 1) continue;
     count += points ? static_cast<int>(kernel.scalars.size()) + 1 : step.inner.empty() ? 1 : 2;
   }
   return count;

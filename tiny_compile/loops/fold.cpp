@@ -55,10 +55,17 @@ Kernel finishing_kernel(Program& program, const Kernel& rows, int64_t chunks,
   const int64_t low = std::max<int64_t>(1, kGroup * whole / kChunk);
   const Step& first = *std::find_if(rows.steps.begin(), rows.steps.end(), is_fold);
   finish.rows = 1;
-  finish.axes = {
-      {"i0", rows.axes[first.inner[0]].extent}, {"l", low}, {"r", kGroup}, {"h", whole / low}};
-  const Expr columns = finish.axes[0].extent;
-  const Expr chunk = finish.axes[3].symbol() * low + finish.axes[1].symbol();
+  finish.axes = {{"i0", rows.axes[first.inner[0]].extent}};
+  std::vector<int> loops;
+  auto add_loop = [&](const char* name, int64_t extent) {
+    if (extent == 1) return Expr(0);
+    loops.push_back(static_cast<int>(finish.axes.size()));
+    finish.axes.push_back({name, extent});
+    return finish.axes.back().symbol();
+  };
+  const Expr lowest = add_loop("l", low), group = add_loop("r", kGroup),
+             others = add_loop("h", whole / low);
+  const Expr columns = finish.axes[0].extent, chunk = others * low + lowest;
   ScalarTable table(finish);
   for (const Step& fold : rows.steps) {
     if (!is_fold(fold)) continue;
@@ -71,7 +78,7 @@ Kernel finishing_kernel(Program& program, const Kernel& rows, int64_t chunks,
     load.kind = ScalarKind::Load;
     load.dtype = fold.dtype;
     load.buffer = buffer;
-    load.index = (chunk * kGroup + finish.axes[2].symbol()) * columns + finish.axes[0].symbol();
+    load.index = (chunk * kGroup + group) * columns + finish.axes[0].symbol();
     if (whole != chunks) {
       load.mask =
           table.apply(Op::lt, DType::boolean, {table.index(chunk), table.index(chunks)});
@@ -79,7 +86,7 @@ Kernel finishing_kernel(Program& program, const Kernel& rows, int64_t chunks,
     }
     Step sum;
     sum.kind = StepKind::Reduce;
-    sum.inner = {1, 2, 3};
+    sum.inner = loops;
     sum.value = table.add(load);
     sum.dtype = fold.dtype;
     Scalar result;
