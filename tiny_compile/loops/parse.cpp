@@ -10,6 +10,7 @@
 //              | 'r' n ':' dtype '=' reduction '(' axes ')' value
 //              | 'r' n ':' dtype '=' 'dot' '(' axes ')' value ',' value
 //              | ('store' | 'scan') name place ['for (' axes ')'] '=' value
+//              | 'fold' name place ['for (' axes ')'] '=' 'sum(' the last row axis ')' value
 //              | 'scatter' name place ['for (' axes ')'] '=' value ['if' value]
 //   place     := '[' index {'; at' k '=' value '<' limit} ']'
 //   value     := '$' n | 'r' n | dtype literal | op ['<' dtype '>'] '(' values ')'
@@ -515,19 +516,6 @@ class Parser : TextCursor {
       if (!set_field(s, name, bounded(0, int64_t{1} << 40, "a field")))
         error(key, str("a schedule has no field '", name, "'"));
     }
-  }
-
-  static bool set_field(Schedule& s, std::string_view name, int64_t value) {
-    const int small = static_cast<int>(std::min<int64_t>(value, 1 << 20));
-    if (name == "lanes") return s.lanes = small, true;
-    if (name == "unroll") return s.unroll = small, true;
-    if (name == "keep") return s.keep = value != 0, true;
-    if (name == "stream") return s.stream = value != 0, true;
-    if (name == "grain") return s.grain = value, true;
-    if (name == "warps") return s.warps = small, true;
-    if (name == "warps_per_row") return s.warps_per_row = small, true;
-    if (name == "vector") return s.vector = small, true;
-    return false;
   }
 
   void parse_launch() {

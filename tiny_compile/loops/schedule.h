@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace tiny_compile {
 
@@ -30,6 +31,9 @@ struct Schedule {
 
 // "rows unroll=8 grain=4": the strategy and what is not the default.
 std::string str(const Schedule& schedule);
+
+// A field by the name it has there; false if there is none.
+bool set_field(Schedule& schedule, std::string_view name, int64_t value);
 
 // Columns: the rows that are handed to a thread at least, a part of the lanes.
 inline int64_t columns_unit(const Schedule& schedule) {

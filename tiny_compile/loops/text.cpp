@@ -188,6 +188,19 @@ std::string str(const Schedule& s) {
   return text;
 }
 
+bool set_field(Schedule& s, std::string_view name, int64_t value) {
+  const int small = static_cast<int>(std::min<int64_t>(value, 1 << 20));
+  if (name == "lanes") return s.lanes = small, true;
+  if (name == "unroll") return s.unroll = small, true;
+  if (name == "keep") return s.keep = value != 0, true;
+  if (name == "stream") return s.stream = value != 0, true;
+  if (name == "grain") return s.grain = value, true;
+  if (name == "warps") return s.warps = small, true;
+  if (name == "warps_per_row") return s.warps_per_row = small, true;
+  if (name == "vector") return s.vector = small, true;
+  return false;
+}
+
 std::string print(const Program& program, const Kernel& kernel) {
   return KernelPrinter(program, kernel).print();
 }
