@@ -1,102 +1,11 @@
 // The generated CUDA on a machine without a GPU: its text runs thread by thread on the CPU and has
 // the interpreter's bits. Clusters are for GPUs alone.
-#include <cstring>
-
-#include "lessons/tools/threads.h"
-#include "tiny_compile/codegen/cuda_helpers.h"
-#include "tiny_compile/codegen/prelude.h"
-#include "tiny_compile/compile/pipeline.h"
-#include "tiny_compile/tiny_compile.h"
-
-#include "tests/catch.h"
+#include "tests/codegen/cuda_threads.h"
 
 using namespace tiny_compile;
-using lessons::Threads;
+using namespace tiny_compile::threads;
 
 namespace {
-
-using Out = std::vector<Tensor>;
-using In = std::span<const Tensor>;
-using Function = std::function<Out(In)>;
-
-// The source with the prelude in its C++ form and the words that lessons do without.
-std::string for_cpu(const Source& source) {
-  const std::string kernels = source.text.substr(source.text.find("extern \"C\" __global__"));
-  const std::string body = cuda_helpers_for(kernels) + kernels;
-  return "#define TC_FN static inline\n#define TC_FAIL(code)\n#define __noinline__\n"
-         "static inline unsigned __brev(unsigned x) {\n"
-         "  unsigned r = 0;\n"
-         "  for (int i = 0; i < 32; i++) r |= (x >> i & 1) << (31 - i);\n"
-         "  return r;\n}\n" +
-         prelude_for(body, false) + body;
-}
-
-Threads threads_of(const Source& source) {
-  std::vector<Threads::KernelName> names;
-  for (const KernelEntry& entry : source.kernels)
-    names.push_back({entry.function, static_cast<int>(entry.buffers.size())});
-  return Threads(for_cpu(source), names);
-}
-
-// Every kernel of the program in turn, on buffers that hold no zeros at first.
-void run(const Program& program, const Source& source, const std::vector<void*>& inputs,
-         std::vector<std::vector<std::byte>>& memory) {
-  Threads threads = threads_of(source);
-  std::vector<void*> addresses;
-  size_t next = 0;
-  for (const Buffer& buffer : program.buffers) {
-    const size_t bytes =
-        static_cast<size_t>(buffer.size.constant()) * size_of(buffer.type.dtype);
-    memory.emplace_back(bytes + 32, std::byte{0x7f});
-    void* start = memory.back().data();
-    size_t room = bytes + 32;
-    addresses.push_back(buffer.role == Role::Input ? inputs[next++]
-                                                   : std::align(16, bytes, start, room));
-  }
-  for (const std::vector<int>& launch : program.launches) {
-    for (int kernel : launch) {
-      const KernelEntry& entry = source.kernels[static_cast<size_t>(kernel)];
-      std::vector<void*> arguments;
-      for (int buffer : entry.buffers)
-        arguments.push_back(&addresses[static_cast<size_t>(buffer)]);
-      threads.run(entry.function, entry.grid, entry.block, arguments);
-    }
-  }
-  for (int output : program.outputs) {
-    const Buffer& buffer = program.buffers[static_cast<size_t>(output)];
-    const size_t bytes =
-        static_cast<size_t>(buffer.size.constant()) * size_of(buffer.type.dtype);
-    std::memmove(memory[static_cast<size_t>(output)].data(),
-                 addresses[static_cast<size_t>(output)], bytes);
-  }
-}
-
-// `strategies` are those that the kernels have, in order: "columns rows".
-void check(const Function& function, const std::vector<Tensor>& inputs,
-           const std::string& strategies, const Pipeline& pipeline = default_pipeline()) {
-  const Graph graph = trace(function, inputs, "f").graph;
-  const Staged all = run_pipeline(pipeline, graph, true, Target::Cuda);
-  std::vector<std::string> chosen;
-  for (const Kernel& kernel : all.program.kernels) {
-    const Strategy strategy = kernel.schedule.strategy;
-    chosen.push_back(strategy == Strategy::Columns ? "columns"
-                     : strategy == Strategy::Rows  ? "rows"
-                                                   : "pointwise");
-  }
-  CHECK(join(chosen, " ") == strategies);
-  REQUIRE(all.source.text.find("__cluster_dims__") == std::string::npos);
-  std::vector<void*> addresses;
-  for (const Tensor& input : inputs) addresses.push_back(input.bytes());
-  std::vector<std::vector<std::byte>> memory;
-  run(all.program, all.source, addresses, memory);
-  const std::vector<Tensor> wanted = interpret(graph, inputs);
-  for (size_t k = 0; k < wanted.size(); k++) {
-    const size_t bytes = static_cast<size_t>(wanted[k].numel()) * size_of(wanted[k].dtype());
-    INFO(print(all.program));
-    CHECK(std::memcmp(memory[static_cast<size_t>(all.program.outputs[k])].data(),
-                      wanted[k].bytes(), bytes) == 0);
-  }
-}
 
 Tensor every(int64_t step, const Tensor& x) { return x.slice(1, 0, x.size(1), step); }
 Out sum_down(In i) { return {i[0].sum(0)}; }

@@ -22,6 +22,7 @@
 #include "tiny_compile/codegen/cuda_pointwise.h"
 #include "tiny_compile/codegen/cuda_rows.h"
 #include "tiny_compile/codegen/cuda_serial.h"
+#include "tiny_compile/codegen/cuda_turned.h"
 #include "tiny_compile/codegen/prelude.h"
 
 namespace tiny_compile {

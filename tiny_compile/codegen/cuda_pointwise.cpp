@@ -7,10 +7,6 @@
 //
 // Rows of 1023 end within a pack; then packs go on into the next row, and what is not as long as
 // the points themselves (b) is read element by element.
-//
-// x.t() + y: reading x along i1 would touch one element in each 32-byte sector. A block of 256
-// threads takes a tile of 32 x 32 points, reads x along its own grain into shared memory, and
-// computes along y's. The row of 33 keeps a column's 32 elements in 32 banks.
 #include "tiny_compile/codegen/cuda_pointwise.h"
 
 #include <algorithm>
@@ -28,7 +24,6 @@ constexpr int kResident = 16;  // small blocks on a multiprocessor: all its thre
 constexpr int64_t kManyPacks = int64_t{1} << 20;  // from here on every multiprocessor has work
 constexpr int kCostly = 30;                       // instructions, about
 constexpr int64_t kHeavy = 5;                     // instructions a byte
-constexpr int kTile = 32;
 
 // const int i0 = rest / 8; const int i1 = rest % 8; for rows 0 .. count-1.
 void unpack(CudaText& text, int count, Expr rest) {
@@ -39,48 +34,10 @@ void unpack(CudaText& text, int count, Expr rest) {
   }
 }
 
-// How far neighbours along `symbol` lie apart; -1 where that is not the same everywhere.
-int64_t distance(const Expr& index, const Expr& symbol) {
-  for (const Term& term : terms(index)) {
-    if (term.factor != symbol && depends_on(term.factor, symbol.name())) return -1;
-  }
-  return coefficient(index, symbol);
-}
-
-// The row axis along which a load is contiguous while it is not along the last one; -1: none.
-int across_axis(const Kernel& kernel, const Scalar& load) {
-  if (load.kind != ScalarKind::Load || load.mask >= 0 || !load.operands.empty()) return -1;
-  const int64_t last = distance(load.index, kernel.axes[kernel.rows - 1].symbol());
-  if (last == 0 || last == 1) return -1;
-  for (int row = 0; row + 1 < kernel.rows; row++) {
-    const Axis& axis = kernel.axes[row];
-    const bool large = axis.extent.bounds().high >= kTile;
-    if (large && distance(load.index, axis.symbol()) == 1) return row;
-  }
-  return -1;
-}
-
-// The axis that most loads to be turned are contiguous along.
-int turned_axis(const Kernel& kernel) {
-  if (kernel.rows < 2 || kernel.axes[kernel.rows - 1].extent.bounds().high < kTile) return -1;
-  for (const Scalar& scalar : kernel.scalars) {
-    const int axis = across_axis(kernel, scalar);
-    if (axis >= 0) return axis;
-  }
-  return -1;
-}
-
 void write_elements(CudaText& text, const std::vector<int>& ids,
                     const std::vector<const Step*>& steps, std::vector<bool> defined) {
   text.define(ids, {row_axes_mask(text.kernel), true}, defined);
   for (const Step* step : steps) text.write_store(*step);
-}
-
-// "in_x[i1*64 + i0]"
-std::string loaded(const CudaText& text, int id) {
-  const Scalar& load = text.kernel.scalars[id];
-  return str(pointer_name(text.program.buffers[load.buffer]), "[",
-             text.scalars.index(load.index), "]");
 }
 
 // Where a point stands if they are counted through: 1024*i0 + i1.
@@ -186,89 +143,6 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
   }
   text.store_packs(steps);
   if (turns > 1) text.out.close();
-  text.out.close();
-  return entry;
-}
-
-bool is_transposed(const Kernel& kernel) { return turned_axis(kernel) >= 0; }
-
-KernelEntry write_cuda_transposed(CudaText& text, const std::string& function) {
-  const Kernel& kernel = text.kernel;
-  const int last = kernel.rows - 1, turned = turned_axis(kernel);
-  const Axis &across = kernel.axes[turned], &along = kernel.axes[last];
-  const int64_t rows = across.extent.constant(), columns = along.extent.constant();
-  const int64_t tiles = ceil_divide(rows, kTile) * ceil_divide(columns, kTile);
-  const int64_t others = row_count(kernel).constant() / (rows * columns);
-  KernelEntry entry = text.begin(function, others * tiles, kBlock);
-  const std::vector<const Step*> steps = all_steps(kernel);
-  const std::vector<int> ids = text.needed(steps);
-  std::vector<int> turned_loads;
-  for (int id : ids) {
-    if (across_axis(kernel, kernel.scalars[id]) == turned) turned_loads.push_back(id);
-  }
-  // Where the block stands.
-  text.declare("x", str("threadIdx.x % ", kTile));
-  text.declare("y", str("threadIdx.x / ", kTile));
-  const Expr block = Expr::symbol("tile", 0, others * tiles - 1);
-  text.declare("tile", "blockIdx.x");
-  const int64_t across_columns = ceil_divide(columns, kTile),
-                across_rows = ceil_divide(rows, kTile);
-  text.declare("column", (mod(block, across_columns) * kTile).str());
-  text.declare("row", (mod(floor_div(block, across_columns), across_rows) * kTile).str());
-  Expr rest = floor_div(block, tiles);
-  for (int axis = last; axis-- > 0;) {
-    if (axis == turned) continue;
-    text.declare(kernel.axes[axis].name, mod(rest, kernel.axes[axis].extent).str());
-    rest = floor_div(rest, kernel.axes[axis].extent);
-  }
-  // What is read along the last axis is asked for before the barrier, not after it.
-  std::vector<int> straight_loads;
-  for (int id : ids) {
-    const Scalar& load = kernel.scalars[id];
-    const bool plain = load.kind == ScalarKind::Load && load.mask < 0 && load.operands.empty();
-    const bool turned_load = std::count(turned_loads.begin(), turned_loads.end(), id) > 0;
-    if (plain && !turned_load && distance(load.index, along.symbol()) == 1)
-      straight_loads.push_back(id);
-  }
-  const auto open_points = [&](const char* down, const char* right) {
-    text.out.line("#pragma unroll");
-    text.out.open(str("for (int k = 0; k < ", kTile * kTile / kBlock, "; k++)"));
-    text.out.line(str("const int r = y + ", kBlock / kTile, " * k;"));
-    text.declare(across.name, str("row + ", down));
-    text.declare(along.name, str("column + ", right));
-    text.out.open(
-        str("if (", across.name, " < ", rows, " && ", along.name, " < ", columns, ")"));
-  };
-  const auto close_points = [&] {
-    text.out.close();
-    text.out.close();
-  };
-  // Turned loads, along their own grain: x runs along the turned axis.
-  for (int id : turned_loads)
-    text.out.line(str("__shared__ ", c_type(kernel.scalars[id].dtype), " tile_", id, "[", kTile,
-                      "][", kTile + 1, "];"));
-  for (int id : straight_loads)
-    text.out.line(str(c_type(kernel.scalars[id].dtype), " early_", id, "[",
-                      kTile * kTile / kBlock, "];"));
-  open_points("x", "r");
-  for (int id : turned_loads)
-    text.out.line(str("tile_", id, "[r][x] = ", loaded(text, id), ";"));
-  close_points();
-  open_points("r", "x");
-  for (int id : straight_loads)
-    text.out.line(str("early_", id, "[k] = ", loaded(text, id), ";"));
-  close_points();
-  text.out.line("__syncthreads();");
-  text.scalars.element = [&](int id) {
-    if (std::count(turned_loads.begin(), turned_loads.end(), id) > 0)
-      return str("tile_", id, "[x][r]");
-    return std::count(straight_loads.begin(), straight_loads.end(), id) > 0
-               ? str("early_", id, "[k]")
-               : std::string();
-  };
-  open_points("r", "x");
-  write_elements(text, ids, steps, std::vector<bool>(kernel.scalars.size()));
-  close_points();
   text.out.close();
   return entry;
 }

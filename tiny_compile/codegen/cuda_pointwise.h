@@ -7,9 +7,4 @@ namespace tiny_compile {
 
 KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function);
 
-// Whether loads walk across the grain of the last row axis, and tiles through shared memory
-// make both sides contiguous.
-bool is_transposed(const Kernel& kernel);
-KernelEntry write_cuda_transposed(CudaText& text, const std::string& function);
-
 }  // namespace tiny_compile

@@ -1,0 +1,448 @@
+// What if loads and stores run along different axes? Neighbouring threads should touch
+// neighbouring elements on both sides, so one side goes through shared memory.
+//
+// x.t() + y: reading x along i1 would touch one element in each 32-byte sector. A block of 256
+// threads takes a tile of 32 x 32 points, reads x along its own grain into shared memory, and
+// computes along y's. The row of 33 keeps a column's 32 elements in 32 banks.
+//
+// (x * w + b).t(): three loads run along i0 and one store along i1. The points are computed along
+// the loads' grain, in packs, and the result alone is turned:
+//
+//   pack x, w, b [i0 .. i0+3]  =>  four values  =>  turned[i1][i0 .. i0+3]
+//   wait for each other
+//   turned[i1 .. i1+3][i0]  =>  pack y[i1 .. i1+3]
+//
+// Halves go in packs of 8 and tiles of 64 x 64, whose sides are whole cache lines, whichever
+// side is turned. A row of 33 words there too: elements at both axes' packs meet few others in
+// their banks.
+#include "tiny_compile/codegen/cuda_turned.h"
+
+#include <algorithm>
+
+namespace tiny_compile {
+namespace {
+
+constexpr int kBlock = 256;
+constexpr int kTile = 32, kWideTile = 64;
+constexpr int64_t kMostShared = 40 << 10;  // bytes of a block's tiles
+
+// The row axis along which a load is contiguous while it is not along the last one; -1: none.
+int across_axis(const Kernel& kernel, const Scalar& load) {
+  if (load.kind != ScalarKind::Load || load.mask >= 0 || !load.operands.empty()) return -1;
+  const int64_t last = distance(load.index, kernel.axes[kernel.rows - 1].symbol());
+  if (last == 0 || last == 1) return -1;
+  for (int row = 0; row + 1 < kernel.rows; row++) {
+    const Axis& axis = kernel.axes[row];
+    const bool large = axis.extent.bounds().high >= kTile;
+    if (large && distance(load.index, axis.symbol()) == 1) return row;
+  }
+  return -1;
+}
+
+// The axis that most loads to be turned are contiguous along.
+int turned_axis(const Kernel& kernel) {
+  if (kernel.rows < 2 || kernel.axes[kernel.rows - 1].extent.bounds().high < kTile) return -1;
+  for (const Scalar& scalar : kernel.scalars) {
+    const int axis = across_axis(kernel, scalar);
+    if (axis >= 0) return axis;
+  }
+  return -1;
+}
+
+// "in_x[i1*64 + i0]"
+std::string loaded(const CudaText& text, int id) {
+  const Scalar& load = text.kernel.scalars[id];
+  return str(pointer_name(text.program.buffers[load.buffer]), "[",
+             text.scalars.index(load.index), "]");
+}
+
+// Loads are turned, one element at a time; all that is stored stays as it is.
+KernelEntry write_loads_turned(CudaText& text, const std::string& function) {
+  const Kernel& kernel = text.kernel;
+  const int last = kernel.rows - 1, turned = turned_axis(kernel);
+  const Axis &across = kernel.axes[turned], &along = kernel.axes[last];
+  const int64_t rows = across.extent.constant(), columns = along.extent.constant();
+  const int64_t tiles = ceil_divide(rows, kTile) * ceil_divide(columns, kTile);
+  const int64_t others = row_count(kernel).constant() / (rows * columns);
+  KernelEntry entry = text.begin(function, others * tiles, kBlock);
+  const std::vector<const Step*> steps = all_steps(kernel);
+  const std::vector<int> ids = text.needed(steps);
+  std::vector<int> turned_loads;
+  for (int id : ids) {
+    if (across_axis(kernel, kernel.scalars[id]) == turned) turned_loads.push_back(id);
+  }
+  // Where the block stands.
+  text.declare("x", str("threadIdx.x % ", kTile));
+  text.declare("y", str("threadIdx.x / ", kTile));
+  const Expr block = Expr::symbol("tile", 0, others * tiles - 1);
+  text.declare("tile", "blockIdx.x");
+  const int64_t across_columns = ceil_divide(columns, kTile),
+                across_rows = ceil_divide(rows, kTile);
+  text.declare("column", (mod(block, across_columns) * kTile).str());
+  text.declare("row", (mod(floor_div(block, across_columns), across_rows) * kTile).str());
+  Expr rest = floor_div(block, tiles);
+  for (int axis = last; axis-- > 0;) {
+    if (axis == turned) continue;
+    text.declare(kernel.axes[axis].name, mod(rest, kernel.axes[axis].extent).str());
+    rest = floor_div(rest, kernel.axes[axis].extent);
+  }
+  // What is read along the last axis is asked for before the barrier, not after it.
+  std::vector<int> straight_loads;
+  for (int id : ids) {
+    const Scalar& load = kernel.scalars[id];
+    const bool plain = load.kind == ScalarKind::Load && load.mask < 0 && load.operands.empty();
+    const bool turned_load = std::count(turned_loads.begin(), turned_loads.end(), id) > 0;
+    if (plain && !turned_load && distance(load.index, along.symbol()) == 1)
+      straight_loads.push_back(id);
+  }
+  const auto open_points = [&](const char* down, const char* right) {
+    text.out.line("#pragma unroll");
+    text.out.open(str("for (int k = 0; k < ", kTile * kTile / kBlock, "; k++)"));
+    text.out.line(str("const int r = y + ", kBlock / kTile, " * k;"));
+    text.declare(across.name, str("row + ", down));
+    text.declare(along.name, str("column + ", right));
+    text.out.open(
+        str("if (", across.name, " < ", rows, " && ", along.name, " < ", columns, ")"));
+  };
+  const auto close_points = [&] {
+    text.out.close();
+    text.out.close();
+  };
+  // Turned loads, along their own grain: x runs along the turned axis.
+  for (int id : turned_loads)
+    text.out.line(str("__shared__ ", c_type(kernel.scalars[id].dtype), " tile_", id, "[", kTile,
+                      "][", kTile + 1, "];"));
+  for (int id : straight_loads)
+    text.out.line(str(c_type(kernel.scalars[id].dtype), " early_", id, "[",
+                      kTile * kTile / kBlock, "];"));
+  open_points("x", "r");
+  for (int id : turned_loads)
+    text.out.line(str("tile_", id, "[r][x] = ", loaded(text, id), ";"));
+  close_points();
+  open_points("r", "x");
+  for (int id : straight_loads)
+    text.out.line(str("early_", id, "[k] = ", loaded(text, id), ";"));
+  close_points();
+  text.out.line("__syncthreads();");
+  text.scalars.element = [&](int id) {
+    if (std::count(turned_loads.begin(), turned_loads.end(), id) > 0)
+      return str("tile_", id, "[x][r]");
+    return std::count(straight_loads.begin(), straight_loads.end(), id) > 0
+               ? str("early_", id, "[k]")
+               : std::string();
+  };
+  open_points("r", "x");
+  std::vector<bool> defined(kernel.scalars.size());
+  text.define(ids, {row_axes_mask(kernel), true}, defined);
+  for (const Step* step : steps) text.write_store(*step);
+  close_points();
+  text.out.close();
+  return entry;
+}
+
+// --- in packs, turning what runs across the other axis: loads, stores or both ---
+
+bool is_plain(const Scalar& load) {
+  return load.kind == ScalarKind::Load && load.mask < 0 && load.operands.empty();
+}
+
+int64_t bytes_of(DType type) { return static_cast<int64_t>(size_of(type)); }
+
+// Bytes a point on both sides: what runs along `turned`, and along the last axis (and is not the
+// same for all of `turned`).
+struct Sides {
+  int64_t across = 0, along = 0, smallest = 16;
+};
+
+Sides sides_of(const Kernel& kernel, int turned) {
+  Sides sides;
+  const Expr down = kernel.axes[turned].symbol(), right = kernel.axes[kernel.rows - 1].symbol();
+  auto add = [&](const Expr& index, DType type) {
+    const bool is_across = distance(index, down) == 1 && distance(index, right) != 0,
+               is_along = distance(index, right) == 1 && distance(index, down) != 0;
+    if (is_across == is_along) return;
+    (is_across ? sides.across : sides.along) += bytes_of(type);
+    sides.smallest = std::min(sides.smallest, bytes_of(type));
+  };
+  for (const Scalar& scalar : kernel.scalars) {
+    if (is_plain(scalar)) add(scalar.index, scalar.dtype);
+  }
+  for (const Step& step : kernel.steps) add(step.index, step.dtype);
+  return sides;
+}
+
+// How threads lie on a tile where they take packs along one of its axes.
+struct Packs {
+  int axis, lines;  // the axis of the packs and the other one
+  int vector;
+  int lanes, turns;  // threads of a line; packs of a thread
+};
+
+class PacksTurner {
+ public:
+  // `grain`: the axis along which neighbouring points are computed.
+  PacksTurner(CudaText& text, int grain, int other, bool halves)
+      : text_(text),
+        out_(text.out),
+        kernel_(text.kernel),
+        steps_(all_steps(kernel_)),
+        ids_(text.needed(steps_)),
+        defined_(kernel_.scalars.size()) {
+    const auto run = [&](const Expr& index) { return runs_across(index, grain, other); };
+    for (int id : ids_) {
+      const Scalar& load = kernel_.scalars[id];
+      if (!is_plain(load)) continue;
+      if (run(load.index)) turned_.push_back(id);
+      if (distance(load.index, kernel_.axes[grain].symbol()) == 1) direct_.push_back(id);
+    }
+    for (size_t s = 0; s < steps_.size(); s++) {
+      if (steps_[s]->other < 0 && run(steps_[s]->index)) stored_.push_back(s);
+    }
+    if (halves) tile_ = kWideTile;
+    if (shared_bytes() > kMostShared) tile_ = kTile;
+    while (shared_bytes() > kMostShared && !turned_.empty()) turned_.pop_back();
+    while (shared_bytes() > kMostShared) stored_.pop_back();
+    compute_ = packs_along(grain, other);
+    turn_ = packs_along(other, grain);
+  }
+
+  KernelEntry write(const std::string& function) {
+    int64_t tiles = 1;
+    for (int row = 0; row < kernel_.rows; row++) tiles *= tiles_of(row);
+    KernelEntry entry = text_.begin(function, tiles, kBlock);
+    write_place(tiles);
+    for (int id : turned_) declare_tile(tile_name(id), kernel_.scalars[id].dtype);
+    for (size_t s : stored_) declare_tile(stored_name(s), steps_[s]->dtype);
+    ask_for(turned_, turn_);
+    ask_for(direct_, compute_);
+    if (!turned_.empty()) {
+      put_loads();
+      out_.line("__syncthreads();");
+    }
+    write_points();
+    if (!stored_.empty()) {
+      out_.line("__syncthreads();");
+      write_turned_stores();
+    }
+    out_.close();
+    return entry;
+  }
+
+ private:
+  bool runs_across(const Expr& index, int grain, int other) const {
+    const int64_t step = distance(index, kernel_.axes[grain].symbol());
+    return distance(index, kernel_.axes[other].symbol()) == 1 && step != 0 && step != 1;
+  }
+
+  // A row of 33 words, or of as many as keeps elements of its size in as many banks.
+  int64_t pitch(DType type) const { return tile_ + (bytes_of(type) == 2 ? 2 : 1); }
+
+  int64_t shared_bytes() const {
+    int64_t bytes = 0;
+    auto add = [&](DType type) { bytes += tile_ * pitch(type) * bytes_of(type); };
+    for (int id : turned_) add(kernel_.scalars[id].dtype);
+    for (size_t s : stored_) add(steps_[s]->dtype);
+    return bytes;
+  }
+
+  Packs packs_along(int axis, int lines) const {
+    Packs p{axis, lines, 1, 1, 1};
+    const int64_t extent = kernel_.axes[axis].extent.constant();
+    p.vector = std::min(text_.widest(steps_, axis, extent), tile_ * tile_ / kBlock);
+    p.lanes = tile_ / p.vector;
+    p.turns = tile_ * tile_ / (kBlock * p.vector);
+    return p;
+  }
+
+  int64_t tiles_of(int axis) const {
+    const int64_t extent = kernel_.axes[axis].extent.constant();
+    const bool tiled = axis == compute_.axis || axis == turn_.axis;
+    return tiled ? ceil_divide(extent, tile_) : extent;
+  }
+
+  static std::string first_of(const Axis& axis) { return "first_" + axis.name; }
+  static std::string tile_name(int load) { return str("tile_", load); }
+  static std::string stored_name(size_t step) { return str("turned_", step); }
+
+  void declare_tile(const std::string& name, DType type) {
+    out_.line(str("__shared__ ", c_type(type), " ", name, "[", tile_, "][", pitch(type), "];"));
+  }
+
+  // Where the block stands: tiles along the last axis are neighbours.
+  void write_place(int64_t tiles) {
+    text_.declare("tile", "blockIdx.x");
+    Expr rest = Expr::symbol("tile", 0, tiles - 1);
+    auto place = [&](int row) {
+      const Expr count = tiles_of(row), at = mod(rest, count);
+      rest = floor_div(rest, count);
+      const bool tiled = row == compute_.axis || row == turn_.axis;
+      const Axis& axis = kernel_.axes[row];
+      text_.declare(tiled ? first_of(axis) : axis.name, (tiled ? at * tile_ : at).str());
+    };
+    const int last = kernel_.rows - 1;
+    const int across = compute_.axis == last ? turn_.axis : compute_.axis;
+    place(last);
+    place(across);
+    for (int row = last; row-- > 0;) {
+      if (row != across) place(row);
+    }
+  }
+
+  // for each of the thread's packs: e, the number of the line, and whether they are in range.
+  void open_packs(const Packs& p) {
+    const Axis &axis = kernel_.axes[p.axis], &lines = kernel_.axes[p.lines];
+    out_.line("#pragma unroll");
+    out_.open(str("for (int k = 0; k < ", p.turns, "; k++)"));
+    out_.line(str("const int x = threadIdx.x % ", p.lanes, " * ", p.vector,
+                  ", y = threadIdx.x / ", p.lanes, " + ", kBlock / p.lanes, " * k;"));
+    text_.declare("e", str(first_of(axis), " + x"));
+    text_.declare(lines.name, str(first_of(lines), " + y"));
+    std::vector<std::string> within;
+    auto stay = [&](const std::string& name, const Axis& a) {
+      const int64_t extent = a.extent.constant();
+      if (extent % tile_ != 0) within.push_back(str(name, " < ", extent));
+    };
+    stay("e", axis);
+    stay(lines.name, lines);
+    out_.open(within.empty() ? "" : str("if (", join(within, " && "), ")"));
+    text_.set_vector(p.axis, p.vector);
+  }
+
+  void close_packs() {
+    text_.set_vector(-1, 1);
+    out_.close();
+    out_.close();
+  }
+
+  void open_elements(const Packs& p) {
+    out_.line("#pragma unroll");
+    out_.open(str("for (int v = 0; v < ", p.vector, "; v++)"));
+    text_.declare(kernel_.axes[p.axis].name, "e + v");
+  }
+
+  std::string pack_type(DType type, const Packs& p) const {
+    return str("tc_pack<", c_type(type), ", ", p.vector, ">");
+  }
+
+  std::string at_start(const Expr& index, const Packs& p) const {
+    const Axis& axis = kernel_.axes[p.axis];
+    return text_.scalars.index(substitute(index, {{axis.name, Expr::index("e", axis.extent)}}));
+  }
+
+  // All loads of these, before anything waits for one of them.
+  void ask_for(const std::vector<int>& loads, const Packs& p) {
+    if (loads.empty()) return;
+    for (int id : loads)
+      out_.line(
+          str(pack_type(kernel_.scalars[id].dtype, p), " early_", id, "[", p.turns, "];"));
+    open_packs(p);
+    for (int id : loads) {
+      const Scalar& load = kernel_.scalars[id];
+      const std::string from = pointer_name(text_.program.buffers[load.buffer]);
+      if (text_.is_wide(load.index, load.buffer)) {
+        out_.line(str("early_", id, "[k] = *(const ", pack_type(load.dtype, p), "*)(", from,
+                      " + ", at_start(load.index, p), ");"));
+        continue;
+      }
+      open_elements(p);
+      out_.line(str("early_", id, "[k].at[v] = ", loaded(text_, id), ";"));
+      out_.close();
+    }
+    close_packs();
+  }
+
+  void put_loads() {
+    open_packs(turn_);
+    open_elements(turn_);
+    for (int id : turned_)
+      out_.line(str(tile_name(id), "[x + v][y] = early_", id, "[k].at[v];"));
+    out_.close();
+    close_packs();
+  }
+
+  void write_points() {
+    const uint64_t rows = row_axes_mask(kernel_);
+    text_.scalars.element = [this](int id) {
+      if (std::count(turned_.begin(), turned_.end(), id) > 0)
+        return tile_name(id) + "[y][x + v]";
+      return std::count(direct_.begin(), direct_.end(), id) > 0 ? str("early_", id, "[k].at[v]")
+                                                                : std::string();
+    };
+    open_packs(compute_);
+    std::vector<const Step*> straight;
+    for (size_t s = 0; s < steps_.size(); s++) {
+      if (!is_turned(s)) straight.push_back(steps_[s]);
+    }
+    text_.define(ids_, {rows & ~(uint64_t{1} << compute_.axis), true}, defined_);
+    text_.declare_store_packs(straight);
+    open_elements(compute_);
+    text_.define(ids_, {rows, true}, defined_);
+    for (size_t s = 0; s < steps_.size(); s++) {
+      const Step& step = *steps_[s];
+      if (!is_turned(s))
+        text_.write_store(step);
+      else
+        out_.line(str(stored_name(s), "[y][x + v] = ",
+                      exact_storage(step.dtype, text_.scalars.name(step.value)), ";"));
+    }
+    out_.close();
+    text_.store_packs(straight);
+    close_packs();
+  }
+
+  bool is_turned(size_t step) const {
+    return std::count(stored_.begin(), stored_.end(), step) > 0;
+  }
+
+  void write_turned_stores() {
+    open_packs(turn_);
+    for (size_t s : stored_) {
+      const Step& step = *steps_[s];
+      const bool wide = text_.is_wide(step.index, step.buffer);
+      if (wide) text_.declare_store_packs({&step});
+      open_elements(turn_);
+      const std::string pack = "pack_" + pointer_name(text_.program.buffers[step.buffer]);
+      out_.line(str(wide ? pack + ".at[v]" : text_.place(step), " = ", stored_name(s),
+                    "[x + v][y];"));
+      out_.close();
+      if (wide) text_.store_packs({&step});
+    }
+    close_packs();
+  }
+
+  CudaText& text_;
+  Text& out_;
+  const Kernel& kernel_;
+  const std::vector<const Step*> steps_;
+  const std::vector<int> ids_;
+  std::vector<bool> defined_;
+  std::vector<int> turned_, direct_;  // loads: through tiles; along the grain
+  std::vector<size_t> stored_;        // steps that store through tiles
+  int tile_ = kTile;
+  Packs compute_{}, turn_{};
+};
+
+}  // namespace
+
+int64_t distance(const Expr& index, const Expr& symbol) {
+  for (const Term& term : terms(index)) {
+    if (term.factor != symbol && depends_on(term.factor, symbol.name())) return -1;
+  }
+  return coefficient(index, symbol);
+}
+
+bool is_transposed(const Kernel& kernel) { return turned_axis(kernel) >= 0; }
+
+KernelEntry write_cuda_transposed(CudaText& text, const std::string& function) {
+  const Kernel& kernel = text.kernel;
+  const int last = kernel.rows - 1, turned = turned_axis(kernel);
+  const Sides sides = sides_of(kernel, turned);
+  const bool halves = sides.smallest <= 2;
+  if (sides.across > sides.along || (halves && sides.across == sides.along))
+    return PacksTurner(text, turned, last, halves).write(function);
+  const bool fits = sides.across * kTile * (kTile + 1) <= kMostShared;
+  if (halves || !fits) return PacksTurner(text, last, turned, halves).write(function);
+  return write_loads_turned(text, function);
+}
+
+}  // namespace tiny_compile
