@@ -24,7 +24,8 @@ using Function = std::function<Out(In)>;
 inline std::string for_cpu(const Source& source) {
   const std::string kernels = source.text.substr(source.text.find("extern \"C\" __global__"));
   const std::string body = cuda_helpers_for(kernels) + kernels;
-  return "#define TC_FN static inline\n#define TC_FAIL(code)\n#define __noinline__\n"
+  return "#define TC_SHARED(name, bytes) alignas(16) static unsigned char name[bytes]\n"
+         "#define TC_FN static inline\n#define TC_FAIL(code)\n#define __noinline__\n"
          "static inline unsigned __brev(unsigned x) {\n"
          "  unsigned r = 0;\n"
          "  for (int i = 0; i < 32; i++) r |= (x >> i & 1) << (31 - i);\n"

@@ -22,8 +22,10 @@
 #include "tiny_compile/codegen/cuda_pointwise.h"
 #include "tiny_compile/codegen/cuda_rows.h"
 #include "tiny_compile/codegen/cuda_serial.h"
+#include "tiny_compile/codegen/cuda_staged.h"
 #include "tiny_compile/codegen/cuda_turned.h"
 #include "tiny_compile/codegen/prelude.h"
+#include "tiny_compile/codegen/single_rows.h"
 
 namespace tiny_compile {
 namespace {
@@ -60,7 +62,8 @@ KernelEntry write_family(CudaText& text, const Program& program, const std::stri
     return write_cuda_transposed(text, function);
   if (strategy == Strategy::Pointwise) return write_cuda_pointwise(text, function);
   if (!is_cooperative(program, kernel)) return write_cuda_serial(text, function);
-  if (strategy == Strategy::Columns) return write_cuda_columns(text, function);
+  if (strategy == Strategy::Columns && !goes_in_strips(text))
+    return write_cuda_columns(text, function);
   return fits_cuda_rows(kernel) ? write_cuda_rows(text, function)
                                 : write_cuda_serial(text, function);
 }
@@ -107,7 +110,8 @@ class Functions {
           {comment_of(kernel), {}, "// the library: " + str(*entry.library) + "\n"});
       return entry;
     }
-    CudaText text(program, kernel);
+    const std::optional<Kernel> points = as_points(program, kernel);
+    CudaText text(program, points ? *points : kernel);
     entry = write_family(text, program, function);
     const auto [known, is_new] = known_.insert(
         {without_names(text.out.str(), entry, program), static_cast<int>(written_.size())});

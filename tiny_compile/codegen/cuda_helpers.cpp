@@ -29,6 +29,12 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) tc_pack {
   T at[N];
 };
 )"},
+    {"TC_SHARED(", R"(
+// Shared memory of a size that the launch says: it may be more than what a kernel may declare.
+#ifndef TC_SHARED
+#define TC_SHARED(name, bytes) extern __shared__ __align__(16) unsigned char name[]
+#endif
+)"},
     {"tc_load<", R"(
 // A pack that may end beyond the last of `left` elements.
 template <int N, class T>

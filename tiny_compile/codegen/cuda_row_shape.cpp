@@ -71,7 +71,7 @@ Spread spread_of(const CudaText& text, const RowShape& shape, const std::vector<
   Spread s;
   s.inner = inner;
   s.count = inner_count(text.kernel, *steps_over(text.kernel, inner)[0]).constant();
-  s.vector = widest(text, inner, s.count);
+  s.vector = std::min(widest(text, inner, s.count), shape.most_vector);
   while (s.vector > 1 && s.vector * shape.lanes > power_of_two_from(s.count)) s.vector /= 2;
   s.chunks = ceil_divide(s.count, kChunk);
   s.rounds = ceil_divide(s.chunks, shape.warps * shape.cluster);
@@ -88,6 +88,15 @@ const Spread& RowShape::over(const std::vector<int>& inner) const {
                                   [&](const Spread& s) { return s.inner == inner; });
   CHECK(found != spreads.end(), "no spread for these loops");
   return *found;
+}
+
+void spread_rows(const CudaText& text, RowShape& shape) {
+  shape.spreads.clear();
+  for (const Step& step : text.kernel.steps) {
+    const bool known = std::any_of(shape.spreads.begin(), shape.spreads.end(),
+                                   [&](const Spread& s) { return s.inner == step.inner; });
+    if (!known) shape.spreads.push_back(spread_of(text, shape, step.inner));
+  }
 }
 
 RowShape row_shape_of(const CudaText& text, const std::vector<std::vector<int>>& passes) {
@@ -125,11 +134,7 @@ RowShape row_shape_of(const CudaText& text, const std::vector<std::vector<int>>&
   if (folds) shape.block = 32 * fold_shape_of(kernel).warps;
   shape.rows_a_block = shape.warps > 1 ? 1 : shape.block / shape.lanes;
   if (folds) shape.turns = fold_shape_of(kernel).turns;
-  for (const Step& step : kernel.steps) {
-    const bool known = std::any_of(shape.spreads.begin(), shape.spreads.end(),
-                                   [&](const Spread& s) { return s.inner == step.inner; });
-    if (!known) shape.spreads.push_back(spread_of(text, shape, step.inner));
-  }
+  spread_rows(text, shape);
   const bool little =
       shape.warps == 1 && std::all_of(shape.spreads.begin(), shape.spreads.end(),
                                       [](const Spread& s) { return s.values() <= kLittle; });

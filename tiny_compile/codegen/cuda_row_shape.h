@@ -25,11 +25,15 @@ struct RowShape {
   int block = 32;             // threads
   int64_t rows_a_block = 1;
   int64_t turns = 1;            // rows that a thread takes part in, one after the other
+  int most_vector = 8;          // neighbouring elements that a thread takes at once, at most
   std::vector<Spread> spreads;  // one for each set of inner loops
   const Spread& over(const std::vector<int>& inner) const;
 };
 
 // passes: steps that go over the row together, see passes_of.
 RowShape row_shape_of(const CudaText& text, const std::vector<std::vector<int>>& passes);
+
+// Lays the elements on the threads of a row again, where these have changed.
+void spread_rows(const CudaText& text, RowShape& shape);
 
 }  // namespace tiny_compile

@@ -13,7 +13,7 @@
 #include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cuda_fold.h"
 #include "tiny_compile/codegen/cuda_helpers.h"
-#include "tiny_compile/codegen/cuda_row_shape.h"
+#include "tiny_compile/codegen/cuda_staged.h"
 #include "tiny_compile/codegen/passes_of.h"
 
 namespace tiny_compile {
@@ -36,12 +36,14 @@ class RowsWriter {
     for (size_t pass = 0; pass < passes_.size(); pass++)
       text_.pass_of.insert(text_.pass_of.end(), passes_[pass].size(), static_cast<int>(pass));
     shape_ = row_shape_of(text, passes_);
+    staged_ = stage_rows(text, shape_);
     entry_ = text.begin(function,
                         ceil_divide(rows_, shape_.rows_a_block * shape_.turns) * shape_.cluster,
                         shape_.block, shape_.cluster,
                         shape_.cluster > 1    ? kResident
                         : folds_rows(kernel_) ? kFoldsResident
-                                              : 0);
+                                              : staged_.resident);
+    entry_.shared = staged_.bytes;
   }
 
   KernelEntry write() {
@@ -64,7 +66,10 @@ class RowsWriter {
         write_trees(pass, defined);
       text_.mark_kept(kept_now_);
     }
-    if (shape_.turns > 1) out_.close();
+    if (staged_.lines > 0)
+      close_staged_rows(text_, shape_, staged_, meetings_);
+    else if (shape_.turns > 1)
+      out_.close();
     out_.close();
     return entry_;
   }
@@ -85,6 +90,8 @@ class RowsWriter {
     const std::string wide = text_.integer == "int" ? "(int)" : "(long long)";
     if (folds_rows(kernel_)) {
       open_folds(text_);
+    } else if (staged_.lines > 0) {
+      live_ = open_staged_rows(text_, shape_, staged_);
     } else if (shape_.warps > 1) {
       out_.line("const int warp = threadIdx.x >> 5;");
       text_.declare("row", shape_.cluster == 1 ? wide + "blockIdx.x"
@@ -143,6 +150,7 @@ class RowsWriter {
     auto worth = [&](const Scalar& s) {
       const int id = static_cast<int>(&s - kernel_.scalars.data());
       const bool loads = s.kind == ScalarKind::Load && (rows_ == 1 || is_of_row(s));
+      if (staged_.holds(id)) return false;
       return loads || is_costly(s) || text_.hides_its_loads(id);
     };
     const int64_t threads = shape_.cluster * shape_.warps * shape_.lanes;
@@ -244,6 +252,7 @@ class RowsWriter {
       if (step->kind == StepKind::Store) stores.push_back(step);
     }
     text_.load_packs(ids, defined);
+    load_staged_packs(text_, staged_, s, ids, defined);
     text_.declare_store_packs(stores);
     if (!pack_.empty()) out_.line(pack_ + " pack;");
     out_.line("#pragma unroll");
@@ -283,8 +292,8 @@ class RowsWriter {
     if (stores[0]->inner.empty()) {
       const std::string live = live_.empty() ? "" : " && live";
       const std::string first = shape_.cluster > 1 ? " && rank == 0" : "";
-      out_.open(
-          str("if (", shape_.warps > 1 ? "threadIdx.x == 0" : "lane == 0", first, live, ")"));
+      const std::string warp = shape_.warps == 1 ? "" : " && warp == 0";
+      out_.open(str("if (lane == 0", warp, first, live, ")"));
       for (const Step* step : stores) text_.write_store(*step);
       return out_.close();
     }
@@ -292,10 +301,17 @@ class RowsWriter {
     if (!live_.empty()) out_.open("if (live)");
     open_chunks(s);
     write_elements(s, stores, defined, [&] {
-      for (const Step* step : stores) text_.write_store(*step);
+      for (const Step* step : stores) write_store(*step);
     });
     close_chunks(s);
     if (!live_.empty()) out_.close();
+  }
+
+  void write_store(const Step& step) {
+    const StagedTile* tile = staged_.stored(static_cast<int>(&step - kernel_.steps.data()));
+    if (!tile) return text_.write_store(step);
+    out_.line(str(tile->name(), "[line * ", tile->pitch,
+                  " + e] = ", exact_storage(step.dtype, text_.scalars.name(step.value)), ";"));
   }
 
   // What a row gives to each column's sum; then the block's warps add theirs.
@@ -321,7 +337,12 @@ class RowsWriter {
 
   // Declares the row's chunk results, one set a step.
   void share(const std::string& type, const std::string& name, int64_t count) {
-    if (shape_.warps > 1) out_.line(str("__shared__ ", type, " ", name, "[", count, "];"));
+    if (shape_.warps == 1) return;
+    if (shape_.rows_a_block == 1)
+      return out_.line(str("__shared__ ", type, " ", name, "[", count, "];"));
+    const std::string all = "all_" + name;
+    out_.line(str("__shared__ ", type, " ", all, "[", shape_.rows_a_block, "][", count, "];"));
+    out_.line(str(type, "* const ", name, " = ", all, "[group];"));
   }
 
   // A chunk's result for all warps of the row: in every block of the cluster.
@@ -502,6 +523,7 @@ class RowsWriter {
   const Kernel& kernel_;
   const int64_t rows_;
   RowShape shape_;
+  StagedRows staged_;
   std::vector<std::vector<int>> passes_;  // steps done together
   int meetings_ = 0;                      // of the blocks of a cluster so far
   bool knows_blocks_ = true;              // that all blocks of the cluster run

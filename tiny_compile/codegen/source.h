@@ -22,6 +22,7 @@ struct KernelEntry {
   std::vector<int> buffers;      // CUDA
   int64_t grid = 1;
   int block = 1;
+  int64_t shared = 0;  // CUDA: bytes of shared memory, beyond what the text declares
   std::optional<LibraryMatmul> library{};  // CUDA: this call is made instead, the grid is 0
 };
 

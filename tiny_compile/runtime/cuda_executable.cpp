@@ -37,9 +37,11 @@ CudaLibrary::~CudaLibrary() {
   }
 }
 
-CudaFunction CudaLibrary::function(const std::string& name) const {
+CudaFunction CudaLibrary::function(const std::string& name, int64_t shared) const {
   const CudaScope scope(device_);
-  return driver::find_function(module_, name);
+  const CudaFunction function = driver::find_function(module_, name);
+  if (shared > 0) driver::allow_shared(function, shared);
+  return function;
 }
 
 CudaAddress CudaLibrary::global(const std::string& name) const {
@@ -90,8 +92,9 @@ CudaExecutable::CudaExecutable(const Program& program, const Source& source,
           launches_.emplace_back(CublasMatmul(call, library_->device()));
       }
       if (kernel.grid == 0) continue;  // the library's, or without rows
-      launches_.emplace_back(Kernel{library_->function(kernel.function), kernel.grid,
-                                    kernel.block, kernel.buffers});
+      const CudaFunction function = library_->function(kernel.function, kernel.shared);
+      launches_.emplace_back(
+          Kernel{function, kernel.grid, kernel.block, kernel.shared, kernel.buffers});
     }
   }
   if (can_fail(source.text)) errors_ = library_->global("tc_error_word");
@@ -112,7 +115,7 @@ std::vector<Tensor> CudaExecutable::run(std::span<const Tensor> inputs) const {
     const Kernel& kernel = std::get<Kernel>(launch);
     arguments.clear();
     for (int buffer : kernel.buffers) arguments.push_back(&buffers.addresses[buffer]);
-    driver::launch(kernel.function, kernel.grid, kernel.block, stream,
+    driver::launch(kernel.function, kernel.grid, kernel.block, kernel.shared, stream,
                    const_cast<void**>(arguments.data()));
   }
   if (errors_) {

@@ -21,7 +21,7 @@ class CudaLibrary {
   ~CudaLibrary();
   CudaLibrary(const CudaLibrary&) = delete;
   CudaLibrary& operator=(const CudaLibrary&) = delete;
-  CudaFunction function(const std::string& name) const;
+  CudaFunction function(const std::string& name, int64_t shared = 0) const;
   CudaAddress global(const std::string& name) const;
   int device() const { return device_; }
 
@@ -56,6 +56,7 @@ class CudaExecutable {
     CudaFunction function = nullptr;
     int64_t grid = 1;
     int block = 1;
+    int64_t shared = 0;
     std::vector<int> buffers;
   };
 

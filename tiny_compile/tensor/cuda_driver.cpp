@@ -15,6 +15,7 @@ namespace {
 
 constexpr int kOutOfMemory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
 constexpr int kAttributeMultiprocessors = 16;
+constexpr int kMostDynamicShared = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 constexpr int kAttributeMajor = 75, kAttributeMinor = 76;
 constexpr unsigned kNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
 
@@ -43,6 +44,7 @@ constexpr unsigned kNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
   X(module_load, "cuModuleLoadData", (CudaModule*, const void*))                             \
   X(module_unload, "cuModuleUnload", (CudaModule))                                           \
   X(module_function, "cuModuleGetFunction", (CudaFunction*, CudaModule, const char*))        \
+  X(function_attribute, "cuFuncSetAttribute", (CudaFunction, int, int))                      \
   X(module_global, "cuModuleGetGlobal_v2", (CudaAddress*, size_t*, CudaModule, const char*)) \
   X(launch_kernel, "cuLaunchKernel",                                                         \
     (CudaFunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,     \
@@ -217,13 +219,18 @@ CudaAddress find_global(CudaModule module, const std::string& name) {
   return address;
 }
 
-void launch(CudaFunction function, int64_t grid, int block, CudaStream stream,
+void allow_shared(CudaFunction function, int64_t bytes) {
+  check(library().function_attribute(function, kMostDynamicShared, static_cast<int>(bytes)),
+        str(bytes, " bytes of shared memory for a kernel").c_str());
+}
+
+void launch(CudaFunction function, int64_t grid, int block, int64_t shared, CudaStream stream,
             void** arguments) {
   if (grid == 0) return;
   if (grid > INT32_MAX) fail("CUDA: a launch of ", grid, " blocks; 2^31 - 1 is the most");
   check(library().launch_kernel(function, static_cast<unsigned>(grid), 1, 1,
-                                static_cast<unsigned>(block), 1, 1, 0, stream, arguments,
-                                nullptr),
+                                static_cast<unsigned>(block), 1, 1,
+                                static_cast<unsigned>(shared), stream, arguments, nullptr),
         "cuLaunchKernel");
 }
 

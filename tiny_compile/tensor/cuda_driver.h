@@ -44,7 +44,8 @@ CudaModule load_module(const std::string& cubin);
 void unload_module(CudaModule module) noexcept;
 CudaFunction find_function(CudaModule module, const std::string& name);
 CudaAddress find_global(CudaModule module, const std::string& name);
-void launch(CudaFunction function, int64_t grid, int block, CudaStream stream,
+void allow_shared(CudaFunction function, int64_t bytes);  // launches with so many, once before
+void launch(CudaFunction function, int64_t grid, int block, int64_t shared, CudaStream stream,
             void** arguments);
 CudaStream create_stream();
 CudaEvent create_event();
