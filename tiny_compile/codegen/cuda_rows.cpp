@@ -292,8 +292,10 @@ class RowsWriter {
     if (stores[0]->inner.empty()) {
       const std::string live = live_.empty() ? "" : " && live";
       const std::string first = shape_.cluster > 1 ? " && rank == 0" : "";
-      const std::string warp = shape_.warps == 1 ? "" : " && warp == 0";
-      out_.open(str("if (lane == 0", warp, first, live, ")"));
+      const char* one = shape_.warps == 1    ? "lane == 0"
+                        : staged_.lines == 0 ? "threadIdx.x == 0"
+                                             : "lane == 0 && warp == 0";
+      out_.open(str("if (", one, first, live, ")"));
       for (const Step* step : stores) text_.write_store(*step);
       return out_.close();
     }

@@ -21,23 +21,24 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kShortRow = 32;        // below: a thread a row
-constexpr int64_t kManyShort = 1 << 14;  // rows: as many threads keep a GPU busy
-constexpr int64_t kMany = 256;           // rows: so many that strips of them do
-constexpr int64_t kPack = 16;            // bytes
-constexpr int64_t kSector = 32;          // bytes
-constexpr int64_t kLoaded = 24;          // bytes a thread asks for at least, in up to 4 rows
-constexpr int64_t kMostTurns = 4;
+constexpr int64_t kPack = 16, kSector = 32;  // bytes
+// Short rows.
+constexpr int64_t kShortRow = 32;           // elements; below: a thread a row
+constexpr int64_t kManyShort = 1 << 14;     // rows: as many threads keep a GPU busy
+constexpr int64_t kLoaded = 24;             // bytes a thread asks for at least, in some rows
+constexpr int64_t kMostTurns = 4;           // so many at most
 constexpr int64_t kShortShared = 48 << 10;  // bytes
-constexpr int64_t kComfortable = 72 << 10;  // three blocks a multiprocessor
+// Strips.
+constexpr int64_t kMany = 256;              // rows: so many that strips of them keep it busy
+constexpr int64_t kMostWarps = 16;          // of a row
+constexpr int64_t kLittle = 20 << 10;       // bytes of a strip: there may be more of it
+constexpr int64_t kThreeBlocks = 72 << 10;  // that a multiprocessor holds
 constexpr int64_t kTwoBlocks = 110 << 10;
 constexpr int64_t kMostShared = 220 << 10;
-constexpr int64_t kLargestStrip = 32;  // rows
-constexpr int64_t kShared = 227 << 10,
-                  kBlockShared = 1 << 10;  // of all blocks; of each, beside
-constexpr int64_t kRegisters = 1 << 16, kThreadRegisters = 64;  // of all; of a thread, at least
-constexpr int kBlock = 256, kLargeBlock = 1024;
-constexpr int64_t kAtOnce = 64;  // registers of a thread, of what it has asked for
+constexpr int64_t kShared = 227 << 10, kBesides = 1 << 10;  // of all blocks; of each, unseen
+constexpr int64_t kRegisters = 1 << 16, kThreadRegisters = 64;      // of all; of one, at least
+constexpr int kBlock = 256, kStripBlock = 512, kLargeBlock = 1024;  // threads
+constexpr int64_t kAtOnce = 32;  // registers of a thread, of what it has asked for
 
 int64_t bytes_of(DType type) { return static_cast<int64_t>(size_of(type)); }
 
@@ -208,10 +209,18 @@ bool choose_lines(StagedRows& staged) {
     place_tiles(staged);
     return staged.bytes <= most;
   };
-  for (int64_t lines = std::max(kLargestStrip, sector); lines > sector; lines /= 2) {
-    if (fits(lines, kComfortable)) return true;
-  }
-  return fits(sector, kMostShared) || fits(sector / 2, kMostShared);
+  return fits(4 * sector, kLittle) || fits(2 * sector, kThreeBlocks) ||
+         fits(sector, kMostShared) || fits(sector / 2, kMostShared);
+}
+
+// One block takes what blocks of a cluster would share.
+void share_rows_in_a_block(const CudaText& text, RowShape& shape) {
+  if (shape.cluster == 1) return;
+  int64_t chunks = 1;
+  for (const Spread& spread : shape.spreads) chunks = std::max(chunks, spread.chunks);
+  shape.cluster = 1;
+  shape.warps = static_cast<int>(std::min(chunks, kMostWarps));
+  spread_rows(text, shape);
 }
 
 // Loads run across rows and stores along them.
@@ -229,15 +238,16 @@ StagedRows stage_strips(const CudaText& text, RowShape& shape) {
   StagedRows staged;
   staged.tiles = strip_tiles(text.kernel);
   if (staged.tiles.empty() || !choose_lines(staged)) return {};
+  share_rows_in_a_block(text, shape);
   const int64_t row = shape.lanes * shape.warps;  // threads
-  const int64_t block = staged.bytes > kTwoBlocks ? kLargeBlock : kBlock;
+  const int64_t block = staged.bytes > kTwoBlocks ? kLargeBlock : kStripBlock;
   int64_t rows = staged.lines;
   while (rows > 1 && rows * row > block) rows /= 2;
   if (rows * row < 32) return {};
   shape.block = static_cast<int>(rows * row);
   shape.rows_a_block = rows;
   shape.turns = staged.lines / rows;
-  staged.resident = static_cast<int>(std::min(kShared / (staged.bytes + kBlockShared),
+  staged.resident = static_cast<int>(std::min(kShared / (staged.bytes + kBesides),
                                               kRegisters / (kThreadRegisters * shape.block)));
   return staged;
 }
@@ -417,7 +427,10 @@ const StagedTile* StagedRows::stored(int step) const {
 StagedRows stage_rows(const CudaText& text, RowShape& shape) {
   const Kernel& kernel = text.kernel;
   const int64_t rows = row_count(kernel).constant();
-  if (kernel.rows == 0 || kernel.schedule.warps_per_row > 0 || shape.cluster > 1) return {};
+  const bool usual = std::all_of(kernel.steps.begin(), kernel.steps.end(), [](const Step& s) {
+    return s.kind == StepKind::Reduce || s.kind == StepKind::Store;
+  });
+  if (kernel.rows == 0 || kernel.schedule.warps_per_row > 0 || !usual) return {};
   if (is_short(kernel)) return stage_short_rows(text, shape);
   return rows >= kMany ? stage_strips(text, shape) : StagedRows{};
 }
@@ -427,8 +440,9 @@ bool goes_in_strips(const CudaText& text) {
   StagedRows staged;
   if (kernel.rows == 0 || row_count(kernel).constant() < kMany || !is_mixed(kernel))
     return false;
+  if (is_short(kernel)) return !short_tiles(kernel).empty();
   staged.tiles = strip_tiles(kernel);
-  return is_short(kernel) || choose_lines(staged);
+  return choose_lines(staged);
 }
 
 std::string open_staged_rows(CudaText& text, const RowShape& shape, StagedRows& staged) {
