@@ -1,45 +1,12 @@
-// Rows that a block copies into shared memory first: what one thread reads of its row then need
-// not lie where a neighbour's does.
+// The text of rows that go through shared memory.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "tiny_compile/codegen/cuda_row_shape.h"
+#include "tiny_compile/codegen/cuda_stage_shape.h"
 
 namespace tiny_compile {
-
-// The rows of a block of what one load reads or one step stores: line * pitch + element.
-struct StagedTile {
-  int load = -1, step = -1;  // one of them
-  DType type = DType::f32;
-  Expr index;
-  int buffer = -1;
-  int axis = -1;        // of the elements
-  int64_t count = 1;    // of the elements
-  int64_t pitch = 1;    // elements
-  int64_t offset = 0;   // bytes
-  bool across = false;  // neighbours in memory: elements of neighbouring rows, or of one
-  std::string name() const;
-};
-
-struct StagedRows {
-  int64_t lines = 0;  // rows of a block; 0: nothing is staged
-  int64_t bytes = 0;  // of shared memory
-  int resident = 0;   // blocks that fit a multiprocessor; 0: as many as the compiler makes fit
-  std::vector<StagedTile> tiles;
-  int vector = 1;  // elements that a thread takes of a tile at once, in the pass at hand
-
-  bool holds(int load) const;
-  const StagedTile* stored(int step) const;
-};
-
-// Decides, and gives the block as many rows.
-StagedRows stage_rows(const CudaText& text, RowShape& shape);
-
-// Whether a kernel whose loads run across rows, for which columns would do, stores along rows:
-// strips of rows suit both.
-bool goes_in_strips(const CudaText& text);
 
 // Copies what is loaded and opens the loop over the block's rows: declares `line`, `row`. The flag
 // that a row is one: "live", or "" where all are.
