@@ -312,8 +312,8 @@ class RowsWriter {
   void write_store(const Step& step) {
     const StagedTile* tile = staged_.stored(static_cast<int>(&step - kernel_.steps.data()));
     if (!tile) return text_.write_store(step);
-    out_.line(str(tile->name(), "[line * ", tile->pitch,
-                  " + e] = ", exact_storage(step.dtype, text_.scalars.name(step.value)), ";"));
+    out_.line(str(tile->name(), "[line * ", tile->pitch, " + e + v] = ",
+                  exact_storage(step.dtype, text_.scalars.name(step.value)), ";"));
   }
 
   // What a row gives to each column's sum; then the block's warps add theirs.

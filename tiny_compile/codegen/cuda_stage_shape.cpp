@@ -101,6 +101,17 @@ void place_tiles(StagedRows& staged) {
   }
 }
 
+// Rows enough, and in all loops over a row `e` is the place.
+bool may_stage(const Kernel& kernel) {
+  const auto usual = [](const Step& s) {
+    const bool known = s.kind == StepKind::Reduce || s.kind == StepKind::Store;
+    return known && s.inner.size() <= 1;
+  };
+  return kernel.rows > 0 && row_count(kernel).constant() >= kMany &&
+         kernel.schedule.warps_per_row == 0 &&
+         std::all_of(kernel.steps.begin(), kernel.steps.end(), usual);
+}
+
 // --- short rows: a thread each ---
 
 // Rows in steps of an odd number of words.
@@ -113,7 +124,6 @@ int64_t short_pitch(int64_t count, DType type) {
 bool is_short(const Kernel& kernel) {
   int64_t longest = 1;
   for (const Step& step : kernel.steps) {
-    if (step.inner.size() > 1) return false;
     longest = std::max(longest, inner_count(kernel, step).constant());
   }
   return longest > 1 && longest < kShortRow && row_count(kernel).constant() >= kManyShort;
@@ -191,8 +201,15 @@ std::vector<StagedTile> strip_tiles(const Kernel& kernel) {
     if (run_of(kernel, load.index) != Run::Across) continue;
     tiles.push_back(tile_of(kernel, load.index, load.dtype, load.buffer));
     tiles.back().load = id;
-    tiles.back().pitch = strip_pitch(tiles.back().count, load.dtype);
   }
+  for (int s = 0; s < static_cast<int>(kernel.steps.size()); s++) {
+    const Step& step = kernel.steps[s];
+    if (step.kind != StepKind::Store || step.inner.empty() || step.other >= 0) continue;
+    if (run_of(kernel, step.index) != Run::Across) continue;
+    tiles.push_back(tile_of(kernel, step.index, step.dtype, step.buffer));
+    tiles.back().step = s;
+  }
+  for (StagedTile& tile : tiles) tile.pitch = strip_pitch(tile.count, tile.type);
   return tiles;
 }
 
@@ -221,15 +238,22 @@ void share_rows_in_a_block(const CudaText& text, RowShape& shape) {
   spread_rows(text, shape);
 }
 
-// Loads run across rows and stores along them.
+// Some of what is read and written runs across rows, some along them.
 bool is_mixed(const Kernel& kernel) {
+  const auto along = [&](const Expr& index) {
+    const int inner = inner_axis(kernel, index);
+    return inner >= 0 && depends_on_rows(kernel, index) &&
+           distance(index, kernel.axes[inner].symbol()) == 1 &&
+           distance(index, kernel.axes[last_row(kernel)].symbol()) != 1;
+  };
   return !strip_tiles(kernel).empty() &&
-         std::any_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
-           if (step.kind != StepKind::Store || step.inner.size() != 1) return false;
-           const Expr inner = kernel.axes[step.inner[0]].symbol();
-           const Expr row = kernel.axes[last_row(kernel)].symbol();
-           return distance(step.index, inner) == 1 && distance(step.index, row) != 1;
-         });
+         (std::any_of(kernel.steps.begin(), kernel.steps.end(),
+                      [&](const Step& step) {
+                        return step.kind == StepKind::Store && along(step.index);
+                      }) ||
+          std::any_of(kernel.scalars.begin(), kernel.scalars.end(), [&](const Scalar& scalar) {
+            return scalar.kind == ScalarKind::Load && along(scalar.index);
+          }));
 }
 
 StagedRows stage_strips(const CudaText& text, RowShape& shape) {
@@ -270,22 +294,15 @@ const StagedTile* StagedRows::stored(int step) const {
 
 StagedRows stage_rows(const CudaText& text, RowShape& shape) {
   const Kernel& kernel = text.kernel;
-  const int64_t rows = row_count(kernel).constant();
-  const bool usual = std::all_of(kernel.steps.begin(), kernel.steps.end(), [](const Step& s) {
-    const bool known = s.kind == StepKind::Reduce || s.kind == StepKind::Store;
-    return known && s.inner.size() <= 1;  // `e` is a place in one loop
-  });
-  if (kernel.rows == 0 || kernel.schedule.warps_per_row > 0 || !usual) return {};
-  if (is_short(kernel)) return stage_short_rows(text, shape);
-  return rows >= kMany ? stage_strips(text, shape) : StagedRows{};
+  if (!may_stage(kernel)) return {};
+  return is_short(kernel) ? stage_short_rows(text, shape) : stage_strips(text, shape);
 }
 
 bool goes_in_strips(const CudaText& text) {
   const Kernel& kernel = text.kernel;
-  StagedRows staged;
-  if (kernel.rows == 0 || row_count(kernel).constant() < kMany || !is_mixed(kernel))
-    return false;
+  if (!may_stage(kernel) || !is_mixed(kernel)) return false;
   if (is_short(kernel)) return !short_tiles(kernel).empty();
+  StagedRows staged;
   staged.tiles = strip_tiles(kernel);
   return choose_lines(staged);
 }

@@ -37,8 +37,7 @@ struct StagedRows {
 // Decides, and gives the block as many rows.
 StagedRows stage_rows(const CudaText& text, RowShape& shape);
 
-// Whether a kernel whose loads run across rows, for which columns would do, stores along rows:
-// strips of rows suit both.
+// Whether a kernel for which columns would do runs along rows as well: strips suit both.
 bool goes_in_strips(const CudaText& text);
 
 }  // namespace tiny_compile

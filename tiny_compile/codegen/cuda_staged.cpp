@@ -70,32 +70,40 @@ int strip_vector(CudaText& text, const StagedTile& tile, int64_t lines) {
   return vector;
 }
 
-// tile[s*pitch + e] = x[.. row + s .. e ..]
+void write_each(CudaText& text, int vector, const std::string& a, const std::string& b) {
+  text.out.line("#pragma unroll");
+  text.out.line(str("for (int v = 0; v < ", vector, "; v++) ", a, " = ", b, ";"));
+}
+
+// tile[s*pitch + e] = x[.. row + s .. e ..], or the other way round.
 void copy_strip(CudaText& text, const RowShape& shape, const StagedRows& staged,
                 const StagedTile& tile) {
   const int vector = strip_vector(text, tile, staged.lines);
   const int64_t across = staged.lines / vector, rows = row_count(text.kernel).constant();
-  const std::string from = pointer_name(text.program.buffers[tile.buffer]);
-  const bool partial = rows % staged.lines != 0;
+  const std::string memory = pointer_name(text.program.buffers[tile.buffer]);
   const auto open = [&] {
     text.out.line(
         str("const int s = part % ", across, " * ", vector, ", e = part / ", across, ";"));
-    if (partial) text.out.line(str("if (first_row + s >= ", rows, ") continue;"));
+    if (rows % staged.lines != 0)
+      text.out.line(str("if (first_row + s >= ", rows, ") continue;"));
   };
-  write_copy(
-      text, tile, shape.block, across * tile.count, vector, open,
-      [&] {
-        text.declare("row", "first_row + s");
-        text.unpack_rows("row");
-        text.declare(text.kernel.axes[tile.axis].name, "e");
-        text.out.line(str("asked[k] = *(const ", pack_of(tile, vector), "*)(", from, " + ",
-                          text.scalars.index(tile.index), ");"));
-      },
-      [&] {
-        text.out.line("#pragma unroll");
-        text.out.line(str("for (int v = 0; v < ", vector, "; v++) ", tile.name(), "[(s + v) * ",
-                          tile.pitch, " + e] = asked[k].at[v];"));
-      });
+  const auto pack_in_memory = [&](const char* qualifier) {
+    text.declare("row", "first_row + s");
+    text.unpack_rows("row");
+    text.declare(text.kernel.axes[tile.axis].name, "e");
+    return str("*(", qualifier, pack_of(tile, vector), "*)(", memory, " + ",
+               text.scalars.index(tile.index), ")");
+  };
+  const std::string element = str(tile.name(), "[(s + v) * ", tile.pitch, " + e]");
+  const auto get = [&] {
+    if (tile.load >= 0) text.out.line("asked[k] = " + pack_in_memory("const ") + ";");
+    if (tile.load < 0) write_each(text, vector, "asked[k].at[v]", element);
+  };
+  const auto put = [&] {
+    if (tile.load >= 0) write_each(text, vector, element, "asked[k].at[v]");
+    if (tile.load < 0) text.out.line(pack_in_memory("") + " = asked[k];");
+  };
+  write_copy(text, tile, shape.block, across * tile.count, vector, open, get, put);
 }
 
 // What neighbouring elements of all the block's rows have as a pack, both ways.
@@ -147,26 +155,27 @@ void copy_rows(CudaText& text, const RowShape& shape, const StagedRows& staged,
   const auto pack_in_tile = [&](const std::string& qualifier) {
     return str("*(", qualifier, type, "*)&", tile.name(), "[place]");
   };
-  const auto each = [&](const std::string& a, const std::string& b) {
-    text.out.line("#pragma unroll");
-    text.out.line(str("for (int v = 0; v < ", copy.vector, "; v++) ", a, " = ", b, ";"));
-  };
   const std::string element = in_tile(tile, "place + v");
   const bool loads = tile.load >= 0;
   const auto get = [&] {
     if (!loads && packed) return text.out.line("asked[k] = " + pack_in_tile("const ") + ";");
-    if (!loads) return each("asked[k].at[v]", element);
+    if (!loads) return write_each(text, copy.vector, "asked[k].at[v]", element);
     text.out.line(!copy.partial
                       ? str("asked[k] = *(const ", type, "*)(", copy.memory, ");")
                       : str("asked[k] = tc_load<", copy.vector, ">(", copy.memory, ", left);"));
   };
   const auto put = [&] {
     if (loads && packed) return text.out.line(pack_in_tile("") + " = asked[k];");
-    if (loads) return each(element, "asked[k].at[v]");
+    if (loads) return write_each(text, copy.vector, element, "asked[k].at[v]");
     text.out.line(!copy.partial ? str("*(", type, "*)(", copy.memory, ") = asked[k];")
                                 : str("tc_store(", copy.memory, ", asked[k], left);"));
   };
   write_copy(text, tile, shape.block, copy.elements / copy.vector, copy.vector, open, get, put);
+}
+
+void copy_tile(CudaText& text, const RowShape& shape, const StagedRows& staged,
+               const StagedTile& tile) {
+  tile.across ? copy_strip(text, shape, staged, tile) : copy_rows(text, shape, staged, tile);
 }
 
 void declare_tiles(CudaText& text, const RowShape& shape, const StagedRows& staged) {
@@ -214,7 +223,7 @@ std::string open_staged_rows(CudaText& text, const RowShape& shape, StagedRows& 
   for (const StagedTile& tile : staged.tiles) {
     if (tile.load < 0) continue;
     loads = true;
-    tile.across ? copy_strip(text, shape, staged, tile) : copy_rows(text, shape, staged, tile);
+    copy_tile(text, shape, staged, tile);
   }
   if (loads) text.out.line("__syncthreads();");
   text.scalars.element = [&text, &staged, usual = text.scalars.element](int id) {
@@ -251,7 +260,7 @@ void close_staged_rows(CudaText& text, const RowShape& shape, const StagedRows& 
     if (tile.step < 0) continue;
     if (!met) text.out.line("__syncthreads();");
     met = true;
-    copy_rows(text, shape, staged, tile);
+    copy_tile(text, shape, staged, tile);
   }
 }
 
