@@ -42,6 +42,9 @@ TEST_CASE("few loads across the grain: they are turned, as before", "[codegen][t
   const std::string text = check([](In i) { return Out{i[0].t() + i[1]}; },
                                  {randn({70, 64}), randn({64, 70})}, "pointwise");
   CHECK_THAT(text, ContainsSubstring("tile_0[32][33]"));
+  const std::string one =
+      check([](In i) { return Out{gelu(i[0].t())}; }, {randn({70, 64})}, "pointwise");
+  CHECK_THAT(one, ContainsSubstring("turned_0[32][33]"));
 }
 
 TEST_CASE("halves are turned in wide tiles, either side", "[codegen][threads]") {

@@ -6,7 +6,7 @@
 // computes along y's. The row of 33 keeps a column's 32 elements in 32 banks.
 //
 // (x * w + b).t(): three loads run along i0 and one store along i1. The points are computed along
-// the loads' grain, in packs, and the result alone is turned:
+// the loads' grain, in packs, and the result alone is turned, as it is wherever that is less:
 //
 //   pack x, w, b [i0 .. i0+3]  =>  four values  =>  turned[i1][i0 .. i0+3]
 //   wait for each other
@@ -152,6 +152,7 @@ int64_t bytes_of(DType type) { return static_cast<int64_t>(size_of(type)); }
 // same for all of `turned`).
 struct Sides {
   int64_t across = 0, along = 0, smallest = 16;
+  bool loads_along = false;
 };
 
 Sides sides_of(const Kernel& kernel, int turned) {
@@ -167,6 +168,7 @@ Sides sides_of(const Kernel& kernel, int turned) {
   for (const Scalar& scalar : kernel.scalars) {
     if (is_plain(scalar)) add(scalar.index, scalar.dtype);
   }
+  sides.loads_along = sides.along > 0;
   for (const Step& step : kernel.steps) add(step.index, step.dtype);
   return sides;
 }
@@ -438,7 +440,8 @@ KernelEntry write_cuda_transposed(CudaText& text, const std::string& function) {
   const int last = kernel.rows - 1, turned = turned_axis(kernel);
   const Sides sides = sides_of(kernel, turned);
   const bool halves = sides.smallest <= 2;
-  if (sides.across > sides.along || (halves && sides.across == sides.along))
+  const bool even = sides.across == sides.along && (halves || !sides.loads_along);
+  if (sides.across > sides.along || even)
     return PacksTurner(text, turned, last, halves).write(function);
   const bool fits = sides.across * kTile * (kTile + 1) <= kMostShared;
   if (halves || !fits) return PacksTurner(text, last, turned, halves).write(function);
