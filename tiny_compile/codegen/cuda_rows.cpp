@@ -66,10 +66,7 @@ class RowsWriter {
         write_trees(pass, defined);
       text_.mark_kept(kept_now_);
     }
-    if (staged_.lines > 0)
-      close_staged_rows(text_, shape_, staged_, meetings_);
-    else if (shape_.turns > 1)
-      out_.close();
+    close_rows(text_, shape_, staged_, meetings_);
     out_.close();
     return entry_;
   }
@@ -149,8 +146,8 @@ class RowsWriter {
   void keep_values() {
     auto worth = [&](const Scalar& s) {
       const int id = static_cast<int>(&s - kernel_.scalars.data());
-      const bool loads = s.kind == ScalarKind::Load && (rows_ == 1 || is_of_row(s));
-      if (staged_.holds(id)) return false;
+      const bool loads =
+          s.kind == ScalarKind::Load && !staged_.holds(id) && (rows_ == 1 || is_of_row(s));
       return loads || is_costly(s) || text_.hides_its_loads(id);
     };
     const int64_t threads = shape_.cluster * shape_.warps * shape_.lanes;
@@ -292,10 +289,7 @@ class RowsWriter {
     if (stores[0]->inner.empty()) {
       const std::string live = live_.empty() ? "" : " && live";
       const std::string first = shape_.cluster > 1 ? " && rank == 0" : "";
-      const char* one = shape_.warps == 1    ? "lane == 0"
-                        : staged_.lines == 0 ? "threadIdx.x == 0"
-                                             : "lane == 0 && warp == 0";
-      out_.open(str("if (", one, first, live, ")"));
+      out_.open(str("if (", first_of_row(shape_, staged_), first, live, ")"));
       for (const Step* step : stores) text_.write_store(*step);
       return out_.close();
     }
@@ -303,17 +297,10 @@ class RowsWriter {
     if (!live_.empty()) out_.open("if (live)");
     open_chunks(s);
     write_elements(s, stores, defined, [&] {
-      for (const Step* step : stores) write_store(*step);
+      for (const Step* step : stores) write_staged_store(text_, staged_, *step);
     });
     close_chunks(s);
     if (!live_.empty()) out_.close();
-  }
-
-  void write_store(const Step& step) {
-    const StagedTile* tile = staged_.stored(static_cast<int>(&step - kernel_.steps.data()));
-    if (!tile) return text_.write_store(step);
-    out_.line(str(tile->name(), "[line * ", tile->pitch, " + e + v] = ",
-                  exact_storage(step.dtype, text_.scalars.name(step.value)), ";"));
   }
 
   // What a row gives to each column's sum; then the block's warps add theirs.
@@ -339,12 +326,7 @@ class RowsWriter {
 
   // Declares the row's chunk results, one set a step.
   void share(const std::string& type, const std::string& name, int64_t count) {
-    if (shape_.warps == 1) return;
-    if (shape_.rows_a_block == 1)
-      return out_.line(str("__shared__ ", type, " ", name, "[", count, "];"));
-    const std::string all = "all_" + name;
-    out_.line(str("__shared__ ", type, " ", all, "[", shape_.rows_a_block, "][", count, "];"));
-    out_.line(str(type, "* const ", name, " = ", all, "[group];"));
+    if (shape_.warps > 1) declare_shared(text_, shape_, type, name, count);
   }
 
   // A chunk's result for all warps of the row: in every block of the cluster.

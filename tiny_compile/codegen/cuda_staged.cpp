@@ -249,10 +249,10 @@ void load_staged_packs(CudaText& text, StagedRows& staged, const Spread& spread,
   }
 }
 
-void close_staged_rows(CudaText& text, const RowShape& shape, const StagedRows& staged,
-                       int meetings) {
+void close_rows(CudaText& text, const RowShape& shape, const StagedRows& staged, int meetings) {
   // The next rows' results take the place of these: all have read those before the last meeting.
-  const bool meets_again = shape.warps > 1 && shape.turns > 1 && meetings < 2;
+  const bool meets_again =
+      staged.lines > 0 && shape.warps > 1 && shape.turns > 1 && meetings < 2;
   if (meets_again) text.out.line("__syncthreads();");
   if (shape.turns > 1) text.out.close();
   bool met = false;
@@ -262,6 +262,27 @@ void close_staged_rows(CudaText& text, const RowShape& shape, const StagedRows& 
     met = true;
     copy_tile(text, shape, staged, tile);
   }
+}
+
+void write_staged_store(CudaText& text, const StagedRows& staged, const Step& step) {
+  const StagedTile* tile = staged.stored(static_cast<int>(&step - text.kernel.steps.data()));
+  if (!tile) return text.write_store(step);
+  text.out.line(str(tile->name(), "[line * ", tile->pitch, " + e + v] = ",
+                    exact_storage(step.dtype, text.scalars.name(step.value)), ";"));
+}
+
+void declare_shared(CudaText& text, const RowShape& shape, const std::string& type,
+                    const std::string& name, int64_t count) {
+  const bool one = shape.rows_a_block == 1;
+  const std::string all = one ? name : "all_" + name;
+  const std::string rows = one ? "" : str("[", shape.rows_a_block, "]");
+  text.out.line(str("__shared__ ", type, " ", all, rows, "[", count, "];"));
+  if (!one) text.out.line(str(type, "* const ", name, " = ", all, "[group];"));
+}
+
+std::string first_of_row(const RowShape& shape, const StagedRows& staged) {
+  if (shape.warps == 1) return "lane == 0";
+  return staged.lines == 0 ? "threadIdx.x == 0" : "lane == 0 && warp == 0";
 }
 
 }  // namespace tiny_compile
