@@ -30,6 +30,10 @@ constexpr int64_t kLittle = 4;
 constexpr int64_t kManyThreads = 1 << 20;
 constexpr int64_t kTurns = 4;
 constexpr int kLargeBlock = 256;
+// Blocks of a cluster on a multiprocessor, to wait in turns. By one divisor for all of a thread's
+// values (tc_quotient) the fifth block's registers are missed.
+constexpr int kWaiting = 5, kWaitingDivided = 4;
+constexpr int kFolding = 3;  // blocks that fold: 168 registers a thread
 
 int64_t power_of_two_from(int64_t count) {
   int64_t power = 1;
@@ -133,7 +137,12 @@ RowShape row_shape_of(const CudaText& text, const std::vector<std::vector<int>>&
   shape.block = 32 * (shape.warps > 1 ? shape.warps : std::max(1, kernel.schedule.warps / 2));
   if (folds) shape.block = 32 * fold_shape_of(kernel).warps;
   shape.rows_a_block = shape.warps > 1 ? 1 : shape.block / shape.lanes;
-  if (folds) shape.turns = fold_shape_of(kernel).turns;
+  if (folds) shape.turns = fold_shape_of(kernel).turns, shape.resident = kFolding;
+  if (shape.cluster > 1)
+    shape.resident = std::any_of(kernel.scalars.begin(), kernel.scalars.end(),
+                                 [](const Scalar& s) { return s.op == Op::div; })
+                         ? kWaitingDivided
+                         : kWaiting;
   spread_rows(text, shape);
   const bool little =
       shape.warps == 1 && std::all_of(shape.spreads.begin(), shape.spreads.end(),

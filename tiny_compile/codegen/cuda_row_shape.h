@@ -24,6 +24,8 @@ struct RowShape {
   int cluster = 1;            // blocks of a row
   int block = 32;             // threads
   int64_t rows_a_block = 1;
+  int resident =
+      0;  // blocks at least that fit a multiprocessor; 0: what the compiler makes fit
   int64_t turns = 1;            // rows that a thread takes part in, one after the other
   int most_vector = 8;          // neighbouring elements that a thread takes at once, at most
   std::vector<Spread> spreads;  // one for each set of inner loops

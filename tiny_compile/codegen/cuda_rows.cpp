@@ -20,8 +20,6 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kChunk = 1024;
-constexpr int kResident = 4;       // blocks of a cluster on a multiprocessor, to wait in turns
-constexpr int kFoldsResident = 3;  // blocks that fold: 168 registers a thread
 constexpr int64_t kManyValues = 16;  // of a thread, from which on one divisor for all pays
 constexpr int64_t kMostKept = 64;    // registers a thread gives to one kept value
 
@@ -37,12 +35,9 @@ class RowsWriter {
       text_.pass_of.insert(text_.pass_of.end(), passes_[pass].size(), static_cast<int>(pass));
     shape_ = row_shape_of(text, passes_);
     staged_ = stage_rows(text, shape_);
-    entry_ = text.begin(function,
-                        ceil_divide(rows_, shape_.rows_a_block * shape_.turns) * shape_.cluster,
-                        shape_.block, shape_.cluster,
-                        shape_.cluster > 1    ? kResident
-                        : folds_rows(kernel_) ? kFoldsResident
-                                              : staged_.resident);
+    entry_ = text.begin(
+        function, ceil_divide(rows_, shape_.rows_a_block * shape_.turns) * shape_.cluster,
+        shape_.block, shape_.cluster, shape_.resident ? shape_.resident : staged_.resident);
     entry_.shared = staged_.bytes;
   }
 

@@ -213,7 +213,8 @@ std::vector<StagedTile> strip_tiles(const Kernel& kernel) {
   return tiles;
 }
 
-// As many rows as fit comfortably; whole sectors if at all possible, else halves of them.
+// As many rows as fit comfortably: whole sectors, or halves where a second block then fits beside
+// (softmax of a transposed [16384,4096]: 0.240 -> 0.228 ms), else what fits at all.
 bool choose_lines(StagedRows& staged) {
   int64_t smallest = 8;
   for (const StagedTile& tile : staged.tiles)
@@ -225,7 +226,8 @@ bool choose_lines(StagedRows& staged) {
     return staged.bytes <= most;
   };
   return fits(4 * sector, kLittle) || fits(2 * sector, kThreeBlocks) ||
-         fits(sector, kMostShared) || fits(sector / 2, kMostShared);
+         fits(sector / 2, kThreeBlocks) || fits(sector, kMostShared) ||
+         fits(sector / 2, kMostShared);
 }
 
 // One block takes what blocks of a cluster would share.

@@ -12,8 +12,10 @@ namespace {
 
 constexpr int64_t kChunk = 1024;
 constexpr int64_t kFewRows = 512;
-constexpr int64_t kFewColumns = 2048;  // rows that are neighbours in memory: a block takes many
-constexpr int64_t kLongRow = 16 * kChunk;
+// Rows that are neighbours in memory: a block takes many. An odd number of them is never taken in
+// packs, so that blocks that finish together (a cluster) would be too many for a GPU.
+constexpr int64_t kFewColumns = 2048, kFewOddColumns = 8192;
+constexpr int64_t kLongRow = 16 * kChunk, kLongColumn = 8 * kChunk;
 
 bool has_register(const Kernel& kernel, const Step& step) {
   const std::vector<bool> wanted = reachable(kernel, step);
@@ -239,8 +241,11 @@ bool can_split(const Kernel& kernel) {
     if (!short_store && step.inner != first->inner) return false;
     if (!short_store && step.kind == StepKind::Store && count % kChunk != 0) return false;
   }
-  const int64_t few = are_columns(kernel) ? kFewColumns : kFewRows;
-  return row_count(kernel).bounds().high < few && count >= kLongRow;
+  const int64_t rows = row_count(kernel).bounds().high;
+  const int64_t few = !are_columns(kernel) ? kFewRows
+                      : rows % 2 == 1      ? kFewOddColumns
+                                           : kFewColumns;
+  return rows < few && count >= (are_columns(kernel) ? kLongColumn : kLongRow);
 }
 
 std::vector<Kernel> split_reduction(Program& program, const Kernel& kernel) {
