@@ -1,4 +1,5 @@
 // backend "cuda": what can be said without a GPU, then the same bits on one.
+#include <cmath>
 #include <thread>
 
 #include "tests/fuzz/harness.h"
@@ -126,6 +127,25 @@ TEST_CASE("memory that runs another way has the same bits: tiles, strips, short 
   for (int64_t length : {37, 1000, 3000, 4096, 12000}) {
     check_on_gpu(softmaxes, {turned(262, length)});
     check_on_gpu(sums, {turned(256, length)});
+  }
+}
+
+TEST_CASE("casts to integers know NaN, also of absolute values", "[cuda]") {
+  NEEDS_GPU;
+  const float nan = std::nanf(""), inf = HUGE_VALF;
+  const Tensor x = from_vector<float>({nan, -nan, inf, -inf, -0.0f, -0.5f, 0.99f, 127.5f,
+                                       255.9f, 256, -129, 4e9f, -4e9f, 3e38f, 1e-45f});
+  for (DType dtype : {uint8, int8, int32, int64, uint32, uint64}) {
+    check_on_gpu(
+        [dtype](std::vector<Tensor> in) {
+          return std::vector{abs(in[0]).to(dtype), in[0].to(dtype), (-in[0]).to(dtype)};
+        },
+        {x});
+    check_on_gpu(
+        [dtype](std::vector<Tensor> in) {
+          return std::vector{abs(in[0].to(float64)).to(dtype)};
+        },
+        {x});
   }
 }
 
