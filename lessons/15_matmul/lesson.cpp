@@ -11,6 +11,8 @@
 #include "tiny_compile/codegen/prelude.h"
 #include "tiny_compile/loops/interpreter.h"
 #include "tiny_compile/runtime/build.h"
+#include "tiny_compile/runtime/cublaslt.h"
+#include "tiny_compile/runtime/nvrtc.h"
 
 extern "C" void omp_set_num_threads(int);  // clang may come without omp.h
 
@@ -260,19 +262,66 @@ void show_tile() {
   std::printf("%s    ...\n", tile.c_str());
 }
 
-Staged cuda_matmul(int64_t rows, int64_t depth, int64_t columns) {
+Staged cuda_matmul(int64_t rows, int64_t depth, int64_t columns,
+                   const Pipeline& stages = pipeline()) {
   const auto function = compile([](Tensor a, Tensor b) { return matmul(a, b); });
   const Graph graph =
       function.specialization(zeros({rows, depth}), zeros({depth, columns})).traced.graph;
-  return run_pipeline(pipeline(), graph, true, Target::Cuda);
+  return run_pipeline(stages, graph, true, Target::Cuda);
 }
 
-void show_cuda() {
-  const Staged all = cuda_matmul(kRows, kDepth, kColumns);
+// Before a schedule is chosen, a kernel's rows are a thread each: here, elements of the result.
+Pipeline unscheduled() { return until(pipeline(), "fuse"); }
+
+void show_cuda_kernel(const Staged& all) {
   const std::string& text = all.source.text;
   std::printf("%s\n", text.substr(text.find("extern \"C\" __global__")).c_str());
   std::printf("launch <<<%lld, %d>>>\n", static_cast<long long>(all.source.kernels[0].grid),
               all.source.kernels[0].block);
+}
+
+void show_cuda_naive() {
+  show_cuda_kernel(cuda_matmul(kRows, kDepth, kColumns, unscheduled()));
+}
+void show_cuda() { show_cuda_kernel(cuda_matmul(kRows, kDepth, kColumns)); }
+
+// Milliseconds of a call on a GPU; its result is left in `result`.
+double time_on_gpu(const Staged& all, const std::vector<Tensor>& inputs, Tensor& result) {
+  constexpr int kRuns = 20;
+  const Built built = build(all.program, all.source);
+  for (int run = 0; run < kRuns; run++) result = built.run(inputs)[0];
+  synchronize(cuda);
+  const auto start = std::chrono::steady_clock::now();
+  for (int run = 0; run < kRuns; run++) built.run(inputs);
+  synchronize(cuda);
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+             .count() /
+         kRuns;
+}
+
+// Where there is a GPU: kernels 5 and 6, and the vendor's library.
+void show_gpu() {
+  if (const std::string why = why_no_gpu(); !why.empty()) {
+    std::printf("no GPU here: %s\n", why.c_str());
+    return;
+  }
+  constexpr int64_t kSize = 2048;
+  manual_seed(3);
+  const std::vector<Tensor> inputs = {randn({kSize, kSize}).to(cuda),
+                                      randn({kSize, kSize}).to(cuda)};
+  const Matmul library = available_matmul(Matmul::Library);
+  Tensor first, result;
+  for (const auto& [title, stages] :
+       {std::pair("5: a thread for each sum", unscheduled()),
+        std::pair("6: tiles in shared memory", pipeline()),
+        std::pair(library == Matmul::Library ? "   the vendor's library" : "   (no library)",
+                  with_library(pipeline(), library))}) {
+    const double ms = time_on_gpu(cuda_matmul(kSize, kSize, kSize, stages), inputs, result);
+    if (!first.defined()) first = result;
+    const bool same = !first_difference(on_host(first), on_host(result));
+    std::printf("%-28s %-10s %8.3f ms %9.0f GFLOP/s\n", title,
+                same ? "same bits" : "other bits", ms, 2e-6 * kSize * kSize * kSize / ms);
+  }
 }
 
 // The GPU's kernel on the CPU, thread by thread (lesson 11).
@@ -340,7 +389,9 @@ int main(int argc, char** argv) {
                      {"roofline", show_roofline},
                      {"generated", show_generated},
                      {"tile", show_tile},
+                     {"cuda_naive", show_cuda_naive},
                      {"cuda", show_cuda},
                      {"cuda_run", show_cuda_run},
-                     {"break", show_break}});
+                     {"break", show_break},
+                     {"gpu", show_gpu}});
 }
