@@ -165,3 +165,40 @@ TEST_CASE("random graphs compile for sm_90 (2)", "[cuda]") { check_random_source
 TEST_CASE("random graphs compile for sm_90 (3)", "[cuda]") { check_random_sources(41); }
 TEST_CASE("random graphs compile for sm_90 (4)", "[cuda]") { check_random_sources(61); }
 TEST_CASE("random graphs compile for sm_90 (5)", "[cuda]") { check_random_sources(81); }
+
+TEST_CASE("older and smaller GPUs get kernels that they can run", "[cuda]") {
+  const auto softmax = [](const std::string& stored, const std::string& view, int rows,
+                          int columns) {
+    const std::string all = "f32[" + str(rows, ",", columns) + "]",
+                      one = "f32[" + str(rows) + ",1]";
+    return "graph g(%0 x: f32[" + stored + "]) {\n %1: " + all + " = " + view +
+           "\n %2: " + one + " = max %1 {axes=[1], keepdim=1}\n %3: " + all +
+           " = expand %2\n %4: " + all + " = sub %1, %3\n %5: " + all +
+           " = exp %4\n %6: " + one + " = sum %5 {axes=[1], keepdim=1}\n %7: " + all +
+           " = expand %6\n %8: " + all + " = div %5, %7\n return %8\n}\n";
+  };
+  const std::string graphs[] = {softmax("64,50257", "neg %0", 64, 50257),
+                                softmax("4096,512", "permute %0 {axes=[1,0]}", 512, 4096),
+                                "graph g(%0 x: f32[65536,4096]) {\n  %1: f32[4096] = sum %0 "
+                                "{axes=[0]}\n  return %1\n}\n"};
+  const bool clusters[] = {true, false, true};
+  for (size_t g = 0; g < std::size(graphs); g++) {
+    Program program = program_of(parse_graph(graphs[g]));
+    Program same = program;
+    CHECK(!fit_to(same, {}));
+    CHECK((emit_cuda(program).text.find("__cluster_dims__") != std::string::npos) ==
+          clusters[g]);
+    for (const auto& [architecture, kilobytes] :
+         {std::pair{"sm_80", 163}, {"sm_86", 99}, {"sm_89", 99}}) {
+      Program fitted = program;
+      CHECK(fit_to(fitted, {false, int64_t{kilobytes} << 10}));
+      const Source source = emit_cuda(fitted);
+      INFO(architecture << "\n" << source.text);
+      CHECK(source.text.find("__cluster_dims__") == std::string::npos);
+      for (const KernelEntry& entry : source.kernels)
+        CHECK(entry.shared <= (kilobytes - 7) << 10);
+      CHECK(parse_program(print(fitted)) == fitted);
+      if (why_no_nvrtc().empty()) CHECK(!compile_cuda(source.text, architecture).empty());
+    }
+  }
+}

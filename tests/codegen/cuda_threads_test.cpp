@@ -1,6 +1,7 @@
 // The generated CUDA on a machine without a GPU: its text runs thread by thread on the CPU and has
 // the interpreter's bits. Clusters are for GPUs alone.
 #include "tests/codegen/cuda_threads.h"
+#include "tiny_compile/codegen/cuda.h"
 
 using namespace tiny_compile;
 using namespace tiny_compile::threads;
@@ -45,6 +46,25 @@ TEST_CASE("rows thread by thread with as many warps as the schedule asks for",
                                                     }});
   for (int64_t length : {1000, 4097, 9001})  // by default a cluster shares the last
     check(softmax_along, {randn({2, length})}, "rows", two_warps);
+}
+
+TEST_CASE("wide rows and long columns thread by thread, where a GPU has no clusters",
+          "[codegen][threads]") {
+  manual_seed(8);
+  const Pipeline small =
+      insert_after(default_pipeline(), "schedule", {"small_gpu", [](const Program& program) {
+                                                      Program result = program;
+                                                      fit_to(result, {false, 64 << 10});
+                                                      return result;
+                                                    }});
+  check(softmax_along, {randn({2, 30011})}, "rows", small);
+  check(
+      [](In i) {
+        return Out{logsumexp(i[0], {1}), i[0].sum(1)};
+      },
+      {randn({2, 9001})}, "rows", small);
+  check(sum_down, {randn({5000, 96})}, "columns", small);
+  check(softmax_along, {randn({2048, 300}).t()}, "rows", small);
 }
 
 TEST_CASE("points thread by thread: packs across rows, operands turned in tiles",

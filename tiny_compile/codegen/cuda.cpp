@@ -147,6 +147,19 @@ class Functions {
 
 }  // namespace
 
+bool fit_to(Program& program, const GpuLimits& limits) {
+  constexpr int kBesides = 7;  // kilobytes: what a kernel shares by other names
+  const int shared = static_cast<int>(limits.shared_bytes / 1024) - kBesides;
+  bool changed = false;
+  for (Kernel& kernel : program.kernels) {
+    const Schedule before = kernel.schedule;
+    if (!limits.clusters) kernel.schedule.cluster = 1;
+    kernel.schedule.shared = std::min(kernel.schedule.shared, shared);
+    changed = changed || !(kernel.schedule == before);
+  }
+  return changed;
+}
+
 Source emit_cuda(const Program& program) { return emit_cuda_together({program})[0]; }
 
 std::vector<Source> emit_cuda_together(const std::vector<Program>& programs) {

@@ -10,6 +10,16 @@ namespace tiny_compile {
 
 Source emit_cuda(const Program& program);
 
+// What some GPUs from sm_80 on have and others have not: clusters from sm_90 on; memory that a
+// block may share: 99 kB (sm_86, sm_89, sm_120), 163 (sm_80), 227 (sm_90, sm_100).
+struct GpuLimits {
+  bool clusters = true;
+  int64_t shared_bytes = 227 << 10;
+};
+
+// Schedules that such a GPU can run; whether one had to be changed.
+bool fit_to(Program& program, const GpuLimits& limits);
+
 // Several programs in one source, so that the compiler starts once: all have the same text.
 std::vector<Source> emit_cuda_together(const std::vector<Program>& programs);
 

@@ -27,7 +27,6 @@ constexpr int kParts = 16;          // threads of a column in a block
 constexpr int64_t kShared = 32768;  // bytes of it that a block takes
 constexpr int kMostVector = 2;
 constexpr int kApart = 4;  // columns of a thread that lie 32 apart (2: registers are spilled)
-constexpr int kMostCluster = 8;       // blocks of a cluster, on any GPU that has them
 constexpr int kResident = 2;          // blocks a multiprocessor, so that 64 registers are free
 constexpr int64_t kManyBlocks = 512;  // enough for every multiprocessor
 
@@ -133,7 +132,7 @@ class ColumnsWriter {
 
   // More blocks a column while chunks can be shared and the GPU has room.
   void choose_cluster() {
-    int64_t chunks = kMostCluster;
+    int64_t chunks = kernel_.schedule.cluster;
     for (const Step& step : kernel_.steps) {
       if (step.kind != StepKind::Reduce) continue;
       const bool shares =

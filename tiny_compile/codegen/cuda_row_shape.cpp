@@ -23,7 +23,6 @@ constexpr int kMostWarps = 20;          // of a block that shares one row
 constexpr int kFewWarps = 8;            // of a block in a cluster
 constexpr int kTakingTurns = 4;         // of a block that reads its row once
 constexpr int64_t kManyRows = 1 << 11;  // from here on these fill a GPU
-constexpr int kMostCluster = 8;         // blocks, on any GPU that has clusters
 // Blocks whose threads have this few values end sooner than the next one is launched: each takes
 // several rows, and the loads of all before the first one's arithmetic.
 constexpr int64_t kLittle = 4;
@@ -117,8 +116,8 @@ RowShape row_shape_of(const CudaText& text, const std::vector<std::vector<int>>&
   };
   const bool reads_again = std::count_if(passes.begin(), passes.end(), goes_over) > 1;
   const int64_t chunks = ceil_divide(longest, kChunk);
-  while (reads_again && exchanges_words(kernel, inner) && shape.cluster < kMostCluster &&
-         chunks > kFewWarps * shape.cluster)
+  while (reads_again && exchanges_words(kernel, inner) &&
+         2 * shape.cluster <= kernel.schedule.cluster && chunks > kFewWarps * shape.cluster)
     shape.cluster *= 2;
   if (chunks > kMostWarps * shape.cluster) shape.cluster = 1;
   const bool turns =

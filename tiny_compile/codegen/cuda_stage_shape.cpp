@@ -32,7 +32,6 @@ constexpr int64_t kMostWarps = 16;          // of a row
 constexpr int64_t kLittle = 20 << 10;       // bytes of a strip: there may be more of it
 constexpr int64_t kThreeBlocks = 72 << 10;  // that a multiprocessor holds
 constexpr int64_t kTwoBlocks = 110 << 10;
-constexpr int64_t kMostShared = 220 << 10;
 constexpr int64_t kShared = 227 << 10, kBesides = 1 << 10;  // of all blocks; of each, unseen
 constexpr int64_t kRegisters = 1 << 16, kThreadRegisters = 64;      // of all; of one, at least
 constexpr int kBlock = 256, kStripBlock = 512, kLargeBlock = 1024;  // threads
@@ -215,19 +214,19 @@ std::vector<StagedTile> strip_tiles(const Kernel& kernel) {
 
 // As many rows as fit comfortably: whole sectors, or halves where a second block then fits beside
 // (softmax of a transposed [16384,4096]: 0.240 -> 0.228 ms), else what fits at all.
-bool choose_lines(StagedRows& staged) {
+bool choose_lines(const Kernel& kernel, StagedRows& staged) {
   int64_t smallest = 8;
   for (const StagedTile& tile : staged.tiles)
     smallest = std::min(smallest, bytes_of(tile.type));
   const int64_t sector = kSector / smallest;
+  const int64_t shared = int64_t{kernel.schedule.shared} << 10;
   const auto fits = [&](int64_t lines, int64_t most) {
     staged.lines = lines;
     place_tiles(staged);
-    return staged.bytes <= most;
+    return staged.bytes <= std::min(most, shared);
   };
   return fits(4 * sector, kLittle) || fits(2 * sector, kThreeBlocks) ||
-         fits(sector / 2, kThreeBlocks) || fits(sector, kMostShared) ||
-         fits(sector / 2, kMostShared);
+         fits(sector / 2, kThreeBlocks) || fits(sector, shared) || fits(sector / 2, shared);
 }
 
 // One block takes what blocks of a cluster would share.
@@ -261,7 +260,7 @@ bool is_mixed(const Kernel& kernel) {
 StagedRows stage_strips(const CudaText& text, RowShape& shape) {
   StagedRows staged;
   staged.tiles = strip_tiles(text.kernel);
-  if (staged.tiles.empty() || !choose_lines(staged)) return {};
+  if (staged.tiles.empty() || !choose_lines(text.kernel, staged)) return {};
   share_rows_in_a_block(text, shape);
   const int64_t row = shape.lanes * shape.warps;  // threads
   const int64_t block = staged.bytes > kTwoBlocks ? kLargeBlock : kStripBlock;
@@ -306,7 +305,7 @@ bool goes_in_strips(const CudaText& text) {
   if (is_short(kernel)) return !short_tiles(kernel).empty();
   StagedRows staged;
   staged.tiles = strip_tiles(kernel);
-  return choose_lines(staged);
+  return choose_lines(kernel, staged);
 }
 
 }  // namespace tiny_compile

@@ -26,6 +26,8 @@ struct Schedule {
   int warps = 8;        // CUDA: warps in a block
   int warps_per_row = 0;  // CUDA, Rows: 0: by the length of the row
   int vector = 0;         // CUDA, Rows: elements a thread moves at once; 0: what 16 bytes hold
+  int cluster = 8;        // CUDA: blocks that may share a row or column; 1: no such clusters
+  int shared = 220;       // CUDA: kilobytes of shared memory that a block may have
   bool operator==(const Schedule&) const = default;
 };
 

@@ -185,6 +185,8 @@ std::string str(const Schedule& s) {
   field("warps", s.warps, d.warps);
   field("warps_per_row", s.warps_per_row, d.warps_per_row);
   field("vector", s.vector, d.vector);
+  field("cluster", s.cluster, d.cluster);
+  field("shared", s.shared, d.shared);
   return text;
 }
 
@@ -198,6 +200,8 @@ bool set_field(Schedule& s, std::string_view name, int64_t value) {
   if (name == "warps") return s.warps = small, true;
   if (name == "warps_per_row") return s.warps_per_row = small, true;
   if (name == "vector") return s.vector = small, true;
+  if (name == "cluster") return s.cluster = small, true;
+  if (name == "shared") return s.shared = small, true;
   return false;
 }
 

@@ -1,11 +1,14 @@
 // Who compiles a source, and what runs it? The target decides; callers need not know.
 #include "tiny_compile/runtime/build.h"
 
+#include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/runtime/cuda_executable.h"
 #include "tiny_compile/runtime/executable.h"
 
 namespace tiny_compile {
 namespace {
+
+constexpr int kOldest = 80;  // min.NaN and packed conversions of halves are as old as that
 
 Built build_for_cpu(const Program& program, const Source& source) {
   BuiltLibrary library = build_cpp(source.text, default_toolchain());
@@ -15,8 +18,14 @@ Built build_for_cpu(const Program& program, const Source& source) {
   return built;
 }
 
-Built build_for_cuda(const Program& program, const Source& source, int device) {
-  const BuiltCubin cubin = build_cuda(source.text, cuda_device(device).architecture);
+// The source is for the largest GPUs; a smaller one gets another.
+Built build_for_cuda(Program program, Source source, int device) {
+  const CudaDevice& gpu = cuda_device(device);
+  if (std::stoi(gpu.architecture.substr(3)) < kOldest)
+    fail("cuda:", device, ", ", gpu.name, ", is ", gpu.architecture,
+         ": generated CUDA is for sm_", kOldest, " and later. Use the CPU: backend \"cpp\"");
+  if (fit_to(program, {gpu.clusters, gpu.shared_bytes})) source = emit_cuda(program);
+  const BuiltCubin cubin = build_cuda(source.text, gpu.architecture);
   Built built{{}, cubin.from_cache, cubin.compile_seconds};
   const auto executable =
       std::make_shared<const CudaExecutable>(program, source, load_cubin(cubin.cubin, device));

@@ -17,7 +17,8 @@ constexpr int kOutOfMemory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
 constexpr int kAttributeMultiprocessors = 16;
 constexpr int kMostDynamicShared = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 constexpr int kAttributeMajor = 75, kAttributeMinor = 76;
-constexpr unsigned kNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
+constexpr int kAttributeShared = 97, kAttributeClusters = 120;  // a block's, opted in; 0 or 1
+constexpr unsigned kNonBlocking = 1;                            // CU_STREAM_NON_BLOCKING
 
 // X(member, symbol in libcuda, parameter types): every one returns CUresult, an int.
 #define TC_CUDA_FUNCTIONS(X)                                                                 \
@@ -127,6 +128,10 @@ std::unique_ptr<CudaDevice> open_device(int index) {
   check(d.device_attribute(&minor, kAttributeMinor, handle), "cuDeviceGetAttribute");
   check(d.device_attribute(&device->multiprocessors, kAttributeMultiprocessors, handle),
         "cuDeviceGetAttribute");
+  check(d.device_attribute(&device->shared_bytes, kAttributeShared, handle),
+        "cuDeviceGetAttribute");
+  int clusters = 0;  // a driver from before clusters does not know the question
+  device->clusters = d.device_attribute(&clusters, kAttributeClusters, handle) == 0 && clusters;
   check(d.retain_context(&device->context, handle), "cuDevicePrimaryCtxRetain");
   device->name = name;
   device->architecture = str("sm_", major, minor);

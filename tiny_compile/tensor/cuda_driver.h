@@ -23,6 +23,8 @@ struct CudaDevice {
   std::string name;          // "NVIDIA H200"
   std::string architecture;  // "sm_90"
   int multiprocessors = 0;
+  bool clusters = false;          // whether blocks can share memory
+  int shared_bytes = 0;           // of memory that a block can have
   CudaContext context = nullptr;  // the device's primary context
 };
 
