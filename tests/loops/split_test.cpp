@@ -14,6 +14,7 @@ using namespace tiny_compile;
 namespace {
 
 Program fused(const std::string& graph) { return fuse(lower(parse_graph(graph))); }
+bool splits(const Program& program) { return can_split(program, program.kernels[0]); }
 
 }  // namespace
 
@@ -54,7 +55,7 @@ TEST_CASE("a split sum is chunks of 1024 and then their results", "[split]") {
   Program program = fused(
       "graph f(%0 x: f32[20000]) {\n%1: f32[] = sum %0 {axes=[0]}\n"
       "return %1\n}");
-  REQUIRE(can_split(program.kernels[0]));
+  REQUIRE(splits(program));
   const Kernel whole = program.kernels[0];
   const std::vector<Kernel> kernels = split_reduction(program, whole);
   REQUIRE(kernels.size() == 2);
@@ -76,11 +77,11 @@ TEST_CASE("what cannot be split is left whole", "[split]") {
                            "%1: f32[64] = sum %0 {axes=[1]}\nreturn %1",        // many rows
                            "%1: i64[] = argmax %0 {axes=[0,1]}\nreturn %1"}) {  // keeps a place
     INFO(body);
-    REQUIRE(!can_split(fused(str("graph f(%0 x: f32[64,100]) {\n", body, "\n}")).kernels[0]));
+    REQUIRE(!splits(fused(str("graph f(%0 x: f32[64,100]) {\n", body, "\n}"))));
   }
-  REQUIRE(!can_split(fused("graph f(%0 x: f32[30000]) {\n%1: f32[] = sum_exp %0 {axes=[0]}\n"
-                           "return %1\n}")
-                         .kernels[0]));
+  REQUIRE(
+      !splits(fused("graph f(%0 x: f32[30000]) {\n%1: f32[] = sum_exp %0 {axes=[0]}\n"
+                    "return %1\n}")));
 }
 
 TEST_CASE("a split reduction keeps every bit, whatever op, dtype and length", "[split]") {
@@ -102,5 +103,21 @@ TEST_CASE("a split reduction keeps every bit, whatever op, dtype and length", "[
         REQUIRE(same_bits(interpret(graph, inputs)[0], interpret(program, inputs)[0]));
       }
     }
+  }
+}
+
+TEST_CASE("for a GPU, more than 1024 chunks are taken together until one chunk is left",
+          "[split]") {
+  const Graph graph =
+      parse_graph("graph f(%0 x: f32[1100000]) {\n%1: f32[] = sum %0 {axes=[0]}\nreturn %1\n}");
+  Program program = fuse(lower(graph));
+  for (Target target : {Target::Cpp, Target::Cuda}) {
+    program.target = target;
+    const Program scheduled = schedule(program);
+    const Kernel& finish = scheduled.kernels[1];
+    CHECK(inner_count(finish, finish.steps[0]).constant() ==
+          (target == Target::Cpp ? 1075 : 1024));
+    const std::vector<Tensor> inputs = random_inputs(graph, 3);
+    CHECK(same_bits(interpret(scheduled, inputs)[0], interpret(graph, inputs)[0]));
   }
 }

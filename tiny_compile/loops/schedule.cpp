@@ -152,7 +152,7 @@ Program schedule(const Program& program) {
   for (size_t k = 0; k < program.kernels.size(); k++) {
     const Kernel collapsed = collapse_axes(program.kernels[k]);
     std::vector<Kernel> kernels = {collapsed};
-    if (can_split(collapsed)) kernels = split_reduction(result, collapsed);
+    if (can_split(result, collapsed)) kernels = split_reduction(result, collapsed);
     for (Kernel& kernel : kernels) {
       kernel = order_rows(std::move(kernel));
       kernel.schedule = choose(result, kernel);

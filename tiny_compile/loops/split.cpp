@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kChunk = 1024;
 constexpr int64_t kFewRows = 512;
-// Rows that are neighbours in memory: a block takes many. An odd number of them is never taken in
+// On a GPU, rows that are neighbours in memory: a block takes many. An odd number of them is never taken in
 // packs, so that blocks that finish together (a cluster) would be too many for a GPU.
 constexpr int64_t kFewColumns = 2048, kFewOddColumns = 8192;
 constexpr int64_t kLongRow = 16 * kChunk, kLongColumn = 8 * kChunk;
@@ -98,13 +98,15 @@ struct Pieces {
   int64_t results() const { return supers * groups; }
 };
 
-// More than 1024 chunks are taken together until their results are one chunk again. Not beside
-// rows: neighbouring rows should read neighbouring places at the same time.
-Pieces pieces_of(const Kernel& kernel, int64_t chunks) {
+// On a GPU, where a second kernel costs a launch and little should be left for it, more than 1024
+// chunks are taken together until their results are one chunk again. Not beside rows: neighbouring
+// rows should read neighbouring places at the same time. A CPU reads on and on.
+Pieces pieces_of(const Program& program, const Kernel& kernel, int64_t chunks) {
   const auto writes = [](const Step& s) { return !makes_register(s) && !s.inner.empty(); };
   const bool stores = std::any_of(kernel.steps.begin(), kernel.steps.end(), writes);
   const int64_t supers = (chunks + kChunk - 1) / kChunk;
-  const bool apart = kernel.rows > 0 || (stores && chunks % kChunk != 0);
+  const bool apart =
+      program.target == Target::Cpp || kernel.rows > 0 || (stores && chunks % kChunk != 0);
   if (supers == 1 || supers > kChunk || apart) return {1, chunks, 1};
   int64_t together = 1;
   while (together < supers) together *= 2;
@@ -225,7 +227,7 @@ Kernel finishing_kernel(const Kernel& kernel, const Pieces& pieces,
 
 }  // namespace
 
-bool can_split(const Kernel& kernel) {
+bool can_split(const Program& program, const Kernel& kernel) {
   const Step* first = nullptr;
   for (const Step& step : kernel.steps) {
     if (step.kind == StepKind::Store && step.inner.empty()) continue;
@@ -242,17 +244,16 @@ bool can_split(const Kernel& kernel) {
     if (!short_store && step.kind == StepKind::Store && count % kChunk != 0) return false;
   }
   const int64_t rows = row_count(kernel).bounds().high;
-  const int64_t few = !are_columns(kernel) ? kFewRows
-                      : rows % 2 == 1      ? kFewOddColumns
-                                           : kFewColumns;
-  return rows < few && count >= (are_columns(kernel) ? kLongColumn : kLongRow);
+  if (program.target == Target::Cpp || !are_columns(kernel))
+    return rows < kFewRows && count >= kLongRow;
+  return rows < (rows % 2 == 1 ? kFewOddColumns : kFewColumns) && count >= kLongColumn;
 }
 
 std::vector<Kernel> split_reduction(Program& program, const Kernel& kernel) {
   const auto is_reduce = [](const Step& step) { return step.kind == StepKind::Reduce; };
   const Step& first = *std::find_if(kernel.steps.begin(), kernel.steps.end(), is_reduce);
   const int64_t count = inner_count(kernel, first).constant();
-  const Pieces pieces = pieces_of(kernel, (count + kChunk - 1) / kChunk);
+  const Pieces pieces = pieces_of(program, kernel, (count + kChunk - 1) / kChunk);
   std::vector<int> buffer_of(kernel.steps.size(), -1);
   Kernel partial = partial_kernel(program, kernel, first.inner, count, pieces, buffer_of);
   Kernel finish = finishing_kernel(kernel, pieces, buffer_of);

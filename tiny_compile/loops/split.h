@@ -6,7 +6,7 @@
 namespace tiny_compile {
 
 // Whether a kernel is a long reduction over few rows that split_reduction can take apart.
-bool can_split(const Kernel& kernel);
+bool can_split(const Program& program, const Kernel& kernel);
 
 //   rows() { r0 = sum(j: 5000) load x[j] ; store y[0] = r0 }
 // =>
