@@ -95,5 +95,11 @@ TEST_CASE("folds thread by thread: columns summed while a block goes over its ro
     return Out{h + i[1], (i[1] * h).sum(0), i[1].sum(0)};
   };
   check(gradients, {randn({4096, 128}), randn({4096, 128})}, "rows columns");
-  check(gradients, {randn({5120, 129}), randn({5120, 129})}, "rows columns");
+  check(gradients, {randn({4096, 136}).to(bfloat16), randn({4096, 136}).to(bfloat16)},
+        "rows columns");
+  const auto batched = [](In i) {
+    const Tensor h = i[0] * rsqrt((i[0] * i[0]).mean(-1, true) + 1e-5);
+    return Out{h, (i[1] * h).sum({0, 1})};
+  };
+  check(batched, {randn({5, 1024, 129}), randn({5, 1024, 129})}, "rows columns");
 }

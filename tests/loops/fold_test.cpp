@@ -78,6 +78,40 @@ TEST_CASE("gradients of weights are folds of the kernel that goes over the rows"
   }
 }
 
+TEST_CASE("batches and positions are rows; sums of halves are rounded once", "[folds]") {
+  manual_seed(4);
+  const auto batched = [](In in) {
+    const Tensor &x = in[0], &dy = in[1];
+    const Tensor h = x * rsqrt((x * x).mean(-1, true) + 1e-5);
+    return Out{h, (dy * h).sum({0, 1}), dy.sum({0, 1})};
+  };
+  for (DType dtype : {float32, bfloat16, float64}) {
+    const std::vector<Tensor> inputs = {randn({4, 1024, 130}).to(dtype),
+                                        randn({4, 1024, 130}).to(dtype)};
+    const Staged cuda = staged(batched, inputs, Target::Cuda);
+    INFO(print(cuda.program) << join(cuda.program.refusals, "\n"));
+    CHECK(folds(cuda.program) == 2);
+    CHECK(parse_program(print(cuda.program)) == cuda.program);
+    const Out wanted = interpret(trace(batched, inputs, "f").graph, inputs),
+              got = interpret(cuda.program, inputs);
+    for (size_t k = 0; k < wanted.size(); k++) CHECK(same_bits(got[k], wanted[k]));
+  }
+}
+
+TEST_CASE("columns of two widths are not added by one kernel", "[folds]") {
+  manual_seed(5);
+  const auto two_widths = [](In in) {
+    const Tensor h = in[0] * rsqrt((in[0] * in[0]).mean(-1, true) + 1e-5);
+    return Out{h, h.sum(0), (in[1] * h.slice(1, 0, 256, 2)).sum(0)};
+  };
+  const std::vector<Tensor> inputs = {randn({4096, 256}), randn({4096, 128})};
+  const Staged cuda = staged(two_widths, inputs, Target::Cuda);
+  INFO(print(cuda.program) << join(cuda.program.refusals, "\n"));
+  const Out wanted = interpret(trace(two_widths, inputs, "f").graph, inputs),
+            got = interpret(cuda.program, inputs);
+  for (size_t k = 0; k < wanted.size(); k++) CHECK(same_bits(got[k], wanted[k]));
+}
+
 TEST_CASE("what a fold saves: rows are read once", "[folds]") {
   const std::vector<Tensor> inputs = {zeros({65536, 1024}), zeros({1024}),
                                       zeros({65536, 1024})};

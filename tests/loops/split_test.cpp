@@ -114,6 +114,7 @@ TEST_CASE("for a GPU, more than 1024 chunks are taken together until one chunk i
   for (Target target : {Target::Cpp, Target::Cuda}) {
     program.target = target;
     const Program scheduled = schedule(program);
+    CHECK(parse_program(print(scheduled)) == scheduled);
     const Kernel& finish = scheduled.kernels[1];
     CHECK(inner_count(finish, finish.steps[0]).constant() ==
           (target == Target::Cpp ? 1075 : 1024));

@@ -38,8 +38,7 @@ bool is_sums_alone(const Kernel& kernel) {
     if (store.kind != StepKind::Store || !store.inner.empty()) return false;
     const Scalar& stored = kernel.scalars[store.value];
     if (stored.kind != ScalarKind::Register || stored.step != static_cast<int>(s)) return false;
-    if (!is_float(sum.dtype) || is_half(sum.dtype)) return false;
-    if (kernel.scalars[sum.value].dtype != sum.dtype) return false;
+    if (!is_float(sum.dtype) || kernel.scalars[sum.value].dtype != sum.dtype) return false;
   }
   return kernel.rows == 1 && kernel.axes.size() == 2;
 }
@@ -74,11 +73,9 @@ Kernel finishing_kernel(Program& program, const Kernel& rows, int64_t chunks,
     const Expr size = columns * (kGroup * chunks);
     program.buffers.push_back(
         {str("p", buffer, "_", rows.name), Role::Temporary, {fold.dtype, {size}}, size, {}, 0});
-    Scalar load;
-    load.kind = ScalarKind::Load;
-    load.dtype = fold.dtype;
-    load.buffer = buffer;
-    load.index = (chunk * kGroup + group) * columns + finish.axes[0].symbol();
+    const int plain = table.load(program, buffer,
+                                 (chunk * kGroup + group) * columns + finish.axes[0].symbol());
+    Scalar load = finish.scalars[plain];
     if (whole != chunks) {
       load.mask =
           table.apply(Op::lt, DType::boolean, {table.index(chunk), table.index(chunks)});
@@ -96,10 +93,13 @@ Kernel finishing_kernel(Program& program, const Kernel& rows, int64_t chunks,
     finish.steps.push_back(sum);
     Step store = fold;
     store.kind = StepKind::Store;
+    store.dtype = program.buffers[fold.buffer].type.dtype;
     store.index =
         substitute(fold.index, {{rows.axes[fold.inner[0]].name, finish.axes[0].symbol()}});
     store.inner = {};
     store.value = table.add(result);
+    if (store.dtype != fold.dtype)
+      store.value = table.apply(Op::cast, store.dtype, {store.value});
     finish.steps.push_back(store);
   }
   return finish;
@@ -117,11 +117,15 @@ std::optional<Kernel> as_fold(const Program& program, const Kernel& kernel) {
   Kernel turned = kernel;
   std::swap(turned.axes[0], turned.axes[1]);
   turned.steps.clear();
+  ScalarTable table(turned);
   for (size_t s = 0; s < kernel.steps.size(); s += 2) {
     Step fold = kernel.steps[s + 1];
     fold.kind = StepKind::Fold;
     fold.inner = {1};
     fold.value = kernel.steps[s].value;
+    fold.dtype = compute_type(fold.dtype);  // halves are added as floats, and rounded once
+    if (fold.dtype != kernel.steps[s].dtype)
+      fold.value = table.apply(Op::cast, fold.dtype, {fold.value});
     turned.steps.push_back(fold);
   }
   return normalize(std::move(turned));
@@ -143,6 +147,10 @@ std::string why_no_folds(const Kernel& rows, const Kernel& fold) {
     take(rows, step);
   }
   for (const Step& step : fold.steps) take(fold, step);
+  for (const Step& step : rows.steps) {
+    if (is_fold(step) && !(rows.axes[step.inner[0]].extent == fold.axes[1].extent))
+      return "its columns are others than those that are added there already";
+  }
   if (rows.rows != 1) return "its rows have several axes";
   return bytes > kShared ? "the sums of a block's rows do not fit it" : "";
 }

@@ -22,7 +22,7 @@ std::optional<Kernel> as_fold(const Program& program, const Kernel& kernel);
 // Warps of a block that folds: few, so that each thread has the registers for a row and more.
 inline constexpr int64_t kFoldWarps = 4;
 
-// "", or why a GPU's block cannot do a kernel's folds while it goes over the rows of another.
+// "", or why a GPU's block cannot do `fold`, from as_fold(), while it goes over the rows of another.
 std::string why_no_folds(const Kernel& rows, const Kernel& fold);
 
 // Rows in groups of 32 whose sum is a subtree of the contract's; a group is a block's work:

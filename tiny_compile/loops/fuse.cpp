@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/fold.h"
 #include "tiny_compile/loops/inline.h"
 #include "tiny_compile/loops/library_matmul.h"
@@ -223,7 +224,7 @@ class Fusion {
     const std::set<int> groups = alive_;
     std::set<int> folding;
     for (int id : groups) {
-      const std::optional<Kernel> fold = as_fold(program_, group(id)->finish());
+      const std::optional<Kernel> fold = as_fold(program_, collapse_axes(group(id)->finish()));
       if (!fold) continue;
       const std::vector<int> above = producers(id);
       std::set<int> others(above.begin(), above.end());
@@ -238,16 +239,20 @@ class Fusion {
 
   bool fold_into(int first, int second, const Kernel& fold) {
     if (first == second || !group(first)->has(StepKind::Reduce)) return false;
-    std::string reason = why_no_folds(group(first)->finish(), fold);
+    auto rows = std::make_unique<Group>(collapse_axes(group(first)->finish()));
+    std::string reason = why_no_folds(rows->kernel, fold);
     if (reason.empty() && (waits_between(first, second) || members_[first].above.has(second)))
       reason = "another kernel lies between them";
     if (reason.empty())
-      reason = members_[second].above.has(first)
-                   ? merge_consumer(program_, *group(first), Group(fold))
-                   : merge_sibling(program_, *group(first), Group(fold));
-    if (reason.empty()) absorb(first, second);
-    if (!reason.empty()) refuse(first, second, reason);
-    return reason.empty();
+      reason = members_[second].above.has(first) ? merge_consumer(program_, *rows, Group(fold))
+                                                 : merge_sibling(program_, *rows, Group(fold));
+    if (!reason.empty()) {
+      refuse(first, second, reason);
+      return false;
+    }
+    members_[first].group = std::move(rows);
+    absorb(first, second);
+    return true;
   }
 
   void cut(int id) {

@@ -188,7 +188,7 @@ int copy_outside(const Kernel& kernel, const Step& step, const std::vector<int>&
 }
 
 // rows(rows of kernel) { each register from its partial results; the steps without loops }
-Kernel finishing_kernel(const Kernel& kernel, const Pieces& pieces,
+Kernel finishing_kernel(const Program& program, const Kernel& kernel, const Pieces& pieces,
                         const std::vector<int>& buffer_of) {
   Kernel finish = with_rows_of(kernel, kernel.name + "_finish");
   std::vector<int> loops;
@@ -201,15 +201,14 @@ Kernel finishing_kernel(const Kernel& kernel, const Pieces& pieces,
     Step step = kernel.steps[number];
     step.inner = loops;
     step.dtype = partial_dtype(step);
-    Scalar load;
-    load.kind = ScalarKind::Load;
-    load.dtype = step.dtype;
-    load.buffer = buffer_of[number];
-    load.index = flat_row(kernel) * pieces.results() + s * pieces.groups + r;
-    load.value = identity(step.op, step.dtype);
-    if (pieces.together != pieces.supers)
+    const int plain = table.load(program, buffer_of[number],
+                                 flat_row(kernel) * pieces.results() + s * pieces.groups + r);
+    Scalar load = finish.scalars[plain];
+    if (pieces.together != pieces.supers) {
       load.mask =
           table.apply(Op::lt, DType::boolean, {table.index(s), table.index(pieces.supers)});
+      load.value = identity(step.op, step.dtype);
+    }
     step.value = table.add(std::move(load));
     finish.steps.push_back(step);
     registers[number] = add_register(table, finish, step.dtype);
@@ -256,7 +255,7 @@ std::vector<Kernel> split_reduction(Program& program, const Kernel& kernel) {
   const Pieces pieces = pieces_of(program, kernel, (count + kChunk - 1) / kChunk);
   std::vector<int> buffer_of(kernel.steps.size(), -1);
   Kernel partial = partial_kernel(program, kernel, first.inner, count, pieces, buffer_of);
-  Kernel finish = finishing_kernel(kernel, pieces, buffer_of);
+  Kernel finish = finishing_kernel(program, kernel, pieces, buffer_of);
   return {normalize(std::move(partial)), normalize(std::move(finish))};
 }
 
