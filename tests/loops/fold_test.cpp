@@ -5,6 +5,7 @@
 #include "tiny_compile/codegen/cpp.h"
 #include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/loops/fuse.h"
 #include "tiny_compile/loops/interpreter.h"
 #include "tiny_compile/runtime/nvrtc.h"
 #include "tiny_compile/tiny_compile.h"
@@ -110,6 +111,56 @@ TEST_CASE("columns of two widths are not added by one kernel", "[folds]") {
   const Out wanted = interpret(trace(two_widths, inputs, "f").graph, inputs),
             got = interpret(cuda.program, inputs);
   for (size_t k = 0; k < wanted.size(); k++) CHECK(same_bits(got[k], wanted[k]));
+}
+
+TEST_CASE("sums that wait for other sums of columns are no folds of the same rows", "[folds]") {
+  const std::string rows = R"(program f on cuda {
+  input x: f32[4096,128]
+  output s: f32[128]
+  output z: f32[4096]
+  output t: f32[128]
+  kernel rows_1 rows(i0: 4096) {
+    r0: f32 = sum(j0: 128) load x[i0*128 + j0]
+    store z[i0] = r0
+  }
+  kernel columns_2 rows(i0: 128) {
+    r0: f32 = sum(j0: 4096) load x[i0 + j0*128]
+    store s[i0] = r0
+)",
+                    other = "  }\n  kernel columns_3 rows(i0: 128) {\n",
+                    sum = ": f32 = sum(j0: 4096) mul(load x[i0 + j0*128], ",
+                    launches = "  launch rows_1\n  launch columns_2\n",
+                    end = "  return s, z, t\n}\n";
+  manual_seed(6);
+  const std::vector<Tensor> inputs = {randn({4096, 128})};
+  for (const auto& [rest, found] :
+       {std::pair{"    r2" + sum + "r0)\n    store t[i0] = r2\n  }\n" + launches, 0},
+        {other + "    r0" + sum + "load s[127 - i0])\n    store t[i0] = r0\n  }\n" + launches +
+             "  launch columns_3\n",
+         1},
+        {other + "    r0" + sum + "mul(load z[j0], load s[127 - i0]))\n    store t[i0] = r0\n" +
+             "  }\n" + launches + "  launch columns_3\n",
+         1}}) {
+    const Program program = parse_program(rows + rest + end), fused = fuse(program);
+    INFO(print(fused));
+    CHECK_NOTHROW(verify(fused));
+    CHECK(folds(fused) == found);
+    const Out wanted = interpret(program, inputs), got = interpret(fused, inputs);
+    for (size_t k = 0; k < wanted.size(); k++) CHECK(same_bits(got[k], wanted[k]));
+  }
+}
+
+TEST_CASE(
+    "columns that fill no pack take the room of one: folds that fuse makes can be written",
+    "[folds]") {
+  const auto normalized = [](In in) {
+    const Tensor h = in[0] * rsqrt((in[0] * in[0]).mean(-1, true) + 1e-5);
+    return Out{h, h.sum(0)};
+  };
+  for (const auto& [width, found] : {std::pair{872, 1}, {873, 0}}) {
+    const Staged cuda = staged(normalized, {zeros({4096, width}, float64)}, Target::Cuda);
+    CHECK(folds(cuda.program) == found);
+  }
 }
 
 TEST_CASE("what a fold saves: rows are read once", "[folds]") {

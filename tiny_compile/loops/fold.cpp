@@ -19,8 +19,17 @@ constexpr int64_t kGroup = 32;            // rows of a block, and groups of a ch
 constexpr int64_t kFewRows = 4 * kChunk;  // below, the sums are cheap as they are
 constexpr int64_t kShortRow = 128;        // a lane has a pack of it
 constexpr int64_t kShared = 48 * 1024;    // bytes of a block
+constexpr int64_t kPack = 8;              // columns whose room is taken together
 
 bool is_fold(const Step& step) { return step.kind == StepKind::Fold; }
+
+bool waits_for_a_sum(const Kernel& kernel, const Step& step) {
+  const std::vector<bool> used = reachable(kernel, step);
+  for (size_t id = 0; id < used.size(); id++) {
+    if (used[id] && kernel.scalars[id].kind == ScalarKind::Register) return true;
+  }
+  return false;
+}
 
 int64_t power_of_two_from(int64_t count) {
   int64_t power = 1;
@@ -35,6 +44,7 @@ bool is_sums_alone(const Kernel& kernel) {
     const Step &sum = kernel.steps[s], &store = kernel.steps[s + 1];
     if (sum.kind != StepKind::Reduce || sum.op != Op::sum || sum.inner.size() != 1)
       return false;
+    if (waits_for_a_sum(kernel, sum)) return false;
     if (store.kind != StepKind::Store || !store.inner.empty()) return false;
     const Scalar& stored = kernel.scalars[store.value];
     if (stored.kind != ScalarKind::Register || stored.step != static_cast<int>(s)) return false;
@@ -134,8 +144,9 @@ std::optional<Kernel> as_fold(const Program& program, const Kernel& kernel) {
 std::string why_no_folds(const Kernel& rows, const Kernel& fold) {
   int64_t bytes = 0;
   auto take = [&](const Kernel& kernel, const Step& step) {
-    const int64_t row =
-        inner_count(kernel, step).bounds().high * static_cast<int64_t>(size_of(step.dtype));
+    const int64_t columns =
+        (inner_count(kernel, step).bounds().high + kPack - 1) / kPack * kPack;
+    const int64_t row = columns * static_cast<int64_t>(size_of(step.dtype));
     const int64_t waiting = std::countr_zero(static_cast<uint64_t>(kGroup / kFoldWarps));
     if (is_fold(step)) bytes += row * (bytes == 0 ? kFoldWarps + waiting : waiting);
   };

@@ -243,6 +243,8 @@ class Fusion {
     std::string reason = why_no_folds(rows->kernel, fold);
     if (reason.empty() && (waits_between(first, second) || members_[first].above.has(second)))
       reason = "another kernel lies between them";
+    if (reason.empty() && reads_folds(first, second))
+      reason = "it reads sums that are known after the last row";
     if (reason.empty())
       reason = members_[second].above.has(first) ? merge_consumer(program_, *rows, Group(fold))
                                                  : merge_sibling(program_, *rows, Group(fold));
@@ -253,6 +255,13 @@ class Fusion {
     members_[first].group = std::move(rows);
     absorb(first, second);
     return true;
+  }
+
+  bool reads_folds(int first, int second) const {
+    const std::set<int>& reads = members_[second].reads;
+    return std::any_of(reads.begin(), reads.end(), [&](int buffer) {
+      return writer_[buffer] == first && group(first)->store_to(buffer) < 0;
+    });
   }
 
   void cut(int id) {
