@@ -2,6 +2,7 @@
 // the interpreter's bits. Clusters are for GPUs alone.
 #include "tests/codegen/cuda_threads.h"
 #include "tiny_compile/codegen/cuda.h"
+#include "tiny_compile/loops/interpreter.h"
 
 using namespace tiny_compile;
 using namespace tiny_compile::threads;
@@ -102,4 +103,34 @@ TEST_CASE("folds thread by thread: columns summed while a block goes over its ro
     return Out{h, (i[1] * h).sum({0, 1})};
   };
   check(batched, {randn({5, 1024, 129}), randn({5, 1024, 129})}, "rows columns");
+}
+
+TEST_CASE("folds of two dtypes and widths, and of no loop, whatever the schedule says",
+          "[codegen][threads][folds]") {
+  const std::string two = R"(program f on cuda {
+  input x: f32[64,130]
+  input w: f64[64,9]
+  output y: f32[2,130]
+  output z: f64[2,9]
+  output a: f64[2]
+  kernel k rows(i0: 2, i1: 32) {
+    $0 = load x[i0*4160 + i1*130 + j0]
+    r0: f32 = sum(j0: 130) $0
+    fold y[i0*130 + j0] for (j0: 130) = sum(i1) mul($0, r0)
+    fold z[i0*9 + j1] for (j1: 9) = sum(i1) load w[i0*288 + i1*9 + j1]
+    fold a[i0] = sum(i1) load w[i0*288 + i1*9 + 4]
+    schedule )";
+  manual_seed(8);
+  const std::vector<Tensor> inputs = {randn({64, 130}), randn({64, 9}, float64)};
+  for (const char* schedule : {"rows", "rows warps_per_row=2", "columns", "pointwise"}) {
+    const Program program =
+        parse_program(two + schedule + "\n  }\n  launch k\n  return y, z, a\n}\n");
+    const std::vector<Tensor> wanted = interpret(program, inputs);
+    const Source source = emit_cuda(program);
+    for (bool last_thread_first : {false, true}) {
+      const std::vector<Tensor> got = run(program, source, inputs, last_thread_first);
+      INFO(schedule);
+      for (size_t k = 0; k < wanted.size(); k++) CHECK(same_bits(got[k], wanted[k]));
+    }
+  }
 }

@@ -17,6 +17,7 @@
 #include <span>
 
 #include "tiny_compile/codegen/cuda_columns.h"
+#include "tiny_compile/codegen/cuda_fold.h"
 #include "tiny_compile/codegen/cuda_helpers.h"
 #include "tiny_compile/codegen/cuda_matmul.h"
 #include "tiny_compile/codegen/cuda_pointwise.h"
@@ -56,7 +57,7 @@ std::string hide_minus_zero(std::string text) {
 
 KernelEntry write_family(CudaText& text, const Program& program, const std::string& function) {
   const Kernel& kernel = text.kernel;
-  const Strategy strategy = kernel.schedule.strategy;
+  const Strategy strategy = folds_rows(kernel) ? Strategy::Rows : kernel.schedule.strategy;
   if (strategy == Strategy::Tiles) return write_cuda_matmul(text, function);
   if (strategy == Strategy::Pointwise && is_transposed(kernel))
     return write_cuda_transposed(text, function);

@@ -28,6 +28,7 @@ int64_t columns_of(const Kernel& kernel, const Step& step) {
 // Columns a thread adds at once: what 16 bytes hold, where they are stored next to each other.
 int64_t columns_at_once(const Kernel& kernel, const Step& step) {
   const int64_t most = 16 / static_cast<int64_t>(size_of(step.dtype));
+  if (step.inner.empty()) return 1;
   const Axis& column = kernel.axes[step.inner.back()];
   bool packs = step.inner.size() == 1 && column.extent.constant() % most == 0;
   for (const Term& term : terms(step.index)) {
@@ -57,13 +58,12 @@ void open_folds(CudaText& text) {
   const Kernel& kernel = text.kernel;
   const FoldShape shape = fold_shape_of(kernel);
   int64_t widest = 0, bytes = 0;
-  std::string type;
   std::vector<std::string> waiting;
   for (size_t s = 0; s < kernel.steps.size(); s++) {
     const Step& step = kernel.steps[s];
     if (step.kind != StepKind::Fold) continue;
     const int64_t columns = columns_of(kernel, step), size = size_of(step.dtype);
-    if (size * columns > widest) widest = size * columns, type = c_type(step.dtype);
+    widest = std::max(widest, size * columns);
     bytes += size * columns * shape.levels;
     if (shape.levels > 0)
       waiting.push_back(str("__shared__ alignas(16) ", c_type(step.dtype), " waits_", s, "[",
@@ -73,8 +73,8 @@ void open_folds(CudaText& text) {
   if (bytes > kShared)
     fail("kernel ", kernel.name, " folds rows into ", bytes, " bytes of a block's ", kShared);
   text.out.line("const int warp = threadIdx.x >> 5;");
-  text.out.line(str("__shared__ alignas(16) ", type, " meeting[", shape.warps, "][",
-                    widest / static_cast<int64_t>(type == "double" ? 8 : 4), "];"));
+  text.out.line(
+      str("__shared__ alignas(16) unsigned char meeting[", shape.warps, "][", widest, "];"));
   for (const std::string& line : waiting) text.out.line(line);
   std::string row = "warp";
   if (shape.turns > 1) {
@@ -95,12 +95,12 @@ void write_fold_sums(CudaText& text, const Step& step, int number) {
   const std::string type = c_type(step.dtype), pack = str("tc_pack<", type, ", ", vector, ">"),
                     add = str("tc_each<", cuda_op(Op::sum, step.dtype), ", ", type, ", ",
                               vector, ">");
-  auto at = [&](const std::string& array) { return str("*(", pack, "*)&", array, "[column]"); };
-  const std::string waits = at(str("waits_", number, "[level]"));
+  const std::string waits = str("*(", pack, "*)&waits_", number, "[level][column]");
   text.out.line("__syncthreads();");
   text.out.open(str("for (int column = ", vector, " * threadIdx.x; column < ", count,
                     "; column += ", vector * 32 * shape.warps, ")"));
-  text.out.line(str("auto given = [&](int w) { return ", at("meeting[w]"), "; };"));
+  text.out.line(str("auto given = [&](int w) { return *(", pack, "*)&meeting[w][",
+                    size_of(step.dtype), " * column]; };"));
   text.out.line(str(pack, " sum = tc_strided<", add, ", ",
                     std::countr_zero(static_cast<unsigned>(shape.warps)), ", ", pack,
                     ">(given);"));

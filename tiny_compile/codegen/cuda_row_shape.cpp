@@ -124,12 +124,12 @@ RowShape row_shape_of(const CudaText& text, const std::vector<std::vector<int>>&
       !reads_again && chunks > kFewWarps && row_count(kernel).constant() >= kManyRows;
   const int64_t most = turns ? kTakingTurns : kMostWarps;
   const int64_t rounds = ceil_divide(chunks, most * shape.cluster);
-  shape.warps = kernel.schedule.warps_per_row > 0
+  const bool folds = folds_rows(kernel);
+  shape.warps = kernel.schedule.warps_per_row > 0 && !folds
                     ? kernel.schedule.warps_per_row
                     : static_cast<int>(ceil_divide(chunks, rounds * shape.cluster));
   if (chunks > 1) shape.warps = std::max(shape.warps, 2);
   if (chunks > shape.warps * shape.cluster) shape.cluster = 1;  // there a warp takes one chunk
-  const bool folds = folds_rows(kernel);
   const int64_t packs = power_of_two_from(longest) / widest(text, inner, longest);
   if (packs < 32 && shape.warps == 1 && !folds)
     shape.lanes = static_cast<int>(std::max<int64_t>(packs, 1));

@@ -259,7 +259,8 @@ class RowsWriter {
     if (ragged) out_.close();
     out_.close();
     text_.store_packs(stores);
-    if (!pack_.empty()) out_.line(str("*(", pack_, "*)&meeting[warp][", place, "] = pack;"));
+    if (!pack_.empty())
+      out_.line(str("*(", pack_, "*)&meeting[warp][sizeof pack.at[0] * ", place, "] = pack;"));
     text_.left = "";
     text_.set_vector(-1, 1);
     if (partial) out_.close();
