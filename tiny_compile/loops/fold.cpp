@@ -166,6 +166,14 @@ std::string why_no_folds(const Kernel& rows, const Kernel& fold) {
   return bytes > kShared ? "the sums of a block's rows do not fit it" : "";
 }
 
+// Loops that memory does not walk in one line were not collapsed.
+std::string why_not_cut(const Kernel& merged) {
+  const bool one_loop =
+      std::all_of(merged.steps.begin(), merged.steps.end(),
+                  [](const Step& step) { return !is_fold(step) || step.inner.size() == 1; });
+  return one_loop && merged.rows == 1 ? "" : "its columns are several loops there";
+}
+
 CutFolds cut_folds(Program& program, const Kernel& kernel) {
   CutFolds cut;
   const int64_t chunks = kernel.axes[0].extent.constant() / kChunk;

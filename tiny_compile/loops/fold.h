@@ -25,6 +25,9 @@ inline constexpr int64_t kFoldWarps = 4;
 // "", or why a GPU's block cannot do `fold`, from as_fold(), while it goes over the rows of another.
 std::string why_no_folds(const Kernel& rows, const Kernel& fold);
 
+// "", or why cut_folds() cannot cut what became of the two.
+std::string why_not_cut(const Kernel& merged);
+
 // Rows in groups of 32 whose sum is a subtree of the contract's; a group is a block's work:
 //
 //   rows(i0: 65536) { ... fold y[j0] for (j0: 1024) = sum(i0) $3 }

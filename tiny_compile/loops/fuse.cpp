@@ -223,8 +223,11 @@ class Fusion {
   void add_folds() {
     const std::set<int> groups = alive_;
     std::set<int> folding;
+    std::vector<bool> loaded;
+    for (const std::set<int>& readers : readers_) loaded.push_back(!readers.empty());
     for (int id : groups) {
-      const std::optional<Kernel> fold = as_fold(program_, collapse_axes(group(id)->finish()));
+      const std::optional<Kernel> fold =
+          as_fold(program_, collapse_axes(without_dead_stores(group(id)->finish(), loaded)));
       if (!fold) continue;
       const std::vector<int> above = producers(id);
       std::set<int> others(above.begin(), above.end());
@@ -241,27 +244,25 @@ class Fusion {
     if (first == second || !group(first)->has(StepKind::Reduce)) return false;
     auto rows = std::make_unique<Group>(collapse_axes(group(first)->finish()));
     std::string reason = why_no_folds(rows->kernel, fold);
-    if (reason.empty() && (waits_between(first, second) || members_[first].above.has(second)))
+    if (reason.empty() && waits_between(first, second))
       reason = "another kernel lies between them";
     if (reason.empty() && reads_folds(first, second))
       reason = "it reads sums that are known after the last row";
     if (reason.empty())
       reason = members_[second].above.has(first) ? merge_consumer(program_, *rows, Group(fold))
                                                  : merge_sibling(program_, *rows, Group(fold));
-    if (!reason.empty()) {
-      refuse(first, second, reason);
-      return false;
-    }
+    if (reason.empty()) reason = why_not_cut(rows->finish());
+    if (!reason.empty()) return refuse(first, second, reason), false;
     members_[first].group = std::move(rows);
     absorb(first, second);
     return true;
   }
 
   bool reads_folds(int first, int second) const {
-    const std::set<int>& reads = members_[second].reads;
-    return std::any_of(reads.begin(), reads.end(), [&](int buffer) {
-      return writer_[buffer] == first && group(first)->store_to(buffer) < 0;
-    });
+    for (int buffer : members_[second].reads) {
+      if (writer_[buffer] == first && group(first)->store_to(buffer) < 0) return true;
+    }
+    return false;
   }
 
   void cut(int id) {
