@@ -226,7 +226,7 @@ std::string open_staged_rows(CudaText& text, const RowShape& shape, StagedRows& 
     copy_tile(text, shape, staged, tile);
   }
   if (loads) text.out.line("__syncthreads();");
-  text.scalars.element = [&text, &staged, usual = text.scalars.element](int id) {
+  text.scalars.element = [&staged, usual = text.scalars.element](int id) {
     for (const StagedTile& tile : staged.tiles) {
       if (tile.load != id) continue;
       return staged.vector > 1 ? str("pack_", id, ".at[v]")

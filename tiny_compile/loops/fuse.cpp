@@ -246,6 +246,8 @@ class Fusion {
     std::string reason = why_no_folds(rows->kernel, fold);
     if (reason.empty() && waits_between(first, second))
       reason = "another kernel lies between them";
+    if (reason.empty() && read_too_much(first, second))
+      reason = "together they read too many buffers";
     if (reason.empty() && reads_folds(first, second))
       reason = "it reads sums that are known after the last row";
     if (reason.empty())

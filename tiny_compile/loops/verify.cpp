@@ -20,6 +20,7 @@ class Verifier {
       for (size_t id = 0; id < kernel_->scalars.size(); id++)
         check_scalar(static_cast<int>(id));
       for (size_t s = 0; s < kernel_->steps.size(); s++) check_step(static_cast<int>(s));
+      check_schedule();
     }
     check_places();
   }
@@ -29,6 +30,21 @@ class Verifier {
   void require(bool holds, const Parts&... parts) const {
     if (holds) return;
     fail("program ", program_.name, kernel_ ? ", kernel " + kernel_->name : "", ": ", parts...);
+  }
+
+  // What a text may ask of a kernel that is not of that family at all.
+  void check_schedule() const {
+    int dots = 0, others = 0;
+    for (const Step& step : kernel_->steps) {
+      const bool point = step.kind == StepKind::Store && step.inner.empty();
+      dots += step.kind == StepKind::Dot;
+      others += step.kind != StepKind::Dot && !point;
+    }
+    const Strategy strategy = kernel_->schedule.strategy;
+    require(strategy != Strategy::Tiles || (dots == 1 && others == 0),
+            "schedule tiles is for one dot and stores");
+    require(strategy != Strategy::Pointwise || dots + others == 0,
+            "schedule pointwise is for stores alone");
   }
 
   // Every element of the shape lies in the buffer. Symbolic sizes are checked when
