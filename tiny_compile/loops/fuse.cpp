@@ -15,6 +15,7 @@
 #include <set>
 
 #include "tiny_compile/loops/axes.h"
+#include "tiny_compile/loops/dead.h"
 #include "tiny_compile/loops/fold.h"
 #include "tiny_compile/loops/inline.h"
 #include "tiny_compile/loops/library_matmul.h"
@@ -193,7 +194,7 @@ class Fusion {
     std::vector<bool> loaded(program_.buffers.size());
     for (size_t b = 0; b < loaded.size(); b++)
       loaded[b] = readers_[b].size() > readers_[b].count(reader);
-    const Kernel kernel = without_dead_stores(both.finish(), loaded);
+    const Kernel kernel = without_dead_stores(program_, both.finish(), loaded);
     const LibraryMatch match = library_matmul(program_, kernel);
     if (!match.matmul) return match.reason;
     const LibraryMatmul before = *library_matmul(program_, alone).matmul;
@@ -221,13 +222,14 @@ class Fusion {
 
   // Sums of columns become part of a kernel that goes over the rows of what they add.
   void add_folds() {
+    if (program_.target != Target::Cuda) return;
     const std::set<int> groups = alive_;
     std::set<int> folding;
     std::vector<bool> loaded;
     for (const std::set<int>& readers : readers_) loaded.push_back(!readers.empty());
     for (int id : groups) {
-      const std::optional<Kernel> fold =
-          as_fold(program_, collapse_axes(without_dead_stores(group(id)->finish(), loaded)));
+      const std::optional<Kernel> fold = as_fold(
+          program_, collapse_axes(without_dead_stores(program_, group(id)->finish(), loaded)));
       if (!fold) continue;
       const std::vector<int> above = producers(id);
       std::set<int> others(above.begin(), above.end());
@@ -371,7 +373,7 @@ class Fusion {
     const std::vector<int> order = topological_order();
     std::vector<bool> loaded(program_.buffers.size());
     for (size_t k = order.size(); k-- > 0;) {
-      Kernel kernel = without_dead_stores(group(order[k])->finish(), loaded);
+      Kernel kernel = without_dead_stores(program_, group(order[k])->finish(), loaded);
       if (kernel.steps.empty()) continue;
       for (int buffer : loaded_by(kernel)) loaded[buffer] = true;
       kernel.name = name(order[k]);
@@ -381,34 +383,6 @@ class Fusion {
     for (size_t k = 0; k < result.kernels.size(); k++)
       result.launches.push_back({static_cast<int>(k)});
     return drop_unused_buffers(std::move(result));
-  }
-
-  // Temporaries that nobody loads any more are not stored.
-  Kernel without_dead_stores(Kernel kernel, const std::vector<bool>& loaded) const {
-    for (bool changed = true; changed;) {
-      std::set<int> kept = loaded_by(kernel);
-      for (const Step& step : kernel.steps) {
-        if (step.kind == StepKind::Scan || step.kind == StepKind::Scatter)
-          kept.insert(step.buffer);
-      }
-      std::vector<int> numbers;
-      std::vector<Step> steps;
-      for (const Step& step : kernel.steps) {
-        const bool dead = step.kind == StepKind::Store && !loaded[step.buffer] &&
-                          !kept.count(step.buffer) &&
-                          program_.buffers[step.buffer].role == Role::Temporary;
-        numbers.push_back(static_cast<int>(steps.size()));
-        if (!dead) steps.push_back(step);
-      }
-      changed = steps.size() < kernel.steps.size();
-      if (!changed) break;
-      kernel.steps = std::move(steps);
-      for (Scalar& scalar : kernel.scalars) {
-        if (scalar.kind == ScalarKind::Register) scalar.step = numbers[scalar.step];
-      }
-      kernel = normalize(std::move(kernel));
-    }
-    return kernel;
   }
 
   std::vector<int> topological_order() const {
@@ -432,36 +406,6 @@ class Fusion {
     }
     for (int id : alive_) CHECK(waiting[id] == 0, "fusion made a cycle at ", name(id));
     return order;
-  }
-
-  static Program drop_unused_buffers(Program program) {
-    std::vector<bool> used(program.buffers.size());
-    for (size_t b = 0; b < used.size(); b++)
-      used[b] = program.buffers[b].role != Role::Temporary;
-    for (const Kernel& kernel : program.kernels) {
-      for (int buffer : loaded_by(kernel)) used[buffer] = true;
-      for (const Step& step : kernel.steps) {
-        if (!makes_register(step)) used[step.buffer] = true;
-      }
-    }
-    std::vector<int> numbers(used.size(), -1);
-    std::vector<Buffer> kept;
-    for (size_t b = 0; b < used.size(); b++) {
-      if (!used[b]) continue;
-      numbers[b] = static_cast<int>(kept.size());
-      kept.push_back(program.buffers[b]);
-    }
-    program.buffers = std::move(kept);
-    for (int& output : program.outputs) output = numbers[output];
-    for (Kernel& kernel : program.kernels) {
-      for (Scalar& scalar : kernel.scalars) {
-        if (scalar.buffer >= 0) scalar.buffer = numbers[scalar.buffer];
-      }
-      for (Step& step : kernel.steps) {
-        if (step.buffer >= 0) step.buffer = numbers[step.buffer];
-      }
-    }
-    return program;
   }
 
   Program program_;

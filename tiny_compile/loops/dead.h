@@ -1,0 +1,18 @@
+// What is left of a program when nobody reads a buffer any more.
+#pragma once
+
+#include <vector>
+
+#include "tiny_compile/loops/program.h"
+
+namespace tiny_compile {
+
+// The kernel without its stores to temporaries that no kernel loads (`loaded`, by buffer) and that it
+// does not load itself, and without what these stores alone needed.
+Kernel without_dead_stores(const Program& program, Kernel kernel,
+                           const std::vector<bool>& loaded);
+
+// Temporaries that no kernel touches are gone; the others keep their order.
+Program drop_unused_buffers(Program program);
+
+}  // namespace tiny_compile
