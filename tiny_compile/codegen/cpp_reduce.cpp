@@ -21,12 +21,6 @@ namespace {
 constexpr int64_t kChunk = 1024;
 constexpr int64_t kMostOnStack = 1 << 16;  // elements of a stack array
 
-int64_t power_of_two_from(int64_t count) {
-  int64_t power = 1;
-  while (power < count) power *= 2;
-  return power;
-}
-
 // What two values of a reduction become. The sign of a zero maximum does not matter on the way:
 // it is +0 in the end.
 std::string both(Op op, DType dtype) {

@@ -30,12 +30,6 @@ constexpr int kApart = 4;  // columns of a thread that lie 32 apart (2: register
 constexpr int kResident = 2;          // blocks a multiprocessor, so that 64 registers are free
 constexpr int64_t kManyBlocks = 512;  // enough for every multiprocessor
 
-int64_t power_of_two_from(int64_t count) {
-  int64_t power = 1;
-  while (power < count) power *= 2;
-  return power;
-}
-
 class ColumnsWriter {
  public:
   ColumnsWriter(CudaText& text, const std::string& function)

@@ -34,12 +34,6 @@ constexpr int kLargeBlock = 256;
 constexpr int kWaiting = 5, kWaitingDivided = 4;
 constexpr int kFolding = 3;  // blocks that fold: 168 registers a thread
 
-int64_t power_of_two_from(int64_t count) {
-  int64_t power = 1;
-  while (power < count) power *= 2;
-  return power;
-}
-
 std::vector<const Step*> steps_over(const Kernel& kernel, const std::vector<int>& inner) {
   std::vector<const Step*> steps;
   for (const Step& step : kernel.steps) {

@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "tiny_compile/loops/splice.h"
+
 namespace tiny_compile {
 namespace {
 
@@ -23,20 +25,6 @@ constexpr int64_t kPack = 8;              // columns whose room is taken togethe
 
 bool is_fold(const Step& step) { return step.kind == StepKind::Fold; }
 
-bool waits_for_a_sum(const Kernel& kernel, const Step& step) {
-  const std::vector<bool> used = reachable(kernel, step);
-  for (size_t id = 0; id < used.size(); id++) {
-    if (used[id] && kernel.scalars[id].kind == ScalarKind::Register) return true;
-  }
-  return false;
-}
-
-int64_t power_of_two_from(int64_t count) {
-  int64_t power = 1;
-  while (power < count) power *= 2;
-  return power;
-}
-
 // r = sum(j) value, then store y[..] = r, and again.
 bool is_sums_alone(const Kernel& kernel) {
   for (size_t s = 0; s < kernel.steps.size(); s += 2) {
@@ -44,7 +32,7 @@ bool is_sums_alone(const Kernel& kernel) {
     const Step &sum = kernel.steps[s], &store = kernel.steps[s + 1];
     if (sum.kind != StepKind::Reduce || sum.op != Op::sum || sum.inner.size() != 1)
       return false;
-    if (waits_for_a_sum(kernel, sum)) return false;
+    if (has_registers(kernel, reachable(kernel, sum))) return false;
     if (store.kind != StepKind::Store || !store.inner.empty()) return false;
     const Scalar& stored = kernel.scalars[store.value];
     if (stored.kind != ScalarKind::Register || stored.step != static_cast<int>(s)) return false;
@@ -60,7 +48,7 @@ Kernel finishing_kernel(Program& program, const Kernel& rows, int64_t chunks,
   Kernel finish;
   finish.where = rows.where;
   finish.name = rows.name + "_finish";
-  const int64_t whole = power_of_two_from(chunks);
+  const auto whole = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(chunks)));
   const int64_t low = std::max<int64_t>(1, kGroup * whole / kChunk);
   const Step& first = *std::find_if(rows.steps.begin(), rows.steps.end(), is_fold);
   finish.rows = 1;

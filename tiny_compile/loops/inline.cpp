@@ -36,13 +36,6 @@ int cost(const Kernel& kernel, const std::vector<bool>& wanted) {
   return total;
 }
 
-bool has_registers(const Kernel& kernel, const std::vector<bool>& wanted) {
-  for (size_t id = 0; id < wanted.size(); id++) {
-    if (wanted[id] && kernel.scalars[id].kind == ScalarKind::Register) return true;
-  }
-  return false;
-}
-
 int64_t input_elements(const Program& program, const Kernel& kernel,
                        const std::vector<bool>& wanted) {
   int64_t total = 0;

@@ -44,6 +44,13 @@ std::vector<int> splice(const Kernel& source, const std::vector<bool>& wanted,
   return ids;
 }
 
+bool has_registers(const Kernel& kernel, const std::vector<bool>& wanted) {
+  for (size_t id = 0; id < wanted.size(); id++) {
+    if (wanted[id] && kernel.scalars[id].kind == ScalarKind::Register) return true;
+  }
+  return false;
+}
+
 bool can_move_to_indirect(const Kernel& source, const std::vector<bool>& wanted) {
   for (size_t id = 0; id < wanted.size(); id++) {
     const Scalar& scalar = source.scalars[id];

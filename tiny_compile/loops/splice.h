@@ -27,6 +27,9 @@ struct Splice {
 std::vector<int> splice(const Kernel& source, const std::vector<bool>& wanted,
                         const Splice& how, ScalarTable& target);
 
+// Whether one of the scalars is a step's result: known once the row has been gone over.
+bool has_registers(const Kernel& kernel, const std::vector<bool>& wanted);
+
 // Whether the scalars can be copied to a place chosen by data (at0): loads that have
 // no at0 yet.
 bool can_move_to_indirect(const Kernel& source, const std::vector<bool>& wanted);

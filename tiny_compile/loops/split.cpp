@@ -17,14 +17,6 @@ constexpr int64_t kFewRows = 512;
 constexpr int64_t kFewColumns = 2048, kFewOddColumns = 8192;
 constexpr int64_t kLongRow = 16 * kChunk, kLongColumn = 8 * kChunk;
 
-bool has_register(const Kernel& kernel, const Step& step) {
-  const std::vector<bool> wanted = reachable(kernel, step);
-  for (size_t id = 0; id < wanted.size(); id++) {
-    if (wanted[id] && kernel.scalars[id].kind == ScalarKind::Register) return true;
-  }
-  return false;
-}
-
 bool splits(Op op) { return op != Op::sum_exp && op != Op::argmax && op != Op::argmin; }
 
 bool are_columns(const Kernel& kernel) {
@@ -230,7 +222,7 @@ bool can_split(const Program& program, const Kernel& kernel) {
   const Step* first = nullptr;
   for (const Step& step : kernel.steps) {
     if (step.kind == StepKind::Store && step.inner.empty()) continue;
-    if (has_register(kernel, step)) return false;
+    if (has_registers(kernel, reachable(kernel, step))) return false;
     if (step.kind != StepKind::Reduce && step.kind != StepKind::Store) return false;
     if (step.kind == StepKind::Reduce && !splits(step.op)) return false;
     if (!first && step.kind == StepKind::Reduce) first = &step;
