@@ -75,8 +75,26 @@ TEST_CASE("points thread by thread: packs across rows, operands turned in tiles"
         "pointwise");
   check([](In i) { return Out{gelu(i[0] + i[1])}; },
         {randn({33, 127}).to(bfloat16), randn({127}).to(bfloat16)}, "pointwise");
+  for (int64_t row : {3, 6, 7, 8})  // a pack of eight goes on into several rows, or into one
+    check([](In i) { return Out{gelu(i[0] + i[1]) * i[2]}; },
+          {randn({2, 37, row}).to(float16), randn({row}).to(float16),
+           randn({2, 37, 1}).to(float16)},
+          "pointwise");
   check([](In i) { return Out{tanh(i[0] * i[1] + i[2])}; },
         {randn({70, 45}).t(), randn({70, 45}).t(), randn({45, 70})}, "pointwise");
+}
+
+TEST_CASE("points thread by thread: four slabs of whole rows", "[codegen][threads]") {
+  manual_seed(9);
+  const auto biased = [](In i) { return Out{gelu(i[0] + i[1])}; };
+  for (int64_t row : {1000, 1023}) {
+    const std::string text = check(
+        biased,
+        {randn({(int64_t{1} << 23) / row + 13, row}).to(bfloat16), randn({row}).to(bfloat16)},
+        "pointwise");
+    CHECK(text.find("turn < 4") != std::string::npos);
+  }
+  check([](In i) { return Out{gelu(i[0])}; }, {randn({(int64_t{1} << 22) + 3})}, "pointwise");
 }
 
 TEST_CASE("an index is compared with integers that no index can be", "[codegen][threads]") {

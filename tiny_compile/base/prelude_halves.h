@@ -51,6 +51,27 @@ TC_FN tc_f16 tc_to_f16(float x) {
 #endif
 }
 
+// Two of them, rounded by one instruction.
+TC_FN unsigned tc_pair_bf16(float low, float high) {
+#ifdef __CUDACC__
+  unsigned pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+#else
+  return (unsigned)tc_to_bf16(high).bits << 16 | tc_to_bf16(low).bits;
+#endif
+}
+
+TC_FN unsigned tc_pair_f16(float low, float high) {
+#ifdef __CUDACC__
+  unsigned pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+#else
+  return (unsigned)tc_to_f16(high).bits << 16 | tc_to_f16(low).bits;
+#endif
+}
+
 // The f32 below or equal in magnitude, its last bit set where bits were lost: rounding it again
 // to a half rounds the double once.
 TC_FN float tc_round_to_odd(double x) {

@@ -7,23 +7,43 @@
 //
 // Rows of 1023 end within a pack; then packs go on into the next row, and what is not as long as
 // the points themselves (b) is read element by element.
+//
+// With much arithmetic a thread computes a pack in each of four slabs, whole rows apart: all four
+// have the same columns, so that b is read once.
 #include "tiny_compile/codegen/cuda_pointwise.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace tiny_compile {
 namespace {
 
 constexpr int kBlock = 256;
-// Arithmetic that takes longer than memory: two packs a thread, so that one's loads overlap the
-// other's arithmetic, in small blocks, as many as fit. Where memory is the limit, it costs a few
+// Arithmetic that takes longer than memory: four packs a thread, so that one's loads overlap the
+// others' arithmetic, in small blocks, as many as fit. Where memory is the limit, it costs a few
 // percent.
-constexpr int64_t kTurns = 2;
+constexpr int64_t kTurns = 4;
 constexpr int kSmallBlock = 128;
 constexpr int kResident = 16;  // small blocks on a multiprocessor: all its threads
 constexpr int64_t kManyPacks = int64_t{1} << 20;  // from here on every multiprocessor has work
 constexpr int kCostly = 30;                       // instructions, about
 constexpr int64_t kHeavy = 5;                     // instructions a byte
+
+// The points of a launch: packs of `vector`, one of each slab for a thread.
+struct Slabs {
+  int64_t count = 1, size = 0;  // points of a slab: whole rows, and whole packs
+  int64_t row = 1, vector = 1;
+  bool is_one() const { return count == 1; }
+};
+
+Slabs slabs_of(int64_t points, int64_t row, int64_t vector, bool heavy) {
+  const int64_t unit = std::lcm(row, vector);
+  Slabs slabs{1, ceil_divide(points, vector) * vector, row, vector};
+  if (!heavy || points / vector < kManyPacks || points / unit < kTurns * kTurns) return slabs;
+  slabs.count = kTurns;
+  slabs.size = ceil_divide(points, kTurns * unit) * unit;
+  return slabs;
+}
 
 // const int i0 = rest / 8; const int i1 = rest % 8; for rows 0 .. count-1.
 void unpack(CudaText& text, int count, Expr rest) {
@@ -94,34 +114,41 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
   const bool through = vector == 1 && kernel.rows > 1;
   const Expr flat = flat_index(kernel);
   if (through) vector = flat_vector(text, ids, flat);
-  const int64_t packs = ceil_divide(points, int64_t{vector});
-  const int64_t turns = packs >= kManyPacks && is_heavy(text) ? kTurns : 1;
-  const int block = turns > 1 ? kSmallBlock : kBlock;
-  KernelEntry entry = text.begin(function, ceil_divide(packs, block * turns), block, 1,
-                                 turns > 1 ? kResident : 0);
+  const Slabs slabs = slabs_of(points, kernel.rows == 1 ? 1 : extent, vector, is_heavy(text));
+  const int block = slabs.is_one() ? kBlock : kSmallBlock;
+  const int64_t packs = slabs.size / vector;
+  KernelEntry entry =
+      text.begin(function, ceil_divide(packs, block), block, 1, slabs.is_one() ? 0 : kResident);
   std::vector<bool> defined(kernel.scalars.size());
   const std::string wide = text.integer == "int" ? "" : "(long long)";
-  if (turns > 1) {
+  const char* here = slabs.is_one() ? "first" : "start";
+  text.declare(here, str("(blockIdx.x * ", wide, block, " + threadIdx.x) * ", vector));
+  if (packs % block != 0) text.out.line(str("if (", here, " >= ", slabs.size, ") return;"));
+  // Where the pack stands in its row: in every slab in the same place.
+  const Expr start = Expr::symbol(here, 0, slabs.size - 1);
+  if (through) text.declare("column", mod(start, extent).str());
+  if (!through && kernel.rows > 1) text.declare("e", mod(start, extent).str());
+  Expr row = floor_div(start, extent);
+  if (!slabs.is_one()) {
+    const Expr turn = Expr::symbol("turn", 0, slabs.count - 1);
     text.out.line("#pragma unroll");
-    text.out.open(str("for (int turn = 0; turn < ", turns, "; turn++)"));
-    text.declare("first", str("((blockIdx.x * ", wide, turns, " + turn) * ", block,
-                              " + threadIdx.x) * ", vector));
-  } else {
-    text.declare("first", str("(blockIdx.x * ", wide, block, " + threadIdx.x) * ", vector));
+    text.out.open(str("for (int turn = 0; turn < ", slabs.count, "; turn++)"));
+    const bool whole = slabs.size * slabs.count == points;
+    if (through || kernel.rows == 1 || !whole)
+      text.declare("first", (start + turn * slabs.size).str());
+    if (!whole) text.out.line(str("if (first >= ", points, ") return;"));
+    row = row + turn * floor_div(slabs.size, extent);
   }
-  if (packs % (block * turns) != 0) text.out.line(str("if (first >= ", points, ") return;"));
-  const Expr first = Expr::symbol("first", 0, points - 1);
   if (through) {
     text.set_flat(flat, vector);
   } else {
     text.set_vector(last, vector);
-    if (kernel.rows > 1) unpack(text, last, floor_div(first, extent));
+    if (kernel.rows == 1) text.declare("e", "first");
+    if (kernel.rows > 1) unpack(text, last, row);
     text.define(ids, {row_axes_mask(kernel) & ~(uint64_t{1} << last), false}, defined);
-    text.declare("e", (kernel.rows == 1 ? first : mod(first, extent)).str());
   }
-  const std::string start = through ? "first" : "e";
   const bool ragged = points % vector != 0;
-  if (ragged) text.left = str(points, " - ", start);
+  if (ragged) text.left = str(points, " - first");
   text.load_packs(ids, defined);
   text.declare_store_packs(steps);
   if (vector > 1) {
@@ -129,12 +156,19 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
     text.out.open(str("for (int v = 0; v < ", vector, "; v++)"));
     if (ragged && !through) text.out.open(str("if (e + v < ", points, ")"));
   }
-  const std::string point = vector > 1 ? start + " + v" : start;
+  const std::string beyond = vector > 1 ? " + v" : "";
   if (through) {  // beyond the last point it is computed again, and not stored
-    text.declare("point", ragged ? str("min(", point, ", ", points - 1, ")") : point);
-    unpack(text, kernel.rows, Expr::symbol("point", 0, points - 1));
+    text.declare("step",
+                 ragged ? str("column + min(v, ", points - 1, " - first)") : "column" + beyond);
+    const bool once = vector <= extent + 1;  // a pack goes on into the next row at most
+    const std::string over = once ? str("(step >= ", extent, ")") : str("step/", extent);
+    text.declare("above", str(row.str(), " + ", over));
+    unpack(text, last, Expr::symbol("above", 0, points / extent - 1));
+    text.declare(
+        kernel.axes[last].name,
+        once ? str("step < ", extent, " ? step : step - ", extent) : str("step%", extent));
   } else {
-    text.declare(kernel.axes[last].name, point);
+    text.declare(kernel.axes[last].name, "e" + beyond);
   }
   write_elements(text, ids, steps, defined);
   if (vector > 1) {
@@ -142,7 +176,7 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
     text.out.close();
   }
   text.store_packs(steps);
-  if (turns > 1) text.out.close();
+  if (!slabs.is_one()) text.out.close();
   text.out.close();
   return entry;
 }

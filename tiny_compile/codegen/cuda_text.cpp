@@ -79,6 +79,17 @@ CudaText::CudaText(const Program& p, const Kernel& k) : KernelText(p, k) {
                       b = scalars.name(scalar.operands[1]);
     return str("tc_divided(", a, ", by_", b, ")");
   };
+  scalars.rounds = [this](int id) { return !unrounded_.count(id); };
+}
+
+bool CudaText::is_read_once(int id) const {
+  int64_t readers = 0;
+  for (const Scalar& scalar : kernel.scalars)
+    readers +=
+        std::count(scalar.operands.begin(), scalar.operands.end(), id) + (scalar.mask == id);
+  for (const Step& step : kernel.steps)
+    readers += (step.value == id) + (step.other == id) + (step.mask == id);
+  return readers == 1;
 }
 
 std::string CudaText::compared(int a, int b) const {
@@ -192,8 +203,9 @@ void CudaText::declare_store_packs(const std::vector<const Step*>& steps) {
   for (const Step* step : steps) {
     if (!is_wide(step->index, step->buffer)) continue;
     const Buffer& buffer = program.buffers[step->buffer];
-    out.line(str("tc_pack<", c_type(buffer.type.dtype), ", ", vector_, "> pack_",
+    out.line(str("tc_pack<", value_type(buffer.type.dtype), ", ", vector_, "> pack_",
                  pointer_name(buffer), ";"));
+    if (is_half(buffer.type.dtype) && is_read_once(step->value)) unrounded_.insert(step->value);
   }
 }
 
@@ -221,9 +233,12 @@ std::string CudaText::place(const Step& step) const {
 }
 
 void CudaText::write_store(const Step& step) {
-  const std::string value = exact_storage(step.dtype, scalars.name(step.value));
+  const std::string value = scalars.name(step.value);
   const std::string pack = str("pack_", pointer_name(program.buffers[step.buffer]), ".at[v]");
-  out.line(str(is_wide(step.index, step.buffer) ? pack : place(step), " = ", value, ";"));
+  const auto storage = unrounded_.count(step.value) ? to_storage : exact_storage;
+  out.line(is_wide(step.index, step.buffer)
+               ? str(pack, " = ", value, ";")
+               : str(place(step), " = ", storage(step.dtype, value), ";"));
 }
 
 void CudaText::store_packs(const std::vector<const Step*>& steps) {
@@ -232,8 +247,9 @@ void CudaText::store_packs(const std::vector<const Step*>& steps) {
     const Buffer& buffer = program.buffers[step->buffer];
     const std::string name = pointer_name(buffer), to = str(name, " + ", at_start(step->index));
     const std::string type = str("tc_pack<", c_type(buffer.type.dtype), ", ", vector_, ">");
-    out.line(left.empty() ? str("*(", type, "*)(", to, ") = pack_", name, ";")
-                          : str("tc_store(", to, ", pack_", name, ", ", left, ");"));
+    const std::string pack = to_storage(buffer.type.dtype, "pack_" + name);  // halves in pairs
+    out.line(left.empty() ? str("*(", type, "*)(", to, ") = ", pack, ";")
+                          : str("tc_store(", to, ", ", pack, ", ", left, ");"));
   }
 }
 

@@ -53,7 +53,9 @@ class CudaText : public KernelText {
   // An index and an integer that data gives: compared as ints; "" for other operands.
   std::string compared(int a, int b) const;
   std::string at_start(const Expr& index) const;
-  std::set<int> divisors_;  // scalars declared as such
+  bool is_read_once(int scalar) const;
+  std::set<int> divisors_;   // scalars declared as such
+  std::set<int> unrounded_;  // halves that only a pack's store reads
   std::optional<Expr> flat_;
   int axis_ = -1;
   int vector_ = 1;

@@ -401,13 +401,15 @@ class PacksTurner {
     for (size_t s : stored_) {
       const Step& step = *steps_[s];
       const bool wide = text_.is_wide(step.index, step.buffer);
-      if (wide) text_.declare_store_packs({&step});
+      const std::string type = pack_type(step.dtype, turn_), pack = "pack_" + stored_name(s);
+      if (wide) out_.line(str(type, " ", pack, ";"));
       open_elements(turn_);
-      const std::string pack = "pack_" + pointer_name(text_.program.buffers[step.buffer]);
       out_.line(str(wide ? pack + ".at[v]" : text_.place(step), " = ", stored_name(s),
                     "[x + v][y];"));
       out_.close();
-      if (wide) text_.store_packs({&step});
+      if (wide)
+        out_.line(str("*(", type, "*)(", pointer_name(text_.program.buffers[step.buffer]),
+                      " + ", at_start(step.index, turn_), ") = ", pack, ";"));
     }
     close_packs();
   }

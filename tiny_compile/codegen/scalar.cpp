@@ -264,7 +264,7 @@ std::string ScalarWriter::applied(int id) const {
     return str("tc_neg(", name(negated), ")");
   const DType dtype = kernel_.scalars[scalar.operands.back()].dtype;
   const std::string text = fill_formula(formula(scalar.op, dtype), operands);
-  return stays_in_dtype(scalar.op) ? text : rounded(scalar.dtype, text);
+  return stays_in_dtype(scalar.op) || !rounds(id) ? text : rounded(scalar.dtype, text);
 }
 
 std::string ScalarWriter::value(int id) const {

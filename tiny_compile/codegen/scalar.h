@@ -21,6 +21,8 @@ class ScalarWriter {
   std::function<std::string(int load)> element = [](int) { return std::string(); };
   // How an op's value reads where that is not what the op table says; "" where it is.
   std::function<std::string(int apply)> instead = [](int) { return std::string(); };
+  // Whether a half is rounded where it is computed; where not, its store does it.
+  std::function<bool(int apply)> rounds = [](int) { return true; };
 
   std::string name(int scalar) const;        // "exp_3", or the constant itself
   std::string value(int scalar) const;       // "tc_exp(sub_2)"
