@@ -140,8 +140,10 @@ def summary(times):
     return {"ms": statistics.median(times), "min_ms": min(times), "calls": len(times)}
 
 
-def calls_for_host(kernels, tiny):
-    return max(3, min(500 if tiny else 100, 600 // max(1, kernels or 20)))
+def calls_for_host(entry, tiny):
+    """As many as the launch queue takes, and the device a fifth of a second."""
+    most = min(500 if tiny else 100, 600 // max(1, entry["kernels"] or 20))
+    return max(3, min(most, int(200 / entry["ms"])))
 
 
 def measure_row(ours, name, options, torch_side, scratch):
@@ -178,9 +180,9 @@ def measure_row(ours, name, options, torch_side, scratch):
 def time_row(ours, row, spec, peers, torch_side, options):
     timers = {"tiny_compile": lambda n: ours.ask("time", n)["ms"],
               "copy": lambda n: ours.ask("copy", COPIED, n)["ms"]}
-    pause = torch_side.pause_for(spec, options.device) if peers else None
+    pause = torch_side.pause_for(options.device) if peers else None
     for contestant in peers.contestants if peers else []:
-        timers[contestant.name] = lambda n, c=contestant: c.time_calls(n, pause)
+        timers[contestant.name] = lambda n, c=contestant: c.time_calls(n, pause, spec["tiny"])
     spent, row["rounds"] = take_turns(timers, options.seconds)
     row["copy_gbps"] = 2 * COPIED / statistics.median(spent.pop("copy")) * 1e-6
     row["contestants"] = {name: summary(times) for name, times in spent.items()}
@@ -189,13 +191,13 @@ def time_row(ours, row, spec, peers, torch_side, options):
 def measure_rest(ours, row, spec, peers):
     mine = row["contestants"]["tiny_compile"]
     mine["kernels"] = ours.ask("launches")["count"]
-    count = calls_for_host(mine["kernels"], spec["tiny"])
+    count = calls_for_host(mine, spec["tiny"])
     mine["host_us"] = statistics.median(ours.ask("host", count)["us"] for _ in range(5))
     mine["peak_bytes"] = ours.ask("memory")["bytes"]
     for contestant in peers.contestants if peers else []:
         entry = row["contestants"][contestant.name]
         entry["kernels"] = contestant.kernels()
-        count = calls_for_host(entry["kernels"], spec["tiny"])
+        count = calls_for_host(entry, spec["tiny"])
         entry["host_us"] = contestant.host_microseconds(count)
         entry["peak_bytes"] = contestant.peak_bytes(spec["input_bytes"])
         entry["cold_ms"] = contestant.cold_ms

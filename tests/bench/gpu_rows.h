@@ -23,7 +23,7 @@ struct Ready {
 
 struct GpuRow {
   std::string name, what;
-  double bytes = 0;   // the least a call must move; 0 where arithmetic decides
+  double bytes = 0;   // the least a call must move: its floor; 0 where arithmetic decides
   bool tiny = false;  // shorter on the device than its call on the host
   bool exact = true;  // by contract the interpreter's bits: no vendor matmul in it
   std::vector<Input> inputs;

@@ -126,6 +126,9 @@ TEST_CASE("ragged rows keep to 64 Mi elements and have the interpreter's bits", 
     CHECK(element_count(x.shape) <= int64_t{64} << 20);
     CHECK(element_count(x.shape) > int64_t{63} << 20);
   }
+  CHECK(make_gpu_row("softmax/misaligned").bytes == make_gpu_row("softmax").bytes);
+  CHECK(make_gpu_row("softmax/strided").bytes == 1.5 * make_gpu_row("softmax").bytes);
+  CHECK(make_gpu_row("pointwise/strided").bytes == 1.75 * make_gpu_row("pointwise").bytes);
   check_bits({"softmax/7", "layernorm/1", "colsum/127", "bias_gelu_bf16/misaligned",
               "softmax/transposed", "colsum/strided", "pointwise/strided"});
 }
