@@ -50,7 +50,9 @@ TEST_CASE("rows across the grain that several warps share", "[codegen][threads]"
 
 TEST_CASE("rows across the grain whose warps meet once, in two turns", "[codegen][threads]") {
   manual_seed(12);
-  check_staged([](In i) { return Out{i[0] / i[0].sum(1, true)}; }, {turned(257, 2050)});
+  const Function shares = [](In i) { return Out{i[0] / i[0].sum(1, true)}; };
+  CHECK_THAT(check(shares, {turned(257, 2050)}, "rows", without_clusters()),
+             ContainsSubstring("TC_SHARED(shared, "));
 }
 
 TEST_CASE("rows across the grain of other types, several loads, batches",

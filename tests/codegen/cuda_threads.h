@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "lessons/tools/threads.h"
+#include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/codegen/cuda_helpers.h"
 #include "tiny_compile/codegen/prelude.h"
 #include "tiny_compile/compile/pipeline.h"
@@ -82,6 +83,15 @@ inline std::vector<Tensor> run(const Program& program, const Source& source,
     CHECK(std::count(end, end + kMargin / 2, kUntouched) == kMargin / 2);
   }
   return results;
+}
+
+// For a GPU that has none, and 64 kB of shared memory for a block.
+inline Pipeline without_clusters() {
+  return insert_after(default_pipeline(), "schedule", {"small_gpu", [](const Program& program) {
+                                                         Program result = program;
+                                                         fit_to(result, {false, 64 << 10});
+                                                         return result;
+                                                       }});
 }
 
 // `strategies` are those that the kernels have, in order: "columns rows". The text.

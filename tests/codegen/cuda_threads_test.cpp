@@ -1,7 +1,6 @@
 // The generated CUDA on a machine without a GPU: its text runs thread by thread on the CPU and has
 // the interpreter's bits. Clusters are for GPUs alone.
 #include "tests/codegen/cuda_threads.h"
-#include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/loops/interpreter.h"
 
 using namespace tiny_compile;
@@ -52,12 +51,7 @@ TEST_CASE("rows thread by thread with as many warps as the schedule asks for",
 TEST_CASE("wide rows and long columns thread by thread, where a GPU has no clusters",
           "[codegen][threads]") {
   manual_seed(8);
-  const Pipeline small =
-      insert_after(default_pipeline(), "schedule", {"small_gpu", [](const Program& program) {
-                                                      Program result = program;
-                                                      fit_to(result, {false, 64 << 10});
-                                                      return result;
-                                                    }});
+  const Pipeline small = without_clusters();
   check(softmax_along, {randn({2, 30011})}, "rows", small);
   check(
       [](In i) {

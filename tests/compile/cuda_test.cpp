@@ -128,6 +128,17 @@ TEST_CASE("memory that runs another way has the same bits: tiles, strips, short 
     check_on_gpu(softmaxes, {turned(262, length)});
     check_on_gpu(sums, {turned(256, length)});
   }
+  // Blocks of a cluster share a strip.
+  const auto several = [](In x) {
+    return Out{log_softmax(x[0], 1), layer_norm(x[0], {x[0].size(1)}), max(x[0], {1})};
+  };
+  for (DType type : {float32, bfloat16, float64}) {
+    check_on_gpu(softmaxes, {turned(272, 5000, type)});
+    check_on_gpu(several, {turned(270, 4097, type)});
+    check_on_gpu(several, {turned(320, 16384, type)});
+  }
+  check_on_gpu([](In x) { return Out{softmax(x[0] + x[1].t(), 1)}; },
+               {turned(300, 3001), numbers({3001, 300})});
 }
 
 TEST_CASE("casts to integers know NaN, also of absolute values", "[cuda]") {

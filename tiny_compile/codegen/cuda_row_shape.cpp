@@ -54,16 +54,6 @@ int widest(const CudaText& text, const std::vector<int>& inner, int64_t count) {
   return asked > 0 ? std::min(vector, asked) : vector;
 }
 
-// Blocks of a cluster exchange words of 4 or 8 bytes.
-bool exchanges_words(const Kernel& kernel, const std::vector<int>& inner) {
-  for (const Step* step : steps_over(kernel, inner)) {
-    if (step->kind == StepKind::Store) continue;
-    if (is_arg(*step)) return false;
-    if (size_of(accumulator(step->op, kernel.scalars[step->value].dtype)) < 4) return false;
-  }
-  return true;
-}
-
 Spread spread_of(const CudaText& text, const RowShape& shape, const std::vector<int>& inner) {
   Spread s;
   s.inner = inner;
@@ -85,6 +75,15 @@ const Spread& RowShape::over(const std::vector<int>& inner) const {
                                   [&](const Spread& s) { return s.inner == inner; });
   CHECK(found != spreads.end(), "no spread for these loops");
   return *found;
+}
+
+bool exchanges_words(const Kernel& kernel, const std::vector<int>& inner) {
+  for (const Step* step : steps_over(kernel, inner)) {
+    if (step->kind == StepKind::Store) continue;
+    if (is_arg(*step)) return false;
+    if (size_of(accumulator(step->op, kernel.scalars[step->value].dtype)) < 4) return false;
+  }
+  return true;
 }
 
 void spread_rows(const CudaText& text, RowShape& shape) {

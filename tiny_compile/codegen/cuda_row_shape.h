@@ -30,10 +30,14 @@ struct RowShape {
   int most_vector = 8;          // neighbouring elements that a thread takes at once, at most
   std::vector<Spread> spreads;  // one for each set of inner loops
   const Spread& over(const std::vector<int>& inner) const;
+  bool is_shared() const { return warps * cluster > 1; }  // a row: by several warps
 };
 
 // passes: steps that go over the row together, see passes_of.
 RowShape row_shape_of(const CudaText& text, const std::vector<std::vector<int>>& passes);
+
+// Whether blocks of a cluster can exchange what the loops' reductions give: words of 4 or 8 bytes.
+bool exchanges_words(const Kernel& kernel, const std::vector<int>& inner);
 
 // Lays the elements on the threads of a row again, where these have changed.
 void spread_rows(const CudaText& text, RowShape& shape);

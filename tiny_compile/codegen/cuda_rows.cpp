@@ -83,15 +83,13 @@ class RowsWriter {
     if (folds_rows(kernel_)) {
       open_folds(text_);
     } else if (staged_.lines > 0) {
+      if (shape_.cluster > 1) expect_meetings();
       live_ = open_staged_rows(text_, shape_, staged_);
     } else if (shape_.warps > 1) {
       out_.line("const int warp = threadIdx.x >> 5;");
       text_.declare("row", shape_.cluster == 1 ? wide + "blockIdx.x"
                                                : str(wide, "blockIdx.x / ", shape_.cluster));
-      if (shape_.cluster > 1) {
-        out_.line(str("const int rank = blockIdx.x % ", shape_.cluster, ";"));
-        expect_meetings();
-      }
+      if (shape_.cluster > 1) expect_meetings();
     } else {
       write_short_row(wide);
     }
@@ -122,13 +120,14 @@ class RowsWriter {
 
   // Each meeting of the cluster's blocks waits for the bytes of all that is published before it.
   void expect_meetings() {
+    out_.line(str("const int rank = blockIdx.x % ", shape_.cluster, ";"));
     std::vector<size_t> bytes;
     for (const std::vector<int>& pass : passes_) {
       if (kernel_.steps[pass[0]].kind == StepKind::Store) continue;
       bytes.push_back(0);
       for (const Tree& tree : trees_of(pass))
         bytes.back() += size_of(tree.type) * (tree.is_sum_exp() ? 2 : 1) *
-                        shape_.over(tree.step->inner).chunks;
+                        shape_.over(tree.step->inner).chunks * shape_.rows_a_block;
     }
     out_.line(str("__shared__ unsigned long long meeting[", bytes.size(), "];"));
     out_.line(str("const unsigned bytes[] = {", join(bytes, ", "), "};"));
@@ -322,7 +321,7 @@ class RowsWriter {
 
   // Declares the row's chunk results, one set a step.
   void share(const std::string& type, const std::string& name, int64_t count) {
-    if (shape_.warps > 1) declare_shared(text_, shape_, type, name, count);
+    if (shape_.is_shared()) declare_shared(text_, shape_, type, name, count);
   }
 
   // A chunk's result for all warps of the row: in every block of the cluster.
@@ -400,13 +399,13 @@ class RowsWriter {
     knows_blocks_ = true;
     for (const Tree& tree : trees) write_tree(s, tree);
     close_chunks(s);
-    if (shape_.warps > 1) {
+    if (shape_.is_shared()) {
       // What later steps need of the row alone is read while the others are waited for.
       text_.define(text_.needed(all_steps(kernel_)), {row_axes_mask(kernel_), false}, defined);
       meet();
     }
     for (const Tree& tree : all) {
-      if (shape_.warps > 1) write_fold(s, tree);
+      if (shape_.is_shared()) write_fold(s, tree);
       finish(*tree.step, "r" + tree.number, tree.type);
     }
   }
@@ -422,7 +421,7 @@ class RowsWriter {
 
   // A chunk's result goes to the row's register, or to all who share the row.
   void give(const Tree& tree, const std::string& number, const std::string& value) {
-    if (shape_.warps == 1) return out_.line(str("r", number, " = ", value, ";"));
+    if (!shape_.is_shared()) return out_.line(str("r", number, " = ", value, ";"));
     out_.line(str("const ", tree.name(), " result_", number, " = ", value, ";"));
     publish("part_" + number, "result_" + number);
   }
@@ -434,7 +433,7 @@ class RowsWriter {
       if (tree.maximum >= 0) give(tree, std::to_string(tree.maximum), "largest_" + n);
     }
     give(tree, n, tree_of(s, tree.step->op, tree.type, "t_" + n));
-    if (tree.is_sum_exp() && shape_.warps > 1) publish("most_" + n, "m_" + n);
+    if (tree.is_sum_exp() && shape_.is_shared()) publish("most_" + n, "m_" + n);
   }
 
   void write_fold(const Spread& s, const Tree& tree) {

@@ -1,9 +1,9 @@
 // Which rows does a block copy into shared memory before its threads take their own? Where packs
 // of a row are not what lies side by side:
 //
-//   x.t(), rows of 4096: neighbours are elements of neighbouring rows. A strip of 8 rows, so that
-//     each 32-byte sector is used whole: 128 kB, a block of 1024 threads, 4 warps a row
-//   x.t(), rows of 1024: a strip of 16 rows, 64 kB: two such blocks, one loads while one computes
+//   x.t(), rows of 1024: neighbours are elements of neighbouring rows. A strip of 16 rows, so that
+//     32-byte sectors are used whole, two at a time: 64 kB, and one block loads while one computes
+//   x.t(), rows of 4096: four blocks of a cluster share 16 rows, each 1024 elements of each
 //   rows of 7: 16 bytes belong to several rows. A block takes 256 of them, a thread a row, and
 //     what is stored goes the same way back
 //
@@ -32,6 +32,7 @@ constexpr int64_t kMostWarps = 16;          // of a row
 constexpr int64_t kLittle = 20 << 10;       // bytes of a strip: there may be more of it
 constexpr int64_t kThreeBlocks = 72 << 10;  // that a multiprocessor holds
 constexpr int64_t kTwoBlocks = 110 << 10;
+constexpr int64_t kChunk = 1024;  // elements of a row that a warp takes
 constexpr int64_t kShared = 227 << 10, kBesides = 1 << 10;  // of all blocks; of each, unseen
 constexpr int64_t kRegisters = 1 << 16, kThreadRegisters = 64;      // of all; of one, at least
 constexpr int kBlock = 256, kStripBlock = 512, kLargeBlock = 1024;  // threads
@@ -212,31 +213,71 @@ std::vector<StagedTile> strip_tiles(const Kernel& kernel) {
   return tiles;
 }
 
-// As many rows as fit comfortably: whole sectors, or halves where a second block then fits beside
-// (softmax of a transposed [16384,4096]: 0.240 -> 0.228 ms), else what fits at all.
-bool choose_lines(const Kernel& kernel, StagedRows& staged) {
+int64_t rows_in_a_sector(const StagedRows& staged) {
   int64_t smallest = 8;
   for (const StagedTile& tile : staged.tiles)
     smallest = std::min(smallest, bytes_of(tile.type));
-  const int64_t sector = kSector / smallest;
-  const int64_t shared = int64_t{kernel.schedule.shared} << 10;
-  const auto fits = [&](int64_t lines, int64_t most) {
-    staged.lines = lines;
-    place_tiles(staged);
-    return staged.bytes <= std::min(most, shared);
-  };
-  return fits(4 * sector, kLittle) || fits(2 * sector, kThreeBlocks) ||
-         fits(sector / 2, kThreeBlocks) || fits(sector, shared) || fits(sector / 2, shared);
+  return kSector / smallest;
 }
 
-// One block takes what blocks of a cluster would share.
-void share_rows_in_a_block(const CudaText& text, RowShape& shape) {
-  if (shape.cluster == 1) return;
-  int64_t chunks = 1;
-  for (const Spread& spread : shape.spreads) chunks = std::max(chunks, spread.chunks);
-  shape.cluster = 1;
-  shape.warps = static_cast<int>(std::min(chunks, kMostWarps));
+bool fits(StagedRows& staged, int64_t lines, int64_t most) {
+  staged.lines = lines;
+  place_tiles(staged);
+  return staged.bytes <= most;
+}
+
+// As many rows as fit comfortably.
+bool fits_well(const Kernel& kernel, StagedRows& staged) {
+  const int64_t sector = rows_in_a_sector(staged);
+  const int64_t shared = int64_t{kernel.schedule.shared} << 10;
+  return fits(staged, 4 * sector, std::min(kLittle, shared)) ||
+         fits(staged, 2 * sector, std::min(kThreeBlocks, shared));
+}
+
+// Halves of sectors where a second block then fits beside, or what fits at all.
+bool fits_somehow(const Kernel& kernel, StagedRows& staged) {
+  const int64_t sector = rows_in_a_sector(staged);
+  const int64_t shared = int64_t{kernel.schedule.shared} << 10;
+  return fits(staged, sector / 2, std::min(kThreeBlocks, shared)) ||
+         fits(staged, sector, shared) || fits(staged, sector / 2, shared);
+}
+
+// A row's chunks on the warps of one block, or of each of a cluster's.
+void share_rows(const CudaText& text, RowShape& shape, int64_t chunks, int cluster) {
+  shape.cluster = cluster;
+  shape.warps = static_cast<int>(std::min(ceil_divide(chunks, cluster), kMostWarps));
+  shape.resident = 0;
   spread_rows(text, shape);
+}
+
+// The least cluster whose blocks hold their part of as many rows, and a thread has one of them.
+bool fits_cluster(const CudaText& text, RowShape& shape, StagedRows& staged, int64_t lines) {
+  const Spread& spread = shape.over(text.kernel.steps[0].inner);
+  for (int cluster = 2; cluster <= text.kernel.schedule.cluster; cluster *= 2) {
+    const int64_t warps = ceil_divide(spread.chunks, cluster);
+    if (spread.chunks < cluster || lines * warps * 32 > kStripBlock) continue;
+    StagedRows parts = staged;
+    parts.lines = lines;
+    parts.shared = true;
+    for (StagedTile& tile : parts.tiles) {
+      tile.count = warps * kChunk;
+      tile.pitch = strip_pitch(tile.count, tile.type);
+    }
+    place_tiles(parts);
+    if (parts.bytes > kThreeBlocks) continue;
+    staged = parts;
+    share_rows(text, shape, spread.chunks, cluster);
+    return true;
+  }
+  return false;
+}
+
+// Every loop over a row is over all of it, and what the reductions give can be sent.
+bool may_share(const Kernel& kernel) {
+  const std::vector<int>& inner = kernel.steps[0].inner;
+  return !inner.empty() && exchanges_words(kernel, inner) &&
+         std::all_of(kernel.steps.begin(), kernel.steps.end(),
+                     [&](const Step& s) { return s.inner.empty() || s.inner == inner; });
 }
 
 // Some of what is read and written runs across rows, some along them.
@@ -260,8 +301,18 @@ bool is_mixed(const Kernel& kernel) {
 StagedRows stage_strips(const CudaText& text, RowShape& shape) {
   StagedRows staged;
   staged.tiles = strip_tiles(text.kernel);
-  if (staged.tiles.empty() || !choose_lines(text.kernel, staged)) return {};
-  share_rows_in_a_block(text, shape);
+  if (staged.tiles.empty()) return {};
+  const int64_t sector = rows_in_a_sector(staged);
+  const bool alone = fits_well(text.kernel, staged);
+  const bool together = !alone && may_share(text.kernel) &&
+                        (fits_cluster(text, shape, staged, 2 * sector) ||
+                         fits_cluster(text, shape, staged, sector));
+  if (!alone && !together && !fits_somehow(text.kernel, staged)) return {};
+  if (!together && shape.cluster > 1) {
+    int64_t chunks = 1;
+    for (const Spread& spread : shape.spreads) chunks = std::max(chunks, spread.chunks);
+    share_rows(text, shape, chunks, 1);
+  }
   const int64_t row = shape.lanes * shape.warps;  // threads
   const int64_t block = staged.bytes > kTwoBlocks ? kLargeBlock : kStripBlock;
   int64_t rows = staged.lines;
@@ -305,7 +356,7 @@ bool goes_in_strips(const CudaText& text) {
   if (is_short(kernel)) return !short_tiles(kernel).empty();
   StagedRows staged;
   staged.tiles = strip_tiles(kernel);
-  return choose_lines(kernel, staged);
+  return fits_well(kernel, staged) || fits_somehow(kernel, staged);
 }
 
 }  // namespace tiny_compile

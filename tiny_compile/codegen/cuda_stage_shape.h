@@ -15,7 +15,7 @@ struct StagedTile {
   Expr index;
   int buffer = -1;
   int axis = -1;        // of the elements
-  int64_t count = 1;    // of the elements
+  int64_t count = 1;    // of the elements that the block holds
   int64_t pitch = 1;    // elements
   int64_t offset = 0;   // bytes
   int64_t first = 0;    // not across: where the first row's first element stands
@@ -24,12 +24,14 @@ struct StagedTile {
 };
 
 struct StagedRows {
-  int64_t lines = 0;  // rows of a block; 0: nothing is staged
-  int64_t bytes = 0;  // of shared memory
-  int resident = 0;   // blocks that fit a multiprocessor; 0: as many as the compiler makes fit
+  int64_t lines = 0;    // rows of a block; 0: nothing is staged
+  int64_t bytes = 0;    // of shared memory
+  bool shared = false;  // by the blocks of a cluster: each holds its elements, from `own` on
+  int resident = 0;  // blocks that fit a multiprocessor; 0: as many as the compiler makes fit
   std::vector<StagedTile> tiles;
   int vector = 1;  // elements that a thread takes of a tile at once, in the pass at hand
 
+  const char* place() const { return shared ? "e - own" : "e"; }  // in a tile's row
   bool holds(int load) const;
   const StagedTile* stored(int step) const;
 };

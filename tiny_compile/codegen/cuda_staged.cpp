@@ -80,17 +80,20 @@ void copy_strip(CudaText& text, const RowShape& shape, const StagedRows& staged,
                 const StagedTile& tile) {
   const int vector = strip_vector(text, tile, staged.lines);
   const int64_t across = staged.lines / vector, rows = row_count(text.kernel).constant();
+  const int64_t all = text.kernel.axes[tile.axis].extent.constant();
   const std::string memory = pointer_name(text.program.buffers[tile.buffer]);
   const auto open = [&] {
     text.out.line(
         str("const int s = part % ", across, " * ", vector, ", e = part / ", across, ";"));
     if (rows % staged.lines != 0)
       text.out.line(str("if (first_row + s >= ", rows, ") continue;"));
+    if (staged.shared && all % (tile.count * shape.cluster) != 0)
+      text.out.line(str("if (own + e >= ", all, ") continue;"));
   };
   const auto pack_in_memory = [&](const char* qualifier) {
     text.declare("row", "first_row + s");
     text.unpack_rows("row");
-    text.declare(text.kernel.axes[tile.axis].name, "e");
+    text.declare(text.kernel.axes[tile.axis].name, staged.shared ? "own + e" : "e");
     return str("*(", qualifier, pack_of(tile, vector), "*)(", memory, " + ",
                text.scalars.index(tile.index), ")");
   };
@@ -180,7 +183,7 @@ void copy_tile(CudaText& text, const RowShape& shape, const StagedRows& staged,
 
 void declare_tiles(CudaText& text, const RowShape& shape, const StagedRows& staged) {
   Text& out = text.out;
-  if (shape.warps > 1) {
+  if (shape.is_shared()) {
     out.line(str("const int warp = (threadIdx.x >> 5) % ", shape.warps, ";"));
     out.line(str("const int group = threadIdx.x / ", shape.lanes * shape.warps, ";"));
   }
@@ -189,7 +192,9 @@ void declare_tiles(CudaText& text, const RowShape& shape, const StagedRows& stag
     out.line(str(c_type(tile.type), "* const ", tile.name(), " = (", c_type(tile.type),
                  "*)(shared + ", tile.offset, ");"));
   const std::string wide = text.integer == "int" ? "(int)" : "(long long)";
-  text.declare("first_row", str(wide, "blockIdx.x * ", staged.lines));
+  const std::string blocks = staged.shared ? str(" / ", shape.cluster) : "";
+  text.declare("first_row", str(wide, "blockIdx.x", blocks, " * ", staged.lines));
+  if (staged.shared) text.declare("own", str("rank * ", staged.tiles[0].count));
 }
 
 // The loop over the rows of a thread. The flag that there is such a row, where there may be none.
@@ -229,8 +234,9 @@ std::string open_staged_rows(CudaText& text, const RowShape& shape, StagedRows& 
   text.scalars.element = [&staged, usual = text.scalars.element](int id) {
     for (const StagedTile& tile : staged.tiles) {
       if (tile.load != id) continue;
-      return staged.vector > 1 ? str("pack_", id, ".at[v]")
-                               : str(tile.name(), "[line * ", tile.pitch, " + e + v]");
+      return staged.vector > 1
+                 ? str("pack_", id, ".at[v]")
+                 : str(tile.name(), "[line * ", tile.pitch, " + ", staged.place(), " + v]");
     }
     return usual(id);
   };
@@ -245,7 +251,7 @@ void load_staged_packs(CudaText& text, StagedRows& staged, const Spread& spread,
     if (defined[tile.load] || text.is_kept(tile.load)) continue;
     const std::string type = pack_of(tile, spread.vector);
     text.out.line(str("const ", type, " pack_", tile.load, " = *(const ", type, "*)&",
-                      tile.name(), "[line * ", tile.pitch, " + e];"));
+                      tile.name(), "[line * ", tile.pitch, " + ", staged.place(), "];"));
   }
 }
 
@@ -267,8 +273,8 @@ void close_rows(CudaText& text, const RowShape& shape, const StagedRows& staged,
 void write_staged_store(CudaText& text, const StagedRows& staged, const Step& step) {
   const StagedTile* tile = staged.stored(static_cast<int>(&step - text.kernel.steps.data()));
   if (!tile) return text.write_store(step);
-  text.out.line(str(tile->name(), "[line * ", tile->pitch, " + e + v] = ",
-                    exact_storage(step.dtype, text.scalars.name(step.value)), ";"));
+  text.out.line(str(tile->name(), "[line * ", tile->pitch, " + ", staged.place(),
+                    " + v] = ", exact_storage(step.dtype, text.scalars.name(step.value)), ";"));
 }
 
 void declare_shared(CudaText& text, const RowShape& shape, const std::string& type,
