@@ -26,7 +26,6 @@ constexpr int64_t kManyRows = 1 << 11;  // from here on these fill a GPU
 // Blocks whose threads have this few values end sooner than the next one is launched: each takes
 // several rows, and the loads of all before the first one's arithmetic.
 constexpr int64_t kLittle = 4;
-constexpr int64_t kNear = 8;  // elements apart
 constexpr int64_t kManyThreads = 1 << 20;
 constexpr int64_t kTurns = 4;
 constexpr int kLargeBlock = 256;
@@ -43,34 +42,14 @@ std::vector<const Step*> steps_over(const Kernel& kernel, const std::vector<int>
   return steps;
 }
 
-// Whether the row has elements that are no packs in memory, though near each other: every second
-// one, or from an odd address on. Neighbouring lanes take neighbouring ones then, so that what a
-// warp asks for lies close together (layernorm, every second element: 0.195 -> 0.187 ms).
-bool has_scattered_packs(const CudaText& text, const std::vector<const Step*>& steps,
-                         int axis) {
-  const Kernel& kernel = text.kernel;
-  for (int id : text.needed(steps)) {
-    const Scalar& load = kernel.scalars[id];
-    if (load.kind != ScalarKind::Load) continue;
-    const bool of_row =
-        std::any_of(kernel.axes.begin(), kernel.axes.begin() + kernel.rows,
-                    [&](const Axis& row) { return depends_on(load.index, row.name); });
-    const int64_t stride = coefficient(load.index, kernel.axes[axis].symbol());
-    const bool packs = stride == 1 && text.program.buffers[load.buffer].align >= 16;
-    if (of_row && stride >= 1 && stride <= kNear && !packs) return true;
-  }
-  return false;
-}
-
 // Neighbouring elements that a thread takes at once.
 int widest(const CudaText& text, const std::vector<int>& inner, int64_t count) {
   if (inner.empty()) return 1;
   // 0: the last pack may be short, unless rows of other loops follow
   const int64_t whole =
       inner.size() == 1 ? 0 : text.kernel.axes[inner.back()].extent.constant();
-  const std::vector<const Step*> steps = steps_over(text.kernel, inner);
-  const int vector = text.widest(steps, inner.back(), whole);
-  if (count < vector || has_scattered_packs(text, steps, inner.back())) return 1;
+  const int vector = text.widest(steps_over(text.kernel, inner), inner.back(), whole);
+  if (count < vector) return 1;
   const int asked = text.kernel.schedule.vector;
   return asked > 0 ? std::min(vector, asked) : vector;
 }
