@@ -133,10 +133,12 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
     const Expr turn = Expr::symbol("turn", 0, slabs.count - 1);
     text.out.line("#pragma unroll");
     text.out.open(str("for (int turn = 0; turn < ", slabs.count, "; turn++)"));
+    // Only the last slab may be shorter; asked in the others, it would part their loads.
     const bool whole = slabs.size * slabs.count == points;
     if (through || kernel.rows == 1 || !whole)
       text.declare("first", (start + turn * slabs.size).str());
-    if (!whole) text.out.line(str("if (first >= ", points, ") return;"));
+    if (!whole)
+      text.out.line(str("if (turn == ", slabs.count - 1, " && first >= ", points, ") return;"));
     row = row + turn * floor_div(slabs.size, extent);
   }
   if (through) {
@@ -148,18 +150,22 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
     text.define(ids, {row_axes_mask(kernel) & ~(uint64_t{1} << last), false}, defined);
   }
   const bool ragged = points % vector != 0;
-  if (ragged) text.left = str(points, " - first");
+  if (ragged) {
+    const std::string others =
+        slabs.is_one() ? "" : str("turn < ", slabs.count - 1, " ? ", vector, " : ");
+    text.declare("left", str(others, points, " - first"));
+    text.left = "left";
+  }
   text.load_packs(ids, defined);
   text.declare_store_packs(steps);
   if (vector > 1) {
     text.out.line("#pragma unroll");
     text.out.open(str("for (int v = 0; v < ", vector, "; v++)"));
-    if (ragged && !through) text.out.open(str("if (e + v < ", points, ")"));
+    if (ragged && !through) text.out.open("if (v < left)");
   }
   const std::string beyond = vector > 1 ? " + v" : "";
   if (through) {  // beyond the last point it is computed again, and not stored
-    text.declare("step",
-                 ragged ? str("column + min(v, ", points - 1, " - first)") : "column" + beyond);
+    text.declare("step", ragged ? "column + min(v, left - 1)" : "column" + beyond);
     const bool once = vector <= extent + 1;  // a pack goes on into the next row at most
     const std::string over = once ? str("(step >= ", extent, ")") : str("step/", extent);
     text.declare("above", str(row.str(), " + ", over));

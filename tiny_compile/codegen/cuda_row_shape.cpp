@@ -42,6 +42,21 @@ std::vector<const Step*> steps_over(const Kernel& kernel, const std::vector<int>
   return steps;
 }
 
+// Neighbouring rows whose elements take turns in memory, as the columns of an [n,7] do. A block
+// that has all of them reads that memory once ([9586980,7]: 0.088 -> 0.065 ms).
+int64_t rows_that_alternate(const Kernel& kernel) {
+  if (kernel.rows == 0) return 1;
+  const Axis& last = kernel.axes[kernel.rows - 1];
+  for (const Scalar& load : kernel.scalars) {
+    if (load.kind != ScalarKind::Load || coefficient(load.index, last.symbol()) != 1) continue;
+    for (size_t a = kernel.rows; a < kernel.axes.size(); a++) {
+      if (last.extent.is_constant(coefficient(load.index, kernel.axes[a].symbol())))
+        return last.extent.constant();
+    }
+  }
+  return 1;
+}
+
 // Neighbouring elements that a thread takes at once.
 int widest(const CudaText& text, const std::vector<int>& inner, int64_t count) {
   if (inner.empty()) return 1;
@@ -126,7 +141,10 @@ RowShape row_shape_of(const CudaText& text, const std::vector<std::vector<int>>&
   const int64_t packs = power_of_two_from(longest) / widest(text, inner, longest);
   if (packs < 32 && shape.warps == 1 && !folds)
     shape.lanes = static_cast<int>(std::max<int64_t>(packs, 1));
-  shape.block = 32 * (shape.warps > 1 ? shape.warps : std::max(1, kernel.schedule.warps / 2));
+  int64_t side_by_side = std::max(1, kernel.schedule.warps / 2);  // rows, a warp each
+  if (const int64_t alternate = rows_that_alternate(kernel); alternate <= kMostWarps)
+    side_by_side = ceil_divide(side_by_side, alternate) * alternate;
+  shape.block = static_cast<int>(32 * (shape.warps > 1 ? shape.warps : side_by_side));
   if (folds) shape.block = 32 * fold_shape_of(kernel).warps;
   shape.rows_a_block = shape.warps > 1 ? 1 : shape.block / shape.lanes;
   if (folds) shape.turns = fold_shape_of(kernel).turns, shape.resident = kFolding;
