@@ -29,20 +29,17 @@ constexpr int64_t kManyPacks = int64_t{1} << 20;  // from here on every multipro
 constexpr int kCostly = 30;                       // instructions, about
 constexpr int64_t kHeavy = 5;                     // instructions a byte
 
-// The points of a launch: packs of `vector`, one of each slab for a thread.
+// The points of a launch. A thread has a pack in each slab.
 struct Slabs {
-  int64_t count = 1, size = 0;  // points of a slab: whole rows, and whole packs
-  int64_t row = 1, vector = 1;
+  int64_t count = 1, size = 0;  // points of a slab: whole rows, whole packs
   bool is_one() const { return count == 1; }
 };
 
 Slabs slabs_of(int64_t points, int64_t row, int64_t vector, bool heavy) {
   const int64_t unit = std::lcm(row, vector);
-  Slabs slabs{1, ceil_divide(points, vector) * vector, row, vector};
-  if (!heavy || points / vector < kManyPacks || points / unit < kTurns * kTurns) return slabs;
-  slabs.count = kTurns;
-  slabs.size = ceil_divide(points, kTurns * unit) * unit;
-  return slabs;
+  if (!heavy || points / vector < kManyPacks || points / unit < kTurns * kTurns)
+    return {1, ceil_divide(points, vector) * vector};
+  return {kTurns, ceil_divide(points, kTurns * unit) * unit};
 }
 
 // const int i0 = rest / 8; const int i1 = rest % 8; for rows 0 .. count-1.
@@ -100,6 +97,40 @@ bool is_heavy(const CudaText& text) {
   return instructions > kHeavy * bytes;
 }
 
+// The loop over the slabs, where there are several; the row of the thread's pack.
+Expr open_slabs(CudaText& text, const Slabs& slabs, int64_t points, int64_t extent,
+                bool places) {
+  if (slabs.is_one()) return floor_div(Expr::symbol("first", 0, slabs.size - 1), extent);
+  const Expr start = Expr::symbol("start", 0, slabs.size - 1);
+  const Expr turn = Expr::symbol("turn", 0, slabs.count - 1);
+  const bool whole = slabs.size * slabs.count == points;
+  text.out.line("#pragma unroll");
+  text.out.open(str("for (", text.integer, " turn = 0; turn < ", slabs.count, "; turn++)"));
+  if (places || !whole) text.declare("first", (start + turn * slabs.size).str());
+  // Only the last slab may be shorter; asked in the others, it would part their loads.
+  if (!whole)
+    text.out.line(str("if (turn == ", slabs.count - 1, " && first >= ", points, ") return;"));
+  return floor_div(start, extent) + turn * floor_div(slabs.size, extent);
+}
+
+// Element v of a pack that began at `column` of `row`. Beyond the last point, that is computed
+// again, and not stored.
+void declare_point(CudaText& text, const Expr& row, int vector, bool ragged) {
+  const int last = text.kernel.rows - 1;
+  const Axis& axis = text.kernel.axes[last];
+  const int64_t extent = axis.extent.constant();
+  const std::string beyond = vector > 1 ? " + v" : "";
+  text.declare("step",
+               "column" + (ragged ? str(" + min((", text.integer, ")v, left - 1)") : beyond));
+  const bool once = vector <= extent + 1;  // a pack goes on into the next row at most
+  const std::string over = once ? str("(step >= ", extent, ")") : str("step/", extent);
+  text.declare("above", str(row.str(), " + ", over));
+  const int64_t rows = row_count(text.kernel).constant() / extent;
+  unpack(text, last, Expr::symbol("above", 0, rows - 1));
+  text.declare(axis.name, once ? str("step < ", extent, " ? step : step - ", extent)
+                               : str("step%", extent));
+}
+
 }  // namespace
 
 KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
@@ -107,46 +138,35 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
   const int last = kernel.rows - 1;
   const int64_t points = row_count(kernel).constant();
   const int64_t extent = kernel.axes[last].extent.constant();
+  const bool line = kernel.rows == 1;
   const std::vector<const Step*> steps = all_steps(kernel);
   const std::vector<int> ids = text.needed(steps);
   // A single axis may end within a pack; of several, the last must be whole packs.
-  int vector = text.widest(steps, last, kernel.rows == 1 ? 0 : extent);
-  const bool through = vector == 1 && kernel.rows > 1;
+  int vector = text.widest(steps, last, line ? 0 : extent);
+  const bool through = vector == 1 && !line;
   const Expr flat = flat_index(kernel);
   if (through) vector = flat_vector(text, ids, flat);
-  const Slabs slabs = slabs_of(points, kernel.rows == 1 ? 1 : extent, vector, is_heavy(text));
+  const Slabs slabs = slabs_of(points, line ? 1 : extent, vector, is_heavy(text));
   const int block = slabs.is_one() ? kBlock : kSmallBlock;
   const int64_t packs = slabs.size / vector;
   KernelEntry entry =
       text.begin(function, ceil_divide(packs, block), block, 1, slabs.is_one() ? 0 : kResident);
   std::vector<bool> defined(kernel.scalars.size());
   const std::string wide = text.integer == "int" ? "" : "(long long)";
-  const char* here = slabs.is_one() ? "first" : "start";
-  text.declare(here, str("(blockIdx.x * ", wide, block, " + threadIdx.x) * ", vector));
-  if (packs % block != 0) text.out.line(str("if (", here, " >= ", slabs.size, ") return;"));
+  const char* start = slabs.is_one() ? "first" : "start";
+  text.declare(start, str("(blockIdx.x * ", wide, block, " + threadIdx.x) * ", vector));
+  if (packs % block != 0) text.out.line(str("if (", start, " >= ", slabs.size, ") return;"));
   // Where the pack stands in its row: in every slab in the same place.
-  const Expr start = Expr::symbol(here, 0, slabs.size - 1);
-  if (through) text.declare("column", mod(start, extent).str());
-  if (!through && kernel.rows > 1) text.declare("e", mod(start, extent).str());
-  Expr row = floor_div(start, extent);
-  if (!slabs.is_one()) {
-    const Expr turn = Expr::symbol("turn", 0, slabs.count - 1);
-    text.out.line("#pragma unroll");
-    text.out.open(str("for (int turn = 0; turn < ", slabs.count, "; turn++)"));
-    // Only the last slab may be shorter; asked in the others, it would part their loads.
-    const bool whole = slabs.size * slabs.count == points;
-    if (through || kernel.rows == 1 || !whole)
-      text.declare("first", (start + turn * slabs.size).str());
-    if (!whole)
-      text.out.line(str("if (turn == ", slabs.count - 1, " && first >= ", points, ") return;"));
-    row = row + turn * floor_div(slabs.size, extent);
-  }
+  if (!line)
+    text.declare(through ? "column" : "e",
+                 mod(Expr::symbol(start, 0, slabs.size - 1), extent).str());
+  const Expr row = open_slabs(text, slabs, points, extent, through || line);
   if (through) {
     text.set_flat(flat, vector);
   } else {
     text.set_vector(last, vector);
-    if (kernel.rows == 1) text.declare("e", "first");
-    if (kernel.rows > 1) unpack(text, last, row);
+    if (line) text.declare("e", "first");
+    if (!line) unpack(text, last, row);
     text.define(ids, {row_axes_mask(kernel) & ~(uint64_t{1} << last), false}, defined);
   }
   const bool ragged = points % vector != 0;
@@ -163,19 +183,10 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
     text.out.open(str("for (int v = 0; v < ", vector, "; v++)"));
     if (ragged && !through) text.out.open("if (v < left)");
   }
-  const std::string beyond = vector > 1 ? " + v" : "";
-  if (through) {  // beyond the last point it is computed again, and not stored
-    text.declare("step", ragged ? "column + min(v, left - 1)" : "column" + beyond);
-    const bool once = vector <= extent + 1;  // a pack goes on into the next row at most
-    const std::string over = once ? str("(step >= ", extent, ")") : str("step/", extent);
-    text.declare("above", str(row.str(), " + ", over));
-    unpack(text, last, Expr::symbol("above", 0, points / extent - 1));
-    text.declare(
-        kernel.axes[last].name,
-        once ? str("step < ", extent, " ? step : step - ", extent) : str("step%", extent));
-  } else {
-    text.declare(kernel.axes[last].name, "e" + beyond);
-  }
+  if (through)
+    declare_point(text, row, vector, ragged);
+  else
+    text.declare(kernel.axes[last].name, vector > 1 ? "e + v" : "e");
   write_elements(text, ids, steps, defined);
   if (vector > 1) {
     if (ragged && !through) text.out.close();
