@@ -276,6 +276,12 @@ __device__ inline float tc_divided(float a, const tc_divisor& by) {
   const float quotient = tc_quotient(a, by);
   return tc_divides(a, by) ? quotient : tc_divided_slowly(a, by.value);
 }
+
+// Without a branch: `exact` says whether a's quotient and all before it are IEEE's.
+__device__ inline float tc_divided(float a, const tc_divisor& by, bool& exact) {
+  exact &= tc_divides(a, by);
+  return tc_quotient(a, by);
+}
 )"},
     {"tc_clamp", R"(
 __device__ inline float tc_clamp(float m) {

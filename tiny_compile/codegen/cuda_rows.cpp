@@ -291,11 +291,30 @@ class RowsWriter {
     const Spread& s = shape_.over(stores[0]->inner);
     if (!live_.empty()) out_.open("if (live)");
     open_chunks(s);
-    write_elements(s, stores, defined, [&] {
-      for (const Step* step : stores) write_staged_store(text_, staged_, *step);
-    });
+    const auto write_all = [&] {
+      write_elements(s, stores, defined, [&] {
+        for (const Step* step : stores) write_staged_store(text_, staged_, *step);
+      });
+    };
+    if (text_.divides(text_.needed(stores), defined))
+      write_divided(write_all);
+    else
+      write_all();
     close_chunks(s);
     if (!live_.empty()) out_.close();
+  }
+
+  // All quotients without a branch; where one was out of range, all again.
+  template <typename Write>
+  void write_divided(Write write) {
+    out_.line("bool exact = true;");
+    text_.division = CudaText::Division::Fast;
+    write();
+    out_.open("if (!exact)");
+    text_.division = CudaText::Division::Slow;
+    write();
+    out_.close();
+    text_.division = CudaText::Division::Each;
   }
 
   // What a row gives to each column's sum; then the block's warps add theirs.

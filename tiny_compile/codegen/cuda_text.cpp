@@ -77,7 +77,8 @@ CudaText::CudaText(const Program& p, const Kernel& k) : KernelText(p, k) {
     if (scalar.op != Op::div || !divisors_.count(scalar.operands[1])) return std::string();
     const std::string a = scalars.name(scalar.operands[0]),
                       b = scalars.name(scalar.operands[1]);
-    return str("tc_divided(", a, ", by_", b, ")");
+    if (division == Division::Slow) return str("tc_divided_slowly(", a, ", ", b, ")");
+    return str("tc_divided(", a, ", by_", b, division == Division::Fast ? ", exact)" : ")");
   };
   scalars.rounds = [this](int id) { return !unrounded_.count(id); };
 }
@@ -224,6 +225,14 @@ void CudaText::declare_divisors(const std::vector<int>& ids, const std::vector<b
     if (divisors_.insert(scalar.operands[1]).second)
       out.line(str("const tc_divisor by_", b, " = tc_divide_by(", b, ");"));
   }
+}
+
+bool CudaText::divides(const std::vector<int>& ids, const std::vector<bool>& defined) const {
+  return std::any_of(ids.begin(), ids.end(), [&](int id) {
+    const Scalar& scalar = kernel.scalars[id];
+    return !defined[id] && !is_kept(id) && scalar.kind == ScalarKind::Apply &&
+           scalar.op == Op::div && divisors_.count(scalar.operands[1]) > 0;
+  });
 }
 
 std::string CudaText::place(const Step& step) const {

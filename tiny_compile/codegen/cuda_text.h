@@ -41,9 +41,13 @@ class CudaText : public KernelText {
   void write_store(const Step& step);  // one element; into the pack where the store is wide
   void store_packs(const std::vector<const Step*>& steps);
 
-  // Declares what divides elements but does not depend on them, once for all of them, and has
-  // them divided by tc_divided; `defined` is what is defined outside the loops over elements.
+  // Declares what divides elements but does not depend on them, once for all of them; `defined`
+  // is what is defined outside the loops over elements.
   void declare_divisors(const std::vector<int>& ids, const std::vector<bool>& defined);
+  // Whether some of these are divided by such a one here, and how: each as it needs; all fast,
+  // and what is not IEEE's quotient clears a flag `exact`; or all slowly, right for every value.
+  bool divides(const std::vector<int>& ids, const std::vector<bool>& defined) const;
+  enum class Division { Each, Fast, Slow } division = Division::Each;
 
   std::string place(const Step& step) const;  // "out_y[i0*8 + j0]"
   std::string left;  // elements left from e on, where a pack may end beyond them; else ""
