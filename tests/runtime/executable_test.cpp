@@ -29,8 +29,9 @@ auto picking() {
       [](Tensor table, Tensor index) { return gather(table, 0, index); });
 }
 
-// Bytes of address space this process has now.
+// Bytes of address space this process has now, without what tests before freed.
 size_t address_space() {
+  release_cached_memory();
   return std::strtoull(text_of("/proc/self/statm").c_str(), nullptr, 10) *
          static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
