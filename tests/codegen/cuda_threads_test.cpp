@@ -2,6 +2,7 @@
 // the interpreter's bits. Clusters are for GPUs alone.
 #include "tests/codegen/cuda_threads.h"
 #include "tiny_compile/loops/interpreter.h"
+#include "tiny_compile/runtime/nvrtc.h"
 
 using namespace tiny_compile;
 using namespace tiny_compile::threads;
@@ -89,6 +90,21 @@ TEST_CASE("points thread by thread: four slabs of whole rows", "[codegen][thread
     CHECK(text.find("turn < 4") != std::string::npos);
   }
   check([](In i) { return Out{gelu(i[0])}; }, {randn({(int64_t{1} << 22) + 3})}, "pointwise");
+}
+
+TEST_CASE("whether a number is one is asked in words of our own", "[codegen][threads]") {
+  const Tensor x = from_vector<float>({std::nanf(""), -1, 0, HUGE_VALF});
+  for (DType dtype : {float32, float64, bfloat16}) {
+    const std::string text = check(
+        [](In i) {
+          const Tensor size = abs(i[0]);
+          return Out{where(isnan(size), 0.0, where(size < 0.0, 1.0, 2.0)), size == size};
+        },
+        {x.to(dtype)}, "pointwise");
+    CHECK(text.find("= tc_is_nan(") != std::string::npos);
+    CHECK(text.find("= !tc_is_nan(") != std::string::npos);
+    if (why_no_nvrtc().empty()) CHECK(compile_cuda(text, "sm_90").size() > 4);
+  }
 }
 
 TEST_CASE("an index is compared with integers that no index can be", "[codegen][threads]") {

@@ -158,6 +158,14 @@ TEST_CASE("casts to integers know NaN, also of absolute values", "[cuda]") {
         },
         {x});
   }
+  for (DType dtype : {float32, float64, float16}) {
+    check_on_gpu(
+        [](std::vector<Tensor> in) {
+          const Tensor size = abs(in[0]), two = where(size < 0.0, 1.0, 2.0);
+          return std::vector{where(isnan(size), 0.0, two), where(size == size, two, 0.0)};
+        },
+        {x.to(dtype)});
+  }
 }
 
 TEST_CASE("tensors of two devices do not mix, numbers go along", "[cuda]") {

@@ -120,6 +120,15 @@ TEST_CASE("steps have a value, and somewhere to put it", "[loops]") {
                   "stores another dtype than its buffer's");
 }
 
+TEST_CASE("points do not share a place", "[loops]") {
+  require_refused([](Program& p) { p.kernels[1].steps[0].index = 7; },
+                  "step 0 stores 32 values of i0 in one place");
+  require_refused([](Program& p) { p.kernels[0].steps[1].index = Expr::index("j0", 4); },
+                  "step 1 stores 8 values of i0 in one place");
+  require_refused([](Program& p) { p.kernels[0].steps[1].index = Expr::index("i0", 8); },
+                  "step 1 stores 4 values of j0 in one place");
+}
+
 TEST_CASE("temporaries that live together have room apart, within the arena", "[loops]") {
   require_refused([](Program& p) { p.buffers[1].place = 0; }, "t ends beyond the arena");
 }

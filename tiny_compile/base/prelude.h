@@ -327,6 +327,31 @@ TC_FN T tc_not(T a) {
   return (T)~a;
 }
 
+// x != x; in words that NVRTC takes as they are (it forgot that question for some |y|).
+TC_FN bool tc_is_nan(float x) {
+#ifdef __CUDACC__
+  unsigned nan;
+  asm("{\n.reg .pred p;\nsetp.nan.f32 p, %1, %1;\nselp.u32 %0, 1, 0, p;\n}"
+      : "=r"(nan)
+      : "f"(x));
+  return nan != 0;
+#else
+  return x != x;
+#endif
+}
+
+TC_FN bool tc_is_nan(double x) {
+#ifdef __CUDACC__
+  unsigned nan;
+  asm("{\n.reg .pred p;\nsetp.nan.f64 p, %1, %1;\nselp.u32 %0, 1, 0, p;\n}"
+      : "=r"(nan)
+      : "d"(x));
+  return nan != 0;
+#else
+  return x != x;
+#endif
+}
+
 TC_FN bool tc_not(bool a) { return !a; }
 
 template <typename T>

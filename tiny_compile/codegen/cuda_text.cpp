@@ -64,6 +64,13 @@ bool is_contiguous(const Expr& index, const Expr& symbol, int vector) {
   return found;
 }
 
+// x != x, x == x
+bool asks_for_nan(const Kernel& kernel, const Scalar& scalar) {
+  return (scalar.op == Op::ne || scalar.op == Op::eq) &&
+         scalar.operands[0] == scalar.operands[1] &&
+         is_float(kernel.scalars[scalar.operands[0]].dtype);
+}
+
 }  // namespace
 
 CudaText::CudaText(const Program& p, const Kernel& k) : KernelText(p, k) {
@@ -73,6 +80,9 @@ CudaText::CudaText(const Program& p, const Kernel& k) : KernelText(p, k) {
   };
   scalars.instead = [this](int id) {
     const Scalar& scalar = kernel.scalars[id];
+    if (asks_for_nan(kernel, scalar))
+      return str(scalar.op == Op::eq ? "!" : "", "tc_is_nan(", scalars.name(scalar.operands[0]),
+                 ")");
     if (scalar.op == Op::eq) return compared(scalar.operands[0], scalar.operands[1]);
     if (scalar.op != Op::div || !divisors_.count(scalar.operands[1])) return std::string();
     const std::string a = scalars.name(scalar.operands[0]),

@@ -188,6 +188,19 @@ class Verifier {
             number, " stores another dtype than its buffer's");
     check_symbols(number, s.index, open, s.kind == StepKind::Scatter);
     check_bounds(s.buffer, s.index);
+    if (s.kind != StepKind::Scatter) check_place(number, open);
+  }
+
+  // Points that run beside each other do not write the same element: the place depends on every
+  // loop. (Whether i0 + i1 meets itself is not asked.)
+  void check_place(int number, const std::vector<std::string>& open) const {
+    const Step& s = kernel_->steps[number];
+    for (const Axis& axis : kernel_->axes) {
+      const bool loops = std::find(open.begin(), open.end(), axis.name) != open.end() &&
+                         axis.extent.bounds().high > 1;
+      require(!loops || depends_on(s.index, axis.name), "step ", number, " stores ",
+              axis.extent, " values of ", axis.name, " in one place");
+    }
   }
 
   // What a block's threads add in one tree; the place is one for all of them.
