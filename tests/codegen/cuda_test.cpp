@@ -200,3 +200,29 @@ TEST_CASE("older and smaller GPUs get kernels that they can run", "[cuda]") {
     }
   }
 }
+
+TEST_CASE("strips are shared by a cluster where its blocks can tell each other all results",
+          "[cuda]") {
+  const auto source_of = [](const std::string& steps, const std::string& schedule) {
+    return emit_cuda(parse_program(
+        "program f on cuda {\n  input x: f32[3001,256]\n  output y: f32[256,3001]\n"
+        "  kernel k rows(i0: 256) {\n" +
+        steps + "    schedule rows " + schedule + "\n  }\n  launch k\n  return y\n}\n"));
+  };
+  const auto shares = [](const Source& source) {
+    return source.text.find("__cluster_dims__") != std::string::npos;
+  };
+  const std::string sum = "    r0: f32 = sum(j0: 3001) load x[i0 + j0*256]\n",
+                    first = "    r1: i64 = argmax() load x[i0]\n",
+                    store = "    store y[i0*3001 + j0] for (j0: 3001) = ",
+                    each = "load x[i0 + j0*256]";
+  CHECK(shares(source_of(sum + store + "div(" + each + ", r0)\n", "")));
+  // An argmax is more than a word, over no loop too.
+  CHECK(!shares(
+      source_of(sum + first + store + "add(div(" + each + ", r0), cast<f32>(r1))\n", "")));
+  // No results at all: nothing to meet for.
+  CHECK(!shares(source_of(store + "mul(" + each + ", " + each + ")\n", "")));
+  // Little shared memory, with clusters or without.
+  const Source small = source_of(sum + store + "div(" + each + ", r0)\n", "shared=60");
+  CHECK(small.kernels[0].shared <= 60 << 10);
+}

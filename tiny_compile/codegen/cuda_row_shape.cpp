@@ -92,11 +92,11 @@ const Spread& RowShape::over(const std::vector<int>& inner) const {
   return *found;
 }
 
-bool exchanges_words(const Kernel& kernel, const std::vector<int>& inner) {
-  for (const Step* step : steps_over(kernel, inner)) {
-    if (step->kind == StepKind::Store) continue;
-    if (is_arg(*step)) return false;
-    if (size_of(accumulator(step->op, kernel.scalars[step->value].dtype)) < 4) return false;
+bool exchanges_words(const Kernel& kernel) {
+  for (const Step& step : kernel.steps) {
+    if (step.kind == StepKind::Store) continue;
+    if (is_arg(step)) return false;
+    if (size_of(accumulator(step.op, kernel.scalars[step.value].dtype)) < 4) return false;
   }
   return true;
 }
@@ -124,7 +124,7 @@ RowShape row_shape_of(const CudaText& text, const std::vector<std::vector<int>>&
   };
   const bool reads_again = std::count_if(passes.begin(), passes.end(), goes_over) > 1;
   const int64_t chunks = ceil_divide(longest, kChunk);
-  while (reads_again && exchanges_words(kernel, inner) &&
+  while (reads_again && exchanges_words(kernel) &&
          2 * shape.cluster <= kernel.schedule.cluster && chunks > kFewWarps * shape.cluster)
     shape.cluster *= 2;
   if (chunks > kMostWarps * shape.cluster) shape.cluster = 1;

@@ -36,8 +36,9 @@ struct RowShape {
 // passes: steps that go over the row together, see passes_of.
 RowShape row_shape_of(const CudaText& text, const std::vector<std::vector<int>>& passes);
 
-// Whether blocks of a cluster can exchange what the loops' reductions give: words of 4 or 8 bytes.
-bool exchanges_words(const Kernel& kernel, const std::vector<int>& inner);
+// Whether blocks of a cluster can exchange what all reductions give: words of 4 or 8 bytes. Those
+// over no loop count too, all blocks of the row meet after each.
+bool exchanges_words(const Kernel& kernel);
 
 // Lays the elements on the threads of a row again, where these have changed.
 void spread_rows(const CudaText& text, RowShape& shape);

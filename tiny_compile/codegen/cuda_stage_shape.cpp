@@ -253,6 +253,7 @@ void share_rows(const CudaText& text, RowShape& shape, int64_t chunks, int clust
 // The least cluster whose blocks hold their part of as many rows, and a thread has one of them.
 bool fits_cluster(const CudaText& text, RowShape& shape, StagedRows& staged, int64_t lines) {
   const Spread& spread = shape.over(text.kernel.steps[0].inner);
+  const int64_t shared = int64_t{text.kernel.schedule.shared} << 10;
   for (int cluster = 2; cluster <= text.kernel.schedule.cluster; cluster *= 2) {
     const int64_t warps = ceil_divide(spread.chunks, cluster);
     if (spread.chunks < cluster || lines * warps * 32 > kStripBlock) continue;
@@ -264,7 +265,7 @@ bool fits_cluster(const CudaText& text, RowShape& shape, StagedRows& staged, int
       tile.pitch = strip_pitch(tile.count, tile.type);
     }
     place_tiles(parts);
-    if (parts.bytes > kThreeBlocks) continue;
+    if (parts.bytes > std::min(kThreeBlocks, shared)) continue;
     staged = parts;
     share_rows(text, shape, spread.chunks, cluster);
     return true;
@@ -272,10 +273,11 @@ bool fits_cluster(const CudaText& text, RowShape& shape, StagedRows& staged, int
   return false;
 }
 
-// Every loop over a row is over all of it, and what the reductions give can be sent.
+// Every loop over a row is over all of it, and there are reductions whose results can be sent.
 bool may_share(const Kernel& kernel) {
   const std::vector<int>& inner = kernel.steps[0].inner;
-  return !inner.empty() && exchanges_words(kernel, inner) &&
+  return !inner.empty() && exchanges_words(kernel) &&
+         std::any_of(kernel.steps.begin(), kernel.steps.end(), makes_register) &&
          std::all_of(kernel.steps.begin(), kernel.steps.end(),
                      [&](const Step& s) { return s.inner.empty() || s.inner == inner; });
 }
