@@ -20,6 +20,7 @@ namespace {
 
 constexpr int64_t kChunk = 1024;
 constexpr int kMostWarps = 20;          // of a block that shares one row
+constexpr int kBlockWarps = 32;         // of any block
 constexpr int kFewWarps = 8;            // of a block in a cluster
 constexpr int kTakingTurns = 4;         // of a block that reads its row once
 constexpr int64_t kManyRows = 1 << 11;  // from here on these fill a GPU
@@ -142,8 +143,9 @@ RowShape row_shape_of(const CudaText& text, const std::vector<std::vector<int>>&
   if (packs < 32 && shape.warps == 1 && !folds)
     shape.lanes = static_cast<int>(std::max<int64_t>(packs, 1));
   int64_t side_by_side = std::max(1, kernel.schedule.warps / 2);  // rows, a warp each
-  if (const int64_t alternate = rows_that_alternate(kernel); alternate <= kMostWarps)
-    side_by_side = ceil_divide(side_by_side, alternate) * alternate;
+  const int64_t alternate = rows_that_alternate(kernel),
+                all = ceil_divide(side_by_side, alternate) * alternate;
+  if (alternate <= kMostWarps && all <= kBlockWarps) side_by_side = all;
   shape.block = static_cast<int>(32 * (shape.warps > 1 ? shape.warps : side_by_side));
   if (folds) shape.block = 32 * fold_shape_of(kernel).warps;
   shape.rows_a_block = shape.warps > 1 ? 1 : shape.block / shape.lanes;
