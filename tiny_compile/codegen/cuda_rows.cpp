@@ -125,7 +125,7 @@ class RowsWriter {
     for (const std::vector<int>& pass : passes_) {
       if (kernel_.steps[pass[0]].kind == StepKind::Store) continue;
       bytes.push_back(0);
-      for (const Tree& tree : trees_of(pass))
+      for (const Tree& tree : trees_of(kernel_, pass))
         bytes.back() += size_of(tree.type) * (tree.is_sum_exp() ? 2 : 1) *
                         shape_.over(tree.step->inner).chunks * shape_.rows_a_block;
     }
@@ -364,41 +364,15 @@ class RowsWriter {
                any_order ? 1 : s.vector, ">(", array, ")");
   }
 
-  // What one reduction of a pass is called.
-  struct Tree {
-    const Step* step;
-    std::string number;
-    DType type;
-    int maximum = -1;  // sum_exp: the step of the pass that is its value's maximum
-    std::string name() const { return c_type(type); }
-    std::string op() const { return cuda_op(step->op, type); }
-    bool is_sum_exp() const { return step->op == Op::sum_exp; }
-  };
-
-  std::vector<Tree> trees_of(const std::vector<int>& pass) const {
-    std::vector<Tree> trees;
-    for (int s : pass) {
-      const Step& step = kernel_.steps[s];
-      Tree tree{&step, std::to_string(s),
-                accumulator(step.op, kernel_.scalars[step.value].dtype)};
-      for (int other : pass) {
-        const Step& o = kernel_.steps[other];
-        if (tree.is_sum_exp() && o.op == Op::max && o.value == step.value) tree.maximum = other;
-      }
-      trees.push_back(tree);
-    }
-    return trees;
-  }
-
   // All reductions of a pass: the elements once, then each one's tree. A maximum that a sum_exp
   // takes anyway is not taken twice.
   void write_trees(const std::vector<int>& pass, std::vector<bool>& defined) {
     const Spread& s = shape_.over(kernel_.steps[pass[0]].inner);
-    std::vector<Tree> trees = trees_of(pass);
+    std::vector<Tree> trees = trees_of(kernel_, pass);
     for (const Tree& tree : trees) {
-      out_.line(str(tree.name(), " r", tree.number, ";"));
-      share(tree.name(), "part_" + tree.number, s.chunks);
-      if (tree.is_sum_exp()) share(tree.name(), "most_" + tree.number, s.chunks);
+      out_.line(str(c_type(tree.type), " r", tree.number, ";"));
+      share(c_type(tree.type), "part_" + tree.number, s.chunks);
+      if (tree.is_sum_exp()) share(c_type(tree.type), "most_" + tree.number, s.chunks);
     }
     const std::vector<Tree> all = trees;
     std::erase_if(trees, [&](const Tree& tree) {
@@ -430,7 +404,7 @@ class RowsWriter {
   }
 
   void declare_elements(const Spread& s, const Tree& tree) {
-    out_.line(str(tree.name(), " t_", tree.number, "[", s.values(), "];"));
+    out_.line(str(c_type(tree.type), " t_", tree.number, "[", s.values(), "];"));
     if (s.count % s.size == 0) return;
     const Op op = tree.is_sum_exp() ? Op::max : tree.step->op;
     out_.line("#pragma unroll");
@@ -441,7 +415,7 @@ class RowsWriter {
   // A chunk's result goes to the row's register, or to all who share the row.
   void give(const Tree& tree, const std::string& number, const std::string& value) {
     if (!shape_.is_shared()) return out_.line(str("r", number, " = ", value, ";"));
-    out_.line(str("const ", tree.name(), " result_", number, " = ", value, ";"));
+    out_.line(str("const ", c_type(tree.type), " result_", number, " = ", value, ";"));
     publish("part_" + number, "result_" + number);
   }
 
@@ -458,16 +432,18 @@ class RowsWriter {
   void write_fold(const Spread& s, const Tree& tree) {
     const std::string part = "part_" + tree.number, reg = "r" + tree.number;
     if (s.chunks == 1) return out_.line(str(reg, " = ", part, "[0];"));
-    out_.line(tree.is_sum_exp()
-                  ? str(reg, " = tc_fold_exp<", tree.op(), ", ", cuda_op(Op::max, tree.type),
-                        ", ", s.chunks, ">(", part, ", most_", tree.number, ");")
-                  : str(reg, " = tc_fold<", tree.op(), ", ", s.chunks, ">(", part, ");"));
+    out_.line(tree.is_sum_exp() ? str(reg, " = tc_fold_exp<", cuda_op(tree.step->op, tree.type),
+                                      ", ", cuda_op(Op::max, tree.type), ", ", s.chunks, ">(",
+                                      part, ", most_", tree.number, ");")
+                                : str(reg, " = tc_fold<", cuda_op(tree.step->op, tree.type),
+                                      ", ", s.chunks, ">(", part, ");"));
   }
 
   // t = exp(t - m), m the chunk's maximum, clamped. Beyond the row's end that is exp(-inf) = 0,
   // which changes no sum of exponentials.
   void write_exponentials(const Spread& s, const Tree& tree) {
-    const std::string &n = tree.number, name = tree.name(), values = std::to_string(s.values());
+    const std::string &n = tree.number, name = c_type(tree.type),
+                      values = std::to_string(s.values());
     out_.line(str(name, " top_", n, "[", values, "];"));
     out_.line("#pragma unroll");
     out_.line(str("for (int j = 0; j < ", values, "; j++) top_", n, "[j] = t_", n, "[j];"));

@@ -4,6 +4,8 @@
 //   r0 = sum(j) ..; r1 = sum(j) mul(sub(.., r0), ..)                   two: r1 waits for r0
 #include "tiny_compile/codegen/passes_of.h"
 
+#include "tiny_compile/codegen/cpp_reduce.h"
+
 namespace tiny_compile {
 namespace {
 
@@ -38,6 +40,20 @@ std::vector<std::vector<int>> passes_of(const Kernel& kernel) {
     passes.back().push_back(static_cast<int>(s));
   }
   return passes;
+}
+
+std::vector<Tree> trees_of(const Kernel& kernel, const std::vector<int>& pass) {
+  std::vector<Tree> trees;
+  for (int s : pass) {
+    const Step& step = kernel.steps[s];
+    Tree tree{&step, std::to_string(s), accumulator(step.op, kernel.scalars[step.value].dtype)};
+    for (int other : pass) {
+      const Step& o = kernel.steps[other];
+      if (tree.is_sum_exp() && o.op == Op::max && o.value == step.value) tree.maximum = other;
+    }
+    trees.push_back(tree);
+  }
+  return trees;
 }
 
 }  // namespace tiny_compile

@@ -1,6 +1,7 @@
 // Which steps of a kernel may go over a row together?
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "tiny_compile/loops/program.h"
@@ -11,6 +12,17 @@ namespace tiny_compile {
 // other, so that the row is read once for them. A pass is of stores, or of reductions of which
 // none uses another's result; argmax and argmin are alone.
 std::vector<std::vector<int>> passes_of(const Kernel& kernel);
+
+// A reduction of a pass and what its text is numbered by.
+struct Tree {
+  const Step* step;
+  std::string number;
+  DType type;        // that it adds up in
+  int maximum = -1;  // sum_exp: the step of the pass that is its value's maximum
+  bool is_sum_exp() const { return step->op == Op::sum_exp; }
+};
+
+std::vector<Tree> trees_of(const Kernel& kernel, const std::vector<int>& pass);
 
 inline bool is_arg(const Step& step) { return step.op == Op::argmax || step.op == Op::argmin; }
 
