@@ -19,16 +19,24 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <system_error>
 
 #include "tiny_compile/base/error.h"
 
 namespace tiny_compile::tests {
 
-// A directory under /tmp that goes with its contents.
+// A directory under /tmp that goes with its contents, also where a compiler whose parent was
+// killed still removes files of its own there.
 class Scratch {
  public:
   Scratch() { path_ = mkdtemp(pattern_); }
-  ~Scratch() { std::filesystem::remove_all(path_); }
+  ~Scratch() {
+    std::error_code error;
+    for (int turn = 0; turn < 100; turn++) {
+      std::filesystem::remove_all(path_, error);
+      if (!error) return;
+    }
+  }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
   std::string path(const std::string& name) const { return path_ + "/" + name; }
