@@ -34,21 +34,21 @@ inline std::string for_cpu(const Source& source) {
          prelude_for(body, false) + body;
 }
 
-inline Threads threads_of(const Source& source) {
+inline std::vector<Threads::KernelName> names_of(const Source& source,
+                                                 const std::string& prefix = "") {
   std::vector<Threads::KernelName> names;
   for (const KernelEntry& entry : source.kernels)
-    names.push_back({entry.function, static_cast<int>(entry.buffers.size())});
-  return Threads(for_cpu(source), names);
+    names.push_back({prefix + entry.function, static_cast<int>(entry.buffers.size())});
+  return names;
 }
 
 // Every kernel of the program in turn, on buffers that hold no zeros at first and end with a
-// margin that nobody may touch.
-inline std::vector<Tensor> run(const Program& program, const Source& source,
-                               const std::vector<Tensor>& inputs, bool last_thread_first) {
+// margin that nobody may touch. `machine` runs kernels as Threads does.
+template <typename Machine>
+std::vector<Tensor> run_on(Machine& machine, const Program& program, const Source& source,
+                           const std::vector<Tensor>& inputs) {
   constexpr size_t kMargin = 64;
   constexpr std::byte kUntouched{0x7f};
-  Threads threads = threads_of(source);
-  if (last_thread_first) threads.go_last_first();
   std::vector<std::vector<std::byte>> memory;
   std::vector<void*> addresses;
   std::vector<size_t> sizes;
@@ -68,7 +68,7 @@ inline std::vector<Tensor> run(const Program& program, const Source& source,
       std::vector<void*> arguments;
       for (int buffer : entry.buffers)
         arguments.push_back(&addresses[static_cast<size_t>(buffer)]);
-      threads.run(entry.function, entry.grid, entry.block, arguments);
+      machine.run(entry.function, entry.grid, entry.block, arguments);
     }
   }
   std::vector<Tensor> results;
@@ -83,6 +83,13 @@ inline std::vector<Tensor> run(const Program& program, const Source& source,
     CHECK(std::count(end, end + kMargin / 2, kUntouched) == kMargin / 2);
   }
   return results;
+}
+
+inline std::vector<Tensor> run(const Program& program, const Source& source,
+                               const std::vector<Tensor>& inputs, bool last_thread_first) {
+  Threads threads(for_cpu(source), names_of(source));
+  if (last_thread_first) threads.go_last_first();
+  return run_on(threads, program, source, inputs);
 }
 
 // For a GPU that has none, and 64 kB of shared memory for a block.

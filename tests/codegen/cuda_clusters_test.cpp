@@ -1,0 +1,130 @@
+// Rows that the blocks of a cluster share: the generated CUDA has the interpreter's bits on the
+// CPU, and what would go wrong on a GPU is told.
+#ifndef __SANITIZE_THREAD__  // it takes fibers for threads
+#include "tests/codegen/cuda_clusters.h"
+
+#include "tests/catch.h"
+
+using namespace tiny_compile;
+using namespace tiny_compile::threads;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+Tensor turned(int64_t rows, int64_t length, DType type = float32) {
+  return randn({length, rows}).to(type).t();
+}
+Out softmax_along(In i) { return {softmax(i[0], 1)}; }
+Out shares(In i) { return {i[0] / i[0].sum(1, true)}; }
+Out normed(In i) { return {layer_norm(i[0], {i[0].size(1)}, i[1], i[2])}; }
+Out several(In i) {
+  return {log_softmax(i[0], 1), layer_norm(i[0], {i[0].size(1)}), max(i[0], {1})};
+}
+
+// With clusters of at most so many blocks and so many kB of shared memory.
+Staged staged_with(const Graph& graph, int cluster, int shared) {
+  const auto fitted = [&](const Program& program) {
+    Program result = program;
+    for (Kernel& kernel : result.kernels) {
+      kernel.schedule.cluster = cluster;
+      kernel.schedule.shared = shared;
+    }
+    return result;
+  };
+  const Pipeline pipeline = insert_after(default_pipeline(), "schedule", {"fitted", fitted});
+  return run_pipeline(pipeline, graph, true, Target::Cuda);
+}
+
+std::vector<Tensor> run_clusters(const Program& program, const Source& source,
+                                 const std::vector<Tensor>& inputs, bool last_thread_first) {
+  Clusters clusters(source);
+  if (last_thread_first) clusters.go_last_first();
+  return run_on(clusters, program, source, inputs);
+}
+
+// `cluster` blocks share a row, or a strip of rows. The text.
+std::string check_shared(const Function& function, const std::vector<Tensor>& inputs,
+                         int cluster, int shared = 227) {
+  const Graph graph = trace(function, inputs, "f").graph;
+  const Staged all = staged_with(graph, cluster, shared);
+  INFO(all.source.text.substr(all.source.text.find("extern \"C\"")));
+  CHECK(all.source.text.find(str("__cluster_dims__(", cluster, ", ")) != std::string::npos);
+  const std::vector<Tensor> wanted = interpret(graph, inputs);
+  for (bool last_thread_first : {false, true}) {
+    const std::vector<Tensor> got =
+        run_clusters(all.program, all.source, inputs, last_thread_first);
+    for (size_t k = 0; k < wanted.size(); k++) CHECK(same_bits(got[k], wanted[k]));
+  }
+  return all.source.text;
+}
+
+void check_strips(const Function& function, const std::vector<Tensor>& inputs, int cluster,
+                  int shared = 227) {
+  const std::string text = check_shared(function, inputs, cluster, shared);
+  CHECK(text.find("TC_SHARED(shared, ") != std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("wide rows that a cluster shares", "[codegen][threads]") {
+  manual_seed(3);
+  for (int64_t length : {9001, 50257}) {
+    const int cluster = length > 10000 ? 8 : 2;
+    check_shared(softmax_along, {randn({2, length})}, cluster);
+    check_shared(several, {randn({2, length})}, cluster);
+    check_shared(normed, {randn({3, length}), randn({length}), randn({length})}, cluster);
+  }
+}
+
+TEST_CASE("strips of rows that several blocks share, of several types", "[codegen][threads]") {
+  manual_seed(4);
+  check_strips(softmax_along, {turned(256, 1200)}, 2);
+  check_strips(shares, {turned(256, 1500, float64)}, 2);
+  check_strips(shares, {turned(256, 3100, bfloat16)}, 4);
+}
+
+TEST_CASE("strips that eight blocks share", "[codegen][threads]") {
+  manual_seed(5);
+  check_strips(shares, {turned(256, 7200)}, 8, 40);
+}
+
+TEST_CASE("strips that a cluster shares: the last is of one row, some warps have no chunk",
+          "[codegen][threads]") {
+  manual_seed(6);
+  check_strips(softmax_along, {turned(257, 1100)}, 2);
+  check_strips(shares, {turned(257, 4100)}, 4);
+}
+
+TEST_CASE("strips that a cluster shares go back across the grain", "[codegen][threads]") {
+  manual_seed(7);
+  check_strips([](In i) { return Out{softmax(i[0], 1).t()}; }, {randn({257, 2100})}, 2);
+}
+
+TEST_CASE("columns whose parts the blocks of a cluster read", "[codegen][threads]") {
+  manual_seed(8);
+  check_shared([](In i) { return Out{i[0].sum(0)}; }, {randn({5000, 96})}, 4);
+}
+
+TEST_CASE("what is wrong with a cluster is told", "[codegen][threads]") {
+  manual_seed(9);
+  const std::vector<Tensor> inputs = {randn({2, 9001})};
+  const Staged all = staged_with(trace(softmax_along, inputs, "f").graph, 8, 227);
+  const auto run_with = [&](const std::string& statement, const std::string& changed) {
+    Source source = all.source;
+    const size_t kernel = source.text.find("extern");
+    const std::regex pattern(statement);
+    source.text = source.text.substr(0, kernel) +
+                  std::regex_replace(source.text.substr(kernel), pattern, changed,
+                                     std::regex_constants::format_first_only);
+    run_clusters(all.program, source, inputs, false);
+  };
+  const std::string send = "(tc_send.*;)";
+  CHECK_NOTHROW(run_with(send, "$1"));
+  CHECK_THROWS_WITH(run_with(send, "if (chunk != 3 || lane != 0) $1"),
+                    ContainsSubstring("waits for ever for bytes that nobody sends"));
+  CHECK_THROWS_WITH(run_with(send, "{ $1 $1 }"), ContainsSubstring("sends more bytes than"));
+  CHECK_THROWS_WITH(run_with("tc_blocks_are_there\\(\\);", ""),
+                    ContainsSubstring("does not know yet whether blocks are there"));
+  CHECK_THROWS_WITH(run_with("tc_expect.*;", ""), ContainsSubstring("has not arrived"));
+}
+#endif
