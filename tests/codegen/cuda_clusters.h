@@ -73,6 +73,7 @@ static unsigned cpu_place(unsigned bytes) {
 }
 template <class T, int Number> static T& cpu_shared() {
   static const unsigned place = cpu_place(sizeof(T));
+  cpu_require(place + sizeof(T) <= sizeof cpu_memory[0], "has no room for shared variables");
   return *(T*)&cpu_memory[cpu_rank()][place];
 }
 static void cpu_syncthreads() {
@@ -118,6 +119,7 @@ static void cpu_send(T* mine, T value, unsigned long long* meeting, unsigned ran
   cpu_require(sent.meeting->is_set_up == 1, "sends to what is no barrier");
   cpu_require(sent.meeting->left >= sizeof(T), "sends more bytes than the block expects");
   sent.meeting->left -= sizeof(T);
+  cpu_require(cpu.under_way < 64 << 10, "has no room for what is under way");
   if (cpu_is_late) cpu_under_way[cpu.under_way++] = sent;
   else cpu_arrives(sent);
 }
