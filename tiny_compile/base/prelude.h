@@ -327,6 +327,8 @@ TC_FN T tc_not(T a) {
   return (T)~a;
 }
 
+TC_FN bool tc_not(bool a) { return !a; }
+
 // x != x; in words that NVRTC takes as they are (it forgot that question for some |y|).
 TC_FN bool tc_is_nan(float x) {
 #ifdef __CUDACC__
@@ -351,8 +353,6 @@ TC_FN bool tc_is_nan(double x) {
   return x != x;
 #endif
 }
-
-TC_FN bool tc_not(bool a) { return !a; }
 
 template <typename T>
 TC_FN T tc_minimum(T a, T b) {

@@ -52,7 +52,7 @@ TC_FN tc_f16 tc_to_f16(float x) {
 }
 
 // Two of them, rounded by one instruction.
-TC_FN unsigned tc_pair_bf16(float low, float high) {
+TC_FN unsigned tc_pair(float low, float high, tc_bf16) {
 #ifdef __CUDACC__
   unsigned pair;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
@@ -62,7 +62,7 @@ TC_FN unsigned tc_pair_bf16(float low, float high) {
 #endif
 }
 
-TC_FN unsigned tc_pair_f16(float low, float high) {
+TC_FN unsigned tc_pair(float low, float high, tc_f16) {
 #ifdef __CUDACC__
   unsigned pair;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));

@@ -86,8 +86,12 @@ void KernelText::begin_function(const std::string& function) {
 }
 
 void KernelText::unpack_rows(const std::string& unit) {
-  Expr rest = Expr::symbol(unit, 0, std::max<int64_t>(row_count(kernel).bounds().high - 1, 0));
-  for (int row = kernel.rows; row-- > 0;) {
+  unpack_rows(kernel.rows,
+              Expr::symbol(unit, 0, std::max<int64_t>(row_count(kernel).bounds().high - 1, 0)));
+}
+
+void KernelText::unpack_rows(int count, Expr rest) {
+  for (int row = count; row-- > 0;) {
     const Axis& axis = kernel.axes[row];
     const Expr value = row == 0 ? rest : mod(rest, axis.extent);
     out.line(str("const ", integer, " ", axis.name, " = ", value, ";"));

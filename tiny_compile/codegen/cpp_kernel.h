@@ -49,6 +49,7 @@ class KernelText {
 
   void begin_function(const std::string& function);
   void unpack_rows(const std::string& unit);  // i0, i1, ... from a flat row number
+  void unpack_rows(int count, Expr rest);     // the first `count` of them
   // Defines whatever of `ids` the scope allows and is not defined yet.
   void define(const std::vector<int>& ids, const LoopScope& scope, std::vector<bool>& defined);
   std::vector<int> needed(

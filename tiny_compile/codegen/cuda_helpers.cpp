@@ -29,29 +29,16 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) tc_pack {
   T at[N];
 };
 )"},
-    {"tc_to_bf16(pack_", R"(
+    {"tc_halves<", R"(
 // Neighbours are rounded two at a time.
-template <int N>
-__device__ inline tc_pack<tc_bf16, N> tc_to_bf16(const tc_pack<float, N>& wide) {
+template <class T, int N>
+__device__ inline tc_pack<T, N> tc_halves(const tc_pack<float, N>& wide) {
   union {
     unsigned pairs[N / 2];
-    tc_pack<tc_bf16, N> pack;
+    tc_pack<T, N> pack;
   } narrow;
 #pragma unroll
-  for (int v = 0; v < N; v += 2) narrow.pairs[v / 2] = tc_pair_bf16(wide.at[v], wide.at[v + 1]);
-  return narrow.pack;
-}
-)"},
-    {"tc_to_f16(pack_", R"(
-// Neighbours are rounded two at a time.
-template <int N>
-__device__ inline tc_pack<tc_f16, N> tc_to_f16(const tc_pack<float, N>& wide) {
-  union {
-    unsigned pairs[N / 2];
-    tc_pack<tc_f16, N> pack;
-  } narrow;
-#pragma unroll
-  for (int v = 0; v < N; v += 2) narrow.pairs[v / 2] = tc_pair_f16(wide.at[v], wide.at[v + 1]);
+  for (int v = 0; v < N; v += 2) narrow.pairs[v / 2] = tc_pair(wide.at[v], wide.at[v + 1], T());
   return narrow.pack;
 }
 )"},

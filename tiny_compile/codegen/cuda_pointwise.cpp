@@ -42,15 +42,6 @@ Slabs slabs_of(int64_t points, int64_t row, int64_t vector, bool heavy) {
   return {kTurns, ceil_divide(points, kTurns * unit) * unit};
 }
 
-// const int i0 = rest / 8; const int i1 = rest % 8; for rows 0 .. count-1.
-void unpack(CudaText& text, int count, Expr rest) {
-  for (int row = count; row-- > 0;) {
-    const Axis& axis = text.kernel.axes[row];
-    text.declare(axis.name, (row == 0 ? rest : mod(rest, axis.extent)).str());
-    rest = floor_div(rest, axis.extent);
-  }
-}
-
 void write_elements(CudaText& text, const std::vector<int>& ids,
                     const std::vector<const Step*>& steps, std::vector<bool> defined) {
   text.define(ids, {row_axes_mask(text.kernel), true}, defined);
@@ -126,7 +117,7 @@ void declare_point(CudaText& text, const Expr& row, int vector, bool ragged) {
   const std::string over = once ? str("(step >= ", extent, ")") : str("step/", extent);
   text.declare("above", str(row.str(), " + ", over));
   const int64_t rows = row_count(text.kernel).constant() / extent;
-  unpack(text, last, Expr::symbol("above", 0, rows - 1));
+  text.unpack_rows(last, Expr::symbol("above", 0, rows - 1));
   text.declare(axis.name, once ? str("step < ", extent, " ? step : step - ", extent)
                                : str("step%", extent));
 }
@@ -166,7 +157,7 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
   } else {
     text.set_vector(last, vector);
     if (line) text.declare("e", "first");
-    if (!line) unpack(text, last, row);
+    if (!line) text.unpack_rows(last, row);
     text.define(ids, {row_axes_mask(kernel) & ~(uint64_t{1} << last), false}, defined);
   }
   const bool ragged = points % vector != 0;

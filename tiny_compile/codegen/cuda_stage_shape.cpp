@@ -220,30 +220,31 @@ int64_t rows_in_a_sector(const StagedRows& staged) {
   return kSector / smallest;
 }
 
-bool fits(StagedRows& staged, int64_t lines, int64_t most) {
+// So many rows, in at most so many bytes, and in what the schedule lets a block share.
+bool fits(const Kernel& kernel, StagedRows& staged, int64_t lines, int64_t most) {
   staged.lines = lines;
   place_tiles(staged);
-  return staged.bytes <= most;
+  return staged.bytes <= std::min(most, int64_t{kernel.schedule.shared} << 10);
 }
 
 // As many rows as fit comfortably.
 bool fits_well(const Kernel& kernel, StagedRows& staged) {
   const int64_t sector = rows_in_a_sector(staged);
-  const int64_t shared = int64_t{kernel.schedule.shared} << 10;
-  return fits(staged, 4 * sector, std::min(kLittle, shared)) ||
-         fits(staged, 2 * sector, std::min(kThreeBlocks, shared));
+  return fits(kernel, staged, 4 * sector, kLittle) ||
+         fits(kernel, staged, 2 * sector, kThreeBlocks);
 }
 
 // Halves of sectors where a second block then fits beside, or what fits at all.
 bool fits_somehow(const Kernel& kernel, StagedRows& staged) {
   const int64_t sector = rows_in_a_sector(staged);
-  const int64_t shared = int64_t{kernel.schedule.shared} << 10;
-  return fits(staged, sector / 2, std::min(kThreeBlocks, shared)) ||
-         fits(staged, sector, shared) || fits(staged, sector / 2, shared);
+  return fits(kernel, staged, sector / 2, kThreeBlocks) ||
+         fits(kernel, staged, sector, kShared) || fits(kernel, staged, sector / 2, kShared);
 }
 
 // A row's chunks on the warps of one block, or of each of a cluster's.
-void share_rows(const CudaText& text, RowShape& shape, int64_t chunks, int cluster) {
+void share_rows(const CudaText& text, RowShape& shape, int cluster) {
+  int64_t chunks = 1;
+  for (const Spread& spread : shape.spreads) chunks = std::max(chunks, spread.chunks);
   shape.cluster = cluster;
   shape.warps = static_cast<int>(std::min(ceil_divide(chunks, cluster), kMostWarps));
   shape.resident = 0;
@@ -252,22 +253,19 @@ void share_rows(const CudaText& text, RowShape& shape, int64_t chunks, int clust
 
 // The least cluster whose blocks hold their part of as many rows, and a thread has one of them.
 bool fits_cluster(const CudaText& text, RowShape& shape, StagedRows& staged, int64_t lines) {
-  const Spread& spread = shape.over(text.kernel.steps[0].inner);
-  const int64_t shared = int64_t{text.kernel.schedule.shared} << 10;
+  const int64_t chunks = shape.over(text.kernel.steps[0].inner).chunks;
   for (int cluster = 2; cluster <= text.kernel.schedule.cluster; cluster *= 2) {
-    const int64_t warps = ceil_divide(spread.chunks, cluster);
-    if (spread.chunks < cluster || lines * warps * 32 > kStripBlock) continue;
+    const int64_t warps = ceil_divide(chunks, cluster);
+    if (chunks < cluster || lines * warps * 32 > kStripBlock) continue;
     StagedRows parts = staged;
-    parts.lines = lines;
     parts.shared = true;
     for (StagedTile& tile : parts.tiles) {
       tile.count = warps * kChunk;
       tile.pitch = strip_pitch(tile.count, tile.type);
     }
-    place_tiles(parts);
-    if (parts.bytes > std::min(kThreeBlocks, shared)) continue;
+    if (!fits(text.kernel, parts, lines, kThreeBlocks)) continue;
     staged = parts;
-    share_rows(text, shape, spread.chunks, cluster);
+    share_rows(text, shape, cluster);
     return true;
   }
   return false;
@@ -305,16 +303,13 @@ StagedRows stage_strips(const CudaText& text, RowShape& shape) {
   staged.tiles = strip_tiles(text.kernel);
   if (staged.tiles.empty()) return {};
   const int64_t sector = rows_in_a_sector(staged);
-  const bool alone = fits_well(text.kernel, staged);
-  const bool together = !alone && may_share(text.kernel) &&
-                        (fits_cluster(text, shape, staged, 2 * sector) ||
-                         fits_cluster(text, shape, staged, sector));
-  if (!alone && !together && !fits_somehow(text.kernel, staged)) return {};
-  if (!together && shape.cluster > 1) {
-    int64_t chunks = 1;
-    for (const Spread& spread : shape.spreads) chunks = std::max(chunks, spread.chunks);
-    share_rows(text, shape, chunks, 1);
-  }
+  const bool all_fit =
+      fits_well(text.kernel, staged) ||
+      (may_share(text.kernel) && (fits_cluster(text, shape, staged, 2 * sector) ||
+                                  fits_cluster(text, shape, staged, sector))) ||
+      fits_somehow(text.kernel, staged);
+  if (!all_fit) return {};
+  if (!staged.shared && shape.cluster > 1) share_rows(text, shape, 1);
   const int64_t row = shape.lanes * shape.warps;  // threads
   const int64_t block = staged.bytes > kTwoBlocks ? kLargeBlock : kStripBlock;
   int64_t rows = staged.lines;

@@ -84,7 +84,7 @@ CudaText::CudaText(const Program& p, const Kernel& k) : KernelText(p, k) {
       return str(scalar.op == Op::eq ? "!" : "", "tc_is_nan(", scalars.name(scalar.operands[0]),
                  ")");
     if (scalar.op == Op::eq) return compared(scalar.operands[0], scalar.operands[1]);
-    if (scalar.op != Op::div || !divisors_.count(scalar.operands[1])) return std::string();
+    if (!has_divisor(scalar)) return std::string();
     const std::string a = scalars.name(scalar.operands[0]),
                       b = scalars.name(scalar.operands[1]);
     if (division == Division::Slow) return str("tc_divided_slowly(", a, ", ", b, ")");
@@ -237,11 +237,13 @@ void CudaText::declare_divisors(const std::vector<int>& ids, const std::vector<b
   }
 }
 
+bool CudaText::has_divisor(const Scalar& scalar) const {
+  return scalar.op == Op::div && divisors_.count(scalar.operands[1]) > 0;
+}
+
 bool CudaText::divides(const std::vector<int>& ids, const std::vector<bool>& defined) const {
   return std::any_of(ids.begin(), ids.end(), [&](int id) {
-    const Scalar& scalar = kernel.scalars[id];
-    return !defined[id] && !is_kept(id) && scalar.kind == ScalarKind::Apply &&
-           scalar.op == Op::div && divisors_.count(scalar.operands[1]) > 0;
+    return !defined[id] && !is_kept(id) && has_divisor(kernel.scalars[id]);
   });
 }
 
@@ -266,7 +268,10 @@ void CudaText::store_packs(const std::vector<const Step*>& steps) {
     const Buffer& buffer = program.buffers[step->buffer];
     const std::string name = pointer_name(buffer), to = str(name, " + ", at_start(step->index));
     const std::string type = str("tc_pack<", c_type(buffer.type.dtype), ", ", vector_, ">");
-    const std::string pack = to_storage(buffer.type.dtype, "pack_" + name);  // halves in pairs
+    const std::string pack =
+        is_half(buffer.type.dtype)
+            ? str("tc_halves<", c_type(buffer.type.dtype), ">(pack_", name, ")")
+            : "pack_" + name;
     out.line(left.empty() ? str("*(", type, "*)(", to, ") = ", pack, ";")
                           : str("tc_store(", to, ", ", pack, ", ", left, ");"));
   }

@@ -58,6 +58,7 @@ class CudaText : public KernelText {
   std::string compared(int a, int b) const;
   std::string at_start(const Expr& index) const;
   bool is_read_once(int scalar) const;
+  bool has_divisor(const Scalar& scalar) const;
   std::set<int> divisors_;   // scalars declared as such
   std::set<int> unrounded_;  // halves that only a pack's store reads
   std::optional<Expr> flat_;
