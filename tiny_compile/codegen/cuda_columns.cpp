@@ -160,12 +160,7 @@ class ColumnsWriter {
   }
 
   void unpack_inner(const Step& step, int64_t count) {
-    Expr rest = Expr::symbol("k", 0, std::max<int64_t>(count - 1, 0));
-    for (size_t k = step.inner.size(); k-- > 0;) {
-      const Axis& axis = kernel_.axes[step.inner[k]];
-      text_.declare(axis.name, (k == 0 ? rest : mod(rest, axis.extent)).str());
-      rest = floor_div(rest, axis.extent);
-    }
+    text_.unpack_inner(step.inner, Expr::symbol("k", 0, std::max<int64_t>(count - 1, 0)));
   }
 
   void define_element(const Step& step, int64_t count, std::vector<bool> defined) {

@@ -111,12 +111,7 @@ void write_fold_sums(CudaText& text, const Step& step, int number) {
     text.out.line(str("if (level < ", shape.levels, ") ", waits, " = sum;"));
     text.out.open("else");
   }
-  Expr rest = Expr::symbol("column", 0, count - 1);
-  for (size_t k = step.inner.size(); k-- > 0;) {
-    const Axis& axis = kernel.axes[step.inner[k]];
-    text.declare(axis.name, (k == 0 ? rest : mod(rest, axis.extent)).str());
-    rest = floor_div(rest, axis.extent);
-  }
+  text.unpack_inner(step.inner, Expr::symbol("column", 0, count - 1));
   text.out.line(str("*(", pack, "*)&", text.place(step), " = sum;"));
   if (shape.levels > 0) text.out.close();
   text.out.close();

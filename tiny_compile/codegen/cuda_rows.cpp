@@ -235,7 +235,7 @@ class RowsWriter {
     out_.open(str("for (int k = 0; k < ", s.packs, "; k++)"));
     text_.declare(place, str(base, shape_.lanes * s.vector, " * k + ", s.vector, " * lane"));
     if (partial) out_.open(str("if (", place, " < ", s.count, ")"));
-    unpack_loops(s);
+    if (place != "e") text_.unpack_inner(s.inner, Expr::symbol(place, 0, s.count - 1), "e");
     if (!s.inner.empty()) text_.set_vector(s.inner.back(), s.vector);
     if (ragged) text_.left = str(s.count, " - ", place);
     std::vector<const Step*> stores;
@@ -268,17 +268,6 @@ class RowsWriter {
 
   // Where a pack starts: in the row, and in the last loop.
   std::string place_of(const Spread& s) const { return s.inner.size() > 1 ? "place" : "e"; }
-
-  void unpack_loops(const Spread& s) {
-    if (s.inner.size() < 2) return;
-    Expr rest = Expr::symbol("place", 0, s.count - 1);
-    for (size_t k = s.inner.size(); k-- > 0;) {
-      const Axis& axis = kernel_.axes[s.inner[k]];
-      text_.declare(k + 1 == s.inner.size() ? "e" : axis.name,
-                    (k == 0 ? rest : mod(rest, axis.extent)).str());
-      rest = floor_div(rest, axis.extent);
-    }
-  }
 
   void write_stores(const std::vector<const Step*>& stores, const std::vector<bool>& defined) {
     if (stores[0]->inner.empty()) {

@@ -140,6 +140,16 @@ void CudaText::declare(const std::string& name, const std::string& value) {
   out.line(str("const ", integer, " ", name, " = ", value, ";"));
 }
 
+void CudaText::unpack_inner(const std::vector<int>& inner, Expr number,
+                            const std::string& last) {
+  for (size_t k = inner.size(); k-- > 0;) {
+    const Axis& axis = kernel.axes[inner[k]];
+    const bool renamed = k + 1 == inner.size() && !last.empty();
+    declare(renamed ? last : axis.name, (k == 0 ? number : mod(number, axis.extent)).str());
+    number = floor_div(number, axis.extent);
+  }
+}
+
 int CudaText::widest(const std::vector<const Step*>& steps, int axis, int64_t extent) const {
   const Expr symbol = kernel.axes[axis].symbol();
   size_t smallest = 16;

@@ -24,6 +24,8 @@ class CudaText : public KernelText {
   KernelEntry begin(const std::string& function, int64_t grid, int block, int cluster = 1,
                     int resident = 0);
   void declare(const std::string& name, const std::string& value);  // const int name = value;
+  // The loops' counters from an element's number; the last one by another name, if one is given.
+  void unpack_inner(const std::vector<int>& inner, Expr number, const std::string& last = "");
 
   // Elements a thread may move at once along `axis`, which steps from multiples of it: the
   // most that 16 bytes hold and `extent` and the accesses of these steps allow; 1 if they
