@@ -22,13 +22,15 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kChunk = 1024;
-constexpr int kColumns = 32;        // of a block
-constexpr int kParts = 16;          // threads of a column in a block
-constexpr int64_t kShared = 32768;  // bytes of it that a block takes
+constexpr int kColumns = 32;                    // of a block
+constexpr int kParts = 16;                      // threads of a column in a block
+constexpr int kWideParts = 8, kApartParts = 4;  // where each has several columns
+constexpr int64_t kShared = 32768;              // bytes of it that a block takes
 constexpr int kMostVector = 2;
 constexpr int kApart = 4;  // columns of a thread that lie 32 apart (2: registers are spilled)
-constexpr int kResident = 2;          // blocks a multiprocessor, so that 64 registers are free
-constexpr int64_t kManyBlocks = 512;  // enough for every multiprocessor
+// Threads of a multiprocessor: 64 registers each, or 128 where loads of several columns wait.
+constexpr int kThreads = 1024, kWideThreads = 512;
+constexpr int64_t kManyBlocks = 512, kManyWideBlocks = 128;  // enough for every multiprocessor
 
 class ColumnsWriter {
  public:
@@ -39,8 +41,11 @@ class ColumnsWriter {
     const int64_t width = int64_t{kColumns} * vector_;
     strips_ = (columns + width - 1) / width;
     blocks_ = row_count(kernel_).constant() / columns * strips_;
+    if (vector_ > 1) parts_ = apart_ > 1 ? kApartParts : kWideParts;
     choose_cluster();
-    entry_ = text.begin(function, blocks_ * cluster_, kColumns * kParts, cluster_, kResident);
+    const int threads = kColumns * parts_;
+    entry_ = text.begin(function, blocks_ * cluster_, threads, cluster_,
+                        (vector_ > 1 ? kWideThreads : kThreads) / threads);
   }
 
   KernelEntry write() {
@@ -134,7 +139,8 @@ class ColumnsWriter {
       const int64_t count = inner_count(kernel_, step).constant();
       chunks = std::min(chunks, shares ? (count + kChunk - 1) / kChunk : 1);
     }
-    while (2 * cluster_ <= chunks && blocks_ * cluster_ < kManyBlocks) cluster_ *= 2;
+    const int64_t many = vector_ > 1 ? kManyWideBlocks : kManyBlocks;
+    while (2 * cluster_ <= chunks && blocks_ * cluster_ < many) cluster_ *= 2;
   }
 
   void write_place() {
@@ -176,9 +182,9 @@ class ColumnsWriter {
       out_.open(cluster_ == 1 ? "if (live && y == 0)" : "if (live && y == 0 && rank == 0)");
     } else {
       out_.open("if (live)");
-      const std::string first = cluster_ == 1 ? "y" : str("y + ", kParts, " * rank");
+      const std::string first = cluster_ == 1 ? "y" : str("y + ", parts_, " * rank");
       out_.open(
-          str("for (int k = ", first, "; k < ", count, "; k += ", kParts * cluster_, ")"));
+          str("for (int k = ", first, "; k < ", count, "; k += ", parts_ * cluster_, ")"));
     }
     define_element(step, count, defined);
     text_.write_store(step);
@@ -248,9 +254,9 @@ class ColumnsWriter {
   void write_part(Op op, DType type, const std::string& base, const std::string& count,
                   int64_t each, const std::string& value) {
     out_.open(str("auto part = [&](int q) -> ", name_of(type)));
-    out_.line(str("const int p = y + ", kParts, " * q;"));
+    out_.line(str("const int p = y + ", parts_, " * q;"));
     text_.declare("k", str(base, "p"));
-    const bool whole = count == str(kParts * each);
+    const bool whole = count == str(parts_ * each);
     out_.line(whole ? str("return ", value, ";")
                     : str("return p < ", count, " ? ", value, " : ", reduction_of(op, type),
                           "::identity();"));
@@ -267,19 +273,19 @@ class ColumnsWriter {
   // target = the tree over `count` <= 1024 elements.
   void write_chunk(const std::string& target, Op op, DType type, int64_t count,
                    const std::string& value) {
-    const int64_t each = std::max<int64_t>(1, power_of_two_from(count) / kParts);
+    const int64_t each = std::max<int64_t>(1, power_of_two_from(count) / parts_);
     write_part(op, type, "", str(count), each, value);
     out_.line(str("block[y][x] = ", tree_of(op, type, each, "part"), ";"));
     out_.line("__syncthreads();");
     out_.line(str("auto other = [&](int q) -> ", name_of(type), " { return block[q][x]; };"));
-    out_.line(str(target, " = ", tree_of(op, type, kParts, "other"), ";"));
+    out_.line(str(target, " = ", tree_of(op, type, parts_, "other"), ";"));
     out_.line("__syncthreads();");
   }
 
   void write_tree(const Step& step, const std::string& reg, DType type, int64_t count) {
     const std::string name = name_of(type);
     if (count > kChunk) return write_chunks(step, reg, type, count);
-    out_.line(str("__shared__ ", name, " block[", kParts, "][", kColumns, "];"));
+    out_.line(str("__shared__ ", name, " block[", parts_, "][", kColumns, "];"));
     std::string value = "element(k)";
     if (step.op == Op::sum_exp) {  // of one chunk only: see allows_columns
       out_.line(str(name, " m;"));
@@ -298,9 +304,10 @@ class ColumnsWriter {
     const std::string name = name_of(type), reduction = reduction_of(step.op, type);
     const int64_t chunks = (count + kChunk - 1) / kChunk;
     const int64_t turns = power_of_two_from(chunks) / cluster_;
-    const int64_t bytes = static_cast<int64_t>(size_of(type)) * vector_ * kColumns * kParts;
-    const int64_t size = std::min(turns, kShared / bytes), groups = turns / size;
-    out_.line(str("__shared__ ", name, " parts[", size, "][", kParts, "][", kColumns,
+    const int64_t bytes = static_cast<int64_t>(size_of(type)) * vector_ * kColumns * parts_;
+    const int64_t size = std::min({turns, kShared / bytes, int64_t{parts_}}),
+                  groups = turns / size;
+    out_.line(str("__shared__ ", name, " parts[", size, "][", parts_, "][", kColumns,
                   "], sums[", size, "][", kColumns, "];"));
     if (groups > 1) out_.line(str(name, " stack[12], result;"));
     if (groups > 1) out_.line("int height = 0;");
@@ -338,8 +345,8 @@ class ColumnsWriter {
     out_.open(str("for (int t = 0; t < ", size, "; t++)"));
     out_.line(str("const int chunk = ", join(first, " + "), ";"));
     const std::string left = count % kChunk == 0 ? "1024" : str(count, " - 1024 * chunk");
-    write_part(step.op, type, "1024 * chunk + ", left, kChunk / kParts, "element(k)");
-    const std::string tree = tree_of(step.op, type, kChunk / kParts, "part");
+    write_part(step.op, type, "1024 * chunk + ", left, kChunk / parts_, "element(k)");
+    const std::string tree = tree_of(step.op, type, kChunk / parts_, "part");
     const bool all = chunks == size * groups * cluster_;
     out_.line(
         str("parts[t][y][x] = ",
@@ -349,7 +356,7 @@ class ColumnsWriter {
     out_.line("__syncthreads();");
     out_.open(str("if (y < ", size, ")"));
     out_.line(str("auto other = [&](int q) -> ", name, " { return parts[y][q][x]; };"));
-    out_.line(str("sums[y][x] = ", tree_of(step.op, type, kParts, "other"), ";"));
+    out_.line(str("sums[y][x] = ", tree_of(step.op, type, parts_, "other"), ";"));
     out_.close();
     out_.line("__syncthreads();");
   }
@@ -368,13 +375,13 @@ class ColumnsWriter {
   void write_arg(const Step& step, const std::string& reg, DType type, int64_t count) {
     const char* is_max = step.op == Op::argmax ? "true" : "false";
     const std::string best = str("tc_best<", c_type(type), ">");
-    out_.line(str("__shared__ ", best, " block[", kParts, "][", kColumns, "];"));
+    out_.line(str("__shared__ ", best, " block[", parts_, "][", kColumns, "];"));
     out_.line(str(best, " best = {0, -1};"));
-    out_.line(str("for (int k = y; k < ", count, "; k += ", kParts, ") best = tc_better<",
+    out_.line(str("for (int k = y; k < ", count, "; k += ", parts_, ") best = tc_better<",
                   is_max, ">(best, ", best, "{element(k), k});"));
     out_.line("block[y][x] = best;");
     out_.line("__syncthreads();");
-    out_.line(str("for (int q = 0; q < ", kParts, "; q++) best = tc_better<", is_max,
+    out_.line(str("for (int q = 0; q < ", parts_, "; q++) best = tc_better<", is_max,
                   ">(best, block[q][x]);"));
     out_.line(str(reg, " = best.index;"));
     out_.line("__syncthreads();");
@@ -386,6 +393,7 @@ class ColumnsWriter {
   const int last_;
   int64_t strips_ = 1, blocks_ = 1;
   int cluster_ = 1, vector_ = 1;
+  int parts_ = kParts;
   int apart_ = 1;  // how far a thread's columns lie apart
   KernelEntry entry_;
 };
