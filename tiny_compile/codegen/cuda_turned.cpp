@@ -2,19 +2,22 @@
 // neighbouring elements on both sides, so one side goes through shared memory.
 //
 // x.t() + y: reading x along i1 would touch one element in each 32-byte sector. A block of 256
-// threads takes a tile of 32 x 32 points, reads x along its own grain into shared memory, and
-// computes along y's. The row of 33 keeps a column's 32 elements in 32 banks.
+// threads takes a tile of 64 x 64 points, reads x along its own grain, in packs, into shared memory,
+// and computes along y's. A row of 65 keeps a column's elements in different banks.
+//
+//   pack x[i0 .. i0+3]  =>  tile[i0 .. i0+3][i1]
+//   wait for each other
+//   tile[i0][i1 .. i1+3] + pack y[i1 .. i1+3]  =>  pack of the result
 //
 // (x * w + b).t(): three loads run along i0 and one store along i1. The points are computed along
-// the loads' grain, in packs, and the result alone is turned, as it is wherever that is less:
+// the loads' grain and the result alone is turned, as it is wherever that is less:
 //
 //   pack x, w, b [i0 .. i0+3]  =>  four values  =>  turned[i1][i0 .. i0+3]
 //   wait for each other
 //   turned[i1 .. i1+3][i0]  =>  pack y[i1 .. i1+3]
 //
-// Halves go in packs of 8 and tiles of 64 x 64, whose sides are whole cache lines, whichever
-// side is turned. A row of 33 words there too: elements at both axes' packs meet few others in
-// their banks.
+// A tile's sides are pieces of 256 bytes (halves: 128), which memory reads faster than shorter ones;
+// with many tiles, a quarter of that.
 #include "tiny_compile/codegen/cuda_turned.h"
 
 #include <algorithm>
@@ -23,7 +26,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr int kBlock = 256;
-constexpr int kTile = 32, kWideTile = 64;
+constexpr int kTile = 64, kSmallTile = 32;
 constexpr int64_t kMostShared = 40 << 10;  // bytes of a block's tiles
 
 // The row axis along which a load is contiguous while it is not along the last one; -1: none.
@@ -33,7 +36,7 @@ int across_axis(const Kernel& kernel, const Scalar& load) {
   if (last == 0 || last == 1) return -1;
   for (int row = 0; row + 1 < kernel.rows; row++) {
     const Axis& axis = kernel.axes[row];
-    const bool large = axis.extent.bounds().high >= kTile;
+    const bool large = axis.extent.bounds().high >= kSmallTile;
     if (large && distance(load.index, axis.symbol()) == 1) return row;
   }
   return -1;
@@ -41,7 +44,8 @@ int across_axis(const Kernel& kernel, const Scalar& load) {
 
 // The axis that most loads to be turned are contiguous along.
 int turned_axis(const Kernel& kernel) {
-  if (kernel.rows < 2 || kernel.axes[kernel.rows - 1].extent.bounds().high < kTile) return -1;
+  if (kernel.rows < 2 || kernel.axes[kernel.rows - 1].extent.bounds().high < kSmallTile)
+    return -1;
   for (const Scalar& scalar : kernel.scalars) {
     const int axis = across_axis(kernel, scalar);
     if (axis >= 0) return axis;
@@ -56,92 +60,6 @@ std::string loaded(const CudaText& text, int id) {
              text.scalars.index(load.index), "]");
 }
 
-// Loads are turned, one element at a time; all that is stored stays as it is.
-KernelEntry write_loads_turned(CudaText& text, const std::string& function) {
-  const Kernel& kernel = text.kernel;
-  const int last = kernel.rows - 1, turned = turned_axis(kernel);
-  const Axis &across = kernel.axes[turned], &along = kernel.axes[last];
-  const int64_t rows = across.extent.constant(), columns = along.extent.constant();
-  const int64_t tiles = ceil_divide(rows, kTile) * ceil_divide(columns, kTile);
-  const int64_t others = row_count(kernel).constant() / (rows * columns);
-  KernelEntry entry = text.begin(function, others * tiles, kBlock);
-  const std::vector<const Step*> steps = all_steps(kernel);
-  const std::vector<int> ids = text.needed(steps);
-  std::vector<int> turned_loads;
-  for (int id : ids) {
-    if (across_axis(kernel, kernel.scalars[id]) == turned) turned_loads.push_back(id);
-  }
-  // Where the block stands.
-  text.declare("x", str("threadIdx.x % ", kTile));
-  text.declare("y", str("threadIdx.x / ", kTile));
-  const Expr block = Expr::symbol("tile", 0, others * tiles - 1);
-  text.declare("tile", "blockIdx.x");
-  const int64_t across_columns = ceil_divide(columns, kTile),
-                across_rows = ceil_divide(rows, kTile);
-  text.declare("column", (mod(block, across_columns) * kTile).str());
-  text.declare("row", (mod(floor_div(block, across_columns), across_rows) * kTile).str());
-  Expr rest = floor_div(block, tiles);
-  for (int axis = last; axis-- > 0;) {
-    if (axis == turned) continue;
-    text.declare(kernel.axes[axis].name, mod(rest, kernel.axes[axis].extent).str());
-    rest = floor_div(rest, kernel.axes[axis].extent);
-  }
-  // What is read along the last axis is asked for before the barrier, not after it.
-  std::vector<int> straight_loads;
-  for (int id : ids) {
-    const Scalar& load = kernel.scalars[id];
-    const bool plain = load.kind == ScalarKind::Load && load.mask < 0 && load.operands.empty();
-    const bool turned_load = std::count(turned_loads.begin(), turned_loads.end(), id) > 0;
-    if (plain && !turned_load && distance(load.index, along.symbol()) == 1)
-      straight_loads.push_back(id);
-  }
-  const auto open_points = [&](const char* down, const char* right) {
-    text.out.line("#pragma unroll");
-    text.out.open(str("for (int k = 0; k < ", kTile * kTile / kBlock, "; k++)"));
-    text.out.line(str("const int r = y + ", kBlock / kTile, " * k;"));
-    text.declare(across.name, str("row + ", down));
-    text.declare(along.name, str("column + ", right));
-    text.out.open(
-        str("if (", across.name, " < ", rows, " && ", along.name, " < ", columns, ")"));
-  };
-  const auto close_points = [&] {
-    text.out.close();
-    text.out.close();
-  };
-  // Turned loads, along their own grain: x runs along the turned axis.
-  for (int id : turned_loads)
-    text.out.line(str("__shared__ ", c_type(kernel.scalars[id].dtype), " tile_", id, "[", kTile,
-                      "][", kTile + 1, "];"));
-  for (int id : straight_loads)
-    text.out.line(str(c_type(kernel.scalars[id].dtype), " early_", id, "[",
-                      kTile * kTile / kBlock, "];"));
-  open_points("x", "r");
-  for (int id : turned_loads)
-    text.out.line(str("tile_", id, "[r][x] = ", loaded(text, id), ";"));
-  close_points();
-  open_points("r", "x");
-  for (int id : straight_loads)
-    text.out.line(str("early_", id, "[k] = ", loaded(text, id), ";"));
-  close_points();
-  text.out.line("__syncthreads();");
-  text.scalars.element = [&](int id) {
-    if (std::count(turned_loads.begin(), turned_loads.end(), id) > 0)
-      return str("tile_", id, "[x][r]");
-    return std::count(straight_loads.begin(), straight_loads.end(), id) > 0
-               ? str("early_", id, "[k]")
-               : std::string();
-  };
-  open_points("r", "x");
-  std::vector<bool> defined(kernel.scalars.size());
-  text.define(ids, {row_axes_mask(kernel), true}, defined);
-  for (const Step* step : steps) text.write_store(*step);
-  close_points();
-  text.out.close();
-  return entry;
-}
-
-// --- in packs, turning what runs across the other axis: loads, stores or both ---
-
 bool is_plain(const Scalar& load) {
   return load.kind == ScalarKind::Load && load.mask < 0 && load.operands.empty();
 }
@@ -151,8 +69,8 @@ int64_t bytes_of(DType type) { return static_cast<int64_t>(size_of(type)); }
 // Bytes a point on both sides: what runs along `turned`, and along the last axis (and is not the
 // same for all of `turned`).
 struct Sides {
-  int64_t across = 0, along = 0, smallest = 16;
-  bool loads_along = false;
+  int64_t across = 0, along = 0;
+  bool loads_along = false, halves = false;
 };
 
 Sides sides_of(const Kernel& kernel, int turned) {
@@ -163,7 +81,7 @@ Sides sides_of(const Kernel& kernel, int turned) {
                is_along = distance(index, right) == 1 && distance(index, down) != 0;
     if (is_across == is_along) return;
     (is_across ? sides.across : sides.along) += bytes_of(type);
-    sides.smallest = std::min(sides.smallest, bytes_of(type));
+    sides.halves = sides.halves || bytes_of(type) <= 2;
   };
   for (const Scalar& scalar : kernel.scalars) {
     if (is_plain(scalar)) add(scalar.index, scalar.dtype);
@@ -183,7 +101,7 @@ struct Packs {
 class PacksTurner {
  public:
   // `grain`: the axis along which neighbouring points are computed.
-  PacksTurner(CudaText& text, int grain, int other, bool halves)
+  PacksTurner(CudaText& text, int grain, int other)
       : text_(text),
         out_(text.out),
         kernel_(text.kernel),
@@ -200,8 +118,7 @@ class PacksTurner {
     for (size_t s = 0; s < steps_.size(); s++) {
       if (steps_[s]->other < 0 && run(steps_[s]->index)) stored_.push_back(s);
     }
-    if (halves) tile_ = kWideTile;
-    if (shared_bytes() > kMostShared) tile_ = kTile;
+    if (shared_bytes() > kMostShared) tile_ = kSmallTile;
     while (shared_bytes() > kMostShared && !turned_.empty()) turned_.pop_back();
     while (shared_bytes() > kMostShared) stored_.pop_back();
     compute_ = packs_along(grain, other);
@@ -441,13 +358,10 @@ KernelEntry write_cuda_transposed(CudaText& text, const std::string& function) {
   const Kernel& kernel = text.kernel;
   const int last = kernel.rows - 1, turned = turned_axis(kernel);
   const Sides sides = sides_of(kernel, turned);
-  const bool halves = sides.smallest <= 2;
-  const bool even = sides.across == sides.along && (halves || !sides.loads_along);
+  const bool even = sides.across == sides.along && (sides.halves || !sides.loads_along);
   if (sides.across > sides.along || even)
-    return PacksTurner(text, turned, last, halves).write(function);
-  const bool fits = sides.across * kTile * (kTile + 1) <= kMostShared;
-  if (halves || !fits) return PacksTurner(text, last, turned, halves).write(function);
-  return write_loads_turned(text, function);
+    return PacksTurner(text, turned, last).write(function);
+  return PacksTurner(text, last, turned).write(function);
 }
 
 }  // namespace tiny_compile
