@@ -64,7 +64,8 @@ TEST_CASE("pointwise kernels move 16 bytes at a time", "[cuda]") {
 TEST_CASE("rows go to lanes, warps or blocks by their length", "[cuda]") {
   for (const auto& [columns, text] :
        std::vector<std::pair<int, const char*>>{{7, "tc_tree<tc_sum_float, 8, 1>"},
-                                                {1000, "tc_tree<tc_sum_float, 32, 4>"},
+                                                {500, "tc_tree<tc_sum_float, 32, 4>"},
+                                                {1000, "tc_tree_of_warps<tc_sum_float, 4>"},
                                                 {4096, "__shared__ float part_0[4]"},
                                                 {50257, "tc_fold<tc_sum_float, 50>"}}) {
     const Source source = cuda_of(row_sum(1000, columns));
@@ -76,7 +77,7 @@ TEST_CASE("rows go to lanes, warps or blocks by their length", "[cuda]") {
 TEST_CASE("column sums are coalesced, full sums split, transposes tiled", "[cuda]") {
   const Source columns = cuda_of(
       "graph g(%0 x: f32[4096,256]) {\n  %1: f32[256] = sum %0 {axes=[0]}\n  return %1\n}\n");
-  CHECK_THAT(columns.text, ContainsSubstring("tc_strided<tc_each<tc_sum_float, float, 2>, 6"));
+  CHECK_THAT(columns.text, ContainsSubstring("tc_strided<tc_each<tc_sum_float, float, 2>, 7"));
   check_compiles(columns);
   const Source full = cuda_of(
       "graph g(%0 x: f32[1000000]) {\n  %1: f32[] = sum %0 {axes=[0]}\n  return %1\n}\n");
@@ -85,7 +86,7 @@ TEST_CASE("column sums are coalesced, full sums split, transposes tiled", "[cuda
   const Source turned = cuda_of(
       "graph g(%0 x: f32[512,256], %1 y: f32[256,512]) {\n  %2: f32[256,512] = permute %0 "
       "{axes=[1,0]}\n  %3: f32[256,512] = add %2, %1\n  return %3\n}\n");
-  CHECK_THAT(turned.text, ContainsSubstring("[32][33]"));
+  CHECK_THAT(turned.text, ContainsSubstring("[64][65]"));
   check_compiles(turned);
 }
 

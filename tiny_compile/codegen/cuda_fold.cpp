@@ -54,6 +54,15 @@ FoldShape fold_shape_of(const Kernel& kernel) {
   return shape;
 }
 
+std::string row_of_turn(const CudaText& text, const std::string& turn) {
+  const FoldShape shape = fold_shape_of(text.kernel);
+  const std::string block = text.integer == "int" ? "(int)blockIdx.x" : "(long long)blockIdx.x",
+                    first = str(block, " * ", shape.warps * shape.turns, " + warp");
+  if (shape.turns == 1) return first;
+  return str(first, " * ", shape.turns, " + (int)(__brev((unsigned)(", turn, ")) >> ",
+             32 - shape.levels, ")");
+}
+
 void open_folds(CudaText& text) {
   const Kernel& kernel = text.kernel;
   const FoldShape shape = fold_shape_of(kernel);
@@ -76,15 +85,11 @@ void open_folds(CudaText& text) {
   text.out.line(
       str("__shared__ alignas(16) unsigned char meeting[", shape.warps, "][", widest, "];"));
   for (const std::string& line : waiting) text.out.line(line);
-  std::string row = "warp";
   if (shape.turns > 1) {
     text.out.line("#pragma unroll 1");
     text.out.open(str("for (int turn = 0; turn < ", shape.turns, "; turn++)"));
-    row = str("warp * ", shape.turns, " + (int)(__brev((unsigned)turn) >> ", 32 - shape.levels,
-              ")");
   }
-  const std::string block = text.integer == "int" ? "(int)blockIdx.x" : "(long long)blockIdx.x";
-  text.declare("row", str(block, " * ", shape.warps * shape.turns, " + ", row));
+  text.declare("row", row_of_turn(text, "turn"));
 }
 
 void write_fold_sums(CudaText& text, const Step& step, int number) {

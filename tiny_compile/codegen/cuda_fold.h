@@ -15,6 +15,9 @@ struct FoldShape {
 };
 FoldShape fold_shape_of(const Kernel& kernel);
 
+// Text: the row that a warp has in a turn.
+std::string row_of_turn(const CudaText& text, const std::string& turn);
+
 // Declares the block's sums and opens the loop over the rows of a warp.
 void open_folds(CudaText& text);
 

@@ -48,6 +48,26 @@ __device__ inline tc_pack<T, N> tc_halves(const tc_pack<float, N>& wide) {
 #define TC_SHARED(name, bytes) extern __shared__ __align__(16) unsigned char name[]
 #endif
 )"},
+    {"tc_piece<", R"(
+// A pack of a line whose other parts are other rows': past L1, which has no more of them to give,
+// and the whole line comes to L2, where a neighbouring block finds its part.
+template <int N, class T>
+__device__ inline tc_pack<T, N> tc_piece(const T* from) {
+#ifdef __CUDA_ARCH__
+  if constexpr (sizeof(T) * N == 16) {
+    union {
+      unsigned words[4];
+      tc_pack<T, N> pack;
+    } read;
+    asm volatile("ld.global.cg.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(read.words[0]), "=r"(read.words[1]), "=r"(read.words[2]), "=r"(read.words[3])
+                 : "l"(__cvta_generic_to_global(from)));
+    return read.pack;
+  }
+#endif
+  return *(const tc_pack<T, N>*)from;
+}
+)"},
     {"tc_load<", R"(
 // A pack that may end beyond the last of `left` elements.
 template <int N, class T>
@@ -85,6 +105,19 @@ __device__ inline void tc_anew(T&) {}
 #ifdef __CUDA_ARCH__
 __device__ inline void tc_anew(float& x) { asm volatile("" : "+f"(x)); }
 #endif
+)"},
+    {"tc_ahead(", R"(
+// Asks for `count` elements, which come to the L2 cache: sixteen bytes at a time, none beyond.
+template <class T>
+__device__ inline void tc_ahead(const T* from, int count) {
+#ifdef __CUDA_ARCH__
+  const size_t first = __cvta_generic_to_global(from) & ~15ull,
+               end = __cvta_generic_to_global(from + count) & ~15ull;
+  if (first < end)
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(first),
+                 "r"((unsigned)(end - first)));
+#endif
+}
 )"},
     {"tc_in_range", R"(
 __device__ inline bool tc_in_range(long long index, long long limit) {
@@ -186,6 +219,22 @@ struct tc_each {
     return all;
   }
 };
+)"},
+    {"tc_tree_of_warps<", R"(
+// Reduces what Warps warps hold, each every Warps-th pack of a chunk: a thread's own halves first,
+// then those of the warps, and each warp goes on with the lanes' for itself.
+template <class R, int V, int Warps, int N, class T>
+__device__ inline T tc_tree_of_warps(T (&t)[N], tc_pack<T, V> (&given)[Warps][32], int warp) {
+  tc_halve<R, N / 2, V>(t);
+  const int lane = threadIdx.x & 31;
+#pragma unroll
+  for (int v = 0; v < V; v++) given[warp][lane].at[v] = t[v];
+  __syncthreads();
+  auto theirs = [&](int w) { return given[w][lane]; };
+  constexpr int kBits = Warps == 2 ? 1 : Warps == 4 ? 2 : 3;
+  tc_pack<T, V> all = tc_strided<tc_each<R, T, V>, kBits, tc_pack<T, V>>(theirs);
+  return tc_tree<R, 32, V>(all.at);
+}
 )"},
     {"tc_cluster_barrier", R"(
 // All threads of the cluster's blocks; what they wrote to shared memory is seen behind it.

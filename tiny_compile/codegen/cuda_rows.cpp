@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "tiny_compile/codegen/cpp_reduce.h"
+#include "tiny_compile/codegen/cuda_ahead.h"
 #include "tiny_compile/codegen/cuda_fold.h"
 #include "tiny_compile/codegen/cuda_helpers.h"
 #include "tiny_compile/codegen/cuda_staged.h"
@@ -20,8 +21,8 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kChunk = 1024;
-constexpr int64_t kManyValues = 16;  // of a thread, from which on one divisor for all pays
-constexpr int64_t kMostKept = 64;    // registers a thread gives to one kept value
+constexpr int64_t kManyValues = 8;  // of a thread, from which on one divisor for all pays
+constexpr int64_t kMostKept = 64;   // registers a thread gives to one kept value
 
 class RowsWriter {
  public:
@@ -35,6 +36,7 @@ class RowsWriter {
       text_.pass_of.insert(text_.pass_of.end(), passes_[pass].size(), static_cast<int>(pass));
     shape_ = row_shape_of(text, passes_);
     staged_ = stage_rows(text, shape_);
+    if (staged_.lines == 0) share_chunk(text, shape_);
     entry_ = text.begin(
         function, ceil_divide(rows_, shape_.rows_a_block * shape_.turns) * shape_.cluster,
         shape_.block, shape_.cluster, shape_.resident ? shape_.resident : staged_.resident);
@@ -45,9 +47,16 @@ class RowsWriter {
     write_row();
     keep_values();
     std::vector<bool> defined(kernel_.scalars.size());
+    const bool folds = folds_rows(kernel_);
+    const auto reduces = [&](const std::vector<int>& pass) {
+      return kernel_.steps[pass[0]].kind == StepKind::Reduce;
+    };
+    const auto reduced = std::find_if_not(passes_.begin(), passes_.end(), reduces);
+    if (folds) ask_for_later_passes(text_, passes_);
     for (const std::vector<int>& pass : passes_) {
       const std::vector<const Step*> steps = steps_of(pass);
-      if (folds_rows(kernel_)) forget_what_was_made();
+      if (folds && &pass == &*reduced) ask_for_next_turn(text_, passes_);
+      if (folds) forget_what_was_made();
       text_.define(text_.needed(steps), {row_axes_mask(kernel_), true}, defined);
       if (shape_.over(steps[0]->inner).values() >= kManyValues)
         text_.declare_divisors(text_.needed(steps), defined);
@@ -90,6 +99,7 @@ class RowsWriter {
       text_.declare("row", shape_.cluster == 1 ? wide + "blockIdx.x"
                                                : str(wide, "blockIdx.x / ", shape_.cluster));
       if (shape_.cluster > 1) expect_meetings();
+      if (shape_.sharing > 1) out_.line(str("const int share = warp % ", shape_.sharing, ";"));
     } else {
       write_short_row(wide);
     }
@@ -188,12 +198,12 @@ class RowsWriter {
       out_.line(keeps ? "#pragma unroll" : "#pragma unroll 1");
       out_.open(str("for (int round = 0; round < ", s.rounds, "; round++)"));
     }
-    if (s.chunks == 1 && shape_.warps == 1) return;
+    if (s.chunks == 1 && shape_.readers() == 1) return;
     const std::string chunk = s.rounds > 1         ? str("warp + ", shape_.warps, " * round")
                               : shape_.cluster > 1 ? str("warp + ", shape_.warps, " * rank")
                                                    : "warp";
     out_.line(str("const int chunk = ", chunk, ";"));
-    guarded_ = s.chunks != s.rounds * shape_.warps * shape_.cluster;
+    guarded_ = s.chunks != s.rounds * shape_.readers() * shape_.cluster;
     if (guarded_) out_.open(str("if (chunk < ", s.chunks, ")"));
   }
 
@@ -233,8 +243,15 @@ class RowsWriter {
     const std::string place = place_of(s);
     out_.line("#pragma unroll");
     out_.open(str("for (int k = 0; k < ", s.packs, "; k++)"));
-    text_.declare(place, str(base, shape_.lanes * s.vector, " * k + ", s.vector, " * lane"));
-    if (partial) out_.open(str("if (", place, " < ", s.count, ")"));
+    const std::string pack =
+        shape_.sharing > 1 ? str("(", shape_.sharing, " * k + warp)") : "k";
+    const int64_t together = shape_.lanes * shape_.sharing * s.vector;  // of all threads, once
+    text_.declare(place,
+                  str(base, shape_.lanes * s.vector, " * ", pack, " + ", s.vector, " * lane"));
+    // The packs that are whole whoever has them are asked for without waiting.
+    const std::string whole =
+        shape_.sharing > 1 && partial ? str("k < ", s.count / together, " || ") : "";
+    if (partial) out_.open(str("if (", whole, place, " < ", s.count, ")"));
     if (place != "e") text_.unpack_inner(s.inner, Expr::symbol(place, 0, s.count - 1), "e");
     if (!s.inner.empty()) text_.set_vector(s.inner.back(), s.vector);
     if (ragged) text_.left = str(s.count, " - ", place);
@@ -349,8 +366,14 @@ class RowsWriter {
   // values meet first, and lanes exchange one value, not one for each of a pack.
   std::string tree_of(const Spread& s, Op op, DType type, const std::string& array) const {
     const bool any_order = !is_float(type) || op == Op::max || op == Op::min;
-    return str("tc_tree<", cuda_op(op, type), ", ", shape_.lanes, ", ",
-               any_order ? 1 : s.vector, ">(", array, ")");
+    const int vector = any_order ? 1 : s.vector;
+    if (shape_.sharing == 1)
+      return str("tc_tree<", cuda_op(op, type), ", ", shape_.lanes, ", ", vector, ">(", array,
+                 ")");
+    out_.line(str("__shared__ tc_pack<", c_type(type), ", ", vector, "> given_", array, "[",
+                  shape_.sharing, "][32];"));
+    return str("tc_tree_of_warps<", cuda_op(op, type), ", ", vector, ">(", array, ", given_",
+               array, ", warp)");
   }
 
   // All reductions of a pass: the elements once, then each one's tree. A maximum that a sum_exp
@@ -376,6 +399,7 @@ class RowsWriter {
         out_.line(str("t_", tree.number, "[k * ", s.vector,
                       " + v] = ", value_of(*tree.step, tree.type), ";"));
     });
+    if (!knows_blocks_ && staged_.lines == 0) ask_for_later_row(text_, shape_, pass);
     if (!knows_blocks_) out_.line("tc_blocks_are_there();");
     greets_ = !knows_blocks_;
     knows_blocks_ = true;

@@ -1,7 +1,7 @@
 // How do a block's rows come into shared memory, and results out of it? All that a thread copies
 // is asked for before the first pack is put; then all wait for each other, once:
 //
-//   strip:  for k: asked[k] = *(pack of 4 rows s.. at element e);  for k: tile_0[s + v][e] = ..
+//   strip:  for k: asked[k] = tc_piece(4 rows s.. at element e);  for k: tile_0[s + v][e] = ..
 //   rows:   for k: asked[k] = *(pack of 4 elements, of whichever rows); tile_0 the same
 //   __syncthreads();
 //   for turn: line = the thread's row in the block; as cuda_rows does, but for in_x[..] it reads
@@ -90,21 +90,23 @@ void copy_strip(CudaText& text, const RowShape& shape, const StagedRows& staged,
     if (staged.shared && all % (tile.count * shape.cluster) != 0)
       text.out.line(str("if (own + e >= ", all, ") continue;"));
   };
-  const auto pack_in_memory = [&](const char* qualifier) {
+  const auto place_in_memory = [&] {
     text.declare("row", "first_row + s");
     text.unpack_rows("row");
     text.declare(text.kernel.axes[tile.axis].name, staged.shared ? "own + e" : "e");
-    return str("*(", qualifier, pack_of(tile, vector), "*)(", memory, " + ",
-               text.scalars.index(tile.index), ")");
+    return str(memory, " + ", text.scalars.index(tile.index));
   };
   const std::string element = str(tile.name(), "[(s + v) * ", tile.pitch, " + e]");
   const auto get = [&] {
-    if (tile.load >= 0) text.out.line("asked[k] = " + pack_in_memory("const ") + ";");
+    if (tile.load >= 0)
+      text.out.line(str("asked[k] = tc_piece<", vector, ">(", place_in_memory(), ");"));
     if (tile.load < 0) write_each(text, vector, "asked[k].at[v]", element);
   };
   const auto put = [&] {
     if (tile.load >= 0) write_each(text, vector, element, "asked[k].at[v]");
-    if (tile.load < 0) text.out.line(pack_in_memory("") + " = asked[k];");
+    if (tile.load < 0)
+      text.out.line(
+          str("*(", pack_of(tile, vector), "*)(", place_in_memory(), ") = asked[k];"));
   };
   write_copy(text, tile, shape.block, across * tile.count, vector, open, get, put);
 }

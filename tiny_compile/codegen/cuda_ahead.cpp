@@ -1,0 +1,111 @@
+// How does a kernel keep the memory busy while it computes? Where registers allow few rows at a
+// time, all of them may compute at once, and the memory waits. So one lane says which bytes come
+// next, and they are on their way to the L2 cache, without a register:
+//
+//   if (lane == 0 && row + 24 < 4096) {
+//     const int ahead = row + 24;
+//     const int i0 = ahead;
+//     const int first = 1024 * chunk;
+//     tc_ahead(in_x0 + first + i0*50257, chunk == 49 ? 81 : 1024);
+//   }
+//
+// Not too early: what is asked for more than a few rows ahead falls out of the cache again.
+#include "tiny_compile/codegen/cuda_ahead.h"
+
+#include <algorithm>
+
+#include "tiny_compile/codegen/cpp_reduce.h"
+#include "tiny_compile/codegen/cuda_fold.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int64_t kChunk = 1024;
+// Rows of the blocks of so many multiprocessors (an H200 has 132) are asked for: 16 and 64 bring
+// less, all of them more than the cache holds.
+constexpr int64_t kAhead = 48;
+
+// Loads of a row's elements, next to each other in memory, that these steps need.
+std::vector<int> streams_of(const CudaText& text, const std::vector<int>& pass) {
+  const Kernel& kernel = text.kernel;
+  std::vector<const Step*> steps;
+  for (int s : pass) steps.push_back(&kernel.steps[s]);
+  std::vector<int> streams;
+  if (steps[0]->inner.size() != 1) return streams;
+  const Expr element = kernel.axes[steps[0]->inner[0]].symbol();
+  for (int id : text.needed(steps)) {
+    const Scalar& s = kernel.scalars[id];
+    const bool plain = s.kind == ScalarKind::Load && s.mask < 0 && s.operands.empty();
+    const bool of_row =
+        std::any_of(kernel.axes.begin(), kernel.axes.begin() + kernel.rows,
+                    [&](const Axis& row) { return depends_on(s.index, row.name); });
+    if (plain && of_row && coefficient(s.index, element) == 1) streams.push_back(id);
+  }
+  return streams;
+}
+
+// `count` elements of each from `first` on.
+void ask(CudaText& text, const std::vector<int>& streams, int axis, const Expr& first,
+         const std::string& count) {
+  for (int id : streams) {
+    const Scalar& s = text.kernel.scalars[id];
+    const Expr start = substitute(s.index, {{text.kernel.axes[axis].name, first}});
+    text.out.line(str("tc_ahead(", pointer_name(text.program.buffers[s.buffer]), " + ",
+                      text.scalars.index(start), ", ", count, ");"));
+  }
+}
+
+// A whole row for a pass.
+void ask_for_row(CudaText& text, const std::vector<int>& pass,
+                 const std::vector<int>& streams) {
+  const Step& step = text.kernel.steps[pass[0]];
+  ask(text, streams, step.inner[0], 0, str(inner_count(text.kernel, step).constant()));
+}
+
+}  // namespace
+
+void ask_for_later_passes(CudaText& text, const std::vector<std::vector<int>>& passes) {
+  std::vector<int> seen = streams_of(text, passes[0]);
+  for (size_t p = 1; p < passes.size(); p++) {
+    std::vector<int> fresh;
+    for (int id : streams_of(text, passes[p])) {
+      if (std::count(seen.begin(), seen.end(), id) == 0) fresh.push_back(id);
+    }
+    if (fresh.empty()) continue;
+    text.out.open("if (lane == 0)");
+    ask_for_row(text, passes[p], fresh);
+    text.out.close();
+    seen.insert(seen.end(), fresh.begin(), fresh.end());
+  }
+}
+
+void ask_for_next_turn(CudaText& text, const std::vector<std::vector<int>>& passes) {
+  const int64_t turns = fold_shape_of(text.kernel).turns;
+  const std::vector<int> streams = streams_of(text, passes[0]);
+  if (turns == 1 || streams.empty()) return;
+  text.out.open(str("if (lane == 0 && turn + 1 < ", turns, ")"));
+  text.declare("ahead", row_of_turn(text, "turn + 1"));
+  text.unpack_rows("ahead");
+  ask_for_row(text, passes[0], streams);
+  text.out.close();
+}
+
+void ask_for_later_row(CudaText& text, const RowShape& shape, const std::vector<int>& pass) {
+  const Step& step = text.kernel.steps[pass[0]];
+  if (step.op == Op::sum_exp) return;  // computes for longer than the memory takes
+  const std::vector<int> streams = streams_of(text, pass);
+  const int64_t later = kAhead * shape.resident / shape.cluster,
+                rows = row_count(text.kernel).constant();
+  if (streams.empty() || later >= rows) return;
+  const Spread& s = shape.over(step.inner);
+  text.out.open(str("if (lane == 0 && row + ", later, " < ", rows, ")"));
+  text.declare("ahead", str("row + ", later));
+  text.unpack_rows("ahead");
+  text.declare("first", "1024 * chunk");
+  const int64_t last = s.count % kChunk;
+  ask(text, streams, step.inner[0], Expr::symbol("first", 0, s.count - 1),
+      last == 0 ? "1024" : str("chunk == ", s.chunks - 1, " ? ", last, " : 1024"));
+  text.out.close();
+}
+
+}  // namespace tiny_compile
