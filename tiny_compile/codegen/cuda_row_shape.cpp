@@ -34,11 +34,12 @@ constexpr int kLargeBlock = 256;
 // values (tc_quotient) the fifth block's registers are missed.
 constexpr int kWaiting = 5, kWaitingDivided = 4;
 constexpr int kFolding = 3;  // blocks that fold: 168 registers a thread
-// Warps that share a chunk, where a thread is left with this much of it. By 1, 2, 4, 8 warps:
-// layernorm 0.1360, 0.1327, 0.1316, 0.263 ms; rows of 1000 0.137, 0.135, 0.144.
-constexpr int kSharing = 2;
-constexpr int64_t kLeastValues = 16, kLeastPacks = 2;
-constexpr int64_t kExchanged = 8192;  // bytes of a block at most
+// Warps that share a chunk: each reads about 2 kB. By 1, 2, 4, 8 warps, layernorm of 4 kB takes 0.136,
+// 0.133, 0.132, 0.263 ms, and of rows of 8 kB with gaps 0.106, 0.103, 0.099, 0.150.
+constexpr int64_t kReadBytes = 2048;
+constexpr int kMostSharing = 4;
+constexpr int64_t kLeastValues = 8, kLeastPacks = 2;  // that are left of it for a thread
+constexpr int64_t kExchanged = 8192;                  // bytes of a block at most
 
 std::vector<const Step*> steps_over(const Kernel& kernel, const std::vector<int>& inner) {
   std::vector<const Step*> steps;
@@ -116,24 +117,52 @@ void spread_rows(const CudaText& text, RowShape& shape) {
   }
 }
 
-void share_chunk(const CudaText& text, RowShape& shape) {
+namespace {
+
+// Bytes between the first and the last that a row has of its own.
+int64_t row_bytes(const Kernel& kernel) {
+  int64_t bytes = 0;
+  for (const Scalar& s : kernel.scalars) {
+    const auto along = [&](const Axis& axis) { return depends_on(s.index, axis.name); };
+    const auto rows_end = kernel.axes.begin() + kernel.rows;
+    if (s.kind != ScalarKind::Load || std::none_of(kernel.axes.begin(), rows_end, along))
+      continue;
+    for (auto axis = rows_end; axis != kernel.axes.end(); ++axis)
+      bytes += coefficient(s.index, axis->symbol()) * axis->extent.constant() *
+               static_cast<int64_t>(size_of(s.dtype));
+  }
+  return bytes;
+}
+
+int sharing_of(const CudaText& text, const RowShape& shape) {
   const Kernel& kernel = text.kernel;
   const bool warp_a_row = shape.warps * shape.cluster * shape.turns == 1 && shape.lanes == 32;
-  if (!warp_a_row || folds_rows(kernel) || rows_that_alternate(kernel) > 1) return;
-  if (kernel.schedule.warps_per_row > 0) return;
-  int64_t exchanged = 0;
+  if (!warp_a_row || folds_rows(kernel) || rows_that_alternate(kernel) > 1) return 1;
+  int64_t bytes = row_bytes(kernel), exchanged = 0;
+  int sharing = 1;
+  for (; sharing < kMostSharing && bytes > kReadBytes * sharing; sharing *= 2) {
+  }
   for (const Step& step : kernel.steps) {
     if (step.kind == StepKind::Store) continue;
     const Spread& s = shape.over(step.inner);
-    const bool enough =
-        s.values() >= kSharing * kLeastValues && s.packs >= kSharing * kLeastPacks;
-    if (is_arg(step) || step.op == Op::sum_exp || s.chunks > 1 || !enough) return;
+    if (is_arg(step) || step.op == Op::sum_exp || s.chunks > 1) return 1;
+    const int64_t most = std::min(s.values() / kLeastValues, s.packs / kLeastPacks);
+    while (sharing > most) sharing /= 2;
+    if (sharing == 0) return 1;
     const DType type = accumulator(step.op, kernel.scalars[step.value].dtype);
-    exchanged += 32 * kSharing * s.vector * static_cast<int64_t>(size_of(type));
+    exchanged += 32 * sharing * s.vector * static_cast<int64_t>(size_of(type));
   }
-  if (exchanged == 0 || exchanged > kExchanged) return;
-  shape.warps = shape.sharing = kSharing;
-  shape.block = 32 * kSharing;
+  return exchanged == 0 || exchanged > kExchanged ? 1 : sharing;
+}
+
+}  // namespace
+
+void share_chunk(const CudaText& text, RowShape& shape) {
+  if (text.kernel.schedule.warps_per_row > 0) return;
+  const int sharing = sharing_of(text, shape);
+  if (sharing == 1) return;
+  shape.warps = shape.sharing = sharing;
+  shape.block = 32 * sharing;
   shape.rows_a_block = 1;
   spread_rows(text, shape);
 }

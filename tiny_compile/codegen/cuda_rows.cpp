@@ -14,7 +14,7 @@
 #include "tiny_compile/codegen/cuda_ahead.h"
 #include "tiny_compile/codegen/cuda_fold.h"
 #include "tiny_compile/codegen/cuda_helpers.h"
-#include "tiny_compile/codegen/cuda_staged.h"
+#include "tiny_compile/codegen/cuda_row_place.h"
 #include "tiny_compile/codegen/passes_of.h"
 
 namespace tiny_compile {
@@ -44,7 +44,8 @@ class RowsWriter {
   }
 
   KernelEntry write() {
-    write_row();
+    live_ = open_rows(text_, shape_, staged_, passes_);
+    knows_blocks_ = shape_.cluster == 1;
     keep_values();
     std::vector<bool> defined(kernel_.scalars.size());
     const bool folds = folds_rows(kernel_);
@@ -82,67 +83,6 @@ class RowsWriter {
     std::vector<const Step*> steps;
     for (int s : pass) steps.push_back(&kernel_.steps[s]);
     return steps;
-  }
-
-  void write_row() {
-    const std::string lane_of =
-        shape_.lanes == 32 ? "threadIdx.x & 31" : str("threadIdx.x % ", shape_.lanes);
-    out_.line(str("const int lane = ", lane_of, ";"));
-    const std::string wide = text_.integer == "int" ? "(int)" : "(long long)";
-    if (folds_rows(kernel_)) {
-      open_folds(text_);
-    } else if (staged_.lines > 0) {
-      if (shape_.cluster > 1) expect_meetings();
-      live_ = open_staged_rows(text_, shape_, staged_);
-    } else if (shape_.warps > 1) {
-      out_.line("const int warp = threadIdx.x >> 5;");
-      text_.declare("row", shape_.cluster == 1 ? wide + "blockIdx.x"
-                                               : str(wide, "blockIdx.x / ", shape_.cluster));
-      if (shape_.cluster > 1) expect_meetings();
-      if (shape_.sharing > 1) out_.line(str("const int share = warp % ", shape_.sharing, ";"));
-    } else {
-      write_short_row(wide);
-    }
-    text_.unpack_rows("row");
-  }
-
-  // Several rows a warp or one.
-  void write_short_row(const std::string& wide) {
-    std::string first = wide + "blockIdx.x";
-    if (shape_.turns > 1) {
-      out_.line("#pragma unroll");
-      out_.open(str("for (int turn = 0; turn < ", shape_.turns, "; turn++)"));
-      first = str("(", first, " * ", shape_.turns, " + turn)");
-    }
-    const std::string row =
-        str(first, " * ", shape_.rows_a_block, " + (int)threadIdx.x / ", shape_.lanes);
-    if (rows_ % (shape_.rows_a_block * shape_.turns) == 0) return text_.declare("row", row);
-    if (shape_.lanes == 32) {
-      text_.declare("row", row);
-      return out_.line(str("if (row >= ", rows_, ") return;"));
-    }
-    // Lanes beyond the last row repeat it: the whole warp must shuffle.
-    text_.declare("asked", row);
-    out_.line(str("const bool live = asked < ", rows_, ";"));
-    text_.declare("row", str("live ? asked : ", rows_ - 1));
-    live_ = "live";
-  }
-
-  // Each meeting of the cluster's blocks waits for the bytes of all that is published before it.
-  void expect_meetings() {
-    out_.line(str("const int rank = blockIdx.x % ", shape_.cluster, ";"));
-    std::vector<size_t> bytes;
-    for (const std::vector<int>& pass : passes_) {
-      if (kernel_.steps[pass[0]].kind == StepKind::Store) continue;
-      bytes.push_back(0);
-      for (const Tree& tree : trees_of(kernel_, pass))
-        bytes.back() += size_of(tree.type) * (tree.is_sum_exp() ? 2 : 1) *
-                        shape_.over(tree.step->inner).chunks * shape_.rows_a_block;
-    }
-    out_.line(str("__shared__ unsigned long long meeting[", bytes.size(), "];"));
-    out_.line(str("const unsigned bytes[] = {", join(bytes, ", "), "};"));
-    out_.line("tc_expect(meeting, bytes);");
-    knows_blocks_ = false;
   }
 
   // Values that several steps use stay in registers, where they fit: costly ones, and of loads

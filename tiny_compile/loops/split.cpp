@@ -12,8 +12,8 @@ namespace {
 
 constexpr int64_t kChunk = 1024;
 constexpr int64_t kFewRows = 512;
-// On a GPU, rows that are neighbours in memory: a block takes many. Where they are never taken in
-// packs, a thread's columns lie apart, and blocks that finish together (a cluster) would be few.
+// On a GPU, rows that are neighbours in memory: a block takes many. An odd number of them is never
+// taken in packs: a thread's columns lie apart, and blocks that finish together (a cluster) are few.
 constexpr int64_t kFewColumns = 2048, kFewOddColumns = 8192;
 constexpr int64_t kLongRow = 16 * kChunk, kLongColumn = 8 * kChunk;
 
@@ -24,14 +24,6 @@ bool are_columns(const Kernel& kernel) {
          std::any_of(kernel.scalars.begin(), kernel.scalars.end(), [&](const Scalar& s) {
            const Axis& row = kernel.axes[kernel.rows - 1];
            return s.kind == ScalarKind::Load && coefficient(s.index, row.symbol()) == 1;
-         });
-}
-
-// An odd number of columns, or an address that no pack may have.
-bool never_in_packs(const Program& program, const Kernel& kernel, int64_t columns) {
-  return columns % 2 == 1 ||
-         std::any_of(kernel.scalars.begin(), kernel.scalars.end(), [&](const Scalar& s) {
-           return s.kind == ScalarKind::Load && program.buffers[s.buffer].align < 16;
          });
 }
 
@@ -245,8 +237,7 @@ bool can_split(const Program& program, const Kernel& kernel) {
   const int64_t rows = row_count(kernel).bounds().high;
   if (program.target == Target::Cpp || !are_columns(kernel))
     return rows < kFewRows && count >= kLongRow;
-  return rows < (never_in_packs(program, kernel, rows) ? kFewOddColumns : kFewColumns) &&
-         count >= kLongColumn;
+  return rows < (rows % 2 == 1 ? kFewOddColumns : kFewColumns) && count >= kLongColumn;
 }
 
 std::vector<Kernel> split_reduction(Program& program, const Kernel& kernel) {
