@@ -95,6 +95,19 @@ TEST_CASE("exp is within 2 and 4 ulp", "[prelude]") {
   CHECK_BOTH(tc_exp, [](Long x) { return std::exp(x); });
 }
 
+TEST_CASE("exp by one factor has the same bits below 43", "[prelude]") {
+  size_t differ = 0;
+  for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 1009) {
+    const float x = tc_from_bits(static_cast<unsigned>(bits));
+    const unsigned one = tc_bits(tc_exp_below(x)), two = tc_bits(tc_exp(x));
+    differ += std::isnan(x) ? !std::isnan(tc_exp_below(x)) : x < 43.0f && one != two;
+  }
+  CHECK(differ == 0);
+  for (const float x : {42.999996f, -87.33655f, -103.97208f, -103.9721f, -104.0f, -1e30f})
+    CHECK(tc_bits(tc_exp_below(x)) == tc_bits(tc_exp(x)));
+  CHECK(tc_exp_below(-INFINITY) == 0.0f);
+}
+
 TEST_CASE("expm1 is within 2 and 4 ulp", "[prelude]") {
   CHECK_BOTH(tc_expm1, [](Long x) { return std::expm1(x); });
 }

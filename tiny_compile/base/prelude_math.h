@@ -40,6 +40,17 @@ TC_FN float tc_exp(float x) {
   return tc_fma(tc_expm1_kernel(r), first, first) * second;
 }
 
+// The same bits for x < 43, where one factor is enough: 2^n is applied as 2^(n + 63), which has room
+// down to n = -150, and that is taken back by a second, constant one.
+TC_FN float tc_exp_below(float x) {
+  const float clamped = x < -104.0f ? -104.0f : x;
+  const float shifted = tc_fma(clamped, 0x1.715476p+0f, 0x1.80017cp+23f);
+  const float n = shifted - 0x1.80017cp+23f;
+  const float r = tc_fma(n, 0x1.bd0106p-13f, tc_fma(n, -0x1.63p-1f, clamped));
+  const float factor = tc_from_bits(tc_bits(shifted) << 23);
+  return tc_fma(tc_expm1_kernel(r), factor, factor) * 0x1p-63f;
+}
+
 TC_FN double tc_exp(double x) {
   const double clamped = x > 710.0 ? 710.0 : x < -746.0 ? -746.0 : x;
   const double shifted = tc_fma(clamped, 0x1.71547652b82fep+0, 0x1.80000000007fep+52);

@@ -319,6 +319,13 @@ __device__ inline float tc_divided(float a, const tc_divisor& by, bool& exact) {
   return tc_quotient(a, by);
 }
 )"},
+    {"tc_exp_below(", R"(
+// `exact` says whether x and all before it are low enough.
+__device__ inline float tc_exp_below(float x, bool& exact) {
+  exact &= x < 43.0f;
+  return tc_exp_below(x);
+}
+)"},
     {"tc_clamp", R"(
 __device__ inline float tc_clamp(float m) {
   return tc_minimum(tc_maximum(m, -0x1.fffffep+127f), 0x1.fffffep+127f);

@@ -46,6 +46,8 @@ class RowsWriter {
   KernelEntry write() {
     live_ = open_rows(text_, shape_, staged_, passes_);
     knows_blocks_ = shape_.cluster == 1;
+    // Long rows: there arithmetic takes as long as memory, and each instruction counts.
+    text_.hastens_exp = shape_.cluster > 1 && staged_.lines == 0;
     keep_values();
     std::vector<bool> defined(kernel_.scalars.size());
     const bool folds = folds_rows(kernel_);
@@ -242,25 +244,24 @@ class RowsWriter {
         for (const Step* step : stores) write_staged_store(text_, staged_, *step);
       });
     };
-    if (text_.divides(text_.needed(stores), defined))
-      write_divided(write_all);
-    else
-      write_all();
+    write_hastened(stores, defined, write_all);
     close_chunks(s);
     if (!live_.empty()) out_.close();
   }
 
-  // All quotients without a branch; where one was out of range, all again.
+  // All quotients and exponentials without a branch; where one was out of range, all again.
   template <typename Write>
-  void write_divided(Write write) {
+  void write_hastened(const std::vector<const Step*>& steps, const std::vector<bool>& defined,
+                      Write write) {
+    if (!text_.hastens(text_.needed(steps), defined)) return write();
     out_.line("bool exact = true;");
-    text_.division = CudaText::Division::Fast;
+    text_.form = CudaText::Form::Fast;
     write();
     out_.open("if (!exact)");
-    text_.division = CudaText::Division::Slow;
+    text_.form = CudaText::Form::Slow;
     write();
     out_.close();
-    text_.division = CudaText::Division::Each;
+    text_.form = CudaText::Form::Each;
   }
 
   // What a row gives to each column's sum; then the block's warps add theirs.
@@ -334,10 +335,12 @@ class RowsWriter {
     });
     open_chunks(s);
     for (const Tree& tree : trees) declare_elements(s, tree);
-    write_elements(s, steps_of(pass), defined, [&] {
-      for (const Tree& tree : trees)
-        out_.line(str("t_", tree.number, "[k * ", s.vector,
-                      " + v] = ", value_of(*tree.step, tree.type), ";"));
+    write_hastened(steps_of(pass), defined, [&] {
+      write_elements(s, steps_of(pass), defined, [&] {
+        for (const Tree& tree : trees)
+          out_.line(str("t_", tree.number, "[k * ", s.vector,
+                        " + v] = ", value_of(*tree.step, tree.type), ";"));
+      });
     });
     if (!knows_blocks_ && staged_.lines == 0) ask_for_later_row(text_, shape_, pass);
     if (!knows_blocks_) out_.line("tc_blocks_are_there();");
@@ -374,12 +377,12 @@ class RowsWriter {
 
   void write_tree(const Spread& s, const Tree& tree) {
     const std::string& n = tree.number;
-    if (tree.is_sum_exp()) {
-      write_exponentials(s, tree);
-      if (tree.maximum >= 0) give(tree, std::to_string(tree.maximum), "largest_" + n);
-    }
-    give(tree, n, tree_of(s, tree.step->op, tree.type, "t_" + n));
-    if (tree.is_sum_exp() && shape_.is_shared()) publish("most_" + n, "m_" + n);
+    if (!tree.is_sum_exp())
+      return give(tree, n, tree_of(s, tree.step->op, tree.type, "t_" + n));
+    const std::string sum = write_exponentials(s, tree);
+    if (tree.maximum >= 0) give(tree, std::to_string(tree.maximum), "largest_" + n);
+    give(tree, n, sum);
+    if (shape_.is_shared()) publish("most_" + n, "m_" + n);
   }
 
   void write_fold(const Spread& s, const Tree& tree) {
@@ -393,8 +396,8 @@ class RowsWriter {
   }
 
   // t = exp(t - m), m the chunk's maximum, clamped. Beyond the row's end that is exp(-inf) = 0,
-  // which changes no sum of exponentials.
-  void write_exponentials(const Spread& s, const Tree& tree) {
+  // which changes no sum of exponentials. Returns the text of their sum.
+  std::string write_exponentials(const Spread& s, const Tree& tree) {
     const std::string &n = tree.number, name = c_type(tree.type),
                       values = std::to_string(s.values());
     out_.line(str(name, " top_", n, "[", values, "];"));
@@ -403,9 +406,24 @@ class RowsWriter {
     out_.line(str("const ", name, " largest_", n, " = ",
                   tree_of(s, Op::max, tree.type, "top_" + n), ", m_", n, " = tc_clamp(largest_",
                   n, ");"));
-    out_.line("#pragma unroll");
-    out_.line(str("for (int j = 0; j < ", values, "; j++) t_", n, "[j] = tc_exp(t_", n,
-                  "[j] - m_", n, ");"));
+    const std::string sum = tree_of(s, tree.step->op, tree.type, "t_" + n);
+    const auto write_all = [&](const char* function) {
+      out_.line("#pragma unroll");
+      out_.line(str("for (int j = 0; j < ", values, "; j++) t_", n, "[j] = ", function, "(t_",
+                    n, "[j] - m_", n, ");"));
+    };
+    if (!text_.hastens_exp || tree.type != DType::f32) return write_all("tc_exp"), sum;
+    // The sum belongs to each branch, so that not all of its terms wait for the other's.
+    out_.line(str(name, " sum_", n, ";"));
+    out_.open(str("if (largest_", n, " - m_", n, " < 43.0f)"));
+    write_all("tc_exp_below");
+    out_.line(str("sum_", n, " = ", sum, ";"));
+    out_.close(" else {");
+    out_.indent();
+    write_all("tc_exp");
+    out_.line(str("sum_", n, " = ", sum, ";"));
+    out_.close();
+    return "sum_" + n;
   }
 
   void finish(const Step& step, const std::string& reg, DType type) {

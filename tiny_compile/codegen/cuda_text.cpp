@@ -84,11 +84,13 @@ CudaText::CudaText(const Program& p, const Kernel& k) : KernelText(p, k) {
       return str(scalar.op == Op::eq ? "!" : "", "tc_is_nan(", scalars.name(scalar.operands[0]),
                  ")");
     if (scalar.op == Op::eq) return compared(scalar.operands[0], scalar.operands[1]);
-    if (!has_divisor(scalar)) return std::string();
-    const std::string a = scalars.name(scalar.operands[0]),
-                      b = scalars.name(scalar.operands[1]);
-    if (division == Division::Slow) return str("tc_divided_slowly(", a, ", ", b, ")");
-    return str("tc_divided(", a, ", by_", b, division == Division::Fast ? ", exact)" : ")");
+    if (!has_fast_form(scalar)) return std::string();
+    const std::string a = scalars.name(scalar.operands[0]);
+    if (scalar.op == Op::exp)
+      return form == Form::Fast ? str("tc_exp_below(", a, ", exact)") : std::string();
+    const std::string b = scalars.name(scalar.operands[1]);
+    if (form == Form::Slow) return str("tc_divided_slowly(", a, ", ", b, ")");
+    return str("tc_divided(", a, ", by_", b, form == Form::Fast ? ", exact)" : ")");
   };
   scalars.rounds = [this](int id) { return !unrounded_.count(id); };
 }
@@ -247,13 +249,14 @@ void CudaText::declare_divisors(const std::vector<int>& ids, const std::vector<b
   }
 }
 
-bool CudaText::has_divisor(const Scalar& scalar) const {
+bool CudaText::has_fast_form(const Scalar& scalar) const {
+  if (scalar.op == Op::exp) return hastens_exp && scalar.dtype == DType::f32;
   return scalar.op == Op::div && divisors_.count(scalar.operands[1]) > 0;
 }
 
-bool CudaText::divides(const std::vector<int>& ids, const std::vector<bool>& defined) const {
+bool CudaText::hastens(const std::vector<int>& ids, const std::vector<bool>& defined) const {
   return std::any_of(ids.begin(), ids.end(), [&](int id) {
-    return !defined[id] && !is_kept(id) && has_divisor(kernel.scalars[id]);
+    return !defined[id] && !is_kept(id) && has_fast_form(kernel.scalars[id]);
   });
 }
 

@@ -46,10 +46,12 @@ class CudaText : public KernelText {
   // Declares what divides elements but does not depend on them, once for all of them; `defined`
   // is what is defined outside the loops over elements.
   void declare_divisors(const std::vector<int>& ids, const std::vector<bool>& defined);
-  // Whether some of these are divided by such a one here, and how: each as it needs; all fast,
-  // and what is not IEEE's quotient clears a flag `exact`; or all slowly, right for every value.
-  bool divides(const std::vector<int>& ids, const std::vector<bool>& defined) const;
-  enum class Division { Each, Fast, Slow } division = Division::Each;
+  // Whether some of these have a fast form here, quotients by such a one and, where `hastens_exp`,
+  // exponentials; and which form: each as it needs; all fast, and what would not be right clears a
+  // flag `exact`; or all slowly, right for every value.
+  bool hastens(const std::vector<int>& ids, const std::vector<bool>& defined) const;
+  enum class Form { Each, Fast, Slow } form = Form::Each;
+  bool hastens_exp = false;
 
   std::string place(const Step& step) const;  // "out_y[i0*8 + j0]"
   std::string left;  // elements left from e on, where a pack may end beyond them; else ""
@@ -60,7 +62,7 @@ class CudaText : public KernelText {
   std::string compared(int a, int b) const;
   std::string at_start(const Expr& index) const;
   bool is_read_once(int scalar) const;
-  bool has_divisor(const Scalar& scalar) const;
+  bool has_fast_form(const Scalar& scalar) const;
   std::set<int> divisors_;   // scalars declared as such
   std::set<int> unrounded_;  // halves that only a pack's store reads
   std::optional<Expr> flat_;
