@@ -1,6 +1,8 @@
 // Rows that the blocks of a cluster share: the generated CUDA has the interpreter's bits on the
 // CPU, and what would go wrong on a GPU is told.
 #ifndef __SANITIZE_THREAD__  // it takes fibers for threads
+#include <cmath>
+
 #include "tests/codegen/cuda_clusters.h"
 
 #include "tests/catch.h"
@@ -72,6 +74,28 @@ TEST_CASE("wide rows that a cluster shares", "[codegen][threads]") {
     check_shared(softmax_along, {randn({2, length})}, cluster);
     check_shared(several, {randn({3, length})}, cluster);
   }
+}
+
+TEST_CASE("exponentials of wide rows: by one factor, and again where one is out of range",
+          "[codegen][threads]") {
+  manual_seed(10);
+  Tensor x = randn({6, 9001});
+  float* at = x.data<float>();
+  const auto row = [&](int64_t r) { return at + r * 9001; };
+  row(1)[77] = HUGE_VALF;
+  row(2)[9000] = std::nanf("");
+  for (int64_t k = 0; k < 9001; k++) row(3)[k] = k < 3000 ? -HUGE_VALF : row(3)[k];
+  for (int64_t k = 0; k < 9001; k++) row(4)[k] = -HUGE_VALF;
+  for (int64_t k = 0; k < 9001; k += 500) row(5)[k] = 40 + static_cast<float>(k) / 200;
+  const std::string kept = check_shared(softmax_along, {x}, 2);
+  CHECK(kept.find("tc_exp_below(sub_") != std::string::npos);
+  const std::string chunks = check_shared(
+      [](In i) {
+        const Tensor all = logsumexp(i[0], {1}, true);
+        return Out{exp(i[0] - all), exp(i[0]), all};
+      },
+      {x}, 2);
+  CHECK(chunks.find("tc_exp_below(t_") != std::string::npos);
 }
 
 TEST_CASE("strips of rows that several blocks share, of several types", "[codegen][threads]") {

@@ -74,6 +74,15 @@ TEST_CASE("rows go to lanes, warps or blocks by their length", "[cuda]") {
   }
 }
 
+TEST_CASE("wide rows ask for the chunks of a later row, none beyond the last", "[cuda]") {
+  const Source source = cuda_of(
+      "graph g(%0 x: f32[900,50257]) {\n  %1: f32[900,1] = max %0 {axes=[1], keepdim=1}\n"
+      "  %2: f32[900,50257] = expand %1\n  %3: f32[900,50257] = sub %0, %2\n  return %3\n}\n");
+  CHECK_THAT(source.text, ContainsSubstring("if (lane == 0 && row + 30 < 900)"));
+  CHECK_THAT(source.text, ContainsSubstring("chunk == 49 ? 81 : 1024"));
+  check_compiles(source);
+}
+
 TEST_CASE("column sums are coalesced, full sums split, transposes tiled", "[cuda]") {
   const Source columns = cuda_of(
       "graph g(%0 x: f32[4096,256]) {\n  %1: f32[256] = sum %0 {axes=[0]}\n  return %1\n}\n");

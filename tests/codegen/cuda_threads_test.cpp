@@ -38,6 +38,30 @@ TEST_CASE("rows thread by thread: whole chunks, partial ones, divisors out of ra
   check([](In i) { return Out{i[0] / (abs(i[0]).sum(1, true) * 40.0)}; }, {zeros}, "rows");
 }
 
+TEST_CASE("rows thread by thread that two or four warps share", "[codegen][threads]") {
+  manual_seed(11);
+  const auto normed = [](In i) {
+    const Tensor centred = i[0] - i[0].mean(1, true);
+    return Out{centred * rsqrt((centred * centred).mean(1, true) + 1e-5), i[0].max({1})};
+  };
+  const auto by = [&](const Function& function, const std::vector<Tensor>& inputs, int warps) {
+    const std::string text = check(function, inputs, "rows");
+    INFO(text);
+    CHECK(text.find(str("[", warps, "][32];")) != std::string::npos);
+    CHECK(text.find("tc_tree_of_warps<") != std::string::npos);
+  };
+  for (int64_t length : {600, 1000, 1023, 1024}) by(normed, {randn({5, length})}, 2);
+  by(normed, {every(2, randn({5, 2046}))}, 4);
+  by(normed, {randn({5, 900}, float64)}, 4);
+  by([&](In i) { return normed(std::vector{i[0] + i[1]}); },
+     {randn({5, 1024}).to(bfloat16), randn({5, 1024}).to(bfloat16)}, 2);
+  by(
+      [](In i) {
+        return Out{i[0].prod({1}), i[0].sum(1), i[0].min({1})};
+      },
+      {(randn({5, 999}) * 9.0).to(int32)}, 2);
+}
+
 TEST_CASE("rows thread by thread with as many warps as the schedule asks for",
           "[codegen][threads]") {
   manual_seed(6);
@@ -133,7 +157,9 @@ TEST_CASE("folds thread by thread: columns summed while a block goes over its ro
     const Tensor h = i[0] * rsqrt((i[0] * i[0]).mean(-1, true) + 1e-5);
     return Out{h, (i[1] * h).sum({0, 1})};
   };
-  check(batched, {randn({5, 1024, 129}), randn({5, 1024, 129})}, "rows columns");
+  const std::string text =
+      check(batched, {randn({5, 1024, 129}), randn({5, 1024, 129})}, "rows columns");
+  CHECK(text.find("if (lane == 0 && turn + 1 < 8)") != std::string::npos);  // asks for its next
 }
 
 TEST_CASE("folds of two dtypes and widths, and of no loop, whatever the schedule says",

@@ -1,4 +1,5 @@
 // backend "cuda": what can be said without a GPU, then the same bits on one.
+#include <algorithm>
 #include <cmath>
 #include <thread>
 
@@ -165,6 +166,33 @@ TEST_CASE("casts to integers know NaN, also of absolute values", "[cuda]") {
           return std::vector{where(isnan(size), 0.0, two), where(size == size, two, 0.0)};
         },
         {x.to(dtype)});
+  }
+}
+
+TEST_CASE("rows that warps share and exponentials of long rows, special values too", "[cuda]") {
+  NEEDS_GPU;
+  using In = std::span<const Tensor>;
+  using Out = std::vector<Tensor>;
+  const auto normed = [](In i) {
+    const Tensor centred = i[0] - i[0].mean(1, true);
+    return Out{centred * rsqrt((centred * centred).mean(1, true) + 1e-5), i[0].max({1})};
+  };
+  for (int64_t length : {600, 1000, 1023, 1024}) check_on_gpu(normed, {numbers({37, length})});
+  check_on_gpu(normed, {numbers({37, 2046}).slice(1, 0, 2046, 2)});
+  check_on_gpu(normed, {numbers({37, 1025}).slice(1, 1, 1025)});
+  const auto shares = [](In i) {
+    const Tensor all = logsumexp(i[0], {1}, true);
+    return Out{softmax(i[0], 1), exp(i[0] - all), exp(i[0]), all};
+  };
+  for (int64_t length : {9001, 50257}) {
+    Tensor x = numbers({101, length}, 0.9);
+    const auto row = [&](int64_t r) { return x.data<float>() + r * length; };
+    row(1)[77] = HUGE_VALF;
+    row(2)[length - 1] = std::nanf("");
+    std::fill_n(row(3), 3000, -HUGE_VALF);
+    std::fill_n(row(4), length, -HUGE_VALF);
+    for (int64_t k = 0; k < length; k += 500) row(5)[k] = 40 + static_cast<float>(k) / 400;
+    check_on_gpu(shares, {x});
   }
 }
 
