@@ -328,6 +328,20 @@ TEST_CASE("all back ends give the same bits", "[compile]") {
   }
 }
 
+TEST_CASE("long rows of several inputs, whose next rows are asked for", "[compile]") {
+  manual_seed(3);
+  for (DType dtype : {float32, bfloat16, float64}) {
+    const auto shares = [](Tensor x, Tensor y, Tensor z) {
+      const Tensor all = x + y * z, e = exp(all - all.max({1}, true));
+      return e / e.sum(1, true);
+    };
+    const std::vector<Tensor> in = {randn({9, 2100}).to(dtype), randn({9, 2100}).to(dtype),
+                                    randn({9, 2100}).to(dtype)};
+    const Tensor got = compile(shares, {.backend = "cpp"})(in[0], in[1], in[2]);
+    CHECK(same_bits(got, compile(shares, {.backend = "interpreter"})(in[0], in[1], in[2])));
+  }
+}
+
 TEST_CASE("an unknown back end is refused with those there are", "[compile]") {
   const auto refusal = [](const char* backend) {
     return message_of([&] { compile([](Tensor x) { return x; }, options(backend)); });

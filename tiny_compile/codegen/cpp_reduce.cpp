@@ -233,11 +233,12 @@ void write_lanes(KernelText& text, int64_t count, const std::vector<std::string>
                  Body body) {
   if (!next.empty()) {
     text.out.open(str("for (long long from = 0; from < ", count, "; from += ", count / 8, ")"));
-    text.out.line(str("for (int l = 0; l < 128; l += 16)  // the next row, meanwhile"));
+    text.out.open("for (int l = 0; l < 128; l += 16)");
     const int64_t stride = kChunk / count;
     for (const std::string& place : next)
-      text.out.line(str("  __builtin_prefetch(", place, " + ",
-                        stride > 1 ? str(stride, " * ") : "", "from + l);"));
+      text.out.line(str("__builtin_prefetch(", place, " + ",
+                        stride > 1 ? str(stride, " * ") : "", "from + l);  // the next row"));
+    text.out.close();
   }
   text.out.line("#pragma GCC ivdep");
   text.out.open(next.empty()
