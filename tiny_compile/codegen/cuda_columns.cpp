@@ -22,9 +22,9 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kChunk = 1024;
-constexpr int kColumns = 32;                    // of a block
-constexpr int kParts = 16;                      // threads of a column in a block
-constexpr int kWideParts = 8, kApartParts = 4;  // where each has several columns
+constexpr int kColumns = 32;   // of a block
+constexpr int kParts = 16;     // subtrees of a chunk, and threads of a column in a block
+constexpr int kApartRows = 4;  // threads, where each has several columns that lie apart
 constexpr int kPackBytes = 16;
 constexpr int64_t kShared = 32768;  // bytes of it that a block takes
 constexpr int kMostVector = 2;
@@ -42,9 +42,9 @@ class ColumnsWriter {
     const int64_t width = int64_t{kColumns} * vector_;
     strips_ = (columns + width - 1) / width;
     blocks_ = row_count(kernel_).constant() / columns * strips_;
-    if (vector_ > 1) parts_ = apart_ > 1 ? kApartParts : kWideParts;
+    if (apart_ > 1) rows_ = kApartRows;
     choose_cluster();
-    const int threads = kColumns * parts_;
+    const int threads = kColumns * rows_;
     entry_ = text.begin(function, blocks_ * cluster_, threads, cluster_,
                         (vector_ > 1 ? kWideThreads : kThreads) / threads);
   }
@@ -189,9 +189,8 @@ class ColumnsWriter {
       out_.open(cluster_ == 1 ? "if (live && y == 0)" : "if (live && y == 0 && rank == 0)");
     } else {
       out_.open("if (live)");
-      const std::string first = cluster_ == 1 ? "y" : str("y + ", parts_, " * rank");
-      out_.open(
-          str("for (int k = ", first, "; k < ", count, "; k += ", parts_ * cluster_, ")"));
+      const std::string first = cluster_ == 1 ? "y" : str("y + ", rows_, " * rank");
+      out_.open(str("for (int k = ", first, "; k < ", count, "; k += ", rows_ * cluster_, ")"));
     }
     define_element(step, count, defined);
     text_.write_store(step);
@@ -257,13 +256,24 @@ class ColumnsWriter {
                : str("tc_each<", cuda_op(op, type), ", ", c_type(type), ", ", vector_, ">");
   }
 
+  // Few threads have several of a chunk's subtrees, one after the other.
+  std::string subtree() const { return rows_ == kParts ? "y" : "from"; }
+  void open_subtrees() {
+    if (rows_ == kParts) return;
+    out_.line("#pragma unroll 1");
+    out_.open(str("for (int from = y; from < ", kParts, "; from += ", rows_, ")"));
+  }
+  void close_subtrees() {
+    if (rows_ < kParts) out_.close();
+  }
+
   // part(q): position y + 16 q of the chunk that starts at `base`, of `count` elements.
   void write_part(Op op, DType type, const std::string& base, const std::string& count,
                   int64_t each, const std::string& value) {
     out_.open(str("auto part = [&](int q) -> ", name_of(type)));
-    out_.line(str("const int p = y + ", parts_, " * q;"));
+    out_.line(str("const int p = ", subtree(), " + ", kParts, " * q;"));
     text_.declare("k", str(base, "p"));
-    const bool whole = count == str(parts_ * each);
+    const bool whole = count == str(kParts * each);
     out_.line(whole ? str("return ", value, ";")
                     : str("return p < ", count, " ? ", value, " : ", reduction_of(op, type),
                           "::identity();"));
@@ -280,19 +290,21 @@ class ColumnsWriter {
   // target = the tree over `count` <= 1024 elements.
   void write_chunk(const std::string& target, Op op, DType type, int64_t count,
                    const std::string& value) {
-    const int64_t each = std::max<int64_t>(1, power_of_two_from(count) / parts_);
+    const int64_t each = std::max<int64_t>(1, power_of_two_from(count) / kParts);
+    open_subtrees();
     write_part(op, type, "", str(count), each, value);
-    out_.line(str("block[y][x] = ", tree_of(op, type, each, "part"), ";"));
+    out_.line(str("block[", subtree(), "][x] = ", tree_of(op, type, each, "part"), ";"));
+    close_subtrees();
     out_.line("__syncthreads();");
     out_.line(str("auto other = [&](int q) -> ", name_of(type), " { return block[q][x]; };"));
-    out_.line(str(target, " = ", tree_of(op, type, parts_, "other"), ";"));
+    out_.line(str(target, " = ", tree_of(op, type, kParts, "other"), ";"));
     out_.line("__syncthreads();");
   }
 
   void write_tree(const Step& step, const std::string& reg, DType type, int64_t count) {
     const std::string name = name_of(type);
     if (count > kChunk) return write_chunks(step, reg, type, count);
-    out_.line(str("__shared__ ", name, " block[", parts_, "][", kColumns, "];"));
+    out_.line(str("__shared__ ", name, " block[", kParts, "][", kColumns, "];"));
     std::string value = "element(k)";
     if (step.op == Op::sum_exp) {  // of one chunk only: see allows_columns
       out_.line(str(name, " m;"));
@@ -311,10 +323,10 @@ class ColumnsWriter {
     const std::string name = name_of(type), reduction = reduction_of(step.op, type);
     const int64_t chunks = (count + kChunk - 1) / kChunk;
     const int64_t turns = power_of_two_from(chunks) / cluster_;
-    const int64_t bytes = static_cast<int64_t>(size_of(type)) * vector_ * kColumns * parts_;
-    const int64_t size = std::min({turns, kShared / bytes, int64_t{parts_}}),
+    const int64_t bytes = static_cast<int64_t>(size_of(type)) * vector_ * kColumns * rows_;
+    const int64_t size = std::min({turns, kShared / bytes, int64_t{kParts}}),
                   groups = turns / size;
-    out_.line(str("__shared__ ", name, " parts[", size, "][", parts_, "][", kColumns,
+    out_.line(str("__shared__ ", name, " parts[", size, "][", kParts, "][", kColumns,
                   "], sums[", size, "][", kColumns, "];"));
     if (groups > 1) out_.line(str(name, " stack[12], result;"));
     if (groups > 1) out_.line("int height = 0;");
@@ -352,18 +364,20 @@ class ColumnsWriter {
     out_.open(str("for (int t = 0; t < ", size, "; t++)"));
     out_.line(str("const int chunk = ", join(first, " + "), ";"));
     const std::string left = count % kChunk == 0 ? "1024" : str(count, " - 1024 * chunk");
-    write_part(step.op, type, "1024 * chunk + ", left, kChunk / parts_, "element(k)");
-    const std::string tree = tree_of(step.op, type, kChunk / parts_, "part");
+    open_subtrees();
+    write_part(step.op, type, "1024 * chunk + ", left, kChunk / kParts, "element(k)");
+    const std::string tree = tree_of(step.op, type, kChunk / kParts, "part");
     const bool all = chunks == size * groups * cluster_;
     out_.line(
-        str("parts[t][y][x] = ",
+        str("parts[t][", subtree(), "][x] = ",
             all ? tree : str("chunk < ", chunks, " ? ", tree, " : ", reduction, "::identity()"),
             ";"));
+    close_subtrees();
     out_.close();
     out_.line("__syncthreads();");
-    out_.open(str("if (y < ", size, ")"));
-    out_.line(str("auto other = [&](int q) -> ", name, " { return parts[y][q][x]; };"));
-    out_.line(str("sums[y][x] = ", tree_of(step.op, type, parts_, "other"), ";"));
+    out_.open(str("for (int t = y; t < ", size, "; t += ", rows_, ")"));
+    out_.line(str("auto other = [&](int q) -> ", name, " { return parts[t][q][x]; };"));
+    out_.line(str("sums[t][x] = ", tree_of(step.op, type, kParts, "other"), ";"));
     out_.close();
     out_.line("__syncthreads();");
   }
@@ -382,13 +396,13 @@ class ColumnsWriter {
   void write_arg(const Step& step, const std::string& reg, DType type, int64_t count) {
     const char* is_max = step.op == Op::argmax ? "true" : "false";
     const std::string best = str("tc_best<", c_type(type), ">");
-    out_.line(str("__shared__ ", best, " block[", parts_, "][", kColumns, "];"));
+    out_.line(str("__shared__ ", best, " block[", kParts, "][", kColumns, "];"));
     out_.line(str(best, " best = {0, -1};"));
-    out_.line(str("for (int k = y; k < ", count, "; k += ", parts_, ") best = tc_better<",
+    out_.line(str("for (int k = y; k < ", count, "; k += ", kParts, ") best = tc_better<",
                   is_max, ">(best, ", best, "{element(k), k});"));
     out_.line("block[y][x] = best;");
     out_.line("__syncthreads();");
-    out_.line(str("for (int q = 0; q < ", parts_, "; q++) best = tc_better<", is_max,
+    out_.line(str("for (int q = 0; q < ", kParts, "; q++) best = tc_better<", is_max,
                   ">(best, block[q][x]);"));
     out_.line(str(reg, " = best.index;"));
     out_.line("__syncthreads();");
@@ -400,8 +414,8 @@ class ColumnsWriter {
   const int last_;
   int64_t strips_ = 1, blocks_ = 1;
   int cluster_ = 1, vector_ = 1;
-  int parts_ = kParts;
-  int apart_ = 1;  // how far a thread's columns lie apart
+  int rows_ = kParts;  // threads of a column in a block
+  int apart_ = 1;      // how far a thread's columns lie apart
   KernelEntry entry_;
 };
 

@@ -19,6 +19,10 @@ namespace tiny_compile {
 namespace {
 
 constexpr int kBlock = 256;
+// Few points: a thread each, in blocks that no warp leaves at once. Packs would save instructions
+// that nobody waits for.
+constexpr int64_t kFewPoints = 4096;
+constexpr int kLeastBlock = 64;
 // Arithmetic that takes longer than memory: four packs a thread, so that one's loads overlap the
 // others' arithmetic, in small blocks, as many as fit. Where memory is the limit, it costs a few
 // percent.
@@ -140,19 +144,21 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
   const std::vector<const Step*> steps = all_steps(kernel);
   const std::vector<int> ids = text.needed(steps);
   // A single axis may end within a pack; of several, the last must be whole packs.
-  int vector = text.widest(steps, last, line ? 0 : extent);
+  const bool few = points <= kFewPoints;
+  int vector = few ? 1 : text.widest(steps, last, line ? 0 : extent);
   const bool through = vector == 1 && !line;
   const Expr flat = flat_index(kernel);
-  if (through) vector = flat_vector(text, ids, flat);
+  if (through && !few) vector = flat_vector(text, ids, flat);
   const Slabs slabs = slabs_of(points, line ? 1 : extent, vector, is_heavy(text));
-  const int block = slabs.is_one() ? kBlock : kSmallBlock;
+  const int block = few ? kLeastBlock : slabs.is_one() ? kBlock : kSmallBlock;
   const int64_t packs = slabs.size / vector;
   KernelEntry entry =
       text.begin(function, ceil_divide(packs, block), block, 1, slabs.is_one() ? 0 : kResident);
   std::vector<bool> defined(kernel.scalars.size());
   const std::string wide = text.integer == "int" ? "" : "(long long)";
   const char* start = slabs.is_one() ? "first" : "start";
-  text.declare(start, str("(blockIdx.x * ", wide, block, " + threadIdx.x) * ", vector));
+  const std::string thread = str("blockIdx.x * ", wide, block, " + threadIdx.x");
+  text.declare(start, vector == 1 ? thread : str("(", thread, ") * ", vector));
   if (packs % block != 0) text.out.line(str("if (", start, " >= ", slabs.size, ") return;"));
   // Where the pack stands in its row: in every slab in the same place.
   if (!line)
