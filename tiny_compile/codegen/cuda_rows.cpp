@@ -21,8 +21,8 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kChunk = 1024;
-constexpr int64_t kManyValues = 8;  // of a thread, from which on one divisor for all pays
-constexpr int64_t kMostKept = 64;   // registers a thread gives to one kept value
+constexpr int64_t kManyValues = 16;  // of a thread, from which on one divisor for all pays
+constexpr int64_t kMostKept = 64;    // registers a thread gives to one kept value
 
 class RowsWriter {
  public:
