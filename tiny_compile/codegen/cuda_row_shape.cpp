@@ -134,18 +134,26 @@ int64_t row_bytes(const Kernel& kernel) {
   return bytes;
 }
 
+// Whether a pack is more than a thread loads at once: f32 beside halves. A network with such rows
+// (attention's softmax) was no faster when two warps shared them.
+bool reads_twice(const Kernel& kernel, const Spread& spread) {
+  return std::any_of(kernel.scalars.begin(), kernel.scalars.end(), [&](const Scalar& s) {
+    return s.kind == ScalarKind::Load && size_of(s.dtype) * spread.vector > 16;
+  });
+}
+
 int sharing_of(const CudaText& text, const RowShape& shape) {
   const Kernel& kernel = text.kernel;
   const bool warp_a_row = shape.warps * shape.cluster * shape.turns == 1 && shape.lanes == 32;
   if (!warp_a_row || folds_rows(kernel) || rows_that_alternate(kernel) > 1) return 1;
   int64_t bytes = row_bytes(kernel), exchanged = 0;
   int sharing = 1;
-  for (; sharing < kMostSharing && bytes > kReadBytes * sharing; sharing *= 2) {
-  }
+  while (sharing < kMostSharing && bytes > kReadBytes * sharing) sharing *= 2;
   for (const Step& step : kernel.steps) {
     if (step.kind == StepKind::Store) continue;
     const Spread& s = shape.over(step.inner);
-    if (is_arg(step) || step.op == Op::sum_exp || s.chunks > 1) return 1;
+    if (is_arg(step) || step.op == Op::sum_exp || s.chunks > 1 || reads_twice(kernel, s))
+      return 1;
     const int64_t most = std::min(s.values() / kLeastValues, s.packs / kLeastPacks);
     while (sharing > most) sharing /= 2;
     if (sharing == 0) return 1;
