@@ -62,6 +62,28 @@ TEST_CASE("reductions over the same rows share their reads", "[merge]") {
 )");
 }
 
+TEST_CASE("rows with gaps share their reads where all have the same", "[merge]") {
+  REQUIRE(fused_kernel(R"(graph f(%0 x: f32[8,4] {strides=[10,2]}) {
+    %1: f32[8] = sum %0 {axes=[1]}
+    %2: f32[8] = max %0 {axes=[1]}
+    return %1, %2
+  })") == R"(  kernel sum_max_2 rows(i0: 8) {
+    $0 = load x[i0*10 + j0*2]
+    r0: f32 = sum(j0: 4) $0
+    store y1[i0] = r0
+    r2: f32 = max(j0: 4) $0
+    store y2[i0] = r2
+  }
+)");
+  require_refusal(R"(graph f(%0 x: f32[8,4] {strides=[10,2]}) {
+    %1: f32[8,2] = slice %0 {axis=1, start=0, stop=4, step=2}
+    %2: f32[8] = sum %1 {axes=[1]}
+    %3: f32[8] = max %0 {axes=[1]}
+    return %2, %3
+  })",
+                  "they read other places", 2);
+}
+
 TEST_CASE("an element chosen by data is computed again at its place", "[merge]") {
   REQUIRE(fused_kernel(R"(graph f(%0 x: f32[8,4], %1 k: i64[8,1]) {
     %2: f32[8,1] = max %0 {axes=[1], keepdim=1}

@@ -41,6 +41,13 @@ bool covers(const Nest& nest, int64_t size) {
   return expected == size;
 }
 
+bool same_loops(const Nest& first, const Nest& second) {
+  return std::equal(first.begin(), first.end(), second.begin(), second.end(),
+                    [](const Loop& a, const Loop& b) {
+                      return a.stride == b.stride && a.extent == b.extent;
+                    });
+}
+
 std::optional<std::vector<Piece>> common_pieces(const Nest& first, const Nest& second) {
   std::vector<Piece> pieces;
   int i = static_cast<int>(first.size()) - 1, j = static_cast<int>(second.size()) - 1;

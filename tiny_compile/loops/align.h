@@ -26,6 +26,9 @@ std::optional<Nest> nest_of(const Kernel& kernel, const Expr& index,
 // times its extent.
 bool covers(const Nest& nest, int64_t size);
 
+// Whether two nests visit the same places, with or without gaps, in the same loops.
+bool same_loops(const Nest& first, const Nest& second);
+
 // Two nests over the same elements cut into common pieces, slowest first:
 //   (i: 8192, j: 768) and (b: 8, t: 1024, j: 768)  =>  8, 1024, 768
 // Nothing when the extents do not divide (12 against 5).

@@ -425,7 +425,8 @@ std::string merge_sibling(const Program& program, Group& first, const Group& sec
   auto a = nest_of(first.kernel, ours->index, {}),
        b = nest_of(second.kernel, theirs->index, {});
   const int64_t size = program.buffers[theirs->buffer].size.bounds().high;
-  if (!a || !b || !covers(*a, size) || !covers(*b, size)) return "they read other places";
+  const bool same = a && b && (same_loops(*a, *b) || (covers(*a, size) && covers(*b, size)));
+  if (!same) return "they read other places";
   Plan plan = line_up(second, *a, *b);
   if (plan.refusal.empty()) choose_rows(first, second, plan);
   if (plan.refusal.empty() && !plan.unmatched.empty()) plan.refusal = "their rows differ";
