@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tiny_compile/base/error.h"
+#include "tiny_compile/base/integer.h"
 #include "tiny_compile/cli/layout.h"
 #include "tiny_compile/cli/svg.h"
 
@@ -17,13 +18,6 @@ namespace {
 
 constexpr int64_t kChunk = 1024, kMostLeaves = 32, kMostTerms = 64, kMostChunks = 8;
 constexpr double kMargin = 16, kLane = 40, kRow = 46;
-
-// The power of two that holds them: halvings above it only add identities.
-int64_t room_for(int64_t length) {
-  int64_t room = 1;
-  while (room < length) room *= 2;
-  return room;
-}
 
 std::string sum_of(const std::string& lhs, const std::string& rhs) {
   if (rhs.empty()) return lhs;
@@ -37,7 +31,7 @@ std::string sum_of(const std::string& lhs, const std::string& rhs) {
 
 class SmallTree {
  public:
-  explicit SmallTree(int64_t length) : length_(length), room_(room_for(length)) {}
+  explicit SmallTree(int64_t length) : length_(length), room_(power_of_two_from(length)) {}
 
   std::string draw() {
     const std::string title = tiny_compile::str("A sum of ", length_, " elements");
@@ -116,7 +110,7 @@ class ChunkTree {
     std::string what = "elements";
     for (int64_t left = length_; left > 1; what = "results") {
       y = draw_chunks(left, what, y);
-      left = (left + kChunk - 1) / kChunk;
+      left = ceil_divide(left, kChunk);
     }
     out_.text(kMargin + kWide / 2, y + 4, "1 result", "small", "middle");
     draw_halvings(78);
@@ -127,7 +121,7 @@ class ChunkTree {
   static constexpr double kHalvings = 620, kWide = 560;
 
   double draw_chunks(int64_t count, const std::string& what, double y) {
-    const int64_t chunks = (count + kChunk - 1) / kChunk;
+    const int64_t chunks = ceil_divide(count, kChunk);
     const int64_t last = count - (chunks - 1) * kChunk;
     out_.text(
         kMargin, y + 4,
@@ -185,7 +179,7 @@ std::string sum_expression(int64_t length) {
   CHECK(length >= 1 && length <= kMostTerms);
   std::vector<std::string> terms;
   for (int64_t k = 0; k < length; k++) terms.push_back(tiny_compile::str("x", k));
-  terms.resize(static_cast<size_t>(room_for(length)));
+  terms.resize(static_cast<size_t>(power_of_two_from(length)));
   while (terms.size() > 1) {
     const size_t half = terms.size() / 2;
     for (size_t k = 0; k < half; k++) terms[k] = sum_of(terms[k], terms[k + half]);

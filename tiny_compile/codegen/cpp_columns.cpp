@@ -33,7 +33,7 @@ class ColumnsWriter {
   int64_t write() {
     const Axis& lane = kernel_.axes[lane_];
     const int64_t part = columns_unit(kernel_.schedule);
-    const int64_t extent = lane.extent.constant(), strips = (extent + part - 1) / part;
+    const int64_t extent = lane.extent.constant(), strips = ceil_divide(extent, part);
     const int64_t units = row_count(kernel_).constant() / extent * strips;
     defined_.assign(kernel_.scalars.size(), false);
     define({0, false});

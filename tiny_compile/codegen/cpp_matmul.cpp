@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "tiny_compile/base/integer.h"
+
 namespace tiny_compile {
 namespace {
 
@@ -79,8 +81,8 @@ class MatmulWriter {
   // the width that the widest tile has for floats, and a narrower tile makes several.
   int64_t write() {
     const int64_t width = type_ == "float" ? 32 * kBlocks : 16 * kBlocks;
-    const int64_t row_blocks = (rows_ + kMostRows - 1) / kMostRows,
-                  column_blocks = (columns_ + width - 1) / width;
+    const int64_t row_blocks = ceil_divide(rows_, kMostRows),
+                  column_blocks = ceil_divide(columns_, width);
     int64_t batches = 1;
     for (int a = 0; a < m_; a++) batches *= kernel_.axes[a].extent.constant();
     out_.line(str("const int tile_rows = tc_rows_", type_, ", tile_columns = tc_columns_",

@@ -311,8 +311,8 @@ class TreeWriter {
   }
 
   void write(const std::string& reg) {
-    const int64_t parts = chunks_ <= kChunk ? power_of_two_from(chunks_)
-                                            : (chunks_ + kChunk - 1) / kChunk * kChunk;
+    const int64_t parts =
+        chunks_ <= kChunk ? power_of_two_from(chunks_) : ceil_divide(chunks_, kChunk) * kChunk;
     const bool on_stack = parts <= kMostOnStack;
     const int64_t room = full_ == 0 ? power_of_two_from(rest_)
                                     : ((eighths_ || kept_) && rest_ == 0 ? kChunk / 8 : kChunk);

@@ -1,9 +1,9 @@
 // The contract's summation trees as C++ text.
 #pragma once
 
-#include <bit>
 #include <string>
 
+#include "tiny_compile/base/integer.h"
 #include "tiny_compile/codegen/cpp_kernel.h"
 
 namespace tiny_compile {
@@ -20,10 +20,5 @@ DType accumulator(Op op, DType operand);
 
 // "sum_float": the suffix of helper names for a reduction in this accumulator type.
 std::string helper_suffix(Op op, DType accumulator);
-
-// How many leaves the tree over so many elements has.
-inline int64_t power_of_two_from(int64_t count) {
-  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(count)));
-}
 
 }  // namespace tiny_compile

@@ -40,7 +40,7 @@ class ColumnsWriter {
     const int64_t columns = kernel_.axes[last_].extent.constant();
     vector_ = choose_vector(columns);
     const int64_t width = int64_t{kColumns} * vector_;
-    strips_ = (columns + width - 1) / width;
+    strips_ = ceil_divide(columns, width);
     blocks_ = row_count(kernel_).constant() / columns * strips_;
     if (apart_ > 1) rows_ = kApartRows;
     choose_cluster();
@@ -144,7 +144,7 @@ class ColumnsWriter {
       const bool shares =
           step.op == Op::sum || step.op == Op::prod || step.op == Op::max || step.op == Op::min;
       const int64_t count = inner_count(kernel_, step).constant();
-      chunks = std::min(chunks, shares ? (count + kChunk - 1) / kChunk : 1);
+      chunks = std::min(chunks, shares ? ceil_divide(count, kChunk) : 1);
     }
     const int64_t many = vector_ > 1 ? kManyWideBlocks : kManyBlocks;
     while (2 * cluster_ <= chunks && blocks_ * cluster_ < many) cluster_ *= 2;
@@ -321,7 +321,7 @@ class ColumnsWriter {
   // group g has the chunks of one residue, a subtree, and so have those of a cluster's block.
   void write_chunks(const Step& step, const std::string& reg, DType type, int64_t count) {
     const std::string name = name_of(type), reduction = reduction_of(step.op, type);
-    const int64_t chunks = (count + kChunk - 1) / kChunk;
+    const int64_t chunks = ceil_divide(count, kChunk);
     const int64_t turns = power_of_two_from(chunks) / cluster_;
     const int64_t bytes = static_cast<int64_t>(size_of(type)) * vector_ * kColumns * rows_;
     const int64_t size = std::min({turns, kShared / bytes, int64_t{kParts}}),
@@ -352,7 +352,7 @@ class ColumnsWriter {
   // sums[t][x] = the result of the group's chunk t.
   void write_group(const Step& step, DType type, int64_t count, int64_t size, int64_t groups) {
     const std::string name = name_of(type), reduction = reduction_of(step.op, type);
-    const int64_t chunks = (count + kChunk - 1) / kChunk;
+    const int64_t chunks = ceil_divide(count, kChunk);
     std::vector<std::string> first;  // chunk of t = 0
     if (cluster_ > 1) first.push_back("rank");
     if (groups > 1)

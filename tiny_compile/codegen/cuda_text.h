@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tiny_compile/base/integer.h"
 #include "tiny_compile/codegen/cpp_kernel.h"
 #include "tiny_compile/codegen/cuda.h"
 
@@ -69,8 +70,6 @@ class CudaText : public KernelText {
   int axis_ = -1;
   int vector_ = 1;
 };
-
-inline int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // The scope of all rows, with or without registers.
 uint64_t row_axes_mask(const Kernel& kernel);

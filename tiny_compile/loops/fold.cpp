@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/splice.h"
 
 namespace tiny_compile {
@@ -48,8 +49,8 @@ Kernel finishing_kernel(Program& program, const Kernel& rows, int64_t chunks,
   Kernel finish;
   finish.where = rows.where;
   finish.name = rows.name + "_finish";
-  const auto whole = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(chunks)));
-  const int64_t low = std::max<int64_t>(1, kGroup * whole / kChunk);
+  const int64_t whole = power_of_two_from(chunks),
+                low = std::max<int64_t>(1, kGroup * whole / kChunk);
   const Step& first = *std::find_if(rows.steps.begin(), rows.steps.end(), is_fold);
   finish.rows = 1;
   finish.axes = {{"i0", rows.axes[first.inner[0]].extent}};

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/library_matmul.h"
 
 namespace tiny_compile {
@@ -66,7 +67,7 @@ Program pad_rows(const Program& program) {
     const int64_t row = ragged_row(program.buffers[buffer]);
     const int64_t each = kAligned / static_cast<int64_t>(size_of(match.matmul->d.dtype));
     Program longer = result;
-    if (row > 0 && pad(longer, buffer, row, (row + each - 1) / each * each))
+    if (row > 0 && pad(longer, buffer, row, ceil_divide(row, each) * each))
       result = std::move(longer);
   }
   return result;

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/program.h"
 #include "tiny_compile/loops/split.h"
@@ -100,7 +101,7 @@ int columns_lanes(const Kernel& kernel) {
   while (loops > 1 && lanes > 16 && lanes * longest * 4 > kStripBytes) lanes /= 2;
   while (lanes > 16 && lanes / 2 >= kernel.axes[kernel.rows - 1].extent.bounds().high)
     lanes /= 2;
-  const int64_t chunks = (longest + kChunk - 1) / kChunk;
+  const int64_t chunks = ceil_divide(longest, kChunk);
   while (lanes > 16 && chunks * lanes > (1 << 16)) lanes /= 2;
   return static_cast<int>(lanes);
 }

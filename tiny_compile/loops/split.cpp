@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/splice.h"
 
 namespace tiny_compile {
@@ -96,12 +97,11 @@ struct Pieces {
 Pieces pieces_of(const Program& program, const Kernel& kernel, int64_t chunks) {
   const auto writes = [](const Step& s) { return !makes_register(s) && !s.inner.empty(); };
   const bool stores = std::any_of(kernel.steps.begin(), kernel.steps.end(), writes);
-  const int64_t supers = (chunks + kChunk - 1) / kChunk;
+  const int64_t supers = ceil_divide(chunks, kChunk);
   const bool apart =
       program.target == Target::Cpp || kernel.rows > 0 || (stores && chunks % kChunk != 0);
   if (supers == 1 || supers > kChunk || apart) return {1, chunks, 1};
-  int64_t together = 1;
-  while (together < supers) together *= 2;
+  const int64_t together = power_of_two_from(supers);
   return {supers, kChunk / together, together};
 }
 
@@ -244,7 +244,7 @@ std::vector<Kernel> split_reduction(Program& program, const Kernel& kernel) {
   const auto is_reduce = [](const Step& step) { return step.kind == StepKind::Reduce; };
   const Step& first = *std::find_if(kernel.steps.begin(), kernel.steps.end(), is_reduce);
   const int64_t count = inner_count(kernel, first).constant();
-  const Pieces pieces = pieces_of(program, kernel, (count + kChunk - 1) / kChunk);
+  const Pieces pieces = pieces_of(program, kernel, ceil_divide(count, kChunk));
   std::vector<int> buffer_of(kernel.steps.size(), -1);
   Kernel partial = partial_kernel(program, kernel, first.inner, count, pieces, buffer_of);
   Kernel finish = finishing_kernel(program, kernel, pieces, buffer_of);
