@@ -99,6 +99,19 @@ TEST_CASE("column sums are coalesced, full sums split, transposes tiled", "[cuda
   check_compiles(turned);
 }
 
+TEST_CASE("columns that lie apart: parts of many chunks fit a block's shared memory",
+          "[cuda]") {
+  for (const auto& [type, parts] :
+       {std::pair{"f32", "parts[4][16][32]"}, {"f64", "parts[2][16][32]"}}) {
+    const std::string result = str(type, "[16,1031]");
+    const Source source =
+        cuda_of(str("graph g(%0 x: ", type, "[16,9000,1031]) {\n  %1: ", result,
+                    " = sum %0 {axes=[1]}\n  return %1\n}\n"));
+    CHECK_THAT(source.text, ContainsSubstring(parts));
+    check_compiles(source);
+  }
+}
+
 TEST_CASE("a matmul is tiled, with its epilogue; scans and scatters keep their order",
           "[cuda]") {
   const Source matmul = cuda_of(

@@ -263,6 +263,13 @@ TEST_CASE("folds are for CUDA: the C++ back end says so", "[folds]") {
                     Catch::Matchers::ContainsSubstring("folds rows, which the C++"));
 }
 
+TEST_CASE("folds compile for GPUs that cannot be asked for what comes next", "[folds][nvrtc]") {
+  const Source source = emit_cuda(parse_program(kFolds));
+  CHECK(source.text.find("tc_ahead(in_") != std::string::npos);
+  if (!why_no_nvrtc().empty()) SKIP("NVRTC: " + why_no_nvrtc());
+  CHECK(!compile_cuda(source.text, "sm_80").empty());
+}
+
 TEST_CASE("folds compile for the GPU: packs, ragged rows, doubles, many rows",
           "[folds][nvrtc]") {
   if (!why_no_nvrtc().empty()) SKIP("NVRTC: " + why_no_nvrtc());

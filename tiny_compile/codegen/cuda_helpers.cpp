@@ -108,9 +108,10 @@ __device__ inline void tc_anew(float& x) { asm volatile("" : "+f"(x)); }
 )"},
     {"tc_ahead(", R"(
 // Asks for `count` elements, which come to the L2 cache: sixteen bytes at a time, none beyond.
+// Older GPUs than sm_90 cannot be asked.
 template <class T>
 __device__ inline void tc_ahead(const T* from, int count) {
-#ifdef __CUDA_ARCH__
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   const size_t first = __cvta_generic_to_global(from) & ~15ull,
                end = __cvta_generic_to_global(from + count) & ~15ull;
   if (first < end)
