@@ -16,6 +16,7 @@
 
 #include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cuda_fold.h"
+#include "tiny_compile/codegen/cuda_turned.h"
 
 namespace tiny_compile {
 namespace {
@@ -39,7 +40,7 @@ std::vector<int> streams_of(const CudaText& text, const std::vector<int>& pass) 
     const bool of_row =
         std::any_of(kernel.axes.begin(), kernel.axes.begin() + kernel.rows,
                     [&](const Axis& row) { return depends_on(s.index, row.name); });
-    if (plain && of_row && coefficient(s.index, element) == 1) streams.push_back(id);
+    if (plain && of_row && distance(s.index, element) == 1) streams.push_back(id);
   }
   return streams;
 }

@@ -24,7 +24,7 @@ namespace {
 constexpr int64_t kChunk = 1024;
 constexpr int kColumns = 32;   // of a block
 constexpr int kParts = 16;     // subtrees of a chunk, and threads of a column in a block
-constexpr int kApartRows = 4;  // threads, where each has several columns that lie apart
+constexpr int kApartDown = 4;  // threads, where each has several columns that lie apart
 constexpr int kPackBytes = 16;
 constexpr int64_t kShared = 32768;  // bytes of it that a block takes
 constexpr int kMostVector = 2;
@@ -42,9 +42,9 @@ class ColumnsWriter {
     const int64_t width = int64_t{kColumns} * vector_;
     strips_ = ceil_divide(columns, width);
     blocks_ = row_count(kernel_).constant() / columns * strips_;
-    if (apart_ > 1) rows_ = kApartRows;
+    if (apart_ > 1) threads_down_ = kApartDown;
     choose_cluster();
-    const int threads = kColumns * rows_;
+    const int threads = kColumns * threads_down_;
     entry_ = text.begin(function, blocks_ * cluster_, threads, cluster_,
                         (vector_ > 1 ? kWideThreads : kThreads) / threads);
   }
@@ -69,7 +69,8 @@ class ColumnsWriter {
  private:
   // Columns that a thread takes at once: where one long sum is all there is, 8 or 16 bytes of
   // neighbours. Where these lie apart, or in each row elsewhere, columns 32 apart, so that a block
-  // reads longer pieces of each row. (Not where all rows begin beside a line: 0.074, apart 0.103.)
+  // reads longer pieces of each row. (Not where an
+  // even number of columns starts between two packs, as all rows then do: 0.080 ms, apart 0.103.)
   int choose_vector(int64_t columns) {
     const Step& first = kernel_.steps[0];
     const bool sums = first.op == Op::sum || first.op == Op::prod || first.op == Op::max ||
@@ -189,8 +190,9 @@ class ColumnsWriter {
       out_.open(cluster_ == 1 ? "if (live && y == 0)" : "if (live && y == 0 && rank == 0)");
     } else {
       out_.open("if (live)");
-      const std::string first = cluster_ == 1 ? "y" : str("y + ", rows_, " * rank");
-      out_.open(str("for (int k = ", first, "; k < ", count, "; k += ", rows_ * cluster_, ")"));
+      const std::string first = cluster_ == 1 ? "y" : str("y + ", threads_down_, " * rank");
+      out_.open(str("for (int k = ", first, "; k < ", count,
+                    "; k += ", threads_down_ * cluster_, ")"));
     }
     define_element(step, count, defined);
     text_.write_store(step);
@@ -257,14 +259,14 @@ class ColumnsWriter {
   }
 
   // Few threads have several of a chunk's subtrees, one after the other.
-  std::string subtree() const { return rows_ == kParts ? "y" : "from"; }
+  std::string subtree() const { return threads_down_ == kParts ? "y" : "from"; }
   void open_subtrees() {
-    if (rows_ == kParts) return;
+    if (threads_down_ == kParts) return;
     out_.line("#pragma unroll 1");
-    out_.open(str("for (int from = y; from < ", kParts, "; from += ", rows_, ")"));
+    out_.open(str("for (int from = y; from < ", kParts, "; from += ", threads_down_, ")"));
   }
   void close_subtrees() {
-    if (rows_ < kParts) out_.close();
+    if (threads_down_ < kParts) out_.close();
   }
 
   // part(q): position y + 16 q of the chunk that starts at `base`, of `count` elements.
@@ -375,7 +377,7 @@ class ColumnsWriter {
     close_subtrees();
     out_.close();
     out_.line("__syncthreads();");
-    out_.open(str("for (int t = y; t < ", size, "; t += ", rows_, ")"));
+    out_.open(str("for (int t = y; t < ", size, "; t += ", threads_down_, ")"));
     out_.line(str("auto other = [&](int q) -> ", name, " { return parts[t][q][x]; };"));
     out_.line(str("sums[t][x] = ", tree_of(step.op, type, kParts, "other"), ";"));
     out_.close();
@@ -414,8 +416,8 @@ class ColumnsWriter {
   const int last_;
   int64_t strips_ = 1, blocks_ = 1;
   int cluster_ = 1, vector_ = 1;
-  int rows_ = kParts;  // threads of a column in a block
-  int apart_ = 1;      // how far a thread's columns lie apart
+  int threads_down_ = kParts;  // threads of a column in a block
+  int apart_ = 1;              // how far a thread's columns lie apart
   KernelEntry entry_;
 };
 

@@ -134,9 +134,9 @@ int64_t row_bytes(const Kernel& kernel) {
   return bytes;
 }
 
-// Whether a pack is more than a thread loads at once: f32 beside halves. A network with such rows
+// More than a thread loads at once: f32 beside halves. A network with such rows
 // (attention's softmax) was no faster when two warps shared them.
-bool reads_twice(const Kernel& kernel, const Spread& spread) {
+bool pack_is_two_loads(const Kernel& kernel, const Spread& spread) {
   return std::any_of(kernel.scalars.begin(), kernel.scalars.end(), [&](const Scalar& s) {
     return s.kind == ScalarKind::Load && size_of(s.dtype) * spread.vector > 16;
   });
@@ -152,7 +152,7 @@ int sharing_of(const CudaText& text, const RowShape& shape) {
   for (const Step& step : kernel.steps) {
     if (step.kind == StepKind::Store) continue;
     const Spread& s = shape.over(step.inner);
-    if (is_arg(step) || step.op == Op::sum_exp || s.chunks > 1 || reads_twice(kernel, s))
+    if (is_arg(step) || step.op == Op::sum_exp || s.chunks > 1 || pack_is_two_loads(kernel, s))
       return 1;
     const int64_t most = std::min(s.values() / kLeastValues, s.packs / kLeastPacks);
     while (sharing > most) sharing /= 2;

@@ -398,6 +398,7 @@ class RowsWriter {
   // t = exp(t - m), m the chunk's maximum, clamped. Beyond the row's end that is exp(-inf) = 0,
   // which changes no sum of exponentials. Returns the text of their sum.
   std::string write_exponentials(const Spread& s, const Tree& tree) {
+    CHECK(shape_.sharing == 1, "a chunk's exponentials want its maximum first");
     const std::string &n = tree.number, name = c_type(tree.type),
                       values = std::to_string(s.values());
     out_.line(str(name, " top_", n, "[", values, "];"));
@@ -412,7 +413,10 @@ class RowsWriter {
       out_.line(str("for (int j = 0; j < ", values, "; j++) t_", n, "[j] = ", function, "(t_",
                     n, "[j] - m_", n, ");"));
     };
-    if (!text_.hastens_exp || tree.type != DType::f32) return write_all("tc_exp"), sum;
+    if (!text_.hastens_exp || tree.type != DType::f32) {
+      write_all("tc_exp");
+      return sum;
+    }
     // The sum belongs to each branch, so that not all of its terms wait for the other's.
     out_.line(str(name, " sum_", n, ";"));
     out_.open(str("if (largest_", n, " - m_", n, " < 43.0f)"));
@@ -446,7 +450,7 @@ class RowsWriter {
       out_.line(str("best = tc_better<", is_max, ">(best, ", best, "{", value_of(step, type),
                     ", ", place_of(s), " + v});"));
     });
-    if (shape_.warps == 1) {
+    if (!shape_.is_shared()) {
       out_.line(str("r", number, " = ", all, ".index;"));
       return close_chunks(s);
     }
