@@ -133,71 +133,95 @@ void declare_point(CudaText& text, const Expr& row, int vector, bool ragged) {
                                : str("step%", extent));
 }
 
+// Which points a thread takes, and how it counts them.
+struct Points {
+  int64_t count, extent;  // of all, of a row
+  bool line;              // there is one axis, which may end within a pack
+  bool through;           // packs go on into the next row
+  int vector, block;
+  Slabs slabs;
+  bool ragged() const { return count % vector != 0; }
+  const char* start() const { return slabs.is_one() ? "first" : "start"; }
+};
+
+Points points_of(const CudaText& text, const std::vector<int>& ids, const Expr& flat) {
+  const Kernel& kernel = text.kernel;
+  const int last = kernel.rows - 1;
+  Points p{};
+  p.count = row_count(kernel).constant();
+  p.extent = kernel.axes[last].extent.constant();
+  p.line = kernel.rows == 1;
+  // A single axis may end within a pack; of several, the last must be whole packs.
+  const bool few = p.count <= kFewPoints;
+  p.vector = few ? 1 : text.widest(all_steps(kernel), last, p.line ? 0 : p.extent);
+  p.through = p.vector == 1 && !p.line;
+  if (p.through && !few) p.vector = flat_vector(text, ids, flat);
+  p.slabs = slabs_of(p.count, p.line ? 1 : p.extent, p.vector, is_heavy(text));
+  p.block = few ? kLeastBlock : p.slabs.is_one() ? kBlock : kSmallBlock;
+  return p;
+}
+
+// Where the thread's pack starts, in its row and in every slab, and its row.
+Expr open_packs(CudaText& text, const Points& p) {
+  const int64_t packs = p.slabs.size / p.vector;
+  const std::string wide = text.integer == "int" ? "" : "(long long)",
+                    thread = str("blockIdx.x * ", wide, p.block, " + threadIdx.x");
+  text.declare(p.start(), p.vector == 1 ? thread : str("(", thread, ") * ", p.vector));
+  if (packs % p.block != 0)
+    text.out.line(str("if (", p.start(), " >= ", p.slabs.size, ") return;"));
+  if (!p.line)
+    text.declare(p.through ? "column" : "e",
+                 mod(Expr::symbol(p.start(), 0, p.slabs.size - 1), p.extent).str());
+  return open_slabs(text, p.slabs, p.count, p.extent, p.through || p.line);
+}
+
+// The elements left from the pack on.
+void declare_left(CudaText& text, const Points& p) {
+  const std::string others =
+      p.slabs.is_one() ? "" : str("turn < ", p.slabs.count - 1, " ? ", p.vector, " : ");
+  text.declare("left", str(others, p.count, " - first"));
+  text.left = "left";
+}
+
 }  // namespace
 
 KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
   const Kernel& kernel = text.kernel;
   const int last = kernel.rows - 1;
-  const int64_t points = row_count(kernel).constant();
-  const int64_t extent = kernel.axes[last].extent.constant();
-  const bool line = kernel.rows == 1;
   const std::vector<const Step*> steps = all_steps(kernel);
   const std::vector<int> ids = text.needed(steps);
-  // A single axis may end within a pack; of several, the last must be whole packs.
-  const bool few = points <= kFewPoints;
-  int vector = few ? 1 : text.widest(steps, last, line ? 0 : extent);
-  const bool through = vector == 1 && !line;
   const Expr flat = flat_index(kernel);
-  if (through && !few) vector = flat_vector(text, ids, flat);
-  const Slabs slabs = slabs_of(points, line ? 1 : extent, vector, is_heavy(text));
-  const int block = few ? kLeastBlock : slabs.is_one() ? kBlock : kSmallBlock;
-  const int64_t packs = slabs.size / vector;
-  KernelEntry entry =
-      text.begin(function, ceil_divide(packs, block), block, 1, slabs.is_one() ? 0 : kResident);
+  const Points p = points_of(text, ids, flat);
+  KernelEntry entry = text.begin(function, ceil_divide(p.slabs.size / p.vector, p.block),
+                                 p.block, 1, p.slabs.is_one() ? 0 : kResident);
   std::vector<bool> defined(kernel.scalars.size());
-  const std::string wide = text.integer == "int" ? "" : "(long long)";
-  const char* start = slabs.is_one() ? "first" : "start";
-  const std::string thread = str("blockIdx.x * ", wide, block, " + threadIdx.x");
-  text.declare(start, vector == 1 ? thread : str("(", thread, ") * ", vector));
-  if (packs % block != 0) text.out.line(str("if (", start, " >= ", slabs.size, ") return;"));
-  // Where the pack stands in its row: in every slab in the same place.
-  if (!line)
-    text.declare(through ? "column" : "e",
-                 mod(Expr::symbol(start, 0, slabs.size - 1), extent).str());
-  const Expr row = open_slabs(text, slabs, points, extent, through || line);
-  if (through) {
-    text.set_flat(flat, vector);
+  const Expr row = open_packs(text, p);
+  if (p.through) {
+    text.set_flat(flat, p.vector);
   } else {
-    text.set_vector(last, vector);
-    if (line) text.declare("e", "first");
-    if (!line) text.unpack_rows(last, row);
+    text.set_vector(last, p.vector);
+    if (p.line) text.declare("e", "first");
+    if (!p.line) text.unpack_rows(last, row);
     text.define(ids, {row_axes_mask(kernel) & ~(uint64_t{1} << last), false}, defined);
   }
-  const bool ragged = points % vector != 0;
-  if (ragged) {
-    const std::string others =
-        slabs.is_one() ? "" : str("turn < ", slabs.count - 1, " ? ", vector, " : ");
-    text.declare("left", str(others, points, " - first"));
-    text.left = "left";
-  }
+  if (p.ragged()) declare_left(text, p);
   text.load_packs(ids, defined);
   text.declare_store_packs(steps);
-  if (vector > 1) {
+  const bool ends_within = p.ragged() && !p.through;
+  if (p.vector > 1) {
     text.out.line("#pragma unroll");
-    text.out.open(str("for (int v = 0; v < ", vector, "; v++)"));
-    if (ragged && !through) text.out.open("if (v < left)");
+    text.out.open(str("for (int v = 0; v < ", p.vector, "; v++)"));
+    if (ends_within) text.out.open("if (v < left)");
   }
-  if (through)
-    declare_point(text, row, vector, ragged);
+  if (p.through)
+    declare_point(text, row, p.vector, p.ragged());
   else
-    text.declare(kernel.axes[last].name, vector > 1 ? "e + v" : "e");
+    text.declare(kernel.axes[last].name, p.vector > 1 ? "e + v" : "e");
   write_elements(text, ids, steps, defined);
-  if (vector > 1) {
-    if (ragged && !through) text.out.close();
-    text.out.close();
-  }
+  if (ends_within) text.out.close();
+  if (p.vector > 1) text.out.close();
   text.store_packs(steps);
-  if (!slabs.is_one()) text.out.close();
+  if (!p.slabs.is_one()) text.out.close();
   text.out.close();
   return entry;
 }

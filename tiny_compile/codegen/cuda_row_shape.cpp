@@ -119,6 +119,68 @@ void spread_rows(const CudaText& text, RowShape& shape) {
 
 namespace {
 
+// The loops that go over most of a row, and whether several passes do.
+struct Longest {
+  std::vector<int> inner;
+  int64_t count = 1;
+  bool again = false;
+};
+
+Longest longest_of(const Kernel& kernel, const std::vector<std::vector<int>>& passes) {
+  Longest row{kernel.steps[0].inner, 1, false};
+  for (const Step& step : kernel.steps) {
+    const int64_t count = inner_count(kernel, step).constant();
+    if (count > row.count) row.count = count, row.inner = step.inner;
+  }
+  const auto goes_over = [&](const std::vector<int>& pass) {
+    return kernel.steps[pass[0]].inner == row.inner;
+  };
+  row.again = std::count_if(passes.begin(), passes.end(), goes_over) > 1;
+  return row;
+}
+
+// Warps, and blocks of a cluster: one chunk each where a row is read again, or several in turn.
+void share_row(const Kernel& kernel, const Longest& row, RowShape& shape) {
+  const int64_t chunks = ceil_divide(row.count, kChunk);
+  while (row.again && exchanges_words(kernel) && 2 * shape.cluster <= kernel.schedule.cluster &&
+         chunks > kFewWarps * shape.cluster)
+    shape.cluster *= 2;
+  if (chunks > kMostWarps * shape.cluster) shape.cluster = 1;
+  const bool turns =
+      !row.again && chunks > kFewWarps && row_count(kernel).constant() >= kManyRows;
+  const int64_t most = turns ? kTakingTurns : kMostWarps;
+  const int64_t rounds = ceil_divide(chunks, most * shape.cluster);
+  shape.warps = kernel.schedule.warps_per_row > 0 && !folds_rows(kernel)
+                    ? kernel.schedule.warps_per_row
+                    : static_cast<int>(ceil_divide(chunks, rounds * shape.cluster));
+  if (chunks > 1) shape.warps = std::max(shape.warps, 2);
+  if (chunks > shape.warps * shape.cluster) shape.cluster = 1;  // there a warp takes one chunk
+}
+
+// Rows of a block that a warp has each, or several short ones.
+int64_t rows_side_by_side(const Kernel& kernel) {
+  const int64_t asked = std::max(1, kernel.schedule.warps / 2),
+                alternate = rows_that_alternate(kernel),
+                all = ceil_divide(asked, alternate) * alternate;
+  return alternate <= kMostWarps && all <= kBlockWarps ? all : asked;
+}
+
+bool divides(const Kernel& kernel) {
+  return std::any_of(kernel.scalars.begin(), kernel.scalars.end(),
+                     [](const Scalar& s) { return s.op == Op::div; });
+}
+
+// Threads with little to do each take several rows.
+void take_turns(const Kernel& kernel, RowShape& shape) {
+  const bool little =
+      shape.warps == 1 && std::all_of(shape.spreads.begin(), shape.spreads.end(),
+                                      [](const Spread& s) { return s.values() <= kLittle; });
+  if (!little || row_count(kernel).constant() * shape.lanes < kManyThreads) return;
+  shape.turns = kTurns;
+  shape.block = kLargeBlock;
+  shape.rows_a_block = shape.block / shape.lanes;
+}
+
 // Bytes between the first and the last that a row has of its own.
 int64_t row_bytes(const Kernel& kernel) {
   int64_t bytes = 0;
@@ -177,58 +239,22 @@ void share_chunk(const CudaText& text, RowShape& shape) {
 
 RowShape row_shape_of(const CudaText& text, const std::vector<std::vector<int>>& passes) {
   const Kernel& kernel = text.kernel;
-  RowShape shape;
-  int64_t longest = 1;
-  std::vector<int> inner = kernel.steps[0].inner;
-  for (const Step& step : kernel.steps) {
-    const int64_t count = inner_count(kernel, step).constant();
-    if (count > longest) longest = count, inner = step.inner;
-  }
-  const auto goes_over = [&](const std::vector<int>& pass) {
-    return kernel.steps[pass[0]].inner == inner;
-  };
-  const bool reads_again = std::count_if(passes.begin(), passes.end(), goes_over) > 1;
-  const int64_t chunks = ceil_divide(longest, kChunk);
-  while (reads_again && exchanges_words(kernel) &&
-         2 * shape.cluster <= kernel.schedule.cluster && chunks > kFewWarps * shape.cluster)
-    shape.cluster *= 2;
-  if (chunks > kMostWarps * shape.cluster) shape.cluster = 1;
-  const bool turns =
-      !reads_again && chunks > kFewWarps && row_count(kernel).constant() >= kManyRows;
-  const int64_t most = turns ? kTakingTurns : kMostWarps;
-  const int64_t rounds = ceil_divide(chunks, most * shape.cluster);
+  const Longest row = longest_of(kernel, passes);
   const bool folds = folds_rows(kernel);
-  shape.warps = kernel.schedule.warps_per_row > 0 && !folds
-                    ? kernel.schedule.warps_per_row
-                    : static_cast<int>(ceil_divide(chunks, rounds * shape.cluster));
-  if (chunks > 1) shape.warps = std::max(shape.warps, 2);
-  if (chunks > shape.warps * shape.cluster) shape.cluster = 1;  // there a warp takes one chunk
-  const int64_t packs = power_of_two_from(longest) / widest(text, inner, longest);
+  RowShape shape;
+  share_row(kernel, row, shape);
+  const int64_t packs = power_of_two_from(row.count) / widest(text, row.inner, row.count);
   if (packs < 32 && shape.warps == 1 && !folds)
     shape.lanes = static_cast<int>(std::max<int64_t>(packs, 1));
-  int64_t side_by_side = std::max(1, kernel.schedule.warps / 2);  // rows, a warp each
-  const int64_t alternate = rows_that_alternate(kernel),
-                all = ceil_divide(side_by_side, alternate) * alternate;
-  if (alternate <= kMostWarps && all <= kBlockWarps) side_by_side = all;
-  shape.block = static_cast<int>(32 * (shape.warps > 1 ? shape.warps : side_by_side));
-  if (folds) shape.block = 32 * fold_shape_of(kernel).warps;
+  const int64_t warps = folds             ? fold_shape_of(kernel).warps
+                        : shape.warps > 1 ? shape.warps
+                                          : rows_side_by_side(kernel);
+  shape.block = static_cast<int>(32 * warps);
   shape.rows_a_block = shape.warps > 1 ? 1 : shape.block / shape.lanes;
   if (folds) shape.turns = fold_shape_of(kernel).turns, shape.resident = kFolding;
-  if (shape.cluster > 1)
-    shape.resident = std::any_of(kernel.scalars.begin(), kernel.scalars.end(),
-                                 [](const Scalar& s) { return s.op == Op::div; })
-                         ? kWaitingDivided
-                         : kWaiting;
+  if (shape.cluster > 1) shape.resident = divides(kernel) ? kWaitingDivided : kWaiting;
   spread_rows(text, shape);
-  const bool little =
-      shape.warps == 1 && std::all_of(shape.spreads.begin(), shape.spreads.end(),
-                                      [](const Spread& s) { return s.values() <= kLittle; });
-  const int64_t threads = row_count(kernel).constant() * shape.lanes;
-  if (little && !folds && threads >= kManyThreads) {
-    shape.turns = kTurns;
-    shape.block = kLargeBlock;
-    shape.rows_a_block = shape.block / shape.lanes;
-  }
+  if (!folds) take_turns(kernel, shape);
   return shape;
 }
 

@@ -180,27 +180,15 @@ class RowsWriter {
   void write_packs(const Spread& s, const std::vector<const Step*>& steps,
                    std::vector<bool> defined, bool partial, Body body) {
     const std::vector<int> ids = text_.needed(steps);
-    const std::string base = s.chunks > 1 ? "1024 * chunk + " : "";
-    const bool ragged = partial && s.count % s.vector != 0;
-    const std::string place = place_of(s);
-    out_.line("#pragma unroll");
-    out_.open(str("for (int k = 0; k < ", s.packs, "; k++)"));
-    const std::string pack =
-        shape_.sharing > 1 ? str("(", shape_.sharing, " * k + warp)") : "k";
-    const int64_t together = shape_.lanes * shape_.sharing * s.vector;  // of all threads, once
-    text_.declare(place,
-                  str(base, shape_.lanes * s.vector, " * ", pack, " + ", s.vector, " * lane"));
-    // The packs that are whole whoever has them are asked for without waiting.
-    const std::string whole =
-        shape_.sharing > 1 && partial ? str("k < ", s.count / together, " || ") : "";
-    if (partial) out_.open(str("if (", whole, place, " < ", s.count, ")"));
-    if (place != "e") text_.unpack_inner(s.inner, Expr::symbol(place, 0, s.count - 1), "e");
-    if (!s.inner.empty()) text_.set_vector(s.inner.back(), s.vector);
-    if (ragged) text_.left = str(s.count, " - ", place);
     std::vector<const Step*> stores;
     for (const Step* step : steps) {
       if (step->kind == StepKind::Store) stores.push_back(step);
     }
+    const bool ragged = partial && s.count % s.vector != 0;
+    const std::string place = place_of(s);
+    open_packs(s, partial);
+    if (!s.inner.empty()) text_.set_vector(s.inner.back(), s.vector);
+    if (ragged) text_.left = str(s.count, " - ", place);
     text_.load_packs(ids, defined);
     load_staged_packs(text_, staged_, s, ids, defined);
     text_.declare_store_packs(stores);
@@ -223,6 +211,22 @@ class RowsWriter {
     text_.set_vector(-1, 1);
     if (partial) out_.close();
     out_.close();
+  }
+
+  // for each of the thread's packs: where it starts, and whether the row has it.
+  void open_packs(const Spread& s, bool partial) {
+    const std::string base = s.chunks > 1 ? "1024 * chunk + " : "", place = place_of(s);
+    const bool shared = shape_.sharing > 1;
+    const std::string pack = shared ? str("(", shape_.sharing, " * k + warp)") : "k";
+    out_.line("#pragma unroll");
+    out_.open(str("for (int k = 0; k < ", s.packs, "; k++)"));
+    text_.declare(place,
+                  str(base, shape_.lanes * s.vector, " * ", pack, " + ", s.vector, " * lane"));
+    // Those that the row has whoever they fall to are asked for without waiting for the answer.
+    const int64_t sure = s.count / (shape_.lanes * shape_.sharing * s.vector);
+    const std::string surely = shared ? str("k < ", sure, " || ") : "";
+    if (partial) out_.open(str("if (", surely, place, " < ", s.count, ")"));
+    if (place != "e") text_.unpack_inner(s.inner, Expr::symbol(place, 0, s.count - 1), "e");
   }
 
   // Where a pack starts: in the row, and in the last loop.
