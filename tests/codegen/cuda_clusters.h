@@ -160,9 +160,9 @@ inline std::string for_cpu_clusters(Source source) {
   if (source.text.find("__shared__") != std::string::npos)
     fail("shared memory that blocks would have together");
   std::string text = kClusterWords + for_cpu(source);
-  for (const KernelEntry& entry : source.kernels)
-    text += str("template <class... A> static void cpu_", entry.function,
-                "(A... a) { cpu_run([&] { ", entry.function, "(a...); }); }\n");
+  for (const Threads::KernelName& kernel : names_of(source))
+    text += str("template <class... A> static void cpu_", kernel.name,
+                "(A... a) { cpu_run([&] { ", kernel.name, "(a...); }); }\n");
   return text;
 }
 

@@ -34,11 +34,16 @@ inline std::string for_cpu(const Source& source) {
          prelude_for(body, false) + body;
 }
 
+// Each once: equal kernels share a function.
 inline std::vector<Threads::KernelName> names_of(const Source& source,
                                                  const std::string& prefix = "") {
   std::vector<Threads::KernelName> names;
-  for (const KernelEntry& entry : source.kernels)
-    names.push_back({prefix + entry.function, static_cast<int>(entry.buffers.size())});
+  for (const KernelEntry& entry : source.kernels) {
+    const std::string name = prefix + entry.function;
+    const bool known = std::any_of(names.begin(), names.end(),
+                                   [&](const auto& other) { return other.name == name; });
+    if (!known) names.push_back({name, static_cast<int>(entry.buffers.size())});
+  }
   return names;
 }
 

@@ -58,6 +58,16 @@ TEST_CASE("rows thread by thread that two or four warps share", "[codegen][threa
   by([](In i) { return Out{i[0].sum(1)}; }, {(randn({5, 999}) * 9.0).to(int32)}, 2);
 }
 
+TEST_CASE("equal kernels thread by thread: they share a function", "[codegen][threads]") {
+  manual_seed(12);
+  const std::string text = check(
+      [](In i) {
+        return Out{softmax(i[0], 1), softmax(i[1], 1)};
+      },
+      {randn({3, 1000}), randn({3, 1000})}, "rows rows");
+  CHECK(text.find("__global__") == text.rfind("__global__"));
+}
+
 TEST_CASE("rows thread by thread with as many warps as the schedule asks for",
           "[codegen][threads]") {
   manual_seed(6);
