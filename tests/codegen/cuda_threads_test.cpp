@@ -38,6 +38,20 @@ TEST_CASE("rows thread by thread: whole chunks, partial ones, divisors out of ra
   check([](In i) { return Out{i[0] / (abs(i[0]).sum(1, true) * 40.0)}; }, {zeros}, "rows");
 }
 
+namespace {
+
+Pipeline with_warps(int warps_per_row) {
+  return insert_after(default_pipeline(), "schedule", {"warps", [=](const Program& program) {
+                                                         Program result = program;
+                                                         for (Kernel& kernel : result.kernels)
+                                                           kernel.schedule.warps_per_row =
+                                                               warps_per_row;
+                                                         return result;
+                                                       }});
+}
+
+}  // namespace
+
 TEST_CASE("rows thread by thread that two or four warps share", "[codegen][threads]") {
   manual_seed(11);
   const auto normed = [](In i) {
@@ -45,7 +59,7 @@ TEST_CASE("rows thread by thread that two or four warps share", "[codegen][threa
     return Out{centred * rsqrt((centred * centred).mean(1, true) + 1e-5), i[0].max({1})};
   };
   const auto by = [&](const Function& function, const std::vector<Tensor>& inputs, int warps) {
-    const std::string text = check(function, inputs, "rows");
+    const std::string text = check(function, inputs, "rows", with_warps(warps));
     INFO(text);
     CHECK(text.find(str("[", warps, "][32];")) != std::string::npos);
     CHECK(text.find("tc_tree_of_warps<") != std::string::npos);
@@ -71,15 +85,8 @@ TEST_CASE("equal kernels thread by thread: they share a function", "[codegen][th
 TEST_CASE("rows thread by thread with as many warps as the schedule asks for",
           "[codegen][threads]") {
   manual_seed(6);
-  const Pipeline two_warps =
-      insert_after(default_pipeline(), "schedule", {"two_warps", [](const Program& program) {
-                                                      Program result = program;
-                                                      for (Kernel& kernel : result.kernels)
-                                                        kernel.schedule.warps_per_row = 2;
-                                                      return result;
-                                                    }});
   for (int64_t length : {1000, 4097, 9001})  // by default a cluster shares the last
-    check(softmax_along, {randn({2, length})}, "rows", two_warps);
+    check(softmax_along, {randn({2, length})}, "rows", with_warps(2));
 }
 
 TEST_CASE("wide rows and long columns thread by thread, where a GPU has no clusters",
