@@ -13,10 +13,6 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-Tensor turned(int64_t rows, int64_t length, DType type = float32) {
-  return randn({length, rows}).to(type).t();
-}
-Out softmax_along(In i) { return {softmax(i[0], 1)}; }
 Out shares(In i) { return {i[0] / i[0].sum(1, true)}; }
 Out several(In i) {
   return {log_softmax(i[0], 1), layer_norm(i[0], {i[0].size(1)}), max(i[0], {1})};

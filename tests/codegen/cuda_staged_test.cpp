@@ -11,11 +11,6 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-Tensor turned(int64_t rows, int64_t columns, DType type = float32) {
-  return randn({columns, rows}).to(type).t();
-}
-
-Out softmax_along(In i) { return {softmax(i[0], 1)}; }
 Out normed(In i) { return {layer_norm(i[0], {i[0].size(1)}, i[1], i[2])}; }
 
 void check_compiles(const std::string& text) {

@@ -98,6 +98,12 @@ inline std::vector<Tensor> run(const Program& program, const Source& source,
 }
 
 // For a GPU that has none, and 64 kB of shared memory for a block.
+// A batch of rows whose elements lie across them.
+inline Tensor turned(int64_t rows, int64_t columns, DType type = float32) {
+  return randn({columns, rows}).to(type).t();
+}
+inline Out softmax_along(In i) { return {softmax(i[0], 1)}; }
+
 inline Pipeline without_clusters() {
   return insert_after(default_pipeline(), "schedule", {"small_gpu", [](const Program& program) {
                                                          Program result = program;

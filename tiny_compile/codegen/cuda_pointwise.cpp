@@ -74,8 +74,7 @@ int flat_vector(const CudaText& text, const std::vector<int>& ids, const Expr& f
   }
   for (int id : ids) {
     const Scalar& load = text.kernel.scalars[id];
-    if (load.kind == ScalarKind::Load && load.mask < 0 && load.operands.empty())
-      is_flat(load.index, load.buffer);
+    if (is_plain(load)) is_flat(load.index, load.buffer);
   }
   return std::min(8, static_cast<int>(16 / smallest));
 }

@@ -189,11 +189,8 @@ void take_turns(const Kernel& kernel, RowShape& shape) {
 int64_t row_bytes(const Kernel& kernel) {
   int64_t bytes = 0;
   for (const Scalar& s : kernel.scalars) {
-    const auto along = [&](const Axis& axis) { return depends_on(s.index, axis.name); };
-    const auto rows_end = kernel.axes.begin() + kernel.rows;
-    if (s.kind != ScalarKind::Load || std::none_of(kernel.axes.begin(), rows_end, along))
-      continue;
-    for (auto axis = rows_end; axis != kernel.axes.end(); ++axis)
+    if (s.kind != ScalarKind::Load || !depends_on_rows(kernel, s.index)) continue;
+    for (auto axis = kernel.axes.begin() + kernel.rows; axis != kernel.axes.end(); ++axis)
       bytes += coefficient(s.index, axis->symbol()) * axis->extent.constant() *
                static_cast<int64_t>(size_of(s.dtype));
   }

@@ -125,9 +125,7 @@ class RowsWriter {
   }
 
   bool is_of_row(const Scalar& load) const {
-    return load.mask >= 0 || !load.operands.empty() ||
-           std::any_of(kernel_.axes.begin(), kernel_.axes.begin() + kernel_.rows,
-                       [&](const Axis& row) { return depends_on(load.index, row.name); });
+    return load.mask >= 0 || !load.operands.empty() || depends_on_rows(kernel_, load.index);
   }
 
   // --- going over the elements of a row ---

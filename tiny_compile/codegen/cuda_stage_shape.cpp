@@ -54,11 +54,6 @@ int inner_axis(const Kernel& kernel, const Expr& index) {
   return found;
 }
 
-bool depends_on_rows(const Kernel& kernel, const Expr& index) {
-  return std::any_of(kernel.axes.begin(), kernel.axes.begin() + kernel.rows,
-                     [&](const Axis& axis) { return depends_on(index, axis.name); });
-}
-
 // Where an element stands if rows are counted through: (4*i0 + i1)*7 + j0.
 Expr flat_index(const Kernel& kernel, int inner) {
   Expr row = 0;

@@ -164,8 +164,7 @@ int CudaText::widest(const std::vector<const Step*>& steps, int axis, int64_t ex
   };
   for (int id : needed(steps)) {
     const Scalar& scalar = kernel.scalars[id];
-    if (scalar.kind == ScalarKind::Load && scalar.mask < 0 && scalar.operands.empty())
-      add(scalar.index, scalar.buffer);
+    if (is_plain(scalar)) add(scalar.index, scalar.buffer);
   }
   for (const Step* step : steps) {
     if (step->kind == StepKind::Store) add(step->index, step->buffer);
@@ -198,8 +197,7 @@ bool CudaText::is_wide(const Expr& index, int buffer) const {
 
 bool CudaText::is_wide_load(int id) const {
   const Scalar& scalar = kernel.scalars[id];
-  return scalar.kind == ScalarKind::Load && scalar.mask < 0 && scalar.operands.empty() &&
-         is_wide(scalar.index, scalar.buffer);
+  return is_plain(scalar) && is_wide(scalar.index, scalar.buffer);
 }
 
 std::string CudaText::at_start(const Expr& index) const {
@@ -291,6 +289,11 @@ void CudaText::store_packs(const std::vector<const Step*>& steps) {
 }
 
 uint64_t row_axes_mask(const Kernel& kernel) { return (uint64_t{1} << kernel.rows) - 1; }
+
+bool depends_on_rows(const Kernel& kernel, const Expr& index) {
+  return std::any_of(kernel.axes.begin(), kernel.axes.begin() + kernel.rows,
+                     [&](const Axis& axis) { return depends_on(index, axis.name); });
+}
 
 std::vector<const Step*> all_steps(const Kernel& kernel) {
   std::vector<const Step*> steps;

@@ -74,6 +74,14 @@ class CudaText : public KernelText {
 // The scope of all rows, with or without registers.
 uint64_t row_axes_mask(const Kernel& kernel);
 
+// Whether an index, of a load or a store, is another in another row.
+bool depends_on_rows(const Kernel& kernel, const Expr& index);
+
+// A load without a mask, from a place that the loops alone choose.
+inline bool is_plain(const Scalar& s) {
+  return s.kind == ScalarKind::Load && s.mask < 0 && s.operands.empty();
+}
+
 // Every step of the kernel.
 std::vector<const Step*> all_steps(const Kernel& kernel);
 

@@ -60,10 +60,6 @@ std::string loaded(const CudaText& text, int id) {
              text.scalars.index(load.index), "]");
 }
 
-bool is_plain(const Scalar& load) {
-  return load.kind == ScalarKind::Load && load.mask < 0 && load.operands.empty();
-}
-
 int64_t bytes_of(DType type) { return static_cast<int64_t>(size_of(type)); }
 
 // Bytes a point on both sides: what runs along `turned`, and along the last axis (and is not the
