@@ -170,7 +170,7 @@ int64_t LoadedRow::input_bytes() const { return bytes_of(inputs_); }
 
 double LoadedRow::operations() const { return count_operations(ready_.graph()); }
 
-int LoadedRow::launches() const { return count_launches(cuda_source(ready_.graph())); }
+int64_t LoadedRow::launches() const { return count_launches(cuda_source(ready_.graph())); }
 
 void LoadedRow::check_small() const {
   const GpuRow small = make_gpu_row(row_.name, true);

@@ -33,7 +33,7 @@ class LoadedRow {
   int64_t input_bytes() const;
   const std::vector<tiny_compile::Tensor>& outputs() const { return first_; }  // on the host
   double operations() const;
-  int launches() const;
+  int64_t launches() const;
 
   // Each throws tc::Error naming the first element that differs.
   void check_small() const;  // a small instance: the interpreter's bits, or within 1 % of them

@@ -316,12 +316,18 @@ GpuRow make_gpu_row(const std::string& name, bool small) {
 }
 
 tc::Source cuda_source(const tc::Graph& graph) {
-  return tc::run_pipeline(tc::default_pipeline(), graph, false, tc::Target::Cuda).source;
+  const tc::Pipeline pipeline = tc::pipeline_for({}, tc::cuda, graph);
+  return tc::run_pipeline(pipeline, graph, false, tc::Target::Cuda).source;
 }
 
-int count_launches(const tc::Source& source) {
-  int count = 0;
-  for (const tc::KernelEntry& kernel : source.kernels) count += kernel.grid > 0;
+int64_t count_launches(const tc::Source& source) {
+  int64_t count = 0;
+  for (const tc::KernelEntry& kernel : source.kernels) {
+    count += kernel.grid > 0;
+    if (!kernel.library) continue;
+    for (const tc::LibraryMatmul& call : tc::library_calls(*kernel.library))
+      count += call.calls();
+  }
   return count;
 }
 

@@ -45,9 +45,10 @@ GpuRow make_gpu_row(const std::string& name, bool small = false);
 // matmul: what the roofline calls arithmetic.
 double count_operations(const tiny_compile::Graph& graph);
 
-// What the default pipeline makes of a graph for a GPU, and the kernels a call puts on it.
+// What a graph becomes on a GPU with default options, and the kernels a call puts on it: the
+// vendor's library is taken to start one for each of its calls.
 tiny_compile::Source cuda_source(const tiny_compile::Graph& graph);
-int count_launches(const tiny_compile::Source& source);
+int64_t count_launches(const tiny_compile::Source& source);
 
 // gpu_gpt2.cpp
 GpuRow make_gpt2_row(bool small);
