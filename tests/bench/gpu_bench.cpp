@@ -195,8 +195,7 @@ void measure_alone(const Machine& machine, const std::string& self, const std::s
   std::printf(
       "%-18s %9.4f ms %8.1f GB/s  %.2f of copy  %3lld kernels  %7.1f MiB  cold %6.1f ms  "
       "warm %5.1f ms  %7.2f us a call  %s\n",
-      name.c_str(), ms, rate, rate / ceiling,
-      static_cast<long long>(row.launches()),
+      name.c_str(), ms, rate, rate / ceiling, static_cast<long long>(row.launches()),
       static_cast<double>(row.peak_bytes()) / 1048576, startup.cold, startup.warm, us,
       checked ? "bits checked" : "not exact by contract");
   std::fflush(stdout);

@@ -155,6 +155,74 @@ TEST_CASE("an index is compared with integers that no index can be", "[codegen][
   check(one_hot, {labels, ones({6, 70})}, "pointwise");
 }
 
+TEST_CASE("indices are compared as ints, with each other and with constants",
+          "[codegen][threads]") {
+  const Tensor x = ones({6, 70});
+  using Compare = Tensor (*)(const Tensor&, const Tensor&);
+  const Compare compares[] = {[](const Tensor& a, const Tensor& b) { return a < b; },
+                              [](const Tensor& a, const Tensor& b) { return a <= b; },
+                              [](const Tensor& a, const Tensor& b) { return a == b; },
+                              [](const Tensor& a, const Tensor& b) { return a != b; }};
+  const auto at = [](Compare compare, int other) {
+    return [=](In i) {
+      const Tensor column = arange(70).unsqueeze(0), row = arange(6).unsqueeze(1);
+      const Tensor others[] = {row, row * 3 - 5, column * 0 + 12,
+                               column * 0 + (int64_t{1} << 40)};
+      return Out{where(compare(column + 2, others[other]), i[0], -i[0]),
+                 where(compare(others[other], column), i[0], -i[0])};
+    };
+  };
+  for (int other = 0; other < 4; other++) {
+    for (Compare compare : compares)
+      check(at(compare, other), {x}, other == 1 ? "rows" : "pointwise");
+  }
+  const std::string text = check(at(compares[1], 0), {x}, "pointwise");
+  INFO(text);
+  CHECK(text.find(" = i0 <= i1;") != std::string::npos);
+}
+
+TEST_CASE("exponentials of halves: a row's maximum says whether all are in range",
+          "[codegen][threads]") {
+  manual_seed(13);
+  const float inf = HUGE_VALF, nan = std::nanf("");
+  Tensor x = randn({12, 1000});
+  float* rows = x.data<float>();
+  const float firsts[] = {0, inf, -inf, nan, 3e38f, -3e38f, 200, -200, 0, 0, 0, 0};
+  for (size_t row = 0; row < 12; row++) rows[row * 1000 + 7] = firsts[row];
+  for (int64_t k = 0; k < 1000; k++) rows[9000 + k] = k % 2 ? -3e38f : 3e38f;
+  for (int64_t k = 0; k < 1000; k++) rows[10000 + k] = -inf;
+  for (int64_t k = 0; k < 1000; k++) rows[11000 + k] = inf;
+  for (DType dtype : {bfloat16, float16}) {
+    const std::string text = check(softmax_along, {x.to(dtype)}, "rows");
+    INFO(text);
+    CHECK(text.find("if (r0 - ") != std::string::npos);
+    CHECK(text.find("tc_exp_below(") != std::string::npos);
+    const auto likelihoods = [](In i) {
+      const Tensor y = log_softmax(i[0].to(float32), 1);
+      return Out{exp(y).to(i[0].dtype()), y.sum(1)};
+    };
+    check(likelihoods, {x.to(dtype)}, "rows");
+  }
+}
+
+TEST_CASE("halves are rounded once, where they are stored", "[codegen][threads]") {
+  manual_seed(14);
+  std::vector<double> ties;  // of bf16 and of f16, and beside them by what a float drops
+  for (int k = 0; k < 512; k++)
+    ties.push_back((1 + (2 * k + 1) * 0x1p-9) * (1 + (k % 3 - 1) * 0x1p-40));
+  for (int k = 0; k < 512; k++)
+    ties.push_back((1 + (2 * k + 1) * 0x1p-12) * (1 + (k % 3 - 1) * 0x1p-40));
+  const Tensor x = from_vector<double>(ties).reshape({4, 256});
+  for (DType dtype : {bfloat16, float16}) {
+    for (DType from : {float64, float32, int64}) {
+      const auto cast = [=](In i) { return Out{(i[0] * 1.0).to(from).to(dtype)}; };
+      check(cast, {x * (from == int64 ? 1e6 : 1.0)}, "pointwise");
+    }
+    check([=](In i) { return Out{(i[0] - i[0].mean(1, true)).to(dtype)}; }, {randn({4, 1000})},
+          "rows");
+  }
+}
+
 TEST_CASE("folds thread by thread: columns summed while a block goes over its rows",
           "[codegen][threads]") {
   manual_seed(7);

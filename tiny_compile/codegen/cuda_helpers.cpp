@@ -29,17 +29,40 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) tc_pack {
   T at[N];
 };
 )"},
-    {"tc_halves<", R"(
+    {", v)", R"(
+// Element v of a pack: halves are not taken out of their word first.
+template <class T, int N>
+__device__ inline float tc_to_f32(const tc_pack<T, N>& pack, int v) {
+  return tc_to_f32(pack.at[v]);
+}
+template <int N>
+__device__ inline float tc_to_f32(const tc_pack<tc_bf16, N>& pack, int v) {
+  union {
+    tc_pack<tc_bf16, N> halves;
+    unsigned words[N / 2];
+  } both = {pack};
+  const unsigned word = both.words[v / 2];
+  return tc_from_bits(v % 2 ? word & 0xffff0000u : word << 16);
+}
+)"},
+    {"tc_pairs<", R"(
 // Neighbours are rounded two at a time.
+template <class T, int N>
+__device__ inline tc_pack<unsigned, N / 2> tc_pairs(const tc_pack<float, N>& wide) {
+  tc_pack<unsigned, N / 2> pairs;
+#pragma unroll
+  for (int v = 0; v < N; v += 2) pairs.at[v / 2] = tc_pair(wide.at[v], wide.at[v + 1], T());
+  return pairs;
+}
+)"},
+    {"tc_halves<", R"(
 template <class T, int N>
 __device__ inline tc_pack<T, N> tc_halves(const tc_pack<float, N>& wide) {
   union {
-    unsigned pairs[N / 2];
-    tc_pack<T, N> pack;
-  } narrow;
-#pragma unroll
-  for (int v = 0; v < N; v += 2) narrow.pairs[v / 2] = tc_pair(wide.at[v], wide.at[v + 1], T());
-  return narrow.pack;
+    tc_pack<unsigned, N / 2> pairs;
+    tc_pack<T, N> halves;
+  } both = {tc_pairs<T>(wide)};
+  return both.halves;
 }
 )"},
     {"TC_SHARED(", R"(

@@ -46,8 +46,8 @@ class RowsWriter {
   KernelEntry write() {
     live_ = open_rows(text_, shape_, staged_, passes_);
     knows_blocks_ = shape_.cluster == 1;
-    // Long rows: there arithmetic takes as long as memory, and each instruction counts.
-    text_.hastens_exp = shape_.cluster > 1 && staged_.lines == 0;
+    // Long rows and halves: there arithmetic takes as long as memory, each instruction counts.
+    text_.hastens_exp = (shape_.cluster > 1 || reads_halves()) && staged_.lines == 0;
     keep_values();
     std::vector<bool> defined(kernel_.scalars.size());
     const bool folds = folds_rows(kernel_);
@@ -251,19 +251,35 @@ class RowsWriter {
     if (!live_.empty()) out_.close();
   }
 
-  // All quotients and exponentials without a branch; where one was out of range, all again.
+  // All quotients and exponentials without a branch; where one was out of range, all again. What
+  // the row alone says is known before.
   template <typename Write>
   void write_hastened(const std::vector<const Step*>& steps, const std::vector<bool>& defined,
                       Write write) {
-    if (!text_.hastens(text_.needed(steps), defined)) return write();
-    out_.line("bool exact = true;");
+    const CudaText::Hastened fast = text_.hastened(text_.needed(steps), defined);
+    if (!fast.some) return write();
+    if (fast.is_known)
+      out_.open(str("if (", fast.exact, ")"));
+    else
+      out_.line(str("bool exact = ", fast.exact, ";"));
     text_.form = CudaText::Form::Fast;
     write();
-    out_.open("if (!exact)");
+    if (fast.is_known) {
+      out_.close(" else {");
+      out_.indent();
+    } else {
+      out_.open("if (!exact)");
+    }
     text_.form = CudaText::Form::Slow;
     write();
     out_.close();
     text_.form = CudaText::Form::Each;
+  }
+
+  bool reads_halves() const {
+    return std::any_of(kernel_.scalars.begin(), kernel_.scalars.end(), [](const Scalar& s) {
+      return s.kind == ScalarKind::Load && is_half(s.dtype);
+    });
   }
 
   // What a row gives to each column's sum; then the block's warps add theirs.

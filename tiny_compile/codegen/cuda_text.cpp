@@ -64,6 +64,21 @@ bool is_contiguous(const Expr& index, const Expr& symbol, int vector) {
   return found;
 }
 
+// The steps whose registers a scalar is made of.
+std::vector<int> registers_below(const Kernel& kernel, int scalar) {
+  std::vector<bool> below(kernel.scalars.size());
+  below[scalar] = true;
+  std::vector<int> steps;
+  for (int id = scalar; id >= 0; id--) {
+    if (!below[id]) continue;
+    const Scalar& s = kernel.scalars[id];
+    if (s.kind == ScalarKind::Register) steps.push_back(s.step);
+    for (int operand : s.operands) below[operand] = true;
+    if (s.mask >= 0) below[s.mask] = true;
+  }
+  return steps;
+}
+
 // x != x, x == x
 bool asks_for_nan(const Kernel& kernel, const Scalar& scalar) {
   return (scalar.op == Op::ne || scalar.op == Op::eq) &&
@@ -76,18 +91,21 @@ bool asks_for_nan(const Kernel& kernel, const Scalar& scalar) {
 CudaText::CudaText(const Program& p, const Kernel& k) : KernelText(p, k) {
   if (fits_int(p, k)) integer = "int";
   scalars.element = [this](int id) {
-    return is_wide_load(id) ? str("pack_", id, ".at[v]") : std::string();
+    if (!is_wide_load(id)) return std::string();
+    return str("pack_", id, is_half(kernel.scalars[id].dtype) ? ", v" : ".at[v]");
   };
   scalars.instead = [this](int id) {
     const Scalar& scalar = kernel.scalars[id];
     if (asks_for_nan(kernel, scalar))
       return str(scalar.op == Op::eq ? "!" : "", "tc_is_nan(", scalars.name(scalar.operands[0]),
                  ")");
-    if (scalar.op == Op::eq) return compared(scalar.operands[0], scalar.operands[1]);
+    if (info(scalar.op).result == Result::Bool) return compared(scalar);
     if (!has_fast_form(scalar)) return std::string();
     const std::string a = scalars.name(scalar.operands[0]);
-    if (scalar.op == Op::exp)
-      return form == Form::Fast ? str("tc_exp_below(", a, ", exact)") : std::string();
+    if (scalar.op == Op::exp) {
+      if (form != Form::Fast) return std::string();
+      return str("tc_exp_below(", a, highest(scalar.operands[0]).empty() ? ", exact)" : ")");
+    }
     const std::string b = scalars.name(scalar.operands[1]);
     if (form == Form::Slow) return str("tc_divided_slowly(", a, ", ", b, ")");
     return str("tc_divided(", a, ", by_", b, form == Form::Fast ? ", exact)" : ")");
@@ -105,13 +123,25 @@ bool CudaText::is_read_once(int id) const {
   return readers == 1;
 }
 
-std::string CudaText::compared(int a, int b) const {
-  if (kernel.scalars[b].kind == ScalarKind::Index) std::swap(a, b);
-  const Scalar& index = kernel.scalars[a];
-  if (index.kind != ScalarKind::Index || kernel.scalars[b].kind == ScalarKind::Index ||
-      index.dtype != DType::i64 || integer != "int" || index.index.bounds().low < 0)
-    return "";
-  return str(scalars.index(index.index), " == tc_narrow(", scalars.name(b), ")");
+std::string CudaText::compared(const Scalar& scalar) const {
+  const auto is_index = [&](int id) {
+    const Scalar& s = kernel.scalars[id];
+    return s.kind == ScalarKind::Index && s.dtype == DType::i64 && s.operands.empty();
+  };
+  const auto as_int = [&](int id) {
+    const Scalar& s = kernel.scalars[id];
+    if (is_index(id)) return scalars.index(s.index);
+    const bool small = s.kind == ScalarKind::Constant &&
+                       std::abs(s.value.as_double()) < static_cast<double>(kMostInt);
+    return small ? str(s.value.as_integer()) : std::string();
+  };
+  int a = scalar.operands[0], b = scalar.operands[1];
+  if (integer != "int" || (!is_index(a) && !is_index(b))) return "";
+  if (!as_int(a).empty() && !as_int(b).empty())
+    return fill_formula(formula(scalar.op, DType::i64), {as_int(a), as_int(b)});
+  if (!is_index(a)) std::swap(a, b);
+  if (scalar.op != Op::eq || kernel.scalars[a].index.bounds().low < 0) return "";
+  return str(as_int(a), " == tc_narrow(", scalars.name(b), ")");
 }
 
 KernelEntry CudaText::begin(const std::string& function, int64_t grid, int block, int cluster,
@@ -252,10 +282,38 @@ bool CudaText::has_fast_form(const Scalar& scalar) const {
   return scalar.op == Op::div && divisors_.count(scalar.operands[1]) > 0;
 }
 
-bool CudaText::hastens(const std::vector<int>& ids, const std::vector<bool>& defined) const {
-  return std::any_of(ids.begin(), ids.end(), [&](int id) {
-    return !defined[id] && !is_kept(id) && has_fast_form(kernel.scalars[id]);
-  });
+// What is at most the row's maximum is, less a number of the row's, at most the maximum less that.
+std::string CudaText::highest(int id) const {
+  const Scalar& scalar = kernel.scalars[id];
+  if (scalar.kind != ScalarKind::Apply || scalar.op != Op::sub || scalar.dtype != DType::f32)
+    return "";
+  const int a = scalar.operands[0], b = scalar.operands[1];
+  if (needs(b).axes & ~row_axes_mask(kernel)) return "";
+  std::string above = highest(a);
+  for (int s : registers_below(kernel, b)) {
+    const Step& step = kernel.steps[s];
+    if (step.op == Op::max && step.value == a && step.kind == StepKind::Reduce)
+      above = scalars.register_name(s);
+  }
+  return above.empty() ? "" : str(above, " - ", scalars.name(b));
+}
+
+CudaText::Hastened CudaText::hastened(const std::vector<int>& ids,
+                                      const std::vector<bool>& defined) const {
+  Hastened result;
+  std::set<std::string> conditions;
+  for (int id : ids) {
+    const Scalar& scalar = kernel.scalars[id];
+    if (defined[id] || is_kept(id) || !has_fast_form(scalar)) continue;
+    result.some = true;
+    const std::string most = scalar.op == Op::exp ? highest(scalar.operands[0]) : "";
+    if (most.empty())
+      result.is_known = false;
+    else
+      conditions.insert(most + " < 43.0f");
+  }
+  result.exact = conditions.empty() ? "true" : join(conditions, " && ");
+  return result;
 }
 
 std::string CudaText::place(const Step& step) const {
@@ -278,13 +336,14 @@ void CudaText::store_packs(const std::vector<const Step*>& steps) {
     if (!is_wide(step->index, step->buffer)) continue;
     const Buffer& buffer = program.buffers[step->buffer];
     const std::string name = pointer_name(buffer), to = str(name, " + ", at_start(step->index));
-    const std::string type = str("tc_pack<", c_type(buffer.type.dtype), ", ", vector_, ">");
-    const std::string pack =
-        is_half(buffer.type.dtype)
-            ? str("tc_halves<", c_type(buffer.type.dtype), ">(pack_", name, ")")
-            : "pack_" + name;
-    out.line(left.empty() ? str("*(", type, "*)(", to, ") = ", pack, ";")
-                          : str("tc_store(", to, ", ", pack, ", ", left, ");"));
+    const std::string type = c_type(buffer.type.dtype), pack = "pack_" + name;
+    const bool half = is_half(buffer.type.dtype);
+    const std::string narrow =
+        str(left.empty() ? "tc_pairs<" : "tc_halves<", type, ">(", pack, ")");
+    const std::string words = half ? str("unsigned, ", vector_ / 2) : str(type, ", ", vector_);
+    const std::string value = half ? narrow : pack;
+    out.line(left.empty() ? str("*(tc_pack<", words, ">*)(", to, ") = ", value, ";")
+                          : str("tc_store(", to, ", ", value, ", ", left, ");"));
   }
 }
 

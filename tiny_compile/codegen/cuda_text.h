@@ -50,7 +50,12 @@ class CudaText : public KernelText {
   // Whether some of these have a fast form here, quotients by such a one and, where `hastens_exp`,
   // exponentials; and which form: each as it needs; all fast, and what would not be right clears a
   // flag `exact`; or all slowly, right for every value.
-  bool hastens(const std::vector<int>& ids, const std::vector<bool>& defined) const;
+  struct Hastened {
+    bool some = false;
+    std::string exact;     // what the flag is at first: "r0 - minimum_3 < 43.0f"
+    bool is_known = true;  // and stays
+  };
+  Hastened hastened(const std::vector<int>& ids, const std::vector<bool>& defined) const;
   enum class Form { Each, Fast, Slow } form = Form::Each;
   bool hastens_exp = false;
 
@@ -59,8 +64,10 @@ class CudaText : public KernelText {
 
  private:
   bool is_wide_load(int scalar) const;
-  // An index and an integer that data gives: compared as ints; "" for other operands.
-  std::string compared(int a, int b) const;
+  // An index and another, a constant or (eq) what data gives: compared as ints; else "".
+  std::string compared(const Scalar& scalar) const;
+  // The largest value that a difference has in the row, where a maximum says so; else "".
+  std::string highest(int scalar) const;
   std::string at_start(const Expr& index) const;
   bool is_read_once(int scalar) const;
   bool has_fast_form(const Scalar& scalar) const;

@@ -241,13 +241,15 @@ std::string ScalarWriter::loaded(int id) const {
   return str(guard, " ? ", value, " : ", literal_text(otherwise));
 }
 
-std::string ScalarWriter::converted(const Scalar& scalar) const {
+std::string ScalarWriter::converted(int id) const {
+  const Scalar& scalar = kernel_.scalars[id];
   const int operand = scalar.operands[0];
   const DType from = kernel_.scalars[operand].dtype, to = scalar.dtype;
   const std::string value = name(operand);
   if (from == to) return value;
   if (is_half(to)) {
     const bool exact = is_half(from) || from == DType::f32 || from == DType::f64;
+    if (from == DType::f32 && !rounds(id)) return value;
     return rounded(to, exact ? value : str("tc_cast<float>(", value, ")"));
   }
   if (to == DType::f32 && is_half(from)) return value;
@@ -257,7 +259,7 @@ std::string ScalarWriter::converted(const Scalar& scalar) const {
 std::string ScalarWriter::applied(int id) const {
   const Scalar& scalar = kernel_.scalars[id];
   if (const std::string text = instead(id); !text.empty()) return rounded(scalar.dtype, text);
-  if (scalar.op == Op::cast) return converted(scalar);
+  if (scalar.op == Op::cast) return converted(id);
   std::vector<std::string> operands;
   for (int operand : scalar.operands) operands.push_back(name(operand));
   if (const int negated = negated_operand(kernel_, scalar); negated >= 0)

@@ -33,7 +33,7 @@ class ScalarWriter {
  private:
   std::string loaded(int id) const;
   std::string applied(int id) const;
-  std::string converted(const Scalar& scalar) const;
+  std::string converted(int id) const;
 
   const Program& program_;
   const Kernel& kernel_;
