@@ -23,25 +23,41 @@ class Error : public std::runtime_error {
   explicit Error(const std::string& message) : std::runtime_error(message) {}
 };
 
+namespace detail {
+// As a stream would write it; most of what the compiler writes needs no stream.
+template <typename Part>
+void append(std::string& out, const Part& part) {
+  if constexpr (std::is_convertible_v<const Part&, std::string_view>) {
+    out += std::string_view(part);
+  } else if constexpr (std::is_integral_v<Part> && sizeof(Part) > 1) {
+    out += std::to_string(part);
+  } else {
+    std::ostringstream stream;
+    stream << part;
+    out += stream.str();
+  }
+}
+}  // namespace detail
+
 // str(1, " + ", 2.5) returns "1 + 2.5".
 template <typename... Parts>
 std::string str(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return out.str();
+  std::string out;
+  (detail::append(out, parts), ...);
+  return out;
 }
 
 // join({"a", "b"}, ", ") returns "a, b"; works on any container of streamable values.
 template <typename Container>
 std::string join(const Container& items, std::string_view separator) {
-  std::ostringstream out;
+  std::string out;
   bool first = true;
   for (const auto& item : items) {
-    if (!first) out << separator;
-    out << item;
+    if (!first) out += separator;
+    detail::append(out, item);
     first = false;
   }
-  return out.str();
+  return out;
 }
 
 // Throws Error("<where>: <message>"), or Error(message) when the place is unknown.

@@ -80,6 +80,7 @@ std::string without_names(const std::string& text, const KernelEntry& entry,
   auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
   constexpr std::string_view kPack = "pack_";
   std::string result;
+  result.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
     size_t end = at;
     while (end < text.size() && is_word(text[end])) end++;
@@ -89,7 +90,8 @@ std::string without_names(const std::string& text, const KernelEntry& entry,
       result += kPack;
       word.remove_prefix(kPack.size());
     }
-    const auto number = numbers.find(word);
+    const bool may_be = word.find('_') != std::string_view::npos;  // as all of these names have
+    const auto number = may_be ? numbers.find(word) : numbers.end();
     result += number == numbers.end() ? word : number->second;
   }
   return result;

@@ -48,6 +48,7 @@ class RowsWriter {
     knows_blocks_ = shape_.cluster == 1;
     // Long rows and halves: there arithmetic takes as long as memory, each instruction counts.
     text_.hastens_exp = (shape_.cluster > 1 || reads_halves()) && staged_.lines == 0;
+    text_.trusts_maximum = shape_.cluster == 1;  // 0.411 -> 0.430 ms for softmax_wide otherwise
     keep_values();
     std::vector<bool> defined(kernel_.scalars.size());
     const bool folds = folds_rows(kernel_);

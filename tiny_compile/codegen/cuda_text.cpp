@@ -285,7 +285,8 @@ bool CudaText::has_fast_form(const Scalar& scalar) const {
 // What is at most the row's maximum is, less a number of the row's, at most the maximum less that.
 std::string CudaText::highest(int id) const {
   const Scalar& scalar = kernel.scalars[id];
-  if (scalar.kind != ScalarKind::Apply || scalar.op != Op::sub || scalar.dtype != DType::f32)
+  if (!trusts_maximum || scalar.kind != ScalarKind::Apply || scalar.op != Op::sub ||
+      scalar.dtype != DType::f32)
     return "";
   const int a = scalar.operands[0], b = scalar.operands[1];
   if (needs(b).axes & ~row_axes_mask(kernel)) return "";

@@ -65,9 +65,10 @@ Program pad_rows(const Program& program) {
     if (!match.matmul) continue;
     const int buffer = match.matmul->d.buffer;
     const int64_t row = ragged_row(program.buffers[buffer]);
+    if (row == 0) continue;
     const int64_t each = kAligned / static_cast<int64_t>(size_of(match.matmul->d.dtype));
     Program longer = result;
-    if (row > 0 && pad(longer, buffer, row, ceil_divide(row, each) * each))
+    if (pad(longer, buffer, row, ceil_divide(row, each) * each))
       result = std::move(longer);
   }
   return result;

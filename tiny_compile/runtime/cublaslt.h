@@ -25,9 +25,10 @@ class CublasMatmul {
   ~CublasMatmul();
   CublasMatmul(CublasMatmul&&) noexcept;
 
-  // Puts it into cuda_stream(device), whose CudaScope is open. `addresses` are those of all
-  // buffers' lowest elements. Safe to call from many threads.
-  void run(std::span<void* const> addresses) const;
+  // Bytes of memory that a run with these addresses, of all buffers' lowest elements, works in.
+  size_t workspace(std::span<void* const> addresses) const;
+  // Puts it into cuda_stream(device), whose CudaScope is open. Safe to call from many threads.
+  void run(std::span<void* const> addresses, void* workspace) const;
 
  private:
   struct State;

@@ -1,6 +1,6 @@
-// How do kernels run on a GPU? They are put into the stream one after another and the call
-// returns; who reads a result waits for the stream. A kernel's mistakes are bits in a word on
-// the device, looked at when a result is read.
+// How do kernels run on a GPU? They are put into the stream one after another, or all at once
+// where the same call comes again, and the call returns; who reads a result waits for the stream.
+// A kernel's mistakes are bits in a word on the device, looked at when a result is read.
 #include "tiny_compile/runtime/cuda_executable.h"
 
 #include <chrono>
@@ -15,6 +15,8 @@
 
 namespace tiny_compile {
 namespace {
+
+constexpr int64_t kShort = 1 << 20;  // bytes that a kernel moves while the next is launched
 
 // Some kernel calls TC_FAIL: beyond its definition in the head.
 bool can_fail(const std::string& source) {
@@ -98,26 +100,51 @@ CudaExecutable::CudaExecutable(const Program& program, const Source& source,
     }
   }
   if (can_fail(source.text)) errors_ = library_->global("tc_error_word");
+  if (launches_.size() > 1 || bytes_moved(program) < kShort)
+    replay_ = std::make_unique<CudaReplay>(library_->device());
+}
+
+// Of one workspace for all matmuls: the stream runs them in turn.
+size_t CudaExecutable::workspace_bytes(const std::vector<void*>& addresses) const {
+  size_t bytes = 0;
+  for (const auto& launch : launches_) {
+    if (const auto* matmul = std::get_if<CublasMatmul>(&launch))
+      bytes = std::max(bytes, matmul->workspace(addresses));
+  }
+  return bytes;
+}
+
+void CudaExecutable::start(const std::vector<void*>& addresses, void* workspace) const {
+  const CudaStream stream = cuda_stream(library_->device());
+  std::vector<const void*> arguments;
+  for (const auto& launch : launches_) {
+    if (const auto* matmul = std::get_if<CublasMatmul>(&launch)) {
+      matmul->run(addresses, workspace);
+      continue;
+    }
+    const Kernel& kernel = std::get<Kernel>(launch);
+    arguments.clear();
+    for (int buffer : kernel.buffers) arguments.push_back(&addresses[buffer]);
+    driver::launch(kernel.function, kernel.grid, kernel.block, kernel.shared, stream,
+                   const_cast<void**>(arguments.data()));
+  }
 }
 
 std::vector<Tensor> CudaExecutable::run(std::span<const Tensor> inputs) const {
   const int device = library_->device();
   const CudaScope scope(device);
   const CudaStream stream = cuda_stream(device);
-  const BufferSet buffers = make_buffers(
-      plan_, inputs, [&](size_t bytes) { return allocate_cuda(bytes, device); }, name_);
-  std::vector<const void*> arguments;
-  for (const auto& launch : launches_) {
-    if (const auto* matmul = std::get_if<CublasMatmul>(&launch)) {
-      matmul->run(buffers.addresses);
-      continue;
-    }
-    const Kernel& kernel = std::get<Kernel>(launch);
-    arguments.clear();
-    for (int buffer : kernel.buffers) arguments.push_back(&buffers.addresses[buffer]);
-    driver::launch(kernel.function, kernel.grid, kernel.block, kernel.shared, stream,
-                   const_cast<void**>(arguments.data()));
-  }
+  const auto allocate = [&](size_t bytes) { return allocate_cuda(bytes, device); };
+  BufferSet buffers = make_buffers(plan_, inputs, allocate, name_);
+  const size_t bytes = workspace_bytes(buffers.addresses);
+  const std::shared_ptr<Storage> workspace = bytes > 0 ? allocate(bytes) : nullptr;
+  void* const work = workspace ? workspace->data() : nullptr;
+  buffers.addresses.push_back(work);
+  const auto start_all = [&] { start(buffers.addresses, work); };
+  if (replay_)
+    replay_->run(buffers.addresses, start_all);
+  else
+    start_all();
   if (errors_) {
     auto check = [library = library_, errors = errors_, name = name_, device, stream] {
       const CudaScope there(device);

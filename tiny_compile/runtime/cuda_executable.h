@@ -10,6 +10,7 @@
 #include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/runtime/buffers.h"
 #include "tiny_compile/runtime/cublaslt.h"
+#include "tiny_compile/runtime/cuda_replay.h"
 #include "tiny_compile/tensor/cuda_driver.h"
 
 namespace tiny_compile {
@@ -60,11 +61,15 @@ class CudaExecutable {
     std::vector<int> buffers;
   };
 
+  size_t workspace_bytes(const std::vector<void*>& addresses) const;
+  void start(const std::vector<void*>& addresses, void* workspace) const;
+
   std::string name_;
   std::shared_ptr<const CudaLibrary> library_;
   std::vector<std::variant<Kernel, CublasMatmul>> launches_;  // in order
   BufferPlan plan_;
-  CudaAddress errors_ = 0;  // 0 where no kernel can fail
+  CudaAddress errors_ = 0;              // 0 where no kernel can fail
+  std::unique_ptr<CudaReplay> replay_;  // null where a launch is shorter than its kernel
 };
 
 }  // namespace tiny_compile

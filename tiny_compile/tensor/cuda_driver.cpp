@@ -20,6 +20,11 @@ constexpr int kAttributeMajor = 75, kAttributeMinor = 76;
 constexpr int kAttributeShared = 97, kAttributeClusters = 120;  // a block's, opted in; 0 or 1
 constexpr unsigned kNonBlocking = 1;                            // CU_STREAM_NON_BLOCKING
 
+constexpr int kRelaxed = 2;       // CU_STREAM_CAPTURE_MODE_RELAXED
+constexpr int kNotCapturing = 0;  // CU_STREAM_CAPTURE_STATUS_NONE
+
+using CudaCaptured = struct CUgraph_st*;  // a graph before it can be launched
+
 // X(member, symbol in libcuda, parameter types): every one returns CUresult, an int.
 #define TC_CUDA_FUNCTIONS(X)                                                                 \
   X(init, "cuInit", (unsigned))                                                              \
@@ -40,6 +45,7 @@ constexpr unsigned kNonBlocking = 1;                            // CU_STREAM_NON
   X(on_device, "cuMemcpyDtoDAsync_v2", (CudaAddress, CudaAddress, size_t, CudaStream))       \
   X(fill, "cuMemsetD8Async", (CudaAddress, unsigned char, size_t, CudaStream))               \
   X(stream_create, "cuStreamCreate", (CudaStream*, unsigned))                                \
+  X(stream_destroy, "cuStreamDestroy_v2", (CudaStream))                                      \
   X(stream_synchronize, "cuStreamSynchronize", (CudaStream))                                 \
   X(stream_wait, "cuStreamWaitEvent", (CudaStream, CudaEvent, unsigned))                     \
   X(module_load, "cuModuleLoadData", (CudaModule*, const void*))                             \
@@ -50,6 +56,14 @@ constexpr unsigned kNonBlocking = 1;                            // CU_STREAM_NON
   X(launch_kernel, "cuLaunchKernel",                                                         \
     (CudaFunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,     \
      CudaStream, void**, void**))                                                            \
+  X(capture_begin, "cuStreamBeginCapture_v2", (CudaStream, int))                             \
+  X(capture_end, "cuStreamEndCapture", (CudaStream, CudaCaptured*))                          \
+  X(capture_status, "cuStreamIsCapturing", (CudaStream, int*))                               \
+  X(graph_instantiate, "cuGraphInstantiateWithFlags",                                        \
+    (CudaGraph*, CudaCaptured, unsigned long long))                                          \
+  X(graph_launch, "cuGraphLaunch", (CudaGraph, CudaStream))                                  \
+  X(graph_destroy, "cuGraphExecDestroy", (CudaGraph))                                        \
+  X(captured_destroy, "cuGraphDestroy", (CudaCaptured))                                      \
   X(event_create, "cuEventCreate", (CudaEvent*, unsigned))                                   \
   X(event_destroy, "cuEventDestroy_v2", (CudaEvent))                                         \
   X(event_record, "cuEventRecord", (CudaEvent, CudaStream))                                  \
@@ -243,6 +257,35 @@ CudaStream create_stream() {
   CudaStream stream = nullptr;
   check(library().stream_create(&stream, kNonBlocking), "cuStreamCreate");
   return stream;
+}
+
+void destroy_stream(CudaStream stream) noexcept { library().stream_destroy(stream); }
+
+bool begin_recording(CudaStream stream) {
+  return library().capture_begin(stream, kRelaxed) == 0;
+}
+
+CudaGraph end_recording(CudaStream stream) {
+  CudaCaptured captured = nullptr;
+  CudaGraph graph = nullptr;
+  if (library().capture_end(stream, &captured) != 0 || !captured) return nullptr;
+  if (library().graph_instantiate(&graph, captured, 0) != 0) graph = nullptr;
+  library().captured_destroy(captured);
+  return graph;
+}
+
+bool is_recording(CudaStream stream) {
+  int status = kNotCapturing;
+  check(library().capture_status(stream, &status), "cuStreamIsCapturing");
+  return status != kNotCapturing;
+}
+
+void launch_graph(CudaGraph graph, CudaStream stream) {
+  check(library().graph_launch(graph, stream), "cuGraphLaunch");
+}
+
+void destroy_graph(CudaGraph graph) noexcept {
+  if (graph) library().graph_destroy(graph);
 }
 
 CudaEvent create_event() {

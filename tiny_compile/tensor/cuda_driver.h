@@ -13,6 +13,7 @@ using CudaStream = struct CUstream_st*;
 using CudaModule = struct CUmod_st*;
 using CudaFunction = struct CUfunc_st*;
 using CudaEvent = struct CUevent_st*;
+using CudaGraph = struct CUgraphExec_st*;  // that can be launched
 using CudaAddress = unsigned long long;
 
 // "" where GPUs can be used, else which of driver and GPU is missing and what was tried.
@@ -50,6 +51,14 @@ void allow_shared(CudaFunction function, int64_t bytes);  // launches with so ma
 void launch(CudaFunction function, int64_t grid, int block, int64_t shared, CudaStream stream,
             void** arguments);
 CudaStream create_stream();
+void destroy_stream(CudaStream stream) noexcept;
+// What is put into the stream from now on becomes a graph and does not run; false where that
+// cannot be. Null at its end where something in it cannot be part of a graph.
+bool begin_recording(CudaStream stream);
+CudaGraph end_recording(CudaStream stream);
+bool is_recording(CudaStream stream);
+void launch_graph(CudaGraph graph, CudaStream stream);
+void destroy_graph(CudaGraph graph) noexcept;  // null: nothing; at the end of what runs of it
 CudaEvent create_event();
 void destroy_event(CudaEvent event) noexcept;
 void record_event(CudaEvent event, CudaStream stream);
