@@ -1,11 +1,13 @@
 // bench [row ... | slope | startup] [--seconds=2] [--threads=1,2] [--record=FILE] [--no-torch]
+//       [--alone]
 //
 // How fast is the compiled code beside a loop written by hand, Eigen, OpenBLAS and PyTorch?
 // Before a row is timed, its results must have the interpreter's bits, and the peers' must
 // agree with them. The machine is shared and noisy, so contestants take turns: in each round
 // everyone runs once unmeasured (it brings its own data and threads back) and then for about a
 // millisecond. Reported are medians and minima over rounds, the median of each round's ratio to
-// the hand-written loop, and the ratio of the minima.
+// the hand-written loop, and the ratio of the minima. PyTorch runs in a process of its own, where
+// nobody takes its caches away in between; --alone gives tiny_compile the same.
 //
 // All rows together, or --record, leave a record in tests/bench/records/cpu-DATE.json.
 #include <omp.h>
@@ -42,7 +44,7 @@ struct Options {
   std::vector<int> threads;
   double seconds = 2;
   std::string record;
-  bool torch = true, slope = false, startup = false;
+  bool torch = true, slope = false, startup = false, alone = false;
 };
 
 struct Timing {
@@ -120,7 +122,7 @@ std::vector<Timing> measure(const Row& row, int threads, double seconds) {
     time_calls(contestant, threads, 3);
     calls.push_back(std::max<int64_t>(1, int64_t(1e-3 / time_calls(contestant, threads, 3))));
   }
-  const size_t n = row.contestants.size();
+  const size_t n = row.contestants.size(), hand = std::min<size_t>(1, n - 1);
   std::vector<std::vector<double>> spent(n), ratios(n);
   const double start = now();
   for (size_t round = 0; round < 9 || now() - start < seconds; round++) {
@@ -129,7 +131,7 @@ std::vector<Timing> measure(const Row& row, int threads, double seconds) {
       time_calls(row.contestants[k], threads, 1);
       spent[k].push_back(time_calls(row.contestants[k], threads, calls[k]));
     }
-    for (size_t k = 0; k < n; k++) ratios[k].push_back(spent[k].back() / spent[1].back());
+    for (size_t k = 0; k < n; k++) ratios[k].push_back(spent[k].back() / spent[hand].back());
   }
   std::vector<Timing> timings;
   for (size_t k = 0; k < n; k++)
@@ -175,7 +177,7 @@ void print_result(const Result& result) {
   std::printf("%-14s %d ", result.row.c_str(), result.threads);
   for (const Timing& timing : result.timings) {
     std::printf(" | %s %s", timing.name.c_str(), time_text(timing.median).c_str());
-    if (timing.name != "hand")
+    if (timing.name != "hand" && result.timings.size() > 1)
       std::printf(" (%.2f, minima %.2f)", timing.to_hand,
                   timing.least / result.timings[1].least);
   }
@@ -399,6 +401,8 @@ Options parse(int argc, char** argv) {
       options.record = value;
     else if (word == "--no-torch")
       options.torch = false;
+    else if (word == "--alone")
+      options.alone = true;
     else if (word.rfind("--threads=", 0) == 0) {
       options.threads.clear();
       std::istringstream list(value);
@@ -424,10 +428,11 @@ Options parse(int argc, char** argv) {
 
 std::vector<Result> run_row(const std::string& name, const Options& options) {
   progress(name + ": inputs");
-  const Row row = bench::make_row(name);
+  Row row = bench::make_row(name);
   const Compile compile = compile_once(row);
   progress(name + ": checking against the interpreter");
   check(row);
+  if (options.alone) row.contestants.resize(1);
   print_compile(name, compile);
   std::vector<Result> results;
   for (int threads : options.threads) {

@@ -12,11 +12,12 @@
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/cli/layout.h"
 #include "tiny_compile/cli/svg.h"
+#include "tiny_compile/graph/op.h"
 
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kChunk = 1024, kMostLeaves = 32, kMostTerms = 64, kMostChunks = 8;
+constexpr int64_t kMostLeaves = 32, kMostTerms = 64, kMostChunks = 8;
 constexpr double kMargin = 16, kLane = 40, kRow = 46;
 
 std::string sum_of(const std::string& lhs, const std::string& rhs) {

@@ -15,8 +15,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kChunk = 1024;
-
 class ColumnsWriter {
  public:
   explicit ColumnsWriter(KernelText& text)

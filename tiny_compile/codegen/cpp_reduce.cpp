@@ -18,7 +18,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kChunk = 1024;
 constexpr int64_t kMostOnStack = 1 << 16;  // elements of a stack array
 
 // What two values of a reduction become. The sign of a zero maximum does not matter on the way:

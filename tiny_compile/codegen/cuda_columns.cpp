@@ -21,7 +21,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kChunk = 1024;
 constexpr int kColumns = 32;   // of a block
 constexpr int kParts = 16;     // subtrees of a chunk, and threads of a column in a block
 constexpr int kApartDown = 4;  // threads, where each has several columns that lie apart

@@ -344,6 +344,10 @@ __device__ inline float tc_divided(float a, const tc_divisor& by, bool& exact) {
   return tc_quotient(a, by);
 }
 )"},
+    {"tc_exp_slowly(", R"(
+// A call, not its text: what hardly ever runs shall not take the compiler's time.
+__device__ __noinline__ float tc_exp_slowly(float x) { return tc_exp(x); }
+)"},
     {"tc_exp_below(", R"(
 // `exact` says whether x and all before it are low enough.
 __device__ inline float tc_exp_below(float x, bool& exact) {
@@ -478,7 +482,8 @@ std::string cuda_helpers_for(const std::string& body) {
     chosen.push_back(text);
     seen += text;
   };
-  auto mentions = [](std::string_view text, std::string_view word) {  // find is ten times slower
+  auto mentions = [](std::string_view text,
+                     std::string_view word) {  // find is ten times slower
     return memmem(text.data(), text.size(), word.data(), word.size()) != nullptr;
   };
   for (size_t h = std::size(kHelpers); h-- > 0;) {

@@ -19,7 +19,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kChunk = 1024;
 constexpr int kMostWarps = 20;          // of a block that shares one row
 constexpr int kBlockWarps = 32;         // of any block
 constexpr int kFewWarps = 8;            // of a block in a cluster

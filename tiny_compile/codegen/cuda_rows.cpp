@@ -20,7 +20,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kChunk = 1024;
 constexpr int64_t kManyValues = 16;  // of a thread, from which on one divisor for all pays
 constexpr int64_t kMostKept = 64;    // registers a thread gives to one kept value
 

@@ -32,7 +32,6 @@ constexpr int64_t kMostWarps = 16;          // of a row
 constexpr int64_t kLittle = 20 << 10;       // bytes of a strip: there may be more of it
 constexpr int64_t kThreeBlocks = 72 << 10;  // that a multiprocessor holds
 constexpr int64_t kTwoBlocks = 110 << 10;
-constexpr int64_t kChunk = 1024;  // elements of a row that a warp takes
 constexpr int64_t kShared = 227 << 10, kBesides = 1 << 10;  // of all blocks; of each, unseen
 constexpr int64_t kRegisters = 1 << 16, kThreadRegisters = 64;      // of all; of one, at least
 constexpr int kBlock = 256, kStripBlock = 512, kLargeBlock = 1024;  // threads

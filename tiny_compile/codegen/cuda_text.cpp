@@ -103,6 +103,7 @@ CudaText::CudaText(const Program& p, const Kernel& k) : KernelText(p, k) {
     if (!has_fast_form(scalar)) return std::string();
     const std::string a = scalars.name(scalar.operands[0]);
     if (scalar.op == Op::exp) {
+      if (form == Form::Slow && trusts_maximum) return str("tc_exp_slowly(", a, ")");
       if (form != Form::Fast) return std::string();
       return str("tc_exp_below(", a, highest(scalar.operands[0]).empty() ? ", exact)" : ")");
     }

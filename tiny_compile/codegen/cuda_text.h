@@ -57,7 +57,8 @@ class CudaText : public KernelText {
   };
   Hastened hastened(const std::vector<int>& ids, const std::vector<bool>& defined) const;
   enum class Form { Each, Fast, Slow } form = Form::Each;
-  bool hastens_exp = false, trusts_maximum = false;  // the row's says so of all, not each of itself
+  bool hastens_exp = false,
+       trusts_maximum = false;  // the row's says so of all, not each of itself
 
   std::string place(const Step& step) const;  // "out_y[i0*8 + j0]"
   std::string left;  // elements left from e on, where a pack may end beyond them; else ""

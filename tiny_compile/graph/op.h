@@ -132,6 +132,9 @@ inline bool is_reduction(Op op) { return info(op).op_class == OpClass::Reduction
 bool accepts(Domain domain,
              DType dtype);  // whether a (non-condition) operand may have the dtype
 
+// A reduction is a tree over each of these many elements, then one over the results: reduce.cpp.
+inline constexpr int64_t kChunk = 1024;
+
 // The dtype of a reduction's result, PyTorch's: sum/prod of integers and bool give i64, argmax
 // and argmin i64, any and all bool, the others the operand's.
 DType reduction_result(Op op, DType operand);

@@ -17,8 +17,6 @@ namespace {
 
 using namespace prelude;
 
-constexpr int64_t kChunk = 1024;
-
 template <typename T, typename Combine>
 T reduce_chunk(const T* values, int64_t count, T identity, Combine combine) {
   std::vector<T> l(kChunk, identity);

@@ -17,7 +17,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kChunk = 1024;
 constexpr int64_t kGroup = 32;            // rows of a block, and groups of a chunk
 constexpr int64_t kFewRows = 4 * kChunk;  // below, the sums are cheap as they are
 constexpr int64_t kShortRow = 128;        // a lane has a pack of it

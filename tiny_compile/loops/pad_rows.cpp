@@ -68,8 +68,7 @@ Program pad_rows(const Program& program) {
     if (row == 0) continue;
     const int64_t each = kAligned / static_cast<int64_t>(size_of(match.matmul->d.dtype));
     Program longer = result;
-    if (pad(longer, buffer, row, ceil_divide(row, each) * each))
-      result = std::move(longer);
+    if (pad(longer, buffer, row, ceil_divide(row, each) * each)) result = std::move(longer);
   }
   return result;
 }

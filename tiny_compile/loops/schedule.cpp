@@ -18,8 +18,7 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kWorkPerThread = 32768;  // scalar operations worth a hand-off to a thread
-constexpr int64_t kChunk = 1024;
+constexpr int64_t kWorkPerThread = 32768;    // scalar operations worth a hand-off to a thread
 constexpr int64_t kLargeOutput = 16 << 20;   // bytes: more than a core's share of the caches
 constexpr int64_t kNear = 8;                 // elements that a line of memory holds, at least
 constexpr int64_t kStripBytes = 512 * 1024;  // of a strip of columns that is read several times

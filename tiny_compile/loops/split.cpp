@@ -11,7 +11,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kChunk = 1024;
 constexpr int64_t kFewRows = 512;
 // On a GPU, rows that are neighbours in memory: a block takes many. An odd number of them is never
 // taken in packs: a thread's columns lie apart, and blocks that finish together (a cluster) are few.

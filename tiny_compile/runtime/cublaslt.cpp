@@ -163,8 +163,7 @@ Choices& choices() {
 
 // The same matmul wherever its operands lie.
 LibraryMatmul anywhere(LibraryMatmul matmul) {
-  for (LibraryMatrix* matrix :
-       {&matmul.a, &matmul.b, &matmul.d, &matmul.bias, &matmul.saved}) {
+  for (LibraryMatrix* matrix : {&matmul.a, &matmul.b, &matmul.d, &matmul.bias, &matmul.saved}) {
     matrix->buffer = std::min(matrix->buffer, 0);
     matrix->offset = 0;
   }
