@@ -228,6 +228,53 @@ TEST_CASE("tensors of two devices do not mix, numbers go along", "[cuda]") {
   CHECK(f.cache().size() == 1);
 }
 
+TEST_CASE("a second GPU has memory, kernels and streams of its own", "[cuda][devices]") {
+  NEEDS_GPU;
+  CHECK_THAT(message_of([] { numbers({4}).to({DeviceKind::Cuda, 99}); }),
+             ContainsSubstring("no cuda:99"));
+  if (cuda_device_count() < 2) SKIP("there is one GPU here");
+  const Device second{DeviceKind::Cuda, 1};
+  const auto function = [](Tensor x, Tensor y) {
+    return std::vector{softmax(x + y, 1), (x * y).sum(0), matmul(x, y.t()).sum(1)};
+  };
+  const auto exact = [](Tensor x, Tensor y) {
+    return std::vector{softmax(x + y, 1), (x * y).sum(0), logsumexp(x, {1})};
+  };
+  const auto f = compile(exact);
+  const auto with_library = compile(function);
+  const Tensor x = numbers({70, 20480}), y = numbers({70, 20480}, 0.11);
+  const std::vector<Tensor> want = compile(exact, {.backend = "interpreter"})(x, y);
+  const std::vector<Tensor> products = with_library(x.to(cuda), y.to(cuda));
+  for (int call = 0; call < 4; call++) {
+    for (const Device device : {cuda, second}) {
+      INFO("call " << call << " on " << device.str());
+      const Tensor a = x.to(device), b = y.to(device);
+      const std::vector<Tensor> got = f(a, b), at_once = exact(a, b);
+      for (size_t k = 0; k < want.size(); k++) {
+        CHECK(got[k].device() == device);
+        CHECK(same_bits(want[k], got[k].to(cpu)));
+        CHECK(same_bits(want[k], at_once[k].to(cpu)));
+      }
+      CHECK(same_bits(products[2].to(cpu), with_library(a, b)[2].to(cpu)));
+    }
+  }
+  CHECK(same_bits(x, x.to(cuda).to(second).to(cpu)));
+  CHECK(same_bits(x, x.to(second).to(cuda).to(cpu)));
+  CHECK_THAT(message_of([&] { f(x.to(cuda), y.to(second)); }),
+             ContainsSubstring("cuda:0") && ContainsSubstring("cuda:1"));
+  std::vector<int> wrong(2);
+  std::vector<std::thread> threads;
+  for (int index : {0, 1}) {
+    threads.emplace_back([&, index] {
+      const Device device{DeviceKind::Cuda, index};
+      const Tensor a = x.to(device), b = y.to(device);
+      for (int call = 0; call < 10; call++) wrong[index] += !same_bits(want[0], f(a, b)[0].to(cpu));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == std::vector{0, 0});
+}
+
 TEST_CASE("a kernel's mistake is thrown when its result is read", "[cuda]") {
   NEEDS_GPU;
   const auto f = compile([](Tensor t, Tensor i) { return embedding(i, t); }, {.name = "look"});
