@@ -418,10 +418,13 @@ Options parse(int argc, char** argv) {
       options.rows.push_back(word);
     }
   }
+  if (options.alone && !options.record.empty())
+    tc::fail("--alone leaves no record: its rows are not beside the loops by hand");
   if (options.rows.empty() && !options.slope && !options.startup) {
     options.rows = bench::row_names();
     options.slope = options.startup = true;
-    if (options.record.empty()) options.record = "tests/bench/records/cpu-" + date() + ".json";
+    if (options.record.empty() && !options.alone)
+      options.record = "tests/bench/records/cpu-" + date() + ".json";
   }
   return options;
 }

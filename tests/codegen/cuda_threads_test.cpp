@@ -205,6 +205,27 @@ TEST_CASE("exponentials of halves: a row's maximum says whether all are in range
   }
 }
 
+TEST_CASE("several rows a warp: no lane meets the others in a branch of its row's own",
+          "[codegen][threads]") {
+  manual_seed(15);
+  const auto sums = [](In i) {
+    const Tensor x = i[0].to(float32);
+    return Out{logsumexp(x, {1}), softmax(x, 1).to(i[0].dtype())};
+  };
+  for (int64_t length : {7, 33, 64, 200}) {
+    Tensor x = randn({64, length});
+    x.data<float>()[3 * length + 5] = HUGE_VALF;
+    x.data<float>()[9 * length + 1] = std::nanf("");
+    for (DType dtype : {bfloat16, float16}) {
+      const std::string text = check(sums, {x.to(dtype)}, "rows");
+      INFO(text);
+      const bool has_a_warp = text.find("threadIdx.x & 31;") != std::string::npos;
+      CHECK((text.find("< 43.0f)") != std::string::npos) == has_a_warp);
+      CHECK(has_a_warp == (length == 33 || length == 200));
+    }
+  }
+}
+
 TEST_CASE("halves are rounded once, where they are stored", "[codegen][threads]") {
   manual_seed(14);
   std::vector<double> ties;  // of bf16 and of f16, and beside them by what a float drops

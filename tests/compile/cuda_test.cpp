@@ -230,7 +230,9 @@ TEST_CASE("tensors of two devices do not mix, numbers go along", "[cuda]") {
 
 TEST_CASE("a second GPU has memory, kernels and streams of its own", "[cuda][devices]") {
   NEEDS_GPU;
-  CHECK_THAT(message_of([] { numbers({4}).to({DeviceKind::Cuda, 99}); }),
+  CHECK_THAT(message_of([] {
+               numbers({4}).to({DeviceKind::Cuda, 99});
+             }),
              ContainsSubstring("no cuda:99"));
   if (cuda_device_count() < 2) SKIP("there is one GPU here");
   const Device second{DeviceKind::Cuda, 1};
@@ -268,7 +270,8 @@ TEST_CASE("a second GPU has memory, kernels and streams of its own", "[cuda][dev
     threads.emplace_back([&, index] {
       const Device device{DeviceKind::Cuda, index};
       const Tensor a = x.to(device), b = y.to(device);
-      for (int call = 0; call < 10; call++) wrong[index] += !same_bits(want[0], f(a, b)[0].to(cpu));
+      for (int call = 0; call < 10; call++)
+        wrong[index] += !same_bits(want[0], f(a, b)[0].to(cpu));
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -45,8 +45,10 @@ class RowsWriter {
   KernelEntry write() {
     live_ = open_rows(text_, shape_, staged_, passes_);
     knows_blocks_ = shape_.cluster == 1;
-    // Long rows and halves: there arithmetic takes as long as memory, each instruction counts.
-    text_.hastens_exp = (shape_.cluster > 1 || reads_halves()) && staged_.lines == 0;
+    // Long rows and halves: there arithmetic takes as long as memory, each instruction counts. All
+    // lanes must take the same branch, because they meet in it: a warp has one row.
+    text_.hastens_exp =
+        (shape_.cluster > 1 || (reads_halves() && shape_.lanes == 32)) && staged_.lines == 0;
     text_.trusts_maximum = shape_.cluster == 1;  // 0.411 -> 0.430 ms for softmax_wide otherwise
     keep_values();
     std::vector<bool> defined(kernel_.scalars.size());

@@ -228,6 +228,7 @@ class Fusion {
     std::vector<bool> loaded;
     for (const std::set<int>& readers : readers_) loaded.push_back(!readers.empty());
     for (int id : groups) {
+      if (!group(id)->has(StepKind::Reduce)) continue;
       const std::optional<Kernel> fold = as_fold(
           program_, collapse_axes(without_dead_stores(program_, group(id)->finish(), loaded)));
       if (!fold) continue;

@@ -17,10 +17,12 @@
 namespace tiny_compile {
 
 CudaReplay::~CudaReplay() {
-  for (const Recording& recording : recordings_) {
-    if (recording.graph) driver::destroy_graph(recording.graph);
+  try {
+    const CudaScope scope(device_);
+    for (const Recording& recording : recordings_) driver::destroy_graph(recording.graph);
+    if (side_) driver::destroy_stream(side_);
+  } catch (const Error&) {  // the driver is gone at exit: so are they
   }
-  if (side_) driver::destroy_stream(side_);
 }
 
 // Null where it cannot be recorded; whose fault that is, its start without a recording says.
@@ -30,7 +32,7 @@ CudaGraph CudaReplay::record(const std::function<void()>& start) {
   if (!driver::begin_recording(side_)) return nullptr;
   try {
     start();
-  } catch (const Error&) {
+  } catch (...) {
     driver::destroy_graph(driver::end_recording(side_));
     return nullptr;
   }
@@ -47,7 +49,7 @@ void CudaReplay::run(const std::vector<void*>& addresses, const std::function<vo
                      [&](const Recording& other) { return other.addresses == addresses; });
     if (known == recordings_.end()) {
       Recording& place = recordings_[oldest_++ % kMost];
-      if (place.graph) driver::destroy_graph(place.graph);
+      driver::destroy_graph(place.graph);
       place = {addresses, nullptr, false};
     } else {
       if (!known->graph && !known->is_refused) {
