@@ -95,7 +95,9 @@ class Threads {
     }
     fibers_ =
         text.find("__sync") != std::string::npos || text.find("__shfl") != std::string::npos;
-    library_ = build_cpp(all, default_toolchain()).library;
+    CppToolchain toolchain = default_toolchain();
+    toolchain.flags.push_back("-O1");  // a shuffle stays one instruction: see check_sites
+    library_ = build_cpp(all, toolchain).library;
     place_ = reinterpret_cast<Place* (*)()>(library_->symbol("tc_place"))();
     reinterpret_cast<void (*)(Meeting)>(library_->symbol("tc_set_meeting"))(meet);
   }
@@ -140,6 +142,7 @@ class Threads {
     std::unique_ptr<char[]> stack;
     State state = State::Ready;
     unsigned long long gives = 0;  // to the lanes of its warp
+    const void* site = nullptr;    // in the kernel's code: where it waits
   };
   static constexpr size_t kStack = 64 << 10;
 
@@ -153,10 +156,11 @@ class Threads {
     all.leave(State::Done);
   }
   // A value is read after all lanes have given theirs, and kept until all have read.
-  static unsigned long long meet(int of_warp, unsigned long long mine, int lane) {
+  [[gnu::noinline]] static unsigned long long meet(int of_warp, unsigned long long mine, int lane) {
     Threads& all = *running();
     const size_t self = all.current_;
     all.fiber_[self].gives = mine;
+    all.fiber_[self].site = __builtin_return_address(0);
     all.leave(of_warp ? State::AtWarp : State::AtBlock);
     if (!of_warp) return 0;
     const size_t from = self / 32 * 32 + static_cast<size_t>(lane);
@@ -171,6 +175,17 @@ class Threads {
     swapcontext(&self.context, &main_);
   }
 
+  // A GPU's lanes meet at one instruction; whoever waits at another one is not there.
+  void check_sites(size_t first, size_t last) const {
+    const void* site = nullptr;
+    for (size_t t = first; t < last; t++) {
+      if (fiber_[t].state != State::AtWarp) continue;
+      if (site && fiber_[t].site != site)
+        fail("thread ", t, " shuffles elsewhere than others of its warp: in a branch that not all of them take");
+      site = fiber_[t].site;
+    }
+  }
+
   // Lets those go on that met; false where nobody can.
   bool release() {
     bool any = false;
@@ -183,6 +198,7 @@ class Threads {
     };
     const auto let_go = [&](size_t first, size_t last, State state) {
       if (!all_at(first, last, state)) return;
+      if (state == State::AtWarp) check_sites(first, last);
       for (size_t t = first; t < last; t++) {
         if (fiber_[t].state != state) continue;
         fiber_[t].state = State::Ready;

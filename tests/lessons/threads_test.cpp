@@ -53,6 +53,20 @@ TEST_CASE("a barrier that not all threads come to is told", "[lessons]") {
                       ContainsSubstring("waits for threads that never come"));
 }
 
+TEST_CASE("lanes that shuffle in different branches do not meet", "[lessons]") {
+  const std::string apart =
+      "int v = threadIdx.x; if (threadIdx.x % 8 < 4) v = __shfl_xor_sync(0xffffffffu, v, 1) + "
+      "1;"
+      "else v = __shfl_xor_sync(0xffffffffu, v, 2) * 3; out[threadIdx.x] = v;";
+  REQUIRE_THROWS_WITH(run(apart, 1, 32, 32), ContainsSubstring("shuffles elsewhere"));
+  const std::string warps =
+      "int v = threadIdx.x; if (threadIdx.x / 32) v = __shfl_xor_sync(0xffffffffu, v, 1) + 1;"
+      "else v = __shfl_xor_sync(0xffffffffu, v, 2) * 3; out[threadIdx.x] = v;";
+  const std::vector<int> out = run(warps, 1, 64, 64);  // each warp takes one branch
+  REQUIRE(out[5] == 7 * 3);
+  REQUIRE(out[40] == 41 + 1);
+}
+
 TEST_CASE("threads go from the last to the first where that is asked for", "[lessons]") {
   for (const char* barrier : {"", "__syncthreads();"}) {
     Threads threads(str("__global__ void k(int* out) { __shared__ int turn; "
