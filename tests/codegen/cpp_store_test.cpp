@@ -7,6 +7,7 @@
 #include "tiny_compile/tiny_compile.h"
 
 #include "tests/catch.h"
+#include "tests/codegen/scheduled.h"
 #include "tests/fuzz/random_graph.h"
 
 namespace {
@@ -16,13 +17,7 @@ using namespace tiny_compile;
 // What the generated code gives with every output streamed, or not.
 std::vector<Tensor> run(const Graph& graph, const std::vector<Tensor>& inputs, bool stream,
                         std::string* text = nullptr) {
-  const auto set = [=](const Program& program) {
-    Program result = program;
-    for (Kernel& kernel : result.kernels) kernel.schedule.stream = stream;
-    return result;
-  };
-  const Pipeline pipeline =
-      insert_after(default_pipeline(), "schedule", {"set", ProgramPass(set)});
+  const Pipeline pipeline = scheduled([=](Schedule& s) { s.stream = stream; });
   const Staged staged = run_pipeline(pipeline, graph, true);
   if (text) *text = staged.source.text;
   return Executable(staged.program, staged.source,

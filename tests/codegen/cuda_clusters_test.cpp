@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tests/codegen/cuda_clusters.h"
+#include "tests/codegen/scheduled.h"
 
 #include "tests/catch.h"
 
@@ -20,15 +21,8 @@ Out several(In i) {
 
 // With clusters of at most so many blocks and so many kB of shared memory.
 Staged staged_with(const Graph& graph, int cluster, int shared) {
-  const auto fitted = [&](const Program& program) {
-    Program result = program;
-    for (Kernel& kernel : result.kernels) {
-      kernel.schedule.cluster = cluster;
-      kernel.schedule.shared = shared;
-    }
-    return result;
-  };
-  const Pipeline pipeline = insert_after(default_pipeline(), "schedule", {"fitted", fitted});
+  const Pipeline pipeline =
+      scheduled([=](Schedule& s) { s.cluster = cluster, s.shared = shared; });
   return run_pipeline(pipeline, graph, true, Target::Cuda);
 }
 

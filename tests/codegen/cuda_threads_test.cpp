@@ -1,6 +1,7 @@
 // The generated CUDA on a machine without a GPU: its text runs thread by thread on the CPU and has
 // the interpreter's bits. Clusters are for GPUs alone.
 #include "tests/codegen/cuda_threads.h"
+#include "tests/codegen/scheduled.h"
 #include "tiny_compile/loops/interpreter.h"
 #include "tiny_compile/runtime/nvrtc.h"
 
@@ -40,13 +41,7 @@ TEST_CASE("rows thread by thread: whole chunks, partial ones, divisors out of ra
 namespace {
 
 Pipeline with_warps(int warps_per_row) {
-  return insert_after(default_pipeline(), "schedule", {"warps", [=](const Program& program) {
-                                                         Program result = program;
-                                                         for (Kernel& kernel : result.kernels)
-                                                           kernel.schedule.warps_per_row =
-                                                               warps_per_row;
-                                                         return result;
-                                                       }});
+  return scheduled([=](Schedule& s) { s.warps_per_row = warps_per_row; });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <thread>
 
+#include "tests/codegen/scheduled.h"
 #include "tests/fuzz/harness.h"
 #include "tests/runtime/scratch.h"
 #include "tiny_compile/runtime/nvrtc.h"
@@ -178,14 +179,8 @@ TEST_CASE("rows that warps share and exponentials of long rows, special values t
     return Out{centred * rsqrt((centred * centred).mean(1, true) + 1e-5), i[0].max({1})};
   };
   const auto check_shared = [&](int warps, const Tensor& x) {
-    const auto ask = [warps](const Program& program) {
-      Program result = program;
-      for (Kernel& kernel : result.kernels) kernel.schedule.warps_per_row = warps;
-      return result;
-    };
-    const auto f = compile(
-        normed, {.backend = "cuda",
-                 .pipeline = insert_after(default_pipeline(), "schedule", {"warps", ask})});
+    const auto ask = [warps](Schedule& schedule) { schedule.warps_per_row = warps; };
+    const auto f = compile(normed, {.backend = "cuda", .pipeline = scheduled(ask)});
     const Out want = compile(normed, {.backend = "interpreter"})(std::vector{x}),
               got = f(std::vector{x.to(cuda)});
     for (size_t k = 0; k < want.size(); k++) CHECK(same_bits(want[k], got[k].to(cpu)));
