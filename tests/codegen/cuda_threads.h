@@ -97,13 +97,13 @@ inline std::vector<Tensor> run(const Program& program, const Source& source,
   return run_on(threads, program, source, inputs);
 }
 
-// For a GPU that has none, and 64 kB of shared memory for a block.
 // A batch of rows whose elements lie across them.
 inline Tensor turned(int64_t rows, int64_t columns, DType type = float32) {
   return randn({columns, rows}).to(type).t();
 }
 inline Out softmax_along(In i) { return {softmax(i[0], 1)}; }
 
+// For a GPU that has none, and 64 kB of shared memory for a block.
 inline Pipeline without_clusters() {
   return insert_after(default_pipeline(), "schedule", {"small_gpu", [](const Program& program) {
                                                          Program result = program;

@@ -177,24 +177,28 @@ void KernelText::choose_kept(const std::function<bool(const Scalar&)>& worth,
   }
 }
 
+std::vector<bool> KernelText::below(int scalar) const {
+  std::vector<bool> result(kernel.scalars.size());
+  result[scalar] = true;
+  for (int id = scalar; id >= 0; id--) {
+    if (!result[id]) continue;
+    for (int operand : kernel.scalars[id].operands) result[operand] = true;
+    if (kernel.scalars[id].mask >= 0) result[kernel.scalars[id].mask] = true;
+  }
+  return result;
+}
+
 bool KernelText::hides_its_loads(int scalar) const {
   if (needs_[scalar].registers || kernel.scalars[scalar].kind != ScalarKind::Apply)
     return false;
-  std::vector<bool> below(kernel.scalars.size());
-  below[scalar] = true;
-  bool loads = false;
-  for (int id = scalar; id >= 0; id--) {
-    if (!below[id]) continue;
-    const Scalar& s = kernel.scalars[id];
-    loads = loads || s.kind == ScalarKind::Load;
-    for (int operand : s.operands) below[operand] = true;
-    if (s.mask >= 0) below[s.mask] = true;
-  }
+  const std::vector<bool> inside = below(scalar);
   const auto is_load = [&](int id) {
-    return id >= 0 && below[id] && kernel.scalars[id].kind == ScalarKind::Load;
+    return id >= 0 && inside[id] && kernel.scalars[id].kind == ScalarKind::Load;
   };
-  for (size_t id = 0; id < below.size(); id++) {
-    if (below[id]) continue;
+  bool loads = false;
+  for (int id = 0; id < static_cast<int>(inside.size()); id++) {
+    loads = loads || is_load(id);
+    if (inside[id]) continue;
     const std::vector<int>& operands = kernel.scalars[id].operands;
     if (std::any_of(operands.begin(), operands.end(), is_load)) return false;
   }

@@ -55,6 +55,8 @@ class KernelText {
   std::vector<int> needed(
       const std::vector<const Step*>& steps) const;  // without what kept values hide
   LoopScope needs(int scalar) const { return needs_[scalar]; }
+  std::vector<bool> below(
+      int scalar) const;  // of each scalar: whether it, or of what it is made
 
   // Values that several steps over the same inner loops use, in arrays over those loops:
   // planned by choose_kept, stored by keep() in the first step that computes them, read by

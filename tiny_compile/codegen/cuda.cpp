@@ -90,8 +90,7 @@ std::string without_names(const std::string& text, const KernelEntry& entry,
       result += kPack;
       word.remove_prefix(kPack.size());
     }
-    const bool may_be = word.find('_') != std::string_view::npos;  // as all of these names have
-    const auto number = may_be ? numbers.find(word) : numbers.end();
+    const auto number = numbers.find(word);
     result += number == numbers.end() ? word : number->second;
   }
   return result;

@@ -482,8 +482,8 @@ std::string cuda_helpers_for(const std::string& body) {
     chosen.push_back(text);
     seen += text;
   };
-  auto mentions = [](std::string_view text,
-                     std::string_view word) {  // find is ten times slower
+  // As find() would say, in a tenth of its time.
+  auto mentions = [](std::string_view text, std::string_view word) {
     return memmem(text.data(), text.size(), word.data(), word.size()) != nullptr;
   };
   for (size_t h = std::size(kHelpers); h-- > 0;) {

@@ -64,21 +64,6 @@ bool is_contiguous(const Expr& index, const Expr& symbol, int vector) {
   return found;
 }
 
-// The steps whose registers a scalar is made of.
-std::vector<int> registers_below(const Kernel& kernel, int scalar) {
-  std::vector<bool> below(kernel.scalars.size());
-  below[scalar] = true;
-  std::vector<int> steps;
-  for (int id = scalar; id >= 0; id--) {
-    if (!below[id]) continue;
-    const Scalar& s = kernel.scalars[id];
-    if (s.kind == ScalarKind::Register) steps.push_back(s.step);
-    for (int operand : s.operands) below[operand] = true;
-    if (s.mask >= 0) below[s.mask] = true;
-  }
-  return steps;
-}
-
 // x != x, x == x
 bool asks_for_nan(const Kernel& kernel, const Scalar& scalar) {
   return (scalar.op == Op::ne || scalar.op == Op::eq) &&
@@ -292,10 +277,12 @@ std::string CudaText::highest(int id) const {
   const int a = scalar.operands[0], b = scalar.operands[1];
   if (needs(b).axes & ~row_axes_mask(kernel)) return "";
   std::string above = highest(a);
-  for (int s : registers_below(kernel, b)) {
-    const Step& step = kernel.steps[s];
+  const std::vector<bool> known = below(b);
+  for (size_t id = 0; id < known.size(); id++) {
+    if (!known[id] || kernel.scalars[id].kind != ScalarKind::Register) continue;
+    const Step& step = kernel.steps[kernel.scalars[id].step];
     if (step.op == Op::max && step.value == a && step.kind == StepKind::Reduce)
-      above = scalars.register_name(s);
+      above = scalars.name(static_cast<int>(id));
   }
   return above.empty() ? "" : str(above, " - ", scalars.name(b));
 }
@@ -340,10 +327,9 @@ void CudaText::store_packs(const std::vector<const Step*>& steps) {
     const std::string name = pointer_name(buffer), to = str(name, " + ", at_start(step->index));
     const std::string type = c_type(buffer.type.dtype), pack = "pack_" + name;
     const bool half = is_half(buffer.type.dtype);
-    const std::string narrow =
-        str(left.empty() ? "tc_pairs<" : "tc_halves<", type, ">(", pack, ")");
     const std::string words = half ? str("unsigned, ", vector_ / 2) : str(type, ", ", vector_);
-    const std::string value = half ? narrow : pack;
+    const char* const narrow = left.empty() ? "tc_pairs<" : "tc_halves<";
+    const std::string value = half ? str(narrow, type, ">(", pack, ")") : pack;
     out.line(left.empty() ? str("*(tc_pack<", words, ">*)(", to, ") = ", value, ";")
                           : str("tc_store(", to, ", ", value, ", ", left, ");"));
   }

@@ -184,9 +184,9 @@ struct CublasMatmul::State {
     layout_d = layout(d, matmul.m, matmul.n, batch.count, batch.d);
     make_operation(batch);
     std::byte* const some = reinterpret_cast<std::byte*>(kBestAlignment);
-    set_pointers({some, some, some, matmul.bias.buffer < 0 ? nullptr : some,
-                  matmul.saved.buffer < 0 ? nullptr : some});
-    plan_for(kBestAlignment);  // what cannot be done is known before the first call
+    plan_for(kBestAlignment,  // what cannot be done is known before the first call
+             {some, some, some, matmul.bias.buffer < 0 ? nullptr : some,
+              matmul.saved.buffer < 0 ? nullptr : some});
   }
 
   void ok(int result, const char* call) const { check(result, call, matmul); }
@@ -234,7 +234,8 @@ struct CublasMatmul::State {
     if (at.saved) set(lt::kOperationSaved, at.saved);
   }
 
-  const Plan& plan_for(uint64_t alignment) {
+  // For operands so aligned; `at` are such.
+  const Plan& plan_for(uint64_t alignment, const Operands& at) {
     for (const Plan& plan : plans) {
       if (plan.alignment == alignment) return plan;
     }
@@ -244,10 +245,11 @@ struct CublasMatmul::State {
     const auto known = std::find_if(made.begin(), made.end(), [&](const Choices::Choice& one) {
       return one.device == device && one.plan.alignment == alignment && one.matmul == wanted;
     });
-    plans.push_back(known != made.end() ? known->plan
-                                        : choose(static_cast<uint32_t>(alignment)));
-    if (known == made.end()) made.push_back({device, wanted, plans.back()});
-    return plans.back();
+    if (known != made.end()) return plans.emplace_back(known->plan);
+    set_pointers(at);
+    const Plan plan = choose(static_cast<uint32_t>(alignment));
+    made.push_back({device, wanted, plan});
+    return plans.emplace_back(plan);
   }
 
   Plan choose(uint32_t alignment) const {
@@ -279,8 +281,7 @@ struct CublasMatmul::State {
   size_t workspace(std::span<void* const> addresses) {
     const std::lock_guard lock(mutex);
     const Operands first = operands(addresses, 0, 0, 0);
-    set_pointers(first);
-    return plan_for(alignment_of(matmul, first)).workspace;
+    return plan_for(alignment_of(matmul, first), first).workspace;
   }
 
   // One call of the library a place of the outer batches.
@@ -288,8 +289,7 @@ struct CublasMatmul::State {
     const std::lock_guard lock(mutex);
     int64_t a = 0, b = 0, d = 0;
     const Operands first = operands(addresses, 0, 0, 0);
-    set_pointers(first);
-    const Plan& plan = plan_for(alignment_of(matmul, first));
+    const Plan& plan = plan_for(alignment_of(matmul, first), first);
     for (int64_t call = 0; call < matmul.calls(); call++) {
       int64_t rest = call;
       a = b = d = 0;
@@ -300,7 +300,7 @@ struct CublasMatmul::State {
         rest /= batch.count;
       }
       const Operands now = operands(addresses, a, b, d);
-      if (call > 0) set_pointers(now);
+      set_pointers(now);
       multiply(plan, now, workspace);
     }
   }

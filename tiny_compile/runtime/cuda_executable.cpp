@@ -139,7 +139,7 @@ std::vector<Tensor> CudaExecutable::run(std::span<const Tensor> inputs) const {
   const size_t bytes = workspace_bytes(buffers.addresses);
   const std::shared_ptr<Storage> workspace = bytes > 0 ? allocate(bytes) : nullptr;
   void* const work = workspace ? workspace->data() : nullptr;
-  buffers.addresses.push_back(work);
+  if (work) buffers.addresses.push_back(work);
   const auto start_all = [&] { start(buffers.addresses, work); };
   if (replay_)
     replay_->run(buffers.addresses, start_all);
