@@ -55,6 +55,12 @@ void check_strips(const Function& function, const std::vector<Tensor>& inputs, i
   CHECK(text.find("TC_SHARED(shared, ") != std::string::npos);
 }
 
+Out loss_and_gradient(In i) {
+  const Tensor column = i[1].unsqueeze(1), m = max(i[0], {1}, true), e = exp(i[0] - m);
+  const Tensor sum = e.sum(1, true), p = e / sum, hit = arange(i[0].size(1)) == column;
+  return {m + log(sum) - gather(i[0], 1, column), where(hit, p - 1.0, p)};
+}
+
 }  // namespace
 
 TEST_CASE("wide rows that a cluster shares", "[codegen][threads]") {
@@ -86,6 +92,23 @@ TEST_CASE("exponentials of wide rows: by one factor, and again where one is out 
       },
       {x}, 2);
   CHECK(chunks.find("tc_exp_below(t_") != std::string::npos);
+}
+
+TEST_CASE("wide rows and their targets: read first, and the loss is one thread's",
+          "[codegen][threads]") {
+  const Tensor target = from_vector<int64_t>({0, 4096, 9000});
+  const std::string text = check_shared(loss_and_gradient, {randn({3, 9001}) * 3.0, target}, 2);
+  const size_t kernel = text.find("__cluster_dims__");
+  const auto at = [&](const char* what) {
+    INFO(what);
+    const size_t found = text.find(what, kernel);
+    REQUIRE(found != std::string::npos);
+    return found;
+  };
+  CHECK(at(" = in_x1[i0];") < at(" = in_x0[i0*9001 + j0];"));
+  const size_t alone = at("if (threadIdx.x == 0 && rank == 0) {");
+  CHECK(alone < at("tc_log("));
+  CHECK(alone < at("tc_in_range("));
 }
 
 TEST_CASE("strips of rows that several blocks share, of several types", "[codegen][threads]") {

@@ -58,11 +58,13 @@ class RowsWriter {
     };
     const auto reduced = std::find_if_not(passes_.begin(), passes_.end(), reduces);
     if (folds) ask_for_later_passes(text_, passes_);
+    private_ = stored_alone(kernel_, passes_);
+    if (shape_.is_shared()) read_first(defined);
     for (const std::vector<int>& pass : passes_) {
       const std::vector<const Step*> steps = steps_of(pass);
       if (folds && &pass == &*reduced) ask_for_next_turn(text_, passes_);
       if (folds) forget_what_was_made();
-      text_.define(text_.needed(steps), {row_axes_mask(kernel_), true}, defined);
+      text_.define(for_all(text_.needed(steps)), {row_axes_mask(kernel_), true}, defined);
       if (shape_.over(steps[0]->inner).values() >= kManyValues)
         text_.declare_divisors(text_.needed(steps), defined);
       if (steps[0]->kind == StepKind::Store)
@@ -87,6 +89,19 @@ class RowsWriter {
     std::vector<const Step*> steps;
     for (int s : pass) steps.push_back(&kernel_.steps[s]);
     return steps;
+  }
+
+  std::vector<int> for_all(std::vector<int> ids) const {
+    std::erase_if(ids, [&](int id) { return private_[id]; });
+    return ids;
+  }
+
+  // What the row's number alone leads to is on its way while the elements are, and not asked for
+  // only when another read, or a step, waits for it.
+  void read_first(std::vector<bool>& defined) {
+    std::vector<int> ids = text_.needed(all_steps(kernel_));
+    std::erase_if(ids, [&](int id) { return !is_plain(kernel_.scalars[id]); });
+    text_.define(ids, {row_axes_mask(kernel_), false}, defined);
   }
 
   // Values that several steps use stay in registers, where they fit: costly ones, and of loads
@@ -237,6 +252,8 @@ class RowsWriter {
       const std::string live = live_.empty() ? "" : " && live";
       const std::string first = shape_.cluster > 1 ? " && rank == 0" : "";
       out_.open(str("if (", first_of_row(shape_, staged_), first, live, ")"));
+      std::vector<bool> here = defined;
+      text_.define(text_.needed(stores), {row_axes_mask(kernel_), true}, here);
       for (const Step* step : stores) text_.write_store(*step);
       return out_.close();
     }
@@ -370,7 +387,8 @@ class RowsWriter {
     close_chunks(s);
     if (shape_.is_shared()) {
       // What later steps need of the row alone is read while the others are waited for.
-      text_.define(text_.needed(all_steps(kernel_)), {row_axes_mask(kernel_), false}, defined);
+      text_.define(for_all(text_.needed(all_steps(kernel_))), {row_axes_mask(kernel_), false},
+                   defined);
       meet();
     }
     for (const Tree& tree : all) {
@@ -501,6 +519,7 @@ class RowsWriter {
   bool guarded_ = false;
   std::string pack_;  // a fold's: the type of the values that a thread shares at once
   std::vector<int> kept_now_;
+  std::vector<bool> private_;  // scalars that the thread alone computes which stores them
   KernelEntry entry_;
 };
 

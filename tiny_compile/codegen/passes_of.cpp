@@ -42,6 +42,21 @@ std::vector<std::vector<int>> passes_of(const Kernel& kernel) {
   return passes;
 }
 
+std::vector<bool> stored_alone(const Kernel& kernel,
+                               const std::vector<std::vector<int>>& passes) {
+  std::vector<bool> stored(kernel.scalars.size()), elsewhere = stored;
+  for (const Step& step : kernel.steps) {
+    const bool is_last = &step - kernel.steps.data() >= passes.back()[0];
+    const bool alone = step.kind == StepKind::Store && step.inner.empty() && !is_last;
+    const std::vector<bool> used = reachable(kernel, step);
+    for (size_t id = 0; id < used.size(); id++) {
+      if (used[id]) (alone ? stored : elsewhere)[id] = true;
+    }
+  }
+  for (size_t id = 0; id < stored.size(); id++) stored[id] = stored[id] && !elsewhere[id];
+  return stored;
+}
+
 std::vector<Tree> trees_of(const Kernel& kernel, const std::vector<int>& pass) {
   std::vector<Tree> trees;
   for (int s : pass) {

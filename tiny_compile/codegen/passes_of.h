@@ -13,6 +13,11 @@ namespace tiny_compile {
 // none uses another's result; argmax and argmin are alone.
 std::vector<std::vector<int>> passes_of(const Kernel& kernel);
 
+// Of each scalar: whether only stores of the row's own values need it, a loss, and steps over
+// elements follow, its gradient. The thread that stores computes it; the others need not wait.
+std::vector<bool> stored_alone(const Kernel& kernel,
+                               const std::vector<std::vector<int>>& passes);
+
 // A reduction of a pass and what its text is numbered by.
 struct Tree {
   const Step* step;
