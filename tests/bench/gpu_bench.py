@@ -274,7 +274,8 @@ def line_of(row):
     gbps = row["bytes"] / mine["ms"] * 1e-6
     text = (f"{row['row']:24s} {mine['ms']:9.4f} ms {gbps:7.0f} GB/s "
             f"{gbps / row['copy_gbps']:5.2f} of copy {mine.get('kernels', 0):4d} k "
-            f"{mine.get('cold_ms', 0):7.0f} cold {mine.get('warm_ms', 0):6.1f} warm "
+            f"{mine.get('cold_ms', 0):5.0f} cold {mine.get('again_ms', 0):5.0f} again "
+            f"{mine.get('warm_ms', 0):6.1f} warm "
             f"{mine.get('host_us', 0):7.2f} us ")
     if name:
         text += f"| {name} {ms:.4f} ms, {ms / mine['ms']:.2f}x"

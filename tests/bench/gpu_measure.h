@@ -58,14 +58,15 @@ struct Startup {
   double driver = 0;  // before: context and a first allocation
   double cold = 0;    // nothing in the disk cache
   double warm = 0;    // another process, from the disk cache
+  double again = 0;   // nothing in the cache, but the process has compiled another function
 };
 
-// Medians of `runs` processes each. `self` is this program's path: {"--start", name} has to end
-// in start_child.
+// Medians of `runs` processes each. `self` is this program's path: {"--start", name}, with
+// "--again" where the process compiles another function first, has to end in start_child.
 Startup measure_startup(const Machine& machine, const std::string& self,
                         const std::string& name, int runs);
-void start_child(const Machine& machine,
-                 const std::string& name);  // prints "driver first again"
+void start_child(const Machine& machine, const std::string& name,
+                 bool again);  // prints "driver first second"
 
 double median(std::vector<double> values);
 
