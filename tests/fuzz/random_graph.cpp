@@ -20,14 +20,23 @@ class Generator {
     most_elements_ = chance(3) ? kManyElements : kMostElements;
     usual_dtype_ = chance(50) ? DType::f32 : static_cast<DType>(below(kDTypeCount));
     for (int64_t& size : usual_sizes_) size = any_size();
+    // One graph of sixteen is of a few long rows, of columns' and rows' own values.
+    static constexpr int64_t kRows[] = {1000, 1023, 1024, 2049, 4097, 9001, 20000};
+    rows_ = seed % 16 == 15;
+    if (!rows_) return;
+    most_elements_ = kManyElements;
+    usual_dtype_ = chance(70) ? DType::f32 : DType::bf16;
+    usual_sizes_[0] = 2 + below(3);
+    usual_sizes_[1] = kRows[below(7)];
+    usual_sizes_[2] = 1;
   }
 
   Graph run() {
-    const int inputs = 1 + below(3);
+    const int inputs = (rows_ ? 2 : 1) + below(3);
     for (int i = 0; i < inputs; i++) add_input();
     const int wanted = graph_.size() + 2 + below(most_nodes_ - 2);
     for (int tries = 0; graph_.size() < wanted && tries < 400; tries++)
-      chance(25) ? add_pattern() : add_op();
+      chance(rows_ ? 50 : 25) ? add_pattern() : add_op();
     graph_.outputs.push_back(graph_.size() - 1);
     for (int id = 0; id + 1 < graph_.size(); id++) {
       if (chance(uses_[id] == 0 ? 60 : 5)) graph_.outputs.push_back(id);
@@ -53,6 +62,11 @@ class Generator {
   // A graph has its own few sizes, so that shapes meet.
   int64_t random_size() { return chance(70) ? usual_sizes_[below(3)] : any_size(); }
   Shape random_shape() {
+    if (rows_ && (graph_.size() == 0 || chance(80))) {
+      const bool whole = graph_.size() == 0;
+      return {whole || chance(75) ? usual_sizes_[0] : 1,
+              whole || chance(75) ? usual_sizes_[1] : 1};
+    }
     Shape shape;
     int64_t count = 1;
     for (int rank = below(4); rank > 0; rank--) {
@@ -179,7 +193,7 @@ class Generator {
   // What networks are made of: rows normalised by their own reduction, chains
   // of views, matmuls.
   void add_pattern() {
-    switch (below(4)) {
+    switch (rows_ ? below(2) * 3 : below(4)) {
       case 0: return add_normalised(any_node());
       case 1:
         for (int views = 2 + below(4); views > 0; views--)
@@ -208,6 +222,7 @@ class Generator {
   }
   std::vector<Expr> random_axes(int rank) {
     std::vector<Expr> axes;
+    if (rows_ && rank > 0 && chance(80)) return {rank - 1};
     for (int k = 0; k < rank; k++) {
       if (chance(50)) axes.push_back(k);
     }
@@ -429,6 +444,7 @@ class Generator {
   std::mt19937_64 random_;
   int most_nodes_;
   int64_t most_elements_ = kMostElements;
+  bool rows_ = false;
   DType usual_dtype_ = DType::f32;
   int64_t usual_sizes_[3] = {};
   Graph graph_;
