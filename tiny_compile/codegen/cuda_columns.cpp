@@ -172,12 +172,20 @@ class ColumnsWriter {
     }
   }
 
-  void unpack_inner(const Step& step, int64_t count) {
-    text_.unpack_inner(step.inner, Expr::symbol("k", 0, std::max<int64_t>(count - 1, 0)));
+  // Of a column's element: "k", or where it lies in the tree. Its loops' counters are sums of the
+  // latter, where as parts of k they would be divisions: k / 32 is 32 * chunk + q / 2.
+  static Expr counted(int64_t count) {
+    return Expr::symbol("k", 0, std::max<int64_t>(count - 1, 0));
+  }
+  static Expr placed(int64_t count) {
+    const int64_t chunks = std::max<int64_t>(ceil_divide(count, kChunk), 1);
+    return Expr::symbol("chunk", 0, chunks - 1) * kChunk +
+           Expr::symbol("q", 0, kChunk / kParts - 1) * int64_t{kParts} +
+           Expr::symbol("from", 0, kParts - 1);
   }
 
-  void define_element(const Step& step, int64_t count, std::vector<bool> defined) {
-    unpack_inner(step, count);
+  void define_element(const Step& step, const Expr& number, std::vector<bool> defined) {
+    text_.unpack_inner(step.inner, number);
     LoopScope scope{row_axes_mask(kernel_), true};
     for (int axis : step.inner) scope.axes |= uint64_t{1} << axis;
     text_.define(text_.needed({&step}), scope, defined);
@@ -193,7 +201,7 @@ class ColumnsWriter {
       out_.open(str("for (int k = ", first, "; k < ", count,
                     "; k += ", threads_down_ * cluster_, ")"));
     }
-    define_element(step, count, defined);
+    define_element(step, counted(count), defined);
     text_.write_store(step);
     if (!step.inner.empty()) out_.close();
     out_.close();
@@ -214,12 +222,15 @@ class ColumnsWriter {
     out_.line(str(arg ? "long long" : name_of(type), " ", result, ";"));
     out_.open("");
     // element(k): element k of the column, or of the thread's columns
-    out_.open(str("auto element = [&](", text_.integer, " k) -> ", name_of(type)));
+    const std::string i = text_.integer;
+    const Expr place = arg ? counted(count) : placed(count);
+    const std::string where = arg ? i + " k" : str(i, " chunk, ", i, " from, ", i, " q");
+    out_.open(str("auto element = [&](", where, ") -> ", name_of(type)));
     if (vector_ == 1) {
-      define_element(step, count, defined);
+      define_element(step, place, defined);
       out_.line(str("return ", value_of(step, type), ";"));
     } else {
-      write_elements(step, type, count, defined);
+      write_elements(step, type, place, defined);
     }
     out_.close(";");
     if (arg)
@@ -234,8 +245,9 @@ class ColumnsWriter {
   }
 
   // The pack of the thread's columns.
-  void write_elements(const Step& step, DType type, int64_t count, std::vector<bool> defined) {
-    unpack_inner(step, count);
+  void write_elements(const Step& step, DType type, const Expr& number,
+                      std::vector<bool> defined) {
+    text_.unpack_inner(step.inner, number);
     text_.load_packs(text_.needed({&step}), defined);
     out_.line(str(name_of(type), " values;"));
     open_columns();
@@ -268,17 +280,20 @@ class ColumnsWriter {
     if (threads_down_ < kParts) out_.close();
   }
 
-  // part(q): position y + 16 q of the chunk that starts at `base`, of `count` elements.
-  void write_part(Op op, DType type, const std::string& base, const std::string& count,
-                  int64_t each, const std::string& value) {
+  // part(q): position y + 16 q of the chunk, of `count` elements; `value` of it.
+  void write_part(Op op, DType type, const std::string& count, int64_t each,
+                  const std::string& value) {
     out_.open(str("auto part = [&](int q) -> ", name_of(type)));
-    out_.line(str("const int p = ", subtree(), " + ", kParts, " * q;"));
-    text_.declare("k", str(base, "p"));
     const bool whole = count == str(kParts * each);
     out_.line(whole ? str("return ", value, ";")
-                    : str("return p < ", count, " ? ", value, " : ", reduction_of(op, type),
-                          "::identity();"));
+                    : str("return ", subtree(), " + ", kParts, " * q < ", count, " ? ", value,
+                          " : ", reduction_of(op, type), "::identity();"));
     out_.close(";");
+  }
+
+  // The element at that position.
+  std::string element_of(const std::string& chunk) const {
+    return str("element(", chunk, ", ", subtree(), ", q)");
   }
 
   // Text: the tree over name(0), ... name(count - 1).
@@ -293,7 +308,7 @@ class ColumnsWriter {
                    const std::string& value) {
     const int64_t each = std::max<int64_t>(1, power_of_two_from(count) / kParts);
     open_subtrees();
-    write_part(op, type, "", str(count), each, value);
+    write_part(op, type, str(count), each, value);
     out_.line(str("block[", subtree(), "][x] = ", tree_of(op, type, each, "part"), ";"));
     close_subtrees();
     out_.line("__syncthreads();");
@@ -306,14 +321,14 @@ class ColumnsWriter {
     const std::string name = name_of(type);
     if (count > kChunk) return write_chunks(step, reg, type, count);
     out_.line(str("__shared__ ", name, " block[", kParts, "][", kColumns, "];"));
-    std::string value = "element(k)";
+    std::string value = element_of("0");
     if (step.op == Op::sum_exp) {  // of one chunk only: see allows_columns
       out_.line(str(name, " m;"));
       out_.open("");
       write_chunk("m", Op::max, type, count, value);
       out_.close();
       out_.line("m = tc_clamp(m);");
-      value = "tc_exp(element(k) - m)";
+      value = str("tc_exp(", value, " - m)");
     }
     write_chunk(reg, step.op, type, count, value);
   }
@@ -366,7 +381,7 @@ class ColumnsWriter {
     out_.line(str("const int chunk = ", join(first, " + "), ";"));
     const std::string left = count % kChunk == 0 ? "1024" : str(count, " - 1024 * chunk");
     open_subtrees();
-    write_part(step.op, type, "1024 * chunk + ", left, kChunk / kParts, "element(k)");
+    write_part(step.op, type, left, kChunk / kParts, element_of("chunk"));
     const std::string tree = tree_of(step.op, type, kChunk / kParts, "part");
     const bool all = chunks == size * groups * cluster_;
     out_.line(
