@@ -25,6 +25,23 @@ TEST_CASE("columns thread by thread, strided ones, and chunks of a few", "[codeg
   check(sum_down, {every(2, randn({17000, 262}))}, "columns rows");
 }
 
+TEST_CASE("columns over two axes thread by thread: counters are sums, not divisions",
+          "[codegen][threads]") {
+  manual_seed(12);
+  const Function sum_twice = [](In i) { return Out{i[0].sum({0, 1})}; };
+  const Function exponentials = [](In i) { return Out{logsumexp(i[0], {0, 1})}; };
+  const Pipeline small = without_clusters();
+  const auto apart = [](int64_t a, int64_t b, int64_t c) {  // axes that are not one in memory
+    return randn({a, b + 1, c}).slice(1, 0, b);
+  };
+  const std::string text = check(sum_twice, {apart(70, 32, 100)}, "columns", small);
+  CHECK(text.find("const int j0 = chunk*32 + q/2;") != std::string::npos);
+  CHECK(text.find("const int j1 = from + (q%2)*16;") != std::string::npos);
+  check(sum_twice, {apart(29, 40, 33)}, "columns", small);
+  check(sum_twice, {apart(3, 7, 65)}, "columns", small);
+  check(exponentials, {apart(5, 48, 40)}, "columns", small);
+}
+
 TEST_CASE("rows thread by thread: whole chunks, partial ones, divisors out of range",
           "[codegen][threads]") {
   manual_seed(4);
