@@ -221,10 +221,9 @@ int run(const std::vector<std::string>& arguments, const std::string& self) {
       machine = {tc::cpu, true};
     } else if (word == "--serve") {
       serving = true;
-    } else if (word == "--start") {
+    } else if (word == "--start" || word == "--start-again") {
       starting = true;
-    } else if (word == "--again") {
-      again = true;
+      again = word == "--start-again";
     } else if (word == "--emit") {
       emitting = true;
     } else if (word == "--why") {

@@ -257,6 +257,7 @@ void start_child(const Machine& machine, const std::string& name, bool again) {
   std::vector<Tensor> inputs;
   for (const Input& input : row.inputs) inputs.push_back(blank_input(input, machine.device));
   machine.wait();
+  const double made = now();
   if (again) compile_another(machine);
   const double ready = now();
   const Ready function = row.prepare(machine.options(), inputs);
@@ -265,32 +266,30 @@ void start_child(const Machine& machine, const std::string& name, bool again) {
   const double first = now();
   function.call();
   machine.wait();
-  std::printf("%.6f %.6f %.6f\n", (ready - start) * 1e3, (first - ready) * 1e3,
+  std::printf("%.6f %.6f %.6f\n", (made - start) * 1e3, (first - ready) * 1e3,
               (now() - first) * 1e3);
 }
 
 Startup measure_startup(const Machine& machine, const std::string& self,
                         const std::string& name, int runs) {
-  std::vector<std::string> command = {self, "--start", name};
-  if (!machine.is_gpu()) command.push_back("--cpu");
-  std::vector<std::string> compiled_before = command;
-  compiled_before.push_back("--again");
   std::vector<double> driver, cold, warm, again;
-  const auto start = [&](const std::vector<std::string>& child, const std::string& cache) {
+  const auto start = [&](const std::string& cache, const char* how) {
+    std::vector<std::string> command = {self, how, name};
+    if (!machine.is_gpu()) command.push_back("--cpu");
     const tc::ProcessResult said =
-        tc::run_process(child, "", 300, {"TC_CACHE_DIR=" + cache + "/cache"});
+        tc::run_process(command, "", 300, {"TC_CACHE_DIR=" + cache + "/cache"});
     double before = 0, first = 0, second = 0;
     if (std::sscanf(said.output.c_str(), "%lf %lf %lf", &before, &first, &second) != 3)
       tc::fail(name, ": the process that starts it said: ", said.output);
-    if (child == command) driver.push_back(before);
+    driver.push_back(before);
     return first - second;
   };
   for (int run = 0; run < runs; run++) {
     const tc::TemporaryDirectory cache("/tmp");
-    cold.push_back(start(command, cache.path()));
-    warm.push_back(start(command, cache.path()));
+    cold.push_back(start(cache.path(), "--start"));
+    warm.push_back(start(cache.path(), "--start"));
     std::filesystem::remove_all(cache.path() + "/cache");
-    again.push_back(start(compiled_before, cache.path()));
+    again.push_back(start(cache.path(), "--start-again"));
     std::filesystem::remove_all(cache.path() + "/cache");
   }
   return {median(driver), median(cold), median(warm), median(again)};

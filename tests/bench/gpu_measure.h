@@ -61,8 +61,8 @@ struct Startup {
   double again = 0;   // nothing in the cache, but the process has compiled another function
 };
 
-// Medians of `runs` processes each. `self` is this program's path: {"--start", name}, with
-// "--again" where the process compiles another function first, has to end in start_child.
+// Medians of `runs` processes each. `self` is this program's path: {"--start", name}, or
+// "--start-again" where the process compiles another function first, has to end in start_child.
 Startup measure_startup(const Machine& machine, const std::string& self,
                         const std::string& name, int runs);
 void start_child(const Machine& machine, const std::string& name,

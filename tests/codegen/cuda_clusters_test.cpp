@@ -106,9 +106,9 @@ TEST_CASE("wide rows and their targets: read first, and the loss is one thread's
     return found;
   };
   CHECK(at(" = in_x1[i0];") < at(" = in_x0[i0*9001 + j0];"));
-  const size_t alone = at("if (threadIdx.x == 0 && rank == 0) {");
-  CHECK(alone < at("tc_log("));
-  CHECK(alone < at("tc_in_range("));
+  const size_t alone = at("if (threadIdx.x == 0 && rank == 0) {"), end = text.find('}', alone);
+  CHECK((alone < at("tc_log(") && at("tc_log(") < end));
+  CHECK((alone < at("tc_in_range(") && at("tc_in_range(") < end));
 }
 
 TEST_CASE("strips of rows that several blocks share, of several types", "[codegen][threads]") {

@@ -196,6 +196,25 @@ TEST_CASE("random graphs compile for sm_90 (3)", "[cuda]") { check_random_source
 TEST_CASE("random graphs compile for sm_90 (4)", "[cuda]") { check_random_sources(61); }
 TEST_CASE("random graphs compile for sm_90 (5)", "[cuda]") { check_random_sources(81); }
 
+TEST_CASE("a smaller GPU gets another source from the emitter, and a user's own as it is",
+          "[cuda]") {
+  const Program program =
+      program_of(parse_graph("graph g(%0 x: f32[65536,4096]) {\n  %1: f32[4096] = sum %0 "
+                             "{axes=[0]}\n  return %1\n}\n"));
+  const GpuLimits small{false, 99 << 10};
+  const Source source = emit_cuda(program);
+  CHECK(fitted_to(program, source, {}).second.text == source.text);
+  const auto [fitted, other] = fitted_to(program, source, small);
+  CHECK(!(fitted == program));
+  CHECK(other.text == emit_cuda(fitted).text);
+  CHECK(other.text != source.text);
+  Source own = source;
+  own.text += "// mine\n";
+  const auto [as_given, kept] = fitted_to(program, own, small);
+  CHECK(as_given == program);
+  CHECK(kept.text == own.text);
+}
+
 TEST_CASE("older and smaller GPUs get kernels that they can run", "[cuda]") {
   const auto softmax = [](const std::string& stored, const std::string& view, int rows,
                           int columns) {

@@ -25,6 +25,24 @@ TEST_CASE("columns thread by thread, strided ones, and chunks of a few", "[codeg
   check(sum_down, {every(2, randn({17000, 262}))}, "columns rows");
 }
 
+TEST_CASE("values of a row stored before its elements, by one thread", "[codegen][threads]") {
+  manual_seed(13);
+  const Function twice =
+      [](In i) {  // a loss, its gradient, and another value of the row between
+        const Tensor m = max(i[0], {1}, true), e = exp(i[0] - m), s = e.sum(1, true);
+        const Tensor centred = i[0] - e / s, least = min(centred, {1}, true);
+        return Out{m + log(s) * i[1], sqrt(least * least), e / s, centred - least};
+      };
+  for (int64_t length : {7, 33, 1000, 3000}) {
+    const Tensor x = randn({5, length}), scale = randn({5, 1});
+    const std::string text = check(twice, {x, scale}, "rows", without_clusters());
+    const size_t kernel = text.find("extern \"C\""), log = text.find("tc_log(", kernel);
+    INFO(text.substr(kernel));
+    const size_t alone = text.rfind("if (", log);
+    CHECK(text.find('}', alone) > log);
+  }
+}
+
 TEST_CASE("columns over two axes thread by thread: counters are sums, not divisions",
           "[codegen][threads]") {
   manual_seed(12);

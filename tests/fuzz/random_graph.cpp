@@ -20,20 +20,24 @@ class Generator {
     most_elements_ = chance(3) ? kManyElements : kMostElements;
     usual_dtype_ = chance(50) ? DType::f32 : static_cast<DType>(below(kDTypeCount));
     for (int64_t& size : usual_sizes_) size = any_size();
-    // One graph of sixteen is of a few long rows, of columns' and rows' own values.
+    if (seed % 16 == 15) choose_long_rows();
+  }
+
+  // One graph of sixteen has a few long rows, and values of one a row or one a column.
+  void choose_long_rows() {
     static constexpr int64_t kRows[] = {1000, 1023, 1024, 2049, 4097, 9001, 20000};
-    rows_ = seed % 16 == 15;
-    if (!rows_) return;
+    rows_ = true;
     most_elements_ = kManyElements;
     usual_dtype_ = chance(70) ? DType::f32 : DType::bf16;
     usual_sizes_[0] = 2 + below(3);
-    usual_sizes_[1] = kRows[below(7)];
+    usual_sizes_[1] = kRows[below(std::size(kRows))];
     usual_sizes_[2] = 1;
   }
 
   Graph run() {
     const int inputs = (rows_ ? 2 : 1) + below(3);
     for (int i = 0; i < inputs; i++) add_input();
+    if (rows_ && chance(30)) add_plane();
     const int wanted = graph_.size() + 2 + below(most_nodes_ - 2);
     for (int tries = 0; graph_.size() < wanted && tries < 400; tries++)
       chance(rows_ ? 50 : 25) ? add_pattern() : add_op();
@@ -62,8 +66,8 @@ class Generator {
   // A graph has its own few sizes, so that shapes meet.
   int64_t random_size() { return chance(70) ? usual_sizes_[below(3)] : any_size(); }
   Shape random_shape() {
-    if (rows_ && (graph_.size() == 0 || chance(80))) {
-      const bool whole = graph_.size() == 0;
+    const bool whole = graph_.size() == 0;
+    if (rows_ && (whole || chance(80))) {
       return {whole || chance(75) ? usual_sizes_[0] : 1,
               whole || chance(75) ? usual_sizes_[1] : 1};
     }
@@ -193,8 +197,10 @@ class Generator {
   // What networks are made of: rows normalised by their own reduction, chains
   // of views, matmuls.
   void add_pattern() {
-    switch (rows_ ? below(2) * 3 : below(4)) {
+    static constexpr int kOfRows[] = {0, 3, 4};
+    switch (rows_ ? kOfRows[below(3)] : below(4)) {
       case 0: return add_normalised(any_node());
+      case 4: return add_loss(any_node());
       case 1:
         for (int views = 2 + below(4); views > 0; views--)
           add_view(static_cast<Op>(static_cast<int>(Op::reshape) + below(6)), last());
@@ -211,6 +217,33 @@ class Generator {
     }
   }
   int last() const { return graph_.size() - 1; }
+
+  // A value a row, stored, and one an element that is made of the same sum: a loss, its gradient.
+  void add_loss(int x) {
+    if (!is_float(type(x).dtype) || type(x).rank() == 0) return;
+    const std::vector<Expr> axis = {type(x).rank() - 1};
+    const int centred = combine_with(Op::sub, x, reduce(Op::max, x, axis));
+    const int powers = centred < 0 ? -1 : append(Op::exp, {centred});
+    const int sum = powers < 0 ? -1 : reduce(Op::sum, powers, axis);
+    const int log = sum < 0 ? -1 : append(Op::log, {sum});
+    const int loss = log < 0 ? -1 : append(Op::sub, {log, like(type(log))});
+    if (loss >= 0) graph_.outputs.push_back(loss);
+    combine_with(Op::div, powers, sum);
+  }
+
+  // An input whose first two axes are not one in memory, and its columns' sums over both.
+  void add_plane() {
+    Node node;
+    node.type = {usual_dtype_, {2 + below(40), 25 + 8 * below(2), 8 + below(40)}};
+    node.name = str("x", graph_.size());
+    const int64_t rows = node.type.shape[1].constant() - 1;
+    Node part;
+    part.op = Op::slice;
+    part.inputs = {add(std::move(node))};
+    part.set(Key::axis, {1}).set(Key::start, {0}).set(Key::stop, {rows}).set(Key::step, {1});
+    const int apart = append(std::move(part));
+    if (apart >= 0) graph_.outputs.push_back(reduce(Op::sum, apart, {0, 1}));
+  }
 
   void add_normalised(int x) {
     static constexpr Op kReductions[] = {Op::sum, Op::max, Op::min, Op::prod};

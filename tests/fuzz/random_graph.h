@@ -11,7 +11,8 @@ namespace tiny_compile {
 
 // The same graph for the same seed. Indices are in range and integer divisors are not zero, so
 // that no op raises an error. About `most_nodes` nodes at most, tensors of a few thousand
-// elements, in a few graphs of 100,000.
+// elements, in a few graphs of 100,000. One seed of sixteen (seed % 16 == 15) gives a few rows of
+// 1000 to 20,000 elements.
 Graph random_graph(uint64_t seed, int most_nodes = 14);
 
 // Values for its inputs: ordinary ones, and NaN, Inf, -0 and denormals among the floats.

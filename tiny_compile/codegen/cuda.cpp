@@ -162,6 +162,14 @@ bool fit_to(Program& program, const GpuLimits& limits) {
   return changed;
 }
 
+std::pair<Program, Source> fitted_to(const Program& program, const Source& source,
+                                     const GpuLimits& limits) {
+  Program fitted = program;
+  if (!fit_to(fitted, limits) || source.text != emit_cuda(program).text)
+    return {program, source};
+  return {fitted, emit_cuda(fitted)};
+}
+
 Source emit_cuda(const Program& program) { return emit_cuda_together({program})[0]; }
 
 std::vector<Source> emit_cuda_together(const std::vector<Program>& programs) {

@@ -172,8 +172,8 @@ class ColumnsWriter {
     }
   }
 
-  // Of a column's element: "k", or where it lies in the tree. Its loops' counters are sums of the
-  // latter, where as parts of k they would be divisions: k / 32 is 32 * chunk + q / 2.
+  // The number of a column's element: k, or by its place in the tree. Of the place, the loops'
+  // counters are sums with small quotients (32 * chunk + q / 2); of k they would be k / 32.
   static Expr counted(int64_t count) {
     return Expr::symbol("k", 0, std::max<int64_t>(count - 1, 0));
   }
@@ -221,10 +221,12 @@ class ColumnsWriter {
     const std::string result = vector_ == 1 ? reg : "all";
     out_.line(str(arg ? "long long" : name_of(type), " ", result, ";"));
     out_.open("");
-    // element(k): element k of the column, or of the thread's columns
-    const std::string i = text_.integer;
+    // element(chunk, from, q): that of the column at position from + 16 q of the chunk, or of the
+    // thread's columns; element(k) for argmax
+    const std::string& integer = text_.integer;
     const Expr place = arg ? counted(count) : placed(count);
-    const std::string where = arg ? i + " k" : str(i, " chunk, ", i, " from, ", i, " q");
+    const std::string where =
+        arg ? integer + " k" : str(integer, " chunk, ", integer, " from, ", integer, " q");
     out_.open(str("auto element = [&](", where, ") -> ", name_of(type)));
     if (vector_ == 1) {
       define_element(step, place, defined);
@@ -280,7 +282,7 @@ class ColumnsWriter {
     if (threads_down_ < kParts) out_.close();
   }
 
-  // part(q): position y + 16 q of the chunk, of `count` elements; `value` of it.
+  // part(q): `value` at position y + 16 q of a chunk of `count` elements; beyond, the identity.
   void write_part(Op op, DType type, const std::string& count, int64_t each,
                   const std::string& value) {
     out_.open(str("auto part = [&](int q) -> ", name_of(type)));

@@ -31,6 +31,7 @@ class RowsWriter {
         kernel_(text.kernel),
         rows_(row_count(kernel_).constant()) {
     passes_ = passes_of(kernel_);
+    private_ = stored_alone(kernel_, passes_);
     for (size_t pass = 0; pass < passes_.size(); pass++)
       text_.pass_of.insert(text_.pass_of.end(), passes_[pass].size(), static_cast<int>(pass));
     shape_ = row_shape_of(text, passes_);
@@ -47,8 +48,8 @@ class RowsWriter {
     knows_blocks_ = shape_.cluster == 1;
     // Long rows and halves: there arithmetic takes as long as memory, each instruction counts. All
     // lanes must take the same branch, because they meet in it: a warp has one row.
-    text_.hastens_exp =
-        (shape_.cluster > 1 || (reads_halves() && shape_.lanes == 32)) && staged_.lines == 0;
+    text_.hastens_exp = (shape_.cluster > 1 || (reads_halves(kernel_) && shape_.lanes == 32)) &&
+                        staged_.lines == 0;
     text_.trusts_maximum = shape_.cluster == 1;  // 0.411 -> 0.430 ms for softmax_wide otherwise
     keep_values();
     std::vector<bool> defined(kernel_.scalars.size());
@@ -58,13 +59,12 @@ class RowsWriter {
     };
     const auto reduced = std::find_if_not(passes_.begin(), passes_.end(), reduces);
     if (folds) ask_for_later_passes(text_, passes_);
-    private_ = stored_alone(kernel_, passes_);
     if (shape_.is_shared()) read_first(defined);
     for (const std::vector<int>& pass : passes_) {
       const std::vector<const Step*> steps = steps_of(pass);
       if (folds && &pass == &*reduced) ask_for_next_turn(text_, passes_);
       if (folds) forget_what_was_made();
-      text_.define(for_all(text_.needed(steps)), {row_axes_mask(kernel_), true}, defined);
+      text_.define(needed_by_all(steps), {row_axes_mask(kernel_), true}, defined);
       if (shape_.over(steps[0]->inner).values() >= kManyValues)
         text_.declare_divisors(text_.needed(steps), defined);
       if (steps[0]->kind == StepKind::Store)
@@ -91,15 +91,16 @@ class RowsWriter {
     return steps;
   }
 
-  std::vector<int> for_all(std::vector<int> ids) const {
+  std::vector<int> needed_by_all(const std::vector<const Step*>& steps) const {
+    std::vector<int> ids = text_.needed(steps);
     std::erase_if(ids, [&](int id) { return private_[id]; });
     return ids;
   }
 
-  // What the row's number alone leads to is on its way while the elements are, and not asked for
-  // only when another read, or a step, waits for it.
+  // Loads whose place the row's number alone gives are on their way while its elements are, and
+  // not asked for only when another load, or a step, waits for them.
   void read_first(std::vector<bool>& defined) {
-    std::vector<int> ids = text_.needed(all_steps(kernel_));
+    std::vector<int> ids = needed_by_all(all_steps(kernel_));
     std::erase_if(ids, [&](int id) { return !is_plain(kernel_.scalars[id]); });
     text_.define(ids, {row_axes_mask(kernel_), false}, defined);
   }
@@ -295,12 +296,6 @@ class RowsWriter {
     text_.form = CudaText::Form::Each;
   }
 
-  bool reads_halves() const {
-    return std::any_of(kernel_.scalars.begin(), kernel_.scalars.end(), [](const Scalar& s) {
-      return s.kind == ScalarKind::Load && is_half(s.dtype);
-    });
-  }
-
   // What a row gives to each column's sum; then the block's warps add theirs.
   void write_fold_of_rows(const Step& step, int number, const std::vector<bool>& defined) {
     const Spread& s = shape_.over(step.inner);
@@ -386,9 +381,9 @@ class RowsWriter {
     for (const Tree& tree : trees) write_tree(s, tree);
     close_chunks(s);
     if (shape_.is_shared()) {
-      // What later steps need of the row alone is read while the others are waited for.
-      text_.define(for_all(text_.needed(all_steps(kernel_))), {row_axes_mask(kernel_), false},
-                   defined);
+      // What is left of the row alone (loads at places that data gives) is read while the others
+      // are waited for.
+      text_.define(needed_by_all(all_steps(kernel_)), {row_axes_mask(kernel_), false}, defined);
       meet();
     }
     for (const Tree& tree : all) {

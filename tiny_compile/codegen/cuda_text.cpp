@@ -348,6 +348,12 @@ std::vector<const Step*> all_steps(const Kernel& kernel) {
   return steps;
 }
 
+bool reads_halves(const Kernel& kernel) {
+  return std::any_of(kernel.scalars.begin(), kernel.scalars.end(), [](const Scalar& s) {
+    return s.kind == ScalarKind::Load && is_half(s.dtype);
+  });
+}
+
 bool is_cooperative(const Program& program, const Kernel& kernel) {
   for (const Step& step : kernel.steps) {
     if (!makes_register(step) && step.kind != StepKind::Store && step.kind != StepKind::Fold)

@@ -93,6 +93,8 @@ inline bool is_plain(const Scalar& s) {
 // Every step of the kernel.
 std::vector<const Step*> all_steps(const Kernel& kernel);
 
+bool reads_halves(const Kernel& kernel);
+
 // Whether the kernel has reductions and stores only, and loads nothing that it stores: what
 // many threads may do for one row.
 bool is_cooperative(const Program& program, const Kernel& kernel);

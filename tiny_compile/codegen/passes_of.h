@@ -13,8 +13,9 @@ namespace tiny_compile {
 // none uses another's result; argmax and argmin are alone.
 std::vector<std::vector<int>> passes_of(const Kernel& kernel);
 
-// Of each scalar: whether only stores of the row's own values need it, a loss, and steps over
-// elements follow, its gradient. The thread that stores computes it; the others need not wait.
+// Of each scalar: whether it is made only for stores of one value a row (a loss) that another pass
+// follows (its gradient). The thread that stores computes it, and the others do not wait for it.
+// What the last pass needs is read early instead: there nothing hides it.
 std::vector<bool> stored_alone(const Kernel& kernel,
                                const std::vector<std::vector<int>>& passes);
 

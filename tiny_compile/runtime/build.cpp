@@ -18,19 +18,13 @@ Built build_for_cpu(const Program& program, const Source& source) {
   return built;
 }
 
-// The emitter's source is for the largest GPUs; a smaller one gets another. Text of the user's
-// own stays as it is.
-Built build_for_cuda(Program program, Source source, int device) {
+// The emitter's source is for the largest GPUs; a smaller one gets another.
+Built build_for_cuda(const Program& given, const Source& text, int device) {
   const CudaDevice& gpu = cuda_device(device);
   if (std::stoi(gpu.architecture.substr(3)) < kOldest)
     fail("cuda:", device, ", ", gpu.name, ", is ", gpu.architecture,
          ": generated CUDA is for sm_", kOldest, " and later. Use the CPU: backend \"cpp\"");
-  Program fitted = program;
-  if (fit_to(fitted, {gpu.clusters, gpu.shared_bytes}) &&
-      source.text == emit_cuda(program).text) {
-    source = emit_cuda(fitted);
-    program = std::move(fitted);
-  }
+  const auto [program, source] = fitted_to(given, text, {gpu.clusters, gpu.shared_bytes});
   const BuiltCubin cubin = build_cuda(source.text, gpu.architecture);
   Built built{{}, cubin.from_cache, cubin.compile_seconds};
   const auto executable =
