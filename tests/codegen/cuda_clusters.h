@@ -12,7 +12,7 @@
 
 #include <regex>
 
-#include "tests/codegen/cuda_threads.h"
+#include "tests/codegen/cuda_on_cpu.h"
 
 namespace tiny_compile::threads {
 
@@ -202,5 +202,16 @@ class Clusters {
   std::string text_;
   Threads threads_;
 };
+
+// On Clusters where there are any.
+inline std::vector<Tensor> run_anywhere(const Program& program, const Source& source,
+                                        const std::vector<Tensor>& inputs,
+                                        bool last_thread_first) {
+  if (source.text.find("__cluster_dims__") == std::string::npos)
+    return run(program, source, inputs, last_thread_first);
+  Clusters clusters(source);
+  if (last_thread_first) clusters.go_last_first();
+  return run_on(clusters, program, source, inputs);
+}
 
 }  // namespace tiny_compile::threads

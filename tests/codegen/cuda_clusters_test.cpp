@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tests/codegen/cuda_clusters.h"
+#include "tests/codegen/cuda_threads.h"
 #include "tests/codegen/scheduled.h"
 
 #include "tests/catch.h"

@@ -1,7 +1,7 @@
-// fuzz N [seed] [loops|cuda]: N random graphs; the generated C++ after a random prefix of the
+// fuzz N [seed] [loops|cuda|threads]: N random graphs; the generated C++ after a random prefix of the
 // pipeline must give the interpreter's bits and keep to its buffers. With `loops` the Program's
 // own interpreter runs instead, after every stage: no compiler, far faster. With `cuda` the
-// generated CUDA runs on the first GPU.
+// generated CUDA runs on the first GPU, with `threads` thread by thread on the CPU.
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,9 +19,10 @@ constexpr int kUnit = 24;  // programs compiled together
 
 int run_unit(uint64_t first, int count, const std::string& how) {
   try {
-    const auto failures = how == "loops"  ? fuzz_loops(first, count)
-                          : how == "cuda" ? fuzz_cuda(first, count)
-                                          : fuzz_cpp(first, count);
+    const auto failures = how == "loops"     ? fuzz_loops(first, count)
+                          : how == "cuda"    ? fuzz_cuda(first, count)
+                          : how == "threads" ? fuzz_threads(first, count)
+                                             : fuzz_cpp(first, count);
     for (const FuzzFailure& failure : failures) {
       std::printf("MISMATCH: seed %llu, stage %s\n%s\n",
                   static_cast<unsigned long long>(failure.seed), failure.stage.c_str(),

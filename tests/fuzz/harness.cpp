@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 
+#include "tests/codegen/cuda_clusters.h"
 #include "tests/fuzz/shrink.h"
 #include "tiny_compile/codegen/cpp.h"
 #include "tiny_compile/codegen/cuda.h"
@@ -58,10 +59,11 @@ bool same(const std::vector<Tensor>& want, const std::vector<Tensor>& got) {
 }
 
 // What the pipeline makes of a graph up to a stage, without text.
-Staged staged(Pipeline pipeline, const Graph& graph, const std::string& stage) {
+Staged staged(Pipeline pipeline, const Graph& graph, const std::string& stage,
+              Target target = Target::Cpp) {
   pipeline = until(std::move(pipeline), stage);
   pipeline.push_back({"emit", Emit([](const Program&) { return Source{}; })});
-  return run_pipeline(pipeline, graph, true);
+  return run_pipeline(pipeline, graph, true, target);
 }
 
 // What `function` throws, "" if nothing.
@@ -78,14 +80,15 @@ std::string error_of(Function function) {
 using Differs = std::function<bool(const Graph&)>;
 
 FuzzFailure shrunk(const Graph& graph, uint64_t seed, const std::string& stage,
-                   const Pipeline& pipeline, const Differs& differs) {
+                   const Pipeline& pipeline, const Differs& differs,
+                   Target target = Target::Cpp) {
   const Graph small =
       shrink(graph, [&](const Graph& g) {  // inputs that raise errors are no fair
         return error_of([&] { interpret(g, random_inputs(g, seed)); }).empty() && differs(g);
       });
   FuzzFailure failure{seed, stage, print(small)};
   failure.text +=
-      error_of([&] { failure.text += print(staged(pipeline, small, stage).program); });
+      error_of([&] { failure.text += print(staged(pipeline, small, stage, target).program); });
   return failure;
 }
 
@@ -101,9 +104,12 @@ bool loops_differ(const Pipeline& pipeline, const Graph& graph, const Stage& sta
   }
 }
 
-// Programs compiled together, and how to run each of them.
+// Programs for a target, compiled together, and how to run each of them.
 using Run = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
-using BuildUnit = std::function<std::vector<Run>(const std::vector<Program>&)>;
+struct Builder {
+  Target target;
+  std::function<std::vector<Run>(const std::vector<Program>&)> build;
+};
 
 std::vector<Run> build_cpp_unit(const std::vector<Program>& programs) {
   const std::vector<Source> sources = emit_cpp_together(programs);
@@ -148,12 +154,29 @@ std::vector<Run> build_cuda_unit(const std::vector<Program>& programs) {
   return runs;
 }
 
-bool compiled_differs(const Pipeline& pipeline, const BuildUnit& build_unit, const Graph& graph,
+// Both orders of threads, thread by thread on the CPU.
+std::vector<Run> build_threads_unit(const std::vector<Program>& programs) {
+  std::vector<Run> runs;
+  for (const Program& program : programs)
+    runs.push_back([program, source = emit_cuda(program)](const auto& inputs) {
+      std::vector<Tensor> outputs;
+      for (bool last_first : {false, true}) {
+        const std::vector<Tensor> before = outputs;
+        outputs = threads::run_anywhere(program, source, inputs, last_first);
+        if (last_first && !same(before, outputs)) fail("the order of threads decides");
+      }
+      return outputs;
+    });
+  return runs;
+}
+
+bool compiled_differs(const Pipeline& pipeline, const Builder& builder, const Graph& graph,
                       uint64_t seed, const std::string& stage) {
   const std::vector<Tensor> inputs = random_inputs(graph, seed);
   const std::vector<Tensor> want = interpret(graph, inputs);
   try {
-    return !same(want, build_unit({staged(pipeline, graph, stage).program})[0](inputs));
+    const Program program = staged(pipeline, graph, stage, builder.target).program;
+    return !same(want, builder.build({program})[0](inputs));
   } catch (const Error&) {
     return true;
   }
@@ -167,7 +190,7 @@ std::string stage_of(const Pipeline& pipeline, uint64_t seed) {
 }
 
 std::vector<FuzzFailure> fuzz_compiled(uint64_t first, int count, const Pipeline& pipeline,
-                                       const BuildUnit& build_unit) {
+                                       const Builder& builder) {
   struct Item {
     Graph graph;
     uint64_t seed;
@@ -177,16 +200,18 @@ std::vector<FuzzFailure> fuzz_compiled(uint64_t first, int count, const Pipeline
   std::vector<Program> programs;
   auto fail_with = [&](const Item& item, const std::string& error) {
     const std::string stage = stage_of(pipeline, item.seed);
-    failures.push_back(shrunk(item.graph, item.seed, stage, pipeline, [&](const Graph& g) {
-      return compiled_differs(pipeline, build_unit, g, item.seed, stage);
-    }));
+    const auto differs = [&](const Graph& g) {
+      return compiled_differs(pipeline, builder, g, item.seed, stage);
+    };
+    failures.push_back(shrunk(item.graph, item.seed, stage, pipeline, differs, builder.target));
     failures.back().text += error.empty() ? "" : "before shrinking: " + error + "\n";
   };
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); seed++) {
     const Item item{random_graph(seed), seed};
     Program program;
-    const std::string error = error_of(
-        [&] { program = staged(pipeline, item.graph, stage_of(pipeline, seed)).program; });
+    const std::string error = error_of([&] {
+      program = staged(pipeline, item.graph, stage_of(pipeline, seed), builder.target).program;
+    });
     if (!error.empty()) {
       fail_with(item, error);
       continue;
@@ -195,7 +220,7 @@ std::vector<FuzzFailure> fuzz_compiled(uint64_t first, int count, const Pipeline
     programs.push_back(std::move(program));
   }
   if (programs.empty()) return failures;
-  const std::vector<Run> runs = build_unit(programs);
+  const std::vector<Run> runs = builder.build(programs);
   for (size_t k = 0; k < items.size(); k++) {
     const std::vector<Tensor> inputs = random_inputs(items[k].graph, items[k].seed);
     const std::vector<Tensor> want = interpret(items[k].graph, inputs);
@@ -228,11 +253,15 @@ std::vector<FuzzFailure> fuzz_loops(uint64_t first, int count, const Pipeline& p
 }
 
 std::vector<FuzzFailure> fuzz_cpp(uint64_t first, int count, const Pipeline& pipeline) {
-  return fuzz_compiled(first, count, pipeline, build_cpp_unit);
+  return fuzz_compiled(first, count, pipeline, {Target::Cpp, build_cpp_unit});
 }
 
 std::vector<FuzzFailure> fuzz_cuda(uint64_t first, int count, const Pipeline& pipeline) {
-  return fuzz_compiled(first, count, pipeline, build_cuda_unit);
+  return fuzz_compiled(first, count, pipeline, {Target::Cuda, build_cuda_unit});
+}
+
+std::vector<FuzzFailure> fuzz_threads(uint64_t first, int count, const Pipeline& pipeline) {
+  return fuzz_compiled(first, count, pipeline, {Target::Cuda, build_threads_unit});
 }
 
 std::vector<Tensor> run_guarded(const Program& program, const Source& source,

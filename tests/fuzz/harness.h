@@ -31,6 +31,10 @@ std::vector<FuzzFailure> fuzz_cpp(uint64_t first, int count,
 std::vector<FuzzFailure> fuzz_cuda(uint64_t first, int count,
                                    const Pipeline& pipeline = default_pipeline());
 
+// The same text on the CPU, thread by thread in two orders, without a GPU; about a graph a second.
+std::vector<FuzzFailure> fuzz_threads(uint64_t first, int count,
+                                      const Pipeline& pipeline = default_pipeline());
+
 // The outputs of a compiled program. Throws tc::Error where a kernel wrote outside its buffers
 // or to an input, or raised an error.
 std::vector<Tensor> run_guarded(const Program& program, const Source& source,
