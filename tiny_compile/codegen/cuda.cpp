@@ -162,12 +162,13 @@ bool fit_to(Program& program, const GpuLimits& limits) {
   return changed;
 }
 
-std::pair<Program, Source> fitted_to(const Program& program, const Source& source,
-                                     const GpuLimits& limits) {
+std::optional<std::pair<Program, Source>> fitted_to(const Program& program,
+                                                    const Source& source,
+                                                    const GpuLimits& limits) {
   Program fitted = program;
-  if (!fit_to(fitted, limits) || source.text != emit_cuda(program).text)
-    return {program, source};
-  return {fitted, emit_cuda(fitted)};
+  if (!fit_to(fitted, limits) || source.text != emit_cuda(program).text) return std::nullopt;
+  Source other = emit_cuda(fitted);
+  return std::pair{std::move(fitted), std::move(other)};
 }
 
 Source emit_cuda(const Program& program) { return emit_cuda_together({program})[0]; }

@@ -1,6 +1,7 @@
 // Program -> CUDA C: one source for NVRTC, without headers.
 #pragma once
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -21,10 +22,11 @@ struct GpuLimits {
 // Schedules that such a GPU can run; whether one had to be changed.
 bool fit_to(Program& program, const GpuLimits& limits);
 
-// The same with the program's source, where that is the emitter's: text of a stage of the user's
-// own stays, and so do the schedules it was made for.
-std::pair<Program, Source> fitted_to(const Program& program, const Source& source,
-                                     const GpuLimits& limits);
+// The program for such a GPU and its source; nothing where they may stay as they are: they fit, or
+// the text is not the emitter's but that of a stage of the user's own.
+std::optional<std::pair<Program, Source>> fitted_to(const Program& program,
+                                                    const Source& source,
+                                                    const GpuLimits& limits);
 
 // Several programs in one source, so that the compiler starts once: all have the same text.
 std::vector<Source> emit_cuda_together(const std::vector<Program>& programs);

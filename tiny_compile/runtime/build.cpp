@@ -18,19 +18,24 @@ Built build_for_cpu(const Program& program, const Source& source) {
   return built;
 }
 
-// The emitter's source is for the largest GPUs; a smaller one gets another.
-Built build_for_cuda(const Program& given, const Source& text, int device) {
-  const CudaDevice& gpu = cuda_device(device);
-  if (std::stoi(gpu.architecture.substr(3)) < kOldest)
-    fail("cuda:", device, ", ", gpu.name, ", is ", gpu.architecture,
-         ": generated CUDA is for sm_", kOldest, " and later. Use the CPU: backend \"cpp\"");
-  const auto [program, source] = fitted_to(given, text, {gpu.clusters, gpu.shared_bytes});
+Built load_on(const CudaDevice& gpu, int device, const Program& program, const Source& source) {
   const BuiltCubin cubin = build_cuda(source.text, gpu.architecture);
   Built built{{}, cubin.from_cache, cubin.compile_seconds};
   const auto executable =
       std::make_shared<const CudaExecutable>(program, source, load_cubin(cubin.cubin, device));
   built.run = [executable](std::span<const Tensor> inputs) { return executable->run(inputs); };
   return built;
+}
+
+// The emitter's source is for the largest GPUs; a smaller one gets another.
+Built build_for_cuda(const Program& program, const Source& source, int device) {
+  const CudaDevice& gpu = cuda_device(device);
+  if (std::stoi(gpu.architecture.substr(3)) < kOldest)
+    fail("cuda:", device, ", ", gpu.name, ", is ", gpu.architecture,
+         ": generated CUDA is for sm_", kOldest, " and later. Use the CPU: backend \"cpp\"");
+  const auto other = fitted_to(program, source, {gpu.clusters, gpu.shared_bytes});
+  return other ? load_on(gpu, device, other->first, other->second)
+               : load_on(gpu, device, program, source);
 }
 
 }  // namespace
