@@ -27,13 +27,6 @@ Staged staged_with(const Graph& graph, int cluster, int shared) {
   return run_pipeline(pipeline, graph, true, Target::Cuda);
 }
 
-std::vector<Tensor> run_clusters(const Program& program, const Source& source,
-                                 const std::vector<Tensor>& inputs, bool last_thread_first) {
-  Clusters clusters(source);
-  if (last_thread_first) clusters.go_last_first();
-  return run_on(clusters, program, source, inputs);
-}
-
 // `cluster` blocks share a row, or a strip of rows. The text.
 std::string check_shared(const Function& function, const std::vector<Tensor>& inputs,
                          int cluster, int shared = 227) {
@@ -44,7 +37,7 @@ std::string check_shared(const Function& function, const std::vector<Tensor>& in
   const std::vector<Tensor> wanted = interpret(graph, inputs);
   for (bool last_thread_first : {false, true}) {
     const std::vector<Tensor> got =
-        run_clusters(all.program, all.source, inputs, last_thread_first);
+        run_anywhere(all.program, all.source, inputs, last_thread_first);
     for (size_t k = 0; k < wanted.size(); k++) CHECK(same_bits(got[k], wanted[k]));
   }
   return all.source.text;
@@ -155,7 +148,7 @@ TEST_CASE("what is wrong with a cluster is told", "[codegen][threads]") {
     source.text = source.text.substr(0, kernel) +
                   std::regex_replace(source.text.substr(kernel), pattern, changed,
                                      std::regex_constants::format_first_only);
-    run_clusters(all.program, source, inputs, false);
+    run_anywhere(all.program, source, inputs, false);
   };
   const std::string send = "(tc_send.*;)";
   CHECK_NOTHROW(run_with(send, "$1"));

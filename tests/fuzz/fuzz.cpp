@@ -1,5 +1,5 @@
-// fuzz N [seed] [loops|cuda|threads]: N random graphs; the generated C++ after a random prefix of the
-// pipeline must give the interpreter's bits and keep to its buffers. With `loops` the Program's
+// fuzz N [seed] [loops|cuda|threads]: N random graphs; the generated C++ after a random prefix of
+// the pipeline must give the interpreter's bits and keep to its buffers. With `loops` the Program's
 // own interpreter runs instead, after every stage: no compiler, far faster. With `cuda` the
 // generated CUDA runs on the first GPU, with `threads` thread by thread on the CPU.
 #include <unistd.h>

@@ -209,23 +209,24 @@ class Generator {
       default: {  // softmax, or nearly
         const int x = any_node();
         if (!is_float(type(x).dtype)) return;
-        const std::vector<Expr> axes = random_axes(type(x).rank());
-        const int centred = combine_with(Op::sub, x, reduce(Op::max, x, axes));
-        const int powers = centred < 0 ? -1 : append(Op::exp, {centred});
-        if (powers >= 0) combine_with(Op::div, powers, reduce(Op::sum, powers, axes));
+        const auto [powers, sum] = exponentials(x, random_axes(type(x).rank()));
+        combine_with(Op::div, powers, sum);
       }
     }
   }
   int last() const { return graph_.size() - 1; }
 
+  // exp(x - max(x)) and its sum; -1 where the shapes do not allow it.
+  std::pair<int, int> exponentials(int x, const std::vector<Expr>& axes) {
+    const int powers = append(Op::exp, {combine_with(Op::sub, x, reduce(Op::max, x, axes))});
+    return {powers, reduce(Op::sum, powers, axes)};
+  }
+
   // A value a row, stored, and one an element that is made of the same sum: a loss, its gradient.
   void add_loss(int x) {
     if (!is_float(type(x).dtype) || type(x).rank() == 0) return;
-    const std::vector<Expr> axis = {type(x).rank() - 1};
-    const int centred = combine_with(Op::sub, x, reduce(Op::max, x, axis));
-    const int powers = centred < 0 ? -1 : append(Op::exp, {centred});
-    const int sum = powers < 0 ? -1 : reduce(Op::sum, powers, axis);
-    const int log = sum < 0 ? -1 : append(Op::log, {sum});
+    const auto [powers, sum] = exponentials(x, {type(x).rank() - 1});
+    const int log = append(Op::log, {sum});
     const int loss = log < 0 ? -1 : append(Op::sub, {log, like(type(log))});
     if (loss >= 0) graph_.outputs.push_back(loss);
     combine_with(Op::div, powers, sum);
