@@ -287,6 +287,9 @@ __device__ inline void tc_expect(unsigned long long (&meeting)[N], const unsigne
     for (int m = 0; m < N; m++)
       asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(tc_shared(&meeting[m])));
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  __syncwarp();  // nvcc may set a barrier up for a warp as one; racecheck then looks for this
+  if (threadIdx.x == 0) {
     for (int m = 0; m < N; m++)
       asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
                        tc_shared(&meeting[m])),
