@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+"""Every family of generated kernels under NVIDIA's compute-sanitizer, on a machine with a GPU.
+
+    make build/tc && python3 tests/fuzz/sanitize.py            all tools, a line each graph
+    python3 tests/fuzz/sanitize.py racecheck                   one tool
+    python3 tests/fuzz/sanitize.py --plain                     without one: only the bits
+    python3 tests/fuzz/sanitize.py --json part.json            what was found, as a record has it
+
+Each graph runs as `tc run --backend=cuda --against=interpreter`, so that a result that is wrong
+under the tool alone shows as well. Exit code 1 when anything is not clean.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TOOLS = ["memcheck", "racecheck", "initcheck", "synccheck"]
+TC = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "tc")
+SECONDS = 100  # a run that takes longer is stopped, which is said
+SHOWN = 12     # lines of a report
+
+
+def graph(inputs, *lines):
+    """Lines of '%n: type = op ...'. Those marked '!' are results, else the last one is; '!%n' alone
+    names an earlier one."""
+    results = [line.split(":")[0].lstrip("!") for line in lines if line.startswith("!")]
+    body = ["  " + line.lstrip("!") for line in lines if ":" in line]
+    last = lines[-1].split(":")[0]
+    return "\n".join([f"graph g({inputs}) {{", *body,
+                      "  return " + ", ".join(results or [last]), "}", ""])
+
+
+def reduced(op, dtype, rows, cols, axis):
+    one = f"{rows},1" if axis else f"1,{cols}"
+    result = "i64" if op == "argmax" else dtype
+    return graph(f"%0 x: {dtype}[{rows},{cols}]",
+                 f"%1: {result}[{one}] = {op} %0 {{axes=[{axis}], keepdim=1}}")
+
+
+def softmax_lines(x, one, of=0, axis=1):
+    """Of value `of`, the last one so far; its third last line is the sum."""
+    ops = [(one, f"max %{of} {{axes=[{axis}], keepdim=1}}"), (x, f"expand %{of + 1}"),
+           (x, f"sub %{of}, %{of + 2}"), (x, f"exp %{of + 3}"),
+           (one, f"sum %{of + 4} {{axes=[{axis}], keepdim=1}}"), (x, f"expand %{of + 5}"),
+           (x, f"div %{of + 4}, %{of + 6}")]
+    return [f"%{of + 1 + k}: {type} = {op}" for k, (type, op) in enumerate(ops)]
+
+
+def softmax(dtype, rows, cols, axis=1):
+    x = f"{dtype}[{rows},{cols}]"
+    one = f"{dtype}[{rows},1]" if axis else f"{dtype}[1,{cols}]"
+    return graph(f"%0 x: {x}", *softmax_lines(x, one, axis=axis))
+
+
+def turned_softmax(rows, cols):
+    x = f"f32[{rows},{cols}]"
+    return graph(f"%0 x: f32[{cols},{rows}]", f"%1: {x} = permute %0 {{axes=[1,0]}}",
+                 *softmax_lines(x, f"f32[{rows},1]", of=1))
+
+
+def loss(rows, cols):
+    """A loss a row and its gradient: one sum is behind both."""
+    x, one = f"f32[{rows},{cols}]", f"f32[{rows},1]"
+    return graph(f"%0 x: {x}", *softmax_lines(x, one), f"!%8: {one} = log %5", "!%7")
+
+
+def normalised(dtype, rows, cols):
+    """A row's deviation over the root of its squares' sum."""
+    x, one = f"{dtype}[{rows},{cols}]", f"{dtype}[{rows},1]"
+    return graph(f"%0 x: {x}", f"%1: {one} = sum %0 {{axes=[1], keepdim=1}}",
+                 f"%2: {x} = expand %1", f"%3: {x} = sub %0, %2", f"%4: {x} = mul %3, %3",
+                 f"%5: {one} = sum %4 {{axes=[1], keepdim=1}}", f"%6: {one} = rsqrt %5",
+                 f"%7: {x} = expand %6", f"%8: {x} = mul %3, %7")
+
+
+def folded(rows, cols):
+    """A row's own sum and, in the same pass over memory, the columns' sums of what it led to."""
+    x, one = f"f32[{rows},{cols}]", f"f32[{rows},1]"
+    return graph(f"%0 x: {x}, %1 y: {x}", f"%2: {x} = mul %0, %1",
+                 f"%3: {one} = sum %2 {{axes=[1], keepdim=1}}", f"%4: {x} = expand %3",
+                 f"!%5: {x} = sub %0, %4", f"!%6: f32[{cols}] = sum %5 {{axes=[0]}}",
+                 f"!%7: f32[{cols}] = sum %2 {{axes=[0]}}")
+
+
+def pointwise(dtype, rows, cols):
+    x = f"{dtype}[{rows},{cols}]"
+    return graph(f"%0 x: {x}, %1 b: {dtype}[{cols}]", f"%2: {x} = expand %1",
+                 f"%3: {x} = add %0, %2", f"!%4: {x} = gelu %3")
+
+
+def transposed(dtype, rows, cols):
+    x, y = f"{dtype}[{rows},{cols}]", f"{dtype}[{cols},{rows}]"
+    return graph(f"%0 x: {x}, %1 y: {y}", f"%2: {x} = permute %1 {{axes=[1,0]}}",
+                 f"%3: {x} = add %0, %2", f"!%4: {x} = gelu %3")
+
+
+def result_turned(dtype, rows, cols):
+    x, b = f"{dtype}[{rows},{cols}]", f"{dtype}[{cols}]"
+    return graph(f"%0 x: {x}, %1 b: {b}", f"%2: {x} = expand %1", f"%3: {x} = mul %0, %2",
+                 f"%4: {x} = gelu %3", f"%5: {dtype}[{cols},{rows}] = permute %4 {{axes=[1,0]}}")
+
+
+def running(rows, cols):
+    return graph(f"%0 x: f32[{rows},{cols}]", f"%1: f32[{rows},{cols}] = cumsum %0 {{axis=1}}")
+
+
+def plane(a, b, c):
+    """Sums over two axes that are not one in memory."""
+    return graph(f"%0 x: f32[{a},{b},{c}]",
+                 f"%1: f32[{a},{b - 1},{c}] = slice %0 {{axis=1, start=0, stop={b - 1}, step=1}}",
+                 f"%2: f32[{c}] = sum %1 {{axes=[0,1]}}")
+
+
+def attention(length, width):
+    q, s, one = f"f32[{length},{width}]", f"f32[{length},{length}]", f"f32[{length},1]"
+    return graph(f"%0 q: {q}, %1 k: {q}, %2 v: {q}",
+                 f"%3: f32[{width},{length}] = permute %1 {{axes=[1,0]}}",
+                 f"%4: {s} = matmul %0, %3", *softmax_lines(s, one, of=4),
+                 f"%12: {q} = matmul %11, %2")
+
+
+GRAPHS = {
+    # pointwise: packs, a tail, rows that end within a pack
+    "gelu f32 [33,1001]": pointwise("f32", 33, 1001),
+    "gelu bf16 [64,4096]": pointwise("bf16", 64, 4096),
+    "gelu f16 [1001,7]": pointwise("f16", 1001, 7),
+    # tiles and turned ones
+    "transposed f32 [130,257]": transposed("f32", 130, 257),
+    "transposed bf16 [512,384]": transposed("bf16", 512, 384),
+    "result turned bf16 [512,384]": result_turned("bf16", 512, 384),
+    "turned softmax [130,1000]": turned_softmax(130, 1000),
+    "turned softmax [513,1001]": turned_softmax(513, 1001),
+    # rows: short and many, staged; lanes, warps, a block, a cluster; kept, staged, read once
+    "softmax f32 [20000,7]": softmax("f32", 20000, 7),
+    "softmax f32 [1001,7]": softmax("f32", 1001, 7),
+    "softmax f32 [37,127]": softmax("f32", 37, 127),
+    "softmax bf16 [9000,127]": softmax("bf16", 9000, 127),
+    "softmax bf16 [300,1000]": softmax("bf16", 300, 1000),
+    "softmax f32 [20000,1024]": softmax("f32", 20000, 1024),
+    "softmax f32 [9,4097]": softmax("f32", 9, 4097),
+    "softmax f32 [300,16384]": softmax("f32", 300, 16384),
+    "softmax f32 [3,9001]": softmax("f32", 3, 9001),
+    "softmax f32 [5,50257]": softmax("f32", 5, 50257),
+    "softmax bf16 [5,50257]": softmax("bf16", 5, 50257),
+    "normalised bf16 [300,4096]": normalised("bf16", 300, 4096),
+    "normalised f32 [7,768]": normalised("f32", 7, 768),
+    "loss f32 [7,1000]": loss(7, 1000),
+    "loss f32 [130,33]": loss(130, 33),
+    "loss f32 [9,4097]": loss(9, 4097),
+    "loss f32 [3,9001]": loss(3, 9001),
+    "loss f32 [5,50257]": loss(5, 50257),
+    "loss f32 [64,50257]": loss(64, 50257),
+    "sum f64 [3,1000003]": reduced("sum", "f64", 3, 1000003, 1),
+    "sum f32 [4,50257]": reduced("sum", "f32", 4, 50257, 1),
+    "max i8 [5,50257]": reduced("max", "i8", 5, 50257, 1),
+    "argmax f32 [5,20000]": reduced("argmax", "f32", 5, 20000, 1),
+    # columns, split and not; sums of columns beside rows
+    "sum f32 [50257,33] of columns": reduced("sum", "f32", 50257, 33, 0),
+    "sum i64 [1000,257] of columns": reduced("sum", "i64", 1000, 257, 0),
+    "max bf16 [4097,1000] of columns": reduced("max", "bf16", 4097, 1000, 0),
+    "argmax f32 [1001,130] of columns": reduced("argmax", "f32", 1001, 130, 0),
+    "softmax f32 [2049,257] of columns": softmax("f32", 2049, 257, 0),
+    "plane [20,33,40]": plane(20, 33, 40),
+    "folded [4096,1000]": folded(4096, 1000),
+    "folded [1000,127]": folded(1000, 127),
+    # a row's steps one after the other
+    "running sums [130,257]": running(130, 257),
+    # matmuls of our own, and what stands between two of them
+    "attention [257,64]": attention(257, 64),
+}
+
+
+def verdict(tool, text, code):
+    """'clean', or what is not."""
+    if "the same bits as the interpreter's" not in text:
+        said = [line for line in text.splitlines()
+                if line.startswith(("tc: ", "========= Error")) or "differs" in line]
+        return f"exit code {code}: " + "; ".join(said or text.splitlines()[-1:])
+    if tool is None:
+        return "clean"
+    summary = re.findall(r"(?:ERROR|RACECHECK) SUMMARY: (.*)", text)
+    if not summary:
+        return "the tool says nothing"
+    return "clean" if code == 0 and re.match(r"0 (errors|hazards)", summary[-1]) else summary[-1]
+
+
+def check(tool, name, folder):
+    """The verdict on one graph, and what the tool reported."""
+    command = [TC, "run", path_of(name, folder), "--backend=cuda", "--against=interpreter"]
+    if tool is not None:
+        extra = ["--racecheck-report", "all"] if tool == "racecheck" else []
+        command = ["compute-sanitizer", "--tool", tool, *extra, "--error-exitcode", "9", *command]
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS,
+                             env={**os.environ, "TC_CACHE_DIR": os.path.join(folder, "cache")})
+    except subprocess.TimeoutExpired:
+        return f"did not end in {SECONDS} s", ""
+    text = run.stdout + run.stderr
+    reported = [line for line in text.splitlines()
+                if line.startswith("=====") and "Host Frame" not in line]
+    return verdict(tool, text, run.returncode), "\n".join(reported[:SHOWN])
+
+
+def path_of(name, folder):
+    return os.path.join(folder, re.sub(r"\W+", "_", name) + ".graph")
+
+
+def check_all(tool, names, folder, jobs):
+    """What a record keeps: how many are clean, and of the others what was said."""
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        runs = dict(zip(names, pool.map(lambda name: check(tool, name, folder), names)))
+    dirty = {name: run for name, run in runs.items() if run[0] != "clean"}
+    print(f"{tool or 'plain'}: {len(names) - len(dirty)} clean of {len(names)}", flush=True)
+    for name, (said, reported) in dirty.items():
+        print(f"  {name}: {said}\n{reported}")
+    return {"clean": len(names) - len(dirty), **{name: run[0] for name, run in dirty.items()}}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tools", nargs="*", metavar="TOOL", help="of " + ", ".join(TOOLS))
+    parser.add_argument("--plain", action="store_true", help="no tool, only the bits")
+    parser.add_argument("--only", default="", help="graphs whose name has these words")
+    parser.add_argument("--jobs", type=int, default=min(8, os.cpu_count() or 1))
+    parser.add_argument("--json", help="write what was found")
+    parser.add_argument("--emit", help="write the graphs to this folder and stop")
+    arguments = parser.parse_args()
+    unknown = set(arguments.tools) - set(TOOLS)
+    if unknown:
+        parser.error(f"no tool {', '.join(unknown)}: there are {', '.join(TOOLS)}")
+    names = [name for name in GRAPHS if arguments.only in name]
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = arguments.emit or scratch
+        os.makedirs(folder, exist_ok=True)
+        for name in names:
+            with open(path_of(name, folder), "w") as file:
+                file.write(GRAPHS[name])
+        if arguments.emit:
+            return 0
+        tools = [None] if arguments.plain else arguments.tools or TOOLS
+        if tools != [None] and not shutil.which("compute-sanitizer"):
+            parser.error("compute-sanitizer is missing: it comes with the CUDA Toolkit")
+        if not os.path.exists(TC):
+            parser.error("build/tc is missing: make build/tc")
+        found = {tool or "plain": check_all(tool, names, folder, arguments.jobs) for tool in tools}
+    if arguments.json:
+        with open(arguments.json, "w") as file:
+            json.dump({"graphs": names, **found}, file, indent=1)
+    return 0 if all(said["clean"] == len(names) for said in found.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
