@@ -1,5 +1,4 @@
 // bench [row ... | slope | startup] [--seconds=2] [--threads=1,2] [--record=FILE] [--no-torch]
-//       [--alone]
 //
 // How fast is the compiled code beside a loop written by hand, Eigen, OpenBLAS and PyTorch?
 // Before a row is timed, its results must have the interpreter's bits, and the peers' must
@@ -7,7 +6,7 @@
 // everyone runs once unmeasured (it brings its own data and threads back) and then for about a
 // millisecond. Reported are medians and minima over rounds, the median of each round's ratio to
 // the hand-written loop, and the ratio of the minima. PyTorch runs in a process of its own, where
-// nobody takes its caches away in between; --alone gives tiny_compile the same.
+// nobody takes its caches away in between; `alone` is tiny_compile measured so, after its turns.
 //
 // All rows together, or --record, leave a record in tests/bench/records/cpu-DATE.json.
 #include <omp.h>
@@ -44,7 +43,7 @@ struct Options {
   std::vector<int> threads;
   double seconds = 2;
   std::string record;
-  bool torch = true, slope = false, startup = false, alone = false;
+  bool torch = true, slope = false, startup = false;
 };
 
 struct Timing {
@@ -115,28 +114,39 @@ double time_calls(const Contestant& contestant, int threads, int64_t calls) {
   return (now() - start) / static_cast<double>(calls);
 }
 
-std::vector<Timing> measure(const Row& row, int threads, double seconds) {
-  omp_set_num_threads(threads);
+std::vector<Timing> measure_turns(const std::vector<Contestant>& contestants, int threads,
+                                  double seconds) {
   std::vector<int64_t> calls;
-  for (const Contestant& contestant : row.contestants) {
+  for (const Contestant& contestant : contestants) {
     time_calls(contestant, threads, 3);
     calls.push_back(std::max<int64_t>(1, int64_t(1e-3 / time_calls(contestant, threads, 3))));
   }
-  const size_t n = row.contestants.size(), hand = std::min<size_t>(1, n - 1);
+  const size_t n = contestants.size(), hand = std::min<size_t>(1, n - 1);
   std::vector<std::vector<double>> spent(n), ratios(n);
   const double start = now();
   for (size_t round = 0; round < 9 || now() - start < seconds; round++) {
     for (size_t turn = 0; turn < n; turn++) {
       const size_t k = (turn + round) % n;
-      time_calls(row.contestants[k], threads, 1);
-      spent[k].push_back(time_calls(row.contestants[k], threads, calls[k]));
+      time_calls(contestants[k], threads, 1);
+      spent[k].push_back(time_calls(contestants[k], threads, calls[k]));
     }
     for (size_t k = 0; k < n; k++) ratios[k].push_back(spent[k].back() / spent[hand].back());
   }
   std::vector<Timing> timings;
   for (size_t k = 0; k < n; k++)
-    timings.push_back({row.contestants[k].name, median(spent[k]),
+    timings.push_back({contestants[k].name, median(spent[k]),
                        *std::min_element(spent[k].begin(), spent[k].end()), median(ratios[k])});
+  return timings;
+}
+
+// All in turns, and tiny_compile, which is the first of them, alone.
+std::vector<Timing> measure(const Row& row, int threads, double seconds) {
+  omp_set_num_threads(threads);
+  std::vector<Timing> timings = measure_turns(row.contestants, threads, seconds);
+  Timing alone = measure_turns({row.contestants[0]}, threads, seconds)[0];
+  alone.name = "alone";
+  alone.to_hand = alone.median / timings[std::min<size_t>(1, timings.size() - 1)].median;
+  timings.push_back(alone);
   return timings;
 }
 
@@ -177,7 +187,7 @@ void print_result(const Result& result) {
   std::printf("%-14s %d ", result.row.c_str(), result.threads);
   for (const Timing& timing : result.timings) {
     std::printf(" | %s %s", timing.name.c_str(), time_text(timing.median).c_str());
-    if (timing.name != "hand" && result.timings.size() > 1)
+    if (timing.name != "hand" && result.timings.size() > 2)
       std::printf(" (%.2f, minima %.2f)", timing.to_hand,
                   timing.least / result.timings[1].least);
   }
@@ -216,10 +226,10 @@ std::vector<TorchRow> run_torch(const Options& options, std::string& version) {
   const char* python = std::getenv("PYTHON");
   for (int threads : options.threads) {
     progress(tc::str("PyTorch, ", threads, " threads"));
-    std::istringstream lines(
-        command_output(tc::str("OMP_PROC_BIND=false ", python ? python : "python3",
-                               " tests/bench/torch_peers.py --threads ", threads, " ",
-                               tc::join(options.rows, " "), " 2>/dev/null")));
+    std::istringstream lines(command_output(
+        tc::str("OMP_PROC_BIND=false ", python ? python : "python3",
+                " tests/bench/torch_peers.py --threads ", threads, " --seconds ",
+                options.seconds, " ", tc::join(options.rows, " "), " 2>/dev/null")));
     std::string line;
     while (std::getline(lines, line)) {
       std::istringstream words(line);
@@ -401,8 +411,6 @@ Options parse(int argc, char** argv) {
       options.record = value;
     else if (word == "--no-torch")
       options.torch = false;
-    else if (word == "--alone")
-      options.alone = true;
     else if (word.rfind("--threads=", 0) == 0) {
       options.threads.clear();
       std::istringstream list(value);
@@ -418,13 +426,10 @@ Options parse(int argc, char** argv) {
       options.rows.push_back(word);
     }
   }
-  if (options.alone && !options.record.empty())
-    tc::fail("--alone leaves no record: its rows are not beside the loops by hand");
   if (options.rows.empty() && !options.slope && !options.startup) {
     options.rows = bench::row_names();
     options.slope = options.startup = true;
-    if (options.record.empty() && !options.alone)
-      options.record = "tests/bench/records/cpu-" + date() + ".json";
+    if (options.record.empty()) options.record = "tests/bench/records/cpu-" + date() + ".json";
   }
   return options;
 }
@@ -435,7 +440,6 @@ std::vector<Result> run_row(const std::string& name, const Options& options) {
   const Compile compile = compile_once(row);
   progress(name + ": checking against the interpreter");
   check(row);
-  if (options.alone) row.contestants.resize(1);
   print_compile(name, compile);
   std::vector<Result> results;
   for (int threads : options.threads) {

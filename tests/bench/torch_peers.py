@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The workloads of tests/bench/hand.h in PyTorch: eager and torch.compile on the CPU.
 
-Prints a line `row eager_ms compiled_ms first_call_s` for each row, medians over calls, `-` for
-what cannot run, after a line `torch VERSION`; or one line "skipped: why".
+Prints a line `row eager_ms compiled_ms first_call_s` for each row, medians over at least nine
+calls and so many seconds, `-` for what cannot run, after a line `torch VERSION`; or one line
+"skipped: why".
 
-    python3 tests/bench/torch_peers.py [--threads 2] [--repeats 15] [row ...]
+    python3 tests/bench/torch_peers.py [--threads 2] [--seconds 0.7] [row ...]
 """
 import argparse
 import atexit
@@ -32,10 +33,10 @@ except ImportError as error:
     sys.exit(0)
 
 
-def median_ms(call, repeats):
+def median_ms(call, seconds):
     call()
-    times = []
-    for _ in range(repeats):
+    times, end = [], time.perf_counter() + seconds
+    while len(times) < 9 or time.perf_counter() < end:
         start = time.perf_counter()
         call()
         times.append(time.perf_counter() - start)
@@ -83,7 +84,7 @@ def workloads():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--seconds", type=float, default=0.7)
     parser.add_argument("rows", nargs="*")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
@@ -92,14 +93,13 @@ def main():
         for name, function, inputs in workloads():
             if options.rows and name not in options.rows:
                 continue
-            repeats = options.repeats * (100 if name == "tiny_chain" else 1)
-            line = [name, f"{median_ms(lambda: function(*inputs), repeats):.6f}"]
+            line = [name, f"{median_ms(lambda: function(*inputs), options.seconds):.6f}"]
             try:
                 compiled = torch.compile(function)
                 start = time.perf_counter()
                 compiled(*inputs)
                 first = time.perf_counter() - start
-                line += [f"{median_ms(lambda: compiled(*inputs), repeats):.6f}", f"{first:.3f}"]
+                line += [f"{median_ms(lambda: compiled(*inputs), options.seconds):.6f}", f"{first:.3f}"]
             except Exception as error:  # no torch.compile, no C++ compiler: eager still counts
                 print(f"{name}: {error}".splitlines()[0], file=sys.stderr)
                 line += ["-", "-"]
