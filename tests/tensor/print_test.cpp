@@ -156,18 +156,19 @@ TEST_CASE("views print what they show", "[print]") {
 
 // Memory that only read() can see stands in for a GPU's.
 TEST_CASE("a tensor on another device is read and names it", "[print]") {
-  const auto memory = std::make_shared<Storage>(
-      nullptr, 8, cuda, [](std::byte*, size_t) {},
-      [](const Storage&, size_t first, size_t bytes, std::byte* to) {
-        const uint8_t values[] = {0, 10, 20, 30, 40, 50, 60, 70};
-        std::memcpy(to, values + first, bytes);
-      });
+  struct Elsewhere : Storage {
+    Elsewhere() : Storage(nullptr, 8, cuda) {}
+    void read(size_t first, size_t bytes, std::byte* to) const override {
+      const uint8_t values[] = {0, 10, 20, 30, 40, 50, 60, 70};
+      std::memcpy(to, values + first, bytes);
+    }
+  };
   auto data = std::make_shared<TensorData>();
   data->dtype = uint8;
   data->shape = {3};
   data->strides = {-2};
   data->offset = 6;
-  data->storage = memory;
+  data->storage = std::make_shared<Elsewhere>();
   const Tensor x(data);
   CHECK(x.device() == cuda);
   CHECK(x.str() == "tensor([60, 40, 20], device='cuda:0', dtype=u8)");

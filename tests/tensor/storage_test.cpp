@@ -67,20 +67,6 @@ TEST_CASE("cached memory can be given back", "[storage]") {
   CHECK(cached_bytes() == 0);
 }
 
-TEST_CASE("storage runs its own release", "[storage]") {
-  static std::byte buffer[16];
-  static size_t released = 0;
-  released = 0;
-  {
-    const Storage storage(buffer, 16, cuda, [](std::byte* data, size_t bytes) {
-      if (data == buffer) released += bytes;
-    });
-    CHECK(storage.device() == cuda);
-    CHECK(released == 0);
-  }
-  CHECK(released == 16);
-}
-
 TEST_CASE("memory that is not there is an error that names the size", "[storage]") {
   CHECK_THROWS_WITH(allocate_cpu(SIZE_MAX), ContainsSubstring("18446744073709551615 bytes"));
   CHECK_THROWS_AS(allocate_cpu(SIZE_MAX / 2 + 1), Error);

@@ -1,13 +1,14 @@
 // How do kernels run on a GPU? They are put into the stream one after another, or all at once
 // where the same call comes again, and the call returns; who reads a result waits for the stream.
-// A kernel's mistakes are bits in a word on the device, looked at when a result is read.
+// A kernel's mistakes are bits in a word on the device: see cuda_errors.
 #include "tiny_compile/runtime/cuda_executable.h"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <sstream>
 
-#include "tiny_compile/graph/lanes.h"
 #include "tiny_compile/runtime/disk_cache.h"
 #include "tiny_compile/runtime/log.h"
 #include "tiny_compile/runtime/nvrtc.h"
@@ -24,11 +25,27 @@ bool can_fail(const std::string& source) {
   return first != std::string::npos && source.find("TC_FAIL(", first + 1) != std::string::npos;
 }
 
+// The lines of one kernel, numbered as in the whole source.
+std::string numbered(const std::string& source, const std::string& kernel) {
+  const size_t name = source.find(" " + kernel + "(");
+  if (name == std::string::npos) return "";
+  const size_t first = source.rfind('\n', name) + 1, end = source.find("\n}\n", name);
+  std::istringstream lines(
+      source.substr(first, end == std::string::npos ? end : end + 3 - first));
+  std::string text;
+  size_t number = static_cast<size_t>(
+      std::count(source.begin(), source.begin() + static_cast<std::ptrdiff_t>(first), '\n'));
+  for (std::string line; std::getline(lines, line);) text += str(++number, ": ", line, "\n");
+  return text;
+}
+
 }  // namespace
 
 CudaLibrary::CudaLibrary(const std::string& cubin, int device) : device_(device) {
   const CudaScope scope(device);
   module_ = driver::load_module(cubin);
+  if (const CudaAddress word = driver::find_global(module_, "tc_error_word"))
+    errors_ = std::make_unique<CudaErrors>(word, device);
 }
 
 CudaLibrary::~CudaLibrary() {
@@ -44,11 +61,6 @@ CudaFunction CudaLibrary::function(const std::string& name, int64_t shared) cons
   const CudaFunction function = driver::find_function(module_, name);
   if (shared > 0) driver::allow_shared(function, shared);
   return function;
-}
-
-CudaAddress CudaLibrary::global(const std::string& name) const {
-  const CudaScope scope(device_);
-  return driver::find_global(module_, name);
 }
 
 std::shared_ptr<const CudaLibrary> load_cubin(const std::string& cubin, int device) {
@@ -85,7 +97,11 @@ BuiltCubin build_cuda(const std::string& source, const std::string& architecture
 
 CudaExecutable::CudaExecutable(const Program& program, const Source& source,
                                std::shared_ptr<const CudaLibrary> library)
-    : name_(program.name), library_(std::move(library)), plan_(plan_buffers(program)) {
+    : name_(std::make_shared<std::string>(program.name)),
+      text_(source.text),
+      library_(std::move(library)),
+      plan_(plan_buffers(program)),
+      can_fail_(can_fail(source.text)) {
   for (const std::vector<int>& launch : program.launches) {
     for (int id : launch) {
       const KernelEntry& kernel = source.kernels[id];
@@ -95,11 +111,10 @@ CudaExecutable::CudaExecutable(const Program& program, const Source& source,
       }
       if (kernel.grid == 0) continue;  // the library's, or without rows
       const CudaFunction function = library_->function(kernel.function, kernel.shared);
-      launches_.emplace_back(
-          Kernel{function, kernel.grid, kernel.block, kernel.shared, kernel.buffers});
+      launches_.emplace_back(Kernel{function, kernel.function, kernel.grid, kernel.block,
+                                    kernel.shared, kernel.buffers});
     }
   }
-  if (can_fail(source.text)) errors_ = library_->global("tc_error_word");
   if (launches_.size() > 1 || bytes_moved(program) < kShort)
     replay_ = std::make_unique<CudaReplay>(library_->device());
 }
@@ -125,36 +140,50 @@ void CudaExecutable::start(const std::vector<void*>& addresses, void* workspace)
     const Kernel& kernel = std::get<Kernel>(launch);
     arguments.clear();
     for (int buffer : kernel.buffers) arguments.push_back(&addresses[buffer]);
+    start_kernel(kernel, arguments.data(), stream);
+  }
+}
+
+void CudaExecutable::start_kernel(const Kernel& kernel, const void** arguments,
+                                  CudaStream stream) const {
+  try {
     driver::launch(kernel.function, kernel.grid, kernel.block, kernel.shared, stream,
-                   const_cast<void**>(arguments.data()));
+                   const_cast<void**>(arguments));
+  } catch (const Error& error) {
+    fail(error.what(), "\nof ", *name_, ": ", kernel.name, " by ", kernel.grid, " blocks of ",
+         kernel.block, " threads with ", kernel.shared, " bytes asked for; the source:\n",
+         numbered(text_, kernel.name));
   }
 }
 
 std::vector<Tensor> CudaExecutable::run(std::span<const Tensor> inputs) const {
   const int device = library_->device();
   const CudaScope scope(device);
-  const CudaStream stream = cuda_stream(device);
+  CudaQueue* const queue = cuda_queue(device);
+  Outcomes outcomes;  // of all that the results are made of
+  for (const Tensor& input : inputs) {
+    cuda_storage(input).use_in(queue);
+    add_outcomes(outcomes, cuda_storage(input).outcomes);
+  }
   const auto allocate = [&](size_t bytes) { return allocate_cuda(bytes, device); };
-  BufferSet buffers = make_buffers(plan_, inputs, allocate, name_);
+  BufferSet buffers = make_buffers(plan_, inputs, allocate, *name_);
   const size_t bytes = workspace_bytes(buffers.addresses);
   const std::shared_ptr<Storage> workspace = bytes > 0 ? allocate(bytes) : nullptr;
   void* const work = workspace ? workspace->data() : nullptr;
   if (work) buffers.addresses.push_back(work);
   const auto start_all = [&] { start(buffers.addresses, work); };
+  // What is recorded for a graph of the caller's has not been run yet, and can be run often.
+  const bool watched = can_fail_ && !driver::is_recording(cuda_stream(device));
+  std::unique_lock<std::mutex> turn;
+  if (watched) turn = library_->errors().turn(queue);
   if (replay_)
     replay_->run(buffers.addresses, start_all);
   else
     start_all();
-  if (errors_) {
-    auto check = [library = library_, errors = errors_, name = name_, device, stream] {
-      const CudaScope there(device);
-      unsigned bits = 0;
-      driver::copy_to_host(&bits, errors, sizeof bits, stream);
-      if (bits == 0) return;
-      driver::fill_bytes(errors, 0, sizeof bits, stream);
-      throw_errors(bits, name);
-    };
-    for (const Tensor& tensor : buffers.made) tensor.info().storage->set_check(check);
+  if (watched) outcomes.push_back(library_->errors().outcome(name_));
+  for (const Tensor& tensor : buffers.made) {
+    cuda_storage(tensor).maker = name_;
+    cuda_storage(tensor).outcomes = outcomes;
   }
   return results_of(plan_, inputs, buffers);
 }

@@ -10,6 +10,7 @@
 #include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/runtime/buffers.h"
 #include "tiny_compile/runtime/cublaslt.h"
+#include "tiny_compile/runtime/cuda_errors.h"
 #include "tiny_compile/runtime/cuda_replay.h"
 #include "tiny_compile/tensor/cuda_driver.h"
 
@@ -23,12 +24,13 @@ class CudaLibrary {
   CudaLibrary(const CudaLibrary&) = delete;
   CudaLibrary& operator=(const CudaLibrary&) = delete;
   CudaFunction function(const std::string& name, int64_t shared = 0) const;
-  CudaAddress global(const std::string& name) const;
   int device() const { return device_; }
+  CudaErrors& errors() const { return *errors_; }  // of generated kernels; a user's have none
 
  private:
   CudaModule module_ = nullptr;
   int device_;
+  std::unique_ptr<CudaErrors> errors_;
 };
 
 // Loaded once a device, while anybody holds it.
@@ -49,12 +51,14 @@ class CudaExecutable {
                  std::shared_ptr<const CudaLibrary> library);
 
   // Launches on cuda_stream(device) and returns without waiting. What kernels found wrong (an
-  // index out of range, an integer division by zero) is thrown when a result is read.
+  // index out of range, an integer division by zero) is thrown when a result is read, or one of
+  // those made of it.
   std::vector<Tensor> run(std::span<const Tensor> inputs) const;
 
  private:
   struct Kernel {
     CudaFunction function = nullptr;
+    std::string name;
     int64_t grid = 1;
     int block = 1;
     int64_t shared = 0;
@@ -63,12 +67,14 @@ class CudaExecutable {
 
   size_t workspace_bytes(const std::vector<void*>& addresses) const;
   void start(const std::vector<void*>& addresses, void* workspace) const;
+  void start_kernel(const Kernel& kernel, const void** arguments, CudaStream stream) const;
 
-  std::string name_;
+  std::shared_ptr<const std::string> name_;
+  std::string text_;  // the kernels' source, for messages
   std::shared_ptr<const CudaLibrary> library_;
   std::vector<std::variant<Kernel, CublasMatmul>> launches_;  // in order
   BufferPlan plan_;
-  CudaAddress errors_ = 0;              // 0 where no kernel can fail
+  bool can_fail_;
   std::unique_ptr<CudaReplay> replay_;  // null where a launch is shorter than its kernel
 };
 

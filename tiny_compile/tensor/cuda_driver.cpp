@@ -13,12 +13,13 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int kOutOfMemory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
+constexpr int kOutOfMemory = 2, kNotFound = 500;  // CUDA_ERROR_OUT_OF_MEMORY, _NOT_FOUND
 constexpr int kAttributeMultiprocessors = 16;
 constexpr int kMostDynamicShared = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 constexpr int kAttributeMajor = 75, kAttributeMinor = 76;
 constexpr int kAttributeShared = 97, kAttributeClusters = 120;  // a block's, opted in; 0 or 1
 constexpr unsigned kNonBlocking = 1;                            // CU_STREAM_NON_BLOCKING
+constexpr unsigned kForAllDevices = 1;                          // CU_MEMHOSTALLOC_PORTABLE
 
 constexpr int kRelaxed = 2;       // CU_STREAM_CAPTURE_MODE_RELAXED
 constexpr int kNotCapturing = 0;  // CU_STREAM_CAPTURE_STATUS_NONE
@@ -39,6 +40,7 @@ using CudaCaptured = struct CUgraph_st*;  // a graph before it can be launched
   X(get_context, "cuCtxGetCurrent", (CudaContext*))                                          \
   X(mem_alloc, "cuMemAlloc_v2", (CudaAddress*, size_t))                                      \
   X(mem_free, "cuMemFree_v2", (CudaAddress))                                                 \
+  X(mem_alloc_host, "cuMemHostAlloc", (void**, size_t, unsigned))                            \
   X(mem_info, "cuMemGetInfo_v2", (size_t*, size_t*))                                         \
   X(to_device, "cuMemcpyHtoDAsync_v2", (CudaAddress, const void*, size_t, CudaStream))       \
   X(to_host, "cuMemcpyDtoHAsync_v2", (void*, CudaAddress, size_t, CudaStream))               \
@@ -192,12 +194,22 @@ CudaAddress allocate(size_t bytes) {
 
 void free(CudaAddress address) noexcept { library().mem_free(address); }
 
+void* allocate_host(size_t bytes) {
+  void* memory = nullptr;
+  check(library().mem_alloc_host(&memory, bytes, kForAllDevices), "cuMemHostAlloc");
+  return memory;
+}
+
 void copy_to_device(CudaAddress to, const void* from, size_t bytes, CudaStream stream) {
   check(library().to_device(to, from, bytes, stream), "copy to the GPU");
 }
 
-void copy_to_host(void* to, CudaAddress from, size_t bytes, CudaStream stream) {
+void start_copy_to_host(void* to, CudaAddress from, size_t bytes, CudaStream stream) {
   check(library().to_host(to, from, bytes, stream), "copy from the GPU");
+}
+
+void copy_to_host(void* to, CudaAddress from, size_t bytes, CudaStream stream) {
+  start_copy_to_host(to, from, bytes, stream);
   synchronize(stream);
 }
 
@@ -234,7 +246,9 @@ CudaFunction find_function(CudaModule module, const std::string& name) {
 CudaAddress find_global(CudaModule module, const std::string& name) {
   CudaAddress address = 0;
   size_t bytes = 0;
-  check(library().module_global(&address, &bytes, module, name.c_str()), name.c_str());
+  const int result = library().module_global(&address, &bytes, module, name.c_str());
+  if (result == kNotFound) return 0;
+  check(result, name.c_str());
   return address;
 }
 

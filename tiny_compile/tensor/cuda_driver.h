@@ -37,8 +37,11 @@ const CudaDevice& cuda_device(int index);
 namespace driver {
 CudaAddress allocate(size_t bytes);  // 0 where there is no memory left
 void free(CudaAddress address) noexcept;
+void* allocate_host(size_t bytes);  // memory of the host that stays where it is
 void copy_to_device(CudaAddress to, const void* from, size_t bytes, CudaStream stream);
 void copy_to_host(void* to, CudaAddress from, size_t bytes, CudaStream stream);  // waits
+// `to` is of allocate_host.
+void start_copy_to_host(void* to, CudaAddress from, size_t bytes, CudaStream stream);
 void copy_on_device(CudaAddress to, CudaAddress from, size_t bytes, CudaStream stream);
 void fill_bytes(CudaAddress to, unsigned char value, size_t bytes, CudaStream stream);
 void synchronize(CudaStream stream);
@@ -46,7 +49,7 @@ void memory(size_t& free, size_t& total);
 CudaModule load_module(const std::string& cubin);
 void unload_module(CudaModule module) noexcept;
 CudaFunction find_function(CudaModule module, const std::string& name);
-CudaAddress find_global(CudaModule module, const std::string& name);
+CudaAddress find_global(CudaModule module, const std::string& name);  // 0 where it has none
 void allow_shared(CudaFunction function, int64_t bytes);  // launches with so many, once before
 void launch(CudaFunction function, int64_t grid, int block, int64_t shared, CudaStream stream,
             void** arguments);

@@ -1,11 +1,12 @@
 // When may a block be used again? At once, by work that comes later on the same stream:
 // the GPU runs a stream in order. So freeing costs no wait, and the second call of a
-// function no cuMemAlloc.
+// function no cuMemAlloc. Where other streams used the block, that stream waits for them first.
 #include "tiny_compile/tensor/cuda_memory.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tiny_compile/base/error.h"
@@ -13,29 +14,25 @@
 namespace tiny_compile {
 namespace {
 
-constexpr size_t kSmallest = 512;
+constexpr size_t kSmallest = 512, kLarge = 1 << 20;
+constexpr size_t kStaged = 64 << 10;  // bytes that the driver copies before it returns
 
-// Blocks of 512 * 2^k bytes and three steps between, as on the CPU.
+// Blocks of 512 * 2^k bytes and three steps between, as on the CPU; of large ones, fifteen steps,
+// so that less than a sixteenth lies idle.
 size_t rounded(size_t bytes) {
   if (bytes <= kSmallest) return kSmallest;
-  const int log = 63 - __builtin_clzll(bytes);
-  const size_t step = std::max<size_t>(size_t{1} << (log - 2), kSmallest);
+  const int log = 63 - __builtin_clzll(bytes), steps = bytes < kLarge ? 2 : 4;
+  const size_t step = std::max<size_t>(size_t{1} << (log - steps), kSmallest);
   return (bytes + step - 1) / step * step;
 }
+size_t barely_rounded(size_t bytes) { return (bytes + kSmallest - 1) / kSmallest * kSmallest; }
 
-struct Block {
-  int device;
-  CudaStream stream;
-  size_t bytes;
-};
-
-// Free blocks by device, stream and size, and what each block in use is.
+// Free blocks by the queue whose further work may have them, and size.
 struct Cache {
   std::mutex mutex;
-  std::map<std::tuple<int, CudaStream, size_t>, std::vector<CudaAddress>> free;
-  std::map<CudaAddress, Block> used;
+  std::map<std::pair<CudaQueue*, size_t>, std::vector<CudaAddress>> free;
+  std::map<CudaQueue*, int> devices;
   std::map<int, size_t> bytes;
-  std::map<int, CudaStream> streams;  // our own, one a device
 };
 
 Cache& cache() {
@@ -43,87 +40,95 @@ Cache& cache() {
   return *instance;
 }
 
-std::map<int, CudaStream>& chosen_streams() {
-  thread_local std::map<int, CudaStream> streams;
-  return streams;
-}
-
-void give(std::byte* data, size_t) {
+void give(CudaAddress address, size_t block, CudaQueue* queue, int device) {
   Cache& c = cache();
   const std::lock_guard lock(c.mutex);
-  const auto at = c.used.find(reinterpret_cast<CudaAddress>(data));
-  if (at == c.used.end()) return;
-  const Block block = at->second;
-  c.free[{block.device, block.stream, block.bytes}].push_back(at->first);
-  c.bytes[block.device] += block.bytes;
-  c.used.erase(at);
+  c.free[{queue, block}].push_back(address);
+  c.devices[queue] = device;
+  c.bytes[device] += block;
 }
 
-void read(const Storage& storage, size_t first, size_t bytes, std::byte* to) {
-  const int device = storage.device().index;
-  const CudaScope scope(device);
-  driver::copy_to_host(to, reinterpret_cast<CudaAddress>(storage.data() + first), bytes,
-                       cuda_stream(device));
-}
-
-CudaAddress take(int device, CudaStream stream, size_t bytes) {
+CudaAddress take(size_t block, CudaQueue* queue, int device) {
   Cache& c = cache();
   const std::lock_guard lock(c.mutex);
-  const auto at = c.free.find({device, stream, bytes});
+  const auto at = c.free.find({queue, block});
   if (at == c.free.end() || at->second.empty()) return 0;
   const CudaAddress address = at->second.back();
   at->second.pop_back();
-  c.bytes[device] -= bytes;
+  c.bytes[device] -= block;
   return address;
+}
+
+// Guards who uses a storage beside its home: seldom asked.
+std::mutex& users_mutex() {
+  static std::mutex* mutex = new std::mutex;
+  return *mutex;
+}
+
+// A block of at least so many bytes, which become what it has.
+CudaAddress obtain(size_t& bytes, CudaQueue* queue, int device) {
+  const size_t needed = barely_rounded(bytes), wanted = rounded(bytes);
+  for (size_t block : {wanted, needed}) {
+    if (const CudaAddress address = take(bytes = block, queue, device)) return address;
+  }
+  const CudaScope scope(device);
+  if (const CudaAddress address = driver::allocate(bytes = wanted)) return address;
+  release_cached_cuda_memory(device);
+  if (const CudaAddress address = driver::allocate(bytes = wanted)) return address;
+  return driver::allocate(bytes = needed);
 }
 
 }  // namespace
 
-CudaStream cuda_stream(int device) {
-  const auto chosen = chosen_streams().find(device);
-  if (chosen != chosen_streams().end()) return chosen->second;
-  Cache& c = cache();
-  const std::lock_guard lock(c.mutex);
-  CudaStream& stream = c.streams[device];
-  if (!stream) {
-    const CudaScope scope(device);
-    stream = driver::create_stream();
+CudaStorage::CudaStorage(std::byte* data, size_t bytes, size_t block, CudaQueue* home,
+                         int device)
+    : Storage(data, bytes, {DeviceKind::Cuda, device}), block_(block), home_(home) {}
+
+CudaStorage::~CudaStorage() {
+  try {
+    CudaQueue* next = home_;
+    if (!users_.empty()) {
+      users_.insert(users_.begin(), home_);
+      next = queue_after(device().index, users_);
+    }
+    give(reinterpret_cast<CudaAddress>(data()), block_, next, device().index);
+  } catch (const Error&) {  // the driver is gone at exit, or its context: so is the block
   }
-  return stream;
 }
 
-CudaStreamScope::CudaStreamScope(int device, CudaStream stream)
-    : device_(device), before_(cuda_stream(device)) {
-  chosen_streams()[device] = stream;
+void CudaStorage::use_in(CudaQueue* queue) {
+  if (queue == home_) return;
+  come_after(queue, home_);
+  const std::lock_guard lock(users_mutex());
+  if (std::find(users_.begin(), users_.end(), queue) == users_.end()) users_.push_back(queue);
 }
 
-CudaStreamScope::~CudaStreamScope() { chosen_streams()[device_] = before_; }
+void CudaStorage::read(size_t first, size_t bytes, std::byte* to) const {
+  const CudaScope scope(device().index);
+  come_after(cuda_queue(device().index), home_);
+  try {
+    driver::copy_to_host(to, reinterpret_cast<CudaAddress>(data() + first), bytes,
+                         cuda_stream(device().index));
+  } catch (const Error& error) {
+    fail(error.what(),
+         maker ? "; it was told of when a result of " + *maker + " was read" : "");
+  }
+  for (const auto& outcome : outcomes) outcome->throw_if_bad();
+}
 
-std::shared_ptr<Storage> allocate_cuda(size_t bytes, int device) {
-  const size_t block = rounded(bytes);
-  const CudaStream stream = cuda_stream(device);
-  CudaAddress address = take(device, stream, block);
+std::shared_ptr<CudaStorage> allocate_cuda(size_t bytes, int device) {
+  CudaQueue* const queue = cuda_queue(device);
+  size_t block = bytes;
+  const CudaAddress address = obtain(block, queue, device);
   if (!address) {
     const CudaScope scope(device);
-    address = driver::allocate(block);
-    if (!address) {
-      release_cached_cuda_memory(device);
-      address = driver::allocate(block);
-    }
-    if (!address) {
-      size_t free = 0, total = 0;
-      driver::memory(free, total);
-      fail("out of memory on cuda:", device, ": a tensor needs ", bytes, " bytes; ", free,
-           " of ", total, " are free. Use smaller tensors or free some");
-    }
+    size_t free = 0, total = 0;
+    driver::memory(free, total);
+    fail("out of memory on cuda:", device, ": a tensor needs ", bytes, " bytes in one piece; ",
+         free, " of ", total, " are free. Use smaller tensors or free some");
   }
-  {
-    Cache& c = cache();
-    const std::lock_guard lock(c.mutex);
-    c.used[address] = {device, stream, block};
-  }
-  return std::make_shared<Storage>(reinterpret_cast<std::byte*>(address), bytes,
-                                   Device{DeviceKind::Cuda, device}, give, read);
+  return std::make_shared<CudaStorage>(reinterpret_cast<std::byte*>(address), bytes, block,
+                                       queue, device);
 }
 
 size_t cached_cuda_bytes(int device) {
@@ -137,18 +142,16 @@ void release_cached_cuda_memory(int device) {
   Cache& c = cache();
   const std::lock_guard lock(c.mutex);
   for (auto& [key, list] : c.free) {
-    if (std::get<0>(key) != device || list.empty()) continue;
-    driver::synchronize(std::get<1>(key));
+    if (c.devices[key.first] != device || list.empty()) continue;
+    wait_for(key.first);
     for (CudaAddress address : list) driver::free(address);
     list.clear();
   }
   c.bytes[device] = 0;
 }
 
-void synchronize(Device device) {
-  if (device.kind != DeviceKind::Cuda) return;
-  const CudaScope scope(device.index);
-  driver::synchronize(cuda_stream(device.index));
+CudaStorage& cuda_storage(const Tensor& tensor) {
+  return static_cast<CudaStorage&>(*tensor.info().storage);
 }
 
 Tensor copy_to(const Tensor& tensor, Device device) {
@@ -166,7 +169,9 @@ Tensor copy_to(const Tensor& tensor, Device device) {
   const CudaStream stream = cuda_stream(device.index);
   driver::copy_to_device(reinterpret_cast<CudaAddress>(data->storage->data()),
                          from.storage->data() + first, static_cast<size_t>(bytes), stream);
-  driver::synchronize(stream);  // the source may be freed now
+  // The source may be freed behind this. The driver stages a few bytes of pageable memory at once
+  // (CUDA driver API, "API synchronization behavior").
+  if (static_cast<size_t>(bytes) > kStaged) driver::synchronize(stream);
   return Tensor(std::move(data));
 }
 

@@ -2,39 +2,55 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
-#include "tiny_compile/tensor/cuda_driver.h"
+#include "tiny_compile/tensor/cuda_stream.h"
 #include "tiny_compile/tensor/storage.h"
 #include "tiny_compile/tensor/tensor.h"
 
 namespace tiny_compile {
 
-// The stream that work of this thread on the device goes to: the innermost CudaStreamScope's,
-// or else one of our own a device.
-CudaStream cuda_stream(int device);
-
-// Work of this thread goes to the user's stream while this lives. Tensors made under another
-// stream must be complete before (synchronize).
-class CudaStreamScope {
+// How work on a GPU turned out, known when it has ended.
+class Outcome {
  public:
-  CudaStreamScope(int device, CudaStream stream);
-  ~CudaStreamScope();
-  CudaStreamScope(const CudaStreamScope&) = delete;
-  CudaStreamScope& operator=(const CudaStreamScope&) = delete;
+  virtual ~Outcome() = default;
+  virtual bool is_good() const = 0;       // false where it is not known yet
+  virtual void throw_if_bad() const = 0;  // of work that has ended
+};
+using Outcomes = std::vector<std::shared_ptr<const Outcome>>;
+
+// Memory of a GPU, for work in the queue of the thread that allocated it.
+class CudaStorage : public Storage {
+ public:
+  CudaStorage(std::byte* data, size_t bytes, size_t block, CudaQueue* home, int device);
+  ~CudaStorage() override;
+  void read(size_t first, size_t bytes, std::byte* to) const override;
+
+  // To be called before work in the queue reads this: that work comes behind what made this, and
+  // who gets the block next, behind that work.
+  void use_in(CudaQueue* queue);
+
+  size_t block() const { return block_; }  // bytes that the device gave
+
+  std::shared_ptr<const std::string> maker;  // the function; for messages, may be null
+  Outcomes outcomes;                         // of the work that this is the result of
 
  private:
-  int device_;
-  CudaStream before_;
+  size_t block_;
+  CudaQueue* home_;
+  std::vector<CudaQueue*> users_;  // other queues
 };
 
 // Uninitialised memory for work on cuda_stream(device). A block freed is handed out again to
 // later work on the same stream, without waiting. Throws tc::Error naming the sizes when there
 // is none.
-std::shared_ptr<Storage> allocate_cuda(size_t bytes, int device);
+std::shared_ptr<CudaStorage> allocate_cuda(size_t bytes, int device);
 size_t cached_cuda_bytes(int device);  // in free blocks
 void release_cached_cuda_memory(int device);
 
-void synchronize(Device device);  // waits for all work of cuda_stream(device)
+// The storage of a tensor on a GPU.
+CudaStorage& cuda_storage(const Tensor& tensor);
 
 // The tensor on the other device, row-major where it had to be copied; itself if it is there.
 Tensor copy_to(const Tensor& tensor, Device device);

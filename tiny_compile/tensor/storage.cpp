@@ -80,6 +80,15 @@ std::byte* fresh(size_t block) {
   return static_cast<std::byte*>(data);
 }
 
+class CpuStorage : public Storage {
+ public:
+  CpuStorage(std::byte* data, size_t bytes) : Storage(data, bytes, cpu) {}
+  ~CpuStorage() override { give(data(), bytes()); }
+  void read(size_t first, size_t count, std::byte* to) const override {
+    std::memcpy(to, data() + first, count);
+  }
+};
+
 // A block for so many bytes, or null.
 std::byte* obtain(size_t bytes) {
   if (bytes > SIZE_MAX / 4) return nullptr;  // rounding it up could overflow
@@ -96,25 +105,12 @@ std::string Device::str() const {
   return kind == DeviceKind::Cpu ? "cpu" : "cuda:" + std::to_string(index);
 }
 
-Storage::Storage(std::byte* data, size_t bytes, Device device, Release release, Read read)
-    : data_(data), bytes_(bytes), device_(device), release_(release), read_(read) {}
-
-void Storage::read(size_t first, size_t bytes, std::byte* to) const {
-  if (read_)
-    read_(*this, first, bytes, to);
-  else
-    std::memcpy(to, data_ + first, bytes);
-  if (check_) check_();
-}
-
-Storage::~Storage() { release_(data_, bytes_); }
-
 std::shared_ptr<Storage> allocate_cpu(size_t bytes) {
   std::byte* data = obtain(bytes);
   if (!data)
     fail("out of memory: the CPU has no ", bytes,
          " bytes more; use smaller tensors or free some");
-  return std::make_shared<Storage>(data, bytes, cpu, give);
+  return std::make_shared<CpuStorage>(data, bytes);
 }
 
 size_t cached_bytes() {

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -23,16 +22,13 @@ struct Device {
 inline constexpr Device cpu{DeviceKind::Cpu, 0};
 inline constexpr Device cuda{DeviceKind::Cuda, 0};
 
-// An owned block of memory, 64-byte aligned on the CPU; returns to the allocator when
-// destroyed. Memory of other devices comes with its own `release` and `read`, which copies
-// bytes to the host once the work that makes them is done.
+// An owned block of memory; returns to its allocator when destroyed. 64-byte aligned on the CPU;
+// memory of other devices is a class of its own (CudaStorage).
 class Storage {
  public:
-  using Release = void (*)(std::byte* data, size_t bytes);
-  using Read = void (*)(const Storage& storage, size_t first, size_t bytes, std::byte* to);
-
-  Storage(std::byte* data, size_t bytes, Device device, Release release, Read read = nullptr);
-  ~Storage();
+  Storage(std::byte* data, size_t bytes, Device device)
+      : data_(data), bytes_(bytes), device_(device) {}
+  virtual ~Storage() = default;
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
@@ -40,18 +36,14 @@ class Storage {
   size_t bytes() const { return bytes_; }
   Device device() const { return device_; }
 
-  // Bytes first .. first + bytes - 1, to the host. Throws what the check throws: where work on
-  // another device can fail, it is told when its result is read.
-  void read(size_t first, size_t bytes, std::byte* to) const;
-  void set_check(std::function<void()> check) { check_ = std::move(check); }
+  // Bytes first .. first + bytes - 1, to the host, once the work that makes them is done. Throws
+  // tc::Error where that work failed.
+  virtual void read(size_t first, size_t bytes, std::byte* to) const = 0;
 
  private:
   std::byte* data_;
   size_t bytes_;
   Device device_;
-  Release release_;
-  Read read_;
-  std::function<void()> check_;
 };
 
 // Uninitialised CPU memory (may be 0 bytes). Throws tc::Error naming the size when

@@ -1,0 +1,205 @@
+// What the runtime asks of a GPU's driver, on a machine without one: the cases with [.pretend] run
+// in a process whose libcuda.so.1 is pretend_cuda.h.
+#include <dlfcn.h>
+
+#include <thread>
+
+#include "tests/runtime/scratch.h"
+#include "tiny_compile/runtime/cpp_toolchain.h"
+#include "tiny_compile/runtime/nvrtc.h"
+#include "tiny_compile/runtime/process.h"
+#include "tiny_compile/tensor/cuda_memory.h"
+#include "tiny_compile/tiny_compile.h"
+//
+#include "tests/catch.h"
+
+using namespace tiny_compile;
+using Catch::Matchers::ContainsSubstring;
+using tests::message_of;
+
+namespace {
+
+template <typename Function>
+Function* pretend(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(dlopen("libcuda.so.1", RTLD_NOW), name));
+}
+int waits() { return pretend<int()>("pretend_waits")(); }
+int misuses() { return pretend<int()>("pretend_misuses")(); }
+void fail_next(int launch, int wait) { pretend<void(int, int)>("pretend_next")(launch, wait); }
+
+Tensor number(float value) { return from_vector<float>({value}); }
+float value_of(const Tensor& tensor) { return tensor.to(cpu).data<float>()[0]; }
+
+// A user's stream, destroyed at the end.
+struct UsersStream {
+  CudaStream stream = [] {
+    const CudaScope device(0);
+    return driver::create_stream();
+  }();
+  ~UsersStream() {
+    const CudaScope device(0);
+    driver::destroy_stream(stream);
+  }
+};
+
+auto add_one() {
+  return compile([](Tensor x) { return x + 1.0; }, {.name = "add_one"});
+}
+auto look_up() {
+  return compile([](Tensor table, Tensor i) { return embedding(i, table); }, {.name = "look"});
+}
+Tensor table() {
+  return from_vector<float>({0, 0, 0, 0, 10, 0, 0, 0, 20, 0, 0, 0, 30, 0, 0, 0}, Sizes{4, 4})
+      .to(cuda);
+}
+Tensor index(int64_t value) { return from_vector<int64_t>({value}).to(cuda); }
+
+}  // namespace
+
+TEST_CASE("streams, errors and memory on a pretend GPU", "[cuda]") {
+  if (!why_no_nvrtc().empty()) SKIP(why_no_nvrtc());
+  const tests::Scratch scratch;
+  const ProcessResult built =
+      run_process({default_toolchain().compiler, "-std=c++20", "-x", "c++", "-shared", "-fPIC",
+                   "-o", scratch.path("libcuda.so.1"), "tests/runtime/pretend_cuda.h"},
+                  "", 120);
+  INFO(built.output);
+  REQUIRE(built.exit_code == 0);
+  const char* paths = std::getenv("LD_LIBRARY_PATH");
+  const ProcessResult ran =
+      run_process({"/proc/self/exe", "[.pretend]"}, "", 120,
+                  {str("LD_LIBRARY_PATH=", scratch.path(""), paths ? str(":", paths) : "")});
+  INFO(ran.output);
+  CHECK(ran.exit_code == 0);
+  CHECK_THAT(ran.output, ContainsSubstring("All tests passed"));
+}
+
+TEST_CASE("pretend: a result is waited for where it was made", "[.pretend]") {
+  REQUIRE(why_no_cuda().empty());
+  const auto f = add_one();
+  Tensor inside, unread, outside = number(1).to(cuda);
+  {
+    const UsersStream users;
+    {
+      const CudaStreamScope scope(0, users.stream);
+      inside = f(outside);  // our stream has not copied it yet
+      CHECK(value_of(f(inside)) == 3);
+      unread = f(f(inside));
+    }
+    CHECK(value_of(unread) == 4);
+    CHECK(value_of(f(inside)) == 3);
+  }
+  CHECK(value_of(f(inside)) == 3);  // the stream is gone
+  std::thread([&] { CHECK(value_of(f(f(inside))) == 4); }).join();
+  {
+    const UsersStream users;
+    const CudaStreamScope scope(0, users.stream);
+    CHECK(value_of(f(inside)) == 3);
+  }
+  CHECK(misuses() == 0);
+}
+
+TEST_CASE("pretend: memory is not handed out before who uses it has ended", "[.pretend]") {
+  REQUIRE(why_no_cuda().empty());
+  const auto f = add_one();
+  const UsersStream users;
+  Tensor result;
+  Tensor input = number(5).to(cuda);
+  const void* const place = input.info().storage->data();
+  {
+    const CudaStreamScope scope(0, users.stream);
+    result = f(input);
+  }
+  input = Tensor();
+  const Tensor next = number(100).to(cuda);
+  CHECK(next.info().storage->data() == place);
+  CHECK(value_of(next) == 100);
+  CHECK(value_of(result) == 6);
+  // Memory of a stream that is gone: given back to the device, and to other streams.
+  {
+    const UsersStream gone;
+    Tensor there;
+    {
+      const CudaStreamScope scope(0, gone.stream);
+      there = f(next);
+    }
+    CHECK(value_of(f(there)) == 102);  // in our stream
+  }
+  release_cached_cuda_memory(0);
+  CHECK(cached_cuda_bytes(0) == 0);
+  CHECK(misuses() == 0);
+}
+
+TEST_CASE("pretend: each call has its own errors, and what is made of it", "[.pretend]") {
+  REQUIRE(why_no_cuda().empty());
+  const auto look = look_up();
+  const auto f = add_one();
+  const Tensor rows = table(), two = index(2), nine = index(9);
+  const Tensor bad = look(rows, nine), good = look(rows, two), after = f(bad);
+  CHECK(value_of(good) == 20);
+  for (int turn = 0; turn < 2; turn++) {
+    CHECK_THAT(message_of([&] { value_of(bad); }), ContainsSubstring("look: an index"));
+    CHECK_THAT(message_of([&] { value_of(after); }), ContainsSubstring("look: an index"));
+    CHECK_THAT(message_of([&] { value_of(f(after)); }), ContainsSubstring("look: an index"));
+  }
+  CHECK(value_of(f(good)) == 21);
+  Tensor x = look(rows, two);
+  for (int step = 0; step < 3000; step++) x = f(x);
+  CHECK(cuda_storage(x).outcomes.size() == 1);
+  CHECK(value_of(x) == 3020);
+  CHECK(cuda_storage(f(x)).outcomes.empty());
+  // One module on several streams at once.
+  const UsersStream users;
+  Tensor there;
+  {
+    const CudaStreamScope scope(0, users.stream);
+    there = look(rows, nine);
+  }
+  CHECK(value_of(look(rows, two)) == 20);
+  CHECK_THAT(message_of([&] { value_of(there); }), ContainsSubstring("look: an index"));
+  CHECK(misuses() == 0);
+}
+
+TEST_CASE("pretend: a call with a number waits for nobody", "[.pretend]") {
+  REQUIRE(why_no_cuda().empty());
+  const auto scaled = compile([](Tensor x, Tensor s) { return x * s; });
+  const Tensor x = number(1).to(cuda);
+  scaled(x, 2.0f);
+  const int before = waits();
+  for (int call = 0; call < 10; call++) scaled(x, 3.0f + static_cast<float>(call));
+  CHECK(waits() == before);
+  dropout(x, 0.5);
+  CHECK(waits() == before);
+}
+
+TEST_CASE("pretend: all the memory there is can be had, and more is named", "[.pretend]") {
+  REQUIRE(why_no_cuda().empty());
+  release_cached_cuda_memory(0);
+  const auto taken = pretend<size_t()>("pretend_taken");
+  pretend<void(size_t)>("pretend_total")(taken() + (size_t{1000} << 20));
+  const size_t before = taken();
+  {
+    const auto most = allocate_cuda(size_t{999} << 20, 0);
+    CHECK(most->bytes() == size_t{999} << 20);
+    CHECK_THAT(message_of([] { allocate_cuda(3 << 20, 0); }),
+               ContainsSubstring("cuda:0: a tensor needs 3145728 bytes") &&
+                   ContainsSubstring("1048576 of"));
+  }
+  const auto again = allocate_cuda(size_t{999} << 20, 0);
+  CHECK(taken() - before == size_t{999} << 20);
+}
+
+TEST_CASE("pretend: the driver's errors name the kernel and its lines", "[.pretend]") {
+  REQUIRE(why_no_cuda().empty());
+  const auto f = add_one();
+  const Tensor x = number(1).to(cuda);
+  const Tensor y = f(x);
+  fail_next(701, 0);
+  CHECK_THAT(message_of([&] { f(y); }),
+             ContainsSubstring("701") && ContainsSubstring("of add_one: k_add") &&
+                 ContainsSubstring(": extern \"C\" __global__ void"));
+  fail_next(0, 700);
+  CHECK_THAT(message_of([&] { value_of(y); }),
+             ContainsSubstring("700") && ContainsSubstring("a result of add_one"));
+  CHECK(value_of(y) == 2);
+}

@@ -1,0 +1,102 @@
+// Whose mistake was it? Kernels of a module share a word on the GPU; behind each call it is copied
+// to a word of that call's in the host's memory, and cleared:
+//
+//   look(t, i)   k_embedding sets bit 0   word -> 0x..10   0 -> word
+//   look(t, j)   k_embedding              word -> 0x..14   0 -> word
+//
+// Nobody waits: until the copy has come, the call's word says "not yet". Results carry their
+// call's word, and those of the inputs they were made of.
+#include "tiny_compile/runtime/cuda_errors.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "tiny_compile/graph/lanes.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr unsigned kNotYet = ~0u;
+constexpr size_t kPage = 1024;  // words allocated at once
+
+using Word = volatile unsigned;  // the GPU writes it
+
+// Words in memory of the host that stays where it is. They are never given back to the system.
+struct Words {
+  std::mutex mutex;
+  std::vector<Word*> free;
+
+  // One that no copy is under way to.
+  Word* take() {
+    const std::lock_guard lock(mutex);
+    const auto known = [](const Word* word) { return *word != kNotYet; };
+    auto at = std::find_if(free.rbegin(), free.rend(), known);
+    if (at == free.rend()) {
+      auto* page = static_cast<unsigned*>(driver::allocate_host(kPage * sizeof(unsigned)));
+      std::fill_n(page, kPage, 0u);
+      for (size_t k = 0; k < kPage; k++) free.push_back(page + k);
+      at = free.rbegin();
+    }
+    Word* const word = *at;
+    free.erase(std::next(at).base());
+    return word;
+  }
+  void give(Word* word) {
+    const std::lock_guard lock(mutex);
+    free.push_back(word);
+  }
+};
+
+Words& words() {
+  static Words* instance = new Words;  // outlives every thread and every static tensor
+  return *instance;
+}
+
+class CallErrors : public Outcome {
+ public:
+  explicit CallErrors(std::shared_ptr<const std::string> name) : name_(std::move(name)) {
+    *word_ = kNotYet;
+  }
+  ~CallErrors() override { words().give(word_); }
+  CallErrors(const CallErrors&) = delete;
+  CallErrors& operator=(const CallErrors&) = delete;
+
+  bool is_good() const override { return *word_ == 0; }
+  void throw_if_bad() const override {
+    const unsigned bits = *word_;
+    if (bits == kNotYet) fail(*name_, ": read before its kernels have ended");
+    if (bits != 0) throw_errors(bits, *name_);
+  }
+  void* word() const { return const_cast<unsigned*>(word_); }
+
+ private:
+  std::shared_ptr<const std::string> name_;
+  Word* word_ = words().take();
+};
+
+}  // namespace
+
+std::unique_lock<std::mutex> CudaErrors::turn(CudaQueue* queue) {
+  std::unique_lock lock(mutex_);
+  if (last_) come_after(queue, last_);
+  last_ = queue;
+  return lock;
+}
+
+std::shared_ptr<const Outcome> CudaErrors::outcome(
+    const std::shared_ptr<const std::string>& name) {
+  const CudaStream stream = cuda_stream(device_);
+  auto errors = std::make_shared<CallErrors>(name);
+  driver::start_copy_to_host(errors->word(), word_, sizeof(unsigned), stream);
+  driver::fill_bytes(word_, 0, sizeof(unsigned), stream);
+  return errors;
+}
+
+void add_outcomes(Outcomes& outcomes, const Outcomes& more) {
+  for (const auto& outcome : more) {
+    const bool known = std::find(outcomes.begin(), outcomes.end(), outcome) != outcomes.end();
+    if (!known && !outcome->is_good()) outcomes.push_back(outcome);
+  }
+}
+
+}  // namespace tiny_compile

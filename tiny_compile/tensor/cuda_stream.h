@@ -1,0 +1,47 @@
+// Streams: where a thread's work on a GPU goes, and what waits for what.
+#pragma once
+
+#include <vector>
+
+#include "tiny_compile/tensor/cuda_driver.h"
+#include "tiny_compile/tensor/storage.h"
+
+namespace tiny_compile {
+
+// The stream that work of this thread on the device goes to: the innermost CudaStreamScope's,
+// or else one of our own a device.
+CudaStream cuda_stream(int device);
+
+// Work of this thread goes to the user's stream while this lives. Results may be read, and used
+// in other streams, inside and outside: who needs them waits for them. Afterwards the stream may
+// be destroyed.
+class CudaStreamScope {
+ public:
+  CudaStreamScope(int device, CudaStream stream);
+  ~CudaStreamScope();
+  CudaStreamScope(const CudaStreamScope&) = delete;
+  CudaStreamScope& operator=(const CudaStreamScope&) = delete;
+
+ private:
+  int device_;
+  struct CudaQueue* before_;
+};
+
+void synchronize(Device device);  // waits for all work of cuda_stream(device)
+
+// What was put into one stream, in order. Lives as long as the process, so that a tensor can name
+// the work that made it also when the user's stream is gone.
+struct CudaQueue;
+CudaQueue* cuda_queue(int device);  // of cuda_stream(device)
+
+// What is put into `later`, the queue of a stream in use, from now on starts when all that is in
+// `earlier` now has ended. Nobody waits here.
+void come_after(CudaQueue* later, CudaQueue* earlier);
+
+// A queue in use whose further work comes after all of these: the first where it is in use still,
+// else that of the device's own stream.
+CudaQueue* queue_after(int device, const std::vector<CudaQueue*>& queues);
+
+void wait_for(CudaQueue* queue);  // until all that is in it has ended
+
+}  // namespace tiny_compile
