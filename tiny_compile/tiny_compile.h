@@ -4,6 +4,7 @@
 #include "tiny_compile/compile/compile.h"
 #include "tiny_compile/compile/explain.h"
 #include "tiny_compile/graph/interpreter.h"
+#include "tiny_compile/runtime/nvrtc.h"
 #include "tiny_compile/tensor/cuda_memory.h"
 #include "tiny_compile/tensor/tensor.h"
 #include "tiny_compile/trace/creation.h"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The GPU benchmark: tiny_compile beside PyTorch, same inputs, one run, taking turns.
+"""The GPU benchmark: tiny_compile beside PyTorch and XLA, same inputs, one run, taking turns.
 
     python3 tests/bench/gpu_bench.py                      # the table, record in tests/bench/records
     python3 tests/bench/gpu_bench.py --rows softmax,mse --record part.json
-    python3 tests/bench/gpu_bench.py --ragged --autotune none
+    python3 tests/bench/gpu_bench.py --ragged --autotune none --no-xla
     python3 tests/bench/gpu_bench.py --join a.json b.json --record tests/bench/records/h200-DATE.json
     python3 tests/bench/gpu_bench.py --trial              # everything small on the CPU, no record
 
@@ -146,7 +146,22 @@ def calls_for_host(entry, tiny):
     return max(3, min(most, int(200 / entry["ms"])))
 
 
-def measure_row(ours, name, options, torch_side, scratch):
+def add_contestants(row, peers, options, jax_side, begun):
+    """Compiled, each once; what fails to is a note of the row's."""
+    adders = {f"torch.compile {mode}": lambda mode=mode: peers.add_compiled(mode)
+              for mode in peers.modes(options.autotune)}
+    if jax_side and peers.name in jax_side.ROWS:
+        adders["jax.jit"] = lambda: jax_side.add(peers)
+    for what, add in adders.items():
+        say(f"  {time.monotonic() - begun:5.1f} s: {what}")
+        try:
+            add()
+        except Exception as error:
+            row.setdefault("notes", []).append(" ".join(f"{what}: {error}".split())[:400])
+
+
+def measure_row(ours, name, options, sides, scratch):
+    torch_side, jax_side = sides
     row = {"row": name, "date": options.date, "commit": options.commit}
     start = time.monotonic()
     spec = ours.ask("load", name)
@@ -158,12 +173,7 @@ def measure_row(ours, name, options, torch_side, scratch):
         peers = torch_side.TorchRow(spec, options.device, scratch)
         if peers.checksums != ours.ask("inputs")["checksums"]:
             raise Failed("the two sides' inputs differ")
-        for mode in peers.modes(options.autotune):
-            say(f"  {time.monotonic() - start:5.1f} s: torch.compile {mode}")
-            try:
-                peers.add_compiled(mode)
-            except Exception as error:
-                row.setdefault("notes", []).append(" ".join(f"{mode}: {error}".split())[:400])
+        add_contestants(row, peers, options, jax_side, start)
         check_torch(ours, row, peers, scratch)
     say(f"  {time.monotonic() - start:5.1f} s: checked, timing")
     time_row(ours, row, spec, peers, torch_side, options)
@@ -282,7 +292,7 @@ def line_of(row):
     return text + (f"  FAILED: {row['error']}"[:120] if "error" in row else "")
 
 
-def describe_machine(record, ours, options, torch_side):
+def describe_machine(record, ours, options, torch_side, jax_side):
     record["date"], record["commit"] = options.date, options.commit
     record["device"] = ours.ask("hello")["device"]
     record["driver"] = run_text("nvidia-smi", "--query-gpu=driver_version",
@@ -293,6 +303,8 @@ def describe_machine(record, ours, options, torch_side):
         record["torch"] = torch.__version__
         record["cuda"] = torch.version.cuda
         record["matmul_tflops"] = torch_side.matmul_tflops(options.device)
+    if jax_side:
+        record["jax"] = jax_side.VERSION
 
 
 # Running -------------------------------------------------------------------------------------
@@ -306,6 +318,7 @@ def parse():
     add("--join", nargs="+", metavar="PART", help="merge records, later ones win; nothing is run")
     add("--autotune", default="some", choices=["none", "some", "all"])
     add("--no-torch", action="store_true")
+    add("--no-xla", action="store_true")
     add("--seconds", type=float, default=1.5, help="of timing for a row")
     add("--limit", type=int, default=150, help="seconds a row may take in all")
     add("--budget", type=float, default=1e9, help="start no row after so many seconds")
@@ -342,13 +355,26 @@ def find_torch(options):
         return None
 
 
+def find_jax(options, torch_side):
+    """The module of XLA's side, or None after a line that says why. It gets PyTorch's inputs."""
+    if options.no_xla or not torch_side:
+        return None
+    try:
+        import gpu_jax
+        gpu_jax.warm_up(options.device)
+        return gpu_jax
+    except Exception as error:  # not installed, or without this GPU
+        say(f"no XLA ({type(error).__name__}: {error})"[:300])
+        return None
+
+
 def names_of(options):
     if options.rows:
         return options.rows.split(",")
     return run_text(options.program, "--ragged" if options.ragged else "--list").split("\n")
 
 
-def guarded_row(ours, name, options, torch_side):
+def guarded_row(ours, name, options, sides):
     """The row, or what stopped it."""
     def alarm(signum, frame):
         raise TooSlow(f"more than {options.limit} s")
@@ -357,7 +383,7 @@ def guarded_row(ours, name, options, torch_side):
     signal.signal(signal.SIGALRM, alarm)
     signal.alarm(options.limit)
     try:
-        return measure_row(ours, name, options, torch_side, scratch)
+        return measure_row(ours, name, options, sides, scratch)
     except TooSlow as error:
         ours.stop()
         frames = traceback.extract_tb(error.__traceback__)
@@ -372,7 +398,7 @@ def guarded_row(ours, name, options, torch_side):
     finally:
         signal.alarm(0)
         shutil.rmtree(scratch, ignore_errors=True)
-        if torch_side and not options.trial:
+        if sides[0] and not options.trial:
             import torch
             gc.collect()
             torch.cuda.empty_cache()
@@ -403,7 +429,8 @@ def main():
     if not options.record and not options.trial:
         options.record = default_record(ours.ask("hello")["device"], options.date)
     record = load_record(options.record)
-    describe_machine(record, ours, options, torch_side)
+    jax_side = find_jax(options, torch_side)
+    describe_machine(record, ours, options, torch_side, jax_side)
     if torch_side:
         say("warming torch.compile up")
         torch_side.warm_up(options.device, ["default"] + (
@@ -417,7 +444,7 @@ def main():
             say(f"{name}: left out, the budget of {options.budget:.0f} s is spent")
             continue
         say(f"{name} ({time.monotonic() - begun:.0f} s)")
-        row = guarded_row(ours, name, options, torch_side)
+        row = guarded_row(ours, name, options, (torch_side, jax_side))
         failed |= "error" in row
         put(record, row)
         save_record(record, options.record)
