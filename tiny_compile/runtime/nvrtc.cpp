@@ -59,7 +59,7 @@ struct Nvrtc {
     if (problem.empty())
       find_functions();
     else
-      problem += ": " + library.identity();
+      problem += ": " + library.path();
   }
 
   void find_functions() {
