@@ -10,6 +10,7 @@ alone. `--check` changes nothing and fails where README's table is not what the 
 import glob
 import json
 import os
+import re
 import statistics
 import sys
 
@@ -20,6 +21,9 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 README = os.path.join(ROOT, "README.md")
 BEGIN, END = "<!-- record:", "<!-- end -->"
 F32_TFLOPS = 67  # NVIDIA's datasheet for the H200, not measured
+# What a row is asked for, as tests/bench/NOTES.md has it.
+MEAN_MARK, WARM_MARK_MS, COMPILE_MARK, COPY_MARK = 1.25, 3, 1 / 8, 0.75
+DEFAULT_SECONDS = "1.5"  # gpu_bench.py's --seconds
 LABELS = {"eager": "eager", "default": "torch.compile", "max_autotune": "max-autotune",
           "by_hand": "torch.compile, by hand", "tiny_compile": "tiny_compile"}
 # Okabe and Ito's colours, told apart by every kind of colour blindness, and a mark for each.
@@ -86,19 +90,79 @@ def against_default(rows, ours):
 def rows_table(rows):
     lines = ["| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
     lines += ["| " + " | ".join(cells(row)) + " |" for row in rows]
-    ratios = [best_peer(row)[1] / row["contestants"]["tiny_compile"]["ms"]
-              for row in rows if best_peer(row)[0]]
-    if ratios:
-        wins = sum(ratio >= 1 for ratio in ratios)
-        lines += ["", f"At least as fast as the best peer in {wins} of {len(ratios)} rows, slower "
-                      f"in {len(ratios) - wins}."]
-        mine = lambda row: row["contestants"]["tiny_compile"]["ms"]
-        mean = against_default(rows, mine)
-        best = against_default(rows, lambda row: min(mine(row), floor_ms(row)))
-        lines[-1] += "" if mean is None else (
-            f" Geometric mean against torch.compile's default, rows with a floor: {mean:.2f}; "
-            f"it would be {best:.2f} if none took longer than its floor.")
-    return lines
+    verdicts = [compared(rows)] + missed(rows)
+    return lines + ["", " ".join(filter(None, verdicts))] if any(verdicts) else lines
+
+
+def compared(rows):
+    ratios = {row["row"]: best_peer(row)[1] / row["contestants"]["tiny_compile"]["ms"]
+              for row in rows if best_peer(row)[0]}
+    if not ratios:
+        return ""
+    slower = [f"{name} {ratio:.3f}" for name, ratio in ratios.items() if ratio < 1]
+    text = (f"At least as fast as the best peer in {len(ratios) - len(slower)} of {len(ratios)} "
+            f"rows, slower in {len(slower)}" + (f" ({', '.join(slower)})." if slower else "."))
+    mine = lambda row: row["contestants"]["tiny_compile"]["ms"]
+    mean = against_default(rows, mine)
+    best = against_default(rows, lambda row: min(mine(row), floor_ms(row)))
+    return text + ("" if mean is None else (
+        f" Geometric mean against torch.compile's default, rows with a floor: {mean:.2f}"
+        + ("" if "/" in rows[0]["row"] else f" (the mark is {MEAN_MARK})")
+        + f"; it would be {best:.2f} if none took longer than its floor."))
+
+
+def missed(rows):
+    """A sentence for each mark that some rows miss, with their names."""
+    mine = lambda row, what: row["contestants"]["tiny_compile"].get(what) or 0
+    theirs = lambda row: row["contestants"].get("default", {}).get("cold_ms")
+    warm = [f"{row['row']} {mine(row, 'warm_ms'):.1f}" for row in rows
+            if mine(row, "warm_ms") > WARM_MARK_MS]
+    compiling = [(row["row"], mine(row, "again_ms") / theirs(row)) for row in rows if theirs(row)]
+    slow = [f"{name} {share:.2f}" for name, share in compiling if share > COMPILE_MARK]
+    copied = [(row["row"], gbps(row) / row["copy_gbps"]) for row in rows
+              if row["bytes"] and not row["tiny"]]
+    far = [f"{name} {share:.2f}" for name, share in copied if share < COPY_MARK]
+    return [f"{what}: {', '.join(names)}." for what, names in [
+        (f"Warm starts above the mark of {WARM_MARK_MS} ms", warm),
+        ("Compilation in more than an eighth of torch.compile's time, as a share of it", slow),
+        (f"Less than {COPY_MARK} of the copy's speed, the mark", far)] if names]
+
+
+def listed(names):
+    return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else "".join(names)
+
+
+def with_contestant(record, name):
+    return [row["row"] for row in measured(record) if name in row["contestants"]]
+
+
+def peers(record):
+    """What the best peer is the best of; "" in a record without PyTorch."""
+    if not with_contestant(record, "eager"):
+        return ""
+    kinds = ["PyTorch's eager mode", "torch.compile"]
+    for name, words in [("max_autotune", "max-autotune, without CUDA graphs"),
+                        ("by_hand", "our formula of the gradient under torch.compile, by hand")]:
+        if rows := with_contestant(record, name):
+            kinds.append(f"{words} (in {listed(rows)} alone)")
+    return (f"The best peer is the fastest of {'; '.join(kinds)}. XLA was not measured in this "
+            "run: JAX is not installed there.")
+
+
+def timing(record):
+    """How long a row was timed, and by how many commands."""
+    commands = [c for c in record.get("command", "").split("; ") if "gpu_bench.py" in c]
+    if not commands:
+        return ""
+    times = {False: [], True: []}
+    for command in commands:
+        given = re.search(r"--seconds[ =]([\d.]+)", command)
+        times["--ragged" in command].append(given[1] if given else DEFAULT_SECONDS)
+    span = lambda texts: " or ".join(sorted(set(texts), key=float)) + " s"
+    parts = [f"{span(times[ragged])} {what}" for what, ragged in
+             [("a row of the table", False), ("one of the folded table", True)] if times[ragged]]
+    count = f"{len(commands)} commands" if len(commands) > 1 else "one command"
+    return f"Timed for {' and '.join(parts)}, all contestants in turns; {count} made the record."
 
 
 # The rows of the table, then, folded, their variants: softmax/127 is softmax with rows of 127.
@@ -110,6 +174,8 @@ def table(record):
     lines = [f"{record['device']}, driver {record.get('driver') or 'unknown'}, "
              f"PyTorch {record.get('torch', 'none')}, {record['date']}, commit "
              f"{', '.join(commits)}; device copy {record['copy_gbps']:.0f} GB/s.", ""]
+    about = " ".join(filter(None, [peers(record), timing(record)]))
+    lines += [about, ""] if about else []
     lines += rows_table(plain(record))
     if ragged:
         lines += ["", "<details><summary>Other row lengths and layouts</summary>", ""]

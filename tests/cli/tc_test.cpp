@@ -162,3 +162,34 @@ TEST_CASE("a mistake exits with 1 and says what, where and what to do", "[tc]") 
   CHECK_THAT(malformed.problems, ContainsSubstring("line 2") && ContainsSubstring("^") &&
                                      ContainsSubstring("did you mean 'exp'?"));
 }
+
+TEST_CASE("an option without an effect is refused, with where it has one", "[tc]") {
+  for (const char* command : {"run", "explain", "bench", "verify"}) {
+    const Ran ran = tc({command, "-", "--target=cuda"});
+    CHECK(ran.code == 1);
+    CHECK_THAT(ran.problems, ContainsSubstring("--target has no effect in tc " +
+                                               std::string(command) + ", but in print emit"));
+  }
+  CHECK_THAT(tc({"run", "-", "--target=cuda"}).problems, ContainsSubstring("--backend"));
+  for (const char* option : {"--backend=cuda", "--against=interpreter", "--in=x.npy", "--json"})
+    CHECK_THAT(tc({"emit", "-", option}).problems, ContainsSubstring("has no effect"));
+  CHECK_THAT(tc({"ops", "--seed=1"}).problems, ContainsSubstring("has no effect in tc ops"));
+  CHECK_THAT(tc({"picture", "tree", "--until=dce"}).problems,
+             ContainsSubstring("has no effect in tc picture tree"));
+  CHECK_THAT(tc({"picture", "cube", "--length=5"}).problems, ContainsSubstring("no picture"));
+  CHECK_THAT(tc({"fly", "-", "--target=cuda"}).problems, ContainsSubstring("no command"));
+}
+
+TEST_CASE("explain and bench know no other backends than those that they measure", "[tc]") {
+  for (const char* backend : {"interpreter", "tpu"})
+    CHECK_THAT(tc({"explain", "-", std::string("--backend=") + backend}).problems,
+               ContainsSubstring(std::string("no backend '") + backend));
+  CHECK(tc({"bench", "-", "--backend=eager"}).code == 0);
+}
+
+TEST_CASE("the usage names each option under the commands that take it", "[tc]") {
+  const std::string usage = tc({}).problems;
+  CHECK_THAT(usage, ContainsSubstring("\n  print emit\n    --target=cpp|cuda "));
+  CHECK_THAT(usage, ContainsSubstring("\n  explain bench\n    --json "));
+  CHECK_THAT(usage, ContainsSubstring("\n    --seed=N ") && ContainsSubstring("--in FILE.npy"));
+}

@@ -25,6 +25,13 @@ struct Place {
   }
 };
 
+bool passes(int version, bool many_kernels, const std::string& option) {
+  for (const char* given : nvrtc_options(version, many_kernels)) {
+    if (given == option) return true;
+  }
+  return false;
+}
+
 constexpr const char* kKernel =
     "extern \"C\" __global__ void fill(float* to) { to[threadIdx.x] = 1; }\n";
 
@@ -86,4 +93,23 @@ TEST_CASE("a CUBIN is compiled once, and again for another NVRTC", "[nvrtc]") {
   write_text(place.library, "another NVRTC");
   place.remember(file_identity(place.library));
   CHECK_FALSE(build_cuda(kKernel, "sm_90").from_cache);
+}
+
+TEST_CASE("an NVRTC is given the options that its version takes", "[nvrtc]") {
+  for (const int version : {1201, 1203, 1204, 1208, 1209, 1300}) {
+    INFO(version);
+    for (const char* contract : {"--fmad=false", "--std=c++17"})
+      CHECK(passes(version, false, contract));
+    CHECK(passes(version, false, "--minimal") == (version >= 1204));
+    CHECK(passes(version, false, "--no-cache") == (version >= 1209));
+    CHECK(passes(version, true, "--split-compile=0") == (version >= 1205));
+    CHECK_FALSE(passes(version, false, "--split-compile=0"));
+  }
+}
+
+TEST_CASE("an NVRTC that is too old is named, with the least that will do", "[nvrtc]") {
+  CHECK(why_not_nvrtc(1201).empty());
+  CHECK(why_not_nvrtc(1300).empty());
+  CHECK(why_not_nvrtc(1200) == "NVRTC 12.1 or later is needed, this is 12.0");
+  CHECK(why_not_nvrtc(1108) == "NVRTC 12.1 or later is needed, this is 11.8");
 }

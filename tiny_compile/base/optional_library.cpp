@@ -11,6 +11,13 @@
 #include <sstream>
 
 namespace tiny_compile {
+namespace {
+
+// What dlopen says after the name of a file that it found nowhere; after another file's name:
+// that one is missing to a library that was found.
+constexpr const char* kAbsent = ": cannot open shared object file: No such file or directory";
+
+}  // namespace
 
 std::string file_identity(const std::string& path) {
   struct stat status;
@@ -35,6 +42,7 @@ std::string library_search_state() {
 }
 
 OptionalLibrary::OptionalLibrary(std::vector<std::string> names) {
+  bool there = false;  // one that is there and does not open is what its owner wants to hear of
   std::vector<std::string> folders = {""};
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
     if (const char* home = std::getenv(variable)) folders.push_back(str(home, "/lib64/"));
@@ -42,20 +50,26 @@ OptionalLibrary::OptionalLibrary(std::vector<std::string> names) {
   folders.push_back("/usr/local/cuda/lib64/");
   for (const std::string& folder : folders) {
     for (const std::string& name : names) {
-      handle_ = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL);
+      const std::string path = folder + name;
+      handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
       name_ = name;
       if (handle_) return;
-      if (problem_.empty()) problem_ = dlerror();
+      const std::string error = dlerror();
+      const bool absent = error == path + kAbsent;
+      if (problem_.empty() || (!there && !absent)) problem_ = error;
+      there |= !absent;
     }
   }
   problem_ = str("none of ", join(names, ", "), " could be opened (", problem_, ")");
 }
 
-std::string OptionalLibrary::identity() const {
+std::string OptionalLibrary::path() const {
   link_map* map = nullptr;
   if (!handle_ || dlinfo(handle_, RTLD_DI_LINKMAP, &map) != 0) return "";
-  return file_identity(map->l_name);
+  return map->l_name;
 }
+
+std::string OptionalLibrary::identity() const { return file_identity(path()); }
 
 void* OptionalLibrary::address(const char* name) const {
   if (!handle_) fail(problem_);

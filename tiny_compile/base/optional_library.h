@@ -24,9 +24,10 @@ class OptionalLibrary {
   explicit OptionalLibrary(std::vector<std::string> names);
 
   bool found() const { return handle_ != nullptr; }
-  const std::string& problem() const {
-    return problem_;
-  }  // what was tried and what dlopen said
+  // What was tried, and what dlopen said of the first file that is there and does not open,
+  // or else of the first name.
+  const std::string& problem() const { return problem_; }
+  std::string path() const;  // "/usr/lib/libnvrtc.so.13"; "" where it was not found
 
   // Which file it is: "/usr/lib/libnvrtc.so.13 109338064 1760564169.0", as file_identity() says.
   std::string identity() const;

@@ -34,25 +34,51 @@ namespace {
 
 constexpr int kUsersMistake = 1, kDiffers = 2;  // exit codes beside 0
 
-constexpr const char* kUsage =
+constexpr const char* kCommands =
     R"(tc print|verify|run|emit|explain|bench FILE     FILE: a .graph or .program text, - reads stdin
 tc picture KIND [FILE]                          graph passes memory roofline tree; of the demo's
                                                 function where there is no FILE
 tc ops                                          the op reference
-
-  --until=STAGE         stop after simplify fold cse dce lower fuse schedule plan_memory emit
-  --passes=a,b,c        only these stages (lower and emit are implied)
-  --target=cpp|cuda     emit, print: for which back end
-  --backend=cpp|cuda|eager|interpreter
-  --against=interpreter run: compare; exits with 2 and names the first element that differs
-  --seed=N              inputs are drawn from N(0, 1) or small integers (1)
-  --in FILE.npy         an input, in order; may be repeated
-  --out DIR             write outputs as DIR/0.npy, ...
-  --json                explain: as JSON
-  --format=svg|mermaid|dot  picture graph, picture passes
-  --length=N            picture tree: of a sum of N elements (11)
-  --roof=GB/s,Gop/s     picture roofline: the machine (4800,67000: an H200); FILE may be a record
 )";
+
+// An option, and the commands and kinds of pictures in which it has an effect.
+struct Option {
+  const char *name, *value, *takers, *meaning;
+};
+
+constexpr const char kStaged[] = "print run emit explain bench graph passes memory roofline";
+constexpr Option kOptions[] = {
+    {"until", "=STAGE", kStaged,
+     "stop after simplify fold cse dce lower fuse schedule plan_memory emit"},
+    {"passes", "=a,b,c", kStaged, "only these stages (lower and emit are implied)"},
+    {"target", "=cpp|cuda", "print emit", "for which back end"},
+    {"backend", "=cpp|cuda|eager|interpreter", "run explain bench",
+     "who computes (interpreter: of run alone)"},
+    {"seed", "=N", "run explain bench", "inputs are drawn from N(0, 1) or small integers (1)"},
+    {"in", " FILE.npy", "run explain bench", "an input, in order; may be repeated"},
+    {"out", " DIR", "run", "write outputs as DIR/0.npy, ..."},
+    {"against", "=interpreter", "run",
+     "compare; exits with 2 and names the first element that differs"},
+    {"json", "", "explain bench", "as JSON"},
+    {"format", "=svg|mermaid|dot", "graph passes memory roofline tree",
+     "the last three: svg alone"},
+    {"length", "=N", "tree", "of a sum of N elements (11)"},
+    {"roof", "=GB/s,Gop/s", "roofline",
+     "the machine (4800,67000: an H200); FILE may be a record"},
+};
+
+std::string usage() {
+  std::string text = kCommands;
+  const char* takers = "";
+  for (const Option& option : kOptions) {
+    if (std::string(takers) != option.takers) text += str("\n  ", option.takers, "\n");
+    takers = option.takers;
+    std::string line = str("    --", option.name, option.value);
+    line.resize(std::max<size_t>(line.size() + 2, 24), ' ');
+    text += line + option.meaning + "\n";
+  }
+  return text;
+}
 
 struct Arguments {
   std::string command, kind, file;  // kind: of picture
@@ -66,9 +92,34 @@ struct Arguments {
   }
 };
 
+const Option& find_option(const std::string& name) {
+  for (const Option& option : kOptions) {
+    if (option.name == name) return option;
+  }
+  fail("no option --", name, "\n", usage());
+}
+
+void check_kind(const std::string& kind) {
+  for (const char* known : {"graph", "passes", "memory", "roofline", "tree"}) {
+    if (kind == known) return;
+  }
+  fail("no picture '", kind, "': there are graph, passes, memory, roofline and tree");
+}
+
+// A run on the CPU that was meant for a GPU would look like any other.
+void check_options(const Arguments& arguments) {
+  const bool picture = arguments.command == "picture";
+  if (picture) check_kind(arguments.kind);
+  const std::string taker = picture ? arguments.kind : arguments.command;
+  for (const auto& [name, value] : arguments.options) {
+    const std::string takers = find_option(name).takers;
+    if (str(" ", takers, " ").find(str(" ", taker, " ")) == std::string::npos)
+      fail("--", name, " has no effect in tc ", picture ? "picture " : "", taker, ", but in ",
+           takers, name == "target" ? "; who runs it: --backend" : "");
+  }
+}
+
 Arguments parse_arguments(const std::vector<std::string>& words) {
-  static const char* kOptions[] = {"until", "passes", "target", "backend", "against", "seed",
-                                   "in",    "out",    "json",   "format",  "length",  "roof"};
   Arguments result;
   for (size_t i = 0; i < words.size(); i++) {
     const std::string& word = words[i];
@@ -79,23 +130,20 @@ Arguments parse_arguments(const std::vector<std::string>& words) {
     }
     const size_t equals = word.find('=');
     const std::string name = word.substr(2, equals == std::string::npos ? equals : equals - 2);
-    if (std::find(std::begin(kOptions), std::end(kOptions), name) == std::end(kOptions))
-      fail("no option --", name, "\n", kUsage);
+    find_option(name);
     std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
     if (equals == std::string::npos && name != "json") {
       if (i + 1 == words.size()) fail("--", name, " needs a value");
       value = words[++i];
     }
-    if (name == "in")
-      result.in.push_back(value);
-    else
-      result.options[name] = value;
+    if (name == "in") result.in.push_back(value);
+    result.options[name] = value;
   }
-  if (result.command.empty()) fail(kUsage);
+  if (result.command.empty()) fail(usage());
   if (result.command == "picture" && result.kind.empty())
-    fail("tc picture needs a KIND: graph, passes, memory, roofline or tree\n", kUsage);
+    fail("tc picture needs a KIND: graph, passes, memory, roofline or tree\n", usage());
   if (result.file.empty() && result.command != "ops" && result.command != "picture")
-    fail("tc ", result.command, " needs a FILE\n", kUsage);
+    fail("tc ", result.command, " needs a FILE\n", usage());
   return result;
 }
 
@@ -128,7 +176,10 @@ Pipeline pipeline_of(const Arguments& arguments) {
 }
 
 Device device_of(const Arguments& arguments) {
-  return arguments.option("backend", "cpp") == "cuda" ? cuda : cpu;
+  const std::string backend = arguments.option("backend", "cpp");
+  if (backend != "cpp" && backend != "cuda" && backend != "eager")
+    fail("no backend '", backend, "': there are cpp, cuda, eager and, of run, interpreter");
+  return backend == "cuda" ? cuda : cpu;
 }
 
 // A graph, or a program, and what the pipeline made of it.
@@ -184,10 +235,7 @@ std::vector<Tensor> reference(const Subject& subject, std::span<const Tensor> in
 
 std::vector<Tensor> compute(const Arguments& arguments, const Subject& subject,
                             std::span<const Tensor> inputs) {
-  const std::string backend = arguments.option("backend", "cpp");
-  if (backend == "interpreter") return reference(subject, inputs);
-  if (backend != "cpp" && backend != "cuda" && backend != "eager")
-    fail("no backend '", backend, "': there are cpp, cuda, eager and interpreter");
+  if (arguments.option("backend", "cpp") == "interpreter") return reference(subject, inputs);
   const Device device = device_of(arguments);
   const Staged staged = subject.staged(pipeline_of(arguments), target_of(device));
   std::vector<Tensor> there;
@@ -249,15 +297,16 @@ int print_text(const Arguments& arguments, std::ostream& out) {
   return 0;
 }
 
-int explain_text(const Arguments& arguments, bool ladder_only, std::ostream& out) {
+int explain_text(const Arguments& arguments, std::ostream& out) {
   const Subject subject = parse_subject(arguments);
   std::vector<Tensor> inputs = inputs_of(arguments, subject);
-  for (Tensor& input : inputs) input = copy_to(input, device_of(arguments));
+  const Device device = device_of(arguments);
+  for (Tensor& input : inputs) input = copy_to(input, device);
   const Pipeline pipeline = pipeline_of(arguments);
   const Explanation e = subject.is_program ? explain(subject.program, inputs, pipeline)
                                            : explain(subject.graph, inputs, pipeline);
   const bool json = arguments.options.count("json") > 0;
-  out << (json ? e.json() : ladder_only ? e.ladder() : e.str());
+  out << (json ? e.json() : arguments.command == "bench" ? e.ladder() : e.str());
   return 0;
 }
 
@@ -313,8 +362,6 @@ int picture(const Arguments& arguments, std::ostream& out) {
   const std::string& kind = arguments.kind;
   const std::string format = arguments.option("format", "svg");
   const bool is_drawing = kind == "graph" || kind == "passes";
-  if (!is_drawing && kind != "memory" && kind != "roofline" && kind != "tree")
-    fail("no picture '", kind, "': there are graph, passes, memory, roofline and tree");
   if (!is_drawing && format != "svg") fail("picture ", kind, " is SVG only, not ", format);
   if (kind == "tree") {
     out << tree_of(arguments);
@@ -331,23 +378,25 @@ int picture(const Arguments& arguments, std::ostream& out) {
   return 0;
 }
 
+int ops(const Arguments&, std::ostream& out) {
+  out << op_reference();
+  return 0;
+}
+
+int verify_text(const Arguments& arguments, std::ostream& out) {
+  parse_subject(arguments);
+  out << arguments.file << ": right\n";
+  return 0;
+}
+
 int dispatch(const Arguments& arguments, std::ostream& out) {
-  if (arguments.command == "ops") {
-    out << op_reference();
-    return 0;
-  }
-  if (arguments.command == "print") return print_text(arguments, out);
-  if (arguments.command == "verify") {
-    parse_subject(arguments);
-    out << arguments.file << ": right\n";
-    return 0;
-  }
-  if (arguments.command == "picture") return picture(arguments, out);
-  if (arguments.command == "run") return run(arguments, out);
-  if (arguments.command == "emit") return emit(arguments, out);
-  if (arguments.command == "explain") return explain_text(arguments, false, out);
-  if (arguments.command == "bench") return explain_text(arguments, true, out);
-  fail("no command '", arguments.command, "'\n", kUsage);
+  static const std::map<std::string, int (*)(const Arguments&, std::ostream&)> commands = {
+      {"ops", ops}, {"print", print_text}, {"verify", verify_text},   {"picture", picture},
+      {"run", run}, {"emit", emit},        {"explain", explain_text}, {"bench", explain_text}};
+  const auto command = commands.find(arguments.command);
+  if (command == commands.end()) fail("no command '", arguments.command, "'\n", usage());
+  check_options(arguments);
+  return command->second(arguments, out);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <iterator>
 #include <sstream>
 #include <vector>
 
@@ -15,14 +14,25 @@
 namespace tiny_compile {
 namespace {
 
-constexpr const char* kOptions[] = {"--fmad=false", "--std=c++17", "--no-cache",
-                                    "--minimal"};  // no textures, no launches from kernels
-constexpr size_t kMostLines = 12;                  // of source, shown with an error
+constexpr size_t kMostLines = 12;  // of source, shown with an error
+constexpr int kLeast = 1201;       // 12.0 has no st.async, with which clusters meet
+
+// The last three save time and change no code: no cache beside ours; no textures, no launches
+// from kernels; kernels beside each other on all cores (for one alone 5% more time). `since` is
+// the first NVRTC that takes it, found by trying: one that knows it not refuses every source.
+struct Option {
+  const char* text;
+  int since;
+};
+constexpr Option kOptions[] = {
+    {"--fmad=false", 0}, {"--std=c++17", 0}, {"--no-cache", 1209}, {"--minimal", 1204}};
+constexpr Option kSplitCompile = {"--split-compile=0", 1205};  // 12.4 complains in its log
 
 // The entry points used, declared as nvrtc.h does.
 struct Nvrtc {
   struct Opaque;
   using Program = Opaque*;
+  int (*version)(int*, int*) = nullptr;
   const char* (*error_string)(int) = nullptr;
   int (*create)(Program*, const char*, const char*, int, const char* const*,
                 const char* const*) = nullptr;
@@ -33,9 +43,26 @@ struct Nvrtc {
   int (*log_size)(Program, size_t*) = nullptr;
   int (*log)(Program, char*) = nullptr;
   OptionalLibrary library;
+  std::string problem;
+  int number = 0;  // 12.4: 1204
 
   Nvrtc() : library({"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"}) {
-    if (!library.found()) return;
+    if (!library.found()) {
+      problem = "NVRTC is missing: " + library.problem();
+      return;
+    }
+    library.find(version, "nvrtcVersion");
+    int major = 0, minor = 0;
+    version(&major, &minor);
+    number = major * 100 + minor;
+    problem = why_not_nvrtc(number);
+    if (problem.empty())
+      find_functions();
+    else
+      problem += ": " + library.path();
+  }
+
+  void find_functions() {
     library.find(error_string, "nvrtcGetErrorString");
     library.find(create, "nvrtcCreateProgram");
     library.find(destroy, "nvrtcDestroyProgram");
@@ -53,9 +80,9 @@ const Nvrtc& nvrtc() {
 }
 
 const Nvrtc& needed_nvrtc() {
-  if (!nvrtc().library.found())
-    fail("CUDA source cannot be compiled: NVRTC is missing; ", nvrtc().library.problem(),
-         ". Install the CUDA Toolkit, or set CUDA_HOME to where it is");
+  if (!nvrtc().problem.empty())
+    fail("CUDA source cannot be compiled: ", nvrtc().problem,
+         ". Install the CUDA Toolkit, 12.1 or later, or set CUDA_HOME to where it is");
   return nvrtc();
 }
 
@@ -89,16 +116,31 @@ std::string numbered(const std::string& source, const std::string& log) {
 
 }  // namespace
 
-std::string why_no_nvrtc() { return nvrtc().library.found() ? "" : nvrtc().library.problem(); }
+std::string why_no_nvrtc() { return nvrtc().problem; }
+
+std::string why_not_nvrtc(int version) {
+  if (version >= kLeast) return "";
+  return str("NVRTC ", kLeast / 100, ".", kLeast % 100, " or later is needed, this is ",
+             version / 100, ".", version % 100);
+}
 
 std::string why_no_gpu() {
   const std::string driver = why_no_cuda();
   return driver.empty() ? why_no_nvrtc() : driver;
 }
 
+std::vector<const char*> nvrtc_options(int version, bool many_kernels) {
+  std::vector<const char*> options;
+  for (const Option& option : kOptions) {
+    if (version >= option.since) options.push_back(option.text);
+  }
+  if (many_kernels && version >= kSplitCompile.since) options.push_back(kSplitCompile.text);
+  return options;
+}
+
 std::string nvrtc_identity(const std::string& directory) {
-  std::string options;
-  for (const char* option : kOptions) options += str(" ", option);
+  std::string options;  // all there are: which of them this file takes, the file decides
+  for (const Option& option : kOptions) options += str(" ", option.text);
   const std::string key = content_key({{"nvrtc in", library_search_state()}});
   if (const auto entry = find_cached(directory, key)) {
     // As it was written, less what the cache adds: "/usr/lib/libnvrtc.so.13 109338064 176...\n"
@@ -116,12 +158,11 @@ std::string compile_cuda(const std::string& source, const std::string& architect
   ProgramHandle handle;
   check(n.create(&handle.program, source.c_str(), "kernels.cu", 0, nullptr, nullptr), "create");
   const std::string target = "--gpu-architecture=" + architecture;
-  std::vector<const char*> options(std::begin(kOptions), std::end(kOptions));
-  options.push_back(target.c_str());
-  // Kernels beside each other on all cores: the same code, and for one alone 5% more time.
   const size_t first = source.find("__global__");
-  if (first != std::string::npos && source.find("__global__", first + 1) != std::string::npos)
-    options.push_back("--split-compile=0");
+  const bool many =
+      first != std::string::npos && source.find("__global__", first + 1) != std::string::npos;
+  std::vector<const char*> options = nvrtc_options(n.number, many);
+  options.push_back(target.c_str());
   const int result =
       n.compile(handle.program, static_cast<int>(options.size()), options.data());
   if (result != 0) {

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace tiny_compile {
 
-// The names under which NVRTC is looked for; "" or why none of them could be opened.
+// "", or why there is no NVRTC that can be used: none could be opened, or it is too old.
 std::string why_no_nvrtc();
+std::string why_not_nvrtc(int version);  // "" where kernels compile with it; 12.4: 1204
 
 // "" where kernels can be compiled and run on a GPU, else which of driver, device and NVRTC is
 // missing.
@@ -14,9 +16,13 @@ std::string why_no_gpu();
 
 // Device code for exactly this architecture ("sm_90"); contraction is off, division and square
 // root are IEEE's (the numeric contract). Needs no GPU. Throws tc::Error where NVRTC is missing
-// (saying what was tried) or refuses the source (its words, and the numbered lines they are
+// or too old (saying what was tried) or refuses the source (its words, and the numbered lines they are
 // about).
 std::string compile_cuda(const std::string& source, const std::string& architecture);
+
+// The options for an NVRTC of this version, but for the architecture: one that it
+// does not know is left out.
+std::vector<const char*> nvrtc_options(int version, bool many_kernels);
 
 // What the result depends on beside source and architecture: NVRTC's file and the options.
 // The file is found without opening it, which takes 6 to 10 ms, once the cache in `directory`

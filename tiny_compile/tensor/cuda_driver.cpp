@@ -2,6 +2,9 @@
 // that the same binary runs where there is no driver and then says so.
 #include "tiny_compile/tensor/cuda_driver.h"
 
+#include <pthread.h>
+
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -72,6 +75,12 @@ using CudaCaptured = struct CUgraph_st*;  // a graph before it can be launched
   X(event_synchronize, "cuEventSynchronize", (CudaEvent))                                    \
   X(event_elapsed, "cuEventElapsedTime", (float*, CudaEvent, CudaEvent))
 
+// A driver that was initialised is of no use to a child of fork: each call fails there.
+std::atomic<bool> forked = false;
+constexpr const char* kForked =
+    "CUDA does not survive fork, and was in use before this process was forked. Fork before "
+    "the first use of a GPU, or exec";
+
 struct Driver {
 #define X(member, symbol, parameters) int(*member) parameters = nullptr;
   TC_CUDA_FUNCTIONS(X)
@@ -95,6 +104,7 @@ struct Driver {
     }
     const int result = init(0);
     if (result != 0) problem = "the NVIDIA driver finds no GPU: " + words(result);
+    if (result == 0) pthread_atfork(nullptr, nullptr, [] { forked = true; });
     if (result == 0) device_count(&devices);
     if (result == 0 && devices == 0) problem = "the NVIDIA driver finds no GPU";
   }
@@ -113,6 +123,7 @@ const Driver& library() {
 }
 
 const Driver& needed() {
+  if (forked) fail("no GPU can be used: ", kForked);
   if (!library().problem.empty())
     fail("no GPU can be used: ", library().problem, ". Use the CPU: backend \"cpp\", tc::cpu");
   return library();
@@ -156,9 +167,9 @@ std::unique_ptr<CudaDevice> open_device(int index) {
 
 }  // namespace
 
-std::string why_no_cuda() { return library().problem; }
+std::string why_no_cuda() { return forked ? kForked : library().problem; }
 
-int cuda_device_count() { return library().devices; }
+int cuda_device_count() { return forked ? 0 : library().devices; }
 
 const CudaDevice& cuda_device(int index) {
   const int count = needed().devices;

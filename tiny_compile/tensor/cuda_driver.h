@@ -16,9 +16,10 @@ using CudaEvent = struct CUevent_st*;
 using CudaGraph = struct CUgraphExec_st*;  // that can be launched
 using CudaAddress = unsigned long long;
 
-// "" where GPUs can be used, else which of driver and GPU is missing and what was tried.
+// "" where GPUs can be used, else which of driver and GPU is missing and what was tried, or that
+// the process was forked from one that had used them.
 std::string why_no_cuda();
-int cuda_device_count();  // 0 where there is no driver
+int cuda_device_count();  // 0 where none can be used
 
 struct CudaDevice {
   std::string name;          // "NVIDIA H200"
