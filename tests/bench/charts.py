@@ -25,11 +25,12 @@ F32_TFLOPS = 67  # NVIDIA's datasheet for the H200, not measured
 MEAN_MARK, WARM_MARK_MS, COMPILE_MARK, COPY_MARK = 1.25, 3, 1 / 8, 0.75
 DEFAULT_SECONDS = "1.5"  # gpu_bench.py's --seconds
 LABELS = {"eager": "eager", "default": "torch.compile", "max_autotune": "max-autotune",
-          "by_hand": "torch.compile, by hand", "tiny_compile": "tiny_compile"}
+          "by_hand": "torch.compile, by hand", "xla": "XLA", "tiny_compile": "tiny_compile"}
 # Okabe and Ito's colours, told apart by every kind of colour blindness, and a mark for each.
 COLOURS = {"tiny_compile": "#0072B2", "default": "#E69F00", "max_autotune": "#D55E00",
-           "by_hand": "#CC79A7", "eager": "#999999"}
-MARKS = {"tiny_compile": "o", "default": "s", "max_autotune": "^", "by_hand": "D", "eager": "x"}
+           "by_hand": "#CC79A7", "xla": "#009E73", "eager": "#999999"}
+MARKS = {"tiny_compile": "o", "default": "s", "max_autotune": "^", "by_hand": "D", "xla": "v",
+         "eager": "x"}
 
 
 # The table -----------------------------------------------------------------------------------
@@ -119,12 +120,16 @@ def missed(rows):
             if mine(row, "warm_ms") > WARM_MARK_MS]
     compiling = [(row["row"], mine(row, "again_ms") / theirs(row)) for row in rows if theirs(row)]
     slow = [f"{name} {share:.2f}" for name, share in compiling if share > COMPILE_MARK]
+    xla = lambda row: row["contestants"].get("xla", {}).get("cold_ms")
+    behind = [f"{row['row']} {mine(row, 'again_ms'):.0f} for {xla(row):.0f}" for row in rows
+              if xla(row) and mine(row, "again_ms") > xla(row)]
     copied = [(row["row"], gbps(row) / row["copy_gbps"]) for row in rows
               if row["bytes"] and not row["tiny"]]
     far = [f"{name} {share:.2f}" for name, share in copied if share < COPY_MARK]
     return [f"{what}: {', '.join(names)}." for what, names in [
         (f"Warm starts above the mark of {WARM_MARK_MS} ms", warm),
         ("Compilation in more than an eighth of torch.compile's time, as a share of it", slow),
+        ("Compilation slower than XLA's, ms", behind),
         (f"Less than {COPY_MARK} of the copy's speed, the mark", far)] if names]
 
 
@@ -142,11 +147,12 @@ def peers(record):
         return ""
     kinds = ["PyTorch's eager mode", "torch.compile"]
     for name, words in [("max_autotune", "max-autotune, without CUDA graphs"),
-                        ("by_hand", "our formula of the gradient under torch.compile, by hand")]:
+                        ("by_hand", "our formula of the gradient under torch.compile, by hand"),
+                        ("xla", f"XLA by jax.jit of JAX {record.get('jax', '')}")]:
         if rows := with_contestant(record, name):
             kinds.append(f"{words} (in {listed(rows)} alone)")
-    return (f"The best peer is the fastest of {'; '.join(kinds)}. XLA was not measured in this "
-            "run: JAX is not installed there.")
+    without = "" if with_contestant(record, "xla") else " XLA was not measured in this run."
+    return f"The best peer is the fastest of {'; '.join(kinds)}.{without}"
 
 
 def timing(record):

@@ -54,7 +54,25 @@ Tensor table() {
 }
 Tensor index(int64_t value) { return from_vector<int64_t>({value}).to(cuda); }
 
+// Of a process that has used a GPU.
+void check_forked() {
+  REQUIRE(cuda_device_count() > 0);
+  { const CudaScope used(0); }
+  CHECK(tests::in_child([] {
+          const std::string said = message_of([] { const CudaScope scope(0); });
+          const bool told = said.find("CUDA does not survive fork") != std::string::npos &&
+                            why_no_cuda().find("fork") != std::string::npos;
+          return told && cuda_device_count() == 0 ? 0 : 1;
+        }) == 0);
+  { const CudaScope still_here(0); }
+}
+
 }  // namespace
+
+TEST_CASE("a child of fork is told that CUDA does not survive it", "[cuda][fork]") {
+  if (!why_no_cuda().empty()) SKIP(why_no_cuda());
+  check_forked();
+}
 
 TEST_CASE("streams, errors and memory on a pretend GPU", "[cuda]") {
   if (!why_no_nvrtc().empty()) SKIP(why_no_nvrtc());
@@ -202,4 +220,9 @@ TEST_CASE("pretend: the driver's errors name the kernel and its lines", "[.prete
   CHECK_THAT(message_of([&] { value_of(y); }),
              ContainsSubstring("700") && ContainsSubstring("a result of add_one"));
   CHECK(value_of(y) == 2);
+}
+
+TEST_CASE("pretend: a child of fork is told so", "[.pretend]") {
+  REQUIRE(why_no_cuda().empty());
+  check_forked();
 }
