@@ -206,3 +206,29 @@ TEST_CASE("integers, empty products, windows and computed factors stay generated
       },
       {randn({3, 1}), randn({4, 5})}, "strides do not describe its operands");
 }
+
+TEST_CASE("a product times gelu' is one call, whichever is multiplied first", "[library]") {
+  for (DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    const std::string name = str(dtype, " 40x33x17 (m x n x k), ");
+    const std::vector<Tensor> inputs = {randn({33, 17}).to(dtype), randn({17, 40}).to(dtype),
+                                        randn({33, 40}).to(dtype)};
+    auto require_times = [&](const TensorFunction& function, const std::string& call) {
+      const ForLibrary f = for_library(function, inputs);
+      INFO(print(f.program) << f.refusals);
+      REQUIRE(f.calls == std::vector<std::string>{call});
+    };
+    require_times([](In i) { return Out{gelu_backward(matmul(i[0], i[1]), i[2], "tanh")}; },
+                  name + "times gelu'");
+    require_times(
+        [](In i) { return Out{gelu_backward(matmul(i[0], i[1]) * 0.25, i[2], "tanh")}; },
+        name + "times 0.25, times gelu'");
+  }
+  const std::vector<Tensor> inputs = {randn({33, 17}), randn({17, 40}), randn({33, 40})};
+  const ForLibrary turned = for_library(
+      [](In i) {
+        return Out{gelu_backward(ones({33, 40}), i[2], "tanh") * matmul(i[0], i[1])};
+      },
+      inputs);
+  INFO(print(turned.program) << turned.refusals);
+  REQUIRE(turned.calls.size() == 1);
+}
