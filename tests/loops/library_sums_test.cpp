@@ -56,7 +56,7 @@ TEST_CASE("the sums of a result times gelu' are made with it", "[library]") {
           return Out{dz, sum(dz, {0})};
         },
         inputs_of(dtype),
-        {str(dtype, " 40x48x24 (m x n x k), A transposed, sums of D, times gelu'"), "of D"});
+        {str(dtype, " 40x48x24 (m x n x k), A transposed, times gelu', sums of D"), "of D"});
     REQUIRE(f.program.launches == std::vector<std::vector<int>>{{0, 1}});
   }
 }
@@ -102,7 +102,7 @@ TEST_CASE("the backward of two layers is four launches, its sums among the produ
                          name + "16x48x40 (m x n x k), A transposed",
                          name + "24x40x48 (m x n x k), B transposed, sums of A",
                          name + "40x16x48 (m x n x k), B transposed",
-                         name + "40x48x24 (m x n x k), A transposed, sums of D, times gelu'",
+                         name + "40x48x24 (m x n x k), A transposed, times gelu', sums of D",
                          "of A", "of D"});
     REQUIRE(f.program.launches.size() == 4);
   }
@@ -144,7 +144,7 @@ TEST_CASE("the source has the sums' kernel for a library that cannot", "[library
   CHECK(staged.source.kernels[0].sums == 1);
   CHECK(staged.source.kernels[1].grid > 0);
   CHECK_THAT(staged.source.text,
-             Catch::Matchers::ContainsSubstring("A transposed, sums of D, times gelu'\n"
+             Catch::Matchers::ContainsSubstring("A transposed, times gelu', sums of D\n"
                                                 "// or without sums, which k_sum_"));
 }
 

@@ -77,14 +77,9 @@ class Fusion {
       changed = false;
       for (int producer : producers(id)) {
         if (refused.count(producer) || members_[producer].library) continue;
-        if (members_[id].library) {
+        if (const char* const reason = left_to_library(producer, id)) {
           refused.insert(producer);
-          refuse(producer, id, kLibrary + "it reads its operands from memory");
-          continue;
-        }
-        if (adds_up(producer, id)) {
-          refused.insert(producer);
-          refuse(producer, id, kLibrary + "it makes these sums as well");
+          refuse(producer, id, kLibrary + reason);
           continue;
         }
         const std::string reason = waits_between(producer, id)
@@ -216,6 +211,12 @@ class Fusion {
         match.matmul->calls() > before.calls())
       return "its result would be written in pieces";
     return "";
+  }
+
+  // Why the two stay apart whatever else they are; null where they may not.
+  const char* left_to_library(int producer, int id) const {
+    if (members_[id].library) return "it reads its operands from memory";
+    return adds_up(producer, id) ? "it makes these sums as well" : nullptr;
   }
 
   // Whether the producer is an epilogue with which the library makes these sums of it as well.

@@ -446,13 +446,12 @@ std::string str(const LibraryMatmul& x) {
   if (x.b.transposed) text += ", B transposed";
   if (x.d.dtype != x.a.dtype) text += tiny_compile::str(" to ", x.d.dtype);
   if (x.alpha != 1) text += tiny_compile::str(", times ", x.alpha);
-  static constexpr const char* kVectors[] = {"", ", + bias", ", sums of D", ", sums of A",
-                                             ", sums of B"};
+  static constexpr const char* kSums[] = {"", "", ", sums of D", ", sums of A", ", sums of B"};
   static constexpr const char* kActivations[] = {"", ", relu", ", gelu", ", times gelu'"};
-  text += kVectors[static_cast<int>(x.vector)];
+  if (x.vector == LibraryVector::Bias) text += ", + bias";
   text += kActivations[static_cast<int>(x.activation)];
-  return text +
-         (x.activation == Activation::Gelu && x.saved.buffer >= 0 ? " of what it saves" : "");
+  if (x.activation == Activation::Gelu && x.saved.buffer >= 0) text += " of what it saves";
+  return text + kSums[static_cast<int>(x.vector)];
 }
 
 LibraryMatch library_matmul(const Program& program, const Kernel& kernel) {
