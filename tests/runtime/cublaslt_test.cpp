@@ -176,8 +176,10 @@ void check(const TensorFunction& function, const std::vector<Sizes>& shapes, DTy
   CHECK(compiled.calls() == calls);
   const std::vector<Tensor> want = interpret(trace(function, wide, "f").graph, wide);
   const std::vector<Tensor> got = compiled(moved);
-  for (size_t k = 0; k < want.size(); k++)
+  for (size_t k = 0; k < want.size(); k++) {
+    INFO("output " << k << " of " << dtype);
     CHECK(distance(doubles(copy_to(got[k], cpu)), doubles(want[k])) < slack * bound(dtype));
+  }
 }
 
 constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16, DType::f64};
@@ -291,9 +293,16 @@ TEST_CASE("on a GPU: networks, calls and kernels in turn", "[cublaslt][gpu]") {
     const Tensor y = scaled_dot_product_attention(part(0), part(1), part(2), {}, true);
     return Out{linear(reshape(permute(y, {0, 2, 1, 3}), {2, 32, 64}), i[3], i[4])};
   };
+  auto step = [](In i) {  // forward and back
+    const Tensor z = matmul(i[0], i[1]) + i[2], h = gelu(z, "tanh");
+    const Tensor dy = matmul(h, i[3]) + i[4] - i[5];
+    const Tensor dz = gelu_backward(matmul(dy, turned(i[3])), z, "tanh");
+    return Out{matmul(turned(h), dy), sum(dy, {0}), matmul(turned(i[0]), dz), sum(dz, {0})};
+  };
   for (DType dtype : kNotDouble) {
     check(mlp, {{2, 16, 64}, {256, 64}, {256}, {64, 256}, {64}}, dtype, 2, 0,
           10);  // it rounds between
+    check(step, {{64, 32}, {32, 96}, {96}, {96, 24}, {24}, {64, 24}}, dtype, 5, 0, 20);
     check(attention, {{2, 32, 64}, {192, 64}, {192}, {64, 64}, {64}}, dtype, 4, 0, 20);
   }
 }
