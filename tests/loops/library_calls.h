@@ -8,7 +8,7 @@
 #include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/loops/interpreter.h"
-#include "tiny_compile/loops/library_matmul.h"
+#include "tiny_compile/loops/library_sums.h"
 #include "tiny_compile/loops/use_library.h"
 #include "tiny_compile/trace/creation.h"
 #include "tiny_compile/trace/tracer.h"
@@ -45,6 +45,12 @@ inline double element(const std::vector<double>& buffer, const LibraryMatrix& ma
   return buffer[static_cast<size_t>(matrix.offset + base + row + column * matrix.ld)];
 }
 
+// d/dz of z/2 * (1 + tanh(u)).
+inline double gelu_slope(double z) {
+  const double c = 0.7978845608028654, t = std::tanh(c * (z + 0.044715 * z * z * z));
+  return (1 + t) / 2 + z / 2 * (1 - t * t) * c * (1 + 3 * 0.044715 * z * z);
+}
+
 inline void multiply(const LibraryMatmul& x, std::vector<std::vector<double>>& buffers,
                      int64_t a, int64_t b, int64_t d) {
   for (int64_t m = 0; m < x.m; m++) {
@@ -56,13 +62,30 @@ inline void multiply(const LibraryMatmul& x, std::vector<std::vector<double>>& b
       sum *= x.alpha;
       if (x.vector == LibraryVector::Bias)
         sum += element(buffers[x.bias.buffer], x.bias, m, 0, 0);
-      if (x.saved.buffer >= 0)
+      if (x.activation == Activation::GeluGradient)
+        sum *= gelu_slope(element(buffers[x.saved.buffer], x.saved, m, n, d));
+      else if (x.saved.buffer >= 0)
         buffers[x.saved.buffer][x.saved.offset + d + m + n * x.saved.ld] = sum;
       if (x.activation == Activation::Relu) sum = std::max(sum, 0.0);
       if (x.activation == Activation::Gelu)
         sum *= 0.5 * (1 + std::tanh(0.7978845608028654 * (sum + 0.044715 * sum * sum * sum)));
       buffers[x.d.buffer][x.d.offset + d + m + n * x.d.ld] = sum;
     }
+  }
+}
+
+// The vector that is a result: sums over the columns of D, or over k.
+inline void add_up(const LibraryMatmul& x, std::vector<std::vector<double>>& buffers) {
+  const bool of_d = x.vector == LibraryVector::GradientOfD,
+             of_a = x.vector == LibraryVector::GradientOfA;
+  if (!of_d && !of_a && x.vector != LibraryVector::GradientOfB) return;
+  for (int64_t place = 0; place < (of_d || of_a ? x.m : x.n); place++) {
+    double sum = 0;
+    for (int64_t at = 0; at < (of_d ? x.n : x.k); at++)
+      sum += of_d   ? element(buffers[x.d.buffer], x.d, place, at, 0)
+             : of_a ? element(buffers[x.a.buffer], x.a, place, at, 0)
+                    : element(buffers[x.b.buffer], x.b, at, place, 0);
+    buffers[x.bias.buffer][x.bias.offset + place] = sum;
   }
 }
 
@@ -79,16 +102,22 @@ inline void call_library(const LibraryMatmul& x, std::vector<std::vector<double>
     }
     multiply(x, buffers, a, b, d);
   }
+  add_up(x, buffers);
 }
 
-// One kernel as a program of its own: what it reads is input, what it writes output, all flat.
-inline Program alone(const Program& program, const Kernel& kernel) {
+// One launch as a program of its own: what it reads is input, what it writes output, all flat.
+inline Program alone(const Program& program, const std::vector<Kernel>& kernels) {
   Program result = program;
-  result.kernels = {kernel};
-  result.launches = {{0}};
+  result.kernels = kernels;
+  result.launches = {{}};
   result.outputs.clear();
   result.arena_bytes = 0;
-  const std::vector<bool> written = buffers_written(program, kernel);
+  std::vector<bool> written(program.buffers.size());
+  for (const Kernel& kernel : kernels) {
+    result.launches[0].push_back(static_cast<int>(result.launches[0].size()));
+    const std::vector<bool> now = buffers_written(program, kernel);
+    for (size_t b = 0; b < now.size(); b++) written[b] = written[b] || now[b];
+  }
   for (size_t b = 0; b < result.buffers.size(); b++) {
     Buffer flat;
     flat.name = program.buffers[b].name;
@@ -101,10 +130,10 @@ inline Program alone(const Program& program, const Kernel& kernel) {
   return result;
 }
 
-// The call does to random buffers what the kernel does.
-inline void check_call(const Program& program, const Kernel& kernel,
+// The call does to random buffers what the kernels do.
+inline void check_call(const Program& program, const std::vector<Kernel>& kernels,
                        const LibraryMatmul& call) {
-  const Program one = alone(program, kernel);
+  const Program one = alone(program, kernels);
   std::vector<Tensor> inputs;
   std::vector<std::vector<double>> buffers;
   for (const Buffer& buffer : one.buffers) {
@@ -117,14 +146,19 @@ inline void check_call(const Program& program, const Kernel& kernel,
   for (const LibraryMatmul& part : library_calls(call)) call_library(part, buffers);
   const std::vector<Tensor> want = interpret(one, inputs);
   for (size_t k = 0; k < want.size(); k++) {
-    INFO(print(program, kernel) << str(call));
+    INFO(print(program, kernels[0]) << str(call) << ", result " << k);
     CHECK(distance(buffers[one.outputs[k]], doubles(want[k]), 1) < tolerance(call.a.dtype));
   }
 }
 
+inline std::string name_of(LibraryVector vector) {
+  static constexpr const char* kNames[] = {"nothing", "a bias", "D", "A", "B"};
+  return kNames[static_cast<int>(vector)];
+}
+
 struct ForLibrary {
   Program program;
-  std::vector<std::string> calls;  // "" where a kernel is none
+  std::vector<std::string> calls;  // "" where a kernel is none, "of ..." its call for sums
   std::string refusals;
 };
 
@@ -138,10 +172,16 @@ inline ForLibrary for_library(const Graph& graph, const std::vector<Tensor>& inp
   const std::vector<Tensor> want = interpret(graph, inputs), got = interpret(program, inputs);
   for (size_t k = 0; k < want.size(); k++) REQUIRE(same_bits(want[k], got[k]));
   ForLibrary result{program, {}, join(program.refusals, "\n")};
-  for (const Kernel& kernel : program.kernels) {
-    const LibraryMatch match = library_matmul(program, kernel);
-    result.calls.push_back(match.matmul ? str(*match.matmul) : "");
-    if (match.matmul) check_call(program, kernel, *match.matmul);
+  const std::vector<LibraryCall> calls = library_kernels(program);
+  for (size_t k = 0; k < calls.size(); k++) {
+    const std::optional<LibraryMatmul>& matmul = calls[k].matmul;
+    result.calls.push_back(matmul ? str(*matmul) : "");
+    std::vector<Kernel> kernels = {program.kernels[k]};
+    if (calls[k].sums >= 0) kernels.push_back(program.kernels[calls[k].sums]);
+    if (matmul) check_call(program, kernels, *matmul);
+  }
+  for (const LibraryCall& call : calls) {
+    if (call.sums >= 0) result.calls[call.sums] = "of " + name_of(call.matmul->vector);
   }
   return result;
 }

@@ -206,3 +206,75 @@ TEST_CASE("integers, empty products, windows and computed factors stay generated
       },
       {randn({3, 1}), randn({4, 5})}, "strides do not describe its operands");
 }
+
+TEST_CASE("a product times gelu' is one call, whichever is multiplied first", "[library]") {
+  for (DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    const std::string name = str(dtype, " 40x33x17 (m x n x k), ");
+    const std::vector<Tensor> inputs = {randn({33, 17}).to(dtype), randn({17, 40}).to(dtype),
+                                        randn({33, 40}).to(dtype)};
+    auto require_times = [&](const TensorFunction& function, const std::string& call) {
+      const ForLibrary f = for_library(function, inputs);
+      INFO(print(f.program) << f.refusals);
+      REQUIRE(f.calls == std::vector<std::string>{call});
+    };
+    require_times([](In i) { return Out{gelu_backward(matmul(i[0], i[1]), i[2], "tanh")}; },
+                  name + "times gelu'");
+    require_times(
+        [](In i) { return Out{gelu_backward(matmul(i[0], i[1]) * 0.25, i[2], "tanh")}; },
+        name + "times 0.25, times gelu'");
+  }
+  for (DType dtype : {DType::f32, DType::bf16}) {
+    // gelu'(z) alone is what comes back of ones.
+    const ForLibrary turned = for_library(
+        [&](In i) {
+          const Tensor one = full({33, 40}, 1.0, DType::f32);
+          const Tensor slope = gelu_backward(one, i[2].to(DType::f32), "tanh");
+          return Out{(slope * matmul(i[0], i[1]).to(DType::f32)).to(dtype)};
+        },
+        {randn({33, 17}).to(dtype), randn({17, 40}).to(dtype), randn({33, 40}).to(dtype)});
+    INFO(print(turned.program) << turned.refusals);
+    REQUIRE(turned.calls ==
+            std::vector<std::string>{str(dtype, " 40x33x17 (m x n x k), times gelu'")});
+  }
+}
+
+TEST_CASE("a product times gelu' that the library does not multiply, and why", "[library]") {
+  const std::string able =
+      "it scales, adds a bias, and does relu or gelu (tanh), in this order, or scales and "
+      "multiplies by gelu'";
+  auto times = [](const Tensor& y, const Tensor& z) {
+    return Out{gelu_backward(y, z, "tanh")};
+  };
+  require_bare([&](In i) { return times(matmul(i[0], i[1]) + i[2], i[3]); }, able);
+  require_bare([&](In i) { return times(matmul(i[0], i[1]), i[3] + 1.0); }, able);
+  require_bare([](In i) { return Out{gelu_backward(matmul(i[0], i[1]), i[3])}; }, able);
+  require_bare(
+      [&](In i) {
+        return times(matmul(i[0], i[1]), expand(i[2], {33, 40}));
+      },
+      "what gelu' is taken of is not aligned, or contiguous along another axis");
+  require_bare(
+      [](In i) {
+        const Tensor y = matmul(i[0], i[1]);
+        return Out{gelu_backward(y, i[3], "tanh"), y};
+      },
+      "of two results, one must be the other's gelu");
+  const std::vector<Tensor> ragged = {randn({33, 17}), randn({17, 42}), randn({33, 42})};
+  require_bare([&](In i) { return times(matmul(i[0], i[1]), i[2]); },
+               "what gelu' is taken of is not aligned, or contiguous along another axis",
+               ragged, "f32 42x33x17 (m x n x k)");
+  const std::vector<Tensor> outer = {randn({33, 1}), randn({1, 40}), randn({33, 40})};
+  require_bare([&](In i) { return times(matmul(i[0], i[1]), i[2]); },
+               "gelu' wants a sum behind it, of more than one term", outer,
+               "f32 40x33x1 (m x n x k)");
+  const std::vector<Tensor> halves = {randn({33, 17}).to(DType::bf16),
+                                      randn({17, 40}).to(DType::bf16), randn({33, 40})};
+  require_bare([&](In i) { return times(matmul(i[0], i[1]), i[2]); },
+               "what gelu' is taken of has another dtype than the result or the factors",
+               halves, "bf16 40x33x17 (m x n x k)");
+  const std::vector<Tensor> wide = {randn({33, 17}).to(DType::f64),
+                                    randn({17, 40}).to(DType::f64),
+                                    randn({33, 40}).to(DType::f64)};
+  require_bare([&](In i) { return times(matmul(i[0], i[1]), i[2]); },
+               "in f64 it multiplies only", wide, "f64 40x33x17 (m x n x k)");
+}

@@ -99,6 +99,31 @@ TEST_CASE("a block of GPT-2 is ten launches, six of them calls", "[library]") {
   }
 }
 
+TEST_CASE("two layers and their gradients are six launches, gelu and gelu' among them",
+          "[library]") {
+  auto step = [](In i) {
+    auto t = [](const Tensor& x) { return transpose(x, 0, 1); };
+    const Tensor z = matmul(i[0], i[1]) + i[2], h = gelu(z, "tanh");
+    const Tensor dy = (matmul(h, i[3]) + i[4] - i[5]) * 0.01;
+    const Tensor dz = gelu_backward(matmul(dy, t(i[3])), z, "tanh");
+    return Out{matmul(t(h), dy), sum(dy, {0}), matmul(t(i[0]), dz), sum(dz, {0})};
+  };
+  for (DType dtype : {DType::f32, DType::bf16}) {
+    const ForLibrary f = for_library(
+        step, random_tensors({{64, 16}, {16, 40}, {40}, {40, 24}, {24}, {64, 24}}, dtype));
+    INFO(print(f.program) << f.refusals);
+    const std::string name = str(dtype, " ");
+    REQUIRE(calls_of(f) ==
+            std::vector<std::string>{
+                name + "40x64x16 (m x n x k), + bias, gelu of what it saves",
+                name + "24x64x40 (m x n x k)",
+                name + "40x64x24 (m x n x k), A transposed, times gelu', sums of D",
+                name + "24x40x64 (m x n x k), B transposed",
+                name + "40x16x64 (m x n x k), B transposed", "of D"});
+    REQUIRE(f.program.launches.size() == 6);
+  }
+}
+
 TEST_CASE("a factor in another order is copied once, windows are not", "[library]") {
   const ForLibrary heads = for_library(
       [](In i) {

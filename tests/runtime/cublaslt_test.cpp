@@ -6,6 +6,7 @@
 
 #include "tests/runtime/scratch.h"
 #include "tiny_compile/codegen/cuda.h"
+#include "tiny_compile/compile/compile.h"
 #include "tiny_compile/runtime/cublaslt_api.h"
 #include "tiny_compile/runtime/cuda_executable.h"
 #include "tiny_compile/runtime/process.h"
@@ -121,18 +122,24 @@ class OnGpu {
         Matmul matmul = Matmul::Library) {
     const Staged staged = run_pipeline(with_library(default_pipeline(), matmul),
                                        trace(function, inputs, "f").graph, true, Target::Cuda);
-    for (const KernelEntry& kernel : staged.source.kernels) calls_ += kernel.library ? 1 : 0;
+    for (const KernelEntry& kernel : staged.source.kernels) {
+      if (kernel.library) matmuls_.push_back(*kernel.library);
+      sums_ += kernel.sums >= 0 ? 1 : 0;
+    }
     const BuiltCubin built = build_cuda(staged.source.text, cuda_device(0).architecture);
     executable_ = std::make_unique<CudaExecutable>(staged.program, staged.source,
                                                    load_cubin(built.cubin, 0));
   }
-  int calls() const { return calls_; }
+  int calls() const { return static_cast<int>(matmuls_.size()); }
+  int sums() const { return sums_; }  // made beside a product
+  const std::vector<LibraryMatmul>& matmuls() const { return matmuls_; }
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const {
     return executable_->run(inputs);
   }
 
  private:
-  int calls_ = 0;
+  std::vector<LibraryMatmul> matmuls_;
+  int sums_ = 0;
   std::unique_ptr<CudaExecutable> executable_;
 };
 
@@ -169,8 +176,10 @@ void check(const TensorFunction& function, const std::vector<Sizes>& shapes, DTy
   CHECK(compiled.calls() == calls);
   const std::vector<Tensor> want = interpret(trace(function, wide, "f").graph, wide);
   const std::vector<Tensor> got = compiled(moved);
-  for (size_t k = 0; k < want.size(); k++)
+  for (size_t k = 0; k < want.size(); k++) {
+    INFO("output " << k << " of " << dtype);
     CHECK(distance(doubles(copy_to(got[k], cpu)), doubles(want[k])) < slack * bound(dtype));
+  }
 }
 
 constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16, DType::f64};
@@ -284,9 +293,16 @@ TEST_CASE("on a GPU: networks, calls and kernels in turn", "[cublaslt][gpu]") {
     const Tensor y = scaled_dot_product_attention(part(0), part(1), part(2), {}, true);
     return Out{linear(reshape(permute(y, {0, 2, 1, 3}), {2, 32, 64}), i[3], i[4])};
   };
+  auto step = [](In i) {  // forward and back
+    const Tensor z = matmul(i[0], i[1]) + i[2], h = gelu(z, "tanh");
+    const Tensor dy = matmul(h, i[3]) + i[4] - i[5];
+    const Tensor dz = gelu_backward(matmul(dy, turned(i[3])), z, "tanh");
+    return Out{matmul(turned(h), dy), sum(dy, {0}), matmul(turned(i[0]), dz), sum(dz, {0})};
+  };
   for (DType dtype : kNotDouble) {
     check(mlp, {{2, 16, 64}, {256, 64}, {256}, {64, 256}, {64}}, dtype, 2, 0,
           10);  // it rounds between
+    check(step, {{64, 32}, {32, 96}, {96}, {96, 24}, {24}, {64, 24}}, dtype, 5, 0, 20);
     check(attention, {{2, 32, 64}, {192, 64}, {192}, {64, 64}, {64}}, dtype, 4, 0, 20);
   }
 }
@@ -310,4 +326,129 @@ TEST_CASE("on a GPU: threads share a function", "[cublaslt][gpu]") {
   }
   for (std::thread& thread : threads) thread.join();
   for (const std::vector<double>& result : got) CHECK(result == want);
+}
+
+namespace {
+
+struct Sides {
+  int64_t batch, in, hidden, last;
+};
+constexpr Sides kLayers[] = {{256, 128, 512, 64}, {1024, 64, 256, 128}, {130, 70, 40, 24},
+                             {33, 17, 48, 9},     {300, 100, 200, 50},  {16384, 64, 128, 32}};
+constexpr const char* kGradients[] = {"dz",
+                                      "db (sums of D)",
+                                      "dW",
+                                      "dV",
+                                      "dc (sums of A)",
+                                      "dU, as linear has it",
+                                      "dd (sums of B)"};
+
+// The backward of x -> z = x w + b -> h = gelu(z) -> h v + c, and of another layer of x whose
+// weights are [out, in]: from x, z, v, the gradient dy of what comes out, h, and the other's dy.
+std::vector<Tensor> gradients(In i) {
+  const Tensor dz = gelu_backward(matmul(i[3], turned(i[2])), i[1], "tanh");
+  return {dz,
+          sum(dz, {0}),
+          matmul(turned(i[0]), dz),
+          matmul(turned(i[4]), i[3]),
+          sum(i[3], {0}),
+          matmul(turned(i[5]), i[0]),
+          sum(i[5], {0})};
+}
+
+std::vector<Tensor> gradient_inputs(const Sides& s, DType dtype) {
+  auto some = [&](const Sizes& shape, double scale) {
+    return (randn(shape) * scale).to(dtype);
+  };
+  return {some({s.batch, s.in}, .25),    some({s.batch, s.hidden}, 1),
+          some({s.hidden, s.last}, .25), some({s.batch, s.last}, .25),
+          some({s.batch, s.hidden}, .5), some({s.batch, s.last}, .25)};
+}
+
+std::vector<Tensor> on_gpu(const std::vector<Tensor>& tensors, int64_t shift = 0) {
+  std::vector<Tensor> result;
+  for (const Tensor& tensor : tensors) result.push_back(there(tensor, shift));
+  return result;
+}
+
+std::vector<Tensor> in_double(const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> wide;
+  for (const Tensor& tensor : inputs) wide.push_back(tensor.to(DType::f64));
+  return interpret(trace(gradients, wide, "f").graph, wide);
+}
+
+// The library's gelu' in f32 is its own, and halves are rounded before they are multiplied on.
+void check_gradients(const std::vector<Tensor>& got, const std::vector<Tensor>& want,
+                     DType dtype) {
+  for (size_t k = 0; k < want.size(); k++) {
+    INFO(kGradients[k] << " of " << dtype);
+    CHECK(distance(doubles(copy_to(got[k], cpu)), doubles(want[k])) < 4 * bound(dtype));
+  }
+}
+
+std::string str(const Sides& s) {
+  return tiny_compile::str("batch ", s.batch, ", in ", s.in, ", hidden ", s.hidden, ", last ",
+                           s.last);
+}
+
+}  // namespace
+
+TEST_CASE("on a GPU: the library has an algorithm for each gradient that is matched",
+          "[cublaslt][gpu]") {
+  NEEDS_GPU;
+  for (DType dtype : kNotDouble) {
+    for (const Sides& sides : kLayers) {
+      const OnGpu f(gradients, gradient_inputs(sides, dtype));
+      for (const LibraryMatmul& matmul : f.matmuls()) {
+        INFO(str(sides) << ": " << tiny_compile::str(matmul));
+        CHECK_NOTHROW(CublasMatmul(matmul, 0));
+      }
+    }
+  }
+}
+
+TEST_CASE("on a GPU: gelu' and the gradients of biases", "[cublaslt][gpu]") {
+  NEEDS_GPU;
+  for (DType dtype : kNotDouble) {
+    for (const Sides& sides : kLayers) {
+      const std::vector<Tensor> inputs = gradient_inputs(sides, dtype), moved = on_gpu(inputs);
+      const std::vector<Tensor> want = in_double(inputs);
+      const OnGpu f(gradients, inputs);
+      INFO(str(sides));
+      CHECK(f.calls() == 4);
+      CHECK(f.sums() == 3);
+      for (int call = 1; call <= 3; call++) {  // the first, one that is recorded, one replayed
+        INFO("call " << call);
+        check_gradients(f(moved), want, dtype);
+      }
+    }
+  }
+}
+
+TEST_CASE("on a GPU: gradients of inputs that lie anywhere", "[cublaslt][gpu]") {
+  NEEDS_GPU;
+  auto compiled = compile([](Tensor x, Tensor z, Tensor v, Tensor dy, Tensor h, Tensor other) {
+    return gradients(std::vector<Tensor>{x, z, v, dy, h, other});
+  });
+  for (DType dtype : {DType::f32, DType::bf16}) {
+    const std::vector<Tensor> inputs = gradient_inputs({130, 70, 40, 24}, dtype);
+    const std::vector<Tensor> want = in_double(inputs);
+    for (int64_t shift : {0, 1, 2, 4, 8}) {
+      INFO("shifted by " << shift);
+      const std::vector<Tensor> at = on_gpu(inputs, shift);
+      check_gradients(compiled(at[0], at[1], at[2], at[3], at[4], at[5]), want, dtype);
+    }
+  }
+}
+
+TEST_CASE("on a GPU: with generated kernels gradients are the interpreter's bits",
+          "[cublaslt][gpu]") {
+  NEEDS_GPU;
+  const std::vector<Tensor> inputs = gradient_inputs({130, 70, 40, 24}, DType::bf16);
+  const std::vector<Tensor> want = interpret(trace(gradients, inputs, "f").graph, inputs);
+  const std::vector<Tensor> got = OnGpu(gradients, inputs, Matmul::Generated)(on_gpu(inputs));
+  for (size_t k = 0; k < want.size(); k++) {
+    INFO(kGradients[k]);
+    CHECK(same_bits(copy_to(got[k], cpu), want[k]));
+  }
 }

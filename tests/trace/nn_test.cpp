@@ -177,6 +177,32 @@ TEST_CASE("activations agree with their formulas", "[nn]") {
   check_fails([&] { gelu(x, "quick"); }, "quick");
 }
 
+TEST_CASE("gelu_backward is the derivative of gelu, times what comes back", "[nn]") {
+  const Tensor x = random({7, 13}, 1) * 3., grad = random({7, 13}, 2);
+  for (const char* approximate : {"none", "tanh"}) {
+    INFO("approximate = " << approximate);
+    auto gelu_at = [&](const Tensor& at) { return values(gelu(at, approximate)); };
+    const Tensor wide = x.to(float64);
+    const double step = 1e-5;
+    const Values above = gelu_at(wide + step), below = gelu_at(wide - step);
+    Values want = values(grad);
+    for (size_t k = 0; k < want.size(); k++) want[k] *= (above[k] - below[k]) / (2 * step);
+    auto backward = [&](Tensor g, Tensor x) {
+      return std::vector<Tensor>{gelu_backward(g, x, approximate)};
+    };
+    check_near(agreed(backward, grad.to(float64), wide)[0], {7, 13}, want, 1e-8);
+    check_near(agreed(backward, grad, x)[0], {7, 13}, want);
+    const Tensor half_grad = grad.to(bfloat16), half_x = x.to(bfloat16);
+    const Tensor half = agreed(backward, half_grad, half_x)[0];
+    CHECK(half.dtype() == bfloat16);  // computed in f32, rounded once
+    check_near(half, {7, 13},
+               values(gelu_backward(half_grad.to(float64), half_x.to(float64), approximate)),
+               1. / 256);
+  }
+  CHECK(gelu_backward(grad.to(bfloat16), x).dtype() == float32);
+  check_fails([&] { gelu_backward(grad, x, "quick"); }, "quick");
+}
+
 TEST_CASE("activations of NaN and infinities", "[nn]") {
   const auto y = agreed(
       [](Tensor x) {

@@ -27,6 +27,7 @@
 #include "tiny_compile/codegen/cuda_turned.h"
 #include "tiny_compile/codegen/prelude.h"
 #include "tiny_compile/codegen/single_rows.h"
+#include "tiny_compile/loops/library_sums.h"
 
 namespace tiny_compile {
 namespace {
@@ -99,17 +100,21 @@ std::string without_names(const std::string& text, const KernelEntry& entry,
 // The functions of a source in the making, each once.
 class Functions {
  public:
-  KernelEntry add(const Program& program, const Kernel& kernel, const std::string& suffix) {
+  KernelEntry add(const Program& program, const Kernel& kernel, const LibraryCall& call,
+                  const std::string& suffix) {
     const std::string function = function_name(kernel) + suffix;
     KernelEntry entry;
     entry.function = function;
     entry.grid = 0;
     if (row_count(kernel).is_constant(0)) return entry;
-    if (program.matmul != Matmul::Generated)
-      entry.library = library_matmul(program, kernel).matmul;
-    if (entry.library) {
-      written_.push_back(
-          {comment_of(kernel), {}, "// the library: " + str(*entry.library) + "\n"});
+    if (call.matmul) {
+      entry.library = call.matmul;
+      entry.sums = call.sums;
+      std::string line = "// the library: " + str(*call.matmul) + "\n";
+      if (call.sums >= 0)
+        line += str("// or without sums, which ", function_name(program.kernels[call.sums]),
+                    suffix, " makes then\n");
+      written_.push_back({comment_of(kernel), {}, line});
       return entry;
     }
     const std::optional<Kernel> points = as_points(program, kernel);
@@ -178,8 +183,10 @@ std::vector<Source> emit_cuda_together(const std::vector<Program>& programs) {
   Functions functions;
   for (size_t p = 0; p < programs.size(); p++) {
     const std::string suffix = programs.size() > 1 ? str("_p", p) : "";
-    for (const Kernel& kernel : programs[p].kernels)
-      sources[p].kernels.push_back(functions.add(programs[p], kernel, suffix));
+    const std::vector<LibraryCall> calls = library_kernels(programs[p]);
+    for (size_t k = 0; k < calls.size(); k++)
+      sources[p].kernels.push_back(
+          functions.add(programs[p], programs[p].kernels[k], calls[k], suffix));
   }
   const std::string kernels = functions.text();
   const std::string body = hide_minus_zero(cuda_helpers_for(kernels) + kernels);

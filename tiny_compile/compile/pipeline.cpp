@@ -9,6 +9,7 @@
 #include "tiny_compile/codegen/cpp.h"
 #include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/loops/fuse.h"
+#include "tiny_compile/loops/library_sums.h"
 #include "tiny_compile/loops/lower.h"
 #include "tiny_compile/loops/pad_rows.h"
 #include "tiny_compile/loops/use_library.h"
@@ -150,8 +151,10 @@ Pipeline with_library(Pipeline pipeline, Matmul matmul) {
   pipeline.insert(at, Stage{"library", ProgramPass(leave)});
   const bool fuses = std::any_of(pipeline.begin(), pipeline.end(),
                                  [](const Stage& stage) { return stage.name == "fuse"; });
-  return fuses ? insert_after(std::move(pipeline), "fuse", {"pad_rows", ProgramPass(pad_rows)})
-               : pipeline;
+  if (!fuses) return pipeline;
+  pipeline = insert_after(std::move(pipeline), "fuse", {"pad_rows", ProgramPass(pad_rows)});
+  return insert_after(std::move(pipeline), "pad_rows",
+                      {"library_sums", ProgramPass(library_sums)});
 }
 
 Source emit(const Program& program) {

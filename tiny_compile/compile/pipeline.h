@@ -30,7 +30,8 @@ using Pipeline = std::vector<Stage>;
 Pipeline default_pipeline();
 
 // The same with a stage "library" before the first that works on a Program: matmuls are left to
-// the vendor's library. For Matmul::Generated, as it was.
+// the vendor's library. Behind fuse, pad_rows and library_sums follow. For Matmul::Generated, as
+// it was.
 Pipeline with_library(Pipeline pipeline, Matmul matmul);
 
 Source emit(const Program& program);  // for the program's target

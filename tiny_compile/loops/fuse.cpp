@@ -18,7 +18,7 @@
 #include "tiny_compile/loops/dead.h"
 #include "tiny_compile/loops/fold.h"
 #include "tiny_compile/loops/inline.h"
-#include "tiny_compile/loops/library_matmul.h"
+#include "tiny_compile/loops/library_sums.h"
 #include "tiny_compile/loops/merge.h"
 
 namespace tiny_compile {
@@ -77,9 +77,9 @@ class Fusion {
       changed = false;
       for (int producer : producers(id)) {
         if (refused.count(producer) || members_[producer].library) continue;
-        if (members_[id].library) {
+        if (const char* const reason = left_to_library(producer, id)) {
           refused.insert(producer);
-          refuse(producer, id, kLibrary + "it reads its operands from memory");
+          refuse(producer, id, kLibrary + reason);
           continue;
         }
         const std::string reason = waits_between(producer, id)
@@ -185,6 +185,15 @@ class Fusion {
 
   // "" if the matmul and its only reader are one call of the library, of the same matrices.
   std::string add_epilogue(int matmul, int reader) {
+    Kernel kernel;
+    if (const std::string reason = with_epilogue(matmul, reader, kernel); !reason.empty())
+      return reason;
+    members_[matmul].group = std::make_unique<Group>(kernel);
+    absorb(matmul, reader);
+    return "";
+  }
+
+  std::string with_epilogue(int matmul, int reader, Kernel& kernel) const {
     if (waits_between(matmul, reader)) return "another kernel lies between them";
     const Kernel& alone = group(matmul)->kernel;
     Group both(alone);
@@ -194,16 +203,36 @@ class Fusion {
     std::vector<bool> loaded(program_.buffers.size());
     for (size_t b = 0; b < loaded.size(); b++)
       loaded[b] = readers_[b].size() > readers_[b].count(reader);
-    const Kernel kernel = without_dead_stores(program_, both.finish(), loaded);
+    kernel = without_dead_stores(program_, both.finish(), loaded);
     const LibraryMatch match = library_matmul(program_, kernel);
     if (!match.matmul) return match.reason;
     const LibraryMatmul before = *library_matmul(program_, alone).matmul;
     if (match.matmul->m * match.matmul->n != before.m * before.n ||
         match.matmul->calls() > before.calls())
       return "its result would be written in pieces";
-    members_[matmul].group = std::make_unique<Group>(kernel);
-    absorb(matmul, reader);
     return "";
+  }
+
+  // Why the two stay apart whatever else they are; null where they may not.
+  const char* left_to_library(int producer, int id) const {
+    if (members_[id].library) return "it reads its operands from memory";
+    return adds_up(producer, id) ? "it makes these sums as well" : nullptr;
+  }
+
+  // Whether the producer is an epilogue with which the library makes these sums of it as well.
+  bool adds_up(int producer, int id) const {
+    if (program_.matmul == Matmul::Generated) return false;
+    const std::optional<ColumnSums> sums = column_sums(program_, group(id)->finish());
+    if (!sums) return false;
+    for (int buffer : members_[producer].reads) {
+      const int matmul = writer_[buffer];
+      if (matmul < 0 || !members_[matmul].library || readers_[buffer].size() > 1) continue;
+      Kernel kernel;
+      if (with_epilogue(matmul, producer, kernel).empty() &&
+          with_sums(program_, *library_matmul(program_, kernel).matmul, *sums).matmul)
+        return true;
+    }
+    return false;
   }
 
   // Each reader of a buffer joins the first group of readers that takes it.

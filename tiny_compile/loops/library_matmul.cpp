@@ -107,7 +107,8 @@ class Matcher {
 
   bool match_formula() {
     const char* const able =
-        "it scales, adds a bias, and does relu or gelu (tanh), in this order";
+        "it scales, adds a bias, and does relu or gelu (tanh), in this order, or scales and "
+        "multiplies by gelu'";
     if (kernel_.scalars.size() > kMostScalars) return refuse(able);
     if (stores_.size() == 2 && before_activation(0) != without_cast(stores_[1]->value))
       std::swap(stores_[0], stores_[1]);
@@ -115,7 +116,7 @@ class Matcher {
     if (stores_.size() == 2 &&
         (matmul_.activation != Activation::Gelu || value != without_cast(stores_[1]->value)))
       return refuse("of two results, one must be the other's gelu");
-    value = without_bias(value);
+    if (matmul_.activation != Activation::GeluGradient) value = without_bias(value);
     value = without_cast(without_factor(without_cast(value)));
     return scalar(value).kind == ScalarKind::Register || refuse(able);
   }
@@ -133,9 +134,17 @@ class Matcher {
     return rounds_only ? scalar(id).operands[0] : id;
   }
 
-  // v, where the value is relu(v) or gelu(v).
+  // v, where the value is relu(v) or gelu(v), or v * gelu'(load).
   int without_activation(int value) {
     matmul_.activation = Activation::None;
+    slope_of_ = -1;
+    if (is(value, Op::mul) && stores_.size() == 1) {
+      for (int side : {0, 1}) {
+        if (!is_gelu_slope(scalar(value).operands[side])) continue;
+        matmul_.activation = Activation::GeluGradient;
+        return scalar(value).operands[1 - side];
+      }
+    }
     const int count = static_cast<int>(kernel_.scalars.size());
     for (int v = 0; v < count; v++) {
       if (!is_float(scalar(v).dtype) || scalar(v).kind == ScalarKind::Constant) continue;
@@ -164,6 +173,31 @@ class Matcher {
     const int gate = plus(table_.apply(Op::tanh, t, {inner}), number(1, t));
     const int result = times(times(v, number(0.5, t)), gate);
     return t == dtype ? result : table_.apply(Op::cast, dtype, {result});
+  }
+
+  // gelu' of a load, or of one that is cast from half width.
+  bool is_gelu_slope(int value) {
+    if (!is(value, Op::add)) return false;
+    const int count = static_cast<int>(kernel_.scalars.size());
+    for (int v = 0; v < count; v++) {
+      const int load = without_cast(v);
+      if (scalar(load).kind != ScalarKind::Load || gelu_slope_of(v) != value) continue;
+      slope_of_ = load;
+      return true;
+    }
+    return false;
+  }
+  int gelu_slope_of(int v) {
+    const DType t = scalar(v).dtype;
+    if (!is_float(t) || is_half(t)) return -1;
+    auto times = [&](int lhs, int rhs) { return table_.apply(Op::mul, t, {lhs, rhs}); };
+    auto plus = [&](int lhs, int rhs) { return table_.apply(Op::add, t, {lhs, rhs}); };
+    const int one = number(1, t), half = number(0.5, t), c = number(0.7978845608028654, t);
+    const int squared = times(v, v), cubed = times(times(squared, v), number(0.044715, t));
+    const int bent = table_.apply(Op::tanh, t, {times(plus(v, cubed), c)});
+    const int slope = times(plus(times(squared, number(0.134145, t)), one), c);
+    const int rest = table_.apply(Op::sub, t, {one, times(bent, bent)});
+    return plus(times(plus(bent, one), half), times(times(times(v, half), rest), slope));
   }
 
   // x, where the value is x + load or load + x.
@@ -199,7 +233,7 @@ class Matcher {
 
   bool match_dtypes() {
     if (!is_plain_load(dot_->value) || !is_plain_load(dot_->other) ||
-        (bias_ >= 0 && !is_plain_load(bias_)))
+        (bias_ >= 0 && !is_plain_load(bias_)) || (slope_of_ >= 0 && !is_plain_load(slope_of_)))
       return refuse("it computes what it reads");
     const DType dtype = scalar(dot_->value).dtype, result = stores_[0]->dtype;
     if (!is_float(dtype) || scalar(dot_->other).dtype != dtype)
@@ -210,6 +244,8 @@ class Matcher {
       return refuse("the bias has another dtype than the result");
     if (stores_.size() == 2 && stores_[1]->dtype != result)
       return refuse("the results have two dtypes");
+    if (slope_of_ >= 0 && (scalar(slope_of_).dtype != result || result != dtype))
+      return refuse("what gelu' is taken of has another dtype than the result or the factors");
     const bool plain = bias_ < 0 && matmul_.activation == Activation::None;
     if (dtype == DType::f64 && !plain) return refuse("in f64 it multiplies only");
     matmul_.a.dtype = matmul_.b.dtype = dtype;
@@ -249,6 +285,10 @@ class Matcher {
     if (stores_.size() == 2) {
       matmul_.saved.buffer = stores_[1]->buffer;
       plain = plain && take_apart(stores_[1]->index, kSaved, matmul_.saved.offset);
+    }
+    if (slope_of_ >= 0) {
+      matmul_.saved.buffer = scalar(slope_of_).buffer;
+      plain = plain && take_apart(scalar(slope_of_).index, kSaved, matmul_.saved.offset);
     }
     if (bias_ >= 0) {
       matmul_.bias.buffer = scalar(bias_).buffer;
@@ -319,14 +359,23 @@ class Matcher {
     if (!lay_out(x.d, x.m, rows.stride[kResult], x.n, columns.stride[kResult]) ||
         x.d.transposed)
       return refuse("its result is contiguous along neither axis");
-    const bool saves = x.saved.buffer >= 0;
+    const bool saves = x.saved.buffer >= 0, slopes = x.activation == Activation::GeluGradient;
     if (saves && (!lay_out(x.saved, x.m, rows.stride[kSaved], x.n, columns.stride[kSaved]) ||
-                  x.saved.transposed || x.saved.ld % 8 != 0))
-      return refuse("what it saves is not aligned, or contiguous along another axis");
+                  x.saved.transposed || x.saved.ld % 8 != 0 || !starts_aligned(x.saved)))
+      return refuse(slopes ? "what gelu' is taken of is not aligned, or contiguous along "
+                             "another axis"
+                           : "what it saves is not aligned, or contiguous along another axis");
+    if (slopes && x.k == 1) return refuse("gelu' wants a sum behind it, of more than one term");
     const bool along_rows = rows.stride[kBias] == 1 || x.m == 1;
     if (bias_ >= 0 && (!along_rows || columns.stride[kBias] != 0))
       return refuse("what it adds is no bias, one number a column");
     return true;
+  }
+
+  // At a multiple of 16 bytes, as far as is known before addresses are.
+  bool starts_aligned(const LibraryMatrix& matrix) const {
+    return program_.buffers[matrix.buffer].align % 16 == 0 &&
+           matrix.offset * static_cast<int64_t>(size_of(matrix.dtype)) % 16 == 0;
   }
 
   bool match_batches(std::vector<Loop> loops) {
@@ -340,8 +389,9 @@ class Matcher {
         return refuse("strides do not describe its operands");
       if (loop.stride[kBias] != 0)
         return refuse("what it adds is no bias, one number a column");
-      if (matmul_.saved.buffer >= 0 && loop.stride[kSaved] != batch.d)
-        return refuse("what it saves lies otherwise than its result");
+      if (matmul_.saved.buffer >= 0 && (loop.stride[kSaved] != batch.d || batch.d % 8 != 0))
+        return refuse(slope_of_ < 0 ? "what it saves lies otherwise than its result"
+                                    : "what gelu' is taken of lies otherwise than its result");
     }
     return matmul_.calls() <= kMostCalls || refuse("it would be too many calls");
   }
@@ -352,7 +402,7 @@ class Matcher {
   std::string reason_;
   const Step* dot_ = nullptr;
   std::vector<const Step*> stores_;  // the result, and what is saved
-  int bias_ = -1;                    // its load
+  int bias_ = -1, slope_of_ = -1;    // loads: what is added, what gelu' is taken of
   LibraryMatrix left_, right_;       // their places
   Access a_ = kLeft, b_ = kRight;    // which factors A and B are
   std::vector<Loop> loops_;          // of each axis
@@ -396,13 +446,12 @@ std::string str(const LibraryMatmul& x) {
   if (x.b.transposed) text += ", B transposed";
   if (x.d.dtype != x.a.dtype) text += tiny_compile::str(" to ", x.d.dtype);
   if (x.alpha != 1) text += tiny_compile::str(", times ", x.alpha);
-  static constexpr const char* kVectors[] = {"", ", + bias", ", sums of D", ", sums of A",
-                                             ", sums of B"};
+  static constexpr const char* kSums[] = {"", "", ", sums of D", ", sums of A", ", sums of B"};
   static constexpr const char* kActivations[] = {"", ", relu", ", gelu", ", times gelu'"};
-  text += kVectors[static_cast<int>(x.vector)];
+  if (x.vector == LibraryVector::Bias) text += ", + bias";
   text += kActivations[static_cast<int>(x.activation)];
-  return text +
-         (x.activation == Activation::Gelu && x.saved.buffer >= 0 ? " of what it saves" : "");
+  if (x.activation == Activation::Gelu && x.saved.buffer >= 0) text += " of what it saves";
+  return text + kSums[static_cast<int>(x.vector)];
 }
 
 LibraryMatch library_matmul(const Program& program, const Kernel& kernel) {

@@ -27,11 +27,11 @@ struct LibraryBatch {
 };
 
 // What the library does to a product before it stores it. GeluGradient multiplies by gelu' of
-// `saved`; nothing matches it yet, but it can be run.
+// `saved`, as gelu_backward(a @ b, saved, "tanh") does.
 enum class Activation : uint8_t { None, Relu, Gelu, GeluGradient };
 
-// The vector along the rows of D: added, or the sum over the columns of D, or over k of A or B.
-// The gradients are not matched yet either.
+// The vector along the rows of D: added, or the sum over the columns of D, or over k of A or B
+// (of B: along the columns of D). Sums are another kernel's work: library_sums.h matches them.
 enum class LibraryVector : uint8_t { None, Bias, GradientOfD, GradientOfA, GradientOfB };
 
 // D = activation(alpha * A * B + bias) for each batch: A is m x k, B k x n and D m x n. Rows
@@ -44,7 +44,7 @@ struct LibraryMatmul {
   bool tf32 = false;  // f32 operands rounded to tf32
   Activation activation = Activation::None;
   LibraryVector vector = LibraryVector::None;
-  LibraryMatrix bias;  // m x 1
+  LibraryMatrix bias;  // m x 1, the sums of B n x 1
   LibraryMatrix
       saved;  // m x n, of D's batches: what the activation is taken of; buffer -1: none
   int64_t calls() const;

@@ -135,7 +135,8 @@ struct Program {
   Matmul matmul = Matmul::Generated;
   std::vector<Buffer> buffers;
   std::vector<Kernel> kernels;             // in an order in which they may run
-  std::vector<std::vector<int>> launches;  // groups of independent kernels
+  std::vector<std::vector<int>> launches;  // groups of independent kernels; or a product of
+                                           // the library's and the sums it makes beside it
   std::vector<int> outputs;                // buffers
   int64_t arena_bytes = 0;                 // set by plan_memory
   std::vector<std::string> refusals;  // "sum_3 + exp_4: <reason>", from fuse; not its value

@@ -149,10 +149,15 @@ Program schedule(const Program& program) {
   result.kernels.clear();
   result.launches.clear();
   std::vector<std::vector<int>> now(program.kernels.size());  // a kernel's kernels, in order
+  std::vector<bool> beside(program.kernels.size());           // a product that makes its sums
+  for (const std::vector<int>& launch : program.launches) {
+    for (int kernel : launch) beside[kernel] = launch.size() > 1;
+  }
   for (size_t k = 0; k < program.kernels.size(); k++) {
     const Kernel collapsed = collapse_axes(program.kernels[k]);
     std::vector<Kernel> kernels = {collapsed};
-    if (can_split(result, collapsed)) kernels = split_reduction(result, collapsed);
+    if (!beside[k] && can_split(result, collapsed))
+      kernels = split_reduction(result, collapsed);
     for (Kernel& kernel : kernels) {
       kernel = order_rows(std::move(kernel));
       kernel.schedule = choose(result, kernel);

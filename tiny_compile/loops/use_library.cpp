@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "tiny_compile/loops/library_matmul.h"
+#include "tiny_compile/loops/save_for_gelu.h"
 
 namespace tiny_compile {
 namespace {
@@ -184,7 +185,7 @@ Program use_library_matmul(const Program& program, Matmul matmul) {
     }
     result.launches.push_back(last);
   }
-  return result;
+  return save_for_gelu(result);
 }
 
 }  // namespace tiny_compile

@@ -102,14 +102,12 @@ CudaExecutable::CudaExecutable(const Program& program, const Source& source,
       library_(std::move(library)),
       plan_(plan_buffers(program)),
       can_fail_(can_fail(source.text)) {
+  std::vector<bool> done(source.kernels.size());  // by a call of the library before it
   for (const std::vector<int>& launch : program.launches) {
     for (int id : launch) {
       const KernelEntry& kernel = source.kernels[id];
-      if (kernel.library) {
-        for (const LibraryMatmul& call : library_calls(*kernel.library))
-          launches_.emplace_back(CublasMatmul(call, library_->device()));
-      }
-      if (kernel.grid == 0) continue;  // the library's, or without rows
+      if (kernel.library && add_calls(kernel)) done[static_cast<size_t>(kernel.sums)] = true;
+      if (kernel.grid == 0 || done[static_cast<size_t>(id)]) continue;  // or without rows
       const CudaFunction function = library_->function(kernel.function, kernel.shared);
       launches_.emplace_back(Kernel{function, kernel.function, kernel.grid, kernel.block,
                                     kernel.shared, kernel.buffers});
@@ -117,6 +115,25 @@ CudaExecutable::CudaExecutable(const Program& program, const Source& source,
   }
   if (launches_.size() > 1 || bytes_moved(program) < kShort)
     replay_ = std::make_unique<CudaReplay>(library_->device());
+}
+
+// Whether the call makes another kernel's sums too. Where the library has no algorithm for both,
+// it multiplies, and that kernel is launched.
+bool CudaExecutable::add_calls(const KernelEntry& kernel) {
+  LibraryMatmul matmul = *kernel.library;
+  if (kernel.sums >= 0) {
+    try {
+      launches_.emplace_back(CublasMatmul(matmul, library_->device()));
+      return true;
+    } catch (const Error& error) {
+      log("fusion", str("sums are a kernel of their own: ", error.what()));
+    }
+    matmul.vector = LibraryVector::None;
+    matmul.bias = {};
+  }
+  for (const LibraryMatmul& call : library_calls(matmul))
+    launches_.emplace_back(CublasMatmul(call, library_->device()));
+  return false;
 }
 
 // Of one workspace for all matmuls: the stream runs them in turn.

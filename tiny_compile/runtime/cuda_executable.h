@@ -65,6 +65,7 @@ class CudaExecutable {
     std::vector<int> buffers;
   };
 
+  bool add_calls(const KernelEntry& kernel);
   size_t workspace_bytes(const std::vector<void*>& addresses) const;
   void start(const std::vector<void*>& addresses, void* workspace) const;
   void start_kernel(const Kernel& kernel, const void** arguments, CudaStream stream) const;

@@ -171,6 +171,30 @@ Tensor gelu(const Operand& x, const std::string& approximate) {
   return cast_to(v * 0.5 * bent, float_dtype(x), x.where);
 }
 
+// grad * gelu'(x), as PyTorch's aten.gelu_backward. The product rule on x/2 * (1 + t):
+//
+//   gelu'(x) = (1 + t)/2 + x/2 * (1 - t^2) * u'    t = tanh(u), u = c*(x + 0.044715*x^3)
+//
+// and "none": gelu'(x) = (1 + erf(x / sqrt 2))/2 + x * exp(-x^2 / 2) / sqrt(2 pi).
+Tensor gelu_backward(const Operand& grad, const Operand& x, const std::string& approximate) {
+  if (approximate != "none" && approximate != "tanh")
+    fail_at(current_place(grad.where),
+            str("gelu_backward: approximate is 'none' or 'tanh', not '", approximate, "'"));
+  const Scope scope(grad.where);
+  const DType promoted = result_type({&grad, &x});
+  const DType result = is_float(promoted) ? promoted : DType::f32;
+  const Tensor g = upcast(grad), v = upcast(x), squared = v * v;
+  if (approximate == "none") {
+    const Tensor below = (erf(v * 0.7071067811865476) + 1.0) * 0.5;
+    const Tensor density = exp(squared * -0.5) * 0.3989422804014327;
+    return cast_to(g * (below + v * density), result, grad.where);
+  }
+  const Tensor bent = tanh((v + squared * v * 0.044715) * 0.7978845608028654);
+  const Tensor slope = (squared * 0.134145 + 1.0) * 0.7978845608028654;  // u'
+  const Tensor left = (bent + 1.0) * 0.5, right = v * 0.5 * (1.0 - bent * bent) * slope;
+  return cast_to(g * (left + right), result, grad.where);
+}
+
 // A NaN stays one: it is not below 0.
 Tensor relu(const Operand& x) {
   const Scope scope(x.where);

@@ -21,6 +21,8 @@ Tensor tanh(const Operand& x);
 Tensor sigmoid(const Operand& x);
 Tensor erf(const Operand& x);
 Tensor gelu(const Operand& x, const std::string& approximate = "none");  // or "tanh"
+Tensor gelu_backward(const Operand& grad, const Operand& x,
+                     const std::string& approximate = "none");  // grad * gelu'(x)
 Tensor sqrt(const Operand& x);
 Tensor rsqrt(const Operand& x);
 Tensor reciprocal(const Operand& x);
