@@ -170,7 +170,7 @@ TEST_CASE("each call has its own errors, and what is made of it", "[cuda][stream
   CHECK(value_of(f(good)) == 21);
   Tensor x = look(rows, two);
   for (int step = 0; step < 3000; step++) x = f(x);
-  CHECK(cuda_storage(x).outcomes.size() == 1);
+  CHECK(cuda_storage(x).outcomes.size() <= 1);  // none once that is known to be good
   CHECK(value_of(x) == 3020);
   CHECK(cuda_storage(f(x)).outcomes.empty());
   // One module on several streams at once.
