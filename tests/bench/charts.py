@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A GPU record as README's table, a roofline and bars.
+"""A record as README's table; of a GPU's also a roofline and bars.
 
-    python3 tests/bench/charts.py [RECORD]     # default: the newest record of a GPU
+    python3 tests/bench/charts.py [RECORD]     # default: the newest record of a GPU; or cpu-DATE
 
 The table goes between `<!-- record: PATH -->` and `<!-- end -->` in README.md, the pictures beside
 the record (h200-DATE-roofline.png, h200-DATE-bars.png). Without matplotlib there is the table
@@ -192,11 +192,56 @@ def table(record):
     return "\n".join(lines)
 
 
+# On a CPU: tiny_compile's time alone, as PyTorch's is taken; in older records, in turns with others.
+def cpu_milliseconds(row):
+    return row.get("alone", row["tiny_compile"])["median_us"] * 1e-3
+
+
+def best_torch(rows, name, threads):
+    """The faster of eager and torch.compile, or None."""
+    both = [row[mode] for row in rows if row["row"] == name and row["threads"] == threads
+            for mode in ("eager_ms", "compiled_ms") if row[mode] is not None]
+    return min(both, default=None)
+
+
+def cpu_table(record):
+    ours = {(row["row"], row["threads"]): cpu_milliseconds(row) for row in record["rows"]}
+    theirs = record["torch_rows"]
+    names = list(dict.fromkeys(name for name, _ in ours))
+    counts = sorted({threads for _, threads in ours})
+    ratios = {key: best_torch(theirs, *key) / ms for key, ms in ours.items()
+              if best_torch(theirs, *key)}
+    heads = [f"{n} thread{'s' * (n > 1)}: ours, PyTorch's best, ms | speed against it"
+             for n in counts]
+    lines = [f"{record['cpu']}, {record['cores']} cores, {record['compiler']}, PyTorch "
+             f"{record['torch']}, {record['date']}, commit {record['commit']}."
+             + ("" if "alone" in record["rows"][0] else " Ours in turns with the other loops."), "",
+             "| row | " + " | ".join(heads) + " |", "|" + "---|" * (1 + 2 * len(counts))]
+    for name in names:
+        cells = [name]
+        for key in [(name, n) for n in counts]:
+            cells += ([f"{milliseconds(ours[key])}, {milliseconds(best_torch(theirs, *key))}",
+                       f"{ratios[key]:.2f}"] if key in ratios else ["–", "–"])
+        lines.append("| " + " | ".join(cells) + " |")
+    said = []
+    for n in counts:
+        of = {name: ratios[name, n] for name in names if (name, n) in ratios}
+        slower = [f"{name} {ratio:.2f}" for name, ratio in of.items() if ratio < 1]
+        said.append(f"By {n} thread{'s' * (n > 1)}: ahead in {len(of) - len(slower)} of {len(of)}, "
+                    f"geometric mean {statistics.geometric_mean(of.values()):.2f}"
+                    + (f"; slower in {', '.join(slower)}." if slower else "."))
+    return "\n".join(lines + ["", " ".join(said)])
+
+
 def with_table(text, path, record):
-    at, stop = text.find(BEGIN), text.find(END)
-    if at < 0 or stop < at:
-        return None
-    return f"{text[:at]}{BEGIN} {path} -->\n\n{table(record)}\n\n{text[stop:]}"
+    """The text with this record's table in the place of the last one of its kind."""
+    kind = lambda name: os.path.basename(name).startswith("cpu-")
+    for place in re.finditer(re.escape(BEGIN) + r" (\S+) -->.*?" + END, text, re.DOTALL):
+        if kind(place[1]) == kind(path):
+            made = cpu_table(record) if kind(path) else table(record)
+            return (f"{text[:place.start()]}{BEGIN} {path} -->\n\n{made}\n\n{END}"
+                    f"{text[place.end():]}")
+    return None
 
 
 # Pictures ------------------------------------------------------------------------------------
@@ -299,7 +344,7 @@ def draw(record, stem):
 
 def newest_record():
     paths = [p for p in glob.glob(os.path.join(HERE, "records", "*.json"))
-             if not os.path.basename(p).startswith("cpu-")]
+             if not os.path.basename(p).startswith(("cpu-", "fuzz-"))]
     return max(paths, key=lambda p: os.path.basename(p)[-15:], default=None)
 
 
@@ -324,7 +369,8 @@ def main(arguments):
         return int(before != after)
     with open(README, "w") as f:
         f.write(after)
-    draw(record, os.path.splitext(path)[0])
+    if "device" in record:
+        draw(record, os.path.splitext(path)[0])
     return 0
 
 
