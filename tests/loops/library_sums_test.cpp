@@ -196,6 +196,26 @@ TEST_CASE("sums that the library does not make, and why", "[library]") {
       f32, "its sums are read before it");
 }
 
+TEST_CASE("sums of rounded values are not the library's", "[library]") {
+  auto count = [](const TensorFunction& function, DType dtype) {
+    int sums = 0;
+    for (const LibraryCall& call :
+         library_kernels(for_library(function, inputs_of(dtype)).program))
+      sums += call.sums >= 0;
+    return sums;
+  };
+  auto beside = [](const std::function<Tensor(const Tensor&)>& db) {
+    return [db](In i) { return Out{matmul(turned(i[0]), i[4]), db(i[4])}; };
+  };
+  const DType f32 = DType::f32, bf16 = DType::bf16, f16 = DType::f16;
+  for (DType dtype : {f32, bf16})
+    CHECK(count(beside([](const Tensor& x) { return sum(x, {0}); }), dtype) == 1);
+  CHECK(count(beside([&](const Tensor& x) { return sum(x.to(bf16).to(f32), {0}); }), f32) == 0);
+  CHECK(count(beside([&](const Tensor& x) { return sum(x, {0}).to(bf16).to(f32); }), f32) == 0);
+  CHECK(count(beside([&](const Tensor& x) { return sum(x.to(f16).to(f32), {0}).to(bf16); }),
+              bf16) == 0);
+}
+
 TEST_CASE("where kernels are generated, nothing moves", "[library]") {
   const std::vector<Tensor> inputs = inputs_of(DType::f32);
   auto both = [](In i) {

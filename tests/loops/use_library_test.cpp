@@ -2,6 +2,9 @@
 // calls with what behind the product.
 #include "tiny_compile/loops/use_library.h"
 
+#include <functional>
+#include <random>
+
 #include "tests/fuzz/random_graph.h"
 #include "tests/loops/library_calls.h"
 #include "tiny_compile/trace/nn.h"
@@ -121,6 +124,87 @@ TEST_CASE("two layers and their gradients are six launches, gelu and gelu' among
                 name + "24x40x64 (m x n x k), B transposed",
                 name + "40x16x64 (m x n x k), B transposed", "of D"});
     REQUIRE(f.program.launches.size() == 6);
+  }
+}
+
+TEST_CASE("what a product makes for others as well is not taken for gelu's", "[library]") {
+  const std::vector<Tensor> inputs =
+      random_tensors({{48, 16}, {16, 40}, {40}, {48, 40}, {48, 16}});
+  const auto product = [](In i) { return matmul(i[0], i[1]); };
+  const auto both = [](In i, const Tensor& z) {
+    return Out{gelu(z, "tanh"), gelu_backward(i[3], z, "tanh")};
+  };
+  const auto with = [](Out out, const Tensor& more) {
+    out.push_back(more);
+    return out;
+  };
+  const std::pair<const char*, std::function<Out(In)>> kGraphs[] = {
+      {"y is returned",
+       [&](In i) {
+         return Out{product(i), gelu(product(i) + i[2], "tanh")};
+       }},
+      {"y is a factor",
+       [&](In i) { return with(both(i, product(i) + i[2]), matmul(i[4].t(), product(i))); }},
+      {"y is summed", [&](In i) { return with(both(i, product(i) + i[2]), product(i).sum()); }},
+      {"y is scaled before the bias", [&](In i) { return both(i, product(i) * 0.5 + i[2]); }},
+      {"y is scaled", [&](In i) { return both(i, product(i) * 0.5); }},
+      {"all of them", [&](In i) {
+         const Tensor y = product(i), z = y + i[2];
+         return with(with(both(i, z), y * y), z);
+       }}};
+  for (const auto& [what, graph] : kGraphs) {
+    INFO(what);
+    REQUIRE_NOTHROW(for_library(graph, inputs));
+  }
+}
+
+TEST_CASE("a gelu that nobody multiplies stays with who reads it", "[library]") {
+  const ForLibrary f = for_library(
+      [](In i) {
+        const Tensor z = matmul(i[0], i[1]);
+        return Out{gelu(z, "tanh").sum(1), z.sum(1)};
+      },
+      random_tensors({{64, 32}, {32, 40}}, DType::bf16));
+  INFO(print(f.program) << f.refusals);
+  REQUIRE(f.program.launches.size() == 2);
+  const ForLibrary sums = for_library(
+      [](In i) {
+        const Tensor dz = gelu_backward(matmul(i[0], i[1]), i[2], "tanh");
+        return Out{dz + i[3], dz.sum(0)};
+      },
+      random_tensors({{48, 24}, {24, 40}, {48, 40}, {48, 40}}));
+  INFO(print(sums.program) << sums.refusals);
+  REQUIRE(sums.program.launches.size() == 2);
+}
+
+// Products, what stands behind them, and who reads any of that.
+TEST_CASE("random steps of training mean the same where the library multiplies", "[library]") {
+  const std::vector<Tensor> inputs =
+      random_tensors({{48, 16}, {16, 40}, {40}, {48, 40}, {40, 40}});
+  for (unsigned seed = 1; seed <= 300; seed++) {
+    const auto step = [seed](In i) {
+      std::mt19937 random(seed);
+      const auto below = [&](size_t n) { return random() % n; };
+      Out made = {matmul(i[0], i[1])}, out;
+      for (size_t ops = 3 + below(7); ops > 0; ops--) {
+        const Tensor x = made[below(made.size())], y = made[below(made.size())];
+        switch (below(8)) {
+          case 0: made.push_back(x + i[2]); break;
+          case 1: made.push_back(x * 0.5); break;
+          case 2: made.push_back(gelu(x, "tanh")); break;
+          case 3: made.push_back(gelu_backward(below(2) ? y : i[3], x, "tanh")); break;
+          case 4: made.push_back(matmul(x, i[4])); break;
+          case 5: out.push_back(x.sum(below(2))); break;
+          case 6: out.push_back(matmul(i[0].t(), x)); break;
+          case 7: made.push_back(x + y); break;
+        }
+        if (below(3) == 0) out.push_back(made.back());
+      }
+      out.push_back(made.back());
+      return out;
+    };
+    INFO("seed " << seed);
+    REQUIRE_NOTHROW(for_library(step, inputs));
   }
 }
 

@@ -210,6 +210,40 @@ TEST_CASE("pretend: a call with a number waits for nobody", "[.pretend]") {
   CHECK(waits() == before);
 }
 
+TEST_CASE("pretend: a call that fails leaves its errors to nobody", "[.pretend]") {
+  REQUIRE(why_no_cuda().empty());
+  const auto look = compile(
+      [](Tensor table, Tensor i) {
+        return std::vector{embedding(i, table), embedding(i, table + 1.0).sum()};
+      },
+      {.name = "two"});
+  const Tensor rows = table(), nine = index(9), two = index(2);
+  look(rows, two);
+  // The first kernel has begun when the second is refused.
+  pretend<void(int)>("pretend_launches_before")(1);
+  fail_next(701, 0);
+  CHECK_THAT(message_of([&] { look(rows, nine); }), ContainsSubstring("701"));
+  CHECK(value_of(look(rows, two)[0]) == 20);
+}
+
+TEST_CASE("pretend: weights of one stream are waited for once a call", "[.pretend]") {
+  REQUIRE(why_no_cuda().empty());
+  const auto f = compile([](std::span<const Tensor> x) {
+    Tensor total = x[0];
+    for (const Tensor& one : x.subspan(1)) total = total + one;
+    return total;
+  });
+  std::vector<Tensor> weights;
+  for (int k = 0; k < 20; k++) weights.push_back(number(1).to(cuda));
+  const UsersStream users;
+  const CudaStreamScope scope(0, users.stream);
+  f(weights);
+  const auto stream_waits = pretend<int()>("pretend_stream_waits");
+  const int before = stream_waits();
+  f(weights);
+  CHECK(stream_waits() == before + 1);
+}
+
 TEST_CASE("pretend: all the memory there is can be had, and more is named", "[.pretend]") {
   REQUIRE(why_no_cuda().empty());
   release_cached_cuda_memory(0);

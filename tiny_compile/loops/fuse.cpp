@@ -219,11 +219,18 @@ class Fusion {
     return adds_up(producer, id) ? "it makes these sums as well" : nullptr;
   }
 
+  // Returned, or read by the library.
+  bool stays_in_memory(int buffer) const {
+    return program_.buffers[buffer].role == Role::Output ||
+           std::any_of(readers_[buffer].begin(), readers_[buffer].end(),
+                       [&](int reader) { return members_[reader].library; });
+  }
+
   // Whether the producer is an epilogue with which the library makes these sums of it as well.
   bool adds_up(int producer, int id) const {
     if (program_.matmul == Matmul::Generated) return false;
     const std::optional<ColumnSums> sums = column_sums(program_, group(id)->finish());
-    if (!sums) return false;
+    if (!sums || !stays_in_memory(sums->of.buffer)) return false;
     for (int buffer : members_[producer].reads) {
       const int matmul = writer_[buffer];
       if (matmul < 0 || !members_[matmul].library || readers_[buffer].size() > 1) continue;

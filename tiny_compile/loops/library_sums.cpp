@@ -23,16 +23,15 @@ bool is_scalar(const Kernel& kernel, int id, ScalarKind kind) {
   return kernel.scalars[id].kind == kind;
 }
 
-// A half-width value behind its casts to f32 and back.
-int without_casts(const Kernel& kernel, int id) {
-  while (is_scalar(kernel, id, ScalarKind::Apply) && kernel.scalars[id].op == Op::cast) {
-    const int from = kernel.scalars[id].operands[0];
-    for (DType dtype : {kernel.scalars[from].dtype, kernel.scalars[id].dtype}) {
-      if (dtype != DType::f32 && !is_half(dtype)) return id;
-    }
-    id = from;
-  }
-  return id;
+// What is cast, where that is half a width to f32 (or back, `narrows`): sums are in f32. Further
+// casts round, and the library does not.
+int without_cast(const Kernel& kernel, int id, bool narrows) {
+  if (!is_scalar(kernel, id, ScalarKind::Apply) || kernel.scalars[id].op != Op::cast) return id;
+  const int operand = kernel.scalars[id].operands[0];
+  const DType from = kernel.scalars[operand].dtype, to = kernel.scalars[id].dtype;
+  const bool sums =
+      narrows ? from == DType::f32 && is_half(to) : is_half(from) && to == DType::f32;
+  return sums ? operand : id;
 }
 
 // coefficient * axis + the rest, which is a constant; false where it is not.
@@ -119,10 +118,10 @@ std::optional<ColumnSums> column_sums(const Program& program, const Kernel& kern
   if (flat.rows != 1 || flat.axes.size() != 2 || sum.op != Op::sum || sum.inner.size() != 1 ||
       store.kind != StepKind::Store || !store.inner.empty())
     return std::nullopt;
-  const Scalar& load = flat.scalars[without_casts(flat, sum.value)];
+  const Scalar& load = flat.scalars[without_cast(flat, sum.value, false)];
   const Axis &row = flat.axes[0], &inner = flat.axes[1];
   if (load.kind != ScalarKind::Load || load.mask >= 0 || !load.operands.empty() ||
-      !is_scalar(flat, without_casts(flat, store.value), ScalarKind::Register) ||
+      !is_scalar(flat, without_cast(flat, store.value, true), ScalarKind::Register) ||
       !row.extent.is_constant() || !inner.extent.is_constant())
     return std::nullopt;
   ColumnSums result{row.extent.constant(), inner.extent.constant(), {}, {}};

@@ -4,6 +4,7 @@
 #include "tiny_compile/loops/save_for_gelu.h"
 
 #include <algorithm>
+#include <set>
 
 #include "tiny_compile/loops/dead.h"
 #include "tiny_compile/loops/library_matmul.h"
@@ -42,18 +43,19 @@ class Chain {
   Chain(const Program& program, const Uses& uses, size_t product)
       : program_(program), uses_(uses), group_(program.kernels[product]) {
     links_.push_back(product);
-    for (size_t k = product + 1; k < program.kernels.size() && links_.size() < kMostLinks; k++)
-      add(k);
+    std::set<size_t> next = readers_of(0);
+    while (!next.empty() && links_.size() < kMostLinks) {
+      if (add(next.extract(next.begin()).value())) next.merge(readers_of(links_.size() - 1));
+    }
   }
 
-  // The product that stores z and gelu(z), and which kernels' work that is.
-  std::optional<Kernel> find(std::vector<size_t>& done) const {
-    size_t leaving = 0;
-    for (size_t at = 0; at < links_.size(); at++) leaving += leaves(at);
-    if (!bends() || leaving < 2) return std::nullopt;
+  // The product that stores z and gelu(z), and which kernels nobody needs then.
+  std::optional<Kernel> find(std::vector<bool>& gone) const {
+    if (!bends()) return std::nullopt;
     for (size_t h = links_.size(); h-- > 1;) {
-      if (!leaves(h)) continue;
-      for (size_t z = 0; z < std::min(h, kMostBefore); z++) {
+      if (!is_multiplied(h)) continue;
+      for (size_t z = 0; z < std::min(h, kMostBefore) && is_own(z); z++) {
+        if (!leaves(z, h)) continue;
         std::vector<bool> loaded(program_.buffers.size());
         loaded[written(z)] = loaded[written(h)] = true;
         const Kernel kernel = without_dead_stores(program_, storing(h, z), loaded);
@@ -61,7 +63,7 @@ class Chain {
         if (!match.matmul || match.matmul->activation != Activation::Gelu ||
             match.matmul->d.buffer != written(h) || match.matmul->saved.buffer != written(z))
           continue;
-        done = {links_[z], links_[h]};
+        drop(h, z, gone);
         return kernel;
       }
     }
@@ -71,22 +73,27 @@ class Chain {
  private:
   const Kernel& link(size_t at) const { return program_.kernels[links_[at]]; }
   int written(size_t at) const { return link(at).steps.back().buffer; }
+  bool is_output(size_t at) const { return program_.buffers[written(at)].role == Role::Output; }
+  std::set<size_t> readers_of(size_t at) const {
+    const std::vector<size_t>& readers = uses_.readers[written(at)];
+    return {readers.begin(), readers.end()};
+  }
   bool has(size_t kernel) const {
     return std::find(links_.begin(), links_.end(), kernel) != links_.end();
   }
 
   // One op of one element, of what the chain has and of what was there before the product.
-  void add(size_t k) {
+  bool add(size_t k) {
     const Kernel& kernel = program_.kernels[k];
-    if (kernel.steps.size() != 1 || kernel.steps[0].kind != StepKind::Store) return;
-    bool follows = false;
+    if (kernel.steps.size() != 1 || kernel.steps[0].kind != StepKind::Store) return false;
     for (int buffer : uses_.reads[k]) {
       const bool input = program_.buffers[buffer].role == Role::Input;
-      const bool ours = !input && has(uses_.writer[buffer]);
-      follows = follows || ours;
-      if (!ours && !input && uses_.writer[buffer] >= links_[0]) return;
+      if (!input && uses_.writer[buffer] >= links_[0] && !has(uses_.writer[buffer]))
+        return false;
     }
-    if (follows && merge_consumer(program_, group_, Group(kernel)).empty()) links_.push_back(k);
+    if (!merge_consumer(program_, group_, Group(kernel)).empty()) return false;
+    links_.push_back(k);
+    return true;
   }
 
   bool bends() const {
@@ -94,11 +101,45 @@ class Chain {
                        [](const Scalar& s) { return s.op == Op::tanh; });
   }
 
-  // Whether others read what it stores.
-  bool leaves(size_t at) const {
-    const std::vector<size_t>& readers = uses_.readers[written(at)];
-    return program_.buffers[written(at)].role == Role::Output ||
-           std::any_of(readers.begin(), readers.end(), [&](size_t k) { return !has(k); });
+  // Whether it is in memory in the end: returned, or a factor of another product.
+  bool is_multiplied(size_t at) const {
+    const std::set<size_t> readers = readers_of(at);
+    return is_output(at) || std::any_of(readers.begin(), readers.end(), [&](size_t k) {
+             return program_.kernels[k].steps[0].kind == StepKind::Dot;
+           });
+  }
+
+  // Whether all before it is for it alone: then it need not be stored.
+  bool is_own(size_t z) const {
+    for (size_t at = 0; at < z; at++) {
+      if (is_output(at)) return false;
+      for (size_t reader : uses_.readers[written(at)]) {
+        if (!std::count(links_.begin() + 1, links_.begin() + std::ptrdiff_t(z) + 1, reader))
+          return false;
+      }
+    }
+    return true;
+  }
+
+  // Whether something beside h needs what z is made of, or z itself.
+  bool leaves(size_t z, size_t h) const {
+    for (size_t at = z; at < links_.size(); at++) {
+      const std::set<size_t> readers = readers_of(at);
+      const bool outside = is_output(at) || std::any_of(readers.begin(), readers.end(),
+                                                        [&](size_t k) { return !has(k); });
+      if (at != h && outside) return true;
+    }
+    return false;
+  }
+
+  // z's and h's are the product's work now; with h's goes what was there for it alone.
+  void drop(size_t h, size_t z, std::vector<bool>& gone) const {
+    for (size_t at = links_.size(); at-- > 1;) {
+      const std::set<size_t> readers = readers_of(at);
+      const bool unread = std::all_of(readers.begin(), readers.end(),
+                                      [&](size_t reader) { return gone[reader]; });
+      gone[links_[at]] = at <= z || at == h || (unread && !is_output(at));
+    }
   }
 
   // The chain as one kernel that stores these two; what it stores besides is others' work.
@@ -135,26 +176,23 @@ Program save_for_gelu(const Program& program) {
   for (const std::vector<int>& launch : program.launches) {
     if (launch.size() != 1) return result;
   }
-  Uses uses(result);
-  bool changed = false;
-  for (size_t k = 0; k < result.kernels.size(); k++) {
-    if (!is_product(result.kernels[k]) || !library_matmul(result, result.kernels[k]).matmul)
+  const Uses uses(program);
+  std::vector<bool> gone(program.kernels.size());
+  for (size_t k = 0; k < program.kernels.size(); k++) {
+    if (!is_product(program.kernels[k]) || !library_matmul(program, program.kernels[k]).matmul)
       continue;
-    std::vector<size_t> done;
-    const std::optional<Kernel> both = Chain(result, uses, k).find(done);
-    if (!both) continue;
-    changed = true;
-    result.kernels[k] = *both;
-    std::sort(done.rbegin(), done.rend());
-    for (size_t other : done) {
-      if (other != k) result.kernels.erase(result.kernels.begin() + std::ptrdiff_t(other));
-    }
-    uses = Uses(result);
+    if (const std::optional<Kernel> both = Chain(program, uses, k).find(gone))
+      result.kernels[k] = *both;
   }
-  if (!changed) return result;
+  if (std::find(gone.begin(), gone.end(), true) == gone.end()) return result;
+  std::vector<Kernel> kernels;
   result.launches.clear();
-  for (size_t k = 0; k < result.kernels.size(); k++)
-    result.launches.push_back({static_cast<int>(k)});
+  for (size_t k = 0; k < gone.size(); k++) {
+    if (gone[k]) continue;
+    result.launches.push_back({static_cast<int>(kernels.size())});
+    kernels.push_back(std::move(result.kernels[k]));
+  }
+  result.kernels = std::move(kernels);
   return result;
 }
 

@@ -9,7 +9,7 @@
 #include "tiny_compile/runtime/cuda_errors.h"
 
 #include <algorithm>
-#include <vector>
+#include <deque>
 
 #include "tiny_compile/graph/lanes.h"
 
@@ -24,26 +24,26 @@ using Word = volatile unsigned;  // the GPU writes it
 // Words in memory of the host that stays where it is. They are never given back to the system.
 struct Words {
   std::mutex mutex;
-  std::vector<Word*> free;
+  std::deque<Word*> free;
 
-  // One that no copy is under way to.
+  // One that no copy is under way to: the one that has been free for longest, or a new one.
   Word* take() {
     const std::lock_guard lock(mutex);
-    const auto known = [](const Word* word) { return *word != kNotYet; };
-    auto at = std::find_if(free.rbegin(), free.rend(), known);
-    if (at == free.rend()) {
-      auto* page = static_cast<unsigned*>(driver::allocate_host(kPage * sizeof(unsigned)));
-      std::fill_n(page, kPage, 0u);
-      for (size_t k = 0; k < kPage; k++) free.push_back(page + k);
-      at = free.rbegin();
-    }
-    Word* const word = *at;
-    free.erase(std::next(at).base());
+    if (free.empty() || *free.front() == kNotYet) add_page();
+    Word* const word = free.front();
+    free.pop_front();
     return word;
   }
   void give(Word* word) {
     const std::lock_guard lock(mutex);
     free.push_back(word);
+  }
+
+ private:
+  void add_page() {
+    auto* page = static_cast<unsigned*>(driver::allocate_host(kPage * sizeof(unsigned)));
+    std::fill_n(page, kPage, 0u);
+    for (size_t k = 0; k < kPage; k++) free.push_front(page + k);
   }
 };
 
@@ -92,10 +92,19 @@ std::shared_ptr<const Outcome> CudaErrors::outcome(
   return errors;
 }
 
+void CudaErrors::forget() noexcept {
+  try {
+    driver::fill_bytes(word_, 0, sizeof(unsigned), cuda_stream(device_));
+  } catch (const Error&) {  // then all later calls fail as well
+  }
+}
+
 void add_outcomes(Outcomes& outcomes, const Outcomes& more) {
+  const size_t before = outcomes.size();
   for (const auto& outcome : more) {
-    const bool known = std::find(outcomes.begin(), outcomes.end(), outcome) != outcomes.end();
-    if (!known && !outcome->is_good()) outcomes.push_back(outcome);
+    const auto end = outcomes.begin() + static_cast<std::ptrdiff_t>(before);
+    if (!outcome->is_good() && std::find(outcomes.begin(), end, outcome) == end)
+      outcomes.push_back(outcome);
   }
 }
 

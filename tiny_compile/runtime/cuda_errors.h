@@ -21,6 +21,9 @@ class CudaErrors {
   // Behind the kernels of the call: known when they have ended, and thrown with its name.
   std::shared_ptr<const Outcome> outcome(const std::shared_ptr<const std::string>& name);
 
+  // Behind kernels whose call has no outcome: nobody is told what they found.
+  void forget() noexcept;
+
  private:
   CudaAddress word_;
   int device_;

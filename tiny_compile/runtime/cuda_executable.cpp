@@ -177,11 +177,9 @@ std::vector<Tensor> CudaExecutable::run(std::span<const Tensor> inputs) const {
   const int device = library_->device();
   const CudaScope scope(device);
   CudaQueue* const queue = cuda_queue(device);
+  use_in(queue, inputs);
   Outcomes outcomes;  // of all that the results are made of
-  for (const Tensor& input : inputs) {
-    cuda_storage(input).use_in(queue);
-    add_outcomes(outcomes, cuda_storage(input).outcomes);
-  }
+  for (const Tensor& input : inputs) add_outcomes(outcomes, cuda_storage(input).outcomes);
   const auto allocate = [&](size_t bytes) { return allocate_cuda(bytes, device); };
   BufferSet buffers = make_buffers(plan_, inputs, allocate, *name_);
   const size_t bytes = workspace_bytes(buffers.addresses);
@@ -189,15 +187,21 @@ std::vector<Tensor> CudaExecutable::run(std::span<const Tensor> inputs) const {
   void* const work = workspace ? workspace->data() : nullptr;
   if (work) buffers.addresses.push_back(work);
   const auto start_all = [&] { start(buffers.addresses, work); };
-  // What is recorded for a graph of the caller's has not been run yet, and can be run often.
-  const bool watched = can_fail_ && !driver::is_recording(cuda_stream(device));
   std::unique_lock<std::mutex> turn;
-  if (watched) turn = library_->errors().turn(queue);
-  if (replay_)
-    replay_->run(buffers.addresses, start_all);
-  else
-    start_all();
-  if (watched) outcomes.push_back(library_->errors().outcome(name_));
+  if (can_fail_) turn = library_->errors().turn(queue);
+  try {
+    if (replay_)
+      replay_->run(buffers.addresses, start_all);
+    else
+      start_all();
+  } catch (const Error&) {  // some may have started
+    if (can_fail_) library_->errors().forget();
+    throw;
+  }
+  // What is recorded for a graph of the caller's has not been run yet, and can be run often.
+  const bool recording = can_fail_ && driver::is_recording(cuda_stream(device));
+  if (recording) library_->errors().forget();
+  if (can_fail_ && !recording) outcomes.push_back(library_->errors().outcome(name_));
   for (const Tensor& tensor : buffers.made) {
     cuda_storage(tensor).maker = name_;
     cuda_storage(tensor).outcomes = outcomes;

@@ -22,6 +22,7 @@ constexpr int kMostDynamicShared = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_S
 constexpr int kAttributeMajor = 75, kAttributeMinor = 76;
 constexpr int kAttributeShared = 97, kAttributeClusters = 120;  // a block's, opted in; 0 or 1
 constexpr unsigned kNonBlocking = 1;                            // CU_STREAM_NON_BLOCKING
+constexpr unsigned kUntimed = 2;                                // CU_EVENT_DISABLE_TIMING
 constexpr unsigned kForAllDevices = 1;                          // CU_MEMHOSTALLOC_PORTABLE
 
 constexpr int kRelaxed = 2;       // CU_STREAM_CAPTURE_MODE_RELAXED
@@ -313,9 +314,9 @@ void destroy_graph(CudaGraph graph) noexcept {
   if (graph) library().graph_destroy(graph);
 }
 
-CudaEvent create_event() {
+CudaEvent create_event(bool timed) {
   CudaEvent event = nullptr;
-  check(library().event_create(&event, 0), "cuEventCreate");
+  check(library().event_create(&event, timed ? 0 : kUntimed), "cuEventCreate");
   return event;
 }
 

@@ -63,7 +63,7 @@ CudaGraph end_recording(CudaStream stream);
 bool is_recording(CudaStream stream);
 void launch_graph(CudaGraph graph, CudaStream stream);
 void destroy_graph(CudaGraph graph) noexcept;  // null: nothing; at the end of what runs of it
-CudaEvent create_event();
+CudaEvent create_event(bool timed = true);
 void destroy_event(CudaEvent event) noexcept;
 void record_event(CudaEvent event, CudaStream stream);
 void wait_for_event(CudaStream stream, CudaEvent event);

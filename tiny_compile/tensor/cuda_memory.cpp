@@ -96,9 +96,7 @@ CudaStorage::~CudaStorage() {
   }
 }
 
-void CudaStorage::use_in(CudaQueue* queue) {
-  if (queue == home_) return;
-  come_after(queue, home_);
+void CudaStorage::add_user(CudaQueue* queue) {
   const std::lock_guard lock(users_mutex());
   if (std::find(users_.begin(), users_.end(), queue) == users_.end()) users_.push_back(queue);
 }
@@ -154,6 +152,18 @@ CudaStorage& cuda_storage(const Tensor& tensor) {
   return static_cast<CudaStorage&>(*tensor.info().storage);
 }
 
+void use_in(CudaQueue* queue, std::span<const Tensor> tensors) {
+  std::vector<CudaQueue*> awaited;  // each once: a network's weights have one home
+  for (const Tensor& tensor : tensors) {
+    CudaStorage& storage = cuda_storage(tensor);
+    if (storage.home() == queue) continue;
+    storage.add_user(queue);
+    if (std::find(awaited.begin(), awaited.end(), storage.home()) != awaited.end()) continue;
+    awaited.push_back(storage.home());
+    come_after(queue, storage.home());
+  }
+}
+
 Tensor copy_to(const Tensor& tensor, Device device) {
   const TensorData& d = tensor.info();
   if (!d.storage || d.storage->device() == device) return tensor;
@@ -167,6 +177,11 @@ Tensor copy_to(const Tensor& tensor, Device device) {
   if (bytes == 0) return Tensor(std::move(data));
   const CudaScope scope(device.index);
   const CudaStream stream = cuda_stream(device.index);
+  if (driver::is_recording(stream))  // which would read the host's memory when it is run
+    fail(
+        "a tensor of the CPU, or a number, cannot go into a CUDA graph that is being "
+        "recorded; ",
+        "copy it to ", device.str(), " before");
   driver::copy_to_device(reinterpret_cast<CudaAddress>(data->storage->data()),
                          from.storage->data() + first, static_cast<size_t>(bytes), stream);
   // The source may be freed behind this. The driver stages a few bytes of pageable memory at once

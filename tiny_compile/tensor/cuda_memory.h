@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,9 +28,8 @@ class CudaStorage : public Storage {
   ~CudaStorage() override;
   void read(size_t first, size_t bytes, std::byte* to) const override;
 
-  // To be called before work in the queue reads this: that work comes behind what made this, and
-  // who gets the block next, behind that work.
-  void use_in(CudaQueue* queue);
+  CudaQueue* home() const { return home_; }  // what makes it is in there
+  void add_user(CudaQueue* queue);  // who gets the block next comes behind its work too
 
   size_t block() const { return block_; }  // bytes that the device gave
 
@@ -51,6 +51,9 @@ void release_cached_cuda_memory(int device);
 
 // The storage of a tensor on a GPU.
 CudaStorage& cuda_storage(const Tensor& tensor);
+
+// To be called before work in the queue reads these: it comes behind what made them.
+void use_in(CudaQueue* queue, std::span<const Tensor> tensors);
 
 // The tensor on the other device, row-major where it had to be copied; itself if it is there.
 Tensor copy_to(const Tensor& tensor, Device device);

@@ -59,7 +59,7 @@ std::map<int, CudaQueue*>& chosen_queues() {
 // records the user's graph: what is in there has not begun.
 CudaEvent event_of(CudaQueue* queue) {
   if (queue->scopes > 0 && !driver::is_recording(queue->stream)) {
-    if (!queue->last) queue->last = driver::create_event();
+    if (!queue->last) queue->last = driver::create_event(false);
     driver::record_event(queue->last, queue->stream);
   }
   return queue->last;

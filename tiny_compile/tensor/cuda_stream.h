@@ -14,7 +14,8 @@ CudaStream cuda_stream(int device);
 
 // Work of this thread goes to the user's stream while this lives. Results may be read, and used
 // in other streams, inside and outside: who needs them waits for them. Afterwards the stream may
-// be destroyed.
+// be destroyed. A recording (cuStreamBeginCapture) should begin and end inside: while it lasts,
+// nobody waits for this stream.
 class CudaStreamScope {
  public:
   CudaStreamScope(int device, CudaStream stream);
