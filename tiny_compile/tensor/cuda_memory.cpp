@@ -137,15 +137,20 @@ size_t cached_cuda_bytes(int device) {
 
 void release_cached_cuda_memory(int device) {
   const CudaScope scope(device);
-  Cache& c = cache();
-  const std::lock_guard lock(c.mutex);
-  for (auto& [key, list] : c.free) {
-    if (c.devices[key.first] != device || list.empty()) continue;
-    wait_for(key.first);
-    for (CudaAddress address : list) driver::free(address);
-    list.clear();
+  std::vector<std::pair<CudaQueue*, std::vector<CudaAddress>>> released;
+  {
+    Cache& c = cache();
+    const std::lock_guard lock(c.mutex);
+    for (auto& [key, list] : c.free) {
+      if (c.devices[key.first] == device && !list.empty())
+        released.emplace_back(key.first, std::exchange(list, {}));
+    }
+    c.bytes[device] = 0;
   }
-  c.bytes[device] = 0;
+  for (const auto& [queue, addresses] : released) {
+    wait_for(queue);
+    for (CudaAddress address : addresses) driver::free(address);
+  }
 }
 
 CudaStorage& cuda_storage(const Tensor& tensor) {

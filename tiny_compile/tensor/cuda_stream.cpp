@@ -116,8 +116,10 @@ CudaQueue* queue_after(int device, const std::vector<CudaQueue*>& all) {
 
 void wait_for(CudaQueue* queue) {
   const CudaScope scope(queue->device);
-  const std::lock_guard lock(queues().mutex);
-  if (const CudaEvent event = event_of(queue)) driver::synchronize_event(event);
+  std::unique_lock lock(queues().mutex);
+  const CudaEvent event = event_of(queue);
+  lock.unlock();  // others need not wait
+  if (event) driver::synchronize_event(event);
 }
 
 void synchronize(Device device) {
