@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import torch
 from jax import nn
 
+import gpu_peers
 import gpu_torch
 
 jax.config.update("jax_enable_x64", True)  # classes are int64; floats stay what they are
@@ -53,10 +54,6 @@ def mse(a, b):
     return ((a - b) ** 2).mean()
 
 
-def colsum(x):
-    return x.sum(0)
-
-
 def transpose_add(x, y):
     return x.T + y
 
@@ -70,12 +67,6 @@ def adamw(p, m, v, g):
     v = v * 0.999 + g * g * (1 - 0.999)
     rate, root = 1e-3 / (1 - 0.9**3), 1 / math.sqrt(1 - 0.999**3)
     return p * (1 - 1e-3 * 0.01) - rate * m / (jnp.sqrt(v) * root + 1e-8), m, v
-
-
-def tiny_chain(x):
-    for _ in range(10):
-        x = x * 1.01 + 0.1
-    return x
 
 
 def xent(x, target):
@@ -101,14 +92,14 @@ ROWS = {
     "layernorm": layernorm,
     "add_rmsnorm_bf16": add_rmsnorm,
     "mse": mse,
-    "colsum": colsum,
+    "colsum": gpu_peers.colsum,
     "transpose_add": transpose_add,
     "swiglu_bf16": swiglu,
     "adamw": adamw,
     "xent_fwd": xent,
     "xent_fwdbwd": jax.value_and_grad(xent),
     "layernorm_fwdbwd": layernorm_gradient,
-    "tiny_chain": tiny_chain,
+    "tiny_chain": gpu_peers.tiny_chain,
     "mlp_bf16": mlp,
 }
 

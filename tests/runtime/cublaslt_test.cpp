@@ -21,7 +21,7 @@ using tests::doubles;
 using tests::In;
 using tests::Out;
 
-#define NEEDS_GPU                                  \
+#define NEEDS_CUBLASLT                             \
   if (!why_no_cuda().empty()) SKIP(why_no_cuda()); \
   if (!why_no_cublaslt().empty()) SKIP(why_no_cublaslt())
 
@@ -190,7 +190,7 @@ Tensor turned(const Tensor& x) { return transpose(x, -2, -1); }
 }  // namespace
 
 TEST_CASE("on a GPU: sizes, dtypes, orientations", "[cublaslt][gpu]") {
-  NEEDS_GPU;
+  NEEDS_CUBLASLT;
   const int64_t sizes[][3] = {{64, 64, 64},   {33, 40, 17},    {1, 128, 64}, {128, 1, 64},
                               {257, 129, 65}, {256, 384, 512}, {7, 5, 1},    {1, 1, 1}};
   for (DType dtype : kFloats) {
@@ -205,7 +205,7 @@ TEST_CASE("on a GPU: sizes, dtypes, orientations", "[cublaslt][gpu]") {
 }
 
 TEST_CASE("on a GPU: what stands behind a product", "[cublaslt][gpu]") {
-  NEEDS_GPU;
+  NEEDS_CUBLASLT;
   for (DType dtype : kNotDouble) {
     for (int64_t n : {64, 40, 37}) {
       const std::vector<Sizes> shapes = {{50, 32}, {32, n}, {n}};
@@ -231,7 +231,7 @@ TEST_CASE("on a GPU: what stands behind a product", "[cublaslt][gpu]") {
 }
 
 TEST_CASE("on a GPU: batches, with one stride and with several", "[cublaslt][gpu]") {
-  NEEDS_GPU;
+  NEEDS_CUBLASLT;
   auto product = [](In i) { return Out{matmul(i[0], i[1])}; };
   auto heads = [](In i) {
     return Out{permute(matmul(permute(i[0], {0, 2, 1, 3}), i[1]), {0, 2, 1, 3})};
@@ -245,7 +245,7 @@ TEST_CASE("on a GPU: batches, with one stride and with several", "[cublaslt][gpu
 }
 
 TEST_CASE("on a GPU: operands that are not aligned", "[cublaslt][gpu]") {
-  NEEDS_GPU;
+  NEEDS_CUBLASLT;
   for (DType dtype : kFloats) {
     auto inside = [](In i) {
       return Out{matmul(slice(i[0], 1, 3, 35), slice(i[1], 1, 1, 41))};
@@ -266,7 +266,7 @@ TEST_CASE("on a GPU: operands that are not aligned", "[cublaslt][gpu]") {
 }
 
 TEST_CASE("on a GPU: tf32 where it is asked for, f32 where it is not", "[cublaslt][gpu]") {
-  NEEDS_GPU;
+  NEEDS_CUBLASLT;
   const std::vector<Tensor> inputs = {randn({256, 256}), randn({256, 256})};
   auto product = [](In i) { return Out{matmul(i[0], i[1])}; };
   const std::vector<Tensor> wide = {inputs[0].to(DType::f64), inputs[1].to(DType::f64)};
@@ -281,7 +281,7 @@ TEST_CASE("on a GPU: tf32 where it is asked for, f32 where it is not", "[cublasl
 }
 
 TEST_CASE("on a GPU: networks, calls and kernels in turn", "[cublaslt][gpu]") {
-  NEEDS_GPU;
+  NEEDS_CUBLASLT;
   auto mlp = [](In i) {
     return Out{linear(gelu(linear(i[0], i[1], i[2]), "tanh"), i[3], i[4])};
   };
@@ -308,7 +308,7 @@ TEST_CASE("on a GPU: networks, calls and kernels in turn", "[cublaslt][gpu]") {
 }
 
 TEST_CASE("on a GPU: threads share a function", "[cublaslt][gpu]") {
-  NEEDS_GPU;
+  NEEDS_CUBLASLT;
   const std::vector<Sizes> shapes = {{64, 32}, {32, 64}, {64}};
   std::vector<Tensor> inputs, moved;
   for (const Sizes& shape : shapes) inputs.push_back(randn(shape));
@@ -395,7 +395,7 @@ std::string str(const Sides& s) {
 
 TEST_CASE("on a GPU: the library has an algorithm for each gradient that is matched",
           "[cublaslt][gpu]") {
-  NEEDS_GPU;
+  NEEDS_CUBLASLT;
   for (DType dtype : kNotDouble) {
     for (const Sides& sides : kLayers) {
       const OnGpu f(gradients, gradient_inputs(sides, dtype));
@@ -408,7 +408,7 @@ TEST_CASE("on a GPU: the library has an algorithm for each gradient that is matc
 }
 
 TEST_CASE("on a GPU: gelu' and the gradients of biases", "[cublaslt][gpu]") {
-  NEEDS_GPU;
+  NEEDS_CUBLASLT;
   for (DType dtype : kNotDouble) {
     for (const Sides& sides : kLayers) {
       const std::vector<Tensor> inputs = gradient_inputs(sides, dtype), moved = on_gpu(inputs);
@@ -426,7 +426,7 @@ TEST_CASE("on a GPU: gelu' and the gradients of biases", "[cublaslt][gpu]") {
 }
 
 TEST_CASE("on a GPU: gradients of inputs that lie anywhere", "[cublaslt][gpu]") {
-  NEEDS_GPU;
+  NEEDS_CUBLASLT;
   auto compiled = compile([](Tensor x, Tensor z, Tensor v, Tensor dy, Tensor h, Tensor other) {
     return gradients(std::vector<Tensor>{x, z, v, dy, h, other});
   });
@@ -443,7 +443,7 @@ TEST_CASE("on a GPU: gradients of inputs that lie anywhere", "[cublaslt][gpu]") 
 
 TEST_CASE("on a GPU: with generated kernels gradients are the interpreter's bits",
           "[cublaslt][gpu]") {
-  NEEDS_GPU;
+  NEEDS_CUBLASLT;
   const std::vector<Tensor> inputs = gradient_inputs({130, 70, 40, 24}, DType::bf16);
   const std::vector<Tensor> want = interpret(trace(gradients, inputs, "f").graph, inputs);
   const std::vector<Tensor> got = OnGpu(gradients, inputs, Matmul::Generated)(on_gpu(inputs));

@@ -14,9 +14,6 @@
 using namespace tiny_compile;
 using Out = std::vector<Tensor>;
 
-#define NEEDS_GPU \
-  if (!why_no_gpu().empty()) SKIP(why_no_gpu())
-
 namespace {
 
 // Fills a block with a number; counts how often it was started.

@@ -17,9 +17,6 @@ using namespace tiny_compile;
 using Catch::Matchers::ContainsSubstring;
 using tests::message_of;
 
-#define NEEDS_GPU \
-  if (!why_no_gpu().empty()) SKIP(why_no_gpu())
-
 namespace {
 
 template <typename Function>

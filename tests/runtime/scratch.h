@@ -23,6 +23,10 @@
 
 #include "tiny_compile/base/error.h"
 
+// What a test case begins with that needs a GPU; why_no_gpu() is in runtime/nvrtc.h.
+#define NEEDS_GPU \
+  if (!::tiny_compile::why_no_gpu().empty()) SKIP(::tiny_compile::why_no_gpu())
+
 namespace tiny_compile::tests {
 
 // A directory under /tmp that goes with its contents, also where a compiler whose parent was

@@ -254,19 +254,11 @@ class Matcher {
     return true;
   }
 
-  // The strides of an index that is a sum of constant * axis, and its constant.
   bool take_apart(const Expr& index, Access access, int64_t& offset) {
-    for (const Term& term : terms(index)) {
-      if (term.factor.is_constant()) {
-        offset = term.coefficient * term.factor.constant();
-        continue;
-      }
-      const auto axis = std::find_if(kernel_.axes.begin(), kernel_.axes.end(),
-                                     [&](const Axis& a) { return term.factor == a.symbol(); });
-      if (axis == kernel_.axes.end()) return false;
-      loops_[axis - kernel_.axes.begin()].stride[access] = term.coefficient;
-    }
-    return true;
+    const auto strides = strides_of(index, kernel_.axes, offset);
+    for (size_t a = 0; strides && a < loops_.size(); a++)
+      loops_[a].stride[access] = (*strides)[a];
+    return strides.has_value();
   }
 
   bool read_accesses() {
@@ -452,6 +444,22 @@ std::string str(const LibraryMatmul& x) {
   text += kActivations[static_cast<int>(x.activation)];
   if (x.activation == Activation::Gelu && x.saved.buffer >= 0) text += " of what it saves";
   return text + kSums[static_cast<int>(x.vector)];
+}
+
+std::optional<std::vector<int64_t>> strides_of(const Expr& index, const std::vector<Axis>& axes,
+                                               int64_t& offset) {
+  std::vector<int64_t> strides(axes.size());
+  for (const Term& term : terms(index)) {
+    if (term.factor.is_constant()) {
+      offset = term.coefficient * term.factor.constant();
+      continue;
+    }
+    const auto axis = std::find_if(axes.begin(), axes.end(),
+                                   [&](const Axis& a) { return term.factor == a.symbol(); });
+    if (axis == axes.end()) return std::nullopt;
+    strides[static_cast<size_t>(axis - axes.begin())] = term.coefficient;
+  }
+  return strides;
 }
 
 LibraryMatch library_matmul(const Program& program, const Kernel& kernel) {

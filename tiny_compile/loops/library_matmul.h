@@ -58,6 +58,11 @@ std::vector<LibraryMatmul> library_calls(const LibraryMatmul& matmul);
 // "bf16 768x4096x3072 (m x n x k), A transposed, + bias, gelu".
 std::string str(const LibraryMatmul& matmul);
 
+// The strides of an index that is a sum of constant * axis, one an axis, and its constant; nothing
+// where it is no such sum.
+std::optional<std::vector<int64_t>> strides_of(const Expr& index, const std::vector<Axis>& axes,
+                                               int64_t& offset);
+
 struct LibraryMatch {
   std::optional<LibraryMatmul> matmul;
   std::string reason;  // why not

@@ -34,22 +34,6 @@ int without_cast(const Kernel& kernel, int id, bool narrows) {
   return sums ? operand : id;
 }
 
-// coefficient * axis + the rest, which is a constant; false where it is not.
-bool take_apart(const Expr& index, const Axis& row, const Axis* inner, int64_t& row_stride,
-                int64_t& inner_stride, int64_t& offset) {
-  for (const Term& term : terms(index)) {
-    if (term.factor.is_constant())
-      offset = term.coefficient * term.factor.constant();
-    else if (term.factor == row.symbol())
-      row_stride = term.coefficient;
-    else if (inner && term.factor == inner->symbol())
-      inner_stride = term.coefficient;
-    else
-      return false;
-  }
-  return true;
-}
-
 bool is_same_place(const LibraryMatrix& lhs, const LibraryMatrix& rhs) {
   return lhs.buffer == rhs.buffer && lhs.offset == rhs.offset && lhs.ld == rhs.ld;
 }
@@ -129,12 +113,11 @@ std::optional<ColumnSums> column_sums(const Program& program, const Kernel& kern
   result.of.dtype = load.dtype;
   result.to.buffer = store.buffer;
   result.to.dtype = program.buffers[store.buffer].type.dtype;
-  int64_t beside = 0, beside_stored = 0, none = 0;
-  result.of.ld = 0;
-  if (!take_apart(load.index, row, &inner, beside, result.of.ld, result.of.offset) ||
-      !take_apart(store.index, row, nullptr, beside_stored, none, result.to.offset) ||
-      beside != 1 || beside_stored != 1)
+  const auto read = strides_of(load.index, flat.axes, result.of.offset),
+             stored = strides_of(store.index, flat.axes, result.to.offset);
+  if (!read || !stored || (*read)[0] != 1 || *stored != std::vector<int64_t>{1, 0})
     return std::nullopt;
+  result.of.ld = (*read)[1];
   return result;
 }
 

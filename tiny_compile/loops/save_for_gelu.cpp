@@ -43,9 +43,11 @@ class Chain {
   Chain(const Program& program, const Uses& uses, size_t product)
       : program_(program), uses_(uses), group_(program.kernels[product]) {
     links_.push_back(product);
-    std::set<size_t> next = readers_of(0);
+    std::set<size_t> next(readers_of(0).begin(), readers_of(0).end());
     while (!next.empty() && links_.size() < kMostLinks) {
-      if (add(next.extract(next.begin()).value())) next.merge(readers_of(links_.size() - 1));
+      if (!add(next.extract(next.begin()).value())) continue;
+      const std::vector<size_t>& more = readers_of(links_.size() - 1);
+      next.insert(more.begin(), more.end());
     }
   }
 
@@ -74,10 +76,7 @@ class Chain {
   const Kernel& link(size_t at) const { return program_.kernels[links_[at]]; }
   int written(size_t at) const { return link(at).steps.back().buffer; }
   bool is_output(size_t at) const { return program_.buffers[written(at)].role == Role::Output; }
-  std::set<size_t> readers_of(size_t at) const {
-    const std::vector<size_t>& readers = uses_.readers[written(at)];
-    return {readers.begin(), readers.end()};
-  }
+  const std::vector<size_t>& readers_of(size_t at) const { return uses_.readers[written(at)]; }
   bool has(size_t kernel) const {
     return std::find(links_.begin(), links_.end(), kernel) != links_.end();
   }
@@ -103,7 +102,7 @@ class Chain {
 
   // Whether it is in memory in the end: returned, or a factor of another product.
   bool is_multiplied(size_t at) const {
-    const std::set<size_t> readers = readers_of(at);
+    const std::vector<size_t>& readers = readers_of(at);
     return is_output(at) || std::any_of(readers.begin(), readers.end(), [&](size_t k) {
              return program_.kernels[k].steps[0].kind == StepKind::Dot;
            });
@@ -113,7 +112,7 @@ class Chain {
   bool is_own(size_t z) const {
     for (size_t at = 0; at < z; at++) {
       if (is_output(at)) return false;
-      for (size_t reader : uses_.readers[written(at)]) {
+      for (size_t reader : readers_of(at)) {
         if (!std::count(links_.begin() + 1, links_.begin() + std::ptrdiff_t(z) + 1, reader))
           return false;
       }
@@ -124,7 +123,7 @@ class Chain {
   // Whether something beside h needs what z is made of, or z itself.
   bool leaves(size_t z, size_t h) const {
     for (size_t at = z; at < links_.size(); at++) {
-      const std::set<size_t> readers = readers_of(at);
+      const std::vector<size_t>& readers = readers_of(at);
       const bool outside = is_output(at) || std::any_of(readers.begin(), readers.end(),
                                                         [&](size_t k) { return !has(k); });
       if (at != h && outside) return true;
@@ -135,7 +134,7 @@ class Chain {
   // z's and h's are the product's work now; with h's goes what was there for it alone.
   void drop(size_t h, size_t z, std::vector<bool>& gone) const {
     for (size_t at = links_.size(); at-- > 1;) {
-      const std::set<size_t> readers = readers_of(at);
+      const std::vector<size_t>& readers = readers_of(at);
       const bool unread = std::all_of(readers.begin(), readers.end(),
                                       [&](size_t reader) { return gone[reader]; });
       gone[links_[at]] = at <= z || at == h || (unread && !is_output(at));

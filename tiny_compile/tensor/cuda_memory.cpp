@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -27,11 +28,10 @@ size_t rounded(size_t bytes) {
 }
 size_t barely_rounded(size_t bytes) { return (bytes + kSmallest - 1) / kSmallest * kSmallest; }
 
-// Free blocks by the queue whose further work may have them, and size.
+// Free blocks by device, the queue whose further work may have them, and size.
 struct Cache {
   std::mutex mutex;
-  std::map<std::pair<CudaQueue*, size_t>, std::vector<CudaAddress>> free;
-  std::map<CudaQueue*, int> devices;
+  std::map<std::tuple<int, CudaQueue*, size_t>, std::vector<CudaAddress>> free;
   std::map<int, size_t> bytes;
 };
 
@@ -43,15 +43,14 @@ Cache& cache() {
 void give(CudaAddress address, size_t block, CudaQueue* queue, int device) {
   Cache& c = cache();
   const std::lock_guard lock(c.mutex);
-  c.free[{queue, block}].push_back(address);
-  c.devices[queue] = device;
+  c.free[{device, queue, block}].push_back(address);
   c.bytes[device] += block;
 }
 
 CudaAddress take(size_t block, CudaQueue* queue, int device) {
   Cache& c = cache();
   const std::lock_guard lock(c.mutex);
-  const auto at = c.free.find({queue, block});
+  const auto at = c.free.find({device, queue, block});
   if (at == c.free.end() || at->second.empty()) return 0;
   const CudaAddress address = at->second.back();
   at->second.pop_back();
@@ -142,8 +141,8 @@ void release_cached_cuda_memory(int device) {
     Cache& c = cache();
     const std::lock_guard lock(c.mutex);
     for (auto& [key, list] : c.free) {
-      if (c.devices[key.first] == device && !list.empty())
-        released.emplace_back(key.first, std::exchange(list, {}));
+      const auto& [of, queue, block] = key;
+      if (of == device && !list.empty()) released.emplace_back(queue, std::exchange(list, {}));
     }
     c.bytes[device] = 0;
   }
