@@ -162,6 +162,7 @@ ROWS = {
     "layernorm_fwdbwd": layernorm,
     "tiny_chain": tiny_chain,
     "mlp_bf16": mlp,
+    "mlp_fwdbwd_bf16": mlp,
     "gpt2_fwd": gpt2,
 }
 
@@ -175,17 +176,20 @@ def xent_gradient(f, x, target):
     return loss.detach(), torch.autograd.grad(loss, leaf)[0]
 
 
-def layernorm_gradient(f, x, w, b, dy):
-    leaves = [t.detach().requires_grad_() for t in (x, w, b)]
+def given_gradient(f, *inputs):
+    """The last of the inputs is the result's gradient."""
+    *rest, dy = inputs
+    leaves = [t.detach().requires_grad_() for t in rest]
     y = f(*leaves)
     return (y.detach(), *torch.autograd.grad(y, leaves, dy))
 
 
-GRADIENTS = {"xent_fwdbwd": xent_gradient, "layernorm_fwdbwd": layernorm_gradient}
+GRADIENTS = {"xent_fwdbwd": xent_gradient, "layernorm_fwdbwd": given_gradient,
+             "mlp_fwdbwd_bf16": given_gradient}
 
 # Where max-autotune can choose otherwise than the default: reductions and matmuls.
 AUTOTUNED = {"bias_gelu_bf16", "softmax", "softmax_wide", "mse", "colsum", "xent_fwd",
-             "xent_fwdbwd", "layernorm_fwdbwd", "mlp_bf16"}
+             "xent_fwdbwd", "layernorm_fwdbwd", "mlp_bf16", "mlp_fwdbwd_bf16"}
 
 
 def function_of(row):

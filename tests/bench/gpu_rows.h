@@ -46,7 +46,7 @@ GpuRow make_gpu_row(const std::string& name, bool small = false);
 double count_operations(const tiny_compile::Graph& graph);
 
 // What a graph becomes on a GPU with default options, and the kernels a call puts on it: the
-// vendor's library is taken to start one for each of its calls.
+// vendor's library is taken to start one for each of its calls, and to make the sums it can.
 tiny_compile::Source cuda_source(const tiny_compile::Graph& graph);
 int64_t count_launches(const tiny_compile::Source& source);
 
