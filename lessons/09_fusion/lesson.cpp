@@ -119,6 +119,12 @@ void show_reasons() {
   show_pair("an exponential for 64 rows", "%0 x: f32[100], %1 y: f32[64,100]",
             "%2: f32[100] = exp %0; %3: f32[64,100] = expand %2; %4: f32[64,100] = add %1, %3;"
             "return %4");
+  show_pair("columns, then elements", "%0 x: f32[1024,512]",
+            "%1: f32[1,512] = max %0 {axes=[0], keepdim=1}; %2: f32[1024,512] = expand %1;"
+            "%3: f32[1024,512] = sub %0, %2; return %3");
+  show_pair("long columns, the same", "%0 x: f32[8192,512]",
+            "%1: f32[1,512] = max %0 {axes=[0], keepdim=1}; %2: f32[8192,512] = expand %1;"
+            "%3: f32[8192,512] = sub %0, %2; return %3");
   show_pair("four rows of 100000", "%0 x: f32[4,100000]",
             "%1: f32[4,1] = sum %0 {axes=[1], keepdim=1}; %2: f32[4,100000] = expand %1;"
             "%3: f32[4,100000] = div %0, %2; return %3");

@@ -210,6 +210,68 @@ TEST_CASE("kernels with another between them stay apart", "[fuse]") {
                   "another kernel lies between them", 3);
 }
 
+TEST_CASE("what goes down long columns goes down them alone", "[fuse]") {
+  auto centre = [](In in) { return Out{in[0] - in[0].mean(0)}; };
+  auto norm = [](In in) {
+    const Tensor c = in[0] - in[0].mean(0);
+    return Out{c * rsqrt((c * c).mean(0) + 1e-5)};
+  };
+  auto moments = [](In in) { return Out{sum(in[0], {0}), sum(in[0] * in[0], {0})}; };
+  auto mask = [](In in) {
+    const Tensor dz = where(in[0] > 0.0, in[0], 0.0);
+    return Out{dz, sum(dz, {0})};
+  };
+  struct Case {
+    const TensorFunction function;
+    int64_t apart;
+  };
+  const std::vector<Case> cases = {{centre, 2}, {norm, 3}, {moments, 2}, {mask, 2}};
+  for (const Case& one : cases) {
+    CHECK(fused(one.function, {randn({1025, 256})}).launches() == one.apart);
+    CHECK(fused(one.function, {randn({1025, 255})}).launches() == 1);  // few elements
+    CHECK(fused(one.function, {randn({1024, 300})}).launches() == 1);  // short columns
+    CHECK(fused(one.function, {randn({255, 1025})}).launches() == 1);
+  }
+  CHECK(fused([](In in) { return Out{in[0] - in[0].mean(1, true)}; }, {randn({256, 1025})})
+            .launches() == 1);  // rows
+  for (const Sizes& shape :
+       {Sizes{2049, 2048}, Sizes{2048, 2049}}) {  // a GPU reads again sooner
+    const std::vector<Tensor> inputs = {randn(shape)};
+    const Graph graph = trace(norm, inputs, "f").graph;
+    const Pipeline pipeline = until(default_pipeline(), "fuse");
+    CHECK(run_pipeline(pipeline, graph, true, Target::Cuda).program.kernels.size() ==
+          (shape[0] > 2048 ? 3 : 1));
+  }
+}
+
+TEST_CASE("what is made of one long sum a column, or makes its elements, is in its kernel",
+          "[fuse]") {
+  const std::vector<Tensor> inputs = {randn({1025, 256}), randn({256})};
+  auto scaled = [](In in) { return Out{rsqrt(in[0].mean(0) * in[1] + 1.0)}; };
+  auto elements = [](In in) { return Out{sum(gelu(in[0] + in[1]), {0})}; };
+  for (const TensorFunction& function : {TensorFunction(scaled), TensorFunction(elements)})
+    CHECK(fused(function, inputs).launches() == 1);
+}
+
+TEST_CASE("columns of a costly result that is in memory are added up from there", "[fuse]") {
+  auto backward = [](In in) {
+    const Tensor dz = gelu_backward(in[0], in[1], "tanh");
+    return Out{dz, sum(dz, {0})};
+  };
+  auto sums = [](In in) { return Out{sum(gelu_backward(in[0], in[1], "tanh"), {0})}; };
+  auto rows = [](In in) {
+    const Tensor dz = gelu_backward(in[0], in[1], "tanh");
+    return Out{dz, sum(dz, {1})};
+  };
+  at_ragged_shapes([&](int64_t n, int64_t c) {
+    if (n == 1 || c == 1) return;
+    const std::vector<Tensor> inputs = {randn({n, c}), randn({n, c})};
+    CHECK(fused(backward, inputs).launches() == 2);
+    CHECK(fused(sums, inputs).launches() == 1);
+    CHECK(fused(rows, inputs).launches() == 1);
+  });
+}
+
 TEST_CASE("a kernel reads no more than 128 buffers, unless one op does", "[fuse]") {
   std::vector<Tensor> inputs;
   for (int k = 0; k < 300; k++) inputs.push_back(randn({7}));

@@ -156,6 +156,13 @@ inline std::string name_of(LibraryVector vector) {
   return kNames[static_cast<int>(vector)];
 }
 
+// The default, with all that the library can do.
+inline Pipeline library_pipeline(Matmul matmul) {
+  return with_library(
+      insert_after(default_pipeline(), "fuse", {"library_sums", ProgramPass(library_sums)}),
+      matmul);
+}
+
 struct ForLibrary {
   Program program;
   std::vector<std::string> calls;  // "" where a kernel is none, "of ..." its call for sums
@@ -166,8 +173,8 @@ struct ForLibrary {
 // each call means its kernel.
 inline ForLibrary for_library(const Graph& graph, const std::vector<Tensor>& inputs,
                               Matmul matmul = Matmul::Library) {
-  const Pipeline pipeline = with_library(default_pipeline(), matmul);
-  const Program program = run_pipeline(until(pipeline, "plan_memory"), graph, true).program;
+  const Pipeline pipeline = until(library_pipeline(matmul), "plan_memory");
+  const Program program = run_pipeline(pipeline, graph, true).program;
   REQUIRE(parse_program(print(program)) == program);
   const std::vector<Tensor> want = interpret(graph, inputs), got = interpret(program, inputs);
   for (size_t k = 0; k < want.size(); k++) REQUIRE(same_bits(want[k], got[k]));

@@ -122,13 +122,14 @@ TEST_CASE("long sums beside a product are not split, others are", "[library]") {
   const std::vector<Tensor> inputs = {randn({16384, 8}), randn({16384, 8})};
   auto gradients = [](In i) { return Out{matmul(turned(i[0]), i[1]), sum(i[1], {0})}; };
   const Graph graph = trace(gradients, inputs, "f").graph;
-  const Pipeline pipeline = until(default_pipeline(), "plan_memory");
-  const Program with =
-      run_pipeline(with_library(pipeline, Matmul::Library), graph, true, Target::Cuda).program;
+  const Pipeline pipeline = until(tests::library_pipeline(Matmul::Library), "plan_memory");
+  const Program with = run_pipeline(pipeline, graph, true, Target::Cuda).program;
   INFO(print(with));
   CHECK(with.kernels.size() == 2);
   CHECK(library_kernels(with)[0].sums == 1);
-  CHECK(run_pipeline(pipeline, graph, true, Target::Cuda).program.kernels.size() == 3);
+  const Pipeline usual =
+      until(with_library(default_pipeline(), Matmul::Library), "plan_memory");
+  CHECK(run_pipeline(usual, graph, true, Target::Cuda).program.kernels.size() == 3);
 }
 
 TEST_CASE("the source has the sums' kernel for a library that cannot", "[library]") {
@@ -137,7 +138,7 @@ TEST_CASE("the source has the sums' kernel for a library that cannot", "[library
     const Tensor dz = gradient_of_z(i);
     return Out{dz, sum(dz, {0})};
   };
-  const Staged staged = run_pipeline(with_library(default_pipeline(), Matmul::Library),
+  const Staged staged = run_pipeline(tests::library_pipeline(Matmul::Library),
                                      trace(both, inputs, "f").graph, true, Target::Cuda);
   REQUIRE(staged.source.kernels.size() == 2);
   CHECK(staged.source.kernels[0].library);

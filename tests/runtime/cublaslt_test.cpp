@@ -120,7 +120,7 @@ class OnGpu {
  public:
   OnGpu(const TensorFunction& function, const std::vector<Tensor>& inputs,
         Matmul matmul = Matmul::Library) {
-    const Staged staged = run_pipeline(with_library(default_pipeline(), matmul),
+    const Staged staged = run_pipeline(tests::library_pipeline(matmul),
                                        trace(function, inputs, "f").graph, true, Target::Cuda);
     for (const KernelEntry& kernel : staged.source.kernels) {
       if (kernel.library) matmuls_.push_back(*kernel.library);
@@ -427,16 +427,22 @@ TEST_CASE("on a GPU: gelu' and the gradients of biases", "[cublaslt][gpu]") {
 
 TEST_CASE("on a GPU: gradients of inputs that lie anywhere", "[cublaslt][gpu]") {
   NEEDS_CUBLASLT;
-  auto compiled = compile([](Tensor x, Tensor z, Tensor v, Tensor dy, Tensor h, Tensor other) {
-    return gradients(std::vector<Tensor>{x, z, v, dy, h, other});
-  });
-  for (DType dtype : {DType::f32, DType::bf16}) {
-    const std::vector<Tensor> inputs = gradient_inputs({130, 70, 40, 24}, dtype);
-    const std::vector<Tensor> want = in_double(inputs);
-    for (int64_t shift : {0, 1, 2, 4, 8}) {
-      INFO("shifted by " << shift);
-      const std::vector<Tensor> at = on_gpu(inputs, shift);
-      check_gradients(compiled(at[0], at[1], at[2], at[3], at[4], at[5]), want, dtype);
+  CompileOptions usual, with_sums;
+  with_sums.pipeline = insert_after(with_sums.pipeline, "fuse", {"library_sums", library_sums});
+  for (const CompileOptions& options : {usual, with_sums}) {
+    auto compiled = compile(
+        [](Tensor x, Tensor z, Tensor v, Tensor dy, Tensor h, Tensor other) {
+          return gradients(std::vector<Tensor>{x, z, v, dy, h, other});
+        },
+        options);
+    for (DType dtype : {DType::f32, DType::bf16}) {
+      const std::vector<Tensor> inputs = gradient_inputs({130, 70, 40, 24}, dtype);
+      const std::vector<Tensor> want = in_double(inputs);
+      for (int64_t shift : {0, 1, 2, 4, 8}) {
+        INFO("shifted by " << shift);
+        const std::vector<Tensor> at = on_gpu(inputs, shift);
+        check_gradients(compiled(at[0], at[1], at[2], at[3], at[4], at[5]), want, dtype);
+      }
     }
   }
 }

@@ -20,9 +20,8 @@ struct CompileOptions {
   // the inputs are
   std::string backend = "";
   Pipeline pipeline = default_pipeline();
-  // On a GPU matrix products, and sums that it can make beside them, are left to the vendor's
-  // library, outside the numeric contract, unless deterministic; tf32: with f32 operands
-  // rounded to 10 bits.
+  // On a GPU matrix products are left to the vendor's library, outside the numeric contract,
+  // unless deterministic; tf32: with f32 operands rounded to 10 bits.
   bool deterministic = false, tf32 = false;
   std::string name = "main";  // of the graph, in texts and errors
   size_t cache_limit = 64;    // kinds of input kept; the least recently used goes

@@ -9,7 +9,6 @@
 #include "tiny_compile/codegen/cpp.h"
 #include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/loops/fuse.h"
-#include "tiny_compile/loops/library_sums.h"
 #include "tiny_compile/loops/lower.h"
 #include "tiny_compile/loops/pad_rows.h"
 #include "tiny_compile/loops/use_library.h"
@@ -152,9 +151,7 @@ Pipeline with_library(Pipeline pipeline, Matmul matmul) {
   const bool fuses = std::any_of(pipeline.begin(), pipeline.end(),
                                  [](const Stage& stage) { return stage.name == "fuse"; });
   if (!fuses) return pipeline;
-  pipeline = insert_after(std::move(pipeline), "fuse", {"pad_rows", ProgramPass(pad_rows)});
-  return insert_after(std::move(pipeline), "pad_rows",
-                      {"library_sums", ProgramPass(library_sums)});
+  return insert_after(std::move(pipeline), "fuse", {"pad_rows", ProgramPass(pad_rows)});
 }
 
 Source emit(const Program& program) {

@@ -30,8 +30,9 @@ using Pipeline = std::vector<Stage>;
 Pipeline default_pipeline();
 
 // The same with a stage "library" before the first that works on a Program: matmuls are left to
-// the vendor's library. Behind fuse, pad_rows and library_sums follow. For Matmul::Generated, as
-// it was.
+// the vendor's library. Behind fuse pad_rows follows. For Matmul::Generated, as it was. A stage
+// that is not there: {"library_sums", library_sums} behind fuse leaves sums beside products to the
+// library too, one launch less each, and slower wherever it was measured (tests/bench/NOTES.md).
 Pipeline with_library(Pipeline pipeline, Matmul matmul);
 
 Source emit(const Program& program);  // for the program's target

@@ -15,10 +15,11 @@
 #include <set>
 
 #include "tiny_compile/loops/axes.h"
+#include "tiny_compile/loops/columns.h"
 #include "tiny_compile/loops/dead.h"
 #include "tiny_compile/loops/fold.h"
 #include "tiny_compile/loops/inline.h"
-#include "tiny_compile/loops/library_sums.h"
+#include "tiny_compile/loops/library_matmul.h"
 #include "tiny_compile/loops/merge.h"
 
 namespace tiny_compile {
@@ -77,9 +78,9 @@ class Fusion {
       changed = false;
       for (int producer : producers(id)) {
         if (refused.count(producer) || members_[producer].library) continue;
-        if (const char* const reason = left_to_library(producer, id)) {
+        if (const char* const reason = kept_apart(producer, id)) {
           refused.insert(producer);
-          refuse(producer, id, kLibrary + reason);
+          refuse(producer, id, reason);
           continue;
         }
         const std::string reason = waits_between(producer, id)
@@ -214,9 +215,11 @@ class Fusion {
   }
 
   // Why the two stay apart whatever else they are; null where they may not.
-  const char* left_to_library(int producer, int id) const {
-    if (members_[id].library) return "it reads its operands from memory";
-    return adds_up(producer, id) ? "it makes these sums as well" : nullptr;
+  const char* kept_apart(int producer, int id) const {
+    if (members_[id].library)
+      return "matmul is left to the library: it reads its operands from memory";
+    return adds_columns_of(producer, id) ? "it adds up columns of what is in memory anyway"
+                                         : nullptr;
   }
 
   // Returned, or read by the library.
@@ -226,20 +229,18 @@ class Fusion {
                        [&](int reader) { return members_[reader].library; });
   }
 
-  // Whether the producer is an epilogue with which the library makes these sums of it as well.
-  bool adds_up(int producer, int id) const {
-    if (program_.matmul == Matmul::Generated) return false;
-    const std::optional<ColumnSums> sums = column_sums(program_, group(id)->finish());
-    if (!sums || !stays_in_memory(sums->of.buffer)) return false;
-    for (int buffer : members_[producer].reads) {
-      const int matmul = writer_[buffer];
-      if (matmul < 0 || !members_[matmul].library || readers_[buffer].size() > 1) continue;
-      Kernel kernel;
-      if (with_epilogue(matmul, producer, kernel).empty() &&
-          with_sums(program_, *library_matmul(program_, kernel).matmul, *sums).matmul)
-        return true;
+  // Whether a reduction down columns would compute anew what it can read.
+  bool adds_columns_of(int producer, int id) const {
+    const Group &writes = *group(producer), &adds = *group(id);
+    if (column_length(adds.kernel, adds.rows) == 0 || writes.sequential()) return false;
+    bool costly = has_long_columns(program_, adds.kernel, adds.rows);
+    for (int buffer : members_[id].reads) {
+      if (writer_[buffer] != producer) continue;
+      const int store = writes.store_to(buffer);
+      if (store < 0 || !stays_in_memory(buffer)) return false;
+      costly = costly || is_costly(writes.kernel, writes.kernel.steps[store]);
     }
-    return false;
+    return costly;
   }
 
   // Each reader of a buffer joins the first group of readers that takes it.

@@ -79,6 +79,10 @@ int64_t longest_index(const Kernel& kernel, const std::vector<bool>& wanted,
 
 }  // namespace
 
+bool is_costly(const Kernel& kernel, const Step& store) {
+  return cost(kernel, reachable(kernel, store)) > kCheapOps;
+}
+
 std::string inline_producer(const Program& program, Group& consumer, const Group& producer,
                             int buffer, bool only_user) {
   const Step& store = producer.kernel.steps[producer.store_to(buffer)];

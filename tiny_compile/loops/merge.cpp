@@ -15,6 +15,7 @@
 #include <set>
 
 #include "tiny_compile/loops/align.h"
+#include "tiny_compile/loops/columns.h"
 #include "tiny_compile/loops/splice.h"
 
 namespace tiny_compile {
@@ -129,6 +130,20 @@ bool serialises(const Group& second, const Plan& plan) {
   return rows < kFewRows && inner > kLongRow;
 }
 
+bool is_all_rows(const Plan& plan) {
+  return std::count(plan.row_piece.begin(), plan.row_piece.end(), false) == 0;
+}
+
+void check_columns(const Program& program, const Group& first, const Group& second,
+                   Plan& plan) {
+  if (is_all_rows(plan) && plan.unmatched.empty()) return;  // a number or few a column
+  const auto is_long = [&](const Group& group) {
+    return has_long_columns(program, group.kernel, group.rows);
+  };
+  if (is_long(first) || (!is_all_rows(plan) && is_long(second)))
+    plan.refusal = "what goes down long columns goes down them alone";
+}
+
 // The consumer's points become loops inside the producer's rows.
 bool adds_loops(const Group& producer, const Plan& plan) {
   return producer.sequential() || !plan.unmatched.empty();
@@ -136,8 +151,7 @@ bool adds_loops(const Group& producer, const Plan& plan) {
 
 void check_matmul(const Group& first, Plan& plan) {
   if (!first.has(StepKind::Dot)) return;
-  const bool all_rows = std::count(plan.row_piece.begin(), plan.row_piece.end(), false) == 0;
-  if (!plan.unmatched.empty() || !all_rows)
+  if (!plan.unmatched.empty() || !is_all_rows(plan))
     plan.refusal = "a matmul's epilogue works on one element at a time";
 }
 
@@ -400,6 +414,7 @@ std::string merge_consumer(const Program& program, Group& producer, const Group&
     plan.refusal = "it repeats the whole result, outside its loops";
   if (plan.refusal.empty() && adds_loops(producer, plan) && serialises(consumer, plan))
     plan.refusal = "few rows would each run a long loop alone";
+  if (plan.refusal.empty()) check_columns(program, producer, consumer, plan);
   if (!plan.refusal.empty()) return plan.refusal;
   return join_groups(producer, consumer, plan);
 }
@@ -433,6 +448,7 @@ std::string merge_sibling(const Program& program, Group& first, const Group& sec
   if (plan.refusal.empty() && first.sequential() != second.sequential() &&
       serialises(second, plan))
     plan.refusal = "few rows would each run a long loop alone";
+  if (plan.refusal.empty()) check_columns(program, first, second, plan);
   if (!plan.refusal.empty()) return plan.refusal;
   return join_groups(first, second, plan);
 }

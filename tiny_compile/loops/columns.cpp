@@ -1,0 +1,60 @@
+// A reduction down columns reads memory row by row as long as it is all there is:
+//
+//   r0 = sum(j: 8192) load x[j*2048 + i]       a strip of columns after the other, its rows in order
+//
+// Steps that share the columns go down them one after the other. Each reads them again from the
+// top, and what the first has read is out of the cache by then unless columns are short:
+//
+//   r0 = sum(j: 8192) load x[j*2048 + i]; store y[..] for (j: 8192) = sub(load x[..], r0)
+//
+// Two kernels are faster, four to seven times on two cores for these 8192 rows of 2048 (NOTES.md).
+#include "tiny_compile/loops/columns.h"
+
+#include <algorithm>
+
+namespace tiny_compile {
+namespace {
+
+// Whether the element after this one, down the column, lies further than the next column's.
+bool goes_down(const Kernel& kernel, const Step& step, const Expr& index, int row) {
+  int64_t down = INT64_MAX;
+  for (int axis : step.inner) {
+    const int64_t stride = std::abs(coefficient(index, kernel.axes[axis].symbol()));
+    if (stride > 0) down = std::min(down, stride);
+  }
+  const int64_t across = std::abs(coefficient(index, kernel.axes[row].symbol()));
+  return across > 0 && across < down && down < INT64_MAX;
+}
+
+}  // namespace
+
+int64_t column_length(const Kernel& kernel, const std::vector<int>& rows) {
+  int64_t longest = 0;
+  if (rows.empty()) return longest;
+  for (const Step& step : kernel.steps) {
+    if (step.kind != StepKind::Reduce) continue;
+    const int64_t length = inner_count(kernel, step).bounds().high;
+    if (length <= longest) continue;
+    const std::vector<bool> read = reachable(kernel, step);
+    for (size_t id = 0; id < read.size(); id++) {
+      const Scalar& load = kernel.scalars[id];
+      if (read[id] && load.kind == ScalarKind::Load &&
+          goes_down(kernel, step, load.index, rows.back()))
+        longest = length;
+    }
+  }
+  return longest;
+}
+
+bool has_long_columns(const Program& program, const Kernel& kernel,
+                      const std::vector<int>& rows) {
+  // One launch more costs a GPU what it costs to read 4 Mi elements again; a CPU has none.
+  const bool gpu = program.target == Target::Cuda;
+  const int64_t short_ones = gpu ? 2 * kChunk : kChunk, few = gpu ? 1 << 22 : 1 << 18;
+  const int64_t length = column_length(kernel, rows);
+  int64_t elements = length;
+  for (int row : rows) elements *= kernel.axes[row].extent.bounds().high;
+  return length > short_ones && elements > few;
+}
+
+}  // namespace tiny_compile
