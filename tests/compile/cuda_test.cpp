@@ -204,6 +204,32 @@ TEST_CASE("rows that warps share and exponentials of long rows, special values t
   }
 }
 
+TEST_CASE("long columns, several kernels, have the C++ back end's bits", "[cuda]") {
+  NEEDS_GPU;
+  const tests::Scratch scratch;
+  const tests::Setting cache("TC_CACHE_DIR", scratch.path("cache"));
+  auto function = [](Tensor x, Tensor dy) {
+    const Tensor c = x - x.mean(0), dz = where(x > 0.0, dy, 0.0),
+                 dg = gelu_backward(dy, x, "tanh");
+    return std::array<Tensor, 7>{c * rsqrt((c * c).mean(0) + 1e-5),
+                                 sum(x, {0}),
+                                 sum(x * dy, {0}),
+                                 dz,
+                                 sum(dz, {0}),
+                                 dg,
+                                 sum(dg, {0})};
+  };
+  for (const Sizes& shape : {Sizes{2049, 2049}, Sizes{65537, 65}}) {
+    const Tensor x = numbers(shape), dy = numbers(shape, -0.11) + 0.05;
+    const auto want = compile(function)(x, dy),
+               got = compile(function)(x.to(cuda), dy.to(cuda));
+    for (size_t k = 0; k < want.size(); k++) {
+      INFO("result " << k);
+      CHECK(same_bits(want[k], got[k].to(cpu)));
+    }
+  }
+}
+
 TEST_CASE("tensors of two devices do not mix, numbers go along", "[cuda]") {
   NEEDS_GPU;
   const Tensor x = numbers({4}), there = x.to(cuda);
