@@ -1,4 +1,5 @@
 // bench [row ... | slope | startup] [--seconds=2] [--threads=1,2] [--record=FILE] [--no-torch]
+// bench --alone row [--seconds=2] [--threads=2]      a line: milliseconds of a call, nothing checked
 //
 // How fast is the compiled code beside a loop written by hand, Eigen, OpenBLAS and PyTorch?
 // Before a row is timed, its results must have the interpreter's bits, and the peers' must
@@ -6,7 +7,9 @@
 // everyone runs once unmeasured (it brings its own data and threads back) and then for about a
 // millisecond. Reported are medians and minima over rounds, the median of each round's ratio to
 // the hand-written loop, and the ratio of the minima. PyTorch runs in a process of its own, where
-// nobody takes its caches away in between; `alone` is tiny_compile measured so, after its turns.
+// nobody takes its caches away in between, and so does tiny_compile beside it (--alone): before
+// PyTorch's eager mode, behind it and behind torch.compile, row by row, for what the machine's other
+// tenants do changes within minutes.
 //
 // All rows together, or --record, leave a record in tests/bench/records/cpu-DATE.json.
 #include <omp.h>
@@ -43,7 +46,7 @@ struct Options {
   std::vector<int> threads;
   double seconds = 2;
   std::string record;
-  bool torch = true, slope = false, startup = false;
+  bool torch = true, slope = false, startup = false, alone = false;
 };
 
 struct Timing {
@@ -139,17 +142,6 @@ std::vector<Timing> measure_turns(const std::vector<Contestant>& contestants, in
   return timings;
 }
 
-// All in turns, and tiny_compile, which is the first of them, alone.
-std::vector<Timing> measure(const Row& row, int threads, double seconds) {
-  omp_set_num_threads(threads);
-  std::vector<Timing> timings = measure_turns(row.contestants, threads, seconds);
-  Timing alone = measure_turns({row.contestants[0]}, threads, seconds)[0];
-  alone.name = "alone";
-  alone.to_hand = alone.median / timings[std::min<size_t>(1, timings.size() - 1)].median;
-  timings.push_back(alone);
-  return timings;
-}
-
 // Stages and compiler once, with nothing cached; then again from the disk cache.
 Compile compile_once(const Row& row) {
   const double start = now();
@@ -209,7 +201,7 @@ void print_compile(const std::string& row, const Compile& c) {
 
 struct TorchRow {
   int threads;
-  std::string row, eager, compiled, first_call;
+  std::string row, ours, eager, compiled, first_call;  // ours: tiny_compile's beside it
 };
 
 std::string command_output(const std::string& command) {
@@ -221,27 +213,31 @@ std::string command_output(const std::string& command) {
   return text;
 }
 
-std::vector<TorchRow> run_torch(const Options& options, std::string& version) {
+std::vector<TorchRow> run_torch(const Options& options, const std::string& self,
+                                std::string& version) {
   std::vector<TorchRow> rows;
-  const char* python = std::getenv("PYTHON");
+  const char *python = std::getenv("PYTHON"), *bind = std::getenv("OMP_PROC_BIND");
   for (int threads : options.threads) {
     progress(tc::str("PyTorch, ", threads, " threads"));
     std::istringstream lines(command_output(
         tc::str("OMP_PROC_BIND=false ", python ? python : "python3",
                 " tests/bench/torch_peers.py --threads ", threads, " --seconds ",
-                options.seconds, " ", tc::join(options.rows, " "), " 2>/dev/null")));
+                options.seconds, " --ours ", self, bind ? tc::str(" --bind ", bind) : "", " ",
+                tc::join(options.rows, " "), " 2>/dev/null")));
     std::string line;
     while (std::getline(lines, line)) {
       std::istringstream words(line);
-      TorchRow row{threads, "", "", "", ""};
-      words >> row.row >> row.eager >> row.compiled >> row.first_call;
-      if (row.row == "torch") version = row.eager;
-      if (row.row == "torch" || row.first_call.empty()) continue;
+      TorchRow row{threads, "", "", "", "", ""};
+      words >> row.row >> row.ours >> row.eager >> row.compiled >> row.first_call;
+      if (row.row == "torch") version = row.ours;
+      if (row.row == "torch" || row.row == "skipped:" || row.first_call.empty()) continue;
       rows.push_back(row);
       progress("");
-      std::printf("%-14s %d  | torch eager %s ms | torch.compile %s ms, first call %s s\n",
-                  row.row.c_str(), threads, row.eager.c_str(), row.compiled.c_str(),
-                  row.first_call.c_str());
+      std::printf(
+          "%-14s %d  | tiny_compile %s ms | torch eager %s ms | torch.compile %s ms, first "
+          "call %s s\n",
+          row.row.c_str(), threads, row.ours.c_str(), row.eager.c_str(), row.compiled.c_str(),
+          row.first_call.c_str());
     }
   }
   progress("");
@@ -362,6 +358,7 @@ void write_record(const std::string& path, const std::string& command,
   for (const Result& result : results) rows.push_back(json(result));
   for (const TorchRow& t : torch)
     peers.push_back(tc::str("  {\"row\": \"", t.row, "\", \"threads\": ", t.threads,
+                            ", \"tiny_compile_ms\": ", json_number(t.ours),
                             ", \"eager_ms\": ", json_number(t.eager),
                             ", \"compiled_ms\": ", json_number(t.compiled),
                             ", \"first_call_s\": ", json_number(t.first_call), "}"));
@@ -411,6 +408,8 @@ Options parse(int argc, char** argv) {
       options.record = value;
     else if (word == "--no-torch")
       options.torch = false;
+    else if (word == "--alone")
+      options.alone = true;
     else if (word.rfind("--threads=", 0) == 0) {
       options.threads.clear();
       std::istringstream list(value);
@@ -445,11 +444,23 @@ std::vector<Result> run_row(const std::string& name, const Options& options) {
   for (int threads : options.threads) {
     if (!row.threaded && threads > 1) continue;
     progress(tc::str(name, ": ", threads, " threads"));
-    results.push_back(
-        {name, threads, row.bytes, row.flops, measure(row, threads, options.seconds), compile});
+    omp_set_num_threads(threads);
+    results.push_back({name, threads, row.bytes, row.flops,
+                       measure_turns(row.contestants, threads, options.seconds), compile});
     print_result(results.back());
   }
   return results;
+}
+
+// tiny_compile is the first of a row's contestants.
+int run_alone(const Options& options) {
+  if (options.rows.size() != 1) tc::fail("--alone wants one row");
+  const Row row = bench::make_row(options.rows[0]);
+  const int threads = options.threads.back();
+  omp_set_num_threads(threads);
+  const Timing alone = measure_turns({row.contestants[0]}, threads, options.seconds)[0];
+  std::printf("%.6f\n", alone.median * 1e3);
+  return 0;
 }
 
 // A cache of this process's own, so that compile times are cold.
@@ -465,6 +476,7 @@ struct FreshCache {
 int run(int argc, char** argv) {
   if (argc == 3 && std::string(argv[1]) == "--startup") return bench::startup_child(argv[2]);
   const Options options = parse(argc, argv);
+  if (options.alone) return run_alone(options);
   const FreshCache cache;
   const double load = load_average();
   if (load > 1)
@@ -480,7 +492,7 @@ int run(int argc, char** argv) {
     tc::release_cached_memory();
   }
   std::vector<TorchRow> torch;
-  if (options.torch && !options.rows.empty()) torch = run_torch(options, version);
+  if (options.torch && !options.rows.empty()) torch = run_torch(options, argv[0], version);
   std::vector<Slope> slopes;
   if (options.slope) slopes = run_slope();
   std::vector<bench::StartupRow> startups;

@@ -192,11 +192,6 @@ def table(record):
     return "\n".join(lines)
 
 
-# On a CPU: tiny_compile's time alone, as PyTorch's is taken; in older records, in turns with others.
-def cpu_milliseconds(row):
-    return row.get("alone", row["tiny_compile"])["median_us"] * 1e-3
-
-
 def best_torch(rows, name, threads):
     """The faster of eager and torch.compile, or None."""
     both = [row[mode] for row in rows if row["row"] == name and row["threads"] == threads
@@ -205,8 +200,8 @@ def best_torch(rows, name, threads):
 
 
 def cpu_table(record):
-    ours = {(row["row"], row["threads"]): cpu_milliseconds(row) for row in record["rows"]}
     theirs = record["torch_rows"]
+    ours = {(row["row"], row["threads"]): row["tiny_compile_ms"] for row in theirs}
     names = list(dict.fromkeys(name for name, _ in ours))
     counts = sorted({threads for _, threads in ours})
     ratios = {key: best_torch(theirs, *key) / ms for key, ms in ours.items()
@@ -214,8 +209,8 @@ def cpu_table(record):
     heads = [f"{n} thread{'s' * (n > 1)}: ours, PyTorch's best, ms | speed against it"
              for n in counts]
     lines = [f"{record['cpu']}, {record['cores']} cores, {record['compiler']}, PyTorch "
-             f"{record['torch']}, {record['date']}, commit {record['commit']}."
-             + ("" if "alone" in record["rows"][0] else " Ours in turns with the other loops."), "",
+             f"{record['torch']}, {record['date']}, commit {record['commit']}. Each in a process of its "
+             "own, ours before, between and behind PyTorch's two.", "",
              "| row | " + " | ".join(heads) + " |", "|" + "---|" * (1 + 2 * len(counts))]
     for name in names:
         cells = [name]

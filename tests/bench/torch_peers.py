@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """The workloads of tests/bench/hand.h in PyTorch: eager and torch.compile on the CPU.
 
-Prints a line `row eager_ms compiled_ms first_call_s` for each row, medians over at least nine
-calls and so many seconds, `-` for what cannot run, after a line `torch VERSION`; or one line
-"skipped: why".
+Prints a line `row ours_ms eager_ms compiled_ms first_call_s` for each row, medians over at least
+nine calls and so many seconds, `-` for what cannot run, after a line `torch VERSION`; or one line
+"skipped: why". Ours is the median of three processes (`--ours build/bench`), before, between and
+behind PyTorch's two, which sleep meanwhile.
 
-    python3 tests/bench/torch_peers.py [--threads 2] [--seconds 0.7] [row ...]
+    python3 tests/bench/torch_peers.py [--threads 2] [--seconds 0.7] [--ours build/bench] [row ...]
 """
 import argparse
 import atexit
 import os
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -41,6 +43,20 @@ def median_ms(call, seconds):
         call()
         times.append(time.perf_counter() - start)
     return statistics.median(times) * 1e3
+
+
+def ours_ms(row, options):
+    """tiny_compile's, in a process of its own; None without --ours, or for a row it has not."""
+    if not options.ours:
+        return None
+    environment = dict(os.environ)
+    environment.pop("OMP_PROC_BIND", None)
+    if options.bind:
+        environment["OMP_PROC_BIND"] = options.bind
+    said = subprocess.run([options.ours, "--alone", row, f"--threads={options.threads}",
+                           f"--seconds={options.seconds}"], capture_output=True, text=True,
+                          env=environment)
+    return float(said.stdout) if said.returncode == 0 else None
 
 
 def adamw(p, m, v, g, lr=1e-3, beta1=0.9, beta2=0.999, epsilon=1e-8, decay=0.01, step=3):
@@ -85,6 +101,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--seconds", type=float, default=0.7)
+    parser.add_argument("--ours", help="the program of tests/bench/bench.cpp")
+    parser.add_argument("--bind", help="its OMP_PROC_BIND")
     parser.add_argument("rows", nargs="*")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
@@ -93,7 +111,9 @@ def main():
         for name, function, inputs in workloads():
             if options.rows and name not in options.rows:
                 continue
-            line = [name, f"{median_ms(lambda: function(*inputs), options.seconds):.6f}"]
+            ours = [ours_ms(name, options)]
+            line = [f"{median_ms(lambda: function(*inputs), options.seconds):.6f}"]
+            ours.append(ours_ms(name, options))
             try:
                 compiled = torch.compile(function)
                 start = time.perf_counter()
@@ -103,6 +123,9 @@ def main():
             except Exception as error:  # no torch.compile, no C++ compiler: eager still counts
                 print(f"{name}: {error}".splitlines()[0], file=sys.stderr)
                 line += ["-", "-"]
+            ours.append(ours_ms(name, options))
+            known = [ms for ms in ours if ms is not None]
+            line = [name, f"{statistics.median(known):.6f}" if known else "-"] + line
             print(*line, flush=True)
 
 
