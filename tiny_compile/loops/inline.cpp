@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "tiny_compile/loops/align.h"
+#include "tiny_compile/loops/narrow.h"
 #include "tiny_compile/loops/splice.h"
 
 namespace tiny_compile {
@@ -68,11 +69,14 @@ Substitution places_in(const Kernel& kernel, const Nest& nest, const Expr& index
 }
 
 int64_t longest_index(const Kernel& kernel, const std::vector<bool>& wanted,
-                      const Substitution& axes) {
+                      const Substitution& axes, const Kernel& consumer, int mask) {
   int64_t longest = 0;
   for (size_t id = 0; id < wanted.size(); id++) {
-    if (wanted[id])
-      longest = std::max(longest, substitute(kernel.scalars[id].index, axes).size());
+    const Scalar& scalar = kernel.scalars[id];
+    if (!wanted[id]) continue;
+    const Expr index = substitute(scalar.index, axes);
+    const bool narrows = scalar.kind == ScalarKind::Load;
+    longest = std::max(longest, (narrows ? narrowed(consumer, mask, index) : index).size());
   }
   return longest;
 }
@@ -107,8 +111,8 @@ std::string inline_producer(const Program& program, Group& consumer, const Group
     if (load.kind == ScalarKind::Load && load.buffer == buffer && !load.operands.empty())
       return "it is read at a place chosen by data";
     if (load.kind == ScalarKind::Load && load.buffer == buffer &&
-        longest_index(producer.kernel, wanted, places_in(producer.kernel, *nest, load.index)) >
-            kMostIndex)
+        longest_index(producer.kernel, wanted, places_in(producer.kernel, *nest, load.index),
+                      consumer.kernel, load.mask) > kMostIndex)
       return "its indices would grow too long";
   }
   const Kernel source = std::move(consumer.kernel);

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "tiny_compile/loops/narrow.h"
 #include "tiny_compile/loops/views.h"
 
 namespace tiny_compile {
@@ -58,6 +59,7 @@ class KernelBuilder {
     load.index =
         buffer.offset + dot(index, buffer.strides.empty() ? row_major_strides(buffer.type.shape)
                                                           : buffer.strides);
+    load.index = narrowed(kernel_, mask, load.index);
     load.value = Literal{load.dtype, 0};
     load.mask = mask;
     load.operands = indirect;

@@ -153,6 +153,7 @@ class ScalarTable {
   int index(const Expr& value);  // i64
   int apply(Op op, DType result, std::vector<int> operands);
   int load(const Program& program, int buffer, const Expr& index);
+  const Kernel& kernel() const { return kernel_; }
 
  private:
   Kernel& kernel_;

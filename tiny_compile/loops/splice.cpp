@@ -1,6 +1,8 @@
 // The value t[i] = exp(load x[i]) wanted at i = k*4 + 1 is the scalar exp(load x[k*4 + 1]).
 #include "tiny_compile/loops/splice.h"
 
+#include "tiny_compile/loops/narrow.h"
+
 namespace tiny_compile {
 namespace {
 
@@ -38,6 +40,7 @@ std::vector<int> splice(const Kernel& source, const std::vector<bool>& wanted,
         scalar.mask = target.apply(Op::bitwise_and, DType::boolean, {how.mask, scalar.mask});
       else if (how.mask >= 0)
         scalar.mask = how.mask;
+      scalar.index = narrowed(target.kernel(), scalar.mask, scalar.index);
     }
     ids[id] = target.add(std::move(scalar));
   }

@@ -1,0 +1,98 @@
+// What does a mask say about the index under it?
+//
+//   load x[(i0 + i1/64)*64 + i1%64] if lt(i1, 64)   =>  load x[i0*64 + i1] if lt(i1, 64)
+//
+// Where the mask is true an axis has narrower bounds than its loop. The index is built anew from
+// a symbol with those, which lets divisions and remainders go, and then gets its axis back. Only
+// loads may do so: nobody evaluates their index where the mask is false.
+#include "tiny_compile/loops/narrow.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+namespace tiny_compile {
+namespace {
+
+constexpr size_t kMostConditions =
+    64;  // of a conjunction; to know fewer bounds is right as well
+
+struct Range {
+  Expr symbol;
+  Interval bounds;
+};
+
+// Conditions that hold where `mask` is true: of and(and(a, b), c), the three.
+std::vector<int> conjuncts(const Kernel& kernel, int mask) {
+  std::vector<int> found = {mask};
+  for (size_t k = 0; k < found.size() && found.size() < kMostConditions; k++) {
+    const Scalar& scalar = kernel.scalars[found[k]];
+    if (scalar.kind == ScalarKind::Apply && scalar.op == Op::bitwise_and)
+      found.insert(found.end(), scalar.operands.begin(), scalar.operands.end());
+  }
+  return found;
+}
+
+std::optional<Expr> integer(const Kernel& kernel, int id) {
+  const Scalar& scalar = kernel.scalars[id];
+  if (scalar.kind == ScalarKind::Constant && scalar.dtype == DType::i64)
+    return scalar.value.as_integer();
+  const bool known =
+      scalar.kind == ScalarKind::Index && scalar.dtype == DType::i64 && scalar.operands.empty();
+  return known ? std::optional(scalar.index) : std::nullopt;
+}
+
+bool is_small(const Expr& e) {
+  return e.is_constant() && std::abs(e.bounds().low) < kUnbounded / 2;
+}
+
+// Of i1 - 3 < 64: i1 is in [0, 66].
+std::optional<Range> range_of(const Kernel& kernel, const Scalar& condition) {
+  const bool above = condition.op == Op::ge;
+  if (condition.kind != ScalarKind::Apply || (condition.op != Op::lt && !above)) return {};
+  const auto lhs = integer(kernel, condition.operands[0]),
+             rhs = integer(kernel, condition.operands[1]);
+  if (!lhs || !rhs || lhs->is_constant() || !is_small(*rhs)) return {};
+  const Expr symbol = terms(*lhs)[0].factor, offset = *lhs - symbol;
+  if (symbol.kind() != ExprKind::Symbol || !is_small(offset)) return {};
+  Interval bounds = symbol.bounds();
+  const int64_t limit = rhs->constant() - offset.constant();
+  if (above) bounds.low = std::max(bounds.low, limit);
+  if (!above) bounds.high = std::min(bounds.high, limit - 1);
+  return Range{symbol, bounds};
+}
+
+std::vector<Range> ranges_under(const Kernel& kernel, int mask) {
+  std::vector<Range> ranges;
+  for (int id : conjuncts(kernel, mask)) {
+    const auto range = range_of(kernel, kernel.scalars[id]);
+    if (!range) continue;
+    const auto known = std::find_if(ranges.begin(), ranges.end(), [&](const Range& other) {
+      return other.symbol == range->symbol;
+    });
+    if (known == ranges.end()) {
+      ranges.push_back(*range);
+      continue;
+    }
+    known->bounds.low = std::max(known->bounds.low, range->bounds.low);
+    known->bounds.high = std::min(known->bounds.high, range->bounds.high);
+  }
+  return ranges;
+}
+
+}  // namespace
+
+Expr narrowed(const Kernel& kernel, int mask, const Expr& index) {
+  if (mask < 0 || index.is_constant()) return index;
+  Substitution inside, outside;
+  for (const auto& [symbol, bounds] : ranges_under(kernel, mask)) {
+    if (bounds.low > bounds.high) return index;  // the mask is never true
+    inside.push_back({symbol.name(), Expr::symbol(symbol.name(), bounds.low, bounds.high)});
+    outside.push_back({symbol.name(), symbol});
+  }
+  if (inside.empty()) return index;
+  const Expr shorter = substitute(substitute(index, inside), outside);
+  return shorter.size() < index.size() ? shorter : index;
+}
+
+}  // namespace tiny_compile
