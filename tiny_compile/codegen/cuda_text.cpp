@@ -10,6 +10,8 @@
 
 #include <algorithm>
 
+#include "tiny_compile/codegen/cuda_guard.h"
+
 namespace tiny_compile {
 namespace {
 
@@ -48,20 +50,6 @@ std::vector<int> buffers_by_use(const Kernel& kernel) {
     if (!makes_register(step)) add(step.buffer);
   }
   return buffers;
-}
-
-// The index is symbol + multiples of `vector`.
-bool is_contiguous(const Expr& index, const Expr& symbol, int vector) {
-  bool found = false;
-  for (const Term& term : terms(index)) {
-    if (term.factor == symbol) {
-      if (term.coefficient != 1) return false;
-      found = true;
-    } else if (term.coefficient % vector != 0 || depends_on(term.factor, symbol.name())) {
-      return false;
-    }
-  }
-  return found;
 }
 
 // x != x, x == x
@@ -213,26 +201,48 @@ bool CudaText::is_wide(const Expr& index, int buffer) const {
 
 bool CudaText::is_wide_load(int id) const {
   const Scalar& scalar = kernel.scalars[id];
-  return is_plain(scalar) && is_wide(scalar.index, scalar.buffer);
+  return (is_plain(scalar) || guarded_.count(id)) && is_wide(scalar.index, scalar.buffer);
 }
 
-std::string CudaText::at_start(const Expr& index) const {
+// Where it is false, a pack is zeros.
+std::optional<std::string> CudaText::guard_of(int load,
+                                              const std::vector<bool>& defined) const {
+  const Scalar& scalar = kernel.scalars[load];
+  if (flat_ || scalar.value.bits != 0) return {};
+  return guard_of_pack(*this, load, axis_, vector_, defined);
+}
+
+std::string CudaText::at_start(const Expr& index, const std::vector<int>& operands) const {
   if (flat_) return "first";
   const Axis& axis = kernel.axes[axis_];
-  return scalars.index(substitute(index, {{axis.name, Expr::index("e", axis.extent)}}));
+  return scalars.index(substitute(index, {{axis.name, Expr::index("e", axis.extent)}}),
+                       operands);
 }
 
 void CudaText::load_packs(const std::vector<int>& ids, const std::vector<bool>& defined) {
   for (int id : ids) {
-    if (defined[id] || is_kept(id) || !is_wide_load(id)) continue;
     const Scalar& scalar = kernel.scalars[id];
+    guarded_.erase(id);
+    if (defined[id] || is_kept(id) || scalar.kind != ScalarKind::Load ||
+        !is_wide(scalar.index, scalar.buffer))
+      continue;
+    const std::optional<std::string> guard = is_plain(scalar) ? "" : guard_of(id, defined);
+    if (!guard) continue;
     const Buffer& buffer = program.buffers[scalar.buffer];
-    const std::string type = str("tc_pack<", c_type(buffer.type.dtype), ", ", vector_, ">");
-    const std::string from = str(pointer_name(buffer), " + ", at_start(scalar.index));
-    out.line(left.empty()
-                 ? str("const ", type, " pack_", id, " = *(const ", type, "*)(", from, ");")
-                 : str("const ", type, " pack_", id, " = tc_load<", vector_, ">(", from, ", ",
-                       left, ");"));
+    const std::string type = str("tc_pack<", c_type(buffer.type.dtype), ", ", vector_, ">"),
+                      name = str("pack_", id);
+    const std::string from =
+        str(pointer_name(buffer), " + ", at_start(scalar.index, scalar.operands));
+    const std::string value = left.empty()
+                                  ? str("*(const ", type, "*)(", from, ")")
+                                  : str("tc_load<", vector_, ">(", from, ", ", left, ")");
+    if (guard->empty()) {
+      out.line(str("const ", type, " ", name, " = ", value, ";"));
+      continue;
+    }
+    guarded_.insert(id);
+    out.line(str(type, " ", name, " = {};"));
+    out.line(str("if (", *guard, ") ", name, " = ", value, ";"));
   }
 }
 
@@ -333,6 +343,19 @@ void CudaText::store_packs(const std::vector<const Step*>& steps) {
     out.line(left.empty() ? str("*(tc_pack<", words, ">*)(", to, ") = ", value, ";")
                           : str("tc_store(", to, ", ", value, ", ", left, ");"));
   }
+}
+
+bool is_contiguous(const Expr& index, const Expr& symbol, int vector) {
+  bool found = false;
+  for (const Term& term : terms(index)) {
+    if (term.factor == symbol) {
+      if (term.coefficient != 1) return false;
+      found = true;
+    } else if (term.coefficient % vector != 0 || depends_on(term.factor, symbol.name())) {
+      return false;
+    }
+  }
+  return found;
 }
 
 uint64_t row_axes_mask(const Kernel& kernel) { return (uint64_t{1} << kernel.rows) - 1; }

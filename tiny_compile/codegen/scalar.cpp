@@ -220,6 +220,8 @@ std::string ScalarWriter::index(const Expr& expr, const std::vector<int>& operan
 
 std::string ScalarWriter::loaded(int id) const {
   const Scalar& scalar = kernel_.scalars[id];
+  const std::string given = scalar.kind == ScalarKind::Load ? element(id) : "";
+  if (!given.empty()) return from_storage(scalar.dtype, given);
   std::string guard;
   if (scalar.mask >= 0) guard = name(scalar.mask);
   for (size_t k = 0; k < scalar.operands.size(); k++)
@@ -229,11 +231,9 @@ std::string ScalarWriter::loaded(int id) const {
   if (scalar.kind == ScalarKind::Index) {
     value = str("(long long)(", index(scalar.index, scalar.operands), ")");
   } else {
-    std::string memory = element(id);
-    if (memory.empty())
-      memory = str(pointer_name(program_.buffers[scalar.buffer]), "[",
-                   index(scalar.index, scalar.operands), "]");
-    value = from_storage(scalar.dtype, memory);
+    const std::string buffer = pointer_name(program_.buffers[scalar.buffer]);
+    value =
+        from_storage(scalar.dtype, str(buffer, "[", index(scalar.index, scalar.operands), "]"));
   }
   if (guard.empty()) return value;
   const Literal otherwise =

@@ -17,7 +17,7 @@ class ScalarWriter {
 
   // How a register reads where scalars are evaluated; "r0" unless changed ("r0[l]").
   std::function<std::string(int step)> register_name = [](int step) { return str("r", step); };
-  // How a load reads its element where that is not "in_x[index]"; "" where it is.
+  // How a load reads its element where that is not "mask ? in_x[index] : 0"; "" where it is.
   std::function<std::string(int load)> element = [](int) { return std::string(); };
   // How an op's value reads where that is not what the op table says; "" where it is.
   std::function<std::string(int apply)> instead = [](int) { return std::string(); };

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <optional>
 
 namespace tiny_compile {
 namespace {
@@ -33,15 +32,6 @@ std::vector<int> conjuncts(const Kernel& kernel, int mask) {
   return found;
 }
 
-std::optional<Expr> integer(const Kernel& kernel, int id) {
-  const Scalar& scalar = kernel.scalars[id];
-  if (scalar.kind == ScalarKind::Constant && scalar.dtype == DType::i64)
-    return scalar.value.as_integer();
-  const bool known =
-      scalar.kind == ScalarKind::Index && scalar.dtype == DType::i64 && scalar.operands.empty();
-  return known ? std::optional(scalar.index) : std::nullopt;
-}
-
 bool is_small(const Expr& e) {
   return e.is_constant() && std::abs(e.bounds().low) < kUnbounded / 2;
 }
@@ -50,8 +40,8 @@ bool is_small(const Expr& e) {
 std::optional<Range> range_of(const Kernel& kernel, const Scalar& condition) {
   const bool above = condition.op == Op::ge;
   if (condition.kind != ScalarKind::Apply || (condition.op != Op::lt && !above)) return {};
-  const auto lhs = integer(kernel, condition.operands[0]),
-             rhs = integer(kernel, condition.operands[1]);
+  const auto lhs = integer_of(kernel, condition.operands[0]),
+             rhs = integer_of(kernel, condition.operands[1]);
   if (!lhs || !rhs || lhs->is_constant() || !is_small(*rhs)) return {};
   const Expr symbol = terms(*lhs)[0].factor, offset = *lhs - symbol;
   if (symbol.kind() != ExprKind::Symbol || !is_small(offset)) return {};
@@ -81,6 +71,15 @@ std::vector<Range> ranges_under(const Kernel& kernel, int mask) {
 }
 
 }  // namespace
+
+std::optional<Expr> integer_of(const Kernel& kernel, int id) {
+  const Scalar& scalar = kernel.scalars[id];
+  if (scalar.kind == ScalarKind::Constant && scalar.dtype == DType::i64)
+    return scalar.value.as_integer();
+  const bool known =
+      scalar.kind == ScalarKind::Index && scalar.dtype == DType::i64 && scalar.operands.empty();
+  return known ? std::optional(scalar.index) : std::nullopt;
+}
 
 Expr narrowed(const Kernel& kernel, int mask, const Expr& index) {
   if (mask < 0 || index.is_constant()) return index;

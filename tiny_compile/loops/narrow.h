@@ -1,6 +1,8 @@
 // Indices of loads under a mask.
 #pragma once
 
+#include <optional>
+
 #include "tiny_compile/loops/program.h"
 
 namespace tiny_compile {
@@ -8,5 +10,8 @@ namespace tiny_compile {
 // An index with the value of `index` wherever the scalar `mask` is true (-1: always), and perhaps
 // another where it is not; shorter, if what the mask says of the axes makes it so.
 Expr narrowed(const Kernel& kernel, int mask, const Expr& index);
+
+// An i64 that the loops alone choose, if the scalar is one: $3 = index i0 + 3, a constant.
+std::optional<Expr> integer_of(const Kernel& kernel, int scalar);
 
 }  // namespace tiny_compile
