@@ -91,7 +91,7 @@ Expr narrowed(const Kernel& kernel, int mask, const Expr& index) {
   }
   if (inside.empty()) return index;
   const Expr shorter = substitute(substitute(index, inside), outside);
-  return shorter.size() < index.size() ? shorter : index;
+  return shorter.size() <= index.size() ? shorter : index;
 }
 
 }  // namespace tiny_compile

@@ -8,7 +8,7 @@
 namespace tiny_compile {
 
 // An index with the value of `index` wherever the scalar `mask` is true (-1: always), and perhaps
-// another where it is not; shorter, if what the mask says of the axes makes it so.
+// another where it is not; never longer, and shorter if what the mask says of the axes makes it so.
 Expr narrowed(const Kernel& kernel, int mask, const Expr& index);
 
 // An i64 that the loops alone choose, if the scalar is one: $3 = index i0 + 3, a constant.

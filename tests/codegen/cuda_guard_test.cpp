@@ -1,0 +1,157 @@
+// Loads under a guard in the generated CUDA: packs where all their elements have the same guard,
+// one by one where not, and the interpreter's bits in either case.
+#include "tests/codegen/cuda_threads.h"
+#include "tiny_compile/runtime/nvrtc.h"
+
+using namespace tiny_compile;
+using namespace tiny_compile::threads;
+
+namespace {
+
+Out rope(In i) {
+  const int64_t width = i[0].size(3);
+  const Tensor a = slice(i[0], 3, 0, width / 2), b = slice(i[0], 3, width / 2, width);
+  return {concat({a * i[1] - b * i[2], b * i[1] + a * i[2]}, 3)};
+}
+
+Out look_up(In i) { return {embedding(i[0], i[1])}; }
+
+// The usual stages for an input that starts anywhere, as it may on a GPU.
+Pipeline with_unaligned(int number) {
+  return insert_after(default_pipeline(), "lower", {"shift", [=](const Program& program) {
+                                                      Program result = program;
+                                                      result.buffers[number].align = 2;
+                                                      return result;
+                                                    }});
+}
+
+// The same numbers one element behind a multiple of 16 bytes.
+Tensor shifted(const Tensor& x) {
+  const Tensor all = concat({x.reshape({-1}).slice(0, 0, 1), x.reshape({-1})}, 0);
+  return all.slice(0, 1, all.size(0)).reshape(x.shape());
+}
+
+int count(const std::string& text, const std::string& part) {
+  int found = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at++) found++;
+  return found;
+}
+
+int guarded_packs(const std::string& text) { return count(text, " = {};\n  if ("); }
+int single_loads(const std::string& text) { return count(text, " ? tc_to_f32(in_"); }
+
+void check_compiles(const std::string& text) {
+  if (why_no_nvrtc().empty()) CHECK(compile_cuda(text, "sm_90").size() > 4);
+}
+
+}  // namespace
+
+TEST_CASE("halves of a row are packs, each under its guard", "[codegen][threads]") {
+  manual_seed(31);
+  const auto inputs = [](int64_t positions, int64_t half, DType dtype) {
+    return std::vector{randn({2, 3, positions, 2 * half}).to(dtype),
+                       randn({positions, half}).to(dtype), randn({positions, half}).to(dtype)};
+  };
+  const std::string text = check(rope, inputs(33, 64, bfloat16), "pointwise");
+  CHECK(count(text, "  if (e < 64) pack_") == 4);
+  CHECK(count(text, "  if (e >= 64) pack_") == 4);
+  CHECK(guarded_packs(text) == 8);
+  CHECK(single_loads(text) == 0);
+  check_compiles(text);
+  const std::string wide = check(rope, inputs(33, 32, float32), "pointwise");
+  CHECK(guarded_packs(wide) == 8);
+  check_compiles(wide);
+
+  for (int64_t half : {7, 1}) {  // a pack of two is of both halves
+    const std::string apart = check(rope, inputs(2000 / half, half, bfloat16), "pointwise");
+    CHECK(guarded_packs(apart) == 0);
+    CHECK(single_loads(apart) == 8);
+  }
+  std::vector<Tensor> unaligned = inputs(33, 64, bfloat16);
+  unaligned[1] = shifted(unaligned[1]);
+  const std::string mixed = check(rope, unaligned, "pointwise", with_unaligned(1));
+  CHECK(guarded_packs(mixed) == 6);
+  CHECK(single_loads(mixed) == 2);
+}
+
+TEST_CASE(
+    "a guard that differs within a pack, or whose load is filled with something, is asked "
+    "of each element",
+    "[codegen][threads]") {
+  manual_seed(32);
+  const Function joined = [](In i) { return Out{concat({-i[0], i[1] * 2.0, i[2]}, 1)}; };
+  const auto parts = [](int64_t a, int64_t b, int64_t c) {
+    return std::vector{randn({600, a}), randn({600, b}), randn({600, c})};
+  };
+  const std::string even = check(joined, parts(8, 12, 4), "pointwise");
+  CHECK(guarded_packs(even) == 3);
+  CHECK(even.find("if (e >= 8 && e < 20) pack_") != std::string::npos);
+  CHECK(guarded_packs(check(joined, parts(4, 6, 2), "pointwise")) == 1);
+  CHECK(guarded_packs(check(joined, parts(3, 6, 3), "pointwise")) == 0);
+  CHECK(guarded_packs(check(joined, parts(5, 7, 3), "pointwise")) == 0);
+
+  const auto padded = [](double value) {
+    return [=](In i) { return Out{pad(i[0], {4, 8, 1, 2}, value)}; };
+  };
+  const std::vector<Tensor> x = {randn({300, 20})};
+  CHECK(guarded_packs(check(padded(0), x, "pointwise")) == 1);
+  CHECK(guarded_packs(check(padded(-0.0), x, "pointwise")) == 0);
+  CHECK(guarded_packs(check(padded(-HUGE_VAL), x, "pointwise")) == 0);
+}
+
+TEST_CASE("a guard of whole rows, and of one long row that ends within a pack",
+          "[codegen][threads]") {
+  manual_seed(33);
+  const auto along = [](int64_t axis) {
+    return [=](In i) { return Out{concat({i[0] + 1.0, -i[1]}, axis)}; };
+  };
+  const std::string rows = check(along(0), {randn({37, 128}), randn({41, 128})}, "pointwise");
+  CHECK(guarded_packs(rows) == 2);
+  CHECK(rows.find("if (lt_") != std::string::npos);
+  const std::string line = check(along(0), {randn({4104}), randn({5001})}, "pointwise");
+  CHECK(line.find("if (e < 4104) pack_") != std::string::npos);
+  CHECK(line.find("if (e >= 4104) pack_") != std::string::npos);
+  CHECK(line.find("tc_load<4>(") != std::string::npos);
+  CHECK(guarded_packs(check(along(0), {randn({4105}), randn({5000})}, "pointwise")) == 0);
+  const Function costly = [](In i) { return Out{gelu(concat({i[0], i[1]}, 1))}; };
+  const std::string slabs = check(
+      costly, {randn({8200, 512}).to(bfloat16), randn({8200, 512}).to(bfloat16)}, "pointwise");
+  CHECK(slabs.find("turn < 4") != std::string::npos);
+  CHECK(count(slabs, " = {};\n    if (e ") == 2);
+}
+
+TEST_CASE("rows chosen by data are read in packs", "[codegen][threads]") {
+  manual_seed(34);
+  const Tensor index = randint(0, 50, {100});
+  for (DType dtype : {bfloat16, float32, float64}) {
+    const std::string text = check(look_up, {index, randn({50, 96}).to(dtype)}, "pointwise");
+    CHECK(count(text, "if (tc_in_range(load_") == 1);
+    CHECK(count(text, "tc_in_range(load_") == 1);
+    check_compiles(text);
+  }
+  const Tensor table = randn({50, 96});
+  CHECK(guarded_packs(
+            check(look_up, {index, shifted(table)}, "pointwise", with_unaligned(1))) == 0);
+  CHECK(guarded_packs(check(look_up, {index, randn({50, 97})}, "pointwise")) == 0);
+  const Function normal = [](In i) { return Out{softmax(embedding(i[0], i[1]), 1)}; };
+  const std::string rows = check(normal, {index, table}, "rows");
+  CHECK(rows.find("if (tc_in_range(load_") != std::string::npos);
+  const Function both = [](In i) {
+    return Out{concat({embedding(i[0], i[1]) * 2.0, embedding(i[0], i[2])}, 1)};
+  };
+  check(both, {index, table, randn({50, 32})}, "pointwise");
+}
+
+TEST_CASE("rows out of range are zeros, and nothing is read for them", "[codegen][threads]") {
+  manual_seed(35);
+  const int64_t far = int64_t{1} << 45;
+  const Tensor known = randint(0, 50, {100}),
+               wrong = where(known < 20, known, where(known < 30, -far, far));
+  const Tensor table = randn({50, 96}).to(bfloat16);
+  const std::vector<Tensor> inputs = {wrong, table};
+  const Graph graph = trace(Function(look_up), inputs, "f").graph;
+  const Staged all = run_pipeline(default_pipeline(), graph, true, Target::Cuda);
+  CHECK(guarded_packs(all.source.text) == 1);
+  const Tensor wanted = where((known < 20).unsqueeze(1), embedding(known, table), 0.0);
+  CHECK(same_bits(run(all.program, all.source, inputs, false)[0], wanted.to(bfloat16)));
+}
