@@ -18,7 +18,7 @@ constexpr int kMostConditions = 8;
 
 class Guard {
  public:
-  Guard(const CudaText& text, int axis, int vector, const std::vector<bool>& defined)
+  Guard(const KernelText& text, int axis, int vector, const std::vector<bool>& defined)
       : text_(text), kernel_(text.kernel), axis_(axis), vector_(vector), defined_(defined) {}
 
   // A bool, as the start of the pack has it; "" where others may have another.
@@ -41,11 +41,13 @@ class Guard {
                rhs = integer_of(kernel_, scalar.operands[1]);
     if (!lhs || !rhs || !rhs->is_constant() || std::abs(rhs->bounds().low) == kUnbounded)
       return "";
-    if (!is_contiguous(*lhs - *rhs, kernel_.axes[axis_].symbol(), vector_)) return "";
-    return str(text_.at_start(*lhs), scalar.op == Op::lt ? " < " : " >= ", *rhs);
+    const Axis& axis = kernel_.axes[axis_];
+    if (!is_contiguous(*lhs - *rhs, axis.symbol(), vector_)) return "";
+    const Expr start = substitute(*lhs, {{axis.name, Expr::index("e", axis.extent)}});
+    return str(text_.scalars.index(start), scalar.op == Op::lt ? " < " : " >= ", *rhs);
   }
 
-  const CudaText& text_;
+  const KernelText& text_;
   const Kernel& kernel_;
   const int axis_, vector_;
   const std::vector<bool>& defined_;
@@ -54,7 +56,20 @@ class Guard {
 
 }  // namespace
 
-std::optional<std::string> guard_of_pack(const CudaText& text, int id, int axis, int vector,
+bool is_contiguous(const Expr& index, const Expr& symbol, int vector) {
+  bool found = false;
+  for (const Term& term : terms(index)) {
+    if (term.factor == symbol) {
+      if (term.coefficient != 1) return false;
+      found = true;
+    } else if (term.coefficient % vector != 0 || depends_on(term.factor, symbol.name())) {
+      return false;
+    }
+  }
+  return found;
+}
+
+std::optional<std::string> guard_of_pack(const KernelText& text, int id, int axis, int vector,
                                          const std::vector<bool>& defined) {
   const Scalar& load = text.kernel.scalars[id];
   Guard guard(text, axis, vector, defined);

@@ -5,13 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "tiny_compile/codegen/cuda_text.h"
+#include "tiny_compile/codegen/cpp_kernel.h"
 
 namespace tiny_compile {
 
-// When the elements of a load are read, where its pack of `vector` along `axis` starts: "e < 64".
-// None where that may differ between the pack's elements, or needs what is not `defined` yet.
-std::optional<std::string> guard_of_pack(const CudaText& text, int load, int axis, int vector,
+// The index is `symbol` and multiples of `vector`.
+bool is_contiguous(const Expr& index, const Expr& symbol, int vector);
+
+// When the elements of a load are read, where its pack of `vector` along `axis` starts: at e, so
+// "e < 64". None where that may differ between the elements, or needs what is not `defined` yet.
+std::optional<std::string> guard_of_pack(const KernelText& text, int load, int axis, int vector,
                                          const std::vector<bool>& defined);
 
 }  // namespace tiny_compile

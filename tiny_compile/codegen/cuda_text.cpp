@@ -345,19 +345,6 @@ void CudaText::store_packs(const std::vector<const Step*>& steps) {
   }
 }
 
-bool is_contiguous(const Expr& index, const Expr& symbol, int vector) {
-  bool found = false;
-  for (const Term& term : terms(index)) {
-    if (term.factor == symbol) {
-      if (term.coefficient != 1) return false;
-      found = true;
-    } else if (term.coefficient % vector != 0 || depends_on(term.factor, symbol.name())) {
-      return false;
-    }
-  }
-  return found;
-}
-
 uint64_t row_axes_mask(const Kernel& kernel) { return (uint64_t{1} << kernel.rows) - 1; }
 
 bool depends_on_rows(const Kernel& kernel, const Expr& index) {

@@ -61,8 +61,6 @@ class CudaText : public KernelText {
        trusts_maximum = false;  // the row's says so of all, not each of itself
 
   std::string place(const Step& step) const;  // "out_y[i0*8 + j0]"
-  // An index in a pack, as its first element has it; `operands` are at0, at1, ...
-  std::string at_start(const Expr& index, const std::vector<int>& operands = {}) const;
   std::string left;  // elements left from e on, where a pack may end beyond them; else ""
 
  private:
@@ -72,6 +70,7 @@ class CudaText : public KernelText {
   std::string compared(const Scalar& scalar) const;
   // The largest value that a difference has in the row, where a maximum says so; else "".
   std::string highest(int scalar) const;
+  std::string at_start(const Expr& index, const std::vector<int>& operands = {}) const;
   bool is_read_once(int scalar) const;
   bool has_fast_form(const Scalar& scalar) const;
   std::set<int> divisors_;   // scalars declared as such
@@ -87,9 +86,6 @@ uint64_t row_axes_mask(const Kernel& kernel);
 
 // Whether an index, of a load or a store, is another in another row.
 bool depends_on_rows(const Kernel& kernel, const Expr& index);
-
-// The index is `symbol` and multiples of `vector`.
-bool is_contiguous(const Expr& index, const Expr& symbol, int vector);
 
 // A load without a mask, from a place that the loops alone choose.
 inline bool is_plain(const Scalar& s) {
