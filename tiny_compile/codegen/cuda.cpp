@@ -22,6 +22,7 @@
 #include "tiny_compile/codegen/cuda_matmul.h"
 #include "tiny_compile/codegen/cuda_pointwise.h"
 #include "tiny_compile/codegen/cuda_rows.h"
+#include "tiny_compile/codegen/cuda_scan.h"
 #include "tiny_compile/codegen/cuda_serial.h"
 #include "tiny_compile/codegen/cuda_staged.h"
 #include "tiny_compile/codegen/cuda_turned.h"
@@ -63,6 +64,7 @@ KernelEntry write_family(CudaText& text, const Program& program, const std::stri
   if (strategy == Strategy::Pointwise && is_transposed(kernel))
     return write_cuda_transposed(text, function);
   if (strategy == Strategy::Pointwise) return write_cuda_pointwise(text, function);
+  if (scans_along_memory(program, kernel)) return write_cuda_scan(text, function);
   if (!is_cooperative(program, kernel)) return write_cuda_serial(text, function);
   if (strategy == Strategy::Columns && !goes_in_strips(text))
     return write_cuda_columns(text, function);

@@ -1,0 +1,146 @@
+// Running sums along memory: tiles through shared memory, the interpreter's bits, thread by thread.
+#include "tiny_compile/codegen/cuda_scan.h"
+#include "tests/codegen/cuda_threads.h"
+#include "tiny_compile/runtime/nvrtc.h"
+
+#include "tests/catch.h"
+
+using namespace tiny_compile;
+using namespace tiny_compile::threads;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+constexpr const char* kTiles = "__syncthreads();";  // which no thread alone needs
+
+Out running(In i) { return {cumsum(i[0], -1)}; }
+
+// The family is used; with a block of so many rows, where that is asked.
+std::string check_tiles(const Function& function, const std::vector<Tensor>& inputs,
+                        int64_t rows_a_block = 0) {
+  const std::string text = check(function, inputs, "rows");
+  CHECK_THAT(text, ContainsSubstring(kTiles));
+  if (rows_a_block > 0)
+    CHECK_THAT(text, ContainsSubstring(str("blockIdx.x * ", rows_a_block, " + y")));
+  return text;
+}
+
+void check_serial(const Function& function, const std::vector<Tensor>& inputs,
+                  const std::string& strategies = "rows") {
+  CHECK_THAT(check(function, inputs, strategies), !ContainsSubstring(kTiles));
+}
+
+void check_compiles(const std::string& text) {
+  if (why_no_nvrtc().empty()) CHECK(compile_cuda(text, "sm_90").size() > 4);
+}
+
+Tensor numbers(const Sizes& shape, DType type) {
+  const Tensor x = randn(shape);
+  return is_float(type) ? x.to(type) : (x * 100.0).to(int64).to(type);
+}
+
+}  // namespace
+
+TEST_CASE("running sums of every type, in tiles", "[codegen][threads][scan]") {
+  manual_seed(1);
+  for (DType type : {float32, float64, bfloat16, float16, int8, uint8, int32, int64}) {
+    INFO(c_type(type));
+    check_compiles(check_tiles(running, {numbers({5, 2096}, type)}));
+    check_compiles(check_tiles(running, {numbers({5, 1001}, type)}));
+  }
+}
+
+TEST_CASE("a block takes as many rows as leave every multiprocessor one",
+          "[codegen][threads][scan]") {
+  manual_seed(2);
+  check_tiles(running, {randn({4096, 40})}, 32);
+  check_tiles(running, {randn({4101, 600})}, 32);  // several tiles, a ragged end both ways
+  check_tiles(running, {randn({2053, 300})}, 16);
+  check_tiles(running, {randn({300, 521})}, 2);
+  check_tiles(running, {randn({7, 17})}, 1);
+  check_tiles(running, {randn({1, 30000})}, 1);
+  check_tiles(running, {randn({20011})}, 1);
+  check_tiles(running, {randn({4060, 333}).to(bfloat16)}, 16);
+  check_tiles(running, {randn({4097, 264}).to(float16)}, 32);
+  check_tiles(running, {randn({4098, 130}).to(float64)}, 32);
+  check_tiles(running, {numbers({4099, 272}, int8)}, 32);
+}
+
+TEST_CASE("rows that are as long as a tile, and one more or less", "[codegen][threads][scan]") {
+  manual_seed(3);
+  for (int64_t length : {16, 32, 33, 255, 256, 257, 513})
+    check_tiles(running, {randn({4100, length})});
+}
+
+TEST_CASE("running sums of formulas, and what is stored beside them",
+          "[codegen][threads][scan]") {
+  manual_seed(4);
+  check_compiles(
+      check_tiles([](In i) { return Out{cumsum(exp(i[0]) * 2.0, 1)}; }, {randn({300, 1000})}));
+  const Function of_row = [](In i) { return Out{cumsum(i[0] * i[1] + i[2], 1)}; };
+  check_tiles(of_row, {randn({300, 520}), randn({300, 1}), randn({520})});
+  const Function stores = [](In i) {
+    const Tensor y = exp(i[0] + i[1]);
+    return Out{y, cumsum(y, 1)};
+  };
+  check_compiles(check_tiles(stores, {randn({300, 1000}), randn({1000})}));
+  check_tiles(stores, {randn({300, 1001}).to(bfloat16), randn({1001}).to(bfloat16)});
+  check_tiles(stores, {randn({300, 1000}).to(bfloat16), randn({1000}).to(bfloat16)});
+  const Function of_six = [](In i) {
+    return Out{cumsum(i[0] + i[1] * i[2] - i[3] * i[4] + i[5], 1)};
+  };
+  check_tiles(of_six, {randn({9, 1040}), randn({9, 1040}), randn({9, 1040}), randn({9, 1040}),
+                       randn({9, 1040}), randn({9, 1040})});
+  const Function mixed = [](In i) { return Out{cumsum(i[0].to(float64) * i[1], 1)}; };
+  check_tiles(mixed, {numbers({40, 1040}, int8), randn({40, 1040}).to(float64)});
+}
+
+TEST_CASE("running sums of padded, joined, shifted, turned round and chosen rows",
+          "[codegen][threads][scan]") {
+  manual_seed(5);
+  check_tiles([](In i) { return Out{cumsum(pad(i[0], {3, 5}), 1)}; }, {randn({140, 500})});
+  check_tiles(
+      [](In i) {
+        return Out{cumsum(concat({i[0], i[1]}, 1), 1)};
+      },
+      {randn({140, 33}), randn({140, 300})});
+  check_tiles([](In i) { return Out{cumsum(i[0].slice(1, 1, 400), 1)}; }, {randn({140, 500})});
+  check_tiles([](In i) { return Out{cumsum(flip(i[0], {1}), 1)}; }, {randn({140, 500})});
+  check_tiles([](In i) { return Out{cumsum(index_select(i[0], 1, i[1]), 1)}; },
+              {randn({30, 50}), (rand({90}) * 50.0).to(int64)});
+  check_tiles(
+      [](In i) {
+        return Out{cumsum(i[0].permute({1, 0, 2}), 2)};
+      },
+      {randn({5, 7, 100})});
+}
+
+TEST_CASE("running sums of special values", "[codegen][threads][scan]") {
+  manual_seed(6);
+  const float values[] = {NAN, INFINITY, -INFINITY, -0.0f, 0.0f, 3e38f, 1e-45f};
+  for (int64_t which = 0; which < 7; which++) {
+    Tensor x = full({64, 304}, -0.0);
+    float* of_x = static_cast<float*>(static_cast<void*>(x.bytes()));
+    for (int64_t row = 0; row < 64; row++)
+      for (int64_t j = 5 * row; j < 304; j += 3 + row) of_x[row * 304 + j] = values[which];
+    check_tiles(running, {x});
+    check_tiles(running, {x.to(bfloat16)});
+  }
+}
+
+TEST_CASE("a GPU whose blocks share less gets smaller tiles", "[codegen][threads][scan]") {
+  manual_seed(7);
+  const std::string text = check(running, {randn({4100, 1000})}, "rows", without_clusters());
+  CHECK_THAT(text, ContainsSubstring("TC_SHARED(shared, 33792);"));
+}
+
+TEST_CASE("short rows, rows across memory, other steps: a thread each",
+          "[codegen][threads][scan]") {
+  manual_seed(8);
+  check_serial(running, {randn({300, 1})});
+  check_serial(running, {randn({300, 7})});
+  check_serial([](In i) { return Out{cumsum(i[0], 0)}; }, {randn({100, 300})}, "columns");
+  check_serial(running, {turned(100, 300)});
+  check_serial([](In i) { return Out{cumsum(exp(i[0]) / i[1].sum(1, true), 1)}; },
+               {randn({100, 300}), randn({100, 20})});
+}

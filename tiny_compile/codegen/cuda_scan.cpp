@@ -1,0 +1,302 @@
+// What if a row's elements must be added up one after the other, by one thread, and lie side by
+// side in memory? Threads of a warp that go along a row each touch 32 lines of memory at a time.
+// So a block takes up to 32 rows, in tiles that come and go through shared memory:
+//
+//   t              0        1        2        3
+//   last warp               sums 0   sums 1   sums 2     lane r: row r, with a running sum
+//   the others     put 0    put 1    put 2    put 3      values, from what was asked for
+//                  ask 1    ask 2    ask 3    ask 4      memory, while the others work
+//                                    home 0   home 1     sums to memory
+//
+// Two tiles are enough: a thread takes the sums of tile t - 1 home from where it then puts the
+// values of tile t + 1. A pitch of 16 bytes more than a line of banks has lanes read 16 bytes each
+// from different banks.
+//
+//   scan y[i0*8192 + j0] for (j0: 8192) = load x[i0*8192 + j0]
+// =>
+//   sums:  now = tile[t & 1][lane][c .. c+3];  now[v] = sum = sum + now[v];  back it goes
+#include "tiny_compile/codegen/cuda_scan.h"
+
+#include <algorithm>
+
+#include "tiny_compile/codegen/cuda_turned.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int64_t kShortest = 16;         // rows that are shorter share lines of memory
+constexpr int64_t kTileBytes = 32 << 10;  // what is on its way for a multiprocessor
+constexpr int64_t kFewestPoints = 512;    // of a tile
+constexpr int64_t kEnoughBlocks = 128;    // for the multiprocessors of a large GPU
+constexpr int64_t kMostThreads = 512;     // that move tiles
+constexpr int64_t kMostEarly = 192;       // bytes of a thread that are on their way
+
+int64_t bytes_of(DType type) { return static_cast<int64_t>(size_of(type)); }
+
+const Step& scan_of(const Kernel& kernel) {
+  return *std::find_if(kernel.steps.begin(), kernel.steps.end(),
+                       [](const Step& step) { return step.kind == StepKind::Scan; });
+}
+
+// A tile in shared memory, and who moves it.
+struct Tile {
+  int64_t rows, columns, pitch;
+  int64_t threads;
+  int64_t bytes;  // of two of them
+};
+
+Tile tile_of(const Kernel& kernel) {
+  const Step& scan = scan_of(kernel);
+  const int64_t size = bytes_of(compute_type(scan.dtype)), rows = row_count(kernel).constant(),
+                length = kernel.axes[scan.inner[0]].extent.constant();
+  Tile tile{32, 0, 0, 0, 0};
+  while (tile.rows > 1 && ceil_divide(rows, tile.rows) < kEnoughBlocks) tile.rows /= 2;
+  tile.columns = kTileBytes / (std::max<int64_t>(size, 4) * tile.rows);
+  const auto measure = [&] {
+    tile.pitch = tile.columns + 16 / size;
+    tile.bytes = 2 * tile.rows * tile.pitch * size;
+  };
+  const auto can_be_half = [&] { return tile.rows * tile.columns > kFewestPoints; };
+  while (tile.columns / 2 >= std::max(length, 128 / size) && can_be_half()) tile.columns /= 2;
+  for (measure(); tile.bytes > kernel.schedule.shared << 10 && can_be_half(); measure())
+    tile.columns /= 2;
+  const int64_t each = 64 / std::max<int64_t>(size, 4);
+  tile.threads = std::clamp<int64_t>(tile.rows * tile.columns / each, 32, kMostThreads);
+  return tile;
+}
+
+class ScanWriter {
+ public:
+  ScanWriter(CudaText& text, const std::string& function)
+      : text_(text),
+        out_(text.out),
+        kernel_(text.kernel),
+        scan_(scan_of(kernel_)),
+        axis_(kernel_.axes[scan_.inner[0]]),
+        length_(axis_.extent.constant()),
+        rows_(row_count(kernel_).constant()),
+        tile_(tile_of(kernel_)),
+        tiles_(ceil_divide(length_, tile_.columns)),
+        type_(value_type(scan_.dtype)),
+        ids_(text.needed(all_steps(kernel_))),
+        vector_(text.widest(all_steps(kernel_), scan_.inner[0], length_)),
+        packs_(tile_.rows * tile_.columns / (tile_.threads * vector_)),
+        defined_(kernel_.scalars.size()) {
+    for (const Step& step : kernel_.steps) {
+      if (step.kind == StepKind::Store) stores_.push_back(&step);
+    }
+    choose_early();
+    entry_ = text.begin(function, ceil_divide(rows_, tile_.rows),
+                        static_cast<int>(tile_.threads) + 32);
+    entry_.shared = tile_.bytes;
+  }
+
+  KernelEntry write() {
+    const std::string shape = str("[", tile_.rows, "][", tile_.pitch, "]");
+    out_.line(str("TC_SHARED(shared, ", tile_.bytes, ");"));
+    out_.line(str(type_, " (*const tile)", shape, " = (", type_, " (*)", shape, ")shared;"));
+    for (int id : early_)
+      out_.line(
+          str(pack_type(c_type(kernel_.scalars[id].dtype)), " early_", id, "[", packs_, "];"));
+    text_.define(ids_, {0, true}, defined_);
+    out_.line(str("const int lane = (int)threadIdx.x - ", tile_.threads, ";"));
+    out_.line(
+        str(type_, " sum = ", literal_text(identity(Op::sum, compute_type(scan_.dtype))), ";"));
+    out_.open(str("for (int t = -2; t <= ", tiles_, "; t++)"));
+    out_.open("if (lane >= 0)");
+    write_sums();
+    out_.close(" else {");
+    out_.indent();
+    out_.line(str(type_, " (*const other)[", tile_.pitch, "] = tile[(t + 1) & 1];"));
+    write_home();
+    write_put();
+    write_ask();
+    out_.close();
+    out_.line("__syncthreads();");
+    out_.close();
+    out_.close();
+    return entry_;
+  }
+
+ private:
+  // Loads that are on their way while the tile before them is put; the others are waited for.
+  void choose_early() {
+    int64_t left = kMostEarly;
+    text_.set_vector(scan_.inner[0], vector_);
+    for (int id : ids_) {
+      const Scalar& load = kernel_.scalars[id];
+      const int64_t bytes = packs_ * vector_ * bytes_of(load.dtype);
+      if (!is_plain(load) || distance(load.index, axis_.symbol()) != 1 || bytes > left)
+        continue;
+      early_.push_back(id);
+      left -= bytes;
+    }
+    const auto otherwise = text_.scalars.element;
+    text_.scalars.element = [this, otherwise](int id) {
+      if (!is_early(id)) return otherwise(id);
+      const bool pairs = is_half(kernel_.scalars[id].dtype) && vector_ > 1;
+      return str("early_", id, pairs ? "[k], v" : "[k].at[v]");
+    };
+  }
+
+  bool is_early(int id) const { return std::count(early_.begin(), early_.end(), id) > 0; }
+
+  std::string pack_type(const std::string& type) const {
+    return str("tc_pack<", type, ", ", vector_, ">");
+  }
+
+  // A lane goes along its row's part of the tile, 16 bytes at a time.
+  void write_sums() {
+    const int64_t group = 16 / bytes_of(compute_type(scan_.dtype));
+    const std::string pack = str("tc_pack<", type_, ", ", group, ">");
+    const std::string lanes = tile_.rows < 32 ? str(" && lane < ", tile_.rows) : "";
+    out_.open(str("if (t >= 0 && t < ", tiles_, lanes, ")"));
+    out_.line("#pragma unroll 16");
+    out_.open(str("for (int c = 0; c < ", tile_.columns, "; c += ", group, ")"));
+    out_.line(str(pack, "* const at = (", pack, "*)&tile[t & 1][lane][c];"));
+    out_.line(str(pack, " now = *at;"));
+    out_.line("#pragma unroll");
+    out_.open(str("for (int v = 0; v < ", group, "; v++)"));
+    out_.line(str("sum = ", combine(Op::sum, scan_.dtype, "sum", "now.at[v]"), ";"));
+    out_.line("now.at[v] = sum;");
+    out_.close();
+    out_.line("*at = now;");
+    out_.close();
+    out_.close();
+  }
+
+  // for each of the thread's packs of tile number `tile`: where it is, and if it is in range.
+  void open_packs(const std::string& when, const std::string& tile) {
+    out_.open(str("if (", when, ")"));
+    out_.line("#pragma unroll");
+    out_.open(str("for (int k = 0; k < ", packs_, "; k++)"));
+    out_.line(str("const int p = (k * ", tile_.threads, " + (int)threadIdx.x) * ", vector_,
+                  ", x = p % ", tile_.columns, ", y = p / ", tile_.columns, ";"));
+    const bool narrow = text_.integer == "int";
+    text_.declare("row",
+                  str(narrow ? "(int)" : "(long long)", "blockIdx.x * ", tile_.rows, " + y"));
+    text_.declare("e",
+                  str(narrow ? "" : "(long long)", "(", tile, ") * ", tile_.columns, " + x"));
+    std::vector<std::string> within;
+    if (rows_ % tile_.rows != 0) within.push_back(str("row < ", rows_));
+    if (length_ % tile_.columns != 0) within.push_back(str("e < ", length_));
+    out_.open(within.empty() ? "" : str("if (", join(within, " && "), ")"));
+    text_.unpack_rows("row");
+  }
+
+  void open_elements() {
+    out_.line("#pragma unroll");
+    out_.open(str("for (int v = 0; v < ", vector_, "; v++)"));
+    text_.declare(axis_.name, "e + v");
+  }
+
+  void close_packs() {
+    for (int k = 0; k < 3; k++) out_.close();
+  }
+
+  // The sums of tile t - 1 go to memory.
+  void write_home() {
+    const bool wide = text_.is_wide(scan_.index, scan_.buffer);
+    open_packs("t > 0", "t - 1");
+    const std::string pack = "pack_" + pointer_name(text_.program.buffers[scan_.buffer]);
+    out_.line(str("const ", pack_type(type_), " ", pack, " = *(", pack_type(type_),
+                  "*)&other[y][x];"));
+    if (!wide) {
+      open_elements();
+      out_.line(str(text_.place(scan_), " = ", to_storage(scan_.dtype, pack + ".at[v]"), ";"));
+      out_.close();
+    }
+    text_.store_packs({&scan_});
+    close_packs();
+  }
+
+  // What was asked for becomes the values of tile t + 1, which are stored where others want them.
+  void write_put() {
+    open_packs(str("t >= -1 && t < ", tiles_ - 1), "t + 1");
+    std::vector<int> late;
+    std::copy_if(ids_.begin(), ids_.end(), std::back_inserter(late),
+                 [&](int id) { return !is_early(id); });
+    text_.load_packs(late, defined_);
+    text_.define(ids_, {row_axes_mask(kernel_), true}, defined_);
+    out_.line(str(pack_type(type_), " values;"));
+    text_.declare_store_packs(stores_);
+    open_elements();
+    text_.define(ids_, {row_axes_mask(kernel_) | uint64_t{1} << scan_.inner[0], true},
+                 defined_);
+    out_.line(str("values.at[v] = ", text_.scalars.name(scan_.value), ";"));
+    for (const Step* store : stores_) text_.write_store(*store);
+    out_.close();
+    out_.line(str("*(", pack_type(type_), "*)&other[y][x] = values;"));
+    text_.store_packs(stores_);
+    close_packs();
+  }
+
+  void write_ask() {
+    if (early_.empty()) return;
+    open_packs(str("t < ", tiles_ - 2), "t + 2");
+    for (int id : early_) {
+      const Scalar& load = kernel_.scalars[id];
+      const std::string from = pointer_name(text_.program.buffers[load.buffer]);
+      const auto place = [&](const Expr& index) { return text_.scalars.index(index); };
+      if (text_.is_wide(load.index, load.buffer)) {
+        const Expr start =
+            substitute(load.index, {{axis_.name, Expr::index("e", axis_.extent)}});
+        out_.line(str("early_", id, "[k] = *(const ", pack_type(c_type(load.dtype)), "*)(",
+                      from, " + ", place(start), ");"));
+        continue;
+      }
+      open_elements();
+      out_.line(str("early_", id, "[k].at[v] = ", from, "[", place(load.index), "];"));
+      out_.close();
+    }
+    close_packs();
+  }
+
+  CudaText& text_;
+  Text& out_;
+  const Kernel& kernel_;
+  const Step& scan_;
+  const Axis& axis_;
+  const int64_t length_, rows_;
+  const Tile tile_;
+  const int64_t tiles_;
+  const std::string type_;  // of a value and of a sum
+  const std::vector<int> ids_;
+  const int vector_;     // elements that a thread moves at once
+  const int64_t packs_;  // of a thread
+  std::vector<bool> defined_;
+  std::vector<int> early_;
+  std::vector<const Step*> stores_;
+  KernelEntry entry_;
+};
+
+}  // namespace
+
+bool scans_along_memory(const Program& program, const Kernel& kernel) {
+  const auto is_scan = [](const Step& step) { return step.kind == StepKind::Scan; };
+  if (std::count_if(kernel.steps.begin(), kernel.steps.end(), is_scan) != 1) return false;
+  const Step& scan = scan_of(kernel);
+  if (scan.inner.size() != 1 || kernel.scalars[scan.value].dtype != scan.dtype) return false;
+  const Axis& axis = kernel.axes[scan.inner[0]];
+  if (axis.extent.constant() < kShortest) return false;
+  const auto is_along = [&](const Step& step) {
+    return (is_scan(step) || step.kind == StepKind::Store) && step.inner == scan.inner &&
+           step.other < 0 && distance(step.index, axis.symbol()) == 1;
+  };
+  const auto is_across = [&](const Scalar& scalar) {
+    return scalar.kind == ScalarKind::Load && distance(scalar.index, axis.symbol()) > 1;
+  };
+  const std::vector<bool> read = buffers_read(program, kernel),
+                          written = buffers_written(program, kernel);
+  for (size_t b = 0; b < read.size(); b++) {
+    if (read[b] && written[b]) return false;
+  }
+  return std::all_of(kernel.steps.begin(), kernel.steps.end(), is_along) &&
+         std::none_of(kernel.scalars.begin(), kernel.scalars.end(), is_across);
+}
+
+KernelEntry write_cuda_scan(CudaText& text, const std::string& function) {
+  return ScanWriter(text, function).write();
+}
+
+}  // namespace tiny_compile
