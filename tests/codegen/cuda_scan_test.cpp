@@ -91,6 +91,8 @@ TEST_CASE("running sums of formulas, and what is stored beside them",
   };
   check_tiles(of_six, {randn({9, 1040}), randn({9, 1040}), randn({9, 1040}), randn({9, 1040}),
                        randn({9, 1040}), randn({9, 1040})});
+  const Function widened = [](In i) { return Out{cumsum(i[0].to(float32), 1)}; };
+  check_tiles(widened, {randn({40, 1040}).to(bfloat16)});
   const Function mixed = [](In i) { return Out{cumsum(i[0].to(float64) * i[1], 1)}; };
   check_tiles(mixed, {numbers({40, 1040}, int8), randn({40, 1040}).to(float64)});
 }

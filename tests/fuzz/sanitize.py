@@ -105,8 +105,9 @@ def result_turned(dtype, rows, cols):
                  f"%4: {x} = gelu %3", f"%5: {dtype}[{cols},{rows}] = permute %4 {{axes=[1,0]}}")
 
 
-def running(rows, cols):
-    return graph(f"%0 x: f32[{rows},{cols}]", f"%1: f32[{rows},{cols}] = cumsum %0 {{axis=1}}")
+def running(dtype, rows, cols, axis=1):
+    x = f"{dtype}[{rows},{cols}]"
+    return graph(f"%0 x: {x}", f"%1: {x} = exp %0", f"!%2: {x} = cumsum %1 {{axis={axis}}}", "!%1")
 
 
 def plane(a, b, c):
@@ -168,8 +169,13 @@ GRAPHS = {
     "plane [20,33,40]": plane(20, 33, 40),
     "folded [4096,1000]": folded(4096, 1000),
     "folded [1000,127]": folded(1000, 127),
-    # a row's steps one after the other
-    "running sums [130,257]": running(130, 257),
+    # a row's steps one after the other: in tiles, of many rows and of one; by a thread alone
+    "running sums f32 [4100,600]": running("f32", 4100, 600),
+    "running sums bf16 [4100,1000]": running("bf16", 4100, 1000),
+    "running sums f64 [130,257]": running("f64", 130, 257),
+    "running sums f32 [1,20000]": running("f32", 1, 20000),
+    "running sums f32 [130,7]": running("f32", 130, 7),
+    "running sums f32 [130,257] of columns": running("f32", 130, 257, 0),
     # matmuls of our own, and what stands between two of them
     "attention [257,64]": attention(257, 64),
 }

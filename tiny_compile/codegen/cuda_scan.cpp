@@ -38,30 +38,30 @@ const Step& scan_of(const Kernel& kernel) {
                        [](const Step& step) { return step.kind == StepKind::Scan; });
 }
 
-// A tile in shared memory, and who moves it.
+// A tile of values in shared memory, and how many threads move it.
 struct Tile {
-  int64_t rows, columns, pitch;
-  int64_t threads;
-  int64_t bytes;  // of two of them
+  int64_t size, rows, columns;
+  int64_t pitch() const { return columns + 16 / size; }
+  int64_t bytes_of_two() const { return 2 * rows * pitch() * size; }
+  int64_t points() const { return rows * columns; }
+  int64_t threads() const {  // with 64 bytes each, as registers count them
+    return std::clamp<int64_t>(points() * std::max<int64_t>(size, 4) / 64, 32, kMostThreads);
+  }
 };
 
 Tile tile_of(const Kernel& kernel) {
   const Step& scan = scan_of(kernel);
-  const int64_t size = bytes_of(compute_type(scan.dtype)), rows = row_count(kernel).constant(),
-                length = kernel.axes[scan.inner[0]].extent.constant();
-  Tile tile{32, 0, 0, 0, 0};
-  while (tile.rows > 1 && ceil_divide(rows, tile.rows) < kEnoughBlocks) tile.rows /= 2;
-  tile.columns = kTileBytes / (std::max<int64_t>(size, 4) * tile.rows);
-  const auto measure = [&] {
-    tile.pitch = tile.columns + 16 / size;
-    tile.bytes = 2 * tile.rows * tile.pitch * size;
+  Tile tile{bytes_of(compute_type(scan.dtype)), 32, 0};
+  const auto blocks = [&] { return ceil_divide(row_count(kernel).constant(), tile.rows); };
+  while (tile.rows > 1 && blocks() < kEnoughBlocks) tile.rows /= 2;
+  tile.columns = kTileBytes / (std::max<int64_t>(tile.size, 4) * tile.rows);
+  const int64_t needed =
+      std::max(kernel.axes[scan.inner[0]].extent.constant(), 128 / tile.size);
+  const auto is_large = [&] {
+    return tile.columns / 2 >= needed || tile.bytes_of_two() > int64_t{kernel.schedule.shared}
+                                                                   << 10;
   };
-  const auto can_be_half = [&] { return tile.rows * tile.columns > kFewestPoints; };
-  while (tile.columns / 2 >= std::max(length, 128 / size) && can_be_half()) tile.columns /= 2;
-  for (measure(); tile.bytes > kernel.schedule.shared << 10 && can_be_half(); measure())
-    tile.columns /= 2;
-  const int64_t each = 64 / std::max<int64_t>(size, 4);
-  tile.threads = std::clamp<int64_t>(tile.rows * tile.columns / each, 32, kMostThreads);
+  while (is_large() && tile.points() > kFewestPoints) tile.columns /= 2;
   return tile;
 }
 
@@ -80,26 +80,26 @@ class ScanWriter {
         type_(value_type(scan_.dtype)),
         ids_(text.needed(all_steps(kernel_))),
         vector_(text.widest(all_steps(kernel_), scan_.inner[0], length_)),
-        packs_(tile_.rows * tile_.columns / (tile_.threads * vector_)),
+        packs_(tile_.points() / (tile_.threads() * vector_)),
         defined_(kernel_.scalars.size()) {
     for (const Step& step : kernel_.steps) {
       if (step.kind == StepKind::Store) stores_.push_back(&step);
     }
     choose_early();
     entry_ = text.begin(function, ceil_divide(rows_, tile_.rows),
-                        static_cast<int>(tile_.threads) + 32);
-    entry_.shared = tile_.bytes;
+                        static_cast<int>(tile_.threads()) + 32);
+    entry_.shared = tile_.bytes_of_two();
   }
 
   KernelEntry write() {
-    const std::string shape = str("[", tile_.rows, "][", tile_.pitch, "]");
-    out_.line(str("TC_SHARED(shared, ", tile_.bytes, ");"));
+    const std::string shape = str("[", tile_.rows, "][", tile_.pitch(), "]");
+    out_.line(str("TC_SHARED(shared, ", tile_.bytes_of_two(), ");"));
     out_.line(str(type_, " (*const tile)", shape, " = (", type_, " (*)", shape, ")shared;"));
     for (int id : early_)
       out_.line(
           str(pack_type(c_type(kernel_.scalars[id].dtype)), " early_", id, "[", packs_, "];"));
     text_.define(ids_, {0, true}, defined_);
-    out_.line(str("const int lane = (int)threadIdx.x - ", tile_.threads, ";"));
+    out_.line(str("const int lane = (int)threadIdx.x - ", tile_.threads(), ";"));
     out_.line(
         str(type_, " sum = ", literal_text(identity(Op::sum, compute_type(scan_.dtype))), ";"));
     out_.open(str("for (int t = -2; t <= ", tiles_, "; t++)"));
@@ -107,7 +107,7 @@ class ScanWriter {
     write_sums();
     out_.close(" else {");
     out_.indent();
-    out_.line(str(type_, " (*const other)[", tile_.pitch, "] = tile[(t + 1) & 1];"));
+    out_.line(str(type_, " (*const other)[", tile_.pitch(), "] = tile[(t + 1) & 1];"));
     write_home();
     write_put();
     write_ask();
@@ -170,7 +170,7 @@ class ScanWriter {
     out_.open(str("if (", when, ")"));
     out_.line("#pragma unroll");
     out_.open(str("for (int k = 0; k < ", packs_, "; k++)"));
-    out_.line(str("const int p = (k * ", tile_.threads, " + (int)threadIdx.x) * ", vector_,
+    out_.line(str("const int p = (k * ", tile_.threads(), " + (int)threadIdx.x) * ", vector_,
                   ", x = p % ", tile_.columns, ", y = p / ", tile_.columns, ";"));
     const bool narrow = text_.integer == "int";
     text_.declare("row",
@@ -237,17 +237,14 @@ class ScanWriter {
     for (int id : early_) {
       const Scalar& load = kernel_.scalars[id];
       const std::string from = pointer_name(text_.program.buffers[load.buffer]);
-      const auto place = [&](const Expr& index) { return text_.scalars.index(index); };
-      if (text_.is_wide(load.index, load.buffer)) {
-        const Expr start =
-            substitute(load.index, {{axis_.name, Expr::index("e", axis_.extent)}});
-        out_.line(str("early_", id, "[k] = *(const ", pack_type(c_type(load.dtype)), "*)(",
-                      from, " + ", place(start), ");"));
-        continue;
-      }
-      open_elements();
-      out_.line(str("early_", id, "[k].at[v] = ", from, "[", place(load.index), "];"));
-      out_.close();
+      const bool wide = text_.is_wide(load.index, load.buffer);
+      const Expr start = substitute(load.index, {{axis_.name, Expr::index("e", axis_.extent)}});
+      if (!wide) open_elements();
+      out_.line(wide ? str("early_", id, "[k] = *(const ", pack_type(c_type(load.dtype)), "*)(",
+                           from, " + ", text_.scalars.index(start), ");")
+                     : str("early_", id, "[k].at[v] = ", from, "[",
+                           text_.scalars.index(load.index), "];"));
+      if (!wide) out_.close();
     }
     close_packs();
   }
@@ -286,13 +283,9 @@ bool scans_along_memory(const Program& program, const Kernel& kernel) {
   const auto is_across = [&](const Scalar& scalar) {
     return scalar.kind == ScalarKind::Load && distance(scalar.index, axis.symbol()) > 1;
   };
-  const std::vector<bool> read = buffers_read(program, kernel),
-                          written = buffers_written(program, kernel);
-  for (size_t b = 0; b < read.size(); b++) {
-    if (read[b] && written[b]) return false;
-  }
   return std::all_of(kernel.steps.begin(), kernel.steps.end(), is_along) &&
-         std::none_of(kernel.scalars.begin(), kernel.scalars.end(), is_across);
+         std::none_of(kernel.scalars.begin(), kernel.scalars.end(), is_across) &&
+         !loads_what_it_stores(program, kernel);
 }
 
 KernelEntry write_cuda_scan(CudaText& text, const std::string& function) {

@@ -364,18 +364,22 @@ bool reads_halves(const Kernel& kernel) {
   });
 }
 
+bool loads_what_it_stores(const Program& program, const Kernel& kernel) {
+  const std::vector<bool> read = buffers_read(program, kernel),
+                          written = buffers_written(program, kernel);
+  for (size_t b = 0; b < read.size(); b++) {
+    if (read[b] && written[b]) return true;
+  }
+  return false;
+}
+
 bool is_cooperative(const Program& program, const Kernel& kernel) {
   for (const Step& step : kernel.steps) {
     if (!makes_register(step) && step.kind != StepKind::Store && step.kind != StepKind::Fold)
       return false;
     if (step.kind == StepKind::Dot) return false;
   }
-  const std::vector<bool> read = buffers_read(program, kernel),
-                          written = buffers_written(program, kernel);
-  for (size_t b = 0; b < read.size(); b++) {
-    if (read[b] && written[b]) return false;
-  }
-  return true;
+  return !loads_what_it_stores(program, kernel);
 }
 
 }  // namespace tiny_compile

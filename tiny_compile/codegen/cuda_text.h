@@ -97,6 +97,8 @@ std::vector<const Step*> all_steps(const Kernel& kernel);
 
 bool reads_halves(const Kernel& kernel);
 
+bool loads_what_it_stores(const Program& program, const Kernel& kernel);
+
 // Whether the kernel has reductions and stores only, and loads nothing that it stores: what
 // many threads may do for one row.
 bool is_cooperative(const Program& program, const Kernel& kernel);
