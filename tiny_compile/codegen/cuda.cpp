@@ -1,7 +1,8 @@
 // How does a Program become CUDA C? Each kernel by the family its schedule names; then the
 // helpers and the part of the prelude that the text mentions are put before it. A matmul that
 // is the library's is a line that says so. A reduction that many threads cannot share (scans,
-// scatters, a load of what the row stored) goes to one thread.
+// scatters, a load of what the row stored) goes to one thread; a scan along memory goes with
+// threads that bring it tiles.
 //
 // A kernel that differs from an earlier one in names alone (the layers of a network) is that
 // function again, called with other buffers; its text is not repeated:

@@ -2,15 +2,15 @@
 // side in memory? Threads of a warp that go along a row each touch 32 lines of memory at a time.
 // So a block takes up to 32 rows, in tiles that come and go through shared memory:
 //
-//   t              0        1        2        3
+//   t             -1        0        1        2
 //   last warp               sums 0   sums 1   sums 2     lane r: row r, with a running sum
 //   the others     put 0    put 1    put 2    put 3      values, from what was asked for
 //                  ask 1    ask 2    ask 3    ask 4      memory, while the others work
 //                                    home 0   home 1     sums to memory
 //
 // Two tiles are enough: a thread takes the sums of tile t - 1 home from where it then puts the
-// values of tile t + 1. A pitch of 16 bytes more than a line of banks has lanes read 16 bytes each
-// from different banks.
+// values of tile t + 1, and all meet once a tile. A row of a tile ends 16 bytes behind a multiple of
+// the banks, so that lanes read 16 bytes each from different ones.
 //
 //   scan y[i0*8192 + j0] for (j0: 8192) = load x[i0*8192 + j0]
 // =>
@@ -152,7 +152,8 @@ class ScanWriter {
     const std::string lanes = tile_.rows < 32 ? str(" && lane < ", tile_.rows) : "";
     out_.open(str("if (t >= 0 && t < ", tiles_, lanes, ")"));
     out_.line("#pragma unroll 16");
-    out_.open(str("for (int c = 0; c < ", tile_.columns, "; c += ", group, ")"));
+    out_.open(
+        str("for (int c = 0; c < ", std::min(tile_.columns, length_), "; c += ", group, ")"));
     out_.line(str(pack, "* const at = (", pack, "*)&tile[t & 1][lane][c];"));
     out_.line(str(pack, " now = *at;"));
     out_.line("#pragma unroll");
@@ -170,8 +171,9 @@ class ScanWriter {
     out_.open(str("if (", when, ")"));
     out_.line("#pragma unroll");
     out_.open(str("for (int k = 0; k < ", packs_, "; k++)"));
-    out_.line(str("const int p = (k * ", tile_.threads(), " + (int)threadIdx.x) * ", vector_,
-                  ", x = p % ", tile_.columns, ", y = p / ", tile_.columns, ";"));
+    out_.line(str("const int p = (k * ", tile_.threads(), " + (int)threadIdx.x)",
+                  vector_ > 1 ? str(" * ", vector_) : "", ", x = p % ", tile_.columns,
+                  ", y = p / ", tile_.columns, ";"));
     const bool narrow = text_.integer == "int";
     text_.declare("row",
                   str(narrow ? "(int)" : "(long long)", "blockIdx.x * ", tile_.rows, " + y"));
