@@ -27,7 +27,17 @@ inline std::string for_cpu(const Source& source) {
          "static inline unsigned __brev(unsigned x) {\n"
          "  unsigned r = 0;\n"
          "  for (int i = 0; i < 32; i++) r |= (x >> i & 1) << (31 - i);\n"
-         "  return r;\n}\n" +
+         "  return r;\n}\n"
+         "static inline int __popc(unsigned x) { return __builtin_popcount(x); }\n"
+         "static inline unsigned __ballot_sync(unsigned, bool vote) {\n"
+         "  static unsigned votes[32];\n"
+         "  unsigned& mine = votes[threadIdx.x / 32];\n"
+         "  const unsigned bit = 1u << (threadIdx.x & 31);\n"
+         "  mine = vote ? mine | bit : mine & ~bit;\n"
+         "  __syncwarp();\n"
+         "  const unsigned all = mine;\n"
+         "  __syncwarp();\n"
+         "  return all;\n}\n" +
          prelude_for(body, false) + body;
 }
 

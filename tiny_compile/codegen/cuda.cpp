@@ -24,6 +24,7 @@
 #include "tiny_compile/codegen/cuda_pointwise.h"
 #include "tiny_compile/codegen/cuda_rows.h"
 #include "tiny_compile/codegen/cuda_scan.h"
+#include "tiny_compile/codegen/cuda_scatter.h"
 #include "tiny_compile/codegen/cuda_serial.h"
 #include "tiny_compile/codegen/cuda_staged.h"
 #include "tiny_compile/codegen/cuda_turned.h"
@@ -66,6 +67,7 @@ KernelEntry write_family(CudaText& text, const Program& program, const std::stri
     return write_cuda_transposed(text, function);
   if (strategy == Strategy::Pointwise) return write_cuda_pointwise(text, function);
   if (scans_along_memory(program, kernel)) return write_cuda_scan(text, function);
+  if (scatters_rows(text)) return write_cuda_scatter(text, function);
   if (!is_cooperative(program, kernel)) return write_cuda_serial(text, function);
   if (strategy == Strategy::Columns && !goes_in_strips(text))
     return write_cuda_columns(text, function);

@@ -1,0 +1,301 @@
+// How do many threads scatter, where each sum has its order? Not the updates are dealt out but the
+// result: a block owns a run of it, finds the updates that go there, and adds them in order.
+//
+//   y[index[j]] += d[j], 6 targets, 2 blocks    index: 4 1 5 1 0 4
+//     block 0 owns 0..2   waiting: 1 @1, 1 @3, 0 @4   sorted: 0 @4   1 @1, @3
+//     block 1 owns 3..5   waiting: 4 @0, 5 @2, 4 @5   sorted: 4 @0, @5   5 @2
+//
+// Every block reads the whole index, a tile of it at a time; what is not its own is most of it. A
+// warp's votes say where in the list each found update stands, ascending. When the list may not hold
+// another tile, and at the end, a thread a target puts the target's updates next to each other.
+// Then threads go over the run, a pack of neighbouring columns each:
+//
+//   sum = base;  for its target's updates: sum += d[j];  y = sum
+//
+// Several updates are asked for before the first is added. The result is written once; a run that
+// has more updates than its list holds goes on from there. Memory is read along the columns.
+#include "tiny_compile/codegen/cuda_scatter.h"
+
+#include <algorithm>
+
+namespace tiny_compile {
+namespace {
+
+constexpr int kBlock = 256, kWarps = kBlock / 32;
+constexpr int kResident = 4;                // blocks of a multiprocessor
+constexpr int64_t kFewest = 132;            // blocks: one a multiprocessor,
+constexpr int64_t kMost = 132 * kResident;  // or as many as run at the same time
+constexpr int64_t kMostTargets = 2048;  // of a block: it keeps where each one's updates begin
+constexpr int kMostEach = 8;            // of a tile's updates, for a thread
+constexpr int64_t kAhead = 128;         // bytes of updates that a thread asks for at once
+constexpr int64_t kIndexBytes = 8;
+
+struct Steps {
+  const Step *base, *scatter;
+};
+
+Steps steps_of(const Kernel& kernel) { return {&kernel.steps[0], &kernel.steps[1]}; }
+
+// The scatter's places are the base's, with the index for the base's loop.
+bool same_places(const Kernel& kernel, const Steps& steps) {
+  const Expr target = Expr::index("target", steps.scatter->limit);
+  Substitution loop;
+  for (int axis : steps.base->inner) loop.push_back({kernel.axes[axis].name, target});
+  return inner_count(kernel, *steps.base) == steps.scatter->limit &&
+         substitute(steps.base->index, loop) ==
+             substitute(steps.scatter->index, {{"at0", target}});
+}
+
+class ScatterWriter {
+ public:
+  explicit ScatterWriter(CudaText& text)
+      : text_(text),
+        out_(text.out),
+        kernel_(text.kernel),
+        steps_(steps_of(kernel_)),
+        dtype_(steps_.scatter->dtype),
+        targets_(steps_.scatter->limit.constant()),
+        updates_(inner_count(kernel_, *steps_.scatter).constant()) {
+    if (kernel_.rows > 0) {
+      last_ = kernel_.rows - 1;
+      vector_ = text.widest({steps_.base, steps_.scatter}, last_,
+                            kernel_.axes[last_].extent.constant());
+    }
+    packs_ = row_count(kernel_).constant() / vector_;
+    each_ = static_cast<int>(std::min<int64_t>(kMostEach, ceil_divide(updates_, kBlock)));
+    const int64_t bytes = vector_ * std::max<int64_t>(4, size_of(dtype_));
+    ahead_ = static_cast<int>(std::clamp<int64_t>(kAhead / bytes, 4, 16));
+    run_ = run_of_block();
+  }
+
+  KernelEntry write(const std::string& function) {
+    const int64_t points = targets_ * packs_;
+    const KernelEntry entry =
+        text_.begin(function, ceil_divide(points, run_), kBlock, 1, kResident);
+    const std::string wide = text_.integer == "int" ? "(int)" : "(long long)";
+    text_.declare("first", str(wide, "blockIdx.x * ", run_));
+    text_.declare("last",
+                  str("first + ", run_, " < ", points, " ? first + ", run_, " : ", points));
+    text_.declare("lowest", str("first / ", packs_));
+    out_.line(str("const int targets = (int)((last - 1) / ", packs_, " - lowest) + 1;"));
+    out_.line("const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;");
+    out_.line(
+        str("__shared__ ", text_.integer, " position[", list(), "], sorted[", list(), "];"));
+    out_.line(str("__shared__ unsigned short place[", list(), "];"));
+    out_.line(str("__shared__ int begins[", most_targets() + 1, "], found_by[", kWarps, "];"));
+    out_.line("int waiting = 0;");
+    if (many()) out_.line("bool again = false;");
+    out_.open(
+        str("for (", text_.integer, " from = 0; from < ", updates_, "; from += ", tile(), ")"));
+    write_find();
+    write_append();
+    const std::string full = str("waiting <= ", list() - tile());
+    out_.line(str("if (from + ", tile(), " < ", updates_, " && ", full, ") continue;"));
+    write_sort();
+    write_points();
+    out_.line("waiting = 0;");
+    if (many()) out_.line("again = true;");
+    out_.close();
+    out_.close();
+    return entry;
+  }
+
+ private:
+  int tile() const { return kBlock * each_; }
+  int list() const { return many() ? tile() * 3 / 2 : tile(); }
+  bool many() const { return updates_ > tile(); }  // tiles, and so perhaps lists
+  int64_t most_targets() const { return std::min(targets_, (run_ + packs_ - 2) / packs_ + 1); }
+
+  // Points of the result (packs of them) that a block owns: as many blocks as fit the GPU, as long
+  // as they do not read more of the index than twice the result. Whole targets where it can be.
+  int64_t run_of_block() const {
+    const int64_t points = targets_ * packs_;
+    const int64_t bytes = points * vector_ * static_cast<int64_t>(size_of(dtype_));
+    const int64_t blocks = std::clamp(2 * bytes / (updates_ * kIndexBytes), kFewest, kMost);
+    const int64_t run = ceil_divide(points, blocks);
+    const int64_t unit = run < packs_ ? std::min<int64_t>(32, packs_) : packs_;
+    return std::min(ceil_divide(run, unit) * unit, (kMostTargets - 1) * packs_);
+  }
+
+  void unroll(const std::string& name, int count) {
+    out_.line("#pragma unroll");
+    out_.open(str("for (int ", name, " = 0; ", name, " < ", count, "; ", name, "++)"));
+  }
+
+  // which[k]: the target, counted from the block's lowest, of each of the thread's updates; or -1.
+  void write_find() {
+    const Step& step = *steps_.scatter;
+    Step only = step;
+    only.value = -1;
+    std::vector<bool> defined(kernel_.scalars.size());
+    out_.line(str("int which[", each_, "];"));
+    unroll("k", each_);
+    text_.declare("update", str("from + ", 32 * each_, " * warp + 32 * k + lane"));
+    out_.line("which[k] = -1;");
+    out_.line(str("if (update >= ", updates_, ") continue;"));
+    text_.unpack_inner(step.inner, Expr::symbol("update", 0, updates_ - 1));
+    text_.define(text_.needed({&only}), {~row_axes_mask(kernel_), false}, defined);
+    const std::string target = text_.scalars.name(step.other);
+    out_.line(str("if (blockIdx.x == 0) tc_in_range(", target, ", ", targets_, ");"));
+    out_.line(str("if (", target, " >= lowest && ", target,
+                  " < lowest + targets) which[k] = (int)(", target, " - lowest);"));
+    out_.close();
+  }
+
+  void write_append() {
+    out_.line(str("unsigned votes[", each_, "];"));
+    out_.line("int found = 0;");
+    unroll("k", each_);
+    out_.line("votes[k] = __ballot_sync(0xffffffffu, which[k] >= 0);");
+    out_.line("found += __popc(votes[k]);");
+    out_.close();
+    out_.line("if (lane == 0) found_by[warp] = found;");
+    out_.line("__syncthreads();");
+    out_.line("int at = waiting;");
+    unroll("w", kWarps);
+    out_.line("if (w < warp) at += found_by[w];");
+    out_.line("waiting += found_by[w];");
+    out_.close();
+    unroll("k", each_);
+    out_.open("if (which[k] >= 0)");
+    out_.line("const int n = at + __popc(votes[k] & ((1u << lane) - 1u));");
+    out_.line("place[n] = (unsigned short)which[k];");
+    out_.line(str("position[n] = from + ", 32 * each_, " * warp + 32 * k + lane;"));
+    out_.close();
+    out_.line("at += __popc(votes[k]);");
+    out_.close();
+    out_.line("__syncthreads();");
+  }
+
+  void write_sort() {
+    out_.open(str("for (int t = threadIdx.x; t <= targets; t += ", kBlock, ")"));
+    out_.line("int below = 0;");
+    out_.line("for (int n = 0; n < waiting; n++) below += place[n] < t;");
+    out_.line("begins[t] = below;");
+    out_.open("for (int n = 0; n < waiting; n++)");
+    out_.line("if (place[n] == t) sorted[below++] = position[n];");
+    out_.close();
+    out_.close();
+    out_.line("__syncthreads();");
+  }
+
+  void write_points() {
+    out_.open(str("for (", text_.integer,
+                  " point = first + threadIdx.x; point < last; point += ", kBlock, ")"));
+    const Expr point = Expr::symbol("point", 0, targets_ * packs_ - 1);
+    text_.declare("target", floor_div(point, packs_).str());
+    out_.line("const int t = (int)(target - lowest), begin = begins[t], end = begins[t + 1];");
+    if (many()) out_.line("if (again && begin == end) continue;");
+    text_.unpack_inner(row_axes(kernel_), mod(point, packs_) * vector_, "e");
+    text_.unpack_inner(steps_.base->inner, Expr::symbol("target", 0, targets_ - 1));
+    if (last_ >= 0) text_.set_vector(last_, vector_);
+    out_.line(str(value_type(dtype_), " sum[", vector_, "];"));
+    write_start();
+    write_updates();
+    write_result();
+    text_.set_vector(-1, 1);
+    out_.close();
+  }
+
+  void open_elements() {
+    unroll("v", vector_);
+    if (last_ >= 0) text_.declare(kernel_.axes[last_].name, "e + v");
+  }
+
+  // put(name of the step's value), for each element of the pack.
+  template <typename Put>
+  void write_values(const Step& step, Put put) {
+    Step only = step;
+    only.other = -1;
+    const std::vector<int> ids = text_.needed({&only});
+    std::vector<bool> defined(kernel_.scalars.size());
+    const uint64_t element = last_ >= 0 ? uint64_t{1} << last_ : 0;
+    text_.load_packs(ids, defined);
+    text_.define(ids, {~element, false}, defined);
+    open_elements();
+    text_.define(ids, {~uint64_t{0}, false}, defined);
+    put(text_.scalars.name(step.value));
+    out_.close();
+  }
+
+  void write_start() {
+    if (many()) {
+      out_.open("if (again)");
+      open_elements();
+      out_.line(str("sum[v] = ", from_storage(dtype_, text_.place(*steps_.base)), ";"));
+      out_.close();
+      out_.close();
+      out_.open("else");
+    }
+    write_values(*steps_.base,
+                 [&](const std::string& value) { out_.line(str("sum[v] = ", value, ";")); });
+    if (many()) out_.close();
+  }
+
+  void write_updates() {
+    out_.open(str("for (int next = begin; next < end; next += ", ahead_, ")"));
+    out_.line(str(value_type(dtype_), " ahead[", ahead_, "][", vector_, "];"));
+    unroll("k", ahead_);
+    out_.line("if (next + k >= end) continue;");
+    text_.declare("update", "sorted[next + k]");
+    text_.unpack_inner(steps_.scatter->inner, Expr::symbol("update", 0, updates_ - 1));
+    write_values(*steps_.scatter, [&](const std::string& value) {
+      out_.line(str("ahead[k][v] = ", value, ";"));
+    });
+    out_.close();
+    unroll("k", ahead_);
+    out_.line("if (next + k >= end) continue;");
+    unroll("v", vector_);
+    const std::string sum = combine(Op::sum, dtype_, "sum[v]", "ahead[k][v]");
+    out_.line(str("sum[v] = ", rounded(dtype_, sum), ";"));
+    out_.close();
+    out_.close();
+    out_.close();
+  }
+
+  void write_result() {
+    const Step& step = *steps_.base;
+    const bool wide = last_ >= 0 && text_.is_wide(step.index, step.buffer);
+    const std::string pack = "pack_" + pointer_name(text_.program.buffers[step.buffer]);
+    if (wide) out_.line(str("tc_pack<", value_type(dtype_), ", ", vector_, "> ", pack, ";"));
+    open_elements();
+    out_.line(wide ? str(pack, ".at[v] = sum[v];")
+                   : str(text_.place(step), " = ", exact_storage(dtype_, "sum[v]"), ";"));
+    out_.close();
+    if (wide) text_.store_packs({steps_.base});
+  }
+
+  CudaText& text_;
+  Text& out_;
+  const Kernel& kernel_;
+  const Steps steps_;
+  const DType dtype_;
+  const int64_t targets_, updates_;
+  int last_ = -1;  // the row axis of the packs
+  int vector_ = 1;
+  int64_t packs_ = 1;  // of a target
+  int each_ = 1, ahead_ = 1;
+  int64_t run_ = 1;
+};
+
+}  // namespace
+
+bool scatters_rows(const CudaText& text) {
+  const Kernel& kernel = text.kernel;
+  if (kernel.steps.size() != 2) return false;
+  const Steps steps = steps_of(kernel);
+  if (steps.base->kind != StepKind::Store || steps.scatter->kind != StepKind::Scatter ||
+      steps.base->buffer != steps.scatter->buffer || steps.scatter->mask >= 0 ||
+      steps.base->inner.size() > 1 || steps.scatter->limit.is_constant(0))
+    return false;
+  const bool reads_result = buffers_read(text.program, kernel)[steps.base->buffer];
+  const bool same_for_rows =
+      (text.needs(steps.scatter->other).axes & row_axes_mask(kernel)) == 0;
+  return !reads_result && same_for_rows && same_places(kernel, steps);
+}
+
+KernelEntry write_cuda_scatter(CudaText& text, const std::string& function) {
+  return ScatterWriter(text).write(function);
+}
+
+}  // namespace tiny_compile
