@@ -26,12 +26,28 @@ inline Pipeline without_clusters() {
                                                        }});
 }
 
+// The interpreter's bits, whichever thread goes first.
+inline Staged check_bits(const Function& function, const std::vector<Tensor>& inputs,
+                         const Pipeline& pipeline = default_pipeline()) {
+  const Graph graph = trace(function, inputs, "f").graph;
+  Staged all = run_pipeline(pipeline, graph, true, Target::Cuda);
+  REQUIRE(all.source.text.find("__cluster_dims__") == std::string::npos);
+  const std::vector<Tensor> wanted = interpret(graph, inputs);
+  for (bool last_thread_first : {false, true}) {
+    const std::vector<Tensor> got = run(all.program, all.source, inputs, last_thread_first);
+    const size_t kernels = all.source.text.find("extern \"C\"");
+    INFO(print(all.program) +
+         all.source.text.substr(std::min(kernels, all.source.text.size())));
+    for (size_t k = 0; k < wanted.size(); k++) CHECK(same_bits(got[k], wanted[k]));
+  }
+  return all;
+}
+
 // `strategies` are those that the kernels have, in order: "columns rows". The text.
 inline std::string check(const Function& function, const std::vector<Tensor>& inputs,
                          const std::string& strategies,
                          const Pipeline& pipeline = default_pipeline()) {
-  const Graph graph = trace(function, inputs, "f").graph;
-  const Staged all = run_pipeline(pipeline, graph, true, Target::Cuda);
+  const Staged all = check_bits(function, inputs, pipeline);
   std::vector<std::string> chosen;
   for (const Kernel& kernel : all.program.kernels) {
     const Strategy strategy = kernel.schedule.strategy;
@@ -40,13 +56,6 @@ inline std::string check(const Function& function, const std::vector<Tensor>& in
                                                    : "pointwise");
   }
   CHECK(join(chosen, " ") == strategies);
-  REQUIRE(all.source.text.find("__cluster_dims__") == std::string::npos);
-  const std::vector<Tensor> wanted = interpret(graph, inputs);
-  for (bool last_thread_first : {false, true}) {
-    const std::vector<Tensor> got = run(all.program, all.source, inputs, last_thread_first);
-    INFO(print(all.program) + all.source.text.substr(all.source.text.find("extern \"C\"")));
-    for (size_t k = 0; k < wanted.size(); k++) CHECK(same_bits(got[k], wanted[k]));
-  }
   return all.source.text;
 }
 

@@ -38,10 +38,11 @@ Steps steps_of(const Kernel& kernel) { return {&kernel.steps[0], &kernel.steps[1
 
 // The scatter's places are the base's, with the index for the base's loop.
 bool same_places(const Kernel& kernel, const Steps& steps) {
-  const Expr target = Expr::index("target", steps.scatter->limit);
+  const Expr& count = steps.scatter->limit;
+  const Expr target = count.is_constant(1) ? 0 : Expr::index("target", count);
   Substitution loop;
   for (int axis : steps.base->inner) loop.push_back({kernel.axes[axis].name, target});
-  return inner_count(kernel, *steps.base) == steps.scatter->limit &&
+  return inner_count(kernel, *steps.base) == count &&
          substitute(steps.base->index, loop) ==
              substitute(steps.scatter->index, {{"at0", target}});
 }
