@@ -27,7 +27,6 @@ constexpr int64_t kFewest = 132;            // blocks: one a multiprocessor,
 constexpr int64_t kMost = 132 * kResident;  // or as many as run at the same time
 constexpr int64_t kMostTargets = 2048;  // of a block: it keeps where each one's updates begin
 constexpr int kMostEach = 8;            // of a tile's updates, for a thread
-constexpr int64_t kAhead = 128;         // bytes of updates that a thread asks for at once
 constexpr int64_t kIndexBytes = 8;
 
 struct Steps {
@@ -64,8 +63,7 @@ class ScatterWriter {
     }
     packs_ = row_count(kernel_).constant() / vector_;
     each_ = static_cast<int>(std::min<int64_t>(kMostEach, ceil_divide(updates_, kBlock)));
-    const int64_t bytes = vector_ * std::max<int64_t>(4, size_of(dtype_));
-    ahead_ = static_cast<int>(std::clamp<int64_t>(kAhead / bytes, 4, 16));
+    ahead_ = vector_ > 4 ? 4 : 6;  // a thread has seven predicates, and a pack four registers
     run_ = run_of_block();
   }
 
@@ -123,33 +121,40 @@ class ScatterWriter {
     out_.open(str("for (int ", name, " = 0; ", name, " < ", count, "; ", name, "++)"));
   }
 
-  // which[k]: the target, counted from the block's lowest, of each of the thread's updates; or -1.
+  std::string here() const { return str("from + ", 32 * each_, " * warp + 32 * k + lane"); }
+
+  // wanted[k]: the target of each of the thread's updates in the tile; votes[k]: in which lanes of
+  // the warp it is one of the block's. Behind the last update stands the last one again.
   void write_find() {
-    const Step& step = *steps_.scatter;
-    Step only = step;
+    Step only = *steps_.scatter;
     only.value = -1;
     std::vector<bool> defined(kernel_.scalars.size());
-    out_.line(str("int which[", each_, "];"));
+    const std::string end = str(updates_), target = text_.scalars.name(only.other);
+    const bool whole = updates_ % tile() == 0;
+    out_.line(str("long long wanted[", each_, "];"));
     unroll("k", each_);
-    text_.declare("update", str("from + ", 32 * each_, " * warp + 32 * k + lane"));
-    out_.line("which[k] = -1;");
-    out_.line(str("if (update >= ", updates_, ") continue;"));
-    text_.unpack_inner(step.inner, Expr::symbol("update", 0, updates_ - 1));
+    text_.declare("update",
+                  whole ? here() : str(here(), " < ", end, " ? ", here(), " : ", end, " - 1"));
+    text_.unpack_inner(only.inner, Expr::symbol("update", 0, updates_ - 1));
     text_.define(text_.needed({&only}), {~row_axes_mask(kernel_), false}, defined);
-    const std::string target = text_.scalars.name(step.other);
-    out_.line(str("if (blockIdx.x == 0) tc_in_range(", target, ", ", targets_, ");"));
-    out_.line(str("if (", target, " >= lowest && ", target,
-                  " < lowest + targets) which[k] = (int)(", target, " - lowest);"));
+    out_.line(str("wanted[k] = ", target, ";"));
+    out_.close();
+    out_.open("if (blockIdx.x == 0)");
+    out_.line(
+        str("for (int k = 0; k < ", each_, "; k++) tc_in_range(wanted[k], ", targets_, ");"));
+    out_.close();
+    out_.line(str("unsigned votes[", each_, "];"));
+    out_.line("int found = 0;");
+    unroll("k", each_);
+    const std::string there = whole ? "" : str(here(), " < ", end, " && ");
+    out_.line(
+        str("const bool mine = ", there, "(unsigned long long)wanted[k] - lowest < targets;"));
+    out_.line("votes[k] = __ballot_sync(0xffffffffu, mine);");
+    out_.line("found += __popc(votes[k]);");
     out_.close();
   }
 
   void write_append() {
-    out_.line(str("unsigned votes[", each_, "];"));
-    out_.line("int found = 0;");
-    unroll("k", each_);
-    out_.line("votes[k] = __ballot_sync(0xffffffffu, which[k] >= 0);");
-    out_.line("found += __popc(votes[k]);");
-    out_.close();
     out_.line("if (lane == 0) found_by[warp] = found;");
     out_.line("__syncthreads();");
     out_.line("int at = waiting;");
@@ -158,10 +163,10 @@ class ScatterWriter {
     out_.line("waiting += found_by[w];");
     out_.close();
     unroll("k", each_);
-    out_.open("if (which[k] >= 0)");
+    out_.open("if (votes[k] >> lane & 1)");
     out_.line("const int n = at + __popc(votes[k] & ((1u << lane) - 1u));");
-    out_.line("place[n] = (unsigned short)which[k];");
-    out_.line(str("position[n] = from + ", 32 * each_, " * warp + 32 * k + lane;"));
+    out_.line("place[n] = (unsigned short)(wanted[k] - lowest);");
+    out_.line(str("position[n] = ", here(), ";"));
     out_.close();
     out_.line("at += __popc(votes[k]);");
     out_.close();
@@ -259,7 +264,10 @@ class ScatterWriter {
     const bool wide = last_ >= 0 && text_.is_wide(step.index, step.buffer);
     const std::string pack = "pack_" + pointer_name(text_.program.buffers[step.buffer]);
     if (wide) out_.line(str("tc_pack<", value_type(dtype_), ", ", vector_, "> ", pack, ";"));
-    open_elements();
+    if (wide)
+      unroll("v", vector_);
+    else
+      open_elements();
     out_.line(wide ? str(pack, ".at[v] = sum[v];")
                    : str(text_.place(step), " = ", exact_storage(dtype_, "sum[v]"), ";"));
     out_.close();
