@@ -110,6 +110,17 @@ def running(dtype, rows, cols, axis=1):
     return graph(f"%0 x: {x}", f"%1: {x} = exp %0", f"!%2: {x} = cumsum %1 {{axis={axis}}}", "!%1")
 
 
+def scattered(dtype, targets, cols, updates):
+    """Updates of rows, each row chosen some times."""
+    x, d, n = f"{dtype}[{targets},{cols}]", f"{dtype}[{updates},{cols}]", f"i64[{updates}]"
+    return graph(f"%0 x: {x}, %1 d: {d}", f"%2: {n} = iota", "%3: i64[] = constant {value=7919}",
+                 f"%4: {n} = expand %3", f"%5: {n} = mul %2, %4",
+                 f"%6: i64[] = constant {{value={targets}}}", f"%7: {n} = expand %6",
+                 f"%8: {n} = remainder %5, %7", f"%9: i64[{updates},1] = reshape %8",
+                 f"%10: i64[{updates},{cols}] = expand %9",
+                 f"%11: {x} = scatter_add %0, %10, %1 {{axis=0}}")
+
+
 def plane(a, b, c):
     """Sums over two axes that are not one in memory."""
     return graph(f"%0 x: f32[{a},{b},{c}]",
@@ -176,6 +187,10 @@ GRAPHS = {
     "running sums f32 [1,20000]": running("f32", 1, 20000),
     "running sums f32 [130,7]": running("f32", 130, 7),
     "running sums f32 [130,257] of columns": running("f32", 130, 257, 0),
+    # blocks that own rows and find their updates: packs, halves, more than a list holds
+    "scattered f32 [1000,128] by 5000": scattered("f32", 1000, 128, 5000),
+    "scattered bf16 [5000,33] by 777": scattered("bf16", 5000, 33, 777),
+    "scattered f64 [3,9] by 9001": scattered("f64", 3, 9, 9001),
     # matmuls of our own, and what stands between two of them
     "attention [257,64]": attention(257, 64),
 }

@@ -1,8 +1,7 @@
 // How does a Program become CUDA C? Each kernel by the family its schedule names; then the
 // helpers and the part of the prelude that the text mentions are put before it. A matmul that
-// is the library's is a line that says so. A reduction that many threads cannot share (scans,
-// scatters, a load of what the row stored) goes to one thread; a scan along memory goes with
-// threads that bring it tiles.
+// is the library's is a line that says so. What many threads cannot share (a scan across memory, a
+// scatter with an index for each column, a load of what the row stored) goes to one thread.
 //
 // A kernel that differs from an earlier one in names alone (the layers of a network) is that
 // function again, called with other buffers; its text is not repeated:
