@@ -85,6 +85,7 @@ TEST_CASE("ragged scatters: few and many updates, columns and targets", "[codege
   }
   check_rows(1, 5, index_of(40, random_below(1)));
   check_rows(2, 3000, index_of(9, random_below(2)), bfloat16);  // a target of several blocks
+  check_rows(40000, 1, index_of(300, random_below(40000)));     // a block of many targets
   check_rows(5000, 3, index_of(2100, random_below(5000)), float16);
 }
 
@@ -188,6 +189,10 @@ TEST_CASE("an embedding's gradient is read and written in packs", "[codegen]") {
   CHECK_THAT(text, ContainsSubstring("blockIdx.x * 18432"));  // 96 targets of 192 packs
   CHECK_THAT(text, ContainsSubstring("*(const tc_pack<float, 4>*)(in_"));
   if (!why_no_nvrtc().empty()) SKIP(why_no_nvrtc());
+  const Tensor large = expand(zeros({1, 1}), {3000000, 768});  // more than 2^31 elements
+  const std::string far = text_of(into_rows, {large, index, updates});
+  CHECK_THAT(far, ContainsSubstring("const long long first"));
+  CHECK(compile_cuda(far, "sm_90").size() > 4);
   CHECK(compile_cuda(text, "sm_90").size() > 4);
   for (DType type : {float64, bfloat16, float16, int8})
     CHECK(compile_cuda(text_of(gradient, {index, updates.to(type)}), "sm_90").size() > 4);

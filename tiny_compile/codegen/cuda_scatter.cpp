@@ -26,7 +26,8 @@ constexpr int kResident = 4;                // blocks of a multiprocessor
 constexpr int64_t kFewest = 132;            // blocks: one a multiprocessor,
 constexpr int64_t kMost = 132 * kResident;  // or as many as run at the same time
 constexpr int64_t kMostTargets = 2048;  // of a block: it keeps where each one's updates begin
-constexpr int kMostEach = 8;            // of a tile's updates, for a thread
+constexpr int64_t kMostUpdates = 1 << 30;
+constexpr int kMostEach = 8;  // of a tile's updates, for a thread
 constexpr int64_t kIndexBytes = 8;
 
 struct Steps {
@@ -78,14 +79,12 @@ class ScatterWriter {
     text_.declare("lowest", str("first / ", packs_));
     out_.line(str("const int targets = (int)((last - 1) / ", packs_, " - lowest) + 1;"));
     out_.line("const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;");
-    out_.line(
-        str("__shared__ ", text_.integer, " position[", list(), "], sorted[", list(), "];"));
+    out_.line(str("__shared__ int position[", list(), "], sorted[", list(), "];"));
     out_.line(str("__shared__ unsigned short place[", list(), "];"));
     out_.line(str("__shared__ int begins[", most_targets() + 1, "], found_by[", kWarps, "];"));
     out_.line("int waiting = 0;");
     if (many()) out_.line("bool again = false;");
-    out_.open(
-        str("for (", text_.integer, " from = 0; from < ", updates_, "; from += ", tile(), ")"));
+    out_.open(str("for (int from = 0; from < ", updates_, "; from += ", tile(), ")"));
     write_find();
     write_append();
     const std::string full = str("waiting <= ", list() - tile());
@@ -297,6 +296,7 @@ bool scatters_rows(const CudaText& text) {
       steps.base->buffer != steps.scatter->buffer || steps.scatter->mask >= 0 ||
       steps.base->inner.size() > 1 || steps.scatter->limit.is_constant(0))
     return false;
+  if (inner_count(kernel, *steps.scatter).constant() > kMostUpdates) return false;
   const bool reads_result = buffers_read(text.program, kernel)[steps.base->buffer];
   const bool same_for_rows =
       (text.needs(steps.scatter->other).axes & row_axes_mask(kernel)) == 0;
