@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kBlock = 256, kWarps = kBlock / 32;
 constexpr int kResident = 4;                // blocks of a multiprocessor
-constexpr int64_t kFewest = 132;            // blocks: one a multiprocessor,
+constexpr int64_t kFewest = 132;            // blocks: one for each of an H200's,
 constexpr int64_t kMost = 132 * kResident;  // or as many as run at the same time
 constexpr int64_t kMostTargets = 2048;  // of a block: it keeps where each one's updates begin
 constexpr int64_t kMostUpdates = 1 << 30;
@@ -296,7 +296,8 @@ bool scatters_rows(const CudaText& text) {
       steps.base->buffer != steps.scatter->buffer || steps.scatter->mask >= 0 ||
       steps.base->inner.size() > 1 || steps.scatter->limit.is_constant(0))
     return false;
-  if (inner_count(kernel, *steps.scatter).constant() > kMostUpdates) return false;
+  const int64_t updates = inner_count(kernel, *steps.scatter).constant();
+  if (updates < 1 || updates > kMostUpdates) return false;
   const bool reads_result = buffers_read(text.program, kernel)[steps.base->buffer];
   const bool same_for_rows =
       (text.needs(steps.scatter->other).axes & row_axes_mask(kernel)) == 0;

@@ -1,5 +1,6 @@
 // What if a row's steps must follow each other element by element? A running sum and a scatter
-// have an order; one thread does the row, neighbouring threads neighbouring rows:
+// have an order; one thread does the row, neighbouring threads neighbouring rows (where a scatter
+// has one index for all rows: cuda_scatter.h):
 //
 //   scan y[i0*8 + j0] for (j0: 8) = load x[i0*8 + j0]
 // =>
