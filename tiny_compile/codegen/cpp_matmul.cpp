@@ -14,8 +14,10 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kMostRows = 264;  // rows that share a packed block of columns
-constexpr int64_t kBlocks = 2;      // register tiles of columns in a unit
+// Rows that share a packed block of columns: two tiles at least, and as many as packing is worth
+// unless there are then too few units for the threads.
+constexpr int64_t kLeastRows = 24, kMostRows = 264, kFewUnits = 8;
+constexpr int64_t kBlocks = 2;  // register tiles of columns in a unit
 
 const Step* find_dot(const Kernel& kernel) {
   for (const Step& step : kernel.steps) {
@@ -81,25 +83,26 @@ class MatmulWriter {
   // the width that the widest tile has for floats, and a narrower tile makes several.
   int64_t write() {
     const int64_t width = type_ == "float" ? 32 * kBlocks : 16 * kBlocks;
-    const int64_t row_blocks = ceil_divide(rows_, kMostRows),
-                  column_blocks = ceil_divide(columns_, width);
+    const int64_t column_blocks = ceil_divide(columns_, width);
     int64_t batches = 1;
     for (int a = 0; a < m_; a++) batches *= kernel_.axes[a].extent.constant();
+    const int64_t block = rows_of_unit(batches * column_blocks);
+    const int64_t row_blocks = ceil_divide(rows_, block);
     out_.line(str("const int tile_rows = tc_rows_", type_, ", tile_columns = tc_columns_",
                   type_, ";"));
     out_.line(str(type_, "* const packed = (", type_, "*)__builtin_malloc(sizeof(", type_,
                   ") * tile_columns * ", depth_, ");"));
     if (!reads_in_place())
       out_.line(str(type_, "* const copied = (", type_, "*)__builtin_malloc(sizeof(", type_,
-                    ") * ", kMostRows, " * ", depth_, ");"));
+                    ") * ", block, " * ", depth_, ");"));
     out_.open("for (long long unit = begin; unit < end; unit++)");
     out_.line(str("const long long first_column = unit % ", column_blocks, " * ", width,
-                  ", first_row = unit / ", column_blocks, " % ", row_blocks, " * ", kMostRows,
+                  ", first_row = unit / ", column_blocks, " % ", row_blocks, " * ", block,
                   ";"));
     out_.line(str("const long long stop_column = ", columns_, " - first_column < ", width,
                   " ? ", columns_, " : first_column + ", width, ";"));
-    out_.line(str("const long long stop_row = ", rows_, " - first_row < ", kMostRows, " ? ",
-                  rows_, " : first_row + ", kMostRows, ";"));
+    out_.line(str("const long long stop_row = ", rows_, " - first_row < ", block, " ? ", rows_,
+                  " : first_row + ", block, ";"));
     Expr rest = floor_div(Expr::symbol("unit", 0, batches * row_blocks * column_blocks - 1),
                           row_blocks * column_blocks);
     for (int a = m_; a-- > 0;) {
@@ -123,6 +126,13 @@ class MatmulWriter {
 
  private:
   const std::string& row_name() const { return kernel_.axes[m_].name; }
+
+  int64_t rows_of_unit(int64_t column_units) const {
+    int64_t block = kMostRows;
+    while (block > kLeastRows && column_units * ceil_divide(rows_, block) < kFewUnits)
+      block -= kLeastRows;
+    return block;
+  }
 
   // The left operand as plain memory: one k axis, a load of the compute type, no mask.
   bool reads_in_place() const {
