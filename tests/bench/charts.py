@@ -150,7 +150,12 @@ def peers(record):
                         ("by_hand", "our formula of the gradient under torch.compile, by hand"),
                         ("xla", f"XLA by jax.jit of JAX {record.get('jax', '')}")]:
         if rows := with_contestant(record, name):
-            kinds.append(f"{words} (in {listed(rows)} alone)")
+            others = [row["row"] for row in plain(record) if row["row"] not in rows]
+            if any("/" in row["row"] and row["row"] not in rows for row in measured(record)):
+                others.append("the folded table")
+            where = (f"in {listed(rows)} alone" if len(rows) <= len(others)
+                     else f"not in {listed(others)}" if others else "in all")
+            kinds.append(f"{words} ({where})")
     without = "" if with_contestant(record, "xla") else " XLA was not measured in this run."
     return f"The best peer is the fastest of {'; '.join(kinds)}.{without}"
 
@@ -201,7 +206,10 @@ def best_torch(rows, name, threads):
 
 def cpu_table(record):
     theirs = record["torch_rows"]
-    ours = {(row["row"], row["threads"]): row["tiny_compile_ms"] for row in theirs}
+    beside = all("tiny_compile_ms" in row for row in theirs)
+    ours = {(row["row"], row["threads"]): row["tiny_compile_ms"] if beside
+            else row.get("alone", row.get("tiny_compile", {})).get("median_us", 0) * 1e-3
+            for row in (theirs if beside else record["rows"])}
     names = list(dict.fromkeys(name for name, _ in ours))
     counts = sorted({threads for _, threads in ours})
     ratios = {key: best_torch(theirs, *key) / ms for key, ms in ours.items()
@@ -209,8 +217,9 @@ def cpu_table(record):
     heads = [f"{n} thread{'s' * (n > 1)}: ours, PyTorch's best, ms | speed against it"
              for n in counts]
     lines = [f"{record['cpu']}, {record['cores']} cores, {record['compiler']}, PyTorch "
-             f"{record['torch']}, {record['date']}, commit {record['commit']}. Each in a process of its "
-             "own, ours before, between and behind PyTorch's two.", "",
+             f"{record['torch']}, {record['date']}, commit {record['commit']}. "
+             + ("Each in a process of its own, ours before, between and behind PyTorch's two."
+                if beside else "PyTorch in a process of its own, minutes after ours."), "",
              "| row | " + " | ".join(heads) + " |", "|" + "---|" * (1 + 2 * len(counts))]
     for name in names:
         cells = [name]

@@ -99,6 +99,14 @@ TEST_CASE("rows of the GPU table take as many launches as they should", "[bench]
   }
 }
 
+TEST_CASE("ragged rows take one launch, sums of columns two", "[bench]") {
+  for (const std::string& name : gpu_ragged_names()) {
+    INFO(name);
+    const int64_t launches = count_launches(cuda_source(full_graph(name)));
+    CHECK(launches <= (name.starts_with("colsum/") ? 2 : 1));
+  }
+}
+
 TEST_CASE("GPT-2's forward pass becomes CUDA source", "[bench]") {
   const Program program = full_program("gpt2_fwd");
   CHECK(program.launches.size() < 12 * 12 + 6);  // twelve a layer, where there were 50 ops

@@ -234,6 +234,9 @@ TEST_CASE("what goes down long columns goes down them alone", "[fuse]") {
   }
   CHECK(fused([](In in) { return Out{in[0] - in[0].mean(1, true)}; }, {randn({256, 1025})})
             .launches() == 1);  // rows
+  CHECK(
+      fused([](In in) { return Out{softmax(transpose(in[0], 0, 1), 1)}; }, {randn({1025, 256})})
+          .launches() == 1);  // stored along rows: strips
   for (const Sizes& shape :
        {Sizes{2049, 2048}, Sizes{2048, 2049}}) {  // a GPU reads again sooner
     const std::vector<Tensor> inputs = {randn(shape)};

@@ -134,13 +134,27 @@ bool is_all_rows(const Plan& plan) {
   return std::count(plan.row_piece.begin(), plan.row_piece.end(), false) == 0;
 }
 
+// Whether a group reads and writes rows one after the other where the other goes down columns: what
+// is stored along a column is another matter (a strip of them, turned in fast memory).
+bool goes_along(const Program& program, const Group& group, const Plan& plan, bool is_first) {
+  if (group.sequential()) return has_long_columns(program, group.kernel, group.rows);
+  bool along = false;
+  for (size_t p = 0; p < plan.pieces.size(); p++) {
+    const Piece& piece = plan.pieces[p];
+    const int axis = is_first ? plan.first[piece.first].axis : plan.second[piece.second].axis;
+    if (axis == group.rows.back()) along = plan.row_piece[p];
+  }
+  return along;
+}
+
 void check_columns(const Program& program, const Group& first, const Group& second,
                    Plan& plan) {
   if (is_all_rows(plan) && plan.unmatched.empty()) return;  // a number or few a column
   const auto is_long = [&](const Group& group) {
     return has_long_columns(program, group.kernel, group.rows);
   };
-  if (is_long(first) || (!is_all_rows(plan) && is_long(second)))
+  if ((is_long(first) && goes_along(program, second, plan, false)) ||
+      (!is_all_rows(plan) && is_long(second) && goes_along(program, first, plan, true)))
     plan.refusal = "what goes down long columns goes down them alone";
 }
 
