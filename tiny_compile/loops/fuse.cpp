@@ -78,7 +78,7 @@ class Fusion {
       changed = false;
       for (int producer : producers(id)) {
         if (refused.count(producer) || members_[producer].library) continue;
-        if (const char* const reason = kept_apart(producer, id)) {
+        if (const std::string reason = kept_apart(producer, id); !reason.empty()) {
           refused.insert(producer);
           refuse(producer, id, reason);
           continue;
@@ -214,12 +214,11 @@ class Fusion {
     return "";
   }
 
-  // Why the two stay apart whatever else they are; null where they may not.
-  const char* kept_apart(int producer, int id) const {
-    if (members_[id].library)
-      return "matmul is left to the library: it reads its operands from memory";
+  // Why the two stay apart whatever else they are; "" where they may not.
+  std::string kept_apart(int producer, int id) const {
+    if (members_[id].library) return kLibrary + "it reads its operands from memory";
     return adds_columns_of(producer, id) ? "it adds up columns of what is in memory anyway"
-                                         : nullptr;
+                                         : "";
   }
 
   // Returned, or read by the library.
@@ -232,7 +231,7 @@ class Fusion {
   // Whether a reduction down columns would compute anew what it can read.
   bool adds_columns_of(int producer, int id) const {
     const Group &writes = *group(producer), &adds = *group(id);
-    if (column_length(adds.kernel, adds.rows) == 0 || writes.sequential()) return false;
+    if (writes.sequential() || column_length(adds.kernel, adds.rows) == 0) return false;
     bool costly = has_long_columns(program_, adds.kernel, adds.rows);
     for (int buffer : members_[id].reads) {
       if (writer_[buffer] != producer) continue;
