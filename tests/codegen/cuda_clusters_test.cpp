@@ -40,6 +40,7 @@ std::string check_shared(const Function& function, const std::vector<Tensor>& in
         run_anywhere(all.program, all.source, inputs, last_thread_first);
     for (size_t k = 0; k < wanted.size(); k++) CHECK(same_bits(got[k], wanted[k]));
   }
+  check_on_gpu(all, inputs, wanted);
   return all.source.text;
 }
 

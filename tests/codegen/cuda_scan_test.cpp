@@ -72,6 +72,12 @@ TEST_CASE("rows that are as long as a tile, and one more or less", "[codegen][th
     check_tiles(running, {randn({4100, length})});
 }
 
+TEST_CASE("rows that one tile holds", "[codegen][threads][scan]") {
+  manual_seed(9);
+  for (int64_t length : {16, 17, 100, 1001, 1100, 2048})
+    check_tiles(running, {randn({2, length})}, 1);
+}
+
 TEST_CASE("running sums of formulas, and what is stored beside them",
           "[codegen][threads][scan]") {
   manual_seed(4);

@@ -1,7 +1,10 @@
-// What the tests of generated CUDA share that runs thread by thread on the CPU.
+// What the tests of generated CUDA share that runs thread by thread on the CPU, and on a GPU where
+// there is one: what a compiler makes of the text only the GPU shows.
 #pragma once
 
 #include "tests/codegen/cuda_on_cpu.h"
+#include "tiny_compile/runtime/build.h"
+#include "tiny_compile/runtime/nvrtc.h"
 
 #include "tests/catch.h"
 
@@ -26,6 +29,17 @@ inline Pipeline without_clusters() {
                                                        }});
 }
 
+// The same bits on a GPU, where there is one.
+inline void check_on_gpu(const Staged& all, const std::vector<Tensor>& inputs,
+                         const std::vector<Tensor>& wanted) {
+  if (!why_no_gpu().empty()) return;
+  std::vector<Tensor> there;
+  for (const Tensor& input : inputs) there.push_back(copy_to(input, cuda));
+  INFO("on a GPU, by NVRTC");
+  const std::vector<Tensor> got = build(all.program, all.source).run(there);
+  for (size_t k = 0; k < wanted.size(); k++) CHECK(same_bits(copy_to(got[k], cpu), wanted[k]));
+}
+
 // The interpreter's bits, whichever thread goes first.
 inline Staged check_bits(const Function& function, const std::vector<Tensor>& inputs,
                          const Pipeline& pipeline = default_pipeline()) {
@@ -40,6 +54,7 @@ inline Staged check_bits(const Function& function, const std::vector<Tensor>& in
          all.source.text.substr(std::min(kernels, all.source.text.size())));
     for (size_t k = 0; k < wanted.size(); k++) CHECK(same_bits(got[k], wanted[k]));
   }
+  check_on_gpu(all, inputs, wanted);
   return all;
 }
 

@@ -185,6 +185,7 @@ GRAPHS = {
     "running sums bf16 [4100,1000]": running("bf16", 4100, 1000),
     "running sums f64 [130,257]": running("f64", 130, 257),
     "running sums f32 [1,20000]": running("f32", 1, 20000),
+    "running sums f32 [2,1100]": running("f32", 2, 1100),
     "running sums f32 [130,7]": running("f32", 130, 7),
     "running sums f32 [130,257] of columns": running("f32", 130, 257, 0),
     # blocks that own rows and find their updates: packs, halves, more than a list holds
