@@ -1,4 +1,4 @@
-// A generated matmul of few columns is dealt out by rows, and no bit depends on how.
+// A generated matmul is dealt out by columns and rows, and no bit depends on how.
 #include "tests/catch.h"
 #include "tests/runtime/scratch.h"
 #include "tiny_compile/tiny_compile.h"
@@ -7,23 +7,50 @@ using namespace tiny_compile;
 
 namespace {
 
-int64_t units(int64_t rows, int64_t depth, int64_t columns) {
-  const std::vector<Tensor> inputs = {randn({rows, depth}), randn({depth, columns})};
+KernelEntry entry(int64_t rows, int64_t depth, int64_t columns, DType dtype = DType::f32) {
+  const std::vector<Tensor> inputs = {randn({rows, depth}).to(dtype),
+                                      randn({depth, columns}).to(dtype)};
   const auto product = [](std::span<const Tensor> x) {
     return std::vector<Tensor>{matmul(x[0], x[1])};
   };
   const Graph graph = trace(product, inputs, "product").graph;
-  return run_pipeline(default_pipeline(), graph, true).source.kernels.at(0).units;
+  return run_pipeline(default_pipeline(), graph, true).source.kernels.at(0);
 }
 
 }  // namespace
 
-TEST_CASE("rows are shared out where columns are too few for the threads", "[matmul]") {
-  CHECK(units(256, 4, 10) == 11);    // of 24 rows
-  CHECK(units(256, 4, 1024) == 16);  // of 256, by 64 columns
-  CHECK(units(7, 5, 3) == 1);
-  CHECK(units(25, 4, 10) == 2);
-  CHECK(units(4096, 4, 10) == 16);  // of 264 rows, as many as share packed columns
+TEST_CASE("a unit is 32 columns by some rows, a sixteenth of them or 24 to 264", "[matmul]") {
+  CHECK(entry(256, 4, 10).units == 11);
+  CHECK(entry(256, 4, 1024).units == 11 * 32);
+  CHECK(entry(7, 5, 3).units == 1);
+  CHECK(entry(25, 4, 33).units == 4);
+  CHECK(entry(1001, 4, 10).units == 14);  // of 72 rows
+  CHECK(entry(8192, 4, 10).units == 32);  // of 264
+  CHECK(entry(25, 4, 33, DType::f64).units == 6);
+  CHECK(entry(25, 4, 65, DType::bf16).units == 4);  // 64 columns, whose rows are copied
+}
+
+TEST_CASE("a product that is not worth two threads has one", "[matmul]") {
+  CHECK(entry(48, 16, 64).units / entry(48, 16, 64).grain == 2);
+  CHECK(entry(33, 7, 40).units / entry(33, 7, 40).grain == 0);
+}
+
+TEST_CASE("columns are packed anew for other columns, another batch, the next call",
+          "[matmul]") {
+  const tests::Scratch scratch;
+  const tests::Setting cache("TC_CACHE_DIR", scratch.path("cache"));
+  const auto function = [](Tensor x, Tensor y) { return matmul(x, y); };
+  const auto compiled = compile(function, {.backend = "cpp"});
+  const auto interpreted = compile(function, {.backend = "interpreter"});
+  for (DType dtype : {DType::f32, DType::f64, DType::bf16}) {
+    for (int time = 0; time < 3; time++) {
+      const Tensor x = randn({3, 50, 65}).to(dtype), y = randn({3, 65, 131}).to(dtype);
+      INFO(dtype << ", time " << time);
+      CHECK(same_bits(interpreted(x, y), compiled(x, y)));
+      const Tensor z = randn({3, 131, 65}).to(dtype).transpose(1, 2);
+      CHECK(same_bits(interpreted(x, z), compiled(x, z)));
+    }
+  }
 }
 
 TEST_CASE("however rows are shared out, the bits are the interpreter's", "[matmul]") {

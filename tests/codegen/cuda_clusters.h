@@ -72,7 +72,8 @@ static unsigned cpu_place(unsigned bytes) {
   return place;
 }
 template <class T, int Number> static T& cpu_shared() {
-  static const unsigned place = cpu_place(sizeof(T));
+  static unsigned place = ~0u;  // not initialised by a call: that needs the C++ runtime
+  if (place == ~0u) place = cpu_place(sizeof(T));
   cpu_require(place + sizeof(T) <= sizeof cpu_memory[0], "has no room for shared variables");
   return *(T*)&cpu_memory[cpu_rank()][place];
 }

@@ -290,10 +290,15 @@ std::vector<Tensor> run_guarded(const Program& program, const Source& source,
   for (const std::vector<int>& launch : program.launches) {
     for (int id : launch) {
       const KernelEntry& kernel = source.kernels[id];
+      const Guarded own(static_cast<size_t>(kernel.own_bytes), 0);
+      std::fill_n(own.data(), std::min<int64_t>(kernel.own_bytes, 64), std::byte{0});
+      addresses.push_back(own.data());
       auto* run = reinterpret_cast<void (*)(void* const*, long long, long long)>(
           library.symbol(kernel.function.c_str()));
       run(addresses.data(), kernel.units / 2, kernel.units);  // in any order
       run(addresses.data(), 0, kernel.units / 2);
+      addresses.pop_back();
+      if (!own.intact()) fail("a kernel of ", program.name, " wrote outside its own memory");
     }
   }
   if (const unsigned errors = take_errors())

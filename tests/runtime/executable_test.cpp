@@ -1,5 +1,6 @@
 #include "tiny_compile/runtime/executable.h"
 
+#include <omp.h>
 #include <sys/resource.h>
 
 #include <atomic>
@@ -29,6 +30,48 @@ auto picking() {
       [](Tensor table, Tensor index) { return gather(table, 0, index); });
 }
 
+// A kernel that counts how often each unit is done, by which thread, and that reads what it left
+// in memory of its own; `slow` microseconds go by in a unit of the thread that has unit 0.
+class Counted {
+ public:
+  Counted(int64_t units, int64_t grain, int slow = 0) {
+    const std::string text = R"(
+static int times[1 << 16];
+static void* slow;
+extern "C" int usleep(unsigned);
+extern "C" unsigned tc_take_errors() { return 0; }
+extern "C" void count(void* const* buffers, long long begin, long long end) {
+  long long* const own = (long long*)buffers[1];
+  for (long long u = begin; u < end; u++) {
+    if (u == 0) __atomic_store_n(&slow, buffers[1], __ATOMIC_RELAXED);
+    if (__atomic_load_n(&slow, __ATOMIC_RELAXED) == buffers[1]) usleep(SLOW);
+    int* const of_unit = (int*)buffers[0] + 4 * u;
+    of_unit[0] = __atomic_add_fetch(&times[u], 1, __ATOMIC_RELAXED);
+    of_unit[1] = (int)++own[0];
+    of_unit[2] = slow == buffers[1];
+    of_unit[3] = (int)((unsigned long long)own & 63);
+    own[12] = u;  // the last of them
+  }
+}
+)";
+    const size_t at = text.find("SLOW");
+    const std::string whole = text.substr(0, at) + std::to_string(slow) + text.substr(at + 4);
+    program_ = parse_program(str("program counted {\n  output y: i32[", units,
+                                 ",4]\n  kernel count rows(i0: ", units,
+                                 ", i1: 4) {\n    store y[i0*4 + i1] = i32 0\n  }\n"
+                                 "  launch count\n  return y\n}\n"));
+    KernelEntry entry;
+    entry.function = "count", entry.units = units, entry.grain = grain, entry.own_bytes = 104;
+    executable_ = std::make_unique<Executable>(program_, Source{whole, {entry}},
+                                               build_cpp(whole, default_toolchain()));
+  }
+  std::vector<int32_t> run() const { return executable_->run({})[0].to_vector<int32_t>(); }
+
+ private:
+  Program program_;
+  std::unique_ptr<Executable> executable_;
+};
+
 // Bytes of address space this process has now, without what tests before freed.
 size_t address_space() {
   release_cached_memory();
@@ -43,6 +86,38 @@ TEST_CASE("a kernel shared among threads and one that is not give the same", "[e
   const auto f = doubling();
   for (int64_t n : {0, 1, 1000, 300000})
     CHECK(same_bits(f(ones({n})), filled_tensor(Literal::of(DType::f32, 2.0), {n})));
+}
+
+TEST_CASE("each unit is done once, in memory of a thread's own that is zero at first",
+          "[executable]") {
+  const Home home;
+  for (int64_t units : {1, 2, 7, 64, 1001}) {
+    for (int64_t grain : {1, 3, 400}) {
+      const Counted counted(units, grain);
+      for (int time = 1; time <= 3; time++) {
+        const std::vector<int32_t> y = counted.run();
+        INFO(units << " units, " << grain << " worth a thread, time " << time);
+        int32_t most = 0, begun = 0;
+        for (size_t u = 0; u < y.size(); u += 4) {
+          CHECK(y[u] == time);
+          CHECK(y[u + 3] == 0);
+          most = std::max(most, y[u + 1]), begun += y[u + 1] == 1;
+        }
+        CHECK(begun <= std::max<int64_t>(units / grain, 1));
+        CHECK(most >= units / begun);
+      }
+    }
+  }
+}
+
+TEST_CASE("what a slow thread leaves, others do", "[executable]") {
+  if (omp_get_max_threads() == 1) SKIP("one core");
+  const Home home;
+  const std::vector<int32_t> y = Counted(640, 1, 5000).run();
+  int64_t by_slow = 0;
+  for (size_t u = 2; u < y.size(); u += 4) by_slow += y[u];
+  CHECK(by_slow > 0);
+  CHECK(by_slow < 640 / omp_get_max_threads());
 }
 
 TEST_CASE("a child of a process whose threads ran kernels can run them", "[executable]") {

@@ -251,8 +251,8 @@ KernelEntry write_kernel(const Program& program, const Kernel& kernel,
   KernelText text(program, kernel);
   text.begin_function(entry.function);
   switch (kernel.schedule.strategy) {
-    case Strategy::Tiles: entry.units = write_matmul(text); break;
-    case Strategy::Columns: entry.units = write_columns(text); break;
+    case Strategy::Tiles: write_matmul(text, entry); break;
+    case Strategy::Columns: write_columns(text, entry); break;
     case Strategy::Pointwise:
       if (const std::vector<int> turned = turned_loads(kernel); !turned.empty()) {
         entry.units = write_turned(text, turned);

@@ -28,22 +28,23 @@ class ColumnsWriter {
   }
 
   // A unit is a quarter of a strip: one thread does whole strips, many share one.
-  int64_t write() {
+  void write(KernelEntry& entry) {
     const Axis& lane = kernel_.axes[lane_];
     const int64_t part = columns_unit(kernel_.schedule);
     const int64_t extent = lane.extent.constant(), strips = ceil_divide(extent, part);
-    const int64_t units = row_count(kernel_).constant() / extent * strips;
+    entry.units = row_count(kernel_).constant() / extent * strips;
+    entry.at_once = lanes_ / part;
     defined_.assign(kernel_.scalars.size(), false);
     define({0, false});
     out_.open("for (long long unit = begin, next; unit < end; unit = next)");
     out_.line(str("next = unit - unit % ", strips, " + ", strips, ";"));
-    out_.line(str("if (next > unit + ", lanes_ / part, ") next = unit + ", lanes_ / part, ";"));
+    out_.line(str("if (next > unit + ", entry.at_once, ") next = unit + ", entry.at_once, ";"));
     out_.line("if (next > end) next = end;");
     out_.line(str("const long long start = unit % ", strips, " * ", part,
                   ", most = (next - unit) * ", part, ";"));
     out_.line(str("const long long width = ", extent, " - start < most ? ", extent,
                   " - start : most;"));
-    Expr rest = floor_div(Expr::symbol("unit", 0, units - 1), strips);
+    Expr rest = floor_div(Expr::symbol("unit", 0, entry.units - 1), strips);
     for (int row = lane_; row-- > 0;) {
       const Axis& axis = kernel_.axes[row];
       out_.line(str("const long long ", axis.name, " = ",
@@ -54,7 +55,6 @@ class ColumnsWriter {
     for (size_t s = 0; s < kernel_.steps.size(); s++)
       write_step(kernel_.steps[s], static_cast<int>(s));
     out_.close();
-    return units;
   }
 
  private:
@@ -329,6 +329,6 @@ class ColumnsWriter {
 
 }  // namespace
 
-int64_t write_columns(KernelText& text) { return ColumnsWriter(text).write(); }
+void write_columns(KernelText& text, KernelEntry& entry) { ColumnsWriter(text).write(entry); }
 
 }  // namespace tiny_compile

@@ -14,10 +14,11 @@
 namespace tiny_compile {
 namespace {
 
-// Rows that share a packed block of columns: two tiles at least, and as many as packing is worth
-// unless there are then too few units for the threads.
-constexpr int64_t kLeastRows = 24, kMostRows = 264, kFewUnits = 8;
-constexpr int64_t kBlocks = 2;  // register tiles of columns in a unit
+// A unit is a block of columns, as wide as the widest tile of floats, by some of the rows: few, so
+// that threads that are done find what others have left, and enough to be worth a call.
+constexpr int64_t kLeastRows = 24, kMostRows = 264, kRowBlocks = 16;
+constexpr int64_t kWidth = 128;        // bytes of floats, or doubles, in a row of a unit
+constexpr int64_t kWorkAlone = 32768;  // products that are not worth a thread more
 
 const Step* find_dot(const Kernel& kernel) {
   for (const Step& step : kernel.steps) {
@@ -79,59 +80,74 @@ class MatmulWriter {
     columns_ = kernel_.axes[n_].extent.constant();
   }
 
-  // The number of columns in a unit depends on the machine: units are counted in blocks of 32,
-  // the width that the widest tile has for floats, and a narrower tile makes several.
-  int64_t write() {
-    const int64_t width = type_ == "float" ? 32 * kBlocks : 16 * kBlocks;
-    const int64_t column_blocks = ceil_divide(columns_, width);
+  // Units of the same columns follow each other, and a thread packs those once. A tile that is
+  // narrower than a unit makes several.
+  void write(KernelEntry& entry) {
+    const int64_t size = type_ == "float" ? 4 : 8;
+    const int64_t width =
+        kWidth / size * (reads_in_place() ? 1 : 2);  // rows are copied for each
+    const int64_t column_blocks = ceil_divide(columns_, width), block = rows_of_unit();
+    const int64_t row_blocks = ceil_divide(rows_, block);
     int64_t batches = 1;
     for (int a = 0; a < m_; a++) batches *= kernel_.axes[a].extent.constant();
-    const int64_t block = rows_of_unit(batches * column_blocks);
-    const int64_t row_blocks = ceil_divide(rows_, block);
+    entry.units = batches * column_blocks * row_blocks;
+    entry.grain =
+        std::max<int64_t>(1, kWorkAlone / std::max<int64_t>(block * width * depth_, 1));
+    entry.own_bytes =
+        64 + width * depth_ * size + (reads_in_place() ? 0 : block * depth_ * size);
     out_.line(str("const int tile_rows = tc_rows_", type_, ", tile_columns = tc_columns_",
                   type_, ";"));
-    out_.line(str(type_, "* const packed = (", type_, "*)__builtin_malloc(sizeof(", type_,
-                  ") * tile_columns * ", depth_, ");"));
+    out_.line(str("long long* const own = (long long*)buffers[", text_.program.buffers.size(),
+                  "];  // [0]: 1 + which columns are packed"));
+    out_.line(str(type_, "* const packed = (", type_, "*)(own + 8);"));
     if (!reads_in_place())
-      out_.line(str(type_, "* const copied = (", type_, "*)__builtin_malloc(sizeof(", type_,
-                    ") * ", block, " * ", depth_, ");"));
+      out_.line(str(type_, "* const copied = packed + ", width * depth_, ";"));
     out_.open("for (long long unit = begin; unit < end; unit++)");
-    out_.line(str("const long long first_column = unit % ", column_blocks, " * ", width,
-                  ", first_row = unit / ", column_blocks, " % ", row_blocks, " * ", block,
-                  ";"));
+    out_.line(str("const long long columns = unit / ", row_blocks,
+                  ", first_column = columns % ", column_blocks, " * ", width,
+                  ", first_row = unit % ", row_blocks, " * ", block, ";"));
     out_.line(str("const long long stop_column = ", columns_, " - first_column < ", width,
                   " ? ", columns_, " : first_column + ", width, ";"));
     out_.line(str("const long long stop_row = ", rows_, " - first_row < ", block, " ? ", rows_,
                   " : first_row + ", block, ";"));
-    Expr rest = floor_div(Expr::symbol("unit", 0, batches * row_blocks * column_blocks - 1),
-                          row_blocks * column_blocks);
+    Expr rest =
+        floor_div(Expr::symbol("columns", 0, batches * column_blocks - 1), column_blocks);
     for (int a = m_; a-- > 0;) {
       out_.line(str("const long long ", kernel_.axes[a].name, " = ",
                     a == 0 ? rest : mod(rest, kernel_.axes[a].extent), ";"));
       rest = floor_div(rest, kernel_.axes[a].extent);
     }
     if (!reads_in_place()) copy_rows();
-    out_.open(
-        "for (long long column = first_column; column < stop_column; column += tile_columns)");
+    out_.open("if (own[0] != columns + 1)");
+    out_.line("own[0] = columns + 1;");
+    open_columns();
     pack_columns();
+    out_.close();
+    out_.close();
     out_.open("for (long long row = first_row; row < stop_row; row += tile_rows)");
+    open_columns();
     write_tile();
     out_.close();
     out_.close();
     out_.close();
-    out_.line(reads_in_place() ? "__builtin_free(packed);"
-                               : "__builtin_free(packed), __builtin_free(copied);");
-    return batches * row_blocks * column_blocks;
   }
 
  private:
   const std::string& row_name() const { return kernel_.axes[m_].name; }
 
-  int64_t rows_of_unit(int64_t column_units) const {
-    int64_t block = kMostRows;
-    while (block > kLeastRows && column_units * ceil_divide(rows_, block) < kFewUnits)
-      block -= kLeastRows;
-    return block;
+  int64_t rows_of_unit() const {
+    const int64_t rows = ceil_divide(ceil_divide(rows_, kRowBlocks), kLeastRows) * kLeastRows;
+    return std::clamp(rows, kLeastRows, kMostRows);
+  }
+
+  // for each tile's columns of the unit: how many there are, and where they lie when packed.
+  void open_columns() {
+    out_.open(
+        "for (long long column = first_column; column < stop_column; column += tile_columns)");
+    out_.line(
+        "const long long width = stop_column - column < tile_columns ? stop_column - column : "
+        "tile_columns;");
+    out_.line(str(type_, "* const panel = packed + (column - first_column) * ", depth_, ";"));
   }
 
   // The left operand as plain memory: one k axis, a load of the compute type, no mask.
@@ -186,19 +202,16 @@ class MatmulWriter {
   }
 
   void pack_columns() {
-    out_.line(
-        "const long long width = stop_column - column < tile_columns ? stop_column - column : "
-        "tile_columns;");
     out_.open(str("for (long long k = 0; k < ", depth_, "; k++)"));
     unpack_depth();
     out_.line("#pragma GCC ivdep");
     out_.open("for (long long l = 0; l < width; l++)");
     out_.line(str("const long long ", kernel_.axes[n_].name, " = column + l;"));
     const std::string value = operand(dot_.other);
-    out_.line(str("packed[k * tile_columns + l] = ", value, ";"));
+    out_.line(str("panel[k * tile_columns + l] = ", value, ";"));
     out_.close();
     out_.line(
-        "for (long long l = width; l < tile_columns; l++) packed[k * tile_columns + l] = 0;");
+        "for (long long l = width; l < tile_columns; l++) panel[k * tile_columns + l] = 0;");
     out_.close();
   }
 
@@ -222,7 +235,7 @@ class MatmulWriter {
     out_.line(
         str("alignas(64) ", type_, " tile[tc_rows_", type_, " * tc_columns_", type_, "];"));
     const int64_t step = reads_in_place() ? (dot_.inner.empty() ? 1 : *k_step()) : 1;
-    out_.line(str("tc_tile_", type_, "(rows, ", step, ", packed, ", depth_, ", tile);"));
+    out_.line(str("tc_tile_", type_, "(rows, ", step, ", panel, ", depth_, ", tile);"));
     write_epilogue();
   }
 
@@ -261,7 +274,7 @@ class MatmulWriter {
 
 }  // namespace
 
-int64_t write_matmul(KernelText& text) { return MatmulWriter(text).write(); }
+void write_matmul(KernelText& text, KernelEntry& entry) { MatmulWriter(text).write(entry); }
 
 std::string matmul_helpers(const Program& program) {
   bool types[2] = {false, false};

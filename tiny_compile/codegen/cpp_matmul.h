@@ -2,11 +2,13 @@
 #pragma once
 
 #include "tiny_compile/codegen/cpp_kernel.h"
+#include "tiny_compile/codegen/source.h"
 
 namespace tiny_compile {
 
-// Writes the kernel's body; returns its units (tiles). Needs is_tiled_matmul(kernel).
-int64_t write_matmul(KernelText& text);
+// Writes the kernel's body, and into the entry its units, what they are worth, and each thread's own
+// bytes. Needs is_tiled_matmul(kernel).
+void write_matmul(KernelText& text, KernelEntry& entry);
 
 // The register tiles that these kernels call, each type once.
 std::string matmul_helpers(const Program& program);

@@ -12,13 +12,17 @@ namespace tiny_compile {
 
 // C++: extern "C" void function(void* const* buffers, long long begin, long long end).
 // buffers[b] is the address of Program::buffers[b] (of its lowest element); units begin..end-1
-// of 0..units-1 are done by one call; calls for disjoint ranges may run at the same time.
+// of 0..units-1 are done by one call; calls for disjoint ranges may run at the same time. Behind
+// the Program's buffers is the address of `own_bytes` of the thread's own, at a multiple of 64, that
+// stay from call to call of one launch; the first 64 are zeros when it begins.
 //
 // CUDA: a grid of `grid` blocks of `block` threads, whose arguments are the addresses of
 // `buffers` (of their lowest elements), in this order; grid 0: nothing to start.
 struct KernelEntry {
   std::string function;
   int64_t units = 0, grain = 1;  // C++; grain: units worth handing to a thread
+  int64_t at_once = 1;           // C++: units that a call does together where it has so many
+  int64_t own_bytes = 0;         // C++
   std::vector<int> buffers;      // CUDA
   int64_t grid = 1;
   int block = 1;

@@ -10,6 +10,7 @@
 
 #include "tiny_compile/base/error.h"
 #include "tiny_compile/graph/lanes.h"
+#include "tiny_compile/runtime/shares.h"
 
 namespace tiny_compile {
 namespace {
@@ -28,26 +29,26 @@ Executable::Executable(const Program& program, const Source& source, BuiltLibrar
     for (int id : launch) {
       const KernelEntry& kernel = source.kernels[id];
       void* address = built_.library->symbol(kernel.function.c_str());
-      kernels_.push_back({reinterpret_cast<Function>(address), kernel.units, kernel.grain});
+      kernels_.push_back({reinterpret_cast<Function>(address), kernel});
     }
   }
   take_errors_ = reinterpret_cast<TakeErrors>(built_.library->symbol("tc_take_errors"));
 }
 
 // Error bits of the threads that ran it, the calling one left out.
-unsigned Executable::run_kernel(const Kernel& kernel, void* const* buffers) const {
-  const int64_t units = kernel.units;
-  const int64_t shares =
-      std::min<int64_t>(units / std::max<int64_t>(kernel.grain, 1), omp_get_max_threads());
+unsigned Executable::run_kernel(const Kernel& kernel, const std::vector<void*>& buffers) const {
+  const KernelEntry& entry = kernel.entry;
+  const int64_t most = omp_in_parallel() || !has_threads() ? 1 : omp_get_max_threads(),
+                threads = std::clamp<int64_t>(entry.units / entry.grain, 1, most);
+  const Arguments arguments(buffers, entry.own_bytes, threads);
   unsigned errors = 0;
-  if (shares <= 1 || omp_in_parallel() || !has_threads()) {
-    kernel.function(buffers, 0, units);
-    return errors;
-  }
-#pragma omp parallel num_threads(static_cast <int>(shares)) reduction(| : errors)
+  if (threads == 1) return kernel.function(arguments.of(0), 0, entry.units), errors;
+  Shares shares(entry.units, threads, std::max(entry.grain, entry.at_once));
+#pragma omp parallel num_threads(static_cast <int>(threads)) reduction(| : errors)
   {
-    const int64_t share = omp_get_thread_num(), all = omp_get_num_threads();
-    kernel.function(buffers, units * share / all, units * (share + 1) / all);
+    const int thread = omp_get_thread_num();
+    while (const auto piece = shares.take(thread))
+      kernel.function(arguments.of(thread), piece->begin, piece->end);
     errors |= take_errors_();
   }
   return errors;
@@ -56,7 +57,7 @@ unsigned Executable::run_kernel(const Kernel& kernel, void* const* buffers) cons
 std::vector<Tensor> Executable::run(std::span<const Tensor> inputs) const {
   const BufferSet buffers = make_buffers(plan_, inputs, allocate_cpu, name_);
   unsigned errors = 0;
-  for (const Kernel& kernel : kernels_) errors |= run_kernel(kernel, buffers.addresses.data());
+  for (const Kernel& kernel : kernels_) errors |= run_kernel(kernel, buffers.addresses);
   if ((errors |= take_errors_())) throw_errors(errors, name_);
   return results_of(plan_, inputs, buffers);
 }

@@ -21,10 +21,10 @@ class Executable {
   using TakeErrors = unsigned (*)();
   struct Kernel {
     Function function;
-    int64_t units, grain;
+    KernelEntry entry;
   };
 
-  unsigned run_kernel(const Kernel& kernel, void* const* buffers) const;
+  unsigned run_kernel(const Kernel& kernel, const std::vector<void*>& buffers) const;
 
   std::string name_;
   BuiltLibrary built_;
