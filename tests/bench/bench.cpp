@@ -9,7 +9,7 @@
 // the hand-written loop, and the ratio of the minima. PyTorch runs in a process of its own, where
 // nobody takes its caches away in between, and so does tiny_compile beside it (--alone): before
 // PyTorch's eager mode, behind it and behind torch.compile, row by row, for what the machine's other
-// tenants do changes within minutes.
+// tenants do changes within minutes; neither's threads are bound to cores there.
 //
 // All rows together, or --record, leave a record in tests/bench/records/cpu-DATE.json.
 #include <omp.h>
@@ -216,14 +216,13 @@ std::string command_output(const std::string& command) {
 std::vector<TorchRow> run_torch(const Options& options, const std::string& self,
                                 std::string& version) {
   std::vector<TorchRow> rows;
-  const char *python = std::getenv("PYTHON"), *bind = std::getenv("OMP_PROC_BIND");
+  const char* python = std::getenv("PYTHON");
   for (int threads : options.threads) {
     progress(tc::str("PyTorch, ", threads, " threads"));
-    std::istringstream lines(command_output(
-        tc::str("OMP_PROC_BIND=false ", python ? python : "python3",
-                " tests/bench/torch_peers.py --threads ", threads, " --seconds ",
-                options.seconds, " --ours ", self, bind ? tc::str(" --bind ", bind) : "", " ",
-                tc::join(options.rows, " "), " 2>/dev/null")));
+    std::istringstream lines(command_output(tc::str(
+        "OMP_PROC_BIND=false ", python ? python : "python3",
+        " tests/bench/torch_peers.py --threads ", threads, " --seconds ", options.seconds,
+        " --ours ", self, " ", tc::join(options.rows, " "), " 2>/dev/null")));
     std::string line;
     while (std::getline(lines, line)) {
       std::istringstream words(line);

@@ -4,7 +4,7 @@
 Prints a line `row ours_ms eager_ms compiled_ms first_call_s` for each row, medians over at least
 nine calls and so many seconds, `-` for what cannot run, after a line `torch VERSION`; or one line
 "skipped: why". Ours is the median of three processes (`--ours build/bench`), before, between and
-behind PyTorch's two, which sleep meanwhile.
+behind PyTorch's two, which sleep meanwhile. Nobody's threads are bound to cores.
 
     python3 tests/bench/torch_peers.py [--threads 2] [--seconds 0.7] [--ours build/bench] [row ...]
 """
@@ -49,13 +49,8 @@ def ours_ms(row, options):
     """tiny_compile's, in a process of its own; None without --ours, or for a row it has not."""
     if not options.ours:
         return None
-    environment = dict(os.environ)
-    environment.pop("OMP_PROC_BIND", None)
-    if options.bind:
-        environment["OMP_PROC_BIND"] = options.bind
     said = subprocess.run([options.ours, "--alone", row, f"--threads={options.threads}",
-                           f"--seconds={options.seconds}"], capture_output=True, text=True,
-                          env=environment)
+                           f"--seconds={options.seconds}"], capture_output=True, text=True)
     return float(said.stdout) if said.returncode == 0 else None
 
 
@@ -102,7 +97,6 @@ def main():
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--seconds", type=float, default=0.7)
     parser.add_argument("--ours", help="the program of tests/bench/bench.cpp")
-    parser.add_argument("--bind", help="its OMP_PROC_BIND")
     parser.add_argument("rows", nargs="*")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
