@@ -342,6 +342,16 @@ TEST_CASE("long rows of several inputs, whose next rows are asked for", "[compil
   }
 }
 
+TEST_CASE("sums over more than the caches hold, by chunks that go by way of L1", "[compile]") {
+  const auto rows = [](Tensor x) { return x.sum(1); };
+  const auto all = [](Tensor x, Tensor y) { return mse_loss(x, y); };
+  for (int64_t columns : {4096, 4099}) {
+    const Tensor x = randn({1031, columns}), y = randn({1031, columns});
+    CHECK(same_bits(compile(rows)(x), compile(rows, {.backend = "interpreter"})(x)));
+    CHECK(same_bits(compile(all)(x, y), compile(all, {.backend = "interpreter"})(x, y)));
+  }
+}
+
 TEST_CASE("an unknown back end is refused with those there are", "[compile]") {
   const auto refusal = [](const char* backend) {
     return message_of([&] { compile([](Tensor x) { return x; }, options(backend)); });

@@ -45,6 +45,19 @@ TEST_CASE("reductions along memory run row by row, across it by columns", "[sche
           Strategy::Rows);  // too few lanes
 }
 
+TEST_CASE("a chunk's eighths are added from memory, but not where that is far and read once",
+          "[schedule]") {
+  const auto unroll_of = [](const std::string& graph) {
+    return scheduled(graph).kernels[0].schedule.unroll;
+  };
+  CHECK(unroll_of("(%0 x: f32[512,4096]) {\n%1: f32[512] = sum %0 {axes=[1]}\nreturn %1\n}") ==
+        8);
+  CHECK(unroll_of(
+            "(%0 x: f32[1024,4096]) {\n%1: f32[1024] = sum %0 {axes=[1]}\nreturn %1\n}") == 1);
+  CHECK(unroll_of("(%0 x: f32[1024,4096]) {\n%1: f32[1024,1] = sum %0 {axes=[1], keepdim=1}\n"
+                  "%2: f32[1024,4096] = div %0, %1\nreturn %2\n}") == 8);
+}
+
 TEST_CASE("a matmul of floats runs in tiles, one of integers row by row", "[schedule]") {
   REQUIRE(strategy_of("(%0 a: f32[8,9], %1 b: f32[9,7]) {\n%2: f32[8,7] = matmul %0, %1\n"
                       "return %2\n}") == Strategy::Tiles);

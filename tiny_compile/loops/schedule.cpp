@@ -19,7 +19,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kWorkPerThread = 32768;    // scalar operations worth a hand-off to a thread
-constexpr int64_t kLargeOutput = 16 << 20;   // bytes: more than a core's share of the caches
+constexpr int64_t kLarge = 16 << 20;         // bytes: more than a core's share of the caches
 constexpr int64_t kNear = 8;                 // elements that a line of memory holds, at least
 constexpr int64_t kStripBytes = 512 * 1024;  // of a strip of columns that is read several times
 
@@ -117,16 +117,21 @@ bool writes_large_outputs(const Program& program, const Kernel& kernel) {
     }
     bytes += buffer.size.bounds().high * static_cast<int64_t>(size_of(buffer.type.dtype));
   }
-  return bytes >= kLargeOutput;
+  return bytes >= kLarge;
+}
+
+// Goes once over more than the caches hold. Eighths of a chunk are eight streams of memory, which
+// the caches do not foresee as they do one.
+bool streams(const Program& program, const Kernel& kernel) {
+  int passes = 0;
+  for (const Step& step : kernel.steps) passes += !step.inner.empty();
+  return passes == 1 && bytes_moved(program, kernel) >= kLarge;
 }
 
 Schedule choose(const Program& program, const Kernel& kernel) {
+  if (is_tiled_matmul(kernel)) return {.strategy = Strategy::Tiles};
   Schedule schedule;
   int64_t unit = work_per_row(kernel);
-  if (is_tiled_matmul(kernel)) {
-    schedule.strategy = Strategy::Tiles;
-    return schedule;
-  }
   if (!is_sequential(kernel) && kernel.rows > 0) {
     schedule.strategy = Strategy::Pointwise;
   } else if (allows_columns(kernel) && prefers_columns(kernel)) {
@@ -135,7 +140,7 @@ Schedule choose(const Program& program, const Kernel& kernel) {
     unit *= columns_unit(schedule);
   } else {
     schedule.strategy = Strategy::Rows;
-    schedule.unroll = 8;
+    schedule.unroll = streams(program, kernel) ? 1 : 8;
   }
   schedule.stream = writes_large_outputs(program, kernel);
   schedule.grain = std::max<int64_t>(1, kWorkPerThread / unit);

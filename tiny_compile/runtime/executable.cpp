@@ -1,6 +1,5 @@
-// How do compiled kernels run? Addresses are collected in one array, kernels are called in
-// launch order; a kernel with enough units is shared among OpenMP's threads, a small one runs
-// right here.
+// How do compiled kernels run? Addresses are collected in one array, kernels are called in launch
+// order; one with enough units is shared among OpenMP's threads, a small one runs right here.
 #include "tiny_compile/runtime/executable.h"
 
 #include <omp.h>  // clang has it in a package of its own: libomp-dev, libomp-16-dev
