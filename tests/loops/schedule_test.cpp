@@ -54,8 +54,10 @@ TEST_CASE("a chunk's eighths are added from memory, but not where that is far an
         8);
   CHECK(unroll_of(
             "(%0 x: f32[1024,4096]) {\n%1: f32[1024] = sum %0 {axes=[1]}\nreturn %1\n}") == 1);
-  CHECK(unroll_of("(%0 x: f32[1024,4096]) {\n%1: f32[1024,1] = sum %0 {axes=[1], keepdim=1}\n"
-                  "%2: f32[1024,4096] = div %0, %1\nreturn %2\n}") == 8);
+  CHECK(unroll_of(
+            "(%0 x: f32[1024,4096]) {\n%1: f32[1024,1] = sum %0 {axes=[1], keepdim=1}\n"
+            "%2: f32[1024,4096] = expand %1\n%3: f32[1024,4096] = div %0, %2\nreturn %3\n}") ==
+        8);
 }
 
 TEST_CASE("a matmul of floats runs in tiles, one of integers row by row", "[schedule]") {
