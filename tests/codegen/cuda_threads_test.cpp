@@ -15,6 +15,20 @@ Out sum_down(In i) { return {i[0].sum(0)}; }
 
 }  // namespace
 
+TEST_CASE("integers of which a branch says what they are", "[codegen][threads]") {
+  for (DType type : {int32, int64, int8}) {
+    INFO(c_type(type));
+    const Tensor x = (arange(64) - 32).to(type);
+    check([](In i) { return Out{pow(~i[0], ~i[0])}; }, {x}, "pointwise");
+    check([](In i) { return Out{pow(i[0] + 2, i[0] + 1)}; }, {x}, "pointwise");
+    check(
+        [](In i) {
+          return Out{pow(i[0], (~i[0]) & 7), where(i[0] == 5, ~i[0] & 7, ~i[0] ^ 7)};
+        },
+        {x}, "pointwise");
+  }
+}
+
 TEST_CASE("columns thread by thread, strided ones, and chunks of a few", "[codegen][threads]") {
   manual_seed(3);
   check(sum_down, {every(2, randn({900, 80}))}, "columns");
