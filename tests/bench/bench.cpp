@@ -219,10 +219,10 @@ std::vector<TorchRow> run_torch(const Options& options, const std::string& self,
   const char* python = std::getenv("PYTHON");
   for (int threads : options.threads) {
     progress(tc::str("PyTorch, ", threads, " threads"));
-    std::istringstream lines(command_output(tc::str(
-        "OMP_PROC_BIND=false ", python ? python : "python3",
-        " tests/bench/torch_peers.py --threads ", threads, " --seconds ", options.seconds,
-        " --ours ", self, " ", tc::join(options.rows, " "), " 2>/dev/null")));
+    std::istringstream lines(command_output(
+        tc::str(python ? python : "python3", " tests/bench/torch_peers.py --threads ", threads,
+                " --seconds ", options.seconds, " --ours ", self, " ",
+                tc::join(options.rows, " "), " 2>/dev/null")));
     std::string line;
     while (std::getline(lines, line)) {
       std::istringstream words(line);

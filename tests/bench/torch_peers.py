@@ -22,6 +22,8 @@ import time
 if hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, range(os.cpu_count()))
 
+os.environ["OMP_PROC_BIND"] = "false"
+
 # What another number of threads compiled must not be found: it is kept in the kernels.
 if "TORCHINDUCTOR_CACHE_DIR" not in os.environ:
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp(prefix="torch_peers_")

@@ -31,8 +31,11 @@ TEST_CASE("a unit is 32 columns by some rows, a sixteenth of them or 24 to 264",
 }
 
 TEST_CASE("a product that is not worth two threads has one", "[matmul]") {
-  CHECK(entry(48, 16, 64).units / entry(48, 16, 64).grain == 2);
-  CHECK(entry(33, 7, 40).units / entry(33, 7, 40).grain == 0);
+  const auto threads = [](const KernelEntry& kernel) { return kernel.units / kernel.grain; };
+  CHECK(threads(entry(48, 16, 64)) == 0);
+  CHECK(threads(entry(1, 512, 512)) == 8);
+  CHECK(threads(entry(1, 48, 64)) == 0);
+  CHECK(threads(entry(256, 64, 256)) == 14);
 }
 
 TEST_CASE("columns are packed anew for other columns, another batch, the next call",
@@ -49,6 +52,11 @@ TEST_CASE("columns are packed anew for other columns, another batch, the next ca
       CHECK(same_bits(interpreted(x, y), compiled(x, y)));
       const Tensor z = randn({3, 131, 65}).to(dtype).transpose(1, 2);
       CHECK(same_bits(interpreted(x, z), compiled(x, z)));
+      const Tensor few = randn({3, 65, 20}).to(dtype);  // the same number in each batch
+      CHECK(same_bits(interpreted(x, few), compiled(x, few)));
+      CHECK(same_bits(interpreted(x[0], few[0]), compiled(x[0], few[0])));
+      const Tensor tall = randn({2, 4300, 9}).to(dtype), wide = randn({2, 9, 70}).to(dtype);
+      CHECK(same_bits(interpreted(tall, wide), compiled(tall, wide)));
     }
   }
 }

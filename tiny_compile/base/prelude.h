@@ -322,13 +322,13 @@ TC_FN float tc_sign(float a) { return a != a ? a : a > 0.0f ? 1.0f : a < 0.0f ? 
 
 TC_FN double tc_sign(double a) { return a != a ? a : a > 0.0 ? 1.0 : a < 0.0 ? -1.0 : 0.0; }
 
-// Where a branch says what a is, NVRTC 12.1 to 13.1 makes a & c of ~a & c, but not of (-1 - a) & c.
+// Where a branch says what a is, ptxas of CUDA 12.1 to 13.1 forgets the ~ of ~a & c; -1 - a it keeps.
 template <typename T>
 TC_FN T tc_not(T a) {
 #ifdef __CUDACC__
-  long long other = a;
-  asm("sub.s64 %0, -1, %0;" : "+l"(other));
-  return (T)other;
+  long long value = a;
+  asm("sub.s64 %0, -1, %0;" : "+l"(value));
+  return (T)value;
 #else
   return (T)~a;
 #endif

@@ -16,9 +16,9 @@ namespace {
 
 // A unit is a block of columns, as wide as the widest tile of floats, by some of the rows: few, so
 // that threads that are done find what others have left, and enough to be worth a call.
-constexpr int64_t kLeastRows = 24, kMostRows = 264, kRowBlocks = 16;
-constexpr int64_t kWidth = 128;        // bytes of floats, or doubles, in a row of a unit
-constexpr int64_t kWorkAlone = 32768;  // products that are not worth a thread more
+constexpr int64_t kLeastRows = 24, kMostRows = 264, kRowBlocks = 16, kTileRows = 12;
+constexpr int64_t kWidth = 128;          // bytes of floats, or doubles, in a row of a unit
+constexpr int64_t kWorkAlone = 1 << 18;  // products, some 5 us, that one thread does alone
 
 const Step* find_dot(const Kernel& kernel) {
   for (const Step& step : kernel.steps) {
@@ -80,43 +80,17 @@ class MatmulWriter {
     columns_ = kernel_.axes[n_].extent.constant();
   }
 
-  // Units of the same columns follow each other, and a thread packs those once. A tile that is
-  // narrower than a unit makes several.
   void write(KernelEntry& entry) {
-    const int64_t size = type_ == "float" ? 4 : 8;
-    const int64_t width =
-        kWidth / size * (reads_in_place() ? 1 : 2);  // rows are copied for each
-    const int64_t column_blocks = ceil_divide(columns_, width), block = rows_of_unit();
-    const int64_t row_blocks = ceil_divide(rows_, block);
-    int64_t batches = 1;
-    for (int a = 0; a < m_; a++) batches *= kernel_.axes[a].extent.constant();
-    entry.units = batches * column_blocks * row_blocks;
-    entry.grain =
-        std::max<int64_t>(1, kWorkAlone / std::max<int64_t>(block * width * depth_, 1));
-    entry.own_bytes =
-        64 + width * depth_ * size + (reads_in_place() ? 0 : block * depth_ * size);
+    deal_out(entry);
     out_.line(str("const int tile_rows = tc_rows_", type_, ", tile_columns = tc_columns_",
                   type_, ";"));
     out_.line(str("long long* const own = (long long*)buffers[", text_.program.buffers.size(),
                   "];  // [0]: 1 + which columns are packed"));
     out_.line(str(type_, "* const packed = (", type_, "*)(own + 8);"));
     if (!reads_in_place())
-      out_.line(str(type_, "* const copied = packed + ", width * depth_, ";"));
+      out_.line(str(type_, "* const copied = packed + ", width_ * depth_, ";"));
     out_.open("for (long long unit = begin; unit < end; unit++)");
-    out_.line(str("const long long columns = unit / ", row_blocks,
-                  ", first_column = columns % ", column_blocks, " * ", width,
-                  ", first_row = unit % ", row_blocks, " * ", block, ";"));
-    out_.line(str("const long long stop_column = ", columns_, " - first_column < ", width,
-                  " ? ", columns_, " : first_column + ", width, ";"));
-    out_.line(str("const long long stop_row = ", rows_, " - first_row < ", block, " ? ", rows_,
-                  " : first_row + ", block, ";"));
-    Expr rest =
-        floor_div(Expr::symbol("columns", 0, batches * column_blocks - 1), column_blocks);
-    for (int a = m_; a-- > 0;) {
-      out_.line(str("const long long ", kernel_.axes[a].name, " = ",
-                    a == 0 ? rest : mod(rest, kernel_.axes[a].extent), ";"));
-      rest = floor_div(rest, kernel_.axes[a].extent);
-    }
+    find_unit();
     if (!reads_in_place()) copy_rows();
     out_.open("if (own[0] != columns + 1)");
     out_.line("own[0] = columns + 1;");
@@ -135,9 +109,46 @@ class MatmulWriter {
  private:
   const std::string& row_name() const { return kernel_.axes[m_].name; }
 
-  int64_t rows_of_unit() const {
+  // How large units are, and what they are worth. Where rows are copied, each block of columns
+  // copies them again: it is wider.
+  void deal_out(KernelEntry& entry) {
+    const int64_t size = type_ == "float" ? 4 : 8, tile = kWidth / size;
+    width_ = reads_in_place() ? tile : 2 * tile;
     const int64_t rows = ceil_divide(ceil_divide(rows_, kRowBlocks), kLeastRows) * kLeastRows;
-    return std::clamp(rows, kLeastRows, kMostRows);
+    block_ = std::clamp(rows, kLeastRows, kMostRows);
+    column_blocks_ = ceil_divide(columns_, width_), row_blocks_ = ceil_divide(rows_, block_);
+    batches_ = 1;
+    for (int a = 0; a < m_; a++) batches_ *= kernel_.axes[a].extent.constant();
+    entry.units = batches_ * column_blocks_ * row_blocks_;
+    const int64_t products = std::min(block_, ceil_divide(rows_, kTileRows) * kTileRows) *
+                             std::min(width_, ceil_divide(columns_, tile) * tile) * depth_;
+    entry.grain = ceil_divide(kWorkAlone, std::max<int64_t>(products, 1));
+    entry.own_bytes = 64 + (width_ + (reads_in_place() ? 0 : block_)) * depth_ * size;
+  }
+
+  // Units of the same columns follow each other, and a thread packs those once; of so many rows
+  // that they are read anew from memory for each block of columns, those of the same rows do.
+  void find_unit() {
+    const int64_t of_batch = row_blocks_ * column_blocks_;
+    const bool tall = rows_ > kRowBlocks * kMostRows;
+    const std::string columns = tall ? str("unit / ", of_batch, " * ", column_blocks_,
+                                           " + unit % ", column_blocks_)
+                                     : str("unit / ", row_blocks_),
+                      rows = tall ? str("unit / ", column_blocks_, " % ", row_blocks_)
+                                  : str("unit % ", row_blocks_);
+    out_.line(str("const long long columns = ", columns, ", first_column = columns % ",
+                  column_blocks_, " * ", width_, ", first_row = ", rows, " * ", block_, ";"));
+    out_.line(str("const long long stop_column = ", columns_, " - first_column < ", width_,
+                  " ? ", columns_, " : first_column + ", width_, ";"));
+    out_.line(str("const long long stop_row = ", rows_, " - first_row < ", block_, " ? ", rows_,
+                  " : first_row + ", block_, ";"));
+    Expr rest =
+        floor_div(Expr::symbol("columns", 0, batches_ * column_blocks_ - 1), column_blocks_);
+    for (int a = m_; a-- > 0;) {
+      out_.line(str("const long long ", kernel_.axes[a].name, " = ",
+                    a == 0 ? rest : mod(rest, kernel_.axes[a].extent), ";"));
+      rest = floor_div(rest, kernel_.axes[a].extent);
+    }
   }
 
   // for each tile's columns of the unit: how many there are, and where they lie when packed.
@@ -268,7 +279,9 @@ class MatmulWriter {
   const Kernel& kernel_;
   const Step& dot_;
   std::string type_;
-  int64_t depth_, rows_, columns_;
+  int64_t depth_, rows_, columns_, batches_ = 1;
+  int64_t width_ = 0, block_ = 0, column_blocks_ = 0,
+          row_blocks_ = 0;  // of units, their number
   int m_, n_;
 };
 

@@ -14,7 +14,7 @@ namespace tiny_compile {
 // buffers[b] is the address of Program::buffers[b] (of its lowest element); units begin..end-1
 // of 0..units-1 are done by one call; calls for disjoint ranges may run at the same time. Behind
 // the Program's buffers is the address of `own_bytes` of the thread's own, at a multiple of 64, that
-// stay from call to call of one launch; the first 64 are zeros when it begins.
+// stay from call to call of one run of the kernel; the first 64 are zeros when it begins.
 //
 // CUDA: a grid of `grid` blocks of `block` threads, whose arguments are the addresses of
 // `buffers` (of their lowest elements), in this order; grid 0: nothing to start.

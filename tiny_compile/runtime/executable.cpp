@@ -3,47 +3,35 @@
 #include "tiny_compile/runtime/executable.h"
 
 #include <omp.h>  // clang has it in a package of its own: libomp-dev, libomp-16-dev
-#include <unistd.h>
-
-#include <algorithm>
 
 #include "tiny_compile/base/error.h"
 #include "tiny_compile/graph/lanes.h"
 #include "tiny_compile/runtime/shares.h"
 
 namespace tiny_compile {
-namespace {
-
-// OpenMP's threads do not follow a fork: a child that asked for them would wait for ever.
-bool has_threads() {
-  static const pid_t first = getpid();
-  return getpid() == first;
-}
-
-}  // namespace
 
 Executable::Executable(const Program& program, const Source& source, BuiltLibrary built)
     : name_(program.name), built_(std::move(built)), plan_(plan_buffers(program)) {
   for (const std::vector<int>& launch : program.launches) {
     for (int id : launch) {
-      const KernelEntry& kernel = source.kernels[id];
-      void* address = built_.library->symbol(kernel.function.c_str());
-      kernels_.push_back({reinterpret_cast<Function>(address), kernel});
+      void* address = built_.library->symbol(source.kernels[id].function.c_str());
+      kernels_.push_back({reinterpret_cast<Function>(address), source.kernels[id]});
     }
   }
   take_errors_ = reinterpret_cast<TakeErrors>(built_.library->symbol("tc_take_errors"));
 }
 
-// Error bits of the threads that ran it, the calling one left out.
+// Error bits of the threads that ran it; those of one alone are still to be taken.
 unsigned Executable::run_kernel(const Kernel& kernel, const std::vector<void*>& buffers) const {
-  const KernelEntry& entry = kernel.entry;
-  const int64_t most = omp_in_parallel() || !has_threads() ? 1 : omp_get_max_threads(),
-                threads = std::clamp<int64_t>(entry.units / entry.grain, 1, most);
-  const Arguments arguments(buffers, entry.own_bytes, threads);
+  const int threads = threads_for(kernel.entry);
+  const Arguments arguments(buffers, kernel.entry, threads, name_);
   unsigned errors = 0;
-  if (threads == 1) return kernel.function(arguments.of(0), 0, entry.units), errors;
-  Shares shares(entry.units, threads, std::max(entry.grain, entry.at_once));
-#pragma omp parallel num_threads(static_cast <int>(threads)) reduction(| : errors)
+  if (threads == 1) {
+    kernel.function(arguments.of(0), 0, kernel.entry.units);
+    return errors;
+  }
+  Shares shares(kernel.entry, threads);
+#pragma omp parallel num_threads(threads) reduction(| : errors)
   {
     const int thread = omp_get_thread_num();
     while (const auto piece = shares.take(thread))

@@ -6,8 +6,12 @@
 //   the second is slow          | 16..24 |                   25..31 go to whoever asks first
 #include "tiny_compile/runtime/shares.h"
 
+#include <omp.h>  // clang has it in a package of its own: libomp-dev, libomp-16-dev
+#include <unistd.h>
+
 #include <algorithm>
 
+#include "tiny_compile/base/error.h"
 #include "tiny_compile/base/integer.h"
 
 namespace tiny_compile {
@@ -16,14 +20,29 @@ namespace {
 constexpr int64_t kPieces = 16;  // of a share
 constexpr int64_t kLine = 64;    // bytes
 
+// OpenMP's threads do not follow a fork: a child that asked for them would wait for ever.
+bool has_threads() {
+  static const pid_t first = getpid();
+  return getpid() == first;
+}
+
 }  // namespace
 
-Shares::Shares(int64_t units, int64_t threads, int64_t least)
-    : piece_(std::max(least, ceil_divide(units, threads * kPieces))),
-      shares_(static_cast<size_t>(threads)) {
+int threads_for(const KernelEntry& kernel) {
+  const int64_t most = std::min<int64_t>(kernel.units / kernel.grain, omp_get_max_threads());
+  return most <= 1 || omp_in_parallel() || !has_threads() ? 1 : static_cast<int>(most);
+}
+
+// Pieces, and shares that are as long, are multiples of what a call does together.
+Shares::Shares(const KernelEntry& kernel, int threads) : shares_(static_cast<size_t>(threads)) {
+  const int64_t units = kernel.units, together = kernel.at_once;
+  const int64_t least = std::max(kernel.grain, ceil_divide(units, threads * kPieces));
+  piece_ = ceil_divide(least, together) * together;
+  const int64_t step = units >= threads * together ? together : 1;
+  const int64_t steps = ceil_divide(units, step);
   for (int64_t k = 0; k < threads; k++) {
-    shares_[k].next = units * k / threads;
-    shares_[k].end = units * (k + 1) / threads;
+    shares_[k].next = steps * k / threads * step;
+    shares_[k].end = std::min(units, steps * (k + 1) / threads * step);
   }
 }
 
@@ -37,12 +56,18 @@ std::optional<Shares::Piece> Shares::take(int thread) {
   return {};
 }
 
-Arguments::Arguments(const std::vector<void*>& buffers, int64_t own_bytes, int64_t threads)
+Arguments::Arguments(const std::vector<void*>& buffers, const KernelEntry& kernel, int threads,
+                     const std::string& name)
     : buffers_(buffers) {
-  if (own_bytes == 0) return;
-  const int64_t room = ceil_divide(own_bytes, kLine) * kLine;
-  own_ = allocate_cpu(static_cast<size_t>(room * threads));
-  for (int64_t thread = 0; thread < threads; thread++) {
+  if (kernel.own_bytes == 0) return;
+  const int64_t room = ceil_divide(kernel.own_bytes, kLine) * kLine;
+  try {
+    own_ = allocate_cpu(static_cast<size_t>(room * threads));
+  } catch (const Error& error) {
+    fail(name, ", compiled: ", kernel.function, "'s memory for ", threads,
+         " threads: ", error.what());
+  }
+  for (int thread = 0; thread < threads; thread++) {
     std::byte* const memory = own_->data() + room * thread;
     std::fill_n(memory, kLine, std::byte{0});
     with_own_.insert(with_own_.end(), buffers.begin(), buffers.end());

@@ -6,15 +6,19 @@
 #include <optional>
 #include <vector>
 
+#include "tiny_compile/codegen/source.h"
 #include "tiny_compile/tensor/storage.h"
 
 namespace tiny_compile {
 
-// Units 0..units-1 for so many threads: each takes pieces, of so many units at least, of a share of
-// its own, then of the others'.
+// How many threads of OpenMP a call of the kernel is worth and may have, the calling one included.
+int threads_for(const KernelEntry& kernel);
+
+// A kernel's units for so many threads: each takes pieces of a share of its own, then of the
+// others'.
 class Shares {
  public:
-  Shares(int64_t units, int64_t threads, int64_t least);
+  Shares(const KernelEntry& kernel, int threads);
 
   struct Piece {
     int64_t begin, end;
@@ -31,11 +35,12 @@ class Shares {
   std::vector<Share> shares_;
 };
 
-// The addresses that each thread's calls get: the buffers', and if asked for of so many bytes of
-// its own, whose first line is zeros (see KernelEntry). Throws tc::Error where memory runs out.
+// The addresses that each thread's calls get: the buffers', and where the kernel asks for it that of
+// memory of its own. Throws tc::Error naming the function where there is none.
 class Arguments {
  public:
-  Arguments(const std::vector<void*>& buffers, int64_t own_bytes, int64_t threads);
+  Arguments(const std::vector<void*>& buffers, const KernelEntry& kernel, int threads,
+            const std::string& name);
   void* const* of(int thread) const;
 
  private:
