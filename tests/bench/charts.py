@@ -204,19 +204,9 @@ def best_torch(rows, name, threads):
     return min(both, default=None)
 
 
-def ours_on_cpu(record):
-    """tiny_compile's ms by row and threads, and how they were taken: beside PyTorch's, or (in a
-    record of before) alone, minutes earlier."""
-    if all("tiny_compile_ms" in row for row in record["torch_rows"]):
-        return ({(row["row"], row["threads"]): row["tiny_compile_ms"] for row in record["torch_rows"]},
-                "Each in a process of its own, ours before, between and behind PyTorch's two.")
-    return ({(row["row"], row["threads"]): row["alone"]["median_us"] * 1e-3 for row in record["rows"]},
-            "PyTorch in a process of its own, minutes after ours.")
-
-
 def cpu_table(record):
     theirs = record["torch_rows"]
-    ours, how = ours_on_cpu(record)
+    ours = {(row["row"], row["threads"]): row["tiny_compile_ms"] for row in theirs}
     names = list(dict.fromkeys(name for name, _ in ours))
     counts = sorted({threads for _, threads in ours})
     ratios = {key: best_torch(theirs, *key) / ms for key, ms in ours.items()
@@ -224,7 +214,8 @@ def cpu_table(record):
     heads = [f"{n} thread{'s' * (n > 1)}: ours, PyTorch's best, ms | speed against it"
              for n in counts]
     lines = [f"{record['cpu']}, {record['cores']} cores, {record['compiler']}, PyTorch "
-             f"{record['torch']}, {record['date']}, commit {record['commit']}. {how}", "",
+             f"{record['torch']}, {record['date']}, commit {record['commit']}. Each in a process of its "
+             "own, ours before, between and behind PyTorch's two.", "",
              "| row | " + " | ".join(heads) + " |", "|" + "---|" * (1 + 2 * len(counts))]
     for name in names:
         cells = [name]

@@ -218,15 +218,9 @@ void write_pointwise(KernelText& text) {
   text.out.line(str("const long long first = point % ", last, ";"));
   text.out.line(str("const long long stop = end - point < ", last,
                     " - first ? first + (end - point) : ", last, ";"));
-  Expr rest =
+  const Expr point =
       Expr::symbol("point", 0, std::max<int64_t>(row_count(kernel).bounds().high - 1, 0));
-  rest = floor_div(rest, last);
-  for (int row = kernel.rows - 1; row-- > 0;) {
-    const Axis& axis = kernel.axes[row];
-    text.out.line(str("const long long ", axis.name, " = ",
-                      row == 0 ? rest : mod(rest, axis.extent), ";"));
-    rest = floor_div(rest, axis.extent);
-  }
+  text.unpack_rows(kernel.rows - 1, floor_div(point, last));
   text.define(ids, {row_mask(kernel) >> 1, false}, defined);
   body("first", "stop");
   text.out.line("point += stop - first;");

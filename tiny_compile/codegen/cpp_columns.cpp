@@ -44,13 +44,7 @@ class ColumnsWriter {
                   ", most = (next - unit) * ", part, ";"));
     out_.line(str("const long long width = ", extent, " - start < most ? ", extent,
                   " - start : most;"));
-    Expr rest = floor_div(Expr::symbol("unit", 0, entry.units - 1), strips);
-    for (int row = lane_; row-- > 0;) {
-      const Axis& axis = kernel_.axes[row];
-      out_.line(str("const long long ", axis.name, " = ",
-                    row == 0 ? rest : mod(rest, axis.extent), ";"));
-      rest = floor_div(rest, axis.extent);
-    }
+    text_.unpack_rows(lane_, floor_div(Expr::symbol("unit", 0, entry.units - 1), strips));
     define({rows_ & ~(uint64_t{1} << lane_), false});
     for (size_t s = 0; s < kernel_.steps.size(); s++)
       write_step(kernel_.steps[s], static_cast<int>(s));

@@ -117,7 +117,6 @@ class MatmulWriter {
     const int64_t rows = ceil_divide(ceil_divide(rows_, kRowBlocks), kLeastRows) * kLeastRows;
     block_ = std::clamp(rows, kLeastRows, kMostRows);
     column_blocks_ = ceil_divide(columns_, width_), row_blocks_ = ceil_divide(rows_, block_);
-    batches_ = 1;
     for (int a = 0; a < m_; a++) batches_ *= kernel_.axes[a].extent.constant();
     entry.units = batches_ * column_blocks_ * row_blocks_;
     const int64_t products = std::min(block_, ceil_divide(rows_, kTileRows) * kTileRows) *
@@ -142,13 +141,8 @@ class MatmulWriter {
                   " ? ", columns_, " : first_column + ", width_, ";"));
     out_.line(str("const long long stop_row = ", rows_, " - first_row < ", block_, " ? ", rows_,
                   " : first_row + ", block_, ";"));
-    Expr rest =
-        floor_div(Expr::symbol("columns", 0, batches_ * column_blocks_ - 1), column_blocks_);
-    for (int a = m_; a-- > 0;) {
-      out_.line(str("const long long ", kernel_.axes[a].name, " = ",
-                    a == 0 ? rest : mod(rest, kernel_.axes[a].extent), ";"));
-      rest = floor_div(rest, kernel_.axes[a].extent);
-    }
+    text_.unpack_rows(m_, floor_div(Expr::symbol("columns", 0, batches_ * column_blocks_ - 1),
+                                    column_blocks_));
   }
 
   // for each tile's columns of the unit: how many there are, and where they lie when packed.

@@ -122,7 +122,7 @@ bool writes_large_outputs(const Program& program, const Kernel& kernel) {
 
 // Goes once over more than the caches hold. Eighths of a chunk are eight streams of memory, which
 // the caches do not foresee as they do one.
-bool streams(const Program& program, const Kernel& kernel) {
+bool reads_much_once(const Program& program, const Kernel& kernel) {
   int passes = 0;
   for (const Step& step : kernel.steps) passes += !step.inner.empty();
   return passes == 1 && bytes_moved(program, kernel) >= kLarge;
@@ -140,7 +140,7 @@ Schedule choose(const Program& program, const Kernel& kernel) {
     unit *= columns_unit(schedule);
   } else {
     schedule.strategy = Strategy::Rows;
-    schedule.unroll = streams(program, kernel) ? 1 : 8;
+    schedule.unroll = reads_much_once(program, kernel) ? 1 : 8;
   }
   schedule.stream = writes_large_outputs(program, kernel);
   schedule.grain = std::max<int64_t>(1, kWorkPerThread / unit);
