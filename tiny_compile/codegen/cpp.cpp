@@ -50,8 +50,6 @@ static inline bool tc_in_range(long long index, long long limit) {
 }
 )";
 
-uint64_t row_mask(const Kernel& kernel) { return (uint64_t{1} << kernel.rows) - 1; }
-
 // Steps s, s+1, ... that are stores over the same inner loops share one nest.
 size_t end_of_stores(const Kernel& kernel, size_t step) {
   size_t end = step;

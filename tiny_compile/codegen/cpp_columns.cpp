@@ -23,7 +23,6 @@ class ColumnsWriter {
         kernel_(text.kernel),
         lane_(kernel_.rows - 1),
         lanes_(kernel_.schedule.lanes) {
-    rows_ = (uint64_t{1} << kernel_.rows) - 1;
     text.scalars.register_name = [](int step) { return str("r", step, "[l]"); };
   }
 
@@ -45,7 +44,7 @@ class ColumnsWriter {
     out_.line(str("const long long width = ", extent, " - start < most ? ", extent,
                   " - start : most;"));
     text_.unpack_rows(lane_, floor_div(Expr::symbol("unit", 0, entry.units - 1), strips));
-    define({rows_ & ~(uint64_t{1} << lane_), false});
+    define({row_mask(kernel_) & ~(uint64_t{1} << lane_), false});
     for (size_t s = 0; s < kernel_.steps.size(); s++)
       write_step(kernel_.steps[s], static_cast<int>(s));
     out_.close();
@@ -109,25 +108,13 @@ class ColumnsWriter {
 
   void define_in_lanes(const Step& step) {
     std::vector<bool> defined = defined_;
-    LoopScope scope{rows_, true};
-    for (int axis : step.inner) scope.axes |= uint64_t{1} << axis;
-    text_.define(text_.needed({&step}), scope, defined);
+    text_.define(text_.needed({&step}), element_scope(kernel_, step.inner), defined);
   }
 
   void declare(DType dtype, const std::string& name, const Literal& start) {
     out_.line(str("alignas(64) ", value_type(dtype), " ", name, "[", lanes_, "];"));
     out_.line(str("for (long long l = 0; l < width; l++) ", name, "[l] = ", literal_text(start),
                   ";"));
-  }
-
-  void unpack_inner(const Step& step, int64_t count) {
-    Expr rest = Expr::symbol("e", 0, count - 1);
-    for (size_t k = step.inner.size(); k-- > 0;) {
-      const Axis& axis = kernel_.axes[step.inner[k]];
-      out_.line(str("const long long ", axis.name, " = ",
-                    k == 0 ? rest : mod(rest, axis.extent), ";"));
-      rest = floor_div(rest, axis.extent);
-    }
   }
 
   std::string value_of(const Step& step, DType type) const {
@@ -165,7 +152,7 @@ class ColumnsWriter {
   // Reductions whose order cannot matter: one accumulator a lane.
   void write_plain(const Step& step, const std::string& reg, DType type, int64_t count) {
     out_.open(str("for (long long e = 0; e < ", count, "; e++)"));
-    unpack_inner(step, count);
+    text_.unpack_inner(step, "e");
     open_lanes();
     define_in_lanes(step);
     out_.line(
@@ -182,7 +169,7 @@ class ColumnsWriter {
   void write_arg(const Step& step, const std::string& reg, DType type, int64_t count) {
     const std::string best = str("best_", reg, "[l]");
     out_.open(str("for (long long e = 0; e < ", count, "; e++)"));
-    unpack_inner(step, count);
+    text_.unpack_inner(step, "e");
     open_lanes();
     define_in_lanes(step);
     out_.line(str("const ", c_type(type), " value = ", value_of(step, type), ";"));
@@ -197,12 +184,12 @@ class ColumnsWriter {
 
   // element(e, l): element e of the row in lane l, for a sum of exponentials less
   // the lane's maximum.
-  void write_element(const Step& step, DType type, int64_t count) {
+  void write_element(const Step& step, DType type) {
     out_.open(
         str("auto element = [&](long long e, long long l) __attribute__((always_inline)) -> ",
             c_type(type)));
     out_.line(str("const long long ", kernel_.axes[lane_].name, " = start + l;"));
-    unpack_inner(step, count);
+    text_.unpack_inner(step, "e");
     define_in_lanes(step);
     const std::string value = value_of(step, type);
     out_.line(str("return ",
@@ -269,7 +256,7 @@ class ColumnsWriter {
   void write_tree(const Step& step, const std::string& reg, DType type, int64_t count) {
     const int64_t full = count / kChunk, rest = count % kChunk, chunks = full + (rest > 0);
     if (step.op == Op::sum_exp) write_most(step, type, count);
-    write_element(step, type, count);
+    write_element(step, type);
     out_.line(str("alignas(64) ", c_type(type), " stack[12][", lanes_, "];"));
     if (chunks > 1)
       out_.line(str("alignas(64) ", c_type(type), " part[", chunks, "][", lanes_, "];"));
@@ -299,7 +286,7 @@ class ColumnsWriter {
   void write_most(const Step& step, DType type, int64_t count) {
     declare(type, "most", identity(Op::max, type));
     out_.open(str("for (long long e = 0; e < ", count, "; e++)"));
-    unpack_inner(step, count);
+    text_.unpack_inner(step, "e");
     open_lanes();
     define_in_lanes(step);
     out_.line(str("most[l] = tc_maximum(most[l], ", value_of(step, type), ");"));
@@ -317,7 +304,6 @@ class ColumnsWriter {
   const Kernel& kernel_;
   const int lane_;
   const int64_t lanes_;
-  uint64_t rows_ = 0;
   std::vector<bool> defined_;
 };
 

@@ -71,6 +71,14 @@ KernelText::KernelText(const Program& p, const Kernel& k)
   };
 }
 
+uint64_t row_mask(const Kernel& kernel) { return (uint64_t{1} << kernel.rows) - 1; }
+
+LoopScope element_scope(const Kernel& kernel, const std::vector<int>& inner) {
+  LoopScope scope{row_mask(kernel), true};
+  for (int axis : inner) scope.axes |= uint64_t{1} << axis;
+  return scope;
+}
+
 void KernelText::begin_function(const std::string& function) {
   out.open(str("extern \"C\" void ", function,
                "(void* const* buffers, long long begin, long long end)"));
@@ -85,18 +93,33 @@ void KernelText::begin_function(const std::string& function) {
   }
 }
 
+void KernelText::declare(const std::string& name, const std::string& value) {
+  out.line(str("const ", integer, " ", name, " = ", value, ";"));
+}
+
+void KernelText::unpack(const std::vector<int>& axes, Expr number, const std::string& last) {
+  for (size_t k = axes.size(); k-- > 0;) {
+    const Axis& axis = kernel.axes[axes[k]];
+    const bool renamed = k + 1 == axes.size() && !last.empty();
+    declare(renamed ? last : axis.name, (k == 0 ? number : mod(number, axis.extent)).str());
+    number = floor_div(number, axis.extent);
+  }
+}
+
 void KernelText::unpack_rows(const std::string& unit) {
   unpack_rows(kernel.rows,
               Expr::symbol(unit, 0, std::max<int64_t>(row_count(kernel).bounds().high - 1, 0)));
 }
 
-void KernelText::unpack_rows(int count, Expr rest) {
-  for (int row = count; row-- > 0;) {
-    const Axis& axis = kernel.axes[row];
-    const Expr value = row == 0 ? rest : mod(rest, axis.extent);
-    out.line(str("const ", integer, " ", axis.name, " = ", value, ";"));
-    rest = floor_div(rest, axis.extent);
-  }
+void KernelText::unpack_rows(int count, Expr number) {
+  std::vector<int> rows = row_axes(kernel);
+  rows.resize(static_cast<size_t>(std::max(count, 0)));
+  unpack(rows, std::move(number));
+}
+
+void KernelText::unpack_inner(const Step& step, const std::string& element) {
+  const int64_t count = inner_count(kernel, step).constant();
+  unpack(step.inner, Expr::symbol(element, 0, std::max<int64_t>(count - 1, 0)));
 }
 
 void KernelText::define(const std::vector<int>& ids, const LoopScope& scope,

@@ -34,6 +34,10 @@ struct LoopScope {
   }
 };
 
+uint64_t row_mask(const Kernel& kernel);  // the set of its row axes
+// An element of a step with these inner axes.
+LoopScope element_scope(const Kernel& kernel, const std::vector<int>& inner);
+
 // Defines scalars in the outermost loop that allows it. Scopes nest: what the function or the
 // row defined stays visible; what a loop of a step defined does not.
 class KernelText {
@@ -48,8 +52,13 @@ class KernelText {
   std::function<std::string(int scalar)> kept_place;  // "keep_4[j0*8 + j1]"
 
   void begin_function(const std::string& function);
+  void declare(const std::string& name, const std::string& value);  // const int name = value;
+  // Axes from an element's number, in row-major order: const long long j1 = e % 12; j0 = e / 12;
+  // the last of them by another name, if one is given.
+  void unpack(const std::vector<int>& axes, Expr number, const std::string& last = "");
   void unpack_rows(const std::string& unit);  // i0, i1, ... from a flat row number
-  void unpack_rows(int count, Expr rest);     // the first `count` of them
+  void unpack_rows(int count, Expr number);   // the first `count` of them
+  void unpack_inner(const Step& step, const std::string& element);  // j0, j1, ... from a number
   // Defines whatever of `ids` the scope allows and is not defined yet.
   void define(const std::vector<int>& ids, const LoopScope& scope, std::vector<bool>& defined);
   std::vector<int> needed(

@@ -175,16 +175,6 @@ class MatmulWriter {
     return std::nullopt;
   }
 
-  void unpack_depth() {
-    Expr rest = Expr::symbol("k", 0, std::max<int64_t>(depth_ - 1, 0));
-    for (size_t i = dot_.inner.size(); i-- > 0;) {
-      const Axis& axis = kernel_.axes[dot_.inner[i]];
-      out_.line(str("const long long ", axis.name, " = ",
-                    i == 0 ? rest : mod(rest, axis.extent), ";"));
-      rest = floor_div(rest, axis.extent);
-    }
-  }
-
   // The scalars of one operand at the axes that are in scope.
   std::string operand(int scalar) {
     Step only = dot_;
@@ -199,7 +189,7 @@ class MatmulWriter {
     out_.open("for (long long row = first_row; row < stop_row; row++)");
     if (m_ >= 0) out_.line(str("const long long ", row_name(), " = row;"));
     out_.open(str("for (long long k = 0; k < ", depth_, "; k++)"));
-    unpack_depth();
+    text_.unpack_inner(dot_, "k");
     const std::string value = operand(dot_.value);
     out_.line(str("copied[(row - first_row) * ", depth_, " + k] = ", value, ";"));
     out_.close();
@@ -208,7 +198,7 @@ class MatmulWriter {
 
   void pack_columns() {
     out_.open(str("for (long long k = 0; k < ", depth_, "; k++)"));
-    unpack_depth();
+    text_.unpack_inner(dot_, "k");
     out_.line("#pragma GCC ivdep");
     out_.open("for (long long l = 0; l < width; l++)");
     out_.line(str("const long long ", kernel_.axes[n_].name, " = column + l;"));

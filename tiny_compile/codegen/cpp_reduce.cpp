@@ -127,25 +127,8 @@ struct Row {
 };
 
 Row row_of(const KernelText& text, const Step& step) {
-  Row row;
-  row.count = inner_count(text.kernel, step).constant();
-  row.ids = text.needed({&step});
-  row.scope.registers = true;
-  for (int axis = 0; axis < text.kernel.rows; axis++) row.scope.axes |= uint64_t{1} << axis;
-  for (int axis : step.inner) row.scope.axes |= uint64_t{1} << axis;
-  return row;
-}
-
-// const long long j0 = e / 12; const long long j1 = e % 12;
-void unpack_inner(KernelText& text, const Step& step, const std::string& element,
-                  int64_t count) {
-  Expr rest = Expr::symbol(element, 0, count - 1);
-  for (size_t k = step.inner.size(); k-- > 0;) {
-    const Axis& axis = text.kernel.axes[step.inner[k]];
-    text.out.line(
-        str("const long long ", axis.name, " = ", k == 0 ? rest : mod(rest, axis.extent), ";"));
-    rest = floor_div(rest, axis.extent);
-  }
+  return {inner_count(text.kernel, step).constant(), text.needed({&step}),
+          element_scope(text.kernel, step.inner)};
 }
 
 // The scalars of one element; values that a later step needs again are kept.
@@ -170,7 +153,7 @@ void write_plain(KernelText& text, const Step& step, const Row& row, const std::
                  DType type, const std::vector<bool>& defined) {
   text.out.line(str(reg, " = ", literal_text(identity(step.op, type)), ";"));
   text.out.open(str("for (long long e = 0; e < ", row.count, "; e++)"));
-  unpack_inner(text, step, "e", row.count);
+  text.unpack_inner(step, "e");
   write_value(text, step, row, defined, str("const ", c_type(type), " value"));
   text.out.line(str(reg, " = ", combine(step.op, type, reg, "value"), ";"));
   text.out.close();
@@ -184,7 +167,7 @@ void write_arg(KernelText& text, const Step& step, const Row& row, const std::st
   text.out.line(
       str(c_type(type), " best_", reg, " = ", literal_text(Literal::of(type, 0)), ";"));
   text.out.open(str("for (long long e = 0; e < ", row.count, "; e++)"));
-  unpack_inner(text, step, "e", row.count);
+  text.unpack_inner(step, "e");
   write_value(text, step, row, defined, str("const ", c_type(type), " value"));
   text.out.open(str("if (e == 0 || (best_", reg, " == best_", reg,
                     " && (value != value || value ", beats, " best_", reg, ")))"));
@@ -254,7 +237,7 @@ void write_chunk(KernelText& text, const Step& step, const Row& row, const std::
                  const std::vector<bool>& defined) {
   write_lanes(text, count, next, [&] {
     text.out.line(str("const long long e = ", base, " + l;"));
-    unpack_inner(text, step, "e", row.count);
+    text.unpack_inner(step, "e");
     write_value(text, step, row, defined, target);
   });
 }
@@ -264,7 +247,7 @@ void write_eighths(KernelText& text, const Step& step, const Row& row, DType typ
                    const std::vector<std::string>& next, const std::vector<bool>& defined) {
   text.out.open(
       str("auto element = [&](long long e) __attribute__((always_inline)) -> ", c_type(type)));
-  unpack_inner(text, step, "e", row.count);
+  text.unpack_inner(step, "e");
   write_value(text, step, row, defined, str("const ", c_type(type), " value"));
   text.out.line("return value;");
   text.out.close(";");

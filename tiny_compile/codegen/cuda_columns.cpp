@@ -52,10 +52,10 @@ class ColumnsWriter {
     write_place();
     if (vector_ > 1) return write_wide();
     std::vector<bool> defined(kernel_.scalars.size());
-    text_.define(text_.needed(all_steps(kernel_)), {row_axes_mask(kernel_), false}, defined);
+    text_.define(text_.needed(all_steps(kernel_)), {row_mask(kernel_), false}, defined);
     for (size_t s = 0; s < kernel_.steps.size(); s++) {
       const Step& step = kernel_.steps[s];
-      text_.define(text_.needed({&step}), {row_axes_mask(kernel_), true}, defined);
+      text_.define(text_.needed({&step}), {row_mask(kernel_), true}, defined);
       if (step.kind == StepKind::Reduce)
         write_reduce(step, static_cast<int>(s), defined);
       else
@@ -115,7 +115,7 @@ class ColumnsWriter {
                              ? str(" + ", literal_text(Literal::of(compute_type(type), 0)))
                              : "");
     out_.line(str("const ", c_type(compute_type(type)), " r0 = ", rounded(type, value), ";"));
-    text_.define(text_.needed(stores), {row_axes_mask(kernel_), true}, defined);
+    text_.define(text_.needed(stores), {row_mask(kernel_), true}, defined);
     for (const Step* step : stores) text_.write_store(*step);
     out_.close();
     text_.store_packs(stores);
@@ -164,12 +164,7 @@ class ColumnsWriter {
     out_.line(str("const bool live = column < ", columns, ";"));
     text_.declare(vector_ == 1 ? lane.name : "e",
                   str("live ? column : ", apart_ > 1 ? columns - 1 : columns - vector_));
-    Expr rest = floor_div(block, strips_);
-    for (int row = last_; row-- > 0;) {
-      const Axis& axis = kernel_.axes[row];
-      text_.declare(axis.name, (row == 0 ? rest : mod(rest, axis.extent)).str());
-      rest = floor_div(rest, axis.extent);
-    }
+    text_.unpack_rows(last_, floor_div(block, strips_));
   }
 
   // The number of a column's element: k, or by its place in the tree. Of the place, the loops'
@@ -185,10 +180,8 @@ class ColumnsWriter {
   }
 
   void define_element(const Step& step, const Expr& number, std::vector<bool> defined) {
-    text_.unpack_inner(step.inner, number);
-    LoopScope scope{row_axes_mask(kernel_), true};
-    for (int axis : step.inner) scope.axes |= uint64_t{1} << axis;
-    text_.define(text_.needed({&step}), scope, defined);
+    text_.unpack(step.inner, number);
+    text_.define(text_.needed({&step}), element_scope(kernel_, step.inner), defined);
   }
 
   void write_store(const Step& step, const std::vector<bool>& defined) {
@@ -249,13 +242,11 @@ class ColumnsWriter {
   // The pack of the thread's columns.
   void write_elements(const Step& step, DType type, const Expr& number,
                       std::vector<bool> defined) {
-    text_.unpack_inner(step.inner, number);
+    text_.unpack(step.inner, number);
     text_.load_packs(text_.needed({&step}), defined);
     out_.line(str(name_of(type), " values;"));
     open_columns();
-    LoopScope scope{row_axes_mask(kernel_), true};
-    for (int axis : step.inner) scope.axes |= uint64_t{1} << axis;
-    text_.define(text_.needed({&step}), scope, defined);
+    text_.define(text_.needed({&step}), element_scope(kernel_, step.inner), defined);
     out_.line(str("values.at[v] = ", value_of(step, type), ";"));
     out_.close();
     out_.line("return values;");

@@ -44,12 +44,7 @@ class MatmulWriter {
     const Expr block = Expr::symbol("block", 0, batches * down * across - 1);
     text_.declare("first_column", (mod(block, across) * tile_).str());
     text_.declare("first_row", (mod(floor_div(block, across), down) * tile_).str());
-    Expr rest = floor_div(block, down * across);
-    for (int axis = m_; axis-- > 0;) {
-      text_.declare(kernel_.axes[axis].name,
-                    (axis == 0 ? rest : mod(rest, kernel_.axes[axis].extent)).str());
-      rest = floor_div(rest, kernel_.axes[axis].extent);
-    }
+    text_.unpack_rows(m_, floor_div(block, down * across));
     out_.line(str(type_, " sum[", each_, "][", each_, "];"));
     out_.line("#pragma unroll");
     out_.line(str("for (int c = 0; c < ", each_ * each_, "; c++) sum[c / ", each_, "][c % ",
@@ -116,12 +111,7 @@ class MatmulWriter {
     out_.open(str("if (", first, " + at < ", extent, " && k0 + k < ", depth_, ")"));
     if (axis >= 0) text_.declare(kernel_.axes[axis].name, first + " + at");
     text_.declare("e", "k0 + k");
-    Expr rest = Expr::symbol("e", 0, std::max<int64_t>(depth_ - 1, 0));
-    for (size_t k = dot().inner.size(); k-- > 0;) {
-      const Axis& a = kernel_.axes[dot().inner[k]];
-      text_.declare(a.name, (k == 0 ? rest : mod(rest, a.extent)).str());
-      rest = floor_div(rest, a.extent);
-    }
+    text_.unpack_inner(dot(), "e");
     Step only = dot();
     only.value = scalar;
     only.other = only.mask = -1;

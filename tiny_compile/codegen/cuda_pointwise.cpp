@@ -48,7 +48,7 @@ Slabs slabs_of(int64_t points, int64_t row, int64_t vector, bool heavy) {
 
 void write_elements(CudaText& text, const std::vector<int>& ids,
                     const std::vector<const Step*>& steps, std::vector<bool> defined) {
-  text.define(ids, {row_axes_mask(text.kernel), true}, defined);
+  text.define(ids, {row_mask(text.kernel), true}, defined);
   for (const Step* step : steps) text.write_store(*step);
 }
 
@@ -201,7 +201,7 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
     text.set_vector(last, p.vector);
     if (p.line) text.declare("e", "first");
     if (!p.line) text.unpack_rows(last, row);
-    text.define(ids, {row_axes_mask(kernel) & ~(uint64_t{1} << last), false}, defined);
+    text.define(ids, {row_mask(kernel) & ~(uint64_t{1} << last), false}, defined);
   }
   if (p.ragged()) declare_left(text, p);
   text.load_packs(ids, defined);

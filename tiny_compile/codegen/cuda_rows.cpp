@@ -64,7 +64,7 @@ class RowsWriter {
       const std::vector<const Step*> steps = steps_of(pass);
       if (folds && &pass == &*reduced) ask_for_next_turn(text_, passes_);
       if (folds) forget_what_was_made();
-      text_.define(needed_by_all(steps), {row_axes_mask(kernel_), true}, defined);
+      text_.define(needed_by_all(steps), {row_mask(kernel_), true}, defined);
       if (shape_.over(steps[0]->inner).values() >= kManyValues)
         text_.declare_divisors(text_.needed(steps), defined);
       if (steps[0]->kind == StepKind::Store)
@@ -102,7 +102,7 @@ class RowsWriter {
   void read_first(std::vector<bool>& defined) {
     std::vector<int> ids = needed_by_all(all_steps(kernel_));
     std::erase_if(ids, [&](int id) { return !is_plain(kernel_.scalars[id]); });
-    text_.define(ids, {row_axes_mask(kernel_), false}, defined);
+    text_.define(ids, {row_mask(kernel_), false}, defined);
   }
 
   // Values that several steps use stay in registers, where they fit: costly ones, and of loads
@@ -213,9 +213,7 @@ class RowsWriter {
     out_.open(str("for (int v = 0; v < ", s.vector, "; v++)"));
     if (ragged) out_.open(str("if (", place, " + v < ", s.count, ")"));
     if (!s.inner.empty()) text_.declare(kernel_.axes[s.inner.back()].name, "e + v");
-    LoopScope scope{row_axes_mask(kernel_), true};
-    for (int axis : s.inner) scope.axes |= uint64_t{1} << axis;
-    text_.define(ids, scope, defined);
+    text_.define(ids, element_scope(kernel_, s.inner), defined);
     text_.keep(ids);
     body();
     if (ragged) out_.close();
@@ -242,7 +240,7 @@ class RowsWriter {
     const int64_t sure = s.count / (shape_.lanes * shape_.sharing * s.vector);
     const std::string surely = shared ? str("k < ", sure, " || ") : "";
     if (partial) out_.open(str("if (", surely, place, " < ", s.count, ")"));
-    if (place != "e") text_.unpack_inner(s.inner, Expr::symbol(place, 0, s.count - 1), "e");
+    if (place != "e") text_.unpack(s.inner, Expr::symbol(place, 0, s.count - 1), "e");
   }
 
   // Where a pack starts: in the row, and in the last loop.
@@ -254,7 +252,7 @@ class RowsWriter {
       const std::string first = shape_.cluster > 1 ? " && rank == 0" : "";
       out_.open(str("if (", first_of_row(shape_, staged_), first, live, ")"));
       std::vector<bool> here = defined;
-      text_.define(text_.needed(stores), {row_axes_mask(kernel_), true}, here);
+      text_.define(text_.needed(stores), {row_mask(kernel_), true}, here);
       for (const Step* step : stores) text_.write_store(*step);
       return out_.close();
     }
@@ -383,7 +381,7 @@ class RowsWriter {
     if (shape_.is_shared()) {
       // What is left of the row alone (loads at places that data gives) is read while the others
       // are waited for.
-      text_.define(needed_by_all(all_steps(kernel_)), {row_axes_mask(kernel_), false}, defined);
+      text_.define(needed_by_all(all_steps(kernel_)), {row_mask(kernel_), false}, defined);
       meet();
     }
     for (const Tree& tree : all) {

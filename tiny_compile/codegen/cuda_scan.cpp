@@ -228,12 +228,11 @@ class ScanWriter {
     std::copy_if(ids_.begin(), ids_.end(), std::back_inserter(late),
                  [&](int id) { return !is_early(id); });
     text_.load_packs(late, defined_);
-    text_.define(ids_, {row_axes_mask(kernel_), true}, defined_);
+    text_.define(ids_, {row_mask(kernel_), true}, defined_);
     out_.line(str(pack_type(type_), " values;"));
     text_.declare_store_packs(stores_);
     open_elements();
-    text_.define(ids_, {row_axes_mask(kernel_) | uint64_t{1} << scan_.inner[0], true},
-                 defined_);
+    text_.define(ids_, element_scope(kernel_, scan_.inner), defined_);
     out_.line(str("values.at[v] = ", text_.scalars.name(scan_.value), ";"));
     for (const Step* store : stores_) text_.write_store(*store);
     out_.close();

@@ -134,8 +134,8 @@ class ScatterWriter {
     unroll("k", each_);
     text_.declare("update",
                   whole ? here() : str(here(), " < ", end, " ? ", here(), " : ", end, " - 1"));
-    text_.unpack_inner(only.inner, Expr::symbol("update", 0, updates_ - 1));
-    text_.define(text_.needed({&only}), {~row_axes_mask(kernel_), false}, defined);
+    text_.unpack(only.inner, Expr::symbol("update", 0, updates_ - 1));
+    text_.define(text_.needed({&only}), {~row_mask(kernel_), false}, defined);
     out_.line(str("wanted[k] = ", target, ";"));
     out_.close();
     out_.open("if (blockIdx.x == 0)");
@@ -191,8 +191,8 @@ class ScatterWriter {
     text_.declare("target", floor_div(point, packs_).str());
     out_.line("const int t = (int)(target - lowest), begin = begins[t], end = begins[t + 1];");
     if (many()) out_.line("if (again && begin == end) continue;");
-    text_.unpack_inner(row_axes(kernel_), mod(point, packs_) * vector_, "e");
-    text_.unpack_inner(steps_.base->inner, Expr::symbol("target", 0, targets_ - 1));
+    text_.unpack(row_axes(kernel_), mod(point, packs_) * vector_, "e");
+    text_.unpack(steps_.base->inner, Expr::symbol("target", 0, targets_ - 1));
     if (last_ >= 0) text_.set_vector(last_, vector_);
     out_.line(str(value_type(dtype_), " sum[", vector_, "];"));
     write_start();
@@ -243,7 +243,7 @@ class ScatterWriter {
     unroll("k", ahead_);
     out_.line("if (next + k >= end) continue;");
     text_.declare("update", "sorted[next + k]");
-    text_.unpack_inner(steps_.scatter->inner, Expr::symbol("update", 0, updates_ - 1));
+    text_.unpack(steps_.scatter->inner, Expr::symbol("update", 0, updates_ - 1));
     write_values(*steps_.scatter, [&](const std::string& value) {
       out_.line(str("ahead[k][v] = ", value, ";"));
     });
@@ -299,8 +299,7 @@ bool scatters_rows(const CudaText& text) {
   const int64_t updates = inner_count(kernel, *steps.scatter).constant();
   if (updates < 1 || updates > kMostUpdates) return false;
   const bool reads_result = buffers_read(text.program, kernel)[steps.base->buffer];
-  const bool same_for_rows =
-      (text.needs(steps.scatter->other).axes & row_axes_mask(kernel)) == 0;
+  const bool same_for_rows = (text.needs(steps.scatter->other).axes & row_mask(kernel)) == 0;
   return !reads_result && same_for_rows && same_places(kernel, steps);
 }
 

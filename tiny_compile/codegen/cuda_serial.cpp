@@ -40,7 +40,7 @@ class SerialWriter {
       std::vector<bool> here(kernel_.scalars.size());
       if (makes_register(step)) out_.line(str(register_type(step), " r", s, ";"));
       out_.open("");
-      text_.define(text_.needed({&step}), {row_axes_mask(kernel_), true}, here);
+      text_.define(text_.needed({&step}), {row_mask(kernel_), true}, here);
       write_step(step, static_cast<int>(s), here);
       out_.close();
     }
@@ -67,7 +67,7 @@ class SerialWriter {
 
   template <typename Body>
   void loop(const Step& step, std::vector<bool> defined, Body body) {
-    LoopScope scope{row_axes_mask(kernel_), true};
+    LoopScope scope{row_mask(kernel_), true};
     for (int axis : step.inner) {
       const Axis& a = kernel_.axes[axis];
       out_.open(str("for (", text_.integer, " ", a.name, " = 0; ", a.name, " < ", a.extent,
@@ -118,17 +118,10 @@ class SerialWriter {
   }
 
   // element(e): element e of the row.
-  void write_element(const Step& step, DType type, int64_t count, std::vector<bool> defined) {
+  void write_element(const Step& step, DType type, std::vector<bool> defined) {
     out_.open(str("auto element = [&](long long e) -> ", c_type(type)));
-    Expr rest = Expr::symbol("e", 0, std::max<int64_t>(count - 1, 0));
-    LoopScope scope{row_axes_mask(kernel_), true};
-    for (size_t k = step.inner.size(); k-- > 0;) {
-      const Axis& axis = kernel_.axes[step.inner[k]];
-      text_.declare(axis.name, (k == 0 ? rest : mod(rest, axis.extent)).str());
-      rest = floor_div(rest, axis.extent);
-      scope.axes |= uint64_t{1} << step.inner[k];
-    }
-    text_.define(text_.needed({&step}), scope, defined);
+    text_.unpack_inner(step, "e");
+    text_.define(text_.needed({&step}), element_scope(kernel_, step.inner), defined);
     const DType from = kernel_.scalars[step.value].dtype;
     const std::string cast = compute_type(from) == type ? "" : str("(", c_type(type), ")");
     out_.line(str("return ", cast, text_.scalars.name(step.value), ";"));
@@ -147,7 +140,7 @@ class SerialWriter {
     const DType from = kernel_.scalars[step.value].dtype, type = accumulator(step.op, from);
     const int64_t count = inner_count(kernel_, step).constant();
     const std::string reg = str("r", number), name = c_type(type);
-    write_element(step, type, count, defined);
+    write_element(step, type, defined);
     if (step.op == Op::argmax || step.op == Op::argmin) {
       const char* is_max = step.op == Op::argmax ? "true" : "false";
       out_.line(str("tc_best<", name, "> best = {0, -1};"));

@@ -142,20 +142,6 @@ KernelEntry CudaText::begin(const std::string& function, int64_t grid, int block
   return entry;
 }
 
-void CudaText::declare(const std::string& name, const std::string& value) {
-  out.line(str("const ", integer, " ", name, " = ", value, ";"));
-}
-
-void CudaText::unpack_inner(const std::vector<int>& inner, Expr number,
-                            const std::string& last) {
-  for (size_t k = inner.size(); k-- > 0;) {
-    const Axis& axis = kernel.axes[inner[k]];
-    const bool renamed = k + 1 == inner.size() && !last.empty();
-    declare(renamed ? last : axis.name, (k == 0 ? number : mod(number, axis.extent)).str());
-    number = floor_div(number, axis.extent);
-  }
-}
-
 int CudaText::widest(const std::vector<const Step*>& steps, int axis, int64_t extent) const {
   const Expr symbol = kernel.axes[axis].symbol();
   size_t smallest = 16;
@@ -285,7 +271,7 @@ std::string CudaText::highest(int id) const {
       scalar.dtype != DType::f32)
     return "";
   const int a = scalar.operands[0], b = scalar.operands[1];
-  if (needs(b).axes & ~row_axes_mask(kernel)) return "";
+  if (needs(b).axes & ~row_mask(kernel)) return "";
   std::string above = highest(a);
   const std::vector<bool> known = below(b);
   for (size_t id = 0; id < known.size(); id++) {
@@ -344,8 +330,6 @@ void CudaText::store_packs(const std::vector<const Step*>& steps) {
                           : str("tc_store(", to, ", ", value, ", ", left, ");"));
   }
 }
-
-uint64_t row_axes_mask(const Kernel& kernel) { return (uint64_t{1} << kernel.rows) - 1; }
 
 bool depends_on_rows(const Kernel& kernel, const Expr& index) {
   return std::any_of(kernel.axes.begin(), kernel.axes.begin() + kernel.rows,

@@ -24,9 +24,6 @@ class CudaText : public KernelText {
   // that for loads in flight; 0 leaves it to the compiler.
   KernelEntry begin(const std::string& function, int64_t grid, int block, int cluster = 1,
                     int resident = 0);
-  void declare(const std::string& name, const std::string& value);  // const int name = value;
-  // The loops' counters from an element's number; the last one by another name, if one is given.
-  void unpack_inner(const std::vector<int>& inner, Expr number, const std::string& last = "");
 
   // Elements a thread may move at once along `axis`, which steps from multiples of it: the
   // most that 16 bytes hold and `extent` and the accesses of these steps allow; 1 if they
@@ -80,9 +77,6 @@ class CudaText : public KernelText {
   int axis_ = -1;
   int vector_ = 1;
 };
-
-// The scope of all rows, with or without registers.
-uint64_t row_axes_mask(const Kernel& kernel);
 
 // Whether an index, of a load or a store, is another in another row.
 bool depends_on_rows(const Kernel& kernel, const Expr& index);

@@ -276,7 +276,7 @@ class PacksTurner {
   }
 
   void write_points() {
-    const uint64_t rows = row_axes_mask(kernel_);
+    const uint64_t rows = row_mask(kernel_);
     text_.scalars.element = [this](int id) {
       if (std::count(turned_.begin(), turned_.end(), id) > 0)
         return tile_name(id) + "[y][x + v]";
