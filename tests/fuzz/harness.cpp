@@ -125,7 +125,7 @@ std::vector<Run> build_cpp_unit(const std::vector<Program>& programs) {
 // The same values, at the next address that suits an element.
 Tensor one_element_on(const Tensor& tensor) {
   const auto [first, bytes] = byte_span(tensor.info());
-  const int64_t width = static_cast<int64_t>(size_of(tensor.dtype()));
+  const int64_t width = size_of(tensor.dtype());
   const Tensor host = copy_to(tensor, cpu);
   Tensor room = empty_tensor(tensor.dtype(), {bytes / width + 1});
   std::memcpy(room.bytes() + width, host.info().storage->data() + byte_span(host.info()).first,

@@ -90,7 +90,7 @@ class Generator {
     node.type = {random_dtype(), random_shape()};
     node.name = str("x", graph_.size());
     if (chance(30) && node.type.rank() > 0) node.set(Key::strides, random_strides(node.type));
-    if (chance(10)) node.set(Key::align, {static_cast<int64_t>(size_of(node.type.dtype))});
+    if (chance(10)) node.set(Key::align, {size_of(node.type.dtype)});
     add(node);
   }
 

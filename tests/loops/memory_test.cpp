@@ -23,7 +23,7 @@ Program chain(int kernels) {
 }
 
 int64_t bytes_of(const Buffer& buffer) {
-  return buffer.size.constant() * static_cast<int64_t>(size_of(buffer.type.dtype));
+  return buffer.size.constant() * size_of(buffer.type.dtype);
 }
 
 // What each byte of the arena holds is followed launch by launch: a kernel must find every

@@ -9,7 +9,7 @@ namespace {
 struct Row {
   const char* name;
   const char* c_type;
-  size_t size;
+  int64_t size;
   Category category;
 };
 
@@ -25,7 +25,7 @@ const Row& row(DType dtype) { return kRows[static_cast<int>(dtype)]; }
 
 const char* name(DType dtype) { return dtype == DType::boolean ? "bool" : row(dtype).name; }
 const char* c_type(DType dtype) { return row(dtype).c_type; }
-size_t size_of(DType dtype) { return row(dtype).size; }
+int64_t size_of(DType dtype) { return row(dtype).size; }
 Category category(DType dtype) { return row(dtype).category; }
 
 std::optional<DType> dtype_from(std::string_view text) {

@@ -42,7 +42,7 @@ inline constexpr DType float32 = DType::f32, float64 = DType::f64, float16 = DTy
 
 const char* name(DType dtype);    // "f32", ..., "bool"
 const char* c_type(DType dtype);  // the storage type in generated code: "float", "tc_bf16"
-size_t size_of(DType dtype);      // bytes of an element
+int64_t size_of(DType dtype);     // bytes of an element
 Category category(DType dtype);
 std::optional<DType> dtype_from(std::string_view name);  // "bf16" -> DType::bf16
 

@@ -58,7 +58,7 @@ std::vector<Life> lives_of(const Program& program) {
         life.buffer = static_cast<int>(b);
         life.last = static_cast<int>(launch);
         life.place = buffer.place;
-        life.bytes = buffer.size.constant() * static_cast<int64_t>(size_of(buffer.type.dtype));
+        life.bytes = buffer.size.constant() * size_of(buffer.type.dtype);
       }
     }
   }

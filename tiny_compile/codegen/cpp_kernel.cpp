@@ -188,7 +188,7 @@ void KernelText::choose_kept(const std::function<bool(const Scalar&)>& worth,
     if (worth(scalar) && mine.first >= 0 && pass(mine.last) > pass(mine.first) &&
         mine.same_loops && varies_over(needs_[id].axes & ~rows, steps[mine.first].inner)) {
       const int64_t bytes = inner_count(kernel, steps[mine.first]).bounds().high *
-                            static_cast<int64_t>(size_of(compute_type(scalar.dtype)));
+                            size_of(compute_type(scalar.dtype));
       if (bytes <= most_bytes && bytes <= bytes_left) {
         planned[static_cast<int>(id)] = steps[mine.first].inner;
         bytes_left -= bytes;

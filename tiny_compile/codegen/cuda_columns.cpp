@@ -332,7 +332,7 @@ class ColumnsWriter {
     const std::string name = name_of(type), reduction = reduction_of(step.op, type);
     const int64_t chunks = ceil_divide(count, kChunk);
     const int64_t turns = power_of_two_from(chunks) / cluster_;
-    const int64_t bytes = static_cast<int64_t>(size_of(type)) * vector_ * kColumns * kParts;
+    const int64_t bytes = size_of(type) * vector_ * kColumns * kParts;
     const int64_t size = std::min({turns, kShared / bytes, int64_t{kParts}}),
                   groups = turns / size;
     out_.line(str("__shared__ ", name, " parts[", size, "][", kParts, "][", kColumns,

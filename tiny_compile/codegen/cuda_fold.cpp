@@ -27,7 +27,7 @@ int64_t columns_of(const Kernel& kernel, const Step& step) {
 
 // Columns a thread adds at once: what 16 bytes hold, where they are stored next to each other.
 int64_t columns_at_once(const Kernel& kernel, const Step& step) {
-  const int64_t most = 16 / static_cast<int64_t>(size_of(step.dtype));
+  const int64_t most = 16 / size_of(step.dtype);
   if (step.inner.empty()) return 1;
   const Axis& column = kernel.axes[step.inner.back()];
   bool packs = step.inner.size() == 1 && column.extent.constant() % most == 0;

@@ -62,7 +62,7 @@ Expr flat_index(const Kernel& kernel) {
 
 // Points in 16 bytes of what is read and written at the flat index; 1 if a store is not.
 int flat_vector(const CudaText& text, const std::vector<int>& ids, const Expr& flat) {
-  size_t smallest = 16;
+  int64_t smallest = 16;
   auto is_flat = [&](const Expr& index, int buffer) {
     const Buffer& b = text.program.buffers[buffer];
     if (b.align < 16 || !(index - flat).is_constant(0)) return false;
@@ -83,7 +83,7 @@ int flat_vector(const CudaText& text, const std::vector<int>& ids, const Expr& f
 bool is_heavy(const CudaText& text) {
   int64_t instructions = 0, bytes = 0;
   for (const Scalar& scalar : text.kernel.scalars) {
-    const int64_t size = static_cast<int64_t>(size_of(scalar.dtype));
+    const int64_t size = size_of(scalar.dtype);
     const auto steps_along = [&](const Axis& row) {
       return depends_on(scalar.index, row.name);
     };
@@ -94,7 +94,7 @@ bool is_heavy(const CudaText& text) {
     if (scalar.kind == ScalarKind::Apply)
       instructions += scalar.op == Op::gelu ? 2 * kCostly : is_costly(scalar) ? kCostly : 1;
   }
-  for (const Step& step : text.kernel.steps) bytes += static_cast<int64_t>(size_of(step.dtype));
+  for (const Step& step : text.kernel.steps) bytes += size_of(step.dtype);
   return instructions > kHeavy * bytes;
 }
 

@@ -190,8 +190,8 @@ int64_t row_bytes(const Kernel& kernel) {
   for (const Scalar& s : kernel.scalars) {
     if (s.kind != ScalarKind::Load || !depends_on_rows(kernel, s.index)) continue;
     for (auto axis = kernel.axes.begin() + kernel.rows; axis != kernel.axes.end(); ++axis)
-      bytes += coefficient(s.index, axis->symbol()) * axis->extent.constant() *
-               static_cast<int64_t>(size_of(s.dtype));
+      bytes +=
+          coefficient(s.index, axis->symbol()) * axis->extent.constant() * size_of(s.dtype);
   }
   return bytes;
 }
@@ -218,7 +218,7 @@ int sharing_of(const CudaText& text, const RowShape& shape) {
     while (sharing > most) sharing /= 2;
     if (sharing == 0) return 1;
     const DType type = accumulator(step.op, kernel.scalars[step.value].dtype);
-    exchanged += 32 * sharing * s.vector * static_cast<int64_t>(size_of(type));
+    exchanged += 32 * sharing * s.vector * size_of(type);
   }
   return exchanged == 0 || exchanged > kExchanged ? 1 : sharing;
 }

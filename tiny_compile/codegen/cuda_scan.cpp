@@ -31,8 +31,6 @@ constexpr int64_t kEnoughBlocks = 128;    // for the multiprocessors of a large 
 constexpr int64_t kMostThreads = 512;     // that move tiles
 constexpr int64_t kMostEarly = 192;       // bytes of a thread that are on their way
 
-int64_t bytes_of(DType type) { return static_cast<int64_t>(size_of(type)); }
-
 const Step& scan_of(const Kernel& kernel) {
   return *std::find_if(kernel.steps.begin(), kernel.steps.end(),
                        [](const Step& step) { return step.kind == StepKind::Scan; });
@@ -51,7 +49,7 @@ struct Tile {
 
 Tile tile_of(const Kernel& kernel) {
   const Step& scan = scan_of(kernel);
-  Tile tile{bytes_of(compute_type(scan.dtype)), 32, 0};
+  Tile tile{size_of(compute_type(scan.dtype)), 32, 0};
   const auto blocks = [&] { return ceil_divide(row_count(kernel).constant(), tile.rows); };
   while (tile.rows > 1 && blocks() < kEnoughBlocks) tile.rows /= 2;
   tile.columns = kTileBytes / (std::max<int64_t>(tile.size, 4) * tile.rows);
@@ -126,7 +124,7 @@ class ScanWriter {
     text_.set_vector(scan_.inner[0], vector_);
     for (int id : ids_) {
       const Scalar& load = kernel_.scalars[id];
-      const int64_t bytes = packs_ * vector_ * bytes_of(load.dtype);
+      const int64_t bytes = packs_ * vector_ * size_of(load.dtype);
       if (!is_plain(load) || distance(load.index, axis_.symbol()) != 1 || bytes > left)
         continue;
       early_.push_back(id);
@@ -148,7 +146,7 @@ class ScanWriter {
 
   // A lane goes along its row's part of the tile, 16 bytes at a time.
   void write_sums() {
-    const int64_t group = 16 / bytes_of(compute_type(scan_.dtype));
+    const int64_t group = 16 / size_of(compute_type(scan_.dtype));
     const std::string pack = str("tc_pack<", type_, ", ", group, ">");
     const std::string lanes = tile_.rows < 32 ? str(" && lane < ", tile_.rows) : "";
     out_.open(str("if (t >= 0 && t < ", tiles_, lanes, ")"));

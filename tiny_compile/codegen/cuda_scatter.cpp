@@ -108,7 +108,7 @@ class ScatterWriter {
   // as they do not read more of the index than twice the result. Whole targets where it can be.
   int64_t run_of_block() const {
     const int64_t points = targets_ * packs_;
-    const int64_t bytes = points * vector_ * static_cast<int64_t>(size_of(dtype_));
+    const int64_t bytes = points * vector_ * size_of(dtype_);
     const int64_t blocks = std::clamp(2 * bytes / (updates_ * kIndexBytes), kFewest, kMost);
     const int64_t run = ceil_divide(points, blocks);
     const int64_t unit = run < packs_ ? std::min<int64_t>(32, packs_) : packs_;

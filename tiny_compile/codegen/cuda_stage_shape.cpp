@@ -36,8 +36,6 @@ constexpr int64_t kShared = 227 << 10, kBesides = 1 << 10;  // of all blocks; of
 constexpr int64_t kRegisters = 1 << 16, kThreadRegisters = 64;      // of all; of one, at least
 constexpr int kBlock = 256, kStripBlock = 512, kLargeBlock = 1024;  // threads
 
-int64_t bytes_of(DType type) { return static_cast<int64_t>(size_of(type)); }
-
 int64_t round_up(int64_t count, int64_t unit) { return ceil_divide(count, unit) * unit; }
 
 int last_row(const Kernel& kernel) { return kernel.rows - 1; }
@@ -91,7 +89,7 @@ void place_tiles(StagedRows& staged) {
   staged.bytes = 0;
   for (StagedTile& tile : staged.tiles) {
     tile.offset = staged.bytes;
-    staged.bytes += round_up(staged.lines * tile.pitch * bytes_of(tile.type), kPack);
+    staged.bytes += round_up(staged.lines * tile.pitch * size_of(tile.type), kPack);
   }
 }
 
@@ -110,7 +108,7 @@ bool may_stage(const Kernel& kernel) {
 
 // Rows in steps of an odd number of words.
 int64_t short_pitch(int64_t count, DType type) {
-  const int64_t size = bytes_of(type);
+  const int64_t size = size_of(type);
   if (size == 2) return count % 4 == 0 ? count + 2 : count;
   return size >= 4 ? count | 1 : count;
 }
@@ -130,7 +128,7 @@ std::vector<StagedTile> short_tiles(const Kernel& kernel) {
   bool needed = false;
   auto add = [&](StagedTile tile) {
     tile.pitch = short_pitch(tile.count, tile.type);
-    needed = needed || tile.count * bytes_of(tile.type) % kPack != 0;
+    needed = needed || tile.count * size_of(tile.type) % kPack != 0;
     tiles.push_back(tile);
   };
   for (int id = 0; id < static_cast<int>(kernel.scalars.size()); id++) {
@@ -162,7 +160,7 @@ StagedRows stage_short_rows(const CudaText& text, RowShape& shape) {
   if (staged.tiles.empty()) return {};
   int64_t loaded = 0;  // bytes a row
   for (const StagedTile& tile : staged.tiles)
-    loaded += tile.load >= 0 ? tile.count * bytes_of(tile.type) : 0;
+    loaded += tile.load >= 0 ? tile.count * size_of(tile.type) : 0;
   int64_t turns = 1;
   while (turns < kMostTurns && turns * loaded < kLoaded && loaded > 0) turns *= 2;
   int block = kBlock;
@@ -184,7 +182,7 @@ StagedRows stage_short_rows(const CudaText& text, RowShape& shape) {
 
 // Rows of whole packs, 4 words modulo 8.
 int64_t strip_pitch(int64_t count, DType type) {
-  return (round_up(count * bytes_of(type), 32) + 16) / bytes_of(type);
+  return (round_up(count * size_of(type), 32) + 16) / size_of(type);
 }
 
 std::vector<StagedTile> strip_tiles(const Kernel& kernel) {
@@ -209,8 +207,7 @@ std::vector<StagedTile> strip_tiles(const Kernel& kernel) {
 
 int64_t rows_in_a_sector(const StagedRows& staged) {
   int64_t smallest = 8;
-  for (const StagedTile& tile : staged.tiles)
-    smallest = std::min(smallest, bytes_of(tile.type));
+  for (const StagedTile& tile : staged.tiles) smallest = std::min(smallest, size_of(tile.type));
   return kSector / smallest;
 }
 

@@ -16,8 +16,6 @@ namespace {
 constexpr int64_t kPack = 16;    // bytes
 constexpr int64_t kAtOnce = 32;  // registers of a thread, of what it has asked for
 
-int64_t bytes_of(DType type) { return static_cast<int64_t>(size_of(type)); }
-
 std::string pack_of(const StagedTile& tile, int vector) {
   return str("tc_pack<", c_type(tile.type), ", ", vector, ">");
 }
@@ -29,7 +27,7 @@ void write_copy(CudaText& text, const StagedTile& tile, int block, int64_t packs
                 Open open, Get get, Put put) {
   Text& out = text.out;
   const int64_t turns = ceil_divide(packs, block);
-  const int64_t words = std::max<int64_t>(1, vector * bytes_of(tile.type) / 4);
+  const int64_t words = std::max<int64_t>(1, vector * size_of(tile.type) / 4);
   const int64_t batch = std::min(turns, std::max<int64_t>(1, kAtOnce / words));
   out.open("");
   if (turns > batch) {
@@ -58,7 +56,7 @@ void write_copy(CudaText& text, const StagedTile& tile, int block, int64_t packs
 int strip_vector(CudaText& text, const StagedTile& tile, int64_t lines) {
   const Kernel& kernel = text.kernel;
   const int last = kernel.rows - 1;
-  int vector = static_cast<int>(std::min<int64_t>(kPack / bytes_of(tile.type), 8));
+  int vector = static_cast<int>(std::min<int64_t>(kPack / size_of(tile.type), 8));
   vector = static_cast<int>(std::min<int64_t>(vector, lines));
   for (; vector > 1; vector /= 2) {
     text.set_vector(last, vector);
@@ -126,7 +124,7 @@ FlatCopy flat_copy(const CudaText& text, const StagedRows& staged, const StagedT
   const Buffer& buffer = text.program.buffers[tile.buffer];
   const int64_t rows = row_count(kernel).constant(), all = rows * tile.count;
   copy.elements = staged.lines * tile.count;
-  copy.vector = static_cast<int>(std::min<int64_t>(kPack / bytes_of(tile.type), 8));
+  copy.vector = static_cast<int>(std::min<int64_t>(kPack / size_of(tile.type), 8));
   while (copy.vector > 1 && (buffer.align < kPack || tile.first % copy.vector != 0 ||
                              copy.elements % copy.vector != 0))
     copy.vector /= buffer.align < kPack ? copy.vector : 2;

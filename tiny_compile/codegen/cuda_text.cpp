@@ -144,7 +144,7 @@ KernelEntry CudaText::begin(const std::string& function, int64_t grid, int block
 
 int CudaText::widest(const std::vector<const Step*>& steps, int axis, int64_t extent) const {
   const Expr symbol = kernel.axes[axis].symbol();
-  size_t smallest = 16;
+  int64_t smallest = 16;
   std::vector<const Expr*> indices;
   auto add = [&](const Expr& index, int b) {
     const Buffer& buffer = program.buffers[b];

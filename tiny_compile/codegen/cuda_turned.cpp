@@ -60,8 +60,6 @@ std::string loaded(const CudaText& text, int id) {
              text.scalars.index(load.index), "]");
 }
 
-int64_t bytes_of(DType type) { return static_cast<int64_t>(size_of(type)); }
-
 // Bytes a point on both sides: what runs along `turned`, and along the last axis (and is not the
 // same for all of `turned`).
 struct Sides {
@@ -76,8 +74,8 @@ Sides sides_of(const Kernel& kernel, int turned) {
     const bool is_across = distance(index, down) == 1 && distance(index, right) != 0,
                is_along = distance(index, right) == 1 && distance(index, down) != 0;
     if (is_across == is_along) return;
-    (is_across ? sides.across : sides.along) += bytes_of(type);
-    sides.halves = sides.halves || bytes_of(type) <= 2;
+    (is_across ? sides.across : sides.along) += size_of(type);
+    sides.halves = sides.halves || size_of(type) <= 2;
   };
   for (const Scalar& scalar : kernel.scalars) {
     if (is_plain(scalar)) add(scalar.index, scalar.dtype);
@@ -150,11 +148,11 @@ class PacksTurner {
   }
 
   // A row of 33 words, or of as many as keeps elements of its size in as many banks.
-  int64_t pitch(DType type) const { return tile_ + (bytes_of(type) == 2 ? 2 : 1); }
+  int64_t pitch(DType type) const { return tile_ + (size_of(type) == 2 ? 2 : 1); }
 
   int64_t shared_bytes() const {
     int64_t bytes = 0;
-    auto add = [&](DType type) { bytes += tile_ * pitch(type) * bytes_of(type); };
+    auto add = [&](DType type) { bytes += tile_ * pitch(type) * size_of(type); };
     for (int id : turned_) add(kernel_.scalars[id].dtype);
     for (size_t s : stored_) add(steps_[s]->dtype);
     return bytes;

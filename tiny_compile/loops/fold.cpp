@@ -134,7 +134,7 @@ std::string why_no_folds(const Kernel& rows, const Kernel& fold) {
   auto take = [&](const Kernel& kernel, const Step& step) {
     const int64_t columns =
         (inner_count(kernel, step).bounds().high + kPack - 1) / kPack * kPack;
-    const int64_t row = columns * static_cast<int64_t>(size_of(step.dtype));
+    const int64_t row = columns * size_of(step.dtype);
     const int64_t waiting = std::countr_zero(static_cast<uint64_t>(kGroup / kFoldWarps));
     if (is_fold(step)) bytes += row * (bytes == 0 ? kFoldWarps + waiting : waiting);
   };

@@ -48,7 +48,7 @@ int64_t input_elements(const Program& program, const Kernel& kernel,
       continue;
     counted.push_back(scalar.buffer);
     const Buffer& buffer = program.buffers[scalar.buffer];
-    total += buffer.size.bounds().high * static_cast<int64_t>(size_of(buffer.type.dtype));
+    total += buffer.size.bounds().high * size_of(buffer.type.dtype);
   }
   return total;
 }
@@ -104,7 +104,7 @@ std::string inline_producer(const Program& program, Group& consumer, const Group
     return "a matmul reads its operands many times: they stay in memory";
   if (work > kCheapOps && size > 1 && points(consumer) > size)
     return "it would be computed many times over";
-  const int64_t bytes = size * static_cast<int64_t>(size_of(stored.type.dtype));
+  const int64_t bytes = size * size_of(stored.type.dtype);
   if (!only_user && input_elements(program, producer.kernel, wanted) > bytes)
     return "others need it in memory, and reading its inputs again costs more";
   for (const Scalar& load : consumer.kernel.scalars) {

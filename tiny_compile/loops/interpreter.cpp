@@ -367,7 +367,7 @@ std::vector<Tensor> run(const Program& program, std::span<const Tensor> inputs,
       for (const Memory& m : memory)
         bytes += (std::count(m.read.begin(), m.read.end(), true) +
                   std::count(m.written.begin(), m.written.end(), true)) *
-                 static_cast<int64_t>(size_of(m.dtype));
+                 size_of(m.dtype);
       if (touched) touched->push_back(bytes);
     }
   }

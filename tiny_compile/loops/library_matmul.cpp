@@ -367,7 +367,7 @@ class Matcher {
   // At a multiple of 16 bytes, as far as is known before addresses are.
   bool starts_aligned(const LibraryMatrix& matrix) const {
     return program_.buffers[matrix.buffer].align % 16 == 0 &&
-           matrix.offset * static_cast<int64_t>(size_of(matrix.dtype)) % 16 == 0;
+           matrix.offset * size_of(matrix.dtype) % 16 == 0;
   }
 
   bool match_batches(std::vector<Loop> loops) {
@@ -416,8 +416,7 @@ int64_t LibraryMatmul::calls() const {
 
 std::vector<LibraryMatmul> library_calls(const LibraryMatmul& matmul) {
   constexpr int64_t kWorthwhile = 64;
-  const int64_t pack = 16 / static_cast<int64_t>(size_of(matmul.d.dtype)),
-                over = matmul.m % pack;
+  const int64_t pack = 16 / size_of(matmul.d.dtype), over = matmul.m % pack;
   const bool sums =
       matmul.vector != LibraryVector::None && matmul.vector != LibraryVector::Bias;
   if (over == 0 || matmul.m < kWorthwhile || matmul.d.ld % pack != 0 || sums) return {matmul};

@@ -39,9 +39,8 @@ bool is_same_place(const LibraryMatrix& lhs, const LibraryMatrix& rhs) {
 }
 
 bool starts_aligned(const Program& program, const LibraryMatrix& matrix) {
-  return matrix.buffer < 0 ||
-         (program.buffers[matrix.buffer].align % 16 == 0 &&
-          matrix.offset * static_cast<int64_t>(size_of(matrix.dtype)) % 16 == 0);
+  return matrix.buffer < 0 || (program.buffers[matrix.buffer].align % 16 == 0 &&
+                               matrix.offset * size_of(matrix.dtype) % 16 == 0);
 }
 
 // Of which of the product's matrices these are the sums: of D over its columns, of A over k as it

@@ -39,8 +39,7 @@ std::vector<Life> lives(const Program& program) {
   for (size_t b = 0; b < program.buffers.size(); b++) {
     const Buffer& buffer = program.buffers[b];
     if (buffer.role != Role::Temporary || first[b] < 0) continue;
-    const int64_t bytes =
-        buffer.size.constant() * static_cast<int64_t>(size_of(buffer.type.dtype));
+    const int64_t bytes = buffer.size.constant() * size_of(buffer.type.dtype);
     result.push_back({static_cast<int>(b), first[b], last[b],
                       (bytes + kAlignment - 1) / kAlignment * kAlignment});
   }

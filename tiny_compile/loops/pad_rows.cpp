@@ -33,7 +33,7 @@ int64_t ragged_row(const Buffer& buffer) {
   if (buffer.role != Role::Temporary || buffer.type.shape.size() < 2) return 0;
   const Expr& row = buffer.type.shape.back();
   if (!row.is_constant() || !buffer.size.is_constant()) return 0;
-  const int64_t bytes = row.constant() * static_cast<int64_t>(size_of(buffer.type.dtype));
+  const int64_t bytes = row.constant() * size_of(buffer.type.dtype);
   return bytes % kAligned != 0 && row.constant() >= kWorthwhile ? row.constant() : 0;
 }
 
@@ -66,7 +66,7 @@ Program pad_rows(const Program& program) {
     const int buffer = match.matmul->d.buffer;
     const int64_t row = ragged_row(program.buffers[buffer]);
     if (row == 0) continue;
-    const int64_t each = kAligned / static_cast<int64_t>(size_of(match.matmul->d.dtype));
+    const int64_t each = kAligned / size_of(match.matmul->d.dtype);
     Program longer = result;
     if (pad(longer, buffer, row, ceil_divide(row, each) * each)) result = std::move(longer);
   }

@@ -340,7 +340,7 @@ int64_t bytes_moved(const Program& program, const Kernel& kernel) {
     int64_t elements = 0;
     for (const auto& [shape, count] : shapes) elements += count;
     elements = std::min(elements, buffer.size.bounds().high);
-    bytes += elements * static_cast<int64_t>(size_of(buffer.type.dtype));
+    bytes += elements * size_of(buffer.type.dtype);
   }
   return points == 0 ? 0 : bytes;
 }

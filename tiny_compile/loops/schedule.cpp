@@ -115,7 +115,7 @@ bool writes_large_outputs(const Program& program, const Kernel& kernel) {
     for (const Kernel& other : program.kernels) {
       if (buffers_read(program, other)[step.buffer]) return false;
     }
-    bytes += buffer.size.bounds().high * static_cast<int64_t>(size_of(buffer.type.dtype));
+    bytes += buffer.size.bounds().high * size_of(buffer.type.dtype);
   }
   return bytes >= kLarge;
 }

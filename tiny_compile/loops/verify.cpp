@@ -272,8 +272,7 @@ class Verifier {
   }
 
   int64_t bytes(size_t b) const {
-    return program_.buffers[b].size.bounds().high *
-           static_cast<int64_t>(size_of(program_.buffers[b].type.dtype));
+    return program_.buffers[b].size.bounds().high * size_of(program_.buffers[b].type.dtype);
   }
 
   const Program& program_;

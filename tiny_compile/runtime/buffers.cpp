@@ -8,7 +8,7 @@ namespace {
 
 std::byte* first_byte(const Tensor& tensor) {
   const TensorData& data = tensor.info();
-  return data.storage->data() + data.offset * static_cast<int64_t>(size_of(data.dtype));
+  return data.storage->data() + data.offset * size_of(data.dtype);
 }
 
 Tensor new_tensor(const BufferPlan::Output& output, const Allocate& allocate) {
@@ -43,7 +43,7 @@ BufferPlan plan_buffers(const Program& program) {
   plan.arena_bytes = program.arena_bytes;
   int inputs = 0;
   for (const Buffer& buffer : program.buffers) {
-    const int64_t width = static_cast<int64_t>(size_of(buffer.type.dtype));
+    const int64_t width = size_of(buffer.type.dtype);
     BufferPlan::Place place{buffer.role, 0, 0};
     if (buffer.role == Role::Input) {
       place.slot = inputs++;

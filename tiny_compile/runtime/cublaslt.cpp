@@ -123,7 +123,7 @@ std::byte* address(std::span<void* const> addresses, const LibraryMatrix& matrix
                    int64_t elements = 0) {
   if (matrix.buffer < 0) return nullptr;
   return static_cast<std::byte*>(addresses[static_cast<size_t>(matrix.buffer)]) +
-         (matrix.offset + elements) * static_cast<int64_t>(size_of(matrix.dtype));
+         (matrix.offset + elements) * size_of(matrix.dtype);
 }
 
 // The largest power of two, up to kBestAlignment, that divides every address.

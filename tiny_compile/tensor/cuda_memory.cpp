@@ -177,7 +177,7 @@ Tensor copy_to(const Tensor& tensor, Device device) {
   const auto [first, bytes] = byte_span(from);
   auto data = std::make_shared<TensorData>(from);
   data->storage = allocate_cuda(static_cast<size_t>(bytes), device.index);
-  data->offset -= first / static_cast<int64_t>(size_of(from.dtype));
+  data->offset -= first / size_of(from.dtype);
   if (bytes == 0) return Tensor(std::move(data));
   const CudaScope scope(device.index);
   const CudaStream stream = cuda_stream(device.index);

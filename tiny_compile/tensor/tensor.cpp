@@ -34,7 +34,7 @@ void need_value(const TensorData& data, const char* what, const Here& here) {
 }
 
 std::byte* address(const TensorData& data) {
-  return data.storage->data() + data.offset * static_cast<int64_t>(size_of(data.dtype));
+  return data.storage->data() + data.offset * size_of(data.dtype);
 }
 
 // Calls visit(element offset) in row-major order.
@@ -153,7 +153,7 @@ std::vector<T> Tensor::to_vector(Here here) const {
   const TensorData& d = host.info();
   std::vector<T> result;
   result.reserve(static_cast<size_t>(numel()));
-  const int64_t width = static_cast<int64_t>(size_of(d.dtype));
+  const int64_t width = size_of(d.dtype);
   for_each_offset(d.shape, d.strides, [&](int64_t offset) {
     result.push_back(converted<T>(read(d.dtype, address(d) + offset * width)));
   });
@@ -172,8 +172,7 @@ Literal Tensor::element(const Sizes& index) const {
       fail("element(): index ", index[k], " is out of range for size ", d.shape[k]);
     offset += index[k] * d.strides[k];
   }
-  const Literal value =
-      read(d.dtype, address(d) + offset * static_cast<int64_t>(size_of(d.dtype)));
+  const Literal value = read(d.dtype, address(d) + offset * size_of(d.dtype));
   const bool is_nan = is_float(d.dtype) && value.as_double() != value.as_double();
   return is_nan ? Literal::of(d.dtype, value.as_double()) : value;
 }
@@ -239,7 +238,7 @@ std::pair<int64_t, int64_t> byte_span(const TensorData& data) {
     const int64_t reach = (data.shape[axis] - 1) * data.strides[axis];
     (reach < 0 ? low : high) += reach;
   }
-  const int64_t width = static_cast<int64_t>(size_of(data.dtype));
+  const int64_t width = size_of(data.dtype);
   return {low * width, (high - low + 1) * width};
 }
 
@@ -251,7 +250,7 @@ Tensor on_host(const Tensor& tensor) {
   data->storage = allocate_cpu(static_cast<size_t>(bytes));
   d.storage->read(static_cast<size_t>(first), static_cast<size_t>(bytes),
                   data->storage->data());
-  data->offset -= first / static_cast<int64_t>(size_of(d.dtype));
+  data->offset -= first / size_of(d.dtype);
   return Tensor(std::move(data));
 }
 

@@ -124,8 +124,7 @@ struct TraceGuard {
 
 // A CPU tensor of one element, expanded or not: it may meet tensors of any device.
 bool goes_along(const Tensor& tensor) {
-  return tensor.device() == cpu &&
-         byte_span(tensor.info()).second <= static_cast<int64_t>(size_of(tensor.dtype()));
+  return tensor.device() == cpu && byte_span(tensor.info()).second <= size_of(tensor.dtype());
 }
 
 // Where an op on these runs.

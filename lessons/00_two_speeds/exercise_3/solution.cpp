@@ -8,7 +8,7 @@ namespace {
 int64_t bytes_of(const Type& type) {
   int64_t elements = 1;
   for (const Expr& size : type.shape) elements *= size.constant();
-  return elements * static_cast<int64_t>(size_of(type.dtype));
+  return elements * size_of(type.dtype);
 }
 
 // Through views to the node whose elements are read.
