@@ -135,7 +135,7 @@ TEST_CASE("a compiler that fails is quoted, with the lines it complains of", "[t
   CHECK_THAT(message, ContainsSubstring("the C++ compiler failed (" + bench.compiler) &&
                           ContainsSubstring("exit code 1") && ContainsSubstring("nonsense") &&
                           ContainsSubstring("error:"));
-  CHECK_THAT(message, ContainsSubstring("  2  int two;\n> 3  int three = nonsense;\n"));
+  CHECK_THAT(message, ContainsSubstring("  2 | int two;\n> 3 | int three = nonsense;\n"));
   CHECK_THAT(message, ContainsSubstring("TC_DEBUG_DIR"));
   CHECK(text_of(bench.scratch.path("debug/failed.cpp")) == source);
   CHECK(bench.files() == 0);

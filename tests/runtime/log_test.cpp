@@ -137,3 +137,11 @@ TEST_CASE("a closed stderr changes no result", "[log]") {
           return f(ones({4})).to_vector<float>() == std::vector<float>(4, 1.0f) ? 0 : 1;
         }) == 0);
 }
+
+TEST_CASE("lines of a source are numbered, one of them marked", "[log]") {
+  const std::string source = "a\nb\n\nd\ne";
+  CHECK(numbered_lines(source, 2, 4, 3) == "  2 | b\n> 3 | \n  4 | d\n");
+  CHECK(numbered_lines(source, 4, 9) == "  4 | d\n  5 | e\n");
+  CHECK(numbered_lines(source, 6, 9, 7) == "");
+  CHECK(numbered_lines("", 1, 3) == "");
+}

@@ -103,16 +103,6 @@ std::string identity_of(const std::string& compiler) {
              status.st_mtim.tv_nsec, " ", features);
 }
 
-std::string numbered(const std::string& source, size_t line) {
-  std::istringstream in(source);
-  std::string text, result;
-  for (size_t number = 1; std::getline(in, text); number++) {
-    if (number + 4 >= line && number <= line + 4)
-      result += str(number == line ? "> " : "  ", number, "  ", text, "\n");
-  }
-  return result;
-}
-
 // "<stdin>:12:5: error: ..." gives 12.
 size_t first_error_line(const std::string& words) {
   const size_t error = words.find("error");
@@ -130,7 +120,9 @@ size_t first_error_line(const std::string& words) {
   const size_t line = first_error_line(result.output);
   fail("the C++ compiler failed (", toolchain.compiler, ", ", why, "):\n",
        result.output.substr(0, kMostWords),
-       line ? "\nthe generated source there:\n" + numbered(source, line) : "",
+       line ? "\nthe generated source there:\n" +
+                  numbered_lines(source, line > 4 ? line - 4 : 1, line + 4, line)
+            : "",
        "\nSet TC_DEBUG_DIR to keep the whole source, or TC_CXX to use another compiler.");
 }
 

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <map>
 #include <mutex>
-#include <sstream>
 
 #include "tiny_compile/runtime/disk_cache.h"
 #include "tiny_compile/runtime/log.h"
@@ -26,17 +25,14 @@ bool can_fail(const std::string& source) {
 }
 
 // The lines of one kernel, numbered as in the whole source.
-std::string numbered(const std::string& source, const std::string& kernel) {
-  const size_t name = source.find(" " + kernel + "(");
-  if (name == std::string::npos) return "";
-  const size_t first = source.rfind('\n', name) + 1, end = source.find("\n}\n", name);
-  std::istringstream lines(
-      source.substr(first, end == std::string::npos ? end : end + 3 - first));
-  std::string text;
-  size_t number = static_cast<size_t>(
-      std::count(source.begin(), source.begin() + static_cast<std::ptrdiff_t>(first), '\n'));
-  for (std::string line; std::getline(lines, line);) text += str(++number, ": ", line, "\n");
-  return text;
+std::string lines_of(const std::string& kernel, const std::string& source) {
+  const size_t name = source.find(" " + kernel + "("), end = source.find("\n}\n", name);
+  if (name == std::string::npos || end == std::string::npos) return "";
+  auto line_at = [&](size_t place) {
+    const auto stop = source.begin() + static_cast<std::ptrdiff_t>(place);
+    return 1 + static_cast<size_t>(std::count(source.begin(), stop, '\n'));
+  };
+  return numbered_lines(source, line_at(name), line_at(end) + 1);
 }
 
 }  // namespace
@@ -169,7 +165,7 @@ void CudaExecutable::start_kernel(const Kernel& kernel, const void** arguments,
   } catch (const Error& error) {
     fail(error.what(), "\nof ", *name_, ": ", kernel.name, " by ", kernel.grid, " blocks of ",
          kernel.block, " threads with ", kernel.shared, " bytes asked for; the source:\n",
-         numbered(text_, kernel.name));
+         lines_of(kernel.name, text_));
   }
 }
 

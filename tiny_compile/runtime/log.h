@@ -2,6 +2,7 @@
 // TC_DEBUG_DIR keeps texts.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -14,5 +15,10 @@ void log(std::string_view channel, const std::string& text);
 // Writes `text` to a file in the directory TC_DEBUG_DIR, where that is set; makes the
 // directory, and says on stderr where it cannot write.
 void keep_text(const std::string& file_name, const std::string& text);
+
+// Lines first..last of a source, as far as it has them; they count from 1, and one is marked:
+// "  11 | float b;\n> 12 | b = nothing;\n". Nothing is marked by 0.
+std::string numbered_lines(const std::string& source, size_t first, size_t last,
+                           size_t marked = 0);
 
 }  // namespace tiny_compile

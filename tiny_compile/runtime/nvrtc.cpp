@@ -4,18 +4,18 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <sstream>
 #include <vector>
 
 #include "tiny_compile/base/optional_library.h"
 #include "tiny_compile/runtime/disk_cache.h"
+#include "tiny_compile/runtime/log.h"
 #include "tiny_compile/tensor/cuda_driver.h"
 
 namespace tiny_compile {
 namespace {
 
-constexpr size_t kMostLines = 12;  // of source, shown with an error
-constexpr int kLeast = 1201;       // 12.0 has no st.async, with which clusters meet
+constexpr int kMostErrors = 3;  // whose lines are shown
+constexpr int kLeast = 1201;    // 12.0 has no st.async, with which clusters meet
 
 // The last three save time and change no code: no cache beside ours; no textures, no launches
 // from kernels; kernels beside each other on all cores (for one alone 5% more time). `since` is
@@ -97,19 +97,16 @@ struct ProgramHandle {
   }
 };
 
-// "kernel.cu(12): error: ..." => the lines 10..14 of the source, numbered.
-std::string numbered(const std::string& source, const std::string& log) {
-  std::istringstream lines(source);
-  std::vector<std::string> all;
-  for (std::string line; std::getline(lines, line);) all.push_back(line);
+// "kernel.cu(12): error: ..." => lines 10..13 of the source.
+std::string lines_of_errors(const std::string& source, const std::string& log) {
   std::string text;
-  size_t shown = 0;
-  for (size_t at = 0; (at = log.find(".cu(", at)) != std::string::npos && shown < kMostLines;) {
+  size_t at = 0;
+  for (int error = 0; error < kMostErrors; error++) {
+    at = log.find(".cu(", at);
+    if (at == std::string::npos) break;
     at += 4;
     const size_t wrong = static_cast<size_t>(std::atoi(log.c_str() + at));
-    for (size_t n = wrong > 2 ? wrong - 2 : 1; n <= std::min(wrong + 1, all.size());
-         n++, shown++)
-      text += str(n == wrong ? "> " : "  ", n, " | ", all[n - 1], "\n");
+    text += numbered_lines(source, wrong > 2 ? wrong - 2 : 1, wrong + 1, wrong);
   }
   return text;
 }
@@ -171,7 +168,7 @@ std::string compile_cuda(const std::string& source, const std::string& architect
     std::string log(size, '\0');
     if (size > 0) check(n.log(handle.program, log.data()), "log");
     fail("NVRTC refuses the generated source for ", architecture, " (", n.error_string(result),
-         "):\n", log.c_str(), numbered(source, log));
+         "):\n", log.c_str(), lines_of_errors(source, log));
   }
   size_t size = 0;
   check(n.cubin_size(handle.program, &size), "CUBIN");
