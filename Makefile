@@ -179,7 +179,7 @@ size:
 	@.ci/size
 
 FORMATTED := $(filter-out %/mine.cpp,$(wildcard tiny_compile/*.h tiny_compile/*/*.h tiny_compile/*/*.cpp tests/*.h \
-  tests/*.cpp tests/*/*.h tests/*/*.cpp lessons/*/*.cpp lessons/*/*/*.h lessons/*/*/*.cpp))
+  tests/*.cpp tests/*/*.h tests/*/*.cpp lessons/*/*.h lessons/*/*.cpp lessons/*/*/*.h lessons/*/*/*.cpp))
 format:
 	@clang-format -i $(FORMATTED)
 check-format:

@@ -26,8 +26,7 @@ inline std::vector<Life> lives_of(const Program& program) {
   for (size_t b = 0; b < program.buffers.size(); b++) {
     const Buffer& buffer = program.buffers[b];
     if (buffer.role != Role::Temporary) continue;
-    const int64_t bytes =
-        buffer.size.constant() * size_of(buffer.type.dtype);
+    const int64_t bytes = buffer.size.constant() * size_of(buffer.type.dtype);
     Life life{static_cast<int>(b), -1, -1, (bytes + 63) / 64 * 64, -1};
     for (size_t launch = 0; launch < program.launches.size(); launch++) {
       for (int k : program.launches[launch]) {

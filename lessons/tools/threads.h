@@ -156,7 +156,8 @@ class Threads {
     all.leave(State::Done);
   }
   // A value is read after all lanes have given theirs, and kept until all have read.
-  [[gnu::noinline]] static unsigned long long meet(int of_warp, unsigned long long mine, int lane) {
+  [[gnu::noinline]] static unsigned long long meet(int of_warp, unsigned long long mine,
+                                                   int lane) {
     Threads& all = *running();
     const size_t self = all.current_;
     all.fiber_[self].gives = mine;
@@ -181,7 +182,9 @@ class Threads {
     for (size_t t = first; t < last; t++) {
       if (fiber_[t].state != State::AtWarp) continue;
       if (site && fiber_[t].site != site)
-        fail("thread ", t, " shuffles elsewhere than others of its warp: in a branch that not all of them take");
+        fail("thread ", t,
+             " shuffles elsewhere than others of its warp: in a branch that not all of them "
+             "take");
       site = fiber_[t].site;
     }
   }

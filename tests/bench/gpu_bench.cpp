@@ -86,8 +86,7 @@ void save_raw(const std::string& path, const tc::Tensor& tensor) {
   const tc::Tensor flat = tensor.is_contiguous() ? tensor : tc::contiguous_copy(tensor);
   std::ofstream out(path, std::ios::binary);
   out.write(reinterpret_cast<const char*>(flat.bytes()),
-            static_cast<std::streamsize>(flat.numel()) *
-                static_cast<std::streamsize>(tc::size_of(flat.dtype())));
+            flat.numel() * tc::size_of(flat.dtype()));
   out.close();
   if (!out) tc::fail("cannot write ", path);
 }

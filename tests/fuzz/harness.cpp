@@ -277,7 +277,7 @@ std::vector<Tensor> run_guarded(const Program& program, const Source& source,
     const bool input = buffer.role == Role::Input;
     memory.push_back(std::make_unique<Guarded>(bytes, input ? width : 0));
     if (input) {
-      const auto offset = buffer.offset.constant() * static_cast<int64_t>(width);
+      const auto offset = buffer.offset.constant() * size_of(buffer.type.dtype);
       const std::byte* original = inputs.at(next++).bytes() - offset;
       originals[addresses.size()] = original;
       std::memcpy(memory.back()->data(), original, bytes);

@@ -51,6 +51,13 @@ TEST_CASE("a schedule of another family is refused", "[loops]") {
                   "kernel rows_0: schedule pointwise is for stores alone");
 }
 
+TEST_CASE("an axis without elements is refused", "[loops]") {
+  require_refused([](Program& p) { p.kernels[0].axes[1].extent = 0; },
+                  "kernel rows_0: j0 counts to 0: what is empty has no kernel");
+  require_refused([](Program& p) { p.kernels[1].axes[0].extent = 0; },
+                  "kernel last_1: i0 counts to 0");
+}
+
 TEST_CASE("kernels run once, after what they read is written", "[loops]") {
   require_refused([](Program& p) { std::swap(p.launches[0], p.launches[1]); },
                   "kernel last_1 reads t before it is written");

@@ -266,7 +266,8 @@ TEST_CASE("pretend: the driver's errors name the kernel and its lines", "[.prete
   fail_next(701, 0);
   CHECK_THAT(message_of([&] { f(y); }),
              ContainsSubstring("701") && ContainsSubstring("of add_one: k_add") &&
-                 ContainsSubstring(" | extern \"C\" __global__ void"));
+                 ContainsSubstring(" | extern \"C\" __global__ void") &&
+                 ContainsSubstring(" | }\n"));
   fail_next(0, 700);
   CHECK_THAT(message_of([&] { value_of(y); }),
              ContainsSubstring("700") && ContainsSubstring("a result of add_one"));

@@ -66,9 +66,7 @@ void write_nest(KernelText& text, const std::vector<int>& inner, const std::vect
   LoopScope scope{row_mask(text.kernel), true};
   text.define(ids, scope, defined);
   for (size_t k = 0; k < inner.size(); k++) {
-    const Axis& axis = text.kernel.axes[inner[k]];
-    text.out.open(str("for (long long ", axis.name, " = 0; ", axis.name, " < ", axis.extent,
-                      "; ", axis.name, "++)"));
+    text.open_loop(inner[k]);
     scope.axes |= uint64_t{1} << inner[k];
     text.define(ids, scope, defined);
   }
@@ -91,16 +89,13 @@ void write_stores(KernelText& text, size_t first, size_t end, std::vector<bool>&
   }
   std::vector<bool> defined = row_defined;
   for (size_t k = 0; k + 1 < inner.size(); k++) {
-    const Axis& axis = text.kernel.axes[inner[k]];
-    text.out.open(str("for (long long ", axis.name, " = 0; ", axis.name, " < ", axis.extent,
-                      "; ", axis.name, "++)"));
+    text.open_loop(inner[k]);
     scope.axes |= uint64_t{1} << inner[k];
     text.define(ids, scope, defined);
   }
-  scope.axes |= uint64_t{1} << inner.back();
   write_store_loop(text, inner.back(), "0", text.kernel.axes[inner.back()].extent.str(), steps,
                    [&] {
-                     text.define(ids, scope, defined);
+                     text.define(ids, element_scope(text.kernel, inner), defined);
                      text.keep(ids);
                    });
   for (size_t k = 0; k + 1 < inner.size(); k++) text.out.close();
@@ -213,7 +208,7 @@ void write_pointwise(KernelText& text) {
   if (kernel.rows == 1) return body("begin", "end");
   const Expr& last = kernel.axes[kernel.rows - 1].extent;
   text.out.open("for (long long point = begin; point < end;)");
-  text.out.line(str("const long long first = point % ", last, ";"));
+  text.declare("first", str("point % ", last));
   text.out.line(str("const long long stop = end - point < ", last,
                     " - first ? first + (end - point) : ", last, ";"));
   const Expr point =

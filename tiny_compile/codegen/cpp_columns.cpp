@@ -8,8 +8,6 @@
 // A full chunk pushes eight rows at a time, added in registers.
 #include "tiny_compile/codegen/cpp_columns.h"
 
-#include <algorithm>
-
 #include "tiny_compile/codegen/cpp_reduce.h"
 
 namespace tiny_compile {
@@ -66,7 +64,7 @@ class ColumnsWriter {
     }
     const std::string sum = str("sum_", number);
     if (step.kind == StepKind::Scan)
-      declare(step.dtype, sum, identity(Op::sum, compute_type(step.dtype)));
+      declare_lanes(step.dtype, sum, identity(Op::sum, compute_type(step.dtype)));
     for (int axis : step.inner) {
       const Axis& a = kernel_.axes[axis];
       out_.open(str("for (long long ", a.name, " = 0; ", a.name, " < ", a.extent, "; ", a.name,
@@ -103,7 +101,7 @@ class ColumnsWriter {
   void open_lanes() {
     out_.line("#pragma GCC ivdep");
     out_.open("for (long long l = 0; l < width; l++)");
-    out_.line(str("const long long ", kernel_.axes[lane_].name, " = start + l;"));
+    text_.declare(kernel_.axes[lane_].name, "start + l");
   }
 
   void define_in_lanes(const Step& step) {
@@ -111,7 +109,7 @@ class ColumnsWriter {
     text_.define(text_.needed({&step}), element_scope(kernel_, step.inner), defined);
   }
 
-  void declare(DType dtype, const std::string& name, const Literal& start) {
+  void declare_lanes(DType dtype, const std::string& name, const Literal& start) {
     out_.line(str("alignas(64) ", value_type(dtype), " ", name, "[", lanes_, "];"));
     out_.line(str("for (long long l = 0; l < width; l++) ", name, "[l] = ", literal_text(start),
                   ";"));
@@ -132,9 +130,9 @@ class ColumnsWriter {
         is_float(type) && (step.op == Op::sum || step.op == Op::prod || step.op == Op::sum_exp);
     if (arg) {
       out_.line(str("long long ", reg, "[", lanes_, "];"));
-      declare(type, str("best_", reg), Literal::of(type, 0));
+      declare_lanes(type, str("best_", reg), Literal::of(type, 0));
     } else {
-      declare(type, reg, tree ? Literal::of(type, 0) : identity(step.op, type));
+      declare_lanes(type, reg, tree ? Literal::of(type, 0) : identity(step.op, type));
     }
     out_.open("");
     if (arg)
@@ -188,7 +186,7 @@ class ColumnsWriter {
     out_.open(
         str("auto element = [&](long long e, long long l) __attribute__((always_inline)) -> ",
             c_type(type)));
-    out_.line(str("const long long ", kernel_.axes[lane_].name, " = start + l;"));
+    text_.declare(kernel_.axes[lane_].name, "start + l");
     text_.unpack_inner(step, "e");
     define_in_lanes(step);
     const std::string value = value_of(step, type);
@@ -218,7 +216,7 @@ class ColumnsWriter {
     out_.line("long long r = 0;");
     out_.line(str("for (int b = 0; b < ", bits, "; b++) r |= (turn >> b & 1) << (", bits - 1,
                   " - b);"));
-    out_.line(str("const long long e = ", first, " + r;"));
+    text_.declare("e", first + " + r");
     const std::string all = str("for (long long l = 0; l < width; l++) stack[height][l] = ");
     if ((int64_t{1} << bits) == count) {
       out_.line("#pragma GCC ivdep");
@@ -237,7 +235,7 @@ class ColumnsWriter {
     out_.open("for (long long turn = 0; turn < 128; turn++)");
     out_.line("long long r = 0;");
     out_.line("for (int b = 0; b < 7; b++) r |= (turn >> b & 1) << (6 - b);");
-    out_.line(str("const long long e = ", first, " + r;"));
+    text_.declare("e", first + " + r");
     auto at = [](int part) { return str("element(e + ", 128 * part, ", l)"); };
     auto pair = [&](const std::string& a, const std::string& b) {
       return "(" + combine(step.op, type, a, b) + ")";
@@ -284,7 +282,7 @@ class ColumnsWriter {
 
   // The lanes' maxima, clamped to finite (rows of one chunk only).
   void write_most(const Step& step, DType type, int64_t count) {
-    declare(type, "most", identity(Op::max, type));
+    declare_lanes(type, "most", identity(Op::max, type));
     out_.open(str("for (long long e = 0; e < ", count, "; e++)"));
     text_.unpack_inner(step, "e");
     open_lanes();

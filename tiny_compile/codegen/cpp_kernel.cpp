@@ -97,29 +97,34 @@ void KernelText::declare(const std::string& name, const std::string& value) {
   out.line(str("const ", integer, " ", name, " = ", value, ";"));
 }
 
-void KernelText::unpack(const std::vector<int>& axes, Expr number, const std::string& last) {
+void KernelText::open_loop(int axis) {
+  const Axis& a = kernel.axes[axis];
+  out.open(str("for (", integer, " ", a.name, " = 0; ", a.name, " < ", a.extent, "; ", a.name,
+               "++)"));
+}
+
+void KernelText::unpack(const std::vector<int>& axes, Expr number,
+                        const std::string& innermost) {
   for (size_t k = axes.size(); k-- > 0;) {
     const Axis& axis = kernel.axes[axes[k]];
-    const bool renamed = k + 1 == axes.size() && !last.empty();
-    declare(renamed ? last : axis.name, (k == 0 ? number : mod(number, axis.extent)).str());
+    const bool renamed = k + 1 == axes.size() && !innermost.empty();
+    declare(renamed ? innermost : axis.name, k == 0 ? number : mod(number, axis.extent));
     number = floor_div(number, axis.extent);
   }
 }
 
-void KernelText::unpack_rows(const std::string& unit) {
-  unpack_rows(kernel.rows,
-              Expr::symbol(unit, 0, std::max<int64_t>(row_count(kernel).bounds().high - 1, 0)));
+void KernelText::unpack_rows(const std::string& number) {
+  unpack_rows(kernel.rows, Expr::symbol(number, 0, row_count(kernel).bounds().high - 1));
 }
 
 void KernelText::unpack_rows(int count, Expr number) {
-  std::vector<int> rows = row_axes(kernel);
-  rows.resize(static_cast<size_t>(std::max(count, 0)));
+  std::vector<int> rows;
+  for (int row = 0; row < count; row++) rows.push_back(row);
   unpack(rows, std::move(number));
 }
 
-void KernelText::unpack_inner(const Step& step, const std::string& element) {
-  const int64_t count = inner_count(kernel, step).constant();
-  unpack(step.inner, Expr::symbol(element, 0, std::max<int64_t>(count - 1, 0)));
+void KernelText::unpack_inner(const Step& step, const std::string& number) {
+  unpack(step.inner, Expr::symbol(number, 0, inner_count(kernel, step).bounds().high - 1));
 }
 
 void KernelText::define(const std::vector<int>& ids, const LoopScope& scope,
@@ -180,13 +185,13 @@ void KernelText::choose_kept(const std::function<bool(const Scalar&)>& worth,
       if (root >= 0) add(root, {s, s, true});
     }
   }
-  const uint64_t rows = (uint64_t{1} << kernel.rows) - 1;
   int64_t bytes_left = 4 * kMostKeptBytes;  // of the stack
   for (size_t id = kernel.scalars.size(); id-- > 0;) {
     const Scalar& scalar = kernel.scalars[id];
     Users mine = users[id];
     if (worth(scalar) && mine.first >= 0 && pass(mine.last) > pass(mine.first) &&
-        mine.same_loops && varies_over(needs_[id].axes & ~rows, steps[mine.first].inner)) {
+        mine.same_loops &&
+        varies_over(needs_[id].axes & ~row_mask(kernel), steps[mine.first].inner)) {
       const int64_t bytes = inner_count(kernel, steps[mine.first]).bounds().high *
                             size_of(compute_type(scalar.dtype));
       if (bytes <= most_bytes && bytes <= bytes_left) {

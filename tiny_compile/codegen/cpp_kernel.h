@@ -25,7 +25,8 @@ class Text {
   int depth_ = 0;
 };
 
-// A set of axes, and whether registers of the row are involved.
+// What is known at a place in the loops: which axes have a value (bit a: axes[a] of the kernel), and
+// whether the row's registers do, the results of its reductions. Or what a scalar needs to know.
 struct LoopScope {
   uint64_t axes = 0;
   bool registers = false;
@@ -34,8 +35,8 @@ struct LoopScope {
   }
 };
 
-uint64_t row_mask(const Kernel& kernel);  // the set of its row axes
-// An element of a step with these inner axes.
+uint64_t row_mask(const Kernel& kernel);  // bits 0 .. rows - 1
+// Inside all loops of a step: its rows and these inner axes have values, and registers.
 LoopScope element_scope(const Kernel& kernel, const std::vector<int>& inner);
 
 // Defines scalars in the outermost loop that allows it. Scopes nest: what the function or the
@@ -49,33 +50,37 @@ class KernelText {
   const Program& program;
   const Kernel& kernel;
   std::string integer = "long long";                  // the type of indices
-  std::function<std::string(int scalar)> kept_place;  // "keep_4[j0*8 + j1]"
+  std::function<std::string(int scalar)> kept_place;  // "keep_4[j0*8 + j1]"; CUDA's rows differ
 
   void begin_function(const std::string& function);
-  void declare(const std::string& name, const std::string& value);  // const int name = value;
-  // Axes from an element's number, in row-major order: const long long j1 = e % 12; j0 = e / 12;
-  // the last of them by another name, if one is given.
-  void unpack(const std::vector<int>& axes, Expr number, const std::string& last = "");
-  void unpack_rows(const std::string& unit);  // i0, i1, ... from a flat row number
-  void unpack_rows(int count, Expr number);   // the first `count` of them
-  void unpack_inner(const Step& step, const std::string& element);  // j0, j1, ... from a number
-  // Defines whatever of `ids` the scope allows and is not defined yet.
+  // const <integer> name = value;
+  void declare(const std::string& name, const std::string& value);
+  void declare(const std::string& name, const Expr& value) { declare(name, value.str()); }
+  void open_loop(int axis);  // for (<integer> j0 = 0; j0 < 12; j0++) {
+  // Declares axes from an element's flat number, the innermost first: j1 = e % 12; j0 = e / 12;
+  // the innermost by another name, if one is given ("e", where a pack starts).
+  void unpack(const std::vector<int>& axes, Expr number, const std::string& innermost = "");
+  void unpack_rows(const std::string& number);  // all rows, from a variable
+  void unpack_rows(int count, Expr number);     // the first `count`; none of -1
+  void unpack_inner(const Step& step, const std::string& number);
+  // Defines those of `ids` whose needs the scope holds, in order, but what is defined already; a
+  // kept value is read back. A loop's end forgets what the loop defined: pass a copy there.
   void define(const std::vector<int>& ids, const LoopScope& scope, std::vector<bool>& defined);
-  std::vector<int> needed(
-      const std::vector<const Step*>& steps) const;  // without what kept values hide
+  // The scalars that steps evaluate, operands first; what only kept values are made of is left out.
+  std::vector<int> needed(const std::vector<const Step*>& steps) const;
   LoopScope needs(int scalar) const { return needs_[scalar]; }
-  std::vector<bool> below(
-      int scalar) const;  // of each scalar: whether it, or of what it is made
+  // Of each scalar, whether it is this one or one that it is made of.
+  std::vector<bool> below(int scalar) const;
 
   // Values that several steps over the same inner loops use, in arrays over those loops:
   // planned by choose_kept, stored by keep() in the first step that computes them, read by
   // define() after mark_kept().
-  std::vector<int> pass_of;  // of each step; those of one pass share values without keeping
+  std::vector<int> pass_of;  // of each step (passes_of.h); a pass shares values without keeping
   std::map<int, std::vector<int>> planned;  // scalar -> the inner axes
   void choose_kept();                       // costly values, up to 256 kB each
   void choose_kept(const std::function<bool(const Scalar&)>& worth, int64_t most_bytes);
-  // Whether a value is all that anyone wants of the loads below it, and needs no register of the
-  // row: keeping it takes the place of keeping them.
+  // Whether a value is the only reader of the loads that it is made of, and needs no register:
+  // keeping it takes the place of keeping them.
   bool hides_its_loads(int scalar) const;
   bool is_kept(int scalar) const { return kept_.count(scalar) > 0; }
   void declare_kept();

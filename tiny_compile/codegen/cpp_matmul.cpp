@@ -187,7 +187,7 @@ class MatmulWriter {
 
   void copy_rows() {
     out_.open("for (long long row = first_row; row < stop_row; row++)");
-    if (m_ >= 0) out_.line(str("const long long ", row_name(), " = row;"));
+    if (m_ >= 0) text_.declare(row_name(), "row");
     out_.open(str("for (long long k = 0; k < ", depth_, "; k++)"));
     text_.unpack_inner(dot_, "k");
     const std::string value = operand(dot_.value);
@@ -201,7 +201,7 @@ class MatmulWriter {
     text_.unpack_inner(dot_, "k");
     out_.line("#pragma GCC ivdep");
     out_.open("for (long long l = 0; l < width; l++)");
-    out_.line(str("const long long ", kernel_.axes[n_].name, " = column + l;"));
+    text_.declare(kernel_.axes[n_].name, "column + l");
     const std::string value = operand(dot_.other);
     out_.line(str("panel[k * tile_columns + l] = ", value, ";"));
     out_.close();
@@ -214,12 +214,12 @@ class MatmulWriter {
   void write_tile() {
     out_.line(str("const ", type_, "* rows[tc_rows_", type_, "];"));
     out_.open("for (int i = 0; i < tile_rows; i++)");
-    out_.line("const long long at = row + i < stop_row ? row + i : stop_row - 1;");
+    text_.declare("at", "row + i < stop_row ? row + i : stop_row - 1");
     if (reads_in_place()) {
       Expr index = kernel_.scalars[dot_.value].index;
       if (!dot_.inner.empty())
         index = substitute(index, {{kernel_.axes[dot_.inner[0]].name, 0}});
-      if (m_ >= 0) out_.line(str("const long long ", row_name(), " = at;"));
+      if (m_ >= 0) text_.declare(row_name(), "at");
       out_.line(str(
           "rows[i] = ", pointer_name(text_.program.buffers[kernel_.scalars[dot_.value].buffer]),
           " + ", index, ";"));
@@ -238,10 +238,10 @@ class MatmulWriter {
     const int number = static_cast<int>(&dot_ - kernel_.steps.data());
     const DType dtype = kernel_.scalars[dot_.value].dtype;
     out_.open("for (int i = 0; i < tile_rows && row + i < stop_row; i++)");
-    if (m_ >= 0) out_.line(str("const long long ", row_name(), " = row + i;"));
+    if (m_ >= 0) text_.declare(row_name(), "row + i");
     out_.line("#pragma GCC ivdep");
     out_.open("for (long long l = 0; l < width; l++)");
-    out_.line(str("const long long ", kernel_.axes[n_].name, " = column + l;"));
+    text_.declare(kernel_.axes[n_].name, "column + l");
     const std::string sum = "tile[i * tile_columns + l]";
     out_.line(str("const ", type_, " r", number, " = ", rounded(dtype, sum), ";"));
     std::vector<const Step*> stores;

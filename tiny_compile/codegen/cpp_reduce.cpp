@@ -10,7 +10,6 @@
 //   r0 = tc_tree_sum_float<4>(part, part);
 #include "tiny_compile/codegen/cpp_reduce.h"
 
-#include <algorithm>
 #include <set>
 
 #include "tiny_compile/codegen/cpp_store.h"
@@ -119,7 +118,7 @@ constexpr const char* kLargestFloat =
 constexpr const char* kLargestDouble =
     "\nstatic const double tc_largest_double = 0x1.fffffffffffffp+1023;\n";
 
-// Where a reduce step's loop is at: chunk by chunk, `l` within it. Values of inner axes follow.
+// What a reduction's loops need to know of a row.
 struct Row {
   int64_t count = 1;     // elements of the row
   std::vector<int> ids;  // scalars of the step
@@ -236,7 +235,7 @@ void write_chunk(KernelText& text, const Step& step, const Row& row, const std::
                  int64_t count, const std::vector<std::string>& next, const std::string& target,
                  const std::vector<bool>& defined) {
   write_lanes(text, count, next, [&] {
-    text.out.line(str("const long long e = ", base, " + l;"));
+    text.declare("e", base + " + l");
     text.unpack_inner(step, "e");
     write_value(text, step, row, defined, target);
   });
@@ -303,7 +302,7 @@ class TreeWriter {
     if (sum_exp_) declare("most", chunks_ > 1 ? parts : 1, on_stack);
     if (full_ > 1) text_.out.open(str("for (long long c = 0; c < ", full_, "; c++)"));
     if (full_ > 0) {
-      text_.out.line(str("const long long base = ", full_ > 1 ? "1024 * c" : "0", ";"));
+      text_.declare("base", full_ > 1 ? "1024 * c" : "0");
       write_full(chunks_ > 1 ? str("part[", full_ > 1 ? "c" : "0", "]") : reg);
     }
     if (full_ > 1) text_.out.close();

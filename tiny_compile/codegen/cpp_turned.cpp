@@ -110,7 +110,7 @@ class TurnedWriter {
     text_.scalars.element = [this](int id) { return element(id); };
     out_.open(str("for (long long ", row().name, " = first_row; ", row().name, " < stop_row; ",
                   row().name, "++)"));
-    const uint64_t all = (uint64_t{1} << kernel_.rows) - 1;
+    const uint64_t all = row_mask(kernel_);
     text_.define(ids_, {all & ~(uint64_t{1} << across_), false}, defined_);
     write_store_loop(text_, across_, "first_column", "stop_column", steps_, [&] {
       text_.define(ids_, {all, true}, defined_);
@@ -140,7 +140,7 @@ class TurnedWriter {
       if (axis == along_) write_range("row", here, row());
       if (axis == across_) write_range("column", here, column());
       if (axis == along_ || axis == across_) continue;
-      out_.line(str("const long long ", kernel_.axes[axis].name, " = ", here, ";"));
+      text_.declare(kernel_.axes[axis].name, here);
       outer |= uint64_t{1} << axis;
     }
     text_.define(ids_, {outer, false}, defined_);
@@ -153,7 +153,7 @@ class TurnedWriter {
   }
 
   void write_range(const std::string& what, const Expr& here, const Axis& axis) {
-    out_.line(str("const long long first_", what, " = ", here * kSquare, ";"));
+    text_.declare("first_" + what, here * kSquare);
     out_.line(str("const long long stop_", what, " = ", axis.extent, " - first_", what, " < ",
                   kSquare, " ? ", axis.extent, " : first_", what, " + ", kSquare, ";"));
   }

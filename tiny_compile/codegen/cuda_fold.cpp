@@ -116,7 +116,7 @@ void write_fold_sums(CudaText& text, const Step& step, int number) {
     text.out.line(str("if (level < ", shape.levels, ") ", waits, " = sum;"));
     text.out.open("else");
   }
-  text.unpack(step.inner, Expr::symbol("column", 0, count - 1));
+  text.unpack_inner(step, "column");
   text.out.line(str("*(", pack, "*)&", text.place(step), " = sum;"));
   if (shape.levels > 0) text.out.close();
   text.out.close();

@@ -42,8 +42,8 @@ class MatmulWriter {
     out_.line("const int x = threadIdx.x % 16, y = threadIdx.x / 16;");
     text_.declare("block", "blockIdx.x");
     const Expr block = Expr::symbol("block", 0, batches * down * across - 1);
-    text_.declare("first_column", (mod(block, across) * tile_).str());
-    text_.declare("first_row", (mod(floor_div(block, across), down) * tile_).str());
+    text_.declare("first_column", mod(block, across) * tile_);
+    text_.declare("first_row", mod(floor_div(block, across), down) * tile_);
     text_.unpack_rows(m_, floor_div(block, down * across));
     out_.line(str(type_, " sum[", each_, "][", each_, "];"));
     out_.line("#pragma unroll");

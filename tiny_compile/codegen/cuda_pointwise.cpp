@@ -107,7 +107,7 @@ Expr open_slabs(CudaText& text, const Slabs& slabs, int64_t points, int64_t exte
   const bool whole = slabs.size * slabs.count == points;
   text.out.line("#pragma unroll");
   text.out.open(str("for (", text.integer, " turn = 0; turn < ", slabs.count, "; turn++)"));
-  if (places || !whole) text.declare("first", (start + turn * slabs.size).str());
+  if (places || !whole) text.declare("first", start + turn * slabs.size);
   // Only the last slab may be shorter; asked in the others, it would part their loads.
   if (!whole)
     text.out.line(str("if (turn == ", slabs.count - 1, " && first >= ", points, ") return;"));

@@ -17,7 +17,7 @@ namespace {
 void expect_meetings(CudaText& text, const RowShape& shape,
                      const std::vector<std::vector<int>>& passes) {
   text.out.line(str("const int rank = blockIdx.x % ", shape.cluster, ";"));
-  std::vector<size_t> bytes;
+  std::vector<int64_t> bytes;
   for (const std::vector<int>& pass : passes) {
     if (text.kernel.steps[pass[0]].kind == StepKind::Store) continue;
     bytes.push_back(0);

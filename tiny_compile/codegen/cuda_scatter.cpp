@@ -134,7 +134,7 @@ class ScatterWriter {
     unroll("k", each_);
     text_.declare("update",
                   whole ? here() : str(here(), " < ", end, " ? ", here(), " : ", end, " - 1"));
-    text_.unpack(only.inner, Expr::symbol("update", 0, updates_ - 1));
+    text_.unpack_inner(only, "update");
     text_.define(text_.needed({&only}), {~row_mask(kernel_), false}, defined);
     out_.line(str("wanted[k] = ", target, ";"));
     out_.close();
@@ -188,11 +188,11 @@ class ScatterWriter {
     out_.open(str("for (", text_.integer,
                   " point = first + threadIdx.x; point < last; point += ", kBlock, ")"));
     const Expr point = Expr::symbol("point", 0, targets_ * packs_ - 1);
-    text_.declare("target", floor_div(point, packs_).str());
+    text_.declare("target", floor_div(point, packs_));
     out_.line("const int t = (int)(target - lowest), begin = begins[t], end = begins[t + 1];");
     if (many()) out_.line("if (again && begin == end) continue;");
     text_.unpack(row_axes(kernel_), mod(point, packs_) * vector_, "e");
-    text_.unpack(steps_.base->inner, Expr::symbol("target", 0, targets_ - 1));
+    text_.unpack_inner(*steps_.base, "target");
     if (last_ >= 0) text_.set_vector(last_, vector_);
     out_.line(str(value_type(dtype_), " sum[", vector_, "];"));
     write_start();
@@ -243,7 +243,7 @@ class ScatterWriter {
     unroll("k", ahead_);
     out_.line("if (next + k >= end) continue;");
     text_.declare("update", "sorted[next + k]");
-    text_.unpack(steps_.scatter->inner, Expr::symbol("update", 0, updates_ - 1));
+    text_.unpack_inner(*steps_.scatter, "update");
     write_values(*steps_.scatter, [&](const std::string& value) {
       out_.line(str("ahead[k][v] = ", value, ";"));
     });

@@ -8,8 +8,6 @@
 //   sum_0; }
 #include "tiny_compile/codegen/cuda_serial.h"
 
-#include <algorithm>
-
 #include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cuda_helpers.h"
 
@@ -33,10 +31,9 @@ class SerialWriter {
     text_.declare("row", str(wide, "blockIdx.x * ", kBlock, " + (int)threadIdx.x"));
     out_.line(str("if (row >= ", rows_, ") return;"));
     text_.unpack_rows("row");
-    std::vector<bool> defined(kernel_.scalars.size());
     for (size_t s = 0; s < kernel_.steps.size(); s++) {
       const Step& step = kernel_.steps[s];
-      // A load may read what an earlier step of this row stored: nothing is defined for longer.
+      // A load may read what an earlier step of this row stored: each step loads anew.
       std::vector<bool> here(kernel_.scalars.size());
       if (makes_register(step)) out_.line(str(register_type(step), " r", s, ";"));
       out_.open("");
@@ -69,9 +66,7 @@ class SerialWriter {
   void loop(const Step& step, std::vector<bool> defined, Body body) {
     LoopScope scope{row_mask(kernel_), true};
     for (int axis : step.inner) {
-      const Axis& a = kernel_.axes[axis];
-      out_.open(str("for (", text_.integer, " ", a.name, " = 0; ", a.name, " < ", a.extent,
-                    "; ", a.name, "++)"));
+      text_.open_loop(axis);
       scope.axes |= uint64_t{1} << axis;
       text_.define(text_.needed({&step}), scope, defined);
     }

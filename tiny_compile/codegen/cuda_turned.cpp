@@ -190,7 +190,7 @@ class PacksTurner {
       rest = floor_div(rest, count);
       const bool tiled = row == compute_.axis || row == turn_.axis;
       const Axis& axis = kernel_.axes[row];
-      text_.declare(tiled ? first_of(axis) : axis.name, (tiled ? at * tile_ : at).str());
+      text_.declare(tiled ? first_of(axis) : axis.name, tiled ? at * tile_ : at);
     };
     const int last = kernel_.rows - 1;
     const int across = compute_.axis == last ? turn_.axis : compute_.axis;

@@ -244,13 +244,13 @@ int64_t index_at(const Tensor& index, int64_t offset) {
 }
 
 Tensor gather(const Node& node, const Tensor& x, const Tensor& index) {
-  const size_t axis = static_cast<size_t>(node.integer(Key::axis, 0)),
-               width = size_of(x.dtype());
+  const size_t axis = static_cast<size_t>(node.integer(Key::axis, 0));
+  const int64_t width = size_of(x.dtype());
   Tensor out = empty_tensor(x.dtype(), index.shape());
   Walk at(index.shape(), index.strides(), 0);
   for (int64_t i = 0; i < out.numel(); i++, at.next()) {
     const int64_t chosen = index_at(index, at.offset());
-    std::byte* to = out.bytes() + static_cast<size_t>(i) * width;
+    std::byte* to = out.bytes() + i * width;
     if (chosen < 0 || chosen >= x.shape()[axis]) {
       raise_error(1);
       std::memset(to, 0, width);
@@ -259,7 +259,7 @@ Tensor gather(const Node& node, const Tensor& x, const Tensor& index) {
     int64_t offset = 0;
     for (size_t k = 0; k < at.index().size(); k++)
       offset += (k == axis ? chosen : at.index()[k]) * x.strides()[k];
-    std::memcpy(to, x.bytes() + offset * static_cast<int64_t>(width), width);
+    std::memcpy(to, x.bytes() + offset * width, width);
   }
   return out;
 }
@@ -292,7 +292,7 @@ Tensor scatter_add(const Node& node, const Tensor& x, const Tensor& index,
 // Copies the box of `from` that starts at `source` to the place `target` of `out`.
 void copy_box(const Tensor& from, Tensor& out, const Sizes& box, const Sizes& source,
               const Sizes& target) {
-  const size_t width = size_of(out.dtype());
+  const int64_t width = size_of(out.dtype());
   int64_t read = 0, write = 0;
   for (size_t k = 0; k < box.size(); k++) {
     read += source[k] * from.strides()[k];
@@ -300,8 +300,8 @@ void copy_box(const Tensor& from, Tensor& out, const Sizes& box, const Sizes& so
   }
   Walk in(box, from.strides(), 0), to(box, out.strides(), 0);
   for (int64_t left = element_count(box); left > 0; left--, in.next(), to.next())
-    std::memcpy(out.bytes() + (write + to.offset()) * static_cast<int64_t>(width),
-                from.bytes() + (read + in.offset()) * static_cast<int64_t>(width), width);
+    std::memcpy(out.bytes() + (write + to.offset()) * width,
+                from.bytes() + (read + in.offset()) * width, width);
 }
 
 Tensor concat(const Node& node, std::span<const Tensor> parts, const Sizes& shape) {

@@ -318,7 +318,7 @@ Tensor laid_out(const Buffer& buffer, const Tensor& input) {
   for (const Expr& stride : buffer.strides) strides.push_back(stride.constant());
   const Tensor view = with_layout(flat, shape, strides, buffer.offset.constant()),
                source = contiguous_copy(input);
-  const size_t width = size_of(flat.dtype());
+  const int64_t width = size_of(flat.dtype());
   Sizes index(shape.size());
   for (int64_t i = 0; i < source.numel(); i++) {
     int64_t rest = i, at = buffer.offset.constant();
@@ -326,8 +326,7 @@ Tensor laid_out(const Buffer& buffer, const Tensor& input) {
       at += rest % shape[k] * strides[k];
       rest /= shape[k];
     }
-    std::memcpy(flat.bytes() + at * static_cast<int64_t>(width),
-                source.bytes() + static_cast<size_t>(i) * width, width);
+    std::memcpy(flat.bytes() + at * width, source.bytes() + i * width, width);
   }
   return flat;
 }

@@ -121,6 +121,9 @@ class Verifier {
     require(std::adjacent_find(names.begin(), names.end()) == names.end(),
             "two axes have one name");
     require(kernel_->rows <= static_cast<int>(kernel_->axes.size()), "more rows than axes");
+    for (const Axis& axis : kernel_->axes)
+      require(axis.extent.bounds().low >= 1, axis.name, " counts to ", axis.extent,
+              ": what is empty has no kernel");
     require(!kernel_->steps.empty(), "no steps");
   }
 

@@ -104,10 +104,10 @@ std::string identity_of(const std::string& compiler) {
 }
 
 // "<stdin>:12:5: error: ..." gives 12.
-size_t first_error_line(const std::string& words) {
+int64_t first_error_line(const std::string& words) {
   const size_t error = words.find("error");
   const size_t at = words.rfind("<stdin>:", error);
-  return at == std::string::npos ? 0 : static_cast<size_t>(std::atoll(words.c_str() + at + 8));
+  return at == std::string::npos ? 0 : std::atoll(words.c_str() + at + 8);
 }
 
 [[noreturn]] void fail_compile(const ProcessResult& result, const CppToolchain& toolchain,
@@ -117,11 +117,11 @@ size_t first_error_line(const std::string& words) {
   if (result.exit_code == 0) why = "exit code 0, but what it wrote is no whole library";
   if (result.signal) why = str("killed by signal ", result.signal);
   if (result.timed_out) why = str("no end in ", toolchain.timeout_seconds, " seconds");
-  const size_t line = first_error_line(result.output);
+  const int64_t line = first_error_line(result.output);
   fail("the C++ compiler failed (", toolchain.compiler, ", ", why, "):\n",
        result.output.substr(0, kMostWords),
        line ? "\nthe generated source there:\n" +
-                  numbered_lines(source, line > 4 ? line - 4 : 1, line + 4, line)
+                  numbered_lines(source, line - 4, line + 4, line)
             : "",
        "\nSet TC_DEBUG_DIR to keep the whole source, or TC_CXX to use another compiler.");
 }

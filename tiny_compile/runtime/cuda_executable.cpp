@@ -25,14 +25,13 @@ bool can_fail(const std::string& source) {
 }
 
 // The lines of one kernel, numbered as in the whole source.
-std::string lines_of(const std::string& kernel, const std::string& source) {
-  const size_t name = source.find(" " + kernel + "("), end = source.find("\n}\n", name);
-  if (name == std::string::npos || end == std::string::npos) return "";
+std::string lines_of_kernel(const std::string& source, const std::string& kernel) {
+  const size_t name = source.find(" " + kernel + "(");
+  if (name == std::string::npos) return "";
   auto line_at = [&](size_t place) {
-    const auto stop = source.begin() + static_cast<std::ptrdiff_t>(place);
-    return 1 + static_cast<size_t>(std::count(source.begin(), stop, '\n'));
+    return 1 + std::count(source.data(), source.data() + std::min(place, source.size()), '\n');
   };
-  return numbered_lines(source, line_at(name), line_at(end) + 1);
+  return numbered_lines(source, line_at(name), line_at(source.find("\n}\n", name)) + 1);
 }
 
 }  // namespace
@@ -165,7 +164,7 @@ void CudaExecutable::start_kernel(const Kernel& kernel, const void** arguments,
   } catch (const Error& error) {
     fail(error.what(), "\nof ", *name_, ": ", kernel.name, " by ", kernel.grid, " blocks of ",
          kernel.block, " threads with ", kernel.shared, " bytes asked for; the source:\n",
-         lines_of(kernel.name, text_));
+         lines_of_kernel(text_, kernel.name));
   }
 }
 

@@ -71,11 +71,11 @@ void keep_text(const std::string& file_name, const std::string& text) {
                  std::strerror(errno));
 }
 
-std::string numbered_lines(const std::string& source, size_t first, size_t last,
-                           size_t marked) {
+std::string numbered_lines(const std::string& source, int64_t first, int64_t last,
+                           int64_t marked) {
   std::istringstream lines(source);
   std::string line, text;
-  for (size_t number = 1; number <= last && std::getline(lines, line); number++) {
+  for (int64_t number = 1; number <= last && std::getline(lines, line); number++) {
     if (number >= first) text += str(number == marked ? "> " : "  ", number, " | ", line, "\n");
   }
   return text;

@@ -1,8 +1,8 @@
-// What the compiler says of its work: TC_LOGS=fusion,cache prints to stderr,
-// TC_DEBUG_DIR keeps texts.
+// What the compiler says of its work: TC_LOGS=fusion,cache prints to stderr, TC_DEBUG_DIR keeps
+// texts, errors quote them.
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,7 +18,7 @@ void keep_text(const std::string& file_name, const std::string& text);
 
 // Lines first..last of a source, as far as it has them; they count from 1, and one is marked:
 // "  11 | float b;\n> 12 | b = nothing;\n". Nothing is marked by 0.
-std::string numbered_lines(const std::string& source, size_t first, size_t last,
-                           size_t marked = 0);
+std::string numbered_lines(const std::string& source, int64_t first, int64_t last,
+                           int64_t marked = 0);
 
 }  // namespace tiny_compile

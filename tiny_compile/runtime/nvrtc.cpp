@@ -2,7 +2,6 @@
 // no driver, no GPU. An error is shown with the lines of the generated source it is about.
 #include "tiny_compile/runtime/nvrtc.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <vector>
 
@@ -14,7 +13,7 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int kMostErrors = 3;  // whose lines are shown
+constexpr int kMostQuoted = 3;  // errors and warnings whose lines are shown
 constexpr int kLeast = 1201;    // 12.0 has no st.async, with which clusters meet
 
 // The last three save time and change no code: no cache beside ours; no textures, no launches
@@ -97,16 +96,16 @@ struct ProgramHandle {
   }
 };
 
-// "kernel.cu(12): error: ..." => lines 10..13 of the source.
+// "kernels.cu(12): error: ..." => lines 10..13 of the source.
 std::string lines_of_errors(const std::string& source, const std::string& log) {
   std::string text;
   size_t at = 0;
-  for (int error = 0; error < kMostErrors; error++) {
+  for (int error = 0; error < kMostQuoted; error++) {
     at = log.find(".cu(", at);
     if (at == std::string::npos) break;
     at += 4;
-    const size_t wrong = static_cast<size_t>(std::atoi(log.c_str() + at));
-    text += numbered_lines(source, wrong > 2 ? wrong - 2 : 1, wrong + 1, wrong);
+    const int wrong = std::atoi(log.c_str() + at);
+    text += numbered_lines(source, wrong - 2, wrong + 1, wrong);
   }
   return text;
 }

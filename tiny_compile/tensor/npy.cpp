@@ -131,9 +131,7 @@ void save_npy(const std::string& path, const Tensor& tensor) {
   out.write(mark, sizeof mark);
   out.put(static_cast<char>(header.size() & 255)).put(static_cast<char>(header.size() >> 8));
   out << header;
-  out.write(reinterpret_cast<const char*>(flat.bytes()),
-            static_cast<std::streamsize>(flat.numel()) *
-                static_cast<std::streamsize>(size_of(flat.dtype())));
+  out.write(reinterpret_cast<const char*>(flat.bytes()), flat.numel() * size_of(flat.dtype()));
   out.close();
   if (!out) fail("cannot write ", path);
 }
