@@ -171,6 +171,10 @@ TEST_CASE("an option without an effect is refused, with where it has one", "[tc]
                                                std::string(command) + ", but in print emit"));
   }
   CHECK_THAT(tc({"run", "-", "--target=cuda"}).problems, ContainsSubstring("--backend"));
+  CHECK_THAT(tc({"run", "-", "--matmul=library"}).problems,
+             ContainsSubstring("--backend=cuda"));
+  CHECK_THAT(tc({"run", "-", "--matmul=fast", "--backend=cuda"}).problems,
+             ContainsSubstring("there are generated, library and tf32"));
   for (const char* option : {"--backend=cuda", "--against=interpreter", "--in=x.npy", "--json"})
     CHECK_THAT(tc({"emit", "-", option}).problems, ContainsSubstring("has no effect"));
   CHECK_THAT(tc({"ops", "--seed=1"}).problems, ContainsSubstring("has no effect in tc ops"));

@@ -1,7 +1,7 @@
-// fuzz N [seed] [loops|cuda|threads]: N random graphs; the generated C++ after a random prefix of
-// the pipeline must give the interpreter's bits and keep to its buffers. With `loops` the Program's
-// own interpreter runs instead, after every stage: no compiler, far faster. With `cuda` the
-// generated CUDA runs on the first GPU, with `threads` thread by thread on the CPU.
+// fuzz N [seed] [loops|cuda|threads]: N random graphs; the generated C++, after the whole pipeline
+// and after a random prefix of it, must give the interpreter's bits and keep to its buffers. With
+// `loops` the Program's own interpreter runs instead, after every stage: no compiler, far faster.
+// With `cuda` the generated CUDA runs on the first GPU, with `threads` thread by thread on the CPU.
 #include <unistd.h>
 
 #include <algorithm>

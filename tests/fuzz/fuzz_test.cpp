@@ -55,16 +55,16 @@ Graph graph_in(const FuzzFailure& failure) {
 TEMPLATE_TEST_CASE_SIG("random graphs keep their bits through every stage and in C++", "[fuzz]",
                        ((int shard), shard), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9) {
   use_no_cache();
-  const uint64_t first = 1000 + 30 * shard;
-  require_none(fuzz_loops(first, 30));
-  require_none(fuzz_cpp(first, 30));
+  const uint64_t first = 1000 + 20 * shard;
+  require_none(fuzz_loops(first, 20));
+  require_none(fuzz_cpp(first, 20));
 }
 
 #ifndef __SANITIZE_THREAD__  // it takes fibers for threads
 TEMPLATE_TEST_CASE_SIG("random graphs keep their bits as CUDA, thread by thread",
                        "[fuzz][threads]", ((int shard), shard), 0, 1, 2, 3) {
   use_no_cache();
-  require_none(fuzz_threads(3000 + 30 * shard, 30));
+  require_none(fuzz_threads(3000 + 18 * shard, 18));
   for (uint64_t k = 0; k < 8; k++)  // long rows
     require_none(fuzz_threads(10000 * 16 + 15 + 16 * (8 * shard + k), 1));
 }

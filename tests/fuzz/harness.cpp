@@ -182,11 +182,13 @@ bool compiled_differs(const Pipeline& pipeline, const Builder& builder, const Gr
   }
 }
 
-// Any stage before the source is emitted; the last one more often.
-std::string stage_of(const Pipeline& pipeline, uint64_t seed) {
+// The last stage before the source is emitted, and one before it that the seed draws.
+std::vector<std::string> stages_of(const Pipeline& pipeline, uint64_t seed) {
   size_t last = 0;
   while (last + 1 < pipeline.size() && pipeline[last + 1].name != "emit") last++;
-  return pipeline[std::min(last, seed * 2654435761u / 16 % (last + 3))].name;
+  std::vector<std::string> stages = {pipeline[last].name};
+  if (last > 0) stages.push_back(pipeline[seed * 2654435761u / 16 % last].name);
+  return stages;
 }
 
 std::vector<FuzzFailure> fuzz_compiled(uint64_t first, int count, const Pipeline& pipeline,
@@ -194,30 +196,30 @@ std::vector<FuzzFailure> fuzz_compiled(uint64_t first, int count, const Pipeline
   struct Item {
     Graph graph;
     uint64_t seed;
+    std::string stage;
   };
   std::vector<FuzzFailure> failures;
   std::vector<Item> items;
   std::vector<Program> programs;
   auto fail_with = [&](const Item& item, const std::string& error) {
-    const std::string stage = stage_of(pipeline, item.seed);
     const auto differs = [&](const Graph& g) {
-      return compiled_differs(pipeline, builder, g, item.seed, stage);
+      return compiled_differs(pipeline, builder, g, item.seed, item.stage);
     };
-    failures.push_back(shrunk(item.graph, item.seed, stage, pipeline, differs, builder.target));
+    failures.push_back(
+        shrunk(item.graph, item.seed, item.stage, pipeline, differs, builder.target));
     failures.back().text += error.empty() ? "" : "before shrinking: " + error + "\n";
   };
-  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); seed++) {
-    const Item item{random_graph(seed), seed};
+  auto add = [&](const Item& item) {
     Program program;
-    const std::string error = error_of([&] {
-      program = staged(pipeline, item.graph, stage_of(pipeline, seed), builder.target).program;
-    });
-    if (!error.empty()) {
-      fail_with(item, error);
-      continue;
-    }
+    const std::string error = error_of(
+        [&] { program = staged(pipeline, item.graph, item.stage, builder.target).program; });
+    if (!error.empty()) return fail_with(item, error);
     items.push_back(item);
     programs.push_back(std::move(program));
+  };
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); seed++) {
+    for (const std::string& stage : stages_of(pipeline, seed))
+      add({random_graph(seed), seed, stage});
   }
   if (programs.empty()) return failures;
   const std::vector<Run> runs = builder.build(programs);

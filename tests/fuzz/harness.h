@@ -22,8 +22,8 @@ struct FuzzFailure {
 std::vector<FuzzFailure> fuzz_loops(uint64_t first, int count,
                                     const Pipeline& pipeline = default_pipeline());
 
-// Each graph after a stage that its seed chooses, as C++: all in one translation unit, each
-// buffer between guard words, each kernel's units in two calls.
+// Each graph after the last stage and after one that its seed chooses, as C++: all in one
+// translation unit, each buffer between guard words, each kernel's units in two calls.
 std::vector<FuzzFailure> fuzz_cpp(uint64_t first, int count,
                                   const Pipeline& pipeline = default_pipeline());
 
@@ -31,7 +31,7 @@ std::vector<FuzzFailure> fuzz_cpp(uint64_t first, int count,
 std::vector<FuzzFailure> fuzz_cuda(uint64_t first, int count,
                                    const Pipeline& pipeline = default_pipeline());
 
-// The same text on the CPU, thread by thread in two orders, without a GPU; about a graph a second.
+// The same text on the CPU, thread by thread in two orders, without a GPU; two seconds a graph.
 std::vector<FuzzFailure> fuzz_threads(uint64_t first, int count,
                                       const Pipeline& pipeline = default_pipeline());
 

@@ -2,6 +2,8 @@
 // double precision.
 #include "tiny_compile/runtime/cublaslt.h"
 
+#include <fcntl.h>
+
 #include <thread>
 
 #include "tests/runtime/scratch.h"
@@ -96,6 +98,24 @@ TEST_CASE("without the library, matmuls are generated", "[cublaslt]") {
   CHECK(available_matmul(Matmul::Generated) == Matmul::Generated);
   const Matmul got = available_matmul(Matmul::LibraryTf32);
   CHECK(got == (why_no_cublaslt().empty() ? Matmul::LibraryTf32 : Matmul::Generated));
+}
+
+TEST_CASE("a missing library is told of once", "[cublaslt]") {
+  if (why_no_cublaslt().empty()) SKIP("cuBLASLt is here");
+  const tests::Scratch scratch;
+  const std::string file = scratch.path("words");
+  CHECK(tests::in_child([&] {
+          dup2(open(file.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600), 2);
+          std::thread other([] { available_matmul(Matmul::Library); });
+          available_matmul(Matmul::Library);
+          other.join();
+          return 0;
+        }) == 0);
+  const std::string words = tests::text_of(file);
+  using Catch::Matchers::ContainsSubstring;
+  CHECK_THAT(words, ContainsSubstring("matmuls are generated") &&
+                        ContainsSubstring(why_no_cublaslt()));
+  CHECK(std::count(words.begin(), words.end(), '\n') == 1);
 }
 
 TEST_CASE("the source says what is left to the library", "[cublaslt]") {

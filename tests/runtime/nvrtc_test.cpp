@@ -107,6 +107,31 @@ TEST_CASE("an NVRTC is given the options that its version takes", "[nvrtc]") {
   }
 }
 
+TEST_CASE("an error of NVRTC shows the lines that are wrong, not those it warns of",
+          "[nvrtc]") {
+  if (!why_no_nvrtc().empty()) SKIP(why_no_nvrtc());
+  std::string message;
+  try {
+    compile_cuda(
+        "__global__ void warned() {\n  int a;\n  int b;\n  int c;\n}\n"
+        "//\n//\n//\n__global__ void wrong() {\n  int d = nothing;\n}\n",
+        "sm_90");
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  CHECK_THAT(message, ContainsSubstring("warning") &&
+                          ContainsSubstring("  9 | __global__ void wrong() {\n"
+                                            "> 10 |   int d = nothing;\n  11 | }\n"));
+  CHECK_THAT(message, !ContainsSubstring("3 |   int b;"));
+}
+
+TEST_CASE("a GPU that NVRTC does not know is told what to do", "[nvrtc]") {
+  if (!why_no_nvrtc().empty()) SKIP(why_no_nvrtc());
+  CHECK_THROWS_WITH(compile_cuda(kKernel, "sm_999"),
+                    StartsWith("NVRTC 1") && ContainsSubstring("cannot compile for sm_999") &&
+                        ContainsSubstring("needs a later CUDA Toolkit"));
+}
+
 TEST_CASE("an NVRTC that is too old is named, with the least that will do", "[nvrtc]") {
   CHECK(why_not_nvrtc(1201).empty());
   CHECK(why_not_nvrtc(1300).empty());

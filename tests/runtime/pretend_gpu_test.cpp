@@ -251,11 +251,25 @@ TEST_CASE("pretend: all the memory there is can be had, and more is named", "[.p
     const auto most = allocate_cuda(size_t{999} << 20, 0);
     CHECK(most->bytes() == size_t{999} << 20);
     CHECK_THAT(message_of([] { allocate_cuda(3 << 20, 0); }),
-               ContainsSubstring("cuda:0: a tensor needs 3145728 bytes") &&
+               ContainsSubstring("cuda:0: 3145728 bytes are needed") &&
                    ContainsSubstring("1048576 of"));
   }
   const auto again = allocate_cuda(size_t{999} << 20, 0);
   CHECK(taken() - before == size_t{999} << 20);
+}
+
+TEST_CASE("pretend: who needs memory that is not there is named", "[.pretend]") {
+  REQUIRE(why_no_cuda().empty());
+  release_cached_cuda_memory(0);
+  const auto taken = pretend<size_t()>("pretend_taken");
+  const auto f = compile([](Tensor x) { return (x * x).sum(); }, {.name = "squares"});
+  const Tensor x = ones({1 << 24}).to(cuda);
+  f(x);  // sums of 1024, 64 KB of them
+  release_cached_cuda_memory(0);
+  pretend<void(size_t)>("pretend_total")(taken() + 4096);
+  CHECK_THAT(message_of([&] { f(x); }), ContainsSubstring("squares, compiled: its temporaries: "
+                                                          "out of memory on cuda:0: "));
+  pretend<void(size_t)>("pretend_total")(size_t{4} << 30);
 }
 
 TEST_CASE("pretend: the driver's errors name the kernel and its lines", "[.pretend]") {
@@ -270,7 +284,9 @@ TEST_CASE("pretend: the driver's errors name the kernel and its lines", "[.prete
                  ContainsSubstring(" | }\n"));
   fail_next(0, 700);
   CHECK_THAT(message_of([&] { value_of(y); }),
-             ContainsSubstring("700") && ContainsSubstring("a result of add_one"));
+             ContainsSubstring("700") && ContainsSubstring("a result of add_one") &&
+                 ContainsSubstring(" | extern \"C\" __global__ void") &&
+                 ContainsSubstring(" | }\n"));
   CHECK(value_of(y) == 2);
 }
 

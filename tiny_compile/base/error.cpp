@@ -39,6 +39,16 @@ void fail_in_text(std::string_view text, size_t position, const std::string& mes
                                 message, "\n  ", line, "\n  ", std::string(column, ' '), "^"));
 }
 
+std::string numbered_lines(const std::string& source, int64_t first, int64_t last,
+                           int64_t marked) {
+  std::istringstream lines(source);
+  std::string line, text;
+  for (int64_t number = 1; number <= last && std::getline(lines, line); number++) {
+    if (number >= first) text += str(number == marked ? "> " : "  ", number, " | ", line, "\n");
+  }
+  return text;
+}
+
 namespace detail {
 
 void check_failed(const char* file, int line, const char* condition,

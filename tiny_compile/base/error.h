@@ -1,6 +1,7 @@
 // How things go wrong: tc::Error for a user's mistake, CHECK for a broken invariant.
 #pragma once
 
+#include <cstdint>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -73,6 +74,11 @@ template <typename... Parts>
 //   "sum.graph:3:12: unknown op 'addd'\n  %2: f32[4] = addd %0, %1\n               ^"
 [[noreturn]] void fail_in_text(std::string_view text, size_t position,
                                const std::string& message);
+
+// Lines first..last of a source, as far as it has them; they count from 1, and one is marked:
+// "  11 | float b;\n> 12 | b = nothing;\n". Nothing is marked by 0.
+std::string numbered_lines(const std::string& source, int64_t first, int64_t last,
+                           int64_t marked = 0);
 
 namespace detail {
 [[noreturn]] void check_failed(const char* file, int line, const char* condition,

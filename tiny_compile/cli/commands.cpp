@@ -52,6 +52,8 @@ constexpr Option kOptions[] = {
      "stop after simplify fold cse dce lower fuse schedule plan_memory emit"},
     {"passes", "=a,b,c", kStaged, "only these stages (lower and emit are implied)"},
     {"target", "=cpp|cuda", "print emit", "for which back end"},
+    {"matmul", "=generated|library|tf32", "run explain bench",
+     "whose matmuls on cuda: kernels with the CPU's bits, or cuBLASLt (generated)"},
     {"backend", "=cpp|cuda|eager|interpreter", "run explain bench",
      "who computes (interpreter: of run alone)"},
     {"seed", "=N", "run explain bench", "inputs are drawn from N(0, 1) or small integers (1)"},
@@ -161,8 +163,18 @@ std::string read_text(const std::string& path, std::istream& in) {
   return content.str();
 }
 
+Matmul matmul_of(const Arguments& arguments) {
+  const std::string whose = arguments.option("matmul", "generated");
+  if (arguments.options.count("matmul") && arguments.option("backend", "cpp") != "cuda")
+    fail("--matmul chooses among those of --backend=cuda; other back ends generate theirs");
+  if (whose == "generated") return Matmul::Generated;
+  if (whose == "library") return Matmul::Library;
+  if (whose == "tf32") return Matmul::LibraryTf32;
+  fail("no matmul '", whose, "': there are generated, library and tf32");
+}
+
 Pipeline pipeline_of(const Arguments& arguments) {
-  Pipeline pipeline = default_pipeline();
+  Pipeline pipeline = with_library(default_pipeline(), matmul_of(arguments));
   if (arguments.option("backend", "cpp") == "eager") return {};
   if (arguments.options.count("passes")) {
     Pipeline chosen;

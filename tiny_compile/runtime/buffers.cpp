@@ -11,17 +11,25 @@ std::byte* first_byte(const Tensor& tensor) {
   return data.storage->data() + data.offset * size_of(data.dtype);
 }
 
+// Memory for what `describe` says, where there is none.
+template <typename Describe>
+std::shared_ptr<Storage> obtain(size_t bytes, const Allocate& allocate, Describe describe) {
+  try {
+    return allocate(bytes);
+  } catch (const Error& error) {
+    fail(describe(), ": ", error.what());
+  }
+}
+
 Tensor new_tensor(const BufferPlan::Output& output, const Allocate& allocate) {
   auto data = std::make_shared<TensorData>();
   data->dtype = output.dtype;
   data->shape = output.shape;
   data->strides = contiguous_strides(output.shape);
   const size_t bytes = static_cast<size_t>(element_count(output.shape)) * size_of(output.dtype);
-  try {
-    data->storage = allocate(bytes);
-  } catch (const Error& error) {
-    fail("a tensor ", output.dtype, "[", join(output.shape, ","), "]: ", error.what());
-  }
+  data->storage = obtain(bytes, allocate, [&] {
+    return str("a tensor ", output.dtype, "[", join(output.shape, ","), "]");
+  });
   return Tensor(std::move(data));
 }
 
@@ -75,7 +83,9 @@ BufferSet make_buffers(const BufferPlan& plan, std::span<const Tensor> inputs,
   try {
     for (const BufferPlan::Output& output : plan.outputs)
       set.made.push_back(new_tensor(output, allocate));
-    if (plan.arena_bytes > 0) set.arena = allocate(static_cast<size_t>(plan.arena_bytes));
+    if (plan.arena_bytes > 0)
+      set.arena = obtain(static_cast<size_t>(plan.arena_bytes), allocate,
+                         [] { return "its temporaries"; });
   } catch (const Error& error) {
     fail(name, ", compiled: ", error.what());
   }

@@ -9,6 +9,7 @@
 #include "tiny_compile/runtime/cublaslt.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -16,7 +17,6 @@
 #include "tiny_compile/base/error.h"
 #include "tiny_compile/base/optional_library.h"
 #include "tiny_compile/runtime/cublaslt_api.h"
-#include "tiny_compile/runtime/log.h"
 #include "tiny_compile/tensor/cuda_memory.h"
 
 namespace tiny_compile {
@@ -353,7 +353,11 @@ Matmul available_matmul(Matmul wanted) {
   if (wanted == Matmul::Generated || library().problem.empty()) return wanted;
   static std::once_flag said;
   std::call_once(said, [] {
-    log("fusion", "matmuls are generated, which is slow: " + library().problem);
+    std::fprintf(stderr,
+                 "tiny_compile: matmuls are generated kernels, several times slower than "
+                 "cuBLASLt's: %s. "
+                 "With deterministic = true they are always, and nothing is said\n",
+                 library().problem.c_str());
   });
   return Matmul::Generated;
 }

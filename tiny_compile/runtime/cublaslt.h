@@ -13,7 +13,7 @@ namespace tiny_compile {
 std::string why_no_cublaslt();    // "", or what was looked for and what is missing
 std::string cublaslt_identity();  // "cuBLASLt 130100"
 
-// What was asked for where the library is here, else Generated; TC_LOGS=fusion says so once.
+// What was asked for where the library is here, else Generated, of which stderr is told once.
 Matmul available_matmul(Matmul wanted);
 
 // One matmul on one device: descriptors made and an algorithm chosen once, by the library's

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "tiny_compile/runtime/disk_cache.h"
 #include "tiny_compile/runtime/log.h"
@@ -16,7 +17,8 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kShort = 1 << 20;  // bytes that a kernel moves while the next is launched
+constexpr size_t kMostQuoted = 10000;  // bytes of source, shown with an error
+constexpr int64_t kShort = 1 << 20;    // bytes that a kernel moves while the next is launched
 
 // Some kernel calls TC_FAIL: beyond its definition in the head.
 bool can_fail(const std::string& source) {
@@ -32,6 +34,23 @@ std::string lines_of_kernel(const std::string& source, const std::string& kernel
     return 1 + std::count(source.data(), source.data() + std::min(place, source.size()), '\n');
   };
   return numbered_lines(source, line_at(name), line_at(source.find("\n}\n", name)) + 1);
+}
+
+// Its kernels' lines, each kernel once, as many as somebody reads.
+std::shared_ptr<const CudaMaker> maker_of(const Program& program, const Source& source,
+                                          const std::shared_ptr<const std::string>& text) {
+  std::set<std::string> names;  // equal kernels have one function
+  for (const KernelEntry& kernel : source.kernels) {
+    if (!kernel.library) names.insert(kernel.function);
+  }
+  auto lines = [names, text] {
+    std::string numbered;
+    for (const std::string& name : names) numbered += lines_of_kernel(*text, name);
+    if (numbered.size() <= kMostQuoted) return numbered;
+    return numbered.substr(0, numbered.rfind('\n', kMostQuoted)) +
+           "\n  ... (TC_DEBUG_DIR keeps the whole source)\n";
+  };
+  return std::make_shared<CudaMaker>(CudaMaker{program.name, lines});
 }
 
 }  // namespace
@@ -92,8 +111,8 @@ BuiltCubin build_cuda(const std::string& source, const std::string& architecture
 
 CudaExecutable::CudaExecutable(const Program& program, const Source& source,
                                std::shared_ptr<const CudaLibrary> library)
-    : name_(std::make_shared<std::string>(program.name)),
-      text_(source.text),
+    : text_(std::make_shared<std::string>(source.text)),
+      maker_(maker_of(program, source, text_)),
       library_(std::move(library)),
       plan_(plan_buffers(program)),
       can_fail_(can_fail(source.text)) {
@@ -131,14 +150,20 @@ bool CudaExecutable::add_calls(const KernelEntry& kernel) {
   return false;
 }
 
-// Of one workspace for all matmuls: the stream runs them in turn.
-size_t CudaExecutable::workspace_bytes(const std::vector<void*>& addresses) const {
+// One for all matmuls: the stream runs them in turn. Null where none needs any.
+std::shared_ptr<Storage> CudaExecutable::make_workspace(
+    const std::vector<void*>& addresses) const {
   size_t bytes = 0;
   for (const auto& launch : launches_) {
     if (const auto* matmul = std::get_if<CublasMatmul>(&launch))
       bytes = std::max(bytes, matmul->workspace(addresses));
   }
-  return bytes;
+  if (bytes == 0) return nullptr;
+  try {
+    return allocate_cuda(bytes, library_->device());
+  } catch (const Error& error) {
+    fail(name(), ", compiled: the workspace of its matmuls: ", error.what());
+  }
 }
 
 void CudaExecutable::start(const std::vector<void*>& addresses, void* workspace) const {
@@ -162,9 +187,9 @@ void CudaExecutable::start_kernel(const Kernel& kernel, const void** arguments,
     driver::launch(kernel.function, kernel.grid, kernel.block, kernel.shared, stream,
                    const_cast<void**>(arguments));
   } catch (const Error& error) {
-    fail(error.what(), "\nof ", *name_, ": ", kernel.name, " by ", kernel.grid, " blocks of ",
+    fail(error.what(), "\nof ", name(), ": ", kernel.name, " by ", kernel.grid, " blocks of ",
          kernel.block, " threads with ", kernel.shared, " bytes asked for; the source:\n",
-         lines_of_kernel(text_, kernel.name));
+         lines_of_kernel(*text_, kernel.name));
   }
 }
 
@@ -176,9 +201,8 @@ std::vector<Tensor> CudaExecutable::run(std::span<const Tensor> inputs) const {
   Outcomes outcomes;  // of all that the results are made of
   for (const Tensor& input : inputs) add_outcomes(outcomes, cuda_storage(input).outcomes);
   const auto allocate = [&](size_t bytes) { return allocate_cuda(bytes, device); };
-  BufferSet buffers = make_buffers(plan_, inputs, allocate, *name_);
-  const size_t bytes = workspace_bytes(buffers.addresses);
-  const std::shared_ptr<Storage> workspace = bytes > 0 ? allocate(bytes) : nullptr;
+  BufferSet buffers = make_buffers(plan_, inputs, allocate, name());
+  const std::shared_ptr<Storage> workspace = make_workspace(buffers.addresses);
   void* const work = workspace ? workspace->data() : nullptr;
   if (work) buffers.addresses.push_back(work);
   const auto start_all = [&] { start(buffers.addresses, work); };
@@ -196,9 +220,10 @@ std::vector<Tensor> CudaExecutable::run(std::span<const Tensor> inputs) const {
   // What is recorded for a graph of the caller's has not been run yet, and can be run often.
   const bool recording = can_fail_ && driver::is_recording(cuda_stream(device));
   if (recording) library_->errors().forget();
-  if (can_fail_ && !recording) outcomes.push_back(library_->errors().outcome(name_));
+  if (can_fail_ && !recording)
+    outcomes.push_back(library_->errors().outcome({maker_, &maker_->name}));
   for (const Tensor& tensor : buffers.made) {
-    cuda_storage(tensor).maker = name_;
+    cuda_storage(tensor).maker = maker_;
     cuda_storage(tensor).outcomes = outcomes;
   }
   return results_of(plan_, inputs, buffers);

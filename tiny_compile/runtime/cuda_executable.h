@@ -66,12 +66,14 @@ class CudaExecutable {
   };
 
   bool add_calls(const KernelEntry& kernel);
-  size_t workspace_bytes(const std::vector<void*>& addresses) const;
+  std::shared_ptr<Storage> make_workspace(const std::vector<void*>& addresses) const;
   void start(const std::vector<void*>& addresses, void* workspace) const;
   void start_kernel(const Kernel& kernel, const void** arguments, CudaStream stream) const;
 
-  std::shared_ptr<const std::string> name_;
-  std::string text_;  // the kernels' source, for messages
+  const std::string& name() const { return maker_->name; }
+
+  std::shared_ptr<const std::string> text_;  // the kernels' source, for messages
+  std::shared_ptr<const CudaMaker> maker_;
   std::shared_ptr<const CudaLibrary> library_;
   std::vector<std::variant<Kernel, CublasMatmul>> launches_;  // in order
   BufferPlan plan_;

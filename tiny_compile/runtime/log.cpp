@@ -10,9 +10,6 @@
 #include <cstring>
 #include <fstream>
 #include <mutex>
-#include <sstream>
-
-#include "tiny_compile/base/error.h"
 
 namespace tiny_compile {
 namespace {
@@ -69,16 +66,6 @@ void keep_text(const std::string& file_name, const std::string& text) {
   if (!out)
     std::fprintf(stderr, "TC_DEBUG_DIR: cannot write %s: %s\n", path.c_str(),
                  std::strerror(errno));
-}
-
-std::string numbered_lines(const std::string& source, int64_t first, int64_t last,
-                           int64_t marked) {
-  std::istringstream lines(source);
-  std::string line, text;
-  for (int64_t number = 1; number <= last && std::getline(lines, line); number++) {
-    if (number >= first) text += str(number == marked ? "> " : "  ", number, " | ", line, "\n");
-  }
-  return text;
 }
 
 }  // namespace tiny_compile

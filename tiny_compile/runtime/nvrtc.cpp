@@ -7,14 +7,14 @@
 
 #include "tiny_compile/base/optional_library.h"
 #include "tiny_compile/runtime/disk_cache.h"
-#include "tiny_compile/runtime/log.h"
 #include "tiny_compile/tensor/cuda_driver.h"
 
 namespace tiny_compile {
 namespace {
 
-constexpr int kMostQuoted = 3;  // errors and warnings whose lines are shown
-constexpr int kLeast = 1201;    // 12.0 has no st.async, with which clusters meet
+constexpr int kMostQuoted = 3;  // errors whose lines are shown
+constexpr int kInvalidOption = 5;
+constexpr int kLeast = 1201;  // 12.0 has no st.async, with which clusters meet
 
 // The last three save time and change no code: no cache beside ours; no textures, no launches
 // from kernels; kernels beside each other on all cores (for one alone 5% more time). `since` is
@@ -100,12 +100,12 @@ struct ProgramHandle {
 std::string lines_of_errors(const std::string& source, const std::string& log) {
   std::string text;
   size_t at = 0;
-  for (int error = 0; error < kMostQuoted; error++) {
-    at = log.find(".cu(", at);
+  for (int quoted = 0; quoted < kMostQuoted; quoted++) {
+    at = log.find("): error", at);
     if (at == std::string::npos) break;
-    at += 4;
-    const int wrong = std::atoi(log.c_str() + at);
+    const int wrong = std::atoi(log.c_str() + log.rfind('(', at) + 1);
     text += numbered_lines(source, wrong - 2, wrong + 1, wrong);
+    at++;
   }
   return text;
 }
@@ -161,6 +161,11 @@ std::string compile_cuda(const std::string& source, const std::string& architect
   options.push_back(target.c_str());
   const int result =
       n.compile(handle.program, static_cast<int>(options.size()), options.data());
+  if (result == kInvalidOption)
+    fail("NVRTC ", n.number / 100, ".", n.number % 100, " (", n.library.path(),
+         ") cannot compile for ", architecture,
+         ". A GPU newer than it needs a later CUDA Toolkit: ",
+         "install one, or set CUDA_HOME to where it is");
   if (result != 0) {
     size_t size = 0;
     check(n.log_size(handle.program, &size), "log");

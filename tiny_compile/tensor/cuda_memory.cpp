@@ -107,8 +107,11 @@ void CudaStorage::read(size_t first, size_t bytes, std::byte* to) const {
     driver::copy_to_host(to, reinterpret_cast<CudaAddress>(data() + first), bytes,
                          cuda_stream(device().index));
   } catch (const Error& error) {
-    fail(error.what(),
-         maker ? "; it was told of when a result of " + *maker + " was read" : "");
+    if (!maker) throw;
+    fail(error.what(), "; it was told of when a result of ", maker->name,
+         " was read, and is of its kernels or of what ran before them (compute-sanitizer names "
+         "the ",
+         "kernel and the thread). Its kernels:\n", maker->source());
   }
   for (const auto& outcome : outcomes) outcome->throw_if_bad();
 }
@@ -121,7 +124,7 @@ std::shared_ptr<CudaStorage> allocate_cuda(size_t bytes, int device) {
     const CudaScope scope(device);
     size_t free = 0, total = 0;
     driver::memory(free, total);
-    fail("out of memory on cuda:", device, ": a tensor needs ", bytes, " bytes in one piece; ",
+    fail("out of memory on cuda:", device, ": ", bytes, " bytes are needed in one piece; ",
          free, " of ", total, " are free. Use smaller tensors or free some");
   }
   return std::make_shared<CudaStorage>(reinterpret_cast<std::byte*>(address), bytes, block,

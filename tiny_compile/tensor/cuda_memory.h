@@ -1,6 +1,7 @@
 // Tensors on GPUs: memory in stream order, and copies.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,6 +22,12 @@ class Outcome {
 };
 using Outcomes = std::vector<std::shared_ptr<const Outcome>>;
 
+// The compiled function that made a result, for messages.
+struct CudaMaker {
+  std::string name;
+  std::function<std::string()> source;  // of its kernels, numbered
+};
+
 // Memory of a GPU, for work in the queue of the thread that allocated it.
 class CudaStorage : public Storage {
  public:
@@ -33,8 +40,8 @@ class CudaStorage : public Storage {
 
   size_t block() const { return block_; }  // bytes that the device gave
 
-  std::shared_ptr<const std::string> maker;  // the function; for messages, may be null
-  Outcomes outcomes;                         // of the work that this is the result of
+  std::shared_ptr<const CudaMaker> maker;  // may be null
+  Outcomes outcomes;                       // of the work that this is the result of
 
  private:
   size_t block_;
