@@ -4,8 +4,10 @@
 //
 //   scan y[i0*8 + j0] for (j0: 8) = load x[i0*8 + j0]
 // =>
-//   float sum_0 = -0.0f;  for (int j0 = 0; j0 < 8; j0++) { sum_0 = sum_0 + ..; out_y[..] =
-//   sum_0; }
+//   float sum = -0.0f;  for (int j0 = 0; j0 < 8; j0++) { sum = sum + ..; out_y[..] = sum; }
+//
+// Reductions beside them are one thread's work too. tc_node adds in the tree of every other kernel,
+// chunks of 1024 and then their results: the same bits.
 #include "tiny_compile/codegen/cuda_serial.h"
 
 #include "tiny_compile/codegen/cpp_reduce.h"
@@ -123,10 +125,11 @@ class SerialWriter {
     out_.close(";");
   }
 
+  // The tree over function(0) .. function(count - 1), as many levels of chunks as it takes.
   static std::string tree(const std::string& op, const std::string& type, const char* function,
                           int64_t count) {
     int level = 1;
-    for (int64_t n = count; n > 1024; n = (n + 1023) / 1024) level++;
+    for (int64_t n = count; n > kChunk; n = ceil_divide(n, kChunk)) level++;
     return str("tc_node<", op, ", ", level, ", ", type, ", decltype(", function, ")>::of(",
                function, ", 0, ", count, ")");
   }
@@ -138,7 +141,7 @@ class SerialWriter {
     write_element(step, type, defined);
     if (step.op == Op::argmax || step.op == Op::argmin) {
       const char* is_max = step.op == Op::argmax ? "true" : "false";
-      out_.line(str("tc_best<", name, "> best = {0, -1};"));
+      out_.line(str("tc_best<", name, "> best = {0, -1};"));  // -1: none yet
       out_.line(str("for (long long e = 0; e < ", count, "; e++) best = tc_better<", is_max,
                     ">(best, tc_best<", name, ">{element(e), e});"));
       return out_.line(str(reg, " = best.index;"));
@@ -147,11 +150,12 @@ class SerialWriter {
       write_sum_exp(reg, type, count);
     else
       out_.line(str(reg, " = ", tree(cuda_op(step.op, type), name, "element", count), ";"));
-    if (is_float(type) && (step.op == Op::max || step.op == Op::min))
+    if (is_float(type) && (step.op == Op::max || step.op == Op::min))  // -0 + 0 = 0
       out_.line(str(reg, " = ", reg, " + ", literal_text(Literal::of(type, 0)), ";"));
     if (is_half(step.dtype)) out_.line(str(reg, " = ", rounded(step.dtype, reg), ";"));
   }
 
+  // The sum of exp(x - m), m the maximum: each chunk's by its own maximum, then by the row's.
   void write_sum_exp(const std::string& reg, DType type, int64_t count) {
     const std::string name = c_type(type), sum = cuda_op(Op::sum, type);
     out_.open(str("auto most = [&](long long from, long long to) -> ", name));

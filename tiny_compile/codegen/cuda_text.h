@@ -25,13 +25,13 @@ class CudaText : public KernelText {
   KernelEntry begin(const std::string& function, int64_t grid, int block, int cluster = 1,
                     int resident = 0);
 
-  // Elements a thread may move at once along `axis`, which steps from multiples of it: the
-  // most that 16 bytes hold and `extent` and the accesses of these steps allow; 1 if they
-  // don't.
+  // Elements a thread may move at once along `axis`, if its counter starts at multiples of that:
+  // as many as 16 bytes hold and as divide `extent` and the addresses of these steps' accesses; 1
+  // if there are no more.
   int widest(const std::vector<const Step*>& steps, int axis, int64_t extent) const;
   // From now on, accesses contiguous along `axis` are packs of `vector`; 1 ends it.
   void set_vector(int axis, int vector);
-  // Or: accesses at this index are packs that start at "first".
+  // Or: accesses at this index are packs that start at the generated variable `first`.
   void set_flat(const Expr& index, int vector);
   bool is_wide(const Expr& index, int buffer) const;
 
@@ -44,18 +44,23 @@ class CudaText : public KernelText {
   // Declares what divides elements but does not depend on them, once for all of them; `defined`
   // is what is defined outside the loops over elements.
   void declare_divisors(const std::vector<int>& ids, const std::vector<bool>& defined);
-  // Whether some of these have a fast form here, quotients by such a one and, where `hastens_exp`,
-  // exponentials; and which form: each as it needs; all fast, and what would not be right clears a
-  // flag `exact`; or all slowly, right for every value.
+  // Quotients by a declared divisor and, with `hastens_exp`, exponentials have a fast form that is
+  // right for most values, and a slow one that is right for all.
+  enum class Form {
+    Each,  // each element asks which it needs
+    Fast,  // all fast; one that would be wrong clears the flag `exact`
+    Slow   // all slow: what is done again where the flag is cleared
+  };
+  Form form = Form::Each;
+  bool hastens_exp = false;
+  bool trusts_maximum = false;  // `exact` starts as what the row's maximum says of them all
+  // What the scalars of a loop have of fast forms.
   struct Hastened {
-    bool some = false;
-    std::string exact;     // what the flag is at first: "r0 - minimum_3 < 43.0f"
-    bool is_known = true;  // and stays
+    bool some = false;     // any
+    std::string exact;     // what the flag starts as: "r0 - minimum_3 < 43.0f"
+    bool is_known = true;  // no element clears it
   };
   Hastened hastened(const std::vector<int>& ids, const std::vector<bool>& defined) const;
-  enum class Form { Each, Fast, Slow } form = Form::Each;
-  bool hastens_exp = false,
-       trusts_maximum = false;  // the row's says so of all, not each of itself
 
   std::string place(const Step& step) const;  // "out_y[i0*8 + j0]"
   std::string left;  // elements left from e on, where a pack may end beyond them; else ""
@@ -63,7 +68,8 @@ class CudaText : public KernelText {
  private:
   bool is_wide_load(int scalar) const;
   std::optional<std::string> guard_of(int load, const std::vector<bool>& defined) const;
-  // An index and another, a constant or (eq) what data gives: compared as ints; else "".
+  // A comparison of an index with another, with a constant or, if it is eq, with data, done with
+  // ints; else "".
   std::string compared(const Scalar& scalar) const;
   // The largest value that a difference has in the row, where a maximum says so; else "".
   std::string highest(int scalar) const;
@@ -78,7 +84,7 @@ class CudaText : public KernelText {
   int vector_ = 1;
 };
 
-// Whether an index, of a load or a store, is another in another row.
+// Whether a load's or a store's index differs between rows.
 bool depends_on_rows(const Kernel& kernel, const Expr& index);
 
 // A load without a mask, from a place that the loops alone choose.
