@@ -103,7 +103,7 @@ $(BUILD)/demo: $(call objects,tiny_compile/cli/demo.cpp) $(CLI_OBJECTS) $(ARCHIV
 
 # The prelude as text for the generated kernels: prelude.h is compiled here and pasted there.
 # A literal ends every 400 lines, because compilers need only take 64 kB in one.
-PRELUDE := $(addprefix tiny_compile/base/prelude,.h _halves.h _math.h _normal.h _random.h _trig.h)
+PRELUDE := $(addprefix tiny_compile/base/prelude,.h _integers.h _halves.h _math.h _normal.h _random.h _trig.h)
 $(BUILD)/generated/prelude_text.h: $(PRELUDE)
 	@mkdir -p $(@D)
 	@{ echo '// Made by the Makefile from $(PRELUDE).'; \

@@ -11,6 +11,7 @@ inline thread_local unsigned error_word = 0;
 #define TC_FAIL(code) (error_word |= (code))
 #include "tiny_compile/base/prelude.h"
 #include "tiny_compile/base/prelude_halves.h"
+#include "tiny_compile/base/prelude_integers.h"
 #include "tiny_compile/base/prelude_math.h"
 #include "tiny_compile/base/prelude_normal.h"
 #include "tiny_compile/base/prelude_random.h"

@@ -12,145 +12,14 @@
 #include <vector>
 
 #include "tiny_compile/codegen/cpp_reduce.h"
+#include "tiny_compile/codegen/cuda_memory_helpers.h"
 #include "tiny_compile/codegen/scalar.h"
 
 namespace tiny_compile {
 namespace {
 
-// A helper and a name that says it is used; in an order in which later ones use earlier ones.
-struct Helper {
-  const char* name;
-  const char* text;
-};
-
-constexpr Helper kHelpers[] = {
-    {"tc_pack", R"(
-template <class T, int N>
-struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) tc_pack {
-  T at[N];
-};
-)"},
-    {", v)", R"(
-// Element v of a pack: halves are not taken out of their word first.
-template <class T, int N>
-__device__ inline float tc_to_f32(const tc_pack<T, N>& pack, int v) {
-  return tc_to_f32(pack.at[v]);
-}
-template <int N>
-__device__ inline float tc_to_f32(const tc_pack<tc_bf16, N>& pack, int v) {
-  union {
-    tc_pack<tc_bf16, N> halves;
-    unsigned words[N / 2];
-  } both = {pack};
-  const unsigned word = both.words[v / 2];
-  return tc_from_bits(v % 2 ? word & 0xffff0000u : word << 16);
-}
-)"},
-    {"tc_pairs<", R"(
-// Neighbours are rounded two at a time.
-template <class T, int N>
-__device__ inline tc_pack<unsigned, N / 2> tc_pairs(const tc_pack<float, N>& wide) {
-  tc_pack<unsigned, N / 2> pairs;
-#pragma unroll
-  for (int v = 0; v < N; v += 2) pairs.at[v / 2] = tc_pair(wide.at[v], wide.at[v + 1], T());
-  return pairs;
-}
-)"},
-    {"tc_halves<", R"(
-template <class T, int N>
-__device__ inline tc_pack<T, N> tc_halves(const tc_pack<float, N>& wide) {
-  union {
-    tc_pack<unsigned, N / 2> pairs;
-    tc_pack<T, N> halves;
-  } both = {tc_pairs<T>(wide)};
-  return both.halves;
-}
-)"},
-    {"TC_SHARED(", R"(
-// Shared memory of a size that the launch says: it may be more than what a kernel may declare.
-#ifndef TC_SHARED
-#define TC_SHARED(name, bytes) extern __shared__ __align__(16) unsigned char name[]
-#endif
-)"},
-    {"tc_piece<", R"(
-// A pack of a line whose other parts are other rows': past L1, which has no more of them to give,
-// and the whole line comes to L2, where a neighbouring block finds its part.
-template <int N, class T>
-__device__ inline tc_pack<T, N> tc_piece(const T* from) {
-#ifdef __CUDA_ARCH__
-  if constexpr (sizeof(T) * N == 16) {
-    union {
-      unsigned words[4];
-      tc_pack<T, N> pack;
-    } read;
-    asm volatile("ld.global.cg.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(read.words[0]), "=r"(read.words[1]), "=r"(read.words[2]), "=r"(read.words[3])
-                 : "l"(__cvta_generic_to_global(from)));
-    return read.pack;
-  }
-#endif
-  return *(const tc_pack<T, N>*)from;
-}
-)"},
-    {"tc_load<", R"(
-// A pack that may end beyond the last of `left` elements.
-template <int N, class T>
-__device__ inline tc_pack<T, N> tc_load(const T* from, long long left) {
-  if (left >= N) return *(const tc_pack<T, N>*)from;
-  tc_pack<T, N> pack = {};
-#pragma unroll
-  for (int v = 0; v < N; v++)
-    if (v < left) pack.at[v] = from[v];
-  return pack;
-}
-)"},
-    {"tc_store(", R"(
-template <class T, int N>
-__device__ inline void tc_store(T* to, const tc_pack<T, N>& pack, long long left) {
-  if (left >= N) {
-    *(tc_pack<T, N>*)to = pack;
-    return;
-  }
-#pragma unroll
-  for (int v = 0; v < N; v++)
-    if (v < left) to[v] = pack.at[v];
-}
-)"},
-    {"tc_narrow(", R"(
-// As an int where it is one that an index can be, else -1.
-__device__ inline int tc_narrow(long long value) {
-  return value >= 0 && value < 0x7fffffff ? (int)value : -1;
-}
-)"},
-    {"tc_anew(", R"(
-// The compiler must not know that x is what it was: what it made of it is made again, not kept.
-template <class T>
-__device__ inline void tc_anew(T&) {}
-#ifdef __CUDA_ARCH__
-__device__ inline void tc_anew(float& x) { asm volatile("" : "+f"(x)); }
-#endif
-)"},
-    {"tc_ahead(", R"(
-// Asks for `count` elements, which come to the L2 cache: sixteen bytes at a time, none beyond.
-// Older GPUs than sm_90 cannot be asked.
-template <class T>
-__device__ inline void tc_ahead(const T* from, int count) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  const size_t first = __cvta_generic_to_global(from) & ~15ull,
-               end = __cvta_generic_to_global(from + count) & ~15ull;
-  if (first < end)
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(first),
-                 "r"((unsigned)(end - first)));
-#endif
-}
-)"},
-    {"tc_in_range", R"(
-__device__ inline bool tc_in_range(long long index, long long limit) {
-  if ((unsigned long long)index < (unsigned long long)limit) return true;
-  TC_FAIL(1u);
-  return false;
-}
-)"},
+// What computes; it may use cuda_memory_helpers. In an order in which later ones use earlier ones.
+constexpr CudaHelper kHelpers[] = {
     {"tc_tree<", R"(
 // t[j] += t[j + Half] for the halves Half, Half / 2, ... Least. Recursion, because registers need
 // indices that the compiler knows.
@@ -489,10 +358,14 @@ std::string cuda_helpers_for(const std::string& body) {
   auto mentions = [](std::string_view text, std::string_view word) {
     return memmem(text.data(), text.size(), word.data(), word.size()) != nullptr;
   };
-  for (size_t h = std::size(kHelpers); h-- > 0;) {
-    const bool doubles = mentions(kHelpers[h].text, "double") && !mentions(body, "double");
-    if (mentions(seen, kHelpers[h].name) && !doubles) add(kHelpers[h].text);
-  }
+  auto add_used = [&](std::span<const CudaHelper> helpers) {
+    for (size_t h = helpers.size(); h-- > 0;) {
+      const bool doubles = mentions(helpers[h].text, "double") && !mentions(body, "double");
+      if (mentions(seen, helpers[h].name) && !doubles) add(helpers[h].text);
+    }
+  };
+  add_used(kHelpers);
+  add_used(cuda_memory_helpers());
   for (Op op : kOps) {
     if (!mentions(seen, str("tc_", info(op).name, "_"))) continue;
     for (DType type : kTypes) {

@@ -13,8 +13,8 @@
 #include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cuda_ahead.h"
 #include "tiny_compile/codegen/cuda_fold.h"
-#include "tiny_compile/codegen/cuda_helpers.h"
 #include "tiny_compile/codegen/cuda_row_place.h"
+#include "tiny_compile/codegen/cuda_row_tree.h"
 #include "tiny_compile/codegen/passes_of.h"
 
 namespace tiny_compile {
@@ -333,20 +333,6 @@ class RowsWriter {
     meetings_++;
   }
 
-  // Text: the tree over a thread's array. Where any order gives the same bits, the thread's own
-  // values meet first, and lanes exchange one value, not one for each of a pack.
-  std::string tree_of(const Spread& s, Op op, DType type, const std::string& array) const {
-    const bool any_order = !is_float(type) || op == Op::max || op == Op::min;
-    const int vector = any_order ? 1 : s.vector;
-    if (shape_.sharing == 1)
-      return str("tc_tree<", cuda_op(op, type), ", ", shape_.lanes, ", ", vector, ">(", array,
-                 ")");
-    out_.line(str("__shared__ tc_pack<", c_type(type), ", ", vector, "> given_", array, "[",
-                  shape_.sharing, "][32];"));
-    return str("tc_tree_of_warps<", cuda_op(op, type), ", ", vector, ">(", array, ", given_",
-               array, ", warp)");
-  }
-
   // All reductions of a pass: the elements once, then each one's tree. A maximum that a sum_exp
   // takes anyway is not taken twice.
   void write_trees(const std::vector<int>& pass, std::vector<bool>& defined) {
@@ -364,7 +350,7 @@ class RowsWriter {
       });
     });
     open_chunks(s);
-    for (const Tree& tree : trees) declare_elements(s, tree);
+    for (const Tree& tree : trees) declare_elements(text_, s, tree);
     write_hastened(steps_of(pass), defined, [&] {
       write_elements(s, steps_of(pass), defined, [&] {
         for (const Tree& tree : trees)
@@ -385,18 +371,9 @@ class RowsWriter {
       meet();
     }
     for (const Tree& tree : all) {
-      if (shape_.is_shared()) write_fold(s, tree);
-      finish(*tree.step, "r" + tree.number, tree.type);
+      if (shape_.is_shared()) fold_chunks(text_, s, tree);
+      finish_reduction(text_, *tree.step, "r" + tree.number, tree.type);
     }
-  }
-
-  void declare_elements(const Spread& s, const Tree& tree) {
-    out_.line(str(c_type(tree.type), " t_", tree.number, "[", s.values(), "];"));
-    if (s.count % s.size == 0) return;
-    const Op op = tree.is_sum_exp() ? Op::max : tree.step->op;
-    out_.line("#pragma unroll");
-    out_.line(str("for (int j = 0; j < ", s.values(), "; j++) t_", tree.number,
-                  "[j] = ", literal_text(identity(op, tree.type)), ";"));
   }
 
   // A chunk's result goes to the row's register, or to all who share the row.
@@ -409,62 +386,11 @@ class RowsWriter {
   void write_tree(const Spread& s, const Tree& tree) {
     const std::string& n = tree.number;
     if (!tree.is_sum_exp())
-      return give(tree, n, tree_of(s, tree.step->op, tree.type, "t_" + n));
-    const std::string sum = write_exponentials(s, tree);
+      return give(tree, n, tree_of(text_, shape_, s, tree.step->op, tree.type, "t_" + n));
+    const std::string sum = write_exponentials(text_, shape_, s, tree);
     if (tree.maximum >= 0) give(tree, std::to_string(tree.maximum), "largest_" + n);
     give(tree, n, sum);
     if (shape_.is_shared()) publish("most_" + n, "m_" + n);
-  }
-
-  void write_fold(const Spread& s, const Tree& tree) {
-    const std::string part = "part_" + tree.number, reg = "r" + tree.number;
-    if (s.chunks == 1) return out_.line(str(reg, " = ", part, "[0];"));
-    out_.line(tree.is_sum_exp() ? str(reg, " = tc_fold_exp<", cuda_op(tree.step->op, tree.type),
-                                      ", ", cuda_op(Op::max, tree.type), ", ", s.chunks, ">(",
-                                      part, ", most_", tree.number, ");")
-                                : str(reg, " = tc_fold<", cuda_op(tree.step->op, tree.type),
-                                      ", ", s.chunks, ">(", part, ");"));
-  }
-
-  // t = exp(t - m), m the chunk's maximum, clamped. Beyond the row's end that is exp(-inf) = 0,
-  // which changes no sum of exponentials. Returns the text of their sum.
-  std::string write_exponentials(const Spread& s, const Tree& tree) {
-    CHECK(shape_.sharing == 1, "a chunk's exponentials want its maximum first");
-    const std::string &n = tree.number, name = c_type(tree.type),
-                      values = std::to_string(s.values());
-    out_.line(str(name, " top_", n, "[", values, "];"));
-    out_.line("#pragma unroll");
-    out_.line(str("for (int j = 0; j < ", values, "; j++) top_", n, "[j] = t_", n, "[j];"));
-    out_.line(str("const ", name, " largest_", n, " = ",
-                  tree_of(s, Op::max, tree.type, "top_" + n), ", m_", n, " = tc_clamp(largest_",
-                  n, ");"));
-    const std::string sum = tree_of(s, tree.step->op, tree.type, "t_" + n);
-    const auto write_all = [&](const char* function) {
-      out_.line("#pragma unroll");
-      out_.line(str("for (int j = 0; j < ", values, "; j++) t_", n, "[j] = ", function, "(t_",
-                    n, "[j] - m_", n, ");"));
-    };
-    if (!text_.hastens_exp || tree.type != DType::f32) {
-      write_all("tc_exp");
-      return sum;
-    }
-    // The sum belongs to each branch, so that not all of its terms wait for the other's.
-    out_.line(str(name, " sum_", n, ";"));
-    out_.open(str("if (largest_", n, " - m_", n, " < 43.0f)"));
-    write_all("tc_exp_below");
-    out_.line(str("sum_", n, " = ", sum, ";"));
-    out_.close(" else {");
-    out_.indent();
-    write_all("tc_exp");
-    out_.line(str("sum_", n, " = ", sum, ";"));
-    out_.close();
-    return "sum_" + n;
-  }
-
-  void finish(const Step& step, const std::string& reg, DType type) {
-    if (is_float(type) && (step.op == Op::max || step.op == Op::min))
-      out_.line(str(reg, " = ", reg, " + ", literal_text(Literal::of(type, 0)), ";"));
-    if (is_half(step.dtype)) out_.line(str(reg, " = ", rounded(step.dtype, reg), ";"));
   }
 
   void write_arg(const Step& step, int number, const std::vector<bool>& defined) {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tiny_compile/loops/merge.h"
+#include "tiny_compile/loops/group.h"
 
 namespace tiny_compile {
 

@@ -6,10 +6,9 @@
 // =>
 //   m=32 n=64 k=16, A = w transposed (ld 16), B = x (ld 16), D = y (ld 32), + bias, relu
 //
-// Axes that step together in every access are one. Each row axis belongs to the left factor, to
-// the right one, or is a batch; so is a second axis of the left factor that is not one with the
-// first. Formulas are not picked apart: they are built again, and where hash-consing finds
-// every scalar of them in the kernel, the kernel computes them.
+// Which loops are rows, columns and batches, and which matrices BLAS can read, library_layout
+// says. Formulas are not picked apart: they are built again, and where hash-consing finds every
+// scalar of them in the kernel, the kernel computes them.
 #include "tiny_compile/loops/library_matmul.h"
 
 #include <algorithm>
@@ -20,49 +19,6 @@ namespace {
 
 constexpr int64_t kMostCalls = 64;    // outer batches, a call of the library each
 constexpr size_t kMostScalars = 100;  // of a formula that is looked at
-
-enum Access { kLeft, kRight, kResult, kSaved, kBias, kAccesses };
-
-// A loop with its stride in each access.
-struct Loop {
-  int64_t extent = 1;
-  int64_t stride[kAccesses] = {};
-};
-
-bool is_one_with(const Loop& outer, const Loop& inner) {
-  for (int a = 0; a < kAccesses; a++) {
-    if (outer.stride[a] != inner.stride[a] * inner.extent) return false;
-  }
-  return true;
-}
-
-// Loops that step together as one: (i: 8, 1024) (j: 1024, 1) => (8192, 1).
-std::vector<Loop> collapse(std::vector<Loop> loops, Access by) {
-  std::stable_sort(loops.begin(), loops.end(), [&](const Loop& lhs, const Loop& rhs) {
-    return lhs.stride[by] > rhs.stride[by];
-  });
-  std::vector<Loop> result;
-  for (const Loop& loop : loops) {
-    if (result.empty() || !is_one_with(result.back(), loop)) {
-      result.push_back(loop);
-      continue;
-    }
-    const int64_t extent = result.back().extent * loop.extent;
-    result.back() = loop;
-    result.back().extent = extent;
-  }
-  return result;
-}
-
-// ld and orientation of `rows` x `columns` with these strides, if it is a matrix of BLAS.
-bool lay_out(LibraryMatrix& matrix, int64_t rows, int64_t row_stride, int64_t columns,
-             int64_t column_stride) {
-  const int64_t as_it_is = columns == 1 ? rows : column_stride;
-  const int64_t transposed = rows == 1 ? columns : row_stride;
-  matrix.transposed = !((rows == 1 || row_stride == 1) && as_it_is >= rows);
-  matrix.ld = matrix.transposed ? transposed : as_it_is;
-  return !matrix.transposed || ((columns == 1 || column_stride == 1) && transposed >= columns);
-}
 
 class Matcher {
  public:
@@ -254,7 +210,7 @@ class Matcher {
     return true;
   }
 
-  bool take_apart(const Expr& index, Access access, int64_t& offset) {
+  bool take_apart(const Expr& index, LibraryAccess access, int64_t& offset) {
     const auto strides = strides_of(index, kernel_.axes, offset);
     for (size_t a = 0; strides && a < loops_.size(); a++)
       loops_[a].stride[access] = (*strides)[a];
@@ -291,52 +247,15 @@ class Matcher {
 
   bool match_loops() {
     if (!read_accesses()) return false;
-    std::vector<Loop> left, right, batches, inner;
-    for (size_t a = 0; a < loops_.size(); a++) {
-      const Loop& loop = loops_[a];
-      const bool of_left = loop.stride[kLeft] != 0, of_right = loop.stride[kRight] != 0;
-      (static_cast<int>(a) >= kernel_.rows ? inner
-       : of_left && !of_right              ? left
-       : of_right && !of_left              ? right
-                                           : batches)
-          .push_back(loop);
-    }
-    left = collapse(left, kResult);
-    right = collapse(right, kResult);
-    inner = collapse(inner, kLeft);
-    if (inner.size() > 1) return refuse("strides do not describe its operands");
-    const Loop k = inner.empty() ? Loop{} : inner[0];
-    const Access fast = choose_fast(left, right);
-    const Loop rows = take_main(fast == kLeft ? left : right, true, batches);
-    const Loop columns = take_main(fast == kLeft ? right : left, false, batches);
-    return match_matrices(fast, rows, columns, k) && match_batches(collapse(batches, kResult));
+    const auto inner = loops_.begin() + kernel_.rows;
+    const auto loops = product_loops({loops_.begin(), inner}, {inner, loops_.end()});
+    if (!loops) return refuse("strides do not describe its operands");
+    return match_matrices(*loops) && match_batches(*loops);
   }
 
-  // The factor along whose axis the result is contiguous; one without axes will do.
-  static Access choose_fast(const std::vector<Loop>& left, const std::vector<Loop>& right) {
-    auto has_unit = [](const std::vector<Loop>& loops) {
-      return !loops.empty() && loops.back().stride[kResult] == 1;
-    };
-    if (has_unit(right)) return kRight;
-    return has_unit(left) || left.empty() ? kLeft : kRight;
-  }
-
-  // The loop that is the matrix's axis: the contiguous one, or the longest; the
-  // others are batches.
-  static Loop take_main(std::vector<Loop> loops, bool fast, std::vector<Loop>& batches) {
-    if (loops.empty()) return {};
-    size_t main = loops.size() - 1;
-    for (size_t l = 0; l < loops.size() && !fast; l++) {
-      if (loops[l].extent > loops[main].extent) main = l;
-    }
-    const Loop result = loops[main];
-    loops.erase(loops.begin() + static_cast<int64_t>(main));
-    batches.insert(batches.end(), loops.begin(), loops.end());
-    return result;
-  }
-
-  bool match_matrices(Access fast, const Loop& rows, const Loop& columns, const Loop& k) {
-    const Access slow = fast == kLeft ? kRight : kLeft;
+  bool match_matrices(const ProductLoops& loops) {
+    const LibraryLoop &rows = loops.rows, &columns = loops.columns, &k = loops.k;
+    const LibraryAccess fast = loops.fast, slow = fast == kLeft ? kRight : kLeft;
     LibraryMatmul& x = matmul_;
     x.m = rows.extent, x.n = columns.extent, x.k = k.extent;
     auto set_place = [](LibraryMatrix& to, const LibraryMatrix& from) {
@@ -344,7 +263,6 @@ class Matcher {
     };
     set_place(x.a, fast == kLeft ? left_ : right_);
     set_place(x.b, fast == kLeft ? right_ : left_);
-    a_ = fast, b_ = slow;
     if (!lay_out(x.a, x.m, rows.stride[fast], x.k, k.stride[fast]) ||
         !lay_out(x.b, x.k, k.stride[slow], x.n, columns.stride[slow]))
       return refuse("strides do not describe its operands");
@@ -370,12 +288,14 @@ class Matcher {
            matrix.offset * size_of(matrix.dtype) % 16 == 0;
   }
 
-  bool match_batches(std::vector<Loop> loops) {
-    std::stable_sort(loops.begin(), loops.end(),
-                     [](const Loop& lhs, const Loop& rhs) { return lhs.extent > rhs.extent; });
-    for (const Loop& loop : loops) {
+  bool match_batches(ProductLoops loops) {
+    const LibraryAccess fast = loops.fast, slow = fast == kLeft ? kRight : kLeft;
+    std::stable_sort(
+        loops.batches.begin(), loops.batches.end(),
+        [](const LibraryLoop& lhs, const LibraryLoop& rhs) { return lhs.extent > rhs.extent; });
+    for (const LibraryLoop& loop : loops.batches) {
       matmul_.batches.push_back(
-          {loop.extent, loop.stride[a_], loop.stride[b_], loop.stride[kResult]});
+          {loop.extent, loop.stride[fast], loop.stride[slow], loop.stride[kResult]});
       const LibraryBatch& batch = matmul_.batches.back();
       if (batch.a < 0 || batch.b < 0 || batch.d < 0 || batch.count > INT32_MAX)
         return refuse("strides do not describe its operands");
@@ -396,8 +316,7 @@ class Matcher {
   std::vector<const Step*> stores_;  // the result, and what is saved
   int bias_ = -1, slope_of_ = -1;    // loads: what is added, what gelu' is taken of
   LibraryMatrix left_, right_;       // their places
-  Access a_ = kLeft, b_ = kRight;    // which factors A and B are
-  std::vector<Loop> loops_;          // of each axis
+  std::vector<LibraryLoop> loops_;   // of each axis
   LibraryMatmul matmul_;
 };
 
@@ -443,22 +362,6 @@ std::string str(const LibraryMatmul& x) {
   text += kActivations[static_cast<int>(x.activation)];
   if (x.activation == Activation::Gelu && x.saved.buffer >= 0) text += " of what it saves";
   return text + kSums[static_cast<int>(x.vector)];
-}
-
-std::optional<std::vector<int64_t>> strides_of(const Expr& index, const std::vector<Axis>& axes,
-                                               int64_t& offset) {
-  std::vector<int64_t> strides(axes.size());
-  for (const Term& term : terms(index)) {
-    if (term.factor.is_constant()) {
-      offset = term.coefficient * term.factor.constant();
-      continue;
-    }
-    const auto axis = std::find_if(axes.begin(), axes.end(),
-                                   [&](const Axis& a) { return term.factor == a.symbol(); });
-    if (axis == axes.end()) return std::nullopt;
-    strides[static_cast<size_t>(axis - axes.begin())] = term.coefficient;
-  }
-  return strides;
 }
 
 LibraryMatch library_matmul(const Program& program, const Kernel& kernel) {

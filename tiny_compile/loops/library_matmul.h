@@ -5,20 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "tiny_compile/loops/program.h"
+#include "tiny_compile/loops/library_layout.h"
 
 namespace tiny_compile {
-
-// One matrix of the call, column-major as BLAS counts: element (row, column) of what is stored
-// lies at offset + row + column*ld.
-struct LibraryMatrix {
-  int buffer = -1;
-  int64_t offset = 0;  // elements from the buffer's lowest
-  int64_t ld = 1;
-  bool transposed = false;  // the operand is the stored matrix's transpose
-  DType dtype = DType::f32;
-  bool operator==(const LibraryMatrix&) const = default;
-};
 
 struct LibraryBatch {
   int64_t count = 1;
@@ -57,11 +46,6 @@ std::vector<LibraryMatmul> library_calls(const LibraryMatmul& matmul);
 
 // "bf16 768x4096x3072 (m x n x k), A transposed, + bias, gelu".
 std::string str(const LibraryMatmul& matmul);
-
-// The strides of an index that is a sum of constant * axis, one an axis, and its constant; nothing
-// where it is no such sum.
-std::optional<std::vector<int64_t>> strides_of(const Expr& index, const std::vector<Axis>& axes,
-                                               int64_t& offset);
 
 struct LibraryMatch {
   std::optional<LibraryMatmul> matmul;

@@ -25,10 +25,6 @@ constexpr int64_t kFewRows = 64;     // rows that cannot keep a machine busy ...
 constexpr int64_t kLongRow = 32768;  // ... while each has this much to do
 constexpr int kMostReductions = 32;  // of a kernel: what its steps share must stay in the cache
 
-bool contains(const std::vector<int>& list, int item) {
-  return std::find(list.begin(), list.end(), item) != list.end();
-}
-
 int64_t extent(const Group& group, int axis) {
   return group.kernel.axes[axis].extent.bounds().high;
 }
@@ -42,17 +38,6 @@ struct Plan {
   std::vector<int> unmatched;   // axes of the second that no piece covers: rows, then inner
   int indirect = -1;            // the piece that second chooses by data, or -1
 };
-
-// Rows, then the steps' loops; axes that were cut into pieces are neither.
-std::vector<int> all_axes(const Group& group) {
-  std::vector<int> axes = group.rows;
-  for (const Step& step : group.kernel.steps) {
-    for (int axis : step.inner) {
-      if (!contains(axes, axis)) axes.push_back(axis);
-    }
-  }
-  return axes;
-}
 
 Plan refuse(std::string reason) {
   Plan plan;
@@ -361,48 +346,6 @@ std::string too_long(const Group& first, const Group& second) {
 }
 
 }  // namespace
-
-Group::Group(Kernel start) : kernel(std::move(start)), rows(row_axes(kernel)) {
-  table = std::make_unique<ScalarTable>(kernel);
-  for (size_t s = 0; s < kernel.steps.size(); s++) note(kernel.steps[s], static_cast<int>(s));
-}
-
-void Group::note(const Step& step, int number) {
-  counts_[static_cast<size_t>(step.kind)]++;
-  if (step.kind == StepKind::Store) stores_.insert({step.buffer, number});
-  if (step.kind == StepKind::Scan || step.kind == StepKind::Scatter) stores_[step.buffer] = -1;
-}
-
-void Group::add_step(Step step) {
-  note(step, static_cast<int>(kernel.steps.size()));
-  kernel.steps.push_back(std::move(step));
-}
-
-bool Group::is_row(int axis) const { return contains(rows, axis); }
-
-bool Group::sequential() const {
-  return static_cast<size_t>(count(StepKind::Store)) < kernel.steps.size();
-}
-
-int Group::store_to(int buffer) const {
-  const auto at = stores_.find(buffer);
-  return at == stores_.end() ? -1 : at->second;
-}
-
-Kernel Group::finish() const {
-  Kernel result = kernel;
-  std::vector<int> order = all_axes(*this), place(kernel.axes.size());
-  result.axes.clear();
-  for (size_t a = 0; a < order.size(); a++) {
-    place[order[a]] = static_cast<int>(a);
-    result.axes.push_back(kernel.axes[order[a]]);
-  }
-  result.rows = static_cast<int>(rows.size());
-  for (Step& step : result.steps) {
-    for (int& axis : step.inner) axis = place[axis];
-  }
-  return normalize(std::move(result));
-}
 
 std::string merge_consumer(const Program& program, Group& producer, const Group& consumer) {
   if (const std::string reason = too_long(producer, consumer); !reason.empty()) return reason;

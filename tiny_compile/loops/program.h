@@ -175,6 +175,8 @@ std::vector<bool> reachable(const Kernel& kernel,
 
 Literal identity(Op reduction, DType dtype);  // -0.0 for sum, -inf for max, ...
 
+// loops/bytes_moved.cpp ------------------------------------------------------------------------
+//
 // Fewest bytes a kernel can move: distinct elements it reads and writes, by their index ranges.
 int64_t bytes_moved(const Program& program, const Kernel& kernel);
 int64_t bytes_moved(const Program& program);  // over all launches

@@ -37,27 +37,6 @@ std::byte* address(const TensorData& data) {
   return data.storage->data() + data.offset * size_of(data.dtype);
 }
 
-// Calls visit(element offset) in row-major order.
-template <typename Visit>
-void for_each_offset(const Sizes& shape, const Sizes& strides, Visit visit) {
-  if (element_count(shape) == 0) return;
-  Sizes index(shape.size());
-  int64_t offset = 0;
-  while (true) {
-    visit(offset);
-    size_t axis = shape.size();
-    while (axis > 0) {
-      axis--;
-      offset += strides[axis];
-      if (++index[axis] < shape[axis]) break;
-      offset -= strides[axis] * shape[axis];
-      index[axis] = 0;
-      if (axis == 0) return;
-    }
-    if (shape.empty()) return;
-  }
-}
-
 Literal read(DType dtype, const std::byte* at) {
   uint64_t bits = 0;
   std::memcpy(&bits, at, size_of(dtype));
@@ -175,30 +154,6 @@ Literal Tensor::element(const Sizes& index) const {
   const Literal value = read(d.dtype, address(d) + offset * size_of(d.dtype));
   const bool is_nan = is_float(d.dtype) && value.as_double() != value.as_double();
   return is_nan ? Literal::of(d.dtype, value.as_double()) : value;
-}
-
-Sizes contiguous_strides(const Sizes& shape) {
-  Sizes strides(shape.size());
-  int64_t stride = 1;
-  for (size_t axis = shape.size(); axis-- > 0;) {
-    strides[axis] = stride;
-    stride *= std::max<int64_t>(shape[axis], 1);
-  }
-  return strides;
-}
-
-int64_t element_count(const Sizes& shape) {
-  int64_t count = 1;
-  bool is_empty = false;
-  for (int64_t size : shape) {
-    if (size < 0)
-      fail("a size of ", size, " in [", join(shape, ","), "]: sizes are not negative");
-    is_empty |= size == 0;  // the others must multiply all the same: strides do
-    if (__builtin_mul_overflow(count, std::max<int64_t>(size, 1), &count) ||
-        count > (int64_t{1} << 60))
-      fail("[", join(shape, ","), "] has too many elements");
-  }
-  return is_empty ? 0 : count;
 }
 
 Tensor empty_tensor(DType dtype, Sizes shape) {

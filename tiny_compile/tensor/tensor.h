@@ -17,11 +17,11 @@
 #include "tiny_compile/base/literal.h"
 #include "tiny_compile/base/math.h"
 #include "tiny_compile/tensor/element.h"
+#include "tiny_compile/tensor/sizes.h"
 #include "tiny_compile/tensor/storage.h"
 
 namespace tiny_compile {
 
-using Sizes = std::vector<int64_t>;
 using Here = std::source_location;  // of the user's call; a defaulted last argument
 
 class Trace;  // trace/tracer.h
@@ -143,8 +143,6 @@ bool has_reversed_axes(const Tensor& tensor);  // a negative stride
 // reads from any address: 16.
 int alignment(const Tensor& tensor);
 std::pair<int64_t, int64_t> byte_span(const TensorData& data);  // first byte, bytes to the last
-Sizes contiguous_strides(const Sizes& shape);                   // [6,4,2] -> [8,2,1]
-int64_t element_count(const Sizes& shape);                      // throws tc::Error on overflow
 
 // A row-major tensor of these values. Throws where the count does not match the shape.
 template <typename T>

@@ -1,0 +1,98 @@
+// How many bytes must a kernel move at least? Each place that its loops reach, once: what is read
+// again is in a cache by then.
+//
+//   rows(i: 8, j: 4) { store y[i*4 + j] = add(load x[i*4 + j], load b[j]) }
+// =>
+//   x: 32 elements (steps 1:4 4:8), b: 4 (1:4), y: 32 (1:4 4:8); of f32 272 bytes
+//
+// Indices with the same constant, steps and extents reach the same places, which count once.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "tiny_compile/loops/program.h"
+
+namespace tiny_compile {
+namespace {
+
+// Distinct values of a sum of terms c*a, a in [0, e): counted exactly while the terms nest.
+struct Reach {
+  int64_t count = 1, span = 0;  // distinct values; largest minus smallest
+};
+
+Reach widen(Reach reach, int64_t coefficient, int64_t extent) {
+  coefficient = std::abs(coefficient);
+  const int64_t span = reach.span + coefficient * (extent - 1);
+  if (coefficient > reach.span) return {reach.count * extent, span};
+  return {std::min(reach.count * extent, span + 1), span};
+}
+
+struct Access {
+  std::string shape;  // what the index covers, without the names of its axes
+  int64_t count = 0;
+};
+
+Access access_of(const Kernel& kernel, const Expr& index, int64_t points, int64_t size) {
+  std::vector<std::pair<int64_t, int64_t>> steps;  // coefficient, extent
+  int64_t constant = 0;
+  for (const Term& term : terms(index)) {
+    if (term.factor.is_constant()) {
+      constant = term.coefficient;
+      continue;
+    }
+    auto is_axis = [&](const Axis& axis) { return term.factor == axis.symbol(); };
+    const auto axis = std::find_if(kernel.axes.begin(), kernel.axes.end(), is_axis);
+    const Interval bounds = index.bounds();
+    if (axis == kernel.axes.end())  // indirect, divided, ...: at most one element a point
+      return {index.str(),
+              std::min({points, size, std::max<int64_t>(0, bounds.high - bounds.low + 1)})};
+    steps.push_back({std::abs(term.coefficient), axis->extent.bounds().high});
+  }
+  std::sort(steps.begin(), steps.end());
+  Reach reach;
+  std::string shape = std::to_string(constant);
+  for (const auto& [coefficient, extent] : steps) {
+    reach = widen(reach, coefficient, extent);
+    shape += tiny_compile::str(" ", coefficient, ":", extent);
+  }
+  return {shape, std::min(reach.count, size)};
+}
+
+}  // namespace
+
+int64_t bytes_moved(const Program& program, const Kernel& kernel) {
+  std::map<std::pair<int, bool>, std::map<std::string, int64_t>> accesses;  // buffer, written
+  int64_t points = 1;
+  for (const Axis& axis : kernel.axes)
+    points *= std::max<int64_t>(axis.extent.bounds().high, 0);
+  auto note = [&](int buffer, bool written, const Expr& index) {
+    const Access access =
+        access_of(kernel, index, points, program.buffers[buffer].size.bounds().high);
+    accesses[{buffer, written}][access.shape] = access.count;
+  };
+  for (const Scalar& scalar : kernel.scalars) {
+    if (scalar.kind == ScalarKind::Load) note(scalar.buffer, false, scalar.index);
+  }
+  for (const Step& step : kernel.steps) {
+    if (!makes_register(step)) note(step.buffer, true, step.index);
+  }
+  int64_t bytes = 0;
+  for (const auto& [key, shapes] : accesses) {
+    const Buffer& buffer = program.buffers[key.first];
+    int64_t elements = 0;
+    for (const auto& [shape, count] : shapes) elements += count;
+    elements = std::min(elements, buffer.size.bounds().high);
+    bytes += elements * size_of(buffer.type.dtype);
+  }
+  return points == 0 ? 0 : bytes;
+}
+
+int64_t bytes_moved(const Program& program) {
+  int64_t bytes = 0;
+  for (const auto& launch : program.launches) {
+    for (int kernel : launch) bytes += bytes_moved(program, program.kernels[kernel]);
+  }
+  return bytes;
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,57 @@
+// Reading what a kernel's steps compute: values, and places in buffers.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tiny_compile/base/text_cursor.h"
+#include "tiny_compile/loops/program.h"
+
+namespace tiny_compile {
+
+// The part of parse_program's parser that reads less than a line, with what is declared so far.
+class ValueParser : protected TextCursor {
+ protected:
+  using Names = std::map<std::string, int, std::less<>>;  // the numbers of buffers or kernels
+
+  // The index, the scalars that are at0, at1, ... in it, and their limits.
+  struct Place {
+    Expr index;
+    std::vector<int> operands;
+    std::vector<Expr> limits;
+  };
+
+  explicit ValueParser(std::string_view text) : TextCursor(text) {}
+
+  int look_up(const Names& names, const char* what);
+  int buffer();
+  int64_t bounded(int64_t low, int64_t high, const char* what);
+  int64_t size();
+  DType dtype();
+  Place place();
+  int value();                                                   // the scalar's number
+  static std::optional<int> register_of(std::string_view word);  // "r12" => 12
+
+  Program program_;
+  Names buffers_;
+  Kernel* kernel_ = nullptr;       // the one being read
+  ScalarTable* table_ = nullptr;   // of it
+  std::map<int64_t, int> values_;  // $N -> its scalar
+
+ private:
+  Expr symbol(std::string_view name, size_t position, const std::vector<Expr>& limits) const;
+  int value_here();
+  Literal literal(DType dtype);
+  int load();
+  int place_scalar(ScalarKind kind, DType dtype, int source = -1);
+  int philox();
+  int register_value(int step, size_t start);
+  int apply(Op op);
+  int depth_ = 0;
+};
+
+}  // namespace tiny_compile
