@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <map>
+#include <regex>
 
 #include "tests/bench/gpu_measure.h"
 #include "tests/catch.h"
 #include "tests/runtime/scratch.h"
 #include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/runtime/nvrtc.h"
 
 using namespace tiny_compile;
@@ -130,6 +132,26 @@ TEST_CASE("small rows have the interpreter's bits (2)", "[bench]") {
 }
 TEST_CASE("small rows have the interpreter's bits (3)", "[bench]") {
   check_bits(names_from(12, 6));
+}
+
+TEST_CASE("a wrong GPT-2 fails the small instance's check", "[bench]") {
+  const GpuRow row = make_gpu_row("gpt2_fwd", true);
+  std::vector<Tensor> inputs;
+  for (const Input& input : row.inputs) inputs.push_back(make_input(input, cpu));
+  const std::string text = print(row.prepare({}, inputs).graph());
+  const std::vector<Tensor> want = interpret(parse_graph(text), inputs);
+  auto hidden_off = [&](const char* what, const char* by) {
+    const Graph other = parse_graph(std::regex_replace(text, std::regex(what), by));
+    return distance(want[1], interpret(other, inputs)[1]);
+  };
+  CHECK(hidden_off("nothing", "else") == 0);
+  const char* const mask = R"((bf16\[2,2,10,10\]) = where %\d+, %\d+, (%\d+))";
+  CHECK(hidden_off(mask, "$1 = maximum $2, $2") > 10 * row.limit);
+  CHECK(hidden_off(R"(= tanh (%\d+))", "= maximum $1, $1") > 10 * row.limit);  // of gelu
+  for (const size_t weight : {8, 9, 14, 15, 20, 21, 26, 27})  // that blocks end in
+    inputs[weight] = zeros(inputs[weight].shape(), DType::bf16);
+  CHECK(hidden_off("nothing", "else") > 10 * row.limit);
+  check_bits({"gpt2_fwd"});
 }
 
 TEST_CASE("ragged rows keep to 64 Mi elements and have the interpreter's bits", "[bench]") {

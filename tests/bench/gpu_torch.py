@@ -215,8 +215,11 @@ class TorchRow:
         return outputs
 
     def limit(self):
+        """Less for a bf16 row that returns a mean alone, which hides most of an error: GPT-2's loss
+        without its mask is off by 1.7e-4."""
         half = any(s["dtype"] == "bf16" for s in self.spec["inputs"])
-        return 1e-2 if half else 1e-5
+        mean = all(not s["shape"] for s in self.spec["outputs"])
+        return 1e-5 if not half else 3e-5 if mean else 1e-2
 
 
 def distance(got, want):
