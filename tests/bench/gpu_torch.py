@@ -6,6 +6,7 @@ beyond those of a second call.
 """
 import atexit
 import json
+import math
 import os
 import shutil
 import statistics
@@ -229,7 +230,9 @@ def distance(got, want):
     for a, b in zip(got, want):
         norm = float(b.norm()) or 1.0
         error = float((a.double() - b).norm()) / norm
-        worst = error if not error <= worst else worst  # NaN stays
+        if math.isnan(error):
+            return error
+        worst = max(worst, error)
     return worst
 
 
