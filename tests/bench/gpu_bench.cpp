@@ -186,8 +186,9 @@ void measure_alone(const Machine& machine, const std::string& self, const std::s
   LoadedRow row(machine, name);
   row.check_small();
   const bool checked = row.check_full();
-  const double ms = bench::median(row.time_calls(50)), us = row.host_microseconds(50);
+  const double ms = bench::median(row.time_calls(50));
   row.check_last();
+  const double us = row.host_microseconds(50);
   const double copy = bench::median(bench::time_copies(machine, kCopied, 20));
   const double rate = row.row().bytes / ms * 1e-6;
   const double ceiling = 2.0 * static_cast<double>(kCopied) / copy * 1e-6;

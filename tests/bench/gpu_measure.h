@@ -39,7 +39,9 @@ class LoadedRow {
   void check_small() const;  // a small instance: the interpreter's bits, or within row().limit
   // The C++ back end's bits on this instance; false where the contract promises none.
   bool check_full() const;
-  void check_last() const;  // the last timed call gave the bits of the first call
+  // The last of time_calls gave the first call's bits, also where a vendor's matmul is in it: the
+  // same algorithm on the same inputs. What is measured next frees that result.
+  void check_last() const;
 
   std::vector<double> time_calls(int count);  // device milliseconds of each
   double host_microseconds(int count);        // a call, while nobody waits for the device

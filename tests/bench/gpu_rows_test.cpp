@@ -134,6 +134,17 @@ TEST_CASE("small rows have the interpreter's bits (3)", "[bench]") {
   check_bits(names_from(12, 6));
 }
 
+TEST_CASE("the last timed call is compared with the first, with a matmul in it too",
+          "[bench]") {
+  LoadedRow row({cpu, true}, "mlp_bf16");
+  CHECK_THROWS_AS(row.check_last(), Error);
+  row.time_calls(3);
+  CHECK_NOTHROW(row.check_last());
+  uint16_t& bits = *reinterpret_cast<uint16_t*>(row.outputs()[0].bytes());
+  bits ^= 1;
+  CHECK_THROWS_AS(row.check_last(), Error);
+}
+
 TEST_CASE("a wrong GPT-2 fails the small instance's check", "[bench]") {
   const GpuRow row = make_gpu_row("gpt2_fwd", true);
   std::vector<Tensor> inputs;
