@@ -147,15 +147,31 @@ def calls_for_host(entry, tiny):
 
 
 def add_contestants(row, peers, options, jax_side, begun):
-    """Compiled, each once; what fails to is a note of the row's."""
+def add_in_time(add, seconds):
+    """Throws Failed where it takes longer; the row's alarm goes on behind it."""
+    began, left = time.monotonic(), signal.alarm(seconds)
+    try:
+        add()
+    except TooSlow as error:
+        raise Failed(f"more than {seconds} s") from error
+    finally:
+        signal.alarm(max(1, left - int(time.monotonic() - began)))
+
+
+    """Compiled, each once; what fails to is a note of the row's. max-autotune, which may take minutes,
+    has half of the row's time that is left."""
     adders = {f"torch.compile {mode}": lambda mode=mode: peers.add_compiled(mode)
               for mode in peers.modes(options.autotune)}
     if jax_side and peers.name in jax_side.ROWS:
         adders["jax.jit"] = lambda: jax_side.add(peers)
     for what, add in adders.items():
-        say(f"  {time.monotonic() - begun:5.1f} s: {what}")
+        spent = time.monotonic() - begun
+        say(f"  {spent:5.1f} s: {what}")
         try:
-            add()
+            if what.endswith("max_autotune"):
+                add_in_time(add, max(1, int((options.limit - spent) / 2)))
+            else:
+                add()
         except Exception as error:
             row.setdefault("notes", []).append(" ".join(f"{what}: {error}".split())[:400])
 
@@ -316,7 +332,8 @@ def parse():
     add("--ragged", action="store_true", help="the variants instead: softmax/127, ...")
     add("--record", default="", help="JSON to write and merge into")
     add("--join", nargs="+", metavar="PART", help="merge records, later ones win; nothing is run")
-    add("--autotune", default="some", choices=["none", "some", "all"])
+    add("--autotune", default="all", choices=["none", "some", "all"],
+        help="which rows max-autotune compiles too; some: ten with reductions or matmuls, quicker")
     add("--no-torch", action="store_true")
     add("--no-xla", action="store_true")
     add("--seconds", type=float, default=1.5, help="of timing for a row")

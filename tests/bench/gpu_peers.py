@@ -189,7 +189,7 @@ def given_gradient(f, *inputs):
 GRADIENTS = {"xent_fwdbwd": xent_gradient, "layernorm_fwdbwd": given_gradient,
              "mlp_fwdbwd_bf16": given_gradient}
 
-# Where max-autotune can choose otherwise than the default: reductions and matmuls.
+# --autotune some: where max-autotune has most to choose, reductions and matmuls.
 AUTOTUNED = {"bias_gelu_bf16", "softmax", "softmax_wide", "mse", "colsum", "xent_fwd",
              "xent_fwdbwd", "layernorm_fwdbwd", "mlp_bf16", "mlp_fwdbwd_bf16"}
 
