@@ -13,6 +13,7 @@
 #include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/runtime/nvrtc.h"
+#include "tiny_compile/runtime/process.h"
 
 using namespace tiny_compile;
 using namespace bench;
@@ -56,7 +57,48 @@ void check_compiles(const std::vector<std::string>& names) {
   CHECK_NOTHROW(compile_cuda(emit_cuda_together(programs)[0].text, "sm_90"));
 }
 
+const char* const kRecordScript = R"PY(
+import json, sys
+sys.path.insert(0, "tests/bench")
+import charts, gpu_bench
+
+def part(name, *rows):
+    with open(f"{sys.argv[1]}/{name}", "w") as f:
+        json.dump({"commit": name, "command": name, "rows": rows}, f)
+    return f"{sys.argv[1]}/{name}"
+
+def row(name, commit):
+    return {"row": name, "commit": commit, "contestants": {}}
+
+def joined(*parts):
+    gpu_bench.join(parts, f"{sys.argv[1]}/all")
+    return gpu_bench.load_record(f"{sys.argv[1]}/all")
+
+first = part("first", row("mse", "a"), row("adamw", "a"), {"row": "colsum", "error": "slow"})
+second = part("second", row("softmax", "b"), {"row": "mse", "error": "driver", "commit": "b"},
+              row("colsum", "b"), row("layernorm", "c"))
+record = joined(first, second)
+assert not [r for r in record["rows"] if "error" in r], record
+assert {r["row"]: r["commit"] for r in record["rows"]} == {
+    "mse": "a", "adamw": "a", "softmax": "b", "colsum": "b", "layernorm": "c"}, record
+assert record["commit"] == "a" and record["command"] == "first; second", record
+words = charts.commit_words(record["rows"])
+assert words == "a (softmax and colsum b, layernorm c)", words
+assert joined(second, first)["rows"][-1]["row"] == "adamw"
+gpu_bench.put(record, row("mse", "d"))
+assert [r["commit"] for r in record["rows"] if r["row"] == "mse"] == ["d"], record
+)PY";
+
 }  // namespace
+
+TEST_CASE("records are joined: errors replace no figures, rows keep their commit", "[bench]") {
+  if (find_program("python3").empty()) SKIP("no python3");
+  const tests::Scratch scratch;
+  const ProcessResult result =
+      run_process({"python3", "-c", kRecordScript, scratch.path("")}, "", 60);
+  INFO(result.output);
+  CHECK(result.exit_code == 0);
+}
 
 TEST_CASE("inputs from a counter are those of gpu_peers.py", "[bench]") {
   Input real = dense_input(DType::f32, {1000}, 3), half = dense_input(DType::bf16, {1000}, 4),
