@@ -5,7 +5,8 @@
 
 The table goes between `<!-- record: PATH -->` and `<!-- end -->` in README.md, the pictures beside
 the record (h200-DATE-roofline.png, h200-DATE-bars.png). Without matplotlib there is the table
-alone. `--check` changes nothing and fails where README's table is not what the record says.
+alone. `--check` changes nothing and fails where README's table is not what the record says; without
+a record it looks at both tables, the GPU's and the CPU's.
 """
 import glob
 import json
@@ -24,8 +25,8 @@ F32_TFLOPS = 67  # NVIDIA's datasheet for the H200, not measured
 # What a row is asked for, as tests/bench/NOTES.md has it.
 MEAN_MARK, WARM_MARK_MS, COMPILE_MARK, COPY_MARK = 1.25, 3, 1 / 8, 0.75
 DEFAULT_SECONDS = "1.5"  # gpu_bench.py's --seconds
-LABELS = {"eager": "eager", "default": "torch.compile", "max_autotune": "max-autotune",
 INDEXED = {"xent_fwd", "xent_fwdbwd", "gpt2_fwd"}  # whose kernels can find an index wrong
+LABELS = {"eager": "eager", "default": "torch.compile", "max_autotune": "max-autotune",
           "by_hand": "torch.compile, by hand", "xla": "XLA", "tiny_compile": "tiny_compile"}
 # Okabe and Ito's colours, told apart by every kind of colour blindness, and a mark for each.
 COLOURS = {"tiny_compile": "#0072B2", "default": "#E69F00", "max_autotune": "#D55E00",
@@ -183,7 +184,6 @@ def peers(record):
     return f"The best peer is the fastest of {'; '.join(kinds)}.{without}"
 
 
-def timing(record):
 def commit_words(rows):
     """2ad9b7c (gpt2_fwd c1183a2): that of most rows, then the others with their rows."""
     usual, *rare = commits(rows)
@@ -192,6 +192,7 @@ def commit_words(rows):
     return usual + (f" ({', '.join(others)})" if others else "")
 
 
+def timing(record):
     """How long a row was timed, and by how many commands."""
     commands = [c for c in record.get("command", "").split("; ") if "gpu_bench.py" in c]
     if not commands:
@@ -372,18 +373,23 @@ def draw(record, stem):
     print(f"{stem}-roofline.png {stem}-bars.png")
 
 
-def newest_record():
+def newest_record(of_cpu=False):
     paths = [p for p in glob.glob(os.path.join(HERE, "records", "*.json"))
-             if not os.path.basename(p).startswith(("cpu-", "fuzz-"))]
+             if os.path.basename(p).startswith("cpu-") == of_cpu
+             and not os.path.basename(p).startswith("fuzz-")]
     return max(paths, key=lambda p: os.path.basename(p)[-15:], default=None)
 
 
 def main(arguments):
     check = "--check" in arguments
-    paths = [a for a in arguments if a != "--check"]
-    path = paths[0] if paths else newest_record()
+    paths = [a for a in arguments if a != "--check"] or [newest_record()] + (
+        [newest_record(of_cpu=True)] if check else [])
+    return max(write_table(path, check) for path in paths)
+
+
+def write_table(path, check):
     if not path:
-        print("no record of a GPU in tests/bench/records yet: make bench-gpu writes one")
+        print("no such record in tests/bench/records yet: make bench writes them")
         return 0
     with open(path) as f:
         record = json.load(f)
@@ -394,8 +400,9 @@ def main(arguments):
         print(f"README.md has no place for the table: {BEGIN} {path} --> and {END}")
         return 1
     if check:
-        print("README.md's table is the record's" if before == after else
-              "README.md's table is not what the record says: make bench-table")
+        name = os.path.basename(path)
+        print(f"README.md's table is that of {name}" if before == after else
+              f"README.md's table is not what {name} says: make bench-table RECORD={path}")
         return int(before != after)
     with open(README, "w") as f:
         f.write(after)
