@@ -5,7 +5,8 @@
 
 The table goes between `<!-- record: PATH -->` and `<!-- end -->` in README.md, the pictures beside
 the record (h200-DATE-roofline.png, h200-DATE-bars.png). Without matplotlib there is the table
-alone. `--check` changes nothing and fails where README's table is not what the record says.
+alone. `--check` changes nothing and fails where README's table is not what the record says; without
+a record it looks at both tables, the GPU's and the CPU's.
 """
 import glob
 import json
@@ -14,7 +15,7 @@ import re
 import statistics
 import sys
 
-from gpu_bench import best_peer
+from gpu_bench import best_peer, commits
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -24,6 +25,7 @@ F32_TFLOPS = 67  # NVIDIA's datasheet for the H200, not measured
 # What a row is asked for, as tests/bench/NOTES.md has it.
 MEAN_MARK, WARM_MARK_MS, COMPILE_MARK, COPY_MARK = 1.25, 3, 1 / 8, 0.75
 DEFAULT_SECONDS = "1.5"  # gpu_bench.py's --seconds
+INDEXED = {"xent_fwd", "xent_fwdbwd", "gpt2_fwd"}  # whose kernels can find an index wrong
 LABELS = {"eager": "eager", "default": "torch.compile", "max_autotune": "max-autotune",
           "by_hand": "torch.compile, by hand", "xla": "XLA", "tiny_compile": "tiny_compile"}
 # Okabe and Ito's colours, told apart by every kind of colour blindness, and a mark for each.
@@ -126,11 +128,33 @@ def missed(rows):
     copied = [(row["row"], gbps(row) / row["copy_gbps"]) for row in rows
               if row["bytes"] and not row["tiny"]]
     far = [f"{name} {share:.2f}" for name, share in copied if share < COPY_MARK]
-    return [f"{what}: {', '.join(names)}." for what, names in [
+    fat = more_than_peers(rows, "peak_bytes", 2**20)
+    many = more_than_peers(rows, "kernels", 1)
+    sentences = [f"{what}: {', '.join(names)}." for what, names in [
         (f"Warm starts above the mark of {WARM_MARK_MS} ms", warm),
         ("Compilation in more than an eighth of torch.compile's time, as a share of it", slow),
         ("Compilation slower than XLA's, ms", behind),
-        (f"Less than {COPY_MARK} of the copy's speed, the mark", far)] if names]
+        (f"Less than {COPY_MARK} of the copy's speed, the mark", far),
+        ("Peak memory above that of the thriftiest peer, MiB", fat),
+        ("More kernels than the peer with the fewest", many)] if names]
+    indexed = [row["row"] for row in rows if row["row"] in INDEXED]
+    return sentences + ([
+        "The peers' kernels are counted with copies and fills, ours without the copy and the fill "
+        "of the word in which kernels report a wrong index: two more a call in "
+        f"{listed(indexed)}."] if indexed and with_contestant({"rows": rows}, "eager") else [])
+
+
+def more_than_peers(rows, what, unit):
+    """Where ours is above the least of the peers', as the table rounds it."""
+    names = []
+    for row in rows:
+        counts = {name: round(entry[what] / unit) for name, entry in row["contestants"].items()
+                  if entry.get(what)}
+        mine = counts.pop("tiny_compile", 0)
+        least = min(counts, key=counts.get, default=None)
+        if least and mine > counts[least]:
+            names.append(f"{row['row']} {mine} for {counts[least]} ({LABELS[least]})")
+    return names
 
 
 def listed(names):
@@ -160,6 +184,14 @@ def peers(record):
     return f"The best peer is the fastest of {'; '.join(kinds)}.{without}"
 
 
+def commit_words(rows):
+    """2ad9b7c (gpt2_fwd c1183a2): that of most rows, then the others with their rows."""
+    usual, *rare = commits(rows)
+    others = [f"{listed([row['row'] for row in rows if row['commit'] == commit])} {commit}"
+              for commit in rare]
+    return usual + (f" ({', '.join(others)})" if others else "")
+
+
 def timing(record):
     """How long a row was timed, and by how many commands."""
     commands = [c for c in record.get("command", "").split("; ") if "gpu_bench.py" in c]
@@ -180,11 +212,10 @@ def timing(record):
 def table(record):
     rows = measured(record)
     ragged = [row for row in rows if "/" in row["row"]]
-    commits = sorted({row["commit"] for row in rows})
     failed = [row["row"] for row in record["rows"] if "error" in row]
     lines = [f"{record['device']}, driver {record.get('driver') or 'unknown'}, "
              f"PyTorch {record.get('torch', 'none')}, {record['date']}, commit "
-             f"{', '.join(commits)}; device copy {record['copy_gbps']:.0f} GB/s.", ""]
+             f"{commit_words(rows)}; device copy {record['copy_gbps']:.0f} GB/s.", ""]
     about = " ".join(filter(None, [peers(record), timing(record)]))
     lines += [about, ""] if about else []
     lines += rows_table(plain(record))
@@ -251,8 +282,8 @@ def style(plt):
                          "font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
 
 
-def title(record):
-    return f"{record['device']}, {record['date']}, commit {record['commit']}"
+def title(record, rows):
+    return f"{record['device']}, {record['date']}, commit {commit_words(rows)}"
 
 
 # Names beside points that lie close together: none within a line's height of one before it.
@@ -289,10 +320,10 @@ def draw_roofline(record, path, plt):
                       arrowprops={"arrowstyle": "-", "color": "#bbbbbb", "lw": 0.6})
     axes.plot([], [], MARKS["tiny_compile"], color=COLOURS["tiny_compile"], label="tiny_compile")
     axes.plot([], [], MARKS["default"], mfc="none", color=COLOURS["max_autotune"],
-              label="the best of PyTorch")
+              label="the best peer")
     axes.set(xscale="log", yscale="log", xlim=xs, ylim=(0.1, 150),
              xlabel="operations a byte that must be moved", ylabel="Toperations/s",
-             title="Roofline: " + title(record))
+             title="Roofline: " + title(record, rows))
     axes.legend(loc="lower right", frameon=False)
     figure.savefig(path, dpi=130, bbox_inches="tight")
     plt.close(figure)
@@ -318,8 +349,8 @@ def draw_bars(record, path, plt):
     axes.axvline(1, color="black", lw=0.8, zorder=3)
     axes.set(yticks=[at for at, _ in ticks], yticklabels=[name for _, name in ticks],
              xlim=(0, limit + 0.5), ylim=(y - gap, -1),
-             xlabel="time against the best of PyTorch (1): shorter is faster")
-    axes.set_title("Time: " + title(record), pad=24)
+             xlabel="time against the best peer's (1): shorter is faster")
+    axes.set_title("Time: " + title(record, plain(record)), pad=24)
     used = [n for n in order if any(n in row["contestants"] for row in plain(record))]
     axes.legend([plt.Rectangle((0, 0), 1, 1, color=COLOURS[n]) for n in used],
                 [LABELS[n] for n in used], loc="lower left", bbox_to_anchor=(0, 1),
@@ -342,18 +373,23 @@ def draw(record, stem):
     print(f"{stem}-roofline.png {stem}-bars.png")
 
 
-def newest_record():
+def newest_record(of_cpu=False):
     paths = [p for p in glob.glob(os.path.join(HERE, "records", "*.json"))
-             if not os.path.basename(p).startswith(("cpu-", "fuzz-"))]
+             if os.path.basename(p).startswith("cpu-") == of_cpu
+             and not os.path.basename(p).startswith("fuzz-")]
     return max(paths, key=lambda p: os.path.basename(p)[-15:], default=None)
 
 
 def main(arguments):
     check = "--check" in arguments
-    paths = [a for a in arguments if a != "--check"]
-    path = paths[0] if paths else newest_record()
+    paths = [a for a in arguments if a != "--check"] or [newest_record()] + (
+        [newest_record(of_cpu=True)] if check else [])
+    return max(write_table(path, check) for path in paths)
+
+
+def write_table(path, check):
     if not path:
-        print("no record of a GPU in tests/bench/records yet: make bench-gpu writes one")
+        print("no such record in tests/bench/records yet: make bench writes them")
         return 0
     with open(path) as f:
         record = json.load(f)
@@ -364,8 +400,9 @@ def main(arguments):
         print(f"README.md has no place for the table: {BEGIN} {path} --> and {END}")
         return 1
     if check:
-        print("README.md's table is the record's" if before == after else
-              "README.md's table is not what the record says: make bench-table")
+        name = os.path.basename(path)
+        print(f"README.md's table is that of {name}" if before == after else
+              f"README.md's table is not what {name} says: make bench-table RECORD={path}")
         return int(before != after)
     with open(README, "w") as f:
         f.write(after)

@@ -16,6 +16,7 @@
 #include <sstream>
 
 #include "tests/bench/gpu_measure.h"
+#include "tiny_compile/runtime/nvrtc.h"
 #include "tiny_compile/tensor/cuda_memory.h"
 
 namespace {
@@ -185,8 +186,9 @@ void measure_alone(const Machine& machine, const std::string& self, const std::s
   LoadedRow row(machine, name);
   row.check_small();
   const bool checked = row.check_full();
-  const double ms = bench::median(row.time_calls(50)), us = row.host_microseconds(50);
+  const double ms = bench::median(row.time_calls(50));
   row.check_last();
+  const double us = row.host_microseconds(50);
   const double copy = bench::median(bench::time_copies(machine, kCopied, 20));
   const double rate = row.row().bytes / ms * 1e-6;
   const double ceiling = 2.0 * static_cast<double>(kCopied) / copy * 1e-6;
@@ -226,8 +228,8 @@ int run(const std::vector<std::string>& arguments, const std::string& self) {
     } else if (word == "--emit") {
       emitting = true;
     } else if (word == "--why") {
-      std::printf("%s\n", tc::why_no_cuda().c_str());
-      return tc::why_no_cuda().empty() ? 0 : 1;
+      std::printf("%s\n", tc::why_no_gpu().c_str());
+      return tc::why_no_gpu().empty() ? 0 : 1;
     } else if (word == "--list" || word == "--ragged") {
       const auto rows = word == "--list" ? bench::gpu_row_names() : bench::gpu_ragged_names();
       std::printf("%s\n", tc::join(rows, "\n").c_str());
@@ -244,8 +246,8 @@ int run(const std::vector<std::string>& arguments, const std::string& self) {
   }
   if (serving) return serve(machine, self);
   if (starting) return bench::start_child(machine, names.at(0), again), 0;
-  if (machine.is_gpu() && !tc::why_no_cuda().empty()) {
-    std::printf("GPU rows: skipped, %s\n", tc::why_no_cuda().c_str());
+  if (machine.is_gpu() && !tc::why_no_gpu().empty()) {
+    std::printf("GPU rows: skipped, %s\n", tc::why_no_gpu().c_str());
     return 0;
   }
   for (const std::string& name : names.empty() ? bench::gpu_row_names() : names)

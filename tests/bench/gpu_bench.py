@@ -13,6 +13,7 @@ contestants); then contestants and a device copy are timed in turns with events.
 written after every row, rows already in it are replaced. Without PyTorch: tiny_compile alone.
 """
 import argparse
+import collections
 import datetime
 import gc
 import json
@@ -146,16 +147,32 @@ def calls_for_host(entry, tiny):
     return max(3, min(most, int(200 / entry["ms"])))
 
 
+def add_in_time(add, seconds):
+    """Throws Failed where it takes longer; the row's alarm goes on behind it."""
+    began, left = time.monotonic(), signal.alarm(seconds)
+    try:
+        add()
+    except TooSlow as error:
+        raise Failed(f"more than {seconds} s") from error
+    finally:
+        signal.alarm(max(1, left - int(time.monotonic() - began)))
+
+
 def add_contestants(row, peers, options, jax_side, begun):
-    """Compiled, each once; what fails to is a note of the row's."""
+    """Compiled, each once; what fails to is a note of the row's. max-autotune, which may take minutes,
+    has half of the row's time that is left."""
     adders = {f"torch.compile {mode}": lambda mode=mode: peers.add_compiled(mode)
               for mode in peers.modes(options.autotune)}
     if jax_side and peers.name in jax_side.ROWS:
         adders["jax.jit"] = lambda: jax_side.add(peers)
     for what, add in adders.items():
-        say(f"  {time.monotonic() - begun:5.1f} s: {what}")
+        spent = time.monotonic() - begun
+        say(f"  {spent:5.1f} s: {what}")
         try:
-            add()
+            if what.endswith("max_autotune"):
+                add_in_time(add, max(1, int((options.limit - spent) / 2)))
+            else:
+                add()
         except Exception as error:
             row.setdefault("notes", []).append(" ".join(f"{what}: {error}".split())[:400])
 
@@ -239,9 +256,22 @@ def load_record(path):
     return {"rows": []}
 
 
+def commits(rows):
+    """Of these rows, the most frequent first."""
+    counted = collections.Counter(row["commit"] for row in rows if "commit" in row)
+    return [commit for commit, _ in counted.most_common()]
+
+
 def put(record, row):
+    """In place of the row of that name, if there is one; an error never replaces figures."""
+    for old in record["rows"]:
+        if old["row"] == row["row"] and "error" in row and "error" not in old:
+            say(f"{row['row']}: what was measured at {old.get('commit')} stays in the record, "
+                f"now: {row['error']}")
+            return
     rows = [r for r in record["rows"] if r["row"] != row["row"]]
     record["rows"] = rows + [row]
+    record["commit"] = next(iter(commits(record["rows"])), record.get("commit"))
     copies = [r["copy_gbps"] for r in record["rows"] if "copy_gbps" in r]
     if copies:
         record["copy_gbps"] = statistics.median(copies)
@@ -265,9 +295,7 @@ def join(paths, to):
         command = "; ".join(filter(None, [record.get("command"), part.get("command")]))
         record.update(part, command=command)
         for row in rows:
-            known = {r["row"] for r in record["rows"] if "error" not in r}
-            if "error" not in row or row["row"] not in known:
-                put(record, row)
+            put(record, row)
     save_record(record, to)
 
 
@@ -316,7 +344,8 @@ def parse():
     add("--ragged", action="store_true", help="the variants instead: softmax/127, ...")
     add("--record", default="", help="JSON to write and merge into")
     add("--join", nargs="+", metavar="PART", help="merge records, later ones win; nothing is run")
-    add("--autotune", default="some", choices=["none", "some", "all"])
+    add("--autotune", default="all", choices=["none", "some", "all"],
+        help="which rows max-autotune compiles too; some: ten with reductions or matmuls, quicker")
     add("--no-torch", action="store_true")
     add("--no-xla", action="store_true")
     add("--seconds", type=float, default=1.5, help="of timing for a row")
@@ -378,6 +407,7 @@ def guarded_row(ours, name, options, sides):
     """The row, or what stopped it."""
     def alarm(signum, frame):
         raise TooSlow(f"more than {options.limit} s")
+    empty = {"row": name, "date": options.date, "commit": options.commit}
     place = "/dev/shm" if os.path.isdir("/dev/shm") else None
     scratch = tempfile.mkdtemp(prefix="tc_gpu_bench_", dir=place)
     signal.signal(signal.SIGALRM, alarm)
@@ -389,12 +419,12 @@ def guarded_row(ours, name, options, sides):
         frames = traceback.extract_tb(error.__traceback__)
         where = [frame.name for frame in frames if frame.filename.startswith(HERE)][1:-1]
         # what it had is lost
-        return {"row": name, "error": f"too slow: {error}, in {' > '.join(where)}"}
+        return {**empty, "error": f"too slow: {error}, in {' > '.join(where)}"}
     except Exception as error:  # a row that fails must not take the others with it
         ours_ended = isinstance(error, (BrokenPipeError, json.JSONDecodeError))
         if ours_ended:
             ours.stop()
-        return {"row": name, "error": f"{type(error).__name__}: {error}"[:400]}
+        return {**empty, "error": f"{type(error).__name__}: {error}"[:400]}
     finally:
         signal.alarm(0)
         shutil.rmtree(scratch, ignore_errors=True)

@@ -1,5 +1,8 @@
 // GPT-2's forward pass with its loss, 124 M parameters in bf16: the largest graph of the table.
 // Attention is written out as matmul, softmax, matmul. Weights are random.
+//
+// A mean over all words hardly tells a wrong network: without its mask the loss is off by 1.6e-4.
+// So the small instance has larger weights and returns the last hidden state too.
 #include <cmath>
 
 #include "tests/bench/gpu_rows.h"
@@ -12,9 +15,12 @@ using tc::DType, tc::Tensor;
 
 struct Gpt2 {
   int64_t batch, length, layers, heads, width, words;
+  float weight;  // the largest of a matrix
+  bool returns_hidden;
 };
-constexpr Gpt2 kFull{8, 1024, 12, 12, 768, 50257}, kTiny{2, 10, 2, 2, 16, 61};
-constexpr int kPerLayer = 12;  // weights: two of each norm and linear
+constexpr Gpt2 kFull{8, 1024, 12, 12, 768, 50257, 0.035f, false};  // standard deviation 0.02
+constexpr Gpt2 kTiny{2, 10, 2, 2, 16, 61, 0.43f, true};  // a linear keeps its input's size
+constexpr int kPerLayer = 12;                            // weights: two of each norm and linear
 
 // Inputs: index [B,T], target [B*T], wte [V,C], wpe [T,C], 12 a layer, the last norm's two.
 std::vector<Input> gpt2_inputs(const Gpt2& m) {
@@ -30,11 +36,12 @@ std::vector<Input> gpt2_inputs(const Gpt2& m) {
     inputs.back().classes = m.words;
   }
   const int64_t c = m.width;
-  const float weight = 0.035f;  // the standard deviation is 0.02
   auto norm = [&] { add({c}, 0.1f, 1), add({c}, 0.1f); };
-  auto linear = [&](int64_t in, int64_t out) { add({out, in}, weight), add({out}, weight); };
-  add({m.words, c}, weight);
-  add({m.length, c}, weight);
+  auto linear = [&](int64_t in, int64_t out) {
+    add({out, in}, m.weight), add({out}, m.weight);
+  };
+  add({m.words, c}, m.weight);
+  add({m.length, c}, m.weight);
   for (int64_t layer = 0; layer < m.layers; layer++) {
     norm(), linear(c, 3 * c), linear(c, c);
     norm(), linear(c, 4 * c), linear(4 * c, c);
@@ -64,7 +71,7 @@ Tensor block(const Gpt2& m, const Tensor& x, const Tensor* w) {
   return h + tc::linear(tc::gelu(a, "tanh"), w[10], w[11]);
 }
 
-Tensor gpt2_loss(const Gpt2& m, const std::vector<Tensor>& x) {
+std::vector<Tensor> gpt2(const Gpt2& m, const std::vector<Tensor>& x) {
   const Tensor &index = x[0], &target = x[1], &wte = x[2], &wpe = x[3];
   Tensor h = tc::embedding(index, wte) + wpe;
   for (int64_t layer = 0; layer < m.layers; layer++)
@@ -72,7 +79,8 @@ Tensor gpt2_loss(const Gpt2& m, const std::vector<Tensor>& x) {
   h = tc::layer_norm(h, {m.width}, x[x.size() - 2], x[x.size() - 1]);
   const Tensor logits =
       tc::matmul(h.reshape({m.batch * m.length, m.width}), wte.t()).to(DType::f32);
-  return tc::cross_entropy(logits, target);
+  const Tensor loss = tc::cross_entropy(logits, target);
+  return m.returns_hidden ? std::vector<Tensor>{loss, h} : std::vector<Tensor>{loss};
 }
 
 }  // namespace
@@ -84,14 +92,15 @@ GpuRow make_gpt2_row(bool small) {
   row.what = tc::str("GPT-2 124M forward and loss, bf16, batch ", model.batch, " x ",
                      model.length, ", attention as matmul-softmax-matmul");
   row.exact = false;
+  row.limit = 0.03;  // bf16 rounded at other places gives 0.008, no mask 0.43
   row.inputs = gpt2_inputs(model);
   row.prepare = [model](tc::CompileOptions options, const std::vector<Tensor>& x) {
     options.name = "gpt2_fwd";
     const auto f =
-        tc::compile([model](std::vector<Tensor> x) { return gpt2_loss(model, x); }, options);
+        tc::compile([model](std::vector<Tensor> x) { return gpt2(model, x); }, options);
     Ready ready;
     ready.call = [=] { f(x); };
-    ready.results = [=] { return std::vector<Tensor>{f(x)}; };
+    ready.results = [=] { return f(x); };
     ready.graph = [=] { return f.specialization(x).traced.graph; };
     return ready;
   };

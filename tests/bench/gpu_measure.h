@@ -36,10 +36,12 @@ class LoadedRow {
   int64_t launches() const;
 
   // Each throws tc::Error naming the first element that differs.
-  void check_small() const;  // a small instance: the interpreter's bits, or within 1 % of them
+  void check_small() const;  // a small instance: the interpreter's bits, or within row().limit
   // The C++ back end's bits on this instance; false where the contract promises none.
   bool check_full() const;
-  void check_last() const;  // the last timed call gave the bits of the first call
+  // The last of time_calls gave the first call's bits, also where a vendor's matmul is in it: the
+  // same algorithm on the same inputs. What is measured next frees that result.
+  void check_last() const;
 
   std::vector<double> time_calls(int count);  // device milliseconds of each
   double host_microseconds(int count);        // a call, while nobody waits for the device
@@ -67,6 +69,9 @@ Startup measure_startup(const Machine& machine, const std::string& self,
                         const std::string& name, int runs);
 void start_child(const Machine& machine, const std::string& name,
                  bool again);  // prints "driver first second"
+
+// |want - got| / |want| of all elements; NaN where either has one.
+double distance(const tiny_compile::Tensor& want, const tiny_compile::Tensor& got);
 
 double median(std::vector<double> values);
 

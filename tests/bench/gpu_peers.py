@@ -141,7 +141,9 @@ def gpt2(index, target, wte, wpe, *w):
         h = h + F.linear(F.gelu(a, approximate="tanh"), p[10], p[11])
     h = F.layer_norm(h, (width,), w[-2], w[-1])
     logits = h.reshape(-1, width) @ wte.t()
-    return F.cross_entropy(logits.to(torch.promote_types(logits.dtype, torch.float32)), target)
+    wide = torch.promote_types(logits.dtype, torch.float32)
+    loss = F.cross_entropy(logits.to(wide), target)
+    return loss if width == 768 else (loss, h)  # as gpu_gpt2.cpp
 
 
 ROWS = {
@@ -187,7 +189,7 @@ def given_gradient(f, *inputs):
 GRADIENTS = {"xent_fwdbwd": xent_gradient, "layernorm_fwdbwd": given_gradient,
              "mlp_fwdbwd_bf16": given_gradient}
 
-# Where max-autotune can choose otherwise than the default: reductions and matmuls.
+# --autotune some: where max-autotune has most to choose, reductions and matmuls.
 AUTOTUNED = {"bias_gelu_bf16", "softmax", "softmax_wide", "mse", "colsum", "xent_fwd",
              "xent_fwdbwd", "layernorm_fwdbwd", "mlp_bf16", "mlp_fwdbwd_bf16"}
 

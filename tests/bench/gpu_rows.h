@@ -23,9 +23,10 @@ struct Ready {
 
 struct GpuRow {
   std::string name, what;
-  double bytes = 0;   // the least a call must move: its floor; 0 where arithmetic decides
-  bool tiny = false;  // shorter on the device than its call on the host
-  bool exact = true;  // by contract the interpreter's bits: no vendor matmul in it
+  double bytes = 0;     // the least a call must move: its floor; 0 where arithmetic decides
+  bool tiny = false;    // shorter on the device than its call on the host
+  bool exact = true;    // by contract the interpreter's bits: no vendor matmul in it
+  double limit = 0.01;  // else how far from them a small instance may be: |off| / |right|
   std::vector<Input> inputs;
   std::function<Ready(const tiny_compile::CompileOptions&,
                       const std::vector<tiny_compile::Tensor>&)>

@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <map>
+#include <regex>
 
 #include "tests/bench/gpu_measure.h"
 #include "tests/catch.h"
 #include "tests/runtime/scratch.h"
 #include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/runtime/nvrtc.h"
+#include "tiny_compile/runtime/process.h"
 
 using namespace tiny_compile;
 using namespace bench;
@@ -54,7 +57,48 @@ void check_compiles(const std::vector<std::string>& names) {
   CHECK_NOTHROW(compile_cuda(emit_cuda_together(programs)[0].text, "sm_90"));
 }
 
+const char* const kRecordScript = R"PY(
+import json, sys
+sys.path.insert(0, "tests/bench")
+import charts, gpu_bench
+
+def part(name, *rows):
+    with open(f"{sys.argv[1]}/{name}", "w") as f:
+        json.dump({"commit": name, "command": name, "rows": rows}, f)
+    return f"{sys.argv[1]}/{name}"
+
+def row(name, commit):
+    return {"row": name, "commit": commit, "contestants": {}}
+
+def joined(*parts):
+    gpu_bench.join(parts, f"{sys.argv[1]}/all")
+    return gpu_bench.load_record(f"{sys.argv[1]}/all")
+
+first = part("first", row("mse", "a"), row("adamw", "a"), {"row": "colsum", "error": "slow"})
+second = part("second", row("softmax", "b"), {"row": "mse", "error": "driver", "commit": "b"},
+              row("colsum", "b"), row("layernorm", "c"))
+record = joined(first, second)
+assert not [r for r in record["rows"] if "error" in r], record
+assert {r["row"]: r["commit"] for r in record["rows"]} == {
+    "mse": "a", "adamw": "a", "softmax": "b", "colsum": "b", "layernorm": "c"}, record
+assert record["commit"] == "a" and record["command"] == "first; second", record
+words = charts.commit_words(record["rows"])
+assert words == "a (softmax and colsum b, layernorm c)", words
+assert joined(second, first)["rows"][-1]["row"] == "adamw"
+gpu_bench.put(record, row("mse", "d"))
+assert [r["commit"] for r in record["rows"] if r["row"] == "mse"] == ["d"], record
+)PY";
+
 }  // namespace
+
+TEST_CASE("records are joined: errors replace no figures, rows keep their commit", "[bench]") {
+  if (find_program("python3").empty()) SKIP("no python3");
+  const tests::Scratch scratch;
+  const ProcessResult result =
+      run_process({"python3", "-c", kRecordScript, scratch.path("")}, "", 60);
+  INFO(result.output);
+  CHECK(result.exit_code == 0);
+}
 
 TEST_CASE("inputs from a counter are those of gpu_peers.py", "[bench]") {
   Input real = dense_input(DType::f32, {1000}, 3), half = dense_input(DType::bf16, {1000}, 4),
@@ -130,6 +174,37 @@ TEST_CASE("small rows have the interpreter's bits (2)", "[bench]") {
 }
 TEST_CASE("small rows have the interpreter's bits (3)", "[bench]") {
   check_bits(names_from(12, 6));
+}
+
+TEST_CASE("the last timed call is compared with the first, with a matmul in it too",
+          "[bench]") {
+  LoadedRow row({cpu, true}, "mlp_bf16");
+  CHECK_THROWS_AS(row.check_last(), Error);
+  row.time_calls(3);
+  CHECK_NOTHROW(row.check_last());
+  uint16_t& bits = *reinterpret_cast<uint16_t*>(row.outputs()[0].bytes());
+  bits ^= 1;
+  CHECK_THROWS_AS(row.check_last(), Error);
+}
+
+TEST_CASE("a wrong GPT-2 fails the small instance's check", "[bench]") {
+  const GpuRow row = make_gpu_row("gpt2_fwd", true);
+  std::vector<Tensor> inputs;
+  for (const Input& input : row.inputs) inputs.push_back(make_input(input, cpu));
+  const std::string text = print(row.prepare({}, inputs).graph());
+  const std::vector<Tensor> want = interpret(parse_graph(text), inputs);
+  auto hidden_off = [&](const char* what, const char* by) {
+    const Graph other = parse_graph(std::regex_replace(text, std::regex(what), by));
+    return distance(want[1], interpret(other, inputs)[1]);
+  };
+  CHECK(hidden_off("nothing", "else") == 0);
+  const char* const mask = R"((bf16\[2,2,10,10\]) = where %\d+, %\d+, (%\d+))";
+  CHECK(hidden_off(mask, "$1 = maximum $2, $2") > 10 * row.limit);
+  CHECK(hidden_off(R"(= tanh (%\d+))", "= maximum $1, $1") > 10 * row.limit);  // of gelu
+  for (const size_t weight : {8, 9, 14, 15, 20, 21, 26, 27})  // that blocks end in
+    inputs[weight] = zeros(inputs[weight].shape(), DType::bf16);
+  CHECK(hidden_off("nothing", "else") > 10 * row.limit);
+  check_bits({"gpt2_fwd"});
 }
 
 TEST_CASE("ragged rows keep to 64 Mi elements and have the interpreter's bits", "[bench]") {

@@ -6,6 +6,7 @@ beyond those of a second call.
 """
 import atexit
 import json
+import math
 import os
 import shutil
 import statistics
@@ -215,8 +216,11 @@ class TorchRow:
         return outputs
 
     def limit(self):
+        """Less for a bf16 row that returns a mean alone, which hides most of an error: GPT-2's loss
+        without its mask is off by 1.6e-4."""
         half = any(s["dtype"] == "bf16" for s in self.spec["inputs"])
-        return 1e-2 if half else 1e-5
+        mean = all(not s["shape"] for s in self.spec["outputs"])
+        return 1e-5 if not half else 3e-5 if mean else 1e-2
 
 
 def distance(got, want):
@@ -226,7 +230,9 @@ def distance(got, want):
     for a, b in zip(got, want):
         norm = float(b.norm()) or 1.0
         error = float((a.double() - b).norm()) / norm
-        worst = error if not error <= worst else worst  # NaN stays
+        if math.isnan(error):
+            return error
+        worst = max(worst, error)
     return worst
 
 
