@@ -1,5 +1,5 @@
-// make demo: a byte-level next-byte model reads a real text, and every stage of the compiler
-// shows what it bought: launches, bytes moved, time; the loss has the same bits on every rung.
+// make demo: a byte-level next-byte model reads a text, and every stage of the compiler shows what
+// it bought: launches, bytes moved, time; the loss has the same bits on every rung.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -15,22 +15,13 @@ namespace {
 
 namespace tc = tiny_compile;
 
-constexpr int64_t kMostBytes = 4096;
-
-std::string read_text(const char* path) {
+std::string read_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream content;
   content << in.rdbuf();
   if (!in || content.str().size() < 2)
     tc::fail("demo: cannot read two bytes from '", path, "'; name a text with FILE=path");
-  return content.str().substr(0, kMostBytes + 1);
-}
-
-tc::Tensor bytes_of(const std::string& text, size_t from) {
-  std::vector<int64_t> values;
-  for (size_t i = from; i + 1 - from < text.size(); i++)
-    values.push_back(static_cast<unsigned char>(text[i]));
-  return tc::from_vector(values);
+  return content.str().substr(0, tc::kDemoBytes + 1);
 }
 
 void print_ladder(const tc::Explanation& e) {
@@ -75,16 +66,17 @@ void climb_on_gpu(const tc::Graph& graph, std::vector<tc::Tensor> inputs, float 
   std::ofstream(beside + "demo.cu") << explanation.staged.source.text;
 }
 
-int run(const char* path, const std::string& beside) {
-  const std::string text = read_text(path);
+int run(const std::string& path, const std::string& beside) {
+  const auto [bytes, next] =
+      tc::bytes_and_next(path.empty() ? tc::demo_text() : read_text(path));
   tc::manual_seed(1);
   const tc::DemoModel model;
-  const tc::Tensor bytes = bytes_of(text, 0), next = bytes_of(text, 1);
   auto loss =
       tc::compile([&](tc::Tensor b, tc::Tensor n) { return tc::next_byte_loss(model, b, n); },
                   {.name = "next_byte_loss"});
   std::printf("A next-byte model of seeded weights reads %lld bytes of %s.\n\n",
-              static_cast<long long>(bytes.numel()), path);
+              static_cast<long long>(bytes.numel()),
+              path.empty() ? "its own text" : path.c_str());
   const auto traced = loss.specialization(bytes, next);
   const tc::Explanation explanation =
       tc::explain(traced.traced.graph, traced.inputs, tc::default_pipeline(), 0.3);
@@ -105,7 +97,7 @@ int run(const char* path, const std::string& beside) {
 int main(int argc, char** argv) {
   try {
     const std::string self = argv[0];  // build/demo
-    return run(argc > 1 ? argv[1] : "README.md", self.substr(0, self.rfind('/') + 1));
+    return run(argc > 1 ? argv[1] : "", self.substr(0, self.rfind('/') + 1));
   } catch (const tc::Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;
