@@ -1,5 +1,5 @@
 # make              the library, build/libtiny_compile.a, and the tool, build/tc
-# make demo         FILE=README.md: what compiling buys, step by step
+# make demo         what compiling buys, step by step; FILE=path takes another text
 # make test         every test case; ONLY='[fuse]' some, SLOWEST=10 where the time went
 # make fuzz         N=1000 random programs against the interpreter
 # make bench        speed: bench-cpu against hand-written loops (ARGS='softmax mlp': some rows),
@@ -27,7 +27,6 @@ endif
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
 
-FILE ?= README.md
 N ?= 1000
 SLOWEST ?= 0
 PREFIX ?= /usr/local

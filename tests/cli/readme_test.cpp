@@ -1,4 +1,5 @@
-// README shows one function as graph, kernel and C++: what is shown is what tc prints.
+// README shows one function as graph, kernel and C++, and the demo's ladder: what is shown is what tc
+// and the demo print.
 #include <algorithm>
 #include <fstream>
 #include <sstream>
@@ -6,6 +7,7 @@
 #include "tests/catch.h"
 #include "tests/runtime/scratch.h"
 #include "tiny_compile/cli/commands.h"
+#include "tiny_compile/cli/demo_model.h"
 #include "tiny_compile/tiny_compile.h"
 
 using namespace tiny_compile;
@@ -49,6 +51,28 @@ std::string readme() {
   return page.str().starts_with("# tiny_compile") ? page.str() : "";
 }
 
+std::string printed(const char* format, double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+std::vector<std::string> words_of(const std::string& line) {
+  std::istringstream in(line);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
+// The line of a block that begins with a word; "" where there is none.
+std::string line_of(const std::string& block, const std::string& word) {
+  std::istringstream lines(block);
+  for (std::string line; std::getline(lines, line);) {
+    if (!words_of(line).empty() && words_of(line)[0] == word) return line;
+  }
+  return "";
+}
+
 }  // namespace
 
 TEST_CASE("README's graph is what tracing its function gives", "[tc]") {
@@ -90,4 +114,44 @@ TEST_CASE("README's commands of tc run on its graph", "[tc]") {
     CHECK_FALSE(tc({words.begin() + 2, words.end()}, graph).empty());
   }
   CHECK(count >= 6);
+}
+
+TEST_CASE("README's ladder of the demo is the demo's, but for the times", "[demo]") {
+  if (readme().empty()) SKIP("not run where README.md lies");
+  const std::string block = block_with(readme(), "A next-byte model");
+  CHECK_THAT(block, ContainsSubstring(str("reads ", kDemoBytes, " bytes of its own text.")));
+  const auto [bytes, next] = bytes_and_next(demo_text());
+  manual_seed(1);
+  const DemoModel model;
+  const auto function =
+      compile([&](Tensor b, Tensor n) { return next_byte_loss(model, b, n); });
+  const auto traced = function.specialization(bytes, next);
+  const Graph& graph = traced.traced.graph;
+  const double loss = interpret(graph, traced.inputs)[0].item<double>();
+  const auto megabytes = [](const Program& program) {
+    return static_cast<double>(bytes_moved(program)) * 1e-6;
+  };
+  const auto check_rung = [&](const std::string& stage, const Pipeline& pipeline) {
+    INFO(stage);
+    const Program program = run_pipeline(pipeline, graph, true).program;
+    const std::vector<std::string> words = words_of(line_of(block, stage));
+    REQUIRE(words.size() == 6);
+    CHECK(words[1] == str(program.launches.size()));
+    CHECK(words[2] == printed("%.2f", megabytes(program)));
+    CHECK(words[5] == printed("%a", loss));
+    return program;
+  };
+  const Pipeline all = default_pipeline();
+  const Program first = check_rung("eager", {});
+  Program last;
+  for (size_t n = 1; n <= all.size(); n++)
+    last = check_rung(all[n - 1].name, Pipeline(all.begin(), all.begin() + std::ptrdiff_t(n)));
+  const size_t before = first.launches.size(), after = last.launches.size();
+  CHECK_THAT(block,
+             ContainsSubstring(str(before, " launches became ", after, ", ",
+                                   printed("%.1f", megabytes(first)), " MB became ",
+                                   printed("%.1f", megabytes(last)), " MB, and it runs ")));
+  CHECK_THAT(block, ContainsSubstring(str(" times as fast: loss ", printed("%.6f", loss),
+                                          ", the same bits.")));
+  CHECK_THAT(readme(), ContainsSubstring(str("**", before, " kernels become ", after, ",")));
 }

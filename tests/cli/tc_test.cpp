@@ -62,6 +62,18 @@ TEST_CASE("tc run gives the same checksum after every stage and for the same see
   CHECK(tc({"run", "-", "--seed=8"}).out != whole);
 }
 
+TEST_CASE("tc run calls what it compiled as often as asked, with the same bits", "[tc]") {
+  const std::string once = tc({"run", "-"}).out;
+  for (const char* backend : {"cpp", "interpreter"}) {
+    const std::string who = std::string("--backend=") + backend;
+    CHECK(tc({"run", "-", "--calls=3", who}).out == once);
+    CHECK_THAT(tc({"run", "-", "--calls=0", who}).problems, ContainsSubstring("no result"));
+    CHECK_THAT(tc({"run", "-", "--calls=-1", who}).problems, ContainsSubstring("no number"));
+  }
+  CHECK_THAT(tc({"bench", "-", "--calls=3"}).problems,
+             ContainsSubstring("no effect in tc bench"));
+}
+
 TEST_CASE("tc exits with 2 and names the first element where results differ", "[tc]") {
 #ifndef __FMA__
   if (!__builtin_cpu_supports("fma")) SKIP("this CPU has no fma to break the contract with");

@@ -7,7 +7,8 @@
     python3 tests/fuzz/sanitize.py --json part.json            what was found, as a record has it
 
 Each graph runs as `tc run --backend=cuda --against=interpreter`, so that a result that is wrong
-under the tool alone shows as well. Exit code 1 when anything is not clean.
+under the tool alone shows as well; "calls of" a graph call it four times, so that a CUDA graph is
+recorded and replayed. Exit code 1 when anything is not clean.
 """
 import argparse
 import concurrent.futures
@@ -128,6 +129,36 @@ def plane(a, b, c):
                  f"%2: f32[{c}] = sum %1 {{axes=[0,1]}}")
 
 
+def cast_softmax(rows, cols):
+    """Of halves, in f32: what is asked of the fast exp has a slow answer beside it."""
+    half, x = f"bf16[{rows},{cols}]", f"f32[{rows},{cols}]"
+    return graph(f"%0 x: {half}", f"%1: {x} = cast %0",
+                 *softmax_lines(x, f"f32[{rows},1]", of=1), f"%9: {half} = cast %8")
+
+
+def windows(count, size):
+    """So many rows that warps share one, of few numbers: each row begins one behind the last."""
+    return graph(f"%0 x: f64[{count + size - 1}]",
+                 f"%1: f64[{count},{size}] = window %0 {{axis=0, step=1, size={size}}}",
+                 f"%2: f64[{count}] = sum %1 {{axes=[1]}}")
+
+
+def running_softmax(rows, cols):
+    """Running sums of a softmax: one thread does both."""
+    x = f"f32[{rows},{cols}]"
+    return graph(f"%0 x: {x}", *softmax_lines(x, f"f32[{rows},1]"),
+                 f"%8: {x} = cumsum %7 {{axis=1}}")
+
+
+def hot(rows, cols):
+    """One column of each row is changed, which an input names."""
+    x, n = f"f32[{rows},{cols}]", f"i64[{rows},{cols}]"
+    return graph(f"%0 x: {x}, %1 i: i64[{rows}]", f"%2: i64[{cols}] = iota",
+                 f"%3: {n} = expand %2", f"%4: i64[{rows},1] = reshape %1",
+                 f"%5: {n} = expand %4", f"%6: bool[{rows},{cols}] = eq %3, %5",
+                 f"%7: {x} = neg %0", f"%8: {x} = where %6, %7, %0")
+
+
 def attention(length, width):
     q, s, one = f"f32[{length},{width}]", f"f32[{length},{length}]", f"f32[{length},1]"
     return graph(f"%0 q: {q}, %1 k: {q}, %2 v: {q}",
@@ -136,11 +167,115 @@ def attention(length, width):
                  f"%12: {q} = matmul %11, %2")
 
 
+def halves_turned(dtype, rows, half):
+    """Rotary positions: packs of either half of a row, each under its guard."""
+    x, h = f"{dtype}[{rows},{2 * half}]", f"{dtype}[{rows},{half}]"
+    return graph(f"%0 x: {x}, %1 c: {h}, %2 s: {h}",
+                 f"%3: {h} = slice %0 {{axis=1, start=0, stop={half}, step=1}}",
+                 f"%4: {h} = slice %0 {{axis=1, start={half}, stop={2 * half}, step=1}}",
+                 f"%5: {h} = mul %3, %1", f"%6: {h} = mul %4, %2", f"%7: {h} = sub %5, %6",
+                 f"%8: {h} = mul %4, %1", f"%9: {h} = mul %3, %2", f"%10: {h} = add %8, %9",
+                 f"%11: {x} = concat %7, %10 {{axis=1}}")
+
+
+def joined(dtype, rows, *widths):
+    """Tensors side by side."""
+    inputs = ", ".join(f"%{k} x{k}: {dtype}[{rows},{w}]" for k, w in enumerate(widths))
+    y, n = f"{dtype}[{rows},{sum(widths)}]", len(widths)
+    parts = ", ".join(f"%{k}" for k in range(n))
+    return graph(inputs, f"%{n}: {y} = concat {parts} {{axis=1}}", f"%{n + 1}: {y} = neg %{n}")
+
+
+def padded(dtype, rows, cols, low, high, value):
+    y = f"{dtype}[{rows + low[0] + high[0]},{cols + low[1] + high[1]}]"
+    return graph(f"%0 x: {dtype}[{rows},{cols}]",
+                 f"%1: {y} = pad %0 {{low=[{low[0]},{low[1]}], high=[{high[0]},{high[1]}], "
+                 f"value={value}}}")
+
+
+def chosen_lines(dtype, cols, count):
+    """Rows of %0 by an index that is an input, so that the kernel may fail; drawn are 0, 1, 2."""
+    y = f"{dtype}[{count},{cols}]"
+    return [f"%2: i64[{count},1] = reshape %1", f"%3: i64[{count},{cols}] = expand %2",
+            f"%4: {y} = gather %0, %3 {{axis=0}}"]
+
+
+def chosen(dtype, rows, cols, count):
+    return graph(f"%0 t: {dtype}[{rows},{cols}], %1 i: i64[{count}]",
+                 *chosen_lines(dtype, cols, count))
+
+
+def chosen_softmax(rows, cols, count):
+    return graph(f"%0 t: f32[{rows},{cols}], %1 i: i64[{count}]",
+                 *chosen_lines("f32", cols, count),
+                 *softmax_lines(f"f32[{count},{cols}]", f"f32[{count},1]", of=4))
+
+
+def picked(rows, cols):
+    """An element of each row, as a loss picks that of its class."""
+    return graph(f"%0 x: f32[{rows},{cols}], %1 i: i64[{rows}]",
+                 f"%2: i64[{rows},1] = reshape %1", f"%3: f32[{rows},1] = gather %0, %2 {{axis=1}}")
+
+
+def scattered_at(dtype, targets, cols, updates):
+    """By an index that is an input, and so may fail."""
+    x, d = f"{dtype}[{targets},{cols}]", f"{dtype}[{updates},{cols}]"
+    return graph(f"%0 x: {x}, %1 d: {d}, %2 i: i64[{updates}]",
+                 f"%3: i64[{updates},1] = reshape %2", f"%4: i64[{updates},{cols}] = expand %3",
+                 f"%5: {x} = scatter_add %0, %4, %1 {{axis=0}}")
+
+
+def scattered_apart(rows, cols, updates):
+    """An index for each element: a thread alone."""
+    n = f"[{updates},{cols}]"
+    return graph(f"%0 x: f32[{rows},{cols}], %1 d: f32{n}, %2 i: i64{n}",
+                 f"%3: f32[{rows},{cols}] = scatter_add %0, %2, %1 {{axis=0}}")
+
+
+def dropout(dtype, rows, cols):
+    x, n = f"{dtype}[{rows},{cols}]", f"[{rows},{cols}]"
+    return graph(f"%0 x: {x}, %1 key: u64[2]", f"%2: u32{n} = philox %1 {{draw=3}}",
+                 "%3: u32[] = constant {value=2147483648}", f"%4: u32{n} = expand %3",
+                 f"%5: bool{n} = ge %2, %4", f"%6: {dtype}[] = constant {{value=0}}",
+                 f"%7: {x} = expand %6", f"%8: {x} = add %0, %0", f"%9: {x} = where %5, %8, %7")
+
+
+def normal(rows, cols):
+    """Two draws, a root, a logarithm and a cosine, as randn has them."""
+    x, n = f"f32[{rows},{cols}]", f"[{rows},{cols}]"
+    return graph("%0 key: u64[2]", f"%1: u32{n} = philox %0 {{draw=0}}",
+                 f"%2: u32{n} = philox %0 {{draw=1}}", "%3: u32[] = constant {value=8}",
+                 f"%4: u32{n} = expand %3", f"%5: u32{n} = shift_right %1, %4",
+                 f"%6: u32{n} = shift_right %2, %4", f"%7: {x} = cast %5", f"%8: {x} = cast %6",
+                 "%9: f32[] = constant {value=5.9604645e-08}", f"%10: {x} = expand %9",
+                 f"%11: {x} = mul %7, %10", f"%12: {x} = mul %8, %10", f"%13: {x} = cos %12",
+                 "%14: f32[] = constant {value=1.0}", f"%15: {x} = expand %14",
+                 f"%16: {x} = sub %15, %11", f"%17: {x} = log %16", f"%18: {x} = neg %17",
+                 f"%19: {x} = sqrt %18", f"%20: {x} = mul %19, %13")
+
+
+def multiplied(dtype, m, k, n, batch=None):
+    b = "" if batch is None else f"{batch},"
+    y = f"{dtype}[{b}{m},{n}]"
+    return graph(f"%0 a: {dtype}[{b}{m},{k}], %1 b: {dtype}[{b}{k},{n}]",
+                 f"%2: {y} = matmul %0, %1")
+
+
+def chain(rows, cols):
+    """Kernels one after the other that no fusion makes one."""
+    x = f"f32[{rows},{cols}]"
+    return graph(f"%0 x: {x}", *softmax_lines(x, f"f32[{rows},1]"),
+                 f"%8: f32[{cols}] = sum %7 {{axes=[0]}}", f"%9: {x} = expand %8",
+                 f"%10: {x} = div %7, %9", f"!%11: f32[{cols}] = sum %10 {{axes=[0]}}", "!%7")
+
+
 GRAPHS = {
     # pointwise: packs, a tail, rows that end within a pack
     "gelu f32 [33,1001]": pointwise("f32", 33, 1001),
     "gelu bf16 [64,4096]": pointwise("bf16", 64, 4096),
     "gelu f16 [1001,7]": pointwise("f16", 1001, 7),
+    "gelu f32 [4100,1024] in slabs": pointwise("f32", 4100, 1024),
+    "hot [130,33]": hot(130, 33),
     # tiles and turned ones
     "transposed f32 [130,257]": transposed("f32", 130, 257),
     "transposed bf16 [512,384]": transposed("bf16", 512, 384),
@@ -159,6 +294,7 @@ GRAPHS = {
     "softmax f32 [3,9001]": softmax("f32", 3, 9001),
     "softmax f32 [5,50257]": softmax("f32", 5, 50257),
     "softmax bf16 [5,50257]": softmax("bf16", 5, 50257),
+    "softmax of a cast bf16 [300,1000]": cast_softmax(300, 1000),
     "normalised bf16 [300,4096]": normalised("bf16", 300, 4096),
     "normalised f32 [7,768]": normalised("f32", 7, 768),
     "loss f32 [7,1000]": loss(7, 1000),
@@ -171,11 +307,14 @@ GRAPHS = {
     "sum f32 [4,50257]": reduced("sum", "f32", 4, 50257, 1),
     "max i8 [5,50257]": reduced("max", "i8", 5, 50257, 1),
     "argmax f32 [5,20000]": reduced("argmax", "f32", 5, 20000, 1),
+    "sum_exp f32 [5,50257]": reduced("sum_exp", "f32", 5, 50257, 1),
+    "sums of windows [32768,257]": windows(32768, 257),
     # columns, split and not; sums of columns beside rows
     "sum f32 [50257,33] of columns": reduced("sum", "f32", 50257, 33, 0),
     "sum i64 [1000,257] of columns": reduced("sum", "i64", 1000, 257, 0),
     "max bf16 [4097,1000] of columns": reduced("max", "bf16", 4097, 1000, 0),
     "argmax f32 [1001,130] of columns": reduced("argmax", "f32", 1001, 130, 0),
+    "sum_exp f32 [2049,40] of columns": reduced("sum_exp", "f32", 2049, 40, 0),
     "softmax f32 [2049,257] of columns": softmax("f32", 2049, 257, 0),
     "plane [20,33,40]": plane(20, 33, 40),
     "folded [4096,1000]": folded(4096, 1000),
@@ -188,13 +327,46 @@ GRAPHS = {
     "running sums f32 [2,1100]": running("f32", 2, 1100),
     "running sums f32 [130,7]": running("f32", 130, 7),
     "running sums f32 [130,257] of columns": running("f32", 130, 257, 0),
+    "running sums of a softmax [37,12]": running_softmax(37, 12),
     # blocks that own rows and find their updates: packs, halves, more than a list holds
     "scattered f32 [1000,128] by 5000": scattered("f32", 1000, 128, 5000),
     "scattered bf16 [5000,33] by 777": scattered("bf16", 5000, 33, 777),
     "scattered f64 [3,9] by 9001": scattered("f64", 3, 9, 9001),
-    # matmuls of our own, and what stands between two of them
+    "scattered by an input f32 [5,128] by 5000": scattered_at("f32", 5, 128, 5000),
+    "scattered by an input bf16 [9,33] by 777": scattered_at("bf16", 9, 33, 777),
+    "scattered apart f32 [5,33] by 70": scattered_apart(5, 33, 70),
+    # packs under a guard: halves of rows, tensors side by side, a frame, rows chosen by an input
+    # (they may fail); and where the guard is asked of each element
+    "halves turned bf16 [99,128]": halves_turned("bf16", 99, 64),
+    "joined f32 [600,24]": joined("f32", 600, 8, 12, 4),
+    "joined f32 [601,15]": joined("f32", 601, 5, 7, 3),
+    "padded f32 [300,20]": padded("f32", 300, 20, (1, 4), (2, 8), 0.0),
+    "padded bf16 [301,19] with -inf": padded("bf16", 301, 19, (1, 3), (2, 1), "-inf"),
+    "chosen bf16 [50,96] by 100": chosen("bf16", 50, 96, 100),
+    "chosen f32 [50,97] by 101": chosen("f32", 50, 97, 101),
+    "chosen f64 [50,96] by 100": chosen("f64", 50, 96, 100),
+    "chosen softmax [50,1000] by 70": chosen_softmax(50, 1000, 70),
+    "chosen softmax [50,7] by 1001": chosen_softmax(50, 7, 1001),
+    "picked [1001,33]": picked(1001, 33),
+    # random numbers
+    "dropout f32 [1000,33]": dropout("f32", 1000, 33),
+    "dropout bf16 [64,4096]": dropout("bf16", 64, 4096),
+    "normal f32 [130,257]": normal(130, 257),
+    # matmuls of our own (tiles of 64 and of 128, whole and not), and what stands between two
+    "matmul f32 [300,70] by [70,260]": multiplied("f32", 300, 70, 260),
+    "matmul bf16 [256,64] by [64,256]": multiplied("bf16", 256, 64, 256),
+    "matmul f32 3 of [65,41] by [41,67]": multiplied("f32", 65, 41, 67, batch=3),
+    "matmul f64 3 of [65,40] by [40,67]": multiplied("f64", 65, 40, 67, batch=3),
+    "matmul bf16 3 of [65,41] by [41,67]": multiplied("bf16", 65, 41, 67, batch=3),
     "attention [257,64]": attention(257, 64),
+    # called several times: started one by one, recorded, replayed
+    "calls of a chain [1000,127]": chain(1000, 127),
+    "calls of a short kernel [33,101]": pointwise("f32", 33, 101),
+    "calls of a chosen softmax [50,127] by 70": chosen_softmax(50, 127, 70),
 }
+
+
+CALLS = 4  # started one by one, recorded and launched, replayed twice
 
 
 def verdict(tool, text, code):
@@ -214,6 +386,8 @@ def verdict(tool, text, code):
 def check(tool, name, folder):
     """The verdict on one graph, and what the tool reported."""
     command = [TC, "run", path_of(name, folder), "--backend=cuda", "--against=interpreter"]
+    if name.startswith("calls of"):
+        command.append(f"--calls={CALLS}")
     if tool is not None:
         extra = ["--racecheck-report", "all"] if tool == "racecheck" else []
         command = ["compute-sanitizer", "--tool", tool, *extra, "--error-exitcode", "9", *command]

@@ -1,29 +1,99 @@
-// sanitize.py's graphs: each is right, and together they have every family of generated kernels.
+// sanitize.py's graphs: each is right, and together they have every family of generated kernels. A
+// new module of generated CUDA is not forgotten either.
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <set>
 
-#include "tests/catch.h"
 #include "tests/runtime/scratch.h"
+#include "tiny_compile/codegen/cuda_helpers.h"
 #include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/graph/graph.h"
 #include "tiny_compile/runtime/process.h"
+//
+#include "tests/catch.h"
 
 using namespace tiny_compile;
 
 namespace {
 
-// The CUDA text of every graph, one behind the other.
-std::string texts_of(const std::string& folder) {
-  std::string texts;
+// The modules that write text, and words that only theirs has: of each family of kernels and of each
+// path through one that shares memory or leaves some of it out.
+struct Words {
+  const char *module, *words, *family;
+};
+constexpr Words kWords[] = {
+    {"cuda_pointwise", "k_add_gelu", "pointwise"},
+    {"cuda_pointwise", "const int start = (blockIdx.x * 128", "in slabs"},
+    {"cuda_pointwise", "tc_philox(", "random numbers"},
+    {"cuda_text", "tc_pack<tc_bf16, 8>", "packs of halves"},
+    {"cuda_text", "tc_store(", "packs that end within a row"},
+    {"cuda_text", " == tc_narrow(", "an index compared with a place"},
+    {"cuda_guard", "  if (e < 64) pack_", "packs of one half of a row"},
+    {"cuda_guard", "if (e >= 8 && e < 20) pack_", "packs of tensors side by side"},
+    {"cuda_guard", "if (tc_in_range(load_0, 50)) pack_", "packs of rows that an input chooses"},
+    {"cuda_turned", "[64][65];", "an operand turned"},
+    {"cuda_turned", "turned_0[", "the result turned"},
+    {"cuda_staged", "tile_0", "rows staged"},
+    {"cuda_staged", "tc_piece<", "strips of rows"},
+    {"cuda_rows", "part_0[4]", "rows that a block shares"},
+    {"cuda_rows", "__cluster_dims__(8", "rows that eight blocks share"},
+    {"cuda_rows", "tc_tree_of_warps<tc_sum_double, 1>", "chunks that warps share"},
+    {"cuda_rows", "tc_fold_exp<", "sums of exponentials"},
+    {"cuda_rows", "k_sum_1_finish(", "long sums in two kernels"},
+    {"cuda_row_place", "const bool live = asked < ", "several rows a warp"},
+    {"cuda_row_place", "tc_expect(meeting, bytes);", "blocks of a cluster that meet"},
+    {"cuda_ahead", "tc_ahead(in_", "rows asked for ahead"},
+    {"cuda_fold", "waits_", "columns' sums beside rows, in turns"},
+    {"cuda_fold", "_sub_sum_7_finish(", "and what is left of them"},
+    {"cuda_columns", "parts[", "columns of a block"},
+    {"cuda_columns", "blockIdx.x / 4", "columns that four blocks share"},
+    {"cuda_scan", "(*const last)[", "running sums in tiles"},
+    {"cuda_serial", "sum = sum + exp_1;", "one element after the other"},
+    {"cuda_serial", "= tc_node<tc_sum_float", "a tree by one thread"},
+    {"cuda_scatter", "found_by[8]", "blocks that find their updates"},
+    {"cuda_scatter", "tc_in_range(wanted[k], 9)", "updates that may go nowhere"},
+    {"cuda_matmul", "float a[8][132], b[8][132]", "a matmul of our own"},
+    {"cuda_matmul", "float a[16][68], b[16][68]", "in small tiles"},
+    {"cuda_matmul", "double a[16][68], b[16][68]", "in f64"},
+};
+// The first two measure and decide, and write nothing; of the helpers every one is looked for.
+const std::set<std::string> kWithoutWords = {"cuda_row_shape", "cuda_stage_shape",
+                                             "cuda_helpers"};
+
+std::set<std::string> modules_in(const std::string& folder) {
+  std::set<std::string> modules;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    const std::string name = file.path().stem();
+    if (file.path().extension() == ".cpp" && name.starts_with("cuda_")) modules.insert(name);
+  }
+  return modules;
+}
+
+// The words that say that a helper is used, each the start of a line:  {"tc_pack", R"(
+std::set<std::string> helpers_in(const std::string& path) {
+  std::set<std::string> helpers;
+  std::ifstream file(path);
+  const std::string start = "    {\"", end = "\", R\"(";
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(start) && line.ends_with(end))
+      helpers.insert(line.substr(start.size(), line.size() - start.size() - end.size()));
+  }
+  return helpers;
+}
+
+// The kernels of every graph, without the head, the prelude and the helpers.
+std::string kernels_of(const std::string& folder) {
+  std::string kernels;
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
     INFO(file.path());
-    std::stringstream text;
-    text << std::ifstream(file.path()).rdbuf();
-    texts += run_pipeline(default_pipeline(), parse_graph(text.str()), true, Target::Cuda)
-                 .source.text;
+    const Graph graph = parse_graph(tests::text_of(file.path()));
+    const std::string text =
+        run_pipeline(default_pipeline(), graph, true, Target::Cuda).source.text;
+    const size_t start = text.find("extern \"C\"");
+    REQUIRE(start != std::string::npos);
+    kernels += text.substr(start);
   }
-  return texts;
+  return kernels;
 }
 
 }  // namespace
@@ -36,27 +106,30 @@ TEST_CASE("sanitize.py runs every family of kernels", "[fuzz]") {
       run_process({"python3", "tests/fuzz/sanitize.py", "--emit", folder}, "", 60);
   INFO(result.output);
   REQUIRE(result.exit_code == 0);
-  const std::string texts = texts_of(folder);
-  const std::pair<const char*, const char*> kWords[] = {
-      {"k_add_gelu", "pointwise"},
-      {"[64][65];", "an operand turned"},
-      {"turned_0[", "the result turned"},
-      {"tile_0", "rows staged"},
-      {"tc_pack<tc_bf16, 8>", "packs of halves"},
-      {"part_0[4]", "rows that a block shares"},
-      {"__cluster_dims__(8", "rows that eight blocks share"},
-      {"cp.async.bulk", "rows asked for ahead"},
-      {"_sub_sum_7_finish(", "columns' sums beside rows"},
-      {"blockIdx.x / 4", "columns that four blocks share"},
-      {"k_sum_1_finish(", "long sums in two kernels"},
-      {"tc_best", "the place of the greatest"},
-      {"(*const last)[", "running sums in tiles"},
-      {"sum = sum + exp_1;", "one element after the other"},
-      {"found_by[8]", "blocks that find their updates"},
-      {"b[8][132]", "a matmul of our own"},
-  };
-  for (const auto& [word, family] : kWords) {
-    INFO(family);
-    CHECK(texts.find(word) != std::string::npos);
+  const std::string kernels = kernels_of(folder);
+  for (const Words& words : kWords) {
+    INFO(words.module << ": " << words.family);
+    CHECK(kernels.find(words.words) != std::string::npos);
+  }
+  const std::set<std::string> helpers = helpers_in("tiny_compile/codegen/cuda_helpers.cpp");
+  CHECK(helpers.size() > 20);
+  const std::string all = cuda_helpers_for(kernels) + kernels;
+  for (const std::string& helper : helpers) {
+    INFO("no graph has a kernel with the helper " << helper);
+    CHECK(all.find(helper) != std::string::npos);
+  }
+}
+
+TEST_CASE("every module that writes CUDA is known to sanitize_test.cpp", "[fuzz]") {
+  const std::set<std::string> modules = modules_in("tiny_compile/codegen");
+  std::set<std::string> known = kWithoutWords;
+  for (const Words& words : kWords) known.insert(words.module);
+  for (const std::string& module : modules) {
+    INFO(module << ".cpp: give kWords what it alone writes and sanitize.py a graph with that");
+    CHECK(known.count(module) == 1);
+  }
+  for (const std::string& module : known) {
+    INFO(module << ".cpp is not there");
+    CHECK(modules.count(module) == 1);
   }
 }

@@ -1,5 +1,7 @@
-// make demo: a byte-level next-byte model reads a real text, and every stage of the compiler
-// shows what it bought: launches, bytes moved, time; the loss has the same bits on every rung.
+// make demo: a byte-level next-byte model reads a text, and every stage of the compiler shows what
+// it bought: launches, bytes moved, time; the loss has the same bits on every rung.
+//
+// Exit codes: 0 right, 1 the user's mistake, 2 another loss on a GPU.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -15,22 +17,13 @@ namespace {
 
 namespace tc = tiny_compile;
 
-constexpr int64_t kMostBytes = 4096;
-
-std::string read_text(const char* path) {
+std::string read_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream content;
   content << in.rdbuf();
   if (!in || content.str().size() < 2)
     tc::fail("demo: cannot read two bytes from '", path, "'; name a text with FILE=path");
-  return content.str().substr(0, kMostBytes + 1);
-}
-
-tc::Tensor bytes_of(const std::string& text, size_t from) {
-  std::vector<int64_t> values;
-  for (size_t i = from; i + 1 - from < text.size(); i++)
-    values.push_back(static_cast<unsigned char>(text[i]));
-  return tc::from_vector(values);
+  return content.str().substr(0, tc::kDemoBytes + 1);
 }
 
 void print_ladder(const tc::Explanation& e) {
@@ -57,47 +50,49 @@ void show_one_kernel(const std::string& source) {
               source.substr(at, source.find("\n}\n", at) + 3 - at).c_str());
 }
 
-// The ladder again on a GPU, where there is one.
-void climb_on_gpu(const tc::Graph& graph, std::vector<tc::Tensor> inputs, float loss,
+// The ladder again on a GPU, where there is one; whether it ends at the CPU's loss.
+bool climb_on_gpu(const tc::Graph& graph, std::vector<tc::Tensor> inputs, float loss,
                   const std::string& beside) {
   const std::string missing = tc::why_no_gpu();
   if (!missing.empty()) {
     std::printf("\nNo ladder on a GPU here: %s\n", missing.c_str());
-    return;
+    return true;
   }
   for (tc::Tensor& input : inputs) input = input.to(tc::cuda);
   const tc::Explanation explanation = tc::explain(graph, inputs, tc::default_pipeline(), 0.3);
   std::printf("\nOn %s:\n\n", tc::cuda_device(0).name.c_str());
   print_ladder(explanation);
-  const float here = explanation.rungs.back().outputs[0].item<float>();
-  std::printf("  %s\n", here == loss ? "The CPU's loss, to the bit."
-                                     : "NOT THE CPU'S LOSS: please report this.");
+  const bool same = explanation.rungs.back().outputs[0].item<float>() == loss;
+  std::printf("  %s\n",
+              same ? "The CPU's loss, to the bit." : "NOT THE CPU'S LOSS: please report this.");
   std::ofstream(beside + "demo.cu") << explanation.staged.source.text;
+  return same;
 }
 
-int run(const char* path, const std::string& beside) {
-  const std::string text = read_text(path);
+int run(const std::string& path, const std::string& beside) {
+  const auto [bytes, next] =
+      tc::bytes_and_next(path.empty() ? tc::demo_text() : read_text(path));
   tc::manual_seed(1);
   const tc::DemoModel model;
-  const tc::Tensor bytes = bytes_of(text, 0), next = bytes_of(text, 1);
   auto loss =
       tc::compile([&](tc::Tensor b, tc::Tensor n) { return tc::next_byte_loss(model, b, n); },
                   {.name = "next_byte_loss"});
   std::printf("A next-byte model of seeded weights reads %lld bytes of %s.\n\n",
-              static_cast<long long>(bytes.numel()), path);
+              static_cast<long long>(bytes.numel()),
+              path.empty() ? "its own text" : path.c_str());
   const auto traced = loss.specialization(bytes, next);
   const tc::Explanation explanation =
       tc::explain(traced.traced.graph, traced.inputs, tc::default_pipeline(), 0.3);
   print_ladder(explanation);
-  climb_on_gpu(traced.traced.graph, traced.inputs,
-               explanation.rungs.back().outputs[0].item<float>(), beside);
+  const bool same = climb_on_gpu(traced.traced.graph, traced.inputs,
+                                 explanation.rungs.back().outputs[0].item<float>(), beside);
   show_one_kernel(explanation.staged.source.text);
   std::ofstream(beside + "demo.cpp") << explanation.staged.source.text;
   std::ofstream(beside + "demo.graph") << tc::print(traced.traced.graph);
   std::printf(
       "All of the generated source: %sdemo.cpp\nEvery stage: %stc explain %sdemo.graph\n",
       beside.c_str(), beside.c_str(), beside.c_str());
-  return 0;
+  return same ? 0 : 2;
 }
 
 }  // namespace
@@ -105,7 +100,7 @@ int run(const char* path, const std::string& beside) {
 int main(int argc, char** argv) {
   try {
     const std::string self = argv[0];  // build/demo
-    return run(argc > 1 ? argv[1] : "README.md", self.substr(0, self.rfind('/') + 1));
+    return run(argc > 1 ? argv[1] : "", self.substr(0, self.rfind('/') + 1));
   } catch (const tc::Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

@@ -1,5 +1,8 @@
-// The demo's function: a byte-level next-byte model, and its loss.
+// The demo's function: a byte-level next-byte model, and its loss; and the text that it reads.
 #pragma once
+
+#include <string>
+#include <utility>
 
 #include "tiny_compile/graph/graph.h"
 #include "tiny_compile/tensor/tensor.h"
@@ -19,6 +22,14 @@ struct DemoModel {
 // Mean loss of guessing each next byte.
 Tensor next_byte_loss(const DemoModel& model, Tensor bytes, Tensor next);
 
-Graph demo_graph(int64_t bytes = 4096);  // of that many bytes
+constexpr int64_t kDemoBytes = 4096;  // that it reads of a text, at most
+
+Graph demo_graph(int64_t bytes = kDemoBytes);  // of that many bytes
+
+// A text of the demo's own, kDemoBytes and the byte behind the last: its loss stays the same.
+std::string demo_text();
+
+// A text's bytes but the last, and the byte that follows each.
+std::pair<Tensor, Tensor> bytes_and_next(const std::string& text);
 
 }  // namespace tiny_compile
