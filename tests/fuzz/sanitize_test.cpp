@@ -38,7 +38,7 @@ constexpr Words kWords[] = {
     {"cuda_rows", "part_0[4]", "rows that a block shares"},
     {"cuda_rows", "__cluster_dims__(8", "rows that eight blocks share"},
     {"cuda_rows", "tc_tree_of_warps<tc_sum_double, 1>", "chunks that warps share"},
-    {"cuda_rows", "tc_fold_exp<", "sums of exponentials"},
+    {"cuda_row_tree", "tc_fold_exp<", "sums of exponentials"},
     {"cuda_rows", "k_sum_1_finish(", "long sums in two kernels"},
     {"cuda_row_place", "const bool live = asked < ", "several rows a warp"},
     {"cuda_row_place", "tc_expect(meeting, bytes);", "blocks of a cluster that meet"},
@@ -58,7 +58,7 @@ constexpr Words kWords[] = {
 };
 // The first two measure and decide, and write nothing; of the helpers every one is looked for.
 const std::set<std::string> kWithoutWords = {"cuda_row_shape", "cuda_stage_shape",
-                                             "cuda_helpers"};
+                                             "cuda_helpers", "cuda_memory_helpers"};
 
 std::set<std::string> modules_in(const std::string& folder) {
   std::set<std::string> modules;
@@ -111,7 +111,8 @@ TEST_CASE("sanitize.py runs every family of kernels", "[fuzz]") {
     INFO(words.module << ": " << words.family);
     CHECK(kernels.find(words.words) != std::string::npos);
   }
-  const std::set<std::string> helpers = helpers_in("tiny_compile/codegen/cuda_helpers.cpp");
+  std::set<std::string> helpers = helpers_in("tiny_compile/codegen/cuda_helpers.cpp");
+  helpers.merge(helpers_in("tiny_compile/codegen/cuda_memory_helpers.cpp"));
   CHECK(helpers.size() > 20);
   const std::string all = cuda_helpers_for(kernels) + kernels;
   for (const std::string& helper : helpers) {
