@@ -279,7 +279,8 @@ TEST_CASE("pretend: the driver's errors name the kernel and its lines", "[.prete
   const Tensor y = f(x);
   fail_next(701, 0);
   CHECK_THAT(message_of([&] { f(y); }),
-             ContainsSubstring("701") && ContainsSubstring("of add_one: k_add") &&
+             ContainsSubstring("701") && ContainsSubstring("add_one, compiled: ") &&
+                 ContainsSubstring("\nof k_add") &&
                  ContainsSubstring(" | extern \"C\" __global__ void") &&
                  ContainsSubstring(" | }\n"));
   fail_next(0, 700);

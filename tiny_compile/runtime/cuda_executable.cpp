@@ -187,8 +187,8 @@ void CudaExecutable::start_kernel(const Kernel& kernel, const void** arguments,
     driver::launch(kernel.function, kernel.grid, kernel.block, kernel.shared, stream,
                    const_cast<void**>(arguments));
   } catch (const Error& error) {
-    fail(error.what(), "\nof ", name(), ": ", kernel.name, " by ", kernel.grid, " blocks of ",
-         kernel.block, " threads with ", kernel.shared, " bytes asked for; the source:\n",
+    fail(error.what(), "\nof ", kernel.name, " by ", kernel.grid, " blocks of ", kernel.block,
+         " threads with ", kernel.shared, " bytes asked for; the source:\n",
          lines_of_kernel(*text_, kernel.name));
   }
 }
@@ -213,9 +213,9 @@ std::vector<Tensor> CudaExecutable::run(std::span<const Tensor> inputs) const {
       replay_->run(buffers.addresses, start_all);
     else
       start_all();
-  } catch (const Error&) {  // some may have started
+  } catch (const Error& error) {  // some may have started
     if (can_fail_) library_->errors().forget();
-    throw;
+    fail(name(), ", compiled: ", error.what());
   }
   // What is recorded for a graph of the caller's has not been run yet, and can be run often.
   const bool recording = can_fail_ && driver::is_recording(cuda_stream(device));
