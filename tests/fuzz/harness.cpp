@@ -218,14 +218,17 @@ std::vector<FuzzFailure> fuzz_compiled(uint64_t first, int count, const Pipeline
     programs.push_back(std::move(program));
   };
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); seed++) {
-    for (const std::string& stage : stages_of(pipeline, seed))
-      add({random_graph(seed), seed, stage});
+    const Graph graph = random_graph(seed);
+    for (const std::string& stage : stages_of(pipeline, seed)) add({graph, seed, stage});
   }
   if (programs.empty()) return failures;
   const std::vector<Run> runs = builder.build(programs);
+  std::vector<Tensor> inputs, want;  // of one graph after another, for all its stages
   for (size_t k = 0; k < items.size(); k++) {
-    const std::vector<Tensor> inputs = random_inputs(items[k].graph, items[k].seed);
-    const std::vector<Tensor> want = interpret(items[k].graph, inputs);
+    if (k == 0 || items[k].seed != items[k - 1].seed) {
+      inputs = random_inputs(items[k].graph, items[k].seed);
+      want = interpret(items[k].graph, inputs);
+    }
     bool good = false;
     const std::string error = error_of([&] { good = same(want, runs[k](inputs)); });
     if (!good) fail_with(items[k], error);
@@ -275,11 +278,12 @@ std::vector<Tensor> run_guarded(const Program& program, const Source& source,
   std::map<size_t, const std::byte*> originals;  // of input buffers
   size_t next = 0;
   for (const Buffer& buffer : program.buffers) {
-    const size_t width = size_of(buffer.type.dtype), bytes = bytes_of(buffer);
+    const int64_t width = size_of(buffer.type.dtype);
+    const size_t bytes = bytes_of(buffer);
     const bool input = buffer.role == Role::Input;
     memory.push_back(std::make_unique<Guarded>(bytes, input ? width : 0));
     if (input) {
-      const auto offset = buffer.offset.constant() * size_of(buffer.type.dtype);
+      const auto offset = buffer.offset.constant() * width;
       const std::byte* original = inputs.at(next++).bytes() - offset;
       originals[addresses.size()] = original;
       std::memcpy(memory.back()->data(), original, bytes);

@@ -161,16 +161,16 @@ std::string compile_cuda(const std::string& source, const std::string& architect
   options.push_back(target.c_str());
   const int result =
       n.compile(handle.program, static_cast<int>(options.size()), options.data());
-  if (result == kInvalidOption)
-    fail("NVRTC ", n.number / 100, ".", n.number % 100, " (", n.library.path(),
-         ") cannot compile for ", architecture,
-         ". A GPU newer than it needs a later CUDA Toolkit: ",
-         "install one, or set CUDA_HOME to where it is");
   if (result != 0) {
     size_t size = 0;
     check(n.log_size(handle.program, &size), "log");
     std::string log(size, '\0');
     if (size > 0) check(n.log(handle.program, log.data()), "log");
+    if (result == kInvalidOption)
+      fail("NVRTC ", n.number / 100, ".", n.number % 100, " (", n.library.path(),
+           ") cannot compile for ", architecture, ":\n", log.c_str(),
+           "A GPU newer than it needs a later CUDA Toolkit: install one, or set CUDA_HOME to ",
+           "where it is");
     fail("NVRTC refuses the generated source for ", architecture, " (", n.error_string(result),
          "):\n", log.c_str(), lines_of_errors(source, log));
   }

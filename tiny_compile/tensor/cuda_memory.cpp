@@ -110,8 +110,8 @@ void CudaStorage::read(size_t first, size_t bytes, std::byte* to) const {
     if (!maker) throw;
     fail(error.what(), "; it was told of when a result of ", maker->name,
          " was read, and is of its kernels or of what ran before them (compute-sanitizer names "
-         "the ",
-         "kernel and the thread). Its kernels:\n", maker->source());
+         "the kernel and the thread). Its kernels:\n",
+         maker->source());
   }
   for (const auto& outcome : outcomes) outcome->throw_if_bad();
 }
