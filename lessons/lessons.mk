@@ -140,11 +140,10 @@ check-exercises: $(PROOFS)
 	@echo '$(words $(EXERCISES)) exercises, $(words $(PROOFS)) proofs'
 
 # Pages -----------------------------------------------------------------------------------------
-SYNC = $(HERE)/sync --modules=lessons/not_quoted_yet.txt
 lessons: $(HERE)/sync $(LESSON_PROGRAMS) $(PROGRAMS)
-	@$(SYNC) README.md tiny_compile/README.md $(LESSON_PAGES)
+	@$(HERE)/sync README.md tiny_compile/README.md $(LESSON_PAGES)
 check-lessons: $(HERE)/sync $(LESSON_PROGRAMS) $(PROGRAMS)
-	@$(SYNC) --check README.md tiny_compile/README.md $(LESSON_PAGES)
+	@$(HERE)/sync --check README.md tiny_compile/README.md $(LESSON_PAGES)
 pictures: $(BUILD)/tc
 	@lessons/tools/pictures.sh $(BUILD)/tc
 check-pictures: $(BUILD)/tc
