@@ -1,9 +1,8 @@
 // How does an op on a GPU's tensor run outside compile? As a graph of that one op, compiled the
 // first time it meets these dtypes, shapes and strides; views only get other strides. The CPU's
 // ops run in the interpreter and do not come here.
-#include <list>
-#include <map>
 #include <mutex>
+#include <unordered_map>
 
 #include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/graph/interpreter.h"
@@ -43,13 +42,38 @@ Graph graph_of(const Node& node, std::span<const Tensor> operands,
   return graph;
 }
 
+// Compiled ops are known by the value of their graphs.
+struct Compiled {
+  int device = 0;
+  Graph graph;
+  bool operator==(const Compiled& other) const = default;
+};
+
+struct CompiledHash {
+  size_t operator()(const Compiled& key) const {
+    size_t hash = static_cast<size_t>(key.device);
+    auto mix = [&](size_t value) {
+      hash = (hash ^ value) * 0x9e3779b97f4a7c15ull + (hash >> 29);
+    };
+    for (const Node& node : key.graph.nodes) {
+      mix(static_cast<size_t>(node.op));
+      mix(static_cast<size_t>(node.type.dtype));
+      for (const Expr& size : node.type.shape) mix(size.hash());
+      for (const Attr& attr : node.attrs) {
+        for (const Expr& value : attr.values) mix(value.hash());
+      }
+    }
+    return hash;
+  }
+};
+
 std::shared_ptr<const Built> built_for(const Graph& graph, Device device) {
   static std::mutex mutex;
-  static auto* known = new std::map<std::string, std::shared_ptr<const Built>>;
-  const std::string key = str(device.index, " ", print(graph));
+  static auto* known =
+      new std::unordered_map<Compiled, std::shared_ptr<const Built>, CompiledHash>;
   const std::lock_guard lock(mutex);
   if (known->size() >= kMostOps) known->clear();
-  std::shared_ptr<const Built>& built = (*known)[key];
+  std::shared_ptr<const Built>& built = (*known)[{device.index, graph}];
   if (!built) {
     const Staged staged = run_pipeline({}, graph, false, Target::Cuda);
     built = std::make_shared<Built>(build(staged.program, staged.source, device.index));
