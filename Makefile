@@ -65,7 +65,7 @@ GPU_BENCH := $(filter-out %_test.cpp,$(wildcard tests/bench/gpu_*.cpp))
 GPU_BENCH_PARTS := $(filter-out $(call with_main,$(GPU_BENCH)),$(GPU_BENCH))
 BENCH := $(filter-out %_test.cpp $(GPU_BENCH),$(wildcard tests/bench/*.cpp))
 TESTS := $(wildcard tests/*_test.cpp tests/*/*_test.cpp)
-TEST_SOURCES := $(filter-out $(TESTS) $(FUZZ) $(BENCH) $(GPU_BENCH),$(wildcard tests/*/*.cpp))
+TEST_SOURCES := $(filter-out %_test.cpp $(FUZZ) $(BENCH) $(GPU_BENCH),$(wildcard tests/*/*.cpp))
 TOOLS := $(call with_main,$(TEST_SOURCES))  # tests/base/ulp.cpp: make build/ulp
 TEST_PARTS := tests/main.cpp $(filter-out $(TOOLS),$(TEST_SOURCES))
 
@@ -102,7 +102,8 @@ $(BUILD)/demo: $(call objects,tiny_compile/cli/demo.cpp) $(CLI_OBJECTS) $(ARCHIV
 
 # The prelude as text for the generated kernels: prelude.h is compiled here and pasted there.
 # A literal ends every 400 lines, because compilers need only take 64 kB in one.
-PRELUDE := $(addprefix tiny_compile/base/prelude,.h _integers.h _halves.h _math.h _normal.h _random.h _trig.h)
+PRELUDE := $(addprefix tiny_compile/base/prelude,.h _integers.h _halves.h _math.h _normal.h _random.h _trig.h _arc.h \
+  _gamma.h)
 $(BUILD)/generated/prelude_text.h: $(PRELUDE)
 	@mkdir -p $(@D)
 	@{ echo '// Made by the Makefile from $(PRELUDE).'; \

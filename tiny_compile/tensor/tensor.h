@@ -99,6 +99,7 @@ class Tensor {
   Tensor reshape(Sizes shape, Here = Here::current()) const;  // one size may be -1
   Tensor view(Sizes shape,
               Here = Here::current()) const;  // reshape; throws where it would copy
+  Tensor view(DType dtype, Here = Here::current()) const;  // the same bits, of the same size
   Tensor flatten(int64_t first = 0, int64_t last = -1, Here = Here::current()) const;
   Tensor permute(Sizes axes, Here = Here::current()) const;
   Tensor transpose(int64_t axis0, int64_t axis1, Here = Here::current()) const;

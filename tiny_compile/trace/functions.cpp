@@ -104,6 +104,18 @@ Tensor log(const Operand& x) { return pointwise(Op::log, {&x}); }
 Tensor log1p(const Operand& x) { return pointwise(Op::log1p, {&x}); }
 Tensor sin(const Operand& x) { return pointwise(Op::sin, {&x}); }
 Tensor cos(const Operand& x) { return pointwise(Op::cos, {&x}); }
+Tensor exp2(const Operand& x) { return pointwise(Op::exp2, {&x}); }
+Tensor log2(const Operand& x) { return pointwise(Op::log2, {&x}); }
+Tensor log10(const Operand& x) { return pointwise(Op::log10, {&x}); }
+Tensor tan(const Operand& x) { return pointwise(Op::tan, {&x}); }
+Tensor asin(const Operand& x) { return pointwise(Op::asin, {&x}); }
+Tensor acos(const Operand& x) { return pointwise(Op::acos, {&x}); }
+Tensor atan(const Operand& x) { return pointwise(Op::atan, {&x}); }
+Tensor atan2(const Operand& y, const Operand& x) { return pointwise(Op::atan2, {&y, &x}); }
+Tensor erfinv(const Operand& x) { return pointwise(Op::erfinv, {&x}); }
+Tensor lgamma(const Operand& x) { return pointwise(Op::lgamma, {&x}); }
+Tensor digamma(const Operand& x) { return pointwise(Op::digamma, {&x}); }
+Tensor zeta(const Operand& s, const Operand& q) { return pointwise(Op::zeta, {&s, &q}); }
 Tensor tanh(const Operand& x) { return pointwise(Op::tanh, {&x}); }
 Tensor sigmoid(const Operand& x) { return pointwise(Op::sigmoid, {&x}); }
 Tensor erf(const Operand& x) { return pointwise(Op::erf, {&x}); }
@@ -131,6 +143,29 @@ Tensor floor_divide(const Operand& a, const Operand& b) {
   return pointwise(Op::floor_divide, {&a, &b});
 }
 Tensor popcount(const Operand& x) { return pointwise(Op::popcount, {&x}); }
+
+// (-1)^(n+1) n! zeta(n + 1, x), in f64, which zeta of f32 goes through anyway: n! may be beyond f32
+// where the product is not.
+Tensor polygamma(int64_t n, const Operand& x) {
+  if (n < 0)
+    fail_at(current_place(x.where), str("polygamma: there is no derivative of order ", n));
+  if (n == 0) return digamma(x);
+  const Scope scope(x.where);
+  const DType dtype = float_dtype(x);
+  const double factor = std::tgamma(static_cast<double>(n) + 1) * (n % 2 == 0 ? -1 : 1);
+  const Tensor sum =
+      zeta(static_cast<double>(n) + 1, cast_to(x.captured(), DType::f64, x.where));
+  return cast_to(sum * factor, dtype, x.where);
+}
+
+Tensor bitcast(const Operand& x, DType dtype) {
+  const Tensor tensor = x.captured();
+  if (tensor.dtype() == dtype) return tensor;
+  Node node;
+  node.op = Op::bitcast;
+  node.type.dtype = dtype;
+  return apply(std::move(node), {tensor}, x.where);
+}
 
 Tensor where(const Operand& condition, const Operand& a, const Operand& b) {
   const Scope scope(condition.where);

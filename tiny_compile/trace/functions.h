@@ -15,11 +15,25 @@ Tensor exp(const Operand& x);
 Tensor expm1(const Operand& x);
 Tensor log(const Operand& x);
 Tensor log1p(const Operand& x);
+Tensor exp2(const Operand& x);
+Tensor log2(const Operand& x);
+Tensor log10(const Operand& x);
 Tensor sin(const Operand& x);
 Tensor cos(const Operand& x);
+Tensor tan(const Operand& x);
+Tensor asin(const Operand& x);
+Tensor acos(const Operand& x);
+Tensor atan(const Operand& x);
+Tensor atan2(const Operand& y, const Operand& x);  // the angle of (x, y)
 Tensor tanh(const Operand& x);
 Tensor sigmoid(const Operand& x);
 Tensor erf(const Operand& x);
+Tensor erfinv(const Operand& x);
+Tensor lgamma(const Operand& x);  // log(|gamma(x)|)
+Tensor digamma(const Operand& x);
+Tensor polygamma(int64_t n, const Operand& x);    // the n-th derivative of digamma
+Tensor zeta(const Operand& s, const Operand& q);  // Hurwitz's
+Tensor bitcast(const Operand& x, DType dtype);    // the same bits
 Tensor gelu(const Operand& x, const std::string& approximate = "none");  // or "tanh"
 Tensor gelu_backward(const Operand& grad, const Operand& x,
                      const std::string& approximate = "none");  // grad * gelu'(x)

@@ -72,6 +72,9 @@ Tensor Tensor::view(Sizes shape, Here here) const {
             "view: these strides cannot be viewed in that shape; use reshape, which copies");
   return result;
 }
+Tensor Tensor::view(DType dtype, Here here) const {
+  return tiny_compile::bitcast({*this, here}, dtype);
+}
 Tensor Tensor::flatten(int64_t first, int64_t last, Here here) const {
   return tiny_compile::flatten({*this, here}, first, last);
 }
