@@ -54,7 +54,7 @@ TC_FN double tc_lgamma(double x) {
   const double near = far ? 1.0 : y, whole = tc_floor(near), t = near - whole;
   double product = 1.0;
   for (int k = 1; k < 7; k++) product *= (double)k < whole ? near - (double)k : 1.0;
-  const double logarithm = tc_log(far | below ? y : product);
+  const double logarithm = tc_log((far | below) ? y : product);
   const double start = t * (t - 1.0) * tc_lgamma_kernel(t);
   const double inverse = 1.0 / y, w = inverse * inverse;
   double s = tc_fma(0x1.4bffc9d89f5aap-8, w, -0x1.ef8d748ae6ca6p-10);

@@ -46,12 +46,6 @@ Tensor upcast(const Operand& x) {
   return is_half(tensor.dtype()) ? cast_to(tensor, DType::f32, x.where) : tensor;
 }
 
-Tensor as_bool(const Operand& x) {
-  if (x.is_scalar()) return as_tensor(x, DType::boolean, x.where);
-  const Tensor tensor = x.captured();
-  return tensor.dtype() == DType::boolean ? tensor : tensor != Operand(0);
-}
-
 // The max of bools is any of them, the min all.
 Tensor extreme(Op op, Op of_bools, const Operand& x, const Sizes& axes, bool keepdim) {
   const Tensor tensor = x.captured();
@@ -179,6 +173,11 @@ Tensor isinf(const Operand& x) {
   return abs(x) == HUGE_VAL;
 }
 
+Tensor isfinite(const Operand& x) {
+  const Scope scope(x.where);
+  return abs(x) < HUGE_VAL;
+}
+
 Tensor logical_and(const Operand& a, const Operand& b) {
   const Scope scope(a.where);
   return as_bool(a) & as_bool(b);
@@ -244,6 +243,11 @@ Tensor softplus(const Operand& x) {
   return cast_to(maximum(v, 0.0) + rest, float_dtype(x), x.where);
 }
 
+Tensor leaky_relu(const Operand& x, double negative_slope) {
+  const Scope scope(x.where);
+  return where(x > 0, x, x * negative_slope);
+}
+
 Tensor clamp(const Operand& x, std::optional<double> low, std::optional<double> high) {
   const Scope scope(x.where);
   Tensor result = x.captured();
@@ -264,16 +268,16 @@ Tensor masked_fill(const Operand& x, const Operand& mask, double value) {
                                   : where(mask, static_cast<int64_t>(value), tensor);
 }
 
-Tensor sum(const Operand& x, const Sizes& axes, bool keepdim) {
+Tensor sum(const Operand& x, const Axes& axes, bool keepdim) {
   return reduce_op(Op::sum, x, x.captured(), axes, keepdim);
 }
-Tensor prod(const Operand& x, const Sizes& axes, bool keepdim) {
+Tensor prod(const Operand& x, const Axes& axes, bool keepdim) {
   return reduce_op(Op::prod, x, x.captured(), axes, keepdim);
 }
-Tensor max(const Operand& x, const Sizes& axes, bool keepdim) {
+Tensor max(const Operand& x, const Axes& axes, bool keepdim) {
   return extreme(Op::max, Op::any, x, axes, keepdim);
 }
-Tensor min(const Operand& x, const Sizes& axes, bool keepdim) {
+Tensor min(const Operand& x, const Axes& axes, bool keepdim) {
   return extreme(Op::min, Op::all, x, axes, keepdim);
 }
 Tensor argmax(const Operand& x, std::optional<int64_t> axis, bool keepdim) {
@@ -283,23 +287,23 @@ Tensor argmin(const Operand& x, std::optional<int64_t> axis, bool keepdim) {
   return arg_op(Op::argmin, x, axis, keepdim);
 }
 
-Tensor any(const Operand& x, const Sizes& axes, bool keepdim) {
+Tensor any(const Operand& x, const Axes& axes, bool keepdim) {
   const Scope scope(x.where);
   return reduce_op(Op::any, x, as_bool(x), axes, keepdim);
 }
 
-Tensor all(const Operand& x, const Sizes& axes, bool keepdim) {
+Tensor all(const Operand& x, const Axes& axes, bool keepdim) {
   const Scope scope(x.where);
   return reduce_op(Op::all, x, as_bool(x), axes, keepdim);
 }
 
-Tensor sum_exp(const Operand& x, const Sizes& axes, bool keepdim) {
+Tensor sum_exp(const Operand& x, const Axes& axes, bool keepdim) {
   const Scope scope(x.where);
   return reduce_op(Op::sum_exp, x, as_float(x), axes, keepdim);
 }
 
 // sum / n
-Tensor mean(const Operand& x, const Sizes& axes, bool keepdim) {
+Tensor mean(const Operand& x, const Axes& axes, bool keepdim) {
   const Scope scope(x.where);
   const Tensor v = float_only("mean", x);
   const double count = static_cast<double>(counted(v, axes, x.where));
@@ -307,7 +311,7 @@ Tensor mean(const Operand& x, const Sizes& axes, bool keepdim) {
 }
 
 // sum((x - mean)^2) / (n - correction)
-Tensor var(const Operand& x, const Sizes& axes, int64_t correction, bool keepdim) {
+Tensor var(const Operand& x, const Axes& axes, int64_t correction, bool keepdim) {
   const Scope scope(x.where);
   const Tensor v = float_only("var", x);
   const double count = static_cast<double>(counted(v, axes, x.where));
@@ -317,10 +321,24 @@ Tensor var(const Operand& x, const Sizes& axes, int64_t correction, bool keepdim
                  float_dtype(x), x.where);
 }
 
-Tensor std(const Operand& x, const Sizes& axes, int64_t correction, bool keepdim) {
+Tensor std(const Operand& x, const Axes& axes, int64_t correction, bool keepdim) {
   const Scope scope(x.where);
   const Tensor v = float_only("std", x);
   return cast_to(sqrt(var(v, axes, correction, keepdim)), float_dtype(x), x.where);
+}
+
+Tensor norm(const Operand& x, double p, const Axes& axes, bool keepdim) {
+  const Scope scope(x.where);
+  const Tensor size = abs(float_only("norm", x));
+  const auto result = [&]() -> Tensor {
+    if (p == HUGE_VAL) return max(size, axes, keepdim);
+    if (p == -HUGE_VAL) return min(size, axes, keepdim);
+    if (p == 0) return sum(size != 0, axes, keepdim);
+    if (p == 1) return sum(size, axes, keepdim);
+    if (p == 2) return sqrt(sum(size * size, axes, keepdim));
+    return pow(sum(pow(size, p), axes, keepdim), 1 / p);
+  };
+  return cast_to(result(), float_dtype(x), x.where);
 }
 
 Tensor cumsum(const Operand& x, int64_t axis) {
