@@ -10,7 +10,10 @@
 # make check-exercises  every exercise's start, solution and wrong answers
 # make size         lines a module; fails above the limit
 # make format       clang-format in place; make check-format only looks
-# make install      PREFIX=/usr/local; make check-install: a program of another project uses it
+# make check-tidy   clang-tidy's rules (.clang-tidy), where it is installed; FILES= some sources
+# make docs         the headers as an API reference, build/docs/html/index.html, by Doxygen
+# make compile_commands.json  for editors and clang-tidy
+# make install      PREFIX=/usr/local; make check-install: programs of other projects use it
 # make clean
 #
 # SANITIZE=1 builds into build-sanitize with address and undefined-behaviour checks.
@@ -65,7 +68,7 @@ GPU_BENCH := $(filter-out %_test.cpp,$(wildcard tests/bench/gpu_*.cpp))
 GPU_BENCH_PARTS := $(filter-out $(call with_main,$(GPU_BENCH)),$(GPU_BENCH))
 BENCH := $(filter-out %_test.cpp $(GPU_BENCH),$(wildcard tests/bench/*.cpp))
 TESTS := $(wildcard tests/*_test.cpp tests/*/*_test.cpp)
-TEST_SOURCES := $(filter-out $(TESTS) $(FUZZ) $(BENCH) $(GPU_BENCH),$(wildcard tests/*/*.cpp))
+TEST_SOURCES := $(filter-out %_test.cpp $(FUZZ) $(BENCH) $(GPU_BENCH),$(wildcard tests/*/*.cpp))
 TOOLS := $(call with_main,$(TEST_SOURCES))  # tests/base/ulp.cpp: make build/ulp
 TEST_PARTS := tests/main.cpp $(filter-out $(TOOLS),$(TEST_SOURCES))
 
@@ -77,8 +80,8 @@ TEST_OBJECTS := $(call objects,$(TESTS) $(TEST_PARTS) $(GPU_BENCH_PARTS)) $(CLI_
   $(FUZZ_OBJECTS)
 PROGRAMS := $(if $(wildcard tiny_compile/cli/tc.cpp),$(BUILD)/tc)
 
-.PHONY: all demo test fuzz bench bench-cpu bench-gpu bench-table notebooks check-notebooks size format check-format install \
-  check-install clean FORCE
+.PHONY: all demo test fuzz bench bench-cpu bench-gpu bench-table notebooks check-notebooks size format check-format \
+  check-tidy docs install check-install clean FORCE
 all: $(ARCHIVE) $(PROGRAMS)
 
 # One line that changes with the compiler and its flags; objects are rebuilt when it does.
@@ -102,7 +105,8 @@ $(BUILD)/demo: $(call objects,tiny_compile/cli/demo.cpp) $(CLI_OBJECTS) $(ARCHIV
 
 # The prelude as text for the generated kernels: prelude.h is compiled here and pasted there.
 # A literal ends every 400 lines, because compilers need only take 64 kB in one.
-PRELUDE := $(addprefix tiny_compile/base/prelude,.h _integers.h _halves.h _math.h _normal.h _random.h _trig.h)
+PRELUDE := $(addprefix tiny_compile/base/prelude,.h _integers.h _halves.h _math.h _normal.h _random.h _trig.h _arc.h \
+  _gamma.h)
 $(BUILD)/generated/prelude_text.h: $(PRELUDE)
 	@mkdir -p $(@D)
 	@{ echo '// Made by the Makefile from $(PRELUDE).'; \
@@ -112,7 +116,7 @@ $(BUILD)/generated/prelude_text.h: $(PRELUDE)
 	   echo ')TC_RAW";'; } > $@
 $(call objects,tiny_compile/codegen/prelude.cpp): $(BUILD)/generated/prelude_text.h
 
-demo: $(BUILD)/demo
+demo: $(BUILD)/demo all
 	@$(BUILD)/demo $(FILE)
 
 # Catch2, version 3 or 2. Recursive variables: looked up after tests/find_catch2.sh installed it.
@@ -182,7 +186,8 @@ FORMATTED := $(filter-out %/mine.cpp,$(wildcard tiny_compile/*.h tiny_compile/*/
 format:
 	@clang-format -i $(FORMATTED)
 check-format:
-	@command -v clang-format >/dev/null || { echo "check-format: skipped, not installed"; exit; }; \
+	@command -v clang-format >/dev/null || \
+	  { echo 'check-format: clang-format is missing: apt-get install clang-format'; exit 1; }; \
 	failed=0; for file in $(FORMATTED); do clang-format --dry-run -Werror $$file 2>/dev/null || \
 	  { echo "$$file: not formatted; make format"; failed=1; }; done; exit $$failed
 
@@ -200,6 +205,22 @@ install: all
 	  'Version: $(VERSION)' 'Cflags: -I$${includedir}' \
 	  'Libs: -L$${libdir} -ltiny_compile -ldl -fopenmp' \
 	  > $(ROOT)/lib/pkgconfig/tiny_compile.pc
+	@mkdir -p $(ROOT)/lib/cmake/tiny_compile
+	@printf '%s\n' 'get_filename_component(prefix "$${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)' \
+	  'if(NOT TARGET tiny_compile::tiny_compile)' \
+	  '  add_library(tiny_compile::tiny_compile STATIC IMPORTED)' \
+	  '  set_target_properties(tiny_compile::tiny_compile PROPERTIES' \
+	  '    IMPORTED_LOCATION "$${prefix}/lib/libtiny_compile.a"' \
+	  '    INTERFACE_INCLUDE_DIRECTORIES "$${prefix}/include"' \
+	  '    INTERFACE_COMPILE_FEATURES cxx_std_20' \
+	  '    INTERFACE_LINK_LIBRARIES "dl;-fopenmp")' 'endif()' \
+	  > $(ROOT)/lib/cmake/tiny_compile/tiny_compileConfig.cmake
+	@printf '%s\n' 'set(PACKAGE_VERSION $(VERSION))' \
+	  'if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)' \
+	  '  set(PACKAGE_VERSION_EXACT TRUE)' 'endif()' \
+	  'if(NOT PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)' \
+	  '  set(PACKAGE_VERSION_COMPATIBLE TRUE)' 'endif()' \
+	  > $(ROOT)/lib/cmake/tiny_compile/tiny_compileConfigVersion.cmake
 
 INSTALLED := $(abspath $(BUILD)/installed)
 check-install: PREFIX := $(INSTALLED)
@@ -207,8 +228,30 @@ check-install: install
 	@tests/install.sh $(ROOT) $(CXX) $(CXXFLAGS) $(SANITIZERS)
 	@rm -rf $(INSTALLED)
 
+# One entry a source: what `make` would run for it.
+compile_commands.json: FORCE | $(BUILD)/generated/prelude_text.h
+	@{ separator='['; for file in $(sort $(LIBRARY) $(CLI) $(FUZZ) $(BENCH) $(GPU_BENCH) $(TESTS) \
+	    $(TEST_SOURCES) tests/main.cpp); do \
+	  printf '%s\n{"directory": "%s", "file": "%s", "command": "%s"}' "$$separator" '$(CURDIR)' \
+	    $$file '$(CXX) $(FLAGS) $(INCLUDES) $(strip $(CATCH_FLAGS)) $(CXXFLAGS) -c '$$file; \
+	  separator=,; done; echo; echo ']'; } > $@
+
+FILES ?= $(LIBRARY) $(CLI)
+check-tidy: compile_commands.json
+	@if command -v clang-tidy >/dev/null; then clang-tidy --quiet -p . \
+	    --extra-arg=-include --extra-arg=tests/docs/source_location.h $(FILES) 2>/dev/null; \
+	  else echo 'check-tidy: skipped, clang-tidy is missing: apt-get install clang-tidy'; fi
+
+# Doxygen ends with an error where it has a warning.
+docs:
+	@command -v doxygen >/dev/null || \
+	  { echo 'make docs: doxygen is missing: apt-get install doxygen'; exit 1; }
+	@mkdir -p $(BUILD)/docs
+	@{ cat tests/docs/Doxyfile; echo 'OUTPUT_DIRECTORY = $(BUILD)/docs'; } | doxygen -
+	@echo 'build/docs/html/index.html'
+
 clean:
-	rm -rf build build-sanitize
+	rm -rf build build-sanitize compile_commands.json
 
 -include lessons/lessons.mk
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -29,7 +29,7 @@ void report(const char* name, const char* dtype, F measure, unsigned long long c
     worst.add(mine.error, mine.x, mine.y);
   }
   std::printf("%-8s %s %8.3f ulp at %.9g (%a)", name, dtype, worst.error, worst.x, worst.x);
-  if (std::string_view(name) == "pow") std::printf(", %.9g (%a)", worst.y, worst.y);
+  if (worst.y != 0) std::printf(", %.9g (%a)", worst.y, worst.y);
   std::printf("\n");
   std::fflush(stdout);
 }
@@ -54,16 +54,29 @@ int main(int argc, char** argv) {
     const auto f64 = [&](unsigned long long begin, unsigned long long end) {              \
       const auto function = [](double x) { return prelude::tc_##name(x); };               \
       return ulp::worst_of<double>(function, ulp::Reference<long double>::name,           \
-                                   ulp::argument<double>, begin, end);                    \
+                                   ulp::argument<double>, begin, end, #name);             \
     };                                                                                    \
     report(#name, "f32", f32, all);                                                       \
     report(#name, "f64", f64, some);                                                      \
   }
   TC_ULP_FUNCTIONS(X)
 #undef X
-  if (wanted("pow")) {
-    report("pow", "f32", ulp::worst_of_pow<float, double>, some);
-    report("pow", "f64", ulp::worst_of_pow<double, long double>, some);
+#define X(name, bound32, bound64)                                                        \
+  if (wanted(#name)) {                                                                   \
+    const auto f32 = [&](unsigned long long begin, unsigned long long end) {             \
+      const auto function = [](float x, float y) { return prelude::tc_##name(x, y); };   \
+      return ulp::worst_of_two<float>(function, ulp::Reference<double>::name,            \
+                                      ulp::name##_arguments<float>, begin, end);         \
+    };                                                                                   \
+    const auto f64 = [&](unsigned long long begin, unsigned long long end) {             \
+      const auto function = [](double x, double y) { return prelude::tc_##name(x, y); }; \
+      return ulp::worst_of_two<double>(function, ulp::Reference<long double>::name,      \
+                                       ulp::name##_arguments<double>, begin, end);       \
+    };                                                                                   \
+    report(#name, "f32", f32, some);                                                     \
+    report(#name, "f64", f64, some);                                                     \
   }
+  TC_ULP_FUNCTIONS_OF_TWO(X)
+#undef X
   return 0;
 }

@@ -135,6 +135,9 @@ TEST_CASE("exponentials and logarithms are vector code", "[vectorised]") {
   check("expm1", "fmadd", [](Tensor x) { return expm1(x); });
   check("log", "fmadd", [](Tensor x) { return log(x); });
   check("log1p", "fmadd", [](Tensor x) { return log1p(x); });
+  check("exp2", "fmadd", [](Tensor x) { return exp2(x); });
+  check("log2", "fmadd", [](Tensor x) { return log2(x); });
+  check("log10", "fmadd", [](Tensor x) { return log10(x); });
 }
 
 TEST_CASE("activations are vector code", "[vectorised]") {
@@ -147,10 +150,31 @@ TEST_CASE("activations are vector code", "[vectorised]") {
   check("gelu_tanh", "fmadd", [](Tensor x) { return gelu(x, "tanh"); });
 }
 
-TEST_CASE("sin and cos are vector code", "[vectorised]") {
+TEST_CASE("the inverses of sin, cos and tan are vector code", "[vectorised]") {
+  if (!why_not().empty()) SKIP(why_not());
+  check("asin", "sqrtps", [](Tensor x) { return asin(x); });
+  check("acos", "sqrtps", [](Tensor x) { return acos(x); });
+  check("atan", "divps", [](Tensor x) { return atan(x); });
+  check("atan2", "divps", [](Tensor x) { return atan2(x, x + 1.0); });
+}
+
+TEST_CASE("erfinv, lgamma and digamma are vector code", "[vectorised]") {
+  if (!why_not().empty()) SKIP(why_not());
+  check("erfinv", "sqrtps", [](Tensor x) { return erfinv(x); });
+  check("lgamma", "fmadd", [](Tensor x) { return lgamma(x); });
+  check("digamma", "divpd", [](Tensor x) { return digamma(x); });
+}
+
+TEST_CASE("a bit cast is vector code", "[vectorised]") {
+  if (!why_not().empty()) SKIP(why_not());
+  check("bitcast", "cmp", [](Tensor x) { return x.view(DType::i32); });
+}
+
+TEST_CASE("sin, cos and tan are vector code", "[vectorised]") {
   if (!why_not().empty()) SKIP(why_not());
   check("sin", "fmadd", [](Tensor x) { return sin(x); });
   check("cos", "fmadd", [](Tensor x) { return cos(x); });
+  check("tan", "divpd", [](Tensor x) { return tan(x); });
 }
 
 TEST_CASE("roots, casts and choices are vector code", "[vectorised]") {

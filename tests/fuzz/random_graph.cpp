@@ -295,6 +295,15 @@ class Generator {
       append(op, {a}, {random_dtype(), {}});
       return;
     }
+    if (op == Op::bitcast) {
+      std::vector<DType> fitting;
+      for (int k = 0; k < kDTypeCount; k++) {
+        const DType dtype = static_cast<DType>(k);
+        if (size_of(dtype) == size_of(type(a).dtype)) fitting.push_back(dtype);
+      }
+      append(op, {a}, {fitting[below(static_cast<int>(fitting.size()))], {}});
+      return;
+    }
     if (domain == Domain::Float && !is_float(type(a).dtype))
       a = cast(a, chance(70) ? DType::f32 : DType::bf16);
     if (!accepts(domain, type(a).dtype)) a = cast(a, chance(50) ? DType::i32 : DType::u8);

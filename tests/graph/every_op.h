@@ -53,6 +53,19 @@ inline std::vector<std::string> valid_graphs() {
   %46: i32[4] = popcount %45
   %47: f32[2,3] = where %40, %0, %1
   %48: bf16[2,3] = cast %47
+  %49: f32[2,3] = exp2 %47
+  %50: f32[2,3] = log2 %49
+  %51: f32[2,3] = log10 %50
+  %52: f32[2,3] = tan %51
+  %53: f32[2,3] = asin %52
+  %54: f32[2,3] = acos %53
+  %55: f32[2,3] = atan %54
+  %56: f32[2,3] = atan2 %55, %0
+  %57: f32[2,3] = erfinv %56
+  %58: f32[2,3] = lgamma %57
+  %59: f32[2,3] = digamma %58
+  %60: f32[2,3] = zeta %59, %0
+  %61: i32[2,3] = bitcast %60
   return %48, %46, %46
 }
 )",

@@ -36,6 +36,7 @@ np.seterr(all='ignore')
 folder = sys.argv[1]
 erf = np.vectorize(math.erf, otypes=['f8'])
 erfc = np.vectorize(math.erfc, otypes=['f8'])
+lgamma = np.vectorize(lambda x: np.inf if x <= 0 and x == int(x) else math.lgamma(x), otypes=['f8'])
 def wide(x): return x.astype('f8')
 def ulp(r, dtype): return np.spacing(np.abs(r).astype(dtype)).astype('f8')
 def windows(x, size, step, axis):
@@ -280,6 +281,14 @@ TEST_CASE("NumPy agrees on shifts, powers, where and casts", "[numpy]") {
       }
     }
   }
+  for (const char* shape : kShapes) {
+    checks.push_back(
+        {pointwise("bitcast", 1, str("f32", shape), str("i32", shape)), "a.view('i4')"});
+    checks.push_back(
+        {pointwise("bitcast", 1, str("i64", shape), str("f64", shape)), "a.view('f8')"});
+    checks.push_back(
+        {pointwise("bitcast", 1, str("i8", shape), str("u8", shape)), "a.view('u1')"});
+  }
   compare(checks, {0, 7});
 }
 
@@ -289,8 +298,16 @@ TEST_CASE("NumPy's f64 functions are within 4 ulp of f32", "[numpy]") {
       {"expm1", "np.expm1(wide(a))"},
       {"log", "np.log(wide(a))"},
       {"log1p", "np.log1p(wide(a))"},
+      {"exp2", "np.exp2(wide(a))"},
+      {"log2", "np.log2(wide(a))"},
+      {"log10", "np.log10(wide(a))"},
       {"sin", "np.sin(wide(a))"},
       {"cos", "np.cos(wide(a))"},
+      {"tan", "np.tan(wide(a))"},
+      {"asin", "np.arcsin(wide(a))"},
+      {"acos", "np.arccos(wide(a))"},
+      {"atan", "np.arctan(wide(a))"},
+      {"lgamma", "lgamma(wide(a))"},
       {"tanh", "np.tanh(wide(a))"},
       {"sigmoid", "1 / (1 + np.exp(-wide(a)))"},
       {"rsqrt", "1 / np.sqrt(wide(a))"},
@@ -306,6 +323,8 @@ TEST_CASE("NumPy's f64 functions are within 4 ulp of f32", "[numpy]") {
     }
     checks.push_back(
         {pointwise("pow", 2, type, type), "np.power(wide(a), wide(b))", "4 * ulp(r, 'f4')"});
+    checks.push_back({pointwise("atan2", 2, type, type), "np.arctan2(wide(a), wide(b))",
+                      "4 * ulp(r, 'f4')"});
   }
   compare(checks);
   compare(checks, {0.001, 20});

@@ -17,4 +17,8 @@ inline thread_local unsigned error_word = 0;
 #include "tiny_compile/base/prelude_random.h"
 #include "tiny_compile/base/prelude_trig.h"
 
+// These use what stands above.
+#include "tiny_compile/base/prelude_arc.h"
+#include "tiny_compile/base/prelude_gamma.h"
+
 }  // namespace tiny_compile::prelude

@@ -103,5 +103,14 @@ TC_FN float tc_round_f16(float x) { return tc_to_f32(tc_to_f16(x)); }
 
 TC_FN float tc_round_f16(double x) { return tc_to_f32(tc_to_f16(x)); }
 
+// The bits of an f16 as a bf16, a NaN's as the quiet one's, and those of a bf16 as an f16.
+TC_FN float tc_f16_as_bf16(float x) {
+  return tc_from_bits((tc_is_nan(x) ? 0x7e00u : (unsigned)tc_to_f16(x).bits) << 16);
+}
+
+TC_FN float tc_bf16_as_f16(float x) {
+  return tc_to_f32(tc_f16{(unsigned short)(tc_bits(x) >> 16)});
+}
+
 // The bf16 that x is already.
 TC_FN tc_bf16 tc_exact_bf16(float x) { return tc_bf16{(unsigned short)(tc_bits(x) >> 16)}; }

@@ -40,3 +40,44 @@ TC_FN T tc_pow(T base, T exponent) {
   }
   return result;
 }
+
+// The same bits as another type of the same size. Which bits a NaN has depends on the machine, so
+// every NaN reads as the quiet one; a bool is a byte of 0 or 1.
+template <typename To>
+struct tc_reinterpret {
+  template <typename From>
+  TC_FN To from(From x) {
+    return (To)x;
+  }
+  TC_FN To from(float x) { return (To)(tc_is_nan(x) ? 0x7fc00000u : tc_bits(x)); }
+  TC_FN To from(double x) { return (To)(tc_is_nan(x) ? 0x7ff8000000000000ull : tc_bits(x)); }
+};
+
+template <>
+struct tc_reinterpret<float> {
+  template <typename From>
+  TC_FN float from(From x) {
+    return tc_from_bits((unsigned)x);
+  }
+};
+
+template <>
+struct tc_reinterpret<double> {
+  template <typename From>
+  TC_FN double from(From x) {
+    return tc_from_bits((unsigned long long)x);
+  }
+};
+
+template <>
+struct tc_reinterpret<bool> {
+  template <typename From>
+  TC_FN bool from(From x) {
+    return x != (From)0;
+  }
+};
+
+template <typename To, typename From>
+TC_FN To tc_bitcast(From x) {
+  return tc_reinterpret<To>::from(x);
+}

@@ -61,6 +61,25 @@ TC_FN double tc_exp(double x) {
   return tc_fma(tc_expm1_kernel(r, 0.0), first, first) * second;
 }
 
+// 2^n 2^(x - n), as tc_exp.
+TC_FN float tc_exp2(float x) {
+  const float above = x < -151.0f ? -151.0f : x, clamped = above > 129.0f ? 129.0f : above;
+  const float shifted = clamped + 0x1.8001fcp+23f;
+  const float r = (clamped - (shifted - 0x1.8001fcp+23f)) * 0x1.62e43p-1f;
+  const unsigned both = tc_bits(shifted), half = both << 22 & 0xff800000u;
+  const float first = tc_from_bits(half), second = tc_from_bits((both << 23) - half);
+  return tc_fma(tc_expm1_kernel(r), first, first) * second;
+}
+
+TC_FN double tc_exp2(double x) {
+  const double clamped = x > 1025.0 ? 1025.0 : x < -1077.0 ? -1077.0 : x;
+  const double shifted = clamped + 0x1.80000000007fep+52;
+  const double r = (clamped - (shifted - 0x1.80000000007fep+52)) * 0x1.62e42fefa39efp-1;
+  const unsigned long long both = tc_bits(shifted), half = both >> 1;
+  const double first = tc_from_bits(half << 52), second = tc_from_bits((both - half) << 52);
+  return tc_fma(tc_expm1_kernel(r, 0.0), first, first) * second;
+}
+
 // 2^n (exp(r) - 1) + (2^n - 1), halved because 2^1024 is no number; the sum is exact where
 // n is 0.
 TC_FN float tc_expm1(float x) {
@@ -137,6 +156,41 @@ TC_FN double tc_log(double x) {
   const bool plain = (x > 0.0) & (x <= 0x1.fffffffffffffp+1023);
   return tc_from_bits(tc_keep(plain, tc_bits(result)) | tc_keep(!plain, tc_bits(x) | mask));
 }
+
+// x = 2^exponent mantissa, the mantissa in [0.707, 1.414); of 0, a negative number, an infinity or
+// NaN the exponent is 0 and the mantissa x itself.
+struct tc_parts {
+  double exponent, mantissa;
+};
+
+TC_FN tc_parts tc_split(double x) {
+  const bool tiny = x < 0x1p-1022, plain = (x > 0.0) & (x <= 0x1.fffffffffffffp+1023);
+  const double scaled = x * tc_from_bits(0x3ff0000000000000ull + tc_keep(tiny, 54ull << 52));
+  const unsigned long long shifted = tc_bits(scaled) - 0x3fe6a09e667f3bcdull;
+  const double e = (double)(int)((long long)shifted >> 52) -
+                   tc_from_bits(tc_keep(tiny, 0x404b000000000000ull));
+  const unsigned long long m = (shifted & 0xfffffffffffffull) + 0x3fe6a09e667f3bcdull;
+  return tc_parts{tc_from_bits(tc_keep(plain, tc_bits(e))),
+                  tc_from_bits(tc_keep(plain, m) | tc_keep(!plain, tc_bits(x)))};
+}
+
+// Of a power of two it is exact.
+TC_FN double tc_log2(double x) {
+  const tc_parts parts = tc_split(x);
+  return tc_fma(tc_log(parts.mantissa), 0x1.71547652b82fep+0, parts.exponent);
+}
+
+TC_FN float tc_log2(float x) { return (float)(tc_log((double)x) * 0x1.71547652b82fep+0); }
+
+// e log10(2), its first part exact, + log(m) / log(10).
+TC_FN double tc_log10(double x) {
+  const tc_parts parts = tc_split(x);
+  const double rest = tc_fma(tc_log(parts.mantissa), 0x1.bcb7b1526e50ep-2,
+                             parts.exponent * 0x1.3fde623e2566bp-43);
+  return tc_fma(parts.exponent, 0x1.34413509f70p-2, rest);
+}
+
+TC_FN float tc_log10(float x) { return (float)(tc_log((double)x) * 0x1.bcb7b1526e50ep-2); }
 
 // 1 / d as IEEE rounds it, where neither is a denormal: what CUDA's 1.0f / d does there, less the
 // test that costs.

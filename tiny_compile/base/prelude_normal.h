@@ -137,3 +137,106 @@ TC_FN float tc_gelu_half(float x) {
   const float power = tc_from_bits(tc_bits(p) + (tc_bits(shifted) << 23));
   return tc_fma(power * t, -0x1p-64f, tc_at_least(x, -0.0f));
 }
+
+// erfinv(x) / x is smooth in w = -log(1 - x^2) near zero and in sqrt(w) elsewhere (Giles,
+// Approximating the erfinv function, 2011); what the leading coefficient rounds away is
+// part of the next sum.
+TC_FN float tc_erfinv(float x) {
+  const float w = -tc_log(tc_fma(-x, x, 1.0f)), u = w - 0.5f;
+  float p = tc_fma(-0x1.32e60ep-27f, u, 0x1.8b5fe4p-23f);
+  p = tc_fma(p, u, -0x1.3fd33cp-20f);
+  p = tc_fma(p, u, -0x1.7854bp-20f);
+  p = tc_fma(p, u, 0x1.8e197ap-15f);
+  p = tc_fma(p, u, -0x1.23ac06p-17f);
+  p = tc_fma(p, u, -0x1.43fdf6p-9f);
+  p = tc_fma(p, u, 0x1.0354f4p-7f);
+  p = tc_fma(p, u, 0x1.ef212cp-3f);
+  const float near = tc_fma(p, u, -0x1.aec866p-25f);
+  const float v = tc_sqrt(w) - 3.125f;
+  float q = tc_fma(-0x1.1c1182p-15f, v, 0x1.0536dap-13f);
+  q = tc_fma(q, v, -0x1.c5544ep-14f);
+  q = tc_fma(q, v, -0x1.4afcf2p-12f);
+  q = tc_fma(q, v, 0x1.4beb02p-10f);
+  q = tc_fma(q, v, -0x1.4af3e8p-9f);
+  q = tc_fma(q, v, 0x1.f1476ap-9f);
+  q = tc_fma(q, v, -0x1.5b5b8ep-8f);
+  q = tc_fma(q, v, 0x1.cde39p-8f);
+  q = tc_fma(q, v, 0x1.00f3b4p+0f);
+  const float far = tc_fma(q, v, 0x1.66a966p-27f);
+  const float result =
+      w < 5.0f ? tc_fma(0x1.013c1p+0f, x, near * x) : tc_fma(0x1.7aaa3cp+1f, x, far * x);
+  return x == 0.0f ? x : tc_abs(x) == 1.0f ? x * tc_from_bits(0x7f800000u) : result;
+}
+
+TC_FN double tc_erfinv(double x) {
+  const double w = -tc_log((1.0 - x) * (1.0 + x)), root = tc_sqrt(w), u = w - 3.125;
+  double near = tc_fma(-0x1.b2643e45e1856p-72, u, 0x1.e2aa7ddd776b6p-69);
+  near = tc_fma(near, u, 0x1.79a647e43b44ep-66);
+  near = tc_fma(near, u, -0x1.9a137911c05cfp-62);
+  near = tc_fma(near, u, 0x1.669b9213d3cdfp-61);
+  near = tc_fma(near, u, 0x1.1e1f9ee618b29p-56);
+  near = tc_fma(near, u, -0x1.19ac650194dcap-53);
+  near = tc_fma(near, u, -0x1.6b6b0fc6a580fp-55);
+  near = tc_fma(near, u, 0x1.d5e95ecc5f898p-48);
+  near = tc_fma(near, u, -0x1.6877e8ae70f27p-45);
+  near = tc_fma(near, u, -0x1.6b86f85109f07p-44);
+  near = tc_fma(near, u, 0x1.7236b79e1d57ep-39);
+  near = tc_fma(near, u, -0x1.c8a6afa1550f4p-37);
+  near = tc_fma(near, u, -0x1.dc3f457145cd3p-35);
+  near = tc_fma(near, u, 0x1.20f544d62fff1p-30);
+  near = tc_fma(near, u, -0x1.1a9eb00326b9bp-28);
+  near = tc_fma(near, u, -0x1.f36ceed4416aep-26);
+  near = tc_fma(near, u, 0x1.c6b4f8868f532p-22);
+  near = tc_fma(near, u, -0x1.6e8a53c7ac2ffp-20);
+  near = tc_fma(near, u, -0x1.d1d1f7c9ffa6dp-17);
+  near = tc_fma(near, u, 0x1.879c2a20aeb2ep-13);
+  near = tc_fma(near, u, -0x1.84576948359ddp-11);
+  near = tc_fma(near, u, -0x1.8b6c33114ea2fp-8);
+  near = tc_fma(near, u, 0x1.ebd80d9b13dfap-3);
+  near = tc_fma(near, u, 0x1.a755e7c99ae86p+0);
+  const double v = root - 3.25;
+  double middle = tc_fma(-0x1.8c3857d0faac1p-30, v, 0x1.053a5b69dbae9p-27);
+  middle = tc_fma(middle, v, -0x1.7b4174a43c47dp-27);
+  middle = tc_fma(middle, v, -0x1.63934d43c8c68p-26);
+  middle = tc_fma(middle, v, 0x1.0ef2cc0802555p-23);
+  middle = tc_fma(middle, v, -0x1.07e13aaa994e8p-22);
+  middle = tc_fma(middle, v, -0x1.9856b31be2091p-26);
+  middle = tc_fma(middle, v, 0x1.8dc25dc0df161p-20);
+  middle = tc_fma(middle, v, -0x1.0b96b91e8b479p-18);
+  middle = tc_fma(middle, v, 0x1.89984a140efedp-19);
+  middle = tc_fma(middle, v, 0x1.a245be6e20b5fp-17);
+  middle = tc_fma(middle, v, -0x1.8cf45a16de60fp-15);
+  middle = tc_fma(middle, v, 0x1.1e6aa5fbf1f1ep-14);
+  middle = tc_fma(middle, v, 0x1.932e8d102d857p-16);
+  middle = tc_fma(middle, v, -0x1.7448bc373ebfbp-12);
+  middle = tc_fma(middle, v, 0x1.f3cc545f83fd5p-11);
+  middle = tc_fma(middle, v, -0x1.ba9240da8b306p-10);
+  middle = tc_fma(middle, v, 0x1.468eeca93f733p-9);
+  middle = tc_fma(middle, v, -0x1.ebadabb9fbc24p-9);
+  middle = tc_fma(middle, v, 0x1.5ffcfe5b6cdf1p-8);
+  middle = tc_fma(middle, v, 0x1.0158a6d641d54p+0);
+  middle = tc_fma(middle, v, 0x1.8abcc380d5a48p+1);
+  const double t = root - 5.0;
+  double far = tc_fma(-0x1.0119fe87491bbp-40, t, 0x1.a120576fb73abp-38);
+  far = tc_fma(far, t, -0x1.16bfd3a832782p-36);
+  far = tc_fma(far, t, 0x1.fe261eaef2769p-37);
+  far = tc_fma(far, t, 0x1.0780d57720e35p-34);
+  far = tc_fma(far, t, -0x1.a2216a1b5f5ffp-32);
+  far = tc_fma(far, t, 0x1.6ce08d3a8b89fp-30);
+  far = tc_fma(far, t, -0x1.e5ceb4bc09abbp-29);
+  far = tc_fma(far, t, 0x1.0c759e8b5eacep-27);
+  far = tc_fma(far, t, -0x1.055ca836c73e5p-26);
+  far = tc_fma(far, t, 0x1.f299b3a96bdbbp-26);
+  far = tc_fma(far, t, -0x1.223930aedff51p-24);
+  far = tc_fma(far, t, 0x1.ebe28d6a5f5ap-23);
+  far = tc_fma(far, t, -0x1.0a903094b2051p-20);
+  far = tc_fma(far, t, 0x1.2fbcfe3f6cd42p-18);
+  far = tc_fma(far, t, -0x1.4a34904a4be26p-16);
+  far = tc_fma(far, t, 0x1.3ebf4efa2664bp-14);
+  far = tc_fma(far, t, -0x1.c2f36aa14ff9ep-13);
+  far = tc_fma(far, t, -0x1.22ea5df1c7efcp-13);
+  far = tc_fma(far, t, 0x1.02a30d1fba10bp+0);
+  far = tc_fma(far, t, 0x1.3664ddd1ad7fbp+2);
+  const double result = x * (w < 6.25 ? near : w < 16.0 ? middle : far);
+  return tc_abs(x) == 1.0 ? x * tc_from_bits(0x7ff0000000000000ull) : result;
+}

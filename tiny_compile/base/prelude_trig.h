@@ -32,17 +32,25 @@ TC_FN tc_turn tc_reduce(float x) {
   return tc_turn{rest, tc_bits(shifted)};
 }
 
-// sin(2 pi rest) or cos(2 pi rest), by the parity of `quarters`, negated where bit 1 is set.
-TC_FN float tc_sin_turn(double rest, unsigned long long quarters) {
+// sin(2 pi rest) and cos(2 pi rest).
+TC_FN double tc_sine_of_turn(double rest) {
   const double z = rest * rest;
   double s = tc_fma(-0x1.2d90c85ffb866p+6, z, 0x1.465e86999497cp+6);
   s = tc_fma(s, z, -0x1.4abbb8e44c762p+5);
-  s = tc_fma(s, z, 0x1.921fb52e4331cp+2) * rest;
+  return tc_fma(s, z, 0x1.921fb52e4331cp+2) * rest;
+}
+
+TC_FN double tc_cosine_of_turn(double rest) {
+  const double z = rest * rest;
   double c = tc_fma(0x1.d99bdf7e98p+5, z, -0x1.55c4dd5dbcc14p+6);
   c = tc_fma(c, z, 0x1.03c1da91916c1p+6);
   c = tc_fma(c, z, -0x1.3bd3cc6e3065fp+4);
-  c = tc_fma(c, z, 0x1.ffffffff83b18p-1);
-  const double value = (quarters & 1) ? c : s;
+  return tc_fma(c, z, 0x1.ffffffff83b18p-1);
+}
+
+// One of the two, by the parity of `quarters`, negated where bit 1 is set.
+TC_FN float tc_sin_turn(double rest, unsigned long long quarters) {
+  const double value = (quarters & 1) ? tc_cosine_of_turn(rest) : tc_sine_of_turn(rest);
   return (float)tc_from_bits(tc_bits(value) ^ ((quarters & 2) << 62));
 }
 
@@ -55,6 +63,15 @@ TC_FN float tc_sin(float x) {
 TC_FN float tc_cos(float x) {
   const tc_turn turn = tc_reduce(x);
   return tc_sin_turn(turn.rest, turn.quarters + 1);
+}
+
+// sin / cos, or -cos / sin a quarter further.
+TC_FN float tc_tan(float x) {
+  const tc_turn turn = tc_reduce(x);
+  const double s = tc_sine_of_turn(turn.rest), c = tc_cosine_of_turn(turn.rest);
+  const bool odd = (turn.quarters & 1) != 0;
+  const float value = (float)((odd ? -c : s) / (odd ? s : c));
+  return x == 0.0f ? x : value;
 }
 
 // An angle less its nearest multiple of pi/2: value + rest, and the multiple modulo 4.
@@ -179,4 +196,12 @@ TC_FN double tc_cos(double x) {
                                             : tc_cos_kernel(angle.value, angle.rest);
   const bool negative = ((angle.quadrant + 1) & 2) != 0;
   return x - x != 0.0 ? x - x : negative ? -value : value;
+}
+
+TC_FN double tc_tan(double x) {
+  const tc_angle angle = tc_reduce(x);
+  const double s = tc_sin_kernel(angle.value, angle.rest),
+               c = tc_cos_kernel(angle.value, angle.rest);
+  const double value = (angle.quadrant & 1) ? -c / s : s / c;
+  return x - x != 0.0 ? x - x : x == 0.0 ? x : value;
 }

@@ -397,7 +397,8 @@ double operations(const Kernel& kernel) {
   }
   for (size_t s = 0; s < times.size(); s++) {
     const Scalar& scalar = kernel.scalars[s];
-    if (scalar.kind == ScalarKind::Apply && scalar.op != Op::cast) count += times[s];
+    if (scalar.kind == ScalarKind::Apply && info(scalar.op).result != Result::Cast)
+      count += times[s];
   }
   return count;
 }

@@ -256,10 +256,21 @@ std::string ScalarWriter::converted(int id) const {
   return str("tc_cast<", c_type(to), ">(", value, ")");
 }
 
+std::string ScalarWriter::reinterpreted(int id) const {
+  const DType to = kernel_.scalars[id].dtype;
+  const int operand = kernel_.scalars[id].operands[0];
+  const DType from = kernel_.scalars[operand].dtype;
+  if (from == to) return name(operand);
+  if (to == DType::bf16) return str("tc_f16_as_bf16(", name(operand), ")");
+  if (to == DType::f16) return str("tc_bf16_as_f16(", name(operand), ")");
+  return str("tc_bitcast<", c_type(to), ">(", name(operand), ")");
+}
+
 std::string ScalarWriter::applied(int id) const {
   const Scalar& scalar = kernel_.scalars[id];
   if (const std::string text = instead(id); !text.empty()) return rounded(scalar.dtype, text);
   if (scalar.op == Op::cast) return converted(id);
+  if (scalar.op == Op::bitcast) return reinterpreted(id);
   std::vector<std::string> operands;
   for (int operand : scalar.operands) operands.push_back(name(operand));
   if (const int negated = negated_operand(kernel_, scalar); negated >= 0)

@@ -34,6 +34,7 @@ class ScalarWriter {
   std::string loaded(int id) const;
   std::string applied(int id) const;
   std::string converted(int id) const;
+  std::string reinterpreted(int id) const;
 
   const Program& program_;
   const Kernel& kernel_;

@@ -144,12 +144,41 @@ void convert(const Lanes& from, DType to, int n, Lanes& out) {
   });
 }
 
+// The same bits as another dtype: see tc_bitcast. Of two halves both are f32 lanes.
+void reinterpret(const Lanes& from, DType to, int n, Lanes& out) {
+  if (is_half(to) && from.dtype != to) {
+    const bool widens = to == DType::bf16;
+    for (int i = 0; i < n; i++) {
+      const float a = from.as<float>()[i];
+      out.as<float>()[i] = widens ? tc_f16_as_bf16(a) : tc_bf16_as_f16(a);
+    }
+    return;
+  }
+  with_type(from.dtype, [&](auto source) {
+    with_type(to, [&](auto target) {
+      using From = decltype(source);
+      using To = decltype(target);
+      if constexpr (sizeof(From) == sizeof(To)) {
+        for (int i = 0; i < n; i++) {
+          const From a = from.as<From>()[i];
+          if constexpr (std::is_same_v<From, To>) {
+            out.as<To>()[i] = a;
+          } else {
+            out.as<To>()[i] = tc_bitcast<To>(a);
+          }
+        }
+      }
+    });
+  });
+}
+
 }  // namespace
 
 void apply(Op op, DType result, const Lanes* a, const Lanes* b, const Lanes* c, int n,
            Lanes& out) {
   out.dtype = result;
   if (op == Op::cast) return convert(*a, result, n, out);
+  if (op == Op::bitcast) return reinterpret(*a, result, n, out);
   if (op == Op::where) {
     const bool* condition = a->as<bool>();
     return with_type(result, [&](auto zero) {

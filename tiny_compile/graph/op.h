@@ -33,11 +33,23 @@ namespace tiny_compile {
   X(expm1,        1, Float,   Same, tc_expm1(a),              0)                       \
   X(log,          1, Float,   Same, tc_log(a),                0)                       \
   X(log1p,        1, Float,   Same, tc_log1p(a),              0)                       \
+  X(exp2,         1, Float,   Same, tc_exp2(a),               0)                       \
+  X(log2,         1, Float,   Same, tc_log2(a),               0)                       \
+  X(log10,        1, Float,   Same, tc_log10(a),              0)                       \
   X(sin,          1, Float,   Same, tc_sin(a),                0)                       \
   X(cos,          1, Float,   Same, tc_cos(a),                0)                       \
+  X(tan,          1, Float,   Same, tc_tan(a),                0)                       \
+  X(asin,         1, Float,   Same, tc_asin(a),               0)                       \
+  X(acos,         1, Float,   Same, tc_acos(a),               0)                       \
+  X(atan,         1, Float,   Same, tc_atan(a),               0)                       \
+  X(atan2,        2, Float,   Same, tc_atan2(a, b),           0)                       \
   X(tanh,         1, Float,   Same, tc_tanh(a),               0)                       \
   X(sigmoid,      1, Float,   Same, tc_sigmoid(a),            0)                       \
   X(erf,          1, Float,   Same, tc_erf(a),                0)                       \
+  X(erfinv,       1, Float,   Same, tc_erfinv(a),             0)                       \
+  X(lgamma,       1, Float,   Same, tc_lgamma(a),             0)                       \
+  X(digamma,      1, Float,   Same, tc_digamma(a),            0)                       \
+  X(zeta,         2, Float,   Same, tc_zeta(a, b),            0)                       \
   X(gelu,         1, Float,   Same, tc_gelu(a),               0)                       \
   X(silu,         1, Float,   Same, tc_silu(a),               0)                       \
   X(sqrt,         1, Float,   Same, tc_sqrt(a),               0)                       \
@@ -61,7 +73,8 @@ namespace tiny_compile {
   X(shift_right,  2, Integer, Same, 0,                        tc_shr(a, b))            \
   X(popcount,     1, Integer, Same, 0,                        tc_popcount(a))          \
   X(where,        3, Where,   Same, a ? b : c,                a ? b : c)               \
-  X(cast,         1, Any,     Cast, 0,                        0)
+  X(cast,         1, Any,     Cast, 0,                        0)                       \
+  X(bitcast,      1, Any,     Cast, 0,                        0)
 
 // The other ops: X(name, inputs (-1: any number), class).
 #define TC_OTHER_OPS(X)       \
@@ -106,7 +119,7 @@ enum class OpClass { Pointwise, Source, View, Reduction, Matmul, Indexed, Call }
 // and bool; Where: a bool, then two of any one dtype. Operands otherwise share one dtype
 // and one shape.
 enum class Domain { Any, Number, Float, Integer, Bits, Where };
-enum class Result { Same, Bool, Cast };
+enum class Result { Same, Bool, Cast };  // Cast: written on the node
 
 struct OpInfo {
   const char* name;

@@ -96,6 +96,14 @@ std::string op_meaning(Op op) {
     case Op::pow: return "a to the power of b";
     case Op::minimum: return "the lesser of a and b; NaN if either is";
     case Op::maximum: return "the greater of a and b; NaN if either is";
+    case Op::exp2: return "2 to the power of a";
+    case Op::log2: return "the logarithm of a to base 2";
+    case Op::log10: return "the logarithm of a to base 10";
+    case Op::atan2: return "the angle of the point (b, a), from -pi to pi";
+    case Op::erfinv: return "the x with erf(x) = a";
+    case Op::lgamma: return "log(|gamma(a)|)";
+    case Op::digamma: return "the derivative of lgamma";
+    case Op::zeta: return "Hurwitz's: the sum of (b + k)^-a over k >= 0, a > 1";
     case Op::sigmoid: return "1 / (1 + exp(-a))";
     case Op::gelu: return "a * (1 + erf(a / sqrt(2))) / 2";
     case Op::silu: return "a / (1 + exp(-a))";
@@ -106,6 +114,7 @@ std::string op_meaning(Op op) {
     case Op::popcount: return "the number of bits set";
     case Op::cast:
       return "a rounded once to the result's dtype; integers saturate, NaN gives 0";
+    case Op::bitcast: return "the same bits as a dtype of the same size; NaN as the quiet one";
     case Op::input: return "an argument of the graph, row-major but for strides";
     case Op::constant: return "every element is value";
     case Op::iota: return "0, 1, 2, ...";

@@ -137,6 +137,9 @@ Type infer_pointwise(const Node& node, const Types& operands) {
     if (i >= first) require_same_dtype(node, operands, dtype, operands[i].dtype);
   }
   if (op.result == Result::Bool) return {DType::boolean, operands[0].shape};
+  if (node.op == Op::bitcast && size_of(node.type.dtype) != size_of(dtype))
+    reject(node, operands, "an element of ", node.type.dtype, " has ", size_of(node.type.dtype),
+           " bytes, one of ", dtype, " ", size_of(dtype), "; cast converts values");
   if (op.result == Result::Cast) return {node.type.dtype, operands[0].shape};
   return {dtype, operands[0].shape};
 }

@@ -187,8 +187,8 @@ int ValueParser::register_value(int step, size_t start) {
 int ValueParser::apply(Op op) {
   const size_t start = at_;
   std::optional<DType> target;
-  if (op == Op::cast) {
-    expect('<', "cast (written cast<f32>(...))");
+  if (info(op).result == Result::Cast) {
+    expect('<', "the op (written cast<f32>(...) or bitcast<f32>(...))");
     target = dtype();
     expect('>', "the dtype");
   }

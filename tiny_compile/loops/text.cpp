@@ -99,7 +99,8 @@ class KernelPrinter {
     }
     std::vector<std::string> operands;
     for (int operand : s.operands) operands.push_back(reference(operand));
-    const std::string target = s.op == Op::cast ? tiny_compile::str("<", s.dtype, ">") : "";
+    const std::string target =
+        info(s.op).result == Result::Cast ? tiny_compile::str("<", s.dtype, ">") : "";
     return tiny_compile::str(info(s.op).name, target, "(", join(operands, ", "), ")");
   }
 

@@ -164,6 +164,8 @@ class Verifier {
                          : info(s.op).result == Result::Cast ? s.dtype
                                                              : dtype;
     require(s.dtype == result, "$", id, " is ", s.dtype, ", not ", result);
+    require(s.op != Op::bitcast || size_of(s.dtype) == size_of(dtype), "$", id, ": bitcast of ",
+            dtype, " to ", s.dtype, ", of another size");
   }
 
   void check_bounds(int buffer, const Expr& index) const {

@@ -94,7 +94,8 @@ int unchanged_operand(const Graph& out, const Node& node) {
           node.type.dtype == DType::boolean && is_constant(out, b, 1) && is_constant(out, c, 0);
       return is_condition ? a : b == c ? b : -1;
     }
-    case Op::cast: return out[a].type.dtype == node.type.dtype ? a : -1;
+    case Op::cast:
+    case Op::bitcast: return out[a].type.dtype == node.type.dtype ? a : -1;
     default: return -1;
   }
 }

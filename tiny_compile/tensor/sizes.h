@@ -3,11 +3,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 namespace tiny_compile {
 
 using Sizes = std::vector<int64_t>;
+
+// One axis or several: x.sum(1), x.sum({0, 1}); none stands for all of them.
+struct Axes : Sizes {
+  Axes() = default;
+  Axes(int64_t axis) : Sizes{axis} {}                         // NOLINT
+  Axes(std::initializer_list<int64_t> axes) : Sizes(axes) {}  // NOLINT
+  Axes(const Sizes& axes) : Sizes(axes) {}                    // NOLINT
+};
 
 Sizes contiguous_strides(const Sizes& shape);  // [6,4,2] -> [8,2,1]
 int64_t element_count(const Sizes& shape);     // throws tc::Error on overflow

@@ -244,14 +244,19 @@ Tensor contiguous_copy(const Tensor& source) {
 }
 
 template <typename T>
-Tensor from_vector(const std::vector<T>& values, std::optional<Sizes> shape) {
-  if (!shape) shape = Sizes{static_cast<int64_t>(values.size())};
-  if (element_count(*shape) != static_cast<int64_t>(values.size()))
-    fail("from_vector: ", values.size(), " values do not fill shape [", join(*shape, ","), "]");
-  Tensor result = empty_tensor(dtype_of<T>(), *shape);
+Tensor from_vector(const std::vector<T>& values, const Sizes& shape, Here here) {
+  if (element_count(shape) != static_cast<int64_t>(values.size()))
+    fail_at(location(here), str("from_vector: ", values.size(), " values do not fill shape [",
+                                join(shape, ","), "]"));
+  Tensor result = empty_tensor(dtype_of<T>(), shape);
   T* out = reinterpret_cast<T*>(result.bytes());
   for (size_t i = 0; i < values.size(); i++) out[i] = values[i];
   return result;
+}
+
+template <typename T>
+Tensor from_vector(const std::vector<T>& values, Here here) {
+  return from_vector(values, {static_cast<int64_t>(values.size())}, here);
 }
 
 std::optional<int64_t> first_difference(const Tensor& lhs, const Tensor& rhs) {
@@ -281,11 +286,12 @@ std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
   return out << tensor.str();
 }
 
-#define TC_INSTANTIATE(T)                                   \
-  template T* Tensor::data<T>(Here) const;                  \
-  template T Tensor::item<T>(Here) const;                   \
-  template std::vector<T> Tensor::to_vector<T>(Here) const; \
-  template Tensor from_vector<T>(const std::vector<T>&, std::optional<Sizes>);
+#define TC_INSTANTIATE(T)                                      \
+  template T* Tensor::data<T>(Here) const;                     \
+  template T Tensor::item<T>(Here) const;                      \
+  template std::vector<T> Tensor::to_vector<T>(Here) const;    \
+  template Tensor from_vector<T>(const std::vector<T>&, Here); \
+  template Tensor from_vector<T>(const std::vector<T>&, const Sizes&, Here);
 TC_INSTANTIATE(float)
 TC_INSTANTIATE(double)
 TC_INSTANTIATE(prelude::tc_f16)

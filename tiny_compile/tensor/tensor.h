@@ -76,22 +76,25 @@ class Tensor {
   explicit operator bool() const;  // of one element; throws while traced
   std::string str() const;         // as PyTorch prints it
 
-  // Ops (trace/methods.cpp). Axes may be negative; an empty list of axes means all of them.
-  Tensor sum(Sizes axes = {}, bool keepdim = false, Here = Here::current()) const;
-  Tensor sum(int64_t axis, bool keepdim = false, Here = Here::current()) const;
-  Tensor prod(Sizes axes = {}, bool keepdim = false, Here = Here::current()) const;
-  Tensor mean(Sizes axes = {}, bool keepdim = false, Here = Here::current()) const;
-  Tensor mean(int64_t axis, bool keepdim = false, Here = Here::current()) const;
-  Tensor var(Sizes axes = {}, int64_t correction = 1, bool keepdim = false,
+  // Ops (trace/methods.cpp). Axes may be negative; x.sum(1) is x.sum({1}), and an empty list means
+  // all of them.
+  Tensor sum(Axes axes = {}, bool keepdim = false, Here = Here::current()) const;
+  Tensor prod(Axes axes = {}, bool keepdim = false, Here = Here::current()) const;
+  Tensor mean(Axes axes = {}, bool keepdim = false, Here = Here::current()) const;
+  Tensor var(Axes axes = {}, int64_t correction = 1, bool keepdim = false,
              Here = Here::current()) const;
-  Tensor max(Sizes axes = {}, bool keepdim = false, Here = Here::current()) const;
-  Tensor min(Sizes axes = {}, bool keepdim = false, Here = Here::current()) const;
+  Tensor std(Axes axes = {}, int64_t correction = 1, bool keepdim = false,
+             Here = Here::current()) const;
+  Tensor norm(double p = 2, Axes axes = {}, bool keepdim = false, Here = Here::current()) const;
+  Tensor logsumexp(Axes axes, bool keepdim = false, Here = Here::current()) const;
+  Tensor max(Axes axes = {}, bool keepdim = false, Here = Here::current()) const;
+  Tensor min(Axes axes = {}, bool keepdim = false, Here = Here::current()) const;
   Tensor argmax(std::optional<int64_t> axis = {}, bool keepdim = false,
                 Here = Here::current()) const;
   Tensor argmin(std::optional<int64_t> axis = {}, bool keepdim = false,
                 Here = Here::current()) const;
-  Tensor any(Sizes axes = {}, bool keepdim = false, Here = Here::current()) const;
-  Tensor all(Sizes axes = {}, bool keepdim = false, Here = Here::current()) const;
+  Tensor any(Axes axes = {}, bool keepdim = false, Here = Here::current()) const;
+  Tensor all(Axes axes = {}, bool keepdim = false, Here = Here::current()) const;
   Tensor softmax(int64_t axis, Here = Here::current()) const;
   Tensor log_softmax(int64_t axis, Here = Here::current()) const;
   Tensor matmul(const Tensor& other, Here = Here::current()) const;
@@ -99,6 +102,7 @@ class Tensor {
   Tensor reshape(Sizes shape, Here = Here::current()) const;  // one size may be -1
   Tensor view(Sizes shape,
               Here = Here::current()) const;  // reshape; throws where it would copy
+  Tensor view(DType dtype, Here = Here::current()) const;  // the same bits, of the same size
   Tensor flatten(int64_t first = 0, int64_t last = -1, Here = Here::current()) const;
   Tensor permute(Sizes axes, Here = Here::current()) const;
   Tensor transpose(int64_t axis0, int64_t axis1, Here = Here::current()) const;
@@ -109,7 +113,7 @@ class Tensor {
   Tensor select(int64_t axis, int64_t index, Here = Here::current()) const;
   Tensor operator[](Index index) const;  // select(0, index)
   Tensor narrow(int64_t axis, int64_t start, int64_t length, Here = Here::current()) const;
-  Tensor flip(Sizes axes, Here = Here::current()) const;
+  Tensor flip(Axes axes, Here = Here::current()) const;
   Tensor unfold(int64_t axis, int64_t size, int64_t step, Here = Here::current()) const;
   Tensor squeeze(std::optional<int64_t> axis = {}, Here = Here::current()) const;
   Tensor unsqueeze(int64_t axis, Here = Here::current()) const;
@@ -144,9 +148,13 @@ bool has_reversed_axes(const Tensor& tensor);  // a negative stride
 int alignment(const Tensor& tensor);
 std::pair<int64_t, int64_t> byte_span(const TensorData& data);  // first byte, bytes to the last
 
-// A row-major tensor of these values. Throws where the count does not match the shape.
+// A row-major tensor of these values, of one axis or of the shape, as in from_vector(v, {2, 1}). Throws
+// where the count does not match.
 template <typename T>
-Tensor from_vector(const std::vector<T>& values, std::optional<Sizes> shape = {});
+Tensor from_vector(const std::vector<T>& values, Here here = Here::current());
+template <typename T>
+Tensor from_vector(const std::vector<T>& values, const Sizes& shape,
+                   Here here = Here::current());
 
 // Same dtype, shape and bits, where all NaNs are equal (the numeric contract). first_difference
 // gives the row-major index of the first element that differs.

@@ -5,6 +5,8 @@
 #include "tiny_compile/trace/creation.h"
 #include "tiny_compile/tensor/cuda_memory.h"
 
+#include <cstring>
+
 namespace tiny_compile {
 namespace {
 
@@ -50,6 +52,21 @@ Tensor beside(const Operand& x, const Tensor& made) {
 
 Sizes shape_of(const Operand& x) { return x.is_scalar() ? Sizes{} : x.tensor.shape(); }
 
+// Tensors of one shape as the rows of one with values, while tracing too.
+Tensor stacked(const std::vector<Tensor>& rows, Here here) {
+  Sizes shape = rows[0].shape();
+  shape.insert(shape.begin(), static_cast<int64_t>(rows.size()));
+  const Tensor result = empty_tensor(rows[0].dtype(), shape);
+  const size_t bytes = static_cast<size_t>(rows[0].numel() * size_of(rows[0].dtype()));
+  for (size_t k = 0; k < rows.size(); k++) {
+    if (rows[k].shape() != rows[0].shape())
+      fail_at(location_of(here), str("tensor: row 0 is [", join(rows[0].shape(), ","),
+                                     "], row ", k, " [", join(rows[k].shape(), ","), "]"));
+    std::memcpy(result.bytes() + k * bytes, rows[k].bytes(), bytes);
+  }
+  return result;
+}
+
 }  // namespace
 
 Tensor full(const Sizes& shape, double value, DType dtype, Here here) {
@@ -72,6 +89,21 @@ Tensor zeros_like(const Operand& x) {
 Tensor ones_like(const Operand& x) {
   const Scope scope(x.where);
   return beside(x, full(shape_of(x), 1, result_type({&x})));
+}
+
+Tensor full_like(const Operand& x, double value) {
+  const Scope scope(x.where);
+  return beside(x, full(shape_of(x), value, result_type({&x})));
+}
+
+Tensor rand_like(const Operand& x) {
+  const Scope scope(x.where);
+  return beside(x, rand(shape_of(x), result_type({&x})));
+}
+
+Tensor randn_like(const Operand& x) {
+  const Scope scope(x.where);
+  return beside(x, randn(shape_of(x), result_type({&x})));
 }
 
 Tensor arange(int64_t start, int64_t stop, int64_t step, Here here) {
@@ -127,20 +159,38 @@ Tensor randint(int64_t low, int64_t high, const Sizes& shape, Here here) {
   return ((cast_to(random_words(shape, where), DType::i64, where) * (high - low)) >> 32) + low;
 }
 
-Tensor tensor(std::initializer_list<float> values) {
-  return from_vector(std::vector<float>(values));
+template <PlainNumber T>
+Tensor tensor(BraceList<T> values, Here here) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    return from_vector(std::vector<int64_t>(values.begin(), values.end()), here);
+  } else {
+    return from_vector(std::vector<T>(values), here);
+  }
 }
-Tensor tensor(std::initializer_list<double> values) {
-  return from_vector(std::vector<double>(values));
+
+template <PlainNumber T>
+Tensor tensor(BraceList<BraceList<T>> rows, Here here) {
+  std::vector<Tensor> parts;
+  for (const BraceList<T>& row : rows) parts.push_back(tensor(row, here));
+  return stacked(parts, here);
 }
-Tensor tensor(std::initializer_list<int> values) {
-  return from_vector(std::vector<int64_t>(values.begin(), values.end()));
+
+template <PlainNumber T>
+Tensor tensor(BraceList<BraceList<BraceList<T>>> planes, Here here) {
+  std::vector<Tensor> parts;
+  for (const BraceList<BraceList<T>>& plane : planes) parts.push_back(tensor(plane, here));
+  return stacked(parts, here);
 }
-Tensor tensor(std::initializer_list<int64_t> values) {
-  return from_vector(std::vector<int64_t>(values));
-}
-Tensor tensor(std::initializer_list<bool> values) {
-  return from_vector(std::vector<bool>(values));
-}
+
+#define X(T)                                                       \
+  template Tensor tensor(BraceList<T> values, Here here);          \
+  template Tensor tensor(BraceList<BraceList<T>> rows, Here here); \
+  template Tensor tensor(BraceList<BraceList<BraceList<T>>> planes, Here here);
+X(float)
+X(double)
+X(int)
+X(int64_t)
+X(bool)
+#undef X
 
 }  // namespace tiny_compile

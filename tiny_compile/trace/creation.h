@@ -3,6 +3,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <type_traits>
 
 #include "tiny_compile/trace/functions.h"
 
@@ -14,6 +15,7 @@ Tensor zeros(const Sizes& shape, DType dtype = DType::f32, Here here = Here::cur
 Tensor ones(const Sizes& shape, DType dtype = DType::f32, Here here = Here::current());
 Tensor zeros_like(const Operand& x);
 Tensor ones_like(const Operand& x);
+Tensor full_like(const Operand& x, double value);
 Tensor arange(int64_t start, int64_t stop, int64_t step = 1,
               Here here = Here::current());  // i64
 Tensor arange(int64_t stop, Here here = Here::current());
@@ -27,12 +29,21 @@ Tensor rand(const Sizes& shape, DType dtype = DType::f32, Here here = Here::curr
 Tensor randn(const Sizes& shape, DType dtype = DType::f32, Here here = Here::current());
 Tensor randint(int64_t low, int64_t high, const Sizes& shape,
                Here here = Here::current());  // i64 in [low, high)
+Tensor rand_like(const Operand& x);
+Tensor randn_like(const Operand& x);
 
-// tensor({1.f, 2.f}) of one axis; from_vector (tensor.h) gives any shape.
-Tensor tensor(std::initializer_list<float> values);
-Tensor tensor(std::initializer_list<double> values);
-Tensor tensor(std::initializer_list<int> values);
-Tensor tensor(std::initializer_list<int64_t> values);
-Tensor tensor(std::initializer_list<bool> values);
+// tensor({1.f, 2.f}), tensor({{1, 2}, {3, 4}}), three levels at most; from_vector (tensor.h) gives any
+// shape. float is f32, double f64, an integer i64. Rows of different lengths throw.
+template <typename T>
+concept PlainNumber = std::is_arithmetic_v<T>;
+template <typename T>
+using BraceList = std::initializer_list<T>;
+
+template <PlainNumber T>
+Tensor tensor(BraceList<T> values, Here here = Here::current());
+template <PlainNumber T>
+Tensor tensor(BraceList<BraceList<T>> rows, Here here = Here::current());
+template <PlainNumber T>
+Tensor tensor(BraceList<BraceList<BraceList<T>>> planes, Here here = Here::current());
 
 }  // namespace tiny_compile

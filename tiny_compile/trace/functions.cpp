@@ -48,12 +48,6 @@ Tensor upcast(const Operand& x) {
   return is_half(tensor.dtype()) ? cast_to(tensor, DType::f32, x.where) : tensor;
 }
 
-Tensor as_bool(const Operand& x) {
-  if (x.is_scalar()) return as_tensor(x, DType::boolean, x.where);
-  const Tensor tensor = x.captured();
-  return tensor.dtype() == DType::boolean ? tensor : tensor != Operand(0);
-}
-
 // The max of bools is any of them, the min all.
 Tensor extreme(Op op, Op of_bools, const Operand& x, const Sizes& axes, bool keepdim) {
   const Tensor tensor = x.captured();
@@ -113,6 +107,18 @@ Tensor log(const Operand& x) { return pointwise(Op::log, {&x}); }
 Tensor log1p(const Operand& x) { return pointwise(Op::log1p, {&x}); }
 Tensor sin(const Operand& x) { return pointwise(Op::sin, {&x}); }
 Tensor cos(const Operand& x) { return pointwise(Op::cos, {&x}); }
+Tensor exp2(const Operand& x) { return pointwise(Op::exp2, {&x}); }
+Tensor log2(const Operand& x) { return pointwise(Op::log2, {&x}); }
+Tensor log10(const Operand& x) { return pointwise(Op::log10, {&x}); }
+Tensor tan(const Operand& x) { return pointwise(Op::tan, {&x}); }
+Tensor asin(const Operand& x) { return pointwise(Op::asin, {&x}); }
+Tensor acos(const Operand& x) { return pointwise(Op::acos, {&x}); }
+Tensor atan(const Operand& x) { return pointwise(Op::atan, {&x}); }
+Tensor atan2(const Operand& y, const Operand& x) { return pointwise(Op::atan2, {&y, &x}); }
+Tensor erfinv(const Operand& x) { return pointwise(Op::erfinv, {&x}); }
+Tensor lgamma(const Operand& x) { return pointwise(Op::lgamma, {&x}); }
+Tensor digamma(const Operand& x) { return pointwise(Op::digamma, {&x}); }
+Tensor zeta(const Operand& s, const Operand& q) { return pointwise(Op::zeta, {&s, &q}); }
 Tensor tanh(const Operand& x) { return pointwise(Op::tanh, {&x}); }
 Tensor sigmoid(const Operand& x) { return pointwise(Op::sigmoid, {&x}); }
 Tensor erf(const Operand& x) { return pointwise(Op::erf, {&x}); }
@@ -141,6 +147,29 @@ Tensor floor_divide(const Operand& a, const Operand& b) {
 }
 Tensor popcount(const Operand& x) { return pointwise(Op::popcount, {&x}); }
 
+// (-1)^(n+1) n! zeta(n + 1, x), in f64, which zeta of f32 goes through anyway: n! may be beyond f32
+// where the product is not.
+Tensor polygamma(int64_t n, const Operand& x) {
+  if (n < 0)
+    fail_at(current_place(x.where), str("polygamma: there is no derivative of order ", n));
+  if (n == 0) return digamma(x);
+  const Scope scope(x.where);
+  const DType dtype = float_dtype(x);
+  const double factor = std::tgamma(static_cast<double>(n) + 1) * (n % 2 == 0 ? -1 : 1);
+  const Tensor sum =
+      zeta(static_cast<double>(n) + 1, cast_to(x.captured(), DType::f64, x.where));
+  return cast_to(sum * factor, dtype, x.where);
+}
+
+Tensor bitcast(const Operand& x, DType dtype) {
+  const Tensor tensor = x.captured();
+  if (tensor.dtype() == dtype) return tensor;
+  Node node;
+  node.op = Op::bitcast;
+  node.type.dtype = dtype;
+  return apply(std::move(node), {tensor}, x.where);
+}
+
 Tensor where(const Operand& condition, const Operand& a, const Operand& b) {
   const Scope scope(condition.where);
   const Tensor mask = as_bool(condition);
@@ -151,6 +180,11 @@ Tensor where(const Operand& condition, const Operand& a, const Operand& b) {
 Tensor isinf(const Operand& x) {
   const Scope scope(x.where);
   return abs(x) == HUGE_VAL;
+}
+
+Tensor isfinite(const Operand& x) {
+  const Scope scope(x.where);
+  return abs(x) < HUGE_VAL;
 }
 
 Tensor logical_and(const Operand& a, const Operand& b) {
@@ -218,6 +252,11 @@ Tensor softplus(const Operand& x) {
   return cast_to(maximum(v, 0.0) + rest, float_dtype(x), x.where);
 }
 
+Tensor leaky_relu(const Operand& x, double negative_slope) {
+  const Scope scope(x.where);
+  return where(x > 0, x, x * negative_slope);
+}
+
 Tensor clamp(const Operand& x, std::optional<double> low, std::optional<double> high) {
   const Scope scope(x.where);
   Tensor result = x.captured();
@@ -238,16 +277,16 @@ Tensor masked_fill(const Operand& x, const Operand& mask, double value) {
                                   : where(mask, static_cast<int64_t>(value), tensor);
 }
 
-Tensor sum(const Operand& x, const Sizes& axes, bool keepdim) {
+Tensor sum(const Operand& x, const Axes& axes, bool keepdim) {
   return reduce_op(Op::sum, x, x.captured(), axes, keepdim);
 }
-Tensor prod(const Operand& x, const Sizes& axes, bool keepdim) {
+Tensor prod(const Operand& x, const Axes& axes, bool keepdim) {
   return reduce_op(Op::prod, x, x.captured(), axes, keepdim);
 }
-Tensor max(const Operand& x, const Sizes& axes, bool keepdim) {
+Tensor max(const Operand& x, const Axes& axes, bool keepdim) {
   return extreme(Op::max, Op::any, x, axes, keepdim);
 }
-Tensor min(const Operand& x, const Sizes& axes, bool keepdim) {
+Tensor min(const Operand& x, const Axes& axes, bool keepdim) {
   return extreme(Op::min, Op::all, x, axes, keepdim);
 }
 Tensor argmax(const Operand& x, std::optional<int64_t> axis, bool keepdim) {
@@ -257,23 +296,23 @@ Tensor argmin(const Operand& x, std::optional<int64_t> axis, bool keepdim) {
   return arg_op(Op::argmin, x, axis, keepdim);
 }
 
-Tensor any(const Operand& x, const Sizes& axes, bool keepdim) {
+Tensor any(const Operand& x, const Axes& axes, bool keepdim) {
   const Scope scope(x.where);
   return reduce_op(Op::any, x, as_bool(x), axes, keepdim);
 }
 
-Tensor all(const Operand& x, const Sizes& axes, bool keepdim) {
+Tensor all(const Operand& x, const Axes& axes, bool keepdim) {
   const Scope scope(x.where);
   return reduce_op(Op::all, x, as_bool(x), axes, keepdim);
 }
 
-Tensor sum_exp(const Operand& x, const Sizes& axes, bool keepdim) {
+Tensor sum_exp(const Operand& x, const Axes& axes, bool keepdim) {
   const Scope scope(x.where);
   return reduce_op(Op::sum_exp, x, as_float(x), axes, keepdim);
 }
 
 // sum / n
-Tensor mean(const Operand& x, const Sizes& axes, bool keepdim) {
+Tensor mean(const Operand& x, const Axes& axes, bool keepdim) {
   const Scope scope(x.where);
   const Tensor v = float_only("mean", x);
   const double count = static_cast<double>(counted(v, axes, x.where));
@@ -281,7 +320,7 @@ Tensor mean(const Operand& x, const Sizes& axes, bool keepdim) {
 }
 
 // sum((x - mean)^2) / (n - correction)
-Tensor var(const Operand& x, const Sizes& axes, int64_t correction, bool keepdim) {
+Tensor var(const Operand& x, const Axes& axes, int64_t correction, bool keepdim) {
   const Scope scope(x.where);
   const Tensor v = float_only("var", x);
   const Sizes reduced = all_axes(v, axes, x.where);
@@ -292,10 +331,24 @@ Tensor var(const Operand& x, const Sizes& axes, int64_t correction, bool keepdim
   return cast_to(m2 / divisor, float_dtype(x), x.where);
 }
 
-Tensor std(const Operand& x, const Sizes& axes, int64_t correction, bool keepdim) {
+Tensor std(const Operand& x, const Axes& axes, int64_t correction, bool keepdim) {
   const Scope scope(x.where);
   const Tensor v = float_only("std", x);
   return cast_to(sqrt(var(v, axes, correction, keepdim)), float_dtype(x), x.where);
+}
+
+Tensor norm(const Operand& x, double p, const Axes& axes, bool keepdim) {
+  const Scope scope(x.where);
+  const Tensor size = abs(float_only("norm", x));
+  const auto result = [&]() -> Tensor {
+    if (p == HUGE_VAL) return max(size, axes, keepdim);
+    if (p == -HUGE_VAL) return min(size, axes, keepdim);
+    if (p == 0) return sum(size != 0, axes, keepdim);
+    if (p == 1) return sum(size, axes, keepdim);
+    if (p == 2) return sqrt(sum(size * size, axes, keepdim));
+    return pow(sum(pow(size, p), axes, keepdim), 1 / p);
+  };
+  return cast_to(result(), float_dtype(x), x.where);
 }
 
 Tensor cumsum(const Operand& x, int64_t axis) {

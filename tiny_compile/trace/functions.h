@@ -15,11 +15,25 @@ Tensor exp(const Operand& x);
 Tensor expm1(const Operand& x);
 Tensor log(const Operand& x);
 Tensor log1p(const Operand& x);
+Tensor exp2(const Operand& x);
+Tensor log2(const Operand& x);
+Tensor log10(const Operand& x);
 Tensor sin(const Operand& x);
 Tensor cos(const Operand& x);
+Tensor tan(const Operand& x);
+Tensor asin(const Operand& x);
+Tensor acos(const Operand& x);
+Tensor atan(const Operand& x);
+Tensor atan2(const Operand& y, const Operand& x);  // the angle of (x, y)
 Tensor tanh(const Operand& x);
 Tensor sigmoid(const Operand& x);
 Tensor erf(const Operand& x);
+Tensor erfinv(const Operand& x);
+Tensor lgamma(const Operand& x);  // log(|gamma(x)|)
+Tensor digamma(const Operand& x);
+Tensor polygamma(int64_t n, const Operand& x);    // the n-th derivative of digamma
+Tensor zeta(const Operand& s, const Operand& q);  // Hurwitz's
+Tensor bitcast(const Operand& x, DType dtype);    // the same bits
 Tensor gelu(const Operand& x, const std::string& approximate = "none");  // or "tanh"
 Tensor gelu_backward(const Operand& grad, const Operand& x,
                      const std::string& approximate = "none");  // grad * gelu'(x)
@@ -35,6 +49,7 @@ Tensor sign(const Operand& x);
 Tensor square(const Operand& x);
 Tensor isnan(const Operand& x);
 Tensor isinf(const Operand& x);
+Tensor isfinite(const Operand& x);
 Tensor minimum(const Operand& a, const Operand& b);
 Tensor maximum(const Operand& a, const Operand& b);
 Tensor pow(const Operand& base, const Operand& exponent);
@@ -48,25 +63,29 @@ Tensor popcount(const Operand& x);
 Tensor relu(const Operand& x);
 Tensor silu(const Operand& x);      // x * sigmoid(x), a primitive
 Tensor softplus(const Operand& x);  // log(1 + exp(x)), without overflow
+Tensor leaky_relu(const Operand& x, double negative_slope = 0.01);
 Tensor clamp(const Operand& x, std::optional<double> low, std::optional<double> high);
 Tensor masked_fill(const Operand& x, const Operand& mask, double value);
 
-// Reductions: axes may be negative, {} means all of them.
-Tensor sum(const Operand& x, const Sizes& axes = {}, bool keepdim = false);
-Tensor prod(const Operand& x, const Sizes& axes = {}, bool keepdim = false);
-Tensor max(const Operand& x, const Sizes& axes = {}, bool keepdim = false);
-Tensor min(const Operand& x, const Sizes& axes = {}, bool keepdim = false);
+// Reductions: one axis or a list of them, which may be negative; {} means all of them.
+Tensor sum(const Operand& x, const Axes& axes = {}, bool keepdim = false);
+Tensor prod(const Operand& x, const Axes& axes = {}, bool keepdim = false);
+Tensor max(const Operand& x, const Axes& axes = {}, bool keepdim = false);
+Tensor min(const Operand& x, const Axes& axes = {}, bool keepdim = false);
 Tensor argmax(const Operand& x, std::optional<int64_t> axis = {}, bool keepdim = false);
 Tensor argmin(const Operand& x, std::optional<int64_t> axis = {}, bool keepdim = false);
-Tensor any(const Operand& x, const Sizes& axes = {}, bool keepdim = false);
-Tensor all(const Operand& x, const Sizes& axes = {}, bool keepdim = false);
-Tensor sum_exp(const Operand& x, const Sizes& axes = {},
+Tensor any(const Operand& x, const Axes& axes = {}, bool keepdim = false);
+Tensor all(const Operand& x, const Axes& axes = {}, bool keepdim = false);
+Tensor sum_exp(const Operand& x, const Axes& axes = {},
                bool keepdim = false);  // of x - clamped max(x)
-Tensor mean(const Operand& x, const Sizes& axes = {}, bool keepdim = false);
-Tensor var(const Operand& x, const Sizes& axes = {}, int64_t correction = 1,
+Tensor mean(const Operand& x, const Axes& axes = {}, bool keepdim = false);
+Tensor var(const Operand& x, const Axes& axes = {}, int64_t correction = 1,
            bool keepdim = false);
-Tensor std(const Operand& x, const Sizes& axes = {}, int64_t correction = 1,
+Tensor std(const Operand& x, const Axes& axes = {}, int64_t correction = 1,
            bool keepdim = false);
+// (sum(|x|^p))^(1/p); of infinity and -infinity the greatest and the least size, of 0 how many are
+// not 0.
+Tensor norm(const Operand& x, double p = 2, const Axes& axes = {}, bool keepdim = false);
 Tensor cumsum(const Operand& x, int64_t axis);
 
 // Views and shapes.
@@ -77,14 +96,18 @@ Tensor expand(const Operand& x, Sizes shape);  // -1 keeps a size
 Tensor slice(const Operand& x, int64_t axis, std::optional<int64_t> start,
              std::optional<int64_t> stop = {}, int64_t step = 1);
 Tensor select(const Operand& x, int64_t axis, int64_t index);
-Tensor flip(const Operand& x, const Sizes& axes);
+Tensor flip(const Operand& x, const Axes& axes);
 Tensor unfold(const Operand& x, int64_t axis, int64_t size, int64_t step);  // windows
 Tensor squeeze(const Operand& x, std::optional<int64_t> axis = {});
 Tensor unsqueeze(const Operand& x, int64_t axis);
 Tensor flatten(const Operand& x, int64_t first = 0, int64_t last = -1);
 Tensor contiguous(const Operand& x);
 Tensor concat(const std::vector<Tensor>& parts, int64_t axis = 0, Here here = Here::current());
+Tensor cat(const std::vector<Tensor>& parts, int64_t axis = 0, Here here = Here::current());
 Tensor stack(const std::vector<Tensor>& parts, int64_t axis = 0, Here here = Here::current());
+// Elements move on by `shifts` along the axes, the last ones to the front; without axes the flattened
+// tensor's do.
+Tensor roll(const Operand& x, const Axes& shifts, const Axes& axes = {});
 std::vector<Tensor> split(const Operand& x, int64_t size, int64_t axis = 0);
 Tensor pad(const Operand& x, const Sizes& pads,
            double value = 0);  // PyTorch's order: last axis first
@@ -93,6 +116,7 @@ Tensor triu(const Operand& x, int64_t diagonal = 0);
 
 // Matmul and indices.
 Tensor matmul(const Operand& a, const Operand& b);  // PyTorch's, with vectors and batches
+Tensor outer(const Operand& a, const Operand& b);   // a[i] * b[j]
 Tensor gather(const Operand& x, int64_t axis, const Operand& index);
 Tensor index_select(const Operand& x, int64_t axis, const Operand& index);
 Tensor embedding(const Operand& index, const Operand& table);  // table[index]

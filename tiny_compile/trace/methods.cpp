@@ -5,28 +5,31 @@
 
 namespace tiny_compile {
 
-Tensor Tensor::sum(Sizes axes, bool keepdim, Here here) const {
+Tensor Tensor::sum(Axes axes, bool keepdim, Here here) const {
   return tiny_compile::sum({*this, here}, axes, keepdim);
 }
-Tensor Tensor::sum(int64_t axis, bool keepdim, Here here) const {
-  return tiny_compile::sum({*this, here}, {axis}, keepdim);
-}
-Tensor Tensor::prod(Sizes axes, bool keepdim, Here here) const {
+Tensor Tensor::prod(Axes axes, bool keepdim, Here here) const {
   return tiny_compile::prod({*this, here}, axes, keepdim);
 }
-Tensor Tensor::mean(Sizes axes, bool keepdim, Here here) const {
+Tensor Tensor::mean(Axes axes, bool keepdim, Here here) const {
   return tiny_compile::mean({*this, here}, axes, keepdim);
 }
-Tensor Tensor::mean(int64_t axis, bool keepdim, Here here) const {
-  return tiny_compile::mean({*this, here}, {axis}, keepdim);
-}
-Tensor Tensor::var(Sizes axes, int64_t correction, bool keepdim, Here here) const {
+Tensor Tensor::var(Axes axes, int64_t correction, bool keepdim, Here here) const {
   return tiny_compile::var({*this, here}, axes, correction, keepdim);
 }
-Tensor Tensor::max(Sizes axes, bool keepdim, Here here) const {
+Tensor Tensor::std(Axes axes, int64_t correction, bool keepdim, Here here) const {
+  return tiny_compile::std({*this, here}, axes, correction, keepdim);
+}
+Tensor Tensor::norm(double p, Axes axes, bool keepdim, Here here) const {
+  return tiny_compile::norm({*this, here}, p, axes, keepdim);
+}
+Tensor Tensor::logsumexp(Axes axes, bool keepdim, Here here) const {
+  return tiny_compile::logsumexp({*this, here}, axes, keepdim);
+}
+Tensor Tensor::max(Axes axes, bool keepdim, Here here) const {
   return tiny_compile::max({*this, here}, axes, keepdim);
 }
-Tensor Tensor::min(Sizes axes, bool keepdim, Here here) const {
+Tensor Tensor::min(Axes axes, bool keepdim, Here here) const {
   return tiny_compile::min({*this, here}, axes, keepdim);
 }
 Tensor Tensor::argmax(std::optional<int64_t> axis, bool keepdim, Here here) const {
@@ -35,10 +38,10 @@ Tensor Tensor::argmax(std::optional<int64_t> axis, bool keepdim, Here here) cons
 Tensor Tensor::argmin(std::optional<int64_t> axis, bool keepdim, Here here) const {
   return tiny_compile::argmin({*this, here}, axis, keepdim);
 }
-Tensor Tensor::any(Sizes axes, bool keepdim, Here here) const {
+Tensor Tensor::any(Axes axes, bool keepdim, Here here) const {
   return tiny_compile::any({*this, here}, axes, keepdim);
 }
-Tensor Tensor::all(Sizes axes, bool keepdim, Here here) const {
+Tensor Tensor::all(Axes axes, bool keepdim, Here here) const {
   return tiny_compile::all({*this, here}, axes, keepdim);
 }
 Tensor Tensor::softmax(int64_t axis, Here here) const {
@@ -71,6 +74,9 @@ Tensor Tensor::view(Sizes shape, Here here) const {
     fail_at(location_of(here),
             "view: these strides cannot be viewed in that shape; use reshape, which copies");
   return result;
+}
+Tensor Tensor::view(DType dtype, Here here) const {
+  return tiny_compile::bitcast({*this, here}, dtype);
 }
 Tensor Tensor::flatten(int64_t first, int64_t last, Here here) const {
   return tiny_compile::flatten({*this, here}, first, last);
@@ -109,7 +115,7 @@ Tensor Tensor::narrow(int64_t axis, int64_t start, int64_t length, Here here) co
                                      " leaves an axis of size ", size));
   return tiny_compile::slice({*this, here}, axis, first, first + length);
 }
-Tensor Tensor::flip(Sizes axes, Here here) const {
+Tensor Tensor::flip(Axes axes, Here here) const {
   return tiny_compile::flip({*this, here}, axes);
 }
 Tensor Tensor::unfold(int64_t axis, int64_t size, int64_t step, Here here) const {

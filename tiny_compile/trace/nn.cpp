@@ -67,9 +67,33 @@ Tensor pick(const Tensor& x, const Tensor& target, const Tensor& kept) {
   return squeeze(gather(x, 1, unsqueeze(where(kept, target, 0), 1)), 1);
 }
 
+// [.., oh, ow, kh, kw]: what each place of the result is made of.
+Tensor pooled_windows(const char* name, const Tensor& x, Window kernel, Window stride,
+                      Window padding, double filler, const Location& where) {
+  if (x.rank() < 3 || x.rank() > 4 || !is_float(x.dtype()))
+    fail_at(current_place(where), str(name, ": wants floats [N,C,H,W] or [C,H,W], not ",
+                                      x.dtype(), "[", join(x.shape(), ","), "]"));
+  if (kernel.height < 1 || kernel.width < 1 || stride.height < 1 || stride.width < 1)
+    fail_at(current_place(where), str(name, ": kernel and stride must be positive"));
+  if (padding.height < 0 || padding.width < 0 || 2 * padding.height > kernel.height ||
+      2 * padding.width > kernel.width)
+    fail_at(current_place(where),
+            str(name, ": a padding of at most half the kernel's ", kernel.height, " x ",
+                kernel.width, ", not ", padding.height, " x ", padding.width));
+  const Tensor padded =
+      padding.height == 0 && padding.width == 0
+          ? x
+          : pad(x, {padding.width, padding.width, padding.height, padding.height}, filler);
+  if (padded.shape().end()[-2] < kernel.height || padded.shape().back() < kernel.width)
+    fail_at(current_place(where), str(name, ": the kernel, ", kernel.height, " x ",
+                                      kernel.width, ", is larger than the padded image"));
+  return unfold(unfold(padded, x.rank() - 2, kernel.height, stride.height), x.rank() - 1,
+                kernel.width, stride.width);
+}
+
 }  // namespace
 
-Tensor logsumexp(const Operand& x, const Sizes& axes, bool keepdim) {
+Tensor logsumexp(const Operand& x, const Axes& axes, bool keepdim) {
   const Scope scope(x.where);
   const Tensor tensor = x.captured(), v = upcast(tensor, x.where);
   Tensor m = finite_max(v, axes);
@@ -234,6 +258,32 @@ Tensor conv2d(const Operand& x, const Operand& weight, const Tensor& bias, int64
   Tensor y = reshape(matmul(rows, columns), {groups, n, oh, ow, o});
   y = reshape(permute(y, {1, 0, 4, 2, 3}), {n, groups * o, oh, ow});
   return bias.defined() ? y + reshape(bias, {1, groups * o, 1, 1}) : y;
+}
+
+Tensor max_pool2d(const Operand& x, Window kernel) { return max_pool2d(x, kernel, kernel); }
+
+Tensor max_pool2d(const Operand& x, Window kernel, Window stride, Window padding) {
+  const Scope scope(x.where);
+  return max(
+      pooled_windows("max_pool2d", x.captured(), kernel, stride, padding, -HUGE_VAL, x.where),
+      {-2, -1});
+}
+
+Tensor avg_pool2d(const Operand& x, Window kernel) { return avg_pool2d(x, kernel, kernel); }
+
+// The sum over the window; without the padding, over how many elements are none of it.
+Tensor avg_pool2d(const Operand& x, Window kernel, Window stride, Window padding,
+                  bool count_include_pad) {
+  const Scope scope(x.where);
+  const Tensor tensor = x.captured(), v = upcast(tensor, x.where);
+  const auto summed = [&](const Tensor& image) {
+    return sum(pooled_windows("avg_pool2d", image, kernel, stride, padding, 0, x.where),
+               {-2, -1});
+  };
+  const Tensor total = summed(v);
+  if (!count_include_pad) return cast_to(total / summed(ones_like(v)), tensor.dtype(), x.where);
+  const double all = static_cast<double>(kernel.height * kernel.width);
+  return cast_to(total / all, tensor.dtype(), x.where);
 }
 
 }  // namespace tiny_compile

@@ -55,6 +55,31 @@ Tensor constant(const Literal& value, const Location& where) {
   return apply(std::move(node), {}, where);
 }
 
+// As if the user had written the tensor at this place.
+Operand at_place(const Tensor& tensor, const Location& where) {
+  Operand operand(tensor);
+  operand.where = where;
+  return operand;
+}
+
+// lhs = op(lhs, rhs), kept in lhs's dtype and shape.
+Tensor& update(Op op, const char* sign, Tensor& lhs, const Operand& rhs) {
+  const Location where = current_place(rhs.where);
+  const Scope scope(where);
+  const Operand old = at_place(lhs, where);
+  const Tensor result = pointwise(op, {&old, &rhs});
+  const DType dtype = lhs.dtype();
+  if (rank_of_category(result.dtype()) > rank_of_category(dtype))
+    fail_at(where, str(sign, ": the result is ", result.dtype(), ", which does not fit into ",
+                       dtype, "; write x = x ", sign[0], " y for a tensor of another dtype"));
+  if (result.shape() != lhs.shape())
+    fail_at(where, str(sign, ": the result's shape is [", join(result.shape(), ","), "], not [",
+                       join(lhs.shape(), ","), "]; write x = x ", sign[0],
+                       " y for a tensor of another shape"));
+  lhs = cast_to(result, dtype, where);
+  return lhs;
+}
+
 }  // namespace
 
 DType result_type(const std::vector<const Operand*>& operands) {
@@ -124,6 +149,12 @@ Tensor as_tensor(const Operand& operand, DType dtype, const Location& where) {
   return constant(operand.kind == Category::Float ? Literal::of(dtype, operand.real)
                                                   : Literal::of_integer(dtype, operand.integer),
                   where);
+}
+
+Tensor as_bool(const Operand& x) {
+  if (x.is_scalar()) return as_tensor(x, DType::boolean, x.where);
+  const Tensor tensor = x.captured();
+  return tensor.dtype() == DType::boolean ? tensor : tensor != Operand(0);
 }
 
 Tensor pointwise(Op op, const std::vector<const Operand*>& operands) {
@@ -202,5 +233,25 @@ Tensor operator<<(const Operand& lhs, const Operand& rhs) {
 Tensor operator>>(const Operand& lhs, const Operand& rhs) {
   return pointwise(Op::shift_right, {&lhs, &rhs});
 }
+
+Tensor operator!(const Tensor& operand) {
+  const Location where = operand.defined() ? recorded_at(operand) : Location{};
+  const Scope scope(where);
+  return ~as_bool(at_place(operand, where));
+}
+Tensor operator&&(const Tensor& lhs, const Operand& rhs) {
+  const Scope scope(rhs.where);
+  const Tensor left = as_bool(at_place(lhs, rhs.where));
+  return left & as_bool(rhs);
+}
+Tensor operator||(const Tensor& lhs, const Operand& rhs) {
+  const Scope scope(rhs.where);
+  const Tensor left = as_bool(at_place(lhs, rhs.where));
+  return left | as_bool(rhs);
+}
+Tensor& operator+=(Tensor& lhs, const Operand& rhs) { return update(Op::add, "+=", lhs, rhs); }
+Tensor& operator-=(Tensor& lhs, const Operand& rhs) { return update(Op::sub, "-=", lhs, rhs); }
+Tensor& operator*=(Tensor& lhs, const Operand& rhs) { return update(Op::mul, "*=", lhs, rhs); }
+Tensor& operator/=(Tensor& lhs, const Operand& rhs) { return update(Op::div, "/=", lhs, rhs); }
 
 }  // namespace tiny_compile

@@ -49,6 +49,7 @@ Sizes broadcast_shapes(const std::vector<Sizes>& shapes, const Location& where);
 Tensor as_tensor(const Operand& operand, DType dtype, const Location& where);
 Tensor expand_to(const Tensor& tensor, const Sizes& shape, const Location& where);
 Tensor cast_to(const Tensor& tensor, DType dtype, const Location& where);
+Tensor as_bool(const Operand& x);  // x != 0
 
 // A pointwise op on operands brought to one dtype and shape. The dtype must suit the op:
 // integers are promoted to f32 for ops on floats, bool to i64 where numbers are needed; bool +
@@ -73,5 +74,18 @@ Tensor operator^(const Operand& lhs, const Operand& rhs);
 Tensor operator~(const Operand& operand);
 Tensor operator<<(const Operand& lhs, const Operand& rhs);
 Tensor operator>>(const Operand& lhs, const Operand& rhs);
+
+// Logic of every element, both sides always computed. The first operand of && and || is a tensor, as
+// an int or a bool would not be told from C++'s own.
+Tensor operator!(const Tensor& operand);
+Tensor operator&&(const Tensor& lhs, const Operand& rhs);
+Tensor operator||(const Tensor& lhs, const Operand& rhs);
+
+// x += y: x names the sum from now on; other handles of the old tensor keep it. As in PyTorch x keeps
+// its dtype and shape: a y that does not fit in is an error.
+Tensor& operator+=(Tensor& lhs, const Operand& rhs);
+Tensor& operator-=(Tensor& lhs, const Operand& rhs);
+Tensor& operator*=(Tensor& lhs, const Operand& rhs);
+Tensor& operator/=(Tensor& lhs, const Operand& rhs);
 
 }  // namespace tiny_compile

@@ -143,7 +143,7 @@ Tensor select(const Operand& x, int64_t axis, int64_t index) {
   return squeeze(slice(tensor, axis, index, index + 1), axis);
 }
 
-Tensor flip(const Operand& x, const Sizes& axes) { return axes_op(Op::flip, x, axes); }
+Tensor flip(const Operand& x, const Axes& axes) { return axes_op(Op::flip, x, axes); }
 
 Tensor unfold(const Operand& x, int64_t axis, int64_t size, int64_t step) {
   Node node;
@@ -209,6 +209,30 @@ Tensor concat(const std::vector<Tensor>& parts, int64_t axis, Here here) {
   node.op = Op::concat;
   node.set(Key::axis, {normal_axis(axis, parts[0].rank(), where)});
   return apply(std::move(node), cast, where);
+}
+
+Tensor cat(const std::vector<Tensor>& parts, int64_t axis, Here here) {
+  return concat(parts, axis, here);
+}
+
+// roll by 2: the last 2, then the others
+Tensor roll(const Operand& x, const Axes& shifts, const Axes& axes) {
+  const Scope scope(x.where);
+  Tensor tensor = x.captured();
+  const bool flat = axes.empty();
+  if (flat ? shifts.size() != 1 : shifts.size() != axes.size())
+    fail_at(current_place(x.where), str("roll: ", shifts.size(), " shifts for ", axes.size(),
+                                        " axes; give one an axis, or one alone"));
+  if (tensor.numel() == 0) return tensor;
+  if (flat) return reshape(roll(reshape(tensor, {-1}), shifts, 0), tensor.shape());
+  for (size_t k = 0; k < axes.size(); k++) {
+    const int64_t axis = normal_axis(axes[k], tensor.rank(), x.where);
+    const int64_t size = tensor.shape()[axis], start = size - (shifts[k] % size + size) % size;
+    if (start == size) continue;
+    const Tensor last = slice(tensor, axis, start), first = slice(tensor, axis, 0, start);
+    tensor = concat({last, first}, axis);
+  }
+  return tensor;
 }
 
 Tensor stack(const std::vector<Tensor>& parts, int64_t axis, Here here) {
@@ -287,6 +311,15 @@ Tensor matmul(const Operand& a, const Operand& b) {
   if (column) result = squeeze(result, -1);
   if (row) result = squeeze(result, column ? -1 : -2);
   return result;
+}
+
+Tensor outer(const Operand& a, const Operand& b) {
+  const Scope scope(a.where);
+  const Tensor x = a.captured(), y = b.captured();
+  if (x.rank() != 1 || y.rank() != 1)
+    fail_at(current_place(a.where), str("outer: wants two vectors, not [", join(x.shape(), ","),
+                                        "] and [", join(y.shape(), ","), "]"));
+  return unsqueeze(x, 1) * y;
 }
 
 Tensor gather(const Operand& x, int64_t axis, const Operand& index) {
