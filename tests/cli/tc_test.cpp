@@ -160,6 +160,33 @@ TEST_CASE("tc ops lists every op of the table", "[tc]") {
                ContainsSubstring(std::string("| ") + info(static_cast<Op>(i)).name + " "));
 }
 
+TEST_CASE("tc --help says what there is and exits with 0", "[tc]") {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--help"}, {"-h"}, {"help"}, {"run", "--help"}}) {
+    const Ran ran = tc(words);
+    CHECK(ran.code == 0);
+    CHECK_THAT(ran.out, ContainsSubstring("tc print|verify|run"));
+    CHECK(ran.problems.empty());
+  }
+}
+
+TEST_CASE("a file without an end is refused at once, wherever one is named", "[tc]") {
+  for (const char* path : {"/dev/zero", "/dev/full", "/"}) {
+    INFO(path);
+    for (const std::vector<std::string>& words : {std::vector<std::string>{"run", path},
+                                                  {"picture", "graph", path},
+                                                  {"run", "-", "--in", path}}) {
+      const Ran ran = tc(words);
+      CHECK(ran.code == 1);
+      CHECK_THAT(ran.problems, ContainsSubstring(std::string("cannot read ") + path));
+    }
+  }
+  std::ifstream zeros("/dev/zero", std::ios::binary);
+  std::ostringstream out, problems;
+  CHECK(run_tc({"run", "-"}, zeros, out, problems) == 1);
+  CHECK_THAT(problems.str(), ContainsSubstring("more than 256 MiB"));
+}
+
 TEST_CASE("a mistake exits with 1 and says what, where and what to do", "[tc]") {
   CHECK(tc({}).code == 1);
   CHECK_THAT(tc({"fly", "-"}).problems, ContainsSubstring("no command 'fly'"));

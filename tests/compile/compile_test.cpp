@@ -475,6 +475,62 @@ TEST_CASE("threads may call one function, for kinds old and new", "[compile]") {
   CHECK(f.cache().size() >= 3);
 }
 
+TEST_CASE("threads that want one kind of call at once compile it once", "[compile]") {
+  const OwnCache cache;
+  std::atomic<int> traces = 0, ready = 0, failures = 0;
+  const auto f = compile([&](Tensor x) {
+    traces++;
+    if (x.numel() == 3) fail("three is refused");
+    return x * 2 + 1;
+  });
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 6; t++) {
+    threads.emplace_back([&] {
+      ready++;
+      while (ready < 6) std::this_thread::yield();
+      for (const int64_t size : {1, 2, 3, 4}) {
+        try {
+          f(ones({size}));
+        } catch (const Error&) {
+          failures++;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(f.cache().size() == 3);
+  CHECK(traces == 3 + 6);
+  CHECK(failures == 6);  // nobody waits for one who failed
+}
+
+TEST_CASE("an index out of range names op, line, value and size", "[compile]") {
+  const OwnCache cache;
+  for (const char* backend : {"cpp", "interpreter"}) {
+    INFO(backend);
+    int line = 0;
+    const auto f = compile(
+        [&](Tensor table, Tensor index) {
+          const Tensor ones = gather(table, 0, index * 0) + 1;
+          line = __LINE__ + 1;
+          return gather(table, 0, index + 1) * ones;
+        },
+        options(backend));
+    const Tensor table = f32({1, 2, 3});
+    CHECK(holds(f(table, tensor({int64_t{1}})), {6}));
+    const std::string message = message_of([&] { f(table, tensor({int64_t{6}})); });
+    CHECK_THAT(message, ContainsSubstring(str("compile_test.cpp:", line,
+                                              ": gather: an index is out of range: 7 for size "
+                                              "3; check")));
+    const auto g =
+        compile([](Tensor x, Tensor index) { return scatter_add(x, 0, index, ones({2})); },
+                options(backend));
+    CHECK_THAT(message_of([&] {
+                 g(table, tensor({int64_t{0}, int64_t{-1}}));
+               }),
+               ContainsSubstring("scatter_add: an index is out of range: -1 for size 3"));
+  }
+}
+
 TEST_CASE("reading a value inside names the user's line, and the next call works",
           "[compile]") {
   int line = 0;

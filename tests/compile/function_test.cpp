@@ -138,10 +138,9 @@ TEST_CASE("a variable out of reach that was reassigned is told, with what to do"
     weights[1] = zeros({2});
     f(ones({2}));
   });
-  CHECK(
-      words ==
-      "[recompiles] mlp: captured tensor 0: its variable holds another; captured by reference "
-      "itself, it would be read at each call\n");
+  CHECK(words ==
+        "[recompiles] mlp: captured tensor 0: the variable that held it holds another, or is "
+        "gone; captured by reference itself, it would be read without a trace\n");
 }
 
 TEST_CASE("the cache keeps what was used last, first", "[function]") {

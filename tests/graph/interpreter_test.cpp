@@ -1,9 +1,15 @@
 #include "tiny_compile/graph/interpreter.h"
 
+#include <sys/resource.h>
+
+#include <atomic>
 #include <set>
 
 #include "tests/catch.h"
 #include "tests/graph/hand_case.h"
+#include "tests/runtime/scratch.h"
+#include "tiny_compile/base/first_exception.h"
+#include "tiny_compile/tiny_compile.h"
 
 using namespace tiny_compile;
 using namespace tiny_compile::tests;
@@ -702,10 +708,40 @@ TEST_CASE("an index out of range is an error that names the place", "[interprete
   CHECK(error_of(gather, {"1 2 3", "0 2"}) == "no error");
   for (const char* bad : {"0 3", "-1 0", "9223372036854775807 0", "0 -9223372036854775808"}) {
     const std::string message = error_of(gather, {"1 2 3", bad});
-    CHECK_THAT(message, ContainsSubstring("mlp.cpp:14: gather: an index is out of range"));
+    CHECK_THAT(message, ContainsSubstring("mlp.cpp:14: gather: an index is out of range: ") &&
+                            ContainsSubstring(" for size 3"));
   }
   CHECK_THAT(error_of(scatter, {"1 2 3", "0 3", "1 1"}), ContainsSubstring("mlp.cpp:15"));
   CHECK_THAT(error_of(scatter, {"1 2 3", "-1 0", "1 1"}), ContainsSubstring("out of range"));
+}
+
+TEST_CASE("out of memory in a loop of many threads is an error of the op", "[interpreter]") {
+  if (!kLimitsMemory) SKIP("built with a sanitizer");
+  const Tensor x = full({}, 1).expand({3'000'000'000});
+  CHECK(in_child([&] {
+          const rlimit limit{size_t{4} << 30, size_t{4} << 30};
+          setrlimit(RLIMIT_AS, &limit);
+          const std::string message = message_of([&] { x.sum(); });
+          const bool tells = message.find("sum: out of memory") != std::string::npos;
+          return tells && x.slice(0, 0, 3).sum().item<float>() == 3 ? 0 : 1;
+        }) == 0);
+}
+
+TEST_CASE("the first exception leaves a parallel region, and no other", "[interpreter]") {
+  FirstException first;
+  std::atomic<int> run = 0;
+#pragma omp parallel for
+  for (int i = 0; i < 1000; i++) {
+    first.run([&] {
+      run++;
+      throw std::bad_alloc();
+    });
+  }
+  CHECK_THROWS_AS(first.rethrow(), std::bad_alloc);
+  CHECK(run >= 1);
+  FirstException none;
+  none.run([] {});
+  CHECK_NOTHROW(none.rethrow());
 }
 
 TEST_CASE("an error leaves nothing behind for the next op", "[interpreter]") {

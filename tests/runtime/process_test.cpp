@@ -3,6 +3,8 @@
 #include <sys/resource.h>
 
 #include <cerrno>
+#include <csignal>
+#include <sstream>
 
 #include "tests/catch.h"
 #include "tests/runtime/scratch.h"
@@ -62,6 +64,30 @@ TEST_CASE("at the time limit a program dies with what it started", "[process]") 
   CHECK(result.timed_out);
   CHECK(result.exit_code != 0);
   CHECK(ends(std::to_string(std::atoi(result.output.c_str()))));
+}
+
+TEST_CASE("when the caller is killed its program dies with what that started", "[process]") {
+  for (const int signal : {SIGKILL, SIGTERM, SIGINT}) {
+    INFO(signal);
+    const Scratch scratch;
+    const std::string pids = scratch.path("pids");
+    const tests::Child caller([&] {
+      std::signal(signal, SIG_DFL);
+      shell("sleep 60 & echo $! $$ >" + pids + ".new; mv " + pids + ".new " + pids + "; wait",
+            "", 60);
+      return 0;
+    });
+    for (int i = 0; i < 2500 && text_of(pids).empty(); i++) usleep(2000);
+    std::istringstream words(text_of(pids));
+    std::string inner, outer;
+    words >> inner >> outer;
+    REQUIRE_FALSE(outer.empty());
+    CHECK((runs(inner) && runs(outer)));
+    kill(caller.pid(), signal);
+    CHECK(caller.wait() == 128 + signal);
+    CHECK(ends(inner));
+    CHECK(ends(outer));
+  }
 }
 
 TEST_CASE("a program that closes its output and hangs meets the limit too", "[process]") {

@@ -1,11 +1,13 @@
 #include "tiny_compile/tensor/npy.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "tests/catch.h"
 
@@ -192,6 +194,55 @@ TEST_CASE("versions, dtypes and orders we do not know are errors", "[npy]") {
              ContainsSubstring("is not one of ours"));
   CHECK_THAT(error_of(file_of("{'descr': '<f4'}", kTwoFloats)),
              ContainsSubstring("lacks 'fortran_order'"));
+}
+
+TEST_CASE("a header that Python would not read so is an error", "[npy]") {
+  const std::string elements(64, '\0');
+  for (const char* shape : {"(2 3)", "(2)", "(2,,3)", "(,)", "(2,3", "(2;3)", "((2,3))",
+                            "[2,3]", "2,", "(+2,)", "(2, 3) 4"}) {
+    CAPTURE(shape);
+    CHECK_THAT(error_of(file_of(header_of("<f4", shape), elements)),
+               ContainsSubstring("its header is not one that NumPy wrote"));
+  }
+  const std::string rest = "'fortran_order': False, 'shape': (2,), }\n";
+  for (const std::string& header : std::vector<std::string>{
+           "{'descr': '<f4', 'descr': '<f8', " + rest, "{'descr': '<f4' " + rest,
+           "{'descr' '<f4', " + rest, "{'descr': '<f4, " + rest, "{'descr': <f4, " + rest,
+           "'descr': '<f4', " + rest, "{'descr': '<f4', 'x': 1, " + rest,
+           "{'xdescr': '<f4', " + rest, "{'descr': '<f4', " + rest + "more",
+           "{'descr': '<f4', 'fortran_order': Falsehood, 'shape': (2,), }\n",
+           "{'note': \"'descr': '<f4'\", " + rest, "{", " "}) {
+    CAPTURE(header);
+    CHECK(error_of(file_of(header, elements)) != "no error");
+  }
+  for (const std::string& header :
+       {header_of("<f4", "(2, 3)"), header_of("<f4", "( 2 ,3, )"), "{\"descr\":\"<f4\"," + rest,
+        "{ 'shape': (2,), 'descr' : '<f4', 'fortran_order': "
+        "True}" +
+            std::string(20, ' ') + "\n"}) {
+    CAPTURE(header);
+    CHECK(error_of(file_of(header, elements)) == "no error");
+  }
+}
+
+TEST_CASE("what has no end, or no elements, is refused at once", "[npy]") {
+  for (const char* path : {"/dev/zero", "/dev/null", "/dev/full", "/proc"})
+    CHECK_THROWS_WITH(load_npy(path), ContainsSubstring(std::string("cannot read ") + path));
+  std::string endless = file_of("", "", 2);
+  endless.replace(8, 4, "\xff\xff\xff\xff");
+  CHECK_THAT(error_of(endless), ContainsSubstring("cut off"));
+}
+
+TEST_CASE("a pipe is read as far as its elements go", "[npy]") {
+  const TemporaryFile file;
+  REQUIRE(mkfifo(file.path.c_str(), 0600) == 0);
+  std::thread writer([&] {
+    std::ofstream out(file.path, std::ios::binary);
+    out << file_of(header_of("<f4", "(2,)"), kTwoFloats) << std::string(1000, 'x');
+  });
+  const Tensor x = load_npy(file.path);
+  writer.join();
+  CHECK(x.to_vector<float>() == std::vector<float>{1, 2});
 }
 
 TEST_CASE("impossible shapes are errors", "[npy]") {

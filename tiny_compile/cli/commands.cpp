@@ -16,6 +16,7 @@
 #include <map>
 #include <sstream>
 
+#include "tiny_compile/base/input_file.h"
 #include "tiny_compile/cli/charts.h"
 #include "tiny_compile/cli/demo_model.h"
 #include "tiny_compile/cli/inputs.h"
@@ -151,18 +152,9 @@ Arguments parse_arguments(const std::vector<std::string>& words) {
   return result;
 }
 
-std::string read_text(const std::string& path, std::istream& in) {
-  std::ostringstream content;
-  if (path == "-") {
-    content << in.rdbuf();
-    return content.str();
-  }
-  struct stat status;
-  std::ifstream file(path);
-  if (!file || stat(path.c_str(), &status) != 0 || S_ISDIR(status.st_mode))
-    fail("cannot read ", path);
-  content << file.rdbuf();
-  return content.str();
+std::string text_of(const Arguments& arguments) {
+  return arguments.file == "-" ? read_text(*arguments.input, "the standard input")
+                               : read_text(arguments.file);
 }
 
 Matmul matmul_of(const Arguments& arguments) {
@@ -228,7 +220,7 @@ Subject parse_subject(const Arguments& arguments, const std::string& text) {
 }
 
 Subject parse_subject(const Arguments& arguments) {
-  return parse_subject(arguments, read_text(arguments.file, *arguments.input));
+  return parse_subject(arguments, text_of(arguments));
 }
 
 uint64_t number_option(const Arguments& arguments, const std::string& name) {
@@ -339,8 +331,7 @@ int explain_text(const Arguments& arguments, std::ostream& out) {
 
 // The file's text, or the demo's graph.
 std::string text_of_picture(const Arguments& arguments) {
-  return arguments.file.empty() ? print(demo_graph())
-                                : read_text(arguments.file, *arguments.input);
+  return arguments.file.empty() ? print(demo_graph()) : text_of(arguments);
 }
 
 std::string roofline_of(const Arguments& arguments, const std::string& text) {
@@ -424,11 +415,21 @@ int dispatch(const Arguments& arguments, std::ostream& out) {
   return command->second(arguments, out);
 }
 
+bool asks_for_help(const std::vector<std::string>& words) {
+  const auto asks = [](const std::string& word) { return word == "--help" || word == "-h"; };
+  return std::any_of(words.begin(), words.end(), asks) ||
+         (!words.empty() && words[0] == "help");
+}
+
 }  // namespace
 
 int run_tc(const std::vector<std::string>& words, std::istream& in, std::ostream& out,
            std::ostream& problems) {
   try {
+    if (asks_for_help(words)) {
+      out << usage();
+      return 0;
+    }
     Arguments arguments = parse_arguments(words);
     arguments.input = &in;
     return dispatch(arguments, out);

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "tiny_compile/base/input_file.h"
 #include "tiny_compile/cli/demo_model.h"
 #include "tiny_compile/runtime/nvrtc.h"
 #include "tiny_compile/tensor/cuda_driver.h"
@@ -17,13 +18,11 @@ namespace {
 
 namespace tc = tiny_compile;
 
-std::string read_text(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream content;
-  content << in.rdbuf();
-  if (!in || content.str().size() < 2)
-    tc::fail("demo: cannot read two bytes from '", path, "'; name a text with FILE=path");
-  return content.str().substr(0, tc::kDemoBytes + 1);
+std::string text_of(const std::string& path) {
+  const std::string text = tc::InputFile(path).read(tc::kDemoBytes + 1);
+  if (text.size() < 2)
+    tc::fail("demo: '", path, "' holds less than two bytes; name a text with FILE=path");
+  return text;
 }
 
 void print_ladder(const tc::Explanation& e) {
@@ -70,8 +69,7 @@ bool climb_on_gpu(const tc::Graph& graph, std::vector<tc::Tensor> inputs, float 
 }
 
 int run(const std::string& path, const std::string& beside) {
-  const auto [bytes, next] =
-      tc::bytes_and_next(path.empty() ? tc::demo_text() : read_text(path));
+  const auto [bytes, next] = tc::bytes_and_next(path.empty() ? tc::demo_text() : text_of(path));
   tc::manual_seed(1);
   const tc::DemoModel model;
   auto loss =

@@ -7,12 +7,14 @@
 // What is guarded (a change means another trace): the inputs' dtypes, shapes, strides and
 // devices, the lengths of vectors and presence of optionals among them, the values of C++
 // numbers that the function takes as numbers. A C++ number given for a Tensor parameter becomes
-// a 0-d input: another value of it is no reason to compile again. A tensor that the function captured is an
-// input that each call reads afresh where its variable is the closure's own or itself captured
-// by reference. Of another variable (a member of a struct captured by reference, an element of
-// a vector) the tensor seen in the first call stays in use until nobody else holds it; then the
-// function is traced again. Other captured values (an int, a pointer) are not guarded. Called
-// while another function is traced, a compiled function becomes part of that one's graph.
+// a 0-d input: another value of it is no reason to compile again. A tensor that the function
+// captured is an input that each call reads from the variable it was seen in. Where that is the
+// closure's own or itself captured by reference it may hold another tensor at each call; where
+// it is out of reach (a member, an element, a static) and holds another one, or is gone, the
+// function is traced again, and compiled again only if its graph is another. What chooses among
+// tensors that stay as they are (a captured int, a pointer, the length of a vector that grew in
+// place, which of two vectors after a swap) is not guarded: pass it as an argument. Called while
+// another function is traced, a compiled function becomes part of that one's graph.
 #pragma once
 
 #include <bit>
@@ -126,6 +128,8 @@ class Compiled {
   std::shared_ptr<const Entry> compile_for(const Tuple& arguments,
                                            const Signature& signature) const {
     try {
+      const FunctionCache::Turn turn(state_->cache, signature);
+      if (turn.made) return turn.made;
       auto structure = std::make_shared<Result>();
       Specialization traced = trace_for(arguments, structure.get());
       traced.structure = structure;
@@ -162,11 +166,10 @@ class Compiled {
       }
       return outputs;
     };
-    const auto ours = [this](const Tensor* variable) { return is_ours(variable); };
     Specialization result{
-        trace(run, inputs, state_->cache.options().name, ours), {}, nullptr, std::move(inputs)};
+        trace(run, inputs, state_->cache.options().name), {}, nullptr, std::move(inputs)};
     for (const Captured& captured : result.traced.captured) {
-      result.live.push_back(is_ours(captured.variable));
+      result.live.push_back(captured.variable && is_ours(**captured.variable));
       result.inputs.push_back(captured.tensor);
     }
     if (result.traced.draws > 0) result.inputs.push_back(from_vector<uint64_t>({0, 0}));
@@ -174,16 +177,15 @@ class Compiled {
   }
 
   // Whether the variable lies in the closure, or the closure holds its address (a capture by
-  // reference): then it lives as long as the function may be called.
-  bool is_ours(const Tensor* variable) const {
+  // reference): then the function comes to it the same way each time.
+  bool is_ours(const Tensor& variable) const {
     const char* begin = reinterpret_cast<const char*>(&state_->function);
-    const char* at = reinterpret_cast<const char*>(variable);
-    if (!variable) return false;
+    const char* at = reinterpret_cast<const char*>(&variable);
     if (at >= begin && at < begin + sizeof(Function)) return true;
     for (size_t i = 0; i + sizeof(void*) <= sizeof(Function); i += sizeof(void*)) {
       const void* word;
       std::memcpy(&word, begin + i, sizeof word);
-      if (word == variable) return true;
+      if (word == &variable) return true;
     }
     return false;
   }

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 
+#include "tiny_compile/compile/bad_index.h"
 #include "tiny_compile/graph/interpreter.h"
+#include "tiny_compile/graph/lanes.h"
 #include "tiny_compile/passes/passes.h"
 #include "tiny_compile/runtime/cublaslt.h"
 #include "tiny_compile/runtime/log.h"
@@ -17,6 +19,12 @@ namespace {
 
 Guard guard_of(const Tensor& tensor) {
   return {tensor.dtype(), tensor.device(), tensor.shape(), tensor.strides(), alignment(tensor)};
+}
+
+std::vector<Guard> guards_of(const std::vector<Tensor>& tensors) {
+  std::vector<Guard> guards;
+  for (const Tensor& tensor : tensors) guards.push_back(guard_of(tensor));
+  return guards;
 }
 
 // [guards] main: tensor 0 is f32[4,2] with strides [2,1] on cpu
@@ -30,33 +38,22 @@ void log_guards(const std::string& name, const std::vector<Guard>& guards) {
   }
 }
 
-const Tensor& current(const Entry& entry, size_t k) {
-  return entry.live[k] ? *entry.captured[k].variable : entry.captured[k].tensor;
+std::vector<Reading> readings(const Specialization& specialization) {
+  std::vector<Reading> result;
+  for (const Captured& captured : specialization.traced.captured) {
+    const bool live =
+        result.size() < specialization.live.size() && specialization.live[result.size()];
+    result.push_back({captured.variable ? Tensor() : captured.tensor, captured.variable, live,
+                      captured.tensor.handle()});
+  }
+  return result;
 }
 
-// Lets go of the handles of captured tensors that are not read afresh, to see when all others
-// have. What only the function itself made in the trace is gone at once, and never watched.
-std::vector<Watch> watch(Entry& entry) {
-  std::vector<Watch> watches;
-  for (size_t k = 0; k < entry.captured.size(); k++) {
-    if (entry.live[k]) continue;
-    Tensor& tensor = entry.captured[k].tensor;
-    const std::weak_ptr<const TensorData> seen = tensor.handle();
-    tensor = Tensor(std::make_shared<TensorData>(tensor.info()));
-    if (!seen.expired()) watches.push_back({k, seen});
-  }
-  return watches;
-}
-
-bool is_stale(const Entry& entry, const std::string& name) {
-  for (const Watch& watch : entry.watches) {
-    if (!watch.seen.expired()) continue;
-    log("recompiles", str(name, ": captured tensor ", watch.captured,
-                          ": its variable holds another; captured by reference itself, it "
-                          "would be read at each call"));
-    return true;
-  }
-  return false;
+// Whether a captured tensor's variable is gone, or holds another tensor and is not live.
+bool is_stale(const Entry& entry) {
+  return std::any_of(entry.captured.begin(), entry.captured.end(), [](const Reading& one) {
+    return one.variable && (one.live ? !one.variable->exists() : !one.now());
+  });
 }
 
 std::string first_difference_in_words(const Entry& entry, const Signature& signature) {
@@ -69,8 +66,11 @@ std::string first_difference_in_words(const Entry& entry, const Signature& signa
   if (entry.extras != signature.extras)
     return "a number, or the length of a vector, among the arguments";
   for (size_t k = 0; k < entry.captured.size(); k++) {
+    const Tensor* now = entry.captured[k].now();
     const std::string difference =
-        entry.guards[signature.tensors.size() + k].difference(current(entry, k));
+        now ? entry.guards[signature.tensors.size() + k].difference(*now)
+            : "the variable that held it holds another, or is gone; captured by reference "
+              "itself, it would be read without a trace";
     if (!difference.empty()) return str("captured tensor ", k, ": ", difference);
   }
   return "";
@@ -83,7 +83,8 @@ bool admits(const Entry& entry, const Signature& signature) {
     if (!entry.guards[i].admits(signature.tensors[i])) return false;
   }
   for (size_t k = 0; k < entry.captured.size(); k++) {
-    if (!entry.guards[arguments + k].admits(current(entry, k))) return false;
+    const Tensor* now = entry.captured[k].now();
+    if (!now || !entry.guards[arguments + k].admits(*now)) return false;
   }
   return entry.extras == signature.extras;
 }
@@ -129,6 +130,14 @@ std::vector<Tensor> interpret_from(const Graph& graph, std::vector<Tensor> input
 
 }  // namespace
 
+const Tensor* Reading::now() const {
+  if (!variable) return &fixed;
+  if (!variable->exists()) return nullptr;
+  const Tensor& held = **variable;
+  const bool same = !seen.owner_before(held.handle()) && !held.handle().owner_before(seen);
+  return held.defined() && !held.is_traced() && (live || same) ? &held : nullptr;
+}
+
 bool Guard::admits(const Tensor& tensor) const {
   const TensorData& data = tensor.info();
   return data.dtype == dtype && data.shape == shape && data.strides == strides &&
@@ -171,49 +180,84 @@ size_t FunctionCache::size() const {
   return entries_.size();
 }
 
-std::shared_ptr<const Entry> FunctionCache::find(const Signature& signature) const {
-  const std::lock_guard lock(mutex_);
-  entries_.remove_if([&](const auto& entry) { return is_stale(*entry, options_.name); });
+std::shared_ptr<const Entry> FunctionCache::known(const Signature& signature) const {
   for (auto it = entries_.begin(); it != entries_.end(); ++it) {
     if (!admits(**it, signature)) continue;
     if (it != entries_.begin()) entries_.splice(entries_.begin(), entries_, it);
     return entries_.front();
   }
-  if (!entries_.empty() && log_enabled("recompiles"))
+  return nullptr;
+}
+
+std::shared_ptr<const Entry> FunctionCache::find(const Signature& signature) const {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<const Entry> entry = known(signature);
+  if (!entry && !entries_.empty() && log_enabled("recompiles"))
     log("recompiles",
         str(options_.name, ": ", first_difference_in_words(*entries_.front(), signature)));
-  return nullptr;
+  return entry;
+}
+
+FunctionCache::Turn::Turn(FunctionCache& cache, const Signature& signature) : cache_(cache) {
+  Kind kind{guards_of(signature.tensors), signature.extras};
+  std::list<Kind>& others = cache_.being_compiled_;
+  std::unique_lock lock(cache_.mutex_);
+  cache_.turn_ended_.wait(lock, [&] {
+    return (made = cache_.known(signature)) ||
+           std::find(others.begin(), others.end(), kind) == others.end();
+  });
+  mine_ = made ? others.end() : others.insert(others.end(), std::move(kind));
+}
+
+FunctionCache::Turn::~Turn() {
+  if (made) return;
+  {
+    const std::lock_guard lock(cache_.mutex_);
+    cache_.being_compiled_.erase(mine_);
+  }
+  cache_.turn_ended_.notify_all();
 }
 
 std::shared_ptr<const Entry> FunctionCache::add(const Signature& signature,
                                                 Specialization specialization) {
   auto entry = std::make_shared<Entry>();
-  for (const Tensor& tensor : signature.tensors) entry->guards.push_back(guard_of(tensor));
+  entry->guards = guards_of(signature.tensors);
   for (const Captured& captured : specialization.traced.captured)
     entry->guards.push_back(guard_of(captured.tensor));
   log_guards(options_.name, entry->guards);
   entry->extras = signature.extras;
-  entry->captured = std::move(specialization.traced.captured);
-  entry->live = std::move(specialization.live);
-  specialization.inputs.clear();
-  entry->watches = watch(*entry);
+  entry->captured = readings(specialization);
   entry->draws = specialization.traced.draws;
   entry->structure = std::move(specialization.structure);
   entry->graph = std::move(specialization.traced.graph);
   entry->device = device_of(*entry, signature.tensors.size(), options_);
-  if (options_.backend != "interpreter") {
-    const Staged staged = run_pipeline(pipeline_for(options_, entry->device, entry->graph),
-                                       entry->graph, options_.verify, target_of(entry->device));
-    entry->built = build(staged.program, staged.source, entry->device.index);
-  }
+  entry->built = built_for(entry->graph, entry->device);
   const std::lock_guard lock(mutex_);
+  entries_.remove_if([](const auto& one) { return is_stale(*one); });
   entries_.push_front(entry);
   if (entries_.size() > options_.cache_limit) entries_.pop_back();
   return entry;
 }
 
+// The code of an entry with that graph, or code compiled now.
+Built FunctionCache::built_for(const Graph& graph, Device device) const {
+  if (options_.backend == "interpreter") return {};
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& entry : entries_)
+      if (entry->device == device && entry->graph == graph) return entry->built;
+  }
+  const Staged staged = run_pipeline(pipeline_for(options_, device, graph), graph,
+                                     options_.verify, target_of(device));
+  return build(staged.program, staged.source, device.index);
+}
+
 std::vector<Tensor> FunctionCache::run(const Entry& entry, std::vector<Tensor> inputs) const {
-  for (size_t k = 0; k < entry.captured.size(); k++) inputs.push_back(current(entry, k));
+  for (const Reading& captured : entry.captured) {
+    const Tensor* now = captured.now();
+    if (!now) fail(options_.name, ": a captured tensor was replaced during the call");
+    inputs.push_back(*now);
+  }
   if (entry.draws > 0) {
     const auto [seed, first] = reserve_draws(entry.draws);
     inputs.push_back(from_vector<uint64_t>({seed, first}));
@@ -223,7 +267,13 @@ std::vector<Tensor> FunctionCache::run(const Entry& entry, std::vector<Tensor> i
     if (input.device() != entry.device) input = copy_to(input, entry.device);
     if (has_reversed_axes(input)) input = row_major_copy(input);
   }
-  return entry.built.run(inputs);
+  try {
+    return entry.built.run(inputs);
+  } catch (const IndexError&) {
+    const std::string which = bad_index_in_words(entry.graph, inputs);
+    if (which.empty()) throw;
+    fail(options_.name, ": ", which, "; check the values of the index tensor");
+  }
 }
 
 }  // namespace tiny_compile

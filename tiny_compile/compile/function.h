@@ -2,6 +2,7 @@
 // compiled graphs, running.
 #pragma once
 
+#include <condition_variable>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -39,7 +40,9 @@ struct Signature {
   std::vector<uint64_t> extras;
 };
 
-// A traced function. live[k]: captured tensor k is read from its variable at each call.
+// A traced function. live[k]: the variable that captured tensor k was read from is the
+// closure's own or itself captured by reference, so that each call may read it without asking
+// how the function comes to it.
 struct Specialization {
   Traced traced;
   std::vector<bool> live;
@@ -48,6 +51,7 @@ struct Specialization {
 };
 
 struct Guard {
+  bool operator==(const Guard&) const = default;
   DType dtype;
   Device device;
   Sizes shape, strides;
@@ -56,19 +60,20 @@ struct Guard {
   std::string difference(const Tensor& tensor) const;  // "shape [4] -> [8]", or ""
 };
 
-// A captured tensor whose variable is out of reach (a member of a struct captured by reference,
-// say): once nobody but us holds what was seen there, the variable holds another tensor.
-struct Watch {
-  size_t captured;
+// A captured tensor of an entry.
+struct Reading {
+  Tensor fixed;                      // held of what the function made itself
+  std::optional<Variable> variable;  // otherwise
+  bool live = false;                 // else the variable must hold what it held, `seen`
   std::weak_ptr<const TensorData> seen;
+
+  const Tensor* now() const;  // null: the function must be traced to see what it captures now
 };
 
 struct Entry {
   std::vector<Guard> guards;  // of the arguments, then of captured tensors
   std::vector<uint64_t> extras;
-  std::vector<Captured> captured;
-  std::vector<bool> live;
-  std::vector<Watch> watches;
+  std::vector<Reading> captured;
   int64_t draws = 0;
   Graph graph;    // as traced
   Device device;  // of the inputs; CPU tensors without axes go along anywhere
@@ -80,22 +85,52 @@ struct Entry {
 // library, which takes 40 ms to open, is opened for graphs that multiply matrices.
 Pipeline pipeline_for(const CompileOptions& options, Device device, const Graph& graph);
 
+// Of a call's arguments: what calls must share to share an entry.
+struct Kind {
+  std::vector<Guard> guards;
+  std::vector<uint64_t> extras;
+  bool operator==(const Kind&) const = default;
+};
+
 class FunctionCache {
  public:
   explicit FunctionCache(CompileOptions options);
 
-  // The entry whose guards admit the signature, or null. Logs why not to TC_LOGS=recompiles.
+  // The entry whose guards admit the signature, or null: also where what it captured must be
+  // looked at again. Logs why not to TC_LOGS=recompiles.
   std::shared_ptr<const Entry> find(const Signature& signature) const;
-  // Compiles. Throws tc::Error as the stages and the toolchain do.
+  // Compiles, unless the graph is one that is there; entries whose captured tensors changed go.
+  // Throws tc::Error as the stages and the toolchain do.
   std::shared_ptr<const Entry> add(const Signature& signature, Specialization traced);
   std::vector<Tensor> run(const Entry& entry, std::vector<Tensor> inputs) const;
+
+  // The right to compile for a kind of call, which one thread has at a time. `made`: by the
+  // thread that had it before; null where it is this one's to make.
+  class Turn {
+   public:
+    Turn(FunctionCache& cache, const Signature& signature);
+    ~Turn();
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+    std::shared_ptr<const Entry> made;
+
+   private:
+    FunctionCache& cache_;
+    std::list<Kind>::iterator mine_;
+  };
 
   const CompileOptions& options() const { return options_; }
   size_t size() const;
 
  private:
+  std::shared_ptr<const Entry> known(const Signature& signature) const;  // under the mutex
+  Built built_for(const Graph& graph, Device device) const;
+
   CompileOptions options_;
   mutable std::mutex mutex_;
+  std::condition_variable turn_ended_;
+  std::list<Kind> being_compiled_;
   mutable std::list<std::shared_ptr<const Entry>> entries_;  // most recently used first
 };
 

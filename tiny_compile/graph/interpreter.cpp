@@ -9,7 +9,9 @@
 #include <atomic>
 #include <cstring>
 #include <map>
+#include <new>
 
+#include "tiny_compile/base/first_exception.h"
 #include "tiny_compile/graph/lanes.h"
 
 namespace tiny_compile {
@@ -59,12 +61,14 @@ Sizes sizes_of(const Shape& shape) {
 template <typename Body>
 void for_blocks(int64_t count, int64_t block, Body body) {
   std::atomic<unsigned> errors{0};
+  FirstException first;
   const int64_t blocks = (count + block - 1) / block;
 #pragma omp parallel for schedule(static) if (count >= kParallel)
   for (int64_t b = 0; b < blocks; b++) {
-    body(b * block, std::min(count, (b + 1) * block));
+    first.run([&] { body(b * block, std::min(count, (b + 1) * block)); });
     errors |= take_errors();
   }
+  first.rethrow();
   raise_error(errors);
 }
 
@@ -252,8 +256,7 @@ Tensor gather(const Node& node, const Tensor& x, const Tensor& index) {
   for (int64_t i = 0; i < out.numel(); i++, at.next()) {
     const int64_t chosen = index_at(index, at.offset());
     std::byte* to = out.bytes() + i * width;
-    if (chosen < 0 || chosen >= x.shape()[axis]) {
-      raise_error(1);
+    if (!index_fits(chosen, x.shape()[axis])) {
       std::memset(to, 0, width);
       continue;
     }
@@ -274,10 +277,7 @@ Tensor scatter_add(const Node& node, const Tensor& x, const Tensor& index,
   Lanes old, update, sum;
   for (int64_t i = 0; i < index.numel(); i++, at.next(), from.next()) {
     const int64_t chosen = index_at(index, at.offset());
-    if (chosen < 0 || chosen >= x.shape()[axis]) {
-      raise_error(1);
-      continue;
-    }
+    if (!index_fits(chosen, x.shape()[axis])) continue;
     int64_t offset = 0;
     for (size_t k = 0; k < at.index().size(); k++)
       offset += (k == axis ? chosen : at.index()[k]) * out.strides()[k];
@@ -398,6 +398,12 @@ Tensor compute(const Node& node, std::span<const Tensor> operands) {
   return {};
 }
 
+// "mlp.cpp:14: gather"
+std::string named(const Node& node) {
+  return tiny_compile::str(node.where.file.empty() ? "" : node.where.str() + ": ",
+                           info(node.op).name);
+}
+
 void check_input(const Node& node, const Tensor& tensor) {
   const bool same =
       tensor.dtype() == node.type.dtype && tensor.shape() == sizes_of(node.type.shape);
@@ -410,12 +416,13 @@ void check_input(const Node& node, const Tensor& tensor) {
 
 Tensor evaluate(const Node& node, std::span<const Tensor> operands) {
   take_errors();
-  Tensor result = compute(node, operands);
-  if (const unsigned errors = take_errors())
-    throw_errors(errors,
-                 tiny_compile::str(node.where.file.empty() ? "" : node.where.str() + ": ",
-                                   info(node.op).name));
-  return result;
+  try {
+    Tensor result = compute(node, operands);
+    if (const unsigned errors = take_errors()) throw_errors(errors, named(node));
+    return result;
+  } catch (const std::bad_alloc&) {
+    fail(named(node), ": out of memory: free some, or use smaller tensors");
+  }
 }
 
 bool shares_storage(const Node& node, const Tensor& x) {

@@ -7,12 +7,15 @@
 #include "tiny_compile/graph/lanes.h"
 
 #include <cstring>
+#include <utility>
 
 #include "tiny_compile/base/error.h"
 #include "tiny_compile/base/math.h"
 
 namespace tiny_compile {
 namespace {
+
+thread_local std::string bad_index;  // of this thread's error word: the first
 
 using namespace prelude;
 
@@ -263,9 +266,19 @@ unsigned take_errors() {
 
 void raise_error(unsigned bits) { error_word |= bits; }
 
+bool index_fits(int64_t index, int64_t size) {
+  if (index >= 0 && index < size) return true;
+  if (!(error_word & 1)) bad_index = tiny_compile::str(index, " for size ", size);
+  raise_error(1);
+  return false;
+}
+
 void throw_errors(unsigned bits, const std::string& where) {
-  fail(where, (bits & 1) ? ": an index is out of range: check the values of the index tensor"
-                         : ": an integer was divided by zero: check the divisor's values");
+  if (!(bits & 1)) fail(where, ": an integer was divided by zero: check the divisor's values");
+  const std::string which = std::exchange(bad_index, "");
+  throw IndexError(tiny_compile::str(where, ": an index is out of range",
+                                     which.empty() ? "" : ": ", which,
+                                     "; check the values of the index tensor"));
 }
 
 }  // namespace tiny_compile

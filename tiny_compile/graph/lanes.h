@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tiny_compile/base/error.h"
 #include "tiny_compile/base/literal.h"
 #include "tiny_compile/graph/op.h"
 
@@ -58,6 +59,12 @@ Literal dot(DType dtype, const std::byte* a, const std::byte* b, int64_t count);
 // 1 an integer division by zero. The value there is 0 (a store is dropped).
 unsigned take_errors();
 void raise_error(unsigned bits);
+bool index_fits(int64_t index, int64_t size);  // raises that error where not
 [[noreturn]] void throw_errors(unsigned bits, const std::string& where);
+
+class IndexError : public Error {  // thrown for bit 0
+ public:
+  using Error::Error;
+};
 
 }  // namespace tiny_compile

@@ -180,9 +180,7 @@ class KernelRun {
     chosen.clear();
     for (size_t k = 0; k < operands.size(); k++) {
       chosen.push_back(lane_integer(lanes_[operands[k]], lane));
-      if (chosen[k] >= 0 && chosen[k] < limits[k].constant()) continue;
-      raise_error(1);
-      return false;
+      if (!index_fits(chosen[k], limits[k].constant())) return false;
     }
     return true;
   }

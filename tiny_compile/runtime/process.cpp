@@ -3,7 +3,12 @@
 // complains before it has read all of its input blocks nothing.
 //
 // Every descriptor is closed on exec and every child is waited for, whatever is thrown. The
-// child leads its own process group, so that a hung compiler dies with what it started.
+// child belongs to a process group of its own, so that a hung compiler dies with what it
+// started. The group's leader is a watchman, who reads from a socket of ours: he reads its end
+// when this process is gone, however that ended (even by SIGKILL), and ends the group:
+//
+//   run_process({"g++", ...})  =>  sh -c 'read; kill -9 0'  <- ours
+//                                  g++ -> cc1plus, as, ld   in the same group
 #include "tiny_compile/runtime/process.h"
 
 #include <fcntl.h>
@@ -55,11 +60,11 @@ Pair make_pair() {
   return pair;
 }
 
-// posix_spawn's arguments: the child's descriptors, group, and signals as a shell
-// would set them.
+// posix_spawn's arguments: the child's descriptors, group (0: one of its own), and signals as
+// a shell would set them.
 class SpawnPlan {
  public:
-  SpawnPlan(int input, int output) {
+  SpawnPlan(int input, int output, pid_t group) {
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, input, 0);
     posix_spawn_file_actions_adddup2(&actions, output, 1);
@@ -71,7 +76,7 @@ class SpawnPlan {
     for (int signal : {SIGPIPE, SIGCHLD, SIGINT, SIGTERM}) sigaddset(&usual, signal);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &usual);
-    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setpgroup(&attributes, group);
     posix_spawnattr_setflags(
         &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   }
@@ -107,12 +112,44 @@ std::vector<std::string> environment_with(std::vector<std::string> settings) {
   return settings;
 }
 
+void wait_for(pid_t pid) {
+  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+// Leads a group and ends it when this process is gone. Without a shell there is none: group 0.
+class Watchman {
+ public:
+  Watchman() : pair_(make_pair()) {
+    const Descriptor nowhere = raised(open("/dev/null", O_WRONLY | O_CLOEXEC));
+    const SpawnPlan plan(pair_.theirs.get(), nowhere.get(), 0);
+    const char* words[] = {"/bin/sh", "-c", "read end; kill -9 0", nullptr};
+    if (posix_spawn(&pid_, words[0], &plan.actions, &plan.attributes, const_cast<char**>(words),
+                    environ) != 0)
+      pid_ = 0;
+    pair_.theirs.close();
+  }
+  ~Watchman() {
+    if (pid_ == 0) return;
+    kill(pid_, SIGKILL);  // not a server that the program left behind
+    wait_for(pid_);
+  }
+  Watchman(const Watchman&) = delete;
+  Watchman& operator=(const Watchman&) = delete;
+
+  pid_t group() const { return pid_; }
+
+ private:
+  Pair pair_;
+  pid_t pid_ = 0;
+};
+
 // A running program; destroyed, it is killed with its group and waited for.
 class Child {
  public:
   Child(const std::vector<std::string>& argv, const std::vector<std::string>& settings,
         int input, int output) {
-    const SpawnPlan plan(input, output);
+    const SpawnPlan plan(input, output, watchman_.group());
     const std::vector<std::string> environment = environment_with(settings);
     const int error = posix_spawnp(&pid_, argv[0].c_str(), &plan.actions, &plan.attributes,
                                    pointers_to(argv).data(), pointers_to(environment).data());
@@ -122,8 +159,7 @@ class Child {
   }
   ~Child() {
     kill_group();
-    while (running_ && waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    if (running_) wait_for(pid_);
   }
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
@@ -135,12 +171,14 @@ class Child {
     return !running_;
   }
   void kill_group() const {
-    if (running_ && kill(-pid_, SIGKILL) != 0) kill(pid_, SIGKILL);
+    const pid_t group = watchman_.group() ? watchman_.group() : pid_;
+    if (running_ && kill(-group, SIGKILL) != 0) kill(pid_, SIGKILL);
   }
 
   int status = 0;
 
  private:
+  Watchman watchman_;
   pid_t pid_ = 0;
   bool running_ = true;
 };

@@ -6,10 +6,15 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
-#include <sstream>
+#include <optional>
+#include <string_view>
+
+#include "tiny_compile/base/input_file.h"
 
 namespace tiny_compile {
 namespace {
+
+constexpr size_t kMostHeader = size_t{1} << 20;
 
 struct Row {
   const char* descr;
@@ -20,71 +25,140 @@ constexpr Row kTypes[] = {{"<f4", DType::f32},    {"<f8", DType::f64}, {"<f2", D
                           {"<i8", DType::i64},    {"<u4", DType::u32}, {"<u8", DType::u64},
                           {"|b1", DType::boolean}};
 
-// The text after 'key': up to `end`.
-std::string field(const std::string& header, const std::string& key, const char* end,
-                  const std::string& path) {
-  const size_t at = header.find("'" + key + "'");
-  const size_t colon = at == std::string::npos ? at : header.find(':', at);
-  const size_t stop = colon == std::string::npos ? colon : header.find_first_of(end, colon + 1);
-  if (stop == std::string::npos)
-    fail(path, ": its header lacks '", key, "': this is no .npy file that NumPy wrote");
-  std::string text = header.substr(colon + 1, stop - colon - 1);
-  text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
-  return text;
-}
-
-// "(2,3," => {2, 3}
-Sizes parse_shape(const std::string& text, const std::string& path) {
-  Sizes shape;
-  int64_t number = -1;
-  for (char c : text) {
-    if (c >= '0' && c <= '9') {
-      number = std::max<int64_t>(number, 0) * 10 + (c - '0');
-      if (number > (int64_t{1} << 48)) fail(path, ": a size in ", text, ") is too large");
-      continue;
-    }
-    if (c != '(' && c != ',') fail(path, ": its shape ", text, ") holds more than sizes");
-    if (number >= 0) shape.push_back(number);
-    number = -1;
-  }
-  if (number >= 0) shape.push_back(number);
-  return shape;
-}
-
-DType parse_descr(const std::string& descr, const std::string& path) {
+DType parse_descr(std::string_view descr, const std::string& path) {
   for (const Row& row : kTypes) {
-    if (descr == str("'", row.descr, "'")) return row.dtype;
+    if (descr == row.descr) return row.dtype;
   }
-  fail(path, ": element type ", descr,
-       " is not one of ours (little-endian floats and integers, bool)");
+  fail(path, ": element type '", descr,
+       "' is not one of ours (little-endian floats and integers, bool)");
 }
 
 struct Header {
-  DType dtype;
-  bool fortran;
-  Sizes shape;
-  size_t end;  // where the elements start
+  std::optional<std::string_view> descr;
+  std::optional<bool> fortran;
+  std::optional<Sizes> shape;
 };
 
-Header parse_header(const std::string& data, const std::string& path) {
-  if (data.size() < 12 || std::memcmp(data.data(), "\x93NUMPY", 6) != 0)
-    fail(path, " is no .npy file");
-  if (data[6] < 1 || data[6] > 3)
-    fail(path, ": version ", int{data[6]}, " of the .npy format; we know 1 to 3");
-  const bool wide = data[6] >= 2;
-  auto byte = [&](size_t i) {
-    return static_cast<size_t>(static_cast<unsigned char>(data[i]));
-  };
-  const size_t start = wide ? 12 : 10;
-  const size_t length =
-      byte(8) + 256 * byte(9) + (wide ? 65536 * byte(10) + 16777216 * byte(11) : 0);
-  if (start + length > data.size()) fail(path, ": its header is cut off");
-  const std::string text = data.substr(start, length);
-  const std::string order = field(text, "fortran_order", ",}", path);
-  if (order != "True" && order != "False")
-    fail(path, ": its fortran_order is ", order, ", neither True nor False");
-  return {parse_descr(field(text, "descr", ",}", path), path), order == "True",
-          parse_shape(field(text, "shape", ")", path), path), start + length};
+// {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }: a Python dictionary of these
+// three, each once, and nothing behind it but blanks.
+class HeaderParser {
+ public:
+  HeaderParser(std::string_view text, const std::string& path) : rest_(text), path_(path) {}
+
+  Header parse() {
+    expect('{');
+    while (!accept('}')) {
+      parse_entry();
+      if (!accept(',') && !peek('}')) expect('}');
+    }
+    skip();
+    if (!rest_.empty()) refuse("something follows its dictionary");
+    for (const auto& [known, key] : {std::pair(header_.descr.has_value(), "descr"),
+                                     std::pair(header_.fortran.has_value(), "fortran_order"),
+                                     std::pair(header_.shape.has_value(), "shape")})
+      if (!known) refuse(str("it lacks '", key, "'"));
+    return header_;
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const {
+    fail(path_, ": its header is not one that NumPy wrote: ", why);
+  }
+  void skip() {
+    while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\n')) rest_.remove_prefix(1);
+  }
+  bool peek(char c) {
+    skip();
+    return !rest_.empty() && rest_[0] == c;
+  }
+  bool accept(char c) {
+    if (!peek(c)) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+  void expect(char c) {
+    if (!accept(c)) refuse(str("'", c, "' is missing before '", rest_.substr(0, 20), "'"));
+  }
+
+  std::string_view quoted() {
+    const char quote = peek('"') ? '"' : '\'';
+    expect(quote);
+    const size_t end = rest_.find(quote);
+    if (end == std::string_view::npos) refuse("a quotation does not end");
+    const std::string_view result = rest_.substr(0, end);
+    rest_.remove_prefix(end + 1);
+    return result;
+  }
+
+  template <typename T>
+  void set(std::optional<T>& entry, T value, std::string_view key) const {
+    if (entry) refuse(str("'", key, "' stands there twice"));
+    entry = std::move(value);
+  }
+
+  void parse_entry() {
+    const std::string_view key = quoted();
+    expect(':');
+    if (key == "descr" && peek('[')) fail(path_, ": a structured type is not one of ours");
+    if (key == "descr") return set(header_.descr, quoted(), key);
+    if (key == "fortran_order") return set(header_.fortran, truth(), key);
+    if (key == "shape") return set(header_.shape, sizes(), key);
+    refuse(str("no entry is called '", key, "'"));
+  }
+
+  bool truth() {
+    skip();
+    for (const std::string_view word : {"True", "False"}) {
+      if (rest_.substr(0, word.size()) != word) continue;
+      rest_.remove_prefix(word.size());
+      return word == "True";
+    }
+    refuse("its fortran_order is neither True nor False");
+  }
+
+  // "()", "(2,)", "(2, 3)"; "(2)" is a number in Python, and "(2 3)" nothing.
+  Sizes sizes() {
+    Sizes result;
+    expect('(');
+    while (!accept(')')) {
+      result.push_back(size());
+      if (result.size() == 1 || !peek(')')) expect(',');
+    }
+    return result;
+  }
+
+  int64_t size() {
+    skip();
+    int64_t number = 0;
+    size_t digits = 0;
+    for (; digits < rest_.size() && rest_[digits] >= '0' && rest_[digits] <= '9'; digits++) {
+      number = number * 10 + (rest_[digits] - '0');
+      if (number > (int64_t{1} << 48)) refuse("a size in its shape is too large");
+    }
+    if (digits == 0) refuse("its shape holds more than sizes");
+    rest_.remove_prefix(digits);
+    return number;
+  }
+
+  std::string_view rest_;
+  const std::string& path_;
+  Header header_;
+};
+
+// The dictionary's text, which stands behind its length.
+std::string header_text(InputFile& in, const std::string& path) {
+  const std::string mark = in.read(8);
+  if (mark.size() < 8 || mark.compare(0, 6, "\x93NUMPY") != 0) fail(path, " is no .npy file");
+  if (mark[6] < 1 || mark[6] > 3)
+    fail(path, ": version ", int{mark[6]}, " of the .npy format; we know 1 to 3");
+  const std::string digits = in.read(mark[6] >= 2 ? 4 : 2);
+  size_t length = 0;
+  for (size_t k = digits.size(); k-- > 0;)
+    length = 256 * length + static_cast<unsigned char>(digits[k]);
+  const std::string text = in.read(std::min(length, kMostHeader));
+  if (digits.size() < 2 || text.size() < length)
+    fail(path, ": its header is cut off, or longer than ", kMostHeader, " bytes");
+  return text;
 }
 
 // Bytes of a file as elements: a C++ bool is 0 or 1, whatever the file says.
@@ -97,18 +171,19 @@ void copy_elements(DType dtype, const char* from, size_t bytes, std::byte* to) {
 }  // namespace
 
 Tensor load_npy(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) fail("cannot read ", path);
-  std::ostringstream content;
-  content << in.rdbuf();
-  const std::string data = content.str();
-  auto [dtype, fortran, shape, start] = parse_header(data, path);
+  InputFile in(path);
+  const std::string text = header_text(in, path);
+  const Header header = HeaderParser(text, path).parse();
+  const DType dtype = parse_descr(*header.descr, path);
+  Sizes shape = *header.shape;
   const size_t bytes = static_cast<size_t>(element_count(shape)) * size_of(dtype);
-  if (data.size() - start < bytes)
+  const std::string data = in.read(bytes);
+  if (data.size() < bytes)
     fail(path, ": holds fewer elements than its shape [", join(shape, ","), "] says");
+  const bool fortran = *header.fortran;
   if (fortran) std::reverse(shape.begin(), shape.end());
   const Tensor tensor = empty_tensor(dtype, shape);
-  copy_elements(dtype, data.data() + start, bytes, tensor.bytes());
+  copy_elements(dtype, data.data(), bytes, tensor.bytes());
   if (!fortran) return tensor;
   Sizes strides = tensor.strides();
   std::reverse(shape.begin(), shape.end());

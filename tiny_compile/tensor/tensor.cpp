@@ -25,6 +25,17 @@ void need_trace_free(const TensorData& data, const char* what, const Here& here)
   if (data.trace) fail_traced(what, here);
 }
 
+// A number read while a function is traced would be the same at every later call.
+void need_number(const TensorData& data, const char* what, const Here& here) {
+  need_trace_free(data, what, here);
+  if (Origins::current())
+    fail_at(location(here),
+            tiny_compile::str(what,
+                              ": a function that is being traced would see this number at its "
+                              "first call only; use the tensor itself, or pass the number as "
+                              "an argument"));
+}
+
 void need_value(const TensorData& data, const char* what, const Here& here) {
   need_trace_free(data, what, here);
   if (data.storage->device().kind != DeviceKind::Cpu)
@@ -116,7 +127,7 @@ T* Tensor::data(Here here) const {
 
 template <typename T>
 T Tensor::item(Here here) const {
-  need_trace_free(info(), "item()", here);
+  need_number(info(), "item()", here);
   if (numel() != 1)
     fail_at(location(here),
             tiny_compile::str("item(): the tensor has ", numel(), " elements, not one"));
@@ -127,7 +138,7 @@ T Tensor::item(Here here) const {
 
 template <typename T>
 std::vector<T> Tensor::to_vector(Here here) const {
-  need_trace_free(info(), "to_vector()", here);
+  need_number(info(), "to_vector()", here);
   const Tensor host = on_host(*this);
   const TensorData& d = host.info();
   std::vector<T> result;

@@ -19,6 +19,7 @@
 #include "tiny_compile/tensor/element.h"
 #include "tiny_compile/tensor/sizes.h"
 #include "tiny_compile/tensor/storage.h"
+#include "tiny_compile/tensor/variable.h"
 
 namespace tiny_compile {
 
@@ -47,6 +48,18 @@ class Tensor {
  public:
   Tensor() = default;  // undefined: using it throws tc::Error
   explicit Tensor(std::shared_ptr<TensorData> data) : data_(std::move(data)) {}
+  Tensor(const Tensor& other) : data_(other.data_) { note_copy(other); }
+  Tensor(Tensor&& other) noexcept : data_(std::move(other.data_)) { note_move(other); }
+  Tensor& operator=(const Tensor& other) {
+    data_ = other.data_;
+    note_copy(other);
+    return *this;
+  }
+  Tensor& operator=(Tensor&& other) noexcept {
+    data_ = std::move(other.data_);
+    note_move(other);
+    return *this;
+  }
 
   bool defined() const { return data_ != nullptr; }
   bool is_traced() const { return data_ && data_->trace; }
@@ -132,7 +145,16 @@ class Tensor {
   Tensor pow(double exponent, Here = Here::current()) const;
 
  private:
+  friend class Variable;
+  void note_copy(const Tensor& from) const {
+    if (Origins* origins = Origins::current()) origins->copied(*this, from);
+  }
+  void note_move(const Tensor& from) const noexcept {
+    if (Origins* origins = Origins::current()) origins->moved(*this, from);
+  }
+
   std::shared_ptr<TensorData> data_;
+  mutable std::shared_ptr<const void> life_;  // this object's own, whatever it holds
 };
 
 // Concrete tensors, without the op machinery ---------------------------------------------------

@@ -70,7 +70,7 @@ Tensor Tensor::reshape(Sizes shape, Here here) const {
 // As reshape, but never a copy: PyTorch's view.
 Tensor Tensor::view(Sizes shape, Here here) const {
   const Tensor result = reshape(std::move(shape), here);
-  if (!is_traced() && numel() > 0 && result.info().storage != info().storage)
+  if (!result.is_traced() && numel() > 0 && result.info().storage != info().storage)
     fail_at(location_of(here),
             "view: these strides cannot be viewed in that shape; use reshape, which copies");
   return result;
@@ -128,13 +128,15 @@ Tensor Tensor::unsqueeze(int64_t axis, Here here) const {
   return tiny_compile::unsqueeze({*this, here}, axis);
 }
 Tensor Tensor::contiguous(Here here) const { return tiny_compile::contiguous({*this, here}); }
-Tensor Tensor::clone(Here) const { return is_traced() ? *this : row_major_copy(*this); }
+Tensor Tensor::clone(Here here) const {
+  return is_tracing() ? seen(*this, location_of(here)) : row_major_copy(*this);
+}
 
 Tensor Tensor::to(DType dtype, Here here) const {
   return cast_to(seen(*this, location_of(here)), dtype, location_of(here));
 }
 Tensor Tensor::to(Device device) const {
-  if (is_traced())
+  if (is_tracing() && (is_traced() || this->device() != device))
     fail("to(", device.str(), "): inside a compiled function all tensors are on one device");
   return copy_to(*this, device);
 }

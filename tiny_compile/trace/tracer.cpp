@@ -17,7 +17,7 @@ namespace tiny_compile {
 
 class Trace {
  public:
-  Trace(const std::string& name, const Lives& lives) : lives_(lives) { graph_.name = name; }
+  explicit Trace(const std::string& name) { graph_.name = name; }
 
   Tensor add_input(const Tensor& like, const std::string& name) {
     Node node;
@@ -29,22 +29,20 @@ class Trace {
     return handle(graph_.append(std::move(node)));
   }
 
-  // The node of an operand; a tensor with values is captured as an input, once.
-  int node_of(const Tensor& tensor, const Tensor* variable, const Location& where) {
+  // The node of an operand; a tensor with values is captured as an input, once a variable.
+  int node_of(const Tensor& tensor, const Location& where) {
     const TensorData& data = tensor.info();
     if (data.trace == this) return data.node;
     if (data.trace)
       fail_at(where,
               "this tensor belongs to another trace, or to one that has ended: return it from "
               "the traced function instead of keeping it");
-    const bool lives = lives_ && variable && lives_(variable);
-    const std::pair key(tensor.handle().get(), lives ? variable : nullptr);
-    const auto known = captured_nodes_.find(key);
-    if (known != captured_nodes_.end()) return known->second;
-    const int node = add_input(tensor, str("w", captured_.size())).info().node;
-    captured_nodes_[key] = node;
+    const Variable variable = origins_.of(tensor);
+    const auto [known, is_new] =
+        captured_nodes_.try_emplace(std::pair(tensor.handle().get(), variable));
+    if (!is_new) return known->second;
     captured_.push_back({tensor, variable});
-    return node;
+    return known->second = add_input(tensor, str("w", captured_.size() - 1)).info().node;
   }
 
   const Location& where(int node) const { return graph_[node].where; }
@@ -81,6 +79,7 @@ class Trace {
     }
     for (int output : graph_.outputs) ordered.outputs.push_back(ids[output]);
     verify(ordered);
+    for (Captured& captured : captured_) check_variable(captured);
     return {std::move(ordered), std::move(captured_), draws_};
   }
 
@@ -99,9 +98,18 @@ class Trace {
  private:
   static std::vector<Expr> exprs(const Sizes& sizes) { return {sizes.begin(), sizes.end()}; }
 
+  // What is gone by now was the function's own.
+  void check_variable(Captured& captured) const {
+    if (!captured.variable->exists()) captured.variable.reset();
+    if (captured.variable && (**captured.variable).handle() != captured.tensor.handle())
+      fail(graph_.name,
+           ": assigned to a tensor that it captured, which a compiled function would do once "
+           "and never again: return the new one instead");
+  }
+
   Graph graph_;
-  const Lives& lives_;
-  std::map<std::pair<const TensorData*, const Tensor*>, int> captured_nodes_;
+  Origins origins_;
+  std::map<std::pair<const TensorData*, Variable>, int> captured_nodes_;
   std::vector<Captured> captured_;
   int key_ = -1;
   int64_t draws_ = 0;
@@ -151,9 +159,9 @@ Location recorded_at(const Tensor& traced) {
   return here ? current_trace->where(traced.info().node) : Location{};
 }
 
-Tensor seen(const Tensor& variable, const Location& where) {
-  if (!current_trace || !variable.defined() || variable.is_traced()) return variable;
-  return current_trace->handle(current_trace->node_of(variable, &variable, where));
+Tensor seen(const Tensor& tensor, const Location& where) {
+  if (!current_trace || !tensor.defined() || tensor.is_traced()) return tensor;
+  return current_trace->handle(current_trace->node_of(tensor, where));
 }
 
 Tensor apply(Node node, std::span<const Tensor> operands, const Location& where) {
@@ -180,7 +188,7 @@ Tensor apply(Node node, std::span<const Tensor> operands, const Location& where)
     return device == cpu ? evaluate(node, operands) : apply_on_device(node, operands, device);
   }
   for (const Tensor& operand : operands)
-    node.inputs.push_back(current_trace->node_of(operand, nullptr, node.where));
+    node.inputs.push_back(current_trace->node_of(operand, node.where));
   return current_trace->record(std::move(node));
 }
 
@@ -193,12 +201,12 @@ Tensor row_major_copy(const Tensor& tensor) {
 }
 
 Traced trace(const TensorFunction& function, std::span<const Tensor> inputs,
-             const std::string& name, const Lives& lives) {
+             const std::string& name) {
   if (current_trace)
     fail(
         "trace: a function is being traced on this thread already; call the inner function "
         "directly");
-  Trace trace(name, lives);
+  Trace trace(name);
   std::vector<Tensor> traced;
   for (size_t i = 0; i < inputs.size(); i++)
     traced.push_back(trace.add_input(inputs[i], str("x", i)));
@@ -206,7 +214,7 @@ Traced trace(const TensorFunction& function, std::span<const Tensor> inputs,
   std::vector<int> outputs;
   for (const Tensor& output : function(traced)) {
     if (!output.defined()) fail(name, ": returned an undefined tensor");
-    outputs.push_back(trace.node_of(output, nullptr, {}));
+    outputs.push_back(trace.node_of(output, {}));
   }
   return trace.finish(std::move(outputs));
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,7 +15,7 @@ namespace tiny_compile {
 // A tensor that the function used but was not given. It became an input of the graph.
 struct Captured {
   Tensor tensor;
-  const Tensor* variable = nullptr;  // the user's variable it was seen in, if any
+  std::optional<Variable> variable;  // that it was read from; none: the function made it
 };
 
 struct Traced {
@@ -24,13 +25,12 @@ struct Traced {
 };
 
 // Calls `function` with tensors that record. `inputs` give dtype, shape and strides. Throws
-// what the function throws; tc::Error where it returns a tensor of another trace, or while
-// tracing. A captured tensor is one input, but each of the variables that `lives` says may be
-// reassigned later has an input of its own.
+// what the function throws; tc::Error where it returns a tensor of another trace, assigns to a
+// variable that it captured, or while tracing. Each variable from which a tensor was captured is
+// an input of its own, for it may hold another one later.
 using TensorFunction = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
-using Lives = std::function<bool(const Tensor* variable)>;
 Traced trace(const TensorFunction& function, std::span<const Tensor> inputs,
-             const std::string& name, const Lives& lives = nullptr);
+             const std::string& name);
 
 // The one door of every op: records it where a function is traced on this thread, else runs it
 // at once. Throws tc::Error at `where` for operands that do not fit.
@@ -50,9 +50,8 @@ Tensor apply_on_device(const Node& node, std::span<const Tensor> operands, Devic
 bool is_tracing();
 Location recorded_at(const Tensor& traced);  // the line of its op; unknown for an input
 
-// The user's tensor as an operand: while tracing, one with values is captured, and the address
-// of the variable remembered, so that each call of the compiled function can read it afresh.
-Tensor seen(const Tensor& variable, const Location& where);
+// The user's tensor as an operand: while tracing, one with values is captured.
+Tensor seen(const Tensor& tensor, const Location& where);
 
 // u64[2]: {seed, number of the first draw}. In a trace: the key input; `draw` counts up
 // from 0 there.

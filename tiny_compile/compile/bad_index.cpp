@@ -1,0 +1,46 @@
+// Which index was out of range? A kernel that meets one can do no more than note it, and to
+// carry its value and place along would cost every call; so when the call has failed, the
+// interpreter computes what the graph's indices are, and nothing else:
+//
+//   %2 = gather %0, %1 {axis=0}  # mlp.cpp:14     =>   the values of %1, against %0's axis 0
+#include "tiny_compile/compile/bad_index.h"
+
+#include "tiny_compile/graph/interpreter.h"
+#include "tiny_compile/passes/passes.h"
+
+namespace tiny_compile {
+namespace {
+
+bool takes_indices(const Node& node) { return info(node.op).op_class == OpClass::Indexed; }
+
+// The values of one node, by the interpreter.
+std::vector<int64_t> values_of(Graph graph, int id, std::span<const Tensor> inputs) {
+  graph.outputs = {id};
+  return interpret(dce(graph), inputs)[0].to_vector<int64_t>();
+}
+
+std::string first_bad(const Graph& graph, const Node& node, std::span<const Tensor> inputs) {
+  const size_t axis = static_cast<size_t>(node.integer(Key::axis, 0));
+  const int64_t size = graph[node.inputs[0]].type.shape[axis].constant();
+  for (const int64_t index : values_of(graph, node.inputs[1], inputs)) {
+    if (index >= 0 && index < size) continue;
+    return str(node.where.file.empty() ? "" : node.where.str() + ": ", info(node.op).name,
+               ": an index is out of range: ", index, " for size ", size);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string bad_index_in_words(const Graph& traced, std::span<const Tensor> inputs) {
+  const Graph graph = inline_calls(traced);
+  std::vector<Tensor> here;
+  for (const Tensor& input : inputs) here.push_back(on_host(input));
+  for (const Node& node : graph.nodes) {
+    const std::string words = takes_indices(node) ? first_bad(graph, node, here) : "";
+    if (!words.empty()) return words;
+  }
+  return "";
+}
+
+}  // namespace tiny_compile

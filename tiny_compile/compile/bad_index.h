@@ -1,0 +1,16 @@
+// Which index was out of range? Compiled code notes that there was one; this finds it.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "tiny_compile/graph/graph.h"
+#include "tiny_compile/tensor/tensor.h"
+
+namespace tiny_compile {
+
+// "mlp.cpp:14: gather: an index is out of range: 7 for size 3", of the first node that has one
+// with these inputs; "" where none has. Computes the indices alone.
+std::string bad_index_in_words(const Graph& graph, std::span<const Tensor> inputs);
+
+}  // namespace tiny_compile
