@@ -50,6 +50,13 @@ void Text::close(const std::string& suffix) {
   line("}" + suffix);
 }
 
+void Text::paste(const std::string& lines) {
+  for (size_t at = 0, end; at < lines.size(); at = end + 1) {
+    end = lines.find('\n', at);
+    line(lines.substr(at, end - at));
+  }
+}
+
 KernelText::KernelText(const Program& p, const Kernel& k)
     : scalars(p, k), program(p), kernel(k) {
   CHECK(kernel.axes.size() < 64, "a kernel of ", kernel.axes.size(), " axes");

@@ -18,6 +18,7 @@ class Text {
   void open(const std::string& text);  // "for (...)" -> "for (...) {", deeper from here
   void indent() { depth_++; }          // as open does, whose line is written already
   void close(const std::string& suffix = "");
+  void paste(const std::string& lines);  // of a text that begins at depth 0, at the depth here
   const std::string& str() const { return text_; }
 
  private:
