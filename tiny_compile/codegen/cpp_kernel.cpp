@@ -110,12 +110,14 @@ void KernelText::open_loop(int axis) {
                "++)"));
 }
 
-void KernelText::unpack(const std::vector<int>& axes, Expr number,
-                        const std::string& innermost) {
+void KernelText::unpack(const std::vector<int>& axes, Expr number, const std::string& innermost,
+                        const std::string& type) {
   for (size_t k = axes.size(); k-- > 0;) {
     const Axis& axis = kernel.axes[axes[k]];
     const bool renamed = k + 1 == axes.size() && !innermost.empty();
-    declare(renamed ? innermost : axis.name, k == 0 ? number : mod(number, axis.extent));
+    const std::string value = (k == 0 ? number : mod(number, axis.extent)).str();
+    out.line(str(type.empty() ? "const " + integer : type, " ", renamed ? innermost : axis.name,
+                 " = ", value, ";"));
     number = floor_div(number, axis.extent);
   }
 }

@@ -20,51 +20,77 @@ namespace {
 
 constexpr int64_t kTileRows = 12, kLine = 128;  // bytes of a tile's row: of AVX-512, as a guess
 constexpr int64_t kMostRows = 20, kMostColumns = 8;  // tiles of a unit each way
-constexpr int64_t kDepth = 512;                      // steps packed at a time
-constexpr int64_t kManyUnits = 64;                   // more are no better dealt out
+constexpr int64_t kDepth = 512;                      // steps that a tile goes on for
+constexpr int64_t kPacked = 1 << 19;     // elements of each operand that stay packed
+constexpr int64_t kManyUnits = 64;       // more are no better dealt out
 constexpr int64_t kWorkAlone = 1 << 18;  // products, some 5 us, that one thread does alone
 constexpr int64_t kToPack = 8, kToStore = 16;  // products that take as long as an element
 
-// How a product is cut into units.
+// How a product is cut into units. What a thread has packed stays: the columns of the unit, and
+// the rows of as many units as fit. Where not even a panel of the whole depth does, nothing does.
 struct Blocks {
-  int64_t tile_rows, tile_columns;  // of AVX-512: others are a part of these
-  int64_t rows, columns, depth;     // of a unit, at most; of a pack
-  int64_t row_blocks, column_blocks, depth_blocks;
-  int64_t units, grain, own_bytes;
+  int64_t tile_rows = 1;  // of AVX-512, others have a part of it
+  int64_t rows = 1, columns = 1, depth = 1, depth_blocks = 1;
+  int64_t row_blocks = 1, column_blocks = 1, kept_rows = 1;  // blocks
+  bool stays = true;
+  int64_t units = 0, grain = 1;
+  int64_t right = 0, left = 0, sums = 0;  // elements, left of one block of rows
+};
+
+struct Extents {
+  int64_t m, n, k, batches, bytes;  // bytes of an element
 };
 
 int64_t element_bytes(DType dtype) { return size_of(compute_type(dtype)) == 8 ? 8 : 4; }
 
-Blocks blocks_of(int64_t m, int64_t n, int64_t k, int64_t batches, int64_t bytes) {
+// Products and what takes as long.
+int64_t work_of(const Extents& all, const Blocks& b) {
+  const int64_t rows = std::min(b.rows, all.m), columns = std::min(b.columns, all.n);
+  return b.rows * b.columns * all.k + kToPack * (rows + columns) * all.k +
+         kToStore * rows * columns;
+}
+
+void count_units(const Extents& all, Blocks& b) {
+  b.row_blocks = ceil_divide(all.m, b.rows), b.column_blocks = ceil_divide(all.n, b.columns);
+  b.units = all.batches * b.row_blocks * b.column_blocks;
+}
+
+Blocks blocks_of(const Extents& all, int64_t tile_rows) {
   Blocks b;
-  const int64_t row_tiles = ceil_divide(m, kTileRows);
-  b.tile_rows = std::max<int64_t>(1, ceil_divide(m, std::max<int64_t>(row_tiles, 1)));
-  b.tile_columns = kLine / bytes;
-  b.depth_blocks = std::max<int64_t>(1, ceil_divide(k, kDepth));
-  b.depth = ceil_divide(k, b.depth_blocks);
+  b.tile_rows = tile_rows;
+  const int64_t tile_columns = kLine / all.bytes, row_tiles = ceil_divide(all.m, tile_rows);
+  b.depth_blocks = std::max<int64_t>(1, ceil_divide(all.k, kDepth));
+  b.depth = std::max<int64_t>(1, ceil_divide(all.k, b.depth_blocks));
+  b.stays = all.k * tile_columns <= kPacked;
+  const bool all_rows_stay = b.stays && row_tiles * tile_rows * all.k <= kPacked;
+  const int64_t most_columns =
+      b.stays ? kPacked / std::max<int64_t>(all.k * tile_columns, 1) : kMostColumns;
   int64_t rows = std::clamp<int64_t>(row_tiles, 1, kMostRows),
-          columns = std::clamp<int64_t>(ceil_divide(n, b.tile_columns), 1, kMostColumns);
-  const auto work = [&] {
-    const int64_t r = std::min(rows * b.tile_rows, m),
-                  c = std::min(columns * b.tile_columns, n);
-    return rows * b.tile_rows * columns * b.tile_columns * k + kToPack * (r + c) * k +
-           kToStore * r * c;
-  };
-  const auto units = [&] {
-    return batches * ceil_divide(m, rows * b.tile_rows) *
-           ceil_divide(n, columns * b.tile_columns);
-  };
-  while (units() < kManyUnits && work() > 2 * kWorkAlone && rows * columns > 1) {
-    int64_t& larger = columns == 1 || rows > 2 * columns ? rows : columns;
-    larger = ceil_divide(larger, 2);
+          columns = std::clamp<int64_t>(ceil_divide(all.n, tile_columns), 1,
+                                        std::min(most_columns, kMostColumns));
+  for (;;) {
+    b.rows = rows * tile_rows, b.columns = columns * tile_columns;
+    count_units(all, b);
+    if (b.units >= kManyUnits || work_of(all, b) <= 2 * kWorkAlone || rows * columns == 1)
+      break;
+    const bool cut_rows = columns == 1 || (rows > 1 && (!all_rows_stay || rows > 2 * columns));
+    int64_t& fewer = cut_rows ? rows : columns;
+    fewer = ceil_divide(fewer, 2);
   }
-  b.rows = rows * b.tile_rows, b.columns = columns * b.tile_columns;
-  b.row_blocks = ceil_divide(m, b.rows), b.column_blocks = ceil_divide(n, b.columns);
-  b.units = units();
-  b.grain = ceil_divide(kWorkAlone, std::max<int64_t>(work(), 1));
-  const int64_t sums = b.depth_blocks > 1 ? (b.rows + kTileRows) * b.columns : 0;
-  b.own_bytes = 64 + ((b.columns + b.rows + kTileRows) * b.depth + 64 + sums) * bytes;
+  b.grain = ceil_divide(kWorkAlone, std::max<int64_t>(work_of(all, b), 1));
+  b.kept_rows = all_rows_stay ? std::max<int64_t>(b.row_blocks, 1) : 1;
+  const int64_t steps = b.stays ? all.k : b.depth;
+  b.right = b.columns * steps;
+  b.left = (b.rows + kTileRows) * steps + 64;
+  b.sums = b.depth_blocks > 1 ? (b.rows + kTileRows) * b.columns : 0;
   return b;
+}
+
+// Pixels of a line, or whatever the rows' packing runs along: a panel is a part of it, or some of
+// it are a panel.
+int64_t run_of(const DotView& view) {
+  return view.lists[0].size() < 2 ? 0
+                                  : view.kernel.axes[view.lists[0].back()].extent.constant();
 }
 
 std::vector<Expr> indices_of(const Kernel& kernel, const std::vector<bool>& scalars) {
@@ -84,65 +110,85 @@ class MatmulWriter {
         axes_(dot_axes(kernel_)),
         dtype_(kernel_.scalars[kernel_.steps[axes_.step].value].dtype),
         type_(tile_type(dtype_)),
-        m_(count_of(kernel_, axes_.rows).constant()),
-        n_(count_of(kernel_, axes_.columns).constant()),
-        depth_(count_of(kernel_, axes_.depth).constant()),
-        batches_(count_of(kernel_, axes_.batch).constant()),
-        blocks_(blocks_of(m_, n_, depth_, batches_, element_bytes(dtype_))) {}
+        rows_(view_of(axes_.left, axes_.rows)),
+        columns_(view_of(axes_.right, axes_.columns)),
+        all_{count(axes_.rows), count(axes_.columns), count(axes_.depth), count(axes_.batch),
+             element_bytes(dtype_)},
+        blocks_(blocks_of(all_, tile_rows(all_.m, run_of(rows_), kTileRows))) {}
 
   void write(KernelEntry& entry) {
     entry.units = blocks_.units, entry.grain = blocks_.grain;
-    entry.own_bytes = blocks_.own_bytes;
-    declare_memory();
+    declare_memory(entry);
     out_.open("for (long long unit = begin; unit < end; unit++)");
     find_unit();
-    if (blocks_.depth_blocks > 1) {
-      out_.open(
-          str("for (long long first_k = 0, stop_k; first_k < ", depth_, "; first_k = stop_k)"));
-      out_.line(str("stop_k = ", depth_, " - first_k < ", blocks_.depth, " ? ", depth_,
-                    " : first_k + ", blocks_.depth, ";"));
-    } else {
-      out_.open("");
-      out_.line(str("const long long first_k = 0, stop_k = ", depth_, ";"));
-    }
-    pack_columns();
-    write_pack(out_, text_.program,
-               {view_of(axes_.left, axes_.rows), axes_.left, type_, "first_row", "stop_row",
-                "tile_rows", "left"});
+    find_packed();
+    out_.line("long long first_k = 0, stop_k;");
+    out_.open("do");
+    out_.line(str("stop_k = ", all_.k, " - first_k < ", blocks_.depth, " ? ", all_.k,
+                  " : first_k + ", blocks_.depth, ";"));
+    const std::string from = blocks_.stays ? "first_k" : "0";
+    out_.line(str(type_.type, "* const right_k = right + ", from, " * ", blocks_.columns,
+                  ", * const left_k = left + ", from, " * ", blocks_.rows + kTileRows, ";"));
+    pack(columns_, axes_.right, "column", "right_k");
+    pack(rows_, axes_.left, "row", "left_k");
     write_tiles();
-    out_.close();
+    out_.close(str(" while ((first_k = stop_k) < ", all_.k, ");"));
     out_.close();
   }
 
  private:
-  void declare_memory() {
+  int64_t count(const std::vector<int>& axes) const {
+    return count_of(kernel_, axes).constant();
+  }
+
+  void declare_memory(KernelEntry& entry) {
     const std::string& t = type_.type;
-    out_.line(str("constexpr int tile_rows = tc_tile_rows(", m_,
-                  "), tile_vectors = ", "tc_tile_vectors(", n_, ", tc_lanes_", type_.name,
-                  "), tile_columns = ", "tile_vectors * tc_lanes_", type_.name, ";"));
+    const auto rows = [&](int most) { return tile_rows(all_.m, run_of(rows_), most); };
+    out_.line(str("constexpr int tile_rows = tc_most_rows == 12 ? ", rows(12),
+                  " : tc_most_rows == 6 ? ", rows(6), " : ", rows(4),
+                  ", tile_vectors = tc_tile_vectors(", all_.n, ", tc_lanes_", type_.name,
+                  "), tile_columns = tile_vectors * tc_lanes_", type_.name, ";"));
+    const int64_t tags = ceil_divide(blocks_.kept_rows + 1, 8) * 8;
     out_.line(str("long long* const own = (long long*)buffers[", text_.program.buffers.size(),
-                  "];  // [0]: 1 + which columns are packed"));
-    out_.line(str(t, "* const right = (", t, "*)(own + 8);"));
-    out_.line(str(t, "* const left = right + ", blocks_.columns * blocks_.depth, ";"));
+                  "];  // 1 + which columns are packed, which rows"));
+    out_.line(str(t, "* const right = (", t, "*)(own + ", tags, ");"));
+    out_.line(str(t, "* const left_blocks = right + ", blocks_.right, ";"));
     if (blocks_.depth_blocks > 1)
-      out_.line(str(t, "* const sums = left + ",
-                    (blocks_.rows + kTileRows) * blocks_.depth + 64, ";"));
+      out_.line(str(t, "* const sums = left_blocks + ", blocks_.kept_rows * blocks_.left, ";"));
+    if (blocks_.stays)
+      out_.line(str("if (own[0] == 0) for (int r = 1; r <= ", blocks_.kept_rows,
+                    "; r++) own[r] = 0;"));
+    entry.own_bytes =
+        8 * tags +
+        (blocks_.right + blocks_.kept_rows * blocks_.left + blocks_.sums) * all_.bytes;
   }
 
   // Units of the same columns follow each other, and a thread packs those once.
   void find_unit() {
     out_.line(str("const long long columns = unit / ", blocks_.row_blocks,
                   ", first_column = columns % ", blocks_.column_blocks, " * ", blocks_.columns,
-                  ", first_row = unit % ", blocks_.row_blocks, " * ", blocks_.rows, ";"));
+                  ", rows = unit % ", blocks_.row_blocks, ", first_row = rows * ", blocks_.rows,
+                  ";"));
     const auto stop = [&](const char* name, int64_t count, int64_t block) {
       out_.line(str("const long long stop_", name, " = ", count, " - first_", name, " < ",
                     block, " ? ", count, " : first_", name, " + ", block, ";"));
     };
-    stop("column", n_, blocks_.columns);
-    stop("row", m_, blocks_.rows);
-    text_.unpack(axes_.batch,
-                 floor_div(Expr::symbol("columns", 0, batches_ * blocks_.column_blocks),
-                           blocks_.column_blocks));
+    stop("column", all_.n, blocks_.columns);
+    stop("row", all_.m, blocks_.rows);
+    out_.line(str("const long long batch = columns / ", blocks_.column_blocks, ";"));
+    text_.unpack(axes_.batch, Expr::symbol("batch", 0, all_.batches));
+  }
+
+  void find_packed() {
+    const bool several = blocks_.kept_rows > 1;
+    out_.line(str(type_.type, "* const left = left_blocks",
+                  several ? str(" + rows * ", blocks_.left) : "", ";"));
+    if (!blocks_.stays) return;
+    out_.line(str("long long* const tag = own + 1", several ? " + rows" : "", ";"));
+    out_.line(str("const long long tagged = 1 + batch * ", blocks_.row_blocks, " + rows;"));
+    out_.line("const bool pack_column = own[0] != columns + 1, pack_row = *tag != tagged;");
+    out_.line("own[0] = columns + 1;");
+    out_.line("*tag = tagged;");
   }
 
   DotView view_of(int operand, const std::vector<int>& lanes) const {
@@ -150,16 +196,13 @@ class MatmulWriter {
                     indices_of(kernel_, below(kernel_, operand)));
   }
 
-  void pack_columns() {
-    const bool stays = blocks_.depth_blocks == 1;
-    if (stays) {
-      out_.open("if (own[0] != columns + 1)");
-      out_.line("own[0] = columns + 1;");
-    }
+  void pack(const DotView& view, int operand, const std::string& what,
+            const std::string& target) {
+    if (blocks_.stays) out_.open(str("if (pack_", what, ")"));
     write_pack(out_, text_.program,
-               {view_of(axes_.right, axes_.columns), axes_.right, type_, "first_column",
-                "stop_column", "tile_columns", "right"});
-    if (stays) out_.close();
+               {view, operand, type_, "first_" + what, "stop_" + what, str("tile_", what, "s"),
+                target});
+    if (blocks_.stays) out_.close();
   }
 
   void write_tiles() {
@@ -172,11 +215,11 @@ class MatmulWriter {
     else
       out_.line(str(type_.type, "* const tile = sums + (row - first_row) * ", blocks_.columns,
                     " + (column - first_column) * tile_rows;"));
-    out_.line(str("tc_tile_", type_.name,
-                  "<tile_rows, tile_vectors>(left + (row - first_row) * ",
-                  "(stop_k - first_k), right + (column - first_column) * (stop_k - first_k), ",
-                  "stop_k - first_k, tile, first_k > 0);"));
-    if (!whole) out_.line(str("if (stop_k < ", depth_, ") continue;"));
+    out_.line(
+        str("tc_tile_", type_.name, "<tile_rows, tile_vectors>(left_k + (row - first_row) * ",
+            "(stop_k - first_k), right_k + (column - first_column) * (stop_k - first_k), ",
+            "stop_k - first_k, tile, first_k > 0);"));
+    if (!whole) out_.line(str("if (stop_k < ", all_.k, ") continue;"));
     out_.paste(epilogue());
     out_.close();
     out_.close();
@@ -204,15 +247,16 @@ class MatmulWriter {
     text.out.line(
         "const long long width = stop_column - column < tile_columns ? stop_column - "
         "column : tile_columns;");
-    write_runs(text, view.lists[1], "column", "width", [&](const std::string& at) {
-      const std::string sum =
-          str("(", value_type(dtype_), ")tile[i * tile_columns + ", at, "]");
+    open_runs(text, view.lists[1], "column", "width");
+    text.out.line(str("const ", type_.type, "* const sum = tile + i * tile_columns + done;"));
+    write_run(text, view.lists[1], "tile_columns", [&](const std::string& at) {
       text.out.line(str("const ", value_type(dtype_), " r", axes_.step, " = ",
-                        rounded(dtype_, sum), ";"));
+                        rounded(dtype_, str("(", value_type(dtype_), ")sum[", at, "]")), ";"));
       std::vector<bool> defined(kernel_.scalars.size());
       text.define(text.needed(stores), {~uint64_t{0}, true}, defined);
       for (const Step* store : stores) write_store(text, *store);
     });
+    text.out.close();
     text.out.close();
     return text.out.str();
   }
@@ -223,7 +267,8 @@ class MatmulWriter {
   const DotAxes axes_;
   const DType dtype_;
   const TileType type_;
-  const int64_t m_, n_, depth_, batches_;
+  const DotView rows_, columns_;
+  const Extents all_;
   const Blocks blocks_;
 };
 

@@ -75,17 +75,35 @@ class PackWriter {
     return defined;
   }
 
+  // A run of lanes, then the steps: where the axes of depth stand is counted up, not divided out.
   void write_lanes() {
     const std::vector<int>&lanes = packing_.view.lists[0], &depth = packing_.view.lists[1];
+    open_runs(text_, lanes, "panel", "lanes");
+    text_.unpack(depth, Expr::symbol("first_k", 0, INT32_MAX), "", "long long");
     out_.open("for (long long k = first_k; k < stop_k; k++)");
-    text_.unpack(depth, Expr::symbol("k", 0, INT32_MAX));
-    out_.line(
-        str(packing_.type.type, "* const line = to + (k - first_k) * ", packing_.width, ";"));
+    out_.line(str(packing_.type.type, "* const line = to + (k - first_k) * ", packing_.width,
+                  " + done;"));
     const std::vector<bool> defined = define_without(lanes);
-    write_runs(text_, lanes, "panel", "lanes",
-               [&](const std::string& at) { write_value(str("line[", at, "]"), defined); });
-    out_.line(str("for (long long l = lanes; l < ", packing_.width, "; l++) line[l] = 0;"));
+    write_run(text_, lanes, packing_.width,
+              [&](const std::string& at) { write_value(str("line[", at, "]"), defined); });
+    count_up(depth);
     out_.close();
+    out_.close();
+    out_.open(str("if (lanes < ", packing_.width, ")"));
+    out_.line(
+        str("for (long long k = 0; k < stop_k - first_k; k++) for (long long l = lanes; l < ",
+            packing_.width, "; l++) to[k * ", packing_.width, " + l] = 0;"));
+    out_.close();
+  }
+
+  void count_up(const std::vector<int>& list) {
+    for (size_t a = list.size(); a-- > 1;) {
+      const Axis& axis = text_.kernel.axes[list[a]];
+      out_.open(str("if (++", axis.name, " == ", axis.extent, ")"));
+      out_.line(axis.name + " = 0;");
+    }
+    if (!list.empty()) out_.line(text_.kernel.axes[list[0]].name + "++;");
+    for (size_t a = 1; a < list.size(); a++) out_.close();
   }
 
   void write_lines() {
@@ -100,9 +118,11 @@ class PackWriter {
     out_.open("for (long long l = 0; l < lanes; l++)");
     text_.unpack(lanes, Expr::symbol("panel", 0, INT32_MAX) + Expr::symbol("l", 0, 63));
     const std::vector<bool> defined = define_without(depth);
-    write_runs(text_, depth, "k", "steps", [&](const std::string& at) {
-      write_value(str("lines[64 * l + ", at, "]"), defined);
-    });
+    open_runs(text_, depth, "k", "steps");
+    out_.line(str(packing_.type.type, "* const line = lines + 64 * l + done;"));
+    write_run(text_, depth, "64",
+              [&](const std::string& at) { write_value(str("line[", at, "]"), defined); });
+    out_.close();
     out_.close();
     out_.line(str("tc_transpose_", name, "<", packing_.width,
                   ">(lines, steps, to + (k - first_k) * ", packing_.width, ");"));
@@ -117,15 +137,12 @@ class PackWriter {
 
 }  // namespace
 
-void write_runs(KernelText& text, const std::vector<int>& list, const std::string& start,
-                const std::string& count, const std::function<void(const std::string&)>& body) {
+void open_runs(KernelText& text, const std::vector<int>& list, const std::string& start,
+               const std::string& count) {
   Text& out = text.out;
   if (list.size() < 2) {
-    out.line("#pragma GCC ivdep");
-    out.open(str("for (long long e = 0; e < ", count, "; e++)"));
-    if (!list.empty()) text.declare(text.kernel.axes[list[0]].name, start + " + e");
-    body("e");
-    out.close();
+    out.open("");
+    out.line(str("const long long done = 0, run = ", count, ", from = ", start, ";"));
     return;
   }
   const Axis& last = text.kernel.axes[list.back()];
@@ -135,11 +152,27 @@ void write_runs(KernelText& text, const std::vector<int>& list, const std::strin
                " - from : ", count, " - done;"));
   text.unpack({list.begin(), list.end() - 1},
               floor_div(Expr::symbol("at", 0, INT64_MAX / 4), last.extent));
+}
+
+void write_run(KernelText& text, const std::vector<int>& list, const std::string& whole,
+               const std::function<void(const std::string&)>& body) {
+  Text& out = text.out;
+  const std::string most = list.size() < 2
+                               ? whole
+                               : str(text.kernel.axes[list.back()].extent, " < ", whole, " ? ",
+                                     text.kernel.axes[list.back()].extent, " : ", whole);
+  out.line(str("constexpr int most = ", most, ";"));
+  out.open("const auto element = [&](long long e) __attribute__((always_inline))");
+  if (!list.empty()) text.declare(text.kernel.axes[list.back()].name, "from + e");
+  body("e");
+  out.close(";");
+  out.open("if (run == most)");
   out.line("#pragma GCC ivdep");
-  out.open("for (long long e = 0; e < run; e++)");
-  text.declare(last.name, "from + e");
-  body("done + e");
+  out.line("for (int e = 0; e < most; e++) element(e);");
   out.close();
+  out.open("else");
+  out.line("#pragma GCC ivdep");
+  out.line("for (long long e = 0; e < run; e++) element(e);");
   out.close();
 }
 

@@ -24,9 +24,14 @@ struct Packing {
 // zeros beyond `stop`. Loops run over whichever direction the operand lies along.
 void write_pack(Text& out, const Program& program, const Packing& packing);
 
-// for (count) points of a flat list that begin at `start`: body(offset from start) in a loop that
-// runs along the list's last axis; the axes are declared around it. `text` is of the view.
-void write_runs(KernelText& text, const std::vector<int>& list, const std::string& start,
-                const std::string& count, const std::function<void(const std::string&)>& body);
+// Opens a loop over the runs of `count` points of a flat list that begin at `start`, a run being
+// what lies along the last axis: `run` of them from number `done` on, at `from` on that axis; the
+// other axes are declared. `text` is of the view that the list is of.
+void open_runs(KernelText& text, const std::vector<int>& list, const std::string& start,
+               const std::string& count);
+// The loop over such a run: body("e") for each point, the last axis declared. A run is often
+// `whole`, a constant of the text, or the whole axis.
+void write_run(KernelText& text, const std::vector<int>& list, const std::string& whole,
+               const std::function<void(const std::string&)>& body);
 
 }  // namespace tiny_compile

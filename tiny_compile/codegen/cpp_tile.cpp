@@ -5,9 +5,11 @@
 //   for k: b0, b1 = 2 vectors of b[k]; for each of 12 rows: acc += broadcast(a[k][row]) * b
 #include "tiny_compile/codegen/cpp_tile.h"
 
+#include <algorithm>
 #include <map>
 
 #include "tiny_compile/base/error.h"
+#include "tiny_compile/base/integer.h"
 
 namespace tiny_compile {
 namespace {
@@ -23,11 +25,7 @@ enum { tc_vector_bytes = 32, tc_most_rows = 6 };
 enum { tc_vector_bytes = 16, tc_most_rows = 4 };
 #endif
 
-// Rows of a tile such that the last one is nearly full; vectors of a tile likewise.
-constexpr int tc_tile_rows(long long rows) {
-  const long long tiles = (rows + tc_most_rows - 1) / tc_most_rows;
-  return tiles < 1 ? 1 : (int)((rows + tiles - 1) / tiles);
-}
+// Vectors of a tile, such that the last one is nearly full.
 constexpr int tc_tile_vectors(long long columns, int lanes) {
   return columns <= 8 * lanes && (columns + lanes - 1) / lanes % 2 ? 1 : 2;
 }
@@ -131,6 +129,14 @@ std::string fma_of(const std::string& suffix) {
 }
 
 }  // namespace
+
+int64_t tile_rows(int64_t rows, int64_t run, int64_t most) {
+  for (int64_t r = std::min(most, rows); run > 1 && 2 * r > most; r--) {
+    if (run % r == 0 || r % run == 0) return r;
+  }
+  const int64_t tiles = std::max<int64_t>(1, ceil_divide(rows, most));
+  return std::max<int64_t>(1, ceil_divide(rows, tiles));
+}
 
 TileType tile_type(DType dtype) {
   switch (compute_type(dtype)) {
