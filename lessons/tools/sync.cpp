@@ -1,7 +1,7 @@
 // Do the lessons still say what the code says? Rewrites the marked blocks of Markdown files, or
 // with --check changes nothing and prints what has drifted.
 //
-//   build/lessons/sync [--check] [--modules=lessons/not_quoted_yet.txt] FILE.md ...
+//   build/lessons/sync [--check] FILE.md ...
 //
 //   <!-- code: PATH#NAME -->       the definition of NAME; without #NAME the whole file
 //   <!-- run: build/PROGRAM ARGUMENTS -->      what it prints; "| mermaid" or "| markdown" behind it
@@ -9,14 +9,12 @@
 //   <!-- record: FILE.json#ROW FIELD, ... -->   a table of a dated measurement
 //   <!-- end -->
 //
-// Runs in the repository's root. With --modules every compiler module must be quoted by a file
-// or stand in that list, and none may do both.
+// Runs in the repository's root.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <map>
-#include <set>
 #include <sstream>
 
 #include "lessons/tools/blocks.h"
@@ -33,7 +31,6 @@ namespace fs = std::filesystem;
 
 struct Settings {
   bool check = false;
-  std::string modules;
   std::vector<std::string> files;
 };
 
@@ -63,8 +60,8 @@ class Page {
   Page(std::string path, std::map<std::string, std::string>& outputs)
       : path_(std::move(path)), lines_(split_lines(read_file(path_))), outputs_(outputs) {}
 
-  // The page as it should read; notes go to `problems` and modules to `quoted`.
-  Lines fresh(std::vector<std::string>& problems, std::set<std::string>& quoted) {
+  // The page as it should read; what is wrong goes to `problems`.
+  Lines fresh(std::vector<std::string>& problems) {
     Lines result;
     size_t at = 0;
     for (const Block& block : find_blocks(path_, lines_)) {
@@ -72,7 +69,7 @@ class Page {
                     lines_.begin() + long(block.first));
       const Lines stored(lines_.begin() + long(block.first), lines_.begin() + long(block.last));
       at = block.last;
-      const Lines made = renew(block, stored, problems, quoted);
+      const Lines made = renew(block, stored, problems);
       result.insert(result.end(), made.begin(), made.end());
     }
     result.insert(result.end(), lines_.begin() + long(at), lines_.end());
@@ -81,12 +78,11 @@ class Page {
   const Lines& stored() const { return lines_; }
 
  private:
-  Lines renew(const Block& block, const Lines& stored, std::vector<std::string>& problems,
-              std::set<std::string>& quoted) {
+  Lines renew(const Block& block, const Lines& stored, std::vector<std::string>& problems) {
     if (block.kind == "record" && block.argument.find('#') == std::string::npos)
       return stored;  // make bench-table writes that one
     try {
-      const Lines made = split_lines(render(block, quoted));
+      const Lines made = split_lines(render(block));
       return covers(stored, made) ? stored : merge(stored, made);
     } catch (const Error& error) {
       problems.push_back(str(path_, ":", block.first, ": ", error.what()));
@@ -94,13 +90,12 @@ class Page {
     }
   }
 
-  std::string render(const Block& block, std::set<std::string>& quoted) {
+  std::string render(const Block& block) {
     if (block.kind == "run") return render_run(block.argument);
     const size_t hash = block.argument.find('#');
     const std::string file = block.argument.substr(0, hash);
     const std::string text = read_file(file);
     if (block.kind == "record") return render_record(text, block.argument);
-    if (file.starts_with("tiny_compile/")) quoted.insert(fs::path(file).replace_extension());
     const std::string shown =
         hash == std::string::npos ? text : quote(file, text, block.argument.substr(hash + 1));
     const std::string link = fs::path(file).lexically_relative(fs::path(path_).parent_path());
@@ -137,43 +132,12 @@ class Page {
   std::map<std::string, std::string>& outputs_;
 };
 
-std::set<std::string> all_modules() {
-  std::set<std::string> modules;
-  for (const auto& entry : fs::recursive_directory_iterator("tiny_compile")) {
-    const fs::path path = entry.path();
-    if (path.extension() == ".h" || path.extension() == ".cpp")
-      modules.insert(fs::path(path).replace_extension());
-  }
-  return modules;
-}
-
-void check_modules(const std::string& list, const std::set<std::string>& quoted,
-                   std::vector<std::string>& problems) {
-  std::set<std::string> excused;
-  for (const std::string& line : split_lines(read_file(list))) {
-    if (!line.empty() && line[0] != '#')
-      excused.insert(line.substr(0, line.find_first_of(" \t")));
-  }
-  const std::set<std::string> modules = all_modules();
-  for (const std::string& module : modules) {
-    if (!quoted.count(module) && !excused.count(module))
-      problems.push_back(module + " is quoted by no lesson; quote it, or list it in " + list);
-    if (quoted.count(module) && excused.count(module))
-      problems.push_back(str(list, ": ", module, " is quoted now; take its line out"));
-  }
-  for (const std::string& module : excused) {
-    if (!modules.count(module)) problems.push_back(str(list, ": there is no module ", module));
-  }
-}
-
 Settings parse(int argc, char** argv) {
   Settings settings;
   for (int i = 1; i < argc; i++) {
     const std::string word = argv[i];
     if (word == "--check")
       settings.check = true;
-    else if (word.starts_with("--modules="))
-      settings.modules = word.substr(10);
     else
       settings.files.push_back(word);
   }
@@ -183,11 +147,10 @@ Settings parse(int argc, char** argv) {
 int run(const Settings& settings) {
   std::map<std::string, std::string> outputs;
   std::vector<std::string> problems;
-  std::set<std::string> quoted;
   int changed = 0;
   for (const std::string& path : settings.files) {
     Page page(path, outputs);
-    const Lines fresh = page.fresh(problems, quoted);
+    const Lines fresh = page.fresh(problems);
     for (const std::string& dead : dead_links(path, fresh)) problems.push_back(dead);
     if (fresh == page.stored()) continue;
     changed++;
@@ -197,7 +160,6 @@ int run(const Settings& settings) {
               << difference(page.stored(), fresh);
     if (!settings.check) std::ofstream(path, std::ios::binary) << join_lines(fresh);
   }
-  if (!settings.modules.empty()) check_modules(settings.modules, quoted, problems);
   for (const std::string& problem : problems) std::cout << problem << "\n";
   const bool good = problems.empty() && (changed == 0 || !settings.check);
   if (good) std::cout << "lessons: " << settings.files.size() << " pages, all in step\n";

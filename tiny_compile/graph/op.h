@@ -89,7 +89,9 @@ namespace tiny_compile {
   X(scatter_add, 3, Indexed)  \
   X(concat,     -1, Indexed)  \
   X(pad,         1, Indexed)  \
-  X(cumsum,      1, Indexed)
+  X(cumsum,      1, Indexed)  \
+  X(call,       -1, Call)     \
+  X(item,        1, Call)
 // clang-format on
 
 enum class Op : uint8_t {
@@ -98,7 +100,7 @@ enum class Op : uint8_t {
 #undef X
 };
 
-enum class OpClass { Pointwise, Source, View, Reduction, Matmul, Indexed };
+enum class OpClass { Pointwise, Source, View, Reduction, Matmul, Indexed, Call };
 
 // Which operand dtypes a pointwise op takes. Number: floats and integers; Bits: integers
 // and bool; Where: a bool, then two of any one dtype. Operands otherwise share one dtype

@@ -26,6 +26,7 @@ const char* class_name(OpClass op_class) {
     case OpClass::Reduction: return "Reduction";
     case OpClass::Matmul: return "Matmul";
     case OpClass::Indexed: return "Indexed";
+    case OpClass::Call: return "Call";
   }
   return "?";
 }
@@ -55,6 +56,8 @@ std::string result_name(Op op) {
     case Op::constant: return "its type";
     case Op::iota: return "i64";
     case Op::philox: return "u32";
+    case Op::call: return "tuple";
+    case Op::item: return "that result's";
     default: break;
   }
   if (is_reduction(op)) {
@@ -130,6 +133,8 @@ std::string op_meaning(Op op) {
     case Op::concat: return "the operands one after the other along the axis";
     case Op::pad: return "low and high elements of value added to each axis; negative: cropped";
     case Op::cumsum: return "running sums along the axis";
+    case Op::call: return "the results of the graph it holds on the operands, as a tuple";
+    case Op::item: return "result number index of a call";
     default: return formula_text(op);
   }
 }
@@ -150,7 +155,9 @@ std::string op_operands(Op op) {
     case Op::matmul: return "number, number";
     case Op::gather: return "any, i64 or i32";
     case Op::scatter_add: return "number, i64 or i32, number";
-    case Op::concat: return "any...";
+    case Op::concat:
+    case Op::call: return "any...";
+    case Op::item: return "tuple";
     default: break;
   }
   const std::vector<std::string> operands(static_cast<size_t>(table.arity),
