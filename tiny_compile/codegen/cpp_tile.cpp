@@ -72,8 +72,8 @@ constexpr const char* kTranspose = R"(
 template <int width>
 static inline void tc_transpose_NAME(const TYPE* from, long long depth, TYPE* to) {
   constexpr int lanes = tc_lanes_NAME;
-  for (int l = 0; l < width; l += lanes)
-    for (long long k = 0; k < depth; k += lanes)
+  for (int l = (width - 1) / lanes * lanes; l >= 0; l -= lanes)  // what a row has too much
+    for (long long k = 0; k < depth; k += lanes)                 // is overwritten
       tc_square_NAME(from + 64 * l + k, depth - k, to + k * width + l, width);
 }
 )";
