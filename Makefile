@@ -3,7 +3,7 @@
 # make test         every test case; ONLY='[fuse]' some, SLOWEST=10 where the time went
 # make fuzz         N=1000 random programs against the interpreter
 # make bench        speed: bench-cpu against hand-written loops (ARGS='softmax mlp': some rows),
-#                   bench-gpu against PyTorch where there is a GPU (GPU_ARGS='--rows softmax,mse')
+#                   bench-dots against OpenBLAS's gemm, bench-gpu against PyTorch where there is a GPU (GPU_ARGS='--rows softmax,mse')
 # make bench-table  README's table and the charts from the newest record of a GPU, or RECORD=
 # make lesson-05    a lesson of the course; ex-05-1, hint-05-1, progress: see lessons/README.md
 # make notebooks    runs notebooks/ and stores their outputs; make check-notebooks compares
@@ -66,9 +66,10 @@ FUZZ := $(filter-out %_test.cpp,$(wildcard tests/fuzz/*.cpp))
 FUZZ_PARTS := $(filter-out $(call with_main,$(FUZZ)),$(FUZZ))
 GPU_BENCH := $(filter-out %_test.cpp,$(wildcard tests/bench/gpu_*.cpp))
 GPU_BENCH_PARTS := $(filter-out $(call with_main,$(GPU_BENCH)),$(GPU_BENCH))
-BENCH := $(filter-out %_test.cpp $(GPU_BENCH),$(wildcard tests/bench/*.cpp))
+DOT_BENCH := tests/bench/dots.cpp
+BENCH := $(filter-out %_test.cpp $(GPU_BENCH) $(DOT_BENCH),$(wildcard tests/bench/*.cpp))
 TESTS := $(wildcard tests/*_test.cpp tests/*/*_test.cpp)
-TEST_SOURCES := $(filter-out %_test.cpp $(FUZZ) $(BENCH) $(GPU_BENCH),$(wildcard tests/*/*.cpp))
+TEST_SOURCES := $(filter-out %_test.cpp $(FUZZ) $(BENCH) $(GPU_BENCH) $(DOT_BENCH),$(wildcard tests/*/*.cpp))
 TOOLS := $(call with_main,$(TEST_SOURCES))  # tests/base/ulp.cpp: make build/ulp
 TEST_PARTS := tests/main.cpp $(filter-out $(TOOLS),$(TEST_SOURCES))
 
@@ -80,8 +81,8 @@ TEST_OBJECTS := $(call objects,$(TESTS) $(TEST_PARTS) $(GPU_BENCH_PARTS)) $(CLI_
   $(FUZZ_OBJECTS)
 PROGRAMS := $(if $(wildcard tiny_compile/cli/tc.cpp),$(BUILD)/tc)
 
-.PHONY: all demo test fuzz bench bench-cpu bench-gpu bench-table notebooks check-notebooks size format check-format \
-  check-tidy docs install check-install clean FORCE
+.PHONY: all demo test fuzz bench bench-cpu bench-dots bench-gpu bench-table notebooks check-notebooks size format \
+  check-format check-tidy docs install check-install clean FORCE
 all: $(ARCHIVE) $(PROGRAMS)
 
 # One line that changes with the compiler and its flags; objects are rebuilt when it does.
@@ -161,6 +162,11 @@ $(BUILD)/bench: $(call objects,$(BENCH)) $(CLI_OBJECTS) $(ARCHIVE)
 bench: bench-cpu bench-gpu
 bench-cpu: $(BUILD)/bench
 	@OMP_PROC_BIND=true $(BUILD)/bench $(ARGS)
+
+$(BUILD)/dots: $(call objects,$(DOT_BENCH)) $(ARCHIVE)
+	$(LINK) $^ $(LIBS) -o $@
+bench-dots: $(BUILD)/dots
+	@$(BUILD)/dots $(ARGS)
 
 # With python3 also PyTorch's times and the record; else our rows alone.
 PYTHON ?= python3

@@ -258,8 +258,8 @@ void show_generated() {
 void show_tile() {
   const std::string text = emit(matmul_program()).text;
   const std::string tile =
-      section(text, "typedef float tc_vector_float", "    const vector x2");
-  std::printf("%s    ...\n", tile.c_str());
+      section(text, "template <int rows, int vectors>", "\n#if defined(__AVX512F__)");
+  std::printf("%s", tile.c_str());
 }
 
 Staged cuda_matmul(int64_t rows, int64_t depth, int64_t columns,

@@ -60,10 +60,13 @@ TEST_CASE("a chunk's eighths are added from memory, but not where that is far an
         8);
 }
 
-TEST_CASE("a matmul of floats runs in tiles, one of integers row by row", "[schedule]") {
+TEST_CASE("a matmul runs in tiles, of floats or integers; one of a few results row by row",
+          "[schedule]") {
   REQUIRE(strategy_of("(%0 a: f32[8,9], %1 b: f32[9,7]) {\n%2: f32[8,7] = matmul %0, %1\n"
                       "return %2\n}") == Strategy::Tiles);
   REQUIRE(strategy_of("(%0 a: i32[8,9], %1 b: i32[9,7]) {\n%2: i32[8,7] = matmul %0, %1\n"
+                      "return %2\n}") == Strategy::Tiles);
+  REQUIRE(strategy_of("(%0 a: f32[2,900], %1 b: f32[900,3]) {\n%2: f32[2,3] = matmul %0, %1\n"
                       "return %2\n}") != Strategy::Tiles);
 }
 

@@ -4,6 +4,8 @@
 #include <sys/resource.h>
 
 #include <atomic>
+#include <filesystem>
+#include <set>
 #include <thread>
 
 #include "tests/catch.h"
@@ -278,4 +280,22 @@ TEST_CASE("a function too long for the memory there is gives an error", "[execut
           const std::string message = message_of([&] { f(x); });
           return message.find("endless: out of memory while it was traced") == 0 ? 0 : 1;
         }) == 0);
+}
+
+TEST_CASE("kernels that are worth few threads and many keep the same ones", "[executable]") {
+  const auto threads = [] {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task"))
+      names.insert(entry.path().filename());
+    return names;
+  };
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(4);
+  const Home home;
+  const Counted few(2, 1), many(640, 1);
+  many.run();
+  const std::set<std::string> first = threads();
+  for (int time = 0; time < 5; time++) few.run(), many.run();
+  CHECK(threads() == first);
+  omp_set_num_threads(before);
 }

@@ -50,6 +50,13 @@ void Text::close(const std::string& suffix) {
   line("}" + suffix);
 }
 
+void Text::paste(const std::string& lines) {
+  for (size_t at = 0, end; at < lines.size(); at = end + 1) {
+    end = lines.find('\n', at);
+    line(lines.substr(at, end - at));
+  }
+}
+
 KernelText::KernelText(const Program& p, const Kernel& k)
     : scalars(p, k), program(p), kernel(k) {
   CHECK(kernel.axes.size() < 64, "a kernel of ", kernel.axes.size(), " axes");
@@ -103,12 +110,14 @@ void KernelText::open_loop(int axis) {
                "++)"));
 }
 
-void KernelText::unpack(const std::vector<int>& axes, Expr number,
-                        const std::string& innermost) {
+void KernelText::unpack(const std::vector<int>& axes, Expr number, const std::string& innermost,
+                        const std::string& type) {
   for (size_t k = axes.size(); k-- > 0;) {
     const Axis& axis = kernel.axes[axes[k]];
     const bool renamed = k + 1 == axes.size() && !innermost.empty();
-    declare(renamed ? innermost : axis.name, k == 0 ? number : mod(number, axis.extent));
+    const std::string value = (k == 0 ? number : mod(number, axis.extent)).str();
+    out.line(str(type.empty() ? "const " + integer : type, " ", renamed ? innermost : axis.name,
+                 " = ", value, ";"));
     number = floor_div(number, axis.extent);
   }
 }

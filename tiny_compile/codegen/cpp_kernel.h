@@ -18,6 +18,7 @@ class Text {
   void open(const std::string& text);  // "for (...)" -> "for (...) {", deeper from here
   void indent() { depth_++; }          // as open does, whose line is written already
   void close(const std::string& suffix = "");
+  void paste(const std::string& lines);  // of a text that begins at depth 0, at the depth here
   const std::string& str() const { return text_; }
 
  private:
@@ -58,8 +59,10 @@ class KernelText {
   void declare(const std::string& name, const Expr& value) { declare(name, value.str()); }
   void open_loop(int axis);  // for (<integer> j0 = 0; j0 < 12; j0++) {
   // Declares axes from an element's flat number, the innermost first: j1 = e % 12; j0 = e / 12;
-  // the innermost by another name, if one is given ("e", where a pack starts).
-  void unpack(const std::vector<int>& axes, Expr number, const std::string& innermost = "");
+  // the innermost by another name, if one is given ("e", where a pack starts); constants, or
+  // variables of a given type.
+  void unpack(const std::vector<int>& axes, Expr number, const std::string& innermost = "",
+              const std::string& type = "");
   void unpack_rows(const std::string& number);  // all rows, from a variable
   void unpack_rows(int count, Expr number);     // the first `count`; none of -1
   void unpack_inner(const Step& step, const std::string& number);

@@ -1,272 +1,275 @@
-// How far from the machine is a generated matmul? A tile of 12 rows by two vectors of columns
-// stays in registers while k runs; every product is one fma, k ascending, as the contract asks,
-// so blocking changes no bit. Columns of the right operand are packed once for many rows; rows
-// of the left one are read where they lie, or copied when they are no plain floats.
+// How far from the machine is a generated product of matrices, whatever axes it has? A unit packs
+// some columns and some rows of its batch, a few hundred steps of depth at a time, and tiles in
+// registers go over the panels (cpp_tile). k ascends within a tile and from block to block through
+// the sums, so that blocking changes no bit.
 //
-//   for k: b0, b1 = 2 vectors of packed row k; for each of 12 rows: acc += broadcast(a[k]) * b
+//   unit: for each block of depth: pack its columns, unless they are packed; pack its rows;
+//           for each panel of rows: for each panel of columns: a tile; the last time, its stores
 #include "tiny_compile/codegen/cpp_matmul.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "tiny_compile/base/integer.h"
+#include "tiny_compile/codegen/cpp_pack.h"
+#include "tiny_compile/codegen/cpp_store.h"
+#include "tiny_compile/codegen/cpp_tile.h"
+#include "tiny_compile/loops/dot_axes.h"
 
 namespace tiny_compile {
 namespace {
 
-// A unit is a block of columns, as wide as the widest tile of floats, by some of the rows: few, so
-// that threads that are done find what others have left, and enough to be worth a call.
-constexpr int64_t kLeastRows = 24, kMostRows = 264, kRowBlocks = 16, kTileRows = 12;
-constexpr int64_t kWidth = 128;          // bytes of floats, or doubles, in a row of a unit
+constexpr int64_t kTileRows = 12, kLine = 128;  // bytes of a tile's row: of AVX-512, as a guess
+constexpr int64_t kMostRows = 20, kMostColumns = 8;  // tiles of a unit each way
+constexpr int64_t kDepth = 512;                      // steps that a tile goes on for
+constexpr int64_t kPacked = 1 << 19;     // elements of each operand that stay packed
+constexpr int64_t kManyUnits = 64;       // more are no better dealt out
 constexpr int64_t kWorkAlone = 1 << 18;  // products, some 5 us, that one thread does alone
+constexpr int64_t kToPack = 8, kToStore = 16;  // products that take as long as an element
 
-const Step* find_dot(const Kernel& kernel) {
-  for (const Step& step : kernel.steps) {
-    if (step.kind == StepKind::Dot) return &step;
-  }
-  return nullptr;
+// How a product is cut into units. What a thread has packed stays: the columns of the unit, and
+// the rows of as many units as fit. Where not even a panel of the whole depth does, nothing does.
+struct Blocks {
+  int64_t tile_rows = 1;  // of AVX-512, others have a part of it
+  int64_t rows = 1, columns = 1, depth = 1, depth_blocks = 1;
+  int64_t row_blocks = 1, column_blocks = 1, kept_rows = 1;  // blocks
+  bool stays = true;
+  int64_t units = 0, grain = 1;
+  int64_t right = 0, left = 0, sums = 0;  // elements, left of one block of rows
+};
+
+struct Extents {
+  int64_t m, n, k, batches, bytes;  // bytes of an element
+};
+
+int64_t element_bytes(DType dtype) { return size_of(compute_type(dtype)) == 8 ? 8 : 4; }
+
+// Products and what takes as long.
+int64_t work_of(const Extents& all, const Blocks& b) {
+  const int64_t rows = std::min(b.rows, all.m), columns = std::min(b.columns, all.n);
+  return b.rows * b.columns * all.k + kToPack * (rows + columns) * all.k +
+         kToStore * rows * columns;
 }
 
-// A tile function for one instruction set: `rows` rows, two vectors of `lanes`.
-std::string tile_function(const std::string& type, int rows, int bytes,
-                          const std::string& suffix) {
-  const int lanes = bytes / (type == "float" ? 4 : 8);
-  std::string t = str(
-      "typedef ", type, " tc_vector_", type, " __attribute__((vector_size(", bytes,
-      "), aligned(", type == "float" ? 4 : 8, ")));\n", "enum { tc_rows_", type, " = ", rows,
-      ", tc_columns_", type, " = ", 2 * lanes, " };\n\n", "static inline void tc_tile_", type,
-      "(const ", type, "* const* a, long long step, const ", type, "* b, long long depth, ",
-      type, "* c) {\n", "  typedef tc_vector_", type, " vector;\n  vector ");
-  for (int i = 0; i < rows; i++) t += str(i ? ", " : "", "c", i, "_0 = {}, c", i, "_1 = {}");
-  t += ";\n  const ";
-  for (int i = 0; i < rows; i++) t += str(i ? ", *a" : str(type, " *a"), i, " = a[", i, "]");
-  t +=
-      str(";\n  for (long long k = 0; k < depth; k++) {\n    const vector b0 = *(const "
-          "vector*)(b + k * ",
-          2 * lanes, "), b1 = *(const vector*)(b + k * ", 2 * lanes, " + ", lanes, ");\n");
-  for (int i = 0; i < rows; i++) {
-    t += str("    const vector x", i, " = a", i, "[k * step] - (vector){};\n");
-    for (int v = 0; v < 2; v++)
-      t += str("    __asm__(\"vfmadd231p", suffix, " %2, %1, %0\" : \"+v\"(c", i, "_", v,
-               ") : \"v\"(x", i, "), \"v\"(b", v, "));\n");
-  }
-  t += "  }\n";
-  for (int i = 0; i < rows; i++)
-    t += str("  *(vector*)(c + ", 2 * lanes * i, ") = c", i, "_0; *(vector*)(c + ",
-             2 * lanes * i + lanes, ") = c", i, "_1;\n");
-  return t + "}\n";
+void count_units(const Extents& all, Blocks& b) {
+  b.row_blocks = ceil_divide(all.m, b.rows), b.column_blocks = ceil_divide(all.n, b.columns);
+  b.units = all.batches * b.row_blocks * b.column_blocks;
 }
 
-std::string plain_tile(const std::string& type) {
-  return str(
-      "enum { tc_rows_", type, " = 4, tc_columns_", type, " = 16 };\n\n",
-      "static inline void tc_tile_", type, "(const ", type,
-      "* const* a, long long step, const ", type, "* b, long long depth, ", type,
-      "* c) {\n  for (int i = 0; i < 64; i++) c[i] = 0;\n",
-      "  for (long long k = 0; k < depth; k++)\n    for (int i = 0; i < 4; i++)\n      for "
-      "(int j = 0; j < 16; j++)\n",
-      "        c[16 * i + j] = tc_fma(a[i][k * step], b[16 * k + j], c[16 * i + j]);\n}\n");
+Blocks blocks_of(const Extents& all, int64_t tile_rows) {
+  Blocks b;
+  b.tile_rows = tile_rows;
+  const int64_t tile_columns = kLine / all.bytes, row_tiles = ceil_divide(all.m, tile_rows);
+  b.depth_blocks = std::max<int64_t>(1, ceil_divide(all.k, kDepth));
+  b.depth = std::max<int64_t>(1, ceil_divide(all.k, b.depth_blocks));
+  b.stays = all.k * tile_columns <= kPacked;
+  const bool all_rows_stay = b.stays && row_tiles * tile_rows * all.k <= kPacked;
+  const int64_t most_columns =
+      b.stays ? kPacked / std::max<int64_t>(all.k * tile_columns, 1) : kMostColumns;
+  int64_t rows = std::clamp<int64_t>(row_tiles, 1, kMostRows),
+          columns = std::clamp<int64_t>(ceil_divide(all.n, tile_columns), 1,
+                                        std::min(most_columns, kMostColumns));
+  for (;;) {
+    b.rows = rows * tile_rows, b.columns = columns * tile_columns;
+    count_units(all, b);
+    if (b.units >= kManyUnits || work_of(all, b) <= 2 * kWorkAlone || rows * columns == 1)
+      break;
+    const bool cut_rows = columns == 1 || (rows > 1 && (!all_rows_stay || rows > 2 * columns));
+    int64_t& fewer = cut_rows ? rows : columns;
+    fewer = ceil_divide(fewer, 2);
+  }
+  b.grain = ceil_divide(kWorkAlone, std::max<int64_t>(work_of(all, b), 1));
+  b.kept_rows = all_rows_stay ? std::max<int64_t>(b.row_blocks, 1) : 1;
+  const int64_t steps = b.stays ? all.k : b.depth;
+  b.right = b.columns * steps;
+  b.left = (b.rows + kTileRows) * steps + 64;
+  b.sums = b.depth_blocks > 1 ? (b.rows + kTileRows) * b.columns : 0;
+  return b;
+}
+
+// Pixels of a line, or whatever the rows' packing runs along: a panel is a part of it, or some of
+// it are a panel.
+int64_t run_of(const DotView& view) {
+  return view.lists[0].size() < 2 ? 0
+                                  : view.kernel.axes[view.lists[0].back()].extent.constant();
+}
+
+std::vector<Expr> indices_of(const Kernel& kernel, const std::vector<bool>& scalars) {
+  std::vector<Expr> indices;
+  for (size_t id = 0; id < scalars.size(); id++) {
+    if (scalars[id]) indices.push_back(kernel.scalars[id].index);
+  }
+  return indices;
 }
 
 class MatmulWriter {
  public:
   explicit MatmulWriter(KernelText& text)
-      : text_(text), out_(text.out), kernel_(text.kernel), dot_(*find_dot(kernel_)) {
-    type_ = c_type(compute_type(kernel_.scalars[dot_.value].dtype));
-    depth_ = inner_count(kernel_, dot_).constant();
-    m_ = kernel_.rows - 2;
-    n_ = kernel_.rows - 1;
-    rows_ = m_ >= 0 ? kernel_.axes[m_].extent.constant() : 1;
-    columns_ = kernel_.axes[n_].extent.constant();
-  }
+      : text_(text),
+        out_(text.out),
+        kernel_(text.kernel),
+        axes_(dot_axes(kernel_)),
+        dtype_(kernel_.scalars[kernel_.steps[axes_.step].value].dtype),
+        type_(tile_type(dtype_)),
+        rows_(view_of(axes_.left, axes_.rows)),
+        columns_(view_of(axes_.right, axes_.columns)),
+        all_{count(axes_.rows), count(axes_.columns), count(axes_.depth), count(axes_.batch),
+             element_bytes(dtype_)},
+        blocks_(blocks_of(all_, tile_rows(all_.m, run_of(rows_), kTileRows))) {}
 
   void write(KernelEntry& entry) {
-    deal_out(entry);
-    out_.line(str("const int tile_rows = tc_rows_", type_, ", tile_columns = tc_columns_",
-                  type_, ";"));
-    out_.line(str("long long* const own = (long long*)buffers[", text_.program.buffers.size(),
-                  "];  // [0]: 1 + which columns are packed"));
-    out_.line(str(type_, "* const packed = (", type_, "*)(own + 8);"));
-    if (!reads_in_place())
-      out_.line(str(type_, "* const copied = packed + ", width_ * depth_, ";"));
+    entry.units = blocks_.units, entry.grain = blocks_.grain;
+    declare_memory(entry);
     out_.open("for (long long unit = begin; unit < end; unit++)");
     find_unit();
-    if (!reads_in_place()) copy_rows();
-    out_.open("if (own[0] != columns + 1)");
-    out_.line("own[0] = columns + 1;");
-    open_columns();
-    pack_columns();
-    out_.close();
-    out_.close();
-    out_.open("for (long long row = first_row; row < stop_row; row += tile_rows)");
-    open_columns();
-    write_tile();
-    out_.close();
-    out_.close();
+    find_packed();
+    out_.line("long long first_k = 0, stop_k;");
+    out_.open("do");
+    out_.line(str("stop_k = ", all_.k, " - first_k < ", blocks_.depth, " ? ", all_.k,
+                  " : first_k + ", blocks_.depth, ";"));
+    const std::string from = blocks_.stays ? "first_k" : "0";
+    out_.line(str(type_.type, "* const right_k = right + ", from, " * ", blocks_.columns,
+                  ", * const left_k = left + ", from, " * ", blocks_.rows + kTileRows, ";"));
+    pack(columns_, axes_.right, "column", "right_k");
+    pack(rows_, axes_.left, "row", "left_k");
+    write_tiles();
+    out_.close(str(" while ((first_k = stop_k) < ", all_.k, ");"));
     out_.close();
   }
 
  private:
-  const std::string& row_name() const { return kernel_.axes[m_].name; }
-
-  // How large units are, and what they are worth. Where rows are copied, each block of columns
-  // copies them again: it is wider.
-  void deal_out(KernelEntry& entry) {
-    const int64_t size = type_ == "float" ? 4 : 8, tile = kWidth / size;
-    width_ = reads_in_place() ? tile : 2 * tile;
-    const int64_t rows = ceil_divide(ceil_divide(rows_, kRowBlocks), kLeastRows) * kLeastRows;
-    block_ = std::clamp(rows, kLeastRows, kMostRows);
-    column_blocks_ = ceil_divide(columns_, width_), row_blocks_ = ceil_divide(rows_, block_);
-    for (int a = 0; a < m_; a++) batches_ *= kernel_.axes[a].extent.constant();
-    entry.units = batches_ * column_blocks_ * row_blocks_;
-    const int64_t products = std::min(block_, ceil_divide(rows_, kTileRows) * kTileRows) *
-                             std::min(width_, ceil_divide(columns_, tile) * tile) * depth_;
-    entry.grain = ceil_divide(kWorkAlone, std::max<int64_t>(products, 1));
-    entry.own_bytes = 64 + (width_ + (reads_in_place() ? 0 : block_)) * depth_ * size;
+  int64_t count(const std::vector<int>& axes) const {
+    return count_of(kernel_, axes).constant();
   }
 
-  // Units of the same columns follow each other, and a thread packs those once; of so many rows
-  // that they are read anew from memory for each block of columns, those of the same rows do.
+  void declare_memory(KernelEntry& entry) {
+    const std::string& t = type_.type;
+    const auto rows = [&](int most) { return tile_rows(all_.m, run_of(rows_), most); };
+    out_.line(str("constexpr int tile_rows = tc_most_rows == 12 ? ", rows(12),
+                  " : tc_most_rows == 6 ? ", rows(6), " : ", rows(4),
+                  ", tile_vectors = tc_tile_vectors(", all_.n, ", tc_lanes_", type_.name,
+                  "), tile_columns = tile_vectors * tc_lanes_", type_.name, ";"));
+    const int64_t tags = ceil_divide(blocks_.kept_rows + 1, 8) * 8;
+    out_.line(str("long long* const own = (long long*)buffers[", text_.program.buffers.size(),
+                  "];  // 1 + which columns are packed, which rows"));
+    out_.line(str(t, "* const right = (", t, "*)(own + ", tags, ");"));
+    out_.line(str(t, "* const left_blocks = right + ", blocks_.right, ";"));
+    if (blocks_.depth_blocks > 1)
+      out_.line(str(t, "* const sums = left_blocks + ", blocks_.kept_rows * blocks_.left, ";"));
+    if (blocks_.stays)
+      out_.line(str("if (own[0] == 0) for (int r = 1; r <= ", blocks_.kept_rows,
+                    "; r++) own[r] = 0;"));
+    entry.own_bytes =
+        8 * tags +
+        (blocks_.right + blocks_.kept_rows * blocks_.left + blocks_.sums) * all_.bytes;
+  }
+
+  // Units of the same columns follow each other, and a thread packs those once.
   void find_unit() {
-    const int64_t of_batch = row_blocks_ * column_blocks_;
-    const bool tall = rows_ > kRowBlocks * kMostRows;
-    const std::string columns = tall ? str("unit / ", of_batch, " * ", column_blocks_,
-                                           " + unit % ", column_blocks_)
-                                     : str("unit / ", row_blocks_),
-                      rows = tall ? str("unit / ", column_blocks_, " % ", row_blocks_)
-                                  : str("unit % ", row_blocks_);
-    out_.line(str("const long long columns = ", columns, ", first_column = columns % ",
-                  column_blocks_, " * ", width_, ", first_row = ", rows, " * ", block_, ";"));
-    out_.line(str("const long long stop_column = ", columns_, " - first_column < ", width_,
-                  " ? ", columns_, " : first_column + ", width_, ";"));
-    out_.line(str("const long long stop_row = ", rows_, " - first_row < ", block_, " ? ", rows_,
-                  " : first_row + ", block_, ";"));
-    text_.unpack_rows(m_, floor_div(Expr::symbol("columns", 0, batches_ * column_blocks_ - 1),
-                                    column_blocks_));
+    out_.line(str("const long long columns = unit / ", blocks_.row_blocks,
+                  ", first_column = columns % ", blocks_.column_blocks, " * ", blocks_.columns,
+                  ", rows = unit % ", blocks_.row_blocks, ", first_row = rows * ", blocks_.rows,
+                  ";"));
+    const auto stop = [&](const char* name, int64_t count, int64_t block) {
+      out_.line(str("const long long stop_", name, " = ", count, " - first_", name, " < ",
+                    block, " ? ", count, " : first_", name, " + ", block, ";"));
+    };
+    stop("column", all_.n, blocks_.columns);
+    stop("row", all_.m, blocks_.rows);
+    out_.line(str("const long long batch = columns / ", blocks_.column_blocks, ";"));
+    text_.unpack(axes_.batch, Expr::symbol("batch", 0, all_.batches));
   }
 
-  // for each tile's columns of the unit: how many there are, and where they lie when packed.
-  void open_columns() {
+  void find_packed() {
+    const bool several = blocks_.kept_rows > 1;
+    out_.line(str(type_.type, "* const left = left_blocks",
+                  several ? str(" + rows * ", blocks_.left) : "", ";"));
+    if (!blocks_.stays) return;
+    out_.line(str("long long* const tag = own + 1", several ? " + rows" : "", ";"));
+    out_.line(str("const long long tagged = 1 + batch * ", blocks_.row_blocks, " + rows;"));
+    out_.line("const bool pack_column = own[0] != columns + 1, pack_row = *tag != tagged;");
+    out_.line("own[0] = columns + 1;");
+    out_.line("*tag = tagged;");
+  }
+
+  DotView view_of(int operand, const std::vector<int>& lanes) const {
+    return view_for(kernel_, {lanes, axes_.depth},
+                    indices_of(kernel_, below(kernel_, operand)));
+  }
+
+  void pack(const DotView& view, int operand, const std::string& what,
+            const std::string& target) {
+    if (blocks_.stays) out_.open(str("if (pack_", what, ")"));
+    write_pack(out_, text_.program,
+               {view, operand, type_, "first_" + what, "stop_" + what, str("tile_", what, "s"),
+                target});
+    if (blocks_.stays) out_.close();
+  }
+
+  void write_tiles() {
+    const bool whole = blocks_.depth_blocks == 1;
+    out_.open("for (long long row = first_row; row < stop_row; row += tile_rows)");
     out_.open(
         "for (long long column = first_column; column < stop_column; column += tile_columns)");
+    if (whole)
+      out_.line(str("alignas(64) ", type_.type, " tile[tile_rows * tile_columns];"));
+    else
+      out_.line(str(type_.type, "* const tile = sums + (row - first_row) * ", blocks_.columns,
+                    " + (column - first_column) * tile_rows;"));
     out_.line(
-        "const long long width = stop_column - column < tile_columns ? stop_column - column : "
-        "tile_columns;");
-    out_.line(str(type_, "* const panel = packed + (column - first_column) * ", depth_, ";"));
-  }
-
-  // The left operand as plain memory: one k axis, a load of the compute type, no mask.
-  bool reads_in_place() const {
-    const Scalar& a = kernel_.scalars[dot_.value];
-    if (a.kind != ScalarKind::Load || a.mask >= 0 || !a.operands.empty() || is_half(a.dtype) ||
-        dot_.inner.size() > 1)
-      return false;
-    return dot_.inner.empty() || k_step().has_value();
-  }
-  std::optional<int64_t> k_step() const {
-    const std::string& k = kernel_.axes[dot_.inner[0]].name;
-    const Expr& index = kernel_.scalars[dot_.value].index;
-    for (const Term& term : terms(index)) {
-      if (term.factor == kernel_.axes[dot_.inner[0]].symbol())
-        return depends_on(index - term.factor * term.coefficient, k)
-                   ? std::nullopt
-                   : std::optional(term.coefficient);
-    }
-    return std::nullopt;
-  }
-
-  // The scalars of one operand at the axes that are in scope.
-  std::string operand(int scalar) {
-    Step only = dot_;
-    only.value = scalar;
-    only.other = only.mask = -1;
-    std::vector<bool> defined(kernel_.scalars.size());
-    text_.define(text_.needed({&only}), {~uint64_t{0}, false}, defined);
-    return text_.scalars.name(scalar);
-  }
-
-  void copy_rows() {
-    out_.open("for (long long row = first_row; row < stop_row; row++)");
-    if (m_ >= 0) text_.declare(row_name(), "row");
-    out_.open(str("for (long long k = 0; k < ", depth_, "; k++)"));
-    text_.unpack_inner(dot_, "k");
-    const std::string value = operand(dot_.value);
-    out_.line(str("copied[(row - first_row) * ", depth_, " + k] = ", value, ";"));
+        str("tc_tile_", type_.name, "<tile_rows, tile_vectors>(left_k + (row - first_row) * ",
+            "(stop_k - first_k), right_k + (column - first_column) * (stop_k - first_k), ",
+            "stop_k - first_k, tile, first_k > 0);"));
+    if (!whole) out_.line(str("if (stop_k < ", all_.k, ") continue;"));
+    out_.paste(epilogue());
     out_.close();
     out_.close();
   }
 
-  void pack_columns() {
-    out_.open(str("for (long long k = 0; k < ", depth_, "; k++)"));
-    text_.unpack_inner(dot_, "k");
-    out_.line("#pragma GCC ivdep");
-    out_.open("for (long long l = 0; l < width; l++)");
-    text_.declare(kernel_.axes[n_].name, "column + l");
-    const std::string value = operand(dot_.other);
-    out_.line(str("panel[k * tile_columns + l] = ", value, ";"));
-    out_.close();
-    out_.line(
-        "for (long long l = width; l < tile_columns; l++) panel[k * tile_columns + l] = 0;");
-    out_.close();
-  }
-
-  // Row pointers; beyond the last row the last one again, computed and thrown away.
-  void write_tile() {
-    out_.line(str("const ", type_, "* rows[tc_rows_", type_, "];"));
-    out_.open("for (int i = 0; i < tile_rows; i++)");
-    text_.declare("at", "row + i < stop_row ? row + i : stop_row - 1");
-    if (reads_in_place()) {
-      Expr index = kernel_.scalars[dot_.value].index;
-      if (!dot_.inner.empty())
-        index = substitute(index, {{kernel_.axes[dot_.inner[0]].name, 0}});
-      if (m_ >= 0) text_.declare(row_name(), "at");
-      out_.line(str(
-          "rows[i] = ", pointer_name(text_.program.buffers[kernel_.scalars[dot_.value].buffer]),
-          " + ", index, ";"));
-    } else {
-      out_.line(str("rows[i] = copied + (at - first_row) * ", depth_, ";"));
-    }
-    out_.close();
-    out_.line(
-        str("alignas(64) ", type_, " tile[tc_rows_", type_, " * tc_columns_", type_, "];"));
-    const int64_t step = reads_in_place() ? (dot_.inner.empty() ? 1 : *k_step()) : 1;
-    out_.line(str("tc_tile_", type_, "(rows, ", step, ", panel, ", depth_, ", tile);"));
-    write_epilogue();
-  }
-
-  void write_epilogue() {
-    const int number = static_cast<int>(&dot_ - kernel_.steps.data());
-    const DType dtype = kernel_.scalars[dot_.value].dtype;
-    out_.open("for (int i = 0; i < tile_rows && row + i < stop_row; i++)");
-    if (m_ >= 0) text_.declare(row_name(), "row + i");
-    out_.line("#pragma GCC ivdep");
-    out_.open("for (long long l = 0; l < width; l++)");
-    text_.declare(kernel_.axes[n_].name, "column + l");
-    const std::string sum = "tile[i * tile_columns + l]";
-    out_.line(str("const ", type_, " r", number, " = ", rounded(dtype, sum), ";"));
+  // Everything that the stores need of a point, with the dot's sum from the tile.
+  std::string epilogue() const {
     std::vector<const Step*> stores;
+    std::vector<bool> used(kernel_.scalars.size());
     for (const Step& step : kernel_.steps) {
       if (step.kind == StepKind::Store) stores.push_back(&step);
     }
-    std::vector<bool> defined(kernel_.scalars.size());
-    text_.define(text_.needed(stores), {~uint64_t{0}, true}, defined);
-    for (const Step* store : stores)
-      out_.line(str(pointer_name(text_.program.buffers[store->buffer]), "[", store->index,
-                    "] = ", exact_storage(store->dtype, text_.scalars.name(store->value)),
-                    ";"));
-    out_.close();
-    out_.close();
+    std::vector<Expr> indices;
+    for (const Step* store : stores) {
+      const std::vector<Expr> of_value = indices_of(kernel_, below(kernel_, store->value));
+      indices.insert(indices.end(), of_value.begin(), of_value.end());
+      indices.push_back(store->index);
+    }
+    const DotView view = view_for(kernel_, {axes_.rows, axes_.columns}, indices);
+    KernelText text(text_.program, view.kernel);
+    for (const Step*& store : stores)
+      store = &view.kernel.steps[static_cast<size_t>(store - kernel_.steps.data())];
+    text.out.open("for (int i = 0; i < tile_rows && row + i < stop_row; i++)");
+    text.unpack(view.lists[0], Expr::symbol("row", 0, INT32_MAX) + Expr::symbol("i", 0, 63));
+    text.out.line(
+        "const long long width = stop_column - column < tile_columns ? stop_column - "
+        "column : tile_columns;");
+    open_runs(text, view.lists[1], "column", "width");
+    text.out.line(str("const ", type_.type, "* const sum = tile + i * tile_columns + done;"));
+    write_run(text, view.lists[1], "tile_columns", [&](const std::string& at) {
+      text.out.line(str("const ", value_type(dtype_), " r", axes_.step, " = ",
+                        rounded(dtype_, str("(", value_type(dtype_), ")sum[", at, "]")), ";"));
+      std::vector<bool> defined(kernel_.scalars.size());
+      text.define(text.needed(stores), {~uint64_t{0}, true}, defined);
+      for (const Step* store : stores) write_store(text, *store);
+    });
+    text.out.close();
+    text.out.close();
+    return text.out.str();
   }
 
   KernelText& text_;
   Text& out_;
   const Kernel& kernel_;
-  const Step& dot_;
-  std::string type_;
-  int64_t depth_, rows_, columns_, batches_ = 1;
-  int64_t width_ = 0, block_ = 0, column_blocks_ = 0,
-          row_blocks_ = 0;  // of units, their number
-  int m_, n_;
+  const DotAxes axes_;
+  const DType dtype_;
+  const TileType type_;
+  const DotView rows_, columns_;
+  const Extents all_;
+  const Blocks blocks_;
 };
 
 }  // namespace
@@ -274,20 +277,14 @@ class MatmulWriter {
 void write_matmul(KernelText& text, KernelEntry& entry) { MatmulWriter(text).write(entry); }
 
 std::string matmul_helpers(const Program& program) {
-  bool types[2] = {false, false};
+  std::set<DType> dtypes;
   for (const Kernel& kernel : program.kernels) {
     if (kernel.schedule.strategy != Strategy::Tiles) continue;
-    types[compute_type(kernel.scalars[find_dot(kernel)->value].dtype) == DType::f64] = true;
+    for (const Step& step : kernel.steps) {
+      if (step.kind == StepKind::Dot) dtypes.insert(kernel.scalars[step.value].dtype);
+    }
   }
-  std::string text;
-  for (int k = 0; k < 2; k++) {
-    if (!types[k]) continue;
-    const std::string type = k ? "double" : "float", suffix = k ? "d" : "s";
-    text += "\n#if defined(__AVX512F__)\n" + tile_function(type, 12, 64, suffix) +
-            "#elif defined(__FMA__)\n" + tile_function(type, 6, 32, suffix) + "#else\n" +
-            plain_tile(type) + "#endif\n";
-  }
-  return text;
+  return tile_helpers(dtypes);
 }
 
 }  // namespace tiny_compile

@@ -57,10 +57,14 @@ bool collapse(Kernel& kernel, int a, int b) {
 Kernel drop_unit_rows(Kernel kernel) {
   std::vector<int> numbers;
   std::vector<Axis> axes;
+  Substitution units;
   int rows = 0;
   for (int a = 0; a < static_cast<int>(kernel.axes.size()); a++) {
     numbers.push_back(static_cast<int>(axes.size()));
-    if (a < kernel.rows && kernel.axes[a].extent.is_constant(1)) continue;
+    if (a < kernel.rows && kernel.axes[a].extent.is_constant(1)) {
+      units.push_back({kernel.axes[a].name, 0});
+      continue;
+    }
     rows += a < kernel.rows;
     axes.push_back(kernel.axes[a]);
   }
@@ -68,7 +72,9 @@ Kernel drop_unit_rows(Kernel kernel) {
   kernel.rows = rows;
   for (Step& step : kernel.steps) {
     for (int& axis : step.inner) axis = numbers[axis];
+    step.index = substitute(step.index, units);
   }
+  for (Scalar& scalar : kernel.scalars) scalar.index = substitute(scalar.index, units);
   return normalize(std::move(kernel));
 }
 

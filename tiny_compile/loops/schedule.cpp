@@ -12,6 +12,7 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/axes.h"
+#include "tiny_compile/loops/dot_axes.h"
 #include "tiny_compile/loops/program.h"
 #include "tiny_compile/loops/split.h"
 
@@ -21,6 +22,7 @@ namespace {
 constexpr int64_t kWorkPerThread = 32768;    // scalar operations worth a hand-off to a thread
 constexpr int64_t kLarge = 16 << 20;         // bytes: more than a core's share of the caches
 constexpr int64_t kNear = 8;                 // elements that a line of memory holds, at least
+constexpr int64_t kFewResults = 8;           // of a batch: not worth packing for
 constexpr int64_t kStripBytes = 512 * 1024;  // of a strip of columns that is read several times
 
 // What the Columns strategy can do: trees of at most two levels, sum_exp of one.
@@ -56,30 +58,44 @@ bool prefers_columns(const Kernel& kernel) {
   return across > along;
 }
 
-// One Dot of floats, the left operand free of the last row axis, the right one of the row axis
-// before it, and stores: what tiles can do.
-bool is_tiled_matmul(const Kernel& kernel) {
-  int dots = 0;
+// One Dot of numbers and stores of points.
+bool is_one_dot(const Kernel& kernel) {
   const Step* dot = nullptr;
   for (const Step& step : kernel.steps) {
-    if (step.kind == StepKind::Dot) dots++, dot = &step;
-    if (step.kind != StepKind::Dot && (step.kind != StepKind::Store || !step.inner.empty()))
+    if (step.kind == StepKind::Dot && !dot)
+      dot = &step;
+    else if (step.kind != StepKind::Store || !step.inner.empty())
       return false;
   }
-  if (dots != 1 || kernel.rows < 1 || !is_float(kernel.scalars[dot->value].dtype)) return false;
-  auto mentions = [&](int scalar, int axis) {
-    Step only = *dot;
-    only.value = scalar;
-    only.other = -1;
-    const std::vector<bool> needed = reachable(kernel, only);
-    for (size_t id = 0; id < needed.size(); id++) {
-      if (needed[id] && depends_on(kernel.scalars[id].index, kernel.axes[axis].name))
+  return dot && (is_float(kernel.scalars[dot->value].dtype) ||
+                 is_integer(kernel.scalars[dot->value].dtype));
+}
+
+// CUDA's tiles: floats, the left operand free of the last row axis, the right one of the row axis
+// before it.
+bool is_plain_matmul(const Kernel& kernel) {
+  const DotAxes axes = dot_axes(kernel);
+  const Step& dot = kernel.steps[axes.step];
+  if (kernel.rows < 1 || !is_float(kernel.scalars[dot.value].dtype)) return false;
+  const auto mentions = [&](int scalar, int axis) {
+    const std::vector<bool> parts = below(kernel, scalar);
+    for (size_t id = 0; id < parts.size(); id++) {
+      if (parts[id] && depends_on(kernel.scalars[id].index, kernel.axes[axis].name))
         return true;
     }
     return false;
   };
-  return !mentions(dot->value, kernel.rows - 1) &&
-         (kernel.rows < 2 || !mentions(dot->other, kernel.rows - 2));
+  return !mentions(dot.value, kernel.rows - 1) &&
+         (kernel.rows < 2 || !mentions(dot.other, kernel.rows - 2));
+}
+
+// A tile needs a few results of a batch to share what it packs.
+bool is_tiled_dot(const Program& program, const Kernel& kernel) {
+  if (!is_one_dot(kernel)) return false;
+  if (program.target == Target::Cuda) return is_plain_matmul(kernel);
+  const DotAxes axes = dot_axes(kernel);
+  const Expr results = count_of(kernel, axes.rows) * count_of(kernel, axes.columns);
+  return results.bounds().high >= kFewResults;
 }
 
 int64_t work_per_row(const Kernel& kernel) {
@@ -129,7 +145,7 @@ bool reads_much_once(const Program& program, const Kernel& kernel) {
 }
 
 Schedule choose(const Program& program, const Kernel& kernel) {
-  if (is_tiled_matmul(kernel)) return {.strategy = Strategy::Tiles};
+  if (is_tiled_dot(program, kernel)) return {.strategy = Strategy::Tiles};
   Schedule schedule;
   int64_t unit = work_per_row(kernel);
   if (!is_sequential(kernel) && kernel.rows > 0) {

@@ -21,7 +21,9 @@ Executable::Executable(const Program& program, const Source& source, BuiltLibrar
   take_errors_ = reinterpret_cast<TakeErrors>(built_.library->symbol("tc_take_errors"));
 }
 
-// Error bits of the threads that ran it; those of one alone are still to be taken.
+// Error bits of the threads that ran it; those of one alone are still to be taken. The team is always
+// all of OpenMP's threads, though some may have nothing to do: GNU's library ends those that a
+// smaller team leaves over, and begins them anew for the next larger one.
 unsigned Executable::run_kernel(const Kernel& kernel, const std::vector<void*>& buffers) const {
   const int threads = threads_for(kernel.entry);
   const Arguments arguments(buffers, kernel.entry, threads, name_);
@@ -31,9 +33,8 @@ unsigned Executable::run_kernel(const Kernel& kernel, const std::vector<void*>& 
     return errors;
   }
   Shares shares(kernel.entry, threads);
-#pragma omp parallel num_threads(threads) reduction(| : errors)
-  {
-    const int thread = omp_get_thread_num();
+#pragma omp parallel num_threads(omp_get_max_threads()) reduction(| : errors)
+  if (const int thread = omp_get_thread_num(); thread < threads) {
     while (const auto piece = shares.take(thread))
       kernel.function(arguments.of(thread), piece->begin, piece->end);
     errors |= take_errors_();

@@ -1,0 +1,166 @@
+// What does a matrix product do all day? It multiplies packed panels: a tile of up to 12 rows by two
+// vectors stays in registers while k runs, and each product is one fma, k ascending, as the
+// contract asks. Everything else about a product (strides, windows, masks, dtypes) is packing.
+//
+//   for k: b0, b1 = 2 vectors of b[k]; for each of 12 rows: acc += broadcast(a[k][row]) * b
+#include "tiny_compile/codegen/cpp_tile.h"
+
+#include <algorithm>
+#include <map>
+
+#include "tiny_compile/base/error.h"
+#include "tiny_compile/base/integer.h"
+
+namespace tiny_compile {
+namespace {
+
+// Lanes of a vector and rows of a tile: 12 rows of two vectors and what they are multiplied with
+// fill the 32 registers of AVX-512, 6 the 16 of AVX.
+constexpr const char* kSizes = R"(
+#if defined(__AVX512F__)
+enum { tc_vector_bytes = 64, tc_most_rows = 12 };
+#elif defined(__AVX__)
+enum { tc_vector_bytes = 32, tc_most_rows = 6 };
+#else
+enum { tc_vector_bytes = 16, tc_most_rows = 4 };
+#endif
+
+// Vectors of a tile, such that the last one is nearly full.
+constexpr int tc_tile_vectors(long long columns, int lanes) {
+  return columns <= 8 * lanes && (columns + lanes - 1) / lanes % 2 ? 1 : 2;
+}
+)";
+
+// NAME is the suffix, TYPE the C type, FMA one product of vectors.
+constexpr const char* kTile = R"(
+enum { tc_lanes_NAME = tc_vector_bytes / (int)sizeof(TYPE) };
+typedef TYPE tc_vector_NAME __attribute__((vector_size(tc_vector_bytes), aligned(sizeof(TYPE))));
+
+template <int rows, int vectors>
+static inline void tc_tile_NAME(const TYPE* a, const TYPE* b, long long depth, TYPE* c,
+                                bool goes_on) {
+  typedef tc_vector_NAME vector;
+  constexpr int lanes = tc_lanes_NAME;
+  vector sum[rows][vectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < rows; i++)
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; v++)
+      sum[i][v] = goes_on ? *(const vector*)(c + (i * vectors + v) * lanes) : (vector){};
+  for (long long k = 0; k < depth; k++, a += rows, b += vectors * lanes) {
+    vector right[vectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; v++) right[v] = *(const vector*)(b + v * lanes);
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++) {
+      const vector left = a[i] - (vector){};
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; v++) {
+        FMA
+      }
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < rows; i++)
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; v++)
+      *(vector*)(c + (i * vectors + v) * lanes) = sum[i][v];
+}
+)";
+
+constexpr const char* kTranspose = R"(
+template <int width>
+static inline void tc_transpose_NAME(const TYPE* from, long long depth, TYPE* to) {
+  constexpr int lanes = tc_lanes_NAME;
+  for (int l = (width - 1) / lanes * lanes; l >= 0; l -= lanes)  // what a row has too much
+    for (long long k = 0; k < depth; k += lanes)                 // is overwritten
+      tc_square_NAME(from + 64 * l + k, depth - k, to + k * width + l, width);
+}
+)";
+
+// Halves of the lanes change places between vectors that lie so far apart: row i's upper half
+// with row i + distance's lower one.
+std::string exchange(int lanes, int distance, bool upper) {
+  std::string text = "__builtin_shufflevector(x, y";
+  for (int lane = 0; lane < lanes; lane++) {
+    const bool from_second = lane & distance;
+    const int there =
+        from_second ? lanes + lane - (upper ? 0 : distance) : lane + (upper ? distance : 0);
+    text += str(", ", there);
+  }
+  return text + ")";
+}
+
+// to[k][l] = from[l][k] for a square of vectors, of which `depth` are wanted.
+std::string square(int lanes) {
+  std::string text = str(R"(
+static inline void tc_square_NAME(const TYPE* from, long long depth, TYPE* to, int width) {
+  tc_vector_NAME rows[)",
+                         lanes, "];\n");
+  const std::string each =
+      str("#pragma GCC unroll 16\n  for (int i = 0; i < ", lanes, "; i++)");
+  text += each + " rows[i] = *(const tc_vector_NAME*)(from + 64 * i);\n";
+  for (int distance = lanes / 2; distance > 0; distance /= 2)
+    text +=
+        each + str(" {\n    if (i & ", distance,
+                   ") continue;\n    const tc_vector_NAME x = rows[i], y = rows[i + ", distance,
+                   "];\n    rows[i] = ", exchange(lanes, distance, false), ";\n    rows[i + ",
+                   distance, "] = ", exchange(lanes, distance, true), ";\n  }\n");
+  return text + each +
+         "\n    if (i < depth) *(tc_vector_NAME*)(to + i * width) = rows[i];\n}\n";
+}
+
+std::string fill(std::string text, const TileType& type) {
+  const auto replace_all = [&](const std::string& key, const std::string& value) {
+    for (size_t at = 0; (at = text.find(key, at)) != std::string::npos; at += value.size())
+      text.replace(at, key.size(), value);
+  };
+  replace_all("FMA", type.fma);
+  replace_all("NAME", type.name);
+  replace_all("TYPE", type.type);
+  return text;
+}
+
+std::string fma_of(const std::string& suffix) {
+  return "\n#if defined(__FMA__)\n        __asm__(\"vfmadd231" + suffix +
+         " %2, %1, %0\" : \"+v\"(sum[i][v]) : \"v\"(left), \"v\"(right[v]));\n#else\n"
+         "        for (int l = 0; l < lanes; l++)\n"
+         "          sum[i][v][l] = tc_fma(left[l], right[v][l], sum[i][v][l]);\n#endif";
+}
+
+}  // namespace
+
+int64_t tile_rows(int64_t rows, int64_t run, int64_t most) {
+  for (int64_t r = std::min(most, rows); run > 1 && 2 * r > most; r--) {
+    if (run % r == 0 || r % run == 0) return r;
+  }
+  const int64_t tiles = std::max<int64_t>(1, ceil_divide(rows, most));
+  return std::max<int64_t>(1, ceil_divide(rows, tiles));
+}
+
+TileType tile_type(DType dtype) {
+  switch (compute_type(dtype)) {
+    case DType::f32: return {"float", "float", fma_of("ps")};
+    case DType::f64: return {"double", "double", fma_of("pd")};
+    case DType::i64:
+    case DType::u64: return {"u64", "unsigned long long", "sum[i][v] += left * right[v];"};
+    default: return {"u32", "unsigned", "sum[i][v] += left * right[v];"};
+  }
+}
+
+std::string tile_helpers(const std::set<DType>& dtypes) {
+  std::map<std::string, std::string> texts;
+  for (DType dtype : dtypes) {
+    const TileType type = tile_type(dtype);
+    const int bytes = size_of(compute_type(dtype)) == 8 ? 8 : 4;
+    texts[type.name] = fill(
+        str(kTile, "#if defined(__AVX512F__)", square(64 / bytes), "#elif defined(__AVX__)",
+            square(32 / bytes), "#else", square(16 / bytes), "#endif\n", kTranspose),
+        type);
+  }
+  std::string all = texts.empty() ? "" : kSizes;
+  for (const auto& [name, text] : texts) all += text;
+  return all;
+}
+
+}  // namespace tiny_compile
