@@ -306,7 +306,7 @@ TEST_CASE("threads call a function while another copies what it captured", "[cap
   }
   threads.emplace_back([&] {
     for (int k = 0; k < 2000; k++) {
-      const auto copy = ws;
+      auto copy = ws;
       const Tensor other = std::move(copy[0]);
       wrong += value_of(other) != 2;
     }

@@ -32,7 +32,7 @@ CompileOptions options(const std::string& backend) {
 CompileOptions interpreted() { return options("interpreter"); }
 
 Tensor f32(const std::vector<float>& values, std::optional<Sizes> shape = {}) {
-  return from_vector(values, shape);
+  return shape ? from_vector(values, *shape) : from_vector(values);
 }
 bool holds(const Tensor& tensor, const std::vector<float>& values) {
   return tensor.to_vector<float>() == values;

@@ -178,7 +178,7 @@ template <typename T>
 Tensor from_vector(const std::vector<T>& values, const Sizes& shape,
                    Here here = Here::current());
 
-// Same dtype, shape and bits, where all NaNs are equal (the numeric contract). first_difference
+// tensor/compare.cpp: same dtype, shape and bits, where all NaNs are equal (the numeric contract). first_difference
 // gives the row-major index of the first element that differs.
 bool same_bits(const Tensor& lhs, const Tensor& rhs);
 std::optional<int64_t> first_difference(const Tensor& lhs, const Tensor& rhs);
