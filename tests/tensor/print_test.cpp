@@ -9,7 +9,7 @@ using namespace tiny_compile;
 namespace {
 
 std::string printed(const std::vector<float>& values, std::optional<Sizes> shape = {}) {
-  return from_vector(values, shape).str();
+  return (shape ? from_vector(values, *shape) : from_vector(values)).str();
 }
 
 std::vector<int64_t> count_to(int64_t n) {
