@@ -114,7 +114,8 @@ TC_FN float tc_asin(float x) {
   const bool wide = t > 0.5f;
   const float z = wide ? tc_fma(t, -0.5f, 0.5f) : t * t, s = wide ? tc_sqrt(z) : t;
   const float rest = tc_asin_kernel(z) * z * s;
-  const float steep = (0x1.921fb6p+0f - 2.0f * s) - tc_fma(2.0f, rest, 0x1.777a5cp-25f);
+  const float high = 0x1.921fb6p-1f - s, lost = (0x1.921fb6p-1f - high) - s;
+  const float steep = 2.0f * (high - ((rest + 0x1.777a5cp-26f) - lost));
   return tc_copysign(wide ? steep : s + rest, x);
 }
 
