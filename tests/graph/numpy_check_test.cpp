@@ -332,7 +332,10 @@ TEST_CASE("NumPy's f64 functions are within 4 ulp of f32", "[numpy]") {
   for (Check& check : checks) {
     for (size_t at = 0; (at = check.graph.find("f32", at)) != std::string::npos;)
       check.graph.replace(at, 3, "f64");
-    check.tolerance = "16 * ulp(r, 'f8')";
+    const bool is_lgamma = check.expected == "lgamma(wide(a))";
+    // Python's own is good to an absolute error only where lgamma crosses 0, at 1 and 2.
+    check.tolerance =
+        is_lgamma ? "16 * ulp(np.maximum(np.abs(r), 1), 'f8')" : "16 * ulp(r, 'f8')";
   }
   compare(checks, {0.001, 8});
 }
