@@ -190,7 +190,7 @@ std::vector<std::string> next_row(const KernelText& text, const Step& step, cons
       continue;
     const Expr there = substitute(
         load.index,
-        {{across.name, across.symbol() + 1}, {along.name, Expr::symbol("base", 0, row.count)}});
+        {{across.name, across.symbol() + 1}, {along.name, Expr::symbol(tile_symbol("base"), 0, row.count)}});
     places.push_back(str(pointer_name(text.program.buffers[load.buffer]), " + ", there));
   }
   return places;

@@ -201,7 +201,7 @@ std::optional<std::string> CudaText::guard_of(int load,
 std::string CudaText::at_start(const Expr& index, const std::vector<int>& operands) const {
   if (flat_) return "first";
   const Axis& axis = kernel.axes[axis_];
-  return scalars.index(substitute(index, {{axis.name, Expr::index("e", axis.extent)}}),
+  return scalars.index(substitute(index, {{axis.name, Expr::index(tile_symbol("e"), axis.extent)}}),
                        operands);
 }
 

@@ -11,6 +11,7 @@
 #include <map>
 
 #include "tiny_compile/graph/lanes.h"
+#include "tiny_compile/graph/sizes.h"
 
 namespace tiny_compile {
 namespace {
@@ -406,6 +407,18 @@ void check_input(const Node& node, const Tensor& tensor) {
          join(tensor.shape(), ","), "]");
 }
 
+// The sizes of this call are those of its inputs.
+Graph with_numbers(const Graph& graph, const std::vector<Expr>& sizes,
+                   std::span<const Tensor> inputs) {
+  std::vector<SizedInput> shapes;
+  for (const int id : graph.inputs()) {
+    if (shapes.size() == inputs.size()) break;
+    const Tensor& input = inputs[shapes.size()];
+    shapes.push_back({graph[id].name, graph[id].type.shape, input.shape()});
+  }
+  return substitute(graph, solve_sizes(sizes, shapes));
+}
+
 }  // namespace
 
 Tensor evaluate(const Node& node, std::span<const Tensor> operands) {
@@ -426,9 +439,7 @@ bool shares_storage(const Node& node, const Tensor& x) {
 std::vector<Tensor> interpret_all(const Graph& graph, std::span<const Tensor> inputs) {
   std::map<int, std::vector<Tensor>> tuples;  // the results of calls
   const std::vector<Expr> unknown = symbols(graph);
-  if (!unknown.empty())
-    fail("graph ", graph.name, " has sizes without a value (", join(unknown, ", "),
-         "): write numbers for them to interpret it");
+  if (!unknown.empty()) return interpret_all(with_numbers(graph, unknown, inputs), inputs);
   std::vector<Tensor> values;
   size_t next = 0;
   for (const Node& node : graph.nodes) {

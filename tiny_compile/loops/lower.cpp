@@ -10,7 +10,9 @@
 #include "tiny_compile/loops/lower.h"
 
 #include <algorithm>
+#include <set>
 
+#include "tiny_compile/graph/sizes.h"
 #include "tiny_compile/loops/narrow.h"
 #include "tiny_compile/loops/views.h"
 #include "tiny_compile/passes/passes.h"
@@ -303,7 +305,7 @@ class Lowering {
             k.value_at(node.inputs[0], at, -1, {where}, {limit}));
   }
 
-  static Expr indirect_symbol(const Expr& limit) { return Expr::index("at0", max(limit, 1)); }
+  static Expr indirect_symbol(const Expr& limit) { return Expr::index(indirect(0), max(limit, 1)); }
 
   // rows(others) { store y for (j: D) = data
   //                scatter y[.. at0 ..] += src for (j: J), at0 = index }
@@ -398,8 +400,27 @@ class Lowering {
   std::ptrdiff_t inputs_ = 0;  // the first buffers are the inputs
 };
 
+// A size called like a loop gets another name: graph f[i0: 1..8] => program f[i0_: 1..8].
+Graph without_loop_names(const Graph& graph) {
+  std::set<std::string> names;
+  for (const Expr& size : symbols(graph)) names.insert(size.name());
+  Substitution others;
+  for (const Expr& size : symbols(graph)) {
+    std::string name = size.name();
+    while (is_loop_name(name) || (name != size.name() && names.count(name))) name += '_';
+    if (name == size.name()) continue;
+    names.insert(name);
+    others.push_back({size.symbol(), Expr::symbol({name, SymbolKind::Size}, size.bounds().low,
+                                                  size.bounds().high)});
+  }
+  return substitute(graph, others);
+}
+
 }  // namespace
 
-Program lower(const Graph& graph) { return Lowering(inline_calls(graph)).run(); }
+Program lower(const Graph& graph) {
+  const Graph renamed = without_loop_names(graph);
+  return Lowering(inline_calls(renamed)).run();
+}
 
 }  // namespace tiny_compile

@@ -69,6 +69,7 @@ int64_t lowest_gap(const Life& life, const std::vector<Life>& placed) {
 Program plan_memory(const Program& program) {
   Program result = program;
   result.arena_bytes = 0;
+  if (!sizes(program).empty()) return result;  // planned once they are numbers
   std::vector<Life> placed;
   for (Life& life : lives(program)) {
     life.place = lowest_gap(life, placed);

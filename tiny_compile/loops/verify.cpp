@@ -1,7 +1,9 @@
 // Question: may every later stage trust this Program? Checked after each pass in tests and
 // debug builds, so that a pass that breaks something is named at once.
 #include <algorithm>
+#include <set>
 
+#include "tiny_compile/graph/sizes.h"
 #include "tiny_compile/loops/program.h"
 
 namespace tiny_compile {
@@ -12,6 +14,7 @@ class Verifier {
   explicit Verifier(const Program& program) : program_(program) {}
 
   void run() {
+    check_sizes();
     for (const Buffer& buffer : program_.buffers) check_buffer(buffer);
     check_order();
     for (size_t k = 0; k < program_.kernels.size(); k++) {
@@ -30,6 +33,15 @@ class Verifier {
   void require(bool holds, const Parts&... parts) const {
     if (holds) return;
     fail("program ", program_.name, kernel_ ? ", kernel " + kernel_->name : "", ": ", parts...);
+  }
+
+  // A text says what a name is by the name alone, so that sizes and loops do not share one.
+  void check_sizes() {
+    for (const Expr& size : sizes(program_)) {
+      require(!is_loop_name(size.name()), "a size is called ", size, ", like a loop");
+      require(size_names_.insert(size.name()).second, "the size ", size,
+              " has two different bounds");
+    }
   }
 
   // What a text may ask of a kernel that is not of that family at all.
@@ -116,7 +128,10 @@ class Verifier {
 
   void check_axes() const {
     std::vector<std::string> names;
-    for (const Axis& axis : kernel_->axes) names.push_back(axis.name);
+    for (const Axis& axis : kernel_->axes) {
+      names.push_back(axis.name);
+      require(!size_names_.count(axis.name), "the loop ", axis.name, " is called like a size");
+    }
     std::sort(names.begin(), names.end());
     require(std::adjacent_find(names.begin(), names.end()) == names.end(),
             "two axes have one name");
@@ -234,10 +249,12 @@ class Verifier {
 
   void check_symbols(int step, const Expr& index, const std::vector<std::string>& open,
                      bool chosen) const {
-    for (const std::string& name : symbols(index)) {
-      const bool known = std::find(open.begin(), open.end(), name) != open.end() ||
-                         (chosen && name.rfind("at", 0) == 0);
-      require(known, "step ", step, " uses ", name, " outside its loop");
+    for (const Symbol& symbol : symbols(index)) {
+      const bool is_open = symbol.kind == SymbolKind::Axis &&
+                           std::find(open.begin(), open.end(), symbol.name) != open.end();
+      const bool known = is_open || symbol.kind == SymbolKind::Size ||
+                         (chosen && symbol.kind == SymbolKind::Indirect);
+      require(known, "step ", step, " uses ", symbol.name, " outside its loop");
     }
   }
 
@@ -280,6 +297,7 @@ class Verifier {
 
   const Program& program_;
   const Kernel* kernel_ = nullptr;
+  std::set<std::string> size_names_;
 };
 
 }  // namespace
