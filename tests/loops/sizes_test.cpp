@@ -1,59 +1,17 @@
 // Symbolic sizes, through every stage that can take them.
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-
 #include <string>
 #include <vector>
 
-#include "tiny_compile/cli/inputs.h"
 #include "tiny_compile/compile/pipeline.h"
-#include "tiny_compile/graph/interpreter.h"
-#include "tiny_compile/graph/sizes.h"
-#include "tiny_compile/loops/fuse.h"
-#include "tiny_compile/loops/interpreter.h"
-#include "tiny_compile/loops/lower.h"
 #include "tiny_compile/passes/passes.h"
 
+#include "tests/loops/symbolic_stages.h"
+
 using namespace tiny_compile;
+using namespace tiny_compile::tests;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
-
-// The same graph or program as another stage has it, on numbers: one of its size, n.
-void check_bits(const std::vector<Tensor>& wanted, const std::vector<Tensor>& got) {
-  REQUIRE(wanted.size() == got.size());
-  for (size_t k = 0; k < wanted.size(); k++) CHECK(same_bits(wanted[k], got[k]));
-}
-
-// Every stage of a symbolic graph: printed, parsed back, verified, and with the bits of the graph
-// of numbers, whether the numbers are put in before the stage or come with the inputs.
-void check_stages(const Graph& graph, const std::vector<int64_t>& numbers) {
-  const std::string name = symbols(graph).at(0).name();
-  CAPTURE(print(graph));
-  CHECK(parse_graph(print(graph)) == graph);
-  const Program lowered = lower(graph), fused = fuse(lowered),
-                planned = plan_memory(schedule(fused));
-  for (const Program* program : {&lowered, &fused, &planned}) {
-    CAPTURE(print(*program));
-    REQUIRE_NOTHROW(verify(*program));
-    CHECK(parse_program(print(*program)) == *program);
-    CHECK(bytes_moved(*program) >= 0);
-  }
-  for (const int64_t n : numbers) {
-    CAPTURE(n);
-    const Graph small = substitute(graph, bind_sizes(symbols(graph), {{name, n}}));
-    REQUIRE_NOTHROW(verify(small));
-    const std::vector<Tensor> inputs = seeded_inputs(small, 7, {});
-    const std::vector<Tensor> wanted = interpret(small, inputs);
-    check_bits(wanted, interpret(graph, inputs));
-    for (const Program* program : {&lowered, &fused, &planned}) {
-      CAPTURE(print(*program));
-      const Substitution values = bind_sizes(sizes(*program), {{sizes(*program)[0].name(), n}});
-      REQUIRE_NOTHROW(verify(substitute(*program, values)));
-      check_bits(wanted, interpret(*program, inputs));
-    }
-  }
-}
 
 const std::vector<int64_t> kSizes = {1, 2, 37};
 const std::vector<int64_t> kLargeSizes = {1024, 4096};
@@ -69,13 +27,15 @@ const std::vector<Case> kCases = {
     {"add", "%0 x: f32[n,3], %1 y: f32[n,3]", "%2: f32[n,3] = add %0, %1\nreturn %2"},
     {"cast", "%0 x: f32[n,3]", "%1: bf16[n,3] = cast %0\nreturn %1"},
     {"reshape", "%0 x: f32[n,3]", "%1: f32[n*3] = reshape %0\nreturn %1"},
-    {"reshape", "%0 x: f32[n*3]", "%1: f32[3,n] = reshape %0\n%2: f32[3,n] = exp %1\nreturn %2"},
+    {"reshape", "%0 x: f32[n*3]",
+     "%1: f32[3,n] = reshape %0\n%2: f32[3,n] = exp %1\nreturn %2"},
     {"permute", "%0 x: f32[n,3]", "%1: f32[3,n] = permute %0 {axes=[1,0]}\nreturn %1"},
     {"expand", "%0 x: f32[3], %1 y: f32[n]", "%2: f32[n,3] = expand %0\nreturn %2"},
     {"slice", "%0 x: f32[n,3]",
      "%1: f32[(n + 1)/2,3] = slice %0 {axis=0, start=0, stop=n, step=2}\nreturn %1"},
     {"flip", "%0 x: f32[n,3]", "%1: f32[n,3] = flip %0 {axes=[0]}\nreturn %1"},
-    {"window", "%0 x: f32[n + 2]", "%1: f32[n,3] = window %0 {axis=0, step=1, size=3}\nreturn %1"},
+    {"window", "%0 x: f32[n + 2]",
+     "%1: f32[n,3] = window %0 {axis=0, step=1, size=3}\nreturn %1"},
     {"sum", "%0 x: f32[n,3]", "%1: f32[3] = sum %0 {axes=[0]}\nreturn %1"},
     {"sum", "%0 x: f32[n,3]", "%1: f32[n] = sum %0 {axes=[1]}\nreturn %1"},
     {"prod", "%0 x: f32[n,3]", "%1: f32[] = prod %0 {axes=[0,1]}\nreturn %1"},
@@ -99,7 +59,8 @@ const std::vector<Case> kCases = {
      "%2: f32[n*2 + 4,3] = concat %0, %1, %0 {axis=0}\nreturn %2"},
     {"pad", "%0 x: f32[n,3]",
      "%1: f32[n + 3,3] = pad %0 {low=[1,0], high=[2,0], value=1.5}\nreturn %1"},
-    {"pad", "%0 x: f32[n + 2]", "%1: f32[n] = pad %0 {low=[-1], high=[-1], value=0}\nreturn %1"},
+    {"pad", "%0 x: f32[n + 2]",
+     "%1: f32[n] = pad %0 {low=[-1], high=[-1], value=0}\nreturn %1"},
     {"cumsum", "%0 x: f32[n,3]", "%1: f32[n,3] = cumsum %0 {axis=0}\nreturn %1"},
     {"iota", "%0 x: f32[n]", "%1: i64[n] = iota\nreturn %1"},
     {"constant", "%0 x: f32[n]", "%1: f32[n] = constant {value=2.5}\nreturn %1"},
@@ -169,9 +130,8 @@ TEST_CASE("each op class has a symbolic case", "[sizes]") {
     const Op op = static_cast<Op>(i);
     if (is_pointwise(op) || op == Op::input || op == Op::item) continue;
     CAPTURE(info(op).name);
-    CHECK(std::any_of(kCases.begin(), kCases.end(), [&](const Case& one) {
-      return std::string(one.op) == info(op).name;
-    }));
+    CHECK(std::any_of(kCases.begin(), kCases.end(),
+                      [&](const Case& one) { return std::string(one.op) == info(op).name; }));
   }
 }
 
@@ -229,8 +189,7 @@ TEST_CASE("sizes follow from the inputs, or the call says which do not fit", "[s
   CHECK_THROWS_WITH(call({76}, {5, 37}), ContainsSubstring("input x is f32[75]"));
   CHECK_THROWS_WITH(call({75}, {5, 36}), ContainsSubstring("input y is f32[5,37]"));
   CHECK_THROWS_WITH(call({3}, {5, 1}), ContainsSubstring("n is 1, which is not in 2..64"));
-  const Graph hidden =
-      parse_graph("graph f[n: 2..64](%0 x: f32[n*n]) {\nreturn %0\n}\n");
+  const Graph hidden = parse_graph("graph f[n: 2..64](%0 x: f32[n*n]) {\nreturn %0\n}\n");
   CHECK_THROWS_WITH(
       interpret(hidden, std::vector{filled_tensor(Literal::of(DType::f32, 1), {9})}),
       ContainsSubstring("n does not follow from the inputs' shapes"));

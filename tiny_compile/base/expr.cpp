@@ -144,7 +144,8 @@ int64_t Expr::size() const { return node_ ? node_->size : 1; }
 bool Expr::operator==(const Expr& other) const {
   if (node_ == other.node_) return value_ == other.value_;
   if (!node_ || !other.node_ || node_->hash != other.node_->hash) return false;
-  const bool same_head = node_->kind == other.node_->kind && node_->symbol == other.node_->symbol &&
+  const bool same_head = node_->kind == other.node_->kind &&
+                         node_->symbol == other.node_->symbol &&
                          node_->bounds == other.node_->bounds;
   return same_head && node_->operands == other.node_->operands;
 }

@@ -36,9 +36,9 @@ enum class SymbolKind : uint8_t { Axis, Size, Indirect, View, Tile };
 
 // What tells symbols apart. A bare name is an axis's.
 struct Symbol {
-  Symbol(const char* name) : name(name) {}                        // NOLINT
-  Symbol(std::string name) : name(std::move(name)) {}             // NOLINT
-  Symbol(std::string_view name) : name(name) {}                   // NOLINT
+  Symbol(const char* name) : name(name) {}             // NOLINT
+  Symbol(std::string name) : name(std::move(name)) {}  // NOLINT
+  Symbol(std::string_view name) : name(name) {}        // NOLINT
   Symbol(std::string name, SymbolKind kind) : name(std::move(name)), kind(kind) {}
   std::string name;
   SymbolKind kind = SymbolKind::Axis;

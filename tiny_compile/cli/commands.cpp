@@ -127,15 +127,6 @@ void check_options(const Arguments& arguments) {
   }
 }
 
-std::pair<std::string, int64_t> size_value(const std::string& text) {  // "n=37"
-  const size_t equals = text.find('=');
-  const std::string number = equals == std::string::npos ? "" : text.substr(equals + 1);
-  const bool is_number = !number.empty() && number.size() < 16 &&
-                         number.find_first_not_of("0123456789") == std::string::npos;
-  if (!is_number || equals == 0) fail("--size ", text, ": written --size n=37");
-  return {text.substr(0, equals), std::stoll(number)};
-}
-
 Arguments parse_arguments(const std::vector<std::string>& words) {
   Arguments result;
   for (size_t i = 0; i < words.size(); i++) {
@@ -218,7 +209,9 @@ struct Subject {
   std::string text;
   size_t start = 0;  // of the graph or program in it
 
-  std::vector<Expr> sizes() const { return is_program ? tiny_compile::sizes(program) : symbols(graph); }
+  std::vector<Expr> sizes() const {
+    return is_program ? tiny_compile::sizes(program) : symbols(graph);
+  }
 
   Staged staged(const Pipeline& pipeline, Target target = Target::Cpp) const {
     if (!is_program) return run_pipeline(pipeline, graph, true, target);
@@ -257,16 +250,9 @@ Subject parse_subject(const Arguments& arguments) {
 
 // What kernels are generated for and run with are numbers.
 void require_numbers(const Arguments& arguments, const Subject& subject) {
-  const std::vector<Expr> sizes = subject.sizes();
-  if (sizes.empty()) return;
-  try {
-    fail_in_text(subject.text, subject.text.find('[', subject.start) + 1,
-                 str("tc ", arguments.command, arguments.kind.empty() ? "" : " ", arguments.kind,
-                     " needs numbers for symbolic sizes: give --size ",
-                     sizes[0], "=NUMBER"));
-  } catch (const Error& error) {
-    fail(arguments.file, ":", error.what());
-  }
+  const std::string kind = arguments.kind.empty() ? "" : " " + arguments.kind;
+  require_numbers(subject.sizes(), "tc " + arguments.command + kind, arguments.file,
+                  subject.text, subject.start);
 }
 
 uint64_t number_option(const Arguments& arguments, const std::string& name) {

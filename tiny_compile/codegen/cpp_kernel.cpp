@@ -114,7 +114,8 @@ void KernelText::unpack(const std::vector<int>& axes, Expr number,
 }
 
 void KernelText::unpack_rows(const std::string& number) {
-  unpack_rows(kernel.rows, Expr::symbol(tile_symbol(number), 0, row_count(kernel).bounds().high - 1));
+  unpack_rows(kernel.rows,
+              Expr::symbol(tile_symbol(number), 0, row_count(kernel).bounds().high - 1));
 }
 
 void KernelText::unpack_rows(int count, Expr number) {
@@ -124,7 +125,8 @@ void KernelText::unpack_rows(int count, Expr number) {
 }
 
 void KernelText::unpack_inner(const Step& step, const std::string& number) {
-  unpack(step.inner, Expr::symbol(tile_symbol(number), 0, inner_count(kernel, step).bounds().high - 1));
+  unpack(step.inner,
+         Expr::symbol(tile_symbol(number), 0, inner_count(kernel, step).bounds().high - 1));
 }
 
 void KernelText::define(const std::vector<int>& ids, const LoopScope& scope,

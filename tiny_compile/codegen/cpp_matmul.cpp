@@ -141,8 +141,9 @@ class MatmulWriter {
                   " ? ", columns_, " : first_column + ", width_, ";"));
     out_.line(str("const long long stop_row = ", rows_, " - first_row < ", block_, " ? ", rows_,
                   " : first_row + ", block_, ";"));
-    text_.unpack_rows(m_, floor_div(Expr::symbol(tile_symbol("columns"), 0, batches_ * column_blocks_ - 1),
-                                    column_blocks_));
+    text_.unpack_rows(
+        m_, floor_div(Expr::symbol(tile_symbol("columns"), 0, batches_ * column_blocks_ - 1),
+                      column_blocks_));
   }
 
   // for each tile's columns of the unit: how many there are, and where they lie when packed.

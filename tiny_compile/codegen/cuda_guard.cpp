@@ -43,7 +43,8 @@ class Guard {
       return "";
     const Axis& axis = kernel_.axes[axis_];
     if (!is_contiguous(*lhs - *rhs, axis.symbol(), vector_)) return "";
-    const Expr start = substitute(*lhs, {{axis.name, Expr::index(tile_symbol("e"), axis.extent)}});
+    const Expr start =
+        substitute(*lhs, {{axis.name, Expr::index(tile_symbol("e"), axis.extent)}});
     return str(text_.scalars.index(start), scalar.op == Op::lt ? " < " : " >= ", *rhs);
   }
 

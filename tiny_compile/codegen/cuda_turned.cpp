@@ -239,7 +239,8 @@ class PacksTurner {
 
   std::string at_start(const Expr& index, const Packs& p) const {
     const Axis& axis = kernel_.axes[p.axis];
-    return text_.scalars.index(substitute(index, {{axis.name, Expr::index(tile_symbol("e"), axis.extent)}}));
+    return text_.scalars.index(
+        substitute(index, {{axis.name, Expr::index(tile_symbol("e"), axis.extent)}}));
   }
 
   // All loads of these, before anything waits for one of them.

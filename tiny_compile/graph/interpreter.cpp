@@ -407,18 +407,6 @@ void check_input(const Node& node, const Tensor& tensor) {
          join(tensor.shape(), ","), "]");
 }
 
-// The sizes of this call are those of its inputs.
-Graph with_numbers(const Graph& graph, const std::vector<Expr>& sizes,
-                   std::span<const Tensor> inputs) {
-  std::vector<SizedInput> shapes;
-  for (const int id : graph.inputs()) {
-    if (shapes.size() == inputs.size()) break;
-    const Tensor& input = inputs[shapes.size()];
-    shapes.push_back({graph[id].name, graph[id].type.shape, input.shape()});
-  }
-  return substitute(graph, solve_sizes(sizes, shapes));
-}
-
 }  // namespace
 
 Tensor evaluate(const Node& node, std::span<const Tensor> operands) {
@@ -439,7 +427,11 @@ bool shares_storage(const Node& node, const Tensor& x) {
 std::vector<Tensor> interpret_all(const Graph& graph, std::span<const Tensor> inputs) {
   std::map<int, std::vector<Tensor>> tuples;  // the results of calls
   const std::vector<Expr> unknown = symbols(graph);
-  if (!unknown.empty()) return interpret_all(with_numbers(graph, unknown, inputs), inputs);
+  if (!unknown.empty()) {
+    std::vector<std::vector<int64_t>> shapes;
+    for (const Tensor& input : inputs) shapes.push_back(input.shape());
+    return interpret_all(with_sizes_of(graph, shapes), inputs);
+  }
   std::vector<Tensor> values;
   size_t next = 0;
   for (const Node& node : graph.nodes) {

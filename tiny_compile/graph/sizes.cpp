@@ -14,8 +14,8 @@ namespace tiny_compile {
 namespace {
 
 bool are_digits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(),
-                                      [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 void check_bounds(const Expr& size, int64_t value) {
@@ -104,6 +104,15 @@ Substitution solve_sizes(const std::vector<Expr>& declared,
       fail("the size ", size, " does not follow from the inputs' shapes: give it a number");
   }
   return known;
+}
+
+Graph with_sizes_of(const Graph& graph, const std::vector<std::vector<int64_t>>& shapes) {
+  std::vector<SizedInput> inputs;
+  for (const int id : graph.inputs()) {
+    if (inputs.size() == shapes.size()) break;
+    inputs.push_back({graph[id].name, graph[id].type.shape, shapes[inputs.size()]});
+  }
+  return substitute(graph, solve_sizes(symbols(graph), inputs));
 }
 
 void require_numbers(const std::vector<Expr>& declared, const std::string& what) {

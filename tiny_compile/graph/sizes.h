@@ -33,6 +33,9 @@ struct SizedInput {
 Substitution solve_sizes(const std::vector<Expr>& declared,
                          const std::vector<SizedInput>& inputs);
 
+// The graph of numbers for inputs of these shapes.
+Graph with_sizes_of(const Graph& graph, const std::vector<std::vector<int64_t>>& shapes);
+
 // Throws unless `declared` is empty: `what` ("emit") needs numbers.
 void require_numbers(const std::vector<Expr>& declared, const std::string& what);
 

@@ -88,7 +88,8 @@ int leading_inputs(const Graph& graph) {
 std::string header_text(const Graph& graph, int inputs, const std::string& indent) {
   std::vector<std::string> parameters;
   for (int id = 0; id < inputs; id++) parameters.push_back(parameter_text(graph, id));
-  const std::string sizes = indent.empty() ? sizes_text(symbols(graph)) : "";  // inside: those outside
+  const std::string sizes =
+      indent.empty() ? sizes_text(symbols(graph)) : "";  // inside: those outside
   const std::string start = indent + "graph " + graph.name + sizes + "(";
   const std::string line = start + join(parameters, ", ") + ") {\n";
   if (line.size() <= kLineWidth || inputs < 2) return line;

@@ -305,7 +305,9 @@ class Lowering {
             k.value_at(node.inputs[0], at, -1, {where}, {limit}));
   }
 
-  static Expr indirect_symbol(const Expr& limit) { return Expr::index(indirect(0), max(limit, 1)); }
+  static Expr indirect_symbol(const Expr& limit) {
+    return Expr::index(indirect(0), max(limit, 1));
+  }
 
   // rows(others) { store y for (j: D) = data
   //                scatter y[.. at0 ..] += src for (j: J), at0 = index }

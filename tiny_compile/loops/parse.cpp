@@ -90,7 +90,8 @@ class Parser : ValueParser {
 
   Expr stride() {  // a number, or symbolic and not negative
     skip_blanks();
-    const bool is_number = next_is('-') || (!at_end() && text_[at_] >= '0' && text_[at_] <= '9');
+    const bool is_number =
+        next_is('-') || (!at_end() && text_[at_] >= '0' && text_[at_] <= '9');
     constexpr int64_t kFar = int64_t{1} << 48;
     return sizes_.empty() && is_number ? Expr(bounded(-kFar, kFar, "a stride")) : extent();
   }
@@ -150,7 +151,8 @@ class Parser : ValueParser {
 
   int add_axis(const Axis& axis, bool rows, size_t start) {
     std::vector<Axis>& axes = kernel_->axes;
-    if (sizes_.count(axis.name)) error(start, axis.name + " is a size; name the loop otherwise");
+    if (sizes_.count(axis.name))
+      error(start, axis.name + " is a size; name the loop otherwise");
     auto same = [&](const Axis& other) { return other.name == axis.name; };
     const auto at = std::find_if(axes.begin(), axes.end(), same);
     const int id = static_cast<int>(at - axes.begin());

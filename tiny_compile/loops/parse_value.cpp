@@ -49,7 +49,8 @@ Expr ValueParser::extent() {
     return size_symbol(name, position);
   });
   const Interval bounds = found.bounds();
-  const bool is_size = bounds.low >= 0 && (!found.is_constant() || bounds.high <= kMostElements);
+  const bool is_size =
+      bounds.low >= 0 && (!found.is_constant() || bounds.high <= kMostElements);
   if (!is_size) error(start, str("a size must be in 0..", kMostElements, ", not ", found));
   return found;
 }
