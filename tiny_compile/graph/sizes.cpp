@@ -66,6 +66,7 @@ Graph substitute(const Graph& graph, const Substitution& sizes) {
   if (sizes.empty()) return result;
   for (Node& node : result.nodes) {
     node.type.shape = substitute(node.type.shape, sizes);
+    for (Type& item : node.type.items) item.shape = substitute(item.shape, sizes);
     for (Attr& attr : node.attrs) attr.values = substitute(attr.values, sizes);
     for (Graph& inner : node.graphs) inner = substitute(inner, sizes);
   }

@@ -15,6 +15,14 @@
 namespace tiny_compile {
 namespace {
 
+// So do those of places that data chooses, with their limits.
+Substitution with_places(const std::vector<Expr>& limits, const Substitution& sizes) {
+  Substitution result = sizes;
+  for (size_t k = 0; k < limits.size(); k++)
+    result.push_back({indirect(k), Expr::index(indirect(k), max(limits[k], 1))});
+  return result;
+}
+
 // Scalars again, since two may be equal now, and an index may be a constant.
 Kernel substitute(const Kernel& kernel, const Substitution& sizes) {
   Kernel result = kernel;
@@ -25,8 +33,8 @@ Kernel substitute(const Kernel& kernel, const Substitution& sizes) {
     if (id >= 0) id = numbers[static_cast<size_t>(id)];
   };
   for (Scalar scalar : kernel.scalars) {
-    scalar.index = substitute(scalar.index, sizes);
     scalar.limits = substitute(scalar.limits, sizes);
+    scalar.index = substitute(scalar.index, with_places(scalar.limits, sizes));
     std::for_each(scalar.operands.begin(), scalar.operands.end(), renumber);
     renumber(scalar.mask);
     const bool is_index = scalar.kind == ScalarKind::Index && scalar.operands.empty();
@@ -36,8 +44,8 @@ Kernel substitute(const Kernel& kernel, const Substitution& sizes) {
   }
   for (Axis& axis : result.axes) axis.extent = substitute(axis.extent, sizes);
   for (Step& step : result.steps) {
-    step.index = substitute(step.index, sizes);
     step.limit = substitute(step.limit, sizes);
+    step.index = substitute(step.index, with_places({step.limit}, sizes));
     for (int* id : {&step.value, &step.other, &step.mask}) renumber(*id);
   }
   return result;

@@ -184,11 +184,26 @@ class Verifier {
     require(s.dtype == result, "$", id, " is ", s.dtype, ", not ", result);
   }
 
+  // The index where each loop makes it least, by the loops' extents: n - 1 - i0, i0 < n, gives 0.
+  Expr least(const Expr& index) const {
+    Expr result = 0;
+    for (const Term& term : terms(index)) {
+      const auto loops = [&](const Axis& axis) { return axis.symbol() == term.factor; };
+      const auto axis = std::find_if(kernel_->axes.begin(), kernel_->axes.end(), loops);
+      if (axis == kernel_->axes.end())
+        result = result + term.factor * term.coefficient;
+      else if (term.coefficient < 0)
+        result = result + (axis->extent - 1) * term.coefficient;
+    }
+    return result;
+  }
+
   void check_bounds(int buffer, const Expr& index) const {
     const Buffer& b = program_.buffers[buffer];
     const Interval bounds = index.bounds();
-    require(bounds.low >= 0 && (!b.size.is_constant() ||
-                                bounds.high < std::max<int64_t>(b.size.constant(), 1)),
+    const bool from_zero = bounds.low >= 0 || least(index).bounds().low >= 0;
+    require(from_zero && (!b.size.is_constant() ||
+                          bounds.high < std::max<int64_t>(b.size.constant(), 1)),
             b.name, "[", index, "] leaves the buffer's ", b.size, " elements");
   }
 
