@@ -13,6 +13,7 @@
 #include "tiny_compile/cli/svg.h"
 #include "tiny_compile/cli/tree_picture.h"
 #include "tiny_compile/graph/interpreter.h"
+#include "tiny_compile/passes/passes.h"
 #include "tiny_compile/tensor/tensor.h"
 #include "tiny_compile/trace/creation.h"
 
@@ -212,6 +213,7 @@ TEST_CASE("every node that a kernel computes has its colour, and one kernel has 
     const Pipeline fuse = until(default_pipeline(), "fuse");
     const Drawing drawing = fused_drawing(graph, fuse);
     const Staged staged = run_pipeline(fuse, graph, false);
+    const Graph drawn = inline_calls(staged.graph);
     INFO(print(graph) << print(staged.program));
     REQUIRE(drawing.groups.size() == staged.program.kernels.size());
     const bool has_empty =  // nobody computes those, nor what only they read
@@ -222,7 +224,7 @@ TEST_CASE("every node that a kernel computes has its colour, and one kernel has 
       const Box& box = drawing.boxes[b];
       colours.insert(box.group);
       CHECK(box.group < static_cast<int>(drawing.groups.size()));
-      const Op op = staged.graph[static_cast<int>(b)].op;
+      const Op op = drawn[static_cast<int>(b)].op;
       if (op == Op::input) CHECK(box.group < 0);
       const bool read =
           std::any_of(drawing.arrows.begin(), drawing.arrows.end(),

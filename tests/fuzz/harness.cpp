@@ -113,7 +113,8 @@ struct Builder {
 
 std::vector<Run> build_cpp_unit(const std::vector<Program>& programs) {
   const std::vector<Source> sources = emit_cpp_together(programs);
-  const auto library = build_cpp(sources[0].text, default_toolchain()).library;
+  const auto library =
+      build_cpp(sources[0].text, default_toolchain(), sources[0].units).library;
   std::vector<Run> runs;
   for (size_t k = 0; k < programs.size(); k++)
     runs.push_back([=, program = programs[k], source = sources[k]](const auto& inputs) {
@@ -298,12 +299,13 @@ std::vector<Tensor> run_guarded(const Program& program, const Source& source,
       const KernelEntry& kernel = source.kernels[id];
       const Guarded own(static_cast<size_t>(kernel.own_bytes), 0);
       std::fill_n(own.data(), std::min<int64_t>(kernel.own_bytes, 64), std::byte{0});
-      addresses.push_back(own.data());
+      std::vector<void*> arguments;
+      for (int buffer : kernel.buffers) arguments.push_back(addresses[buffer]);
+      arguments.push_back(own.data());
       auto* run = reinterpret_cast<void (*)(void* const*, long long, long long)>(
           library.symbol(kernel.function.c_str()));
-      run(addresses.data(), kernel.units / 2, kernel.units);  // in any order
-      run(addresses.data(), 0, kernel.units / 2);
-      addresses.pop_back();
+      run(arguments.data(), kernel.units / 2, kernel.units);  // in any order
+      run(arguments.data(), 0, kernel.units / 2);
       if (!own.intact()) fail("a kernel of ", program.name, " wrote outside its own memory");
     }
   }

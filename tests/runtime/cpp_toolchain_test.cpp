@@ -385,3 +385,27 @@ TEST_CASE("TC_LOGS=cache tells hits from misses", "[toolchain]") {
                                  ContainsSubstring(": compiling ") &&
                                  ContainsSubstring("[cache] hit "));
 }
+
+TEST_CASE("units are compiled by processes of their own and linked", "[toolchain]") {
+  const Bench bench;
+  const std::string text =
+      "int part(int);\n#if !defined(TC_UNIT) || TC_UNIT == 0\nextern \"C\" int answer() { "
+      "return "
+      "part(4); }\n#endif\n#if !defined(TC_UNIT) || TC_UNIT == 1\nint part(int x) { return x + "
+      "5; "
+      "}\n#endif\n";
+  CHECK(answer_of(build_cpp(text, default_toolchain(), 2)) == 9);
+  CHECK(bench.runs() == 3);
+  CHECK(build_cpp(text, default_toolchain(), 2).from_cache);
+  CHECK(bench.files() == 1);
+}
+
+TEST_CASE("an error in a unit shows the lines of the whole text", "[toolchain]") {
+  const Bench bench;
+  const std::string text =
+      "#if TC_UNIT == 0\nextern \"C\" int answer() { return 1; }\n#endif\n#if TC_UNIT == 1\n"
+      "int part = nothing;\n#endif\n";
+  CHECK_THROWS_WITH(build_cpp(text, default_toolchain(), 2),
+                    ContainsSubstring("> 5 | int part = nothing;"));
+  CHECK(bench.files() == 0);
+}

@@ -61,7 +61,8 @@ extern "C" void count(void* const* buffers, long long begin, long long end) {
                                  ", i1: 4) {\n    store y[i0*4 + i1] = i32 0\n  }\n"
                                  "  launch count\n  return y\n}\n"));
     KernelEntry entry;
-    entry.function = "count", entry.units = units, entry.grain = grain, entry.own_bytes = 104;
+    entry.function = "count", entry.buffers = {0}, entry.units = units, entry.grain = grain,
+    entry.own_bytes = 104;
     executable_ = std::make_unique<Executable>(program_, Source{whole, {entry}},
                                                build_cpp(whole, default_toolchain()));
   }

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "tiny_compile/cli/svg.h"
+#include "tiny_compile/passes/passes.h"
 
 namespace tiny_compile {
 namespace {
@@ -252,7 +253,7 @@ Drawing frame(const Graph* before, const Graph& graph, const Graph* after) {
 Drawing fused_drawing(const Graph& graph, const Pipeline& pipeline) {
   Pipeline passes;
   std::copy_if(pipeline.begin(), pipeline.end(), std::back_inserter(passes), is_graph_pass);
-  const Graph after = numbered(run_pipeline(passes, graph, true).graph);
+  const Graph after = numbered(inline_calls(run_pipeline(passes, graph, true).graph));
   Drawing drawing = drawing_of(after);
   if (!fuses(pipeline)) return drawing;
   const Program fused = run_pipeline(after_graph_passes(pipeline), after, true).program;

@@ -22,17 +22,24 @@
 #include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cpp_store.h"
 #include "tiny_compile/codegen/cpp_turned.h"
+#include "tiny_compile/codegen/functions.h"
 #include "tiny_compile/codegen/prelude.h"
 
 namespace tiny_compile {
 namespace {
 
-// Errors are a thread's own, so that calls side by side keep theirs; tc_fail stays a call
-// because the address of such a word, computed in a gather's loop, doubles the loop's time.
+// Bytes of kernels in a unit: a third of a second of g++, which takes 0.05 s for an empty one.
+constexpr size_t kUnit = 16 << 10;
+
 constexpr const char* kHead =
     R"(#define TC_FN static inline __attribute__((always_inline, unused))
 #define TC_FAIL(code) tc_fail(code)
-static __thread unsigned tc_error_word = 0;
+)";
+
+// Errors are a thread's own, so that calls side by side keep theirs; tc_fail stays a call
+// because the address of such a word, computed in a gather's loop, doubles the loop's time.
+constexpr const char* kErrors =
+    R"(static __thread unsigned tc_error_word = 0;
 static void tc_fail(unsigned) __attribute__((noinline, cold, unused));
 static void tc_fail(unsigned code) { tc_error_word |= code; }
 extern "C" unsigned tc_take_errors() {
@@ -40,6 +47,20 @@ extern "C" unsigned tc_take_errors() {
   tc_error_word = 0;
   return bits;
 }
+)";
+
+// The same for units that are compiled side by side: the first has the word.
+constexpr const char* kErrorsOfUnits =
+    R"(__attribute__((cold, visibility("hidden"))) void tc_fail(unsigned);
+#if !defined(TC_UNIT) || TC_UNIT == 0
+static __thread unsigned tc_error_word = 0;
+__attribute__((noinline)) void tc_fail(unsigned code) { tc_error_word |= code; }
+extern "C" unsigned tc_take_errors() {
+  const unsigned bits = tc_error_word;
+  tc_error_word = 0;
+  return bits;
+}
+#endif
 )";
 
 constexpr const char* kInRange = R"(
@@ -220,22 +241,14 @@ void write_pointwise(KernelText& text) {
   text.out.close();
 }
 
-std::string function_name(const Kernel& kernel) {
-  std::string name = kernel.name;
-  for (char& c : name) {
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  }
-  return "k_" + name;
-}
-
-KernelEntry write_kernel(const Program& program, const Kernel& kernel,
-                         const std::string& suffix, std::string& out) {
+Functions::Written write_kernel(const LoneKernel& lone, const std::string& function) {
+  const Kernel& kernel = lone.kernel();
   KernelEntry entry;
-  entry.function = function_name(kernel) + suffix;
+  entry.function = function;
   entry.units = row_count(kernel).constant();
   entry.grain = std::max<int64_t>(kernel.schedule.grain, 1);
-  out += "\n" + comment_of(kernel);
-  KernelText text(program, kernel);
+  for (size_t b = 0; b < lone.buffers.size(); b++) entry.buffers.push_back(static_cast<int>(b));
+  KernelText text(lone.program, kernel);
   text.begin_function(entry.function);
   switch (kernel.schedule.strategy) {
     case Strategy::Tiles: write_matmul(text, entry); break;
@@ -253,8 +266,29 @@ KernelEntry write_kernel(const Program& program, const Kernel& kernel,
   if (text.out.str().find("tc_stream(") != std::string::npos)
     text.out.line("tc_stream_done();");
   text.out.close();
-  out += text.out.str();
-  return entry;
+  return {entry, text.out.str()};
+}
+
+// Functions for one compiler each, of about equal lengths.
+std::vector<std::string> units_of(const std::vector<std::string>& functions) {
+  size_t total = 0, done = 0;
+  for (const std::string& function : functions) total += function.size();
+  std::vector<std::string> units(std::max<size_t>(total / kUnit, 1));
+  for (const std::string& function : functions) {
+    units[done * units.size() / std::max<size_t>(total, 1)] += function;
+    done += function.size();
+  }
+  std::erase(units, "");
+  return units.empty() ? functions : units;
+}
+
+// Each unit between an #if and an #endif where there are several.
+std::string joined(const std::vector<std::string>& units) {
+  if (units.size() < 2) return join(units, "");
+  std::string text;
+  for (size_t u = 0; u < units.size(); u++)
+    text += str("\n#if !defined(TC_UNIT) || TC_UNIT == ", u, units[u], "#endif\n");
+  return text;
 }
 
 }  // namespace
@@ -263,22 +297,23 @@ Source emit_cpp(const Program& program) { return emit_cpp_together({program})[0]
 
 std::vector<Source> emit_cpp_together(const std::vector<Program>& programs) {
   std::vector<Source> sources(programs.size());
-  Program all;  // the kernels of all of them, for the helpers
-  std::string kernels;
+  Functions functions;
   for (size_t p = 0; p < programs.size(); p++) {
     const std::string suffix = programs.size() > 1 ? str("_p", p) : "";
     for (const Kernel& kernel : programs[p].kernels)
-      sources[p].kernels.push_back(write_kernel(programs[p], kernel, suffix, kernels));
-    all.kernels.insert(all.kernels.end(), programs[p].kernels.begin(),
-                       programs[p].kernels.end());
+      sources[p].kernels.push_back(functions.add(programs[p], kernel, suffix, write_kernel));
   }
-  std::string body = reduction_helpers(all) + matmul_helpers(all) + store_helpers(kernels) +
+  const std::vector<std::string> units = units_of(functions.texts());
+  const std::string kernels = joined(units);
+  std::string body = reduction_helpers(functions.distinct()) +
+                     matmul_helpers(functions.distinct()) + store_helpers(kernels) +
                      turned_helpers(kernels) + kernels;
   if (body.find("tc_in_range") != std::string::npos) body = kInRange + body;
   const std::string text =
-      str("// ", programs[0].name, ": generated by tiny_compile\n", kHead) +
-      prelude_for(body, false) + body;
-  for (Source& source : sources) source.text = text;
+      str("// ", programs[0].name, ": generated by tiny_compile\n", kHead,
+          units.size() > 1 ? kErrorsOfUnits : kErrors, prelude_for(body, false), body);
+  for (Source& source : sources)
+    source.text = text, source.units = static_cast<int>(units.size());
   return sources;
 }
 

@@ -2,19 +2,9 @@
 // helpers and the part of the prelude that the text mentions are put before it. A matmul that
 // is the library's is a line that says so. What many threads cannot share (a scan across memory, a
 // scatter with an index for each column, a load of what the row stored) goes to one thread.
-//
-// A kernel that differs from an earlier one in names alone (the layers of a network) is that
-// function again, called with other buffers; its text is not repeated:
-//
-//   // gpt2.cpp:57
-//   // also k_matmul_326, k_matmul_426
-//   extern "C" __global__ void k_matmul_222(const tc_bf16* __restrict__ tmp_t181, ...
 #include "tiny_compile/codegen/cuda.h"
 
 #include <algorithm>
-#include <cctype>
-#include <map>
-#include <span>
 
 #include "tiny_compile/codegen/cuda_columns.h"
 #include "tiny_compile/codegen/cuda_fold.h"
@@ -27,6 +17,7 @@
 #include "tiny_compile/codegen/cuda_serial.h"
 #include "tiny_compile/codegen/cuda_staged.h"
 #include "tiny_compile/codegen/cuda_turned.h"
+#include "tiny_compile/codegen/functions.h"
 #include "tiny_compile/codegen/prelude.h"
 #include "tiny_compile/codegen/single_rows.h"
 #include "tiny_compile/loops/library_sums.h"
@@ -38,14 +29,6 @@ constexpr const char* kHead = R"(#define TC_FN static __device__ inline
 #define TC_FAIL(code) atomicOr(&tc_error_word, code)
 __device__ unsigned tc_error_word = 0;
 )";
-
-std::string function_name(const Kernel& kernel) {
-  std::string name = kernel.name;
-  for (char& c : name) {
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  }
-  return "k_" + name;
-}
 
 // See tc_minus_zero.
 std::string hide_minus_zero(std::string text) {
@@ -74,87 +57,39 @@ KernelEntry write_family(CudaText& text, const Program& program, const std::stri
                                 : write_cuda_serial(text, function);
 }
 
-// The text with its own name and its buffers' names numbered, those inside other names
-// (pack_tmp_t3) as well: equal for kernels that do the same to different buffers.
-std::string without_names(const std::string& text, const KernelEntry& entry,
-                          const Program& program) {
-  std::map<std::string_view, std::string> numbers = {{entry.function, "@"}};
-  std::vector<std::string> names;
-  for (int b : entry.buffers) names.push_back(pointer_name(program.buffers[b]));
-  for (size_t k = 0; k < names.size(); k++) numbers[names[k]] = str("@", k);
-  auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-  constexpr std::string_view kPack = "pack_";
-  std::string result;
-  result.reserve(text.size());
-  for (size_t at = 0; at < text.size();) {
-    size_t end = at;
-    while (end < text.size() && is_word(text[end])) end++;
-    std::string_view word(text.data() + at, std::max(end, at + 1) - at);
-    at += word.size();
-    if (word.starts_with(kPack)) {
-      result += kPack;
-      word.remove_prefix(kPack.size());
-    }
-    const auto number = numbers.find(word);
-    result += number == numbers.end() ? word : number->second;
-  }
-  return result;
+Functions::Written write_kernel(const LoneKernel& lone, const std::string& function) {
+  const std::optional<Kernel> points = as_points(lone.program, lone.kernel());
+  CudaText text(lone.program, points ? *points : lone.kernel());
+  KernelEntry entry = write_family(text, lone.program, function);
+  return {entry, text.out.str()};
 }
 
-// The functions of a source in the making, each once.
-class Functions {
- public:
-  KernelEntry add(const Program& program, const Kernel& kernel, const LibraryCall& call,
-                  const std::string& suffix) {
-    const std::string function = function_name(kernel) + suffix;
-    KernelEntry entry;
-    entry.function = function;
-    entry.grid = 0;
-    if (row_count(kernel).is_constant(0)) return entry;
-    if (call.matmul) {
-      entry.library = call.matmul;
-      entry.sums = call.sums;
-      std::string line = "// the library: " + str(*call.matmul) + "\n";
-      if (call.sums >= 0)
-        line += str("// or without sums, which ", function_name(program.kernels[call.sums]),
-                    suffix, " makes then\n");
-      written_.push_back({comment_of(kernel), {}, line});
-      return entry;
-    }
-    const std::optional<Kernel> points = as_points(program, kernel);
-    CudaText text(program, points ? *points : kernel);
-    entry = write_family(text, program, function);
-    const auto [known, is_new] = known_.insert(
-        {without_names(text.out.str(), entry, program), static_cast<int>(written_.size())});
-    if (is_new) {
-      written_.push_back({comment_of(kernel), {function}, text.out.str()});
-    } else {
-      written_[known->second].users.push_back(function);
-      entry.function = written_[known->second].users[0];
-    }
-    return entry;
-  }
+// The library's call as a line, and the entry that makes it.
+KernelEntry add_call(Functions& functions, const Program& program, const Kernel& kernel,
+                     const LibraryCall& call, const std::string& suffix) {
+  std::string line = comment_of(kernel) + "// the library: " + str(*call.matmul) + "\n";
+  if (call.sums >= 0)
+    line += str("// or without sums, which ", function_name(program.kernels[call.sums]), suffix,
+                " makes then\n");
+  functions.add_comment(line);
+  KernelEntry entry;
+  entry.function = function_name(kernel) + suffix;
+  entry.grid = 0;
+  entry.library = call.matmul;
+  entry.sums = call.sums;
+  return entry;
+}
 
-  std::string text() const {
-    std::string all;
-    for (const Written& one : written_) {
-      all += "\n" + one.comment;
-      if (one.users.size() > 1)
-        all += str("// also ", join(std::span(one.users).subspan(1), ", "), "\n");
-      all += one.text;
-    }
-    return all;
-  }
-
- private:
-  struct Written {
-    std::string comment;
-    std::vector<std::string> users;  // the kernels it serves; it is named after the first
-    std::string text;
-  };
-  std::vector<Written> written_;
-  std::map<std::string, int> known_;  // text without names -> which of them
-};
+KernelEntry add_kernel(Functions& functions, const Program& program, const Kernel& kernel,
+                       const LibraryCall& call, const std::string& suffix) {
+  if (!row_count(kernel).is_constant(0))
+    return call.matmul ? add_call(functions, program, kernel, call, suffix)
+                       : functions.add(program, kernel, suffix, write_kernel);
+  KernelEntry entry;
+  entry.function = function_name(kernel) + suffix;
+  entry.grid = 0;
+  return entry;
+}
 
 }  // namespace
 
@@ -190,9 +125,9 @@ std::vector<Source> emit_cuda_together(const std::vector<Program>& programs) {
     const std::vector<LibraryCall> calls = library_kernels(programs[p]);
     for (size_t k = 0; k < calls.size(); k++)
       sources[p].kernels.push_back(
-          functions.add(programs[p], programs[p].kernels[k], calls[k], suffix));
+          add_kernel(functions, programs[p], programs[p].kernels[k], calls[k], suffix));
   }
-  const std::string kernels = functions.text();
+  const std::string kernels = join(functions.texts(), "");
   const std::string body = hide_minus_zero(cuda_helpers_for(kernels) + kernels);
   const std::string text =
       str("// ", programs.empty() ? "nothing" : programs[0].name,

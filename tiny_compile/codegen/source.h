@@ -11,19 +11,20 @@
 namespace tiny_compile {
 
 // C++: extern "C" void function(void* const* buffers, long long begin, long long end).
-// buffers[b] is the address of Program::buffers[b] (of its lowest element); units begin..end-1
-// of 0..units-1 are done by one call; calls for disjoint ranges may run at the same time. Behind
-// the Program's buffers is the address of `own_bytes` of the thread's own, at a multiple of 64, that
-// stay from call to call of one run of the kernel; the first 64 are zeros when it begins.
+// buffers[k] is the address of the Program's buffer `KernelEntry::buffers[k]` (of its lowest
+// element); units begin..end-1 of 0..units-1 are done by one call; calls for disjoint ranges may run
+// at the same time. Behind the kernel's buffers is the address of `own_bytes` of the thread's own,
+// at a multiple of 64, that stay from call to call of one run of the kernel; the first 64 are zeros
+// when it begins.
 //
 // CUDA: a grid of `grid` blocks of `block` threads, whose arguments are the addresses of
 // `buffers` (of their lowest elements), in this order; grid 0: nothing to start.
 struct KernelEntry {
-  std::string function;
+  std::string function;          // equal kernels have the same
+  std::vector<int> buffers;      // of the Program, as the function counts them
   int64_t units = 0, grain = 1;  // C++; grain: units worth handing to a thread
   int64_t at_once = 1;           // C++: units that a call does together where it has so many
   int64_t own_bytes = 0;         // C++
-  std::vector<int> buffers;      // CUDA
   int64_t grid = 1;
   int block = 1;
   int64_t shared = 0;  // CUDA: bytes of shared memory, beyond what the text declares
@@ -35,9 +36,13 @@ struct KernelEntry {
 //   C++   the text exports `unsigned tc_take_errors()`: those that kernels set on the calling
 //         thread since it was last asked
 //   CUDA  `__device__ unsigned tc_error_word`, never cleared by kernels
+//
+// C++: with TC_UNIT defined as u, the text is the part number u of `units`, to be linked with the
+// others; without it, all of them.
 struct Source {
   std::string text;
   std::vector<KernelEntry> kernels;  // of each Program kernel, in order
+  int units = 1;
 };
 
 }  // namespace tiny_compile

@@ -14,6 +14,7 @@
 
 #include "tiny_compile/graph/sizes.h"
 #include "tiny_compile/loops/narrow.h"
+#include "tiny_compile/loops/short_concats.h"
 #include "tiny_compile/loops/views.h"
 #include "tiny_compile/passes/passes.h"
 
@@ -142,12 +143,17 @@ class KernelBuilder {
 class Lowering {
  public:
   explicit Lowering(const Graph& graph)
-      : graph_(graph), views_(graph), buffers_(graph.nodes.size(), -1) {}
+      : graph_(graph),
+        views_(graph),
+        buffers_(graph.nodes.size(), -1),
+        is_output_(graph.nodes.size()) {
+    for (int output : graph.outputs) is_output_[output] = true;
+  }
 
   Program run() {
     program_.name = graph_.name;
     for (int node : graph_.inputs()) add_input(node);
-    inputs_ = static_cast<std::ptrdiff_t>(program_.buffers.size());
+    for (const Buffer& input : program_.buffers) taken_.insert(input.name);
     for (int node = 0; node < graph_.size(); node++) {
       if (graph_[node].op != Op::input && views_.stored[node]) add_kernel(node);
     }
@@ -176,7 +182,7 @@ class Lowering {
 
   void add_kernel(int id) {
     const Node& node = graph_[id];
-    const bool output = std::count(graph_.outputs.begin(), graph_.outputs.end(), id) > 0;
+    const bool output = is_output_[id];
     const std::string name = tiny_compile::str(output ? "y" : "t", id);
     program_.buffers.push_back({unused(name),
                                 output ? Role::Output : Role::Temporary,
@@ -196,9 +202,7 @@ class Lowering {
   }
 
   std::string unused(std::string name) const {  // only a user's input can have taken it
-    auto taken = [&](const Buffer& buffer) { return buffer.name == name; };
-    const auto inputs_end = program_.buffers.begin() + inputs_;
-    while (std::any_of(program_.buffers.begin(), inputs_end, taken)) name += "_";
+    while (taken_.count(name)) name += "_";
     return name;
   }
 
@@ -398,8 +402,9 @@ class Lowering {
   const Graph& graph_;
   const Views views_;
   Program program_;
-  std::vector<int> buffers_;   // of each node, -1 where it has none
-  std::ptrdiff_t inputs_ = 0;  // the first buffers are the inputs
+  std::vector<int> buffers_;  // of each node, -1 where it has none
+  std::vector<bool> is_output_;
+  std::set<std::string> taken_;  // names of inputs
 };
 
 // A size called like a loop gets another name: graph f[i0: 1..8] => program f[i0_: 1..8].
@@ -422,7 +427,7 @@ Graph without_loop_names(const Graph& graph) {
 
 Program lower(const Graph& graph) {
   const Graph renamed = without_loop_names(graph);
-  return Lowering(inline_calls(renamed)).run();
+  return Lowering(with_short_concats(inline_calls(renamed))).run();
 }
 
 }  // namespace tiny_compile

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "tiny_compile/graph/sizes.h"
-#include "tiny_compile/loops/program.h"
+#include "tiny_compile/loops/lives.h"
 
 namespace tiny_compile {
 namespace {
@@ -16,7 +16,6 @@ class Verifier {
   void run() {
     check_sizes();
     for (const Buffer& buffer : program_.buffers) check_buffer(buffer);
-    check_order();
     for (size_t k = 0; k < program_.kernels.size(); k++) {
       kernel_ = &program_.kernels[k];
       check_axes();
@@ -25,6 +24,8 @@ class Verifier {
       for (size_t s = 0; s < kernel_->steps.size(); s++) check_step(static_cast<int>(s));
       check_schedule();
     }
+    kernel_ = nullptr;
+    check_order();
     check_places();
   }
 
@@ -87,24 +88,24 @@ class Verifier {
       ready[b] = buffer.role == Role::Input || buffer.size.is_constant(0);
     }
     for (const std::vector<int>& launch : program_.launches) {
-      std::vector<bool> known = ready;
+      std::set<int> known;  // written in this launch
       for (int k : launch) {
         require(k >= 0 && k < static_cast<int>(runs.size()), "a launch names kernel ", k,
                 ", which is not there");
         runs[k]++;
         const Kernel& kernel = program_.kernels[k];
-        const std::vector<bool> read = buffers_read(program_, kernel);
-        for (size_t b = 0; b < read.size(); b++)
-          require(!read[b] || known[b], "kernel ", kernel.name, " reads ",
+        for (int b : loaded_buffers(kernel))
+          require(ready[b] || known.count(b), "kernel ", kernel.name, " reads ",
                   program_.buffers[b].name, " before it is written");
-        if (k == launch[0] && may_be_library(kernel)) add_written(kernel, known);
+        if (k == launch[0] && may_be_library(kernel))
+          for (int b : stored_buffers(kernel)) known.insert(b);
       }
       for (int k : launch) {
-        const std::vector<bool> written = buffers_written(program_, program_.kernels[k]);
-        for (size_t b = 0; b < written.size(); b++)
-          require(!written[b] || !ready[b], "kernel ", program_.kernels[k].name, " writes ",
+        const std::vector<int> written = stored_buffers(program_.kernels[k]);
+        for (int b : written)
+          require(!ready[b], "kernel ", program_.kernels[k].name, " writes ",
                   program_.buffers[b].name, ", which is complete");
-        add_written(program_.kernels[k], ready);
+        for (int b : written) ready[b] = true;
       }
     }
     for (size_t k = 0; k < runs.size(); k++)
@@ -119,11 +120,6 @@ class Verifier {
     return program_.matmul != Matmul::Generated &&
            std::any_of(kernel.steps.begin(), kernel.steps.end(),
                        [](const Step& step) { return step.kind == StepKind::Dot; });
-  }
-
-  void add_written(const Kernel& kernel, std::vector<bool>& buffers) const {
-    const std::vector<bool> written = buffers_written(program_, kernel);
-    for (size_t b = 0; b < written.size(); b++) buffers[b] = buffers[b] || written[b];
   }
 
   void check_axes() const {
@@ -275,40 +271,17 @@ class Verifier {
 
   // Temporaries that live at the same time do not share bytes.
   void check_places() {
-    kernel_ = nullptr;
-    const size_t count = program_.buffers.size();
-    std::vector<int> first(count, -1), last(count, -1);
-    for (size_t launch = 0; launch < program_.launches.size(); launch++) {
-      for (int k : program_.launches[launch]) {
-        const std::vector<bool> read = buffers_read(program_, program_.kernels[k]),
-                                written = buffers_written(program_, program_.kernels[k]);
-        for (size_t b = 0; b < count; b++) {
-          if (!read[b] && !written[b]) continue;
-          if (first[b] < 0) first[b] = static_cast<int>(launch);
-          last[b] = static_cast<int>(launch);
-        }
-      }
+    for (const Life& life : lives(program_)) {
+      const Buffer& buffer = program_.buffers[life.buffer];
+      require(buffer.place < 0 || buffer.place + bytes(buffer) <= program_.arena_bytes,
+              buffer.name, " ends beyond the arena");
     }
-    std::vector<size_t> placed;
-    for (size_t b = 0; b < count; b++) {
-      if (program_.buffers[b].place >= 0 && first[b] >= 0) placed.push_back(b);
-    }
-    for (size_t a : placed) {
-      const int64_t end = program_.buffers[a].place + bytes(a);
-      require(end <= program_.arena_bytes, program_.buffers[a].name, " ends beyond the arena");
-      for (size_t b : placed) {
-        const bool together = a < b && first[a] <= last[b] && first[b] <= last[a];
-        const bool overlap = program_.buffers[b].place < end &&
-                             program_.buffers[a].place < program_.buffers[b].place + bytes(b);
-        require(!(together && overlap), program_.buffers[a].name, " and ",
-                program_.buffers[b].name, " share bytes while both live");
-      }
-    }
+    const auto [a, b] = find_overlap(program_);
+    require(a < 0, a < 0 ? "" : program_.buffers[a].name, " and ",
+            b < 0 ? "" : program_.buffers[b].name, " share bytes while both live");
   }
 
-  int64_t bytes(size_t b) const {
-    return program_.buffers[b].size.bounds().high * size_of(program_.buffers[b].type.dtype);
-  }
+  static int64_t bytes(const Buffer& b) { return b.size.bounds().high * size_of(b.type.dtype); }
 
   const Program& program_;
   const Kernel* kernel_ = nullptr;

@@ -11,7 +11,7 @@ namespace {
 constexpr int kOldest = 80;  // min.NaN and packed conversions of halves are as old as that
 
 Built build_for_cpu(const Program& program, const Source& source) {
-  BuiltLibrary library = build_cpp(source.text, default_toolchain());
+  BuiltLibrary library = build_cpp(source.text, default_toolchain(), source.units);
   Built built{{}, library.from_cache, library.compile_seconds};
   const auto executable = std::make_shared<const Executable>(program, source, library);
   built.run = [executable](std::span<const Tensor> inputs) { return executable->run(inputs); };

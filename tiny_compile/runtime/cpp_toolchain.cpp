@@ -1,5 +1,6 @@
 // How fast can text become code? The compiler's time goes with what it reads and optimises: no
-// headers, no start-up files, no exceptions, one unit a graph, the source through a pipe.
+// headers, no start-up files, no exceptions, equal kernels once, the source through a pipe, a long
+// one in several units side by side.
 //
 // Contraction is off (the numeric contract); -fno-math-errno and -fno-trapping-math let square
 // roots and comparisons become vector code and change no result.
@@ -20,6 +21,7 @@
 #include <sstream>
 
 #include "tiny_compile/base/error.h"
+#include "tiny_compile/runtime/cpp_units.h"
 #include "tiny_compile/runtime/disk_cache.h"
 #include "tiny_compile/runtime/log.h"
 #include "tiny_compile/runtime/process.h"
@@ -167,12 +169,14 @@ bool lacks_space(const ProcessResult& result) {
   return result.signal == SIGXFSZ;
 }
 
-ProcessResult run_compiler(const std::string& source, const CppToolchain& toolchain,
+ProcessResult run_compiler(const std::string& source, int units, const CppToolchain& toolchain,
                            const std::string& place, const std::string& target) {
-  std::vector<std::string> argv = {toolchain.compiler};
-  argv.insert(argv.end(), toolchain.flags.begin(), toolchain.flags.end());
-  argv.insert(argv.end(), {"-o", target, "-"});
-  return run_process(argv, source, toolchain.timeout_seconds, {"LC_ALL=C", "TMPDIR=" + place});
+  CompilerCall call = {
+      {toolchain.compiler}, {"LC_ALL=C", "TMPDIR=" + place}, toolchain.timeout_seconds};
+  call.argv.insert(call.argv.end(), toolchain.flags.begin(), toolchain.flags.end());
+  if (units > 1) return compile_units(call, source, units, target);
+  call.argv.insert(call.argv.end(), {"-o", target, "-"});
+  return run_process(call.argv, source, call.timeout_seconds, call.settings);
 }
 
 std::shared_ptr<SharedLibrary> load_cached(const std::string& directory,
@@ -235,7 +239,7 @@ CppToolchain default_toolchain() {
   return toolchain;
 }
 
-BuiltLibrary build_cpp(const std::string& source, const CppToolchain& toolchain) {
+BuiltLibrary build_cpp(const std::string& source, const CppToolchain& toolchain, int units) {
   const std::string key = content_key({{"source", source},
                                        {"flags", join(toolchain.flags, " ")},
                                        {"compiler", toolchain.identity}});
@@ -253,7 +257,8 @@ BuiltLibrary build_cpp(const std::string& source, const CppToolchain& toolchain)
     if (temporary.path().empty()) continue;
     const std::string target = temporary.path() + "/kernels.so";
     const auto start = std::chrono::steady_clock::now();
-    const ProcessResult result = run_compiler(source, toolchain, temporary.path(), target);
+    const ProcessResult result =
+        run_compiler(source, units, toolchain, temporary.path(), target);
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
     if (result.exit_code == 0 && is_whole_library(read_file(target))) {
       auto library = std::make_shared<SharedLibrary>(target);

@@ -38,12 +38,12 @@ CppToolchain default_toolchain();
 struct BuiltLibrary {
   std::shared_ptr<SharedLibrary> library;
   bool from_cache = false;
-  double compile_seconds = 0;  // of the compiler's process
+  double compile_seconds = 0;  // of the compiler's process, or of all of them
 };
 
 // From the disk cache, else compiled in the cache's directory, or, where that is full or
 // missing, in $TMPDIR, /dev/shm or /tmp. Throws tc::Error with the compiler's words and the
-// lines they are about.
-BuiltLibrary build_cpp(const std::string& source, const CppToolchain& toolchain);
+// lines they are about. `units`: see Source; of a text that has several, 1 compiles all at once.
+BuiltLibrary build_cpp(const std::string& source, const CppToolchain& toolchain, int units = 1);
 
 }  // namespace tiny_compile

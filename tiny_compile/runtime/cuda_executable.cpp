@@ -9,6 +9,7 @@
 #include <mutex>
 #include <set>
 
+#include "tiny_compile/loops/kernel_key.h"
 #include "tiny_compile/runtime/disk_cache.h"
 #include "tiny_compile/runtime/log.h"
 #include "tiny_compile/runtime/nvrtc.h"
@@ -20,10 +21,14 @@ namespace {
 constexpr size_t kMostQuoted = 10000;  // bytes of source, shown with an error
 constexpr int64_t kShort = 1 << 20;    // bytes that a kernel moves while the next is launched
 
-// Some kernel calls TC_FAIL: beyond its definition in the head.
-bool can_fail(const std::string& source) {
-  const size_t first = source.find("TC_FAIL(");
-  return first != std::string::npos && source.find("TC_FAIL(", first + 1) != std::string::npos;
+// Some kernel that is launched may raise an error, and the text has the word for it: that of a
+// stage of the user's own may have none.
+bool any_can_fail(const Program& program, const Source& source, const CudaLibrary& library) {
+  if (!library.has_errors()) return false;
+  for (size_t k = 0; k < program.kernels.size(); k++) {
+    if (!source.kernels[k].library && can_fail(program.kernels[k])) return true;
+  }
+  return false;
 }
 
 // The lines of one kernel, numbered as in the whole source.
@@ -115,7 +120,7 @@ CudaExecutable::CudaExecutable(const Program& program, const Source& source,
       maker_(maker_of(program, source, text_)),
       library_(std::move(library)),
       plan_(plan_buffers(program)),
-      can_fail_(can_fail(source.text)) {
+      can_fail_(any_can_fail(program, source, *library_)) {
   std::vector<bool> done(source.kernels.size());  // by a call of the library before it
   for (const std::vector<int>& launch : program.launches) {
     for (int id : launch) {

@@ -25,7 +25,8 @@ class CudaLibrary {
   CudaLibrary& operator=(const CudaLibrary&) = delete;
   CudaFunction function(const std::string& name, int64_t shared = 0) const;
   int device() const { return device_; }
-  CudaErrors& errors() const { return *errors_; }  // of generated kernels; a user's have none
+  bool has_errors() const { return errors_ != nullptr; }  // a user's kernels may have none
+  CudaErrors& errors() const { return *errors_; }
 
  private:
   CudaModule module_ = nullptr;

@@ -1,5 +1,5 @@
-// How do compiled kernels run? Addresses are collected in one array, kernels are called in launch
-// order; one with enough units is shared among OpenMP's threads, a small one runs right here.
+// How do compiled kernels run? Kernels are called in launch order, each with the addresses of
+// its own buffers; one with enough units is shared among OpenMP's threads, a small one runs right here.
 #include "tiny_compile/runtime/executable.h"
 
 #include <omp.h>  // clang has it in a package of its own: libomp-dev, libomp-16-dev
@@ -44,7 +44,12 @@ unsigned Executable::run_kernel(const Kernel& kernel, const std::vector<void*>& 
 std::vector<Tensor> Executable::run(std::span<const Tensor> inputs) const {
   const BufferSet buffers = make_buffers(plan_, inputs, allocate_cpu, name_);
   unsigned errors = 0;
-  for (const Kernel& kernel : kernels_) errors |= run_kernel(kernel, buffers.addresses);
+  std::vector<void*> addresses;
+  for (const Kernel& kernel : kernels_) {
+    addresses.clear();
+    for (int buffer : kernel.entry.buffers) addresses.push_back(buffers.addresses[buffer]);
+    errors |= run_kernel(kernel, addresses);
+  }
   if ((errors |= take_errors_())) throw_errors(errors, name_);
   return results_of(plan_, inputs, buffers);
 }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tiny_compile/trace/variance.h"
+
 namespace tiny_compile {
 namespace {
 
@@ -73,6 +75,13 @@ int64_t counted(const Tensor& x, const Sizes& axes, const Location& where) {
   int64_t count = 1;
   for (int64_t axis : all_axes(x, axes, where)) count *= x.shape()[axis];
   return count;
+}
+
+Sizes without(const Sizes& shape, const Sizes& axes) {
+  Sizes rest;
+  for (int64_t axis = 0; axis < static_cast<int64_t>(shape.size()); axis++)
+    if (!std::binary_search(axes.begin(), axes.end(), axis)) rest.push_back(shape[axis]);
+  return rest;
 }
 
 // PyTorch's mean and var do not choose a float for you.
@@ -275,11 +284,12 @@ Tensor mean(const Operand& x, const Sizes& axes, bool keepdim) {
 Tensor var(const Operand& x, const Sizes& axes, int64_t correction, bool keepdim) {
   const Scope scope(x.where);
   const Tensor v = float_only("var", x);
+  const Sizes reduced = all_axes(v, axes, x.where);
+  Tensor m2 = squared_deviations(v, reduced);
+  if (!keepdim) m2 = reshape(m2, without(v.shape(), reduced));
   const double count = static_cast<double>(counted(v, axes, x.where));
-  const Tensor deviation = v - reduce_op(Op::sum, x, v, axes, true) / count;
   const double divisor = std::max(0.0, count - static_cast<double>(correction));
-  return cast_to(reduce_op(Op::sum, x, deviation * deviation, axes, keepdim) / divisor,
-                 float_dtype(x), x.where);
+  return cast_to(m2 / divisor, float_dtype(x), x.where);
 }
 
 Tensor std(const Operand& x, const Sizes& axes, int64_t correction, bool keepdim) {

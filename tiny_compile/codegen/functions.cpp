@@ -1,0 +1,72 @@
+// How does a source say a thing once? A kernel that differs from an earlier one in names alone (the
+// layers of a network) is that function again, called with other buffers; its text is neither
+// written nor compiled twice:
+//
+//   // gpt2.cpp:57
+//   // also k_matmul_326, k_matmul_426
+//   extern "C" void k_matmul_222(void* const* buffers, ...
+#include "tiny_compile/codegen/functions.h"
+
+#include <algorithm>
+#include <cctype>
+#include <span>
+
+#include "tiny_compile/codegen/scalar.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr size_t kMostNamed = 8;  // users in a comment
+
+// "// also k_exp_7, k_exp_9\n"
+std::string also(const std::vector<std::string>& users) {
+  if (users.size() < 2) return "";
+  const size_t others = users.size() - 1, named = std::min(others, kMostNamed);
+  const std::string more = others > named ? str(", ... (", others, " kernels)") : "";
+  return str("// also ", join(std::span(users).subspan(1, named), ", "), more, "\n");
+}
+
+}  // namespace
+
+std::string function_name(const Kernel& kernel) {
+  std::string name = kernel.name;
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  }
+  return "k_" + name;
+}
+
+// Kernels a.b and a_b are two functions.
+std::string Functions::unused_name(const std::string& wanted) {
+  std::string name = wanted;
+  for (int n = 2; !names_.insert(name).second; n++) name = str(wanted, "_", n);
+  return name;
+}
+
+KernelEntry Functions::add(const Program& program, const Kernel& kernel,
+                           const std::string& suffix, const Write& write) {
+  const LoneKernel lone = lone_kernel(program, kernel);
+  const auto [known, is_new] = known_.insert({key_of(lone), functions_.size()});
+  const std::string name = function_name(kernel) + suffix;
+  if (is_new) {
+    const std::string function = unused_name(name);
+    functions_.push_back({comment_of(kernel), {function}, write(lone, function)});
+    distinct_.kernels.push_back(kernel);
+  } else {
+    functions_[known->second].users.push_back(name);
+  }
+  KernelEntry entry = functions_[known->second].written.entry;
+  for (int& buffer : entry.buffers) buffer = lone.buffers[buffer];
+  return entry;
+}
+
+void Functions::add_comment(const std::string& text) { functions_.push_back({text, {}, {}}); }
+
+std::vector<std::string> Functions::texts() const {
+  std::vector<std::string> texts;
+  for (const Function& f : functions_)
+    texts.push_back(str("\n", f.comment, also(f.users), f.written.text));
+  return texts;
+}
+
+}  // namespace tiny_compile

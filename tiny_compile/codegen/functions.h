@@ -1,0 +1,49 @@
+// The functions of a source in the making: one for all kernels that do the same.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tiny_compile/codegen/source.h"
+#include "tiny_compile/loops/kernel_key.h"
+
+namespace tiny_compile {
+
+class Functions {
+ public:
+  struct Written {
+    KernelEntry entry;  // buffers are the lone kernel's
+    std::string text;
+  };
+  using Write = std::function<Written(const LoneKernel& lone, const std::string& function)>;
+
+  // The entry of a kernel, whose function `write` makes unless an equal kernel has one. The
+  // function is "k_" + the kernel's name + `suffix`.
+  KernelEntry add(const Program& program, const Kernel& kernel, const std::string& suffix,
+                  const Write& write);
+  void add_comment(const std::string& text);  // instead of a function
+
+  std::vector<std::string> texts() const;                // of each, comments before it
+  const Program& distinct() const { return distinct_; }  // the kernels that were written
+
+ private:
+  struct Function {
+    std::string comment;
+    std::vector<std::string> users;  // the kernels it serves; it is named after the first
+    Written written;
+  };
+  std::string unused_name(const std::string& wanted);
+
+  std::vector<Function> functions_;
+  std::unordered_map<KernelKey, size_t, KernelKeyHash> known_;  // which of them
+  std::set<std::string> names_;
+  Program distinct_;
+};
+
+// "k_exp_1": the kernel's name as an identifier.
+std::string function_name(const Kernel& kernel);
+
+}  // namespace tiny_compile

@@ -1,0 +1,134 @@
+// How is a variance taken in one read, without a loss of digits? Each chunk of 1024 elements is
+// taken about its own mean while it is near (registers, the first cache), and the chunks' moments
+// are merged (Chan, Golub, LeVeque 1979, for all chunks at once). In sums alone, so that whatever
+// runs sums, in whatever loops, gives these bits:
+//
+//   x [R, C*1024]  ->  d = x - first, the chunk's first element: a large mean goes without error
+//                      mean_c = sum(d) / n_c,  m2_c = sum((d - mean_c)^2)          one kernel
+//                      g_c = (first_c - first_0) + mean_c,  g = sum(n_c * g_c) / n
+//                      m2 = sum(m2_c + n_c * (g_c - g)^2)                          a small one
+//
+// What is left of a row behind its last whole chunk is a short one of its own. Of several axes,
+// the longest run of neighbours is cut into chunks; the others are merged with the chunks. A row
+// of at most 1024 elements is one chunk and needs no second kernel.
+#include "tiny_compile/trace/variance.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "tiny_compile/trace/functions.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int64_t kChunk = 1024;
+
+// Runs of neighbouring reduced axes as one axis each: [N, C, H, W] over {0, 2, 3} is
+// [N, C, H*W] over {0, 2}. Without any, an axis of 1 is added.
+struct Runs {
+  Sizes shape, axes;
+};
+
+Runs joined(const Sizes& shape, const Sizes& reduced) {
+  Runs runs;
+  int64_t last = -2;  // the reduced axis before this one
+  for (int64_t axis = 0; axis < static_cast<int64_t>(shape.size()); axis++) {
+    const bool reduces = std::find(reduced.begin(), reduced.end(), axis) != reduced.end();
+    const bool joins = reduces && last == axis - 1;
+    if (reduces) last = axis;
+    if (joins) {
+      runs.shape.back() *= shape[axis];
+      continue;
+    }
+    if (reduces) runs.axes.push_back(static_cast<int64_t>(runs.shape.size()));
+    runs.shape.push_back(shape[axis]);
+  }
+  if (runs.axes.empty()) {
+    runs.axes = {static_cast<int64_t>(runs.shape.size())};
+    runs.shape.push_back(1);
+  }
+  return runs;
+}
+
+// Chunks of one length, [.., chunks, 1, ..]: their mean is first + offset, m2 the sum of the
+// squared deviations from it.
+struct Moments {
+  Tensor first, offset, m2;
+  double length;
+};
+
+// Of x[.., from .. from + chunks*length, ..] as [.., chunks, length, ..].
+Moments moments(const Tensor& x, int64_t axis, int64_t from, int64_t chunks, int64_t length) {
+  Sizes shape = x.shape();
+  shape[axis] = length;
+  shape.insert(shape.begin() + axis, chunks);
+  const bool whole = chunks * length == x.size(axis);
+  const Tensor v = reshape(whole ? x : slice(x, axis, from, from + chunks * length), shape);
+  Moments result;
+  result.length = static_cast<double>(length);
+  result.first = slice(v, axis + 1, 0, 1);
+  const Tensor shifted = v - result.first;
+  result.offset = sum(shifted, {axis + 1}, true) / result.length;
+  const Tensor deviation = shifted - result.offset;
+  result.m2 = sum(deviation * deviation, {axis + 1}, true);
+  return result;
+}
+
+// Over axes that stay, as 1.
+Tensor total_over(const Tensor& x, const Sizes& axes) {
+  const bool all_ones =
+      std::all_of(axes.begin(), axes.end(), [&](int64_t axis) { return x.size(axis) == 1; });
+  return all_ones ? x : sum(x, axes, true);
+}
+
+// The m2 of all parts, over the chunks of each and the axes `merged`.
+Tensor merge(const std::vector<Moments>& parts, const Sizes& merged, double total) {
+  Tensor origin = parts[0].first;
+  for (int64_t axis : merged) origin = slice(origin, axis, 0, 1);
+  std::vector<Tensor> places;
+  Tensor centre, m2;
+  for (const Moments& part : parts) {
+    const Tensor moved = part.first - origin;
+    places.push_back(moved + part.offset);
+    const Tensor share = total_over(places.back(), merged) * (part.length / total);
+    centre = centre.defined() ? centre + share : share;
+  }
+  for (size_t k = 0; k < parts.size(); k++) {
+    const Tensor distance = places[k] - centre;
+    const Tensor between = distance * distance * parts[k].length;
+    const Tensor share = total_over(parts[k].m2 + between, merged);
+    m2 = m2.defined() ? m2 + share : share;
+  }
+  return m2;
+}
+
+Tensor deviations(const Tensor& x, const Runs& runs, double total) {
+  const auto longest =
+      std::max_element(runs.axes.rbegin(), runs.axes.rend(),
+                       [&](int64_t a, int64_t b) { return runs.shape[a] < runs.shape[b]; });
+  const int64_t axis = *longest, chunks = runs.shape[axis] / kChunk,
+                rest = runs.shape[axis] % kChunk;
+  const Tensor v = reshape(x, runs.shape);
+  std::vector<Moments> parts;
+  if (chunks > 0) parts.push_back(moments(v, axis, 0, chunks, kChunk));
+  if (rest > 0) parts.push_back(moments(v, axis, chunks * kChunk, 1, rest));
+  if (total == parts[0].length) return parts[0].m2;
+  Sizes merged;
+  for (int64_t other : runs.axes) merged.push_back(other > axis ? other + 1 : other);
+  return merge(parts, merged, total);
+}
+
+}  // namespace
+
+Tensor squared_deviations(const Tensor& x, const Sizes& axes) {
+  Sizes shape = x.shape();
+  double total = 1;
+  for (int64_t axis : axes) {
+    total *= static_cast<double>(shape[axis]);
+    shape[axis] = 1;
+  }
+  if (total == 0) return sum(x, axes, true);
+  return reshape(deviations(x, joined(x.shape(), axes), total), shape);
+}
+
+}  // namespace tiny_compile
