@@ -153,7 +153,7 @@ TEST_CASE("an index is less than its symbolic extent") {
   CHECK(row != Expr::index("row", q));
   const Expr sign = Expr::symbol("sign", -1, 1);
   CHECK(min(row * sign, p * sign - sign).kind() == ExprKind::Min);
-  CHECK(symbols(row * q) == std::vector<std::string>{"q", "row"});
+  CHECK(symbols(row * q) == std::vector<Symbol>{"q", "row"});
 }
 
 TEST_CASE("splitting a flat index, permuting and back gives the flat index") {
@@ -281,7 +281,7 @@ class Fuzz {
   Fuzz() : leaves_{a, b, Expr::symbol("c", -9, -2), Expr::symbol("d", 1, 7)} {
     leaves_.push_back(Expr::index("k", leaves_[3]));
     for (int k = 0; k < 24; ++k) {
-      std::vector<std::pair<std::string, int64_t>> one;
+      SymbolValues one;
       for (const Expr& leaf : leaves_) {
         const bool is_index = !leaf.operands().empty();
         const int64_t high = is_index ? one[3].second - 1 : leaf.bounds().high;
@@ -357,7 +357,7 @@ class Fuzz {
 
   std::mt19937_64 random_{20240607};
   std::vector<Expr> leaves_;
-  std::vector<std::vector<std::pair<std::string, int64_t>>> assignments_;
+  std::vector<SymbolValues> assignments_;
 };
 
 }  // namespace

@@ -71,7 +71,7 @@ TEST_CASE("spelling is free where the meaning is clear") {
   CHECK(graph.size() == 4);
   CHECK(graph[2].where == Location{});
   CHECK(graph[3].where == Location{"here", 7});
-  CHECK(graph[0].type.shape[0] == Expr::symbol("n", 1, 8));
+  CHECK(graph[0].type.shape[0] == Expr::symbol({"n", SymbolKind::Size}, 1, 8));
   CHECK(graph.outputs == std::vector<int>{3, 1});
 }
 

@@ -119,7 +119,7 @@ TEST_CASE("a symbol has one pair of bounds") {
   for (const int64_t high : {8, 9}) {
     Node input;
     input.name = str("x", high);
-    input.type.shape = {Expr::symbol("n", 0, high)};
+    input.type.shape = {Expr::symbol({"n", SymbolKind::Size}, 0, high)};
     graph.append(input);
   }
   CHECK(message_of(graph) == "the size n has two different bounds");

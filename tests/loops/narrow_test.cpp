@@ -84,12 +84,12 @@ TEST_CASE("comparisons with constants narrow an axis, and what they do not say s
   Scalar chosen;  // i1 + at0, where data says what at0 is
   chosen.kind = ScalarKind::Index;
   chosen.dtype = DType::i64;
-  chosen.index = Expr::index("at0", 128);
+  chosen.index = Expr::index(indirect(0), 128);
   chosen.operands = {m.table.index(i0)};
   chosen.limits = {128};
   const int by_data = m.table.apply(Op::lt, DType::boolean,
                                     {m.table.add(chosen), m.table.constant({DType::i64, 64})});
-  CHECK(m.under(by_data, mod(Expr::index("at0", 128), 64)).size() > 1);
+  CHECK(m.under(by_data, mod(Expr::index(indirect(0), 128), 64)).size() > 1);
 }
 
 TEST_CASE("where the mask is true, a narrowed index is the index", "[narrow]") {

@@ -23,7 +23,7 @@ struct ExprNode {
   int64_t size = 1;
   Interval bounds = {};
   size_t hash = 0;
-  std::string name = {};            // of a Symbol
+  Symbol symbol = "";               // of a Symbol
   std::vector<Expr> operands = {};  // of the other kinds; of an index: its extent
 };
 
@@ -95,18 +95,18 @@ Expr make_node(ExprKind kind, std::vector<Expr> operands) {
 
 // --- the value ------------------------------------------------------------------------------
 
-Expr Expr::symbol(std::string name, int64_t low, int64_t high) {
-  CHECK(is_name(name), "not a symbol's name: '", name, "'");
+Expr Expr::symbol(Symbol symbol, int64_t low, int64_t high) {
+  CHECK(is_name(symbol.name), "not a symbol's name: '", symbol.name, "'");
   ExprNode node{.kind = ExprKind::Symbol};
   node.bounds = {clamp_to_bounds(low), clamp_to_bounds(std::max(low, high))};
-  node.hash = std::hash<std::string>()(name);
-  node.name = std::move(name);
+  node.hash = mix(std::hash<std::string>()(symbol.name), static_cast<size_t>(symbol.kind));
+  node.symbol = std::move(symbol);
   return Expr(std::make_shared<const ExprNode>(std::move(node)));
 }
 
-Expr Expr::index(std::string name, const Expr& extent) {
+Expr Expr::index(Symbol symbol, const Expr& extent) {
   const int64_t end = extent.bounds().high;
-  Expr plain = symbol(std::move(name), 0, end == kUnbounded ? end : end - 1);
+  Expr plain = Expr::symbol(std::move(symbol), 0, end == kUnbounded ? end : end - 1);
   if (extent.is_constant()) return plain;
   ExprNode node = *plain.node_;
   node.operands = {extent};
@@ -120,10 +120,12 @@ int64_t Expr::constant() const {
   return value_;
 }
 
-const std::string& Expr::name() const {
+const Symbol& Expr::symbol() const {
   CHECK(kind() == ExprKind::Symbol, "not a symbol: ", *this);
-  return node_->name;
+  return node_->symbol;
 }
+
+const std::string& Expr::name() const { return symbol().name; }
 
 const std::vector<Expr>& Expr::operands() const {
   CHECK(node_, "a constant has no operands: ", *this);
@@ -142,7 +144,8 @@ int64_t Expr::size() const { return node_ ? node_->size : 1; }
 bool Expr::operator==(const Expr& other) const {
   if (node_ == other.node_) return value_ == other.value_;
   if (!node_ || !other.node_ || node_->hash != other.node_->hash) return false;
-  const bool same_head = node_->kind == other.node_->kind && node_->name == other.node_->name &&
+  const bool same_head = node_->kind == other.node_->kind &&
+                         node_->symbol == other.node_->symbol &&
                          node_->bounds == other.node_->bounds;
   return same_head && node_->operands == other.node_->operands;
 }
@@ -201,8 +204,8 @@ int64_t coefficient(const Expr& expr, const Expr& symbol) {
 Expr substitute(const Expr& expr, const Substitution& substitution) {
   if (expr.is_constant()) return expr;
   if (expr.kind() == ExprKind::Symbol) {
-    for (const auto& [name, value] : substitution) {
-      if (name == expr.name()) return value;
+    for (const auto& [symbol, value] : substitution) {
+      if (symbol == expr.symbol()) return value;
     }
     return expr;
   }
@@ -220,31 +223,45 @@ Expr substitute(const Expr& expr, const Substitution& substitution) {
   return result;
 }
 
-bool depends_on(const Expr& expr, std::string_view symbol) {
+bool depends_on(const Expr& expr, const Symbol& symbol) {
   if (expr.is_constant()) return false;
-  if (expr.kind() == ExprKind::Symbol) return expr.name() == symbol;
+  if (expr.kind() == ExprKind::Symbol) return expr.symbol() == symbol;
   const auto& operands = expr.operands();
   return std::any_of(operands.begin(), operands.end(),
                      [&](const Expr& operand) { return depends_on(operand, symbol); });
 }
 
-std::vector<std::string> symbols(const Expr& expr) {
+std::vector<Symbol> symbols(const Expr& expr) {
   if (expr.is_constant()) return {};
-  if (expr.kind() == ExprKind::Symbol) return {expr.name()};
-  std::vector<std::string> result;
+  if (expr.kind() == ExprKind::Symbol) return {expr.symbol()};
+  std::vector<Symbol> result;
   for (const Expr& operand : expr.operands()) {
-    for (std::string& name : symbols(operand)) {
-      const bool is_new = std::find(result.begin(), result.end(), name) == result.end();
-      if (is_new) result.push_back(std::move(name));
+    for (Symbol& symbol : symbols(operand)) {
+      const bool is_new = std::find(result.begin(), result.end(), symbol) == result.end();
+      if (is_new) result.push_back(std::move(symbol));
     }
   }
   return result;
 }
 
-int64_t evaluate(const Expr& expr, const std::vector<std::pair<std::string, int64_t>>& values) {
+void collect_symbols(const Expr& expr, std::vector<Expr>& found) {
+  std::vector<Expr> pending = {expr};
+  while (!pending.empty()) {
+    const Expr next = pending.back();
+    pending.pop_back();
+    if (next.is_constant()) continue;
+    if (next.kind() != ExprKind::Symbol) {
+      pending.insert(pending.end(), next.operands().rbegin(), next.operands().rend());
+    } else if (std::find(found.begin(), found.end(), next) == found.end()) {
+      found.push_back(next);
+    }
+  }
+}
+
+int64_t evaluate(const Expr& expr, const SymbolValues& values) {
   if (expr.is_constant()) return expr.constant();
   if (expr.kind() == ExprKind::Symbol) {
-    const auto is_it = [&](const auto& value) { return value.first == expr.name(); };
+    const auto is_it = [&](const auto& value) { return value.first == expr.symbol(); };
     const auto found = std::find_if(values.begin(), values.end(), is_it);
     CHECK(found != values.end(), "no value given for ", expr);
     return found->second;

@@ -25,6 +25,26 @@ namespace tiny_compile {
 
 enum class ExprKind : uint8_t { Constant, Symbol, Add, Mul, FloorDiv, Mod, Min, Max };
 
+// What a symbol stands for. Two symbols of one name but two kinds differ, and no substitution
+// takes one for the other: a size that a user calls i0 is not the row i0.
+//   Axis      a row or a loop of a kernel: i0, j0
+//   Size      of a graph or program, declared in its header: n
+//   Indirect  an index that data chooses: at0
+//   View      an axis of a view, while lowering follows a chain of views: v0
+//   Tile      a tile, block or lane of generated code
+enum class SymbolKind : uint8_t { Axis, Size, Indirect, View, Tile };
+
+// What tells symbols apart. A bare name is an axis's.
+struct Symbol {
+  Symbol(const char* name) : name(name) {}             // NOLINT
+  Symbol(std::string name) : name(std::move(name)) {}  // NOLINT
+  Symbol(std::string_view name) : name(name) {}        // NOLINT
+  Symbol(std::string name, SymbolKind kind) : name(std::move(name)), kind(kind) {}
+  std::string name;
+  SymbolKind kind = SymbolKind::Axis;
+  bool operator==(const Symbol&) const = default;
+};
+
 struct ExprNode;
 
 class Expr {
@@ -32,13 +52,14 @@ class Expr {
   Expr() = default;                       // 0
   Expr(int64_t value) : value_(value) {}  // NOLINT: a constant is an Expr
   Expr(int value) : value_(value) {}      // NOLINT
-  static Expr symbol(std::string name, int64_t low, int64_t high);
-  static Expr index(std::string name, const Expr& extent);  // in [0, extent), symbolic or not
+  static Expr symbol(Symbol symbol, int64_t low, int64_t high);
+  static Expr index(Symbol symbol, const Expr& extent);  // in [0, extent), symbolic or not
 
   ExprKind kind() const;
   bool is_constant() const { return !node_; }
   bool is_constant(int64_t value) const { return !node_ && value_ == value; }
   int64_t constant() const;                   // CHECKs is_constant()
+  const Symbol& symbol() const;               // of a Symbol: its name and kind
   const std::string& name() const;            // of a Symbol
   const std::vector<Expr>& operands() const;  // of the other kinds; an index: symbolic extent
   Interval bounds() const;
@@ -72,14 +93,19 @@ struct Term {
 std::vector<Term> terms(const Expr& expr);                  // of 3*i + j + 5: {3,i} {1,j} {5,1}
 int64_t coefficient(const Expr& expr, const Expr& symbol);  // of i there: 3; of k: 0
 
-// Replaces symbols by name, all at once, and simplifies again.
-using Substitution = std::vector<std::pair<std::string, Expr>>;
+// Replaces symbols by name and kind, all at once, and simplifies again.
+using Substitution = std::vector<std::pair<Symbol, Expr>>;
 Expr substitute(const Expr& expr, const Substitution& substitution);
-bool depends_on(const Expr& expr, std::string_view symbol);
-std::vector<std::string> symbols(const Expr& expr);  // distinct, in order of appearance
+bool depends_on(const Expr& expr, const Symbol& symbol);
+std::vector<Symbol> symbols(const Expr& expr);  // distinct, in order of appearance
+
+// Adds the symbols in `expr` that are not in `found`, in order of appearance.
+void collect_symbols(const Expr& expr, std::vector<Expr>& found);
+std::string sizes_text(const std::vector<Expr>& sizes);  // "[n: 2..4096, m: 0..16]" or ""
 
 // The value under the given symbol values (CHECKs that each symbol is given).
-int64_t evaluate(const Expr& expr, const std::vector<std::pair<std::string, int64_t>>& values);
+using SymbolValues = std::vector<std::pair<Symbol, int64_t>>;
+int64_t evaluate(const Expr& expr, const SymbolValues& values);
 
 // `text` as printed by str(), from position `at`, which moves past it; `lookup` gives a name's
 // Expr. Throws through fail_in_text.

@@ -33,7 +33,9 @@ int compare_atoms(const Expr& lhs, const Expr& rhs) {
   if (lhs.kind() != ExprKind::Symbol) {
     return compare_lists(lhs.operands(), rhs.operands(), compare);
   }
-  if (const int order = lhs.name().compare(rhs.name())) return order;
+  const Symbol &left = lhs.symbol(), &right = rhs.symbol();
+  if (const int order = left.name.compare(right.name)) return order;
+  if (left.kind != right.kind) return sign(left.kind <=> right.kind);
   const Interval a = lhs.bounds(), b = rhs.bounds();
   if (a.low != b.low) return sign(a.low <=> b.low);
   if (a.high != b.high) return sign(a.high <=> b.high);

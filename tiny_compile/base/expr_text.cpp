@@ -211,6 +211,15 @@ std::ostream& operator<<(std::ostream& out, const Expr& expr) {
   return out;
 }
 
+std::string sizes_text(const std::vector<Expr>& sizes) {
+  std::vector<std::string> parts;
+  for (const Expr& size : sizes) {
+    const Interval bounds = size.bounds();
+    parts.push_back(tiny_compile::str(size.name(), ": ", bounds.low, "..", bounds.high));
+  }
+  return parts.empty() ? "" : "[" + join(parts, ", ") + "]";
+}
+
 Expr parse_expr(std::string_view text, size_t& at, const Parser::Lookup& lookup) {
   Parser parser(text, at, lookup);
   const Expr result = parser.sum();

@@ -7,6 +7,8 @@
 namespace tiny_compile {
 namespace {
 
+constexpr int64_t kDefaultHigh = int64_t{1} << 40;  // of a size without bounds
+
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -120,6 +122,39 @@ int64_t TextCursor::number() {
     if (overflows) error(start, "this number does not fit 64 bits");
   }
   return is_negative ? -value : value;
+}
+
+DeclaredSizes TextCursor::sizes() {
+  DeclaredSizes result;
+  if (!accept('[')) return result;
+  do {
+    skip_space();
+    const size_t start = at_;
+    const Expr size = declared_size();
+    if (!result.emplace(size.name(), size).second)
+      error(start, size.name() + " is declared twice");
+    skip_space();
+  } while (accept(','));
+  expect(']', "the sizes");
+  return result;
+}
+
+Expr TextCursor::declared_size() {  // n: 2..4096
+  const size_t start = at_;
+  const std::string name = identifier("the name of a size");
+  if (name.find('.') != std::string::npos) error(start, "a size's name holds no '.'");
+  Interval bounds = {0, kDefaultHigh};
+  if (accept(':')) {
+    bounds.low = number();
+    expect('.', "the least value (bounds are written 2..4096)");
+    expect('.', "the least value (bounds are written 2..4096)");
+    bounds.high = number();
+  }
+  if (bounds.low > bounds.high) error(start, str("the bounds of ", name, " are empty"));
+  if (bounds.low < -kUnbounded || bounds.high > kUnbounded) {
+    error(start, str("the bounds of ", name, " are beyond 2^62"));
+  }
+  return Expr::symbol({name, SymbolKind::Size}, bounds.low, bounds.high);
 }
 
 std::string_view TextCursor::comment() {

@@ -1,13 +1,17 @@
 // Reading IR text: what the parsers of Graph and Program share.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tiny_compile/base/error.h"
+#include "tiny_compile/base/expr.h"
 
 namespace tiny_compile {
+
+using DeclaredSizes = std::map<std::string, Expr, std::less<>>;
 
 // A position in a text, and the small steps that move it. Errors throw through fail_in_text.
 class TextCursor {
@@ -27,6 +31,7 @@ class TextCursor {
   std::string_view word();  // letters, digits, '_' and '.'; "" where there is none
   std::string identifier(const char* what);
   int64_t number();
+  DeclaredSizes sizes();  // "[n: 2..4096, m: 0..16]", or nothing
   std::string_view
   comment();        // "# mlp.cpp:14" up to the end of the line; "" where there is none
   void end_line();  // only blanks or a comment may follow
@@ -34,6 +39,9 @@ class TextCursor {
  protected:
   std::string_view text_;
   size_t at_ = 0;
+
+ private:
+  Expr declared_size();
 };
 
 // Letters, digits, '_' and '.'; first a letter or '_'.

@@ -25,6 +25,7 @@
 #include "tiny_compile/compile/explain.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/graph/op_reference.h"
+#include "tiny_compile/graph/sizes.h"
 #include "tiny_compile/loops/interpreter.h"
 #include "tiny_compile/runtime/build.h"
 #include "tiny_compile/tensor/cuda_memory.h"
@@ -49,6 +50,8 @@ struct Option {
 
 constexpr const char kStaged[] = "print run emit explain bench graph passes memory roofline";
 constexpr Option kOptions[] = {
+    {"size", " n=37", "print verify run emit explain bench graph passes memory roofline",
+     "a number for a symbolic size; may be repeated"},
     {"until", "=STAGE", kStaged,
      "stop after simplify fold cse dce lower fuse schedule plan_memory emit"},
     {"passes", "=a,b,c", kStaged, "only these stages (lower and emit are implied)"},
@@ -90,6 +93,7 @@ struct Arguments {
   std::istream* input = nullptr;    // read where the file is "-"
   std::map<std::string, std::string> options;
   std::vector<std::string> in;
+  SizeValues sizes;
 
   std::string option(const std::string& name, const std::string& otherwise) const {
     const auto at = options.find(name);
@@ -142,6 +146,7 @@ Arguments parse_arguments(const std::vector<std::string>& words) {
       value = words[++i];
     }
     if (name == "in") result.in.push_back(value);
+    if (name == "size") result.sizes.push_back(size_value(value));
     result.options[name] = value;
   }
   if (result.command.empty()) fail(usage());
@@ -193,6 +198,12 @@ struct Subject {
   bool is_program = false;
   Graph graph;
   Program program;
+  std::string text;
+  size_t start = 0;  // of the graph or program in it
+
+  std::vector<Expr> sizes() const {
+    return is_program ? tiny_compile::sizes(program) : symbols(graph);
+  }
 
   Staged staged(const Pipeline& pipeline, Target target = Target::Cpp) const {
     if (!is_program) return run_pipeline(pipeline, graph, true, target);
@@ -216,11 +227,24 @@ Subject parse_subject(const Arguments& arguments, const std::string& text) {
   } catch (const Error& error) {
     fail(arguments.file, ":", error.what());
   }
+  const Substitution numbers = bind_sizes(subject.sizes(), arguments.sizes);
+  subject.graph = substitute(subject.graph, numbers);
+  subject.program = substitute(subject.program, numbers);
+  if (!numbers.empty()) subject.is_program ? verify(subject.program) : verify(subject.graph);
+  subject.text = text;
+  subject.start = start;
   return subject;
 }
 
 Subject parse_subject(const Arguments& arguments) {
   return parse_subject(arguments, text_of(arguments));
+}
+
+// What kernels are generated for and run with are numbers.
+void require_numbers(const Arguments& arguments, const Subject& subject) {
+  const std::string kind = arguments.kind.empty() ? "" : " " + arguments.kind;
+  require_numbers(subject.sizes(), "tc " + arguments.command + kind, arguments.file,
+                  subject.text, subject.start);
 }
 
 uint64_t number_option(const Arguments& arguments, const std::string& name) {
@@ -264,6 +288,7 @@ std::vector<Tensor> compute(const Arguments& arguments, const Subject& subject,
 
 int run(const Arguments& arguments, std::ostream& out) {
   const Subject subject = parse_subject(arguments);
+  require_numbers(arguments, subject);
   const std::vector<Tensor> inputs = inputs_of(arguments, subject);
   const std::vector<Tensor> outputs = compute(arguments, subject, inputs);
   for (size_t k = 0; k < outputs.size(); k++) out << summary(k, outputs[k]) << "\n";
@@ -297,7 +322,9 @@ Target target_option(const Arguments& arguments) {
 
 int emit(const Arguments& arguments, std::ostream& out) {
   const Target target = target_option(arguments);
-  out << parse_subject(arguments).staged(pipeline_of(arguments), target).source.text;
+  const Subject subject = parse_subject(arguments);
+  require_numbers(arguments, subject);
+  out << subject.staged(pipeline_of(arguments), target).source.text;
   return 0;
 }
 
@@ -316,6 +343,7 @@ int print_text(const Arguments& arguments, std::ostream& out) {
 
 int explain_text(const Arguments& arguments, std::ostream& out) {
   const Subject subject = parse_subject(arguments);
+  require_numbers(arguments, subject);
   std::vector<Tensor> inputs = inputs_of(arguments, subject);
   const Device device = device_of(arguments);
   for (Tensor& input : inputs) input = copy_to(input, device);
@@ -348,6 +376,7 @@ std::string roofline_of(const Arguments& arguments, const std::string& text) {
     return roofline(dots, roof, title);
   }
   const Subject subject = parse_subject(arguments, text);
+  require_numbers(arguments, subject);
   const Program before = subject.staged({}).program,
                 after = subject.staged(pipeline_of(arguments)).program;
   std::vector<Dot> dots = kernel_dots(before, roof, true);
@@ -389,6 +418,7 @@ int picture(const Arguments& arguments, std::ostream& out) {
     return 0;
   }
   const Subject subject = parse_subject(arguments, text);
+  require_numbers(arguments, subject);
   out << (is_drawing ? render(drawings_of(arguments, subject), format)
                      : memory_chart(subject.staged(pipeline_of(arguments)).program));
   return 0;

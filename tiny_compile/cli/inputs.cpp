@@ -81,6 +81,27 @@ std::vector<Tensor> seeded_inputs(const Program& program, uint64_t seed,
   return fill(input_slots(program), seed, given);
 }
 
+std::pair<std::string, int64_t> size_value(const std::string& text) {  // "n=37"
+  const size_t equals = text.find('=');
+  const std::string number = equals == std::string::npos ? "" : text.substr(equals + 1);
+  const bool is_number = !number.empty() && number.size() < 16 &&
+                         number.find_first_not_of("0123456789") == std::string::npos;
+  if (!is_number || equals == 0) fail("--size ", text, ": written --size n=37");
+  return {text.substr(0, equals), std::stoll(number)};
+}
+
+void require_numbers(const std::vector<Expr>& sizes, const std::string& command,
+                     const std::string& file, const std::string& text, size_t start) {
+  if (sizes.empty()) return;
+  try {
+    fail_in_text(
+        text, text.find('[', start) + 1,
+        str(command, " needs numbers for symbolic sizes: give --size ", sizes[0], "=NUMBER"));
+  } catch (const Error& error) {
+    fail(file, ":", error.what());
+  }
+}
+
 std::string summary(size_t number, const Tensor& output) {
   const Tensor flat = contiguous_copy(output);
   const size_t width = size_of(flat.dtype());

@@ -18,6 +18,14 @@ std::vector<Tensor> seeded_inputs(const Graph& graph, uint64_t seed,
 std::vector<Tensor> seeded_inputs(const Program& program, uint64_t seed,
                                   const std::vector<Tensor>& given);
 
+// "n=37" of --size.
+std::pair<std::string, int64_t> size_value(const std::string& text);
+
+// Throws where `sizes` has any: `command` needs numbers. Shows the header, which begins at `start`
+// of the file's text.
+void require_numbers(const std::vector<Expr>& sizes, const std::string& command,
+                     const std::string& file, const std::string& text, size_t start);
+
 std::string summary(size_t number,
                     const Tensor& output);  // "output 0: f32[4,8] checksum 12ab.. first .."
 std::string element_difference(const Tensor& wanted, const Tensor& got,

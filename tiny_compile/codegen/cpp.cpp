@@ -232,8 +232,8 @@ void write_pointwise(KernelText& text) {
   text.declare("first", str("point % ", last));
   text.out.line(str("const long long stop = end - point < ", last,
                     " - first ? first + (end - point) : ", last, ";"));
-  const Expr point =
-      Expr::symbol("point", 0, std::max<int64_t>(row_count(kernel).bounds().high - 1, 0));
+  const Expr point = Expr::symbol(tile_symbol("point"), 0,
+                                  std::max<int64_t>(row_count(kernel).bounds().high - 1, 0));
   text.unpack_rows(kernel.rows - 1, floor_div(point, last));
   text.define(ids, {row_mask(kernel) >> 1, false}, defined);
   body("first", "stop");

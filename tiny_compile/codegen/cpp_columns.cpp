@@ -41,7 +41,8 @@ class ColumnsWriter {
                   ", most = (next - unit) * ", part, ";"));
     out_.line(str("const long long width = ", extent, " - start < most ? ", extent,
                   " - start : most;"));
-    text_.unpack_rows(lane_, floor_div(Expr::symbol("unit", 0, entry.units - 1), strips));
+    text_.unpack_rows(lane_,
+                      floor_div(Expr::symbol(tile_symbol("unit"), 0, entry.units - 1), strips));
     define({row_mask(kernel_) & ~(uint64_t{1} << lane_), false});
     for (size_t s = 0; s < kernel_.steps.size(); s++)
       write_step(kernel_.steps[s], static_cast<int>(s));

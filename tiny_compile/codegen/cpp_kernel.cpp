@@ -14,9 +14,9 @@ constexpr int64_t kMostKeptBytes = 256 * 1024;
 
 uint64_t axes_in(const Kernel& kernel, const Expr& index) {
   uint64_t mask = 0;
-  for (const std::string& name : symbols(index)) {
+  for (const Symbol& symbol : symbols(index)) {
     for (size_t a = 0; a < kernel.axes.size(); a++) {
-      if (kernel.axes[a].name == name) mask |= uint64_t{1} << a;
+      if (Symbol(kernel.axes[a].name) == symbol) mask |= uint64_t{1} << a;
     }
   }
   return mask;
@@ -123,7 +123,8 @@ void KernelText::unpack(const std::vector<int>& axes, Expr number, const std::st
 }
 
 void KernelText::unpack_rows(const std::string& number) {
-  unpack_rows(kernel.rows, Expr::symbol(number, 0, row_count(kernel).bounds().high - 1));
+  unpack_rows(kernel.rows,
+              Expr::symbol(tile_symbol(number), 0, row_count(kernel).bounds().high - 1));
 }
 
 void KernelText::unpack_rows(int count, Expr number) {
@@ -133,7 +134,8 @@ void KernelText::unpack_rows(int count, Expr number) {
 }
 
 void KernelText::unpack_inner(const Step& step, const std::string& number) {
-  unpack(step.inner, Expr::symbol(number, 0, inner_count(kernel, step).bounds().high - 1));
+  unpack(step.inner,
+         Expr::symbol(tile_symbol(number), 0, inner_count(kernel, step).bounds().high - 1));
 }
 
 void KernelText::define(const std::vector<int>& ids, const LoopScope& scope,

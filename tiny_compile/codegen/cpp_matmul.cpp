@@ -176,7 +176,7 @@ class MatmulWriter {
     stop("column", all_.n, blocks_.columns);
     stop("row", all_.m, blocks_.rows);
     out_.line(str("const long long batch = columns / ", blocks_.column_blocks, ";"));
-    text_.unpack(axes_.batch, Expr::symbol("batch", 0, all_.batches));
+    text_.unpack(axes_.batch, Expr::symbol(tile_symbol("batch"), 0, all_.batches));
   }
 
   void find_packed() {
@@ -243,7 +243,8 @@ class MatmulWriter {
     for (const Step*& store : stores)
       store = &view.kernel.steps[static_cast<size_t>(store - kernel_.steps.data())];
     text.out.open("for (int i = 0; i < tile_rows && row + i < stop_row; i++)");
-    text.unpack(view.lists[0], Expr::symbol("row", 0, INT32_MAX) + Expr::symbol("i", 0, 63));
+    text.unpack(view.lists[0], Expr::symbol(tile_symbol("row"), 0, INT32_MAX) +
+                                   Expr::symbol(tile_symbol("i"), 0, 63));
     text.out.line(
         "const long long width = stop_column - column < tile_columns ? stop_column - "
         "column : tile_columns;");

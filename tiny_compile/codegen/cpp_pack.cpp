@@ -79,7 +79,7 @@ class PackWriter {
   void write_lanes() {
     const std::vector<int>&lanes = packing_.view.lists[0], &depth = packing_.view.lists[1];
     open_runs(text_, lanes, "panel", "lanes");
-    text_.unpack(depth, Expr::symbol("first_k", 0, INT32_MAX), "", "long long");
+    text_.unpack(depth, Expr::symbol(tile_symbol("first_k"), 0, INT32_MAX), "", "long long");
     out_.open("for (long long k = first_k; k < stop_k; k++)");
     out_.line(str(packing_.type.type, "* const line = to + (k - first_k) * ", packing_.width,
                   " + done;"));
@@ -116,7 +116,8 @@ class PackWriter {
     out_.open("for (long long k = first_k; k < stop_k; k += 64)");
     out_.line("const long long steps = stop_k - k < 64 ? stop_k - k : 64;");
     out_.open("for (long long l = 0; l < lanes; l++)");
-    text_.unpack(lanes, Expr::symbol("panel", 0, INT32_MAX) + Expr::symbol("l", 0, 63));
+    text_.unpack(lanes, Expr::symbol(tile_symbol("panel"), 0, INT32_MAX) +
+                            Expr::symbol(tile_symbol("l"), 0, 63));
     const std::vector<bool> defined = define_without(depth);
     open_runs(text_, depth, "k", "steps");
     out_.line(str(packing_.type.type, "* const line = lines + 64 * l + done;"));
@@ -151,7 +152,7 @@ void open_runs(KernelText& text, const std::vector<int>& list, const std::string
   out.line(str("run = ", last.extent, " - from < ", count, " - done ? ", last.extent,
                " - from : ", count, " - done;"));
   text.unpack({list.begin(), list.end() - 1},
-              floor_div(Expr::symbol("at", 0, INT64_MAX / 4), last.extent));
+              floor_div(Expr::symbol(tile_symbol("at"), 0, INT64_MAX / 4), last.extent));
 }
 
 void write_run(KernelText& text, const std::vector<int>& list, const std::string& whole,

@@ -188,9 +188,9 @@ std::vector<std::string> next_row(const KernelText& text, const Step& step, cons
     if (load.kind != ScalarKind::Load || load.mask >= 0 || !load.operands.empty()) continue;
     if (coefficient(load.index, along.symbol()) != 1 || !depends_on(load.index, across.name))
       continue;
-    const Expr there = substitute(
-        load.index,
-        {{across.name, across.symbol() + 1}, {along.name, Expr::symbol("base", 0, row.count)}});
+    const Expr there =
+        substitute(load.index, {{across.name, across.symbol() + 1},
+                                {along.name, Expr::symbol(tile_symbol("base"), 0, row.count)}});
     places.push_back(str(pointer_name(text.program.buffers[load.buffer]), " + ", there));
   }
   return places;

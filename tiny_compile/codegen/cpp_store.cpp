@@ -78,9 +78,10 @@ void write_blocks(KernelText& text, int axis, const std::string& from, const std
                       exact_storage(step->dtype, text.scalars.name(step->value)), ";"));
   text.out.close();
   for (const Step* step : steps)
-    text.out.line(str("tc_stream(", pointer_name(text.program.buffers[step->buffer]), " + ",
-                      substitute(step->index, {{i, Expr::symbol("here", 0, INT64_MAX)}}), ", ",
-                      block_name(*step), ", (next - here) * ", size_of(step->dtype), ");"));
+    text.out.line(
+        str("tc_stream(", pointer_name(text.program.buffers[step->buffer]), " + ",
+            substitute(step->index, {{i, Expr::symbol(tile_symbol("here"), 0, INT64_MAX)}}),
+            ", ", block_name(*step), ", (next - here) * ", size_of(step->dtype), ");"));
   text.out.close();
 }
 

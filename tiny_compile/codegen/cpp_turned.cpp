@@ -132,7 +132,7 @@ class TurnedWriter {
     }
     int64_t units = 1;
     for (int axis : order) units *= places(axis);
-    Expr rest = Expr::symbol("unit", 0, std::max<int64_t>(units - 1, 0));
+    Expr rest = Expr::symbol(tile_symbol("unit"), 0, std::max<int64_t>(units - 1, 0));
     uint64_t outer = 0;
     for (int axis : order) {
       const Expr here = axis == order.back() ? rest : mod(rest, places(axis));
@@ -160,9 +160,9 @@ class TurnedWriter {
 
   void write_turn(int id) {
     const Scalar& load = kernel_.scalars[id];
-    const Expr corner =
-        substitute(load.index, {{row().name, Expr::symbol("first_row", 0, INT64_MAX)},
-                                {column().name, Expr::symbol("first_column", 0, INT64_MAX)}});
+    const Expr corner = substitute(
+        load.index, {{row().name, Expr::symbol(tile_symbol("first_row"), 0, INT64_MAX)},
+                     {column().name, Expr::symbol(tile_symbol("first_column"), 0, INT64_MAX)}});
     out_.line(
         str("alignas(64) ", c_type(load.dtype), " turned_", id, "[", kSquare * kSquare, "];"));
     out_.line(str("tc_turn(", pointer_name(text_.program.buffers[load.buffer]), " + ", corner,

@@ -100,7 +100,7 @@ void ask_for_later_row(CudaText& text, const RowShape& shape, const std::vector<
   text.unpack_rows("ahead");
   text.declare("first", "1024 * chunk");
   const int64_t last = s.count % kChunk;
-  ask(text, streams, step.inner[0], Expr::symbol("first", 0, s.count - 1),
+  ask(text, streams, step.inner[0], Expr::symbol(tile_symbol("first"), 0, s.count - 1),
       last == 0 ? "1024" : str("chunk == ", s.chunks - 1, " ? ", last, " : 1024"));
   text.out.close();
 }

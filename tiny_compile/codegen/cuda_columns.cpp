@@ -155,7 +155,7 @@ class ColumnsWriter {
     const int64_t columns = lane.extent.constant();
     out_.line(
         str("const int x = threadIdx.x % ", kColumns, ", y = threadIdx.x / ", kColumns, ";"));
-    const Expr block = Expr::symbol("strip", 0, blocks_ - 1);
+    const Expr block = Expr::symbol(tile_symbol("strip"), 0, blocks_ - 1);
     text_.declare("strip", cluster_ == 1 ? "blockIdx.x" : str("blockIdx.x / ", cluster_));
     if (cluster_ > 1) out_.line(str("const int rank = blockIdx.x % ", cluster_, ";"));
     const Expr first = mod(block, strips_) * (int64_t{kColumns} * vector_);
@@ -170,13 +170,13 @@ class ColumnsWriter {
   // The number of a column's element: k, or by its place in the tree. Of the place, the loops'
   // counters are sums with small quotients (32 * chunk + q / 2); of k they would be k / 32.
   static Expr counted(int64_t count) {
-    return Expr::symbol("k", 0, std::max<int64_t>(count - 1, 0));
+    return Expr::symbol(tile_symbol("k"), 0, std::max<int64_t>(count - 1, 0));
   }
   static Expr placed(int64_t count) {
     const int64_t chunks = std::max<int64_t>(ceil_divide(count, kChunk), 1);
-    return Expr::symbol("chunk", 0, chunks - 1) * kChunk +
-           Expr::symbol("q", 0, kChunk / kParts - 1) * int64_t{kParts} +
-           Expr::symbol("from", 0, kParts - 1);
+    return Expr::symbol(tile_symbol("chunk"), 0, chunks - 1) * kChunk +
+           Expr::symbol(tile_symbol("q"), 0, kChunk / kParts - 1) * int64_t{kParts} +
+           Expr::symbol(tile_symbol("from"), 0, kParts - 1);
   }
 
   void define_element(const Step& step, const Expr& number, std::vector<bool> defined) {

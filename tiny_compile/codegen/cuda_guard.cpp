@@ -43,7 +43,8 @@ class Guard {
       return "";
     const Axis& axis = kernel_.axes[axis_];
     if (!is_contiguous(*lhs - *rhs, axis.symbol(), vector_)) return "";
-    const Expr start = substitute(*lhs, {{axis.name, Expr::index("e", axis.extent)}});
+    const Expr start =
+        substitute(*lhs, {{axis.name, Expr::index(tile_symbol("e"), axis.extent)}});
     return str(text_.scalars.index(start), scalar.op == Op::lt ? " < " : " >= ", *rhs);
   }
 
@@ -62,7 +63,7 @@ bool is_contiguous(const Expr& index, const Expr& symbol, int vector) {
     if (term.factor == symbol) {
       if (term.coefficient != 1) return false;
       found = true;
-    } else if (term.coefficient % vector != 0 || depends_on(term.factor, symbol.name())) {
+    } else if (term.coefficient % vector != 0 || depends_on(term.factor, symbol.symbol())) {
       return false;
     }
   }

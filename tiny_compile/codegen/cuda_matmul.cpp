@@ -41,7 +41,7 @@ class MatmulWriter {
                   slice_, "][", tile_ + 4, "];"));
     out_.line("const int x = threadIdx.x % 16, y = threadIdx.x / 16;");
     text_.declare("block", "blockIdx.x");
-    const Expr block = Expr::symbol("block", 0, batches * down * across - 1);
+    const Expr block = Expr::symbol(tile_symbol("block"), 0, batches * down * across - 1);
     text_.declare("first_column", mod(block, across) * tile_);
     text_.declare("first_row", mod(floor_div(block, across), down) * tile_);
     text_.unpack_rows(m_, floor_div(block, down * across));

@@ -101,9 +101,10 @@ bool is_heavy(const CudaText& text) {
 // The loop over the slabs, where there are several; the row of the thread's pack.
 Expr open_slabs(CudaText& text, const Slabs& slabs, int64_t points, int64_t extent,
                 bool places) {
-  if (slabs.is_one()) return floor_div(Expr::symbol("first", 0, slabs.size - 1), extent);
-  const Expr start = Expr::symbol("start", 0, slabs.size - 1);
-  const Expr turn = Expr::symbol("turn", 0, slabs.count - 1);
+  if (slabs.is_one())
+    return floor_div(Expr::symbol(tile_symbol("first"), 0, slabs.size - 1), extent);
+  const Expr start = Expr::symbol(tile_symbol("start"), 0, slabs.size - 1);
+  const Expr turn = Expr::symbol(tile_symbol("turn"), 0, slabs.count - 1);
   const bool whole = slabs.size * slabs.count == points;
   text.out.line("#pragma unroll");
   text.out.open(str("for (", text.integer, " turn = 0; turn < ", slabs.count, "; turn++)"));
@@ -127,7 +128,7 @@ void declare_point(CudaText& text, const Expr& row, int vector, bool ragged) {
   const std::string over = once ? str("(step >= ", extent, ")") : str("step/", extent);
   text.declare("above", str(row.str(), " + ", over));
   const int64_t rows = row_count(text.kernel).constant() / extent;
-  text.unpack_rows(last, Expr::symbol("above", 0, rows - 1));
+  text.unpack_rows(last, Expr::symbol(tile_symbol("above"), 0, rows - 1));
   text.declare(axis.name, once ? str("step < ", extent, " ? step : step - ", extent)
                                : str("step%", extent));
 }
@@ -169,8 +170,9 @@ Expr open_packs(CudaText& text, const Points& p) {
   if (packs % p.block != 0)
     text.out.line(str("if (", p.start(), " >= ", p.slabs.size, ") return;"));
   if (!p.line)
-    text.declare(p.through ? "column" : "e",
-                 mod(Expr::symbol(p.start(), 0, p.slabs.size - 1), p.extent).str());
+    text.declare(
+        p.through ? "column" : "e",
+        mod(Expr::symbol(tile_symbol(p.start()), 0, p.slabs.size - 1), p.extent).str());
   return open_slabs(text, p.slabs, p.count, p.extent, p.through || p.line);
 }
 

@@ -240,7 +240,8 @@ class RowsWriter {
     const int64_t sure = s.count / (shape_.lanes * shape_.sharing * s.vector);
     const std::string surely = shared ? str("k < ", sure, " || ") : "";
     if (partial) out_.open(str("if (", surely, place, " < ", s.count, ")"));
-    if (place != "e") text_.unpack(s.inner, Expr::symbol(place, 0, s.count - 1), "e");
+    if (place != "e")
+      text_.unpack(s.inner, Expr::symbol(tile_symbol(place), 0, s.count - 1), "e");
   }
 
   // Where a pack starts: in the row, and in the last loop.

@@ -246,7 +246,8 @@ class ScanWriter {
       const Scalar& load = kernel_.scalars[id];
       const std::string from = pointer_name(text_.program.buffers[load.buffer]);
       const bool wide = text_.is_wide(load.index, load.buffer);
-      const Expr start = substitute(load.index, {{axis_.name, Expr::index("e", axis_.extent)}});
+      const Expr start =
+          substitute(load.index, {{axis_.name, Expr::index(tile_symbol("e"), axis_.extent)}});
       if (!wide) open_elements();
       out_.line(wide ? str("early_", id, "[k] = *(const ", pack_type(c_type(load.dtype)), "*)(",
                            from, " + ", text_.scalars.index(start), ");")

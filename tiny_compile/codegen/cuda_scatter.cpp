@@ -39,12 +39,12 @@ Steps steps_of(const Kernel& kernel) { return {&kernel.steps[0], &kernel.steps[1
 // The scatter's places are the base's, with the index for the base's loop.
 bool same_places(const Kernel& kernel, const Steps& steps) {
   const Expr& count = steps.scatter->limit;
-  const Expr target = count.is_constant(1) ? 0 : Expr::index("target", count);
+  const Expr target = count.is_constant(1) ? 0 : Expr::index(tile_symbol("target"), count);
   Substitution loop;
   for (int axis : steps.base->inner) loop.push_back({kernel.axes[axis].name, target});
   return inner_count(kernel, *steps.base) == count &&
          substitute(steps.base->index, loop) ==
-             substitute(steps.scatter->index, {{"at0", target}});
+             substitute(steps.scatter->index, {{indirect(0), target}});
 }
 
 class ScatterWriter {
@@ -187,7 +187,7 @@ class ScatterWriter {
   void write_points() {
     out_.open(str("for (", text_.integer,
                   " point = first + threadIdx.x; point < last; point += ", kBlock, ")"));
-    const Expr point = Expr::symbol("point", 0, targets_ * packs_ - 1);
+    const Expr point = Expr::symbol(tile_symbol("point"), 0, targets_ * packs_ - 1);
     text_.declare("target", floor_div(point, packs_));
     out_.line("const int t = (int)(target - lowest), begin = begins[t], end = begins[t + 1];");
     if (many()) out_.line("if (again && begin == end) continue;");

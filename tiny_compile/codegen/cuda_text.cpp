@@ -201,8 +201,8 @@ std::optional<std::string> CudaText::guard_of(int load,
 std::string CudaText::at_start(const Expr& index, const std::vector<int>& operands) const {
   if (flat_) return "first";
   const Axis& axis = kernel.axes[axis_];
-  return scalars.index(substitute(index, {{axis.name, Expr::index("e", axis.extent)}}),
-                       operands);
+  return scalars.index(
+      substitute(index, {{axis.name, Expr::index(tile_symbol("e"), axis.extent)}}), operands);
 }
 
 void CudaText::load_packs(const std::vector<int>& ids, const std::vector<bool>& defined) {

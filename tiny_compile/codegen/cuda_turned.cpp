@@ -184,7 +184,7 @@ class PacksTurner {
   // Where the block stands: tiles along the last axis are neighbours.
   void write_place(int64_t tiles) {
     text_.declare("tile", "blockIdx.x");
-    Expr rest = Expr::symbol("tile", 0, tiles - 1);
+    Expr rest = Expr::symbol(tile_symbol("tile"), 0, tiles - 1);
     auto place = [&](int row) {
       const Expr count = tiles_of(row), at = mod(rest, count);
       rest = floor_div(rest, count);
@@ -239,7 +239,8 @@ class PacksTurner {
 
   std::string at_start(const Expr& index, const Packs& p) const {
     const Axis& axis = kernel_.axes[p.axis];
-    return text_.scalars.index(substitute(index, {{axis.name, Expr::index("e", axis.extent)}}));
+    return text_.scalars.index(
+        substitute(index, {{axis.name, Expr::index(tile_symbol("e"), axis.extent)}}));
   }
 
   // All loads of these, before anything waits for one of them.
@@ -341,7 +342,7 @@ class PacksTurner {
 
 int64_t distance(const Expr& index, const Expr& symbol) {
   for (const Term& term : terms(index)) {
-    if (term.factor != symbol && depends_on(term.factor, symbol.name())) return -1;
+    if (term.factor != symbol && depends_on(term.factor, symbol.symbol())) return -1;
   }
   return coefficient(index, symbol);
 }

@@ -8,6 +8,7 @@
 
 #include "tiny_compile/codegen/cpp.h"
 #include "tiny_compile/codegen/cuda.h"
+#include "tiny_compile/graph/sizes.h"
 #include "tiny_compile/loops/fuse.h"
 #include "tiny_compile/loops/lower.h"
 #include "tiny_compile/loops/pad_rows.h"
@@ -49,7 +50,8 @@ class Runner {
       result_.seconds.push_back({stage.name, spent.count()});
     }
     if (!lowered_) step("lower", Lower(lower));
-    if (!emitted_) step("emit", Emit(emit));
+    const bool can_emit = sizes(result_.program).empty();  // symbolic ones have no text yet
+    if (!emitted_ && can_emit) step("emit", Emit(emit));
     return std::move(result_);
   }
 
@@ -155,6 +157,7 @@ Pipeline with_library(Pipeline pipeline, Matmul matmul) {
 }
 
 Source emit(const Program& program) {
+  require_numbers(sizes(program), "emit");
   return program.target == Target::Cuda ? emit_cuda(program) : emit_cpp(program);
 }
 

@@ -13,6 +13,7 @@
 
 #include "tiny_compile/base/first_exception.h"
 #include "tiny_compile/graph/lanes.h"
+#include "tiny_compile/graph/sizes.h"
 
 namespace tiny_compile {
 namespace {
@@ -433,9 +434,11 @@ bool shares_storage(const Node& node, const Tensor& x) {
 std::vector<Tensor> interpret_all(const Graph& graph, std::span<const Tensor> inputs) {
   std::map<int, std::vector<Tensor>> tuples;  // the results of calls
   const std::vector<Expr> unknown = symbols(graph);
-  if (!unknown.empty())
-    fail("graph ", graph.name, " has sizes without a value (", join(unknown, ", "),
-         "): write numbers for them to interpret it");
+  if (!unknown.empty()) {
+    std::vector<std::vector<int64_t>> shapes;
+    for (const Tensor& input : inputs) shapes.push_back(input.shape());
+    return interpret_all(with_sizes_of(graph, shapes), inputs);
+  }
   std::vector<Tensor> values;
   size_t next = 0;
   for (const Node& node : graph.nodes) {

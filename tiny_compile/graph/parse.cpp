@@ -26,8 +26,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kDefaultHigh = int64_t{1} << 40;  // of a symbol without bounds
-
 std::vector<std::string> op_names() {
   std::vector<std::string> names;
   for (int i = 0; i < kOpCount; i++) names.push_back(info(static_cast<Op>(i)).name);
@@ -223,25 +221,6 @@ class Parser : TextCursor {
 
   // --- the whole ---
 
-  void parse_symbol() {  // n: 2..4096
-    const size_t start = at_;
-    const std::string name = identifier("the name of a size");
-    if (name.find('.') != std::string::npos) error(start, "a size's name holds no '.'");
-    Interval bounds = {0, kDefaultHigh};
-    if (accept(':')) {
-      bounds.low = number();
-      expect('.', "the least value (bounds are written 2..4096)");
-      expect('.', "the least value (bounds are written 2..4096)");
-      bounds.high = number();
-    }
-    if (bounds.low > bounds.high) error(start, str("the bounds of ", name, " are empty"));
-    if (bounds.low < -kUnbounded || bounds.high > kUnbounded) {
-      error(start, str("the bounds of ", name, " are beyond 2^62"));
-    }
-    const Expr symbol = Expr::symbol(name, bounds.low, bounds.high);
-    if (!symbols_.emplace(name, symbol).second) error(start, name + " is declared twice");
-  }
-
   void parse_parameter() {  // %0 x: f32[2,3] {strides=[1,2]}
     Node node;
     define_id();
@@ -260,14 +239,7 @@ class Parser : TextCursor {
     graph_.name = identifier("the graph's name");
     if (depth_ > 0 && next_is('['))
       error(at_, "a graph inside another uses the sizes that the outermost declares");
-    if (accept('[')) {
-      do {
-        skip_space();
-        parse_symbol();
-        skip_space();
-      } while (accept(','));
-      expect(']', "the symbols");
-    }
+    if (depth_ == 0) symbols_ = sizes();
     expect('(', "the graph's name");
     skip_space();
     if (!accept(')')) {
@@ -330,7 +302,7 @@ class Parser : TextCursor {
 
   Graph graph_;
   std::vector<size_t> starts_;  // of each node in text_
-  std::map<std::string, Expr, std::less<>> symbols_;
+  DeclaredSizes symbols_;
   size_t begin_ = 0;  // of the graph in text_
   int depth_ = 0;     // graphs around this one
 };

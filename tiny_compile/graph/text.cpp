@@ -84,20 +84,12 @@ int leading_inputs(const Graph& graph) {
   return count;
 }
 
-std::string symbols_text(const Graph& graph) {  // "[n: 2..4096, m: 0..16]" or ""
-  std::vector<std::string> parts;
-  for (const Expr& symbol : symbols(graph)) {
-    const Interval bounds = symbol.bounds();
-    parts.push_back(str(symbol.name(), ": ", bounds.low, "..", bounds.high));
-  }
-  return parts.empty() ? "" : "[" + join(parts, ", ") + "]";
-}
-
 // One line if it fits, else one parameter a line.
 std::string header_text(const Graph& graph, int inputs, const std::string& indent) {
   std::vector<std::string> parameters;
   for (int id = 0; id < inputs; id++) parameters.push_back(parameter_text(graph, id));
-  const std::string sizes = indent.empty() ? symbols_text(graph) : "";  // inside: those outside
+  const std::string sizes =
+      indent.empty() ? sizes_text(symbols(graph)) : "";  // inside: those outside
   const std::string start = indent + "graph " + graph.name + sizes + "(";
   const std::string line = start + join(parameters, ", ") + ") {\n";
   if (line.size() <= kLineWidth || inputs < 2) return line;
@@ -119,20 +111,6 @@ std::string with_comment(std::string line, const std::string& comment, size_t co
   if (comment.empty()) return line;
   line.resize(std::max(column, line.size() + 2), ' ');
   return line + comment;
-}
-
-void collect_symbols(const Expr& expr, std::vector<Expr>& found) {
-  std::vector<Expr> pending = {expr};
-  while (!pending.empty()) {
-    const Expr next = pending.back();
-    pending.pop_back();
-    if (next.is_constant()) continue;
-    if (next.kind() == ExprKind::Symbol) {
-      if (std::find(found.begin(), found.end(), next) == found.end()) found.push_back(next);
-      continue;
-    }
-    pending.insert(pending.end(), next.operands().rbegin(), next.operands().rend());
-  }
 }
 
 // A graph inside another is indented and declares no sizes.

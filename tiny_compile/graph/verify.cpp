@@ -164,6 +164,8 @@ std::optional<std::string> symbols_problem(const Graph& graph) {
   std::set<std::string> names;
   for (const Expr& symbol : symbols(graph)) {
     const std::string& name = symbol.name();
+    if (symbol.symbol().kind != SymbolKind::Size)
+      return str(name, " is no size: sizes are symbols of SymbolKind::Size");
     if (!names.insert(name).second) return str("the size ", name, " has two different bounds");
   }
   return std::nullopt;

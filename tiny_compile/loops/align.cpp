@@ -18,7 +18,7 @@ std::optional<Nest> nest_of(const Kernel& kernel, const Expr& index,
     if (term.factor.kind() != ExprKind::Symbol || term.coefficient <= 0) return std::nullopt;
     Loop loop{-1, term.coefficient, 1};
     for (size_t a = 0; a < kernel.axes.size(); a++) {
-      if (kernel.axes[a].name == term.factor.name()) loop.axis = static_cast<int>(a);
+      if (Symbol(kernel.axes[a].name) == term.factor.symbol()) loop.axis = static_cast<int>(a);
     }
     const bool indirect = loop.axis < 0;
     if (indirect && limits.size() != 1) return std::nullopt;

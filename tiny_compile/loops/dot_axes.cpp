@@ -51,9 +51,9 @@ int64_t run_along(const Kernel& kernel, const std::vector<int>& list, const Expr
                   int64_t most) {
   if (list.empty()) return 1;
   const Axis& axis = kernel.axes[list.back()];
-  const Expr piece = Expr::index("piece", 1 << 20);
+  const Expr piece = Expr::index({"piece", SymbolKind::Tile}, 1 << 20);
   for (int64_t run = most; run > 1; run /= 2) {
-    const Expr part = Expr::index("within", run);
+    const Expr part = Expr::index({"within", SymbolKind::Tile}, run);
     const Expr there = substitute(index, {{axis.name, piece * run + part}});
     if (std::abs(coefficient(there, part)) <= 1 &&
         !depends_on(there - part * coefficient(there, part), "within"))

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "tiny_compile/graph/lanes.h"
+#include "tiny_compile/graph/sizes.h"
 
 namespace tiny_compile {
 namespace {
@@ -84,7 +85,7 @@ class KernelRun {
       int axis = -1;
       for (size_t a = 0; a < kernel_.axes.size() && term.factor.kind() == ExprKind::Symbol;
            a++) {
-        if (kernel_.axes[a].name == term.factor.name()) axis = static_cast<int>(a);
+        if (Symbol(kernel_.axes[a].name) == term.factor.symbol()) axis = static_cast<int>(a);
       }
       if (axis < 0) index.affine = false;
       index.axes.push_back({axis, term.coefficient});
@@ -100,10 +101,10 @@ class KernelRun {
         value += coefficient * axis_values_[axis][lane];
       return value;
     }
-    std::vector<std::pair<std::string, int64_t>> values;
+    SymbolValues values;
     for (size_t a = 0; a < kernel_.axes.size(); a++)
       values.push_back({kernel_.axes[a].name, axis_values_[a][lane]});
-    for (size_t k = 0; k < chosen.size(); k++) values.push_back({str("at", k), chosen[k]});
+    for (size_t k = 0; k < chosen.size(); k++) values.push_back({indirect(k), chosen[k]});
     return evaluate(index.general, values);
   }
 
@@ -329,8 +330,21 @@ Tensor laid_out(const Buffer& buffer, const Tensor& input) {
   return flat;
 }
 
-std::vector<Tensor> run(const Program& program, std::span<const Tensor> inputs,
+// The sizes of this call are those of its inputs.
+Program with_numbers(const Program& program, std::span<const Tensor> inputs) {
+  const std::vector<Expr> unknown = sizes(program);
+  if (unknown.empty()) return program;
+  std::vector<SizedInput> shapes;
+  for (const Buffer& buffer : program.buffers) {
+    if (buffer.role != Role::Input || shapes.size() == inputs.size()) continue;
+    shapes.push_back({buffer.name, buffer.type.shape, inputs[shapes.size()].shape()});
+  }
+  return substitute(program, solve_sizes(unknown, shapes));
+}
+
+std::vector<Tensor> run(const Program& given, std::span<const Tensor> inputs,
                         std::vector<int64_t>* touched) {
+  const Program program = with_numbers(given, inputs);
   std::vector<Tensor> values;
   std::vector<Memory> memory;
   Tensor arena = filled_tensor(Literal{DType::u8, 0xff}, {program.arena_bytes});

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tiny_compile/graph/sizes.h"
 #include "tiny_compile/loops/narrow.h"
 #include "tiny_compile/loops/short_concats.h"
 #include "tiny_compile/loops/views.h"
@@ -308,7 +309,9 @@ class Lowering {
             k.value_at(node.inputs[0], at, -1, {where}, {limit}));
   }
 
-  static Expr indirect_symbol(const Expr& limit) { return Expr::index("at0", max(limit, 1)); }
+  static Expr indirect_symbol(const Expr& limit) {
+    return Expr::index(indirect(0), max(limit, 1));
+  }
 
   // rows(others) { store y for (j: D) = data
   //                scatter y[.. at0 ..] += src for (j: J), at0 = index }
@@ -404,10 +407,27 @@ class Lowering {
   std::set<std::string> taken_;  // names of inputs
 };
 
+// A size called like a loop gets another name: graph f[i0: 1..8] => program f[i0_: 1..8].
+Graph without_loop_names(const Graph& graph) {
+  std::set<std::string> names;
+  for (const Expr& size : symbols(graph)) names.insert(size.name());
+  Substitution others;
+  for (const Expr& size : symbols(graph)) {
+    std::string name = size.name();
+    while (is_loop_name(name) || (name != size.name() && names.count(name))) name += '_';
+    if (name == size.name()) continue;
+    names.insert(name);
+    others.push_back({size.symbol(), Expr::symbol({name, SymbolKind::Size}, size.bounds().low,
+                                                  size.bounds().high)});
+  }
+  return substitute(graph, others);
+}
+
 }  // namespace
 
 Program lower(const Graph& graph) {
-  return Lowering(with_short_concats(inline_calls(graph))).run();
+  const Graph renamed = without_loop_names(graph);
+  return Lowering(with_short_concats(inline_calls(renamed))).run();
 }
 
 }  // namespace tiny_compile

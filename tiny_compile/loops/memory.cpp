@@ -40,7 +40,8 @@ int64_t padded_bytes(const Buffer& buffer) {
 Program plan_memory(const Program& program) {
   Program result = program;
   result.arena_bytes = 0;
-  std::vector<Placed> placed;  // those alive, by place
+  if (!sizes(program).empty()) return result;  // planned once they are numbers
+  std::vector<Placed> placed;                  // those alive, by place
   for (const Life& life : lives(program)) {
     Buffer& buffer = result.buffers[life.buffer];
     if (buffer.role != Role::Temporary) continue;

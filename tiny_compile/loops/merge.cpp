@@ -262,7 +262,7 @@ int stored_value(Group& first, const Plan& plan, const std::vector<int>& axis_of
   if (!load.operands.empty()) {
     Splice there;
     const Axis& axis = first.kernel.axes[axis_of[plan.indirect]];
-    there.axes = {{axis.name, Expr::index("at0", axis.extent)}};
+    there.axes = {{axis.name, Expr::index(indirect(0), axis.extent)}};
     there.mask = load.mask;
     there.indirect = load.operands;
     there.limits = load.limits;
@@ -287,7 +287,7 @@ bool reads_line_up(const Group& first, const Group& second, const Mapping& mappi
     if (!load.operands.empty()) {
       if (plan.indirect < 0 || load.operands.size() != 1) return false;
       const Axis& axis = first.kernel.axes[axis_of[plan.indirect]];
-      written = substitute(written, {{axis.name, Expr::index("at0", axis.extent)}});
+      written = substitute(written, {{axis.name, Expr::index(indirect(0), axis.extent)}});
       if (!can_move_to_indirect(first.kernel, reachable(first.kernel, store))) return false;
     }
     if (substitute(load.index, mapping.names) != written) return false;

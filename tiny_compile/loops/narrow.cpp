@@ -86,8 +86,8 @@ Expr narrowed(const Kernel& kernel, int mask, const Expr& index) {
   Substitution inside, outside;
   for (const auto& [symbol, bounds] : ranges_under(kernel, mask)) {
     if (bounds.low > bounds.high) return index;  // the mask is never true
-    inside.push_back({symbol.name(), Expr::symbol(symbol.name(), bounds.low, bounds.high)});
-    outside.push_back({symbol.name(), symbol});
+    inside.push_back({symbol.symbol(), Expr::symbol(symbol.symbol(), bounds.low, bounds.high)});
+    outside.push_back({symbol.symbol(), symbol});
   }
   if (inside.empty()) return index;
   const Expr shorter = substitute(substitute(index, inside), outside);

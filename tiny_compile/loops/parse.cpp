@@ -1,6 +1,6 @@
 // Question: which Program does this text mean? The inverse of loops/text.cpp.
 //
-//   program   := 'program' name ['on cuda'] '{' ['matmul' ('library' | 'library_tf32')]
+//   program   := 'program' name ['[' sizes ']'] ['on cuda'] '{' ['matmul' ('library' | 'library_tf32')]
 //                {buffer} {kernel} {'launch' name {',' name}} ['arena' bytes]
 //                'return' [name {',' name}] '}'
 //   buffer    := ('input' | 'output' | 'temp') name ':' dtype '[' sizes ']'
@@ -31,6 +31,7 @@ class Parser : ValueParser {
     skip_space();
     if (!accept_word("program")) error(at_, "a program starts with: program NAME {");
     program_.name = identifier("the program's name");
+    sizes_ = sizes();
     if (accept_word("on")) {
       if (!accept_word("cuda")) error(at_, "a program is on cuda, or says nothing: on the CPU");
       program_.target = Target::Cuda;
@@ -87,6 +88,14 @@ class Parser : ValueParser {
 
   // --- buffers ---
 
+  Expr stride() {  // a number, or symbolic and not negative
+    skip_blanks();
+    const bool is_number =
+        next_is('-') || (!at_end() && text_[at_] >= '0' && text_[at_] <= '9');
+    constexpr int64_t kFar = int64_t{1} << 48;
+    return sizes_.empty() && is_number ? Expr(bounded(-kFar, kFar, "a stride")) : extent();
+  }
+
   bool parse_buffer() {
     static constexpr const char* kRoles[] = {"input", "output", "temp"};
     for (int role = 0; role < 3; role++) {
@@ -106,15 +115,14 @@ class Parser : ValueParser {
     if (!buffers_.emplace(buffer.name, id).second) error(start, "a second buffer of this name");
     expect(':', "the buffer's name");
     buffer.type.dtype = dtype();
-    buffer.type.shape = list([&] { return Expr(size()); });
+    buffer.type.shape = list([&] { return extent(); });
     buffer.size = product(buffer.type.shape);
-    constexpr int64_t kFar = int64_t{1} << 48;
     if (accept_word("strides")) {
       expect('=', "strides");
-      buffer.strides = list([&] { return Expr(bounded(-kFar, kFar, "a stride")); });
+      buffer.strides = list([&] { return stride(); });
     }
-    if (accept_word("offset")) expect('=', "offset"), buffer.offset = size();
-    if (accept_word("size")) expect('=', "size"), buffer.size = size();
+    if (accept_word("offset")) expect('=', "offset"), buffer.offset = extent();
+    if (accept_word("size")) expect('=', "size"), buffer.size = extent();
     if (accept_word("align"))
       expect('=', "align"), buffer.align = static_cast<int>(bounded(1, 16, "an alignment"));
     if (accept_word("at")) buffer.place = size();
@@ -134,7 +142,7 @@ class Parser : ValueParser {
       const size_t start = at_;
       Axis axis{identifier("an axis"), 0};
       expect(':', "the axis");
-      axis.extent = size();
+      axis.extent = extent();
       result.push_back(add_axis(axis, rows, start));
     } while (accept(','));
     expect(')', "the axes");
@@ -143,6 +151,8 @@ class Parser : ValueParser {
 
   int add_axis(const Axis& axis, bool rows, size_t start) {
     std::vector<Axis>& axes = kernel_->axes;
+    if (sizes_.count(axis.name))
+      error(start, axis.name + " is a size; name the loop otherwise");
     auto same = [&](const Axis& other) { return other.name == axis.name; };
     const auto at = std::find_if(axes.begin(), axes.end(), same);
     const int id = static_cast<int>(at - axes.begin());
@@ -155,15 +165,21 @@ class Parser : ValueParser {
     return id;
   }
 
+  // Whether the name at `start` stands in a list of loops, (j0: 4, j1: 8): behind '(' or ','.
+  bool is_listed(size_t start) const {
+    const size_t before = text_.find_last_not_of(' ', start - 1);
+    return before != std::string::npos && (text_[before] == '(' || text_[before] == ',');
+  }
+
   // A shared value stands before the step whose loops it uses, so the loops are found first.
   void declare_loops() {
     const size_t start = at_, end = std::min(text_.find('}', at_), text_.size());
     while ((at_ = text_.find(": ", at_)) < end) {
       const size_t colon = at_, name = text_.find_last_of(" (,", colon - 1) + 1;
       at_ = colon + 2;
-      if (at_ >= end || text_[at_] < '0' || text_[at_] > '9') continue;
       const std::string_view axis = text_.substr(name, colon - name);
-      if (is_identifier(axis)) add_axis({std::string(axis), size()}, false, name);
+      if (at_ >= end || !is_listed(name) || !is_identifier(axis)) continue;
+      add_axis({std::string(axis), extent()}, false, name);
     }
     at_ = start;
   }

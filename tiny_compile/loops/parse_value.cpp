@@ -14,6 +14,7 @@
 namespace tiny_compile {
 namespace {
 
+constexpr int64_t kMostElements = int64_t{1} << 48;
 constexpr int kDeepest = 200;  // values in values; each is a level of this parser's recursion
 
 }  // namespace
@@ -39,7 +40,27 @@ int64_t ValueParser::bounded(int64_t low, int64_t high, const char* what) {
   error(start, str(what, " must be in ", low, "..", high));
 }
 
-int64_t ValueParser::size() { return bounded(0, int64_t{1} << 48, "a size"); }
+int64_t ValueParser::size() { return bounded(0, kMostElements, "a size"); }
+
+Expr ValueParser::extent() {
+  skip_blanks();
+  const size_t start = at_;
+  const Expr found = parse_expr(text_, at_, [&](std::string_view name, size_t position) {
+    return size_symbol(name, position);
+  });
+  const Interval bounds = found.bounds();
+  const bool is_size =
+      bounds.low >= 0 && (!found.is_constant() || bounds.high <= kMostElements);
+  if (!is_size) error(start, str("a size must be in 0..", kMostElements, ", not ", found));
+  return found;
+}
+
+Expr ValueParser::size_symbol(std::string_view name, size_t position) const {
+  const auto found = sizes_.find(name);
+  if (found != sizes_.end()) return found->second;
+  error(position, str("unknown size '", name, "'; declare it in the header: program ",
+                      program_.name, "[", name, ": 1..4096] {"));
+}
 
 DType ValueParser::dtype() {
   skip_blanks();
@@ -55,8 +76,10 @@ Expr ValueParser::symbol(std::string_view name, size_t position,
     if (axis.name == name) return axis.symbol();
   }
   for (size_t k = 0; k < limits.size(); k++) {
-    if (name == str("at", k)) return Expr::index(std::string(name), max(limits[k], 1));
+    if (name == str("at", k)) return Expr::index(indirect(k), max(limits[k], 1));
   }
+  const auto size = sizes_.find(name);
+  if (size != sizes_.end()) return size->second;
   error(position, str("'", name, "' is no axis of this loop and no place chosen by data"));
 }
 
@@ -72,7 +95,7 @@ ValueParser::Place ValueParser::place() {
     expect('=', "the place's name");
     result.operands.push_back(value());
     expect('<', "the place's value");
-    result.limits.push_back(size());
+    result.limits.push_back(extent());
   }
   const size_t end = at_;
   at_ = start;

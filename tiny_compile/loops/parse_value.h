@@ -30,13 +30,15 @@ class ValueParser : protected TextCursor {
   int look_up(const Names& names, const char* what);
   int buffer();
   int64_t bounded(int64_t low, int64_t high, const char* what);
-  int64_t size();
+  int64_t size();  // a number
+  Expr extent();   // a number or symbolic: n*3
   DType dtype();
   Place place();
   int value();                                                   // the scalar's number
   static std::optional<int> register_of(std::string_view word);  // "r12" => 12
 
   Program program_;
+  DeclaredSizes sizes_;
   Names buffers_;
   Kernel* kernel_ = nullptr;       // the one being read
   ScalarTable* table_ = nullptr;   // of it
@@ -44,6 +46,7 @@ class ValueParser : protected TextCursor {
 
  private:
   Expr symbol(std::string_view name, size_t position, const std::vector<Expr>& limits) const;
+  Expr size_symbol(std::string_view name, size_t position) const;
   int value_here();
   Literal literal(DType dtype);
   int load();

@@ -1,6 +1,6 @@
 // The Program: loops over flat buffers. What `lower` makes of a Graph and `fuse` rewrites.
 //
-//   program softmax {
+//   program softmax {                  # of symbolic sizes: program softmax[n: 1..4096] {
 //     input x: f32[4096,1024]
 //     output y: f32[4096,1024]
 //     kernel softmax rows(i: 4096) {                         # softmax.cpp:3
@@ -45,6 +45,9 @@ struct Buffer {
   int64_t place = -1;  // of a temporary: byte offset in the arena, set by plan_memory
   bool operator==(const Buffer&) const = default;
 };
+
+// The place number k that data chooses: at0, at1, ...
+inline Symbol indirect(size_t k) { return {str("at", k), SymbolKind::Indirect}; }
 
 // An axis is a loop. Its name is a symbol with bounds [0, extent-1] in
 // the kernel's expressions.
@@ -174,6 +177,10 @@ std::vector<bool> reachable(const Kernel& kernel,
                             const Step& step);  // scalars a step evaluates
 
 Literal identity(Op reduction, DType dtype);  // -0.0 for sum, -inf for max, ...
+
+// loops/sizes.cpp -------------------------------------------------------------------------------
+std::vector<Expr> sizes(const Program& program);  // symbolic ones, in order of appearance
+Program substitute(const Program& program, const Substitution& values);  // numbers for sizes
 
 // loops/bytes_moved.cpp ------------------------------------------------------------------------
 //

@@ -6,7 +6,7 @@
 namespace tiny_compile {
 namespace {
 
-bool uses_indirect(const Scalar& scalar) { return depends_on(scalar.index, "at0"); }
+bool uses_indirect(const Scalar& scalar) { return depends_on(scalar.index, indirect(0)); }
 
 Scalar moved(const Scalar& source, const Splice& how, const std::vector<int>& ids) {
   Scalar scalar = source;

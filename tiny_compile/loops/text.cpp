@@ -211,8 +211,8 @@ std::string print(const Program& program, const Kernel& kernel) {
 }
 
 std::string print(const Program& program) {
-  std::string text =
-      "program " + program.name + (program.target == Target::Cuda ? " on cuda {\n" : " {\n");
+  std::string text = "program " + program.name + sizes_text(sizes(program)) +
+                     (program.target == Target::Cuda ? " on cuda {\n" : " {\n");
   if (program.matmul == Matmul::Library) text += "  matmul library\n";
   if (program.matmul == Matmul::LibraryTf32) text += "  matmul library_tf32\n";
   for (const Buffer& buffer : program.buffers) text += buffer_line(buffer);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tiny_compile/graph/sizes.h"
 #include "tiny_compile/loops/lives.h"
 
 namespace tiny_compile {
@@ -13,6 +14,7 @@ class Verifier {
   explicit Verifier(const Program& program) : program_(program) {}
 
   void run() {
+    check_sizes();
     for (const Buffer& buffer : program_.buffers) check_buffer(buffer);
     for (size_t k = 0; k < program_.kernels.size(); k++) {
       kernel_ = &program_.kernels[k];
@@ -32,6 +34,15 @@ class Verifier {
   void require(bool holds, const Parts&... parts) const {
     if (holds) return;
     fail("program ", program_.name, kernel_ ? ", kernel " + kernel_->name : "", ": ", parts...);
+  }
+
+  // A text says what a name is by the name alone, so that sizes and loops do not share one.
+  void check_sizes() {
+    for (const Expr& size : sizes(program_)) {
+      require(!is_loop_name(size.name()), "a size is called ", size, ", like a loop");
+      require(size_names_.insert(size.name()).second, "the size ", size,
+              " has two different bounds");
+    }
   }
 
   // What a text may ask of a kernel that is not of that family at all.
@@ -113,7 +124,10 @@ class Verifier {
 
   void check_axes() const {
     std::vector<std::string> names;
-    for (const Axis& axis : kernel_->axes) names.push_back(axis.name);
+    for (const Axis& axis : kernel_->axes) {
+      names.push_back(axis.name);
+      require(!size_names_.count(axis.name), "the loop ", axis.name, " is called like a size");
+    }
     std::sort(names.begin(), names.end());
     require(std::adjacent_find(names.begin(), names.end()) == names.end(),
             "two axes have one name");
@@ -168,11 +182,26 @@ class Verifier {
             dtype, " to ", s.dtype, ", of another size");
   }
 
+  // The index where each loop makes it least, by the loops' extents: n - 1 - i0, i0 < n, gives 0.
+  Expr least(const Expr& index) const {
+    Expr result = 0;
+    for (const Term& term : terms(index)) {
+      const auto loops = [&](const Axis& axis) { return axis.symbol() == term.factor; };
+      const auto axis = std::find_if(kernel_->axes.begin(), kernel_->axes.end(), loops);
+      if (axis == kernel_->axes.end())
+        result = result + term.factor * term.coefficient;
+      else if (term.coefficient < 0)
+        result = result + (axis->extent - 1) * term.coefficient;
+    }
+    return result;
+  }
+
   void check_bounds(int buffer, const Expr& index) const {
     const Buffer& b = program_.buffers[buffer];
     const Interval bounds = index.bounds();
-    require(bounds.low >= 0 && (!b.size.is_constant() ||
-                                bounds.high < std::max<int64_t>(b.size.constant(), 1)),
+    const bool from_zero = bounds.low >= 0 || least(index).bounds().low >= 0;
+    require(from_zero && (!b.size.is_constant() ||
+                          bounds.high < std::max<int64_t>(b.size.constant(), 1)),
             b.name, "[", index, "] leaves the buffer's ", b.size, " elements");
   }
 
@@ -233,10 +262,12 @@ class Verifier {
 
   void check_symbols(int step, const Expr& index, const std::vector<std::string>& open,
                      bool chosen) const {
-    for (const std::string& name : symbols(index)) {
-      const bool known = std::find(open.begin(), open.end(), name) != open.end() ||
-                         (chosen && name.rfind("at", 0) == 0);
-      require(known, "step ", step, " uses ", name, " outside its loop");
+    for (const Symbol& symbol : symbols(index)) {
+      const bool is_open = symbol.kind == SymbolKind::Axis &&
+                           std::find(open.begin(), open.end(), symbol.name) != open.end();
+      const bool known = is_open || symbol.kind == SymbolKind::Size ||
+                         (chosen && symbol.kind == SymbolKind::Indirect);
+      require(known, "step ", step, " uses ", symbol.name, " outside its loop");
     }
   }
 
@@ -256,6 +287,7 @@ class Verifier {
 
   const Program& program_;
   const Kernel* kernel_ = nullptr;
+  std::set<std::string> size_names_;
 };
 
 }  // namespace

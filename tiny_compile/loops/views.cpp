@@ -58,10 +58,12 @@ Shape source_index(const Node& view, const Shape& source, Shape index) {
   return index;
 }
 
+Symbol view_axis(size_t k) { return {str("v", k), SymbolKind::View}; }
+
 Shape axis_symbols(const Shape& shape) {
   Shape index;
   for (size_t k = 0; k < shape.size(); k++)
-    index.push_back(shape[k].is_constant(1) ? Expr(0) : Expr::index(str("v", k), shape[k]));
+    index.push_back(shape[k].is_constant(1) ? Expr(0) : Expr::index(view_axis(k), shape[k]));
   return index;
 }
 
@@ -103,7 +105,7 @@ Expr dot(const Shape& index, const Shape& strides) {
 
 Shape through(const View& view, const Shape& index) {
   Substitution axes;
-  for (size_t k = 0; k < index.size(); k++) axes.push_back({str("v", k), index[k]});
+  for (size_t k = 0; k < index.size(); k++) axes.push_back({view_axis(k), index[k]});
   Shape result;
   for (const Expr& at : view.at) result.push_back(substitute(at, axes));
   return result;

@@ -80,7 +80,8 @@ TEST_CASE("an empty kernel and absurd numbers are refused") {
 }
 
 TEST_CASE("sizes may be symbols") {
-  const Expr n = Expr::symbol("n", 1, 64), l = Expr::symbol("l", 2, 4096);
+  const Expr n = Expr::symbol({"n", SymbolKind::Size}, 1, 64),
+             l = Expr::symbol({"l", SymbolKind::Size}, 2, 4096);
   EXPECT(other_type(conv1d_type(type({n, 3, 10}), type({7, 3, 3}), {}), type({n, 7, 8})));
   EXPECT(other_type(conv1d_type(type({n, 3, l}), type({7, 3, 5}), {2, 1, 1}),
                     type({n, 7, floor_div(l + 2 - 5, 2) + 1})));

@@ -1,0 +1,202 @@
+// Symbolic sizes, through every stage that can take them.
+#include <string>
+#include <vector>
+
+#include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/passes/passes.h"
+
+#include "tests/loops/symbolic_stages.h"
+
+using namespace tiny_compile;
+using namespace tiny_compile::tests;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+const std::vector<int64_t> kSizes = {1, 2, 37};
+const std::vector<int64_t> kLargeSizes = {1024, 4096};
+
+// A graph of one op on n; its other lines are what it needs.
+struct Case {
+  const char* op;
+  const char* inputs;
+  const char* body;
+};
+
+const std::vector<Case> kCases = {
+    {"add", "%0 x: f32[n,3], %1 y: f32[n,3]", "%2: f32[n,3] = add %0, %1\nreturn %2"},
+    {"cast", "%0 x: f32[n,3]", "%1: bf16[n,3] = cast %0\nreturn %1"},
+    {"reshape", "%0 x: f32[n,3]", "%1: f32[n*3] = reshape %0\nreturn %1"},
+    {"reshape", "%0 x: f32[n*3]",
+     "%1: f32[3,n] = reshape %0\n%2: f32[3,n] = exp %1\nreturn %2"},
+    {"permute", "%0 x: f32[n,3]", "%1: f32[3,n] = permute %0 {axes=[1,0]}\nreturn %1"},
+    {"expand", "%0 x: f32[3], %1 y: f32[n]", "%2: f32[n,3] = expand %0\nreturn %2"},
+    {"slice", "%0 x: f32[n,3]",
+     "%1: f32[(n + 1)/2,3] = slice %0 {axis=0, start=0, stop=n, step=2}\nreturn %1"},
+    {"flip", "%0 x: f32[n,3]", "%1: f32[n,3] = flip %0 {axes=[0]}\nreturn %1"},
+    {"window", "%0 x: f32[n + 2]",
+     "%1: f32[n,3] = window %0 {axis=0, step=1, size=3}\nreturn %1"},
+    {"sum", "%0 x: f32[n,3]", "%1: f32[3] = sum %0 {axes=[0]}\nreturn %1"},
+    {"sum", "%0 x: f32[n,3]", "%1: f32[n] = sum %0 {axes=[1]}\nreturn %1"},
+    {"prod", "%0 x: f32[n,3]", "%1: f32[] = prod %0 {axes=[0,1]}\nreturn %1"},
+    {"max", "%0 x: f32[n,3]", "%1: f32[1,3] = max %0 {axes=[0], keepdim=1}\nreturn %1"},
+    {"min", "%0 x: f32[n,3]", "%1: f32[n] = min %0 {axes=[1]}\nreturn %1"},
+    {"argmax", "%0 x: f32[n,3]", "%1: i64[3] = argmax %0 {axes=[0]}\nreturn %1"},
+    {"argmin", "%0 x: f32[n,3]", "%1: i64[] = argmin %0 {axes=[1,0]}\nreturn %1"},
+    {"any", "%0 x: bool[n,3]", "%1: bool[3] = any %0 {axes=[0]}\nreturn %1"},
+    {"all", "%0 x: bool[n,3]", "%1: bool[3] = all %0 {axes=[0]}\nreturn %1"},
+    {"sum_exp", "%0 x: f32[3,n]", "%1: f32[3] = sum_exp %0 {axes=[1]}\nreturn %1"},
+    {"matmul", "%0 x: f32[n,4], %1 y: f32[4,n]",
+     "%2: f32[n,n] = matmul %0, %1\n%3: f32[n] = sum %2 {axes=[1]}\nreturn %3"},
+    {"matmul", "%0 x: f32[5,n], %1 y: f32[n,4]", "%2: f32[5,4] = matmul %0, %1\nreturn %2"},
+    {"gather", "%0 x: f32[n,3], %1 i: i64[2,3]",
+     "%2: i64[2,3] = sub %1, %1\n%3: f32[2,3] = gather %0, %2 {axis=0}\nreturn %3"},
+    {"gather", "%0 x: f32[3,2], %1 i: i64[n,2]",
+     "%2: f32[n,2] = gather %0, %1 {axis=0}\nreturn %2"},
+    {"scatter_add", "%0 x: f32[3,2], %1 i: i64[n,2], %2 s: f32[n,2]",
+     "%3: f32[3,2] = scatter_add %0, %1, %2 {axis=0}\nreturn %3"},
+    {"concat", "%0 x: f32[n,3], %1 y: f32[4,3]",
+     "%2: f32[n*2 + 4,3] = concat %0, %1, %0 {axis=0}\nreturn %2"},
+    {"pad", "%0 x: f32[n,3]",
+     "%1: f32[n + 3,3] = pad %0 {low=[1,0], high=[2,0], value=1.5}\nreturn %1"},
+    {"pad", "%0 x: f32[n + 2]",
+     "%1: f32[n] = pad %0 {low=[-1], high=[-1], value=0}\nreturn %1"},
+    {"cumsum", "%0 x: f32[n,3]", "%1: f32[n,3] = cumsum %0 {axis=0}\nreturn %1"},
+    {"iota", "%0 x: f32[n]", "%1: i64[n] = iota\nreturn %1"},
+    {"constant", "%0 x: f32[n]", "%1: f32[n] = constant {value=2.5}\nreturn %1"},
+    {"philox", "%0 x: f32[n]",
+     "%1: u64[2] = constant {value=3}\n%2: u32[n,3] = philox %1 {draw=1}\nreturn %2"},
+    {"call", "%0 x: f32[n,3]",
+     "%1: (f32[n]) = call %0 {\ngraph f(%0 a: f32[n,3]) {\n%1: f32[n] = sum %0 {axes=[1]}\n"
+     "return %1\n}\n}\n%2: f32[n] = item %1 {index=0}\nreturn %2"},
+};
+
+Graph graph_of(const Case& one) {
+  return parse_graph(str("graph f[n: 1..4096](", one.inputs, ") {\n", one.body, "\n}\n"));
+}
+
+Graph softmax_of(const std::string& n) {
+  return parse_graph(str("graph f[", n, ": 1..4096](%0 x: f32[", n, ",8]) {\n", R"(
+    %1: f32[N,1] = max %0 {axes=[1], keepdim=1}
+    %2: f32[N,8] = expand %1
+    %3: f32[N,8] = sub %0, %2
+    %4: f32[N,8] = exp %3
+    %5: f32[N,1] = sum %4 {axes=[1], keepdim=1}
+    %6: f32[N,8] = expand %5
+    %7: f32[N,8] = div %4, %6
+    %8: f32[8] = max %7 {axes=[0]}
+    %9: f32[8,N] = permute %7 {axes=[1,0]}
+    %10: f32[N*8] = reshape %9
+    return %7, %8, %10
+  })"));
+}
+
+}  // namespace
+
+TEST_CASE("symbols of two kinds are two symbols, whatever their name", "[sizes]") {
+  const Expr size = Expr::symbol({"i0", SymbolKind::Size}, 0, 7), row = Expr::index("i0", 8);
+  CHECK(size.bounds() == row.bounds());
+  CHECK(size != row);
+  CHECK((size + row).size() == 3);
+  CHECK(substitute(size * 8 + row, {{"i0", 3}}) == size * 8 + 3);
+  CHECK(substitute(size * 8 + row, {{{"i0", SymbolKind::Size}, 3}}) == row + 24);
+  CHECK_FALSE(depends_on(size, "i0"));
+  CHECK(depends_on(size, {"i0", SymbolKind::Size}));
+}
+
+TEST_CASE("a graph's symbols are sizes", "[sizes]") {
+  Graph graph = parse_graph("graph f[n: 1..8](%0 x: f32[n]) {\nreturn %0\n}\n");
+  graph.nodes[0].type.shape = {Expr::index("i0", 8)};
+  CHECK_THROWS_WITH(verify(graph), ContainsSubstring("i0 is no size"));
+}
+
+TEST_CASE("each op is verified, printed, parsed, lowered and run on n", "[sizes]") {
+  for (const Case& one : kCases) {
+    CAPTURE(one.op);
+    check_stages(graph_of(one), kSizes);
+  }
+}
+
+TEST_CASE("each op's symbolic program has the graph's bits at large n", "[sizes]") {
+  for (const Case& one : kCases) {
+    CAPTURE(one.op);
+    if (std::string(one.op) == "matmul") continue;  // a thousand times a thousand dots: seconds
+    check_stages(graph_of(one), kLargeSizes);
+  }
+}
+
+TEST_CASE("each op class has a symbolic case", "[sizes]") {
+  for (int i = 0; i < kOpCount; i++) {
+    const Op op = static_cast<Op>(i);
+    if (is_pointwise(op) || op == Op::input || op == Op::item) continue;
+    CAPTURE(info(op).name);
+    CHECK(std::any_of(kCases.begin(), kCases.end(),
+                      [&](const Case& one) { return std::string(one.op) == info(op).name; }));
+  }
+}
+
+TEST_CASE("each pointwise op of the table keeps n", "[sizes]") {
+  for (int i = 0; i < kOpCount; i++) {
+    const Op op = static_cast<Op>(i);
+    if (!is_pointwise(op) || op == Op::cast) continue;
+    const bool integers = info(op).domain == Domain::Integer || info(op).domain == Domain::Bits;
+    Graph graph = parse_graph(str("graph f[n: 1..4096](%0 x: ", integers ? "i32" : "f32",
+                                  "[n,3], %1 c: bool[n,3]) {\nreturn %0\n}\n"));
+    Node node;
+    node.op = op;
+    node.inputs.assign(static_cast<size_t>(info(op).arity), 0);
+    if (info(op).domain == Domain::Where) node.inputs[0] = 1;
+    std::vector<Type> types;
+    for (const int input : node.inputs) types.push_back(graph[input].type);
+    node.type = infer(node, types);
+    graph.outputs = {graph.append(node)};
+    CAPTURE(info(op).name);
+    check_stages(graph, kSizes);
+  }
+}
+
+TEST_CASE("sizes may be called like rows, loops and places", "[sizes]") {
+  for (const char* name : {"n", "i0", "i1", "j0", "at0", "v0", "e", "x0", "r0", "min"}) {
+    std::string text = print(softmax_of("N"));
+    for (size_t at = 0; (at = text.find('N', at)) != std::string::npos;)
+      text.replace(at, 1, name);
+    CAPTURE(text);
+    check_stages(parse_graph(text), kSizes);
+    check_stages(simplify(fold(parse_graph(text))), {5});
+  }
+}
+
+TEST_CASE("a program's loop is not called like a size", "[sizes]") {
+  const std::string text = print(lower(graph_of(kCases[0])));
+  std::string size_like = text, loop_like = text;
+  size_like.replace(size_like.find("i0: n"), 2, "n");
+  CHECK_THROWS_WITH(parse_program(size_like), ContainsSubstring("n is a size"));
+  for (size_t at = 0; (at = loop_like.find("n", at)) != std::string::npos; at++) {
+    const bool is_size = loop_like[at - 1] == '[' || loop_like.substr(at - 2, 2) == ": ";
+    if (is_size) loop_like.replace(at, 1, "j0");
+  }
+  CHECK_THROWS_WITH(parse_program(loop_like), ContainsSubstring("is called j0, like a loop"));
+}
+
+TEST_CASE("sizes follow from the inputs, or the call says which do not fit", "[sizes]") {
+  const Graph graph = parse_graph(
+      "graph f[n: 2..64, m: 1..64](%0 x: f32[n*2 + 1], %1 y: f32[m,n]) {\nreturn %0, %1\n}\n");
+  const auto call = [&](const Sizes& x, const Sizes& y) {
+    return interpret(graph, std::vector{filled_tensor(Literal::of(DType::f32, 1), x),
+                                        filled_tensor(Literal::of(DType::f32, 1), y)});
+  };
+  CHECK_NOTHROW(call({75}, {5, 37}));
+  CHECK_THROWS_WITH(call({76}, {5, 37}), ContainsSubstring("input x is f32[75]"));
+  CHECK_THROWS_WITH(call({75}, {5, 36}), ContainsSubstring("input y is f32[5,37]"));
+  CHECK_THROWS_WITH(call({3}, {5, 1}), ContainsSubstring("n is 1, which is not in 2..64"));
+  const Graph hidden = parse_graph("graph f[n: 2..64](%0 x: f32[n*n]) {\nreturn %0\n}\n");
+  CHECK_THROWS_WITH(
+      interpret(hidden, std::vector{filled_tensor(Literal::of(DType::f32, 1), {9})}),
+      ContainsSubstring("n does not follow from the inputs' shapes"));
+}
+
+TEST_CASE("emit says that it needs numbers", "[sizes]") {
+  const Graph graph = graph_of(kCases[0]);
+  CHECK_THROWS_WITH(run_pipeline(default_pipeline(), graph, true),
+                    ContainsSubstring("emit needs numbers for sizes, and n is symbolic"));
+}
