@@ -4,7 +4,7 @@
 //
 //   scan y[i0*8 + j0] for (j0: 8) = load x[i0*8 + j0]
 // =>
-//   float sum = -0.0f;  for (int j0 = 0; j0 < 8; j0++) { sum = sum + ..; out_y[..] = sum; }
+//   for (int e = 0; e < 8; e++) { within = within + ..; out_y[..] = before + within; }
 //
 // Reductions beside them are one thread's work too. tc_node adds in the tree of every other kernel,
 // chunks of 1024 and then their results: the same bits.
@@ -12,6 +12,7 @@
 
 #include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cuda_helpers.h"
+#include "tiny_compile/codegen/scan.h"
 
 namespace tiny_compile {
 namespace {
@@ -52,14 +53,17 @@ class SerialWriter {
 
   void write_step(const Step& step, int number, const std::vector<bool>& defined) {
     switch (step.kind) {
-      case StepKind::Reduce: return write_reduce(step, number, defined);
+      case StepKind::Reduce:
+        if (is_scan(step)) return write_scan_row(text_, step, number, "", defined);
+        return write_reduce(step, number, defined);
       case StepKind::Dot: return write_dot(step, number, defined);
       case StepKind::Store: return loop(step, defined, [&] { text_.write_store(step); });
       case StepKind::Fold:
         fail("kernel ", kernel_.name,
              " folds rows of more than 1024 elements, or beside scans ",
              "and scatters: no CUDA kernel does that");
-      case StepKind::Scan: return write_scan(step, defined);
+      case StepKind::Scan:
+        return write_scan_row(text_, step, number, text_.place(step), defined);
       case StepKind::Scatter: return write_scatter(step, defined);
     }
   }
@@ -92,24 +96,12 @@ class SerialWriter {
     out_.line(str("r", number, " = ", narrow ? str("(", c_type(dtype), ")") : "", result, ";"));
   }
 
-  void write_scan(const Step& step, const std::vector<bool>& defined) {
-    out_.line(str(value_type(step.dtype),
-                  " sum = ", literal_text(identity(Op::sum, compute_type(step.dtype))), ";"));
-    loop(step, defined, [&] {
-      out_.line(str(
-          "sum = ", combine(Op::sum, step.dtype, "sum", text_.scalars.name(step.value)), ";"));
-      out_.line(str(text_.place(step), " = ", to_storage(step.dtype, "sum"), ";"));
-    });
-  }
-
   void write_scatter(const Step& step, const std::vector<bool>& defined) {
     loop(step, defined, [&] {
       const std::string mask = step.mask < 0 ? "" : text_.scalars.name(step.mask) + " && ";
       out_.open(str("if (", mask, "tc_in_range(", text_.scalars.name(step.other), ", ",
                     step.limit, "))"));
-      const std::string old = from_storage(step.dtype, text_.place(step));
-      const std::string sum = combine(Op::sum, step.dtype, old, text_.scalars.name(step.value));
-      out_.line(str(text_.place(step), " = ", to_storage(step.dtype, sum), ";"));
+      out_.line(updated(step, text_.place(step), text_.scalars.name(step.value)));
       out_.close();
     });
   }

@@ -150,6 +150,14 @@ std::string combine(Op reduction, DType dtype, const std::string& a, const std::
   return {};
 }
 
+std::string updated(const Step& step, const std::string& place, const std::string& value) {
+  const std::optional<Op> op = combiner(step.op);
+  if (!op) return str(place, " = ", exact_storage(step.dtype, value), ";");
+  const std::string both =
+      fill_formula(formula(*op, step.dtype), {from_storage(step.dtype, place), value});
+  return str(place, " = ", to_storage(step.dtype, both), ";");
+}
+
 std::string comment_of(const Kernel& kernel) {
   std::vector<std::string> places;
   for (const Location& where : kernel.where) {

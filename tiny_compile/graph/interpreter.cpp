@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "tiny_compile/graph/lanes.h"
+#include "tiny_compile/graph/scan.h"
 
 namespace tiny_compile {
 namespace {
@@ -264,10 +265,10 @@ Tensor gather(const Node& node, const Tensor& x, const Tensor& index) {
   return out;
 }
 
-// Updates in ascending order; each is one add, rounded to the dtype.
-Tensor scatter_add(const Node& node, const Tensor& x, const Tensor& index,
-                   const Tensor& source) {
+// Updates in ascending order; each is one operation, rounded to the dtype.
+Tensor scattered(const Node& node, const Tensor& x, const Tensor& index, const Tensor& source) {
   const size_t axis = static_cast<size_t>(node.integer(Key::axis, 0));
+  const std::optional<Op> combine = combiner(node.op);
   Tensor out = contiguous_copy(x);
   Walk at(index.shape(), index.strides(), 0), from(source.shape(), source.strides(), 0);
   Lanes old, update, sum;
@@ -283,8 +284,8 @@ Tensor scatter_add(const Node& node, const Tensor& x, const Tensor& index,
     const int64_t source_offset = from.offset();
     load(out.dtype(), out.bytes(), &offset, 1, old);
     load(out.dtype(), source.bytes(), &source_offset, 1, update);
-    apply(Op::add, out.dtype(), &old, &update, nullptr, 1, sum);
-    store(sum, out.bytes(), &offset, 1);
+    if (combine) apply(*combine, out.dtype(), &old, &update, nullptr, 1, sum);
+    store(combine ? sum : update, out.bytes(), &offset, 1);
   }
   return out;
 }
@@ -328,28 +329,26 @@ Tensor pad(const Node& node, const Tensor& x, const Sizes& shape) {
   return out;
 }
 
-// A running sum in the compute type; each result is rounded when it is stored.
-Tensor cumsum(const Node& node, const Tensor& x, const Sizes& shape) {
+// Row by row in the compute type; each result is rounded when it is stored.
+Tensor scanned(const Node& node, const Tensor& x, const Sizes& shape) {
   Tensor out = empty_tensor(node.type.dtype, shape);
   const size_t axis = static_cast<size_t>(node.integer(Key::axis, 0));
   Sizes rows = shape;
   const int64_t length = rows[axis];
   if (out.numel() == 0) return out;
   rows[axis] = 1;
-  const DType wide = compute_type(x.dtype());
+  const size_t width = size_of(compute_type(out.dtype()));
   Walk from(rows, x.strides(), 0), to(rows, out.strides(), 0);
-  Lanes value, next, sum;
+  Lanes one;
+  one.dtype = out.dtype();
   for (int64_t row = element_count(rows); row > 0; row--, from.next(), to.next()) {
+    const std::vector<std::byte> results =
+        scan(node.op, x.dtype(),
+             gathered(x, {length}, {x.strides()[axis]}, from.offset()).data(), length);
     for (int64_t i = 0; i < length; i++) {
-      const int64_t source = from.offset() + i * x.strides()[axis],
-                    target = to.offset() + i * out.strides()[axis];
-      load(x.dtype(), x.bytes(), &source, 1, value);
-      value.dtype = wide;
-      next = value;
-      if (i > 0) apply(Op::add, wide, &sum, &value, nullptr, 1, next);
-      sum = next;
-      next.dtype = x.dtype();
-      store(next, out.bytes(), &target, 1);
+      const int64_t target = to.offset() + i * out.strides()[axis];
+      std::memcpy(one.data, results.data() + static_cast<size_t>(i) * width, width);
+      store(one, out.bytes(), &target, 1);
     }
   }
   return out;
@@ -380,7 +379,9 @@ Tensor compute(const Node& node, std::span<const Tensor> operands) {
     case OpClass::Pointwise: return pointwise(node, operands);
     case OpClass::View: return view(node, operands[0], shape);
     case OpClass::Reduction: return reduction(node, operands[0], shape);
+    case OpClass::Scan: return scanned(node, operands[0], shape);
     case OpClass::Matmul: return matmul(node, operands[0], operands[1], shape);
+    case OpClass::Scatter: return scattered(node, operands[0], operands[1], operands[2]);
     default: break;
   }
   switch (node.op) {
@@ -388,10 +389,8 @@ Tensor compute(const Node& node, std::span<const Tensor> operands) {
     case Op::iota: return iota(shape);
     case Op::philox: return philox(node, operands[0], shape);
     case Op::gather: return gather(node, operands[0], operands[1]);
-    case Op::scatter_add: return scatter_add(node, operands[0], operands[1], operands[2]);
     case Op::concat: return concat(node, operands, shape);
     case Op::pad: return pad(node, operands[0], shape);
-    case Op::cumsum: return cumsum(node, operands[0], shape);
     default: CHECK(false, "no meaning for ", info(node.op).name);
   }
   return {};

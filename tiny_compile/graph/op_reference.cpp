@@ -24,8 +24,10 @@ const char* class_name(OpClass op_class) {
     case OpClass::Source: return "Source";
     case OpClass::View: return "View";
     case OpClass::Reduction: return "Reduction";
+    case OpClass::Scan: return "Scan";
     case OpClass::Matmul: return "Matmul";
     case OpClass::Indexed: return "Indexed";
+    case OpClass::Scatter: return "Scatter";
   }
   return "?";
 }
@@ -63,6 +65,7 @@ std::string result_name(Op op) {
            : of_i32 == DType::i32                                    ? "same"
                                                                      : name(of_i32);
   }
+  if (is_scan(op)) return scan_result(op, DType::f32) == DType::i64 ? "i64" : "same";
   const Result result = info(op).result;
   return result == Result::Bool ? "bool" : result == Result::Cast ? "its type" : "same";
 }
@@ -93,6 +96,7 @@ std::string op_meaning(Op op) {
     case Op::pow: return "a to the power of b";
     case Op::minimum: return "the lesser of a and b; NaN if either is";
     case Op::maximum: return "the greater of a and b; NaN if either is";
+    case Op::logaddexp: return "log(exp(a) + exp(b))";
     case Op::sigmoid: return "1 / (1 + exp(-a))";
     case Op::gelu: return "a * (1 + erf(a / sqrt(2))) / 2";
     case Op::silu: return "a / (1 + exp(-a))";
@@ -126,10 +130,19 @@ std::string op_meaning(Op op) {
     case Op::matmul:
       return "[...,M,K] x [...,K,N] => [...,M,N]: the sum over k of a[m,k] * b[k,n]";
     case Op::gather: return "result[i,j] = data[index[i,j],j] (axis 0)";
+    case Op::scatter:
+      return "data, then data[index[i,j],j] = source[i,j] (axis 0); the last wins";
     case Op::scatter_add: return "data, then data[index[i,j],j] += source[i,j] (axis 0)";
+    case Op::scatter_prod: return "data, then data[index[i,j],j] *= source[i,j] (axis 0)";
+    case Op::scatter_max: return "data, then the greater of data[index[i,j],j] and source[i,j]";
+    case Op::scatter_min: return "data, then the lesser of data[index[i,j],j] and source[i,j]";
     case Op::concat: return "the operands one after the other along the axis";
     case Op::pad: return "low and high elements of value added to each axis; negative: cropped";
     case Op::cumsum: return "running sums along the axis";
+    case Op::cumprod: return "running products along the axis";
+    case Op::logcumsumexp: return "running log(sum(exp(x))) along the axis";
+    case Op::cummax: return "where the last greatest so far is; NaN beats all";
+    case Op::cummin: return "where the last least so far is; NaN beats all";
     default: return formula_text(op);
   }
 }
@@ -143,13 +156,21 @@ std::string op_operands(Op op) {
     case Op::min:
     case Op::argmax:
     case Op::argmin:
-    case Op::cumsum: return "number";
+    case Op::cumsum:
+    case Op::cumprod:
+    case Op::cummax:
+    case Op::cummin: return "number";
     case Op::any:
     case Op::all: return "bool";
-    case Op::sum_exp: return "float";
+    case Op::sum_exp:
+    case Op::logcumsumexp: return "float";
     case Op::matmul: return "number, number";
     case Op::gather: return "any, i64 or i32";
-    case Op::scatter_add: return "number, i64 or i32, number";
+    case Op::scatter: return "any, i64 or i32, any";
+    case Op::scatter_add:
+    case Op::scatter_prod:
+    case Op::scatter_max:
+    case Op::scatter_min: return "number, i64 or i32, number";
     case Op::concat: return "any...";
     default: break;
   }

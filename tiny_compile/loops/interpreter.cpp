@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "tiny_compile/graph/lanes.h"
+#include "tiny_compile/graph/scan.h"
 
 namespace tiny_compile {
 namespace {
@@ -113,7 +114,6 @@ class KernelRun {
     const int64_t count = extent(loops);
     const std::vector<bool> needed = reachable(kernel_, step);
     std::vector<std::byte> values, others;
-    Literal running;
     for (int64_t start = 0; start < count; start += kLanes) {
       const int n = static_cast<int>(std::min<int64_t>(kLanes, count - start));
       axis_values_.assign(kernel_.axes.size(), std::vector<int64_t>(static_cast<size_t>(n)));
@@ -126,17 +126,22 @@ class KernelRun {
       }
       switch (step.kind) {
         case StepKind::Dot: append(others, lanes_[step.other], n); [[fallthrough]];
+        case StepKind::Scan:
+          if (step.mask >= 0) append(others, lanes_[step.mask], n);
+          [[fallthrough]];
         case StepKind::Reduce: append(values, lanes_[step.value], n); break;
         case StepKind::Fold: append(folded_[number], lanes_[step.value], n); break;
         case StepKind::Store: write(step, number, n); break;
-        case StepKind::Scan: scan(step, number, n, start == 0, running); break;
         case StepKind::Scatter: scatter(step, number, n); break;
       }
     }
     const DType dtype = kernel_.scalars[step.value].dtype;
     if (step.kind == StepKind::Fold) fold(step, number, count, at);
+    if (step.kind == StepKind::Scan) scan_row(step, number, loops, at, values, others, count);
     if (step.kind == StepKind::Reduce)
-      registers_[number] = rounded(step.dtype, reduce(step.op, dtype, values.data(), count));
+      registers_[number] =
+          is_scan(step.op) ? scan_total(step.op, dtype, values.data(), count)
+                           : rounded(step.dtype, reduce(step.op, dtype, values.data(), count));
     if (step.kind == StepKind::Dot)
       registers_[number] = dot(dtype, values.data(), others.data(), count);
   }
@@ -242,22 +247,22 @@ class KernelRun {
     }
   }
 
-  // The running sum stays in the compute type; what is stored is rounded.
-  void scan(const Step& step, int number, int n, bool first, Literal& running) {
-    const DType wide = compute_type(step.dtype);
-    Lanes one, sum, total;
-    for (int lane = 0; lane < n; lane++) {
-      lane_of(lanes_[step.value], lane, one);
-      one.dtype = wide;
-      if (first && lane == 0) {
-        total = one;
-      } else {
-        fill(running, 1, sum);
-        apply(Op::add, wide, &sum, &one, nullptr, 1, total);
-      }
-      running = Literal{wide, 0};
-      std::memcpy(&running.bits, total.data, size_of(wide));
-      put(step.buffer, value_of(step_index_[number], lane, {}), total);
+  // The running results stay in the compute type; what is stored is rounded. `stored`: the mask's
+  // values, if it has one.
+  void scan_row(const Step& step, int number, const std::vector<int>& loops,
+                std::vector<int64_t> at, const std::vector<std::byte>& values,
+                const std::vector<std::byte>& stored, int64_t count) {
+    ScanStart start{step.exclusive, step.other < 0 ? nullptr : &lanes_[step.other]};
+    const std::vector<std::byte> results =
+        scan(step.op, kernel_.scalars[step.value].dtype, values.data(), count, start);
+    const size_t width = size_of(compute_type(step.dtype));
+    Lanes one;
+    for (int64_t i = 0; i < count; i++) {
+      unravel(loops, i, at);
+      for (size_t a = 0; a < at.size(); a++) axis_values_[a][0] = at[a];
+      if (!stored.empty() && stored[i] == std::byte{0}) continue;
+      std::memcpy(one.data, results.data() + static_cast<size_t>(i) * width, width);
+      put(step.buffer, value_of(step_index_[number], 0, {}), one);
     }
   }
 
@@ -291,8 +296,9 @@ class KernelRun {
       const int64_t index = value_of(step_index_[number], lane, chosen);
       lane_of(lanes_[step.value], lane, one);
       fetch(step.buffer, index, old);
-      apply(Op::add, step.dtype, &old, &one, nullptr, 1, sum);
-      put(step.buffer, index, sum);
+      const std::optional<Op> combine = combiner(step.op);
+      if (combine) apply(*combine, step.dtype, &old, &one, nullptr, 1, sum);
+      put(step.buffer, index, combine ? sum : one);
     }
   }
 

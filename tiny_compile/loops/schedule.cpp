@@ -14,6 +14,7 @@
 #include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/program.h"
 #include "tiny_compile/loops/split.h"
+#include "tiny_compile/loops/split_scan.h"
 
 namespace tiny_compile {
 namespace {
@@ -163,6 +164,8 @@ Program schedule(const Program& program) {
     std::vector<Kernel> kernels = {collapsed};
     if (!beside[k] && can_split(result, collapsed))
       kernels = split_reduction(result, collapsed);
+    else if (can_split_scan(result, collapsed))
+      kernels = split_scan(result, collapsed);
     for (Kernel& kernel : kernels) {
       kernel = order_rows(std::move(kernel));
       kernel.schedule = choose(result, kernel);
