@@ -33,7 +33,7 @@ TOOL_PARTS := $(call objects,$(addprefix lessons/tools/,blocks.cpp links.cpp quo
   tiny_compile/cli/json.cpp)
 RUN_PARTS := $(call objects,tiny_compile/base/error.cpp tiny_compile/runtime/process.cpp)
 CHECK_PARTS := $(call objects,lessons/tools/check_main.cpp lessons/tools/check.cpp \
-  tests/fuzz/random_graph.cpp) $(CLI_OBJECTS)
+  tests/fuzz/outline.cpp tests/fuzz/random_graph.cpp) $(CLI_OBJECTS)
 
 $(HERE)/sync: $(call objects,lessons/tools/sync.cpp) $(TOOL_PARTS) $(RUN_PARTS)
 	@mkdir -p $(@D)

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <random>
 
+#include "tests/fuzz/outline.h"
 #include "tiny_compile/passes/passes.h"
 
 namespace tiny_compile {
@@ -46,11 +47,21 @@ class Generator {
       if (chance(uses_[id] == 0 ? 60 : 5)) graph_.outputs.push_back(id);
     }
     Graph result = dce(graph_);
+    if (chance(20)) result = with_calls(std::move(result));
     verify(result);
     return result;
   }
 
  private:
+  // The same function; the second call may hold the first.
+  Graph with_calls(Graph graph) {
+    for (int calls = 1 + below(2); calls > 0; calls--) {
+      const int first = below(graph.size());
+      graph = outline(graph, first, first + 1 + below(graph.size() - first));
+    }
+    return graph;
+  }
+
   int below(int64_t n) {
     return static_cast<int>(random_() % static_cast<uint64_t>(std::max<int64_t>(n, 1)));
   }
@@ -192,6 +203,7 @@ class Generator {
       case OpClass::Matmul: return add_matmul();
       case OpClass::Scan: return add_scan(op);
       case OpClass::Scatter: return add_scatter(op);
+      case OpClass::Call: return;  // made of what is there: with_calls
       default: return add_other(op);
     }
   }

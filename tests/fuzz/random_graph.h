@@ -11,7 +11,7 @@ namespace tiny_compile {
 
 // The same graph for the same seed. Indices are in range and integer divisors are not zero, so
 // that no op raises an error. About `most_nodes` nodes at most, tensors of a few thousand
-// elements, in a few graphs of 100,000. One seed of sixteen (seed % 16 == 15) gives a few rows of
+// elements, in a few graphs of 100,000. One graph of five has parts in calls. One seed of sixteen (seed % 16 == 15) gives a few rows of
 // 1000 to 20,000 elements.
 Graph random_graph(uint64_t seed, int most_nodes = 14);
 

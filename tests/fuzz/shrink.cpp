@@ -15,6 +15,7 @@ namespace {
 int64_t weight(const Graph& graph) {
   int64_t total = static_cast<int64_t>(graph.outputs.size()) * 1000;
   for (const Node& node : graph.nodes) {
+    for (const Graph& inner : node.graphs) total += weight(inner);
     total += node.op == Op::input ? 999 : 1000 + 10 * static_cast<int64_t>(node.inputs.size());
     if (node.op == Op::input && node.find(Key::strides)) total++;
     for (const Expr& size : node.type.shape) total += std::min<int64_t>(size.constant(), 9);
@@ -76,7 +77,7 @@ Graph resized(Graph graph, int64_t from, int64_t to) {
 }
 
 std::vector<Graph> smaller_graphs(const Graph& graph) {
-  std::vector<Graph> all;
+  std::vector<Graph> all = {inline_calls(graph)};
   for (int id = graph.size() - 1; id >= 0; id--) all.push_back(only_output(graph, id));
   for (size_t k = 0; k < graph.outputs.size() && graph.outputs.size() > 1; k++)
     all.push_back(without_output(graph, k));

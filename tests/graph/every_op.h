@@ -116,6 +116,31 @@ inline std::vector<std::string> valid_graphs() {
   return %8, %7, %9
 }
 )",
+          R"(graph calls[n: 1..64](%0 x: f32[n,2], %1 y: f32[n,2]) {
+  %2: (f32[n,2], f32[n]) = call %0, %1 {  # model.cpp:7
+    graph block(%0 a: f32[n,2], %1 b: f32[n,2]) {
+      %2: f32[n,2] = add %0, %1           # model.cpp:3
+      %3: (f32[n]) = call %2 {
+        graph row_sums(%0 a: f32[n,2]) {
+          %1: f32[n] = sum %0 {axes=[1]}
+          return %1
+        }
+      }
+      %4: f32[n] = item %3 {index=0}
+      return %2, %4
+    }
+  }
+  %3: f32[n] = item %2 {index=1}          # model.cpp:8
+  %4: (i64[4]) = call {
+    graph four() {
+      %0: i64[4] = iota
+      return %0
+    }
+  }
+  %5: i64[4] = item %4 {index=0}
+  return %3, %5
+}
+)",
           R"(graph small[n: 1..8](%0 x: f32[n,2]) {
   %1: f32[2,n] = permute %0 {axes=[1,0]}  # mlp.cpp:3
   %2: f32[2] = max %1 {axes=[1]}

@@ -532,9 +532,27 @@ void check(const std::vector<HandCase>& cases) {
   }
 }
 
+std::vector<HandCase> calls() {
+  return {{R"(graph hand(%0 x: f32[3]) {
+  %1: (f32[3], f32[]) = call %0 {
+    graph body(%0 x: f32[3]) {
+      %1: f32[3] = neg %0
+      %2: f32[] = max %1 {axes=[0]}
+      return %1, %2
+    }
+  }
+  %2: f32[] = item %1 {index=1}
+  %3: f32[3] = item %1 {index=0}
+  return %2, %3
+})",
+           {"1 -2 3"},
+           {"2", "-1 2 -3"}}};
+}
+
 std::vector<std::vector<HandCase>> all_cases() {
-  return {arithmetic(), powers_and_bits(), comparisons(), function_edges(), function_values(),
-          casts(),      views(),           sources(),     indexed(),        reduction_cases()};
+  return {arithmetic(),      powers_and_bits(), comparisons(), function_edges(),
+          function_values(), casts(),           views(),       sources(),
+          indexed(),         reduction_cases(), calls()};
 }
 
 std::string error_of(const std::string& graph, const std::vector<std::string>& inputs) {
@@ -551,6 +569,8 @@ std::string error_of(const std::string& graph, const std::vector<std::string>& i
 TEST_CASE("arithmetic wraps, rounds once and follows IEEE", "[interpreter]") {
   check(arithmetic());
 }
+
+TEST_CASE("a call gives its graph's results", "[interpreter]") { check(calls()); }
 
 TEST_CASE("integer powers wrap and shifts past the width give 0 or the sign", "[interpreter]") {
   check(powers_and_bits());
@@ -690,7 +710,11 @@ TEST_CASE("every op of the table has a hand case", "[interpreter]") {
   for (const std::vector<HandCase>& cases : all_cases()) {
     for (const HandCase& hand : cases) {
       const Graph graph = parse_graph(hand.graph);
-      for (int output : graph.outputs) covered.insert(info(graph[output].op).name);
+      for (int output : graph.outputs) {
+        covered.insert(info(graph[output].op).name);
+        if (graph[output].op == Op::item)
+          covered.insert(info(graph[graph[output].inputs[0]].op).name);
+      }
     }
   }
   for (int i = 0; i < kOpCount; i++) {

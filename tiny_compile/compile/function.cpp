@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "tiny_compile/graph/interpreter.h"
+#include "tiny_compile/passes/passes.h"
 #include "tiny_compile/runtime/cublaslt.h"
 #include "tiny_compile/runtime/log.h"
 #include "tiny_compile/tensor/cuda_memory.h"
@@ -149,7 +150,8 @@ std::string Guard::difference(const Tensor& tensor) const {
 
 Pipeline pipeline_for(const CompileOptions& options, Device device, const Graph& graph) {
   if (options.backend == "eager") return {};
-  const bool multiplies = std::any_of(graph.nodes.begin(), graph.nodes.end(),
+  const Graph flat = inline_calls(graph);
+  const bool multiplies = std::any_of(flat.nodes.begin(), flat.nodes.end(),
                                       [](const Node& node) { return node.op == Op::matmul; });
   if (device == cpu || options.deterministic || !multiplies) return options.pipeline;
   return with_library(options.pipeline,

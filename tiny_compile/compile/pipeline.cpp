@@ -91,7 +91,7 @@ class Runner {
 
   void step(const std::string& name, const GraphPass& pass) {
     if (lowered_) return;
-    result_.graph = pass(result_.graph);
+    result_.graph = with_graphs_inside(pass, result_.graph);
     check(name, result_.graph);
     if (texts()) show(name, print(result_.graph), channel_of(name));
   }

@@ -5,7 +5,12 @@
 
 namespace tiny_compile {
 
-std::string Type::str() const { return tiny_compile::str(dtype, "[", join(shape, ","), "]"); }
+std::string Type::str() const {
+  if (!is_tuple()) return tiny_compile::str(dtype, "[", join(shape, ","), "]");
+  std::vector<std::string> texts;
+  for (const Type& item : items) texts.push_back(item.str());
+  return "(" + join(texts, ", ") + ")";
+}
 
 bool is_list(Key key) {
   return key == Key::axes || key == Key::low || key == Key::high || key == Key::strides;
@@ -54,7 +59,7 @@ Node& Node::set(Key key, std::vector<Expr> values) {
 
 bool same_computation(const Node& lhs, const Node& rhs) {
   return lhs.op == rhs.op && lhs.inputs == rhs.inputs && lhs.type == rhs.type &&
-         lhs.attrs == rhs.attrs && lhs.value == rhs.value;
+         lhs.attrs == rhs.attrs && lhs.value == rhs.value && lhs.graphs == rhs.graphs;
 }
 
 std::vector<int> Graph::inputs() const {

@@ -23,9 +23,11 @@ namespace tiny_compile {
 struct Type {
   DType dtype = DType::f32;
   Shape shape;
+  std::vector<Type> items = {};  // of a tuple, which has no dtype and shape of its own
 
   int rank() const { return static_cast<int>(shape.size()); }
-  std::string str() const;  // "f32[4096,1024]", "i64[]"
+  bool is_tuple() const { return !items.empty(); }
+  std::string str() const;  // "f32[4096,1024]", "i64[]", "(f32[4], i64[4])"
   bool operator==(const Type&) const = default;
 };
 
@@ -37,13 +39,16 @@ struct Type {
 //   low high          pad: a list entry an axis; negative entries crop
 //   keepdim           reductions (1 or absent)
 //   draw              philox: the draw's number within the graph
+//   index             item: which result
 //   strides           input: in elements, where they are not row-major
 //   align             input: bytes that its first element's address is a multiple of, where
 //                     these are fewer than 16
 // The shape that reshape, expand, iota, constant and philox produce is their type's.
 #define TC_ATTR_KEYS(X) \
   X(axes)               \
-  X(axis) X(start) X(stop) X(step) X(size) X(low) X(high) X(keepdim) X(draw) X(strides) X(align)
+  X(axis)               \
+  X(start)              \
+  X(stop) X(step) X(size) X(low) X(high) X(keepdim) X(draw) X(strides) X(align) X(index)
 
 enum class Key : uint8_t {
 #define X(name) name,
@@ -59,14 +64,20 @@ struct Attr {
   bool operator==(const Attr&) const = default;
 };
 
+struct Graph;
+
+// A node may hold graphs: call has one, whose inputs are its operands and whose outputs are its
+// results, a tuple that item reads. A graph inside sees nothing of the one around it but the
+// symbols of its sizes.
 struct Node {
   Op op = Op::input;
   std::vector<int> inputs;  // indices of earlier nodes
   Type type;
-  std::vector<Attr> attrs;  // in Key order
-  Literal value;            // of constant and pad
-  std::string name;         // of an input
-  Location where;           // the user's call, or the pass; not part of a node's value
+  std::vector<Attr> attrs;    // in Key order
+  Literal value;              // of constant and pad
+  std::vector<Graph> graphs;  // of call
+  std::string name;           // of an input
+  Location where;             // the user's call, or the pass; not part of a node's value
 
   const Attr* find(Key key) const;               // null when absent
   const Expr& attr(Key key) const;               // CHECKs that it is there
@@ -75,8 +86,6 @@ struct Node {
   std::vector<int> axes() const;                 // attr axes as ints, in the order listed
   Node& set(Key key, std::vector<Expr> values);  // inserts or replaces, keeps Key order
 };
-
-bool same_computation(const Node& lhs, const Node& rhs);  // equal but for name and place
 
 struct Graph {
   std::string name = "main";
@@ -91,12 +100,15 @@ struct Graph {
 
 bool operator==(const Graph& lhs, const Graph& rhs);  // places do not count
 
+bool same_computation(const Node& lhs, const Node& rhs);  // equal but for name and place
+
 std::vector<std::vector<int>> users(const Graph& graph);  // per node; an output is no user
 
 // graph/text.cpp ------------------------------------------------------------------------------
 std::string print(const Graph& graph);
 std::string print(const Graph& graph, int node);  // its one line
-std::vector<Expr> symbols(const Graph& graph);    // distinct, in order of appearance
+std::vector<Expr> symbols(const Graph& graph);    // distinct, in order of appearance; also of
+                                                  // the graphs inside
 
 // graph/parse.cpp -----------------------------------------------------------------------------
 Graph parse_graph(std::string_view text);  // throws; the result is verified
@@ -104,6 +116,7 @@ Graph parse_graph(std::string_view text);  // throws; the result is verified
 // graph/shape.cpp -----------------------------------------------------------------------------
 inline constexpr int64_t kMaxElements = int64_t{1} << 48;  // of a tensor
 inline constexpr int kMaxRank = 64;
+inline constexpr int kMaxDepth = 16;  // of graphs in graphs
 
 // The type of op on operands of these types. `node` carries op, attrs, value and, for reshape,
 // expand, cast and the sources, the wanted result type, which is checked. Throws tc::Error
@@ -117,6 +130,7 @@ struct AttrForm {
   bool required;
 };
 std::vector<AttrForm> attributes_of(Op op);
+size_t graphs_of(Op op);    // how many graphs it holds
 const char* name(Key key);  // "axes"
 
 // Throws tc::Error unless the node has its op's arity, attributes, value and name.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <map>
 
 #include "tiny_compile/graph/lanes.h"
 #include "tiny_compile/graph/scan.h"
@@ -422,6 +423,7 @@ bool shares_storage(const Node& node, const Tensor& x) {
 }
 
 std::vector<Tensor> interpret_all(const Graph& graph, std::span<const Tensor> inputs) {
+  std::map<int, std::vector<Tensor>> tuples;  // the results of calls
   const std::vector<Expr> unknown = symbols(graph);
   if (!unknown.empty())
     fail("graph ", graph.name, " has sizes without a value (", join(unknown, ", "),
@@ -438,7 +440,15 @@ std::vector<Tensor> interpret_all(const Graph& graph, std::span<const Tensor> in
     }
     std::vector<Tensor> operands;
     for (int input : node.inputs) operands.push_back(values[input]);
-    values.push_back(evaluate(node, operands));
+    if (node.op == Op::call) {
+      tuples[static_cast<int>(values.size())] = interpret(node.graphs[0], operands);
+      values.emplace_back();
+    } else if (node.op == Op::item) {
+      const size_t index = static_cast<size_t>(node.attr(Key::index).constant());
+      values.push_back(tuples.at(node.inputs[0])[index]);
+    } else {
+      values.push_back(evaluate(node, operands));
+    }
   }
   if (next != inputs.size())
     fail("graph ", graph.name, " has ", next, " inputs, but ", inputs.size(), " were given");

@@ -14,7 +14,8 @@ namespace tiny_compile {
 // an integer is divided by zero.
 std::vector<Tensor> interpret(const Graph& graph, std::span<const Tensor> inputs);
 
-// The value of every node, for lessons and for finding the first node that differs.
+// The value of every node (of a call none: its results are those of its items), for lessons and
+// for finding the first node that differs.
 std::vector<Tensor> interpret_all(const Graph& graph, std::span<const Tensor> inputs);
 
 // One node on its operands: views share storage, everything else is a new row-major tensor.

@@ -98,7 +98,9 @@ namespace tiny_compile {
   X(scatter_max,   3, Scatter)  \
   X(scatter_min,   3, Scatter)  \
   X(concat,       -1, Indexed)  \
-  X(pad,           1, Indexed)
+  X(pad,           1, Indexed)  \
+  X(call,         -1, Call)     \
+  X(item,          1, Call)
 // clang-format on
 
 enum class Op : uint8_t {
@@ -107,7 +109,7 @@ enum class Op : uint8_t {
 #undef X
 };
 
-enum class OpClass { Pointwise, Source, View, Reduction, Scan, Matmul, Indexed, Scatter };
+enum class OpClass { Pointwise, Source, View, Reduction, Scan, Matmul, Indexed, Scatter, Call };
 
 // Which operand dtypes a pointwise op takes. Number: floats and integers; Bits: integers
 // and bool; Where: a bool, then two of any one dtype. Operands otherwise share one dtype

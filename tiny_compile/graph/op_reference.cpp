@@ -28,6 +28,7 @@ const char* class_name(OpClass op_class) {
     case OpClass::Matmul: return "Matmul";
     case OpClass::Indexed: return "Indexed";
     case OpClass::Scatter: return "Scatter";
+    case OpClass::Call: return "Call";
   }
   return "?";
 }
@@ -57,6 +58,8 @@ std::string result_name(Op op) {
     case Op::constant: return "its type";
     case Op::iota: return "i64";
     case Op::philox: return "u32";
+    case Op::call: return "tuple";
+    case Op::item: return "that result's";
     default: break;
   }
   if (is_reduction(op)) {
@@ -143,6 +146,8 @@ std::string op_meaning(Op op) {
     case Op::logcumsumexp: return "running log(sum(exp(x))) along the axis";
     case Op::cummax: return "where the last greatest so far is; NaN beats all";
     case Op::cummin: return "where the last least so far is; NaN beats all";
+    case Op::call: return "the results of the graph it holds on the operands, as a tuple";
+    case Op::item: return "result number index of a call";
     default: return formula_text(op);
   }
 }
@@ -171,7 +176,9 @@ std::string op_operands(Op op) {
     case Op::scatter_prod:
     case Op::scatter_max:
     case Op::scatter_min: return "number, i64 or i32, number";
-    case Op::concat: return "any...";
+    case Op::concat:
+    case Op::call: return "any...";
+    case Op::item: return "tuple";
     default: break;
   }
   const std::vector<std::string> operands(static_cast<size_t>(table.arity),

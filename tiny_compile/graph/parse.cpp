@@ -8,10 +8,13 @@
 //   symbol     := name [':' number '..' number]                  without bounds: 0..2^40
 //   parameter  := id name ':' type [attributes]
 //   node       := id ':' type '=' (op [id {',' id}] | 'input' name) [attributes] newline
+//                 | id ':' type '=' op [id {',' id}] '{' newline {graph} '}' newline
 //   type       := dtype '[' [size {',' size}] ']'                a size is an Expr
+//                 | '(' type {',' type} ')'                      a tuple
 //   attributes := '{' key '=' value {',' key '=' value} '}'      a value: an Expr or a [list]
 //
-// A node stands on one line; elsewhere space is free. `# mlp.cpp:14` at a node's end is its
+// A node stands on one line, but for the graphs that it holds; elsewhere space is free. A graph
+// inside another declares no sizes, it uses those of the outermost. `# mlp.cpp:14` at a node's end is its
 // place, any other comment is skipped. What the grammar cannot see, find_problem does: it has
 // the last word.
 #include <algorithm>
@@ -55,16 +58,23 @@ class Parser : TextCursor {
   explicit Parser(std::string_view text) : TextCursor(text) {}
 
   Graph parse() {
+    Graph graph = parse_one();
+    skip_space();
+    if (!at_end()) error(at_, "text after the graph's '}'; a file holds one graph");
+    return graph;
+  }
+
+ private:
+  Graph parse_one() {
     parse_header();
     while (skip_space(), !at_end() && text_[at_] == '%') parse_node();
     parse_footer();
     const std::optional<Problem> problem = find_problem(graph_);
     if (!problem) return std::move(graph_);
     const bool has_place = problem->node >= 0;
-    error(has_place ? starts_[static_cast<size_t>(problem->node)] : 0, problem->message);
+    error(has_place ? starts_[static_cast<size_t>(problem->node)] : begin_, problem->message);
   }
 
- private:
   // --- parts of a node ---
 
   int64_t id() {  // %14
@@ -125,7 +135,18 @@ class Parser : TextCursor {
     return result;
   }
 
-  Type type() {
+  Type type() {  // f32[2,3] or (f32[2,3], i64[2])
+    skip_blanks();
+    if (!accept('(')) return tensor_type();
+    Type tuple;
+    do {
+      tuple.items.push_back(tensor_type());
+    } while (accept(','));
+    expect(')', "the types of the tuple");
+    return tuple;
+  }
+
+  Type tensor_type() {
     skip_blanks();
     const size_t start = at_;
     const std::string_view word = this->word();
@@ -135,7 +156,7 @@ class Parser : TextCursor {
       error(start, str("unknown dtype '", word, "'", suggestion(word, dtype_names())));
     }
     expect('[', "the dtype (a type is written f32[2,3], a number f32[])");
-    return {*dtype, list()};
+    return {*dtype, list(), {}};
   }
 
   Op op() {
@@ -235,7 +256,10 @@ class Parser : TextCursor {
     skip_space();
     const size_t start = at_;
     if (word() != "graph") error(start, "a graph starts with: graph NAME(%0 x: f32[2,3]) {");
+    begin_ = start;
     graph_.name = identifier("the graph's name");
+    if (depth_ > 0 && next_is('['))
+      error(at_, "a graph inside another uses the sizes that the outermost declares");
     if (accept('[')) {
       do {
         skip_space();
@@ -267,9 +291,30 @@ class Parser : TextCursor {
     node.op = op();
     if (node.op == Op::input) node.name = identifier("the input's name");
     if (node.op != Op::input) node.inputs = defined_ids();
-    parse_attributes(node);
-    parse_line_end(node);
+    if (graphs_of(node.op) > 0) {
+      parse_graphs(node);
+    } else {
+      parse_attributes(node);
+      parse_line_end(node);
+    }
     graph_.append(std::move(node));
+  }
+
+  void parse_graphs(Node& node) {
+    expect('{', "the operands (this op holds a graph: { graph NAME(...) { ... } })");
+    parse_line_end(node);
+    for (size_t i = 0; i < graphs_of(node.op); i++) {
+      if (depth_ + 1 >= kMaxDepth) error(at_, str("more than ", kMaxDepth, " graphs deep"));
+      Parser inner(text_);
+      inner.at_ = at_;
+      inner.depth_ = depth_ + 1;
+      inner.symbols_ = symbols_;
+      node.graphs.push_back(inner.parse_one());
+      at_ = inner.at_;
+    }
+    skip_space();
+    expect('}', "the graph");
+    end_line();
   }
 
   void parse_footer() {
@@ -281,13 +326,13 @@ class Parser : TextCursor {
     graph_.outputs = defined_ids();
     skip_space();
     expect('}', "the outputs");
-    skip_space();
-    if (!at_end()) error(at_, "text after the graph's '}'; a file holds one graph");
   }
 
   Graph graph_;
   std::vector<size_t> starts_;  // of each node in text_
   std::map<std::string, Expr, std::less<>> symbols_;
+  size_t begin_ = 0;  // of the graph in text_
+  int depth_ = 0;     // graphs around this one
 };
 
 }  // namespace

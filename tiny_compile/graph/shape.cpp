@@ -165,6 +165,7 @@ Type infer_input(const Node& node) {
 
 Type infer_source(const Node& node, const Types& operands) {
   const Type& type = node.type;
+  if (type.is_tuple()) reject(node, operands, "makes a tensor, not the tuple ", type.str());
   switch (node.op) {
     case Op::input: return infer_input(node);
     case Op::constant:
@@ -391,6 +392,35 @@ Type infer_indexed(const Node& node, const Types& operands) {
   }
 }
 
+// --- graphs in nodes -------------------------------------------------------------------------
+
+Type infer_call(const Node& node, const Types& operands) {
+  const Graph& body = node.graphs[0];
+  const std::vector<int> inputs = body.inputs();
+  if (inputs.size() != operands.size())
+    reject(node, operands, "graph ", body.name, " has ", inputs.size(), " inputs, here are ",
+           operands.size(), " operands");
+  for (size_t i = 0; i < inputs.size(); i++) {
+    const Node& input = body[inputs[i]];
+    if (input.type != operands[i])
+      reject(node, operands, "input ", input.name, " of graph ", body.name, " is ",
+             input.type.str(), ", its operand ", operands[i].str());
+  }
+  if (body.outputs.empty()) reject(node, operands, "graph ", body.name, " returns nothing");
+  Type result;
+  for (const int output : body.outputs) result.items.push_back(body[output].type);
+  return result;
+}
+
+Type infer_item(const Node& node, const Types& operands) {
+  const int64_t index = node.attr(Key::index).constant();
+  const std::vector<Type>& items = operands[0].items;
+  if (items.empty()) reject(node, operands, "takes a tuple, the results of a call");
+  if (index >= static_cast<int64_t>(items.size()))
+    reject(node, operands, "index ", index, " is not one of the results 0..", items.size() - 1);
+  return items[at(index)];
+}
+
 Type infer_by_class(const Node& node, const Types& operands) {
   switch (info(node.op).op_class) {
     case OpClass::Pointwise: return infer_pointwise(node, operands);
@@ -400,6 +430,8 @@ Type infer_by_class(const Node& node, const Types& operands) {
     case OpClass::Scan: return infer_scan(node, operands);
     case OpClass::Matmul: return infer_matmul(node, operands);
     case OpClass::Scatter: return infer_scatter(node, operands);
+    case OpClass::Call:
+      return node.op == Op::call ? infer_call(node, operands) : infer_item(node, operands);
     default: return infer_indexed(node, operands);
   }
 }

@@ -6,6 +6,16 @@
 //     return %3
 //   }
 //
+// The graphs that a node holds stand in braces behind it:
+//
+//   %2: (f32[3]) = call %1 {
+//     graph square(%0 x: f32[3]) {
+//       %1: f32[3] = mul %0, %0
+//       return %1
+//     }
+//   }
+//   %3: f32[3] = item %2 {index=0}
+//
 // The inputs that lead the nodes stand in the header, later ones in the body, as
 // `%5: f32[] = input w`. Invariant: parse_graph(print(g)) == g for every g that verify accepts.
 // print itself takes any graph, since error messages show broken ones.
@@ -42,11 +52,13 @@ std::string ids_text(const std::vector<int>& ids) {  // " %4, %5" or ""
   return result;
 }
 
-std::string node_text(const Graph& graph, int id) {  // "%3: f32[2] = add %0, %2"
+// "%3: f32[2] = add %0, %2", "%4: (f32[2]) = call %3 {"
+std::string node_text(const Graph& graph, int id) {
   const Node& node = graph[id];
   std::string line = str("%", id, ": ", node.type.str(), " = ", info(node.op).name);
   if (node.op == Op::input) line += " " + node.name;
-  return line + ids_text(node.inputs) + attributes_text(node);
+  line += ids_text(node.inputs) + attributes_text(node);
+  return line + (node.graphs.empty() ? "" : " {");
 }
 
 std::string parameter_text(const Graph& graph, int id) {  // "%0 x: f32[2,3]"
@@ -82,13 +94,15 @@ std::string symbols_text(const Graph& graph) {  // "[n: 2..4096, m: 0..16]" or "
 }
 
 // One line if it fits, else one parameter a line.
-std::string header_text(const Graph& graph, int inputs) {
+std::string header_text(const Graph& graph, int inputs, const std::string& indent) {
   std::vector<std::string> parameters;
   for (int id = 0; id < inputs; id++) parameters.push_back(parameter_text(graph, id));
-  const std::string start = "graph " + graph.name + symbols_text(graph) + "(";
+  const std::string sizes = indent.empty() ? symbols_text(graph) : "";  // inside: those outside
+  const std::string start = indent + "graph " + graph.name + sizes + "(";
   const std::string line = start + join(parameters, ", ") + ") {\n";
   if (line.size() <= kLineWidth || inputs < 2) return line;
-  return start + "\n    " + join(parameters, ",\n    ") + ") {\n";
+  const std::string next = "\n    " + indent;
+  return start + next + join(parameters, "," + next) + ") {\n";
 }
 
 // Comments line up, but for lines too long to wait for.
@@ -121,6 +135,25 @@ void collect_symbols(const Expr& expr, std::vector<Expr>& found) {
   }
 }
 
+// A graph inside another is indented and declares no sizes.
+std::string graph_text(const Graph& graph, const std::string& indent) {
+  const int inputs = leading_inputs(graph);
+  std::vector<std::string> lines;
+  for (int id = inputs; id < graph.size(); id++)
+    lines.push_back(indent + "  " + node_text(graph, id));
+  const size_t column = comment_column(lines);
+  std::ostringstream out;
+  out << header_text(graph, inputs, indent);
+  for (int id = inputs; id < graph.size(); id++) {
+    const std::string& line = lines[static_cast<size_t>(id - inputs)];
+    out << with_comment(line, comment_text(graph[id].where), column) << "\n";
+    for (const Graph& inner : graph[id].graphs) out << graph_text(inner, indent + "    ");
+    if (!graph[id].graphs.empty()) out << indent << "  }\n";
+  }
+  out << indent << "  return" << ids_text(graph.outputs) << "\n" << indent << "}\n";
+  return out.str();
+}
+
 }  // namespace
 
 std::vector<Expr> symbols(const Graph& graph) {
@@ -130,6 +163,9 @@ std::vector<Expr> symbols(const Graph& graph) {
     for (const Attr& attr : node.attrs) {
       for (const Expr& value : attr.values) collect_symbols(value, found);
     }
+    for (const Graph& inner : node.graphs) {
+      for (const Expr& symbol : symbols(inner)) collect_symbols(symbol, found);
+    }
   }
   return found;
 }
@@ -138,19 +174,6 @@ std::string print(const Graph& graph, int node) {
   return with_comment(node_text(graph, node), comment_text(graph[node].where), 0);
 }
 
-std::string print(const Graph& graph) {
-  const int inputs = leading_inputs(graph);
-  std::vector<std::string> lines;
-  for (int id = inputs; id < graph.size(); id++) lines.push_back("  " + node_text(graph, id));
-  const size_t column = comment_column(lines);
-  std::ostringstream out;
-  out << header_text(graph, inputs);
-  for (int id = inputs; id < graph.size(); id++) {
-    const std::string& line = lines[static_cast<size_t>(id - inputs)];
-    out << with_comment(line, comment_text(graph[id].where), column) << "\n";
-  }
-  out << "  return" << ids_text(graph.outputs) << "\n}\n";
-  return out.str();
-}
+std::string print(const Graph& graph) { return graph_text(graph, ""); }
 
 }  // namespace tiny_compile

@@ -25,7 +25,7 @@ std::string count(size_t n, const char* what) {  // count(2, "operand") returns 
 
 void check_arity(const Node& node, size_t operands) {
   const OpInfo& op = info(node.op);
-  if (op.arity < 0 && operands > 0) return;
+  if (op.arity < 0 && (operands > 0 || graphs_of(node.op) > 0)) return;
   if (op.arity < 0) fail(op.name, ": takes 1 operand or more, here are 0");
   const size_t arity = static_cast<size_t>(op.arity);
   if (operands == arity) return;
@@ -35,7 +35,7 @@ void check_arity(const Node& node, size_t operands) {
 
 bool must_be_integer(Key key) {
   return key == Key::axes || key == Key::axis || key == Key::step || key == Key::keepdim ||
-         key == Key::draw;
+         key == Key::draw || key == Key::index;
 }
 
 void check_values(const Node& node, const Attr& attr) {
@@ -51,7 +51,8 @@ void check_values(const Node& node, const Attr& attr) {
   }
   const int64_t first = attr.values.empty() ? 0 : attr.values[0].bounds().low;
   if (attr.key == Key::keepdim && first != 1) fail(what, " is 1 or left out, not ", first);
-  if (attr.key == Key::draw && first < 0) fail(what, " counts from 0, and is ", first);
+  const bool counts = attr.key == Key::draw || attr.key == Key::index;
+  if (counts && first < 0) fail(what, " counts from 0, and is ", first);
 }
 
 void check_attributes(const Node& node) {
@@ -90,6 +91,12 @@ void check_name(const Node& node) {
   }
 }
 
+void check_graph_count(const Node& node) {
+  const size_t wanted = graphs_of(node.op), here = node.graphs.size();
+  if (here == wanted) return;
+  fail(info(node.op).name, ": holds ", count(wanted, "graph"), ", not ", here);
+}
+
 // --- the graph -------------------------------------------------------------------------------
 
 void check_order(const Graph& graph, int id) {
@@ -103,14 +110,38 @@ void check_order(const Graph& graph, int id) {
 void check_type(const Graph& graph, int id) {
   const Node& node = graph[id];
   std::vector<Type> operands;
-  for (const int input : node.inputs) operands.push_back(graph[input].type);
+  for (const int input : node.inputs) {
+    operands.push_back(graph[input].type);
+    if (operands.back().is_tuple() && node.op != Op::item)
+      fail(info(node.op).name, ": operand %", input,
+           " is a tuple; read one of its results with item");
+  }
   const Type type = infer(node, operands);
   if (type == node.type) return;
   fail(info(node.op).name, ": the result is ", type.str(), ", not ", node.type.str());
 }
 
-std::optional<std::string> node_problem(const Graph& graph, int id) {
+std::optional<Problem> problem_in(const Graph& graph, int depth);
+
+// The graphs that a node holds are sound, and their inputs are values, not memory.
+void check_graphs(const Node& node, int depth) {
+  if (node.graphs.empty()) return;
+  if (depth >= kMaxDepth) fail(info(node.op).name, ": more than ", kMaxDepth, " graphs deep");
+  for (const Graph& inner : node.graphs) {
+    if (const std::optional<Problem> problem = problem_in(inner, depth))
+      fail("in graph ", inner.name, ": ", problem->message,
+           problem->node < 0 ? "" : "\n  in " + print(inner, problem->node));
+    for (const int id : inner.inputs()) {
+      if (!inner[id].attrs.empty())
+        fail("in graph ", inner.name, ": input ", inner[id].name, " has ",
+             name(inner[id].attrs[0].key), "; only inputs of the outermost graph do");
+    }
+  }
+}
+
+std::optional<std::string> node_problem(const Graph& graph, int id, int depth) {
   try {
+    check_graphs(graph[id], depth + 1);
     check_order(graph, id);
     check_type(graph, id);
   } catch (const Error& error) {
@@ -143,10 +174,23 @@ std::optional<std::string> graph_problem(const Graph& graph) {
     return str("'", graph.name, "' is no name for a graph; use letters, digits, '_' and '.'");
   }
   for (const int output : graph.outputs) {
-    if (output >= 0 && output < graph.size()) continue;
-    return str("output %", output, " is no node of the graph ", graph.name);
+    if (output < 0 || output >= graph.size())
+      return str("output %", output, " is no node of the graph ", graph.name);
+    if (graph[output].type.is_tuple())
+      return str("output %", output, " is a tuple; return its results, read with item");
   }
   return symbols_problem(graph);
+}
+
+std::optional<Problem> problem_in(const Graph& graph, int depth) {
+  for (int id = 0; id < graph.size(); id++) {
+    const std::optional<std::string> message = node_problem(graph, id, depth);
+    if (message) return Problem{id, *message};
+  }
+  if (const std::optional<Problem> problem = names_problem(graph)) return problem;
+  const std::optional<std::string> message = graph_problem(graph);
+  if (message) return Problem{-1, *message};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -175,6 +219,7 @@ std::vector<AttrForm> attributes_of(Op op) {
     case Op::gather:
     case Op::concat: return {{Key::axis, true}};
     case Op::pad: return {{Key::low, true}, {Key::high, true}};
+    case Op::item: return {{Key::index, true}};
     default: return {};
   }
 }
@@ -184,18 +229,12 @@ void check_form(const Node& node, size_t operand_count) {
   check_attributes(node);
   check_value(node);
   check_name(node);
+  check_graph_count(node);
 }
 
-std::optional<Problem> find_problem(const Graph& graph) {
-  for (int id = 0; id < graph.size(); id++) {
-    const std::optional<std::string> message = node_problem(graph, id);
-    if (message) return Problem{id, *message};
-  }
-  if (const std::optional<Problem> problem = names_problem(graph)) return problem;
-  const std::optional<std::string> message = graph_problem(graph);
-  if (message) return Problem{-1, *message};
-  return std::nullopt;
-}
+size_t graphs_of(Op op) { return op == Op::call ? 1 : 0; }
+
+std::optional<Problem> find_problem(const Graph& graph) { return problem_in(graph, 0); }
 
 void verify(const Graph& graph) {
   const std::optional<Problem> problem = find_problem(graph);

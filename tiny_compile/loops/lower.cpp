@@ -13,6 +13,7 @@
 
 #include "tiny_compile/loops/narrow.h"
 #include "tiny_compile/loops/views.h"
+#include "tiny_compile/passes/passes.h"
 
 namespace tiny_compile {
 namespace {
@@ -401,6 +402,6 @@ class Lowering {
 
 }  // namespace
 
-Program lower(const Graph& graph) { return Lowering(graph).run(); }
+Program lower(const Graph& graph) { return Lowering(inline_calls(graph)).run(); }
 
 }  // namespace tiny_compile

@@ -24,6 +24,13 @@ Graph cse(const Graph& graph);
 // Nodes that no output needs go. Inputs stay: they are the signature.
 Graph dce(const Graph& graph);
 
+// Calls become the nodes of the graphs that they hold, at any depth; what they return stays.
+Graph inline_calls(const Graph& graph);
+
+// A pass sees one graph; this runs it on the graphs that nodes hold as well, innermost first.
+using GraphFunction = std::function<Graph(const Graph&)>;
+Graph with_graphs_inside(const GraphFunction& pass, const Graph& graph);
+
 // The uniform value of a node that is a constant, seen through views.
 std::optional<Literal> constant_value(const Graph& graph, int id);
 
