@@ -69,3 +69,31 @@ TEST_CASE("scans and scatters of what they do not take are refused", "[scan]") {
   check_fails([&] { scatter_reduce(x, 0, index, x, "mean"); }, "no reduction is called 'mean'");
   check_fails([&] { scatter(x, 0, x, x); }, "integers");
 }
+
+TEST_CASE("a later chunk's updates are added up apart", "[scan]") {
+  std::vector<float> updates(1026);
+  updates[1024] = updates[1025] = 1;
+  const auto y = agreed(
+      [](Tensor x, Tensor index, Tensor source) {
+        return std::vector<Tensor>{scatter_add(x, 0, index, source)};
+      },
+      tensor({16777216.f, 3.f}), zeros({1026}).to(int64), from_vector(updates));
+  check_near(y[0], {2}, {16777218, 3}, 0);
+}
+
+TEST_CASE("thousands of updates in chunks have the interpreter's bits", "[scan]") {
+  const auto both = [](Tensor x, Tensor index, Tensor source) {
+    return std::vector<Tensor>{
+        scatter_add(x, 0, index, source), scatter_reduce(x, 0, index, source, "prod"),
+        scatter_reduce(x, 0, index, source, "amax"), scatter(x, 0, index, source)};
+  };
+  manual_seed(5);
+  for (int64_t targets : {1, 10, 3000}) {
+    const Tensor rows = (rand({4100}) * static_cast<double>(targets)).to(int64);
+    agreed(both, randn({targets}), rows, randn({4100}));
+    agreed(both, randn({targets, 70}), rows.unsqueeze(1).expand({4100, 70}), randn({4100, 70}));
+  }
+  const Tensor apart = (rand({2100, 9}) * 7.0).to(int64);
+  agreed(both, randn({7, 9}), apart, randn({2100, 9}));
+  agreed(both, randn({7, 9}).to(bfloat16), apart, randn({2100, 9}).to(bfloat16));
+}

@@ -219,7 +219,8 @@ template <typename T>
 TC_FN T tc_logaddexp(T a, T b) {
   const T m = tc_maximum(a, b), d = a == b ? (T)0 : -tc_abs(a - b);
   const T result = m + tc_log1p(tc_exp(d));
-  return d == -(T)__builtin_inf() ? m : result;
+  const bool infinite = (d + d == d) & (d != (T)0);
+  return infinite ? m : result;
 }
 
 // q = e / d, e = exp(2 |x|) - 1, d = e + 2; the remainder counts what d lost.

@@ -9,6 +9,7 @@
 #include "tiny_compile/codegen/cpp_columns.h"
 
 #include "tiny_compile/codegen/cpp_reduce.h"
+#include "tiny_compile/codegen/cpp_scatter.h"
 #include "tiny_compile/codegen/scan.h"
 
 namespace tiny_compile {
@@ -60,6 +61,10 @@ class ColumnsWriter {
   void write_step(const Step& step, int number) {
     switch (step.kind) {
       case StepKind::Scan: return write_scan(step, number);
+      case StepKind::Scatter:
+        if (has_chunks(kernel_, step))
+          return write_scatter_chunks(text_, step, lane_, defined_);
+        break;
       case StepKind::Reduce:
         return is_scan(step) ? write_scan(step, number) : write_reduce(step, number);
       case StepKind::Dot: CHECK(false, "a matmul in columns");

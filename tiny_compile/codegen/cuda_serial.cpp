@@ -13,6 +13,7 @@
 #include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cuda_helpers.h"
 #include "tiny_compile/codegen/scan.h"
+#include "tiny_compile/graph/scan.h"
 
 namespace tiny_compile {
 namespace {
@@ -97,6 +98,9 @@ class SerialWriter {
   }
 
   void write_scatter(const Step& step, const std::vector<bool>& defined) {
+    const int64_t count = inner_count(kernel_, step).constant();
+    if (count > kChunk && scatters_in_chunks(step.op, step.dtype))
+      return write_chunks(step, count, defined);
     loop(step, defined, [&] {
       const std::string mask = step.mask < 0 ? "" : text_.scalars.name(step.mask) + " && ";
       out_.open(str("if (", mask, "tc_in_range(", text_.scalars.name(step.other), ", ",
@@ -104,6 +108,49 @@ class SerialWriter {
       out_.line(updated(step, text_.place(step), text_.scalars.name(step.value)));
       out_.close();
     });
+  }
+
+  // A thread has no room for the partial results of a chunk: from the first update of a target on
+  // it looks for the others.
+  void write_chunks(const Step& step, int64_t count, const std::vector<bool>& defined) {
+    const std::string mask = step.mask < 0 ? "" : text_.scalars.name(step.mask) + " && ";
+    const std::string other = text_.scalars.name(step.other),
+                      value = text_.scalars.name(step.value), type = value_type(step.dtype);
+    const std::string place = str(pointer_name(text_.program.buffers[step.buffer]), "[",
+                                  text_.scalars.index(step.index), "]");
+    Step where = step, what = step;
+    where.value = -1;
+    what.other = what.mask = -1;
+    write_lambda("target", "long long", where, defined,
+                 str(mask, "tc_in_range(", other, ", ", step.limit, ") ? ", other, " : -1"));
+    write_lambda("value", type, what, defined, value);
+    out_.open(str("for (long long from = 0; from < ", count, "; from += ", kChunk, ")"));
+    out_.line(str("const long long to = from + ", kChunk, " < ", count, " ? from + ", kChunk,
+                  " : ", count, ";"));
+    out_.open("for (long long e = from; e < to; e++)");
+    out_.line("const long long at0 = target(e);");
+    out_.line("bool first = at0 >= 0;");
+    out_.line(
+        "for (long long k = from; from > 0 && first && k < e; k++) first = target(k) != at0;");
+    out_.line("if (!first) continue;");
+    out_.line(
+        str(type, " part = ", literal_text(identity(step.op, compute_type(step.dtype))), ";"));
+    out_.open("for (long long k = e; k < (from > 0 ? to : e + 1); k++)");
+    out_.line(
+        str("if (target(k) == at0) part = ", updated_value(step, "part", "value(k)"), ";"));
+    out_.close();
+    out_.line(updated(step, place, "part"));
+    out_.close();
+    out_.close();
+  }
+
+  void write_lambda(const char* name, const std::string& type, const Step& step,
+                    std::vector<bool> defined, const std::string& result) {
+    out_.open(str("auto ", name, " = [&](long long e) -> ", type));
+    text_.unpack_inner(step, "e");
+    text_.define(text_.needed({&step}), element_scope(kernel_, step.inner), defined);
+    out_.line(str("return ", result, ";"));
+    out_.close(";");
   }
 
   // element(e): element e of the row.

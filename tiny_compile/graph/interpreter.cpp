@@ -266,27 +266,36 @@ Tensor gather(const Node& node, const Tensor& x, const Tensor& index) {
   return out;
 }
 
-// Updates in ascending order; each is one operation, rounded to the dtype.
+// Updates in ascending order, where it shows in chunks: `part` holds what a target's latest chunk
+// gave so far, but for the first chunk, which goes on from the data.
 Tensor scattered(const Node& node, const Tensor& x, const Tensor& index, const Tensor& source) {
   const size_t axis = static_cast<size_t>(node.integer(Key::axis, 0));
   const std::optional<Op> combine = combiner(node.op);
-  Tensor out = contiguous_copy(x);
+  const bool in_chunks = scatters_in_chunks(node.op, x.dtype());
+  Tensor out = contiguous_copy(x), part = empty_tensor(x.dtype(), x.shape());
+  std::vector<int64_t> chunk_of(in_chunks ? static_cast<size_t>(out.numel()) : 0);
+  const auto add = [&](Tensor& to, int64_t i, const Tensor& by, int64_t j) {
+    update(combine, x.dtype(), to.bytes(), i, by.bytes(), j);
+  };
   Walk at(index.shape(), index.strides(), 0), from(source.shape(), source.strides(), 0);
-  Lanes old, update, sum;
   for (int64_t i = 0; i < index.numel(); i++, at.next(), from.next()) {
     const int64_t chosen = index_at(index, at.offset());
     if (chosen < 0 || chosen >= x.shape()[axis]) {
       raise_error(1);
       continue;
     }
-    int64_t offset = 0;
+    int64_t to = 0;
     for (size_t k = 0; k < at.index().size(); k++)
-      offset += (k == axis ? chosen : at.index()[k]) * out.strides()[k];
-    const int64_t source_offset = from.offset();
-    load(out.dtype(), out.bytes(), &offset, 1, old);
-    load(out.dtype(), source.bytes(), &source_offset, 1, update);
-    if (combine) apply(*combine, out.dtype(), &old, &update, nullptr, 1, sum);
-    store(combine ? sum : update, out.bytes(), &offset, 1);
+      to += (k == axis ? chosen : at.index()[k]) * out.strides()[k];
+    const int64_t chunk = in_chunks ? at.index()[axis] / kChunk : 0;
+    const bool first = chunk == 0, same = !first && chunk == chunk_of[to];
+    if (!first && !same && chunk_of[to] > 0) add(out, to, part, to);
+    if (first || same) add(first ? out : part, to, source, from.offset());
+    if (!first && !same) update({}, x.dtype(), part.bytes(), to, source.bytes(), from.offset());
+    if (!first) chunk_of[to] = chunk;
+  }
+  for (int64_t to = 0; to < static_cast<int64_t>(chunk_of.size()); to++) {
+    if (chunk_of[to] > 0) add(out, to, part, to);
   }
   return out;
 }
@@ -340,8 +349,7 @@ Tensor scanned(const Node& node, const Tensor& x, const Sizes& shape) {
   rows[axis] = 1;
   const size_t width = size_of(compute_type(out.dtype()));
   Walk from(rows, x.strides(), 0), to(rows, out.strides(), 0);
-  Lanes one;
-  one.dtype = out.dtype();
+  Lanes one{out.dtype(), {}};
   for (int64_t row = element_count(rows); row > 0; row--, from.next(), to.next()) {
     const std::vector<std::byte> results =
         scan(node.op, x.dtype(),

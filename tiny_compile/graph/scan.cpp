@@ -141,10 +141,23 @@ Literal scan_total(Op op, DType dtype, const std::byte* values, int64_t count) {
   });
 }
 
+bool scatters_in_chunks(Op op, DType dtype) {
+  return is_float(dtype) && (op == Op::scatter_add || op == Op::scatter_prod);
+}
+
+void update(std::optional<Op> combine, DType dtype, std::byte* to, int64_t i,
+            const std::byte* from, int64_t j) {
+  Lanes old, value, result;
+  load(dtype, to, &i, 1, old);
+  load(dtype, from, &j, 1, value);
+  if (combine) apply(*combine, dtype, &old, &value, nullptr, 1, result);
+  store(combine ? result : value, to, &i, 1);
+}
+
 Literal scan_identity(Op op, DType dtype) {
-  return Literal::of(dtype, op == Op::cumsum    ? -0.0
-                            : op == Op::cumprod ? 1.0
-                                                : -__builtin_inf());
+  if (op == Op::logcumsumexp) return Literal::of(dtype, -__builtin_inf());
+  const bool sum = op == Op::cumsum || op == Op::scatter_add;
+  return Literal::of(dtype, sum ? -0.0 : 1.0);
 }
 
 }  // namespace tiny_compile

@@ -2,6 +2,8 @@
 // ...) in the order of the numeric contract, shared by both interpreters.
 #pragma once
 
+#include <optional>
+
 #include "tiny_compile/graph/lanes.h"
 
 namespace tiny_compile {
@@ -21,8 +23,17 @@ std::vector<std::byte> scan(Op op, DType dtype, const std::byte* values, int64_t
 // identity. Not of cummax and cummin, whose results are places.
 Literal scan_total(Op op, DType dtype, const std::byte* values, int64_t count);
 
+// Whether the order of a scatter's updates shows: then they go in chunks (kChunk). The first goes on
+// from the data; the partial results of a later one, from the identity, are combined with what is
+// there when the chunk is over. Integers, max, min and the last update need no such rule.
+bool scatters_in_chunks(Op op, DType dtype);
+
+// to[i] = combine(to[i], from[j]), rounded to the dtype; without an operation, from[j].
+void update(std::optional<Op> combine, DType dtype, std::byte* to, int64_t i,
+            const std::byte* from, int64_t j);
+
 // What changes no value that it is combined with: -0.0 of cumsum, 1 of cumprod, -inf of
-// logcumsumexp.
+// logcumsumexp; likewise of scatter_add and scatter_prod.
 Literal scan_identity(Op op, DType dtype);
 
 }  // namespace tiny_compile

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <map>
 
 #include "tiny_compile/graph/lanes.h"
 #include "tiny_compile/graph/scan.h"
@@ -132,11 +133,12 @@ class KernelRun {
         case StepKind::Reduce: append(values, lanes_[step.value], n); break;
         case StepKind::Fold: append(folded_[number], lanes_[step.value], n); break;
         case StepKind::Store: write(step, number, n); break;
-        case StepKind::Scatter: scatter(step, number, n); break;
+        case StepKind::Scatter: scatter(step, number, start, n); break;
       }
     }
     const DType dtype = kernel_.scalars[step.value].dtype;
     if (step.kind == StepKind::Fold) fold(step, number, count, at);
+    if (step.kind == StepKind::Scatter) finish_scatter(step);
     if (step.kind == StepKind::Scan) scan_row(step, number, loops, at, values, others, count);
     if (step.kind == StepKind::Reduce)
       registers_[number] =
@@ -287,19 +289,47 @@ class KernelRun {
     folded_[number].clear();
   }
 
-  void scatter(const Step& step, int number, int n) {
-    Lanes one, old, sum;
+  // Of the updates first, first + 1, ...: chunks after the first wait in pending_ (graph/scan.h).
+  void scatter(const Step& step, int number, int64_t first, int n) {
+    const bool in_chunks = scatters_in_chunks(step.op, step.dtype);
+    Lanes one;
     std::vector<int64_t> chosen;
     for (int lane = 0; lane < n; lane++) {
       if (step.mask >= 0 && !lanes_[step.mask].as<bool>()[lane]) continue;
       if (!choose({step.other}, {step.limit}, lane, chosen)) continue;
-      const int64_t index = value_of(step_index_[number], lane, chosen);
+      const int64_t index = value_of(step_index_[number], lane, chosen),
+                    chunk = (first + lane) / kChunk;
       lane_of(lanes_[step.value], lane, one);
-      fetch(step.buffer, index, old);
-      const std::optional<Op> combine = combiner(step.op);
-      if (combine) apply(*combine, step.dtype, &old, &one, nullptr, 1, sum);
-      put(step.buffer, index, combine ? sum : one);
+      if (!in_chunks || chunk == 0) {
+        update(step, index, one);
+        continue;
+      }
+      const auto [known, is_new] = pending_.insert({index, {chunk, one}});
+      if (is_new) continue;
+      auto& [last, part] = known->second;
+      if (last != chunk) update(step, index, part);
+      part = last == chunk ? combined(step, part, one) : one;
+      last = chunk;
     }
+  }
+
+  void finish_scatter(const Step& step) {
+    for (auto& [index, pending] : pending_) update(step, index, pending.second);
+    pending_.clear();
+  }
+
+  Lanes combined(const Step& step, const Lanes& old, const Lanes& value) const {
+    const std::optional<Op> combine = combiner(step.op);
+    Lanes result = value;
+    if (combine) apply(*combine, step.dtype, &old, &value, nullptr, 1, result);
+    return result;
+  }
+
+  void update(const Step& step, int64_t index, const Lanes& value) {
+    Lanes old;
+    fetch(step.buffer, index, old);
+    Lanes result = combined(step, old, value);
+    put(step.buffer, index, result);
   }
 
   const Kernel& kernel_;
@@ -307,8 +337,9 @@ class KernelRun {
   std::vector<Lanes> lanes_;
   std::vector<Index> scalar_index_, step_index_;
   std::vector<Literal> registers_;
-  std::vector<std::vector<std::byte>> folded_;     // a fold's values so far
-  std::vector<std::vector<int64_t>> axis_values_;  // of each axis, a value a lane
+  std::vector<std::vector<std::byte>> folded_;            // a fold's values so far
+  std::map<int64_t, std::pair<int64_t, Lanes>> pending_;  // place -> chunk, its partial result
+  std::vector<std::vector<int64_t>> axis_values_;         // of each axis, a value a lane
 };
 
 // The input as the buffer lays it out: from its lowest element on.

@@ -133,11 +133,11 @@ Kernel totals(const Program& program, const Kernel& kernel, const Pieces& pieces
   return normalize(std::move(made.result));
 }
 
-// What stands before each piece.
-Kernel starts(const Program& program, const Kernel& kernel, const Step& scan, int64_t pieces,
+// What stands before each piece, of step `number`.
+Kernel starts(const Program& program, const Kernel& kernel, size_t number, int64_t pieces,
               int from, int to) {
   Kernel result;
-  result.name = kernel.name + "_starts";
+  result.name = str(kernel.name, "_starts", number > 0 ? str("_", number) : "");
   result.where = kernel.where;
   result.axes.assign(kernel.axes.begin(), kernel.axes.begin() + kernel.rows);
   result.rows = kernel.rows;
@@ -145,7 +145,7 @@ Kernel starts(const Program& program, const Kernel& kernel, const Step& scan, in
   ScalarTable table(result);
   Step step;
   step.kind = StepKind::Scan;
-  step.op = scan.op;
+  step.op = kernel.steps[number].op;
   step.exclusive = true;
   step.inner = {kernel.rows};
   step.buffer = to;
@@ -210,8 +210,7 @@ std::vector<Kernel> split_scan(Program& program, const Kernel& kernel) {
     const DType state = state_of(kernel, kernel.steps[s]);
     total_of[s] = add_buffer(program, kernel, "p", state, pieces.count);
     start_of[s] = add_buffer(program, kernel, "q", state, pieces.count);
-    const Kernel scan =
-        starts(program, kernel, kernel.steps[s], pieces.count, total_of[s], start_of[s]);
+    const Kernel scan = starts(program, kernel, s, pieces.count, total_of[s], start_of[s]);
     if (!can_split_scan(program, scan)) {
       middle.push_back(scan);
       continue;
