@@ -151,7 +151,8 @@ inline std::string for_cpu_clusters(Source source) {
   const auto replace = [&](const char* pattern, const char* by) {
     source.text = std::regex_replace(source.text, std::regex(pattern), by);
   };
-  source.text.erase(0, source.text.find("extern \"C\" __global__"));
+  source.text.erase(
+      0, std::min(source.text.find("// Scans:"), source.text.find("extern \"C\" __global__")));
   replace("\\btc_(expect|blocks_are_there|send|await|cluster_barrier|cluster_at)\\(",
           "cpu_$1(");
   replace("TC_SHARED\\((\\w+), (\\d+)\\);", "__shared__ unsigned char $1[$2];");

@@ -58,8 +58,6 @@ TEST_CASE("a block takes as many rows as leave every multiprocessor one",
   check_tiles(running, {randn({2053, 300})}, 16);
   check_tiles(running, {randn({300, 521})}, 2);
   check_tiles(running, {randn({7, 17})}, 1);
-  check_tiles(running, {randn({1, 30000})}, 1);
-  check_tiles(running, {randn({20011})}, 1);
   check_tiles(running, {randn({4060, 333}).to(bfloat16)}, 16);
   check_tiles(running, {randn({4097, 264}).to(float16)}, 32);
   check_tiles(running, {randn({4098, 130}).to(float64)}, 32);
@@ -121,6 +119,40 @@ TEST_CASE("running sums of padded, joined, shifted, turned round and chosen rows
         return Out{cumsum(i[0].permute({1, 0, 2}), 2)};
       },
       {randn({5, 7, 100})});
+}
+
+TEST_CASE("a long row is scanned by many blocks", "[codegen][threads][scan]") {
+  manual_seed(10);
+  for (int64_t length : {4096, 20011}) {
+    const std::string text = check_bits(running, {randn({length})}).source.text;
+    CHECK_THAT(text, ContainsSubstring(kTiles));
+    CHECK_THAT(text, ContainsSubstring("_totals") && ContainsSubstring("_starts"));
+    check_compiles(text);
+  }
+  check_bits(running, {randn({3, 4099})});
+  check_bits(running, {randn({2, 8192}).to(bfloat16)});
+  check_bits([](In i) { return Out{exp(i[0]), cumsum(exp(i[0]), 1)}; }, {randn({2, 8192})});
+  for (const Function& other :
+       {Function([](In i) {
+          return Out{cumprod(i[0], 0), logcumsumexp(i[0], 0)};
+        }),
+        Function([](In i) { return Out{logcumsumexp(i[0].to(float64), 0)}; })})
+    check_compiles(check_bits(other, {randn({5001})}).source.text);
+}
+
+TEST_CASE("scans of every operator", "[codegen][threads][scan]") {
+  manual_seed(11);
+  const Function all = [](In i) {
+    const auto [most, at_most] = cummax(i[0], -1);
+    const auto [least, at_least] = cummin(i[0], -1);
+    return Out{most, at_most, least, at_least, cumprod(i[0], -1)};
+  };
+  for (DType type : {float32, bfloat16, int8})
+    for (int64_t length : {7, 257})
+      check_compiles(check_bits(all, {numbers({6, length}, type)}).source.text);
+  const Function logarithms = [](In i) { return Out{logcumsumexp(i[0], -1)}; };
+  for (DType type : {float32, float16, float64})
+    check_compiles(check_bits(logarithms, {numbers({6, 300}, type)}).source.text);
 }
 
 TEST_CASE("running sums of special values", "[codegen][threads][scan]") {

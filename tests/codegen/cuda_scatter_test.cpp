@@ -197,3 +197,15 @@ TEST_CASE("an embedding's gradient is read and written in packs", "[codegen]") {
   for (DType type : {float64, bfloat16, float16, int8})
     CHECK(compile_cuda(text_of(gradient, {index, updates.to(type)}), "sm_90").size() > 4);
 }
+
+TEST_CASE("a thread that scatters alone, chunk by chunk", "[codegen][threads][scatter]") {
+  manual_seed(12);
+  const Tensor places = (rand({2100, 5}) * 7.0).to(int64);
+  const Function both = [](In i) {
+    return Out{scatter_add(i[0], 0, i[1], i[2]), scatter_reduce(i[0], 0, i[1], i[2], "prod"),
+               scatter_reduce(i[0], 0, i[1], i[2], "amin"), scatter(i[0], 0, i[1], i[2])};
+  };
+  check_bits(both, {randn({7, 5}), places, randn({2100, 5})});
+  const Tensor rows = (rand({5000}) * 40.0).to(int64);
+  check_bits(both, {randn({40}), rows, randn({5000})});
+}

@@ -201,6 +201,8 @@ class Generator {
       case OpClass::View: return add_view(op, any_node());
       case OpClass::Reduction: return add_reduction(op);
       case OpClass::Matmul: return add_matmul();
+      case OpClass::Scan: return add_scan(op);
+      case OpClass::Scatter: return add_scatter(op);
       case OpClass::Call: return;  // made of what is there: with_calls
       default: return add_other(op);
     }
@@ -419,6 +421,38 @@ class Generator {
     if (b >= 0) append(Op::matmul, {a, b});
   }
 
+  void add_scan(Op op) {
+    const int x = any_node();
+    const Type& of = type(x);
+    if (of.rank() == 0 || of.dtype == DType::boolean) return;
+    if (op == Op::logcumsumexp && !is_float(of.dtype)) return;
+    Node node;
+    node.op = op;
+    node.inputs = {x};
+    node.set(Key::axis, {below(of.rank())});
+    append(std::move(node));
+  }
+
+  void add_scatter(Op op) {
+    const int x = any_node(), rank = type(x).rank(), axis = below(rank);
+    Shape shape = type(x).shape;
+    if (rank == 0 || shape[axis].is_constant(0)) return;
+    if (op != Op::scatter && type(x).dtype == DType::boolean) return;
+    const int64_t limit = shape[axis].constant();
+    shape[axis] = random_size();
+    for (int k = 0; k < rank; k++) {
+      if (k != axis && chance(20)) shape[k] = 1 + below(shape[k].constant());
+      if (k != axis && type(x).shape[k].constant() < shape[k].constant()) return;
+    }
+    const int index = index_like(shape, limit);
+    const int source = index < 0 ? -1 : like({type(x).dtype, shape});
+    Node node;
+    node.op = op;
+    node.inputs = {x, index, source};
+    node.set(Key::axis, {axis});
+    if (source >= 0) append(std::move(node));
+  }
+
   void add_other(Op op) {
     const int x = any_node();
     const int rank = type(x).rank(), axis = below(rank);
@@ -448,20 +482,6 @@ class Generator {
         if (index >= 0) append(std::move(node));
         return;
       }
-      case Op::scatter_add: {
-        if (rank == 0 || type(x).dtype == DType::boolean || shape[axis].is_constant(0)) return;
-        const int64_t limit = shape[axis].constant();
-        shape[axis] = random_size();
-        for (int k = 0; k < rank; k++) {
-          if (k != axis && chance(20)) shape[k] = 1 + below(shape[k].constant());
-          if (k != axis && type(x).shape[k].constant() < shape[k].constant()) return;
-        }
-        const int index = index_like(shape, limit);
-        const int source = index < 0 ? -1 : like({type(x).dtype, shape});
-        node.inputs = {x, index, source};
-        if (source >= 0) append(std::move(node));
-        return;
-      }
       case Op::concat: {
         if (rank == 0) return;
         node.inputs = {x};
@@ -487,11 +507,6 @@ class Generator {
         append(std::move(node));
         return;
       }
-      case Op::cumsum:
-        if (rank == 0 || type(x).dtype == DType::boolean) return;
-        node.inputs = {x};
-        append(std::move(node));
-        return;
       default: return;
     }
   }

@@ -48,7 +48,7 @@ constexpr Words kWords[] = {
     {"cuda_columns", "parts[", "columns of a block"},
     {"cuda_columns", "blockIdx.x / 4", "columns that four blocks share"},
     {"cuda_scan", "(*const last)[", "running sums in tiles"},
-    {"cuda_serial", "sum = sum + exp_1;", "one element after the other"},
+    {"cuda_serial", "tc_cumsum_float::of(within, exp_1);", "one element after the other"},
     {"cuda_serial", "= tc_node<tc_sum_float", "a tree by one thread"},
     {"cuda_scatter", "found_by[8]", "blocks that find their updates"},
     {"cuda_scatter", "tc_in_range(wanted[k], 9)", "updates that may go nowhere"},

@@ -66,6 +66,7 @@ inline std::vector<std::string> valid_graphs() {
   %59: f32[2,3] = digamma %58
   %60: f32[2,3] = zeta %59, %0
   %61: i32[2,3] = bitcast %60
+  %62: f32[2,3] = logaddexp %60, %0
   return %48, %46, %46
 }
 )",
@@ -103,6 +104,14 @@ inline std::vector<std::string> valid_graphs() {
   %12: f16[6,0,7] = pad %11 {low=[1,-2,0], high=[0,-2,0], value=-0.0}
   %13: f16[6,0,7] = cumsum %12 {axis=0}
   %14: bool[2] = constant {value=true}
+  %15: f16[6,0,7] = cumprod %12 {axis=0}
+  %16: f16[6,0,7] = logcumsumexp %12 {axis=1}
+  %17: i64[6,0,7] = cummax %12 {axis=2}
+  %18: i64[6,0,7] = cummin %12 {axis=0}
+  %19: f16[5,2,7] = scatter %2, %7, %8 {axis=1}
+  %20: f16[5,2,7] = scatter_prod %2, %7, %8 {axis=1}
+  %21: f16[5,2,7] = scatter_max %2, %7, %8 {axis=1}
+  %22: f16[5,2,7] = scatter_min %2, %7, %8 {axis=1}
   return %13, %9
 }
 )",

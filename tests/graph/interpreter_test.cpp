@@ -147,6 +147,10 @@ std::vector<HandCase> powers_and_bits() {
        {"2 -3 2 2 1 -1 -1 0 3", "10 3 31 -1 -5 -3 -2 0 21"},
        "1024 -27 -2147483648 0 1 -1 1 1 1870418611"},
       {"pow", "u8", {"2 3", "8 5"}, "0 243"},
+      {"logaddexp",
+       "f32",
+       {"-inf -inf inf 0 nan -0.0 100", "-inf -0.0 -inf inf 0 -inf -100"},
+       "-inf -0.0 inf inf nan -0.0 100"},
       {"pow", "i64", {"-2", "63"}, "-9223372036854775808"},
       {"bitwise_and", "i32", {"12 -1", "10 7"}, "8 7"},
       {"bitwise_and", "bool", {"true true false", "true false false"}, "true false false"},
@@ -603,6 +607,38 @@ std::vector<HandCase> indexed() {
        " %3: f32[3] = cumsum %1 {axis=0}\n return %2, %3\n}",
        {"2048 1 1 nan", "-0.0 -0.0 1"},
        {"2048 2048 2050 nan", "-0.0 -0.0 1"}},
+      // groups of 16: 2^24 + 1 is 2^24, but the next group adds its ones before it is added
+      {"graph groups(%0 x: f32[19]) {\n %1: f32[19] = cumsum %0 {axis=0}\n return %1\n}",
+       {"16777216 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1 1 1"},
+       {"16777216 16777216 16777216 16777216 16777216 16777216 16777216 "
+        "16777216 16777216 16777216 16777216 16777216 16777216 16777216 "
+        "16777216 16777216 16777216 16777218 16777220"}},
+      {"graph cumprod(%0 x: i8[4], %1 y: f32[4]) {\n %2: i8[4] = cumprod %0 {axis=0}\n"
+       " %3: f32[4] = cumprod %1 {axis=0}\n return %2, %3\n}",
+       {"2 -3 50 2", "-0.0 2 -1 nan"},
+       {"2 -6 -44 -88", "-0.0 -0.0 0 nan"}},
+      {"graph logcumsumexp(%0 x: f32[5], %1 y: f32[3]) {\n %2: f32[5] = logcumsumexp %0 "
+       "{axis=0}\n %3: f32[3] = logcumsumexp %1 {axis=0}\n return %2, %3\n}",
+       {"-inf -0.0 -inf inf nan", "1000 -1000 0"},
+       {"-inf -0.0 -0.0 inf nan", "1000 1000 1000"}},
+      // the last of equals, -0 = 0; NaN stays, and a later one is the place
+      {"graph cummax(%0 x: f32[8], %1 y: i32[2,2]) {\n %2: i64[8] = cummax %0 {axis=0}\n"
+       " %3: i64[2,2] = cummax %1 {axis=0}\n return %2, %3\n}",
+       {"0 -0.0 2 1 2 nan 3 nan", "1 2 0 2"},
+       {"0 1 2 2 4 5 5 7", "0 0 0 1"}},
+      {"graph cummin(%0 x: f32[6]) {\n %1: i64[6] = cummin %0 {axis=0}\n return %1\n}",
+       {"3 inf 3 -inf nan -inf"},
+       {"0 0 2 3 4 4"}},
+      {"graph last_wins(%0 x: bool[3], %1 i: i64[4], %2 s: bool[4]) {\n"
+       " %3: bool[3] = scatter %0, %1, %2 {axis=0}\n return %3\n}",
+       {"true true false", "0 2 2 0", "true false true false"},
+       {"false true true"}},
+      {"graph extremes(%0 x: f32[3], %1 i: i64[4], %2 s: f32[4]) {\n"
+       " %3: f32[3] = scatter_max %0, %1, %2 {axis=0}\n"
+       " %4: f32[3] = scatter_min %0, %1, %2 {axis=0}\n"
+       " %5: f32[3] = scatter_prod %0, %1, %2 {axis=0}\n return %3, %4, %5\n}",
+       {"1 -0.0 5", "0 1 2 0", "3 0 nan 2"},
+       {"3 0 nan", "1 -0.0 nan", "6 -0.0 nan"}},
   };
 }
 

@@ -255,6 +255,23 @@ TEST_CASE("pad adds, negative entries crop") {
        {"pad", {"f32[2]"}, "low=[1], high=[1]", "f32[4]", "{value=0.5}"}});
 }
 
+TEST_CASE("running extremes are places, the other scans keep the type") {
+  check_accepted({{"cummax", {"u8[2,3]"}, "axis=1", "i64[2,3]"},
+                  {"cummin", {"f16[n]"}, "axis=0", "i64[n]"},
+                  {"cumprod", {"i8[2,3]"}, "axis=1", "i8[2,3]"},
+                  {"logcumsumexp", {"bf16[2,3]"}, "axis=1", "bf16[2,3]"}});
+  check_refused({{"logcumsumexp", {"i32[2]"}, "axis=0", "i32[2]", "takes floats, not i32"},
+                 {"cummax", {"bool[2]"}, "axis=0", "i64[2]", "takes numbers, not bool"}});
+}
+
+TEST_CASE("scatter sets elements of any dtype, the other scatters numbers") {
+  check_accepted({{"scatter", {"bool[5]", "i64[9]", "bool[9]"}, "axis=0", "bool[5]"},
+                  {"scatter_max", {"f32[5]", "i32[9]", "f32[9]"}, "axis=0", "f32[5]"}});
+  check_refused(
+      {{"scatter_prod", {"bool[5]", "i64[9]", "bool[9]"}, "axis=0", "bool[5]", "not bool"},
+       {"scatter", {"f32[5]", "i64[9]", "f64[9]"}, "axis=0", "f32[5]", "f32 and f64"}});
+}
+
 TEST_CASE("cumsum keeps the type") {
   check_accepted({{"cumsum", {"i8[2,3]"}, "axis=1", "i8[2,3]"}});
   check_refused({{"cumsum", {"bool[2]"}, "axis=0", "bool[2]", "takes numbers, not bool"},

@@ -122,7 +122,7 @@ TEST_CASE("scatter_add copies its data, then adds updates in order", "[lower]") 
     return %3
   })") == R"(  kernel scatter_add_3 rows(i0: 4) {
     store y3[i0 + j0*4] for (j0: 9) = load x[i0 + j0*4]
-    scatter y3[at0*4 + i0; at0 = load k[i0 + j1*4] < 9] for (j1: 5) = load u[i0 + j1*4]
+    scatter y3[at0*4 + i0; at0 = load k[i0 + j1*4] < 9] for (j1: 5) = scatter_add load u[i0 + j1*4]
   }
 )");
 }

@@ -267,6 +267,16 @@ TC_FN double tc_log1p(double x) {
   return tc_from_bits(tc_keep(small, tc_bits(x)) | tc_keep(!small, tc_bits(result)));
 }
 
+// log(exp(a) + exp(b)) = m + log(1 + exp(d)), m the greater, d <= 0 the lesser less the greater.
+// -inf is neutral to the bit: the other operand comes back, a zero with its sign.
+template <typename T>
+TC_FN T tc_logaddexp(T a, T b) {
+  const T m = tc_maximum(a, b), d = a == b ? (T)0 : -tc_abs(a - b);
+  const T result = m + tc_log1p(tc_exp(d));
+  const bool infinite = (d + d == d) & (d != (T)0);
+  return infinite ? m : result;
+}
+
 // q = e / d, e = exp(2 |x|) - 1, d = e + 2; the remainder counts what d lost.
 TC_FN float tc_tanh(float x) {
   const float twice = 2.0f * tc_at_most(tc_abs(x), 10.0f);

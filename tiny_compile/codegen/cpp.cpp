@@ -20,10 +20,12 @@
 #include "tiny_compile/codegen/cpp_kernel.h"
 #include "tiny_compile/codegen/cpp_matmul.h"
 #include "tiny_compile/codegen/cpp_reduce.h"
+#include "tiny_compile/codegen/cpp_scatter.h"
 #include "tiny_compile/codegen/cpp_store.h"
 #include "tiny_compile/codegen/cpp_turned.h"
 #include "tiny_compile/codegen/functions.h"
 #include "tiny_compile/codegen/prelude.h"
+#include "tiny_compile/codegen/scan.h"
 
 namespace tiny_compile {
 namespace {
@@ -145,26 +147,13 @@ void write_dot(KernelText& text, const Step& step, size_t number,
         str("const ", c_type(dtype), " ", reg, " = (", c_type(dtype), ")", total, ";"));
 }
 
-void write_scan(KernelText& text, const Step& step, size_t number,
-                const std::vector<bool>& defined) {
-  const std::string sum = str("sum_", number), type = value_type(step.dtype);
-  text.out.line(str(type, " ", sum, " = ",
-                    literal_text(identity(Op::sum, compute_type(step.dtype))), ";"));
-  write_nest(text, step.inner, text.needed({&step}), defined, [&] {
-    text.out.line(
-        str(sum, " = ", combine(Op::sum, step.dtype, sum, text.scalars.name(step.value)), ";"));
-    text.out.line(str(place_of(text, step), " = ", to_storage(step.dtype, sum), ";"));
-  });
-}
-
 void write_scatter(KernelText& text, const Step& step, const std::vector<bool>& defined) {
+  if (has_chunks(text.kernel, step)) return write_scatter_chunks(text, step, -1, defined);
   write_nest(text, step.inner, text.needed({&step}), defined, [&] {
     const std::string mask = step.mask < 0 ? "" : text.scalars.name(step.mask) + " && ";
     text.out.open(str("if (", mask, "tc_in_range(", text.scalars.name(step.other), ", ",
                       step.limit, "))"));
-    const std::string old = from_storage(step.dtype, place_of(text, step));
-    const std::string sum = combine(Op::sum, step.dtype, old, text.scalars.name(step.value));
-    text.out.line(str(place_of(text, step), " = ", to_storage(step.dtype, sum), ";"));
+    text.out.line(updated(step, place_of(text, step), text.scalars.name(step.value)));
     text.out.close();
   });
 }
@@ -182,13 +171,20 @@ void write_steps(KernelText& text, std::vector<bool> defined) {
         continue;
       }
       case StepKind::Reduce:
-        write_reduction(text, steps[s], static_cast<int>(s), defined);
+        if (is_scan(steps[s])) {
+          text.out.line(str(value_type(steps[s].dtype), " r", s, ";"));
+          write_scan_row(text, steps[s], static_cast<int>(s), "", defined);
+        } else {
+          write_reduction(text, steps[s], static_cast<int>(s), defined);
+        }
         break;
       case StepKind::Dot: write_dot(text, steps[s], s, defined); break;
       case StepKind::Fold:
         fail("kernel ", text.kernel.name, " folds rows, which the C++ back end does not: fuse ",
              "makes folds for Target::Cuda alone");
-      case StepKind::Scan: write_scan(text, steps[s], s, defined); break;
+      case StepKind::Scan:
+        write_scan_row(text, steps[s], static_cast<int>(s), place_of(text, steps[s]), defined);
+        break;
       case StepKind::Scatter: write_scatter(text, steps[s], defined); break;
     }
     s++;
@@ -252,7 +248,12 @@ Functions::Written write_kernel(const LoneKernel& lone, const std::string& funct
   text.begin_function(entry.function);
   switch (kernel.schedule.strategy) {
     case Strategy::Tiles: write_matmul(text, entry); break;
-    case Strategy::Columns: write_columns(text, entry); break;
+    case Strategy::Columns:
+      if (chooses_by_column(text))
+        write_rows(text);
+      else
+        write_columns(text, entry);
+      break;
     case Strategy::Pointwise:
       if (const std::vector<int> turned = turned_loads(kernel); !turned.empty()) {
         entry.units = write_turned(text, turned);
@@ -305,8 +306,8 @@ std::vector<Source> emit_cpp_together(const std::vector<Program>& programs) {
   }
   const std::vector<std::string> units = units_of(functions.texts());
   const std::string kernels = joined(units);
-  std::string body = reduction_helpers(functions.distinct()) +
-                     matmul_helpers(functions.distinct()) + store_helpers(kernels) +
+  std::string body = scan_helpers(programs) + scatter_helpers(programs) +
+                     reduction_helpers(functions.distinct()) + matmul_helpers(functions.distinct()) + store_helpers(kernels) +
                      turned_helpers(kernels) + kernels;
   if (body.find("tc_in_range") != std::string::npos) body = kInRange + body;
   const std::string text =

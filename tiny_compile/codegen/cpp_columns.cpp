@@ -9,6 +9,8 @@
 #include "tiny_compile/codegen/cpp_columns.h"
 
 #include "tiny_compile/codegen/cpp_reduce.h"
+#include "tiny_compile/codegen/cpp_scatter.h"
+#include "tiny_compile/codegen/scan.h"
 
 namespace tiny_compile {
 namespace {
@@ -59,13 +61,16 @@ class ColumnsWriter {
 
   void write_step(const Step& step, int number) {
     switch (step.kind) {
-      case StepKind::Reduce: return write_reduce(step, number);
+      case StepKind::Scan: return write_scan(step, number);
+      case StepKind::Scatter:
+        if (has_chunks(kernel_, step))
+          return write_scatter_chunks(text_, step, lane_, defined_);
+        break;
+      case StepKind::Reduce:
+        return is_scan(step) ? write_scan(step, number) : write_reduce(step, number);
       case StepKind::Dot: CHECK(false, "a matmul in columns");
       default: break;
     }
-    const std::string sum = str("sum_", number);
-    if (step.kind == StepKind::Scan)
-      declare_lanes(step.dtype, sum, identity(Op::sum, compute_type(step.dtype)));
     for (int axis : step.inner) {
       const Axis& a = kernel_.axes[axis];
       out_.open(str("for (long long ", a.name, " = 0; ", a.name, " < ", a.extent, "; ", a.name,
@@ -73,30 +78,77 @@ class ColumnsWriter {
     }
     open_lanes();
     define_in_lanes(step);
-    write_point(step, sum);
+    write_point(step);
     out_.close();
     for (size_t k = 0; k < step.inner.size(); k++) out_.close();
   }
 
-  void write_point(const Step& step, const std::string& sum) {
-    const std::string place =
-        str(pointer_name(text_.program.buffers[step.buffer]), "[",
-            text_.scalars.index(
-                step.index, step.other < 0 ? std::vector<int>{} : std::vector<int>{step.other}),
-            "]");
-    const std::string value = text_.scalars.name(step.value);
+  std::string place_of(const Step& step) const {
+    const std::vector<int> chosen =
+        step.kind == StepKind::Scatter ? std::vector<int>{step.other} : std::vector<int>{};
+    return str(pointer_name(text_.program.buffers[step.buffer]), "[",
+               text_.scalars.index(step.index, chosen), "]");
+  }
+
+  void write_point(const Step& step) {
+    const std::string place = place_of(step), value = text_.scalars.name(step.value);
     if (step.kind == StepKind::Store)
       return out_.line(str(place, " = ", to_storage(step.dtype, value), ";"));
-    if (step.kind == StepKind::Scan) {
-      out_.line(str(
-          sum, "[l] = ", combine(Op::sum, compute_type(step.dtype), sum + "[l]", value), ";"));
-      return out_.line(str(place, " = ", to_storage(step.dtype, sum + "[l]"), ";"));
-    }
     const std::string mask = step.mask < 0 ? "" : text_.scalars.name(step.mask) + " && ";
-    const std::string total =
-        combine(Op::sum, compute_type(step.dtype), from_storage(step.dtype, place), value);
     out_.line(str("if (", mask, "tc_in_range(", text_.scalars.name(step.other), ", ",
-                  step.limit, ")) ", place, " = ", to_storage(step.dtype, total), ";"));
+                  step.limit, ")) ", updated(step, place, value)));
+  }
+
+  // Every lane's groups end at the same rows.
+  void write_scan(const Step& step, int number) {
+    const ScanText scan(kernel_, step);
+    const int64_t count = inner_count(kernel_, step).constant();
+    const std::string nothing = scan.op + "::identity()", reg = str("r", number, "[l]");
+    if (makes_register(step))
+      out_.line(str("alignas(64) ", scan.type, " r", number, "[", lanes_, "];"));
+    out_.open("");
+    out_.line(str("alignas(64) ", scan.type, " within[", lanes_, "], before[", lanes_, "];"));
+    out_.line(str("alignas(64) ", scan.groups(), " groups[", lanes_, "];"));
+    open_lanes();
+    define_row(step);
+    const bool starts = step.kind == StepKind::Scan && step.other >= 0;
+    out_.line(str("within[l] = ", nothing, ";"));
+    out_.line(str("before[l] = ", starts ? text_.scalars.name(step.other) : nothing, ";"));
+    out_.line("tc_begin(groups[l], before[l]);");
+    out_.close();
+    out_.open(str("for (long long e = 0; e < ", count, "; e++)"));
+    out_.open("if (e > 0 && e % 16 == 0)");
+    out_.open("for (long long l = 0; l < width; l++)");
+    out_.line("before[l] = tc_next(groups[l], within[l]);");
+    out_.line(str("within[l] = ", nothing, ";"));
+    out_.close();
+    out_.close();
+    text_.unpack_inner(step, "e");
+    open_lanes();
+    define_in_lanes(step);
+    write_scanned(step, scan);
+    out_.close();
+    out_.close();
+    if (makes_register(step))
+      out_.line(str("for (long long l = 0; l < width; l++) ", reg,
+                    " = tc_total(groups[l], within[l]);"));
+    out_.close();
+  }
+
+  void write_scanned(const Step& step, const ScanText& scan) {
+    const std::string value = scan.lifted(text_.scalars.name(step.value), "e");
+    out_.line(str("const ", scan.type, " next = ", scan.of("within[l]", value), ";"));
+    if (!makes_register(step)) {
+      const std::string now = scan.of("before[l]", step.exclusive ? "within[l]" : "next");
+      out_.line(str(step.mask < 0 ? "" : str("if (", text_.scalars.name(step.mask), ") "),
+                    place_of(step), " = ", to_storage(step.dtype, scan.result(now)), ";"));
+    }
+    out_.line("within[l] = next;");
+  }
+
+  void define_row(const Step& step) {
+    std::vector<bool> defined = defined_;
+    text_.define(text_.needed({&step}), {row_mask(kernel_), true}, defined);
   }
 
   void open_lanes() {

@@ -14,12 +14,16 @@
 //
 //   scan y[i0*8192 + j0] for (j0: 8192) = load x[i0*8192 + j0]
 // =>
-//   sums:  now = tile[lane][c .. c+3];  now[v] = sum = sum + now[v];  back it goes
+//   sums:  now = tile[lane][c .. c+3];  within = within + now[v];  now[v] = before + within;
+//          back it goes, and behind 16 of them before = tc_next(groups, within) (scan.h)
+//
+// A scan's total is found in the same way, without the way home.
 #include "tiny_compile/codegen/cuda_scan.h"
 
 #include <algorithm>
 
 #include "tiny_compile/codegen/cuda_turned.h"
+#include "tiny_compile/codegen/scan.h"
 
 namespace tiny_compile {
 namespace {
@@ -33,7 +37,24 @@ constexpr int64_t kMostEarly = 192;       // bytes of a thread that are on their
 
 const Step& scan_of(const Kernel& kernel) {
   return *std::find_if(kernel.steps.begin(), kernel.steps.end(),
-                       [](const Step& step) { return step.kind == StepKind::Scan; });
+                       [](const Step& step) { return is_scan(step); });
+}
+
+// The steps that go along the row, without what stands before it and what keeps results from memory.
+std::vector<Step> steps_along(const Kernel& kernel) {
+  std::vector<Step> steps;
+  for (const Step& step : kernel.steps) {
+    if (step.inner.empty()) continue;
+    steps.push_back(step);
+    steps.back().other = steps.back().mask = -1;
+  }
+  return steps;
+}
+
+std::vector<const Step*> pointers(const std::vector<Step>& steps) {
+  std::vector<const Step*> result;
+  for (const Step& step : steps) result.push_back(&step);
+  return result;
 }
 
 // A tile of values in shared memory, and how many threads move it.
@@ -76,12 +97,16 @@ class ScanWriter {
         tile_(tile_of(kernel_)),
         tiles_(ceil_divide(length_, tile_.columns)),
         type_(value_type(scan_.dtype)),
-        ids_(text.needed(all_steps(kernel_))),
-        vector_(text.widest(all_steps(kernel_), scan_.inner[0], length_)),
+        words_(kernel_, scan_),
+        number_(static_cast<int>(&scan_ - kernel_.steps.data())),
+        along_(steps_along(kernel_)),
+        ids_(text.needed(pointers(along_))),
+        vector_(text.widest(pointers(along_), scan_.inner[0], length_)),
         packs_(tile_.points() / (tile_.threads() * vector_)),
         defined_(kernel_.scalars.size()) {
     for (const Step& step : kernel_.steps) {
-      if (step.kind == StepKind::Store) stores_.push_back(&step);
+      if (step.kind == StepKind::Store)
+        (step.inner.empty() ? of_row_ : stores_).push_back(&step);
     }
     choose_early();
     entry_ = text.begin(function, ceil_divide(rows_, tile_.rows),
@@ -99,8 +124,7 @@ class ScanWriter {
           str(pack_type(c_type(kernel_.scalars[id].dtype)), " early_", id, "[", packs_, "];"));
     text_.define(ids_, {0, true}, defined_);
     out_.line(str("const int lane = (int)threadIdx.x - ", tile_.threads(), ";"));
-    out_.line(
-        str(type_, " sum = ", literal_text(identity(Op::sum, compute_type(scan_.dtype))), ";"));
+    write_begin();
     out_.open(str("for (int t = -2; t <= ", tiles_, "; t++)"));
     out_.open("if (lane >= 0)");
     write_sums();
@@ -113,11 +137,52 @@ class ScanWriter {
     out_.line("__syncthreads();");
     swap_tiles();
     out_.close();
+    write_total();
     out_.close();
     return entry_;
   }
 
  private:
+  bool is_total() const { return makes_register(scan_); }
+
+  // What a lane knows of its row: what stands before it.
+  void write_begin() {
+    const std::string nothing = words_.op + "::identity()";
+    out_.line(str(type_, " before = ", nothing, ";"));
+    out_.line(str(words_.groups(), " groups;"));
+    if (!is_total() && scan_.other >= 0) {
+      open_row_of_lane();
+      Step only = scan_;
+      only.value = only.mask = -1;
+      std::vector<bool> here = defined_;
+      text_.define(text_.needed({&only}), {row_mask(kernel_), true}, here);
+      out_.line(str("before = ", text_.scalars.name(scan_.other), ";"));
+      out_.close();
+    }
+    out_.line("tc_begin(groups, before);");
+  }
+
+  void open_row_of_lane() {
+    const bool narrow = text_.integer == "int";
+    out_.open(str("if (lane >= 0 && lane < ", tile_.rows, " && ",
+                  narrow ? "(int)" : "(long long)", "blockIdx.x * ", tile_.rows, " + lane < ",
+                  rows_, ")"));
+    text_.declare(
+        "row", str(narrow ? "(int)" : "(long long)", "blockIdx.x * ", tile_.rows, " + lane"));
+    text_.unpack_rows("row");
+  }
+
+  void write_total() {
+    if (!is_total()) return;
+    open_row_of_lane();
+    out_.line(str("const ", type_, " r", number_, " = tc_total(groups, ", words_.op,
+                  "::identity());"));
+    std::vector<bool> here = defined_;
+    text_.define(text_.needed(of_row_), {row_mask(kernel_), true}, here);
+    for (const Step* store : of_row_) text_.write_store(*store);
+    out_.close();
+  }
+
   // Loads that are on their way while the tile before them is put; the others are waited for.
   void choose_early() {
     int64_t left = kMostEarly;
@@ -144,23 +209,30 @@ class ScanWriter {
     return str("tc_pack<", type, ", ", vector_, ">");
   }
 
-  // A lane goes along its row's part of the tile, 16 bytes at a time.
+  // A lane goes along its row's part of the tile, a group at a time and 16 bytes at a time.
   void write_sums() {
-    const int64_t group = 16 / size_of(compute_type(scan_.dtype));
-    const std::string pack = str("tc_pack<", type_, ", ", group, ">");
+    const int64_t pack_size = 16 / size_of(compute_type(scan_.dtype));
+    const std::string pack = str("tc_pack<", type_, ", ", pack_size, ">");
     const std::string lanes = tile_.rows < 32 ? str(" && lane < ", tile_.rows) : "";
     out_.open(str("if (t >= 0 && t < ", tiles_, lanes, ")"));
-    out_.line("#pragma unroll 16");
     out_.open(
-        str("for (int c = 0; c < ", std::min(tile_.columns, length_), "; c += ", group, ")"));
-    out_.line(str(pack, "* const at = (", pack, "*)&tile[lane][c];"));
+        str("for (int c = 0; c < ", std::min(tile_.columns, length_), "; c += ", kGroup, ")"));
+    out_.line(str(type_, " within = ", words_.op, "::identity();"));
+    out_.line("#pragma unroll");
+    out_.open(str("for (int k = c; k < c + ", kGroup, "; k += ", pack_size, ")"));
+    out_.line(str(pack, "* const at = (", pack, "*)&tile[lane][k];"));
     out_.line(str(pack, " now = *at;"));
     out_.line("#pragma unroll");
-    out_.open(str("for (int v = 0; v < ", group, "; v++)"));
-    out_.line(str("sum = ", combine(Op::sum, scan_.dtype, "sum", "now.at[v]"), ";"));
-    out_.line("now.at[v] = sum;");
+    out_.open(str("for (int v = 0; v < ", pack_size, "; v++)"));
+    out_.line(str("const ", type_, " next = ", words_.of("within", "now.at[v]"), ";"));
+    if (!is_total())
+      out_.line(
+          str("now.at[v] = ", words_.of("before", scan_.exclusive ? "within" : "next"), ";"));
+    out_.line("within = next;");
     out_.close();
-    out_.line("*at = now;");
+    if (!is_total()) out_.line("*at = now;");
+    out_.close();
+    out_.line("before = tc_next(groups, within);");
     out_.close();
     out_.close();
   }
@@ -203,20 +275,31 @@ class ScanWriter {
     for (int k = 0; k < 3; k++) out_.close();
   }
 
-  // The sums of tile t - 1 go to memory.
+  // The results of tile t - 1 go to memory.
   void write_home() {
-    const bool wide = text_.is_wide(scan_.index, scan_.buffer);
+    if (is_total()) return;
+    const bool wide = scan_.mask < 0 && text_.is_wide(scan_.index, scan_.buffer);
     open_packs("t > 0", "t - 1");
     const std::string pack = "pack_" + pointer_name(text_.program.buffers[scan_.buffer]);
     out_.line(str("const ", pack_type(type_), " ", pack, " = *(", pack_type(type_),
                   "*)&other[y][x];"));
     if (!wide) {
       open_elements();
-      out_.line(str(text_.place(scan_), " = ", to_storage(scan_.dtype, pack + ".at[v]"), ";"));
+      out_.line(str(mask_of_element(), text_.place(scan_), " = ",
+                    to_storage(scan_.dtype, pack + ".at[v]"), ";"));
       out_.close();
     }
-    text_.store_packs({&scan_});
+    if (wide) text_.store_packs({&scan_});
     close_packs();
+  }
+
+  std::string mask_of_element() {
+    if (scan_.mask < 0) return "";
+    Step only = scan_;
+    only.value = only.other = -1;
+    std::vector<bool> here = defined_;
+    text_.define(text_.needed({&only}), element_scope(kernel_, scan_.inner), here);
+    return str("if (", text_.scalars.name(scan_.mask), ") ");
   }
 
   // What was asked for becomes the values of tile t + 1, which are stored where others want them.
@@ -266,33 +349,41 @@ class ScanWriter {
   const int64_t length_, rows_;
   const Tile tile_;
   const int64_t tiles_;
-  const std::string type_;  // of a value and of a sum
+  const std::string type_;  // of a value and of a result
+  const ScanText words_;
+  const int number_;  // of the step
+  const std::vector<Step> along_;
   const std::vector<int> ids_;
   const int vector_;     // elements that a thread moves at once
   const int64_t packs_;  // of a thread
   std::vector<bool> defined_;
   std::vector<int> early_;
-  std::vector<const Step*> stores_;
+  std::vector<const Step*> stores_, of_row_;  // for each element; of the total
   KernelEntry entry_;
 };
 
 }  // namespace
 
 bool scans_along_memory(const Program& program, const Kernel& kernel) {
-  const auto is_scan = [](const Step& step) { return step.kind == StepKind::Scan; };
-  if (std::count_if(kernel.steps.begin(), kernel.steps.end(), is_scan) != 1) return false;
+  const auto scans = [](const Step& step) { return is_scan(step); };
+  if (std::count_if(kernel.steps.begin(), kernel.steps.end(), scans) != 1) return false;
   const Step& scan = scan_of(kernel);
-  if (scan.inner.size() != 1 || kernel.scalars[scan.value].dtype != scan.dtype) return false;
+  const bool total = makes_register(scan);
+  if (scan.inner.size() != 1 || !combiner(scan.op)) return false;
+  if (compute_type(kernel.scalars[scan.value].dtype) != compute_type(scan.dtype)) return false;
   const Axis& axis = kernel.axes[scan.inner[0]];
-  if (axis.extent.constant() < kShortest) return false;
-  const auto is_along = [&](const Step& step) {
+  const int64_t length = axis.extent.constant();
+  if (length < kShortest || (total && length % tile_of(kernel).columns != 0)) return false;
+  const auto fits = [&](const Step& step) {
+    if (total && &step == &scan) return true;
+    if (total) return step.kind == StepKind::Store && step.inner.empty() && &step > &scan;
     return (is_scan(step) || step.kind == StepKind::Store) && step.inner == scan.inner &&
-           step.other < 0 && distance(step.index, axis.symbol()) == 1;
+           distance(step.index, axis.symbol()) == 1;
   };
   const auto is_across = [&](const Scalar& scalar) {
     return scalar.kind == ScalarKind::Load && distance(scalar.index, axis.symbol()) > 1;
   };
-  return std::all_of(kernel.steps.begin(), kernel.steps.end(), is_along) &&
+  return std::all_of(kernel.steps.begin(), kernel.steps.end(), fits) &&
          std::none_of(kernel.scalars.begin(), kernel.scalars.end(), is_across) &&
          !loads_what_it_stores(program, kernel);
 }

@@ -12,11 +12,15 @@
 //
 //   sum = base;  for its target's updates: sum += d[j];  y = sum
 //
+// in chunks of 1024 updates where there are more and their order shows: sum += part, part += d[j].
+//
 // Several updates are asked for before the first is added. The result is written once; a run that
 // has more updates than its list holds goes on from there. Memory is read along the columns.
 #include "tiny_compile/codegen/cuda_scatter.h"
 
 #include <algorithm>
+
+#include "tiny_compile/graph/scan.h"
 
 namespace tiny_compile {
 namespace {
@@ -195,11 +199,33 @@ class ScatterWriter {
     text_.unpack_inner(*steps_.base, "target");
     if (last_ >= 0) text_.set_vector(last_, vector_);
     out_.line(str(value_type(dtype_), " sum[", vector_, "];"));
+    if (in_chunks()) {
+      out_.line(str(value_type(dtype_), " part[", vector_, "];"));
+      out_.line("int chunk = 0;");
+    }
     write_start();
     write_updates();
+    if (in_chunks()) write_chunk_end();
     write_result();
     text_.set_vector(-1, 1);
     out_.close();
+  }
+
+  // Several chunks of updates whose order shows: sum is what the chunks before gave, part the one
+  // at hand. A list ends where a chunk does, a tile being two of them.
+  bool in_chunks() const {
+    return updates_ > kChunk && scatters_in_chunks(steps_.scatter->op, dtype_);
+  }
+
+  void write_chunk_end() {
+    unroll("v", vector_);
+    out_.line(str("sum[v] = ", updated_value(*steps_.scatter, "sum[v]", "part[v]"), ";"));
+    out_.line(str("part[v] = ", nothing(), ";"));
+    out_.close();
+  }
+
+  std::string nothing() const {
+    return literal_text(identity(steps_.scatter->op, compute_type(dtype_)));
   }
 
   void open_elements() {
@@ -228,12 +254,15 @@ class ScatterWriter {
       out_.open("if (again)");
       open_elements();
       out_.line(str("sum[v] = ", from_storage(dtype_, text_.place(*steps_.base)), ";"));
+      if (in_chunks()) out_.line(str("part[v] = ", nothing(), ";"));
       out_.close();
       out_.close();
       out_.open("else");
     }
-    write_values(*steps_.base,
-                 [&](const std::string& value) { out_.line(str("sum[v] = ", value, ";")); });
+    write_values(*steps_.base, [&](const std::string& value) {
+      if (in_chunks()) out_.line(str("sum[v] = ", nothing(), ";"));
+      out_.line(str(in_chunks() ? "part" : "sum", "[v] = ", value, ";"));
+    });
     if (many()) out_.close();
   }
 
@@ -250,9 +279,15 @@ class ScatterWriter {
     out_.close();
     unroll("k", ahead_);
     out_.line("if (next + k >= end) continue;");
+    if (in_chunks()) {
+      out_.open(str("if (const int c = sorted[next + k] / ", kChunk, "; c != chunk)"));
+      write_chunk_end();
+      out_.line("chunk = c;");
+      out_.close();
+    }
     unroll("v", vector_);
-    const std::string sum = combine(Op::sum, dtype_, "sum[v]", "ahead[k][v]");
-    out_.line(str("sum[v] = ", rounded(dtype_, sum), ";"));
+    const std::string part = in_chunks() ? "part[v]" : "sum[v]";
+    out_.line(str(part, " = ", updated_value(*steps_.scatter, part, "ahead[k][v]"), ";"));
     out_.close();
     out_.close();
     out_.close();

@@ -4,7 +4,7 @@
 //
 //   scan y[i0*8 + j0] for (j0: 8) = load x[i0*8 + j0]
 // =>
-//   float sum = -0.0f;  for (int j0 = 0; j0 < 8; j0++) { sum = sum + ..; out_y[..] = sum; }
+//   for (int e = 0; e < 8; e++) { within = within + ..; out_y[..] = before + within; }
 //
 // Reductions beside them are one thread's work too. tc_node adds in the tree of every other kernel,
 // chunks of 1024 and then their results: the same bits.
@@ -12,6 +12,8 @@
 
 #include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cuda_helpers.h"
+#include "tiny_compile/codegen/scan.h"
+#include "tiny_compile/graph/scan.h"
 
 namespace tiny_compile {
 namespace {
@@ -52,14 +54,17 @@ class SerialWriter {
 
   void write_step(const Step& step, int number, const std::vector<bool>& defined) {
     switch (step.kind) {
-      case StepKind::Reduce: return write_reduce(step, number, defined);
+      case StepKind::Reduce:
+        if (is_scan(step)) return write_scan_row(text_, step, number, "", defined);
+        return write_reduce(step, number, defined);
       case StepKind::Dot: return write_dot(step, number, defined);
       case StepKind::Store: return loop(step, defined, [&] { text_.write_store(step); });
       case StepKind::Fold:
         fail("kernel ", kernel_.name,
              " folds rows of more than 1024 elements, or beside scans ",
              "and scatters: no CUDA kernel does that");
-      case StepKind::Scan: return write_scan(step, defined);
+      case StepKind::Scan:
+        return write_scan_row(text_, step, number, text_.place(step), defined);
       case StepKind::Scatter: return write_scatter(step, defined);
     }
   }
@@ -92,26 +97,60 @@ class SerialWriter {
     out_.line(str("r", number, " = ", narrow ? str("(", c_type(dtype), ")") : "", result, ";"));
   }
 
-  void write_scan(const Step& step, const std::vector<bool>& defined) {
-    out_.line(str(value_type(step.dtype),
-                  " sum = ", literal_text(identity(Op::sum, compute_type(step.dtype))), ";"));
-    loop(step, defined, [&] {
-      out_.line(str(
-          "sum = ", combine(Op::sum, step.dtype, "sum", text_.scalars.name(step.value)), ";"));
-      out_.line(str(text_.place(step), " = ", to_storage(step.dtype, "sum"), ";"));
-    });
-  }
-
   void write_scatter(const Step& step, const std::vector<bool>& defined) {
+    const int64_t count = inner_count(kernel_, step).constant();
+    if (count > kChunk && scatters_in_chunks(step.op, step.dtype))
+      return write_chunks(step, count, defined);
     loop(step, defined, [&] {
       const std::string mask = step.mask < 0 ? "" : text_.scalars.name(step.mask) + " && ";
       out_.open(str("if (", mask, "tc_in_range(", text_.scalars.name(step.other), ", ",
                     step.limit, "))"));
-      const std::string old = from_storage(step.dtype, text_.place(step));
-      const std::string sum = combine(Op::sum, step.dtype, old, text_.scalars.name(step.value));
-      out_.line(str(text_.place(step), " = ", to_storage(step.dtype, sum), ";"));
+      out_.line(updated(step, text_.place(step), text_.scalars.name(step.value)));
       out_.close();
     });
+  }
+
+  // A thread has no room for the partial results of a chunk: from the first update of a target on
+  // it looks for the others.
+  void write_chunks(const Step& step, int64_t count, const std::vector<bool>& defined) {
+    const std::string mask = step.mask < 0 ? "" : text_.scalars.name(step.mask) + " && ";
+    const std::string other = text_.scalars.name(step.other),
+                      value = text_.scalars.name(step.value), type = value_type(step.dtype);
+    const std::string place = str(pointer_name(text_.program.buffers[step.buffer]), "[",
+                                  text_.scalars.index(step.index), "]");
+    Step where = step, what = step;
+    where.value = -1;
+    what.other = what.mask = -1;
+    write_lambda("target", "long long", where, defined,
+                 str(mask, "tc_in_range(", other, ", ", step.limit, ") ? ", other, " : -1"));
+    write_lambda("value", type, what, defined, value);
+    out_.open(str("for (long long from = 0; from < ", count, "; from += ", kChunk, ")"));
+    out_.line(str("const long long to = from + ", kChunk, " < ", count, " ? from + ", kChunk,
+                  " : ", count, ";"));
+    out_.open("for (long long e = from; e < to; e++)");
+    out_.line("const long long at0 = target(e);");
+    out_.line("bool first = at0 >= 0;");
+    out_.line(
+        "for (long long k = from; from > 0 && first && k < e; k++) first = target(k) != at0;");
+    out_.line("if (!first) continue;");
+    out_.line(
+        str(type, " part = ", literal_text(identity(step.op, compute_type(step.dtype))), ";"));
+    out_.open("for (long long k = e; k < (from > 0 ? to : e + 1); k++)");
+    out_.line(
+        str("if (target(k) == at0) part = ", updated_value(step, "part", "value(k)"), ";"));
+    out_.close();
+    out_.line(updated(step, place, "part"));
+    out_.close();
+    out_.close();
+  }
+
+  void write_lambda(const char* name, const std::string& type, const Step& step,
+                    std::vector<bool> defined, const std::string& result) {
+    out_.open(str("auto ", name, " = [&](long long e) -> ", type));
+    text_.unpack_inner(step, "e");
+    text_.define(text_.needed({&step}), element_scope(kernel_, step.inner), defined);
+    out_.line(str("return ", result, ";"));
+    out_.close(";");
   }
 
   // element(e): element e of the row.

@@ -361,7 +361,8 @@ bool is_cooperative(const Program& program, const Kernel& kernel) {
   for (const Step& step : kernel.steps) {
     if (!makes_register(step) && step.kind != StepKind::Store && step.kind != StepKind::Fold)
       return false;
-    if (step.kind == StepKind::Dot) return false;
+    if (step.kind == StepKind::Dot || (step.kind == StepKind::Reduce && is_scan(step.op)))
+      return false;
   }
   return !loads_what_it_stores(program, kernel);
 }

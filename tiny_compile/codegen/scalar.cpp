@@ -150,6 +150,17 @@ std::string combine(Op reduction, DType dtype, const std::string& a, const std::
   return {};
 }
 
+std::string updated_value(const Step& step, const std::string& a, const std::string& b) {
+  const std::optional<Op> op = combiner(step.op);
+  if (!op) return b;
+  return rounded(step.dtype, fill_formula(formula(*op, step.dtype), {a, b}));
+}
+
+std::string updated(const Step& step, const std::string& place, const std::string& value) {
+  const std::string result = updated_value(step, from_storage(step.dtype, place), value);
+  return str(place, " = ", exact_storage(step.dtype, result), ";");
+}
+
 std::string comment_of(const Kernel& kernel) {
   std::vector<std::string> places;
   for (const Location& where : kernel.where) {

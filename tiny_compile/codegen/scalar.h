@@ -53,6 +53,10 @@ std::string rounded(DType dtype, const std::string& value);        // "tc_round_
 std::string from_storage(DType dtype, const std::string& memory);  // "tc_to_f32(x[i])"
 // "tc_maximum(a, b)" for a step of a reduction; the operands are texts.
 std::string combine(Op reduction, DType dtype, const std::string& a, const std::string& b);
+// "a + b" for one update of a scatter, "b" for `scatter` itself; rounded to its dtype.
+std::string updated_value(const Step& step, const std::string& a, const std::string& b);
+// "y[i] = y[i] + d;" for an update of a scatter; of `scatter` itself, "y[i] = d;".
+std::string updated(const Step& step, const std::string& place, const std::string& value);
 std::string comment_of(const Kernel& kernel);  // "// softmax.cpp:3"
 // Replaces the identifiers a, b, c of an op table formula.
 std::string fill_formula(std::string_view formula, const std::vector<std::string>& operands);

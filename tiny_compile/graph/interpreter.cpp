@@ -13,6 +13,7 @@
 
 #include "tiny_compile/base/first_exception.h"
 #include "tiny_compile/graph/lanes.h"
+#include "tiny_compile/graph/scan.h"
 #include "tiny_compile/graph/sizes.h"
 
 namespace tiny_compile {
@@ -269,24 +270,33 @@ Tensor gather(const Node& node, const Tensor& x, const Tensor& index) {
   return out;
 }
 
-// Updates in ascending order; each is one add, rounded to the dtype.
-Tensor scatter_add(const Node& node, const Tensor& x, const Tensor& index,
-                   const Tensor& source) {
+// Updates in ascending order, where it shows in chunks: `part` holds what a target's latest chunk
+// gave so far, but for the first chunk, which goes on from the data.
+Tensor scattered(const Node& node, const Tensor& x, const Tensor& index, const Tensor& source) {
   const size_t axis = static_cast<size_t>(node.integer(Key::axis, 0));
-  Tensor out = contiguous_copy(x);
+  const std::optional<Op> combine = combiner(node.op);
+  const bool in_chunks = scatters_in_chunks(node.op, x.dtype());
+  Tensor out = contiguous_copy(x), part = empty_tensor(x.dtype(), x.shape());
+  std::vector<int64_t> chunk_of(in_chunks ? static_cast<size_t>(out.numel()) : 0);
+  const auto add = [&](Tensor& to, int64_t i, const Tensor& by, int64_t j) {
+    update(combine, x.dtype(), to.bytes(), i, by.bytes(), j);
+  };
   Walk at(index.shape(), index.strides(), 0), from(source.shape(), source.strides(), 0);
-  Lanes old, update, sum;
   for (int64_t i = 0; i < index.numel(); i++, at.next(), from.next()) {
     const int64_t chosen = index_at(index, at.offset());
     if (!index_fits(chosen, x.shape()[axis])) continue;
-    int64_t offset = 0;
+    int64_t to = 0;
     for (size_t k = 0; k < at.index().size(); k++)
-      offset += (k == axis ? chosen : at.index()[k]) * out.strides()[k];
-    const int64_t source_offset = from.offset();
-    load(out.dtype(), out.bytes(), &offset, 1, old);
-    load(out.dtype(), source.bytes(), &source_offset, 1, update);
-    apply(Op::add, out.dtype(), &old, &update, nullptr, 1, sum);
-    store(sum, out.bytes(), &offset, 1);
+      to += (k == axis ? chosen : at.index()[k]) * out.strides()[k];
+    const int64_t chunk = in_chunks ? at.index()[axis] / kChunk : 0;
+    const bool first = chunk == 0, same = !first && chunk == chunk_of[to];
+    if (!first && !same && chunk_of[to] > 0) add(out, to, part, to);
+    if (first || same) add(first ? out : part, to, source, from.offset());
+    if (!first && !same) update({}, x.dtype(), part.bytes(), to, source.bytes(), from.offset());
+    if (!first) chunk_of[to] = chunk;
+  }
+  for (int64_t to = 0; to < static_cast<int64_t>(chunk_of.size()); to++) {
+    if (chunk_of[to] > 0) add(out, to, part, to);
   }
   return out;
 }
@@ -330,28 +340,25 @@ Tensor pad(const Node& node, const Tensor& x, const Sizes& shape) {
   return out;
 }
 
-// A running sum in the compute type; each result is rounded when it is stored.
-Tensor cumsum(const Node& node, const Tensor& x, const Sizes& shape) {
+// Row by row in the compute type; each result is rounded when it is stored.
+Tensor scanned(const Node& node, const Tensor& x, const Sizes& shape) {
   Tensor out = empty_tensor(node.type.dtype, shape);
   const size_t axis = static_cast<size_t>(node.integer(Key::axis, 0));
   Sizes rows = shape;
   const int64_t length = rows[axis];
   if (out.numel() == 0) return out;
   rows[axis] = 1;
-  const DType wide = compute_type(x.dtype());
+  const size_t width = size_of(compute_type(out.dtype()));
   Walk from(rows, x.strides(), 0), to(rows, out.strides(), 0);
-  Lanes value, next, sum;
+  Lanes one{out.dtype(), {}};
   for (int64_t row = element_count(rows); row > 0; row--, from.next(), to.next()) {
+    const std::vector<std::byte> results =
+        scan(node.op, x.dtype(),
+             gathered(x, {length}, {x.strides()[axis]}, from.offset()).data(), length);
     for (int64_t i = 0; i < length; i++) {
-      const int64_t source = from.offset() + i * x.strides()[axis],
-                    target = to.offset() + i * out.strides()[axis];
-      load(x.dtype(), x.bytes(), &source, 1, value);
-      value.dtype = wide;
-      next = value;
-      if (i > 0) apply(Op::add, wide, &sum, &value, nullptr, 1, next);
-      sum = next;
-      next.dtype = x.dtype();
-      store(next, out.bytes(), &target, 1);
+      const int64_t target = to.offset() + i * out.strides()[axis];
+      std::memcpy(one.data, results.data() + static_cast<size_t>(i) * width, width);
+      store(one, out.bytes(), &target, 1);
     }
   }
   return out;
@@ -382,7 +389,9 @@ Tensor compute(const Node& node, std::span<const Tensor> operands) {
     case OpClass::Pointwise: return pointwise(node, operands);
     case OpClass::View: return view(node, operands[0], shape);
     case OpClass::Reduction: return reduction(node, operands[0], shape);
+    case OpClass::Scan: return scanned(node, operands[0], shape);
     case OpClass::Matmul: return matmul(node, operands[0], operands[1], shape);
+    case OpClass::Scatter: return scattered(node, operands[0], operands[1], operands[2]);
     default: break;
   }
   switch (node.op) {
@@ -390,10 +399,8 @@ Tensor compute(const Node& node, std::span<const Tensor> operands) {
     case Op::iota: return iota(shape);
     case Op::philox: return philox(node, operands[0], shape);
     case Op::gather: return gather(node, operands[0], operands[1]);
-    case Op::scatter_add: return scatter_add(node, operands[0], operands[1], operands[2]);
     case Op::concat: return concat(node, operands, shape);
     case Op::pad: return pad(node, operands[0], shape);
-    case Op::cumsum: return cumsum(node, operands[0], shape);
     default: CHECK(false, "no meaning for ", info(node.op).name);
   }
   return {};

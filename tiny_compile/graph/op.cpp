@@ -50,6 +50,23 @@ DType reduction_result(Op op, DType operand) {
   }
 }
 
+DType scan_result(Op op, DType operand) {
+  return op == Op::cummax || op == Op::cummin ? DType::i64 : operand;
+}
+
+std::optional<Op> combiner(Op op) {
+  switch (op) {
+    case Op::cumsum:
+    case Op::scatter_add: return Op::add;
+    case Op::cumprod:
+    case Op::scatter_prod: return Op::mul;
+    case Op::logcumsumexp: return Op::logaddexp;
+    case Op::scatter_max: return Op::maximum;
+    case Op::scatter_min: return Op::minimum;
+    default: return std::nullopt;
+  }
+}
+
 const char* formula(Op op, DType operand) {
   // A result rounded to 8 or 11 bits does not need an erf good to 24 (the numeric contract).
   if (op == Op::gelu && is_half(operand)) return "tc_gelu_half(a)";

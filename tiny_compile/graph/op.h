@@ -26,6 +26,7 @@ namespace tiny_compile {
   X(pow,          2, Number,  Same, tc_pow(a, b),             tc_pow(a, b))            \
   X(minimum,      2, Number,  Same, tc_minimum(a, b),         tc_minimum(a, b))        \
   X(maximum,      2, Number,  Same, tc_maximum(a, b),         tc_maximum(a, b))        \
+  X(logaddexp,    2, Float,   Same, tc_logaddexp(a, b),       0)                       \
   X(neg,          1, Number,  Same, tc_neg(a),                tc_neg(a))               \
   X(abs,          1, Number,  Same, tc_abs(a),                tc_abs(a))               \
   X(sign,         1, Number,  Same, tc_sign(a),               tc_sign(a))              \
@@ -77,34 +78,42 @@ namespace tiny_compile {
   X(bitcast,      1, Any,     Cast, 0,                        0)
 
 // The other ops: X(name, inputs (-1: any number), class).
-#define TC_OTHER_OPS(X)       \
-  X(input,       0, Source)   \
-  X(constant,    0, Source)   \
-  X(iota,        0, Source)   \
-  X(philox,      1, Source)   \
-  X(reshape,     1, View)     \
-  X(permute,     1, View)     \
-  X(expand,      1, View)     \
-  X(slice,       1, View)     \
-  X(flip,        1, View)     \
-  X(window,      1, View)     \
-  X(sum,         1, Reduction)\
-  X(prod,        1, Reduction)\
-  X(max,         1, Reduction)\
-  X(min,         1, Reduction)\
-  X(argmax,      1, Reduction)\
-  X(argmin,      1, Reduction)\
-  X(any,         1, Reduction)\
-  X(all,         1, Reduction)\
-  X(sum_exp,     1, Reduction)\
-  X(matmul,      2, Matmul)   \
-  X(gather,      2, Indexed)  \
-  X(scatter_add, 3, Indexed)  \
-  X(concat,     -1, Indexed)  \
-  X(pad,         1, Indexed)  \
-  X(cumsum,      1, Indexed)  \
-  X(call,       -1, Call)     \
-  X(item,        1, Call)
+#define TC_OTHER_OPS(X)         \
+  X(input,         0, Source)   \
+  X(constant,      0, Source)   \
+  X(iota,          0, Source)   \
+  X(philox,        1, Source)   \
+  X(reshape,       1, View)     \
+  X(permute,       1, View)     \
+  X(expand,        1, View)     \
+  X(slice,         1, View)     \
+  X(flip,          1, View)     \
+  X(window,        1, View)     \
+  X(sum,           1, Reduction)\
+  X(prod,          1, Reduction)\
+  X(max,           1, Reduction)\
+  X(min,           1, Reduction)\
+  X(argmax,        1, Reduction)\
+  X(argmin,        1, Reduction)\
+  X(any,           1, Reduction)\
+  X(all,           1, Reduction)\
+  X(sum_exp,       1, Reduction)\
+  X(cumsum,        1, Scan)     \
+  X(cumprod,       1, Scan)     \
+  X(logcumsumexp,  1, Scan)     \
+  X(cummax,        1, Scan)     \
+  X(cummin,        1, Scan)     \
+  X(matmul,        2, Matmul)   \
+  X(gather,        2, Indexed)  \
+  X(scatter,       3, Scatter)  \
+  X(scatter_add,   3, Scatter)  \
+  X(scatter_prod,  3, Scatter)  \
+  X(scatter_max,   3, Scatter)  \
+  X(scatter_min,   3, Scatter)  \
+  X(concat,       -1, Indexed)  \
+  X(pad,           1, Indexed)  \
+  X(call,         -1, Call)     \
+  X(item,          1, Call)
 // clang-format on
 
 enum class Op : uint8_t {
@@ -113,7 +122,7 @@ enum class Op : uint8_t {
 #undef X
 };
 
-enum class OpClass { Pointwise, Source, View, Reduction, Matmul, Indexed, Call };
+enum class OpClass { Pointwise, Source, View, Reduction, Scan, Matmul, Indexed, Scatter, Call };
 
 // Which operand dtypes a pointwise op takes. Number: floats and integers; Bits: integers
 // and bool; Where: a bool, then two of any one dtype. Operands otherwise share one dtype
@@ -143,6 +152,12 @@ std::optional<Op> op_from(std::string_view name);
 inline bool is_pointwise(Op op) { return info(op).op_class == OpClass::Pointwise; }
 inline bool is_view(Op op) { return info(op).op_class == OpClass::View; }
 inline bool is_reduction(Op op) { return info(op).op_class == OpClass::Reduction; }
+inline bool is_scan(Op op) { return info(op).op_class == OpClass::Scan; }
+inline bool is_scatter(Op op) { return info(op).op_class == OpClass::Scatter; }
+
+// The pointwise op that a scan or a scatter combines two values with: add of cumsum and
+// scatter_add. None of cummax, cummin (which compare, and give places) and scatter (which sets).
+std::optional<Op> combiner(Op op);
 
 bool accepts(Domain domain,
              DType dtype);  // whether a (non-condition) operand may have the dtype
@@ -150,9 +165,15 @@ bool accepts(Domain domain,
 // A reduction is a tree over each of these many elements, then one over the results: reduce.cpp.
 inline constexpr int64_t kChunk = 1024;
 
+// A scan goes over groups of this many elements, then over the groups' totals: scan.cpp.
+inline constexpr int64_t kGroup = 16;
+
 // The dtype of a reduction's result, PyTorch's: sum/prod of integers and bool give i64, argmax
 // and argmin i64, any and all bool, the others the operand's.
 DType reduction_result(Op op, DType operand);
+
+// Of a scan: i64, places, for cummax and cummin, else the operand's.
+DType scan_result(Op op, DType operand);
 
 // The formula pasted into generated code for an op whose operands have this dtype.
 const char* formula(Op op, DType operand);

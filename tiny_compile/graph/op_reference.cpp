@@ -24,8 +24,10 @@ const char* class_name(OpClass op_class) {
     case OpClass::Source: return "Source";
     case OpClass::View: return "View";
     case OpClass::Reduction: return "Reduction";
+    case OpClass::Scan: return "Scan";
     case OpClass::Matmul: return "Matmul";
     case OpClass::Indexed: return "Indexed";
+    case OpClass::Scatter: return "Scatter";
     case OpClass::Call: return "Call";
   }
   return "?";
@@ -66,6 +68,7 @@ std::string result_name(Op op) {
            : of_i32 == DType::i32                                    ? "same"
                                                                      : name(of_i32);
   }
+  if (is_scan(op)) return scan_result(op, DType::f32) == DType::i64 ? "i64" : "same";
   const Result result = info(op).result;
   return result == Result::Bool ? "bool" : result == Result::Cast ? "its type" : "same";
 }
@@ -104,6 +107,7 @@ std::string op_meaning(Op op) {
     case Op::lgamma: return "log(|gamma(a)|)";
     case Op::digamma: return "the derivative of lgamma";
     case Op::zeta: return "Hurwitz's: the sum of (b + k)^-a over k >= 0, a > 1";
+    case Op::logaddexp: return "log(exp(a) + exp(b))";
     case Op::sigmoid: return "1 / (1 + exp(-a))";
     case Op::gelu: return "a * (1 + erf(a / sqrt(2))) / 2";
     case Op::silu: return "a / (1 + exp(-a))";
@@ -138,10 +142,19 @@ std::string op_meaning(Op op) {
     case Op::matmul:
       return "[...,M,K] x [...,K,N] => [...,M,N]: the sum over k of a[m,k] * b[k,n]";
     case Op::gather: return "result[i,j] = data[index[i,j],j] (axis 0)";
+    case Op::scatter:
+      return "data, then data[index[i,j],j] = source[i,j] (axis 0); the last wins";
     case Op::scatter_add: return "data, then data[index[i,j],j] += source[i,j] (axis 0)";
+    case Op::scatter_prod: return "data, then data[index[i,j],j] *= source[i,j] (axis 0)";
+    case Op::scatter_max: return "data, then the greater of data[index[i,j],j] and source[i,j]";
+    case Op::scatter_min: return "data, then the lesser of data[index[i,j],j] and source[i,j]";
     case Op::concat: return "the operands one after the other along the axis";
     case Op::pad: return "low and high elements of value added to each axis; negative: cropped";
     case Op::cumsum: return "running sums along the axis";
+    case Op::cumprod: return "running products along the axis";
+    case Op::logcumsumexp: return "running log(sum(exp(x))) along the axis";
+    case Op::cummax: return "where the last greatest so far is; NaN beats all";
+    case Op::cummin: return "where the last least so far is; NaN beats all";
     case Op::call: return "the results of the graph it holds on the operands, as a tuple";
     case Op::item: return "result number index of a call";
     default: return formula_text(op);
@@ -157,13 +170,21 @@ std::string op_operands(Op op) {
     case Op::min:
     case Op::argmax:
     case Op::argmin:
-    case Op::cumsum: return "number";
+    case Op::cumsum:
+    case Op::cumprod:
+    case Op::cummax:
+    case Op::cummin: return "number";
     case Op::any:
     case Op::all: return "bool";
-    case Op::sum_exp: return "float";
+    case Op::sum_exp:
+    case Op::logcumsumexp: return "float";
     case Op::matmul: return "number, number";
     case Op::gather: return "any, i64 or i32";
-    case Op::scatter_add: return "number, i64 or i32, number";
+    case Op::scatter: return "any, i64 or i32, any";
+    case Op::scatter_add:
+    case Op::scatter_prod:
+    case Op::scatter_max:
+    case Op::scatter_min: return "number, i64 or i32, number";
     case Op::concat:
     case Op::call: return "any...";
     case Op::item: return "tuple";

@@ -328,7 +328,7 @@ Type infer_matmul(const Node& node, const Types& operands) {
 
 // --- indexed ---------------------------------------------------------------------------------
 
-// gather and scatter_add: an index may be longer than the data on the indexed axis only.
+// gather and scatters: an index may be longer than the data on the indexed axis only.
 void check_index(const Node& node, const Types& operands, size_t axis) {
   const Type &data = operands[0], &index = operands[1];
   if (index.dtype != DType::i64 && index.dtype != DType::i32) {
@@ -342,12 +342,20 @@ void check_index(const Node& node, const Types& operands, size_t axis) {
   }
 }
 
-Type infer_scatter_add(const Node& node, const Types& operands) {
+Type infer_scatter(const Node& node, const Types& operands) {
   check_index(node, operands, axis_of(node, operands));
-  require_number(node, operands);
+  if (node.op != Op::scatter) require_number(node, operands);
   require_same_dtype(node, operands, operands[0].dtype, operands[2].dtype);
   require_same_shape(node, operands, operands[1], operands[2]);
   return operands[0];
+}
+
+Type infer_scan(const Node& node, const Types& operands) {
+  axis_of(node, operands);
+  require_number(node, operands);
+  if (node.op == Op::logcumsumexp && !is_float(operands[0].dtype))
+    reject(node, operands, "takes floats, not ", operands[0].dtype);
+  return {scan_result(node.op, operands[0].dtype), operands[0].shape};
 }
 
 Type infer_concat(const Node& node, const Types& operands) {
@@ -382,13 +390,8 @@ Type infer_indexed(const Node& node, const Types& operands) {
     case Op::gather:
       check_index(node, operands, axis_of(node, operands));
       return {operands[0].dtype, operands[1].shape};
-    case Op::scatter_add: return infer_scatter_add(node, operands);
     case Op::concat: return infer_concat(node, operands);
-    case Op::pad: return infer_pad(node, operands);
-    default:  // cumsum
-      axis_of(node, operands);
-      require_number(node, operands);
-      return operands[0];
+    default: return infer_pad(node, operands);
   }
 }
 
@@ -427,7 +430,9 @@ Type infer_by_class(const Node& node, const Types& operands) {
     case OpClass::Source: return infer_source(node, operands);
     case OpClass::View: return infer_view(node, operands);
     case OpClass::Reduction: return infer_reduction(node, operands);
+    case OpClass::Scan: return infer_scan(node, operands);
     case OpClass::Matmul: return infer_matmul(node, operands);
+    case OpClass::Scatter: return infer_scatter(node, operands);
     case OpClass::Call:
       return node.op == Op::call ? infer_call(node, operands) : infer_item(node, operands);
     default: return infer_indexed(node, operands);

@@ -209,6 +209,7 @@ const char* name(Key key) {
 
 std::vector<AttrForm> attributes_of(Op op) {
   if (is_reduction(op)) return {{Key::axes, true}, {Key::keepdim, false}};
+  if (is_scan(op) || is_scatter(op)) return {{Key::axis, true}};
   switch (op) {
     case Op::input: return {{Key::strides, false}, {Key::align, false}};
     case Op::philox: return {{Key::draw, true}};
@@ -218,9 +219,7 @@ std::vector<AttrForm> attributes_of(Op op) {
       return {{Key::axis, true}, {Key::start, true}, {Key::stop, true}, {Key::step, true}};
     case Op::window: return {{Key::axis, true}, {Key::step, true}, {Key::size, true}};
     case Op::gather:
-    case Op::scatter_add:
-    case Op::concat:
-    case Op::cumsum: return {{Key::axis, true}};
+    case Op::concat: return {{Key::axis, true}};
     case Op::pad: return {{Key::low, true}, {Key::high, true}};
     case Op::item: return {{Key::index, true}};
     default: return {};

@@ -17,7 +17,7 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kGroup = 32;            // rows of a block, and groups of a chunk
+constexpr int64_t kFoldGroup = 32;        // rows of a block, and groups of a chunk
 constexpr int64_t kFewRows = 4 * kChunk;  // below, the sums are cheap as they are
 constexpr int64_t kShortRow = 128;        // a lane has a pack of it
 constexpr int64_t kShared = 48 * 1024;    // bytes of a block
@@ -49,7 +49,7 @@ Kernel finishing_kernel(Program& program, const Kernel& rows, int64_t chunks,
   finish.where = rows.where;
   finish.name = rows.name + "_finish";
   const int64_t whole = power_of_two_from(chunks),
-                low = std::max<int64_t>(1, kGroup * whole / kChunk);
+                low = std::max<int64_t>(1, kFoldGroup * whole / kChunk);
   const Step& first = *std::find_if(rows.steps.begin(), rows.steps.end(), is_fold);
   finish.rows = 1;
   finish.axes = {{"i0", rows.axes[first.inner[0]].extent}};
@@ -60,7 +60,7 @@ Kernel finishing_kernel(Program& program, const Kernel& rows, int64_t chunks,
     finish.axes.push_back({name, extent});
     return finish.axes.back().symbol();
   };
-  const Expr lowest = add_loop("l", low), group = add_loop("r", kGroup),
+  const Expr lowest = add_loop("l", low), group = add_loop("r", kFoldGroup),
              others = add_loop("h", whole / low);
   const Expr columns = finish.axes[0].extent, chunk = others * low + lowest;
   ScalarTable table(finish);
@@ -68,11 +68,11 @@ Kernel finishing_kernel(Program& program, const Kernel& rows, int64_t chunks,
     if (!is_fold(fold)) continue;
     const int buffer = static_cast<int>(program.buffers.size());
     partial.push_back(buffer);
-    const Expr size = columns * (kGroup * chunks);
+    const Expr size = columns * (kFoldGroup * chunks);
     program.buffers.push_back(
         {str("p", buffer, "_", rows.name), Role::Temporary, {fold.dtype, {size}}, size, {}, 0});
-    const int plain = table.load(program, buffer,
-                                 (chunk * kGroup + group) * columns + finish.axes[0].symbol());
+    const int plain = table.load(
+        program, buffer, (chunk * kFoldGroup + group) * columns + finish.axes[0].symbol());
     Scalar load = finish.scalars[plain];
     if (whole != chunks) {
       load.mask =
@@ -135,7 +135,7 @@ std::string why_no_folds(const Kernel& rows, const Kernel& fold) {
     const int64_t columns =
         (inner_count(kernel, step).bounds().high + kPack - 1) / kPack * kPack;
     const int64_t row = columns * size_of(step.dtype);
-    const int64_t waiting = std::countr_zero(static_cast<uint64_t>(kGroup / kFoldWarps));
+    const int64_t waiting = std::countr_zero(static_cast<uint64_t>(kFoldGroup / kFoldWarps));
     if (is_fold(step)) bytes += row * (bytes == 0 ? kFoldWarps + waiting : waiting);
   };
   for (const Step& step : rows.steps) {
@@ -168,12 +168,12 @@ CutFolds cut_folds(Program& program, const Kernel& kernel) {
   std::vector<int> partial;
   cut.finish = normalize(finishing_kernel(program, kernel, chunks, partial));
   Kernel rows = kernel;
-  rows.axes.insert(rows.axes.begin(), {{"c", chunks}, {"r", kGroup}});
-  rows.axes[2] = {"e", kGroup};
+  rows.axes.insert(rows.axes.begin(), {{"c", chunks}, {"r", kFoldGroup}});
+  rows.axes[2] = {"e", kFoldGroup};
   rows.rows = 3;
   const Expr chunk = rows.axes[0].symbol(), group = rows.axes[1].symbol();
   const Substitution row = {
-      {kernel.axes[0].name, chunk * kChunk + rows.axes[2].symbol() * kGroup + group}};
+      {kernel.axes[0].name, chunk * kChunk + rows.axes[2].symbol() * kFoldGroup + group}};
   for (Scalar& scalar : rows.scalars) scalar.index = substitute(scalar.index, row);
   size_t number = 0;
   for (Step& step : rows.steps) {
@@ -182,7 +182,7 @@ CutFolds cut_folds(Program& program, const Kernel& kernel) {
     if (!is_fold(step)) continue;
     const Axis& column = rows.axes[step.inner[0]];
     step.buffer = partial[number++];
-    step.index = (chunk * kGroup + group) * column.extent + column.symbol();
+    step.index = (chunk * kFoldGroup + group) * column.extent + column.symbol();
   }
   cut.rows = normalize(std::move(rows));
   return cut;

@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <map>
 
 #include "tiny_compile/graph/lanes.h"
+#include "tiny_compile/graph/scan.h"
 #include "tiny_compile/graph/sizes.h"
 
 namespace tiny_compile {
@@ -114,7 +116,6 @@ class KernelRun {
     const int64_t count = extent(loops);
     const std::vector<bool> needed = reachable(kernel_, step);
     std::vector<std::byte> values, others;
-    Literal running;
     for (int64_t start = 0; start < count; start += kLanes) {
       const int n = static_cast<int>(std::min<int64_t>(kLanes, count - start));
       axis_values_.assign(kernel_.axes.size(), std::vector<int64_t>(static_cast<size_t>(n)));
@@ -127,17 +128,23 @@ class KernelRun {
       }
       switch (step.kind) {
         case StepKind::Dot: append(others, lanes_[step.other], n); [[fallthrough]];
+        case StepKind::Scan:
+          if (step.mask >= 0) append(others, lanes_[step.mask], n);
+          [[fallthrough]];
         case StepKind::Reduce: append(values, lanes_[step.value], n); break;
         case StepKind::Fold: append(folded_[number], lanes_[step.value], n); break;
         case StepKind::Store: write(step, number, n); break;
-        case StepKind::Scan: scan(step, number, n, start == 0, running); break;
-        case StepKind::Scatter: scatter(step, number, n); break;
+        case StepKind::Scatter: scatter(step, number, start, n); break;
       }
     }
     const DType dtype = kernel_.scalars[step.value].dtype;
     if (step.kind == StepKind::Fold) fold(step, number, count, at);
+    if (step.kind == StepKind::Scatter) finish_scatter(step);
+    if (step.kind == StepKind::Scan) scan_row(step, number, loops, at, values, others, count);
     if (step.kind == StepKind::Reduce)
-      registers_[number] = rounded(step.dtype, reduce(step.op, dtype, values.data(), count));
+      registers_[number] =
+          is_scan(step.op) ? scan_total(step.op, dtype, values.data(), count)
+                           : rounded(step.dtype, reduce(step.op, dtype, values.data(), count));
     if (step.kind == StepKind::Dot)
       registers_[number] = dot(dtype, values.data(), others.data(), count);
   }
@@ -241,22 +248,22 @@ class KernelRun {
     }
   }
 
-  // The running sum stays in the compute type; what is stored is rounded.
-  void scan(const Step& step, int number, int n, bool first, Literal& running) {
-    const DType wide = compute_type(step.dtype);
-    Lanes one, sum, total;
-    for (int lane = 0; lane < n; lane++) {
-      lane_of(lanes_[step.value], lane, one);
-      one.dtype = wide;
-      if (first && lane == 0) {
-        total = one;
-      } else {
-        fill(running, 1, sum);
-        apply(Op::add, wide, &sum, &one, nullptr, 1, total);
-      }
-      running = Literal{wide, 0};
-      std::memcpy(&running.bits, total.data, size_of(wide));
-      put(step.buffer, value_of(step_index_[number], lane, {}), total);
+  // The running results stay in the compute type; what is stored is rounded. `stored`: the mask's
+  // values, if it has one.
+  void scan_row(const Step& step, int number, const std::vector<int>& loops,
+                std::vector<int64_t> at, const std::vector<std::byte>& values,
+                const std::vector<std::byte>& stored, int64_t count) {
+    ScanStart start{step.exclusive, step.other < 0 ? nullptr : &lanes_[step.other]};
+    const std::vector<std::byte> results =
+        scan(step.op, kernel_.scalars[step.value].dtype, values.data(), count, start);
+    const size_t width = size_of(compute_type(step.dtype));
+    Lanes one;
+    for (int64_t i = 0; i < count; i++) {
+      unravel(loops, i, at);
+      for (size_t a = 0; a < at.size(); a++) axis_values_[a][0] = at[a];
+      if (!stored.empty() && stored[i] == std::byte{0}) continue;
+      std::memcpy(one.data, results.data() + static_cast<size_t>(i) * width, width);
+      put(step.buffer, value_of(step_index_[number], 0, {}), one);
     }
   }
 
@@ -281,18 +288,47 @@ class KernelRun {
     folded_[number].clear();
   }
 
-  void scatter(const Step& step, int number, int n) {
-    Lanes one, old, sum;
+  // Of the updates first, first + 1, ...: chunks after the first wait in pending_ (graph/scan.h).
+  void scatter(const Step& step, int number, int64_t first, int n) {
+    const bool in_chunks = scatters_in_chunks(step.op, step.dtype);
+    Lanes one;
     std::vector<int64_t> chosen;
     for (int lane = 0; lane < n; lane++) {
       if (step.mask >= 0 && !lanes_[step.mask].as<bool>()[lane]) continue;
       if (!choose({step.other}, {step.limit}, lane, chosen)) continue;
-      const int64_t index = value_of(step_index_[number], lane, chosen);
+      const int64_t index = value_of(step_index_[number], lane, chosen),
+                    chunk = (first + lane) / kChunk;
       lane_of(lanes_[step.value], lane, one);
-      fetch(step.buffer, index, old);
-      apply(Op::add, step.dtype, &old, &one, nullptr, 1, sum);
-      put(step.buffer, index, sum);
+      if (!in_chunks || chunk == 0) {
+        update(step, index, one);
+        continue;
+      }
+      const auto [known, is_new] = pending_.insert({index, {chunk, one}});
+      if (is_new) continue;
+      auto& [last, part] = known->second;
+      if (last != chunk) update(step, index, part);
+      part = last == chunk ? combined(step, part, one) : one;
+      last = chunk;
     }
+  }
+
+  void finish_scatter(const Step& step) {
+    for (auto& [index, pending] : pending_) update(step, index, pending.second);
+    pending_.clear();
+  }
+
+  Lanes combined(const Step& step, const Lanes& old, const Lanes& value) const {
+    const std::optional<Op> combine = combiner(step.op);
+    Lanes result = value;
+    if (combine) apply(*combine, step.dtype, &old, &value, nullptr, 1, result);
+    return result;
+  }
+
+  void update(const Step& step, int64_t index, const Lanes& value) {
+    Lanes old;
+    fetch(step.buffer, index, old);
+    Lanes result = combined(step, old, value);
+    put(step.buffer, index, result);
   }
 
   const Kernel& kernel_;
@@ -300,8 +336,9 @@ class KernelRun {
   std::vector<Lanes> lanes_;
   std::vector<Index> scalar_index_, step_index_;
   std::vector<Literal> registers_;
-  std::vector<std::vector<std::byte>> folded_;     // a fold's values so far
-  std::vector<std::vector<int64_t>> axis_values_;  // of each axis, a value a lane
+  std::vector<std::vector<std::byte>> folded_;            // a fold's values so far
+  std::map<int64_t, std::pair<int64_t, Lanes>> pending_;  // place -> chunk, its partial result
+  std::vector<std::vector<int64_t>> axis_values_;         // of each axis, a value a lane
 };
 
 // The input as the buffer lays it out: from its lowest element on.

@@ -216,16 +216,16 @@ class Lowering {
     switch (info(node.op).op_class) {
       case OpClass::Pointwise: return build_pointwise(k, node, buffer);
       case OpClass::Reduction: return build_reduction(k, node, buffer);
+      case OpClass::Scan: return build_scan(k, node, buffer);
       case OpClass::Matmul: return build_matmul(k, node, buffer);
+      case OpClass::Scatter: return build_scatter(k, node, buffer);
       default: break;
     }
     switch (node.op) {
       case Op::philox: return build_philox(k, node, buffer);
       case Op::gather: return build_gather(k, node, buffer);
-      case Op::scatter_add: return build_scatter(k, node, buffer);
       case Op::concat: return build_concat(k, node, buffer);
       case Op::pad: return build_pad(k, node, buffer);
-      case Op::cumsum: return build_cumsum(k, node, buffer);
       default: CHECK(false, "no lowering for ", info(node.op).name);
     }
   }
@@ -314,7 +314,7 @@ class Lowering {
   }
 
   // rows(others) { store y for (j: D) = data
-  //                scatter y[.. at0 ..] += src for (j: J), at0 = index }
+  //                scatter y[.. at0 ..; at0 = index] for (j: J) = scatter_add src }
   void build_scatter(KernelBuilder& k, const Node& node, int buffer) {
     const int axis = static_cast<int>(node.integer(Key::axis, 0));
     const Shape& shape = node.type.shape;
@@ -337,6 +337,7 @@ class Lowering {
     const int update = k.value_at(node.inputs[2], at, mask);
     at[axis] = indirect_symbol(shape[axis]);
     Step& step = k.write(StepKind::Scatter, buffer, place(buffer, at), update);
+    step.op = node.op;
     step.other = where;
     step.limit = shape[axis];
     step.mask = mask;
@@ -389,14 +390,15 @@ class Lowering {
     k.write(StepKind::Store, buffer, place(buffer, index), value);
   }
 
-  void build_cumsum(KernelBuilder& k, const Node& node, int buffer) {
+  void build_scan(KernelBuilder& k, const Node& node, int buffer) {
     const int axis = static_cast<int>(node.integer(Key::axis, 0));
     Shape index(node.type.shape.size());
     for (int a = 0; a < node.type.rank(); a++) {
       if (a != axis) index[a] = k.add_axis(node.type.shape[a], true);
     }
     index[axis] = k.add_axis(node.type.shape[axis], false);
-    k.write(StepKind::Scan, buffer, place(buffer, index), k.value_at(node.inputs[0], index));
+    k.write(StepKind::Scan, buffer, place(buffer, index), k.value_at(node.inputs[0], index))
+        .op = node.op;
   }
 
   const Graph& graph_;

@@ -252,8 +252,10 @@ class Parser : ValueParser {
     const size_t start = at_;
     const std::string_view name = word();
     const std::optional<Op> op = op_from(name);
-    if (name != "dot" && (!op || !is_reduction(*op)))
-      error(start, "expected a reduction (sum, max, ...) or dot");
+    const bool known = op && (is_reduction(*op) || (is_scan(*op) && combiner(*op)));
+    if (name != "dot" && !known)
+      error(start,
+            "expected a reduction (sum, max, ...), the total of a scan (cumsum, ...) or dot");
     step.kind = name == "dot" ? StepKind::Dot : StepKind::Reduce;
     step.op = name == "dot" ? Op::matmul : *op;
     step.inner = axes(false);
@@ -285,9 +287,22 @@ class Parser : ValueParser {
     if (chosen) step.other = where.operands[0], step.limit = where.limits[0];
     expect('=', "the place");
     if (kind == StepKind::Fold) expect_last_row();
+    if (kind == StepKind::Scan) step.op = op_of(is_scan, "a scan (cumsum, cummax, ...)");
+    if (kind == StepKind::Scatter) step.op = op_of(is_scatter, "a scatter (scatter_add, ...)");
+    step.exclusive = kind == StepKind::Scan && accept_word("before");
     step.value = value();
-    if (kind == StepKind::Scatter && accept_word("if")) step.mask = value();
+    if (kind == StepKind::Scan && accept_word("from")) step.other = value();
+    const bool may_skip = kind == StepKind::Scan || kind == StepKind::Scatter;
+    if (may_skip && accept_word("where")) step.mask = value();
     kernel_->steps.push_back(std::move(step));
+  }
+
+  Op op_of(bool (*belongs)(Op), const char* expected) {
+    skip_blanks();
+    const size_t start = at_;
+    const std::optional<Op> op = op_from(word());
+    if (!op || !belongs(*op)) error(start, str("expected ", expected));
+    return *op;
   }
 
   void expect_last_row() {  // sum(i2)

@@ -5,6 +5,8 @@
 // and gives equal kernels equal values whatever order a pass built them in.
 #include "tiny_compile/loops/program.h"
 
+#include "tiny_compile/graph/scan.h"
+
 #include <algorithm>
 
 namespace tiny_compile {
@@ -254,6 +256,7 @@ std::vector<bool> reachable(const Kernel& kernel, const Step& step) {
 }
 
 Literal identity(Op reduction, DType dtype) {
+  if (is_scan(reduction) || is_scatter(reduction)) return scan_identity(reduction, dtype);
   const bool floating = is_float(dtype);
   const bool is_unsigned = category(dtype) == Category::Unsigned;
   const int bits = static_cast<int>(8 * size_of(dtype));

@@ -87,14 +87,17 @@ struct Scalar {
 enum class StepKind : uint8_t { Reduce, Dot, Store, Fold, Scan, Scatter };
 
 // One step, run for each row in order.
-//   Reduce   r = op(inner) value               op: a reduction; inner in order, last fastest
+//   Reduce   r = op(inner) value               op: a reduction; inner in order, last fastest; or
+//            a scan, whose total it is (the last of the running results)
 //   Dot      r = dot(inner) value * other      fma from +0, ascending
 //   Store    buffer[index] = value for (inner)
 //   Fold     buffer[index] = sum of value over the last row axis, for (inner); index is free of it
-//   Scan     buffer[index] = running sum of value for (inner), ascending
-//   Scatter  buffer[index] += value for (inner), ascending, rounded at each update; index may
-//            use at0 = scalar `other` in [0, limit), else dropped with an error; mask: skipped
-//            if false
+//   Scan     buffer[index] = op's running result of value for (inner), in order (graph/scan.h);
+//            `other` stands before the row, if there is one; exclusive: each result is what stands
+//            before its element; mask: not stored where false
+//   Scatter  buffer[index] = op(buffer[index], value) for (inner), ascending, rounded at each
+//            update; index may use at0 = scalar `other` in [0, limit), else dropped with an error;
+//            mask: skipped if false
 struct Step {
   StepKind kind = StepKind::Store;
   Op op = Op::sum;
@@ -105,6 +108,7 @@ struct Step {
   int buffer = -1;
   Expr index;
   Expr limit;
+  bool exclusive = false;
   DType dtype = DType::f32;  // of the register
   bool operator==(const Step&) const = default;
 };

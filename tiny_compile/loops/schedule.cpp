@@ -15,6 +15,7 @@
 #include "tiny_compile/loops/dot_axes.h"
 #include "tiny_compile/loops/program.h"
 #include "tiny_compile/loops/split.h"
+#include "tiny_compile/loops/split_scan.h"
 
 namespace tiny_compile {
 namespace {
@@ -179,6 +180,8 @@ Program schedule(const Program& program) {
     std::vector<Kernel> kernels = {collapsed};
     if (!beside[k] && can_split(result, collapsed))
       kernels = split_reduction(result, collapsed);
+    else if (can_split_scan(result, collapsed))
+      kernels = split_scan(result, collapsed);
     for (Kernel& kernel : kernels) {
       kernel = order_rows(std::move(kernel));
       kernel.schedule = choose(result, kernel);

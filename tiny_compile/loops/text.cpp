@@ -142,12 +142,18 @@ class KernelPrinter {
                                  kernel_.axes[kernel_.rows - 1].name, ") ", reference(s.value));
       case StepKind::Scan:
         return tiny_compile::str("scan ", name, "[", s.index, "]", loops, " = ",
-                                 reference(s.value));
+                                 info(s.op).name, s.exclusive ? " before " : " ",
+                                 reference(s.value),
+                                 s.other < 0 ? "" : " from " + reference(s.other), only_if(s));
       case StepKind::Scatter: break;
     }
     return tiny_compile::str("scatter ", name, "[", s.index, "; at0 = ", reference(s.other),
-                             " < ", s.limit, "]", loops, " = ", reference(s.value),
-                             s.mask < 0 ? "" : " if " + reference(s.mask));
+                             " < ", s.limit, "]", loops, " = ", info(s.op).name, " ",
+                             reference(s.value), only_if(s));
+  }
+
+  std::string only_if(const Step& s) const {
+    return s.mask < 0 ? "" : " where " + reference(s.mask);
   }
 
   const Program& program_;

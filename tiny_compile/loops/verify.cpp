@@ -5,6 +5,8 @@
 
 #include "tiny_compile/graph/sizes.h"
 #include "tiny_compile/loops/lives.h"
+#include "tiny_compile/loops/narrow.h"
+#include "tiny_compile/loops/program.h"
 
 namespace tiny_compile {
 namespace {
@@ -224,15 +226,80 @@ class Verifier {
       require(scalar.kind != ScalarKind::Register || scalar.step < number, "step ", number,
               " reads a register before it is made");
     }
+    if (s.kind == StepKind::Scan) check_scan(number);
+    if (s.kind == StepKind::Reduce && is_scan(s.op)) check_total(number);
     if (makes_register(s)) return;
     if (s.kind == StepKind::Fold) check_fold(number, open);
     require(s.buffer >= 0 && s.buffer < static_cast<int>(program_.buffers.size()), "step ",
             number, " writes no buffer");
-    require(kernel_->scalars[s.value].dtype == program_.buffers[s.buffer].type.dtype, "step ",
-            number, " stores another dtype than its buffer's");
+    require(stored_dtype(s) == program_.buffers[s.buffer].type.dtype, "step ", number,
+            " stores another dtype than its buffer's");
     check_symbols(number, s.index, open, s.kind == StepKind::Scatter);
-    check_bounds(s.buffer, s.index);
+    if (s.kind == StepKind::Scan && s.mask >= 0)
+      check_masked_bounds(number);
+    else
+      check_bounds(s.buffer, s.index);
     if (s.kind != StepKind::Scatter) check_place(number, open);
+  }
+
+  DType stored_dtype(const Step& s) const {
+    const DType dtype = kernel_->scalars[s.value].dtype;
+    return s.kind == StepKind::Scan ? scan_result(s.op, dtype) : dtype;
+  }
+
+  void check_total(int number) const {
+    const Step& s = kernel_->steps[number];
+    const DType dtype = kernel_->scalars[s.value].dtype;
+    require(combiner(s.op) && dtype != DType::boolean && s.dtype == compute_type(dtype),
+            "step ", number, ": the total of ", info(s.op).name, " of ", dtype, " is no ",
+            s.dtype);
+    require(s.op != Op::logcumsumexp || is_float(dtype), "step ", number, ": logcumsumexp of ",
+            dtype);
+  }
+
+  void check_scan(int number) const {
+    const Step& s = kernel_->steps[number];
+    const DType dtype = kernel_->scalars[s.value].dtype;
+    require(is_scan(s.op) && dtype != DType::boolean &&
+                (s.op != Op::logcumsumexp || is_float(dtype)),
+            "step ", number, ": ", info(s.op).name, " of ", dtype);
+    require(combiner(s.op) || (!s.exclusive && s.other < 0), "step ", number, ": ",
+            info(s.op).name, " starts from nothing, and includes its element");
+    if (s.other < 0) return;
+    require(s.other < static_cast<int>(kernel_->scalars.size()) &&
+                kernel_->scalars[s.other].dtype == compute_type(dtype),
+            "step ", number, " starts from another dtype than ", compute_type(dtype));
+    Step before = s;
+    before.value = before.mask = -1;
+    const std::vector<bool> needed = reachable(*kernel_, before);
+    for (size_t id = 0; id < needed.size(); id++) {
+      for (int axis : s.inner)
+        require(
+            !needed[id] || !depends_on(kernel_->scalars[id].index, kernel_->axes[axis].name),
+            "step ", number, " starts from what differs along its row");
+    }
+  }
+
+  // A scan of a row's last piece stores only what is of the row: if lt(f, n), its place is a
+  // number of the rows plus a multiple of f, and all of 0 .. n-1 is some f.
+  void check_masked_bounds(int number) const {
+    const Step& s = kernel_->steps[number];
+    require(s.mask < static_cast<int>(kernel_->scalars.size()) && s.inner.size() == 1, "step ",
+            number, " scans under a mask, but not one loop");
+    const Scalar& mask = kernel_->scalars[s.mask];
+    require(mask.kind == ScalarKind::Apply && mask.op == Op::lt, "step ", number,
+            " scans under a mask that is not lt(index, index)");
+    const auto place = integer_of(*kernel_, mask.operands[0]),
+               end = integer_of(*kernel_, mask.operands[1]);
+    require(place && end && end->is_constant() && end->constant() >= 1 &&
+                place->bounds().low >= 0 && place->bounds().high >= end->constant() - 1,
+            "step ", number, " scans under a mask that does not cover its row");
+    const Expr loop = kernel_->axes[s.inner[0]].symbol();
+    const int64_t step = coefficient(s.index, loop);
+    require(coefficient(*place, loop) == 1 && step >= 1, "step ", number,
+            " scans under a mask that does not count its loop");
+    check_bounds(s.buffer, s.index - *place * step);
+    check_bounds(s.buffer, s.index - *place * step + (*end - 1) * step);
   }
 
   // Points that run beside each other do not write the same element: the place depends on every

@@ -136,6 +136,9 @@ Tensor square(const Operand& x) { return pointwise(Op::mul, {&x, &x}); }
 Tensor isnan(const Operand& x) { return pointwise(Op::ne, {&x, &x}); }
 Tensor minimum(const Operand& a, const Operand& b) { return pointwise(Op::minimum, {&a, &b}); }
 Tensor maximum(const Operand& a, const Operand& b) { return pointwise(Op::maximum, {&a, &b}); }
+Tensor logaddexp(const Operand& a, const Operand& b) {
+  return pointwise(Op::logaddexp, {&a, &b});
+}
 Tensor pow(const Operand& base, const Operand& exponent) {
   return pointwise(Op::pow, {&base, &exponent});
 }
@@ -349,17 +352,6 @@ Tensor norm(const Operand& x, double p, const Axes& axes, bool keepdim) {
     return pow(sum(pow(size, p), axes, keepdim), 1 / p);
   };
   return cast_to(result(), float_dtype(x), x.where);
-}
-
-Tensor cumsum(const Operand& x, int64_t axis) {
-  const Scope scope(x.where);
-  Tensor tensor = x.captured();
-  if (!is_float(tensor.dtype()))
-    tensor = cast_to(tensor, tensor.dtype() == DType::u64 ? DType::u64 : DType::i64, x.where);
-  Node node;
-  node.op = Op::cumsum;
-  node.set(Key::axis, {normal_axis(axis, tensor.rank(), x.where)});
-  return apply(std::move(node), {tensor}, x.where);
 }
 
 }  // namespace tiny_compile

@@ -52,6 +52,7 @@ Tensor isinf(const Operand& x);
 Tensor isfinite(const Operand& x);
 Tensor minimum(const Operand& a, const Operand& b);
 Tensor maximum(const Operand& a, const Operand& b);
+Tensor logaddexp(const Operand& a, const Operand& b);  // log(exp(a) + exp(b))
 Tensor pow(const Operand& base, const Operand& exponent);
 Tensor remainder(const Operand& a, const Operand& b);
 Tensor floor_divide(const Operand& a, const Operand& b);
@@ -86,7 +87,14 @@ Tensor std(const Operand& x, const Axes& axes = {}, int64_t correction = 1,
 // (sum(|x|^p))^(1/p); of infinity and -infinity the greatest and the least size, of 0 how many are
 // not 0.
 Tensor norm(const Operand& x, double p = 2, const Axes& axes = {}, bool keepdim = false);
+
+// Running results along an axis, in trace/scans.cpp.
 Tensor cumsum(const Operand& x, int64_t axis);
+Tensor cumprod(const Operand& x, int64_t axis);
+Tensor logcumsumexp(const Operand& x, int64_t axis);
+// Values and their places, i64: the last of equals, and of NaN.
+std::pair<Tensor, Tensor> cummax(const Operand& x, int64_t axis);
+std::pair<Tensor, Tensor> cummin(const Operand& x, int64_t axis);
 
 // Views and shapes.
 Tensor reshape(const Operand& x, Sizes shape);  // one size may be -1
@@ -120,8 +128,16 @@ Tensor outer(const Operand& a, const Operand& b);   // a[i] * b[j]
 Tensor gather(const Operand& x, int64_t axis, const Operand& index);
 Tensor index_select(const Operand& x, int64_t axis, const Operand& index);
 Tensor embedding(const Operand& index, const Operand& table);  // table[index]
+// x with updates from `source` at the places that `index` chooses along the axis, in ascending
+// order; in trace/scans.cpp. scatter sets (the last wins); reduce is "sum", "prod", "amax", "amin".
+Tensor scatter(const Operand& x, int64_t axis, const Operand& index, const Operand& source);
 Tensor scatter_add(const Operand& x, int64_t axis, const Operand& index, const Operand& source);
+Tensor scatter_reduce(const Operand& x, int64_t axis, const Operand& index,
+                      const Operand& source, const std::string& reduce);
 Tensor one_hot(const Operand& index, int64_t classes);
+
+// An index as an i32 or i64 tensor; throws where it is neither an integer nor to be one.
+Tensor as_index(const Operand& index);
 
 // An axis in [0, rank); throws tc::Error at `where` for one that is not.
 int64_t normal_axis(int64_t axis, int64_t rank, const Location& where);

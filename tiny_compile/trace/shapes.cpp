@@ -60,6 +60,8 @@ Tensor gather_op(const Tensor& x, int64_t axis, const Tensor& index, const Locat
   return apply(std::move(node), {x, index}, where);
 }
 
+}  // namespace
+
 Tensor as_index(const Operand& index) {
   const Tensor tensor = index.captured();
   if (is_float(tensor.dtype()) || tensor.dtype() == DType::boolean)
@@ -67,8 +69,6 @@ Tensor as_index(const Operand& index) {
             str("an index of dtype ", tensor.dtype(), ": indices are integers"));
   return tensor.dtype() == DType::i32 ? tensor : cast_to(tensor, DType::i64, index.where);
 }
-
-}  // namespace
 
 Tensor reshape(const Operand& x, Sizes shape) {
   const Tensor tensor = x.captured();
@@ -350,20 +350,6 @@ Tensor embedding(const Operand& index, const Operand& table) {
   const Tensor flat = index_select(rows, 0, reshape(chosen, {-1}));
   shape.push_back(rows.size(1));
   return reshape_to(flat, shape, index.where);
-}
-
-// As in PyTorch the index may be smaller than the source: what it leaves out is not added.
-Tensor scatter_add(const Operand& x, int64_t axis, const Operand& index,
-                   const Operand& source) {
-  const Scope scope(x.where);
-  const Tensor tensor = x.captured(), chosen = as_index(index);
-  Tensor added = cast_to(source.captured(), tensor.dtype(), x.where);
-  for (int64_t k = 0; k < chosen.rank() && chosen.rank() == added.rank(); k++)
-    if (chosen.size(k) < added.size(k)) added = slice(added, k, 0, chosen.size(k));
-  Node node;
-  node.op = Op::scatter_add;
-  node.set(Key::axis, {normal_axis(axis, tensor.rank(), x.where)});
-  return apply(std::move(node), {tensor, chosen, added}, x.where);
 }
 
 Tensor one_hot(const Operand& index, int64_t classes) {

@@ -1,0 +1,74 @@
+// A long scan in pieces: the interpreter's bits, in C++ too, whatever the length.
+#include "tiny_compile/loops/split_scan.h"
+#include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/graph/interpreter.h"
+#include "tiny_compile/loops/interpreter.h"
+#include "tiny_compile/runtime/build.h"
+#include "tiny_compile/tiny_compile.h"
+#include "tiny_compile/trace/tracer.h"
+
+#include "tests/catch.h"
+
+using namespace tiny_compile;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+using Out = std::vector<Tensor>;
+using In = std::span<const Tensor>;
+
+Staged staged(const std::function<Out(In)>& function, const Out& inputs, Target target) {
+  return run_pipeline(default_pipeline(), trace(function, inputs, "f").graph, true, target);
+}
+
+void check_split(const std::function<Out(In)>& function, const Out& inputs, Target target) {
+  const Graph graph = trace(function, inputs, "f").graph;
+  const Staged all = staged(function, inputs, target);
+  const std::string text = print(all.program);
+  INFO(text);
+  CHECK_THAT(text, ContainsSubstring("_totals") && ContainsSubstring("_starts"));
+  CHECK(parse_program(text) == all.program);
+  const Out wanted = interpret(graph, inputs), got = interpret(all.program, inputs);
+  for (size_t k = 0; k < wanted.size(); k++) CHECK(same_bits(got[k], wanted[k]));
+  if (target != Target::Cpp) return;
+  const Out ran = build(all.program, all.source).run(inputs);
+  for (size_t k = 0; k < wanted.size(); k++) CHECK(same_bits(ran[k], wanted[k]));
+}
+
+}  // namespace
+
+TEST_CASE("a long scan becomes totals, their scan, and pieces", "[scan]") {
+  manual_seed(1);
+  const auto sums = [](In i) { return Out{cumsum(i[0], -1)}; };
+  for (int64_t length : {4096, 4099, 20011}) {
+    check_split(sums, {randn({length})}, Target::Cuda);
+    check_split(sums, {randn({3, length}).to(float16)}, Target::Cuda);
+  }
+  check_split([](In i) { return Out{cumsum(exp(i[0]), 0)}; }, {randn({4100, 3})}, Target::Cuda);
+  check_split(
+      [](In i) {
+        return Out{cumprod(i[0], 0), logcumsumexp(i[0], 0)};
+      },
+      {randn({5000})}, Target::Cuda);
+}
+
+TEST_CASE("starts that are many are split themselves", "[scan]") {
+  const Tensor x = ones({1 << 20});
+  const Staged all = staged([](In i) { return Out{cumsum(i[0], 0)}; }, {x}, Target::Cuda);
+  CHECK_THAT(print(all.program), ContainsSubstring("_starts_starts"));
+}
+
+TEST_CASE("threads of a CPU share one long row", "[scan]") {
+  manual_seed(2);
+  const auto sums = [](In i) { return Out{cumsum(i[0], 0)}; };
+  check_split(sums, {randn({1 << 18})}, Target::Cpp);
+  check_split(sums, {randn({(1 << 18) + 7})}, Target::Cpp);
+}
+
+TEST_CASE("short rows and many rows stay whole", "[scan]") {
+  const auto sums = [](In i) { return Out{cumsum(i[0], 1)}; };
+  for (const Sizes& shape : {Sizes{4096, 4097}, Sizes{3, 1000}}) {
+    const Out inputs = {zeros(shape)};
+    CHECK(staged(sums, inputs, Target::Cuda).program.kernels.size() == 1);
+  }
+}

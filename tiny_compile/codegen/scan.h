@@ -1,0 +1,36 @@
+// How a scan reads in C, whatever its operator: what the C++ and the CUDA families share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tiny_compile/codegen/cpp_kernel.h"
+
+namespace tiny_compile {
+
+// The words for one Scan step, or for a Reduce step that is a scan's total.
+struct ScanText {
+  ScanText(const Kernel& kernel, const Step& step);
+
+  std::string op;    // a struct of scan_helpers: "tc_cumsum_float"
+  std::string type;  // of what is combined: "float", or "tc_latest<float>"
+  int levels;        // groups, groups of groups, ... as the row's length asks for
+  bool places;       // of cummax and cummin, whose results are places
+
+  std::string of(const std::string& a, const std::string& b) const;          // "op::of(a, b)"
+  std::string lifted(const std::string& value, const std::string& e) const;  // of element e
+  std::string result(const std::string& value) const;                        // what is stored
+  std::string groups() const;                                                // the state's type
+};
+
+bool is_scan(const Step& step);  // a Scan, or a scan's total
+
+// The structs and functions that the programs' scans use, for both targets.
+std::string scan_helpers(const std::vector<Program>& programs);
+
+// One row by one thread: `store` is the text of a result's place in memory. A total goes to the
+// register rN, which is declared already.
+void write_scan_row(KernelText& text, const Step& step, int number, const std::string& place,
+                    const std::vector<bool>& defined);
+
+}  // namespace tiny_compile

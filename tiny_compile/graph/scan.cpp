@@ -1,0 +1,163 @@
+// The numeric contract's scans, written to be read. cumsum of 40 elements:
+//
+//   groups of 16   a0 .. a15          b0 .. b15            c0 .. c7
+//   within each    a0, a0+a1, ... A   b0, b0+b1, ... B     c0, c0+c1, ...
+//   before each    nothing            A                    A + B
+//   results        before + within:   A + (b0 + b1),       (A + B) + (c0 + c1)
+//
+// What stands before a group are the totals of the groups before it, scanned by the same rule: so
+// the order depends on the count alone, and groups can be scanned side by side. Groups of groups
+// too: the elements 256*k .. 256*k + 255 need only know what stands before them.
+#include "tiny_compile/graph/scan.h"
+
+#include <cstring>
+#include <limits>
+
+#include "tiny_compile/base/error.h"
+#include "tiny_compile/base/math.h"
+
+namespace tiny_compile {
+namespace {
+
+using namespace prelude;
+
+template <typename T, typename Combine>
+std::vector<T> totals_of_groups(const std::vector<T>& values, T identity, Combine combine) {
+  std::vector<T> totals;
+  for (size_t i = 0; i < values.size(); i++) {
+    if (i % kGroup == 0) totals.push_back(identity);
+    totals.back() = combine(totals.back(), values[i]);
+  }
+  return totals;
+}
+
+template <typename T, typename Combine>
+T total(std::vector<T> values, T identity, Combine combine) {
+  if (values.empty()) return identity;
+  do values = totals_of_groups(values, identity, combine);
+  while (values.size() > 1);
+  return values[0];
+}
+
+template <typename T, typename Combine>
+std::vector<T> running(const std::vector<T>& values, T start, bool exclusive, T identity,
+                       Combine combine) {
+  std::vector<T> before = {start}, results;  // before: of each group
+  if (values.size() > kGroup)
+    before =
+        running(totals_of_groups(values, identity, combine), start, true, identity, combine);
+  T within = identity;
+  for (size_t i = 0; i < values.size(); i++) {
+    if (i % kGroup == 0) within = identity;
+    const T next = combine(within, values[i]);
+    results.push_back(combine(before[i / kGroup], exclusive ? within : next));
+    within = next;
+  }
+  return results;
+}
+
+// Where the last greatest (least) value so far is; a NaN beats all, the last of them too.
+template <typename T>
+std::vector<int64_t> latest(Op op, const std::vector<T>& values) {
+  std::vector<int64_t> places;
+  size_t best = 0;
+  for (size_t i = 0; i < values.size(); i++) {
+    const T now = values[best], value = values[i];
+    const bool beats = op == Op::cummax ? value >= now : value <= now;
+    if (value != value || (now == now && beats)) best = i;
+    places.push_back(static_cast<int64_t>(best));
+  }
+  return places;
+}
+
+template <typename T>
+T identity_of(Op op) {
+  if (op == Op::cumsum) return T(-0.0);
+  return op == Op::cumprod ? T(1) : -std::numeric_limits<T>::infinity();
+}
+
+template <typename T>
+T combined(Op op, T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return op == Op::cumsum ? a + b : op == Op::cumprod ? a * b : tc_logaddexp(a, b);
+  } else {
+    return op == Op::cumsum ? tc_add(a, b) : tc_mul(a, b);
+  }
+}
+
+template <typename T>
+std::vector<T> typed(const std::byte* values, int64_t count) {
+  const T* begin = reinterpret_cast<const T*>(values);
+  return std::vector<T>(begin, begin + count);
+}
+
+template <typename T>
+std::vector<std::byte> bytes_of(const std::vector<T>& values) {
+  std::vector<std::byte> bytes(values.size() * sizeof(T));
+  if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+// body(T{}), T the C++ type of the compute type.
+template <typename Body>
+auto with_type(DType dtype, Body body) {
+  switch (compute_type(dtype)) {
+    case DType::f32: return body(float{});
+    case DType::f64: return body(double{});
+    case DType::i8: return body(int8_t{});
+    case DType::u8: return body(uint8_t{});
+    case DType::i32: return body(int32_t{});
+    case DType::u32: return body(uint32_t{});
+    case DType::i64: return body(int64_t{});
+    case DType::u64: return body(uint64_t{});
+    default: break;
+  }
+  fail("a scan of ", dtype);
+}
+
+}  // namespace
+
+std::vector<std::byte> scan(Op op, DType dtype, const std::byte* values, int64_t count,
+                            const ScanStart& start) {
+  return with_type(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const std::vector<T> row = typed<T>(values, count);
+    if (!combiner(op)) return bytes_of(latest(op, row));
+    const T identity = identity_of<T>(op);
+    const T before = start.before ? start.before->as<T>()[0] : identity;
+    return bytes_of(running(row, before, start.exclusive, identity,
+                            [op](T a, T b) { return combined(op, a, b); }));
+  });
+}
+
+Literal scan_total(Op op, DType dtype, const std::byte* values, int64_t count) {
+  return with_type(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const T result = total(typed<T>(values, count), identity_of<T>(op),
+                           [op](T a, T b) { return combined(op, a, b); });
+    Literal literal{compute_type(dtype), 0};
+    std::memcpy(&literal.bits, &result, sizeof result);
+    return literal;
+  });
+}
+
+bool scatters_in_chunks(Op op, DType dtype) {
+  return is_float(dtype) && (op == Op::scatter_add || op == Op::scatter_prod);
+}
+
+void update(std::optional<Op> combine, DType dtype, std::byte* to, int64_t i,
+            const std::byte* from, int64_t j) {
+  Lanes old, value, result;
+  load(dtype, to, &i, 1, old);
+  load(dtype, from, &j, 1, value);
+  if (combine) apply(*combine, dtype, &old, &value, nullptr, 1, result);
+  store(combine ? result : value, to, &i, 1);
+}
+
+Literal scan_identity(Op op, DType dtype) {
+  if (op == Op::logcumsumexp) return Literal::of(dtype, -__builtin_inf());
+  const bool sum = op == Op::cumsum || op == Op::scatter_add;
+  return Literal::of(dtype, sum ? -0.0 : 1.0);
+}
+
+}  // namespace tiny_compile

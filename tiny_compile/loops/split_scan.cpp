@@ -1,0 +1,226 @@
+// How does one long scan keep a whole machine busy without changing a bit? The contract scans groups
+// of 16 by what stands before each (graph/scan.cpp). So pieces of 256 or 4096 elements, groups of
+// groups, may be rows of their own, once it is known what stands before each piece; and that is a
+// scan of the pieces' totals:
+//
+//   scan y[j0] for (j0: 1048576) = cumsum load x[j0]
+// =>
+//   rows(i0: 4096) { r0 = cumsum(j1: 256) load x[i0*256 + j1];  store p[i0] = r0 }
+//   scan q[j0] for (j0: 4096) = cumsum before load p[j0]
+//   rows(i0: 4096) { scan y[i0*256 + j1] for (j1: 256) = cumsum load x[i0*256 + j1] from load q[i0] }
+//
+// The middle one is split again where it is long itself. Where the pieces do not divide the row, the
+// last one scans identities behind it, and a mask keeps them from memory.
+#include "tiny_compile/loops/split_scan.h"
+
+#include <algorithm>
+
+#include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/splice.h"
+
+namespace tiny_compile {
+namespace {
+
+// On a GPU a thread scans a row: in short pieces it is done soon. A core of a CPU reads on and on,
+// and two reads of a row must be worth the threads.
+constexpr int64_t kGpuPiece = kGroup * kGroup, kCpuPiece = kGroup * kGroup * kGroup;
+constexpr int64_t kGpuRows = 512, kGpuLength = 16 * kGpuPiece;
+constexpr int64_t kCpuRows = 16, kCpuLength = 64 * kCpuPiece;
+
+struct Pieces {
+  int64_t length, count;  // of elements in a piece; of pieces in a row
+  bool ragged;
+};
+
+int64_t piece_of(const Program& program) {
+  return program.target == Target::Cuda ? kGpuPiece : kCpuPiece;
+}
+
+// The kernel's rows, a row a piece and a loop over its elements. splice() fills in the scalars.
+class PieceKernel {
+ public:
+  PieceKernel(const Kernel& kernel, const Pieces& pieces, const std::string& name)
+      : source_(kernel), table(result) {
+    result.name = name;
+    result.where = kernel.where;
+    result.axes.assign(kernel.axes.begin(), kernel.axes.begin() + kernel.rows);
+    result.axes.push_back({"piece", pieces.count});
+    result.rows = kernel.rows + 1;
+    result.axes.push_back({"e", pieces.length});
+    const Expr piece = result.axes[kernel.rows].symbol();
+    const Axis& loop = kernel.axes[kernel.steps[0].inner[0]];
+    const Expr element = piece * pieces.length + result.axes[kernel.rows + 1].symbol();
+    place = row_of(kernel) * pieces.count + piece;
+    how.axes = {{loop.name, element}};
+    if (pieces.ragged)
+      how.mask =
+          table.apply(Op::lt, DType::boolean, {table.index(element), table.index(loop.extent)});
+    std::vector<bool> wanted(kernel.scalars.size());
+    for (const Step& step : kernel.steps) {
+      const std::vector<bool> reached = reachable(kernel, step);
+      for (size_t id = 0; id < wanted.size(); id++) wanted[id] = wanted[id] || reached[id];
+    }
+    ids = splice(kernel, wanted, how, table);
+  }
+
+  static Expr row_of(const Kernel& kernel) {
+    Expr row = 0;
+    for (int a = 0; a < kernel.rows; a++)
+      row = row * kernel.axes[a].extent + kernel.axes[a].symbol();
+    return row;
+  }
+
+  Step moved(const Step& step) const {
+    Step result = step;
+    result.inner = {source_.rows + 1};
+    result.value = ids[step.value];
+    result.index = substitute(step.index, how.axes);
+    return result;
+  }
+
+ private:
+  const Kernel& source_;
+
+ public:
+  Kernel result;
+  ScalarTable table;
+  Splice how;
+  std::vector<int> ids;
+  Expr place;  // of a piece's total among those of all rows
+};
+
+int add_buffer(Program& program, const Kernel& kernel, const char* what, DType dtype,
+               int64_t pieces) {
+  const int buffer = static_cast<int>(program.buffers.size());
+  const Expr size = row_count(kernel) * pieces;
+  program.buffers.push_back(
+      {str(what, buffer, "_", kernel.name), Role::Temporary, {dtype, {size}}, size, {}, 0});
+  return buffer;
+}
+
+DType state_of(const Kernel& kernel, const Step& step) {
+  return compute_type(kernel.scalars[step.value].dtype);
+}
+
+Kernel totals(const Program& program, const Kernel& kernel, const Pieces& pieces,
+              const std::vector<int>& buffer_of) {
+  PieceKernel made(kernel, pieces, kernel.name + "_totals");
+  for (size_t s = 0; s < kernel.steps.size(); s++) {
+    if (buffer_of[s] < 0) continue;
+    Step step = made.moved(kernel.steps[s]);
+    step.kind = StepKind::Reduce;
+    step.exclusive = false;
+    step.buffer = -1;
+    step.index = 0;
+    step.dtype = program.buffers[buffer_of[s]].type.dtype;
+    const DType operand = made.result.scalars[step.value].dtype;
+    if (made.how.mask >= 0)
+      step.value = made.table.apply(
+          Op::where, operand,
+          {made.how.mask, step.value, made.table.constant(identity(step.op, operand))});
+    made.result.steps.push_back(step);
+    Scalar total;
+    total.kind = ScalarKind::Register;
+    total.dtype = step.dtype;
+    total.step = static_cast<int>(made.result.steps.size()) - 1;
+    Step store;
+    store.buffer = buffer_of[s];
+    store.index = made.place;
+    store.dtype = step.dtype;
+    store.value = made.table.add(total);
+    made.result.steps.push_back(store);
+  }
+  return normalize(std::move(made.result));
+}
+
+// What stands before each piece, of step `number`.
+Kernel starts(const Program& program, const Kernel& kernel, size_t number, int64_t pieces,
+              int from, int to) {
+  Kernel result;
+  result.name = str(kernel.name, "_starts", number > 0 ? str("_", number) : "");
+  result.where = kernel.where;
+  result.axes.assign(kernel.axes.begin(), kernel.axes.begin() + kernel.rows);
+  result.rows = kernel.rows;
+  result.axes.push_back({"piece", pieces});
+  ScalarTable table(result);
+  Step step;
+  step.kind = StepKind::Scan;
+  step.op = kernel.steps[number].op;
+  step.exclusive = true;
+  step.inner = {kernel.rows};
+  step.buffer = to;
+  step.dtype = program.buffers[to].type.dtype;
+  step.index = PieceKernel::row_of(kernel) * pieces + result.axes[kernel.rows].symbol();
+  step.value = table.load(program, from, step.index);
+  result.steps.push_back(step);
+  return normalize(std::move(result));
+}
+
+Kernel pieces_scanned(const Program& program, const Kernel& kernel, const Pieces& pieces,
+                      const std::vector<int>& start_of) {
+  PieceKernel made(kernel, pieces, kernel.name);
+  for (size_t s = 0; s < kernel.steps.size(); s++) {
+    Step step = made.moved(kernel.steps[s]);
+    if (start_of[s] >= 0) {
+      step.other = made.table.load(program, start_of[s], made.place);
+      step.mask = made.how.mask;
+    }
+    made.result.steps.push_back(step);
+  }
+  return normalize(std::move(made.result));
+}
+
+}  // namespace
+
+bool can_split_scan(const Program& program, const Kernel& kernel) {
+  const std::vector<int>& inner = kernel.steps[0].inner;
+  if (inner.size() != 1 || !kernel.axes[inner[0]].extent.is_constant() ||
+      !row_count(kernel).is_constant())
+    return false;
+  const int64_t length = kernel.axes[inner[0]].extent.constant(),
+                rows = row_count(kernel).constant();
+  bool scans = false;
+  for (const Step& step : kernel.steps) {
+    const bool scan =
+        step.kind == StepKind::Scan && combiner(step.op) && step.other < 0 && step.mask < 0;
+    const bool store = step.kind == StepKind::Store && length % piece_of(program) == 0;
+    if (!(scan || store) || step.inner != inner ||
+        has_registers(kernel, reachable(kernel, step)))
+      return false;
+    scans = scans || scan;
+  }
+  const std::vector<bool> read = buffers_read(program, kernel),
+                          written = buffers_written(program, kernel);
+  for (size_t b = 0; b < read.size(); b++) {
+    if (read[b] && written[b]) return false;
+  }
+  const bool gpu = program.target == Target::Cuda;
+  return scans && rows < (gpu ? kGpuRows : kCpuRows) &&
+         length >= (gpu ? kGpuLength : kCpuLength);
+}
+
+std::vector<Kernel> split_scan(Program& program, const Kernel& kernel) {
+  const int64_t length = kernel.axes[kernel.steps[0].inner[0]].extent.constant(),
+                piece = piece_of(program);
+  const Pieces pieces = {piece, ceil_divide(length, piece), length % piece != 0};
+  std::vector<int> total_of(kernel.steps.size(), -1), start_of = total_of;
+  std::vector<Kernel> middle;
+  for (size_t s = 0; s < kernel.steps.size(); s++) {
+    if (kernel.steps[s].kind != StepKind::Scan) continue;
+    const DType state = state_of(kernel, kernel.steps[s]);
+    total_of[s] = add_buffer(program, kernel, "p", state, pieces.count);
+    start_of[s] = add_buffer(program, kernel, "q", state, pieces.count);
+    const Kernel scan = starts(program, kernel, s, pieces.count, total_of[s], start_of[s]);
+    if (!can_split_scan(program, scan)) {
+      middle.push_back(scan);
+      continue;
+    }
+    for (Kernel& part : split_scan(program, scan)) middle.push_back(std::move(part));
+  }
+  std::vector<Kernel> kernels = {totals(program, kernel, pieces, total_of)};
+  for (Kernel& part : middle) kernels.push_back(std::move(part));
+  kernels.push_back(pieces_scanned(program, kernel, pieces, start_of));
+  return kernels;
+}
+
+}  // namespace tiny_compile
