@@ -1,6 +1,5 @@
-// What PyTorch calls an op, in primitives: pointwise functions and reductions. Every
-// function takes the user's line from its first operand; composites open a Scope so that all
-// their nodes do.
+// What PyTorch calls an op, in primitives. Every function takes the user's line from its first
+// operand; composites open a Scope so that all their nodes do.
 #include "tiny_compile/trace/functions.h"
 
 #include <algorithm>

@@ -84,8 +84,7 @@ Tensor var(const Operand& x, const Axes& axes = {}, int64_t correction = 1,
            bool keepdim = false);
 Tensor std(const Operand& x, const Axes& axes = {}, int64_t correction = 1,
            bool keepdim = false);
-// (sum(|x|^p))^(1/p); of infinity and -infinity the greatest and the least size, of 0 how many are
-// not 0.
+// (sum(|x|^p))^(1/p); p = +-infinity: the greatest, the least size; 0: how many are not 0.
 Tensor norm(const Operand& x, double p = 2, const Axes& axes = {}, bool keepdim = false);
 
 // Running results along an axis, in trace/scans.cpp.
