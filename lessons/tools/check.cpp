@@ -64,7 +64,7 @@ std::string other_bits(const Graph& before, const Graph& after, int rounds) {
 
 std::string other_bits_somewhere(const std::function<Graph(const Graph&)>& pass, int graphs) {
   for (int seed = 1; seed <= graphs; seed++) {
-    const Graph graph = random_graph(static_cast<uint64_t>(seed));
+    const Graph graph = flat_random_graph(static_cast<uint64_t>(seed));
     const std::string trouble = other_bits(graph, pass(graph), 1);
     if (!trouble.empty()) return str("random graph ", seed, ": ", trouble);
   }

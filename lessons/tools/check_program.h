@@ -33,7 +33,7 @@ inline std::string other_bits(const Graph& graph, const Program& program, int ro
 inline std::string other_bits_made(const std::function<Program(const Graph&)>& make,
                                    int graphs = 200) {
   for (int seed = 1; seed <= graphs; seed++) {
-    const Graph graph = random_graph(static_cast<uint64_t>(seed));
+    const Graph graph = flat_random_graph(static_cast<uint64_t>(seed));
     const std::string trouble = other_bits(graph, make(graph), 1);
     if (!trouble.empty()) return str("random graph ", seed, ": ", trouble);
   }

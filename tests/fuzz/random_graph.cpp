@@ -551,6 +551,10 @@ Tensor laid_out(const Tensor& values, const Attr& strides) {
 
 Graph random_graph(uint64_t seed, int most_nodes) { return Generator(seed, most_nodes).run(); }
 
+Graph flat_random_graph(uint64_t seed, int most_nodes) {
+  return inline_calls(random_graph(seed, most_nodes));
+}
+
 std::vector<Tensor> random_inputs(const Graph& graph, uint64_t seed) {
   std::mt19937_64 random(seed * 77 + 5);
   std::vector<Tensor> inputs;

@@ -15,6 +15,9 @@ namespace tiny_compile {
 // 1000 to 20,000 elements.
 Graph random_graph(uint64_t seed, int most_nodes = 14);
 
+// The same without calls, for exercises that know none.
+Graph flat_random_graph(uint64_t seed, int most_nodes = 14);
+
 // Values for its inputs: ordinary ones, and NaN, Inf, -0 and denormals among the floats.
 // Layouts follow the inputs' strides.
 std::vector<Tensor> random_inputs(const Graph& graph, uint64_t seed);

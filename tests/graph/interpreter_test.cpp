@@ -806,11 +806,13 @@ TEST_CASE("inputs must be those of the graph", "[interpreter]") {
   CHECK_THAT(message({Tensor()}), ContainsSubstring("undefined"));
 }
 
-TEST_CASE("a graph whose sizes are not fixed cannot be interpreted", "[interpreter]") {
+TEST_CASE("sizes are those of the inputs, within their bounds", "[interpreter]") {
   const std::string text =
       "graph f[n: 1..8](%0 x: f32[n]) {\n %1: f32[n] = neg %0\n return %1\n}";
-  const std::vector<Tensor> inputs = {tensor_of(DType::f32, {2}, "1 2")};
-  CHECK_THROWS_AS(interpret(parse_graph(text), inputs), Error);
+  const std::vector<Tensor> two = {tensor_of(DType::f32, {2}, "1 2")};
+  CHECK(same_bits(interpret(parse_graph(text), two)[0], tensor_of(DType::f32, {2}, "-1 -2")));
+  const std::vector<Tensor> nine = {filled_tensor(Literal::of(DType::f32, 1), {9})};
+  CHECK_THROWS_AS(interpret(parse_graph(text), nine), Error);
 }
 
 TEST_CASE("views share their operand's storage, other results do not", "[interpreter]") {

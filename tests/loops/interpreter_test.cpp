@@ -57,7 +57,7 @@ TEST_CASE("scans and scatters work through a row in order", "[loops]") {
     output y: f32[4]
     output z: f32[2]
     kernel k rows() {
-      scan y[j0] for (j0: 4) = load x[j0]
+      scan y[j0] for (j0: 4) = cumsum load x[j0]
       store z[j1] for (j1: 2) = f32 0.0
       scatter z[at0; at0 = load k[j0] < 2] for (j0: 4) = load x[j0]
     }

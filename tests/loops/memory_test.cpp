@@ -15,8 +15,9 @@ Program chain(int kernels) {
   std::string buffers = "program f {\n  input x: f32[64]\n", text, launches;
   for (int k = 1; k <= kernels; k++) {
     buffers += str(k == kernels ? "  output " : "  temp ", "t", k, ": f32[64]\n");
-    text += str("  kernel scan_", k, " rows() {\n    scan t", k, "[j0] for (j0: 64) = load ",
-                k == 1 ? std::string("x") : str("t", k - 1), "[j0]\n  }\n");
+    text +=
+        str("  kernel scan_", k, " rows() {\n    scan t", k, "[j0] for (j0: 64) = cumsum load ",
+            k == 1 ? std::string("x") : str("t", k - 1), "[j0]\n  }\n");
     launches += str("  launch scan_", k, "\n");
   }
   return parse_program(buffers + text + launches + str("  return t", kernels, "\n}\n"));

@@ -307,7 +307,8 @@ std::vector<Source> emit_cpp_together(const std::vector<Program>& programs) {
   const std::vector<std::string> units = units_of(functions.texts());
   const std::string kernels = joined(units);
   std::string body = scan_helpers(programs) + scatter_helpers(programs) +
-                     reduction_helpers(functions.distinct()) + matmul_helpers(functions.distinct()) + store_helpers(kernels) +
+                     reduction_helpers(functions.distinct()) +
+                     matmul_helpers(functions.distinct()) + store_helpers(kernels) +
                      turned_helpers(kernels) + kernels;
   if (body.find("tc_in_range") != std::string::npos) body = kInRange + body;
   const std::string text =

@@ -11,7 +11,9 @@
 namespace tiny_compile {
 namespace {
 
-bool takes_indices(const Node& node) { return info(node.op).op_class == OpClass::Indexed; }
+bool takes_indices(const Node& node) {
+  return node.op == Op::gather || info(node.op).op_class == OpClass::Scatter;
+}
 
 // The values of one node, by the interpreter.
 std::vector<int64_t> values_of(Graph graph, int id, std::span<const Tensor> inputs) {
