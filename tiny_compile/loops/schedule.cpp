@@ -12,6 +12,7 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/axes.h"
+#include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/loops/program.h"
 #include "tiny_compile/loops/split.h"
 
@@ -22,17 +23,6 @@ constexpr int64_t kWorkPerThread = 32768;    // scalar operations worth a hand-o
 constexpr int64_t kLarge = 16 << 20;         // bytes: more than a core's share of the caches
 constexpr int64_t kNear = 8;                 // elements that a line of memory holds, at least
 constexpr int64_t kStripBytes = 512 * 1024;  // of a strip of columns that is read several times
-
-// What the Columns strategy can do: trees of at most two levels, sum_exp of one.
-bool allows_columns(const Kernel& kernel) {
-  for (const Step& step : kernel.steps) {
-    if (step.kind == StepKind::Dot || step.kind == StepKind::Fold) return false;
-    if (step.kind != StepKind::Reduce) continue;
-    const int64_t count = inner_count(kernel, step).bounds().high;
-    if (count > kChunk * kChunk || (step.op == Op::sum_exp && count > kChunk)) return false;
-  }
-  return kernel.rows > 0 && kernel.axes[kernel.rows - 1].extent.bounds().high >= 8;
-}
 
 // Neighbouring columns lie closer together than neighbouring elements of one.
 bool prefers_columns(const Kernel& kernel) {
@@ -54,32 +44,6 @@ bool prefers_columns(const Kernel& kernel) {
     if (!makes_register(step) && !step.inner.empty()) count(step.index);
   }
   return across > along;
-}
-
-// One Dot of floats, the left operand free of the last row axis, the right one of the row axis
-// before it, and stores: what tiles can do.
-bool is_tiled_matmul(const Kernel& kernel) {
-  int dots = 0;
-  const Step* dot = nullptr;
-  for (const Step& step : kernel.steps) {
-    if (step.kind == StepKind::Dot) dots++, dot = &step;
-    if (step.kind != StepKind::Dot && (step.kind != StepKind::Store || !step.inner.empty()))
-      return false;
-  }
-  if (dots != 1 || kernel.rows < 1 || !is_float(kernel.scalars[dot->value].dtype)) return false;
-  auto mentions = [&](int scalar, int axis) {
-    Step only = *dot;
-    only.value = scalar;
-    only.other = -1;
-    const std::vector<bool> needed = reachable(kernel, only);
-    for (size_t id = 0; id < needed.size(); id++) {
-      if (needed[id] && depends_on(kernel.scalars[id].index, kernel.axes[axis].name))
-        return true;
-    }
-    return false;
-  };
-  return !mentions(dot->value, kernel.rows - 1) &&
-         (kernel.rows < 2 || !mentions(dot->other, kernel.rows - 2));
 }
 
 int64_t work_per_row(const Kernel& kernel) {
@@ -129,12 +93,12 @@ bool reads_much_once(const Program& program, const Kernel& kernel) {
 }
 
 Schedule choose(const Program& program, const Kernel& kernel) {
-  if (is_tiled_matmul(kernel)) return {.strategy = Strategy::Tiles};
+  if (can_be_tiled(kernel)) return {.strategy = Strategy::Tiles};
   Schedule schedule;
   int64_t unit = work_per_row(kernel);
   if (!is_sequential(kernel) && kernel.rows > 0) {
     schedule.strategy = Strategy::Pointwise;
-  } else if (allows_columns(kernel) && prefers_columns(kernel)) {
+  } else if (can_go_in_columns(kernel) && prefers_columns(kernel)) {
     schedule.strategy = Strategy::Columns;
     schedule.lanes = columns_lanes(kernel);
     unit *= columns_unit(schedule);
