@@ -62,7 +62,8 @@ Moments moments(const Tensor& x, int64_t axis, int64_t from, int64_t chunks, int
   Sizes shape = x.shape();
   shape[axis] = length;
   shape.insert(shape.begin() + axis, chunks);
-  const Tensor v = reshape(slice(x, axis, from, from + chunks * length), shape);
+  const bool whole = chunks * length == x.size(axis);
+  const Tensor v = reshape(whole ? x : slice(x, axis, from, from + chunks * length), shape);
   Moments result;
   result.length = static_cast<double>(length);
   result.first = slice(v, axis + 1, 0, 1);
