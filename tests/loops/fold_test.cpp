@@ -38,7 +38,7 @@ int folds(const Program& program) {
   return count;
 }
 
-constexpr const char* kFolds = R"(program f {
+constexpr const char* kFolds = R"(program f on cuda {
   input x: f32[64,130]
   output y: f32[2,130]
   output z: f32[64]
@@ -259,7 +259,7 @@ TEST_CASE("folds as text: they run, and wrong ones are refused", "[folds]") {
 }
 
 TEST_CASE("folds are for CUDA: the C++ back end says so", "[folds]") {
-  CHECK_THROWS_WITH(emit_cpp(parse_program(kFolds)),
+  CHECK_THROWS_WITH(parse_program(replaced(kFolds, " on cuda", "")),
                     Catch::Matchers::ContainsSubstring("folds rows, which the C++"));
 }
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "tiny_compile/codegen/cuda_guard.h"
+#include "tiny_compile/loops/bounds.h"
 
 namespace tiny_compile {
 namespace {
@@ -19,10 +20,7 @@ constexpr int64_t kMostInt = int64_t{1} << 30;  // indices below: ints, sums of 
 
 // Every number that the text computes with fits an int.
 bool fits_int(const Program& program, const Kernel& kernel) {
-  auto fits = [](const Expr& e) {
-    const Interval bounds = e.bounds();
-    return bounds.low > -kMostInt && bounds.high < kMostInt;
-  };
+  auto fits = [](const Expr& e) { return largest_part(e) < kMostInt; };
   bool all = fits(row_count(kernel));
   for (const Scalar& scalar : kernel.scalars) {
     all = all && fits(scalar.index);

@@ -28,13 +28,7 @@ std::string also(const std::vector<std::string>& users) {
 
 }  // namespace
 
-std::string function_name(const Kernel& kernel) {
-  std::string name = kernel.name;
-  for (char& c : name) {
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  }
-  return "k_" + name;
-}
+std::string function_name(const Kernel& kernel) { return c_name("k", kernel.name); }
 
 // Kernels a.b and a_b are two functions.
 std::string Functions::unused_name(const std::string& wanted) {

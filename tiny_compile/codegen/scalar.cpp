@@ -63,6 +63,17 @@ int negated_operand(const Kernel& kernel, const Scalar& scalar) {
 
 }  // namespace
 
+namespace {
+
+// What ends a line, or joins the next one to it, is no part of a comment's text.
+std::string in_comment(std::string text) {
+  const auto is_odd = [](char c) { return c == '\\' || static_cast<unsigned char>(c) < ' '; };
+  std::replace_if(text.begin(), text.end(), is_odd, '_');
+  return text;
+}
+
+}  // namespace
+
 std::string fill_formula(std::string_view formula, const std::vector<std::string>& operands) {
   std::string result;
   for (size_t i = 0; i < formula.size();) {
@@ -81,13 +92,21 @@ std::string fill_formula(std::string_view formula, const std::vector<std::string
   return result;
 }
 
+std::string c_name(const std::string& prefix, const std::string& name) {
+  std::string places, letters = name;
+  for (size_t at = 0; at < letters.size(); at++) {
+    if (letters[at] != '.') continue;
+    letters[at] = '_';
+    places += str(places.empty() ? "" : "_", at);
+  }
+  return prefix + places + "_" + letters;
+}
+
 std::string pointer_name(const Buffer& buffer) {
-  const char* role = buffer.role == Role::Input    ? "in_"
-                     : buffer.role == Role::Output ? "out_"
-                                                   : "tmp_";
-  std::string name = role + buffer.name;
-  std::replace(name.begin(), name.end(), '.', '_');
-  return name;
+  return c_name(buffer.role == Role::Input    ? "in"
+                : buffer.role == Role::Output ? "out"
+                                              : "tmp",
+                buffer.name);
 }
 
 const char* value_type(DType dtype) { return is_half(dtype) ? "float" : c_type(dtype); }
@@ -165,7 +184,7 @@ std::string comment_of(const Kernel& kernel) {
   std::vector<std::string> places;
   for (const Location& where : kernel.where) {
     const std::string place =
-        Location{where.file.substr(where.file.rfind('/') + 1), where.line}.str();
+        in_comment(Location{where.file.substr(where.file.rfind('/') + 1), where.line}.str());
     if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
   }
   if (places.empty()) return "";

@@ -43,6 +43,9 @@ class ScalarWriter {
   const Kernel& kernel_;
 };
 
+// An identifier of C for a name with dots, no two names having the same: "in", "x" => "in_x";
+// with a dot behind its first letter, "in", "x.y" => "in1_x_y".
+std::string c_name(const std::string& prefix, const std::string& name);
 std::string pointer_name(const Buffer& buffer);  // "in_x", "out_y3", "tmp_t2"
 const char* value_type(DType dtype);             // of a variable: "float" for f32, f16 and bf16
 std::string literal_text(const Literal& value);  // in the compute type: "0x1.8p+0f", "(-3ll)"

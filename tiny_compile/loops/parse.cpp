@@ -19,6 +19,7 @@
 #include <iterator>
 
 #include "tiny_compile/loops/parse_value.h"
+#include "tiny_compile/loops/verify.h"
 
 namespace tiny_compile {
 namespace {
@@ -51,11 +52,25 @@ class Parser : ValueParser {
     expect('}', "the outputs");
     skip_space();
     if (!at_end()) error(at_, "text after the program's '}'; a file holds one program");
-    verify(program_);
+    check();
     return std::move(program_);
   }
 
  private:
+  // What is wrong is told with the line in which it stands.
+  void check() const {
+    try {
+      verify(program_);
+    } catch (const Refusal& refusal) {
+      const auto& [buffer, kernel, step] = refusal.culprit;
+      if (buffer >= 0) error(buffer_lines_[buffer], refusal.what());
+      if (kernel < 0) throw;
+      const std::vector<size_t>& steps = step_lines_[kernel];
+      const bool known = step >= 0 && steps.size() == program_.kernels[kernel].steps.size();
+      error(known ? steps[step] : kernel_lines_[kernel], refusal.what());
+    }
+  }
+
   void parse_matmul() {
     const bool tf32 = accept_word("library_tf32");
     if (!tf32 && !accept_word("library")) error(at_, "expected library or library_tf32");
@@ -127,6 +142,7 @@ class Parser : ValueParser {
       expect('=', "align"), buffer.align = static_cast<int>(bounded(1, 16, "an alignment"));
     if (accept_word("at")) buffer.place = size();
     end_line();
+    buffer_lines_.push_back(start);
     program_.buffers.push_back(std::move(buffer));
   }
 
@@ -200,11 +216,15 @@ class Parser : ValueParser {
     axes(true);
     kernel.rows = static_cast<int>(kernel.axes.size());
     expect('{', "the rows");
+    kernel_lines_.push_back(start);
+    step_lines_.emplace_back();
     parse_places(kernel);
     declare_loops();
     while (skip_space(), !next_is('}')) {
+      const size_t line = at_;
       parse_line();
       end_line();
+      if (kernel.steps.size() > step_lines_.back().size()) step_lines_.back().push_back(line);
     }
     expect('}', "the steps");
     skip_space();
@@ -354,6 +374,8 @@ class Parser : ValueParser {
   }
 
   Names kernels_;
+  std::vector<size_t> buffer_lines_, kernel_lines_;  // where they begin in the text
+  std::vector<std::vector<size_t>> step_lines_;      // of each kernel, before it is normalized
 };
 
 }  // namespace

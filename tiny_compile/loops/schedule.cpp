@@ -13,6 +13,7 @@
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/dot_axes.h"
+#include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/loops/program.h"
 #include "tiny_compile/loops/split.h"
 #include "tiny_compile/loops/split_scan.h"
@@ -25,17 +26,6 @@ constexpr int64_t kLarge = 16 << 20;         // bytes: more than a core's share 
 constexpr int64_t kNear = 8;                 // elements that a line of memory holds, at least
 constexpr int64_t kFewResults = 8;           // of a batch: not worth packing for
 constexpr int64_t kStripBytes = 512 * 1024;  // of a strip of columns that is read several times
-
-// What the Columns strategy can do: trees of at most two levels, sum_exp of one.
-bool allows_columns(const Kernel& kernel) {
-  for (const Step& step : kernel.steps) {
-    if (step.kind == StepKind::Dot || step.kind == StepKind::Fold) return false;
-    if (step.kind != StepKind::Reduce) continue;
-    const int64_t count = inner_count(kernel, step).bounds().high;
-    if (count > kChunk * kChunk || (step.op == Op::sum_exp && count > kChunk)) return false;
-  }
-  return kernel.rows > 0 && kernel.axes[kernel.rows - 1].extent.bounds().high >= 8;
-}
 
 // Neighbouring columns lie closer together than neighbouring elements of one.
 bool prefers_columns(const Kernel& kernel) {
@@ -59,41 +49,10 @@ bool prefers_columns(const Kernel& kernel) {
   return across > along;
 }
 
-// One Dot of numbers and stores of points.
-bool is_one_dot(const Kernel& kernel) {
-  const Step* dot = nullptr;
-  for (const Step& step : kernel.steps) {
-    if (step.kind == StepKind::Dot && !dot)
-      dot = &step;
-    else if (step.kind != StepKind::Store || !step.inner.empty())
-      return false;
-  }
-  return dot && (is_float(kernel.scalars[dot->value].dtype) ||
-                 is_integer(kernel.scalars[dot->value].dtype));
-}
-
-// CUDA's tiles: floats, the left operand free of the last row axis, the right one of the row axis
-// before it.
-bool is_plain_matmul(const Kernel& kernel) {
-  const DotAxes axes = dot_axes(kernel);
-  const Step& dot = kernel.steps[axes.step];
-  if (kernel.rows < 1 || !is_float(kernel.scalars[dot.value].dtype)) return false;
-  const auto mentions = [&](int scalar, int axis) {
-    const std::vector<bool> parts = below(kernel, scalar);
-    for (size_t id = 0; id < parts.size(); id++) {
-      if (parts[id] && depends_on(kernel.scalars[id].index, kernel.axes[axis].name))
-        return true;
-    }
-    return false;
-  };
-  return !mentions(dot.value, kernel.rows - 1) &&
-         (kernel.rows < 2 || !mentions(dot.other, kernel.rows - 2));
-}
-
 // A tile needs a few results of a batch to share what it packs.
 bool is_tiled_dot(const Program& program, const Kernel& kernel) {
-  if (!is_one_dot(kernel)) return false;
-  if (program.target == Target::Cuda) return is_plain_matmul(kernel);
+  if (!can_be_tiled(program, kernel)) return false;
+  if (program.target == Target::Cuda) return true;
   const DotAxes axes = dot_axes(kernel);
   const Expr results = count_of(kernel, axes.rows) * count_of(kernel, axes.columns);
   return results.bounds().high >= kFewResults;
@@ -151,7 +110,7 @@ Schedule choose(const Program& program, const Kernel& kernel) {
   int64_t unit = work_per_row(kernel);
   if (!is_sequential(kernel) && kernel.rows > 0) {
     schedule.strategy = Strategy::Pointwise;
-  } else if (allows_columns(kernel) && prefers_columns(kernel)) {
+  } else if (can_go_in_columns(kernel) && prefers_columns(kernel)) {
     schedule.strategy = Strategy::Columns;
     schedule.lanes = columns_lanes(kernel);
     unit *= columns_unit(schedule);

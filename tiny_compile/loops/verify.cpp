@@ -1,12 +1,19 @@
 // Question: may every later stage trust this Program? Checked after each pass in tests and
 // debug builds, so that a pass that breaks something is named at once.
+#include "tiny_compile/loops/verify.h"
+
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "tiny_compile/graph/sizes.h"
+#include "tiny_compile/loops/bounds.h"
+#include "tiny_compile/loops/coverage.h"
+#include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/loops/lives.h"
-#include "tiny_compile/loops/narrow.h"
 #include "tiny_compile/loops/program.h"
+#include "tiny_compile/loops/scan_rules.h"
+#include "tiny_compile/loops/typing.h"
 
 namespace tiny_compile {
 namespace {
@@ -17,25 +24,33 @@ class Verifier {
 
   void run() {
     check_sizes();
-    for (const Buffer& buffer : program_.buffers) check_buffer(buffer);
-    for (size_t k = 0; k < program_.kernels.size(); k++) {
-      kernel_ = &program_.kernels[k];
-      check_axes();
-      for (size_t id = 0; id < kernel_->scalars.size(); id++)
-        check_scalar(static_cast<int>(id));
-      for (size_t s = 0; s < kernel_->steps.size(); s++) check_step(static_cast<int>(s));
-      check_schedule();
-    }
+    for (size_t b = 0; b < program_.buffers.size(); b++) check_buffer(static_cast<int>(b));
+    for (size_t k = 0; k < program_.kernels.size(); k++) check_kernel(static_cast<int>(k));
+    at_ = {};
     kernel_ = nullptr;
     check_order();
     check_places();
+    if (size_names_.empty()) check_coverage();  // else where the sizes are known
   }
 
  private:
   template <typename... Parts>
   void require(bool holds, const Parts&... parts) const {
     if (holds) return;
-    fail("program ", program_.name, kernel_ ? ", kernel " + kernel_->name : "", ": ", parts...);
+    throw Refusal(str("program ", program_.name, kernel_ ? ", kernel " + kernel_->name : "",
+                      ": ", parts...),
+                  at_);
+  }
+
+  void check_kernel(int number) {
+    at_ = {.kernel = number};
+    kernel_ = &program_.kernels[number];
+    facts_.emplace(*kernel_);
+    check_axes();
+    for (size_t id = 0; id < kernel_->scalars.size(); id++) check_scalar(static_cast<int>(id));
+    for (size_t s = 0; s < kernel_->steps.size(); s++) check_step(static_cast<int>(s));
+    at_.step = -1;
+    check_schedule();
   }
 
   // A text says what a name is by the name alone, so that sizes and loops do not share one.
@@ -47,27 +62,28 @@ class Verifier {
     }
   }
 
-  // What a text may ask of a kernel that is not of that family at all.
   void check_schedule() const {
-    int dots = 0, others = 0;
-    for (const Step& step : kernel_->steps) {
-      const bool point = step.kind == StepKind::Store && step.inner.empty();
-      dots += step.kind == StepKind::Dot;
-      others += step.kind != StepKind::Dot && !point;
-    }
-    const Strategy strategy = kernel_->schedule.strategy;
-    require(strategy != Strategy::Tiles || (dots == 1 && others == 0),
-            "schedule tiles is for one dot and stores");
-    require(strategy != Strategy::Pointwise || dots + others == 0,
-            "schedule pointwise is for stores alone");
+    const std::string reason = why_illegal(program_, *kernel_);
+    require(reason.empty(), reason);
   }
 
   // Every element of the shape lies in the buffer. Symbolic sizes are checked when
   // they are known.
-  void check_buffer(const Buffer& b) const {
+  void check_buffer(int number) {
+    const Buffer& b = program_.buffers[number];
+    at_ = {.buffer = number};
     const size_t rank = b.type.shape.size();
     require(b.strides.empty() || (b.role == Role::Input && b.strides.size() == rank), b.name,
             ": strides are for inputs, one a dimension");
+    require(b.align >= 1 && (b.align & (b.align - 1)) == 0, b.name, ": align=", b.align,
+            " is no power of two");
+    require(b.role == Role::Input || b.offset.is_constant(0), b.name,
+            ": an offset is for inputs");
+    require(b.place < 0 || (b.role == Role::Temporary && b.place % 64 == 0), b.name, " at ",
+            b.place, ": a place is for temporaries, and a multiple of 64 bytes");
+    const bool padded = b.role == Role::Temporary && !rows_of(b).count.is_constant(0);
+    require(b.role == Role::Input || padded || b.size == product(b.type.shape), b.name, " has ",
+            b.size, " elements, which its shape does not fill");
     const Shape strides = b.strides.empty() ? row_major_strides(b.type.shape) : b.strides;
     Expr low = b.offset, high = b.offset;
     for (size_t a = 0; a < rank; a++) {
@@ -79,6 +95,10 @@ class Verifier {
     if (!b.size.is_constant() || product(b.type.shape).is_constant(0)) return;
     require(low.constant() >= 0 && high.constant() < b.size.constant(), b.name,
             ": its shape reaches beyond its ", b.size, " elements");
+    require(b.role != Role::Input ||
+                (low.constant() == 0 && high.constant() == b.size.constant() - 1),
+            b.name, ": its shape reaches elements ", low, " to ", high, " of ", b.size,
+            ", not all");
   }
 
   // Kernels run once each, after the writers of what they read; outputs are written or inputs.
@@ -146,42 +166,28 @@ class Verifier {
       require(operand >= 0 && operand < id, "scalar $", id, " uses $", operand,
               ", which is not earlier");
     require(s.mask < id, "scalar $", id, " is masked by a later scalar");
-    if (s.mask >= 0)
-      require(kernel_->scalars[s.mask].dtype == DType::boolean, "the mask of $", id,
-              " is no bool");
-    if (s.kind == ScalarKind::Load) {
+    if (s.kind == ScalarKind::Load)
       require(s.buffer >= 0 && s.buffer < static_cast<int>(program_.buffers.size()), "$", id,
               " loads from no buffer");
-      require(s.dtype == program_.buffers[s.buffer].type.dtype, "$", id, " is ", s.dtype,
-              " but its buffer is not");
-      require(s.operands.size() == s.limits.size(), "$", id, " has places without limits");
-      if (s.mask < 0) check_bounds(s.buffer, s.index);
-    }
-    if (s.kind == ScalarKind::Register) {
+    require(s.operands.size() == s.limits.size() || s.limits.empty(), "$", id,
+            " has places without limits");
+    const bool places = s.kind == ScalarKind::Load || s.kind == ScalarKind::Index;
+    require(!places || s.operands.size() == s.limits.size(), "$", id,
+            " has places without limits");
+    if (s.kind == ScalarKind::Register)
       require(s.step >= 0 && s.step < static_cast<int>(kernel_->steps.size()) &&
                   makes_register(kernel_->steps[s.step]),
               "$", id, " reads a register that no step makes");
-      require(s.dtype == kernel_->steps[s.step].dtype, "$", id,
-              " reads a register of another dtype");
-    }
-    if (s.kind == ScalarKind::Apply) check_apply(id);
+    const std::string reason = why_ill_typed(program_, *kernel_, id);
+    require(reason.empty(), reason);
   }
 
-  void check_apply(int id) const {
-    const Scalar& s = kernel_->scalars[id];
-    require(is_pointwise(s.op) && static_cast<int>(s.operands.size()) == info(s.op).arity, "$",
-            id, ": ", info(s.op).name, " with ", s.operands.size(), " operands");
-    const DType dtype = kernel_->scalars[s.operands.back()].dtype;
-    for (size_t k = s.op == Op::where ? 1 : 0; k < s.operands.size(); k++)
-      require(kernel_->scalars[s.operands[k]].dtype == dtype, "$", id,
-              ": operands of two dtypes");
-    require(accepts(info(s.op).domain, dtype), "$", id, ": ", info(s.op).name, " of ", dtype);
-    const DType result = info(s.op).result == Result::Bool   ? DType::boolean
-                         : info(s.op).result == Result::Cast ? s.dtype
-                                                             : dtype;
-    require(s.dtype == result, "$", id, " is ", s.dtype, ", not ", result);
-    require(s.op != Op::bitcast || size_of(s.dtype) == size_of(dtype), "$", id, ": bitcast of ",
-            dtype, " to ", s.dtype, ", of another size");
+  // It can be computed: no divisor is 0, no part of it leaves 64 bits.
+  void check_index(const Expr& index) const {
+    const Expr* divisor = doubtful_divisor(index);
+    require(!divisor, "[", index, "] divides by ", divisor ? *divisor : Expr(0),
+            ", which is not always positive");
+    require(largest_part(index) < kUnbounded, "[", index, "] leaves 64 bits");
   }
 
   // The index where each loop makes it least, by the loops' extents: n - 1 - i0, i0 < n, gives 0.
@@ -198,19 +204,41 @@ class Verifier {
     return result;
   }
 
-  void check_bounds(int buffer, const Expr& index) const {
-    const Buffer& b = program_.buffers[buffer];
-    const Interval bounds = index.bounds();
-    const bool from_zero = bounds.low >= 0 || least(index).bounds().low >= 0;
-    require(from_zero && (!b.size.is_constant() ||
-                          bounds.high < std::max<int64_t>(b.size.constant(), 1)),
-            b.name, "[", index, "] leaves the buffer's ", b.size, " elements");
+  // Of a buffer of n elements only that no index is negative; the rest when n is known.
+  bool may_be_within(const Expr& index, const Expr& size, int mask) {
+    if (facts_->within(index, size, mask)) return true;
+    return !size.is_constant() && (mask >= 0 || least(index).bounds().low >= 0);
   }
 
-  void check_step(int number) const {
+  // A place chosen below a limit of 0 is none, and nobody goes there.
+  void check_bounds(int buffer, const Expr& index, int mask, const std::vector<Expr>& limits) {
+    check_index(index);
+    const Buffer& b = program_.buffers[buffer];
+    const bool never = std::any_of(limits.begin(), limits.end(),
+                                   [](const Expr& limit) { return limit.is_constant(0); });
+    require(never || may_be_within(index, b.size, mask), b.name, "[", index,
+            "] leaves the buffer's ", b.size, " elements",
+            mask < 0 ? "" : ", as far as its mask tells");
+    require(b.role == Role::Input || is_own(rows_of(b), index), b.name, "[", index,
+            "] lies between the rows of its shape");
+  }
+
+  bool is_scalar(int id) const {
+    return id >= 0 && id < static_cast<int>(kernel_->scalars.size());
+  }
+
+  void check_step(int number) {
     const Step& s = kernel_->steps[number];
-    require(s.value >= 0 && s.value < static_cast<int>(kernel_->scalars.size()), "step ",
-            number, " has no value");
+    at_.step = number;
+    require(is_scalar(s.value), "step ", number, " has no value");
+    const bool two = s.kind == StepKind::Dot || s.kind == StepKind::Scatter;
+    require(!two || is_scalar(s.other), "step ", number, " has no second value");
+    require(s.mask < 0 || is_scalar(s.mask), "step ", number, " has no mask");
+    require(makes_register(s) ||
+                (s.buffer >= 0 && s.buffer < static_cast<int>(program_.buffers.size())),
+            "step ", number, " writes no buffer");
+    const std::string reason = why_ill_typed(program_, *kernel_, s);
+    require(reason.empty(), "step ", number, " ", reason);
     std::vector<std::string> open;
     for (int row = 0; row < kernel_->rows; row++) open.push_back(kernel_->axes[row].name);
     for (int axis : s.inner) {
@@ -222,84 +250,25 @@ class Verifier {
     for (size_t id = 0; id < needed.size(); id++) {
       if (!needed[id]) continue;
       const Scalar& scalar = kernel_->scalars[id];
-      check_symbols(number, scalar.index, open, !scalar.operands.empty());
+      check_symbols(number, scalar.index, open, scalar.operands.size());
+      if (scalar.kind == ScalarKind::Load)
+        check_bounds(scalar.buffer, scalar.index, scalar.mask, scalar.limits);
+      else
+        check_index(scalar.index);
       require(scalar.kind != ScalarKind::Register || scalar.step < number, "step ", number,
               " reads a register before it is made");
     }
-    if (s.kind == StepKind::Scan) check_scan(number);
-    if (s.kind == StepKind::Reduce && is_scan(s.op)) check_total(number);
+    if (s.kind == StepKind::Scan || (s.kind == StepKind::Reduce && is_scan(s.op))) {
+      const std::string wrong = why_wrong_scan(program_, *kernel_, number);
+      require(wrong.empty(), "step ", number, " ", wrong);
+    }
     if (makes_register(s)) return;
     if (s.kind == StepKind::Fold) check_fold(number, open);
-    require(s.buffer >= 0 && s.buffer < static_cast<int>(program_.buffers.size()), "step ",
-            number, " writes no buffer");
-    require(stored_dtype(s) == program_.buffers[s.buffer].type.dtype, "step ", number,
-            " stores another dtype than its buffer's");
-    check_symbols(number, s.index, open, s.kind == StepKind::Scatter);
-    if (s.kind == StepKind::Scan && s.mask >= 0)
-      check_masked_bounds(number);
-    else
-      check_bounds(s.buffer, s.index);
+    check_symbols(number, s.index, open, s.kind == StepKind::Scatter ? 1 : 0);
+    const std::vector<Expr> limits =
+        s.kind == StepKind::Scatter ? std::vector<Expr>{s.limit} : std::vector<Expr>{};
+    if (s.kind != StepKind::Scan || s.mask < 0) check_bounds(s.buffer, s.index, s.mask, limits);
     if (s.kind != StepKind::Scatter) check_place(number, open);
-  }
-
-  DType stored_dtype(const Step& s) const {
-    const DType dtype = kernel_->scalars[s.value].dtype;
-    return s.kind == StepKind::Scan ? scan_result(s.op, dtype) : dtype;
-  }
-
-  void check_total(int number) const {
-    const Step& s = kernel_->steps[number];
-    const DType dtype = kernel_->scalars[s.value].dtype;
-    require(combiner(s.op) && dtype != DType::boolean && s.dtype == compute_type(dtype),
-            "step ", number, ": the total of ", info(s.op).name, " of ", dtype, " is no ",
-            s.dtype);
-    require(s.op != Op::logcumsumexp || is_float(dtype), "step ", number, ": logcumsumexp of ",
-            dtype);
-  }
-
-  void check_scan(int number) const {
-    const Step& s = kernel_->steps[number];
-    const DType dtype = kernel_->scalars[s.value].dtype;
-    require(is_scan(s.op) && dtype != DType::boolean &&
-                (s.op != Op::logcumsumexp || is_float(dtype)),
-            "step ", number, ": ", info(s.op).name, " of ", dtype);
-    require(combiner(s.op) || (!s.exclusive && s.other < 0), "step ", number, ": ",
-            info(s.op).name, " starts from nothing, and includes its element");
-    if (s.other < 0) return;
-    require(s.other < static_cast<int>(kernel_->scalars.size()) &&
-                kernel_->scalars[s.other].dtype == compute_type(dtype),
-            "step ", number, " starts from another dtype than ", compute_type(dtype));
-    Step before = s;
-    before.value = before.mask = -1;
-    const std::vector<bool> needed = reachable(*kernel_, before);
-    for (size_t id = 0; id < needed.size(); id++) {
-      for (int axis : s.inner)
-        require(
-            !needed[id] || !depends_on(kernel_->scalars[id].index, kernel_->axes[axis].name),
-            "step ", number, " starts from what differs along its row");
-    }
-  }
-
-  // A scan of a row's last piece stores only what is of the row: if lt(f, n), its place is a
-  // number of the rows plus a multiple of f, and all of 0 .. n-1 is some f.
-  void check_masked_bounds(int number) const {
-    const Step& s = kernel_->steps[number];
-    require(s.mask < static_cast<int>(kernel_->scalars.size()) && s.inner.size() == 1, "step ",
-            number, " scans under a mask, but not one loop");
-    const Scalar& mask = kernel_->scalars[s.mask];
-    require(mask.kind == ScalarKind::Apply && mask.op == Op::lt, "step ", number,
-            " scans under a mask that is not lt(index, index)");
-    const auto place = integer_of(*kernel_, mask.operands[0]),
-               end = integer_of(*kernel_, mask.operands[1]);
-    require(place && end && end->is_constant() && end->constant() >= 1 &&
-                place->bounds().low >= 0 && place->bounds().high >= end->constant() - 1,
-            "step ", number, " scans under a mask that does not cover its row");
-    const Expr loop = kernel_->axes[s.inner[0]].symbol();
-    const int64_t step = coefficient(s.index, loop);
-    require(coefficient(*place, loop) == 1 && step >= 1, "step ", number,
-            " scans under a mask that does not count its loop");
-    check_bounds(s.buffer, s.index - *place * step);
-    check_bounds(s.buffer, s.index - *place * step + (*end - 1) * step);
   }
 
   // Points that run beside each other do not write the same element: the place depends on every
@@ -312,6 +281,61 @@ class Verifier {
       require(!loops || depends_on(s.index, axis.name), "step ", number, " stores ",
               axis.extent, " values of ", axis.name, " in one place");
     }
+  }
+
+  // What is written is written everywhere, by one step, and no element by two points of it. (A
+  // scatter adds to what a store of its kernel has written before, each row to its own.)
+  void check_coverage() {
+    std::vector<bool> written(program_.buffers.size());
+    for (size_t k = 0; k < program_.kernels.size(); k++) {
+      kernel_ = &program_.kernels[k];
+      for (size_t s = 0; s < kernel_->steps.size(); s++) {
+        const Step& step = kernel_->steps[s];
+        at_ = {.kernel = static_cast<int>(k), .step = static_cast<int>(s)};
+        if (makes_register(step)) continue;
+        if (step.kind == StepKind::Scatter) {
+          check_scatter(static_cast<int>(s));
+          continue;
+        }
+        const Buffer& buffer = program_.buffers[step.buffer];
+        require(!written[step.buffer], "step ", s, " writes ", buffer.name,
+                ", which another step writes");
+        written[step.buffer] = true;
+        if (step.kind == StepKind::Scan && step.mask >= 0) continue;  // see why_wrong_scan
+        const Rows rows = rows_of(buffer);
+        require(is_own(rows, step.index) && covers(number_in_shape(rows, step.index),
+                                                   loops_of(step), product(buffer.type.shape)),
+                "step ", s, " stores ", buffer.name, "[", step.index,
+                "], which is not seen to write each of ", product(buffer.type.shape),
+                " elements once");
+      }
+    }
+  }
+
+  std::vector<Axis> loops_of(const Step& step) const {
+    const int rows = kernel_->rows - (step.kind == StepKind::Fold ? 1 : 0);
+    std::vector<Axis> loops(kernel_->axes.begin(), kernel_->axes.begin() + rows);
+    for (int axis : step.inner) loops.push_back(kernel_->axes[axis]);
+    return loops;
+  }
+
+  // store y[i0*8 + j0] for (j0: 8), then scatter y[i0*8 + at0; at0 = .. < 8].
+  void check_scatter(int number) const {
+    const Step& scatter = kernel_->steps[number];
+    bool in_own_row = false;
+    for (int s = 0; s < number; s++) {
+      const Step& store = kernel_->steps[s];
+      if (store.kind != StepKind::Store || store.buffer != scatter.buffer) continue;
+      Substitution chosen = {{indirect(0), 0}};
+      if (store.inner.size() == 1) chosen[0].second = kernel_->axes[store.inner[0]].symbol();
+      const Expr count = inner_count(*kernel_, store);
+      in_own_row = store.inner.size() <= 1 && count == scatter.limit &&
+                   substitute(scatter.index, chosen) == store.index;
+    }
+    require(in_own_row, "step ", number, " scatters to ", program_.buffers[scatter.buffer].name,
+            "[", scatter.index,
+            "], which is not seen to be its row's part of what a step before "
+            "has stored");
   }
 
   // What a block's threads add in one tree; the place is one for all of them.
@@ -328,12 +352,12 @@ class Verifier {
   }
 
   void check_symbols(int step, const Expr& index, const std::vector<std::string>& open,
-                     bool chosen) const {
+                     size_t chosen) const {
     for (const Symbol& symbol : symbols(index)) {
-      const bool is_open = symbol.kind == SymbolKind::Axis &&
-                           std::find(open.begin(), open.end(), symbol.name) != open.end();
-      const bool known = is_open || symbol.kind == SymbolKind::Size ||
-                         (chosen && symbol.kind == SymbolKind::Indirect);
+      bool known = symbol.kind == SymbolKind::Size;
+      if (symbol.kind == SymbolKind::Axis)
+        known = std::find(open.begin(), open.end(), symbol.name) != open.end();
+      for (size_t k = 0; k < chosen; k++) known = known || symbol == indirect(k);
       require(known, "step ", step, " uses ", symbol.name, " outside its loop");
     }
   }
@@ -355,6 +379,8 @@ class Verifier {
   const Program& program_;
   const Kernel* kernel_ = nullptr;
   std::set<std::string> size_names_;
+  std::optional<MaskFacts> facts_;  // of the kernel
+  Culprit at_;
 };
 
 }  // namespace

@@ -1,0 +1,204 @@
+// Program texts that look right and are not: each is refused, with its line and the reason.
+#include "tests/catch.h"
+#include "tiny_compile/loops/program.h"
+
+using namespace tiny_compile;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+// A program of one kernel over x0: f32[16] (and more inputs), with y: f32[16] as its result.
+std::string one_kernel(const std::string& lines, const std::string& rows = "i0: 16") {
+  return "program f {\n  input x0: f32[16]\n  input x1: i64[16]\n  output y: f32[16]\n  kernel "
+         "k rows(" +
+         rows + ") {\n" + lines + "\n  }\n  launch k\n  return y\n}";
+}
+
+void require_refused(const std::string& text, const std::string& message) {
+  INFO(text);
+  REQUIRE_THROWS_WITH(parse_program(text), ContainsSubstring(message));
+}
+
+void require_accepted(const std::string& text) {
+  INFO(text);
+  REQUIRE_NOTHROW(parse_program(text));
+}
+
+std::string masked(const std::string& index, const std::string& mask) {
+  return one_kernel("    store y[i0] = load x0[" + index + "] if " + mask + " else 0.0");
+}
+
+}  // namespace
+
+TEST_CASE("a masked load stays in its buffer wherever its mask is true", "[loops][refused]") {
+  require_refused(masked("i0 + 1000", "lt(index[i0], i64 8)"),
+                  "x0[i0 + 1000] leaves the buffer's 16");
+  require_refused(masked("i0 + 1000", "bool true"), "leaves the buffer's 16 elements");
+  require_refused(masked("i0 + 8", "lt(index[i0], i64 9)"), "as far as its mask tells");
+  require_refused(masked("i0 - 3", "lt(index[i0], i64 8)"), "x0[i0 - 3] leaves");
+  require_refused(masked("i0 - 3", "not(ge(index[i0], i64 3))"), "no value");
+  require_refused(masked("i0 - 3", "bitwise_not(ge(index[i0], i64 3))"), "x0[i0 - 3] leaves");
+  require_refused(masked("i0 - 3", "bitwise_or(ge(index[i0], i64 3), lt(index[i0], i64 2))"),
+                  "x0[i0 - 3] leaves");
+  require_refused(masked("i0 + 8", "lt(load x1[i0], i64 8)"), "x0[i0 + 8] leaves");
+  require_accepted(masked("i0 + 8", "lt(index[i0], i64 8)"));
+  require_accepted(masked("i0 + 8", "bitwise_not(ge(index[i0], i64 8))"));
+  require_accepted(masked("i0 - 3", "ge(index[i0], i64 3)"));
+  require_accepted(masked("i0 - 3", "ge(index[i0 - 3], i64 0)"));
+  require_accepted(
+      masked("i0 - 3", "bitwise_and(gt(index[i0], i64 2), lt(load x1[i0], i64 8))"));
+  require_accepted(masked("i0 - 3", "bitwise_or(eq(index[i0], i64 5), gt(index[i0], i64 12))"));
+  require_accepted(masked("i0 + 8", "le(index[i0*3 - 1], i64 20)"));
+  require_accepted(masked("i0 + 900", "bool false"));
+}
+
+TEST_CASE("a mask on a quotient or a remainder bounds what is divided", "[loops][refused]") {
+  const auto load = [](const std::string& index, const std::string& mask) {
+    return one_kernel("    $1 = load x0[" + index + "] if " + mask +
+                      " else 0.0\n    r0: f32 = sum(j0: 8) $1\n    store y[i0] = r0");
+  };
+  require_accepted(
+      load("i0/4*8 + j0 - 8", "bitwise_and(ge(index[i0/4], i64 1), lt(index[i0/4], i64 3))"));
+  require_refused(load("i0/4*8 + j0 - 8", "ge(index[i0/4], i64 1)"), "leaves the buffer's 16");
+  require_accepted(load("i0*8 + j0", "lt(index[i0/2], i64 1)"));
+  require_refused(load("i0*8 + j0", "lt(index[i0/2], i64 2)"), "leaves the buffer's 16");
+  require_accepted(
+      load("i0*8 + j0 - 3",
+           "bitwise_and(ge(index[i0*8 + j0], i64 3), lt(index[i0*8 + j0], i64 19))"));
+}
+
+TEST_CASE("an indirect index stays in its buffer, and is an i64", "[loops][refused]") {
+  require_refused(
+      one_kernel("    store y[i0] = load x0[at0 + 4000000000; at0 = load x1[i0] < 16]"),
+      "x0[at0 + 4000000000] leaves the buffer's 16 elements");
+  require_refused(one_kernel("    $0 = lt(index[i0], i64 8)\n    store y[i0] = load x0[at0 + "
+                             "4000000000; at0 = load x1[i0] < 16] if $0 else 0.0"),
+                  "leaves the buffer's 16 elements");
+  require_refused(one_kernel("    store y[i0] = load x0[at0; at0 = load x0[i0] < 16]"),
+                  "the place of $1 is chosen by f32, not by an i64");
+  require_accepted(one_kernel("    store y[i0] = load x0[at0; at0 = load x1[i0] < 16]"));
+}
+
+TEST_CASE("an index can be computed", "[loops][refused]") {
+  require_refused(one_kernel("    r0: f32 = sum(j0: 4) load x0[3 % j0]\n    store y[i0] = r0"),
+                  "[3%j0] divides by j0, which is not always positive");
+  require_refused(
+      one_kernel("    r0: f32 = sum(j0: 4) load x0[3 / (j0 - 1)]\n    store y[i0] = r0"),
+      "which is not always positive");
+  require_accepted(
+      one_kernel("    r0: f32 = sum(j0: 4) load x0[3 % (j0 + 1)]\n    store y[i0] = r0"));
+  require_refused(one_kernel("    store y[i0] = cast<f32>(index[i0*1000000000000000000])"),
+                  "leaves 64 bits");
+  require_refused(one_kernel("    store y[i0] = load x0[i0*1000000000000000000 / 7 % 16]"),
+                  "leaves 64 bits");
+}
+
+TEST_CASE("operands have dtypes that their op takes", "[loops][refused]") {
+  require_refused(
+      one_kernel("    r0: i64 = sum_exp(j0: 4) load x1[j0]\n    store y[i0] = cast<f32>(r0)"),
+      "step 0 sum_exp of i64");
+  require_refused(
+      one_kernel("    r0: bool = any(j0: 4) load x1[j0]\n    store y[i0] = cast<f32>(r0)"),
+      "step 0 any of i64");
+  require_refused(one_kernel("    r0: f32 = any(j0: 4) load x0[j0]\n    store y[i0] = r0"),
+                  "step 0 any of f32");
+  require_refused(one_kernel("    store y[i0] = where(load x1[i0], load x0[i0], f32 1.0)"),
+                  "the condition of $3 is i64, not bool");
+  require_refused(
+      one_kernel("    r0: f64 = max(j0: 4) load x0[j0]\n    store y[i0] = cast<f32>(r0)"),
+      "step 0 gives f64, not f32");
+  require_refused(
+      one_kernel("    r0: f32 = dot(j0: 4) load x0[j0], load x1[j0]\n    store y[i0] = r0"),
+      "step 0 multiplies two dtypes");
+  require_refused(
+      one_kernel("    store y[i0] = cast<f32>(philox<0>(load x1[0], load x1[1])[i0])"),
+      "is i64, not u64");
+}
+
+TEST_CASE("a refusal names the line", "[loops][refused]") {
+  require_refused(
+      masked("i0 + 1000", "bool true"),
+      "line 6, column 5: program f, kernel k: x0[i0 + 1000] leaves the buffer's 16 elements");
+}
+
+namespace {
+
+std::string with_schedule(const std::string& schedule) {
+  return "program f {\n  input x0: f32[8,1024]\n  output y: f32[8]\n  kernel k rows(i0: 8) {\n"
+         "    r0: f32 = sum(j0: 1024) load x0[i0*1024 + j0]\n    store y[i0] = r0\n    "
+         "schedule " +
+         schedule + "\n  }\n  launch k\n  return y\n}";
+}
+
+}  // namespace
+
+TEST_CASE("what is read or returned is written everywhere", "[loops][refused]") {
+  require_refused(one_kernel("    store y[i0] = load x0[i0]", "i0: 15"),
+                  "step 0 stores y[i0], which is not seen to write each of 16 elements once");
+  require_refused(one_kernel("    store y[i0*2] = load x0[i0]", "i0: 8"), "stores y[i0*2]");
+  require_refused(one_kernel("    store y[i0*8 + j0] for (j0: 7) = load x0[i0]", "i0: 2"),
+                  "not seen to write each of 16");
+  require_accepted(one_kernel("    store y[i0*8 + j0] for (j0: 8) = load x0[i0]", "i0: 2"));
+  require_accepted(one_kernel("    store y[15 - i0] = load x0[i0]"));
+  require_accepted(one_kernel("    store y[i0%4*4 + i0/4] = load x0[i0]"));
+  require_accepted(one_kernel("    store y[i0/8*8 + i0%2*4 + i0/2%4] = load x0[i0]"));
+}
+
+TEST_CASE("no two points write one element", "[loops][refused]") {
+  require_refused(one_kernel("    store y[i0 + i1] = load x0[i0]", "i0: 8, i1: 9"),
+                  "stores y[i0 + i1]");
+  require_refused(one_kernel("    store y[i0/2*2 + i0%2/2] = load x0[i0]"),
+                  "not seen to write");
+  require_refused(
+      one_kernel("    store y[i0] = load x0[i0]\n    store y[15 - i0] = load x0[i0]"),
+      "step 1 writes y, which another step writes");
+}
+
+TEST_CASE("a scatter stays in its row", "[loops][refused]") {
+  const auto scatter = [](const std::string& place, const std::string& limit) {
+    return "program f {\n  input x0: f32[4,8]\n  input x1: i64[4,3]\n  output y: f32[4,8]\n  "
+           "kernel k "
+           "rows(i0: 4) {\n    store y[i0*8 + j0] for (j0: 8) = load x0[i0*8 + j0]\n    "
+           "scatter y[" +
+           place + "; at0 = load x1[i0*3 + j1] < " + limit +
+           "] for (j1: 3) = load x0[i0*8 + j1]\n  }\n  launch k\n  return y\n}";
+  };
+  require_accepted(scatter("i0*8 + at0", "8"));
+  require_refused(scatter("i0*4 + at0", "8"), "is not seen to be its row's part");
+  require_refused(scatter("at0", "32"), "is not seen to be its row's part");
+  require_refused(scatter("i0*8 + at0", "9"), "leaves the buffer's 32");
+}
+
+TEST_CASE("a schedule that cannot be obeyed is refused", "[loops][refused]") {
+  require_refused(with_schedule("rows vector=3"),
+                  "schedule vector=3: 0 or a power of two, 1 to 16");
+  require_refused(with_schedule("rows warps=100"),
+                  "schedule warps=100: a power of two, 1 to 32");
+  require_refused(with_schedule("columns lanes=0"),
+                  "schedule lanes=0: a power of two, 16 to 1024");
+  require_refused(with_schedule("rows grain=0"), "schedule grain=0: at least 1");
+  require_refused(with_schedule("rows unroll=3"), "schedule unroll=3: 1 or 8");
+  require_refused(with_schedule("rows cluster=3"), "schedule cluster=3");
+  require_refused(with_schedule("rows shared=500"), "schedule shared=500: 0 to 227 kilobytes");
+  require_refused(with_schedule("tiles"), "schedule tiles is for one dot and stores");
+  require_refused(with_schedule("pointwise"), "schedule pointwise is for stores alone");
+  require_accepted(with_schedule("columns lanes=16"));
+  require_refused(one_kernel("    store y[0] = load x0[0]\n    schedule pointwise", ""), "");
+}
+
+TEST_CASE("buffers that no memory can be are refused", "[loops][refused]") {
+  const auto with = [](const std::string& buffer) {
+    return "program f {\n  input x0: f32[16]\n  " + buffer +
+           "\n  output y: f32[16]\n  kernel k rows(i0: 16) {\n    store t[i0] = load x0[i0]\n  "
+           "}\n  kernel "
+           "l rows(i0: 16) {\n    store y[i0] = load t[i0]\n  }\n  launch k\n  launch l\n  "
+           "arena 64\n"
+           "  return y\n}";
+  };
+  require_accepted(with("temp t: f32[16] at 0"));
+  require_refused(with("temp t: f32[16] at 64"), "t ends beyond the arena");
+  require_refused(with("temp t: f32[16] at 3"), "a multiple of 64 bytes");
+  require_refused(with("temp t: f32[16] offset=4"), "an offset is for inputs");
+  require_refused(with("temp t: f32[16] size=20 at 0"), "t ends beyond the arena");
+  require_refused(with("temp t: f32[16] align=3"), "align=3 is no power of two");
+}

@@ -1,0 +1,276 @@
+// Does an index stay within its buffer wherever its mask is true?
+//
+//   load x[i0 - 3] if and(ge(index[i0], i64 3), lt(index[i0], i64 11))   of 8 elements
+//   =>  i0 - 3 >= 0 and 10 - i0 >= 0 imply  i0 - 3 >= 0  and  7 - (i0 - 3) >= 0
+//
+// A mask is taken apart into the ways in which it can be true (a disjunction of conjunctions of
+// facts f >= 0); the index must be within bounds in each of them. A conjunction implies goal >= 0
+// where the goal's interval says so once the facts have narrowed its parts, or where what is
+// left of it without a multiple of a fact (of two, of three) is never negative.
+//
+// Invariant: all that is forgotten for brevity are facts, so that no wrong index is accepted.
+#include "tiny_compile/loops/bounds.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "tiny_compile/loops/narrow.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr size_t kMostWays = 64, kMostFacts = 64;
+constexpr int kRounds = 4;          // of narrowing one factor by what is known of the others
+constexpr int kMostSubtracted = 3;  // facts that one goal is the sum of
+constexpr int kDeepest = 200;       // ands, ors and nots in one another
+
+bool is_finite(const Interval& interval) {
+  return interval.low > -kUnbounded && interval.high < kUnbounded;
+}
+
+Wide magnitude(const Interval& interval) { return std::max(interval.high, -interval.low); }
+
+void walk(const Expr& expr, std::unordered_map<const ExprNode*, bool>& seen, Wide& largest) {
+  const Interval own = expr.bounds();
+  if (!is_finite(own)) largest = kUnbounded;
+  largest = std::max(largest, magnitude(own));
+  if (expr.is_constant() || expr.kind() == ExprKind::Symbol) return;
+  if (!seen.emplace(expr.node(), true).second) return;
+  Wide together = 0;
+  for (const Expr& operand : expr.operands()) {
+    walk(operand, seen, largest);
+    together += magnitude(operand.bounds());
+  }
+  if (expr.kind() == ExprKind::Add) largest = std::max(largest, together);
+}
+
+Expr flipped(const Expr& fact) { return fact * -1 - 1; }  // not e >= 0  =>  -e - 1 >= 0
+
+Interval both(const Interval& a, const Interval& b) {
+  return {std::max(a.low, b.low), std::min(a.high, b.high)};
+}
+
+// n / d towards minus infinity, for d > 0.
+Wide down(Wide n, Wide d) { return n / d - (n % d < 0); }
+
+}  // namespace
+
+int64_t largest_part(const Expr& expr) {
+  std::unordered_map<const ExprNode*, bool> seen;
+  Wide largest = 0;
+  walk(expr, seen, largest);
+  return clamp_to_bounds(largest);
+}
+
+const Expr* doubtful_divisor(const Expr& expr) {
+  if (expr.is_constant() || expr.kind() == ExprKind::Symbol) return nullptr;
+  const bool divides = expr.kind() == ExprKind::FloorDiv || expr.kind() == ExprKind::Mod;
+  if (divides && expr.operands()[1].bounds().low < 1) return &expr.operands()[1];
+  for (const Expr& operand : expr.operands()) {
+    if (const Expr* found = doubtful_divisor(operand)) return found;
+  }
+  return nullptr;
+}
+
+// --- facts ----------------------------------------------------------------------------------
+
+Facts::Facts(std::vector<Expr> at_least_zero) : facts_(std::move(at_least_zero)) {
+  bool learnt = true;
+  for (int round = 0; round < kRounds && learnt && !contradict_; round++) {
+    learnt = false;
+    for (size_t f = 0; f < facts_.size(); f++) learnt = learn(Expr(facts_[f])) || learnt;
+  }
+}
+
+Interval Facts::bounds(const Expr& expr) const {
+  std::unordered_map<const ExprNode*, Interval> known;
+  return bounds(expr, known);
+}
+
+Interval Facts::bounds(const Expr& expr,
+                       std::unordered_map<const ExprNode*, Interval>& known) const {
+  if (expr.is_constant() || bounds_.empty()) return expr.bounds();
+  if (const auto found = known.find(expr.node()); found != known.end()) return found->second;
+  Interval result = both(expr.bounds(), plain_bounds(expr, known));
+  for (const Bound& bound : bounds_) {
+    if (bound.factor == expr) result = both(result, bound.interval);
+  }
+  if (result.low > result.high) result = expr.bounds();  // of what never holds
+  known.emplace(expr.node(), result);
+  return result;
+}
+
+// From the narrower bounds of the operands.
+Interval Facts::plain_bounds(const Expr& expr,
+                             std::unordered_map<const ExprNode*, Interval>& known) const {
+  if (expr.kind() == ExprKind::Symbol) return expr.bounds();
+  const std::vector<Expr>& operands = expr.operands();
+  Interval result = bounds(operands[0], known);
+  for (size_t k = 1; k < operands.size(); k++) {
+    const Interval next = bounds(operands[k], known);
+    switch (expr.kind()) {
+      case ExprKind::Add: result = sum_bounds(result, next); break;
+      case ExprKind::Mul: result = product_bounds(result, next); break;
+      case ExprKind::FloorDiv: result = quotient_bounds(result, next); break;
+      case ExprKind::Mod:
+        if (next.low == next.high && next.low > 0 && is_finite(result) &&
+            floor_quotient(result.low, next.low) == floor_quotient(result.high, next.low))
+          result = {floor_remainder(result.low, next.low),
+                    floor_remainder(result.high, next.low)};
+        else
+          result = remainder_bounds(result, next);
+        break;
+      case ExprKind::Min:
+        result = {std::min(result.low, next.low), std::min(result.high, next.high)};
+        break;
+      default: result = {std::max(result.low, next.low), std::max(result.high, next.high)};
+    }
+  }
+  return result;
+}
+
+// 3*i - j + 5 >= 0 with j >= 2 says that i >= -1.
+bool Facts::learn(const Expr& fact) {
+  bool learnt = false;
+  const std::vector<Term> parts = terms(fact);
+  for (const Term& part : parts) {
+    if (part.factor.is_constant()) continue;
+    Wide rest = 0;  // the most that the other terms come to
+    bool known = true;
+    for (const Term& other : parts) {
+      if (other.factor == part.factor) continue;
+      const Interval interval = bounds(other.factor);
+      const int64_t end = other.coefficient > 0 ? interval.high : interval.low;
+      known = known && std::abs(end) < kUnbounded;
+      rest += Wide{other.coefficient} * end;
+    }
+    if (!known || rest > kUnbounded || rest < -kUnbounded) continue;
+    const Wide c = part.coefficient;
+    const Interval all = {-kUnbounded, kUnbounded};
+    const Interval interval = c > 0 ? Interval{clamp_to_bounds(-down(rest, c)), all.high}
+                                    : Interval{all.low, clamp_to_bounds(down(rest, -c))};
+    learnt = narrow(part.factor, interval) || learnt;
+  }
+  if (parts.empty() || (fact.is_constant() && fact.constant() >= 0)) return learnt;
+  contradict_ = contradict_ || bounds(fact).high < 0;
+  return learnt;
+}
+
+// What is known of a quotient is known of what was divided.
+bool Facts::narrow(const Expr& factor, const Interval& interval) {
+  const Interval before = bounds(factor), now = both(before, interval);
+  if (now == before) return false;
+  if (now.low > now.high) return contradict_ = true;
+  const auto same = [&](const Bound& bound) { return bound.factor == factor; };
+  const auto found = std::find_if(bounds_.begin(), bounds_.end(), same);
+  if (found != bounds_.end())
+    found->interval = now;
+  else if (bounds_.size() < kMostFacts)
+    bounds_.push_back({factor, now});
+  if (factor.kind() != ExprKind::FloorDiv || facts_.size() + 2 > kMostFacts) return true;
+  const Expr &divided = factor.operands()[0], &divisor = factor.operands()[1];
+  if (!divisor.is_constant() || !is_finite(now)) return true;
+  facts_.push_back(divided - divisor * now.low);
+  facts_.push_back(divisor * now.high + divisor - 1 - divided);
+  return true;
+}
+
+bool Facts::implied_by_difference(const Expr& goal, int depth) const {
+  if (bounds(goal).low >= 0) return true;
+  if (depth == 0) return false;
+  for (const Expr& fact : facts_) {
+    for (const Term& part : terms(fact)) {
+      if (part.factor.is_constant()) continue;
+      const int64_t wanted = coefficient(goal, part.factor);
+      if (wanted % part.coefficient != 0 || wanted / part.coefficient < 1) continue;
+      const Expr left = goal - fact * (wanted / part.coefficient);
+      if (left.size() > goal.size() + fact.size()) continue;
+      if (implied_by_difference(left, depth - 1)) return true;
+      break;
+    }
+  }
+  return false;
+}
+
+bool Facts::imply_at_least_zero(const Expr& expr) const {
+  return contradict_ || implied_by_difference(expr, facts_.size() > 16 ? 1 : kMostSubtracted);
+}
+
+// --- masks ----------------------------------------------------------------------------------
+
+MaskFacts::Ways MaskFacts::comparison(const Scalar& scalar, bool wanted) const {
+  const auto lhs = integer_of(kernel_, scalar.operands[0]),
+             rhs = integer_of(kernel_, scalar.operands[1]);
+  if (!lhs || !rhs || largest_part(*lhs) > kUnbounded / 4 ||
+      largest_part(*rhs) > kUnbounded / 4)
+    return {{}};
+  const Expr below = *rhs - *lhs - 1, above = *lhs - *rhs - 1;  // lhs < rhs, lhs > rhs
+  switch (scalar.op) {
+    case Op::lt: return {{wanted ? below : flipped(below)}};
+    case Op::gt: return {{wanted ? above : flipped(above)}};
+    case Op::ge: return {{wanted ? flipped(below) : below}};
+    case Op::le: return {{wanted ? flipped(above) : above}};
+    case Op::eq:
+    case Op::ne:
+      if (wanted == (scalar.op == Op::eq)) return {{flipped(below), flipped(above)}};
+      return {{below}, {above}};
+    default: return {{}};
+  }
+}
+
+const MaskFacts::Ways& MaskFacts::ways(int scalar, bool wanted, int depth) {
+  const std::pair<int, bool> key = {scalar, wanted};
+  const auto found = ways_.find(key);
+  return found != ways_.end()
+             ? found->second
+             : ways_.emplace(key, ways_of(scalar, wanted, depth)).first->second;
+}
+
+MaskFacts::Ways MaskFacts::ways_of(int id, bool wanted, int depth) {
+  const Scalar& scalar = kernel_.scalars[id];
+  if (scalar.kind == ScalarKind::Constant)
+    return (scalar.value.as_integer() != 0) == wanted ? Ways{{}} : Ways{};
+  if (scalar.kind != ScalarKind::Apply || depth > kDeepest) return {{}};
+  if (scalar.op == Op::bitwise_not) return ways(scalar.operands[0], !wanted, depth + 1);
+  const bool joins = scalar.op == Op::bitwise_and || scalar.op == Op::bitwise_or;
+  if (!joins || scalar.dtype != DType::boolean)
+    return scalar.operands.size() == 2 ? comparison(scalar, wanted) : Ways{{}};
+  const Ways lhs = ways(scalar.operands[0], wanted, depth + 1),
+             rhs = ways(scalar.operands[1], wanted, depth + 1);
+  if (wanted == (scalar.op == Op::bitwise_or)) {  // either
+    Ways all = lhs;
+    all.insert(all.end(), rhs.begin(), rhs.end());
+    return all.size() > kMostWays ? Ways{{}} : all;
+  }
+  if (lhs.size() * rhs.size() > kMostWays) return lhs.size() < rhs.size() ? lhs : rhs;
+  Ways all;
+  for (const std::vector<Expr>& left : lhs) {
+    for (const std::vector<Expr>& right : rhs) {
+      all.push_back(left);
+      for (const Expr& fact : right) {
+        if (all.back().size() < kMostFacts) all.back().push_back(fact);
+      }
+    }
+  }
+  return all;
+}
+
+bool MaskFacts::within(const Expr& index, const Expr& size, int mask) {
+  const Interval bounds = index.bounds();
+  const bool below =
+      size.is_constant() ? bounds.high < size.constant() : max(index + 1, size) == size;
+  if (bounds.low >= 0 && below) return true;
+  if (mask < 0) return false;
+  auto known = facts_.find(mask);
+  if (known == facts_.end()) {
+    std::vector<Facts> all;
+    for (const std::vector<Expr>& way : ways(mask, true, 0)) all.emplace_back(way);
+    known = facts_.emplace(mask, std::move(all)).first;
+  }
+  const Expr room = size - 1 - index;
+  return std::all_of(known->second.begin(), known->second.end(), [&](const Facts& facts) {
+    return facts.imply_at_least_zero(index) && facts.imply_at_least_zero(room);
+  });
+}
+
+}  // namespace tiny_compile

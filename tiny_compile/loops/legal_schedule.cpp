@@ -1,0 +1,124 @@
+// May a kernel be run as its schedule says?
+//
+//   schedule rows vector=3       =>  "vector=3: 0 or a power of two up to 16"
+//   schedule columns, of a dot   =>  "schedule columns is for reductions of at most ..."
+//
+// A schedule changes no bit, so whatever is legal here must be obeyed exactly by every generator;
+// what one of them cannot do is refused.
+#include "tiny_compile/loops/legal_schedule.h"
+
+#include <algorithm>
+#include <array>
+
+#include "tiny_compile/loops/dot_axes.h"
+
+namespace tiny_compile {
+namespace {
+
+bool is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
+
+// A field's value: a power of two (or 0, where that means "you choose") up to `most`.
+std::string why_no_power(const char* field, int64_t value, int64_t least, int64_t most) {
+  if (value >= least && value <= most && (is_power_of_two(value) || value == 0)) return "";
+  return str(field, "=", value, ": ", least == 0 ? "0 or " : "", "a power of two, ",
+             std::max<int64_t>(least, 1), " to ", most);
+}
+
+std::string why_wrong_fields(const Schedule& s) {
+  const std::array<std::string, 7> reasons = {
+      why_no_power("lanes", s.lanes, 16, 1024),
+      s.unroll == 1 || s.unroll == 8 ? "" : str("unroll=", s.unroll, ": 1 or 8"),
+      s.grain >= 1 ? "" : str("grain=", s.grain, ": at least 1"),
+      why_no_power("warps", s.warps, 1, 32),
+      s.warps_per_row >= 0 && s.warps_per_row <= 32
+          ? ""
+          : str("warps_per_row=", s.warps_per_row, ": 0 to 32"),
+      why_no_power("vector", s.vector, 0, 16),
+      why_no_power("cluster", s.cluster, 1, 16)};
+  for (const std::string& reason : reasons) {
+    if (!reason.empty()) return reason;
+  }
+  return s.shared >= 0 && s.shared <= 227 ? ""
+                                          : str("shared=", s.shared, ": 0 to 227 kilobytes");
+}
+
+// One Dot of numbers and stores of points.
+bool is_one_dot(const Kernel& kernel) {
+  const Step* dot = nullptr;
+  for (const Step& step : kernel.steps) {
+    if (step.kind == StepKind::Dot && !dot)
+      dot = &step;
+    else if (step.kind != StepKind::Store || !step.inner.empty())
+      return false;
+  }
+  return dot && (is_float(kernel.scalars[dot->value].dtype) ||
+                 is_integer(kernel.scalars[dot->value].dtype));
+}
+
+// CUDA's tiles: floats, the left operand free of the last row axis, the right one of the row axis
+// before it.
+bool is_plain_matmul(const Kernel& kernel) {
+  const DotAxes axes = dot_axes(kernel);
+  const Step& dot = kernel.steps[axes.step];
+  if (kernel.rows < 1 || !is_float(kernel.scalars[dot.value].dtype)) return false;
+  const auto mentions = [&](int scalar, int axis) {
+    const std::vector<bool> parts = below(kernel, scalar);
+    for (size_t id = 0; id < parts.size(); id++) {
+      if (parts[id] && depends_on(kernel.scalars[id].index, kernel.axes[axis].name))
+        return true;
+    }
+    return false;
+  };
+  return !mentions(dot.value, kernel.rows - 1) &&
+         (kernel.rows < 2 || !mentions(dot.other, kernel.rows - 2));
+}
+
+}  // namespace
+
+bool can_go_in_columns(const Kernel& kernel) {
+  for (const Step& step : kernel.steps) {
+    if (step.kind == StepKind::Dot || step.kind == StepKind::Fold) return false;
+    if (step.kind != StepKind::Reduce) continue;
+    const int64_t count = inner_count(kernel, step).bounds().high;
+    if (count > kChunk * kChunk || (step.op == Op::sum_exp && count > kChunk)) return false;
+  }
+  return kernel.rows > 0 && kernel.axes[kernel.rows - 1].extent.bounds().high >= 8;
+}
+
+bool can_be_tiled(const Program& program, const Kernel& kernel) {
+  return is_one_dot(kernel) && (program.target == Target::Cpp || is_plain_matmul(kernel));
+}
+
+std::string why_illegal(const Program& program, const Kernel& kernel) {
+  int dots = 0, folds = 0, others = 0;
+  for (const Step& step : kernel.steps) {
+    const bool point = step.kind == StepKind::Store && step.inner.empty();
+    dots += step.kind == StepKind::Dot;
+    folds += step.kind == StepKind::Fold;
+    others += step.kind != StepKind::Dot && !point;
+  }
+  if (folds > 0 && program.target == Target::Cpp)
+    return "folds rows, which the C++ back end does not";
+  if (const std::string reason = why_wrong_fields(kernel.schedule); !reason.empty())
+    return "schedule " + reason;
+  switch (kernel.schedule.strategy) {
+    case Strategy::Rows: return "";
+    case Strategy::Pointwise:
+      if (dots + others > 0) return "schedule pointwise is for stores alone";
+      return kernel.rows > 0 ? "" : "schedule pointwise needs a row axis";
+    case Strategy::Columns:
+      return can_go_in_columns(kernel)
+                 ? ""
+                 : "schedule columns is for 8 rows or more, without dots and folds, of at most "
+                   "1048576 elements (sum_exp: 1024)";
+    case Strategy::Tiles: break;
+  }
+  if (dots != 1 || others > 0) return "schedule tiles is for one dot and stores";
+  return can_be_tiled(program, kernel)
+             ? ""
+             : "schedule tiles is for a dot of numbers; on cuda of floats, its left factor "
+               "free of "
+               "the last row axis and its right one of the one before";
+}
+
+}  // namespace tiny_compile

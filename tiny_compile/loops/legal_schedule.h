@@ -1,0 +1,20 @@
+// Which schedules can the code generators obey, for which kernels?
+#pragma once
+
+#include <string>
+
+#include "tiny_compile/loops/program.h"
+
+namespace tiny_compile {
+
+// Whether neighbouring rows may be lanes: trees of at most two levels, sum_exp of one.
+bool can_go_in_columns(const Kernel& kernel);
+
+// One dot of numbers and stores of points: what tiles can do. On CUDA of floats, the left operand
+// free of the last row axis, the right one of the row axis before it.
+bool can_be_tiled(const Program& program, const Kernel& kernel);
+
+// "" where the kernel's schedule is legal, else the reason: "warps=100: a power of two, 1 to 32".
+std::string why_illegal(const Program& program, const Kernel& kernel);
+
+}  // namespace tiny_compile

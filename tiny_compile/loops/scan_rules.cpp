@@ -1,0 +1,87 @@
+// Does a scan have operands of its dtype, one start a row, and a mask that covers the row?
+//
+//   scan y[i0*1000 + i1*256 + j0] for (j0: 256) = cumsum $3 from $5 if lt(i1*256 + j0, 1000)
+//
+// The last piece of a row stores only what is of the row: if lt(f, n), its place is a number of
+// the rows plus a multiple of f, and all of 0 .. n-1 is some f.
+#include "tiny_compile/loops/scan_rules.h"
+
+#include "tiny_compile/loops/dot_axes.h"
+#include "tiny_compile/loops/narrow.h"
+
+namespace tiny_compile {
+namespace {
+
+std::string why_wrong_total(const Step& step, DType dtype) {
+  if (!combiner(step.op) || dtype == DType::boolean || step.dtype != compute_type(dtype))
+    return str("the total of ", info(step.op).name, " of ", dtype, " is no ", step.dtype);
+  if (step.op == Op::logcumsumexp && !is_float(dtype)) return str("logcumsumexp of ", dtype);
+  return "";
+}
+
+std::string why_wrong_operator(const Step& step, DType dtype) {
+  if (!is_scan(step.op)) return str(info(step.op).name, " is no scan");
+  if (dtype == DType::boolean || (step.op == Op::logcumsumexp && !is_float(dtype)))
+    return str(info(step.op).name, " of ", dtype);
+  if (!combiner(step.op) && (step.exclusive || step.other >= 0))
+    return str(info(step.op).name, " starts from nothing, and includes its element");
+  return "";
+}
+
+std::string why_wrong_start(const Kernel& kernel, const Step& step, DType dtype) {
+  if (step.other < 0) return "";
+  if (step.other >= static_cast<int>(kernel.scalars.size()) ||
+      kernel.scalars[step.other].dtype != compute_type(dtype))
+    return str("starts from another dtype than ", compute_type(dtype));
+  const std::vector<bool> needed = below(kernel, step.other);
+  for (size_t id = 0; id < needed.size(); id++) {
+    for (int axis : step.inner) {
+      if (needed[id] && depends_on(kernel.scalars[id].index, kernel.axes[axis].name))
+        return "starts from what differs along its row";
+    }
+  }
+  return "";
+}
+
+bool is_within(const Expr& index, const Expr& size) {
+  const Interval bounds = index.bounds();
+  return bounds.low >= 0 && (!size.is_constant() || bounds.high < size.constant());
+}
+
+std::string why_wrong_mask(const Program& program, const Kernel& kernel, const Step& step) {
+  if (step.mask < 0) return "";
+  if (step.inner.size() != 1) return "scans under a mask, but not one loop";
+  const Scalar& mask = kernel.scalars[step.mask];
+  if (mask.kind != ScalarKind::Apply || mask.op != Op::lt)
+    return "scans under a mask that is not lt(index, index)";
+  const auto place = integer_of(kernel, mask.operands[0]),
+             end = integer_of(kernel, mask.operands[1]);
+  if (!place || !end || !end->is_constant() || end->constant() < 1 || place->bounds().low < 0 ||
+      place->bounds().high < end->constant() - 1)
+    return "scans under a mask that does not cover its row";
+  const Expr loop = kernel.axes[step.inner[0]].symbol();
+  const int64_t stride = coefficient(step.index, loop);
+  if (coefficient(*place, loop) != 1 || stride < 1)
+    return "scans under a mask that does not count its loop";
+  const Expr row = step.index - *place * stride, &size = program.buffers[step.buffer].size;
+  return is_within(row, size) && is_within(row + (*end - 1) * stride, size)
+             ? ""
+             : str(program.buffers[step.buffer].name, "[", step.index, "] leaves the buffer's ",
+                   size, " elements, as far as its mask tells");
+}
+
+}  // namespace
+
+std::string why_wrong_scan(const Program& program, const Kernel& kernel, int number) {
+  const Step& step = kernel.steps[number];
+  const DType dtype = kernel.scalars[step.value].dtype;
+  if (makes_register(step)) return why_wrong_total(step, dtype);
+  for (const std::string& reason :
+       {why_wrong_operator(step, dtype), why_wrong_start(kernel, step, dtype),
+        why_wrong_mask(program, kernel, step)}) {
+    if (!reason.empty()) return reason;
+  }
+  return "";
+}
+
+}  // namespace tiny_compile
