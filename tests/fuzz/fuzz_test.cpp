@@ -46,8 +46,9 @@ Program short_loops(const Program& program) {
   return result;
 }
 
+// The graph, before the program that a stage made of it, or what is wrong with that.
 Graph graph_in(const FuzzFailure& failure) {
-  return parse_graph(failure.text.substr(0, failure.text.find("program")));
+  return parse_graph(failure.text.substr(0, failure.text.find("\n}\n") + 3));
 }
 
 }  // namespace

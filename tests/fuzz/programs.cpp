@@ -138,12 +138,13 @@ std::optional<std::vector<Tensor>> run_fenced(const Mutant& mutant, const Source
     for (int id : launch) {
       const KernelEntry& kernel = source.kernels[id];
       const Fenced own(static_cast<size_t>(kernel.own_bytes), false, 64, 0);
-      addresses.push_back(own.data());
+      std::vector<void*> arguments;
+      for (const int buffer : kernel.buffers) arguments.push_back(addresses[buffer]);
+      arguments.push_back(own.data());
       auto* run = reinterpret_cast<void (*)(void* const*, long long, long long)>(
           library.symbol(kernel.function.c_str()));
-      run(addresses.data(), kernel.units / 2, kernel.units);  // in any order
-      run(addresses.data(), 0, kernel.units / 2);
-      addresses.pop_back();
+      run(arguments.data(), kernel.units / 2, kernel.units);  // in any order
+      run(arguments.data(), 0, kernel.units / 2);
     }
   }
   if (take_errors()) return std::nullopt;

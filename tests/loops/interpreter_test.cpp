@@ -59,7 +59,7 @@ TEST_CASE("scans and scatters work through a row in order", "[loops]") {
     kernel k rows() {
       scan y[j0] for (j0: 4) = cumsum load x[j0]
       store z[j1] for (j1: 2) = f32 0.0
-      scatter z[at0; at0 = load k[j0] < 2] for (j0: 4) = load x[j0]
+      scatter z[at0; at0 = load k[j0] < 2] for (j0: 4) = scatter_add load x[j0]
     }
     launch k
     return y, z

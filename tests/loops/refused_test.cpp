@@ -161,7 +161,7 @@ TEST_CASE("a scatter stays in its row", "[loops][refused]") {
            "rows(i0: 4) {\n    store y[i0*8 + j0] for (j0: 8) = load x0[i0*8 + j0]\n    "
            "scatter y[" +
            place + "; at0 = load x1[i0*3 + j1] < " + limit +
-           "] for (j1: 3) = load x0[i0*8 + j1]\n  }\n  launch k\n  return y\n}";
+           "] for (j1: 3) = scatter_add load x0[i0*8 + j1]\n  }\n  launch k\n  return y\n}";
   };
   require_accepted(scatter("i0*8 + at0", "8"));
   require_refused(scatter("i0*4 + at0", "8"), "is not seen to be its row's part");

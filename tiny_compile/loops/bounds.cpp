@@ -79,6 +79,7 @@ Facts::Facts(std::vector<Expr> at_least_zero) : facts_(std::move(at_least_zero))
   for (int round = 0; round < kRounds && learnt && !contradict_; round++) {
     learnt = false;
     for (size_t f = 0; f < facts_.size(); f++) learnt = learn(Expr(facts_[f])) || learnt;
+    learnt = learn_from_remainders() || learnt;
   }
 }
 
@@ -173,6 +174,23 @@ bool Facts::narrow(const Expr& factor, const Interval& interval) {
   facts_.push_back(divided - divisor * now.low);
   facts_.push_back(divisor * now.high + divisor - 1 - divided);
   return true;
+}
+
+// i % 20 < 4 with i < 20 says that i < 4.
+bool Facts::learn_from_remainders() {
+  bool learnt = false;
+  for (const Bound& bound : std::vector<Bound>(bounds_)) {
+    if (bound.factor.kind() != ExprKind::Mod) continue;
+    const Expr &divided = bound.factor.operands()[0], &divisor = bound.factor.operands()[1];
+    const Interval all = bounds(divided);
+    if (!divisor.is_constant() || !is_finite(all) || !is_finite(bound.interval)) continue;
+    const int64_t d = divisor.constant(), turns = floor_quotient(all.low, d);
+    if (turns != floor_quotient(all.high, d)) continue;
+    learnt = narrow(divided, {clamp_to_bounds(Wide{turns} * d + bound.interval.low),
+                              clamp_to_bounds(Wide{turns} * d + bound.interval.high)}) ||
+             learnt;
+  }
+  return learnt;
 }
 
 bool Facts::implied_by_difference(const Expr& goal, int depth) const {

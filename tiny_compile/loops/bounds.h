@@ -34,6 +34,7 @@ class Facts {
   Interval plain_bounds(const Expr& expr,
                         std::unordered_map<const ExprNode*, Interval>& known) const;
   bool learn(const Expr& fact);
+  bool learn_from_remainders();
   bool narrow(const Expr& factor, const Interval& interval);
   bool implied_by_difference(const Expr& goal, int depth) const;
 
