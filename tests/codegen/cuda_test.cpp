@@ -288,5 +288,5 @@ TEST_CASE("a block that takes all rows that alternate has no more threads than i
         .block;
   };
   CHECK(block(10, "") == 320);
-  CHECK(block(10, "warps=32") == 1024);
+  CHECK(block(10, "warps=32") == 640);
 }

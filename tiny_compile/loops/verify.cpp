@@ -325,17 +325,32 @@ class Verifier {
     bool in_own_row = false;
     for (int s = 0; s < number; s++) {
       const Step& store = kernel_->steps[s];
-      if (store.kind != StepKind::Store || store.buffer != scatter.buffer) continue;
-      Substitution chosen = {{indirect(0), 0}};
-      if (store.inner.size() == 1) chosen[0].second = kernel_->axes[store.inner[0]].symbol();
-      const Expr count = inner_count(*kernel_, store);
-      in_own_row = store.inner.size() <= 1 && count == scatter.limit &&
-                   substitute(scatter.index, chosen) == store.index;
+      if (store.kind == StepKind::Store && store.buffer == scatter.buffer)
+        in_own_row = stores_all_places(store, scatter);
     }
     require(in_own_row, "step ", number, " scatters to ", program_.buffers[scatter.buffer].name,
             "[", scatter.index,
             "], which is not seen to be its row's part of what a step before "
             "has stored");
+  }
+
+  // The store's inner loops go over base, base + stride, ..., the places that may be chosen.
+  bool stores_all_places(const Step& store, const Step& scatter) const {
+    const Expr base = substitute(scatter.index, {{indirect(0), 0}}),
+               stride = substitute(scatter.index, {{indirect(0), 1}}) - base,
+               chosen = Expr::index(indirect(0), max(scatter.limit, 1));
+    std::vector<Axis> loops;
+    Substitution first;
+    for (const int axis : store.inner) {
+      loops.push_back(kernel_->axes[axis]);
+      first.push_back({kernel_->axes[axis].name, 0});
+    }
+    if (!stride.is_constant() || stride.constant() < 1 ||
+        scatter.index != base + chosen * stride || substitute(store.index, first) != base)
+      return false;
+    const Expr beyond = store.index - base;
+    return mod(beyond, stride).is_constant(0) &&
+           covers(floor_div(beyond, stride), loops, scatter.limit);
   }
 
   // What a block's threads add in one tree; the place is one for all of them.
