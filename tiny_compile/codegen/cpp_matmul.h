@@ -7,7 +7,7 @@
 namespace tiny_compile {
 
 // Writes the kernel's body, and into the entry its units, what they are worth, and each thread's own
-// bytes. Needs is_tiled_matmul(kernel).
+// bytes. Needs can_be_tiled(program, kernel).
 void write_matmul(KernelText& text, KernelEntry& entry);
 
 // The register tiles that these kernels call, each type once.

@@ -315,7 +315,7 @@ class ColumnsWriter {
     if (count > kChunk) return write_chunks(step, reg, type, count);
     out_.line(str("__shared__ ", name, " block[", kParts, "][", kColumns, "];"));
     std::string value = element_of("0");
-    if (step.op == Op::sum_exp) {  // of one chunk only: see allows_columns
+    if (step.op == Op::sum_exp) {  // of one chunk only: see can_go_in_columns
       out_.line(str(name, " m;"));
       out_.open("");
       write_chunk("m", Op::max, type, count, value);

@@ -21,7 +21,6 @@ const Expr* doubtful_divisor(const Expr& expr);
 class Facts {
  public:
   explicit Facts(std::vector<Expr> at_least_zero);
-  bool contradict() const { return contradict_; }  // they never hold together
   bool imply_at_least_zero(const Expr& expr) const;
 
  private:
@@ -40,7 +39,7 @@ class Facts {
 
   std::vector<Expr> facts_;
   std::vector<Bound> bounds_;
-  bool contradict_ = false;
+  bool contradict_ = false;  // they never hold together
 };
 
 // What follows in a kernel from a mask: a DAG of lt, le, gt, ge, eq and ne of indices, joined by
