@@ -16,7 +16,9 @@
 # make install      PREFIX=/usr/local; make check-install: programs of other projects use it
 # make clean
 #
-# SANITIZE=1 builds into build-sanitize with address and undefined-behaviour checks.
+# SANITIZE=1 builds into build-sanitize with address and undefined-behaviour checks,
+# SANITIZE=thread into build-thread with checks for races: OMP_NUM_THREADS=1, since GNU's OpenMP
+# synchronises in ways that these do not see.
 # CXX=clang++ works; OPT=-O0, WERROR= and J=4 override what they name; V=1 shows the commands.
 
 CXX ?= g++
@@ -40,7 +42,10 @@ VERSION := 0.1.0
 BUILD := build
 FLAGS := -std=c++20 $(OPT) -Wall -Wextra $(WERROR) -fPIC -fopenmp -ffp-contract=off \
          -fno-math-errno
-ifdef SANITIZE
+ifeq ($(SANITIZE),thread)
+BUILD := build-thread
+FLAGS += -fsanitize=thread -g1 -Wno-tsan
+else ifdef SANITIZE
 BUILD := build-sanitize
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all
 FLAGS += $(SANITIZERS) -fno-omit-frame-pointer -g1 \

@@ -19,6 +19,11 @@
 #include "tiny_compile/tensor/cuda_memory.h"
 
 namespace tiny_compile {
+
+size_t bytes_of(const Buffer& buffer) {
+  return static_cast<size_t>(buffer.size.constant()) * size_of(buffer.type.dtype);
+}
+
 namespace {
 
 constexpr size_t kGuard = 256;  // bytes
@@ -46,10 +51,6 @@ class Guarded {
   std::byte* data_;
   size_t bytes_;
 };
-
-size_t bytes_of(const Buffer& buffer) {
-  return static_cast<size_t>(buffer.size.constant()) * size_of(buffer.type.dtype);
-}
 
 bool same(const std::vector<Tensor>& want, const std::vector<Tensor>& got) {
   for (size_t k = 0; k < want.size(); k++) {
@@ -270,6 +271,42 @@ std::vector<FuzzFailure> fuzz_threads(uint64_t first, int count, const Pipeline&
   return fuzz_compiled(first, count, pipeline, {Target::Cuda, build_threads_unit});
 }
 
+unsigned run_launches(const Program& program, const Source& source,
+                      const SharedLibrary& library, const std::vector<void*>& addresses,
+                      const std::function<std::byte*(size_t bytes)>& own) {
+  auto* take_errors = reinterpret_cast<unsigned (*)()>(library.symbol("tc_take_errors"));
+  take_errors();
+  for (const std::vector<int>& launch : program.launches) {
+    for (int id : launch) {
+      const KernelEntry& kernel = source.kernels[id];
+      std::vector<void*> arguments;
+      for (int buffer : kernel.buffers) arguments.push_back(addresses[buffer]);
+      arguments.push_back(own(static_cast<size_t>(kernel.own_bytes)));
+      auto* run = reinterpret_cast<void (*)(void* const*, long long, long long)>(
+          library.symbol(kernel.function.c_str()));
+      run(arguments.data(), kernel.units / 2, kernel.units);  // in any order
+      run(arguments.data(), 0, kernel.units / 2);
+    }
+  }
+  return take_errors();
+}
+
+std::vector<Tensor> outputs_at(const Program& program, const std::vector<void*>& addresses) {
+  std::vector<Tensor> outputs;
+  for (int b : program.outputs) {
+    const Buffer& buffer = program.buffers[b];
+    Sizes shape, strides;
+    for (const Expr& size : buffer.type.shape) shape.push_back(size.constant());
+    for (const Expr& stride : buffer.strides) strides.push_back(stride.constant());
+    Tensor flat = empty_tensor(buffer.type.dtype, {buffer.size.constant()});
+    std::memcpy(flat.bytes(), addresses[b], bytes_of(buffer));
+    outputs.push_back(with_layout(flat, shape,
+                                  strides.empty() ? contiguous_strides(shape) : strides,
+                                  buffer.offset.constant()));
+  }
+  return outputs;
+}
+
 std::vector<Tensor> run_guarded(const Program& program, const Source& source,
                                 const SharedLibrary& library,
                                 const std::vector<Tensor>& inputs) {
@@ -292,25 +329,17 @@ std::vector<Tensor> run_guarded(const Program& program, const Source& source,
     addresses.push_back(buffer.place >= 0 ? arena.data() + buffer.place
                                           : memory.back()->data());
   }
-  auto* take_errors = reinterpret_cast<unsigned (*)()>(library.symbol("tc_take_errors"));
-  take_errors();
-  for (const std::vector<int>& launch : program.launches) {
-    for (int id : launch) {
-      const KernelEntry& kernel = source.kernels[id];
-      const Guarded own(static_cast<size_t>(kernel.own_bytes), 0);
-      std::fill_n(own.data(), std::min<int64_t>(kernel.own_bytes, 64), std::byte{0});
-      std::vector<void*> arguments;
-      for (int buffer : kernel.buffers) arguments.push_back(addresses[buffer]);
-      arguments.push_back(own.data());
-      auto* run = reinterpret_cast<void (*)(void* const*, long long, long long)>(
-          library.symbol(kernel.function.c_str()));
-      run(arguments.data(), kernel.units / 2, kernel.units);  // in any order
-      run(arguments.data(), 0, kernel.units / 2);
-      if (!own.intact()) fail("a kernel of ", program.name, " wrote outside its own memory");
-    }
+  std::vector<std::unique_ptr<Guarded>> owned;
+  const auto own = [&](size_t bytes) {
+    owned.push_back(std::make_unique<Guarded>(bytes, 0));
+    std::fill_n(owned.back()->data(), std::min<size_t>(bytes, 64), std::byte{0});
+    return owned.back()->data();
+  };
+  const unsigned errors = run_launches(program, source, library, addresses, own);
+  for (const auto& one : owned) {
+    if (!one->intact()) fail("a kernel of ", program.name, " wrote outside its own memory");
   }
-  if (const unsigned errors = take_errors())
-    fail("the kernels of ", program.name, " raised errors ", errors);
+  if (errors) fail("the kernels of ", program.name, " raised errors ", errors);
   if (!arena.intact()) fail("a kernel of ", program.name, " wrote outside the arena");
   for (size_t b = 0; b < memory.size(); b++) {
     const std::string& name = program.buffers[b].name;
@@ -319,19 +348,7 @@ std::vector<Tensor> run_guarded(const Program& program, const Source& source,
         std::memcmp(originals[b], memory[b]->data(), bytes_of(program.buffers[b])) != 0)
       fail("a kernel of ", program.name, " wrote to the input ", name);
   }
-  std::vector<Tensor> outputs;
-  for (int b : program.outputs) {
-    const Buffer& buffer = program.buffers[b];
-    Sizes shape, strides;
-    for (const Expr& size : buffer.type.shape) shape.push_back(size.constant());
-    for (const Expr& stride : buffer.strides) strides.push_back(stride.constant());
-    Tensor flat = empty_tensor(buffer.type.dtype, {buffer.size.constant()});
-    std::memcpy(flat.bytes(), addresses[b], bytes_of(buffer));
-    outputs.push_back(with_layout(flat, shape,
-                                  strides.empty() ? contiguous_strides(shape) : strides,
-                                  buffer.offset.constant()));
-  }
-  return outputs;
+  return outputs_at(program, addresses);
 }
 
 void use_no_cache() { setenv("TC_CACHE_DIR", "/dev/null", 1); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,18 @@ std::vector<FuzzFailure> fuzz_threads(uint64_t first, int count,
 std::vector<Tensor> run_guarded(const Program& program, const Source& source,
                                 const SharedLibrary& library,
                                 const std::vector<Tensor>& inputs);
+
+size_t bytes_of(const Buffer& buffer);
+
+// Runs all kernels over buffers that lie at these addresses, each in two calls, the later units
+// first; returns the error bits that they raised. own(n): n bytes for one kernel, at a multiple
+// of 64, of which the first 64 are zeros.
+unsigned run_launches(const Program& program, const Source& source,
+                      const SharedLibrary& library, const std::vector<void*>& addresses,
+                      const std::function<std::byte*(size_t bytes)>& own);
+
+// The outputs among those buffers, copied.
+std::vector<Tensor> outputs_at(const Program& program, const std::vector<void*>& addresses);
 
 // From here on this process compiles without the user's cache.
 void use_no_cache();

@@ -46,10 +46,6 @@ class Fenced {
   size_t all_;
 };
 
-size_t bytes_of(const Buffer& buffer) {
-  return static_cast<size_t>(buffer.size.constant()) * size_of(buffer.type.dtype);
-}
-
 bool is_too_large(const Program& program) {
   int64_t bytes = program.arena_bytes, points = 0;
   for (const Buffer& buffer : program.buffers)
@@ -132,35 +128,13 @@ std::optional<std::vector<Tensor>> run_fenced(const Mutant& mutant, const Source
     addresses.push_back(buffer.place >= 0 ? arena.data() + buffer.place
                                           : memory.back()->data());
   }
-  auto* take_errors = reinterpret_cast<unsigned (*)()>(library.symbol("tc_take_errors"));
-  take_errors();
-  for (const std::vector<int>& launch : program.launches) {
-    for (int id : launch) {
-      const KernelEntry& kernel = source.kernels[id];
-      const Fenced own(static_cast<size_t>(kernel.own_bytes), false, 64, 0);
-      std::vector<void*> arguments;
-      for (const int buffer : kernel.buffers) arguments.push_back(addresses[buffer]);
-      arguments.push_back(own.data());
-      auto* run = reinterpret_cast<void (*)(void* const*, long long, long long)>(
-          library.symbol(kernel.function.c_str()));
-      run(arguments.data(), kernel.units / 2, kernel.units);  // in any order
-      run(arguments.data(), 0, kernel.units / 2);
-    }
-  }
-  if (take_errors()) return std::nullopt;
-  std::vector<Tensor> outputs;
-  for (int b : program.outputs) {
-    const Buffer& buffer = program.buffers[b];
-    Sizes shape, strides;
-    for (const Expr& size : buffer.type.shape) shape.push_back(size.constant());
-    for (const Expr& stride : buffer.strides) strides.push_back(stride.constant());
-    const Tensor flat = empty_tensor(buffer.type.dtype, {buffer.size.constant()});
-    std::memcpy(flat.bytes(), addresses[b], bytes_of(buffer));
-    outputs.push_back(with_layout(flat, shape,
-                                  strides.empty() ? contiguous_strides(shape) : strides,
-                                  buffer.offset.constant()));
-  }
-  return outputs;
+  std::vector<std::unique_ptr<Fenced>> owned;
+  const auto own = [&](size_t bytes) {
+    owned.push_back(std::make_unique<Fenced>(bytes, false, 64, 0));
+    return owned.back()->data();
+  };
+  if (run_launches(program, source, library, addresses, own)) return std::nullopt;
+  return outputs_at(program, addresses);
 }
 
 FuzzFailure failure_of(uint64_t seed, const std::string& what) {

@@ -50,6 +50,7 @@ class KernelText {
   ScalarWriter scalars;
   const Program& program;
   const Kernel& kernel;
+  std::set<std::string> helpers;                      // "tc_stream": what the text calls
   std::string integer = "long long";                  // the type of indices
   std::function<std::string(int scalar)> kept_place;  // "keep_4[j0*8 + j1]"; CUDA's rows differ
 

@@ -64,6 +64,7 @@ std::string block_name(const Step& step) { return str("block_", step.buffer); }
 void write_blocks(KernelText& text, int axis, const std::string& from, const std::string& to,
                   const std::vector<const Step*>& steps, const std::function<void()>& define) {
   const std::string& i = text.kernel.axes[axis].name;
+  text.helpers.insert("tc_stream");
   for (const Step* step : steps)
     text.out.line(
         str("alignas(64) ", c_type(step->dtype), " ", block_name(*step), "[", kBlock, "];"));
@@ -123,8 +124,8 @@ void write_store_loop(KernelText& text, int axis, const std::string& from,
   text.out.close();
 }
 
-std::string store_helpers(const std::string& kernels) {
-  return kernels.find("tc_stream(") == std::string::npos ? "" : kStream;
+std::string store_helpers(const std::set<std::string>& called) {
+  return called.count("tc_stream") ? kStream : "";
 }
 
 }  // namespace tiny_compile

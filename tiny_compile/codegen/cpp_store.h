@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ void write_store(KernelText& text, const Step& step);
 // Whether write_store_loop goes past the caches: then the kernel ends with tc_stream_done().
 bool streams(const KernelText& text, int axis, const std::vector<const Step*>& steps);
 
-// The helpers that `kernels` mentions.
-std::string store_helpers(const std::string& kernels);
+// The helpers of those that kernels call.
+std::string store_helpers(const std::set<std::string>& called);
 
 }  // namespace tiny_compile

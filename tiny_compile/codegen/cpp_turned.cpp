@@ -203,11 +203,12 @@ std::vector<int> turned_loads(const Kernel& kernel) {
 }
 
 int64_t write_turned(KernelText& text, const std::vector<int>& loads) {
+  text.helpers.insert("tc_turn");
   return TurnedWriter(text, loads).write();
 }
 
-std::string turned_helpers(const std::string& kernels) {
-  if (kernels.find("tc_turn(") == std::string::npos) return "";
+std::string turned_helpers(const std::set<std::string>& called) {
+  if (!called.count("tc_turn")) return "";
   std::string text = kTurn;
   for (size_t at = 0; (at = text.find("SIDE", at)) != std::string::npos;)
     text.replace(at, 4, std::to_string(kSquare));

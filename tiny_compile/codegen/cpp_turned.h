@@ -1,6 +1,7 @@
 // Pointwise kernels that read some inputs across their grain: x.t() + y.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "tiny_compile/codegen/cpp_kernel.h"
@@ -14,8 +15,8 @@ std::vector<int> turned_loads(const Kernel& kernel);
 // Writes the kernel's body in squares; returns its units.
 int64_t write_turned(KernelText& text, const std::vector<int>& loads);
 
-// The helper that such kernels call.
-std::string turned_helpers(const std::string& kernels);
+// The helper of such kernels, where it is among those that kernels call.
+std::string turned_helpers(const std::set<std::string>& called);
 
 constexpr int64_t kSquare = 128;  // points in a unit: kSquare * kSquare
 
