@@ -410,7 +410,8 @@ class Fusion {
     const std::vector<int> order = topological_order();
     std::vector<bool> loaded(program_.buffers.size());
     for (size_t k = order.size(); k-- > 0;) {
-      Kernel kernel = without_dead_stores(program_, group(order[k])->finish(), loaded);
+      Kernel kernel = without_dead_stores(
+          program_, without_repeats(group(order[k])->finish()), loaded);
       if (kernel.steps.empty()) continue;
       for (int buffer : loaded_by(kernel)) loaded[buffer] = true;
       kernel.name = name(order[k]);
