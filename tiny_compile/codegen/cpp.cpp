@@ -26,6 +26,7 @@
 #include "tiny_compile/codegen/functions.h"
 #include "tiny_compile/codegen/prelude.h"
 #include "tiny_compile/codegen/scan.h"
+#include "tiny_compile/codegen/sort.h"
 
 namespace tiny_compile {
 namespace {
@@ -185,6 +186,10 @@ void write_steps(KernelText& text, std::vector<bool> defined) {
       case StepKind::Scan:
         write_scan_row(text, steps[s], static_cast<int>(s), place_of(text, steps[s]), defined);
         break;
+      case StepKind::Sort:
+        write_sort_row(text, steps[s], str("buffers[", text.program.buffers.size(), "]"),
+                       defined);
+        break;
       case StepKind::Scatter: write_scatter(text, steps[s], defined); break;
     }
     s++;
@@ -262,7 +267,11 @@ Functions::Written write_kernel(const LoneKernel& lone, const std::string& funct
         write_pointwise(text);
       }
       break;
-    case Strategy::Rows: write_rows(text); break;
+    case Strategy::Rows:
+      if (kernel.steps[0].kind == StepKind::Sort)
+        entry.own_bytes = sort_bytes(kernel, kernel.steps[0]);
+      write_rows(text);
+      break;
   }
   if (text.out.str().find("tc_stream(") != std::string::npos)
     text.out.line("tc_stream_done();");
@@ -306,8 +315,8 @@ std::vector<Source> emit_cpp_together(const std::vector<Program>& programs) {
   }
   const std::vector<std::string> units = units_of(functions.texts());
   const std::string kernels = joined(units);
-  std::string body = scan_helpers(programs) + scatter_helpers(programs) +
-                     reduction_helpers(functions.distinct()) +
+  std::string body = scan_helpers(programs) + sort_helpers(kernels, false) +
+                     scatter_helpers(programs) + reduction_helpers(functions.distinct()) +
                      matmul_helpers(functions.distinct()) + store_helpers(kernels) +
                      turned_helpers(kernels) + kernels;
   if (body.find("tc_in_range") != std::string::npos) body = kInRange + body;
