@@ -2,16 +2,53 @@
 // a gather.
 //
 //   topk(x, 8)    argsort_descending {axis=1}, its first 8 places, gather
+//
+// of a long row in parts of 1024 first, then among the places that these gave.
 #include "tiny_compile/trace/sorts.h"
+
+#include "tiny_compile/tensor/cuda_memory.h"
 
 namespace tiny_compile {
 namespace {
+
+constexpr int64_t kPart = 1024;
 
 Tensor argsort_of(const Operand& x, const Tensor& tensor, int64_t axis, bool descending) {
   Node node;
   node.op = descending ? Op::argsort_descending : Op::argsort;
   node.set(Key::axis, {axis});
   return apply(std::move(node), {tensor}, x.where);
+}
+
+Tensor first_of_parts(const Operand& x, const Tensor& rows, int64_t axis, int64_t parts,
+                      int64_t k, bool largest) {
+  Sizes split = rows.shape(), starts(split.size() + 1, 1), joined = split;
+  split[static_cast<size_t>(axis)] = starts[static_cast<size_t>(axis)] = parts;
+  split.insert(split.begin() + axis + 1, kPart);
+  joined[static_cast<size_t>(axis)] = parts * k;
+  const Tensor in_parts = reshape(slice(rows, axis, 0, parts * kPart), split);
+  const Tensor places = slice(argsort_of(x, in_parts, axis + 1, largest), axis + 1, 0, k);
+  Node number;
+  number.op = Op::iota;
+  number.type = {DType::i64, {parts}};
+  const Tensor numbers = copy_to(apply(std::move(number), {}, x.where), rows.device());
+  return reshape(places + reshape(numbers * kPart, starts), joined);
+}
+
+// The first k places of a sort. Of a long row, those among the first k of each part of it: equals
+// stand there as they do in the row.
+Tensor first_places(const Operand& x, const Tensor& rows, int64_t axis, int64_t k,
+                    bool largest) {
+  const int64_t length = rows.size(axis), parts = length / kPart;
+  if (k == 0 || 8 * k > kPart || parts < 2)
+    return slice(argsort_of(x, rows, axis, largest), axis, 0, k);
+  std::vector<Tensor> places = {first_of_parts(x, rows, axis, parts, k, largest)};
+  if (parts * kPart < length) {
+    const Tensor rest = slice(rows, axis, parts * kPart);
+    places.push_back(slice(argsort_of(x, rest, axis, largest), axis, 0, k) + parts * kPart);
+  }
+  const Tensor among = concat(places, axis);
+  return gather(among, axis, first_places(x, gather(rows, axis, among), axis, k, largest));
 }
 
 // One number is a row of one: body(row, axis), and back.
@@ -49,7 +86,7 @@ std::pair<Tensor, Tensor> topk(const Operand& x, int64_t k, int64_t axis, bool l
     if (k < 0 || k > length)
       fail_at(current_place(x.where),
               str("topk: k = ", k, " of the ", length, " elements along axis ", axis));
-    const Tensor places = slice(argsort_of(x, rows, of, largest), of, 0, k);
+    const Tensor places = first_places(x, rows, of, k, largest);
     const bool whole = is_number && k == 1;
     return std::pair{back(gather(rows, of, places), whole), back(places, whole)};
   });
