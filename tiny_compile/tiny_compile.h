@@ -12,3 +12,4 @@
 #include "tiny_compile/trace/einsum.h"
 #include "tiny_compile/trace/functions.h"
 #include "tiny_compile/trace/nn.h"
+#include "tiny_compile/trace/sorts.h"

@@ -19,8 +19,8 @@ using lessons::Threads;
 // The source with the prelude in its C++ form and the words that lessons do without.
 inline std::string for_cpu(const Source& source) {
   const size_t first =
-      std::min({source.text.find("// Scans:"), source.text.find("extern \"C\" __global__"),
-                source.text.size()});
+      std::min({source.text.find("// Scans:"), source.text.find("// Sorts:"),
+                source.text.find("extern \"C\" __global__"), source.text.size()});
   const std::string kernels = source.text.substr(first);
   const std::string body = cuda_helpers_for(kernels) + kernels;
   return "#define TC_SHARED(name, bytes) alignas(16) static unsigned char name[bytes]\n"

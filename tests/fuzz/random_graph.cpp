@@ -201,7 +201,8 @@ class Generator {
       case OpClass::View: return add_view(op, any_node());
       case OpClass::Reduction: return add_reduction(op);
       case OpClass::Matmul: return add_matmul();
-      case OpClass::Scan: return add_scan(op);
+      case OpClass::Scan:
+      case OpClass::Sort: return add_along(op);
       case OpClass::Scatter: return add_scatter(op);
       case OpClass::Call: return;  // made of what is there: with_calls
       default: return add_other(op);
@@ -421,10 +422,10 @@ class Generator {
     if (b >= 0) append(Op::matmul, {a, b});
   }
 
-  void add_scan(Op op) {
+  void add_along(Op op) {
     const int x = any_node();
     const Type& of = type(x);
-    if (of.rank() == 0 || of.dtype == DType::boolean) return;
+    if (of.rank() == 0 || (is_scan(op) && of.dtype == DType::boolean)) return;
     if (op == Op::logcumsumexp && !is_float(of.dtype)) return;
     Node node;
     node.op = op;

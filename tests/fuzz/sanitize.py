@@ -225,6 +225,13 @@ def scattered_at(dtype, targets, cols, updates):
                  f"%5: {x} = scatter_add %0, %4, %1 {{axis=0}}")
 
 
+def sorted_rows(dtype, rows, cols):
+    x, places = f"{dtype}[{rows},{cols}]", f"i64[{rows},{cols}]"
+    return graph(f"%0 x: {x}", f"!%1: {places} = argsort %0 {{axis=1}}",
+                 f"!%2: {places} = argsort_descending %0 {{axis=1}}",
+                 f"!%3: {x} = gather %0, %1 {{axis=1}}")
+
+
 def scattered_apart(rows, cols, updates):
     """An index for each element: a thread alone."""
     n = f"[{updates},{cols}]"
@@ -334,6 +341,9 @@ GRAPHS = {
     "scattered f64 [3,9] by 9001": scattered("f64", 3, 9, 9001),
     "scattered by an input f32 [5,128] by 5000": scattered_at("f32", 5, 128, 5000),
     "scattered by an input bf16 [9,33] by 777": scattered_at("bf16", 9, 33, 777),
+    "sorted f32 [65,100]": sorted_rows("f32", 65, 100),
+    "sorted bf16 [3,5000]": sorted_rows("bf16", 3, 5000),
+    "sorted f64 [2,2049]": sorted_rows("f64", 2, 2049),
     "scattered apart f32 [5,33] by 70": scattered_apart(5, 33, 70),
     # packs under a guard: halves of rows, tensors side by side, a frame, rows chosen by an input
     # (they may fail); and where the guard is asked of each element

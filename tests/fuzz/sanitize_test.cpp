@@ -48,6 +48,8 @@ constexpr Words kWords[] = {
     {"cuda_columns", "parts[", "columns of a block"},
     {"cuda_columns", "blockIdx.x / 4", "columns that four blocks share"},
     {"cuda_scan", "(*const last)[", "running sums in tiles"},
+    {"cuda_sort", "items[k] = {key(from + k), k};", "runs sorted in shared memory"},
+    {"cuda_sort", "const bool goes_before", "runs merged in pairs"},
     {"cuda_serial", "tc_cumsum_float::of(within, exp_1);", "one element after the other"},
     {"cuda_serial", "= tc_node<tc_sum_float", "a tree by one thread"},
     {"cuda_scatter", "found_by[8]", "blocks that find their updates"},

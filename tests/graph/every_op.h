@@ -112,6 +112,8 @@ inline std::vector<std::string> valid_graphs() {
   %20: f16[5,2,7] = scatter_prod %2, %7, %8 {axis=1}
   %21: f16[5,2,7] = scatter_max %2, %7, %8 {axis=1}
   %22: f16[5,2,7] = scatter_min %2, %7, %8 {axis=1}
+  %23: i64[6,0,7] = argsort %12 {axis=2}
+  %24: i64[2] = argsort_descending %14 {axis=0}
   return %13, %9
 }
 )",

@@ -629,6 +629,17 @@ std::vector<HandCase> indexed() {
       {"graph cummin(%0 x: f32[6]) {\n %1: i64[6] = cummin %0 {axis=0}\n return %1\n}",
        {"3 inf 3 -inf nan -inf"},
        {"0 0 2 3 4 4"}},
+      // equals in order, -0 = 0, NaN greater than all
+      {"graph sorts(%0 x: f32[8], %1 y: i32[2,3]) {\n %2: i64[8] = argsort %0 {axis=0}\n"
+       " %3: i64[8] = argsort_descending %0 {axis=0}\n %4: i64[2,3] = argsort %1 {axis=0}\n"
+       " %5: i64[2,3] = argsort_descending %1 {axis=1}\n return %2, %3, %4, %5\n}",
+       {"0 nan -0.0 inf -inf 1 nan 0", "1 2 2 0 2 3"},
+       {"4 0 2 7 5 3 1 6", "1 6 3 5 0 2 7 4", "1 0 0 0 1 1", "1 2 0 2 1 0"}},
+      {"graph sort_others(%0 x: bool[5], %1 y: u64[3], %2 z: f16[4]) {\n"
+       " %3: i64[5] = argsort %0 {axis=0}\n %4: i64[3] = argsort_descending %1 {axis=0}\n"
+       " %5: i64[4] = argsort %2 {axis=0}\n return %3, %4, %5\n}",
+       {"true false true false true", "1 18446744073709551615 2", "0.5 nan -inf -2"},
+       {"1 3 0 2 4", "1 2 0", "2 3 0 1"}},
       {"graph last_wins(%0 x: bool[3], %1 i: i64[4], %2 s: bool[4]) {\n"
        " %3: bool[3] = scatter %0, %1, %2 {axis=0}\n return %3\n}",
        {"true true false", "0 2 2 0", "true false true false"},

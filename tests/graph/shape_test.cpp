@@ -264,6 +264,12 @@ TEST_CASE("running extremes are places, the other scans keep the type") {
                  {"cummax", {"bool[2]"}, "axis=0", "i64[2]", "takes numbers, not bool"}});
 }
 
+TEST_CASE("sorts give places, of any dtype") {
+  check_accepted({{"argsort", {"bool[2,3]"}, "axis=1", "i64[2,3]"},
+                  {"argsort_descending", {"f16[n]"}, "axis=0", "i64[n]"}});
+  check_refused({{"argsort", {"f32[2]"}, "axis=1", "i64[2]", "axis 1 is not one of"}});
+}
+
 TEST_CASE("scatter sets elements of any dtype, the other scatters numbers") {
   check_accepted({{"scatter", {"bool[5]", "i64[9]", "bool[9]"}, "axis=0", "bool[5]"},
                   {"scatter_max", {"f32[5]", "i32[9]", "f32[9]"}, "axis=0", "f32[5]"}});

@@ -62,6 +62,7 @@ class ColumnsWriter {
   void write_step(const Step& step, int number) {
     switch (step.kind) {
       case StepKind::Scan: return write_scan(step, number);
+      case StepKind::Sort: fail("kernel ", kernel_.name, " sorts columns side by side");
       case StepKind::Scatter:
         if (has_chunks(kernel_, step))
           return write_scatter_chunks(text_, step, lane_, defined_);

@@ -65,6 +65,7 @@ class SerialWriter {
              "and scatters: no CUDA kernel does that");
       case StepKind::Scan:
         return write_scan_row(text_, step, number, text_.place(step), defined);
+      case StepKind::Sort: fail("kernel ", kernel_.name, " sorts beside other steps");
       case StepKind::Scatter: return write_scatter(step, defined);
     }
   }

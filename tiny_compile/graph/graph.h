@@ -33,7 +33,7 @@ struct Type {
 
 // Attribute keys, one meaning each:
 //   axes              permute, flip, reductions
-//   axis              slice window gather concat, scans, scatters
+//   axis              slice window gather concat, scans, sorts, scatters
 //   start stop step   slice
 //   size step         window
 //   low high          pad: a list entry an axis; negative entries crop

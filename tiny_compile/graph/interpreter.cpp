@@ -15,6 +15,7 @@
 #include "tiny_compile/graph/lanes.h"
 #include "tiny_compile/graph/scan.h"
 #include "tiny_compile/graph/sizes.h"
+#include "tiny_compile/graph/sort.h"
 #include "tiny_compile/graph/walk.h"
 
 namespace tiny_compile {
@@ -309,7 +310,7 @@ Tensor pad(const Node& node, const Tensor& x, const Sizes& shape) {
   return out;
 }
 
-// Row by row in the compute type; each result is rounded when it is stored.
+// Scans and sorts, row by row in the compute type; each result is rounded when it is stored.
 Tensor scanned(const Node& node, const Tensor& x, const Sizes& shape) {
   Tensor out = empty_tensor(node.type.dtype, shape);
   const size_t axis = static_cast<size_t>(node.integer(Key::axis, 0));
@@ -321,9 +322,10 @@ Tensor scanned(const Node& node, const Tensor& x, const Sizes& shape) {
   Walk from(rows, x.strides(), 0), to(rows, out.strides(), 0);
   Lanes one{out.dtype(), {}};
   for (int64_t row = element_count(rows); row > 0; row--, from.next(), to.next()) {
+    const auto values = gathered(x, {length}, {x.strides()[axis]}, from.offset());
     const std::vector<std::byte> results =
-        scan(node.op, x.dtype(),
-             gathered(x, {length}, {x.strides()[axis]}, from.offset()).data(), length);
+        is_sort(node.op) ? argsort(node.op, x.dtype(), values.data(), length)
+                         : scan(node.op, x.dtype(), values.data(), length);
     for (int64_t i = 0; i < length; i++) {
       const int64_t target = to.offset() + i * out.strides()[axis];
       std::memcpy(one.data, results.data() + static_cast<size_t>(i) * width, width);
@@ -358,7 +360,8 @@ Tensor compute(const Node& node, std::span<const Tensor> operands) {
     case OpClass::Pointwise: return pointwise(node, operands);
     case OpClass::View: return view(node, operands[0], shape);
     case OpClass::Reduction: return reduction(node, operands[0], shape);
-    case OpClass::Scan: return scanned(node, operands[0], shape);
+    case OpClass::Scan:
+    case OpClass::Sort: return scanned(node, operands[0], shape);
     case OpClass::Matmul: return matmul(node, operands[0], operands[1], shape);
     case OpClass::Scatter: return scattered(node, operands[0], operands[1], operands[2]);
     default: break;

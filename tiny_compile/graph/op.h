@@ -103,6 +103,8 @@ namespace tiny_compile {
   X(logcumsumexp,  1, Scan)     \
   X(cummax,        1, Scan)     \
   X(cummin,        1, Scan)     \
+  X(argsort,       1, Sort)     \
+  X(argsort_descending,  1, Sort)     \
   X(matmul,        2, Matmul)   \
   X(gather,        2, Indexed)  \
   X(scatter,       3, Scatter)  \
@@ -122,7 +124,18 @@ enum class Op : uint8_t {
 #undef X
 };
 
-enum class OpClass { Pointwise, Source, View, Reduction, Scan, Matmul, Indexed, Scatter, Call };
+enum class OpClass {
+  Pointwise,
+  Source,
+  View,
+  Reduction,
+  Scan,
+  Sort,
+  Matmul,
+  Indexed,
+  Scatter,
+  Call
+};
 
 // Which operand dtypes a pointwise op takes. Number: floats and integers; Bits: integers
 // and bool; Where: a bool, then two of any one dtype. Operands otherwise share one dtype
@@ -153,6 +166,7 @@ inline bool is_pointwise(Op op) { return info(op).op_class == OpClass::Pointwise
 inline bool is_view(Op op) { return info(op).op_class == OpClass::View; }
 inline bool is_reduction(Op op) { return info(op).op_class == OpClass::Reduction; }
 inline bool is_scan(Op op) { return info(op).op_class == OpClass::Scan; }
+inline bool is_sort(Op op) { return info(op).op_class == OpClass::Sort; }
 inline bool is_scatter(Op op) { return info(op).op_class == OpClass::Scatter; }
 
 // The pointwise op that a scan or a scatter combines two values with: add of cumsum and

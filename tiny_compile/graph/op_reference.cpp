@@ -25,6 +25,7 @@ const char* class_name(OpClass op_class) {
     case OpClass::View: return "View";
     case OpClass::Reduction: return "Reduction";
     case OpClass::Scan: return "Scan";
+    case OpClass::Sort: return "Sort";
     case OpClass::Matmul: return "Matmul";
     case OpClass::Indexed: return "Indexed";
     case OpClass::Scatter: return "Scatter";
@@ -69,6 +70,7 @@ std::string result_name(Op op) {
                                                                      : name(of_i32);
   }
   if (is_scan(op)) return scan_result(op, DType::f32) == DType::i64 ? "i64" : "same";
+  if (is_sort(op)) return "i64";
   const Result result = info(op).result;
   return result == Result::Bool ? "bool" : result == Result::Cast ? "its type" : "same";
 }
@@ -155,6 +157,10 @@ std::string op_meaning(Op op) {
     case Op::logcumsumexp: return "running log(sum(exp(x))) along the axis";
     case Op::cummax: return "where the last greatest so far is; NaN beats all";
     case Op::cummin: return "where the last least so far is; NaN beats all";
+    case Op::argsort:
+      return "where the least of the axis is, the next, ...; equals in order, NaN last";
+    case Op::argsort_descending:
+      return "where the greatest of the axis is, the next, ...; equals in order, NaN first";
     case Op::call: return "the results of the graph it holds on the operands, as a tuple";
     case Op::item: return "result number index of a call";
     default: return formula_text(op);

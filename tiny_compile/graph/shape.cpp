@@ -358,6 +358,11 @@ Type infer_scan(const Node& node, const Types& operands) {
   return {scan_result(node.op, operands[0].dtype), operands[0].shape};
 }
 
+Type infer_sort(const Node& node, const Types& operands) {
+  axis_of(node, operands);
+  return {DType::i64, operands[0].shape};
+}
+
 Type infer_concat(const Node& node, const Types& operands) {
   const size_t axis = axis_of(node, operands);
   Type result = operands[0];
@@ -431,6 +436,7 @@ Type infer_by_class(const Node& node, const Types& operands) {
     case OpClass::View: return infer_view(node, operands);
     case OpClass::Reduction: return infer_reduction(node, operands);
     case OpClass::Scan: return infer_scan(node, operands);
+    case OpClass::Sort: return infer_sort(node, operands);
     case OpClass::Matmul: return infer_matmul(node, operands);
     case OpClass::Scatter: return infer_scatter(node, operands);
     case OpClass::Call:

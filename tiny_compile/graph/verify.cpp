@@ -209,7 +209,7 @@ const char* name(Key key) {
 
 std::vector<AttrForm> attributes_of(Op op) {
   if (is_reduction(op)) return {{Key::axes, true}, {Key::keepdim, false}};
-  if (is_scan(op) || is_scatter(op)) return {{Key::axis, true}};
+  if (is_scan(op) || is_sort(op) || is_scatter(op)) return {{Key::axis, true}};
   switch (op) {
     case Op::input: return {{Key::strides, false}, {Key::align, false}};
     case Op::philox: return {{Key::draw, true}};

@@ -19,7 +19,9 @@ Group::Group(Kernel start) : kernel(std::move(start)), rows(row_axes(kernel)) {
 void Group::note(const Step& step, int number) {
   counts_[static_cast<size_t>(step.kind)]++;
   if (step.kind == StepKind::Store) stores_.insert({step.buffer, number});
-  if (step.kind == StepKind::Scan || step.kind == StepKind::Scatter) stores_[step.buffer] = -1;
+  const bool in_rows = step.kind == StepKind::Scan || step.kind == StepKind::Sort ||
+                       step.kind == StepKind::Scatter;
+  if (in_rows) stores_[step.buffer] = -1;
 }
 
 void Group::add_step(Step step) {

@@ -29,8 +29,8 @@ struct Group {
 
  private:
   void note(const Step& step, int number);
-  std::array<int, 6> counts_ = {};  // of each StepKind
-  std::map<int, int> stores_;       // buffer -> the step, -1 where other steps write it too
+  std::array<int, static_cast<size_t>(StepKind::Scatter) + 1> counts_ = {};
+  std::map<int, int> stores_;  // buffer -> the step, -1 where other steps write it too
 };
 
 // Rows, then the steps' loops; axes that were cut into pieces are neither.

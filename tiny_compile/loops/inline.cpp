@@ -110,6 +110,8 @@ std::string inline_producer(const Program& program, Group& consumer, const Group
       consumer.kernel.scalars.size() > kMostCopied)
     return "it is too long to be copied";
   const int work = cost(producer.kernel, wanted);
+  if (consumer.has(StepKind::Sort) && work > 0)
+    return "a sort reads its row many times: it stays in memory";
   if (consumer.has(StepKind::Dot) && work > 0)
     return "a matmul reads its operands many times: they stay in memory";
   if (work > kCheapOps && size > 1 && points(consumer) > size)

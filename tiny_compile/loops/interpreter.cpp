@@ -12,6 +12,7 @@
 #include "tiny_compile/graph/lanes.h"
 #include "tiny_compile/graph/scan.h"
 #include "tiny_compile/graph/sizes.h"
+#include "tiny_compile/graph/sort.h"
 
 namespace tiny_compile {
 namespace {
@@ -131,6 +132,7 @@ class KernelRun {
         case StepKind::Scan:
           if (step.mask >= 0) append(others, lanes_[step.mask], n);
           [[fallthrough]];
+        case StepKind::Sort:
         case StepKind::Reduce: append(values, lanes_[step.value], n); break;
         case StepKind::Fold: append(folded_[number], lanes_[step.value], n); break;
         case StepKind::Store: write(step, number, n); break;
@@ -140,7 +142,12 @@ class KernelRun {
     const DType dtype = kernel_.scalars[step.value].dtype;
     if (step.kind == StepKind::Fold) fold(step, number, count, at);
     if (step.kind == StepKind::Scatter) finish_scatter(step);
-    if (step.kind == StepKind::Scan) scan_row(step, number, loops, at, values, others, count);
+    if (step.kind == StepKind::Scan)
+      write_row(step, number, loops, at, scanned(step, values, count), others, count);
+    if (step.kind == StepKind::Sort)
+      write_row(step, number, loops, at,
+                argsort(step.op, dtype, values.data(), count, step.limit.constant()), {},
+                count);
     if (step.kind == StepKind::Reduce)
       registers_[number] =
           is_scan(step.op) ? scan_total(step.op, dtype, values.data(), count)
@@ -248,14 +255,17 @@ class KernelRun {
     }
   }
 
-  // The running results stay in the compute type; what is stored is rounded. `stored`: the mask's
+  std::vector<std::byte> scanned(const Step& step, const std::vector<std::byte>& values,
+                                 int64_t count) const {
+    const ScanStart start{step.exclusive, step.other < 0 ? nullptr : &lanes_[step.other]};
+    return scan(step.op, kernel_.scalars[step.value].dtype, values.data(), count, start);
+  }
+
+  // The results of a row stay in the compute type; what is stored is rounded. `stored`: the mask's
   // values, if it has one.
-  void scan_row(const Step& step, int number, const std::vector<int>& loops,
-                std::vector<int64_t> at, const std::vector<std::byte>& values,
-                const std::vector<std::byte>& stored, int64_t count) {
-    ScanStart start{step.exclusive, step.other < 0 ? nullptr : &lanes_[step.other]};
-    const std::vector<std::byte> results =
-        scan(step.op, kernel_.scalars[step.value].dtype, values.data(), count, start);
+  void write_row(const Step& step, int number, const std::vector<int>& loops,
+                 std::vector<int64_t> at, const std::vector<std::byte>& results,
+                 const std::vector<std::byte>& stored, int64_t count) {
     const size_t width = size_of(compute_type(step.dtype));
     Lanes one;
     for (int64_t i = 0; i < count; i++) {

@@ -77,7 +77,9 @@ bool is_plain_matmul(const Kernel& kernel) {
 
 bool can_go_in_columns(const Kernel& kernel) {
   for (const Step& step : kernel.steps) {
-    if (step.kind == StepKind::Dot || step.kind == StepKind::Fold) return false;
+    if (step.kind == StepKind::Dot || step.kind == StepKind::Fold ||
+        step.kind == StepKind::Sort)
+      return false;
     if (step.kind != StepKind::Reduce) continue;
     const int64_t count = inner_count(kernel, step).bounds().high;
     if (count > kChunk * kChunk || (step.op == Op::sum_exp && count > kChunk)) return false;
@@ -107,10 +109,10 @@ std::string why_illegal(const Program& program, const Kernel& kernel) {
       if (dots + others > 0) return "schedule pointwise is for stores alone";
       return kernel.rows > 0 ? "" : "schedule pointwise needs a row axis";
     case Strategy::Columns:
-      return can_go_in_columns(kernel)
-                 ? ""
-                 : "schedule columns is for 8 rows or more, without dots and folds, of at most "
-                   "1048576 elements (sum_exp: 1024)";
+      return can_go_in_columns(kernel) ? ""
+                                       : "schedule columns is for 8 rows or more, without "
+                                         "dots, folds and sorts, of at most "
+                                         "1048576 elements (sum_exp: 1024)";
     case Strategy::Tiles: break;
   }
   if (dots != 1 || others > 0) return "schedule tiles is for one dot and stores";

@@ -216,7 +216,8 @@ class Lowering {
     switch (info(node.op).op_class) {
       case OpClass::Pointwise: return build_pointwise(k, node, buffer);
       case OpClass::Reduction: return build_reduction(k, node, buffer);
-      case OpClass::Scan: return build_scan(k, node, buffer);
+      case OpClass::Scan: return build_along(k, node, buffer, StepKind::Scan);
+      case OpClass::Sort: return build_along(k, node, buffer, StepKind::Sort);
       case OpClass::Matmul: return build_matmul(k, node, buffer);
       case OpClass::Scatter: return build_scatter(k, node, buffer);
       default: break;
@@ -390,15 +391,14 @@ class Lowering {
     k.write(StepKind::Store, buffer, place(buffer, index), value);
   }
 
-  void build_scan(KernelBuilder& k, const Node& node, int buffer) {
+  void build_along(KernelBuilder& k, const Node& node, int buffer, StepKind kind) {
     const int axis = static_cast<int>(node.integer(Key::axis, 0));
     Shape index(node.type.shape.size());
     for (int a = 0; a < node.type.rank(); a++) {
       if (a != axis) index[a] = k.add_axis(node.type.shape[a], true);
     }
     index[axis] = k.add_axis(node.type.shape[axis], false);
-    k.write(StepKind::Scan, buffer, place(buffer, index), k.value_at(node.inputs[0], index))
-        .op = node.op;
+    k.write(kind, buffer, place(buffer, index), k.value_at(node.inputs[0], index)).op = node.op;
   }
 
   const Graph& graph_;

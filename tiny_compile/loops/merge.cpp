@@ -336,6 +336,9 @@ const Scalar* widest_load(const Group& group,
   return best;
 }
 
+constexpr const char* kSortsAlone =
+    "a sort goes over its row many times: it has its kernel alone";
+
 // Limits that keep the work of fusing, and a kernel's text, linear in the program.
 std::string too_long(const Group& first, const Group& second) {
   const int reductions = first.count(StepKind::Reduce) + second.count(StepKind::Reduce);
@@ -351,6 +354,7 @@ std::string merge_consumer(const Program& program, Group& producer, const Group&
   if (const std::string reason = too_long(producer, consumer); !reason.empty()) return reason;
   if (producer.has(StepKind::Scan) || producer.has(StepKind::Scatter))
     return "its result is known only once the row is finished";
+  if (producer.has(StepKind::Sort) || consumer.has(StepKind::Sort)) return kSortsAlone;
   if (consumer.has(StepKind::Dot))
     return "a matmul reads its operands many times: they stay in memory";
   if (producer.has(StepKind::Dot) && consumer.sequential())
@@ -381,6 +385,7 @@ std::string merge_sibling(const Program& program, Group& first, const Group& sec
     if (group->has(StepKind::Dot) || group->has(StepKind::Scatter))
       return "matmuls share no loops";
   }
+  if (first.has(StepKind::Sort) || second.has(StepKind::Sort)) return kSortsAlone;
   if (const std::string reason = too_long(first, second); !reason.empty()) return reason;
   std::set<int> loaded;
   for (const Scalar& s : first.kernel.scalars) {

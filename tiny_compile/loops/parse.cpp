@@ -9,7 +9,7 @@
 //   line      := '$' n '=' value
 //              | 'r' n ':' dtype '=' reduction '(' axes ')' value
 //              | 'r' n ':' dtype '=' 'dot' '(' axes ')' value ',' value
-//              | ('store' | 'scan') name place ['for (' axes ')'] '=' value
+//              | ('store' | 'scan' | 'sort') name place ['for (' axes ')'] '=' value
 //              | 'fold' name place ['for (' axes ')'] '=' 'sum(' the last row axis ')' value
 //              | 'scatter' name place ['for (' axes ')'] '=' value ['if' value]
 //   place and value: see parse_value.cpp
@@ -253,8 +253,10 @@ class Parser : ValueParser {
     if (found == "store") return parse_write(StepKind::Store);
     if (found == "fold") return parse_write(StepKind::Fold);
     if (found == "scan") return parse_write(StepKind::Scan);
+    if (found == "sort") return parse_write(StepKind::Sort);
     if (found == "scatter") return parse_write(StepKind::Scatter);
-    error(start, "expected $N = ..., rN: dtype = ..., store, fold, scan, scatter or schedule");
+    error(start,
+          "expected $N = ..., rN: dtype = ..., store, fold, scan, sort, scatter or schedule");
   }
 
   void parse_value_line(size_t start) {
@@ -308,10 +310,14 @@ class Parser : ValueParser {
     expect('=', "the place");
     if (kind == StepKind::Fold) expect_last_row();
     if (kind == StepKind::Scan) step.op = op_of(is_scan, "a scan (cumsum, cummax, ...)");
+    if (kind == StepKind::Sort) step.op = op_of(is_sort, "argsort or argsort_descending");
     if (kind == StepKind::Scatter) step.op = op_of(is_scatter, "a scatter (scatter_add, ...)");
     step.exclusive = kind == StepKind::Scan && accept_word("before");
     step.value = value();
-    if (kind == StepKind::Scan && accept_word("from")) step.other = value();
+    if (kind == StepKind::Sort && accept_word("in"))
+      step.limit = bounded(1, int64_t{1} << 40, "a run's length");
+    const bool may_start = kind == StepKind::Scan || kind == StepKind::Sort;
+    if (may_start && accept_word("from")) step.other = value();
     const bool may_skip = kind == StepKind::Scan || kind == StepKind::Scatter;
     if (may_skip && accept_word("where")) step.mask = value();
     kernel_->steps.push_back(std::move(step));

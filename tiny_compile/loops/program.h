@@ -84,7 +84,7 @@ struct Scalar {
   bool operator==(const Scalar&) const = default;
 };
 
-enum class StepKind : uint8_t { Reduce, Dot, Store, Fold, Scan, Scatter };
+enum class StepKind : uint8_t { Reduce, Dot, Store, Fold, Scan, Sort, Scatter };
 
 // One step, run for each row in order.
 //   Reduce   r = op(inner) value               op: a reduction; inner in order, last fastest; or
@@ -95,6 +95,9 @@ enum class StepKind : uint8_t { Reduce, Dot, Store, Fold, Scan, Scatter };
 //   Scan     buffer[index] = op's running result of value for (inner), in order (graph/scan.h);
 //            `other` stands before the row, if there is one; exclusive: each result is what stands
 //            before its element; mask: not stored where false
+//   Sort     buffer[index] = places of value in order (graph/sort.h), of each `limit` elements of
+//            (inner) apart where limit is not 0; alone in its kernel. `other` is its own result
+//            for limit / 2, of an earlier kernel: there is only to merge
 //   Scatter  buffer[index] = op(buffer[index], value) for (inner), ascending, rounded at each
 //            update; index may use at0 = scalar `other` in [0, limit), else dropped with an error;
 //            mask: skipped if false

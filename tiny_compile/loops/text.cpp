@@ -145,6 +145,12 @@ class KernelPrinter {
                                  info(s.op).name, s.exclusive ? " before " : " ",
                                  reference(s.value),
                                  s.other < 0 ? "" : " from " + reference(s.other), only_if(s));
+      case StepKind::Sort:
+        return tiny_compile::str(
+            "sort ", name, "[", s.index, "]", loops, " = ", info(s.op).name, " ",
+            reference(s.value),
+            s.limit.is_constant(0) ? "" : tiny_compile::str(" in ", s.limit),
+            s.other < 0 ? "" : " from " + reference(s.other));
       case StepKind::Scatter: break;
     }
     return tiny_compile::str("scatter ", name, "[", s.index, "; at0 = ", reference(s.other),

@@ -13,6 +13,7 @@
 #include "tiny_compile/loops/lives.h"
 #include "tiny_compile/loops/program.h"
 #include "tiny_compile/loops/scan_rules.h"
+#include "tiny_compile/loops/sort_rules.h"
 #include "tiny_compile/loops/typing.h"
 
 namespace tiny_compile {
@@ -266,6 +267,10 @@ class Verifier {
     }
     if (s.kind == StepKind::Scan || (s.kind == StepKind::Reduce && is_scan(s.op))) {
       const std::string wrong = why_wrong_scan(program_, *kernel_, number);
+      require(wrong.empty(), "step ", number, " ", wrong);
+    }
+    if (s.kind == StepKind::Sort) {
+      const std::string wrong = why_wrong_sort(program_, *kernel_, number);
       require(wrong.empty(), "step ", number, " ", wrong);
     }
     if (makes_register(s)) return;

@@ -108,6 +108,11 @@ class Tensor {
                 Here = Here::current()) const;
   Tensor any(Axes axes = {}, bool keepdim = false, Here = Here::current()) const;
   Tensor all(Axes axes = {}, bool keepdim = false, Here = Here::current()) const;
+  std::pair<Tensor, Tensor> sort(int64_t axis = -1, bool descending = false,
+                                 Here = Here::current()) const;
+  Tensor argsort(int64_t axis = -1, bool descending = false, Here = Here::current()) const;
+  std::pair<Tensor, Tensor> topk(int64_t k, int64_t axis = -1, bool largest = true,
+                                 Here = Here::current()) const;
   Tensor softmax(int64_t axis, Here = Here::current()) const;
   Tensor log_softmax(int64_t axis, Here = Here::current()) const;
   Tensor matmul(const Tensor& other, Here = Here::current()) const;

@@ -2,6 +2,7 @@
 #include "tiny_compile/tensor/cuda_memory.h"
 #include "tiny_compile/trace/functions.h"
 #include "tiny_compile/trace/nn.h"
+#include "tiny_compile/trace/sorts.h"
 
 namespace tiny_compile {
 
@@ -43,6 +44,15 @@ Tensor Tensor::any(Axes axes, bool keepdim, Here here) const {
 }
 Tensor Tensor::all(Axes axes, bool keepdim, Here here) const {
   return tiny_compile::all({*this, here}, axes, keepdim);
+}
+std::pair<Tensor, Tensor> Tensor::sort(int64_t axis, bool descending, Here here) const {
+  return tiny_compile::sort({*this, here}, axis, descending);
+}
+Tensor Tensor::argsort(int64_t axis, bool descending, Here here) const {
+  return tiny_compile::argsort({*this, here}, axis, descending);
+}
+std::pair<Tensor, Tensor> Tensor::topk(int64_t k, int64_t axis, bool largest, Here here) const {
+  return tiny_compile::topk({*this, here}, k, axis, largest);
 }
 Tensor Tensor::softmax(int64_t axis, Here here) const {
   return tiny_compile::softmax({*this, here}, axis);

@@ -1,0 +1,176 @@
+// Sorts by blocks and their merges: the interpreter's bits, thread by thread.
+#include "tiny_compile/codegen/cuda_sort.h"
+#include "tests/codegen/cuda_threads.h"
+#include "tests/fuzz/mutate.h"
+#include "tiny_compile/loops/interpreter.h"
+#include "tiny_compile/loops/split_sort.h"
+#include "tiny_compile/runtime/nvrtc.h"
+#include "tiny_compile/trace/sorts.h"
+
+#include "tests/catch.h"
+
+using namespace tiny_compile;
+using namespace tiny_compile::threads;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+constexpr const char *kShared = "__shared__ tc_sorted<", *kMerges = "const bool goes_before";
+
+Out both_ways(In i) { return {argsort(i[0], -1), argsort(i[0], -1, true)}; }
+
+void check_compiles(const std::string& text) {
+  if (why_no_nvrtc().empty()) CHECK(compile_cuda(text, "sm_90").size() > 4);
+}
+
+// Few values, so that many are equal, and a NaN where there is one.
+Tensor ties(const Sizes& shape, DType type) {
+  const Tensor x = (rand(shape) * 40.0).to(int64);
+  return is_float(type) ? where(x == 7, std::nan(""), x.to(type)).to(type) : x.to(type);
+}
+
+Program merging() {
+  return parse_program(R"(program f on cuda {
+    input x: f32[2,9]
+    temp p: i64[2,9]
+    temp q: i64[2,9]
+    output y: i64[2,9]
+    kernel runs rows(i0: 2) {
+      sort p[i0*9 + j0] for (j0: 9) = argsort load x[i0*9 + j0] in 4
+    }
+    kernel pairs rows(i0: 2) {
+      sort q[i0*9 + j0] for (j0: 9) = argsort load x[i0*9 + j0] in 8 from load p[i0*9 + j0]
+    }
+    kernel all rows(i0: 2) {
+      sort y[i0*9 + j0] for (j0: 9) = argsort load x[i0*9 + j0] in 16 from load q[i0*9 + j0]
+    }
+    launch runs
+    launch pairs
+    launch all
+    return y
+  })");
+}
+
+void check_refused(const std::function<void(Program&)>& spoil, const std::string& message) {
+  Program program = merging();
+  spoil(program);
+  CHECK_THROWS_WITH(verify(program), ContainsSubstring(message));
+}
+
+}  // namespace
+
+TEST_CASE("rows of every type are sorted by a block each", "[codegen][threads][sort]") {
+  manual_seed(1);
+  for (DType type : {float32, float64, bfloat16, float16, int8, uint8, int32, int64, uint32,
+                     uint64, boolean}) {
+    INFO(c_type(type));
+    const std::string text = check(both_ways, {ties({3, 100}, type)}, "rows rows");
+    CHECK_THAT(text, ContainsSubstring(kShared) && !ContainsSubstring(kMerges));
+    check_compiles(text);
+  }
+}
+
+TEST_CASE("a block sorts rows of any length that it holds", "[codegen][threads][sort]") {
+  manual_seed(2);
+  for (int64_t length : {1, 2, 3, 31, 64, 65, 1001, 2048})
+    check_bits(both_ways, {ties({2, length}, float32)});
+}
+
+TEST_CASE("longer rows are merged from runs by many blocks", "[codegen][threads][sort]") {
+  manual_seed(3);
+  for (int64_t length : {2049, 4096, 4097, 9000}) {
+    const std::string text = check_bits(both_ways, {ties({2, length}, float32)}).source.text;
+    CHECK_THAT(text, ContainsSubstring(kShared) && ContainsSubstring(kMerges));
+    check_compiles(text);
+  }
+  check_bits(both_ways, {ties({5000}, bfloat16)});
+  check_bits(both_ways, {ties({4100}, uint64)});
+}
+
+TEST_CASE("columns, views and formulas are sorted", "[codegen][threads][sort]") {
+  manual_seed(4);
+  const Function others = [](In i) {
+    return Out{sort(i[0] * 2.0, 0).first, argsort(i[0].t(), 0), topk(flip(i[0], {1}), 3).first,
+               argsort(i[0].slice(1, 1, 30, 2), 0)};
+  };
+  check_compiles(check_bits(others, {ties({70, 33}, float32)}).source.text);
+  check_bits(
+      [](In i) {
+        return Out{argsort(i[0], 0), argsort(i[0].unsqueeze(1), 1)};
+      },
+      {ties({2500, 2}, float32)});
+}
+
+TEST_CASE("a row that nobody split is sorted by one block where it lies",
+          "[codegen][threads][sort]") {
+  manual_seed(5);
+  Pipeline unscheduled = default_pipeline();
+  std::erase_if(unscheduled, [](const Stage& stage) { return stage.name == "schedule"; });
+  const std::string text =
+      check_bits(both_ways, {ties({2, 3000}, float32)}, unscheduled).source.text;
+  CHECK_THAT(text, !ContainsSubstring(kShared) && !ContainsSubstring(kMerges));
+  check_compiles(text);
+}
+
+TEST_CASE("a merge is verified to merge the same sort in runs half as long", "[loops][sort]") {
+  const Program program = merging();
+  CHECK(parse_program(print(program)) == program);
+  manual_seed(6);
+  const Tensor x = ties({2, 9}, float32);
+  CHECK(same_bits(interpret(program, std::vector<Tensor>{x})[0], argsort(x, 1)));
+  const char* no_runs = "which is not seen to be the same sort in runs half as long";
+  check_refused([](Program& p) { p.kernels[1].steps[0].limit = 6; }, no_runs);
+  check_refused([](Program& p) { p.kernels[2].steps[0].limit = 0; }, no_runs);
+  check_refused([](Program& p) { p.kernels[0].steps[0].op = Op::argsort_descending; }, no_runs);
+  check_refused(
+      [](Program& p) {
+        Scalar& load = p.kernels[0].scalars[p.kernels[0].steps[0].value];
+        load.index = load.index * 0 + Expr::index("j0", 9);
+      },
+      no_runs);
+  check_refused(
+      [](Program& p) {
+        for (Scalar& s : p.kernels[1].scalars) s.index = Expr::index("j0", 9);
+      },
+      "merges what does not lie as its result does");
+  check_refused([](Program& p) { p.kernels[1].steps[0].op = Op::cumsum; }, "cumsum is no sort");
+  check_refused([](Program& p) { p.kernels[0].steps[0].limit = -4; }, "sorts in runs of -4");
+}
+
+TEST_CASE("a sort is alone in its kernel", "[loops][sort]") {
+  CHECK_THROWS_WITH(parse_program(R"(program f {
+    input x: f32[9]
+    output y: i64[9]
+    output z: f32[9]
+    kernel all rows() {
+      sort y[j0] for (j0: 9) = argsort load x[j0]
+      store z[j0] for (j0: 9) = load x[j0]
+    }
+    launch all
+    return y, z
+  })"),
+                    ContainsSubstring("a sort has its kernel alone"));
+}
+
+TEST_CASE("mutated merges are refused, or have the interpreter's bits",
+          "[loops][sort][refused]") {
+  manual_seed(7);
+  const Tensor x = ties({2, 9}, float32);
+  int accepted = 0;
+  for (uint64_t seed = 0; seed < 400; seed++) {
+    const std::string text = mutated(print(merging()), seed);
+    INFO(text);
+    try {
+      const Program program = parse_program(text);
+      if (program.buffers[0].type != merging().buffers[0].type || program.outputs.size() != 1)
+        continue;
+      const std::vector<Tensor> wanted = interpret(program, std::vector<Tensor>{x});
+      const std::vector<Tensor> got = run(program, emit_cuda(program), {x}, false);
+      CHECK(same_bits(got[0], wanted[0]));
+      accepted++;
+      if (accepted == 4) break;  // each is a run of the compiler
+    } catch (const Error&) {
+    }
+  }
+  CHECK(accepted == 4);
+}

@@ -1,0 +1,11 @@
+// CUDA kernels that sort rows, or merge what is sorted of them.
+#pragma once
+
+#include "tiny_compile/codegen/cuda_text.h"
+
+namespace tiny_compile {
+
+bool is_sort_kernel(const Kernel& kernel);
+KernelEntry write_cuda_sort(CudaText& text, const std::string& function);
+
+}  // namespace tiny_compile

@@ -1,0 +1,148 @@
+// How does a row become sorted in C? Its keys are read once, each beside its place; runs of 16 are
+// sorted by insertion, then merged in pairs:
+//
+//   sort y[i0*100 + j0] for (j0: 100) = argsort load x[i0*100 + j0]
+// =>
+//   for (int e = 0; e < 100; e++) items[e] = {in_x[i0*100 + e], e};
+//   items = tc_sort<false>(items, other, 100);
+//   for (int e = 0; e < 100; e++) out_y[i0*100 + e] = items[e].place;
+//
+// A merge takes from the right where that stands before the left, so equals stay in order. (CUDA:
+// cuda_sort.)
+#include "tiny_compile/codegen/sort.h"
+
+#include <algorithm>
+
+namespace tiny_compile {
+namespace {
+
+constexpr const char* kShared = R"(
+// Sorts:
+template <class T, class I>
+struct tc_sorted {
+  T key;
+  I place;
+};
+
+// Whether a stands before b, wherever they are; NaN is greater than all.
+template <bool Down, class T>
+TC_FN bool tc_before(T a, T b) {
+  return Down ? a > b || (a != a && b == b) : a < b || (b != b && a == a);
+}
+)";
+
+constexpr const char* kRows = R"(
+template <bool Down, class Item>
+static void tc_insert(Item* items, long long count) {
+  for (long long k = 1; k < count; k++) {
+    const Item item = items[k];
+    long long at = k;
+    for (; at > 0 && tc_before<Down>(item.key, items[at - 1].key); at--) items[at] = items[at - 1];
+    items[at] = item;
+  }
+}
+
+// Where the sorted items are: in one of the two, which it uses in turns.
+template <bool Down, class Item>
+static Item* tc_sort(Item* from, Item* to, long long count) {
+  for (long long k = 0; k < count; k += 16)
+    tc_insert<Down>(from + k, count - k < 16 ? count - k : 16);
+  for (long long width = 16; width < count; width *= 2) {
+    for (long long begin = 0; begin < count; begin += 2 * width) {
+      const long long middle = begin + width < count ? begin + width : count;
+      const long long end = middle + width < count ? middle + width : count;
+      long long left = begin, right = middle;
+      for (long long k = begin; k < end; k++) {
+        const bool takes_right =
+            left == middle ||
+            (right < end && tc_before<Down>(from[right].key, from[left].key));
+        to[k] = takes_right ? from[right++] : from[left++];
+      }
+    }
+    Item* const sorted = to;
+    to = from;
+    from = sorted;
+  }
+  return from;
+}
+)";
+
+// The network of Batcher's bitonic sort, of which every comparator puts the lesser first, so that
+// what is missing behind `count` may count as greater than all.
+constexpr const char* kBlock = R"(
+// The threads of a block sort, where in_order(i, j) swaps i < j where j stands before i.
+template <class Swap>
+__device__ inline void tc_sort_block(long long count, Swap in_order) {
+  for (long long size = 2; size / 2 < count; size *= 2) {
+    for (long long apart = size / 2; apart > 0; apart /= 2) {
+      for (long long p = threadIdx.x; 2 * p < count + size; p += blockDim.x) {
+        const long long i = 2 * p - (p & (apart - 1));
+        const long long j = apart == size / 2 ? i ^ (size - 1) : i + apart;
+        if (j < count) in_order(i, j);
+      }
+      __syncthreads();
+    }
+  }
+}
+)";
+
+}  // namespace
+
+SortText::SortText(const Kernel& kernel, const Step& step)
+    : key(value_type(kernel.scalars[step.value].dtype)),
+      down(step.op == Op::argsort_descending ? "true" : "false"),
+      count(inner_count(kernel, step).constant()) {
+  const int64_t limit = step.limit.constant();
+  run = limit > 0 ? std::min(limit, count) : count;
+  item = str("tc_sorted<", key, ", ", run <= INT32_MAX ? "int" : "long long", ">");
+}
+
+std::string sort_helpers(const std::vector<Program>& programs, bool cuda) {
+  const auto sorts = [](const Kernel& kernel) {
+    return std::any_of(kernel.steps.begin(), kernel.steps.end(),
+                       [](const Step& step) { return step.kind == StepKind::Sort; });
+  };
+  const bool any = std::any_of(programs.begin(), programs.end(), [&](const Program& program) {
+    return std::any_of(program.kernels.begin(), program.kernels.end(), sorts);
+  });
+  return any ? str(kShared, cuda ? kBlock : kRows) : "";
+}
+
+int64_t sort_bytes(const Kernel& kernel, const Step& step) {
+  const SortText sort(kernel, step);
+  return 2 * sort.run * 2 *
+         std::max<int64_t>(size_of(compute_type(kernel.scalars[step.value].dtype)),
+                           sort.run <= INT32_MAX ? 4 : 8);
+}
+
+void write_sort_row(KernelText& text, const Step& step, const std::string& own,
+                    const std::vector<bool>& row_defined) {
+  const SortText sort(text.kernel, step);
+  Step keys = step, places = step;
+  keys.other = -1;  // sorting anew is as good as merging
+  places.value = places.other = -1;
+  Text& out = text.out;
+  const std::string run = str(sort.run), index = text.scalars.index(step.index);
+  out.line(str(sort.item, "* const own = (", sort.item, "*)", own, ";"));
+  out.open(str("for (long long from = 0; from < ", sort.count, "; from += ", run, ")"));
+  out.line(str("const long long length = ", sort.count, " - from < ", run, " ? ", sort.count,
+               " - from : ", run, ";"));
+  out.open("for (long long k = 0; k < length; k++)");
+  std::vector<bool> defined = row_defined;
+  text.declare("e", "from + k");
+  text.unpack_inner(step, "e");
+  text.define(text.needed({&keys}), element_scope(text.kernel, step.inner), defined);
+  out.line(str("own[k] = {", text.scalars.name(step.value), ", (decltype(own->place))k};"));
+  out.close();
+  out.line(str("const ", sort.item, "* const items = tc_sort<", sort.down, ">(own, own + ", run,
+               ", length);"));
+  out.open("for (long long k = 0; k < length; k++)");
+  text.declare("e", "from + k");
+  text.unpack_inner(step, "e");
+  out.line(str(pointer_name(text.program.buffers[step.buffer]), "[", index,
+               "] = from + items[k].place;"));
+  out.close();
+  out.close();
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,63 @@
+// Does a sort that merges find its runs sorted? Only where an earlier kernel is the same one, but for
+// the length of the runs and the buffer they lie in:
+//
+//   rows(i0: 8) { sort p[i0*9000 + j0] for (j0: 9000) = argsort load x[i0*9000 + j0] in 2048 }
+//   rows(i0: 8) { sort q[i0*9000 + j0] for (j0: 9000) = argsort load x[i0*9000 + j0] in 4096
+//                   from load p[i0*9000 + j0] }
+#include "tiny_compile/loops/sort_rules.h"
+
+namespace tiny_compile {
+namespace {
+
+// What is sorted, and whereto, but for the runs and the buffer.
+Kernel essence(Kernel kernel) {
+  kernel.name.clear();
+  kernel.where.clear();
+  kernel.schedule = Schedule{};
+  kernel.steps[0].buffer = kernel.steps[0].other = -1;
+  kernel.steps[0].limit = 0;
+  return normalize(std::move(kernel));
+}
+
+bool is_sort_alone(const Kernel& kernel) {
+  return kernel.steps.size() == 1 && kernel.steps[0].kind == StepKind::Sort;
+}
+
+const Kernel* sorter_of(const Program& program, int buffer) {
+  for (const Kernel& kernel : program.kernels) {
+    if (is_sort_alone(kernel) && kernel.steps[0].buffer == buffer) return &kernel;
+  }
+  return nullptr;
+}
+
+std::string why_wrong_runs(const Program& program, const Kernel& kernel) {
+  const Step& step = kernel.steps[0];
+  if (step.other < 0) return "";
+  if (step.other >= static_cast<int>(kernel.scalars.size())) return "merges nothing";
+  const Scalar& runs = kernel.scalars[step.other];
+  if (runs.kind != ScalarKind::Load || runs.mask >= 0 || !runs.operands.empty() ||
+      runs.index != step.index)
+    return "merges what does not lie as its result does";
+  const Kernel* earlier = sorter_of(program, runs.buffer);
+  const bool halves = earlier && earlier->steps[0].limit.is_constant() &&
+                      earlier->steps[0].limit.constant() > 0 &&
+                      earlier->steps[0].limit * 2 == step.limit;
+  return halves && essence(*earlier) == essence(kernel)
+             ? ""
+             : str("merges ", program.buffers[runs.buffer].name,
+                   ", which is not seen to be the same sort in runs half as long");
+}
+
+}  // namespace
+
+std::string why_wrong_sort(const Program& program, const Kernel& kernel, int number) {
+  const Step& step = kernel.steps[number];
+  if (!is_sort(step.op)) return str(info(step.op).name, " is no sort");
+  if (kernel.steps.size() > 1) return "sorts beside other steps: a sort has its kernel alone";
+  if (step.inner.size() > 1) return "sorts over several loops";
+  if (!step.limit.is_constant() || step.limit.constant() < 0)
+    return str("sorts in runs of ", step.limit);
+  return why_wrong_runs(program, kernel);
+}
+
+}  // namespace tiny_compile

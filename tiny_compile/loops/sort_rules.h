@@ -1,0 +1,14 @@
+// Which sorts mean something?
+#pragma once
+
+#include <string>
+
+#include "tiny_compile/loops/program.h"
+
+namespace tiny_compile {
+
+// "" where the Sort step is alone in its kernel, over one loop, and merges, if it merges, what an
+// earlier kernel has sorted of the very same values; else the reason.
+std::string why_wrong_sort(const Program& program, const Kernel& kernel, int number);
+
+}  // namespace tiny_compile

@@ -1,0 +1,53 @@
+// How do many blocks sort one row? Each sorts a run; then runs are merged in pairs, where each element
+// finds its place by a binary search in the other run. The order is total: the bits are the same.
+//
+//   sort y[j0] for (j0: 5000) = argsort load x[j0]
+// =>
+//   sort p[j0] for (j0: 5000) = argsort load x[j0] in 2048
+//   sort q[j0] for (j0: 5000) = argsort load x[j0] in 4096 from load p[j0]
+//   sort y[j0] for (j0: 5000) = argsort load x[j0] in 8192 from load q[j0]
+#include "tiny_compile/loops/split_sort.h"
+
+namespace tiny_compile {
+namespace {
+
+int add_buffer(Program& program, const Kernel& kernel, int64_t run) {
+  const int buffer = static_cast<int>(program.buffers.size());
+  const Buffer& result = program.buffers[kernel.steps[0].buffer];
+  program.buffers.push_back({str("p", buffer, "_", run, "_", kernel.name),
+                             Role::Temporary,
+                             result.type,
+                             result.size,
+                             {},
+                             0});
+  return buffer;
+}
+
+}  // namespace
+
+bool can_split_sort(const Program& program, const Kernel& kernel) {
+  const Step& step = kernel.steps[0];
+  const Expr count = inner_count(kernel, step);
+  return program.target == Target::Cuda && step.kind == StepKind::Sort && step.other < 0 &&
+         step.limit.is_constant(0) && count.is_constant() && count.constant() > kSortedRun;
+}
+
+std::vector<Kernel> split_sort(Program& program, const Kernel& kernel) {
+  const int64_t count = inner_count(kernel, kernel.steps[0]).constant();
+  std::vector<Kernel> kernels;
+  int sorted = -1;  // the buffer of the runs so far
+  for (int64_t run = kSortedRun; run < 2 * count; run *= 2) {
+    Kernel part = kernel;
+    Step& step = part.steps[0];
+    step.limit = run;
+    if (sorted >= 0) step.other = ScalarTable(part).load(program, sorted, step.index);
+    if (run < count) {
+      part.name = str(kernel.name, "_in_", run);
+      sorted = part.steps[0].buffer = add_buffer(program, kernel, run);
+    }
+    kernels.push_back(normalize(std::move(part)));
+  }
+  return kernels;
+}
+
+}  // namespace tiny_compile
