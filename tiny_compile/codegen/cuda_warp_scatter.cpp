@@ -196,9 +196,8 @@ class WarpWriter {
     out_.open("for (unsigned left = peers; __ballot_sync(0xffffffffu, left != 0) != 0;)");
     out_.line("#pragma unroll");
     out_.open("for (int turn = 0; turn < 4; turn++)");
-    out_.line(
-        str("const ", type,
-            " next = __shfl_sync(0xffffffffu, value[k], (__ffs(left) - 1) & 31);"));
+    out_.line(str("const ", type,
+                  " next = __shfl_sync(0xffffffffu, value[k], (__ffs(left) - 1) & 31);"));
     out_.line(str("if (left) sum = ", updated_value(step, "sum", "next"), ";"));
     out_.line("left &= left - 1;");
     out_.close();
