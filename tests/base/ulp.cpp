@@ -65,20 +65,20 @@ int main(int argc, char** argv) {
   }
   TC_ULP_FUNCTIONS(X)
 #undef X
-#define X(name, bound32, bound64)                                                        \
-  if (wanted(#name)) {                                                                   \
-    const auto f32 = [&](unsigned long long begin, unsigned long long end) {             \
-      const auto function = [](float x, float y) { return prelude::tc_##name(x, y); };   \
-      return ulp::worst_of_two<float>(function, ulp::Reference<double>::name,            \
-                                      ulp::name##_arguments<float>, begin, end);         \
-    };                                                                                   \
-    const auto f64 = [&](unsigned long long begin, unsigned long long end) {             \
-      const auto function = [](double x, double y) { return prelude::tc_##name(x, y); }; \
-      return ulp::worst_of_two<double>(function, ulp::Reference<long double>::name,      \
-                                       ulp::name##_arguments<double>, begin, end);       \
-    };                                                                                   \
-    report(#name, "f32", f32, some);                                                     \
-    report(#name, "f64", f64, some);                                                     \
+#define X(name, bound32, bound64)                                                         \
+  if (wanted(#name)) {                                                                    \
+    const auto f32 = [&](unsigned long long begin, unsigned long long end) {              \
+      const auto function = [](float x, float y) { return prelude::tc_##name(x, y); };    \
+      return ulp::worst_of_two<float>(function, ulp::Reference<double>::name,             \
+                                      ulp::name##_arguments<float>, begin, end, #name);   \
+    };                                                                                    \
+    const auto f64 = [&](unsigned long long begin, unsigned long long end) {              \
+      const auto function = [](double x, double y) { return prelude::tc_##name(x, y); };  \
+      return ulp::worst_of_two<double>(function, ulp::Reference<long double>::name,       \
+                                       ulp::name##_arguments<double>, begin, end, #name); \
+    };                                                                                    \
+    report(#name, "f32", f32, some);                                                      \
+    report(#name, "f64", f64, some);                                                      \
   }
   TC_ULP_FUNCTIONS_OF_TWO(X)
 #undef X

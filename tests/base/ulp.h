@@ -28,13 +28,13 @@ constexpr Format kF16{11, -13, 16}, kBf16{8, -125, 128};
 
 // Wrong kinds of result (a NaN, an infinity, a zero's sign) count as a billion; that an
 // overflow comes one step early or late, as one. A result smaller than `least` is measured in
-// units of that.
+// units of that, whatever a zero's sign.
 template <typename Exact>
 double error_of(double value, Exact exact, Format format, double least = 0) {
   const double wrong = 1e9;
   if (value != value || exact != exact) return value != value && exact != exact ? 0 : wrong;
   if (exact == 0 || value == 0) {
-    if (std::signbit(value) != std::signbit(exact)) return wrong;
+    if (least == 0 && std::signbit(value) != std::signbit(exact)) return wrong;
     if (value == exact) return 0;
   }
   const Exact end = std::ldexp(Exact(1), format.max_exponent - 1) * 2;  // may be infinite
@@ -118,6 +118,12 @@ struct Reference {
     return static_cast<Exact>(sum - pi * std::cos(pi * r) / std::sin(pi * r));
   }
   static Exact atan2(Exact y, Exact x) { return std::atan2(y, x); }
+  static Exact logaddexp(Exact x, Exact y) {
+    const Exact m = std::max(x, y);
+    if (x != x || y != y) return NAN;
+    if (std::isinf(x) || std::isinf(y)) return m;
+    return m + std::log1p(std::exp(-std::fabs(x - y)));
+  }
   static Exact pow(Exact x, Exact y) { return std::pow(x, y); }
   // 30 terms and Euler and Maclaurin's formula; below 0 one term after the other.
   static Exact zeta(Exact s, Exact q) {
@@ -150,6 +156,13 @@ inline double least_size(std::string_view name, double x) {
   if (!(x < 0)) return name == "digamma" ? 0x1p-6 : 0;
   if (name == "lgamma") return 2 * std::lgamma(1 - x);
   return name == "digamma" ? 2 * std::log(1 - x) : 0;
+}
+
+// log(exp(x) + exp(y)) is 0 where a negative operand and what is added to it cancel: errors are in
+// ulp of the larger of the two.
+inline double least_size(std::string_view name, double x, double y) {
+  if (name != "logaddexp" || !(x < 0 && y < 0)) return 0;
+  return std::max(-std::max(x, y), std::log1p(std::exp(-std::fabs(x - y))));
 }
 
 // X(name, bound of f32, bound of f64)
@@ -279,14 +292,24 @@ std::pair<T, T> zeta_arguments(unsigned long long i) {
   return {static_cast<T>(2 + i % 5), static_cast<T>(std::exp2(40 * unit - 20))};
 }
 
-// Of a function of two arguments.
+// Of logaddexp: any, or two so close to each other that both count.
+template <typename T>
+std::pair<T, T> logaddexp_arguments(unsigned long long i) {
+  const T x = argument<T>(i);
+  const double unit = static_cast<double>(mix(i) >> 11) * 0x1p-53;
+  if (i % 32 >= 24) return {static_cast<T>(-std::exp2(unit * 4 - 3)), static_cast<T>(-unit)};
+  return {x, i % 16 >= 8 ? static_cast<T>(x + 40 * unit - 20) : argument<T>(mix(i) >> 8)};
+}
+
+// Of a function of two arguments. With a name, least_size holds.
 template <typename T, typename F, typename R, typename S>
 Worst worst_of_two(F function, R exact, S sample, unsigned long long begin,
-                   unsigned long long end) {
+                   unsigned long long end, std::string_view name = "") {
   Worst worst;
   for (unsigned long long i = begin; i < end; i++) {
     const auto [x, y] = sample(i);
-    worst.add(error_of(function(x, y), exact(x, y), format_of<T>), x, y);
+    worst.add(error_of(function(x, y), exact(x, y), format_of<T>, least_size(name, x, y)), x,
+              y);
   }
   return worst;
 }
@@ -294,6 +317,7 @@ Worst worst_of_two(F function, R exact, S sample, unsigned long long begin,
 #define TC_ULP_FUNCTIONS_OF_TWO(X) \
   X(pow, 2, 4)                     \
   X(atan2, 2, 4)                   \
+  X(logaddexp, 2.5, 4)             \
   X(zeta, 2, 4)
 
 }  // namespace tiny_compile::ulp

@@ -64,16 +64,17 @@ TEST_CASE("functions of f64 stay within their bounds", "[math]") {
 
 TEST_CASE("functions of two numbers stay within their bounds, special cases included",
           "[math]"){
-#define X(name, bound32, bound64)                                                          \
-  {                                                                                        \
-    const auto f = [](auto x, auto y) { return prelude::tc_##name(x, y); };                \
-    const ulp::Worst f32 = ulp::worst_of_two<float>(                                       \
-        f, ulp::Reference<double>::name, ulp::name##_arguments<float>, 0, kSamples);       \
-    const ulp::Worst f64 = ulp::worst_of_two<double>(                                      \
-        f, ulp::Reference<long double>::name, ulp::name##_arguments<double>, 0, kSamples); \
-    INFO(#name " of " << f32.x << ", " << f32.y << " and " << f64.x << ", " << f64.y);     \
-    CHECK(f32.error <= bound32);                                                           \
-    CHECK(f64.error <= bound64);                                                           \
+#define X(name, bound32, bound64)                                                           \
+  {                                                                                         \
+    const auto f = [](auto x, auto y) { return prelude::tc_##name(x, y); };                 \
+    const ulp::Worst f32 = ulp::worst_of_two<float>(                                        \
+        f, ulp::Reference<double>::name, ulp::name##_arguments<float>, 0, kSamples, #name); \
+    const ulp::Worst f64 =                                                                  \
+        ulp::worst_of_two<double>(f, ulp::Reference<long double>::name,                     \
+                                  ulp::name##_arguments<double>, 0, kSamples, #name);       \
+    INFO(#name " of " << f32.x << ", " << f32.y << " and " << f64.x << ", " << f64.y);      \
+    CHECK(f32.error <= bound32);                                                            \
+    CHECK(f64.error <= bound64);                                                            \
   }
     TC_ULP_FUNCTIONS_OF_TWO(X)
 #undef X

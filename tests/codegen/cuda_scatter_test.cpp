@@ -92,19 +92,19 @@ TEST_CASE("ragged scatters: few and many updates, columns and targets", "[codege
 TEST_CASE("more updates than a block's list holds", "[codegen][threads]") {
   manual_seed(13);
   const int64_t count = 7001;
-  check_rows(300, 8, index_of(count, [](int64_t) { return 17; }));
-  check_rows(300, 8, index_of(count, [](int64_t k) { return k * 300 / 7001; }), bfloat16);
-  check_rows(300, 8, index_of(count, [](int64_t k) { return 299 - k * 300 / 7001; }));
-  check_rows(3, 8, index_of(count, random_below(3)), float64);
+  check_rows(1300, 8, index_of(count, [](int64_t) { return 17; }));
+  check_rows(1300, 8, index_of(count, [](int64_t k) { return k * 1300 / 7001; }), bfloat16);
+  check_rows(1300, 8, index_of(count, [](int64_t k) { return 1299 - k * 1300 / 7001; }));
+  check_rows(1300, 8, index_of(count, random_below(3)), float64);
   check_rows(7001, 4, index_of(count, [](int64_t k) { return k; }));  // each once
 }
 
 TEST_CASE("a histogram", "[codegen][threads]") {
-  const Tensor index = index_of(5000, random_below(1000));
-  check_scatter([](In i) { return Out{scatter_add(zeros({1000}), 0, i[0], ones({5000}))}; },
+  const Tensor index = index_of(5000, random_below(1500));
+  check_scatter([](In i) { return Out{scatter_add(zeros({1500}), 0, i[0], ones({5000}))}; },
                 {index});
   manual_seed(14);
-  check_scatter(counted, {randn({77}), index_of(5000, random_below(77)), randn({5000})});
+  check_scatter(counted, {randn({77}), index_of(3000, random_below(77)), randn({3000})});
 }
 
 TEST_CASE("a scatter reads what its base, index and updates are made of",
@@ -198,14 +198,35 @@ TEST_CASE("an embedding's gradient is read and written in packs", "[codegen]") {
     CHECK(compile_cuda(text_of(gradient, {index, updates.to(type)}), "sm_90").size() > 4);
 }
 
-TEST_CASE("a thread that scatters alone, chunk by chunk", "[codegen][threads][scatter]") {
+TEST_CASE("a warp scatters a row, chunk by chunk", "[codegen][threads][scatter]") {
   manual_seed(12);
-  const Tensor places = (rand({2100, 5}) * 7.0).to(int64);
-  const Function both = [](In i) {
+  const Function all = [](In i) {
     return Out{scatter_add(i[0], 0, i[1], i[2]), scatter_reduce(i[0], 0, i[1], i[2], "prod"),
                scatter_reduce(i[0], 0, i[1], i[2], "amin"), scatter(i[0], 0, i[1], i[2])};
   };
-  check_bits(both, {randn({7, 5}), places, randn({2100, 5})});
-  const Tensor rows = (rand({5000}) * 40.0).to(int64);
-  check_bits(both, {randn({40}), rows, randn({5000})});
+  const auto check_warps = [&](const std::vector<Tensor>& inputs) {
+    const std::string text = check_bits(all, inputs).source.text;
+    CHECK_THAT(text, ContainsSubstring("__match_any_sync"));
+    if (why_no_nvrtc().empty()) CHECK(compile_cuda(text, "sm_90").size() > 4);
+  };
+  for (DType type : {float32, float64, bfloat16, float16, int64, uint8}) {
+    const auto numbers = [&](const Sizes& shape) { return (rand(shape) * 9.0).to(type); };
+    check_warps({numbers({7, 5}), (rand({2100, 5}) * 6.9).to(int64), numbers({2100, 5})});
+  }
+  // by hashing; elements of a row side by side; fewer rows than warps
+  check_warps({randn({30000, 3}), (rand({2100, 3}) * 29999.0).to(int64), randn({2100, 3})});
+  check_warps({randn({5000, 2}), (rand({1025, 2}) * 4999.0).to(int64), randn({1025, 2})});
+  const Function along = [](In i) { return Out{scatter_add(i[0], 1, i[1], i[2])}; };
+  for (int64_t updates : {1, 7, 31, 1001, 1024, 1025})
+    check_bits(along, {randn({11, 3000}), (rand({11, updates}) * 2999.0).to(int64),
+                       randn({11, updates})});
+}
+
+TEST_CASE("a row that also reduces is scattered by a thread alone",
+          "[codegen][threads][scatter]") {
+  manual_seed(13);
+  const Function scaled = [](In i) {
+    return Out{scatter_add(i[0], 1, i[1], i[2] * i[2].sum({1}, true))};
+  };
+  check_bits(scaled, {randn({3, 7}), (rand({3, 1500}) * 6.9).to(int64), randn({3, 1500})});
 }

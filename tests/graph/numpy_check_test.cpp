@@ -325,6 +325,9 @@ TEST_CASE("NumPy's f64 functions are within 4 ulp of f32", "[numpy]") {
         {pointwise("pow", 2, type, type), "np.power(wide(a), wide(b))", "4 * ulp(r, 'f4')"});
     checks.push_back({pointwise("atan2", 2, type, type), "np.arctan2(wide(a), wide(b))",
                       "4 * ulp(r, 'f4')"});
+    checks.push_back(
+        {pointwise("logaddexp", 2, type, type), "np.logaddexp(wide(a), wide(b))",
+         "4 * ulp(np.maximum(np.abs(r), np.abs(np.maximum(wide(a), wide(b)))), 'f4')"});
   }
   compare(checks);
   compare(checks, {0.001, 20});

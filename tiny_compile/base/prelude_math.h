@@ -267,13 +267,15 @@ TC_FN double tc_log1p(double x) {
   return tc_from_bits(tc_keep(small, tc_bits(x)) | tc_keep(!small, tc_bits(result)));
 }
 
-// log(exp(a) + exp(b)) = m + log(1 + exp(d)), m the greater, d <= 0 the lesser less the greater.
-// -inf is neutral to the bit: the other operand comes back, a zero with its sign.
+// log(exp(a) + exp(b)) = m + log(1 + exp(d)), m the greater, d <= 0 the lesser less the greater;
+// exp also gets what d rounds away. -inf is neutral to the bit: the other operand comes back, a zero
+// with its sign.
 template <typename T>
 TC_FN T tc_logaddexp(T a, T b) {
-  const T m = tc_maximum(a, b), d = a == b ? (T)0 : -tc_abs(a - b);
-  const T result = m + tc_log1p(tc_exp(d));
-  const bool infinite = (d + d == d) & (d != (T)0);
+  const T m = tc_maximum(a, b), least = tc_minimum(a, b), d = a == b ? (T)0 : least - m;
+  const T back = d - least, lost = (least - (d - back)) - (m + back), e = tc_exp(d);
+  const T result = m + tc_log1p(e > (T)0 ? tc_fma(e, lost, e) : e);
+  const bool infinite = ((d + d == d) & (d != (T)0)) | ((m + m == m) & (m != (T)0));
   return infinite ? m : result;
 }
 

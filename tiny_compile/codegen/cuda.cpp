@@ -18,6 +18,7 @@
 #include "tiny_compile/codegen/cuda_sort.h"
 #include "tiny_compile/codegen/cuda_staged.h"
 #include "tiny_compile/codegen/cuda_turned.h"
+#include "tiny_compile/codegen/cuda_warp_scatter.h"
 #include "tiny_compile/codegen/functions.h"
 #include "tiny_compile/codegen/prelude.h"
 #include "tiny_compile/codegen/scan.h"
@@ -54,6 +55,7 @@ KernelEntry write_family(CudaText& text, const Program& program, const std::stri
   if (is_sort_kernel(kernel)) return write_cuda_sort(text, function);
   if (scans_along_memory(program, kernel)) return write_cuda_scan(text, function);
   if (scatters_rows(text)) return write_cuda_scatter(text, function);
+  if (scatters_in_warps(program, kernel)) return write_cuda_warp_scatter(text, function);
   if (!is_cooperative(program, kernel)) return write_cuda_serial(text, function);
   if (strategy == Strategy::Columns && !goes_in_strips(text))
     return write_cuda_columns(text, function);

@@ -102,6 +102,7 @@ class SerialWriter {
     const int64_t count = inner_count(kernel_, step).constant();
     if (count > kChunk && scatters_in_chunks(step.op, step.dtype))
       return write_chunks(step, count, defined);
+    if (step.limit.is_constant(1)) return write_one_place(step, defined);
     loop(step, defined, [&] {
       const std::string mask = step.mask < 0 ? "" : text_.scalars.name(step.mask) + " && ";
       out_.open(str("if (", mask, "tc_in_range(", text_.scalars.name(step.other), ", ",
@@ -109,6 +110,21 @@ class SerialWriter {
       out_.line(updated(step, text_.place(step), text_.scalars.name(step.value)));
       out_.close();
     });
+  }
+
+  // All updates go to one place, which stays in a register.
+  void write_one_place(const Step& step, const std::vector<bool>& defined) {
+    const std::string place =
+        str(pointer_name(text_.program.buffers[step.buffer]), "[",
+            text_.scalars.index(substitute(step.index, {{indirect(0), 0}})), "]");
+    out_.line(str(value_type(step.dtype), " sum = ", from_storage(step.dtype, place), ";"));
+    loop(step, defined, [&] {
+      const std::string mask = step.mask < 0 ? "" : text_.scalars.name(step.mask) + " && ";
+      out_.line(str("if (", mask, "tc_in_range(", text_.scalars.name(step.other),
+                    ", 1)) sum = ", updated_value(step, "sum", text_.scalars.name(step.value)),
+                    ";"));
+    });
+    out_.line(str(place, " = ", exact_storage(step.dtype, "sum"), ";"));
   }
 
   // A thread has no room for the partial results of a chunk: from the first update of a target on

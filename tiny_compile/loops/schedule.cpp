@@ -17,6 +17,7 @@
 #include "tiny_compile/loops/program.h"
 #include "tiny_compile/loops/split.h"
 #include "tiny_compile/loops/split_scan.h"
+#include "tiny_compile/loops/split_scatter.h"
 #include "tiny_compile/loops/split_sort.h"
 
 namespace tiny_compile {
@@ -144,6 +145,8 @@ Program schedule(const Program& program) {
       kernels = split_scan(result, collapsed);
     else if (can_split_sort(result, collapsed))
       kernels = split_sort(result, collapsed);
+    else if (can_split_scatter(result, collapsed))
+      kernels = split_scatter(result, collapsed);
     for (Kernel& kernel : kernels) {
       kernel = order_rows(std::move(kernel));
       kernel.schedule = choose(result, kernel);
