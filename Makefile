@@ -44,7 +44,7 @@ FLAGS := -std=c++20 $(OPT) -Wall -Wextra $(WERROR) -fPIC -fopenmp -ffp-contract=
          -fno-math-errno
 ifeq ($(SANITIZE),thread)
 BUILD := build-thread
-FLAGS += -fsanitize=thread -g1 -Wno-tsan
+FLAGS += -fsanitize=thread -g1 $(if $(findstring clang,$(CXX)),,-Wno-tsan)  # fences, which it does not follow
 else ifdef SANITIZE
 BUILD := build-sanitize
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all
