@@ -329,7 +329,7 @@ bool scatters_rows(const CudaText& text) {
   const Steps steps = steps_of(kernel);
   if (steps.base->kind != StepKind::Store || steps.scatter->kind != StepKind::Scatter ||
       steps.base->buffer != steps.scatter->buffer || steps.scatter->mask >= 0 ||
-      steps.base->inner.size() > 1 || steps.scatter->limit.is_constant(0))
+      steps.base->inner.size() > 1 || steps.scatter->limit.constant() < 2)
     return false;
   const int64_t updates = inner_count(kernel, *steps.scatter).constant();
   if (updates < 1 || updates > kMostUpdates) return false;

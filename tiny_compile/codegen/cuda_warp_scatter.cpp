@@ -59,8 +59,7 @@ class WarpWriter {
     for (const Step& step : kernel_.steps) {
       if (step.kind != StepKind::Scatter) continue;
       const int64_t places = table_of(kernel_, step).places;
-      places_ = std::max(places_, places);
-      bytes_ = std::max(bytes_, ceil_divide(places * (4 + value_bytes(step)), 16) * 16);
+      bytes_ = std::max(bytes_, ceil_divide(sums_bytes(step, places) + 4 * places, 16) * 16);
     }
     while (warps_ > 1 &&
            (warps_ * bytes_ > int64_t{kernel_.schedule.shared} << 10 || warps_ / 2 >= rows_))
@@ -81,7 +80,10 @@ class WarpWriter {
   }
 
  private:
-  static int64_t value_bytes(const Step& step) { return size_of(compute_type(step.dtype)); }
+  // In front of the targets, which are ints.
+  static int64_t sums_bytes(const Step& step, int64_t places) {
+    return ceil_divide(places * size_of(compute_type(step.dtype)), 4) * 4;
+  }
 
   void open_row(const std::string& place) {
     const std::string wide = text_.integer == "int" ? "(int)" : "(long long)";
@@ -115,7 +117,8 @@ class WarpWriter {
     open_row("warp");
     out_.line(str(value_type(step.dtype), "* const sums = (", value_type(step.dtype),
                   "*)(shared + warp * ", bytes_, ");"));
-    out_.line(str("int* const targets = (int*)(sums + ", table.places, ");"));
+    out_.line(str("int* const targets = (int*)(shared + warp * ", bytes_, " + ",
+                  sums_bytes(step, table.places), ");"));
     out_.line(str("for (int p = lane; p < ", table.places, "; p += 32) targets[p] = -1;"));
     out_.line("__syncwarp();");
     out_.open(str("for (int from = 0; from < ", updates, "; from += ", kChunk, ")"));
@@ -195,7 +198,8 @@ class WarpWriter {
     out_.close();
     out_.open("for (unsigned left = peers; __ballot_sync(0xffffffffu, left != 0) != 0;)");
     out_.line("#pragma unroll");
-    out_.open("for (int turn = 0; turn < 4; turn++)");
+    const int64_t turns = std::clamp<int64_t>(32 / table.places, 4, 32);
+    out_.open(str("for (int turn = 0; turn < ", turns, "; turn++)"));
     out_.line(str("const ", type,
                   " next = __shfl_sync(0xffffffffu, value[k], (__ffs(left) - 1) & 31);"));
     out_.line(str("if (left) sum = ", updated_value(step, "sum", "next"), ";"));
@@ -244,7 +248,7 @@ class WarpWriter {
   const Kernel& kernel_;
   const int64_t rows_;
   int warps_ = kMostWarps;
-  int64_t places_ = 1, bytes_ = 16;  // of a warp's table
+  int64_t bytes_ = 16;  // of a warp's table
   KernelEntry entry_;
 };
 
