@@ -212,6 +212,7 @@ std::vector<AttrForm> attributes_of(Op op) {
   if (is_scan(op) || is_scatter(op)) return {{Key::axis, true}};
   switch (op) {
     case Op::input: return {{Key::strides, false}, {Key::align, false}};
+    case Op::iota: return {{Key::start, false}};
     case Op::philox: return {{Key::draw, true}};
     case Op::permute:
     case Op::flip: return {{Key::axes, true}};
