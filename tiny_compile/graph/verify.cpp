@@ -35,7 +35,7 @@ void check_arity(const Node& node, size_t operands) {
 
 bool must_be_integer(Key key) {
   return key == Key::axes || key == Key::axis || key == Key::step || key == Key::keepdim ||
-         key == Key::draw || key == Key::index;
+         key == Key::draw || key == Key::index || key == Key::align;
 }
 
 void check_values(const Node& node, const Attr& attr) {

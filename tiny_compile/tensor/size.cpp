@@ -19,8 +19,10 @@ Location place_of(const Size& size) {
   return current_sizes && current_sizes->place ? current_sizes->place(here) : here;
 }
 
+// With what the trace knows by now.
 Expr simplified(const Expr& expr) {
-  return current_sizes && !expr.is_constant() ? substitute(expr, current_sizes->known) : expr;
+  const bool knows = current_sizes && !current_sizes->known.empty() && !expr.is_constant();
+  return knows ? substitute(expr, current_sizes->known) : expr;
 }
 
 // The traced example's values, or the error of a line that needs some.
@@ -67,10 +69,13 @@ std::optional<bool> decided(const Expr& lhs, Relation relation, const Expr& rhs)
 
 void check_divisor(const Size& lhs, const Size& rhs) {
   if (rhs < 1)
-    fail_at(place_of(lhs), str("the size ", lhs, " divided by ", rhs, ", which is not positive"));
+    fail_at(place_of(lhs),
+            str("the size ", lhs, " divided by ", rhs, ", which is not positive"));
 }
 
 }  // namespace
+
+Size::Size(const Expr& expr, Here here) : expr_(simplified(expr)), here_(here) {}
 
 Size::operator int64_t() const {
   const Expr expr = simplified(expr_);
@@ -87,8 +92,8 @@ Size::operator int64_t() const {
 }
 
 // The place of a result is the symbolic operand's.
-Size combined(Expr expr, const Size& lhs, const Size& rhs) {
-  return Size(std::move(expr), lhs.is_number() ? rhs.here() : lhs.here());
+static Size combined(const Expr& expr, const Size& lhs, const Size& rhs) {
+  return Size(expr, lhs.is_number() ? rhs.here() : lhs.here());
 }
 
 Size operator+(const Size& lhs, const Size& rhs) {

@@ -33,7 +33,7 @@ class Size {
   Size() = default;  // 0
   template <Integer T>
   Size(T number) : expr_(static_cast<int64_t>(number)) {}  // NOLINT: a number is a Size
-  explicit Size(Expr expr, Here here = Here::current()) : expr_(std::move(expr)), here_(here) {}
+  explicit Size(const Expr& expr, Here here = Here::current());
 
   const Expr& expr() const { return expr_; }
   bool is_number() const { return expr_.is_constant(); }

@@ -94,7 +94,7 @@ class Trace {
     ordered = substitute(ordered, sizes.known);
     verify(ordered);
     for (Captured& captured : captured_) check_variable(captured);
-    return {std::move(ordered), std::move(captured_), std::move(sizes.guards), draws_};
+    return {std::move(ordered), std::move(captured_), draws_, {}, std::move(sizes.guards)};
   }
 
   static Type type_of(const Tensor& tensor) { return {tensor.dtype(), tensor.sizes().exprs()}; }
@@ -250,7 +250,9 @@ Traced trace(const TensorFunction& function, std::span<const Tensor> inputs,
   std::vector<Tensor> traced;
   for (size_t i = 0; i < inputs.size(); i++)
     traced.push_back(trace.add_input(inputs[i], str("x", i)));
-  return run_trace(trace, function, traced, name);
+  Traced result = run_trace(trace, function, traced, name);
+  for (const Tensor& input : inputs) result.given.push_back(Trace::type_of(input));
+  return result;
 }
 
 Traced trace(const TensorFunction& function, const std::vector<Type>& inputs,
@@ -260,7 +262,30 @@ Traced trace(const TensorFunction& function, const std::vector<Type>& inputs,
   std::vector<Tensor> traced;
   for (size_t i = 0; i < inputs.size(); i++)
     traced.push_back(trace.add_input(inputs[i], str("x", i)));
-  return run_trace(trace, function, traced, name);
+  Traced result = run_trace(trace, function, traced, name);
+  result.given = inputs;
+  return result;
+}
+
+bool admits(const Traced& traced, std::span<const Tensor> inputs) {
+  std::vector<SizedInput> shapes;
+  std::vector<Expr> declared;
+  if (inputs.size() != traced.given.size()) return false;
+  for (size_t k = 0; k < inputs.size(); k++) {
+    const Type& type = traced.given[k];
+    if (inputs[k].dtype() != type.dtype || inputs[k].rank() != type.rank()) return false;
+    for (const Expr& size : type.shape) collect_symbols(size, declared);
+    shapes.push_back({str("x", k), type.shape, inputs[k].shape()});
+  }
+  SymbolValues sizes;
+  try {
+    for (const auto& [symbol, value] : solve_sizes(declared, shapes))
+      sizes.push_back({symbol, value.constant()});
+  } catch (const Error&) {
+    return false;
+  }
+  return std::all_of(traced.guards.begin(), traced.guards.end(),
+                     [&](const SizeGuard& guard) { return guard.admits(sizes); });
 }
 
 RandomKey next_draw() {

@@ -21,8 +21,9 @@ struct Captured {
 struct Traced {
   Graph graph;  // inputs: the function's, then captured ones, then the random key
   std::vector<Captured> captured;
-  std::vector<SizeGuard> guards;  // what the trace assumed of symbolic sizes
   int64_t draws = 0;              // random draws; > 0: the last input is the key u64[2]
+  std::vector<Type> given;        // the function's inputs, their sizes as they were given
+  std::vector<SizeGuard> guards;  // what the trace assumed of symbolic ones
 };
 
 // Calls `function` with tensors that record. `inputs` give dtype, shape and strides. Throws
@@ -38,6 +39,9 @@ Traced trace(const TensorFunction& function, std::span<const Tensor> inputs,
 // it pins are numbers in the graph. Without an example such code is a tc::Error at its line.
 Traced trace(const TensorFunction& function, const std::vector<Type>& inputs,
              const std::string& name, const std::optional<SymbolValues>& example = {});
+
+// May inputs of these sizes use what was traced? Their shapes fit, and all guards hold.
+bool admits(const Traced& traced, std::span<const Tensor> inputs);
 
 // The one door of every op: records it where a function is traced on this thread, else runs it
 // at once. Throws tc::Error at `where` for operands that do not fit.

@@ -78,16 +78,17 @@ Moments moments(const Tensor& x, int64_t axis, const Size& from, const Size& chu
 
 // Over axes that stay, as 1.
 Tensor total_over(const Tensor& x, const Sizes& axes) {
-  const bool all_ones =
-      std::all_of(axes.begin(), axes.end(), [&](int64_t axis) { return x.size(axis).is_number(1); });
+  const bool all_ones = std::all_of(axes.begin(), axes.end(),
+                                    [&](int64_t axis) { return x.size(axis).is_number(1); });
   return all_ones ? x : sum(x, axes, true);
 }
 
-// In f64, as a number of C++ would be, until it meets what it multiplies.
-Operand ratio(const Size& part, const Size& total, DType dtype) {
+// x * (part / total). The quotient is of f64, as it is in C++, and rounded once.
+Tensor weighted(const Tensor& x, const Size& part, const Size& total) {
   if (part.is_number() && total.is_number())
-    return static_cast<double>(part) / static_cast<double>(total);
-  return cast_to(as_tensor(part, DType::f64, {}) / total, dtype, {});
+    return x * (static_cast<double>(part) / static_cast<double>(total));
+  const Tensor quotient = as_tensor(part, DType::f64, {}) / total;
+  return x * cast_to(quotient, x.dtype(), {});
 }
 
 // The m2 of all parts, over the chunks of each and the axes `merged`.
@@ -99,7 +100,8 @@ Tensor merge(const std::vector<Moments>& parts, const Sizes& merged, const Size&
   for (const Moments& part : parts) {
     const Tensor moved = part.first - origin;
     places.push_back(moved + part.offset);
-    const Tensor share = total_over(places.back(), merged) * ratio(part.length, total, origin.dtype());
+    const Tensor share =
+        weighted(total_over(places.back(), merged), part.length, total);
     centre = centre.defined() ? centre + share : share;
   }
   for (size_t k = 0; k < parts.size(); k++) {
@@ -116,15 +118,21 @@ Tensor deviations(const Tensor& x, const Runs& runs, const Size& total) {
       std::max_element(runs.axes.rbegin(), runs.axes.rend(),
                        [&](int64_t a, int64_t b) { return runs.shape[a] < runs.shape[b]; });
   const int64_t axis = *longest;
-  const Size chunks = runs.shape[axis] / kChunk, rest = runs.shape[axis] % kChunk;
   const Tensor v = reshape(x, runs.shape);
   std::vector<Moments> parts;
-  if (chunks > 0) parts.push_back(moments(v, axis, 0, chunks, kChunk));
-  if (rest > 0) parts.push_back(moments(v, axis, chunks * kChunk, 1, rest));
-  if (same_expression(total, parts[0].length)) return parts[0].m2;
+  if (runs.shape[axis].expr().bounds().high <= kChunk) {
+    parts.push_back(moments(v, axis, 0, 1, runs.shape[axis]));
+  } else {
+    const int64_t length = runs.shape[axis];  // how many parts there are: a number
+    const int64_t chunks = length / kChunk, rest = length % kChunk;
+    if (chunks > 0) parts.push_back(moments(v, axis, 0, chunks, kChunk));
+    if (rest > 0) parts.push_back(moments(v, axis, chunks * kChunk, 1, rest));
+  }
+  const Size count(total.expr());  // with what is known by now
+  if (same_expression(count, parts[0].length)) return parts[0].m2;
   Sizes merged;
   for (int64_t other : runs.axes) merged.push_back(other > axis ? other + 1 : other);
-  return merge(parts, merged, total);
+  return merge(parts, merged, count);
 }
 
 }  // namespace
