@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tiny_compile/tiny_compile.h"
+#include "tiny_compile/trace/admits.h"
 #include "tiny_compile/trace/tracer.h"
 
 #include "tests/loops/symbolic_stages.h"

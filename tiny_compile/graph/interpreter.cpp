@@ -336,8 +336,7 @@ Tensor scanned(const Node& node, const Tensor& x, const Sizes& shape) {
 Tensor iota(const Node& node, const Sizes& shape) {
   Tensor out = empty_tensor(DType::i64, shape);
   const int64_t count = shape[0], start = node.integer(Key::start, 0);
-  for (int64_t i = 0; i < count; i++)
-    reinterpret_cast<int64_t*>(out.bytes())[i] = start + i;
+  for (int64_t i = 0; i < count; i++) reinterpret_cast<int64_t*>(out.bytes())[i] = start + i;
   return out;
 }
 

@@ -102,8 +102,7 @@ SizeList Tensor::sizes(Here here) const {
 Size Tensor::size(int64_t axis, Here here) const {
   if (axis < -rank() || axis >= rank())
     fail("size(", axis, "): the tensor has ", rank(), " axes");
-  const size_t at = static_cast<size_t>(axis < 0 ? axis + rank() : axis);
-  return info().symbolic.empty() ? Size(info().shape[at]) : Size(info().symbolic[at], here);
+  return sizes(here)[static_cast<size_t>(axis < 0 ? axis + rank() : axis)];
 }
 
 Size Tensor::numel(Here here) const {

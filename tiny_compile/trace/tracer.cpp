@@ -267,27 +267,6 @@ Traced trace(const TensorFunction& function, const std::vector<Type>& inputs,
   return result;
 }
 
-bool admits(const Traced& traced, std::span<const Tensor> inputs) {
-  std::vector<SizedInput> shapes;
-  std::vector<Expr> declared;
-  if (inputs.size() != traced.given.size()) return false;
-  for (size_t k = 0; k < inputs.size(); k++) {
-    const Type& type = traced.given[k];
-    if (inputs[k].dtype() != type.dtype || inputs[k].rank() != type.rank()) return false;
-    for (const Expr& size : type.shape) collect_symbols(size, declared);
-    shapes.push_back({str("x", k), type.shape, inputs[k].shape()});
-  }
-  SymbolValues sizes;
-  try {
-    for (const auto& [symbol, value] : solve_sizes(declared, shapes))
-      sizes.push_back({symbol, value.constant()});
-  } catch (const Error&) {
-    return false;
-  }
-  return std::all_of(traced.guards.begin(), traced.guards.end(),
-                     [&](const SizeGuard& guard) { return guard.admits(sizes); });
-}
-
 RandomKey next_draw() {
   if (current_trace) return current_trace->next_draw();
   const auto [seed, draw] = reserve_draws(1);

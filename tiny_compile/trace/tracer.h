@@ -40,9 +40,6 @@ Traced trace(const TensorFunction& function, std::span<const Tensor> inputs,
 Traced trace(const TensorFunction& function, const std::vector<Type>& inputs,
              const std::string& name, const std::optional<SymbolValues>& example = {});
 
-// May inputs of these sizes use what was traced? Their shapes fit, and all guards hold.
-bool admits(const Traced& traced, std::span<const Tensor> inputs);
-
 // The one door of every op: records it where a function is traced on this thread, else runs it
 // at once. Throws tc::Error at `where` for operands that do not fit.
 Tensor apply(Node node, std::span<const Tensor> operands, const Location& where);

@@ -100,8 +100,7 @@ Tensor merge(const std::vector<Moments>& parts, const Sizes& merged, const Size&
   for (const Moments& part : parts) {
     const Tensor moved = part.first - origin;
     places.push_back(moved + part.offset);
-    const Tensor share =
-        weighted(total_over(places.back(), merged), part.length, total);
+    const Tensor share = weighted(total_over(places.back(), merged), part.length, total);
     centre = centre.defined() ? centre + share : share;
   }
   for (size_t k = 0; k < parts.size(); k++) {
