@@ -202,6 +202,29 @@ TEST_CASE("a mistake exits with 1 and says what, where and what to do", "[tc]") 
                                      ContainsSubstring("did you mean 'exp'?"));
 }
 
+TEST_CASE("tc run names the op, line, value and size of an index out of range", "[tc]") {
+  const std::string graph =
+      "graph g(%0 x: f32[3]) {\n  %1: i64[1] = constant {value=7}\n  %2: f32[1] = gather %0, "
+      "%1 "
+      "{axis=0}  "
+      "# mlp.cpp:14\n  return %2\n}";
+  for (const char* backend : {"cpp", "eager", "interpreter"}) {
+    const Ran ran = tc({"run", "-", std::string("--backend=") + backend}, graph);
+    INFO(backend);
+    CHECK(ran.code == 1);
+    CHECK_THAT(ran.problems, ContainsSubstring("mlp.cpp:14") &&
+                                 ContainsSubstring("gather: an index is out of range: 7 for "
+                                                   "size 3"));
+  }
+  const std::string program =
+      "program g {\n  input x: f32[3]\n  output y: f32[1]\n  kernel gather_1 rows(i0: 1) {  # "
+      "mlp.cpp:14\n    store y[i0] = load x[at0; at0 = i64 7 < 3]\n  }\n  launch gather_1\n  "
+      "return "
+      "y\n}";
+  CHECK_THAT(tc({"run", "-"}, program).problems,
+             ContainsSubstring("out of range: in kernel gather_1 (mlp.cpp:14)"));
+}
+
 TEST_CASE("an option without an effect is refused, with where it has one", "[tc]") {
   for (const char* command : {"run", "explain", "bench", "verify"}) {
     const Ran ran = tc({command, "-", "--target=cuda"});

@@ -275,6 +275,36 @@ TEST_CASE("columns of a costly result that is in memory are added up from there"
   });
 }
 
+TEST_CASE("a reduction that ops of other shapes repeat is taken once", "[fuse]") {
+  const Tensor x = randn({6, 5, 7});
+  const Fused f = fused(
+      [](In in) {
+        const Tensor flat = in[0].reshape({6, 35});
+        return Out{in[0] - in[0].sum({1, 2}, true), flat * flat.sum({1}, true)};
+      },
+      {x});
+  INFO(print(f.program));
+  REQUIRE(f.launches() == 1);
+  const std::vector<Step>& steps = f.program.kernels[0].steps;
+  REQUIRE(std::count_if(steps.begin(), steps.end(), makes_register) == 1);
+}
+
+TEST_CASE("a row's steps do not each find out from which of many operands an element comes",
+          "[fuse]") {
+  const TensorFunction normalised = [](In in) {
+    const Tensor all = concat({in.begin(), in.end()}, 1);
+    return Out{layer_norm(all, {all.size(1)})};
+  };
+  const Tensor x = randn({9, 5});
+  REQUIRE(fused(normalised, {x, x, x}).launches() == 1);
+  const Fused four = fused(normalised, {x, x, x, x});
+  INFO(join(four.program.refusals, "\n"));
+  REQUIRE(four.launches() == 2);
+  const std::string reason = "its steps would each choose among more than 3 buffers";
+  REQUIRE(std::any_of(four.program.refusals.begin(), four.program.refusals.end(),
+                      [&](const std::string& r) { return r.ends_with(reason); }));
+}
+
 TEST_CASE("a kernel reads no more than 128 buffers", "[fuse]") {
   std::vector<Tensor> inputs;
   for (int k = 0; k < 300; k++) inputs.push_back(randn({7}));

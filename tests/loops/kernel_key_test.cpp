@@ -76,3 +76,20 @@ TEST_CASE("a kernel can fail where data chooses a place, or integers are divided
   REQUIRE(fails("store y[i0] = load i[at0; at0 = load i[i0] < 8]"));
   REQUIRE_FALSE(fails("store y[i0] = cast<i64>(remainder(load x[i0], load x[0]))"));
 }
+
+TEST_CASE("kernels in which data chooses places are named with their lines", "[kernel_key]") {
+  const std::string text =
+      "program f {\n  input x: f32[8]\n  input i: i64[8]\n  output y: f32[8]\n  output z: "
+      "f32[8]\n  kernel gather_1 rows(i0: 8) {  # mlp.cpp:14\n    store y[i0] = load x[at0; "
+      "at0 = "
+      "load i[i0] < 8]\n  }\n  kernel exp_2 rows(i0: 8) {\n    store z[i0] = exp(load y[i0])\n "
+      " "
+      "}\n  launch gather_1\n  launch exp_2\n  return y, z\n}";
+  Program program = parse_program(text);
+  CHECK(kernels_with_chosen_places(program) == "kernel gather_1 (mlp.cpp:14)");
+  program.kernels[0].where.clear();
+  program.kernels.push_back(program.kernels[0]);
+  CHECK(kernels_with_chosen_places(program) == "kernel gather_1 or kernel gather_1");
+  program.kernels = {program.kernels[1]};
+  CHECK(kernels_with_chosen_places(program) == "");
+}

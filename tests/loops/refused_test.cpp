@@ -169,6 +169,60 @@ TEST_CASE("a scatter stays in its row", "[loops][refused]") {
   require_refused(scatter("i0*8 + at0", "9"), "leaves the buffer's 32");
 }
 
+TEST_CASE("a scatter's places are those that its row has stored, not as many others",
+          "[loops][refused]") {
+  const auto scatter = [](const std::string& place) {
+    return "program f {\n  input x0: i8[3,4,3]\n  output y: i8[3,4,3]\n  kernel k rows(i0: 3, "
+           "i1: 3) {\n    store y[i0*12 + i1 + j0*3] for (j0: 4) = load x0[i0*12 + i1 + "
+           "j0*3]\n "
+           "   scatter y[" +
+           place +
+           " + i0*12 + i1; at0 = i64 2 < 4] for (j1: 4) = scatter_prod i8 3\n  }\n  "
+           "launch k\n  return y\n}";
+  };
+  require_accepted(scatter("at0*3"));
+  require_refused(scatter("at0"), "is not seen to be its row's part");
+  require_refused(scatter("at0*2"), "is not seen to be its row's part");
+}
+
+TEST_CASE("a scan under a mask covers its row and no other", "[loops][refused]") {
+  const auto scan = [](const std::string& index, const std::string& place,
+                       const std::string& rows = "i0: 2, i1: 4") {
+    return "program f {\n  input x0: f32[2,1000]\n  output y: f32[2,1000]\n  kernel k rows(" +
+           rows + ") {\n    scan y[" + index +
+           "] for (j0: 256) = cumsum f32 1.0 where lt(index[" + place +
+           "], i64 1000)\n  }\n  launch k\n  return y\n}";
+  };
+  require_accepted(scan("i0*1000 + i1*256 + j0", "i1*256 + j0"));
+  require_refused(scan("i0*1000 + i1*512 + j0", "i1*512 + j0"), "not seen to write each");
+  require_refused(scan("i0*1000 + i1*255 + j0", "i1*255 + j0"), "not seen to write each");
+  require_refused(scan("i0*1000 + i1*256 + j0", "i1*256 + j0", "i0: 2, i1: 4, i2: 2"), "");
+  require_refused(scan("i0*999 + i1*256 + j0", "i1*256 + j0"), "not seen to write each");
+}
+
+TEST_CASE("what the order of kernels or the memory plan forbids has a line too",
+          "[loops][refused]") {
+  const std::string text =
+      "program f {\n  input x0: f32[16]\n  temp t: f32[16] at 0\n  output y: f32[16]\n  kernel "
+      "k "
+      "rows(i0: 16) {\n    store t[i0] = load x0[i0]\n  }\n  kernel l rows(i0: 16) {\n    "
+      "store "
+      "y[i0] = load t[i0]\n  }\n  launch k\n  launch l\n  arena 64\n  return y\n}";
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    return changed.replace(changed.find(from), from.size(), to);
+  };
+  require_accepted(text);
+  require_refused(with("launch k\n  launch l", "launch l\n  launch k"),
+                  "line 8, column 9: program f: kernel l reads t before");
+  require_refused(with("  launch k\n", ""),
+                  "line 8, column 9: program f: kernel l reads t before");
+  require_refused(with("  launch l\n", ""),
+                  "line 8, column 9: program f: kernel l is launched 0 times");
+  require_refused(with("at 0", "at 64"),
+                  "line 3, column 7: program f: t ends beyond the arena");
+}
+
 TEST_CASE("a schedule that cannot be obeyed is refused", "[loops][refused]") {
   require_refused(with_schedule("rows vector=3"),
                   "schedule vector=3: 0 or a power of two, 1 to 16");

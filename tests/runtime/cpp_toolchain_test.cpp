@@ -327,6 +327,52 @@ TEST_CASE("all disks full is an error that says which", "[toolchain]") {
   CHECK(code == 0);
 }
 
+TEST_CASE("a linker that a full disk ends by SIGBUS is not blamed: another place is taken",
+          "[toolchain]") {
+  const Bench bench;
+  const Setting temporary("TMPDIR", nullptr);
+  bench.script_with_output("case $out in '" + bench.cache + "'*) kill -BUS $$;; esac\n" +
+                           "exec \"$real\" \"$@\"");
+  CHECK(answer_of(bench.build(3)) == 3);
+  bench.script_with_output(
+      "case $out in '" + bench.cache + "'*) echo 'collect2: fatal error: " +
+      "ld terminated with signal 7 [Bus error]'; exit 1;; esac\n" + "exec \"$real\" \"$@\"");
+  CHECK(answer_of(bench.build(4)) == 4);
+  CHECK(bench.files() == 0);
+  bench.script("kill -BUS $$");
+  CHECK_THAT(bench.message(), ContainsSubstring("no place for compiled kernels") &&
+                                  ContainsSubstring("free some space") &&
+                                  ContainsSubstring(bench.compiler) &&
+                                  ContainsSubstring("killed by signal 7"));
+}
+
+TEST_CASE("a library that a full disk cut short is made in another place", "[toolchain]") {
+  const Bench bench;
+  mkdir(bench.cache.c_str(), 0700);
+  bench.script_with_output("\"$real\" \"$@\"\ncase $out in '" + bench.cache +
+                           "'*) truncate -s 4096 \"$out\"; head -c 9999999 /dev/zero > "
+                           "\"$out.rest\" 2> /dev/null; exit 0;; esac");
+  const int code = in_child([&] {
+    if (!mount_small(bench.cache, "size=2m,mode=700")) return kNotAllowed;
+    return answer_of(bench.build(5)) == 5 && bench.files() == 0 ? 0 : 1;
+  });
+  if (code == kNotAllowed) SKIP("this user may not mount");
+  CHECK(code == 0);
+}
+
+TEST_CASE("a mistake on a full disk is still the compiler's to tell", "[toolchain]") {
+  const Bench bench;
+  mkdir(bench.cache.c_str(), 0700);
+  const int code = in_child([&] {
+    if (!mount_small(bench.cache, "size=64k,mode=700")) return kNotAllowed;
+    const std::string message =
+        message_of([&] { build_cpp("int x = nonsense;", default_toolchain()); });
+    return message.find("the C++ compiler failed") == 0 ? 0 : 1;
+  });
+  if (code == kNotAllowed) SKIP("this user may not mount");
+  CHECK(code == 0);
+}
+
 TEST_CASE("a limit on the size of files is an error or costs the cache", "[toolchain]") {
   const Bench bench;
   bench.script("ulimit -f 1; exec \"$real\" \"$@\"");

@@ -22,8 +22,10 @@
 #include "tiny_compile/cli/inputs.h"
 #include "tiny_compile/cli/picture.h"
 #include "tiny_compile/cli/tree_picture.h"
+#include "tiny_compile/compile/bad_index.h"
 #include "tiny_compile/compile/explain.h"
 #include "tiny_compile/graph/interpreter.h"
+#include "tiny_compile/graph/lanes.h"
 #include "tiny_compile/graph/op_reference.h"
 #include "tiny_compile/graph/sizes.h"
 #include "tiny_compile/loops/interpreter.h"
@@ -278,11 +280,17 @@ std::vector<Tensor> compute(const Arguments& arguments, const Subject& subject,
   for (const Tensor& input : inputs) there.push_back(copy_to(input, device));
   const Built built = build(staged.program, staged.source, device.index);
   std::vector<Tensor> outputs;
-  for (uint64_t call = 0; call < calls; call++) {
-    outputs.clear();  // their addresses are free for the next call, which can then be a replay
-    outputs = built.run(there);
+  try {
+    for (uint64_t call = 0; call < calls; call++) {
+      outputs
+          .clear();  // their addresses are free for the next call, which can then be a replay
+      outputs = built.run(there);
+    }
+    for (Tensor& output : outputs) output = copy_to(output, cpu);
+  } catch (const IndexError&) {
+    if (subject.is_program) throw;
+    rethrow_index_error(subject.graph, subject.graph.name, inputs);
   }
-  for (Tensor& output : outputs) output = copy_to(output, cpu);
   return outputs;
 }
 

@@ -8,6 +8,7 @@
 #include "tiny_compile/codegen/cpp_matmul.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/codegen/cpp_pack.h"
@@ -19,6 +20,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kTileRows = 12, kLine = 128;  // bytes of a tile's row: of AVX-512, as a guess
+constexpr int64_t kCacheLine = 64;
 constexpr int64_t kMostRows = 20, kMostColumns = 8;  // tiles of a unit each way
 constexpr int64_t kDepth = 512;                      // steps that a tile goes on for
 constexpr int64_t kPacked = 1 << 19;     // elements of each operand that stay packed
@@ -112,6 +114,7 @@ class MatmulWriter {
         type_(tile_type(dtype_)),
         rows_(view_of(axes_.left, axes_.rows)),
         columns_(view_of(axes_.right, axes_.columns)),
+        ahead_(packed_from(columns_, axes_.right)),
         all_{count(axes_.rows), count(axes_.columns), count(axes_.depth), count(axes_.batch),
              element_bytes(dtype_)},
         blocks_(blocks_of(all_, tile_rows(all_.m, run_of(rows_), kTileRows))) {}
@@ -131,6 +134,7 @@ class MatmulWriter {
                   ", * const left_k = left + ", from, " * ", blocks_.rows + kTileRows, ";"));
     pack(columns_, axes_.right, "column", "right_k");
     pack(rows_, axes_.left, "row", "left_k");
+    find_ahead();
     write_tiles();
     out_.close(str(" while ((first_k = stop_k) < ", all_.k, ");"));
     out_.close();
@@ -205,9 +209,37 @@ class MatmulWriter {
     if (blocks_.stays) out_.close();
   }
 
+  // The columns' next steps, or the next columns' first ones.
+  void find_ahead() {
+    if (!ahead_) return;
+    const Buffer& buffer = text_.program.buffers[ahead_->buffer];
+    const int64_t bytes = size_of(buffer.type.dtype), steps = kCacheLine / all_.bytes;
+    out_.line(str("const bool same = stop_k < ", all_.k, ";"));
+    out_.line("const long long next = columns + !same, next_k = same ? stop_k : 0;");
+    const Expr next = Expr::symbol(tile_symbol("next"), 0, INT32_MAX),
+               next_k = Expr::symbol(tile_symbol("next_k"), 0, INT32_MAX);
+    Substitution there = {{columns_.kernel.axes[columns_.lists[0][0]].name,
+                           mod(next, blocks_.column_blocks) * blocks_.columns},
+                          {columns_.kernel.axes[columns_.lists[1][0]].name, next_k}};
+    Expr batch = floor_div(next, blocks_.column_blocks);
+    for (size_t b = axes_.batch.size(); b-- > 0;) {
+      const Axis& axis = kernel_.axes[axes_.batch[b]];
+      there.push_back({axis.name, mod(batch, axis.extent)});
+      batch = floor_div(batch, axis.extent);
+    }
+    out_.line(str("const char* const ahead = (const char*)(", pointer_name(buffer), " + ",
+                  substitute(ahead_->index, there), ");"));
+    const bool along_depth = ahead_->step == 1;
+    out_.line(str("constexpr long long lane = ", ahead_->lane * bytes,
+                  ", step = ", (along_depth ? 2 * ahead_->lane : ahead_->step) * bytes,
+                  ", group = ", steps * ahead_->step * bytes,
+                  ", line = ", along_depth ? ahead_->lane * bytes : kCacheLine, ";"));
+  }
+
   void write_tiles() {
     const bool whole = blocks_.depth_blocks == 1;
     out_.open("for (long long row = first_row; row < stop_row; row += tile_rows)");
+    if (ahead_) out_.line("const long long once = row == first_row;");
     out_.open(
         "for (long long column = first_column; column < stop_column; column += tile_columns)");
     if (whole)
@@ -218,7 +250,11 @@ class MatmulWriter {
     out_.line(
         str("tc_tile_", type_.name, "<tile_rows, tile_vectors>(left_k + (row - first_row) * ",
             "(stop_k - first_k), right_k + (column - first_column) * (stop_k - first_k), ",
-            "stop_k - first_k, tile, first_k > 0);"));
+            "stop_k - first_k, tile, first_k > 0, ",
+            ahead_ ? "tc_ahead{ahead + (column - first_column) * lane, once * step, once * "
+                     "group, line}"
+                   : "tc_ahead{(const char*)right, 0, 0, 0}",
+            ");"));
     if (!whole) out_.line(str("if (stop_k < ", all_.k, ") continue;"));
     out_.paste(epilogue());
     out_.close();
@@ -269,6 +305,7 @@ class MatmulWriter {
   const DType dtype_;
   const TileType type_;
   const DotView rows_, columns_;
+  const std::optional<Packed> ahead_;  // whence the columns are packed
   const Extents all_;
   const Blocks blocks_;
 };

@@ -177,6 +177,25 @@ void write_run(KernelText& text, const std::vector<int>& list, const std::string
   out.close();
 }
 
+std::optional<Packed> packed_from(const DotView& view, int scalar) {
+  if (view.lists[0].size() != 1 || view.lists[1].size() != 1) return std::nullopt;
+  const Axis &lane = view.kernel.axes[view.lists[0][0]],
+             &step = view.kernel.axes[view.lists[1][0]];
+  const std::vector<bool> parts = below(view.kernel, scalar);
+  for (size_t id = 0; id < parts.size(); id++) {
+    const Scalar& load = view.kernel.scalars[id];
+    if (!parts[id] || load.kind != ScalarKind::Load || load.mask >= 0 || !load.operands.empty())
+      continue;
+    const Packed packed{load.buffer, load.index, coefficient(load.index, lane.symbol()),
+                        coefficient(load.index, step.symbol())};
+    const Expr rest = load.index - lane.symbol() * packed.lane - step.symbol() * packed.step;
+    if (depends_on(rest, lane.name) || depends_on(rest, step.name)) continue;
+    if ((packed.lane == 1 && packed.step != 0) || (packed.step == 1 && packed.lane != 0))
+      return packed;
+  }
+  return std::nullopt;
+}
+
 void write_pack(Text& out, const Program& program, const Packing& packing) {
   out.paste(PackWriter(program, packing).write());
 }

@@ -1,6 +1,8 @@
 // How an operand of a product gets where the tiles read it, and results where the program wants them.
 #pragma once
 
+#include <optional>
+
 #include <functional>
 #include <string>
 
@@ -23,6 +25,15 @@ struct Packing {
 // for each panel: panel[(k - first_k) * width + l] = value at (first + l, k), k in [first_k, stop_k);
 // zeros beyond `stop`. Loops run over whichever direction the operand lies along.
 void write_pack(Text& out, const Program& program, const Packing& packing);
+
+// Where the elements of an operand lie that is a plain load along its lanes and its depth, of which
+// one is contiguous: at `index` of the buffer, with `lane` and `step` elements between neighbours.
+struct Packed {
+  int buffer = -1;
+  Expr index;
+  int64_t lane = 0, step = 0;
+};
+std::optional<Packed> packed_from(const DotView& view, int scalar);
 
 // Opens a loop over the runs of `count` points of a flat list that begin at `start`, a run being
 // what lies along the last axis: `run` of them from number `done` on, at `from` on that axis; the

@@ -31,6 +31,20 @@ constexpr int tc_tile_vectors(long long columns, int lanes) {
 }
 )";
 
+// Which memory is packed next: two lines of it are asked for at each step of the tile before, while
+// there is enough to do. A line is 64 bytes; `steps` of them, a line's elements, are a group.
+constexpr const char* kAhead = R"(
+struct tc_ahead {
+  const char* place;
+  long long step, group, line;
+  inline __attribute__((always_inline)) void ask(long long k, int steps) const {
+    const char* const there = place + k % steps * step + k / steps * group;
+    __builtin_prefetch(there, 0, 2);
+    __builtin_prefetch(there + line, 0, 2);
+  }
+};
+)";
+
 // NAME is the suffix, TYPE the C type, FMA one product of vectors.
 constexpr const char* kTile = R"(
 enum { tc_lanes_NAME = tc_vector_bytes / (int)sizeof(TYPE) };
@@ -38,7 +52,7 @@ typedef TYPE tc_vector_NAME __attribute__((vector_size(tc_vector_bytes), aligned
 
 template <int rows, int vectors>
 static inline void tc_tile_NAME(const TYPE* a, const TYPE* b, long long depth, TYPE* c,
-                                bool goes_on) {
+                                bool goes_on, const tc_ahead& ahead) {
   typedef tc_vector_NAME vector;
   constexpr int lanes = tc_lanes_NAME;
   vector sum[rows][vectors];
@@ -48,6 +62,7 @@ static inline void tc_tile_NAME(const TYPE* a, const TYPE* b, long long depth, T
     for (int v = 0; v < vectors; v++)
       sum[i][v] = goes_on ? *(const vector*)(c + (i * vectors + v) * lanes) : (vector){};
   for (long long k = 0; k < depth; k++, a += rows, b += vectors * lanes) {
+    ahead.ask(k, 64 / sizeof(TYPE));
     vector right[vectors];
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; v++) right[v] = *(const vector*)(b + v * lanes);
@@ -158,7 +173,7 @@ std::string tile_helpers(const std::set<DType>& dtypes) {
             square(32 / bytes), "#else", square(16 / bytes), "#endif\n", kTranspose),
         type);
   }
-  std::string all = texts.empty() ? "" : kSizes;
+  std::string all = texts.empty() ? "" : str(kSizes, kAhead);
   for (const auto& [name, text] : texts) all += text;
   return all;
 }

@@ -45,4 +45,11 @@ std::string bad_index_in_words(const Graph& traced, std::span<const Tensor> inpu
   return "";
 }
 
+void rethrow_index_error(const Graph& graph, const std::string& name,
+                         std::span<const Tensor> inputs) {
+  const std::string which = bad_index_in_words(graph, inputs);
+  if (which.empty()) throw;
+  fail(name, ": ", which, "; check the values of the index tensor");
+}
+
 }  // namespace tiny_compile

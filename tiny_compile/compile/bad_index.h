@@ -13,4 +13,9 @@ namespace tiny_compile {
 // with these inputs; "" where none has. Computes the indices alone.
 std::string bad_index_in_words(const Graph& graph, std::span<const Tensor> inputs);
 
+// For a handler of the IndexError that a run of the graph with these inputs gave: throws it with
+// these words and the function's name, or as it is where they are "".
+[[noreturn]] void rethrow_index_error(const Graph& graph, const std::string& name,
+                                      std::span<const Tensor> inputs);
+
 }  // namespace tiny_compile

@@ -270,9 +270,7 @@ std::vector<Tensor> FunctionCache::run(const Entry& entry, std::vector<Tensor> i
   try {
     return entry.built.run(inputs);
   } catch (const IndexError&) {
-    const std::string which = bad_index_in_words(entry.graph, inputs);
-    if (which.empty()) throw;
-    fail(options_.name, ": ", which, "; check the values of the index tensor");
+    rethrow_index_error(entry.graph, options_.name, inputs);
   }
 }
 

@@ -273,9 +273,10 @@ bool index_fits(int64_t index, int64_t size) {
   return false;
 }
 
-void throw_errors(unsigned bits, const std::string& where) {
+void throw_errors(unsigned bits, const std::string& where, const std::string& suspects) {
   if (!(bits & 1)) fail(where, ": an integer was divided by zero: check the divisor's values");
-  const std::string which = std::exchange(bad_index, "");
+  std::string which = std::exchange(bad_index, "");
+  if (which.empty() && !suspects.empty()) which = "in " + suspects;
   throw IndexError(tiny_compile::str(where, ": an index is out of range",
                                      which.empty() ? "" : ": ", which,
                                      "; check the values of the index tensor"));

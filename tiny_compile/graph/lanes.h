@@ -60,7 +60,10 @@ Literal dot(DType dtype, const std::byte* a, const std::byte* b, int64_t count);
 unsigned take_errors();
 void raise_error(unsigned bits);
 bool index_fits(int64_t index, int64_t size);  // raises that error where not
-[[noreturn]] void throw_errors(unsigned bits, const std::string& where);
+
+// `suspects`: what a bad index may have come from, told where its value is not known.
+[[noreturn]] void throw_errors(unsigned bits, const std::string& where,
+                               const std::string& suspects = "");
 
 class IndexError : public Error {  // thrown for bit 0
  public:

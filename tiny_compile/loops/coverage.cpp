@@ -7,9 +7,9 @@
 //
 // An axis that an index divides is taken for its digits, one between any two divisors that
 // divide each other. What is then linear in all digits covers its range where each stride is
-// the product of the extents of those below it; or, by counting, where it meets no value twice
-// (each stride is larger than all that those below it can add up to) and has as many points as
-// the range has values.
+// the product of the extents of those below it; or, by counting, where it stays in the range,
+// meets no value twice (each stride is larger than all that those below it can add up to) and
+// has as many points as the range has values.
 #include "tiny_compile/loops/coverage.h"
 
 #include <algorithm>
@@ -130,6 +130,20 @@ bool meets_no_value_twice(const Linear& linear, const std::vector<Axis>& axes) {
   return true;
 }
 
+// Bounds treat each part of a sum alone; what is linear in the digits is known exactly.
+bool stays_within(const Expr& index, const Linear& linear, const std::vector<Axis>& digits,
+                  int64_t size) {
+  const Interval bounds = index.bounds();
+  if (bounds.low >= 0 && bounds.high < size) return true;
+  if (!linear.base.is_constant()) return false;
+  Wide low = linear.base.constant(), high = low;
+  for (size_t k = 0; k < digits.size(); k++) {
+    const Wide reach = Wide{linear.strides[k].constant()} * (digits[k].extent.constant() - 1);
+    (reach < 0 ? low : high) += reach;
+  }
+  return low >= 0 && high < size;
+}
+
 }  // namespace
 
 bool covers(const Expr& index, const std::vector<Axis>& axes, const Expr& size) {
@@ -159,7 +173,8 @@ bool covers(const Expr& index, const std::vector<Axis>& axes, const Expr& size) 
   const std::optional<Linear> linear = linear_in(substitute(in_digits, ones), digits);
   if (!linear) return false;
   return is_row_major(*linear, digits, size) ||
-         (points == size && meets_no_value_twice(*linear, digits));
+         (points == size && size.is_constant() && meets_no_value_twice(*linear, digits) &&
+          stays_within(index, *linear, digits, size.constant()));
 }
 
 Rows rows_of(const Buffer& buffer) {

@@ -7,7 +7,7 @@
 
 namespace tiny_compile {
 
-// Whether an index that stays in [0, size) takes each of these values exactly once as the axes
+// Whether an index takes each of 0 .. size-1 exactly once as the axes
 // run: then no two points write one element, and no element is left out. False where that is not
 // seen: of sums of multiples of the axes' digits, such as i0%64*128 + i0/64, it is.
 bool covers(const Expr& index, const std::vector<Axis>& axes, const Expr& size);

@@ -4,9 +4,66 @@
 //   rows(i: 8) { store a[i] = exp(load x[i]); store b[i] = neg(load a[i]); ... }   nobody reads b
 // =>
 //   rows(i: 8) { ... }                                                             nor a
+//
+// And which does it do twice? Ops that differ in shape alone may be equal as loops: the second of two
+// equal reductions is the first.
 #include "tiny_compile/loops/dead.h"
 
+#include <algorithm>
+
 namespace tiny_compile {
+namespace {
+
+// The kernel's steps one by one into a new kernel, in which equal scalars are one.
+class OnceEach {
+ public:
+  explicit OnceEach(const Kernel& source)
+      : source_(source), result_(without_steps(source)), table_(result_) {}
+
+  Kernel run() {
+    for (const Scalar& scalar : source_.scalars) {
+      if (scalar.kind == ScalarKind::Register) take_steps(scalar.step + 1);
+      scalars_.push_back(table_.add(moved(scalar)));
+    }
+    take_steps(static_cast<int>(source_.steps.size()));
+    return normalize(std::move(result_));
+  }
+
+ private:
+  static Kernel without_steps(Kernel kernel) {
+    kernel.scalars.clear();
+    kernel.steps.clear();
+    return kernel;
+  }
+
+  Scalar moved(Scalar scalar) const {
+    for (int& operand : scalar.operands) operand = scalars_[operand];
+    if (scalar.mask >= 0) scalar.mask = scalars_[scalar.mask];
+    if (scalar.kind == ScalarKind::Register) scalar.step = steps_[scalar.step];
+    return scalar;
+  }
+
+  void take_steps(int end) {
+    while (static_cast<int>(steps_.size()) < end) {
+      Step step = source_.steps[steps_.size()];
+      for (int* id : {&step.value, &step.other, &step.mask}) *id = *id < 0 ? -1 : scalars_[*id];
+      const auto known = makes_register(step)
+                             ? std::find(result_.steps.begin(), result_.steps.end(), step)
+                             : result_.steps.end();
+      steps_.push_back(static_cast<int>(known - result_.steps.begin()));
+      if (known == result_.steps.end()) result_.steps.push_back(std::move(step));
+    }
+  }
+
+  const Kernel& source_;
+  Kernel result_;
+  ScalarTable table_;
+  std::vector<int> scalars_, steps_;  // the result's, of each of the source's
+};
+
+}  // namespace
+
+Kernel without_repeats(const Kernel& kernel) { return OnceEach(kernel).run(); }
 
 Kernel without_dead_stores(const Program& program, Kernel kernel,
                            const std::vector<bool>& loaded) {

@@ -1,4 +1,4 @@
-// What is left of a program when nobody reads a buffer any more.
+// What is left of a kernel and of a program without what is done twice or for nobody.
 #pragma once
 
 #include <vector>
@@ -6,6 +6,9 @@
 #include "tiny_compile/loops/program.h"
 
 namespace tiny_compile {
+
+// The kernel with each reduction and each scalar once.
+Kernel without_repeats(const Kernel& kernel);
 
 // The kernel without its stores to temporaries that no kernel loads (`loaded`, by buffer) and that it
 // does not load itself, and without what these stores alone needed.

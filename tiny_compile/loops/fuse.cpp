@@ -30,6 +30,7 @@ constexpr size_t kMostSiblings = 16;  // groups that each reader of a buffer is 
 constexpr int kMostResults = 32;      // stores of a kernel that siblings join
 constexpr size_t kMostReads = 128;    // buffers that a fused kernel reads
 constexpr size_t kMostWords = 5;      // ops named in a fused kernel's name
+constexpr int kMostChoices = 3;       // operands of a concat that is evaluated step by step
 const std::string kLibrary = "matmul is left to the library: ";
 
 struct Member {
@@ -217,8 +218,21 @@ class Fusion {
   // Why the two stay apart whatever else they are; "" where they may not.
   std::string kept_apart(int producer, int id) const {
     if (members_[id].library) return kLibrary + "it reads its operands from memory";
+    if (chooses_again(producer, id))
+      return str("its steps would each choose among more than ", kMostChoices, " buffers");
     return adds_columns_of(producer, id) ? "it adds up columns of what is in memory anyway"
                                          : "";
+  }
+
+  // Whether a row's steps, one after the other, would each find out anew from which of a long concat's
+  // operands an element comes.
+  bool chooses_again(int producer, int id) const {
+    const Group& writes = *group(producer);
+    if (!group(id)->sequential()) return false;
+    return std::any_of(members_[id].reads.begin(), members_[id].reads.end(), [&](int buffer) {
+      const int store = writer_[buffer] == producer ? writes.store_to(buffer) : -1;
+      return store >= 0 && choices(writes.kernel, writes.kernel.steps[store]) > kMostChoices;
+    });
   }
 
   // Returned, or read by the library.
@@ -410,7 +424,8 @@ class Fusion {
     const std::vector<int> order = topological_order();
     std::vector<bool> loaded(program_.buffers.size());
     for (size_t k = order.size(); k-- > 0;) {
-      Kernel kernel = without_dead_stores(program_, group(order[k])->finish(), loaded);
+      Kernel kernel =
+          without_dead_stores(program_, without_repeats(group(order[k])->finish()), loaded);
       if (kernel.steps.empty()) continue;
       for (int buffer : loaded_by(kernel)) loaded[buffer] = true;
       kernel.name = name(order[k]);

@@ -83,6 +83,16 @@ int64_t longest_index(const Kernel& kernel, const std::vector<bool>& wanted,
 
 }  // namespace
 
+int choices(const Kernel& kernel, const Step& store) {
+  const std::vector<bool> wanted = reachable(kernel, store);
+  int count = 0;
+  for (size_t id = 0; id < wanted.size(); id++) {
+    const Scalar& scalar = kernel.scalars[id];
+    count += wanted[id] && scalar.kind == ScalarKind::Load && scalar.mask >= 0;
+  }
+  return count;
+}
+
 bool is_costly(const Kernel& kernel, const Step& store) {
   return cost(kernel, reachable(kernel, store)) > kCheapOps;
 }

@@ -63,6 +63,16 @@ bool divides_integers(const Kernel& kernel, const Scalar& scalar) {
          !is_float(kernel.scalars[scalar.operands[0]].dtype);
 }
 
+bool has_chosen_places(const Kernel& kernel) {
+  const auto placed = [](const Scalar& scalar) {
+    return (scalar.kind == ScalarKind::Load || scalar.kind == ScalarKind::Index) &&
+           !scalar.operands.empty();
+  };
+  const auto scatters = [](const Step& step) { return step.kind == StepKind::Scatter; };
+  return std::any_of(kernel.scalars.begin(), kernel.scalars.end(), placed) ||
+         std::any_of(kernel.steps.begin(), kernel.steps.end(), scatters);
+}
+
 }  // namespace
 
 LoneKernel lone_kernel(const Program& program, const Kernel& kernel) {
@@ -98,13 +108,21 @@ KernelKey key_of(const LoneKernel& lone) {
 }
 
 bool can_fail(const Kernel& kernel) {
-  const auto fails = [&](const Scalar& scalar) {
-    const bool placed = scalar.kind == ScalarKind::Load || scalar.kind == ScalarKind::Index;
-    return (placed && !scalar.operands.empty()) || divides_integers(kernel, scalar);
-  };
-  const auto scatters = [](const Step& step) { return step.kind == StepKind::Scatter; };
-  return std::any_of(kernel.scalars.begin(), kernel.scalars.end(), fails) ||
-         std::any_of(kernel.steps.begin(), kernel.steps.end(), scatters);
+  return has_chosen_places(kernel) ||
+         std::any_of(kernel.scalars.begin(), kernel.scalars.end(),
+                     [&](const Scalar& scalar) { return divides_integers(kernel, scalar); });
+}
+
+std::string kernels_with_chosen_places(const Program& program) {
+  std::vector<std::string> found;
+  for (const Kernel& kernel : program.kernels) {
+    if (!has_chosen_places(kernel)) continue;
+    std::vector<std::string> lines;
+    for (const Location& line : kernel.where) lines.push_back(line.str());
+    found.push_back(
+        str("kernel ", kernel.name, lines.empty() ? "" : " (" + join(lines, " ") + ")"));
+  }
+  return join(found, " or ");
 }
 
 }  // namespace tiny_compile

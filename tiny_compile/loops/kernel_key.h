@@ -1,6 +1,7 @@
 // A kernel as a value that stands alone: what its text may depend on, and nothing else.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "tiny_compile/loops/program.h"
@@ -35,5 +36,9 @@ struct KernelKeyHash {
 
 // Whether a run may raise an error: an index that data chooses, an integer x / 0.
 bool can_fail(const Kernel& kernel);
+
+// The kernels in which data chooses places, with the lines they come from:
+// "kernel gather_mul_2 (mlp.cpp:14) or kernel scatter_add_5 (mlp.cpp:20)". "" where there are none.
+std::string kernels_with_chosen_places(const Program& program);
 
 }  // namespace tiny_compile

@@ -1,11 +1,12 @@
 // Does a scan have operands of its dtype, one start a row, and a mask that covers the row?
 //
-//   scan y[i0*1000 + i1*256 + j0] for (j0: 256) = cumsum $3 from $5 if lt(i1*256 + j0, 1000)
+//   scan y[i0*1000 + i1*256 + j0] for (j0: 256) = cumsum $3 from $5 where lt(i1*256 + j0, 1000)
 //
-// The last piece of a row stores only what is of the row: if lt(f, n), its place is a number of
-// the rows plus a multiple of f, and all of 0 .. n-1 is some f.
+// The last piece of a row stores only what is of the row: where lt(f, n), its place is a number of
+// the rows plus a multiple of f, and the pieces' loops give f each of 0 .. n-1, once.
 #include "tiny_compile/loops/scan_rules.h"
 
+#include "tiny_compile/loops/coverage.h"
 #include "tiny_compile/loops/dot_axes.h"
 #include "tiny_compile/loops/narrow.h"
 
@@ -82,6 +83,27 @@ std::string why_wrong_scan(const Program& program, const Kernel& kernel, int num
     if (!reason.empty()) return reason;
   }
   return "";
+}
+
+std::optional<WholeRows> whole_rows(const Kernel& kernel, const Step& step,
+                                    const std::vector<Axis>& loops) {
+  const Scalar& mask = kernel.scalars[step.mask];
+  const Expr place = *integer_of(kernel, mask.operands[0]),
+             end = *integer_of(kernel, mask.operands[1]);
+  const int64_t stride = coefficient(step.index, kernel.axes[step.inner[0]].symbol());
+  WholeRows whole{step.index - place * stride, {}};
+  std::vector<Axis> pieces;
+  Expr points = 1;
+  for (const Axis& axis : loops) {
+    const bool is_piece = depends_on(place, axis.name);
+    if (is_piece && depends_on(whole.index, axis.name)) return std::nullopt;
+    if (is_piece) points = points * axis.extent;
+    (is_piece ? pieces : whole.loops).push_back(axis);
+  }
+  if (!covers(place, pieces, points)) return std::nullopt;
+  whole.loops.push_back({"p", end});
+  whole.index = whole.index + whole.loops.back().symbol() * stride;
+  return whole;
 }
 
 }  // namespace tiny_compile

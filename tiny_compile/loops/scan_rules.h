@@ -1,15 +1,27 @@
 // Which scans mean something?
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "tiny_compile/loops/program.h"
 
 namespace tiny_compile {
 
 // "" where the step (a Scan, or a Reduce that gives a scan's total) is well typed, starts from
-// what is the same all along its row and, under a mask, stores each element of the row once and
-// nothing else; else the reason.
+// what is the same all along its row and, under a mask, stores in its buffer alone; else the
+// reason.
 std::string why_wrong_scan(const Program& program, const Kernel& kernel, int number);
+
+// Where a scan under a mask stores, as loops without one that meet the same places: of
+//   scan y[i0*1000 + i1*256 + j0] for (i0: 8, i1: 4, j0: 256) .. where lt(i1*256 + j0, 1000)
+// y[i0*1000 + p] for (i0: 8, p: 1000). None where its loops do not go over the row, once.
+struct WholeRows {
+  Expr index;
+  std::vector<Axis> loops;
+};
+std::optional<WholeRows> whole_rows(const Kernel& kernel, const Step& step,
+                                    const std::vector<Axis>& loops);
 
 }  // namespace tiny_compile

@@ -26,8 +26,6 @@ class Verifier {
     check_sizes();
     for (size_t b = 0; b < program_.buffers.size(); b++) check_buffer(static_cast<int>(b));
     for (size_t k = 0; k < program_.kernels.size(); k++) check_kernel(static_cast<int>(k));
-    at_ = {};
-    kernel_ = nullptr;
     check_order();
     check_places();
     if (size_names_.empty()) check_coverage();  // else where the sizes are known
@@ -105,6 +103,7 @@ class Verifier {
 
   // Kernels run once each, after the writers of what they read; outputs are written or inputs.
   void check_order() {
+    kernel_ = nullptr;
     std::vector<bool> ready(program_.buffers.size());
     std::vector<int> runs(program_.kernels.size());
     for (size_t b = 0; b < ready.size(); b++) {
@@ -114,9 +113,11 @@ class Verifier {
     for (const std::vector<int>& launch : program_.launches) {
       std::set<int> known;  // written in this launch
       for (int k : launch) {
+        at_ = {};
         require(k >= 0 && k < static_cast<int>(runs.size()), "a launch names kernel ", k,
                 ", which is not there");
         runs[k]++;
+        at_ = {.kernel = k};
         const Kernel& kernel = program_.kernels[k];
         for (int b : loaded_buffers(kernel))
           require(ready[b] || known.count(b), "kernel ", kernel.name, " reads ",
@@ -125,6 +126,7 @@ class Verifier {
           for (int b : stored_buffers(kernel)) known.insert(b);
       }
       for (int k : launch) {
+        at_ = {.kernel = k};
         const std::vector<int> written = stored_buffers(program_.kernels[k]);
         for (int b : written)
           require(!ready[b], "kernel ", program_.kernels[k].name, " writes ",
@@ -132,11 +134,15 @@ class Verifier {
         for (int b : written) ready[b] = true;
       }
     }
-    for (size_t k = 0; k < runs.size(); k++)
+    for (size_t k = 0; k < runs.size(); k++) {
+      at_ = {.kernel = static_cast<int>(k)};
       require(runs[k] == 1, "kernel ", program_.kernels[k].name, " is launched ", runs[k],
               " times");
-    for (int output : program_.outputs)
+    }
+    for (int output : program_.outputs) {
+      at_ = {.buffer = output};
       require(ready[output], "output ", program_.buffers[output].name, " is never written");
+    }
   }
 
   // The library's product, which may have sums of its result in its launch (library_sums.h).
@@ -302,15 +308,23 @@ class Verifier {
         require(!written[step.buffer], "step ", s, " writes ", buffer.name,
                 ", which another step writes");
         written[step.buffer] = true;
-        if (step.kind == StepKind::Scan && step.mask >= 0) continue;  // see why_wrong_scan
-        const Rows rows = rows_of(buffer);
-        require(is_own(rows, step.index) && covers(number_in_shape(rows, step.index),
-                                                   loops_of(step), product(buffer.type.shape)),
-                "step ", s, " stores ", buffer.name, "[", step.index,
-                "], which is not seen to write each of ", product(buffer.type.shape),
-                " elements once");
+        require(writes_each_once(step, buffer), "step ", s, " stores ", buffer.name, "[",
+                step.index, "], which is not seen to write each of ",
+                product(buffer.type.shape), " elements once");
       }
     }
+  }
+
+  bool writes_each_once(const Step& step, const Buffer& buffer) const {
+    WholeRows places{step.index, loops_of(step)};
+    if (step.kind == StepKind::Scan && step.mask >= 0) {
+      const auto whole = whole_rows(*kernel_, step, places.loops);
+      if (!whole) return false;
+      places = *whole;
+    }
+    const Rows rows = rows_of(buffer);
+    return is_own(rows, places.index) && covers(number_in_shape(rows, places.index),
+                                                places.loops, product(buffer.type.shape));
   }
 
   std::vector<Axis> loops_of(const Step& step) const {
@@ -382,10 +396,12 @@ class Verifier {
   void check_places() {
     for (const Life& life : lives(program_)) {
       const Buffer& buffer = program_.buffers[life.buffer];
+      at_ = {.buffer = life.buffer};
       require(buffer.place < 0 || buffer.place + bytes(buffer) <= program_.arena_bytes,
               buffer.name, " ends beyond the arena");
     }
     const auto [a, b] = find_overlap(program_);
+    at_ = {.buffer = b};
     require(a < 0, a < 0 ? "" : program_.buffers[a].name, " and ",
             b < 0 ? "" : program_.buffers[b].name, " share bytes while both live");
   }

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -30,6 +31,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr size_t kMostWords = 2000;
+constexpr uint64_t kLeastFreeBytes = 1 << 20;  // of a disk that a compiler may have filled
 constexpr const char* kFlags =
     "-x c++ -std=c++20 -O3 -march=native -fPIC -shared -w -pipe -ffp-contract=off "
     "-fno-math-errno -fno-trapping-math -fwrapv -fno-exceptions -fno-rtti "
@@ -112,13 +114,18 @@ int64_t first_error_line(const std::string& words) {
   return at == std::string::npos ? 0 : std::atoll(words.c_str() + at + 8);
 }
 
+// How the compiler ended without a library.
+std::string end_of(const ProcessResult& result, const CppToolchain& toolchain) {
+  if (result.timed_out) return str("no end in ", toolchain.timeout_seconds, " seconds");
+  if (result.signal) return str("killed by signal ", result.signal);
+  if (result.exit_code == 0) return "exit code 0, but what it wrote is no whole library";
+  return str("exit code ", result.exit_code);
+}
+
 [[noreturn]] void fail_compile(const ProcessResult& result, const CppToolchain& toolchain,
                                const std::string& source) {
   keep_text("failed.cpp", source);
-  std::string why = str("exit code ", result.exit_code);
-  if (result.exit_code == 0) why = "exit code 0, but what it wrote is no whole library";
-  if (result.signal) why = str("killed by signal ", result.signal);
-  if (result.timed_out) why = str("no end in ", toolchain.timeout_seconds, " seconds");
+  const std::string why = end_of(result, toolchain);
   const int64_t line = first_error_line(result.output);
   fail("the C++ compiler failed (", toolchain.compiler, ", ", why, "):\n",
        result.output.substr(0, kMostWords),
@@ -160,13 +167,20 @@ Descriptor copy_in_memory(const std::string& path) {
   return memory;
 }
 
-// The compiler's words name a full disk, a quota or a limit: another place may do.
-bool lacks_space(const ProcessResult& result) {
-  for (const char* words :
-       {"No space left", "File too large", "quota exceeded", "Cannot create temporary file"}) {
+bool is_nearly_full(const std::string& place) {
+  struct statvfs disk = {};
+  return statvfs(place.c_str(), &disk) == 0 &&
+         uint64_t{disk.f_bavail} * disk.f_frsize < kLeastFreeBytes;
+}
+
+// The compiler's words name a full disk, a quota or a limit, or a linker died of writing through
+// a map of a file that could not grow, or there is hardly any room: another place may do.
+bool may_lack_space(const ProcessResult& result, const std::string& place) {
+  for (const char* words : {"No space left", "File too large", "File size limit exceeded",
+                            "Bus error", "quota exceeded", "Cannot create temporary file"}) {
     if (result.output.find(words) != std::string::npos) return true;
   }
-  return result.signal == SIGXFSZ;
+  return result.signal == SIGXFSZ || result.signal == SIGBUS || is_nearly_full(place);
 }
 
 ProcessResult run_compiler(const std::string& source, int units, const CppToolchain& toolchain,
@@ -251,6 +265,7 @@ BuiltLibrary build_cpp(const std::string& source, const CppToolchain& toolchain,
   }
   log("cache",
       str("miss ", key, ": compiling ", source.size(), " bytes with ", toolchain.compiler));
+  std::string last = "none could be written to";
   for (const std::string& place :
        {directory, environment("TMPDIR"), std::string("/dev/shm"), std::string("/tmp")}) {
     const TemporaryDirectory temporary(place);
@@ -266,13 +281,16 @@ BuiltLibrary build_cpp(const std::string& source, const CppToolchain& toolchain,
         log("cache", str("not stored: ", directory, " is full or cannot be written to"));
       return {std::move(library), false, spent.count()};
     }
-    if (!lacks_space(result)) fail_compile(result, toolchain, source);
-    log("cache", str("no room in ", place, ": ", result.output));
+    if (!may_lack_space(result, place)) fail_compile(result, toolchain, source);
+    last = str("in ", place, " the compiler (", toolchain.compiler, ") ended with ",
+               end_of(result, toolchain), " ", result.output.substr(0, kMostWords));
+    log("cache", str("no room: ", last));
   }
   fail(
       "no place for compiled kernels: the cache's directory, $TMPDIR, /dev/shm and /tmp are "
-      "full "
-      "or cannot be written to; free some space, or set TC_CACHE_DIR to another disk");
+      "full, limited or not to be written to; free some space, or set TC_CACHE_DIR to another "
+      "disk (",
+      last, ")");
 }
 
 }  // namespace tiny_compile

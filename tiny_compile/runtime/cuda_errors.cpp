@@ -54,7 +54,8 @@ Words& words() {
 
 class CallErrors : public Outcome {
  public:
-  explicit CallErrors(std::shared_ptr<const std::string> name) : name_(std::move(name)) {
+  explicit CallErrors(std::shared_ptr<const CalledProgram> program)
+      : program_(std::move(program)) {
     *word_ = kNotYet;
   }
   ~CallErrors() override { words().give(word_); }
@@ -64,13 +65,13 @@ class CallErrors : public Outcome {
   bool is_good() const override { return *word_ == 0; }
   void throw_if_bad() const override {
     const unsigned bits = *word_;
-    if (bits == kNotYet) fail(*name_, ": read before its kernels have ended");
-    if (bits != 0) throw_errors(bits, *name_);
+    if (bits == kNotYet) fail(program_->name, ": read before its kernels have ended");
+    if (bits != 0) throw_errors(bits, program_->name, program_->suspects);
   }
   void* word() const { return const_cast<unsigned*>(word_); }
 
  private:
-  std::shared_ptr<const std::string> name_;
+  std::shared_ptr<const CalledProgram> program_;
   Word* word_ = words().take();
 };
 
@@ -84,9 +85,9 @@ std::unique_lock<std::mutex> CudaErrors::turn(CudaQueue* queue) {
 }
 
 std::shared_ptr<const Outcome> CudaErrors::outcome(
-    const std::shared_ptr<const std::string>& name) {
+    const std::shared_ptr<const CalledProgram>& program) {
   const CudaStream stream = cuda_stream(device_);
-  auto errors = std::make_shared<CallErrors>(name);
+  auto errors = std::make_shared<CallErrors>(program);
   driver::start_copy_to_host(errors->word(), word_, sizeof(unsigned), stream);
   driver::fill_bytes(word_, 0, sizeof(unsigned), stream);
   return errors;

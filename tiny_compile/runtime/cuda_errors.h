@@ -9,6 +9,11 @@
 
 namespace tiny_compile {
 
+struct CalledProgram {
+  std::string name;
+  std::string suspects;  // its kernels that an index out of range may have come from
+};
+
 // The word in which the kernels of one module set bits. Calls take turns with it, on whichever
 // streams, and each gets an outcome of its own.
 class CudaErrors {
@@ -19,7 +24,7 @@ class CudaErrors {
   std::unique_lock<std::mutex> turn(CudaQueue* queue);
 
   // Behind the kernels of the call: known when they have ended, and thrown with its name.
-  std::shared_ptr<const Outcome> outcome(const std::shared_ptr<const std::string>& name);
+  std::shared_ptr<const Outcome> outcome(const std::shared_ptr<const CalledProgram>& program);
 
   // Behind kernels whose call has no outcome: nobody is told what they found.
   void forget() noexcept;

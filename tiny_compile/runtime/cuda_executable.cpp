@@ -118,6 +118,8 @@ CudaExecutable::CudaExecutable(const Program& program, const Source& source,
                                std::shared_ptr<const CudaLibrary> library)
     : text_(std::make_shared<std::string>(source.text)),
       maker_(maker_of(program, source, text_)),
+      called_(std::make_shared<CalledProgram>(
+          CalledProgram{program.name, kernels_with_chosen_places(program)})),
       library_(std::move(library)),
       plan_(plan_buffers(program)),
       can_fail_(any_can_fail(program, source, *library_)) {
@@ -225,8 +227,7 @@ std::vector<Tensor> CudaExecutable::run(std::span<const Tensor> inputs) const {
   // What is recorded for a graph of the caller's has not been run yet, and can be run often.
   const bool recording = can_fail_ && driver::is_recording(cuda_stream(device));
   if (recording) library_->errors().forget();
-  if (can_fail_ && !recording)
-    outcomes.push_back(library_->errors().outcome({maker_, &maker_->name}));
+  if (can_fail_ && !recording) outcomes.push_back(library_->errors().outcome(called_));
   for (const Tensor& tensor : buffers.made) {
     cuda_storage(tensor).maker = maker_;
     cuda_storage(tensor).outcomes = outcomes;

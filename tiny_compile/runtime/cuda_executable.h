@@ -75,6 +75,7 @@ class CudaExecutable {
 
   std::shared_ptr<const std::string> text_;  // the kernels' source, for messages
   std::shared_ptr<const CudaMaker> maker_;
+  std::shared_ptr<const CalledProgram> called_;
   std::shared_ptr<const CudaLibrary> library_;
   std::vector<std::variant<Kernel, CublasMatmul>> launches_;  // in order
   BufferPlan plan_;

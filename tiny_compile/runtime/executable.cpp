@@ -6,12 +6,16 @@
 
 #include "tiny_compile/base/error.h"
 #include "tiny_compile/graph/lanes.h"
+#include "tiny_compile/loops/kernel_key.h"
 #include "tiny_compile/runtime/shares.h"
 
 namespace tiny_compile {
 
 Executable::Executable(const Program& program, const Source& source, BuiltLibrary built)
-    : name_(program.name), built_(std::move(built)), plan_(plan_buffers(program)) {
+    : name_(program.name),
+      suspects_(kernels_with_chosen_places(program)),
+      built_(std::move(built)),
+      plan_(plan_buffers(program)) {
   for (const std::vector<int>& launch : program.launches) {
     for (int id : launch) {
       void* address = built_.library->symbol(source.kernels[id].function.c_str());
@@ -51,7 +55,7 @@ std::vector<Tensor> Executable::run(std::span<const Tensor> inputs) const {
     for (int buffer : kernel.entry.buffers) addresses.push_back(buffers.addresses[buffer]);
     errors |= run_kernel(kernel, addresses);
   }
-  if ((errors |= take_errors_())) throw_errors(errors, name_);
+  if ((errors |= take_errors_())) throw_errors(errors, name_, suspects_);
   return results_of(plan_, inputs, buffers);
 }
 

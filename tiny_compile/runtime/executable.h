@@ -27,6 +27,7 @@ class Executable {
   unsigned run_kernel(const Kernel& kernel, const std::vector<void*>& buffers) const;
 
   std::string name_;
+  std::string suspects_;  // of an index out of range
   BuiltLibrary built_;
   std::vector<Kernel> kernels_;  // in launch order
   BufferPlan plan_;
