@@ -169,7 +169,8 @@ TEST_CASE("extras are compared as the bits they are", "[function]") {
   FunctionCache cache(kOptions);
   const Signature with = {{}, {1, 2}}, without = {{}, {1}};
   const Traced traced =
-      trace([](std::span<const Tensor>) { return std::vector<Tensor>{ones({1})}; }, {}, "mlp");
+      trace([](std::span<const Tensor>) { return std::vector<Tensor>{ones({1})}; },
+            std::span<const Tensor>(), "mlp");
   cache.add(with, {traced, {}, nullptr, {}});
   CHECK(cache.find(with) != nullptr);
   CHECK(cache.find(without) == nullptr);

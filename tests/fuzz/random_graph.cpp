@@ -462,7 +462,14 @@ class Generator {
     node.set(Key::axis, {axis});
     Shape shape = type(x).shape;
     switch (op) {
-      case Op::iota: append(op, {}, {DType::i64, {random_size()}}); return;
+      case Op::iota: {
+        node = {};
+        node.op = op;
+        node.type = {DType::i64, {random_size()}};
+        if (below(2)) node.set(Key::start, {below(9) - 4});
+        append(std::move(node));
+        return;
+      }
       case Op::constant: constant({random_dtype(), random_shape()}, below(5) - 2); return;
       case Op::philox: {
         const int key = like({DType::u64, {2}});

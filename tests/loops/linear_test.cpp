@@ -12,14 +12,14 @@ namespace {
 using In = std::span<const Tensor>;
 using Out = std::vector<Tensor>;
 
-struct Size {
+struct Counts {
   int64_t ops = 0, scalars = 0, steps = 0, source = 0;
 };
 
-Size size_of_result(const TensorFunction& function, const std::vector<Tensor>& inputs) {
+Counts size_of_result(const TensorFunction& function, const std::vector<Tensor>& inputs) {
   const Graph graph = trace(function, inputs, "f").graph;
   const Staged staged = run_pipeline(default_pipeline(), graph, false);
-  Size size{graph.size(), 0, 0, static_cast<int64_t>(staged.source.text.size())};
+  Counts size{graph.size(), 0, 0, static_cast<int64_t>(staged.source.text.size())};
   for (const Kernel& kernel : staged.program.kernels) {
     size.scalars += static_cast<int64_t>(kernel.scalars.size());
     size.steps += static_cast<int64_t>(kernel.steps.size());
@@ -30,8 +30,8 @@ Size size_of_result(const TensorFunction& function, const std::vector<Tensor>& i
 // `make(n)` is a function of about n blocks.
 void require_linear(const std::function<TensorFunction(int)>& make, int blocks,
                     const std::vector<Tensor>& inputs) {
-  const Size once = size_of_result(make(blocks), inputs),
-             twice = size_of_result(make(2 * blocks), inputs);
+  const Counts once = size_of_result(make(blocks), inputs),
+               twice = size_of_result(make(2 * blocks), inputs);
   INFO(twice.ops << " ops, " << twice.scalars << " scalars, " << twice.source << " bytes");
   REQUIRE(twice.ops > once.ops * 19 / 10);
   REQUIRE(twice.scalars <= 3 * twice.ops);
@@ -48,7 +48,7 @@ TEST_CASE("x*x + x a thousand times is one kernel of 2001 scalars in 100 kB", "[
     for (int k = 0; k < 1000; k++) x = x * x + x;
     return Out{x};
   };
-  const Size size = size_of_result(function, {randn({64, 64})});
+  const Counts size = size_of_result(function, {randn({64, 64})});
   REQUIRE(size.ops == 2001);
   REQUIRE(size.scalars == 2001);  // an op a scalar, and the load
   REQUIRE(size.steps == 1);

@@ -34,7 +34,7 @@ struct Type {
 // Attribute keys, one meaning each:
 //   axes              permute, flip, reductions
 //   axis              slice window gather concat, scans, sorts, scatters
-//   start stop step   slice
+//   start stop step   slice; start of iota: its first number, 0 where absent
 //   size step         window
 //   low high          pad: a list entry an axis; negative entries crop
 //   keepdim           reductions (1 or absent)

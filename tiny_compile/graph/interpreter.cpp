@@ -335,9 +335,10 @@ Tensor scanned(const Node& node, const Tensor& x, const Sizes& shape) {
   return out;
 }
 
-Tensor iota(const Sizes& shape) {
+Tensor iota(const Node& node, const Sizes& shape) {
   Tensor out = empty_tensor(DType::i64, shape);
-  for (int64_t i = 0; i < out.numel(); i++) reinterpret_cast<int64_t*>(out.bytes())[i] = i;
+  const int64_t count = shape[0], start = node.integer(Key::start, 0);
+  for (int64_t i = 0; i < count; i++) reinterpret_cast<int64_t*>(out.bytes())[i] = start + i;
   return out;
 }
 
@@ -368,7 +369,7 @@ Tensor compute(const Node& node, std::span<const Tensor> operands) {
   }
   switch (node.op) {
     case Op::constant: return filled_tensor(node.value, shape);
-    case Op::iota: return iota(shape);
+    case Op::iota: return iota(node, shape);
     case Op::philox: return philox(node, operands[0], shape);
     case Op::gather: return gather(node, operands[0], operands[1]);
     case Op::concat: return concat(node, operands, shape);

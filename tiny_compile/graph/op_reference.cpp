@@ -123,7 +123,7 @@ std::string op_meaning(Op op) {
     case Op::bitcast: return "the same bits as a dtype of the same size; NaN as the quiet one";
     case Op::input: return "an argument of the graph, row-major but for strides";
     case Op::constant: return "every element is value";
-    case Op::iota: return "0, 1, 2, ...";
+    case Op::iota: return "start, start + 1, start + 2, ...; from 0 without start";
     case Op::philox: return "random bits: a function of the key, the draw and the position";
     case Op::reshape: return "the same elements in the same order, another shape";
     case Op::permute: return "result axis i is operand axis axes[i]";

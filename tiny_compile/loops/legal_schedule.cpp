@@ -84,7 +84,7 @@ bool can_go_in_columns(const Kernel& kernel) {
     const int64_t count = inner_count(kernel, step).bounds().high;
     if (count > kChunk * kChunk || (step.op == Op::sum_exp && count > kChunk)) return false;
   }
-  return kernel.rows > 0 && kernel.axes[kernel.rows - 1].extent.bounds().high >= 8;
+  return kernel.rows > 0 && kernel.axes[kernel.rows - 1].extent.bounds().low >= 8;
 }
 
 bool can_be_tiled(const Program& program, const Kernel& kernel) {

@@ -21,6 +21,11 @@
 namespace tiny_compile {
 namespace {
 
+Expr first_of(const Node& iota) {
+  const Attr* start = iota.find(Key::start);
+  return start ? start->values[0] : Expr(0);
+}
+
 // One kernel under construction: its axes, its scalars and how to read a node at an index.
 class KernelBuilder {
  public:
@@ -53,7 +58,7 @@ class KernelBuilder {
     if (buffers_[node] < 0 && graph_[node].op == Op::constant && indirect.empty())
       return table_.constant(graph_[node].value);
     if (buffers_[node] < 0 && graph_[node].op == Op::iota && indirect.empty())
-      return table_.index(index[0]);
+      return table_.index(index[0] + first_of(graph_[node]));
     CHECK(buffers_[node] >= 0, "node %", node, " has no buffer");
     const Buffer& buffer = program_.buffers[buffers_[node]];
     Scalar load;

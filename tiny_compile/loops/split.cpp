@@ -227,13 +227,15 @@ bool can_split(const Program& program, const Kernel& kernel) {
     if (!first && step.kind == StepKind::Reduce) first = &step;
   }
   if (!first) return false;
-  const int64_t count = inner_count(kernel, *first).bounds().high;
+  if (!inner_count(kernel, *first).is_constant() || !row_count(kernel).is_constant())
+    return false;  // how many partial results there are is a number
+  const int64_t count = inner_count(kernel, *first).constant();
   for (const Step& step : kernel.steps) {
     const bool short_store = step.kind == StepKind::Store && step.inner.empty();
     if (!short_store && step.inner != first->inner) return false;
     if (!short_store && step.kind == StepKind::Store && count % kChunk != 0) return false;
   }
-  const int64_t rows = row_count(kernel).bounds().high;
+  const int64_t rows = row_count(kernel).constant();
   if (program.target == Target::Cpp || !are_columns(kernel))
     return rows < kFewRows && count >= kLongRow;
   return rows < (rows % 2 == 1 ? kFewOddColumns : kFewColumns) && count >= kLongColumn;

@@ -32,7 +32,8 @@ Cut find_cut(const std::vector<Axis>& axes, const Expr& index) {
   if (divides && index.operands()[1].is_constant()) {
     for (size_t a = 0; a < axes.size(); a++) {
       const int64_t by = index.operands()[1].constant();
-      if (index.operands()[0] == axes[a].symbol() && axes[a].extent.constant() % by == 0)
+      if (index.operands()[0] == axes[a].symbol() && axes[a].extent.is_constant() &&
+          axes[a].extent.constant() % by == 0)
         return {static_cast<int>(a), by};
     }
   }

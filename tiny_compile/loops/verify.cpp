@@ -91,7 +91,9 @@ class Verifier {
       (strides[a].constant() < 0 ? low : high) =
           (strides[a].constant() < 0 ? low : high) + reach;
     }
-    if (!b.size.is_constant() || product(b.type.shape).is_constant(0)) return;
+    if (!b.size.is_constant() || !b.offset.is_constant() ||
+        product(b.type.shape).is_constant(0))
+      return;
     require(low.constant() >= 0 && high.constant() < b.size.constant(), b.name,
             ": its shape reaches beyond its ", b.size, " elements");
     require(b.role != Role::Input ||
@@ -197,16 +199,15 @@ class Verifier {
     require(largest_part(index) < kUnbounded, "[", index, "] leaves 64 bits");
   }
 
-  // The index where each loop makes it least, by the loops' extents: n - 1 - i0, i0 < n, gives 0.
+  // The index where each loop makes it least, if all its steps go one way: n - 1 - i0, i0 < n,
+  // gives 0; so does i0*n - i0.
   Expr least(const Expr& index) const {
-    Expr result = 0;
-    for (const Term& term : terms(index)) {
-      const auto loops = [&](const Axis& axis) { return axis.symbol() == term.factor; };
-      const auto axis = std::find_if(kernel_->axes.begin(), kernel_->axes.end(), loops);
-      if (axis == kernel_->axes.end())
-        result = result + term.factor * term.coefficient;
-      else if (term.coefficient < 0)
-        result = result + (axis->extent - 1) * term.coefficient;
+    Expr result = index;
+    for (const Axis& axis : kernel_->axes) {
+      const Expr step = substitute(result, {{axis.name, axis.symbol() + 1}}) - result;
+      const bool rises = step.bounds().low >= 0, falls = step.bounds().high <= 0;
+      if (rises || falls)
+        result = substitute(result, {{axis.name, rises ? Expr(0) : axis.extent - 1}});
     }
     return result;
   }

@@ -82,13 +82,33 @@ const TensorData& Tensor::info() const {
   return *data_;
 }
 
-int64_t Tensor::size(int64_t axis) const {
-  if (axis < -rank() || axis >= rank())
-    fail("size(", axis, "): the tensor has ", rank(), " axes");
-  return shape()[static_cast<size_t>(axis < 0 ? axis + rank() : axis)];
+int Tensor::rank() const {
+  return static_cast<int>(std::max(info().shape.size(), info().symbolic.size()));
 }
 
-int64_t Tensor::numel() const { return element_count(shape()); }
+// A handle's own shape is written once: what was specialised stays so.
+const Sizes& Tensor::shape(Here here) const {
+  if (info().symbolic.empty()) return data_->shape;
+  for (const Size& size : sizes(here)) data_->shape.push_back(size);
+  data_->strides = contiguous_strides(data_->shape);
+  data_->symbolic.clear();
+  return data_->shape;
+}
+
+SizeList Tensor::sizes(Here here) const {
+  return info().symbolic.empty() ? SizeList(info().shape) : SizeList(info().symbolic, here);
+}
+
+Size Tensor::size(int64_t axis, Here here) const {
+  if (axis < -rank() || axis >= rank())
+    fail("size(", axis, "): the tensor has ", rank(), " axes");
+  return sizes(here)[static_cast<size_t>(axis < 0 ? axis + rank() : axis)];
+}
+
+Size Tensor::numel(Here here) const {
+  return info().symbolic.empty() ? Size(element_count(info().shape))
+                                 : Size(product(info().symbolic), here);
+}
 
 bool Tensor::is_contiguous() const {
   const TensorData& d = info();

@@ -17,19 +17,19 @@
 #include "tiny_compile/base/literal.h"
 #include "tiny_compile/base/math.h"
 #include "tiny_compile/tensor/element.h"
+#include "tiny_compile/tensor/size.h"
 #include "tiny_compile/tensor/sizes.h"
 #include "tiny_compile/tensor/storage.h"
 #include "tiny_compile/tensor/variable.h"
 
 namespace tiny_compile {
 
-using Here = std::source_location;  // of the user's call; a defaulted last argument
-
 class Trace;  // trace/tracer.h
 
 struct TensorData {
   DType dtype = DType::f32;
-  Sizes shape;
+  Sizes shape;                       // empty where `symbolic` is not
+  Shape symbolic;                    // the shape while traced, where a size is no number
   Sizes strides;                     // in elements; may be 0 (expand) or negative (flip)
   int64_t offset = 0;                // of element [0,...,0], in elements
   std::shared_ptr<Storage> storage;  // null while traced
@@ -67,12 +67,13 @@ class Tensor {
   const std::shared_ptr<TensorData>& handle() const { return data_; }
 
   DType dtype() const { return info().dtype; }
-  const Sizes& shape() const { return info().shape; }
+  const Sizes& shape(Here here = Here::current()) const;  // numbers: specialises symbolic sizes
+  SizeList sizes(Here here = Here::current()) const;      // the same, symbolic ones as they are
   const Sizes& strides() const { return info().strides; }
-  int rank() const { return static_cast<int>(shape().size()); }
-  int dim() const { return rank(); }  // PyTorch's name
-  int64_t size(int64_t axis) const;   // negative axes count from the end
-  int64_t numel() const;
+  int rank() const;
+  int dim() const { return rank(); }                           // PyTorch's name
+  Size size(int64_t axis, Here here = Here::current()) const;  // negative: from the end
+  Size numel(Here here = Here::current()) const;
   Device device() const { return info().storage ? info().storage->device() : cpu; }
   bool is_contiguous() const;  // row-major, PyTorch's definition
 
@@ -117,20 +118,20 @@ class Tensor {
   Tensor log_softmax(int64_t axis, Here = Here::current()) const;
   Tensor matmul(const Tensor& other, Here = Here::current()) const;
 
-  Tensor reshape(Sizes shape, Here = Here::current()) const;  // one size may be -1
-  Tensor view(Sizes shape,
+  Tensor reshape(SizeList shape, Here = Here::current()) const;  // one size may be -1
+  Tensor view(SizeList shape,
               Here = Here::current()) const;  // reshape; throws where it would copy
   Tensor view(DType dtype, Here = Here::current()) const;  // the same bits, of the same size
   Tensor flatten(int64_t first = 0, int64_t last = -1, Here = Here::current()) const;
   Tensor permute(Sizes axes, Here = Here::current()) const;
   Tensor transpose(int64_t axis0, int64_t axis1, Here = Here::current()) const;
-  Tensor t(Here = Here::current()) const;                    // rank <= 2
-  Tensor expand(Sizes shape, Here = Here::current()) const;  // -1 keeps a size
-  Tensor slice(int64_t axis, std::optional<int64_t> start, std::optional<int64_t> stop = {},
+  Tensor t(Here = Here::current()) const;                       // rank <= 2
+  Tensor expand(SizeList shape, Here = Here::current()) const;  // -1 keeps a size
+  Tensor slice(int64_t axis, std::optional<Size> start, std::optional<Size> stop = {},
                int64_t step = 1, Here = Here::current()) const;  // Python's, step > 0
   Tensor select(int64_t axis, int64_t index, Here = Here::current()) const;
   Tensor operator[](Index index) const;  // select(0, index)
-  Tensor narrow(int64_t axis, int64_t start, int64_t length, Here = Here::current()) const;
+  Tensor narrow(int64_t axis, Size start, Size length, Here = Here::current()) const;
   Tensor flip(Axes axes, Here = Here::current()) const;
   Tensor unfold(int64_t axis, int64_t size, int64_t step, Here = Here::current()) const;
   Tensor squeeze(std::optional<int64_t> axis = {}, Here = Here::current()) const;

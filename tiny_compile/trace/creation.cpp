@@ -10,24 +10,24 @@
 namespace tiny_compile {
 namespace {
 
-Tensor iota(int64_t count, const Location& where) {
+Tensor iota(const Size& count, const Location& where) {
   Node node;
   node.op = Op::iota;
-  node.type = {DType::i64, {count}};
+  node.type = {DType::i64, {count.expr()}};
   return apply(std::move(node), {}, where);
 }
 
-Tensor random_words(const Sizes& shape, const Location& where) {
+Tensor random_words(const SizeList& shape, const Location& where) {
   const RandomKey key = next_draw();
   Node node;
   node.op = Op::philox;
-  node.type = {DType::u32, {shape.begin(), shape.end()}};
+  node.type = {DType::u32, shape.exprs()};
   node.set(Key::draw, {key.draw});
   return apply(std::move(node), {key.key}, where);
 }
 
 // Uniform in [0, 1), 24 bits.
-Tensor uniform(const Sizes& shape, const Location& where) {
+Tensor uniform(const SizeList& shape, const Location& where) {
   return cast_to(random_words(shape, where) >> 8, DType::f32, where) * 0x1p-24;
 }
 
@@ -37,9 +37,10 @@ void check_float(DType dtype, const char* name, const Location& where) {
             str(name, ": ", dtype, " is no float; use randint for integers"));
 }
 
-void check_sizes(const Sizes& shape, const Location& where) {
+void check_sizes(const SizeList& shape, const Location& where) {
   try {
-    element_count(shape);
+    const bool numbers = product(shape.exprs()).is_constant();
+    if (numbers) element_count({shape.begin(), shape.end()});
   } catch (const Error& error) {
     fail_at(current_place(where), error.what());
   }
@@ -50,7 +51,9 @@ Tensor beside(const Operand& x, const Tensor& made) {
   return x.is_scalar() ? made : copy_to(made, x.tensor.device());
 }
 
-Sizes shape_of(const Operand& x) { return x.is_scalar() ? Sizes{} : x.tensor.shape(); }
+SizeList shape_of(const Operand& x) {
+  return x.is_scalar() ? SizeList() : seen(*x.variable, x.where).sizes();
+}
 
 // Tensors of one shape as the rows of one with values, while tracing too.
 Tensor stacked(const std::vector<Tensor>& rows, Here here) {
@@ -69,17 +72,21 @@ Tensor stacked(const std::vector<Tensor>& rows, Here here) {
 
 }  // namespace
 
-Tensor full(const Sizes& shape, double value, DType dtype, Here here) {
+Tensor full(const SizeList& shape, double value, DType dtype, Here here) {
   check_sizes(shape, location_of(here));
   Node node;
   node.op = Op::constant;
-  node.type = {dtype, {shape.begin(), shape.end()}};
+  node.type = {dtype, shape.exprs()};
   node.value = Literal::of(dtype, value);
   return apply(std::move(node), {}, location_of(here));
 }
 
-Tensor zeros(const Sizes& shape, DType dtype, Here here) { return full(shape, 0, dtype, here); }
-Tensor ones(const Sizes& shape, DType dtype, Here here) { return full(shape, 1, dtype, here); }
+Tensor zeros(const SizeList& shape, DType dtype, Here here) {
+  return full(shape, 0, dtype, here);
+}
+Tensor ones(const SizeList& shape, DType dtype, Here here) {
+  return full(shape, 1, dtype, here);
+}
 
 Tensor zeros_like(const Operand& x) {
   const Scope scope(x.where);
@@ -106,16 +113,16 @@ Tensor randn_like(const Operand& x) {
   return beside(x, randn(shape_of(x), result_type({&x})));
 }
 
-Tensor arange(int64_t start, int64_t stop, int64_t step, Here here) {
+Tensor arange(const Size& start, const Size& stop, int64_t step, Here here) {
   const Location where = location_of(here);
   const Scope scope(where);
   if (step == 0) fail_at(current_place(where), "arange: the step is 0");
-  const int64_t count = std::max<int64_t>(
-      0, step > 0 ? (stop - start + step - 1) / step : (start - stop - step - 1) / -step);
-  return iota(count, where) * step + start;
+  const Size span = max(step > 0 ? stop - start : start - stop, Size(0));
+  const int64_t stride = std::abs(step);
+  return iota((span + (stride - 1)) / stride, where) * step + start;
 }
 
-Tensor arange(int64_t stop, Here here) { return arange(0, stop, 1, here); }
+Tensor arange(const Size& stop, Here here) { return arange(0, stop, 1, here); }
 
 Tensor linspace(double first, double last, int64_t count, Here here) {
   const Location where = location_of(here);
@@ -125,14 +132,14 @@ Tensor linspace(double first, double last, int64_t count, Here here) {
                  where);
 }
 
-Tensor eye(int64_t size, DType dtype, Here here) {
+Tensor eye(const Size& size, DType dtype, Here here) {
   const Location where = location_of(here);
   const Scope scope(where);
   const Tensor numbers = iota(size, where);
   return cast_to(unsqueeze(numbers, 1) == numbers, dtype, where);
 }
 
-Tensor rand(const Sizes& shape, DType dtype, Here here) {
+Tensor rand(const SizeList& shape, DType dtype, Here here) {
   const Location where = location_of(here);
   const Scope scope(where);
   check_float(dtype, "rand", where);
@@ -140,7 +147,7 @@ Tensor rand(const Sizes& shape, DType dtype, Here here) {
 }
 
 // sqrt(-2 log(1 - u)) cos(2 pi v)
-Tensor randn(const Sizes& shape, DType dtype, Here here) {
+Tensor randn(const SizeList& shape, DType dtype, Here here) {
   const Location where = location_of(here);
   const Scope scope(where);
   check_float(dtype, "randn", where);
@@ -150,7 +157,7 @@ Tensor randn(const Sizes& shape, DType dtype, Here here) {
 }
 
 // word * range / 2^32, rounded down: 64-bit arithmetic for ranges of up to 2^32.
-Tensor randint(int64_t low, int64_t high, const Sizes& shape, Here here) {
+Tensor randint(int64_t low, int64_t high, const SizeList& shape, Here here) {
   const Location where = location_of(here);
   const Scope scope(where);
   if (high <= low || high - low > (int64_t{1} << 31))

@@ -9,25 +9,25 @@
 
 namespace tiny_compile {
 
-Tensor full(const Sizes& shape, double value, DType dtype = DType::f32,
+Tensor full(const SizeList& shape, double value, DType dtype = DType::f32,
             Here here = Here::current());
-Tensor zeros(const Sizes& shape, DType dtype = DType::f32, Here here = Here::current());
-Tensor ones(const Sizes& shape, DType dtype = DType::f32, Here here = Here::current());
+Tensor zeros(const SizeList& shape, DType dtype = DType::f32, Here here = Here::current());
+Tensor ones(const SizeList& shape, DType dtype = DType::f32, Here here = Here::current());
 Tensor zeros_like(const Operand& x);
 Tensor ones_like(const Operand& x);
 Tensor full_like(const Operand& x, double value);
-Tensor arange(int64_t start, int64_t stop, int64_t step = 1,
+Tensor arange(const Size& start, const Size& stop, int64_t step = 1,
               Here here = Here::current());  // i64
-Tensor arange(int64_t stop, Here here = Here::current());
+Tensor arange(const Size& stop, Here here = Here::current());
 Tensor linspace(double first, double last, int64_t count, Here here = Here::current());  // f32
-Tensor eye(int64_t size, DType dtype = DType::f32, Here here = Here::current());
+Tensor eye(const Size& size, DType dtype = DType::f32, Here here = Here::current());
 
 // Philox (base/prelude.h), keyed by manual_seed and the number of the draw: the same
 // numbers whether compiled or not. rand is uniform in [0, 1) on multiples of 2^-24; randn
 // is Box and Muller's.
-Tensor rand(const Sizes& shape, DType dtype = DType::f32, Here here = Here::current());
-Tensor randn(const Sizes& shape, DType dtype = DType::f32, Here here = Here::current());
-Tensor randint(int64_t low, int64_t high, const Sizes& shape,
+Tensor rand(const SizeList& shape, DType dtype = DType::f32, Here here = Here::current());
+Tensor randn(const SizeList& shape, DType dtype = DType::f32, Here here = Here::current());
+Tensor randint(int64_t low, int64_t high, const SizeList& shape,
                Here here = Here::current());  // i64 in [low, high)
 Tensor rand_like(const Operand& x);
 Tensor randn_like(const Operand& x);

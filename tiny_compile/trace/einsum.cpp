@@ -49,12 +49,13 @@ Term diagonals(const Equation& equation, Term term) {
   while (true) {
     const auto [first, second] = repeated(term.labels);
     if (first == Labels::npos) return term;
-    const Sizes& sizes = term.tensor.shape();
-    const int64_t n = sizes[first];
+    const SizeList sizes = term.tensor.sizes();
+    const Size n = sizes[first];
     const char label = term.labels[first];
     if (sizes[second] != n)
       equation.refuse(str("'", label, "' is ", n, " and ", sizes[second]));
-    Sizes order, shape;
+    Sizes order;
+    SizeList shape;
     Labels labels;
     for (size_t axis = 0; axis < sizes.size(); axis++) {
       if (axis == first || axis == second) continue;
@@ -65,7 +66,8 @@ Term diagonals(const Equation& equation, Term term) {
     order.insert(order.end(), {static_cast<int64_t>(first), static_cast<int64_t>(second)});
     shape.push_back(n * n);
     const Tensor flat = reshape(permute(term.tensor, order), shape);
-    term = {slice(flat, -1, 0, {}, n + 1), labels + label};
+    const int64_t stride = n + 1;  // a step is a number
+    term = {slice(flat, -1, 0, {}, stride), labels + label};
   }
 }
 
@@ -80,27 +82,30 @@ Term summed(const Term& term, const Labels& wanted) {
   return axes.empty() ? term : Term{sum(term.tensor, axes), kept};
 }
 
-int64_t size_of_label(const Term& term, char label) {
-  return term.tensor.shape()[term.labels.find(label)];
+Size size_of_label(const Term& term, char label) {
+  return term.tensor.size(static_cast<int64_t>(term.labels.find(label)));
 }
 
 // An axis of 1 broadcasts to the other operand's.
-int64_t common_size(const Equation& equation, const Term& left, const Term& right, char label) {
-  const int64_t a = has(left.labels, label) ? size_of_label(left, label) : 1;
-  const int64_t b = has(right.labels, label) ? size_of_label(right, label) : 1;
+Size common_size(const Equation& equation, const Term& left, const Term& right, char label) {
+  const Size a = has(left.labels, label) ? size_of_label(left, label) : Size(1);
+  const Size b = has(right.labels, label) ? size_of_label(right, label) : Size(1);
+  if (same_expression(a, b) || b.is_number(1)) return a;
+  if (a.is_number(1)) return b;
   if (a != b && a != 1 && b != 1) equation.refuse(str("'", label, "' is ", a, " and ", b));
   return a == 1 ? b : a;
 }
 
 // The term with its axes in this order, those that it lacks as axes of 1.
 Tensor aligned(const Term& term, const Labels& order) {
-  Sizes axes, shape;
+  Sizes axes;
+  SizeList shape;
   for (char label : order) {
     if (!has(term.labels, label)) continue;
     axes.push_back(static_cast<int64_t>(term.labels.find(label)));
   }
   for (char label : order)
-    shape.push_back(has(term.labels, label) ? size_of_label(term, label) : 1);
+    shape.push_back(has(term.labels, label) ? size_of_label(term, label) : Size(1));
   return reshape(permute(term.tensor, axes), shape);
 }
 
@@ -108,12 +113,12 @@ Tensor aligned(const Term& term, const Labels& order) {
 Tensor grouped(const Equation& equation, const Term& left, const Term& right, const Term& term,
                const std::vector<Labels>& groups) {
   Labels order;
-  Sizes wide, shape;
+  SizeList wide, shape;
   for (const Labels& group : groups) {
-    int64_t count = 1;
+    Size count = 1;
     for (char label : group) {
       wide.push_back(common_size(equation, left, right, label));
-      count *= wide.back();
+      count = count * wide.back();
     }
     order += group;
     shape.push_back(count);
@@ -137,7 +142,7 @@ Term product(const Equation& equation, const Term& a, const Term& b, const Label
     const Tensor x = aligned(left, labels);
     return {x * aligned(right, labels), labels};
   }
-  Sizes shape;
+  SizeList shape;
   for (char label : labels) shape.push_back(common_size(equation, left, right, label));
   const Tensor x = grouped(equation, left, right, left, {batch, rows, inner});
   const Tensor y = grouped(equation, left, right, right, {batch, inner, columns});
@@ -202,7 +207,7 @@ class Einsum {
     const int64_t more = tensor.rank() - named;
     if (more < 0 || (more > 0 && !has(labels, '.')) || more > 10)
       equation_.refuse(
-          str("'", labels, "' does not name the axes of [", join(tensor.shape(), ","), "]"));
+          str("'", labels, "' does not name the axes of [", join(tensor.sizes(), ","), "]"));
     if (const size_t dots = labels.find('.'); dots != Labels::npos)
       labels.replace(dots, 1, ellipsis(more));
     ellipsis_ = std::max(ellipsis_, more);

@@ -50,7 +50,7 @@ Tensor upcast(const Operand& x) {
 // The max of bools is any of them, the min all.
 Tensor extreme(Op op, Op of_bools, const Operand& x, const Sizes& axes, bool keepdim) {
   const Tensor tensor = x.captured();
-  const bool bools = tensor.dtype() == DType::boolean && tensor.numel() > 0;
+  const bool bools = tensor.dtype() == DType::boolean && !tensor.numel().is_number(0);
   return reduce_op(bools ? of_bools : op, x, tensor, axes, keepdim);
 }
 
@@ -64,14 +64,14 @@ Tensor arg_op(Op op, const Operand& x, std::optional<int64_t> axis, bool keepdim
   return reduce_op(op, x, x.captured(), axis ? Sizes{*axis} : Sizes{}, keepdim);
 }
 
-int64_t counted(const Tensor& x, const Sizes& axes, const Location& where) {
-  int64_t count = 1;
-  for (int64_t axis : all_axes(x, axes, where)) count *= x.shape()[axis];
+Size counted(const Tensor& x, const Sizes& axes, const Location& where) {
+  Size count = 1;
+  for (int64_t axis : all_axes(x, axes, where)) count = count * x.size(axis);
   return count;
 }
 
-Sizes without(const Sizes& shape, const Sizes& axes) {
-  Sizes rest;
+SizeList without(const SizeList& shape, const Sizes& axes) {
+  SizeList rest;
   for (int64_t axis = 0; axis < static_cast<int64_t>(shape.size()); axis++)
     if (!std::binary_search(axes.begin(), axes.end(), axis)) rest.push_back(shape[axis]);
   return rest;
@@ -317,7 +317,7 @@ Tensor sum_exp(const Operand& x, const Axes& axes, bool keepdim) {
 Tensor mean(const Operand& x, const Axes& axes, bool keepdim) {
   const Scope scope(x.where);
   const Tensor v = float_only("mean", x);
-  const double count = static_cast<double>(counted(v, axes, x.where));
+  const Size count = counted(v, axes, x.where);
   return cast_to(reduce_op(Op::sum, x, v, axes, keepdim) / count, float_dtype(x), x.where);
 }
 
@@ -327,10 +327,9 @@ Tensor var(const Operand& x, const Axes& axes, int64_t correction, bool keepdim)
   const Tensor v = float_only("var", x);
   const Sizes reduced = all_axes(v, axes, x.where);
   Tensor m2 = squared_deviations(v, reduced);
-  if (!keepdim) m2 = reshape(m2, without(v.shape(), reduced));
-  const double count = static_cast<double>(counted(v, axes, x.where));
-  const double divisor = std::max(0.0, count - static_cast<double>(correction));
-  return cast_to(m2 / divisor, float_dtype(x), x.where);
+  if (!keepdim) m2 = reshape(m2, without(v.sizes(), reduced));
+  const Size freedom = max(counted(v, axes, x.where) - correction, Size(0));
+  return cast_to(m2 / freedom, float_dtype(x), x.where);
 }
 
 Tensor std(const Operand& x, const Axes& axes, int64_t correction, bool keepdim) {

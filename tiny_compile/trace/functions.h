@@ -96,12 +96,12 @@ std::pair<Tensor, Tensor> cummax(const Operand& x, int64_t axis);
 std::pair<Tensor, Tensor> cummin(const Operand& x, int64_t axis);
 
 // Views and shapes.
-Tensor reshape(const Operand& x, Sizes shape);  // one size may be -1
+Tensor reshape(const Operand& x, SizeList shape);  // one size may be -1
 Tensor permute(const Operand& x, const Sizes& axes);
 Tensor transpose(const Operand& x, int64_t axis0, int64_t axis1);
-Tensor expand(const Operand& x, Sizes shape);  // -1 keeps a size
-Tensor slice(const Operand& x, int64_t axis, std::optional<int64_t> start,
-             std::optional<int64_t> stop = {}, int64_t step = 1);
+Tensor expand(const Operand& x, SizeList shape);  // -1 keeps a size
+Tensor slice(const Operand& x, int64_t axis, std::optional<Size> start,
+             std::optional<Size> stop = {}, int64_t step = 1);
 Tensor select(const Operand& x, int64_t axis, int64_t index);
 Tensor flip(const Operand& x, const Axes& axes);
 Tensor unfold(const Operand& x, int64_t axis, int64_t size, int64_t step);  // windows

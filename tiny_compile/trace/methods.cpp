@@ -73,12 +73,12 @@ Tensor::operator bool() const {
   return item<double>() != 0;
 }
 
-Tensor Tensor::reshape(Sizes shape, Here here) const {
+Tensor Tensor::reshape(SizeList shape, Here here) const {
   return tiny_compile::reshape({*this, here}, std::move(shape));
 }
 
 // As reshape, but never a copy: PyTorch's view.
-Tensor Tensor::view(Sizes shape, Here here) const {
+Tensor Tensor::view(SizeList shape, Here here) const {
   const Tensor result = reshape(std::move(shape), here);
   if (!result.is_traced() && numel() > 0 && result.info().storage != info().storage)
     fail_at(location_of(here),
@@ -103,10 +103,10 @@ Tensor Tensor::t(Here here) const {
             tiny_compile::str("t(): a tensor of ", rank(), " axes; use permute"));
   return rank() < 2 ? *this : transpose(0, 1, here);
 }
-Tensor Tensor::expand(Sizes shape, Here here) const {
+Tensor Tensor::expand(SizeList shape, Here here) const {
   return tiny_compile::expand({*this, here}, std::move(shape));
 }
-Tensor Tensor::slice(int64_t axis, std::optional<int64_t> start, std::optional<int64_t> stop,
+Tensor Tensor::slice(int64_t axis, std::optional<Size> start, std::optional<Size> stop,
                      int64_t step, Here here) const {
   return tiny_compile::slice({*this, here}, axis, start, stop, step);
 }
@@ -116,13 +116,13 @@ Tensor Tensor::select(int64_t axis, int64_t index, Here here) const {
 Tensor Tensor::operator[](Index index) const {
   return tiny_compile::select({*this, index.here}, 0, index.value);
 }
-Tensor Tensor::narrow(int64_t axis, int64_t start, int64_t length, Here here) const {
+Tensor Tensor::narrow(int64_t axis, Size start, Size length, Here here) const {
   const Location where = location_of(here);
-  const int64_t size = shape()[normal_axis(axis, rank(), where)];
-  const int64_t first = start < 0 ? start + size : start;
-  if (first < 0 || length < 0 || first + length > size)
+  const Size length_of_axis = size(normal_axis(axis, rank(), where), here);
+  const Size first = start < 0 ? start + length_of_axis : start;
+  if (first < 0 || length < 0 || first + length > length_of_axis)
     fail_at(where, tiny_compile::str("narrow: ", length, " from ", start,
-                                     " leaves an axis of size ", size));
+                                     " leaves an axis of size ", length_of_axis));
   return tiny_compile::slice({*this, here}, axis, first, first + length);
 }
 Tensor Tensor::flip(Axes axes, Here here) const {

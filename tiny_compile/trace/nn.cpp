@@ -31,15 +31,15 @@ Tensor reduced(const Tensor& losses, Reduction reduction) {
   return reduction == Reduction::Sum ? sum(losses) : mean(losses);
 }
 
-Sizes last_axes(const Tensor& x, const Sizes& normalized, const Location& where) {
-  const bool fits = normalized.size() <= x.shape().size() &&
-                    std::equal(normalized.rbegin(), normalized.rend(), x.shape().rbegin());
+Sizes last_axes(const Tensor& x, const SizeList& normalized, const Location& where) {
+  const SizeList sizes = x.sizes();
+  const bool fits = normalized.size() <= sizes.size() &&
+                    std::equal(normalized.rbegin(), normalized.rend(), sizes.rbegin());
   if (!fits || normalized.empty())
-    fail_at(current_place(where),
-            str("normalized_shape [", join(normalized, ","), "] is not the end of shape [",
-                join(x.shape(), ","), "]"));
+    fail_at(current_place(where), str("normalized_shape [", join(normalized, ","),
+                                      "] is not the end of shape [", join(sizes, ","), "]"));
   Sizes axes;
-  for (size_t k = x.shape().size() - normalized.size(); k < x.shape().size(); k++)
+  for (size_t k = sizes.size() - normalized.size(); k < sizes.size(); k++)
     axes.push_back(static_cast<int64_t>(k));
   return axes;
 }
@@ -57,8 +57,8 @@ Tensor check_target(const Tensor& x, const Operand& target, const char* name) {
   const Tensor classes = target.captured();
   if (x.rank() != 2 || classes.rank() != 1 || x.size(0) != classes.size(0))
     fail_at(current_place(target.where),
-            str(name, ": wants scores [N, C] and targets [N], not [", join(x.shape(), ","),
-                "] and [", join(classes.shape(), ","), "]"));
+            str(name, ": wants scores [N, C] and targets [N], not [", join(x.sizes(), ","),
+                "] and [", join(classes.sizes(), ","), "]"));
   return classes;
 }
 
@@ -72,7 +72,7 @@ Tensor pooled_windows(const char* name, const Tensor& x, Window kernel, Window s
                       Window padding, double filler, const Location& where) {
   if (x.rank() < 3 || x.rank() > 4 || !is_float(x.dtype()))
     fail_at(current_place(where), str(name, ": wants floats [N,C,H,W] or [C,H,W], not ",
-                                      x.dtype(), "[", join(x.shape(), ","), "]"));
+                                      x.dtype(), "[", join(x.sizes(), ","), "]"));
   if (kernel.height < 1 || kernel.width < 1 || stride.height < 1 || stride.width < 1)
     fail_at(current_place(where), str(name, ": kernel and stride must be positive"));
   if (padding.height < 0 || padding.width < 0 || 2 * padding.height > kernel.height ||
@@ -84,7 +84,7 @@ Tensor pooled_windows(const char* name, const Tensor& x, Window kernel, Window s
       padding.height == 0 && padding.width == 0
           ? x
           : pad(x, {padding.width, padding.width, padding.height, padding.height}, filler);
-  if (padded.shape().end()[-2] < kernel.height || padded.shape().back() < kernel.width)
+  if (padded.size(-2) < kernel.height || padded.size(-1) < kernel.width)
     fail_at(current_place(where), str(name, ": the kernel, ", kernel.height, " x ",
                                       kernel.width, ", is larger than the padded image"));
   return unfold(unfold(padded, x.rank() - 2, kernel.height, stride.height), x.rank() - 1,
@@ -98,7 +98,7 @@ Tensor logsumexp(const Operand& x, const Axes& axes, bool keepdim) {
   const Tensor tensor = x.captured(), v = upcast(tensor, x.where);
   Tensor m = finite_max(v, axes);
   const Tensor s = sum_exp(v, axes, keepdim);
-  if (!keepdim) m = reshape(m, s.shape());
+  if (!keepdim) m = reshape(m, s.sizes());
   return cast_to(m + log(s), float_dtype(tensor), x.where);
 }
 
@@ -116,7 +116,7 @@ Tensor log_softmax(const Operand& x, int64_t axis) {
   return cast_to((v - finite_max(v, {axis})) - log_sum, float_dtype(tensor), x.where);
 }
 
-Tensor layer_norm(const Operand& x, const Sizes& normalized_shape, const Tensor& weight,
+Tensor layer_norm(const Operand& x, const SizeList& normalized_shape, const Tensor& weight,
                   const Tensor& bias, double eps) {
   const Scope scope(x.where);
   const Tensor tensor = x.captured(), v = upcast(tensor, x.where);
@@ -128,7 +128,7 @@ Tensor layer_norm(const Operand& x, const Sizes& normalized_shape, const Tensor&
   return cast_to(y, float_dtype(tensor), x.where);
 }
 
-Tensor rms_norm(const Operand& x, const Sizes& normalized_shape, const Tensor& weight,
+Tensor rms_norm(const Operand& x, const SizeList& normalized_shape, const Tensor& weight,
                 double eps) {
   const Scope scope(x.where);
   const Tensor tensor = x.captured(), v = upcast(tensor, x.where);
@@ -145,7 +145,7 @@ Tensor batch_norm(const Operand& x, const Tensor& mean, const Tensor& variance,
   if (v.rank() < 2)
     fail_at(current_place(x.where), "batch_norm: the tensor needs a channel axis 1");
   auto channels = [&](const Tensor& t) {
-    Sizes shape(v.shape().size(), 1);
+    SizeList shape(static_cast<size_t>(v.rank()), Size(1));
     shape[1] = v.size(1);
     return reshape(cast_to(seen(t, x.where), v.dtype(), x.where), shape);
   };
@@ -161,9 +161,9 @@ Tensor linear(const Operand& x, const Operand& weight, const Tensor& bias) {
   const Tensor tensor = x.captured(), w = weight.captured();
   if (w.rank() != 2 || tensor.rank() < 1 || tensor.size(-1) != w.size(1))
     fail_at(current_place(x.where),
-            str("linear: x [", join(tensor.shape(), ","), "] does not fit weight [out, in] = [",
-                join(w.shape(), ","), "]"));
-  Sizes shape = tensor.shape();
+            str("linear: x [", join(tensor.sizes(), ","), "] does not fit weight [out, in] = [",
+                join(w.sizes(), ","), "]"));
+  SizeList shape = tensor.sizes();
   shape.back() = w.size(0);
   const Tensor columns = transpose(w, 0, 1);
   Tensor y = matmul(reshape(tensor, {-1, w.size(1)}), columns);
@@ -204,7 +204,7 @@ Tensor dropout(const Operand& x, double p, bool training) {
   if (p < 0 || p > 1)
     fail_at(current_place(x.where), str("dropout: p = ", p, " is no probability"));
   if (!training || p == 0) return tensor;
-  const Tensor kept = copy_to(rand(tensor.shape()), tensor.device()) >= p;
+  const Tensor kept = copy_to(rand(tensor.sizes()), tensor.device()) >= p;
   const Tensor zero = as_tensor(Operand(0.0), tensor.dtype(), x.where);
   return where(kept, tensor * (p < 1 ? 1 / (1 - p) : 0.0), zero);
 }
@@ -217,7 +217,8 @@ Tensor scaled_dot_product_attention(const Operand& q, const Operand& k, const Op
   if (query.rank() < 2 || key.rank() < 2 || value.rank() < 2)
     fail_at(current_place(q.where),
             "attention: q, k and v need at least two axes, [.., length, width]");
-  const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
+  const double factor =
+      scale ? *scale : 1 / std::sqrt(static_cast<double>(query.size(-1)));  // a number
   Tensor scores = matmul(query, transpose(key, -2, -1)) * factor;
   const double minus_infinity = -HUGE_VAL;
   if (is_causal) {
@@ -241,16 +242,16 @@ Tensor conv2d(const Operand& x, const Operand& weight, const Tensor& bias, int64
   const Tensor w = weight.captured();
   if (tensor.rank() != 4 || w.rank() != 4 || groups < 1 ||
       tensor.size(1) != w.size(1) * groups || w.size(0) % groups != 0)
-    fail_at(current_place(x.where), str("conv2d: x [N,C,H,W] = [", join(tensor.shape(), ","),
+    fail_at(current_place(x.where), str("conv2d: x [N,C,H,W] = [", join(tensor.sizes(), ","),
                                         "] does not fit weight [O,C/groups,kh,kw] = [",
-                                        join(w.shape(), ","), "] with ", groups, " groups"));
-  const int64_t n = tensor.size(0), c = w.size(1), o = w.size(0) / groups, kh = w.size(2),
-                kw = w.size(3);
+                                        join(w.sizes(), ","), "] with ", groups, " groups"));
+  const Size n = tensor.size(0), c = w.size(1), o = w.size(0) / groups;
+  const int64_t kh = w.size(2), kw = w.size(3);  // a window's are numbers
   if (padding > 0) tensor = pad(tensor, {padding, padding, padding, padding});
   Tensor windows = unfold(unfold(tensor, 2, (kh - 1) * dilation + 1, stride), 3,
                           (kw - 1) * dilation + 1, stride);
   if (dilation > 1) windows = slice(slice(windows, 4, 0, {}, dilation), 5, 0, {}, dilation);
-  const int64_t oh = windows.size(2), ow = windows.size(3);
+  const Size oh = windows.size(2), ow = windows.size(3);
   const Tensor grouped = reshape(windows, {n, groups, c, oh, ow, kh, kw});
   const Tensor rows =
       reshape(permute(grouped, {1, 0, 3, 4, 2, 5, 6}), {groups, n * oh * ow, c * kh * kw});

@@ -11,9 +11,9 @@ Tensor logsumexp(const Operand& x, const Axes& axes,
                  bool keepdim = false);              // m + log(sum_exp(x))
 Tensor softmax(const Operand& x, int64_t axis);      // exp(x - m) / sum(exp(x - m))
 Tensor log_softmax(const Operand& x, int64_t axis);  // (x - m) - log(sum_exp(x))
-Tensor layer_norm(const Operand& x, const Sizes& normalized_shape, const Tensor& weight = {},
+Tensor layer_norm(const Operand& x, const SizeList& normalized_shape, const Tensor& weight = {},
                   const Tensor& bias = {}, double eps = 1e-5);
-Tensor rms_norm(const Operand& x, const Sizes& normalized_shape, const Tensor& weight = {},
+Tensor rms_norm(const Operand& x, const SizeList& normalized_shape, const Tensor& weight = {},
                 double eps = 1e-6);
 // Of axis 1, with given statistics (inference).
 Tensor batch_norm(const Operand& x, const Tensor& mean, const Tensor& variance,

@@ -72,9 +72,9 @@ Tensor& update(Op op, const char* sign, Tensor& lhs, const Operand& rhs) {
   if (rank_of_category(result.dtype()) > rank_of_category(dtype))
     fail_at(where, str(sign, ": the result is ", result.dtype(), ", which does not fit into ",
                        dtype, "; write x = x ", sign[0], " y for a tensor of another dtype"));
-  if (result.shape() != lhs.shape())
-    fail_at(where, str(sign, ": the result's shape is [", join(result.shape(), ","), "], not [",
-                       join(lhs.shape(), ","), "]; write x = x ", sign[0],
+  if (!same_shape(result, lhs.sizes()))
+    fail_at(where, str(sign, ": the result's shape is [", join(result.sizes(), ","), "], not [",
+                       join(lhs.sizes(), ","), "]; write x = x ", sign[0],
                        " y for a tensor of another shape"));
   lhs = cast_to(result, dtype, where);
   return lhs;
@@ -100,6 +100,12 @@ DType result_type(const std::vector<const Operand*>& operands) {
   return *result;
 }
 
+Operand::Operand(const Size& value, Here here)
+    : kind(Category::Signed), where(location_of(here)) {
+  if (value.is_number()) integer = value;
+  if (!value.is_number()) size = value;
+}
+
 Tensor Operand::captured() const {
   if (is_scalar()) return as_tensor(*this, default_dtype(kind), where);
   if (!tensor.defined())
@@ -107,25 +113,31 @@ Tensor Operand::captured() const {
   return seen(*variable, where);
 }
 
-Sizes broadcast_shapes(const std::vector<Sizes>& shapes, const Location& where) {
+// A size that may be 1 is asked only where it stands beside another one.
+SizeList broadcast_shapes(const std::vector<SizeList>& shapes, const Location& where) {
   size_t rank = 0;
-  for (const Sizes& shape : shapes) rank = std::max(rank, shape.size());
-  Sizes result(rank, 1);
-  for (const Sizes& shape : shapes) {
+  for (const SizeList& shape : shapes) rank = std::max(rank, shape.size());
+  SizeList result(rank, 1);
+  for (const SizeList& shape : shapes) {
     for (size_t k = 0; k < shape.size(); k++) {
-      int64_t& size = result[rank - shape.size() + k];
-      if (shape[k] == 1 || shape[k] == size) continue;
-      if (size != 1) {
+      Size& size = result[rank - shape.size() + k];
+      if (shape[k].is_number(1) || same_expression(shape[k], size)) continue;
+      if (!size.is_number(1) && shape[k] == size) continue;
+      if (!size.is_number(1) && shape[k] != 1 && size != 1) {
         std::vector<std::string> texts;
-        for (const Sizes& s : shapes) texts.push_back(str("[", join(s, ","), "]"));
+        for (const SizeList& s : shapes) texts.push_back(str("[", join(s, ","), "]"));
         fail_at(current_place(where),
                 str("shapes ", join(texts, " and "), " do not broadcast: sizes ", size, " and ",
                     shape[k], " differ and neither is 1; reshape or expand one of them"));
       }
-      size = shape[k];
+      if (size == 1) size = shape[k];
     }
   }
   return result;
+}
+
+bool same_shape(const Tensor& tensor, const SizeList& shape) {
+  return tensor.sizes().exprs() == shape.exprs();
 }
 
 Tensor cast_to(const Tensor& tensor, DType dtype, const Location& where) {
@@ -136,16 +148,28 @@ Tensor cast_to(const Tensor& tensor, DType dtype, const Location& where) {
   return apply(std::move(node), {tensor}, where);
 }
 
-Tensor expand_to(const Tensor& tensor, const Sizes& shape, const Location& where) {
-  if (tensor.shape() == shape) return tensor;
+Tensor expand_to(const Tensor& tensor, const SizeList& shape, const Location& where) {
+  if (same_shape(tensor, shape)) return tensor;
   Node node;
   node.op = Op::expand;
-  node.type = {tensor.dtype(), {shape.begin(), shape.end()}};
+  node.type = {tensor.dtype(), shape.exprs()};
   return apply(std::move(node), {tensor}, where);
+}
+
+// A symbolic size as an i64[]: what counting from it begins with.
+Tensor number_of(const Size& size, const Location& where) {
+  Node counter, scalar;
+  counter.op = Op::iota;
+  counter.type = {DType::i64, {1}};
+  counter.set(Key::start, {size.expr()});
+  scalar.op = Op::reshape;
+  scalar.type = {DType::i64, {}};
+  return apply(std::move(scalar), {apply(std::move(counter), {}, where)}, where);
 }
 
 Tensor as_tensor(const Operand& operand, DType dtype, const Location& where) {
   if (!operand.is_scalar()) return cast_to(operand.captured(), dtype, where);
+  if (operand.size) return cast_to(number_of(*operand.size, where), dtype, where);
   return constant(operand.kind == Category::Float ? Literal::of(dtype, operand.real)
                                                   : Literal::of_integer(dtype, operand.integer),
                   where);
@@ -169,14 +193,14 @@ Tensor pointwise(Op op, const std::vector<const Operand*>& operands) {
   if (common == DType::boolean) op = op_on_bool(op, where);
   const DType dtype = suited(op, common);
   std::vector<Tensor> tensors;
-  std::vector<Sizes> shapes;
+  std::vector<SizeList> shapes;
   for (const Operand* operand : operands) {
     const bool condition = op == Op::where && operand == operands[0];
     Tensor tensor = as_tensor(*operand, condition ? DType::boolean : dtype, where);
-    shapes.push_back(tensor.shape());
+    shapes.push_back(tensor.sizes());
     tensors.push_back(std::move(tensor));
   }
-  const Sizes shape = broadcast_shapes(shapes, where);
+  const SizeList shape = broadcast_shapes(shapes, where);
   for (Tensor& tensor : tensors) tensor = expand_to(tensor, shape, where);
   Node node;
   node.op = op;

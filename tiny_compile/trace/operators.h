@@ -25,6 +25,8 @@ struct Operand {
   Operand(bool value, Here here = Here::current())
       : integer(value), kind(Category::Bool), where(location_of(here)) {}  // NOLINT
 
+  Operand(const Size& value, Here here = Here::current());  // a symbolic one stays so
+
   bool is_scalar() const { return !variable; }
   Tensor captured() const;  // as a tensor of the trace; a scalar has no axes
 
@@ -33,6 +35,7 @@ struct Operand {
   double real = 0;
   int64_t integer = 0;
   Category kind = Category::Float;  // of a scalar
+  std::optional<Size> size;         // of a scalar that is a symbolic size
   Location where;
 };
 
@@ -43,11 +46,12 @@ DType result_type(const std::vector<const Operand*>& operands);
 
 // The shape that PyTorch's broadcasting gives; throws tc::Error at `where` for
 // sizes that differ.
-Sizes broadcast_shapes(const std::vector<Sizes>& shapes, const Location& where);
+SizeList broadcast_shapes(const std::vector<SizeList>& shapes, const Location& where);
 
 // The operand as a tensor of this dtype and shape: constants, casts and expands as needed.
 Tensor as_tensor(const Operand& operand, DType dtype, const Location& where);
-Tensor expand_to(const Tensor& tensor, const Sizes& shape, const Location& where);
+Tensor expand_to(const Tensor& tensor, const SizeList& shape, const Location& where);
+bool same_shape(const Tensor& tensor, const SizeList& shape);  // without asking for numbers
 Tensor cast_to(const Tensor& tensor, DType dtype, const Location& where);
 Tensor as_bool(const Operand& x);  // x != 0
 

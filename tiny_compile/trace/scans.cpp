@@ -38,9 +38,10 @@ Tensor scatter_op(Op op, const Operand& x, int64_t axis, const Operand& index,
                   const Operand& source) {
   const Tensor tensor = x.captured(), chosen = as_index(index);
   Tensor updates = cast_to(source.captured(), tensor.dtype(), x.where);
-  if (updates.rank() == 0 && chosen.rank() > 0) updates = expand(updates, chosen.shape());
+  if (updates.rank() == 0 && chosen.rank() > 0) updates = expand(updates, chosen.sizes());
   for (int64_t k = 0; k < chosen.rank() && chosen.rank() == updates.rank(); k++)
-    if (chosen.size(k) < updates.size(k)) updates = slice(updates, k, 0, chosen.size(k));
+    if (!same_expression(chosen.size(k), updates.size(k)) && chosen.size(k) < updates.size(k))
+      updates = slice(updates, k, 0, chosen.size(k));
   Node node;
   node.op = op;
   node.set(Key::axis, {normal_axis(axis, tensor.rank(), x.where)});

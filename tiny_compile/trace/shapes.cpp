@@ -8,17 +8,15 @@
 namespace tiny_compile {
 namespace {
 
-std::vector<Expr> exprs(const Sizes& sizes) { return {sizes.begin(), sizes.end()}; }
-
-Tensor view_op(Op op, const Tensor& x, const Sizes& shape, const Location& where) {
+Tensor view_op(Op op, const Tensor& x, const SizeList& shape, const Location& where) {
   Node node;
   node.op = op;
-  node.type = {x.dtype(), exprs(shape)};
+  node.type = {x.dtype(), shape.exprs()};
   return apply(std::move(node), {x}, where);
 }
 
-Tensor reshape_to(const Tensor& x, const Sizes& shape, const Location& where) {
-  return x.shape() == shape ? x : view_op(Op::reshape, x, shape, where);
+Tensor reshape_to(const Tensor& x, const SizeList& shape, const Location& where) {
+  return same_shape(x, shape) ? x : view_op(Op::reshape, x, shape, where);
 }
 
 // permute or flip
@@ -32,22 +30,25 @@ Tensor axes_op(Op op, const Operand& x, const Sizes& axes) {
   return apply(std::move(node), {tensor}, x.where);
 }
 
+constexpr int64_t kFar = int64_t{1}
+                         << 48;  // beyond all sizes; a sum with one does not overflow
+
 // Axis row index against column index: row + diagonal >= column keeps the lower triangle.
 Tensor triangle(const Operand& x, int64_t diagonal, bool lower) {
   const Scope scope(x.where);
   const Tensor tensor = x.captured();
   if (tensor.rank() < 2)
     fail_at(current_place(x.where), "tril/triu: the tensor needs at least 2 axes");
-  auto indices = [&](int64_t size) {
+  auto indices = [&](const Size& size) {
     Node node;
     node.op = Op::iota;
-    node.type = {DType::i64, {size}};
+    node.type = {DType::i64, {size.expr()}};
     return copy_to(apply(std::move(node), {}, x.where), tensor.device());
   };
   const Tensor rows = unsqueeze(indices(tensor.size(-2)), 1),
                columns = indices(tensor.size(-1));
   // Column j is kept up to, or from, rows' i + diagonal: one sum a row, one comparison an element.
-  const int64_t shift = std::clamp(diagonal, -tensor.size(-2), tensor.size(-1));
+  const int64_t shift = std::clamp(diagonal, -kFar, kFar);
   const Tensor edge = rows + shift;
   return where(lower ? columns <= edge : columns >= edge, tensor,
                as_tensor(Operand(0), tensor.dtype(), x.where));
@@ -70,14 +71,16 @@ Tensor as_index(const Operand& index) {
   return tensor.dtype() == DType::i32 ? tensor : cast_to(tensor, DType::i64, index.where);
 }
 
-Tensor reshape(const Operand& x, Sizes shape) {
+Tensor reshape(const Operand& x, SizeList shape) {
+  const Scope scope(x.where);
   const Tensor tensor = x.captured();
-  int64_t known = 1;
-  int64_t* open = nullptr;
-  for (int64_t& size : shape) {
-    if (size == -1 && open) fail_at(current_place(x.where), "reshape: only one size may be -1");
-    if (size == -1) open = &size;
-    if (size != -1) known *= size;
+  Size known = 1;
+  Size* open = nullptr;
+  for (Size& size : shape) {
+    const bool is_open = size.is_number(-1);
+    if (is_open && open) fail_at(current_place(x.where), "reshape: only one size may be -1");
+    if (is_open) open = &size;
+    if (!is_open) known = known * size;
   }
   if (open) {
     if (known == 0 || tensor.numel() % known != 0)
@@ -100,33 +103,33 @@ Tensor transpose(const Operand& x, int64_t axis0, int64_t axis1) {
   return permute(tensor, axes);
 }
 
-Tensor expand(const Operand& x, Sizes shape) {
+Tensor expand(const Operand& x, SizeList shape) {
+  const Scope scope(x.where);
   const Tensor tensor = x.captured();
-  const size_t added = shape.size() - std::min(shape.size(), tensor.shape().size());
+  const SizeList from = tensor.sizes();
+  const size_t added = shape.size() - std::min(shape.size(), from.size());
   for (size_t k = added; k < shape.size(); k++) {
-    if (shape[k] == -1) shape[k] = tensor.shape()[k - added];
+    if (shape[k].is_number(-1)) shape[k] = from[k - added];
   }
   return expand_to(tensor, shape, x.where);
 }
 
-Tensor slice(const Operand& x, int64_t axis, std::optional<int64_t> start,
-             std::optional<int64_t> stop, int64_t step) {
+Tensor slice(const Operand& x, int64_t axis, std::optional<Size> start,
+             std::optional<Size> stop, int64_t step) {
+  const Scope scope(x.where);
   const Tensor tensor = x.captured();
   axis = normal_axis(axis, tensor.rank(), x.where);
   if (step < 1)
     fail_at(current_place(x.where),
             "slice: the step must be positive; flip() reverses an axis");
-  const int64_t size = tensor.shape()[axis];
-  auto bound = [&](int64_t at) {
-    return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
-  };
-  const int64_t from = bound(start.value_or(0)),
-                to = std::max(from, bound(stop.value_or(size)));
+  const Size size = tensor.size(axis);
+  auto bound = [&](const Size& at) { return max(min(at < 0 ? at + size : at, size), Size(0)); };
+  const Size from = bound(start.value_or(0)), to = max(from, bound(stop.value_or(size)));
   Node node;
   node.op = Op::slice;
   node.set(Key::axis, {axis})
-      .set(Key::start, {from})
-      .set(Key::stop, {to})
+      .set(Key::start, {from.expr()})
+      .set(Key::stop, {to.expr()})
       .set(Key::step, {step});
   return apply(std::move(node), {tensor}, x.where);
 }
@@ -135,12 +138,11 @@ Tensor select(const Operand& x, int64_t axis, int64_t index) {
   const Scope scope(x.where);
   const Tensor tensor = x.captured();
   axis = normal_axis(axis, tensor.rank(), x.where);
-  const int64_t size = tensor.shape()[axis];
-  if (index < -size || index >= size)
+  const Size size = tensor.size(axis), first = index < 0 ? size + index : Size(index);
+  if (first < 0 || first >= size)
     fail_at(current_place(x.where),
             str("select: index ", index, " is out of range for size ", size));
-  if (index < 0) index += size;
-  return squeeze(slice(tensor, axis, index, index + 1), axis);
+  return squeeze(slice(tensor, axis, first, first + 1), axis);
 }
 
 Tensor flip(const Operand& x, const Axes& axes) { return axes_op(Op::flip, x, axes); }
@@ -156,19 +158,20 @@ Tensor unfold(const Operand& x, int64_t axis, int64_t size, int64_t step) {
 }
 
 Tensor squeeze(const Operand& x, std::optional<int64_t> axis) {
+  const Scope scope(x.where);
   const Tensor tensor = x.captured();
-  Sizes shape;
+  SizeList shape;
   const int64_t only = axis ? normal_axis(*axis, tensor.rank(), x.where) : -1;
   for (int64_t k = 0; k < tensor.rank(); k++) {
-    if (tensor.shape()[k] != 1 || (axis && k != only)) shape.push_back(tensor.shape()[k]);
+    if ((axis && k != only) || tensor.size(k) != 1) shape.push_back(tensor.size(k));
   }
   return reshape_to(tensor, shape, x.where);
 }
 
 Tensor unsqueeze(const Operand& x, int64_t axis) {
   const Tensor tensor = x.captured();
-  Sizes shape = tensor.shape();
-  shape.insert(shape.begin() + normal_axis(axis, tensor.rank() + 1, x.where), 1);
+  SizeList shape = tensor.sizes();
+  shape.insert(shape.begin() + normal_axis(axis, tensor.rank() + 1, x.where), Size(1));
   return reshape_to(tensor, shape, x.where);
 }
 
@@ -180,11 +183,12 @@ Tensor flatten(const Operand& x, int64_t first, int64_t last) {
   if (first > last)
     fail_at(current_place(x.where),
             str("flatten: the first axis, ", first, ", comes after the last, ", last));
-  Sizes shape(tensor.shape().begin(), tensor.shape().begin() + first);
-  int64_t joined = 1;
-  for (int64_t k = first; k <= last; k++) joined *= tensor.shape()[k];
+  const SizeList from = tensor.sizes();
+  SizeList shape(from.begin(), from.begin() + first);
+  Size joined = 1;
+  for (int64_t k = first; k <= last; k++) joined = joined * from[k];
   shape.push_back(joined);
-  shape.insert(shape.end(), tensor.shape().begin() + last + 1, tensor.shape().end());
+  shape.insert(shape.end(), from.begin() + last + 1, from.end());
   return reshape_to(tensor, shape, x.where);
 }
 
@@ -224,11 +228,11 @@ Tensor roll(const Operand& x, const Axes& shifts, const Axes& axes) {
     fail_at(current_place(x.where), str("roll: ", shifts.size(), " shifts for ", axes.size(),
                                         " axes; give one an axis, or one alone"));
   if (tensor.numel() == 0) return tensor;
-  if (flat) return reshape(roll(reshape(tensor, {-1}), shifts, 0), tensor.shape());
+  if (flat) return reshape(roll(reshape(tensor, {-1}), shifts, 0), tensor.sizes());
   for (size_t k = 0; k < axes.size(); k++) {
     const int64_t axis = normal_axis(axes[k], tensor.rank(), x.where);
-    const int64_t size = tensor.shape()[axis], start = size - (shifts[k] % size + size) % size;
-    if (start == size) continue;
+    const Size start = -shifts[k] % tensor.size(axis);
+    if (start.is_number(0)) continue;
     const Tensor last = slice(tensor, axis, start), first = slice(tensor, axis, 0, start);
     tensor = concat({last, first}, axis);
   }
@@ -241,10 +245,10 @@ Tensor stack(const std::vector<Tensor>& parts, int64_t axis, Here here) {
   std::vector<Tensor> longer;
   for (const Tensor& part : parts) {
     longer.push_back(unsqueeze({part, here}, axis));
-    if (part.shape() != parts[0].shape())
+    if (!same_shape(part, parts[0].sizes()))
       fail_at(current_place(where),
-              str("stack: shapes [", join(parts[0].shape(), ","), "] and [",
-                  join(part.shape(), ","), "] differ; concat joins along an axis they have"));
+              str("stack: shapes [", join(parts[0].sizes(), ","), "] and [",
+                  join(part.sizes(), ","), "] differ; concat joins along an axis they have"));
   }
   if (parts.empty()) fail_at(current_place(where), "stack: no tensors to join");
   return concat(longer, normal_axis(axis, parts[0].rank() + 1, where), here);
@@ -256,7 +260,7 @@ std::vector<Tensor> split(const Operand& x, int64_t size, int64_t axis) {
   if (size < 1) fail_at(current_place(x.where), "split: the size of a part must be positive");
   std::vector<Tensor> parts;
   axis = normal_axis(axis, tensor.rank(), x.where);
-  const int64_t length = tensor.size(axis);
+  const int64_t length = tensor.size(axis);  // how many parts: a number
   for (int64_t start = 0; start < length; start += size)
     parts.push_back(slice(tensor, axis, start, std::min(start + size, length)));
   return parts;
@@ -264,10 +268,11 @@ std::vector<Tensor> split(const Operand& x, int64_t size, int64_t axis) {
 
 Tensor pad(const Operand& x, const Sizes& pads, double value) {
   const Tensor tensor = x.captured();
-  if (pads.size() % 2 || pads.size() > 2 * tensor.shape().size())
+  const size_t rank = static_cast<size_t>(tensor.rank());
+  if (pads.size() % 2 || pads.size() > 2 * rank)
     fail_at(current_place(x.where),
             "pad: give a (low, high) pair for each of the last axes, the last axis first");
-  std::vector<Expr> low(tensor.shape().size(), 0), high(tensor.shape().size(), 0);
+  std::vector<Expr> low(rank, 0), high(rank, 0);
   for (size_t k = 0; k < pads.size() / 2; k++) {
     low[low.size() - 1 - k] = pads[2 * k];
     high[high.size() - 1 - k] = pads[2 * k + 1];
@@ -296,13 +301,15 @@ Tensor matmul(const Operand& a, const Operand& b) {
   if (x.size(-1) != y.size(-2))
     fail_at(current_place(a.where),
             str("matmul: inner sizes ", x.size(-1), " and ", y.size(-2), " differ ([",
-                join(a.tensor.shape(), ","), "] with [", join(b.tensor.shape(), ","), "])"));
-  const Sizes x_batch(x.shape().begin(), x.shape().end() - 2),
-      y_batch(y.shape().begin(), y.shape().end() - 2);
-  Sizes batch = broadcast_shapes({x_batch, y_batch}, a.where);
+                join(a.tensor.sizes(), ","), "] with [", join(b.tensor.sizes(), ","), "])"));
+  const SizeList x_sizes = x.sizes(), y_sizes = y.sizes();
+  const SizeList batch = broadcast_shapes({SizeList(x_sizes.begin(), x_sizes.end() - 2),
+                                           SizeList(y_sizes.begin(), y_sizes.end() - 2)},
+                                          a.where);
   auto batched = [&](const Tensor& t) {
-    Sizes shape = batch;
-    shape.insert(shape.end(), t.shape().end() - 2, t.shape().end());
+    SizeList shape = batch;
+    const SizeList own = t.sizes();
+    shape.insert(shape.end(), own.end() - 2, own.end());
     return expand_to(t, shape, a.where);
   };
   Node node;
@@ -317,8 +324,8 @@ Tensor outer(const Operand& a, const Operand& b) {
   const Scope scope(a.where);
   const Tensor x = a.captured(), y = b.captured();
   if (x.rank() != 1 || y.rank() != 1)
-    fail_at(current_place(a.where), str("outer: wants two vectors, not [", join(x.shape(), ","),
-                                        "] and [", join(y.shape(), ","), "]"));
+    fail_at(current_place(a.where), str("outer: wants two vectors, not [", join(x.sizes(), ","),
+                                        "] and [", join(y.sizes(), ","), "]"));
   return unsqueeze(x, 1) * y;
 }
 
@@ -335,7 +342,7 @@ Tensor index_select(const Operand& x, int64_t axis, const Operand& index) {
   axis = normal_axis(axis, tensor.rank(), x.where);
   if (chosen.rank() != 1)
     fail_at(current_place(x.where), "index_select: the index needs exactly one axis");
-  Sizes narrow(tensor.shape().size(), 1), wide = tensor.shape();
+  SizeList wide = tensor.sizes(), narrow(wide.size(), Size(1));
   narrow[axis] = wide[axis] = chosen.numel();
   return gather_op(tensor, axis, expand_to(reshape_to(chosen, narrow, x.where), wide, x.where),
                    x.where);
@@ -346,7 +353,7 @@ Tensor embedding(const Operand& index, const Operand& table) {
   const Tensor rows = table.captured(), chosen = as_index(index);
   if (rows.rank() != 2)
     fail_at(current_place(index.where), "embedding: the table needs two axes, [rows, width]");
-  Sizes shape = chosen.shape();
+  SizeList shape = chosen.sizes();
   const Tensor flat = index_select(rows, 0, reshape(chosen, {-1}));
   shape.push_back(rows.size(1));
   return reshape_to(flat, shape, index.where);

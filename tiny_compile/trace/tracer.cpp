@@ -12,12 +12,25 @@
 #include <mutex>
 
 #include "tiny_compile/graph/interpreter.h"
+#include "tiny_compile/graph/sizes.h"
 
 namespace tiny_compile {
 
 class Trace {
  public:
-  explicit Trace(const std::string& name) { graph_.name = name; }
+  explicit Trace(const std::string& name) {
+    graph_.name = name;
+    sizes.place = current_place;
+  }
+
+  SizeTrace sizes;  // what is decided about symbolic ones
+
+  Tensor add_input(const Type& type, const std::string& name) {
+    Node node;
+    node.type = type;
+    node.name = name;
+    return handle(graph_.append(std::move(node)));
+  }
 
   Tensor add_input(const Tensor& like, const std::string& name) {
     Node node;
@@ -78,17 +91,31 @@ class Trace {
       if (ids[id] < 0) move_node(id);
     }
     for (int output : graph_.outputs) ordered.outputs.push_back(ids[output]);
+    ordered = substitute(ordered, sizes.known);
     verify(ordered);
     for (Captured& captured : captured_) check_variable(captured);
-    return {std::move(ordered), std::move(captured_), draws_};
+    return {std::move(ordered), std::move(captured_), draws_, {}, std::move(sizes.guards)};
   }
 
-  static Type type_of(const Tensor& tensor) { return {tensor.dtype(), exprs(tensor.shape())}; }
+  static Type type_of(const Tensor& tensor) { return {tensor.dtype(), tensor.sizes().exprs()}; }
+
+  // As the trace knows it by now: a size that was asked for is a number.
+  void apply_known(Node& node, std::vector<Type>& operands) const {
+    if (sizes.known.empty()) return;
+    node.type.shape = substitute(node.type.shape, sizes.known);
+    for (Attr& attr : node.attrs) attr.values = substitute(attr.values, sizes.known);
+    for (Type& type : operands) type.shape = substitute(type.shape, sizes.known);
+  }
 
   Tensor handle(int node) {
     auto data = std::make_shared<TensorData>();
     data->dtype = graph_[node].type.dtype;
-    for (const Expr& size : graph_[node].type.shape) data->shape.push_back(size.constant());
+    const Shape& shape = graph_[node].type.shape;
+    const auto is_number = [](const Expr& size) { return size.is_constant(); };
+    const bool numbers = std::all_of(shape.begin(), shape.end(), is_number);
+    if (!numbers) data->symbolic = shape;
+    for (size_t k = 0; k < shape.size() && numbers; k++)
+      data->shape.push_back(shape[k].constant());
     data->strides = contiguous_strides(data->shape);
     data->trace = this;
     data->node = node;
@@ -172,6 +199,7 @@ Tensor apply(Node node, std::span<const Tensor> operands, const Location& where)
       fail_at(node.where, str(info(node.op).name, ": an operand is an undefined tensor"));
     types.push_back(Trace::type_of(operand));
   }
+  if (current_trace) current_trace->apply_known(node, types);
   try {
     node.type = infer(node, types);
   } catch (const Error& error) {
@@ -200,23 +228,43 @@ Tensor row_major_copy(const Tensor& tensor) {
   return apply(std::move(node), {tensor}, {});
 }
 
-Traced trace(const TensorFunction& function, std::span<const Tensor> inputs,
-             const std::string& name) {
+static Traced run_trace(Trace& trace, const TensorFunction& function,
+                        std::span<const Tensor> inputs, const std::string& name) {
   if (current_trace)
     fail(
         "trace: a function is being traced on this thread already; call the inner function "
         "directly");
-  Trace trace(name);
-  std::vector<Tensor> traced;
-  for (size_t i = 0; i < inputs.size(); i++)
-    traced.push_back(trace.add_input(inputs[i], str("x", i)));
   const TraceGuard guard(&trace);
+  const SizeTraceScope sizes(&trace.sizes);
   std::vector<int> outputs;
-  for (const Tensor& output : function(traced)) {
+  for (const Tensor& output : function(inputs)) {
     if (!output.defined()) fail(name, ": returned an undefined tensor");
     outputs.push_back(trace.node_of(output, {}));
   }
   return trace.finish(std::move(outputs));
+}
+
+Traced trace(const TensorFunction& function, std::span<const Tensor> inputs,
+             const std::string& name) {
+  Trace trace(name);
+  std::vector<Tensor> traced;
+  for (size_t i = 0; i < inputs.size(); i++)
+    traced.push_back(trace.add_input(inputs[i], str("x", i)));
+  Traced result = run_trace(trace, function, traced, name);
+  for (const Tensor& input : inputs) result.given.push_back(Trace::type_of(input));
+  return result;
+}
+
+Traced trace(const TensorFunction& function, const std::vector<Type>& inputs,
+             const std::string& name, const std::optional<SymbolValues>& example) {
+  Trace trace(name);
+  trace.sizes.example = example;
+  std::vector<Tensor> traced;
+  for (size_t i = 0; i < inputs.size(); i++)
+    traced.push_back(trace.add_input(inputs[i], str("x", i)));
+  Traced result = run_trace(trace, function, traced, name);
+  result.given = inputs;
+  return result;
 }
 
 RandomKey next_draw() {

@@ -21,7 +21,9 @@ struct Captured {
 struct Traced {
   Graph graph;  // inputs: the function's, then captured ones, then the random key
   std::vector<Captured> captured;
-  int64_t draws = 0;  // random draws; > 0: the last input is the key u64[2]
+  int64_t draws = 0;              // random draws; > 0: the last input is the key u64[2]
+  std::vector<Type> given;        // the function's inputs, their sizes as they were given
+  std::vector<SizeGuard> guards;  // what the trace assumed of symbolic ones
 };
 
 // Calls `function` with tensors that record. `inputs` give dtype, shape and strides. Throws
@@ -31,6 +33,12 @@ struct Traced {
 using TensorFunction = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
 Traced trace(const TensorFunction& function, std::span<const Tensor> inputs,
              const std::string& name);
+
+// The same with inputs of symbolic sizes, row-major. `example` names a value for each size: what
+// code asks for as a number, or compares, is decided by it and noted in `guards`; the sizes that
+// it pins are numbers in the graph. Without an example such code is a tc::Error at its line.
+Traced trace(const TensorFunction& function, const std::vector<Type>& inputs,
+             const std::string& name, const std::optional<SymbolValues>& example = {});
 
 // The one door of every op: records it where a function is traced on this thread, else runs it
 // at once. Throws tc::Error at `where` for operands that do not fit.

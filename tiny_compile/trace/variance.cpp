@@ -26,10 +26,11 @@ constexpr int64_t kChunk = 1024;
 // Runs of neighbouring reduced axes as one axis each: [N, C, H, W] over {0, 2, 3} is
 // [N, C, H*W] over {0, 2}. Without any, an axis of 1 is added.
 struct Runs {
-  Sizes shape, axes;
+  SizeList shape;
+  Sizes axes;
 };
 
-Runs joined(const Sizes& shape, const Sizes& reduced) {
+Runs joined(const SizeList& shape, const Sizes& reduced) {
   Runs runs;
   int64_t last = -2;  // the reduced axis before this one
   for (int64_t axis = 0; axis < static_cast<int64_t>(shape.size()); axis++) {
@@ -37,7 +38,7 @@ Runs joined(const Sizes& shape, const Sizes& reduced) {
     const bool joins = reduces && last == axis - 1;
     if (reduces) last = axis;
     if (joins) {
-      runs.shape.back() *= shape[axis];
+      runs.shape.back() = runs.shape.back() * shape[axis];
       continue;
     }
     if (reduces) runs.axes.push_back(static_cast<int64_t>(runs.shape.size()));
@@ -45,7 +46,7 @@ Runs joined(const Sizes& shape, const Sizes& reduced) {
   }
   if (runs.axes.empty()) {
     runs.axes = {static_cast<int64_t>(runs.shape.size())};
-    runs.shape.push_back(1);
+    runs.shape.push_back(Size(1));
   }
   return runs;
 }
@@ -54,18 +55,19 @@ Runs joined(const Sizes& shape, const Sizes& reduced) {
 // squared deviations from it.
 struct Moments {
   Tensor first, offset, m2;
-  double length;
+  Size length;
 };
 
 // Of x[.., from .. from + chunks*length, ..] as [.., chunks, length, ..].
-Moments moments(const Tensor& x, int64_t axis, int64_t from, int64_t chunks, int64_t length) {
-  Sizes shape = x.shape();
+Moments moments(const Tensor& x, int64_t axis, const Size& from, const Size& chunks,
+                const Size& length) {
+  SizeList shape = x.sizes();
   shape[axis] = length;
   shape.insert(shape.begin() + axis, chunks);
-  const bool whole = chunks * length == x.size(axis);
+  const bool whole = same_expression(chunks * length, x.size(axis));
   const Tensor v = reshape(whole ? x : slice(x, axis, from, from + chunks * length), shape);
   Moments result;
-  result.length = static_cast<double>(length);
+  result.length = length;
   result.first = slice(v, axis + 1, 0, 1);
   const Tensor shifted = v - result.first;
   result.offset = sum(shifted, {axis + 1}, true) / result.length;
@@ -76,13 +78,21 @@ Moments moments(const Tensor& x, int64_t axis, int64_t from, int64_t chunks, int
 
 // Over axes that stay, as 1.
 Tensor total_over(const Tensor& x, const Sizes& axes) {
-  const bool all_ones =
-      std::all_of(axes.begin(), axes.end(), [&](int64_t axis) { return x.size(axis) == 1; });
+  const bool all_ones = std::all_of(axes.begin(), axes.end(),
+                                    [&](int64_t axis) { return x.size(axis).is_number(1); });
   return all_ones ? x : sum(x, axes, true);
 }
 
+// x * (part / total). The quotient is of f64, as it is in C++, and rounded once.
+Tensor weighted(const Tensor& x, const Size& part, const Size& total) {
+  if (part.is_number() && total.is_number())
+    return x * (static_cast<double>(part) / static_cast<double>(total));
+  const Tensor quotient = as_tensor(part, DType::f64, {}) / total;
+  return x * cast_to(quotient, x.dtype(), {});
+}
+
 // The m2 of all parts, over the chunks of each and the axes `merged`.
-Tensor merge(const std::vector<Moments>& parts, const Sizes& merged, double total) {
+Tensor merge(const std::vector<Moments>& parts, const Sizes& merged, const Size& total) {
   Tensor origin = parts[0].first;
   for (int64_t axis : merged) origin = slice(origin, axis, 0, 1);
   std::vector<Tensor> places;
@@ -90,7 +100,7 @@ Tensor merge(const std::vector<Moments>& parts, const Sizes& merged, double tota
   for (const Moments& part : parts) {
     const Tensor moved = part.first - origin;
     places.push_back(moved + part.offset);
-    const Tensor share = total_over(places.back(), merged) * (part.length / total);
+    const Tensor share = weighted(total_over(places.back(), merged), part.length, total);
     centre = centre.defined() ? centre + share : share;
   }
   for (size_t k = 0; k < parts.size(); k++) {
@@ -102,33 +112,39 @@ Tensor merge(const std::vector<Moments>& parts, const Sizes& merged, double tota
   return m2;
 }
 
-Tensor deviations(const Tensor& x, const Runs& runs, double total) {
+Tensor deviations(const Tensor& x, const Runs& runs, const Size& total) {
   const auto longest =
       std::max_element(runs.axes.rbegin(), runs.axes.rend(),
                        [&](int64_t a, int64_t b) { return runs.shape[a] < runs.shape[b]; });
-  const int64_t axis = *longest, chunks = runs.shape[axis] / kChunk,
-                rest = runs.shape[axis] % kChunk;
+  const int64_t axis = *longest;
   const Tensor v = reshape(x, runs.shape);
   std::vector<Moments> parts;
-  if (chunks > 0) parts.push_back(moments(v, axis, 0, chunks, kChunk));
-  if (rest > 0) parts.push_back(moments(v, axis, chunks * kChunk, 1, rest));
-  if (total == parts[0].length) return parts[0].m2;
+  if (runs.shape[axis].expr().bounds().high <= kChunk) {
+    parts.push_back(moments(v, axis, 0, 1, runs.shape[axis]));
+  } else {
+    const int64_t length = runs.shape[axis];  // how many parts there are: a number
+    const int64_t chunks = length / kChunk, rest = length % kChunk;
+    if (chunks > 0) parts.push_back(moments(v, axis, 0, chunks, kChunk));
+    if (rest > 0) parts.push_back(moments(v, axis, chunks * kChunk, 1, rest));
+  }
+  const Size count(total.expr());  // with what is known by now
+  if (same_expression(count, parts[0].length)) return parts[0].m2;
   Sizes merged;
   for (int64_t other : runs.axes) merged.push_back(other > axis ? other + 1 : other);
-  return merge(parts, merged, total);
+  return merge(parts, merged, count);
 }
 
 }  // namespace
 
 Tensor squared_deviations(const Tensor& x, const Sizes& axes) {
-  Sizes shape = x.shape();
-  double total = 1;
+  SizeList shape = x.sizes();
+  Size total = 1;
   for (int64_t axis : axes) {
-    total *= static_cast<double>(shape[axis]);
+    total = total * shape[axis];
     shape[axis] = 1;
   }
   if (total == 0) return sum(x, axes, true);
-  return reshape(deviations(x, joined(x.shape(), axes), total), shape);
+  return reshape(deviations(x, joined(x.sizes(), axes), total), shape);
 }
 
 }  // namespace tiny_compile

@@ -1,0 +1,35 @@
+// May these inputs use what was traced? Their shapes say what the sizes are:
+//
+//   given f32[n,8], guard n != 1; x: f32[37,8]   =>   n = 37, which is not 1: yes
+#include "tiny_compile/trace/admits.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tiny_compile/graph/sizes.h"
+
+namespace tiny_compile {
+
+bool admits(const Traced& traced, std::span<const Tensor> inputs) {
+  std::vector<SizedInput> shapes;
+  std::vector<Expr> declared;
+  if (inputs.size() != traced.given.size()) return false;
+  for (size_t k = 0; k < inputs.size(); k++) {
+    const Type& type = traced.given[k];
+    if (inputs[k].dtype() != type.dtype || inputs[k].rank() != type.rank()) return false;
+    for (const Expr& size : type.shape) collect_symbols(size, declared);
+    shapes.push_back({str("x", k), type.shape, inputs[k].shape()});
+  }
+  SymbolValues sizes;
+  try {
+    for (const auto& [symbol, value] : solve_sizes(declared, shapes))
+      sizes.push_back({symbol, value.constant()});
+  } catch (const Error&) {
+    return false;
+  }
+  return std::all_of(traced.guards.begin(), traced.guards.end(),
+                     [&](const SizeGuard& guard) { return guard.admits(sizes); });
+}
+
+}  // namespace tiny_compile
