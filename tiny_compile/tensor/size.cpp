@@ -26,7 +26,7 @@ Expr simplified(const Expr& expr) {
 }
 
 // The traced example's values, or the error of a line that needs some.
-const SymbolValues& example(const Size& wanted, const std::string& what) {
+SymbolValues example(const Size& wanted, const std::string& what) {
   if (!current_sizes)
     fail_at(place_of(wanted),
             str("the size ", wanted.expr(), " belongs to a trace that has ended"));
@@ -80,7 +80,7 @@ Size::Size(const Expr& expr, Here here) : expr_(simplified(expr)), here_(here) {
 Size::operator int64_t() const {
   const Expr expr = simplified(expr_);
   if (expr.is_constant()) return expr.constant();
-  const SymbolValues& values = example(*this, str("a number is needed for ", expr));
+  const SymbolValues values = example(*this, str("a number is needed for ", expr));
   std::vector<Expr> pinned;
   collect_symbols(expr, pinned);
   for (const Expr& symbol : pinned) {
@@ -126,7 +126,7 @@ bool holds(const Size& lhs, Relation relation, const Size& rhs) {
   const Expr left = simplified(lhs.expr()), right = simplified(rhs.expr());
   if (const std::optional<bool> known = decided(left, relation, right)) return *known;
   SizeGuard guard{left, relation, right};
-  const SymbolValues& values =
+  const SymbolValues values =
       example(lhs.is_number() ? rhs : lhs, str("whether ", guard.str(), " must be known"));
   guard.outcome = relates(evaluate(left, values), relation, evaluate(right, values));
   current_sizes->guards.push_back(guard);

@@ -90,8 +90,7 @@ class Tensor {
   explicit operator bool() const;  // of one element; throws while traced
   std::string str() const;         // as PyTorch prints it
 
-  // Ops (trace/methods.cpp). Axes may be negative; x.sum(1) is x.sum({1}), and an empty list means
-  // all of them.
+  // Ops (trace/methods.cpp). Axes may be negative; x.sum(1) is x.sum({1}); {} means all axes.
   Tensor sum(Axes axes = {}, bool keepdim = false, Here = Here::current()) const;
   Tensor prod(Axes axes = {}, bool keepdim = false, Here = Here::current()) const;
   Tensor mean(Axes axes = {}, bool keepdim = false, Here = Here::current()) const;
@@ -109,18 +108,16 @@ class Tensor {
                 Here = Here::current()) const;
   Tensor any(Axes axes = {}, bool keepdim = false, Here = Here::current()) const;
   Tensor all(Axes axes = {}, bool keepdim = false, Here = Here::current()) const;
-  std::pair<Tensor, Tensor> sort(int64_t axis = -1, bool descending = false,
-                                 Here = Here::current()) const;
+  using Pair = std::pair<Tensor, Tensor>;  // values and places
+  Pair sort(int64_t axis = -1, bool descending = false, Here = Here::current()) const;
   Tensor argsort(int64_t axis = -1, bool descending = false, Here = Here::current()) const;
-  std::pair<Tensor, Tensor> topk(int64_t k, int64_t axis = -1, bool largest = true,
-                                 Here = Here::current()) const;
+  Pair topk(int64_t k, int64_t axis = -1, bool largest = true, Here = Here::current()) const;
   Tensor softmax(int64_t axis, Here = Here::current()) const;
   Tensor log_softmax(int64_t axis, Here = Here::current()) const;
   Tensor matmul(const Tensor& other, Here = Here::current()) const;
 
   Tensor reshape(SizeList shape, Here = Here::current()) const;  // one size may be -1
-  Tensor view(SizeList shape,
-              Here = Here::current()) const;  // reshape; throws where it would copy
+  Tensor view(SizeList shape, Here = Here::current()) const;     // throws where it would copy
   Tensor view(DType dtype, Here = Here::current()) const;  // the same bits, of the same size
   Tensor flatten(int64_t first = 0, int64_t last = -1, Here = Here::current()) const;
   Tensor permute(Sizes axes, Here = Here::current()) const;
@@ -166,8 +163,7 @@ class Tensor {
 // Concrete tensors, without the op machinery ---------------------------------------------------
 Tensor empty_tensor(DType dtype, Sizes shape);  // uninitialised, row-major, CPU
 Tensor filled_tensor(const Literal& value, Sizes shape);
-Tensor with_layout(const Tensor& base, Sizes shape, Sizes strides,
-                   int64_t offset);            // shares storage
+Tensor with_layout(const Tensor& base, Sizes shape, Sizes strides, int64_t offset);  // shares
 Tensor contiguous_copy(const Tensor& tensor);  // always copies, to the CPU
 Tensor on_host(const Tensor& tensor);  // itself on the CPU, else a copy of the same layout
 bool has_reversed_axes(const Tensor& tensor);  // a negative stride
@@ -181,8 +177,7 @@ std::pair<int64_t, int64_t> byte_span(const TensorData& data);  // first byte, b
 template <typename T>
 Tensor from_vector(const std::vector<T>& values, Here here = Here::current());
 template <typename T>
-Tensor from_vector(const std::vector<T>& values, const Sizes& shape,
-                   Here here = Here::current());
+Tensor from_vector(const std::vector<T>& values, const Sizes& shape, Here = Here::current());
 
 // tensor/compare.cpp: same dtype, shape and bits, where all NaNs are equal (the numeric contract). first_difference
 // gives the row-major index of the first element that differs.
