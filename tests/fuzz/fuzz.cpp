@@ -113,7 +113,8 @@ int run_programs(int count, uint64_t seed, bool on_gpu) {
                    static_cast<unsigned long long>(seed) + done + kMutants);
   }
   std::printf(
-      "%lld mutants: %lld refused, %lld not run (too large, or folds), %lld raised, "
+      "%lld mutants: %lld refused, %lld not run (too large, or for the other target), %lld "
+      "raised, "
       "%lld ran, %lld bad\n",
       static_cast<long long>(counts.made), static_cast<long long>(counts.refused),
       static_cast<long long>(counts.too_large), static_cast<long long>(counts.raised),

@@ -135,7 +135,7 @@ std::string with_schedule(Random& random, const std::string& text) {
   }
   if (ends.empty()) return text;
   const size_t end = ends[below(random, ends.size())];
-  if (lines[end - 1].find("    schedule ") == 0)
+  if (end > 0 && lines[end - 1].starts_with("    schedule "))
     lines[end - 1] = line + "\n";
   else
     lines[end] = line + "\n" + lines[end];

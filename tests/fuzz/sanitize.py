@@ -345,6 +345,8 @@ GRAPHS = {
     "sorted bf16 [3,5000]": sorted_rows("bf16", 3, 5000),
     "sorted f64 [2,2049]": sorted_rows("f64", 2, 2049),
     "scattered apart f32 [5,33] by 70": scattered_apart(5, 33, 70),
+    "scattered apart f32 [5,33] by 5000": scattered_apart(5, 33, 5000),
+    "scattered apart f32 [20000,3] by 1500": scattered_apart(20000, 3, 1500),
     # packs under a guard: halves of rows, tensors side by side, a frame, rows chosen by an input
     # (they may fail); and where the guard is asked of each element
     "halves turned bf16 [99,128]": halves_turned("bf16", 99, 64),

@@ -149,15 +149,18 @@ class KernelRun {
                 argsort(step.op, dtype, values.data(), count, step.limit.constant()), {},
                 count);
     if (step.kind == StepKind::Reduce)
-      registers_[number] =
-          is_scan(step.op) ? scan_total(step.op, dtype, values.data(), count)
-                           : rounded(step.dtype, reduce(step.op, dtype, values.data(), count));
+      registers_[number] = is_scan(step.op) ? scan_total(step.op, dtype, values.data(), count)
+                                            : reduced(step, dtype, values.data(), count);
     if (step.kind == StepKind::Dot)
       registers_[number] = dot(dtype, values.data(), others.data(), count);
   }
 
-  static Literal rounded(DType dtype, const Literal& value) {
-    return value.dtype == dtype ? value : Literal::of(dtype, value.as_double());
+  // A half's reduction may keep what it accumulates in.
+  static Literal reduced(const Step& step, DType dtype, const std::byte* values,
+                         int64_t count) {
+    const bool keeps = is_float(dtype) && step.dtype == compute_type(dtype);
+    const Literal value = reduce(step.op, keeps ? step.dtype : dtype, values, count);
+    return value.dtype == step.dtype ? value : Literal::of(step.dtype, value.as_double());
   }
 
   static void append(std::vector<std::byte>& to, const Lanes& lanes, int n) {
