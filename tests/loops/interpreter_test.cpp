@@ -32,6 +32,25 @@ TEST_CASE("steps of a row run in order and share its registers", "[loops]") {
   REQUIRE(out[0].to_vector<float>() == Floats{-3, -6, -9, 0, 0, 0});
 }
 
+TEST_CASE("a half's reduction into an f32 register is not rounded to the half", "[loops]") {
+  const auto out = run(R"(
+    input x: f16[2]
+    output y: f32[1]
+    output z: f16[1]
+    kernel k rows(i0: 1) {
+      r0: f32 = sum(j0: 2) load x[j0]
+      r1: f16 = sum(j0: 2) load x[j0]
+      store y[i0] = r0
+      store z[i0] = r1
+    }
+    launch k
+    return y, z
+  )",
+                       {from_vector<float>({2048, 1}).to(DType::f16)});
+  REQUIRE(out[0].to_vector<float>() == Floats{2049});
+  REQUIRE(out[1].to_vector<float>() == Floats{2048});
+}
+
 TEST_CASE("a masked load does not happen, an indirect one goes where data says", "[loops]") {
   const auto out = run(R"(
     input x: f32[3]
