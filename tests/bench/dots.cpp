@@ -109,6 +109,18 @@ void columns_of(const Image& i, const float* x, float* to) {
         }
 }
 
+// The library's way of each image and group: its columns, then one product with them.
+template <typename Product>  // (number of the image, of the group, depth, pixels, columns)
+void for_each_group(const Image& i, const float* x, const Product& product) {
+  const int depth = i.c / i.groups * i.k * i.k, pixels = i.out() * i.out();
+  std::vector<float> columns(static_cast<size_t>(depth) * pixels);
+  for (int n = 0; n < i.n; n++)
+    for (int g = 0; g < i.groups; g++) {
+      columns_of(i, x + (n * i.groups + g) * (i.c / i.groups) * i.h * i.h, columns.data());
+      product(n, g, depth, pixels, columns.data());
+    }
+}
+
 Case convolution(const Image& i) {
   Case c;
   c.name = tc::str("conv ", i.n, "x", i.c, "x", i.h, "x", i.h, " to ", i.o, ", ", i.k, "x", i.k,
@@ -119,15 +131,11 @@ Case convolution(const Image& i) {
     return tc::conv2d(x, w, {}, i.stride, i.padding, 1, i.groups);
   };
   c.library = [i](Gemm gemm, const float* x, const float* w, float* z) {
-    const int depth = i.c / i.groups * i.k * i.k, pixels = i.out() * i.out(),
-              o = i.o / i.groups;
-    std::vector<float> columns(static_cast<size_t>(depth) * pixels);
-    for (int n = 0; n < i.n; n++)
-      for (int g = 0; g < i.groups; g++) {
-        columns_of(i, x + (n * i.groups + g) * (i.c / i.groups) * i.h * i.h, columns.data());
-        gemm(kRowMajor, kPlain, kPlain, o, pixels, depth, 1, w + g * o * depth, depth,
-             columns.data(), pixels, 0, z + (n * i.groups + g) * o * pixels, pixels);
-      }
+    const int o = i.o / i.groups;
+    for_each_group(i, x, [&](int n, int g, int depth, int pixels, const float* columns) {
+      gemm(kRowMajor, kPlain, kPlain, o, pixels, depth, 1, w + g * o * depth, depth, columns,
+           pixels, 0, z + (n * i.groups + g) * o * pixels, pixels);
+    });
   };
   return c;
 }
@@ -151,16 +159,12 @@ Case weight_gradient(const Image& i) {
     return matmul(rows, windows);
   };
   c.library = [i](Gemm gemm, const float* x, const float* gradient, float* z) {
-    const int depth = i.c / i.groups * i.k * i.k, pixels = i.out() * i.out(),
-              o = i.o / i.groups;
-    std::vector<float> columns(static_cast<size_t>(depth) * pixels);
-    for (int n = 0; n < i.n; n++)
-      for (int g = 0; g < i.groups; g++) {
-        columns_of(i, x + (n * i.groups + g) * (i.c / i.groups) * i.h * i.h, columns.data());
-        gemm(kRowMajor, kPlain, kTransposed, o, depth, pixels, 1,
-             gradient + (n * i.groups + g) * o * pixels, pixels, columns.data(), pixels, n > 0,
-             z + g * o * depth, depth);
-      }
+    const int o = i.o / i.groups;
+    for_each_group(i, x, [&](int n, int g, int depth, int pixels, const float* columns) {
+      gemm(kRowMajor, kPlain, kTransposed, o, depth, pixels, 1,
+           gradient + (n * i.groups + g) * o * pixels, pixels, columns, pixels, n > 0,
+           z + g * o * depth, depth);
+    });
   };
   return c;
 }
