@@ -101,7 +101,7 @@ class Fusion {
           break;
         }
         refused.insert(producer);
-        refuse(producer, id, again == reason ? reason : reason + "; " + again);
+        refuse(producer, id, again == reason ? reason : str(reason, "; ", again));
       }
     }
   }
