@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "tiny_compile/codegen/cuda_guard.h"
+#include "tiny_compile/graph/scan.h"
 #include "tiny_compile/loops/bounds.h"
 
 namespace tiny_compile {
@@ -359,7 +360,8 @@ bool is_cooperative(const Program& program, const Kernel& kernel) {
   for (const Step& step : kernel.steps) {
     if (!makes_register(step) && step.kind != StepKind::Store && step.kind != StepKind::Fold)
       return false;
-    if (step.kind == StepKind::Dot || (step.kind == StepKind::Reduce && is_scan(step.op)))
+    if (step.kind == StepKind::Dot ||
+        (step.kind == StepKind::Reduce && has_running_results(step.op)))
       return false;
   }
   return !loads_what_it_stores(program, kernel);

@@ -149,8 +149,9 @@ class KernelRun {
                 argsort(step.op, dtype, values.data(), count, step.limit.constant()), {},
                 count);
     if (step.kind == StepKind::Reduce)
-      registers_[number] = is_scan(step.op) ? scan_total(step.op, dtype, values.data(), count)
-                                            : reduced(step, dtype, values.data(), count);
+      registers_[number] = has_running_results(step.op)
+                               ? scan_total(step.op, dtype, values.data(), count)
+                               : reduced(step, dtype, values.data(), count);
     if (step.kind == StepKind::Dot)
       registers_[number] = dot(dtype, values.data(), others.data(), count);
   }

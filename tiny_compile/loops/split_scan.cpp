@@ -9,6 +9,13 @@
 //   scan q[j0] for (j0: 4096) = cumsum before load p[j0]
 //   rows(i0: 4096) { scan y[i0*256 + j1] for (j1: 256) = cumsum load x[i0*256 + j1] from load q[i0] }
 //
+// cummax and cummin are two such scans: the greatest value so far, and the last place that has it:
+//
+//   scan y[j0] for (j0: 1048576) = cummax load x[j0]
+// =>
+//   scan m[j0] for (j0: 1048576) = maximum load x[j0]
+//   scan y[j0] for (j0: 1048576) = maximum where(eq(load x[j0], load m[j0]), j0, 0)
+//
 // The middle one is split again where it is long itself. Where the pieces do not divide the row, the
 // last one scans identities behind it, and a mask keeps them from memory.
 #include "tiny_compile/loops/split_scan.h"
@@ -170,6 +177,59 @@ Kernel pieces_scanned(const Program& program, const Kernel& kernel, const Pieces
   return normalize(std::move(made.result));
 }
 
+bool gives_places(const Step& step) {
+  return step.kind == StepKind::Scan && !combiner(step.op);
+}
+
+// The kernel with running values, in the buffers `of_step`, instead of their places.
+Kernel with_values(Program& program, Kernel kernel, std::vector<int>& of_step) {
+  const Axis& loop = kernel.axes[kernel.steps[0].inner[0]];
+  of_step.assign(kernel.steps.size(), -1);
+  for (size_t s = 0; s < kernel.steps.size(); s++) {
+    Step& step = kernel.steps[s];
+    if (!gives_places(step)) continue;
+    step.op = step.op == Op::cummax ? Op::maximum : Op::minimum;
+    step.dtype = kernel.scalars[step.value].dtype;
+    step.buffer = of_step[s] =
+        add_buffer(program, kernel, "m", step.dtype, loop.extent.constant());
+    step.index = PieceKernel::row_of(kernel) * loop.extent + loop.symbol();
+  }
+  return normalize(std::move(kernel));
+}
+
+// The last place so far of an element that is the running value in `values`, or NaN. The first of a
+// row is one.
+Kernel with_places(const Program& program, Kernel kernel, size_t number, int values) {
+  Step step = kernel.steps[number];
+  const Axis loop = kernel.axes[step.inner[0]];
+  ScalarTable table(kernel);
+  const int most =
+      table.load(program, values, PieceKernel::row_of(kernel) * loop.extent + loop.symbol());
+  int is_it = table.apply(Op::eq, DType::boolean, {step.value, most});
+  if (is_float(kernel.scalars[step.value].dtype)) {
+    const int is_nan = table.apply(Op::ne, DType::boolean, {step.value, step.value});
+    is_it = table.apply(Op::bitwise_or, DType::boolean, {is_it, is_nan});
+  }
+  const int none = table.constant(Literal::of_integer(DType::i64, 0));
+  step.op = Op::maximum;
+  step.value = table.apply(Op::where, DType::i64, {is_it, table.index(loop.symbol()), none});
+  kernel.steps = {step};
+  kernel.name += str("_places", number > 0 ? str("_", number) : "");
+  return normalize(std::move(kernel));
+}
+
+std::vector<Kernel> split_places(Program& program, const Kernel& kernel) {
+  std::vector<int> values;
+  const Kernel first = with_values(program, kernel, values);
+  std::vector<Kernel> kernels = split_scan(program, first);
+  for (size_t s = 0; s < values.size(); s++) {
+    if (values[s] < 0) continue;
+    const Kernel places = with_places(program, kernel, s, values[s]);
+    for (Kernel& part : split_scan(program, places)) kernels.push_back(std::move(part));
+  }
+  return kernels;
+}
+
 }  // namespace
 
 bool can_split_scan(const Program& program, const Kernel& kernel) {
@@ -181,8 +241,7 @@ bool can_split_scan(const Program& program, const Kernel& kernel) {
                 rows = row_count(kernel).constant();
   bool scans = false;
   for (const Step& step : kernel.steps) {
-    const bool scan =
-        step.kind == StepKind::Scan && combiner(step.op) && step.other < 0 && step.mask < 0;
+    const bool scan = step.kind == StepKind::Scan && step.other < 0 && step.mask < 0;
     const bool store = step.kind == StepKind::Store && length % piece_of(program) == 0;
     if (!(scan || store) || step.inner != inner ||
         has_registers(kernel, reachable(kernel, step)))
@@ -200,6 +259,8 @@ bool can_split_scan(const Program& program, const Kernel& kernel) {
 }
 
 std::vector<Kernel> split_scan(Program& program, const Kernel& kernel) {
+  if (std::any_of(kernel.steps.begin(), kernel.steps.end(), gives_places))
+    return split_places(program, kernel);
   const int64_t length = kernel.axes[kernel.steps[0].inner[0]].extent.constant(),
                 piece = piece_of(program);
   const Pieces pieces = {piece, ceil_divide(length, piece), length % piece != 0};

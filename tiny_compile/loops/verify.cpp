@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "tiny_compile/graph/scan.h"
 #include "tiny_compile/graph/sizes.h"
 #include "tiny_compile/loops/bounds.h"
 #include "tiny_compile/loops/coverage.h"
@@ -266,7 +267,7 @@ class Verifier {
       require(scalar.kind != ScalarKind::Register || scalar.step < number, "step ", number,
               " reads a register before it is made");
     }
-    if (s.kind == StepKind::Scan || (s.kind == StepKind::Reduce && is_scan(s.op))) {
+    if (s.kind == StepKind::Scan || (s.kind == StepKind::Reduce && has_running_results(s.op))) {
       const std::string wrong = why_wrong_scan(program_, *kernel_, number);
       require(wrong.empty(), "step ", number, " ", wrong);
     }
