@@ -52,6 +52,13 @@ TEST_CASE("a long scan becomes totals, their scan, and pieces", "[scan]") {
       {randn({5000})}, Target::Cuda);
 }
 
+TEST_CASE("the totals of a ragged row are those of its whole pieces", "[scan]") {
+  const Staged all =
+      staged([](In i) { return Out{cumsum(i[0], 0)}; }, {ones({1000003})}, Target::Cuda);
+  CHECK_THAT(print(all.program, all.program.kernels[0]),
+             ContainsSubstring("rows(i0: 3906)") && !ContainsSubstring(" if "));
+}
+
 TEST_CASE("cummax and cummin of a long row become two scans of many pieces", "[scan]") {
   manual_seed(3);
   const auto places = [](In i) {

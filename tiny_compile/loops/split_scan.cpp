@@ -17,7 +17,7 @@
 //   scan y[j0] for (j0: 1048576) = maximum where(eq(load x[j0], load m[j0]), j0, 0)
 //
 // The middle one is split again where it is long itself. Where the pieces do not divide the row, the
-// last one scans identities behind it, and a mask keeps them from memory.
+// last one scans identities behind it, and a mask keeps them from memory; nobody needs its total.
 #include "tiny_compile/loops/split_scan.h"
 
 #include <algorithm>
@@ -36,7 +36,8 @@ constexpr int64_t kCpuRows = 16, kCpuLength = 64 * kCpuPiece;
 
 struct Pieces {
   int64_t length, count;  // of elements in a piece; of pieces in a row
-  bool ragged;
+  bool ragged;            // the last one ends before its length
+  Pieces whole() const { return {length, count - (ragged ? 1 : 0), false}; }
 };
 
 int64_t piece_of(const Program& program) {
@@ -111,7 +112,7 @@ DType state_of(const Kernel& kernel, const Step& step) {
 
 Kernel totals(const Program& program, const Kernel& kernel, const Pieces& pieces,
               const std::vector<int>& buffer_of) {
-  PieceKernel made(kernel, pieces, kernel.name + "_totals");
+  PieceKernel made(kernel, pieces.whole(), kernel.name + "_totals");
   for (size_t s = 0; s < kernel.steps.size(); s++) {
     if (buffer_of[s] < 0) continue;
     Step step = made.moved(kernel.steps[s]);
@@ -120,11 +121,6 @@ Kernel totals(const Program& program, const Kernel& kernel, const Pieces& pieces
     step.buffer = -1;
     step.index = 0;
     step.dtype = program.buffers[buffer_of[s]].type.dtype;
-    const DType operand = made.result.scalars[step.value].dtype;
-    if (made.how.mask >= 0)
-      step.value = made.table.apply(
-          Op::where, operand,
-          {made.how.mask, step.value, made.table.constant(identity(step.op, operand))});
     made.result.steps.push_back(step);
     Scalar total;
     total.kind = ScalarKind::Register;
@@ -141,14 +137,14 @@ Kernel totals(const Program& program, const Kernel& kernel, const Pieces& pieces
 }
 
 // What stands before each piece, of step `number`.
-Kernel starts(const Program& program, const Kernel& kernel, size_t number, int64_t pieces,
+Kernel starts(const Program& program, const Kernel& kernel, size_t number, const Pieces& pieces,
               int from, int to) {
   Kernel result;
   result.name = str(kernel.name, "_starts", number > 0 ? str("_", number) : "");
   result.where = kernel.where;
   result.axes.assign(kernel.axes.begin(), kernel.axes.begin() + kernel.rows);
   result.rows = kernel.rows;
-  result.axes.push_back({"piece", pieces});
+  result.axes.push_back({"piece", pieces.count});
   ScalarTable table(result);
   Step step;
   step.kind = StepKind::Scan;
@@ -157,8 +153,16 @@ Kernel starts(const Program& program, const Kernel& kernel, size_t number, int64
   step.inner = {kernel.rows};
   step.buffer = to;
   step.dtype = program.buffers[to].type.dtype;
-  step.index = PieceKernel::row_of(kernel) * pieces + result.axes[kernel.rows].symbol();
-  step.value = table.load(program, from, step.index);
+  const Expr row = PieceKernel::row_of(kernel), piece = result.axes[kernel.rows].symbol();
+  const int64_t whole = pieces.whole().count;
+  step.index = row * pieces.count + piece;
+  step.value = table.load(program, from, row * whole + piece);
+  if (pieces.ragged) {
+    Scalar load = result.scalars[step.value];
+    load.mask = table.apply(Op::lt, DType::boolean, {table.index(piece), table.index(whole)});
+    load.value = identity(step.op, load.dtype);
+    step.value = table.add(std::move(load));
+  }
   result.steps.push_back(step);
   return normalize(std::move(result));
 }
@@ -269,9 +273,9 @@ std::vector<Kernel> split_scan(Program& program, const Kernel& kernel) {
   for (size_t s = 0; s < kernel.steps.size(); s++) {
     if (kernel.steps[s].kind != StepKind::Scan) continue;
     const DType state = state_of(kernel, kernel.steps[s]);
-    total_of[s] = add_buffer(program, kernel, "p", state, pieces.count);
+    total_of[s] = add_buffer(program, kernel, "p", state, pieces.whole().count);
     start_of[s] = add_buffer(program, kernel, "q", state, pieces.count);
-    const Kernel scan = starts(program, kernel, s, pieces.count, total_of[s], start_of[s]);
+    const Kernel scan = starts(program, kernel, s, pieces, total_of[s], start_of[s]);
     if (!can_split_scan(program, scan)) {
       middle.push_back(scan);
       continue;
