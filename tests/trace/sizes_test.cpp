@@ -26,7 +26,8 @@ Traced traced(const std::function<Tensor(Inputs)>& function, const std::vector<T
               std::optional<int64_t> example = {}) {
   std::optional<SymbolValues> values;
   if (example) values = SymbolValues{{{"n", SymbolKind::Size}, *example}};
-  return trace([&](Inputs x) { return std::vector<Tensor>{function(x)}; }, inputs, "f", values);
+  return trace_symbolic([&](Inputs x) { return std::vector<Tensor>{function(x)}; }, inputs, "f",
+                        values);
 }
 
 const Type kX = {DType::f32, {n, 8}}, kY = {DType::f32, {n, 8}}, kW = {DType::f32, {8, 8}},
@@ -405,7 +406,7 @@ TEST_CASE("each composite of a symbolic size has the bits of numbers", "[sizes]"
 TEST_CASE("the identity of n rows is right at 4096 too", "[sizes]") {
   const Traced symbolic = traced([](Inputs x) { return eye(x[0].size(0)).sum(0); }, {kX});
   const Program program = plan_memory(schedule(fuse(lower(symbolic.graph))));
-  check_bits({ones({4096})}, interpret(program, {zeros({4096, 8})}));
+  check_bits({ones({4096})}, interpret(program, std::vector{zeros({4096, 8})}));
 }
 
 TEST_CASE("each function of the headers has a symbolic case", "[sizes]") {
@@ -434,6 +435,27 @@ TEST_CASE("what cannot be symbolic is an error at the user's line", "[sizes]") {
         substitute(traced(one.function, one.inputs, 8).graph, {{n.symbol(), 8}}), 7, {});
     CHECK(admits(pinned, inputs));
   }
+}
+
+TEST_CASE("a function without inputs is traced", "[sizes]") {
+  const TensorFunction three = [](Inputs) { return std::vector<Tensor>{full({2}, 3)}; };
+  CHECK(print(trace(three, {}, "f").graph) == print(trace_symbolic(three, {}, "f").graph));
+}
+
+TEST_CASE("a window that may not fit is guarded, or an error at the user's line", "[sizes]") {
+  const int line = __LINE__ + 1;
+  const auto windows = [](Inputs x) { return x[0].unfold(0, 3, 1); };
+  CHECK_THROWS_WITH(traced(windows, {kX}),
+                    ContainsSubstring(str("sizes_test.cpp:", line)) &&
+                        ContainsSubstring("whether n < 3 must be known"));
+  const Traced guarded = traced(windows, {kX}, 37);
+  REQUIRE(guarded.guards.size() == 1);
+  CHECK(guarded.guards[0].str() == "n >= 3");
+  for (const int64_t number : {1, 2, 3, 37, 4096}) {
+    CAPTURE(number);
+    CHECK(admits(guarded, std::vector{zeros({number, 8})}) == (number >= 3));
+  }
+  CHECK_THROWS_WITH(traced(windows, {kX}, 2), ContainsSubstring("a window of 3 does not fit"));
 }
 
 TEST_CASE("a size that becomes a number pins the trace", "[sizes]") {
