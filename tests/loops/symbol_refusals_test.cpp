@@ -144,10 +144,16 @@ TEST_CASE("a program refuses indices that some size makes wrong", "[sizes]") {
   for (const Refused& one : std::vector<Refused>{
            {"store y[i0] = load x[i0 - 1]", "store",
             "x[i0 - 1] leaves the buffer's n elements"},
-           {"store y[i0] = load x[i0/(n - 1)]", "store",
-            "[i0/(n - 1)] divides by n - 1, which is not always positive"},
+           {"store y[i0] = load x[i0/(n - 9)]", "(n", "a divisor must be positive, not n - 9"},
+           {"store y[i0] = load x[i0 + n - 20]", "store", "leaves the buffer's n elements"},
            {"store y[0] = load x[i0]", "store", "stores n values of i0 in one place"}})
     check_refused(program_with(one.line), one);
+  const Program divides = parse_program(program_with("store y[i0] = load x[i0/(n - 1)]"));
+  const auto with = [&](int64_t n) {
+    return substitute(divides, {{{"n", SymbolKind::Size}, n}});
+  };
+  CHECK_THROWS_WITH(with(1), ContainsSubstring("divided by 0; divisors must be positive"));
+  CHECK_NOTHROW(verify(with(4)));
   check_refused(program_with("store p[i0] = index[i0*n]", "n: 1..1099511627776"),
                 {"store p", "store", "[i0*n] leaves 64 bits"});
   check_refused("program f[n: 1..9] {\n  input x: f32[n - 20]\n  return\n}\n",
