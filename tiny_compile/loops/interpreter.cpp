@@ -394,7 +394,10 @@ Program with_numbers(const Program& program, std::span<const Tensor> inputs) {
     if (buffer.role != Role::Input || shapes.size() == inputs.size()) continue;
     shapes.push_back({buffer.name, buffer.type.shape, inputs[shapes.size()].shape()});
   }
-  return substitute(program, solve_sizes(unknown, shapes));
+  const Substitution numbers = solve_sizes(unknown, shapes);
+  Program result = substitute(program, numbers);
+  verify_for(numbers, result);
+  return result;
 }
 
 std::vector<Tensor> run(const Program& given, std::span<const Tensor> inputs,

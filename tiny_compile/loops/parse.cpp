@@ -19,6 +19,7 @@
 #include <iterator>
 
 #include "tiny_compile/graph/scan.h"
+#include "tiny_compile/graph/sizes.h"
 #include "tiny_compile/loops/parse_value.h"
 #include "tiny_compile/loops/verify.h"
 
@@ -33,7 +34,11 @@ class Parser : ValueParser {
     skip_space();
     if (!accept_word("program")) error(at_, "a program starts with: program NAME {");
     program_.name = identifier("the program's name");
+    skip_blanks();
+    const size_t start = at_ + 1;
     sizes_ = sizes();
+    for (const auto& [name, size] : sizes_)
+      if (is_loop_name(name)) error(start, str("a size is called ", name, ", like a loop"));
     if (accept_word("on")) {
       if (!accept_word("cuda")) error(at_, "a program is on cuda, or says nothing: on the CPU");
       program_.target = Target::Cuda;
@@ -209,6 +214,7 @@ class Parser : ValueParser {
     ScalarTable table(kernel);
     table_ = &table;
     values_.clear();
+    skip_blanks();
     const size_t start = at_;
     kernel.name = identifier("the kernel's name");
     const int id = static_cast<int>(program_.kernels.size());
