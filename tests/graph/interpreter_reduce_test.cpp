@@ -167,6 +167,9 @@ std::vector<HandCase> matmul_cases() {
        {"0 0 0 0", ""}},
       product("f32", "1e8 1 -1e8 1", "1 1 1 1", "1"),  // k ascending
       product("f32", "-0.0", "1", "0"),                // from +0
+      product("f32", "1e-30", "-1e-30", "0"),          // to +0: a zero has no sign
+      product("f32", "1e-30 0", "-1e-30 1", "0"),
+      product("f16", "6e-8", "-6e-8", "-0.0"),  // not zero before it is rounded
       product("f32", "inf 1", "0 1", "nan"),
       // fma: (1 + 2^-12)^2 - 1 keeps its last bit, which a rounded product loses
       product("f32", "-1 1.000244140625", "1 1.000244140625", "0.00048834085464477539"),

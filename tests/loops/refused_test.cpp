@@ -67,6 +67,23 @@ TEST_CASE("a mask on a quotient or a remainder bounds what is divided", "[loops]
            "bitwise_and(ge(index[i0*8 + j0], i64 3), lt(index[i0*8 + j0], i64 19))"));
 }
 
+TEST_CASE("a mask on a sum bounds what divides it, and multiples of what it says",
+          "[loops][refused]") {
+  const auto load = [](const std::string& index, const std::string& mask) {
+    return one_kernel("    $1 = load x0[" + index + "] if " + mask +
+                      " else 0.0\n    r0: f32 = sum(j0: 8) $1\n    store y[i0] = r0");
+  };
+  const std::string sum =
+      "bitwise_and(ge(index[i0 + j0 - 1], i64 0), lt(index[i0 + j0 - 1], i64 12))";
+  require_accepted(load("(i0 + j0 + 1)/2 - 1", sum));
+  require_accepted(load("(i0 + j0 + 1)/2 + 9", sum));
+  require_refused(load("(i0 + j0 + 1)/2 - 2", sum), "leaves the buffer's 16");
+  require_refused(load("(i0 + j0 + 1)/2 + 10", sum), "leaves the buffer's 16");
+  require_accepted(load("i0 + j0", "lt(index[i0*2 + j0*2], i64 31)"));
+  require_accepted(load("i0 + j0", "lt(index[i0*2 + j0*2], i64 32)"));
+  require_refused(load("i0 + j0", "lt(index[i0*2 + j0*2], i64 33)"), "leaves the buffer's 16");
+}
+
 TEST_CASE("an indirect index stays in its buffer, and is an i64", "[loops][refused]") {
   require_refused(
       one_kernel("    store y[i0] = load x0[at0 + 4000000000; at0 = load x1[i0] < 16]"),

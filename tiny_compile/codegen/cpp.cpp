@@ -142,7 +142,7 @@ void write_dot(KernelText& text, const Step& step, size_t number,
                                   : str(total, " = tc_add(", total, ", tc_mul(", wide, a, ", ",
                                         wide, b, "));"));
   });
-  if (is_half(dtype)) text.out.line(str(reg, " = ", rounded(dtype, reg), ";"));
+  if (is_float(dtype)) text.out.line(str(reg, " = ", rounded(dtype, reg + " + 0"), ";"));
   if (narrow)
     text.out.line(
         str("const ", c_type(dtype), " ", reg, " = (", c_type(dtype), ")", total, ";"));

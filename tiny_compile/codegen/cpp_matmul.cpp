@@ -288,7 +288,9 @@ class MatmulWriter {
     text.out.line(str("const ", type_.type, "* const sum = tile + i * tile_columns + done;"));
     write_run(text, view.lists[1], "tile_columns", [&](const std::string& at) {
       text.out.line(str("const ", value_type(dtype_), " r", axes_.step, " = ",
-                        rounded(dtype_, str("(", value_type(dtype_), ")sum[", at, "]")), ";"));
+                        rounded(dtype_, str("(", value_type(dtype_), ")sum[", at, "]",
+                                            is_float(dtype_) ? " + 0" : "")),
+                        ";"));
       std::vector<bool> defined(kernel_.scalars.size());
       text.define(text.needed(stores), {~uint64_t{0}, true}, defined);
       for (const Step* store : stores) write_store(text, *store);

@@ -137,7 +137,7 @@ class MatmulWriter {
     out_.open(str("for (int j = 0; j < ", each_, "; j++)"));
     text_.declare(kernel_.axes[n_].name, "first_column + 64 * (j / 4) + 4 * x + j % 4");
     out_.line(str("if (", kernel_.axes[n_].name, " >= ", columns_, ") break;"));
-    const std::string sum = rounded(dtype_, "sum[i][j]");
+    const std::string sum = rounded(dtype_, "sum[i][j] + 0");
     out_.line(str("const ", type_, " r", dot_, " = ", sum, ";"));
     std::vector<bool> defined(kernel_.scalars.size());
     text_.define(text_.needed(stores), {~uint64_t{0}, true}, defined);

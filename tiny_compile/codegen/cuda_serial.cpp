@@ -94,7 +94,7 @@ class SerialWriter {
                     ? str("sum = tc_fma(", a, ", ", b, ", sum);")
                     : str("sum = tc_add(sum, tc_mul(", cast, a, ", ", cast, b, "));"));
     });
-    const std::string result = rounded(dtype, "sum");
+    const std::string result = rounded(dtype, is_float(dtype) ? "sum + 0" : "sum");
     out_.line(str("r", number, " = ", narrow ? str("(", c_type(dtype), ")") : "", result, ";"));
   }
 

@@ -51,8 +51,8 @@ int64_t lane_integer(const Lanes& lanes, int i);           // of an integer or b
 // argmin of nothing: CHECK.
 Literal reduce(Op op, DType dtype, const std::byte* values, int64_t count);
 
-// acc = fma(a[k], b[k], acc) from +0, k ascending; integers wrap in their own type's arithmetic
-// (i32 for the narrow ones); rounded once to `dtype`.
+// acc = fma(a[k], b[k], acc) from +0, k ascending, and acc + 0: a zero is +0; integers wrap in
+// their own type's arithmetic (i32 for the narrow ones); rounded once to `dtype`.
 Literal dot(DType dtype, const std::byte* a, const std::byte* b, int64_t count);
 
 // What went wrong on this thread since the last take_errors(): bit 0 an index out of range, bit

@@ -152,13 +152,13 @@ Literal reduce_bool(Op op, const std::byte* data, int64_t count) {
   return Literal::of_integer(DType::i64, std::find(values, values + count, wanted) - values);
 }
 
-// acc = fma(a, b, acc), ascending.
+// acc = fma(a, b, acc), ascending; a zero is +0.
 template <typename T>
 T dot_float(const std::byte* a, const std::byte* b, int64_t count) {
   T sum = 0;
   for (int64_t k = 0; k < count; k++)
     sum = tc_fma(reinterpret_cast<const T*>(a)[k], reinterpret_cast<const T*>(b)[k], sum);
-  return sum;
+  return sum + 0;
 }
 
 template <typename T>

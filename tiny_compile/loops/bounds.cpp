@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 
 #include "tiny_compile/loops/narrow.h"
 
@@ -53,6 +54,24 @@ Interval both(const Interval& a, const Interval& b) {
 // n / d towards minus infinity, for d > 0.
 Wide down(Wide n, Wide d) { return n / d - (n % d < 0); }
 
+// 6*i - 4*j + 5 >= 0  =>  3*i - 2*j + 2 >= 0
+Expr without_factor(const Expr& fact) {
+  int64_t factor = 0, constant = 0;
+  const std::vector<Term> parts = terms(fact);
+  for (const Term& part : parts) {
+    if (part.factor.is_constant())
+      constant = part.coefficient;
+    else
+      factor = std::gcd(factor, part.coefficient);
+  }
+  if (factor < 2) return fact;
+  Expr least = floor_quotient(constant, factor);
+  for (const Term& part : parts) {
+    if (!part.factor.is_constant()) least = least + part.factor * (part.coefficient / factor);
+  }
+  return least;
+}
+
 }  // namespace
 
 int64_t largest_part(const Expr& expr) {
@@ -83,6 +102,7 @@ const Expr* doubtful_divisor(const Expr& expr) {
 // --- facts ----------------------------------------------------------------------------------
 
 Facts::Facts(std::vector<Expr> at_least_zero) : facts_(std::move(at_least_zero)) {
+  for (Expr& fact : facts_) fact = without_factor(fact);
   bool learnt = true;
   for (int round = 0; round < kRounds && learnt && !contradict_; round++) {
     learnt = false;
@@ -98,7 +118,7 @@ Interval Facts::bounds(const Expr& expr) const {
 
 Interval Facts::bounds(const Expr& expr,
                        std::unordered_map<const ExprNode*, Interval>& known) const {
-  if (expr.is_constant() || bounds_.empty()) return expr.bounds();
+  if (expr.is_constant() || (bounds_.empty() && facts_.empty())) return expr.bounds();
   if (const auto found = known.find(expr.node()); found != known.end()) return found->second;
   Interval result = both(expr.bounds(), plain_bounds(expr, known));
   for (const Bound& bound : bounds_) {
@@ -115,6 +135,8 @@ Interval Facts::plain_bounds(const Expr& expr,
   if (expr.kind() == ExprKind::Symbol) return expr.bounds();
   const std::vector<Expr>& operands = expr.operands();
   Interval result = bounds(operands[0], known);
+  if (expr.kind() == ExprKind::FloorDiv || expr.kind() == ExprKind::Mod)
+    result = as_facts_say(operands[0], result);
   for (size_t k = 1; k < operands.size(); k++) {
     const Interval next = bounds(operands[k], known);
     switch (expr.kind()) {
@@ -136,6 +158,17 @@ Interval Facts::plain_bounds(const Expr& expr,
     }
   }
   return result;
+}
+
+// i + j - 1 >= 0 and 7 - i - j >= 0 say that i + j + 2 is in [3, 9].
+Interval Facts::as_facts_say(const Expr& sum, Interval interval) const {
+  if (sum.kind() != ExprKind::Add) return interval;
+  for (const Expr& fact : facts_) {
+    const Expr above = sum - fact, below = sum + fact;
+    if (above.is_constant()) interval.low = std::max(interval.low, above.constant());
+    if (below.is_constant()) interval.high = std::min(interval.high, below.constant());
+  }
+  return interval;
 }
 
 // 3*i - j + 5 >= 0 with j >= 2 says that i >= -1.

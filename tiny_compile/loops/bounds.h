@@ -33,6 +33,7 @@ class Facts {
   };
   Interval bounds(const Expr& expr, std::unordered_map<const ExprNode*, Interval>& known) const;
   Interval bounds(const Expr& expr) const;
+  Interval as_facts_say(const Expr& sum, Interval interval) const;
   Interval plain_bounds(const Expr& expr,
                         std::unordered_map<const ExprNode*, Interval>& known) const;
   bool learn(const Expr& fact);

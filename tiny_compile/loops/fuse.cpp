@@ -21,6 +21,7 @@
 #include "tiny_compile/loops/inline.h"
 #include "tiny_compile/loops/library_matmul.h"
 #include "tiny_compile/loops/merge.h"
+#include "tiny_compile/loops/read_past_pads.h"
 
 namespace tiny_compile {
 namespace {
@@ -475,6 +476,6 @@ class Fusion {
 
 }  // namespace
 
-Program fuse(const Program& program) { return Fusion(program).run(); }
+Program fuse(const Program& program) { return Fusion(read_past_pads(program)).run(); }
 
 }  // namespace tiny_compile

@@ -81,34 +81,29 @@ int64_t longest_index(const Kernel& kernel, const std::vector<bool>& wanted,
   return longest;
 }
 
-}  // namespace
-
-int choices(const Kernel& kernel, const Step& store) {
-  const std::vector<bool> wanted = reachable(kernel, store);
-  int count = 0;
-  for (size_t id = 0; id < wanted.size(); id++) {
-    const Scalar& scalar = kernel.scalars[id];
-    count += wanted[id] && scalar.kind == ScalarKind::Load && scalar.mask >= 0;
-  }
-  return count;
+const Step& store_of(const Group& producer, int buffer) {
+  return producer.kernel.steps[producer.store_to(buffer)];
 }
 
-bool is_costly(const Kernel& kernel, const Step& store) {
-  return cost(kernel, reachable(kernel, store)) > kCheapOps;
-}
-
-std::string inline_producer(const Program& program, Group& consumer, const Group& producer,
-                            int buffer, bool only_user) {
-  const Step& store = producer.kernel.steps[producer.store_to(buffer)];
+std::string why_not_copied(const Program& program, const Group& consumer, const Group& producer,
+                           int buffer) {
+  const Step& store = store_of(producer, buffer);
   const std::vector<bool> wanted = reachable(producer.kernel, store);
   const auto nest = nest_of(producer.kernel, store.index, {});
-  const Buffer& stored = program.buffers[buffer];
-  const int64_t size = stored.size.bounds().high;
   if (has_registers(producer.kernel, wanted)) return "a reduction is not computed again";
-  if (!nest || !covers(*nest, size)) return "it reads other places than the ones written";
+  if (!nest || !covers(*nest, program.buffers[buffer].size.bounds().high))
+    return "it reads other places than the ones written";
   if (std::count(wanted.begin(), wanted.end(), true) > static_cast<int64_t>(kMostCopied) ||
       consumer.kernel.scalars.size() > kMostCopied)
     return "it is too long to be copied";
+  return "";
+}
+
+std::string why_not_worth_it(const Program& program, const Group& consumer,
+                             const Group& producer, int buffer, bool only_user) {
+  const std::vector<bool> wanted = reachable(producer.kernel, store_of(producer, buffer));
+  const Buffer& stored = program.buffers[buffer];
+  const int64_t size = stored.size.bounds().high;
   const int work = cost(producer.kernel, wanted);
   if (consumer.has(StepKind::Sort) && work > 0)
     return "a sort reads its row many times: it stays in memory";
@@ -119,6 +114,14 @@ std::string inline_producer(const Program& program, Group& consumer, const Group
   const int64_t bytes = size * size_of(stored.type.dtype);
   if (!only_user && input_elements(program, producer.kernel, wanted) > bytes)
     return "others need it in memory, and reading its inputs again costs more";
+  return "";
+}
+
+// Whether the value can be found at each place where it is read; if so, "" and it is.
+std::string replace_loads(Group& consumer, const Group& producer, int buffer) {
+  const Step& store = store_of(producer, buffer);
+  const std::vector<bool> wanted = reachable(producer.kernel, store);
+  const auto nest = nest_of(producer.kernel, store.index, {});
   for (const Scalar& load : consumer.kernel.scalars) {
     if (load.kind == ScalarKind::Load && load.buffer == buffer && !load.operands.empty())
       return "it is read at a place chosen by data";
@@ -147,6 +150,38 @@ std::string inline_producer(const Program& program, Group& consumer, const Group
     for (int* id : {&step.value, &step.other, &step.mask}) *id = *id < 0 ? -1 : ids[*id];
   }
   return "";
+}
+
+}  // namespace
+
+int choices(const Kernel& kernel, const Step& store) {
+  const std::vector<bool> wanted = reachable(kernel, store);
+  int count = 0;
+  for (size_t id = 0; id < wanted.size(); id++) {
+    const Scalar& scalar = kernel.scalars[id];
+    count += wanted[id] && scalar.kind == ScalarKind::Load && scalar.mask >= 0;
+  }
+  return count;
+}
+
+bool is_costly(const Kernel& kernel, const Step& store) {
+  return cost(kernel, reachable(kernel, store)) > kCheapOps;
+}
+
+std::string inline_producer(const Program& program, Group& consumer, const Group& producer,
+                            int buffer, bool only_user) {
+  if (std::string reason = why_not_copied(program, consumer, producer, buffer); !reason.empty())
+    return reason;
+  if (std::string reason = why_not_worth_it(program, consumer, producer, buffer, only_user);
+      !reason.empty())
+    return reason;
+  return replace_loads(consumer, producer, buffer);
+}
+
+std::string inline_at_any_cost(const Program& program, Group& consumer, const Group& producer,
+                               int buffer) {
+  const std::string reason = why_not_copied(program, consumer, producer, buffer);
+  return reason.empty() ? replace_loads(consumer, producer, buffer) : reason;
 }
 
 }  // namespace tiny_compile

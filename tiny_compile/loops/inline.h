@@ -18,4 +18,8 @@ int choices(const Kernel& kernel, const Step& store);
 std::string inline_producer(const Program& program, Group& consumer, const Group& producer,
                             int buffer, bool only_user);
 
+// The same whether or not it pays.
+std::string inline_at_any_cost(const Program& program, Group& consumer, const Group& producer,
+                               int buffer);
+
 }  // namespace tiny_compile

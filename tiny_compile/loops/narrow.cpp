@@ -21,17 +21,6 @@ struct Range {
   Interval bounds;
 };
 
-// Conditions that hold where `mask` is true: of and(and(a, b), c), the three.
-std::vector<int> conjuncts(const Kernel& kernel, int mask) {
-  std::vector<int> found = {mask};
-  for (size_t k = 0; k < found.size() && found.size() < kMostConditions; k++) {
-    const Scalar& scalar = kernel.scalars[found[k]];
-    if (scalar.kind == ScalarKind::Apply && scalar.op == Op::bitwise_and)
-      found.insert(found.end(), scalar.operands.begin(), scalar.operands.end());
-  }
-  return found;
-}
-
 bool is_small(const Expr& e) {
   return e.is_constant() && std::abs(e.bounds().low) < kUnbounded / 2;
 }
@@ -71,6 +60,16 @@ std::vector<Range> ranges_under(const Kernel& kernel, int mask) {
 }
 
 }  // namespace
+
+std::vector<int> conjuncts(const Kernel& kernel, int mask) {
+  std::vector<int> found = {mask};
+  for (size_t k = 0; k < found.size() && found.size() < kMostConditions; k++) {
+    const Scalar& scalar = kernel.scalars[found[k]];
+    if (scalar.kind == ScalarKind::Apply && scalar.op == Op::bitwise_and)
+      found.insert(found.end(), scalar.operands.begin(), scalar.operands.end());
+  }
+  return found;
+}
 
 std::optional<Expr> integer_of(const Kernel& kernel, int id) {
   const Scalar& scalar = kernel.scalars[id];

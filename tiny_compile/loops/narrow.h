@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "tiny_compile/loops/program.h"
 
@@ -10,6 +11,9 @@ namespace tiny_compile {
 // An index with the value of `index` wherever the scalar `mask` is true (-1: always), and perhaps
 // another where it is not; never longer, and shorter if what the mask says of the axes makes it so.
 Expr narrowed(const Kernel& kernel, int mask, const Expr& index);
+
+// Scalars that are all true where `mask` is: of and(and(a, b), c), also a, b and c.
+std::vector<int> conjuncts(const Kernel& kernel, int mask);
 
 // An i64 that the loops alone choose, if the scalar is one: $3 = index i0 + 3, a constant.
 std::optional<Expr> integer_of(const Kernel& kernel, int scalar);

@@ -16,6 +16,7 @@
 #include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/loops/program.h"
 #include "tiny_compile/loops/split.h"
+#include "tiny_compile/loops/split_dot.h"
 #include "tiny_compile/loops/split_scan.h"
 #include "tiny_compile/loops/split_scatter.h"
 #include "tiny_compile/loops/split_sort.h"
@@ -139,7 +140,9 @@ Program schedule(const Program& program) {
   for (size_t k = 0; k < program.kernels.size(); k++) {
     const Kernel collapsed = collapse_axes(program.kernels[k]);
     std::vector<Kernel> kernels = {collapsed};
-    if (!beside[k] && can_split(result, collapsed))
+    if (!beside[k] && can_split_dot(result, collapsed))
+      kernels = split_dot(result, collapsed);
+    else if (!beside[k] && can_split(result, collapsed))
       kernels = split_reduction(result, collapsed);
     else if (can_split_scan(result, collapsed))
       kernels = split_scan(result, collapsed);
