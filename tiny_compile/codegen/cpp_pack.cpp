@@ -38,7 +38,7 @@ class PackWriter {
     only_.value = packing.scalar;
   }
 
-  std::string write() {
+  const KernelText& write() {
     const Packing& p = packing_;
     const DotView& view = p.view;
     const bool along_depth =
@@ -54,7 +54,7 @@ class PackWriter {
     else
       write_lanes();
     out_.close();
-    return out_.str();
+    return text_;
   }
 
  private:
@@ -196,8 +196,8 @@ std::optional<Packed> packed_from(const DotView& view, int scalar) {
   return std::nullopt;
 }
 
-void write_pack(Text& out, const Program& program, const Packing& packing) {
-  out.paste(PackWriter(program, packing).write());
+void write_pack(KernelText& text, const Packing& packing) {
+  text.paste(PackWriter(text.program, packing).write());
 }
 
 }  // namespace tiny_compile

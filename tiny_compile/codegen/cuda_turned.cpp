@@ -234,7 +234,7 @@ class PacksTurner {
   }
 
   std::string pack_type(DType type, const Packs& p) const {
-    return str("tc_pack<", c_type(type), ", ", p.vector, ">");
+    return str(text_.calls("tc_pack"), "<", c_type(type), ", ", p.vector, ">");
   }
 
   std::string at_start(const Expr& index, const Packs& p) const {
@@ -297,7 +297,8 @@ class PacksTurner {
         text_.write_store(step);
       else
         out_.line(str(stored_name(s), "[y][x + v] = ",
-                      exact_storage(step.dtype, text_.scalars.name(step.value)), ";"));
+                      exact_storage(text_.calls, step.dtype, text_.scalars.name(step.value)),
+                      ";"));
     }
     out_.close();
     text_.store_packs(straight);
