@@ -1,6 +1,8 @@
 // Twice the ops, twice the IR and the source, not more: counts, for no clock is asked here.
 #include "tests/catch.h"
 #include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/graph/interpreter.h"
+#include "tiny_compile/loops/interpreter.h"
 #include "tiny_compile/trace/creation.h"
 #include "tiny_compile/trace/nn.h"
 #include "tiny_compile/trace/tracer.h"
@@ -53,6 +55,20 @@ TEST_CASE("x*x + x a thousand times is one kernel of 2001 scalars in 100 kB", "[
   REQUIRE(size.scalars == 2001);  // an op a scalar, and the load
   REQUIRE(size.steps == 1);
   REQUIRE(size.source < 200 * 1000);
+}
+
+TEST_CASE("ten thousand ops in a row become kernels that a compiler takes", "[linear]") {
+  const TensorFunction function = [](In in) {
+    Tensor x = in[0];
+    for (int k = 0; k < 5000; k++) x = x * in[0] - in[0];
+    return Out{x};
+  };
+  const std::vector<Tensor> inputs = {randn({7})};
+  const Graph graph = trace(function, inputs, "f").graph;
+  const Program program = run_pipeline(default_pipeline(), graph, false).program;
+  REQUIRE(program.kernels.size() == 5);
+  for (const Kernel& kernel : program.kernels) REQUIRE(kernel.scalars.size() <= 2048);
+  REQUIRE(same_bits(interpret(program, inputs)[0], interpret(graph, inputs)[0]));
 }
 
 TEST_CASE("a thousand normalisations do not repeat each other", "[linear]") {

@@ -16,7 +16,7 @@ bool has_coefficient(const Expr& term) {
   return term.kind() == ExprKind::Mul && term.operands().back().is_constant();
 }
 
-int sign(std::strong_ordering order) { return order < 0 ? -1 : order > 0; }
+int sign(std::strong_ordering order) { return std::is_gt(order) - std::is_lt(order); }
 
 // Lexicographic, but a prefix comes last: i*n, i, 1.
 template <typename Compare>

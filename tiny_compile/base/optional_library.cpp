@@ -41,7 +41,7 @@ std::string library_search_state() {
   return str(state, "\n", std::string(program, length > 0 ? static_cast<size_t>(length) : 0));
 }
 
-OptionalLibrary::OptionalLibrary(std::vector<std::string> names) {
+OptionalLibrary::OptionalLibrary(const std::vector<std::string>& names) {
   bool there = false;  // one that is there and does not open is what its owner wants to hear of
   std::vector<std::string> folders = {""};
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {

@@ -21,7 +21,7 @@ class OptionalLibrary {
  public:
   // The first of `names` that opens, also looked for in
   // $CUDA_HOME/lib64 and /usr/local/cuda/lib64.
-  explicit OptionalLibrary(std::vector<std::string> names);
+  explicit OptionalLibrary(const std::vector<std::string>& names);
 
   bool found() const { return handle_ != nullptr; }
   // What was tried, and what dlopen said of the first file that is there and does not open,

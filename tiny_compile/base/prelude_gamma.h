@@ -140,7 +140,7 @@ TC_FN float tc_digamma(float x) { return (float)tc_digamma((double)x); }
 // (q + k)^-s; what the sum rounds away is put back.
 TC_FN double tc_zeta_term(double s, double q, double k) {
   const double a = q + k, lost = q - (a - k), power = tc_pow(a, -s);
-  return (lost == 0.0) | (power == 0.0) ? power : tc_fma(-power, s * lost / a, power);
+  return ((lost == 0.0) | (power == 0.0)) ? power : tc_fma(-power, s * lost / a, power);
 }
 
 // The sum of (q + k)^-s over k >= 0, q > 0: ten terms, then Euler and Maclaurin's formula, whose

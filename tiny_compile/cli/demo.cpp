@@ -72,9 +72,9 @@ int run(const std::string& path, const std::string& beside) {
   const auto [bytes, next] = tc::bytes_and_next(path.empty() ? tc::demo_text() : text_of(path));
   tc::manual_seed(1);
   const tc::DemoModel model;
-  auto loss =
-      tc::compile([&](tc::Tensor b, tc::Tensor n) { return tc::next_byte_loss(model, b, n); },
-                  {.name = "next_byte_loss"});
+  auto loss = tc::compile(
+      [&](const tc::Tensor& b, const tc::Tensor& n) { return tc::next_byte_loss(model, b, n); },
+      {.name = "next_byte_loss"});
   std::printf("A next-byte model of seeded weights reads %lld bytes of %s.\n\n",
               static_cast<long long>(bytes.numel()),
               path.empty() ? "its own text" : path.c_str());

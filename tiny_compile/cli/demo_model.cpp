@@ -30,7 +30,7 @@ Tensor bytes_of(const std::string& text, size_t from) {
 
 }  // namespace
 
-Tensor next_byte_loss(const DemoModel& m, Tensor bytes, Tensor next) {
+Tensor next_byte_loss(const DemoModel& m, const Tensor& bytes, const Tensor& next) {
   Tensor x = embedding(bytes, m.table);
   Tensor h = layer_norm(x, {DemoModel::kWidth}, m.norm, m.shift);
   h = gelu(linear(h, m.up, m.up_bias));
@@ -40,8 +40,9 @@ Tensor next_byte_loss(const DemoModel& m, Tensor bytes, Tensor next) {
 
 Graph demo_graph(int64_t bytes) {
   const DemoModel model;
-  auto loss = compile([&](Tensor b, Tensor n) { return next_byte_loss(model, b, n); },
-                      {.name = "next_byte_loss"});
+  auto loss =
+      compile([&](const Tensor& b, const Tensor& n) { return next_byte_loss(model, b, n); },
+              {.name = "next_byte_loss"});
   const Tensor text = empty_tensor(DType::i64, {bytes});
   return loss.specialization(text, text).traced.graph;
 }

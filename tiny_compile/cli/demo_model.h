@@ -20,7 +20,7 @@ struct DemoModel {
 };
 
 // Mean loss of guessing each next byte.
-Tensor next_byte_loss(const DemoModel& model, Tensor bytes, Tensor next);
+Tensor next_byte_loss(const DemoModel& model, const Tensor& bytes, const Tensor& next);
 
 constexpr int64_t kDemoBytes = 4096;  // that it reads of a text, at most
 

@@ -26,7 +26,6 @@ namespace {
 
 constexpr int kMostWarps = 8;
 constexpr int64_t kManyRows = 8192;  // of which a thread each is as good, where none has chunks
-constexpr int64_t kMostPlaces = 2 * kChunk;
 constexpr int64_t kMostTargets = int64_t{1} << 31;
 constexpr int kAhead = 4;  // updates of a lane, or results, that are on their way
 

@@ -19,7 +19,7 @@ namespace tiny_compile {
 struct CompileOptions {
   // "cpp", "cuda", "interpreter"; "eager": one kernel an op, where the inputs are; "": where
   // the inputs are
-  std::string backend = "";
+  std::string backend = {};
   Pipeline pipeline = default_pipeline();
   // On a GPU matrix products are left to the vendor's library, outside the numeric contract,
   // unless deterministic; tf32: with f32 operands rounded to 10 bits.

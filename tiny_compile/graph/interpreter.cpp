@@ -146,7 +146,8 @@ Tensor view(const Node& node, const Tensor& x, const Sizes& shape) {
 }
 
 // All of a strided tensor as values of its compute type, in row-major order.
-std::vector<std::byte> gathered(const Tensor& x, Sizes shape, Sizes strides, int64_t base) {
+std::vector<std::byte> gathered(const Tensor& x, const Sizes& shape, const Sizes& strides,
+                                int64_t base) {
   const int64_t count = element_count(shape);
   const size_t width = size_of(compute_type(x.dtype()));
   std::vector<std::byte> values(static_cast<size_t>(count) * width);

@@ -29,8 +29,10 @@ constexpr size_t kMostRefusals = 1000;
 constexpr size_t kMostSiblings = 16;  // groups that each reader of a buffer is tried with
 constexpr int kMostResults = 32;      // stores of a kernel that siblings join
 constexpr size_t kMostReads = 128;    // buffers that a fused kernel reads
-constexpr size_t kMostWords = 5;      // ops named in a fused kernel's name
-constexpr int kMostChoices = 3;       // operands of a concat that is evaluated step by step
+constexpr size_t kMostScalars =
+    2048;                         // of a fused kernel: compilers need more than linear time
+constexpr size_t kMostWords = 5;  // ops named in a fused kernel's name
+constexpr int kMostChoices = 3;   // operands of a concat that is evaluated step by step
 const std::string kLibrary = "matmul is left to the library: ";
 
 struct Member {
@@ -84,11 +86,9 @@ class Fusion {
           refuse(producer, id, reason);
           continue;
         }
-        const std::string reason = waits_between(producer, id)
-                                       ? "another kernel lies between them"
-                                   : read_too_much(producer, id)
-                                       ? "together they read too many buffers"
-                                       : merge_consumer(program_, *group(producer), *group(id));
+        std::string reason = waits_between(producer, id) ? "another kernel lies between them"
+                                                         : too_large(producer, id);
+        if (reason.empty()) reason = merge_consumer(program_, *group(producer), *group(id));
         if (reason.empty()) {
           absorb(producer, id);
           id = producer;
@@ -101,7 +101,7 @@ class Fusion {
           break;
         }
         refused.insert(producer);
-        refuse(producer, id, again == reason ? reason : reason + "; " + again);
+        refuse(producer, id, again == reason ? reason : str(reason, "; ", again));
       }
     }
   }
@@ -143,19 +143,24 @@ class Fusion {
     }
   }
 
-  bool read_too_much(int first, int second) const {
+  // Why one kernel would be too large to hold both; "" if it would not.
+  std::string too_large(int first, int second) const {
+    if (group(first)->kernel.scalars.size() + group(second)->kernel.scalars.size() >
+        kMostScalars)
+      return "together they compute too much for one kernel";
     const std::set<int>&ours = members_[first].reads, &theirs = members_[second].reads;
-    if (ours.size() + theirs.size() <= kMostReads) return false;
-    return std::count_if(ours.begin(), ours.end(), [&](int b) { return !theirs.count(b); }) +
-               theirs.size() >
-           kMostReads;
+    if (ours.size() + theirs.size() <= kMostReads) return "";
+    const auto other =
+        std::count_if(ours.begin(), ours.end(), [&](int b) { return !theirs.count(b); });
+    return other + theirs.size() > kMostReads ? "together they read too many buffers" : "";
   }
 
   // "" if the consumer computes one of the producer's results itself now.
   std::string inline_into(int consumer, int producer) {
-    if (read_too_much(consumer, producer)) return "together they read too many buffers";
+    std::string reason = too_large(consumer, producer);
+    if (!reason.empty()) return reason;
     bool any = false;
-    std::string reason = "its row's work is done once";
+    reason = "its row's work is done once";
     for (int buffer : members_[consumer].reads) {
       if (writer_[buffer] != producer || group(producer)->store_to(buffer) < 0) continue;
       const bool only_user =
@@ -299,8 +304,7 @@ class Fusion {
     std::string reason = why_no_folds(rows->kernel, fold);
     if (reason.empty() && waits_between(first, second))
       reason = "another kernel lies between them";
-    if (reason.empty() && read_too_much(first, second))
-      reason = "together they read too many buffers";
+    if (reason.empty()) reason = too_large(first, second);
     if (reason.empty() && reads_folds(first, second))
       reason = "it reads sums that are known after the last row";
     if (reason.empty())
@@ -340,12 +344,11 @@ class Fusion {
   bool join_sibling(int first, int second) {
     if (members_[second].above.has(first) || members_[first].above.has(second)) return false;
     if (!tried_.insert({first, second}).second) return false;
-    const std::string reason = read_too_much(first, second)
-                                   ? "together they read too many buffers"
-                                   : merge_sibling(program_, *group(first), *group(second));
-    if (reason.empty()) absorb(first, second);
-    if (!reason.empty()) refuse(first, second, reason);
-    return reason.empty();
+    std::string reason = too_large(first, second);
+    if (reason.empty()) reason = merge_sibling(program_, *group(first), *group(second));
+    if (!reason.empty()) return refuse(first, second, reason), false;
+    absorb(first, second);
+    return true;
   }
 
   // Whether a path producer -> other group -> consumer exists.

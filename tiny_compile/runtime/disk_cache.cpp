@@ -133,7 +133,7 @@ std::vector<Entry> list_entries(const std::string& path) {
       continue;
     if (is_entry(name)) entries.push_back({name, status.st_size, status.st_mtim});
     if (is_temporary(name) && S_ISDIR(status.st_mode) && time(nullptr) - status.st_mtime > 3600)
-      remove_flat(path + "/" + name);
+      remove_flat(str(path, "/", name));
   }
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::tie(b.used.tv_sec, b.used.tv_nsec, a.name) <

@@ -29,8 +29,6 @@
 #include "tiny_compile/base/error.h"
 #include "tiny_compile/runtime/descriptor.h"
 
-extern char** environ;
-
 namespace tiny_compile {
 namespace {
 

@@ -32,7 +32,7 @@ struct Queues {
   // The caller has the lock.
   CudaQueue* enter(int device, CudaStream stream) {
     std::unique_ptr<CudaQueue>& queue = all[{device, stream}];
-    if (!queue) queue.reset(new CudaQueue{device, stream});
+    if (!queue) queue = std::make_unique<CudaQueue>(CudaQueue{device, stream});
     if (queue->scopes++ == 0 && queue->last && !driver::is_recording(stream))
       driver::wait_for_event(stream, queue->last);
     return queue.get();

@@ -51,6 +51,7 @@ class Tensor {
   Tensor(const Tensor& other) : data_(other.data_) { note_copy(other); }
   Tensor(Tensor&& other) noexcept : data_(std::move(other.data_)) { note_move(other); }
   Tensor& operator=(const Tensor& other) {
+    if (this == &other) return *this;
     data_ = other.data_;
     note_copy(other);
     return *this;
@@ -91,23 +92,24 @@ class Tensor {
   std::string str() const;         // as PyTorch prints it
 
   // Ops (trace/methods.cpp). Axes may be negative; x.sum(1) is x.sum({1}); {} means all axes.
-  Tensor sum(Axes axes = {}, bool keepdim = false, Here = Here::current()) const;
-  Tensor prod(Axes axes = {}, bool keepdim = false, Here = Here::current()) const;
-  Tensor mean(Axes axes = {}, bool keepdim = false, Here = Here::current()) const;
-  Tensor var(Axes axes = {}, int64_t correction = 1, bool keepdim = false,
+  Tensor sum(const Axes& axes = {}, bool keepdim = false, Here = Here::current()) const;
+  Tensor prod(const Axes& axes = {}, bool keepdim = false, Here = Here::current()) const;
+  Tensor mean(const Axes& axes = {}, bool keepdim = false, Here = Here::current()) const;
+  Tensor var(const Axes& axes = {}, int64_t correction = 1, bool keepdim = false,
              Here = Here::current()) const;
-  Tensor std(Axes axes = {}, int64_t correction = 1, bool keepdim = false,
+  Tensor std(const Axes& axes = {}, int64_t correction = 1, bool keepdim = false,
              Here = Here::current()) const;
-  Tensor norm(double p = 2, Axes axes = {}, bool keepdim = false, Here = Here::current()) const;
-  Tensor logsumexp(Axes axes, bool keepdim = false, Here = Here::current()) const;
-  Tensor max(Axes axes = {}, bool keepdim = false, Here = Here::current()) const;
-  Tensor min(Axes axes = {}, bool keepdim = false, Here = Here::current()) const;
+  Tensor norm(double p = 2, const Axes& axes = {}, bool keepdim = false,
+              Here = Here::current()) const;
+  Tensor logsumexp(const Axes& axes, bool keepdim = false, Here = Here::current()) const;
+  Tensor max(const Axes& axes = {}, bool keepdim = false, Here = Here::current()) const;
+  Tensor min(const Axes& axes = {}, bool keepdim = false, Here = Here::current()) const;
   Tensor argmax(std::optional<int64_t> axis = {}, bool keepdim = false,
                 Here = Here::current()) const;
   Tensor argmin(std::optional<int64_t> axis = {}, bool keepdim = false,
                 Here = Here::current()) const;
-  Tensor any(Axes axes = {}, bool keepdim = false, Here = Here::current()) const;
-  Tensor all(Axes axes = {}, bool keepdim = false, Here = Here::current()) const;
+  Tensor any(const Axes& axes = {}, bool keepdim = false, Here = Here::current()) const;
+  Tensor all(const Axes& axes = {}, bool keepdim = false, Here = Here::current()) const;
   using Pair = std::pair<Tensor, Tensor>;  // values and places
   Pair sort(int64_t axis = -1, bool descending = false, Here = Here::current()) const;
   Tensor argsort(int64_t axis = -1, bool descending = false, Here = Here::current()) const;
@@ -124,12 +126,14 @@ class Tensor {
   Tensor transpose(int64_t axis0, int64_t axis1, Here = Here::current()) const;
   Tensor t(Here = Here::current()) const;                       // rank <= 2
   Tensor expand(SizeList shape, Here = Here::current()) const;  // -1 keeps a size
-  Tensor slice(int64_t axis, std::optional<Size> start, std::optional<Size> stop = {},
-               int64_t step = 1, Here = Here::current()) const;  // Python's, step > 0
+  Tensor slice(int64_t axis, const std::optional<Size>& start,
+               const std::optional<Size>& stop = {}, int64_t step = 1,
+               Here = Here::current()) const;  // Python's, step > 0
   Tensor select(int64_t axis, int64_t index, Here = Here::current()) const;
   Tensor operator[](Index index) const;  // select(0, index)
-  Tensor narrow(int64_t axis, Size start, Size length, Here = Here::current()) const;
-  Tensor flip(Axes axes, Here = Here::current()) const;
+  Tensor narrow(int64_t axis, const Size& start, const Size& length,
+                Here = Here::current()) const;
+  Tensor flip(const Axes& axes, Here = Here::current()) const;
   Tensor unfold(int64_t axis, int64_t size, int64_t step, Here = Here::current()) const;
   Tensor squeeze(std::optional<int64_t> axis = {}, Here = Here::current()) const;
   Tensor unsqueeze(int64_t axis, Here = Here::current()) const;

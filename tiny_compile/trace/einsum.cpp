@@ -50,7 +50,7 @@ Term diagonals(const Equation& equation, Term term) {
     const auto [first, second] = repeated(term.labels);
     if (first == Labels::npos) return term;
     const SizeList sizes = term.tensor.sizes();
-    const Size n = sizes[first];
+    const Size& n = sizes[first];
     const char label = term.labels[first];
     if (sizes[second] != n)
       equation.refuse(str("'", label, "' is ", n, " and ", sizes[second]));

@@ -100,8 +100,8 @@ Tensor reshape(const Operand& x, SizeList shape);  // one size may be -1
 Tensor permute(const Operand& x, const Sizes& axes);
 Tensor transpose(const Operand& x, int64_t axis0, int64_t axis1);
 Tensor expand(const Operand& x, SizeList shape);  // -1 keeps a size
-Tensor slice(const Operand& x, int64_t axis, std::optional<Size> start,
-             std::optional<Size> stop = {}, int64_t step = 1);
+Tensor slice(const Operand& x, int64_t axis, const std::optional<Size>& start,
+             const std::optional<Size>& stop = {}, int64_t step = 1);
 Tensor select(const Operand& x, int64_t axis, int64_t index);
 Tensor flip(const Operand& x, const Axes& axes);
 Tensor unfold(const Operand& x, int64_t axis, int64_t size, int64_t step);  // windows

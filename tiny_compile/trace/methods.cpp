@@ -6,31 +6,31 @@
 
 namespace tiny_compile {
 
-Tensor Tensor::sum(Axes axes, bool keepdim, Here here) const {
+Tensor Tensor::sum(const Axes& axes, bool keepdim, Here here) const {
   return tiny_compile::sum({*this, here}, axes, keepdim);
 }
-Tensor Tensor::prod(Axes axes, bool keepdim, Here here) const {
+Tensor Tensor::prod(const Axes& axes, bool keepdim, Here here) const {
   return tiny_compile::prod({*this, here}, axes, keepdim);
 }
-Tensor Tensor::mean(Axes axes, bool keepdim, Here here) const {
+Tensor Tensor::mean(const Axes& axes, bool keepdim, Here here) const {
   return tiny_compile::mean({*this, here}, axes, keepdim);
 }
-Tensor Tensor::var(Axes axes, int64_t correction, bool keepdim, Here here) const {
+Tensor Tensor::var(const Axes& axes, int64_t correction, bool keepdim, Here here) const {
   return tiny_compile::var({*this, here}, axes, correction, keepdim);
 }
-Tensor Tensor::std(Axes axes, int64_t correction, bool keepdim, Here here) const {
+Tensor Tensor::std(const Axes& axes, int64_t correction, bool keepdim, Here here) const {
   return tiny_compile::std({*this, here}, axes, correction, keepdim);
 }
-Tensor Tensor::norm(double p, Axes axes, bool keepdim, Here here) const {
+Tensor Tensor::norm(double p, const Axes& axes, bool keepdim, Here here) const {
   return tiny_compile::norm({*this, here}, p, axes, keepdim);
 }
-Tensor Tensor::logsumexp(Axes axes, bool keepdim, Here here) const {
+Tensor Tensor::logsumexp(const Axes& axes, bool keepdim, Here here) const {
   return tiny_compile::logsumexp({*this, here}, axes, keepdim);
 }
-Tensor Tensor::max(Axes axes, bool keepdim, Here here) const {
+Tensor Tensor::max(const Axes& axes, bool keepdim, Here here) const {
   return tiny_compile::max({*this, here}, axes, keepdim);
 }
-Tensor Tensor::min(Axes axes, bool keepdim, Here here) const {
+Tensor Tensor::min(const Axes& axes, bool keepdim, Here here) const {
   return tiny_compile::min({*this, here}, axes, keepdim);
 }
 Tensor Tensor::argmax(std::optional<int64_t> axis, bool keepdim, Here here) const {
@@ -39,10 +39,10 @@ Tensor Tensor::argmax(std::optional<int64_t> axis, bool keepdim, Here here) cons
 Tensor Tensor::argmin(std::optional<int64_t> axis, bool keepdim, Here here) const {
   return tiny_compile::argmin({*this, here}, axis, keepdim);
 }
-Tensor Tensor::any(Axes axes, bool keepdim, Here here) const {
+Tensor Tensor::any(const Axes& axes, bool keepdim, Here here) const {
   return tiny_compile::any({*this, here}, axes, keepdim);
 }
-Tensor Tensor::all(Axes axes, bool keepdim, Here here) const {
+Tensor Tensor::all(const Axes& axes, bool keepdim, Here here) const {
   return tiny_compile::all({*this, here}, axes, keepdim);
 }
 std::pair<Tensor, Tensor> Tensor::sort(int64_t axis, bool descending, Here here) const {
@@ -106,8 +106,8 @@ Tensor Tensor::t(Here here) const {
 Tensor Tensor::expand(SizeList shape, Here here) const {
   return tiny_compile::expand({*this, here}, std::move(shape));
 }
-Tensor Tensor::slice(int64_t axis, std::optional<Size> start, std::optional<Size> stop,
-                     int64_t step, Here here) const {
+Tensor Tensor::slice(int64_t axis, const std::optional<Size>& start,
+                     const std::optional<Size>& stop, int64_t step, Here here) const {
   return tiny_compile::slice({*this, here}, axis, start, stop, step);
 }
 Tensor Tensor::select(int64_t axis, int64_t index, Here here) const {
@@ -116,7 +116,7 @@ Tensor Tensor::select(int64_t axis, int64_t index, Here here) const {
 Tensor Tensor::operator[](Index index) const {
   return tiny_compile::select({*this, index.here}, 0, index.value);
 }
-Tensor Tensor::narrow(int64_t axis, Size start, Size length, Here here) const {
+Tensor Tensor::narrow(int64_t axis, const Size& start, const Size& length, Here here) const {
   const Location where = location_of(here);
   const Size length_of_axis = size(normal_axis(axis, rank(), where), here);
   const Size first = start < 0 ? start + length_of_axis : start;
@@ -125,7 +125,7 @@ Tensor Tensor::narrow(int64_t axis, Size start, Size length, Here here) const {
                                      " leaves an axis of size ", length_of_axis));
   return tiny_compile::slice({*this, here}, axis, first, first + length);
 }
-Tensor Tensor::flip(Axes axes, Here here) const {
+Tensor Tensor::flip(const Axes& axes, Here here) const {
   return tiny_compile::flip({*this, here}, axes);
 }
 Tensor Tensor::unfold(int64_t axis, int64_t size, int64_t step, Here here) const {

@@ -114,8 +114,8 @@ Tensor expand(const Operand& x, SizeList shape) {
   return expand_to(tensor, shape, x.where);
 }
 
-Tensor slice(const Operand& x, int64_t axis, std::optional<Size> start,
-             std::optional<Size> stop, int64_t step) {
+Tensor slice(const Operand& x, int64_t axis, const std::optional<Size>& start,
+             const std::optional<Size>& stop, int64_t step) {
   const Scope scope(x.where);
   const Tensor tensor = x.captured();
   axis = normal_axis(axis, tensor.rank(), x.where);
