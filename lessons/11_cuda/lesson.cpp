@@ -54,8 +54,9 @@ void show_text() {
 // The kernels as text that the CPU can run: the prelude in its C++ form.
 std::string for_cpu(const Source& source) {
   const std::string kernels = kernels_of(source.text);
-  const std::string body = cuda_helpers_for(kernels) + kernels;
-  return "#define TC_FN static inline\n#define TC_FAIL(code)\n" + prelude_for(body, false) +
+  Calls calls = source.calls;
+  const std::string body = cuda_helpers_for(calls) + kernels;
+  return "#define TC_FN static inline\n#define TC_FAIL(code)\n" + prelude_for(calls, false) +
          body;
 }
 

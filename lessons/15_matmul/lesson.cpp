@@ -330,9 +330,10 @@ void show_cuda_run() {
   const KernelEntry& entry = all.source.kernels[0];
   const std::string kernels =
       all.source.text.substr(all.source.text.find("extern \"C\" __global__"));
-  const std::string body = cuda_helpers_for(kernels) + kernels;
+  Calls calls = all.source.calls;
+  const std::string body = cuda_helpers_for(calls) + kernels;
   Threads threads(
-      "#define TC_FN static inline\n#define TC_FAIL(code)\n" + prelude_for(body, false) + body,
+      "#define TC_FN static inline\n#define TC_FAIL(code)\n" + prelude_for(calls, false) + body,
       {{entry.function, 3}});
   manual_seed(2);
   const std::vector<Tensor> inputs = {randn({70, 37}), randn({37, 130})};

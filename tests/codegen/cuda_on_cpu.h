@@ -22,7 +22,8 @@ inline std::string for_cpu(const Source& source) {
       std::min({source.text.find("// Scans:"), source.text.find("// Sorts:"),
                 source.text.find("extern \"C\" __global__"), source.text.size()});
   const std::string kernels = source.text.substr(first);
-  const std::string body = cuda_helpers_for(kernels) + kernels;
+  Calls calls = source.calls;
+  const std::string body = cuda_helpers_for(calls) + kernels;
   return "#define TC_SHARED(name, bytes) alignas(16) static unsigned char name[bytes]\n"
          "#define TC_FN static inline\n#define TC_FAIL(code)\n#define __noinline__\n"
          "static inline unsigned __brev(unsigned x) {\n"
@@ -53,7 +54,7 @@ inline std::string for_cpu(const Source& source) {
          "  const unsigned all = mine;\n"
          "  __syncwarp();\n"
          "  return all;\n}\n" +
-         prelude_for(body, false) + body;
+         prelude_for(calls, false) + body;
 }
 
 // Each once: equal kernels share a function.

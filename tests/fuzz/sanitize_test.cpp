@@ -1,7 +1,6 @@
 // sanitize.py's graphs: each is right, and together they have every family of generated kernels. A
 // new module of generated CUDA is not forgotten either.
 #include <filesystem>
-#include <fstream>
 #include <set>
 
 #include "tests/runtime/scratch.h"
@@ -74,26 +73,15 @@ std::set<std::string> modules_in(const std::string& folder) {
   return modules;
 }
 
-// The words that say that a helper is used, each the start of a line:  {"tc_pack", R"(
-std::set<std::string> helpers_in(const std::string& path) {
-  std::set<std::string> helpers;
-  std::ifstream file(path);
-  const std::string start = "    {\"", end = "\", R\"(";
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with(start) && line.ends_with(end))
-      helpers.insert(line.substr(start.size(), line.size() - start.size() - end.size()));
-  }
-  return helpers;
-}
-
 // The kernels of every graph, without the head, the prelude and the helpers.
-std::string kernels_of(const std::string& folder) {
+std::string kernels_of(const std::string& folder, Calls& calls) {
   std::string kernels;
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
     INFO(file.path());
     const Graph graph = parse_graph(tests::text_of(file.path()));
-    const std::string text =
-        run_pipeline(default_pipeline(), graph, true, Target::Cuda).source.text;
+    const Source source = run_pipeline(default_pipeline(), graph, true, Target::Cuda).source;
+    const std::string& text = source.text;
+    calls.add(source.calls);
     const size_t start = text.find("extern \"C\"");
     REQUIRE(start != std::string::npos);
     kernels += text.substr(start);
@@ -111,18 +99,17 @@ TEST_CASE("sanitize.py runs every family of kernels", "[fuzz]") {
       run_process({"python3", "tests/fuzz/sanitize.py", "--emit", folder}, "", 60);
   INFO(result.output);
   REQUIRE(result.exit_code == 0);
-  const std::string kernels = kernels_of(folder);
+  Calls calls;
+  const std::string kernels = kernels_of(folder, calls);
   for (const Words& words : kWords) {
     INFO(words.module << ": " << words.family);
     CHECK(kernels.find(words.words) != std::string::npos);
   }
-  std::set<std::string> helpers = helpers_in("tiny_compile/codegen/cuda_helpers.cpp");
-  helpers.merge(helpers_in("tiny_compile/codegen/cuda_memory_helpers.cpp"));
-  CHECK(helpers.size() > 20);
-  const std::string all = cuda_helpers_for(kernels) + kernels;
-  for (const std::string& helper : helpers) {
-    INFO("no graph has a kernel with the helper " << helper);
-    CHECK(all.find(helper) != std::string::npos);
+  for (const auto& helpers : {cuda_compute_helpers(), cuda_memory_helpers()}) {
+    for (const CudaHelper& helper : helpers) {
+      INFO("no graph has a kernel with the helper " << helper.name);
+      CHECK(calls.has(helper.name));
+    }
   }
 }
 

@@ -94,10 +94,10 @@ class ColumnsWriter {
   void write_point(const Step& step) {
     const std::string place = place_of(step), value = text_.scalars.name(step.value);
     if (step.kind == StepKind::Store)
-      return out_.line(str(place, " = ", to_storage(step.dtype, value), ";"));
+      return out_.line(str(place, " = ", to_storage(text_.calls, step.dtype, value), ";"));
     const std::string mask = step.mask < 0 ? "" : text_.scalars.name(step.mask) + " && ";
-    out_.line(str("if (", mask, "tc_in_range(", text_.scalars.name(step.other), ", ",
-                  step.limit, ")) ", updated(step, place, value)));
+    out_.line(str("if (", mask, text_.calls("tc_in_range"), "(", text_.scalars.name(step.other),
+                  ", ", step.limit, ")) ", updated(text_.calls, step, place, value)));
   }
 
   // Every lane's groups end at the same rows.
@@ -142,7 +142,8 @@ class ColumnsWriter {
     if (!makes_register(step)) {
       const std::string now = scan.of("before[l]", step.exclusive ? "within[l]" : "next");
       out_.line(str(step.mask < 0 ? "" : str("if (", text_.scalars.name(step.mask), ") "),
-                    place_of(step), " = ", to_storage(step.dtype, scan.result(now)), ";"));
+                    place_of(step), " = ",
+                    to_storage(text_.calls, step.dtype, scan.result(now)), ";"));
     }
     out_.line("within[l] = next;");
   }
@@ -165,8 +166,8 @@ class ColumnsWriter {
 
   void declare_lanes(DType dtype, const std::string& name, const Literal& start) {
     out_.line(str("alignas(64) ", value_type(dtype), " ", name, "[", lanes_, "];"));
-    out_.line(str("for (long long l = 0; l < width; l++) ", name, "[l] = ", literal_text(start),
-                  ";"));
+    out_.line(str("for (long long l = 0; l < width; l++) ", name,
+                  "[l] = ", literal_text(text_.calls, start), ";"));
   }
 
   std::string value_of(const Step& step, DType type) const {
@@ -198,7 +199,7 @@ class ColumnsWriter {
     out_.close();
     if (is_half(step.dtype))
       out_.line(str("for (long long l = 0; l < width; l++) ", reg,
-                    "[l] = ", rounded(step.dtype, reg + "[l]"), ";"));
+                    "[l] = ", rounded(text_.calls, step.dtype, reg + "[l]"), ";"));
   }
 
   // Reductions whose order cannot matter: one accumulator a lane.
@@ -207,13 +208,13 @@ class ColumnsWriter {
     text_.unpack_inner(step, "e");
     open_lanes();
     define_in_lanes(step);
-    out_.line(
-        str(reg, "[l] = ", combine(step.op, type, reg + "[l]", value_of(step, type)), ";"));
+    out_.line(str(reg, "[l] = ",
+                  combine(text_.calls, step.op, type, reg + "[l]", value_of(step, type)), ";"));
     out_.close();
     out_.close();
     if (is_float(type))
       out_.line(str("for (long long l = 0; l < width; l++) ", reg,
-                    "[l] += ", literal_text(Literal::of(type, 0)), ";"));
+                    "[l] += ", literal_text(text_.calls, Literal::of(type, 0)), ";"));
     else if (size_of(type) == 8)  // g++ 12 -O3 loses factors of products that are narrowed next
       out_.line(str("__asm__(\"\" : \"+m\"(", reg, "));"));
   }
@@ -244,8 +245,10 @@ class ColumnsWriter {
     text_.unpack_inner(step, "e");
     define_in_lanes(step);
     const std::string value = value_of(step, type);
-    out_.line(str("return ",
-                  step.op == Op::sum_exp ? str("tc_exp(", value, " - most[l])") : value, ";"));
+    out_.line(str(
+        "return ",
+        step.op == Op::sum_exp ? str(text_.calls("tc_exp"), "(", value, " - most[l])") : value,
+        ";"));
     out_.close(";");
   }
 
@@ -255,8 +258,9 @@ class ColumnsWriter {
     out_.open(str("for (long long done = ", turn, "; done & 1; done >>= 1)"));
     out_.line("height--;");
     out_.line("#pragma GCC ivdep");
-    out_.line(str("for (long long l = 0; l < width; l++) stack[height - 1][l] = ",
-                  combine(step.op, type, "stack[height - 1][l]", "stack[height][l]"), ";"));
+    out_.line(str(
+        "for (long long l = 0; l < width; l++) stack[height - 1][l] = ",
+        combine(text_.calls, step.op, type, "stack[height - 1][l]", "stack[height][l]"), ";"));
     out_.close();
   }
 
@@ -277,7 +281,7 @@ class ColumnsWriter {
       out_.line(all + value + ";");
     } else {
       out_.line(str("if (r < ", count, ") ", all, value, ";"));
-      out_.line(str("else ", all, literal_text(identity(step.op, type)), ";"));
+      out_.line(str("else ", all, literal_text(text_.calls, identity(step.op, type)), ";"));
     }
     out_.line("height++;");
     push(step, type, "turn");
@@ -292,7 +296,7 @@ class ColumnsWriter {
     text_.declare("e", first + " + r");
     auto at = [](int part) { return str("element(e + ", 128 * part, ", l)"); };
     auto pair = [&](const std::string& a, const std::string& b) {
-      return "(" + combine(step.op, type, a, b) + ")";
+      return "(" + combine(text_.calls, step.op, type, a, b) + ")";
     };
     auto quarter = [&](int part) {
       return pair(pair(at(part), at(part + 4)), pair(at(part + 2), at(part + 6)));
@@ -341,14 +345,16 @@ class ColumnsWriter {
     text_.unpack_inner(step, "e");
     open_lanes();
     define_in_lanes(step);
-    out_.line(str("most[l] = tc_maximum(most[l], ", value_of(step, type), ");"));
+    out_.line(
+        str("most[l] = ", text_.calls("tc_maximum"), "(most[l], ", value_of(step, type), ");"));
     out_.close();
     out_.close();
     const std::string largest = literal_text(
+        text_.calls,
         Literal::of(type, type == DType::f64 ? 0x1.fffffffffffffp+1023 : 0x1.fffffep+127));
-    out_.line(
-        str("for (long long l = 0; l < width; l++) most[l] = tc_minimum(tc_maximum(most[l], -",
-            largest, "), ", largest, ");"));
+    out_.line(str("for (long long l = 0; l < width; l++) most[l] = ", text_.calls("tc_minimum"),
+                  "(", text_.calls("tc_maximum"), "(most[l], -", largest, "), ", largest,
+                  ");"));
   }
 
   KernelText& text_;

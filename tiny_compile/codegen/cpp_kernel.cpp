@@ -22,6 +22,12 @@ uint64_t axes_in(const Kernel& kernel, const Expr& index) {
   return mask;
 }
 
+bool computes_with_doubles(const Kernel& kernel) {
+  const auto is_double = [](const auto& value) { return value.dtype == DType::f64; };
+  return std::any_of(kernel.scalars.begin(), kernel.scalars.end(), is_double) ||
+         std::any_of(kernel.steps.begin(), kernel.steps.end(), is_double);
+}
+
 // A value that does not depend on all the loops is cheaper outside them.
 bool varies_over(uint64_t axes, const std::vector<int>& inner) {
   return !inner.empty() &&
@@ -32,10 +38,7 @@ bool varies_over(uint64_t axes, const std::vector<int>& inner) {
 
 bool is_costly(const Scalar& scalar) {
   if (scalar.kind == ScalarKind::Philox) return true;
-  if (scalar.kind != ScalarKind::Apply) return false;
-  return std::string_view(info(scalar.op).float_formula).starts_with("tc_") &&
-         is_float(scalar.dtype) && scalar.op != Op::maximum && scalar.op != Op::minimum &&
-         scalar.op != Op::abs && scalar.op != Op::neg;
+  return scalar.kind == ScalarKind::Apply && is_float(scalar.dtype) && is_costly(scalar.op);
 }
 
 void Text::line(const std::string& text) {
@@ -57,9 +60,10 @@ void Text::paste(const std::string& lines) {
   }
 }
 
-KernelText::KernelText(const Program& p, const Kernel& k)
-    : scalars(p, k), program(p), kernel(k) {
+KernelText::KernelText(const Program& p, const Kernel& k, bool cuda)
+    : calls(cuda), scalars(p, k, calls), program(p), kernel(k) {
   CHECK(kernel.axes.size() < 64, "a kernel of ", kernel.axes.size(), " axes");
+  calls.doubles = computes_with_doubles(kernel);
   for (const Scalar& scalar : kernel.scalars) {
     LoopScope scope{axes_in(kernel, scalar.index), scalar.kind == ScalarKind::Register};
     std::vector<int> below = scalar.operands;
@@ -94,10 +98,16 @@ void KernelText::begin_function(const std::string& function) {
   for (size_t b = 0; b < program.buffers.size(); b++) {
     if (!read[b] && !written[b]) continue;
     const Buffer& buffer = program.buffers[b];
-    const std::string type = str(written[b] ? "" : "const ", c_type(buffer.type.dtype), "*");
+    const std::string type =
+        str(written[b] ? "" : "const ", storage_type(calls, buffer.type.dtype), "*");
     out.line(str(type, written[b] && read[b] ? " " : " __restrict ", pointer_name(buffer),
                  " = (", type, ")buffers[", b, "];"));
   }
+}
+
+void KernelText::paste(const KernelText& part) {
+  out.paste(part.out.str());
+  calls.add(part.calls);
 }
 
 void KernelText::declare(const std::string& name, const std::string& value) {
@@ -168,7 +178,9 @@ std::vector<int> KernelText::needed(const std::vector<const Step*>& steps) const
   return ids;
 }
 
-void KernelText::choose_kept() { choose_kept(is_costly, kMostKeptBytes); }
+void KernelText::choose_kept() {
+  choose_kept([](const Scalar& scalar) { return is_costly(scalar); }, kMostKeptBytes);
+}
 
 // Which steps compute each scalar? From the last scalar to the first, users are handed
 // on to the operands; a value that is kept is computed by its first user alone and read

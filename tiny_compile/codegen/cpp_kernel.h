@@ -44,17 +44,19 @@ LoopScope element_scope(const Kernel& kernel, const std::vector<int>& inner);
 // row defined stays visible; what a loop of a step defined does not.
 class KernelText {
  public:
-  KernelText(const Program& program, const Kernel& kernel);
+  KernelText(const Program& program, const Kernel& kernel, bool cuda = false);
+  KernelText(const KernelText&) = delete;
 
   Text out;
+  Calls calls;  // of the text
   ScalarWriter scalars;
   const Program& program;
   const Kernel& kernel;
-  std::set<std::string> helpers;                      // "tc_stream": what the text calls
   std::string integer = "long long";                  // the type of indices
   std::function<std::string(int scalar)> kept_place;  // "keep_4[j0*8 + j1]"; CUDA's rows differ
 
   void begin_function(const std::string& function);
+  void paste(const KernelText& part);  // its text, at the depth here
   // const <integer> name = value;
   void declare(const std::string& name, const std::string& value);
   void declare(const std::string& name, const Expr& value) { declare(name, value.str()); }

@@ -203,9 +203,8 @@ class MatmulWriter {
   void pack(const DotView& view, int operand, const std::string& what,
             const std::string& target) {
     if (blocks_.stays) out_.open(str("if (pack_", what, ")"));
-    write_pack(out_, text_.program,
-               {view, operand, type_, "first_" + what, "stop_" + what, str("tile_", what, "s"),
-                target});
+    write_pack(text_, {view, operand, type_, "first_" + what, "stop_" + what,
+                       str("tile_", what, "s"), target});
     if (blocks_.stays) out_.close();
   }
 
@@ -256,13 +255,13 @@ class MatmulWriter {
                    : "tc_ahead{(const char*)right, 0, 0, 0}",
             ");"));
     if (!whole) out_.line(str("if (stop_k < ", all_.k, ") continue;"));
-    out_.paste(epilogue());
+    write_epilogue();
     out_.close();
     out_.close();
   }
 
   // Everything that the stores need of a point, with the dot's sum from the tile.
-  std::string epilogue() const {
+  void write_epilogue() {
     std::vector<const Step*> stores;
     std::vector<bool> used(kernel_.scalars.size());
     for (const Step& step : kernel_.steps) {
@@ -288,8 +287,9 @@ class MatmulWriter {
     text.out.line(str("const ", type_.type, "* const sum = tile + i * tile_columns + done;"));
     write_run(text, view.lists[1], "tile_columns", [&](const std::string& at) {
       text.out.line(str("const ", value_type(dtype_), " r", axes_.step, " = ",
-                        rounded(dtype_, str("(", value_type(dtype_), ")sum[", at, "]",
-                                            is_float(dtype_) ? " + 0" : "")),
+                        rounded(text.calls, dtype_,
+                                str("(", value_type(dtype_), ")sum[", at, "]",
+                                    is_float(dtype_) ? " + 0" : "")),
                         ";"));
       std::vector<bool> defined(kernel_.scalars.size());
       text.define(text.needed(stores), {~uint64_t{0}, true}, defined);
@@ -297,7 +297,7 @@ class MatmulWriter {
     });
     text.out.close();
     text.out.close();
-    return text.out.str();
+    text_.paste(text);
   }
 
   KernelText& text_;
@@ -316,7 +316,7 @@ class MatmulWriter {
 
 void write_matmul(KernelText& text, KernelEntry& entry) { MatmulWriter(text).write(entry); }
 
-std::string matmul_helpers(const Program& program) {
+std::string matmul_helpers(const Program& program, Calls& calls) {
   std::set<DType> dtypes;
   for (const Kernel& kernel : program.kernels) {
     if (kernel.schedule.strategy != Strategy::Tiles) continue;
@@ -324,6 +324,7 @@ std::string matmul_helpers(const Program& program) {
       if (step.kind == StepKind::Dot) dtypes.insert(kernel.scalars[step.value].dtype);
     }
   }
+  if (std::any_of(dtypes.begin(), dtypes.end(), is_float)) calls("tc_fma");
   return tile_helpers(dtypes);
 }
 

@@ -11,6 +11,6 @@ namespace tiny_compile {
 void write_matmul(KernelText& text, KernelEntry& entry);
 
 // The register tiles that these kernels call, each type once.
-std::string matmul_helpers(const Program& program);
+std::string matmul_helpers(const Program& program, Calls& calls);
 
 }  // namespace tiny_compile

@@ -38,7 +38,7 @@ class PackWriter {
     only_.value = packing.scalar;
   }
 
-  std::string write() {
+  const KernelText& write() {
     const Packing& p = packing_;
     const DotView& view = p.view;
     const bool along_depth =
@@ -54,7 +54,7 @@ class PackWriter {
     else
       write_lanes();
     out_.close();
-    return out_.str();
+    return text_;
   }
 
  private:
@@ -184,8 +184,7 @@ std::optional<Packed> packed_from(const DotView& view, int scalar) {
   const std::vector<bool> parts = below(view.kernel, scalar);
   for (size_t id = 0; id < parts.size(); id++) {
     const Scalar& load = view.kernel.scalars[id];
-    if (!parts[id] || load.kind != ScalarKind::Load || load.mask >= 0 || !load.operands.empty())
-      continue;
+    if (!parts[id] || !is_plain(load)) continue;
     const Packed packed{load.buffer, load.index, coefficient(load.index, lane.symbol()),
                         coefficient(load.index, step.symbol())};
     const Expr rest = load.index - lane.symbol() * packed.lane - step.symbol() * packed.step;
@@ -196,8 +195,8 @@ std::optional<Packed> packed_from(const DotView& view, int scalar) {
   return std::nullopt;
 }
 
-void write_pack(Text& out, const Program& program, const Packing& packing) {
-  out.paste(PackWriter(program, packing).write());
+void write_pack(KernelText& text, const Packing& packing) {
+  text.paste(PackWriter(text.program, packing).write());
 }
 
 }  // namespace tiny_compile

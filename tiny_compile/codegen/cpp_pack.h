@@ -24,7 +24,7 @@ struct Packing {
 
 // for each panel: panel[(k - first_k) * width + l] = value at (first + l, k), k in [first_k, stop_k);
 // zeros beyond `stop`. Loops run over whichever direction the operand lies along.
-void write_pack(Text& out, const Program& program, const Packing& packing);
+void write_pack(KernelText& text, const Packing& packing);
 
 // Where the elements of an operand lie that is a plain load along its lanes and its depth, of which
 // one is contiguous: at `index` of the buffer, with `lane` and `step` elements between neighbours.

@@ -22,25 +22,25 @@ constexpr int64_t kMostOnStack = 1 << 16;  // elements of a stack array
 
 // What two values of a reduction become. The sign of a zero maximum does not matter on the way:
 // it is +0 in the end.
-std::string both(Op op, DType dtype) {
+std::string both(Calls& calls, Op op, DType dtype) {
   const char* unless_nan = "return a != a ? a : beyond;";
   if (op == Op::max)
     return str("const ", c_type(dtype), " beyond = a > b ? a : b; ", unless_nan);
   if (op == Op::min)
     return str("const ", c_type(dtype), " beyond = a < b ? a : b; ", unless_nan);
-  return str("return ", combine(op, dtype, "a", "b"), ";");
+  return str("return ", combine(calls, op, dtype, "a", "b"), ";");
 }
 
 // A helper's text for one reduction: NAME is sum_float, TYPE float.
-std::string fill(std::string text, Op op, DType dtype) {
-  auto replace_all = [&](const std::string& key, const std::string& value) {
-    for (size_t at = 0; (at = text.find(key, at)) != std::string::npos; at += value.size())
-      text.replace(at, key.size(), value);
+std::string fill(Calls& calls, std::string text, Op op, DType dtype) {
+  auto replace_all = [&](const std::string& key, const std::function<std::string()>& value) {
+    for (size_t at = 0; (at = text.find(key, at)) != std::string::npos;)
+      text.replace(at, key.size(), value());
   };
-  replace_all("NAME", helper_suffix(op, dtype));
-  replace_all("TYPE", c_type(dtype));
-  replace_all("IDENTITY", literal_text(identity(op, dtype)));
-  replace_all("COMBINED", both(op == Op::sum_exp ? Op::sum : op, dtype));
+  replace_all("NAME", [&] { return helper_suffix(op, dtype); });
+  replace_all("TYPE", [&] { return c_type(dtype); });
+  replace_all("IDENTITY", [&] { return literal_text(calls, identity(op, dtype)); });
+  replace_all("COMBINED", [&] { return both(calls, op == Op::sum_exp ? Op::sum : op, dtype); });
   return text;
 }
 
@@ -144,18 +144,14 @@ void write_value(KernelText& text, const Step& step, const Row& row, std::vector
                     text.scalars.name(step.value), ";"));
 }
 
-std::string finished(const Step& step, const std::string& value) {
-  return rounded(step.dtype, value);
-}
-
 // Order-free sums of integers, any, all: one accumulator.
 void write_plain(KernelText& text, const Step& step, const Row& row, const std::string& reg,
                  DType type, const std::vector<bool>& defined) {
-  text.out.line(str(reg, " = ", literal_text(identity(step.op, type)), ";"));
+  text.out.line(str(reg, " = ", literal_text(text.calls, identity(step.op, type)), ";"));
   text.out.open(str("for (long long e = 0; e < ", row.count, "; e++)"));
   text.unpack_inner(step, "e");
   write_value(text, step, row, defined, str("const ", c_type(type), " value"));
-  text.out.line(str(reg, " = ", combine(step.op, type, reg, "value"), ";"));
+  text.out.line(str(reg, " = ", combine(text.calls, step.op, type, reg, "value"), ";"));
   text.out.close();
 }
 
@@ -164,8 +160,8 @@ void write_arg(KernelText& text, const Step& step, const Row& row, const std::st
                DType type, const std::vector<bool>& defined) {
   const char* beats = step.op == Op::argmax ? ">" : "<";
   text.out.line(str(reg, " = 0;"));
-  text.out.line(
-      str(c_type(type), " best_", reg, " = ", literal_text(Literal::of(type, 0)), ";"));
+  text.out.line(str(c_type(type), " best_", reg, " = ",
+                    literal_text(text.calls, Literal::of(type, 0)), ";"));
   text.out.open(str("for (long long e = 0; e < ", row.count, "; e++)"));
   text.unpack_inner(step, "e");
   write_value(text, step, row, defined, str("const ", c_type(type), " value"));
@@ -186,7 +182,7 @@ std::vector<std::string> next_row(const KernelText& text, const Step& step, cons
   const Axis &across = kernel.axes[kernel.rows - 1], &along = kernel.axes[step.inner[0]];
   for (int id : row.ids) {
     const Scalar& load = kernel.scalars[id];
-    if (load.kind != ScalarKind::Load || load.mask >= 0 || !load.operands.empty()) continue;
+    if (!is_plain(load)) continue;
     if (coefficient(load.index, along.symbol()) != 1 || !depends_on(load.index, across.name))
       continue;
     const Expr there =
@@ -310,8 +306,9 @@ class TreeWriter {
     if (rest_ > 0) write_rest(chunks_ > 1 ? str("part[", full_, "]") : reg);
     if (chunks_ > 1) finish(reg, parts);
     if (step_.op == Op::max || step_.op == Op::min)
-      text_.out.line(str(reg, " += ", literal_text(Literal::of(type_, 0)), ";"));
-    if (is_half(step_.dtype)) text_.out.line(str(reg, " = ", finished(step_, reg), ";"));
+      text_.out.line(str(reg, " += ", literal_text(text_.calls, Literal::of(type_, 0)), ";"));
+    if (is_half(step_.dtype))
+      text_.out.line(str(reg, " = ", rounded(text_.calls, step_.dtype, reg), ";"));
     if (on_stack) return;
     text_.out.line(sum_exp_ ? "__builtin_free(part), __builtin_free(most);"
                             : "__builtin_free(part);");
@@ -337,7 +334,7 @@ class TreeWriter {
   void pad(const char* array, int64_t count, int64_t size) {
     if (count < size)
       text_.out.line(str("for (int l = ", count, "; l < ", size, "; l++) ", array,
-                         "[l] = ", literal_text(identity(step_.op, type_)), ";"));
+                         "[l] = ", literal_text(text_.calls, identity(step_.op, type_)), ";"));
   }
 
   void write_full(const std::string& target) {
@@ -388,11 +385,11 @@ std::string helper_suffix(Op op, DType accumulator) {
   return str(info(tree).name, "_", c_type(accumulator));
 }
 
-std::string reduction_helpers(const Program& program) {
+std::string reduction_helpers(const Program& program, Calls& calls) {
   std::set<std::string> written;
   std::string text;
   auto add = [&](const char* what, Op op, DType type) {
-    const std::string filled = fill(what, op, type);
+    const std::string filled = fill(calls, what, op, type);
     if (written.insert(filled).second) text += filled;
   };
   for (const Kernel& kernel : program.kernels) {
@@ -405,7 +402,9 @@ std::string reduction_helpers(const Program& program) {
       if (inner_count(kernel, step).constant() > kChunk * kChunk) add(kFold, step.op, type);
       if (step.op == Op::sum_exp)
         add(type == DType::f64 ? kLargestDouble : kLargestFloat, step.op, type);
-      if (step.op == Op::sum_exp) add(kSumExp, step.op, type);
+      if (step.op != Op::sum_exp) continue;
+      add(kSumExp, step.op, type);
+      for (const char* name : {"tc_exp", "tc_maximum", "tc_minimum"}) calls(name);
     }
   }
   return text;

@@ -8,8 +8,9 @@
 
 namespace tiny_compile {
 
-// The helper functions that reduce steps of these kernels call, each once.
-std::string reduction_helpers(const Program& program);
+// The helper functions that reduce steps of these kernels call, each once; adds what
+// these call.
+std::string reduction_helpers(const Program& program, Calls& calls);
 
 // Reduce step `number` inside a row: declares its register r<number> and computes it.
 void write_reduction(KernelText& text, const Step& step, int number,

@@ -68,7 +68,7 @@ class ChunkWriter {
                     " ? width - l0 : ", kLanesAtOnce, ";"));
     }
     out_.open("if (from == 0)");
-    write_updates([&](const auto& each) { each(updated(step_, place_, value_)); });
+    write_updates([&](const auto& each) { each(updated(text_.calls, step_, place_, value_)); });
     out_.close(" else {");
     out_.indent();
     write_parts();
@@ -90,7 +90,8 @@ class ChunkWriter {
     text_.define(ids, shared, here);
     const std::string mask = step_.mask < 0 ? "" : text_.scalars.name(step_.mask) + " && ";
     const std::string other = text_.scalars.name(step_.other);
-    out_.line(str("if (!(", mask, "tc_in_range(", other, ", ", step_.limit, "))) continue;"));
+    out_.line(str("if (!(", mask, text_.calls("tc_in_range"), "(", other, ", ", step_.limit,
+                  "))) continue;"));
     out_.line(str("const long long at0 = ", other, ";"));
     body([&](const std::string& line) {
       open_lanes();
@@ -114,18 +115,19 @@ class ChunkWriter {
 
   void write_parts() {
     const std::string part = lane_ < 0 ? "part[slot][0]" : "part[slot][l - l0]";
-    const std::string nothing = literal_text(identity(step_.op, compute_type(step_.dtype)));
+    const std::string nothing =
+        literal_text(text_.calls, identity(step_.op, compute_type(step_.dtype)));
     out_.line("tc_clear(slots);");
     write_updates([&](const auto& each) {
       out_.line("const int known = slots.count, slot = tc_slot(slots, at0);");
       out_.line(str("if (slot == known) for (long long n = 0; n < ", lane_ < 0 ? "1" : "lanes",
                     "; n++) part[slot][n] = ", nothing, ";"));
-      each(str(part, " = ", updated_value(step_, part, value_), ";"));
+      each(str(part, " = ", updated_value(text_.calls, step_, part, value_), ";"));
     });
     out_.open("for (int slot = 0; slot < slots.count; slot++)");
     out_.line("const long long at0 = slots.target[slot];");
     open_lanes();
-    out_.line(updated(step_, place_, part));
+    out_.line(updated(text_.calls, step_, place_, part));
     close_lanes();
     out_.close();
   }

@@ -64,7 +64,6 @@ std::string block_name(const Step& step) { return str("block_", step.buffer); }
 void write_blocks(KernelText& text, int axis, const std::string& from, const std::string& to,
                   const std::vector<const Step*>& steps, const std::function<void()>& define) {
   const std::string& i = text.kernel.axes[axis].name;
-  text.helpers.insert("tc_stream");
   for (const Step* step : steps)
     text.out.line(
         str("alignas(64) ", c_type(step->dtype), " ", block_name(*step), "[", kBlock, "];"));
@@ -76,13 +75,14 @@ void write_blocks(KernelText& text, int axis, const std::string& from, const std
   define();
   for (const Step* step : steps)
     text.out.line(str(block_name(*step), "[", i, " - here] = ",
-                      exact_storage(step->dtype, text.scalars.name(step->value)), ";"));
+                      exact_storage(text.calls, step->dtype, text.scalars.name(step->value)),
+                      ";"));
   text.out.close();
   for (const Step* step : steps)
-    text.out.line(
-        str("tc_stream(", pointer_name(text.program.buffers[step->buffer]), " + ",
-            substitute(step->index, {{i, Expr::symbol(tile_symbol("here"), 0, INT64_MAX)}}),
-            ", ", block_name(*step), ", (next - here) * ", size_of(step->dtype), ");"));
+    text.out.line(str(
+        text.calls("tc_stream"), "(", pointer_name(text.program.buffers[step->buffer]), " + ",
+        substitute(step->index, {{i, Expr::symbol(tile_symbol("here"), 0, INT64_MAX)}}), ", ",
+        block_name(*step), ", (next - here) * ", size_of(step->dtype), ");"));
   text.out.close();
 }
 
@@ -97,7 +97,7 @@ std::string place_of(const KernelText& text, const Step& step) {
 
 void write_store(KernelText& text, const Step& step) {
   text.out.line(str(place_of(text, step), " = ",
-                    exact_storage(step.dtype, text.scalars.name(step.value)), ";"));
+                    exact_storage(text.calls, step.dtype, text.scalars.name(step.value)), ";"));
 }
 
 bool streams(const KernelText& text, int axis, const std::vector<const Step*>& steps) {
@@ -124,8 +124,6 @@ void write_store_loop(KernelText& text, int axis, const std::string& from,
   text.out.close();
 }
 
-std::string store_helpers(const std::set<std::string>& called) {
-  return called.count("tc_stream") ? kStream : "";
-}
+std::string store_helpers(const Calls& calls) { return calls.has("tc_stream") ? kStream : ""; }
 
 }  // namespace tiny_compile

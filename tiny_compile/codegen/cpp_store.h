@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +22,6 @@ void write_store(KernelText& text, const Step& step);
 bool streams(const KernelText& text, int axis, const std::vector<const Step*>& steps);
 
 // The helpers of those that kernels call.
-std::string store_helpers(const std::set<std::string>& called);
+std::string store_helpers(const Calls& calls);
 
 }  // namespace tiny_compile

@@ -78,7 +78,7 @@ static inline void tc_turn(const T* from, long long stride, T* to, long long row
 
 // The axis along which a load is contiguous while the last row axis strides; -1 for others.
 int turned_axis(const Kernel& kernel, const Scalar& load) {
-  if (load.kind != ScalarKind::Load || load.mask >= 0 || !load.operands.empty()) return -1;
+  if (!is_plain(load)) return -1;
   const Axis& across = kernel.axes[kernel.rows - 1];
   const int64_t stride = coefficient(load.index, across.symbol());
   if (stride < kLeast) return -1;
@@ -165,9 +165,9 @@ class TurnedWriter {
                      {column().name, Expr::symbol(tile_symbol("first_column"), 0, INT64_MAX)}});
     out_.line(
         str("alignas(64) ", c_type(load.dtype), " turned_", id, "[", kSquare * kSquare, "];"));
-    out_.line(str("tc_turn(", pointer_name(text_.program.buffers[load.buffer]), " + ", corner,
-                  ", ", coefficient(load.index, column().symbol()), ", turned_", id,
-                  ", stop_row - first_row, stop_column - first_column);"));
+    out_.line(str(text_.calls("tc_turn"), "(", pointer_name(text_.program.buffers[load.buffer]),
+                  " + ", corner, ", ", coefficient(load.index, column().symbol()), ", turned_",
+                  id, ", stop_row - first_row, stop_column - first_column);"));
   }
 
   std::string element(int id) const {
@@ -203,12 +203,11 @@ std::vector<int> turned_loads(const Kernel& kernel) {
 }
 
 int64_t write_turned(KernelText& text, const std::vector<int>& loads) {
-  text.helpers.insert("tc_turn");
   return TurnedWriter(text, loads).write();
 }
 
-std::string turned_helpers(const std::set<std::string>& called) {
-  if (!called.count("tc_turn")) return "";
+std::string turned_helpers(const Calls& calls) {
+  if (!calls.has("tc_turn")) return "";
   std::string text = kTurn;
   for (size_t at = 0; (at = text.find("SIDE", at)) != std::string::npos;)
     text.replace(at, 4, std::to_string(kSquare));

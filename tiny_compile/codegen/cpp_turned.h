@@ -1,7 +1,6 @@
 // Pointwise kernels that read some inputs across their grain: x.t() + y.
 #pragma once
 
-#include <set>
 #include <vector>
 
 #include "tiny_compile/codegen/cpp_kernel.h"
@@ -16,7 +15,7 @@ std::vector<int> turned_loads(const Kernel& kernel);
 int64_t write_turned(KernelText& text, const std::vector<int>& loads);
 
 // The helper of such kernels, where it is among those that kernels call.
-std::string turned_helpers(const std::set<std::string>& called);
+std::string turned_helpers(const Calls& calls);
 
 constexpr int64_t kSquare = 128;  // points in a unit: kSquare * kSquare
 

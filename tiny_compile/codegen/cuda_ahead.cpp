@@ -47,8 +47,8 @@ void ask(CudaText& text, const std::vector<int>& streams, int axis, const Expr& 
   for (int id : streams) {
     const Scalar& s = text.kernel.scalars[id];
     const Expr start = substitute(s.index, {{text.kernel.axes[axis].name, first}});
-    text.out.line(str("tc_ahead(", pointer_name(text.program.buffers[s.buffer]), " + ",
-                      text.scalars.index(start), ", ", count, ");"));
+    text.out.line(str(text.calls("tc_ahead"), "(", pointer_name(text.program.buffers[s.buffer]),
+                      " + ", text.scalars.index(start), ", ", count, ");"));
   }
 }
 

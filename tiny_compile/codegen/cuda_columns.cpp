@@ -111,10 +111,12 @@ class ColumnsWriter {
     const DType type = kernel_.steps[0].dtype;
     const bool zero = kernel_.steps[0].op == Op::max || kernel_.steps[0].op == Op::min;
     const std::string value =
-        str("all.at[v]", zero && is_float(type)
-                             ? str(" + ", literal_text(Literal::of(compute_type(type), 0)))
-                             : "");
-    out_.line(str("const ", c_type(compute_type(type)), " r0 = ", rounded(type, value), ";"));
+        str("all.at[v]",
+            zero && is_float(type)
+                ? str(" + ", literal_text(text_.calls, Literal::of(compute_type(type), 0)))
+                : "");
+    out_.line(str("const ", c_type(compute_type(type)),
+                  " r0 = ", rounded(text_.calls, type, value), ";"));
     text_.define(text_.needed(stores), {row_mask(kernel_), true}, defined);
     for (const Step* step : stores) text_.write_store(*step);
     out_.close();
@@ -235,8 +237,10 @@ class ColumnsWriter {
     out_.close();
     if (vector_ > 1) return;
     if (is_float(type) && (step.op == Op::max || step.op == Op::min))
-      out_.line(str(reg, " = ", reg, " + ", literal_text(Literal::of(type, 0)), ";"));
-    if (is_half(step.dtype)) out_.line(str(reg, " = ", rounded(step.dtype, reg), ";"));
+      out_.line(
+          str(reg, " = ", reg, " + ", literal_text(text_.calls, Literal::of(type, 0)), ";"));
+    if (is_half(step.dtype))
+      out_.line(str(reg, " = ", rounded(text_.calls, step.dtype, reg), ";"));
   }
 
   // The pack of the thread's columns.
@@ -254,12 +258,13 @@ class ColumnsWriter {
 
   // What a thread adds: "float", or "tc_pack<float, 4>", and by what.
   std::string name_of(DType type) const {
-    return vector_ == 1 ? c_type(type) : str("tc_pack<", c_type(type), ", ", vector_, ">");
+    return vector_ == 1 ? c_type(type)
+                        : str(text_.calls("tc_pack"), "<", c_type(type), ", ", vector_, ">");
   }
   std::string reduction_of(Op op, DType type) const {
-    return vector_ == 1
-               ? cuda_op(op, type)
-               : str("tc_each<", cuda_op(op, type), ", ", c_type(type), ", ", vector_, ">");
+    return vector_ == 1 ? cuda_op(text_.calls, op, type)
+                        : str(text_.calls("tc_each"), "<", cuda_op(text_.calls, op, type), ", ",
+                              c_type(type), ", ", vector_, ">");
   }
 
   // Few threads have several of a chunk's subtrees, one after the other.
@@ -291,7 +296,7 @@ class ColumnsWriter {
 
   // Text: the tree over name(0), ... name(count - 1).
   std::string tree_of(Op op, DType type, int64_t count, const std::string& name) const {
-    return str("tc_strided<", reduction_of(op, type), ", ",
+    return str(text_.calls("tc_strided"), "<", reduction_of(op, type), ", ",
                std::countr_zero(static_cast<uint64_t>(count)), ", ", name_of(type), ">(", name,
                ")");
   }
@@ -320,8 +325,8 @@ class ColumnsWriter {
       out_.open("");
       write_chunk("m", Op::max, type, count, value);
       out_.close();
-      out_.line("m = tc_clamp(m);");
-      value = str("tc_exp(", value, " - m)");
+      out_.line(str("m = ", text_.calls("tc_clamp"), "(m);"));
+      value = str(text_.calls("tc_exp"), "(", value, " - m)");
     }
     write_chunk(reg, step.op, type, count, value);
   }
@@ -394,17 +399,17 @@ class ColumnsWriter {
   // The blocks of a cluster read each other's results.
   void write_cluster(const Step& step, const std::string& reg, DType type) {
     out_.line(str("parts[0][y][x] = ", reg, ";"));
-    out_.line("tc_cluster_barrier();");
+    out_.line(text_.calls("tc_cluster_barrier") + "();");
     out_.open(str("auto theirs = [&](int q) -> ", name_of(type)));
     out_.line("return *tc_cluster_at(&parts[0][y][x], q);");
     out_.close(";");
     out_.line(str(reg, " = ", tree_of(step.op, type, cluster_, "theirs"), ";"));
-    out_.line("tc_cluster_barrier();");
+    out_.line(text_.calls("tc_cluster_barrier") + "();");
   }
 
   void write_arg(const Step& step, const std::string& reg, DType type, int64_t count) {
     const char* is_max = step.op == Op::argmax ? "true" : "false";
-    const std::string best = str("tc_best<", c_type(type), ">");
+    const std::string best = str(text_.calls("tc_best"), "<", c_type(type), ">");
     out_.line(str("__shared__ ", best, " block[", kParts, "][", kColumns, "];"));
     out_.line(str(best, " best = {0, -1};"));
     out_.line(str("for (int k = y; k < ", count, "; k += ", kParts, ") best = tc_better<",

@@ -97,8 +97,10 @@ void write_fold_sums(CudaText& text, const Step& step, int number) {
   const FoldShape shape = fold_shape_of(kernel);
   const int64_t count = inner_count(kernel, step).constant();
   const int64_t vector = columns_at_once(kernel, step);
-  const std::string type = c_type(step.dtype), pack = str("tc_pack<", type, ", ", vector, ">"),
-                    add = str("tc_each<", cuda_op(Op::sum, step.dtype), ", ", type, ", ",
+  const std::string type = c_type(step.dtype),
+                    pack = str(text.calls("tc_pack"), "<", type, ", ", vector, ">"),
+                    add = str(text.calls("tc_each"), "<",
+                              cuda_op(text.calls, Op::sum, step.dtype), ", ", type, ", ",
                               vector, ">");
   const std::string waits = str("*(", pack, "*)&waits_", number, "[level][column]");
   text.out.line("__syncthreads();");
@@ -106,7 +108,7 @@ void write_fold_sums(CudaText& text, const Step& step, int number) {
                     "; column += ", vector * 32 * shape.warps, ")"));
   text.out.line(str("auto given = [&](int w) { return *(", pack, "*)&meeting[w][",
                     size_of(step.dtype), " * column]; };"));
-  text.out.line(str(pack, " sum = tc_strided<", add, ", ",
+  text.out.line(str(pack, " sum = ", text.calls("tc_strided"), "<", add, ", ",
                     std::countr_zero(static_cast<unsigned>(shape.warps)), ", ", pack,
                     ">(given);"));
   if (shape.levels > 0) {

@@ -18,7 +18,7 @@ constexpr int kMostConditions = 8;
 
 class Guard {
  public:
-  Guard(const KernelText& text, int axis, int vector, const std::vector<bool>& defined)
+  Guard(KernelText& text, int axis, int vector, const std::vector<bool>& defined)
       : text_(text), kernel_(text.kernel), axis_(axis), vector_(vector), defined_(defined) {}
 
   // A bool, as the start of the pack has it; "" where others may have another.
@@ -48,7 +48,7 @@ class Guard {
     return str(text_.scalars.index(start), scalar.op == Op::lt ? " < " : " >= ", *rhs);
   }
 
-  const KernelText& text_;
+  KernelText& text_;
   const Kernel& kernel_;
   const int axis_, vector_;
   const std::vector<bool>& defined_;
@@ -70,7 +70,7 @@ bool is_contiguous(const Expr& index, const Expr& symbol, int vector) {
   return found;
 }
 
-std::optional<std::string> guard_of_pack(const KernelText& text, int id, int axis, int vector,
+std::optional<std::string> guard_of_pack(KernelText& text, int id, int axis, int vector,
                                          const std::vector<bool>& defined) {
   const Scalar& load = text.kernel.scalars[id];
   Guard guard(text, axis, vector, defined);
@@ -79,7 +79,8 @@ std::optional<std::string> guard_of_pack(const KernelText& text, int id, int axi
   for (size_t k = 0; k < load.operands.size(); k++) {
     const int chosen = load.operands[k];
     if (guard.varies(chosen) || !guard.is_known(chosen)) return {};
-    all.push_back(str("tc_in_range(", text.scalars.name(chosen), ", ", load.limits[k], ")"));
+    all.push_back(str(text.calls("tc_in_range"), "(", text.scalars.name(chosen), ", ",
+                      load.limits[k], ")"));
   }
   for (const std::string& condition : all) {
     if (condition.empty()) return {};

@@ -7,8 +7,7 @@
 // A row of several chunks folds the chunks' results by the same rule.
 #include "tiny_compile/codegen/cuda_helpers.h"
 
-#include <cstring>
-#include <utility>
+#include <sstream>
 #include <vector>
 
 #include "tiny_compile/codegen/cpp_reduce.h"
@@ -20,7 +19,7 @@ namespace {
 
 // What computes; it may use cuda_memory_helpers. In an order in which later ones use earlier ones.
 constexpr CudaHelper kHelpers[] = {
-    {"tc_tree<", R"(
+    {"tc_tree", "", R"(
 // t[j] += t[j + Half] for the halves Half, Half / 2, ... Least. Recursion, because registers need
 // indices that the compiler knows.
 template <class R, int Half, int Least, int N, class T>
@@ -65,7 +64,7 @@ __device__ inline T tc_tree(T (&t)[N]) {
   return tc_across<R, Lanes / 2, V>(t);
 }
 )"},
-    {"tc_fold<", R"(
+    {"tc_fold", "tc_tree", R"(
 // Reduces the results of Count <= 1024 chunks; every warp does it for itself.
 template <class R, int Count, class T>
 __device__ inline T tc_fold(const T* parts) {
@@ -80,7 +79,7 @@ __device__ inline T tc_fold(const T* parts) {
   return tc_tree<R, 32, 1>(t);
 }
 )"},
-    {"tc_strided<", R"(
+    {"tc_strided", "", R"(
 // The tree over element(0), ... of 2^Bits, in bit-reversed order, so that few results wait:
 // level[h] holds one of 2^h elements. Unrolled.
 template <class R, int Bits, class T, class F>
@@ -97,7 +96,7 @@ __device__ inline T tc_strided(const F& element) {
   return level[Bits];
 }
 )"},
-    {"tc_each<", R"(
+    {"tc_each", "tc_pack", R"(
 // The reduction R on each element of a pack.
 template <class R, class T, int N>
 struct tc_each {
@@ -114,7 +113,7 @@ struct tc_each {
   }
 };
 )"},
-    {"tc_tree_of_warps<", R"(
+    {"tc_tree_of_warps", "tc_each tc_pack tc_strided tc_tree", R"(
 // Reduces what Warps warps hold, each every Warps-th pack of a chunk: a thread's own halves first,
 // then those of the warps, and each warp goes on with the lanes' for itself.
 template <class R, int V, int Warps, int N, class T>
@@ -130,7 +129,7 @@ __device__ inline T tc_tree_of_warps(T (&t)[N], tc_pack<T, V> (&given)[Warps][32
   return tc_tree<R, 32, V>(all.at);
 }
 )"},
-    {"tc_cluster_barrier", R"(
+    {"tc_cluster_barrier", "", R"(
 // All threads of the cluster's blocks; what they wrote to shared memory is seen behind it.
 __device__ inline void tc_cluster_barrier() {
   asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
@@ -144,7 +143,7 @@ __device__ inline T* tc_cluster_at(T* mine, int rank) {
   return theirs;
 }
 )"},
-    {"tc_expect", R"(
+    {"tc_expect", "", R"(
 // Blocks of a cluster exchange results: one sends values into the others' shared memory, and
 // each arrival counts its bytes at the barrier there. Who has all that it expects goes on, and
 // nobody waits for blocks that are further behind. Each barrier is met at once.
@@ -202,7 +201,7 @@ __device__ inline void tc_await(unsigned long long* meeting) {
         : "memory");
 }
 )"},
-    {"tc_divided", R"(
+    {"tc_divided", "tc_divides tc_divisor tc_quotient", R"(
 __device__ __noinline__ float tc_divided_slowly(float a, float b) { return a / b; }
 
 __device__ inline float tc_divided(float a, const tc_divisor& by) {
@@ -216,28 +215,29 @@ __device__ inline float tc_divided(float a, const tc_divisor& by, bool& exact) {
   return tc_quotient(a, by);
 }
 )"},
-    {"tc_exp_slowly(", R"(
+    {"tc_exp_slowly", "tc_exp", R"(
 // A call, not its text: what hardly ever runs shall not take the compiler's time.
 __device__ __noinline__ float tc_exp_slowly(float x) { return tc_exp(x); }
 )"},
-    {"tc_exp_below(", R"(
+    {"tc_exp_below", "tc_exp_below", R"(
 // `exact` says whether x and all before it are low enough.
 __device__ inline float tc_exp_below(float x, bool& exact) {
   exact &= x < 43.0f;
   return tc_exp_below(x);
 }
 )"},
-    {"tc_clamp", R"(
+    {"tc_clamp", "tc_maximum tc_minimum", R"(
 __device__ inline float tc_clamp(float m) {
   return tc_minimum(tc_maximum(m, -0x1.fffffep+127f), 0x1.fffffep+127f);
 }
 )"},
-    {"tc_clamp", R"(
+    {"tc_clamp", "tc_maximum tc_minimum", R"(
 __device__ inline double tc_clamp(double m) {
   return tc_minimum(tc_maximum(m, -0x1.fffffffffffffp+1023), 0x1.fffffffffffffp+1023);
 }
-)"},
-    {"tc_fold_exp", R"(
+)",
+     true},
+    {"tc_fold_exp", "tc_exp tc_fold tc_tree", R"(
 // Sums of exponentials against the chunks' own maxima, brought to the largest of these.
 template <class Sum, class Max, int Count, class T>
 __device__ inline T tc_fold_exp(T* parts, const T* most) {
@@ -256,7 +256,7 @@ __device__ inline T tc_fold_exp(T* parts, const T* most) {
   return tc_tree<Sum, 32, 1>(t);
 }
 )"},
-    {"tc_best", R"(
+    {"tc_best", "", R"(
 // A value and where it stands; the better of two, and of equals the first (NaN beats all).
 template <class T>
 struct tc_best {
@@ -286,7 +286,7 @@ __device__ inline tc_best<T> tc_best_of_lanes(tc_best<T> best) {
   return best;
 }
 )"},
-    {"tc_node", R"(
+    {"tc_node", "", R"(
 // One thread alone: the tree over elements 1024^Level * index and on, visited in bit-reversed
 // order so that a stack of ten partial results is enough.
 template <class R, int Level, class T, class F>
@@ -332,46 +332,45 @@ std::string identifier(std::string type) {  // "unsigned char" => "unsigned_char
   return type;
 }
 
-std::string op_struct(Op op, DType type) {
+std::string op_struct(Calls& calls, Op op, DType type) {
   const std::string t = c_type(type);
-  return str("\nstruct ", cuda_op(op, type), " {\n  static __device__ ", t,
-             " identity() { return ", literal_text(identity(op, type)), "; }\n",
+  return str("\nstruct ", cuda_op(calls, op, type), " {\n  static __device__ ", t,
+             " identity() { return ", literal_text(calls, identity(op, type)), "; }\n",
              "  static __device__ ", t, " of(", t, " a, ", t, " b) { return ",
-             combine(op, type, "a", "b"), "; }\n};\n");
+             combine(calls, op, type, "a", "b"), "; }\n};\n");
+}
+
+// "tc_sum_float"
+std::string op_name(Op op, DType type) {
+  return str("tc_", info(op).name, "_", identifier(c_type(type)));
+}
+
+void add_called(std::span<const CudaHelper> helpers, Calls& calls,
+                std::vector<std::string>& chosen) {
+  for (size_t h = helpers.size(); h-- > 0;) {
+    const CudaHelper& helper = helpers[h];
+    if (!calls.has(helper.name) || (helper.for_doubles && !calls.doubles)) continue;
+    chosen.push_back(helper.text);
+    std::istringstream called(helper.calls);
+    for (std::string name; called >> name;) calls(name);
+  }
 }
 
 }  // namespace
 
-std::string cuda_op(Op reduction, DType type) {
-  const Op op = reduction == Op::sum_exp ? Op::sum : reduction;
-  return str("tc_", info(op).name, "_", identifier(c_type(type)));
+std::span<const CudaHelper> cuda_compute_helpers() { return kHelpers; }
+
+std::string cuda_op(Calls& calls, Op reduction, DType type) {
+  return calls(op_name(reduction == Op::sum_exp ? Op::sum : reduction, type));
 }
 
-std::string cuda_helpers_for(const std::string& body) {
+std::string cuda_helpers_for(Calls& calls) {
   std::vector<std::string> chosen;  // last first: what a helper uses stands above it
-  std::string seen = body;
-  auto add = [&](const std::string& text) {
-    chosen.push_back(text);
-    seen += text;
-  };
-  // As find() would say, in a tenth of its time.
-  auto mentions = [](std::string_view text, std::string_view word) {
-    return memmem(text.data(), text.size(), word.data(), word.size()) != nullptr;
-  };
-  auto add_used = [&](std::span<const CudaHelper> helpers) {
-    for (size_t h = helpers.size(); h-- > 0;) {
-      const bool doubles = mentions(helpers[h].text, "double") && !mentions(body, "double");
-      if (mentions(seen, helpers[h].name) && !doubles) add(helpers[h].text);
-    }
-  };
-  add_used(kHelpers);
-  add_used(cuda_memory_helpers());
+  add_called(kHelpers, calls, chosen);
+  add_called(cuda_memory_helpers(), calls, chosen);
   for (Op op : kOps) {
-    if (!mentions(seen, str("tc_", info(op).name, "_"))) continue;
     for (DType type : kTypes) {
-      const bool used = mentions(seen, cuda_op(op, type) + ",");
-      const bool defined = is_float(type) ? op != Op::any && op != Op::all : true;
-      if (used && defined) add(op_struct(op, type));
+      if (calls.has(op_name(op, type))) chosen.push_back(op_struct(calls, op, type));
     }
   }
   std::string text;

@@ -47,8 +47,9 @@ class MatmulWriter {
     text_.unpack_rows(m_, floor_div(block, down * across));
     out_.line(str(type_, " sum[", each_, "][", each_, "];"));
     out_.line("#pragma unroll");
-    out_.line(str("for (int c = 0; c < ", each_ * each_, "; c++) sum[c / ", each_, "][c % ",
-                  each_, "] = ", literal_text(Literal::of(compute_type(dtype_), 0)), ";"));
+    out_.line(
+        str("for (int c = 0; c < ", each_ * each_, "; c++) sum[c / ", each_, "][c % ", each_,
+            "] = ", literal_text(text_.calls, Literal::of(compute_type(dtype_), 0)), ";"));
     write_slices();
     write_epilogue();
     out_.close();
@@ -79,8 +80,8 @@ class MatmulWriter {
     out_.line("#pragma unroll");
     out_.line(str("for (int i = 0; i < ", each_, "; i++)"));
     out_.line("#pragma unroll");
-    out_.line(str("  for (int j = 0; j < ", each_,
-                  "; j++) sum[i][j] = tc_fma(left[i], right[j], sum[i][j]);"));
+    out_.line(str("  for (int j = 0; j < ", each_, "; j++) sum[i][j] = ", text_.calls("tc_fma"),
+                  "(left[i], right[j], sum[i][j]);"));
     out_.close();
     out_.line("__syncthreads();");
     out_.close();
@@ -107,7 +108,8 @@ class MatmulWriter {
     const bool along_k = runs_along_k(scalar);
     out_.line(along_k ? str("const int k = p % ", slice_, ", at = p / ", slice_, ";")
                       : str("const int at = p % ", tile_, ", k = p / ", tile_, ";"));
-    out_.line(str(type_, " value = ", literal_text(Literal::of(compute_type(dtype_), 0)), ";"));
+    out_.line(str(type_, " value = ",
+                  literal_text(text_.calls, Literal::of(compute_type(dtype_), 0)), ";"));
     out_.open(str("if (", first, " + at < ", extent, " && k0 + k < ", depth_, ")"));
     if (axis >= 0) text_.declare(kernel_.axes[axis].name, first + " + at");
     text_.declare("e", "k0 + k");
@@ -137,7 +139,7 @@ class MatmulWriter {
     out_.open(str("for (int j = 0; j < ", each_, "; j++)"));
     text_.declare(kernel_.axes[n_].name, "first_column + 64 * (j / 4) + 4 * x + j % 4");
     out_.line(str("if (", kernel_.axes[n_].name, " >= ", columns_, ") break;"));
-    const std::string sum = rounded(dtype_, "sum[i][j] + 0");
+    const std::string sum = rounded(text_.calls, dtype_, "sum[i][j] + 0");
     out_.line(str("const ", type_, " r", dot_, " = ", sum, ";"));
     std::vector<bool> defined(kernel_.scalars.size());
     text_.define(text_.needed(stores), {~uint64_t{0}, true}, defined);

@@ -11,13 +11,13 @@ namespace tiny_compile {
 namespace {
 
 constexpr CudaHelper kHelpers[] = {
-    {"tc_pack", R"(
+    {"tc_pack", "", R"(
 template <class T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) tc_pack {
   T at[N];
 };
 )"},
-    {", v)", R"(
+    {kElementOfPack, "tc_bf16 tc_from_bits tc_pack tc_to_f32", R"(
 // Element v of a pack: halves are not taken out of their word first.
 template <class T, int N>
 __device__ inline float tc_to_f32(const tc_pack<T, N>& pack, int v) {
@@ -33,7 +33,7 @@ __device__ inline float tc_to_f32(const tc_pack<tc_bf16, N>& pack, int v) {
   return tc_from_bits(v % 2 ? word & 0xffff0000u : word << 16);
 }
 )"},
-    {"tc_pairs<", R"(
+    {"tc_pairs", "tc_pack tc_pair", R"(
 // Neighbours are rounded two at a time.
 template <class T, int N>
 __device__ inline tc_pack<unsigned, N / 2> tc_pairs(const tc_pack<float, N>& wide) {
@@ -43,7 +43,7 @@ __device__ inline tc_pack<unsigned, N / 2> tc_pairs(const tc_pack<float, N>& wid
   return pairs;
 }
 )"},
-    {"tc_halves<", R"(
+    {"tc_halves", "tc_pack tc_pairs", R"(
 template <class T, int N>
 __device__ inline tc_pack<T, N> tc_halves(const tc_pack<float, N>& wide) {
   union {
@@ -53,13 +53,13 @@ __device__ inline tc_pack<T, N> tc_halves(const tc_pack<float, N>& wide) {
   return both.halves;
 }
 )"},
-    {"TC_SHARED(", R"(
+    {"TC_SHARED", "", R"(
 // Shared memory of a size that the launch says: it may be more than what a kernel may declare.
 #ifndef TC_SHARED
 #define TC_SHARED(name, bytes) extern __shared__ __align__(16) unsigned char name[]
 #endif
 )"},
-    {"tc_piece<", R"(
+    {"tc_piece", "tc_pack", R"(
 // A pack of a line whose other parts are other rows': past L1, which has no more of them to give,
 // and the whole line comes to L2, where a neighbouring block finds its part.
 template <int N, class T>
@@ -79,7 +79,7 @@ __device__ inline tc_pack<T, N> tc_piece(const T* from) {
   return *(const tc_pack<T, N>*)from;
 }
 )"},
-    {"tc_load<", R"(
+    {"tc_load", "tc_pack", R"(
 // A pack that may end beyond the last of `left` elements.
 template <int N, class T>
 __device__ inline tc_pack<T, N> tc_load(const T* from, long long left) {
@@ -91,7 +91,7 @@ __device__ inline tc_pack<T, N> tc_load(const T* from, long long left) {
   return pack;
 }
 )"},
-    {"tc_store(", R"(
+    {"tc_store", "tc_pack", R"(
 template <class T, int N>
 __device__ inline void tc_store(T* to, const tc_pack<T, N>& pack, long long left) {
   if (left >= N) {
@@ -103,13 +103,13 @@ __device__ inline void tc_store(T* to, const tc_pack<T, N>& pack, long long left
     if (v < left) to[v] = pack.at[v];
 }
 )"},
-    {"tc_narrow(", R"(
+    {"tc_narrow", "", R"(
 // As an int where it is one that an index can be, else -1.
 __device__ inline int tc_narrow(long long value) {
   return value >= 0 && value < 0x7fffffff ? (int)value : -1;
 }
 )"},
-    {"tc_anew(", R"(
+    {"tc_anew", "", R"(
 // The compiler must not know that x is what it was: what it made of it is made again, not kept.
 template <class T>
 __device__ inline void tc_anew(T&) {}
@@ -117,7 +117,7 @@ __device__ inline void tc_anew(T&) {}
 __device__ inline void tc_anew(float& x) { asm volatile("" : "+f"(x)); }
 #endif
 )"},
-    {"tc_ahead(", R"(
+    {"tc_ahead", "", R"(
 // Asks for `count` elements, which come to the L2 cache: sixteen bytes at a time, none beyond.
 // Older GPUs than sm_90 cannot be asked.
 template <class T>
@@ -131,7 +131,7 @@ __device__ inline void tc_ahead(const T* from, int count) {
 #endif
 }
 )"},
-    {"tc_in_range", R"(
+    {"tc_in_range", "", R"(
 __device__ inline bool tc_in_range(long long index, long long limit) {
   if ((unsigned long long)index < (unsigned long long)limit) return true;
   TC_FAIL(1u);

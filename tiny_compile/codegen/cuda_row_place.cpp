@@ -27,7 +27,7 @@ void expect_meetings(CudaText& text, const RowShape& shape,
   }
   text.out.line(str("__shared__ unsigned long long meeting[", bytes.size(), "];"));
   text.out.line(str("const unsigned bytes[] = {", join(bytes, ", "), "};"));
-  text.out.line("tc_expect(meeting, bytes);");
+  text.out.line(text.calls("tc_expect") + "(meeting, bytes);");
 }
 
 // Several rows a warp or one.

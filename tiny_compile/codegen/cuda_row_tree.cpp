@@ -19,7 +19,7 @@ void declare_elements(CudaText& text, const Spread& s, const Tree& tree) {
   const Op op = tree.is_sum_exp() ? Op::max : tree.step->op;
   text.out.line("#pragma unroll");
   text.out.line(str("for (int j = 0; j < ", s.values(), "; j++) t_", tree.number,
-                    "[j] = ", literal_text(identity(op, tree.type)), ";"));
+                    "[j] = ", literal_text(text.calls, identity(op, tree.type)), ";"));
 }
 
 std::string tree_of(CudaText& text, const RowShape& shape, const Spread& s, Op op, DType type,
@@ -27,12 +27,12 @@ std::string tree_of(CudaText& text, const RowShape& shape, const Spread& s, Op o
   const bool any_order = !is_float(type) || op == Op::max || op == Op::min;
   const int vector = any_order ? 1 : s.vector;
   if (shape.sharing == 1)
-    return str("tc_tree<", cuda_op(op, type), ", ", shape.lanes, ", ", vector, ">(", array,
-               ")");
-  text.out.line(str("__shared__ tc_pack<", c_type(type), ", ", vector, "> given_", array, "[",
-                    shape.sharing, "][32];"));
-  return str("tc_tree_of_warps<", cuda_op(op, type), ", ", vector, ">(", array, ", given_",
-             array, ", warp)");
+    return str(text.calls("tc_tree"), "<", cuda_op(text.calls, op, type), ", ", shape.lanes,
+               ", ", vector, ">(", array, ")");
+  text.out.line(str("__shared__ ", text.calls("tc_pack"), "<", c_type(type), ", ", vector,
+                    "> given_", array, "[", shape.sharing, "][32];"));
+  return str(text.calls("tc_tree_of_warps"), "<", cuda_op(text.calls, op, type), ", ", vector,
+             ">(", array, ", given_", array, ", warp)");
 }
 
 std::string write_exponentials(CudaText& text, const RowShape& shape, const Spread& s,
@@ -45,26 +45,26 @@ std::string write_exponentials(CudaText& text, const RowShape& shape, const Spre
   out.line("#pragma unroll");
   out.line(str("for (int j = 0; j < ", values, "; j++) top_", n, "[j] = t_", n, "[j];"));
   const std::string largest = tree_of(text, shape, s, Op::max, tree.type, "top_" + n);
-  out.line(str("const ", name, " largest_", n, " = ", largest, ", m_", n,
-               " = tc_clamp(largest_", n, ");"));
+  out.line(str("const ", name, " largest_", n, " = ", largest, ", m_", n, " = ",
+               text.calls("tc_clamp"), "(largest_", n, ");"));
   const std::string sum = tree_of(text, shape, s, tree.step->op, tree.type, "t_" + n);
-  const auto write_all = [&](const char* function) {
+  const auto write_all = [&](const std::string& function) {
     out.line("#pragma unroll");
     out.line(str("for (int j = 0; j < ", values, "; j++) t_", n, "[j] = ", function, "(t_", n,
                  "[j] - m_", n, ");"));
   };
   if (!text.hastens_exp || tree.type != DType::f32) {
-    write_all("tc_exp");
+    write_all(text.calls("tc_exp"));
     return sum;
   }
   // The sum belongs to each branch, so that not all of its terms wait for the other's.
   out.line(str(name, " sum_", n, ";"));
   out.open(str("if (largest_", n, " - m_", n, " < 43.0f)"));
-  write_all("tc_exp_below");
+  write_all(text.calls("tc_exp_below"));
   out.line(str("sum_", n, " = ", sum, ";"));
   out.close(" else {");
   out.indent();
-  write_all("tc_exp");
+  write_all(text.calls("tc_exp"));
   out.line(str("sum_", n, " = ", sum, ";"));
   out.close();
   return "sum_" + n;
@@ -72,18 +72,21 @@ std::string write_exponentials(CudaText& text, const RowShape& shape, const Spre
 
 void fold_chunks(CudaText& text, const Spread& s, const Tree& tree) {
   const std::string part = "part_" + tree.number, reg = "r" + tree.number,
-                    op = cuda_op(tree.step->op, tree.type);
+                    op = cuda_op(text.calls, tree.step->op, tree.type);
   if (s.chunks == 1) return text.out.line(str(reg, " = ", part, "[0];"));
-  text.out.line(tree.is_sum_exp()
-                    ? str(reg, " = tc_fold_exp<", op, ", ", cuda_op(Op::max, tree.type), ", ",
-                          s.chunks, ">(", part, ", most_", tree.number, ");")
-                    : str(reg, " = tc_fold<", op, ", ", s.chunks, ">(", part, ");"));
+  text.out.line(tree.is_sum_exp() ? str(reg, " = ", text.calls("tc_fold_exp"), "<", op, ", ",
+                                        cuda_op(text.calls, Op::max, tree.type), ", ", s.chunks,
+                                        ">(", part, ", most_", tree.number, ");")
+                                  : str(reg, " = ", text.calls("tc_fold"), "<", op, ", ",
+                                        s.chunks, ">(", part, ");"));
 }
 
 void finish_reduction(CudaText& text, const Step& step, const std::string& reg, DType type) {
   if (is_float(type) && (step.op == Op::max || step.op == Op::min))
-    text.out.line(str(reg, " = ", reg, " + ", literal_text(Literal::of(type, 0)), ";"));
-  if (is_half(step.dtype)) text.out.line(str(reg, " = ", rounded(step.dtype, reg), ";"));
+    text.out.line(
+        str(reg, " = ", reg, " + ", literal_text(text.calls, Literal::of(type, 0)), ";"));
+  if (is_half(step.dtype))
+    text.out.line(str(reg, " = ", rounded(text.calls, step.dtype, reg), ";"));
 }
 
 }  // namespace tiny_compile

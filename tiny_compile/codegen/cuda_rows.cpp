@@ -137,8 +137,8 @@ class RowsWriter {
       if (!text_.is_kept(id)) continue;
       const Spread& s = shape_.over(inner);
       out_.line("#pragma unroll");
-      out_.line(str("for (int i = 0; i < ", s.rounds * s.values(), "; i++) tc_anew(keep_", id,
-                    "[i]);"));
+      out_.line(str("for (int i = 0; i < ", s.rounds * s.values(), "; i++) ",
+                    text_.calls("tc_anew"), "(keep_", id, "[i]);"));
     }
   }
 
@@ -298,7 +298,7 @@ class RowsWriter {
   // What a row gives to each column's sum; then the block's warps add theirs.
   void write_fold_of_rows(const Step& step, int number, const std::vector<bool>& defined) {
     const Spread& s = shape_.over(step.inner);
-    pack_ = str("tc_pack<", c_type(step.dtype), ", ", s.vector, ">");
+    pack_ = str(text_.calls("tc_pack"), "<", c_type(step.dtype), ", ", s.vector, ">");
     open_chunks(s);
     write_elements(s, {&step}, defined, [&] {
       out_.line(str("pack.at[v] = ", text_.scalars.name(step.value), ";"));
@@ -398,7 +398,8 @@ class RowsWriter {
     const Spread& s = shape_.over(step.inner);
     const DType type = accumulator(step.op, kernel_.scalars[step.value].dtype);
     out_.line(str("long long r", number, ";"));
-    const std::string best = str("tc_best<", c_type(type), ">"), part = str("part_", number);
+    const std::string best = str(text_.calls("tc_best"), "<", c_type(type), ">"),
+                      part = str("part_", number);
     const char* is_max = step.op == Op::argmax ? "true" : "false";
     const std::string all = str("tc_best_of_lanes<", is_max, ", ", shape_.lanes, ">(best)");
     share(best, part, s.chunks);

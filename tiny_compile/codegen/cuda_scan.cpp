@@ -116,7 +116,7 @@ class ScanWriter {
 
   KernelEntry write() {
     const std::string row = str("[", tile_.pitch(), "]");
-    out_.line(str("TC_SHARED(shared, ", tile_.bytes_of_two(), ");"));
+    out_.line(str(text_.calls("TC_SHARED"), "(shared, ", tile_.bytes_of_two(), ");"));
     out_.line(str(type_, " (*tile)", row, " = (", type_, " (*)", row, ")shared, (*other)", row,
                   " = tile + ", tile_.rows, ";"));
     for (int id : early_)
@@ -198,21 +198,21 @@ class ScanWriter {
     const auto otherwise = text_.scalars.element;
     text_.scalars.element = [this, otherwise](int id) {
       if (!is_early(id)) return otherwise(id);
-      const bool pairs = is_half(kernel_.scalars[id].dtype) && vector_ > 1;
-      return str("early_", id, pairs ? "[k], v" : "[k].at[v]");
+      const DType dtype = kernel_.scalars[id].dtype;
+      return text_.element_of_pack(str("early_", id, "[k]"), vector_ > 1 ? dtype : DType::f32);
     };
   }
 
   bool is_early(int id) const { return std::count(early_.begin(), early_.end(), id) > 0; }
 
   std::string pack_type(const std::string& type) const {
-    return str("tc_pack<", type, ", ", vector_, ">");
+    return str(text_.calls("tc_pack"), "<", type, ", ", vector_, ">");
   }
 
   // A lane goes along its row's part of the tile, a group at a time and 16 bytes at a time.
   void write_sums() {
     const int64_t pack_size = 16 / size_of(compute_type(scan_.dtype));
-    const std::string pack = str("tc_pack<", type_, ", ", pack_size, ">");
+    const std::string pack = str(text_.calls("tc_pack"), "<", type_, ", ", pack_size, ">");
     const std::string lanes = tile_.rows < 32 ? str(" && lane < ", tile_.rows) : "";
     out_.open(str("if (t >= 0 && t < ", tiles_, lanes, ")"));
     out_.open(
@@ -286,7 +286,7 @@ class ScanWriter {
     if (!wide) {
       open_elements();
       out_.line(str(mask_of_element(), text_.place(scan_), " = ",
-                    to_storage(scan_.dtype, pack + ".at[v]"), ";"));
+                    to_storage(text_.calls, scan_.dtype, pack + ".at[v]"), ";"));
       out_.close();
     }
     if (wide) text_.store_packs({&scan_});

@@ -143,8 +143,8 @@ class ScatterWriter {
     out_.line(str("wanted[k] = ", target, ";"));
     out_.close();
     out_.open("if (blockIdx.x == 0)");
-    out_.line(
-        str("for (int k = 0; k < ", each_, "; k++) tc_in_range(wanted[k], ", targets_, ");"));
+    out_.line(str("for (int k = 0; k < ", each_, "; k++) ", text_.calls("tc_in_range"),
+                  "(wanted[k], ", targets_, ");"));
     out_.close();
     out_.line(str("unsigned votes[", each_, "];"));
     out_.line("int found = 0;");
@@ -219,13 +219,14 @@ class ScatterWriter {
 
   void write_chunk_end() {
     unroll("v", vector_);
-    out_.line(str("sum[v] = ", updated_value(*steps_.scatter, "sum[v]", "part[v]"), ";"));
+    out_.line(str("sum[v] = ", updated_value(text_.calls, *steps_.scatter, "sum[v]", "part[v]"),
+                  ";"));
     out_.line(str("part[v] = ", nothing(), ";"));
     out_.close();
   }
 
   std::string nothing() const {
-    return literal_text(identity(steps_.scatter->op, compute_type(dtype_)));
+    return literal_text(text_.calls, identity(steps_.scatter->op, compute_type(dtype_)));
   }
 
   void open_elements() {
@@ -253,7 +254,8 @@ class ScatterWriter {
     if (many()) {
       out_.open("if (again)");
       open_elements();
-      out_.line(str("sum[v] = ", from_storage(dtype_, text_.place(*steps_.base)), ";"));
+      out_.line(
+          str("sum[v] = ", from_storage(text_.calls, dtype_, text_.place(*steps_.base)), ";"));
       if (in_chunks()) out_.line(str("part[v] = ", nothing(), ";"));
       out_.close();
       out_.close();
@@ -287,7 +289,8 @@ class ScatterWriter {
     }
     unroll("v", vector_);
     const std::string part = in_chunks() ? "part[v]" : "sum[v]";
-    out_.line(str(part, " = ", updated_value(*steps_.scatter, part, "ahead[k][v]"), ";"));
+    out_.line(str(part, " = ", updated_value(text_.calls, *steps_.scatter, part, "ahead[k][v]"),
+                  ";"));
     out_.close();
     out_.close();
     out_.close();
@@ -297,13 +300,16 @@ class ScatterWriter {
     const Step& step = *steps_.base;
     const bool wide = last_ >= 0 && text_.is_wide(step.index, step.buffer);
     const std::string pack = "pack_" + pointer_name(text_.program.buffers[step.buffer]);
-    if (wide) out_.line(str("tc_pack<", value_type(dtype_), ", ", vector_, "> ", pack, ";"));
+    if (wide)
+      out_.line(
+          str(text_.calls("tc_pack"), "<", value_type(dtype_), ", ", vector_, "> ", pack, ";"));
     if (wide)
       unroll("v", vector_);
     else
       open_elements();
     out_.line(wide ? str(pack, ".at[v] = sum[v];")
-                   : str(text_.place(step), " = ", exact_storage(dtype_, "sum[v]"), ";"));
+                   : str(text_.place(step), " = ", exact_storage(text_.calls, dtype_, "sum[v]"),
+                         ";"));
     out_.close();
     if (wide) text_.store_packs({steps_.base});
   }

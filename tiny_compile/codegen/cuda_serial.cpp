@@ -86,15 +86,18 @@ class SerialWriter {
     const DType dtype = kernel_.scalars[step.value].dtype;
     const bool narrow = is_integer(dtype) && size_of(dtype) < 4;
     const DType type = narrow ? DType::i32 : compute_type(dtype);
-    out_.line(str(c_type(type), " sum = ", literal_text(Literal::of(type, 0)), ";"));
+    out_.line(
+        str(c_type(type), " sum = ", literal_text(text_.calls, Literal::of(type, 0)), ";"));
     loop(step, defined, [&] {
       const std::string a = text_.scalars.name(step.value), b = text_.scalars.name(step.other);
       const std::string cast = narrow ? "(int)" : "";
       out_.line(is_float(dtype)
-                    ? str("sum = tc_fma(", a, ", ", b, ", sum);")
-                    : str("sum = tc_add(sum, tc_mul(", cast, a, ", ", cast, b, "));"));
+                    ? str("sum = ", text_.calls("tc_fma"), "(", a, ", ", b, ", sum);")
+                    : str("sum = ", text_.calls("tc_add"), "(sum, ", text_.calls("tc_mul"), "(",
+                          cast, a, ", ", cast, b, "));"));
     });
-    const std::string result = rounded(dtype, is_float(dtype) ? "sum + 0" : "sum");
+    const std::string result =
+        rounded(text_.calls, dtype, is_float(dtype) ? "sum + 0" : "sum");
     out_.line(str("r", number, " = ", narrow ? str("(", c_type(dtype), ")") : "", result, ";"));
   }
 
@@ -105,9 +108,9 @@ class SerialWriter {
     if (step.limit.is_constant(1)) return write_one_place(step, defined);
     loop(step, defined, [&] {
       const std::string mask = step.mask < 0 ? "" : text_.scalars.name(step.mask) + " && ";
-      out_.open(str("if (", mask, "tc_in_range(", text_.scalars.name(step.other), ", ",
-                    step.limit, "))"));
-      out_.line(updated(step, text_.place(step), text_.scalars.name(step.value)));
+      out_.open(str("if (", mask, text_.calls("tc_in_range"), "(",
+                    text_.scalars.name(step.other), ", ", step.limit, "))"));
+      out_.line(updated(text_.calls, step, text_.place(step), text_.scalars.name(step.value)));
       out_.close();
     });
   }
@@ -117,14 +120,16 @@ class SerialWriter {
     const std::string place =
         str(pointer_name(text_.program.buffers[step.buffer]), "[",
             text_.scalars.index(substitute(step.index, {{indirect(0), 0}})), "]");
-    out_.line(str(value_type(step.dtype), " sum = ", from_storage(step.dtype, place), ";"));
+    out_.line(str(value_type(step.dtype),
+                  " sum = ", from_storage(text_.calls, step.dtype, place), ";"));
     loop(step, defined, [&] {
       const std::string mask = step.mask < 0 ? "" : text_.scalars.name(step.mask) + " && ";
-      out_.line(str("if (", mask, "tc_in_range(", text_.scalars.name(step.other),
-                    ", 1)) sum = ", updated_value(step, "sum", text_.scalars.name(step.value)),
+      out_.line(str("if (", mask, text_.calls("tc_in_range"), "(",
+                    text_.scalars.name(step.other), ", 1)) sum = ",
+                    updated_value(text_.calls, step, "sum", text_.scalars.name(step.value)),
                     ";"));
     });
-    out_.line(str(place, " = ", exact_storage(step.dtype, "sum"), ";"));
+    out_.line(str(place, " = ", exact_storage(text_.calls, step.dtype, "sum"), ";"));
   }
 
   // A thread has no room for the partial results of a chunk: from the first update of a target on
@@ -139,7 +144,8 @@ class SerialWriter {
     where.value = -1;
     what.other = what.mask = -1;
     write_lambda("target", "long long", where, defined,
-                 str(mask, "tc_in_range(", other, ", ", step.limit, ") ? ", other, " : -1"));
+                 str(mask, text_.calls("tc_in_range"), "(", other, ", ", step.limit, ") ? ",
+                     other, " : -1"));
     write_lambda("value", type, what, defined, value);
     out_.open(str("for (long long from = 0; from < ", count, "; from += ", kChunk, ")"));
     out_.line(str("const long long to = from + ", kChunk, " < ", count, " ? from + ", kChunk,
@@ -150,13 +156,13 @@ class SerialWriter {
     out_.line(
         "for (long long k = from; from > 0 && first && k < e; k++) first = target(k) != at0;");
     out_.line("if (!first) continue;");
-    out_.line(
-        str(type, " part = ", literal_text(identity(step.op, compute_type(step.dtype))), ";"));
+    out_.line(str(type, " part = ",
+                  literal_text(text_.calls, identity(step.op, compute_type(step.dtype))), ";"));
     out_.open("for (long long k = e; k < (from > 0 ? to : e + 1); k++)");
-    out_.line(
-        str("if (target(k) == at0) part = ", updated_value(step, "part", "value(k)"), ";"));
+    out_.line(str("if (target(k) == at0) part = ",
+                  updated_value(text_.calls, step, "part", "value(k)"), ";"));
     out_.close();
-    out_.line(updated(step, place, "part"));
+    out_.line(updated(text_.calls, step, place, "part"));
     out_.close();
     out_.close();
   }
@@ -182,12 +188,12 @@ class SerialWriter {
   }
 
   // The tree over function(0) .. function(count - 1), as many levels of chunks as it takes.
-  static std::string tree(const std::string& op, const std::string& type, const char* function,
-                          int64_t count) {
+  std::string tree(const std::string& op, const std::string& type, const char* function,
+                   int64_t count) {
     int level = 1;
     for (int64_t n = count; n > kChunk; n = ceil_divide(n, kChunk)) level++;
-    return str("tc_node<", op, ", ", level, ", ", type, ", decltype(", function, ")>::of(",
-               function, ", 0, ", count, ")");
+    return str(text_.calls("tc_node"), "<", op, ", ", level, ", ", type, ", decltype(",
+               function, ")>::of(", function, ", 0, ", count, ")");
   }
 
   void write_reduce(const Step& step, int number, const std::vector<bool>& defined) {
@@ -197,38 +203,43 @@ class SerialWriter {
     write_element(step, type, defined);
     if (step.op == Op::argmax || step.op == Op::argmin) {
       const char* is_max = step.op == Op::argmax ? "true" : "false";
-      out_.line(str("tc_best<", name, "> best = {0, -1};"));  // -1: none yet
+      out_.line(str(text_.calls("tc_best"), "<", name, "> best = {0, -1};"));  // -1: none yet
       out_.line(str("for (long long e = 0; e < ", count, "; e++) best = tc_better<", is_max,
-                    ">(best, tc_best<", name, ">{element(e), e});"));
+                    ">(best, ", text_.calls("tc_best"), "<", name, ">{element(e), e});"));
       return out_.line(str(reg, " = best.index;"));
     }
     if (step.op == Op::sum_exp)
       write_sum_exp(reg, type, count);
     else
-      out_.line(str(reg, " = ", tree(cuda_op(step.op, type), name, "element", count), ";"));
+      out_.line(str(reg, " = ",
+                    tree(cuda_op(text_.calls, step.op, type), name, "element", count), ";"));
     if (is_float(type) && (step.op == Op::max || step.op == Op::min))  // -0 + 0 = 0
-      out_.line(str(reg, " = ", reg, " + ", literal_text(Literal::of(type, 0)), ";"));
-    if (is_half(step.dtype)) out_.line(str(reg, " = ", rounded(step.dtype, reg), ";"));
+      out_.line(
+          str(reg, " = ", reg, " + ", literal_text(text_.calls, Literal::of(type, 0)), ";"));
+    if (is_half(step.dtype))
+      out_.line(str(reg, " = ", rounded(text_.calls, step.dtype, reg), ";"));
   }
 
   // The sum of exp(x - m), m the maximum: each chunk's by its own maximum, then by the row's.
   void write_sum_exp(const std::string& reg, DType type, int64_t count) {
-    const std::string name = c_type(type), sum = cuda_op(Op::sum, type);
+    const std::string name = c_type(type), sum = cuda_op(text_.calls, Op::sum, type);
     out_.open(str("auto most = [&](long long from, long long to) -> ", name));
     out_.line(str(name, " m = element(from);"));
-    out_.line("for (long long e = from + 1; e < to; e++) m = tc_maximum(m, element(e));");
-    out_.line("return tc_clamp(m);");
+    out_.line(str("for (long long e = from + 1; e < to; e++) m = ", text_.calls("tc_maximum"),
+                  "(m, element(e));"));
+    out_.line(str("return ", text_.calls("tc_clamp"), "(m);"));
     out_.close(";");
     out_.line(str("const ", name, " m = most(0, ", count, ");"));
     out_.open(str("auto part = [&](long long c) -> ", name));
     out_.line(str("const long long from = 1024 * c, to = from + 1024 < ", count,
                   " ? from + 1024 : ", count, ";"));
     out_.line(str("const ", name, " chunk_m = most(from, to);"));
-    out_.line(str("auto shifted = [&](long long e) -> ", name,
-                  " { return tc_exp(element(from + e) - chunk_m); };"));
-    out_.line(str("const ", name, " s = tc_node<", sum, ", 1, ", name,
+    out_.line(str("auto shifted = [&](long long e) -> ", name, " { return ",
+                  text_.calls("tc_exp"), "(element(from + e) - chunk_m); };"));
+    out_.line(str("const ", name, " s = ", text_.calls("tc_node"), "<", sum, ", 1, ", name,
                   ", decltype(shifted)>::of(shifted, 0, to - from);"));
-    out_.line(count <= 1024 ? "return s;" : "return s * tc_exp(chunk_m - m);");
+    out_.line(count <= 1024 ? "return s;"
+                            : str("return s * ", text_.calls("tc_exp"), "(chunk_m - m);"));
     out_.close(";");
     out_.line(count <= 1024
                   ? str(reg, " = part(0);")

@@ -16,8 +16,8 @@ namespace {
 constexpr int64_t kPack = 16;    // bytes
 constexpr int64_t kAtOnce = 32;  // registers of a thread, of what it has asked for
 
-std::string pack_of(const StagedTile& tile, int vector) {
-  return str("tc_pack<", c_type(tile.type), ", ", vector, ">");
+std::string pack_of(CudaText& text, const StagedTile& tile, int vector) {
+  return str(text.calls("tc_pack"), "<", c_type(tile.type), ", ", vector, ">");
 }
 
 // Copies packs number `part` of the block's: `open` says where each is and whether it is there
@@ -34,7 +34,7 @@ void write_copy(CudaText& text, const StagedTile& tile, int block, int64_t packs
     out.line("#pragma unroll 1");
     out.open(str("for (int first = 0; first < ", turns, "; first += ", batch, ")"));
   }
-  out.line(str(pack_of(tile, vector), " asked[", batch, "];"));
+  out.line(str(pack_of(text, tile, vector), " asked[", batch, "];"));
   const std::string number = str(turns > batch ? "(first + k)" : "k", " * ", block);
   const auto each = [&](const auto& body) {
     out.line("#pragma unroll");
@@ -97,14 +97,15 @@ void copy_strip(CudaText& text, const RowShape& shape, const StagedRows& staged,
   const std::string element = str(tile.name(), "[(s + v) * ", tile.pitch, " + e]");
   const auto get = [&] {
     if (tile.load >= 0)
-      text.out.line(str("asked[k] = tc_piece<", vector, ">(", place_in_memory(), ");"));
+      text.out.line(str("asked[k] = ", text.calls("tc_piece"), "<", vector, ">(",
+                        place_in_memory(), ");"));
     if (tile.load < 0) write_each(text, vector, "asked[k].at[v]", element);
   };
   const auto put = [&] {
     if (tile.load >= 0) write_each(text, vector, element, "asked[k].at[v]");
     if (tile.load < 0)
       text.out.line(
-          str("*(", pack_of(tile, vector), "*)(", place_in_memory(), ") = asked[k];"));
+          str("*(", pack_of(text, tile, vector), "*)(", place_in_memory(), ") = asked[k];"));
   };
   write_copy(text, tile, shape.block, across * tile.count, vector, open, get, put);
 }
@@ -146,7 +147,7 @@ std::string in_tile(const StagedTile& tile, const std::string& place) {
 void copy_rows(CudaText& text, const RowShape& shape, const StagedRows& staged,
                const StagedTile& tile) {
   const FlatCopy copy = flat_copy(text, staged, tile);
-  const std::string type = pack_of(tile, copy.vector);
+  const std::string type = pack_of(text, tile, copy.vector);
   const bool packed = tile.pitch == tile.count;
   const auto open = [&] {
     text.out.line(str("const int place = part * ", copy.vector, ";"));
@@ -163,15 +164,16 @@ void copy_rows(CudaText& text, const RowShape& shape, const StagedRows& staged,
   const auto get = [&] {
     if (!loads && packed) return text.out.line("asked[k] = " + pack_in_tile("const ") + ";");
     if (!loads) return write_each(text, copy.vector, "asked[k].at[v]", element);
-    text.out.line(!copy.partial
-                      ? str("asked[k] = *(const ", type, "*)(", copy.memory, ");")
-                      : str("asked[k] = tc_load<", copy.vector, ">(", copy.memory, ", left);"));
+    text.out.line(!copy.partial ? str("asked[k] = *(const ", type, "*)(", copy.memory, ");")
+                                : str("asked[k] = ", text.calls("tc_load"), "<", copy.vector,
+                                      ">(", copy.memory, ", left);"));
   };
   const auto put = [&] {
     if (loads && packed) return text.out.line(pack_in_tile("") + " = asked[k];");
     if (loads) return write_each(text, copy.vector, element, "asked[k].at[v]");
-    text.out.line(!copy.partial ? str("*(", type, "*)(", copy.memory, ") = asked[k];")
-                                : str("tc_store(", copy.memory, ", asked[k], left);"));
+    text.out.line(!copy.partial
+                      ? str("*(", type, "*)(", copy.memory, ") = asked[k];")
+                      : str(text.calls("tc_store"), "(", copy.memory, ", asked[k], left);"));
   };
   write_copy(text, tile, shape.block, copy.elements / copy.vector, copy.vector, open, get, put);
 }
@@ -187,7 +189,7 @@ void declare_tiles(CudaText& text, const RowShape& shape, const StagedRows& stag
     out.line(str("const int warp = (threadIdx.x >> 5) % ", shape.warps, ";"));
     out.line(str("const int group = threadIdx.x / ", shape.lanes * shape.warps, ";"));
   }
-  out.line(str("TC_SHARED(shared, ", staged.bytes, ");"));
+  out.line(str(text.calls("TC_SHARED"), "(shared, ", staged.bytes, ");"));
   for (const StagedTile& tile : staged.tiles)
     out.line(str(c_type(tile.type), "* const ", tile.name(), " = (", c_type(tile.type),
                  "*)(shared + ", tile.offset, ");"));
@@ -249,7 +251,7 @@ void load_staged_packs(CudaText& text, StagedRows& staged, const Spread& spread,
   for (const StagedTile& tile : staged.tiles) {
     if (spread.vector == 1 || std::count(ids.begin(), ids.end(), tile.load) == 0) continue;
     if (defined[tile.load] || text.is_kept(tile.load)) continue;
-    const std::string type = pack_of(tile, spread.vector);
+    const std::string type = pack_of(text, tile, spread.vector);
     text.out.line(str("const ", type, " pack_", tile.load, " = *(const ", type, "*)&",
                       tile.name(), "[line * ", tile.pitch, " + ", staged.place(), "];"));
   }
@@ -273,8 +275,8 @@ void close_rows(CudaText& text, const RowShape& shape, const StagedRows& staged,
 void write_staged_store(CudaText& text, const StagedRows& staged, const Step& step) {
   const StagedTile* tile = staged.stored(static_cast<int>(&step - text.kernel.steps.data()));
   if (!tile) return text.write_store(step);
-  text.out.line(str(tile->name(), "[line * ", tile->pitch, " + ", staged.place(),
-                    " + v] = ", exact_storage(step.dtype, text.scalars.name(step.value)), ";"));
+  text.out.line(str(tile->name(), "[line * ", tile->pitch, " + ", staged.place(), " + v] = ",
+                    exact_storage(text.calls, step.dtype, text.scalars.name(step.value)), ";"));
 }
 
 void declare_shared(CudaText& text, const RowShape& shape, const std::string& type,

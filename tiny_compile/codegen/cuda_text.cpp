@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "tiny_compile/codegen/cuda_guard.h"
+#include "tiny_compile/codegen/cuda_memory_helpers.h"
 #include "tiny_compile/graph/scan.h"
 #include "tiny_compile/loops/bounds.h"
 
@@ -60,28 +61,29 @@ bool asks_for_nan(const Kernel& kernel, const Scalar& scalar) {
 
 }  // namespace
 
-CudaText::CudaText(const Program& p, const Kernel& k) : KernelText(p, k) {
+CudaText::CudaText(const Program& p, const Kernel& k) : KernelText(p, k, true) {
   if (fits_int(p, k)) integer = "int";
   scalars.element = [this](int id) {
     if (!is_wide_load(id)) return std::string();
-    return str("pack_", id, is_half(kernel.scalars[id].dtype) ? ", v" : ".at[v]");
+    return element_of_pack(str("pack_", id), kernel.scalars[id].dtype);
   };
   scalars.instead = [this](int id) {
     const Scalar& scalar = kernel.scalars[id];
     if (asks_for_nan(kernel, scalar))
-      return str(scalar.op == Op::eq ? "!" : "", "tc_is_nan(", scalars.name(scalar.operands[0]),
-                 ")");
+      return str(scalar.op == Op::eq ? "!" : "", calls("tc_is_nan"), "(",
+                 scalars.name(scalar.operands[0]), ")");
     if (info(scalar.op).result == Result::Bool) return compared(scalar);
     if (!has_fast_form(scalar)) return std::string();
     const std::string a = scalars.name(scalar.operands[0]);
     if (scalar.op == Op::exp) {
-      if (form == Form::Slow && trusts_maximum) return str("tc_exp_slowly(", a, ")");
+      if (form == Form::Slow && trusts_maximum) return str(calls("tc_exp_slowly"), "(", a, ")");
       if (form != Form::Fast) return std::string();
-      return str("tc_exp_below(", a, highest(scalar.operands[0]).empty() ? ", exact)" : ")");
+      return str(calls("tc_exp_below"), "(", a,
+                 highest(scalar.operands[0]).empty() ? ", exact)" : ")");
     }
     const std::string b = scalars.name(scalar.operands[1]);
-    if (form == Form::Slow) return str("tc_divided_slowly(", a, ", ", b, ")");
-    return str("tc_divided(", a, ", by_", b, form == Form::Fast ? ", exact)" : ")");
+    if (form == Form::Slow) return str(calls("tc_divided"), "_slowly(", a, ", ", b, ")");
+    return str(calls("tc_divided"), "(", a, ", by_", b, form == Form::Fast ? ", exact)" : ")");
   };
   scalars.rounds = [this](int id) { return !unrounded_.count(id); };
 }
@@ -96,7 +98,11 @@ bool CudaText::is_read_once(int id) const {
   return readers == 1;
 }
 
-std::string CudaText::compared(const Scalar& scalar) const {
+std::string CudaText::element_of_pack(const std::string& pack, DType dtype) {
+  return is_half(dtype) ? pack + calls(kElementOfPack) : pack + ".at[v]";
+}
+
+std::string CudaText::compared(const Scalar& scalar) {
   const auto is_index = [&](int id) {
     const Scalar& s = kernel.scalars[id];
     return s.kind == ScalarKind::Index && s.dtype == DType::i64 && s.operands.empty();
@@ -111,10 +117,10 @@ std::string CudaText::compared(const Scalar& scalar) const {
   int a = scalar.operands[0], b = scalar.operands[1];
   if (integer != "int" || (!is_index(a) && !is_index(b))) return "";
   if (!as_int(a).empty() && !as_int(b).empty())
-    return fill_formula(formula(scalar.op, DType::i64), {as_int(a), as_int(b)});
+    return fill_formula(calls, formula(scalar.op, DType::i64), {as_int(a), as_int(b)});
   if (!is_index(a)) std::swap(a, b);
   if (scalar.op != Op::eq || kernel.scalars[a].index.bounds().low < 0) return "";
-  return str(as_int(a), " == tc_narrow(", scalars.name(b), ")");
+  return str(as_int(a), " == ", calls("tc_narrow"), "(", scalars.name(b), ")");
 }
 
 KernelEntry CudaText::begin(const std::string& function, int64_t grid, int block, int cluster,
@@ -129,8 +135,8 @@ KernelEntry CudaText::begin(const std::string& function, int64_t grid, int block
   entry.buffers = buffers_by_use(kernel);
   for (int b : entry.buffers) {
     const Buffer& buffer = program.buffers[b];
-    parameters.push_back(str(written[b] ? "" : "const ", c_type(buffer.type.dtype), "* ",
-                             written[b] && read[b] ? "" : "__restrict__ ",
+    parameters.push_back(str(written[b] ? "" : "const ", storage_type(calls, buffer.type.dtype),
+                             "* ", written[b] && read[b] ? "" : "__restrict__ ",
                              pointer_name(buffer)));
   }
   const std::string residents = resident ? str(", ", resident) : "";
@@ -190,8 +196,7 @@ bool CudaText::is_wide_load(int id) const {
 }
 
 // Where it is false, a pack is zeros.
-std::optional<std::string> CudaText::guard_of(int load,
-                                              const std::vector<bool>& defined) const {
+std::optional<std::string> CudaText::guard_of(int load, const std::vector<bool>& defined) {
   const Scalar& scalar = kernel.scalars[load];
   if (flat_ || scalar.value.bits != 0) return {};
   return guard_of_pack(*this, load, axis_, vector_, defined);
@@ -214,13 +219,14 @@ void CudaText::load_packs(const std::vector<int>& ids, const std::vector<bool>& 
     const std::optional<std::string> guard = is_plain(scalar) ? "" : guard_of(id, defined);
     if (!guard) continue;
     const Buffer& buffer = program.buffers[scalar.buffer];
-    const std::string type = str("tc_pack<", c_type(buffer.type.dtype), ", ", vector_, ">"),
+    const std::string type = str(calls("tc_pack"), "<", c_type(buffer.type.dtype), ", ",
+                                 vector_, ">"),
                       name = str("pack_", id);
     const std::string from =
         str(pointer_name(buffer), " + ", at_start(scalar.index, scalar.operands));
-    const std::string value = left.empty()
-                                  ? str("*(const ", type, "*)(", from, ")")
-                                  : str("tc_load<", vector_, ">(", from, ", ", left, ")");
+    const std::string value =
+        left.empty() ? str("*(const ", type, "*)(", from, ")")
+                     : str(calls("tc_load"), "<", vector_, ">(", from, ", ", left, ")");
     if (guard->empty()) {
       out.line(str("const ", type, " ", name, " = ", value, ";"));
       continue;
@@ -235,7 +241,7 @@ void CudaText::declare_store_packs(const std::vector<const Step*>& steps) {
   for (const Step* step : steps) {
     if (!is_wide(step->index, step->buffer)) continue;
     const Buffer& buffer = program.buffers[step->buffer];
-    out.line(str("tc_pack<", value_type(buffer.type.dtype), ", ", vector_, "> pack_",
+    out.line(str(calls("tc_pack"), "<", value_type(buffer.type.dtype), ", ", vector_, "> pack_",
                  pointer_name(buffer), ";"));
     if (is_half(buffer.type.dtype) && is_read_once(step->value)) unrounded_.insert(step->value);
   }
@@ -254,7 +260,7 @@ void CudaText::declare_divisors(const std::vector<int>& ids, const std::vector<b
       continue;
     const std::string b = scalars.name(scalar.operands[1]);
     if (divisors_.insert(scalar.operands[1]).second)
-      out.line(str("const tc_divisor by_", b, " = tc_divide_by(", b, ");"));
+      out.line(str("const tc_divisor by_", b, " = ", calls("tc_divide_by"), "(", b, ");"));
   }
 }
 
@@ -312,7 +318,7 @@ void CudaText::write_store(const Step& step) {
   const auto storage = unrounded_.count(step.value) ? to_storage : exact_storage;
   out.line(is_wide(step.index, step.buffer)
                ? str(pack, " = ", value, ";")
-               : str(place(step), " = ", storage(step.dtype, value), ";"));
+               : str(place(step), " = ", storage(calls, step.dtype, value), ";"));
 }
 
 void CudaText::store_packs(const std::vector<const Step*>& steps) {
@@ -323,10 +329,11 @@ void CudaText::store_packs(const std::vector<const Step*>& steps) {
     const std::string type = c_type(buffer.type.dtype), pack = "pack_" + name;
     const bool half = is_half(buffer.type.dtype);
     const std::string words = half ? str("unsigned, ", vector_ / 2) : str(type, ", ", vector_);
-    const char* const narrow = left.empty() ? "tc_pairs<" : "tc_halves<";
-    const std::string value = half ? str(narrow, type, ">(", pack, ")") : pack;
-    out.line(left.empty() ? str("*(tc_pack<", words, ">*)(", to, ") = ", value, ";")
-                          : str("tc_store(", to, ", ", value, ", ", left, ");"));
+    const auto narrow = [&] { return calls(left.empty() ? "tc_pairs" : "tc_halves"); };
+    const std::string value = half ? str(narrow(), "<", type, ">(", pack, ")") : pack;
+    out.line(left.empty()
+                 ? str("*(", calls("tc_pack"), "<", words, ">*)(", to, ") = ", value, ";")
+                 : str(calls("tc_store"), "(", to, ", ", value, ", ", left, ");"));
   }
 }
 

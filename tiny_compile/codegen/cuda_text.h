@@ -62,15 +62,17 @@ class CudaText : public KernelText {
   };
   Hastened hastened(const std::vector<int>& ids, const std::vector<bool>& defined) const;
 
+  // "pack_3.at[v]", or what tc_to_f32 takes of a pack of halves.
+  std::string element_of_pack(const std::string& pack, DType dtype);
   std::string place(const Step& step) const;  // "out_y[i0*8 + j0]"
   std::string left;  // elements left from e on, where a pack may end beyond them; else ""
 
  private:
   bool is_wide_load(int scalar) const;
-  std::optional<std::string> guard_of(int load, const std::vector<bool>& defined) const;
+  std::optional<std::string> guard_of(int load, const std::vector<bool>& defined);
   // A comparison of an index with another, with a constant or, if it is eq, with data, done with
   // ints; else "".
-  std::string compared(const Scalar& scalar) const;
+  std::string compared(const Scalar& scalar);
   // The largest value that a difference has in the row, where a maximum says so; else "".
   std::string highest(int scalar) const;
   std::string at_start(const Expr& index, const std::vector<int>& operands = {}) const;
@@ -86,11 +88,6 @@ class CudaText : public KernelText {
 
 // Whether a load's or a store's index differs between rows.
 bool depends_on_rows(const Kernel& kernel, const Expr& index);
-
-// A load without a mask, from a place that the loops alone choose.
-inline bool is_plain(const Scalar& s) {
-  return s.kind == ScalarKind::Load && s.mask < 0 && s.operands.empty();
-}
 
 // Every step of the kernel.
 std::vector<const Step*> all_steps(const Kernel& kernel);

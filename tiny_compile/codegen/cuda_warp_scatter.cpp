@@ -68,7 +68,7 @@ class WarpWriter {
   }
 
   KernelEntry write() {
-    out_.line(str("TC_SHARED(shared, ", entry_.shared, ");"));
+    out_.line(str(text_.calls("TC_SHARED"), "(shared, ", entry_.shared, ");"));
     out_.line("const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;");
     for (const Step& step : kernel_.steps) {
       if (step.kind == StepKind::Store) write_store(step);
@@ -169,8 +169,8 @@ class WarpWriter {
 
   void write_group(const Step& step, const Table& table, bool chunks) {
     const std::string type = value_type(step.dtype);
-    out_.line(str("const int target = counts[k] && tc_in_range(wanted[k], ", step.limit,
-                  ") ? (int)wanted[k] : -1;"));
+    out_.line(str("const int target = counts[k] && ", text_.calls("tc_in_range"),
+                  "(wanted[k], ", step.limit, ") ? (int)wanted[k] : -1;"));
     out_.line("const unsigned same = __match_any_sync(0xffffffffu, target);");
     out_.line("const unsigned peers = target >= 0 ? same : 0;");
     out_.line("const bool leads = (peers & ((2u << lane) - 1)) == 1u << lane;");
@@ -187,10 +187,10 @@ class WarpWriter {
     } else {
       out_.line("targets[p] = target;");
     }
-    const std::string data = from_storage(step.dtype, result(step, "target"));
+    const std::string data = from_storage(text_.calls, step.dtype, result(step, "target"));
     const std::string nothing =
-        literal_text(chunks ? identity(step.op, compute_type(step.dtype))
-                            : Literal::of(compute_type(step.dtype), 0));
+        literal_text(text_.calls, chunks ? identity(step.op, compute_type(step.dtype))
+                                         : Literal::of(compute_type(step.dtype), 0));
     out_.line(str("if (known >= 0) sum = sums[p];"));
     out_.line(chunks ? str("else if (from > 0) sum = ", nothing, ";") : "");
     out_.line(str("else sum = ", data, ";"));
@@ -201,7 +201,7 @@ class WarpWriter {
     out_.open(str("for (int turn = 0; turn < ", turns, "; turn++)"));
     out_.line(str("const ", type,
                   " next = __shfl_sync(0xffffffffu, value[k], (__ffs(left) - 1) & 31);"));
-    out_.line(str("if (left) sum = ", updated_value(step, "sum", "next"), ";"));
+    out_.line(str("if (left) sum = ", updated_value(text_.calls, step, "sum", "next"), ";"));
     out_.line("left &= left - 1;");
     out_.close();
     out_.close();
@@ -227,15 +227,16 @@ class WarpWriter {
     out_.line("if (target < 0) continue;");
     out_.line("sum[k] = sums[q];");
     if (chunks) {
-      out_.line(str("const ", type, " old = from > 0 ? ", from_storage(step.dtype, place),
-                    " : sum[k];"));
-      out_.line(str("if (from > 0) sum[k] = ", updated_value(step, "old", "sum[k]"), ";"));
+      out_.line(str("const ", type, " old = from > 0 ? ",
+                    from_storage(text_.calls, step.dtype, place), " : sum[k];"));
+      out_.line(str(
+          "if (from > 0) sum[k] = ", updated_value(text_.calls, step, "old", "sum[k]"), ";"));
     }
     out_.close();
     unroll("k");
     out_.line("const int target = found[k];");
     out_.line("if (target < 0) continue;");
-    out_.line(str(place, " = ", exact_storage(step.dtype, "sum[k]"), ";"));
+    out_.line(str(place, " = ", exact_storage(text_.calls, step.dtype, "sum[k]"), ";"));
     out_.line("targets[p + 32 * k] = -1;");
     out_.close();
     out_.close();

@@ -56,10 +56,9 @@ KernelEntry Functions::add(const Program& program, const Kernel& kernel,
 
 void Functions::add_comment(const std::string& text) { functions_.push_back({text, {}, {}}); }
 
-std::set<std::string> Functions::helpers() const {
-  std::set<std::string> all;
-  for (const Function& f : functions_)
-    all.insert(f.written.helpers.begin(), f.written.helpers.end());
+Calls Functions::calls() const {
+  Calls all;
+  for (const Function& f : functions_) all.add(f.written.calls);
   return all;
 }
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tiny_compile/codegen/calls.h"
 #include "tiny_compile/codegen/source.h"
 #include "tiny_compile/loops/kernel_key.h"
 
@@ -17,7 +18,7 @@ class Functions {
   struct Written {
     KernelEntry entry;  // buffers are the lone kernel's
     std::string text;
-    std::set<std::string> helpers{};  // that the text calls, as far as its back end asks
+    Calls calls{};  // of the text
   };
   using Write = std::function<Written(const LoneKernel& lone, const std::string& function)>;
 
@@ -28,7 +29,7 @@ class Functions {
   void add_comment(const std::string& text);  // instead of a function
 
   std::vector<std::string> texts() const;                // of each, comments before it
-  std::set<std::string> helpers() const;                 // of all of them
+  Calls calls() const;                                   // of all of them
   const Program& distinct() const { return distinct_; }  // the kernels that were written
 
  private:

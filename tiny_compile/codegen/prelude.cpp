@@ -88,14 +88,13 @@ bool is_for_double(const Definition& definition) {
   return mentions_double(definition.text.substr(0, definition.text.find('{')));
 }
 
-// Marks what the words of `text` name, and what that needs. Overloads for double are left out.
-void want(const std::vector<Definition>& all, std::string_view text, bool doubles,
+// Marks what has one of the names, and what that needs. Overloads for double are left out.
+void want(const std::vector<Definition>& all, const std::set<std::string>& names, bool doubles,
           std::vector<bool>& wanted) {
   std::multimap<std::string_view, size_t> by_name;
   for (size_t d = 0; d < all.size(); d++) by_name.insert({all[d].name, d});
-  const std::set<std::string_view> first = names_in(text);
-  std::vector<std::string_view> queue(first.begin(), first.end());
-  std::set<std::string_view> seen = first;
+  std::vector<std::string_view> queue(names.begin(), names.end());
+  std::set<std::string_view> seen(names.begin(), names.end());
   while (!queue.empty()) {
     const auto [begin, end] = by_name.equal_range(queue.back());
     queue.pop_back();
@@ -112,14 +111,14 @@ void want(const std::vector<Definition>& all, std::string_view text, bool double
 
 }  // namespace
 
-std::string prelude_for(std::string_view body, bool cuda) {
+std::string prelude_for(const Calls& calls, bool cuda) {
   const std::vector<Definition> all = definitions();
   std::vector<bool> wanted(all.size());
-  want(all, body, mentions_double(body), wanted);
+  want(all, calls.names(), calls.doubles, wanted);
   bool doubles = false;  // a function of float may compute in double: tc_exp((double)x)
   for (size_t d = 0; d < all.size(); d++)
     doubles = doubles || (wanted[d] && all[d].text.find("(double)") != std::string_view::npos);
-  if (doubles) want(all, body, true, wanted);
+  if (doubles) want(all, calls.names(), true, wanted);
   std::string result;
   for (size_t d = 0; d < all.size(); d++) {
     if (wanted[d]) result += "\n" + for_target(std::string(all[d].text) + "\n", cuda);

@@ -2,13 +2,14 @@
 #pragma once
 
 #include <string>
-#include <string_view>
+
+#include "tiny_compile/codegen/calls.h"
 
 namespace tiny_compile {
 
-// The definitions of base/prelude*.h that `body` names, directly or through each other, in the
+// The definitions of base/prelude*.h that are called, directly or through each other, in the
 // order in which the prelude has them, as CUDA or C++. Overloads for double come only where
 // doubles are used.
-std::string prelude_for(std::string_view body, bool cuda);
+std::string prelude_for(const Calls& calls, bool cuda);
 
 }  // namespace tiny_compile

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 
@@ -74,7 +75,8 @@ std::string in_comment(std::string text) {
 
 }  // namespace
 
-std::string fill_formula(std::string_view formula, const std::vector<std::string>& operands) {
+std::string fill_formula(Calls& calls, std::string_view formula,
+                         const std::vector<std::string>& operands) {
   std::string result;
   for (size_t i = 0; i < formula.size();) {
     if (!is_identifier_char(formula[i])) {
@@ -86,6 +88,7 @@ std::string fill_formula(std::string_view formula, const std::vector<std::string
     const std::string_view word = formula.substr(i, end - i);
     const bool operand =
         word.size() == 1 && word[0] >= 'a' && word[0] < 'a' + static_cast<int>(operands.size());
+    if (word.starts_with("tc_")) calls(std::string(word));
     result += operand ? operands[word[0] - 'a'] : std::string(word);
     i = end;
   }
@@ -111,15 +114,17 @@ std::string pointer_name(const Buffer& buffer) {
 
 const char* value_type(DType dtype) { return is_half(dtype) ? "float" : c_type(dtype); }
 
-std::string literal_text(const Literal& value) {
+std::string literal_text(Calls& calls, const Literal& value) {
   const double real = is_float(value.dtype) ? value.as_double() : 0;
   const bool finite = real - real == 0;
+  if (calls.cuda && real == 0 && std::signbit(real))
+    return str(value.dtype == DType::f64 ? "(double)" : "", calls("tc_minus_zero"), "()");
   if (value.dtype == DType::f64) {
-    return finite ? hex_float(real, "") : str("tc_from_bits(", value.bits, "ull)");
+    return finite ? hex_float(real, "") : str(calls("tc_from_bits"), "(", value.bits, "ull)");
   }
   if (is_float(value.dtype)) {
     if (finite) return hex_float(real, "f");
-    return str("tc_from_bits(", Literal::of(DType::f32, real).bits, "u)");
+    return str(calls("tc_from_bits"), "(", Literal::of(DType::f32, real).bits, "u)");
   }
   if (value.dtype == DType::boolean) return value.bits ? "true" : "false";
   const bool is_unsigned = category(value.dtype) == Category::Unsigned;
@@ -134,34 +139,41 @@ std::string literal_text(const Literal& value) {
   return str("((", c_type(value.dtype), ")", number, "ll)");
 }
 
-std::string to_storage(DType dtype, const std::string& value) {
-  if (dtype == DType::f16) return str("tc_to_f16(", value, ")");
-  if (dtype == DType::bf16) return str("tc_to_bf16(", value, ")");
+std::string storage_type(Calls& calls, DType dtype) {
+  return is_half(dtype) ? calls(c_type(dtype)) : c_type(dtype);
+}
+
+std::string to_storage(Calls& calls, DType dtype, const std::string& value) {
+  if (dtype == DType::f16) return str(calls("tc_to_f16"), "(", value, ")");
+  if (dtype == DType::bf16) return str(calls("tc_to_bf16"), "(", value, ")");
   return value;
 }
 
-std::string exact_storage(DType dtype, const std::string& value) {
-  return dtype == DType::bf16 ? str("tc_exact_bf16(", value, ")") : to_storage(dtype, value);
+std::string exact_storage(Calls& calls, DType dtype, const std::string& value) {
+  return dtype == DType::bf16 ? str(calls("tc_exact_bf16"), "(", value, ")")
+                              : to_storage(calls, dtype, value);
 }
 
-std::string rounded(DType dtype, const std::string& value) {
-  if (dtype == DType::f16) return str("tc_round_f16(", value, ")");
-  if (dtype == DType::bf16) return str("tc_round_bf16(", value, ")");
+std::string rounded(Calls& calls, DType dtype, const std::string& value) {
+  if (dtype == DType::f16) return str(calls("tc_round_f16"), "(", value, ")");
+  if (dtype == DType::bf16) return str(calls("tc_round_bf16"), "(", value, ")");
   return value;
 }
 
-std::string from_storage(DType dtype, const std::string& memory) {
-  return is_half(dtype) ? str("tc_to_f32(", memory, ")") : memory;
+std::string from_storage(Calls& calls, DType dtype, const std::string& memory) {
+  return is_half(dtype) ? str(calls("tc_to_f32"), "(", memory, ")") : memory;
 }
 
-std::string combine(Op reduction, DType dtype, const std::string& a, const std::string& b) {
+std::string combine(Calls& calls, Op reduction, DType dtype, const std::string& a,
+                    const std::string& b) {
   switch (reduction) {
     case Op::sum:
     case Op::sum_exp:
-      return is_float(dtype) ? str(a, " + ", b) : str("tc_add(", a, ", ", b, ")");
-    case Op::prod: return is_float(dtype) ? str(a, " * ", b) : str("tc_mul(", a, ", ", b, ")");
-    case Op::max: return str("tc_maximum(", a, ", ", b, ")");
-    case Op::min: return str("tc_minimum(", a, ", ", b, ")");
+      return is_float(dtype) ? str(a, " + ", b) : str(calls("tc_add"), "(", a, ", ", b, ")");
+    case Op::prod:
+      return is_float(dtype) ? str(a, " * ", b) : str(calls("tc_mul"), "(", a, ", ", b, ")");
+    case Op::max: return str(calls("tc_maximum"), "(", a, ", ", b, ")");
+    case Op::min: return str(calls("tc_minimum"), "(", a, ", ", b, ")");
     case Op::any: return str(a, " | ", b);
     case Op::all: return str(a, " & ", b);
     default: CHECK(false, "no combination for ", info(reduction).name);
@@ -169,15 +181,18 @@ std::string combine(Op reduction, DType dtype, const std::string& a, const std::
   return {};
 }
 
-std::string updated_value(const Step& step, const std::string& a, const std::string& b) {
+std::string updated_value(Calls& calls, const Step& step, const std::string& a,
+                          const std::string& b) {
   const std::optional<Op> op = combiner(step.op);
   if (!op) return b;
-  return rounded(step.dtype, fill_formula(formula(*op, step.dtype), {a, b}));
+  return rounded(calls, step.dtype, fill_formula(calls, formula(*op, step.dtype), {a, b}));
 }
 
-std::string updated(const Step& step, const std::string& place, const std::string& value) {
-  const std::string result = updated_value(step, from_storage(step.dtype, place), value);
-  return str(place, " = ", exact_storage(step.dtype, result), ";");
+std::string updated(Calls& calls, const Step& step, const std::string& place,
+                    const std::string& value) {
+  const std::string result =
+      updated_value(calls, step, from_storage(calls, step.dtype, place), value);
+  return str(place, " = ", exact_storage(calls, step.dtype, result), ";");
 }
 
 std::string comment_of(const Kernel& kernel) {
@@ -201,7 +216,7 @@ bool ScalarWriter::is_trivial(int scalar) const {
 std::string ScalarWriter::name(int id) const {
   const Scalar& scalar = kernel_.scalars[id];
   switch (scalar.kind) {
-    case ScalarKind::Constant: return literal_text(scalar.value);
+    case ScalarKind::Constant: return literal_text(calls_, scalar.value);
     case ScalarKind::Register: return register_name(scalar.step);
     case ScalarKind::Load: return str("load_", id);
     case ScalarKind::Index: return str("index_", id);
@@ -251,24 +266,24 @@ std::string ScalarWriter::index(const Expr& expr, const std::vector<int>& operan
 std::string ScalarWriter::loaded(int id) const {
   const Scalar& scalar = kernel_.scalars[id];
   const std::string given = scalar.kind == ScalarKind::Load ? element(id) : "";
-  if (!given.empty()) return from_storage(scalar.dtype, given);
+  if (!given.empty()) return from_storage(calls_, scalar.dtype, given);
   std::string guard;
   if (scalar.mask >= 0) guard = name(scalar.mask);
   for (size_t k = 0; k < scalar.operands.size(); k++)
-    guard += str(guard.empty() ? "" : " && ", "tc_in_range(", name(scalar.operands[k]), ", ",
-                 scalar.limits[k], ")");
+    guard += str(guard.empty() ? "" : " && ", calls_("tc_in_range"), "(",
+                 name(scalar.operands[k]), ", ", scalar.limits[k], ")");
   std::string value;
   if (scalar.kind == ScalarKind::Index) {
     value = str("(long long)(", index(scalar.index, scalar.operands), ")");
   } else {
     const std::string buffer = pointer_name(program_.buffers[scalar.buffer]);
-    value =
-        from_storage(scalar.dtype, str(buffer, "[", index(scalar.index, scalar.operands), "]"));
+    value = from_storage(calls_, scalar.dtype,
+                         str(buffer, "[", index(scalar.index, scalar.operands), "]"));
   }
   if (guard.empty()) return value;
   const Literal otherwise =
       scalar.kind == ScalarKind::Load ? scalar.value : Literal{scalar.dtype, 0};
-  return str(guard, " ? ", value, " : ", literal_text(otherwise));
+  return str(guard, " ? ", value, " : ", literal_text(calls_, otherwise));
 }
 
 std::string ScalarWriter::converted(int id) const {
@@ -280,10 +295,10 @@ std::string ScalarWriter::converted(int id) const {
   if (is_half(to)) {
     const bool exact = is_half(from) || from == DType::f32 || from == DType::f64;
     if (from == DType::f32 && !rounds(id)) return value;
-    return rounded(to, exact ? value : str("tc_cast<float>(", value, ")"));
+    return rounded(calls_, to, exact ? value : str(calls_("tc_cast"), "<float>(", value, ")"));
   }
   if (to == DType::f32 && is_half(from)) return value;
-  return str("tc_cast<", c_type(to), ">(", value, ")");
+  return str(calls_("tc_cast"), "<", c_type(to), ">(", value, ")");
 }
 
 std::string ScalarWriter::reinterpreted(int id) const {
@@ -291,23 +306,24 @@ std::string ScalarWriter::reinterpreted(int id) const {
   const int operand = kernel_.scalars[id].operands[0];
   const DType from = kernel_.scalars[operand].dtype;
   if (from == to) return name(operand);
-  if (to == DType::bf16) return str("tc_f16_as_bf16(", name(operand), ")");
-  if (to == DType::f16) return str("tc_bf16_as_f16(", name(operand), ")");
-  return str("tc_bitcast<", c_type(to), ">(", name(operand), ")");
+  if (to == DType::bf16) return str(calls_("tc_f16_as_bf16"), "(", name(operand), ")");
+  if (to == DType::f16) return str(calls_("tc_bf16_as_f16"), "(", name(operand), ")");
+  return str(calls_("tc_bitcast"), "<", c_type(to), ">(", name(operand), ")");
 }
 
 std::string ScalarWriter::applied(int id) const {
   const Scalar& scalar = kernel_.scalars[id];
-  if (const std::string text = instead(id); !text.empty()) return rounded(scalar.dtype, text);
+  if (const std::string text = instead(id); !text.empty())
+    return rounded(calls_, scalar.dtype, text);
   if (scalar.op == Op::cast) return converted(id);
   if (scalar.op == Op::bitcast) return reinterpreted(id);
   std::vector<std::string> operands;
   for (int operand : scalar.operands) operands.push_back(name(operand));
   if (const int negated = negated_operand(kernel_, scalar); negated >= 0)
-    return str("tc_neg(", name(negated), ")");
+    return str(calls_("tc_neg"), "(", name(negated), ")");
   const DType dtype = kernel_.scalars[scalar.operands.back()].dtype;
-  const std::string text = fill_formula(formula(scalar.op, dtype), operands);
-  return stays_in_dtype(scalar.op) || !rounds(id) ? text : rounded(scalar.dtype, text);
+  const std::string text = fill_formula(calls_, formula(scalar.op, dtype), operands);
+  return stays_in_dtype(scalar.op) || !rounds(id) ? text : rounded(calls_, scalar.dtype, text);
 }
 
 std::string ScalarWriter::value(int id) const {
@@ -317,8 +333,9 @@ std::string ScalarWriter::value(int id) const {
     case ScalarKind::Index: return loaded(id);
     case ScalarKind::Apply: return applied(id);
     case ScalarKind::Philox:
-      return str("tc_philox(", name(scalar.operands[0]), ", ", name(scalar.operands[1]), " + ",
-                 scalar.value.as_integer(), "ull, ", index(scalar.index), ")");
+      return str(calls_("tc_philox"), "(", name(scalar.operands[0]), ", ",
+                 name(scalar.operands[1]), " + ", scalar.value.as_integer(), "ull, ",
+                 index(scalar.index), ")");
     default: return name(id);
   }
 }

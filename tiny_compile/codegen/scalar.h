@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tiny_compile/codegen/calls.h"
 #include "tiny_compile/loops/program.h"
 
 namespace tiny_compile {
@@ -15,8 +16,9 @@ inline Symbol tile_symbol(std::string name) { return {std::move(name), SymbolKin
 // Names the generated text uses. A scalar is a constant written out, or a variable "exp_3".
 class ScalarWriter {
  public:
-  ScalarWriter(const Program& program, const Kernel& kernel)
-      : program_(program), kernel_(kernel) {}
+  // What the texts call is told to `calls`.
+  ScalarWriter(const Program& program, const Kernel& kernel, Calls& calls)
+      : program_(program), kernel_(kernel), calls_(calls) {}
 
   // How a register reads where scalars are evaluated; "r0" unless changed ("r0[l]").
   std::function<std::string(int step)> register_name = [](int step) { return str("r", step); };
@@ -41,6 +43,7 @@ class ScalarWriter {
 
   const Program& program_;
   const Kernel& kernel_;
+  Calls& calls_;
 };
 
 // An identifier of C for a name with dots, no two names having the same: "in", "x" => "in_x";
@@ -48,20 +51,28 @@ class ScalarWriter {
 std::string c_name(const std::string& prefix, const std::string& name);
 std::string pointer_name(const Buffer& buffer);  // "in_x", "out_y3", "tmp_t2"
 const char* value_type(DType dtype);             // of a variable: "float" for f32, f16 and bf16
-std::string literal_text(const Literal& value);  // in the compute type: "0x1.8p+0f", "(-3ll)"
-std::string to_storage(DType dtype, const std::string& value);  // "tc_to_bf16(v)"
+// What the texts below call is told to `calls`.
+std::string storage_type(Calls& calls, DType dtype);  // in memory: "float", "tc_bf16"
+std::string literal_text(Calls& calls,
+                         const Literal& value);  // in the compute type: "0x1.8p+0f", "(-3ll)"
+std::string to_storage(Calls& calls, DType dtype, const std::string& value);  // "tc_to_bf16(v)"
 // The same of a value that is one of the dtype's: what a scalar of that dtype always is.
-std::string exact_storage(DType dtype, const std::string& value);
-std::string rounded(DType dtype, const std::string& value);        // "tc_round_bf16(v)"
-std::string from_storage(DType dtype, const std::string& memory);  // "tc_to_f32(x[i])"
+std::string exact_storage(Calls& calls, DType dtype, const std::string& value);
+std::string rounded(Calls& calls, DType dtype, const std::string& value);  // "tc_round_bf16(v)"
+std::string from_storage(Calls& calls, DType dtype,
+                         const std::string& memory);  // "tc_to_f32(x[i])"
 // "tc_maximum(a, b)" for a step of a reduction; the operands are texts.
-std::string combine(Op reduction, DType dtype, const std::string& a, const std::string& b);
+std::string combine(Calls& calls, Op reduction, DType dtype, const std::string& a,
+                    const std::string& b);
 // "a + b" for one update of a scatter, "b" for `scatter` itself; rounded to its dtype.
-std::string updated_value(const Step& step, const std::string& a, const std::string& b);
+std::string updated_value(Calls& calls, const Step& step, const std::string& a,
+                          const std::string& b);
 // "y[i] = y[i] + d;" for an update of a scatter; of `scatter` itself, "y[i] = d;".
-std::string updated(const Step& step, const std::string& place, const std::string& value);
+std::string updated(Calls& calls, const Step& step, const std::string& place,
+                    const std::string& value);
 std::string comment_of(const Kernel& kernel);  // "// softmax.cpp:3"
 // Replaces the identifiers a, b, c of an op table formula.
-std::string fill_formula(std::string_view formula, const std::vector<std::string>& operands);
+std::string fill_formula(Calls& calls, std::string_view formula,
+                         const std::vector<std::string>& operands);
 
 }  // namespace tiny_compile

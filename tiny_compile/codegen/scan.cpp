@@ -96,14 +96,14 @@ constexpr const char* kUnroll = R"(
 #endif
 )";
 
-std::string op_struct(const ScanText& scan, Op op, DType type) {
+std::string op_struct(Calls& calls, const ScanText& scan, Op op, DType type) {
   std::string start, both;
   if (scan.places) {
     start = str("{(", c_type(type), ")0, -1}");
     both = str("tc_later<", op == Op::cummax ? "true" : "false", ">(a, b)");
   } else {
-    start = literal_text(identity(op, type));
-    both = fill_formula(formula(*combiner(op), type), {"a", "b"});
+    start = literal_text(calls, identity(op, type));
+    both = fill_formula(calls, formula(*combiner(op), type), {"a", "b"});
   }
   return str("\nstruct ", scan.op, " {\n  using T = ", scan.type,
              ";\n  TC_FN T identity() { return ", start,
@@ -147,7 +147,7 @@ std::string ScanText::result(const std::string& value) const {
 
 std::string ScanText::groups() const { return str("tc_groups<", op, ", ", levels, ">"); }
 
-std::string scan_helpers(const std::vector<Program>& programs) {
+std::string scan_helpers(const std::vector<Program>& programs, Calls& calls) {
   std::set<std::string> written;
   std::string ops;
   bool places = false;
@@ -157,7 +157,7 @@ std::string scan_helpers(const std::vector<Program>& programs) {
         if (!is_scan(step)) continue;
         const ScanText scan(kernel, step);
         const DType type = compute_type(kernel.scalars[step.value].dtype);
-        if (written.insert(scan.op).second) ops += op_struct(scan, step.op, type);
+        if (written.insert(scan.op).second) ops += op_struct(calls, scan, step.op, type);
         places = places || scan.places;
       }
     }
@@ -187,9 +187,9 @@ void write_scan_row(KernelText& text, const Step& step, int number, const std::s
     const std::string next = scan.of("within", scan.lifted(text.scalars.name(step.value), "e"));
     if (!step.exclusive) out.line(str("within = ", next, ";"));
     if (!makes_register(step))
-      out.line(str(step.mask < 0 ? "" : str("if (", text.scalars.name(step.mask), ") "), place,
-                   " = ", to_storage(step.dtype, scan.result(scan.of("before", "within"))),
-                   ";"));
+      out.line(str(
+          step.mask < 0 ? "" : str("if (", text.scalars.name(step.mask), ") "), place, " = ",
+          to_storage(text.calls, step.dtype, scan.result(scan.of("before", "within"))), ";"));
     if (step.exclusive) out.line(str("within = ", next, ";"));
   };
   if (whole > 0) {

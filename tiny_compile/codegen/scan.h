@@ -25,8 +25,9 @@ struct ScanText {
 
 bool is_scan(const Step& step);  // a Scan, or a scan's total
 
-// The structs and functions that the programs' scans use, for both targets.
-std::string scan_helpers(const std::vector<Program>& programs);
+// The structs and functions that the programs' scans use, for both targets; adds what
+// these call.
+std::string scan_helpers(const std::vector<Program>& programs, Calls& calls);
 
 // One row by one thread: `store` is the text of a result's place in memory. A total goes to the
 // register rN, which is declared already.

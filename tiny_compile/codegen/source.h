@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tiny_compile/codegen/calls.h"
 #include "tiny_compile/loops/library_matmul.h"
 
 namespace tiny_compile {
@@ -43,6 +44,7 @@ struct Source {
   std::string text;
   std::vector<KernelEntry> kernels;  // of each Program kernel, in order
   int units = 1;
+  Calls calls{};  // what the kernels and their helpers call
 };
 
 }  // namespace tiny_compile

@@ -54,13 +54,13 @@ void apply_float(Op op, DType dtype, const T* pa, const T* pb, int n, T* out) {
     return;
   }
   switch (op) {
-#define X(name, arity, domain, result, on_floats, on_integers)    \
-  case Op::name:                                                  \
-    for (int i = 0; i < n; i++) {                                 \
-      [[maybe_unused]] const T a = pa[i], b = pb ? pb[i] : pa[i]; \
-      [[maybe_unused]] const T c = a;                             \
-      out[i] = static_cast<T>(on_floats);                         \
-    }                                                             \
+#define X(name, arity, domain, result, cost, on_floats, on_integers) \
+  case Op::name:                                                     \
+    for (int i = 0; i < n; i++) {                                    \
+      [[maybe_unused]] const T a = pa[i], b = pb ? pb[i] : pa[i];    \
+      [[maybe_unused]] const T c = a;                                \
+      out[i] = static_cast<T>(on_floats);                            \
+    }                                                                \
     return;
     TC_POINTWISE_OPS(X)
 #undef X

@@ -5,12 +5,13 @@ namespace tiny_compile {
 namespace {
 
 constexpr OpInfo kOps[] = {
-#define X(name, arity, domain, result, on_floats, on_integers) \
-  {#name, arity, OpClass::Pointwise, Domain::domain, Result::result, #on_floats, #on_integers},
+#define X(name, arity, domain, result, cost, on_floats, on_integers) \
+  {#name,          arity,      OpClass::Pointwise, Domain::domain,   \
+   Result::result, Cost::cost, #on_floats,         #on_integers},
     TC_POINTWISE_OPS(X)
 #undef X
 #define X(name, arity, op_class) \
-  {#name, arity, OpClass::op_class, Domain::Any, Result::Same, "0", "0"},
+  {#name, arity, OpClass::op_class, Domain::Any, Result::Same, Cost::Cheap, "0", "0"},
         TC_OTHER_OPS(X)
 #undef X
 };

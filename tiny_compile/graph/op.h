@@ -11,71 +11,72 @@
 
 namespace tiny_compile {
 
-// Pointwise ops: X(name, arity, operand dtypes, result dtype, float formula, integer formula).
+// Pointwise ops: X(name, arity, operand dtypes, result dtype, cost, float formula, integer
+// formula). Costly: worth keeping rather than computing again.
 // The formulas are C++ over the operands a, b, c. The very same tokens are compiled into the
 // interpreter and pasted into generated C++ and CUDA, so that all three compute the same bits.
 // A formula of 0 stands for "not defined on this kind"; bool uses the integer formula.
 // clang-format off
-#define TC_POINTWISE_OPS(X)                                                            \
-  X(add,          2, Number,  Same, a + b,                    tc_add(a, b))            \
-  X(sub,          2, Number,  Same, a - b,                    tc_sub(a, b))            \
-  X(mul,          2, Number,  Same, a * b,                    tc_mul(a, b))            \
-  X(div,          2, Float,   Same, a / b,                    0)                       \
-  X(floor_divide, 2, Number,  Same, tc_floor_divide(a, b),    tc_floor_divide(a, b))   \
-  X(remainder,    2, Number,  Same, tc_remainder(a, b),       tc_remainder(a, b))      \
-  X(pow,          2, Number,  Same, tc_pow(a, b),             tc_pow(a, b))            \
-  X(minimum,      2, Number,  Same, tc_minimum(a, b),         tc_minimum(a, b))        \
-  X(maximum,      2, Number,  Same, tc_maximum(a, b),         tc_maximum(a, b))        \
-  X(logaddexp,    2, Float,   Same, tc_logaddexp(a, b),       0)                       \
-  X(neg,          1, Number,  Same, tc_neg(a),                tc_neg(a))               \
-  X(abs,          1, Number,  Same, tc_abs(a),                tc_abs(a))               \
-  X(sign,         1, Number,  Same, tc_sign(a),               tc_sign(a))              \
-  X(exp,          1, Float,   Same, tc_exp(a),                0)                       \
-  X(expm1,        1, Float,   Same, tc_expm1(a),              0)                       \
-  X(log,          1, Float,   Same, tc_log(a),                0)                       \
-  X(log1p,        1, Float,   Same, tc_log1p(a),              0)                       \
-  X(exp2,         1, Float,   Same, tc_exp2(a),               0)                       \
-  X(log2,         1, Float,   Same, tc_log2(a),               0)                       \
-  X(log10,        1, Float,   Same, tc_log10(a),              0)                       \
-  X(sin,          1, Float,   Same, tc_sin(a),                0)                       \
-  X(cos,          1, Float,   Same, tc_cos(a),                0)                       \
-  X(tan,          1, Float,   Same, tc_tan(a),                0)                       \
-  X(asin,         1, Float,   Same, tc_asin(a),               0)                       \
-  X(acos,         1, Float,   Same, tc_acos(a),               0)                       \
-  X(atan,         1, Float,   Same, tc_atan(a),               0)                       \
-  X(atan2,        2, Float,   Same, tc_atan2(a, b),           0)                       \
-  X(tanh,         1, Float,   Same, tc_tanh(a),               0)                       \
-  X(sigmoid,      1, Float,   Same, tc_sigmoid(a),            0)                       \
-  X(erf,          1, Float,   Same, tc_erf(a),                0)                       \
-  X(erfinv,       1, Float,   Same, tc_erfinv(a),             0)                       \
-  X(lgamma,       1, Float,   Same, tc_lgamma(a),             0)                       \
-  X(digamma,      1, Float,   Same, tc_digamma(a),            0)                       \
-  X(zeta,         2, Float,   Same, tc_zeta(a, b),            0)                       \
-  X(gelu,         1, Float,   Same, tc_gelu(a),               0)                       \
-  X(silu,         1, Float,   Same, tc_silu(a),               0)                       \
-  X(sqrt,         1, Float,   Same, tc_sqrt(a),               0)                       \
-  X(rsqrt,        1, Float,   Same, tc_rsqrt(a),              0)                       \
-  X(reciprocal,   1, Float,   Same, tc_reciprocal(a),         0)                       \
-  X(floor,        1, Float,   Same, tc_floor(a),              0)                       \
-  X(ceil,         1, Float,   Same, tc_ceil(a),               0)                       \
-  X(round,        1, Float,   Same, tc_round(a),              0)                       \
-  X(trunc,        1, Float,   Same, tc_trunc(a),              0)                       \
-  X(eq,           2, Any,     Bool, a == b,                   a == b)                  \
-  X(ne,           2, Any,     Bool, a != b,                   a != b)                  \
-  X(lt,           2, Any,     Bool, a < b,                    a < b)                   \
-  X(le,           2, Any,     Bool, a <= b,                   a <= b)                  \
-  X(gt,           2, Any,     Bool, a > b,                    a > b)                   \
-  X(ge,           2, Any,     Bool, a >= b,                   a >= b)                  \
-  X(bitwise_and,  2, Bits,    Same, 0,                        a & b)                   \
-  X(bitwise_or,   2, Bits,    Same, 0,                        a | b)                   \
-  X(bitwise_xor,  2, Bits,    Same, 0,                        a ^ b)                   \
-  X(bitwise_not,  1, Bits,    Same, 0,                        tc_not(a))               \
-  X(shift_left,   2, Integer, Same, 0,                        tc_shl(a, b))            \
-  X(shift_right,  2, Integer, Same, 0,                        tc_shr(a, b))            \
-  X(popcount,     1, Integer, Same, 0,                        tc_popcount(a))          \
-  X(where,        3, Where,   Same, a ? b : c,                a ? b : c)               \
-  X(cast,         1, Any,     Cast, 0,                        0)                       \
-  X(bitcast,      1, Any,     Cast, 0,                        0)
+#define TC_POINTWISE_OPS(X)                                                                   \
+  X(add,          2, Number,  Same, Cheap,  a + b,                     tc_add(a, b))          \
+  X(sub,          2, Number,  Same, Cheap,  a - b,                     tc_sub(a, b))          \
+  X(mul,          2, Number,  Same, Cheap,  a * b,                     tc_mul(a, b))          \
+  X(div,          2, Float,   Same, Cheap,  a / b,                     0)                     \
+  X(floor_divide, 2, Number,  Same, Costly, tc_floor_divide(a, b),     tc_floor_divide(a, b)) \
+  X(remainder,    2, Number,  Same, Costly, tc_remainder(a, b),        tc_remainder(a, b))    \
+  X(pow,          2, Number,  Same, Costly, tc_pow(a, b),              tc_pow(a, b))          \
+  X(minimum,      2, Number,  Same, Cheap,  tc_minimum(a, b),          tc_minimum(a, b))      \
+  X(maximum,      2, Number,  Same, Cheap,  tc_maximum(a, b),          tc_maximum(a, b))      \
+  X(logaddexp,    2, Float,   Same, Costly, tc_logaddexp(a, b),        0)                     \
+  X(neg,          1, Number,  Same, Cheap,  tc_neg(a),                 tc_neg(a))             \
+  X(abs,          1, Number,  Same, Cheap,  tc_abs(a),                 tc_abs(a))             \
+  X(sign,         1, Number,  Same, Costly, tc_sign(a),                tc_sign(a))            \
+  X(exp,          1, Float,   Same, Costly, tc_exp(a),                 0)                     \
+  X(expm1,        1, Float,   Same, Costly, tc_expm1(a),               0)                     \
+  X(log,          1, Float,   Same, Costly, tc_log(a),                 0)                     \
+  X(log1p,        1, Float,   Same, Costly, tc_log1p(a),               0)                     \
+  X(exp2,         1, Float,   Same, Costly, tc_exp2(a),                0)                     \
+  X(log2,         1, Float,   Same, Costly, tc_log2(a),                0)                     \
+  X(log10,        1, Float,   Same, Costly, tc_log10(a),               0)                     \
+  X(sin,          1, Float,   Same, Costly, tc_sin(a),                 0)                     \
+  X(cos,          1, Float,   Same, Costly, tc_cos(a),                 0)                     \
+  X(tan,          1, Float,   Same, Costly, tc_tan(a),                 0)                     \
+  X(asin,         1, Float,   Same, Costly, tc_asin(a),                0)                     \
+  X(acos,         1, Float,   Same, Costly, tc_acos(a),                0)                     \
+  X(atan,         1, Float,   Same, Costly, tc_atan(a),                0)                     \
+  X(atan2,        2, Float,   Same, Costly, tc_atan2(a, b),            0)                     \
+  X(tanh,         1, Float,   Same, Costly, tc_tanh(a),                0)                     \
+  X(sigmoid,      1, Float,   Same, Costly, tc_sigmoid(a),             0)                     \
+  X(erf,          1, Float,   Same, Costly, tc_erf(a),                 0)                     \
+  X(erfinv,       1, Float,   Same, Costly, tc_erfinv(a),              0)                     \
+  X(lgamma,       1, Float,   Same, Costly, tc_lgamma(a),              0)                     \
+  X(digamma,      1, Float,   Same, Costly, tc_digamma(a),             0)                     \
+  X(zeta,         2, Float,   Same, Costly, tc_zeta(a, b),             0)                     \
+  X(gelu,         1, Float,   Same, Costly, tc_gelu(a),                0)                     \
+  X(silu,         1, Float,   Same, Costly, tc_silu(a),                0)                     \
+  X(sqrt,         1, Float,   Same, Costly, tc_sqrt(a),                0)                     \
+  X(rsqrt,        1, Float,   Same, Costly, tc_rsqrt(a),               0)                     \
+  X(reciprocal,   1, Float,   Same, Costly, tc_reciprocal(a),          0)                     \
+  X(floor,        1, Float,   Same, Costly, tc_floor(a),               0)                     \
+  X(ceil,         1, Float,   Same, Costly, tc_ceil(a),                0)                     \
+  X(round,        1, Float,   Same, Costly, tc_round(a),               0)                     \
+  X(trunc,        1, Float,   Same, Costly, tc_trunc(a),               0)                     \
+  X(eq,           2, Any,     Bool, Cheap,  a == b,                    a == b)                \
+  X(ne,           2, Any,     Bool, Cheap,  a != b,                    a != b)                \
+  X(lt,           2, Any,     Bool, Cheap,  a < b,                     a < b)                 \
+  X(le,           2, Any,     Bool, Cheap,  a <= b,                    a <= b)                \
+  X(gt,           2, Any,     Bool, Cheap,  a > b,                     a > b)                 \
+  X(ge,           2, Any,     Bool, Cheap,  a >= b,                    a >= b)                \
+  X(bitwise_and,  2, Bits,    Same, Cheap,  0,                         a & b)                 \
+  X(bitwise_or,   2, Bits,    Same, Cheap,  0,                         a | b)                 \
+  X(bitwise_xor,  2, Bits,    Same, Cheap,  0,                         a ^ b)                 \
+  X(bitwise_not,  1, Bits,    Same, Cheap,  0,                         tc_not(a))             \
+  X(shift_left,   2, Integer, Same, Cheap,  0,                         tc_shl(a, b))          \
+  X(shift_right,  2, Integer, Same, Cheap,  0,                         tc_shr(a, b))          \
+  X(popcount,     1, Integer, Same, Cheap,  0,                         tc_popcount(a))        \
+  X(where,        3, Where,   Same, Cheap,  a ? b : c,                 a ? b : c)             \
+  X(cast,         1, Any,     Cast, Cheap,  0,                         0)                     \
+  X(bitcast,      1, Any,     Cast, Cheap,  0,                         0)
 
 // The other ops: X(name, inputs (-1: any number), class).
 #define TC_OTHER_OPS(X)         \
@@ -142,6 +143,7 @@ enum class OpClass {
 // and one shape.
 enum class Domain { Any, Number, Float, Integer, Bits, Where };
 enum class Result { Same, Bool, Cast };  // Cast: written on the node
+enum class Cost { Cheap, Costly };       // of floats
 
 struct OpInfo {
   const char* name;
@@ -149,6 +151,7 @@ struct OpInfo {
   OpClass op_class;
   Domain domain;  // pointwise only, as are the following
   Result result;
+  Cost cost;
   const char* float_formula;  // "a + b"; "0" where undefined
   const char* integer_formula;
 };
@@ -163,6 +166,7 @@ const OpInfo& info(Op op);
 std::optional<Op> op_from(std::string_view name);
 
 inline bool is_pointwise(Op op) { return info(op).op_class == OpClass::Pointwise; }
+inline bool is_costly(Op op) { return info(op).cost == Cost::Costly; }
 inline bool is_view(Op op) { return info(op).op_class == OpClass::View; }
 inline bool is_reduction(Op op) { return info(op).op_class == OpClass::Reduction; }
 inline bool is_scan(Op op) { return info(op).op_class == OpClass::Scan; }

@@ -28,11 +28,7 @@ int cost(const Kernel& kernel, const std::vector<bool>& wanted) {
     const Scalar& scalar = kernel.scalars[id];
     if (!wanted[id] || scalar.kind == ScalarKind::Constant) continue;
     if (scalar.kind == ScalarKind::Philox) total += 20;
-    if (scalar.kind != ScalarKind::Apply) continue;
-    const std::string_view formula = info(scalar.op).float_formula;
-    const bool cheap = scalar.op == Op::maximum || scalar.op == Op::minimum ||
-                       scalar.op == Op::abs || scalar.op == Op::neg;
-    total += formula.starts_with("tc_") && !cheap ? 8 : 1;
+    if (scalar.kind == ScalarKind::Apply) total += is_costly(scalar.op) ? 8 : 1;
   }
   return total;
 }

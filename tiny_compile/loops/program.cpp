@@ -214,6 +214,20 @@ Kernel normalize(Kernel kernel) {
   return kernel;
 }
 
+Kernel without_steps(Kernel kernel) {
+  kernel.scalars.clear();
+  kernel.steps.clear();
+  return kernel;
+}
+
+int add_temporary(Program& program, const std::string& prefix, const std::string& use,
+                  const Type& type, const Expr& size) {
+  const int buffer = static_cast<int>(program.buffers.size());
+  program.buffers.push_back(
+      {str(prefix, buffer, "_", use), Role::Temporary, type, size, {}, 0});
+  return buffer;
+}
+
 std::vector<int> row_axes(const Kernel& kernel) {
   std::vector<int> result(static_cast<size_t>(kernel.rows));
   for (int i = 0; i < kernel.rows; i++) result[i] = i;

@@ -9,10 +9,8 @@ namespace {
 bool uses_indirect(const Scalar& scalar) { return depends_on(scalar.index, indirect(0)); }
 
 Scalar moved(const Scalar& source, const Splice& how, const std::vector<int>& ids) {
-  Scalar scalar = source;
-  for (int& operand : scalar.operands) operand = ids[operand];
-  if (scalar.mask >= 0) scalar.mask = ids[scalar.mask];
-  if (scalar.kind == ScalarKind::Register) scalar.step += how.first_step;
+  Scalar scalar = renumbered(
+      source, [&](int id) { return ids[id]; }, [&](int step) { return step + how.first_step; });
   if (how.axes.empty() || scalar.index.is_constant()) return scalar;
   const bool was_indirect = uses_indirect(scalar);
   scalar.index = substitute(scalar.index, how.axes);

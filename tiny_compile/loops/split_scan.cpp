@@ -99,11 +99,8 @@ class PieceKernel {
 
 int add_buffer(Program& program, const Kernel& kernel, const char* what, DType dtype,
                int64_t pieces) {
-  const int buffer = static_cast<int>(program.buffers.size());
   const Expr size = row_count(kernel) * pieces;
-  program.buffers.push_back(
-      {str(what, buffer, "_", kernel.name), Role::Temporary, {dtype, {size}}, size, {}, 0});
-  return buffer;
+  return add_temporary(program, what, kernel.name, {dtype, {size}}, size);
 }
 
 DType state_of(const Kernel& kernel, const Step& step) {

@@ -64,7 +64,8 @@ const char* kMasked = R"(
 std::string stands_in(const char* text, const std::string& name, int wanted) {
   const Program program = program_of(text);
   const Kernel& kernel = program.kernels[0];
-  const ScalarWriter scalars(program, kernel);
+  Calls calls;
+  const ScalarWriter scalars(program, kernel, calls);
   for (int id = 0; id < static_cast<int>(kernel.scalars.size()); id++) {
     if (scalars.name(id).rfind(name, 0) != 0) continue;
     const int loops = exercise::loops_around(kernel, id);

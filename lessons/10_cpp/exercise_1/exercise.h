@@ -31,7 +31,8 @@ int loops_around(const Kernel& kernel, int scalar);
 // The first kernel of a program as text:  void run(void* const* buffers)
 inline std::string nested_loops(const Program& program) {
   const Kernel& kernel = program.kernels[0];
-  const ScalarWriter scalars(program, kernel);
+  Calls calls;
+  const ScalarWriter scalars(program, kernel, calls);
   std::string text = "extern \"C\" void run(void* const* buffers) {\n", indent = "  ";
   for (size_t b = 0; b < program.buffers.size(); b++) {
     const std::string type = str(c_type(program.buffers[b].type.dtype), "*");
@@ -53,7 +54,7 @@ inline std::string nested_loops(const Program& program) {
     text += str(indent, pointer_name(program.buffers[static_cast<size_t>(step.buffer)]), "[",
                 scalars.index(step.index), "] = ", scalars.name(step.value), ";\n");
   for (; !indent.empty(); indent.resize(indent.size() - 2)) text += indent.substr(2) + "}\n";
-  return str("#define TC_FN static inline\n#define TC_FAIL(code)\n", prelude_for(text, false),
+  return str("#define TC_FN static inline\n#define TC_FAIL(code)\n", prelude_for(calls, false),
              text);
 }
 

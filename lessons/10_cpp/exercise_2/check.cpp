@@ -54,8 +54,9 @@ class RowMax {
 };
 
 RowMax<float> floats(int length) {
-  return {length,
-          "#define TC_FN static inline\n" + prelude_for("tc_maximum(", false) + kFloats};
+  Calls calls;
+  calls("tc_maximum");
+  return {length, "#define TC_FN static inline\n" + prelude_for(calls, false) + kFloats};
 }
 
 // Of the row and 64 infinities behind it.

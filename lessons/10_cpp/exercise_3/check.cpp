@@ -101,13 +101,21 @@ static unsigned long get_local_size(uint) { return tc_group_size; }
 #define restrict __restrict
 )";
 
+// Every function that an op's formula names.
+Calls all_functions() {
+  Calls calls;
+  for (int op = 0; op < kOpCount; op++)
+    fill_formula(calls, info(static_cast<Op>(op)).float_formula, {});
+  return calls;
+}
+
 // What the text would be on a device, as a library of functions that run one work item each.
 class OpenClDevice {
  public:
   explicit OpenClDevice(const Program& program)
       : program_(program), source_(exercise::emit_opencl(program)) {
     std::string text = str("#define TC_FN static inline\n#define TC_FAIL(code)\n",
-                           prelude_for(source_.text, false), kOpenCl, source_.text);
+                           prelude_for(all_functions(), false), kOpenCl, source_.text);
     for (size_t k = 0; k < source_.kernels.size(); k++) {
       std::vector<std::string> arguments;
       for (size_t b = 0; b < source_.kernels[k].buffers.size(); b++)

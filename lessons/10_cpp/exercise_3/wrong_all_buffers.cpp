@@ -42,7 +42,8 @@ KernelEntry write_kernel(const Program& program, const Kernel& kernel, std::stri
   text += "  const int point = get_global_id(0);\n";
   text += str("  if (point >= ", points, ") return;\n");
   text += unpacked(kernel);
-  const ScalarWriter scalars(program, kernel);
+  Calls calls;
+  const ScalarWriter scalars(program, kernel, calls);
   for (int id = 0; id < static_cast<int>(kernel.scalars.size()); id++) {
     if (!scalars.is_trivial(id)) text += "  " + scalars.definition(id) + "\n";
   }
