@@ -20,12 +20,6 @@ Tensor upcast(const Tensor& x, const Location& where) {
   return cast_to(x, is_half(dtype) ? DType::f32 : dtype, where);
 }
 
-// max(x) clamped to finite, kept as an axis of 1.
-Tensor finite_max(const Tensor& x, const Sizes& axes) {
-  const double most = x.dtype() == DType::f64 ? 1.7976931348623157e308 : 3.4028234663852886e38;
-  return clamp(max(x, axes, true), -most, most);
-}
-
 Tensor reduced(const Tensor& losses, Reduction reduction) {
   if (reduction == Reduction::None) return losses;
   return reduction == Reduction::Sum ? sum(losses) : mean(losses);
@@ -92,6 +86,14 @@ Tensor pooled_windows(const char* name, const Tensor& x, Window kernel, Window s
 }
 
 }  // namespace
+
+Tensor finite_max(const Operand& x, const Axes& axes) {
+  const Scope scope(x.where);
+  const Tensor largest = max(x, axes, true);
+  const double most =
+      largest.dtype() == DType::f64 ? 1.7976931348623157e308 : 3.4028234663852886e38;
+  return clamp(largest, -most, most);
+}
 
 Tensor logsumexp(const Operand& x, const Axes& axes, bool keepdim) {
   const Scope scope(x.where);

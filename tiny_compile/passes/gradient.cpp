@@ -1,0 +1,126 @@
+// How does a graph of a function become one of its gradient? Its nodes from the last to the
+// first: each passes the cotangent of its result on to its operands (derivatives.h), and what a
+// value gets from its readers is added up.
+//
+//   graph f(%0 x) { %1 = sin %0 ; %2 = mul %1, %0 ; return %2 }, with respect to x
+//     =>  graph f(%0 x, %1 d0) {
+//           %2 = sin %0 ; %3 = mul %2, %0                             the function
+//           %4 = mul %1, %0 ; %5 = mul %1, %2                         mul
+//           %6 = cos %0 ; %7 = mul %4, %6 ; %8 = add %5, %7           sin
+//           return %3, %8 }
+#include "tiny_compile/passes/gradient.h"
+
+#include "tiny_compile/passes/derivatives.h"
+#include "tiny_compile/passes/passes.h"
+#include "tiny_compile/trace/creation.h"
+#include "tiny_compile/trace/replay.h"
+#include "tiny_compile/trace/tracer.h"
+
+namespace tiny_compile {
+namespace {
+
+// Which nodes depend on these inputs by way of floats.
+std::vector<bool> depending(const Graph& graph, const std::vector<int>& inputs) {
+  std::vector<bool> depends(graph.nodes.size());
+  for (const int input : inputs) depends[input] = true;
+  for (int id = 0; id < graph.size(); id++) {
+    const Node& node = graph[id];
+    if (!is_float(node.type.dtype)) continue;
+    for (const int input : node.inputs) depends[id] = depends[id] || depends[input];
+  }
+  return depends;
+}
+
+class Sweep {
+ public:
+  Sweep(const Graph& graph, const std::vector<int>& inputs, std::vector<Tensor> values)
+      : graph_(graph),
+        depends_(depending(graph, inputs)),
+        values_(std::move(values)),
+        cotangents_(graph.nodes.size()) {}
+
+  void add(int id, const Tensor& cotangent) {
+    if (!depends_[id]) return;
+    Tensor& sum = cotangents_[id];
+    sum = sum.defined() ? sum + cotangent : cotangent;
+  }
+
+  void run() {
+    for (int id = graph_.size() - 1; id >= 0; id--) {
+      if (cotangents_[id].defined() && graph_[id].op != Op::input) pass_on(id);
+    }
+  }
+
+  Tensor cotangent(int id) const {
+    return cotangents_[id].defined() ? cotangents_[id] : zeros_like(values_[id]);
+  }
+
+ private:
+  void pass_on(int id) {
+    const Node& node = graph_[id];
+    const Scope scope(node.where);
+    std::vector<Tensor> operands;
+    std::vector<bool> wanted;
+    for (const int input : node.inputs) {
+      operands.push_back(values_[input]);
+      wanted.push_back(depends_[input]);
+    }
+    const std::vector<Tensor> passed =
+        pull_back({node, operands, values_[id], cotangents_[id]}, wanted);
+    for (size_t k = 0; k < passed.size(); k++) {
+      if (passed[k].defined()) add(node.inputs[k], passed[k]);
+    }
+  }
+
+  const Graph& graph_;
+  std::vector<bool> depends_;
+  std::vector<Tensor> values_;      // of each node
+  std::vector<Tensor> cotangents_;  // undefined: none has come yet
+};
+
+}  // namespace
+
+Graph vjp(const Graph& called, const std::vector<int>& wrt) {
+  const Graph graph = inline_calls(called);
+  const std::vector<int> inputs = graph.inputs();
+  std::vector<Type> types;
+  for (const int input : inputs) types.push_back(graph[input].type);
+  for (const int output : graph.outputs) {
+    if (is_float(graph[output].type.dtype)) types.push_back(graph[output].type);
+  }
+  std::vector<int> sources;
+  for (const int number : wrt) {
+    const Node& input = graph[inputs[static_cast<size_t>(number)]];
+    if (!is_float(input.type.dtype))
+      fail("input ", input.name, " of graph ", graph.name, " is ", input.type.str(),
+           ": only floats have gradients");
+    sources.push_back(inputs[static_cast<size_t>(number)]);
+  }
+  const TensorFunction both = [&](std::span<const Tensor> given) {
+    const std::vector<Tensor> values = replay_all(graph, given.first(inputs.size()));
+    Sweep sweep(graph, sources, values);
+    std::vector<Tensor> outputs;
+    size_t next = inputs.size();
+    for (const int output : graph.outputs) {
+      outputs.push_back(values[output]);
+      if (is_float(graph[output].type.dtype)) sweep.add(output, given[next++]);
+    }
+    sweep.run();
+    for (const int source : sources) outputs.push_back(sweep.cotangent(source));
+    return outputs;
+  };
+  Graph result = dce(trace(both, types, graph.name).graph);
+  const std::vector<int> joined = result.inputs();
+  for (size_t k = 0; k < joined.size(); k++) {
+    Node& node = result.nodes[joined[k]];
+    if (k < inputs.size()) {  // as they lie in memory
+      node.name = graph[inputs[k]].name;
+      node.attrs = graph[inputs[k]].attrs;
+    } else {
+      node.name = str("d", k - inputs.size());
+    }
+  }
+  return result;
+}
+
+}  // namespace tiny_compile
