@@ -1,6 +1,6 @@
 // tc::grad, value_and_grad and jvp, as a user calls them.
-#include "tests/catch.h"
 #include "tiny_compile/compile/grad.h"
+#include "tests/catch.h"
 #include "tiny_compile/trace/creation.h"
 #include "tiny_compile/trace/nn.h"
 
@@ -58,7 +58,9 @@ TEST_CASE("what surrounds a function is constant to its gradient", "[grad]") {
 }
 
 TEST_CASE("a tangent is the derivative in a direction", "[grad]") {
-  const auto f = [](const Tensor& x, const Tensor& y) { return std::pair(sin(x) * y, x.sum()); };
+  const auto f = [](const Tensor& x, const Tensor& y) {
+    return std::pair(sin(x) * y, x.sum());
+  };
   const Tensor x = from_vector<double>({0.5, 1}), y = from_vector<double>({2, 3});
   const Tensor dx = from_vector<double>({1, 0}), dy = from_vector<double>({0, 1});
   const auto [value, change] = jvp(f)(std::tuple(x, y), std::tuple(dx, dy));
@@ -70,9 +72,9 @@ TEST_CASE("a tangent is the derivative in a direction", "[grad]") {
 
 TEST_CASE("a gradient that cannot be says why", "[grad]") {
   const Tensor x = from_vector<double>({1, 2});
-  REQUIRE_THROWS_WITH(grad([](const Tensor& a) { return a * a; })(x),
-                      Catch::Contains("grad_test.cpp") &&
-                          Catch::Contains("the loss is f64[2], not one float"));
+  REQUIRE_THROWS_WITH(
+      grad([](const Tensor& a) { return a * a; })(x),
+      Catch::Contains("grad_test.cpp") && Catch::Contains("the loss is f64[2], not one float"));
   REQUIRE_THROWS_WITH(grad([](const Tensor& a) { return a.sum(); })(from_vector<int64_t>({1})),
                       Catch::Contains("i64[1]") && Catch::Contains("only floats"));
 }

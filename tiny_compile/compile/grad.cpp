@@ -28,10 +28,10 @@ void check_floats(const std::vector<Tensor>& inputs, size_t first, size_t count)
   for (size_t k = first; k < first + count; k++) {
     const Tensor& x = inputs[k];
     if (is_float(x.dtype())) continue;
-    fail_at(current_place({}),
-            str("grad: tensor ", k - first, " of the argument is ", x.dtype(), "[",
-                join(x.sizes(), ","), "], and only floats have gradients: pass it as another "
-                "argument"));
+    fail_at(current_place({}), str("grad: tensor ", k - first, " of the argument is ",
+                                   x.dtype(), "[", join(x.sizes(), ","),
+                                   "], and only floats have gradients: pass it as another "
+                                   "argument"));
   }
 }
 

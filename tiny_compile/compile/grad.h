@@ -55,7 +55,8 @@ Tree with_tensors(Tree tree, const std::vector<Tensor>& tensors, size_t next) {
 template <typename Function, typename Tuple, typename Result>
 TensorFunction flat(Function& function, const Tuple& arguments, Result& structure) {
   return [&](std::span<const Tensor> inputs) {
-    structure = std::apply(function, with_tensors(arguments, {inputs.begin(), inputs.end()}, 0));
+    structure =
+        std::apply(function, with_tensors(arguments, {inputs.begin(), inputs.end()}, 0));
     return tensors_of(structure);
   };
 }

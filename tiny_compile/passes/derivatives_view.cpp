@@ -29,8 +29,8 @@ Tensor of_expand(const PullBack& at) {
   const int64_t added = at.y.rank() - x.rank();
   Sizes axes;
   for (int64_t k = 0; k < at.y.rank(); k++) {
-    const bool repeated = k < added || (x.size(k - added).is_number(1) &&
-                                        !at.y.size(k).is_number(1));
+    const bool repeated =
+        k < added || (x.size(k - added).is_number(1) && !at.y.size(k).is_number(1));
     if (repeated) axes.push_back(k);
   }
   return back_to(x, axes.empty() ? at.g : sum(at.g, axes, true));
@@ -61,8 +61,7 @@ Tensor diagonal_sums(const Tensor& g) {
   for (int64_t k = 0; k < rank; k++) planes_last[k] = k;
   std::swap(planes_last[rank - 1], planes_last[rank - 2]);
   std::swap(planes_last[rank - 2], planes_last[rank - 3]);  // [.., t, m, j]
-  const Tensor rows =
-      padded(flip(permute(g, planes_last), rank - 1), rank - 2, j - 1, j - 1);
+  const Tensor rows = padded(flip(permute(g, planes_last), rank - 1), rank - 2, j - 1, j - 1);
   SizeList flat = rows.sizes();
   flat.pop_back();
   flat.back() = flat.back() * j;

@@ -10,6 +10,8 @@
 //           return %3, %8 }
 #include "tiny_compile/passes/gradient.h"
 
+#include <set>
+
 #include "tiny_compile/passes/derivatives.h"
 #include "tiny_compile/passes/passes.h"
 #include "tiny_compile/trace/creation.h"
@@ -78,6 +80,25 @@ class Sweep {
   std::vector<Tensor> cotangents_;  // undefined: none has come yet
 };
 
+// The first inputs named and laid out as the function's, the others d0, d1, ..: dd0 where d0 is
+// taken already.
+Graph with_inputs_of(const Graph& function, Graph graph) {
+  std::set<std::string> taken;
+  std::vector<int> ids = graph.inputs();
+  const std::vector<int> inputs = function.inputs();
+  for (size_t k = 0; k < inputs.size(); k++) {
+    graph.nodes[ids[k]].name = function[inputs[k]].name;
+    graph.nodes[ids[k]].attrs = function[inputs[k]].attrs;
+    taken.insert(function[inputs[k]].name);
+  }
+  for (size_t k = inputs.size(); k < ids.size(); k++) {
+    std::string name = str("d", k - inputs.size());
+    while (!taken.insert(name).second) name = "d" + name;
+    graph.nodes[ids[k]].name = name;
+  }
+  return graph;
+}
+
 }  // namespace
 
 Graph vjp(const Graph& called, const std::vector<int>& wrt) {
@@ -109,18 +130,7 @@ Graph vjp(const Graph& called, const std::vector<int>& wrt) {
     for (const int source : sources) outputs.push_back(sweep.cotangent(source));
     return outputs;
   };
-  Graph result = dce(trace(both, types, graph.name).graph);
-  const std::vector<int> joined = result.inputs();
-  for (size_t k = 0; k < joined.size(); k++) {
-    Node& node = result.nodes[joined[k]];
-    if (k < inputs.size()) {  // as they lie in memory
-      node.name = graph[inputs[k]].name;
-      node.attrs = graph[inputs[k]].attrs;
-    } else {
-      node.name = str("d", k - inputs.size());
-    }
-  }
-  return result;
+  return with_inputs_of(graph, dce(trace(both, types, graph.name).graph));
 }
 
 }  // namespace tiny_compile
