@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/passes/gradient.h"
 #include "tiny_compile/passes/passes.h"
 
 #include "tests/loops/symbolic_stages.h"
@@ -214,4 +215,24 @@ TEST_CASE("emit says that it needs numbers", "[sizes]") {
   const Graph graph = graph_of(kCases[0]);
   CHECK_THROWS_WITH(run_pipeline(default_pipeline(), graph, true),
                     ContainsSubstring("emit needs numbers for sizes, and n is symbolic"));
+}
+
+namespace {
+
+std::vector<int> float_inputs(const Graph& graph) {
+  std::vector<int> result;
+  const std::vector<int> inputs = graph.inputs();
+  for (size_t k = 0; k < inputs.size(); k++)
+    if (is_float(graph[inputs[k]].type.dtype)) result.push_back(static_cast<int>(k));
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("each op's derivative goes through every stage on n", "[sizes][derivatives]") {
+  for (const Case& one : kCases) {
+    CAPTURE(one.op);
+    const Graph graph = graph_of(one);
+    check_stages(vjp(graph, float_inputs(graph)), kSizes);
+  }
 }
