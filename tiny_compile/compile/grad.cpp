@@ -13,6 +13,7 @@
 #include "tiny_compile/passes/gradient.h"
 #include "tiny_compile/passes/passes.h"
 #include "tiny_compile/trace/creation.h"
+#include "tiny_compile/trace/custom_vjp.h"
 #include "tiny_compile/trace/replay.h"
 
 namespace tiny_compile::detail {
@@ -52,11 +53,15 @@ struct Call {
 };
 
 Call call(const TensorFunction& function, const std::vector<Tensor>& inputs) {
+  const Differentiated inside(true);
   Traced traced = trace(function, inputs, "function");
   Call result{std::move(traced.graph), inputs};
   for (const Captured& captured : traced.captured) result.operands.push_back(captured.tensor);
   return result;
 }
+
+// Custom derivatives have done their duty, unless this gradient is differentiated in its turn.
+Graph kept(const Graph& graph) { return is_differentiated() ? graph : inline_calls(graph); }
 
 }  // namespace
 
@@ -66,7 +71,7 @@ std::vector<Tensor> outputs_and_gradients(const TensorFunction& function,
   check_floats(inputs, first, count);
   auto [graph, operands] = call(function, inputs);
   check_loss(graph);
-  const Graph both = vjp(graph, numbers(first, count));
+  const Graph both = kept(vjp(graph, numbers(first, count)));
   for (size_t k = 0; k < graph.outputs.size(); k++) {
     const Type& type = graph[graph.outputs[k]].type;
     if (!is_float(type.dtype)) continue;
@@ -88,13 +93,13 @@ std::vector<Tensor> outputs_and_tangents(const TensorFunction& function,
   const size_t cotangents = back.inputs().size() - inputs.size() - captured;
   Graph forward = vjp(pulled, numbers(inputs.size() + captured, cotangents));
   forward.outputs.erase(forward.outputs.begin(), forward.outputs.begin() + inputs.size());
-  const std::vector<Tensor> values = replay(graph, operands);
+  const std::vector<Tensor> values = replay(kept(graph), operands);
   for (const int output : graph.outputs) {
     const Type& type = graph[output].type;
     if (is_float(type.dtype)) operands.push_back(ones(SizeList(type.shape), type.dtype));
   }
   for (size_t k = 0; k < inputs.size(); k++) operands.push_back(tangents[k]);
-  const std::vector<Tensor> pushed = replay(dce(forward), operands);
+  const std::vector<Tensor> pushed = replay(kept(dce(forward)), operands);
   std::vector<Tensor> result = values;
   size_t next = 0;
   for (const Tensor& value : values)

@@ -10,6 +10,7 @@
 //           return %3, %8 }
 #include "tiny_compile/passes/gradient.h"
 
+#include <map>
 #include <set>
 
 #include "tiny_compile/passes/derivatives.h"
@@ -49,7 +50,11 @@ class Sweep {
 
   void run() {
     for (int id = graph_.size() - 1; id >= 0; id--) {
-      if (cotangents_[id].defined() && graph_[id].op != Op::input) pass_on(id);
+      if (graph_[id].op == Op::custom_vjp) {
+        pass_on_custom(id);
+      } else if (cotangents_[id].defined() && graph_[id].op != Op::input) {
+        pass_on(id);
+      }
     }
   }
 
@@ -60,13 +65,14 @@ class Sweep {
  private:
   void pass_on(int id) {
     const Node& node = graph_[id];
-    const Scope scope(node.where);
-    std::vector<Tensor> operands;
-    std::vector<bool> wanted;
-    for (const int input : node.inputs) {
-      operands.push_back(values_[input]);
-      wanted.push_back(depends_[input]);
+    if (node.op == Op::item) {
+      of_items_[node.inputs[0]][node.integer(Key::index, 0)] = cotangents_[id];
+      return;
     }
+    const Scope scope(node.where);
+    const std::vector<Tensor> operands = operands_of(node);
+    std::vector<bool> wanted;
+    for (const int input : node.inputs) wanted.push_back(depends_[input]);
     const std::vector<Tensor> passed =
         pull_back({node, operands, values_[id], cotangents_[id]}, wanted);
     for (size_t k = 0; k < passed.size(); k++) {
@@ -74,10 +80,41 @@ class Sweep {
     }
   }
 
+  // By the node's own second graph.
+  void pass_on_custom(int id) {
+    const Node& node = graph_[id];
+    if (!of_items_.count(id)) return;
+    const Scope scope(node.where);
+    std::vector<Tensor> given = operands_of(node), cotangents;
+    for (size_t k = 0; k < node.type.items.size(); k++) {
+      Node item;
+      item.op = Op::item;
+      item.set(Key::index, {static_cast<int64_t>(k)});
+      given.push_back(apply(std::move(item), {values_[id]}, node.where));
+      if (!is_float(node.type.items[k].dtype)) continue;
+      const auto known = of_items_[id].find(static_cast<int64_t>(k));
+      cotangents.push_back(known == of_items_[id].end() ? zeros_like(given.back())
+                                                        : known->second);
+    }
+    given.insert(given.end(), cotangents.begin(), cotangents.end());
+    const std::vector<Tensor> passed = replay(node.graphs[1], given);
+    size_t next = 0;
+    for (const int input : node.inputs) {
+      if (is_float(graph_[input].type.dtype)) add(input, passed[next++]);
+    }
+  }
+
+  std::vector<Tensor> operands_of(const Node& node) const {
+    std::vector<Tensor> operands;
+    for (const int input : node.inputs) operands.push_back(values_[input]);
+    return operands;
+  }
+
   const Graph& graph_;
   std::vector<bool> depends_;
-  std::vector<Tensor> values_;      // of each node
-  std::vector<Tensor> cotangents_;  // undefined: none has come yet
+  std::vector<Tensor> values_;                         // of each node
+  std::vector<Tensor> cotangents_;                     // undefined: none has come yet
+  std::map<int, std::map<int64_t, Tensor>> of_items_;  // of the results of these nodes
 };
 
 // The first inputs named and laid out as the function's, the others d0, d1, ..: dd0 where d0 is
@@ -102,7 +139,7 @@ Graph with_inputs_of(const Graph& function, Graph graph) {
 }  // namespace
 
 Graph vjp(const Graph& called, const std::vector<int>& wrt) {
-  const Graph graph = inline_calls(called);
+  const Graph graph = inline_calls(called, [](const Node& n) { return n.op == Op::call; });
   const std::vector<int> inputs = graph.inputs();
   std::vector<Type> types;
   for (const int input : inputs) types.push_back(graph[input].type);

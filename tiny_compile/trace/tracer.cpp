@@ -64,7 +64,6 @@ class Trace {
     return known->second = add_input(tensor, str("w", captured_.size() - 1)).info().node;
   }
 
-
   const Location& where(int node) const { return graph_[node].where; }
 
   Tensor record(Node node) { return handle(graph_.append(std::move(node))); }
@@ -286,8 +285,8 @@ Traced trace(const TensorFunction& function, std::span<const Tensor> inputs,
 
 Traced trace(const TensorFunction& function, const std::vector<Type>& inputs,
              const std::string& name, const std::optional<SymbolValues>& example) {
-  Trace trace(name, nullptr);
-  trace.sizes().example = example;
+  Trace trace(name, current_trace);
+  if (example) trace.sizes().example = example;
   std::vector<Tensor> traced;
   for (size_t i = 0; i < inputs.size(); i++)
     traced.push_back(trace.add_input(inputs[i], str("x", i)));
