@@ -5,10 +5,12 @@
 #include <set>
 
 #include "tests/catch.h"
+#include "tiny_compile/compile/grad.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/passes/gradient.h"
 #include "tiny_compile/passes/passes.h"
 #include "tiny_compile/trace/creation.h"
+#include "tiny_compile/trace/custom_vjp.h"
 #include "tiny_compile/trace/nn.h"
 #include "tiny_compile/trace/sorts.h"
 #include "tiny_compile/trace/tracer.h"
@@ -281,9 +283,9 @@ TEST_CASE("no op that makes floats of floats is without a case", "[derivatives]"
   for (const Case& c : all_cases())
     for (const Node& node : trace(c.function, c.inputs, "f").graph.nodes) seen.insert(node.op);
   const std::set<Op> others = {
-      Op::iota,    Op::philox, Op::argmax, Op::argmin,  Op::any,
-      Op::all,     Op::cummax, Op::cummin, Op::argsort, Op::argsort_descending,
-      Op::bitcast, Op::call,   Op::item};
+      Op::iota,    Op::philox, Op::argmax,     Op::argmin,  Op::any,
+      Op::all,     Op::cummax, Op::cummin,     Op::argsort, Op::argsort_descending,
+      Op::bitcast, Op::call,   Op::custom_vjp, Op::item};
   for (int k = 0; k <= static_cast<int>(Op::item); k++) {
     const Op op = static_cast<Op>(k);
     const OpInfo& row = info(op);
@@ -299,4 +301,100 @@ TEST_CASE("a cast's cotangent is cast back", "[derivatives]") {
   const Graph graph = trace([](In in) { return Out{in[0].to(DType::f32)}; }, {{x}}, "f").graph;
   const Tensor gradient = interpret(vjp(graph, {0}), {{x, d}})[1];
   REQUIRE(same_bits(gradient, ones({3}, DType::f64)));
+}
+
+namespace {
+
+// Composites, as a gradient sees them: traced to be differentiated.
+Graph differentiated(const TensorFunction& function, const std::vector<Tensor>& inputs) {
+  const Differentiated inside(true);
+  return trace(function, inputs, "f").graph;
+}
+
+std::vector<Case> composite_cases() {
+  const Tensor classes = from_vector<int64_t>({2, 0, -100, 3});
+  const auto losses = [](Reduction reduction) {
+    return [=](In in) { return Out{cross_entropy(in[0], in[1], reduction)}; };
+  };
+  return {
+      of("relu", [](Tensor a) { return relu(a) * a; }),
+      of("leaky_relu", [](Tensor a) { return leaky_relu(a) * a; }),
+      of("clamp", [](Tensor a) { return clamp(a, -0.5, 1.0) * a; }),
+      of("softplus", [](Tensor a) { return softplus(a); }),
+      of("gelu tanh", [](Tensor a) { return gelu(a, "tanh"); }),
+      of("mean", [](Tensor a) { return a.mean(1); }),
+      of("var", [](Tensor a) { return a.var(1); }),
+      of("var of all", [](Tensor a) { return a.var(); }, {2, 3, 4}),
+      of("std", [](Tensor a) { return a.std(0); }),
+      of("norm", [](Tensor a) { return norm(a, 2, 1); }),
+      of("norm 3", [](Tensor a) { return norm(a, 3, 1); }),
+      of("norm 1", [](Tensor a) { return norm(a, 1); }),
+      of("logsumexp", [](Tensor a) { return logsumexp(a, 1); }),
+      of("softmax", [](Tensor a) { return softmax(a, 0); }),
+      of("log_softmax", [](Tensor a) { return log_softmax(a, 1); }),
+      of("layer_norm", [](Tensor a) { return layer_norm(a, {4}); }),
+      of("rms_norm", [](Tensor a) { return rms_norm(a, {4}); }),
+      binary("mse_loss", [](Tensor a, Tensor b) { return mse_loss(a, b); }),
+      {"cross_entropy", losses(Reduction::Mean), {values({4, 5}, -2, 2), classes}},
+      {"cross_entropy of rows", losses(Reduction::None), {values({4, 5}, -2, 2), classes}},
+      {"nll_loss",
+       [](In in) { return Out{nll_loss(in[0], in[1])}; },
+       {values({4, 5}, -2, 2), classes}},
+      binary(
+          "attention",
+          [](Tensor a, Tensor b) { return scaled_dot_product_attention(a, b, b, {}, true); }),
+      {"conv2d",
+       [](In in) { return Out{conv2d(in[0], in[1], {}, 2, 1)}; },
+       {values({1, 2, 5, 4}, -1, 1), values({3, 2, 3, 3}, -1, 1, 5)}},
+      of("max_pool2d", [](Tensor a) { return max_pool2d(a, 3, 2, 1); }, {1, 2, 5, 6}),
+      of("avg_pool2d", [](Tensor a) { return avg_pool2d(a, 2); }, {1, 2, 5, 6}),
+      {"batch_norm",
+       [](In in) { return Out{batch_norm(in[0], in[1], in[2])}; },
+       {values({4, 3}, -2, 2), values({3}, -1, 1, 5), values({3}, 0.5, 2, 6)}},
+      of("roll, tril", [](Tensor a) { return roll(a, 1, 1) + tril(a * a); }),
+  };
+}
+
+std::vector<double> gradient_of(const std::function<Tensor(Tensor)>& f,
+                                const std::vector<double>& x) {
+  return grad([&](const Tensor& a) { return f(a).sum(); })(from_vector<double>(x))
+      .to_vector<double>();
+}
+
+}  // namespace
+
+TEST_CASE("every composite's derivative is that of central differences", "[derivatives]") {
+  for (const Case& c : composite_cases()) {
+    INFO(c.name);
+    for (const Graph& graph :
+         {trace(c.function, c.inputs, "f").graph, differentiated(c.function, c.inputs)}) {
+      check(graph, c.inputs);
+      check_second(graph, c.inputs);
+    }
+  }
+}
+
+TEST_CASE("at ties and zeros derivatives are PyTorch's", "[derivatives]") {
+  using V = std::vector<double>;
+  const V zero = {0}, same = {3, 3, 1};
+  CHECK(gradient_of([](Tensor a) { return relu(a); }, zero) == V{0});
+  CHECK(gradient_of([](Tensor a) { return abs(a); }, zero) == V{0});
+  CHECK(gradient_of([](Tensor a) { return softplus(a); }, zero) == V{0.5});
+  CHECK(gradient_of([](Tensor a) { return leaky_relu(a, 0.25); }, zero) == V{0.25});
+  CHECK(gradient_of([](Tensor a) { return clamp(a, 0.0, 1.0); }, {0, 1, 2}) == V{1, 1, 0});
+  CHECK(gradient_of([](Tensor a) { return maximum(a, a * 0.0); }, zero) == V{0.5});
+  CHECK(gradient_of([](Tensor a) { return norm(a); }, {0, 0}) == V{0, 0});
+  CHECK(gradient_of([](Tensor a) { return a.std(); }, {2, 2}) == V{0, 0});
+  CHECK(gradient_of([](Tensor a) { return a.max(); }, same) == V{0.5, 0.5, 0});
+  CHECK(gradient_of([](Tensor a) { return a.prod(); }, {2, 0, 3}) == V{0, 6, 0});
+  CHECK(gradient_of([](Tensor a) { return a.prod(); }, {0, 0, 3}) == V{0, 0, 0});
+  CHECK(gradient_of([](Tensor a) { return cumprod(a, 0); }, {2, 0, 3}) == V{1, 8, 0});
+  CHECK(gradient_of([](Tensor a) { return pow(a, 2.0); }, zero) == V{0});
+  CHECK(gradient_of([](Tensor a) { return pow(a, 0.0); }, zero) == V{0});
+  CHECK(gradient_of([](Tensor a) { return sqrt(a); }, zero) == V{HUGE_VAL});
+  CHECK(gradient_of([](Tensor a) { return softmax(a, 0)[0]; }, {0, -HUGE_VAL}) == V{0, 0});
+  CHECK(gradient_of([](Tensor a) { return logsumexp(a, 0); }, {0, -HUGE_VAL}) == V{1, 0});
+  const auto pooled = [](Tensor a) { return max_pool2d(a.reshape({1, 1, 1, 3}), {1, 3}); };
+  CHECK(gradient_of(pooled, same) == V{1, 0, 0});
+  CHECK(std::isnan(gradient_of([](Tensor a) { return relu(a); }, {NAN})[0]) == false);
 }

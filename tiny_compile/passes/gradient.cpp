@@ -44,8 +44,7 @@ class Sweep {
 
   void add(int id, const Tensor& cotangent) {
     if (!depends_[id]) return;
-    Tensor& sum = cotangents_[id];
-    sum = sum.defined() ? sum + cotangent : cotangent;
+    gather(cotangents_[id], cotangent);
   }
 
   void run() {
@@ -63,10 +62,14 @@ class Sweep {
   }
 
  private:
+  static void gather(Tensor& sum, const Tensor& cotangent) {
+    sum = sum.defined() ? sum + cotangent : cotangent;
+  }
+
   void pass_on(int id) {
     const Node& node = graph_[id];
     if (node.op == Op::item) {
-      of_items_[node.inputs[0]][node.integer(Key::index, 0)] = cotangents_[id];
+      gather(of_items_[node.inputs[0]][node.integer(Key::index, 0)], cotangents_[id]);
       return;
     }
     const Scope scope(node.where);

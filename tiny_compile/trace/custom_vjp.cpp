@@ -8,6 +8,7 @@
 //   }
 #include "tiny_compile/trace/custom_vjp.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tiny_compile {
@@ -35,7 +36,8 @@ Differentiated::~Differentiated() { differentiated = before_; }
 
 std::vector<Tensor> with_derivative(const std::string& name, const TensorFunction& function,
                                     const Backward& backward, const std::vector<Tensor>& x) {
-  if (!differentiated) return function(x);
+  const auto has_gradient = [](const Tensor& operand) { return is_float(operand.dtype()); };
+  if (!differentiated || std::none_of(x.begin(), x.end(), has_gradient)) return function(x);
   Node node;
   node.op = Op::custom_vjp;
   std::vector<Type> given, floats;
