@@ -30,8 +30,10 @@ class Facts {
   };
   Interval bounds(const Expr& expr, std::unordered_map<const ExprNode*, Interval>& known) const;
   Interval bounds(const Expr& expr) const;
+  Interval bounds_by_facts(const Expr& sum) const;
   Interval plain_bounds(const Expr& expr,
                         std::unordered_map<const ExprNode*, Interval>& known) const;
+  void add_quotients_of(const Expr& fact);
   bool learn(const Expr& fact);
   bool learn_from_remainders();
   bool narrow(const Expr& factor, const Interval& interval);

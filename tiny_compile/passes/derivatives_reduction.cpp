@@ -41,6 +41,7 @@ Tensor of_extreme(const PullBack& at) {
 // The sum of exp(x - m) but for its maximum m, which moves as well.
 Tensor of_sum_exp(const PullBack& at) {
   const Tensor& x = at.x[0];
+  if (x.numel().is_number(0)) return zeros_like(x);
   const Tensor m = finite_max(x, axes_of(at));
   const Tensor direct = spread(at, at.g) * exp(x - m);
   const Tensor hit = x == m;
@@ -115,6 +116,10 @@ Tensor of_logcumsumexp(const PullBack& at, int64_t axis) {
 }  // namespace
 
 std::vector<Tensor> pull_back_reduction(const PullBack& at) {
+  if (at.node.axes().empty()) {  // of one element each
+    const bool constant = at.node.op == Op::sum_exp;
+    return {constant ? zeros_like(at.g) : at.g};
+  }
   switch (at.node.op) {
     case Op::sum: return {spread(at, at.g)};
     case Op::prod: return {of_prod(at)};
