@@ -167,7 +167,7 @@ Tensor randint(int64_t low, int64_t high, const SizeList& shape, Here here) {
 }
 
 template <PlainNumber T>
-Tensor tensor(BraceList<T> values, Here here) {
+Tensor tensor(std::initializer_list<T> values, Here here) {
   if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
     return from_vector(std::vector<int64_t>(values.begin(), values.end()), here);
   } else {
@@ -176,23 +176,27 @@ Tensor tensor(BraceList<T> values, Here here) {
 }
 
 template <PlainNumber T>
-Tensor tensor(BraceList<BraceList<T>> rows, Here here) {
+Tensor tensor(std::initializer_list<std::initializer_list<T>> rows, Here here) {
   std::vector<Tensor> parts;
-  for (const BraceList<T>& row : rows) parts.push_back(tensor(row, here));
+  for (const std::initializer_list<T>& row : rows) parts.push_back(tensor(row, here));
   return stacked(parts, here);
 }
 
 template <PlainNumber T>
-Tensor tensor(BraceList<BraceList<BraceList<T>>> planes, Here here) {
+Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> planes,
+              Here here) {
   std::vector<Tensor> parts;
-  for (const BraceList<BraceList<T>>& plane : planes) parts.push_back(tensor(plane, here));
+  for (const std::initializer_list<std::initializer_list<T>>& plane : planes)
+    parts.push_back(tensor(plane, here));
   return stacked(parts, here);
 }
 
-#define X(T)                                                       \
-  template Tensor tensor(BraceList<T> values, Here here);          \
-  template Tensor tensor(BraceList<BraceList<T>> rows, Here here); \
-  template Tensor tensor(BraceList<BraceList<BraceList<T>>> planes, Here here);
+#define X(T)                                                                               \
+  template Tensor tensor(std::initializer_list<T> values, Here here);                      \
+  template Tensor tensor(std::initializer_list<std::initializer_list<T>> rows, Here here); \
+  template Tensor tensor(                                                                  \
+      std::initializer_list<std::initializer_list<std::initializer_list<T>>> planes,       \
+      Here here);
 X(float)
 X(double)
 X(int)

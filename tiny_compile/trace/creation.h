@@ -36,14 +36,14 @@ Tensor randn_like(const Operand& x);
 // shape. float is f32, double f64, an integer i64. Rows of different lengths throw.
 template <typename T>
 concept PlainNumber = std::is_arithmetic_v<T>;
-template <typename T>
-using BraceList = std::initializer_list<T>;
 
 template <PlainNumber T>
-Tensor tensor(BraceList<T> values, Here here = Here::current());
+Tensor tensor(std::initializer_list<T> values, Here here = Here::current());
 template <PlainNumber T>
-Tensor tensor(BraceList<BraceList<T>> rows, Here here = Here::current());
+Tensor tensor(std::initializer_list<std::initializer_list<T>> rows,
+              Here here = Here::current());
 template <PlainNumber T>
-Tensor tensor(BraceList<BraceList<BraceList<T>>> planes, Here here = Here::current());
+Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> planes,
+              Here here = Here::current());
 
 }  // namespace tiny_compile
