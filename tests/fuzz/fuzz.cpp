@@ -1,4 +1,5 @@
-// fuzz N [seed] [loops|cuda|threads|sizes]: N random graphs; the generated C++, after the whole pipeline
+// fuzz N [seed] [cpp|loops|cuda|threads|sizes] [gradients]: N random graphs, or their gradients (not
+// of sizes); the generated C++, after the whole pipeline
 // and after a random prefix of it, must give the interpreter's bits and keep to its buffers. With
 // `loops` the Program's own interpreter runs instead, after every stage: no compiler, far faster.
 // With `cuda` the generated CUDA runs on the first GPU, with `threads` thread by thread on the CPU.
@@ -26,14 +27,15 @@ using namespace tiny_compile;
 
 constexpr int kUnit = 24;  // programs compiled together
 
-int run_unit(uint64_t first, int count, const std::string& how) {
+int run_unit(uint64_t first, int count, const std::string& how, const GraphMaker& make) {
   try {
     SymbolicCounts counts;
-    const auto failures = how == "loops"     ? fuzz_loops(first, count)
-                          : how == "sizes"   ? fuzz_symbolic(first, count, counts)
-                          : how == "cuda"    ? fuzz_cuda(first, count)
-                          : how == "threads" ? fuzz_threads(first, count)
-                                             : fuzz_cpp(first, count);
+    const auto run = how == "loops"     ? fuzz_loops
+                     : how == "cuda"    ? fuzz_cuda
+                     : how == "threads" ? fuzz_threads
+                                        : fuzz_cpp;
+    const auto failures = how == "sizes" ? fuzz_symbolic(first, count, counts)
+                                         : run(first, count, default_pipeline(), make);
     for (const FuzzFailure& failure : failures) {
       std::printf("MISMATCH: seed %llu, stage %s\n%s\n",
                   static_cast<unsigned long long>(failure.seed), failure.stage.c_str(),
@@ -135,9 +137,12 @@ int main(int argc, char** argv) {
   use_no_cache();
   if (how == "programs" || how == "programs-cuda")
     return run_programs(count, seed, how == "programs-cuda");
+  const bool gradients = argc > 4 && std::string(argv[4]) == "gradients";
+  const GraphMaker make = gradients ? GraphMaker(random_gradient) : any_graph;
   int bad = 0;
   for (int done = 0; done < count; done += kUnit) {
-    bad += run_unit(seed + static_cast<uint64_t>(done), std::min(kUnit, count - done), how);
+    bad +=
+        run_unit(seed + static_cast<uint64_t>(done), std::min(kUnit, count - done), how, make);
     if (isatty(2))
       std::fprintf(stderr, "\r%d / %d graphs, %d bad", std::min(count, done + kUnit), count,
                    bad);

@@ -61,6 +61,14 @@ TEMPLATE_TEST_CASE_SIG("random graphs keep their bits through every stage and in
   require_none(fuzz_cpp(first, 20));
 }
 
+TEMPLATE_TEST_CASE_SIG("random gradients keep their bits through every stage and in C++",
+                       "[fuzz]", ((int shard), shard), 0, 1, 2, 3) {
+  use_no_cache();
+  const uint64_t first = 5000 + 24 * shard;
+  require_none(fuzz_loops(first, 24, default_pipeline(), random_gradient));
+  require_none(fuzz_cpp(first, 8, default_pipeline(), random_gradient));
+}
+
 #ifndef __SANITIZE_THREAD__  // it takes fibers for threads
 TEMPLATE_TEST_CASE_SIG("random graphs keep their bits as CUDA, thread by thread",
                        "[fuzz][threads]", ((int shard), shard), 0, 1, 2, 3) {

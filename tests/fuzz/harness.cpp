@@ -194,7 +194,7 @@ std::vector<std::string> stages_of(const Pipeline& pipeline, uint64_t seed) {
 }
 
 std::vector<FuzzFailure> fuzz_compiled(uint64_t first, int count, const Pipeline& pipeline,
-                                       const Builder& builder) {
+                                       const GraphMaker& make, const Builder& builder) {
   struct Item {
     Graph graph;
     uint64_t seed;
@@ -220,7 +220,7 @@ std::vector<FuzzFailure> fuzz_compiled(uint64_t first, int count, const Pipeline
     programs.push_back(std::move(program));
   };
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); seed++) {
-    const Graph graph = random_graph(seed);
+    const Graph graph = make(seed);
     for (const std::string& stage : stages_of(pipeline, seed)) add({graph, seed, stage});
   }
   if (programs.empty()) return failures;
@@ -240,10 +240,11 @@ std::vector<FuzzFailure> fuzz_compiled(uint64_t first, int count, const Pipeline
 
 }  // namespace
 
-std::vector<FuzzFailure> fuzz_loops(uint64_t first, int count, const Pipeline& pipeline) {
+std::vector<FuzzFailure> fuzz_loops(uint64_t first, int count, const Pipeline& pipeline,
+                                    const GraphMaker& make) {
   std::vector<FuzzFailure> failures;
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); seed++) {
-    const Graph graph = random_graph(seed);
+    const Graph graph = make(seed);
     const std::vector<Tensor> inputs = random_inputs(graph, seed);
     const std::vector<Tensor> want = interpret(graph, inputs);
     for (const Stage& stage : pipeline) {
@@ -259,16 +260,19 @@ std::vector<FuzzFailure> fuzz_loops(uint64_t first, int count, const Pipeline& p
   return failures;
 }
 
-std::vector<FuzzFailure> fuzz_cpp(uint64_t first, int count, const Pipeline& pipeline) {
-  return fuzz_compiled(first, count, pipeline, {Target::Cpp, build_cpp_unit});
+std::vector<FuzzFailure> fuzz_cpp(uint64_t first, int count, const Pipeline& pipeline,
+                                  const GraphMaker& make) {
+  return fuzz_compiled(first, count, pipeline, make, {Target::Cpp, build_cpp_unit});
 }
 
-std::vector<FuzzFailure> fuzz_cuda(uint64_t first, int count, const Pipeline& pipeline) {
-  return fuzz_compiled(first, count, pipeline, {Target::Cuda, build_cuda_unit});
+std::vector<FuzzFailure> fuzz_cuda(uint64_t first, int count, const Pipeline& pipeline,
+                                   const GraphMaker& make) {
+  return fuzz_compiled(first, count, pipeline, make, {Target::Cuda, build_cuda_unit});
 }
 
-std::vector<FuzzFailure> fuzz_threads(uint64_t first, int count, const Pipeline& pipeline) {
-  return fuzz_compiled(first, count, pipeline, {Target::Cuda, build_threads_unit});
+std::vector<FuzzFailure> fuzz_threads(uint64_t first, int count, const Pipeline& pipeline,
+                                      const GraphMaker& make) {
+  return fuzz_compiled(first, count, pipeline, make, {Target::Cuda, build_threads_unit});
 }
 
 unsigned run_launches(const Program& program, const Source& source,

@@ -18,23 +18,30 @@ struct FuzzFailure {
   std::string stage, text;
 };
 
+using GraphMaker = std::function<Graph(uint64_t seed)>;
+inline Graph any_graph(uint64_t seed) { return random_graph(seed); }
+
 // Seeds first, first + 1, ...: the graph after each graph stage and the Program after each
 // Program stage are interpreted.
 std::vector<FuzzFailure> fuzz_loops(uint64_t first, int count,
-                                    const Pipeline& pipeline = default_pipeline());
+                                    const Pipeline& pipeline = default_pipeline(),
+                                    const GraphMaker& make = any_graph);
 
 // Each graph after the last stage and after one that its seed chooses, as C++: all in one
 // translation unit, each buffer between guard words, each kernel's units in two calls.
 std::vector<FuzzFailure> fuzz_cpp(uint64_t first, int count,
-                                  const Pipeline& pipeline = default_pipeline());
+                                  const Pipeline& pipeline = default_pipeline(),
+                                  const GraphMaker& make = any_graph);
 
 // The same on a GPU: cuda must have the interpreter's bits. Buffers are the runtime's own.
 std::vector<FuzzFailure> fuzz_cuda(uint64_t first, int count,
-                                   const Pipeline& pipeline = default_pipeline());
+                                   const Pipeline& pipeline = default_pipeline(),
+                                   const GraphMaker& make = any_graph);
 
 // The same text on the CPU, thread by thread in two orders, without a GPU; two seconds a graph.
 std::vector<FuzzFailure> fuzz_threads(uint64_t first, int count,
-                                      const Pipeline& pipeline = default_pipeline());
+                                      const Pipeline& pipeline = default_pipeline(),
+                                      const GraphMaker& make = any_graph);
 
 // The outputs of a compiled program. Throws tc::Error where a kernel wrote outside its buffers
 // or to an input, or raised an error.

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "tests/fuzz/outline.h"
+#include "tiny_compile/passes/gradient.h"
 #include "tiny_compile/passes/passes.h"
 
 namespace tiny_compile {
@@ -558,6 +559,17 @@ Tensor laid_out(const Tensor& values, const Attr& strides) {
 }  // namespace
 
 Graph random_graph(uint64_t seed, int most_nodes) { return Generator(seed, most_nodes).run(); }
+
+Graph random_gradient(uint64_t seed) {
+  const Graph graph = random_graph(seed), flat = inline_calls(graph);
+  const std::vector<int> inputs = graph.inputs();
+  std::vector<int> wrt;
+  for (size_t k = 0; k < inputs.size(); k++)
+    if (is_float(graph[inputs[k]].type.dtype)) wrt.push_back(static_cast<int>(k));
+  const bool unknown = std::any_of(flat.nodes.begin(), flat.nodes.end(),
+                                   [](const Node& node) { return node.op == Op::zeta; });
+  return wrt.empty() || unknown ? graph : vjp(graph, wrt);
+}
 
 Graph flat_random_graph(uint64_t seed, int most_nodes) {
   return inline_calls(random_graph(seed, most_nodes));

@@ -18,6 +18,10 @@ Graph random_graph(uint64_t seed, int most_nodes = 14);
 // The same without calls, for exercises that know none.
 Graph flat_random_graph(uint64_t seed, int most_nodes = 14);
 
+// The vjp of that graph with respect to all inputs of floats; itself where it has none, or an op
+// whose derivative nobody knows.
+Graph random_gradient(uint64_t seed);
+
 // Values for its inputs: ordinary ones, and NaN, Inf, -0 and denormals among the floats.
 // Layouts follow the inputs' strides.
 std::vector<Tensor> random_inputs(const Graph& graph, uint64_t seed);

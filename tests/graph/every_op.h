@@ -153,7 +153,18 @@ inline std::vector<std::string> valid_graphs() {
     }
   }
   %5: i64[4] = item %4 {index=0}
-  return %3, %5
+  %6: (f32[n]) = custom_vjp %3 {          # model.cpp:9
+    graph rectified(%0 a: f32[n]) {
+      %1: f32[n] = abs %0
+      return %1
+    }
+    graph rectified_backward(%0 a: f32[n], %1 y: f32[n], %2 g: f32[n]) {
+      %3: f32[n] = mul %1, %2
+      return %3
+    }
+  }
+  %7: f32[n] = item %6 {index=0}
+  return %3, %5, %7
 }
 )",
           R"(graph small[n: 1..8](%0 x: f32[n,2]) {

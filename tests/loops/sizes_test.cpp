@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/passes/gradient.h"
 #include "tiny_compile/passes/passes.h"
 
 #include "tests/loops/symbolic_stages.h"
@@ -87,6 +88,10 @@ const std::vector<Case> kCases = {
     {"call", "%0 x: f32[n,3]",
      "%1: (f32[n]) = call %0 {\ngraph f(%0 a: f32[n,3]) {\n%1: f32[n] = sum %0 {axes=[1]}\n"
      "return %1\n}\n}\n%2: f32[n] = item %1 {index=0}\nreturn %2"},
+    {"custom_vjp", "%0 x: f32[n]",
+     "%1: (f32[n]) = custom_vjp %0 {\ngraph f(%0 a: f32[n]) {\n%1: f32[n] = abs %0\n"
+     "return %1\n}\ngraph b(%0 a: f32[n], %1 y: f32[n], %2 g: f32[n]) {\n"
+     "%3: f32[n] = mul %1, %2\nreturn %3\n}\n}\n%2: f32[n] = item %1 {index=0}\nreturn %2"},
 };
 
 Graph graph_of(const Case& one, int64_t least = 1) {
@@ -263,4 +268,24 @@ TEST_CASE("emit says that it needs numbers", "[sizes]") {
   const Graph graph = graph_of(kCases[0]);
   CHECK_THROWS_WITH(run_pipeline(default_pipeline(), graph, true),
                     ContainsSubstring("emit needs numbers for sizes, and n is symbolic"));
+}
+
+namespace {
+
+std::vector<int> float_inputs(const Graph& graph) {
+  std::vector<int> result;
+  const std::vector<int> inputs = graph.inputs();
+  for (size_t k = 0; k < inputs.size(); k++)
+    if (is_float(graph[inputs[k]].type.dtype)) result.push_back(static_cast<int>(k));
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("each op's derivative goes through every stage on n", "[sizes][derivatives]") {
+  for (const Case& one : kCases) {
+    CAPTURE(one.op);
+    const Graph graph = graph_of(one);
+    check_stages(vjp(graph, float_inputs(graph)), kSizes);
+  }
 }

@@ -144,3 +144,22 @@ TEST_CASE("every stage of random graphs is sound", "[loops]") {
   for (uint64_t seed = 1; seed <= 150; seed++)
     REQUIRE_NOTHROW(run_pipeline(default_pipeline(), random_graph(seed, 30), true));
 }
+
+// Found by random gradients: pads of slices of pads, windows over them, and sums cut in chunks.
+TEST_CASE("a mask speaks of sums, of quotients and of remainders", "[verify]") {
+  for (const char* text :
+       {"graph f(%0 x: f32[16]) {\n%1: f32[17] = pad %0 {low=[0], high=[1], value=0.0}\n"
+        "%2: f32[16] = slice %1 {axis=0, start=1, stop=17, step=1}\n"
+        "%3: f32[18] = pad %2 {low=[0], high=[2], value=0.0}\nreturn %3\n}\n",
+        "graph f(%0 x: f32[3,85]) {\n%1: f32[85,3] = permute %0 {axes=[1,0]}\n"
+        "%2: f32[255] = reshape %1\n%3: f32[256] = pad %2 {low=[0], high=[1], value=0.0}\n"
+        "%4: f32[16,8,2] = reshape %3\nreturn %4\n}\n",
+        "graph f(%0 x: f32[3,2]) {\n%1: f32[5,2] = pad %0 {low=[1,0], high=[1,0], value=0.0}\n"
+        "%2: f32[10] = reshape %1\n%3: f32[4,4] = window %2 {axis=0, step=2, size=4}\n"
+        "return %3\n}\n",
+        "graph f(%0 x: f32[2,1]) {\n%1: f32[2,20000] = expand %0\n"
+        "%2: f32[] = prod %1 {axes=[0,1]}\nreturn %2\n}\n"}) {
+    INFO(text);
+    REQUIRE_NOTHROW(run_pipeline(default_pipeline(), parse_graph(text), true));
+  }
+}

@@ -96,8 +96,7 @@ class SerialWriter {
                     : str("sum = ", text_.calls("tc_add"), "(sum, ", text_.calls("tc_mul"), "(",
                           cast, a, ", ", cast, b, "));"));
     });
-    const std::string result =
-        rounded(text_.calls, dtype, is_float(dtype) ? "sum + 0" : "sum");
+    const std::string result = rounded(text_.calls, dtype, is_float(dtype) ? "sum + 0" : "sum");
     out_.line(str("r", number, " = ", narrow ? str("(", c_type(dtype), ")") : "", result, ";"));
   }
 

@@ -67,15 +67,17 @@ struct Attr {
 struct Graph;
 
 // A node may hold graphs: call has one, whose inputs are its operands and whose outputs are its
-// results, a tuple that item reads. A graph inside sees nothing of the one around it but the
-// symbols of its sizes.
+// results, a tuple that item reads. custom_vjp has a second, for derivatives: its inputs are the
+// operands, the results and a cotangent of each result of floats; its outputs are a cotangent of
+// each operand of floats. A graph inside sees nothing of the one around it but the symbols of its
+// sizes.
 struct Node {
   Op op = Op::input;
   std::vector<int> inputs;  // indices of earlier nodes
   Type type;
   std::vector<Attr> attrs;    // in Key order
   Literal value;              // of constant and pad
-  std::vector<Graph> graphs;  // of call
+  std::vector<Graph> graphs;  // of call, custom_vjp
   std::string name;           // of an input
   Location where;             // the user's call, or the pass; not part of a node's value
 

@@ -432,7 +432,7 @@ std::vector<Tensor> interpret_all(const Graph& graph, std::span<const Tensor> in
     }
     std::vector<Tensor> operands;
     for (int input : node.inputs) operands.push_back(values[input]);
-    if (node.op == Op::call) {
+    if (!node.graphs.empty()) {
       tuples[static_cast<int>(values.size())] = interpret(node.graphs[0], operands);
       values.emplace_back();
     } else if (node.op == Op::item) {

@@ -59,7 +59,8 @@ std::string result_name(Op op) {
     case Op::constant: return "its type";
     case Op::iota: return "i64";
     case Op::philox: return "u32";
-    case Op::call: return "tuple";
+    case Op::call:
+    case Op::custom_vjp: return "tuple";
     case Op::item: return "that result's";
     default: break;
   }
@@ -162,6 +163,10 @@ std::string op_meaning(Op op) {
     case Op::argsort_descending:
       return "where the greatest of the axis is, the next, ...; equals in order, NaN first";
     case Op::call: return "the results of the graph it holds on the operands, as a tuple";
+    case Op::custom_vjp:
+      return "a call; from operands, results and their cotangents its second graph has those "
+             "of "
+             "the operands";
     case Op::item: return "result number index of a call";
     default: return formula_text(op);
   }
@@ -192,7 +197,8 @@ std::string op_operands(Op op) {
     case Op::scatter_max:
     case Op::scatter_min: return "number, i64 or i32, number";
     case Op::concat:
-    case Op::call: return "any...";
+    case Op::call:
+    case Op::custom_vjp: return "any...";
     case Op::item: return "tuple";
     default: break;
   }

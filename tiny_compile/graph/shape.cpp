@@ -8,6 +8,7 @@
 // order between sizes is refused only where their bounds exclude it (a slice 0..4 of an axis
 // n: 2..4096 is accepted).
 #include <algorithm>
+#include <iterator>
 
 #include "tiny_compile/graph/graph.h"
 
@@ -402,21 +403,43 @@ Type infer_indexed(const Node& node, const Types& operands) {
 
 // --- graphs in nodes -------------------------------------------------------------------------
 
-Type infer_call(const Node& node, const Types& operands) {
-  const Graph& body = node.graphs[0];
+// What a graph inside gives for these.
+Type infer_graph(const Node& node, const Types& operands, const Graph& body,
+                 const Types& given) {
   const std::vector<int> inputs = body.inputs();
-  if (inputs.size() != operands.size())
+  if (inputs.size() != given.size())
     reject(node, operands, "graph ", body.name, " has ", inputs.size(), " inputs, here are ",
-           operands.size(), " operands");
+           given.size(), " operands");
   for (size_t i = 0; i < inputs.size(); i++) {
     const Node& input = body[inputs[i]];
-    if (input.type != operands[i])
+    if (input.type != given[i])
       reject(node, operands, "input ", input.name, " of graph ", body.name, " is ",
-             input.type.str(), ", its operand ", operands[i].str());
+             input.type.str(), ", its operand ", given[i].str());
   }
   if (body.outputs.empty()) reject(node, operands, "graph ", body.name, " returns nothing");
   Type result;
   for (const int output : body.outputs) result.items.push_back(body[output].type);
+  return result;
+}
+
+Types floats_among(const Types& types) {
+  Types result;
+  std::copy_if(types.begin(), types.end(), std::back_inserter(result),
+               [](const Type& type) { return is_float(type.dtype); });
+  return result;
+}
+
+Type infer_call(const Node& node, const Types& operands) {
+  const Type result = infer_graph(node, operands, node.graphs[0], operands);
+  if (node.op == Op::call) return result;
+  const Graph& backward = node.graphs[1];
+  Types given = operands;
+  for (const Types& more : {result.items, floats_among(result.items)})
+    given.insert(given.end(), more.begin(), more.end());
+  const Types made = infer_graph(node, operands, backward, given).items;
+  if (made != floats_among(operands))
+    reject(node, operands, "graph ", backward.name, " returns ", Type{{}, {}, made}.str(),
+           ", not a cotangent of each operand of floats");
   return result;
 }
 
@@ -440,7 +463,7 @@ Type infer_by_class(const Node& node, const Types& operands) {
     case OpClass::Matmul: return infer_matmul(node, operands);
     case OpClass::Scatter: return infer_scatter(node, operands);
     case OpClass::Call:
-      return node.op == Op::call ? infer_call(node, operands) : infer_item(node, operands);
+      return node.op == Op::item ? infer_item(node, operands) : infer_call(node, operands);
     default: return infer_indexed(node, operands);
   }
 }

@@ -235,7 +235,7 @@ void check_form(const Node& node, size_t operand_count) {
   check_graph_count(node);
 }
 
-size_t graphs_of(Op op) { return op == Op::call ? 1 : 0; }
+size_t graphs_of(Op op) { return op == Op::call ? 1 : op == Op::custom_vjp ? 2 : 0; }
 
 std::optional<Problem> find_problem(const Graph& graph) { return problem_in(graph, 0); }
 

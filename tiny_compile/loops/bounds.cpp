@@ -103,11 +103,23 @@ const Expr* doubtful_divisor(const Expr& expr) {
 
 Facts::Facts(std::vector<Expr> at_least_zero) : facts_(std::move(at_least_zero)) {
   for (Expr& fact : facts_) fact = without_factor(fact);
+  for (const Expr& fact : std::vector<Expr>(facts_)) add_quotients_of(fact);
   bool learnt = true;
   for (int round = 0; round < kRounds && learnt && !contradict_; round++) {
     learnt = false;
     for (size_t f = 0; f < facts_.size(); f++) learnt = learn(Expr(facts_[f])) || learnt;
     learnt = learn_from_remainders() || learnt;
+  }
+}
+
+// Where a fact speaks of i/d: d*(i/d) <= i <= d*(i/d) + d - 1.
+void Facts::add_quotients_of(const Expr& fact) {
+  for (const Term& part : terms(fact)) {
+    if (part.factor.kind() != ExprKind::FloorDiv || facts_.size() + 2 > kMostFacts) continue;
+    const Expr &divided = part.factor.operands()[0], &divisor = part.factor.operands()[1];
+    if (!divisor.is_constant()) continue;
+    facts_.push_back(divided - part.factor * divisor);
+    facts_.push_back(part.factor * divisor + divisor - 1 - divided);
   }
 }
 
@@ -118,7 +130,7 @@ Interval Facts::bounds(const Expr& expr) const {
 
 Interval Facts::bounds(const Expr& expr,
                        std::unordered_map<const ExprNode*, Interval>& known) const {
-  if (expr.is_constant() || (bounds_.empty() && facts_.empty())) return expr.bounds();
+  if (expr.is_constant() || facts_.empty()) return expr.bounds();
   if (const auto found = known.find(expr.node()); found != known.end()) return found->second;
   Interval result = both(expr.bounds(), plain_bounds(expr, known));
   for (const Bound& bound : bounds_) {
@@ -198,7 +210,7 @@ bool Facts::learn(const Expr& fact) {
   return learnt;
 }
 
-// What is known of a quotient is known of what was divided.
+// What is known of a quotient is known of what was divided, and of a sum's terms.
 bool Facts::narrow(const Expr& factor, const Interval& interval) {
   const Interval before = bounds(factor), now = both(before, interval);
   if (now == before) return false;
@@ -209,7 +221,12 @@ bool Facts::narrow(const Expr& factor, const Interval& interval) {
     found->interval = now;
   else if (bounds_.size() < kMostFacts)
     bounds_.push_back({factor, now});
-  if (factor.kind() != ExprKind::FloorDiv || facts_.size() + 2 > kMostFacts) return true;
+  if (facts_.size() + 2 > kMostFacts) return true;
+  if (factor.kind() == ExprKind::Add && is_finite(now)) {
+    facts_.push_back(factor - now.low);
+    facts_.push_back(Expr(now.high) - factor);
+  }
+  if (factor.kind() != ExprKind::FloorDiv) return true;
   const Expr &divided = factor.operands()[0], &divisor = factor.operands()[1];
   if (!divisor.is_constant() || !is_finite(now)) return true;
   facts_.push_back(divided - divisor * now.low);

@@ -36,6 +36,7 @@ class Facts {
   Interval as_facts_say(const Expr& sum, Interval interval) const;
   Interval plain_bounds(const Expr& expr,
                         std::unordered_map<const ExprNode*, Interval>& known) const;
+  void add_quotients_of(const Expr& fact);
   bool learn(const Expr& fact);
   bool learn_from_remainders();
   bool narrow(const Expr& factor, const Interval& interval);

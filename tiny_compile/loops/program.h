@@ -170,7 +170,7 @@ class ScalarTable {
   std::unordered_multimap<size_t, int> by_hash_;
 };
 
-// Drops dead scalars, numbers the rest in the order in which the steps first reach them
+// loops/normalize.cpp: drops dead scalars, numbers the rest in the order in which the steps first reach them
 // (operands first, left to right), names rows i0, i1, ... and other axes j0, j1, ... and drops
 // unused axes. Every pass returns normal kernels, so that equal kernels are equal values.
 Kernel normalize(Kernel kernel);

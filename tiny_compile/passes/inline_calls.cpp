@@ -12,10 +12,15 @@
 namespace tiny_compile {
 namespace {
 
+bool is_opened(const Node& node, const NodeChoice& which) {
+  return !node.graphs.empty() && (!which || which(node));
+}
+
 // The nodes of a graph at the end of `out`, with `operands` for its inputs; the ids of its
 // outputs there. A node without a place has that of the call.
 std::vector<int> append_inlined(Graph& out, const Graph& graph,
-                                const std::vector<int>& operands, const Location& call) {
+                                const std::vector<int>& operands, const Location& call,
+                                const NodeChoice& which) {
   std::vector<std::vector<int>> ids;  // of each node: itself, or a call's results
   size_t next = 0;
   for (const Node& old : graph.nodes) {
@@ -23,15 +28,15 @@ std::vector<int> append_inlined(Graph& out, const Graph& graph,
       ids.push_back({operands[next++]});
       continue;
     }
-    if (old.op == Op::item) {
+    if (old.op == Op::item && is_opened(graph[old.inputs[0]], which)) {
       ids.push_back({ids[old.inputs[0]][old.integer(Key::index, 0)]});
       continue;
     }
     Node node = old;
     for (int& input : node.inputs) input = ids[input][0];
     if (node.where.file.empty()) node.where = call;
-    if (node.op == Op::call)
-      ids.push_back(append_inlined(out, node.graphs[0], node.inputs, node.where));
+    if (is_opened(node, which))
+      ids.push_back(append_inlined(out, node.graphs[0], node.inputs, node.where, which));
     else
       ids.push_back({out.append(std::move(node))});
   }
@@ -42,12 +47,12 @@ std::vector<int> append_inlined(Graph& out, const Graph& graph,
 
 }  // namespace
 
-Graph inline_calls(const Graph& graph) {
+Graph inline_calls(const Graph& graph, const NodeChoice& which) {
   Graph out;
   out.name = graph.name;
   std::vector<int> inputs;
   for (const int input : graph.inputs()) inputs.push_back(out.append(graph[input]));
-  out.outputs = append_inlined(out, graph, inputs, {});
+  out.outputs = append_inlined(out, graph, inputs, {}, which);
   return out;
 }
 

@@ -24,8 +24,10 @@ Graph cse(const Graph& graph);
 // Nodes that no output needs go. Inputs stay: they are the signature.
 Graph dce(const Graph& graph);
 
-// Calls become the nodes of the graphs that they hold, at any depth; what they return stays.
-Graph inline_calls(const Graph& graph);
+// Calls become the nodes of the first graph that they hold, at any depth; what they return stays.
+// `which`: of the nodes that hold graphs; none: all of them.
+using NodeChoice = std::function<bool(const Node&)>;
+Graph inline_calls(const Graph& graph, const NodeChoice& which = nullptr);
 
 // A pass sees one graph; this runs it on the graphs that nodes hold as well, innermost first.
 using GraphFunction = std::function<Graph(const Graph&)>;

@@ -27,13 +27,13 @@ class Variable {
 };
 
 // While it lives: which variable was a tensor read from, on this thread, by way of however many
-// copies? One at a time.
+// copies? The innermost of a thread is told.
 //
 //   Tensor copy = model.weight;   of(copy) is model.weight
 class Origins {
  public:
-  Origins() { current_ = this; }
-  ~Origins() { current_ = nullptr; }
+  Origins() : outer_(current_) { current_ = this; }
+  ~Origins() { current_ = outer_; }
   Origins(const Origins&) = delete;
   Origins& operator=(const Origins&) = delete;
 
@@ -49,6 +49,7 @@ class Origins {
     std::shared_ptr<const TensorData> held;  // it counts while the copy holds this
     Variable variable;
   };
+  Origins* outer_;
   std::map<const Tensor*, Origin> origins_;  // of copies
   static constinit thread_local Origins* current_;
 };

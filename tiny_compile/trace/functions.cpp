@@ -5,36 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tiny_compile/trace/variance.h"
+#include "tiny_compile/trace/custom_vjp.h"
 
 namespace tiny_compile {
 namespace {
 
-Sizes all_axes(const Tensor& x, const Sizes& axes, const Location& where) {
-  Sizes result;
-  if (x.rank() == 0 && axes.size() == 1 && (axes[0] == 0 || axes[0] == -1))
-    return {};  // PyTorch lets a number have an axis here
-  for (int64_t axis : axes) result.push_back(normal_axis(axis, x.rank(), where));
-  if (!axes.empty()) {
-    std::sort(result.begin(), result.end());
-    if (std::adjacent_find(result.begin(), result.end()) != result.end())
-      fail_at(current_place(where), str("axes [", join(axes, ","), "] name one axis twice"));
-    return result;
-  }
-  for (int64_t axis = 0; axis < x.rank(); axis++) result.push_back(axis);
-  return result;
-}
-
-Tensor reduce_op(Op op, const Operand& x, const Tensor& tensor, const Sizes& axes,
-                 bool keepdim) {
-  Node node;
-  node.op = op;
-  const Sizes listed = all_axes(tensor, axes, x.where);
-  node.set(Key::axes, {listed.begin(), listed.end()});
-  if (keepdim) node.set(Key::keepdim, {1});
-  node.type.dtype = tensor.dtype();
-  return apply(std::move(node), {tensor}, x.where);
-}
+using Tensors = std::vector<Tensor>;
+using TensorsIn = std::span<const Tensor>;
 
 Tensor as_float(const Operand& x) {
   const Tensor tensor = x.captured();
@@ -47,43 +24,10 @@ Tensor upcast(const Operand& x) {
   return is_half(tensor.dtype()) ? cast_to(tensor, DType::f32, x.where) : tensor;
 }
 
-// The max of bools is any of them, the min all.
-Tensor extreme(Op op, Op of_bools, const Operand& x, const Sizes& axes, bool keepdim) {
-  const Tensor tensor = x.captured();
-  const bool bools = tensor.dtype() == DType::boolean && !tensor.numel().is_number(0);
-  return reduce_op(bools ? of_bools : op, x, tensor, axes, keepdim);
-}
-
 Tensor integers_stay(Op op, const Operand& x) {
   const Tensor tensor = x.captured();
   if (!is_float(tensor.dtype())) return tensor;
   return pointwise(op, {&x});
-}
-
-Tensor arg_op(Op op, const Operand& x, std::optional<int64_t> axis, bool keepdim) {
-  return reduce_op(op, x, x.captured(), axis ? Sizes{*axis} : Sizes{}, keepdim);
-}
-
-Size counted(const Tensor& x, const Sizes& axes, const Location& where) {
-  Size count = 1;
-  for (int64_t axis : all_axes(x, axes, where)) count = count * x.size(axis);
-  return count;
-}
-
-SizeList without(const SizeList& shape, const Sizes& axes) {
-  SizeList rest;
-  for (int64_t axis = 0; axis < static_cast<int64_t>(shape.size()); axis++)
-    if (!std::binary_search(axes.begin(), axes.end(), axis)) rest.push_back(shape[axis]);
-  return rest;
-}
-
-// PyTorch's mean and var do not choose a float for you.
-Tensor float_only(const char* name, const Operand& x) {
-  const Tensor tensor = x.captured();
-  if (!is_float(tensor.dtype()))
-    fail_at(current_place(x.where), str(name, ": wants floats, not ", tensor.dtype(),
-                                        "; cast first, as in x.to(tc::float32)"));
-  return is_half(tensor.dtype()) ? cast_to(tensor, DType::f32, x.where) : tensor;
 }
 
 DType float_dtype(const Operand& x) {
@@ -243,7 +187,12 @@ Tensor gelu_backward(const Operand& grad, const Operand& x, const std::string& a
 // A NaN stays one: it is not below 0.
 Tensor relu(const Operand& x) {
   const Scope scope(x.where);
-  return maximum(x, 0);
+  return with_derivative(
+      "relu", [](TensorsIn in) { return Tensors{maximum(in[0], 0)}; },
+      [](TensorsIn in, TensorsIn, TensorsIn g) {
+        return Tensors{where(in[0] <= 0.0, 0.0, g[0])};
+      },
+      {x.captured()})[0];
 }
 
 // max(x, 0) + log1p(exp(-|x|))
@@ -261,15 +210,21 @@ Tensor leaky_relu(const Operand& x, double negative_slope) {
 
 Tensor clamp(const Operand& x, std::optional<double> low, std::optional<double> high) {
   const Scope scope(x.where);
-  Tensor result = x.captured();
-  const bool whole = !is_float(result.dtype()) && (!low || *low == std::floor(*low)) &&
+  const Tensor tensor = x.captured();
+  const bool whole = !is_float(tensor.dtype()) && (!low || *low == std::floor(*low)) &&
                      (!high || *high == std::floor(*high));
   auto bound = [&](double value) {
     return whole ? Operand(static_cast<int64_t>(value)) : Operand(value);
   };
-  if (low) result = maximum(result, bound(*low));
-  if (high) result = minimum(result, bound(*high));
-  return result;
+  const auto clamped = [&](TensorsIn in) {
+    const Tensor raised = low ? maximum(in[0], bound(*low)) : in[0];
+    return Tensors{high ? minimum(raised, bound(*high)) : raised};
+  };
+  const auto backward = [&](TensorsIn in, TensorsIn, TensorsIn g) {
+    const Tensor above = low ? where(in[0] >= *low, g[0], 0.0) : g[0];
+    return Tensors{high ? where(in[0] <= *high, above, 0.0) : above};
+  };
+  return with_derivative("clamp", clamped, backward, {tensor})[0];
 }
 
 Tensor masked_fill(const Operand& x, const Operand& mask, double value) {
@@ -277,79 +232,6 @@ Tensor masked_fill(const Operand& x, const Operand& mask, double value) {
   const Tensor tensor = x.captured();
   return is_float(tensor.dtype()) ? where(mask, value, tensor)
                                   : where(mask, static_cast<int64_t>(value), tensor);
-}
-
-Tensor sum(const Operand& x, const Axes& axes, bool keepdim) {
-  return reduce_op(Op::sum, x, x.captured(), axes, keepdim);
-}
-Tensor prod(const Operand& x, const Axes& axes, bool keepdim) {
-  return reduce_op(Op::prod, x, x.captured(), axes, keepdim);
-}
-Tensor max(const Operand& x, const Axes& axes, bool keepdim) {
-  return extreme(Op::max, Op::any, x, axes, keepdim);
-}
-Tensor min(const Operand& x, const Axes& axes, bool keepdim) {
-  return extreme(Op::min, Op::all, x, axes, keepdim);
-}
-Tensor argmax(const Operand& x, std::optional<int64_t> axis, bool keepdim) {
-  return arg_op(Op::argmax, x, axis, keepdim);
-}
-Tensor argmin(const Operand& x, std::optional<int64_t> axis, bool keepdim) {
-  return arg_op(Op::argmin, x, axis, keepdim);
-}
-
-Tensor any(const Operand& x, const Axes& axes, bool keepdim) {
-  const Scope scope(x.where);
-  return reduce_op(Op::any, x, as_bool(x), axes, keepdim);
-}
-
-Tensor all(const Operand& x, const Axes& axes, bool keepdim) {
-  const Scope scope(x.where);
-  return reduce_op(Op::all, x, as_bool(x), axes, keepdim);
-}
-
-Tensor sum_exp(const Operand& x, const Axes& axes, bool keepdim) {
-  const Scope scope(x.where);
-  return reduce_op(Op::sum_exp, x, as_float(x), axes, keepdim);
-}
-
-// sum / n
-Tensor mean(const Operand& x, const Axes& axes, bool keepdim) {
-  const Scope scope(x.where);
-  const Tensor v = float_only("mean", x);
-  const Size count = counted(v, axes, x.where);
-  return cast_to(reduce_op(Op::sum, x, v, axes, keepdim) / count, float_dtype(x), x.where);
-}
-
-// sum((x - mean)^2) / (n - correction)
-Tensor var(const Operand& x, const Axes& axes, int64_t correction, bool keepdim) {
-  const Scope scope(x.where);
-  const Tensor v = float_only("var", x);
-  const Sizes reduced = all_axes(v, axes, x.where);
-  Tensor m2 = squared_deviations(v, reduced);
-  if (!keepdim) m2 = reshape(m2, without(v.sizes(), reduced));
-  const Size freedom = max(counted(v, axes, x.where) - correction, Size(0));
-  return cast_to(m2 / freedom, float_dtype(x), x.where);
-}
-
-Tensor std(const Operand& x, const Axes& axes, int64_t correction, bool keepdim) {
-  const Scope scope(x.where);
-  const Tensor v = float_only("std", x);
-  return cast_to(sqrt(var(v, axes, correction, keepdim)), float_dtype(x), x.where);
-}
-
-Tensor norm(const Operand& x, double p, const Axes& axes, bool keepdim) {
-  const Scope scope(x.where);
-  const Tensor size = abs(float_only("norm", x));
-  const auto result = [&]() -> Tensor {
-    if (p == HUGE_VAL) return max(size, axes, keepdim);
-    if (p == -HUGE_VAL) return min(size, axes, keepdim);
-    if (p == 0) return sum(size != 0, axes, keepdim);
-    if (p == 1) return sum(size, axes, keepdim);
-    if (p == 2) return sqrt(sum(size * size, axes, keepdim));
-    return pow(sum(pow(size, p), axes, keepdim), 1 / p);
-  };
-  return cast_to(result(), float_dtype(x), x.where);
 }
 
 }  // namespace tiny_compile

@@ -9,21 +9,19 @@
 #include <cmath>
 
 #include "tiny_compile/trace/creation.h"
+#include "tiny_compile/trace/custom_vjp.h"
 
 namespace tiny_compile {
 namespace {
+
+using Tensors = std::vector<Tensor>;
+using TensorsIn = std::span<const Tensor>;
 
 DType float_dtype(const Tensor& x) { return is_float(x.dtype()) ? x.dtype() : DType::f32; }
 
 Tensor upcast(const Tensor& x, const Location& where) {
   const DType dtype = float_dtype(x);
   return cast_to(x, is_half(dtype) ? DType::f32 : dtype, where);
-}
-
-// max(x) clamped to finite, kept as an axis of 1.
-Tensor finite_max(const Tensor& x, const Sizes& axes) {
-  const double most = x.dtype() == DType::f64 ? 1.7976931348623157e308 : 3.4028234663852886e38;
-  return clamp(max(x, axes, true), -most, most);
 }
 
 Tensor reduced(const Tensor& losses, Reduction reduction) {
@@ -62,9 +60,27 @@ Tensor check_target(const Tensor& x, const Operand& target, const char* name) {
   return classes;
 }
 
-// x[row, target[row]]; an ignored target reads class 0.
-Tensor pick(const Tensor& x, const Tensor& target, const Tensor& kept) {
-  return squeeze(gather(x, 1, unsqueeze(where(kept, target, 0), 1)), 1);
+// x[row, target[row]]
+Tensor pick(const Tensor& x, const Tensor& target) {
+  return squeeze(gather(x, 1, unsqueeze(target, 1)), 1);
+}
+
+// -((x_t - m) - log(sum_exp(x))): one pass over the logits, the same bits as
+// nll_loss(log_softmax). The derivative is softmax, less 1 at the target.
+Tensor row_losses(const Tensor& x, const Tensor& target) {
+  const auto value = [](TensorsIn in) {
+    const Tensor m = squeeze(finite_max(in[0], {1}), 1), s = sum_exp(in[0], {1});
+    const Tensor log_sum = log(s);
+    return Tensors{-((pick(in[0], in[1]) - m) - log_sum)};
+  };
+  const auto backward = [](TensorsIn in, TensorsIn y, TensorsIn g) {
+    const Tensor log_sum = y[0] + pick(in[0], in[1]);
+    const Tensor p = exp(in[0] - unsqueeze(log_sum, 1));
+    const Tensor columns = copy_to(arange(in[0].size(1)), in[0].device());
+    const Tensor hit = columns == unsqueeze(in[1], 1);
+    return Tensors{where(hit, p - 1.0, p) * unsqueeze(g[0], 1)};
+  };
+  return with_derivative("row_losses", value, backward, {x, target})[0];
 }
 
 // [.., oh, ow, kh, kw]: what each place of the result is made of.
@@ -93,27 +109,61 @@ Tensor pooled_windows(const char* name, const Tensor& x, Window kernel, Window s
 
 }  // namespace
 
+Tensor finite_max(const Operand& x, const Axes& axes) {
+  const Scope scope(x.where);
+  const Tensor largest = max(x, axes, true);
+  const double most =
+      largest.dtype() == DType::f64 ? 1.7976931348623157e308 : 3.4028234663852886e38;
+  return clamp(largest, -most, most);
+}
+
 Tensor logsumexp(const Operand& x, const Axes& axes, bool keepdim) {
   const Scope scope(x.where);
   const Tensor tensor = x.captured(), v = upcast(tensor, x.where);
-  Tensor m = finite_max(v, axes);
-  const Tensor s = sum_exp(v, axes, keepdim);
-  if (!keepdim) m = reshape(m, s.sizes());
-  return cast_to(m + log(s), float_dtype(tensor), x.where);
+  const auto value = [&](TensorsIn in) {
+    Tensor m = finite_max(in[0], axes);
+    const Tensor s = sum_exp(in[0], axes, keepdim);
+    if (!keepdim) m = reshape(m, s.sizes());
+    return Tensors{m + log(s)};
+  };
+  const auto backward = [&](TensorsIn in, TensorsIn y, TensorsIn g) {
+    SizeList kept = in[0].sizes();
+    for (int64_t axis : axes) kept[normal_axis(axis, in[0].rank(), {})] = 1;
+    if (axes.empty()) kept.assign(kept.size(), Size(1));
+    const Tensor share = exp(in[0] - reshape(y[0], kept));
+    return Tensors{reshape(g[0], kept) * share};
+  };
+  return cast_to(with_derivative("logsumexp", value, backward, {v})[0], float_dtype(tensor),
+                 x.where);
 }
 
 Tensor softmax(const Operand& x, int64_t axis) {
   const Scope scope(x.where);
   const Tensor tensor = x.captured(), v = upcast(tensor, x.where);
-  const Tensor e = exp(v - finite_max(v, {axis}));
-  return cast_to(e / sum(e, {axis}, true), float_dtype(tensor), x.where);
+  const auto value = [&](TensorsIn in) {
+    const Tensor e = exp(in[0] - finite_max(in[0], {axis}));
+    return Tensors{e / sum(e, {axis}, true)};
+  };
+  const auto backward = [&](TensorsIn, TensorsIn y, TensorsIn g) {
+    return Tensors{(g[0] - sum(g[0] * y[0], {axis}, true)) * y[0]};
+  };
+  return cast_to(with_derivative("softmax", value, backward, {v})[0], float_dtype(tensor),
+                 x.where);
 }
 
 Tensor log_softmax(const Operand& x, int64_t axis) {
   const Scope scope(x.where);
   const Tensor tensor = x.captured(), v = upcast(tensor, x.where);
-  const Tensor log_sum = log(sum_exp(v, {axis}, true));
-  return cast_to((v - finite_max(v, {axis})) - log_sum, float_dtype(tensor), x.where);
+  const auto value = [&](TensorsIn in) {
+    const Tensor log_sum = log(sum_exp(in[0], {axis}, true));
+    return Tensors{(in[0] - finite_max(in[0], {axis})) - log_sum};
+  };
+  const auto backward = [&](TensorsIn, TensorsIn y, TensorsIn g) {
+    const Tensor total = sum(g[0], {axis}, true);
+    return Tensors{g[0] - exp(y[0]) * total};
+  };
+  return cast_to(with_derivative("log_softmax", value, backward, {v})[0], float_dtype(tensor),
+                 x.where);
 }
 
 Tensor layer_norm(const Operand& x, const SizeList& normalized_shape, const Tensor& weight,
@@ -181,20 +231,16 @@ Tensor nll_loss(const Operand& x, const Operand& target, Reduction reduction,
   const Scope scope(x.where);
   const Tensor scores = x.captured(), classes = check_target(scores, target, "nll_loss");
   const Tensor kept = classes != ignore_index;
-  return picked_loss(-pick(scores, classes, kept), kept, reduction);
+  return picked_loss(-pick(scores, where(kept, classes, 0)), kept, reduction);
 }
 
-// -((x_t - m) - log(sum_exp(x))): one pass over the logits, the same
-// bits as nll_loss(log_softmax).
 Tensor cross_entropy(const Operand& logits, const Operand& target, Reduction reduction,
                      int64_t ignore_index) {
   const Scope scope(logits.where);
   const Tensor tensor = logits.captured(), v = upcast(tensor, logits.where);
   const Tensor classes = check_target(v, target, "cross_entropy");
   const Tensor kept = classes != ignore_index;
-  const Tensor m = squeeze(finite_max(v, {1}), 1), s = sum_exp(v, {1});
-  const Tensor log_sum = log(s);
-  const Tensor losses = -((pick(v, classes, kept) - m) - log_sum);
+  const Tensor losses = row_losses(v, where(kept, classes, 0));
   return cast_to(picked_loss(losses, kept, reduction), float_dtype(tensor), logits.where);
 }
 
@@ -265,9 +311,21 @@ Tensor max_pool2d(const Operand& x, Window kernel) { return max_pool2d(x, kernel
 
 Tensor max_pool2d(const Operand& x, Window kernel, Window stride, Window padding) {
   const Scope scope(x.where);
-  return max(
-      pooled_windows("max_pool2d", x.captured(), kernel, stride, padding, -HUGE_VAL, x.where),
-      {-2, -1});
+  const Tensor windows =
+      pooled_windows("max_pool2d", x.captured(), kernel, stride, padding, -HUGE_VAL, x.where);
+  const auto backward = [](TensorsIn in, TensorsIn,
+                           TensorsIn g) {  // the first of equals has all
+    const int64_t height = in[0].size(-2), width = in[0].size(-1);
+    const Tensor flat = flatten(in[0], -2, -1);
+    const Tensor places = copy_to(arange(height * width), in[0].device());
+    const Tensor hit = places == unsqueeze(argmax(flat, -1), -1);
+    return Tensors{reshape(where(hit, unsqueeze(g[0], -1), 0.0), in[0].sizes())};
+  };
+  return with_derivative("max_pool2d",
+                         [](TensorsIn in) {
+                           return Tensors{max(in[0], {-2, -1})};
+                         },
+                         backward, {windows})[0];
 }
 
 Tensor avg_pool2d(const Operand& x, Window kernel) { return avg_pool2d(x, kernel, kernel); }

@@ -7,6 +7,7 @@ namespace tiny_compile {
 
 enum class Reduction { Mean, Sum, None };
 
+Tensor finite_max(const Operand& x, const Axes& axes);  // clamped to finite, an axis of 1
 Tensor logsumexp(const Operand& x, const Axes& axes,
                  bool keepdim = false);              // m + log(sum_exp(x))
 Tensor softmax(const Operand& x, int64_t axis);      // exp(x - m) / sum(exp(x - m))

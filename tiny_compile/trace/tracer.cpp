@@ -10,6 +10,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/graph/sizes.h"
@@ -18,12 +19,16 @@ namespace tiny_compile {
 
 class Trace {
  public:
-  explicit Trace(const std::string& name) {
+  // `outer`: the trace within which this one runs, or null.
+  Trace(const std::string& name, Trace* outer) : outer_(outer) {
     graph_.name = name;
-    sizes.place = current_place;
+    if (outer) return;
+    origins_.emplace();
+    own_sizes_.place = current_place;
   }
 
-  SizeTrace sizes;  // what is decided about symbolic ones
+  // What is decided about symbolic ones, here and in the traces around.
+  SizeTrace& sizes() { return outer_ ? outer_->sizes() : own_sizes_; }
 
   Tensor add_input(const Type& type, const std::string& name) {
     Node node;
@@ -36,9 +41,9 @@ class Trace {
     Node node;
     node.type = type_of(like);
     node.name = name;
-    if (!like.is_contiguous() && !has_reversed_axes(like))
+    if (!like.is_traced() && !like.is_contiguous() && !has_reversed_axes(like))
       node.set(Key::strides, exprs(like.strides()));  // reversed axes are copied
-    if (alignment(like) < 16) node.set(Key::align, {alignment(like)});
+    if (!like.is_traced() && alignment(like) < 16) node.set(Key::align, {alignment(like)});
     return handle(graph_.append(std::move(node)));
   }
 
@@ -46,11 +51,12 @@ class Trace {
   int node_of(const Tensor& tensor, const Location& where) {
     const TensorData& data = tensor.info();
     if (data.trace == this) return data.node;
+    if (outer_) return captured_from(outer_->node_of(tensor, where));
     if (data.trace)
       fail_at(where,
               "this tensor belongs to another trace, or to one that has ended: return it from "
               "the traced function instead of keeping it");
-    const Variable variable = origins_.of(tensor);
+    const Variable variable = origins_->of(tensor);
     const auto [known, is_new] =
         captured_nodes_.try_emplace(std::pair(tensor.handle().get(), variable));
     if (!is_new) return known->second;
@@ -63,6 +69,10 @@ class Trace {
   Tensor record(Node node) { return handle(graph_.append(std::move(node))); }
 
   RandomKey next_draw() {
+    if (outer_) {
+      const RandomKey next = outer_->next_draw();
+      return {handle(node_of(next.key, {})), next.draw};
+    }
     if (key_ < 0) {
       Node node;
       node.type = {DType::u64, {2}};
@@ -91,20 +101,26 @@ class Trace {
       if (ids[id] < 0) move_node(id);
     }
     for (int output : graph_.outputs) ordered.outputs.push_back(ids[output]);
-    ordered = substitute(ordered, sizes.known);
+    ordered = substitute(ordered, sizes().known);
     verify(ordered);
     for (Captured& captured : captured_) check_variable(captured);
-    return {std::move(ordered), std::move(captured_), draws_, {}, std::move(sizes.guards)};
+    return {std::move(ordered), std::move(captured_), draws_, {}, std::move(own_sizes_.guards)};
+  }
+
+  Type type_of_operand(const Tensor& tensor) const {
+    const TensorData& data = tensor.info();
+    return data.trace == this ? graph_[data.node].type : type_of(tensor);  // maybe a tuple
   }
 
   static Type type_of(const Tensor& tensor) { return {tensor.dtype(), tensor.sizes().exprs()}; }
 
   // As the trace knows it by now: a size that was asked for is a number.
-  void apply_known(Node& node, std::vector<Type>& operands) const {
-    if (sizes.known.empty()) return;
-    node.type.shape = substitute(node.type.shape, sizes.known);
-    for (Attr& attr : node.attrs) attr.values = substitute(attr.values, sizes.known);
-    for (Type& type : operands) type.shape = substitute(type.shape, sizes.known);
+  void apply_known(Node& node, std::vector<Type>& operands) {
+    const Substitution& known = sizes().known;
+    if (known.empty()) return;
+    node.type.shape = substitute(node.type.shape, known);
+    for (Attr& attr : node.attrs) attr.values = substitute(attr.values, known);
+    for (Type& type : operands) type.shape = substitute(type.shape, known);
   }
 
   Tensor handle(int node) {
@@ -125,8 +141,17 @@ class Trace {
  private:
   static std::vector<Expr> exprs(const Sizes& sizes) { return {sizes.begin(), sizes.end()}; }
 
+  int captured_from(int outer_node) {
+    const auto [known, is_new] = outer_nodes_.try_emplace(outer_node);
+    if (!is_new) return known->second;
+    const Tensor tensor = outer_->handle(outer_node);
+    captured_.push_back({tensor, {}});
+    return known->second = add_input(tensor, str("w", captured_.size() - 1)).info().node;
+  }
+
   // What is gone by now was the function's own.
   void check_variable(Captured& captured) const {
+    if (!captured.variable) return;
     if (!captured.variable->exists()) captured.variable.reset();
     if (captured.variable && (**captured.variable).handle() != captured.tensor.handle())
       fail(graph_.name,
@@ -135,7 +160,10 @@ class Trace {
   }
 
   Graph graph_;
-  Origins origins_;
+  Trace* outer_;
+  SizeTrace own_sizes_;             // of the outermost trace, as are
+  std::optional<Origins> origins_;  // these
+  std::map<int, int> outer_nodes_;  // captured from the trace around: its node, ours
   std::map<std::pair<const TensorData*, Variable>, int> captured_nodes_;
   std::vector<Captured> captured_;
   int key_ = -1;
@@ -151,8 +179,11 @@ std::mutex generator_mutex;
 uint64_t generator_seed = 0, generator_draws = 0;
 
 struct TraceGuard {
-  explicit TraceGuard(Trace* trace) { current_trace = trace; }
-  ~TraceGuard() { current_trace = nullptr; }
+  explicit TraceGuard(Trace* trace) : before_(std::exchange(current_trace, trace)) {}
+  ~TraceGuard() { current_trace = before_; }
+
+ private:
+  Trace* before_;
 };
 
 }  // namespace
@@ -197,7 +228,8 @@ Tensor apply(Node node, std::span<const Tensor> operands, const Location& where)
   for (const Tensor& operand : operands) {
     if (!operand.defined())
       fail_at(node.where, str(info(node.op).name, ": an operand is an undefined tensor"));
-    types.push_back(Trace::type_of(operand));
+    types.push_back(current_trace ? current_trace->type_of_operand(operand)
+                                  : Trace::type_of(operand));
   }
   if (current_trace) current_trace->apply_known(node, types);
   try {
@@ -230,12 +262,8 @@ Tensor row_major_copy(const Tensor& tensor) {
 
 static Traced run_trace(Trace& trace, const TensorFunction& function,
                         std::span<const Tensor> inputs, const std::string& name) {
-  if (current_trace)
-    fail(
-        "trace: a function is being traced on this thread already; call the inner function "
-        "directly");
   const TraceGuard guard(&trace);
-  const SizeTraceScope sizes(&trace.sizes);
+  const SizeTraceScope sizes(&trace.sizes());
   std::vector<int> outputs;
   for (const Tensor& output : function(inputs)) {
     if (!output.defined()) fail(name, ": returned an undefined tensor");
@@ -246,7 +274,7 @@ static Traced run_trace(Trace& trace, const TensorFunction& function,
 
 Traced trace(const TensorFunction& function, std::span<const Tensor> inputs,
              const std::string& name) {
-  Trace trace(name);
+  Trace trace(name, current_trace);
   std::vector<Tensor> traced;
   for (size_t i = 0; i < inputs.size(); i++)
     traced.push_back(trace.add_input(inputs[i], str("x", i)));
@@ -257,8 +285,8 @@ Traced trace(const TensorFunction& function, std::span<const Tensor> inputs,
 
 Traced trace_symbolic(const TensorFunction& function, const std::vector<Type>& inputs,
                       const std::string& name, const std::optional<SymbolValues>& example) {
-  Trace trace(name);
-  trace.sizes.example = example;
+  Trace trace(name, current_trace);
+  if (example) trace.sizes().example = example;
   std::vector<Tensor> traced;
   for (size_t i = 0; i < inputs.size(); i++)
     traced.push_back(trace.add_input(inputs[i], str("x", i)));

@@ -37,6 +37,9 @@ Traced trace(const TensorFunction& function, std::span<const Tensor> inputs,
 // The same with inputs of symbolic sizes, row-major. `example` names a value for each size: what
 // code asks for as a number, or compares, is decided by it and noted in `guards`; the sizes that
 // it pins are numbers in the graph. Without an example such code is a tc::Error at its line.
+//
+// Either may be called while a function is traced: what the inner one uses of the outer one's is
+// captured, and their symbolic sizes are the same.
 Traced trace_symbolic(const TensorFunction& function, const std::vector<Type>& inputs,
                       const std::string& name, const std::optional<SymbolValues>& example = {});
 

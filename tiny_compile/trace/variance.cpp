@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "tiny_compile/trace/custom_vjp.h"
 #include "tiny_compile/trace/functions.h"
 
 namespace tiny_compile {
@@ -134,9 +135,7 @@ Tensor deviations(const Tensor& x, const Runs& runs, const Size& total) {
   return merge(parts, merged, count);
 }
 
-}  // namespace
-
-Tensor squared_deviations(const Tensor& x, const Sizes& axes) {
+Tensor squares(const Tensor& x, const Sizes& axes) {
   SizeList shape = x.sizes();
   Size total = 1;
   for (int64_t axis : axes) {
@@ -145,6 +144,19 @@ Tensor squared_deviations(const Tensor& x, const Sizes& axes) {
   }
   if (total == 0) return sum(x, axes, true);
   return reshape(deviations(x, joined(x.sizes(), axes), total), shape);
+}
+
+}  // namespace
+
+Tensor squared_deviations(const Tensor& x, const Sizes& axes) {
+  using In = std::span<const Tensor>;
+  return with_derivative(
+      "squared_deviations", [&](In in) { return std::vector{squares(in[0], axes)}; },
+      [&](In in, In, In g) {
+        const Tensor deviation = in[0] - mean(in[0], axes, true);
+        return std::vector{deviation * (g[0] * 2.0)};
+      },
+      {x})[0];
 }
 
 }  // namespace tiny_compile

@@ -1,0 +1,176 @@
+// How does a graph of a function become one of its gradient? Its nodes from the last to the
+// first: each passes the cotangent of its result on to its operands (derivatives.h), and what a
+// value gets from its readers is added up.
+//
+//   graph f(%0 x) { %1 = sin %0 ; %2 = mul %1, %0 ; return %2 }, with respect to x
+//     =>  graph f(%0 x, %1 d0) {
+//           %2 = sin %0 ; %3 = mul %2, %0                             the function
+//           %4 = mul %1, %0 ; %5 = mul %1, %2                         mul
+//           %6 = cos %0 ; %7 = mul %4, %6 ; %8 = add %5, %7           sin
+//           return %3, %8 }
+#include "tiny_compile/passes/gradient.h"
+
+#include <map>
+#include <set>
+
+#include "tiny_compile/passes/derivatives.h"
+#include "tiny_compile/passes/passes.h"
+#include "tiny_compile/trace/creation.h"
+#include "tiny_compile/trace/replay.h"
+#include "tiny_compile/trace/tracer.h"
+
+namespace tiny_compile {
+namespace {
+
+// Which nodes depend on these inputs by way of floats.
+std::vector<bool> depending(const Graph& graph, const std::vector<int>& inputs) {
+  std::vector<bool> depends(graph.nodes.size());
+  for (const int input : inputs) depends[input] = true;
+  for (int id = 0; id < graph.size(); id++) {
+    const Node& node = graph[id];
+    if (!is_float(node.type.dtype)) continue;
+    for (const int input : node.inputs) depends[id] = depends[id] || depends[input];
+  }
+  return depends;
+}
+
+class Sweep {
+ public:
+  Sweep(const Graph& graph, const std::vector<int>& inputs, std::vector<Tensor> values)
+      : graph_(graph),
+        depends_(depending(graph, inputs)),
+        values_(std::move(values)),
+        cotangents_(graph.nodes.size()) {}
+
+  void add(int id, const Tensor& cotangent) {
+    if (!depends_[id]) return;
+    gather(cotangents_[id], cotangent);
+  }
+
+  void run() {
+    for (int id = graph_.size() - 1; id >= 0; id--) {
+      if (graph_[id].op == Op::custom_vjp) {
+        pass_on_custom(id);
+      } else if (cotangents_[id].defined() && graph_[id].op != Op::input) {
+        pass_on(id);
+      }
+    }
+  }
+
+  Tensor cotangent(int id) const {
+    return cotangents_[id].defined() ? cotangents_[id] : zeros_like(values_[id]);
+  }
+
+ private:
+  static void gather(Tensor& sum, const Tensor& cotangent) {
+    sum = sum.defined() ? sum + cotangent : cotangent;
+  }
+
+  void pass_on(int id) {
+    const Node& node = graph_[id];
+    if (node.op == Op::item) {
+      gather(of_items_[node.inputs[0]][node.integer(Key::index, 0)], cotangents_[id]);
+      return;
+    }
+    const Scope scope(node.where);
+    const std::vector<Tensor> operands = operands_of(node);
+    std::vector<bool> wanted;
+    for (const int input : node.inputs) wanted.push_back(depends_[input]);
+    const std::vector<Tensor> passed =
+        pull_back({node, operands, values_[id], cotangents_[id]}, wanted);
+    for (size_t k = 0; k < passed.size(); k++) {
+      if (passed[k].defined()) add(node.inputs[k], passed[k]);
+    }
+  }
+
+  // By the node's own second graph.
+  void pass_on_custom(int id) {
+    const Node& node = graph_[id];
+    if (!of_items_.count(id)) return;
+    const Scope scope(node.where);
+    std::vector<Tensor> given = operands_of(node), cotangents;
+    for (size_t k = 0; k < node.type.items.size(); k++) {
+      Node item;
+      item.op = Op::item;
+      item.set(Key::index, {static_cast<int64_t>(k)});
+      given.push_back(apply(std::move(item), {values_[id]}, node.where));
+      if (!is_float(node.type.items[k].dtype)) continue;
+      const auto known = of_items_[id].find(static_cast<int64_t>(k));
+      cotangents.push_back(known == of_items_[id].end() ? zeros_like(given.back())
+                                                        : known->second);
+    }
+    given.insert(given.end(), cotangents.begin(), cotangents.end());
+    const std::vector<Tensor> passed = replay(node.graphs[1], given);
+    size_t next = 0;
+    for (const int input : node.inputs) {
+      if (is_float(graph_[input].type.dtype)) add(input, passed[next++]);
+    }
+  }
+
+  std::vector<Tensor> operands_of(const Node& node) const {
+    std::vector<Tensor> operands;
+    for (const int input : node.inputs) operands.push_back(values_[input]);
+    return operands;
+  }
+
+  const Graph& graph_;
+  std::vector<bool> depends_;
+  std::vector<Tensor> values_;                         // of each node
+  std::vector<Tensor> cotangents_;                     // undefined: none has come yet
+  std::map<int, std::map<int64_t, Tensor>> of_items_;  // of the results of these nodes
+};
+
+// The first inputs named and laid out as the function's, the others d0, d1, ..: dd0 where d0 is
+// taken already.
+Graph with_inputs_of(const Graph& function, Graph graph) {
+  std::set<std::string> taken;
+  std::vector<int> ids = graph.inputs();
+  const std::vector<int> inputs = function.inputs();
+  for (size_t k = 0; k < inputs.size(); k++) {
+    graph.nodes[ids[k]].name = function[inputs[k]].name;
+    graph.nodes[ids[k]].attrs = function[inputs[k]].attrs;
+    taken.insert(function[inputs[k]].name);
+  }
+  for (size_t k = inputs.size(); k < ids.size(); k++) {
+    std::string name = str("d", k - inputs.size());
+    while (!taken.insert(name).second) name = "d" + name;
+    graph.nodes[ids[k]].name = name;
+  }
+  return graph;
+}
+
+}  // namespace
+
+Graph vjp(const Graph& called, const std::vector<int>& wrt) {
+  const Graph graph = inline_calls(called, [](const Node& n) { return n.op == Op::call; });
+  const std::vector<int> inputs = graph.inputs();
+  std::vector<Type> types;
+  for (const int input : inputs) types.push_back(graph[input].type);
+  for (const int output : graph.outputs) {
+    if (is_float(graph[output].type.dtype)) types.push_back(graph[output].type);
+  }
+  std::vector<int> sources;
+  for (const int number : wrt) {
+    const Node& input = graph[inputs[static_cast<size_t>(number)]];
+    if (!is_float(input.type.dtype))
+      fail("input ", input.name, " of graph ", graph.name, " is ", input.type.str(),
+           ": only floats have gradients");
+    sources.push_back(inputs[static_cast<size_t>(number)]);
+  }
+  const TensorFunction both = [&](std::span<const Tensor> given) {
+    const std::vector<Tensor> values = replay_all(graph, given.first(inputs.size()));
+    Sweep sweep(graph, sources, values);
+    std::vector<Tensor> outputs;
+    size_t next = inputs.size();
+    for (const int output : graph.outputs) {
+      outputs.push_back(values[output]);
+      if (is_float(graph[output].type.dtype)) sweep.add(output, given[next++]);
+    }
+    sweep.run();
+    for (const int source : sources) outputs.push_back(sweep.cotangent(source));
+    return outputs;
+  };
+  return with_inputs_of(graph, dce(trace_symbolic(both, types, graph.name).graph));
+}
+
+}  // namespace tiny_compile
