@@ -5,16 +5,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tiny_compile/tensor/element.h"
 #include "tiny_compile/tensor/tensor.h"
 
 namespace tiny_compile {
 namespace {
-
-Literal read(DType dtype, const std::byte* at) {
-  uint64_t bits = 0;
-  std::memcpy(&bits, at, size_of(dtype));
-  return {dtype, bits};
-}
 
 bool same_literal(const Literal& a, const Literal& b) {
   if (a.bits == b.bits) return true;
@@ -36,7 +31,8 @@ std::optional<int64_t> first_difference(const Tensor& lhs, const Tensor& rhs) {
     const std::byte *x = a.bytes() + start * width, *y = b.bytes() + start * width;
     if (std::memcmp(x, y, n * width) == 0) continue;
     for (size_t i = 0; i < n; i++) {
-      if (!same_literal(read(a.dtype(), x + i * width), read(a.dtype(), y + i * width)))
+      if (!same_literal(literal_at(a.dtype(), x + i * width),
+                        literal_at(a.dtype(), y + i * width)))
         return static_cast<int64_t>(start + i);
     }
   }

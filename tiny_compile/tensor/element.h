@@ -1,9 +1,12 @@
-// The C++ type of a dtype's elements.
+// The C++ type of a dtype's elements, and one of them as a Literal.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "tiny_compile/base/dtype.h"
+#include "tiny_compile/base/literal.h"
 #include "tiny_compile/base/math.h"
 
 namespace tiny_compile {
@@ -63,6 +66,13 @@ constexpr DType dtype_of<unsigned long long>() {
 template <>
 constexpr DType dtype_of<bool>() {
   return DType::boolean;
+}
+
+// The element that lies there.
+inline Literal literal_at(DType dtype, const std::byte* at) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, at, size_of(dtype));
+  return {dtype, bits};
 }
 
 }  // namespace tiny_compile

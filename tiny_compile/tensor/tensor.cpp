@@ -2,6 +2,7 @@
 // [i, j] of a tensor lies at offset + i*strides[0] + j*strides[1], so that a view is
 // only other numbers.
 #include "tiny_compile/tensor/tensor.h"
+#include "tiny_compile/tensor/element.h"
 
 #include <algorithm>
 #include <cstring>
@@ -46,12 +47,6 @@ void need_value(const TensorData& data, const char* what, const Here& here) {
 
 std::byte* address(const TensorData& data) {
   return data.storage->data() + data.offset * size_of(data.dtype);
-}
-
-Literal read(DType dtype, const std::byte* at) {
-  uint64_t bits = 0;
-  std::memcpy(&bits, at, size_of(dtype));
-  return {dtype, bits};
 }
 
 // The Literal as a C++ value: exact for integers, through double otherwise.
@@ -146,7 +141,7 @@ T Tensor::item(Here here) const {
             tiny_compile::str("item(): the tensor has ", numel(), " elements, not one"));
   const Tensor host = on_host(*this);
   const TensorData& d = host.info();
-  return converted<T>(read(d.dtype, address(d)));
+  return converted<T>(literal_at(d.dtype, address(d)));
 }
 
 template <typename T>
@@ -158,7 +153,7 @@ std::vector<T> Tensor::to_vector(Here here) const {
   result.reserve(static_cast<size_t>(numel()));
   const int64_t width = size_of(d.dtype);
   for_each_offset(d.shape, d.strides, [&](int64_t offset) {
-    result.push_back(converted<T>(read(d.dtype, address(d) + offset * width)));
+    result.push_back(converted<T>(literal_at(d.dtype, address(d) + offset * width)));
   });
   return result;
 }
@@ -175,7 +170,7 @@ Literal Tensor::element(const Sizes& index) const {
       fail("element(): index ", index[k], " is out of range for size ", d.shape[k]);
     offset += index[k] * d.strides[k];
   }
-  const Literal value = read(d.dtype, address(d) + offset * size_of(d.dtype));
+  const Literal value = literal_at(d.dtype, address(d) + offset * size_of(d.dtype));
   const bool is_nan = is_float(d.dtype) && value.as_double() != value.as_double();
   return is_nan ? Literal::of(d.dtype, value.as_double()) : value;
 }
