@@ -202,8 +202,31 @@ std::vector<Mutant> accepted_mutants(uint64_t first, int count, Target target,
   return accepted;
 }
 
-void count(const Mutant& mutant, MutantCounts& counts) {
-  (mutant.raises ? counts.raised : counts.ran)++;
+// What is wrong with accepted mutant k, "" if nothing.
+using Check = std::function<std::string(size_t k)>;
+
+// Those that run on `target`, built together by `build` and checked one by one.
+std::vector<FuzzFailure> fuzz_on(
+    Target target, uint64_t first, int number, MutantCounts& counts,
+    const std::set<uint64_t>& skip, const std::function<void(uint64_t)>& begin,
+    const std::function<Check(const std::vector<Mutant>&, const std::vector<Program>&)>&
+        build) {
+  std::vector<FuzzFailure> failures;
+  const std::vector<Mutant> accepted =
+      accepted_mutants(first, number, target, counts, skip, begin, failures);
+  if (accepted.empty()) return failures;
+  std::vector<Program> programs;
+  for (const Mutant& one : accepted) programs.push_back(one.program);
+  const Check wrong_with = build(accepted, programs);
+  for (size_t k = 0; k < accepted.size(); k++) {
+    begin(accepted[k].seed);
+    const std::string wrong = wrong_with(k);
+    if (!wrong.empty())
+      failures.push_back(failure_of(accepted[k].seed, wrong));
+    else
+      (accepted[k].raises ? counts.raised : counts.ran)++;
+  }
+  return failures;
 }
 
 }  // namespace
@@ -221,55 +244,43 @@ std::string mutant(uint64_t seed) {
 std::vector<FuzzFailure> fuzz_programs(uint64_t first, int number, MutantCounts& counts,
                                        const std::set<uint64_t>& skip,
                                        const std::function<void(uint64_t)>& begin) {
-  std::vector<FuzzFailure> failures;
-  const std::vector<Mutant> accepted =
-      accepted_mutants(first, number, Target::Cpp, counts, skip, begin, failures);
-  if (accepted.empty()) return failures;
-  std::vector<Program> programs;
-  for (const Mutant& one : accepted) programs.push_back(one.program);
-  const std::vector<Source> sources = emit_cpp_together(programs);
-  const auto library = build_cpp(sources[0].text, default_toolchain()).library;
-  for (size_t k = 0; k < accepted.size(); k++) {
-    begin(accepted[k].seed);
-    std::string wrong;
-    for (bool at_end : {false, true}) {
-      if (wrong.empty())
-        wrong = difference(accepted[k], run_fenced(accepted[k], sources[k], *library, at_end));
-    }
-    if (!wrong.empty()) failures.push_back(failure_of(accepted[k].seed, wrong));
-    if (wrong.empty()) count(accepted[k], counts);
-  }
-  return failures;
+  const auto build = [](const std::vector<Mutant>& mutants,
+                        const std::vector<Program>& programs) -> Check {
+    const std::vector<Source> sources = emit_cpp_together(programs);
+    const auto library = build_cpp(sources[0].text, default_toolchain()).library;
+    return [&mutants, sources, library](size_t k) {
+      const auto wrong_at = [&](bool at_end) {
+        return difference(mutants[k], run_fenced(mutants[k], sources[k], *library, at_end));
+      };
+      const std::string wrong = wrong_at(false);
+      return wrong.empty() ? wrong_at(true) : wrong;
+    };
+  };
+  return fuzz_on(Target::Cpp, first, number, counts, skip, begin, build);
 }
 
 std::vector<FuzzFailure> fuzz_programs_cuda(uint64_t first, int number, MutantCounts& counts,
                                             const std::set<uint64_t>& skip,
                                             const std::function<void(uint64_t)>& begin) {
-  std::vector<FuzzFailure> failures;
-  const std::vector<Mutant> accepted =
-      accepted_mutants(first, number, Target::Cuda, counts, skip, begin, failures);
-  if (accepted.empty()) return failures;
-  std::vector<Program> programs;
-  for (const Mutant& one : accepted) programs.push_back(one.program);
-  const std::vector<Source> sources = emit_cuda_together(programs);
-  const auto library =
-      load_cubin(build_cuda(sources[0].text, cuda_device(0).architecture).cubin, 0);
-  for (size_t k = 0; k < accepted.size(); k++) {
-    begin(accepted[k].seed);
-    std::optional<std::vector<Tensor>> got;
-    try {
-      std::vector<Tensor> there;
-      for (const Tensor& input : accepted[k].inputs) there.push_back(copy_to(input, cuda));
-      got = CudaExecutable(programs[k], sources[k], library).run(there);
-      for (Tensor& output : *got) output = copy_to(output, cpu);
-    } catch (const Error&) {
-      got.reset();
-    }
-    const std::string wrong = difference(accepted[k], got);
-    if (!wrong.empty()) failures.push_back(failure_of(accepted[k].seed, wrong));
-    if (wrong.empty()) count(accepted[k], counts);
-  }
-  return failures;
+  const auto build = [](const std::vector<Mutant>& mutants,
+                        const std::vector<Program>& programs) -> Check {
+    const std::vector<Source> sources = emit_cuda_together(programs);
+    const auto library =
+        load_cubin(build_cuda(sources[0].text, cuda_device(0).architecture).cubin, 0);
+    return [&mutants, &programs, sources, library](size_t k) {
+      std::optional<std::vector<Tensor>> got;
+      try {
+        std::vector<Tensor> there;
+        for (const Tensor& input : mutants[k].inputs) there.push_back(copy_to(input, cuda));
+        got = CudaExecutable(programs[k], sources[k], library).run(there);
+        for (Tensor& output : *got) output = copy_to(output, cpu);
+      } catch (const Error&) {
+        got.reset();
+      }
+      return difference(mutants[k], got);
+    };
+  };
+  return fuzz_on(Target::Cuda, first, number, counts, skip, begin, build);
 }
 
 }  // namespace tiny_compile
