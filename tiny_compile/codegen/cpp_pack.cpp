@@ -184,8 +184,7 @@ std::optional<Packed> packed_from(const DotView& view, int scalar) {
   const std::vector<bool> parts = below(view.kernel, scalar);
   for (size_t id = 0; id < parts.size(); id++) {
     const Scalar& load = view.kernel.scalars[id];
-    if (!parts[id] || load.kind != ScalarKind::Load || load.mask >= 0 || !load.operands.empty())
-      continue;
+    if (!parts[id] || !is_plain(load)) continue;
     const Packed packed{load.buffer, load.index, coefficient(load.index, lane.symbol()),
                         coefficient(load.index, step.symbol())};
     const Expr rest = load.index - lane.symbol() * packed.lane - step.symbol() * packed.step;

@@ -181,7 +181,7 @@ std::vector<std::string> next_row(const KernelText& text, const Step& step, cons
   const Axis &across = kernel.axes[kernel.rows - 1], &along = kernel.axes[step.inner[0]];
   for (int id : row.ids) {
     const Scalar& load = kernel.scalars[id];
-    if (load.kind != ScalarKind::Load || load.mask >= 0 || !load.operands.empty()) continue;
+    if (!is_plain(load)) continue;
     if (coefficient(load.index, along.symbol()) != 1 || !depends_on(load.index, across.name))
       continue;
     const Expr there =

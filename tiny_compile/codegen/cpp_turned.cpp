@@ -78,7 +78,7 @@ static inline void tc_turn(const T* from, long long stride, T* to, long long row
 
 // The axis along which a load is contiguous while the last row axis strides; -1 for others.
 int turned_axis(const Kernel& kernel, const Scalar& load) {
-  if (load.kind != ScalarKind::Load || load.mask >= 0 || !load.operands.empty()) return -1;
+  if (!is_plain(load)) return -1;
   const Axis& across = kernel.axes[kernel.rows - 1];
   const int64_t stride = coefficient(load.index, across.symbol());
   if (stride < kLeast) return -1;

@@ -189,7 +189,7 @@ std::vector<StagedTile> strip_tiles(const Kernel& kernel) {
   std::vector<StagedTile> tiles;
   for (int id = 0; id < static_cast<int>(kernel.scalars.size()); id++) {
     const Scalar& load = kernel.scalars[id];
-    if (load.kind != ScalarKind::Load || load.mask >= 0 || !load.operands.empty()) continue;
+    if (!is_plain(load)) continue;
     if (run_of(kernel, load.index) != Run::Across) continue;
     tiles.push_back(tile_of(kernel, load.index, load.dtype, load.buffer));
     tiles.back().load = id;

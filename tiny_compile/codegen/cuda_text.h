@@ -89,11 +89,6 @@ class CudaText : public KernelText {
 // Whether a load's or a store's index differs between rows.
 bool depends_on_rows(const Kernel& kernel, const Expr& index);
 
-// A load without a mask, from a place that the loops alone choose.
-inline bool is_plain(const Scalar& s) {
-  return s.kind == ScalarKind::Load && s.mask < 0 && s.operands.empty();
-}
-
 // Every step of the kernel.
 std::vector<const Step*> all_steps(const Kernel& kernel);
 

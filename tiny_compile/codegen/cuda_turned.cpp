@@ -31,7 +31,7 @@ constexpr int64_t kMostShared = 40 << 10;  // bytes of a block's tiles
 
 // The row axis along which a load is contiguous while it is not along the last one; -1: none.
 int across_axis(const Kernel& kernel, const Scalar& load) {
-  if (load.kind != ScalarKind::Load || load.mask >= 0 || !load.operands.empty()) return -1;
+  if (!is_plain(load)) return -1;
   const int64_t last = distance(load.index, kernel.axes[kernel.rows - 1].symbol());
   if (last == 0 || last == 1) return -1;
   for (int row = 0; row + 1 < kernel.rows; row++) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "tiny_compile/codegen/cuda_text.h"
+#include "tiny_compile/loops/splice.h"
 
 namespace tiny_compile {
 namespace {
@@ -39,21 +40,14 @@ class Points {
   }
 
  private:
-  static Kernel without_steps(Kernel kernel) {
-    kernel.scalars.clear();
-    kernel.steps.clear();
-    return kernel;
-  }
-
   int point(int id) {
     if (id < 0) return id;
     if (ids_[id] >= 0) return ids_[id];
-    Scalar scalar = kernel_.scalars[id];
+    const Scalar& scalar = kernel_.scalars[id];
     if (scalar.kind == ScalarKind::Register)
       return ids_[id] = reduced(kernel_.steps[scalar.step]);
-    for (int& operand : scalar.operands) operand = point(operand);
-    scalar.mask = point(scalar.mask);
-    return ids_[id] = table_.add(scalar);
+    return ids_[id] = table_.add(renumbered(
+               scalar, [&](int other) { return point(other); }, [](int step) { return step; }));
   }
 
   int reduced(const Step& step) {

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 
+#include "tiny_compile/loops/splice.h"
+
 namespace tiny_compile {
 namespace {
 
@@ -23,26 +25,15 @@ class OnceEach {
   Kernel run() {
     for (const Scalar& scalar : source_.scalars) {
       if (scalar.kind == ScalarKind::Register) take_steps(scalar.step + 1);
-      scalars_.push_back(table_.add(moved(scalar)));
+      scalars_.push_back(table_.add(renumbered(
+          scalar, [&](int id) { return scalars_[id]; },
+          [&](int step) { return steps_[step]; })));
     }
     take_steps(static_cast<int>(source_.steps.size()));
     return normalize(std::move(result_));
   }
 
  private:
-  static Kernel without_steps(Kernel kernel) {
-    kernel.scalars.clear();
-    kernel.steps.clear();
-    return kernel;
-  }
-
-  Scalar moved(Scalar scalar) const {
-    for (int& operand : scalar.operands) operand = scalars_[operand];
-    if (scalar.mask >= 0) scalar.mask = scalars_[scalar.mask];
-    if (scalar.kind == ScalarKind::Register) scalar.step = steps_[scalar.step];
-    return scalar;
-  }
-
   void take_steps(int end) {
     while (static_cast<int>(steps_.size()) < end) {
       Step step = source_.steps[steps_.size()];

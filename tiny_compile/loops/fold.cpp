@@ -13,6 +13,7 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/splice.h"
+#include "tiny_compile/loops/split.h"
 
 namespace tiny_compile {
 namespace {
@@ -66,11 +67,9 @@ Kernel finishing_kernel(Program& program, const Kernel& rows, int64_t chunks,
   ScalarTable table(finish);
   for (const Step& fold : rows.steps) {
     if (!is_fold(fold)) continue;
-    const int buffer = static_cast<int>(program.buffers.size());
-    partial.push_back(buffer);
     const Expr size = columns * (kFoldGroup * chunks);
-    program.buffers.push_back(
-        {str("p", buffer, "_", rows.name), Role::Temporary, {fold.dtype, {size}}, size, {}, 0});
+    const int buffer = add_temporary(program, "p", rows.name, {fold.dtype, {size}}, size);
+    partial.push_back(buffer);
     const int plain = table.load(
         program, buffer, (chunk * kFoldGroup + group) * columns + finish.axes[0].symbol());
     Scalar load = finish.scalars[plain];

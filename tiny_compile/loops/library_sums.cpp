@@ -103,7 +103,7 @@ std::optional<ColumnSums> column_sums(const Program& program, const Kernel& kern
     return std::nullopt;
   const Scalar& load = flat.scalars[without_cast(flat, sum.value, false)];
   const Axis &row = flat.axes[0], &inner = flat.axes[1];
-  if (load.kind != ScalarKind::Load || load.mask >= 0 || !load.operands.empty() ||
+  if (!is_plain(load) ||
       !is_scalar(flat, without_cast(flat, store.value, true), ScalarKind::Register) ||
       !row.extent.is_constant() || !inner.extent.is_constant())
     return std::nullopt;

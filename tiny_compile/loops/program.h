@@ -175,6 +175,11 @@ class ScalarTable {
 // unused axes. Every pass returns normal kernels, so that equal kernels are equal values.
 Kernel normalize(Kernel kernel);
 
+// A load without a mask, from a place that the loops alone choose.
+inline bool is_plain(const Scalar& s) {
+  return s.kind == ScalarKind::Load && s.mask < 0 && s.operands.empty();
+}
+
 std::vector<int> row_axes(const Kernel& kernel);  // 0 .. rows-1
 Expr row_count(const Kernel& kernel);             // product of the rows' extents
 Expr inner_count(const Kernel& kernel, const Step& step);

@@ -35,8 +35,7 @@ std::string why_wrong_runs(const Program& program, const Kernel& kernel) {
   if (step.other < 0) return "";
   if (step.other >= static_cast<int>(kernel.scalars.size())) return "merges nothing";
   const Scalar& runs = kernel.scalars[step.other];
-  if (runs.kind != ScalarKind::Load || runs.mask >= 0 || !runs.operands.empty() ||
-      runs.index != step.index)
+  if (!is_plain(runs) || runs.index != step.index)
     return "merges what does not lie as its result does";
   const Kernel* earlier = sorter_of(program, runs.buffer);
   const bool halves = earlier && earlier->steps[0].limit.is_constant() &&

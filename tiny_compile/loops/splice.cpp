@@ -9,10 +9,8 @@ namespace {
 bool uses_indirect(const Scalar& scalar) { return depends_on(scalar.index, indirect(0)); }
 
 Scalar moved(const Scalar& source, const Splice& how, const std::vector<int>& ids) {
-  Scalar scalar = source;
-  for (int& operand : scalar.operands) operand = ids[operand];
-  if (scalar.mask >= 0) scalar.mask = ids[scalar.mask];
-  if (scalar.kind == ScalarKind::Register) scalar.step += how.first_step;
+  Scalar scalar = renumbered(
+      source, [&](int id) { return ids[id]; }, [&](int step) { return step + how.first_step; });
   if (how.axes.empty() || scalar.index.is_constant()) return scalar;
   const bool was_indirect = uses_indirect(scalar);
   scalar.index = substitute(scalar.index, how.axes);
@@ -45,6 +43,12 @@ std::vector<int> splice(const Kernel& source, const std::vector<bool>& wanted,
     ids[id] = target.add(std::move(scalar));
   }
   return ids;
+}
+
+Kernel without_steps(Kernel kernel) {
+  kernel.scalars.clear();
+  kernel.steps.clear();
+  return kernel;
 }
 
 bool has_registers(const Kernel& kernel, const std::vector<bool>& wanted) {

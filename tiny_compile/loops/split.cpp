@@ -141,14 +141,8 @@ Kernel partial_kernel(Program& program, const Kernel& kernel, const std::vector<
     }
     partial.steps.push_back(step);
     if (step.kind != StepKind::Reduce) continue;
-    buffer_of[number] = static_cast<int>(program.buffers.size());
     const Expr size = row_count(kernel) * pieces.results();
-    program.buffers.push_back({str("p", buffer_of[number], "_", kernel.name),
-                               Role::Temporary,
-                               {step.dtype, {size}},
-                               size,
-                               {},
-                               0});
+    buffer_of[number] = add_temporary(program, "p", kernel.name, {step.dtype, {size}}, size);
     Step store;
     store.buffer = buffer_of[number];
     store.index = flat_row(kernel) * pieces.results() + s * pieces.groups + r;
@@ -216,6 +210,14 @@ Kernel finishing_kernel(const Program& program, const Kernel& kernel, const Piec
 }
 
 }  // namespace
+
+int add_temporary(Program& program, const std::string& prefix, const std::string& use,
+                  const Type& type, const Expr& size) {
+  const int buffer = static_cast<int>(program.buffers.size());
+  program.buffers.push_back(
+      {str(prefix, buffer, "_", use), Role::Temporary, type, size, {}, 0});
+  return buffer;
+}
 
 bool can_split(const Program& program, const Kernel& kernel) {
   const Step* first = nullptr;

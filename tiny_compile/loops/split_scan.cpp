@@ -17,6 +17,7 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/splice.h"
+#include "tiny_compile/loops/split.h"
 
 namespace tiny_compile {
 namespace {
@@ -88,15 +89,6 @@ class PieceKernel {
   std::vector<int> ids;
   Expr place;  // of a piece's total among those of all rows
 };
-
-int add_buffer(Program& program, const Kernel& kernel, const char* what, DType dtype,
-               int64_t pieces) {
-  const int buffer = static_cast<int>(program.buffers.size());
-  const Expr size = row_count(kernel) * pieces;
-  program.buffers.push_back(
-      {str(what, buffer, "_", kernel.name), Role::Temporary, {dtype, {size}}, size, {}, 0});
-  return buffer;
-}
 
 DType state_of(const Kernel& kernel, const Step& step) {
   return compute_type(kernel.scalars[step.value].dtype);
@@ -208,8 +200,9 @@ std::vector<Kernel> split_scan(Program& program, const Kernel& kernel) {
   for (size_t s = 0; s < kernel.steps.size(); s++) {
     if (kernel.steps[s].kind != StepKind::Scan) continue;
     const DType state = state_of(kernel, kernel.steps[s]);
-    total_of[s] = add_buffer(program, kernel, "p", state, pieces.count);
-    start_of[s] = add_buffer(program, kernel, "q", state, pieces.count);
+    const Expr size = row_count(kernel) * pieces.count;
+    total_of[s] = add_temporary(program, "p", kernel.name, {state, {size}}, size);
+    start_of[s] = add_temporary(program, "q", kernel.name, {state, {size}}, size);
     const Kernel scan = starts(program, kernel, s, pieces.count, total_of[s], start_of[s]);
     if (!can_split_scan(program, scan)) {
       middle.push_back(scan);

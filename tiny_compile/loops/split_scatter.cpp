@@ -21,6 +21,7 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/splice.h"
+#include "tiny_compile/loops/split.h"
 
 namespace tiny_compile {
 namespace {
@@ -52,18 +53,6 @@ Expr chosen() { return Expr::index(indirect(0), 1); }
 // Where the partial results of a chunk lie: those of a target side by side, row after row.
 Expr place(const Counts& counts, const Expr& chunk, const Expr& target, const Expr& row) {
   return (chunk * counts.targets + target) * counts.rows + row;
-}
-
-int add_buffer(Program& program, const Kernel& kernel, const Counts& counts) {
-  const int buffer = static_cast<int>(program.buffers.size());
-  const Expr size = counts.chunks() * counts.targets * counts.rows;
-  program.buffers.push_back({str("p", buffer, "_", kernel.name),
-                             Role::Temporary,
-                             {kernel.steps[1].dtype, {size}},
-                             size,
-                             {},
-                             0});
-  return buffer;
 }
 
 // Axes: the chunk, the kernel's rows, the targets, a chunk's updates.
@@ -198,7 +187,9 @@ bool can_split_scatter(const Program& program, const Kernel& kernel) {
 
 std::vector<Kernel> split_scatter(Program& program, const Kernel& kernel) {
   const Counts counts = counts_of(kernel);
-  const int buffer = add_buffer(program, kernel, counts);
+  const Expr size = counts.chunks() * counts.targets * counts.rows;
+  const int buffer =
+      add_temporary(program, "p", kernel.name, {kernel.steps[1].dtype, {size}}, size);
   return {ChunkKernel(kernel, counts, buffer).write(),
           combined(program, kernel, counts, buffer)};
 }

@@ -8,19 +8,14 @@
 //   sort y[j0] for (j0: 5000) = argsort load x[j0] in 8192 from load q[j0]
 #include "tiny_compile/loops/split_sort.h"
 
+#include "tiny_compile/loops/split.h"
+
 namespace tiny_compile {
 namespace {
 
 int add_buffer(Program& program, const Kernel& kernel, int64_t run) {
-  const int buffer = static_cast<int>(program.buffers.size());
-  const Buffer& result = program.buffers[kernel.steps[0].buffer];
-  program.buffers.push_back({str("p", buffer, "_", run, "_", kernel.name),
-                             Role::Temporary,
-                             result.type,
-                             result.size,
-                             {},
-                             0});
-  return buffer;
+  const Buffer result = program.buffers[kernel.steps[0].buffer];
+  return add_temporary(program, "p", str(run, "_", kernel.name), result.type, result.size);
 }
 
 }  // namespace

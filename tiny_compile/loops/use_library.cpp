@@ -72,8 +72,7 @@ class Copies {
  private:
   bool copy(int load, const std::string& side, const Step& dot) {
     const Scalar source = kernel_.scalars[load];
-    if (source.kind != ScalarKind::Load || source.mask >= 0 || !source.operands.empty())
-      return false;
+    if (!is_plain(source)) return false;
     const std::vector<Axis> axes = axes_of(source.index, dot);
     Shape shape, index;
     for (const Axis& axis : axes) {
