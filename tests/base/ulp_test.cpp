@@ -1,9 +1,12 @@
-// The accuracy that the map promises, sampled; `make build/ulp && build/ulp 1` tries every f32.
+// The accuracy that the map promises, sampled; `make build/ulp && build/ulp 1` tries every f32
+// (README.md here keeps what it found).
 #include "tests/base/ulp.h"
 
+#include <set>
 #include <string>
 
 #include "tests/catch.h"
+#include "tiny_compile/graph/op.h"
 
 using namespace tiny_compile;
 
@@ -44,6 +47,18 @@ TEST_CASE("functions of f32 stay within their bounds", "[math]") {
     CHECK(worst.error <= bound32);                                                        \
   }
   TC_ULP_FUNCTIONS(X)
+#undef X
+}
+
+TEST_CASE("every op of one real number is measured, or only rounds", "[math]") {
+  std::set<std::string> names = {"floor", "ceil", "round", "trunc"};
+#define X(name, ...) names.insert(#name);
+  TC_ULP_FUNCTIONS(X)
+#undef X
+  enum Operands { Number, Float, Any, Bits, Integer, Where };
+#define X(name, arity, operands, ...) \
+  if (arity == 1 && operands == Float) CHECK(names.contains(#name));
+  TC_POINTWISE_OPS(X)
 #undef X
 }
 

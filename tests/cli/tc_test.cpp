@@ -259,3 +259,42 @@ TEST_CASE("the usage names each option under the commands that take it", "[tc]")
   CHECK_THAT(usage, ContainsSubstring("\n  explain bench\n    --json "));
   CHECK_THAT(usage, ContainsSubstring("\n    --seed=N ") && ContainsSubstring("--in FILE.npy"));
 }
+
+TEST_CASE("what needs numbers points at the symbolic size", "[tc][sizes]") {
+  const std::string graph = "# rows\ngraph f[n: 1..9](%0 x: f32[n]) {\n  return %0\n}\n";
+  const std::string program = "program f[n: 1..9] {\n  input x: f32[n]\n  return x\n}\n";
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"emit", "-"},
+                                             {"run", "-"},
+                                             {"explain", "-"},
+                                             {"bench", "-"},
+                                             {"picture", "graph", "-"},
+                                             {"picture", "passes", "-"},
+                                             {"picture", "memory", "-"},
+                                             {"picture", "roofline", "-"}}) {
+    CAPTURE(words);
+    const std::string command = words[0] == "picture" ? "picture " + words[1] : words[0];
+    const std::string reason =
+        "tc " + command + " needs numbers for symbolic sizes: give --size n=NUMBER\n  ";
+    const Ran ran = tc(words, graph);
+    CHECK(ran.code == 1);
+    CHECK_THAT(ran.problems,
+               ContainsSubstring("line 2, column 9: " + reason +
+                                 "graph f[n: 1..9](%0 x: f32[n]) {\n          ^"));
+    if (words[0] == "picture") continue;
+    CHECK_THAT(tc(words, program).problems,
+               ContainsSubstring("line 1, column 11: " + reason +
+                                 "program f[n: 1..9] {\n            ^"));
+  }
+  for (const char* command : {"print", "verify"}) CHECK(tc({command, "-"}, graph).code == 0);
+}
+
+TEST_CASE("a size that does not fit the graph is an error, with its number", "[tc][sizes]") {
+  const std::string graph =
+      "graph f[n: 1..9](%0 x: f32[n]) {\n"
+      "  %1: f32[n - 2,3] = window %0 {axis=0, step=1, size=3}\n  return %1\n}\n";
+  CHECK_THAT(
+      tc({"run", "-", "--size", "n=2"}, graph).problems,
+      ContainsSubstring("for n = 2: window: a window of 3 does not fit 1..2; pad first"));
+  CHECK(tc({"run", "-", "--size", "n=3"}, graph).code == 0);
+}

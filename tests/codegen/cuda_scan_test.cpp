@@ -150,6 +150,13 @@ TEST_CASE("scans of every operator", "[codegen][threads][scan]") {
   for (DType type : {float32, bfloat16, int8})
     for (int64_t length : {7, 257})
       check_compiles(check_bits(all, {numbers({6, length}, type)}).source.text);
+  const Function places = [](In i) {
+    return Out{cummax(i[0], -1).second, cummin(i[0], -1).second};
+  };
+  for (DType type :
+       {float32, float16, int8})  // of a long row: pieces of running values and places
+    for (int64_t length : {4096, 4099})
+      check_compiles(check_bits(places, {numbers({2, length}, type)}).source.text);
   const Function logarithms = [](In i) { return Out{logcumsumexp(i[0], -1)}; };
   for (DType type : {float32, float16, float64})
     check_compiles(check_bits(logarithms, {numbers({6, 300}, type)}).source.text);

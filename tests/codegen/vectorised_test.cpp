@@ -138,6 +138,7 @@ TEST_CASE("exponentials and logarithms are vector code", "[vectorised]") {
   check("exp2", "fmadd", [](Tensor x) { return exp2(x); });
   check("log2", "fmadd", [](Tensor x) { return log2(x); });
   check("log10", "fmadd", [](Tensor x) { return log10(x); });
+  check("logaddexp", "divps", [](Tensor x) { return logaddexp(x, x + 1.0); });
 }
 
 TEST_CASE("activations are vector code", "[vectorised]") {

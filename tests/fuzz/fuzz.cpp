@@ -1,7 +1,8 @@
-// fuzz N [seed] [loops|cuda|threads]: N random graphs; the generated C++, after the whole pipeline
+// fuzz N [seed] [loops|cuda|threads|sizes]: N random graphs; the generated C++, after the whole pipeline
 // and after a random prefix of it, must give the interpreter's bits and keep to its buffers. With
 // `loops` the Program's own interpreter runs instead, after every stage: no compiler, far faster.
 // With `cuda` the generated CUDA runs on the first GPU, with `threads` thread by thread on the CPU.
+// With `sizes` each size of a graph in turn becomes symbolic (symbolic.h), without a compiler too.
 //
 // fuzz N [seed] programs|programs-cuda: N mutated Programs instead (programs.h). Each unit runs in
 // a process of its own, so that a stray access is told with its seed. Runs of disjoint seeds may
@@ -17,6 +18,7 @@
 
 #include "tests/fuzz/harness.h"
 #include "tests/fuzz/programs.h"
+#include "tests/fuzz/symbolic.h"
 
 namespace {
 
@@ -26,7 +28,9 @@ constexpr int kUnit = 24;  // programs compiled together
 
 int run_unit(uint64_t first, int count, const std::string& how) {
   try {
+    SymbolicCounts counts;
     const auto failures = how == "loops"     ? fuzz_loops(first, count)
+                          : how == "sizes"   ? fuzz_symbolic(first, count, counts)
                           : how == "cuda"    ? fuzz_cuda(first, count)
                           : how == "threads" ? fuzz_threads(first, count)
                                              : fuzz_cpp(first, count);

@@ -214,11 +214,11 @@ TEST_CASE("what the order of kernels or the memory plan forbids has a line too",
   };
   require_accepted(text);
   require_refused(with("launch k\n  launch l", "launch l\n  launch k"),
-                  "line 8, column 9: program f: kernel l reads t before");
+                  "line 8, column 10: program f: kernel l reads t before");
   require_refused(with("  launch k\n", ""),
-                  "line 8, column 9: program f: kernel l reads t before");
+                  "line 8, column 10: program f: kernel l reads t before");
   require_refused(with("  launch l\n", ""),
-                  "line 8, column 9: program f: kernel l is launched 0 times");
+                  "line 8, column 10: program f: kernel l is launched 0 times");
   require_refused(with("at 0", "at 64"),
                   "line 3, column 7: program f: t ends beyond the arena");
 }

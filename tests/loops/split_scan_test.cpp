@@ -52,6 +52,33 @@ TEST_CASE("a long scan becomes totals, their scan, and pieces", "[scan]") {
       {randn({5000})}, Target::Cuda);
 }
 
+TEST_CASE("the totals of a ragged row are those of its whole pieces", "[scan]") {
+  const Staged all =
+      staged([](In i) { return Out{cumsum(i[0], 0)}; }, {ones({1000003})}, Target::Cuda);
+  CHECK_THAT(print(all.program, all.program.kernels[0]),
+             ContainsSubstring("rows(i0: 3906)") && !ContainsSubstring(" if "));
+}
+
+TEST_CASE("cummax and cummin of a long row become two scans of many pieces", "[scan]") {
+  manual_seed(3);
+  const auto places = [](In i) {
+    const auto [most, at_most] = cummax(i[0], -1);
+    const auto [least, at_least] = cummin(i[0], -1);
+    return Out{most, at_most, least, at_least};
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (int64_t length : {4096, 4099}) {
+    const Tensor x =
+        (randn({3, length}) * 3.0).to(DType::i32).to(float32) * -1.0;  // equals, -0
+    check_split(places, {x}, Target::Cuda);
+    check_split(places, {masked_fill(x, x > 8.0, nan)}, Target::Cuda);
+    check_split(places, {masked_fill(x, x > 8.0, nan).to(float16)}, Target::Cuda);
+    check_split(places, {x.to(DType::i8)}, Target::Cuda);
+  }
+  check_split(places, {(randn({(1 << 18) + 7}) * 3.0).to(DType::i32)}, Target::Cpp);
+  check_split(places, {full({1 << 18}, -1.0 / 0.0)}, Target::Cpp);
+}
+
 TEST_CASE("starts that are many are split themselves", "[scan]") {
   const Tensor x = ones({1 << 20});
   const Staged all = staged([](In i) { return Out{cumsum(i[0], 0)}; }, {x}, Target::Cuda);

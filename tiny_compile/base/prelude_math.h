@@ -267,16 +267,37 @@ TC_FN double tc_log1p(double x) {
   return tc_from_bits(tc_keep(small, tc_bits(x)) | tc_keep(!small, tc_bits(result)));
 }
 
-// log(exp(a) + exp(b)) = m + log(1 + exp(d)), m the greater, d <= 0 the lesser less the greater;
-// exp also gets what d rounds away. -inf is neutral to the bit: the other operand comes back, a zero
-// with its sign.
-template <typename T>
-TC_FN T tc_logaddexp(T a, T b) {
-  const T m = tc_maximum(a, b), least = tc_minimum(a, b), d = a == b ? (T)0 : least - m;
-  const T back = d - least, lost = (least - (d - back)) - (m + back), e = tc_exp(d);
-  const T result = m + tc_log1p(e > (T)0 ? tc_fma(e, lost, e) : e);
-  const bool infinite = ((d + d == d) & (d != (T)0)) | ((m + m == m) & (m != (T)0));
-  return infinite ? m : result;
+// log(exp(a) + exp(b)) = m + log(1 + e), e = exp(d), m the greater, d <= 0 the lesser less the
+// greater; log(1 + e) = q + q^3 P(q^2), q = 2 e / (2 + e). Each of d, e, 2 + e, q and the sum is
+// carried with what its rounding lost; exp is tc_exp_below's. Where d is infinite or NaN the result
+// is m: so -inf is neutral to the bit, the other operand comes back, a zero with its sign.
+TC_FN float tc_logaddexp(float a, float b) {
+  const float m = tc_maximum(a, b), least = tc_minimum(a, b), d = least - m, back = d - least;
+  const float d_lost = (least - (d - back)) - (m + back), clamped = d < -104.0f ? -104.0f : d;
+  const float shifted = tc_fma(clamped, 0x1.715476p+0f, 0x1.80017cp+23f);
+  const float n = shifted - 0x1.80017cp+23f, high = tc_fma(n, -0x1.63p-1f, clamped);
+  const float low = tc_from_bits(tc_keep(d >= -104.0f, tc_bits(d_lost)));
+  const float part = tc_expm1_kernel(tc_fma(n, 0x1.bd0106p-13f, high + low));
+  const float power = tc_from_bits(tc_bits(shifted) << 23), scaled = tc_fma(part, power, power);
+  const float e = scaled * 0x1p-63f, e_lost = tc_fma(part, power, power - scaled) * 0x1p-63f;
+  const float t = 2.0f + e, t_lost = (e - (t - 2.0f)) + e_lost, inverse = tc_inverse(t);
+  const float q = 2.0f * e * inverse, w = q * q;
+  const float rest = tc_fma(-q, t_lost, tc_fma(-q, t, 2.0f * e)) + 2.0f * e_lost;
+  float p = tc_fma(0x1.f1aeecp-14f, w, 0x1.b6d6a2p-12f);
+  p = tc_fma(p, w, 0x1.250972p-9f);
+  p = tc_fma(p, w, 0x1.9996a8p-7f);
+  p = tc_fma(p, w, 0x1.555558p-4f);
+  const float sum = m + q, gain = sum - m, lost = (m - (sum - gain)) + (q - gain);
+  const float result = sum + (tc_fma(p, w * q, rest * inverse) + lost);
+  return d >= -0x1.fffffep+127f ? result : m;
+}
+
+TC_FN double tc_logaddexp(double a, double b) {
+  const double m = tc_maximum(a, b), least = tc_minimum(a, b), d = least - m, back = d - least;
+  const double lost = (least - (d - back)) - (m + back), e = tc_exp(d);
+  const double result =
+      m + tc_log1p(tc_fma(e, tc_from_bits(tc_keep(e > 0.0, tc_bits(lost))), e));
+  return d >= -0x1.fffffffffffffp+1023 ? result : m;
 }
 
 // q = e / d, e = exp(2 |x|) - 1, d = e + 2; the remainder counts what d lost.

@@ -115,7 +115,10 @@ int64_t TextCursor::number() {
   const size_t start = at_;
   const bool is_negative = accept('-');
   int64_t value = 0;
-  if (at_end() || !is_digit(text_[at_])) error(start, "expected a number");
+  if (at_end() || !is_digit(text_[at_])) {
+    const std::string_view found = word();
+    error(start, found.empty() ? "expected a number" : str("expected a number, not ", found));
+  }
   for (; !at_end() && is_digit(text_[at_]); at_++) {
     const bool overflows = __builtin_mul_overflow(value, int64_t{10}, &value) ||
                            __builtin_add_overflow(value, text_[at_] - '0', &value);

@@ -232,7 +232,8 @@ Subject parse_subject(const Arguments& arguments, const std::string& text) {
   const Substitution numbers = bind_sizes(subject.sizes(), arguments.sizes);
   subject.graph = substitute(subject.graph, numbers);
   subject.program = substitute(subject.program, numbers);
-  if (!numbers.empty()) subject.is_program ? verify(subject.program) : verify(subject.graph);
+  if (!numbers.empty() && subject.is_program) verify_for(numbers, subject.program);
+  if (!numbers.empty() && !subject.is_program) verify_for(numbers, subject.graph);
   subject.text = text;
   subject.start = start;
   return subject;

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "tiny_compile/codegen/cpp_store.h"
+#include "tiny_compile/graph/scan.h"
 
 namespace tiny_compile {
 namespace {
@@ -394,7 +395,7 @@ std::string reduction_helpers(const Program& program, Calls& calls) {
   for (const Kernel& kernel : program.kernels) {
     if (kernel.schedule.strategy != Strategy::Rows) continue;
     for (const Step& step : kernel.steps) {
-      if (step.kind != StepKind::Reduce || is_scan(step.op)) continue;
+      if (step.kind != StepKind::Reduce || has_running_results(step.op)) continue;
       const DType from = kernel.scalars[step.value].dtype, type = accumulator(step.op, from);
       if (!is_float(type) || step.op == Op::argmax || step.op == Op::argmin) continue;
       add(kTree, step.op, type);

@@ -12,6 +12,7 @@
 
 #include "tiny_compile/codegen/cuda_guard.h"
 #include "tiny_compile/codegen/cuda_memory_helpers.h"
+#include "tiny_compile/graph/scan.h"
 #include "tiny_compile/loops/bounds.h"
 
 namespace tiny_compile {
@@ -366,7 +367,8 @@ bool is_cooperative(const Program& program, const Kernel& kernel) {
   for (const Step& step : kernel.steps) {
     if (!makes_register(step) && step.kind != StepKind::Store && step.kind != StepKind::Fold)
       return false;
-    if (step.kind == StepKind::Dot || (step.kind == StepKind::Reduce && is_scan(step.op)))
+    if (step.kind == StepKind::Dot ||
+        (step.kind == StepKind::Reduce && has_running_results(step.op)))
       return false;
   }
   return !loads_what_it_stores(program, kernel);

@@ -18,6 +18,8 @@
 #include <algorithm>
 #include <set>
 
+#include "tiny_compile/graph/scan.h"
+
 namespace tiny_compile {
 namespace {
 
@@ -117,7 +119,8 @@ int levels_of(int64_t count) {
 }  // namespace
 
 bool is_scan(const Step& step) {
-  return step.kind == StepKind::Scan || (step.kind == StepKind::Reduce && is_scan(step.op));
+  return step.kind == StepKind::Scan ||
+         (step.kind == StepKind::Reduce && has_running_results(step.op));
 }
 
 ScanText::ScanText(const Kernel& kernel, const Step& step) {

@@ -6,6 +6,7 @@
 #include "tiny_compile/compile/bad_index.h"
 
 #include "tiny_compile/graph/interpreter.h"
+#include "tiny_compile/graph/sizes.h"
 #include "tiny_compile/passes/passes.h"
 
 namespace tiny_compile {
@@ -44,8 +45,10 @@ std::string first_bad(const Graph& graph, const Node& node, std::span<const Tens
 }  // namespace
 
 std::string bad_index_in_words(const Graph& traced, std::span<const Tensor> inputs) {
-  const Graph graph = inline_calls(traced);
   std::vector<Tensor> here;
+  std::vector<Sizes> shapes;
+  for (const Tensor& input : inputs) shapes.push_back(input.shape());
+  const Graph graph = inline_calls(with_sizes_of(traced, shapes));
   for (const Tensor& input : inputs) here.push_back(on_host(input));
   for (const Node& node : graph.nodes) {
     const std::string words = takes_indices(node) ? first_bad(graph, node, here) : "";

@@ -62,7 +62,9 @@ std::optional<Op> combiner(Op op) {
     case Op::cumprod:
     case Op::scatter_prod: return Op::mul;
     case Op::logcumsumexp: return Op::logaddexp;
+    case Op::maximum:
     case Op::scatter_max: return Op::maximum;
+    case Op::minimum:
     case Op::scatter_min: return Op::minimum;
     default: return std::nullopt;
   }

@@ -72,12 +72,19 @@ std::vector<int64_t> latest(Op op, const std::vector<T>& values) {
 
 template <typename T>
 T identity_of(Op op) {
-  if (op == Op::cumsum) return T(-0.0);
-  return op == Op::cumprod ? T(1) : -std::numeric_limits<T>::infinity();
+  using limits = std::numeric_limits<T>;
+  switch (op) {
+    case Op::cumsum: return T(-0.0);
+    case Op::cumprod: return T(1);
+    case Op::minimum: return limits::has_infinity ? limits::infinity() : limits::max();
+    default: return limits::has_infinity ? -limits::infinity() : limits::lowest();
+  }
 }
 
 template <typename T>
 T combined(Op op, T a, T b) {
+  if (op == Op::maximum) return tc_maximum(a, b);
+  if (op == Op::minimum) return tc_minimum(a, b);
   if constexpr (std::is_floating_point_v<T>) {
     return op == Op::cumsum ? a + b : op == Op::cumprod ? a * b : tc_logaddexp(a, b);
   } else {

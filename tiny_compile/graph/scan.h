@@ -8,6 +8,12 @@
 
 namespace tiny_compile {
 
+// What a Scan step may run: a scan, or the running maximum and minimum of which long rows' cummax and
+// cummin are made (loops/split_scan.h).
+inline bool has_running_results(Op op) {
+  return is_scan(op) || op == Op::maximum || op == Op::minimum;
+}
+
 // What stands before a row that is scanned: nothing, or the total of what came before it.
 struct ScanStart {
   bool exclusive = false;  // each result is what stands before its element, not up to it
@@ -33,7 +39,7 @@ void update(std::optional<Op> combine, DType dtype, std::byte* to, int64_t i,
             const std::byte* from, int64_t j);
 
 // What changes no value that it is combined with: -0.0 of cumsum, 1 of cumprod, -inf of
-// logcumsumexp; likewise of scatter_add and scatter_prod.
+// logcumsumexp, the least number of maximum; likewise of scatter_add and scatter_prod.
 Literal scan_identity(Op op, DType dtype);
 
 }  // namespace tiny_compile

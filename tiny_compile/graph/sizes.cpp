@@ -73,6 +73,12 @@ Graph substitute(const Graph& graph, const Substitution& sizes) {
   return result;
 }
 
+std::string values_text(const Substitution& sizes) {
+  std::vector<std::string> parts;
+  for (const auto& [symbol, value] : sizes) parts.push_back(str(symbol.name, " = ", value));
+  return join(parts, ", ");
+}
+
 bool is_loop_name(std::string_view name) {
   if (name.starts_with("at")) return are_digits(name.substr(2));
   return (name.starts_with("i") || name.starts_with("j")) && are_digits(name.substr(1));
@@ -113,7 +119,10 @@ Graph with_sizes_of(const Graph& graph, const std::vector<std::vector<int64_t>>&
     if (inputs.size() == shapes.size()) break;
     inputs.push_back({graph[id].name, graph[id].type.shape, shapes[inputs.size()]});
   }
-  return substitute(graph, solve_sizes(symbols(graph), inputs));
+  const Substitution sizes = solve_sizes(symbols(graph), inputs);
+  Graph result = substitute(graph, sizes);
+  verify_for(sizes, result);
+  return result;
 }
 
 void require_numbers(const std::vector<Expr>& declared, const std::string& what) {

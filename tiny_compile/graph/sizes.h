@@ -33,7 +33,19 @@ struct SizedInput {
 Substitution solve_sizes(const std::vector<Expr>& declared,
                          const std::vector<SizedInput>& inputs);
 
-// The graph of numbers for inputs of these shapes.
+// Verifies a graph or a Program in which sizes have become numbers. Throws naming them: "for n = 2:
+// a window of 3 does not fit 1..2".
+std::string values_text(const Substitution& sizes);  // n = 37, m = 2
+template <typename Code>
+void verify_for(const Substitution& sizes, const Code& code) {
+  try {
+    verify(code);
+  } catch (const Error& error) {
+    fail("for ", values_text(sizes), ": ", error.what());
+  }
+}
+
+// The graph of numbers for inputs of these shapes. Throws where they do not fit.
 Graph with_sizes_of(const Graph& graph, const std::vector<std::vector<int64_t>>& shapes);
 
 // Throws unless `declared` is empty: `what` ("emit") needs numbers.

@@ -62,10 +62,18 @@ int64_t largest_part(const Expr& expr) {
   return clamp_to_bounds(largest);
 }
 
+bool has_size(const Expr& expr) {
+  const std::vector<Symbol> parts = symbols(expr);
+  return std::any_of(parts.begin(), parts.end(),
+                     [](const Symbol& symbol) { return symbol.kind == SymbolKind::Size; });
+}
+
 const Expr* doubtful_divisor(const Expr& expr) {
   if (expr.is_constant() || expr.kind() == ExprKind::Symbol) return nullptr;
   const bool divides = expr.kind() == ExprKind::FloorDiv || expr.kind() == ExprKind::Mod;
-  if (divides && expr.operands()[1].bounds().low < 1) return &expr.operands()[1];
+  const Expr* divisor = divides ? &expr.operands()[1] : nullptr;
+  if (divides && (has_size(*divisor) ? divisor->bounds().high : divisor->bounds().low) < 1)
+    return divisor;
   for (const Expr& operand : expr.operands()) {
     if (const Expr* found = doubtful_divisor(operand)) return found;
   }

@@ -14,8 +14,11 @@ namespace tiny_compile {
 // included; kUnbounded where no bound is known.
 int64_t largest_part(const Expr& expr);
 
-// A divisor in it that can be 0 or less, or nothing: of i0 % j0, j0.
+// A divisor in it that can be 0 or less, or nothing: of i0 % j0, j0. Of i0 % n, nothing: that n is
+// positive is seen when it is a number.
 const Expr* doubtful_divisor(const Expr& expr);
+
+bool has_size(const Expr& expr);  // a symbolic one
 
 // A conjunction of facts about integers: that each of some Exprs is 0 or more.
 class Facts {

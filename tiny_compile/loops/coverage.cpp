@@ -180,8 +180,9 @@ bool covers(const Expr& index, const std::vector<Axis>& axes, const Expr& size) 
 Rows rows_of(const Buffer& buffer) {
   const Expr elements = product(buffer.type.shape);
   if (buffer.size == elements) return {elements, elements, 1};
-  if (!buffer.size.is_constant() || !elements.is_constant() || elements.constant() < 1)
-    return {1, 1, 0};
+  const bool has_rows = !buffer.type.shape.empty() && buffer.size.is_constant() &&
+                        elements.is_constant() && elements.constant() > 0;
+  if (!has_rows) return {1, 1, 0};
   const Expr& row = buffer.type.shape.back();
   const int64_t count = elements.constant() / row.constant(),
                 stride = buffer.size.constant() / count;

@@ -126,7 +126,7 @@ struct Rewriting {
     for (Expr& index : indices) index = substitute(index, how);
   }
 
-  int add_axis(int64_t extent) {
+  int add_axis(const Expr& extent) {
     std::vector<Axis>& axes = view.kernel.axes;
     axes.push_back({str("v", axes.size()), extent});
     return static_cast<int>(axes.size()) - 1;
@@ -138,6 +138,7 @@ std::vector<int64_t> cuts_of(const Rewriting& work, const Axis& axis) {
   std::vector<int64_t> cuts, chain = {1};
   for (const Expr& index : work.indices) add_cuts(index, axis.name, cuts);
   std::sort(cuts.begin(), cuts.end());
+  if (!axis.extent.is_constant()) return chain;
   const int64_t extent = axis.extent.constant();
   for (int64_t cut : cuts) {
     if (cut > chain.back() && cut < extent && cut % chain.back() == 0 && extent % cut == 0)
@@ -166,7 +167,7 @@ std::vector<int> cut(Rewriting& work, int axis) {
 bool merge(Rewriting& work, std::vector<int>& list, size_t at) {
   const Axis outer = work.view.kernel.axes[list[at]],
              inner = work.view.kernel.axes[list[at + 1]];
-  const int number = work.add_axis((outer.extent * inner.extent).constant());
+  const int number = work.add_axis(outer.extent * inner.extent);
   const Expr both = work.view.kernel.axes[number].symbol();
   const Substitution together = {{outer.name, 0}, {inner.name, both}},
                      apart = {{outer.name, floor_div(both, inner.extent)},

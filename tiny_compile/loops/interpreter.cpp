@@ -149,8 +149,9 @@ class KernelRun {
                 argsort(step.op, dtype, values.data(), count, step.limit.constant()), {},
                 count);
     if (step.kind == StepKind::Reduce)
-      registers_[number] = is_scan(step.op) ? scan_total(step.op, dtype, values.data(), count)
-                                            : reduced(step, dtype, values.data(), count);
+      registers_[number] = has_running_results(step.op)
+                               ? scan_total(step.op, dtype, values.data(), count)
+                               : reduced(step, dtype, values.data(), count);
     if (step.kind == StepKind::Dot)
       registers_[number] = dot(dtype, values.data(), others.data(), count);
   }
@@ -393,7 +394,10 @@ Program with_numbers(const Program& program, std::span<const Tensor> inputs) {
     if (buffer.role != Role::Input || shapes.size() == inputs.size()) continue;
     shapes.push_back({buffer.name, buffer.type.shape, inputs[shapes.size()].shape()});
   }
-  return substitute(program, solve_sizes(unknown, shapes));
+  const Substitution numbers = solve_sizes(unknown, shapes);
+  Program result = substitute(program, numbers);
+  verify_for(numbers, result);
+  return result;
 }
 
 std::vector<Tensor> run(const Program& given, std::span<const Tensor> inputs,

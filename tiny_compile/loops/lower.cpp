@@ -13,6 +13,7 @@
 #include <set>
 
 #include "tiny_compile/graph/sizes.h"
+#include "tiny_compile/loops/empty.h"
 #include "tiny_compile/loops/narrow.h"
 #include "tiny_compile/loops/short_concats.h"
 #include "tiny_compile/loops/views.h"
@@ -273,16 +274,12 @@ class Lowering {
     k.write(StepKind::Store, buffer, place(buffer, kept), result);
   }
 
-  static Literal of_nothing(Op op, DType dtype) {
-    return Literal::of(dtype, op == Op::prod || op == Op::all ? 1 : 0);
-  }
-
   void build_matmul(KernelBuilder& k, const Node& node, int buffer) {
     const Shape& lhs_shape = graph_[node.inputs[0]].type.shape;
     const Shape index = k.add_rows(node.type.shape);
     if (lhs_shape.back().is_constant(0)) {
       k.write(StepKind::Store, buffer, place(buffer, index),
-              k.table().constant(Literal::of(node.type.dtype, 0)));
+              k.table().constant(of_nothing(node.op, node.type.dtype)));
       return;
     }
     Shape lhs = index, rhs = index;

@@ -18,6 +18,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "tiny_compile/graph/scan.h"
+#include "tiny_compile/graph/sizes.h"
 #include "tiny_compile/loops/parse_value.h"
 #include "tiny_compile/loops/verify.h"
 
@@ -32,7 +34,11 @@ class Parser : ValueParser {
     skip_space();
     if (!accept_word("program")) error(at_, "a program starts with: program NAME {");
     program_.name = identifier("the program's name");
+    skip_blanks();
+    const size_t start = at_ + 1;
     sizes_ = sizes();
+    for (const auto& [name, size] : sizes_)
+      if (is_loop_name(name)) error(start, str("a size is called ", name, ", like a loop"));
     if (accept_word("on")) {
       if (!accept_word("cuda")) error(at_, "a program is on cuda, or says nothing: on the CPU");
       program_.target = Target::Cuda;
@@ -208,6 +214,7 @@ class Parser : ValueParser {
     ScalarTable table(kernel);
     table_ = &table;
     values_.clear();
+    skip_blanks();
     const size_t start = at_;
     kernel.name = identifier("the kernel's name");
     const int id = static_cast<int>(program_.kernels.size());
@@ -274,7 +281,7 @@ class Parser : ValueParser {
     const size_t start = at_;
     const std::string_view name = word();
     const std::optional<Op> op = op_from(name);
-    const bool known = op && (is_reduction(*op) || (is_scan(*op) && combiner(*op)));
+    const bool known = op && (is_reduction(*op) || (has_running_results(*op) && combiner(*op)));
     if (name != "dot" && !known)
       error(start,
             "expected a reduction (sum, max, ...), the total of a scan (cumsum, ...) or dot");
@@ -309,7 +316,8 @@ class Parser : ValueParser {
     if (chosen) step.other = where.operands[0], step.limit = where.limits[0];
     expect('=', "the place");
     if (kind == StepKind::Fold) expect_last_row();
-    if (kind == StepKind::Scan) step.op = op_of(is_scan, "a scan (cumsum, cummax, ...)");
+    if (kind == StepKind::Scan)
+      step.op = op_of(has_running_results, "a scan (cumsum, cummax, ...)");
     if (kind == StepKind::Sort) step.op = op_of(is_sort, "argsort or argsort_descending");
     if (kind == StepKind::Scatter) step.op = op_of(is_scatter, "a scatter (scatter_add, ...)");
     step.exclusive = kind == StepKind::Scan && accept_word("before");

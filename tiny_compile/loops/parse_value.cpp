@@ -50,7 +50,7 @@ Expr ValueParser::extent() {
   });
   const Interval bounds = found.bounds();
   const bool is_size =
-      bounds.low >= 0 && (!found.is_constant() || bounds.high <= kMostElements);
+      bounds.high >= 0 && (!found.is_constant() || bounds.high <= kMostElements);
   if (!is_size) error(start, str("a size must be in 0..", kMostElements, ", not ", found));
   return found;
 }

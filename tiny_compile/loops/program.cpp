@@ -266,9 +266,11 @@ Literal identity(Op reduction, DType dtype) {
     case Op::prod:
     case Op::all: return Literal::of(dtype, 1);
     case Op::max:
+    case Op::maximum:
       if (floating) return Literal::of(dtype, -__builtin_inf());
       return Literal::of_integer(dtype, is_unsigned ? 0 : -(int64_t{1} << (bits - 2)) * 2);
     case Op::min:
+    case Op::minimum:
       if (floating) return Literal::of(dtype, __builtin_inf());
       if (is_unsigned) return Literal::of_unsigned(dtype, ~uint64_t{0} >> (64 - bits));
       return Literal::of_integer(dtype, static_cast<int64_t>((uint64_t{1} << (bits - 1)) - 1));

@@ -6,6 +6,7 @@
 // the rows plus a multiple of f, and the pieces' loops give f each of 0 .. n-1, once.
 #include "tiny_compile/loops/scan_rules.h"
 
+#include "tiny_compile/graph/scan.h"
 #include "tiny_compile/loops/coverage.h"
 #include "tiny_compile/loops/dot_axes.h"
 #include "tiny_compile/loops/narrow.h"
@@ -21,7 +22,7 @@ std::string why_wrong_total(const Step& step, DType dtype) {
 }
 
 std::string why_wrong_operator(const Step& step, DType dtype) {
-  if (!is_scan(step.op)) return str(info(step.op).name, " is no scan");
+  if (!has_running_results(step.op)) return str(info(step.op).name, " is no scan");
   if (dtype == DType::boolean || (step.op == Op::logcumsumexp && !is_float(dtype)))
     return str(info(step.op).name, " of ", dtype);
   if (!combiner(step.op) && (step.exclusive || step.other >= 0))

@@ -4,11 +4,13 @@
 // =>
 //   program f { input x: f32[37] ; kernel k rows(i0: 37) { ... } }
 //
+// What a size of 0 leaves empty goes (empty.h).
 // A plan of memory holds numbers alone, so one is made once the sizes are known.
 #include "tiny_compile/graph/sizes.h"
 
 #include <algorithm>
 
+#include "tiny_compile/loops/empty.h"
 #include "tiny_compile/loops/fuse.h"
 #include "tiny_compile/loops/program.h"
 
@@ -23,16 +25,39 @@ Substitution with_places(const std::vector<Expr>& limits, const Substitution& si
   return result;
 }
 
-// Scalars again, since two may be equal now, and an index may be a constant.
-Kernel substitute(const Kernel& kernel, const Substitution& sizes) {
-  Kernel result = kernel;
+// What has no elements is row-major.
+Buffer substitute(Buffer buffer, const Substitution& sizes) {
+  buffer.type.shape = substitute(buffer.type.shape, sizes);
+  buffer.strides = substitute(buffer.strides, sizes);
+  buffer.size = substitute(buffer.size, sizes);
+  buffer.offset = substitute(buffer.offset, sizes);
+  if (!buffer.strides.empty() && product(buffer.type.shape).is_constant(0))
+    buffer.strides.clear(), buffer.size = 0, buffer.offset = 0;
+  return buffer;
+}
+
+// An index's bounds are its axis's: symbols of axes change with their extents.
+Substitution with_axes(const Kernel& kernel, const Substitution& sizes) {
+  Substitution result = sizes;
+  for (const Axis& axis : kernel.axes)
+    result.push_back({axis.symbol().symbol(), Expr::index(axis.name, axis.extent)});
+  return result;
+}
+
+// Loops that do not turn go first, for their indices divide by their extents. Then scalars again,
+// since two may be equal now, and an index may be a constant.
+Kernel substitute(Kernel kernel, const Substitution& values) {
+  for (Axis& axis : kernel.axes) axis.extent = substitute(axis.extent, values);
+  const Kernel turning = without_empty_loops(kernel);
+  const Substitution sizes = with_axes(turning, values);
+  Kernel result = turning;
   result.scalars.clear();
   ScalarTable table(result);
   std::vector<int> numbers;
   const auto renumber = [&](int& id) {
     if (id >= 0) id = numbers[static_cast<size_t>(id)];
   };
-  for (Scalar scalar : kernel.scalars) {
+  for (Scalar scalar : turning.scalars) {
     scalar.limits = substitute(scalar.limits, sizes);
     scalar.index = substitute(scalar.index, with_places(scalar.limits, sizes));
     std::for_each(scalar.operands.begin(), scalar.operands.end(), renumber);
@@ -42,22 +67,10 @@ Kernel substitute(const Kernel& kernel, const Substitution& sizes) {
                           ? table.index(scalar.index)
                           : table.add(std::move(scalar)));
   }
-  for (Axis& axis : result.axes) axis.extent = substitute(axis.extent, sizes);
   for (Step& step : result.steps) {
     step.limit = substitute(step.limit, sizes);
     step.index = substitute(step.index, with_places({step.limit}, sizes));
     for (int* id : {&step.value, &step.other, &step.mask}) renumber(*id);
-  }
-  return result;
-}
-
-// An index's bounds are its axis's: symbols of axes change with their extents.
-Substitution with_axes(const Kernel& kernel, const Substitution& sizes) {
-  Substitution result = sizes;
-  for (const Axis& axis : kernel.axes) {
-    const Expr extent = substitute(axis.extent, sizes);
-    if (extent != axis.extent)
-      result.push_back({axis.symbol().symbol(), Expr::index(axis.name, extent)});
   }
   return result;
 }
@@ -88,13 +101,9 @@ Program substitute(const Program& program, const Substitution& values) {
   if (values.empty()) return program;
   Program result = program;
   const bool was_symbolic = !sizes(program).empty();
-  for (Buffer& buffer : result.buffers) {
-    buffer.type.shape = substitute(buffer.type.shape, values);
-    buffer.strides = substitute(buffer.strides, values);
-    buffer.size = substitute(buffer.size, values);
-    buffer.offset = substitute(buffer.offset, values);
-  }
-  for (Kernel& kernel : result.kernels) kernel = substitute(kernel, with_axes(kernel, values));
+  for (Buffer& buffer : result.buffers) buffer = substitute(std::move(buffer), values);
+  for (Kernel& kernel : result.kernels) kernel = substitute(std::move(kernel), values);
+  result = without_empty_kernels(std::move(result));
   return was_symbolic && program.arena_bytes > 0 ? plan_memory(result) : result;
 }
 

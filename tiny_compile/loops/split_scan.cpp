@@ -9,8 +9,15 @@
 //   scan q[j0] for (j0: 4096) = cumsum before load p[j0]
 //   rows(i0: 4096) { scan y[i0*256 + j1] for (j1: 256) = cumsum load x[i0*256 + j1] from load q[i0] }
 //
+// cummax and cummin are two such scans: the greatest value so far, and the last place that has it:
+//
+//   scan y[j0] for (j0: 1048576) = cummax load x[j0]
+// =>
+//   scan m[j0] for (j0: 1048576) = maximum load x[j0]
+//   scan y[j0] for (j0: 1048576) = maximum where(eq(load x[j0], load m[j0]), j0, 0)
+//
 // The middle one is split again where it is long itself. Where the pieces do not divide the row, the
-// last one scans identities behind it, and a mask keeps them from memory.
+// last one scans identities behind it, and a mask keeps them from memory; nobody needs its total.
 #include "tiny_compile/loops/split_scan.h"
 
 #include <algorithm>
@@ -30,7 +37,8 @@ constexpr int64_t kCpuRows = 16, kCpuLength = 64 * kCpuPiece;
 
 struct Pieces {
   int64_t length, count;  // of elements in a piece; of pieces in a row
-  bool ragged;
+  bool ragged;            // the last one ends before its length
+  Pieces whole() const { return {length, count - (ragged ? 1 : 0), false}; }
 };
 
 int64_t piece_of(const Program& program) {
@@ -90,13 +98,19 @@ class PieceKernel {
   Expr place;  // of a piece's total among those of all rows
 };
 
+int add_buffer(Program& program, const Kernel& kernel, const char* what, DType dtype,
+               int64_t pieces) {
+  const Expr size = row_count(kernel) * pieces;
+  return add_temporary(program, what, kernel.name, {dtype, {size}}, size);
+}
+
 DType state_of(const Kernel& kernel, const Step& step) {
   return compute_type(kernel.scalars[step.value].dtype);
 }
 
 Kernel totals(const Program& program, const Kernel& kernel, const Pieces& pieces,
               const std::vector<int>& buffer_of) {
-  PieceKernel made(kernel, pieces, kernel.name + "_totals");
+  PieceKernel made(kernel, pieces.whole(), kernel.name + "_totals");
   for (size_t s = 0; s < kernel.steps.size(); s++) {
     if (buffer_of[s] < 0) continue;
     Step step = made.moved(kernel.steps[s]);
@@ -105,11 +119,6 @@ Kernel totals(const Program& program, const Kernel& kernel, const Pieces& pieces
     step.buffer = -1;
     step.index = 0;
     step.dtype = program.buffers[buffer_of[s]].type.dtype;
-    const DType operand = made.result.scalars[step.value].dtype;
-    if (made.how.mask >= 0)
-      step.value = made.table.apply(
-          Op::where, operand,
-          {made.how.mask, step.value, made.table.constant(identity(step.op, operand))});
     made.result.steps.push_back(step);
     Scalar total;
     total.kind = ScalarKind::Register;
@@ -126,14 +135,14 @@ Kernel totals(const Program& program, const Kernel& kernel, const Pieces& pieces
 }
 
 // What stands before each piece, of step `number`.
-Kernel starts(const Program& program, const Kernel& kernel, size_t number, int64_t pieces,
+Kernel starts(const Program& program, const Kernel& kernel, size_t number, const Pieces& pieces,
               int from, int to) {
   Kernel result;
   result.name = str(kernel.name, "_starts", number > 0 ? str("_", number) : "");
   result.where = kernel.where;
   result.axes.assign(kernel.axes.begin(), kernel.axes.begin() + kernel.rows);
   result.rows = kernel.rows;
-  result.axes.push_back({"piece", pieces});
+  result.axes.push_back({"piece", pieces.count});
   ScalarTable table(result);
   Step step;
   step.kind = StepKind::Scan;
@@ -142,8 +151,16 @@ Kernel starts(const Program& program, const Kernel& kernel, size_t number, int64
   step.inner = {kernel.rows};
   step.buffer = to;
   step.dtype = program.buffers[to].type.dtype;
-  step.index = PieceKernel::row_of(kernel) * pieces + result.axes[kernel.rows].symbol();
-  step.value = table.load(program, from, step.index);
+  const Expr row = PieceKernel::row_of(kernel), piece = result.axes[kernel.rows].symbol();
+  const int64_t whole = pieces.whole().count;
+  step.index = row * pieces.count + piece;
+  step.value = table.load(program, from, row * whole + piece);
+  if (pieces.ragged) {
+    Scalar load = result.scalars[step.value];
+    load.mask = table.apply(Op::lt, DType::boolean, {table.index(piece), table.index(whole)});
+    load.value = identity(step.op, load.dtype);
+    step.value = table.add(std::move(load));
+  }
   result.steps.push_back(step);
   return normalize(std::move(result));
 }
@@ -162,6 +179,59 @@ Kernel pieces_scanned(const Program& program, const Kernel& kernel, const Pieces
   return normalize(std::move(made.result));
 }
 
+bool gives_places(const Step& step) {
+  return step.kind == StepKind::Scan && !combiner(step.op);
+}
+
+// The kernel with running values, in the buffers `of_step`, instead of their places.
+Kernel with_values(Program& program, Kernel kernel, std::vector<int>& of_step) {
+  const Axis& loop = kernel.axes[kernel.steps[0].inner[0]];
+  of_step.assign(kernel.steps.size(), -1);
+  for (size_t s = 0; s < kernel.steps.size(); s++) {
+    Step& step = kernel.steps[s];
+    if (!gives_places(step)) continue;
+    step.op = step.op == Op::cummax ? Op::maximum : Op::minimum;
+    step.dtype = kernel.scalars[step.value].dtype;
+    step.buffer = of_step[s] =
+        add_buffer(program, kernel, "m", step.dtype, loop.extent.constant());
+    step.index = PieceKernel::row_of(kernel) * loop.extent + loop.symbol();
+  }
+  return normalize(std::move(kernel));
+}
+
+// The last place so far of an element that is the running value in `values`, or NaN. The first of a
+// row is one.
+Kernel with_places(const Program& program, Kernel kernel, size_t number, int values) {
+  Step step = kernel.steps[number];
+  const Axis loop = kernel.axes[step.inner[0]];
+  ScalarTable table(kernel);
+  const int most =
+      table.load(program, values, PieceKernel::row_of(kernel) * loop.extent + loop.symbol());
+  int is_it = table.apply(Op::eq, DType::boolean, {step.value, most});
+  if (is_float(kernel.scalars[step.value].dtype)) {
+    const int is_nan = table.apply(Op::ne, DType::boolean, {step.value, step.value});
+    is_it = table.apply(Op::bitwise_or, DType::boolean, {is_it, is_nan});
+  }
+  const int none = table.constant(Literal::of_integer(DType::i64, 0));
+  step.op = Op::maximum;
+  step.value = table.apply(Op::where, DType::i64, {is_it, table.index(loop.symbol()), none});
+  kernel.steps = {step};
+  kernel.name += str("_places", number > 0 ? str("_", number) : "");
+  return normalize(std::move(kernel));
+}
+
+std::vector<Kernel> split_places(Program& program, const Kernel& kernel) {
+  std::vector<int> values;
+  const Kernel first = with_values(program, kernel, values);
+  std::vector<Kernel> kernels = split_scan(program, first);
+  for (size_t s = 0; s < values.size(); s++) {
+    if (values[s] < 0) continue;
+    const Kernel places = with_places(program, kernel, s, values[s]);
+    for (Kernel& part : split_scan(program, places)) kernels.push_back(std::move(part));
+  }
+  return kernels;
+}
+
 }  // namespace
 
 bool can_split_scan(const Program& program, const Kernel& kernel) {
@@ -173,8 +243,7 @@ bool can_split_scan(const Program& program, const Kernel& kernel) {
                 rows = row_count(kernel).constant();
   bool scans = false;
   for (const Step& step : kernel.steps) {
-    const bool scan =
-        step.kind == StepKind::Scan && combiner(step.op) && step.other < 0 && step.mask < 0;
+    const bool scan = step.kind == StepKind::Scan && step.other < 0 && step.mask < 0;
     const bool store = step.kind == StepKind::Store && length % piece_of(program) == 0;
     if (!(scan || store) || step.inner != inner ||
         has_registers(kernel, reachable(kernel, step)))
@@ -192,6 +261,8 @@ bool can_split_scan(const Program& program, const Kernel& kernel) {
 }
 
 std::vector<Kernel> split_scan(Program& program, const Kernel& kernel) {
+  if (std::any_of(kernel.steps.begin(), kernel.steps.end(), gives_places))
+    return split_places(program, kernel);
   const int64_t length = kernel.axes[kernel.steps[0].inner[0]].extent.constant(),
                 piece = piece_of(program);
   const Pieces pieces = {piece, ceil_divide(length, piece), length % piece != 0};
@@ -200,10 +271,9 @@ std::vector<Kernel> split_scan(Program& program, const Kernel& kernel) {
   for (size_t s = 0; s < kernel.steps.size(); s++) {
     if (kernel.steps[s].kind != StepKind::Scan) continue;
     const DType state = state_of(kernel, kernel.steps[s]);
-    const Expr size = row_count(kernel) * pieces.count;
-    total_of[s] = add_temporary(program, "p", kernel.name, {state, {size}}, size);
-    start_of[s] = add_temporary(program, "q", kernel.name, {state, {size}}, size);
-    const Kernel scan = starts(program, kernel, s, pieces.count, total_of[s], start_of[s]);
+    total_of[s] = add_buffer(program, kernel, "p", state, pieces.whole().count);
+    start_of[s] = add_buffer(program, kernel, "q", state, pieces.count);
+    const Kernel scan = starts(program, kernel, s, pieces, total_of[s], start_of[s]);
     if (!can_split_scan(program, scan)) {
       middle.push_back(scan);
       continue;

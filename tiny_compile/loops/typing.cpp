@@ -4,6 +4,8 @@
 //   where($0, ..) with $0: i64                        =>   "the condition of $3 is i64, not bool"
 #include "tiny_compile/loops/typing.h"
 
+#include "tiny_compile/graph/scan.h"
+
 namespace tiny_compile {
 namespace {
 
@@ -70,7 +72,7 @@ std::string of_register(const Kernel& kernel, const Step& step) {
     if (dtype == DType::boolean) return "multiplies bools";
     return may_give(step.dtype, dtype) ? "" : str("gives ", step.dtype, ", not ", dtype);
   }
-  if (is_scan(step.op)) return "";  // a total: see why_wrong_scan
+  if (has_running_results(step.op)) return "";  // a total: see why_wrong_scan
   if (!is_reduction(step.op)) return str(info(step.op).name, " is no reduction");
   if (!takes(step.op, dtype)) return str(info(step.op).name, " of ", dtype);
   const DType result = reduction_result(step.op, dtype);
@@ -109,7 +111,7 @@ std::string why_ill_typed(const Program& program, const Kernel& kernel, const St
   if (makes_register(step)) return of_register(kernel, step);
   const DType dtype = dtype_of(kernel, step.value),
               buffer = program.buffers[step.buffer].type.dtype;
-  const DType stored = step.kind == StepKind::Scan && is_scan(step.op)
+  const DType stored = step.kind == StepKind::Scan && has_running_results(step.op)
                            ? scan_result(step.op, dtype)
                        : step.kind == StepKind::Sort ? DType::i64
                                                      : dtype;

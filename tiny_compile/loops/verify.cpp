@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "tiny_compile/graph/scan.h"
 #include "tiny_compile/graph/sizes.h"
 #include "tiny_compile/loops/bounds.h"
 #include "tiny_compile/loops/coverage.h"
@@ -164,8 +165,9 @@ class Verifier {
             "two axes have one name");
     require(kernel_->rows <= static_cast<int>(kernel_->axes.size()), "more rows than axes");
     for (const Axis& axis : kernel_->axes)
-      require(axis.extent.bounds().low >= 1, axis.name, " counts to ", axis.extent,
-              ": what is empty has no kernel");
+      require(axis.extent.is_constant() ? axis.extent.constant() >= 1
+                                        : axis.extent.bounds().high >= 1,
+              axis.name, " counts to ", axis.extent, ": what is empty has no kernel");
     require(!kernel_->steps.empty(), "no steps");
   }
 
@@ -199,28 +201,23 @@ class Verifier {
     require(largest_part(index) < kUnbounded, "[", index, "] leaves 64 bits");
   }
 
-  // The index where each loop makes it least, if all its steps go one way: n - 1 - i0, i0 < n,
-  // gives 0; so does i0*n - i0.
-  Expr least(const Expr& index) const {
-    Expr result = index;
-    for (const Axis& axis : kernel_->axes) {
-      const Expr step = substitute(result, {{axis.name, axis.symbol() + 1}}) - result;
-      const bool rises = step.bounds().low >= 0, falls = step.bounds().high <= 0;
-      if (rises || falls)
-        result = substitute(result, {{axis.name, rises ? Expr(0) : axis.extent - 1}});
-    }
-    return result;
-  }
+  // A loop's symbol that goes up to a symbolic size.
+  static bool has_extent(const Expr& symbol) { return !symbol.operands().empty(); }
 
-  // Of a buffer of n elements only that no index is negative; the rest when n is known.
+  // Once the sizes are known, all is; until then an index that is written without them is not
+  // negative, and another one not always.
   bool may_be_within(const Expr& index, const Expr& size, int mask) {
     if (facts_->within(index, size, mask)) return true;
-    return !size.is_constant() && (mask >= 0 || least(index).bounds().low >= 0);
+    if (has_size(index)) return index.bounds().high >= 0;
+    std::vector<Expr> parts;
+    collect_symbols(index, parts);
+    const bool of_sizes =
+        !size.is_constant() || std::any_of(parts.begin(), parts.end(), has_extent);
+    return of_sizes && (mask >= 0 || index.bounds().low >= 0);
   }
 
   // A place chosen below a limit of 0 is none, and nobody goes there.
   void check_bounds(int buffer, const Expr& index, int mask, const std::vector<Expr>& limits) {
-    check_index(index);
     const Buffer& b = program_.buffers[buffer];
     const bool never = std::any_of(limits.begin(), limits.end(),
                                    [](const Expr& limit) { return limit.is_constant(0); });
@@ -259,14 +256,13 @@ class Verifier {
       if (!needed[id]) continue;
       const Scalar& scalar = kernel_->scalars[id];
       check_symbols(number, scalar.index, open, scalar.operands.size());
+      check_index(scalar.index);
       if (scalar.kind == ScalarKind::Load)
         check_bounds(scalar.buffer, scalar.index, scalar.mask, scalar.limits);
-      else
-        check_index(scalar.index);
       require(scalar.kind != ScalarKind::Register || scalar.step < number, "step ", number,
               " reads a register before it is made");
     }
-    if (s.kind == StepKind::Scan || (s.kind == StepKind::Reduce && is_scan(s.op))) {
+    if (s.kind == StepKind::Scan || (s.kind == StepKind::Reduce && has_running_results(s.op))) {
       const std::string wrong = why_wrong_scan(program_, *kernel_, number);
       require(wrong.empty(), "step ", number, " ", wrong);
     }
@@ -275,6 +271,7 @@ class Verifier {
       require(wrong.empty(), "step ", number, " ", wrong);
     }
     if (makes_register(s)) return;
+    check_index(s.index);
     if (s.kind == StepKind::Fold) check_fold(number, open);
     check_symbols(number, s.index, open, s.kind == StepKind::Scatter ? 1 : 0);
     const std::vector<Expr> limits =

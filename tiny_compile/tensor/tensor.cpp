@@ -10,16 +10,15 @@
 namespace tiny_compile {
 namespace {
 
-Location location(const Here& here) {
-  return {here.file_name(), static_cast<int>(here.line())};
+template <typename... Parts>
+[[noreturn]] void fail_here(const Here& here, const Parts&... parts) {
+  fail_at({here.file_name(), static_cast<int>(here.line())}, tiny_compile::str(parts...));
 }
 
 [[noreturn]] void fail_traced(const char* what, const Here& here) {
-  fail_at(location(here),
-          tiny_compile::str(
-              what,
-              ": this tensor is being traced and has no value yet; return it from the compiled "
-              "function, or use where() instead of a branch on it"));
+  fail_here(here, what,
+            ": this tensor is being traced and has no value yet; return it from the compiled "
+            "function, or use where() instead of a branch on it");
 }
 
 void need_trace_free(const TensorData& data, const char* what, const Here& here) {
@@ -30,19 +29,17 @@ void need_trace_free(const TensorData& data, const char* what, const Here& here)
 void need_number(const TensorData& data, const char* what, const Here& here) {
   need_trace_free(data, what, here);
   if (Origins::current())
-    fail_at(location(here),
-            tiny_compile::str(what,
-                              ": a function that is being traced would see this number at its "
-                              "first call only; use the tensor itself, or pass the number as "
-                              "an argument"));
+    fail_here(here, what,
+              ": a function that is being traced would see this number at its "
+              "first call only; use the tensor itself, or pass the number as "
+              "an argument");
 }
 
 void need_value(const TensorData& data, const char* what, const Here& here) {
   need_trace_free(data, what, here);
   if (data.storage->device().kind != DeviceKind::Cpu)
-    fail_at(location(here),
-            tiny_compile::str(what, ": the tensor is on ", data.storage->device().str(),
-                              "; call .to(tc::cpu) first"));
+    fail_here(here, what, ": the tensor is on ", data.storage->device().str(),
+              "; call .to(tc::cpu) first");
 }
 
 std::byte* address(const TensorData& data) {
@@ -127,18 +124,15 @@ T* Tensor::data(Here here) const {
   const TensorData& d = info();
   need_value(d, "data()", here);
   if (d.dtype != dtype_of<T>())
-    fail_at(location(here),
-            tiny_compile::str("data<", dtype_of<T>(), ">(): the tensor holds ", d.dtype,
-                              "; ask for that type or convert with .to()"));
+    fail_here(here, "data<", dtype_of<T>(), ">(): the tensor holds ", d.dtype,
+              "; ask for that type or convert with .to()");
   return reinterpret_cast<T*>(address(d));
 }
 
 template <typename T>
 T Tensor::item(Here here) const {
   need_number(info(), "item()", here);
-  if (numel() != 1)
-    fail_at(location(here),
-            tiny_compile::str("item(): the tensor has ", numel(), " elements, not one"));
+  if (numel() != 1) fail_here(here, "item(): the tensor has ", numel(), " elements, not one");
   const Tensor host = on_host(*this);
   const TensorData& d = host.info();
   return converted<T>(literal_at(d.dtype, address(d)));
@@ -265,8 +259,8 @@ Tensor contiguous_copy(const Tensor& source) {
 template <typename T>
 Tensor from_vector(const std::vector<T>& values, const Sizes& shape, Here here) {
   if (element_count(shape) != static_cast<int64_t>(values.size()))
-    fail_at(location(here), str("from_vector: ", values.size(), " values do not fill shape [",
-                                join(shape, ","), "]"));
+    fail_here(here, "from_vector: ", values.size(), " values do not fill shape [",
+              join(shape, ","), "]");
   Tensor result = empty_tensor(dtype_of<T>(), shape);
   T* out = reinterpret_cast<T*>(result.bytes());
   for (size_t i = 0; i < values.size(); i++) out[i] = values[i];

@@ -21,15 +21,15 @@ bool admits(const Traced& traced, std::span<const Tensor> inputs) {
     for (const Expr& size : type.shape) collect_symbols(size, declared);
     shapes.push_back({str("x", k), type.shape, inputs[k].shape()});
   }
-  SymbolValues sizes;
   try {
+    SymbolValues sizes;
     for (const auto& [symbol, value] : solve_sizes(declared, shapes))
       sizes.push_back({symbol, value.constant()});
-  } catch (const Error&) {
+    return std::all_of(traced.guards.begin(), traced.guards.end(),
+                       [&](const SizeGuard& guard) { return guard.admits(sizes); });
+  } catch (const Error&) {  // no such sizes, or a guard's n*n leaves 64 bits
     return false;
   }
-  return std::all_of(traced.guards.begin(), traced.guards.end(),
-                     [&](const SizeGuard& guard) { return guard.admits(sizes); });
 }
 
 }  // namespace tiny_compile

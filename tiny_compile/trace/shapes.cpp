@@ -148,12 +148,16 @@ Tensor select(const Operand& x, int64_t axis, int64_t index) {
 Tensor flip(const Operand& x, const Axes& axes) { return axes_op(Op::flip, x, axes); }
 
 Tensor unfold(const Operand& x, int64_t axis, int64_t size, int64_t step) {
+  const Scope scope(x.where);
   Node node;
   node.op = Op::window;
   const Tensor tensor = x.captured();
-  node.set(Key::axis, {normal_axis(axis, tensor.rank(), x.where)})
-      .set(Key::size, {size})
-      .set(Key::step, {step});
+  axis = normal_axis(axis, tensor.rank(), x.where);
+  const Size length = tensor.size(axis);
+  if (size > length)
+    fail_at(current_place(x.where), str("unfold: a window of ", size, " does not fit the size ",
+                                        length, "; pad first"));
+  node.set(Key::axis, {axis}).set(Key::size, {size}).set(Key::step, {step});
   return apply(std::move(node), {tensor}, x.where);
 }
 

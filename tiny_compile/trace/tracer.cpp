@@ -255,8 +255,8 @@ Traced trace(const TensorFunction& function, std::span<const Tensor> inputs,
   return result;
 }
 
-Traced trace(const TensorFunction& function, const std::vector<Type>& inputs,
-             const std::string& name, const std::optional<SymbolValues>& example) {
+Traced trace_symbolic(const TensorFunction& function, const std::vector<Type>& inputs,
+                      const std::string& name, const std::optional<SymbolValues>& example) {
   Trace trace(name);
   trace.sizes.example = example;
   std::vector<Tensor> traced;

@@ -37,8 +37,8 @@ Traced trace(const TensorFunction& function, std::span<const Tensor> inputs,
 // The same with inputs of symbolic sizes, row-major. `example` names a value for each size: what
 // code asks for as a number, or compares, is decided by it and noted in `guards`; the sizes that
 // it pins are numbers in the graph. Without an example such code is a tc::Error at its line.
-Traced trace(const TensorFunction& function, const std::vector<Type>& inputs,
-             const std::string& name, const std::optional<SymbolValues>& example = {});
+Traced trace_symbolic(const TensorFunction& function, const std::vector<Type>& inputs,
+                      const std::string& name, const std::optional<SymbolValues>& example = {});
 
 // The one door of every op: records it where a function is traced on this thread, else runs it
 // at once. Throws tc::Error at `where` for operands that do not fit.
