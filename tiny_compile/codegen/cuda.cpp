@@ -30,8 +30,14 @@ namespace tiny_compile {
 namespace {
 
 constexpr const char* kHead = R"(#define TC_FN static __device__ inline
-#define TC_FAIL(code) atomicOr(&tc_error_word, code)
-__device__ unsigned tc_error_word = 0;
+#define TC_FAIL(code) atomicOr(&tc_errors.bits, code)
+#define TC_BAD_INDEX(i, limit) \
+  if (!(TC_FAIL(1u) & 1u)) tc_errors.index = i, tc_errors.size = limit
+struct tc_found {
+  unsigned bits;
+  long long index, size;
+};
+__device__ tc_found tc_errors;
 )";
 
 KernelEntry write_family(CudaText& text, const Program& program, const std::string& function) {

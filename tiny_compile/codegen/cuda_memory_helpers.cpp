@@ -132,9 +132,13 @@ __device__ inline void tc_ahead(const T* from, int count) {
 }
 )"},
     {"tc_in_range", "", R"(
+#ifndef TC_BAD_INDEX
+#define TC_BAD_INDEX(i, limit) TC_FAIL(1u)
+#endif
+// The first that is not is told with its value.
 __device__ inline bool tc_in_range(long long index, long long limit) {
   if ((unsigned long long)index < (unsigned long long)limit) return true;
-  TC_FAIL(1u);
+  TC_BAD_INDEX(index, limit);
   return false;
 }
 )"},

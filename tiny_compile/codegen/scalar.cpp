@@ -62,10 +62,6 @@ int negated_operand(const Kernel& kernel, const Scalar& scalar) {
   return is(b, -1.0) ? a : is(a, -1.0) ? b : -1;
 }
 
-}  // namespace
-
-namespace {
-
 // What ends a line, or joins the next one to it, is no part of a comment's text.
 std::string in_comment(std::string text) {
   const auto is_odd = [](char c) { return c == '\\' || static_cast<unsigned char>(c) < ' '; };

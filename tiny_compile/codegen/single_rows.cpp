@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "tiny_compile/codegen/cuda_text.h"
+#include "tiny_compile/loops/splice.h"
 
 namespace tiny_compile {
 namespace {

@@ -22,13 +22,22 @@ std::vector<int64_t> values_of(Graph graph, int id, std::span<const Tensor> inpu
   return interpret(dce(graph), inputs)[0].to_vector<int64_t>();
 }
 
-std::string first_bad(const Graph& graph, const Node& node, std::span<const Tensor> inputs) {
+// "mlp.cpp:14: gather"
+std::string in_words(const Node& node) {
+  return str(node.where.file.empty() ? "" : node.where.str() + ": ", info(node.op).name);
+}
+
+// What the node's indices are to be below.
+const Expr& size_of_axis(const Graph& graph, const Node& node) {
   const size_t axis = static_cast<size_t>(node.integer(Key::axis, 0));
-  const int64_t size = graph[node.inputs[0]].type.shape[axis].constant();
+  return graph[node.inputs[0]].type.shape[axis];
+}
+
+std::string first_bad(const Graph& graph, const Node& node, std::span<const Tensor> inputs) {
+  const int64_t size = size_of_axis(graph, node).constant();
   for (const int64_t index : values_of(graph, node.inputs[1], inputs)) {
     if (index >= 0 && index < size) continue;
-    return str(node.where.file.empty() ? "" : node.where.str() + ": ", info(node.op).name,
-               ": an index is out of range: ", index, " for size ", size);
+    return str(in_words(node), ": an index is out of range: ", index, " for size ", size);
   }
   return "";
 }
@@ -46,6 +55,16 @@ std::string bad_index_in_words(const Graph& traced, std::span<const Tensor> inpu
     if (!words.empty()) return words;
   }
   return "";
+}
+
+std::vector<IndexUse> index_uses(const Graph& traced) {
+  const Graph graph = inline_calls(traced);
+  std::vector<IndexUse> uses;
+  for (const Node& node : graph.nodes) {
+    if (!takes_indices(node) || !size_of_axis(graph, node).is_constant()) continue;
+    uses.push_back({in_words(node), size_of_axis(graph, node).constant()});
+  }
+  return uses;
 }
 
 void rethrow_index_error(const Graph& graph, const std::string& name,

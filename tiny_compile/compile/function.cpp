@@ -249,7 +249,7 @@ Built FunctionCache::built_for(const Graph& graph, Device device) const {
   }
   const Staged staged = run_pipeline(pipeline_for(options_, device, graph), graph,
                                      options_.verify, target_of(device));
-  return build(staged.program, staged.source, device.index);
+  return build(staged.program, staged.source, device.index, index_uses(graph));
 }
 
 std::vector<Tensor> FunctionCache::run(const Entry& entry, std::vector<Tensor> inputs) const {

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 
+#include "tiny_compile/loops/splice.h"
+
 namespace tiny_compile {
 namespace {
 

@@ -134,12 +134,6 @@ Kernel normalize(Kernel kernel) {
   return kernel;
 }
 
-Kernel without_steps(Kernel kernel) {
-  kernel.scalars.clear();
-  kernel.steps.clear();
-  return kernel;
-}
-
 std::vector<bool> reachable(const Kernel& kernel, const Step& step) {
   std::vector<bool> seen(kernel.scalars.size());
   std::vector<int> order;

@@ -89,14 +89,6 @@ int ScalarTable::load(const Program& program, int buffer, const Expr& index) {
   return add(std::move(scalar));
 }
 
-int add_temporary(Program& program, const std::string& prefix, const std::string& use,
-                  const Type& type, const Expr& size) {
-  const int buffer = static_cast<int>(program.buffers.size());
-  program.buffers.push_back(
-      {str(prefix, buffer, "_", use), Role::Temporary, type, size, {}, 0});
-  return buffer;
-}
-
 std::vector<int> row_axes(const Kernel& kernel) {
   std::vector<int> result(static_cast<size_t>(kernel.rows));
   for (int i = 0; i < kernel.rows; i++) result[i] = i;

@@ -175,25 +175,10 @@ class ScalarTable {
 // unused axes. Every pass returns normal kernels, so that equal kernels are equal values.
 Kernel normalize(Kernel kernel);
 
-Kernel without_steps(Kernel kernel);  // nor scalars: a new kernel over the same axes
-
-// A scalar with other numbers for its operands and its mask, and for a register's step.
-template <typename ScalarOf, typename StepOf>
-Scalar renumbered(Scalar scalar, const ScalarOf& scalar_of, const StepOf& step_of) {
-  for (int& operand : scalar.operands) operand = scalar_of(operand);
-  if (scalar.mask >= 0) scalar.mask = scalar_of(scalar.mask);
-  if (scalar.kind == ScalarKind::Register) scalar.step = step_of(scalar.step);
-  return scalar;
-}
-
 // A load without a mask, from a place that the loops alone choose.
 inline bool is_plain(const Scalar& s) {
   return s.kind == ScalarKind::Load && s.mask < 0 && s.operands.empty();
 }
-
-// The number of a new temporary buffer, "p7_" + what it is for: the prefix and that number.
-int add_temporary(Program& program, const std::string& prefix, const std::string& use,
-                  const Type& type, const Expr& size);
 
 std::vector<int> row_axes(const Kernel& kernel);  // 0 .. rows-1
 Expr row_count(const Kernel& kernel);             // product of the rows' extents

@@ -45,6 +45,12 @@ std::vector<int> splice(const Kernel& source, const std::vector<bool>& wanted,
   return ids;
 }
 
+Kernel without_steps(Kernel kernel) {
+  kernel.scalars.clear();
+  kernel.steps.clear();
+  return kernel;
+}
+
 bool has_registers(const Kernel& kernel, const std::vector<bool>& wanted) {
   for (size_t id = 0; id < wanted.size(); id++) {
     if (wanted[id] && kernel.scalars[id].kind == ScalarKind::Register) return true;

@@ -34,4 +34,15 @@ bool has_registers(const Kernel& kernel, const std::vector<bool>& wanted);
 // no at0 yet.
 bool can_move_to_indirect(const Kernel& source, const std::vector<bool>& wanted);
 
+Kernel without_steps(Kernel kernel);  // nor scalars: a new kernel over the same axes
+
+// A scalar with other numbers for its operands and its mask, and for a register's step.
+template <typename ScalarOf, typename StepOf>
+Scalar renumbered(Scalar scalar, const ScalarOf& scalar_of, const StepOf& step_of) {
+  for (int& operand : scalar.operands) operand = scalar_of(operand);
+  if (scalar.mask >= 0) scalar.mask = scalar_of(scalar.mask);
+  if (scalar.kind == ScalarKind::Register) scalar.step = step_of(scalar.step);
+  return scalar;
+}
+
 }  // namespace tiny_compile

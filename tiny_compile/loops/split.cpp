@@ -211,6 +211,14 @@ Kernel finishing_kernel(const Program& program, const Kernel& kernel, const Piec
 
 }  // namespace
 
+int add_temporary(Program& program, const std::string& prefix, const std::string& use,
+                  const Type& type, const Expr& size) {
+  const int buffer = static_cast<int>(program.buffers.size());
+  program.buffers.push_back(
+      {str(prefix, buffer, "_", use), Role::Temporary, type, size, {}, 0});
+  return buffer;
+}
+
 bool can_split(const Program& program, const Kernel& kernel) {
   const Step* first = nullptr;
   for (const Step& step : kernel.steps) {

@@ -21,6 +21,7 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/splice.h"
+#include "tiny_compile/loops/split.h"
 
 namespace tiny_compile {
 namespace {

@@ -8,6 +8,8 @@
 //   sort y[j0] for (j0: 5000) = argsort load x[j0] in 8192 from load q[j0]
 #include "tiny_compile/loops/split_sort.h"
 
+#include "tiny_compile/loops/split.h"
+
 namespace tiny_compile {
 namespace {
 

@@ -7,6 +7,7 @@
 
 #include "tiny_compile/codegen/source.h"
 #include "tiny_compile/loops/program.h"
+#include "tiny_compile/runtime/cuda_errors.h"
 #include "tiny_compile/tensor/tensor.h"
 
 namespace tiny_compile {
@@ -26,7 +27,9 @@ struct Built {
 };
 
 // For the CPU, or for the GPU of that index, as the Program's target says. Throws tc::Error
-// where a compiler, a driver or a device is missing, saying which.
-Built build(const Program& program, const Source& source, int device = 0);
+// where a compiler, a driver or a device is missing, saying which. `uses`: on a GPU, the ops that an
+// index out of range is told to be of.
+Built build(const Program& program, const Source& source, int device = 0,
+            const std::vector<IndexUse>& uses = {});
 
 }  // namespace tiny_compile

@@ -1,11 +1,11 @@
-// Whose mistake was it? Kernels of a module share a word on the GPU; behind each call it is copied
-// to a word of that call's in the host's memory, and cleared:
+// Whose mistake was it? Kernels of a module share a place on the GPU for what they find; behind each
+// call it is copied to one of that call's in the host's memory, and its bits are cleared:
 //
-//   look(t, i)   k_embedding sets bit 0   word -> 0x..10   0 -> word
-//   look(t, j)   k_embedding              word -> 0x..14   0 -> word
+//   look(t, i)   k_embedding sets bit 0, 7, 3   found -> 0x..20   0 -> found.bits
+//   look(t, j)   k_embedding                    found -> 0x..38   0 -> found.bits
 //
-// Nobody waits: until the copy has come, the call's word says "not yet". Results carry their
-// call's word, and those of the inputs they were made of.
+// Nobody waits: until the copy has come, the call's says "not yet". Results carry their
+// call's, and those of the inputs they were made of.
 #include "tiny_compile/runtime/cuda_errors.h"
 
 #include <algorithm>
@@ -17,38 +17,38 @@ namespace tiny_compile {
 namespace {
 
 constexpr unsigned kNotYet = ~0u;
-constexpr size_t kPage = 1024;  // words allocated at once
+constexpr size_t kPage = 1024;  // places allocated at once
 
-using Word = volatile unsigned;  // the GPU writes it
+using Place = volatile DeviceErrors;  // the GPU writes it
 
-// Words in memory of the host that stays where it is. They are never given back to the system.
-struct Words {
+// Places in memory of the host that stays where it is. They are never given back to the system.
+struct Places {
   std::mutex mutex;
-  std::deque<Word*> free;
+  std::deque<Place*> free;
 
   // One that no copy is under way to: the one that has been free for longest, or a new one.
-  Word* take() {
+  Place* take() {
     const std::lock_guard lock(mutex);
-    if (free.empty() || *free.front() == kNotYet) add_page();
-    Word* const word = free.front();
+    if (free.empty() || free.front()->bits == kNotYet) add_page();
+    Place* const place = free.front();
     free.pop_front();
-    return word;
+    return place;
   }
-  void give(Word* word) {
+  void give(Place* place) {
     const std::lock_guard lock(mutex);
-    free.push_back(word);
+    free.push_back(place);
   }
 
  private:
   void add_page() {
-    auto* page = static_cast<unsigned*>(driver::allocate_host(kPage * sizeof(unsigned)));
-    std::fill_n(page, kPage, 0u);
+    auto* page = static_cast<DeviceErrors*>(driver::allocate_host(kPage * sizeof(Place)));
+    std::fill_n(page, kPage, DeviceErrors{});
     for (size_t k = 0; k < kPage; k++) free.push_front(page + k);
   }
 };
 
-Words& words() {
-  static Words* instance = new Words;  // outlives every thread and every static tensor
+Places& places() {
+  static Places* instance = new Places;  // outlives every thread and every static tensor
   return *instance;
 }
 
@@ -56,26 +56,40 @@ class CallErrors : public Outcome {
  public:
   explicit CallErrors(std::shared_ptr<const CalledProgram> program)
       : program_(std::move(program)) {
-    *word_ = kNotYet;
+    found_->bits = kNotYet;
   }
-  ~CallErrors() override { words().give(word_); }
+  ~CallErrors() override { places().give(found_); }
   CallErrors(const CallErrors&) = delete;
   CallErrors& operator=(const CallErrors&) = delete;
 
-  bool is_good() const override { return *word_ == 0; }
+  bool is_good() const override { return found_->bits == 0; }
   void throw_if_bad() const override {
-    const unsigned bits = *word_;
+    const unsigned bits = found_->bits;
     if (bits == kNotYet) fail(program_->name, ": read before its kernels have ended");
-    if (bits != 0) throw_errors(bits, program_->name, program_->suspects);
+    if (bits & 1) throw IndexError(bad_index_in_words(*program_, found_->index, found_->size));
+    if (bits != 0) throw_errors(bits, program_->name);
   }
-  void* word() const { return const_cast<unsigned*>(word_); }
+  void* place() const { return const_cast<DeviceErrors*>(found_); }
 
  private:
   std::shared_ptr<const CalledProgram> program_;
-  Word* word_ = words().take();
+  Place* found_ = places().take();
 };
 
 }  // namespace
+
+std::string bad_index_in_words(const CalledProgram& program, int64_t index, int64_t size) {
+  std::vector<std::string> ops;
+  for (const IndexUse& use : program.uses) {
+    if (use.size == size && std::find(ops.begin(), ops.end(), use.op) == ops.end())
+      ops.push_back(use.op);
+  }
+  const std::string kernels =
+      !ops.empty() || program.suspects.empty() ? "" : ": in " + program.suspects;
+  return str(program.name, ": ", join(ops, " or "), ops.empty() ? "" : ": ",
+             "an index is out of range: ", index, " for size ", size, kernels,
+             "; check the values of the index tensor");
+}
 
 std::unique_lock<std::mutex> CudaErrors::turn(CudaQueue* queue) {
   std::unique_lock lock(mutex_);
@@ -88,14 +102,14 @@ std::shared_ptr<const Outcome> CudaErrors::outcome(
     const std::shared_ptr<const CalledProgram>& program) {
   const CudaStream stream = cuda_stream(device_);
   auto errors = std::make_shared<CallErrors>(program);
-  driver::start_copy_to_host(errors->word(), word_, sizeof(unsigned), stream);
-  driver::fill_bytes(word_, 0, sizeof(unsigned), stream);
+  driver::start_copy_to_host(errors->place(), found_, sizeof(DeviceErrors), stream);
+  driver::fill_bytes(found_, 0, sizeof(unsigned), stream);
   return errors;
 }
 
 void CudaErrors::forget() noexcept {
   try {
-    driver::fill_bytes(word_, 0, sizeof(unsigned), cuda_stream(device_));
+    driver::fill_bytes(found_, 0, sizeof(unsigned), cuda_stream(device_));
   } catch (const Error&) {  // then all later calls fail as well
   }
 }

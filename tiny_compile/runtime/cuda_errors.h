@@ -4,21 +4,39 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "tiny_compile/tensor/cuda_memory.h"
 
 namespace tiny_compile {
 
-struct CalledProgram {
-  std::string name;
-  std::string suspects;  // its kernels that an index out of range may have come from
+// An op that takes indices: "mlp.cpp:14: gather", and the size that they are to be below.
+struct IndexUse {
+  std::string op;
+  int64_t size = 0;
 };
 
-// The word in which the kernels of one module set bits. Calls take turns with it, on whichever
+struct CalledProgram {
+  std::string name;
+  std::string suspects;          // its kernels that an index out of range may have come from
+  std::vector<IndexUse> uses{};  // and its ops, where they are known
+};
+
+// What kernels leave behind: `tc_found` of the text.
+struct DeviceErrors {
+  unsigned bits;        // as in graph/lanes.h
+  int64_t index, size;  // of the first index out of range
+};
+
+// "f: mlp.cpp:14: gather: an index is out of range: 7 for size 3; check the values ..": the ops of
+// that size, or the kernels that have any.
+std::string bad_index_in_words(const CalledProgram& program, int64_t index, int64_t size);
+
+// The place in which the kernels of one module set bits. Calls take turns with it, on whichever
 // streams, and each gets an outcome of its own.
 class CudaErrors {
  public:
-  CudaErrors(CudaAddress word, int device) : word_(word), device_(device) {}
+  CudaErrors(CudaAddress found, int device) : found_(found), device_(device) {}
 
   // Held while a call's kernels are put into the queue; they come after the last call's.
   std::unique_lock<std::mutex> turn(CudaQueue* queue);
@@ -30,7 +48,7 @@ class CudaErrors {
   void forget() noexcept;
 
  private:
-  CudaAddress word_;
+  CudaAddress found_;  // DeviceErrors
   int device_;
   std::mutex mutex_;
   CudaQueue* last_ = nullptr;

@@ -1,6 +1,6 @@
 // How do kernels run on a GPU? They are put into the stream one after another, or all at once
 // where the same call comes again, and the call returns; who reads a result waits for the stream.
-// A kernel's mistakes are bits in a word on the device: see cuda_errors.
+// A kernel's mistakes are noted on the device: see cuda_errors.
 #include "tiny_compile/runtime/cuda_executable.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kMostQuoted = 10000;  // bytes of source, shown with an error
 constexpr int64_t kShort = 1 << 20;    // bytes that a kernel moves while the next is launched
 
-// Some kernel that is launched may raise an error, and the text has the word for it: that of a
+// Some kernel that is launched may raise an error, and the text has the place for it: that of a
 // stage of the user's own may have none.
 bool any_can_fail(const Program& program, const Source& source, const CudaLibrary& library) {
   if (!library.has_errors()) return false;
@@ -63,8 +63,8 @@ std::shared_ptr<const CudaMaker> maker_of(const Program& program, const Source& 
 CudaLibrary::CudaLibrary(const std::string& cubin, int device) : device_(device) {
   const CudaScope scope(device);
   module_ = driver::load_module(cubin);
-  if (const CudaAddress word = driver::find_global(module_, "tc_error_word"))
-    errors_ = std::make_unique<CudaErrors>(word, device);
+  if (const CudaAddress found = driver::find_global(module_, "tc_errors"))
+    errors_ = std::make_unique<CudaErrors>(found, device);
 }
 
 CudaLibrary::~CudaLibrary() {
@@ -115,11 +115,12 @@ BuiltCubin build_cuda(const std::string& source, const std::string& architecture
 }
 
 CudaExecutable::CudaExecutable(const Program& program, const Source& source,
-                               std::shared_ptr<const CudaLibrary> library)
+                               std::shared_ptr<const CudaLibrary> library,
+                               std::vector<IndexUse> uses)
     : text_(std::make_shared<std::string>(source.text)),
       maker_(maker_of(program, source, text_)),
       called_(std::make_shared<CalledProgram>(
-          CalledProgram{program.name, kernels_with_chosen_places(program)})),
+          CalledProgram{program.name, kernels_with_chosen_places(program), std::move(uses)})),
       library_(std::move(library)),
       plan_(plan_buffers(program)),
       can_fail_(any_can_fail(program, source, *library_)) {

@@ -49,7 +49,7 @@ BuiltCubin build_cuda(const std::string& source, const std::string& architecture
 class CudaExecutable {
  public:
   CudaExecutable(const Program& program, const Source& source,
-                 std::shared_ptr<const CudaLibrary> library);
+                 std::shared_ptr<const CudaLibrary> library, std::vector<IndexUse> uses = {});
 
   // Launches on cuda_stream(device) and returns without waiting. What kernels found wrong (an
   // index out of range, an integer division by zero) is thrown when a result is read, or one of
