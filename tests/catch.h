@@ -11,6 +11,9 @@
 #else
 #define TC_CATCH_VERSION 2
 #include <catch2/catch.hpp>
+namespace Catch {
+using Detail::Approx;
+}
 namespace Catch::Matchers {
 using Catch::Contains;
 using Catch::EndsWith;

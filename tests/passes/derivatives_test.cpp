@@ -87,7 +87,7 @@ Graph check(const Graph& graph, const std::vector<Tensor>& inputs) {
     const Tensor direction = values(inputs[input].shape(), -1, 1, 99 + k);
     const double want = difference(graph, inputs, input, direction, weights);
     INFO("input " << input << "\n" << print(both));
-    REQUIRE(dot(gradient, direction) == Approx(want).epsilon(2e-7).margin(2e-7));
+    REQUIRE(dot(gradient, direction) == Catch::Approx(want).epsilon(2e-7).margin(2e-7));
   }
   return both;
 }

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <memory>
+#include <numeric>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -70,15 +71,13 @@ struct ValueAndGradient {
     const auto arguments = std::make_tuple(args...);
     using Result = std::decay_t<decltype(std::apply(function, arguments))>;
     const auto& varied = std::get<Argument>(arguments);
-    size_t first = 0, number = 0;
-    const auto count_before = [&](const auto& argument) {
-      if (number++ < Argument) first += tensors_of(argument).size();
-    };
-    std::apply([&](const auto&... each) { (count_before(each), ...); }, arguments);
+    std::vector<size_t> counts;  // of tensors in each argument
+    std::apply([&](const auto&... each) { (counts.push_back(tensors_of(each).size()), ...); },
+               arguments);
+    const size_t first = std::accumulate(counts.begin(), counts.begin() + Argument, size_t{0});
     Result structure;
-    const std::vector<Tensor> made =
-        outputs_and_gradients(flat(function, arguments, structure), tensors_of(arguments),
-                              first, tensors_of(varied).size());
+    const std::vector<Tensor> made = outputs_and_gradients(
+        flat(function, arguments, structure), tensors_of(arguments), first, counts[Argument]);
     const size_t outputs = tensors_of(structure).size();
     return std::pair(with_tensors(std::move(structure), made, 0),
                      with_tensors(varied, made, outputs));

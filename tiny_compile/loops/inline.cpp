@@ -10,8 +10,10 @@
 #include "tiny_compile/loops/inline.h"
 
 #include <algorithm>
+#include <set>
 
 #include "tiny_compile/loops/align.h"
+#include "tiny_compile/loops/bounds.h"
 #include "tiny_compile/loops/narrow.h"
 #include "tiny_compile/loops/splice.h"
 
@@ -113,8 +115,24 @@ std::string why_not_worth_it(const Program& program, const Group& consumer,
   return "";
 }
 
+// Whether the verifier will see that the kernel's loads from what the producer reads are within
+// it: masks in masks may say so in ways that it does not understand.
+bool stays_within(const Program& program, const Kernel& kernel, const Kernel& producer) {
+  std::set<int> read;
+  for (const Scalar& scalar : producer.scalars)
+    if (scalar.kind == ScalarKind::Load) read.insert(scalar.buffer);
+  MaskFacts facts(kernel);
+  return std::all_of(kernel.scalars.begin(), kernel.scalars.end(), [&](const Scalar& scalar) {
+    if (scalar.kind != ScalarKind::Load || scalar.mask < 0 || !read.count(scalar.buffer))
+      return true;
+    const Expr& size = program.buffers[scalar.buffer].size;
+    return !size.is_constant() || facts.within(scalar.index, size, scalar.mask);
+  });
+}
+
 // Whether the value can be found at each place where it is read; if so, "" and it is.
-std::string replace_loads(Group& consumer, const Group& producer, int buffer) {
+std::string replace_loads(const Program& program, Group& consumer, const Group& producer,
+                          int buffer) {
   const Step& store = store_of(producer, buffer);
   const std::vector<bool> wanted = reachable(producer.kernel, store);
   const auto nest = nest_of(producer.kernel, store.index, {});
@@ -142,6 +160,11 @@ std::string replace_loads(Group& consumer, const Group& producer, int buffer) {
                                  {load.mask, value, consumer.table->constant(load.value)});
   };
   const std::vector<int> ids = splice(source, {}, how, *consumer.table);
+  if (!stays_within(program, consumer.kernel, producer.kernel)) {
+    consumer.kernel = source;
+    consumer.table = std::make_unique<ScalarTable>(consumer.kernel);
+    return "it could not be proved that its masks keep within what it reads";
+  }
   for (Step& step : consumer.kernel.steps) {
     for (int* id : {&step.value, &step.other, &step.mask}) *id = *id < 0 ? -1 : ids[*id];
   }
@@ -171,13 +194,13 @@ std::string inline_producer(const Program& program, Group& consumer, const Group
   if (std::string reason = why_not_worth_it(program, consumer, producer, buffer, only_user);
       !reason.empty())
     return reason;
-  return replace_loads(consumer, producer, buffer);
+  return replace_loads(program, consumer, producer, buffer);
 }
 
 std::string inline_at_any_cost(const Program& program, Group& consumer, const Group& producer,
                                int buffer) {
   const std::string reason = why_not_copied(program, consumer, producer, buffer);
-  return reason.empty() ? replace_loads(consumer, producer, buffer) : reason;
+  return reason.empty() ? replace_loads(program, consumer, producer, buffer) : reason;
 }
 
 }  // namespace tiny_compile
