@@ -153,6 +153,14 @@ inline std::string for_cpu_clusters(Source source) {
   };
   source.text.erase(
       0, std::min(source.text.find("// Scans:"), source.text.find("extern \"C\" __global__")));
+  Calls calls(true);  // those of clusters have words of their own here
+  for (const std::string& name : source.calls.names()) {
+    static const std::regex of_clusters(
+        "tc_(expect|blocks_are_there|send|await|cluster_barrier|cluster_at|shared)");
+    if (!std::regex_match(name, of_clusters)) calls(name);
+  }
+  calls.doubles = source.calls.doubles;
+  source.calls = calls;
   replace("\\btc_(expect|blocks_are_there|send|await|cluster_barrier|cluster_at)\\(",
           "cpu_$1(");
   replace("TC_SHARED\\((\\w+), (\\d+)\\);", "__shared__ unsigned char $1[$2];");

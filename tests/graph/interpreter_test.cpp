@@ -691,7 +691,22 @@ std::vector<HandCase> calls() {
   return %2, %3
 })",
            {"1 -2 3"},
-           {"2", "-1 2 -3"}}};
+           {"2", "-1 2 -3"}},
+          {R"(graph hand(%0 x: f32[3]) {
+  %1: (f32[3]) = custom_vjp %0 {
+    graph forward(%0 x: f32[3]) {
+      %1: f32[3] = neg %0
+      return %1
+    }
+    graph backward(%0 x: f32[3], %1 y: f32[3], %2 g: f32[3]) {
+      return %2
+    }
+  }
+  %2: f32[3] = item %1 {index=0}
+  return %2
+})",
+           {"1 -2 3"},
+           {"-1 2 -3"}}};
 }
 
 std::vector<std::vector<HandCase>> all_cases() {

@@ -136,20 +136,6 @@ TEST_CASE("an undefined result is named", "[errors]") {
              ContainsSubstring("undefined"));
 }
 
-TEST_CASE("a trace within a trace is refused, and the outer one goes on", "[errors]") {
-  const Scratch cache;
-  const Setting setting("TC_CACHE_DIR", cache.path("cache"));
-  std::string message;
-  const auto outer = compile([&message](Tensor x) {
-    message = message_of([&] {
-      trace([](std::span<const Tensor> t) { return Sources{t[0]}; }, Sources{zeros({2})}, "in");
-    });
-    return x + 1;
-  });
-  CHECK(same_bits(outer(zeros({2})), ones({2})));
-  CHECK_THAT(message, ContainsSubstring("call the inner function directly"));
-}
-
 TEST_CASE("the graph's nodes carry the user's lines", "[errors]") {
   const int line = __LINE__ + 3;
   const Traced traced = trace(

@@ -278,6 +278,7 @@ const std::vector<Case> kComposites = {
     {"softmax of n", {kX}, [](Inputs x) { return softmax(x[0], 0); }},
     {"softmax of rows", {kX}, [](Inputs x) { return softmax(x[0], 1); }},
     {"log_softmax", {kX}, [](Inputs x) { return log_softmax(x[0], 1); }},
+    {"finite_max", {kX}, [](Inputs x) { return finite_max(x[0], {1}); }},
     {"logsumexp", {kX}, [](Inputs x) { return logsumexp(x[0], {1}); }},
     {"logsumexp of n", {kX}, [](Inputs x) { return logsumexp(x[0], {0}); }},
     {"layer_norm", {kX}, [](Inputs x) { return layer_norm(x[0], {8}); }},
