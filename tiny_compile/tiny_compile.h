@@ -3,7 +3,12 @@
 
 #include "tiny_compile/compile/compile.h"
 #include "tiny_compile/compile/explain.h"
+#include "tiny_compile/compile/grad.h"
 #include "tiny_compile/graph/interpreter.h"
+#include "tiny_compile/nn/accumulate.h"
+#include "tiny_compile/nn/gpt.h"
+#include "tiny_compile/nn/optimiser.h"
+#include "tiny_compile/nn/schedule.h"
 #include "tiny_compile/runtime/nvrtc.h"
 #include "tiny_compile/tensor/cuda_memory.h"
 #include "tiny_compile/tensor/npy.h"
