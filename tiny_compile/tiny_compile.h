@@ -2,7 +2,9 @@
 #pragma once
 
 #include "tiny_compile/compile/compile.h"
+#include "tiny_compile/compile/custom_vjp.h"
 #include "tiny_compile/compile/explain.h"
+#include "tiny_compile/compile/grad.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/runtime/nvrtc.h"
 #include "tiny_compile/tensor/cuda_memory.h"
