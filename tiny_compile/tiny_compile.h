@@ -3,7 +3,13 @@
 
 #include "tiny_compile/compile/compile.h"
 #include "tiny_compile/compile/explain.h"
+#include "tiny_compile/compile/grad.h"
 #include "tiny_compile/graph/interpreter.h"
+#include "tiny_compile/nn/attention.h"
+#include "tiny_compile/nn/initialisers.h"
+#include "tiny_compile/nn/layers.h"
+#include "tiny_compile/nn/model.h"
+#include "tiny_compile/nn/sequential.h"
 #include "tiny_compile/runtime/nvrtc.h"
 #include "tiny_compile/tensor/cuda_memory.h"
 #include "tiny_compile/tensor/npy.h"
