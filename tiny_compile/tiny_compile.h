@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tiny_compile/compile/compile.h"
+#include "tiny_compile/compile/custom_vjp.h"
 #include "tiny_compile/compile/explain.h"
 #include "tiny_compile/compile/grad.h"
 #include "tiny_compile/graph/interpreter.h"

@@ -118,6 +118,13 @@ TEST_CASE("quotient and remainder recombine") {
   CHECK(simplified("(x/4)*4 - x%4") == "(x/4)*4 - (x%4)");
 }
 
+TEST_CASE("what is left of a whole without its quotient is its remainder") {
+  CHECK(simplified("x - (x/4)*4") == "x%4");
+  CHECK(simplified("j + x*3 - (x/4)*12 + 1") == "j + (x%4)*3 + 1");
+  CHECK(simplified("x - (x/4)*8") == "x - (x/4)*8");
+  CHECK(simplified("min(x, (x/4)*4)") == "(x/4)*4");
+}
+
 TEST_CASE("symbolic divisors") {
   CHECK(simplified("(i*n)/n") == "i");
   CHECK(simplified("(i*n + j*n*2)%n") == "0");

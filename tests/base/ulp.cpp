@@ -1,10 +1,12 @@
 // Accuracy of the shared functions: the largest error of each, in units in the last place, as rows of a
-// Markdown table (tests/base/README.md keeps the last whole run); how far it is, on stderr.
+// Markdown table (tests/base/README.md keeps the last whole run); how far it is, on a terminal.
 //   ulp [stride [name ...]]   every stride-th f32 bit pattern (1: all 2^32), and 2^32 / (64 stride)
 //                             arguments in f64 and of two numbers
 //
 //   ulp 1 rsqrt  ->  | rsqrt | f32 | all | 1.490 | 0.0627872 (0x1.0129a8p-4) | 41 |
 #include "tests/base/ulp.h"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -46,10 +48,12 @@ void report(const char* name, const char* dtype, F measure, unsigned long long c
 #pragma omp critical
     {
       worst.add(mine.error, mine.x, mine.y);
-      std::fprintf(stderr, "\r%s %s %llu of %llu  ", name, dtype, ++done, pieces);
+      done++;
+      if (isatty(STDERR_FILENO))
+        std::fprintf(stderr, "\r%s %s %llu of %llu  ", name, dtype, done, pieces);
     }
   }
-  std::fprintf(stderr, "\r%40s\r", "");
+  if (isatty(STDERR_FILENO)) std::fprintf(stderr, "\r%40s\r", "");
   const std::string arguments = count == kAll ? "all" : std::to_string(count);
   const std::string second = worst.y != 0 ? ", " + place(worst.y) : "";
   std::printf("| %s | %s | %s | %.3f | %s%s | %.0f |\n", name, dtype, arguments.c_str(),

@@ -136,6 +136,9 @@ const std::vector<Case> kComposites = {
     {"mean of f64", {kX}, [](Inputs x) { return x[0].to(DType::f64).mean(0); }},
     {"var of rows", {kX}, [](Inputs x) { return var(x[0], 1); }},
     {"var of a bounded axis", {kShort}, [](Inputs x) { return var(x[0], 0); }, 1000},
+    {"var of n", {kX}, [](Inputs x) { return var(x[0], 0); }},
+    {"var of n across", {kX}, [](Inputs x) { return var(x[0].t(), {1}, 0, true); }},
+    {"std of all", {kX}, [](Inputs x) { return tiny_compile::std(x[0]); }},
     {"std of rows", {kX}, [](Inputs x) { return tiny_compile::std(x[0], {1}); }},
     {"norm", {kX}, [](Inputs x) { return norm(x[0]); }},
     {"norm of a power", {kX}, [](Inputs x) { return norm(x[0], 3, {0}); }},
@@ -333,8 +336,11 @@ const std::vector<Case> kComposites = {
 
 // What asks for a number, so that a symbolic size is an error without an example.
 const std::vector<Case> kNumbersOnly = {
-    {"var", {kX}, [](Inputs x) { return var(x[0], 0); }},
-    {"std", {kX}, [](Inputs x) { return tiny_compile::std(x[0]); }},
+    {"var, of which the longer axis is cut",
+     {kX},
+     [](Inputs x) {
+       return var(reshape(x[0], {x[0].size(0), 4, 2}), {0, 2});
+     }},
     {"split", {kX}, [](Inputs x) { return split(x[0], 3)[0]; }},
     {"linspace", {kX}, [](Inputs x) { return linspace(0, 1, x[0].size(0)); }},
     {"unfold", {kX}, [](Inputs x) { return x[0].unfold(0, x[0].size(0), 1); }},
@@ -453,7 +459,7 @@ TEST_CASE("functions have the bits of numbers where n may be 0", "[sizes]") {
       if (!symbols(symbolic->graph).empty()) check_bits(wanted, interpret(program, inputs));
     }
   }
-  CHECK(undecided <= 10);
+  CHECK(undecided <= 12);
   CHECK(ran >= static_cast<int>(cases.size()) - 20);
 }
 

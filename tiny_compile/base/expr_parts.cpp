@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <compare>
+#include <optional>
 
 namespace tiny_compile::parts {
 
@@ -131,10 +132,24 @@ Expr largest_of(const Expr& atom) {
   return atom;
 }
 
+// 6*(x/3) => 2*x, which is no less; any other term => nothing.
+std::optional<Expr> undivided(const Expr& term) {
+  const std::span<const Expr> atoms = atoms_of(term);
+  if (atoms.size() != 1 || atoms[0].kind() != ExprKind::FloorDiv) return {};
+  const Expr& divisor = atoms[0].operands()[1];
+  const int64_t coefficient = coefficient_of(term);
+  if (!divisor.is_constant() || coefficient <= 0 || coefficient % divisor.constant()) return {};
+  return atoms[0].operands()[0] * (coefficient / divisor.constant());
+}
+
 // An upper bound of the sum that names the extents: i*n + j => (m - 1)*n + n - 1.
 Expr largest(const Expr& sum) {
   Expr result = 0;
   for (const Expr& term : summands(sum)) {
+    if (const std::optional<Expr> all = undivided(term)) {
+      result = result + *all;
+      continue;
+    }
     const std::span<const Expr> atoms = atoms_of(term);
     const auto is_negative = [](const Expr& atom) { return atom.bounds().low < 0; };
     const bool rises =

@@ -2,9 +2,11 @@
 //
 //   (i + 1)*4 - 4                =>  i*4
 //   (x/32)*32 + x%32             =>  x
+//   x - (x/32)*32                =>  x%32
 //
-// A sum is a sorted list of terms, so adding is merging. Products distribute over sums. The one
-// rule beyond that puts the halves of a division together again, and lives in recombine_pair.
+// A sum is a sorted list of terms, so adding is merging. Products distribute over sums. The two
+// rules beyond that put the halves of a division together again, in recombine_pair, and name what
+// is left of a whole without one of them, in remainder_left.
 #include "tiny_compile/base/expr_parts.h"
 
 #include <algorithm>
@@ -89,9 +91,31 @@ bool is_divided(const Expr& term) {
   return find_atom(term, ExprKind::FloorDiv) || find_atom(term, ExprKind::Mod);
 }
 
+// x*c - (x/a)*a*c  =>  (x%a)*c, for x of one term and numbers a, c > 0.
+std::optional<Expr> remainder_left(const std::vector<Expr>& terms) {
+  for (size_t i = 0; i < terms.size(); ++i) {
+    const std::span<const Expr> atoms = atoms_of(terms[i]);
+    if (atoms.size() != 1 || atoms[0].kind() != ExprKind::FloorDiv) continue;
+    const Expr x = atoms[0].operands()[0], a = atoms[0].operands()[1];
+    const int64_t taken = coefficient_of(terms[i]);
+    if (!a.is_constant() || taken >= 0 || taken % a.constant() != 0) continue;
+    const int64_t c = -(taken / a.constant());
+    const auto whole = std::find(terms.begin(), terms.end(), x * c);
+    if (whole == terms.end()) continue;
+    std::vector<Expr> others;
+    std::copy_if(terms.begin(), terms.end(), std::back_inserter(others),
+                 [&](const Expr& term) { return &term != &terms[i] && &term != &*whole; });
+    return sum_of(std::move(others)) + mod(x, a) * c;
+  }
+  return {};
+}
+
 Expr recombine(std::vector<Expr> terms) {
-  if (std::count_if(terms.begin(), terms.end(), is_divided) < 2)
-    return sum_of(std::move(terms));
+  const auto divided = std::count_if(terms.begin(), terms.end(), is_divided);
+  if (divided > 0) {
+    if (const std::optional<Expr> left = remainder_left(terms)) return *left;
+  }
+  if (divided < 2) return sum_of(std::move(terms));
   for (size_t i = 0; i < terms.size(); ++i) {
     const Expr* atom = find_atom(terms[i], ExprKind::Mod);
     if (!atom) continue;

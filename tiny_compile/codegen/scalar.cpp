@@ -41,12 +41,14 @@ std::string hex_float(double value, const char* suffix) {
   return value < 0 || (value == 0 && text[0] == '-') ? str("(", text, ")") : text;
 }
 
-bool divides_negative(const Expr& expr) {
-  if (expr.is_constant() || expr.kind() == ExprKind::Symbol) return false;
+// Whether its own text means the same in C.
+bool reads_as_c(const Expr& expr) {
+  if (expr.is_constant() || expr.kind() == ExprKind::Symbol) return true;
+  if (expr.kind() == ExprKind::Min || expr.kind() == ExprKind::Max) return false;
   const bool divides = expr.kind() == ExprKind::FloorDiv || expr.kind() == ExprKind::Mod;
   const std::vector<Expr>& operands = expr.operands();
-  return (divides && operands[0].bounds().low < 0) ||
-         std::any_of(operands.begin(), operands.end(), divides_negative);
+  return !(divides && operands[0].bounds().low < 0) &&
+         std::all_of(operands.begin(), operands.end(), reads_as_c);
 }
 
 // a * -1.0 and -0.0 - a are -a to the bit, NaN and zeros included. Written so, because g++
@@ -222,11 +224,20 @@ std::string ScalarWriter::name(int id) const {
   return {};
 }
 
+// Of a, b, c that by < or >: (a < b ? a : b), then that and c.
+std::string chosen(const std::vector<std::string>& parts, const char* by) {
+  std::string best = parts[0];
+  for (size_t k = 1; k < parts.size(); k++)
+    best = str("(", best, by, parts[k], " ? ", best, " : ", parts[k], ")");
+  return best;
+}
+
 // at0, at1, ... are written as the operands they stand for.
 // C rounds quotients towards zero, an Expr downwards: where the dividend may be negative, a
 // multiple of the divisor is added first. (-i0 + 3)%4 with i0 <= 543  =>  ((-i0 + 3) + 540)%4
+// C has no min of integers: min(i0, 3)  =>  (i0 < 3 ? i0 : 3)
 std::string c_text(const Expr& expr) {
-  if (!divides_negative(expr)) return expr.str();
+  if (reads_as_c(expr)) return expr.str();
   std::vector<std::string> parts;
   for (const Expr& operand : expr.operands())
     parts.push_back(operand.is_constant() || operand.kind() == ExprKind::Symbol
@@ -234,8 +245,8 @@ std::string c_text(const Expr& expr) {
                         : "(" + c_text(operand) + ")");
   if (expr.kind() == ExprKind::Add) return join(parts, " + ");
   if (expr.kind() == ExprKind::Mul) return join(parts, "*");
-  if (expr.kind() == ExprKind::Min) return "min(" + join(parts, ", ") + ")";
-  if (expr.kind() == ExprKind::Max) return "max(" + join(parts, ", ") + ")";
+  if (expr.kind() == ExprKind::Min) return chosen(parts, " < ");
+  if (expr.kind() == ExprKind::Max) return chosen(parts, " > ");
   const bool modulo = expr.kind() == ExprKind::Mod;
   const int64_t low = expr.operands()[0].bounds().low;
   if (low >= 0) return parts[0] + (modulo ? "%" : "/") + parts[1];

@@ -107,4 +107,10 @@ std::vector<Tensor> outputs_and_tangents(const TensorFunction& function,
   return result;
 }
 
+Tensor stacked(const std::vector<Tensor>& rows, const Tensor& x) {
+  SizeList shape = x.sizes();
+  for (const Size& size : x.sizes()) shape.push_back(size);
+  return rows.empty() ? zeros(shape, x.dtype()) : reshape(stack(rows, 0), shape);
+}
+
 }  // namespace tiny_compile::detail

@@ -21,6 +21,8 @@
 
 #include "tiny_compile/compile/compile.h"
 #include "tiny_compile/compile/tree.h"
+#include "tiny_compile/trace/creation.h"
+#include "tiny_compile/trace/functions.h"
 #include "tiny_compile/trace/tracer.h"
 
 namespace tiny_compile {
@@ -121,6 +123,33 @@ struct Anywhere {
   }
 };
 
+// The rows one behind the other, as a tensor of x's shape twice.
+Tensor stacked(const std::vector<Tensor>& rows, const Tensor& x);
+
+// Row k is the tangent of the gradient in the direction of x's element k.
+template <size_t Argument, typename Function>
+struct Hessian {
+  Function function;
+
+  template <typename... Args>
+  Tensor operator()(const Args&... args) const {
+    const auto arguments = std::make_tuple(args...);
+    const Tensor& x = std::get<Argument>(arguments);
+    const auto slope = [&](const Tensor& varied) {
+      auto moved = arguments;
+      std::get<Argument>(moved) = varied;
+      return std::apply(Gradient<Argument, Function>{{function}}, moved);
+    };
+    const Tangent<decltype(slope)> tangent{slope};
+    const Tensor directions = eye(x.numel(), x.dtype());
+    std::vector<Tensor> rows;
+    for (int64_t k = 0; k < int64_t{x.numel()}; k++)
+      rows.push_back(
+          tangent(std::tuple(x), std::tuple(reshape(directions[k], x.sizes()))).second);
+    return stacked(rows, x);
+  }
+};
+
 }  // namespace detail
 
 // (loss, gradient): of the arguments' structure. Throws tc::Error, at the line of the loss, where
@@ -141,6 +170,13 @@ auto grad(Function function) {
 template <typename Function>
 auto jvp(Function function) {
   return detail::Anywhere(detail::Tangent<Function>{std::move(function)});
+}
+
+// hessian(f)(x, ..): the second derivatives of a loss with respect to a tensor, of its shape twice:
+// [3] => [3,3]. Its elements are as many tangents of the gradient, recorded one after another.
+template <size_t Argument = 0, typename Function>
+auto hessian(Function function) {
+  return detail::Anywhere(detail::Hessian<Argument, Function>{std::move(function)});
 }
 
 }  // namespace tiny_compile

@@ -25,13 +25,15 @@ Substitution with_places(const std::vector<Expr>& limits, const Substitution& si
   return result;
 }
 
+bool is_empty(const Buffer& buffer) { return product(buffer.type.shape).is_constant(0); }
+
 // What has no elements is row-major.
 Buffer substitute(Buffer buffer, const Substitution& sizes) {
   buffer.type.shape = substitute(buffer.type.shape, sizes);
   buffer.strides = substitute(buffer.strides, sizes);
   buffer.size = substitute(buffer.size, sizes);
   buffer.offset = substitute(buffer.offset, sizes);
-  if (!buffer.strides.empty() && product(buffer.type.shape).is_constant(0))
+  if (!buffer.strides.empty() && is_empty(buffer))
     buffer.strides.clear(), buffer.size = 0, buffer.offset = 0;
   return buffer;
 }
@@ -44,9 +46,11 @@ Substitution with_axes(const Kernel& kernel, const Substitution& sizes) {
   return result;
 }
 
-// Loops that do not turn go first, for their indices divide by their extents. Then scalars again,
-// since two may be equal now, and an index may be a constant.
-Kernel substitute(Kernel kernel, const Substitution& values) {
+// Loops that do not turn go first, for their indices divide by their extents; so do those of what
+// has no elements, which no load's mask lets it read. Then scalars again, since two may be equal
+// now, and an index may be a constant.
+Kernel substitute(Kernel kernel, const std::vector<Buffer>& buffers,
+                  const Substitution& values) {
   for (Axis& axis : kernel.axes) axis.extent = substitute(axis.extent, values);
   const Kernel turning = without_empty_loops(kernel);
   const Substitution sizes = with_axes(turning, values);
@@ -59,7 +63,10 @@ Kernel substitute(Kernel kernel, const Substitution& values) {
   };
   for (Scalar scalar : turning.scalars) {
     scalar.limits = substitute(scalar.limits, sizes);
-    scalar.index = substitute(scalar.index, with_places(scalar.limits, sizes));
+    const bool reads_nothing =
+        scalar.kind == ScalarKind::Load && is_empty(buffers[scalar.buffer]);
+    scalar.index =
+        reads_nothing ? 0 : substitute(scalar.index, with_places(scalar.limits, sizes));
     std::for_each(scalar.operands.begin(), scalar.operands.end(), renumber);
     renumber(scalar.mask);
     const bool is_index = scalar.kind == ScalarKind::Index && scalar.operands.empty();
@@ -102,7 +109,8 @@ Program substitute(const Program& program, const Substitution& values) {
   Program result = program;
   const bool was_symbolic = !sizes(program).empty();
   for (Buffer& buffer : result.buffers) buffer = substitute(std::move(buffer), values);
-  for (Kernel& kernel : result.kernels) kernel = substitute(std::move(kernel), values);
+  for (Kernel& kernel : result.kernels)
+    kernel = substitute(std::move(kernel), result.buffers, values);
   result = without_empty_kernels(std::move(result));
   return was_symbolic && program.arena_bytes > 0 ? plan_memory(result) : result;
 }

@@ -56,20 +56,32 @@ Runs joined(const SizeList& shape, const Sizes& reduced) {
 // squared deviations from it.
 struct Moments {
   Tensor first, offset, m2;
-  Size length;
+  Size chunks, length;  // of a symbol either may be 0: there is no such part then
 };
+
+bool may_be_zero(const Size& size) { return size.expr().bounds().low <= 0; }
+
+// The first element along an axis; 0 where it is empty, which the shape may leave open.
+Tensor first_along(const Tensor& x, int64_t axis) {
+  if (!may_be_zero(x.size(axis))) return slice(x, axis, 0, 1);
+  Sizes pads(2 * (x.dim() - axis), 0);
+  pads.back() = 1;
+  return slice(pad(x, pads), axis, 0, 1);
+}
 
 // Of x[.., from .. from + chunks*length, ..] as [.., chunks, length, ..].
 Moments moments(const Tensor& x, int64_t axis, const Size& from, const Size& chunks,
                 const Size& length) {
-  SizeList shape = x.sizes();
-  shape[axis] = length;
-  shape.insert(shape.begin() + axis, chunks);
   const bool whole = same_expression(chunks * length, x.size(axis));
-  const Tensor v = reshape(whole ? x : slice(x, axis, from, from + chunks * length), shape);
+  const Tensor all = whole ? x : slice(x, axis, from, from + chunks * length);
+  SizeList shape = all.sizes();
+  if (!chunks.is_number(1)) shape[axis] = length;
+  shape.insert(shape.begin() + axis, chunks);
+  const Tensor v = reshape(all, shape);
   Moments result;
+  result.chunks = chunks;
   result.length = length;
-  result.first = slice(v, axis + 1, 0, 1);
+  result.first = first_along(v, axis + 1);
   const Tensor shifted = v - result.first;
   result.offset = sum(shifted, {axis + 1}, true) / result.length;
   const Tensor deviation = shifted - result.offset;
@@ -92,22 +104,29 @@ Tensor weighted(const Tensor& x, const Size& part, const Size& total) {
   return x * cast_to(quotient, x.dtype(), {});
 }
 
-// The m2 of all parts, over the chunks of each and the axes `merged`.
-Tensor merge(const std::vector<Moments>& parts, const Sizes& merged, const Size& total) {
-  Tensor origin = parts[0].first;
-  for (int64_t axis : merged) origin = slice(origin, axis, 0, 1);
+// What a part adds to a sum: nothing if there is no such part.
+Tensor if_present(const Moments& part, const Tensor& share) {
+  const Size count = part.chunks * part.length;
+  return may_be_zero(count) ? where(as_tensor(count, DType::i64, {}) > 0, share, -0.0) : share;
+}
+
+// The m2 of all parts, over the chunks of each and the axes `merged`; deviations are taken from
+// about `origin`.
+Tensor merge(const std::vector<Moments>& parts, const Tensor& origin, const Sizes& merged,
+             const Size& total) {
   std::vector<Tensor> places;
   Tensor centre, m2;
   for (const Moments& part : parts) {
     const Tensor moved = part.first - origin;
     places.push_back(moved + part.offset);
-    const Tensor share = weighted(total_over(places.back(), merged), part.length, total);
+    const Tensor mean = weighted(total_over(places.back(), merged), part.length, total);
+    const Tensor share = if_present(part, mean);
     centre = centre.defined() ? centre + share : share;
   }
   for (size_t k = 0; k < parts.size(); k++) {
     const Tensor distance = places[k] - centre;
     const Tensor between = distance * distance * parts[k].length;
-    const Tensor share = total_over(parts[k].m2 + between, merged);
+    const Tensor share = if_present(parts[k], total_over(parts[k].m2 + between, merged));
     m2 = m2.defined() ? m2 + share : share;
   }
   return m2;
@@ -119,20 +138,23 @@ Tensor deviations(const Tensor& x, const Runs& runs, const Size& total) {
                        [&](int64_t a, int64_t b) { return runs.shape[a] < runs.shape[b]; });
   const int64_t axis = *longest;
   const Tensor v = reshape(x, runs.shape);
+  const Size length = runs.shape[axis];
   std::vector<Moments> parts;
-  if (runs.shape[axis].expr().bounds().high <= kChunk) {
-    parts.push_back(moments(v, axis, 0, 1, runs.shape[axis]));
+  if (length.expr().bounds().high <= kChunk) {
+    parts.push_back(moments(v, axis, 0, 1, length));
   } else {
-    const int64_t length = runs.shape[axis];  // how many parts there are: a number
-    const int64_t chunks = length / kChunk, rest = length % kChunk;
-    if (chunks > 0) parts.push_back(moments(v, axis, 0, chunks, kChunk));
-    if (rest > 0) parts.push_back(moments(v, axis, chunks * kChunk, 1, rest));
+    const Size chunks = length / kChunk, rest = length % kChunk;
+    if (!chunks.is_number(0)) parts.push_back(moments(v, axis, 0, chunks, kChunk));
+    if (!rest.is_number(0)) parts.push_back(moments(v, axis, chunks * kChunk, 1, rest));
   }
   const Size count(total.expr());  // with what is known by now
   if (same_expression(count, parts[0].length)) return parts[0].m2;
   Sizes merged;
   for (int64_t other : runs.axes) merged.push_back(other > axis ? other + 1 : other);
-  return merge(parts, merged, count);
+  Tensor origin =
+      may_be_zero(parts[0].chunks) ? unsqueeze(slice(v, axis, 0, 1), axis) : parts[0].first;
+  for (int64_t other : merged) origin = slice(origin, other, 0, 1);
+  return merge(parts, origin, merged, count);
 }
 
 Tensor squares(const Tensor& x, const Sizes& axes) {
