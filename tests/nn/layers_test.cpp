@@ -135,9 +135,30 @@ TEST_CASE("dropout draws a mask in training and does nothing in evaluation", "[n
   check_gradients(loss, randn({3, 5}, DType::f64), 1e-7, layer);  // the same mask backward
 }
 
-TEST_CASE("values of a struct are guarded, elements are not", "[nn]") {
+TEST_CASE("a step of training compiled in C++ has the interpreter's bits", "[nn]") {
   const Scratch cache;
   const Setting setting("TC_CACHE_DIR", cache.path("cache"));
+  manual_seed(8);
+  const Mlp model = make_mlp(DType::f32);
+  const auto step = [](const Mlp& m, const Tensor& x) {
+    const auto loss = [](const Mlp& now, const Tensor& input) { return squared(now(input)); };
+    const auto [value, slopes] = value_and_grad(loss)(m, x);
+    return std::pair(value, tree::map([](auto w, auto d) { return w - 0.1 * d; }, m, slopes));
+  };
+  const Tensor x = randn({7, 3});
+  manual_seed(9);
+  const auto compiled = compile(step)(model, x);
+  manual_seed(9);
+  const auto interpreted = compile(step, {.backend = "interpreter"})(model, x);
+  tree::map(
+      [](const Tensor& a, const Tensor& b) {
+        CHECK(same_bits(a, b));
+        return a;
+      },
+      compiled, interpreted);
+}
+
+TEST_CASE("values of a struct are guarded, elements are not", "[nn]") {
   manual_seed(5);
   const auto f =
       compile([](const Mlp& m, const Tensor& x) { return m(x); }, {.backend = "interpreter"});
