@@ -72,7 +72,7 @@ TEST_CASE("a fresh GPT finds all bytes equally likely, nearly", "[gpt]") {
   REQUIRE(scores.shape() == Sizes{2, 8, 16});
   const Tensor y = remainder(x + 3, 16);
   REQUIRE(gpt_loss(gpt, x, y).item<double>() == Catch::Approx(std::log(16)).epsilon(0.02));
-  REQUIRE(gpt.tokens.std().item<double>() == Catch::Approx(0.02).epsilon(0.2));
+  REQUIRE(gpt.tokens.weight.std().item<double>() == Catch::Approx(0.02).epsilon(0.2));
   REQUIRE(gpt.blocks[0].down.weight.std().item<double>() == Catch::Approx(0.01).epsilon(0.2));
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("a GPT's head is its table of tokens unless it has its own", "[gpt]") 
   const Tensor x = reshape(arange(8), {1, 8});
   const Gpt gradient = grad(gpt_loss)(gpt, x, x);
   REQUIRE(gradient.head->shape() == Sizes{16, 8});
-  REQUIRE(abs(gradient.tokens).sum().item<double>() > 0);
+  REQUIRE(abs(gradient.tokens.weight).sum().item<double>() > 0);
 }
 
 TEST_CASE("a GPT's gradient is its slope", "[gpt]") {

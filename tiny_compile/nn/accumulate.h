@@ -18,8 +18,8 @@ namespace tiny_compile::nn {
 
 namespace detail {
 
-using tiny_compile::detail::tensors_of;
 using tiny_compile::detail::with_tensors;
+using tree::tensors_of;
 
 // The rows of one leaf; throws tc::Error where the tensors do not divide into leaves, or
 // differ.

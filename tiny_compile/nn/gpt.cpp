@@ -11,7 +11,7 @@
 #include <cmath>
 
 #include "tiny_compile/base/error.h"
-#include "tiny_compile/trace/creation.h"
+#include "tiny_compile/nn/initialisers.h"
 #include "tiny_compile/trace/nn.h"
 
 namespace tiny_compile::nn {
@@ -19,42 +19,32 @@ namespace {
 
 constexpr double kDeviation = 0.02;
 
-GptLinear make_linear(int64_t in, int64_t out, double deviation) {
-  return {randn({out, in}) * deviation, zeros({out})};
+Linear small_linear(int64_t in, int64_t out, double deviation) {
+  return {normal({out, in}, 0, deviation), zeros({out})};
 }
-
-GptNorm make_norm(int64_t width) { return {ones({width}), zeros({width})}; }
 
 GptBlock make_block(const GptShape& shape) {
   const int64_t width = shape.width;
   const double residual = kDeviation / std::sqrt(2.0 * static_cast<double>(shape.layers));
   GptBlock block;
-  block.attention_norm = make_norm(width);
-  block.attention = make_linear(width, 3 * width, kDeviation);
-  block.attention_out = make_linear(width, width, residual);
-  block.mlp_norm = make_norm(width);
-  block.up = make_linear(width, 4 * width, kDeviation);
-  block.down = make_linear(4 * width, width, residual);
+  block.norm1 = make_layer_norm({width});
+  block.attention = small_linear(width, 3 * width, kDeviation);
+  block.attention_out = small_linear(width, width, residual);
+  block.norm2 = make_layer_norm({width});
+  block.up = small_linear(width, 4 * width, kDeviation);
+  block.down = small_linear(4 * width, width, residual);
   return block;
-}
-
-Tensor normalised(const Tensor& x, const GptNorm& norm) {
-  return layer_norm(x, {norm.weight.size(0)}, norm.weight, norm.bias);
-}
-
-Tensor applied(const Tensor& x, const GptLinear& layer) {
-  return linear(x, layer.weight, layer.bias);
 }
 
 // x [batch, length, width]; queries, keys and values [batch, heads, length, width / heads].
 Tensor attention(const GptBlock& block, const Tensor& x, int64_t heads) {
   const Size batch = x.size(0), length = x.size(1), width = x.size(2);
-  const Tensor all = reshape(applied(x, block.attention), {batch, length, 3, heads, -1});
+  const Tensor all = reshape(block.attention(x), {batch, length, 3, heads, -1});
   const Tensor parts = permute(all, {2, 0, 3, 1, 4});
   const Tensor q = parts[0], k = parts[1], v = parts[2];
   const Tensor gathered = scaled_dot_product_attention(q, k, v, {}, true);
   const Tensor merged = reshape(permute(gathered, {0, 2, 1, 3}), {batch, length, width});
-  return applied(merged, block.attention_out);
+  return block.attention_out(merged);
 }
 
 }  // namespace
@@ -68,30 +58,30 @@ Gpt make_gpt(const GptShape& shape) {
     fail("make_gpt: a width of ", shape.width, " does not divide into ", shape.heads, " heads");
   Gpt gpt;
   gpt.heads = shape.heads;
-  gpt.tokens = randn({shape.vocabulary, shape.width}) * kDeviation;
-  gpt.positions = randn({shape.context, shape.width}) * kDeviation;
+  gpt.tokens.weight = normal({shape.vocabulary, shape.width}, 0, kDeviation);
+  gpt.positions.weight = normal({shape.context, shape.width}, 0, kDeviation);
   for (int64_t k = 0; k < shape.layers; k++) gpt.blocks.push_back(make_block(shape));
-  gpt.norm = make_norm(shape.width);
-  if (!shape.tied) gpt.head = randn({shape.vocabulary, shape.width}) * kDeviation;
+  gpt.norm = make_layer_norm({shape.width});
+  if (!shape.tied) gpt.head = normal({shape.vocabulary, shape.width}, 0, kDeviation);
   return gpt;
 }
 
 Tensor gpt_scores(const Gpt& gpt, const Tensor& index) {
   if (index.rank() != 2)
     fail("gpt_scores: the tokens are [batch, length], not of ", index.rank(), " axes");
-  const Tensor places = slice(gpt.positions, 0, 0, index.size(1));
+  const Tensor places = slice(gpt.positions.weight, 0, 0, index.size(1));
   if (!(places.size(0) == index.size(1)))
     fail("gpt_scores: ", index.size(1), " tokens are more than the context of ",
-         gpt.positions.size(0));
-  Tensor x = embedding(index, gpt.tokens);
+         gpt.positions.weight.size(0));
+  Tensor x = gpt.tokens(index);
   x = x + places;
   for (const GptBlock& block : gpt.blocks) {
-    const Tensor gathered = attention(block, normalised(x, block.attention_norm), gpt.heads);
+    const Tensor gathered = attention(block, block.norm1(x), gpt.heads);
     x = x + gathered;
-    const Tensor between = gelu(applied(normalised(x, block.mlp_norm), block.up));
-    x = x + applied(between, block.down);
+    const Tensor between = gelu(block.up(block.norm2(x)));
+    x = x + block.down(between);
   }
-  return linear(normalised(x, gpt.norm), gpt.head ? *gpt.head : gpt.tokens);
+  return linear(gpt.norm(x), gpt.head ? *gpt.head : gpt.tokens.weight);
 }
 
 Tensor gpt_loss(const Gpt& gpt, const Tensor& index, const Tensor& target) {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "tiny_compile/tensor/tensor.h"
+#include "tiny_compile/nn/layers.h"
 
 namespace tiny_compile::nn {
 
@@ -18,27 +18,23 @@ struct GptShape {
   bool tied = true;  // the head is the table of tokens
 };
 
-struct GptLinear {
-  Tensor weight, bias;  // [out, in], [out]
-};
-
-struct GptNorm {
-  Tensor weight, bias;  // [width]
-};
-
 struct GptBlock {
-  GptNorm attention_norm;
-  GptLinear attention, attention_out;  // to queries, keys and values at once; back
-  GptNorm mlp_norm;
-  GptLinear up, down;  // four times as wide between
+  static constexpr const char* names[] = {"norm1", "attention", "attention_out",
+                                          "norm2", "up",        "down"};
+  LayerNorm norm1;
+  Linear attention, attention_out;  // to queries, keys and values at once; back
+  LayerNorm norm2;
+  Linear up, down;  // four times as wide between
 };
 
 struct Gpt {
-  int64_t heads = 1;
-  Tensor tokens, positions;  // [vocabulary, width], [context, width]
+  static constexpr const char* names[] = {"tokens", "positions", "blocks",
+                                          "norm",   "head",      "heads"};
+  Embedding tokens, positions;  // [vocabulary, width], [context, width]
   std::vector<GptBlock> blocks;
-  GptNorm norm;
-  std::optional<Tensor> head;  // [vocabulary, width], where it is not `tokens`
+  LayerNorm norm;
+  std::optional<Tensor> head;  // [vocabulary, width], where it is not the table of tokens
+  int64_t heads = 1;
 };
 
 // GPT-2's initial weights: normal with a deviation of 0.02, of what adds to the residual stream

@@ -26,8 +26,8 @@ namespace tiny_compile::nn {
 
 namespace detail {
 
-using tiny_compile::detail::tensors_of;
 using tiny_compile::detail::with_tensors;
+using tree::tensors_of;
 
 // Of the same structure, in the same order; throws tc::Error where the numbers of tensors, or a
 // shape or device, differ.
