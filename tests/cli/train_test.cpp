@@ -42,8 +42,8 @@ std::string some_text() {
 // A small training in a folder of its own.
 struct Place {
   tests::Scratch folder;
-  std::string text = (folder.path() / "text").string(),
-              checkpoint = (folder.path() / "gpt.safetensors").string();
+  std::string text = folder.path("text"),
+              checkpoint = folder.path("gpt.safetensors");
 
   Place() { std::ofstream(text) << some_text(); }
 
@@ -133,7 +133,7 @@ TEST_CASE("a training shows its curve and a sample, and leaves a picture", "[tra
   for (const char* part : {"step 20 of 20", "tokens/s", "bits a byte", "o held out", "5-gram",
                            "A sample:\n\n## ", "make sample"})
     REQUIRE_THAT(ran.out, ContainsSubstring(part));
-  REQUIRE_THAT(read_text((place.folder.path() / "gpt.svg").string()),
+  REQUIRE_THAT(read_text(place.folder.path("gpt.svg")),
                ContainsSubstring("<svg") && ContainsSubstring("held out"));
   const std::vector<std::string> sampling{"--sample", "--checkpoint=" + place.checkpoint,
                                           "--prompt=line", "--bytes=5", "--device=cpu"};
@@ -174,9 +174,8 @@ TEST_CASE("a training that cannot be says why", "[train]") {
   REQUIRE_THAT(problem({"--device=tpu"}), ContainsSubstring("cpu and cuda"));
   REQUIRE_THAT(problem(place.words({"--resume"})), ContainsSubstring("cannot read"));
   REQUIRE_THAT(problem(place.words({"--steps=9", "--rate=1e30"})),
-               ContainsSubstring("--rate") && ContainsSubstring("holds step 0") == false
-                   ? ContainsSubstring("lower --rate")
-                   : ContainsSubstring("lower --rate"));
+               ContainsSubstring("in step") && ContainsSubstring("lower --rate") &&
+                   ContainsSubstring("no checkpoint was written"));
 }
 
 TEST_CASE("a checkpoint of something else, or a damaged one, is refused", "[train]") {
