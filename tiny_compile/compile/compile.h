@@ -6,8 +6,9 @@
 //
 // What is guarded (a change means another trace): the inputs' dtypes, shapes, strides and
 // devices, the lengths of vectors and presence of optionals among them, the values of C++
-// numbers that the function takes as numbers. A C++ number given for a Tensor parameter becomes
-// a 0-d input: another value of it is no reason to compile again. A tensor that the function
+// numbers that the function takes as numbers, which functions it was given. A C++ number given for
+// a Tensor parameter becomes a 0-d input: another value of it is no reason to compile again. A tensor
+// that the function
 // captured is an input that each call reads from the variable it was seen in. Where that is the
 // closure's own or itself captured by reference it may hold another tensor at each call; where
 // it is out of reach (a member, an element, a static) and holds another one, or is gone, the
@@ -49,11 +50,13 @@ Tensor as_zero_dim(T value) {
                          {});
 }
 
-// What tells a number from every other one of its type.
+// What tells a number or a function from every other one of its type.
 template <typename T>
 uint64_t bits_of(T value) {
   if constexpr (std::is_floating_point_v<T>)
     return std::bit_cast<uint64_t>(static_cast<double>(value));
+  else if constexpr (std::is_pointer_v<T>)
+    return reinterpret_cast<uintptr_t>(value);
   else
     return static_cast<uint64_t>(value);
 }

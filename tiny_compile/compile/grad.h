@@ -40,13 +40,6 @@ std::vector<Tensor> outputs_and_tangents(const TensorFunction& function,
                                          const std::vector<Tensor>& inputs,
                                          const std::vector<Tensor>& tangents);
 
-template <typename Tree>
-std::vector<Tensor> tensors_of(const Tree& tree) {
-  std::vector<Tensor> tensors;
-  tree::for_each_tensor(tree, [&](const Tensor& tensor) { tensors.push_back(tensor); });
-  return tensors;
-}
-
 // The tree with these tensors from number `next` on.
 template <typename Tree>
 Tree with_tensors(Tree tree, const std::vector<Tensor>& tensors, size_t next) {
@@ -60,7 +53,7 @@ TensorFunction flat(Function& function, const Tuple& arguments, Result& structur
   return [&](std::span<const Tensor> inputs) {
     structure =
         std::apply(function, with_tensors(arguments, {inputs.begin(), inputs.end()}, 0));
-    return tensors_of(structure);
+    return tree::tensors_of(structure);
   };
 }
 
@@ -74,13 +67,15 @@ struct ValueAndGradient {
     using Result = std::decay_t<decltype(std::apply(function, arguments))>;
     const auto& varied = std::get<Argument>(arguments);
     std::vector<size_t> counts;  // of tensors in each argument
-    std::apply([&](const auto&... each) { (counts.push_back(tensors_of(each).size()), ...); },
-               arguments);
+    std::apply(
+        [&](const auto&... each) { (counts.push_back(tree::tensors_of(each).size()), ...); },
+        arguments);
     const size_t first = std::accumulate(counts.begin(), counts.begin() + Argument, size_t{0});
     Result structure;
-    const std::vector<Tensor> made = outputs_and_gradients(
-        flat(function, arguments, structure), tensors_of(arguments), first, counts[Argument]);
-    const size_t outputs = tensors_of(structure).size();
+    const std::vector<Tensor> made =
+        outputs_and_gradients(flat(function, arguments, structure), tree::tensors_of(arguments),
+                              first, counts[Argument]);
+    const size_t outputs = tree::tensors_of(structure).size();
     return std::pair(with_tensors(std::move(structure), made, 0),
                      with_tensors(varied, made, outputs));
   }
@@ -104,9 +99,10 @@ struct Tangent {
   auto operator()(const Primals& primals, const Tangents& tangents) const {
     using Result = std::decay_t<decltype(std::apply(function, primals))>;
     Result structure;
-    const std::vector<Tensor> made = outputs_and_tangents(
-        flat(function, primals, structure), tensors_of(primals), tensors_of(tangents));
-    const size_t outputs = tensors_of(structure).size();
+    const std::vector<Tensor> made =
+        outputs_and_tangents(flat(function, primals, structure), tree::tensors_of(primals),
+                             tree::tensors_of(tangents));
+    const size_t outputs = tree::tensors_of(structure).size();
     return std::pair(with_tensors(structure, made, 0), with_tensors(structure, made, outputs));
   }
 };

@@ -257,7 +257,7 @@ Tensor dropout(const Operand& x, double p, bool training) {
 
 Tensor scaled_dot_product_attention(const Operand& q, const Operand& k, const Operand& v,
                                     const Tensor& mask, bool is_causal,
-                                    std::optional<double> scale) {
+                                    std::optional<double> scale, double dropout_p) {
   const Scope scope(q.where);
   const Tensor query = q.captured(), key = k.captured(), value = v.captured();
   if (query.rank() < 2 || key.rank() < 2 || value.rank() < 2)
@@ -277,7 +277,7 @@ Tensor scaled_dot_product_attention(const Operand& q, const Operand& k, const Op
                  ? masked_fill(scores, logical_not(given), minus_infinity)
                  : scores + given;
   }
-  return matmul(softmax(scores, -1), value);
+  return matmul(dropout(softmax(scores, -1), dropout_p), value);
 }
 
 // Windows [N, C, oh, ow, kh, kw] as rows [N*oh*ow, C*kh*kw], times the weights as columns.

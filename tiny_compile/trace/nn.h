@@ -30,10 +30,10 @@ Tensor cross_entropy(const Operand& logits, const Operand& target,
                      Reduction reduction = Reduction::Mean, int64_t ignore_index = -100);
 Tensor dropout(const Operand& x, double p = 0.5, bool training = true);
 // q [.., L, E], k [.., S, E], v [.., S, Ev]; mask: bool (true takes part) or added
-// to the scores.
+// to the scores; dropout of the weights.
 Tensor scaled_dot_product_attention(const Operand& q, const Operand& k, const Operand& v,
                                     const Tensor& mask = {}, bool is_causal = false,
-                                    std::optional<double> scale = {});
+                                    std::optional<double> scale = {}, double dropout_p = 0);
 // x [N, C, H, W], weight [O, C/groups, kh, kw]
 Tensor conv2d(const Operand& x, const Operand& weight, const Tensor& bias = {},
               int64_t stride = 1, int64_t padding = 0, int64_t dilation = 1,

@@ -79,7 +79,8 @@ void manual_seed(uint64_t seed);  // and the counter starts at 0 again
 // outermost scope wins.
 class Scope {
  public:
-  explicit Scope(const Location& where);
+  explicit Scope(const Location& where);  // which must live as long
+  explicit Scope(Location&&) = delete;
   ~Scope();
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
