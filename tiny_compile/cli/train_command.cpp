@@ -45,23 +45,38 @@ double mean_bits(const std::vector<float>& losses, size_t last) {
 // A bar on the standard error, where that is a terminal; else a line a tenth of the way.
 class Progress {
  public:
-  Progress(const Setup& setup, int64_t first, std::ostream& out)
-      : setup_(setup), first_(first), out_(out), is_terminal_(isatty(STDERR_FILENO)) {}
+  Progress(const Setup& setup, std::ostream& out)
+      : setup_(setup), out_(out), is_terminal_(isatty(STDERR_FILENO)) {}
 
-  void show(const Training& training) {
+  // Behind a step that took so many seconds.
+  void show(const Training& training, double seconds) {
     const int64_t done = training.steps_done();
-    if (done == first_ + 1) begin_ = Clock::now();  // the first step compiled
+    seconds_.push_back(seconds);
     if (is_terminal_ && (seconds_since(shown_) > 0.1 || done == setup_.steps)) draw(training);
     const int64_t tenth = std::max<int64_t>(setup_.steps / 10, 1);
     if (!is_terminal_ && (done % tenth == 0 || done == setup_.steps))
       out_ << line(training) << std::endl;
   }
 
-  double tokens_per_second(int64_t done) const {
-    const double seconds = seconds_since(begin_);
-    const auto tokens =
-        static_cast<double>((done - first_ - 1) * setup_.batch * setup_.shape.context);
-    return seconds > 0 ? tokens / seconds : 0;
+  // The median of a step's times; the first one, which compiles, is among them.
+  double step_seconds() const {
+    if (seconds_.empty()) return 0;
+    std::vector<double> times = seconds_;
+    std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
+    return times[times.size() / 2];
+  }
+
+  double tokens_per_second() const {
+    const double seconds = step_seconds();
+    return seconds > 0 ? static_cast<double>(setup_.batch * setup_.shape.context) / seconds : 0;
+  }
+
+  void tell() const {
+    if (seconds_.empty()) return;
+    char text[96];
+    std::snprintf(text, sizeof text, "The median of a step: %.1f ms, %.0f tokens/s.\n\n",
+                  step_seconds() * 1e3, tokens_per_second());
+    out_ << text;
   }
 
  private:
@@ -70,7 +85,7 @@ class Progress {
     std::snprintf(text, sizeof text, "step %lld of %lld  %.3f bits a byte  %.0f tokens/s",
                   static_cast<long long>(training.steps_done()),
                   static_cast<long long>(setup_.steps), mean_bits(training.losses, 50),
-                  tokens_per_second(training.steps_done()));
+                  tokens_per_second());
     return text;
   }
 
@@ -79,22 +94,17 @@ class Progress {
     constexpr int64_t kWidth = 24;
     const int64_t done = training.steps_done(),
                   full = kWidth * done / std::max<int64_t>(setup_.steps, 1);
-    const double rate = tokens_per_second(done);
-    const double left =
-        rate > 0
-            ? static_cast<double>((setup_.steps - done) * setup_.batch * setup_.shape.context) /
-                  rate
-            : 0;
+    const double left = static_cast<double>(setup_.steps - done) * step_seconds();
     std::fprintf(stderr, "\r[%s%s] %s  %.0f s left \033[K", std::string(full, '#').c_str(),
                  std::string(kWidth - full, '.').c_str(), line(training).c_str(), left);
     if (done == setup_.steps) std::fputc('\n', stderr);
   }
 
   const Setup& setup_;
-  int64_t first_;
   std::ostream& out_;
   bool is_terminal_;
-  Clock::time_point begin_ = Clock::now(), shown_{};
+  std::vector<double> seconds_;  // of each step
+  Clock::time_point shown_{};
 };
 
 std::string picture_path(const std::string& checkpoint) {
@@ -126,17 +136,19 @@ Checkpoint beginning(const TrainOptions& options, const Corpus& corpus, Device d
 void make_steps(const TrainOptions& options, const Trainer& trainer, Checkpoint& now,
                 LossCurve& curve, std::ostream& out) {
   int64_t saved = options.resume ? now.training.steps_done() : -1;
-  Progress progress(now.setup, now.training.steps_done(), out);
+  Progress progress(now.setup, out);
   try {
     while (now.training.steps_done() < now.setup.steps) {
+      const Clock::time_point begin = Clock::now();
       trainer.step(now.training);
-      progress.show(now.training);
+      progress.show(now.training, seconds_since(begin));
       const int64_t done = now.training.steps_done();
       if (done % options.every != 0 && done != now.setup.steps) continue;
       save_checkpoint(options.checkpoint, now);
       saved = done;
       curve.held.emplace_back(done, trainer.held_bits(now.training.gpt));
     }
+    progress.tell();
   } catch (const Error& error) {
     stop(error, options.checkpoint, now.training.steps_done(), saved);
   }
