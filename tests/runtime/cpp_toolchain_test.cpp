@@ -1,5 +1,6 @@
 #include "tiny_compile/runtime/cpp_toolchain.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "tests/catch.h"
@@ -105,6 +106,25 @@ TEST_CASE("a compiler's variable may hold its flags, and its path spaces and quo
   const Setting cxx("TC_CXX", place + "/my c++"), cache("TC_CACHE_DIR", place + "/c a c h e");
   CHECK(answer_of(bench.build(6)) == 6);
   CHECK(bench.build(6).from_cache);
+}
+
+// Whose flags the compiler is given depends on it: without g++'s, g++ does not vectorise a clamp.
+TEST_CASE("g++ is known behind a wrapper, and clang++ is not g++", "[toolchain]") {
+  const Scratch scratch;
+  const auto knows = [&](const std::string& command) {
+    const Setting cxx("TC_CXX", scratch.path(command));
+    const std::vector<std::string> flags = default_toolchain().flags;
+    return std::find(flags.begin(), flags.end(), "-fno-thread-jumps") != flags.end();
+  };
+  for (const char* name : {"g++", "x86_64-linux-gnu-g++-12", "clang++", "wrap"})
+    write_program(scratch.path(name), "exit 0\n");
+  std::filesystem::create_symlink(scratch.path("g++"), scratch.path("c++"));
+  CHECK(knows("g++"));
+  CHECK(knows("x86_64-linux-gnu-g++-12"));
+  CHECK(knows("c++"));
+  CHECK(knows("wrap g++"));
+  CHECK_FALSE(knows("clang++"));
+  CHECK_FALSE(knows("wrap"));
 }
 
 TEST_CASE("an absent compiler is an error that says where it was named and what to do",

@@ -15,6 +15,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -231,11 +232,18 @@ void* SharedLibrary::symbol(const char* name) const {
   return address;
 }
 
-// Whether the command is g++ whatever its name: c++ is a link to it on most systems.
-bool is_gcc(const std::string& compiler) {
+bool is_gcc(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  return name.find("g++") != std::string::npos && name.find("clang") == std::string::npos;
+}
+
+// By its name, as it is called ("ccache g++", a link to ccache named g++) or as it is (c++ is a
+// link to g++ on most systems).
+bool is_gcc(const std::vector<std::string>& command) {
   char resolved[PATH_MAX];
-  const std::string path = realpath(compiler.c_str(), resolved) ? resolved : compiler;
-  return path.substr(path.rfind('/') + 1).find("g++") != std::string::npos;
+  return std::any_of(command.begin(), command.end(),
+                     [](const auto& word) { return is_gcc(word); }) ||
+         (realpath(command[0].c_str(), resolved) && is_gcc(std::string(resolved)));
 }
 
 CppToolchain default_toolchain() {
@@ -245,7 +253,7 @@ CppToolchain default_toolchain() {
   toolchain.flags = {command.begin() + 1, command.end()};
   const std::vector<std::string> extra = words_of(environment("TC_CXXFLAGS"));
   const char* bare = extra.empty() ? "-nostdlib" : "";  // what extra flags ask for may need one
-  const char* gcc = is_gcc(toolchain.compiler) ? kGccFlags : "";
+  const char* gcc = is_gcc(command) ? kGccFlags : "";
   for (const std::vector<std::string>& flags :
        {words_of(kFlags), words_of(kMachineFlags), words_of(gcc), extra, words_of(bare)})
     toolchain.flags.insert(toolchain.flags.end(), flags.begin(), flags.end());
