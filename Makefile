@@ -130,6 +130,8 @@ $(call objects,tiny_compile/codegen/prelude.cpp): $(BUILD)/generated/prelude_tex
 demo: $(BUILD)/demo all
 	@$(BUILD)/demo $(FILE)
 
+# Threads that wait for others sleep: where something else has a core, spinning ones cost half the time.
+train sample: export OMP_WAIT_POLICY ?= passive
 train: $(BUILD)/train
 	@$(BUILD)/train $(FILE) $(ARGS)
 sample: $(BUILD)/train
