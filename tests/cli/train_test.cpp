@@ -167,6 +167,8 @@ TEST_CASE("a training that cannot be says why", "[train]") {
   REQUIRE_THAT(problem({"--width=x"}), ContainsSubstring("no whole number"));
   REQUIRE_THAT(problem({"--width=30"}), ContainsSubstring("does not divide into --heads=4"));
   REQUIRE_THAT(problem({"--steps=0"}), ContainsSubstring("at least 1"));
+  REQUIRE_THAT(problem({"--context=9223372036854775807"}), ContainsSubstring("at most"));
+  REQUIRE_THAT(problem({"--bytes=-1"}), ContainsSubstring("at least 0"));
   REQUIRE_THAT(problem({"--rate=nan"}), ContainsSubstring("above 0"));
   REQUIRE_THAT(problem({"--sample", "x"}), ContainsSubstring("reads no text"));
   REQUIRE_THAT(problem({"--device=tpu"}), ContainsSubstring("cpu and cuda"));

@@ -21,7 +21,7 @@ struct Stored {
   nn::AdamState<nn::Gpt> adam;
 };
 
-constexpr int64_t kMostSize = 1 << 20;
+constexpr int64_t kMostLayers = 1 << 20, kBytes = 256;
 
 std::vector<int64_t> numbers_of(const Checkpoint& checkpoint) {
   const Setup& setup = checkpoint.setup;
@@ -46,7 +46,7 @@ const Tensor& required(const NamedTensors& tensors, const char* name, DType dtyp
 void check_sizes(const nn::GptShape& shape, const NamedTensors& tensors,
                  const std::string& path) {
   const int64_t each = 12 * shape.layers + (shape.tied ? 4 : 5);
-  bool fits = shape.layers >= 1 && shape.layers < kMostSize &&
+  bool fits = shape.layers >= 1 && shape.layers < kMostLayers && shape.vocabulary == kBytes &&
               static_cast<int64_t>(tensors.size()) == 3 * each + 4;
   const auto table = tensors.find("gpt.tokens.weight"),
              places = tensors.find("gpt.positions.weight");

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <new>
 
 #include "tiny_compile/base/error.h"
 #include "tiny_compile/base/output_file.h"
@@ -108,8 +109,7 @@ class Progress {
 };
 
 std::string picture_path(const std::string& checkpoint) {
-  const size_t dot = checkpoint.rfind(".safetensors");
-  return checkpoint.substr(0, dot) + ".svg";
+  return std::filesystem::path(checkpoint).replace_extension(".svg").string();
 }
 
 Checkpoint beginning(const TrainOptions& options, const Corpus& corpus, Device device) {
@@ -249,8 +249,11 @@ int run_train(const std::vector<std::string>& words, std::ostream& out,
     return 0;
   } catch (const Error& error) {
     problems << error.what() << "\n";
-    return 1;
+  } catch (const std::bad_alloc&) {
+    problems
+        << "train: out of memory; give a smaller --batch, --context, --width or --layers\n";
   }
+  return 1;
 }
 
 }  // namespace tiny_compile

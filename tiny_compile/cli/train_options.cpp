@@ -12,6 +12,8 @@
 namespace tiny_compile {
 namespace {
 
+constexpr int64_t kMostBytes = 1000000;
+
 // One of the setup's numbers, by the name of its option.
 struct Number {
   const char *name, *meaning;
@@ -91,7 +93,8 @@ void check(const TrainOptions& options) {
   if (!options.device.empty() && options.device != "cpu" && options.device != "cuda")
     fail("--device=", options.device, ": there are cpu and cuda");
   if (options.every < 1) fail("--every=", options.every, ": it must be at least 1");
-  if (options.bytes < 0) fail("--bytes=", options.bytes, ": it must be at least 0");
+  if (options.bytes < 0 || options.bytes > kMostBytes)
+    fail("--bytes=", options.bytes, ": it must be at least 0 and at most ", kMostBytes);
   if (options.is_sample && !options.files.empty())
     fail("--sample reads no text, but '", options.files[0],
          "' was named; give --checkpoint=FILE and --prompt=TEXT");
@@ -107,7 +110,8 @@ void check(const TrainOptions& options) {
 std::string train_usage() {
   std::string text =
       "train [FILE ..]            trains on these texts, or on the lessons and README.md\n"
-      "  --checkpoint=PATH        build/gpt.safetensors; the loss curve goes to PATH.svg\n"
+      "  --checkpoint=PATH        build/gpt.safetensors; the loss curve stands beside it, as "
+      ".svg\n"
       "  --every=250              steps from checkpoint to checkpoint\n"
       "  --resume                 goes on from the checkpoint, bit for bit\n"
       "  --device=cpu|cuda        the GPU where there is one\n";

@@ -20,6 +20,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr double kBeta2 = 0.99;  // a step has few bytes: a shorter memory than PyTorch's 0.999
+constexpr int64_t kMostSize = 1 << 20;
 constexpr double kLastRate = 0.05, kWarmup = 0.05;  // shares of the peak rate and of the steps
 
 nn::Adam optimiser_of(const Setup& setup) {
@@ -75,15 +76,16 @@ int64_t drawn(const std::vector<float>& scores, double temperature, double unifo
 }  // namespace
 
 void check_setup(const Setup& setup) {
-  const auto at_least_one = [](const char* name, int64_t value) {
-    if (value < 1) fail("--", name, "=", value, ": it must be at least 1");
+  const auto check = [](const char* name, int64_t value, int64_t most) {
+    if (value < 1 || value > most)
+      fail("--", name, "=", value, ": it must be at least 1 and at most ", most);
   };
-  at_least_one("steps", setup.steps);
-  at_least_one("batch", setup.batch);
-  at_least_one("context", setup.shape.context);
-  at_least_one("layers", setup.shape.layers);
-  at_least_one("heads", setup.shape.heads);
-  at_least_one("width", setup.shape.width);
+  check("steps", setup.steps, 1000000000);
+  check("batch", setup.batch, kMostSize);
+  check("context", setup.shape.context, kMostSize);
+  check("layers", setup.shape.layers, kMostSize);
+  check("heads", setup.shape.heads, kMostSize);
+  check("width", setup.shape.width, kMostSize);
   if (setup.shape.width % setup.shape.heads != 0)
     fail("--width=", setup.shape.width, " does not divide into --heads=", setup.shape.heads);
   if (!(setup.rate > 0) || !std::isfinite(setup.rate))
