@@ -24,5 +24,6 @@
 #include "tiny_compile/trace/creation.h"
 #include "tiny_compile/trace/einsum.h"
 #include "tiny_compile/trace/functions.h"
+#include "tiny_compile/trace/linear_cross_entropy.h"
 #include "tiny_compile/trace/nn.h"
 #include "tiny_compile/trace/sorts.h"
