@@ -1,5 +1,6 @@
 # make              the library, build/libtiny_compile.a, and the tool, build/tc
 # make demo         what compiling buys, step by step; FILE=path takes another text
+# make shapes       a convolutional network learns to tell drawn shapes apart
 # make test         every test case; ONLY='[fuse]' some, SLOWEST=10 where the time went
 # make fuzz         N=1000 random programs against the interpreter
 # make bench        speed: bench-cpu against hand-written loops (ARGS='softmax mlp': some rows),
@@ -86,7 +87,7 @@ TEST_OBJECTS := $(call objects,$(TESTS) $(TEST_PARTS) $(GPU_BENCH_PARTS)) $(CLI_
   $(FUZZ_OBJECTS)
 PROGRAMS := $(if $(wildcard tiny_compile/cli/tc.cpp),$(BUILD)/tc)
 
-.PHONY: all demo test fuzz bench bench-cpu bench-dots bench-gpu bench-table notebooks check-notebooks size format \
+.PHONY: all demo shapes test fuzz bench bench-cpu bench-dots bench-gpu bench-table notebooks check-notebooks size format \
   check-format check-tidy docs install check-install clean FORCE
 all: $(ARCHIVE) $(PROGRAMS)
 
@@ -122,8 +123,14 @@ $(BUILD)/generated/prelude_text.h: $(PRELUDE)
 	   echo ')TC_RAW";'; } > $@
 $(call objects,tiny_compile/codegen/prelude.cpp): $(BUILD)/generated/prelude_text.h
 
+$(BUILD)/shapes: $(call objects,tiny_compile/cli/shapes_main.cpp) $(CLI_OBJECTS) $(ARCHIVE)
+	$(LINK) $^ $(LIBS) -o $@
+
 demo: $(BUILD)/demo all
 	@$(BUILD)/demo $(FILE)
+
+shapes: $(BUILD)/shapes
+	@OMP_PROC_BIND=true $(BUILD)/shapes
 
 # Catch2, version 3 or 2. Recursive variables: looked up after tests/find_catch2.sh installed it.
 CATCH_FLAGS = $(shell pkg-config --cflags catch2 2>/dev/null | sed 's/-I/-isystem /g')
