@@ -2,6 +2,7 @@
 # make demo         what compiling buys, step by step; FILE=path takes another text
 # make train        a byte-level GPT learns the lessons, or FILE=path; ARGS='--steps=500 --resume', ARGS=--help
 # make sample       text from its checkpoint; ARGS="--prompt='# A' --temperature=0.5"
+# make shapes       a convolutional network learns to tell drawn shapes apart
 # make test         every test case; ONLY='[fuse]' some, SLOWEST=10 where the time went
 # make fuzz         N=1000 random programs against the interpreter
 # make bench        speed: bench-cpu against hand-written loops (ARGS='softmax mlp': some rows),
@@ -88,7 +89,7 @@ TEST_OBJECTS := $(call objects,$(TESTS) $(TEST_PARTS) $(GPU_BENCH_PARTS)) $(CLI_
   $(FUZZ_OBJECTS)
 PROGRAMS := $(if $(wildcard tiny_compile/cli/tc.cpp),$(BUILD)/tc)
 
-.PHONY: all demo train sample test fuzz bench bench-cpu bench-dots bench-gpu bench-table notebooks check-notebooks size format \
+.PHONY: all demo train sample shapes test fuzz bench bench-cpu bench-dots bench-gpu bench-table notebooks check-notebooks size format \
   check-format check-tidy docs install check-install clean FORCE
 all: $(ARCHIVE) $(PROGRAMS)
 
@@ -127,6 +128,9 @@ $(BUILD)/generated/prelude_text.h: $(PRELUDE)
 	   echo ')TC_RAW";'; } > $@
 $(call objects,tiny_compile/codegen/prelude.cpp): $(BUILD)/generated/prelude_text.h
 
+$(BUILD)/shapes: $(call objects,tiny_compile/cli/shapes_main.cpp) $(CLI_OBJECTS) $(ARCHIVE)
+	$(LINK) $^ $(LIBS) -o $@
+
 demo: $(BUILD)/demo all
 	@$(BUILD)/demo $(FILE)
 
@@ -136,6 +140,8 @@ train: $(BUILD)/train
 	@$(BUILD)/train $(FILE) $(ARGS)
 sample: $(BUILD)/train
 	@$(BUILD)/train --sample $(ARGS)
+shapes: $(BUILD)/shapes
+	@OMP_PROC_BIND=true $(BUILD)/shapes
 
 # Catch2, version 3 or 2. Recursive variables: looked up after tests/find_catch2.sh installed it.
 CATCH_FLAGS = $(shell pkg-config --cflags catch2 2>/dev/null | sed 's/-I/-isystem /g')

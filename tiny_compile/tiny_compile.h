@@ -8,6 +8,8 @@
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/nn/accumulate.h"
 #include "tiny_compile/nn/attention.h"
+#include "tiny_compile/nn/conv_net.h"
+#include "tiny_compile/nn/convolution.h"
 #include "tiny_compile/nn/files.h"
 #include "tiny_compile/nn/gpt.h"
 #include "tiny_compile/nn/initialisers.h"
