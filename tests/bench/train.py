@@ -5,7 +5,8 @@
 A checkpoint of step 0 is written with PyTorch's initial weights; `build/train --resume` goes on from there,
 PyTorch from the same weights over the same windows with the same hyper-parameters. The mean loss of every
 50 steps must agree within 1 %. Then step times: medians of warm steps of ours, of eager PyTorch and of
-torch.compile, each in a process of its own, ours before and behind theirs. Needs PyTorch and build/train (make build/train).
+torch.compile, each in a process of its own, ours before and behind theirs; and CPU time a step, which other jobs on the
+machine disturb less. Needs PyTorch and build/train (make build/train).
 """
 import argparse
 import datetime
@@ -14,6 +15,7 @@ import json
 import math
 import os
 import re
+import resource
 import statistics
 import struct
 import subprocess
@@ -143,7 +145,7 @@ def checkpoint(path, model, steps, data):
 
 
 def run_torch(steps, threads, compiled):
-    """In this process: losses and seconds of each step."""
+    """In this process: losses, seconds and CPU seconds of each step."""
     import torch
     torch.set_num_threads(threads)
     data = corpus()
@@ -155,9 +157,9 @@ def run_torch(steps, threads, compiled):
     optimiser = torch.optim.AdamW([{'params': decayed, 'weight_decay': DECAY},
                                    {'params': others, 'weight_decay': 0}], betas=(0.9, 0.99), fused=True)
     loss_of = torch.compile(model) if compiled else model
-    losses, seconds = [], []
+    losses, seconds, busy = [], [], []
     for step in range(steps):
-        begin = time.perf_counter()
+        begin, busy_begin = time.perf_counter(), time.process_time()
         for group in optimiser.param_groups:
             group['lr'] = rate_at(step, steps)
         starts = starts_of(step, held_from)
@@ -170,7 +172,8 @@ def run_torch(steps, threads, compiled):
         optimiser.step()
         losses.append(loss.item())
         seconds.append(time.perf_counter() - begin)
-    return losses, seconds
+        busy.append(time.process_time() - busy_begin)
+    return losses, seconds, busy
 
 
 def torch_process(steps, threads, compiled):
@@ -181,14 +184,29 @@ def torch_process(steps, threads, compiled):
 
 
 def ours(steps, threads, data):
-    """Losses, and the median of a step in ms."""
+    """Losses, the median of a step in ms, CPU seconds of the whole."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, 'gpt.safetensors')
         checkpoint(path, make_model(), steps, data)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         told = subprocess.run([os.path.join(ROOT, 'build', 'train'), '--resume', '--device=cpu', '--checkpoint=' + path,
                                f'--every={steps}'], check=True, capture_output=True, cwd=ROOT, text=True,
                               env={**os.environ, 'OMP_NUM_THREADS': str(threads)}).stdout
-        return load_losses(path), float(re.search(r'of a step: ([0-9.]+) ms', told).group(1))
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        busy = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return load_losses(path), float(re.search(r'of a step: ([0-9.]+) ms', told).group(1)), busy
+
+
+def our_times(options, data):
+    """ms and CPU ms a step; what is not a step cancels out."""
+    short, long = ours(5, options.threads, data), ours(options.timed + 5, options.threads, data)
+    return long[1], 1e3 * (long[2] - short[2]) / options.timed
+
+
+def their_times(options, compiled):
+    _, seconds, busy = torch_process(options.timed, options.threads, compiled)
+    warm = options.timed // 3
+    return 1e3 * statistics.median(seconds[warm:]), 1e3 * statistics.median(busy[warm:])
 
 
 def means(losses):
@@ -209,24 +227,22 @@ def main():
         return 0
     import torch
     data = corpus()
-    our_losses, _ = ours(options.steps, options.threads, data)
-    their_losses, _ = torch_process(options.steps, options.threads, False)
+    our_losses = ours(options.steps, options.threads, data)[0]
+    their_losses = torch_process(options.steps, options.threads, False)[0]
     a, b = means(our_losses), means(their_losses)
     worst = max(abs(x / y - 1) for x, y in zip(a, b))
     print('mean loss of every 50 steps, nats\n  ours    ' + ' '.join(f'{x:.4f}' for x in a) +
           '\n  PyTorch ' + ' '.join(f'{x:.4f}' for x in b) + f'\n  worst difference {100 * worst:.3f} %')
-    times = {'ours': [ours(options.timed, options.threads, data)[1]]}
-    for name in ('eager', 'torch.compile'):
-        seconds = torch_process(options.timed, options.threads, name != 'eager')[1]
-        times[name] = [1e3 * statistics.median(seconds[options.timed // 3:])]
-    times['ours'].append(ours(options.timed, options.threads, data)[1])
-    for name, ms in times.items():
-        print(f'  {name:14s} ' + ' '.join(f'{x:.1f}' for x in ms) + ' ms a step')
+    times = {'ours': [our_times(options, data)], 'eager': [their_times(options, False)],
+             'torch.compile': [their_times(options, True)]}
+    times['ours'].append(our_times(options, data))
+    for name, runs in times.items():
+        print(f'  {name:14s} ' + '; '.join(f'{wall:.1f} ms, of CPU {busy:.1f}' for wall, busy in runs) + ' a step')
     if options.record:
         record = {'date': str(datetime.date.today()), 'torch': torch.__version__, 'threads': options.threads,
                   'layers': LAYERS, 'width': WIDTH, 'context': CONTEXT, 'batch': BATCH,
                   'losses': {'ours': our_losses, 'torch': their_losses}, 'worst_of_50': worst,
-                  'step_ms': times}
+                  'step_ms_and_cpu_ms': times}
         with open(options.record, 'w') as out:
             json.dump(record, out)
             out.write('\n')
