@@ -7,16 +7,15 @@
 #include "tiny_compile/cli/commands.h"
 
 #include <sys/stat.h>
-#include <iterator>
 
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <iostream>
 #include <map>
 #include <sstream>
 
 #include "tiny_compile/base/input_file.h"
+#include "tiny_compile/cli/bisect.h"
 #include "tiny_compile/cli/charts.h"
 #include "tiny_compile/cli/demo_model.h"
 #include "tiny_compile/cli/inputs.h"
@@ -42,6 +41,7 @@ constexpr const char* kCommands =
     R"(tc print|verify|run|emit|explain|bench FILE     FILE: a .graph or .program text, - reads stdin
 tc picture KIND [FILE]                          graph passes memory roofline tree; of the demo's
                                                 function where there is no FILE
+tc bisect A B [--graph=FILE]                    where two lists of stages, dumps or tcs part
 tc ops                                          the op reference
 )";
 
@@ -283,8 +283,7 @@ std::vector<Tensor> compute(const Arguments& arguments, const Subject& subject,
   std::vector<Tensor> outputs;
   try {
     for (uint64_t call = 0; call < calls; call++) {
-      outputs
-          .clear();  // their addresses are free for the next call, which can then be a replay
+      outputs.clear();  // the next call finds their addresses free, and can be a replay
       outputs = built.run(there);
     }
     for (Tensor& output : outputs) output = copy_to(output, cpu);
@@ -469,6 +468,8 @@ int run_tc(const std::vector<std::string>& words, std::istream& in, std::ostream
       out << usage();
       return 0;
     }
+    if (!words.empty() && words[0] == "bisect")
+      return bisect_runs({words.begin() + 1, words.end()}, out);
     Arguments arguments = parse_arguments(words);
     arguments.input = &in;
     return dispatch(arguments, out);
