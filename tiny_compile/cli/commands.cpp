@@ -434,7 +434,8 @@ int picture(const Arguments& arguments, std::ostream& out) {
 }
 
 int ops(const Arguments&, std::ostream& out) {
-  out << op_reference();
+  out << op_reference()
+      << "\nEvery op that computes may have (again) too: computed again rather than kept.\n";
   return 0;
 }
 
