@@ -1,5 +1,8 @@
 # make              the library, build/libtiny_compile.a, and the tool, build/tc
 # make demo         what compiling buys, step by step; FILE=path takes another text
+# make train        a byte-level GPT learns the lessons, or FILE=path; ARGS='--steps=500 --resume', ARGS=--help
+# make sample       text from its checkpoint; ARGS="--prompt='# A' --temperature=0.5"
+# make shapes       a convolutional network learns to tell drawn shapes apart
 # make test         every test case; ONLY='[fuse]' some, SLOWEST=10 where the time went
 # make fuzz         N=1000 random programs against the interpreter
 # make bench        speed: bench-cpu against hand-written loops (ARGS='softmax mlp': some rows),
@@ -86,7 +89,7 @@ TEST_OBJECTS := $(call objects,$(TESTS) $(TEST_PARTS) $(GPU_BENCH_PARTS)) $(CLI_
   $(FUZZ_OBJECTS)
 PROGRAMS := $(if $(wildcard tiny_compile/cli/tc.cpp),$(BUILD)/tc)
 
-.PHONY: all demo test fuzz bench bench-cpu bench-dots bench-gpu bench-table notebooks check-notebooks size format \
+.PHONY: all demo train sample shapes test fuzz bench bench-cpu bench-dots bench-gpu bench-table notebooks check-notebooks size format \
   check-format check-tidy docs install check-install clean FORCE
 all: $(ARCHIVE) $(PROGRAMS)
 
@@ -109,6 +112,9 @@ $(BUILD)/tc: $(call objects,tiny_compile/cli/tc.cpp) $(CLI_OBJECTS) $(ARCHIVE)
 $(BUILD)/demo: $(call objects,tiny_compile/cli/demo.cpp) $(CLI_OBJECTS) $(ARCHIVE)
 	$(LINK) $^ $(LIBS) -o $@
 
+$(BUILD)/train: $(call objects,tiny_compile/cli/train.cpp) $(CLI_OBJECTS) $(ARCHIVE)
+	$(LINK) $^ $(LIBS) -o $@
+
 # The prelude as text for the generated kernels: prelude.h is compiled here and pasted there.
 # A literal ends every 400 lines, because compilers need only take 64 kB in one.
 PRELUDE := $(addprefix tiny_compile/base/prelude,.h _integers.h _halves.h _math.h _normal.h _random.h _trig.h _arc.h \
@@ -122,8 +128,20 @@ $(BUILD)/generated/prelude_text.h: $(PRELUDE)
 	   echo ')TC_RAW";'; } > $@
 $(call objects,tiny_compile/codegen/prelude.cpp): $(BUILD)/generated/prelude_text.h
 
+$(BUILD)/shapes: $(call objects,tiny_compile/cli/shapes_main.cpp) $(CLI_OBJECTS) $(ARCHIVE)
+	$(LINK) $^ $(LIBS) -o $@
+
 demo: $(BUILD)/demo all
 	@$(BUILD)/demo $(FILE)
+
+# Threads that wait for others sleep: where something else has a core, spinning ones cost half the time.
+train sample: export OMP_WAIT_POLICY ?= passive
+train: $(BUILD)/train
+	@$(BUILD)/train $(FILE) $(ARGS)
+sample: $(BUILD)/train
+	@$(BUILD)/train --sample $(ARGS)
+shapes: $(BUILD)/shapes
+	@OMP_PROC_BIND=true $(BUILD)/shapes
 
 # Catch2, version 3 or 2. Recursive variables: looked up after tests/find_catch2.sh installed it.
 CATCH_FLAGS = $(shell pkg-config --cflags catch2 2>/dev/null | sed 's/-I/-isystem /g')

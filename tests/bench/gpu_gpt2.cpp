@@ -1,5 +1,6 @@
-// GPT-2's forward pass with its loss, 124 M parameters in bf16: the largest graph of the table.
-// Attention is written out as matmul, softmax, matmul. Weights are random.
+// GPT-2's forward pass with its loss, and with the gradients of all its weights, 124 M parameters in
+// bf16: the largest graphs of the table. Attention is written out as matmul, softmax, matmul.
+// Weights are random.
 //
 // A mean over all words hardly tells a wrong network: without its mask the loss is off by 1.6e-4.
 // So the small instance has larger weights and returns the last hidden state too.
@@ -83,21 +84,39 @@ std::vector<Tensor> gpt2(const Gpt2& m, const std::vector<Tensor>& x) {
   return m.returns_hidden ? std::vector<Tensor>{loss, h} : std::vector<Tensor>{loss};
 }
 
+// The loss, then a gradient for each weight.
+std::vector<Tensor> gpt2_gradients(const Gpt2& m, const std::vector<Tensor>& x) {
+  const auto loss = [&](const std::vector<Tensor>& weights) {
+    std::vector<Tensor> all = {x[0], x[1]};
+    all.insert(all.end(), weights.begin(), weights.end());
+    return gpt2(m, all)[0];
+  };
+  auto [value, gradients] =
+      tc::value_and_grad(loss)(std::vector<Tensor>(x.begin() + 2, x.end()));
+  gradients.insert(gradients.begin(), value);
+  return gradients;
+}
+
 }  // namespace
 
-GpuRow make_gpt2_row(bool small) {
+GpuRow make_gpt2_row(const std::string& name, bool small) {
   const Gpt2 model = small ? kTiny : kFull;
+  const bool with_gradients = name == "gpt2_fwdbwd";
   GpuRow row;
-  row.name = "gpt2_fwd";
-  row.what = tc::str("GPT-2 124M forward and loss, bf16, batch ", model.batch, " x ",
-                     model.length, ", attention as matmul-softmax-matmul");
+  row.name = name;
+  row.what = tc::str("GPT-2 124M forward and loss, ",
+                     with_gradients ? "and the gradients of all weights, " : "", "bf16, batch ",
+                     model.batch, " x ", model.length, ", attention as matmul-softmax-matmul");
   row.exact = false;
   row.limit = 0.03;  // bf16 rounded at other places gives 0.008, no mask 0.43
   row.inputs = gpt2_inputs(model);
-  row.prepare = [model](tc::CompileOptions options, const std::vector<Tensor>& x) {
-    options.name = "gpt2_fwd";
-    const auto f =
-        tc::compile([model](std::vector<Tensor> x) { return gpt2(model, x); }, options);
+  row.prepare = [=](tc::CompileOptions options, const std::vector<Tensor>& x) {
+    options.name = name;
+    const auto f = tc::compile(
+        [=](std::vector<Tensor> inputs) {
+          return with_gradients ? gpt2_gradients(model, inputs) : gpt2(model, inputs);
+        },
+        options);
     Ready ready;
     ready.call = [=] { f(x); };
     ready.results = [=] { return f(x); };

@@ -166,6 +166,7 @@ ROWS = {
     "mlp_bf16": mlp,
     "mlp_fwdbwd_bf16": mlp,
     "gpt2_fwd": gpt2,
+    "gpt2_fwdbwd": gpt2,
 }
 
 # Rows with gradients: PyTorch's by autograd, and in another contestant written out as in C++.
@@ -186,7 +187,14 @@ def given_gradient(f, *inputs):
     return (y.detach(), *torch.autograd.grad(y, leaves, dy))
 
 
-GRADIENTS = {"xent_fwdbwd": xent_gradient, "layernorm_fwdbwd": given_gradient,
+def gpt2_gradients(f, index, target, *weights):
+    leaves = [w.detach().requires_grad_() for w in weights]
+    result = f(index, target, *leaves)
+    loss = outputs_of(result)[0]  # the small instance gives its hidden state too
+    return (loss.detach(), *torch.autograd.grad(loss, leaves))
+
+
+GRADIENTS = {"xent_fwdbwd": xent_gradient, "gpt2_fwdbwd": gpt2_gradients, "layernorm_fwdbwd": given_gradient,
              "mlp_fwdbwd_bf16": given_gradient}
 
 # --autotune some: where max-autotune has most to choose, reductions and matmuls.

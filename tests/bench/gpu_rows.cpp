@@ -296,7 +296,7 @@ GpuRow make_dense(const Maker& maker, const std::string& name, Dims dims) {
 std::vector<std::string> gpu_row_names() {
   std::vector<std::string> names;
   for (const Maker& maker : kMakers) names.push_back(maker.name);
-  names.push_back("gpt2_fwd");
+  names.insert(names.end(), {"gpt2_fwd", "gpt2_fwdbwd"});
   return names;
 }
 
@@ -310,12 +310,12 @@ std::vector<std::string> gpu_ragged_names() {
 }
 
 GpuRow make_gpu_row(const std::string& name, bool small) {
-  if (name == "gpt2_fwd") return make_gpt2_row(small);
+  if (name == "gpt2_fwd" || name == "gpt2_fwdbwd") return make_gpt2_row(name, small);
   const size_t slash = name.find('/');
   const Maker* maker = find_maker(name.substr(0, slash));
   if (!maker)
     tc::fail("no row '", name, "': there are ", tc::join(gpu_row_names(), ", "),
-             ", gpt2_fwd and variants like softmax/127");
+             " and variants like softmax/127");
   const Dims usual = small ? maker->small : maker->full;
   if (slash == std::string::npos) return make_dense(*maker, name, usual);
   const std::string variant = name.substr(slash + 1);

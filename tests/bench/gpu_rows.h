@@ -33,7 +33,7 @@ struct GpuRow {
       prepare;
 };
 
-std::vector<std::string> gpu_row_names();  // of the table in README: pointwise ... gpt2_fwd
+std::vector<std::string> gpu_row_names();  // of the table in README: pointwise ... gpt2_fwdbwd
 // The same functions where tensors are not round: softmax/127 (row length, 64 Mi elements in
 // all), softmax/misaligned (starts one element into its storage), softmax/transposed,
 // softmax/strided (every second element).
@@ -52,6 +52,6 @@ tiny_compile::Source cuda_source(const tiny_compile::Graph& graph);
 int64_t count_launches(const tiny_compile::Source& source);
 
 // gpu_gpt2.cpp
-GpuRow make_gpt2_row(bool small);
+GpuRow make_gpt2_row(const std::string& name, bool small);
 
 }  // namespace bench

@@ -157,6 +157,15 @@ TEST_CASE("GPT-2's forward pass becomes CUDA source", "[bench]") {
   CHECK(emit_cuda(program).kernels.size() >= program.launches.size());
 }
 
+TEST_CASE("the kernels of GPT-2's twelve layers are written once", "[bench]") {
+  const Program program = full_program("gpt2_fwdbwd");
+  const Source source = emit_cuda(program);
+  std::set<std::string> different;
+  for (const KernelEntry& kernel : source.kernels) different.insert(kernel.function);
+  CHECK(source.kernels.size() > 12 * 20);
+  CHECK(different.size() < source.kernels.size() / 6);
+}
+
 TEST_CASE("NVRTC takes the full-size rows (1)", "[bench][cuda]") {
   check_compiles(names_from(0, 6));
 }
@@ -204,7 +213,7 @@ TEST_CASE("a wrong GPT-2 fails the small instance's check", "[bench]") {
   for (const size_t weight : {8, 9, 14, 15, 20, 21, 26, 27})  // that blocks end in
     inputs[weight] = zeros(inputs[weight].shape(), DType::bf16);
   CHECK(hidden_off("nothing", "else") > 10 * row.limit);
-  check_bits({"gpt2_fwd"});
+  check_bits({"gpt2_fwd", "gpt2_fwdbwd"});
 }
 
 TEST_CASE("ragged rows keep to 64 Mi elements and have the interpreter's bits", "[bench]") {

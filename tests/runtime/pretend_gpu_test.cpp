@@ -228,6 +228,18 @@ TEST_CASE("pretend: a call that fails leaves its errors to nobody", "[.pretend]"
   CHECK(value_of(look(rows, two)[0]) == 20);
 }
 
+TEST_CASE("pretend: a cross entropy and its gradient are three launches", "[.pretend]") {
+  REQUIRE(why_no_cuda().empty());
+  const auto f = compile([](Tensor logits, Tensor target) {
+    return value_and_grad([&](Tensor x) { return cross_entropy(x, target); })(logits);
+  });
+  const Tensor logits = randn({64, 5000}).to(cuda), target = zeros({64}, DType::i64).to(cuda);
+  f(logits, target);
+  const int64_t before = driver::launches();
+  f(logits, target);
+  CHECK(driver::launches() - before == 3);
+}
+
 TEST_CASE("pretend: weights of one stream are waited for once a call", "[.pretend]") {
   REQUIRE(why_no_cuda().empty());
   const auto f = compile([](std::span<const Tensor> x) {

@@ -351,6 +351,11 @@ const std::vector<Case> kNumbersOnly = {
     {"scaled_dot_product_attention",
      {kX},
      [](Inputs x) { return scaled_dot_product_attention(x[0].t(), x[0].t(), x[0].t()); }},
+    {"linear_cross_entropy",
+     {kX},
+     [](Inputs x) {
+       return linear_cross_entropy(x[0], x[0], x[0].select(1, 0).to(DType::i64));
+     }},
     {"conv2d", {kLarge, kAnyKernel}, [](Inputs x) { return conv2d(x[0], x[1]); }},
     {"max_pool2d", {kWide}, [](Inputs x) { return max_pool2d(x[0], 2); }},
     {"pad",

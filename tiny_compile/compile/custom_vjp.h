@@ -56,13 +56,13 @@ struct WithRule {
       const Result result = with_tensors(structure, {y.begin(), y.end()}, 0);
       return gradients_of_floats(
           name,
-          tensors_of(std::apply(
+          tree::tensors_of(std::apply(
               backward, std::tuple_cat(with_tensors(arguments, {x.begin(), x.end()}, 0),
                                        std::make_tuple(result, cotangents_of(result, g))))),
           x);
     };
     const std::vector<Tensor> results = with_derivative(
-        name, flat(function, arguments, structure), rule, tensors_of(arguments));
+        name, flat(function, arguments, structure), rule, tree::tensors_of(arguments));
     return with_tensors(structure, results, 0);
   }
 };

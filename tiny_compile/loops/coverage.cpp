@@ -5,6 +5,9 @@
 //   store t[i0%8*4 + i0/8] for i0 < 32                       i0 = 8*d1 + d0: strides 1 (d1: 4),
 //                                                            4 (d0: 8): yes
 //
+//   store t[(i0*4 + j0)/6 + (i0*4 + j0)%6*2] for i0 < 3,    i0*4 + j0 is one axis of 12
+//     j0 < 4, of 12
+//
 // An axis that an index divides is taken for its digits, one between any two divisors that
 // divide each other. What is then linear in all digits covers its range where each stride is
 // the product of the extents of those below it; or, by counting, where it stays in the range,
@@ -144,9 +147,7 @@ bool stays_within(const Expr& index, const Linear& linear, const std::vector<Axi
   return low >= 0 && high < size;
 }
 
-}  // namespace
-
-bool covers(const Expr& index, const std::vector<Axis>& axes, const Expr& size) {
+bool covers_by_digits(const Expr& index, const std::vector<Axis>& axes, const Expr& size) {
   std::vector<Axis> digits;
   Substitution by_digits;
   Expr points = 1;
@@ -175,6 +176,44 @@ bool covers(const Expr& index, const std::vector<Axis>& axes, const Expr& size) 
   return is_row_major(*linear, digits, size) ||
          (points == size && size.is_constant() && meets_no_value_twice(*linear, digits) &&
           stays_within(index, *linear, digits, size.constant()));
+}
+
+// Whether a quotient or a remainder in it is of both.
+bool divides_both(const Expr& expr, const std::string& a, const std::string& b) {
+  if (expr.is_constant() || expr.kind() == ExprKind::Symbol) return false;
+  if (!depends_on(expr, a) || !depends_on(expr, b)) return false;
+  if (expr.kind() == ExprKind::FloorDiv || expr.kind() == ExprKind::Mod) return true;
+  const std::vector<Expr>& operands = expr.operands();
+  return std::any_of(operands.begin(), operands.end(),
+                     [&](const Expr& operand) { return divides_both(operand, a, b); });
+}
+
+// With one axis for outer * extent + inner, which takes each of its values once. Where the index knows
+// the two by that alone, it is the simpler for it.
+bool covers_joined(const Expr& index, std::vector<Axis> axes, size_t outer, size_t inner,
+                   const Expr& size) {
+  const Expr turns = axes[inner].extent;
+  const Axis both{"both" + axes[outer].name, axes[outer].extent * turns};
+  const Expr joined = substitute(index, {{axes[outer].name, floor_div(both.symbol(), turns)},
+                                         {axes[inner].name, mod(both.symbol(), turns)}});
+  axes[outer] = both;
+  axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(inner));
+  return covers(joined, axes, size);
+}
+
+}  // namespace
+
+bool covers(const Expr& index, const std::vector<Axis>& axes, const Expr& size) {
+  if (covers_by_digits(index, axes, size)) return true;
+  for (size_t outer = 0; outer < axes.size(); outer++) {
+    for (size_t inner = 0; inner < axes.size(); inner++) {
+      if (inner == outer || !axes[inner].extent.is_constant() ||
+          !divides_both(index, axes[outer].name, axes[inner].name))
+        continue;
+      if (covers_joined(index, axes, outer, inner, size)) return true;
+    }
+  }
+  return false;
 }
 
 Rows rows_of(const Buffer& buffer) {

@@ -21,6 +21,7 @@
 #include "tiny_compile/loops/inline.h"
 #include "tiny_compile/loops/library_matmul.h"
 #include "tiny_compile/loops/merge.h"
+#include "tiny_compile/loops/read_again.h"
 #include "tiny_compile/loops/read_past_pads.h"
 
 namespace tiny_compile {
@@ -476,6 +477,8 @@ class Fusion {
 
 }  // namespace
 
-Program fuse(const Program& program) { return Fusion(read_past_pads(program)).run(); }
+Program fuse(const Program& program) {
+  return read_again(Fusion(read_past_pads(program)).run());
+}
 
 }  // namespace tiny_compile

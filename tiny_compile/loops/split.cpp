@@ -54,13 +54,6 @@ Expr add_axis(Kernel& kernel, const char* name, int64_t extent, std::vector<int>
   return kernel.axes.back().symbol();
 }
 
-Expr flat_row(const Kernel& kernel) {
-  Expr row = 0;
-  for (int a = 0; a < kernel.rows; a++)
-    row = row * kernel.axes[a].extent + kernel.axes[a].symbol();
-  return row;
-}
-
 // The inner axes in terms of an element's number, scalars marked that steps with loops reach.
 Substitution unflatten(const Kernel& kernel, const std::vector<int>& inner, Expr rest) {
   Substitution axes;
@@ -210,6 +203,13 @@ Kernel finishing_kernel(const Program& program, const Kernel& kernel, const Piec
 }
 
 }  // namespace
+
+Expr flat_row(const Kernel& kernel) {
+  Expr row = 0;
+  for (int a = 0; a < kernel.rows; a++)
+    row = row * kernel.axes[a].extent + kernel.axes[a].symbol();
+  return row;
+}
 
 int add_temporary(Program& program, const std::string& prefix, const std::string& use,
                   const Type& type, const Expr& size) {

@@ -18,6 +18,9 @@ bool can_split(const Program& program, const Kernel& kernel);
 // of partial results to `program`; returns both kernels.
 std::vector<Kernel> split_reduction(Program& program, const Kernel& kernel);
 
+// The number of a row: i0*8 + i1 of rows (i0: 4, i1: 8).
+Expr flat_row(const Kernel& kernel);
+
 // The number of a new temporary buffer, "p7_" + what it is for: the prefix and that number.
 int add_temporary(Program& program, const std::string& prefix, const std::string& use,
                   const Type& type, const Expr& size);

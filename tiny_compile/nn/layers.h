@@ -37,7 +37,7 @@ Embedding make_embedding(int64_t count, int64_t width, DType dtype = DType::f32,
 struct LayerNorm {
   static constexpr const char* names[] = {"weight", "bias", "eps"};
   Tensor weight;
-  std::optional<Tensor> bias;
+  std::optional<Tensor> bias = {};
   double eps = 1e-5;
   Tensor operator()(const Operand& x) const;
 };

@@ -57,6 +57,7 @@ struct Moved {  // one parameter and what is remembered of it
 // SGD with momentum: b = momentum * b + g, p = p - rate * b, where b begins as the first g.
 template <typename Tree>
 struct SgdState {
+  static constexpr const char* names[] = {"momentum", "step"};
   Tree momentum;
   Tensor step;  // i64, how many were made
 };
@@ -93,6 +94,7 @@ struct Sgd {
 // Adam (Kingma and Ba, 2015), and with decoupled decay AdamW (Loshchilov and Hutter, 2019).
 template <typename Tree>
 struct AdamState {
+  static constexpr const char* names[] = {"first", "second", "step"};
   Tree first, second;  // running means of the gradient and of its square
   Tensor step;         // i64, how many were made
 };

@@ -269,6 +269,10 @@ void allow_shared(CudaFunction function, int64_t bytes) {
         str(bytes, " bytes of shared memory for a kernel").c_str());
 }
 
+std::atomic<int64_t> launched = 0;
+
+int64_t launches() { return launched; }
+
 void launch(CudaFunction function, int64_t grid, int block, int64_t shared, CudaStream stream,
             void** arguments) {
   if (grid == 0) return;
@@ -277,6 +281,7 @@ void launch(CudaFunction function, int64_t grid, int block, int64_t shared, Cuda
                                 static_cast<unsigned>(block), 1, 1,
                                 static_cast<unsigned>(shared), stream, arguments, nullptr),
         "cuLaunchKernel");
+  launched++;
 }
 
 CudaStream create_stream() {

@@ -54,6 +54,7 @@ CudaAddress find_global(CudaModule module, const std::string& name);  // 0 where
 void allow_shared(CudaFunction function, int64_t bytes);  // launches with so many, once before
 void launch(CudaFunction function, int64_t grid, int block, int64_t shared, CudaStream stream,
             void** arguments);
+int64_t launches();  // that the driver has taken from this process, or recorded
 CudaStream create_stream();
 void destroy_stream(CudaStream stream) noexcept;
 // What is put into the stream from now on becomes a graph and does not run; false where that

@@ -5,11 +5,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <optional>
-#include <string_view>
 
 #include "tiny_compile/base/input_file.h"
+#include "tiny_compile/base/output_file.h"
 
 namespace tiny_compile {
 namespace {
@@ -146,16 +145,16 @@ class HeaderParser {
 };
 
 // The dictionary's text, which stands behind its length.
-std::string header_text(InputFile& in, const std::string& path) {
-  const std::string mark = in.read(8);
+std::string header_text(const NextBytes& read, const std::string& path) {
+  const std::string mark = read(8);
   if (mark.size() < 8 || mark.compare(0, 6, "\x93NUMPY") != 0) fail(path, " is no .npy file");
   if (mark[6] < 1 || mark[6] > 3)
     fail(path, ": version ", int{mark[6]}, " of the .npy format; we know 1 to 3");
-  const std::string digits = in.read(mark[6] >= 2 ? 4 : 2);
+  const std::string digits = read(mark[6] >= 2 ? 4 : 2);
   size_t length = 0;
   for (size_t k = digits.size(); k-- > 0;)
     length = 256 * length + static_cast<unsigned char>(digits[k]);
-  const std::string text = in.read(std::min(length, kMostHeader));
+  const std::string text = read(std::min(length, kMostHeader));
   if (digits.size() < 2 || text.size() < length)
     fail(path, ": its header is cut off, or longer than ", kMostHeader, " bytes");
   return text;
@@ -170,14 +169,13 @@ void copy_elements(DType dtype, const char* from, size_t bytes, std::byte* to) {
 
 }  // namespace
 
-Tensor load_npy(const std::string& path) {
-  InputFile in(path);
-  const std::string text = header_text(in, path);
+Tensor read_npy(const NextBytes& read, const std::string& path) {
+  const std::string text = header_text(read, path);
   const Header header = HeaderParser(text, path).parse();
   const DType dtype = parse_descr(*header.descr, path);
   Sizes shape = *header.shape;
   const size_t bytes = static_cast<size_t>(element_count(shape)) * size_of(dtype);
-  const std::string data = in.read(bytes);
+  const std::string data = read(bytes);
   if (data.size() < bytes)
     fail(path, ": holds fewer elements than its shape [", join(shape, ","), "] says");
   const bool fortran = *header.fortran;
@@ -191,8 +189,12 @@ Tensor load_npy(const std::string& path) {
   return contiguous_copy(with_layout(tensor, shape, strides, 0));
 }
 
-void save_npy(const std::string& path, const Tensor& tensor) {
-  const Tensor flat = tensor.is_contiguous() ? tensor : contiguous_copy(tensor);
+Tensor load_npy(const std::string& path) {
+  InputFile in(path);
+  return read_npy([&](size_t bytes) { return in.read(bytes); }, path);
+}
+
+std::string npy_header(const Tensor& tensor) {
   std::string descr = "<u2";  // bf16's bits
   for (const Row& row : kTypes) {
     if (row.dtype == tensor.dtype()) descr = row.descr;
@@ -201,14 +203,19 @@ void save_npy(const std::string& path, const Tensor& tensor) {
                            join(tensor.shape(), ", "), tensor.rank() == 1 ? ",), }" : "), }");
   while ((10 + header.size() + 1) % 64 != 0) header += ' ';
   header += '\n';
-  std::ofstream out(path, std::ios::binary);
-  const char mark[] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0};
-  out.write(mark, sizeof mark);
-  out.put(static_cast<char>(header.size() & 255)).put(static_cast<char>(header.size() >> 8));
-  out << header;
-  out.write(reinterpret_cast<const char*>(flat.bytes()), flat.numel() * size_of(flat.dtype()));
-  out.close();
-  if (!out) fail("cannot write ", path);
+  const char size[] = {static_cast<char>(header.size() & 255),
+                       static_cast<char>(header.size() >> 8)};
+  return std::string("\x93NUMPY\1\0", 8) + std::string(size, 2) + header;
+}
+
+void save_npy(const std::string& path, const Tensor& tensor) {
+  const Tensor flat = on_host(tensor.is_contiguous() ? tensor : contiguous_copy(tensor));
+  write_whole(path, {npy_header(flat), bytes_of(flat)});
+}
+
+std::string_view bytes_of(const Tensor& tensor) {
+  return {reinterpret_cast<const char*>(tensor.bytes()),
+          static_cast<size_t>(tensor.numel()) * size_of(tensor.dtype())};
 }
 
 }  // namespace tiny_compile

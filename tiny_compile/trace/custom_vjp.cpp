@@ -14,7 +14,7 @@
 namespace tiny_compile {
 namespace {
 
-thread_local bool differentiated = false;
+thread_local int differentiated = 0;
 
 Graph graph_of(const TensorFunction& function, const std::vector<Type>& inputs,
                const std::string& name) {
@@ -29,9 +29,10 @@ Graph graph_of(const TensorFunction& function, const std::vector<Type>& inputs,
 
 }  // namespace
 
-bool is_differentiated() { return differentiated; }
+int differentiations() { return differentiated; }
 
-Differentiated::Differentiated(bool now) : before_(std::exchange(differentiated, now)) {}
+Differentiated::Differentiated(bool now)
+    : before_(std::exchange(differentiated, now ? differentiated + 1 : 0)) {}
 Differentiated::~Differentiated() { differentiated = before_; }
 
 std::vector<Tensor> with_derivative(const std::string& name, const TensorFunction& function,

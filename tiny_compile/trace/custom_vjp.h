@@ -19,10 +19,14 @@ using Backward = std::function<std::vector<Tensor>(
 std::vector<Tensor> with_derivative(const std::string& name, const TensorFunction& function,
                                     const Backward& backward, const std::vector<Tensor>& x);
 
-bool is_differentiated();
+// How often what is traced on this thread is going to be differentiated: 2 in the gradient of a
+// gradient.
+int differentiations();
+inline bool is_differentiated() { return differentiations() > 0; }
 
-// While one lives, functions that are traced on this thread are going to be differentiated: only
-// then does with_derivative leave a node of its own.
+// While one lives, functions that are traced on this thread are going to be differentiated, once
+// more than those around it; or, with `now` false, not at all. Only then does with_derivative
+// leave a node of its own.
 class Differentiated {
  public:
   explicit Differentiated(bool now);
@@ -31,7 +35,7 @@ class Differentiated {
   Differentiated& operator=(const Differentiated&) = delete;
 
  private:
-  bool before_;
+  int before_;
 };
 
 }  // namespace tiny_compile

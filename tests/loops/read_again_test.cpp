@@ -1,0 +1,115 @@
+// Arrays that are read again rather than written, and what gradients move because of it.
+#include "tiny_compile/loops/read_again.h"
+
+#include "tests/catch.h"
+#include "tests/fuzz/random_graph.h"
+#include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/loops/interpreter.h"
+#include "tiny_compile/tiny_compile.h"
+
+namespace {
+
+using namespace tiny_compile;
+using In = std::span<const Tensor>;
+using Out = std::vector<Tensor>;
+
+// The second kernel's steps are `reader`.
+Program two_kernels(const std::string& role, const std::string& reader) {
+  return parse_program("program f {\n input x: f32[3,1000]\n input s: f32[3]\n " + role +
+                       " t: f32[3,1000]\n" +
+                       R"(output y: f32[3,1000]
+    output z: f32[3]
+    output w: f32[3]
+    kernel rows_1 rows(i0: 3) {
+      $0 = load x[i0*1000 + j0]
+      r0: f32 = sum(j0: 1000) exp($0)
+      store t[i0*1000 + j0] for (j0: 1000) = sub($0, log(r0))
+      store z[i0] = r0
+    }
+    kernel mul_2 rows(i0: 3) {
+      )" + reader + R"(
+      store y[i0*1000 + j0] for (j0: 1000) = mul(load t[i0*1000 + j0], load s[i0])
+    }
+    launch rows_1
+    launch mul_2
+    return y, z, w)" + (role == "output" ? ", t\n}" : "\n}"));
+}
+
+const std::string kEachOnce = "store w[i0] = load s[i0]";
+const std::string kReduces = R"(r0: f32 = sum(j0: 1000) load t[i0*1000 + j0]
+      store w[i0] = r0)";
+
+struct Moved {
+  size_t launches;
+  double megabytes;
+};
+
+// After its bits were compared with the graph's.
+Moved moved(const std::function<Out(In)>& function, const Out& inputs, Target target) {
+  const Graph graph = trace(function, inputs, "f").graph;
+  const Program program = run_pipeline(default_pipeline(), graph, true, target).program;
+  const Out wanted = interpret(graph, inputs), got = interpret(program, inputs);
+  for (size_t k = 0; k < wanted.size(); k++) CHECK(same_bits(wanted[k], got[k]));
+  return {program.launches.size(), static_cast<double>(bytes_moved(program)) * 1e-6};
+}
+
+Out cross_entropy_gradient(In x) {
+  const auto loss = [&](const Tensor& logits) { return cross_entropy(logits, x[1]); };
+  const auto [value, gradient] = value_and_grad(loss)(x[0]);
+  return {value, gradient};
+}
+
+Out layer_norm_gradient(In x) {
+  const auto loss = [&](const Tensor& a, const Tensor& w, const Tensor& b) {
+    return (layer_norm(a, {1024}, w, b) * x[3]).sum();
+  };
+  const auto all = [&](const Out& p) { return loss(p[0], p[1], p[2]); };
+  return grad(all)(Out{x[0], x[1], x[2]});
+}
+
+Out rms_norm_gradient(In x) {
+  const auto loss = [&](const Out& p) { return (rms_norm(p[0], {1024}, p[1]) * x[2]).sum(); };
+  return grad(loss)(Out{x[0], x[1]});
+}
+
+}  // namespace
+
+TEST_CASE("one value a row stands for an array that can be read again", "[read_again]") {
+  const Program before = two_kernels("temp", kEachOnce), after = read_again(before);
+  REQUIRE_NOTHROW(verify(after));
+  INFO(print(after));
+  CHECK(bytes_moved(before) - bytes_moved(after) == 4 * (3000 - 2 * 3));
+  const Out inputs = {randn({3, 1000}), randn({3})};
+  const Out wanted = interpret(before, inputs), got = interpret(after, inputs);
+  for (size_t k = 0; k < wanted.size(); k++) CHECK(same_bits(wanted[k], got[k]));
+  CHECK(read_again(after) == after);
+}
+
+TEST_CASE("an array that is returned, or read more than once, is written", "[read_again]") {
+  for (const auto& [role, reader] : {std::pair("output", kEachOnce), {"temp", kReduces}}) {
+    const Program program = two_kernels(role, reader);
+    CHECK(read_again(program) == program);
+  }
+}
+
+TEST_CASE("a cross entropy's gradient reads the logits twice and writes once",
+          "[read_again][gradients]") {
+  const Out inputs = {randn({64, 5000}), zeros({64}, DType::i64)};
+  const double logits = 64 * 5000 * 4e-6;
+  for (const Target target : {Target::Cpp, Target::Cuda}) {
+    const Moved all = moved(cross_entropy_gradient, inputs, target);
+    CHECK(all.launches <= 3);
+    CHECK(all.megabytes < 3.02 * logits);
+  }
+}
+
+TEST_CASE("a norm's gradients read x and dy once, in two launches", "[read_again][gradients]") {
+  const Out inputs = {randn({4096, 1024}), randn({1024}), randn({1024}), randn({4096, 1024})};
+  const double once = 4096 * 1024 * 4e-6;
+  const Moved layer = moved(layer_norm_gradient, inputs, Target::Cuda);
+  CHECK(layer.launches <= 2);
+  CHECK(layer.megabytes < 3.15 * once);
+  const Moved rms = moved(rms_norm_gradient, {inputs[0], inputs[1], inputs[3]}, Target::Cuda);
+  CHECK(rms.launches <= 2);
+  CHECK(rms.megabytes < 3.15 * once);
+}

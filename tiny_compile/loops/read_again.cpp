@@ -1,0 +1,239 @@
+// Must a kernel write what it has made of an array, for one that could read the array as well?
+// Fusion computes no reduction again, and cannot merge kernels that a third one lies between. But
+// of a reduction only its result is needed, which is small:
+//
+//   rows(i: R) { r0 = sum(j: C) exp(load x[i*C + j])
+//                store t[i*C + j] for (j: C) = sub(load x[i*C + j], log(r0)) }
+//   rows(i: R, k: C) { store y[i*C + k] = mul(load t[i*C + k], load s[i]) }
+// =>
+//   rows(i: R) { r0 = sum(j: C) exp(load x[i*C + j]) ; store v[i] = log(r0) }
+//   rows(i: R, k: C) { store y[i*C + k] = mul(sub(load x[i*C + k], load v[i]), load s[i]) }
+//
+// That is what a cross entropy's gradient is made of: its logits are read twice and written once.
+#include "tiny_compile/loops/read_again.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tiny_compile/loops/dead.h"
+#include "tiny_compile/loops/group.h"
+#include "tiny_compile/loops/inline.h"
+#include "tiny_compile/loops/splice.h"
+#include "tiny_compile/loops/split.h"
+
+namespace tiny_compile {
+namespace {
+
+// Of a kernel's scalars: which a stored value needs when one value a row is read from memory.
+struct Formula {
+  std::vector<bool> kept;      // computed by whoever needs the value
+  std::vector<int> published;  // the values of a row, made of reductions
+};
+
+bool any_operand(const Scalar& scalar, const std::vector<bool>& is) {
+  return (scalar.mask >= 0 && is[scalar.mask]) ||
+         std::any_of(scalar.operands.begin(), scalar.operands.end(),
+                     [&](int operand) { return is[operand]; });
+}
+
+Formula formula_of(const Kernel& kernel, const Step& store) {
+  const size_t count = kernel.scalars.size();
+  std::vector<bool> varies(count), reduced(count);
+  for (size_t id = 0; id < count; id++) {
+    const Scalar& scalar = kernel.scalars[id];
+    const auto along = [&](int axis) {
+      return depends_on(scalar.index, kernel.axes[axis].symbol().symbol());
+    };
+    varies[id] = any_operand(scalar, varies) ||
+                 std::any_of(store.inner.begin(), store.inner.end(), along);
+    reduced[id] = scalar.kind == ScalarKind::Register || any_operand(scalar, reduced);
+  }
+  Formula formula{std::vector<bool>(count), {}};
+  std::vector<bool> wanted(count);
+  wanted[store.value] = true;
+  for (size_t id = count; id-- > 0;) {
+    if (!wanted[id]) continue;
+    if (reduced[id] && !varies[id]) {
+      formula.published.push_back(static_cast<int>(id));
+      continue;
+    }
+    formula.kept[id] = true;
+    const Scalar& scalar = kernel.scalars[id];
+    for (const int operand : scalar.operands) wanted[operand] = true;
+    if (scalar.mask >= 0) wanted[scalar.mask] = true;
+  }
+  return formula;
+}
+
+int64_t bytes_of(const Buffer& buffer) {
+  return buffer.size.bounds().high * size_of(buffer.type.dtype);
+}
+
+std::set<int> loaded(const Kernel& kernel, const std::vector<bool>& wanted = {}) {
+  std::set<int> buffers;
+  for (size_t id = 0; id < kernel.scalars.size(); id++) {
+    const Scalar& scalar = kernel.scalars[id];
+    if (scalar.kind == ScalarKind::Load && (wanted.empty() || wanted[id]))
+      buffers.insert(scalar.buffer);
+  }
+  return buffers;
+}
+
+std::set<int> stored(const Kernel& kernel) {
+  std::set<int> buffers;
+  for (const Step& step : kernel.steps)
+    if (!makes_register(step)) buffers.insert(step.buffer);
+  return buffers;
+}
+
+// A result, who writes it and who reads it.
+struct Candidate {
+  int kernel = -1, step = -1;
+  std::vector<int> readers;
+};
+
+// Readers that would compute an element more than once, or that are no loops of their own, do
+// not: there the array is worth its bytes.
+bool reads_each_once(const Program& program, const Kernel& reader, int buffer) {
+  if (Group(reader).sequential()) return false;
+  const Expr points = row_count(reader);
+  return std::all_of(reader.steps.begin(), reader.steps.end(), [&](const Step& step) {
+    return (points * inner_count(reader, step)).bounds().high <=
+           program.buffers[buffer].size.bounds().high;
+  });
+}
+
+// By buffer, the kernels that read it and those that write it.
+struct Uses {
+  std::vector<std::set<int>> readers, writers;
+
+  explicit Uses(const Program& program) {
+    for (size_t k = 0; k < program.kernels.size(); k++) add(program, static_cast<int>(k));
+  }
+
+  void add(const Program& program, int number) {
+    readers.resize(program.buffers.size());
+    writers.resize(program.buffers.size());
+    const Kernel& kernel = program.kernels[number];
+    for (const int buffer : loaded(kernel)) readers[buffer].insert(number);
+    for (const int buffer : stored(kernel)) writers[buffer].insert(number);
+  }
+  void remove(const Program& program, int number) {
+    const Kernel& kernel = program.kernels[number];
+    for (const int buffer : loaded(kernel)) readers[buffer].erase(number);
+    for (const int buffer : stored(kernel)) writers[buffer].erase(number);
+  }
+};
+
+std::optional<Candidate> candidate_of(const Program& program, const Uses& uses, int buffer) {
+  const std::set<int>&readers = uses.readers[buffer], &writers = uses.writers[buffer];
+  if (program.buffers[buffer].role != Role::Temporary || readers.empty() ||
+      writers.size() != 1 || readers.count(*writers.begin()))
+    return {};
+  const int writer = *writers.begin();
+  const int step = Group(program.kernels[writer]).store_to(buffer);
+  const bool once = std::all_of(readers.begin(), readers.end(), [&](int reader) {
+    return reads_each_once(program, program.kernels[reader], buffer);
+  });
+  if (step < 0 || !once) return {};
+  return Candidate{writer, step, {readers.begin(), readers.end()}};
+}
+
+bool moves_less(const Program& program, const Candidate& found, int buffer,
+                const Formula& formula) {
+  const Kernel& kernel = program.kernels[found.kernel];
+  const int64_t rows = row_count(kernel).bounds().high,
+                size = bytes_of(program.buffers[buffer]),
+                readers = static_cast<int64_t>(found.readers.size());
+  int64_t moved = 0;
+  for (const int id : formula.published)
+    moved += rows * size_of(kernel.scalars[id].dtype) * (1 + readers);
+  for (const int reader : found.readers) {
+    const std::set<int> known = loaded(program.kernels[reader]);
+    for (const int read : loaded(kernel, formula.kept))
+      moved += known.count(read) ? 0 : bytes_of(program.buffers[read]);
+  }
+  return moved < size * (1 + readers);
+}
+
+// The store alone, its values of a row read from `places`.
+Kernel formula_alone(const Program& program, const Kernel& kernel, const Step& store,
+                     const Formula& formula, const std::vector<int>& places) {
+  Kernel alone = without_steps(kernel);
+  ScalarTable table(alone);
+  std::vector<int> ids(kernel.scalars.size(), -1);
+  for (size_t k = 0; k < places.size(); k++)
+    ids[formula.published[k]] = table.load(program, places[k], flat_row(kernel));
+  for (size_t id = 0; id < ids.size(); id++) {
+    if (!formula.kept[id]) continue;
+    ids[id] = table.add(renumbered(
+        kernel.scalars[id], [&](int operand) { return ids[operand]; },
+        [](int step) { return step; }));
+  }
+  Step step = store;
+  step.value = ids[store.value];
+  alone.steps = {step};
+  return alone;
+}
+
+// The kernel with a store for each of the row's values in place of the array's. Steps that make
+// registers keep their numbers.
+Kernel publishing(Kernel kernel, int replaced, const Formula& formula,
+                  const std::vector<int>& places) {
+  for (size_t k = 0; k < places.size(); k++) {
+    Step store;
+    store.buffer = places[k];
+    store.index = flat_row(kernel);
+    store.value = formula.published[k];
+    store.dtype = kernel.scalars[store.value].dtype;
+    if (k == 0) kernel.steps[replaced] = store;
+    if (k > 0) kernel.steps.push_back(store);
+  }
+  return without_repeats(Group(kernel).finish());
+}
+
+std::optional<Program> without_array(const Program& program, const Candidate& found, int buffer,
+                                     const Formula& formula) {
+  Program result = program;
+  const Kernel& kernel = program.kernels[found.kernel];
+  const Step& store = kernel.steps[found.step];
+  std::vector<int> places;
+  for (const int id : formula.published)
+    places.push_back(add_temporary(result, "v", kernel.name,
+                                   {kernel.scalars[id].dtype, {row_count(kernel)}},
+                                   row_count(kernel)));
+  const Group alone(formula_alone(result, kernel, store, formula, places));
+  for (const int reader : found.readers) {
+    Group computing(program.kernels[reader]);
+    if (!inline_at_any_cost(result, computing, alone, buffer).empty()) return {};
+    result.kernels[reader] = without_repeats(computing.finish());
+    result.kernels[reader].name = program.kernels[reader].name;
+  }
+  result.kernels[found.kernel] = publishing(kernel, found.step, formula, places);
+  result.kernels[found.kernel].name = kernel.name;
+  return result;
+}
+
+}  // namespace
+
+Program read_again(Program program) {
+  const int count = static_cast<int>(program.buffers.size());
+  Uses uses(program);
+  for (int buffer = 0; buffer < count; buffer++) {
+    const std::optional<Candidate> found = candidate_of(program, uses, buffer);
+    if (!found) continue;
+    const Kernel& kernel = program.kernels[found->kernel];
+    const Formula formula = formula_of(kernel, kernel.steps[found->step]);
+    if (formula.published.empty() || !moves_less(program, *found, buffer, formula)) continue;
+    std::optional<Program> less = without_array(program, *found, buffer, formula);
+    if (!less) continue;
+    std::vector<int> changed = found->readers;
+    changed.push_back(found->kernel);
+    for (const int number : changed) uses.remove(program, number);
+    program = std::move(*less);
+    for (const int number : changed) uses.add(program, number);
+  }
+  return drop_unused_buffers(std::move(program));
+}
+
+}  // namespace tiny_compile

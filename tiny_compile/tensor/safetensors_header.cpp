@@ -1,0 +1,254 @@
+// What may a header say that a stranger wrote? Only what its grammar has, which nests to a fixed
+// depth, and what is true of the bytes behind it:
+//
+//   {"w": {"dtype": "F32", "shape": [2,3], "data_offsets": [0,24]}}   =>   {w, f32, [2,3], 0, 24}
+//
+// The format: github.com/huggingface/safetensors; the grammar is a part of JSON's (RFC 8259).
+#include "tiny_compile/tensor/safetensors_header.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "tiny_compile/tensor/zip.h"
+
+namespace tiny_compile {
+namespace {
+
+struct Row {
+  const char* name;
+  DType dtype;
+};
+constexpr Row kTypes[] = {{"F32", DType::f32},   {"F64", DType::f64},     {"F16", DType::f16},
+                          {"BF16", DType::bf16}, {"I8", DType::i8},       {"U8", DType::u8},
+                          {"I32", DType::i32},   {"I64", DType::i64},     {"U32", DType::u32},
+                          {"U64", DType::u64},   {"BOOL", DType::boolean}};
+
+class HeaderParser {
+ public:
+  HeaderParser(std::string_view text, const std::string& path) : text_(text), path_(path) {}
+
+  std::vector<SafetensorsEntry> parse() {
+    std::vector<SafetensorsEntry> entries;
+    std::set<std::string> names;
+    expect('{');
+    list('}', [&] {
+      const std::string name = string();
+      if (!names.insert(name).second) refuse(str("'", name, "' stands in it twice"));
+      expect(':');
+      if (name == "__metadata__") return metadata();
+      entries.push_back(entry(name));
+    });
+    skip();
+    if (at_ < text_.size()) refuse("something follows its object");
+    return entries;
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const {
+    fail(path_, ": byte ", at_, " of its header: ", why,
+         "; the file is damaged or not of this format: save it again");
+  }
+  void skip() {
+    while (at_ < text_.size() &&
+           std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos)
+      at_++;
+  }
+  bool accept(char c) {
+    skip();
+    if (at_ == text_.size() || text_[at_] != c) return false;
+    at_++;
+    return true;
+  }
+  void expect(char c) {
+    if (!accept(c)) refuse(str("'", c, "' is missing"));
+  }
+
+  // Items between commas up to `close`.
+  template <typename Item>
+  void list(char close, Item item) {
+    if (accept(close)) return;
+    do item();
+    while (accept(','));
+    expect(close);
+  }
+
+  char next() {
+    if (at_ == text_.size()) refuse("it is cut off");
+    return text_[at_++];
+  }
+
+  std::string string() {
+    expect('"');
+    std::string result;
+    for (char c = next(); c != '"'; c = next()) {
+      if (static_cast<unsigned char>(c) < 0x20) refuse("a string holds a control character");
+      if (c == '\\')
+        result += escaped();
+      else
+        result += c;
+    }
+    if (!is_utf8(result)) refuse("a string is no UTF-8");
+    return result;
+  }
+
+  std::string escaped() {
+    const char c = next();
+    const size_t place = std::string_view("\"\\/bfnrt").find(c);
+    if (place != std::string_view::npos) return std::string(1, "\"\\/\b\f\n\r\t"[place]);
+    if (c != 'u') refuse("an unknown escape");
+    uint32_t code = hex();
+    const bool is_high = code >= 0xD800 && code < 0xDC00;
+    if (is_high && (next() != '\\' || next() != 'u')) refuse("half of a surrogate pair");
+    if (is_high) {
+      const uint32_t low = hex();
+      if (low < 0xDC00 || low > 0xDFFF) refuse("half of a surrogate pair");
+      code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+    }
+    return utf8_of(code);  // a low surrogate alone becomes what is no UTF-8
+  }
+
+  uint32_t hex() {
+    uint32_t code = 0;
+    for (int k = 0; k < 4; k++) {
+      const char digit = next();
+      const size_t value =
+          std::string_view("0123456789abcdef").find(digit | (digit > '9' ? 0x20 : 0));
+      if (value == std::string_view::npos) refuse("an escape without four hexadecimal digits");
+      code = 16 * code + static_cast<uint32_t>(value);
+    }
+    return code;
+  }
+
+  static std::string utf8_of(uint32_t code) {
+    if (code < 0x80) return std::string(1, static_cast<char>(code));
+    std::string tail;
+    uint32_t limit = 0x40;  // of what the first byte can hold
+    for (; code >= limit; limit = limit == 0x40 ? 0x20 : limit / 2, code >>= 6)
+      tail.insert(tail.begin(), static_cast<char>(0x80 | (code & 0x3F)));
+    return static_cast<char>(~(2 * limit - 1) | code) + tail;
+  }
+
+  uint64_t number() {
+    skip();
+    uint64_t value = 0;
+    const size_t begin = at_;
+    for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; at_++) {
+      value = value * 10 + static_cast<uint64_t>(text_[at_] - '0');
+      if (value > (uint64_t{1} << 60)) refuse("a number is too large");
+    }
+    if (at_ == begin || (text_[begin] == '0' && at_ > begin + 1)) refuse("a number is none");
+    return value;
+  }
+
+  void metadata() {
+    expect('{');
+    list('}', [&] {
+      string();
+      expect(':');
+      string();
+    });
+  }
+
+  SafetensorsEntry entry(const std::string& name) {
+    std::optional<DType> dtype;
+    std::optional<std::vector<uint64_t>> shape, offsets;
+    expect('{');
+    list('}', [&] {
+      const std::string key = string();
+      expect(':');
+      if (key == "dtype" && !dtype)
+        dtype = dtype_of_name(string());
+      else if (key == "shape" && !shape)
+        shape = numbers();
+      else if (key == "data_offsets" && !offsets)
+        offsets = numbers();
+      else
+        refuse(str("'", name, "' has '", key, "' twice, or no such entry is known"));
+    });
+    if (!dtype || !shape || !offsets || offsets->size() != 2)
+      refuse(str("'", name, "' lacks dtype, shape or two data_offsets"));
+    return {name, *dtype, Sizes(shape->begin(), shape->end()), offsets->at(0), offsets->at(1)};
+  }
+
+  DType dtype_of_name(const std::string& name) const {
+    for (const Row& row : kTypes) {
+      if (name == row.name) return row.dtype;
+    }
+    refuse(str("element type '", name, "' is not one of ours"));
+  }
+
+  std::vector<uint64_t> numbers() {
+    std::vector<uint64_t> result;
+    expect('[');
+    list(']', [&] { result.push_back(number()); });
+    if (result.size() > 64) refuse("a shape of more than 64 axes");
+    return result;
+  }
+
+  std::string_view text_;
+  const std::string& path_;
+  size_t at_ = 0;
+};
+
+uint64_t bytes_of_shape(const SafetensorsEntry& entry, const std::string& path) {
+  try {
+    return static_cast<uint64_t>(element_count(entry.shape)) * size_of(entry.dtype);
+  } catch (const Error& error) {
+    fail(path, ": '", entry.name, "': ", error.what());
+  }
+}
+
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20) {
+      result += "\\u00";
+      result += c < 0x10 ? '0' : '1';
+      result += "0123456789abcdef"[c & 15];
+      continue;
+    }
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result + '"';
+}
+
+}  // namespace
+
+std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view header,
+                                                       const std::string& path) {
+  std::vector<SafetensorsEntry> entries = HeaderParser(header, path).parse();
+  std::stable_sort(entries.begin(), entries.end(), [](const auto& lhs, const auto& rhs) {
+    return std::pair(lhs.begin, lhs.end) < std::pair(rhs.begin, rhs.end);
+  });
+  uint64_t end = 0;
+  for (const SafetensorsEntry& entry : entries) {
+    if (entry.begin != end || entry.end < entry.begin)
+      fail(path, ": '", entry.name, "' has the bytes [", entry.begin, ",", entry.end,
+           "), but the one before it ends at ", end,
+           ": they overlap or leave a gap; the file is damaged: save it again");
+    if (entry.end - entry.begin != bytes_of_shape(entry, path))
+      fail(path, ": '", entry.name, "' has ", entry.end - entry.begin, " bytes, not the ",
+           bytes_of_shape(entry, path), " of ", entry.dtype, "[", join(entry.shape, ","),
+           "]; the file is damaged: save it again");
+    end = entry.end;
+  }
+  return entries;
+}
+
+std::string safetensors_header(const std::vector<SafetensorsEntry>& entries) {
+  std::string text = R"({"__metadata__":{"format":"pt"})";
+  for (const SafetensorsEntry& entry : entries) {
+    const auto is_its = [&](const Row& row) { return row.dtype == entry.dtype; };
+    const Row* row = std::find_if(std::begin(kTypes), std::end(kTypes), is_its);
+    text +=
+        str(",", quoted(entry.name), R"(:{"dtype":")", row->name, R"(","shape":[)",
+            join(entry.shape, ","), R"(],"data_offsets":[)", entry.begin, ",", entry.end, "]}");
+  }
+  text += '}';
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  return text;
+}
+
+}  // namespace tiny_compile
