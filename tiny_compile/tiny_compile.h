@@ -5,6 +5,7 @@
 #include "tiny_compile/compile/custom_vjp.h"
 #include "tiny_compile/compile/explain.h"
 #include "tiny_compile/compile/grad.h"
+#include "tiny_compile/compile/vjp.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/nn/accumulate.h"
 #include "tiny_compile/nn/attention.h"

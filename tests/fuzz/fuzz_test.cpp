@@ -69,6 +69,23 @@ TEMPLATE_TEST_CASE_SIG("random gradients keep their bits through every stage and
   require_none(fuzz_cpp(first, 8, default_pipeline(), random_gradient));
 }
 
+TEMPLATE_TEST_CASE_SIG("random gradients that compute again keep their bits", "[fuzz]",
+                       ((int shard), shard), 0, 1) {
+  use_no_cache();
+  const uint64_t first = 7000 + 24 * shard;
+  for (uint64_t seed = first; seed < first + 24; seed++) {
+    INFO("seed " << seed);
+    const Graph plain = random_gradient(seed), again = random_recomputed(seed);
+    verify(again);
+    REQUIRE(parse_graph(print(again)) == again);
+    const std::vector<Tensor> inputs = random_inputs(plain, seed);
+    const std::vector<Tensor> want = interpret(plain, inputs), made = interpret(again, inputs);
+    for (size_t k = 0; k < want.size(); k++) REQUIRE(same_bits(made[k], want[k]));
+  }
+  require_none(fuzz_loops(first, 24, default_pipeline(), random_recomputed));
+  require_none(fuzz_cpp(first, 8, default_pipeline(), random_recomputed));
+}
+
 #ifndef __SANITIZE_THREAD__  // it takes fibers for threads
 TEMPLATE_TEST_CASE_SIG("random graphs keep their bits as CUDA, thread by thread",
                        "[fuzz][threads]", ((int shard), shard), 0, 1, 2, 3) {

@@ -63,9 +63,10 @@ Graph body_of(const Graph& graph, const Part& part) {
   return body;
 }
 
-void append_call(Graph& out, const Graph& graph, const Part& part, std::vector<int>& ids) {
+void append_call(Graph& out, const Graph& graph, const Part& part, Op op,
+                 std::vector<int>& ids) {
   Node call;
-  call.op = Op::call;
+  call.op = op;
   for (const int operand : part.operands) call.inputs.push_back(ids[operand]);
   for (const int result : part.results) call.type.items.push_back(graph[result].type);
   call.graphs.push_back(body_of(graph, part));
@@ -82,7 +83,7 @@ void append_call(Graph& out, const Graph& graph, const Part& part, std::vector<i
 
 }  // namespace
 
-Graph outline(const Graph& graph, int first, int last) {
+Graph outline(const Graph& graph, int first, int last, Op op) {
   const Part part = part_of(graph, first, last);
   if (part.results.empty() || crosses_tuple(graph, part)) return graph;
   Graph out;
@@ -90,7 +91,7 @@ Graph outline(const Graph& graph, int first, int last) {
   std::vector<int> ids(graph.nodes.size(), -1);
   for (const int input : graph.inputs()) ids[input] = out.append(graph[input]);
   for (int id = 0; id < graph.size(); id++) {
-    if (id == *part.nodes.begin()) append_call(out, graph, part, ids);
+    if (id == *part.nodes.begin()) append_call(out, graph, part, op, ids);
     if (ids[id] < 0 && !part.nodes.count(id)) append_renumbered(out, graph[id], id, ids);
   }
   for (const int output : graph.outputs) out.outputs.push_back(ids[output]);

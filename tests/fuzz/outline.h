@@ -5,8 +5,8 @@
 
 namespace tiny_compile {
 
-// The nodes first .. last-1 but inputs become one call, read by items; the graph as it is where
+// The nodes first .. last-1 but inputs become one call (or checkpoint), read by items; the graph as it is where
 // nothing else reads them, or where they make or need a tuple that crosses the boundary.
-Graph outline(const Graph& graph, int first, int last);
+Graph outline(const Graph& graph, int first, int last, Op op = Op::call);
 
 }  // namespace tiny_compile

@@ -7,6 +7,7 @@
 
 #include "tests/fuzz/outline.h"
 #include "tiny_compile/passes/gradient.h"
+#include "tiny_compile/passes/partition.h"
 #include "tiny_compile/passes/passes.h"
 
 namespace tiny_compile {
@@ -58,7 +59,8 @@ class Generator {
   Graph with_calls(Graph graph) {
     for (int calls = 1 + below(2); calls > 0; calls--) {
       const int first = below(graph.size());
-      graph = outline(graph, first, first + 1 + below(graph.size() - first));
+      graph = outline(graph, first, first + 1 + below(graph.size() - first),
+                      chance(50) ? Op::call : Op::checkpoint);
     }
     return graph;
   }
@@ -569,6 +571,11 @@ Graph random_gradient(uint64_t seed) {
   const bool unknown = std::any_of(flat.nodes.begin(), flat.nodes.end(),
                                    [](const Node& node) { return node.op == Op::zeta; });
   return wrt.empty() || unknown ? graph : vjp(graph, wrt);
+}
+
+Graph random_recomputed(uint64_t seed) {
+  const Graph graph = random_graph(seed), joint = random_gradient(seed);
+  return recompute(joint, graph.outputs.size(), static_cast<double>(seed % 4) / 4);
 }
 
 Graph flat_random_graph(uint64_t seed, int most_nodes) {

@@ -164,7 +164,16 @@ inline std::vector<std::string> valid_graphs() {
     }
   }
   %7: f32[n] = item %6 {index=0}
-  return %3, %5, %7
+  %8: (f32[n]) = checkpoint %7 {
+    graph region(%0 a: f32[n]) {
+      %1: f32[n] = exp %0 {again=2}
+      return %1
+    }
+  }
+  %9: f32[n] = item %8 {index=0}
+  %10: f32[n] = exp %9 {again=1}
+  %11: f32[] = sum %10 {axes=[0], again=1}
+  return %3, %5, %7, %9, %11
 }
 )",
           R"(graph small[n: 1..8](%0 x: f32[n,2]) {

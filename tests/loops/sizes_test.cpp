@@ -88,6 +88,9 @@ const std::vector<Case> kCases = {
     {"call", "%0 x: f32[n,3]",
      "%1: (f32[n]) = call %0 {\ngraph f(%0 a: f32[n,3]) {\n%1: f32[n] = sum %0 {axes=[1]}\n"
      "return %1\n}\n}\n%2: f32[n] = item %1 {index=0}\nreturn %2"},
+    {"checkpoint", "%0 x: f32[n]",
+     "%1: (f32[n]) = checkpoint %0 {\ngraph f(%0 a: f32[n]) {\n%1: f32[n] = abs %0\n"
+     "return %1\n}\n}\n%2: f32[n] = item %1 {index=0}\nreturn %2"},
     {"custom_vjp", "%0 x: f32[n]",
      "%1: (f32[n]) = custom_vjp %0 {\ngraph f(%0 a: f32[n]) {\n%1: f32[n] = abs %0\n"
      "return %1\n}\ngraph b(%0 a: f32[n], %1 y: f32[n], %2 g: f32[n]) {\n"

@@ -285,7 +285,7 @@ TEST_CASE("no op that makes floats of floats is without a case", "[derivatives]"
   const std::set<Op> others = {
       Op::iota,    Op::philox, Op::argmax,     Op::argmin,  Op::any,
       Op::all,     Op::cummax, Op::cummin,     Op::argsort, Op::argsort_descending,
-      Op::bitcast, Op::call,   Op::custom_vjp, Op::item};
+      Op::bitcast, Op::call,   Op::custom_vjp, Op::item,    Op::checkpoint};
   for (int k = 0; k <= static_cast<int>(Op::item); k++) {
     const Op op = static_cast<Op>(k);
     const OpInfo& row = info(op);

@@ -154,6 +154,7 @@ class Compiled {
 
   template <typename Tuple, typename Result = void>
   Specialization trace_for(Tuple arguments, Result* structure) const {
+    const MemoryBudget budget(state_->cache.options().memory_budget);
     std::vector<Tensor> inputs;
     tree::for_each_tensor(arguments, [&](const Tensor& tensor) { inputs.push_back(tensor); });
     const TensorFunction run = [&](std::span<const Tensor> traced) {

@@ -5,10 +5,12 @@
 #include "tiny_compile/compile/function.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tiny_compile/compile/bad_index.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/graph/lanes.h"
+#include "tiny_compile/passes/partition.h"
 #include "tiny_compile/passes/passes.h"
 #include "tiny_compile/runtime/cublaslt.h"
 #include "tiny_compile/runtime/log.h"
@@ -16,6 +18,8 @@
 
 namespace tiny_compile {
 namespace {
+
+thread_local double current_budget = 1;
 
 Guard guard_of(const Tensor& tensor) {
   return {tensor.dtype(), tensor.device(), tensor.shape(), tensor.strides(), alignment(tensor)};
@@ -130,6 +134,11 @@ std::vector<Tensor> interpret_from(const Graph& graph, std::vector<Tensor> input
 
 }  // namespace
 
+double memory_budget() { return current_budget; }
+
+MemoryBudget::MemoryBudget(double budget) : before_(std::exchange(current_budget, budget)) {}
+MemoryBudget::~MemoryBudget() { current_budget = before_; }
+
 const Tensor* Reading::now() const {
   if (!variable) return &fixed;
   if (!variable->exists()) return nullptr;
@@ -168,6 +177,7 @@ Pipeline pipeline_for(const CompileOptions& options, Device device, const Graph&
 }
 
 FunctionCache::FunctionCache(CompileOptions options) : options_(std::move(options)) {
+  check_budget(options_.memory_budget);
   const std::string& backend = options_.backend;
   for (const char* known : {"", "cpp", "cuda", "eager", "interpreter"}) {
     if (backend == known) return;

@@ -24,6 +24,9 @@ struct CompileOptions {
   // On a GPU matrix products are left to the vendor's library, outside the numeric contract,
   // unless deterministic; tf32: with f32 operands rounded to 10 bits.
   bool deterministic = false, tf32 = false;
+  // Of what gradients in the function read of its forward part: how much is kept; the rest is
+  // computed again, with the same bits. 1: all; 0: as few bytes as can be (passes/partition.h).
+  double memory_budget = 1;
   std::string name = "main";  // of the graph, in texts and errors
   size_t cache_limit = 64;    // kinds of input kept; the least recently used goes
 #ifdef NDEBUG
@@ -31,6 +34,20 @@ struct CompileOptions {
 #else
   bool verify = true;
 #endif
+};
+
+// That of the compiled function that is traced on this thread; 1 where none is.
+double memory_budget();
+
+class MemoryBudget {  // while one lives
+ public:
+  explicit MemoryBudget(double budget);
+  ~MemoryBudget();
+  MemoryBudget(const MemoryBudget&) = delete;
+  MemoryBudget& operator=(const MemoryBudget&) = delete;
+
+ private:
+  double before_;
 };
 
 // What a call brings: its tensors in order, and the bits of every other number that is guarded

@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "tiny_compile/passes/gradient.h"
+#include "tiny_compile/passes/partition.h"
 #include "tiny_compile/passes/passes.h"
 #include "tiny_compile/trace/creation.h"
 #include "tiny_compile/trace/custom_vjp.h"
@@ -46,11 +47,10 @@ void check_loss(const Graph& graph) {
                             ", not one float: take its sum() or mean()"));
 }
 
-// The function by itself, and what it is called on: `inputs`, then what it captured.
-struct Call {
-  Graph graph;
-  std::vector<Tensor> operands;
-};
+// Custom derivatives have done their duty, unless this gradient is differentiated in its turn.
+Graph kept(const Graph& graph) { return is_differentiated() ? graph : inline_calls(graph); }
+
+}  // namespace
 
 Call call(const TensorFunction& function, const std::vector<Tensor>& inputs) {
   const Differentiated inside(true);
@@ -60,18 +60,16 @@ Call call(const TensorFunction& function, const std::vector<Tensor>& inputs) {
   return result;
 }
 
-// Custom derivatives have done their duty, unless this gradient is differentiated in its turn.
-Graph kept(const Graph& graph) { return is_differentiated() ? graph : inline_calls(graph); }
-
-}  // namespace
-
 std::vector<Tensor> outputs_and_gradients(const TensorFunction& function,
                                           const std::vector<Tensor>& inputs, size_t first,
                                           size_t count) {
   check_floats(inputs, first, count);
   auto [graph, operands] = call(function, inputs);
   check_loss(graph);
-  const Graph both = kept(vjp(graph, numbers(first, count)));
+  const Graph joint = vjp(graph, numbers(first, count));
+  const Graph both = is_differentiated() ? joint
+                                         : recompute(inline_calls(joint), graph.outputs.size(),
+                                                     memory_budget());
   for (size_t k = 0; k < graph.outputs.size(); k++) {
     const Type& type = graph[graph.outputs[k]].type;
     if (!is_float(type.dtype)) continue;

@@ -29,6 +29,14 @@ namespace tiny_compile {
 
 namespace detail {
 
+// The function by itself, to be differentiated, and what it is called on: `inputs`, then what it
+// captured.
+struct Call {
+  Graph graph;
+  std::vector<Tensor> operands;
+};
+Call call(const TensorFunction& function, const std::vector<Tensor>& inputs);
+
 // While a function is traced: its outputs on `inputs`, then the gradient of the first one with
 // respect to inputs first .. first + count.
 std::vector<Tensor> outputs_and_gradients(const TensorFunction& function,

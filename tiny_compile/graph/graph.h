@@ -40,6 +40,8 @@ struct Type {
 //   keepdim           reductions (1 or absent)
 //   draw              philox: the draw's number within the graph
 //   index             item: which result
+//   again             how often it was computed before, 1 or more: a value that is not kept but
+//                     computed once more; of ops that compute, never of views and sources but philox
 //   strides           input: in elements, where they are not row-major
 //   align             input: bytes that its first element's address is a multiple of, where
 //                     these are fewer than 16
@@ -48,7 +50,8 @@ struct Type {
   X(axes)               \
   X(axis)               \
   X(start)              \
-  X(stop) X(step) X(size) X(low) X(high) X(keepdim) X(draw) X(strides) X(align) X(index)
+  X(stop)               \
+  X(step) X(size) X(low) X(high) X(keepdim) X(draw) X(strides) X(align) X(index) X(again)
 
 enum class Key : uint8_t {
 #define X(name) name,
@@ -69,7 +72,8 @@ struct Graph;
 // A node may hold graphs: call has one, whose inputs are its operands and whose outputs are its
 // results, a tuple that item reads. custom_vjp has a second, for derivatives: its inputs are the
 // operands, the results and a cotangent of each result of floats; its outputs are a cotangent of
-// each operand of floats. A graph inside sees nothing of the one around it but the symbols of its
+// each operand of floats. checkpoint is a call whose inside is computed again for its derivative.
+// A graph inside sees nothing of the one around it but the symbols of its
 // sizes.
 struct Node {
   Op op = Op::input;
@@ -77,7 +81,7 @@ struct Node {
   Type type;
   std::vector<Attr> attrs;    // in Key order
   Literal value;              // of constant and pad
-  std::vector<Graph> graphs;  // of call, custom_vjp
+  std::vector<Graph> graphs;  // of call, checkpoint, custom_vjp
   std::string name;           // of an input
   Location where;             // the user's call, or the pass; not part of a node's value
 
@@ -126,12 +130,13 @@ inline constexpr int kMaxDepth = 16;  // of graphs in graphs
 Type infer(const Node& node, const std::vector<Type>& operands);
 
 // graph/verify.cpp ----------------------------------------------------------------------------
-// The attributes an op has, in Key order.
+// The attributes an op has beside `again`, in Key order.
 struct AttrForm {
   Key key;
   bool required;
 };
 std::vector<AttrForm> attributes_of(Op op);
+bool may_be_again(Op op);   // whether it may have Key::again
 size_t graphs_of(Op op);    // how many graphs it holds
 const char* name(Key key);  // "axes"
 

@@ -116,6 +116,7 @@ namespace tiny_compile {
   X(concat,       -1, Indexed)  \
   X(pad,           1, Indexed)  \
   X(call,         -1, Call)     \
+  X(checkpoint,   -1, Call)     \
   X(custom_vjp,   -1, Call)     \
   X(item,          1, Call)
 // clang-format on

@@ -60,6 +60,7 @@ std::string result_name(Op op) {
     case Op::iota: return "i64";
     case Op::philox: return "u32";
     case Op::call:
+    case Op::checkpoint:
     case Op::custom_vjp: return "tuple";
     case Op::item: return "that result's";
     default: break;
@@ -163,6 +164,7 @@ std::string op_meaning(Op op) {
     case Op::argsort_descending:
       return "where the greatest of the axis is, the next, ...; equals in order, NaN first";
     case Op::call: return "the results of the graph it holds on the operands, as a tuple";
+    case Op::checkpoint: return "a call whose inside is computed again for its derivative";
     case Op::custom_vjp:
       return "a call; from operands, results and their cotangents its second graph has those "
              "of "
@@ -198,6 +200,7 @@ std::string op_operands(Op op) {
     case Op::scatter_min: return "number, i64 or i32, number";
     case Op::concat:
     case Op::call:
+    case Op::checkpoint:
     case Op::custom_vjp: return "any...";
     case Op::item: return "tuple";
     default: break;
@@ -222,7 +225,7 @@ std::string op_reference() {
   }
   std::string result = line(rows[0], widths, ' ') + line(Row{}, widths, '-');
   for (size_t i = 1; i < rows.size(); i++) result += line(rows[i], widths, ' ');
-  return result;
+  return result + "\nEvery op that computes may have (again) too: computed again, not kept.\n";
 }
 
 }  // namespace tiny_compile

@@ -48,6 +48,7 @@ std::optional<Key> key_of(Op op, std::string_view word) {
   for (const AttrForm& form : attributes_of(op)) {
     if (word == name(form.key)) return form.key;
   }
+  if (word == name(Key::again) && may_be_again(op)) return Key::again;
   return std::nullopt;
 }
 

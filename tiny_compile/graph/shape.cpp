@@ -431,7 +431,7 @@ Types floats_among(const Types& types) {
 
 Type infer_call(const Node& node, const Types& operands) {
   const Type result = infer_graph(node, operands, node.graphs[0], operands);
-  if (node.op == Op::call) return result;
+  if (node.op != Op::custom_vjp) return result;
   const Graph& backward = node.graphs[1];
   Types given = operands;
   for (const Types& more : {result.items, floats_among(result.items)})

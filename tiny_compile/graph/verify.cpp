@@ -35,7 +35,7 @@ void check_arity(const Node& node, size_t operands) {
 
 bool must_be_integer(Key key) {
   return key == Key::axes || key == Key::axis || key == Key::step || key == Key::keepdim ||
-         key == Key::draw || key == Key::index || key == Key::align;
+         key == Key::draw || key == Key::index || key == Key::align || key == Key::again;
 }
 
 void check_values(const Node& node, const Attr& attr) {
@@ -51,6 +51,8 @@ void check_values(const Node& node, const Attr& attr) {
   }
   const int64_t first = attr.values.empty() ? 0 : attr.values[0].bounds().low;
   if (attr.key == Key::keepdim && first != 1) fail(what, " is 1 or left out, not ", first);
+  if (attr.key == Key::again && first < 1)
+    fail(what, " is 1 or more, or left out; not ", first);
   const bool counts = attr.key == Key::draw || attr.key == Key::index;
   if (counts && first < 0) fail(what, " counts from 0, and is ", first);
 }
@@ -60,7 +62,8 @@ void check_attributes(const Node& node) {
   const std::vector<AttrForm> forms = attributes_of(node.op);
   for (size_t i = 0; i < node.attrs.size(); i++) {
     const Key key = node.attrs[i].key;
-    const bool is_known = std::any_of(forms.begin(), forms.end(),
+    const bool is_known = (key == Key::again && may_be_again(node.op)) ||
+                          std::any_of(forms.begin(), forms.end(),
                                       [&](const AttrForm& form) { return form.key == key; });
     if (!is_known) fail(op, ": has no attribute ", name(key));
     if (i > 0 && node.attrs[i - 1].key >= key) {
@@ -207,6 +210,12 @@ const char* name(Key key) {
   return "?";
 }
 
+bool may_be_again(Op op) {
+  const OpClass of = info(op).op_class;
+  return op == Op::philox ||
+         (of != OpClass::Source && of != OpClass::View && of != OpClass::Call);
+}
+
 std::vector<AttrForm> attributes_of(Op op) {
   if (is_reduction(op)) return {{Key::axes, true}, {Key::keepdim, false}};
   if (is_scan(op) || is_sort(op) || is_scatter(op)) return {{Key::axis, true}};
@@ -235,7 +244,9 @@ void check_form(const Node& node, size_t operand_count) {
   check_graph_count(node);
 }
 
-size_t graphs_of(Op op) { return op == Op::call ? 1 : op == Op::custom_vjp ? 2 : 0; }
+size_t graphs_of(Op op) {
+  return op == Op::call || op == Op::checkpoint ? 1 : op == Op::custom_vjp ? 2 : 0;
+}
 
 std::optional<Problem> find_problem(const Graph& graph) { return problem_in(graph, 0); }
 

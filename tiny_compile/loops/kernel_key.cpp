@@ -99,6 +99,7 @@ KernelKey key_of(const LoneKernel& lone) {
   KernelKey key{lone.program, 0};
   key.program.kernels[0].name.clear();
   key.program.kernels[0].where.clear();
+  key.program.kernels[0].again = 0;
   for (Buffer& buffer : key.program.buffers) {
     buffer.name.clear();
     buffer.role = Role::Temporary;

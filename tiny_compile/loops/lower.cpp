@@ -130,6 +130,7 @@ class KernelBuilder {
 
   Kernel finish(const std::string& name, const Node& node) {
     kernel_.name = name;
+    kernel_.again = static_cast<int>(node.integer(Key::again, 0));
     if (!node.where.file.empty()) kernel_.where = {node.where};
     return normalize(std::move(kernel_));
   }

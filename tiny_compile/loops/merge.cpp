@@ -320,6 +320,7 @@ std::string join_groups(Group& first, const Group& second, const Plan& plan) {
     for (int* id : {&step.value, &step.other, &step.mask}) *id = *id < 0 ? -1 : ids[*id];
     first.add_step(std::move(step));
   }
+  first.kernel.again = std::max(first.kernel.again, second.kernel.again);
   return "";
 }
 
@@ -335,6 +336,9 @@ const Scalar* widest_load(const Group& group,
   }
   return best;
 }
+
+// What is computed again waits for its readers: in a kernel that runs earlier it would be kept.
+constexpr const char* kAgain = "it is computed again, later";
 
 constexpr const char* kSortsAlone =
     "a sort goes over its row many times: it has its kernel alone";
@@ -352,6 +356,7 @@ std::string too_long(const Group& first, const Group& second) {
 
 std::string merge_consumer(const Program& program, Group& producer, const Group& consumer) {
   if (const std::string reason = too_long(producer, consumer); !reason.empty()) return reason;
+  if (consumer.kernel.again > producer.kernel.again) return kAgain;
   if (producer.has(StepKind::Scan) || producer.has(StepKind::Scatter))
     return "its result is known only once the row is finished";
   if (producer.has(StepKind::Sort) || consumer.has(StepKind::Sort)) return kSortsAlone;
@@ -381,6 +386,7 @@ std::string merge_consumer(const Program& program, Group& producer, const Group&
 }
 
 std::string merge_sibling(const Program& program, Group& first, const Group& second) {
+  if (first.kernel.again > 0 || second.kernel.again > 0) return kAgain;
   for (const Group* group : {static_cast<const Group*>(&first), &second}) {
     if (group->has(StepKind::Dot) || group->has(StepKind::Scatter))
       return "matmuls share no loops";

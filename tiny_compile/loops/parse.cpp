@@ -5,7 +5,7 @@
 //                'return' [name {',' name}] '}'
 //   buffer    := ('input' | 'output' | 'temp') name ':' dtype '[' sizes ']'
 //                ['strides=[' .. ']'] ['offset=' n] ['size=' n] ['align=' n] ['at' place]
-//   kernel    := 'kernel' name 'rows(' axes ')' '{' {line} ['schedule' strategy {key=n}] '}'
+//   kernel    := 'kernel' name ['again=' n] 'rows(' axes ')' '{' {line} ['schedule' strategy {key=n}] '}'
 //   line      := '$' n '=' value
 //              | 'r' n ':' dtype '=' reduction '(' axes ')' value
 //              | 'r' n ':' dtype '=' 'dot' '(' axes ')' value ',' value
@@ -219,6 +219,7 @@ class Parser : ValueParser {
     kernel.name = identifier("the kernel's name");
     const int id = static_cast<int>(program_.kernels.size());
     if (!kernels_.emplace(kernel.name, id).second) error(start, "a second kernel of this name");
+    if (accept_word("again")) kernel.again = parse_again();
     if (!accept_word("rows")) error(at_, "expected rows(i0: 64, ...)");
     axes(true);
     kernel.rows = static_cast<int>(kernel.axes.size());
@@ -236,6 +237,14 @@ class Parser : ValueParser {
     expect('}', "the steps");
     skip_space();
     program_.kernels.push_back(normalize(std::move(kernel)));
+  }
+
+  int parse_again() {
+    expect('=', "again");
+    const size_t start = at_;
+    const int64_t times = number();
+    if (times < 1 || times > 1000) error(start, "again is from 1 to 1000");
+    return static_cast<int>(times);
   }
 
   void parse_places(Kernel& kernel) {  // # mlp.cpp:14 mlp.cpp:15

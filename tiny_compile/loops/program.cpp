@@ -26,7 +26,8 @@ size_t hash_of(const Scalar& s) {
 
 bool operator==(const Kernel& lhs, const Kernel& rhs) {
   return lhs.name == rhs.name && lhs.axes == rhs.axes && lhs.rows == rhs.rows &&
-         lhs.scalars == rhs.scalars && lhs.steps == rhs.steps && lhs.schedule == rhs.schedule;
+         lhs.scalars == rhs.scalars && lhs.steps == rhs.steps && lhs.schedule == rhs.schedule &&
+         lhs.again == rhs.again;
 }
 
 bool operator==(const Program& lhs, const Program& rhs) {

@@ -126,6 +126,7 @@ struct Kernel {
   int rows = 0;                 // how many of them are rows
   std::vector<Scalar> scalars;  // operands before users
   std::vector<Step> steps;
+  int again = 0;  // how often its values were computed before
   Schedule schedule;
   std::vector<Location> where;  // of the ops in it, each once; not part of its value
 };

@@ -19,8 +19,10 @@ class KernelPrinter {
   }
 
   std::string print() {
-    std::string text = "  kernel " + kernel_.name + " rows(" + axes(row_axes(kernel_)) + ") {" +
-                       places() + "\n";
+    const std::string again =
+        kernel_.again > 0 ? tiny_compile::str(" again=", kernel_.again) : "";
+    std::string text = "  kernel " + kernel_.name + again + " rows(" + axes(row_axes(kernel_)) +
+                       ") {" + places() + "\n";
     for (size_t s = 0; s < kernel_.steps.size(); s++) text += step(static_cast<int>(s));
     if (kernel_.schedule != Schedule{}) text += "    schedule " + str(kernel_.schedule) + "\n";
     return text + "  }\n";

@@ -12,8 +12,10 @@
 
 #include <map>
 #include <set>
+#include <utility>
 
 #include "tiny_compile/passes/derivatives.h"
+#include "tiny_compile/passes/partition.h"
 #include "tiny_compile/passes/passes.h"
 #include "tiny_compile/trace/creation.h"
 #include "tiny_compile/trace/replay.h"
@@ -34,6 +36,8 @@ std::vector<bool> depending(const Graph& graph, const std::vector<int>& inputs) 
   return depends;
 }
 
+bool is_call(const Node& node) { return node.op == Op::call; }
+
 class Sweep {
  public:
   Sweep(const Graph& graph, const std::vector<int>& inputs, std::vector<Tensor> values)
@@ -51,6 +55,8 @@ class Sweep {
     for (int id = graph_.size() - 1; id >= 0; id--) {
       if (graph_[id].op == Op::custom_vjp) {
         pass_on_custom(id);
+      } else if (graph_[id].op == Op::checkpoint) {
+        pass_on_checkpoint(id);
       } else if (cotangents_[id].defined() && graph_[id].op != Op::input) {
         pass_on(id);
       }
@@ -81,6 +87,29 @@ class Sweep {
     for (size_t k = 0; k < passed.size(); k++) {
       if (passed[k].defined()) add(node.inputs[k], passed[k]);
     }
+  }
+
+  // Computes the inside again, from the operands, and goes through it.
+  void pass_on_checkpoint(int id) {
+    const Node& node = graph_[id];
+    if (!of_items_.count(id)) return;
+    const Graph inside = inline_calls(computed_again(node.graphs[0]), is_call);
+    const std::vector<int> inputs = inside.inputs();
+    std::vector<int> wanted;
+    for (size_t k = 0; k < inputs.size(); k++)
+      if (depends_[node.inputs[k]] && is_float(inside[inputs[k]].type.dtype))
+        wanted.push_back(inputs[k]);
+    Sweep sweep(inside, wanted, replay_all(inside, operands_of(node)));
+    std::set<int> taken_over;  // what they have got is added to inside, in the order without it
+    for (size_t k = 0; k < inputs.size(); k++)
+      if (taken_over.insert(node.inputs[k]).second)
+        sweep.cotangents_[inputs[k]] = std::exchange(cotangents_[node.inputs[k]], Tensor());
+    for (const auto& [number, cotangent] : of_items_[id])
+      sweep.add(inside.outputs[static_cast<size_t>(number)], cotangent);
+    sweep.run();
+    for (size_t k = 0; k < inputs.size(); k++)
+      if (sweep.cotangents_[inputs[k]].defined())
+        add(node.inputs[k], sweep.cotangents_[inputs[k]]);
   }
 
   // By the node's own second graph.
@@ -142,7 +171,7 @@ Graph with_inputs_of(const Graph& function, Graph graph) {
 }  // namespace
 
 Graph vjp(const Graph& called, const std::vector<int>& wrt) {
-  const Graph graph = inline_calls(called, [](const Node& n) { return n.op == Op::call; });
+  const Graph graph = inline_calls(called, is_call);
   const std::vector<int> inputs = graph.inputs();
   std::vector<Type> types;
   for (const int input : inputs) types.push_back(graph[input].type);

@@ -5,7 +5,7 @@
 //   %3: f32[4] = neg %2
 //     =>  %1: f32[4] = exp %0 ; %2: f32[4] = neg %1
 //
-// Graph passes keep to one side of the boundary (a checkpoint will rely on it); lower knows no
+// Graph passes keep to one side of the boundary (a checkpoint relies on it); lower knows no
 // calls, so it begins with this.
 #include "tiny_compile/passes/passes.h"
 
