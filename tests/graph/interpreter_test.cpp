@@ -706,6 +706,18 @@ std::vector<HandCase> calls() {
   return %2
 })",
            {"1 -2 3"},
+           {"-1 2 -3"}},
+          {R"(graph hand(%0 x: f32[3]) {
+  %1: (f32[3]) = checkpoint %0 {
+    graph region(%0 x: f32[3]) {
+      %1: f32[3] = neg %0
+      return %1
+    }
+  }
+  %2: f32[3] = item %1 {index=0}
+  return %2
+})",
+           {"1 -2 3"},
            {"-1 2 -3"}}};
 }
 

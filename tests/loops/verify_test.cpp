@@ -4,6 +4,8 @@
 #include "tests/catch.h"
 #include "tests/fuzz/random_graph.h"
 #include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/graph/interpreter.h"
+#include "tiny_compile/loops/interpreter.h"
 #include "tiny_compile/loops/program.h"
 
 using namespace tiny_compile;
@@ -143,6 +145,25 @@ TEST_CASE("temporaries that live together have room apart, within the arena", "[
 TEST_CASE("every stage of random graphs is sound", "[loops]") {
   for (uint64_t seed = 1; seed <= 150; seed++)
     REQUIRE_NOTHROW(run_pipeline(default_pipeline(), random_graph(seed, 30), true));
+}
+
+// Found by random graphs: the mask of what stands at a place that data chooses.
+TEST_CASE("what is gathered from a concat is read where it is proved to be", "[loops]") {
+  const Graph graph = parse_graph(R"(graph f(%0 x: f32[3]) {
+  %1: f32[2048] = constant {value=1.0}
+  %2: f32[2051] = concat %0, %1 {axis=0}
+  %3: f32[1] = max %2 {axes=[0], keepdim=1}
+  %4: f32[2051] = expand %3
+  %5: f32[2051] = maximum %2, %4
+  %6: i64[3] = cast %0
+  %7: i64[3] = constant {value=2051}
+  %8: i64[3] = remainder %6, %7
+  %9: f32[3] = gather %5, %8 {axis=0}
+  return %9, %5
+})");
+  const std::vector<Tensor> inputs = random_inputs(graph, 7);
+  const Program program = run_pipeline(default_pipeline(), graph, true).program;
+  REQUIRE(same_bits(interpret(program, inputs)[0], interpret(graph, inputs)[0]));
 }
 
 // Found by random gradients: pads of slices of pads, windows over them, and sums cut in chunks.

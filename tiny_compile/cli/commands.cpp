@@ -433,7 +433,7 @@ int picture(const Arguments& arguments, std::ostream& out) {
 }
 
 int ops(const Arguments&, std::ostream& out) {
-  out << op_reference();
+  out << op_reference() << "\nAny op that computes may have (again): computed anew.\n";
   return 0;
 }
 

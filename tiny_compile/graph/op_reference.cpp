@@ -225,7 +225,7 @@ std::string op_reference() {
   }
   std::string result = line(rows[0], widths, ' ') + line(Row{}, widths, '-');
   for (size_t i = 1; i < rows.size(); i++) result += line(rows[i], widths, ' ');
-  return result + "\nEvery op that computes may have (again) too: computed again, not kept.\n";
+  return result;
 }
 
 }  // namespace tiny_compile

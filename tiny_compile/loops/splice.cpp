@@ -61,8 +61,9 @@ bool has_registers(const Kernel& kernel, const std::vector<bool>& wanted) {
 bool can_move_to_indirect(const Kernel& source, const std::vector<bool>& wanted) {
   for (size_t id = 0; id < wanted.size(); id++) {
     const Scalar& scalar = source.scalars[id];
-    if (wanted[id] && (uses_indirect(scalar) || scalar.kind == ScalarKind::Philox))
-      return false;
+    if (!wanted[id]) continue;
+    if (uses_indirect(scalar) || scalar.kind == ScalarKind::Philox) return false;
+    if (scalar.kind == ScalarKind::Load && scalar.mask >= 0) return false;
   }
   return true;
 }

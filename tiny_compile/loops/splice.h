@@ -30,8 +30,8 @@ std::vector<int> splice(const Kernel& source, const std::vector<bool>& wanted,
 // Whether one of the scalars is a step's result: known once the row has been gone over.
 bool has_registers(const Kernel& kernel, const std::vector<bool>& wanted);
 
-// Whether the scalars can be copied to a place chosen by data (at0): loads that have
-// no at0 yet.
+// Whether the scalars can be copied to a place chosen by data (at0): loads that have no at0 yet, and
+// no mask, which would say of such a place what the verifier does not follow.
 bool can_move_to_indirect(const Kernel& source, const std::vector<bool>& wanted);
 
 Kernel without_steps(Kernel kernel);  // nor scalars: a new kernel over the same axes
