@@ -55,7 +55,6 @@ TC_FN double tc_lgamma(double x) {
   double product = 1.0;
   for (int k = 1; k < 7; k++) product *= (double)k < whole ? near - (double)k : 1.0;
   const double logarithm = tc_log((far | below) ? y : product);
-  const double start = t * (t - 1.0) * tc_lgamma_kernel(t);
   const double inverse = 1.0 / y, w = inverse * inverse;
   double s = tc_fma(0x1.4bffc9d89f5aap-8, w, -0x1.ef8d748ae6ca6p-10);
   s = tc_fma(s, w, 0x1.b92c33f944339p-11);
@@ -65,7 +64,9 @@ TC_FN double tc_lgamma(double x) {
   s = tc_fma(s, w, 0x1.5555555555555p-4);
   const double series =
       tc_fma(y - 0.5, logarithm - 1.0, tc_fma(s, inverse, 0x1.acfe390c97d69p-2));
-  const double value = far ? series : start + (below ? -logarithm : logarithm);
+  const double start =
+      tc_fma(tc_fma(t, t, -t), tc_lgamma_kernel(t), below ? -logarithm : logarithm);
+  const double value = far ? series : start;
   const double r = tc_abs(x - tc_round(x)), z = r * r;
   const double sine = tc_fma(tc_sine_pi_kernel(z) * z, r, r);
   const double reflected = -tc_log(mirrored ? sine : 1.0) - value;
@@ -108,15 +109,18 @@ TC_FN double tc_digamma(double x) {
   const double y = mirrored ? 1.0 - x : x;
   const bool far = y >= 8.0, below = y < 1.0;
   const double near = far ? 1.0 : y, whole = tc_floor(near), t = near - whole;
-  double top = below ? -1.0 : 0.0, bottom = below ? y : 1.0;  // the sum of the 1 / (y - k)
-  for (int k = 1; k < 7; k++) {
-    const double factor = near - (double)k;
-    const bool counts = (double)k < whole;
+  // The sum of the 1 / (y - k), in two fractions: each product of few factors is rounded seldom.
+  double top = below ? -1.0 : 0.0, bottom = below ? y : 1.0, high_top = 0.0, high_bottom = 1.0;
+  for (int k = 1; k < 4; k++) {
+    const double factor = near - (double)k, high = near - (double)(k + 3);
+    const bool counts = (double)k < whole, high_counts = (double)(k + 3) < whole;
     top = counts ? tc_fma(top, factor, bottom) : top;
     bottom = counts ? bottom * factor : bottom;
+    high_top = high_counts ? tc_fma(high_top, high, high_bottom) : high_top;
+    high_bottom = high_counts ? high_bottom * high : high_bottom;
   }
   const double off = (t - 0x1.d8b618d5af8fep-2) + 0x1.1e563779a1f5bp-56;
-  const double start = tc_fma(off, tc_digamma_kernel(t), top / bottom);
+  const double start = tc_fma(off, tc_digamma_kernel(t), top / bottom) + high_top / high_bottom;
   const double inverse = 1.0 / y, w = inverse * inverse;
   double q = tc_fma(-0x1.329c90799cd87p-2, w, 0x1.47c69710d73ep-4);
   q = tc_fma(q, w, -0x1.58e68c895a207p-6);
