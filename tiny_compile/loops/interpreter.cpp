@@ -427,7 +427,8 @@ std::vector<Tensor> run(const Program& given, std::span<const Tensor> inputs,
   }
   for (int b = 0; b < static_cast<int>(values.size()); b++) {
     const int storage = storage_of(program, b);
-    values[b] = values[storage];
+    if (storage == b) continue;
+    values[b] = with_layout(values[storage], values[b].shape(), values[b].strides(), 0);
     memory[b].data = memory[storage].data;
   }
   take_errors();
