@@ -21,6 +21,7 @@
 #include "tiny_compile/nn/sequential.h"
 #include "tiny_compile/runtime/nvrtc.h"
 #include "tiny_compile/tensor/cuda_memory.h"
+#include "tiny_compile/tensor/memory_use.h"
 #include "tiny_compile/tensor/named_tensors.h"
 #include "tiny_compile/tensor/npy.h"
 #include "tiny_compile/tensor/tensor.h"

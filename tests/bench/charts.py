@@ -25,14 +25,16 @@ F32_TFLOPS = 67  # NVIDIA's datasheet for the H200, not measured
 # What a row is asked for, as tests/bench/NOTES.md has it.
 MEAN_MARK, WARM_MARK_MS, COMPILE_MARK, COPY_MARK = 1.25, 3, 1 / 8, 0.75
 DEFAULT_SECONDS = "1.5"  # gpu_bench.py's --seconds
-INDEXED = {"xent_fwd", "xent_fwdbwd", "gpt2_fwd", "gpt2_fwdbwd"}  # whose kernels can find an index wrong
+INDEXED = {"xent_fwd", "xent_fwdbwd", "gpt2_fwd", "gpt2_fwdbwd",
+           "gpt2_step"}  # whose kernels can find an index wrong
 LABELS = {"eager": "eager", "default": "torch.compile", "max_autotune": "max-autotune",
-          "by_hand": "torch.compile, by hand", "xla": "XLA", "tiny_compile": "tiny_compile"}
+          "by_hand": "torch.compile, by hand", "sdpa": "torch.compile, SDPA",
+          "xla": "XLA", "tiny_compile": "tiny_compile"}
 # Okabe and Ito's colours, told apart by every kind of colour blindness, and a mark for each.
 COLOURS = {"tiny_compile": "#0072B2", "default": "#E69F00", "max_autotune": "#D55E00",
-           "by_hand": "#CC79A7", "xla": "#009E73", "eager": "#999999"}
-MARKS = {"tiny_compile": "o", "default": "s", "max_autotune": "^", "by_hand": "D", "xla": "v",
-         "eager": "x"}
+           "by_hand": "#CC79A7", "sdpa": "#56B4E9", "xla": "#009E73", "eager": "#999999"}
+MARKS = {"tiny_compile": "o", "default": "s", "max_autotune": "^", "by_hand": "D", "sdpa": "P",
+         "xla": "v", "eager": "x"}
 
 
 # The table -----------------------------------------------------------------------------------

@@ -120,23 +120,37 @@ def mlp(x, w1, b1, w2, b2):
     return F.linear(F.gelu(F.linear(x, w1, b1), approximate="tanh"), w2, b2)
 
 
-def attention(x, w, heads):
+def attend_in_parts(q, k, v):
+    length = q.shape[-2]
+    scores = q @ k.transpose(-2, -1) * (1 / math.sqrt(q.shape[-1]))
+    allowed = torch.ones(length, length, dtype=torch.bool, device=q.device).tril()
+    return torch.softmax(scores.masked_fill(~allowed, -math.inf), -1) @ v
+
+
+def attend_at_once(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def attention(x, w, heads, attend):
     batch, length, width = x.shape
     q, k, v = (part.view(batch, length, heads, width // heads).transpose(1, 2)
                for part in F.linear(x, w[0], w[1]).split(width, -1))
-    scores = q @ k.transpose(-2, -1) * (1 / math.sqrt(width // heads))
-    allowed = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()
-    y = torch.softmax(scores.masked_fill(~allowed, -math.inf), -1) @ v
-    return F.linear(y.transpose(1, 2).reshape(batch, length, width), w[2], w[3])
+    return F.linear(attend(q, k, v).transpose(1, 2).reshape(batch, length, width), w[2], w[3])
 
 
-def gpt2(index, target, wte, wpe, *w):
+def halved(weight):
+    """What the network reads: bf16, of the f64 reference all of it."""
+    return weight if weight.dtype == torch.float64 else weight.to(torch.bfloat16)
+
+
+def gpt2(index, target, *weights, attend=attend_in_parts):
+    wte, wpe, *w = (halved(weight) for weight in weights)
     width = wte.shape[1]
     heads = 12 if width == 768 else 2
     h = F.embedding(index, wte) + wpe
     for layer in range(0, len(w) - 2, 12):
         p = w[layer:layer + 12]
-        h = h + attention(F.layer_norm(h, (width,), p[0], p[1]), p[2:6], heads)
+        h = h + attention(F.layer_norm(h, (width,), p[0], p[1]), p[2:6], heads, attend)
         a = F.linear(F.layer_norm(h, (width,), p[6], p[7]), p[8], p[9])
         h = h + F.linear(F.gelu(a, approximate="tanh"), p[10], p[11])
     h = F.layer_norm(h, (width,), w[-2], w[-1])
@@ -146,71 +160,134 @@ def gpt2(index, target, wte, wpe, *w):
     return loss if width == 768 else (loss, h)  # as gpu_gpt2.cpp
 
 
+def gpt2_at_once(*inputs):
+    return gpt2(*inputs, attend=attend_at_once)
+
+
+def clipped_adamw(step, weights, first, second, gradients):
+    """A step of AdamW on all weights, as gpu_gpt2.cpp: rate 1e-3, decay 0.1, norm at most 1."""
+    norm = torch.stack([(g * g).sum() for g in gradients]).sum().sqrt()
+    scale = (1.0 / (norm + 1e-6)).clamp(max=1.0)
+    step = step + 1
+    t, moved = step.double(), []
+    size, root = 1e-3 / (1.0 - 0.9**t), (1.0 - 0.999**t).sqrt()
+    for p, m, v, g in zip(weights, first, second, gradients):
+        g = g * scale
+        m = m + (g - m) * (1 - 0.9)
+        v = v * 0.999 + g * g * (1 - 0.999)
+        moved.append((p * (1 - 1e-3 * 0.1) - m / (v.sqrt() / root + 1e-8) * size, m, v))
+    return (*zip(*moved), step)
+
+
+# A row is what makes its call from `compiled`, which is torch.compile or, in eager mode, nothing: a
+# function of the inputs, whose parts outside `compiled` are autograd's.
+
+def whole(function):
+    return lambda compiled: compiled(function)
+
+
+def xent_gradient(function):
+    def make(compiled):
+        f = compiled(function)
+
+        def call(x, target):
+            leaf = x.detach().requires_grad_()
+            loss = f(leaf, target)
+            return loss.detach(), torch.autograd.grad(loss, leaf)[0]
+        return call
+    return make
+
+
+def given_gradient(function):
+    """The last of the inputs is the result's gradient."""
+    def make(compiled):
+        f = compiled(function)
+
+        def call(*inputs):
+            *rest, dy = inputs
+            leaves = [t.detach().requires_grad_() for t in rest]
+            y = f(*leaves)
+            return (y.detach(), *torch.autograd.grad(y, leaves, dy))
+        return call
+    return make
+
+
+def gpt2_gradients(function):
+    def make(compiled):
+        f = compiled(function)
+
+        def call(index, target, *weights):
+            leaves = [w.detach().requires_grad_() for w in weights]
+            result = f(index, target, *leaves)
+            loss = outputs_of(result)[0]  # the small instance gives its hidden state too
+            return (loss.detach(), *torch.autograd.grad(loss, leaves))
+        return call
+    return make
+
+
+def gpt2_step(function):
+    def make(compiled):
+        gradients, update = gpt2_gradients(function)(compiled), compiled(clipped_adamw)
+
+        def call(index, target, *state):
+            *tensors, step = state
+            size = len(tensors) // 3
+            weights, first, second = (tensors[k * size:(k + 1) * size] for k in range(3))
+            loss, *slopes = gradients(index, target, *weights)
+            weights, first, second, step = update(step, weights, first, second, slopes)
+            return (loss, *weights, *first, *second, step)
+        return call
+    return make
+
+
 ROWS = {
-    "pointwise": pointwise,
-    "bias_gelu_f32": bias_gelu,
-    "bias_gelu_bf16": bias_gelu,
-    "softmax": softmax,
-    "softmax_wide": softmax,
-    "layernorm": layernorm,
-    "add_rmsnorm_bf16": add_rmsnorm,
-    "mse": mse,
-    "colsum": colsum,
-    "transpose_add": transpose_add,
-    "swiglu_bf16": swiglu,
-    "adamw": adamw,
-    "xent_fwd": xent_fwd,
-    "xent_fwdbwd": xent_fwd,
-    "layernorm_fwdbwd": layernorm,
-    "tiny_chain": tiny_chain,
-    "mlp_bf16": mlp,
-    "mlp_fwdbwd_bf16": mlp,
-    "gpt2_fwd": gpt2,
-    "gpt2_fwdbwd": gpt2,
+    "pointwise": whole(pointwise),
+    "bias_gelu_f32": whole(bias_gelu),
+    "bias_gelu_bf16": whole(bias_gelu),
+    "softmax": whole(softmax),
+    "softmax_wide": whole(softmax),
+    "layernorm": whole(layernorm),
+    "add_rmsnorm_bf16": whole(add_rmsnorm),
+    "mse": whole(mse),
+    "colsum": whole(colsum),
+    "transpose_add": whole(transpose_add),
+    "swiglu_bf16": whole(swiglu),
+    "adamw": whole(adamw),
+    "xent_fwd": whole(xent_fwd),
+    "xent_fwdbwd": xent_gradient(xent_fwd),
+    "layernorm_fwdbwd": given_gradient(layernorm),
+    "tiny_chain": whole(tiny_chain),
+    "mlp_bf16": whole(mlp),
+    "mlp_fwdbwd_bf16": given_gradient(mlp),
+    "gpt2_fwd": whole(gpt2),
+    "gpt2_fwdbwd": gpt2_gradients(gpt2),
+    "gpt2_step": gpt2_step(gpt2),
 }
 
-# Rows with gradients: PyTorch's by autograd, and in another contestant written out as in C++.
-BY_HAND = {"xent_fwdbwd": xent_by_hand, "layernorm_fwdbwd": layernorm_by_hand}
-
-
-def xent_gradient(f, x, target):
-    leaf = x.detach().requires_grad_()
-    loss = f(leaf, target)
-    return loss.detach(), torch.autograd.grad(loss, leaf)[0]
-
-
-def given_gradient(f, *inputs):
-    """The last of the inputs is the result's gradient."""
-    *rest, dy = inputs
-    leaves = [t.detach().requires_grad_() for t in rest]
-    y = f(*leaves)
-    return (y.detach(), *torch.autograd.grad(y, leaves, dy))
-
-
-def gpt2_gradients(f, index, target, *weights):
-    leaves = [w.detach().requires_grad_() for w in weights]
-    result = f(index, target, *leaves)
-    loss = outputs_of(result)[0]  # the small instance gives its hidden state too
-    return (loss.detach(), *torch.autograd.grad(loss, leaves))
-
-
-GRADIENTS = {"xent_fwdbwd": xent_gradient, "gpt2_fwdbwd": gpt2_gradients, "layernorm_fwdbwd": given_gradient,
-             "mlp_fwdbwd_bf16": given_gradient}
+# Compiled in other ways, for the record: the gradient written out as in C++; attention in one call.
+OTHERS = {
+    "xent_fwdbwd": {"by_hand": whole(xent_by_hand)},
+    "layernorm_fwdbwd": {"by_hand": whole(layernorm_by_hand)},
+    "gpt2_fwd": {"sdpa": whole(gpt2_at_once)},
+    "gpt2_fwdbwd": {"sdpa": gpt2_gradients(gpt2_at_once)},
+    "gpt2_step": {"sdpa": gpt2_step(gpt2_at_once)},
+}
 
 # --autotune some: where max-autotune has most to choose, reductions and matmuls.
 AUTOTUNED = {"bias_gelu_bf16", "softmax", "softmax_wide", "mse", "colsum", "xent_fwd",
              "xent_fwdbwd", "layernorm_fwdbwd", "mlp_bf16", "mlp_fwdbwd_bf16"}
 
 
-def function_of(row):
-    return ROWS[row.split("/")[0]]
+def others_of(row):
+    """Contestants of the row beside the function itself, by name."""
+    return OTHERS.get(row.split("/")[0], {})
 
 
-def bound(row, function, inputs):
-    """A call of the row: gradients by autograd where it has some."""
-    if row in GRADIENTS:
-        return lambda: GRADIENTS[row](function, *inputs)
-    return lambda: function(*inputs)
+def bound(row, contestant, compiled, inputs):
+    """A call of the row with these inputs."""
+    make = others_of(row).get(contestant, ROWS[row.split("/")[0]])
+    call = make(compiled)
+    return lambda: call(*inputs)
 
 
 def outputs_of(result):

@@ -5,6 +5,7 @@
 #include "tests/bench/gpu_rows.h"
 
 #include <array>
+#include <charconv>
 #include <cmath>
 
 #include "tiny_compile/compile/pipeline.h"
@@ -291,12 +292,30 @@ GpuRow make_dense(const Maker& maker, const std::string& name, Dims dims) {
   return row;
 }
 
+// The row compiled with the budget that "/budget=0.5" names.
+GpuRow with_budget(GpuRow row, const std::string& variant) {
+  const std::string digits = variant.substr(variant.find('=') + 1);
+  double budget = 0;
+  const char* end = digits.data() + digits.size();
+  if (const auto [at, error] = std::from_chars(digits.data(), end, budget);
+      error != std::errc() || at != end)
+    tc::fail(row.name, variant, ": '", digits, "' is no number; a budget is one from 0 to 1");
+  row.name += variant;
+  row.what += ", memory budget " + digits;
+  row.prepare = [budget, prepare = std::move(row.prepare)](tc::CompileOptions options,
+                                                           const std::vector<Tensor>& x) {
+    options.memory_budget = budget;
+    return prepare(options, x);
+  };
+  return row;
+}
+
 }  // namespace
 
 std::vector<std::string> gpu_row_names() {
   std::vector<std::string> names;
   for (const Maker& maker : kMakers) names.push_back(maker.name);
-  names.insert(names.end(), {"gpt2_fwd", "gpt2_fwdbwd"});
+  for (const std::string& name : gpt2_row_names()) names.push_back(name);
   return names;
 }
 
@@ -310,7 +329,9 @@ std::vector<std::string> gpu_ragged_names() {
 }
 
 GpuRow make_gpu_row(const std::string& name, bool small) {
-  if (name == "gpt2_fwd" || name == "gpt2_fwdbwd") return make_gpt2_row(name, small);
+  if (const size_t at = name.find("/budget="); at != std::string::npos)
+    return with_budget(make_gpu_row(name.substr(0, at), small), name.substr(at));
+  if (const auto row = make_gpt2_row(name, small)) return *row;
   const size_t slash = name.find('/');
   const Maker* maker = find_maker(name.substr(0, slash));
   if (!maker)

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,13 +34,14 @@ struct GpuRow {
       prepare;
 };
 
-std::vector<std::string> gpu_row_names();  // of the table in README: pointwise ... gpt2_fwdbwd
+std::vector<std::string> gpu_row_names();  // of the table in README: pointwise ... gpt2_step
 // The same functions where tensors are not round: softmax/127 (row length, 64 Mi elements in
 // all), softmax/misaligned (starts one element into its storage), softmax/transposed,
 // softmax/strided (every second element).
 std::vector<std::string> gpu_ragged_names();
 
-// `small`: a few thousand elements, for the interpreter. Throws tc::Error for another name.
+// `small`: a few thousand elements, for the interpreter. Any row may be followed by the memory budget
+// that it is compiled with, gpt2_fwdbwd/budget=0.5. Throws tc::Error for another name.
 GpuRow make_gpu_row(const std::string& name, bool small = false);
 
 // One for each element that an op of the graph produces (a reduction: reads), 2*m*n*k for a
@@ -51,7 +53,8 @@ double count_operations(const tiny_compile::Graph& graph);
 tiny_compile::Source cuda_source(const tiny_compile::Graph& graph);
 int64_t count_launches(const tiny_compile::Source& source);
 
-// gpu_gpt2.cpp
-GpuRow make_gpt2_row(const std::string& name, bool small);
+// gpu_gpt2.cpp; nothing for another name.
+std::vector<std::string> gpt2_row_names();
+std::optional<GpuRow> make_gpt2_row(const std::string& name, bool small);
 
 }  // namespace bench

@@ -216,6 +216,41 @@ TEST_CASE("a wrong GPT-2 fails the small instance's check", "[bench]") {
   check_bits({"gpt2_fwd", "gpt2_fwdbwd"});
 }
 
+TEST_CASE("a step of GPT-2 takes AdamW's first step with every weight", "[bench]") {
+  const GpuRow row = make_gpu_row("gpt2_step", true);
+  std::vector<Tensor> inputs;
+  for (const Input& input : row.inputs) inputs.push_back(make_input(input, cpu));
+  const std::vector<Tensor> after = row.prepare({}, inputs).results();
+  REQUIRE(after.size() == inputs.size() - 1);  // the loss for index and target
+  CHECK(after.back().item<int64_t>() == 1);
+  const size_t weights = (inputs.size() - 3) / 3;
+  for (size_t k = 0; k < weights; k++) {
+    INFO("weight " << k);
+    REQUIRE(after[1 + k].dtype() == DType::f32);
+    // From moments of 0 each element moves by the rate, or not where its gradient is 0.
+    const Tensor step = abs(after[1 + k] - inputs[2 + k] * (1 - 1e-4));
+    CHECK(step.max().item<double>() <= 1.01e-3);
+    CHECK(step.max().item<double>() > 0.99e-3);
+  }
+  check_bits({"gpt2_step"});
+}
+
+TEST_CASE("a row is compiled with the memory budget that its name ends in", "[bench]") {
+  const auto nodes = [](const std::string& name) {
+    const GpuRow row = make_gpu_row(name, true);
+    std::vector<Tensor> inputs;
+    for (const Input& input : row.inputs) inputs.push_back(make_input(input, cpu));
+    return row.prepare({}, inputs).graph().size();
+  };
+  const int all_kept = nodes("gpt2_fwdbwd");
+  CHECK(nodes("gpt2_fwdbwd/budget=1") == all_kept);
+  CHECK(nodes("gpt2_fwdbwd/budget=0.25") > all_kept);
+  CHECK_THROWS_WITH(make_gpu_row("softmax/budget=all"),
+                    Catch::Matchers::ContainsSubstring("a budget is one from 0 to 1"));
+  CHECK_THROWS_WITH(nodes("softmax/budget=2"),
+                    Catch::Matchers::ContainsSubstring("memory_budget is 2"));
+}
+
 TEST_CASE("ragged rows keep to 64 Mi elements and have the interpreter's bits", "[bench]") {
   const std::vector<std::string> names = gpu_ragged_names();
   CHECK(names.size() == 50);

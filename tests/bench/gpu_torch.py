@@ -1,6 +1,6 @@
 """PyTorch as contestants of the GPU benchmark: compiled, checked against float64, timed.
 
-As a program: `gpu_torch.py SPEC.json MODE DEVICE` makes the first compiled call of a fresh
+As a program: `gpu_torch.py SPEC.json DEVICE CONTESTANT` makes the first compiled call of a fresh
 process (the inductor cache is where TORCHINDUCTOR_CACHE_DIR says) and prints its milliseconds
 beyond those of a second call.
 """
@@ -28,11 +28,19 @@ def wait(device):
         torch.cuda.synchronize()
 
 
-def compiled(function, mode):
+def compiled(function, mode=None):
     return torch.compile(function, dynamic=False, **({"mode": mode} if mode else {}))
 
 
-MODES = {"default": None, "max_autotune": "max-autotune-no-cudagraphs", "by_hand": None}
+def not_compiled(function):
+    return function
+
+
+MODES = {"max_autotune": "max-autotune-no-cudagraphs"}  # of contestants; the others have none
+
+
+def compiled_call(row, name, inputs):
+    return gpu_peers.bound(row, name, lambda f: compiled(f, MODES.get(name)), inputs)
 
 
 def new_cache(directory):
@@ -135,9 +143,8 @@ class Contestant:
 
     def warm_ms(self, spec_path):
         """The first compiled call of another process that finds this one's cache."""
-        mode = MODES[self.name] or "default"
         said = subprocess.run(
-            [sys.executable, os.path.abspath(__file__), spec_path, mode, self.device,
+            [sys.executable, os.path.abspath(__file__), spec_path, self.device,
              self.name], capture_output=True, text=True, timeout=120,
             env=dict(os.environ, TORCHINDUCTOR_CACHE_DIR=self.directory,
                      TRITON_CACHE_DIR=os.path.join(self.directory, "triton")))
@@ -152,26 +159,19 @@ class TorchRow:
     def __init__(self, spec, device, scratch):
         self.spec, self.device, self.scratch = spec, device, scratch
         self.name = spec["name"]
-        self.function = gpu_peers.function_of(self.name)
         made = [gpu_peers.make_input(s, device) for s in spec["inputs"]]
         self.inputs = [view for view, _ in made]
         self.checksums = [checksum for _, checksum in made]
         self.contestants = []
         torch._dynamo.reset()
-        self.add("eager", self.function)
+        self.add("eager", gpu_peers.bound(self.name, "eager", not_compiled, self.inputs))
 
-    def add(self, name, function, by_hand=False):
-        if by_hand:
-            call = lambda: function(*self.inputs)
-        else:
-            call = gpu_peers.bound(self.name, function, self.inputs)
+    def add(self, name, call):
         self.contestants.append(Contestant(name, call, self.device))
         return self.contestants[-1]
 
     def add_compiled(self, name):
-        by_hand = name == "by_hand"
-        source = gpu_peers.BY_HAND[self.name] if by_hand else self.function
-        contestant = self.add(name, compiled(source, MODES[name]), by_hand)
+        contestant = self.add(name, compiled_call(self.name, name, self.inputs))
         try:
             contestant.compile(tempfile.mkdtemp(prefix=name + "_", dir=self.scratch))
         except BaseException:
@@ -180,14 +180,14 @@ class TorchRow:
 
     def modes(self, autotune):
         """Which compiled contestants this row has."""
-        names = ["default"] + (["by_hand"] if self.name in gpu_peers.BY_HAND else [])
+        names = ["default", *gpu_peers.others_of(self.name)]
         if autotune == "all" or (autotune == "some" and self.name in gpu_peers.AUTOTUNED):
             names.append("max_autotune")
         return names
 
     def reference(self):
         wide = [x.double() if x.is_floating_point() else x for x in self.inputs]
-        result = gpu_peers.bound(self.name, self.function, wide)()
+        result = gpu_peers.bound(self.name, "float64", not_compiled, wide)()
         return [t.double() for t in gpu_peers.outputs_of(result)]
 
     def errors(self, directory):
@@ -248,7 +248,7 @@ def warm_up(device, modes):
     directory = tempfile.mkdtemp(prefix="tc_gpu_bench_first_")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     new_cache(directory)
-    for mode in {MODES[name] for name in modes}:
+    for mode in {MODES.get(name) for name in modes}:
         x = torch.ones(64, 64, device=device)
         compiled(lambda t: torch.softmax(t + 1.0, -1), mode)(x)
     wait(device)
@@ -262,20 +262,14 @@ def matmul_tflops(device, n=8192):
     return 2 * n**3 / statistics.median(times) * 1e-9
 
 
-def start(spec_path, mode, device, name):
+def start(spec_path, device, name):
     with open(spec_path) as f:
         spec = json.load(f)
     inputs = []
     for s in spec["inputs"]:
         storage = torch.zeros(s["count"], dtype=gpu_peers.DTYPES[s["dtype"]], device=device)
         inputs.append(storage.as_strided(s["shape"], s["strides"], s["start"]))
-    row = spec["name"]
-    if name == "by_hand":
-        function = compiled(gpu_peers.BY_HAND[row], None)
-        call = lambda: function(*inputs)
-    else:
-        function = compiled(gpu_peers.function_of(row), None if mode == "default" else mode)
-        call = gpu_peers.bound(row, function, inputs)
+    call = compiled_call(spec["name"], name, inputs)
     contestant = Contestant(name, call, device)
     wait(device)
     first, again = contestant.seconds(), contestant.seconds()
@@ -283,4 +277,4 @@ def start(spec_path, mode, device, name):
 
 
 if __name__ == "__main__":
-    start(*sys.argv[1:5])
+    start(*sys.argv[1:4])

@@ -62,6 +62,28 @@ Setup small_setup() {
   return setup;
 }
 
+// A process that executes the hidden test case of that tag, about this folder.
+tests::Child process_of(const std::string& tag, const Place& place, bool is_small_disk) {
+  return tests::Child([&] {
+    const std::string disk = place.folder.path("disk");
+    if (is_small_disk && !tests::mount_small(disk, "size=128k")) return tests::kNotAllowed;
+    alarm(300);
+    setenv("TC_TEST_FOLDER", place.folder.path("").c_str(), 1);
+    execl("/proc/self/exe", "tests", tag.c_str(), nullptr);
+    return 100;
+  });
+}
+
+int64_t steps_in(const std::string& checkpoint) {
+  return load_checkpoint(checkpoint, cpu).training.steps_done();
+}
+
+// The last step that a training's output tells of.
+int64_t last_told(const std::string& output) {
+  const size_t at = output.rfind("\nstep ");
+  return at == std::string::npos ? 0 : std::stoll(output.substr(at + 6));
+}
+
 Corpus corpus_of(const std::string& learnt, const std::string& held) {
   return {learnt + held, learnt.size()};
 }
@@ -217,6 +239,84 @@ TEST_CASE("a full disk ends a training with what is left of it", "[train]") {
   REQUIRE(ran.code == 1);
   REQUIRE_THAT(ran.problems, ContainsSubstring("No space left on device") &&
                                  ContainsSubstring("stopped behind step 3"));
+}
+
+TEST_CASE("(a training in a process of its own)", "[.training]") {
+  const std::string folder = getenv("TC_TEST_FOLDER");
+  std::ofstream out(folder + "told");
+  REQUIRE(run_train({folder + "text", "--layers=1", "--width=8", "--heads=2", "--context=8",
+                     "--batch=2", "--device=cpu", "--steps=400", "--every=10",
+                     "--checkpoint=" + folder + "gpt.safetensors"},
+                    out, out) == 0);
+}
+
+TEST_CASE("kill -9 costs a training the steps since its last checkpoint", "[train]") {
+  const Place whole, place;
+  REQUIRE(train(whole.words({"--steps=400", "--every=400"})).code == 0);
+  const auto told = [&] { return tests::text_of(place.folder.path("told")); };
+  for (const int64_t step : {40, 120, 280}) {
+    fs::remove(place.folder.path("told"));
+    const tests::Child child = process_of("[.training]", place, false);
+    while (last_told(told()) < step && kill(child.pid(), 0) == 0 &&
+           told().find("held out:") == std::string::npos)
+      usleep(500);
+    kill(child.pid(), SIGKILL);
+    child.wait();
+    const int64_t kept = steps_in(place.checkpoint);
+    CAPTURE(told(), kept);
+    REQUIRE(kept % 10 == 0);
+    REQUIRE(kept >= last_told(told()) - 10);
+    REQUIRE(kept >= step - 10);
+  }
+  REQUIRE(train(place.words({"--resume"})).code == 0);
+  REQUIRE(read_text(place.checkpoint) == read_text(whole.checkpoint));
+}
+
+TEST_CASE("(a training on a disk that fills up)", "[.filling]") {
+  const std::string folder = getenv("TC_TEST_FOLDER"), disk = folder + "disk/";
+  const std::string checkpoint = disk + "gpt.safetensors";
+  const std::vector<std::string> words{folder + "text", "--resume", "--device=cpu", "--every=5",
+                                       "--checkpoint=" + checkpoint};
+  fs::copy(folder + "gpt.safetensors", checkpoint);
+  std::ofstream filler(disk + "filler");
+  while (filler << std::string(4096, 'x') << std::flush) {
+  }
+  filler.close();
+  const std::string before = read_text(checkpoint);
+  const Ran ran = train(words);
+  REQUIRE(ran.code == 1);
+  REQUIRE_THAT(ran.problems, ContainsSubstring("No space left on device") &&
+                                 ContainsSubstring("stopped behind step 15") &&
+                                 ContainsSubstring("holds step 10: go on with --resume"));
+  REQUIRE(read_text(checkpoint) == before);
+  fs::remove(disk + "filler");
+  REQUIRE(train(words).code == 0);
+  REQUIRE(read_text(checkpoint) == read_text(folder + "whole.safetensors"));
+}
+
+TEST_CASE("a disk that fills up leaves the last checkpoint, to go on from", "[train]") {
+  const Place place;
+  REQUIRE(train(place.words({"--steps=20"})).code == 0);
+  fs::rename(place.checkpoint, place.folder.path("whole.safetensors"));
+  const Corpus corpus = read_corpus({place.text}, ".", 8);
+  const Trainer trainer(small_setup(), corpus, cpu);
+  Checkpoint half{small_setup(), corpus.mark(), begin_training(small_setup(), cpu)};
+  while (half.training.steps_done() < 10) trainer.step(half.training);
+  save_checkpoint(place.checkpoint, half);
+  fs::create_directory(place.folder.path("disk"));
+  const int code = process_of("[.filling]", place, true).wait();
+  if (code == tests::kNotAllowed) SKIP("no file system may be mounted");
+  REQUIRE(code == 0);
+}
+
+TEST_CASE("a loss that becomes NaN stops a training with its checkpoint whole", "[train]") {
+  const Place place;
+  const Ran ran = train(place.words({"--steps=9", "--every=1", "--rate=1e30", "--decay=0"}));
+  REQUIRE(ran.code == 1);
+  REQUIRE_THAT(ran.problems, ContainsSubstring("the loss is") &&
+                                 ContainsSubstring("lower --rate") &&
+                                 ContainsSubstring("go on with --resume"));
+  REQUIRE(steps_in(place.checkpoint) >= 1);
 }
 
 TEST_CASE("a loss curve as text", "[train]") {

@@ -4,6 +4,7 @@
 #include "tests/catch.h"
 #include "tiny_compile/compile/explain.h"
 #include "tiny_compile/nn/gpt.h"
+#include "tiny_compile/tensor/memory_use.h"
 #include "tiny_compile/trace/creation.h"
 #include "tiny_compile/trace/functions.h"
 #include "tiny_compile/trace/nn.h"
@@ -22,6 +23,14 @@ Tensor predict(const Model& model, const Tensor& x) {
 }
 
 Model model_of(int64_t width) { return {randn({width, width}), randn({width})}; }
+
+template <typename Tree>
+int64_t bytes_of(const Tree& tree) {
+  int64_t bytes = 0;
+  for (const Tensor& tensor : tree::tensors_of(tree))
+    bytes += static_cast<int64_t>(tensor.info().storage->bytes());
+  return bytes;
+}
 
 std::vector<Tensor> tensors(const Model& model) { return {model.weight, model.bias}; }
 
@@ -170,17 +179,26 @@ TEST_CASE("the peak of a GPT's gradient grows with the memory budget", "[partiti
       nn::make_gpt({.vocabulary = 32, .context = 32, .layers = 12, .heads = 2, .width = 16});
   const Tensor index = remainder(reshape(arange(0, 64), {2, 32}), 32);
   const Tensor target = remainder(index + 1, 32);
-  std::vector<int64_t> arenas;
+  const int64_t inputs = bytes_of(std::tuple(gpt, index, target));
+  std::vector<int64_t> peaks;  // as measured: inputs, results and all between
   for (const double budget : {0.0, 0.25, 0.5, 0.75, 1.0}) {
     const auto step =
         compile([](const nn::Gpt& g, const Tensor& x,
                    const Tensor& y) { return value_and_grad(nn::gpt_loss)(g, x, y); },
                 {.memory_budget = budget});
+    int64_t outputs = bytes_of(step(gpt, index, target));  // compiled
+    const int64_t before = memory_use(cpu).bytes;
+    reset_peak_memory(cpu);
+    step(gpt, index, target);
+    peaks.push_back(inputs + memory_use(cpu).peak - before);
     const Graph graph = step.specialization(gpt, index, target).traced.graph;
-    Pipeline planned = until(default_pipeline(), "plan_memory");
-    arenas.push_back(run_pipeline(planned, graph, false).program.arena_bytes);
+    const Pipeline planned = until(default_pipeline(), "plan_memory");
+    const int64_t plan =
+        inputs + outputs + run_pipeline(planned, graph, false).program.arena_bytes;
+    CAPTURE(budget, plan);
+    CHECK(static_cast<double>(peaks.back()) == Catch::Approx(plan).epsilon(0.05));
   }
-  CAPTURE(arenas);
-  REQUIRE(std::is_sorted(arenas.begin(), arenas.end()));
-  REQUIRE(arenas.front() * 10 < arenas.back() * 9);
+  CAPTURE(peaks);
+  REQUIRE(std::is_sorted(peaks.begin(), peaks.end()));
+  REQUIRE(peaks.front() * 10 < peaks.back() * 9);
 }

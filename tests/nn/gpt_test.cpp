@@ -10,6 +10,7 @@
 #include "tiny_compile/nn/optimiser.h"
 #include "tiny_compile/trace/creation.h"
 #include "tiny_compile/trace/functions.h"
+#include "tiny_compile/trace/nn.h"
 
 using namespace tiny_compile;
 using namespace tiny_compile::nn;
@@ -25,37 +26,57 @@ Gpt tiny(GptShape shape = kTiny) {
   return make_gpt(shape);
 }
 
-// The losses and the last weights of 100 steps on a text that repeats itself.
-std::vector<Tensor> hundred_steps(const CompileOptions& options, int threads) {
+using Loss = Tensor (*)(const Gpt&, const Tensor&, const Tensor&);
+
+struct Setting {
+  CompileOptions options = {};
+  int threads = 1, steps = 100;
+  Loss loss = gpt_loss;
+};
+
+struct Results {
+  std::vector<Tensor> losses;
+  Gpt gpt;
+  State state;
+};
+
+// Steps of AdamW on a text that repeats itself.
+Results train(const Setting& setting) {
   const int before = omp_get_max_threads();
-  omp_set_num_threads(threads);
+  omp_set_num_threads(setting.threads);
   const Adam adam = adamw(0.1);
   const auto step = compile(
       [&](const Gpt& p, const State& s, const Tensor& x, const Tensor& y, const Tensor& rate) {
-        const auto [loss, gradient] = value_and_grad(gpt_loss)(p, x, y);
+        const auto [loss, gradient] = value_and_grad(setting.loss)(p, x, y);
         return Trained(loss, adam.update(p, clip_by_global_norm(gradient, 1).first, s, rate));
       },
-      options);
-  Gpt gpt = tiny();
-  State state = adam.init(gpt);
-  std::vector<Tensor> results;
-  for (int i = 0; i < 100; i++) {
+      setting.options);
+  Results results{{}, tiny(), {}};
+  results.state = adam.init(results.gpt);
+  for (int i = 0; i < setting.steps; i++) {
     const Tensor x = remainder(reshape(arange(3 * i, 3 * i + 24), {3, 8}), 7);
-    const auto [loss, next] = step(gpt, state, x, remainder(x + 1, 7), 0.01);
-    std::tie(gpt, state) = next;
-    results.push_back(loss);
+    const auto [loss, next] = step(results.gpt, results.state, x, remainder(x + 1, 7), 0.01);
+    std::tie(results.gpt, results.state) = next;
+    results.losses.push_back(loss);
   }
   omp_set_num_threads(before);
-  for (const Tensor& tensor : nn::detail::tensors_of(std::tuple(gpt, state)))
-    results.push_back(tensor);
   return results;
 }
 
-void check_same(const std::vector<Tensor>& ours, const std::vector<Tensor>& theirs) {
-  REQUIRE(ours.size() == theirs.size());
-  for (size_t k = 0; k < ours.size(); k++) {
+// The network reads bf16 copies of the weights; its scores are compared in f32.
+Tensor half_loss(const Gpt& gpt, const Tensor& x, const Tensor& y) {
+  const Tensor scores = gpt_scores(nn::to(gpt, DType::bf16), x);
+  REQUIRE(scores.dtype() == DType::bf16);
+  return cross_entropy(flatten(scores, 0, 1).to(DType::f32), flatten(y));
+}
+
+void check_same(const Results& ours, const Results& theirs) {
+  const auto a = nn::detail::tensors_of(std::tuple(ours.losses, ours.gpt, ours.state)),
+             b = nn::detail::tensors_of(std::tuple(theirs.losses, theirs.gpt, theirs.state));
+  REQUIRE(a.size() == b.size());
+  for (size_t k = 0; k < a.size(); k++) {
     INFO("tensor " << k);
-    REQUIRE(same_bits(ours[k], theirs[k]));
+    REQUIRE(same_bits(a[k], b[k]));
   }
 }
 
@@ -118,10 +139,27 @@ TEST_CASE("a GPT's gradient is its slope", "[gpt]") {
 }
 
 TEST_CASE("100 steps have the same bits for any threads, compiled or interpreted", "[gpt]") {
-  const std::vector<Tensor> one = hundred_steps({}, 1);
-  REQUIRE(one[99].item<double>() < 0.5 * one[0].item<double>());  // it learns
-  check_same(hundred_steps({}, 3), one);
-  check_same(hundred_steps({.backend = "interpreter"}, 2), one);
+  const Results one = train({});
+  REQUIRE(one.losses[99].item<double>() < 0.5 * one.losses[0].item<double>());  // it learns
+  check_same(train({.threads = 3}), one);
+  check_same(train({.options = {.backend = "interpreter"}, .threads = 2}), one);
+}
+
+TEST_CASE("bf16 arithmetic trains f32 weights, compiled as interpreted", "[gpt]") {
+  const Results half = train({.steps = 60, .loss = half_loss});
+  const double first = half.losses.front().item<double>(),
+               last = half.losses.back().item<double>();
+  REQUIRE(last < 0.6 * first);
+  const Results exact = train({.steps = 60});
+  REQUIRE(last == Catch::Approx(exact.losses.back().item<double>()).epsilon(0.1));
+  for (const Tensor& kept :
+       nn::detail::tensors_of(std::tuple(half.gpt, half.state.first, half.state.second)))
+    REQUIRE(kept.dtype() == DType::f32);
+  const Tensor weight = half.gpt.blocks[0].up.weight;  // small steps add up below bf16's digits
+  REQUIRE_FALSE(same_bits(weight, weight.to(DType::bf16).to(DType::f32)));
+  check_same(train({.threads = 3, .steps = 60, .loss = half_loss}), half);
+  check_same(train({.options = {.backend = "interpreter"}, .steps = 60, .loss = half_loss}),
+             half);
 }
 
 TEST_CASE("k leaves in one call are k calls and a sum", "[accumulate]") {

@@ -181,7 +181,7 @@ void train(const TrainOptions& options, std::ostream& out) {
   const Corpus corpus = read_corpus(options.files, ".", options.setup.shape.context);
   Checkpoint now = beginning(options, corpus, device);
   describe(now, corpus, device, out);
-  const Trainer trainer(now.setup, corpus, device);
+  const Trainer trainer(now.setup, corpus, device, {.deterministic = options.deterministic});
   LossCurve curve;
   curve.five_gram = five_gram_bits(corpus);
   if (!std::filesystem::exists(options.checkpoint))

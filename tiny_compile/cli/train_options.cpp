@@ -83,10 +83,14 @@ bool set_option(TrainOptions& options, const std::string& name, const std::strin
 }
 
 bool set_flag(TrainOptions& options, const std::string& name) {
-  if (name == "sample") options.is_sample = true;
-  if (name == "resume") options.resume = true;
-  if (name == "help") options.wants_help = true;
-  return name == "sample" || name == "resume" || name == "help";
+  const std::pair<const char*, bool*> flags[] = {{"sample", &options.is_sample},
+                                                 {"resume", &options.resume},
+                                                 {"deterministic", &options.deterministic},
+                                                 {"help", &options.wants_help}};
+  for (const auto& [of, flag] : flags) {
+    if (name == of) return *flag = true;
+  }
+  return false;
 }
 
 void check(const TrainOptions& options) {
@@ -114,7 +118,8 @@ std::string train_usage() {
       ".svg\n"
       "  --every=250              steps from checkpoint to checkpoint\n"
       "  --resume                 goes on from the checkpoint, bit for bit\n"
-      "  --device=cpu|cuda        the GPU where there is one\n";
+      "  --device=cpu|cuda        the GPU where there is one\n"
+      "  --deterministic          on it, too, the CPU's bits: without the vendor's matmuls\n";
   Setup setup;
   for (const Number& number : numbers()) {
     std::string line = str("  --", number.name, "=");

@@ -9,7 +9,7 @@
 namespace tiny_compile {
 
 struct TrainOptions {
-  bool is_sample = false, resume = false, wants_help = false;
+  bool is_sample = false, resume = false, deterministic = false, wants_help = false;
   std::vector<std::string> files;  // none: the lessons and the README
   std::string checkpoint;
   std::string device;  // "cpu", "cuda"; "": the GPU where there is one

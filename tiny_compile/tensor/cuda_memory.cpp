@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tiny_compile/base/error.h"
+#include "tiny_compile/tensor/memory_use.h"
 
 namespace tiny_compile {
 namespace {
@@ -81,9 +82,12 @@ CudaAddress obtain(size_t& bytes, CudaQueue* queue, int device) {
 
 CudaStorage::CudaStorage(std::byte* data, size_t bytes, size_t block, CudaQueue* home,
                          int device)
-    : Storage(data, bytes, {DeviceKind::Cuda, device}), block_(block), home_(home) {}
+    : Storage(data, bytes, {DeviceKind::Cuda, device}), block_(block), home_(home) {
+  count_memory(this->device(), static_cast<int64_t>(bytes));
+}
 
 CudaStorage::~CudaStorage() {
+  count_memory(device(), -static_cast<int64_t>(bytes()));
   try {
     CudaQueue* next = home_;
     if (!users_.empty()) {

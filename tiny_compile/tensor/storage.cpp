@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tiny_compile/base/error.h"
+#include "tiny_compile/tensor/memory_use.h"
 
 namespace tiny_compile {
 namespace {
@@ -82,8 +83,13 @@ std::byte* fresh(size_t block) {
 
 class CpuStorage : public Storage {
  public:
-  CpuStorage(std::byte* data, size_t bytes) : Storage(data, bytes, cpu) {}
-  ~CpuStorage() override { give(data(), bytes()); }
+  CpuStorage(std::byte* data, size_t bytes) : Storage(data, bytes, cpu) {
+    count_memory(cpu, static_cast<int64_t>(bytes));
+  }
+  ~CpuStorage() override {
+    give(data(), bytes());
+    count_memory(cpu, -static_cast<int64_t>(bytes()));
+  }
   void read(size_t first, size_t count, std::byte* to) const override {
     std::memcpy(to, data() + first, count);
   }
