@@ -15,7 +15,8 @@ constexpr const char* kCommands =
     R"(tc print|verify|run|emit|explain|bench FILE     FILE: a .graph or .program text, - reads stdin
 tc picture KIND [FILE]                          graph passes memory roofline tree; of the demo's
                                                 function where there is no FILE
-tc bisect A B [--graph=FILE]                    where two lists of stages, dumps or tcs part
+tc bisect A B [--graph=FILE]                    where two lists of stages, dumps or tcs part:
+                                                tc bisect --help
 tc ops                                          the op reference
 )";
 
@@ -40,6 +41,7 @@ constexpr Option kOptions[] = {
     {"in", " FILE.npy", "run explain bench", "an input, in order; may be repeated"},
     {"calls", "=N", "run",
      "call it so often (1) and take the last results; a GPU replays the third call"},
+    {"carry", "=1:0,2:1", "run", "output 1 of a call is the next one's input 0, ..."},
     {"out", " DIR", "run", "write outputs as DIR/0.npy, ..."},
     {"against", "=interpreter", "run",
      "compare; exits with 2 and names the first element that differs"},

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <sstream>
 
@@ -23,6 +24,7 @@
 #include "tiny_compile/cli/picture.h"
 #include "tiny_compile/cli/tree_picture.h"
 #include "tiny_compile/compile/bad_index.h"
+#include "tiny_compile/compile/call_record.h"
 #include "tiny_compile/compile/explain.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/graph/lanes.h"
@@ -137,33 +139,57 @@ std::vector<Tensor> inputs_of(const Arguments& arguments, const Subject& subject
                             : seeded_inputs(subject.graph, number, given);
 }
 
+using Call = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
+
+// So many calls as are asked for, each with what the one before hands on; the last results.
+std::vector<Tensor> repeated(const Arguments& arguments, std::vector<Tensor> inputs,
+                             const Call& call) {
+  const uint64_t calls = number_option(arguments, "calls");
+  if (calls == 0) fail("--calls=0 leaves no result");
+  const Carry carry = carry_of(arguments.option("carry", ""));
+  std::vector<Tensor> outputs;
+  for (uint64_t number = 0; number < calls; number++) {
+    if (number > 0) inputs = carried(carry, inputs, outputs);
+    outputs.clear();  // the next call finds their addresses free, and can be a replay
+    outputs = call(inputs);
+  }
+  return outputs;
+}
+
 std::vector<Tensor> reference(const Subject& subject, std::span<const Tensor> inputs) {
   return subject.is_program ? interpret(subject.program, inputs)
                             : interpret(subject.graph, inputs);
 }
 
+// What TC_DEBUG_CALLS writes down: calls of graphs.
+Call recorded(const Subject& subject, const Call& call) {
+  if (subject.is_program) return call;
+  return [&subject, call](std::span<const Tensor> inputs) {
+    CallRecord record(subject.graph, inputs);
+    return record.end(call(inputs));
+  };
+}
+
 std::vector<Tensor> compute(const Arguments& arguments, const Subject& subject,
-                            std::span<const Tensor> inputs) {
-  const uint64_t calls = number_option(arguments, "calls");
-  if (calls == 0) fail("--calls=0 leaves no result");
-  if (arguments.option("backend", "cpp") == "interpreter") return reference(subject, inputs);
+                            const std::vector<Tensor>& inputs) {
+  if (arguments.option("backend", "cpp") == "interpreter")
+    return repeated(arguments, inputs, recorded(subject, [&](std::span<const Tensor> given) {
+                      return reference(subject, given);
+                    }));
   const Device device = device_of(arguments);
-  const Staged staged = subject.staged(pipeline_of(arguments), target_of(device));
+  Staged staged = subject.staged(pipeline_of(arguments), target_of(device));
+  if (!subject.is_program) staged = recordable(std::move(staged));
   std::vector<Tensor> there;
   for (const Tensor& input : inputs) there.push_back(copy_to(input, device));
   const Built built = build(staged.program, staged.source, device.index);
-  std::vector<Tensor> outputs;
   try {
-    for (uint64_t call = 0; call < calls; call++) {
-      outputs.clear();  // the next call finds their addresses free, and can be a replay
-      outputs = built.run(there);
-    }
+    std::vector<Tensor> outputs = repeated(arguments, there, recorded(subject, built.run));
     for (Tensor& output : outputs) output = copy_to(output, cpu);
+    return outputs;
   } catch (const IndexError&) {
     if (subject.is_program) throw;
     rethrow_index_error(subject.graph, subject.graph.name, inputs);
   }
-  return outputs;
 }
 
 int run(const Arguments& arguments, std::ostream& out) {
@@ -181,7 +207,9 @@ int run(const Arguments& arguments, std::ostream& out) {
   if (against.empty()) return 0;
   if (against != "interpreter")
     fail("--against=", against, ": only the interpreter is a reference");
-  const std::vector<Tensor> wanted = reference(subject, inputs);
+  const std::vector<Tensor> wanted =
+      repeated(arguments, inputs,
+               [&](std::span<const Tensor> given) { return reference(subject, given); });
   for (size_t k = 0; k < outputs.size(); k++) {
     const std::optional<int64_t> at = first_difference(wanted[k], outputs[k]);
     if (!at) continue;
@@ -337,7 +365,7 @@ int run_tc(const std::vector<std::string>& words, std::istream& in, std::ostream
            std::ostream& problems) {
   try {
     if (asks_for_help(words)) {
-      out << usage();
+      out << (words[0] == "bisect" ? bisect_usage() : usage());
       return 0;
     }
     if (!words.empty() && words[0] == "bisect")

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tiny_compile/compile/bad_index.h"
+#include "tiny_compile/compile/call_record.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/graph/lanes.h"
 #include "tiny_compile/passes/partition.h"
@@ -257,8 +258,8 @@ Built FunctionCache::built_for(const Graph& graph, Device device) const {
     for (const auto& entry : entries_)
       if (entry->device == device && entry->graph == graph) return entry->built;
   }
-  const Staged staged = run_pipeline(pipeline_for(options_, device, graph), graph,
-                                     options_.verify, target_of(device));
+  const Staged staged = recordable(run_pipeline(pipeline_for(options_, device, graph), graph,
+                                                options_.verify, target_of(device)));
   return build(staged.program, staged.source, device.index, index_uses(graph));
 }
 
@@ -272,13 +273,14 @@ std::vector<Tensor> FunctionCache::run(const Entry& entry, std::vector<Tensor> i
     const auto [seed, first] = reserve_draws(entry.draws);
     inputs.push_back(from_vector<uint64_t>({seed, first}));
   }
-  if (!entry.built.run) return interpret_from(entry.graph, inputs, entry.device);
+  CallRecord record(entry.graph, inputs);
+  if (!entry.built.run) return record.end(interpret_from(entry.graph, inputs, entry.device));
   for (Tensor& input : inputs) {
     if (input.device() != entry.device) input = copy_to(input, entry.device);
     if (has_reversed_axes(input)) input = row_major_copy(input);
   }
   try {
-    return entry.built.run(inputs);
+    return record.end(entry.built.run(inputs));
   } catch (const IndexError&) {
     rethrow_index_error(entry.graph, options_.name, inputs);
   }
