@@ -1,10 +1,10 @@
 // The gamma function's logarithm, its derivative and Hurwitz's zeta function, of which the higher
 // derivatives are made (see prelude_math.h). f32 goes through f64 and is rounded once.
 //
-// lgamma and digamma of 1 + t, t in [0, 1), are polynomials; below 8 the recurrence leads there,
-// above it Stirling's series is taken, and what is not positive is reflected (Abramowitz and Stegun,
-// Handbook of mathematical functions, 6.1 and 6.3). Below 0 the two terms of a reflection cancel at
-// zeros: f64 is there within 4 ulp of the sum of their sizes.
+// lgamma of 1 + t, t in [0, 1.25), and digamma, t in [0, 1), are polynomials; below 8 the
+// recurrence leads there, above it Stirling's series is taken, and what is not positive is
+// reflected (Abramowitz and Stegun, Handbook of mathematical functions, 6.1 and 6.3). Below 0 the
+// two terms of a reflection cancel at zeros: f64 is there within 4 ulp of the sum of their sizes.
 
 // (sin(pi r) / (pi r) - 1) / r^2 of z = r^2, |r| <= 1/2.
 TC_FN double tc_sine_pi_kernel(double z) {
@@ -18,30 +18,32 @@ TC_FN double tc_sine_pi_kernel(double z) {
   return p;
 }
 
-// lgamma(1 + t) / (t (t - 1)), 0 <= t <= 1.
+// lgamma(1 + t) / (t (t - 1)), 0 <= t <= 1.25.
 TC_FN double tc_lgamma_kernel(double t) {
-  const double u = t - 0.5;
-  double p = tc_fma(-0x1.0467902760469p-17, u, 0x1.9759e019683dp-17);
-  p = tc_fma(p, u, -0x1.18598e23bb974p-17);
-  p = tc_fma(p, u, 0x1.ba730a9784e07p-17);
-  p = tc_fma(p, u, -0x1.c85e4bc95846cp-16);
-  p = tc_fma(p, u, 0x1.68f13e0fbb796p-15);
-  p = tc_fma(p, u, -0x1.156abea920aefp-14);
-  p = tc_fma(p, u, 0x1.b9e43433855c2p-14);
-  p = tc_fma(p, u, -0x1.623f109df00eep-13);
-  p = tc_fma(p, u, 0x1.1c7e3a261c9ebp-12);
-  p = tc_fma(p, u, -0x1.cb44dee9facp-12);
-  p = tc_fma(p, u, 0x1.750a7900f071ep-11);
-  p = tc_fma(p, u, -0x1.313e8a3ddad6fp-10);
-  p = tc_fma(p, u, 0x1.f814bab49d011p-10);
-  p = tc_fma(p, u, -0x1.a5035232a7d25p-9);
-  p = tc_fma(p, u, 0x1.64f0664c4f943p-8);
-  p = tc_fma(p, u, -0x1.34dbda14971e2p-7);
-  p = tc_fma(p, u, 0x1.133423527f1f2p-6);
-  p = tc_fma(p, u, -0x1.007aa83cee1acp-5);
-  p = tc_fma(p, u, 0x1.01af62a2929cp-4);
-  p = tc_fma(p, u, -0x1.2aed059bd608ap-3);
-  p = tc_fma(p, u, 0x1.eeb95b094c191p-2);
+  const double u = t - 0.625;
+  double p = tc_fma(-0x1.72a4fe9ed3918p-21, u, 0x1.2d855cee2becdp-20);
+  p = tc_fma(p, u, -0x1.2ca925609e861p-22);
+  p = tc_fma(p, u, 0x1.35329bb1df146p-21);
+  p = tc_fma(p, u, -0x1.63c694e7d9dbdp-19);
+  p = tc_fma(p, u, 0x1.28a736c6a5a2bp-18);
+  p = tc_fma(p, u, -0x1.b89c165b40394p-18);
+  p = tc_fma(p, u, 0x1.7b5d69170467cp-17);
+  p = tc_fma(p, u, -0x1.4c41ca7e9da4cp-16);
+  p = tc_fma(p, u, 0x1.1e596cd9d83fep-15);
+  p = tc_fma(p, u, -0x1.eefc50c263d34p-15);
+  p = tc_fma(p, u, 0x1.ae691bdac462dp-14);
+  p = tc_fma(p, u, -0x1.7836467dc996ep-13);
+  p = tc_fma(p, u, 0x1.4ad2226e56db1p-12);
+  p = tc_fma(p, u, -0x1.250cefc1046d7p-11);
+  p = tc_fma(p, u, 0x1.05f40e0f9a47dp-10);
+  p = tc_fma(p, u, -0x1.d9b6039f11e91p-10);
+  p = tc_fma(p, u, 0x1.b2cd23bb1e86cp-9);
+  p = tc_fma(p, u, -0x1.9755f4416f3d8p-8);
+  p = tc_fma(p, u, 0x1.88f37b6cfbda3p-7);
+  p = tc_fma(p, u, -0x1.8c66d24dc2cf0p-6);
+  p = tc_fma(p, u, 0x1.aebb0c81e50d6p-5);
+  p = tc_fma(p, u, -0x1.0d79494357498p-3);
+  p = tc_fma(p, u, 0x1.dcfd339a88006p-2);
   return p;
 }
 
@@ -51,9 +53,11 @@ TC_FN double tc_lgamma(double x) {
   const bool mirrored = x <= 0.0;
   const double y = mirrored ? 1.0 - x : x;
   const bool far = y >= 8.0, below = y < 1.0;
-  const double near = far ? 1.0 : y, whole = tc_floor(near), t = near - whole;
+  const double near = far ? 1.0 : y, whole = tc_floor(near);
+  // At 2 the logarithm and lgamma(1 + t) would cancel.
+  const double base = (whole == 2.0) & (near < 2.25) ? 1.0 : whole, t = near - base;
   double product = 1.0;
-  for (int k = 1; k < 7; k++) product *= (double)k < whole ? near - (double)k : 1.0;
+  for (int k = 1; k < 7; k++) product *= (double)k < base ? near - (double)k : 1.0;
   const double logarithm = tc_log((far | below) ? y : product);
   const double inverse = 1.0 / y, w = inverse * inverse;
   double s = tc_fma(0x1.4bffc9d89f5aap-8, w, -0x1.ef8d748ae6ca6p-10);

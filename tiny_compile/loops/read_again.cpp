@@ -107,7 +107,8 @@ bool reads_each_once(const Program& program, const Kernel& reader, int buffer) {
 struct Uses {
   std::vector<std::set<int>> readers, writers;
 
-  explicit Uses(const Program& program) {
+  explicit Uses(const Program& program)
+      : readers(program.buffers.size()), writers(program.buffers.size()) {
     for (size_t k = 0; k < program.kernels.size(); k++) add(program, static_cast<int>(k));
   }
 
