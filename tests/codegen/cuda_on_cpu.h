@@ -10,6 +10,7 @@
 #include "tiny_compile/codegen/cuda_helpers.h"
 #include "tiny_compile/codegen/prelude.h"
 #include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/tiny_compile.h"
 
 namespace tiny_compile::threads {
@@ -88,8 +89,15 @@ std::vector<Tensor> run_on(Machine& machine, const Program& program, const Sourc
     addresses.push_back(std::align(16, sizes.back(), start, room));
   }
   for (size_t next = 0, b = 0; b < program.buffers.size(); b++) {
-    if (program.buffers[b].role == Role::Input) addresses[b] = inputs[next++].bytes();
+    if (program.buffers[b].role != Role::Input) continue;
+    const Tensor& input = inputs[next++];
+    if (program.buffers[b].donated)
+      std::memcpy(addresses[b], input.bytes(), sizes[b]);  // the caller runs it again
+    else
+      addresses[b] = input.bytes();
   }
+  for (size_t b = 0; b < addresses.size(); b++)
+    addresses[b] = addresses[static_cast<size_t>(storage_of(program, static_cast<int>(b)))];
   for (const std::vector<int>& launch : program.launches) {
     for (int kernel : launch) {
       const KernelEntry& entry = source.kernels[static_cast<size_t>(kernel)];

@@ -14,6 +14,7 @@
 #include "tiny_compile/codegen/cpp.h"
 #include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/graph/interpreter.h"
+#include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/loops/interpreter.h"
 #include "tiny_compile/runtime/cuda_executable.h"
 #include "tiny_compile/tensor/cuda_memory.h"
@@ -332,6 +333,11 @@ std::vector<Tensor> run_guarded(const Program& program, const Source& source,
     }
     addresses.push_back(buffer.place >= 0 ? arena.data() + buffer.place
                                           : memory.back()->data());
+  }
+  for (size_t b = 0; b < addresses.size(); b++) {
+    const int storage = storage_of(program, static_cast<int>(b));
+    addresses[b] = addresses[storage];
+    if (program.buffers[b].over >= 0) originals.erase(storage);  // to be written over
   }
   std::vector<std::unique_ptr<Guarded>> owned;
   const auto own = [&](size_t bytes) {

@@ -18,7 +18,8 @@ constexpr int64_t kManyElements = 100000;  // ... and in a few graphs: rows that
 
 class Generator {
  public:
-  Generator(uint64_t seed, int most_nodes) : random_(seed), most_nodes_(most_nodes) {
+  Generator(uint64_t seed, int most_nodes)
+      : seed_(seed), random_(seed), most_nodes_(most_nodes) {
     graph_.name = "fuzz";
     most_elements_ = chance(3) ? kManyElements : kMostElements;
     usual_dtype_ = chance(50) ? DType::f32 : static_cast<DType>(below(kDTypeCount));
@@ -48,6 +49,7 @@ class Generator {
     for (int id = 0; id + 1 < graph_.size(); id++) {
       if (chance(uses_[id] == 0 ? 60 : 5)) graph_.outputs.push_back(id);
     }
+    donate_some();
     Graph result = dce(graph_);
     if (chance(20)) result = with_calls(std::move(result));
     verify(result);
@@ -55,6 +57,15 @@ class Generator {
   }
 
  private:
+  // Drawn apart from the rest, which stays what its seed has always made.
+  void donate_some() {
+    std::mt19937_64 random(seed_);
+    for (Node& node : graph_.nodes) {
+      const bool whole = !node.find(Key::strides) && !node.find(Key::align);
+      if (node.op == Op::input && whole && random() % 2) node.set(Key::donated, {1});
+    }
+  }
+
   // The same function; the second call may hold the first.
   Graph with_calls(Graph graph) {
     for (int calls = 1 + below(2); calls > 0; calls--) {
@@ -522,6 +533,7 @@ class Generator {
     }
   }
 
+  uint64_t seed_;
   std::mt19937_64 random_;
   int most_nodes_;
   int64_t most_elements_ = kMostElements;

@@ -8,14 +8,14 @@ using namespace tiny_compile;
 
 namespace {
 
-// x -> t0 -> t1 -> ... -> y
+// x -> t0 -> t1 -> ... -> y, each the one before read backwards, so that none is written over it
 Program chain(int temporaries) {
   std::string buffers = "  input x: f32[16]\n", kernels, launches, from = "x";
   for (int k = 0; k <= temporaries; k++) {
     const std::string to = k == temporaries ? "y" : str("t", k);
     buffers += str(k == temporaries ? "  output " : "  temp ", to, ": f32[16]\n");
     kernels += str("  kernel k", k, " rows(i0: 16) {\n    store ", to, "[i0] = exp(load ", from,
-                   "[i0])\n  }\n");
+                   "[15 - i0])\n  }\n");
     launches += str("  launch k", k, "\n");
     from = to;
   }

@@ -270,13 +270,24 @@ class RowsWriter {
     if (!live_.empty()) out_.close();
   }
 
+  // Whether what these steps load is gone once they have stored: nothing can be done again.
+  bool overwrites(const std::vector<const Step*>& steps) const {
+    const std::vector<int> ids = text_.needed(steps);
+    return std::any_of(steps.begin(), steps.end(), [&](const Step* step) {
+      return step->kind == StepKind::Store && std::any_of(ids.begin(), ids.end(), [&](int id) {
+               const Scalar& s = kernel_.scalars[id];
+               return s.kind == ScalarKind::Load && s.buffer == step->buffer;
+             });
+    });
+  }
+
   // All quotients and exponentials without a branch; where one was out of range, all again. What
   // the row alone says is known before.
   template <typename Write>
   void write_hastened(const std::vector<const Step*>& steps, const std::vector<bool>& defined,
                       Write write) {
     const CudaText::Hastened fast = text_.hastened(text_.needed(steps), defined);
-    if (!fast.some) return write();
+    if (!fast.some || (!fast.is_known && overwrites(steps))) return write();
     if (fast.is_known)
       out_.open(str("if (", fast.exact, ")"));
     else

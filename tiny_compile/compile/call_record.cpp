@@ -141,6 +141,7 @@ Program with_temporaries_out(const Program& program) {
   result.arena_bytes = 0;
   for (size_t k = 0; k < result.buffers.size(); k++) {
     Buffer& buffer = result.buffers[k];
+    buffer.over = -1;  // what it holds would be gone at the end
     if (buffer.role != Role::Temporary) continue;
     buffer.role = Role::Output;
     buffer.place = -1;

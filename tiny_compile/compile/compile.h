@@ -176,8 +176,35 @@ class Compiled {
       result.live.push_back(captured.variable && is_ours(**captured.variable));
       result.inputs.push_back(captured.tensor);
     }
+    std::vector<int> nodes = result.traced.graph.inputs();
+    for (const int input : donated_tensors(arguments))
+      result.traced.graph.nodes[nodes[input]].set(Key::donated, {1});
     if (result.traced.draws > 0) result.inputs.push_back(from_vector<uint64_t>({0, 0}));
     return result;
+  }
+
+  // Which of the arguments' tensors are donated.
+  template <typename Tuple>
+  std::vector<int> donated_tensors(const Tuple& arguments) const {
+    constexpr int count = std::tuple_size_v<Tuple>;
+    std::vector<bool> is_donated(count);
+    for (const int number : state_->cache.options().donate) {
+      if (number < 0 || number >= count)
+        fail(state_->cache.options().name, ": donate names argument ", number,
+             ", but a call has ", count);
+      is_donated[number] = true;
+    }
+    std::vector<int> found;
+    int argument = 0, next = 0;
+    const auto add = [&](const auto& one) {
+      tree::for_each_tensor(one, [&](const Tensor&) {
+        if (is_donated[argument]) found.push_back(next);
+        next++;
+      });
+      argument++;
+    };
+    std::apply([&](const auto&... each) { (add(each), ...); }, arguments);
+    return found;
   }
 
   // Whether the variable lies in the closure, or the closure holds its address (a capture by

@@ -13,6 +13,7 @@
 #include "tiny_compile/graph/lanes.h"
 #include "tiny_compile/passes/partition.h"
 #include "tiny_compile/passes/passes.h"
+#include "tiny_compile/runtime/buffers.h"
 #include "tiny_compile/runtime/cublaslt.h"
 #include "tiny_compile/runtime/log.h"
 #include "tiny_compile/tensor/cuda_memory.h"
@@ -229,6 +230,32 @@ FunctionCache::Turn::~Turn() {
   cache_.turn_ended_.notify_all();
 }
 
+namespace {
+
+std::vector<int> donated_inputs(const Graph& graph) {
+  std::vector<int> found;
+  const std::vector<int> inputs = graph.inputs();
+  for (size_t k = 0; k < inputs.size(); k++) {
+    if (graph[inputs[k]].find(Key::donated)) found.push_back(static_cast<int>(k));
+  }
+  return found;
+}
+
+void require_one_use(const std::string& name, const std::vector<Tensor>& donated,
+                     const std::vector<Tensor>& inputs) {
+  for (const Tensor& tensor : donated) {
+    const auto uses = std::count_if(inputs.begin(), inputs.end(), [&](const Tensor& input) {
+      return input.handle() == tensor.handle();
+    });
+    if (uses > 1)
+      fail(name, ": a tensor ", tensor.dtype(), "[", join(tensor.shape(), ","),
+           "] is donated and passed or captured once more in the same call; pass a copy, or do "
+           "not donate it");
+  }
+}
+
+}  // namespace
+
 std::shared_ptr<const Entry> FunctionCache::add(const Signature& signature,
                                                 Specialization specialization) {
   auto entry = std::make_shared<Entry>();
@@ -241,6 +268,7 @@ std::shared_ptr<const Entry> FunctionCache::add(const Signature& signature,
   entry->draws = specialization.traced.draws;
   entry->structure = std::move(specialization.structure);
   entry->graph = std::move(specialization.traced.graph);
+  entry->donated = donated_inputs(entry->graph);
   entry->device = device_of(*entry, signature.tensors.size(), options_);
   entry->built = built_for(entry->graph, entry->device);
   const std::lock_guard lock(mutex_);
@@ -273,15 +301,36 @@ std::vector<Tensor> FunctionCache::run(const Entry& entry, std::vector<Tensor> i
     const auto [seed, first] = reserve_draws(entry.draws);
     inputs.push_back(from_vector<uint64_t>({seed, first}));
   }
+  std::vector<Tensor> donated;
+  for (const int k : entry.donated) donated.push_back(inputs[k]);
+  require_one_use(options_.name, donated, inputs);
   CallRecord record(entry.graph, inputs);
-  if (!entry.built.run) return record.end(interpret_from(entry.graph, inputs, entry.device));
+  std::vector<Tensor> results =
+      record.end(entry.built.run ? run_built(entry, std::move(inputs))
+                                 : interpret_from(entry.graph, inputs, entry.device));
+  for (const Tensor& tensor : donated) {
+    if (tensor.handle()->gone.empty())
+      take_away(tensor,
+                str("was donated to ", options_.name, ": use what that call returned instead"));
+  }
+  return results;
+}
+
+std::vector<Tensor> FunctionCache::run_built(const Entry& entry,
+                                             std::vector<Tensor> inputs) const {
   for (Tensor& input : inputs) {
     if (input.device() != entry.device) input = copy_to(input, entry.device);
     if (has_reversed_axes(input)) input = row_major_copy(input);
   }
+  for (const int k : entry.donated) {  // views of it keep their values
+    if (inputs[k].is_contiguous() && inputs[k].info().storage.use_count() > 1)
+      inputs[k] = row_major_copy(inputs[k]);
+  }
   try {
-    return record.end(entry.built.run(inputs));
+    return entry.built.run(inputs);
   } catch (const IndexError&) {
+    const auto is_gone = [](const Tensor& input) { return !input.handle()->gone.empty(); };
+    if (std::any_of(inputs.begin(), inputs.end(), is_gone)) throw;  // nothing to look it up in
     rethrow_index_error(entry.graph, options_.name, inputs);
   }
 }

@@ -27,6 +27,11 @@ struct CompileOptions {
   // Of what gradients in the function read of its forward part: how much is kept; the rest is
   // computed again, with the same bits. 1: all; 0: as few bytes as can be (passes/partition.h).
   double memory_budget = 1;
+  // Numbers of arguments that a call uses up, all tensors in them: results are written over their
+  // memory where that keeps every bit, so that a training step needs room for one set of weights.
+  // Whoever uses a donated tensor after the call gets an error, a view of it keeps its values; a
+  // call that fails says so where it had begun to write.
+  std::vector<int> donate = {};
   std::string name = "main";  // of the graph, in texts and errors
   size_t cache_limit = 64;    // kinds of input kept; the least recently used goes
 #ifdef NDEBUG
@@ -96,6 +101,7 @@ struct Entry {
   Device device;  // of the inputs; CPU tensors without axes go along anywhere
   Built built;    // without `run` for the interpreter
   std::shared_ptr<const void> structure;
+  std::vector<int> donated;  // numbers of inputs
 };
 
 // The stages that these options mean for a graph whose inputs are on that device. The vendor's
@@ -143,6 +149,7 @@ class FunctionCache {
  private:
   std::shared_ptr<const Entry> known(const Signature& signature) const;  // under the mutex
   Built built_for(const Graph& graph, Device device) const;
+  std::vector<Tensor> run_built(const Entry& entry, std::vector<Tensor> inputs) const;
 
   CompileOptions options_;
   mutable std::mutex mutex_;

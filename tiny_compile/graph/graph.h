@@ -45,13 +45,16 @@ struct Type {
 //   strides           input: in elements, where they are not row-major
 //   align             input: bytes that its first element's address is a multiple of, where
 //                     these are fewer than 16
+//   donated           input: 1 where the caller gives up its bytes, over which a result may be
+//                     written
 // The shape that reshape, expand, iota, constant and philox produce is their type's.
 #define TC_ATTR_KEYS(X) \
   X(axes)               \
   X(axis)               \
   X(start)              \
   X(stop)               \
-  X(step) X(size) X(low) X(high) X(keepdim) X(draw) X(strides) X(align) X(index) X(again)
+  X(step)               \
+  X(size) X(low) X(high) X(keepdim) X(draw) X(strides) X(align) X(donated) X(index) X(again)
 
 enum class Key : uint8_t {
 #define X(name) name,

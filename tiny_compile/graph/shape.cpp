@@ -151,6 +151,7 @@ Type infer_input(const Node& node) {
   const int64_t align = node.integer(Key::align, 16);
   if (align != 1 && align != 2 && align != 4 && align != 8 && align != 16)
     fail("input: align is 1, 2, 4, 8 or 16 bytes, not ", align);
+  if (node.integer(Key::donated, 1) != 1) fail("input: donated is 1, or absent");
   const Attr* strides = node.find(Key::strides);
   if (!strides) return node.type;
   if (strides->values.size() != node.type.shape.size()) {

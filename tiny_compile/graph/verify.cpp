@@ -35,7 +35,8 @@ void check_arity(const Node& node, size_t operands) {
 
 bool must_be_integer(Key key) {
   return key == Key::axes || key == Key::axis || key == Key::step || key == Key::keepdim ||
-         key == Key::draw || key == Key::index || key == Key::align || key == Key::again;
+         key == Key::draw || key == Key::index || key == Key::align || key == Key::donated ||
+         key == Key::again;
 }
 
 void check_values(const Node& node, const Attr& attr) {
@@ -220,7 +221,7 @@ std::vector<AttrForm> attributes_of(Op op) {
   if (is_reduction(op)) return {{Key::axes, true}, {Key::keepdim, false}};
   if (is_scan(op) || is_sort(op) || is_scatter(op)) return {{Key::axis, true}};
   switch (op) {
-    case Op::input: return {{Key::strides, false}, {Key::align, false}};
+    case Op::input: return {{Key::strides, false}, {Key::align, false}, {Key::donated, false}};
     case Op::iota: return {{Key::start, false}};
     case Op::philox: return {{Key::draw, true}};
     case Op::permute:

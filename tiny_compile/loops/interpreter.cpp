@@ -13,6 +13,7 @@
 #include "tiny_compile/graph/scan.h"
 #include "tiny_compile/graph/sizes.h"
 #include "tiny_compile/graph/sort.h"
+#include "tiny_compile/loops/in_place.h"
 
 namespace tiny_compile {
 namespace {
@@ -425,6 +426,11 @@ std::vector<Tensor> run(const Program& given, std::span<const Tensor> inputs,
                       {},
                       {}});
     values.push_back(std::move(value));
+  }
+  for (int b = 0; b < static_cast<int>(values.size()); b++) {
+    const int storage = storage_of(program, b);
+    values[b] = values[storage];
+    memory[b].data = memory[storage].data;
   }
   take_errors();
   for (const std::vector<int>& launch : program.launches) {

@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "tiny_compile/loops/in_place.h"
+
 namespace tiny_compile {
 namespace {
 
@@ -82,12 +84,13 @@ LoneKernel lone_kernel(const Program& program, const Kernel& kernel) {
   lone.program.kernels = {kernel};
   lone.program.launches = {{0}};
   Kernel& own = lone.program.kernels[0];
-  Numbering numbering;
+  Numbering numbering;  // what shares bytes is one buffer
   for (Scalar& scalar : own.scalars) {
-    if (scalar.kind == ScalarKind::Load) scalar.buffer = numbering.of(scalar.buffer);
+    if (scalar.kind == ScalarKind::Load)
+      scalar.buffer = numbering.of(storage_of(program, scalar.buffer));
   }
   for (Step& step : own.steps) {
-    if (!makes_register(step)) step.buffer = numbering.of(step.buffer);
+    if (!makes_register(step)) step.buffer = numbering.of(storage_of(program, step.buffer));
   }
   lone.buffers = numbering.order;
   for (int buffer : lone.buffers)

@@ -34,7 +34,10 @@ class Arena {
     by_place_[begin(buffer)] = buffer;
     return -1;
   }
-  void remove(int buffer) { by_place_.erase(begin(buffer)); }
+  void remove(int buffer) {
+    const auto at = by_place_.find(begin(buffer));
+    if (at != by_place_.end() && at->second == buffer) by_place_.erase(at);
+  }
 
  private:
   int64_t begin(int buffer) const { return program_.buffers[buffer].place; }
@@ -95,6 +98,7 @@ std::pair<int, int> find_overlap(const Program& program) {
       arena.remove(ends.begin()->second);
       ends.erase(ends.begin());
     }
+    if (buffer.over >= 0) arena.remove(buffer.over);
     const int other = arena.add(life.buffer);
     if (other >= 0) return {std::min(other, life.buffer), std::max(other, life.buffer)};
     ends.insert({life.last, life.buffer});

@@ -20,7 +20,8 @@ struct Life {
 // Of the buffers that some launch uses, by their first launches, then by number.
 std::vector<Life> lives(const Program& program);
 
-// Two buffers with places in the arena that share bytes while both live; {-1, -1}: none do.
+// Two buffers with places in the arena that share bytes while both live; {-1, -1}: none do. What is
+// written over another (in_place.h) may share that one's.
 std::pair<int, int> find_overlap(const Program& program);
 
 }  // namespace tiny_compile

@@ -173,6 +173,7 @@ class Lowering {
     const Node& node = graph_[id];
     Buffer buffer{node.name, Role::Input, node.type, product(node.type.shape), {}, 0};
     buffer.align = static_cast<int>(node.integer(Key::align, 16));
+    buffer.donated = node.find(Key::donated) != nullptr;
     if (node.find(Key::strides) && !is_empty(node.type)) {
       buffer.strides = node.list(Key::strides);
       buffer.size = 1;

@@ -6,8 +6,11 @@
 //   t0     [=======]              t0 and t2 share offset 0
 //   t1          [=======]
 //   t2              [=======]
+//
+// One that is written over another (in_place.h) is at that one's place.
 #include <algorithm>
 
+#include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/loops/lives.h"
 
 namespace tiny_compile {
@@ -38,17 +41,31 @@ int64_t padded_bytes(const Buffer& buffer) {
 }  // namespace
 
 Program plan_memory(const Program& program) {
-  Program result = program;
+  if (!sizes(program).empty()) {  // planned once they are numbers
+    Program later = program;
+    later.arena_bytes = 0;
+    return later;
+  }
+  Program result = overwrite_in_place(program);
   result.arena_bytes = 0;
-  if (!sizes(program).empty()) return result;  // planned once they are numbers
-  std::vector<Placed> placed;                  // those alive, by place
-  for (const Life& life : lives(program)) {
+  const std::vector<Life> all = lives(result);
+  std::vector<int> last(result.buffers.size());  // launch that uses the bytes
+  for (const Life& life : all) {
+    int& end = last[storage_of(result, life.buffer)];
+    end = std::max(end, life.last);
+  }
+  std::vector<Placed> placed;  // those alive, by place
+  for (const Life& life : all) {
     Buffer& buffer = result.buffers[life.buffer];
     if (buffer.role != Role::Temporary) continue;
+    if (buffer.over >= 0) {
+      buffer.place = result.buffers[buffer.over].place;
+      continue;
+    }
     std::erase_if(placed, [&](const Placed& other) { return other.last < life.first; });
     const int64_t bytes = padded_bytes(buffer);
     buffer.place = lowest_gap(bytes, placed);
-    const Placed here = {buffer.place, buffer.place + bytes, life.last};
+    const Placed here = {buffer.place, buffer.place + bytes, last[life.buffer]};
     result.arena_bytes = std::max(result.arena_bytes, here.end);
     const auto before = [](const Placed& a, const Placed& b) { return a.begin < b.begin; };
     placed.insert(std::upper_bound(placed.begin(), placed.end(), here, before), here);

@@ -4,7 +4,7 @@
 //                {buffer} {kernel} {'launch' name {',' name}} ['arena' bytes]
 //                'return' [name {',' name}] '}'
 //   buffer    := ('input' | 'output' | 'temp') name ':' dtype '[' sizes ']'
-//                ['strides=[' .. ']'] ['offset=' n] ['size=' n] ['align=' n] ['at' place]
+//                ['strides=[' .. ']'] ['offset=' n] ['size=' n] ['align=' n] ['donated'] ['at' place] ['over' name]
 //   kernel    := 'kernel' name ['again=' n] 'rows(' axes ')' '{' {line} ['schedule' strategy {key=n}] '}'
 //   line      := '$' n '=' value
 //              | 'r' n ':' dtype '=' reduction '(' axes ')' value
@@ -47,6 +47,7 @@ class Parser : ValueParser {
     skip_space();
     if (accept_word("matmul")) parse_matmul();
     while (parse_buffer()) skip_space();
+    name_overwritten();
     while (accept_word("kernel")) parse_kernel();
     while (accept_word("launch")) parse_launch();
     if (accept_word("arena")) program_.arena_bytes = number();
@@ -146,10 +147,26 @@ class Parser : ValueParser {
     if (accept_word("size")) expect('=', "size"), buffer.size = extent();
     if (accept_word("align"))
       expect('=', "align"), buffer.align = static_cast<int>(bounded(1, 16, "an alignment"));
+    buffer.donated = accept_word("donated");
     if (accept_word("at")) buffer.place = size();
+    if (accept_word("over")) parse_over(id);
     end_line();
     buffer_lines_.push_back(start);
     program_.buffers.push_back(std::move(buffer));
+  }
+
+  void parse_over(int buffer) {
+    skip_blanks();
+    const size_t start = at_;
+    over_.push_back({buffer, start, std::string(identifier("the buffer that it is over"))});
+  }
+
+  void name_overwritten() {  // which may stand in a later line
+    for (const Over& over : over_) {
+      const auto known = buffers_.find(over.name);
+      if (known == buffers_.end()) error(over.start, "no buffer is called " + over.name);
+      program_.buffers[over.buffer].over = known->second;
+    }
   }
 
   // --- kernels ---
@@ -396,7 +413,14 @@ class Parser : ValueParser {
     program_.launches.push_back(std::move(launch));
   }
 
+  struct Over {
+    int buffer;
+    size_t start;
+    std::string name;
+  };
+
   Names kernels_;
+  std::vector<Over> over_;
   std::vector<size_t> buffer_lines_, kernel_lines_;  // where they begin in the text
   std::vector<std::vector<size_t>> step_lines_;      // of each kernel, before it is normalized
 };

@@ -37,12 +37,14 @@ enum class Role : uint8_t { Input, Output, Temporary };
 struct Buffer {
   std::string name;  // unique; letters, digits and '_'
   Role role = Role::Temporary;
-  Type type;           // shape of the tensor it holds
-  Expr size;           // elements reachable; > product(shape) only for strided inputs
-  Shape strides;       // of an input that is not row-major, else empty; may be negative
-  Expr offset;         // elements before element [0,...,0] (negative strides), else 0
-  int align = 16;      // of an input: bytes that element [0,...,0]'s address is a multiple of
-  int64_t place = -1;  // of a temporary: byte offset in the arena, set by plan_memory
+  Type type;             // shape of the tensor it holds
+  Expr size;             // elements reachable; > product(shape) only for strided inputs
+  Shape strides;         // of an input that is not row-major, else empty; may be negative
+  Expr offset;           // elements before element [0,...,0] (negative strides), else 0
+  int align = 16;        // of an input: bytes that element [0,...,0]'s address is a multiple of
+  bool donated = false;  // an input that the caller gives up: an output may be written over it
+  int64_t place = -1;    // of a temporary: byte offset in the arena, set by plan_memory
+  int over = -1;         // the buffer whose bytes it takes (in_place.h), set by plan_memory
   bool operator==(const Buffer&) const = default;
 };
 

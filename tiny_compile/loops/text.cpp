@@ -170,7 +170,7 @@ class KernelPrinter {
   std::map<int, bool> printed_;
 };
 
-std::string buffer_line(const Buffer& buffer) {
+std::string buffer_line(const Program& program, const Buffer& buffer) {
   const char* role = buffer.role == Role::Input    ? "input"
                      : buffer.role == Role::Output ? "output"
                                                    : "temp";
@@ -179,7 +179,9 @@ std::string buffer_line(const Buffer& buffer) {
   if (!buffer.offset.is_constant(0)) line += str(" offset=", buffer.offset);
   if (buffer.size != product(buffer.type.shape)) line += str(" size=", buffer.size);
   if (buffer.align != 16) line += str(" align=", buffer.align);
+  if (buffer.donated) line += " donated";
   if (buffer.place >= 0) line += str(" at ", buffer.place);
+  if (buffer.over >= 0) line += " over " + program.buffers[buffer.over].name;
   return line + "\n";
 }
 
@@ -229,7 +231,7 @@ std::string print(const Program& program) {
                      (program.target == Target::Cuda ? " on cuda {\n" : " {\n");
   if (program.matmul == Matmul::Library) text += "  matmul library\n";
   if (program.matmul == Matmul::LibraryTf32) text += "  matmul library_tf32\n";
-  for (const Buffer& buffer : program.buffers) text += buffer_line(buffer);
+  for (const Buffer& buffer : program.buffers) text += buffer_line(program, buffer);
   for (const Kernel& kernel : program.kernels) text += print(program, kernel);
   for (const std::vector<int>& launch : program.launches) {
     std::vector<std::string> names;

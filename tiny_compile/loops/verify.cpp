@@ -10,6 +10,7 @@
 #include "tiny_compile/graph/sizes.h"
 #include "tiny_compile/loops/bounds.h"
 #include "tiny_compile/loops/coverage.h"
+#include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/loops/lives.h"
 #include "tiny_compile/loops/program.h"
@@ -79,6 +80,7 @@ class Verifier {
             " is no power of two");
     require(b.role == Role::Input || b.offset.is_constant(0), b.name,
             ": an offset is for inputs");
+    require(b.role == Role::Input || !b.donated, b.name, ": what is donated is an input");
     require(b.place < 0 || (b.role == Role::Temporary && b.place % 64 == 0), b.name, " at ",
             b.place, ": a place is for temporaries, and a multiple of 64 bytes");
     const bool padded = b.role == Role::Temporary && !rows_of(b).count.is_constant(0);
@@ -394,8 +396,12 @@ class Verifier {
     }
   }
 
-  // Temporaries that live at the same time do not share bytes.
+  // Temporaries that live at the same time do not share bytes, unless one is written in place of
+  // another.
   void check_places() {
+    const auto [over, reason] = why_not_over(program_);
+    at_ = {.buffer = over};
+    require(over < 0, over < 0 ? "" : program_.buffers[over].name, " ", reason);
     for (const Life& life : lives(program_)) {
       const Buffer& buffer = program_.buffers[life.buffer];
       at_ = {.buffer = life.buffer};

@@ -3,6 +3,8 @@
 // plan_memory put them.
 #include "tiny_compile/runtime/buffers.h"
 
+#include <algorithm>
+
 namespace tiny_compile {
 namespace {
 
@@ -21,7 +23,9 @@ std::shared_ptr<Storage> obtain(size_t bytes, const Allocate& allocate, Describe
   }
 }
 
-Tensor new_tensor(const BufferPlan::Output& output, const Allocate& allocate) {
+Tensor new_tensor(const BufferPlan::Output& output, std::span<const Tensor> inputs,
+                  const Allocate& allocate) {
+  if (output.over >= 0) return Tensor(std::make_shared<TensorData>(inputs[output.over].info()));
   auto data = std::make_shared<TensorData>();
   data->dtype = output.dtype;
   data->shape = output.shape;
@@ -38,10 +42,17 @@ std::byte* address_of(const BufferPlan::Place& place, std::span<const Tensor> in
                       const BufferSet& set) {
   switch (place.role) {
     case Role::Input: return first_byte(inputs[place.slot]) - place.bytes;
-    case Role::Output: return set.made[place.slot].info().storage->data();
+    case Role::Output: return first_byte(set.made[place.slot]);
     case Role::Temporary: break;
   }
   return set.arena ? set.arena->data() + place.bytes : nullptr;
+}
+
+// How many inputs stand before this one.
+int input_number(const Program& program, int buffer) {
+  const auto begin = program.buffers.begin();
+  return static_cast<int>(std::count_if(begin, begin + buffer,
+                                        [](const Buffer& b) { return b.role == Role::Input; }));
 }
 
 }  // namespace
@@ -60,6 +71,7 @@ BufferPlan plan_buffers(const Program& program) {
       place.slot = static_cast<int>(plan.outputs.size());
       BufferPlan::Output output{buffer.type.dtype, {}};
       for (const Expr& size : buffer.type.shape) output.shape.push_back(size.constant());
+      if (buffer.over >= 0) output.over = input_number(program, buffer.over);
       plan.outputs.push_back(std::move(output));
     } else if (buffer.place >= 0) {
       place.bytes = buffer.place;
@@ -82,7 +94,7 @@ BufferSet make_buffers(const BufferPlan& plan, std::span<const Tensor> inputs,
   set.made.reserve(plan.outputs.size());
   try {
     for (const BufferPlan::Output& output : plan.outputs)
-      set.made.push_back(new_tensor(output, allocate));
+      set.made.push_back(new_tensor(output, inputs, allocate));
     if (plan.arena_bytes > 0)
       set.arena = obtain(static_cast<size_t>(plan.arena_bytes), allocate,
                          [] { return "its temporaries"; });
@@ -93,6 +105,29 @@ BufferSet make_buffers(const BufferPlan& plan, std::span<const Tensor> inputs,
   for (const BufferPlan::Place& place : plan.places)
     set.addresses.push_back(address_of(place, inputs, set));
   return set;
+}
+
+void take_away(const Tensor& tensor, const std::string& why) {
+  TensorData& data = *tensor.handle();
+  data.gone = str("this tensor, ", data.dtype, "[", join(data.shape, ","), "], ", why);
+  data.storage.reset();
+}
+
+Overwriting::Overwriting(const BufferPlan& plan, std::span<const Tensor> inputs,
+                         std::string name)
+    : name_(std::move(name)) {
+  for (const BufferPlan::Output& output : plan.outputs) {
+    if (output.over >= 0) inputs_.push_back(inputs[output.over]);
+  }
+}
+
+Overwriting::~Overwriting() {
+  const std::string why =
+      is_good_ ? str("was donated to ", name_, ": use what that call returned instead")
+               : str("was donated to ", name_,
+                     ", which failed and had begun to write over it: "
+                     "its values are lost; go on from a copy of them, such as a checkpoint");
+  for (const Tensor& input : inputs_) take_away(input, why);
 }
 
 std::vector<Tensor> results_of(const BufferPlan& plan, std::span<const Tensor> inputs,

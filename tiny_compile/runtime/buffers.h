@@ -20,6 +20,7 @@ struct BufferPlan {
   struct Output {
     DType dtype = DType::f32;
     Sizes shape;
+    int over = -1;  // the donated input whose memory it takes
   };
   std::vector<Place> places;    // of each buffer
   std::vector<Output> outputs;  // tensors to make
@@ -35,6 +36,25 @@ struct BufferSet {
   std::vector<Tensor> made;
   std::shared_ptr<Storage> arena;
   std::vector<void*> addresses;  // of each buffer's lowest element
+};
+
+// Takes a tensor's values away, views of which keep theirs: whoever uses it is told why.
+void take_away(const Tensor& tensor, const std::string& why);
+
+// While kernels write over donated inputs: what these hold is lost if a kernel fails. Then their
+// tensors say so to whoever uses them; after a good end, that they were donated.
+class Overwriting {
+ public:
+  Overwriting(const BufferPlan& plan, std::span<const Tensor> inputs, std::string name);
+  ~Overwriting();
+  Overwriting(const Overwriting&) = delete;
+  Overwriting& operator=(const Overwriting&) = delete;
+  void ended_well() { is_good_ = true; }
+
+ private:
+  std::vector<Tensor> inputs_;
+  std::string name_;
+  bool is_good_ = false;
 };
 
 using Allocate = std::function<std::shared_ptr<Storage>(size_t bytes)>;

@@ -213,6 +213,7 @@ std::vector<Tensor> CudaExecutable::run(std::span<const Tensor> inputs) const {
   const std::shared_ptr<Storage> workspace = make_workspace(buffers.addresses);
   void* const work = workspace ? workspace->data() : nullptr;
   if (work) buffers.addresses.push_back(work);
+  Overwriting overwriting(plan_, inputs, name());
   const auto start_all = [&] { start(buffers.addresses, work); };
   std::unique_lock<std::mutex> turn;
   if (can_fail_) turn = library_->errors().turn(queue);
@@ -233,6 +234,7 @@ std::vector<Tensor> CudaExecutable::run(std::span<const Tensor> inputs) const {
     cuda_storage(tensor).maker = maker_;
     cuda_storage(tensor).outcomes = outcomes;
   }
+  overwriting.ended_well();
   return results_of(plan_, inputs, buffers);
 }
 

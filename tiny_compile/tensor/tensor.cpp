@@ -71,6 +71,7 @@ void copy_elements(const TensorData& from, std::byte* to) {
 
 const TensorData& Tensor::info() const {
   if (!data_) fail("this tensor is undefined (default-constructed): assign one to it first");
+  if (!data_->gone.empty()) fail(data_->gone);
   return *data_;
 }
 

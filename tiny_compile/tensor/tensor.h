@@ -35,6 +35,7 @@ struct TensorData {
   std::shared_ptr<Storage> storage;  // null while traced
   Trace* trace = nullptr;            // the trace that recorded it, and the node there
   int node = -1;
+  std::string gone;  // why it has no values any more (it was donated), else ""
 };
 
 // The 2 of x[2] and the user's line.
@@ -64,7 +65,7 @@ class Tensor {
 
   bool defined() const { return data_ != nullptr; }
   bool is_traced() const { return data_ && data_->trace; }
-  const TensorData& info() const;  // throws where undefined
+  const TensorData& info() const;  // throws where undefined or donated
   const std::shared_ptr<TensorData>& handle() const { return data_; }
 
   DType dtype() const { return info().dtype; }

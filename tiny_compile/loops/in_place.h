@@ -1,0 +1,21 @@
+// Which buffer is written over another one, whose values nobody reads any more?
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "tiny_compile/loops/program.h"
+
+namespace tiny_compile {
+
+// The buffer whose bytes this one has: itself, or the end of `over` after `over`.
+int storage_of(const Program& program, int buffer);
+
+// Outputs take the bytes of donated inputs, temporaries those of temporaries, wherever no bit
+// changes by it. A kernel's stores may change their order for that.
+Program overwrite_in_place(Program program);
+
+// A buffer that is `over` another without the right to be, and why not; {-1, ""} where none is.
+std::pair<int, std::string> why_not_over(const Program& program);
+
+}  // namespace tiny_compile
