@@ -38,10 +38,12 @@ struct Stepped {
 };
 
 // A step of gradient descent, compiled by this pipeline.
-std::function<Stepped(const Tensor&, const Tensor&)> step_of(const Pipeline& pipeline) {
+std::function<Stepped(const Tensor&, const Tensor&)> step_of(const Pipeline& pipeline,
+                                                             bool donates) {
   CompileOptions options;
   options.pipeline = pipeline;
   options.name = "step";
+  if (donates) options.donate = {0};
   return tiny_compile::compile(
       [](const Tensor& weight, const Tensor& x) {
         const auto loss = [](const Tensor& w, const Tensor& data) {
@@ -72,11 +74,12 @@ struct Run {
   std::string directory, calls = "all", buffers = "0";
   Pipeline pipeline = default_pipeline();
   int other_data = 0;  // the step with other data; 0: none
+  bool donates = false;
 
   void train() const {
     const Setting kept("TC_DEBUG_DIR", directory), which("TC_DEBUG_CALLS", calls),
         temporaries("TC_DEBUG_BUFFERS", buffers);
-    const auto step = step_of(pipeline);
+    const auto step = step_of(pipeline, donates);
     Tensor weight = from_vector<float>({0.5f, -0.25f, 0.125f});
     for (int number = 1; number <= 4; number++) {
       const float moved = number == other_data ? 9.f : 1.f;
@@ -140,6 +143,10 @@ TEST_CASE("two trainings of the same bits agree in all calls", "[bisect]") {
   CHECK(ran.out == "the same inputs and outputs in all 4 calls\n");
   CHECK(tc({"bisect", "default", pair.a}).out ==
         "the same bits after every stage, in every call whose elements were kept\n");
+  const Pair donated;
+  Run{.directory = donated.a, .buffers = "1", .donates = true}.train();
+  CHECK(tc({"bisect", pair.a, donated.a}).code == 0);
+  CHECK(tc({"bisect", "default", donated.a}).code == 0);
   edit_calls(pair.b, [](auto& lines) { lines.resize(5); });
   const Ran shorter = pair.bisect();
   CHECK(shorter.code == 0);
@@ -291,6 +298,15 @@ TEST_CASE("tc run and tc bisect hand a step's outputs to the next step", "[bisec
   CHECK(tc({"bisect", "default", "simplify,cse", "--graph=" + graph, given[0], given[1],
             "--in=" + two})
             .code == 0);
+  write_text(scratch.path("donated"),
+             "graph step(%0 w: f32[2048] {donated=1}, %1 x: f32[2048]) {\n"
+             "  %2: f32[2048] = mul %0, %1\n  return %2\n}\n");
+  for (const char* carry : {"--carry=0:0", "--carry="}) {
+    const Ran donated =
+        tc({"run", scratch.path("donated"), given[0], carry, "--against=interpreter"});
+    INFO(donated.problems);
+    CHECK(donated.code == 0);
+  }
   CHECK_THAT(tc({"run", graph, "--calls=2", "--carry=0:0"}).problems,
              ContainsSubstring("output 0 is f32[], but input 0 is f32[2]"));
   CHECK_THAT(tc({"run", graph, "--calls=2", "--carry=7:0"}).problems,

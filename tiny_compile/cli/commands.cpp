@@ -170,6 +170,22 @@ Call recorded(const Subject& subject, const Call& call) {
   };
 }
 
+// Calls of what is built, which leave the inputs as they are, also those that the program may
+// write over.
+Call keeping_inputs(const Program& program, const Built& built) {
+  std::vector<bool> donated;
+  for (const Buffer& buffer : program.buffers) {
+    if (buffer.role == Role::Input) donated.push_back(buffer.donated);
+  }
+  return [donated, run = built.run](std::span<const Tensor> inputs) {
+    std::vector<Tensor> given(inputs.begin(), inputs.end());
+    for (size_t k = 0; k < given.size(); k++) {
+      if (donated[k]) given[k] = copy_to(contiguous_copy(given[k]), given[k].device());
+    }
+    return run(given);
+  };
+}
+
 std::vector<Tensor> compute(const Arguments& arguments, const Subject& subject,
                             const std::vector<Tensor>& inputs) {
   if (arguments.option("backend", "cpp") == "interpreter")
@@ -183,7 +199,8 @@ std::vector<Tensor> compute(const Arguments& arguments, const Subject& subject,
   for (const Tensor& input : inputs) there.push_back(copy_to(input, device));
   const Built built = build(staged.program, staged.source, device.index);
   try {
-    std::vector<Tensor> outputs = repeated(arguments, there, recorded(subject, built.run));
+    std::vector<Tensor> outputs =
+        repeated(arguments, there, recorded(subject, keeping_inputs(staged.program, built)));
     for (Tensor& output : outputs) output = copy_to(output, cpu);
     return outputs;
   } catch (const IndexError&) {

@@ -15,8 +15,7 @@ using BeforePoints = std::function<void(const Kernel&)>;
 
 // The outputs, for inputs in the order of the input buffers. Temporaries start as NaN patterns,
 // so that a value nobody wrote shows; planned ones share the arena's bytes. Throws tc::Error as
-// graph interpretation does, and for an access outside its buffer. `before` is called before every
-// few points of a kernel, and may throw.
+// graph interpretation does, for an access outside its buffer, and as `before` every few points.
 std::vector<Tensor> interpret(const Program& program, std::span<const Tensor> inputs,
                               const BeforePoints& before = {});
 
