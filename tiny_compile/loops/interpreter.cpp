@@ -428,10 +428,9 @@ std::vector<Tensor> run(const Program& given, std::span<const Tensor> inputs,
     values.push_back(std::move(value));
   }
   for (int b = 0; b < static_cast<int>(values.size()); b++) {
-    const int storage = storage_of(program, b);
-    if (storage == b) continue;
-    values[b] = with_layout(values[storage], values[b].shape(), values[b].strides(), 0);
-    memory[b].data = memory[storage].data;
+    const int at = storage_of(program, b);
+    if (at != b) values[b] = with_layout(values[at], values[b].shape(), values[b].strides(), 0);
+    memory[b].data = memory[at].data;
   }
   take_errors();
   for (const std::vector<int>& launch : program.launches) {
