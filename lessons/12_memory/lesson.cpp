@@ -53,6 +53,13 @@ std::vector<Life> placed_lives(const Program& program) {
   return lives;
 }
 
+// What is written over another buffer needs room of its own only from the next launch on.
+std::vector<Life> counted_once(const Program& program) {
+  std::vector<Life> lives = lives_of(program);
+  for (Life& life : lives) life.first += program.buffers[life.buffer].over >= 0;
+  return lives;
+}
+
 void show_program() {
   const Program program = run_pipeline(until(pipeline(), "fuse"), net_graph(), true).program;
   std::printf("%s", print(program).c_str());
@@ -85,12 +92,16 @@ void show_lives() {
 
 void show_places() {
   const Program program = planned();
-  for (const Life& life : placed_lives(program))
-    std::printf("%-4s at %5lld\n", program.buffers[life.buffer].name.c_str(),
-                static_cast<long long>(life.place));
+  for (const Life& life : placed_lives(program)) {
+    const Buffer& buffer = program.buffers[life.buffer];
+    const std::string over =
+        buffer.over < 0 ? "" : " over " + program.buffers[buffer.over].name;
+    std::printf("%-4s at %5lld%s\n", buffer.name.c_str(), static_cast<long long>(life.place),
+                over.c_str());
+  }
   std::printf("arena            %lld bytes\n", static_cast<long long>(program.arena_bytes));
   std::printf("alive at once    %lld bytes at most\n",
-              static_cast<long long>(peak_of(lives_of(program))));
+              static_cast<long long>(peak_of(counted_once(program))));
 }
 
 // A line a block of the arena, a column a launch: whose bytes are these?
@@ -127,7 +138,7 @@ void show_luck() {
   show_map(program);
   std::printf("arena            %lld bytes\n", static_cast<long long>(program.arena_bytes));
   std::printf("alive at once    %lld bytes at most\n",
-              static_cast<long long>(peak_of(lives_of(program))));
+              static_cast<long long>(peak_of(counted_once(program))));
 }
 
 // Every life one launch shorter than it is.
@@ -153,7 +164,9 @@ Program lowest_places(const Program& program, std::vector<Life> lives) {
     }
     placed.push_back(life);
   }
-  return with_places(program, placed);
+  Program apart = program;  // nothing over anything
+  for (Buffer& buffer : apart.buffers) buffer.over = -1;
+  return with_places(apart, placed);
 }
 
 // A kernel that fills a buffer with NaN.
@@ -198,8 +211,9 @@ void show_result(const char* title, const Program& program, const std::vector<fl
 }
 
 void show_break() {
-  const Program good = planned();
-  const std::vector<Life> lives = lives_of(good), early = shortened(lives);
+  const std::vector<Life> lives = lives_of(planned());
+  const Program good = lowest_places(planned(), lives);
+  const std::vector<Life> early = shortened(lives);
   const Program bad = lowest_places(good, early);
   const std::vector<float> want = interpret(net_graph(), inputs())[0].to_vector<float>();
   show_result("as planned", good, want);

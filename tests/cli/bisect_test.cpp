@@ -7,6 +7,7 @@
 #include "tests/runtime/scratch.h"
 #include "tiny_compile/cli/commands.h"
 #include "tiny_compile/cli/inputs.h"
+#include "tiny_compile/compile/bisect.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/loops/lower.h"
 #include "tiny_compile/passes/gradient.h"
@@ -247,7 +248,7 @@ TEST_CASE("tc bisect says what is wrong with its arguments and dumps", "[bisect]
   CHECK_THAT(tc_bisect({a}).problems, ContainsSubstring("tc bisect A B"));
   CHECK_THAT(tc_bisect({a, b}).problems,
              ContainsSubstring("neither a directory nor a program"));
-  CHECK_THAT(tc_bisect({a, "cse"}).problems, ContainsSubstring("--graph=FILE"));
+  CHECK_THAT(tc_bisect({"default", "cse"}).problems, ContainsSubstring("--graph=FILE"));
   CHECK_THAT(tc_bisect({a, a, "--seed=x"}).problems, ContainsSubstring("is no number"));
   CHECK_THAT(tc_bisect({a, a, "--sed=1"}).problems, ContainsSubstring("no option --sed=1"));
   fs::create_directory(b);

@@ -13,6 +13,7 @@
 #include "tests/fuzz/mutate.h"
 #include "tiny_compile/codegen/cpp.h"
 #include "tiny_compile/codegen/cuda.h"
+#include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/loops/interpreter.h"
 #include "tiny_compile/runtime/cuda_executable.h"
 #include "tiny_compile/tensor/cuda_memory.h"
@@ -134,6 +135,8 @@ std::optional<std::vector<Tensor>> run_fenced(const Mutant& mutant, const Source
     addresses.push_back(buffer.place >= 0 ? arena.data() + buffer.place
                                           : memory.back()->data());
   }
+  for (size_t b = 0; b < addresses.size(); b++)
+    addresses[b] = addresses[storage_of(program, static_cast<int>(b))];
   std::vector<std::unique_ptr<Fenced>> owned;
   const auto own = [&](size_t bytes) {
     owned.push_back(std::make_unique<Fenced>(bytes, false, 64, 0));

@@ -119,10 +119,9 @@ TEST_CASE("two layers and their gradients are six launches, gelu and gelu' among
     REQUIRE(calls_of(f) ==
             std::vector<std::string>{
                 name + "40x64x16 (m x n x k), + bias, gelu of what it saves",
-                name + "24x64x40 (m x n x k)",
-                name + "40x64x24 (m x n x k), A transposed, times gelu', sums of D",
-                name + "24x40x64 (m x n x k), B transposed",
-                name + "40x16x64 (m x n x k), B transposed", "of D"});
+                name + "24x64x40 (m x n x k)", name + "24x40x64 (m x n x k), B transposed",
+                name + "40x64x24 (m x n x k), A transposed, times gelu', sums of D", "of D",
+                name + "40x16x64 (m x n x k), B transposed"});
     REQUIRE(f.program.launches.size() == 6);
   }
 }

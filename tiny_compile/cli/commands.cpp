@@ -11,10 +11,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <sstream>
 
 #include "tiny_compile/base/input_file.h"
+#include "tiny_compile/cli/arguments.h"
 #include "tiny_compile/cli/bisect.h"
 #include "tiny_compile/cli/charts.h"
 #include "tiny_compile/cli/demo_model.h"
@@ -22,6 +24,7 @@
 #include "tiny_compile/cli/picture.h"
 #include "tiny_compile/cli/tree_picture.h"
 #include "tiny_compile/compile/bad_index.h"
+#include "tiny_compile/compile/call_record.h"
 #include "tiny_compile/compile/explain.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/graph/lanes.h"
@@ -36,128 +39,6 @@ namespace tiny_compile {
 namespace {
 
 constexpr int kUsersMistake = 1, kDiffers = 2;  // exit codes beside 0
-
-constexpr const char* kCommands =
-    R"(tc print|verify|run|emit|explain|bench FILE     FILE: a .graph or .program text, - reads stdin
-tc picture KIND [FILE]                          graph passes memory roofline tree; of the demo's
-                                                function where there is no FILE
-tc bisect A B [--graph=FILE]                    where two lists of stages, dumps or tcs part
-tc ops                                          the op reference
-)";
-
-// An option, and the commands and kinds of pictures in which it has an effect.
-struct Option {
-  const char *name, *value, *takers, *meaning;
-};
-
-constexpr const char kStaged[] = "print run emit explain bench graph passes memory roofline";
-constexpr Option kOptions[] = {
-    {"size", " n=37", "print verify run emit explain bench graph passes memory roofline",
-     "a number for a symbolic size; may be repeated"},
-    {"until", "=STAGE", kStaged,
-     "stop after simplify fold cse dce lower fuse schedule plan_memory emit"},
-    {"passes", "=a,b,c", kStaged, "only these stages (lower and emit are implied)"},
-    {"target", "=cpp|cuda", "print emit", "for which back end"},
-    {"matmul", "=generated|library|tf32", "run explain bench",
-     "whose matmuls on cuda: kernels with the CPU's bits, or cuBLASLt (generated)"},
-    {"backend", "=cpp|cuda|eager|interpreter", "run explain bench",
-     "who computes (interpreter: of run alone)"},
-    {"seed", "=N", "run explain bench", "inputs are drawn from N(0, 1) or small integers (1)"},
-    {"in", " FILE.npy", "run explain bench", "an input, in order; may be repeated"},
-    {"calls", "=N", "run",
-     "call it so often (1) and take the last results; a GPU replays the third call"},
-    {"out", " DIR", "run", "write outputs as DIR/0.npy, ..."},
-    {"against", "=interpreter", "run",
-     "compare; exits with 2 and names the first element that differs"},
-    {"json", "", "explain bench", "as JSON"},
-    {"format", "=svg|mermaid|dot", "graph passes memory roofline tree",
-     "the last three: svg alone"},
-    {"length", "=N", "tree", "of a sum of N elements (11)"},
-    {"roof", "=GB/s,Gop/s", "roofline",
-     "the machine (4800,67000: an H200); FILE may be a record"},
-};
-
-std::string usage() {
-  std::string text = kCommands;
-  const char* takers = "";
-  for (const Option& option : kOptions) {
-    if (std::string(takers) != option.takers) text += str("\n  ", option.takers, "\n");
-    takers = option.takers;
-    std::string line = str("    --", option.name, option.value);
-    line.resize(std::max<size_t>(line.size() + 2, 24), ' ');
-    text += line + option.meaning + "\n";
-  }
-  return text;
-}
-
-struct Arguments {
-  std::string command, kind, file;  // kind: of picture
-  std::istream* input = nullptr;    // read where the file is "-"
-  std::map<std::string, std::string> options;
-  std::vector<std::string> in;
-  SizeValues sizes;
-
-  std::string option(const std::string& name, const std::string& otherwise) const {
-    const auto at = options.find(name);
-    return at == options.end() ? otherwise : at->second;
-  }
-};
-
-const Option& find_option(const std::string& name) {
-  for (const Option& option : kOptions) {
-    if (option.name == name) return option;
-  }
-  fail("no option --", name, "\n", usage());
-}
-
-void check_kind(const std::string& kind) {
-  for (const char* known : {"graph", "passes", "memory", "roofline", "tree"}) {
-    if (kind == known) return;
-  }
-  fail("no picture '", kind, "': there are graph, passes, memory, roofline and tree");
-}
-
-// A run on the CPU that was meant for a GPU would look like any other.
-void check_options(const Arguments& arguments) {
-  const bool picture = arguments.command == "picture";
-  if (picture) check_kind(arguments.kind);
-  const std::string taker = picture ? arguments.kind : arguments.command;
-  for (const auto& [name, value] : arguments.options) {
-    const std::string takers = find_option(name).takers;
-    if (str(" ", takers, " ").find(str(" ", taker, " ")) == std::string::npos)
-      fail("--", name, " has no effect in tc ", picture ? "picture " : "", taker, ", but in ",
-           takers, name == "target" ? "; who runs it: --backend" : "");
-  }
-}
-
-Arguments parse_arguments(const std::vector<std::string>& words) {
-  Arguments result;
-  for (size_t i = 0; i < words.size(); i++) {
-    const std::string& word = words[i];
-    if (word.rfind("--", 0) != 0) {
-      const bool is_kind = result.command == "picture" && result.kind.empty();
-      (result.command.empty() ? result.command : is_kind ? result.kind : result.file) = word;
-      continue;
-    }
-    const size_t equals = word.find('=');
-    const std::string name = word.substr(2, equals == std::string::npos ? equals : equals - 2);
-    find_option(name);
-    std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
-    if (equals == std::string::npos && name != "json") {
-      if (i + 1 == words.size()) fail("--", name, " needs a value");
-      value = words[++i];
-    }
-    if (name == "in") result.in.push_back(value);
-    if (name == "size") result.sizes.push_back(size_value(value));
-    result.options[name] = value;
-  }
-  if (result.command.empty()) fail(usage());
-  if (result.command == "picture" && result.kind.empty())
-    fail("tc picture needs a KIND: graph, passes, memory, roofline or tree\n", usage());
-  if (result.file.empty() && result.command != "ops" && result.command != "picture")
-    fail("tc ", result.command, " needs a FILE\n", usage());
-  return result;
-}
 
 std::string text_of(const Arguments& arguments) {
   return arguments.file == "-" ? read_text(*arguments.input, "the standard input")
@@ -250,13 +131,6 @@ void require_numbers(const Arguments& arguments, const Subject& subject) {
                   subject.text, subject.start);
 }
 
-uint64_t number_option(const Arguments& arguments, const std::string& name) {
-  const std::string text = arguments.option(name, "1");
-  if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos)
-    fail("--", name, "=", text, " is no number");
-  return std::strtoull(text.c_str(), nullptr, 10);
-}
-
 std::vector<Tensor> inputs_of(const Arguments& arguments, const Subject& subject) {
   const uint64_t number = number_option(arguments, "seed");
   std::vector<Tensor> given;
@@ -265,33 +139,74 @@ std::vector<Tensor> inputs_of(const Arguments& arguments, const Subject& subject
                             : seeded_inputs(subject.graph, number, given);
 }
 
+using Call = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
+
+// So many calls as are asked for, each with what the one before hands on; the last results.
+std::vector<Tensor> repeated(const Arguments& arguments, std::vector<Tensor> inputs,
+                             const Call& call) {
+  const uint64_t calls = number_option(arguments, "calls");
+  if (calls == 0) fail("--calls=0 leaves no result");
+  const Carry carry = carry_of(arguments.option("carry", ""));
+  std::vector<Tensor> outputs;
+  for (uint64_t number = 0; number < calls; number++) {
+    if (number > 0) inputs = carried(carry, inputs, outputs);
+    outputs.clear();  // the next call finds their addresses free, and can be a replay
+    outputs = call(inputs);
+  }
+  return outputs;
+}
+
 std::vector<Tensor> reference(const Subject& subject, std::span<const Tensor> inputs) {
   return subject.is_program ? interpret(subject.program, inputs)
                             : interpret(subject.graph, inputs);
 }
 
+// What TC_DEBUG_CALLS writes down: calls of graphs.
+Call recorded(const Subject& subject, const Call& call) {
+  if (subject.is_program) return call;
+  return [&subject, call](std::span<const Tensor> inputs) {
+    CallRecord record(subject.graph, inputs);
+    return record.end(call(inputs));
+  };
+}
+
+// Calls of what is built, which leave the inputs as they are, also those that the program may
+// write over.
+Call keeping_inputs(const Program& program, const Built& built) {
+  std::vector<bool> donated;
+  for (const Buffer& buffer : program.buffers) {
+    if (buffer.role == Role::Input) donated.push_back(buffer.donated);
+  }
+  return [donated, run = built.run](std::span<const Tensor> inputs) {
+    std::vector<Tensor> given(inputs.begin(), inputs.end());
+    for (size_t k = 0; k < given.size(); k++) {
+      if (donated[k]) given[k] = copy_to(contiguous_copy(given[k]), given[k].device());
+    }
+    return run(given);
+  };
+}
+
 std::vector<Tensor> compute(const Arguments& arguments, const Subject& subject,
-                            std::span<const Tensor> inputs) {
-  const uint64_t calls = number_option(arguments, "calls");
-  if (calls == 0) fail("--calls=0 leaves no result");
-  if (arguments.option("backend", "cpp") == "interpreter") return reference(subject, inputs);
+                            const std::vector<Tensor>& inputs) {
+  if (arguments.option("backend", "cpp") == "interpreter")
+    return repeated(arguments, inputs, recorded(subject, [&](std::span<const Tensor> given) {
+                      return reference(subject, given);
+                    }));
   const Device device = device_of(arguments);
-  const Staged staged = subject.staged(pipeline_of(arguments), target_of(device));
+  Staged staged = subject.staged(pipeline_of(arguments), target_of(device));
+  if (!subject.is_program) staged = recordable(std::move(staged));
   std::vector<Tensor> there;
   for (const Tensor& input : inputs) there.push_back(copy_to(input, device));
   const Built built = build(staged.program, staged.source, device.index);
-  std::vector<Tensor> outputs;
   try {
-    for (uint64_t call = 0; call < calls; call++) {
-      outputs.clear();  // the next call finds their addresses free, and can be a replay
-      outputs = built.run(there);
-    }
+    std::vector<Tensor> outputs =
+        repeated(arguments, there, recorded(subject, keeping_inputs(staged.program, built)));
     for (Tensor& output : outputs) output = copy_to(output, cpu);
+    return outputs;
   } catch (const IndexError&) {
     if (subject.is_program) throw;
     rethrow_index_error(subject.graph, subject.graph.name, inputs);
   }
-  return outputs;
 }
 
 int run(const Arguments& arguments, std::ostream& out) {
@@ -309,7 +224,9 @@ int run(const Arguments& arguments, std::ostream& out) {
   if (against.empty()) return 0;
   if (against != "interpreter")
     fail("--against=", against, ": only the interpreter is a reference");
-  const std::vector<Tensor> wanted = reference(subject, inputs);
+  const std::vector<Tensor> wanted =
+      repeated(arguments, inputs,
+               [&](std::span<const Tensor> given) { return reference(subject, given); });
   for (size_t k = 0; k < outputs.size(); k++) {
     const std::optional<int64_t> at = first_difference(wanted[k], outputs[k]);
     if (!at) continue;
@@ -465,7 +382,7 @@ int run_tc(const std::vector<std::string>& words, std::istream& in, std::ostream
            std::ostream& problems) {
   try {
     if (asks_for_help(words)) {
-      out << usage();
+      out << (words[0] == "bisect" ? bisect_usage() : usage());
       return 0;
     }
     if (!words.empty() && words[0] == "bisect")

@@ -1,8 +1,10 @@
 // Numbers to run a graph on, and a line that says what came out.
 #include "tiny_compile/cli/inputs.h"
 
+#include <cctype>
 #include <cstdio>
 #include <cstring>
+#include <sstream>
 
 #include "tiny_compile/compile/explain.h"
 #include "tiny_compile/trace/creation.h"
@@ -79,6 +81,38 @@ std::vector<Tensor> seeded_inputs(const Graph& graph, uint64_t seed,
 std::vector<Tensor> seeded_inputs(const Program& program, uint64_t seed,
                                   const std::vector<Tensor>& given) {
   return fill(input_slots(program), seed, given);
+}
+
+Carry carry_of(const std::string& text) {
+  Carry carry;
+  std::istringstream pairs(text);
+  for (std::string pair; std::getline(pairs, pair, ',');) {
+    size_t output = 0, input = 0;
+    char colon = 0, rest = 0;
+    const bool is_pair =
+        std::isdigit(static_cast<unsigned char>(pair[0])) &&
+        std::sscanf(pair.c_str(), "%9zu%c%9zu%c", &output, &colon, &input, &rest) == 3 &&
+        colon == ':';
+    if (!is_pair) fail("--carry=", text, ": written --carry=OUTPUT:INPUT,..., as in 1:0,2:1");
+    carry.push_back({output, input});
+  }
+  return carry;
+}
+
+std::vector<Tensor> carried(const Carry& carry, std::vector<Tensor> inputs,
+                            const std::vector<Tensor>& outputs) {
+  for (const auto& [output, input] : carry) {
+    if (output >= outputs.size() || input >= inputs.size())
+      fail("--carry=", output, ":", input, ": there are ", outputs.size(), " outputs and ",
+           inputs.size(), " inputs, counted from 0");
+    const Tensor &from = outputs[output], &to = inputs[input];
+    if (from.dtype() != to.dtype() || from.shape() != to.shape())
+      fail("--carry=", output, ":", input, ": output ", output, " is ", from.dtype(), "[",
+           join(from.shape(), ","), "], but input ", input, " is ", to.dtype(), "[",
+           join(to.shape(), ","), "]");
+    inputs[input] = from;
+  }
+  return inputs;
 }
 
 std::pair<std::string, int64_t> size_value(const std::string& text) {  // "n=37"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tiny_compile/graph/graph.h"
@@ -17,6 +18,14 @@ std::vector<Tensor> seeded_inputs(const Graph& graph, uint64_t seed,
                                   const std::vector<Tensor>& given);
 std::vector<Tensor> seeded_inputs(const Program& program, uint64_t seed,
                                   const std::vector<Tensor>& given);
+
+// "1:0,2:1" of --carry: output 1 of a call is input 0 of the next one, output 2 its input 1.
+using Carry = std::vector<std::pair<size_t, size_t>>;
+Carry carry_of(const std::string& text);
+
+// The next call's inputs. Throws where there is no such input or output, or their types differ.
+std::vector<Tensor> carried(const Carry& carry, std::vector<Tensor> inputs,
+                            const std::vector<Tensor>& outputs);
 
 // "n=37" of --size.
 std::pair<std::string, int64_t> size_value(const std::string& text);

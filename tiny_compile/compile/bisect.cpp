@@ -8,8 +8,10 @@
 #include "tiny_compile/compile/bisect.h"
 
 #include <algorithm>
+#include <chrono>
 #include <sstream>
 
+#include "tiny_compile/compile/call_record.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/loops/interpreter.h"
 
@@ -22,14 +24,54 @@ struct Value {
   Tensor tensor;
 };
 
+// Interprets until the time is over: then it throws what is no error of the user's yet.
+class Clock {
+ public:
+  struct Over {
+    std::string place;
+  };
+
+  explicit Clock(double seconds) : seconds_(seconds) {}
+
+  std::vector<Tensor> all(const Graph& graph, std::span<const Tensor> inputs) const {
+    return interpret_all(graph, inputs,
+                         [this](const Node& node) { check(info(node.op).name); });
+  }
+  std::vector<Tensor> outputs(const Graph& graph, std::span<const Tensor> inputs) const {
+    const std::vector<Tensor> values = all(graph, inputs);
+    std::vector<Tensor> result;
+    for (int output : graph.outputs) result.push_back(values[static_cast<size_t>(output)]);
+    return result;
+  }
+  std::vector<Tensor> outputs(const Program& program, std::span<const Tensor> inputs) const {
+    return interpret(program, inputs,
+                     [this](const Kernel& kernel) { check("kernel " + kernel.name); });
+  }
+
+ private:
+  void check(const std::string& place) const {
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
+    if (spent.count() > seconds_) throw Over{place};
+  }
+
+  double seconds_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
 std::vector<Tensor> outputs_of(const std::string& run, const Made& made,
-                               std::span<const Tensor> inputs) {
+                               std::span<const Tensor> inputs, const Clock& clock) {
   try {
-    if (const Graph* graph = std::get_if<Graph>(&made.value)) return interpret(*graph, inputs);
-    return interpret(std::get<Program>(made.value), inputs);
+    if (const Graph* graph = std::get_if<Graph>(&made.value))
+      return clock.outputs(*graph, inputs);
+    return clock.outputs(std::get<Program>(made.value), inputs);
   } catch (const Error& error) {
     fail("bisect: ", run, " does not run after stage '", made.stage, "': ", error.what());
   }
+}
+
+// " (mlp.cpp:14)", the user's line, where it is known.
+std::string line_of(const std::vector<Location>& where) {
+  return where.empty() || where[0].line == 0 ? "" : str(" (", where[0].str(), ")");
 }
 
 // The nodes that output `number` is made of.
@@ -43,41 +85,60 @@ std::vector<bool> needed(const Graph& graph, size_t number) {
   return result;
 }
 
-std::vector<Value> values_of(const Graph& graph, size_t output,
-                             std::span<const Tensor> inputs) {
-  const std::vector<Tensor> all = interpret_all(graph, inputs);
+std::vector<Value> values_of(const Graph& graph, size_t output, std::span<const Tensor> inputs,
+                             const Clock& clock) {
+  const std::vector<Tensor> all = clock.all(graph, inputs);
   const std::vector<bool> counts = needed(graph, output);
   std::vector<Value> result;
   for (size_t id = 0; id < all.size(); id++) {
     const Node& node = graph.nodes[id];
     if (counts[id] && all[id].defined())
-      result.push_back({str("%", id, " = ", info(node.op).name), all[id]});
+      result.push_back(
+          {str("%", id, " = ", info(node.op).name, line_of({node.where})), all[id]});
   }
   return result;
 }
 
-// Every buffer that a kernel writes: temporaries become outputs, with bytes of their own.
-std::vector<Value> values_of(Program program, std::span<const Tensor> inputs) {
-  program.outputs.clear();
-  program.arena_bytes = 0;
+// For each buffer the kernel that writes to it first, in the order in which they run; -1: none.
+std::vector<int> first_writers(const Program& program) {
+  std::vector<int> result(program.buffers.size(), -1);
+  for (const std::vector<int>& launch : program.launches) {
+    for (int id : launch) {
+      for (const Step& step : program.kernels[static_cast<size_t>(id)].steps) {
+        if (step.buffer >= 0 && result[static_cast<size_t>(step.buffer)] < 0)
+          result[static_cast<size_t>(step.buffer)] = id;
+      }
+    }
+  }
+  return result;
+}
+
+// What each kernel writes, in their order: `values` are those of with_temporaries_out().
+std::vector<Value> written(const Program& program, const std::vector<Tensor>& values) {
+  const Program out = with_temporaries_out(program);
+  const std::vector<int> writers = first_writers(program);
   std::vector<Value> result;
-  for (size_t k = 0; k < program.buffers.size(); k++) {
-    Buffer& buffer = program.buffers[k];
-    if (buffer.role == Role::Input) continue;
-    buffer.role = Role::Output;
-    buffer.place = -1;
-    program.outputs.push_back(static_cast<int>(k));
-    result.push_back({"buffer " + buffer.name, {}});
+  for (const std::vector<int>& launch : program.launches) {
+    for (int id : launch) {
+      const Kernel& kernel = program.kernels[static_cast<size_t>(id)];
+      for (size_t k = 0; k < out.outputs.size(); k++) {
+        const auto buffer = static_cast<size_t>(out.outputs[k]);
+        if (writers[buffer] != id) continue;
+        result.push_back({str("buffer ", out.buffers[buffer].name, " of kernel ", kernel.name,
+                              line_of(kernel.where)),
+                          values[k]});
+      }
+    }
   }
-  const std::vector<Tensor> all = interpret(program, inputs);
-  for (size_t k = 0; k < all.size(); k++) result[k].tensor = all[k];
   return result;
 }
 
-std::vector<Value> values_of(const Made& made, size_t output, std::span<const Tensor> inputs) {
+std::vector<Value> values_of(const Made& made, size_t output, std::span<const Tensor> inputs,
+                             const Clock& clock) {
   if (const Graph* graph = std::get_if<Graph>(&made.value))
-    return values_of(*graph, output, inputs);
-  return values_of(std::get<Program>(made.value), inputs);
+    return values_of(*graph, output, inputs, clock);
+  const Program& program = std::get<Program>(made.value);
+  return written(program, clock.outputs(with_temporaries_out(program), inputs));
 }
 
 // The same elements in row-major order; views and merged axes do not count.
@@ -138,8 +199,8 @@ void check_counts(const std::string& run, const std::string& stage, const char* 
 
 class Bisection {
  public:
-  Bisection(const RecordedRun& a, std::span<const Tensor> inputs)
-      : trace_(traced(a)), inputs_(inputs), wanted_(interpret(trace_, inputs)) {}
+  Bisection(const RecordedRun& a, std::span<const Tensor> inputs, const Clock& clock)
+      : trace_(traced(a)), inputs_(inputs), clock_(clock) {}
 
   static const Graph& traced(const RecordedRun& run) {
     const bool has = !run.stages.empty() && run.stages[0].value.index() == 0;
@@ -147,20 +208,26 @@ class Bisection {
     return std::get<Graph>(run.stages[0].value);
   }
 
-  std::optional<Verdict> stage(const RecordedRun& run, size_t number) const {
+  void interpret_trace() { wanted_ = clock_.outputs(trace_, inputs_); }
+
+  std::optional<Verdict> stage(const RecordedRun& run, size_t number) {
     if (number >= run.stages.size() || run.stages[number].value.index() == 2) return {};
     const Made& made = run.stages[number];
     if (number == 0)
       check_counts(run.name, made.stage, "inputs", trace_.inputs().size(),
                    traced(run).inputs().size());
-    const std::vector<Tensor> got = outputs_of(run.name, made, inputs_);
+    if (is_known(made)) return {};
+    const std::vector<Tensor> got = outputs_of(run.name, made, inputs_, clock_);
     check_counts(run.name, made.stage, "outputs", wanted_.size(), got.size());
     std::optional<Verdict> verdict = output_difference(wanted_, got, made.stage);
-    if (!verdict) return {};
+    if (!verdict) {
+      right_.push_back(&made);
+      return {};
+    }
     const size_t output = std::stoul(verdict->place.substr(7));
     const Made before = number ? run.stages[number - 1] : Made{"trace", trace_};
-    if (const auto inside =
-            first_new(values_of(before, output, inputs_), values_of(made, output, inputs_)))
+    if (const auto inside = first_new(values_of(before, output, inputs_, clock_),
+                                      values_of(made, output, inputs_, clock_)))
       verdict = inside;
     verdict->run = run.name;
     verdict->stage = made.stage;
@@ -171,38 +238,99 @@ class Bisection {
     if (run.outputs.empty()) return {};
     check_counts(run.name, "run", "outputs", wanted_.size(), run.outputs.size());
     std::optional<Verdict> verdict = output_difference(wanted_, run.outputs, "run");
+    if (verdict && !run.temporaries.empty()) {
+      if (const auto inside = recorded_value(run)) verdict = inside;
+    }
     if (verdict) verdict->run = run.name;
     return verdict;
   }
 
  private:
+  bool is_known(const Made& made) const {
+    if (made.value == std::variant<Graph, Program, std::string>(trace_)) return true;
+    return std::any_of(right_.begin(), right_.end(),
+                       [&](const Made* known) { return known->value == made.value; });
+  }
+
+  // The first buffer, in the order of kernels, that did not hold what its program says.
+  std::optional<Verdict> recorded_value(const RecordedRun& run) const {
+    const auto last = std::find_if(run.stages.rbegin(), run.stages.rend(),
+                                   [](const Made& made) { return made.value.index() == 1; });
+    if (last == run.stages.rend()) return {};
+    const Program& program = std::get<Program>(last->value);
+    std::vector<Tensor> values = run.outputs;
+    values.insert(values.end(), run.temporaries.begin(), run.temporaries.end());
+    const Program out = with_temporaries_out(program);
+    check_counts(run.name, last->stage, "recorded buffers", out.outputs.size(), values.size());
+    const std::vector<Value> got = written(program, values),
+                             wanted = written(program, clock_.outputs(out, inputs_));
+    for (size_t k = 0; k < got.size(); k++) {
+      if (!same_type(wanted[k].tensor, got[k].tensor))
+        fail("bisect: ", got[k].place, " of ", run.name, " is no ", wanted[k].tensor.dtype());
+      if (const auto at = first_difference(wanted[k].tensor, got[k].tensor))
+        return Verdict{"", "run", got[k].place, wanted[k].tensor, got[k].tensor, *at, ""};
+    }
+    return {};
+  }
+
   const Graph& trace_;
   std::span<const Tensor> inputs_;
+  const Clock& clock_;
   std::vector<Tensor> wanted_;
+  std::vector<const Made*> right_;
 };
+
+// Lines that are no comments, with their numbers: a program's text does not keep all places of ops.
+std::vector<std::pair<int, std::string>> code_lines(const std::string& text) {
+  std::vector<std::pair<int, std::string>> result;
+  std::istringstream lines(text);
+  std::string line;
+  for (int number = 1; std::getline(lines, line); number++) {
+    if (line.compare(0, 2, "//") != 0) result.push_back({number, line});
+  }
+  return result;
+}
 
 std::optional<Verdict> text_difference(const RecordedRun& run) {
   for (size_t k = 1; k < run.stages.size(); k++) {
     const std::string* text = std::get_if<std::string>(&run.stages[k].value);
     const Program* program = std::get_if<Program>(&run.stages[k - 1].value);
     if (!text || !program) continue;
-    std::istringstream got(*text), wanted(emit(*program).text);
-    std::string line, right;
-    for (int number = 1;; number++) {
-      const bool more = bool(std::getline(got, line)), due = bool(std::getline(wanted, right));
-      if (!more && !due) break;
-      if (more && due && line == right) continue;
-      return Verdict{run.name,
-                     run.stages[k].stage,
-                     str("line ", number),
-                     {},
-                     {},
-                     0,
-                     str("is '", more ? line : "", "', not '", due ? right : "", "'")};
+    const auto got = code_lines(*text), wanted = code_lines(emit(*program).text);
+    for (size_t n = 0; n < std::max(got.size(), wanted.size()); n++) {
+      const std::string line = n < got.size() ? got[n].second : "",
+                        due = n < wanted.size() ? wanted[n].second : "";
+      if (n < got.size() && n < wanted.size() && line == due) continue;
+      const int number = n < got.size() ? got[n].first : got.empty() ? 1 : got.back().first + 1;
+      const std::string words = str("is '", line, "', not '", due, "'");
+      return Verdict{run.name, run.stages[k].stage, str("line ", number), {}, {}, 0, words};
     }
   }
   return {};
 }
+
+// How far it came: both runs' first stages, and A's next one where `second`.
+struct Compared {
+  const RecordedRun &a, &b;
+  size_t stages = 0;
+  bool second = false;
+
+  std::string words() const {
+    const size_t of_a = stages + (second ? 1 : 0);
+    return str("the same until there: ", names(a, 0, of_a), " of ", a.name, ", ",
+               names(b, 0, stages), " of ", b.name,
+               "; not compared: ", names(a, of_a, a.stages.size()), " of ", a.name, ", ",
+               names(b, stages, b.stages.size()), " of ", b.name, ", nor what was recorded");
+  }
+
+ private:
+  static std::string names(const RecordedRun& run, size_t from, size_t to) {
+    std::vector<std::string> result;
+    for (size_t k = from; k < std::min(to, run.stages.size()); k++)
+      result.push_back(run.stages[k].stage);
+    return result.empty() ? "nothing" : join(result, " ");
+  }
+};
 
 }  // namespace
 
@@ -223,15 +351,24 @@ std::vector<Made> stages_of(const Pipeline& pipeline, const Graph& graph) {
 }
 
 std::optional<Verdict> bisect(const RecordedRun& a, const RecordedRun& b,
-                              std::span<const Tensor> inputs) {
-  const Bisection bisection(a, inputs);
+                              std::span<const Tensor> inputs, double seconds) {
+  const Clock clock(seconds);
+  Bisection bisection(a, inputs, clock);
   Bisection::traced(b);
-  for (size_t k = 0; k < std::max(a.stages.size(), b.stages.size()); k++) {
-    if (auto verdict = bisection.stage(a, k)) return verdict;
-    if (auto verdict = bisection.stage(b, k)) return verdict;
-  }
-  for (const RecordedRun* run : {&a, &b}) {
-    if (auto verdict = bisection.recorded(*run)) return verdict;
+  Compared compared{a, b};
+  try {
+    bisection.interpret_trace();
+    for (; compared.stages < std::max(a.stages.size(), b.stages.size()); compared.stages++) {
+      for (const RecordedRun* run : {&a, &b}) {
+        compared.second = run == &b;
+        if (auto verdict = bisection.stage(*run, compared.stages)) return verdict;
+      }
+    }
+    for (const RecordedRun* run : {&a, &b}) {
+      if (auto verdict = bisection.recorded(*run)) return verdict;
+    }
+  } catch (const Clock::Over& over) {
+    throw OutOfTime(str("the time is over at ", over.place, "; ", compared.words()));
   }
   if (auto verdict = text_difference(a)) return verdict;
   return text_difference(b);

@@ -3,6 +3,7 @@
 //   bisect({"A", stages_of(default_pipeline(), graph)}, {"B", stages_of(mine, graph)}, inputs)
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,11 +22,12 @@ struct Made {
 };
 
 // A run: the traced graph ("trace"), then what each stage made of it, in order; and, where they
-// were recorded, the outputs on the inputs that bisect() is given.
+// were recorded, on the inputs that bisect() is given, the outputs and what the last program's
+// temporaries held, in their order.
 struct RecordedRun {
   std::string name;
   std::vector<Made> stages;
-  std::vector<Tensor> outputs;
+  std::vector<Tensor> outputs = {}, temporaries = {};
 };
 
 // The traced graph and what each stage of the pipeline makes of it.
@@ -33,19 +35,27 @@ std::vector<Made> stages_of(const Pipeline& pipeline, const Graph& graph);
 
 struct Verdict {
   std::string run;     // whose
-  std::string stage;   // that made the difference; "run" where only recorded outputs differ
+  std::string stage;   // that made the difference; "run" where only recorded values differ
   std::string place;   // "%5 = exp", "buffer exp_5", "output 0", "line 12" of the emitted text
   Tensor wanted, got;  // the value there; undefined for a line, or where no other stands for it
   int64_t at = 0;      // the first element that differs, in row-major order
   std::string text;    // of a line: how it reads in both
 };
 
+class OutOfTime : public Error {
+  using Error::Error;
+};
+
 // The first stage after which outputs are not those of A's traced graph, and in it the first
-// value that the stage before did not have; where no stage differs, the first recorded output, then
+// value that the stage before did not have; where no stage differs, the first recorded value, in
+// the order of kernels where temporaries were recorded, then
 // the first line of emitted text that is not what this compiler emits for the same program. Stages
-// are interpreted, nothing is compiled. None: the runs agree. Throws tc::Error where the runs
-// are of graphs with other inputs or outputs, or a run has no traced graph.
+// are interpreted, nothing is compiled; what is equal to what was right is not interpreted again.
+// None: the runs agree. Throws tc::Error where the runs
+// are of graphs with other inputs or outputs, or a run has no traced graph; OutOfTime, which says what
+// was compared until then and what was not, after so many seconds.
 std::optional<Verdict> bisect(const RecordedRun& a, const RecordedRun& b,
-                              std::span<const Tensor> inputs);
+                              std::span<const Tensor> inputs,
+                              double seconds = std::numeric_limits<double>::infinity());
 
 }  // namespace tiny_compile

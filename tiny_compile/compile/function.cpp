@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tiny_compile/compile/bad_index.h"
+#include "tiny_compile/compile/call_record.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/graph/lanes.h"
 #include "tiny_compile/passes/partition.h"
@@ -285,8 +286,8 @@ Built FunctionCache::built_for(const Graph& graph, Device device) const {
     for (const auto& entry : entries_)
       if (entry->device == device && entry->graph == graph) return entry->built;
   }
-  const Staged staged = run_pipeline(pipeline_for(options_, device, graph), graph,
-                                     options_.verify, target_of(device));
+  const Staged staged = recordable(run_pipeline(pipeline_for(options_, device, graph), graph,
+                                                options_.verify, target_of(device)));
   return build(staged.program, staged.source, device.index, index_uses(graph));
 }
 
@@ -303,9 +304,10 @@ std::vector<Tensor> FunctionCache::run(const Entry& entry, std::vector<Tensor> i
   std::vector<Tensor> donated;
   for (const int k : entry.donated) donated.push_back(inputs[k]);
   require_one_use(options_.name, donated, inputs);
-  std::vector<Tensor> results = entry.built.run
-                                    ? run_built(entry, std::move(inputs))
-                                    : interpret_from(entry.graph, inputs, entry.device);
+  CallRecord record(entry.graph, inputs);
+  std::vector<Tensor> results =
+      record.end(entry.built.run ? run_built(entry, std::move(inputs))
+                                 : interpret_from(entry.graph, inputs, entry.device));
   for (const Tensor& tensor : donated) {
     if (tensor.handle()->gone.empty())
       take_away(tensor,

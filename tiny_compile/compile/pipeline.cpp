@@ -14,7 +14,6 @@
 #include "tiny_compile/loops/pad_rows.h"
 #include "tiny_compile/loops/use_library.h"
 #include "tiny_compile/passes/passes.h"
-#include "tiny_compile/runtime/disk_cache.h"
 #include "tiny_compile/runtime/log.h"
 
 namespace tiny_compile {
@@ -71,9 +70,9 @@ class Runner {
 
  private:
   static bool texts() { return std::getenv("TC_LOGS") || std::getenv("TC_DEBUG_DIR"); }
-  // Files are named "main_3fa2c1_5_lower.txt": two graphs of one name keep theirs apart.
+  // Files are named "main_3fa2c1_5_lower.txt".
   void name_texts(const std::string& name, const std::string& text) {
-    prefix_ = str(name, "_", content_key({{"text", text}}).substr(0, 6), "_");
+    prefix_ = kept_name(name, text) + "_";
   }
   void show(const std::string& stage, const std::string& text, const char* channel) {
     log(channel, str("after ", stage, ":\n", text));

@@ -386,6 +386,12 @@ std::string named(const Node& node) {
                            info(node.op).name);
 }
 
+std::vector<Tensor> outputs_of(const Graph& graph, const std::vector<Tensor>& values) {
+  std::vector<Tensor> outputs;
+  for (int output : graph.outputs) outputs.push_back(values[output]);
+  return outputs;
+}
+
 void check_input(const Node& node, const Tensor& tensor) {
   const bool same =
       tensor.dtype() == node.type.dtype && tensor.shape() == sizes_of(node.type.shape);
@@ -412,17 +418,19 @@ bool shares_storage(const Node& node, const Tensor& x) {
          (node.op != Op::reshape || reshaped_strides(x.info(), sizes_of(node.type.shape)));
 }
 
-std::vector<Tensor> interpret_all(const Graph& graph, std::span<const Tensor> inputs) {
+std::vector<Tensor> interpret_all(const Graph& graph, std::span<const Tensor> inputs,
+                                  const std::function<void(const Node&)>& before) {
   std::map<int, std::vector<Tensor>> tuples;  // the results of calls
   const std::vector<Expr> unknown = symbols(graph);
   if (!unknown.empty()) {
     std::vector<std::vector<int64_t>> shapes;
     for (const Tensor& input : inputs) shapes.push_back(input.shape());
-    return interpret_all(with_sizes_of(graph, shapes), inputs);
+    return interpret_all(with_sizes_of(graph, shapes), inputs, before);
   }
   std::vector<Tensor> values;
   size_t next = 0;
   for (const Node& node : graph.nodes) {
+    if (before) before(node);
     if (node.op == Op::input) {
       if (next == inputs.size())
         fail("graph ", graph.name, " has more inputs than the ", inputs.size(), " given");
@@ -433,7 +441,9 @@ std::vector<Tensor> interpret_all(const Graph& graph, std::span<const Tensor> in
     std::vector<Tensor> operands;
     for (int input : node.inputs) operands.push_back(values[input]);
     if (!node.graphs.empty()) {
-      tuples[static_cast<int>(values.size())] = interpret(node.graphs[0], operands);
+      const Graph& inside = node.graphs[0];
+      tuples[static_cast<int>(values.size())] =
+          outputs_of(inside, interpret_all(inside, operands, before));
       values.emplace_back();
     } else if (node.op == Op::item) {
       const size_t index = static_cast<size_t>(node.attr(Key::index).constant());
@@ -448,10 +458,7 @@ std::vector<Tensor> interpret_all(const Graph& graph, std::span<const Tensor> in
 }
 
 std::vector<Tensor> interpret(const Graph& graph, std::span<const Tensor> inputs) {
-  const std::vector<Tensor> values = interpret_all(graph, inputs);
-  std::vector<Tensor> outputs;
-  for (int output : graph.outputs) outputs.push_back(values[output]);
-  return outputs;
+  return outputs_of(graph, interpret_all(graph, inputs));
 }
 
 }  // namespace tiny_compile

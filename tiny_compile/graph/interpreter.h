@@ -1,6 +1,7 @@
 // What a graph means: the reference that every other stage must match bit for bit.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -15,8 +16,10 @@ namespace tiny_compile {
 std::vector<Tensor> interpret(const Graph& graph, std::span<const Tensor> inputs);
 
 // The value of every node (of a call none: its results are those of its items), for lessons and
-// for finding the first node that differs.
-std::vector<Tensor> interpret_all(const Graph& graph, std::span<const Tensor> inputs);
+// for finding the first node that differs. `before` is called before each node, those inside of
+// others too, and may throw.
+std::vector<Tensor> interpret_all(const Graph& graph, std::span<const Tensor> inputs,
+                                  const std::function<void(const Node&)>& before = {});
 
 // One node on its operands: views share storage, everything else is a new row-major tensor.
 Tensor evaluate(const Node& node, std::span<const Tensor> operands);

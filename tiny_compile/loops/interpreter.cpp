@@ -36,8 +36,8 @@ struct Memory {
 
 class KernelRun {
  public:
-  KernelRun(const Kernel& kernel, std::vector<Memory>& memory)
-      : kernel_(kernel), memory_(memory), lanes_(kernel.scalars.size()) {
+  KernelRun(const Kernel& kernel, std::vector<Memory>& memory, const BeforePoints& before)
+      : kernel_(kernel), memory_(memory), before_(before), lanes_(kernel.scalars.size()) {
     for (const Scalar& scalar : kernel.scalars) scalar_index_.push_back(compile(scalar.index));
     for (const Step& step : kernel.steps) step_index_.push_back(compile(step.index));
     registers_.resize(kernel.steps.size());
@@ -119,6 +119,7 @@ class KernelRun {
     const std::vector<bool> needed = reachable(kernel_, step);
     std::vector<std::byte> values, others;
     for (int64_t start = 0; start < count; start += kLanes) {
+      if (before_) before_(kernel_);
       const int n = static_cast<int>(std::min<int64_t>(kLanes, count - start));
       axis_values_.assign(kernel_.axes.size(), std::vector<int64_t>(static_cast<size_t>(n)));
       for (int lane = 0; lane < n; lane++) {
@@ -348,6 +349,7 @@ class KernelRun {
 
   const Kernel& kernel_;
   std::vector<Memory>& memory_;
+  const BeforePoints& before_;
   std::vector<Lanes> lanes_;
   std::vector<Index> scalar_index_, step_index_;
   std::vector<Literal> registers_;
@@ -402,7 +404,7 @@ Program with_numbers(const Program& program, std::span<const Tensor> inputs) {
 }
 
 std::vector<Tensor> run(const Program& given, std::span<const Tensor> inputs,
-                        std::vector<int64_t>* touched) {
+                        const BeforePoints& before, std::vector<int64_t>* touched) {
   const Program program = with_numbers(given, inputs);
   std::vector<Tensor> values;
   std::vector<Memory> memory;
@@ -426,9 +428,9 @@ std::vector<Tensor> run(const Program& given, std::span<const Tensor> inputs,
     values.push_back(std::move(value));
   }
   for (int b = 0; b < static_cast<int>(values.size()); b++) {
-    const int storage = storage_of(program, b);
-    values[b] = values[storage];
-    memory[b].data = memory[storage].data;
+    const int at = storage_of(program, b);
+    if (at != b) values[b] = with_layout(values[at], values[b].shape(), values[b].strides(), 0);
+    memory[b].data = memory[at].data;
   }
   take_errors();
   for (const std::vector<int>& launch : program.launches) {
@@ -437,7 +439,7 @@ std::vector<Tensor> run(const Program& given, std::span<const Tensor> inputs,
         m.read.assign(touched ? static_cast<size_t>(m.size) : 0, false);
         m.written = m.read;
       }
-      KernelRun(program.kernels[id], memory).run();
+      KernelRun(program.kernels[id], memory, before).run();
       int64_t bytes = 0;
       for (const Memory& m : memory)
         bytes += (std::count(m.read.begin(), m.read.end(), true) +
@@ -459,13 +461,14 @@ std::vector<Tensor> run(const Program& given, std::span<const Tensor> inputs,
 
 }  // namespace
 
-std::vector<Tensor> interpret(const Program& program, std::span<const Tensor> inputs) {
-  return run(program, inputs, nullptr);
+std::vector<Tensor> interpret(const Program& program, std::span<const Tensor> inputs,
+                              const BeforePoints& before) {
+  return run(program, inputs, before, nullptr);
 }
 
 std::vector<int64_t> bytes_touched(const Program& program, std::span<const Tensor> inputs) {
   std::vector<int64_t> touched;
-  run(program, inputs, &touched);
+  run(program, inputs, {}, &touched);
   return touched;
 }
 

@@ -2,6 +2,7 @@
 // fusion can be checked by the hundred thousand.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -10,10 +11,13 @@
 
 namespace tiny_compile {
 
+using BeforePoints = std::function<void(const Kernel&)>;
+
 // The outputs, for inputs in the order of the input buffers. Temporaries start as NaN patterns,
 // so that a value nobody wrote shows; planned ones share the arena's bytes. Throws tc::Error as
-// graph interpretation does, and for an access outside its buffer.
-std::vector<Tensor> interpret(const Program& program, std::span<const Tensor> inputs);
+// graph interpretation does, for an access outside its buffer, and as `before` every few points.
+std::vector<Tensor> interpret(const Program& program, std::span<const Tensor> inputs,
+                              const BeforePoints& before = {});
 
 // Bytes of distinct elements that each kernel read and wrote, counted while interpreting.
 std::vector<int64_t> bytes_touched(const Program& program, std::span<const Tensor> inputs);

@@ -25,7 +25,9 @@ std::shared_ptr<Storage> obtain(size_t bytes, const Allocate& allocate, Describe
 
 Tensor new_tensor(const BufferPlan::Output& output, std::span<const Tensor> inputs,
                   const Allocate& allocate) {
-  if (output.over >= 0) return Tensor(std::make_shared<TensorData>(inputs[output.over].info()));
+  if (output.over >= 0)  // of the same bytes, maybe of another shape
+    return with_layout(inputs[output.over], output.shape, contiguous_strides(output.shape),
+                       inputs[output.over].info().offset);
   auto data = std::make_shared<TensorData>();
   data->dtype = output.dtype;
   data->shape = output.shape;

@@ -2,14 +2,16 @@
 // channels are named once a process.
 #include "tiny_compile/runtime/log.h"
 
-#include <sys/stat.h>
-
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <system_error>
+
+#include "tiny_compile/runtime/disk_cache.h"
 
 namespace tiny_compile {
 namespace {
@@ -39,6 +41,24 @@ void name_unknown_channels(std::string_view list) {
   }
 }
 
+std::string path_of(const std::string& file_name) {
+  const char* directory = std::getenv("TC_DEBUG_DIR");
+  return directory && *directory ? std::string(directory) + "/" + file_name : "";
+}
+
+void keep(const std::string& file_name, std::string_view text, std::ios::openmode mode) {
+  const std::string path = path_of(file_name);
+  if (path.empty()) return;
+  std::error_code untold;  // the file's own error says it
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), untold);
+  std::ofstream out(path, std::ios::binary | mode);
+  out << text;
+  out.close();
+  if (!out)
+    std::fprintf(stderr, "TC_DEBUG_DIR: cannot write %s: %s\n", path.c_str(),
+                 std::strerror(errno));
+}
+
 }  // namespace
 
 bool log_enabled(std::string_view channel) {
@@ -55,17 +75,22 @@ void log(std::string_view channel, const std::string& text) {
                text.c_str(), text.empty() || text.back() != '\n' ? "\n" : "");
 }
 
-void keep_text(const std::string& file_name, const std::string& text) {
-  const char* directory = std::getenv("TC_DEBUG_DIR");
-  if (!directory || !*directory) return;
-  mkdir(directory, 0777);
-  const std::string path = std::string(directory) + "/" + file_name;
-  std::ofstream out(path);
-  out << text;
-  out.close();
-  if (!out)
-    std::fprintf(stderr, "TC_DEBUG_DIR: cannot write %s: %s\n", path.c_str(),
-                 std::strerror(errno));
+void keep_text(const std::string& file_name, std::string_view text) {
+  keep(file_name, text, std::ios::trunc);
+}
+
+void keep_line(const std::string& file_name, std::string_view line) {
+  keep(file_name, line, std::ios::app);
+}
+
+void keep_once(const std::string& file_name, std::string_view bytes) {
+  std::error_code missing;
+  const auto kept = std::filesystem::file_size(path_of(file_name), missing);
+  if (missing || kept != bytes.size()) keep_text(file_name, bytes);
+}
+
+std::string kept_name(const std::string& name, const std::string& text) {
+  return name + "_" + content_key({{"text", text}}).substr(0, 6);
 }
 
 }  // namespace tiny_compile
