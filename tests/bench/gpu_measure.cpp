@@ -16,6 +16,7 @@
 #include "tiny_compile/runtime/disk_cache.h"
 #include "tiny_compile/runtime/process.h"
 #include "tiny_compile/tensor/cuda_memory.h"
+#include "tiny_compile/tensor/memory_use.h"
 
 namespace bench {
 namespace {
@@ -235,17 +236,14 @@ double LoadedRow::host_microseconds(int count) {
 }
 
 int64_t LoadedRow::peak_bytes() {
-  if (!machine_.is_gpu()) return 0;
   last_.clear();
   ready_.call();  // what is made once (a module, a workspace) is there now
   machine_.wait();
-  const int device = machine_.device.index;
-  tc::release_cached_cuda_memory(device);
-  const int64_t before = static_cast<int64_t>(tc::cached_cuda_bytes(device));
+  const int64_t before = tc::memory_use(machine_.device).bytes;
+  tc::reset_peak_memory(machine_.device);
   const auto outputs = ready_.results();
   machine_.wait();
-  return input_bytes() + bytes_of(outputs) +
-         static_cast<int64_t>(tc::cached_cuda_bytes(device)) - before;
+  return input_bytes() + tc::memory_use(machine_.device).peak - before;
 }
 
 // Startup ---------------------------------------------------------------------------------------

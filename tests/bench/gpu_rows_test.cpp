@@ -196,6 +196,15 @@ TEST_CASE("the last timed call is compared with the first, with a matmul in it t
   CHECK_THROWS_AS(row.check_last(), Error);
 }
 
+TEST_CASE("a row's peak is its inputs, its results and what lies between", "[bench]") {
+  LoadedRow fused({cpu, true}, "adamw"), chained({cpu, true}, "mlp_bf16");
+  int64_t results = 0;
+  for (const Tensor& output : fused.outputs()) results += output.numel() * 4;
+  CHECK(fused.peak_bytes() == fused.input_bytes() + results);
+  CHECK(chained.peak_bytes() >
+        chained.input_bytes() + chained.outputs()[0].numel() * size_of(DType::bf16));
+}
+
 TEST_CASE("a wrong GPT-2 fails the small instance's check", "[bench]") {
   const GpuRow row = make_gpu_row("gpt2_fwd", true);
   std::vector<Tensor> inputs;
