@@ -1,4 +1,5 @@
-// Faults planted in steps of a training, and in what was kept of them: tc bisect names the step.
+// Faults planted in steps of a training, and in what was kept of them: tc bisect names the
+// step.
 #include "tiny_compile/cli/bisect_calls.h"
 
 #include <functional>

@@ -7,7 +7,8 @@
 //
 //   ->  there/: stage 'cse' differs first, at %6 = mul: [0,3] is 2 (0x40000000), not 1 (0x3f800000)
 //
-// A binary is run with TC_DEBUG_DIR, so that all are lists of what each stage made, and of calls.
+// A binary is run with TC_DEBUG_DIR, so that all are lists of what each stage made, and of
+// calls.
 #include "tiny_compile/cli/bisect.h"
 
 #include <unistd.h>
@@ -33,7 +34,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kUsage =
-    R"(tc bisect A B     the first call, stage, node and element where two runs of one computation part
+    R"(tc bisect A B     the first call, stage, node and element where two runs part
   A and B are each
     default | a,b,c   all stages of this tc, or these
     a directory       that TC_DEBUG_DIR filled, here or on another machine
@@ -43,7 +44,7 @@ constexpr const char* kUsage =
     --in FILE.npy     an input of it, in order; may be repeated
     --seed=N          the others are drawn (1); so are a directory's without calls
     --calls=N         call it so often (1)
-    --carry=1:0,2:1   output 1 of a call is input 0 of the next, output 2 input 1: a step's state
+    --carry=1:0,2:1   output 1 of a call is input 0 of the next, output 2 input 1: a state
     --limit=SECONDS   for each program, and for all comparing together (60)
   exit code: 0 the same, 1 a mistake, 2 they part
 
@@ -52,12 +53,13 @@ What to record, of any program that calls tc::compile (of tc run too):
     TC_DEBUG_CALLS=0        also a line a call: hashes of all that it got and gave
     TC_DEBUG_CALLS=1-3,17   also the elements of these calls, on which stages are then compared;
                             all: of every call
-    TC_DEBUG_BUFFERS=1      also, of the same calls, what each kernel left in its buffers: code is compiled
-                            so that it returns them, which takes more memory, and on a GPU's
-                            library other kernels may be chosen
-  Hashing and writing copies every input and output to the CPU, at each call. Give each process a directory
-  of its own. Not kept: values inside of fused kernels, what a buffer held before a later kernel wrote to
-  it, ops outside of tc::compile, the order of calls of several threads.
+    TC_DEBUG_BUFFERS=1      also, of the same calls, what each kernel left in its buffers: code
+                            is compiled to return them, which takes more memory and shares none
+  Every input and output is copied to the CPU and hashed at each call. Give each process a
+  directory of its own. Not kept: values inside of fused kernels, what a buffer held before a
+  later kernel wrote to it, ops outside of tc::compile, the order of calls of several threads.
+  On a GPU cuBLASLt's products have bits of their own and are named as differing: record with
+  CompileOptions::deterministic, or with --matmul=generated, tc's default.
 )";
 
 struct Request {

@@ -1,5 +1,5 @@
-// In which step did two trainings part? A step's state is what the step before gave, so that from the first
-// one on everything differs: hashes are compared, call by call, up to that one.
+// In which step did two trainings part? A step's state is what the step before gave, so that
+// from the first one on everything differs: hashes are compared, call by call, up to that one.
 //
 //   A: 6 in a b, out c   7 in c d, out e      B: 6 in a b, out c   7 in c d, out f
 //     ->  call 7: both graphs on c and d: stage 'cse' of B, %31 = sub, element [4,7]

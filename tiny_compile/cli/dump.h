@@ -18,8 +18,8 @@ struct Dump {
   std::vector<RecordedCall> calls;  // none where TC_DEBUG_CALLS was not set
 };
 
-// 0.npy, 1.npy, ..., as `tc run --out` writes them, are the outputs where there is one graph. Throws
-// tc::Error where a file is missing, was cut or does not read back.
+// 0.npy, 1.npy, ..., as `tc run --out` writes them, are the outputs where there is one graph.
+// Throws tc::Error where a file is missing, was cut or does not read back.
 Dump read_dump(const std::string& directory);
 
 // The elements of all of them; none where those of one were not kept.

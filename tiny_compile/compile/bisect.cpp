@@ -1,10 +1,10 @@
-// Two runs of one graph do not agree: who began? Each stage's graph or program is interpreted on
-// the same inputs; every stage keeps every bit, so the first that does not is the culprit:
+// Two runs of one graph do not agree: who began? Each stage's graph or program is interpreted
+// on the same inputs; every stage keeps every bit, so the first that does not is the culprit:
 //
 //   A: trace cse dce, B: trace cse' dce  ->  B, cse', %3 = sub, element 0 of 4
 //
-// Within the stage, the first value counts that was not there before it: a right rewrite may make
-// such values too, so only those that a wrong output depends on are looked at.
+// Within the stage, the first value counts that was not there before it: a right rewrite may
+// make such values too, so only those that a wrong output depends on are looked at.
 #include "tiny_compile/compile/bisect.h"
 
 #include <algorithm>
@@ -161,8 +161,8 @@ bool same_type(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && a.shape() == b.shape();
 }
 
-// The first value of `after` that `before` does not have, beside the value that it stands for: the
-// first of its type in `before` that `after` lost.
+// The first value of `after` that `before` does not have, beside the value that it stands for:
+// the first of its type in `before` that `after` lost.
 std::optional<Verdict> first_new(const std::vector<Value>& before,
                                  const std::vector<Value>& after) {
   const auto made = std::find_if(after.begin(), after.end(),
@@ -280,7 +280,8 @@ class Bisection {
   std::vector<const Made*> right_;
 };
 
-// Lines that are no comments, with their numbers: a program's text does not keep all places of ops.
+// Lines that are no comments, with their numbers: a program's text does not keep all places of
+// ops.
 std::vector<std::pair<int, std::string>> code_lines(const std::string& text) {
   std::vector<std::pair<int, std::string>> result;
   std::istringstream lines(text);

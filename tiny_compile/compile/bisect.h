@@ -47,13 +47,13 @@ class OutOfTime : public Error {
 };
 
 // The first stage after which outputs are not those of A's traced graph, and in it the first
-// value that the stage before did not have; where no stage differs, the first recorded value, in
-// the order of kernels where temporaries were recorded, then
-// the first line of emitted text that is not what this compiler emits for the same program. Stages
-// are interpreted, nothing is compiled; what is equal to what was right is not interpreted again.
-// None: the runs agree. Throws tc::Error where the runs
-// are of graphs with other inputs or outputs, or a run has no traced graph; OutOfTime, which says what
-// was compared until then and what was not, after so many seconds.
+// value that the stage before did not have; where no stage differs, the first recorded value,
+// in the order of kernels where temporaries were recorded, then the first line of emitted text
+// that is not what this compiler emits for the same program. Stages are interpreted, nothing is
+// compiled; what is equal to what was right is not interpreted again. None: the runs agree.
+// Throws tc::Error where the runs are of graphs with other inputs or outputs, or a run has no
+// traced graph; OutOfTime, which says what was compared until then and what was not, after so
+// many seconds.
 std::optional<Verdict> bisect(const RecordedRun& a, const RecordedRun& b,
                               std::span<const Tensor> inputs,
                               double seconds = std::numeric_limits<double>::infinity());

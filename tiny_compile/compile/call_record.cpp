@@ -1,10 +1,12 @@
-// How can two machines find the first step of a training in which they part? Each writes down a hash of
-// what every call got and gave: lines are compared in a moment, and the first that differ name
-// the call. The elements of a few calls, which are asked for by number, are enough to go on from there:
+// How can two machines find the first step of a training in which they part? Each writes down a
+// hash of what every call got and gave: lines are compared in a moment, and the first that
+// differ name the call. The elements of a few calls, which are asked for by number, are enough
+// to go on from there:
 //
 //   A: 7 step_3f in a b, out c      B: 7 step_3f in a b, out d   ->   call 7, on a and b
 //
-// A tensor's file is named by its hash, so that weights that step 6 gave and step 7 got are there once.
+// A tensor's file is named by its hash, so that weights that step 6 gave and step 7 got are
+// there once.
 #include "tiny_compile/compile/call_record.h"
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// What did every call of a compiled function get and give? TC_DEBUG_CALLS writes it down, tc bisect
-// reads it.
+// What did every call of a compiled function get and give? TC_DEBUG_CALLS writes it down, tc
+// bisect reads it.
 //
 //   TC_DEBUG_DIR=d TC_DEBUG_CALLS=1-3 build/train   ->   d/calls.txt, two lines a call:
 //     1 train_step_3fa2c1 in f32[256,128]:9c41... i64[8,128]:07fe...
@@ -40,9 +40,9 @@ Program with_temporaries_out(const Program& program);
 // What is to be built: with the temporaries out where TC_DEBUG_BUFFERS=1 asks for it.
 Staged recordable(Staged staged);
 
-// A call while it lasts. Does nothing unless both TC_DEBUG_DIR and TC_DEBUG_CALLS are set; throws
-// tc::Error where the latter is neither "all", nor numbers of calls as in "1-3,17", nor 0: hashes
-// alone. What cannot be written is told on stderr and changes no result.
+// A call while it lasts. Does nothing unless both TC_DEBUG_DIR and TC_DEBUG_CALLS are set;
+// throws tc::Error where the latter is neither "all", nor numbers of calls as in "1-3,17", nor
+// 0: hashes alone. What cannot be written is told on stderr and changes no result.
 class CallRecord {
  public:
   CallRecord(const Graph& graph, std::span<const Tensor> inputs);
@@ -58,12 +58,12 @@ class CallRecord {
   bool whole_ = false;  // keeps elements too
 };
 
-// calls.txt of a directory; none where there is no such file. Throws tc::Error where it was cut,
-// changed or written by another version.
+// calls.txt of a directory; none where there is no such file. Throws tc::Error where it was
+// cut, changed or written by another version.
 std::vector<RecordedCall> read_calls(const std::string& directory);
 
-// The elements of a recorded tensor, where they were kept. Throws tc::Error where they are not what
-// was written.
+// The elements of a recorded tensor, where they were kept. Throws tc::Error where they are not
+// what was written.
 std::optional<Tensor> kept_tensor(const std::string& directory, const RecordedTensor& tensor);
 
 }  // namespace tiny_compile

@@ -15,7 +15,7 @@ using BeforePoints = std::function<void(const Kernel&)>;
 
 // The outputs, for inputs in the order of the input buffers. Temporaries start as NaN patterns,
 // so that a value nobody wrote shows; planned ones share the arena's bytes. Throws tc::Error as
-// graph interpretation does, for an access outside its buffer, and as `before` every few points.
+// graph interpretation does, for an access outside its buffer, and what `before` throws.
 std::vector<Tensor> interpret(const Program& program, std::span<const Tensor> inputs,
                               const BeforePoints& before = {});
 
