@@ -51,6 +51,29 @@ TEST_CASE("the rows of a product that is read again start at 16 bytes", "[pad_ro
   for (size_t k = 0; k < want.size(); k++) CHECK(same_bits(want[k], got[k]));
 }
 
+TEST_CASE("the rows of a product's operand start at 16 bytes, and it may lie over the product",
+          "[pad_rows]") {
+  const Graph graph = parse_graph(R"(graph g(%0 x: bf16[64,48], %1 w: bf16[48,197]) {
+  %2: bf16[64,197] = matmul %0, %1
+  %3: bf16[64,197] = exp %2
+  %4: bf16[197,48] = permute %1 {axes=[1,0]}
+  %5: bf16[64,48] = matmul %3, %4
+  return %5
+}
+)");
+  const Program program = with_padding(graph);
+  INFO(print(program));
+  int padded = 0, over = 0;
+  for (const Buffer& buffer : program.buffers) {
+    padded += buffer.size.is_constant(64 * 200);
+    over += buffer.over >= 0;
+  }
+  CHECK(padded == 2);
+  CHECK(over == 1);
+  const std::vector<Tensor> inputs = random_inputs(graph, 3);
+  CHECK(same_bits(interpret(graph, inputs)[0], interpret(program, inputs)[0]));
+}
+
 TEST_CASE("rows that suit, results and short rows keep their layout", "[pad_rows]") {
   CHECK(size_of_product(with_padding(head(200, "  return %5\n"))) == 64 * 200);
   CHECK(size_of_product(with_padding(head(197, "  return %5, %3\n"))) == 64 * 197);

@@ -1,5 +1,6 @@
 // Why does a product of 50257 columns take eight times as long as one of 50264? Its rows start
-// at odd addresses, and the library's fast kernels want 16 bytes. A temporary's layout is ours:
+// at odd addresses, and the library's fast kernels want 16 bytes, of operands as well. A temporary's
+// layout is ours:
 //
 //   temp t: bf16[8192,50257]                    store t[i*50257 + j]
 // =>
@@ -63,12 +64,15 @@ Program pad_rows(const Program& program) {
   for (const Kernel& kernel : program.kernels) {
     const LibraryMatch match = library_matmul(program, kernel);
     if (!match.matmul) continue;
-    const int buffer = match.matmul->d.buffer;
-    const int64_t row = ragged_row(program.buffers[buffer]);
-    if (row == 0) continue;
-    const int64_t each = kAligned / size_of(match.matmul->d.dtype);
-    Program longer = result;
-    if (pad(longer, buffer, row, ceil_divide(row, each) * each)) result = std::move(longer);
+    for (const LibraryMatrix& matrix : {match.matmul->a, match.matmul->b, match.matmul->d}) {
+      const Buffer& buffer = result.buffers[matrix.buffer];
+      const int64_t row = ragged_row(buffer);
+      if (row == 0 || buffer.size != product(buffer.type.shape)) continue;
+      const int64_t each = kAligned / size_of(matrix.dtype);
+      Program longer = result;
+      if (pad(longer, matrix.buffer, row, ceil_divide(row, each) * each))
+        result = std::move(longer);
+    }
   }
   return result;
 }

@@ -5,8 +5,8 @@
 
 namespace tiny_compile {
 
-// A stage behind fuse. A temporary that a library's product fills, and whose rows are no
-// multiple of 16 bytes, gets longer rows: the library is several times as fast, and what reads
+// A stage behind fuse. A temporary that a library's product fills or reads, and whose rows are
+// no multiple of 16 bytes, gets longer rows: the library is several times as fast, and what reads
 // it may take 16 bytes at once. What is behind a row's end is never read.
 Program pad_rows(const Program& program);
 
