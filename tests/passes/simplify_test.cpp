@@ -189,6 +189,29 @@ TEST_CASE("a cast to what it is goes; casts that round or wrap stay", "[simplify
   stays("%0 x: i8[2]", "%1: bool[2] = cast %0; %2: i8[2] = cast %1; return %2", "return %0");
 }
 
+TEST_CASE("what is gathered of a cast is cast afterwards, where that is less", "[simplify]") {
+  const Graph graph = parse_graph(R"(graph g(%0 x: bf16[8,64], %1 at: i64[8,1]) {
+  %2: f32[8,64] = cast %0
+  %3: f32[8,1] = gather %2, %1 {axis=1}
+  return %3
+}
+)");
+  const Graph less = dce(simplify(graph));
+  REQUIRE(print(less) == R"(graph g(%0 x: bf16[8,64], %1 at: i64[8,1]) {
+  %2: bf16[8,1] = gather %0, %1 {axis=1}
+  %3: f32[8,1] = cast %2
+  return %3
+}
+)");
+  const Graph more = parse_graph(R"(graph g(%0 x: bf16[4], %1 at: i64[100]) {
+  %2: f32[4] = cast %0
+  %3: f32[100] = gather %2, %1 {axis=0}
+  return %3
+}
+)");
+  REQUIRE(simplify(more) == more);
+}
+
 TEST_CASE("views that change nothing go", "[simplify]") {
   const std::string x = "%0 x: f32[2,3]";
   for (const std::string view :

@@ -114,6 +114,20 @@ int divide_by_power_of_two(Graph& out, Node node) {
   return out.append(std::move(node));
 }
 
+// The gather of a cast as the cast of a gather, which casts what is gathered and no more.
+int gather_before_cast(Graph& out, Node node) {
+  const Node below = out[node.inputs[0]];
+  const bool is_less =
+      product(node.type.shape).bounds().high <= product(below.type.shape).bounds().low;
+  if (below.op != Op::cast || !is_less) return out.append(std::move(node));
+  Node cast = below;
+  cast.type = node.type;
+  node.inputs[0] = below.inputs[0];
+  node.type.dtype = out[below.inputs[0]].type.dtype;
+  cast.inputs = {out.append(std::move(node))};
+  return out.append(std::move(cast));
+}
+
 }  // namespace
 
 Graph simplify(const Graph& graph) {
@@ -123,6 +137,7 @@ Graph simplify(const Graph& graph) {
       const int same = unchanged_view(out, node);
       return same >= 0 ? same : out.append(std::move(node));
     }
+    if (node.op == Op::gather) return gather_before_cast(out, std::move(node));
     if (!is_pointwise(node.op)) return out.append(std::move(node));
     const int same = unchanged_operand(out, node);
     if (same >= 0) return same;
