@@ -147,28 +147,6 @@ std::vector<Life> shortened(std::vector<Life> lives) {
   return lives;
 }
 
-// Each at the lowest place that is free for its whole life.
-Program lowest_places(const Program& program, std::vector<Life> lives) {
-  std::vector<Life> placed;
-  for (Life& life : lives) {
-    life.place = 0;
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (const Life& other : placed) {
-        if (!meet(life, other) || life.place + life.bytes <= other.place ||
-            other.place + other.bytes <= life.place)
-          continue;
-        life.place = other.place + other.bytes;
-        moved = true;
-      }
-    }
-    placed.push_back(life);
-  }
-  Program apart = program;  // nothing over anything
-  for (Buffer& buffer : apart.buffers) buffer.over = -1;
-  return with_places(apart, placed);
-}
-
 // A kernel that fills a buffer with NaN.
 Kernel poison(const Program& program, int buffer) {
   Kernel kernel;

@@ -397,4 +397,39 @@ TEST_CASE("at ties and zeros derivatives are PyTorch's", "[derivatives]") {
   const auto pooled = [](Tensor a) { return max_pool2d(a.reshape({1, 1, 1, 3}), {1, 3}); };
   CHECK(gradient_of(pooled, same) == V{1, 0, 0});
   CHECK(std::isnan(gradient_of([](Tensor a) { return relu(a); }, {NAN})[0]) == false);
+  CHECK(gradient_of([](Tensor a) { return atan2(a, a * 0.0) + atan2(a * 0.0, a); }, zero) ==
+        V{0});
+}
+
+// Found by PyTorch 2.11's autograd on the same points. Where we part from it: a NaN stays NaN in
+// the derivative of abs (0 there); a product's is the product of the others (NaN there where the
+// result is infinite); the first of equals is topk's.
+TEST_CASE("at infinities and NaN derivatives are PyTorch's", "[derivatives]") {
+  using V = std::vector<double>;
+  constexpr double kInf = HUGE_VAL, kNaN = NAN;
+  const auto is = [](const V& got, const V& want) {
+    INFO(str("got ", join(got, " "), ", want ", join(want, " ")));
+    REQUIRE(got.size() == want.size());
+    for (size_t k = 0; k < got.size(); k++)
+      CHECK((std::isnan(want[k]) ? std::isnan(got[k]) : got[k] == want[k]));
+  };
+  const V points = {-kInf, -1, 0, kInf, kNaN};
+  is(gradient_of([](Tensor a) { return exp(a); }, {-kInf, kInf, kNaN}), {0, kInf, kNaN});
+  is(gradient_of([](Tensor a) { return log(a); }, points), {-0.0, -1, kInf, 0, kNaN});
+  is(gradient_of([](Tensor a) { return sqrt(a); }, points), {kNaN, kNaN, kInf, 0, kNaN});
+  is(gradient_of([](Tensor a) { return rsqrt(a); }, points), {kNaN, kNaN, -kInf, 0, kNaN});
+  is(gradient_of([](Tensor a) { return relu(a); }, points), {0, 0, 0, 1, 1});
+  is(gradient_of([](Tensor a) { return clamp(a, -1.0, 1.0); }, points), {0, 1, 1, 0, 0});
+  is(gradient_of([](Tensor a) { return sigmoid(a); }, {-kInf, kInf, kNaN}), {0, 0, kNaN});
+  is(gradient_of([](Tensor a) { return tanh(a); }, {-kInf, kInf, kNaN}), {0, 0, kNaN});
+  is(gradient_of([](Tensor a) { return where(a > 0.0, sqrt(a), 0.0); }, {-1, 0, 4}),
+     {kNaN, kNaN, 0.25});
+  is(gradient_of([](Tensor a) { return a.max(); }, {1, kNaN, 2}), {kNaN, kNaN, kNaN});
+  is(gradient_of([](Tensor a) { return a.max(); }, {kInf, kInf, 2}), {0.5, 0.5, 0});
+  is(gradient_of([](Tensor a) { return a.min(); }, {kInf, kInf, kInf}),
+     {1 / 3., 1 / 3., 1 / 3.});
+  is(gradient_of([](Tensor a) { return logsumexp(a, 0); }, {-kInf, -kInf}), {kNaN, kNaN});
+  is(gradient_of([](Tensor a) { return softmax(a, 0)[0]; }, {-kInf, -kInf}), {kNaN, kNaN});
+  is(gradient_of([](Tensor a) { return abs(a); }, {-kInf, kInf, kNaN}), {-1, 1, kNaN});
+  is(gradient_of([](Tensor a) { return a.prod(); }, {kInf, 2, 3}), {6, kInf, kInf});
 }

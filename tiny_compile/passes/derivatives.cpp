@@ -34,8 +34,8 @@ Cotangents pull_back_pow(const Tensor& a, const Tensor& b, const Tensor& y, cons
 }
 
 Cotangents pull_back_atan2(const Tensor& a, const Tensor& b, const Tensor& g) {
-  const Tensor squared = b * b;
-  const Tensor share = g / (a * a + squared);
+  const Tensor origin = (a == 0.0) & (b == 0.0);  // has no angle: 0, as in PyTorch
+  const Tensor share = where(origin, 0.0, g / (a * a + b * b));
   return {share * b, -(share * a)};
 }
 

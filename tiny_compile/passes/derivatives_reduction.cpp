@@ -29,13 +29,13 @@ Tensor spread(const PullBack& at, const Tensor& result) {
   return expand(reshape(result, kept), at.x[0].sizes());
 }
 
-// g where x is the extreme, shared by equals.
+// g where x is the extreme, shared by equals; NaN where that is NaN, which equals nothing.
 Tensor of_extreme(const PullBack& at) {
   const Tensor& x = at.x[0];
   const Tensor hit = x == spread(at, at.y);
   const Tensor count = sum(hit, axes_of(at), true).to(at.g.dtype());
   const Tensor share = reshape(at.g, count.sizes()) / count;
-  return where(hit, spread(at, share), 0.0);
+  return where(hit, spread(at, share), spread(at, 0.0 / count));
 }
 
 // The sum of exp(x - m) but for its maximum m, which moves as well.

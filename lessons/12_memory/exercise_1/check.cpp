@@ -1,4 +1,5 @@
 #include "exercise.h"
+#include "lessons/12_memory/lives.h"
 #include "lessons/tools/check_program.h"
 #include "tiny_compile/loops/lower.h"
 
@@ -60,7 +61,7 @@ TEST_CASE("the arenas of random programs are no larger on the whole") {
   for (int seed = 1; seed <= 300; seed++) {
     const Program program = lower(flat_random_graph(static_cast<uint64_t>(seed), 40));
     yours += exercise::plan_best_fit(program).arena_bytes;
-    lowest += plan_memory(program).arena_bytes;
+    lowest += lowest_places(program, lives_of(program)).arena_bytes;
   }
   score("arena bytes of 300 programs", yours, lowest);
   CHECK(yours <= lowest + lowest / 100);
