@@ -55,7 +55,8 @@ TC_FN double tc_lgamma(double x) {
   const bool far = y >= 8.0, below = y < 1.0;
   const double near = far ? 1.0 : y, whole = tc_floor(near);
   // At 2 the logarithm and lgamma(1 + t) would cancel.
-  const double base = (whole == 2.0) & (near < 2.25) ? 1.0 : whole, t = near - base;
+  const bool above = (whole == 2.0) & (near < 2.25);
+  const double base = above ? 1.0 : whole, t = near - base;
   double product = 1.0;
   for (int k = 1; k < 7; k++) product *= (double)k < base ? near - (double)k : 1.0;
   const double logarithm = tc_log((far | below) ? y : product);
