@@ -166,6 +166,13 @@ TEST_CASE("the kernels of GPT-2's twelve layers are written once", "[bench]") {
   CHECK(different.size() < source.kernels.size() / 6);
 }
 
+// As they are compiled on a GPU: the vendor's products, whose rows are padded.
+TEST_CASE("every stage of GPT-2's step is sound", "[bench]") {
+  const Graph graph = full_graph("gpt2_step");
+  const Pipeline library = with_library(default_pipeline(), Matmul::Library);
+  CHECK_NOTHROW(run_pipeline(library, graph, true, Target::Cuda));
+}
+
 TEST_CASE("NVRTC takes the full-size rows (1)", "[bench][cuda]") {
   check_compiles(names_from(0, 6));
 }

@@ -184,3 +184,17 @@ TEST_CASE("a mask speaks of sums, of quotients and of remainders", "[verify]") {
     REQUIRE_NOTHROW(run_pipeline(default_pipeline(), parse_graph(text), true));
   }
 }
+
+// Found by GPT-2's step: the square of a transposed gradient's norm, in chunks for a GPU's blocks.
+TEST_CASE("a mask speaks of the higher digits of what it counts", "[verify]") {
+  const Graph plain = parse_graph(
+      "graph f(%0 x: f32[3,1024,768]) {\n%1: f32[768,3,1024] = permute %0 {axes=[2,0,1]}\n"
+      "%2: f32[] = sum %1 {axes=[0,1,2]}\nreturn %2\n}\n");
+  REQUIRE_NOTHROW(run_pipeline(default_pipeline(), plain, true, Target::Cuda));
+  const Graph padded = parse_graph(
+      "graph f(%0 x: bf16[768,64], %1 y: bf16[64,50257]) {\n%2: bf16[768,50257] = matmul %0, %1\n"
+      "%3: bf16[50257,768] = permute %2 {axes=[1,0]}\n%4: f32[50257,768] = cast %3\n"
+      "%5: f32[] = sum %4 {axes=[0,1]}\nreturn %5\n}\n");
+  const Pipeline library = with_library(default_pipeline(), Matmul::Library);
+  REQUIRE_NOTHROW(run_pipeline(library, padded, true, Target::Cuda));
+}

@@ -103,7 +103,10 @@ const Expr* doubtful_divisor(const Expr& expr) {
 
 Facts::Facts(std::vector<Expr> at_least_zero) : facts_(std::move(at_least_zero)) {
   for (Expr& fact : facts_) fact = without_factor(fact);
-  for (const Expr& fact : std::vector<Expr>(facts_)) add_quotients_of(fact);
+  for (const Expr& fact : std::vector<Expr>(facts_)) {
+    add_quotients_of(fact);
+    add_digits_of(fact);
+  }
   bool learnt = true;
   for (int round = 0; round < kRounds && learnt && !contradict_; round++) {
     learnt = false;
@@ -120,6 +123,27 @@ void Facts::add_quotients_of(const Expr& fact) {
     if (!divisor.is_constant()) continue;
     facts_.push_back(divided - part.factor * divisor);
     facts_.push_back(part.factor * divisor + divisor - 1 - divided);
+  }
+}
+
+// Of what is counted in several digits, the higher ones: 69 - 10*i - 10*j - k >= 0 with k >= 0
+// says that 6 - i - j >= 0.
+void Facts::add_digits_of(const Expr& fact) {
+  const std::vector<Term> parts = terms(fact);
+  int64_t done = 1;
+  for (const Term& digit : parts) {
+    const int64_t unit = std::abs(digit.coefficient);
+    if (digit.factor.is_constant() || unit == done || facts_.size() >= kMostFacts) continue;
+    done = unit;
+    Expr higher = 0, lower = 0;
+    for (const Term& part : parts) {
+      const bool is_higher = !part.factor.is_constant() && part.coefficient % unit == 0;
+      Expr& digits = is_higher ? higher : lower;
+      digits = digits + part.factor * (is_higher ? part.coefficient / unit : part.coefficient);
+    }
+    const Interval rest = lower.bounds();
+    if (!lower.is_constant() && is_finite(rest))
+      facts_.push_back(higher + floor_quotient(rest.high, unit));
   }
 }
 

@@ -37,6 +37,7 @@ class Facts {
   Interval plain_bounds(const Expr& expr,
                         std::unordered_map<const ExprNode*, Interval>& known) const;
   void add_quotients_of(const Expr& fact);
+  void add_digits_of(const Expr& fact);
   bool learn(const Expr& fact);
   bool learn_from_remainders();
   bool narrow(const Expr& factor, const Interval& interval);

@@ -218,6 +218,10 @@ class Verifier {
     return of_sizes && (mask >= 0 || index.bounds().low >= 0);
   }
 
+  bool lies_in_a_row(const Rows& rows, const Expr& index, int mask) {
+    return is_own(rows, index) || facts_->within(mod(index, rows.stride), rows.row, mask);
+  }
+
   // A place chosen below a limit of 0 is none, and nobody goes there.
   void check_bounds(int buffer, const Expr& index, int mask, const std::vector<Expr>& limits) {
     const Buffer& b = program_.buffers[buffer];
@@ -226,7 +230,7 @@ class Verifier {
     require(never || may_be_within(index, b.size, mask), b.name, "[", index,
             "] leaves the buffer's ", b.size, " elements",
             mask < 0 ? "" : ", as far as its mask tells");
-    require(b.role == Role::Input || is_own(rows_of(b), index), b.name, "[", index,
+    require(b.role == Role::Input || lies_in_a_row(rows_of(b), index, mask), b.name, "[", index,
             "] lies between the rows of its shape");
   }
 
