@@ -125,6 +125,27 @@ TEST_CASE("equal kernels thread by thread: they share a function", "[codegen][th
   CHECK(text.find("__global__") == text.rfind("__global__"));
 }
 
+TEST_CASE("rows thread by thread that are written over what they read", "[codegen][threads]") {
+  manual_seed(14);
+  const auto between = [](const std::function<Tensor(const Tensor&)>& rows) {
+    return [rows](In i) { return Out{matmul(rows(cumsum(i[0], 1)), i[1])}; };
+  };
+  const auto normed = [](const Tensor& x) {
+    const Tensor centred = x - x.mean(1, true);
+    return centred * rsqrt((centred * centred).mean(1, true) + 1e-5);
+  };
+  const auto halved = [](const Tensor& x) { return x / (abs(x).sum(1, true) * 1e-25); };
+  for (int64_t length : {7, 33, 1000, 3000, 9001}) {
+    for (const auto& rows : {between([](const Tensor& x) { return softmax(x, 1); }),
+                             between(normed), between(halved)}) {
+      const Staged all = check_bits(rows, {randn({5, length}), randn({length, 2})}, without_clusters());
+      CHECK(print(all.program).find(" over ") != std::string::npos);
+      CHECK(print(all.program).find("schedule rows") != std::string::npos);
+      CHECK(all.source.text.find("lane") != std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("rows thread by thread with as many warps as the schedule asks for",
           "[codegen][threads]") {
   manual_seed(6);

@@ -14,6 +14,7 @@
 #include "tiny_compile/codegen/cuda_memory_helpers.h"
 #include "tiny_compile/graph/scan.h"
 #include "tiny_compile/loops/bounds.h"
+#include "tiny_compile/loops/in_place.h"
 
 namespace tiny_compile {
 namespace {
@@ -371,7 +372,7 @@ bool is_cooperative(const Program& program, const Kernel& kernel) {
         (step.kind == StepKind::Reduce && has_running_results(step.op)))
       return false;
   }
-  return !loads_what_it_stores(program, kernel);
+  return overwrites_in_place(program, kernel);
 }
 
 }  // namespace tiny_compile

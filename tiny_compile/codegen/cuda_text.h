@@ -96,8 +96,8 @@ bool reads_halves(const Kernel& kernel);
 
 bool loads_what_it_stores(const Program& program, const Kernel& kernel);
 
-// Whether the kernel has reductions and stores only, and loads nothing that it stores: what
-// many threads may do for one row.
+// Whether the kernel has reductions and stores only, and a point overwrites at most what it has
+// read itself: what many threads may do for one row.
 bool is_cooperative(const Program& program, const Kernel& kernel);
 
 }  // namespace tiny_compile

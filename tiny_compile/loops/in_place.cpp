@@ -95,14 +95,16 @@ bool is_run_of_stores(const Kernel& kernel, int first, int last) {
   return true;
 }
 
-// Of a kernel that reads `from` and writes `to`: "" where it may write it over `from`.
+// Of a kernel that reads `from` and writes `to`, which may be one already: "" where it may write
+// it over `from`.
 std::string why_not_in(const Program& program, const Kernel& kernel, int from, int to) {
   if (program.matmul != Matmul::Generated && multiplies(kernel))
     return "may be a call of the library";
   const int number = store_of(kernel, to);
   if (number < 0) return "does not write it by one store";
   const std::vector<int> written = stored_buffers(kernel);
-  if (std::binary_search(written.begin(), written.end(), from)) return "writes both";
+  if (from != to && std::binary_search(written.begin(), written.end(), from))
+    return "writes both";
   const Step& store = kernel.steps[number];
   const int known = last_register_of(kernel, store);
   for (int s = 0; s < static_cast<int>(kernel.steps.size()); s++) {
@@ -268,6 +270,14 @@ class Chooser {
 int storage_of(const Program& program, int buffer) {
   while (program.buffers[buffer].over >= 0) buffer = program.buffers[buffer].over;
   return buffer;
+}
+
+bool overwrites_in_place(const Program& program, const Kernel& kernel) {
+  const std::vector<int> written = stored_buffers(kernel), read = loaded_buffers(kernel);
+  return std::all_of(written.begin(), written.end(), [&](int buffer) {
+    return !std::binary_search(read.begin(), read.end(), buffer) ||
+           why_not_in(program, kernel, buffer, buffer).empty();
+  });
 }
 
 Program overwrite_in_place(Program program) { return Chooser(std::move(program)).run(); }

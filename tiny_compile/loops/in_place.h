@@ -11,6 +11,10 @@ namespace tiny_compile {
 // The buffer whose bytes this one has: itself, or the end of `over` after `over`.
 int storage_of(const Program& program, int buffer);
 
+// Of a kernel that knows only storages: whether each point overwrites at most what the point
+// itself has read, so that threads may share its rows.
+bool overwrites_in_place(const Program& program, const Kernel& kernel);
+
 // Outputs take the bytes of donated inputs, temporaries those of temporaries, wherever no bit
 // changes by it. A kernel's stores may change their order for that.
 Program overwrite_in_place(Program program);
