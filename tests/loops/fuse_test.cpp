@@ -321,6 +321,26 @@ TEST_CASE("a kernel reads no more than 128 buffers", "[fuse]") {
   REQUIRE(fused(join, inputs).launches() == 4);  // 128, 128 and 44, and these three
 }
 
+TEST_CASE("many large products are added up in turns, so that few of them wait", "[fuse]") {
+  const auto sum_of_products = [](In in) {
+    Tensor sum;
+    for (int k = 0; k < 8; k++) {
+      const Tensor product = matmul(slice(in[0], 1, 8 * k, 8 * k + 8), in[1]);
+      sum = sum.defined() ? sum + product : product;
+    }
+    return Out{sum};
+  };
+  const auto arena = [&](int64_t rows) {
+    const std::vector<Tensor> inputs = {empty_tensor(float32, {rows, 64}),
+                                        empty_tensor(float32, {8, 1024})};
+    const Pipeline library = with_library(default_pipeline(), Matmul::Library);
+    const Graph graph = trace(TensorFunction(sum_of_products), inputs, "f").graph;
+    return run_pipeline(until(library, "plan_memory"), graph, true).program.arena_bytes;
+  };
+  REQUIRE(arena(16) == 8 * 16 * 1024 * 4);
+  REQUIRE(arena(1024) <= 4 * 1024 * 1024 * 4);
+}
+
 TEST_CASE("what nobody reads after fusing is neither stored nor computed", "[fuse]") {
   const Program program = fuse(parse_program(R"(program f {
     input x: f32[8]

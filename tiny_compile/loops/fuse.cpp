@@ -28,13 +28,14 @@ namespace tiny_compile {
 namespace {
 
 constexpr size_t kMostRefusals = 1000;
-constexpr size_t kMostSiblings = 16;  // groups that each reader of a buffer is tried with
-constexpr int kMostResults = 32;      // stores of a kernel that siblings join
-constexpr size_t kMostReads = 128;    // buffers that a fused kernel reads
-constexpr size_t kMostScalars =
-    2048;                         // of a fused kernel: compilers need more than linear time
-constexpr size_t kMostWords = 5;  // ops named in a fused kernel's name
-constexpr int kMostChoices = 3;   // operands of a concat that is evaluated step by step
+constexpr size_t kMostSiblings = 16;   // groups that each reader of a buffer is tried with
+constexpr int kMostResults = 32;       // stores of a kernel that siblings join
+constexpr size_t kMostReads = 128;     // buffers that a fused kernel reads
+constexpr size_t kMostWaiting = 4;     // large ones that nobody else reads
+constexpr int64_t kLarge = 1 << 20;    // elements
+constexpr size_t kMostScalars = 2048;  // of one: compilers need more than linear time
+constexpr size_t kMostWords = 5;       // ops named in a fused kernel's name
+constexpr int kMostChoices = 3;        // operands of a concat that is evaluated step by step
 const std::string kLibrary = "matmul is left to the library: ";
 
 struct Member {
@@ -145,16 +146,27 @@ class Fusion {
     }
   }
 
+  // Large results that nobody else reads: they all lie in memory until the kernel runs.
+  size_t results_that_wait(const std::set<int>& reads) const {
+    return std::count_if(reads.begin(), reads.end(), [&](int buffer) {
+      const Expr& size = program_.buffers[buffer].size;
+      return writer_[buffer] >= 0 && all_readers_[buffer] == 1 && size.is_constant() &&
+             size.constant() >= kLarge;
+    });
+  }
+
   // Why one kernel would be too large to hold both; "" if it would not.
   std::string too_large(int first, int second) const {
     if (group(first)->kernel.scalars.size() + group(second)->kernel.scalars.size() >
         kMostScalars)
       return "together they compute too much for one kernel";
-    const std::set<int>&ours = members_[first].reads, &theirs = members_[second].reads;
-    if (ours.size() + theirs.size() <= kMostReads) return "";
-    const auto other =
-        std::count_if(ours.begin(), ours.end(), [&](int b) { return !theirs.count(b); });
-    return other + theirs.size() > kMostReads ? "together they read too many buffers" : "";
+    std::set<int> reads = members_[first].reads;
+    for (const int buffer : members_[second].reads)
+      if (writer_[buffer] != first) reads.insert(buffer);
+    if (reads.size() > kMostReads) return "together they read too many buffers";
+    return reads.size() > kMostWaiting && results_that_wait(reads) > kMostWaiting
+               ? "together they would keep many large results waiting"
+               : "";
   }
 
   // "" if the consumer computes one of the producer's results itself now.
