@@ -314,3 +314,37 @@ TEST_CASE("threads call a function while another copies what it captured", "[cap
   for (std::thread& thread : threads) thread.join();
   CHECK(wrong == 0);
 }
+
+// Inside a gradient, a jvp, a vjp and a checkpoint: traces within the trace.
+TEST_CASE("what a nested trace captures is read as it is now", "[captured]") {
+  Model model{number(2)};
+  const auto square = [&](const Tensor& x) { return x * x * model.w; };
+  const std::vector<std::function<Tensor(const Tensor&)>> nested = {
+      [&](const Tensor& x) { return grad(square)(x); },
+      [&](const Tensor& x) { return value_and_grad(square)(x).second; },
+      [&](const Tensor& x) {
+        return grad([&](const Tensor& a) { return grad(square)(a); })(x);
+      },
+      [&](const Tensor& x) {
+        return jvp(square)(std::tuple(x), std::tuple(ones_like(x))).second;
+      },
+      [&](const Tensor& x) {
+        const auto [y, pullback] = vjp(square)(x);
+        return std::get<0>(pullback(ones_like(y)));
+      },
+      [&](const Tensor& x) { return grad(checkpoint(square))(x); }};
+  const std::vector<double> slopes = {6, 6, 2, 6, 6, 6};  // at x = 3, for w = 1
+  for (size_t k = 0; k < nested.size(); k++) {
+    INFO("function " << k);
+    model.w = number(2);
+    const auto f = compile(nested[k], kOptions);
+    CHECK(value_of(f(number(3))) == 2 * slopes[k]);
+    model.w = number(5);
+    CHECK(value_of(f(number(3))) == 5 * slopes[k]);
+    const Model best = model;
+    model.w = number(-1);
+    CHECK(value_of(f(number(3))) == -slopes[k]);
+    CHECK(value_of(best.w) == 5);
+    CHECK(value_of(nested[k](number(3))) == -slopes[k]);
+  }
+}

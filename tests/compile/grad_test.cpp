@@ -1,6 +1,9 @@
 // tc::grad, value_and_grad and jvp, as a user calls them.
 #include "tiny_compile/compile/grad.h"
 #include "tests/catch.h"
+#include "tests/runtime/scratch.h"
+#include "tiny_compile/compile/compile.h"
+#include "tiny_compile/runtime/nvrtc.h"
 #include "tiny_compile/trace/creation.h"
 #include "tiny_compile/trace/nn.h"
 
@@ -79,4 +82,33 @@ TEST_CASE("a gradient that cannot be says why", "[grad]") {
   REQUIRE_THROWS_WITH(grad([](const Tensor& a) { return a.sum(); })(from_vector<int64_t>({1})),
                       Catch::Matchers::ContainsSubstring("i64[1]") &&
                           Catch::Matchers::ContainsSubstring("only floats"));
+}
+
+TEST_CASE("gradients of a GPU's tensors, compiled or not, are the CPU's and lie there",
+          "[grad][cuda]") {
+  NEEDS_GPU;
+  manual_seed(3);
+  const Model model{randn({7, 33}), randn({7})};
+  const Tensor x = randn({5, 33}), y = randn({5, 7});
+  const auto there = [](const Tensor& t) { return copy_to(t, cuda); };
+  const Model model_there{there(model.weight), there(model.bias)};
+  const auto [loss, wanted] = value_and_grad(loss_of)(model, x, y);
+  const CompileOptions same_bits_as_cpu{.deterministic = true};
+  const auto step = compile([](const Model& m, const Tensor& a,
+                               const Tensor& b) { return value_and_grad(loss_of)(m, a, b); },
+                            same_bits_as_cpu);
+  for (const bool compiled : {false, true}) {
+    INFO("compiled: " << compiled);
+    const auto [got_loss, got] = compiled
+                                     ? step(model_there, there(x), there(y))
+                                     : value_and_grad(loss_of)(model_there, there(x), there(y));
+    REQUIRE(got.weight.device() == cuda);
+    REQUIRE(same_bits(copy_to(got_loss, cpu), loss));
+    REQUIRE(same_bits(copy_to(got.weight, cpu), wanted.weight));
+    REQUIRE(same_bits(copy_to(got.bias, cpu), wanted.bias));
+  }
+  const auto slope = [](const Tensor& a) {
+    return grad([](const Tensor& b) { return (exp(b) * sin(b)).sum(); })(a).sum();
+  };
+  REQUIRE(same_bits(copy_to(grad(slope)(there(x)), cpu), grad(slope)(x)));
 }

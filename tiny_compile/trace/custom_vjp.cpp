@@ -9,6 +9,7 @@
 #include "tiny_compile/trace/custom_vjp.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace tiny_compile {
@@ -16,14 +17,27 @@ namespace {
 
 thread_local int differentiated = 0;
 
+// Where the first op stands that reads one of the inputs behind the first `given`.
+Location first_use_beyond(const Graph& graph, size_t given) {
+  const std::vector<int> inputs = graph.inputs();
+  const std::set<int> others(inputs.begin() + static_cast<std::ptrdiff_t>(given), inputs.end());
+  for (const Node& node : graph.nodes) {
+    if (std::any_of(node.inputs.begin(), node.inputs.end(),
+                    [&](int input) { return others.count(input) > 0; }))
+      return node.where;
+  }
+  return {};
+}
+
 Graph graph_of(const TensorFunction& function, const std::vector<Type>& inputs,
                const std::string& name) {
   const Differentiated inside(false);
   Traced traced = trace_symbolic(function, inputs, name);
   if (!traced.captured.empty())
-    fail_at(current_place({}), str(name,
-                                   ": a function with a derivative of its own uses a tensor "
-                                   "that is none of its arguments: pass it as one"));
+    fail_at(first_use_beyond(traced.graph, inputs.size()),
+            str(name,
+                ": a function with a derivative of its own uses a tensor that is none of its "
+                "arguments: pass it as one"));
   return std::move(traced.graph);
 }
 
