@@ -109,6 +109,7 @@ Trainer::Trainer(const Setup& setup, const Corpus& corpus, Device device,
   const double clip = setup.clip;
   using State = nn::AdamState<nn::Gpt>;
   options.name = "train_step";
+  options.donate = {0, 1};
   step_ = compile(
       [=](const nn::Gpt& gpt, const State& state, const Tensor& bytes, const Tensor& next,
           const Tensor& rate) {
@@ -119,6 +120,7 @@ Trainer::Trainer(const Setup& setup, const Corpus& corpus, Device device,
       },
       options);
   options.name = "held_losses";
+  options.donate = {};
   losses_ = compile(
       [](const nn::Gpt& gpt, const Tensor& bytes, const Tensor& next, const Tensor& counts) {
         const Tensor scores = flatten(nn::gpt_scores(gpt, bytes), 0, 1);
