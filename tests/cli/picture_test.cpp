@@ -320,6 +320,28 @@ TEST_CASE("a memory chart has a block for each temporary, and the arena's size",
   CHECK_THAT(unplanned.problems, ContainsSubstring("plan_memory"));
 }
 
+TEST_CASE("what is written over another begins where that one ends", "[picture]") {
+  const Graph graph = parse_graph(R"(
+graph g(%0 x: f32[4,8], %1 w: f32[8,8]) {
+  %2: f32[4,8] = matmul %0, %1
+  %3: f32[4,8] = cumsum %2 {axis=1}
+  %4: f32[4] = max %3 {axes=[1]}
+  %5: f32[4,1] = reshape %4
+  %6: f32[4,8] = expand %5
+  %7: f32[4,8] = sub %3, %6
+  %8: f32[4,8] = matmul %7, %1
+  return %8
+}
+)");
+  const Program program =
+      run_pipeline(until(default_pipeline(), "plan_memory"), graph, true).program;
+  INFO(print(program));
+  const std::string svg = memory_chart(program);
+  CHECK_THAT(svg, ContainsSubstring("the arena has 256 B"));
+  CHECK_THAT(svg, ContainsSubstring("at most 256 B alive at once"));
+  CHECK_THAT(svg, ContainsSubstring(" over t"));
+}
+
 TEST_CASE("operations are counted once where they are computed once", "[picture]") {
   const Program program = run_pipeline(until(default_pipeline(), "fuse"), parse_graph(R"(
 graph g(%0 x: f32[4,8], %1 w: f32[8,3]) {

@@ -15,6 +15,7 @@
 
 #include "tiny_compile/cli/layout.h"
 #include "tiny_compile/cli/svg.h"
+#include "tiny_compile/loops/lives.h"
 
 namespace tiny_compile {
 namespace {
@@ -36,35 +37,33 @@ std::string size_text(int64_t bytes) {
 
 // Memory -----------------------------------------------------------------------------------------
 
-struct Life {
-  int buffer = -1, first = 0, last = 0;  // launches
+// A temporary from launch to launch. Where one is written over another, that one ends and this
+// one begins in the middle of a launch.
+struct Block {
+  int buffer = -1;
+  double begin = 0, end = 0;  // launches
   int64_t place = 0, bytes = 0;
 };
 
-std::vector<Life> lives_of(const Program& program) {
-  std::map<int, Life> lives;
-  for (size_t launch = 0; launch < program.launches.size(); launch++) {
-    for (int id : program.launches[launch]) {
-      const std::vector<bool> read = buffers_read(program, program.kernels[id]),
-                              written = buffers_written(program, program.kernels[id]);
-      for (size_t b = 0; b < read.size(); b++) {
-        const Buffer& buffer = program.buffers[b];
-        if (buffer.role != Role::Temporary || (!read[b] && !written[b])) continue;
-        if (buffer.place < 0)
-          fail("buffer ", buffer.name, " has no place: run plan_memory too");
-        if (!buffer.size.is_constant()) fail("buffer ", buffer.name, " has a symbolic size");
-        Life& life = lives[static_cast<int>(b)];
-        if (life.buffer < 0) life.first = static_cast<int>(launch);
-        life.buffer = static_cast<int>(b);
-        life.last = static_cast<int>(launch);
-        life.place = buffer.place;
-        life.bytes = buffer.size.constant() * size_of(buffer.type.dtype);
-      }
-    }
+std::vector<Block> blocks_of(const Program& program) {
+  std::vector<Block> blocks;
+  std::map<int, size_t> block_of;
+  for (const Life& life : lives(program)) {
+    const Buffer& buffer = program.buffers[life.buffer];
+    if (buffer.role != Role::Temporary) continue;
+    if (buffer.place < 0) fail("buffer ", buffer.name, " has no place: run plan_memory too");
+    if (!buffer.size.is_constant()) fail("buffer ", buffer.name, " has a symbolic size");
+    block_of[life.buffer] = blocks.size();
+    blocks.push_back({life.buffer, static_cast<double>(life.first), life.last + 1.0,
+                      buffer.place, buffer.size.constant() * size_of(buffer.type.dtype)});
   }
-  std::vector<Life> result;
-  for (const auto& [buffer, life] : lives) result.push_back(life);
-  return result;
+  for (Block& block : blocks) {
+    const auto under = block_of.find(program.buffers[block.buffer].over);
+    if (under == block_of.end() || blocks[under->second].end <= block.begin) continue;
+    block.begin += 0.5;
+    blocks[under->second].end = block.begin;
+  }
+  return blocks;
 }
 
 struct Alive {
@@ -72,15 +71,14 @@ struct Alive {
   size_t when = 0;            // the launch that has the most
 };
 
-Alive alive_of(const std::vector<Life>& lives, size_t launches) {
+Alive alive_of(const std::vector<Block>& blocks, size_t launches) {
   Alive alive;
-  for (const Life& life : lives) alive.all += life.bytes;
+  for (const Block& block : blocks) alive.all += block.bytes;
   for (size_t launch = 0; launch < launches; launch++) {
+    const double early = static_cast<double>(launch) + 0.25;
     int64_t bytes = 0;
-    for (const Life& life : lives) {
-      if (life.first <= static_cast<int>(launch) && static_cast<int>(launch) <= life.last)
-        bytes += life.bytes;
-    }
+    for (const Block& block : blocks)
+      if (block.begin < early && early < block.end) bytes += block.bytes;
     if (bytes > alive.most) alive.most = bytes, alive.when = launch;
   }
   return alive;
@@ -90,24 +88,24 @@ class MemoryChart {
  public:
   explicit MemoryChart(const Program& program)
       : program_(program),
-        lives_(lives_of(program)),
+        blocks_(blocks_of(program)),
         launches_(program.launches.size()),
         column_(std::clamp(620 / std::max<double>(1, static_cast<double>(launches_)), 24.0,
                            96.0)) {}
 
   std::string draw() {
-    const Alive alive = alive_of(lives_, launches_);
+    const Alive alive = alive_of(blocks_, launches_);
     const std::string title = "Memory of " + program_.name;
     out_.text(kMargin, 28, title, "title");
     const std::string told =
-        lives_.empty() ? "no temporaries: nothing needs a place"
-                       : tiny_compile::str(
-                             lives_.size(), " temporaries, ", size_text(alive.all),
-                             "; at most ", size_text(alive.most), " alive at once, in launch ",
-                             alive.when, "; the arena has ", size_text(program_.arena_bytes));
+        blocks_.empty() ? "no temporaries: nothing needs a place"
+                        : tiny_compile::str(
+                              blocks_.size(), " temporaries, ", size_text(alive.all),
+                              "; at most ", size_text(alive.most), " alive at once, in launch ",
+                              alive.when, "; the arena has ", size_text(program_.arena_bytes));
     out_.text(kMargin, 46, told, "dim small");
     draw_axes();
-    for (size_t k = 0; k < lives_.size(); k++) draw_block(lives_[k], k);
+    for (size_t k = 0; k < blocks_.size(); k++) draw_block(blocks_[k], k);
     draw_peak();
     const double bottom = draw_launches();
     const double right = kLeft + column_ * static_cast<double>(launches_);
@@ -139,21 +137,24 @@ class MemoryChart {
     out_.text(kLeft - 8, kTop + kHeight, "0", "dim small", "end");
   }
 
-  void draw_block(const Life& life, size_t number) {
-    const Buffer& buffer = program_.buffers[life.buffer];
-    const double x = kLeft + column_ * life.first, top = y(life.place + life.bytes),
-                 width = column_ * (life.last - life.first + 1),
-                 height = std::max(y(life.place) - top, 2.0);
-    const std::string text = buffer.name + " " + size_text(life.bytes);
+  void draw_block(const Block& block, size_t number) {
+    const Buffer& buffer = program_.buffers[block.buffer];
+    const double x = kLeft + column_ * block.begin, top = y(block.place + block.bytes),
+                 width = column_ * (block.end - block.begin),
+                 height = std::max(y(block.place) - top, 2.0);
+    const std::string text = buffer.name + " " + size_text(block.bytes);
+    const std::string over =
+        buffer.over < 0 ? "" : " over " + program_.buffers[buffer.over].name;
     out_.rectangle(x + 1, top, width - 2, height, tiny_compile::str("box g", number % kColours),
-                   0, tiny_compile::str(text, " ", buffer.type.str(), " at ", life.place));
+                   0,
+                   tiny_compile::str(text, " ", buffer.type.str(), " at ", block.place, over));
     const std::string& shown = text_width(text) + 6 < width ? text : buffer.name;
     if (height >= 13 && text_width(shown) + 6 < width)
       out_.text(x + width / 2, top + height / 2 + 4, shown, "small", "middle");
   }
 
   void draw_peak() {
-    if (lives_.empty()) return;
+    if (blocks_.empty()) return;
     out_.line(kLeft, kTop, kLeft + column_ * static_cast<double>(launches_), kTop, "peak");
     out_.text(kLeft - 8, kTop + 4, size_text(program_.arena_bytes), "reason small", "end");
   }
@@ -175,7 +176,7 @@ class MemoryChart {
   }
 
   const Program& program_;
-  std::vector<Life> lives_;
+  std::vector<Block> blocks_;
   size_t launches_;
   double column_, widest_ = 0;
   Svg out_;
