@@ -258,9 +258,9 @@ TEST_CASE("a row is compiled with the memory budget that its name ends in", "[be
     for (const Input& input : row.inputs) inputs.push_back(make_input(input, cpu));
     return row.prepare({}, inputs).graph().size();
   };
-  const int all_kept = nodes("gpt2_fwdbwd");
-  CHECK(nodes("gpt2_fwdbwd/budget=1") == all_kept);
-  CHECK(nodes("gpt2_fwdbwd/budget=0.25") > all_kept);
+  const int as_it_comes = nodes("gpt2_fwdbwd");
+  CHECK(nodes("gpt2_fwdbwd/budget=0.25") == as_it_comes);
+  CHECK(nodes("gpt2_fwdbwd/budget=1") < as_it_comes);
   CHECK_THROWS_WITH(make_gpu_row("softmax/budget=all"),
                     Catch::Matchers::ContainsSubstring("a budget is one from 0 to 1"));
   CHECK_THROWS_WITH(nodes("softmax/budget=2"),

@@ -190,7 +190,7 @@ PRETEND int cuLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigne
   return put(stream, [=] {
     const long long index = *reinterpret_cast<const long long*>(first);
     if (index >= 4) error_word |= 1;
-    *out = index < 4 ? second[4 * index] : 0;
+    *out = index >= 0 && index < 4 ? second[4 * index] : 0;
   });
 }
 
