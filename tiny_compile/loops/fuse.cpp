@@ -31,7 +31,7 @@ constexpr size_t kMostRefusals = 1000;
 constexpr size_t kMostSiblings = 16;   // groups that each reader of a buffer is tried with
 constexpr int kMostResults = 32;       // stores of a kernel that siblings join
 constexpr size_t kMostReads = 128;     // buffers that a fused kernel reads
-constexpr size_t kMostWaiting = 4;     // large ones that nobody else reads
+constexpr int kMostWaiting = 4;        // large ones that nobody else reads
 constexpr int64_t kLarge = 1 << 20;    // elements
 constexpr size_t kMostScalars = 2048;  // of one: compilers need more than linear time
 constexpr size_t kMostWords = 5;       // ops named in a fused kernel's name
@@ -54,9 +54,8 @@ class Fusion {
         writer_(program.buffers.size(), -1),
         readers_(program.buffers.size()),
         all_readers_(program.buffers.size()) {
-    for (const Kernel& kernel : program.kernels) {
+    for (const Kernel& kernel : program.kernels)
       for (int buffer : loaded_by(kernel)) all_readers_[buffer]++;
-    }
   }
 
   Program run() {
@@ -146,13 +145,11 @@ class Fusion {
     }
   }
 
-  // Large results that nobody else reads: they all lie in memory until the kernel runs.
-  size_t results_that_wait(const std::set<int>& reads) const {
-    return std::count_if(reads.begin(), reads.end(), [&](int buffer) {
-      const Expr& size = program_.buffers[buffer].size;
-      return writer_[buffer] >= 0 && all_readers_[buffer] == 1 && size.is_constant() &&
-             size.constant() >= kLarge;
-    });
+  // A large result that nobody else reads lies in memory until the kernel runs.
+  bool waits(int buffer) const {
+    const Expr& size = program_.buffers[buffer].size;
+    return writer_[buffer] >= 0 && all_readers_[buffer] == 1 && size.is_constant() &&
+           size.constant() >= kLarge;
   }
 
   // Why one kernel would be too large to hold both; "" if it would not.
@@ -164,9 +161,9 @@ class Fusion {
     for (const int buffer : members_[second].reads)
       if (writer_[buffer] != first) reads.insert(buffer);
     if (reads.size() > kMostReads) return "together they read too many buffers";
-    return reads.size() > kMostWaiting && results_that_wait(reads) > kMostWaiting
-               ? "together they would keep many large results waiting"
-               : "";
+    const auto waiting =
+        std::count_if(reads.begin(), reads.end(), [&](int b) { return waits(b); });
+    return waiting > kMostWaiting ? "together they would keep many large results waiting" : "";
   }
 
   // "" if the consumer computes one of the producer's results itself now.
@@ -243,8 +240,7 @@ class Fusion {
                                          : "";
   }
 
-  // Whether a row's steps, one after the other, would each find out anew from which of a long concat's
-  // operands an element comes.
+  // Whether each of a row's steps would find out anew which of a long concat's operands it reads.
   bool chooses_again(int producer, int id) const {
     const Group& writes = *group(producer);
     if (!group(id)->sequential()) return false;
@@ -332,10 +328,10 @@ class Fusion {
   }
 
   bool reads_folds(int first, int second) const {
-    for (int buffer : members_[second].reads) {
-      if (writer_[buffer] == first && group(first)->store_to(buffer) < 0) return true;
-    }
-    return false;
+    const std::set<int>& reads = members_[second].reads;
+    return std::any_of(reads.begin(), reads.end(), [&](int buffer) {
+      return writer_[buffer] == first && group(first)->store_to(buffer) < 0;
+    });
   }
 
   void cut(int id) {
@@ -350,10 +346,7 @@ class Fusion {
     add_member(parts.finish);
   }
 
-  bool is_full(int id) const {
-    const Group& g = *group(id);
-    return g.count(StepKind::Store) >= kMostResults;
-  }
+  bool is_full(int id) const { return group(id)->count(StepKind::Store) >= kMostResults; }
 
   bool join_sibling(int first, int second) {
     if (members_[second].above.has(first) || members_[first].above.has(second)) return false;
@@ -415,9 +408,8 @@ class Fusion {
 
   std::vector<int> producers(int id) const {  // latest first
     std::set<int, std::greater<>> result;
-    for (int buffer : members_[id].reads) {
+    for (int buffer : members_[id].reads)
       if (writer_[buffer] >= 0) result.insert(writer_[buffer]);
-    }
     return {result.begin(), result.end()};
   }
 
@@ -466,12 +458,10 @@ class Fusion {
       if (waiting[id] == 0) ready.insert(id);
     }
     while (!ready.empty()) {
-      const int id = *ready.begin();
-      ready.erase(ready.begin());
+      const int id = ready.extract(ready.begin()).value();
       order.push_back(id);
-      for (int next : below[id]) {
+      for (int next : below[id])
         if (--waiting[next] == 0) ready.insert(next);
-      }
     }
     for (int id : alive_) CHECK(waiting[id] == 0, "fusion made a cycle at ", name(id));
     return order;
