@@ -7,6 +7,7 @@
 #   make hint-05-2               the next of three hints
 #   make diff-05-2               yours against the solution, once yours passes
 #   make progress                what is solved
+#   make small STEP=03           builds the small compiler up to a step, and runs it
 #
 # The course's own:
 #   make lessons                 rewrites the quoted code, output and records in the pages
@@ -77,6 +78,18 @@ else
 	@+$(MAKE) -s --no-print-directory $(HERE)/$*
 	@$(HERE)/$*
 endif
+
+# The small compiler ----------------------------------------------------------------------------
+SMALL_STEPS := $(sort $(patsubst lessons/small/%,%,$(filter-out lessons/small/00_%,$(wildcard lessons/small/[0-9]*.h))))
+STEP ?= $(firstword $(subst _, ,$(lastword $(SMALL_STEPS))))
+$(HERE)/small_$(STEP): lessons/small/small.cpp $(wildcard lessons/small/*.h) $(BUILD)/flags $(ARCHIVE)
+	@test -e "$(firstword $(wildcard lessons/small/$(STEP)_*.h))" || \
+	  { echo 'small: there is no step $(STEP); there are $(SMALL_STEPS)'; exit 1; }
+	@mkdir -p $(@D)
+	$(call SHOW,c++,$<)$(CXX) $(FLAGS) $(INCLUDES) $(CXXFLAGS) $(LDFLAGS) -DSTEP=$(patsubst 0%,%,$(STEP)) $< $(ARCHIVE) $(LIBS) -o $@
+.PHONY: small
+small: $(HERE)/small_$(STEP)
+	@OMP_WAIT_POLICY=passive $<
 
 # Exercises -------------------------------------------------------------------------------------
 # $(1): the exercise's directory, $(2): its name

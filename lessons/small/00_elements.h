@@ -1,0 +1,146 @@
+// What is an element made of? Of its operands' numbers, or of their names: then it is a formula. One
+// function of either (03) is the meaning of a graph, and the text of a kernel that computes it.
+//
+//   w.x(place(i, ..)) + w.y(i)     Numbers, i = 5 =>  1.5f
+//                                  Names, i = "i" =>  "(b[2][(i % 4)] + b[0][i])"
+//
+// A sum's order is part of its meaning: by halves in chunks of 1024, then over the chunks' results
+// by the same rule; of a product of matrices, one fma after the other.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tiny_compile/base/math.h"
+
+namespace small {
+
+struct Error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+using Array = std::vector<float>;
+using Shape = std::vector<int64_t>;  // all arrays are row-major
+namespace prelude = tiny_compile::prelude;
+using prelude::tc_exp, prelude::tc_log, prelude::tc_rsqrt, prelude::tc_erf;
+
+// An element is made of numbers ...
+struct Numbers {
+  using Index = int64_t;
+  using Value = float;
+  using At = std::function<float(int64_t)>;
+  const Array &first, &second;  // operands
+
+  float x(int64_t i) const { return first[i]; }
+  float y(int64_t i) const { return second[i]; }
+  float constant(float value) const { return value; }
+  int64_t least(int64_t a, int64_t b) const { return std::min(a, b); }
+  float chunk(bool is_max, int64_t count, const At& at) const {
+    Array left(1024, is_max ? -INFINITY : -0.0f);
+    for (int64_t k = 0; k < count; k++) left[k] = at(k);
+    for (size_t half = 512; half > 0; half /= 2)
+      for (size_t k = 0; k < half; k++)
+        left[k] =
+            is_max ? prelude::tc_maximum(left[k], left[k + half]) : left[k] + left[k + half];
+    return left[0];
+  }
+  float product(int64_t count, const At& a, const At& b) const {
+    float sum = 0;
+    for (int64_t k = 0; k < count; k++) sum = std::fma(a(k), b(k), sum);
+    return sum;
+  }
+};
+
+// A formula, as text.
+struct Text {
+  std::string s;
+  Text(std::string text) : s(std::move(text)) {}
+  Text(int64_t number) : s(std::to_string(number)) {}
+};
+inline Text join(const Text& a, const char* sign, const Text& b) {
+  return "(" + a.s + sign + b.s + ")";
+}
+inline Text operator+(const Text& a, const Text& b) { return join(a, " + ", b); }
+inline Text operator-(const Text& a, const Text& b) { return join(a, " - ", b); }
+inline Text operator*(const Text& a, const Text& b) { return join(a, " * ", b); }
+inline Text operator/(const Text& a, const Text& b) { return join(a, " / ", b); }
+inline Text operator%(const Text& a, const Text& b) { return join(a, " % ", b); }
+inline Text operator-(const Text& a) { return "(-" + a.s + ")"; }
+inline Text tc_exp(const Text& a) { return "tc_exp(" + a.s + ")"; }
+inline Text tc_log(const Text& a) { return "tc_log(" + a.s + ")"; }
+inline Text tc_rsqrt(const Text& a) { return "tc_rsqrt(" + a.s + ")"; }
+inline Text tc_erf(const Text& a) { return "tc_erf(" + a.s + ")"; }
+
+// ... or of text: the first operand is "b[2]".
+struct Names {
+  using Index = Text;
+  using Value = Text;
+  using At = std::function<Text(Text)>;
+  std::string first, second;
+
+  Text x(const Text& i) const { return first + "[" + i.s + "]"; }
+  Text y(const Text& i) const { return second + "[" + i.s + "]"; }
+  Text constant(float value) const {
+    return "tc_from_bits(" + std::to_string(std::bit_cast<unsigned>(value)) + "u)";
+  }
+  Text least(const Text& a, const Text& b) const { return "least(" + a.s + ", " + b.s + ")"; }
+  Text chunk(bool is_max, const Text& count, const At& at) const {
+    return (is_max ? "chunk<1>(" : "chunk<0>(") + count.s + ", " + function(at) + ")";
+  }
+  Text product(int64_t count, const At& a, const At& b) const {
+    return "product(" + std::to_string(count) + ", " + function(a) + ", " + function(b) + ")";
+  }
+  static std::string function(const At& at) {
+    static int made = 0;
+    const std::string k = "k" + std::to_string(made++);
+    return "[&](long long " + k + ") { return " + at(k).s + "; }";
+  }
+};
+constexpr const char* kLoops = R"(
+TC_FN long long least(long long a, long long b) { return a < b ? a : b; }
+template <bool IsMax, class At> TC_FN float chunk(long long count, At at) {
+  float left[1024];
+  for (int k = 0; k < 1024; k++) left[k] = k < count ? at(k) : IsMax ? tc_from_bits(0xff800000u) : -0.0f;
+  for (int half = 512; half > 0; half /= 2)
+    for (int k = 0; k < half; k++)
+      left[k] = IsMax ? tc_maximum(left[k], left[k + half]) : left[k] + left[k + half];
+  return left[0];
+}
+template <class A, class B> TC_FN float product(long long count, A a, B b) {
+  float sum = 0;
+  for (long long k = 0; k < count; k++) sum = tc_fma(a(k), b(k), sum);
+  return sum;
+}
+)";
+
+inline Shape strides_of(const Shape& shape) {
+  Shape strides(shape.size(), 1);
+  for (size_t k = shape.size(); k-- > 1;) strides[k - 1] = strides[k] * shape[k];
+  return strides;
+}
+
+// Where a number i goes that counts these axes, the last one fastest, when a step along axis k is
+// steps[k] elements.
+template <typename Index>
+Index place(Index i, const Shape& sizes, const Shape& steps) {
+  Index sum(0);
+  for (size_t k = sizes.size(); k-- > 0; i = i / sizes[k]) sum = sum + i % sizes[k] * steps[k];
+  return sum;
+}
+
+template <typename World>
+typename World::Value halves(const World& w, bool is_max, int64_t count,
+                             const typename World::At& at) {
+  using Index = typename World::Index;
+  if (count <= 1024) return w.chunk(is_max, count, at);
+  return halves(w, is_max, (count + 1023) / 1024, [&](Index chunk) {
+    return w.chunk(is_max, w.least(Index(count) - chunk * 1024, 1024),
+                   [&](Index k) { return at(chunk * 1024 + k); });
+  });
+}
+
+}  // namespace small

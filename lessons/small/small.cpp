@@ -1,0 +1,103 @@
+// make small STEP=03: what the compiler, as far as that step, makes of the program; from step 03 on
+// also how long that takes, beside what the real compiler makes of it.
+#include <cstdio>
+
+#include "lessons/small/program.h"
+#if STEP >= 2
+#include "lessons/small/02_graph.h"
+#endif
+#if STEP >= 3
+#include <chrono>
+
+#include "lessons/small/03_interpreter.h"
+#include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/runtime/build.h"
+#include "tiny_compile/trace/creation.h"
+#endif
+
+namespace {
+
+using namespace small;
+
+#if STEP >= 3
+namespace tc = tiny_compile;
+
+struct Rung {
+  std::string what;
+  int64_t launches, bytes;
+  std::function<Array()> loss;
+  double least_ms = 1e30;
+};
+
+Rung loop_per_op(const Graph& graph, const std::vector<Array>& inputs) {
+  Rung rung{"03  a loop for each operation", 0, 0, {}};
+  for (const Node& node : graph.nodes) {
+    if (node.op == Op::Input) continue;
+    rung.launches++;
+    rung.bytes += 4 * count(node.shape);
+    for (const int64_t input : node.inputs) rung.bytes += 4 * count(graph[input].shape);
+  }
+  rung.loss = [compiled = LoopPerOp(graph), &inputs] { return compiled(inputs)[0]; };
+  return rung;
+}
+
+// It has no detach: a reshape to the same shape is as much.
+Rung real_compiler(const Graph& graph, const std::vector<Array>& inputs) {
+  Graph same = graph;
+  for (Node& node : same.nodes)
+    if (node.op == Op::Detach) node.op = Op::Reshape;
+  const tc::Staged staged =
+      tc::run_pipeline(tc::default_pipeline(), tc::parse_graph(print(same)), false);
+  std::vector<tc::Tensor> tensors;
+  for (size_t k = 0; k < inputs.size(); k++)
+    tensors.push_back(tc::from_vector(inputs[k], graph.nodes[k].shape));
+  const auto launches = static_cast<int64_t>(staged.program.launches.size());
+  Rung rung{"    the real compiler", launches, tc::bytes_moved(staged.program), {}};
+  rung.loss = [built = tc::build(staged.program, staged.source), tensors] {
+    return built.run(tensors)[0].to_vector<float>();
+  };
+  return rung;
+}
+
+void climb(const Graph& graph) {
+  tc::manual_seed(1);
+  std::vector<Array> inputs;
+  for (const Node& node : graph.nodes)
+    if (node.op == Op::Input)
+      inputs.push_back((tc::randn(node.shape) * 0.3).to_vector<float>());
+  std::vector<Rung> ladder = {loop_per_op(graph, inputs), real_compiler(graph, inputs)};
+  const Array meant = interpret(graph, inputs)[0];
+  for (const Rung& rung : ladder)
+    if (rung.loss() != meant) throw Error(rung.what + ": not the interpreter's loss");
+  for (int turn = 0; turn < 20; turn++) {
+    for (Rung& rung : ladder) {
+      const auto start = std::chrono::steady_clock::now();
+      rung.loss();
+      const std::chrono::duration<double, std::milli> taken =
+          std::chrono::steady_clock::now() - start;
+      rung.least_ms = std::min(rung.least_ms, taken.count());
+    }
+  }
+  std::printf("loss %.6f, from the interpreter and from each of\n\n", meant[0]);
+  std::printf("%-32s%10s%10s%10s\n", "step", "launches", "MB", "ms");
+  for (const Rung& rung : ladder)
+    std::printf("%-32s%10lld%10.2f%10.3f\n", rung.what.c_str(),
+                static_cast<long long>(rung.launches), static_cast<double>(rung.bytes) * 1e-6,
+                rung.least_ms);
+}
+#endif
+
+}  // namespace
+
+int main() {
+  const Graph graph = trace(program, program_inputs({}));
+#if STEP == 1
+  for (const Node& node : graph.nodes)
+    std::printf("%-9s line %u\n", info(node.op).name, node.where.line);
+#elif STEP == 2
+  verify(graph);
+  std::fputs(print(graph).c_str(), stdout);
+#else
+  climb(graph);
+#endif
+}

@@ -1,0 +1,206 @@
+// The small compiler (lessons/small) has the real one's bits after every step, and tells whoever
+// gives it what is wrong.
+#include <bit>
+#include <cstring>
+#include <random>
+
+#include "lessons/small/03_interpreter.h"
+#include "lessons/small/program.h"
+#include "tests/catch.h"
+#include "tiny_compile/graph/interpreter.h"
+#include "tiny_compile/trace/creation.h"
+
+namespace {
+
+using namespace small;
+using Catch::Matchers::ContainsSubstring;
+
+// The real compiler has no detach: there it is a reshape to the same shape.
+std::string real_text(const Graph& graph) {
+  std::string text = print(graph);
+  for (size_t at; (at = text.find(" = detach ")) != std::string::npos;)
+    text.replace(at, 10, " = reshape ");
+  return text;
+}
+
+std::vector<Array> real_results(const Graph& graph, const std::vector<Array>& inputs) {
+  namespace tc = tiny_compile;
+  std::vector<tc::Tensor> given;
+  for (size_t k = 0; k < inputs.size(); k++)
+    given.push_back(tc::from_vector(inputs[k], graph.nodes[k].shape));
+  std::vector<Array> results;
+  for (const tc::Tensor& result : tc::interpret(tc::parse_graph(real_text(graph)), given))
+    results.push_back(result.to_vector<float>());
+  return results;
+}
+
+// All NaNs count as equal.
+bool same(const Array& a, const Array& b) {
+  const auto equal = [](float x, float y) {
+    return std::bit_cast<unsigned>(x) == std::bit_cast<unsigned>(y) || (x != x && y != y);
+  };
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), equal);
+}
+
+class Random {
+ public:
+  explicit Random(unsigned seed) : engine_(seed) {}
+  size_t below(size_t count) { return engine_() % count; }
+
+  Array numbers(int64_t count) {
+    constexpr float kSpecial[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e-42f, 3e38f};
+    Array all(static_cast<size_t>(count));
+    for (float& each : all)
+      each = below(20) == 0
+                 ? kSpecial[below(std::size(kSpecial))]
+                 : static_cast<float>(static_cast<int>(below(8001)) - 4000) * 0x1p-10f;
+    return all;
+  }
+
+  // Of matrices whose sides are among these three.
+  Graph graph(size_t nodes) {
+    const std::vector<int64_t> sizes = {1, kSides[below(std::size(kSides))],
+                                        kSides[below(std::size(kSides))]};
+    const auto side = [&] { return sizes[below(sizes.size())]; };
+    return trace(
+        [&](const Tensors& inputs) {
+          Tensors all = inputs;
+          while (all.size() < nodes) all.push_back(next(all, side()));
+          return Tensors{all.end() - static_cast<std::ptrdiff_t>(std::min<size_t>(8, nodes)),
+                         all.end()};
+        },
+        {{side(), side()}, {side(), side()}, {side(), side()}});
+  }
+
+ private:
+  static constexpr int64_t kSides[] = {0, 1, 2, 7, 33, 1001, 1030};
+
+  Tensor next(const Tensors& all, int64_t side) {
+    const Tensor x = all[below(all.size())];
+    const Shape shape = x.shape();
+    const Axes axes = std::vector<Axes>{{}, {0}, {1}, {0, 1}}[below(4)];
+    Tensors fitting, chained;
+    for (const Tensor& y : all) {
+      const bool repeats = y.shape()[0] == 1 || y.shape()[1] == 1;
+      if (y.shape() == shape || (repeats && (y.shape()[0] == 1 || y.shape()[0] == shape[0]) &&
+                                 (y.shape()[1] == 1 || y.shape()[1] == shape[1])))
+        fitting.push_back(y);
+      if (y.shape()[0] == shape[1]) chained.push_back(y);
+    }
+    const Tensor y = fitting[below(fitting.size())];
+    switch (below(16)) {
+      case 0: return exp(x);
+      case 1: return log(x);
+      case 2: return rsqrt(x);
+      case 3: return erf(x);
+      case 4: return -x;
+      case 5: return x + y;
+      case 6: return x - y;
+      case 7: return y * x;
+      case 8: return x / y;
+      case 9: return 0.1 * x + 1e-3;
+      case 10: return permute(x, {1, 0});
+      case 11: return reshape(x, {shape[1], shape[0]});
+      case 12: return sum(x, axes);
+      case 13: return shape[0] * shape[1] == 0 ? sum(x, axes) : max(x, axes);
+      case 14: return shape[0] == 1 ? expand(x, {side, shape[1]}) : detach(x);
+      default:
+        if (chained.empty() || shape[0] * shape[1] > 40000) return -y;
+        return matmul(x, chained[below(chained.size())]);
+    }
+  }
+
+  std::mt19937 engine_;
+};
+
+std::vector<Array> numbers_for(const Graph& graph, unsigned seed) {
+  Random random(seed);
+  std::vector<Array> inputs;
+  for (const Node& node : graph.nodes)
+    if (node.op == Op::Input) inputs.push_back(random.numbers(count(node.shape)));
+  return inputs;
+}
+
+void require_real_bits(const Graph& graph, const std::vector<Array>& inputs) {
+  INFO(print(graph));
+  const std::vector<Array> wanted = real_results(graph, inputs);
+  const std::vector<Array> interpreted = interpret(graph, inputs),
+                           compiled = LoopPerOp(graph)(inputs);
+  for (size_t k = 0; k < wanted.size(); k++) {
+    INFO("result " << k);
+    REQUIRE(same(interpreted[k], wanted[k]));
+    REQUIRE(same(compiled[k], wanted[k]));
+  }
+}
+
+std::string message_of(const std::function<void()>& wrong) {
+  try {
+    wrong();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("small: a graph is its text", "[small]") {
+  for (unsigned seed = 0; seed < 200; seed++) {
+    const Graph graph = Random(seed).graph(30);
+    REQUIRE(print(parse(print(graph))) == print(graph));
+    REQUIRE_NOTHROW(tiny_compile::parse_graph(real_text(graph)));
+  }
+}
+
+TEST_CASE("small: the program and random graphs have the real compiler's bits", "[small]") {
+  const Graph block = trace(program, program_inputs({13, 8, 11}));
+  require_real_bits(block, numbers_for(block, 1));
+  for (unsigned seed = 0; seed < 4; seed++)
+    require_real_bits(Random(seed).graph(40), numbers_for(Random(seed).graph(40), seed));
+}
+
+TEST_CASE("small: NVRTC takes the text of every kernel", "[small][cuda]") {
+  if (!tiny_compile::why_no_nvrtc().empty()) SKIP(tiny_compile::why_no_nvrtc());
+  for (const Graph& graph : {trace(program, program_inputs({})), Random(3).graph(60)})
+    CHECK_NOTHROW(
+        tiny_compile::compile_cuda(beginning(true) + kernels_of(graph, true), "sm_90"));
+}
+
+TEST_CASE("small: what is wrong is told with its line", "[small]") {
+  const auto traced = [](const Function& function) {
+    return message_of([&] { verify(trace(function, {{4, 3}, {5, 3}})); });
+  };
+  CHECK_THAT(traced([](const Tensors& in) { return Tensors{in[0] + in[1]}; }),
+             ContainsSubstring("small_test.cpp:" + std::to_string(__LINE__ - 1)) &&
+                 ContainsSubstring("expand of [5,3] cannot be [4,3]"));
+  CHECK_THAT(traced([](const Tensors& in) { return Tensors{matmul(in[0], in[1])}; }),
+             ContainsSubstring("matmul of [4,3] and [5,3] cannot be [4,3]"));
+  CHECK_THAT(traced([](const Tensors& in) { return Tensors{sum(in[0], {2})}; }),
+             ContainsSubstring("sum of [4,3] along [2]"));
+  CHECK_THAT(traced([](const Tensors& in) {
+               return Tensors{permute(in[0], {1, 1})};
+             }),
+             ContainsSubstring("permute of [4,3] along [1,1]"));
+  CHECK_THAT(traced([](const Tensors& in) {
+               return Tensors{reshape(in[0], {-3, -4})};
+             }),
+             ContainsSubstring("cannot be [-3,-4]"));
+
+  const std::string text = print(Random(1).graph(12));
+  for (size_t length = 0; length + 1 < text.size(); length++)
+    CHECK_THAT(message_of([&] { parse(text.substr(0, length)); }), ContainsSubstring("text:"));
+  for (size_t at = 0; at < text.size(); at++) {
+    std::string changed = text;
+    changed[at] = changed[at] == '9' ? 'x' : '9';
+    message_of([&] { print(parse(changed)); });  // an Error or another graph
+  }
+  CHECK_THAT(message_of([&] { parse(std::string(100000, '%')); }),
+             ContainsSubstring("text:1:"));
+
+  const Graph graph = trace([](const Tensors& in) { return Tensors{exp(in[0])}; }, {{2, 2}});
+  CHECK_THAT(message_of([&] { interpret(graph, {}); }),
+             ContainsSubstring("%0 is given no [2,2]"));
+  const LoopPerOp compiled(graph);
+  const std::vector<Array> three = {{1, 2, 3}};
+  CHECK_THAT(message_of([&] { compiled(three); }), ContainsSubstring("given no [2,2]"));
+}
