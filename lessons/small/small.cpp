@@ -9,7 +9,13 @@
 #if STEP >= 3
 #include <chrono>
 
+#if STEP >= 5
+#include "lessons/small/05_cse_dce.h"
+#elif STEP >= 4
+#include "lessons/small/04_rewrites.h"
+#else
 #include "lessons/small/03_interpreter.h"
+#endif
 #include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/runtime/build.h"
 #include "tiny_compile/trace/creation.h"
@@ -29,8 +35,8 @@ struct Rung {
   double least_ms = 1e30;
 };
 
-Rung loop_per_op(const Graph& graph, const std::vector<Array>& inputs) {
-  Rung rung{"03  a loop for each operation", 0, 0, {}};
+Rung loop_per_op(const char* what, const Graph& graph, const std::vector<Array>& inputs) {
+  Rung rung{what, 0, 0, {}};
   for (const Node& node : graph.nodes) {
     if (node.op == Op::Input) continue;
     rung.launches++;
@@ -65,7 +71,15 @@ void climb(const Graph& graph) {
   for (const Node& node : graph.nodes)
     if (node.op == Op::Input)
       inputs.push_back((tc::randn(node.shape) * 0.3).to_vector<float>());
-  std::vector<Rung> ladder = {loop_per_op(graph, inputs), real_compiler(graph, inputs)};
+  std::vector<Rung> ladder = {loop_per_op("03  a loop for each operation", graph, inputs)};
+#if STEP >= 4
+  const Graph better = rewrite(graph);
+  ladder.push_back(loop_per_op("04  rewritten", better, inputs));
+#endif
+#if STEP >= 5
+  ladder.push_back(loop_per_op("05  each value once", cse_dce(better), inputs));
+#endif
+  ladder.push_back(real_compiler(graph, inputs));
   const Array meant = interpret(graph, inputs)[0];
   for (const Rung& rung : ladder)
     if (rung.loss() != meant) throw Error(rung.what + ": not the interpreter's loss");
