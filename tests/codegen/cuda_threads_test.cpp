@@ -138,7 +138,8 @@ TEST_CASE("rows thread by thread that are written over what they read", "[codege
   for (int64_t length : {7, 33, 1000, 3000, 9001}) {
     for (const auto& rows : {between([](const Tensor& x) { return softmax(x, 1); }),
                              between(normed), between(halved)}) {
-      const Staged all = check_bits(rows, {randn({5, length}), randn({length, 2})}, without_clusters());
+      const Staged all =
+          check_bits(rows, {randn({5, length}), randn({length, 2})}, without_clusters());
       CHECK(print(all.program).find(" over ") != std::string::npos);
       CHECK(print(all.program).find("schedule rows") != std::string::npos);
       CHECK(all.source.text.find("lane") != std::string::npos);

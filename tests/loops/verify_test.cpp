@@ -192,7 +192,8 @@ TEST_CASE("a mask speaks of the higher digits of what it counts", "[verify]") {
       "%2: f32[] = sum %1 {axes=[0,1,2]}\nreturn %2\n}\n");
   REQUIRE_NOTHROW(run_pipeline(default_pipeline(), plain, true, Target::Cuda));
   const Graph padded = parse_graph(
-      "graph f(%0 x: bf16[768,64], %1 y: bf16[64,50257]) {\n%2: bf16[768,50257] = matmul %0, %1\n"
+      "graph f(%0 x: bf16[768,64], %1 y: bf16[64,50257]) {\n%2: bf16[768,50257] = matmul %0, "
+      "%1\n"
       "%3: bf16[50257,768] = permute %2 {axes=[1,0]}\n%4: f32[50257,768] = cast %3\n"
       "%5: f32[] = sum %4 {axes=[0,1]}\nreturn %5\n}\n");
   const Pipeline library = with_library(default_pipeline(), Matmul::Library);
