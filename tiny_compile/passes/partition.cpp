@@ -27,24 +27,12 @@
 namespace tiny_compile {
 namespace {
 
-int64_t bytes_of(const Type& type) {
-  constexpr int64_t kMost = int64_t{1} << 40;  // so that sums stay far below kUncuttable
-  const int64_t elements = std::clamp(product(type.shape).bounds().high, int64_t{0}, kMost);
-  return std::min(elements * size_of(type.dtype), kMost);
-}
-
-// Few elements of much: who gathers them again keeps all of that from being overwritten.
-bool picks_few(const Graph& graph, const Node& node) {
-  return node.op == Op::gather &&
-         bytes_of(node.type) <= bytes_of(graph[node.inputs[0]].type) / 64;
-}
-
-bool may_recompute(const Graph& graph, const Node& node) {
+bool may_recompute(const Node& node) {
   switch (info(node.op).op_class) {
     case OpClass::Pointwise:
     case OpClass::View:
-    case OpClass::Reduction: return true;
-    case OpClass::Indexed: return !picks_few(graph, node);
+    case OpClass::Reduction:
+    case OpClass::Indexed: return true;
     case OpClass::Source: return node.op != Op::input;
     default: return false;
   }
@@ -52,6 +40,12 @@ bool may_recompute(const Graph& graph, const Node& node) {
 
 bool has_no_bytes(const Node& node) {
   return is_view(node.op) || node.op == Op::constant || node.op == Op::iota;
+}
+
+int64_t bytes_of(const Type& type) {
+  constexpr int64_t kMost = int64_t{1} << 40;  // so that sums stay far below kUncuttable
+  const int64_t elements = std::clamp(product(type.shape).bounds().high, int64_t{0}, kMost);
+  return std::min(elements * size_of(type.dtype), kMost);
 }
 
 // The nodes that `roots` need, themselves included.
@@ -137,7 +131,7 @@ class Partition {
            has_no_bytes(node) ? kUncuttable
            : is_free(id)      ? 0
                               : bytes_of(node.type));
-      if (!may_recompute(joint_, node)) edge(source, 2 * id, kUncuttable);
+      if (!may_recompute(node)) edge(source, 2 * id, kUncuttable);
       for (const int input : node.inputs) edge(2 * input + 1, 2 * id, kUncuttable);
     }
     for (const int id : reads_) edge(2 * id + 1, sink, kUncuttable);

@@ -12,8 +12,8 @@ namespace tiny_compile {
 // those of its upper bound. Every output keeps its bits. Throws tc::Error unless 0 <= budget <= 1.
 //
 // What is computed again (pointwise ops, views, reductions, gather, concat, pad, a random draw by
-// its own number; neither products, scans, sorts, scatters nor a few elements gathered from many) is
-// a node of its own that says so (Key::again), before its first reader.
+// its own number; neither products, scans, sorts nor scatters) is a node of its own that says so
+// (Key::again), before its first reader.
 Graph recompute(const Graph& joint, size_t outputs, double budget);
 
 struct Halves {

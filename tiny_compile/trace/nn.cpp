@@ -73,9 +73,9 @@ Tensor row_losses(const Tensor& x, const Tensor& target) {
     const Tensor log_sum = log(s);
     return Tensors{-((pick(in[0], in[1]) - m) - log_sum)};
   };
-  const auto backward = [](TensorsIn in, TensorsIn y, TensorsIn g) {
-    const Tensor log_sum = y[0] + pick(in[0], in[1]);
-    const Tensor p = exp(in[0] - unsqueeze(log_sum, 1));
+  const auto backward = [](TensorsIn in, TensorsIn, TensorsIn g) {
+    const Tensor m = squeeze(finite_max(in[0], {1}), 1), log_sum = log(sum_exp(in[0], {1}));
+    const Tensor p = exp(in[0] - unsqueeze(m + log_sum, 1));
     const Tensor columns = copy_to(arange(in[0].size(1)), in[0].device());
     const Tensor hit = columns == unsqueeze(in[1], 1);
     return Tensors{where(hit, p - 1.0, p) * unsqueeze(g[0], 1)};
