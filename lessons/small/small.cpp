@@ -9,7 +9,9 @@
 #if STEP >= 3
 #include <chrono>
 
-#if STEP >= 5
+#if STEP >= 6
+#include "lessons/small/06_autodiff.h"
+#elif STEP >= 5
 #include "lessons/small/05_cse_dce.h"
 #elif STEP >= 4
 #include "lessons/small/04_rewrites.h"
@@ -31,7 +33,7 @@ namespace tc = tiny_compile;
 struct Rung {
   std::string what;
   int64_t launches, bytes;
-  std::function<Array()> loss;
+  std::function<std::vector<Array>()> call;
   double least_ms = 1e30;
 };
 
@@ -43,7 +45,7 @@ Rung loop_per_op(const char* what, const Graph& graph, const std::vector<Array>&
     rung.bytes += 4 * count(node.shape);
     for (const int64_t input : node.inputs) rung.bytes += 4 * count(graph[input].shape);
   }
-  rung.loss = [compiled = LoopPerOp(graph), &inputs] { return compiled(inputs)[0]; };
+  rung.call = [compiled = LoopPerOp(graph), &inputs] { return compiled(inputs); };
   return rung;
 }
 
@@ -59,13 +61,16 @@ Rung real_compiler(const Graph& graph, const std::vector<Array>& inputs) {
     tensors.push_back(tc::from_vector(inputs[k], graph.nodes[k].shape));
   const auto launches = static_cast<int64_t>(staged.program.launches.size());
   Rung rung{"    the real compiler", launches, tc::bytes_moved(staged.program), {}};
-  rung.loss = [built = tc::build(staged.program, staged.source), tensors] {
-    return built.run(tensors)[0].to_vector<float>();
+  rung.call = [built = tc::build(staged.program, staged.source), tensors] {
+    std::vector<Array> results;
+    for (const tc::Tensor& result : built.run(tensors))
+      results.push_back(result.to_vector<float>());
+    return results;
   };
   return rung;
 }
 
-void climb(const Graph& graph) {
+void climb(const char* title, const Graph& graph) {
   tc::manual_seed(1);
   std::vector<Array> inputs;
   for (const Node& node : graph.nodes)
@@ -80,24 +85,25 @@ void climb(const Graph& graph) {
   ladder.push_back(loop_per_op("05  each value once", cse_dce(better), inputs));
 #endif
   ladder.push_back(real_compiler(graph, inputs));
-  const Array meant = interpret(graph, inputs)[0];
+  const std::vector<Array> meant = interpret(graph, inputs);
   for (const Rung& rung : ladder)
-    if (rung.loss() != meant) throw Error(rung.what + ": not the interpreter's loss");
+    if (rung.call() != meant) throw Error(rung.what + ": not the interpreter's numbers");
   for (int turn = 0; turn < 20; turn++) {
     for (Rung& rung : ladder) {
       const auto start = std::chrono::steady_clock::now();
-      rung.loss();
+      rung.call();
       const std::chrono::duration<double, std::milli> taken =
           std::chrono::steady_clock::now() - start;
       rung.least_ms = std::min(rung.least_ms, taken.count());
     }
   }
-  std::printf("loss %.6f, from the interpreter and from each of\n\n", meant[0]);
+  std::printf("%s: loss %.6f, from the interpreter and from each of\n\n", title, meant[0][0]);
   std::printf("%-32s%10s%10s%10s\n", "step", "launches", "MB", "ms");
   for (const Rung& rung : ladder)
     std::printf("%-32s%10lld%10.2f%10.3f\n", rung.what.c_str(),
                 static_cast<long long>(rung.launches), static_cast<double>(rung.bytes) * 1e-6,
                 rung.least_ms);
+  std::printf("\n");
 }
 #endif
 
@@ -112,6 +118,9 @@ int main() {
   verify(graph);
   std::fputs(print(graph).c_str(), stdout);
 #else
-  climb(graph);
+  climb("the program", graph);
+#endif
+#if STEP >= 6
+  climb("with gradients", with_gradients(graph, {0, 2, 3, 4, 5, 6, 7, 8}));
 #endif
 }

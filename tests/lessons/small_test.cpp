@@ -4,7 +4,7 @@
 #include <cstring>
 #include <random>
 
-#include "lessons/small/05_cse_dce.h"
+#include "lessons/small/06_autodiff.h"
 #include "lessons/small/program.h"
 #include "tests/catch.h"
 #include "tiny_compile/graph/interpreter.h"
@@ -229,6 +229,50 @@ TEST_CASE("small: equal nodes become one, and dead ones none", "[small]") {
   const Graph block = trace(program, program_inputs({13, 8, 11}));
   CHECK(operations(cse_dce(rewrite(block))) < operations(block) - 5);
   require_real_bits(cse_dce(rewrite(block)), numbers_for(block, 1));
+}
+
+TEST_CASE("small: gradients are the slopes, with the real compiler's bits", "[small]") {
+  const Graph block = trace(program, program_inputs({7, 8, 5}));
+  const Ids by = {0, 2, 3, 4, 5, 6, 7, 8};
+  const Graph both = with_gradients(block, by), better = cse_dce(rewrite(both));
+  std::mt19937 engine(1);
+  std::vector<Array> inputs;
+  for (const Shape& shape : program_inputs({7, 8, 5})) {
+    inputs.emplace_back(count(shape));
+    for (float& each : inputs.back()) each = static_cast<float>(engine()) * 0x1p-32f - 0.5f;
+  }
+  require_real_bits(better, inputs);
+  const std::vector<Array> results = interpret(better, inputs);
+  REQUIRE(same(results[3], interpret(both, inputs)[3]));
+  for (size_t k = 0; k < by.size(); k++) {
+    for (const size_t at : {size_t{0}, inputs[by[k]].size() - 1}) {
+      const auto loss_at = [&](float step) {
+        std::vector<Array> moved = inputs;
+        moved[by[k]][at] += step;
+        return interpret(block, moved)[0][0];
+      };
+      const float slope = (loss_at(0x1p-7f) - loss_at(-0x1p-7f)) * 0x1p6f;
+      INFO("input " << by[k] << ", element " << at);
+      CHECK(results[k + 1][at] == Catch::Approx(slope).epsilon(1e-3).margin(3e-5));
+    }
+  }
+  const Node& last = both.nodes.back();
+  CHECK(std::string(last.where.file).ends_with("program.h"));
+
+  const auto told = [](const Function& loss) {
+    return message_of([&] { with_gradients(trace(loss, {{2, 2}}), {0}); });
+  };
+  CHECK_THAT(told([](const Tensors& in) {
+               return Tensors{max(in[0], {0, 1})};
+             }),
+             ContainsSubstring("small_test.cpp") && ContainsSubstring("max has no derivative"));
+  CHECK_THAT(told([](const Tensors& in) { return Tensors{in[0] * 2}; }),
+             ContainsSubstring("a loss is one number, not [2,2]"));
+  CHECK_THAT(told([](const Tensors&) { return Tensors{}; }),
+             ContainsSubstring("returns nothing"));
+  const Graph nothing =
+      trace([](const Tensors& in) { return Tensors{sum(in[0], {0})}; }, {{3}, {2}});
+  CHECK(interpret(with_gradients(nothing, {0, 1}), {{1, 2, 3}, {4, 5}})[2] == Array{0, 0});
 }
 
 TEST_CASE("small: NVRTC takes the text of every kernel", "[small][cuda]") {

@@ -1,0 +1,86 @@
+// How does a graph make its gradient? From the loss backwards: each node hands what the loss
+// gains by its result on to its operands, by one rule for each operation; what comes from several
+// readers is added up. The rules write ordinary nodes, on the user's line that they differentiate.
+//
+//   %1 = exp %0   %2 = sum %1   return %2
+//     =>  %3 = constant 1   %4 = expand %3   %5 = mul %4, %1   return %2, %5
+//
+// Left out: a derivative of max (detach it: what is subtracted before exp has none), forward mode.
+#pragma once
+
+#include "lessons/small/05_cse_dce.h"
+
+namespace small {
+
+inline Tensor sum_to(const Tensor& g, const Shape& shape) {
+  Axes axes;
+  for (size_t k = 0; k < shape.size(); k++)
+    if (shape[k] != g.shape()[k]) axes.push_back(static_cast<int64_t>(k));
+  return axes.empty() ? g : sum(g, axes);
+}
+inline Axes inverse(const Axes& axes) {
+  Axes back(axes.size());
+  for (size_t k = 0; k < axes.size(); k++) back[axes[k]] = static_cast<int64_t>(k);
+  return back;
+}
+
+// What each operand gains, of a node with result y that gains g. Nothing: it has no gradient.
+inline Tensors pull_back(const Node& node, const Tensors& x, const Tensor& y, const Tensor& g) {
+  constexpr double kTwoByRootPi = 1.1283791670955126;
+  switch (node.op) {
+    case Op::Neg: return {-g};
+    case Op::Exp: return {g * y};
+    case Op::Log: return {g / x[0]};
+    case Op::Rsqrt: return {g * y * y * y * -0.5};
+    case Op::Erf: return {g * (exp(-(x[0] * x[0])) * kTwoByRootPi)};
+    case Op::Add: return {g, g};
+    case Op::Sub: return {g, -g};
+    case Op::Mul: return {g * x[1], g * x[0]};
+    case Op::Div: return {g / x[1], -(g * y / x[1])};
+    case Op::Reshape: return {reshape(g, x[0].shape())};
+    case Op::Permute: return {permute(g, inverse(node.axes))};
+    case Op::Expand: return {sum_to(g, x[0].shape())};
+    case Op::Sum: return {expand(g, x[0].shape())};
+    case Op::Matmul:
+      return {matmul(g, permute(x[1], {1, 0})), matmul(permute(x[0], {1, 0}), g)};
+    case Op::Max: fail(node.where, "max has no derivative here: detach it, or what it is in");
+    default: return {};
+  }
+}
+
+// The graph with what its first result, a single number, gains by each of the inputs `by`, as
+// further results.
+inline Graph with_gradients(Graph graph, const Ids& by) {
+  verify(graph);
+  if (graph.outputs.empty()) fail({}, "a graph that returns nothing has no gradient");
+  const int64_t loss = graph.outputs[0], forward = graph.size();
+  if (count(graph[loss].shape) != 1)
+    fail(graph[loss].where, "a loss is one number, not " + listed(graph[loss].shape));
+  std::vector<Tensors> gains(static_cast<size_t>(forward));  // of each node, from each reader
+  const auto handle = [&](int64_t id) { return Tensor{&graph, id}; };
+  const Shape one = graph[loss].shape;
+  gains[loss] = {handle(graph.add({Op::Constant, {}, one, {}, 1, graph[loss].where}))};
+  for (int64_t id = loss; id >= 0; id--) {
+    if (gains[id].empty()) continue;
+    const Node node = graph[id];  // a copy: the graph grows
+    const int64_t first = graph.size();
+    Tensor g = gains[id][0];
+    const Where where = node.op == Op::Input ? graph[g.id].where : node.where;
+    for (size_t k = 1; k < gains[id].size(); k++) g = g + gains[id][k];
+    gains[id] = {g};
+    Tensors x;
+    for (const int64_t input : node.inputs) x.push_back(handle(input));
+    const Tensors back = pull_back(node, x, handle(id), g);
+    for (size_t k = 0; k < back.size(); k++) gains[node.inputs[k]].push_back(back[k]);
+    for (int64_t made = first; made < graph.size(); made++) graph.nodes[made].where = where;
+  }
+  for (const int64_t input : by) {
+    if (input < 0 || input >= forward) fail({}, "there is no %" + std::to_string(input));
+    if (gains[input].empty())
+      gains[input] = {handle(graph.add({Op::Constant, {}, graph[input].shape, {}, 0, {}}))};
+    graph.outputs.push_back(gains[input][0].id);
+  }
+  return graph;
+}
+
+}  // namespace small
