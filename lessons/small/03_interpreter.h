@@ -62,13 +62,14 @@ using Make = std::function<void(int64_t id, std::vector<Array>& arrays)>;
 inline std::vector<Array> in_order(const Graph& graph, std::vector<Array> arrays,
                                    const Make& make) {
   for (int64_t id = 0; id < graph.size(); id++) {
-    const bool is_input = graph[id].op == Op::Input;
-    if (!is_input && id == std::ssize(arrays)) arrays.emplace_back(count(graph[id].shape));
-    if (id >= std::ssize(arrays) || std::ssize(arrays[id]) != count(graph[id].shape))
+    const int64_t elements = count(graph[id].shape);
+    if (graph[id].op != Op::Input && id == std::ssize(arrays)) arrays.emplace_back(elements);
+    if (id >= std::ssize(arrays) || std::ssize(arrays[id]) != elements)
       fail(graph[id].where,
            "%" + std::to_string(id) + " is given no " + listed(graph[id].shape));
-    if (!is_input) make(id, arrays);
   }
+  for (int64_t id = 0; id < graph.size(); id++)
+    if (graph[id].op != Op::Input) make(id, arrays);
   std::vector<Array> results;
   for (const int64_t output : graph.outputs) results.push_back(arrays[output]);
   return results;
@@ -108,9 +109,9 @@ struct LoopPerOp {
     library = compile_cpp(kernels_of(graph, false));
   }
   std::vector<Array> operator()(const std::vector<Array>& inputs) const {
+    std::vector<float*> b;
     return in_order(graph, inputs, [&](int64_t id, std::vector<Array>& arrays) {
-      std::vector<float*> b;
-      for (Array& array : arrays) b.push_back(array.data());
+      for (size_t k = b.size(); k < arrays.size(); k++) b.push_back(arrays[k].data());
       kernel_of(library, "k" + std::to_string(id))(b.data());
     });
   }

@@ -18,9 +18,9 @@
 #else
 #include "lessons/small/03_interpreter.h"
 #endif
+#include "lessons/small/real.h"
 #include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/runtime/build.h"
-#include "tiny_compile/trace/creation.h"
 #endif
 
 namespace {
@@ -49,23 +49,14 @@ Rung loop_per_op(const char* what, const Graph& graph, const std::vector<Array>&
   return rung;
 }
 
-// It has no detach: a reshape to the same shape is as much.
 Rung real_compiler(const Graph& graph, const std::vector<Array>& inputs) {
-  Graph same = graph;
-  for (Node& node : same.nodes)
-    if (node.op == Op::Detach) node.op = Op::Reshape;
   const tc::Staged staged =
-      tc::run_pipeline(tc::default_pipeline(), tc::parse_graph(print(same)), false);
-  std::vector<tc::Tensor> tensors;
-  for (size_t k = 0; k < inputs.size(); k++)
-    tensors.push_back(tc::from_vector(inputs[k], graph.nodes[k].shape));
+      tc::run_pipeline(tc::default_pipeline(), tc::parse_graph(real_text(graph)), false);
   const auto launches = static_cast<int64_t>(staged.program.launches.size());
   Rung rung{"    the real compiler", launches, tc::bytes_moved(staged.program), {}};
-  rung.call = [built = tc::build(staged.program, staged.source), tensors] {
-    std::vector<Array> results;
-    for (const tc::Tensor& result : built.run(tensors))
-      results.push_back(result.to_vector<float>());
-    return results;
+  rung.call = [built = tc::build(staged.program, staged.source),
+               tensors = real_tensors(graph, inputs)] {
+    return numbers_of(built.run(tensors));
   };
   return rung;
 }

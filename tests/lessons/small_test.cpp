@@ -6,32 +6,18 @@
 
 #include "lessons/small/06_autodiff.h"
 #include "lessons/small/program.h"
+#include "lessons/small/real.h"
 #include "tests/catch.h"
 #include "tiny_compile/graph/interpreter.h"
-#include "tiny_compile/trace/creation.h"
 
 namespace {
 
 using namespace small;
 using Catch::Matchers::ContainsSubstring;
 
-// The real compiler has no detach: there it is a reshape to the same shape.
-std::string real_text(const Graph& graph) {
-  std::string text = print(graph);
-  for (size_t at; (at = text.find(" = detach ")) != std::string::npos;)
-    text.replace(at, 10, " = reshape ");
-  return text;
-}
-
 std::vector<Array> real_results(const Graph& graph, const std::vector<Array>& inputs) {
-  namespace tc = tiny_compile;
-  std::vector<tc::Tensor> given;
-  for (size_t k = 0; k < inputs.size(); k++)
-    given.push_back(tc::from_vector(inputs[k], graph.nodes[k].shape));
-  std::vector<Array> results;
-  for (const tc::Tensor& result : tc::interpret(tc::parse_graph(real_text(graph)), given))
-    results.push_back(result.to_vector<float>());
-  return results;
+  return numbers_of(tiny_compile::interpret(tiny_compile::parse_graph(real_text(graph)),
+                                            real_tensors(graph, inputs)));
 }
 
 // All NaNs count as equal.

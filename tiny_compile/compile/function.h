@@ -26,7 +26,7 @@ struct CompileOptions {
   bool deterministic = false, tf32 = false;
   // Of what gradients in the function read of its forward part: how much is kept; the rest is
   // computed again, with the same bits. 1: all; 0: as few bytes as can be (passes/partition.h).
-  // A quarter: GPT-2's step takes as long on an H200 as with all, in half the memory.
+  // A quarter: GPT-2's gradient takes as long on an H200 as with all, in half the memory.
   double memory_budget = 0.25;
   // Numbers of arguments that a call uses up, all tensors in them: results are written over their
   // memory where that keeps every bit, so that a training step needs room for one set of weights.
