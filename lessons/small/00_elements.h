@@ -2,7 +2,7 @@
 // function of either (03) is the meaning of a graph, and the text of a kernel that computes it.
 //
 //   w.x(place(i, ..)) + w.y(i)     Numbers, i = 5 =>  1.5f
-//                                  Names, i = "i" =>  "(b[2][(i % 4)] + b[0][i])"
+//                                  Names, i = "i" =>  "(b1[(i % 4)] + b0[i])"
 //
 // A sum's order is part of its meaning: by halves in chunks of 1024, then over the chunks' results
 // by the same rule; of a product of matrices, one fma after the other.
@@ -10,21 +10,13 @@
 
 #include <bit>
 #include <cmath>
-#include <cstdint>
 #include <functional>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
+#include "lessons/small/00_arrays.h"
 #include "tiny_compile/base/math.h"
 
 namespace small {
 
-struct Error : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-using Array = std::vector<float>;
-using Shape = std::vector<int64_t>;  // all arrays are row-major
 namespace prelude = tiny_compile::prelude;
 using prelude::tc_exp, prelude::tc_log, prelude::tc_rsqrt, prelude::tc_erf;
 
@@ -75,7 +67,7 @@ inline Text tc_log(const Text& a) { return "tc_log(" + a.s + ")"; }
 inline Text tc_rsqrt(const Text& a) { return "tc_rsqrt(" + a.s + ")"; }
 inline Text tc_erf(const Text& a) { return "tc_erf(" + a.s + ")"; }
 
-// ... or of text: the first operand is "b[2]".
+// ... or of text: the first operand is "b0".
 struct Names {
   using Index = Text;
   using Value = Text;
@@ -116,21 +108,6 @@ template <class A, class B> TC_FN float product(long long count, A a, B b) {
   return sum;
 }
 )";
-
-inline Shape strides_of(const Shape& shape) {
-  Shape strides(shape.size(), 1);
-  for (size_t k = shape.size(); k-- > 1;) strides[k - 1] = strides[k] * shape[k];
-  return strides;
-}
-
-// Where a number i goes that counts these axes, the last one fastest, when a step along axis k is
-// steps[k] elements.
-template <typename Index>
-Index place(Index i, const Shape& sizes, const Shape& steps) {
-  Index sum(0);
-  for (size_t k = sizes.size(); k-- > 0; i = i / sizes[k]) sum = sum + i % sizes[k] * steps[k];
-  return sum;
-}
 
 template <typename World>
 typename World::Value halves(const World& w, bool is_max, int64_t count,

@@ -1,75 +1,109 @@
-// How does text become something that runs? The system's C++ compiler makes a shared library of it,
-// NVRTC a GPU's machine code, and both are loaded while the program runs. A kernel finds its arrays
-// in b:
+// How does a program run that is several kernels? All arrays have their places in one piece of
+// memory, the CPU's or the GPU's: inputs are copied in, the kernels are launched in order, results
+// are copied out.
 //
-//   extern "C" void k3(float* const* b) { .. }     in CUDA a __global__ function
-//
-// Left out: a cache of what was compiled, streams, several GPUs.
+//   {arrays {[4,3], [4,1]}, 1 input, outputs {1}, launches {"k1", {0, 1}}}   {{..12 numbers}}
+//     =>  {{..4 numbers}}
 #pragma once
 
-#include <dlfcn.h>
-#include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "lessons/small/00_elements.h"
-#include "prelude_text.h"
-#include "tiny_compile/runtime/nvrtc.h"
-#include "tiny_compile/tensor/cuda_driver.h"
+#include "lessons/small/00_kernels.h"
 
 namespace small {
 
-// What a source begins with: the shared math, after what C++ or CUDA call a function.
-inline std::string beginning(bool cuda) {
-  const std::string linkage = cuda ? "static __device__ inline" : "static inline";
-  return "#define TC_FN " + linkage + "\n#define TC_FAIL(code)\n" + kPreludeText + kLoops;
+struct Plan {
+  Code code;
+  std::vector<Shape> arrays;
+  size_t inputs = 0;  // the first so many arrays
+  Ids outputs;
+  Ids offsets = {};  // of arrays in memory, in elements; none: one behind the other
+};
+
+constexpr int64_t kAligned = 64;  // elements: an array begins at such a place
+inline int64_t rounded(int64_t elements) {
+  return (elements + kAligned - 1) / kAligned * kAligned;
 }
 
-// A kernel that does this for each i below `points`; CUDA: in blocks of 256 threads.
-inline std::string kernel(const std::string& name, int64_t points, const std::string& each,
-                          bool cuda) {
-  const std::string head = "void " + name + "(float* const* b) {\n",
-                    most = std::to_string(points);
-  return cuda ? "extern \"C\" __global__ " + head +
-                    "  const long long i = blockIdx.x * 256ll + threadIdx.x;\n" + "  if (i < " +
-                    most + ") " + each + "\n}\n"
-              : "extern \"C\" " + head + "  for (long long i = 0; i < " + most + "; i++) " +
-                    each + "\n}\n";
+inline void check_inputs(const std::vector<Shape>& shapes, const std::vector<Array>& inputs) {
+  for (size_t k = 0; k < shapes.size(); k++)
+    if (k >= inputs.size() || std::ssize(inputs[k]) != count(shapes[k]))
+      throw Error("%" + std::to_string(k) + " is given no " + listed(shapes[k]));
+  if (inputs.size() > shapes.size())
+    throw Error("there are " + std::to_string(shapes.size()) + " inputs, not " +
+                std::to_string(inputs.size()));
 }
 
-// --- the CPU -----------------------------------------------------------------------------------
-
-using CpuKernel = void (*)(float* const*);
-using CpuLibrary = std::shared_ptr<void>;
-
-inline CpuLibrary compile_cpp(const std::string& text) {
-  std::string directory = std::filesystem::temp_directory_path() / "small_XXXXXX";
-  if (!mkdtemp(directory.data())) throw Error("no directory can be made in " + directory);
-  const std::string source = directory + "/kernels.cpp", library = directory + "/kernels.so";
-  std::ofstream(source) << beginning(false) << text;
-  const char* compiler = std::getenv("CXX");
-  const std::string command = std::string(compiler && *compiler ? compiler : "c++") +
-                              " -std=c++20 -O3 -march=native -ffp-contract=off "
-                              "-fno-trapping-math -fopenmp -shared -fPIC " +
-                              source + " -o " + library + " 2> " + directory + "/errors";
-  const int status = std::system(command.c_str());
-  std::ifstream errors(directory + "/errors");
-  const std::string said{std::istreambuf_iterator<char>(errors), {}};
-  void* const handle = status == 0 ? dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
-  std::filesystem::remove_all(directory);
-  if (!handle) throw Error("the C++ compiler failed: " + command + "\n" + said);
-  return {handle, [](void* opened) { dlclose(opened); }};
+// A GPU's addresses are those of its own memory.
+inline tiny_compile::CudaAddress on_gpu(const float* address) {
+  return reinterpret_cast<tiny_compile::CudaAddress>(address);
+}
+inline std::unique_ptr<tiny_compile::CudaScope> gpu_if(bool cuda) {
+  return cuda ? std::make_unique<tiny_compile::CudaScope>(0) : nullptr;
+}
+inline std::shared_ptr<float> reserve(int64_t elements, bool cuda) {
+  const auto scope = gpu_if(cuda);
+  const size_t bytes = static_cast<size_t>(elements) * sizeof(float);
+  float* const memory = cuda ? reinterpret_cast<float*>(driver::allocate(bytes))
+                             : static_cast<float*>(std::aligned_alloc(256, bytes));
+  if (!memory) throw Error("there are no " + std::to_string(bytes) + " bytes of memory left");
+  return {memory, [cuda](float* all) { cuda ? driver::free(on_gpu(all)) : std::free(all); }};
 }
 
-inline CpuKernel kernel_of(const CpuLibrary& library, const std::string& name) {
-  void* const found = dlsym(library.get(), name.c_str());
-  if (!found) throw Error("no kernel " + name);
-  return reinterpret_cast<CpuKernel>(found);
-}
+class Executable {
+ public:
+  // Compiles the plan's kernels, if they are not `compiled` already (14).
+  Executable(Plan plan, bool cuda, Run compiled = {})
+      : plan_(std::move(plan)), cuda_(cuda), run_(std::move(compiled)) {
+    if (!run_) run_ = (cuda ? compile_cuda : compile_cpp)(plan_.code.text);
+    int64_t end = kAligned;
+    for (size_t k = 0; k < plan_.arrays.size(); k++) {
+      if (k == plan_.offsets.size()) plan_.offsets.push_back(end);
+      end = std::max(end, plan_.offsets[k] + rounded(count(plan_.arrays[k])));
+    }
+    memory_ = reserve(end, cuda);
+    for (const int64_t offset : plan_.offsets) addresses_.push_back(memory_.get() + offset);
+  }
+
+  std::vector<Array> operator()(const std::vector<Array>& inputs) const {
+    load(inputs);
+    launch();
+    return results();
+  }
+
+  void load(const std::vector<Array>& inputs) const {
+    const auto first = plan_.arrays.begin();
+    check_inputs({first, first + static_cast<std::ptrdiff_t>(plan_.inputs)}, inputs);
+    const auto scope = gpu_if(cuda_);
+    for (size_t k = 0; k < inputs.size(); k++) {
+      const size_t bytes = inputs[k].size() * sizeof(float);
+      if (!cuda_)
+        std::copy(inputs[k].begin(), inputs[k].end(), addresses_[k]);
+      else if (bytes > 0)
+        driver::copy_to_device(on_gpu(addresses_[k]), inputs[k].data(), bytes, nullptr);
+    }
+  }
+  void launch() const { run_(plan_.code.launches, addresses_); }
+  std::vector<Array> results() const {
+    const auto scope = gpu_if(cuda_);
+    std::vector<Array> all;
+    for (const int64_t output : plan_.outputs) {
+      const auto k = static_cast<size_t>(output);
+      Array& result = all.emplace_back(count(plan_.arrays[k]));
+      if (!cuda_)
+        std::copy_n(addresses_[k], result.size(), result.begin());
+      else if (!result.empty())
+        driver::copy_to_host(result.data(), on_gpu(addresses_[k]),
+                             result.size() * sizeof(float), nullptr);
+    }
+    return all;
+  }
+  const Plan& plan() const { return plan_; }
+
+ private:
+  Plan plan_;
+  bool cuda_;
+  Run run_;
+  std::shared_ptr<float> memory_;
+  Addresses addresses_;
+};
 
 }  // namespace small

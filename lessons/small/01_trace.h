@@ -17,9 +17,6 @@
 
 namespace small {
 
-using Axes = std::vector<int64_t>;
-using Ids = std::vector<int64_t>;  // numbers of nodes
-
 // clang-format off
 enum class Op { Input, Constant, Neg, Exp, Log, Rsqrt, Erf, Add, Sub, Mul, Div,
                 Reshape, Permute, Expand, Detach, Sum, Max, Matmul };

@@ -9,7 +9,6 @@
 #pragma once
 
 #include <charconv>
-#include <numeric>
 #include <optional>
 #include <regex>
 #include <set>
@@ -18,17 +17,6 @@
 #include "lessons/small/01_trace.h"
 
 namespace small {
-constexpr int64_t kMost = int64_t{1} << 40;  // elements of an array
-inline int64_t count(const Shape& shape) {
-  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, [](int64_t n, int64_t size) {
-    return size > 0 && n > kMost / size ? kMost : n * size;
-  });
-}
-inline std::string listed(const Shape& numbers) {
-  std::string text;
-  for (const int64_t each : numbers) text += (text.empty() ? "" : ",") + std::to_string(each);
-  return "[" + text + "]";
-}
 
 // The shape that the operation makes of its operands', or nothing where it cannot.
 inline std::optional<Shape> result_shape(const Graph& graph, const Node& node) {

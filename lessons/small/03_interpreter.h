@@ -3,7 +3,7 @@
 // names where the interpreter has numbers, as a traced function is given handles:
 //
 //   %3: f32[4,2] = expand %2       element 5   =>  the number at 5 / 2 % 4 of %2
-//                                  element "i" =>  b[2][(((i / 2) % 4) * 1)]
+//                                  element "i" =>  b0[(((i / 2) % 4) * 1)]
 //
 // Each node is a kernel: its loop (C++) or its threads (CUDA) make an element each. Left out: all
 // that is fast.
@@ -57,64 +57,55 @@ typename World::Value element(const World& w, const Graph& graph, const Node& no
   }
 }
 
-// The graph's results; `make` fills a node's array from those before it.
-using Make = std::function<void(int64_t id, std::vector<Array>& arrays)>;
-inline std::vector<Array> in_order(const Graph& graph, std::vector<Array> arrays,
-                                   const Make& make) {
-  for (int64_t id = 0; id < graph.size(); id++) {
-    const int64_t elements = count(graph[id].shape);
-    if (graph[id].op != Op::Input && id == std::ssize(arrays)) arrays.emplace_back(elements);
-    if (id >= std::ssize(arrays) || std::ssize(arrays[id]) != elements)
-      fail(graph[id].where,
-           "%" + std::to_string(id) + " is given no " + listed(graph[id].shape));
+inline std::vector<Shape> shapes_of(const Graph& graph, bool inputs_only) {
+  std::vector<Shape> shapes;
+  for (const Node& node : graph.nodes)
+    if (!inputs_only || node.op == Op::Input) shapes.push_back(node.shape);
+  return shapes;
+}
+
+inline std::vector<Array> interpret(const Graph& graph, const std::vector<Array>& inputs) {
+  verify(graph);
+  check_inputs(shapes_of(graph, true), inputs);
+  std::vector<Array> arrays = inputs;
+  for (int64_t id = std::ssize(inputs); id < graph.size(); id++) {
+    Array& made = arrays.emplace_back(count(graph[id].shape));
+    const Ids in = graph[id].inputs.empty() ? Ids{id} : graph[id].inputs;
+    const Numbers numbers{arrays[in.front()], arrays[in.back()]};
+    for (size_t i = 0; i < made.size(); i++) made[i] = element(numbers, graph, graph[id], i);
   }
-  for (int64_t id = 0; id < graph.size(); id++)
-    if (graph[id].op != Op::Input) make(id, arrays);
   std::vector<Array> results;
   for (const int64_t output : graph.outputs) results.push_back(arrays[output]);
   return results;
 }
-inline std::vector<Array> interpret(const Graph& graph, const std::vector<Array>& inputs) {
+
+// A kernel that does this for each i below `points`: in a loop, or a thread for each.
+inline std::string for_each_point(const Launch& launch, int64_t points, const std::string& each,
+                                  bool cuda) {
+  const std::string most = std::to_string(points);
+  return head(launch, cuda) +
+         (cuda ? "  const long long i = blockIdx.x * 256ll + threadIdx.x;\n  if (i < " + most +
+                     ") "
+               : "  for (long long i = 0; i < " + most + "; i++) ") +
+         each + "\n}\n";
+}
+
+// The first generator: a kernel for each node that is no input. Its last array is the node's own.
+inline Plan loop_per_op(const Graph& graph, bool cuda) {
   verify(graph);
-  return in_order(graph, inputs, [&](int64_t id, std::vector<Array>& arrays) {
-    const Ids in = graph[id].inputs.empty() ? Ids{id} : graph[id].inputs;
-    const Numbers numbers{arrays[in.front()], arrays[in.back()]};
-    for (size_t i = 0; i < arrays[id].size(); i++)
-      arrays[id][i] = element(numbers, graph, graph[id], i);
-  });
-}
-
-// A kernel for each node that is no input: k3 writes b[3].
-inline std::string kernels_of(const Graph& graph, bool cuda) {
-  const auto array = [](int64_t id) { return "b[" + std::to_string(id) + "]"; };
-  std::string text;
-  for (int64_t id = 0; id < graph.size(); id++) {
-    if (graph[id].op == Op::Input) continue;
-    const Ids in = graph[id].inputs.empty() ? Ids{id} : graph[id].inputs;
-    const Names names{array(in.front()), array(in.back())};
+  Plan plan = {{}, shapes_of(graph, false), shapes_of(graph, true).size(), graph.outputs};
+  for (int64_t id = static_cast<int64_t>(plan.inputs); id < graph.size(); id++) {
+    Ids arrays = graph[id].inputs;
+    arrays.push_back(id);
+    const Names names{"b0", arrays.size() > 2 ? "b1" : "b0"};
+    const std::string own = "b" + std::to_string(arrays.size() - 1);
+    const int64_t points = count(graph[id].shape);
+    const Launch launch = {"k" + std::to_string(id), arrays, (points + 255) / 256};
     const Text value = element(names, graph, graph[id], Text("i"));
-    text += kernel("k" + std::to_string(id), count(graph[id].shape),
-                   array(id) + "[i] = " + value.s + ";", cuda);
+    plan.code.text += for_each_point(launch, points, own + "[i] = " + value.s + ";", cuda);
+    plan.code.launches.push_back(launch);
   }
-  return text;
+  return plan;
 }
-
-// The graph's kernels, compiled: called with inputs, they run in order.
-struct LoopPerOp {
-  Graph graph;
-  CpuLibrary library;
-
-  explicit LoopPerOp(Graph of) : graph(std::move(of)) {
-    verify(graph);
-    library = compile_cpp(kernels_of(graph, false));
-  }
-  std::vector<Array> operator()(const std::vector<Array>& inputs) const {
-    std::vector<float*> b;
-    return in_order(graph, inputs, [&](int64_t id, std::vector<Array>& arrays) {
-      for (size_t k = b.size(); k < arrays.size(); k++) b.push_back(arrays[k].data());
-      kernel_of(library, "k" + std::to_string(id))(b.data());
-    });
-  }
-};
 
 }  // namespace small

@@ -112,7 +112,7 @@ void require_real_bits(const Graph& graph, const std::vector<Array>& inputs) {
   INFO(print(graph));
   const std::vector<Array> wanted = real_results(graph, inputs);
   const std::vector<Array> interpreted = interpret(graph, inputs),
-                           compiled = LoopPerOp(graph)(inputs);
+                           compiled = Executable(loop_per_op(graph, false), false)(inputs);
   for (size_t k = 0; k < wanted.size(); k++) {
     INFO("result " << k);
     REQUIRE(same(interpreted[k], wanted[k]));
@@ -264,8 +264,8 @@ TEST_CASE("small: gradients are the slopes, with the real compiler's bits", "[sm
 TEST_CASE("small: NVRTC takes the text of every kernel", "[small][cuda]") {
   if (!tiny_compile::why_no_nvrtc().empty()) SKIP(tiny_compile::why_no_nvrtc());
   for (const Graph& graph : {trace(program, program_inputs({})), Random(3).graph(60)})
-    CHECK_NOTHROW(
-        tiny_compile::compile_cuda(beginning(true) + kernels_of(graph, true), "sm_90"));
+    CHECK_NOTHROW(tiny_compile::compile_cuda(
+        beginning(true) + loop_per_op(graph, true).code.text, "sm_90"));
 }
 
 TEST_CASE("small: what is wrong is told with its line", "[small]") {
@@ -302,7 +302,7 @@ TEST_CASE("small: what is wrong is told with its line", "[small]") {
   const Graph graph = trace([](const Tensors& in) { return Tensors{exp(in[0])}; }, {{2, 2}});
   CHECK_THAT(message_of([&] { interpret(graph, {}); }),
              ContainsSubstring("%0 is given no [2,2]"));
-  const LoopPerOp compiled(graph);
+  const Executable compiled(loop_per_op(graph, false), false);
   const std::vector<Array> three = {{1, 2, 3}};
   CHECK_THAT(message_of([&] { compiled(three); }), ContainsSubstring("given no [2,2]"));
 }

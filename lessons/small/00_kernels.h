@@ -1,0 +1,121 @@
+// How does text become something that runs? The system's C++ compiler makes a shared library of it,
+// NVRTC a GPU's machine code, and both are loaded while the program runs. A kernel is called with
+// its arrays, which it knows as b0, b1, ..; a launch says which of the program's arrays they are:
+//
+//   extern "C" void k3(Arguments a) { float *const b0 = a.b[0], ..    {"k3", arrays {0, 2, 3}}
+//
+// Left out: a cache of what was compiled, two calls at once, several GPUs.
+#pragma once
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "lessons/small/00_elements.h"
+#include "prelude_text.h"
+#include "tiny_compile/runtime/nvrtc.h"
+#include "tiny_compile/tensor/cuda_driver.h"
+
+namespace small {
+
+struct Arguments {
+  float* b[64];
+  long long n[16];  // sizes that the text leaves open (14)
+};
+constexpr const char* kArguments = "struct Arguments { float* b[64]; long long n[16]; };\n";
+
+struct Launch {
+  std::string name;
+  Ids arrays;
+  int64_t blocks = 1;  // CUDA
+  int threads = 256;
+  std::vector<long long> sizes = {};
+};
+struct Code {
+  std::string text;
+  std::vector<Launch> launches;
+};
+
+// What a source begins with: the shared math, after what C++ or CUDA call a function.
+inline std::string beginning(bool cuda) {
+  const std::string linkage = cuda ? "static __device__ inline" : "static inline";
+  return "#define TC_FN " + linkage + "\n#define TC_FAIL(code)\n" + kPreludeText + kLoops +
+         kArguments;
+}
+// A kernel's first line and its arrays' names.
+inline std::string head(const Launch& launch, bool cuda) {
+  std::string text = cuda ? "extern \"C\" __global__ void __launch_bounds__(" +
+                                std::to_string(launch.threads) + ") "
+                          : "extern \"C\" void ";
+  text += launch.name + "(Arguments a) {\n";
+  for (size_t k = 0; k < launch.arrays.size(); k++) {
+    const std::string number = std::to_string(k);
+    text += "  float* const b" + number + " = a.b[" + number + "];\n";
+  }
+  return text;
+}
+
+using Addresses = std::vector<float*>;  // of the program's arrays
+using Run = std::function<void(const std::vector<Launch>&, const Addresses&)>;
+
+inline Arguments arguments_of(const Launch& launch, const Addresses& addresses) {
+  if (launch.arrays.size() > 64) throw Error(launch.name + " has more than 64 arrays");
+  Arguments arguments = {};
+  for (size_t k = 0; k < launch.arrays.size(); k++)
+    arguments.b[k] = addresses[static_cast<size_t>(launch.arrays[k])];
+  std::copy(launch.sizes.begin(), launch.sizes.end(), arguments.n);
+  return arguments;
+}
+
+inline Run compile_cpp(const std::string& text) {
+  std::string directory = std::filesystem::temp_directory_path() / "small_XXXXXX";
+  if (!mkdtemp(directory.data())) throw Error("no directory can be made in " + directory);
+  const std::string source = directory + "/kernels.cpp", library = directory + "/kernels.so";
+  std::ofstream(source) << beginning(false) << text;
+  const char* compiler = std::getenv("CXX");
+  const std::string command = std::string(compiler && *compiler ? compiler : "c++") +
+                              " -std=c++20 -O3 -march=native -ffp-contract=off "
+                              "-fno-trapping-math -fopenmp -shared -fPIC " +
+                              source + " -o " + library + " 2> " + directory + "/errors";
+  const int status = std::system(command.c_str());
+  std::ifstream errors(directory + "/errors");
+  const std::string said{std::istreambuf_iterator<char>(errors), {}};
+  void* const handle = status == 0 ? dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+  std::filesystem::remove_all(directory);
+  if (!handle) throw Error("the C++ compiler failed: " + command + "\n" + said);
+  const std::shared_ptr<void> loaded(handle, [](void* opened) { dlclose(opened); });
+  return [loaded](const std::vector<Launch>& launches, const Addresses& addresses) {
+    for (const Launch& launch : launches) {
+      void* const kernel = dlsym(loaded.get(), launch.name.c_str());
+      if (!kernel) throw Error("no kernel " + launch.name);
+      reinterpret_cast<void (*)(Arguments)>(kernel)(arguments_of(launch, addresses));
+    }
+  };
+}
+
+namespace driver = tiny_compile::driver;
+inline Run compile_cuda(const std::string& text) {
+  const tiny_compile::CudaDevice& device = tiny_compile::cuda_device(0);
+  const tiny_compile::CudaScope scope(0);
+  const std::string code =
+      tiny_compile::compile_cuda(beginning(true) + text, device.architecture);
+  const std::shared_ptr<tiny_compile::CUmod_st> loaded(driver::load_module(code),
+                                                       driver::unload_module);
+  return [loaded](const std::vector<Launch>& launches, const Addresses& addresses) {
+    const tiny_compile::CudaScope current(0);
+    for (const Launch& launch : launches) {
+      Arguments arguments = arguments_of(launch, addresses);
+      void* passed[] = {&arguments};
+      if (launch.blocks > 0)
+        driver::launch(driver::find_function(loaded.get(), launch.name), launch.blocks,
+                       launch.threads, 0, nullptr, passed);
+    }
+  };
+}
+
+}  // namespace small
