@@ -96,8 +96,12 @@ constexpr const char* kLoops = R"(
 TC_FN long long least(long long a, long long b) { return a < b ? a : b; }
 template <bool IsMax, class At> TC_FN float chunk(long long count, At at) {
   float left[1024];
-  for (int k = 0; k < 1024; k++) left[k] = k < count ? at(k) : IsMax ? tc_from_bits(0xff800000u) : -0.0f;
-  for (int half = 512; half > 0; half /= 2)
+  int half = 1;
+  while (half < count) half *= 2;
+  for (int k = 0; k < count; k++) left[k] = at(k);
+  for (int k = count; k < half; k++) left[k] = IsMax ? tc_from_bits(0xff800000u) : -0.0f;
+  for (half /= 2; half > 0; half /= 2)
+#pragma GCC ivdep
     for (int k = 0; k < half; k++)
       left[k] = IsMax ? tc_maximum(left[k], left[k + half]) : left[k] + left[k + half];
   return left[0];

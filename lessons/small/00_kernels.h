@@ -55,7 +55,7 @@ inline std::string head(const Launch& launch, bool cuda) {
   text += launch.name + "(Arguments a) {\n";
   for (size_t k = 0; k < launch.arrays.size(); k++) {
     const std::string number = std::to_string(k);
-    text += "  float* const b" + number + " = a.b[" + number + "];\n";
+    text += "  float* const __restrict__ b" + number + " = a.b[" + number + "];\n";
   }
   return text;
 }

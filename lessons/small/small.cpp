@@ -9,7 +9,13 @@
 #if STEP >= 3
 #include <chrono>
 
-#if STEP >= 6
+#if STEP >= 10
+#include "lessons/small/10_cpp.h"
+#elif STEP >= 9
+#include "lessons/small/09_fusion.h"
+#elif STEP >= 8
+#include "lessons/small/08_text.h"
+#elif STEP >= 6
 #include "lessons/small/06_autodiff.h"
 #elif STEP >= 5
 #include "lessons/small/05_cse_dce.h"
@@ -37,17 +43,11 @@ struct Rung {
   double least_ms = 1e30;
 };
 
-Rung one_by_one(const char* what, const Graph& graph, const std::vector<Array>& inputs) {
-  Rung rung{what, 0, 0, {}};
-  for (const Node& node : graph.nodes) {
-    if (node.op == Op::Input) continue;
-    rung.launches++;
-    rung.bytes += 4 * count(node.shape);
-    for (const int64_t input : node.inputs) rung.bytes += 4 * count(graph[input].shape);
-  }
-  rung.call = [compiled = Executable(loop_per_op(graph, false), false), &inputs] {
-    return compiled(inputs);
-  };
+Rung rung_of(const char* what, const Plan& plan, const std::vector<Array>& inputs) {
+  Rung rung{what, std::ssize(plan.code.launches), 0, {}};
+  for (const Launch& launch : plan.code.launches)
+    for (const int64_t array : launch.arrays) rung.bytes += 4 * count(plan.arrays[array]);
+  rung.call = [compiled = Executable(plan, false), &inputs] { return compiled(inputs); };
   return rung;
 }
 
@@ -69,13 +69,27 @@ void climb(const char* title, const Graph& graph) {
   for (const Node& node : graph.nodes)
     if (node.op == Op::Input)
       inputs.push_back((tc::randn(node.shape) * 0.3).to_vector<float>());
-  std::vector<Rung> ladder = {one_by_one("03  a loop for each operation", graph, inputs)};
+  std::vector<Rung> ladder;
+  const auto climb_to = [&](const char* what, const Plan& plan) {
+    ladder.push_back(rung_of(what, plan, inputs));
+  };
+  climb_to("03  a loop for each operation", loop_per_op(graph, false));
 #if STEP >= 4
   const Graph better = rewrite(graph);
-  ladder.push_back(one_by_one("04  rewritten", better, inputs));
+  climb_to("04  rewritten", loop_per_op(better, false));
 #endif
 #if STEP >= 5
-  ladder.push_back(one_by_one("05  each value once", cse_dce(better), inputs));
+  const Graph clean = cse_dce(better);
+  climb_to("05  each value once", loop_per_op(clean, false));
+#endif
+#if STEP >= 8
+  climb_to("08  views are indices", row_by_row(unfused(clean), false));
+#endif
+#if STEP >= 9
+  climb_to("09  fused", row_by_row(fuse(clean).program, false));
+#endif
+#if STEP >= 10
+  climb_to("10  scopes, vectors, threads", in_cpp(fuse(clean).program));
 #endif
   ladder.push_back(real_compiler(graph, inputs));
   const std::vector<Array> meant = interpret(graph, inputs);

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <random>
 
-#include "lessons/small/06_autodiff.h"
+#include "lessons/small/10_cpp.h"
 #include "lessons/small/program.h"
 #include "lessons/small/real.h"
 #include "tests/catch.h"
@@ -111,13 +111,23 @@ std::vector<Array> numbers_for(const Graph& graph, unsigned seed) {
 void require_real_bits(const Graph& graph, const std::vector<Array>& inputs) {
   INFO(print(graph));
   const std::vector<Array> wanted = real_results(graph, inputs);
-  const std::vector<Array> interpreted = interpret(graph, inputs),
-                           compiled = Executable(loop_per_op(graph, false), false)(inputs);
-  for (size_t k = 0; k < wanted.size(); k++) {
-    INFO("result " << k);
-    REQUIRE(same(interpreted[k], wanted[k]));
-    REQUIRE(same(compiled[k], wanted[k]));
-  }
+  const auto require = [&](const char* step, const std::vector<Array>& got) {
+    INFO(step);
+    for (size_t k = 0; k < wanted.size(); k++) {
+      INFO("result " << k);
+      REQUIRE(same(got[k], wanted[k]));
+    }
+  };
+  require("interpreter", interpret(graph, inputs));
+  const auto require_plan = [&](const char* step, const Plan& plan) {
+    INFO(plan.code.text);
+    require(step, Executable(plan, false)(inputs));
+  };
+  require_plan("03", loop_per_op(graph, false));
+  require_plan("08", row_by_row(unfused(graph), false));
+  const Program fused = fuse(cse_dce(graph)).program;
+  require_plan("09", row_by_row(fused, false));
+  require_plan("10", in_cpp(fused));
 }
 
 std::string message_of(const std::function<void()>& wrong) {
@@ -263,9 +273,15 @@ TEST_CASE("small: gradients are the slopes, with the real compiler's bits", "[sm
 
 TEST_CASE("small: NVRTC takes the text of every kernel", "[small][cuda]") {
   if (!tiny_compile::why_no_nvrtc().empty()) SKIP(tiny_compile::why_no_nvrtc());
-  for (const Graph& graph : {trace(program, program_inputs({})), Random(3).graph(60)})
-    CHECK_NOTHROW(tiny_compile::compile_cuda(
-        beginning(true) + loop_per_op(graph, true).code.text, "sm_90"));
+  const auto check = [](const Plan& plan) {
+    INFO(plan.code.text);
+    CHECK_NOTHROW(tiny_compile::compile_cuda(beginning(true) + plan.code.text, "sm_90"));
+  };
+  for (const Graph& graph : {trace(program, program_inputs({})), Random(3).graph(60)}) {
+    check(loop_per_op(graph, true));
+    check(row_by_row(unfused(graph), true));
+    check(row_by_row(fuse(cse_dce(graph)).program, true));
+  }
 }
 
 TEST_CASE("small: what is wrong is told with its line", "[small]") {

@@ -1,0 +1,92 @@
+// What is a view? No loop and no bytes: who reads its element reads another one of its operand. So
+// a view is a function from places to places.
+//
+//   %1: f32[3,4] = permute %0 {axes=[1,0]}      %1 [i0,k]  =>  %0 [k,i0]
+//   %2: f32[12] = reshape %1                    %2 [i0]    =>  %1 #i0  =>  %1 [(i0 / n4),(i0 % n4)]
+//
+// A size is written as a name, n4; what it stands for is said where a kernel begins. Left out: what
+// a reshape's formulas would shrink to, such as i / n3 * n3 + i % n3.
+#pragma once
+
+#include "lessons/small/06_autodiff.h"
+
+namespace small {
+
+// Along one axis: a loop's variable, or a formula of such.
+struct Coordinate {
+  Text text = Text("0");
+  unsigned loops = 0;  // a bit for each loop that it depends on
+  bool is_loop = false;
+};
+// Of an element: its coordinate along each axis or, flat, its number.
+struct Place {
+  std::vector<Coordinate> along;
+  bool flat = false;
+};
+inline Text size_name(int64_t size) {
+  return size == 1 ? Text("1") : "n" + std::to_string(size);
+}
+inline Coordinate variable(size_t loop, size_t loops) {
+  return {loop + 1 == loops ? "k" : "i" + std::to_string(loop), 1u << loop, true};
+}
+inline std::string name_of(const Place& at) {
+  std::string text = at.flat ? "#" : "";
+  for (const Coordinate& one : at.along) text += (text.size() > 1 ? "," : "") + one.text.s;
+  return "[" + text + "]";
+}
+
+inline Text stride_name(const Shape& shape, size_t axis) {
+  Text stride("1");
+  for (size_t k = axis + 1; k < shape.size(); k++)
+    if (shape[k] != 1)
+      stride = stride.s == "1" ? size_name(shape[k]) : stride * size_name(shape[k]);
+  return stride;
+}
+inline Coordinate flattened(const Place& at, const Shape& shape) {
+  if (at.flat) return at.along[0];
+  Coordinate sum;
+  for (size_t k = 0; k < shape.size(); k++) {
+    if (at.along[k].text.s == "0") continue;
+    const Text stride = stride_name(shape, k);
+    const bool first = sum.text.s == "0", step = stride.s != "1";
+    const Text term = step ? at.along[k].text * stride : at.along[k].text;
+    sum = {first ? term : sum.text + term, sum.loops | at.along[k].loops,
+           first && !step && at.along[k].is_loop};
+  }
+  return sum;
+}
+inline Place spread(const Coordinate& number, const Shape& shape) {
+  Place at{std::vector<Coordinate>(shape.size())};
+  bool first = true;
+  for (size_t k = 0; k < shape.size(); k++) {
+    if (shape[k] == 1) continue;
+    const Text stride = stride_name(shape, k);
+    const Text above = stride.s == "1" ? number.text : number.text / stride;
+    at.along[k] = {first ? above : above % size_name(shape[k]), number.loops,
+                   first && stride.s == "1" && number.is_loop};
+    first = false;
+  }
+  return at;
+}
+
+inline int64_t base_of(const Graph& graph, int64_t id) {
+  while (info(graph[id].op).kind == Kind::View) id = graph[id].inputs[0];
+  return id;
+}
+
+// Where a view's element comes from.
+inline Place seen_through(const Graph& graph, const Node& view, const Place& at) {
+  const Shape& from = graph[view.inputs[0]].shape;
+  if (from == view.shape && view.op != Op::Permute) return at;
+  if (view.op == Op::Reshape) return {{flattened(at, view.shape)}, true};
+  const Place result = at.flat ? spread(at.along[0], view.shape) : at;
+  Place operand{std::vector<Coordinate>(from.size())};
+  for (size_t k = 0; k < from.size(); k++)
+    if (view.op == Op::Permute)
+      operand.along[view.axes[k]] = result.along[k];
+    else if (from[k] != 1)
+      operand.along[k] = result.along[k];
+  return operand;
+}
+
+}  // namespace small

@@ -1,0 +1,133 @@
+// How are loops written down? In C++ as loops, each value in the outermost one that it can be made
+// in; in CUDA the outer loops are threads. A reduction calls a function of k for each element.
+//
+//   for (long long i0 = 0; i0 < n4; i0++) {
+//     const auto f2a = [&](long long k) { const float v0 = b0[..]; const float v1 = tc_exp(v0); return v1; };
+//     const float v2 = chunk<0>(3, [&](long long k0) { return f2a(k0); });
+//     b1[i0] = v2;
+//   }
+#pragma once
+
+#include "lessons/small/08_program.h"
+
+namespace small {
+
+// The values inside k that these results are made of, or this one.
+inline std::vector<bool> made_inside(const Formulas& f, const Ids& results) {
+  std::vector<bool> inside(f.kernel.values.size());
+  for (const int64_t id : results) inside[id] = true;
+  for (int64_t id = std::ssize(inside); id-- > 0;) {
+    inside[id] = inside[id] && inside_k(f.kernel, id);
+    if (inside[id] && !f.is_kept_before(id, results[0]))
+      for (const int64_t operand : f.kernel.values[id].operands) inside[operand] = true;
+  }
+  return inside;
+}
+inline std::string lines_inside(const Formulas& f, const Ids& results) {
+  const std::vector<bool> inside = made_inside(f, results);
+  std::string text;
+  for (int64_t id = 0; id < std::ssize(inside); id++)
+    if (inside[id]) text += f.line(id, results[0]);
+  return text;
+}
+
+// "const auto f2 = [&](long long k) { .. return v1; };"
+inline std::string function_of_k(const Formulas& f, const std::string& name, int64_t result) {
+  return "const auto " + name + " = [&](long long k) {\n" + lines_inside(f, {result}) +
+         "return " + v(result) + ";\n};\n";
+}
+
+inline std::string reduction(const Formulas& f, int64_t id) {
+  const Value& value = f.kernel.values[id];
+  const int64_t n = f.kernel.sizes.back();
+  std::string text;
+  std::vector<Names::At> operands;
+  for (const int64_t operand : value.operands) {
+    const std::string name = "f" + std::to_string(id) + (operands.empty() ? "a" : "b");
+    text += function_of_k(f, name, operand);
+    operands.push_back([name](const Text& k) { return Text(name + "(" + k.s + ")"); });
+  }
+  const Names names{"", ""};
+  const Text all = value.op == Op::Matmul ? names.product(n, operands[0], operands[1])
+                                          : halves(names, value.op == Op::Max, n, operands[0]);
+  const bool from_zero = value.op != Op::Sum || n == 0;
+  const Text result = from_zero ? all + names.constant(0) : all;
+  return text + "const float " + v(id) + " = " + result.s + ";\n";
+}
+
+inline std::string row_value(const Formulas& f, int64_t id) {
+  return reduces(f.kernel.values[id].op) ? reduction(f, id) : f.line(id);
+}
+inline Ids stored_inside(const Kernel& kernel) {
+  Ids results;
+  for (const Store& store : kernel.stores)
+    if (inside_k(kernel, store.value)) results.push_back(store.value);
+  return results;
+}
+inline Ids reductions_of(const Kernel& kernel) {
+  Ids all;
+  for (int64_t id = 0; id < std::ssize(kernel.values); id++)
+    if (reduces(kernel.values[id].op)) all.push_back(id);
+  return all;
+}
+inline std::string stores(const Formulas& f, bool inside) {
+  std::string text;
+  for (const Store& store : f.kernel.stores)
+    if (inside_k(f.kernel, store.value) == inside)
+      text += f.element(store.node, store.at) + " = " + v(store.value) + ";\n";
+  const Ids results = stored_inside(f.kernel);
+  if (!inside || results.empty()) return text;
+  return "for (long long k = 0; k < " + size_name(f.kernel.sizes.back()).s + "; k++) {\n" +
+         lines_inside(f, results) + text + "}\n";
+}
+
+// Values whose innermost loop is this one; -1: that are in none.
+inline std::string values_of(const Formulas& f, int loop) {
+  std::string text;
+  for (int64_t id = 0; id < std::ssize(f.kernel.values); id++)
+    if (std::bit_width(f.kernel.values[id].loops) == unsigned(loop + 1))
+      text += row_value(f, id);
+  return text;
+}
+
+inline std::string cpp_loops(const Formulas& f, bool threads) {
+  const Shape& sizes = f.kernel.sizes;
+  std::string text = values_of(f, -1), ends;
+  for (size_t d = 0; d + 1 < sizes.size(); d++) {
+    const std::string i = "i" + std::to_string(d), size = size_name(sizes[d]).s;
+    if (threads && sizes[d] > 1)
+      text += "#pragma omp parallel for if (" + std::to_string(count(sizes)) + " > 32768)\n";
+    threads = threads && sizes[d] <= 1;
+    text += "for (long long " + i + " = 0; " + i + " < " + size + "; " + i + "++) {\n";
+    if (d + 2 == sizes.size())
+      for (const auto& [id, result] : f.kept)
+        text += "float kept_" + v(id) + "[" + std::to_string(sizes.back()) + "];\n";
+    text += values_of(f, static_cast<int>(d));
+    ends += "}\n";
+  }
+  return text + stores(f, false) + stores(f, true) + ends;
+}
+
+inline std::string cuda_threads(const Formulas& f) {
+  const Shape rows(f.kernel.sizes.begin(), f.kernel.sizes.end() - 1);
+  const Place row = spread({Text("i"), 1, true}, rows);
+  std::string text = "const long long i = blockIdx.x * 256ll + threadIdx.x;\nif (i >= " +
+                     std::to_string(count(rows)) + ") return;\n";
+  for (size_t d = 0; d < rows.size(); d++)
+    text += "const long long i" + std::to_string(d) + " = " + row.along[d].text.s + ";\n";
+  for (int d = -1; d < static_cast<int>(rows.size()); d++) text += values_of(f, d);
+  return text + stores(f, false) + stores(f, true);
+}
+
+inline Plan row_by_row(const Program& program, bool cuda) {
+  Plan plan = plan_of(program);
+  for (const Kernel& kernel : program.kernels) {
+    const Formulas f{program.graph, kernel};
+    const int64_t rows = count({kernel.sizes.begin(), kernel.sizes.end() - 1});
+    add_kernel(plan, {"", f.arrays, (rows + 255) / 256},
+               cuda ? cuda_threads(f) : cpp_loops(f, false), cuda);
+  }
+  return plan;
+}
+
+}  // namespace small
