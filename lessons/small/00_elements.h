@@ -53,13 +53,16 @@ struct Text {
   Text(std::string text) : s(std::move(text)) {}
   Text(int64_t number) : s(std::to_string(number)) {}
 };
-inline Text join(const Text& a, const char* sign, const Text& b) {
-  return "(" + a.s + sign + b.s + ")";
+// A number that changes nothing is not written.
+inline Text join(const Text& a, const char* sign, const Text& b, const char* neutral = "") {
+  return b.s == neutral ? a : Text("(" + a.s + sign + b.s + ")");
 }
-inline Text operator+(const Text& a, const Text& b) { return join(a, " + ", b); }
+inline Text operator+(const Text& a, const Text& b) {
+  return a.s == "0" ? b : join(a, " + ", b, "0");
+}
 inline Text operator-(const Text& a, const Text& b) { return join(a, " - ", b); }
-inline Text operator*(const Text& a, const Text& b) { return join(a, " * ", b); }
-inline Text operator/(const Text& a, const Text& b) { return join(a, " / ", b); }
+inline Text operator*(const Text& a, const Text& b) { return join(a, " * ", b, "1"); }
+inline Text operator/(const Text& a, const Text& b) { return join(a, " / ", b, "1"); }
 inline Text operator%(const Text& a, const Text& b) { return join(a, " % ", b); }
 inline Text operator-(const Text& a) { return "(-" + a.s + ")"; }
 inline Text tc_exp(const Text& a) { return "tc_exp(" + a.s + ")"; }

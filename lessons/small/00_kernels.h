@@ -85,13 +85,14 @@ inline Run compile_cpp(const std::string& text) {
   const int status = std::system(command.c_str());
   std::ifstream errors(directory + "/errors");
   const std::string said{std::istreambuf_iterator<char>(errors), {}};
-  void* const handle = status == 0 ? dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+  // It stays loaded: OpenMP's threads are in it.
+  void* const loaded =
+      status == 0 ? dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : nullptr;
   std::filesystem::remove_all(directory);
-  if (!handle) throw Error("the C++ compiler failed: " + command + "\n" + said);
-  const std::shared_ptr<void> loaded(handle, [](void* opened) { dlclose(opened); });
+  if (!loaded) throw Error("the C++ compiler failed: " + command + "\n" + said);
   return [loaded](const std::vector<Launch>& launches, const Addresses& addresses) {
     for (const Launch& launch : launches) {
-      void* const kernel = dlsym(loaded.get(), launch.name.c_str());
+      void* const kernel = dlsym(loaded, launch.name.c_str());
       if (!kernel) throw Error("no kernel " + launch.name);
       reinterpret_cast<void (*)(Arguments)>(kernel)(arguments_of(launch, addresses));
     }

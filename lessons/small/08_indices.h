@@ -37,9 +37,8 @@ inline std::string name_of(const Place& at) {
 
 inline Text stride_name(const Shape& shape, size_t axis) {
   Text stride("1");
-  for (size_t k = axis + 1; k < shape.size(); k++)
-    if (shape[k] != 1)
-      stride = stride.s == "1" ? size_name(shape[k]) : stride * size_name(shape[k]);
+  for (size_t k = shape.size() - 1; k > axis; k--)
+    if (shape[k] != 1) stride = size_name(shape[k]) * stride;
   return stride;
 }
 inline Coordinate flattened(const Place& at, const Shape& shape) {
@@ -48,10 +47,8 @@ inline Coordinate flattened(const Place& at, const Shape& shape) {
   for (size_t k = 0; k < shape.size(); k++) {
     if (at.along[k].text.s == "0") continue;
     const Text stride = stride_name(shape, k);
-    const bool first = sum.text.s == "0", step = stride.s != "1";
-    const Text term = step ? at.along[k].text * stride : at.along[k].text;
-    sum = {first ? term : sum.text + term, sum.loops | at.along[k].loops,
-           first && !step && at.along[k].is_loop};
+    sum = {sum.text + at.along[k].text * stride, sum.loops | at.along[k].loops,
+           sum.loops == 0 && stride.s == "1" && at.along[k].is_loop};
   }
   return sum;
 }
@@ -60,8 +57,7 @@ inline Place spread(const Coordinate& number, const Shape& shape) {
   bool first = true;
   for (size_t k = 0; k < shape.size(); k++) {
     if (shape[k] == 1) continue;
-    const Text stride = stride_name(shape, k);
-    const Text above = stride.s == "1" ? number.text : number.text / stride;
+    const Text stride = stride_name(shape, k), above = number.text / stride;
     at.along[k] = {first ? above : above % size_name(shape[k]), number.loops,
                    first && stride.s == "1" && number.is_loop};
     first = false;

@@ -59,6 +59,7 @@ struct Formulas {
   const Kernel& kernel;
   Ids arrays = arrays_of(kernel);
   std::map<int64_t, int64_t> kept = {};  // values (10), with the result that they are made for
+  std::string kept_at = "k";
 
   std::string element(int64_t node, const Place& at) const {
     const auto array = std::ranges::find(arrays, node) - arrays.begin();
@@ -80,7 +81,8 @@ struct Formulas {
   std::string line(int64_t id, int64_t result = -1) const {
     const Value& value = kernel.values[id];
     const Ids in = value.operands.empty() ? Ids{0} : value.operands;
-    const std::string own = "const float " + v(id) + " = ", array = "kept_" + v(id) + "[k]";
+    const std::string own = "const float " + v(id) + " = ",
+                      array = "kept_" + v(id) + "[" + kept_at + "]";
     if (is_kept_before(id, result)) return own + array + ";\n";
     return own + of(value, v(in.front()), v(in.back())) + ";\n" +
            (kept.contains(id) ? array + " = " + v(id) + ";\n" : "");

@@ -72,20 +72,24 @@ inline Ids reductions_of(const Kernel& kernel) {
 }
 inline std::string stores(const Formulas& f, bool inside) {
   std::string text;
+  if (const Ids results = stored_inside(f.kernel); inside && !results.empty())
+    text = lines_inside(f, results);
   for (const Store& store : f.kernel.stores)
     if (inside_k(f.kernel, store.value) == inside)
       text += f.element(store.node, store.at) + " = " + v(store.value) + ";\n";
-  const Ids results = stored_inside(f.kernel);
-  if (!inside || results.empty()) return text;
-  return "for (long long k = 0; k < " + size_name(f.kernel.sizes.back()).s + "; k++) {\n" +
-         lines_inside(f, results) + text + "}\n";
+  return text;
+}
+inline std::string all_stores(const Formulas& f) {
+  const std::string inside = stores(f, true), n = size_name(f.kernel.sizes.back()).s;
+  if (inside.empty()) return stores(f, false);
+  return stores(f, false) + "for (long long k = 0; k < " + n + "; k++) {\n" + inside + "}\n";
 }
 
 // Values whose innermost loop is this one; -1: that are in none.
 inline std::string values_of(const Formulas& f, int loop) {
   std::string text;
   for (int64_t id = 0; id < std::ssize(f.kernel.values); id++)
-    if (std::bit_width(f.kernel.values[id].loops) == unsigned(loop + 1))
+    if (std::cmp_equal(std::bit_width(f.kernel.values[id].loops), loop + 1))
       text += row_value(f, id);
   return text;
 }
@@ -105,7 +109,7 @@ inline std::string cpp_loops(const Formulas& f, bool threads) {
     text += values_of(f, static_cast<int>(d));
     ends += "}\n";
   }
-  return text + stores(f, false) + stores(f, true) + ends;
+  return text + all_stores(f) + ends;
 }
 
 inline std::string cuda_threads(const Formulas& f) {
@@ -116,7 +120,7 @@ inline std::string cuda_threads(const Formulas& f) {
   for (size_t d = 0; d < rows.size(); d++)
     text += "const long long i" + std::to_string(d) + " = " + row.along[d].text.s + ";\n";
   for (int d = -1; d < static_cast<int>(rows.size()); d++) text += values_of(f, d);
-  return text + stores(f, false) + stores(f, true);
+  return text + all_stores(f);
 }
 
 inline Plan row_by_row(const Program& program, bool cuda) {

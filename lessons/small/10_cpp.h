@@ -16,8 +16,8 @@
 
 namespace small {
 
-// Costly values that several results need, and the first of these.
-inline std::map<int64_t, int64_t> worth_keeping(const Formulas& f) {
+// Costly values that several results need, and the first of these; loads, too, if wanted.
+inline std::map<int64_t, int64_t> worth_keeping(const Formulas& f, bool loads) {
   std::vector<Ids> results;  // that k is run through for
   for (const Value& value : f.kernel.values)
     if (reduces(value.op) && value.op != Op::Matmul) results.push_back(value.operands);
@@ -26,7 +26,8 @@ inline std::map<int64_t, int64_t> worth_keeping(const Formulas& f) {
   for (const Ids& each : results) {
     const std::vector<bool> inside = made_inside(f, each);
     for (int64_t id = 0; id < std::ssize(inside); id++)
-      if (inside[id] && is_costly(f.kernel.values[id].op))
+      if (const Op op = f.kernel.values[id].op;
+          inside[id] && (is_costly(op) || (loads && op == Op::Input)))
         if (!first.emplace(id, each[0]).second) kept[id] = first[id];
   }
   return kept;
@@ -36,7 +37,7 @@ inline Plan in_cpp(const Program& program) {
   Plan plan = plan_of(program);
   for (const Kernel& kernel : program.kernels) {
     Formulas f{program.graph, kernel};
-    if (kernel.sizes.back() > 1) f.kept = worth_keeping(f);
+    if (kernel.sizes.back() > 1) f.kept = worth_keeping(f, false);
     add_kernel(plan, {"", f.arrays}, cpp_loops(f, true), false);
   }
   return plan;

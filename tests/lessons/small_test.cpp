@@ -4,10 +4,11 @@
 #include <cstring>
 #include <random>
 
-#include "lessons/small/10_cpp.h"
+#include "lessons/small/12_reductions.h"
 #include "lessons/small/program.h"
 #include "lessons/small/real.h"
 #include "tests/catch.h"
+#include "tests/lessons/small_threads.h"
 #include "tiny_compile/graph/interpreter.h"
 
 namespace {
@@ -128,6 +129,12 @@ void require_real_bits(const Graph& graph, const std::vector<Array>& inputs) {
   const Program fused = fuse(cse_dce(graph)).program;
   require_plan("09", row_by_row(fused, false));
   require_plan("10", in_cpp(fused));
+  const auto require_threads = [&](const char* step, const Plan& plan) {
+    INFO(plan.code.text);
+    require(step, run_threads(plan, inputs));
+  };
+  require_threads("11", in_cuda(fused));
+  require_threads("12", in_layouts(fused));
 }
 
 std::string message_of(const std::function<void()>& wrong) {
@@ -280,7 +287,10 @@ TEST_CASE("small: NVRTC takes the text of every kernel", "[small][cuda]") {
   for (const Graph& graph : {trace(program, program_inputs({})), Random(3).graph(60)}) {
     check(loop_per_op(graph, true));
     check(row_by_row(unfused(graph), true));
-    check(row_by_row(fuse(cse_dce(graph)).program, true));
+    const Program fused = fuse(cse_dce(graph)).program;
+    check(row_by_row(fused, true));
+    check(in_cuda(fused));
+    check(in_layouts(fused));
   }
 }
 
