@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <numeric>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -18,6 +19,13 @@ using Array = std::vector<float>;
 using Shape = std::vector<int64_t>;
 using Axes = std::vector<int64_t>;
 using Ids = std::vector<int64_t>;  // numbers of nodes, or of what else is numbered
+
+template <typename... Parts>
+std::string str(const Parts&... parts) {
+  std::ostringstream text;
+  (text << ... << parts);
+  return text.str();
+}
 
 constexpr int64_t kMost = int64_t{1} << 40;  // elements of an array
 inline int64_t count(const Shape& shape) {

@@ -30,8 +30,12 @@ struct Numbers {
   float x(int64_t i) const { return first[i]; }
   float y(int64_t i) const { return second[i]; }
   float constant(float value) const { return value; }
-  int64_t least(int64_t a, int64_t b) const { return std::min(a, b); }
-  float chunk(bool is_max, int64_t count, const At& at) const {
+  float halves(bool is_max, int64_t count, const At& at) const {
+    if (count > 1024)
+      return halves(is_max, (count + 1023) / 1024, [&](int64_t chunk) {
+        return halves(is_max, std::min<int64_t>(count - chunk * 1024, 1024),
+                      [&](int64_t k) { return at(chunk * 1024 + k); });
+      });
     Array left(1024, is_max ? -INFINITY : -0.0f);
     for (int64_t k = 0; k < count; k++) left[k] = at(k);
     for (size_t half = 512; half > 0; half /= 2)
@@ -64,6 +68,7 @@ inline Text operator-(const Text& a, const Text& b) { return join(a, " - ", b); 
 inline Text operator*(const Text& a, const Text& b) { return join(a, " * ", b, "1"); }
 inline Text operator/(const Text& a, const Text& b) { return join(a, " / ", b, "1"); }
 inline Text operator%(const Text& a, const Text& b) { return join(a, " % ", b); }
+inline std::ostream& operator<<(std::ostream& to, const Text& text) { return to << text.s; }
 inline Text operator-(const Text& a) { return "(-" + a.s + ")"; }
 inline Text tc_exp(const Text& a) { return "tc_exp(" + a.s + ")"; }
 inline Text tc_log(const Text& a) { return "tc_log(" + a.s + ")"; }
@@ -80,24 +85,27 @@ struct Names {
   Text x(const Text& i) const { return first + "[" + i.s + "]"; }
   Text y(const Text& i) const { return second + "[" + i.s + "]"; }
   Text constant(float value) const {
-    return "tc_from_bits(" + std::to_string(std::bit_cast<unsigned>(value)) + "u)";
+    return str("tc_from_bits(", std::bit_cast<unsigned>(value), "u)");
   }
-  Text least(const Text& a, const Text& b) const { return "least(" + a.s + ", " + b.s + ")"; }
-  Text chunk(bool is_max, const Text& count, const At& at) const {
-    return (is_max ? "chunk<1>(" : "chunk<0>(") + count.s + ", " + function(at) + ")";
+  Text halves(bool is_max, const Text& count, const At& at) const {
+    return str("halves<", is_max, ">(", count, ", [&](long long k) { return ", at(Text("k")),
+               "; })");
   }
-  Text product(int64_t count, const At& a, const At& b) const {
-    return "product(" + std::to_string(count) + ", " + function(a) + ", " + function(b) + ")";
-  }
-  static std::string function(const At& at) {
-    static int made = 0;
-    const std::string k = "k" + std::to_string(made++);
-    return "[&](long long " + k + ") { return " + at(k).s + "; }";
+  Text product(const Text& count, const At& a, const At& b) const {
+    const std::string of_k = "[&](long long k) { return ";
+    return str("product(", count, ", ", of_k, a(Text("k")), "; }, ", of_k, b(Text("k")),
+               "; })");
   }
 };
 constexpr const char* kLoops = R"(
 TC_FN long long least(long long a, long long b) { return a < b ? a : b; }
-template <bool IsMax, class At> TC_FN float chunk(long long count, At at) {
+template <bool IsMax, int Depth = 3, class At> TC_FN float halves(long long count, At at) {
+  if constexpr (Depth > 0)
+    if (count > 1024)
+      return halves<IsMax, Depth - 1>((count + 1023) / 1024, [&](long long chunk) {
+        return halves<IsMax, 0>(least(count - chunk * 1024, 1024),
+                                [&](long long k) { return at(chunk * 1024 + k); });
+      });
   float left[1024];
   int half = 1;
   while (half < count) half *= 2;
@@ -115,16 +123,5 @@ template <class A, class B> TC_FN float product(long long count, A a, B b) {
   return sum;
 }
 )";
-
-template <typename World>
-typename World::Value halves(const World& w, bool is_max, int64_t count,
-                             const typename World::At& at) {
-  using Index = typename World::Index;
-  if (count <= 1024) return w.chunk(is_max, count, at);
-  return halves(w, is_max, (count + 1023) / 1024, [&](Index chunk) {
-    return w.chunk(is_max, w.least(Index(count) - chunk * 1024, 1024),
-                   [&](Index k) { return at(chunk * 1024 + k); });
-  });
-}
 
 }  // namespace small

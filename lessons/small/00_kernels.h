@@ -49,14 +49,11 @@ inline std::string beginning(bool cuda) {
 }
 // A kernel's first line and its arrays' names.
 inline std::string head(const Launch& launch, bool cuda) {
-  std::string text = cuda ? "extern \"C\" __global__ void __launch_bounds__(" +
-                                std::to_string(launch.threads) + ") "
-                          : "extern \"C\" void ";
-  text += launch.name + "(Arguments a) {\n";
-  for (size_t k = 0; k < launch.arrays.size(); k++) {
-    const std::string number = std::to_string(k);
-    text += "  float* const __restrict__ b" + number + " = a.b[" + number + "];\n";
-  }
+  const std::string bounds = str("__global__ void __launch_bounds__(", launch.threads, ") ");
+  std::string text =
+      str("extern \"C\" ", cuda ? bounds : "void ", launch.name, "(Arguments a) {\n");
+  for (size_t k = 0; k < launch.arrays.size(); k++)
+    text += str("  float* const __restrict__ b", k, " = a.b[", k, "];\n");
   return text;
 }
 
@@ -78,10 +75,11 @@ inline Run compile_cpp(const std::string& text) {
   const std::string source = directory + "/kernels.cpp", library = directory + "/kernels.so";
   std::ofstream(source) << beginning(false) << text;
   const char* compiler = std::getenv("CXX");
-  const std::string command = std::string(compiler && *compiler ? compiler : "c++") +
-                              " -std=c++20 -O3 -march=native -ffp-contract=off "
-                              "-fno-trapping-math -fopenmp -shared -fPIC " +
-                              source + " -o " + library + " 2> " + directory + "/errors";
+  const std::string command =
+      str(compiler && *compiler ? compiler : "c++",
+          " -std=c++20 -O3 -march=native -ffp-contract=off -fno-trapping-math -fopenmp -shared "
+          "-fPIC ",
+          source, " -o ", library, " 2> ", directory, "/errors");
   const int status = std::system(command.c_str());
   std::ifstream errors(directory + "/errors");
   const std::string said{std::istreambuf_iterator<char>(errors), {}};

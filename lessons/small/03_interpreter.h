@@ -44,8 +44,8 @@ typename World::Value element(const World& w, const Graph& graph, const Node& no
     case Op::Max: {
       for (size_t k = 0; k < from.size(); k++) rest[k] = from[k] == node.shape[k] ? 1 : from[k];
       const Index first = place(i, node.shape, steps);
-      const auto all = halves(w, node.op == Op::Max, count(rest),
-                              [&](Index k) { return w.x(first + place(k, rest, steps)); });
+      const auto all = w.halves(node.op == Op::Max, count(rest),
+                                [&](Index k) { return w.x(first + place(k, rest, steps)); });
       return count(rest) == 0 || node.op == Op::Max ? all + w.constant(0) : all;
     }
     case Op::Matmul:
@@ -82,11 +82,10 @@ inline std::vector<Array> interpret(const Graph& graph, const std::vector<Array>
 // A kernel that does this for each i below `points`: in a loop, or a thread for each.
 inline std::string for_each_point(const Launch& launch, int64_t points, const std::string& each,
                                   bool cuda) {
-  const std::string most = std::to_string(points);
   return head(launch, cuda) +
-         (cuda ? "  const long long i = blockIdx.x * 256ll + threadIdx.x;\n  if (i < " + most +
-                     ") "
-               : "  for (long long i = 0; i < " + most + "; i++) ") +
+         (cuda ? str("  const long long i = blockIdx.x * 256ll + threadIdx.x;\n  if (i < ",
+                     points, ") ")
+               : str("  for (long long i = 0; i < ", points, "; i++) ")) +
          each + "\n}\n";
 }
 

@@ -23,11 +23,9 @@ struct Place {
   std::vector<Coordinate> along;
   bool flat = false;
 };
-inline Text size_name(int64_t size) {
-  return size == 1 ? Text("1") : "n" + std::to_string(size);
-}
+inline Text size_name(int64_t size) { return size == 1 ? Text("1") : str("n", size); }
 inline Coordinate variable(size_t loop, size_t loops) {
-  return {loop + 1 == loops ? "k" : "i" + std::to_string(loop), 1u << loop, true};
+  return {loop + 1 == loops ? "k" : str("i", loop), 1u << loop, true};
 }
 inline std::string name_of(const Place& at) {
   std::string text = at.flat ? "#" : "";

@@ -51,7 +51,7 @@ inline Ids arrays_of(const Kernel& kernel) {
   return arrays;
 }
 
-inline std::string v(int64_t value) { return "v" + std::to_string(value); }
+inline std::string v(int64_t value) { return str("v", value); }
 
 // A kernel's formulas.
 struct Formulas {
@@ -63,7 +63,7 @@ struct Formulas {
 
   std::string element(int64_t node, const Place& at) const {
     const auto array = std::ranges::find(arrays, node) - arrays.begin();
-    return "b" + std::to_string(array) + "[" + flattened(at, graph[node].shape).text.s + "]";
+    return str("b", array, "[", flattened(at, graph[node].shape).text, "]");
   }
   // Of a value that is no reduction, from its operands' names.
   std::string of(const Value& value, const std::string& x, const std::string& y) const {
@@ -81,11 +81,16 @@ struct Formulas {
   std::string line(int64_t id, int64_t result = -1) const {
     const Value& value = kernel.values[id];
     const Ids in = value.operands.empty() ? Ids{0} : value.operands;
-    const std::string own = "const float " + v(id) + " = ",
-                      array = "kept_" + v(id) + "[" + kept_at + "]";
-    if (is_kept_before(id, result)) return own + array + ";\n";
-    return own + of(value, v(in.front()), v(in.back())) + ";\n" +
-           (kept.contains(id) ? array + " = " + v(id) + ";\n" : "");
+    const std::string own = str("const float ", v(id), " = "),
+                      array = str("kept_", v(id), "[", kept_at, "]");
+    if (is_kept_before(id, result)) return str(own, array, ";\n");
+    return str(own, of(value, v(in.front()), v(in.back())), ";\n",
+               kept.contains(id) ? str(array, " = ", v(id), ";\n") : "");
+  }
+  std::string kept_arrays(int64_t size) const {
+    std::string text;
+    for (const auto& [id, result] : kept) text += str("float kept_", v(id), "[", size, "];\n");
+    return text;
   }
 };
 
@@ -116,8 +121,8 @@ inline void add_kernel(Plan& plan, Launch launch, const std::string& text, bool 
     sizes.insert((*at)[1]);
   std::string lines;
   for (const std::string& size : sizes)
-    lines += "const long long n" + size + " = " + size + ";\n";
-  launch.name = "k" + std::to_string(plan.code.launches.size());
+    lines += str("const long long n", size, " = ", size, ";\n");
+  launch.name = str("k", plan.code.launches.size());
   plan.code.text += head(launch, cuda) + indented(lines + text) + "}\n";
   plan.code.launches.push_back(launch);
 }

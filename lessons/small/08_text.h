@@ -3,7 +3,7 @@
 //
 //   for (long long i0 = 0; i0 < n4; i0++) {
 //     const auto f2a = [&](long long k) { const float v0 = b0[..]; const float v1 = tc_exp(v0); return v1; };
-//     const float v2 = chunk<0>(3, [&](long long k0) { return f2a(k0); });
+//     const float v2 = halves<0>(n3, [&](long long k) { return f2a(k); });
 //     b1[i0] = v2;
 //   }
 #pragma once
@@ -33,26 +33,27 @@ inline std::string lines_inside(const Formulas& f, const Ids& results) {
 
 // "const auto f2 = [&](long long k) { .. return v1; };"
 inline std::string function_of_k(const Formulas& f, const std::string& name, int64_t result) {
-  return "const auto " + name + " = [&](long long k) {\n" + lines_inside(f, {result}) +
-         "return " + v(result) + ";\n};\n";
+  return str("const auto ", name, " = [&](long long k) {\n", lines_inside(f, {result}),
+             "return ", v(result), ";\n};\n");
 }
-
+// The sum of nothing is 0, and so is a maximum of -0.
+inline std::string zero_after(const Formulas& f, Op op) {
+  return op != Op::Sum || f.kernel.sizes.back() == 0 ? " + 0.0f" : "";
+}
 inline std::string reduction(const Formulas& f, int64_t id) {
   const Value& value = f.kernel.values[id];
-  const int64_t n = f.kernel.sizes.back();
+  const Text n = size_name(f.kernel.sizes.back());
   std::string text;
   std::vector<Names::At> operands;
   for (const int64_t operand : value.operands) {
-    const std::string name = "f" + std::to_string(id) + (operands.empty() ? "a" : "b");
+    const std::string name = str("f", id, operands.empty() ? "a" : "b");
     text += function_of_k(f, name, operand);
-    operands.push_back([name](const Text& k) { return Text(name + "(" + k.s + ")"); });
+    operands.push_back([name](const Text& k) { return Text(str(name, "(", k, ")")); });
   }
   const Names names{"", ""};
   const Text all = value.op == Op::Matmul ? names.product(n, operands[0], operands[1])
-                                          : halves(names, value.op == Op::Max, n, operands[0]);
-  const bool from_zero = value.op != Op::Sum || n == 0;
-  const Text result = from_zero ? all + names.constant(0) : all;
-  return text + "const float " + v(id) + " = " + result.s + ";\n";
+                                          : names.halves(value.op == Op::Max, n, operands[0]);
+  return str(text, "const float ", v(id), " = ", all, zero_after(f, value.op), ";\n");
 }
 
 inline std::string row_value(const Formulas& f, int64_t id) {
@@ -76,13 +77,14 @@ inline std::string stores(const Formulas& f, bool inside) {
     text = lines_inside(f, results);
   for (const Store& store : f.kernel.stores)
     if (inside_k(f.kernel, store.value) == inside)
-      text += f.element(store.node, store.at) + " = " + v(store.value) + ";\n";
+      text += str(f.element(store.node, store.at), " = ", v(store.value), ";\n");
   return text;
 }
 inline std::string all_stores(const Formulas& f) {
-  const std::string inside = stores(f, true), n = size_name(f.kernel.sizes.back()).s;
+  const std::string inside = stores(f, true);
   if (inside.empty()) return stores(f, false);
-  return stores(f, false) + "for (long long k = 0; k < " + n + "; k++) {\n" + inside + "}\n";
+  return str(stores(f, false), "for (long long k = 0; k < ", size_name(f.kernel.sizes.back()),
+             "; k++) {\n", inside, "}\n");
 }
 
 // Values whose innermost loop is this one; -1: that are in none.
@@ -98,14 +100,13 @@ inline std::string cpp_loops(const Formulas& f, bool threads) {
   const Shape& sizes = f.kernel.sizes;
   std::string text = values_of(f, -1), ends;
   for (size_t d = 0; d + 1 < sizes.size(); d++) {
-    const std::string i = "i" + std::to_string(d), size = size_name(sizes[d]).s;
+    const std::string i = str("i", d);
     if (threads && sizes[d] > 1)
-      text += "#pragma omp parallel for if (" + std::to_string(count(sizes)) + " > 32768)\n";
+      text += str("#pragma omp parallel for if (", count(sizes), " > 32768)\n");
     threads = threads && sizes[d] <= 1;
-    text += "for (long long " + i + " = 0; " + i + " < " + size + "; " + i + "++) {\n";
-    if (d + 2 == sizes.size())
-      for (const auto& [id, result] : f.kept)
-        text += "float kept_" + v(id) + "[" + std::to_string(sizes.back()) + "];\n";
+    text +=
+        str("for (long long ", i, " = 0; ", i, " < ", size_name(sizes[d]), "; ", i, "++) {\n");
+    if (d + 2 == sizes.size()) text += f.kept_arrays(sizes.back());
     text += values_of(f, static_cast<int>(d));
     ends += "}\n";
   }
@@ -115,10 +116,11 @@ inline std::string cpp_loops(const Formulas& f, bool threads) {
 inline std::string cuda_threads(const Formulas& f) {
   const Shape rows(f.kernel.sizes.begin(), f.kernel.sizes.end() - 1);
   const Place row = spread({Text("i"), 1, true}, rows);
-  std::string text = "const long long i = blockIdx.x * 256ll + threadIdx.x;\nif (i >= " +
-                     std::to_string(count(rows)) + ") return;\n";
+  std::string text =
+      str("const long long i = blockIdx.x * 256ll + threadIdx.x;\nif (i >= ", count(rows),
+          ") return;\n");
   for (size_t d = 0; d < rows.size(); d++)
-    text += "const long long i" + std::to_string(d) + " = " + row.along[d].text.s + ";\n";
+    text += str("const long long i", d, " = ", row.along[d].text, ";\n");
   for (int d = -1; d < static_cast<int>(rows.size()); d++) text += values_of(f, d);
   return text + all_stores(f);
 }

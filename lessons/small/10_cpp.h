@@ -6,7 +6,7 @@
 //   for (i0..) {
 //     float kept_v3[128];
 //     const auto f4a = [&](long long k) { .. const float v3 = tc_exp(v2); kept_v3[k] = v3; .. };
-//     const float v4 = chunk<0>(.. f4a ..);
+//     const float v4 = halves<0>(n128, ..f4a..);
 //     for (k..) { const float v3 = kept_v3[k]; const float v5 = v3 / v4; b1[..] = v5; }
 //
 // Left out: sums of columns that read in the order of memory; products of matrices are step 16.
@@ -33,13 +33,13 @@ inline std::map<int64_t, int64_t> worth_keeping(const Formulas& f, bool loads) {
   return kept;
 }
 
+inline void add_cpp(Plan& plan, Formulas f) {
+  if (f.kernel.sizes.back() > 1) f.kept = worth_keeping(f, false);
+  add_kernel(plan, {"", f.arrays}, cpp_loops(f, true), false);
+}
 inline Plan in_cpp(const Program& program) {
   Plan plan = plan_of(program);
-  for (const Kernel& kernel : program.kernels) {
-    Formulas f{program.graph, kernel};
-    if (kernel.sizes.back() > 1) f.kept = worth_keeping(f, false);
-    add_kernel(plan, {"", f.arrays}, cpp_loops(f, true), false);
-  }
+  for (const Kernel& kernel : program.kernels) add_cpp(plan, {program.graph, kernel});
   return plan;
 }
 

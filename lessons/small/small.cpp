@@ -9,7 +9,13 @@
 #if STEP >= 3
 #include <chrono>
 
-#if STEP >= 10
+#if STEP >= 16
+#include "lessons/small/16_matmul.h"
+#elif STEP >= 12
+#include "lessons/small/12_split.h"
+#elif STEP >= 11
+#include "lessons/small/11_cuda.h"
+#elif STEP >= 10
 #include "lessons/small/10_cpp.h"
 #elif STEP >= 9
 #include "lessons/small/09_fusion.h"
@@ -90,6 +96,9 @@ void climb(const char* title, const Graph& graph) {
 #endif
 #if STEP >= 10
   climb_to("10  scopes, vectors, threads", in_cpp(fuse(clean).program));
+#endif
+#if STEP >= 16
+  climb_to("16  products in tiles", in_tiles(fuse(clean).program, false));
 #endif
   ladder.push_back(real_compiler(graph, inputs));
   const std::vector<Array> meant = interpret(graph, inputs);

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <random>
 
-#include "lessons/small/12_reductions.h"
+#include "lessons/small/16_matmul.h"
 #include "lessons/small/program.h"
 #include "lessons/small/real.h"
 #include "tests/catch.h"
@@ -135,6 +135,8 @@ void require_real_bits(const Graph& graph, const std::vector<Array>& inputs) {
   };
   require_threads("11", in_cuda(fused));
   require_threads("12", in_layouts(fused));
+  require_plan("16", in_tiles(fused, false));
+  require_threads("16", in_tiles(fused, true));
 }
 
 std::string message_of(const std::function<void()>& wrong) {
@@ -278,6 +280,71 @@ TEST_CASE("small: gradients are the slopes, with the real compiler's bits", "[sm
   CHECK(interpret(with_gradients(nothing, {0, 1}), {{1, 2, 3}, {4, 5}})[2] == Array{0, 0});
 }
 
+namespace {
+
+// A loop's bits, and some more, dealt out to random levels.
+Layout random_layout(Random& random, int64_t size, bool has_grid, int64_t& lanes,
+                     int64_t& warps, int64_t covered) {
+  Layout layout;
+  int64_t stride = 1, registers = 16;
+  while (stride < covered || layout.empty() || random.below(3) == 0) {
+    const auto level = static_cast<Level>(1 + random.below(4));
+    int64_t& left = level == Lane ? lanes : level == Warp ? warps : registers;
+    const int64_t extent = int64_t{1} << random.below(4);
+    if (extent > left && level != Serial) continue;
+    if (level != Serial) left /= extent;
+    layout.insert(layout.begin(), {level, extent});
+    stride *= extent;
+  }
+  if (has_grid) layout.insert(layout.begin(), {Grid, 1});
+  return size == 1 ? Layout{{Serial, 1}} : layout;
+}
+
+Schedule random_schedule(Random& random, const Kernel& kernel) {
+  for (;;) {
+    int64_t lanes = 32, warps = 4;
+    Schedule schedule;
+    for (size_t d = 0; d < kernel.sizes.size(); d++) {
+      const bool is_k = d + 1 == kernel.sizes.size(),
+                 has_grid = is_k ? is_chunked(kernel) : random.below(2) == 0;
+      const int64_t covered = is_k && has_grid ? 1024 : has_grid ? 1 : kernel.sizes[d];
+      schedule.push_back(
+          random_layout(random, kernel.sizes[d], has_grid, lanes, warps, covered));
+    }
+    if (why_illegal(schedule, kernel).empty()) return schedule;
+  }
+}
+
+// How many layouts were tried until one gave other bits, or all.
+int64_t try_layouts(unsigned seed) {
+  Random random(seed, 5);
+  const Graph graph = cse_dce(random.graph(20));
+  const std::vector<Array> inputs = numbers_for(graph, seed);
+  const Program program = split(fuse(graph).program);
+  Plan plan = plan_of(program);
+  plan.code.text = kHalves;
+  for (const Kernel& kernel : program.kernels)
+    add_reduced(plan, {program.graph, kernel}, random_schedule(random, kernel));
+  INFO(plan.code.text);
+  const std::vector<Array> wanted = interpret(graph, inputs), got = run_threads(plan, inputs);
+  for (size_t k = 0; k < wanted.size(); k++) REQUIRE(same(got[k], wanted[k]));
+  return std::ssize(program.kernels);
+}
+
+}  // namespace
+
+TEST_CASE("small: each legal layout gives the same bits", "[small]") {
+  int64_t layouts = 0;
+  for (unsigned seed = 0; seed < 8; seed++) layouts += try_layouts(seed);
+  CHECK(layouts > 20);
+}
+
+TEST_CASE("small: 5,000 layouts, thread by thread", "[.small-layouts]") {
+  int64_t layouts = 0;
+  for (unsigned seed = 100; layouts < 5000; seed++) layouts += try_layouts(seed);
+  std::printf("%lld layouts\n", static_cast<long long>(layouts));
+}
+
 TEST_CASE("small: NVRTC takes the text of every kernel", "[small][cuda]") {
   if (!tiny_compile::why_no_nvrtc().empty()) SKIP(tiny_compile::why_no_nvrtc());
   const auto check = [](const Plan& plan) {
@@ -291,6 +358,7 @@ TEST_CASE("small: NVRTC takes the text of every kernel", "[small][cuda]") {
     check(row_by_row(fused, true));
     check(in_cuda(fused));
     check(in_layouts(fused));
+    check(in_tiles(fused, true));
   }
 }
 

@@ -1,0 +1,116 @@
+// How far is a product from the machine? An element of it is one fma after the other, and each waits
+// for the one before: so many elements must be under way at once. A tile of them shares what it loads:
+// of 8 + 32 numbers come 256 products (C++, in vectors; the right operand is copied side by side),
+// in CUDA of 64 + 64 in shared memory 4096, and 16 of them are one thread's.
+//
+//   %2 = matmul %0, %1   %3 = exp %2     =>  left(i0, k), right(k, i1), result(i0, i1, v2) {.. exp ..}
+//
+// Each element's order is the interpreter's, so its bits are. Left out: what a cache holds, tensor
+// cores, copies that run ahead.
+#pragma once
+
+#include "lessons/small/12_split.h"
+
+namespace small {
+
+constexpr const char* kCppTiles = R"(
+template <class Left, class Right, class Result>
+static void tiles(long long m, long long n, long long size, Left left, Right right, Result result) {
+  const long long across = (n + 31) / 32, down = (m + 63) / 64;
+#pragma omp parallel for if (m * n * size > 1 << 18)
+  for (long long t = 0; t < across * down; t++) {
+    const long long j = t / down * 32, top = t % down * 64, width = least(32, n - j);
+    float* const packed = new float[size * 32 + 1];
+    for (long long k = 0; k < size; k++)
+      for (int c = 0; c < 32; c++) packed[k * 32 + c] = c < width ? right(k, j + c) : 0;
+    for (long long i = top; i < least(top + 64, m); i += 8) {
+      float sums[8][32] = {};
+      for (long long k = 0; k < size; k++)
+#pragma GCC unroll 8
+        for (int r = 0; r < 8; r++) {
+          const float one = left(least(i + r, m - 1), k);
+          for (int c = 0; c < 32; c++) sums[r][c] = tc_fma(one, packed[k * 32 + c], sums[r][c]);
+        }
+      for (int r = 0; r < least(8, m - i); r++)
+        for (int c = 0; c < width; c++) result(i + r, j + c, sums[r][c]);
+    }
+    delete[] packed;
+  }
+}
+)";
+
+constexpr const char* kCudaTiles = R"(
+template <class Left, class Right, class Result>
+TC_FN void tiles(long long m, long long n, long long size, Left left, Right right, Result result) {
+  __shared__ float of_left[16][65], of_right[16][65];
+  const long long down = (m + 63) / 64, i = blockIdx.x % down * 64, j = blockIdx.x / down * 64;
+  const int x = threadIdx.x % 16, y = threadIdx.x / 16;
+  float sums[4][4] = {};
+  for (long long first = 0; first < size; first += 16) {
+    for (int e = threadIdx.x; e < 1024; e += 256) {
+      const long long row = i + e / 16, column = j + e % 64, k = first + e % 16, l = first + e / 64;
+      of_left[e % 16][e / 16] = row < m && k < size ? left(row, k) : 0;
+      of_right[e / 64][e % 64] = column < n && l < size ? right(l, column) : 0;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < 16; k++)
+#pragma unroll
+      for (int e = 0; e < 16; e++)
+        sums[e / 4][e % 4] = tc_fma(of_left[k][y * 4 + e / 4], of_right[k][x + e % 4 * 16], sums[e / 4][e % 4]);
+    __syncthreads();
+  }
+#pragma unroll
+  for (int e = 0; e < 16; e++) {
+    const long long row = i + y * 4 + e / 4, column = j + x + e % 4 * 16;
+    if (row < m && column < n) result(row, column, sums[e / 4][e % 4]);
+  }
+}
+)";
+
+inline bool is_product(const Kernel& kernel) {
+  return std::ranges::any_of(kernel.values, [](const Value& v) { return v.op == Op::Matmul; });
+}
+
+inline std::string tiles_text(const Formulas& f) {
+  const auto& values = f.kernel.values;
+  std::string text = values_of(f, -1), result;
+  for (int64_t id = 0; id < std::ssize(values); id++) {
+    if (inside_k(f.kernel, id) || values[id].loops == 0) continue;
+    if (values[id].op != Op::Matmul) {
+      result += f.line(id);
+      continue;
+    }
+    const char* const heads[] = {"const auto left = [&](long long i0, long long k) {\n",
+                                 "const auto right = [&](long long k, long long i1) {\n"};
+    for (size_t side = 0; side < 2; side++) {
+      const int64_t operand = values[id].operands[side];
+      text += str(heads[side], lines_inside(f, {operand}), "return ", v(operand), ";\n};\n");
+    }
+    result = str("const auto result = [&](long long i0, long long i1, float sum) {\n", result,
+                 "const float ", v(id), " = sum + 0.0f;\n");
+  }
+  std::string sizes;
+  for (const int64_t size : f.kernel.sizes) sizes += str(size_name(size), ", ");
+  return str(text, result, stores(f, false), "};\ntiles(", sizes, "left, right, result);\n");
+}
+
+inline Plan in_tiles(const Program& program, bool cuda) {
+  const Program two = cuda ? split(program) : program;
+  Plan plan = plan_of(two);
+  plan.code.text = cuda ? str(kHalves, kCudaTiles) : kCppTiles;
+  for (const Kernel& kernel : two.kernels) {
+    const Formulas f{two.graph, kernel};
+    if (is_product(kernel)) {
+      const int64_t blocks = (kernel.sizes[0] + 63) / 64 * ((kernel.sizes[1] + 63) / 64);
+      add_kernel(plan, {"", f.arrays, blocks}, tiles_text(f), cuda);
+    } else if (cuda) {
+      add_reduced(plan, f, schedule_k(kernel));
+    } else {
+      add_cpp(plan, f);
+    }
+  }
+  return plan;
+}
+
+}  // namespace small
