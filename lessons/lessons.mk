@@ -8,6 +8,7 @@
 #   make diff-05-2               yours against the solution, once yours passes
 #   make progress                what is solved
 #   make small STEP=03           builds the small compiler up to a step, and runs it
+#   make small WITH=my_fuse.h    the same with your step in the place of its own, before and after
 #
 # The course's own:
 #   make lessons                 rewrites the quoted code, output and records in the pages
@@ -82,14 +83,31 @@ endif
 # The small compiler ----------------------------------------------------------------------------
 SMALL_STEPS := $(sort $(patsubst lessons/small/%,%,$(filter-out lessons/small/00_%,$(wildcard lessons/small/[0-9]*.h))))
 STEP ?= $(firstword $(subst _, ,$(lastword $(SMALL_STEPS))))
+BUILD_SMALL = $(CXX) $(FLAGS) $(1) $(INCLUDES) $(CXXFLAGS) $(LDFLAGS) -DSTEP=$(patsubst 0%,%,$(STEP))
 $(HERE)/small_$(STEP): lessons/small/small.cpp $(wildcard lessons/small/*.h) $(BUILD)/flags $(ARCHIVE)
 	@test -e "$(firstword $(wildcard lessons/small/$(STEP)_*.h))" || \
 	  { echo 'small: there is no step $(STEP); there are $(SMALL_STEPS)'; exit 1; }
 	@mkdir -p $(@D)
-	$(call SHOW,c++,$<)$(CXX) $(FLAGS) $(INCLUDES) $(CXXFLAGS) $(LDFLAGS) -DSTEP=$(patsubst 0%,%,$(STEP)) $< $(ARCHIVE) $(LIBS) -o $@
+	$(call SHOW,c++,$<)$(call BUILD_SMALL,) $< $(ARCHIVE) $(LIBS) -o $@
 .PHONY: small
+ifdef WITH
+# The reader's file takes the place of the step that includes the same step before it.
+WITH_BEFORE := $(shell grep -m1 '^.include "lessons/small/' $(WITH))
+WITH_STEP := $(firstword $(if $(WITH_BEFORE),$(shell grep -lxF '$(WITH_BEFORE)' $(sort $(wildcard lessons/small/[0-9]*.h)))))
+small: $(HERE)/small_$(STEP)
+	@test -n '$(WITH_STEP)' || { echo 'small: $(WITH) is no step: it includes none'; exit 1; }
+	@rm -rf $(HERE)/with && mkdir -p $(HERE)/with/lessons && cp -r lessons/small $(HERE)/with/lessons
+	@cp $(WITH) $(HERE)/with/$(WITH_STEP)
+	$(call SHOW,c++,$(WITH) for $(WITH_STEP))$(call BUILD_SMALL,-I$(HERE)/with) -Wno-error \
+	  $(HERE)/with/lessons/small/small.cpp $(ARCHIVE) $(LIBS) -o $(HERE)/small_with
+	@cd $(HERE) && for each in small_$(STEP) small_with; do \
+	  OMP_WAIT_POLICY=passive ./$$each report >$$each.txt 2>$$each.said; echo $$? >>$$each.txt; done
+	@diff -U1 --label before --label after $(HERE)/small_$(STEP).txt $(HERE)/small_with.txt || true
+	@sed 's/^/before: /' $(HERE)/small_$(STEP).said; sed 's/^/after:  /' $(HERE)/small_with.said
+else
 small: $(HERE)/small_$(STEP)
 	@OMP_WAIT_POLICY=passive $<
+endif
 
 # Exercises -------------------------------------------------------------------------------------
 # $(1): the exercise's directory, $(2): its name

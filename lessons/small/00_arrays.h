@@ -34,6 +34,8 @@ inline int64_t count(const Shape& shape) {
   });
 }
 
+inline int64_t padded(int64_t n) { return n <= 1 ? 1 : 2 * padded((n + 1) / 2); }
+
 inline std::string listed(const Shape& numbers) {
   std::string text;
   for (const int64_t each : numbers) text += (text.empty() ? "" : ",") + std::to_string(each);

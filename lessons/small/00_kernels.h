@@ -25,9 +25,11 @@ namespace small {
 
 struct Arguments {
   float* b[64];
-  long long n[16];  // sizes that the text leaves open (14)
+  long long n[16];  // sizes and constants that the text leaves open (14)
+  float c[16];
 };
-constexpr const char* kArguments = "struct Arguments { float* b[64]; long long n[16]; };\n";
+constexpr const char* kArguments =
+    "struct Arguments { float* b[64]; long long n[16]; float c[16]; };\n";
 
 struct Launch {
   std::string name;
@@ -35,6 +37,7 @@ struct Launch {
   int64_t blocks = 1;  // CUDA
   int threads = 256;
   std::vector<long long> sizes = {};
+  Array constants = {};
 };
 struct Code {
   std::string text;
@@ -65,7 +68,8 @@ inline Arguments arguments_of(const Launch& launch, const Addresses& addresses) 
   Arguments arguments = {};
   for (size_t k = 0; k < launch.arrays.size(); k++)
     arguments.b[k] = addresses[static_cast<size_t>(launch.arrays[k])];
-  std::copy(launch.sizes.begin(), launch.sizes.end(), arguments.n);
+  std::ranges::copy(launch.sizes, arguments.n);
+  std::ranges::copy(launch.constants, arguments.c);
   return arguments;
 }
 

@@ -8,7 +8,7 @@
 // a reshape's formulas would shrink to, such as i / n3 * n3 + i % n3.
 #pragma once
 
-#include "lessons/small/06_autodiff.h"
+#include "lessons/small/07_save_recompute.h"
 
 namespace small {
 

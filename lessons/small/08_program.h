@@ -87,7 +87,7 @@ struct Formulas {
     return str(own, of(value, v(in.front()), v(in.back())), ";\n",
                kept.contains(id) ? str(array, " = ", v(id), ";\n") : "");
   }
-  std::string kept_arrays(int64_t size) const {
+  std::string kept_arrays(const Text& size) const {
     std::string text;
     for (const auto& [id, result] : kept) text += str("float kept_", v(id), "[", size, "];\n");
     return text;
@@ -97,7 +97,11 @@ struct Formulas {
 inline bool inside_k(const Kernel& kernel, int64_t value) {
   return kernel.values[value].loops & k_of(kernel);
 }
-
+inline bool inside_k(const Kernel& kernel,
+                     const Store& store) {  // also where all k get the same
+  const auto in_k = [&](const Coordinate& one) { return one.loops & k_of(kernel); };
+  return inside_k(kernel, store.value) || std::ranges::any_of(store.at.along, in_k);
+}
 inline Plan plan_of(const Program& program) {  // without kernels yet
   const Graph& graph = program.graph;
   return {{}, shapes_of(graph, false), shapes_of(graph, true).size(), graph.outputs};

@@ -62,7 +62,7 @@ inline std::string row_value(const Formulas& f, int64_t id) {
 inline Ids stored_inside(const Kernel& kernel) {
   Ids results;
   for (const Store& store : kernel.stores)
-    if (inside_k(kernel, store.value)) results.push_back(store.value);
+    if (inside_k(kernel, store)) results.push_back(store.value);
   return results;
 }
 inline Ids reductions_of(const Kernel& kernel) {
@@ -76,7 +76,7 @@ inline std::string stores(const Formulas& f, bool inside) {
   if (const Ids results = stored_inside(f.kernel); inside && !results.empty())
     text = lines_inside(f, results);
   for (const Store& store : f.kernel.stores)
-    if (inside_k(f.kernel, store.value) == inside)
+    if (inside_k(f.kernel, store) == inside)
       text += str(f.element(store.node, store.at), " = ", v(store.value), ";\n");
   return text;
 }
@@ -99,14 +99,16 @@ inline std::string values_of(const Formulas& f, int loop) {
 inline std::string cpp_loops(const Formulas& f, bool threads) {
   const Shape& sizes = f.kernel.sizes;
   std::string text = values_of(f, -1), ends;
+  Text points("1");
+  for (const int64_t size : sizes) points = size_name(size) * points;
   for (size_t d = 0; d + 1 < sizes.size(); d++) {
     const std::string i = str("i", d);
     if (threads && sizes[d] > 1)
-      text += str("#pragma omp parallel for if (", count(sizes), " > 32768)\n");
+      text += str("#pragma omp parallel for if (", points, " > 32768)\n");
     threads = threads && sizes[d] <= 1;
     text +=
         str("for (long long ", i, " = 0; ", i, " < ", size_name(sizes[d]), "; ", i, "++) {\n");
-    if (d + 2 == sizes.size()) text += f.kept_arrays(sizes.back());
+    if (d + 2 == sizes.size()) text += f.kept_arrays(size_name(sizes.back()));
     text += values_of(f, static_cast<int>(d));
     ends += "}\n";
   }

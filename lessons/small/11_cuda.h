@@ -17,7 +17,7 @@ struct Part {
   int64_t extent;  // a power of two; the grid's is what remains, so that it stands first
 };
 using Layout = std::vector<Part>;      // highest bits first
-using Schedule = std::vector<Layout>;  // of each loop of a kernel, k last
+using Schedule = std::vector<Layout>;  // of each loop, k last
 using enum Level;
 
 inline std::string print(const Schedule& schedule) {
@@ -54,12 +54,11 @@ struct Thread {
       dealt_out *= part.extent;
       return own;
     }
-    loops += str("#pragma unroll", part.level == Serial ? " 1" : "", "\nfor (int ", name,
-                 " = 0; ", name, " < ", part.extent, "; ", name, "++) {\n");
+    loops += part.level == Serial ? "#pragma unroll 1\n" : "#pragma unroll\n";
+    loops += str("for (int ", name, " = 0; ", name, " < ", part.extent, "; ", name, "++) {\n");
     ends += "}\n";
     return name;
   }
-  // A loop's variable: the sum of its parts.
   Text index(const Layout& layout, int64_t size, const std::string& name) {
     Text sum("0");
     int64_t stride = 1;
@@ -70,30 +69,27 @@ struct Thread {
   }
 };
 
-// What all threads do with their rows. Who has a row that is none does as if it had the last one,
-// but stores nothing.
+// All threads do this with their rows. Who has none does it with the last, but stores nothing.
 inline void add_threads(Plan& plan, const Formulas& f, const Schedule& schedule, Thread thread,
                         const std::string& each) {
   std::string indices, in = "const bool in = true";
   for (size_t d = f.kernel.sizes.size() - 1; d-- > 0;) {
     const std::string i = str("i", d);
-    const Text n = size_name(f.kernel.sizes[d]),
-               at = f.kernel.sizes[d] == 1 ? Text("0")
-                                           : thread.index(schedule[d], f.kernel.sizes[d], i);
-    indices += str("const long long any_", i, " = ", at, ", ", i, " = least(any_", i, ", ", n,
-                   " - 1);\n");
-    in += str(" && any_", i, " < ", n);
-    if (f.kernel.sizes[d] == 0) thread.grid = 0;
+    const int64_t size = f.kernel.sizes[d];
+    const Text at = size == 1 ? Text("0") : thread.index(schedule[d], size, i);
+    indices += str("const long long any_", i, " = ", at, ", ", i, " = least(any_", i, ", ",
+                   size_name(size), " - 1);\n");
+    in += str(" && any_", i, " < ", size_name(size));
+    if (size == 0) thread.grid = 0;
   }
-  const std::string who =
-      "const unsigned block = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;\n";
-  add_kernel(plan, {"", f.arrays, thread.grid, static_cast<int>(32 * thread.warps)},
-             str("// ", print(schedule), "\n", who, thread.loops, indices, in, ";\n", each,
-                 thread.ends),
-             true);
+  const std::string text = str(
+      "// ", print(schedule), "\nconst unsigned block = blockIdx.x, warp = threadIdx.x / 32, ",
+      "lane = threadIdx.x % 32;\n", thread.loops, indices, in, ";\n", each, thread.ends);
+  const int threads = static_cast<int>(32 * thread.warps);
+  add_kernel(plan, {"", f.arrays, thread.grid, threads}, text, true);
 }
 
-// How many arrays have neighbours along each loop as neighbours; what is stored counts twice.
+// How many arrays each loop's neighbours are neighbours in; what is stored counts twice.
 inline Ids contiguous(const Kernel& kernel) {
   Ids arrays(kernel.sizes.size());
   const auto note = [&](const Place& at, int64_t weight) {
@@ -108,13 +104,11 @@ inline Ids contiguous(const Kernel& kernel) {
   return arrays;
 }
 
-inline int64_t padded(int64_t n) { return n <= 1 ? 1 : 2 * padded((n + 1) / 2); }
-
 // Lanes and warps for the loop along which most is contiguous, what is left of them for the others;
-// tiles where a second loop is contiguous, too. k is a thread's own.
+// tiles where a second loop is contiguous, too.
 inline Schedule schedule_rows(const Kernel& kernel, int64_t lanes = 32, int64_t warps = 8) {
   Schedule schedule(kernel.sizes.size(), {{Grid, 1}});
-  schedule.back() = {{Serial, 1}};
+  schedule.back() = {{Serial, padded(kernel.sizes.back())}};
   Ids arrays = contiguous(kernel);
   arrays.pop_back();
   if (arrays.empty()) return schedule;
@@ -128,14 +122,15 @@ inline Schedule schedule_rows(const Kernel& kernel, int64_t lanes = 32, int64_t 
     schedule[other] = {{Grid, 1}, {Lane, 4}, {Register, 8}};
     return schedule;
   }
-  for (auto d = std::ssize(arrays); d >= 0; d--) {
-    const auto loop = d == std::ssize(arrays) ? best : d;  // the best one first
-    if (d == best) continue;
-    const int64_t most = padded(kernel.sizes[loop]), of_lanes = std::min(lanes, most),
+  Ids order = {best};
+  for (auto d = std::ssize(arrays); d-- > 0;)
+    if (d != best) order.push_back(d);
+  for (const int64_t d : order) {
+    const int64_t most = padded(kernel.sizes[d]), of_lanes = std::min(lanes, most),
                   of_warps = std::min(warps, most / of_lanes),
                   rest = most / of_lanes / of_warps,
                   registers = std::min<int64_t>(many && !reduces ? 4 : 1, rest);
-    schedule[loop] = {{Grid, 1}, {Register, registers}, {Warp, of_warps}, {Lane, of_lanes}};
+    schedule[d] = {{Grid, 1}, {Register, registers}, {Warp, of_warps}, {Lane, of_lanes}};
     lanes /= of_lanes, warps /= of_warps;
   }
   return schedule;

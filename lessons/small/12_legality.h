@@ -13,6 +13,10 @@ inline bool is_chunked(const Kernel& kernel) {  // its results are the chunks' (
   return kernel.stores[0].at.along.back().text.s == "chunk";
 }
 
+inline bool is_product(const Kernel& kernel) {
+  return std::ranges::any_of(kernel.values, [](const Value& v) { return v.op == Op::Matmul; });
+}
+
 // "" or what is wrong with a loop's layout.
 inline std::string why_illegal(const Layout& layout, int64_t size, bool is_k, bool in_chunks) {
   int64_t stride = 1, serial = 0, registers = 1;
@@ -43,6 +47,11 @@ inline std::string why_illegal(const Schedule& schedule, const Kernel& kernel) {
   int64_t lanes = 1, warps = 1;
   for (size_t d = 0; d < schedule.size(); d++) {
     const bool is_k = d + 1 == schedule.size();
+    if (is_k && is_product(kernel)) {  // k is a thread's own
+      if (schedule[d].size() != 1 || schedule[d][0].level != Serial)
+        return "k: a product's is serial";
+      continue;
+    }
     const std::string why = why_illegal(schedule[d], kernel.sizes[d], is_k, is_chunked(kernel));
     if (!why.empty()) return (is_k ? "k: " : str("i", d, ": ")) + why;
     for (const auto& [level, extent] : schedule[d]) {

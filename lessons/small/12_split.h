@@ -14,9 +14,8 @@ namespace small {
 // Lanes for k where it is contiguous, a row's warps where it has more than 1024; registers and warps
 // where the rows are.
 inline Schedule schedule_k(const Kernel& kernel) {
-  const Ids reductions = reductions_of(kernel), arrays = contiguous(kernel);
-  if (reductions.empty() || kernel.values[reductions[0]].op == Op::Matmul)
-    return schedule_rows(kernel);
+  if (reductions_of(kernel).empty() || is_product(kernel)) return schedule_rows(kernel);
+  const Ids arrays = contiguous(kernel);
   const bool in_chunks = is_chunked(kernel);
   const auto best = std::max_element(arrays.begin(), arrays.end() - 1);
   const bool across = *best > arrays.back() && kernel.sizes[best - arrays.begin()] >= 32;

@@ -9,7 +9,7 @@
 // cores, copies that run ahead.
 #pragma once
 
-#include "lessons/small/12_split.h"
+#include "lessons/small/14_guards.h"
 
 namespace small {
 
@@ -67,10 +67,6 @@ TC_FN void tiles(long long m, long long n, long long size, Left left, Right righ
   }
 }
 )";
-
-inline bool is_product(const Kernel& kernel) {
-  return std::ranges::any_of(kernel.values, [](const Value& v) { return v.op == Op::Matmul; });
-}
 
 inline std::string tiles_text(const Formulas& f) {
   const auto& values = f.kernel.values;

@@ -6,6 +6,7 @@
 
 #include "lessons/small/16_matmul.h"
 #include "lessons/small/program.h"
+#include "lessons/small/random.h"
 #include "lessons/small/real.h"
 #include "tests/catch.h"
 #include "tests/lessons/small_threads.h"
@@ -19,94 +20,6 @@ using Catch::Matchers::ContainsSubstring;
 std::vector<Array> real_results(const Graph& graph, const std::vector<Array>& inputs) {
   return numbers_of(tiny_compile::interpret(tiny_compile::parse_graph(real_text(graph)),
                                             real_tensors(graph, inputs)));
-}
-
-// All NaNs count as equal.
-bool same(const Array& a, const Array& b) {
-  const auto equal = [](float x, float y) {
-    return std::bit_cast<unsigned>(x) == std::bit_cast<unsigned>(y) || (x != x && y != y);
-  };
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), equal);
-}
-
-class Random {
- public:
-  explicit Random(unsigned seed, size_t sides = std::size(kSides))
-      : engine_(seed), sides_(sides) {}
-  size_t below(size_t count) { return engine_() % count; }
-
-  Array numbers(int64_t count) {
-    constexpr float kSpecial[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e-42f, 3e38f};
-    Array all(static_cast<size_t>(count));
-    for (float& each : all)
-      each = below(20) == 0
-                 ? kSpecial[below(std::size(kSpecial))]
-                 : static_cast<float>(static_cast<int>(below(8001)) - 4000) * 0x1p-10f;
-    return all;
-  }
-
-  // Of matrices whose sides are among these three.
-  Graph graph(size_t nodes) {
-    const std::vector<int64_t> sizes = {1, kSides[below(sides_)], kSides[below(sides_)]};
-    const auto side = [&] { return sizes[below(sizes.size())]; };
-    return trace(
-        [&](const Tensors& inputs) {
-          Tensors all = inputs;
-          while (all.size() < nodes) all.push_back(next(all, side()));
-          return Tensors{all.end() - static_cast<std::ptrdiff_t>(std::min<size_t>(8, nodes)),
-                         all.end()};
-        },
-        {{side(), side()}, {side(), side()}, {side(), side()}});
-  }
-
- private:
-  static constexpr int64_t kSides[] = {0, 1, 2, 7, 33, 1001, 1030};
-
-  Tensor next(const Tensors& all, int64_t side) {
-    const Tensor x = all[below(all.size())];
-    const Shape shape = x.shape();
-    const Axes axes = std::vector<Axes>{{}, {0}, {1}, {0, 1}}[below(4)];
-    Tensors fitting, chained;
-    for (const Tensor& y : all) {
-      const bool repeats = y.shape()[0] == 1 || y.shape()[1] == 1;
-      if (y.shape() == shape || (repeats && (y.shape()[0] == 1 || y.shape()[0] == shape[0]) &&
-                                 (y.shape()[1] == 1 || y.shape()[1] == shape[1])))
-        fitting.push_back(y);
-      if (y.shape()[0] == shape[1]) chained.push_back(y);
-    }
-    const Tensor y = fitting[below(fitting.size())];
-    switch (below(16)) {
-      case 0: return exp(x);
-      case 1: return log(x);
-      case 2: return rsqrt(x);
-      case 3: return erf(x);
-      case 4: return -x;
-      case 5: return x + y;
-      case 6: return x - y;
-      case 7: return y * x;
-      case 8: return x / y;
-      case 9: return 0.1 * x + 1e-3;
-      case 10: return permute(x, {1, 0});
-      case 11: return reshape(x, {shape[1], shape[0]});
-      case 12: return sum(x, axes);
-      case 13: return shape[0] * shape[1] == 0 ? sum(x, axes) : max(x, axes);
-      case 14: return shape[0] == 1 ? expand(x, {side, shape[1]}) : detach(x);
-      default:
-        if (chained.empty() || shape[0] * shape[1] > 40000) return -y;
-        return matmul(x, chained[below(chained.size())]);
-    }
-  }
-
-  std::mt19937 engine_;
-  size_t sides_;  // the first so many of kSides
-};
-
-std::vector<Array> numbers_for(const Graph& graph, unsigned seed) {
-  Random random(seed);
-  std::vector<Array> inputs;
-  for (const Node& node : graph.nodes)
-    if (node.op == Op::Input) inputs.push_back(random.numbers(count(node.shape)));
-  return inputs;
 }
 
 void require_real_bits(const Graph& graph, const std::vector<Array>& inputs) {
@@ -124,19 +37,30 @@ void require_real_bits(const Graph& graph, const std::vector<Array>& inputs) {
     INFO(plan.code.text);
     require(step, Executable(plan, false)(inputs));
   };
+  const auto require_on_gpu = [&](const char* step, const Plan& plan) {
+    if (!tiny_compile::why_no_gpu().empty()) return;
+    INFO("on a GPU\n" << plan.code.text);
+    require(step, Executable(plan, true)(inputs));
+  };
   require_plan("03", loop_per_op(graph, false));
+  require_on_gpu("03", loop_per_op(graph, true));
   require_plan("08", row_by_row(unfused(graph), false));
+  require_on_gpu("08", row_by_row(unfused(graph), true));
   const Program fused = fuse(cse_dce(graph)).program;
   require_plan("09", row_by_row(fused, false));
+  require_on_gpu("09", row_by_row(fused, true));
   require_plan("10", in_cpp(fused));
   const auto require_threads = [&](const char* step, const Plan& plan) {
     INFO(plan.code.text);
     require(step, run_threads(plan, inputs));
+    require_on_gpu(step, plan);
   };
   require_threads("11", in_cuda(fused));
   require_threads("12", in_layouts(fused));
-  require_plan("16", in_tiles(fused, false));
+  require_plan("13", with_arena(in_cpp(fused)));
+  require_plan("16", with_arena(in_tiles(fused, false)));
   require_threads("16", in_tiles(fused, true));
+  require_on_gpu("13", with_arena(in_tiles(fused, true)));
 }
 
 std::string message_of(const std::function<void()>& wrong) {
@@ -311,6 +235,7 @@ Schedule random_schedule(Random& random, const Kernel& kernel) {
       schedule.push_back(
           random_layout(random, kernel.sizes[d], has_grid, lanes, warps, covered));
     }
+    if (is_product(kernel)) schedule.back() = {{Serial, 1}};
     if (why_illegal(schedule, kernel).empty()) return schedule;
   }
 }
@@ -325,9 +250,13 @@ int64_t try_layouts(unsigned seed) {
   plan.code.text = kHalves;
   for (const Kernel& kernel : program.kernels)
     add_reduced(plan, {program.graph, kernel}, random_schedule(random, kernel));
-  INFO(plan.code.text);
+  INFO("seed " << seed << "\n" << print(graph) << plan.code.text);
   const std::vector<Array> wanted = interpret(graph, inputs), got = run_threads(plan, inputs);
   for (size_t k = 0; k < wanted.size(); k++) REQUIRE(same(got[k], wanted[k]));
+  if (tiny_compile::why_no_gpu().empty()) {
+    const std::vector<Array> there = Executable(plan, true)(inputs);
+    for (size_t k = 0; k < wanted.size(); k++) REQUIRE(same(there[k], wanted[k]));
+  }
   return std::ssize(program.kernels);
 }
 
@@ -339,10 +268,49 @@ TEST_CASE("small: each legal layout gives the same bits", "[small]") {
   CHECK(layouts > 20);
 }
 
-TEST_CASE("small: 5,000 layouts, thread by thread", "[.small-layouts]") {
+TEST_CASE("small: an illegal layout is refused with its reason", "[small]") {
+  const Graph graph =
+      trace([](const Tensors& in) { return Tensors{sum(in[0], {1})}; }, {{8, 4096}});
+  const Program program = unfused(graph);
+  const auto told = [&](const Layout& i0, const Layout& k) {
+    Plan plan = plan_of(program);
+    return message_of([&] {
+      add_reduced(plan, {graph, program.kernels[0]}, {i0, {{Grid, 1}}, k});
+    });
+  };
+  const Layout row = {{Grid, 1}}, right = {{Warp, 4}, {Register, 32}, {Lane, 32}};
+  CHECK(told(row, right) == "no error");
+  CHECK_THAT(told({{Register, 4}}, right), ContainsSubstring("i0: covers 4 of 8"));
+  CHECK_THAT(told(row, {{Register, 32}, {Lane, 32}}),
+             ContainsSubstring("k: covers 1024 of 4096"));
+  CHECK_THAT(told(row, {{Warp, 4}, {Register, 33}, {Lane, 32}}),
+             ContainsSubstring("k: a part of 33: no power of two"));
+  CHECK_THAT(told({{Lane, 2}, {Grid, 1}}, right),
+             ContainsSubstring("i0: the grid's part is not the highest"));
+  CHECK_THAT(told(row, {{Grid, 1}, {Lane, 32}, {Register, 32}}),
+             ContainsSubstring("k: blocks share out k, but store no chunks"));
+  CHECK_THAT(told(row, {{Serial, 8}, {Register, 16}, {Lane, 32}}),
+             ContainsSubstring("k: turns over more than one digit of 1024"));
+  CHECK_THAT(told({{Grid, 1}, {Lane, 2}}, right), ContainsSubstring("4 warps of 64 lanes"));
+}
+
+TEST_CASE("small: recorded: layouts",
+          "[.small-layouts]") {  // on a GPU, too, where there is one
+  const int64_t wanted = tiny_compile::why_no_gpu().empty() ? 500 : 5000;
   int64_t layouts = 0;
-  for (unsigned seed = 100; layouts < 5000; seed++) layouts += try_layouts(seed);
+  for (unsigned seed = 100; layouts < wanted; seed++) layouts += try_layouts(seed);
   std::printf("%lld layouts\n", static_cast<long long>(layouts));
+}
+
+TEST_CASE("small: recorded: 2,000 random graphs", "[.small-graphs]") {
+  const int parts = 4;  // SMALL_PART=0 .. 3: a process each
+  const char* const part = std::getenv("SMALL_PART");
+  for (int seed = 1000 + (part ? std::atoi(part) : 0); seed < 3000; seed += part ? parts : 1) {
+    const auto number = static_cast<unsigned>(seed);
+    const Graph graph = Random(number, number % 3 ? 5 : 7).graph(25);
+    INFO("seed " << seed);
+    require_real_bits(graph, numbers_for(graph, number));
+  }
 }
 
 TEST_CASE("small: NVRTC takes the text of every kernel", "[small][cuda]") {
