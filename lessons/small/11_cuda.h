@@ -69,7 +69,7 @@ struct Thread {
   }
 };
 
-// All threads do this with their rows. Who has none does it with the last, but stores nothing.
+// All threads do this with their rows; who has none does it with the last and stores nothing.
 inline void add_threads(Plan& plan, const Formulas& f, const Schedule& schedule, Thread thread,
                         const std::string& each) {
   std::string indices, in = "const bool in = true";
@@ -104,8 +104,7 @@ inline Ids contiguous(const Kernel& kernel) {
   return arrays;
 }
 
-// Lanes and warps for the loop along which most is contiguous, what is left of them for the others;
-// tiles where a second loop is contiguous, too.
+// Lanes and warps for the loop along which most is contiguous, then others; tiles where two are.
 inline Schedule schedule_rows(const Kernel& kernel, int64_t lanes = 32, int64_t warps = 8) {
   Schedule schedule(kernel.sizes.size(), {{Grid, 1}});
   schedule.back() = {{Serial, padded(kernel.sizes.back())}};
