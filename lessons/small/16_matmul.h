@@ -1,7 +1,7 @@
 // How far is a product from the machine? An element of it is one fma after the other, and each waits
 // for the one before: so many elements must be under way at once. A tile of them shares what it loads:
 // of 8 + 32 numbers come 256 products (C++, in vectors; the right operand is copied side by side),
-// in CUDA of 64 + 64 in shared memory 4096, and 16 of them are one thread's.
+// in CUDA of 64 + 64 in shared memory 4096, and 16 of them are one thread's (of few: 16 + 16).
 //
 //   %2 = matmul %0, %1   %3 = exp %2     =>  left(i0, k), right(k, i1), result(i0, i1, v2) {.. exp ..}
 //
@@ -40,35 +40,37 @@ static void tiles(long long m, long long n, long long size, Left left, Right rig
 )";
 
 constexpr const char* kCudaTiles = R"(
-template <class Left, class Right, class Result>
+template <int T, class Left, class Right, class Result>
 TC_FN void tiles(long long m, long long n, long long size, Left left, Right right, Result result) {
-  __shared__ float of_left[16][65], of_right[16][65];
-  const long long down = (m + 63) / 64, i = blockIdx.x % down * 64, j = blockIdx.x / down * 64;
+  constexpr int kOwn = T / 16;  // rows and columns of a thread
+  __shared__ float of_left[16][T + 1], of_right[16][T + 1];
+  const long long down = (m + T - 1) / T, i = blockIdx.x % down * T, j = blockIdx.x / down * T;
   const int x = threadIdx.x % 16, y = threadIdx.x / 16;
-  float sums[4][4] = {};
+  float sums[kOwn][kOwn] = {};
   for (long long first = 0; first < size; first += 16) {
-    for (int e = threadIdx.x; e < 1024; e += 256) {
-      const long long row = i + e / 16, column = j + e % 64, k = first + e % 16, l = first + e / 64;
+    for (int e = threadIdx.x; e < T * 16; e += 256) {
+      const long long row = i + e / 16, column = j + e % T, k = first + e % 16, l = first + e / T;
       of_left[e % 16][e / 16] = row < m && k < size ? left(row, k) : 0;
-      of_right[e / 64][e % 64] = column < n && l < size ? right(l, column) : 0;
+      of_right[e / T][e % T] = column < n && l < size ? right(l, column) : 0;
     }
     __syncthreads();
 #pragma unroll
     for (int k = 0; k < 16; k++)
 #pragma unroll
-      for (int e = 0; e < 16; e++)
-        sums[e / 4][e % 4] = tc_fma(of_left[k][y * 4 + e / 4], of_right[k][x + e % 4 * 16], sums[e / 4][e % 4]);
+      for (int e = 0; e < kOwn * kOwn; e++)
+        sums[e / kOwn][e % kOwn] = tc_fma(of_left[k][y * kOwn + e / kOwn],
+                                          of_right[k][x + e % kOwn * 16], sums[e / kOwn][e % kOwn]);
     __syncthreads();
   }
 #pragma unroll
-  for (int e = 0; e < 16; e++) {
-    const long long row = i + y * 4 + e / 4, column = j + x + e % 4 * 16;
-    if (row < m && column < n) result(row, column, sums[e / 4][e % 4]);
+  for (int e = 0; e < kOwn * kOwn; e++) {
+    const long long row = i + y * kOwn + e / kOwn, column = j + x + e % kOwn * 16;
+    if (row < m && column < n) result(row, column, sums[e / kOwn][e % kOwn]);
   }
 }
 )";
 
-inline std::string tiles_text(const Formulas& f) {
+inline std::string tiles_text(const Formulas& f, const std::string& tile) {
   const auto& values = f.kernel.values;
   std::string text = values_of(f, -1), result;
   for (int64_t id = 0; id < std::ssize(values); id++) {
@@ -88,7 +90,8 @@ inline std::string tiles_text(const Formulas& f) {
   }
   std::string sizes;
   for (const int64_t size : f.kernel.sizes) sizes += str(size_name(size), ", ");
-  return str(text, result, stores(f, false), "};\ntiles(", sizes, "left, right, result);\n");
+  return str(text, result, stores(f, false), "};\ntiles", tile, "(", sizes,
+             "left, right, result);\n");
 }
 
 inline Plan in_tiles(const Program& program, bool cuda) {
@@ -98,8 +101,12 @@ inline Plan in_tiles(const Program& program, bool cuda) {
   for (const Kernel& kernel : two.kernels) {
     const Formulas f{two.graph, kernel};
     if (is_product(kernel)) {
-      const int64_t blocks = (kernel.sizes[0] + 63) / 64 * ((kernel.sizes[1] + 63) / 64);
-      add_kernel(plan, {"", f.arrays, blocks}, tiles_text(f), cuda);
+      const auto blocks = [&](int64_t tile) {
+        return (kernel.sizes[0] + tile - 1) / tile * ((kernel.sizes[1] + tile - 1) / tile);
+      };
+      const int64_t tile = blocks(64) < 128 ? 16 : 64;
+      add_kernel(plan, {"", f.arrays, blocks(tile)},
+                 tiles_text(f, cuda ? str("<", tile, ">") : ""), cuda);
     } else if (cuda) {
       add_reduced(plan, f, schedule_k(kernel));
     } else {

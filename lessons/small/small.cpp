@@ -42,6 +42,7 @@
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/runtime/build.h"
 #include "tiny_compile/tensor/cuda_memory.h"
+#include "tiny_compile/tensor/cuda_stream.h"
 #endif
 #if STEP >= 5
 #include "lessons/small/random.h"
@@ -96,8 +97,7 @@ Rung real_compiler(const Graph& graph, const std::vector<Array>& inputs, bool cu
   rung.run = [built, tensors, cuda, results = rung.results] {
     if (!cuda) return void(results());
     const std::vector<tc::Tensor> there = built.run(tensors);
-    const tc::CudaScope scope(0);
-    driver::synchronize(nullptr);
+    tc::synchronize(tc::cuda);
   };
   return rung;
 }

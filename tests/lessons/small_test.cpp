@@ -1,6 +1,7 @@
 // The small compiler (lessons/small) has the real one's bits after every step, and tells whoever
 // gives it what is wrong.
 #include <bit>
+#include <chrono>
 #include <cstring>
 #include <random>
 
@@ -302,16 +303,22 @@ TEST_CASE("small: recorded: layouts",
   std::printf("%lld layouts\n", static_cast<long long>(layouts));
 }
 
+// Of as many as there is time for; SMALL_PART=3/14 is the fourth of 14 processes that share them out.
 TEST_CASE("small: recorded: 2,000 random graphs", "[.small-graphs]") {
-  int part = 0, parts = 1;  // SMALL_PART=3/14: the fourth of 14 processes
+  int part = 0, parts = 1, graphs = 0;
   if (const char* const given = std::getenv("SMALL_PART"))
     REQUIRE(std::sscanf(given, "%d/%d", &part, &parts) == 2);
-  for (int seed = 1000 + part; seed < 3000; seed += parts) {
+  const char* const seconds = std::getenv("SMALL_SECONDS");
+  const auto end = std::chrono::steady_clock::now() +
+                   std::chrono::seconds(seconds ? std::atoi(seconds) : 100000);
+  for (int seed = 1000 + part; seed < 3000 && std::chrono::steady_clock::now() < end;
+       seed += parts, graphs++) {
     const auto number = static_cast<unsigned>(seed);
     const Graph graph = Random(number, number % 3 ? 5 : 7).graph(25);
     INFO("seed " << seed);
     require_real_bits(graph, numbers_for(graph, number));
   }
+  std::printf("%d graphs\n", graphs);
 }
 
 TEST_CASE("small: NVRTC takes the text of every kernel", "[small][cuda]") {
