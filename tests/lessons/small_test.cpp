@@ -338,6 +338,89 @@ TEST_CASE("small: NVRTC takes the text of every kernel", "[small][cuda]") {
   }
 }
 
+TEST_CASE("small: backward keeps as few bytes as it can", "[small]") {
+  const auto kept = [](const Function& function, const Shape& shape) {
+    const Graph graph = cse_dce(rewrite(with_gradients(trace(function, {shape}), {0})));
+    CHECK(first_changed([](const Graph& random) { return recompute(random); }) == -1);
+    int64_t bytes = 0;
+    for (const int64_t id : kept_values(graph))
+      if (graph[id].op != Op::Input) bytes += 4 * count(graph[id].shape);
+    return bytes;
+  };
+  CHECK(kept(
+            [](const Tensors& in) {
+              return Tensors{sum(exp(exp(in[0])), {0, 1})};
+            },
+            {8, 8}) == 0);
+  // Of softmax, a number or two of each row.
+  CHECK(kept(
+            [](const Tensors& in) {
+              const Tensor y = softmax(in[0]);
+              return Tensors{sum(y * y, {0, 1})};
+            },
+            {8, 64}) <= 4 * 8 * 3);
+  const Graph both = cse_dce(rewrite(
+      with_gradients(trace(program, program_inputs({7, 8, 5})), {0, 2, 3, 4, 5, 6, 7, 8})));
+  const Graph again = recompute(both);
+  verify(again);
+  CHECK(again.size() > both.size());
+  const std::vector<Array> inputs = numbers_for(both, 3), wanted = interpret(both, inputs),
+                           got = interpret(again, inputs);
+  for (size_t k = 0; k < wanted.size(); k++) CHECK(same(got[k], wanted[k]));
+}
+
+TEST_CASE("small: arrays that are never needed together share memory", "[small]") {
+  const Graph chain = trace(
+      [](const Tensors& in) {
+        Tensor x = in[0];
+        for (int k = 0; k < 6; k++) x = matmul(x, in[0]);
+        return Tensors{x};
+      },
+      {{32, 32}});
+  const Plan plan = with_arena(in_cpp(unfused(chain)));
+  CHECK(memory_of(plan) <= kAligned + 4 * 1024);  // the input, the result and two between
+  CHECK(std::ranges::all_of(plan.offsets, [](int64_t at) { return at % kAligned == 0; }));
+  require_real_bits(chain, numbers_for(chain, 2));
+}
+
+TEST_CASE("small: code is reused when it would be written again", "[small]") {
+  Compiled compiled(
+      [](const std::vector<Shape>& shapes) {
+        return in_tiles(fuse(cse_dce(rewrite(trace(program, shapes)))).program, false);
+      },
+      false);
+  const auto check = [&](int64_t rows, size_t compilations) {
+    INFO(rows << " rows");
+    const std::vector<Shape> shapes = program_inputs({rows, 8, 11});
+    const Graph graph = trace(program, shapes);
+    const std::vector<Array> inputs = numbers_for(graph, 4),
+                             wanted = real_results(graph, inputs),
+                             got = compiled(shapes, inputs);
+    CHECK(same(got[0], wanted[0]));
+    CHECK(compiled.compilations() == compilations);
+  };
+  for (const int64_t rows : {13, 14, 7, 100, 1025, 2, 3000}) check(rows, 1);
+  check(8, 2);  // rows and columns are one number there
+  check(1, 3);  // an axis of one is no loop
+  check(14, 3);
+}
+
+TEST_CASE("small: a mistake is shown on a small graph", "[small]") {
+  std::vector<Rule> rules = sound_rules();
+  rules.push_back(neutral("x + 0 => x", Op::Add, 0, true));
+  const auto is_wrong = [&](const Graph& graph) {
+    const std::vector<Array> inputs = numbers_for(graph, 7), wanted = interpret(graph, inputs),
+                             got = interpret(rewrite(graph, rules), inputs);
+    return !std::equal(wanted.begin(), wanted.end(), got.begin(), got.end(), same);
+  };
+  unsigned seed = 0;
+  while (!is_wrong(Random(seed, 5).graph(25))) seed++;
+  const Graph least = shrunk(Random(seed, 5).graph(25), is_wrong);
+  INFO(print(least));
+  CHECK(is_wrong(least));
+  CHECK(operations(least) <= 4);
+}
+
 TEST_CASE("small: what is wrong is told with its line", "[small]") {
   const auto traced = [](const Function& function) {
     return message_of([&] { verify(trace(function, {{4, 3}, {5, 3}})); });
