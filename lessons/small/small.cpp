@@ -36,6 +36,8 @@
 #endif
 #if STEP >= 3
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 
 #include "lessons/small/real.h"
 #include "tiny_compile/compile/pipeline.h"
@@ -191,6 +193,21 @@ std::vector<Array> inputs_of(const Graph& graph) {
   return inputs;
 }
 
+// Lines of the steps up to this one: "09  fused" => those of 00 to 09.
+std::string lines_until(const std::string& rung) {
+  int64_t lines = 0;
+  std::error_code none;
+  for (const auto& file : std::filesystem::directory_iterator("lessons/small", none)) {
+    const std::string name = file.path().filename();
+    if (!std::isdigit(static_cast<unsigned char>(name[0])) ||
+        name.substr(0, 2) > rung.substr(0, 2))
+      continue;
+    std::ifstream text(file.path());
+    lines += std::count(std::istreambuf_iterator<char>(text), {}, '\n');
+  }
+  return lines == 0 || rung.starts_with(' ') ? "" : str(lines);
+}
+
 void climb(const char* title, const Graph& graph, bool cuda) {
   const std::vector<Array> inputs = inputs_of(graph);
   std::vector<Rung> ladder = ladder_of(graph, inputs, cuda);
@@ -203,11 +220,11 @@ void climb(const char* title, const Graph& graph, bool cuda) {
   time_in_turns(ladder);
   std::printf("%s, %s: loss %.6f, from the interpreter and from each of\n\n", title,
               cuda ? tc::cuda_device(0).name.c_str() : "CPU", meant[0][0]);
-  std::printf("%-32s%10s%10s%10s\n", "step", "launches", "MB", "ms");
+  std::printf("%-32s%8s%10s%10s%10s\n", "step", "lines", "launches", "MB", "ms");
   for (const Rung& rung : ladder)
-    std::printf("%-32s%10lld%10.2f%10.3f\n", rung.what.c_str(),
-                static_cast<long long>(rung.launches), static_cast<double>(rung.bytes) * 1e-6,
-                rung.least_ms);
+    std::printf("%-32s%8s%10lld%10.2f%10.3f\n", rung.what.c_str(),
+                lines_until(rung.what).c_str(), static_cast<long long>(rung.launches),
+                static_cast<double>(rung.bytes) * 1e-6, rung.least_ms);
   std::printf("\n");
 }
 #endif
