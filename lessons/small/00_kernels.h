@@ -56,7 +56,7 @@ inline std::string head(const Launch& launch, bool cuda) {
   std::string text =
       str("extern \"C\" ", cuda ? bounds : "void ", launch.name, "(Arguments a) {\n");
   for (size_t k = 0; k < launch.arrays.size(); k++)
-    text += str("  float* const __restrict__ b", k, " = a.b[", k, "];\n");
+    text += str("  float* const __restrict__ b", k, " = (float*)__builtin_assume_aligned(a.b[", k, "], 16);\n");
   return text;
 }
 

@@ -1,17 +1,18 @@
 // Who owns which bit of an index? A layout cuts a loop's variable into parts, each made by a level of
-// the GPU: blocks of the grid, warps, lanes, registers of a thread (an unrolled loop) or its turns.
+// the GPU: blocks of the grid, warps, lanes, registers of a thread (an unrolled loop), its turns, or
+// vectors: registers that are read and written in one access.
 //
 //   i0 < 4096    grid · warp 4 · lane 8    =>  i0 = block * 32 + warp % 4 * 8 + lane % 8
 //
-// Lanes beside each other should read and write elements beside each other. Left out: several elements
-// in one access.
+// Lanes beside each other should read and write elements beside each other. The compiler joins a
+// vector's accesses: their arrays are aligned, and no branch parts them. Left out: shared memory.
 #pragma once
 
 #include "lessons/small/10_cpp.h"
 
 namespace small {
 
-enum class Level { Grid, Warp, Lane, Register, Serial };
+enum class Level { Grid, Warp, Lane, Register, Vector, Serial };
 struct Part {
   Level level;
   int64_t extent;  // a power of two; the grid's is what remains, so that it stands first
@@ -21,18 +22,22 @@ using Schedule = std::vector<Layout>;  // of each loop, k last
 using enum Level;
 
 inline std::string print(const Schedule& schedule) {
-  constexpr const char* kNames[] = {"grid", "warp ", "lane ", "register ", "serial "};
+  constexpr const char* kNames[] = {"grid",      "warp ",   "lane ",
+                                    "register ", "vector ", "serial "};
   std::string text, between;
   for (const Layout& layout : schedule) {
     for (const auto& [level, extent] : layout) {
       if (level != Grid && extent == 1) continue;
-      text += between + kNames[static_cast<int>(level)];
-      if (level != Grid) text += str(extent);
+      text += between + kNames[static_cast<int>(level)] + (level == Grid ? "" : str(extent));
       between = " · ";
     }
     between = "; ";
   }
   return text;
+}
+
+inline int64_t width(const Layout& layout) {
+  return !layout.empty() && layout.back().level == Vector ? layout.back().extent : 1;
 }
 
 // What a thread was dealt out so far, and the loops that it runs through itself.
@@ -54,39 +59,39 @@ struct Thread {
       dealt_out *= part.extent;
       return own;
     }
-    loops += part.level == Serial ? "#pragma unroll 1\n" : "#pragma unroll\n";
-    loops += str("for (int ", name, " = 0; ", name, " < ", part.extent, "; ", name, "++) {\n");
+    loops = str("#pragma unroll ", part.level == Serial ? 1 : part.extent, "\nfor (int ", name,
+                " = 0; ", name, " < ", part.extent, "; ", name, "++) {\n", loops);
     ends += "}\n";
     return name;
   }
-  Text index(const Layout& layout, int64_t size, const std::string& name) {
-    Text sum("0");
+  // "const long long first_i0 = .., i0 = ..;": of a vector, the first one and one of it.
+  std::string index(const Layout& layout, int64_t size, const std::string& name) {
+    Text first("0"), own("0");
     int64_t stride = 1;
-    for (size_t p = layout.size(); p-- > 0; stride *= layout[p].extent)
-      if (layout[p].level == Grid || layout[p].extent > 1)
-        sum = part(layout[p], size, stride, str(name, "_", p)) * stride + sum;
-    return sum;
+    for (size_t p = layout.size(); p-- > 0; stride *= layout[p].extent) {
+      if (layout[p].level != Grid && layout[p].extent == 1) continue;
+      Text& sum = layout[p].level == Vector ? own : first;
+      sum = part(layout[p], size, stride, str(name, "_", p)) * stride + sum;
+    }
+    return str("const long long first_", name, " = ", first, ", ", name, " = least(first_",
+               name, ", ", size_name(size), " - ", width(layout), ") + ", own, ";\n");
   }
 };
 
-// All threads do this with their rows; who has none does it with the last and stores nothing.
+// All threads do this with their rows; who has none does what the last one does, and stores the same.
 inline void add_threads(Plan& plan, const Formulas& f, const Schedule& schedule, Thread thread,
                         const std::string& each) {
-  std::string indices, in = "const bool in = true";
+  std::string indices;
   for (size_t d = f.kernel.sizes.size() - 1; d-- > 0;) {
-    const std::string i = str("i", d);
     const int64_t size = f.kernel.sizes[d];
-    const Text at = size == 1 ? Text("0") : thread.index(schedule[d], size, i);
-    indices += str("const long long any_", i, " = ", at, ", ", i, " = least(any_", i, ", ",
-                   size_name(size), " - 1);\n");
-    in += str(" && any_", i, " < ", size_name(size));
+    indices += thread.index(size == 1 ? Layout{} : schedule[d], size, str("i", d));
     if (size == 0) thread.grid = 0;
   }
-  const std::string text = str(
-      "// ", print(schedule), "\nconst unsigned block = blockIdx.x, warp = threadIdx.x / 32, ",
-      "lane = threadIdx.x % 32;\n", thread.loops, indices, in, ";\n", each, thread.ends);
-  const int threads = static_cast<int>(32 * thread.warps);
-  add_kernel(plan, {"", f.arrays, thread.grid, threads}, text, true);
+  const char* const own =
+      "\nconst unsigned block = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % "
+      "32;\n";
+  add_kernel(plan, {"", f.arrays, thread.grid, static_cast<int>(32 * thread.warps)},
+             str("// ", print(schedule), own, thread.loops, indices, each, thread.ends), true);
 }
 
 // How many arrays each loop's neighbours are neighbours in; what is stored counts twice.
@@ -104,32 +109,33 @@ inline Ids contiguous(const Kernel& kernel) {
   return arrays;
 }
 
+inline Part four(int64_t size) { return {size % 4 == 0 ? Vector : Register, 4}; }
+
 // Lanes and warps for the loop along which most is contiguous, then others; tiles where two are.
 inline Schedule schedule_rows(const Kernel& kernel, int64_t lanes = 32, int64_t warps = 8) {
   Schedule schedule(kernel.sizes.size(), {{Grid, 1}});
   schedule.back() = {{Serial, padded(kernel.sizes.back())}};
+  if (schedule.size() == 1) return schedule;
   Ids arrays = contiguous(kernel);
   arrays.pop_back();
-  if (arrays.empty()) return schedule;
   const auto largest = [&] { return std::ranges::max_element(arrays) - arrays.begin(); };
   const auto best = largest();
   arrays[best] = -1;
   const auto other = largest();
   const bool reduces = kernel.sizes.back() > 1, many = count(kernel.sizes) > 1 << 20;
   if (arrays[other] > 0 && !reduces && kernel.sizes[other] >= 64) {
-    schedule[best] = {{Grid, 1}, {Warp, 4}, {Lane, 8}};
-    schedule[other] = {{Grid, 1}, {Lane, 4}, {Register, 8}};
+    schedule[best] = {{Grid, 1}, {Warp, 4}, {Lane, 4}, four(kernel.sizes[best])};
+    schedule[other] = {{Grid, 1}, {Lane, 8}, four(kernel.sizes[other])};
     return schedule;
   }
   Ids order = {best};
   for (auto d = std::ssize(arrays); d-- > 0;)
     if (d != best) order.push_back(d);
   for (const int64_t d : order) {
-    const int64_t most = padded(kernel.sizes[d]), of_lanes = std::min(lanes, most),
-                  of_warps = std::min(warps, most / of_lanes),
-                  rest = most / of_lanes / of_warps,
-                  registers = std::min<int64_t>(many && !reduces ? 4 : 1, rest);
-    schedule[d] = {{Grid, 1}, {Register, registers}, {Warp, of_warps}, {Lane, of_lanes}};
+    const int64_t wide = many && !reduces && d == best && kernel.sizes[d] % 4 == 0 ? 4 : 1,
+                  most = padded(kernel.sizes[d]) / wide, of_lanes = std::min(lanes, most),
+                  of_warps = std::min(warps, most / of_lanes);
+    schedule[d] = {{Grid, 1}, {Warp, of_warps}, {Lane, of_lanes}, {Vector, wide}};
     lanes /= of_lanes, warps /= of_warps;
   }
   return schedule;
@@ -141,8 +147,7 @@ inline Plan in_cuda(const Program& program) {
     const Formulas f{program.graph, kernel};
     std::string each;
     for (int d = -1; d + 1 < std::ssize(kernel.sizes); d++) each += values_of(f, d);
-    each += "if (in) {\n" + all_stores(f) + "}\n";
-    add_threads(plan, f, schedule_rows(kernel), {}, each);
+    add_threads(plan, f, schedule_rows(kernel), {}, each + all_stores(f));
   }
   return plan;
 }

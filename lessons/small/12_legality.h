@@ -25,6 +25,8 @@ inline std::string why_illegal(const Layout& layout, int64_t size, bool is_k, bo
     if (extent < 1 || extent > 1 << 20 || padded(extent) != extent)
       return str("a part of ", extent, ": no power of two");
     if (level == Grid && p > 0) return "the grid's part is not the highest";
+    if (level == Vector && stride > 1) return "a vector is not the lowest part";
+    if (level == Vector && size % extent != 0) return str("vectors of ", extent, " in ", size);
     if (level == Grid && is_k && !in_chunks) return "blocks share out k, but store no chunks";
     if (level == Serial && extent > 1 && is_k) {
       if (serial++ > 0) return "k has turns twice";
@@ -32,7 +34,8 @@ inline std::string why_illegal(const Layout& layout, int64_t size, bool is_k, bo
       while (digit <= stride) digit *= 1024;
       if (stride * extent > digit) return "turns over more than one digit of 1024";
     }
-    if (level == Register && (registers *= extent) > 256) return "more than 256 registers";
+    const bool owned = level == Register || level == Vector;
+    if (owned && (registers *= extent) > 256) return "more than 256 registers";
     stride *= extent;
     if (stride > kMost) return "parts of too much";
   }

@@ -56,7 +56,7 @@ struct Bit {
 };
 // A thread's part of k, from q (its register's number) and s (its turn).
 struct Inner {
-  Text k = Text("0"), chunk = Text("0");
+  Text first = Text("0"), own = Text("0"), chunk = Text("0");  // of a vector, and one of it
   int64_t registers = 1, turns = 1;
   std::vector<Bit> bits = {};  // of k, from the lowest
 
@@ -65,25 +65,25 @@ struct Inner {
     for (size_t p = layout.size(); p-- > 0; stride *= layout[p].extent) {
       const auto [level, extent] = layout[p];
       if (level != Grid && extent == 1) continue;
-      const int64_t steps[] = {0, thread.warps, thread.lanes, registers, 0};
+      const int64_t steps[] = {0, thread.warps, thread.lanes, registers, registers, 0};
       for (int64_t half = 1; half < extent; half *= 2)
         bits.push_back({level, steps[static_cast<int>(level)] * half});
-      Text own(str("reversed(s, ", extent, ")"));
-      if (level == Register)
-        own = Text("q") / registers % extent, registers *= extent;
+      Text part(str("reversed(s, ", extent, ")"));
+      if (level == Register || level == Vector)
+        part = Text("q") / registers % extent, registers *= extent;
       else if (level == Serial)
         turns = extent;
       else
-        own = thread.part(layout[p], size, stride, "");
-      if (level == Grid) chunk = own, own = Text("chunk");
-      k = own * stride + k;
+        part = thread.part(layout[p], size, stride, "");
+      if (level == Grid) chunk = part, part = Text("chunk");
+      (level == Vector ? own : first) = part * stride + (level == Vector ? own : first);
     }
   }
   // Each k of the thread's, and what ends a turn.
   std::string all(const std::string& each, const std::string& turn = "") const {
-    const std::string of_turn =
-        str("#pragma unroll\nfor (q = 0; q < ", registers, "; q++) {\nconst long long k = ", k,
-            ";\n", each, "}\n", turn);
+    const std::string of_turn = str("#pragma unroll\nfor (q = 0; q < ", registers,
+                                    "; q++) {\nconst long long first = ", first,
+                                    ", k = first + ", own, ";\n", each, "}\n", turn);
     return turns == 1 ? of_turn
                       : str("for (int s = 0; s < ", turns, "; s++) {\n", of_turn, "}\n");
   }
@@ -98,20 +98,21 @@ inline std::string reduction_over(const Formulas& f, int64_t id, const Inner& in
   int64_t done = 0;
   for (size_t digit = 0; digit < inner.bits.size(); digit += 10)
     for (size_t b = std::min(digit + 10, inner.bits.size()); b-- > digit;) {
-      constexpr const char* kIn[] = {"", "in_warps", "in_lanes", "in_registers", "in_turns"};
+      constexpr const char* kIn[] = {
+          "", "in_warps", "in_lanes", "in_registers", "in_registers", "in_turns"};
       const auto [level, step] = inner.bits[b];
       if (level == Serial && text == &after) continue;  // all its bits at once
       *text += str(kIn[static_cast<int>(level)], "<", is_max, ", ", inner.registers, ", ", done,
                    ">(", t, ", ");
       *text += level == Serial ? str("held_", t, ", s);\n") : str(step, ");\n");
-      if (level == Register) done |= step;
+      if (level == Register || level == Vector) done |= step;
       if (level == Serial) text = &after;
     }
   const std::string filler = is_max ? "tc_from_bits(0xff800000u)" : "-0.0f",
                     arrays = str("float ", t, "[", inner.registers, "], held_", t, "[12][",
                                  inner.registers, "];\n"),
-                    each = str(t, "[q] = k < ", size_name(f.kernel.sizes.back()), " ? ", name,
-                               "(k) : ", filler, ";\n");
+                    each = str(t, "[q] = first < ", size_name(f.kernel.sizes.back()), " ? ",
+                               name, "(k) : ", filler, ";\n");
   return str(function_of_k(f, name, f.kernel.values[id].operands[0]), arrays,
              inner.all(each, turn), after, "const float ", v(id), " = ", t, "[0]",
              zero_after(f, f.kernel.values[id].op), ";\n");
@@ -130,10 +131,10 @@ inline void add_reduced(Plan& plan, Formulas f, const Schedule& schedule) {
       text += info(f.kernel.values[id].op).kind == Kind::Reduction
                   ? reduction_over(f, id, inner)
                   : row_value(f, id);
-  text += "if (in) {\n" + stores(f, false) + "}\n";
+  text += stores(f, false);
   if (const std::string inside = stores(f, true); !inside.empty())
     text += inner.all(
-        str("if (in && k < ", size_name(f.kernel.sizes.back()), ") {\n", inside, "}\n"));
+        str("if (first < ", size_name(f.kernel.sizes.back()), ") {\n", inside, "}\n"));
   add_threads(plan, f, schedule, thread, text);
 }
 

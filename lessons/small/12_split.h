@@ -25,8 +25,10 @@ inline Schedule schedule_k(const Kernel& kernel) {
     rest /= part;
     return part;
   };
-  const int64_t lanes = across ? 1 : deal(32), registers = deal(32), warps = deal(32);
-  Layout k = {{Serial, rest}, {Warp, warps}, {Register, registers}, {Lane, lanes}};
+  const int64_t wide = across || kernel.sizes.back() % 4 != 0 ? 1 : deal(4),
+                lanes = across ? 1 : deal(32), registers = deal(32 / wide), warps = deal(32);
+  Layout k = {
+      {Serial, rest}, {Warp, warps}, {Register, registers}, {Lane, lanes}, {Vector, wide}};
   if (across) std::swap(k[1], k[2]);
   if (in_chunks) k.insert(k.begin(), {Grid, 1});
   Schedule schedule = schedule_rows(kernel, 32 / lanes, std::max<int64_t>(1, 8 / warps));

@@ -1,5 +1,6 @@
 // The small compiler (lessons/small) has the real one's bits after every step, and tells whoever
 // gives it what is wrong.
+#include <array>
 #include <bit>
 #include <chrono>
 #include <cstring>
@@ -212,8 +213,12 @@ Layout random_layout(Random& random, int64_t size, bool has_grid, int64_t& lanes
                      int64_t& warps, int64_t covered) {
   Layout layout;
   int64_t stride = 1, registers = 16;
+  if (const int64_t width = int64_t{1} << random.below(4); size % width == 0 && width > 1) {
+    layout = {{Vector, width}};
+    stride = width, registers /= width;
+  }
   while (stride < covered || layout.empty() || random.below(3) == 0) {
-    const auto level = static_cast<Level>(1 + random.below(4));
+    const auto level = std::array{Warp, Lane, Register, Serial}[random.below(4)];
     int64_t& left = level == Lane ? lanes : level == Warp ? warps : registers;
     const int64_t extent = int64_t{1} << random.below(4);
     if (extent > left && level != Serial) continue;
@@ -292,6 +297,10 @@ TEST_CASE("small: an illegal layout is refused with its reason", "[small]") {
              ContainsSubstring("k: blocks share out k, but store no chunks"));
   CHECK_THAT(told(row, {{Serial, 8}, {Register, 16}, {Lane, 32}}),
              ContainsSubstring("k: turns over more than one digit of 1024"));
+  CHECK_THAT(told({{Grid, 1}, {Vector, 2}, {Lane, 4}}, right),
+             ContainsSubstring("i0: a vector is not the lowest part"));
+  CHECK_THAT(told({{Grid, 1}, {Vector, 16}}, right),
+             ContainsSubstring("i0: vectors of 16 in 8"));
   CHECK_THAT(told({{Grid, 1}, {Lane, 2}}, right), ContainsSubstring("4 warps of 64 lanes"));
 }
 
