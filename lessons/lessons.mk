@@ -83,7 +83,8 @@ endif
 # The small compiler ----------------------------------------------------------------------------
 SMALL_STEPS := $(sort $(patsubst lessons/small/%,%,$(filter-out lessons/small/00_%,$(wildcard lessons/small/[0-9]*.h))))
 STEP ?= $(firstword $(subst _, ,$(lastword $(SMALL_STEPS))))
-BUILD_SMALL = $(CXX) $(FLAGS) $(1) $(INCLUDES) $(CXXFLAGS) $(LDFLAGS) -DSTEP=$(patsubst 0%,%,$(STEP))
+BUILD_SMALL = $(CXX) $(FLAGS) $(1) $(INCLUDES) $(CXXFLAGS) $(LDFLAGS) -DSTEP=$(patsubst 0%,%,$(STEP)) \
+  -DLAST_STEP='"$(lastword $(sort $(wildcard lessons/small/$(STEP)_*.h)))"'
 $(HERE)/small_$(STEP): lessons/small/small.cpp $(wildcard lessons/small/*.h) $(BUILD)/flags $(ARCHIVE)
 	@test -e "$(firstword $(wildcard lessons/small/$(STEP)_*.h))" || \
 	  { echo 'small: there is no step $(STEP); there are $(SMALL_STEPS)'; exit 1; }

@@ -27,14 +27,16 @@ std::string str(const Parts&... parts) {
   return text.str();
 }
 
-constexpr int64_t kMost = int64_t{1} << 40;  // elements of an array
+constexpr int64_t kMost = int64_t{1} << 40;  // elements; as many are too many, which 02 refuses
 inline int64_t count(const Shape& shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, [](int64_t n, int64_t size) {
     return size > 0 && n > kMost / size ? kMost : n * size;
   });
 }
 
-inline int64_t padded(int64_t n) { return n <= 1 ? 1 : 2 * padded((n + 1) / 2); }
+inline int64_t power_of_two_from(int64_t n) {
+  return n <= 1 ? 1 : 2 * power_of_two_from((n + 1) / 2);
+}
 
 inline std::string listed(const Shape& numbers) {
   std::string text;

@@ -2,10 +2,11 @@
 // function of either (03) is the meaning of a graph, and the text of a kernel that computes it.
 //
 //   w.x(place(i, ..)) + w.y(i)     Numbers, i = 5 =>  1.5f
-//                                  Names, i = "i" =>  "(b1[(i % 4)] + b0[i])"
+//                                  Names, i = "i" =>  "(b0[(i % 4)] + b1[i])"
 //
 // A sum's order is part of its meaning: by halves in chunks of 1024, then over the chunks' results
-// by the same rule; of a product of matrices, one fma after the other.
+// by the same rule; of a product of matrices, one fma after the other. + 0 makes one zero of both
+// where the sign would depend on how they are made: of nothing, of a maximum, of a product.
 #pragma once
 
 #include <bit>
@@ -18,7 +19,6 @@
 namespace small {
 
 namespace prelude = tiny_compile::prelude;
-using prelude::tc_exp, prelude::tc_log, prelude::tc_rsqrt, prelude::tc_erf;
 
 // An element is made of numbers ...
 struct Numbers {
@@ -30,6 +30,8 @@ struct Numbers {
   float x(int64_t i) const { return first[i]; }
   float y(int64_t i) const { return second[i]; }
   float constant(float value) const { return value; }
+  float unary(const char*, float (*of)(float), float x) const { return of(x); }
+  // The sum or maximum of at(0), .. at(count - 1).
   float halves(bool is_max, int64_t count, const At& at) const {
     if (count > 1024)
       return halves(is_max, (count + 1023) / 1024, [&](int64_t chunk) {
@@ -42,12 +44,12 @@ struct Numbers {
       for (size_t k = 0; k < half; k++)
         left[k] =
             is_max ? prelude::tc_maximum(left[k], left[k + half]) : left[k] + left[k + half];
-    return left[0];
+    return is_max || count == 0 ? left[0] + 0.0f : left[0];
   }
   float product(int64_t count, const At& a, const At& b) const {
     float sum = 0;
     for (int64_t k = 0; k < count; k++) sum = std::fma(a(k), b(k), sum);
-    return sum;
+    return sum + 0.0f;
   }
 };
 
@@ -70,12 +72,8 @@ inline Text operator/(const Text& a, const Text& b) { return join(a, " / ", b, "
 inline Text operator%(const Text& a, const Text& b) { return join(a, " % ", b); }
 inline std::ostream& operator<<(std::ostream& to, const Text& text) { return to << text.s; }
 inline Text operator-(const Text& a) { return "(-" + a.s + ")"; }
-inline Text tc_exp(const Text& a) { return "tc_exp(" + a.s + ")"; }
-inline Text tc_log(const Text& a) { return "tc_log(" + a.s + ")"; }
-inline Text tc_rsqrt(const Text& a) { return "tc_rsqrt(" + a.s + ")"; }
-inline Text tc_erf(const Text& a) { return "tc_erf(" + a.s + ")"; }
 
-// ... or of text: the first operand is "b0".
+// ... or of text.
 struct Names {
   using Index = Text;
   using Value = Text;
@@ -86,6 +84,9 @@ struct Names {
   Text y(const Text& i) const { return second + "[" + i.s + "]"; }
   Text constant(float value) const {
     return str("tc_from_bits(", std::bit_cast<unsigned>(value), "u)");
+  }
+  Text unary(const char* name, float (*)(float), const Text& x) const {
+    return str("tc_", name, "(", x, ")");
   }
   Text halves(bool is_max, const Text& count, const At& at) const {
     return str("halves<", is_max, ">(", count, ", [&](long long k) { return ", at(Text("k")),
@@ -115,12 +116,12 @@ template <bool IsMax, int Depth = 3, class At> TC_FN float halves(long long coun
 #pragma GCC ivdep
     for (int k = 0; k < half; k++)
       left[k] = IsMax ? tc_maximum(left[k], left[k + half]) : left[k] + left[k + half];
-  return left[0];
+  return IsMax || count == 0 ? left[0] + 0.0f : left[0];
 }
 template <class A, class B> TC_FN float product(long long count, A a, B b) {
   float sum = 0;
   for (long long k = 0; k < count; k++) sum = tc_fma(a(k), b(k), sum);
-  return sum;
+  return sum + 0.0f;
 }
 )";
 

@@ -2,7 +2,7 @@
 // memory, the CPU's or the GPU's: inputs are copied in, the kernels are launched in order, results
 // are copied out.
 //
-//   {arrays {[4,3], [4,1]}, 1 input, outputs {1}, launches {"k1", {0, 1}}}   {{..12 numbers}}
+//   {arrays {[4,3], [4,1]}, 1 input, outputs {1}, launches {{"k1", {0, 1}}}}   {{..12 numbers}}
 //     =>  {{..4 numbers}}
 #pragma once
 
@@ -11,25 +11,38 @@
 namespace small {
 
 struct Plan {
-  Code code;
-  std::vector<Shape> arrays;
+  std::vector<Shape> arrays = {};
   size_t inputs = 0;  // the first so many arrays
-  Ids outputs;
+  Ids outputs = {};
+  std::string helpers = "";  // what the kernels call
+  std::vector<Launch> launches = {};
   Ids offsets = {};  // of arrays in memory, in elements; none: one behind the other
 };
+
+inline std::string text_of(const Plan& plan) {
+  std::string text = plan.helpers;
+  for (const Launch& launch : plan.launches) text += launch.text;
+  return text;
+}
 
 constexpr int64_t kAligned = 64;  // elements: an array begins at such a place
 inline int64_t rounded(int64_t elements) {
   return (elements + kAligned - 1) / kAligned * kAligned;
 }
 
-inline void check_inputs(const std::vector<Shape>& shapes, const std::vector<Array>& inputs) {
-  for (size_t k = 0; k < shapes.size(); k++)
-    if (k >= inputs.size() || std::ssize(inputs[k]) != count(shapes[k]))
-      throw Error("%" + std::to_string(k) + " is given no " + listed(shapes[k]));
-  if (inputs.size() > shapes.size())
-    throw Error("there are " + std::to_string(shapes.size()) + " inputs, not " +
-                std::to_string(inputs.size()));
+inline int64_t memory_of(const Plan& plan) {  // elements; never none
+  int64_t end = kAligned;
+  for (size_t k = 0; k < plan.offsets.size(); k++)
+    end = std::max(end, plan.offsets[k] + rounded(count(plan.arrays[k])));
+  return end;
+}
+
+inline void check_inputs(const Plan& plan, const std::vector<Array>& inputs) {
+  for (size_t k = 0; k < plan.inputs; k++)
+    if (k >= inputs.size() || std::ssize(inputs[k]) != count(plan.arrays[k]))
+      throw Error(str("%", k, " is given no ", listed(plan.arrays[k])));
+  if (inputs.size() > plan.inputs)
+    throw Error(str("there are ", plan.inputs, " inputs, not ", inputs.size()));
 }
 
 // A GPU's addresses are those of its own memory.
@@ -45,7 +58,10 @@ inline std::shared_ptr<float> reserve(int64_t elements, bool cuda) {
   float* const memory = cuda ? reinterpret_cast<float*>(driver::allocate(bytes))
                              : static_cast<float*>(std::aligned_alloc(256, bytes));
   if (!memory) throw Error("there are no " + std::to_string(bytes) + " bytes of memory left");
-  return {memory, [cuda](float* all) { cuda ? driver::free(on_gpu(all)) : std::free(all); }};
+  return {memory, [cuda](float* all) {
+            const auto current = gpu_if(cuda);
+            cuda ? driver::free(on_gpu(all)) : std::free(all);
+          }};
 }
 
 class Executable {
@@ -53,13 +69,10 @@ class Executable {
   // Compiles the plan's kernels, if they are not `compiled` already (14).
   Executable(Plan plan, bool cuda, Run compiled = {})
       : plan_(std::move(plan)), cuda_(cuda), run_(std::move(compiled)) {
-    if (!run_) run_ = (cuda ? compile_cuda : compile_cpp)(plan_.code.text);
-    int64_t end = kAligned;
-    for (size_t k = 0; k < plan_.arrays.size(); k++) {
-      if (k == plan_.offsets.size()) plan_.offsets.push_back(end);
-      end = std::max(end, plan_.offsets[k] + rounded(count(plan_.arrays[k])));
-    }
-    memory_ = reserve(end, cuda);
+    if (!run_) run_ = (cuda ? compile_cuda : compile_cpp)(text_of(plan_));
+    while (plan_.offsets.size() < plan_.arrays.size())
+      plan_.offsets.push_back(memory_of(plan_));
+    memory_ = reserve(memory_of(plan_), cuda);
     for (const int64_t offset : plan_.offsets) addresses_.push_back(memory_.get() + offset);
   }
 
@@ -70,8 +83,7 @@ class Executable {
   }
 
   void load(const std::vector<Array>& inputs) const {
-    const auto first = plan_.arrays.begin();
-    check_inputs({first, first + static_cast<std::ptrdiff_t>(plan_.inputs)}, inputs);
+    check_inputs(plan_, inputs);
     const auto scope = gpu_if(cuda_);
     for (size_t k = 0; k < inputs.size(); k++) {
       const size_t bytes = inputs[k].size() * sizeof(float);
@@ -81,7 +93,10 @@ class Executable {
         driver::copy_to_device(on_gpu(addresses_[k]), inputs[k].data(), bytes, nullptr);
     }
   }
-  void launch() const { run_(plan_.code.launches, addresses_); }
+  void launch() const {
+    const auto scope = gpu_if(cuda_);
+    for (const Launch& launch : plan_.launches) run_(launch, addresses_);
+  }
   std::vector<Array> results() const {
     const auto scope = gpu_if(cuda_);
     std::vector<Array> all;
@@ -96,7 +111,6 @@ class Executable {
     }
     return all;
   }
-  const Plan& plan() const { return plan_; }
 
  private:
   Plan plan_;

@@ -3,13 +3,11 @@
 // names where the interpreter has numbers, as a traced function is given handles:
 //
 //   %3: f32[4,2] = expand %2       element 5   =>  the number at 5 / 2 % 4 of %2
-//                                  element "i" =>  b0[(((i / 2) % 4) * 1)]
+//                                  element "i" =>  b0[(((i % 2) * 0) + ((i / 2) % 4))]
 //
 // Each node is a kernel: its loop (C++) or its threads (CUDA) make an element each. Left out: all
 // that is fast.
 #pragma once
-
-#include <cmath>
 
 #include "lessons/small/00_run.h"
 #include "lessons/small/02_graph.h"
@@ -26,10 +24,10 @@ typename World::Value element(const World& w, const Graph& graph, const Node& no
   switch (node.op) {
     case Op::Constant: return w.constant(node.value);
     case Op::Neg: return -w.x(i);
-    case Op::Exp: return tc_exp(w.x(i));
-    case Op::Log: return tc_log(w.x(i));
-    case Op::Rsqrt: return tc_rsqrt(w.x(i));
-    case Op::Erf: return tc_erf(w.x(i));
+    case Op::Exp:
+    case Op::Log:
+    case Op::Rsqrt:
+    case Op::Erf: return w.unary(info(node.op).name, info(node.op).of, w.x(i));
     case Op::Add: return w.x(i) + w.y(i);
     case Op::Sub: return w.x(i) - w.y(i);
     case Op::Mul: return w.x(i) * w.y(i);
@@ -44,29 +42,30 @@ typename World::Value element(const World& w, const Graph& graph, const Node& no
     case Op::Max: {
       for (size_t k = 0; k < from.size(); k++) rest[k] = from[k] == node.shape[k] ? 1 : from[k];
       const Index first = place(i, node.shape, steps);
-      const auto all = w.halves(node.op == Op::Max, count(rest),
-                                [&](Index k) { return w.x(first + place(k, rest, steps)); });
-      return count(rest) == 0 || node.op == Op::Max ? all + w.constant(0) : all;
+      return w.halves(node.op == Op::Max, count(rest),
+                      [&](Index k) { return w.x(first + place(k, rest, steps)); });
     }
     case Op::Matmul:
       return w.product(
-                 from[1], [&](Index k) { return w.x(i / node.shape[1] * from[1] + k); },
-                 [&](Index k) { return w.y(k * node.shape[1] + i % node.shape[1]); }) +
-             w.constant(0);
+          from[1], [&](Index k) { return w.x(i / node.shape[1] * from[1] + k); },
+          [&](Index k) { return w.y(k * node.shape[1] + i % node.shape[1]); });
     default: return w.x(i);  // reshape, detach
   }
 }
 
-inline std::vector<Shape> shapes_of(const Graph& graph, bool inputs_only) {
-  std::vector<Shape> shapes;
-  for (const Node& node : graph.nodes)
-    if (!inputs_only || node.op == Op::Input) shapes.push_back(node.shape);
-  return shapes;
+// A place for each node; no kernels yet.
+inline Plan plan_of(const Graph& graph) {
+  Plan plan = {.outputs = graph.outputs};
+  for (const Node& node : graph.nodes) {
+    plan.arrays.push_back(node.shape);
+    plan.inputs += node.op == Op::Input;
+  }
+  return plan;
 }
 
 inline std::vector<Array> interpret(const Graph& graph, const std::vector<Array>& inputs) {
   verify(graph);
-  check_inputs(shapes_of(graph, true), inputs);
+  check_inputs(plan_of(graph), inputs);
   std::vector<Array> arrays = inputs;
   for (int64_t id = std::ssize(inputs); id < graph.size(); id++) {
     Array& made = arrays.emplace_back(count(graph[id].shape));
@@ -79,30 +78,22 @@ inline std::vector<Array> interpret(const Graph& graph, const std::vector<Array>
   return results;
 }
 
-// A kernel that does this for each i below `points`: in a loop, or a thread for each.
-inline std::string for_each_point(const Launch& launch, int64_t points, const std::string& each,
-                                  bool cuda) {
-  return head(launch, cuda) +
-         (cuda ? str("  const long long i = blockIdx.x * 256ll + threadIdx.x;\n  if (i < ",
-                     points, ") ")
-               : str("  for (long long i = 0; i < ", points, "; i++) ")) +
-         each + "\n}\n";
-}
-
 // The first generator: a kernel for each node that is no input. Its last array is the node's own.
 inline Plan loop_per_op(const Graph& graph, bool cuda) {
   verify(graph);
-  Plan plan = {{}, shapes_of(graph, false), shapes_of(graph, true).size(), graph.outputs};
-  for (int64_t id = static_cast<int64_t>(plan.inputs); id < graph.size(); id++) {
-    Ids arrays = graph[id].inputs;
-    arrays.push_back(id);
-    const Names names{"b0", arrays.size() > 2 ? "b1" : "b0"};
-    const std::string own = "b" + std::to_string(arrays.size() - 1);
+  Plan plan = plan_of(graph);
+  for (auto id = static_cast<int64_t>(plan.inputs); id < graph.size(); id++) {
     const int64_t points = count(graph[id].shape);
-    const Launch launch = {"k" + std::to_string(id), arrays, (points + 255) / 256};
+    Launch launch = {"k" + std::to_string(id), graph[id].inputs, (points + 255) / 256};
+    launch.arrays.push_back(id);
+    const Names names{"b0", launch.arrays.size() > 2 ? "b1" : "b0"};
     const Text value = element(names, graph, graph[id], Text("i"));
-    plan.code.text += for_each_point(launch, points, own + "[i] = " + value.s + ";", cuda);
-    plan.code.launches.push_back(launch);
+    const std::string each =
+        cuda ? str("const long long i = block * 256ll + threadIdx.x;\n  if (i < ", points, ") ")
+             : str("for (long long i = 0; i < ", points, "; i++) ");
+    launch.text = str(head(launch, cuda), "  ", each, "b", launch.arrays.size() - 1,
+                      "[i] = ", value, ";\n}\n");
+    plan.launches.push_back(launch);
   }
   return plan;
 }

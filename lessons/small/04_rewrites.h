@@ -8,17 +8,12 @@
 // one node, and whatever would round otherwise, such as x / 3 => x * (1 / 3).
 #pragma once
 
-#include <numeric>
-
 #include "lessons/small/03_interpreter.h"
 
 namespace small {
 
 using Replacement = std::optional<Node>;
-struct Rule {
-  const char* says;
-  std::function<Replacement(const Graph&, const Node&)> apply;
-};
+using Rule = std::function<Replacement(const Graph&, const Node&)>;
 
 inline Node as(const Node& node, int64_t id) {
   return {Op::Detach, {id}, node.shape, {}, 0, node.where};
@@ -29,14 +24,13 @@ inline bool is_constant(const Graph& graph, int64_t id, float value) {
 }
 
 // x (op) value => x, or value (op) x => x.
-inline Rule neutral(const char* says, Op op, float value, bool either_side) {
-  return {says, [=](const Graph& graph, const Node& node) -> Replacement {
-            if (node.op != op) return {};
-            if (is_constant(graph, node.inputs[1], value)) return as(node, node.inputs[0]);
-            if (either_side && is_constant(graph, node.inputs[0], value))
-              return as(node, node.inputs[1]);
-            return {};
-          }};
+inline Rule neutral(Op op, float value, bool either_side) {
+  return [=](const Graph& graph, const Node& node) -> Replacement {
+    if (node.op != op) return {};
+    if (is_constant(graph, node.inputs[1], value)) return as(node, node.inputs[0]);
+    const bool first = either_side && is_constant(graph, node.inputs[0], value);
+    return first ? Replacement(as(node, node.inputs[1])) : std::nullopt;
+  };
 }
 
 // op (op x) => one op, or x itself where nothing moves.
@@ -70,23 +64,28 @@ inline Replacement negated_twice(const Graph& graph, const Node& node) {
 }
 
 inline std::vector<Rule> sound_rules() {
-  return {neutral("x * 1 => x", Op::Mul, 1, true),
-          neutral("x / 1 => x", Op::Div, 1, false),
-          neutral("x + -0 => x", Op::Add, -0.0f, true),
-          neutral("x - 0 => x", Op::Sub, 0, false),
-          {"--x => x", negated_twice},
-          {"a view of a view => a view", merged_view},
-          {"constants => a constant", folded}};
+  return {neutral(Op::Mul, 1, true),
+          neutral(Op::Div, 1, false),
+          neutral(Op::Add, -0.0f, true),
+          neutral(Op::Sub, 0, false),
+          negated_twice,
+          merged_view,
+          folded};
 }
 
-// The graph with each node as the rules would have it.
-inline Graph rewrite(const Graph& graph, const std::vector<Rule>& rules = sound_rules()) {
+// The graph with each node that is to be kept (none is named: all) as the rules would have it.
+inline Graph rewrite(const Graph& graph, const std::vector<Rule>& rules = sound_rules(),
+                     const std::vector<bool>& keep = {}) {
   Graph result;
   Ids now;  // what each node has become
   for (Node node : graph.nodes) {
+    if (!keep.empty() && !keep[now.size()]) {
+      now.push_back(-1);
+      continue;
+    }
     for (int64_t& input : node.inputs) input = now[input];
     for (size_t r = 0; r < rules.size() && node.op != Op::Detach;) {
-      const Replacement better = rules[r].apply(result, node);
+      const Replacement better = rules[r](result, node);
       if (better) node = *better;
       r = better ? 0 : r + 1;
     }

@@ -4,10 +4,9 @@
 //   %2 = exp %0   %3 = exp %0   %4 = neg %1   %5 = add %2, %3   return %5
 //     =>  %2 = exp %0   %3 = add %2, %2   return %3
 //
-// One sweep backwards finds what is needed, one forwards what is new. Left out: a + b = b + a.
+// A sweep backwards finds what is needed; what is not new is a rule (04). Left out: a + b = b + a.
 #pragma once
 
-#include <map>
 #include <tuple>
 
 #include "lessons/small/04_rewrites.h"
@@ -26,28 +25,18 @@ inline std::vector<bool> needed(const Graph& graph) {
   return is_needed;
 }
 
-// Two nodes with the same key have the same value. An input's is its number.
-using Key = std::tuple<Op, Ids, Shape, Axes, unsigned>;
-inline Key key_of(const Node& node, int64_t id) {
-  const Ids reads = node.op == Op::Input ? Ids{id} : node.inputs;
-  return {node.op, reads, node.shape, node.axes, std::bit_cast<unsigned>(node.value)};
+// A rule: an equal node's name.
+inline Replacement seen(const Graph& graph, const Node& node) {
+  const auto key = [](const Node& n) { return std::tie(n.op, n.inputs, n.shape, n.axes); };
+  const auto equal = [&](const Node& other) {
+    return key(node) == key(other) &&
+           std::bit_cast<unsigned>(node.value) == std::bit_cast<unsigned>(other.value);
+  };
+  const auto first = std::ranges::find_if(graph.nodes, equal) - graph.nodes.begin();
+  return node.op == Op::Input || first == graph.size() ? std::nullopt
+                                                       : Replacement(as(node, first));
 }
 
-inline Graph cse_dce(const Graph& graph) {
-  const std::vector<bool> keep = needed(graph);
-  Graph result;
-  Ids now(graph.nodes.size());  // what each node has become
-  std::map<Key, int64_t> known;
-  for (int64_t id = 0; id < graph.size(); id++) {
-    if (!keep[id]) continue;
-    Node node = graph[id];
-    for (int64_t& input : node.inputs) input = now[input];
-    const auto [first, is_new] = known.emplace(key_of(node, id), result.size());
-    if (is_new) result.add(node);
-    now[id] = first->second;
-  }
-  for (const int64_t output : graph.outputs) result.outputs.push_back(now[output]);
-  return result;
-}
+inline Graph cse_dce(const Graph& graph) { return rewrite(graph, {seen}, needed(graph)); }
 
 }  // namespace small

@@ -48,6 +48,16 @@ inline Tensors pull_back(const Node& node, const Tensors& x, const Tensor& y, co
   }
 }
 
+// Whether a node is made of one of these.
+inline std::vector<bool> made_of(const Graph& graph, const Ids& these) {
+  std::vector<bool> made(graph.nodes.size());
+  for (int64_t id = 0; id < graph.size(); id++) {
+    made[id] = std::ranges::count(these, id) > 0;
+    for (const int64_t input : graph[id].inputs) made[id] = made[id] || made[input];
+  }
+  return made;
+}
+
 // The graph with what its first result, a single number, gains by each of the inputs `by`, as
 // further results.
 inline Graph with_gradients(Graph graph, const Ids& by) {
@@ -56,29 +66,30 @@ inline Graph with_gradients(Graph graph, const Ids& by) {
   const int64_t loss = graph.outputs[0], forward = graph.size();
   if (count(graph[loss].shape) != 1)
     fail(graph[loss].where, "a loss is one number, not " + listed(graph[loss].shape));
-  std::vector<Tensors> gains(static_cast<size_t>(forward));  // of each node, from each reader
-  const auto handle = [&](int64_t id) { return Tensor{&graph, id}; };
-  const Shape one = graph[loss].shape;
-  gains[loss] = {handle(graph.add({Op::Constant, {}, one, {}, 1, graph[loss].where}))};
+  const std::vector<bool> matters = made_of(graph, by);
+  Tensors gains(static_cast<size_t>(forward));  // of each node, from its readers so far
+  const auto constant = [&](int64_t id, float value) {
+    return Tensor{&graph,
+                  graph.add({Op::Constant, {}, graph[id].shape, {}, value, graph[id].where})};
+  };
+  gains[loss] = constant(loss, 1);
   for (int64_t id = loss; id >= 0; id--) {
-    if (gains[id].empty()) continue;
+    if (!gains[id].graph || !matters[id]) continue;
     const Node node = graph[id];  // a copy: the graph grows
     const int64_t first = graph.size();
-    Tensor g = gains[id][0];
-    const Where where = node.op == Op::Input ? graph[g.id].where : node.where;
-    for (size_t k = 1; k < gains[id].size(); k++) g = g + gains[id][k];
-    gains[id] = {g};
     Tensors x;
-    for (const int64_t input : node.inputs) x.push_back(handle(input));
-    const Tensors back = pull_back(node, x, handle(id), g);
-    for (size_t k = 0; k < back.size(); k++) gains[node.inputs[k]].push_back(back[k]);
-    for (int64_t made = first; made < graph.size(); made++) graph.nodes[made].where = where;
+    for (const int64_t input : node.inputs) x.push_back({&graph, input});
+    const Tensors back = pull_back(node, x, {&graph, id}, gains[id]);
+    for (size_t k = 0; k < back.size(); k++) {
+      Tensor& gain = gains[node.inputs[k]];
+      gain = gain.graph ? gain + back[k] : back[k];
+    }
+    for (int64_t made = first; made < graph.size(); made++)
+      graph.nodes[made].where = node.where;
   }
   for (const int64_t input : by) {
-    if (input < 0 || input >= forward) fail({}, "there is no %" + std::to_string(input));
-    if (gains[input].empty())
-      gains[input] = {handle(graph.add({Op::Constant, {}, graph[input].shape, {}, 0, {}}))};
-    graph.outputs.push_back(gains[input][0].id);
+    if (input < 0 || input >= forward) fail({}, str("there is no %", input));
+    graph.outputs.push_back((gains[input].graph ? gains[input] : constant(input, 0)).id);
   }
   return graph;
 }

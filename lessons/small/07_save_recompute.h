@@ -1,34 +1,35 @@
 // What does backward keep of forward? It needs some of its values: each is kept, or made again from
 // others that are kept. Sums and products are never made again; of all other choices a minimum cut
-// takes the one of fewest bytes: what is kept cuts each way from them and from the inputs, which are
+// takes the one of fewest bytes: what is kept cuts every path from them and from the inputs, which are
 // there anyway, to what backward reads.
 //
 //   %1 = exp %0   %2 = exp %1   loss = sum %2     backward reads %1, %2  =>  it makes both again
 //
-// Left out: what making it again costs.
+// A choice of the user's: the later steps go on without it. Left out: what making it again costs.
 #pragma once
+
+#include <map>
 
 #include "lessons/small/06_autodiff.h"
 
 namespace small {
 
-// Pipes between numbered places, and how much more each can carry.
-struct Network {
-  std::vector<std::map<int64_t, int64_t>> room;
+using Rooms = std::vector<std::map<int64_t, int64_t>>;  // of pipes, how much more goes to where
+constexpr int64_t kUnlimited = INT64_MAX / 2;
 
-  // What went through along one way, 0 where there is none; marks the places that it came to.
-  int64_t push(int64_t from, int64_t to, int64_t most, std::vector<bool>& reached) {
-    if (from == to) return most;
-    reached[from] = true;
-    for (auto& [next, left] : room[from]) {
-      if (left == 0 || reached[next]) continue;
-      const int64_t through = push(next, to, std::min(most, left), reached);
-      left -= through, room[next][from] += through;
-      if (through > 0) return through;
-    }
-    return 0;
+// What went through along one way, 0 where there is none; marks the places that it came to.
+inline int64_t push(Rooms& rooms, int64_t from, int64_t to, int64_t most,
+                    std::vector<bool>& reached) {
+  if (from == to) return most;
+  reached[from] = true;
+  for (auto& [next, left] : rooms[from]) {
+    if (left == 0 || reached[next]) continue;
+    const int64_t through = push(rooms, next, to, std::min(most, left), reached);
+    left -= through, rooms[next][from] += through;
+    if (through > 0) return through;
   }
-};
+  return 0;
+}
 
 // The first result's nodes are forward's, all others backward's.
 inline std::vector<bool> forward_of(const Graph& graph) {
@@ -41,19 +42,18 @@ inline std::vector<bool> forward_of(const Graph& graph) {
 inline std::set<int64_t> kept_values(const Graph& graph) {
   const std::vector<bool> forward = forward_of(graph);
   const int64_t source = 2 * graph.size(), sink = source + 1;
-  Network network{std::vector<std::map<int64_t, int64_t>>(sink + 1)};
+  Rooms rooms(sink + 1);
   for (int64_t id = 0; id < graph.size(); id++) {
     const Kind kind = info(graph[id].op).kind;
-    const bool again = kind == Kind::Pointwise || kind == Kind::View;
-    if (!again && graph[id].op != Op::Constant) network.room[source][2 * id] = kMost;
-    network.room[2 * id][2 * id + 1] =
-        graph[id].op == Op::Input ? 0 : 4 * count(graph[id].shape);
+    const bool cheap = kind == Kind::Pointwise || kind == Kind::View;
+    if (!cheap && graph[id].op != Op::Constant) rooms[source][2 * id] = kUnlimited;
+    rooms[2 * id][2 * id + 1] = graph[id].op == Op::Input ? 0 : 4 * count(graph[id].shape);
     for (const int64_t input : graph[id].inputs)
-      if (forward[input]) network.room[2 * input + 1][forward[id] ? 2 * id : sink] = kMost;
+      if (forward[input]) rooms[2 * input + 1][forward[id] ? 2 * id : sink] = kUnlimited;
   }
   std::vector<bool> reached;
   do reached.assign(sink + 1, false);
-  while (network.push(source, sink, kMost, reached) > 0);
+  while (push(rooms, source, sink, kUnlimited, reached) > 0);
   std::set<int64_t> kept;
   for (int64_t id = 0; id < graph.size(); id++)
     if (forward[id] && reached[2 * id] && !reached[2 * id + 1]) kept.insert(id);
@@ -61,32 +61,28 @@ inline std::set<int64_t> kept_values(const Graph& graph) {
 }
 
 // The graph whose backward part makes again what it does not keep.
-struct Recomputation {
-  const Graph& graph;
-  std::set<int64_t> kept = kept_values(graph);
-  std::vector<bool> forward = forward_of(graph);
-  Graph result = {};
-  std::map<int64_t, int64_t> now = {}, again = {};  // what a node has become
-
-  int64_t copy(Node node, bool is_backward) {
-    for (int64_t& input : node.inputs) input = is_backward ? in_backward(input) : now.at(input);
-    return result.add(node);
-  }
-  int64_t in_backward(int64_t id) {
-    if (!forward[id] || kept.contains(id) || graph[id].op == Op::Constant) return now.at(id);
-    if (!again.contains(id)) again[id] = copy(graph[id], true);
-    return again.at(id);
-  }
-};
-
 inline Graph recompute(const Graph& graph) {
   if (graph.outputs.empty()) return graph;
-  Recomputation r{graph};
+  const std::set<int64_t> kept = kept_values(graph);
+  const std::vector<bool> forward = forward_of(graph);
+  Graph result;
+  std::map<int64_t, int64_t> now, copies;  // what a node has become; for backward
+  const std::function<int64_t(int64_t, bool)> made = [&](int64_t id, bool backward) {
+    const bool again =
+        backward && forward[id] && !kept.contains(id) && graph[id].op != Op::Constant;
+    auto& known = again ? copies : now;
+    if (!known.contains(id)) {
+      Node node = graph[id];
+      for (int64_t& input : node.inputs) input = made(input, backward);
+      known[id] = result.add(node);
+    }
+    return known[id];
+  };
   for (const bool part : {true, false})
     for (int64_t id = 0; id < graph.size(); id++)
-      if (r.forward[id] == part) r.now[id] = r.copy(graph[id], !part);
-  for (const int64_t output : graph.outputs) r.result.outputs.push_back(r.now.at(output));
-  return r.result;
+      if (forward[id] == part) made(id, !part);
+  for (const int64_t output : graph.outputs) result.outputs.push_back(now.at(output));
+  return result;
 }
 
 }  // namespace small

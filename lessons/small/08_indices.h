@@ -16,21 +16,26 @@ namespace small {
 struct Coordinate {
   Text text = Text("0");
   unsigned loops = 0;  // a bit for each loop that it depends on
-  bool is_loop = false;
+  bool is_variable() const { return loops != 0 && text.s[0] != '('; }
 };
 // Of an element: its coordinate along each axis or, flat, its number.
 struct Place {
   std::vector<Coordinate> along;
   bool flat = false;
+  unsigned loops() const {
+    unsigned all = 0;
+    for (const Coordinate& one : along) all |= one.loops;
+    return all;
+  }
 };
 inline Text size_name(int64_t size) { return size == 1 ? Text("1") : str("n", size); }
 inline Coordinate variable(size_t loop, size_t loops) {
-  return {loop + 1 == loops ? "k" : str("i", loop), 1u << loop, true};
+  return {loop + 1 == loops ? "k" : str("i", loop), 1u << loop};
 }
 inline std::string name_of(const Place& at) {
-  std::string text = at.flat ? "#" : "";
-  for (const Coordinate& one : at.along) text += (text.size() > 1 ? "," : "") + one.text.s;
-  return "[" + text + "]";
+  std::string text;
+  for (const Coordinate& one : at.along) text += (text.empty() ? "" : ",") + one.text.s;
+  return (at.flat ? "#" : "[") + text + (at.flat ? "" : "]");
 }
 
 inline Text stride_name(const Shape& shape, size_t axis) {
@@ -44,9 +49,7 @@ inline Coordinate flattened(const Place& at, const Shape& shape) {
   Coordinate sum;
   for (size_t k = 0; k < shape.size(); k++) {
     if (at.along[k].text.s == "0") continue;
-    const Text stride = stride_name(shape, k);
-    sum = {sum.text + at.along[k].text * stride, sum.loops | at.along[k].loops,
-           sum.loops == 0 && stride.s == "1" && at.along[k].is_loop};
+    sum = {sum.text + at.along[k].text * stride_name(shape, k), sum.loops | at.along[k].loops};
   }
   return sum;
 }
@@ -55,9 +58,8 @@ inline Place spread(const Coordinate& number, const Shape& shape) {
   bool first = true;
   for (size_t k = 0; k < shape.size(); k++) {
     if (shape[k] == 1) continue;
-    const Text stride = stride_name(shape, k), above = number.text / stride;
-    at.along[k] = {first ? above : above % size_name(shape[k]), number.loops,
-                   first && stride.s == "1" && number.is_loop};
+    const Text above = number.text / stride_name(shape, k);
+    at.along[k] = {first ? above : above % size_name(shape[k]), number.loops};
     first = false;
   }
   return at;

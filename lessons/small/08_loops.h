@@ -26,12 +26,10 @@ struct Store {
   Place at;
 };
 struct Kernel {
-  Shape sizes;  // of the loops; the last is k's
+  Shape sizes;             // of the loops; the last is k's
+  bool in_chunks = false;  // its results are those of chunks of k (12_split)
   std::vector<Value> values;
   std::vector<Store> stores;
-};
-struct Refusal : Error {  // nodes that make no kernel
-  using Error::Error;
 };
 inline unsigned k_of(const Kernel& kernel) { return 1u << (kernel.sizes.size() - 1); }
 inline bool reduces(Op op) { return info(op).kind == Kind::Reduction || op == Op::Matmul; }
@@ -78,8 +76,8 @@ struct LoopBuilder {
     const Shape& shape = graph[id].shape;
     if (shape == rows || (flat && count(shape) == rows[0])) return row;
     if (reduction < 0 || graph[reduction].op == Op::Matmul || shape != operand_shape())
-      throw Refusal(called(graph, id) + " is " + listed(shape) + ", a row's result " +
-                    listed(rows));
+      throw Error(called(graph, id) + " is " + listed(shape) + ", a row's result " +
+                  listed(rows));
     return element();
   }
 
@@ -92,7 +90,7 @@ struct LoopBuilder {
     Value v{node.op, {}, id, at, 0};
     if (node.op != Op::Constant && !members.contains(id)) v.op = Op::Input;
     if (v.op == Op::Input)
-      for (const Coordinate& one : at.along) v.loops |= one.loops;
+      v.loops = at.loops();
     else if (reduces(node.op))
       v.operands = reduced(id, at), v.loops = k_of(kernel) - 1;
     else
@@ -105,17 +103,18 @@ struct LoopBuilder {
 
   Ids reduced(int64_t id, const Place& at) {
     const Node &node = graph[id], &first = graph[reduction];
+    if (node.op == Op::Matmul && id != reduction) throw Error("two products are two kernels");
     if ((node.op == Op::Matmul) != (first.op == Op::Matmul) || node.axes != first.axes ||
         graph[node.inputs[0]].shape != operand_shape() || node.shape != rows)
-      throw Refusal(called(graph, id) + " has other loops than " + called(graph, reduction));
+      throw Error(called(graph, id) + " has other loops than " + called(graph, reduction));
     if (name_of(at) != name_of(row))
-      throw Refusal(called(graph, id) + " is needed at " + name_of(at) + " by row " +
-                    name_of(row));
+      throw Error(called(graph, id) + " is needed at " + name_of(at) + " by row " +
+                  name_of(row));
     if (node.op != Op::Matmul) return {value(node.inputs[0], element())};
     for (const int64_t input : node.inputs)
       if (members.contains(base_of(graph, input)))
-        throw Refusal(called(graph, input) + " would be made again for each element of " +
-                      called(graph, id));
+        throw Error(called(graph, input) + " would be made again for each element of " +
+                    called(graph, id));
     return {value(node.inputs[0], {{row.along[0], k}}),
             value(node.inputs[1], {{k, row.along[1]}})};
   }
@@ -130,7 +129,7 @@ inline Kernel made_by(LoopBuilder loops, const Ids& stored) {
   }
   return loops.kernel;
 }
-// The kernel of these nodes. Throws Refusal where they have no loops in common.
+// The kernel of these nodes. Throws Error where they have no loops in common.
 inline Kernel loops_of(const Graph& graph, const Group& members, const Ids& stored) {
   const auto first = std::find_if(members.begin(), members.end(),
                                   [&](int64_t id) { return reduces(graph[id].op); });
@@ -139,7 +138,7 @@ inline Kernel loops_of(const Graph& graph, const Group& members, const Ids& stor
   if (reduction < 0) {
     const Kernel kernel = made_by({graph, members, -1, {count(rows)}, true}, stored);
     const auto in_order = [](const Value& v) {
-      return v.op != Op::Input || v.loops == 0 || (v.at.flat && v.at.along[0].is_loop);
+      return v.op != Op::Input || v.loops == 0 || (v.at.flat && v.at.along[0].is_variable());
     };
     if (std::ranges::all_of(kernel.values, in_order)) return kernel;
   }

@@ -11,7 +11,8 @@ namespace small {
 
 struct Program {
   Graph graph;
-  std::vector<Kernel> kernels;  // in this order
+  std::vector<Kernel> kernels = {};        // in this order
+  std::vector<std::string> refusals = {};  // why there are not fewer (09), each once
 };
 
 // Whether a node has an array: views and constants have none, unless they are returned.
@@ -34,7 +35,8 @@ inline Ids stored_of(const Graph& graph, const Group& group) {
 }
 
 inline Program unfused(const Graph& graph) {
-  Program program{graph, {}};
+  verify(graph);
+  Program program{graph};
   for (int64_t id = 0; id < graph.size(); id++)
     if (is_computed(graph, id)) program.kernels.push_back(loops_of(graph, {id}, {id}));
   return program;
@@ -52,13 +54,14 @@ inline Ids arrays_of(const Kernel& kernel) {
 }
 
 inline std::string v(int64_t value) { return str("v", value); }
+constexpr int64_t kStores = -1;
 
 // A kernel's formulas.
 struct Formulas {
   const Graph& graph;
   const Kernel& kernel;
   Ids arrays = arrays_of(kernel);
-  std::map<int64_t, int64_t> kept = {};  // values (10), with the result that they are made for
+  std::map<int64_t, int64_t> kept = {};  // values (10), and which run through k makes them
   std::string kept_at = "k";
 
   std::string element(int64_t node, const Place& at) const {
@@ -74,22 +77,22 @@ struct Formulas {
     if (value.op == Op::Input) return element(value.node, value.at);
     return small::element(Scalars{{x, y}}, graph, graph[value.node], Text("")).s;
   }
-  bool is_kept_before(int64_t id, int64_t result) const {
-    return kept.contains(id) && kept.at(id) != result;
+  bool is_kept_before(int64_t id, int64_t run) const {
+    return kept.contains(id) && kept.at(id) != run;
   }
-  // The line that makes a value for the sake of a result.
-  std::string line(int64_t id, int64_t result = -1) const {
+  // The line that makes a value in a run through k: that of a reduction, or of the stores.
+  std::string line(int64_t id, int64_t run = kStores) const {
     const Value& value = kernel.values[id];
     const Ids in = value.operands.empty() ? Ids{0} : value.operands;
     const std::string own = str("const float ", v(id), " = "),
                       array = str("kept_", v(id), "[", kept_at, "]");
-    if (is_kept_before(id, result)) return str(own, array, ";\n");
+    if (is_kept_before(id, run)) return str(own, array, ";\n");
     return str(own, of(value, v(in.front()), v(in.back())), ";\n",
                kept.contains(id) ? str(array, " = ", v(id), ";\n") : "");
   }
   std::string kept_arrays(const Text& size) const {
     std::string text;
-    for (const auto& [id, result] : kept) text += str("float kept_", v(id), "[", size, "];\n");
+    for (const auto& [id, run] : kept) text += str("float kept_", v(id), "[", size, "];\n");
     return text;
   }
 };
@@ -99,12 +102,7 @@ inline bool inside_k(const Kernel& kernel, int64_t value) {
 }
 inline bool inside_k(const Kernel& kernel,
                      const Store& store) {  // also where all k get the same
-  const auto in_k = [&](const Coordinate& one) { return one.loops & k_of(kernel); };
-  return inside_k(kernel, store.value) || std::ranges::any_of(store.at.along, in_k);
-}
-inline Plan plan_of(const Program& program) {  // without kernels yet
-  const Graph& graph = program.graph;
-  return {{}, shapes_of(graph, false), shapes_of(graph, true).size(), graph.outputs};
+  return inside_k(kernel, store.value) || (store.at.loops() & k_of(kernel));
 }
 // Braces say how deep a line stands.
 inline std::string indented(const std::string& text) {
@@ -120,15 +118,22 @@ inline std::string indented(const std::string& text) {
 // With "const long long n4 = 4;" for each size that the text names.
 inline void add_kernel(Plan& plan, Launch launch, const std::string& text, bool cuda) {
   static const std::regex name("\\bn(\\d+)\\b");
-  std::set<std::string> sizes;
+  std::set<std::string> lines;
   for (std::sregex_iterator at(text.begin(), text.end(), name), end; at != end; ++at)
-    sizes.insert((*at)[1]);
-  std::string lines;
-  for (const std::string& size : sizes)
-    lines += str("const long long n", size, " = ", size, ";\n");
-  launch.name = str("k", plan.code.launches.size());
-  plan.code.text += head(launch, cuda) + indented(lines + text) + "}\n";
-  plan.code.launches.push_back(launch);
+    lines.insert(str("const long long ", at->str(), " = ", (*at)[1].str(), ";\n"));
+  const std::string sizes = std::accumulate(lines.begin(), lines.end(), std::string());
+  launch.name = str("k", plan.launches.size());
+  launch.text = head(launch, cuda) + indented(sizes + text) + "}\n";
+  plan.launches.push_back(launch);
+}
+
+// A plan to which `add` adds each kernel.
+using AddKernel = std::function<void(Plan&, const Formulas&)>;
+inline Plan plan_of(const Program& program, const AddKernel& add, const char* helpers = "") {
+  Plan plan = plan_of(program.graph);
+  plan.helpers = helpers;
+  for (const Kernel& kernel : program.kernels) add(plan, {program.graph, kernel});
+  return plan;
 }
 
 }  // namespace small

@@ -3,7 +3,7 @@
 //
 //   for (long long i0 = 0; i0 < n4; i0++) {
 //     const auto f2a = [&](long long k) { const float v0 = b0[..]; const float v1 = tc_exp(v0); return v1; };
-//     const float v2 = halves<0>(n3, [&](long long k) { return f2a(k); });
+//     const float v2 = halves<0>(n3, f2a);
 //     b1[i0] = v2;
 //   }
 #pragma once
@@ -12,48 +12,42 @@
 
 namespace small {
 
-// The values inside k that these results are made of, or this one.
-inline std::vector<bool> made_inside(const Formulas& f, const Ids& results) {
+// The values inside k that these results of a run are made of.
+inline std::vector<bool> made_inside(const Formulas& f, const Ids& results, int64_t run) {
   std::vector<bool> inside(f.kernel.values.size());
   for (const int64_t id : results) inside[id] = true;
   for (int64_t id = std::ssize(inside); id-- > 0;) {
     inside[id] = inside[id] && inside_k(f.kernel, id);
-    if (inside[id] && !f.is_kept_before(id, results[0]))
+    if (inside[id] && !f.is_kept_before(id, run))
       for (const int64_t operand : f.kernel.values[id].operands) inside[operand] = true;
   }
   return inside;
 }
-inline std::string lines_inside(const Formulas& f, const Ids& results) {
-  const std::vector<bool> inside = made_inside(f, results);
+inline std::string lines_inside(const Formulas& f, const Ids& results, int64_t run) {
+  const std::vector<bool> inside = made_inside(f, results, run);
   std::string text;
   for (int64_t id = 0; id < std::ssize(inside); id++)
-    if (inside[id]) text += f.line(id, results[0]);
+    if (inside[id]) text += f.line(id, run);
   return text;
 }
 
-// "const auto f2 = [&](long long k) { .. return v1; };"
-inline std::string function_of_k(const Formulas& f, const std::string& name, int64_t result) {
-  return str("const auto ", name, " = [&](long long k) {\n", lines_inside(f, {result}),
-             "return ", v(result), ";\n};\n");
-}
-// The sum of nothing is 0, and so is a maximum of -0.
-inline std::string zero_after(const Formulas& f, Op op) {
-  return op != Op::Sum || f.kernel.sizes.back() == 0 ? " + 0.0f" : "";
+// "const auto f2a = [&](long long k) { .. return v1; };"
+inline std::string function_of_k(const Formulas& f, const std::string& name, int64_t result,
+                                 int64_t run, const char* parameters = "long long k") {
+  return str("const auto ", name, " = [&](", parameters, ") {\n",
+             lines_inside(f, {result}, run), "return ", v(result), ";\n};\n");
 }
 inline std::string reduction(const Formulas& f, int64_t id) {
   const Value& value = f.kernel.values[id];
-  const Text n = size_name(f.kernel.sizes.back());
-  std::string text;
-  std::vector<Names::At> operands;
-  for (const int64_t operand : value.operands) {
-    const std::string name = str("f", id, operands.empty() ? "a" : "b");
-    text += function_of_k(f, name, operand);
-    operands.push_back([name](const Text& k) { return Text(str(name, "(", k, ")")); });
+  std::string text, call = str("halves<", value.op == Op::Max, ">(");
+  if (value.op == Op::Matmul) call = "product(";
+  call += size_name(f.kernel.sizes.back()).s;
+  for (size_t k = 0; k < value.operands.size(); k++) {
+    const std::string name = str("f", id, k == 0 ? "a" : "b");
+    text += function_of_k(f, name, value.operands[k], id);
+    call += ", " + name;
   }
-  const Names names{"", ""};
-  const Text all = value.op == Op::Matmul ? names.product(n, operands[0], operands[1])
-                                          : names.halves(value.op == Op::Max, n, operands[0]);
-  return str(text, "const float ", v(id), " = ", all, zero_after(f, value.op), ";\n");
+  return str(text, "const float ", v(id), " = ", call, ");\n");
 }
 
 inline std::string row_value(const Formulas& f, int64_t id) {
@@ -74,7 +68,7 @@ inline Ids reductions_of(const Kernel& kernel) {
 inline std::string stores(const Formulas& f, bool inside) {
   std::string text;
   if (const Ids results = stored_inside(f.kernel); inside && !results.empty())
-    text = lines_inside(f, results);
+    text = lines_inside(f, results, kStores);
   for (const Store& store : f.kernel.stores)
     if (inside_k(f.kernel, store) == inside)
       text += str(f.element(store.node, store.at), " = ", v(store.value), ";\n");
@@ -93,6 +87,13 @@ inline std::string values_of(const Formulas& f, int loop) {
   for (int64_t id = 0; id < std::ssize(f.kernel.values); id++)
     if (std::cmp_equal(std::bit_width(f.kernel.values[id].loops), loop + 1))
       text += row_value(f, id);
+  return text;
+}
+
+inline std::string row_values(const Formulas& f) {  // all
+  std::string text;
+  for (int64_t id = 0; id < std::ssize(f.kernel.values); id++)
+    if (!inside_k(f.kernel, id)) text += row_value(f, id);
   return text;
 }
 
@@ -117,25 +118,21 @@ inline std::string cpp_loops(const Formulas& f, bool threads) {
 
 inline std::string cuda_threads(const Formulas& f) {
   const Shape rows(f.kernel.sizes.begin(), f.kernel.sizes.end() - 1);
-  const Place row = spread({Text("i"), 1, true}, rows);
+  const Place row = spread({Text("i"), 1}, rows);
   std::string text =
-      str("const long long i = blockIdx.x * 256ll + threadIdx.x;\nif (i >= ", count(rows),
+      str("const long long i = block * 256ll + threadIdx.x;\nif (i >= ", count(rows),
           ") return;\n");
   for (size_t d = 0; d < rows.size(); d++)
     text += str("const long long i", d, " = ", row.along[d].text, ";\n");
-  for (int d = -1; d < static_cast<int>(rows.size()); d++) text += values_of(f, d);
-  return text + all_stores(f);
+  return text + row_values(f) + all_stores(f);
 }
 
 inline Plan row_by_row(const Program& program, bool cuda) {
-  Plan plan = plan_of(program);
-  for (const Kernel& kernel : program.kernels) {
-    const Formulas f{program.graph, kernel};
-    const int64_t rows = count({kernel.sizes.begin(), kernel.sizes.end() - 1});
+  return plan_of(program, [cuda](Plan& plan, const Formulas& f) {
+    const int64_t rows = count({f.kernel.sizes.begin(), f.kernel.sizes.end() - 1});
     add_kernel(plan, {"", f.arrays, (rows + 255) / 256},
                cuda ? cuda_threads(f) : cpp_loops(f, false), cuda);
-  }
-  return plan;
+  });
 }
 
 }  // namespace small

@@ -13,20 +13,20 @@
 
 namespace small {
 
-struct Fusion {
-  Program program;
-  std::vector<std::string> refusals;  // each once
-};
-
-// Groups of computed nodes, and for each node the number of its group (-1: it has none).
+// Nodes in groups. A group's number is its first node's, -1: the node is computed in none.
 struct Groups {
   const Graph& graph;
-  std::vector<Group> all = {};
   Ids of = {};
 
+  Group members(int64_t group) const {
+    Group all;
+    for (int64_t id = group; id < std::ssize(of); id++)
+      if (of[id] == group) all.insert(id);
+    return all;
+  }
   std::set<int64_t> read_by(int64_t group) const {  // arrays
     std::set<int64_t> arrays;
-    for (const int64_t id : all[group])
+    for (const int64_t id : members(group))
       for (const int64_t input : graph[id].inputs)
         if (const int64_t base = base_of(graph, input);
             of[base] != group && graph[base].op != Op::Constant)
@@ -45,38 +45,35 @@ inline bool is_costly(Op op) {
 inline std::string why_not(const Graph& graph, const Group& members) try {
   const Kernel kernel = loops_of(graph, members, stored_of(graph, members));
   if (arrays_of(kernel).size() > 64) return "a kernel has at most 64 arrays";
-  const auto is_product = [&](int64_t id) { return graph[id].op == Op::Matmul; };
-  if (std::ranges::count_if(members, is_product) > 1) return "two products are two kernels";
-  const bool again = !reductions_of(kernel).empty() &&
-                     reductions_of(kernel).size() + stored_inside(kernel).size() > 1;
-  if (again && kernel.sizes.back() > kMostKept)
-    return "rows of " + std::to_string(kernel.sizes.back()) + " are too long to be kept";
-  unsigned all = 0;  // loops of more than one turn
-  for (size_t d = 0; d < kernel.sizes.size(); d++) all |= unsigned{kernel.sizes[d] > 1} << d;
+  const size_t reductions = reductions_of(kernel).size();
+  const bool runs_again = reductions > 0 && reductions + stored_inside(kernel).size() > 1;
+  if (runs_again && kernel.sizes.back() > kMostKept)
+    return str("rows of ", kernel.sizes.back(), " are too long to be kept");
+  unsigned turning = 0;  // loops of more than one turn
+  for (size_t d = 0; d < kernel.sizes.size(); d++)
+    turning |= unsigned{kernel.sizes[d] > 1} << d;
   for (int64_t id = 0; id < std::ssize(kernel.values); id++) {
     const Value& value = kernel.values[id];
-    const unsigned scope = inside_k(kernel, id) ? all : all & ~k_of(kernel);
-    if (is_costly(value.op) && (value.loops & scope) != scope)
+    const unsigned around = inside_k(kernel, id) ? turning : turning & ~k_of(kernel);
+    if (is_costly(value.op) && (value.loops & around) != around)
       return called(graph, value.node) + " would be made again and again";
   }
   return "";
-} catch (const Refusal& refusal) {
+} catch (const Error& refusal) {
   return refusal.what();
 }
 
 // The groups, each after those that it reads; not all of them where two wait for each other.
 inline Ids in_order(const Groups& groups) {
+  const std::set<int64_t> all(groups.of.begin(), groups.of.end());
+  std::set<int64_t> done = {-1};
   Ids order;
-  std::vector<bool> done(groups.all.size());
-  const auto is_ready = [&](int64_t array) {
-    return groups.of[array] < 0 || done[groups.of[array]];
-  };
-  for (size_t before = -1; before != order.size();) {
-    before = order.size();
-    for (int64_t g = 0; g < std::ssize(groups.all); g++) {
-      if (done[g] || !std::ranges::all_of(groups.read_by(g), is_ready)) continue;
-      done[g] = true;
-      if (!groups.all[g].empty()) order.push_back(g);
+  for (size_t before = 0; before != done.size();) {
+    before = done.size();
+    for (const int64_t group : all) {
+      const auto is_there = [&](int64_t array) { return done.contains(groups.of[array]); };
+      if (!done.contains(group) && std::ranges::all_of(groups.read_by(group), is_there))
+        done.insert(group), order.push_back(group);
     }
   }
   return order;
@@ -85,42 +82,40 @@ inline Ids in_order(const Groups& groups) {
 // The groups with b in a, unless there is a reason not to.
 inline void merge(Groups& groups, int64_t a, int64_t b, std::set<std::string>& refusals) {
   if (a < 0 || a == b) return;
-  Groups both = groups;
-  both.all[a].merge(both.all[b]);
-  for (const int64_t id : both.all[a]) both.of[id] = a;
-  std::string why = why_not(groups.graph, both.all[a]);
-  const auto full = std::ranges::count_if(both.all, [](const Group& g) { return !g.empty(); });
-  if (why.empty() && std::ssize(in_order(both)) < full)
+  Groups both{groups.graph, groups.of};
+  std::ranges::replace(both.of, std::max(a, b), std::min(a, b));
+  std::string why = why_not(groups.graph, both.members(std::min(a, b)));
+  if (why.empty() && in_order(both).size() + 1 < in_order(groups).size())
     why = "another kernel stands between them";
   if (why.empty())
-    groups.all = both.all, groups.of = both.of;
+    groups.of = both.of;
   else
-    refusals.insert(called(groups.graph, *groups.all[a].rbegin()) + " with " +
-                    called(groups.graph, *groups.all[b].rbegin()) + ": " + why);
+    refusals.insert(called(groups.graph, *groups.members(a).rbegin()) + " with " +
+                    called(groups.graph, *groups.members(b).rbegin()) + ": " + why);
 }
 
-inline Fusion fuse(const Graph& graph) {
+inline Program fuse(const Graph& graph) {
+  verify(graph);
+  const std::vector<bool> is_needed = needed(graph);
   Groups groups{graph};
-  groups.of.assign(graph.nodes.size(), -1);
-  for (int64_t id = 0; id < graph.size(); id++) {
-    if (!is_computed(graph, id)) continue;
-    groups.of[id] = std::ssize(groups.all);
-    groups.all.push_back({id});
-  }
+  for (int64_t id = 0; id < graph.size(); id++)
+    groups.of.push_back(is_computed(graph, id) && is_needed[id] ? id : -1);
   std::set<std::string> refusals, others;
   for (int64_t id = 0; id < graph.size(); id++)
     if (groups.of[id] >= 0)
       for (const int64_t array : groups.read_by(groups.of[id]))
         merge(groups, groups.of[array], groups.of[id], refusals);
-  for (int64_t a = 0; a < std::ssize(groups.all); a++)
-    for (int64_t b = a + 1; b < std::ssize(groups.all); b++)
+  for (int64_t a = 0; a < graph.size(); a++)
+    for (int64_t b = a + 1; b < graph.size(); b++)
       for (const int64_t array : groups.read_by(b))
-        if (groups.read_by(a).contains(array) && !groups.all[b].empty())
-          merge(groups, a, b, others);
-  Program program{graph, {}};
-  for (const int64_t g : in_order(groups))
-    program.kernels.push_back(loops_of(graph, groups.all[g], stored_of(graph, groups.all[g])));
-  return {program, {refusals.begin(), refusals.end()}};
+        if (groups.of[a] == a && groups.read_by(a).contains(array))
+          merge(groups, a, groups.of[b], others);
+  Program program{graph, {}, {refusals.begin(), refusals.end()}};
+  for (const int64_t group : in_order(groups)) {
+    const Group members = groups.members(group);
+    program.kernels.push_back(loops_of(graph, members, stored_of(graph, members)));
+  }
+  return program;
 }
 
 }  // namespace small

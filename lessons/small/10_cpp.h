@@ -16,19 +16,21 @@
 
 namespace small {
 
-// Costly values that several results need, and the first of these; loads, too, if wanted.
-inline std::map<int64_t, int64_t> worth_keeping(const Formulas& f, bool loads) {
-  std::vector<Ids> results;  // that k is run through for
-  for (const Value& value : f.kernel.values)
-    if (reduces(value.op) && value.op != Op::Matmul) results.push_back(value.operands);
-  if (const Ids stored = stored_inside(f.kernel); !stored.empty()) results.push_back(stored);
+// Costly values that several runs through k need, and the first of these; loads, too, if wanted.
+inline std::map<int64_t, int64_t> worth_keeping(Formulas f, bool loads) {
+  std::vector<std::pair<int64_t, Ids>> runs;  // a reduction or the stores, and what they are of
+  for (const int64_t id : reductions_of(f.kernel))
+    if (f.kernel.values[id].op != Op::Matmul)
+      runs.push_back({id, f.kernel.values[id].operands});
+  runs.push_back({kStores, stored_inside(f.kernel)});
   std::map<int64_t, int64_t> first, kept;
-  for (const Ids& each : results) {
-    const std::vector<bool> inside = made_inside(f, each);
+  for (const auto& [run, results] : runs) {
+    f.kept = first;
+    const std::vector<bool> inside = made_inside(f, results, run);
     for (int64_t id = 0; id < std::ssize(inside); id++)
       if (const Op op = f.kernel.values[id].op;
           inside[id] && (is_costly(op) || (loads && op == Op::Input)))
-        if (!first.emplace(id, each[0]).second) kept[id] = first[id];
+        if (!first.emplace(id, run).second) kept[id] = first[id];
   }
   return kept;
 }
@@ -37,10 +39,6 @@ inline void add_cpp(Plan& plan, Formulas f) {
   if (f.kernel.sizes.back() > 1) f.kept = worth_keeping(f, false);
   add_kernel(plan, {"", f.arrays}, cpp_loops(f, true), false);
 }
-inline Plan in_cpp(const Program& program) {
-  Plan plan = plan_of(program);
-  for (const Kernel& kernel : program.kernels) add_cpp(plan, {program.graph, kernel});
-  return plan;
-}
+inline Plan in_cpp(const Program& program) { return plan_of(program, add_cpp); }
 
 }  // namespace small

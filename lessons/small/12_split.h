@@ -16,10 +16,10 @@ namespace small {
 inline Schedule schedule_k(const Kernel& kernel) {
   if (reductions_of(kernel).empty() || is_product(kernel)) return schedule_rows(kernel);
   const Ids arrays = contiguous(kernel);
-  const bool in_chunks = is_chunked(kernel);
+  const bool in_chunks = kernel.in_chunks;
   const auto best = std::max_element(arrays.begin(), arrays.end() - 1);
   const bool across = *best > arrays.back() && kernel.sizes[best - arrays.begin()] >= 32;
-  int64_t rest = in_chunks ? 1024 : padded(kernel.sizes.back());
+  int64_t rest = in_chunks ? 1024 : power_of_two_from(kernel.sizes.back());
   const auto deal = [&](int64_t most) {
     const int64_t part = std::min(most, rest);
     rest /= part;
@@ -55,14 +55,14 @@ inline bool is_worth_splitting(const Kernel& kernel) {
 
 // Such a kernel as two: of chunks of 1024, whose results are arrays, and of these.
 inline Program split(const Program& program) {
-  Program result{program.graph, {}};
+  Program result{program.graph};
   for (const Kernel& kernel : program.kernels) {
     if (!is_worth_splitting(kernel)) {
       result.kernels.push_back(kernel);
       continue;
     }
-    Kernel chunks = kernel, rest = {kernel.sizes, {}, kernel.stores};
-    chunks.stores.clear();
+    Kernel chunks = {kernel.sizes, true, kernel.values, {}},
+           rest = {kernel.sizes, false, {}, kernel.stores};
     rest.sizes.back() = (kernel.sizes.back() + 1023) / 1024;
     Ids now(kernel.values.size());
     for (int64_t id = 0; id < std::ssize(kernel.values); id++) {
@@ -70,12 +70,9 @@ inline Program split(const Program& program) {
       if (inside_k(kernel, id)) continue;
       for (int64_t& operand : value.operands) operand = now[operand];
       if (reduces(value.op)) {
-        Place at;
-        for (size_t d = 0; d + 1 < kernel.sizes.size(); d++)
-          at.along.push_back(kernel.sizes[d] == 1 ? Coordinate{}
-                                                  : variable(d, kernel.sizes.size()));
+        Place at = value.at;
         at.along.push_back({Text("chunk")});
-        const int64_t array = result.graph.add({Op::Sum, {}, rest.sizes});
+        const int64_t array = result.graph.add({Op::Sum, {}, rest.sizes});  // the chunks'
         chunks.stores.push_back({id, array, at});
         at.along.back() = variable(kernel.sizes.size() - 1, kernel.sizes.size());
         value.operands = {std::ssize(rest.values)};
@@ -92,12 +89,10 @@ inline Program split(const Program& program) {
 }
 
 inline Plan in_layouts(const Program& program) {
-  const Program two = split(program);
-  Plan plan = plan_of(two);
-  plan.code.text = kHalves;
-  for (const Kernel& kernel : two.kernels)
-    add_reduced(plan, {two.graph, kernel}, schedule_k(kernel));
-  return plan;
+  const auto add = [](Plan& plan, const Formulas& f) {
+    add_reduced(plan, f, schedule_k(f.kernel));
+  };
+  return plan_of(split(program), add, kHalves);
 }
 
 }  // namespace small

@@ -12,10 +12,10 @@ namespace small {
 
 // The plan with a place for each array, in one arena.
 inline Plan with_arena(Plan plan) {
-  const auto forever = std::ssize(plan.code.launches);
+  const auto forever = std::ssize(plan.launches);
   Ids first(plan.arrays.size(), forever), last(plan.arrays.size(), -1);
   for (int64_t launch = 0; launch < forever; launch++)
-    for (const int64_t array : plan.code.launches[launch].arrays) {
+    for (const int64_t array : plan.launches[launch].arrays) {
       first[array] = std::min(first[array], launch);
       last[array] = launch;
     }
@@ -46,13 +46,6 @@ inline Plan with_arena(Plan plan) {
     placed.push_back(array);
   }
   return plan;
-}
-
-inline int64_t memory_of(const Plan& plan) {  // elements of the arena
-  int64_t end = kAligned;
-  for (size_t k = 0; k < plan.arrays.size(); k++)
-    end = std::max(end, plan.offsets[k] + rounded(count(plan.arrays[k])));
-  return end;
 }
 
 }  // namespace small

@@ -13,47 +13,34 @@
 
 namespace small {
 
-// Names for a kernel's sizes and constants, whose values become the launch's.
-inline std::string opened(const std::string& text, Launch& launch) {
+// The kernel with names for its sizes and constants, whose values become the launch's.
+inline Launch opened(Launch launch) {
   static const std::regex known("  const long long n\\d+ = \\d+;\n"),
       either("\\bn(\\d+)\\b|tc_from_bits\\((\\d+)u\\)");
-  const std::string body = std::regex_replace(text, known, "");
+  const std::string body = std::regex_replace(launch.text, known, "");
   std::map<std::string, std::string> names;
-  std::string result, heads;
+  std::string text, heads;
   auto copied = body.begin();
   for (std::sregex_iterator at(body.begin(), body.end(), either), end; at != end; ++at) {
     const bool is_size = (*at)[1].matched;
+    const size_t k = is_size ? launch.sizes.size() : launch.constants.size();
     std::string& name = names[at->str()];
-    if (name.empty() && is_size && launch.sizes.size() < 16) {
-      name = str("size", launch.sizes.size());
-      heads += str("  const long long ", name, " = a.n[", launch.sizes.size(), "];\n");
-      launch.sizes.push_back(std::stoll((*at)[1]));
-    } else if (name.empty() && !is_size && launch.constants.size() < 16) {
-      name = str("c", launch.constants.size());
-      heads += str("  const float ", name, " = a.c[", launch.constants.size(), "];\n");
-      launch.constants.push_back(
-          std::bit_cast<float>(static_cast<unsigned>(std::stoul((*at)[2]))));
-    } else if (name.empty()) {
-      name = is_size ? (*at)[1].str() : at->str();
+    if (name.empty() && k == 16) name = is_size ? (*at)[1].str() : at->str();
+    if (name.empty()) {
+      name = str(is_size ? "size" : "c", k);
+      heads += str(is_size ? "  const long long " : "  const float ", name,
+                   is_size ? " = a.n[" : " = a.c[", k, "];\n");
+      if (is_size)
+        launch.sizes.push_back(std::stoll((*at)[1]));
+      else
+        launch.constants.push_back(
+            std::bit_cast<float>(static_cast<unsigned>(std::stoul((*at)[2]))));
     }
-    result.append(copied, at->prefix().second) += name;
+    text.append(copied, at->prefix().second) += name;
     copied = (*at)[0].second;
   }
-  result.append(copied, body.end());
-  return result.insert(result.find('\n') + 1, heads);
-}
-
-// All kernels of a plan; what stands before them stays.
-inline Code opened(Code code) {
-  const std::string start = "extern \"C\" ";
-  size_t at = code.text.find(start);
-  std::string text = code.text.substr(0, at);
-  for (Launch& launch : code.launches) {
-    const size_t next = code.text.find(start, at + 1);
-    text += opened(code.text.substr(at, next - at), launch);
-    at = next;
-  }
-  return {text, code.launches};
+  launch.text = text.append(copied, body.end()).insert(text.find('\n') + 1, heads);
+  return launch;
 }
 
 // A function that compiles itself for the shapes that it is called with.
@@ -67,9 +54,9 @@ class Compiled {
     auto known = calls_.find(shapes);
     if (known == calls_.end()) {
       Plan plan = planner_(shapes);
-      plan.code = opened(plan.code);
-      Run& run = programs_[plan.code.text];
-      if (!run) run = (cuda_ ? compile_cuda : compile_cpp)(plan.code.text);
+      for (Launch& launch : plan.launches) launch = opened(launch);
+      Run& run = programs_[text_of(plan)];
+      if (!run) run = (cuda_ ? compile_cuda : compile_cpp)(text_of(plan));
       known = calls_.emplace(shapes, Executable(with_arena(plan), cuda_, run)).first;
     }
     return known->second(inputs);

@@ -1,7 +1,7 @@
 // How far is a product from the machine? An element of it is one fma after the other, and each waits
 // for the one before: so many elements must be under way at once. A tile of them shares what it loads:
 // of 8 + 32 numbers come 256 products (C++, in vectors; the right operand is copied side by side),
-// in CUDA of 64 + 64 in shared memory 4096, and 16 of them are one thread's (of few: 16 + 16).
+// in CUDA of 64 + 64 in shared memory 4096, and 16 of them are one thread's (where tiles are few: 16 by 16).
 //
 //   %2 = matmul %0, %1   %3 = exp %2     =>  left(i0, k), right(k, i1), result(i0, i1, v2) {.. exp ..}
 //
@@ -72,48 +72,36 @@ TC_FN void tiles(long long m, long long n, long long size, Left left, Right righ
 
 inline std::string tiles_text(const Formulas& f, const std::string& tile) {
   const auto& values = f.kernel.values;
-  std::string text = values_of(f, -1), result;
+  std::string text = values_of(f, -1), result, sizes;
   for (int64_t id = 0; id < std::ssize(values); id++) {
     if (inside_k(f.kernel, id) || values[id].loops == 0) continue;
     if (values[id].op != Op::Matmul) {
       result += f.line(id);
       continue;
     }
-    const char* const heads[] = {"const auto left = [&](long long i0, long long k) {\n",
-                                 "const auto right = [&](long long k, long long i1) {\n"};
-    for (size_t side = 0; side < 2; side++) {
-      const int64_t operand = values[id].operands[side];
-      text += str(heads[side], lines_inside(f, {operand}), "return ", v(operand), ";\n};\n");
-    }
+    text += function_of_k(f, "left", values[id].operands[0], id, "long long i0, long long k") +
+            function_of_k(f, "right", values[id].operands[1], id, "long long k, long long i1");
     result = str("const auto result = [&](long long i0, long long i1, float sum) {\n", result,
                  "const float ", v(id), " = sum + 0.0f;\n");
   }
-  std::string sizes;
   for (const int64_t size : f.kernel.sizes) sizes += str(size_name(size), ", ");
   return str(text, result, stores(f, false), "};\ntiles", tile, "(", sizes,
              "left, right, result);\n");
 }
 
 inline Plan in_tiles(const Program& program, bool cuda) {
-  const Program two = cuda ? split(program) : program;
-  Plan plan = plan_of(two);
-  plan.code.text = cuda ? str(kHalves, kCudaTiles) : kCppTiles;
-  for (const Kernel& kernel : two.kernels) {
-    const Formulas f{two.graph, kernel};
-    if (is_product(kernel)) {
-      const auto blocks = [&](int64_t tile) {
-        return (kernel.sizes[0] + tile - 1) / tile * ((kernel.sizes[1] + tile - 1) / tile);
-      };
-      const int64_t tile = blocks(64) < 128 ? 16 : 64;
-      add_kernel(plan, {"", f.arrays, blocks(tile)},
-                 tiles_text(f, cuda ? str("<", tile, ">") : ""), cuda);
-    } else if (cuda) {
-      add_reduced(plan, f, schedule_k(kernel));
-    } else {
-      add_cpp(plan, f);
-    }
-  }
-  return plan;
+  const auto add = [cuda](Plan& plan, const Formulas& f) {
+    if (!is_product(f.kernel))
+      return cuda ? add_reduced(plan, f, schedule_k(f.kernel)) : add_cpp(plan, f);
+    const auto blocks = [&](int64_t tile) {
+      return (f.kernel.sizes[0] + tile - 1) / tile * ((f.kernel.sizes[1] + tile - 1) / tile);
+    };
+    const int64_t tile = blocks(64) < 128 ? 16 : 64;
+    add_kernel(plan, {"", f.arrays, blocks(tile)},
+               tiles_text(f, cuda ? str("<", tile, ">") : ""), cuda);
+  };
+  if (!cuda) return plan_of(program, add, kCppTiles);
+  return plan_of(split(program), add, str(kHalves, kCudaTiles).c_str());
 }
 
 }  // namespace small

@@ -4,36 +4,7 @@
 #include <cstdio>
 
 #include "lessons/small/program.h"
-#if STEP >= 2
-#include "lessons/small/02_graph.h"
-#endif
-#if STEP >= 16
-#include "lessons/small/16_matmul.h"
-#elif STEP >= 14
-#include "lessons/small/14_guards.h"
-#elif STEP >= 13
-#include "lessons/small/13_memory.h"
-#elif STEP >= 12
-#include "lessons/small/12_split.h"
-#elif STEP >= 11
-#include "lessons/small/11_cuda.h"
-#elif STEP >= 10
-#include "lessons/small/10_cpp.h"
-#elif STEP >= 9
-#include "lessons/small/09_fusion.h"
-#elif STEP >= 8
-#include "lessons/small/08_text.h"
-#elif STEP >= 7
-#include "lessons/small/07_save_recompute.h"
-#elif STEP >= 6
-#include "lessons/small/06_autodiff.h"
-#elif STEP >= 5
-#include "lessons/small/05_cse_dce.h"
-#elif STEP >= 4
-#include "lessons/small/04_rewrites.h"
-#elif STEP >= 3
-#include "lessons/small/03_interpreter.h"
-#endif
+#include LAST_STEP  // lessons/small/09_fusion.h: all up to there
 #if STEP >= 3
 #include <chrono>
 #include <filesystem>
@@ -66,8 +37,8 @@ struct Rung {
 };
 
 Rung rung_of(const char* what, const Plan& plan, const std::vector<Array>& inputs, bool cuda) {
-  Rung rung{what, std::ssize(plan.code.launches), 0, {}, {}};
-  for (const Launch& launch : plan.code.launches)
+  Rung rung{what, std::ssize(plan.launches), 0, {}, {}};
+  for (const Launch& launch : plan.launches)
     for (const int64_t array : launch.arrays) rung.bytes += 4 * count(plan.arrays[array]);
   const Executable compiled(plan, cuda);
   rung.results = [compiled, &inputs] { return compiled(inputs); };
@@ -120,15 +91,15 @@ Rung real_compiler(const Graph& graph, const std::vector<Array>& inputs, bool cu
 // The compiler's last word on a graph.
 [[maybe_unused]] Plan best_plan(const Graph& graph, bool cuda) {
 #if STEP >= 16
-  return with_arena(in_tiles(fuse(cse_dce(rewrite(graph))).program, cuda));
+  return with_arena(in_tiles(fuse(cse_dce(rewrite(graph))), cuda));
 #elif STEP >= 13
-  const Program fused = fuse(cse_dce(rewrite(graph))).program;
+  const Program fused = fuse(cse_dce(rewrite(graph)));
   return with_arena(cuda ? in_layouts(fused) : in_cpp(fused));
 #elif STEP >= 10
-  const Program fused = fuse(cse_dce(rewrite(graph))).program;
+  const Program fused = fuse(cse_dce(rewrite(graph)));
   return cuda ? row_by_row(fused, true) : in_cpp(fused);
 #elif STEP >= 9
-  return row_by_row(fuse(cse_dce(rewrite(graph))).program, cuda);
+  return row_by_row(fuse(cse_dce(rewrite(graph))), cuda);
 #elif STEP >= 8
   return row_by_row(unfused(cse_dce(rewrite(graph))), cuda);
 #elif STEP >= 5
@@ -162,7 +133,7 @@ std::vector<Rung> ladder_of(const Graph& graph, const std::vector<Array>& inputs
   climb_to("08  views are indices", row_by_row(unfused(clean), cuda));
 #endif
 #if STEP >= 9
-  const Program fused = fuse(clean).program;
+  const Program fused = fuse(clean);
   climb_to("09  fused", row_by_row(fused, cuda));
 #endif
 #if STEP >= 10
@@ -234,7 +205,7 @@ void climb(const char* title, const Graph& graph, bool cuda) {
 void report(const Graph& graph) {
   const Graph clean = cse_dce(rewrite(graph));
   const Plan plan = best_plan(graph, false);
-  std::printf("%s\n%s\n", print(clean).c_str(), plan.code.text.c_str());
+  std::printf("%s\n%s\n", print(clean).c_str(), text_of(plan).c_str());
 #if STEP >= 9
   for (const std::string& refusal : fuse(clean).refusals) std::printf("%s\n", refusal.c_str());
 #endif

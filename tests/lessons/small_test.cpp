@@ -36,24 +36,24 @@ void require_real_bits(const Graph& graph, const std::vector<Array>& inputs) {
   };
   require("interpreter", interpret(graph, inputs));
   const auto require_plan = [&](const char* step, const Plan& plan) {
-    INFO(plan.code.text);
+    INFO(text_of(plan));
     require(step, Executable(plan, false)(inputs));
   };
   const auto require_on_gpu = [&](const char* step, const Plan& plan) {
     if (!tiny_compile::why_no_gpu().empty()) return;
-    INFO("on a GPU\n" << plan.code.text);
+    INFO("on a GPU\n" << text_of(plan));
     require(step, Executable(plan, true)(inputs));
   };
   require_plan("03", loop_per_op(graph, false));
   require_on_gpu("03", loop_per_op(graph, true));
   require_plan("08", row_by_row(unfused(graph), false));
   require_on_gpu("08", row_by_row(unfused(graph), true));
-  const Program fused = fuse(cse_dce(graph)).program;
+  const Program fused = fuse(cse_dce(graph));
   require_plan("09", row_by_row(fused, false));
   require_on_gpu("09", row_by_row(fused, true));
   require_plan("10", in_cpp(fused));
   const auto require_threads = [&](const char* step, const Plan& plan) {
-    INFO(plan.code.text);
+    INFO(text_of(plan));
     require(step, run_threads(plan, inputs));
     require_on_gpu(step, plan);
   };
@@ -121,10 +121,10 @@ TEST_CASE("small: rewrites keep every bit, and an unsound one does not", "[small
     rules.push_back(std::move(rule));
     return first_changed([rules](const Graph& graph) { return rewrite(graph, rules); });
   };
-  CHECK(with({"log exp x => x", [](const Graph& graph, const Node& node) -> Replacement {
-                if (node.op != Op::Log || graph[node.inputs[0]].op != Op::Exp) return {};
-                return as(node, graph[node.inputs[0]].inputs[0]);
-              }}) >= 0);
+  CHECK(with([](const Graph& graph, const Node& node) -> Replacement {
+          if (node.op != Op::Log || graph[node.inputs[0]].op != Op::Exp) return {};
+          return as(node, graph[node.inputs[0]].inputs[0]);  // log exp x => x
+        }) >= 0);
 
   const Graph graph = trace(
       [](const Tensors& in) {
@@ -191,7 +191,7 @@ TEST_CASE("small: gradients are the slopes, with the real compiler's bits", "[sm
   CHECK(std::string(last.where.file).ends_with("program.h"));
 
   const auto told = [](const Function& loss) {
-    return message_of([&] { with_gradients(trace(loss, {{2, 2}}), {0}); });
+    return message_of([&] { with_gradients(trace(loss, {{2, 2}, {2, 2}}), {0}); });
   };
   CHECK_THAT(told([](const Tensors& in) {
                return Tensors{max(in[0], {0, 1})};
@@ -201,6 +201,9 @@ TEST_CASE("small: gradients are the slopes, with the real compiler's bits", "[sm
              ContainsSubstring("a loss is one number, not [2,2]"));
   CHECK_THAT(told([](const Tensors&) { return Tensors{}; }),
              ContainsSubstring("returns nothing"));
+  CHECK(told([](const Tensors& in) {
+          return Tensors{sum(in[0] * in[0] - max(in[1], {0, 1}), {0, 1})};
+        }) == "no error");  // the gradient of in[0] alone
   const Graph nothing =
       trace([](const Tensors& in) { return Tensors{sum(in[0], {0})}; }, {{3}, {2}});
   CHECK(interpret(with_gradients(nothing, {0, 1}), {{1, 2, 3}, {4, 5}})[2] == Array{0, 0});
@@ -236,7 +239,7 @@ Schedule random_schedule(Random& random, const Kernel& kernel) {
     Schedule schedule;
     for (size_t d = 0; d < kernel.sizes.size(); d++) {
       const bool is_k = d + 1 == kernel.sizes.size(),
-                 has_grid = is_k ? is_chunked(kernel) : random.below(2) == 0;
+                 has_grid = is_k ? kernel.in_chunks : random.below(2) == 0;
       const int64_t covered = is_k && has_grid ? 1024 : has_grid ? 1 : kernel.sizes[d];
       schedule.push_back(
           random_layout(random, kernel.sizes[d], has_grid, lanes, warps, covered));
@@ -251,12 +254,12 @@ int64_t try_layouts(unsigned seed) {
   Random random(seed, 5);
   const Graph graph = cse_dce(random.graph(20));
   const std::vector<Array> inputs = numbers_for(graph, seed);
-  const Program program = split(fuse(graph).program);
-  Plan plan = plan_of(program);
-  plan.code.text = kHalves;
-  for (const Kernel& kernel : program.kernels)
-    add_reduced(plan, {program.graph, kernel}, random_schedule(random, kernel));
-  INFO("seed " << seed << "\n" << print(graph) << plan.code.text);
+  const Program program = split(fuse(graph));
+  const auto add = [&](Plan& plan, const Formulas& f) {
+    add_reduced(plan, f, random_schedule(random, f.kernel));
+  };
+  const Plan plan = plan_of(program, add, kHalves);
+  INFO("seed " << seed << "\n" << print(graph) << text_of(plan));
   const std::vector<Array> wanted = interpret(graph, inputs), got = run_threads(plan, inputs);
   for (size_t k = 0; k < wanted.size(); k++) REQUIRE(same(got[k], wanted[k]));
   if (tiny_compile::why_no_gpu().empty()) {
@@ -274,12 +277,53 @@ TEST_CASE("small: each legal layout gives the same bits", "[small]") {
   CHECK(layouts > 20);
 }
 
+TEST_CASE("small: odd graphs have the real compiler's bits", "[small]") {
+  const auto check = [](const Function& function, const std::vector<Shape>& shapes) {
+    const Graph graph = trace(function, shapes);
+    require_real_bits(graph, numbers_for(graph, 2));
+  };
+  check([](const Tensors& in) { return Tensors{sum(reshape(in[0], {}), {})}; }, {{1}});
+  check([](const Tensors& in) { return Tensors{in[0], max(in[0], {0, 1})}; }, {{1, 1}});
+  check(
+      [](const Tensors& in) {
+        exp(in[0]);  // dead: nobody has removed it
+        return Tensors{in[0] + 1};
+      },
+      {{4, 3}});
+  Shape many(30, 1);
+  many[28] = 4, many[29] = 3;
+  check([&](const Tensors& in) { return Tensors{sum(reshape(in[0], many), {29})}; }, {{12}});
+}
+
+TEST_CASE("small: what is costly is made once in each kernel", "[small]") {
+  const Graph graph = trace(
+      [](const Tensors& in) {
+        const Tensor e = exp(exp(in[0]));
+        return Tensors{e, sum(e, {1}), e / max(e, {1})};
+      },
+      {{33, 100}});
+  for (const Plan& plan : {in_cpp(fuse(graph)), in_layouts(fuse(graph))}) {
+    INFO(text_of(plan));
+    REQUIRE(plan.launches.size() == 1);
+    const std::string& text = plan.launches[0].text;
+    size_t calls = 0, kept = 0;
+    for (size_t at = text.find("tc_exp("); at != text.npos; at = text.find("tc_exp(", at + 1))
+      calls++;
+    for (size_t at = text.find("float kept_"); at != text.npos;
+         at = text.find("float kept_", at + 1))
+      kept++;
+    CHECK(calls == 2);
+    CHECK(kept <= 2);  // the last exp and, on a GPU, what is loaded
+  }
+  require_real_bits(graph, numbers_for(graph, 6));
+}
+
 TEST_CASE("small: an illegal layout is refused with its reason", "[small]") {
   const Graph graph =
       trace([](const Tensors& in) { return Tensors{sum(in[0], {1})}; }, {{8, 4096}});
   const Program program = unfused(graph);
   const auto told = [&](const Layout& i0, const Layout& k) {
-    Plan plan = plan_of(program);
+    Plan plan = plan_of(graph);
     return message_of([&] {
       add_reduced(plan, {graph, program.kernels[0]}, {i0, {{Grid, 1}}, k});
     });
@@ -333,13 +377,13 @@ TEST_CASE("small: recorded: 2,000 random graphs", "[.small-graphs]") {
 TEST_CASE("small: NVRTC takes the text of every kernel", "[small][cuda]") {
   if (!tiny_compile::why_no_nvrtc().empty()) SKIP(tiny_compile::why_no_nvrtc());
   const auto check = [](const Plan& plan) {
-    INFO(plan.code.text);
-    CHECK_NOTHROW(tiny_compile::compile_cuda(beginning(true) + plan.code.text, "sm_90"));
+    INFO(text_of(plan));
+    CHECK_NOTHROW(tiny_compile::compile_cuda(beginning(true) + text_of(plan), "sm_90"));
   };
   for (const Graph& graph : {trace(program, program_inputs({})), Random(3).graph(60)}) {
     check(loop_per_op(graph, true));
     check(row_by_row(unfused(graph), true));
-    const Program fused = fuse(cse_dce(graph)).program;
+    const Program fused = fuse(cse_dce(graph));
     check(row_by_row(fused, true));
     check(in_cuda(fused));
     check(in_layouts(fused));
@@ -395,7 +439,7 @@ TEST_CASE("small: arrays that are never needed together share memory", "[small]"
 TEST_CASE("small: code is reused when it would be written again", "[small]") {
   Compiled compiled(
       [](const std::vector<Shape>& shapes) {
-        return in_tiles(fuse(cse_dce(rewrite(trace(program, shapes)))).program, false);
+        return in_tiles(fuse(cse_dce(rewrite(trace(program, shapes)))), false);
       },
       false);
   const auto check = [&](int64_t rows, size_t compilations) {
@@ -416,7 +460,7 @@ TEST_CASE("small: code is reused when it would be written again", "[small]") {
 
 TEST_CASE("small: a mistake is shown on a small graph", "[small]") {
   std::vector<Rule> rules = sound_rules();
-  rules.push_back(neutral("x + 0 => x", Op::Add, 0, true));
+  rules.push_back(neutral(Op::Add, 0, true));
   const auto is_wrong = [&](const Graph& graph) {
     const std::vector<Array> inputs = numbers_for(graph, 7), wanted = interpret(graph, inputs),
                              got = interpret(rewrite(graph, rules), inputs);
@@ -450,7 +494,15 @@ TEST_CASE("small: what is wrong is told with its line", "[small]") {
              }),
              ContainsSubstring("cannot be [-3,-4]"));
 
+  CHECK_THAT(traced([](const Tensors&) { return Tensors{small::exp(2.0)}; }),
+             ContainsSubstring("a number where a tensor is needed"));
+  CHECK_THAT(traced([](const Tensors& in) { return Tensors{matmul(in[0], 2.0)}; }),
+             ContainsSubstring("a number where a tensor is needed"));
+  CHECK_THAT(traced([](const Tensors& in) { return Tensors{reshape(in[0], Shape(40, 1))}; }),
+             ContainsSubstring("more than 30 axes"));
+
   const std::string text = print(Random(1).graph(12));
+  CHECK_THAT(message_of([&] { parse(text + "more"); }), ContainsSubstring("text:"));
   for (size_t length = 0; length + 1 < text.size(); length++)
     CHECK_THAT(message_of([&] { parse(text.substr(0, length)); }), ContainsSubstring("text:"));
   for (size_t at = 0; at < text.size(); at++) {
