@@ -61,6 +61,7 @@ struct Formulas {
   const Graph& graph;
   const Kernel& kernel;
   Ids arrays = arrays_of(kernel);
+  unsigned inner = k_of(kernel);  // what turns in a run: its values depend on these loops
   std::map<int64_t, int64_t> kept = {};  // values (10), and which run through k makes them
   std::string kept_at = "k";
 

@@ -12,12 +12,12 @@
 
 namespace small {
 
-// The values inside k that these results of a run are made of.
+// The values that a run makes for these results.
 inline std::vector<bool> made_inside(const Formulas& f, const Ids& results, int64_t run) {
   std::vector<bool> inside(f.kernel.values.size());
   for (const int64_t id : results) inside[id] = true;
   for (int64_t id = std::ssize(inside); id-- > 0;) {
-    inside[id] = inside[id] && inside_k(f.kernel, id);
+    inside[id] = inside[id] && (f.kernel.values[id].loops & f.inner);
     if (inside[id] && !f.is_kept_before(id, run))
       for (const int64_t operand : f.kernel.values[id].operands) inside[operand] = true;
   }

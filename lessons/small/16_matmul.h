@@ -1,7 +1,8 @@
-// How far is a product from the machine? An element of it is one fma after the other, and each waits
-// for the one before: so many elements must be under way at once. A tile of them shares what it loads:
-// of 8 + 32 numbers come 256 products (C++, in vectors; the right operand is copied side by side),
-// in CUDA of 64 + 64 in shared memory 4096, and 16 of them are one thread's (where tiles are few: 16 by 16).
+// How far is a product from the machine? An element of it is one fma after the other, and each
+// waits for the one before: so many elements must be under way at once. A tile of them shares what
+// it loads: in C++ of 8 + 32 numbers come 256 products, in vectors (the right operand is copied
+// side by side); in CUDA of 64 + 64 in shared memory come 4096, of which a thread has 16. Where
+// there would be too few such tiles, they are of 16 by 16.
 //
 //   %2 = matmul %0, %1   %3 = exp %2     =>  left(i0, k), right(k, i1), result(i0, i1, v2) {.. exp ..}
 //
@@ -70,7 +71,8 @@ TC_FN void tiles(long long m, long long n, long long size, Left left, Right righ
 }
 )";
 
-inline std::string tiles_text(const Formulas& f, const std::string& tile) {
+inline std::string tiles_text(Formulas f, const std::string& tile) {
+  f.inner = ~0u;  // left and right are called for each i0 and i1, too
   const auto& values = f.kernel.values;
   std::string text = values_of(f, -1), result, sizes;
   for (int64_t id = 0; id < std::ssize(values); id++) {

@@ -293,6 +293,13 @@ TEST_CASE("small: odd graphs have the real compiler's bits", "[small]") {
   Shape many(30, 1);
   many[28] = 4, many[29] = 3;
   check([&](const Tensors& in) { return Tensors{sum(reshape(in[0], many), {29})}; }, {{12}});
+  check(  // neither operand of the first depends on k, one of the second, which is stored, too
+      [](const Tensors& in) {
+        const Tensor row = expand(log(in[1]), {7, 5}), column = expand(in[0], {9, 7});
+        return Tensors{matmul(column, row), matmul(permute(in[1], {1, 0}), log(in[1])),
+                       log(in[1])};
+      },
+      {{9, 1}, {1, 5}});
 }
 
 TEST_CASE("small: what is costly is made once in each kernel", "[small]") {
