@@ -18,7 +18,7 @@ struct Error : std::runtime_error {
 using Array = std::vector<float>;
 using Shape = std::vector<int64_t>;
 using Axes = std::vector<int64_t>;
-using Ids = std::vector<int64_t>;  // numbers of nodes, or of what else is numbered
+using Ids = std::vector<int64_t>;  // numbers of nodes, or of anything else
 
 template <typename... Parts>
 std::string str(const Parts&... parts) {
@@ -27,7 +27,7 @@ std::string str(const Parts&... parts) {
   return text.str();
 }
 
-constexpr int64_t kMost = int64_t{1} << 40;  // elements; as many are too many, which 02 refuses
+constexpr int64_t kMost = int64_t{1} << 40;  // elements; 02 refuses as many or more
 inline int64_t count(const Shape& shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, [](int64_t n, int64_t size) {
     return size > 0 && n > kMost / size ? kMost : n * size;
@@ -50,8 +50,8 @@ inline Shape strides_of(const Shape& shape) {
   return strides;
 }
 
-// Where a number i goes that counts these axes, the last one fastest, when a step along axis k is
-// steps[k] elements.
+// The offset of element i of these sizes, counted row by row, where a step along axis k is steps[k]
+// elements.
 template <typename Index>
 Index place(Index i, const Shape& sizes, const Shape& steps) {
   Index sum(0);

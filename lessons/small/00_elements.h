@@ -5,8 +5,8 @@
 //                                  Names, i = "i" =>  "(b0[(i % 4)] + b1[i])"
 //
 // A sum's order is part of its meaning: by halves in chunks of 1024, then over the chunks' results
-// by the same rule; of a product of matrices, one fma after the other. + 0 makes one zero of both
-// where the sign would depend on how they are made: of nothing, of a maximum, of a product.
+// by the same rule; of a product of matrices, one fma after the other. + 0 makes -0 a 0 where
+// its sign would depend on how it is made: in an empty sum, a maximum, a product.
 #pragma once
 
 #include <bit>

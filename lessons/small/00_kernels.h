@@ -43,13 +43,13 @@ struct Launch {
   Array constants = {};
 };
 
-// What a source begins with: the shared math, after what C++ or CUDA call a function.
+// How a source begins: what C++ or CUDA call a function, then the shared math.
 inline std::string beginning(bool cuda) {
   const std::string linkage = cuda ? "static __device__ inline" : "static inline";
   return "#define TC_FN " + linkage + "\n#define TC_FAIL(code)\n" + kPreludeText + kLoops +
          kArguments;
 }
-// A kernel's first lines: its arrays' names, and who a GPU's thread is.
+// A kernel's first lines: its arrays' names and, on a GPU, its thread.
 inline std::string head(const Launch& launch, bool cuda) {
   const std::string bounds = str("__global__ void __launch_bounds__(", launch.threads, ") ");
   std::string text =

@@ -1,4 +1,4 @@
-// How does a program run that is several kernels? All arrays have their places in one piece of
+// How does a program of several kernels run? All arrays have their places in one piece of
 // memory, the CPU's or the GPU's: inputs are copied in, the kernels are launched in order, results
 // are copied out.
 //
@@ -12,11 +12,11 @@ namespace small {
 
 struct Plan {
   std::vector<Shape> arrays = {};
-  size_t inputs = 0;  // the first so many arrays
+  size_t inputs = 0;  // count: the first arrays
   Ids outputs = {};
   std::string helpers = "";  // what the kernels call
   std::vector<Launch> launches = {};
-  Ids offsets = {};  // of arrays in memory, in elements; none: one behind the other
+  Ids offsets = {};  // of arrays in memory, in elements; missing: one after another
 };
 
 inline std::string text_of(const Plan& plan) {
@@ -40,7 +40,7 @@ inline int64_t memory_of(const Plan& plan) {  // elements; never none
 inline void check_inputs(const Plan& plan, const std::vector<Array>& inputs) {
   for (size_t k = 0; k < plan.inputs; k++)
     if (k >= inputs.size() || std::ssize(inputs[k]) != count(plan.arrays[k]))
-      throw Error(str("%", k, " is given no ", listed(plan.arrays[k])));
+      throw Error(str("%", k, " needs a ", listed(plan.arrays[k])));
   if (inputs.size() > plan.inputs)
     throw Error(str("there are ", plan.inputs, " inputs, not ", inputs.size()));
 }

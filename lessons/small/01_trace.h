@@ -1,12 +1,12 @@
 // How does running code write itself down? The function is called once, with handles in place of
 // numbers. An operation on handles computes nothing: it notes itself in a graph, with the line
-// that it stands in, and returns a handle to its result.
+// it stands on, and returns a handle to its result.
 //
 //   trace([](const Tensors& in) { return Tensors{exp(in[0]) * 2}; }, {{4, 3}})
 //     =>  %0 = input [4,3]   %1 = exp %0   %2 = constant 2 [4,3]   %3 = mul %1, %2   return %3
 //
-// A shape that does not fit is noted too: step 02 refuses it. Left out: dtypes but f32, captured tensors and,
-// as in any tracer, branches on values: a handle has none.
+// A shape that does not fit is noted too: step 02 refuses it. Left out: dtypes except f32, captured
+// tensors, branches on values: a handle has none.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ constexpr OpInfo kOps[] = {
 // clang-format on
 constexpr const OpInfo& info(Op op) { return kOps[static_cast<size_t>(op)]; }
 
-struct Where {  // a line of the user's
+struct Where {  // a line of user code
   const char* file = "";
   unsigned line = 0;
 };
@@ -65,14 +65,16 @@ struct Graph {
 struct Tensor {  // a handle
   Graph* graph = nullptr;
   int64_t id = -1;
-  const Shape& shape() const { return (*graph)[id].shape; }
+  Shape shape() const { return (*graph)[id].shape; }
 };
 using Tensors = std::vector<Tensor>;
 using Function = std::function<Tensors(const Tensors&)>;
 // What an operation is given: a tensor or a number, and the line of the call.
 struct Operand {
   Operand(Tensor t, std::source_location at = std::source_location::current())
-      : tensor(t), where{at.file_name(), at.line()} {}
+      : tensor(t), where{at.file_name(), at.line()} {
+    if (!t.graph) fail(where, "a tensor that no operation made");
+  }
   Operand(double v, std::source_location at = std::source_location::current())
       : value(static_cast<float>(v)), where{at.file_name(), at.line()} {}
   Graph& graph() const {
@@ -109,6 +111,7 @@ inline Tensor max(const Operand& x, const Axes& axes) { return reduce(Op::Max, x
 // In the shape of what it is combined with: a number fills it, an axis of 1 is repeated.
 inline int64_t expanded(Graph& graph, const Operand& x, const Shape& to) {
   if (!x.tensor.graph) return graph.add({Op::Constant, {}, to, {}, x.value, x.where});
+  if (x.tensor.graph != &graph) fail(x.where, "a tensor of another trace");
   return x.shape() == to ? x.tensor.id : expand(x, to).id;
 }
 inline Tensor pointwise(Op op, const Operand& a, const Operand& b) {

@@ -1,6 +1,6 @@
 // What must always hold of a graph? Each node's operands are earlier nodes, and its shape is what
 // its operation makes of theirs; an error names the user's line. A graph has one text, the real
-// compiler's (but for detach), of lines that are at most 4000 characters long:
+// compiler's (but for detach); parse reads lines of up to 4000 characters:
 //
 //   graph f(%0 x0: f32[4,3]) {
 //     %1: f32[4,1] = sum %0 {axes=[1], keepdim=1}
@@ -55,9 +55,9 @@ inline void verify(const Graph& graph) {
     if (node.inputs.size() != info(node.op).operands)
       fail(node.where, str(called, " has ", node.inputs.size(), " operands"));
     if (node.op == Op::Input && id > 0 && graph[id - 1].op != Op::Input)
-      fail(node.where, "an input behind other nodes");
+      fail(node.where, "an input after other nodes");
     for (const int64_t input : node.inputs) {
-      if (input < 0 || input >= id) fail(node.where, called + " reads no earlier node");
+      if (input < 0 || input >= id) fail(node.where, called + " reads a later node");
       called += (called.ends_with(']') ? " and " : " of ") + listed(graph[input].shape);
     }
     if (!node.axes.empty()) called += " along " + listed(node.axes);
@@ -67,7 +67,7 @@ inline void verify(const Graph& graph) {
       fail(node.where, called + " cannot be " + listed(node.shape));
   }
   for (const int64_t output : graph.outputs)
-    if (output < 0 || output >= graph.size()) fail({}, "it returns what is not in the graph");
+    if (output < 0 || output >= graph.size()) fail({}, "it returns a node not in the graph");
 }
 
 inline std::string print(const Graph& graph) {
@@ -97,14 +97,14 @@ inline std::string print(const Graph& graph) {
 
 // The numbers in "4,3" or in " %1, %2".
 inline Shape numbers(const std::string& text) {
-  static const std::regex digits("\\d{1,9}");
+  static const std::regex digits("\\d{1,13}");
   Shape all;
   for (std::sregex_iterator at(text.begin(), text.end(), digits), end; at != end; ++at)
-    all.push_back(std::stoi(at->str()));
+    all.push_back(std::stoll(at->str()));
   return all;
 }
 
-// What print() wrote, or an Error with the first place that it would write otherwise.
+// The graph that print() wrote, or an Error at the first place where it would differ.
 inline Graph parse(const std::string& text) {
   static const std::regex input("%\\d+ x\\d+: f32\\[([\\d,]*)\\]"),
       form(
@@ -132,8 +132,7 @@ inline Graph parse(const std::string& text) {
   const auto [differs, from] = std::ranges::mismatch(text, wanted);
   const auto before = static_cast<unsigned>(std::count(text.begin(), differs, '\n'));
   if (text != wanted)
-    fail({"text", before + 1},
-         "goes on '" + std::string(from, wanted.end()).substr(0, 40) + "'");
+    fail({"text", before + 1}, "wants '" + std::string(from, wanted.end()).substr(0, 40) + "'");
   return graph;
 }
 

@@ -53,7 +53,7 @@ typename World::Value element(const World& w, const Graph& graph, const Node& no
   }
 }
 
-// A place for each node; no kernels yet.
+// Arrays for all nodes; no kernels yet.
 inline Plan plan_of(const Graph& graph) {
   Plan plan = {.outputs = graph.outputs};
   for (const Node& node : graph.nodes) {
@@ -78,7 +78,7 @@ inline std::vector<Array> interpret(const Graph& graph, const std::vector<Array>
   return results;
 }
 
-// The first generator: a kernel for each node that is no input. Its last array is the node's own.
+// The first generator: a kernel for each node but the inputs. Its last array is the node's own.
 inline Plan loop_per_op(const Graph& graph, bool cuda) {
   verify(graph);
   Plan plan = plan_of(graph);

@@ -1,11 +1,11 @@
-// When may one node take another's place? When the bits are the same for every input, and -0, NaN
-// and infinity are inputs too. A rule looks at a node and may name a better one; "detach %0" is
+// When may one node take another's place? When the bits are the same for every input, and -0, infinity
+// and (quiet) NaN are inputs too. A rule looks at a node and may name a better one; "detach %0" is
 // the name of %0 itself, and no detach is left at the end.
 //
 //   %2 = constant 1   %3 = mul %0, %2   %4 = add %3, %1     =>     %4 = add %0, %1
 //
 // x + 0 is not x: for -0 it is +0. x + -0 is x, and so is x - 0. Left out: rules that add more than
-// one node, and whatever would round otherwise, such as x / 3 => x * (1 / 3).
+// one node, and whatever rounds differently, such as x / 3 => x * (1 / 3).
 #pragma once
 
 #include "lessons/small/03_interpreter.h"
@@ -73,7 +73,7 @@ inline std::vector<Rule> sound_rules() {
           folded};
 }
 
-// The graph with each node that is to be kept (none is named: all) as the rules would have it.
+// The graph with each node to be kept (all, if `keep` is empty) as the rules rewrite it.
 inline Graph rewrite(const Graph& graph, const std::vector<Rule>& rules = sound_rules(),
                      const std::vector<bool>& keep = {}) {
   Graph result;

@@ -1,10 +1,10 @@
-// When are two nodes one value? When they do the same to the same operands, and then the second
-// reader may read the first. When is a node none? When no result needs it.
+// When are two nodes one value? When they do the same to the same operands: the second's
+// readers may read the first. When is a node dead? When no result needs it.
 //
 //   %2 = exp %0   %3 = exp %0   %4 = neg %1   %5 = add %2, %3   return %5
 //     =>  %2 = exp %0   %3 = add %2, %2   return %3
 //
-// A sweep backwards finds what is needed; what is not new is a rule (04). Left out: a + b = b + a.
+// A sweep backwards finds what is needed; a rule (04), what is repeated. Left out: a + b = b + a.
 #pragma once
 
 #include <tuple>
@@ -13,7 +13,7 @@
 
 namespace small {
 
-// What a result needs, and all inputs, for a call brings them.
+// What a result needs, and all inputs: each call brings them.
 inline std::vector<bool> needed(const Graph& graph) {
   std::vector<bool> is_needed(graph.nodes.size());
   for (const int64_t output : graph.outputs) is_needed[output] = true;

@@ -1,11 +1,11 @@
-// How does a graph make its gradient? From the loss backwards: each node hands what the loss
-// gains by its result on to its operands, by one rule for each operation; what comes from several
+// How is a graph differentiated? From the loss backwards: each node passes the gradient of its
+// result on to its operands, by one rule for each operation; what comes from several
 // readers is added up. The rules write ordinary nodes, on the user's line that they differentiate.
 //
 //   %1 = exp %0   %2 = sum %1   return %2
 //     =>  %3 = constant 1   %4 = expand %3   %5 = mul %4, %1   return %2, %5
 //
-// Left out: a derivative of max (detach it: what is subtracted before exp has none), forward mode.
+// Left out: a derivative of max (detach it: softmax does not depend on it), forward mode.
 #pragma once
 
 #include "lessons/small/05_cse_dce.h"
@@ -24,7 +24,7 @@ inline Axes inverse(const Axes& axes) {
   return back;
 }
 
-// What each operand gains, of a node with result y that gains g. Nothing: it has no gradient.
+// The operands' gradients, where a node's result y has gradient g. Empty: they have none.
 inline Tensors pull_back(const Node& node, const Tensors& x, const Tensor& y, const Tensor& g) {
   constexpr double kTwoByRootPi = 1.1283791670955126;
   switch (node.op) {
@@ -43,53 +43,54 @@ inline Tensors pull_back(const Node& node, const Tensors& x, const Tensor& y, co
     case Op::Sum: return {expand(g, x[0].shape())};
     case Op::Matmul:
       return {matmul(g, permute(x[1], {1, 0})), matmul(permute(x[0], {1, 0}), g)};
-    case Op::Max: fail(node.where, "max has no derivative here: detach it, or what it is in");
+    case Op::Max: fail(node.where, "max has no derivative here: detach it, or what reads it");
     default: return {};
   }
 }
 
-// Whether a node is made of one of these.
-inline std::vector<bool> made_of(const Graph& graph, const Ids& these) {
-  std::vector<bool> made(graph.nodes.size());
+// Which nodes depend on one of these.
+inline std::vector<bool> depends_on(const Graph& graph, const Ids& these) {
+  std::vector<bool> depends(graph.nodes.size());
   for (int64_t id = 0; id < graph.size(); id++) {
-    made[id] = std::ranges::count(these, id) > 0;
-    for (const int64_t input : graph[id].inputs) made[id] = made[id] || made[input];
+    depends[id] = std::ranges::count(these, id) > 0;
+    if (graph[id].op == Op::Detach) continue;
+    for (const int64_t input : graph[id].inputs) depends[id] = depends[id] || depends[input];
   }
-  return made;
+  return depends;
 }
 
-// The graph with what its first result, a single number, gains by each of the inputs `by`, as
-// further results.
-inline Graph with_gradients(Graph graph, const Ids& by) {
+// The graph with the gradients of its first result, one number, by the inputs `wrt`, as further
+// results.
+inline Graph with_gradients(Graph graph, const Ids& wrt) {
   verify(graph);
   if (graph.outputs.empty()) fail({}, "a graph that returns nothing has no gradient");
   const int64_t loss = graph.outputs[0], forward = graph.size();
   if (count(graph[loss].shape) != 1)
     fail(graph[loss].where, "a loss is one number, not " + listed(graph[loss].shape));
-  const std::vector<bool> matters = made_of(graph, by);
-  Tensors gains(static_cast<size_t>(forward));  // of each node, from its readers so far
+  const std::vector<bool> matters = depends_on(graph, wrt);
+  Tensors grads(static_cast<size_t>(forward));  // of each node, from its readers so far
   const auto constant = [&](int64_t id, float value) {
     return Tensor{&graph,
                   graph.add({Op::Constant, {}, graph[id].shape, {}, value, graph[id].where})};
   };
-  gains[loss] = constant(loss, 1);
+  grads[loss] = constant(loss, 1);
   for (int64_t id = loss; id >= 0; id--) {
-    if (!gains[id].graph || !matters[id]) continue;
+    if (!grads[id].graph || !matters[id]) continue;
     const Node node = graph[id];  // a copy: the graph grows
     const int64_t first = graph.size();
     Tensors x;
     for (const int64_t input : node.inputs) x.push_back({&graph, input});
-    const Tensors back = pull_back(node, x, {&graph, id}, gains[id]);
+    const Tensors back = pull_back(node, x, {&graph, id}, grads[id]);
     for (size_t k = 0; k < back.size(); k++) {
-      Tensor& gain = gains[node.inputs[k]];
-      gain = gain.graph ? gain + back[k] : back[k];
+      Tensor& grad = grads[node.inputs[k]];
+      grad = grad.graph ? grad + back[k] : back[k];
     }
     for (int64_t made = first; made < graph.size(); made++)
       graph.nodes[made].where = node.where;
   }
-  for (const int64_t input : by) {
+  for (const int64_t input : wrt) {
     if (input < 0 || input >= forward) fail({}, str("there is no %", input));
-    graph.outputs.push_back((gains[input].graph ? gains[input] : constant(input, 0)).id);
+    graph.outputs.push_back((grads[input].graph ? grads[input] : constant(input, 0)).id);
   }
   return graph;
 }

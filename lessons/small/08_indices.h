@@ -1,11 +1,11 @@
-// What is a view? No loop and no bytes: who reads its element reads another one of its operand. So
+// What is a view? No loop and no bytes: to read its element is to read one of its operand. So
 // a view is a function from places to places.
 //
 //   %1: f32[3,4] = permute %0 {axes=[1,0]}      %1 [i0,k]  =>  %0 [k,i0]
 //   %2: f32[12] = reshape %1                    %2 [i0]    =>  %1 #i0  =>  %1 [(i0 / n4),(i0 % n4)]
 //
-// A size is written as a name, n4; what it stands for is said where a kernel begins. Left out: what
-// a reshape's formulas would shrink to, such as i / n3 * n3 + i % n3.
+// A size of 4 is written as n4, which is defined where a kernel begins. Left out: what a reshape's
+// formulas would shrink to, such as i / n3 * n3 + i % n3; behind a permute each doubles them.
 #pragma once
 
 #include "lessons/small/07_save_recompute.h"

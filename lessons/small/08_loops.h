@@ -6,7 +6,7 @@
 //     =>  for i0 < n4, each k < n3:
 //           v0 = %0 [k,i0]   v1 = exp v0   v2 = sum v1   %3 [i0,0] = v2
 //
-// A value is known by its node and its place and is made once: kernels grow as graphs do.
+// A value is known by its node and its place and is made once for each place.
 #pragma once
 
 #include "lessons/small/08_indices.h"
@@ -64,7 +64,7 @@ struct LoopBuilder {
   }
   const Shape& operand_shape() const { return graph[graph[reduction].inputs[0]].shape; }
 
-  // The element of what is reduced that a row has at k.
+  // The operand's element that a row reduces at k.
   Place element() const {
     if (count(rows) == 1) return {{k}, true};
     Place at = spread(k, inner);
@@ -103,7 +103,8 @@ struct LoopBuilder {
 
   Ids reduced(int64_t id, const Place& at) {
     const Node &node = graph[id], &first = graph[reduction];
-    if (node.op == Op::Matmul && id != reduction) throw Error("two products are two kernels");
+    if (node.op == Op::Matmul && first.op == node.op && id != reduction)
+      throw Error("two products are two kernels");
     if ((node.op == Op::Matmul) != (first.op == Op::Matmul) || node.axes != first.axes ||
         graph[node.inputs[0]].shape != operand_shape() || node.shape != rows)
       throw Error(called(graph, id) + " has other loops than " + called(graph, reduction));

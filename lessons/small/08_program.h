@@ -15,14 +15,14 @@ struct Program {
   std::vector<std::string> refusals = {};  // why there are not fewer (09), each once
 };
 
-// Whether a node has an array: views and constants have none, unless they are returned.
+// Whether a kernel makes the node: views and constants only if they are returned.
 inline bool is_computed(const Graph& graph, int64_t id) {
   const Kind kind = info(graph[id].op).kind;
   const bool stands_for_others = kind == Kind::View || graph[id].op == Op::Constant;
   return graph[id].op != Op::Input &&
          (!stands_for_others || std::ranges::count(graph.outputs, id) > 0);
 }
-// Those of the group that somebody else reads.
+// Members that are returned or read elsewhere.
 inline Ids stored_of(const Graph& graph, const Group& group) {
   std::set<int64_t> read(graph.outputs.begin(), graph.outputs.end());
   for (int64_t id = 0; id < graph.size(); id++)
@@ -61,7 +61,7 @@ struct Formulas {
   const Graph& graph;
   const Kernel& kernel;
   Ids arrays = arrays_of(kernel);
-  unsigned inner = k_of(kernel);  // what turns in a run: its values depend on these loops
+  unsigned inner = k_of(kernel);         // the loops of a run: its values depend on them
   std::map<int64_t, int64_t> kept = {};  // values (10), and which run through k makes them
   std::string kept_at = "k";
 
@@ -101,8 +101,8 @@ struct Formulas {
 inline bool inside_k(const Kernel& kernel, int64_t value) {
   return kernel.values[value].loops & k_of(kernel);
 }
-inline bool inside_k(const Kernel& kernel,
-                     const Store& store) {  // also where all k get the same
+// Also where all k get the same.
+inline bool inside_k(const Kernel& kernel, const Store& store) {
   return inside_k(kernel, store.value) || (store.at.loops() & k_of(kernel));
 }
 // Braces say how deep a line stands.

@@ -81,7 +81,7 @@ inline std::string all_stores(const Formulas& f) {
              "; k++) {\n", inside, "}\n");
 }
 
-// Values whose innermost loop is this one; -1: that are in none.
+// Values whose innermost loop is this one; -1: those in none.
 inline std::string values_of(const Formulas& f, int loop) {
   std::string text;
   for (int64_t id = 0; id < std::ssize(f.kernel.values); id++)

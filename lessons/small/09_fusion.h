@@ -1,6 +1,6 @@
 // Which kernels may become one? Those whose nodes have loops in common (08 says why not), where no
 // third kernel stands between them, and where nothing that costs much is made again and again. What
-// only they read is then no array any more: it is neither written nor read.
+// only they read is no longer an array: it is neither written nor read.
 //
 //   %1 = exp %0   %2 = sum %1   %3 = matmul %1, %0     =>  kernel {%1, %2} stores both
 //     exp %1 with matmul %3: exp %1 would be made again for each element of matmul %3
@@ -63,7 +63,7 @@ inline std::string why_not(const Graph& graph, const Group& members) try {
   return refusal.what();
 }
 
-// The groups, each after those that it reads; not all of them where two wait for each other.
+// The groups, each after those that it reads; fewer where two wait for each other.
 inline Ids in_order(const Groups& groups) {
   const std::set<int64_t> all(groups.of.begin(), groups.of.end());
   std::set<int64_t> done = {-1};
@@ -79,7 +79,7 @@ inline Ids in_order(const Groups& groups) {
   return order;
 }
 
-// The groups with b in a, unless there is a reason not to.
+// Merges b into a, unless there is a reason not to.
 inline void merge(Groups& groups, int64_t a, int64_t b, std::set<std::string>& refusals) {
   if (a < 0 || a == b) return;
   Groups both{groups.graph, groups.of};

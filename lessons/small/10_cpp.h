@@ -1,10 +1,10 @@
-// How does a loop become fast text? Its outermost loop is shared out among threads, of the innermost
-// the compiler makes vectors, and what is costly and needed again when the row is run through once
+// How does a loop become fast text? Threads share out its outermost loop, the compiler vectorizes
+// the innermost, and what is costly and needed again when the row is swept once
 // more is kept, in an array of the row.
 //
 //   #pragma omp parallel for
 //   for (i0..) {
-//     float kept_v3[128];
+//     float kept_v3[n128];
 //     const auto f4a = [&](long long k) { .. const float v3 = tc_exp(v2); kept_v3[k] = v3; .. };
 //     const float v4 = halves<0>(n128, ..f4a..);
 //     for (k..) { const float v3 = kept_v3[k]; const float v5 = v3 / v4; b1[..] = v5; }
@@ -36,7 +36,9 @@ inline std::map<int64_t, int64_t> worth_keeping(Formulas f, bool loads) {
 }
 
 inline void add_cpp(Plan& plan, Formulas f) {
-  if (f.kernel.sizes.back() > 1) f.kept = worth_keeping(f, false);
+  const int64_t k = f.kernel.sizes.back();
+  if (k > 1) f.kept = worth_keeping(f, false);
+  if (std::ssize(f.kept) * k > 8 * kMostKept) f.kept.clear();  // a thread's stack
   add_kernel(plan, {"", f.arrays}, cpp_loops(f, true), false);
 }
 inline Plan in_cpp(const Program& program) { return plan_of(program, add_cpp); }

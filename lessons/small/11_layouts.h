@@ -5,7 +5,7 @@
 //   i0 < 4096    grid · warp 4 · lane 8          =>  i0 = block * 32 + warp % 4 * 8 + lane % 8
 //   k < 4096     warp 4 · lane 32 · register 16  =>  "k: covers 2048 of 4096"
 //
-// Legal is a layout that gives each element to somebody, in blocks of at most 32 warps of 32 lanes; each
+// A legal layout gives each element to somebody, in blocks of at most 32 warps of 32 lanes; each
 // legal one gives the same bits. Left out: shared memory, clusters of blocks.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace small {
 enum class Level { Grid, Warp, Lane, Register, Vector, Serial };
 struct Part {
   Level level;
-  int64_t extent;  // a power of two; the grid's is what remains, so that it stands first
+  int64_t extent;  // a power of two; the grid's is 1: it is what remains, so it stands first
 };
 using Layout = std::vector<Part>;      // highest bits first
 using Schedule = std::vector<Layout>;  // of each loop, k last
@@ -50,6 +50,7 @@ inline std::string why_illegal(const Layout& layout, int64_t size, bool is_k, bo
     const auto [level, extent] = layout[p];
     if (extent < 1 || extent > 1 << 20 || power_of_two_from(extent) != extent)
       return str("a part of ", extent, ": no power of two");
+    if (level == Grid && extent > 1) return "the grid's part is what remains, 1";
     if (level == Grid && p > 0) return "the grid's part is not the highest";
     if (level == Grid && is_k && !in_chunks) return "blocks share out k, but store no chunks";
     if (level == Vector && stride > 1) return "a vector is not the lowest part";
@@ -61,7 +62,7 @@ inline std::string why_illegal(const Layout& layout, int64_t size, bool is_k, bo
     }
     const bool owned = level == Register || level == Vector;
     if (owned && (registers *= extent) > 256) return "more than 256 registers";
-    if ((stride *= extent) > kMost) return "parts of too much";
+    if ((stride *= extent) > kMost) return "covers too much";
   }
   const bool has_grid = !layout.empty() && layout[0].level == Grid;
   if (is_k && in_chunks && (!has_grid || stride != 1024)) return "a chunk is grid and 1024";
@@ -74,7 +75,7 @@ inline std::string why_illegal(const Schedule& schedule, const Kernel& kernel) {
   int64_t lanes = 1, warps = 1;
   for (size_t d = 0; d < schedule.size(); d++) {
     const bool is_k = d + 1 == schedule.size();
-    if (is_k && is_product(kernel)) continue;  // one fma after the other, whoever is asked
+    if (is_k && is_product(kernel)) continue;  // one fma after the other in any layout
     const std::string why = why_illegal(schedule[d], kernel.sizes[d], is_k, kernel.in_chunks);
     if (!why.empty()) return (is_k ? "k: " : str("i", d, ": ")) + why;
     for (const auto& [level, extent] : schedule[d]) {

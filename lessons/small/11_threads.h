@@ -1,26 +1,26 @@
-// What does a thread do? What is its own of each loop: its registers, and in turns. A row's kernel is
-// C++'s (08) with such loops in the place of its own.
+// What does a thread do? Its share of each loop: its registers, in turns. A row is made
+// as in C++ (08), with such loops in place of its own.
 //
 //   i0  grid · warp 8 · lane 32 · vector 4   =>   for (q_i0 < 4) { first_i0 = (block * 256 + warp * 32
 //     + lane) * 4;  i0 = least(first_i0, n - 4) + q_i0;  const float v0 = b0[i0]; .. }
 //
-// Lanes beside each other should read and write elements beside each other. The compiler joins a
-// vector's accesses: their arrays are aligned, and no branch parts them, for who has no row does what
-// the last one does. Left out: k, which is a thread's alone until step 12.
+// Adjacent lanes should read and write adjacent elements. The compiler joins a
+// vector's accesses: their arrays are aligned, and no branch parts them: a thread with no row repeats
+// the last one. Left out: k, which is a thread's alone until step 12.
 #pragma once
 
 #include "lessons/small/11_layouts.h"
 
 namespace small {
 
-struct Thread {  // what was dealt out so far
+struct Thread {  // what is dealt out so far
   Text blocks = Text("1");
   int64_t grid = 1, warps = 1, lanes = 1;
 
   Text part(Level level, int64_t extent, int64_t size, int64_t stride) {
     if (level == Grid) {
       const Text all = str("unsigned(", (size_name(size) + Text(stride - 1)) / stride, ")");
-      const Text own = Text("block") / blocks % all;
+      const Text own = str("(long long)", Text("block") / blocks % all);
       blocks = blocks * all, grid *= (size + stride - 1) / stride;
       return own;
     }
@@ -32,13 +32,13 @@ struct Thread {  // what was dealt out so far
 };
 struct Bit {
   Level level;
-  int64_t step;  // between its two halves, there
+  int64_t step;  // in its level, between halves
 };
 // What a thread has of a loop: an index for each of its registers q and turns s.
 struct Share {
   std::string name;
   int64_t size, registers = 1, turns = 1, width = 1;
-  Text first = Text("0"), own = Text("0"), chunk = Text("0");  // of a vector, and one of it
+  Text first = Text("0"), own = Text("0"), chunk = Text("0");  // of a vector, and within it
   std::vector<Bit> bits = {};                                  // of the index, from the lowest
 
   Share(std::string loop, const Layout& layout, int64_t of, Thread& thread)
@@ -93,7 +93,7 @@ inline void add_threads(Plan& plan, const Formulas& f, const Schedule& schedule,
              str("// ", print(schedule), "\n", registers, ";\n", each), true);
 }
 
-// How many arrays each loop's neighbours are neighbours in; what is stored counts twice.
+// How many arrays each loop is contiguous in; what is stored counts twice.
 inline Ids contiguous(const Kernel& kernel) {
   Ids arrays(kernel.sizes.size());
   const auto note = [&](const Place& at, int64_t weight) {
@@ -110,11 +110,11 @@ inline Ids contiguous(const Kernel& kernel) {
 
 inline Part four(int64_t size) { return {size % 4 == 0 ? Vector : Register, 4}; }
 
-// Lanes and warps for the loop along which most is contiguous, then others; tiles where two are.
+// Lanes and warps for the loop along which most is contiguous, then others; tiles, of vectors, where two are.
 inline Schedule schedule_rows(const Kernel& kernel, int64_t lanes = 32, int64_t warps = 8) {
   Schedule schedule(kernel.sizes.size(), {{Grid, 1}});
   schedule.back() = {
-      {Serial, power_of_two_from(kernel.sizes.back())}};  // only said: 12 shares k
+      {Serial, power_of_two_from(kernel.sizes.back())}};  // for print: 12 shares k
   if (schedule.size() == 1) return schedule;
   Ids arrays = contiguous(kernel);
   arrays.pop_back();

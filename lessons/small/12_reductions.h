@@ -23,7 +23,7 @@ TC_FN float of_warp(float own, int step) {
   __syncthreads();
   return other;
 }
-// Turn s of a loop that visits its parts in the order of their numbers' bits reversed.
+// Turn s of a loop that visits its parts in bit-reversed order.
 template <bool M, int R> TC_FN void in_turns(float (&t)[R], float (&held)[12][R], int s, int done) {
   for (int q = 0; q < R; q++) {
     if (q & done) continue;
@@ -39,14 +39,14 @@ TC_FN long long reversed(int s, int turns) {
 }
 )";
 
-// A part's result, bit by bit: from each digit of 1024 the highest first. What comes before the bits
-// of the turns is done in each turn, what comes later behind them.
+// A part's result, bit by bit: in each digit of 1024 the highest first. What comes before the bits
+// of the turns is done in each turn, what comes later, after them.
 inline std::string reduction_over(const Formulas& f, int64_t id, const Share& share) {
   const bool is_max = f.kernel.values[id].op == Op::Max;
   const std::string t = str("t", id), name = str("f", id),
                     filler = is_max ? "tc_from_bits(0xff800000u)" : "-0.0f";
   std::string turn, after, *text = share.turns > 1 ? &turn : &after;
-  int64_t done = 0;  // registers whose value is another's by now
+  int64_t done = 0;  // bits of q that are already summed over
   for (size_t digit = 0; digit < share.bits.size(); digit += 10)
     for (size_t b = std::min(digit + 10, share.bits.size()); b-- > digit;) {
       const auto [level, step] = share.bits[b];

@@ -4,7 +4,7 @@
 //   sum of [16384,4096] along axis 0    =>  chunks: k  grid · register 32 · warp 32    i1  grid · lane 32
 //                                           rest:   k  register 16                     i1  grid · warp 8 · lane 32
 //
-// Left out: a machine that is asked how much it has of anything.
+// Left out: asking the machine what it has.
 #pragma once
 
 #include "lessons/small/12_reductions.h"
@@ -36,8 +36,8 @@ inline Schedule schedule_k(const Kernel& kernel) {
   return schedule;
 }
 
-// Whether the blocks of the grid had better share out k: rows are few or very long, and all that
-// they wait for is one sweep.
+// Whether the grid's blocks should share out k: over 1024, rows few or very long, and all that they
+// wait for is one sweep.
 inline bool is_worth_splitting(const Kernel& kernel) {
   std::vector<bool> waits;  // for a reduction
   bool is_one_sweep = stored_inside(kernel).empty() && !reductions_of(kernel).empty();
@@ -50,7 +50,9 @@ inline bool is_worth_splitting(const Kernel& kernel) {
                    !(later && (value.loops & k_of(kernel) || reduces(value.op)));
   }
   const int64_t k = kernel.sizes.back(), rows = count(kernel.sizes) / std::max<int64_t>(1, k);
-  return is_one_sweep && k > 1024 && (rows < 1 << 14 || k > kMostKept);
+  const size_t arrays = arrays_of(kernel).size() + reductions_of(kernel).size();
+  return is_one_sweep && !kernel.in_chunks && arrays <= 64 && k > 1024 &&
+         (rows < 1 << 14 || k > kMostKept);
 }
 
 // Such a kernel as two: of chunks of 1024, whose results are arrays, and of these.
@@ -85,7 +87,7 @@ inline Program split(const Program& program) {
     result.kernels.push_back(chunks);
     result.kernels.push_back(rest);
   }
-  return result;
+  return result.kernels.size() == program.kernels.size() ? result : split(result);
 }
 
 inline Plan in_layouts(const Program& program) {

@@ -23,7 +23,7 @@ inline Plan with_arena(Plan plan) {
   for (const int64_t output : plan.outputs) last[output] = forever;
   for (size_t array = 0; array < plan.arrays.size(); array++)
     if (last[array] < 0)
-      plan.arrays[array] = {0};  // nobody's: a view, or in no kernel any more
+      plan.arrays[array] = {0};  // nobody's: a view, or no longer in a kernel
   const auto end = [&](size_t array) {
     return plan.offsets[array] + rounded(count(plan.arrays[array]));
   };

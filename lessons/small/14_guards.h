@@ -1,12 +1,12 @@
 // When may code be reused? When it would be written again, word for word. Sizes are names in the text,
-// and so can the constants be that come of sizes (a mean's): their values go with a launch. What is left
+// and so can constants be (a mean's comes from a size): their values go with a launch. What is left
 // is the key: two calls whose texts are equal share one compiled program, whatever their sizes.
 //
-//   softmax of [4,100], of [7,200]       =>  one compilation: .. k < size0; .. / c0
+//   softmax of [4,100], of [7,200]       =>  one compilation: halves<0>(size0, ..
 //   softmax of [200,200]                 =>  another one: two sizes are one number there
 //
 // Decisions are part of the text (a layout that covers 256 does not cover 300): no guard can be
-// forgotten. Left out: to know that without writing the text.
+// forgotten. Left out: knowing that without writing the text.
 #pragma once
 
 #include "lessons/small/13_memory.h"

@@ -1,12 +1,12 @@
-// How far is a product from the machine? An element of it is one fma after the other, and each
+// How fast can a product be? An element of it is one fma after the other, and each
 // waits for the one before: so many elements must be under way at once. A tile of them shares what
-// it loads: in C++ of 8 + 32 numbers come 256 products, in vectors (the right operand is copied
-// side by side); in CUDA of 64 + 64 in shared memory come 4096, of which a thread has 16. Where
-// there would be too few such tiles, they are of 16 by 16.
+// it loads: in C++, 8 + 32 numbers make 256 products, in vectors (the right operand is copied
+// side by side); in CUDA, 64 + 64 in shared memory make 4096, 16 of them a thread's. Where there
+// would be too few of these, CUDA's are 16 by 16.
 //
 //   %2 = matmul %0, %1   %3 = exp %2     =>  left(i0, k), right(k, i1), result(i0, i1, v2) {.. exp ..}
 //
-// Each element's order is the interpreter's, so its bits are. Left out: what a cache holds, tensor
+// Each element's order is the interpreter's, so are its bits. Left out: what a cache holds, tensor
 // cores, copies that run ahead.
 #pragma once
 

@@ -36,7 +36,8 @@ inline Tensors program(const Tensors& in) {
   const Tensor &x = in[0], &target = in[1];
   const Tensor a = layer_norm(x);
   const Tensor q = matmul(a, in[2]), k = matmul(a, in[3]), v = matmul(a, in[4]);
-  const Tensor p = softmax(matmul(q, transposed(k)) * 0.125);
+  const double scale = 1 / std::sqrt(static_cast<double>(x.shape()[1]));
+  const Tensor p = softmax(matmul(q, transposed(k)) * scale);
   const Tensor y = x + matmul(p, v);
   const Tensor z = y + matmul(gelu(matmul(layer_norm(y), in[5]) + in[6]), in[7]);
   const Tensor scores = matmul(z, in[8]);

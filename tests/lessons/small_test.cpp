@@ -77,6 +77,9 @@ std::string message_of(const std::function<void()>& wrong) {
 }  // namespace
 
 TEST_CASE("small: a graph is its text", "[small]") {
+  const Graph long_row =
+      trace([](const Tensors& in) { return Tensors{exp(in[0])}; }, {{5000000000}});
+  REQUIRE(print(parse(print(long_row))) == print(long_row));
   for (unsigned seed = 0; seed < 200; seed++) {
     const Graph graph = Random(seed).graph(30);
     REQUIRE(print(parse(print(graph))) == print(graph));
@@ -204,6 +207,9 @@ TEST_CASE("small: gradients are the slopes, with the real compiler's bits", "[sm
   CHECK(told([](const Tensors& in) {
           return Tensors{sum(in[0] * in[0] - max(in[1], {0, 1}), {0, 1})};
         }) == "no error");  // the gradient of in[0] alone
+  CHECK(told([](const Tensors& in) {
+          return Tensors{sum(in[0] - max(detach(in[0]), {0, 1}), {0, 1})};
+        }) == "no error");
   const Graph nothing =
       trace([](const Tensors& in) { return Tensors{sum(in[0], {0})}; }, {{3}, {2}});
   CHECK(interpret(with_gradients(nothing, {0, 1}), {{1, 2, 3}, {4, 5}})[2] == Array{0, 0});
@@ -302,6 +308,32 @@ TEST_CASE("small: odd graphs have the real compiler's bits", "[small]") {
       {{9, 1}, {1, 5}});
 }
 
+TEST_CASE("small: what is too much for one kernel is not one", "[small]") {
+  // Chunks of chunks: a million of them are no second kernel's.
+  const Graph long_row =
+      trace([](const Tensors& in) { return Tensors{sum(in[0], {0})}; }, {{(1 << 30) + 1}});
+  CHECK(in_layouts(fuse(long_row)).launches.size() == 4);
+  const Graph many_sums = trace(
+      [](const Tensors& in) {
+        Tensors sums;
+        for (int k = 0; k < 40; k++) sums.push_back(sum(in[0] * (k + 2.0), {1}));
+        return sums;
+      },
+      {{4, 2048}});
+  for (const Launch& launch : in_layouts(fuse(many_sums)).launches)
+    CHECK(launch.arrays.size() <= 64);
+  const Graph much_kept = trace(
+      [](const Tensors& in) {
+        Tensor sums = sum(in[0], {1}), all = in[0];
+        for (int k = 0; k < 12; k++) sums = sums + sum(exp(in[0] * (k + 2.0)), {1});
+        for (int k = 0; k < 12; k++) all = all + exp(in[0] * (k + 2.0)) * sums;
+        return Tensors{all};
+      },
+      {{2, 32768}});
+  const Plan plan = in_cpp(fuse(cse_dce(much_kept)));
+  CHECK(text_of(plan).find("float kept_") == std::string::npos);
+}
+
 TEST_CASE("small: what is costly is made once in each kernel", "[small]") {
   const Graph graph = trace(
       [](const Tensors& in) {
@@ -338,6 +370,8 @@ TEST_CASE("small: an illegal layout is refused with its reason", "[small]") {
   const Layout row = {{Grid, 1}}, right = {{Warp, 4}, {Register, 32}, {Lane, 32}};
   CHECK(told(row, right) == "no error");
   CHECK_THAT(told({{Register, 4}}, right), ContainsSubstring("i0: covers 4 of 8"));
+  CHECK_THAT(told({{Grid, 2}}, right),
+             ContainsSubstring("i0: the grid's part is what remains"));
   CHECK_THAT(told(row, {{Register, 32}, {Lane, 32}}),
              ContainsSubstring("k: covers 1024 of 4096"));
   CHECK_THAT(told(row, {{Warp, 4}, {Register, 33}, {Lane, 32}}),
@@ -503,6 +537,12 @@ TEST_CASE("small: what is wrong is told with its line", "[small]") {
 
   CHECK_THAT(traced([](const Tensors&) { return Tensors{small::exp(2.0)}; }),
              ContainsSubstring("a number where a tensor is needed"));
+  CHECK_THAT(traced([](const Tensors& in) { return Tensors{in[0] + Tensor{}}; }),
+             ContainsSubstring("a tensor that no operation made"));
+  Graph other;
+  const Tensor elsewhere = {&other, other.add({Op::Input, {}, {4, 3}})};
+  CHECK_THAT(traced([&](const Tensors& in) { return Tensors{in[0] * elsewhere}; }),
+             ContainsSubstring("a tensor of another trace"));
   CHECK_THAT(traced([](const Tensors& in) { return Tensors{matmul(in[0], 2.0)}; }),
              ContainsSubstring("a number where a tensor is needed"));
   CHECK_THAT(traced([](const Tensors& in) { return Tensors{reshape(in[0], Shape(40, 1))}; }),
@@ -521,9 +561,8 @@ TEST_CASE("small: what is wrong is told with its line", "[small]") {
              ContainsSubstring("text:1:"));
 
   const Graph graph = trace([](const Tensors& in) { return Tensors{exp(in[0])}; }, {{2, 2}});
-  CHECK_THAT(message_of([&] { interpret(graph, {}); }),
-             ContainsSubstring("%0 is given no [2,2]"));
+  CHECK_THAT(message_of([&] { interpret(graph, {}); }), ContainsSubstring("%0 needs a [2,2]"));
   const Executable compiled(loop_per_op(graph, false), false);
   const std::vector<Array> three = {{1, 2, 3}};
-  CHECK_THAT(message_of([&] { compiled(three); }), ContainsSubstring("given no [2,2]"));
+  CHECK_THAT(message_of([&] { compiled(three); }), ContainsSubstring("needs a [2,2]"));
 }
