@@ -452,7 +452,7 @@ TEST_CASE("pictures of random graphs are well-formed and the same each time", "[
 TEST_CASE("boxes do not overlap, and arrows lead down", "[picture]") {
   for (uint64_t seed = 1; seed <= 40; seed++) {
     const Drawing drawing = fused_drawing(random_graph(seed, 24), default_pipeline());
-    const Layout layout = lay_out(drawing);
+    const LaidOut layout = lay_out(drawing);
     for (size_t a = 0; a < layout.boxes.size(); a++) {
       const Place& p = layout.boxes[a];
       CHECK(p.middle.x - p.width / 2 >= -0.01);

@@ -1,8 +1,10 @@
-// fuzz N [seed] [cpp|loops|cuda|threads|sizes] [gradients]: N random graphs, or their gradients (not
+// fuzz N [seed] [cpp|loops|cuda|threads|layouts|sizes] [gradients]: N random graphs, or their gradients (not
 // of sizes); the generated C++, after the whole pipeline
 // and after a random prefix of it, must give the interpreter's bits and keep to its buffers. With
 // `loops` the Program's own interpreter runs instead, after every stage: no compiler, far faster.
 // With `cuda` the generated CUDA runs on the first GPU, with `threads` thread by thread on the CPU.
+// With `layouts` kernels have random layouts (layouts.h) and run as tile programs, interpreted; with
+// `layouts-threads` and `layouts-cuda` their text runs like that of `threads` and `cuda`.
 // With `sizes` each size of a graph in turn becomes symbolic (symbolic.h), without a compiler too.
 //
 // fuzz N [seed] programs|programs-cuda: N mutated Programs instead (programs.h). Each unit runs in
@@ -18,6 +20,7 @@
 #include <exception>
 
 #include "tests/fuzz/harness.h"
+#include "tests/fuzz/layouts.h"
 #include "tests/fuzz/programs.h"
 #include "tests/fuzz/symbolic.h"
 
@@ -30,12 +33,16 @@ constexpr int kUnit = 24;  // programs compiled together
 int run_unit(uint64_t first, int count, const std::string& how, const GraphMaker& make) {
   try {
     SymbolicCounts counts;
-    const auto run = how == "loops"     ? fuzz_loops
-                     : how == "cuda"    ? fuzz_cuda
-                     : how == "threads" ? fuzz_threads
-                                        : fuzz_cpp;
-    const auto failures = how == "sizes" ? fuzz_symbolic(first, count, counts)
-                                         : run(first, count, default_pipeline(), make);
+    const auto run = how == "loops"             ? fuzz_loops
+                     : how.ends_with("cuda")    ? fuzz_cuda
+                     : how.ends_with("threads") ? fuzz_threads
+                                                : fuzz_cpp;
+    const bool lays_out = how.starts_with("layouts");
+    const auto failures =
+        how == "sizes" ? fuzz_symbolic(first, count, counts)
+        : how == "layouts"
+            ? fuzz_layouts(first, count, make)
+            : run(first, count, lays_out ? layouts_pipeline() : default_pipeline(), make);
     for (const FuzzFailure& failure : failures) {
       std::printf("MISMATCH: seed %llu, stage %s\n%s\n",
                   static_cast<unsigned long long>(failure.seed), failure.stage.c_str(),

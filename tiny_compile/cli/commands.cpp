@@ -34,6 +34,7 @@
 #include "tiny_compile/runtime/build.h"
 #include "tiny_compile/tensor/cuda_memory.h"
 #include "tiny_compile/tensor/npy.h"
+#include "tiny_compile/tile/lower.h"
 
 namespace tiny_compile {
 namespace {
@@ -253,7 +254,24 @@ int emit(const Arguments& arguments, std::ostream& out) {
   return 0;
 }
 
+// What its kernels under layouts are, thread by thread.
+int print_tiles(Arguments arguments, std::ostream& out) {
+  arguments.options["until"] = "plan_memory";
+  const Subject subject = parse_subject(arguments);
+  const Program program =
+      subject.staged(pipeline_of(arguments), target_option(arguments)).program;
+  for (const Kernel& kernel : program.kernels) {
+    if (kernel.schedule.strategy == Strategy::Layouts)
+      out << print(program, lower_to_tile(program, kernel));
+    else
+      out << "# kernel " << kernel.name << " has no layouts: " << str(kernel.schedule) << "\n";
+  }
+  return 0;
+}
+
 int print_text(const Arguments& arguments, std::ostream& out) {
+  if (arguments.options.count("until") && arguments.option("until", "") == "tile")
+    return print_tiles(arguments, out);
   const Subject subject = parse_subject(arguments);
   if (!arguments.options.count("until") && !arguments.options.count("passes")) {
     out << (subject.is_program ? print(subject.program) : print(subject.graph));

@@ -39,7 +39,7 @@ class LayerCake {
     }
   }
 
-  Layout run() {
+  LaidOut run() {
     sort_layers();
     choose_x();
     return finish();
@@ -252,8 +252,8 @@ class LayerCake {
     }
   }
 
-  Layout finish() {
-    Layout layout;
+  LaidOut finish() {
+    LaidOut layout;
     double left = 1e9, right = -1e9;
     for (const Item& item : items_) {
       left = std::min(left, item.x - item.width / 2);
@@ -291,7 +291,7 @@ class LayerCake {
 
 }  // namespace
 
-Layout lay_out(const Drawing& drawing) { return LayerCake(drawing).run(); }
+LaidOut lay_out(const Drawing& drawing) { return LayerCake(drawing).run(); }
 
 double text_width(const std::string& text) {
   const auto count = std::count_if(text.begin(), text.end(), [](char c) {

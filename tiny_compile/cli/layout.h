@@ -23,7 +23,7 @@ struct Route {
   int label = -1;            // which stop is its label
 };
 
-struct Layout {
+struct LaidOut {
   std::vector<Place> boxes;   // as in the drawing
   std::vector<Route> routes;  // likewise
   double width = 0, height = 0;
@@ -32,7 +32,7 @@ struct Layout {
 constexpr double kCharacter = 7.2, kLine = 15;  // pixels a character of text takes
 constexpr size_t kLabelWidth = 30;              // characters in a line of an arrow's label
 
-Layout lay_out(const Drawing& drawing);
+LaidOut lay_out(const Drawing& drawing);
 
 double text_width(const std::string& text);  // UTF-8, monospaced
 

@@ -171,7 +171,7 @@ std::string svg(const std::vector<Drawing>& frames) {
   Svg out;
   double x = kMargin, height = 0;
   for (const Drawing& drawing : frames) {
-    const Layout layout = lay_out(drawing);
+    const LaidOut layout = lay_out(drawing);
     const Point at = {x, kMargin + kTitle};
     out.text(x, kMargin + 12, drawing.title, "title");
     for (size_t a = 0; a < drawing.arrows.size(); a++)

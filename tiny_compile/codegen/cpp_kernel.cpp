@@ -36,11 +36,6 @@ bool varies_over(uint64_t axes, const std::vector<int>& inner) {
 
 }  // namespace
 
-bool is_costly(const Scalar& scalar) {
-  if (scalar.kind == ScalarKind::Philox) return true;
-  return scalar.kind == ScalarKind::Apply && is_float(scalar.dtype) && is_costly(scalar.op);
-}
-
 void Text::line(const std::string& text) {
   text_ += std::string(static_cast<size_t>(2 * depth_), ' ') + text + "\n";
 }

@@ -100,6 +100,4 @@ class KernelText {
   std::set<int> kept_;
 };
 
-bool is_costly(const Scalar& scalar);  // transcendental or random
-
 }  // namespace tiny_compile

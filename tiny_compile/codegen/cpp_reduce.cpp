@@ -375,11 +375,6 @@ class TreeWriter {
 
 }  // namespace
 
-DType accumulator(Op op, DType operand) {
-  if (op == Op::argmax || op == Op::argmin) return compute_type(operand);
-  return compute_type(reduction_result(op, operand));
-}
-
 std::string helper_suffix(Op op, DType accumulator) {
   const Op tree = op == Op::sum_exp ? Op::sum : op;
   return str(info(tree).name, "_", c_type(accumulator));

@@ -5,6 +5,7 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/codegen/cpp_kernel.h"
+#include "tiny_compile/loops/passes_of.h"
 
 namespace tiny_compile {
 
@@ -15,9 +16,6 @@ std::string reduction_helpers(const Program& program, Calls& calls);
 // Reduce step `number` inside a row: declares its register r<number> and computes it.
 void write_reduction(KernelText& text, const Step& step, int number,
                      const std::vector<bool>& defined);
-
-// "float" or "long long": what a reduction of `operand` values accumulates in.
-DType accumulator(Op op, DType operand);
 
 // "sum_float": the suffix of helper names for a reduction in this accumulator type.
 std::string helper_suffix(Op op, DType accumulator);

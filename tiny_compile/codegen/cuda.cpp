@@ -17,6 +17,7 @@
 #include "tiny_compile/codegen/cuda_serial.h"
 #include "tiny_compile/codegen/cuda_sort.h"
 #include "tiny_compile/codegen/cuda_staged.h"
+#include "tiny_compile/codegen/cuda_tile.h"
 #include "tiny_compile/codegen/cuda_turned.h"
 #include "tiny_compile/codegen/cuda_warp_scatter.h"
 #include "tiny_compile/codegen/functions.h"
@@ -25,6 +26,7 @@
 #include "tiny_compile/codegen/single_rows.h"
 #include "tiny_compile/codegen/sort.h"
 #include "tiny_compile/loops/library_sums.h"
+#include "tiny_compile/tile/lower.h"
 
 namespace tiny_compile {
 namespace {
@@ -42,6 +44,7 @@ __device__ tc_found tc_errors;
 
 KernelEntry write_family(CudaText& text, const Program& program, const std::string& function) {
   const Kernel& kernel = text.kernel;
+  if (kernel.schedule.strategy == Strategy::Layouts) return write_cuda_serial(text, function);
   const Strategy strategy = folds_rows(kernel) ? Strategy::Rows : kernel.schedule.strategy;
   if (strategy == Strategy::Tiles) return write_cuda_matmul(text, function);
   if (strategy == Strategy::Pointwise && is_transposed(kernel))
@@ -59,6 +62,13 @@ KernelEntry write_family(CudaText& text, const Program& program, const std::stri
 }
 
 Functions::Written write_kernel(const LoneKernel& lone, const std::string& function) {
+  if (lone.kernel().schedule.strategy == Strategy::Layouts &&
+      is_cooperative(lone.program, lone.kernel())) {
+    const Tile tile = lower_to_tile(lone.program, lone.kernel());
+    CudaText text(lone.program, tile.kernel);
+    KernelEntry entry = write_cuda_tile(text, tile, function);
+    return {entry, text.out.str(), text.calls};
+  }
   const std::optional<Kernel> points = as_points(lone.program, lone.kernel());
   CudaText text(lone.program, points ? *points : lone.kernel());
   KernelEntry entry = write_family(text, lone.program, function);

@@ -9,6 +9,7 @@
 
 #include <cstdlib>
 
+#include "tiny_compile/loops/bounds.h"
 #include "tiny_compile/loops/narrow.h"
 
 namespace tiny_compile {
@@ -56,19 +57,6 @@ class Guard {
 };
 
 }  // namespace
-
-bool is_contiguous(const Expr& index, const Expr& symbol, int vector) {
-  bool found = false;
-  for (const Term& term : terms(index)) {
-    if (term.factor == symbol) {
-      if (term.coefficient != 1) return false;
-      found = true;
-    } else if (term.coefficient % vector != 0 || depends_on(term.factor, symbol.symbol())) {
-      return false;
-    }
-  }
-  return found;
-}
 
 std::optional<std::string> guard_of_pack(KernelText& text, int id, int axis, int vector,
                                          const std::vector<bool>& defined) {

@@ -9,9 +9,6 @@
 
 namespace tiny_compile {
 
-// The index is `symbol` and multiples of `vector`.
-bool is_contiguous(const Expr& index, const Expr& symbol, int vector);
-
 // When the elements of a load are read, where its pack of `vector` along `axis` starts: at e, so
 // "e < 64". None where that may differ between the elements, or needs what is not `defined` yet.
 std::optional<std::string> guard_of_pack(KernelText& text, int load, int axis, int vector,

@@ -53,6 +53,41 @@ __device__ inline tc_pack<T, N> tc_halves(const tc_pack<float, N>& wide) {
   return both.halves;
 }
 )"},
+    {"tc_read", "tc_pack", R"(
+// N neighbours in one access, or what a store of them is.
+template <int N, class T>
+__device__ inline void tc_read(T* to, const T* from) {
+  const tc_pack<T, N> pack = *(const tc_pack<T, N>*)from;
+#pragma unroll
+  for (int v = 0; v < N; v++) to[v] = pack.at[v];
+}
+)"},
+    {"tc_read_halves", "tc_pack", R"(
+template <int N, class T>
+__device__ inline void tc_read_halves(float* to, const T* from) {
+  const tc_pack<T, N> pack = *(const tc_pack<T, N>*)from;
+#pragma unroll
+  for (int v = 0; v < N; v++) to[v] = tc_to_f32(pack, v);
+}
+)"},
+    {"tc_write", "tc_pack", R"(
+template <int N, class T>
+__device__ inline void tc_write(T* to, const T* from) {
+  tc_pack<T, N> pack;
+#pragma unroll
+  for (int v = 0; v < N; v++) pack.at[v] = from[v];
+  *(tc_pack<T, N>*)to = pack;
+}
+)"},
+    {"tc_write_halves", "tc_halves tc_pack tc_pairs", R"(
+template <int N, class T>
+__device__ inline void tc_write_halves(T* to, const float* from) {
+  tc_pack<float, N> pack;
+#pragma unroll
+  for (int v = 0; v < N; v++) pack.at[v] = from[v];
+  *(tc_pack<unsigned, N / 2>*)to = tc_pairs<T>(pack);
+}
+)"},
     {"TC_SHARED", "", R"(
 // Shared memory of a size that the launch says: it may be more than what a kernel may declare.
 #ifndef TC_SHARED

@@ -14,7 +14,7 @@
 
 #include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cuda_fold.h"
-#include "tiny_compile/codegen/passes_of.h"
+#include "tiny_compile/loops/passes_of.h"
 
 namespace tiny_compile {
 namespace {

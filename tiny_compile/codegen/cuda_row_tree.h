@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tiny_compile/codegen/cuda_row_shape.h"
-#include "tiny_compile/codegen/passes_of.h"
+#include "tiny_compile/loops/passes_of.h"
 
 namespace tiny_compile {
 

@@ -259,10 +259,14 @@ void CudaText::declare_divisors(const std::vector<int>& ids, const std::vector<b
         scalar.op != Op::div || compute_type(scalar.dtype) != DType::f32 ||
         !is_outside(scalar.operands[1]))
       continue;
-    const std::string b = scalars.name(scalar.operands[1]);
-    if (divisors_.insert(scalar.operands[1]).second)
-      out.line(str("const tc_divisor by_", b, " = ", calls("tc_divide_by"), "(", b, ");"));
+    if (!divisors_.count(scalar.operands[1])) declare_divisor(scalar.operands[1]);
   }
+}
+
+void CudaText::declare_divisor(int scalar) {
+  const std::string b = scalars.name(scalar);
+  divisors_.insert(scalar);
+  out.line(str("const tc_divisor by_", b, " = ", calls("tc_divide_by"), "(", b, ");"));
 }
 
 bool CudaText::has_fast_form(const Scalar& scalar) const {

@@ -44,6 +44,8 @@ class CudaText : public KernelText {
   // Declares what divides elements but does not depend on them, once for all of them; `defined`
   // is what is defined outside the loops over elements.
   void declare_divisors(const std::vector<int>& ids, const std::vector<bool>& defined);
+  void declare_divisor(int scalar);
+  void forget_divisor(int scalar) { divisors_.erase(scalar); }
   // Quotients by a declared divisor and, with `hastens_exp`, exponentials have a fast form that is
   // right for most values, and a slow one that is right for all.
   enum class Form {

@@ -219,6 +219,7 @@ std::string ScalarWriter::name(int id) const {
     case ScalarKind::Load: return str("load_", id);
     case ScalarKind::Index: return str("index_", id);
     case ScalarKind::Philox: return str("philox_", id);
+    case ScalarKind::Element: return element(id).empty() ? str("element_", id) : element(id);
     case ScalarKind::Apply: return str(info(scalar.op).name, "_", id);
   }
   return {};

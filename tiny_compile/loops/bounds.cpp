@@ -101,6 +101,19 @@ const Expr* doubtful_divisor(const Expr& expr) {
 
 // --- facts ----------------------------------------------------------------------------------
 
+bool is_contiguous(const Expr& index, const Expr& symbol, int vector) {
+  bool found = false;
+  for (const Term& term : terms(index)) {
+    if (term.factor == symbol) {
+      if (term.coefficient != 1) return false;
+      found = true;
+    } else if (term.coefficient % vector != 0 || depends_on(term.factor, symbol.symbol())) {
+      return false;
+    }
+  }
+  return found;
+}
+
 Facts::Facts(std::vector<Expr> at_least_zero) : facts_(std::move(at_least_zero)) {
   for (Expr& fact : facts_) fact = without_factor(fact);
   for (const Expr& fact : std::vector<Expr>(facts_)) {

@@ -20,6 +20,9 @@ const Expr* doubtful_divisor(const Expr& expr);
 
 bool has_size(const Expr& expr);  // a symbolic one
 
+// The index is `symbol` and multiples of `vector`.
+bool is_contiguous(const Expr& index, const Expr& symbol, int vector);
+
 // A conjunction of facts about integers: that each of some Exprs is 0 or more.
 class Facts {
  public:

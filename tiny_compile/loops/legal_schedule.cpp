@@ -11,6 +11,7 @@
 #include <array>
 
 #include "tiny_compile/loops/dot_axes.h"
+#include "tiny_compile/loops/legal_layouts.h"
 
 namespace tiny_compile {
 namespace {
@@ -104,6 +105,7 @@ std::string why_illegal(const Program& program, const Kernel& kernel) {
   if (const std::string reason = why_wrong_fields(kernel.schedule); !reason.empty())
     return "schedule " + reason;
   switch (kernel.schedule.strategy) {
+    case Strategy::Layouts: return why_illegal_layouts(program, kernel);
     case Strategy::Rows: return "";
     case Strategy::Pointwise:
       if (dots + others > 0) return "schedule pointwise is for stores alone";

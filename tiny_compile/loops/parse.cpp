@@ -389,11 +389,14 @@ class Parser : ValueParser {
     kernel_->schedule = Schedule{};
     skip_blanks();
     const size_t start = at_;
-    static constexpr std::string_view kNames[] = {"pointwise", "rows", "columns", "tiles"};
+    static constexpr std::string_view kNames[] = {"pointwise", "rows", "columns", "tiles",
+                                                  "layouts"};
     const auto strategy = std::find(std::begin(kNames), std::end(kNames), word());
-    if (strategy == std::end(kNames)) error(start, "pointwise, rows, columns or tiles");
+    if (strategy == std::end(kNames))
+      error(start, "pointwise, rows, columns, tiles or layouts");
     Schedule& s = kernel_->schedule;
     s.strategy = static_cast<Strategy>(strategy - kNames);
+    if (s.strategy == Strategy::Layouts) parse_layouts(s);
     for (skip_blanks(); !at_end() && !next_is('\n') && !next_is('#'); skip_blanks()) {
       const size_t key = at_;
       const std::string_view name = word();
@@ -401,6 +404,36 @@ class Parser : ValueParser {
       if (!set_field(s, name, bounded(0, int64_t{1} << 40, "a field")))
         error(key, str("a schedule has no field '", name, "'"));
     }
+  }
+
+  // rows grid · lane 32 loop register 8 · warp 16 from 2
+  void parse_layouts(Schedule& s) {
+    if (accept_word("rows")) s.rows = layout();
+    while (accept_word("loop")) s.loops.push_back(layout());
+  }
+
+  Layout layout() {
+    static constexpr std::string_view kDot = "·";
+    Layout parts;
+    for (bool more = true; more;) {
+      parts.push_back(layout_part());
+      skip_blanks();
+      more = text_.substr(at_).starts_with(kDot);
+      if (more) at_ += kDot.size();
+    }
+    return parts;
+  }
+
+  Part layout_part() {
+    for (int level = 0; level <= static_cast<int>(Level::Serial); level++) {
+      Part part{static_cast<Level>(level)};
+      if (!accept_word(name_of(part.level))) continue;
+      constexpr int64_t kMost = int64_t{1} << 40;
+      if (part.level != Level::Grid) part.extent = bounded(1, kMost, "a part's extent");
+      if (accept_word("from")) part.step = bounded(1, kMost, "a part's place");
+      return part;
+    }
+    error(at_, "expected grid, warp, lane, register, vector or serial");
   }
 
   void parse_launch() {

@@ -90,6 +90,11 @@ int ScalarTable::load(const Program& program, int buffer, const Expr& index) {
   return add(std::move(scalar));
 }
 
+bool is_costly(const Scalar& scalar) {
+  if (scalar.kind == ScalarKind::Philox) return true;
+  return scalar.kind == ScalarKind::Apply && is_float(scalar.dtype) && is_costly(scalar.op);
+}
+
 std::vector<int> row_axes(const Kernel& kernel) {
   std::vector<int> result(static_cast<size_t>(kernel.rows));
   for (int i = 0; i < kernel.rows; i++) result[i] = i;

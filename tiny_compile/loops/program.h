@@ -60,7 +60,7 @@ struct Axis {
   bool operator==(const Axis&) const = default;
 };
 
-enum class ScalarKind : uint8_t { Constant, Load, Index, Register, Apply, Philox };
+enum class ScalarKind : uint8_t { Constant, Load, Index, Register, Apply, Philox, Element };
 
 // One node of a kernel's DAG; operands are indices of earlier scalars of the same kernel.
 //   Constant  value
@@ -72,6 +72,8 @@ enum class ScalarKind : uint8_t { Constant, Load, Index, Register, Apply, Philox
 //   Register  the result of the reducing step number `step`
 //   Apply     the pointwise op `op` on operands; of cast, `dtype` is the target
 //   Philox    word `index` of draw value+operands[1] under seed operands[0]; u32
+//   Element   of tile programs alone (tile/tile.h): array number `step` at `index`, in the lane
+//             whose number differs in the bits of `value`
 struct Scalar {
   ScalarKind kind = ScalarKind::Constant;
   DType dtype = DType::f32;
@@ -182,6 +184,8 @@ Kernel normalize(Kernel kernel);
 inline bool is_plain(const Scalar& s) {
   return s.kind == ScalarKind::Load && s.mask < 0 && s.operands.empty();
 }
+
+bool is_costly(const Scalar& scalar);  // transcendental or random
 
 std::vector<int> row_axes(const Kernel& kernel);  // 0 .. rows-1
 Expr row_count(const Kernel& kernel);             // product of the rows' extents

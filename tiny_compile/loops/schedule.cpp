@@ -20,6 +20,7 @@
 #include "tiny_compile/loops/split_scan.h"
 #include "tiny_compile/loops/split_scatter.h"
 #include "tiny_compile/loops/split_sort.h"
+#include "tiny_compile/schedule/layouts.h"
 
 namespace tiny_compile {
 namespace {
@@ -114,6 +115,8 @@ Schedule choose(const Program& program, const Kernel& kernel) {
   if (!is_sequential(kernel) && kernel.rows > 0) {
     schedule.strategy = Strategy::Pointwise;
   } else if (can_go_in_columns(kernel) && prefers_columns(kernel)) {
+    if (const std::optional<Schedule> layouts = layouts_of_columns(program, kernel))
+      return *layouts;
     schedule.strategy = Strategy::Columns;
     schedule.lanes = columns_lanes(kernel);
     unit *= columns_unit(schedule);

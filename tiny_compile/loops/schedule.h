@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "tiny_compile/loops/layout.h"
 
 namespace tiny_compile {
 
@@ -14,7 +17,8 @@ struct Program;
 //   Rows       one row after another, steps vectorised along their inner axes
 //   Columns    lanes are neighbouring rows (the last row axis is the contiguous one)
 //   Tiles      blocks of a matmul's rows and columns
-enum class Strategy : uint8_t { Pointwise, Rows, Columns, Tiles };
+//   Layouts    CUDA: as the layouts say
+enum class Strategy : uint8_t { Pointwise, Rows, Columns, Tiles, Layouts };
 
 struct Schedule {
   Strategy strategy = Strategy::Rows;
@@ -28,6 +32,9 @@ struct Schedule {
   int vector = 0;         // CUDA, Rows: elements a thread moves at once; 0: what 16 bytes hold
   int cluster = 8;        // CUDA: blocks that may share a row or column; 1: no such clusters
   int shared = 220;       // CUDA: kilobytes of shared memory that a block may have
+  int resident = 0;  // Layouts: blocks at least that a multiprocessor holds; 0: the compiler's
+  Layout rows{};     // Layouts: of the rows' flat index
+  std::vector<Layout> loops{};  // Layouts: of each list of loops (legal_layouts.h)
   bool operator==(const Schedule&) const = default;
 };
 

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kFewRows = 512;
 // On a GPU, rows that are neighbours in memory: a block takes many. An odd number of them is never
 // taken in packs: a thread's columns lie apart, and blocks that finish together (a cluster) are few.
-constexpr int64_t kFewColumns = 2048, kFewOddColumns = 8192;
+constexpr int64_t kFewColumns = 4096, kFewOddColumns = 8192;
 constexpr int64_t kLongRow = 16 * kChunk, kLongColumn = 8 * kChunk;
 
 bool splits(Op op) { return op != Op::sum_exp && op != Op::argmax && op != Op::argmin; }

@@ -97,6 +97,7 @@ class KernelPrinter {
         return tiny_compile::str("philox<", s.value.as_integer(), ">(",
                                  reference(s.operands[0]), ", ", reference(s.operands[1]), ")[",
                                  s.index, "]");
+      case ScalarKind::Element:
       case ScalarKind::Apply: break;
     }
     std::vector<std::string> operands;
@@ -188,12 +189,14 @@ std::string buffer_line(const Program& program, const Buffer& buffer) {
 }  // namespace
 
 std::string str(const Schedule& s) {
-  static constexpr const char* kNames[] = {"pointwise", "rows", "columns", "tiles"};
+  static constexpr const char* kNames[] = {"pointwise", "rows", "columns", "tiles", "layouts"};
   const Schedule d;
   std::string text = kNames[static_cast<int>(s.strategy)];
   auto field = [&](const char* name, int64_t value, int64_t otherwise) {
     if (value != otherwise) text += tiny_compile::str(" ", name, "=", value);
   };
+  if (!s.rows.empty()) text += " rows " + str(s.rows);
+  for (const Layout& loop : s.loops) text += " loop " + str(loop);
   field("lanes", s.lanes, d.lanes);
   field("unroll", s.unroll, d.unroll);
   field("keep", s.keep, d.keep);
@@ -204,6 +207,7 @@ std::string str(const Schedule& s) {
   field("vector", s.vector, d.vector);
   field("cluster", s.cluster, d.cluster);
   field("shared", s.shared, d.shared);
+  field("resident", s.resident, d.resident);
   return text;
 }
 
@@ -219,6 +223,7 @@ bool set_field(Schedule& s, std::string_view name, int64_t value) {
   if (name == "vector") return s.vector = small, true;
   if (name == "cluster") return s.cluster = small, true;
   if (name == "shared") return s.shared = small, true;
+  if (name == "resident") return s.resident = small, true;
   return false;
 }
 

@@ -102,6 +102,7 @@ std::string why_ill_typed(const Program& program, const Kernel& kernel, int id) 
       return s.operands.size() == 2 && s.dtype == DType::u32
                  ? ""
                  : str("$", id, ": philox gives a u32 for a seed and a counter");
+    case ScalarKind::Element: return "an element of an array, which tile programs alone have";
     case ScalarKind::Apply: break;
   }
   return of_apply(kernel, id);

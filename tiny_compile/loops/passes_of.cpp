@@ -2,9 +2,7 @@
 //
 //   r0 = max(j: 50257) load x[..]; r1 = sum_exp(j: 50257) load x[..]   one pass
 //   r0 = sum(j) ..; r1 = sum(j) mul(sub(.., r0), ..)                   two: r1 waits for r0
-#include "tiny_compile/codegen/passes_of.h"
-
-#include "tiny_compile/codegen/cpp_reduce.h"
+#include "tiny_compile/loops/passes_of.h"
 
 namespace tiny_compile {
 namespace {
@@ -32,6 +30,11 @@ bool joins(const Kernel& kernel, const std::vector<int>& pass, const Step& step)
 }
 
 }  // namespace
+
+DType accumulator(Op op, DType operand) {
+  if (op == Op::argmax || op == Op::argmin) return compute_type(operand);
+  return compute_type(reduction_result(op, operand));
+}
 
 std::vector<std::vector<int>> passes_of(const Kernel& kernel) {
   std::vector<std::vector<int>> passes;

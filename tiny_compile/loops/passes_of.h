@@ -30,6 +30,9 @@ struct Tree {
 
 std::vector<Tree> trees_of(const Kernel& kernel, const std::vector<int>& pass);
 
+// "float" or "long long": what a reduction of `operand` values accumulates in.
+DType accumulator(Op op, DType operand);
+
 inline bool is_arg(const Step& step) { return step.op == Op::argmax || step.op == Op::argmin; }
 
 }  // namespace tiny_compile

@@ -1,0 +1,152 @@
+// Which layouts may a kernel have? Those that the verifier takes, and all of them must give the
+// interpreter's bits. Parts are drawn bit by bit:
+//
+//   rows of 40, a loop of 100   =>   rows grid · lane 4 · vector 2
+//                                    loop warp 2 · register 4 · serial 2 · lane 8 from 4
+#include "tests/fuzz/layouts.h"
+
+#include <functional>
+#include <random>
+
+#include "tests/fuzz/shrink.h"
+#include "tiny_compile/graph/interpreter.h"
+#include "tiny_compile/loops/legal_layouts.h"
+#include "tiny_compile/tile/interpreter.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int kTries = 40;
+
+class Drawing {
+ public:
+  explicit Drawing(size_t seed) : random_(seed) {}
+
+  // Parts from the lowest up, until they cover the count; with `rest` the grid has what is left.
+  Layout layout(int64_t count, bool is_loop, int64_t lanes, int64_t warps, int64_t& next_lane,
+                int64_t& next_warp) {
+    Layout parts;  // lowest first
+    int64_t covered = 1;
+    const int64_t aim = is_loop ? count : std::min<int64_t>(count, 1 + below(64));
+    bool first = true;
+    while (covered < aim) {
+      const Level level = static_cast<Level>(1 + below(is_loop ? 5 : 4));
+      const int64_t extent = int64_t{1} << (1 + below(3));
+      if (level == Level::Vector && !first) continue;
+      if (level == Level::Lane) {
+        if (next_lane * extent > lanes) continue;
+        parts.push_back({level, extent, next_lane});
+        next_lane *= extent;
+      } else if (level == Level::Warp) {
+        if (next_warp * extent > warps) continue;
+        parts.push_back({level, extent, next_warp});
+        next_warp *= extent;
+      } else {
+        parts.push_back({level, extent});
+      }
+      covered *= extent;
+      first = false;
+    }
+    if (!is_loop) parts.push_back({Level::Grid});
+    return {parts.rbegin(), parts.rend()};
+  }
+
+  Schedule schedule(const Kernel& kernel) {
+    Schedule result;
+    result.strategy = Strategy::Layouts;
+    const bool rows_low = below(2) == 0;
+    const int64_t row_lanes = int64_t{1} << below(6), row_warps = int64_t{1} << below(4);
+    int64_t lane = rows_low ? 1 : 32 / row_lanes,
+            warp = rows_low ? 1 : 8 / std::min<int64_t>(8, row_warps);
+    const int64_t loop_lane = rows_low ? row_lanes : 1, loop_warp = rows_low ? row_warps : 1,
+                  lanes_end = rows_low ? row_lanes : 32, warps_end = rows_low ? row_warps : 8,
+                  loop_lanes_end = rows_low ? 32 : 32 / row_lanes,
+                  loop_warps_end = rows_low ? 8 : 8 / std::min<int64_t>(8, row_warps);
+    result.rows = layout(row_count(kernel).constant(), false, lanes_end, warps_end, lane, warp);
+    for (const std::vector<int>& inner : loops_of(kernel)) {
+      int64_t count = 1;
+      for (int axis : inner) count *= kernel.axes[axis].extent.constant();
+      int64_t from_lane = loop_lane, from_warp = loop_warp;
+      result.loops.push_back(
+          layout(count, true, loop_lanes_end, loop_warps_end, from_lane, from_warp));
+    }
+    result.keep = below(4) != 0;
+    return result;
+  }
+
+ private:
+  int64_t below(int64_t n) {
+    return static_cast<int64_t>(random_() % static_cast<uint64_t>(n));
+  }
+  std::mt19937_64 random_;
+};
+
+bool same(const std::vector<Tensor>& want, const std::vector<Tensor>& got) {
+  for (size_t k = 0; k < want.size(); k++) {
+    if (!same_bits(want[k], got[k])) return false;
+  }
+  return want.size() == got.size();
+}
+
+Program laid_out_program(const Graph& graph) {
+  Pipeline pipeline = until(layouts_pipeline(), "plan_memory");
+  pipeline.push_back({"emit", Emit([](const Program&) { return Source{}; })});
+  return run_pipeline(pipeline, graph, true, Target::Cuda).program;
+}
+
+// "" where the bits are the graph's, else what is wrong.
+std::string why_wrong(const Graph& graph, uint64_t seed) {
+  const std::vector<Tensor> inputs = random_inputs(graph, seed);
+  std::vector<Tensor> want;
+  try {
+    want = interpret(graph, inputs);
+  } catch (const Error&) {
+    return "";  // inputs that raise errors are no fair
+  }
+  try {
+    const Program program = laid_out_program(graph);
+    if (!(parse_program(print(program)) == program))
+      return "its text parses to another program";
+    return same(want, interpret_tiles(program, inputs)) ? "" : "other bits";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+}  // namespace
+
+Program with_random_layouts(const Program& program) {
+  Program result = program;
+  Drawing drawing(std::hash<std::string>{}(print(program)));
+  for (Kernel& kernel : result.kernels) {
+    if (!can_be_laid_out(program, kernel)) continue;
+    Kernel tried = kernel;
+    for (int n = 0; n < kTries; n++) {
+      tried.schedule = drawing.schedule(kernel);
+      if (!why_illegal_layouts(result, tried).empty()) continue;
+      kernel = tried;
+      break;
+    }
+  }
+  return result;
+}
+
+Pipeline layouts_pipeline() {
+  return insert_after(default_pipeline(), "schedule", {"layouts", with_random_layouts});
+}
+
+std::vector<FuzzFailure> fuzz_layouts(uint64_t first, int count, const GraphMaker& make) {
+  std::vector<FuzzFailure> failures;
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); seed++) {
+    const Graph graph = make(seed);
+    const std::string why = why_wrong(graph, seed);
+    if (why.empty()) continue;
+    const Graph small =
+        shrink(graph, [&](const Graph& g) { return !why_wrong(g, seed).empty(); });
+    failures.push_back({seed, "layouts: " + why_wrong(small, seed),
+                        print(small) + print(laid_out_program(small))});
+  }
+  return failures;
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,82 @@
+// Which layouts are legal, and how they read.
+#include "tests/catch.h"
+#include "tiny_compile/loops/legal_layouts.h"
+#include "tiny_compile/loops/program.h"
+
+using namespace tiny_compile;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+// A sum of the columns of [1000,96] whose schedule is this line.
+std::string columns(const std::string& schedule, const std::string& target = " on cuda") {
+  return "program f" + target +
+         " {\n  input x: f32[1000,96]\n  output y: f32[96]\n  kernel sum_1 rows(i0: 96) {\n"
+         "    r0: f32 = sum(j0: 1000) load x[i0 + j0*96]\n    store y[i0] = r0\n    schedule " +
+         schedule + "\n  }\n  launch sum_1\n  return y\n}\n";
+}
+
+void require_refused(const std::string& schedule, const std::string& message) {
+  INFO(schedule);
+  REQUIRE_THROWS_WITH(parse_program(columns(schedule)), ContainsSubstring(message));
+}
+
+}  // namespace
+
+TEST_CASE("a schedule of layouts parses back equal", "[loops][layouts]") {
+  const std::string line =
+      "layouts rows grid · warp 2 from 4 · lane 8 · vector 4 loop register 8 · serial 8 · warp "
+      "4 "
+      "· lane 4 from 8 resident=3";
+  const Program program = parse_program(columns(line));
+  const Schedule& schedule = program.kernels[0].schedule;
+  CHECK(schedule.rows ==
+        Layout{{Level::Grid}, {Level::Warp, 2, 4}, {Level::Lane, 8}, {Level::Vector, 4}});
+  CHECK(str(schedule) == line);
+  CHECK(parse_program(print(program)) == program);
+}
+
+TEST_CASE("layouts that no block could follow are refused with a reason", "[loops][layouts]") {
+  require_refused("layouts rows grid · lane 32", "has 0 loops, not 1");
+  require_refused("layouts rows grid · lane 32 loop register 8", "loop 1 covers 8 of 1000");
+  require_refused("layouts rows lane 32 loop serial 1024", "rows covers 32 of 96");
+  require_refused("layouts rows grid · lane 3 loop serial 1024", "lane 3: no power of two");
+  require_refused("layouts rows grid · lane 64 loop serial 1024", "a warp has 32 lanes");
+  require_refused("layouts rows grid · lane 16 from 4 loop serial 1024", "a warp has 32 lanes");
+  require_refused("layouts rows grid loop serial 16 · warp 64", "at most 32 warps");
+  require_refused("layouts rows lane 32 · grid loop serial 1024", "the rows' first part");
+  require_refused("layouts rows grid loop grid · lane 32", "the rows' first part");
+  require_refused("layouts rows grid · serial 2 loop serial 1024", "rows have no turns");
+  require_refused("layouts rows grid · vector 2 · lane 2 loop serial 1024", "the last part");
+  require_refused("layouts rows grid · vector 16 loop serial 1024", "vector 16: at most 8");
+  require_refused("layouts rows grid · lane 4 · lane 4 loop serial 1024",
+                  "names warps or lanes");
+  require_refused("layouts rows grid · lane 8 loop serial 128 · lane 8", "lanes that the rows");
+  require_refused("layouts rows grid loop serial 32 · register 2 · serial 16", "more than one");
+  require_refused("layouts rows grid · register 4 loop register 64 · serial 16",
+                  "256 elements of a thread");
+  require_refused("layouts rows grid · register 64 loop serial 64 · warp 16", "48 kB");
+  require_refused("layouts rows grid loop serial 1024 resident=99", "at most 64 warps");
+  require_refused("layouts", "has 0 loops");
+  require_refused("layouts rows grid · thread 4 loop serial 1024", "expected grid, warp");
+}
+
+TEST_CASE("vectors must divide the axis along which they lie", "[loops][layouts]") {
+  CHECK_NOTHROW(parse_program(columns("layouts rows grid · vector 8 loop serial 1024")));
+  std::string odd = columns("layouts rows grid · vector 8 loop serial 1024");
+  for (size_t at; (at = odd.find("96")) != std::string::npos;) odd.replace(at, 2, "97");
+  CHECK_THROWS_WITH(parse_program(odd), ContainsSubstring("rows: vectors of 8 in 97"));
+}
+
+TEST_CASE("layouts are for cuda, reductions and stores", "[loops][layouts]") {
+  const std::string line = "layouts rows grid · lane 32 loop serial 1024";
+  CHECK_NOTHROW(parse_program(columns(line)));
+  CHECK_THROWS_WITH(parse_program(columns(line, "")), ContainsSubstring("on cuda"));
+  CHECK_THROWS_WITH(
+      parse_program(
+          "program f on cuda {\n  input x: f32[64,8]\n  input y: f32[8,32]\n  output z: "
+          "f32[64,32]\n  kernel k rows(i0: 64, i1: 32) {\n    r0: f32 = dot(j0: 8) load "
+          "x[i0*8 + j0], load y[j0*32 + i1]\n    store z[i0*32 + i1] = r0\n    schedule " +
+          std::string("layouts rows grid loop serial 8\n  }\n  launch k\n  return z\n}")),
+      ContainsSubstring("for reductions and stores"));
+}

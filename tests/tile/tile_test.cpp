@@ -1,0 +1,214 @@
+// What a tile program says, and what its interpreter does not let pass.
+#include "tests/catch.h"
+#include "tests/fuzz/layouts.h"
+#include "tiny_compile/runtime/nvrtc.h"
+#include "tiny_compile/schedule/layouts.h"
+#include "tiny_compile/tile/interpreter.h"
+#include "tiny_compile/tile/lower.h"
+#include "tiny_compile/tiny_compile.h"
+
+using namespace tiny_compile;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+std::string columns(const std::string& op, int64_t count, int64_t rows,
+                    const std::string& schedule) {
+  const std::string dtype = op.starts_with("arg") ? "i64" : "f32";
+  return str("program f on cuda {\n  input x: f32[", count, ",", rows, "]\n  output y: ", dtype,
+             "[", rows, "]\n  kernel k rows(i0: ", rows, ") {\n    r0: ", dtype, " = ", op,
+             "(j0: ", count, ") load x[i0 + j0*", rows,
+             "]\n    store y[i0] = r0\n    schedule ", schedule,
+             "\n  }\n  launch k\n  return y\n}\n");
+}
+
+// One block of two warps that does these statements; `given` and `own` are f32 arrays of 64.
+std::string error_of(const std::function<void(Tile&)>& add) {
+  Tile tile;
+  tile.kernel.name = "k";
+  tile.warps = 2;
+  add_array(tile, {"given", DType::f32, 64, Space::Shared});
+  add_array(tile, {"own", DType::f32, 64, Space::Register});
+  add(tile);
+  std::vector<float> y(64);
+  std::vector<Memory> memory = {
+      {reinterpret_cast<std::byte*>(y.data()), 64, DType::f32, {}, {}}};
+  try {
+    run_tile(tile, memory);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+Expr thread(const Tile& tile) { return warp_of(tile) * 32 + lane_of_warp(); }
+
+}  // namespace
+
+TEST_CASE("a tile program reads as its kernel's schedule says", "[tile]") {
+  const Program program = parse_program(
+      columns("sum", 16, 100, "layouts rows grid · lane 32 loop register 4 · warp 4"));
+  CHECK(print(program, lower_to_tile(program, program.kernels[0])) ==
+        R"(tile k grid 4 block 4 warps {
+  array sum0: f32[4]
+  shared given1: f32[128]
+  array u2: f32[4]
+  array r0_of_row: f32[1]
+  row = min(block*32 + lane, 99)
+  i0 = row
+  for r_k < 4 unrolled {
+    k = r_k*4 + warp
+    j0 = k
+    $0 = load x[i0 + j0*100]
+    sum0[r_k] = $0
+  }
+  for p < 2 unrolled {
+    $2 = sum0[p + 2]
+    $3 = sum0[p]
+    $4 = add($3, $2)
+    sum0[p] = $4
+  }
+  $5 = sum0[1]
+  $6 = sum0[0]
+  $7 = add($6, $5)
+  sum0[0] = $7
+  $8 = sum0[0]
+  given1[lane + warp*32] = $8
+  barrier
+  for w < 4 unrolled {
+    $9 = given1[lane + w*32]
+    u2[w] = $9
+  }
+  for w < 2 unrolled {
+    $10 = u2[w + 2]
+    $11 = u2[w]
+    $12 = add($11, $10)
+    u2[w] = $12
+  }
+  $13 = u2[1]
+  $14 = u2[0]
+  $15 = add($14, $13)
+  u2[0] = $15
+  $16 = u2[0]
+  sum0[0] = $16
+  $17 = sum0[0]
+  r0_of_row[0] = $17
+  r0 = r0_of_row[0]
+  if warp < 1 {
+    if block*32 + lane < 100 {
+      store y[i0] = r0
+    }
+  }
+}
+)");
+}
+
+TEST_CASE("reductions keep their bits under layouts of every level", "[tile]") {
+  const std::vector<std::string> lines = {
+      "layouts rows grid · lane 32 loop register 8 · serial 16 · warp 16",
+      "layouts rows grid · warp 2 · lane 4 · vector 2 loop serial 128 · register 4 · lane 4 "
+      "from 4",
+      "layouts rows grid · register 2 loop register 2 · warp 8 · lane 32 · vector 1",
+      "layouts rows grid · lane 2 loop warp 4 · serial 64 · register 4 · warp 2 from 4",
+      "layouts rows grid · lane 8 from 4 loop serial 512 · lane 4"};
+  manual_seed(3);
+  for (const int64_t count : {1, 7, 100, 1024, 1025, 2040}) {
+    Tensor x = randn({count, 6}) * 10.0;
+    std::vector<float> values(x.data<float>(), x.data<float>() + x.numel());
+    values[0] = -0.0f;
+    if (count > 7) values[6 * 7 + 3] = __builtin_nanf(""), values[6 * 5 + 2] = __builtin_inff();
+    x = from_vector(values, {count, 6});
+    for (const char* op : {"sum", "prod", "max", "min", "argmax", "argmin"}) {
+      for (const std::string& line : lines) {
+        INFO(op << " of " << count << ": " << line);
+        const Program program = parse_program(columns(op, count, 6, line));
+        const std::vector<Tensor> inputs = {x};
+        CHECK(same_bits(interpret_tiles(program, inputs)[0], interpret(program, inputs)[0]));
+      }
+    }
+  }
+}
+
+TEST_CASE("sums of exponentials bring chunks to their largest", "[tile]") {
+  manual_seed(4);
+  for (const int64_t count : {5, 1024, 3000, 4096}) {
+    const Tensor x = randn({count, 6}) * 40.0;
+    for (const char* line :
+         {"layouts rows grid · lane 2 loop register 32 · warp 8 · lane 16 from 2",
+          "layouts rows grid loop warp 4 · register 32 · lane 32"}) {
+      INFO(count << ": " << line);
+      const Program program = parse_program(columns("sum_exp", count, 6, line));
+      const std::vector<Tensor> inputs = {x};
+      CHECK(same_bits(interpret_tiles(program, inputs)[0], interpret(program, inputs)[0]));
+    }
+  }
+}
+
+TEST_CASE("a shared element is not read while another thread writes it", "[tile]") {
+  const auto exchange = [](bool with_barrier) {
+    return [with_barrier](Tile& tile) {
+      const int one = add_constant(tile, Literal::of(DType::f32, 1));
+      const Expr mine = thread(tile), other = mod(mine + 32, 64);
+      tile.body = {set(0, mine, one)};
+      if (with_barrier) tile.body.push_back(barrier());
+      const int read = add_element(tile, 0, other);
+      append(tile.body, {define(read), store(0, mine, read)});
+    };
+  };
+  CHECK(error_of(exchange(true)) == "");
+  CHECK_THAT(error_of(exchange(false)), ContainsSubstring("reads given["));
+}
+
+TEST_CASE("an element is stored once, and within its buffer", "[tile]") {
+  CHECK_THAT(error_of([](Tile& tile) {
+               const int one = add_constant(tile, Literal::of(DType::f32, 1));
+               tile.body = {store(0, lane_of_warp(), one)};
+             }),
+             ContainsSubstring("stores element 0 twice"));
+  CHECK_THAT(error_of([](Tile& tile) {
+               const int one = add_constant(tile, Literal::of(DType::f32, 1));
+               tile.body = {store(0, thread(tile) + 1, one)};
+             }),
+             ContainsSubstring("uses element 64 of 64"));
+  CHECK_THAT(error_of([](Tile& tile) {
+               const int one = add_constant(tile, Literal::of(DType::f32, 1));
+               tile.body = {set(1, thread(tile) * 2, one)};
+             }),
+             ContainsSubstring("of own[64]"));
+}
+
+TEST_CASE("all lanes come to a shuffle, and all threads to a barrier", "[tile]") {
+  CHECK_THAT(error_of([](Tile& tile) {
+               const int one = add_constant(tile, Literal::of(DType::f32, 1));
+               const int other = add_element(tile, 1, 0, 16);
+               tile.body = {set(1, 0, one), if_less(lane_of_warp(), 16, {define(other)})};
+             }),
+             ContainsSubstring("shuffles with one that is not there"));
+  CHECK_THAT(error_of([](Tile& tile) { tile.body = {if_less(warp_of(tile), 1, {barrier()})}; }),
+             ContainsSubstring("a barrier that 32 threads of 64 come to"));
+}
+
+TEST_CASE("a softmax over a middle axis reads its columns once", "[tile][schedule]") {
+  const Graph graph =
+      trace([](std::span<const Tensor> in) { return std::vector{softmax(in[0], 1)}; },
+            std::vector{empty_tensor(DType::f32, {64, 128, 512})}, "f")
+          .graph;
+  const Staged staged = run_pipeline(default_pipeline(), graph, true, Target::Cuda);
+  REQUIRE(staged.program.kernels.size() == 1);
+  const Kernel& kernel = staged.program.kernels[0];
+  CHECK(str(kernel.schedule) ==
+        "layouts rows grid · warp 2 from 4 · lane 32 loop register 32 · warp 4");
+  const std::string tile = print(staged.program, lower_to_tile(staged.program, kernel));
+  CHECK(tile.find("load x0[") == tile.rfind("load x0["));
+  if (why_no_nvrtc().empty()) CHECK(!compile_cuda(staged.source.text, "sm_90").empty());
+}
+
+TEST_CASE("random layouts keep the bits of random graphs", "[tile][fuzz]") {
+  for (const FuzzFailure& failure : fuzz_layouts(1, 1500))
+    FAIL_CHECK("seed " << failure.seed << ", " << failure.stage << "\n" << failure.text);
+}
+
+TEST_CASE("random layouts keep their bits as CUDA, thread by thread", "[tile][threads]") {
+  for (const FuzzFailure& failure : fuzz_threads(1, 24, layouts_pipeline()))
+    FAIL_CHECK("seed " << failure.seed << ", " << failure.stage << "\n" << failure.text);
+}

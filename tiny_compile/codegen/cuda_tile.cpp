@@ -1,0 +1,172 @@
+// How does a tile program read in CUDA C? As it stands, a line for a statement; what is used once,
+// right behind its definition, is written where it is used:
+//
+//   $7 = sum2[p]; $8 = sum2[p + 8]; $9 = add($7, $8); sum2[p] = $9
+//   =>  sum2[p] = sum2[p] + sum2[p + 8];
+#include "tiny_compile/codegen/cuda_tile.h"
+
+#include <algorithm>
+
+#include "tiny_compile/codegen/cuda_memory_helpers.h"
+
+namespace tiny_compile {
+namespace {
+
+void count_uses(const Body& body, const std::vector<Scalar>& scalars, std::vector<int>& uses,
+                std::vector<bool>& seen) {
+  for (const Statement& s : body) {
+    count_uses(s.body, scalars, uses, seen);
+    if (s.value < 0) continue;
+    if (s.kind != StatementKind::Define) uses[s.value]++;
+    if (s.kind != StatementKind::Define || seen[s.value] || s.array >= 0) continue;
+    seen[s.value] = true;
+    for (int operand : scalars[s.value].operands) uses[operand]++;
+    if (scalars[s.value].mask >= 0) uses[scalars[s.value].mask]++;
+  }
+}
+
+class TileWriter {
+ public:
+  TileWriter(CudaText& text, const Tile& tile)
+      : text_(text), out_(text.out), tile_(tile), uses_(tile.kernel.scalars.size()) {
+    std::vector<bool> seen(uses_.size());
+    count_uses(tile.body, tile.kernel.scalars, uses_, seen);
+    text.scalars.element = [this](int id) {
+      const bool here = is_element(id) && is_written_where_used(id);
+      return here ? element(tile_.kernel.scalars[id]) : std::string();
+    };
+  }
+
+  void write() {
+    out_.line("const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;");
+    out_.line(str("const ", text_.integer, " block = blockIdx.x;"));
+    for (const Array& array : tile_.arrays)
+      out_.line(str(array.space == Space::Shared ? "__shared__ " : "", value_type(array.dtype),
+                    " ", array.name, "[", array.size, "];"));
+    write(tile_.body);
+  }
+
+ private:
+  bool is_element(int id) const { return tile_.kernel.scalars[id].kind == ScalarKind::Element; }
+  // A shuffle is a statement: what `?:` leaves out must not hold one.
+  bool is_written_where_used(int id) const {
+    return uses_[id] == 1 && tile_.kernel.scalars[id].value.bits == 0;
+  }
+
+  std::string at(int array, const Expr& index) const {
+    return str(tile_.arrays[array].name, "[", text_.scalars.index(index), "]");
+  }
+
+  std::string element(const Scalar& scalar) const {
+    const std::string own = at(scalar.step, scalar.index);
+    const int64_t lane = scalar.value.as_integer();
+    return lane == 0 ? own : str("__shfl_xor_sync(0xffffffffu, ", own, ", ", lane, ")");
+  }
+
+  void write(const Body& body) {
+    const std::vector<int> before = divisors_;
+    for (size_t n = 0; n < body.size(); n++) {
+      const Statement& s = body[n];
+      const bool joins = n + 1 < body.size() && s.kind == StatementKind::Define &&
+                         s.array < 0 && body[n + 1].kind == StatementKind::Set &&
+                         body[n + 1].value == s.value && uses_[s.value] == 1 &&
+                         !is_element(s.value) && !text_.scalars.is_trivial(s.value);
+      if (joins)
+        write_set(body[++n], text_.scalars.value(s.value));
+      else
+        write(s);
+    }
+    for (int id : divisors_) {
+      if (std::count(before.begin(), before.end(), id) == 0) text_.forget_divisor(id);
+    }
+    divisors_ = before;
+  }
+
+  void write_divisor(const Statement& s) {
+    if (std::count(divisors_.begin(), divisors_.end(), s.value) > 0) return;
+    text_.declare_divisor(s.value);
+    divisors_.push_back(s.value);
+  }
+
+  void write(const Statement& s) {
+    switch (s.kind) {
+      case StatementKind::Let: return text_.declare(s.name, text_.scalars.index(s.index));
+      case StatementKind::Define: return write_definition(s);
+      case StatementKind::Divisor: return write_divisor(s);
+      case StatementKind::Set: return write_set(s, text_.scalars.name(s.value));
+      case StatementKind::Load: return write_load(s);
+      case StatementKind::Store: return write_store(s);
+      case StatementKind::StoreAll: return write_store_all(s);
+      case StatementKind::For: return write_for(s);
+      case StatementKind::If:
+        out_.open(str("if (", text_.scalars.index(s.index), " < ", text_.scalars.index(s.place),
+                      ")"));
+        write(s.body);
+        return out_.close();
+      case StatementKind::Barrier: return out_.line("__syncthreads();");
+    }
+  }
+
+  void write_definition(const Statement& s) {
+    const Scalar& scalar = tile_.kernel.scalars[s.value];
+    if (s.array < 0 && is_element(s.value) && is_written_where_used(s.value)) return;
+    const std::string value = s.array >= 0          ? at(s.array, s.index)
+                              : is_element(s.value) ? element(scalar)
+                                                    : text_.scalars.value(s.value);
+    out_.line(str("const ", value_type(scalar.dtype), " ", text_.scalars.name(s.value), " = ",
+                  value, ";"));
+  }
+
+  void write_set(const Statement& s, const std::string& value) {
+    out_.line(str(at(s.array, s.index), " = ", value, ";"));
+  }
+
+  std::string address(int buffer, const Expr& index) const {
+    return str(pointer_name(text_.program.buffers[buffer]), " + ", text_.scalars.index(index));
+  }
+
+  void write_load(const Statement& s) {
+    const bool half = is_half(text_.program.buffers[s.buffer].type.dtype);
+    if (half) text_.calls(kElementOfPack);
+    out_.line(str(text_.calls(half ? "tc_read_halves" : "tc_read"), "<", s.width, ">(&",
+                  at(s.array, s.place), ", ", address(s.buffer, s.index), ");"));
+  }
+
+  void write_store_all(const Statement& s) {
+    const bool half = is_half(text_.program.buffers[s.buffer].type.dtype);
+    out_.line(str(text_.calls(half ? "tc_write_halves" : "tc_write"), "<", s.width, ">(",
+                  address(s.buffer, s.index), ", &", at(s.array, s.place), ");"));
+  }
+
+  void write_store(const Statement& s) {
+    const Buffer& buffer = text_.program.buffers[s.buffer];
+    out_.line(str(pointer_name(buffer), "[", text_.scalars.index(s.index), "] = ",
+                  exact_storage(text_.calls, buffer.type.dtype, text_.scalars.name(s.value)),
+                  ";"));
+  }
+
+  void write_for(const Statement& s) {
+    out_.line(s.unrolled ? "#pragma unroll" : "#pragma unroll 1");
+    out_.open(str("for (int ", s.name, " = 0; ", s.name, " < ", text_.scalars.index(s.index),
+                  "; ", s.name, "++)"));
+    write(s.body);
+    out_.close();
+  }
+
+  CudaText& text_;
+  Text& out_;
+  const Tile& tile_;
+  std::vector<int> uses_;      // of each scalar
+  std::vector<int> divisors_;  // that are known here
+};
+
+}  // namespace
+
+KernelEntry write_cuda_tile(CudaText& text, const Tile& tile, const std::string& function) {
+  KernelEntry entry = text.begin(function, tile.grid, 32 * tile.warps, 1, tile.resident);
+  TileWriter(text, tile).write();
+  text.out.close();
+  return entry;
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,207 @@
+// Does each element belong to somebody, and can a block of the machine hold what it is asked to?
+//
+//   loop register 8 · lane 32, of 1000   =>  "loop 1 covers 256 of 1000"
+//   rows lane 32 loop lane 2             =>  "loop 1 takes lanes that the rows have"
+//
+// A layout that passes gives the interpreter's bits: nothing here asks whether it is a good one.
+#include "tiny_compile/loops/legal_layouts.h"
+
+#include <algorithm>
+
+#include "tiny_compile/graph/scan.h"
+#include "tiny_compile/loops/in_place.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int64_t kLanesOfWarp = 32, kMostWarps = 32;
+constexpr int64_t kMostRegisters = 128;  // elements of a thread at a time
+constexpr int64_t kShared = 48 << 10;    // bytes that a kernel may declare
+constexpr int64_t kMostBlocks = INT32_MAX;
+constexpr int64_t kWidest = 8;  // elements of one access
+
+bool is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
+
+int64_t inner_number(const Kernel& kernel, const std::vector<int>& inner) {
+  int64_t count = 1;
+  for (int axis : inner) count *= kernel.axes[axis].extent.constant();
+  return count;
+}
+
+// The bits of warps or lanes that a layout names; -1 where it names one twice.
+int64_t bits_taken(const Layout& layout, Level level) {
+  int64_t taken = 0;
+  for (const Part& part : layout) {
+    if (part.level != level) continue;
+    const int64_t bits = (part.extent - 1) * part.step;
+    if (taken & bits) return -1;
+    taken |= bits;
+  }
+  return taken;
+}
+
+std::string why_wrong_part(const Part& part, bool is_first, bool is_last, bool is_loop) {
+  const std::string name = name_of(part.level);
+  const bool has_step = part.level == Level::Warp || part.level == Level::Lane;
+  if (!is_power_of_two(part.extent)) return str(name, " ", part.extent, ": no power of two");
+  if (!is_power_of_two(part.step) || (part.step > 1 && !has_step))
+    return str(name, " from ", part.step, ": a power of two, of warps and lanes");
+  if (part.level == Level::Grid && (is_loop || !is_first))
+    return "grid is the rows' first part, what the others leave";
+  if (part.level == Level::Vector && !is_last) return "vector is the last part";
+  if (part.level == Level::Vector && part.extent > kWidest)
+    return str("vector ", part.extent, ": at most ", kWidest);
+  if (part.level == Level::Serial && !is_loop) return "rows have no turns";
+  const int64_t most = part.level == Level::Lane ? kLanesOfWarp : kMostWarps;
+  if (has_step && part.extent * part.step > most)
+    return str(name, " ", part.extent, " from ", part.step, ": a ",
+               part.level == Level::Lane ? "warp has 32 lanes" : "block has at most 32 warps");
+  return "";
+}
+
+// Turns in one run of the order of a reduction: what comes before them is done in each.
+bool has_turns_apart(const Layout& layout) {
+  int runs = 0;
+  Level last = Level::Grid;
+  for (const Bit& bit : bits_in_order(layout)) {
+    runs += bit.level == Level::Serial && last != Level::Serial;
+    last = bit.level;
+  }
+  return runs > 1;
+}
+
+std::string why_wrong(const Layout& layout, const std::string& name, int64_t count,
+                      bool is_loop) {
+  for (size_t p = 0; p < layout.size(); p++) {
+    const std::string why = why_wrong_part(layout[p], p == 0, p + 1 == layout.size(), is_loop);
+    if (!why.empty()) return str(name, ": ", why);
+  }
+  if (bits_taken(layout, Level::Warp) < 0 || bits_taken(layout, Level::Lane) < 0)
+    return name + " names warps or lanes twice";
+  const bool has_rest = !layout.empty() && layout[0].level == Level::Grid;
+  const int64_t covered = covered_by(layout);
+  if (!has_rest && covered < count) return str(name, " covers ", covered, " of ", count);
+  if (has_rest && count / covered >= kMostBlocks) return name + ": too many blocks";
+  if (has_turns_apart(layout)) return name + " has turns in more than one place";
+  return "";
+}
+
+std::string why_no_vectors(const Kernel& kernel, const std::vector<int>& axes,
+                           const Layout& layout, const std::string& name) {
+  const int64_t width = extent_of(layout, Level::Vector);
+  if (width == 1) return "";
+  if (axes.empty()) return name + " has vectors of nothing";
+  const int64_t last = kernel.axes[axes.back()].extent.constant();
+  return last % width == 0 ? "" : str(name, ": vectors of ", width, " in ", last);
+}
+
+// Bytes by which the warps of a block exchange what `live` results of each thread are.
+int64_t shared_bytes(const Layout& layout, int64_t live, int64_t threads) {
+  int64_t bytes = 0;
+  Bit before{Level::Grid};
+  for (const Bit& bit : bits_in_order(layout)) {
+    if (bit.level == Level::Register || bit.level == Level::Vector) live /= 2;
+    if (bit.level == Level::Warp && !joins(before, bit)) bytes += live * threads * 8;
+    before = bit;
+  }
+  return bytes;
+}
+
+std::string why_wrong_loop(const Kernel& kernel, const std::vector<int>& inner, size_t number) {
+  const Schedule& s = kernel.schedule;
+  const Layout& loop = s.loops[number];
+  const std::string name = str("loop ", number + 1);
+  if (const std::string why = why_wrong(loop, name, inner_number(kernel, inner), true);
+      !why.empty())
+    return why;
+  for (Level level : {Level::Warp, Level::Lane}) {
+    if (bits_taken(loop, level) & bits_taken(s.rows, level))
+      return str(name, " takes ", name_of(level), "s that the rows have");
+  }
+  if (const std::string why = why_no_vectors(kernel, inner, loop, name); !why.empty())
+    return why;
+  const int64_t row_registers =
+      extent_of(s.rows, Level::Register) * extent_of(s.rows, Level::Vector);
+  const int64_t vector = extent_of(loop, Level::Vector),
+                registers = extent_of(loop, Level::Register) * vector * row_registers;
+  if (vector > 1 && extent_of(s.rows, Level::Vector) > 1)
+    return name + ": vectors of rows and of loops";
+  if (registers > kMostRegisters)
+    return str(name, ": ", registers, " elements of a thread, at most ", kMostRegisters);
+  return "";
+}
+
+std::string why_wrong_step(const Kernel& kernel, const Step& step) {
+  if (step.kind != StepKind::Reduce || step.inner.empty()) return "";
+  const std::vector<std::vector<int>> loops = loops_of(kernel);
+  const size_t number = std::find(loops.begin(), loops.end(), step.inner) - loops.begin();
+  const Layout& loop = kernel.schedule.loops[number];
+  const int64_t threads = 32 * warps_of(kernel.schedule);
+  const int64_t live = extent_of(loop, Level::Register) * extent_of(loop, Level::Vector) *
+                       extent_of(kernel.schedule.rows, Level::Register) *
+                       extent_of(kernel.schedule.rows, Level::Vector);
+  if (step.op == Op::sum_exp && extent_of(loop, Level::Serial) > 1)
+    return str("loop ", number + 1, " has turns, which sum_exp cannot take");
+  const int64_t arrays = step.op == Op::sum_exp ? 2 : step.op == Op::argmax ? 2 : 1;
+  if (arrays * shared_bytes(loop, live, threads) > kShared)
+    return str("loop ", number + 1, " exchanges more than 48 kB");
+  return "";
+}
+
+}  // namespace
+
+std::vector<std::vector<int>> loops_of(const Kernel& kernel) {
+  std::vector<std::vector<int>> loops;
+  for (const Step& step : kernel.steps) {
+    const bool known = std::find(loops.begin(), loops.end(), step.inner) != loops.end();
+    if (!step.inner.empty() && !known) loops.push_back(step.inner);
+  }
+  return loops;
+}
+
+int warps_of(const Schedule& schedule) {
+  int64_t warps = 1;
+  const auto count = [&](const Layout& layout) {
+    for (const Part& part : layout) {
+      if (part.level == Level::Warp) warps = std::max(warps, part.extent * part.step);
+    }
+  };
+  count(schedule.rows);
+  for (const Layout& loop : schedule.loops) count(loop);
+  return static_cast<int>(warps);
+}
+
+bool can_be_laid_out(const Program& program, const Kernel& kernel) {
+  if (program.target != Target::Cuda || kernel.rows == 0) return false;
+  for (int row = 0; row < kernel.rows; row++) {
+    if (!kernel.axes[row].extent.is_constant()) return false;
+  }
+  for (const Step& step : kernel.steps) {
+    const bool reduces = step.kind == StepKind::Reduce && !has_running_results(step.op);
+    if (!reduces && step.kind != StepKind::Store) return false;
+    const Expr count = inner_count(kernel, step);
+    if (!count.is_constant() || count.constant() < 1) return false;
+  }
+  return overwrites_in_place(program, kernel);
+}
+
+std::string why_illegal_layouts(const Program& program, const Kernel& kernel) {
+  if (!can_be_laid_out(program, kernel))
+    return "schedule layouts is for reductions and stores on cuda, of rows and sizes that are "
+           "numbers";
+  const Schedule& s = kernel.schedule;
+  const std::vector<std::vector<int>> loops = loops_of(kernel);
+  if (s.loops.size() != loops.size())
+    return str("schedule layouts has ", s.loops.size(), " loops, not ", loops.size());
+  if (s.resident < 0 || s.resident > 32 || s.resident * warps_of(s) > 64)
+    return str("schedule resident=", s.resident, ": a multiprocessor holds at most 64 warps");
+  std::string why = why_wrong(s.rows, "rows", row_count(kernel).constant(), false);
+  if (why.empty()) why = why_no_vectors(kernel, row_axes(kernel), s.rows, "rows");
+  for (size_t n = 0; n < loops.size() && why.empty(); n++)
+    why = why_wrong_loop(kernel, loops[n], n);
+  for (size_t n = 0; n < kernel.steps.size() && why.empty(); n++)
+    why = why_wrong_step(kernel, kernel.steps[n]);
+  return why.empty() ? "" : "schedule " + why;
+}
+
+}  // namespace tiny_compile

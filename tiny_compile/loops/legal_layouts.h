@@ -1,0 +1,23 @@
+// Which layouts can a kernel's rows and loops have?
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tiny_compile/loops/program.h"
+
+namespace tiny_compile {
+
+// The lists of inner axes that steps go over, each once, in order: what a schedule's loops lay out.
+std::vector<std::vector<int>> loops_of(const Kernel& kernel);
+
+int warps_of(const Schedule& schedule);  // of a block, which the layouts name
+
+// Whether threads can share its rows as layouts say: reductions and stores, of at least one
+// element each, of sizes that are numbers.
+bool can_be_laid_out(const Program& program, const Kernel& kernel);
+
+// "" where the layouts are legal, else the reason: "loop 1 covers 512 of 1000".
+std::string why_illegal_layouts(const Program& program, const Kernel& kernel);
+
+}  // namespace tiny_compile

@@ -1,0 +1,435 @@
+// What does each thread do for a kernel? For every pass over the row it goes through its elements:
+//
+//   r0 = sum(j0: 256) load x[i0*256 + j0]     rows grid · warp 8     loop register 8 · lane 32
+//   =>
+//   row = min(block*8 + warp, 4094);  i0 = row
+//   for r_k < 8 { k = r_k*32 + lane;  j0 = k;  $0 = load x[i0*256 + j0];  sum2[r_k] = $0 }
+//   ... the sum over registers and lanes (tile/reduce.cpp) ...
+//   if lane < 1 { if block*8 + warp < 4095 { store y[i0] = $1 } }
+//
+// Threads beyond the last row do as the last one does, and store nothing, so that all threads come
+// to every shuffle and barrier.
+#include "tiny_compile/tile/lower.h"
+
+#include <algorithm>
+#include <map>
+
+#include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/bounds.h"
+#include "tiny_compile/loops/legal_layouts.h"
+#include "tiny_compile/loops/passes_of.h"
+#include "tiny_compile/tile/reduce.h"
+
+namespace tiny_compile {
+namespace {
+
+// What is known while the passes of a kernel are written.
+struct Lowering {
+  const Program& program;
+  const Kernel& kernel;
+  std::vector<uint64_t> axes;  // of each scalar: those it depends on, bit a for axis a
+  Tile tile{};
+  Share rows{};
+  std::vector<int> results{};  // of each reducing step: the array of its rows' registers
+  std::vector<bool>
+      defined{};  // scalars that are defined for the row, above all passes to come
+  std::map<int, std::pair<int, std::vector<int>>> kept{};  // scalar -> array, over which loops
+  std::vector<int> inner{};                                // the loops of the pass at hand
+  std::map<int, int> packs{};  // load -> the vector whose element it is
+  int64_t row_registers() const { return rows.registers * rows.vector; }
+};
+
+// The array that has a scalar's values for the elements of the pass at hand; -1 where none does.
+int kept_in(const Lowering& l, int scalar) {
+  const auto found = l.kept.find(scalar);
+  return found != l.kept.end() && found->second.second == l.inner ? found->second.first : -1;
+}
+
+std::vector<uint64_t> axes_of_scalars(const Kernel& kernel) {
+  std::vector<uint64_t> all;
+  for (const Scalar& scalar : kernel.scalars) {
+    uint64_t axes = 0;
+    for (size_t a = 0; a < kernel.axes.size(); a++) {
+      if (depends_on(scalar.index, kernel.axes[a].name)) axes |= uint64_t{1} << a;
+    }
+    for (int operand : scalar.operands) axes |= all[operand];
+    if (scalar.mask >= 0) axes |= all[scalar.mask];
+    all.push_back(axes);
+  }
+  return all;
+}
+
+bool is_in_loops(const Lowering& l, int scalar, const std::vector<int>& inner) {
+  return std::any_of(inner.begin(), inner.end(),
+                     [&](int axis) { return l.axes[scalar] >> axis & 1; });
+}
+
+// --- places -------------------------------------------------------------------------------------
+
+// The axis along which a pass reads and writes vectors, and the name of it where one begins.
+struct VectorAxis {
+  int axis = -1;
+  std::string start;
+  int64_t width = 1;
+};
+
+VectorAxis vector_axis(const Lowering& l, const Share& k, const std::vector<int>& inner) {
+  const auto named = [&](int axis, int64_t width) {
+    return VectorAxis{axis, l.kernel.axes[axis].name + "_v", width};
+  };
+  if (l.rows.vector > 1) return named(l.kernel.rows - 1, l.rows.vector);
+  return k.vector > 1 ? named(inner.back(), k.vector) : VectorAxis{};
+}
+
+// i1 = flat % 8; i0 = flat / 8; the axis of vectors by the name of where they begin.
+Body unpack(const Kernel& kernel, const std::vector<int>& axes, Expr flat,
+            const VectorAxis& vector) {
+  Body body;
+  for (size_t k = axes.size(); k-- > 0;) {
+    const Axis& axis = kernel.axes[axes[k]];
+    body.push_back(let(axes[k] == vector.axis ? vector.start : axis.name,
+                       k == 0 ? flat : mod(flat, axis.extent)));
+    flat = floor_div(flat, axis.extent);
+  }
+  return body;
+}
+
+// The axis itself, an element of the vector.
+Statement element_axis(const Lowering& l, const VectorAxis& vector, const Expr& element) {
+  const Axis& axis = l.kernel.axes[vector.axis];
+  return let(axis.name, Expr::index(vector.start, axis.extent) + element);
+}
+
+// The row, or where a vector of rows begins, and its axes; of none beyond the last.
+Body row_begins(const Lowering& l) {
+  if (l.kernel.rows == 0) return {};
+  const Expr last = l.rows.count - l.rows.vector, place = l.rows.start();
+  Body body = {let("row", l.rows.covers_more ? min(place, last) : place)};
+  append(body, unpack(l.kernel, row_axes(l.kernel), Expr::index("row", last + 1),
+                      vector_axis(l, {}, {})));
+  return body;
+}
+
+// For each of the thread's rows `each`; between `before` and `after`, which are for a vector of
+// rows. `stores`: only where there is such a row.
+Body over_rows(const Lowering& l, Body before, Body each, Body after, bool stores) {
+  if (l.rows.vector > 1) {
+    each.insert(each.begin(), element_axis(l, vector_axis(l, {}, {}), l.rows.v()));
+    each = {for_each("v_row", l.rows.vector, true, std::move(each))};
+  }
+  append(before, std::move(each));
+  append(before, std::move(after));
+  if (l.rows.registers == 1) return before;
+  if (stores && l.rows.covers_more)
+    before = {if_less(l.rows.start(), l.rows.count, std::move(before))};
+  Body all = row_begins(l);
+  append(all, std::move(before));
+  return {for_each("r_row", l.rows.registers, true, std::move(all))};
+}
+
+// By the first of the threads that share something under `used`, and of a row that there is.
+Body by_owner(const Lowering& l, const std::vector<Layout>& used, Body body) {
+  if (l.rows.covers_more && l.rows.registers == 1)
+    body = {if_less(l.rows.start(), l.rows.count, std::move(body))};
+  for (const Expr& bits : unused_bits(l.tile, used)) body = {if_less(bits, 1, std::move(body))};
+  return body;
+}
+
+const Layout& layout_over(const Kernel& kernel, const std::vector<int>& inner) {
+  static const Layout kNone;
+  const std::vector<std::vector<int>> loops = loops_of(kernel);
+  const auto at = std::find(loops.begin(), loops.end(), inner);
+  return at == loops.end() ? kNone : kernel.schedule.loops[at - loops.begin()];
+}
+
+Share share_over(const Lowering& l, const std::vector<int>& inner) {
+  int64_t count = 1;
+  for (int axis : inner) count *= l.kernel.axes[axis].extent.constant();
+  return share_of(l.tile, "k", count, layout_over(l.kernel, inner), true);
+}
+
+// --- scalars ------------------------------------------------------------------------------------
+
+// What these steps evaluate, operands first; not what only kept values are made of.
+std::vector<int> needed(const Lowering& l, const std::vector<int>& steps) {
+  const std::vector<Scalar>& scalars = l.kernel.scalars;
+  std::vector<bool> wanted(scalars.size());
+  const auto want = [&](int id) {
+    if (id >= 0) wanted[id] = true;
+  };
+  for (int s : steps) {
+    const Step& step = l.kernel.steps[s];
+    want(step.value), want(step.other), want(step.mask);
+  }
+  std::vector<int> ids;
+  for (int id = static_cast<int>(wanted.size()); id-- > 0;) {
+    if (!wanted[id]) continue;
+    ids.push_back(id);
+    if (kept_in(l, id) >= 0) continue;
+    for (int operand : scalars[id].operands) want(operand);
+    want(scalars[id].mask);
+  }
+  std::reverse(ids.begin(), ids.end());
+  return ids;
+}
+
+Expr place_of(const Lowering& l, const Share& k) {
+  return k.number() * l.row_registers() + l.rows.number();
+}
+
+Body define_one(const Lowering& l, int id, const Share& k) {
+  const Scalar& scalar = l.kernel.scalars[id];
+  if (scalar.kind == ScalarKind::Constant) return {};
+  if (scalar.kind == ScalarKind::Register)
+    return {define_from(id, l.results[scalar.step], l.rows.number())};
+  if (const int kept = kept_in(l, id); kept >= 0)
+    return {define_from(id, kept, place_of(l, k))};
+  if (const auto pack = l.packs.find(id); pack != l.packs.end())
+    return {define_from(id, pack->second, l.rows.vector > 1 ? l.rows.v() : k.v())};
+  return {define(id)};
+}
+
+// What the elements of a pass are divided by, where they all have the same.
+std::vector<int> divisors_of(const Lowering& l, const std::vector<int>& ids,
+                             const std::vector<int>& inner) {
+  std::vector<int> divisors;
+  for (int id : ids) {
+    const Scalar& s = l.kernel.scalars[id];
+    if (s.kind != ScalarKind::Apply || s.op != Op::div || compute_type(s.dtype) != DType::f32 ||
+        kept_in(l, id) >= 0 || !is_in_loops(l, id, inner) ||
+        is_in_loops(l, s.operands[1], inner) ||
+        l.kernel.scalars[s.operands[1]].kind == ScalarKind::Constant ||
+        std::count(divisors.begin(), divisors.end(), s.operands[1]) > 0)
+      continue;
+    divisors.push_back(s.operands[1]);
+  }
+  return divisors;
+}
+
+// In a thread's only row they are known already (define_for_row).
+Body define_all(const Lowering& l, const std::vector<int>& ids, const std::vector<int>& inner,
+                const Share& k) {
+  const std::vector<int> divisors = divisors_of(l, ids, inner);
+  Body body;
+  for (int id : ids) {
+    if (l.defined[id]) continue;
+    append(body, define_one(l, id, k));
+    if (std::count(divisors.begin(), divisors.end(), id) > 0) body.push_back(divisor(id));
+  }
+  return body;
+}
+
+// What no loop changes is defined once, where the thread has one row.
+void define_for_row(Lowering& l, const std::vector<int>& ids, const std::vector<int>& inner) {
+  if (l.row_registers() > 1) return;
+  for (int id : ids) {
+    if (l.defined[id] || is_in_loops(l, id, inner)) continue;
+    append(l.tile.body, define_one(l, id, {}));
+    l.defined[id] = true;
+  }
+  for (int id : divisors_of(l, ids, inner)) l.tile.body.push_back(divisor(id));
+}
+
+// --- elements -----------------------------------------------------------------------------------
+
+bool is_wide(const Lowering& l, const VectorAxis& vector, const Expr& index, int buffer) {
+  return vector.width > 1 && l.program.buffers[buffer].align >= 16 &&
+         is_contiguous(index, l.kernel.axes[vector.axis].symbol(),
+                       static_cast<int>(vector.width));
+}
+
+Expr at_start(const Lowering& l, const VectorAxis& vector, const Expr& index) {
+  const Axis& axis = l.kernel.axes[vector.axis];
+  return substitute(index, {{axis.name, Expr::index(vector.start, axis.extent)}});
+}
+
+int add_pack(Lowering& l, DType dtype, const VectorAxis& vector) {
+  return add_array(l.tile, {str("pack", l.tile.arrays.size()), dtype, vector.width});
+}
+
+// Loads of vectors, whose elements the pass reads.
+Body load_packs(Lowering& l, const std::vector<int>& ids, const VectorAxis& vector) {
+  Body body;
+  for (int id : ids) {
+    const Scalar& load = l.kernel.scalars[id];
+    if (l.defined[id] || kept_in(l, id) >= 0 || !is_plain(load) ||
+        !is_wide(l, vector, load.index, load.buffer))
+      continue;
+    l.packs[id] = add_pack(l, load.dtype, vector);
+    body.push_back(load_vector(l.packs[id], 0, load.buffer, at_start(l, vector, load.index),
+                               static_cast<int>(vector.width)));
+  }
+  return body;
+}
+
+// Stores an element of each step, or puts it into a vector that `after` stores.
+Body store_elements(Lowering& l, const std::vector<int>& steps, const VectorAxis& vector,
+                    const Expr& element, Body& after) {
+  Body body;
+  for (int s : steps) {
+    const Step& step = l.kernel.steps[s];
+    if (!is_wide(l, vector, step.index, step.buffer)) {
+      body.push_back(store(step.buffer, step.index, step.value));
+      continue;
+    }
+    const int pack = add_pack(l, step.dtype, vector);
+    body.push_back(set(pack, element, step.value));
+    after.push_back(store_vector(step.buffer, at_start(l, vector, step.index), pack, 0,
+                                 static_cast<int>(vector.width)));
+  }
+  return body;
+}
+
+// A pass: its loops with all that a thread has of them, all its rows in each.
+Body over_elements(Lowering& l, const std::vector<int>& ids, const std::vector<int>& inner,
+                   const Share& k, const Body& each, const Body& after, bool stores) {
+  const VectorAxis vector = vector_axis(l, k, inner);
+  Body loads = load_packs(l, ids, vector), element = define_all(l, ids, inner, k);
+  append(element, each);
+  if (k.vector > 1) {
+    element.insert(element.begin(), element_axis(l, vector, k.v()));
+    element = {for_each("v_k", k.vector, true, std::move(element))};
+  }
+  l.packs.clear();
+  Body rows = unpack(l.kernel, inner, Expr::index("k", std::max<int64_t>(k.count, 1)), vector);
+  append(rows, over_rows(l, std::move(loads), std::move(element), after, stores));
+  Body body;
+  if (!inner.empty()) body.push_back(let("k", k.start()));
+  if (k.covers_more) rows = {if_less(k.start(), k.count, std::move(rows))};
+  append(body, std::move(rows));
+  return k.registers == 1 ? body : Body{for_each("r_k", k.registers, true, std::move(body))};
+}
+
+Body in_turns(const Share& k, Body body) {
+  return k.turns == 1 ? body : Body{for_each("turn", k.turns, false, std::move(body))};
+}
+
+// --- passes -------------------------------------------------------------------------------------
+
+bool is_worth_keeping(const Scalar& scalar) {
+  return scalar.kind == ScalarKind::Load || is_costly(scalar);
+}
+
+// Values that this pass computes and a later one over the same loops reads: each in an array.
+std::vector<int> keep_for_later(const Lowering& l, const std::vector<int>& pass) {
+  const std::vector<int>& inner = l.inner;
+  if (!l.kernel.schedule.keep || inner.empty() || share_over(l, inner).turns > 1) return {};
+  std::vector<bool> mine(l.kernel.scalars.size()), wanted(mine.size());
+  for (int id : needed(l, pass)) mine[id] = kept_in(l, id) < 0 && is_in_loops(l, id, inner);
+  for (size_t s = pass.back() + 1; s < l.kernel.steps.size(); s++) {
+    const Step& step = l.kernel.steps[s];
+    if (step.inner != inner) continue;
+    for (int root : {step.value, step.other, step.mask}) {
+      if (root >= 0) wanted[root] = true;
+    }
+  }
+  std::vector<int> keep;
+  for (int id = static_cast<int>(mine.size()); id-- > 0;) {
+    if (!wanted[id] || kept_in(l, id) >= 0) continue;
+    const Scalar& scalar = l.kernel.scalars[id];
+    if (mine[id] && is_worth_keeping(scalar)) {
+      keep.push_back(id);
+      continue;
+    }
+    for (int operand : scalar.operands) wanted[operand] = true;
+    if (scalar.mask >= 0) wanted[scalar.mask] = true;
+  }
+  return keep;
+}
+
+Accumulator accumulator_of(Lowering& l, const Step& step, const Share& k) {
+  const DType dtype = accumulator(step.op, l.kernel.scalars[step.value].dtype);
+  const std::string name = str(info(step.op).name, l.tile.arrays.size());
+  const int64_t size = k.registers * k.vector * l.row_registers();
+  Accumulator all{step.op, dtype, add_array(l.tile, {name, dtype, size})};
+  if (is_arg(step)) all.places = add_array(l.tile, {name + "_at", DType::i64, size});
+  return all;
+}
+
+// Each row's results, where later passes read them.
+void finish(Lowering& l, int number, const Accumulator& all) {
+  const Step& step = l.kernel.steps[number];
+  const int64_t rows = l.row_registers();
+  l.results[number] = add_array(l.tile, {str("r", number, "_of_row"), step.dtype, rows});
+  Body body;
+  const Expr row = rows == 1 ? Expr(0) : Expr::index("p", rows);
+  const int value = finished(l.tile, body, step, all, row);
+  body.push_back(set(l.results[number], row, value));
+  if (rows > 1) body = {for_each("p", rows, true, std::move(body))};
+  append(l.tile.body, std::move(body));
+}
+
+void reduce_pass(Lowering& l, const std::vector<int>& pass) {
+  const std::vector<int>& inner = l.inner;
+  const Share k = share_over(l, inner);
+  const std::vector<int> ids = needed(l, pass), keep = keep_for_later(l, pass);
+  define_for_row(l, ids, inner);
+  std::vector<Accumulator> all;
+  Body each, begin, in_turn, after;
+  for (int s : pass) {
+    const Step& step = l.kernel.steps[s];
+    all.push_back(accumulator_of(l, step, k));
+    const int64_t size = k.registers * k.vector * l.row_registers();
+    if (k.covers_more)
+      begin.push_back(
+          for_each("p", size, true, set_identity(l.tile, all.back(), Expr::index("p", size))));
+    append(each, set_element(l.tile, all.back(), place_of(l, k), step.value, k.at()));
+  }
+  std::map<int, int> arrays;
+  for (int id : keep) {
+    const DType dtype = l.kernel.scalars[id].dtype;
+    const int64_t size = k.registers * k.vector * l.row_registers();
+    arrays[id] = add_array(l.tile, {str("keep", l.tile.arrays.size()), dtype, size});
+    each.push_back(set(arrays[id], place_of(l, k), id));
+  }
+  append(begin, over_elements(l, ids, inner, k, each, {}, false));
+  for (const Accumulator& one : all) {
+    Reduced reduced = reduce(l.tile, k, one, l.row_registers());
+    append(l.tile.body, std::move(reduced.before));
+    append(in_turn, std::move(reduced.in_turn));
+    append(after, std::move(reduced.after));
+  }
+  append(begin, std::move(in_turn));
+  append(l.tile.body, in_turns(k, std::move(begin)));
+  append(l.tile.body, std::move(after));
+  for (size_t n = 0; n < pass.size(); n++) finish(l, pass[n], all[n]);
+  for (const auto& [id, array] : arrays) l.kept[id] = {array, inner};
+}
+
+void store_pass(Lowering& l, const std::vector<int>& pass) {
+  const std::vector<int>& inner = l.inner;
+  const Share k = share_over(l, inner);
+  const std::vector<int> ids = needed(l, pass);
+  define_for_row(l, ids, inner);
+  Body after;
+  const Expr element = l.rows.vector > 1 ? l.rows.v() : k.v();
+  const Body each = store_elements(l, pass, vector_axis(l, k, inner), element, after);
+  Body body = in_turns(k, over_elements(l, ids, inner, k, each, after, true));
+  append(l.tile.body, by_owner(l, {l.kernel.schedule.rows, k.layout}, std::move(body)));
+}
+
+}  // namespace
+
+Tile lower_to_tile(const Program& program, const Kernel& kernel) {
+  Lowering l{program, kernel, axes_of_scalars(kernel)};
+  l.tile.kernel = kernel;
+  l.tile.warps = warps_of(kernel.schedule);
+  l.tile.resident = kernel.schedule.resident;
+  const Layout& rows = kernel.schedule.rows;
+  const int64_t count = row_count(kernel).constant();
+  l.tile.grid = ceil_divide(count, covered_by(rows));
+  l.rows = share_of(l.tile, "row", count, rows, false);
+  l.results.assign(kernel.steps.size(), -1);
+  l.defined.assign(kernel.scalars.size(), false);
+  if (l.rows.registers == 1) append(l.tile.body, row_begins(l));
+  for (const std::vector<int>& pass : passes_of(kernel)) {
+    l.inner = kernel.steps[pass[0]].inner;
+    if (makes_register(kernel.steps[pass[0]]))
+      reduce_pass(l, pass);
+    else
+      store_pass(l, pass);
+  }
+  return std::move(l.tile);
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,346 @@
+// In which order are the parts of a row added? The contract's: in each digit of 1024 the upper half
+// to the lower, then the upper quarter, ... A layout says who holds which bit, and whoever owns the
+// next bit adds:
+//
+//   loop register 4 · warp 2 · lane 32
+//   =>  for p < 2: t[p] = t[p] + t[p + 2]              a register's bit: within the thread
+//       t[0] = t[0] + t[1]
+//       given[..] = t[0]; barrier; t[0] = u[0] + u[1]  a warp's: by way of shared memory
+//       t[0] = t[0] + t[0] of lane ^ 16, ^ 8, ..       a lane's: a shuffle
+//
+// A turn's bit is added when its other half has come: turns are in bit-reversed order, and
+// held[b] waits for the half above bit b. Operations that are exact take turns as they come.
+//
+// sum_exp takes a chunk's largest first, then the sum of exponentials against it, and brings the
+// chunks' sums to the largest of all.
+#include "tiny_compile/tile/reduce.h"
+
+#include <functional>
+
+namespace tiny_compile {
+namespace {
+
+constexpr int kDigit = 10;  // bits of a chunk's index
+
+bool is_exact(const Accumulator& all) {
+  return !is_float(all.dtype) || (all.op != Op::sum && all.op != Op::prod);
+}
+
+Body each(const char* name, int64_t count, const std::function<Body(const Expr&)>& body) {
+  if (count == 1) return body(0);
+  return {for_each(name, count, true, body(Expr::index(name, count)))};
+}
+
+Op pairwise(Op reduction) {
+  switch (reduction) {
+    case Op::sum:
+    case Op::sum_exp: return Op::add;
+    case Op::prod: return Op::mul;
+    case Op::max: return Op::maximum;
+    case Op::min: return Op::minimum;
+    case Op::any: return Op::bitwise_or;
+    case Op::all: return Op::bitwise_and;
+    default: CHECK(false, "no pairwise op for ", info(reduction).name);
+  }
+  return Op::add;
+}
+
+// The better of two and its place: NaN beats all, and of equals the first is taken.
+Body set_better(Tile& tile, const Accumulator& all, const Expr& at, int value, int place) {
+  Body body;
+  const auto make = [&](Op op, DType dtype, std::vector<int> operands) {
+    const int id = add_apply(tile, op, dtype, std::move(operands));
+    body.push_back(define(id));
+    return id;
+  };
+  const auto ask = [&](Op op, int a, int b) { return make(op, DType::boolean, {a, b}); };
+  const int mine = add_element(tile, all.values, at), here = add_element(tile, all.places, at);
+  body.push_back(define(mine));
+  body.push_back(define(here));
+  const int wins = ask(all.op == Op::argmax ? Op::gt : Op::lt, value, mine),
+            equal = ask(Op::eq, value, mine), sooner = ask(Op::lt, place, here);
+  int takes = wins, same = equal;
+  if (is_float(all.dtype)) {
+    const int nan = ask(Op::ne, value, value), my_nan = ask(Op::ne, mine, mine),
+              mine_is_number = ask(Op::eq, mine, mine);
+    takes = ask(Op::bitwise_or, wins, ask(Op::bitwise_and, nan, mine_is_number));
+    same = ask(Op::bitwise_or, equal, ask(Op::bitwise_and, nan, my_nan));
+  }
+  takes = ask(Op::bitwise_or, takes, ask(Op::bitwise_and, same, sooner));
+  const int better = make(Op::where, all.dtype, {takes, value, mine}),
+            where = make(Op::where, DType::i64, {takes, place, here});
+  body.push_back(set(all.values, at, better));
+  body.push_back(set(all.places, at, where));
+  return body;
+}
+
+// What stands at `at` and another result: array[place], of the lane that differs in `lane_xor`.
+Body combine(Tile& tile, const Accumulator& all, const Expr& at, const Accumulator& other,
+             const Expr& place, int lane_xor = 0) {
+  Body body;
+  const int value = add_element(tile, other.values, place, lane_xor);
+  body.push_back(define(value));
+  if (all.places >= 0) {
+    const int where = add_element(tile, other.places, place, lane_xor);
+    body.push_back(define(where));
+    append(body, set_better(tile, all, at, value, where));
+    return body;
+  }
+  const int mine = add_element(tile, all.values, at),
+            result = add_apply(tile, pairwise(all.op), all.dtype, {mine, value});
+  append(body, {define(mine), define(result), set(all.values, at, result)});
+  return body;
+}
+
+// to[at] = from[place]
+Body copy(Tile& tile, const Accumulator& to, const Expr& at, const Accumulator& from,
+          const Expr& place) {
+  const int value = add_element(tile, from.values, place);
+  Body body = {define(value), set(to.values, at, value)};
+  if (to.places < 0) return body;
+  const int where = add_element(tile, from.places, place);
+  append(body, {define(where), set(to.places, at, where)});
+  return body;
+}
+
+// Arrays like those of `all`, for something else.
+Accumulator like(Tile& tile, const Accumulator& all, const char* what, int64_t size,
+                 Space space) {
+  Accumulator result = all;
+  const std::string name = what + std::to_string(tile.arrays.size());
+  result.values = add_array(tile, {name, all.dtype, size, space});
+  if (all.places >= 0) result.places = add_array(tile, {name + "_at", DType::i64, size, space});
+  return result;
+}
+
+// Goes over bits in order; `live` results of a thread are left, times `rows`.
+class Reducer {
+ public:
+  Reducer(Tile& tile, const Accumulator& all, int64_t live, int64_t rows, int64_t turns)
+      : tile_(tile), all_(all), live_(live), rows_(rows), turns_(turns) {}
+
+  void over(const std::vector<Bit>& bits, size_t from, size_t to) {
+    while (from < to) {
+      size_t end = from + 1;  // bits of one level in a row; of warps' numbers, neighbours
+      while (end < to && joins(bits[end - 1], bits[end])) end++;
+      const std::vector<Bit> run(bits.begin() + from, bits.begin() + end);
+      switch (run[0].level) {
+        case Level::Warp: over_warps(run); break;
+        case Level::Serial: over_turns(static_cast<int>(run.size())); break;
+        case Level::Lane:
+          for (const Bit& bit : run) over_lane(static_cast<int>(bit.step));
+          break;
+        default:
+          for (size_t b = 0; b < run.size(); b++) over_registers();
+      }
+      from = end;
+    }
+  }
+
+  int64_t live() const { return live_; }
+  Reduced result;
+
+ private:
+  Body& text() { return turns_ > 1 ? result.in_turn : result.after; }
+
+  void over_registers() {
+    live_ /= 2;
+    append(text(), each("p", live_ * rows_, [&](const Expr& p) {
+             return combine(tile_, all_, p, all_, p + live_ * rows_);
+           }));
+  }
+
+  void over_lane(int step) {
+    append(text(), each("p", live_ * rows_,
+                        [&](const Expr& p) { return combine(tile_, all_, p, all_, p, step); }));
+  }
+
+  // Each warp reads what all have, and adds for itself.
+  void over_warps(const std::vector<Bit>& run) {
+    const int64_t warps = int64_t{1} << run.size(), step = run.back().step,
+                  threads = int64_t{32} * tile_.warps;
+    const Accumulator given =
+                          like(tile_, all_, "given", live_ * rows_ * threads, Space::Shared),
+                      theirs = like(tile_, all_, "u", warps, Space::Register);
+    const Expr thread = warp_of(tile_) * 32 + lane_of_warp(),
+               mine = mod(floor_div(warp_of(tile_), step), warps);
+    append(text(), each("p", live_ * rows_, [&](const Expr& p) {
+             return copy(tile_, given, p * threads + thread, all_, p);
+           }));
+    text().push_back(barrier());
+    append(text(), each("p", live_ * rows_, [&](const Expr& p) {
+             Body body = each("w", warps, [&](const Expr& w) {
+               return copy(tile_, theirs, w, given,
+                           p * threads + thread + (w - mine) * (step * 32));
+             });
+             for (int64_t half = warps / 2; half >= 1; half /= 2)
+               append(body, each("w", half, [&](const Expr& w) {
+                        return combine(tile_, theirs, w, theirs, w + half);
+                      }));
+             append(body, copy(tile_, all_, p, theirs, 0));
+             return body;
+           }));
+    if (turns_ > 1) text().push_back(barrier());
+  }
+
+  void over_turns(int bits) {
+    const Expr turn = Expr::index("turn", turns_);
+    const int64_t size = live_ * rows_;
+    if (is_exact(all_)) {
+      const Accumulator so_far = like(tile_, all_, "all", size, Space::Register);
+      append(result.before,
+             each("p", size, [&](const Expr& p) { return set_identity(tile_, so_far, p); }));
+      append(text(), each("p", size,
+                          [&](const Expr& p) { return combine(tile_, so_far, p, all_, p); }));
+      turns_ = 1;
+      append(text(),
+             each("p", size, [&](const Expr& p) { return copy(tile_, all_, p, so_far, p); }));
+      return;
+    }
+    const Accumulator held = like(tile_, all_, "held", bits * size, Space::Register);
+    for (int b = 0; b < bits; b++) append(text(), carry(turn, b, held, size));
+    turns_ = 1;
+  }
+
+  // At the turns whose lower bits are all 1: bit b is 0, and the result waits; or it is 1, and
+  // what has waited is added.
+  Body carry(const Expr& turn, int b, const Accumulator& held, int64_t size) {
+    const int64_t bit = int64_t{1} << b;
+    const Expr value = mod(floor_div(turn, bit), 2);
+    Body wait = each("p", size,
+                     [&](const Expr& p) { return copy(tile_, held, p + b * size, all_, p); });
+    Body add = each("p", size,
+                    [&](const Expr& p) { return combine(tile_, all_, p, held, p + b * size); });
+    Body both = {if_less(value, 1, std::move(wait)), if_less(0, value, std::move(add))};
+    if (b == 0) return both;
+    return {if_less(bit - 2, mod(turn, bit), std::move(both))};
+  }
+
+  Tile& tile_;
+  const Accumulator all_;
+  int64_t live_;
+  const int64_t rows_;
+  int64_t turns_;
+};
+
+// value = clamped to finite
+int clamped(Tile& tile, Body& body, int value, DType dtype) {
+  const double most = dtype == DType::f64 ? 0x1.fffffffffffffp+1023 : double{0x1.fffffep+127f};
+  for (const auto& [op, limit] :
+       {std::pair{Op::maximum, -most}, std::pair{Op::minimum, most}}) {
+    value = add_apply(tile, op, dtype, {value, add_constant(tile, Literal::of(dtype, limit))});
+    body.push_back(define(value));
+  }
+  return value;
+}
+
+// values[p] = exp(values[p] - largest[q]), or scaled by that: values[p] * exp(most[p] - largest[q])
+Body exponentials(Tile& tile, const Accumulator& all, const Expr& p, int largest, const Expr& q,
+                  int most) {
+  const DType dtype = all.dtype;
+  const int value = add_element(tile, all.values, p), against = add_element(tile, largest, q),
+            what = most < 0 ? value : add_element(tile, most, p),
+            less = add_apply(tile, Op::sub, dtype, {what, against}),
+            exp = add_apply(tile, Op::exp, dtype, {less}),
+            result = most < 0 ? exp : add_apply(tile, Op::mul, dtype, {value, exp});
+  Body body = {define(value), define(against)};
+  if (most >= 0) body.push_back(define(what));
+  append(body, {define(less), define(exp)});
+  if (most >= 0) body.push_back(define(result));
+  body.push_back(set(all.values, p, result));
+  return body;
+}
+
+Reduced reduce_exponentials(Tile& tile, const Share& share, const Accumulator& all,
+                            int64_t rows) {
+  const size_t count = share.bits.size(), chunk = std::min<size_t>(kDigit, count);
+  const int64_t live = share.registers * share.vector;
+  Accumulator top = like(tile, all, "top", live * rows, Space::Register);
+  top.op = Op::max;
+  Reducer largest(tile, top, live, rows, 1), sum(tile, all, live, rows, 1);
+  Body& body = sum.result.after;
+  append(body,
+         each("p", live * rows, [&](const Expr& p) { return copy(tile, top, p, all, p); }));
+  largest.over(share.bits, 0, chunk);
+  append(body, std::move(largest.result.after));
+  const int64_t chunks = largest.live() * rows;
+  append(body, each("p", chunks, [&](const Expr& p) {
+           const int value = add_element(tile, top.values, p);
+           Body clamp = {define(value)};
+           const int clear = clamped(tile, clamp, value, all.dtype);
+           clamp.push_back(set(top.values, p, clear));
+           return clamp;
+         }));
+  append(body, each("p", live * rows, [&](const Expr& p) {
+           return exponentials(tile, all, p, top.values, mod(p, chunks), -1);
+         }));
+  sum.over(share.bits, 0, chunk);
+  if (chunk == count) return sum.result;
+  const Accumulator most = like(tile, top, "most", chunks, Space::Register);
+  append(body, each("p", chunks, [&](const Expr& p) { return copy(tile, most, p, top, p); }));
+  Reducer over_all(tile, top, largest.live(), rows, 1);
+  over_all.over(share.bits, chunk, count);
+  append(body, std::move(over_all.result.after));
+  append(body, each("p", chunks, [&](const Expr& p) {
+           return exponentials(tile, all, p, top.values, mod(p, rows), most.values);
+         }));
+  sum.over(share.bits, chunk, count);
+  return sum.result;
+}
+
+}  // namespace
+
+Body set_identity(Tile& tile, const Accumulator& all, const Expr& at) {
+  const Op op = all.op == Op::argmax || all.op == Op::sum_exp ? Op::max
+                : all.op == Op::argmin                        ? Op::min
+                                                              : all.op;
+  Body body = {set(all.values, at, add_constant(tile, identity(op, all.dtype)))};
+  if (all.places >= 0) {
+    const int nowhere = add_constant(tile, Literal::of_integer(DType::i64, INT64_MAX));
+    body.push_back(set(all.places, at, nowhere));
+  }
+  return body;
+}
+
+Body set_element(Tile& tile, const Accumulator& all, const Expr& at, int value,
+                 const Expr& place) {
+  Body body;
+  if (compute_type(tile.kernel.scalars[value].dtype) != all.dtype) {
+    value = add_apply(tile, Op::cast, all.dtype, {value});
+    body.push_back(define(value));
+  }
+  body.push_back(set(all.values, at, value));
+  if (all.places < 0) return body;
+  Scalar index;
+  index.kind = ScalarKind::Index;
+  index.dtype = DType::i64;
+  index.index = place;
+  tile.kernel.scalars.push_back(std::move(index));
+  const int id = static_cast<int>(tile.kernel.scalars.size()) - 1;
+  append(body, {define(id), set(all.places, at, id)});
+  return body;
+}
+
+Reduced reduce(Tile& tile, const Share& share, const Accumulator& all, int64_t rows) {
+  if (all.op == Op::sum_exp) return reduce_exponentials(tile, share, all, rows);
+  Reducer reducer(tile, all, share.registers * share.vector, rows, share.turns);
+  reducer.over(share.bits, 0, share.bits.size());
+  return std::move(reducer.result);
+}
+
+int finished(Tile& tile, Body& body, const Step& step, const Accumulator& all,
+             const Expr& row) {
+  const int array = all.places >= 0 ? all.places : all.values;
+  int value = add_element(tile, array, row);
+  body.push_back(define(value));
+  const auto make = [&](Op op, DType dtype, std::vector<int> operands) {
+    value = add_apply(tile, op, dtype, std::move(operands));
+    body.push_back(define(value));
+  };
+  if (is_float(all.dtype) && all.places < 0 && (step.op == Op::max || step.op == Op::min))
+    make(Op::add, all.dtype, {value, add_constant(tile, Literal::of(all.dtype, 0))});
+  if (is_half(step.dtype)) make(Op::cast, step.dtype, {value});
+  return value;
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,118 @@
+// How does a tile program read? See tile.h; a statement a line, bodies indented.
+#include <algorithm>
+
+#include "tiny_compile/tile/tile.h"
+
+namespace tiny_compile {
+namespace {
+
+class TilePrinter {
+ public:
+  TilePrinter(const Program& program, const Tile& tile) : program_(program), tile_(tile) {}
+
+  std::string print() {
+    text_ = str("tile ", tile_.kernel.name, " grid ", tile_.grid, " block ", tile_.warps,
+                " warps", tile_.resident ? str(" resident ", tile_.resident) : "", " {\n");
+    for (const Array& array : tile_.arrays)
+      line(str(array.space == Space::Shared ? "shared " : "array ", array.name, ": ",
+               array.dtype, "[", array.size, "]"));
+    print(tile_.body);
+    return text_ + "}\n";
+  }
+
+ private:
+  void line(const std::string& text) {
+    text_ += std::string(static_cast<size_t>(2 * depth_), ' ') + text + "\n";
+  }
+
+  void block(const std::string& head, const Body& body) {
+    line(head + " {");
+    depth_++;
+    print(body);
+    depth_--;
+    line("}");
+  }
+
+  std::string at(int array, const Expr& index) const {
+    return str(tile_.arrays[array].name, "[", index, "]");
+  }
+  std::string in_memory(const Statement& s) const {
+    return str(program_.buffers[s.buffer].name, "[", s.index, "]");
+  }
+
+  std::string name(int id) const {
+    const Scalar& s = tile_.kernel.scalars[id];
+    if (s.kind == ScalarKind::Constant) return str(s.dtype, " ", s.value.str());
+    return s.kind == ScalarKind::Register ? str("r", s.step) : str("$", id);
+  }
+
+  std::string place(const Scalar& s) const {
+    std::string text = s.index.str();
+    for (size_t k = 0; k < s.operands.size(); k++)
+      text += str("; at", k, " = ", name(s.operands[k]), " < ", s.limits[k]);
+    const std::string masked =
+        s.mask < 0 ? "" : str(" if ", name(s.mask), " else ", s.value.str());
+    return str("[", text, "]", masked);
+  }
+
+  std::string value(int id) const {
+    const Scalar& s = tile_.kernel.scalars[id];
+    switch (s.kind) {
+      case ScalarKind::Load: return str("load ", program_.buffers[s.buffer].name, place(s));
+      case ScalarKind::Index: return "index" + place(s);
+      case ScalarKind::Philox:
+        return str("philox<", s.value.as_integer(), ">(", name(s.operands[0]), ", ",
+                   name(s.operands[1]), ")[", s.index, "]");
+      case ScalarKind::Element: {
+        const int64_t lane = s.value.as_integer();
+        return at(s.step, s.index) + (lane == 0 ? "" : str(" of lane ^ ", lane));
+      }
+      case ScalarKind::Apply: break;
+      default: return name(id);
+    }
+    std::vector<std::string> operands;
+    for (int operand : s.operands) operands.push_back(name(operand));
+    const std::string target = info(s.op).result == Result::Cast ? str("<", s.dtype, ">") : "";
+    return str(info(s.op).name, target, "(", join(operands, ", "), ")");
+  }
+
+  std::string many(const Statement& s) const { return s.width == 1 ? "" : str(" x", s.width); }
+
+  void print(const Body& body) {
+    for (const Statement& s : body) print(s);
+  }
+
+  void print(const Statement& s) {
+    switch (s.kind) {
+      case StatementKind::Let: return line(str(s.name, " = ", s.index));
+      case StatementKind::Define:
+        return line(
+            str(name(s.value), " = ", s.array >= 0 ? at(s.array, s.index) : value(s.value)));
+      case StatementKind::Divisor: return line("divisor " + name(s.value));
+      case StatementKind::Set: return line(str(at(s.array, s.index), " = ", name(s.value)));
+      case StatementKind::Load:
+        return line(str(at(s.array, s.place), " = load ", in_memory(s), many(s)));
+      case StatementKind::Store: return line(str("store ", in_memory(s), " = ", name(s.value)));
+      case StatementKind::StoreAll:
+        return line(str("store ", in_memory(s), many(s), " = ", at(s.array, s.place)));
+      case StatementKind::For:
+        return block(str("for ", s.name, " < ", s.index, s.unrolled ? " unrolled" : ""),
+                     s.body);
+      case StatementKind::If: return block(str("if ", s.index, " < ", s.place), s.body);
+      case StatementKind::Barrier: return line("barrier");
+    }
+  }
+
+  const Program& program_;
+  const Tile& tile_;
+  std::string text_;
+  int depth_ = 1;
+};
+
+}  // namespace
+
+std::string print(const Program& program, const Tile& tile) {
+  return TilePrinter(program, tile).print();
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,151 @@
+// The tile program as a value: how its statements are made.
+#include "tiny_compile/tile/tile.h"
+
+#include <algorithm>
+
+#include "tiny_compile/base/integer.h"
+
+namespace tiny_compile {
+
+Expr block_of(const Tile& tile) { return Expr::index("block", tile.grid); }
+Expr warp_of(const Tile& tile) { return Expr::index("warp", tile.warps); }
+Expr lane_of_warp() { return Expr::index("lane", 32); }
+
+Statement let(const std::string& name, const Expr& value) {
+  Statement s;
+  s.kind = StatementKind::Let;
+  s.name = name;
+  s.index = value;
+  return s;
+}
+
+Statement define(int scalar) {
+  Statement s;
+  s.kind = StatementKind::Define;
+  s.value = scalar;
+  return s;
+}
+
+Statement divisor(int scalar) {
+  Statement s = define(scalar);
+  s.kind = StatementKind::Divisor;
+  return s;
+}
+
+Statement define_from(int scalar, int array, const Expr& index) {
+  Statement s = set(array, index, scalar);
+  s.kind = StatementKind::Define;
+  return s;
+}
+
+Statement set(int array, const Expr& index, int value) {
+  Statement s;
+  s.kind = StatementKind::Set;
+  s.array = array;
+  s.index = index;
+  s.value = value;
+  return s;
+}
+
+Statement load_vector(int array, const Expr& place, int buffer, const Expr& index, int width) {
+  Statement s;
+  s.kind = StatementKind::Load;
+  s.array = array;
+  s.place = place;
+  s.buffer = buffer;
+  s.index = index;
+  s.width = width;
+  return s;
+}
+
+Statement store(int buffer, const Expr& index, int value) {
+  Statement s;
+  s.kind = StatementKind::Store;
+  s.buffer = buffer;
+  s.index = index;
+  s.value = value;
+  return s;
+}
+
+Statement store_vector(int buffer, const Expr& index, int array, const Expr& place, int width) {
+  Statement s = load_vector(array, place, buffer, index, width);
+  s.kind = StatementKind::StoreAll;
+  return s;
+}
+
+Statement for_each(const std::string& name, int64_t extent, bool unrolled, Body body) {
+  Statement s;
+  s.kind = StatementKind::For;
+  s.name = name;
+  s.index = extent;
+  s.unrolled = unrolled;
+  s.body = std::move(body);
+  return s;
+}
+
+Statement if_less(const Expr& index, const Expr& than, Body body) {
+  Statement s;
+  s.kind = StatementKind::If;
+  s.index = index;
+  s.place = than;
+  s.body = std::move(body);
+  return s;
+}
+
+Statement barrier() { return {}; }
+
+void append(Body& body, Body more) {
+  for (Statement& statement : more) body.push_back(std::move(statement));
+}
+
+int add_array(Tile& tile, Array array) {
+  tile.arrays.push_back(std::move(array));
+  return static_cast<int>(tile.arrays.size()) - 1;
+}
+
+namespace {
+
+int add(Tile& tile, Scalar scalar) {
+  tile.kernel.scalars.push_back(std::move(scalar));
+  return static_cast<int>(tile.kernel.scalars.size()) - 1;
+}
+
+}  // namespace
+
+int add_element(Tile& tile, int array, const Expr& index, int lane_xor) {
+  Scalar scalar;
+  scalar.kind = ScalarKind::Element;
+  scalar.dtype = tile.arrays[array].dtype;
+  scalar.step = array;
+  scalar.index = index;
+  scalar.value = Literal::of_integer(DType::i32, lane_xor);
+  return add(tile, std::move(scalar));
+}
+
+int add_apply(Tile& tile, Op op, DType dtype, std::vector<int> operands) {
+  Scalar scalar;
+  scalar.kind = ScalarKind::Apply;
+  scalar.op = op;
+  scalar.dtype = dtype;
+  scalar.operands = std::move(operands);
+  return add(tile, std::move(scalar));
+}
+
+int add_constant(Tile& tile, const Literal& value) {
+  Scalar scalar;
+  scalar.kind = ScalarKind::Constant;
+  scalar.dtype = value.dtype;
+  scalar.value = value;
+  return add(tile, std::move(scalar));
+}
+
+int64_t register_words(const Tile& tile) {
+  int64_t words = 0;
+  for (const Array& array : tile.arrays) {
+    if (array.space == Space::Register)
+      words += array.size * std::max<int64_t>(1, size_of(compute_type(array.dtype)) / 4);
+  }
+  return words;
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,113 @@
+// The tile program: what a kernel under a schedule means, thread by thread.
+//
+//   tile sum_1 grid 4 block 16 warps {
+//     array t0: f32[16]
+//     shared given0: f32[512]
+//     row = min(block*32 + lane, 99)
+//     for q < 16 unrolled {
+//       k = q*16 + warp
+//       $0 = load x[k*100 + row]
+//       t0[q] = $0
+//     }
+//     ...
+//   }
+//
+// All threads of a block run the same statements. Integers are Exprs over `block`, `warp`, `lane`
+// and what Let and For declare; values are a kernel's scalars, of which an Element reads an array
+// where it is defined. A printer writes a statement as it stands and decides nothing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tiny_compile/loops/program.h"
+
+namespace tiny_compile {
+
+enum class Space : uint8_t { Register, Shared };
+
+struct Array {
+  std::string name;
+  DType dtype = DType::f32;  // its elements are in the compute type of this
+  int64_t size = 1;
+  Space space = Space::Register;
+  bool operator==(const Array&) const = default;
+};
+
+//   Let      name = index, known in the statements that follow
+//   Define   scalar number `value` is computed here; or read from array[index], if one is named
+//   Divisor  the f32 scalar `value` divides many others: what that takes is computed here, once
+//   Set      array[index] = value
+//   Load     array[place ..] = buffer[index ..], `width` neighbours in one access
+//   Store    buffer[index] = value
+//   StoreAll buffer[index ..] = array[place ..], `width` neighbours in one access
+//   For      body for name = 0 .. index - 1; `unrolled`: indices of registers may use the name
+//   If       body where index < place
+//   Barrier  of the block's threads, which all come to it
+enum class StatementKind : uint8_t {
+  Let,
+  Define,
+  Divisor,
+  Set,
+  Load,
+  Store,
+  StoreAll,
+  For,
+  If,
+  Barrier
+};
+
+struct Statement {
+  StatementKind kind = StatementKind::Barrier;
+  std::string name;
+  Expr index, place;
+  int value = -1;   // a scalar
+  int array = -1;   // of the tile
+  int buffer = -1;  // of the program
+  int width = 1;
+  bool unrolled = false;
+  std::vector<Statement> body;
+  bool operator==(const Statement&) const = default;
+};
+
+using Body = std::vector<Statement>;
+
+struct Tile {
+  Kernel kernel;  // what it does; its scalars, and behind them those of the tile alone
+  std::vector<Array> arrays;
+  int64_t grid = 1;  // blocks
+  int warps = 1;     // of a block
+  int resident = 0;  // blocks that fit a multiprocessor at least; 0: what registers allow
+  Body body;
+};
+
+Expr block_of(const Tile& tile);  // 0 .. grid - 1
+Expr warp_of(const Tile& tile);   // 0 .. warps - 1
+Expr lane_of_warp();              // 0 .. 31
+
+// Statements, and what they are made of.
+Statement let(const std::string& name, const Expr& value);
+Statement define(int scalar);
+Statement define_from(int scalar, int array, const Expr& index);
+Statement divisor(int scalar);
+Statement set(int array, const Expr& index, int value);
+Statement load_vector(int array, const Expr& place, int buffer, const Expr& index, int width);
+Statement store(int buffer, const Expr& index, int value);
+Statement store_vector(int buffer, const Expr& index, int array, const Expr& place, int width);
+Statement for_each(const std::string& name, int64_t extent, bool unrolled, Body body);
+Statement if_less(const Expr& index, const Expr& than, Body body);
+Statement barrier();
+void append(Body& body, Body more);
+
+int add_array(Tile& tile, Array array);
+// Each a new scalar: an Element is what the array holds where it is defined.
+int add_element(Tile& tile, int array, const Expr& index, int lane_xor = 0);
+int add_apply(Tile& tile, Op op, DType dtype, std::vector<int> operands);
+int add_constant(Tile& tile, const Literal& value);
+
+// The registers that a thread's arrays take, in words of 4 bytes.
+int64_t register_words(const Tile& tile);
+
+std::string print(const Program& program, const Tile& tile);
+
+}  // namespace tiny_compile
