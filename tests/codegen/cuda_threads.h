@@ -65,7 +65,7 @@ inline std::string check(const Function& function, const std::vector<Tensor>& in
   const Staged all = check_bits(function, inputs, pipeline);
   std::vector<std::string> chosen;
   for (const Kernel& kernel : all.program.kernels) {
-    const Strategy strategy = kernel.schedule.strategy;
+    const Strategy strategy = schedule_of(kernel).strategy;
     chosen.push_back(strategy == Strategy::Columns ? "columns"
                      : strategy == Strategy::Rows  ? "rows"
                                                    : "pointwise");

@@ -42,7 +42,7 @@ __device__ tc_found tc_errors;
 
 KernelEntry write_family(CudaText& text, const Program& program, const std::string& function) {
   const Kernel& kernel = text.kernel;
-  const Strategy strategy = folds_rows(kernel) ? Strategy::Rows : kernel.schedule.strategy;
+  const Strategy strategy = folds_rows(kernel) ? Strategy::Rows : schedule_of(kernel).strategy;
   if (strategy == Strategy::Tiles) return write_cuda_matmul(text, function);
   if (strategy == Strategy::Pointwise && is_transposed(kernel))
     return write_cuda_transposed(text, function);
@@ -99,10 +99,13 @@ bool fit_to(Program& program, const GpuLimits& limits) {
   const int shared = static_cast<int>(limits.shared_bytes / 1024) - kBesides;
   bool changed = false;
   for (Kernel& kernel : program.kernels) {
-    const Schedule before = kernel.schedule;
-    if (!limits.clusters) kernel.schedule.cluster = 1;
-    kernel.schedule.shared = std::min(kernel.schedule.shared, shared);
-    changed = changed || !(kernel.schedule == before);
+    const Schedule before = schedule_of(kernel);
+    Schedule after = before;
+    if (before.strategy != Strategy::Rows && before.strategy != Strategy::Columns) continue;
+    if (!limits.clusters) after.cluster = 1;
+    after.shared = std::min(after.shared, shared);
+    changed = changed || !(after == before);
+    kernel.schedule = after;
   }
   return changed;
 }

@@ -79,7 +79,7 @@ class ColumnsWriter {
     for (size_t s = 1; s < kernel_.steps.size(); s++) {
       if (kernel_.steps[s].kind != StepKind::Store || !kernel_.steps[s].inner.empty()) return 1;
     }
-    const int most = kernel_.schedule.vector ? kernel_.schedule.vector : kMostVector;
+    const int most = schedule_of(kernel_).vector ? schedule_of(kernel_).vector : kMostVector;
     const Expr lane = kernel_.axes[last_].symbol();
     const bool singly = std::any_of(
         kernel_.scalars.begin(), kernel_.scalars.end(),
@@ -140,7 +140,7 @@ class ColumnsWriter {
 
   // More blocks a column while chunks can be shared and the GPU has room.
   void choose_cluster() {
-    int64_t chunks = kernel_.schedule.cluster;
+    int64_t chunks = schedule_of(kernel_).cluster;
     for (const Step& step : kernel_.steps) {
       if (step.kind != StepKind::Reduce) continue;
       const bool shares =

@@ -77,8 +77,8 @@ Tile tile_of(const Kernel& kernel) {
   const int64_t needed =
       std::max(kernel.axes[scan.inner[0]].extent.constant(), 128 / tile.size);
   const auto is_large = [&] {
-    return tile.columns / 2 >= needed || tile.bytes_of_two() > int64_t{kernel.schedule.shared}
-                                                                   << 10;
+    return tile.columns / 2 >= needed ||
+           tile.bytes_of_two() > int64_t{schedule_of(kernel).shared} << 10;
   };
   while (is_large() && tile.points() > kFewestPoints) tile.columns /= 2;
   return tile;

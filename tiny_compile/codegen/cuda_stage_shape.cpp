@@ -100,7 +100,7 @@ bool may_stage(const Kernel& kernel) {
     return known && s.inner.size() <= 1;
   };
   return kernel.rows > 0 && row_count(kernel).constant() >= kMany &&
-         kernel.schedule.warps_per_row == 0 &&
+         schedule_of(kernel).warps_per_row == 0 &&
          std::all_of(kernel.steps.begin(), kernel.steps.end(), usual);
 }
 
@@ -215,7 +215,7 @@ int64_t rows_in_a_sector(const StagedRows& staged) {
 bool fits(const Kernel& kernel, StagedRows& staged, int64_t lines, int64_t most) {
   staged.lines = lines;
   place_tiles(staged);
-  return staged.bytes <= std::min(most, int64_t{kernel.schedule.shared} << 10);
+  return staged.bytes <= std::min(most, int64_t{schedule_of(kernel).shared} << 10);
 }
 
 // As many rows as fit comfortably.
@@ -245,7 +245,7 @@ void share_rows(const CudaText& text, RowShape& shape, int cluster) {
 // The least cluster whose blocks hold their part of as many rows, and a thread has one of them.
 bool fits_cluster(const CudaText& text, RowShape& shape, StagedRows& staged, int64_t lines) {
   const int64_t chunks = shape.over(text.kernel.steps[0].inner).chunks;
-  for (int cluster = 2; cluster <= text.kernel.schedule.cluster; cluster *= 2) {
+  for (int cluster = 2; cluster <= schedule_of(text.kernel).cluster; cluster *= 2) {
     const int64_t warps = ceil_divide(chunks, cluster);
     if (chunks < cluster || lines * warps * 32 > kStripBlock) continue;
     StagedRows parts = staged;

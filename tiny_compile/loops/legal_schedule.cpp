@@ -1,6 +1,7 @@
 // May a kernel be run as its schedule says?
 //
 //   schedule rows vector=3       =>  "vector=3: 0 or a power of two up to 16"
+//   schedule rows vector=4       =>  "vector=4 is for rows and columns on cuda", of a C++ program
 //   schedule columns, of a dot   =>  "schedule columns is for reductions of at most ..."
 //
 // A schedule changes no bit, so whatever is legal here must be obeyed exactly by every generator;
@@ -25,7 +26,7 @@ std::string why_no_power(const char* field, int64_t value, int64_t least, int64_
 }
 
 std::string why_wrong_fields(const Schedule& s) {
-  const std::array<std::string, 7> reasons = {
+  const std::array<std::string, 8> reasons = {
       why_no_power("lanes", s.lanes, 16, 1024),
       s.unroll == 1 || s.unroll == 8 ? "" : str("unroll=", s.unroll, ": 1 or 8"),
       s.grain >= 1 ? "" : str("grain=", s.grain, ": at least 1"),
@@ -34,12 +35,44 @@ std::string why_wrong_fields(const Schedule& s) {
           ? ""
           : str("warps_per_row=", s.warps_per_row, ": 0 to 32"),
       why_no_power("vector", s.vector, 0, 16),
-      why_no_power("cluster", s.cluster, 1, 16)};
-  for (const std::string& reason : reasons) {
-    if (!reason.empty()) return reason;
+      why_no_power("cluster", s.cluster, 1, 16),
+      s.shared >= 0 && s.shared <= 227 ? "" : str("shared=", s.shared, ": 0 to 227 kilobytes")};
+  const auto reason = std::find_if(reasons.begin(), reasons.end(),
+                                   [](const std::string& r) { return !r.empty(); });
+  return reason == reasons.end() ? "" : *reason;
+}
+
+// A field that the program's generator does not read for this strategy.
+std::string why_foreign(const Schedule& schedule, Target target) {
+  const auto has = [](const auto& list, auto item) {
+    return std::find(list.begin(), list.end(), item) != list.end();
+  };
+  for (const ScheduleField& field : fields(schedule)) {
+    if (field.value == field.otherwise ||
+        (has(field.targets, target) && has(field.strategies, schedule.strategy)))
+      continue;
+    std::vector<std::string> takers;
+    for (const Strategy strategy : field.strategies) takers.push_back(name_of(strategy));
+    const bool both = field.targets.size() > 1, cuda = field.targets[0] == Target::Cuda;
+    return str(field.name, "=", field.value, " is for ", join(takers, ", "),
+               both   ? ""
+               : cuda ? " on cuda"
+                      : " on the CPU");
   }
-  return s.shared >= 0 && s.shared <= 227 ? ""
-                                          : str("shared=", s.shared, ": 0 to 227 kilobytes");
+  return "";
+}
+
+// A row of several chunks has two warps or more; one of a single chunk 1, 2 or 4.
+std::string why_wrong_warps(const Kernel& kernel, const Schedule& s) {
+  int64_t longest = 1;
+  for (const Step& step : kernel.steps)
+    longest = std::max(longest, inner_count(kernel, step).bounds().high);
+  if (s.warps_per_row == 0) return "";
+  if (longest > kChunk)
+    return s.warps_per_row > 1 ? "" : "warps_per_row=1: a row of several chunks needs two";
+  return s.warps_per_row <= 4 && is_power_of_two(s.warps_per_row)
+             ? ""
+             : str("warps_per_row=", s.warps_per_row, ": a row of one chunk has 1, 2 or 4");
 }
 
 // One Dot of numbers and stores of points.
@@ -101,9 +134,13 @@ std::string why_illegal(const Program& program, const Kernel& kernel) {
   }
   if (folds > 0 && program.target == Target::Cpp)
     return "folds rows, which the C++ back end does not";
-  if (const std::string reason = why_wrong_fields(kernel.schedule); !reason.empty())
-    return "schedule " + reason;
-  switch (kernel.schedule.strategy) {
+  if (!kernel.schedule) return "";
+  for (const std::string& reason :
+       {why_wrong_fields(*kernel.schedule), why_foreign(*kernel.schedule, program.target),
+        why_wrong_warps(kernel, *kernel.schedule)}) {
+    if (!reason.empty()) return "schedule " + reason;
+  }
+  switch (kernel.schedule->strategy) {
     case Strategy::Rows: return "";
     case Strategy::Pointwise:
       if (dots + others > 0) return "schedule pointwise is for stores alone";

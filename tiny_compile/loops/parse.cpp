@@ -385,20 +385,28 @@ class Parser : ValueParser {
     }
   }
 
+  Strategy strategy() {
+    const size_t start = at_;
+    const std::string_view name = word();
+    for (const Strategy known :
+         {Strategy::Pointwise, Strategy::Rows, Strategy::Columns, Strategy::Tiles}) {
+      if (name == name_of(known)) return known;
+    }
+    error(start, "pointwise, rows, columns or tiles");
+  }
+
   void parse_schedule() {
-    kernel_->schedule = Schedule{};
     skip_blanks();
     const size_t start = at_;
-    static constexpr std::string_view kNames[] = {"pointwise", "rows", "columns", "tiles"};
-    const auto strategy = std::find(std::begin(kNames), std::end(kNames), word());
-    if (strategy == std::end(kNames)) error(start, "pointwise, rows, columns or tiles");
-    Schedule& s = kernel_->schedule;
-    s.strategy = static_cast<Strategy>(strategy - kNames);
+    if (kernel_->schedule) error(start, "a second schedule of this kernel");
+    Schedule& s = kernel_->schedule.emplace();
+    s.strategy = strategy();
     for (skip_blanks(); !at_end() && !next_is('\n') && !next_is('#'); skip_blanks()) {
       const size_t key = at_;
       const std::string_view name = word();
       expect('=', "the field");
-      if (!set_field(s, name, bounded(0, int64_t{1} << 40, "a field")))
+      const bool is_flag = name == "keep" || name == "stream";
+      if (!set_field(s, name, bounded(0, is_flag ? 1 : int64_t{1} << 40, "a field")))
         error(key, str("a schedule has no field '", name, "'"));
     }
   }

@@ -90,6 +90,11 @@ int ScalarTable::load(const Program& program, int buffer, const Expr& index) {
   return add(std::move(scalar));
 }
 
+bool has_schedule(const Program& program) {
+  return std::any_of(program.kernels.begin(), program.kernels.end(),
+                     [](const Kernel& kernel) { return kernel.schedule.has_value(); });
+}
+
 std::vector<int> row_axes(const Kernel& kernel) {
   std::vector<int> result(static_cast<size_t>(kernel.rows));
   for (int i = 0; i < kernel.rows; i++) result[i] = i;

@@ -18,6 +18,7 @@
 // in which equal subexpressions are one node; views are gone, they became index expressions.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -128,15 +129,17 @@ struct Kernel {
   int rows = 0;                 // how many of them are rows
   std::vector<Scalar> scalars;  // operands before users
   std::vector<Step> steps;
-  int again = 0;  // how often its values were computed before
-  Schedule schedule;
-  std::vector<Location> where;  // of the ops in it, each once; not part of its value
+  int again = 0;                     // how often its values were computed before
+  std::optional<Schedule> schedule;  // once it is chosen; until then the defaults run
+  std::vector<Location> where;       // of the ops in it, each once; not part of its value
 };
 
 bool operator==(const Kernel& lhs, const Kernel& rhs);
 
-// Where kernels run. Stages may choose other schedules for it; a kernel's meaning is the same.
-enum class Target : uint8_t { Cpp, Cuda };
+// How it is run: as was chosen, or by the defaults.
+inline Schedule schedule_of(const Kernel& kernel) {
+  return kernel.schedule.value_or(Schedule{});
+}
 
 // Who multiplies matrices: generated kernels, or the vendor's library wherever a kernel is a
 // call of it (library_matmul.h), with f32 factors as they are or rounded to tf32.
@@ -183,6 +186,7 @@ inline bool is_plain(const Scalar& s) {
   return s.kind == ScalarKind::Load && s.mask < 0 && s.operands.empty();
 }
 
+bool has_schedule(const Program& program);        // one of its kernels at least
 std::vector<int> row_axes(const Kernel& kernel);  // 0 .. rows-1
 Expr row_count(const Kernel& kernel);             // product of the rows' extents
 Expr inner_count(const Kernel& kernel, const Step& step);

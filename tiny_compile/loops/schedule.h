@@ -1,14 +1,19 @@
-// How a kernel is run, apart from what it computes. The defaults always run; heuristics fill a
-// Schedule in, a learner or the autotuner edits it. No field changes a result's bits.
+// How a kernel is run, apart from what it computes. The defaults always run; `schedule` chooses one
+// for each kernel that has none, a learner or the autotuner edits it. No field changes a result's
+// bits.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tiny_compile {
 
 struct Program;
+
+// Where kernels run. Stages may choose other schedules for it; a kernel's meaning is the same.
+enum class Target : uint8_t { Cpp, Cuda };
 
 //   Pointwise  one flat range of points, the last row axis innermost
 //   Rows       one row after another, steps vectorised along their inner axes
@@ -16,20 +21,35 @@ struct Program;
 //   Tiles      blocks of a matmul's rows and columns
 enum class Strategy : uint8_t { Pointwise, Rows, Columns, Tiles };
 
+// Each field belongs to the generators and strategies that read it (fields(), below); elsewhere it
+// keeps its default.
 struct Schedule {
   Strategy strategy = Strategy::Rows;
+  bool keep = true;  // values that several steps use: kept (L1, registers) or computed again
+  // C++
   int lanes = 64;       // Columns: rows worked on at once
   int unroll = 1;       // Reduce: 8 adds a chunk's eighths straight from memory, 1 by way of L1
-  bool keep = true;     // values that several steps use: kept (L1, registers) or computed again
   bool stream = false;  // Store: bypass the caches (large outputs that nobody reads soon)
   int64_t grain = 1;    // rows (Tiles: tiles) a thread takes at least
-  int warps = 8;        // CUDA: warps in a block
-  int warps_per_row = 0;  // CUDA, Rows: 0: by the length of the row
-  int vector = 0;         // CUDA, Rows: elements a thread moves at once; 0: what 16 bytes hold
-  int cluster = 8;        // CUDA: blocks that may share a row or column; 1: no such clusters
-  int shared = 220;       // CUDA: kilobytes of shared memory that a block may have
+  // CUDA
+  int warps = 8;          // Rows: of a block; half as many rows, where a warp takes one
+  int warps_per_row = 0;  // Rows: 0: by the length of the row; of one chunk, at most so many
+  int vector = 0;         // elements a thread moves at once, at most; 0: what 16 bytes hold
+  int cluster = 8;        // blocks that may share a row or column, at most; 1: no such clusters
+  int shared = 220;       // kilobytes of shared memory that a block has at most
   bool operator==(const Schedule&) const = default;
 };
+
+const char* name_of(Strategy strategy);  // "pointwise"
+
+// A field as the text has it, and who reads it.
+struct ScheduleField {
+  const char* name;
+  int64_t value, otherwise;  // the default
+  std::vector<Target> targets;
+  std::vector<Strategy> strategies;
+};
+std::vector<ScheduleField> fields(const Schedule& schedule);
 
 // "rows unroll=8 grain=4": the strategy and what is not the default.
 std::string str(const Schedule& schedule);
@@ -46,7 +66,8 @@ inline int64_t columns_unit(const Schedule& schedule) {
 //
 // Merges axes that always step together, splits long reductions over few rows into a kernel of
 // partial results and one that finishes (the same tree: the contract's chunks), orders rows so
-// that the contiguous axis is last and chooses each kernel's Schedule.
+// that the contiguous axis is last and chooses each kernel's Schedule. A kernel that has a schedule
+// stays as it is.
 Program schedule(const Program& program);
 
 // loops/memory.cpp

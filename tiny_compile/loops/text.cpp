@@ -24,7 +24,7 @@ class KernelPrinter {
     std::string text = "  kernel " + kernel_.name + again + " rows(" + axes(row_axes(kernel_)) +
                        ") {" + places() + "\n";
     for (size_t s = 0; s < kernel_.steps.size(); s++) text += step(static_cast<int>(s));
-    if (kernel_.schedule != Schedule{}) text += "    schedule " + str(kernel_.schedule) + "\n";
+    if (kernel_.schedule) text += "    schedule " + str(*kernel_.schedule) + "\n";
     return text + "  }\n";
   }
 
@@ -187,23 +187,33 @@ std::string buffer_line(const Program& program, const Buffer& buffer) {
 
 }  // namespace
 
-std::string str(const Schedule& s) {
+const char* name_of(Strategy strategy) {
   static constexpr const char* kNames[] = {"pointwise", "rows", "columns", "tiles"};
+  return kNames[static_cast<int>(strategy)];
+}
+
+std::vector<ScheduleField> fields(const Schedule& s) {
+  using enum Strategy;
+  using enum Target;
   const Schedule d;
-  std::string text = kNames[static_cast<int>(s.strategy)];
-  auto field = [&](const char* name, int64_t value, int64_t otherwise) {
-    if (value != otherwise) text += tiny_compile::str(" ", name, "=", value);
-  };
-  field("lanes", s.lanes, d.lanes);
-  field("unroll", s.unroll, d.unroll);
-  field("keep", s.keep, d.keep);
-  field("stream", s.stream, d.stream);
-  field("grain", s.grain, d.grain);
-  field("warps", s.warps, d.warps);
-  field("warps_per_row", s.warps_per_row, d.warps_per_row);
-  field("vector", s.vector, d.vector);
-  field("cluster", s.cluster, d.cluster);
-  field("shared", s.shared, d.shared);
+  return {{"lanes", s.lanes, d.lanes, {Cpp}, {Columns}},
+          {"unroll", s.unroll, d.unroll, {Cpp}, {Rows}},
+          {"keep", s.keep, d.keep, {Cpp, Cuda}, {Rows}},
+          {"stream", s.stream, d.stream, {Cpp}, {Pointwise, Rows, Columns}},
+          {"grain", s.grain, d.grain, {Cpp}, {Pointwise, Rows, Columns, Tiles}},
+          {"warps", s.warps, d.warps, {Cuda}, {Rows}},
+          {"warps_per_row", s.warps_per_row, d.warps_per_row, {Cuda}, {Rows}},
+          {"vector", s.vector, d.vector, {Cuda}, {Rows, Columns}},
+          {"cluster", s.cluster, d.cluster, {Cuda}, {Rows, Columns}},
+          {"shared", s.shared, d.shared, {Cuda}, {Rows, Columns}}};
+}
+
+std::string str(const Schedule& schedule) {
+  std::string text = name_of(schedule.strategy);
+  for (const ScheduleField& field : fields(schedule)) {
+    if (field.value != field.otherwise)
+      text += tiny_compile::str(" ", field.name, "=", field.value);
+  }
   return text;
 }
 
