@@ -146,6 +146,28 @@ TEST_CASE("tc refuses a schedule that it cannot obey, with all stages and with o
   CHECK(problems(" on cuda", "rows vector=2 warps=4").empty());
 }
 
+TEST_CASE("tc takes a machine by name or by its numbers", "[tc]") {
+  const auto printed = [](const std::string& machine, const std::string& text = kSoftmax) {
+    return tc({"print", "-", "--until=schedule", "--machine=" + machine}, text);
+  };
+  CHECK_THAT(printed("a100").out, ContainsSubstring("on cuda for a100 {"));
+  CHECK_THAT(printed("h200").out, ContainsSubstring(" on cuda {"));
+  CHECK_THAT(printed("cpu:4").out, ContainsSubstring(" for cpu:4 {"));
+  const std::string for_a100 = printed("a100").out;
+  CHECK(tc({"print", "-", "--until=schedule"}, for_a100).out == for_a100);
+  CHECK(printed("rtx4090", for_a100).out == printed("rtx4090").out);
+  CHECK(tc({"emit", "-", "--target=cuda", "--machine=h200"}).out ==
+        tc({"emit", "-", "--target=cuda"}).out);
+  CHECK(tc({"run", "-", "--machine=cpu:2", "--against=interpreter"}).code == 0);
+  CHECK_THAT(printed("h300").problems,
+             ContainsSubstring("there are h200, h100, a100, rtx4090"));
+  CHECK_THAT(tc({"emit", "-", "--target=cpp", "--machine=a100"}).problems,
+             ContainsSubstring("--machine=a100 is a GPU: it needs --target=cuda"));
+  CHECK_THAT(tc({"run", "-", "--machine=a100"}).problems,
+             ContainsSubstring("it needs --backend=cuda"));
+  CHECK_THAT(tc({"explain", "-", "--machine=a100"}).problems, ContainsSubstring("no effect"));
+}
+
 TEST_CASE("tc emits C++ and CUDA", "[tc]") {
   CHECK_THAT(tc({"emit", "-"}).out, ContainsSubstring("extern \"C\" void k_max_sub_exp"));
   CHECK_THAT(

@@ -245,13 +245,21 @@ TEST_CASE("a schedule that cannot be obeyed is refused", "[loops][refused]") {
   require_refused(with_schedule("rows vector=3"),
                   "schedule vector=3: 0 or a power of two, 1 to 16");
   require_refused(with_schedule("rows warps=100"),
-                  "schedule warps=100: a power of two, 1 to 32");
+                  "schedule warps=100: a power of two, 2 to 32");
+  require_refused(with_schedule("rows warps=1"), "schedule warps=1: a power of two, 2 to 32");
   require_refused(with_schedule("columns lanes=0"),
                   "schedule lanes=0: a power of two, 16 to 1024");
   require_refused(with_schedule("rows grain=0"), "schedule grain=0: at least 1");
   require_refused(with_schedule("rows unroll=3"), "schedule unroll=3: 1 or 8");
   require_refused(with_schedule("rows cluster=3"), "schedule cluster=3");
-  require_refused(with_schedule("rows shared=500"), "schedule shared=500: 0 to 227 kilobytes");
+  require_refused(with_schedule("rows shared=500", " on cuda"),
+                  "schedule shared=500: 0 to 220 kilobytes on h200");
+  require_refused(with_schedule("rows shared=100", " on cuda for rtx4090"),
+                  "schedule shared=100: 0 to 92 kilobytes on rtx4090");
+  require_refused(with_schedule("rows cluster=16", " on cuda"),
+                  "schedule cluster=16: h200 has clusters of 8");
+  require_refused(with_schedule("rows cluster=2", " on cuda for a100"),
+                  "schedule cluster=2: a100 has no clusters");
   require_refused(with_schedule("tiles"), "schedule tiles is for one dot and stores");
   require_refused(with_schedule("pointwise"), "schedule pointwise is for stores alone");
   require_refused(with_schedule("rows keep=2"), "a field must be in 0..1");

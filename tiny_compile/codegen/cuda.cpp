@@ -24,6 +24,7 @@
 #include "tiny_compile/codegen/scan.h"
 #include "tiny_compile/codegen/single_rows.h"
 #include "tiny_compile/codegen/sort.h"
+#include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/loops/library_sums.h"
 
 namespace tiny_compile {
@@ -94,34 +95,11 @@ KernelEntry add_kernel(Functions& functions, const Program& program, const Kerne
 
 }  // namespace
 
-bool fit_to(Program& program, const GpuLimits& limits) {
-  constexpr int kBesides = 7;  // kilobytes: what a kernel shares by other names
-  const int shared = static_cast<int>(limits.shared_bytes / 1024) - kBesides;
-  bool changed = false;
-  for (Kernel& kernel : program.kernels) {
-    const Schedule before = schedule_of(kernel);
-    Schedule after = before;
-    if (before.strategy != Strategy::Rows && before.strategy != Strategy::Columns) continue;
-    if (!limits.clusters) after.cluster = 1;
-    after.shared = std::min(after.shared, shared);
-    changed = changed || !(after == before);
-    kernel.schedule = after;
-  }
-  return changed;
-}
-
-std::optional<std::pair<Program, Source>> fitted_to(const Program& program,
-                                                    const Source& source,
-                                                    const GpuLimits& limits) {
-  Program fitted = program;
-  if (!fit_to(fitted, limits) || source.text != emit_cuda(program).text) return std::nullopt;
-  Source other = emit_cuda(fitted);
-  return std::pair{std::move(fitted), std::move(other)};
-}
-
 Source emit_cuda(const Program& program) { return emit_cuda_together({program})[0]; }
 
-std::vector<Source> emit_cuda_together(const std::vector<Program>& programs) {
+std::vector<Source> emit_cuda_together(const std::vector<Program>& given) {
+  std::vector<Program> programs;
+  for (const Program& program : given) programs.push_back(with_schedules(program));
   std::vector<Source> sources(programs.size());
   Functions functions;
   for (size_t p = 0; p < programs.size(); p++) {

@@ -26,28 +26,28 @@ std::string why_no_power(const char* field, int64_t value, int64_t least, int64_
 }
 
 std::string why_wrong_fields(const Schedule& s) {
-  const std::array<std::string, 8> reasons = {
+  const std::array<std::string, 7> reasons = {
       why_no_power("lanes", s.lanes, 16, 1024),
       s.unroll == 1 || s.unroll == 8 ? "" : str("unroll=", s.unroll, ": 1 or 8"),
       s.grain >= 1 ? "" : str("grain=", s.grain, ": at least 1"),
-      why_no_power("warps", s.warps, 1, 32),
+      why_no_power("warps", s.warps, 2, 32),
       s.warps_per_row >= 0 && s.warps_per_row <= 32
           ? ""
           : str("warps_per_row=", s.warps_per_row, ": 0 to 32"),
       why_no_power("vector", s.vector, 0, 16),
-      why_no_power("cluster", s.cluster, 1, 16),
-      s.shared >= 0 && s.shared <= 227 ? "" : str("shared=", s.shared, ": 0 to 227 kilobytes")};
+      why_no_power("cluster", s.cluster, 1, 16)};
   const auto reason = std::find_if(reasons.begin(), reasons.end(),
                                    [](const std::string& r) { return !r.empty(); });
   return reason == reasons.end() ? "" : *reason;
 }
 
 // A field that the program's generator does not read for this strategy.
-std::string why_foreign(const Schedule& schedule, Target target) {
+std::string why_foreign(const Schedule& schedule, const Machine& machine) {
+  const Target target = target_of(machine);
   const auto has = [](const auto& list, auto item) {
     return std::find(list.begin(), list.end(), item) != list.end();
   };
-  for (const ScheduleField& field : fields(schedule)) {
+  for (const ScheduleField& field : fields(schedule, default_schedule(machine))) {
     if (field.value == field.otherwise ||
         (has(field.targets, target) && has(field.strategies, schedule.strategy)))
       continue;
@@ -60,6 +60,20 @@ std::string why_foreign(const Schedule& schedule, Target target) {
                       : " on the CPU");
   }
   return "";
+}
+
+// More than the GPU has.
+std::string why_beyond(const Schedule& s, const Machine& machine) {
+  if (target_of(machine) == Target::Cpp) return "";
+  if (s.cluster > machine.cluster)
+    return str("cluster=", s.cluster, ": ", machine.name, " has ",
+               machine.cluster > 1 ? str("clusters of ", machine.cluster) : "no clusters");
+  if (s.shared < 0 || s.shared > most_shared(machine))
+    return str("shared=", s.shared, ": 0 to ", most_shared(machine), " kilobytes on ",
+               machine.name);
+  return 32 * std::max(s.warps, s.warps_per_row) <= machine.threads
+             ? ""
+             : str("more warps than ", machine.name, " has threads for");
 }
 
 // A row of several chunks has two warps or more; one of a single chunk 1, 2 or 4.
@@ -124,6 +138,18 @@ bool can_be_tiled(const Program& program, const Kernel& kernel) {
   return is_one_dot(kernel) && (program.target == Target::Cpp || is_plain_matmul(kernel));
 }
 
+int most_shared(const Machine& machine) {
+  constexpr int64_t kBesides = 7;
+  return static_cast<int>(machine.block_shared / 1024 - kBesides);
+}
+
+Program with_schedules(Program program) {
+  for (Kernel& kernel : program.kernels) {
+    if (!kernel.schedule) kernel.schedule = default_schedule(program.machine);
+  }
+  return program;
+}
+
 std::string why_illegal(const Program& program, const Kernel& kernel) {
   int dots = 0, folds = 0, others = 0;
   for (const Step& step : kernel.steps) {
@@ -136,7 +162,8 @@ std::string why_illegal(const Program& program, const Kernel& kernel) {
     return "folds rows, which the C++ back end does not";
   if (!kernel.schedule) return "";
   for (const std::string& reason :
-       {why_wrong_fields(*kernel.schedule), why_foreign(*kernel.schedule, program.target),
+       {why_wrong_fields(*kernel.schedule), why_foreign(*kernel.schedule, program.machine),
+        why_beyond(*kernel.schedule, program.machine),
         why_wrong_warps(kernel, *kernel.schedule)}) {
     if (!reason.empty()) return "schedule " + reason;
   }

@@ -1,6 +1,6 @@
 // Question: which Program does this text mean? The inverse of loops/text.cpp.
 //
-//   program   := 'program' name ['[' sizes ']'] ['on cuda'] '{' ['matmul' ('library' | 'library_tf32')]
+//   program   := 'program' name ['[' sizes ']'] ['on cuda'] ['for' machine] '{' ['matmul' ('library' | 'library_tf32')]
 //                {buffer} {kernel} {'launch' name {',' name}} ['arena' bytes]
 //                'return' [name {',' name}] '}'
 //   buffer    := ('input' | 'output' | 'temp') name ':' dtype '[' sizes ']'
@@ -12,7 +12,7 @@
 //              | ('store' | 'scan' | 'sort') name place ['for (' axes ')'] '=' value
 //              | 'fold' name place ['for (' axes ')'] '=' 'sum(' the last row axis ')' value
 //              | 'scatter' name place ['for (' axes ')'] '=' value ['if' value]
-//   place and value: see parse_value.cpp
+//   machine: see machine.cpp; place and value: see parse_value.cpp
 //
 // Invariant: parse_program(print(p)) == p for every normal, verified p. The result is verified.
 #include <algorithm>
@@ -41,8 +41,9 @@ class Parser : ValueParser {
       if (is_loop_name(name)) error(start, str("a size is called ", name, ", like a loop"));
     if (accept_word("on")) {
       if (!accept_word("cuda")) error(at_, "a program is on cuda, or says nothing: on the CPU");
-      program_.target = Target::Cuda;
+      program_ = for_machine(program_, default_machine(Target::Cuda));
     }
+    if (accept_word("for")) parse_machine_name();
     expect('{', "the program's name");
     skip_space();
     if (accept_word("matmul")) parse_matmul();
@@ -76,6 +77,21 @@ class Parser : ValueParser {
       const bool known = step >= 0 && steps.size() == program_.kernels[kernel].steps.size();
       error(known ? steps[step] : kernel_lines_[kernel], refusal.what());
     }
+  }
+
+  void parse_machine_name() {
+    skip_blanks();
+    const size_t start = at_;
+    at_ = std::min(text_.find_first_of("{\n", at_), text_.size());
+    try {
+      program_.machine = parse_machine(text_.substr(start, at_ - start));
+    } catch (const Error& problem) {
+      error(start, problem.what());
+    }
+    if (target_of(program_.machine) != program_.target)
+      error(start, str(program_.machine.name, program_.target == Target::Cuda
+                                                  ? " is no GPU: a program on cuda is for one"
+                                                  : " is a GPU: such a program is on cuda"));
   }
 
   void parse_matmul() {
@@ -399,7 +415,7 @@ class Parser : ValueParser {
     skip_blanks();
     const size_t start = at_;
     if (kernel_->schedule) error(start, "a second schedule of this kernel");
-    Schedule& s = kernel_->schedule.emplace();
+    Schedule& s = kernel_->schedule.emplace(default_schedule(program_.machine));
     s.strategy = strategy();
     for (skip_blanks(); !at_end() && !next_is('\n') && !next_is('#'); skip_blanks()) {
       const size_t key = at_;

@@ -1,6 +1,6 @@
 // The Program: loops over flat buffers. What `lower` makes of a Graph and `fuse` rewrites.
 //
-//   program softmax {                  # of symbolic sizes: program softmax[n: 1..4096] {
+//   program softmax {      # of symbolic sizes: softmax[n: 1..4096]; elsewhere: on cuda for a100
 //     input x: f32[4096,1024]
 //     output y: f32[4096,1024]
 //     kernel softmax rows(i: 4096) {                         # softmax.cpp:3
@@ -148,6 +148,7 @@ enum class Matmul : uint8_t { Generated, Library, LibraryTf32 };
 struct Program {
   std::string name = "main";
   Target target = Target::Cpp;
+  Machine machine = default_machine(Target::Cpp);  // the target's
   Matmul matmul = Matmul::Generated;
   std::vector<Buffer> buffers;
   std::vector<Kernel> kernels;             // in an order in which they may run
@@ -159,6 +160,10 @@ struct Program {
 };
 
 bool operator==(const Program& lhs, const Program& rhs);
+
+// The same for another machine and its target. What schedules say stays; what they leave to the
+// machine's defaults is that machine's.
+Program for_machine(Program program, const Machine& machine);
 
 // Hash-consing: add() returns the id of an equal scalar where there is one.
 class ScalarTable {

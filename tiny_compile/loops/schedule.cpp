@@ -115,7 +115,8 @@ Strategy choose_strategy(const Program& program, const Kernel& kernel) {
 }
 
 Schedule choose(const Program& program, const Kernel& kernel) {
-  Schedule schedule{.strategy = choose_strategy(program, kernel)};
+  Schedule schedule = default_schedule(program.machine);
+  schedule.strategy = choose_strategy(program, kernel);
   if (program.target == Target::Cuda || schedule.strategy == Strategy::Tiles) return schedule;
   int64_t unit = work_per_row(kernel);
   if (schedule.strategy == Strategy::Columns) {
@@ -141,6 +142,14 @@ std::vector<Kernel> parts_of(Program& program, const Kernel& kernel, bool alone)
 }
 
 }  // namespace
+
+Schedule default_schedule(const Machine& machine) {
+  Schedule schedule;
+  if (target_of(machine) == Target::Cpp) return schedule;
+  schedule.cluster = static_cast<int>(std::min<int64_t>(schedule.cluster, machine.cluster));
+  schedule.shared = most_shared(machine);
+  return schedule;
+}
 
 Program schedule(const Program& program) {
   Program result = program;

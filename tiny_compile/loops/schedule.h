@@ -8,12 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "tiny_compile/loops/machine.h"
+
 namespace tiny_compile {
 
 struct Program;
-
-// Where kernels run. Stages may choose other schedules for it; a kernel's meaning is the same.
-enum class Target : uint8_t { Cpp, Cuda };
 
 //   Pointwise  one flat range of points, the last row axis innermost
 //   Rows       one row after another, steps vectorised along their inner axes
@@ -40,6 +39,9 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
+// What a text does not say: as above, of a GPU as many blocks and kilobytes as it has.
+Schedule default_schedule(const Machine& machine);
+
 const char* name_of(Strategy strategy);  // "pointwise"
 
 // A field as the text has it, and who reads it.
@@ -49,10 +51,10 @@ struct ScheduleField {
   std::vector<Target> targets;
   std::vector<Strategy> strategies;
 };
-std::vector<ScheduleField> fields(const Schedule& schedule);
+std::vector<ScheduleField> fields(const Schedule& schedule, const Schedule& otherwise = {});
 
 // "rows unroll=8 grain=4": the strategy and what is not the default.
-std::string str(const Schedule& schedule);
+std::string str(const Schedule& schedule, const Schedule& otherwise = {});
 
 // A field by the name it has there; false if there is none.
 bool set_field(Schedule& schedule, std::string_view name, int64_t value);

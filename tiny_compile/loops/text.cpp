@@ -24,11 +24,15 @@ class KernelPrinter {
     std::string text = "  kernel " + kernel_.name + again + " rows(" + axes(row_axes(kernel_)) +
                        ") {" + places() + "\n";
     for (size_t s = 0; s < kernel_.steps.size(); s++) text += step(static_cast<int>(s));
-    if (kernel_.schedule) text += "    schedule " + str(*kernel_.schedule) + "\n";
+    if (kernel_.schedule) text += "    schedule " + schedule() + "\n";
     return text + "  }\n";
   }
 
  private:
+  std::string schedule() const {
+    return str(*kernel_.schedule, default_schedule(program_.machine));
+  }
+
   void count_uses() {
     uses_.assign(kernel_.scalars.size(), 0);
     depth_.assign(kernel_.scalars.size(), 0);
@@ -192,10 +196,9 @@ const char* name_of(Strategy strategy) {
   return kNames[static_cast<int>(strategy)];
 }
 
-std::vector<ScheduleField> fields(const Schedule& s) {
+std::vector<ScheduleField> fields(const Schedule& s, const Schedule& d) {
   using enum Strategy;
   using enum Target;
-  const Schedule d;
   return {{"lanes", s.lanes, d.lanes, {Cpp}, {Columns}},
           {"unroll", s.unroll, d.unroll, {Cpp}, {Rows}},
           {"keep", s.keep, d.keep, {Cpp, Cuda}, {Rows}},
@@ -208,9 +211,9 @@ std::vector<ScheduleField> fields(const Schedule& s) {
           {"shared", s.shared, d.shared, {Cuda}, {Rows, Columns}}};
 }
 
-std::string str(const Schedule& schedule) {
+std::string str(const Schedule& schedule, const Schedule& otherwise) {
   std::string text = name_of(schedule.strategy);
-  for (const ScheduleField& field : fields(schedule)) {
+  for (const ScheduleField& field : fields(schedule, otherwise)) {
     if (field.value != field.otherwise)
       text += tiny_compile::str(" ", field.name, "=", field.value);
   }
@@ -238,7 +241,10 @@ std::string print(const Program& program, const Kernel& kernel) {
 
 std::string print(const Program& program) {
   std::string text = "program " + program.name + sizes_text(sizes(program)) +
-                     (program.target == Target::Cuda ? " on cuda {\n" : " {\n");
+                     (program.target == Target::Cuda ? " on cuda" : "");
+  if (program.machine != default_machine(program.target))
+    text += " for " + str(program.machine);
+  text += " {\n";
   if (program.matmul == Matmul::Library) text += "  matmul library\n";
   if (program.matmul == Matmul::LibraryTf32) text += "  matmul library_tf32\n";
   for (const Buffer& buffer : program.buffers) text += buffer_line(program, buffer);
