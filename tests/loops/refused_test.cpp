@@ -242,8 +242,9 @@ TEST_CASE("what the order of kernels or the memory plan forbids has a line too",
 }
 
 TEST_CASE("a schedule that cannot be obeyed is refused", "[loops][refused]") {
-  require_refused(with_schedule("rows vector=3"),
-                  "schedule vector=3: 0 or a power of two, 1 to 16");
+  require_refused(
+      with_schedule("rows vector=3"),
+      "line 7, column 5: program f, kernel k: schedule vector=3: 0 or a power of two, 1 to 16");
   require_refused(with_schedule("rows warps=100"),
                   "schedule warps=100: a power of two, 2 to 32");
   require_refused(with_schedule("rows warps=1"), "schedule warps=1: a power of two, 2 to 32");

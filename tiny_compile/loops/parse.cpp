@@ -70,9 +70,10 @@ class Parser : ValueParser {
     try {
       verify(program_);
     } catch (const Refusal& refusal) {
-      const auto& [buffer, kernel, step] = refusal.culprit;
+      const auto& [buffer, kernel, step, schedule] = refusal.culprit;
       if (buffer >= 0) error(buffer_lines_[buffer], refusal.what());
       if (kernel < 0) throw;
+      if (schedule) error(schedule_lines_[kernel], refusal.what());
       const std::vector<size_t>& steps = step_lines_[kernel];
       const bool known = step >= 0 && steps.size() == program_.kernels[kernel].steps.size();
       error(known ? steps[step] : kernel_lines_[kernel], refusal.what());
@@ -259,6 +260,7 @@ class Parser : ValueParser {
     expect('{', "the rows");
     kernel_lines_.push_back(start);
     step_lines_.emplace_back();
+    schedule_lines_.push_back(start);
     parse_places(kernel);
     declare_loops();
     while (skip_space(), !next_is('}')) {
@@ -293,6 +295,7 @@ class Parser : ValueParser {
     const size_t start = at_;
     if (accept('$')) return parse_value_line(start);
     const std::string_view found = word();
+    if (found == "schedule") schedule_lines_.back() = start;
     if (found == "schedule") return parse_schedule();
     if (const std::optional<int> number = register_of(found)) {
       if (*number != static_cast<int>(kernel_->steps.size()))
@@ -445,8 +448,8 @@ class Parser : ValueParser {
 
   Names kernels_;
   std::vector<Over> over_;
-  std::vector<size_t> buffer_lines_, kernel_lines_;  // where they begin in the text
-  std::vector<std::vector<size_t>> step_lines_;      // of each kernel, before it is normalized
+  std::vector<size_t> buffer_lines_, kernel_lines_, schedule_lines_;  // where they begin
+  std::vector<std::vector<size_t>> step_lines_;  // of each kernel, before it is normalized
 };
 
 }  // namespace

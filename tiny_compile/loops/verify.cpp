@@ -65,7 +65,8 @@ class Verifier {
     }
   }
 
-  void check_schedule() const {
+  void check_schedule() {
+    at_.schedule = kernel_->schedule.has_value();
     const std::string reason = why_illegal(program_, *kernel_);
     require(reason.empty(), reason);
   }
