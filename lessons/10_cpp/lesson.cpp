@@ -85,9 +85,8 @@ void show_rows() {
 void show_family(const char* title, const Graph& graph) {
   const Staged all = staged(graph);
   for (size_t k = 0; k < all.program.kernels.size(); k++) {
-    const std::string schedule = str(all.program.kernels[k].schedule);
-    std::printf("%-12s %-10s %5lld units\n", title,
-                schedule.substr(0, schedule.find(' ')).c_str(),
+    const Strategy strategy = schedule_of(all.program.kernels[k]).strategy;
+    std::printf("%-12s %-10s %5lld units\n", title, name_of(strategy),
                 static_cast<long long>(all.source.kernels[k].units));
   }
 }

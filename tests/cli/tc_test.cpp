@@ -100,6 +100,74 @@ TEST_CASE("tc prints the IR after a stage, and the program reads back", "[tc]") 
   CHECK_THAT(ran.out, ContainsSubstring("the same bits"));
 }
 
+TEST_CASE("tc obeys the schedule that a program has", "[tc]") {
+  const std::string program = tc({"print", "-", "--until=schedule"}).out;
+  const size_t at = program.find("    schedule rows unroll=8");
+  REQUIRE(at != std::string::npos);
+  const auto with = [&](const std::string& line) {
+    return program.substr(0, at) + "    schedule " + line +
+           program.substr(program.find('\n', at));
+  };
+  CHECK(tc({"emit", "-"}, program).out == tc({"emit", "-"}).out);
+  const std::string recomputing = with("rows keep=0");
+  for (const char* stage : {"fuse", "schedule"})
+    CHECK(tc({"print", "-", std::string("--until=") + stage}, recomputing).out == recomputing);
+  CHECK(tc({"emit", "-"}, recomputing).out != tc({"emit", "-"}).out);
+  CHECK(tc({"emit", "-"}, recomputing).out ==
+        tc({"emit", "-", "--passes=plan_memory,emit"}, recomputing).out);
+  CHECK(tc({"run", "-", "--against=interpreter"}, recomputing).code == 0);
+  CHECK_THAT(tc({"explain", "-"}, recomputing).out, ContainsSubstring("schedule rows keep=0"));
+  CHECK(tc({"bench", "-"}, recomputing).code == 0);
+}
+
+TEST_CASE("tc refuses a schedule that it cannot obey, with all stages and with one", "[tc]") {
+  const auto text = [](const std::string& target, const std::string& schedule) {
+    return "program f" + target +
+           " {\n  input x: f32[64,1000]\n  output y: f32[64]\n  kernel k rows(i0: 64) {\n"
+           "    r0: f32 = sum(j0: 1000) load x[i0*1000 + j0]\n    store y[i0] = r0\n"
+           "    schedule " +
+           schedule + "\n  }\n  launch k\n  return y\n}\n";
+  };
+  const auto problems = [&](const std::string& target, const std::string& schedule) {
+    const Ran whole = tc({"emit", "-", "--target=cuda"}, text(target, schedule)),
+              last =
+                  tc({"emit", "-", "--target=cuda", "--passes=emit"}, text(target, schedule));
+    CHECK(whole.code == last.code);
+    CHECK(whole.problems == last.problems);
+    return whole.problems;
+  };
+  for (const char* target : {"", " on cuda"}) {
+    CHECK_THAT(problems(target, "rows vector=3"), ContainsSubstring("vector=3: 0 or a power"));
+    CHECK_THAT(problems(target, "rows warps=100"), ContainsSubstring("warps=100: a power"));
+    CHECK_THAT(problems(target, "columns lanes=0"), ContainsSubstring("lanes=0: a power"));
+    CHECK_THAT(problems(target, "rows cluster=5"), ContainsSubstring("cluster=5: a power"));
+  }
+  CHECK_THAT(problems("", "rows grain=3"), ContainsSubstring("grain=3 is for"));
+  CHECK(problems(" on cuda", "rows vector=2 warps=4").empty());
+}
+
+TEST_CASE("tc takes a machine by name or by its numbers", "[tc]") {
+  const auto printed = [](const std::string& machine, const std::string& text = kSoftmax) {
+    return tc({"print", "-", "--until=schedule", "--machine=" + machine}, text);
+  };
+  CHECK_THAT(printed("a100").out, ContainsSubstring("on cuda for a100 {"));
+  CHECK_THAT(printed("h200").out, ContainsSubstring(" on cuda {"));
+  CHECK_THAT(printed("cpu:4").out, ContainsSubstring(" for cpu:4 {"));
+  const std::string for_a100 = printed("a100").out;
+  CHECK(tc({"print", "-", "--until=schedule"}, for_a100).out == for_a100);
+  CHECK(printed("rtx4090", for_a100).out == printed("rtx4090").out);
+  CHECK(tc({"emit", "-", "--target=cuda", "--machine=h200"}).out ==
+        tc({"emit", "-", "--target=cuda"}).out);
+  CHECK(tc({"run", "-", "--machine=cpu:2", "--against=interpreter"}).code == 0);
+  CHECK_THAT(printed("h300").problems,
+             ContainsSubstring("there are h200, h100, a100, rtx4090"));
+  CHECK_THAT(tc({"emit", "-", "--target=cpp", "--machine=a100"}).problems,
+             ContainsSubstring("--machine=a100 is a GPU: it needs --target=cuda"));
+  CHECK_THAT(tc({"run", "-", "--machine=a100"}).problems,
+             ContainsSubstring("it needs --backend=cuda"));
+  CHECK_THAT(tc({"explain", "-", "--machine=a100"}).problems, ContainsSubstring("no effect"));
+}
+
 TEST_CASE("tc emits C++ and CUDA", "[tc]") {
   CHECK_THAT(tc({"emit", "-"}).out, ContainsSubstring("extern \"C\" void k_max_sub_exp"));
   CHECK_THAT(

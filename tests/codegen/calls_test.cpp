@@ -26,7 +26,7 @@ Program doubled(const std::string& name, Target target) {
       str("program ", name, " {\n  input ", name, ": f32[4]\n  output y: f32[4]\n  kernel ",
           name, " rows(i0: 4) {\n    store y[i0] = add(load ", name, "[i0], load ", name,
           "[i0])\n  }\n  launch ", name, "\n  return y\n}\n"));
-  program.target = target;
+  program = for_machine(std::move(program), default_machine(target));
   program.kernels[0].where = {{name + ".cpp", 3}};
   return program;
 }

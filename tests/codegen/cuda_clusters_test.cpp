@@ -29,7 +29,7 @@ Staged staged_with(const Graph& graph, int cluster, int shared) {
 
 // `cluster` blocks share a row, or a strip of rows. The text.
 std::string check_shared(const Function& function, const std::vector<Tensor>& inputs,
-                         int cluster, int shared = 227) {
+                         int cluster, int shared = 220) {
   const Graph graph = trace(function, inputs, "f").graph;
   const Staged all = staged_with(graph, cluster, shared);
   INFO(all.source.text.substr(all.source.text.find("extern \"C\"")));
@@ -45,7 +45,7 @@ std::string check_shared(const Function& function, const std::vector<Tensor>& in
 }
 
 void check_strips(const Function& function, const std::vector<Tensor>& inputs, int cluster,
-                  int shared = 227) {
+                  int shared = 220) {
   const std::string text = check_shared(function, inputs, cluster, shared);
   CHECK(text.find("TC_SHARED(shared, ") != std::string::npos);
 }

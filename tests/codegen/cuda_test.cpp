@@ -196,25 +196,6 @@ TEST_CASE("random graphs compile for sm_90 (3)", "[cuda]") { check_random_source
 TEST_CASE("random graphs compile for sm_90 (4)", "[cuda]") { check_random_sources(61); }
 TEST_CASE("random graphs compile for sm_90 (5)", "[cuda]") { check_random_sources(81); }
 
-TEST_CASE("a smaller GPU gets another source from the emitter, and a user's own as it is",
-          "[cuda]") {
-  const Program program =
-      program_of(parse_graph("graph g(%0 x: f32[65536,4096]) {\n  %1: f32[4096] = sum %0 "
-                             "{axes=[0]}\n  return %1\n}\n"));
-  const GpuLimits small{false, 99 << 10};
-  const Source source = emit_cuda(program);
-  CHECK(!fitted_to(program, source, {}));
-  const auto smaller = fitted_to(program, source, small);
-  REQUIRE(smaller);
-  const auto& [fitted, other] = *smaller;
-  CHECK(!(fitted == program));
-  CHECK(other.text == emit_cuda(fitted).text);
-  CHECK(other.text != source.text);
-  Source own = source;
-  own.text += "// mine\n";
-  CHECK(!fitted_to(program, own, small));
-}
-
 TEST_CASE("older and smaller GPUs get kernels that they can run", "[cuda]") {
   const auto softmax = [](const std::string& stored, const std::string& view, int rows,
                           int columns) {
@@ -231,21 +212,18 @@ TEST_CASE("older and smaller GPUs get kernels that they can run", "[cuda]") {
                                 "graph g(%0 x: f32[65536,4096]) {\n  %1: f32[4096] = sum %0 "
                                 "{axes=[0]}\n  return %1\n}\n"};
   for (const std::string& graph : graphs) {
-    Program program = program_of(parse_graph(graph));
-    Program same = program;
-    CHECK(!fit_to(same, {}));
-    CHECK(emit_cuda(program).text.find("__cluster_dims__") != std::string::npos);
-    for (const auto& [architecture, kilobytes] :
-         {std::pair{"sm_80", 163}, {"sm_86", 99}, {"sm_89", 99}}) {
-      Program fitted = program;
-      CHECK(fit_to(fitted, {false, int64_t{kilobytes} << 10}));
-      const Source source = emit_cuda(fitted);
-      INFO(architecture << "\n" << source.text);
-      CHECK(source.text.find("__cluster_dims__") == std::string::npos);
-      for (const KernelEntry& entry : source.kernels)
-        CHECK(entry.shared <= (kilobytes - 7) << 10);
-      CHECK(parse_program(print(fitted)) == fitted);
-      if (why_no_nvrtc().empty()) CHECK(!compile_cuda(source.text, architecture).empty());
+    const Graph parsed = parse_graph(graph);
+    CHECK(emit_cuda(program_of(parsed)).text.find("__cluster_dims__") != std::string::npos);
+    for (const auto& [architecture, name] :
+         {std::pair{"sm_80", "a100"}, {"sm_89", "rtx4090"}}) {
+      const Machine machine = parse_machine(name);
+      const Staged all = run_pipeline(default_pipeline(), parsed, true, machine);
+      INFO(architecture << "\n" << all.source.text);
+      CHECK(all.source.text.find("__cluster_dims__") == std::string::npos);
+      for (const KernelEntry& entry : all.source.kernels)
+        CHECK(entry.shared <= machine.block_shared - (7 << 10));
+      CHECK(parse_program(print(all.program)) == all.program);
+      if (why_no_nvrtc().empty()) CHECK(!compile_cuda(all.source.text, architecture).empty());
     }
   }
 }

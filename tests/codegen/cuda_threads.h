@@ -22,11 +22,12 @@ inline Out softmax_along(In i) { return {softmax(i[0], 1)}; }
 
 // For a GPU that has none, and 64 kB of shared memory for a block.
 inline Pipeline without_clusters() {
-  return insert_after(default_pipeline(), "schedule", {"small_gpu", [](const Program& program) {
-                                                         Program result = program;
-                                                         fit_to(result, {false, 64 << 10});
-                                                         return result;
-                                                       }});
+  Machine small = default_machine(Target::Cuda);
+  small.name = "small";
+  small.cluster = 1;
+  small.block_shared = 64 << 10;
+  const auto stage = [small](const Program& program) { return for_machine(program, small); };
+  return insert_after(default_pipeline(), "fuse", {"small_gpu", ProgramPass(stage)});
 }
 
 // The same bits on a GPU, where there is one.
@@ -65,7 +66,7 @@ inline std::string check(const Function& function, const std::vector<Tensor>& in
   const Staged all = check_bits(function, inputs, pipeline);
   std::vector<std::string> chosen;
   for (const Kernel& kernel : all.program.kernels) {
-    const Strategy strategy = kernel.schedule.strategy;
+    const Strategy strategy = schedule_of(kernel).strategy;
     chosen.push_back(strategy == Strategy::Columns ? "columns"
                      : strategy == Strategy::Rows  ? "rows"
                                                    : "pointwise");

@@ -119,7 +119,7 @@ TEST_CASE("dots of any axes, strides, windows, masks and dtypes run in tiles, to
     INFO(texts.back());
     plain.push_back(parse_program(texts.back()));
     scheduled.push_back(plan_memory(schedule(plain.back())));
-    tiled += scheduled.back().kernels[0].schedule.strategy == Strategy::Tiles;
+    tiled += scheduled.back().kernels[0].schedule->strategy == Strategy::Tiles;
   }
   CHECK(tiled > 30);
   const std::vector<Source> sources = emit_cpp_together(scheduled);
@@ -139,7 +139,7 @@ TEST_CASE("heads apart and the gradient of a convolution are products like any o
                                       "f32[40000]\n  output y: f32[2304]\n  kernel k_0 ", dot,
                                       "\n  }\n  launch k_0\n  return y\n}\n")))
         .kernels[0]
-        .schedule.strategy;
+        .schedule->strategy;
   };
   CHECK(strategy("rows(i0: 16, i1: 4, i2: 36) {\n    r0: f32 = dot(j0: 64) load x[i0*64 + j0], "
                  "load w[i1*2304 + i2*64 + j0]\n    store y[i0*36 + i1*576 + i2] = r0") ==

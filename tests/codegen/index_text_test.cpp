@@ -36,7 +36,7 @@ TEST_CASE("an index may be the least and the greatest of some", "[codegen][index
   REQUIRE(same_bits(interpret(program, inputs)[0], wanted));
   REQUIRE(same_bits(run_guarded(program, source, *built.library, inputs)[0], wanted));
 
-  program.target = Target::Cuda;
+  program = for_machine(std::move(program), default_machine(Target::Cuda));
   const Source cuda = emit_cuda(program);
   INFO(cuda.text);
   if (why_no_nvrtc().empty()) CHECK(compile_cuda(cuda.text, "sm_90").size() > 4);

@@ -48,7 +48,7 @@ TEST_CASE("x.y and x_y, a.b and a_b are different names in C++", "[codegen][name
 
 TEST_CASE("x.y and x_y, a.b and a_b are different names in CUDA", "[codegen][names]") {
   Program program = parse_program(kDotted);
-  program.target = Target::Cuda;
+  program = for_machine(std::move(program), default_machine(Target::Cuda));
   const Source source = emit_cuda(program);
   REQUIRE_THAT(source.text, ContainsSubstring("in1_x_y"));
   REQUIRE_THAT(source.text, ContainsSubstring("in_x_y"));

@@ -183,7 +183,7 @@ std::vector<Mutant> accepted_mutants(uint64_t first, int count, Target target,
     const bool scheduled_for_another = one.program.target != target;
     try {
       if (one.program.target == Target::Cuda) emit_cuda(one.program);
-      one.program.target = target;
+      one.program = for_machine(std::move(one.program), default_machine(target));
       verify(one.program);
     } catch (const Error& error) {
       if (!scheduled_for_another) failures.push_back(failure_of(seed, error.what()));

@@ -50,7 +50,7 @@ TEST_CASE("what a kernel does and how it is run count", "[kernel_key]") {
   program.buffers[3].size = 16;
   REQUIRE_FALSE(same(program));
   program = two("  output y: f32[8]\n", exp);
-  program.kernels[1].schedule.grain = 4;
+  program.kernels[1].schedule = Schedule{.grain = 4};
   REQUIRE_FALSE(same(program));
   program = two("  output y: f32[8]\n", exp);
   program.buffers[2].align = 4;

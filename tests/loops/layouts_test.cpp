@@ -29,7 +29,7 @@ TEST_CASE("a schedule of layouts parses back equal", "[loops][layouts]") {
       "4 "
       "· lane 4 from 8 resident=3";
   const Program program = parse_program(columns(line));
-  const Schedule& schedule = program.kernels[0].schedule;
+  const Schedule& schedule = *program.kernels[0].schedule;
   CHECK(schedule.rows ==
         Layout{{Level::Grid}, {Level::Warp, 2, 4}, {Level::Lane, 8}, {Level::Vector, 4}});
   CHECK(str(schedule) == line);

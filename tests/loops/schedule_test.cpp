@@ -2,6 +2,7 @@
 #include "tiny_compile/loops/schedule.h"
 
 #include "tests/catch.h"
+#include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/loops/fuse.h"
 #include "tiny_compile/loops/lower.h"
 
@@ -18,7 +19,7 @@ Program scheduled(const std::string& graph) {
 Strategy strategy_of(const std::string& graph) {
   const Program program = scheduled(graph);
   REQUIRE(program.kernels.size() == 1);
-  return program.kernels[0].schedule.strategy;
+  return program.kernels[0].schedule->strategy;
 }
 
 }  // namespace
@@ -48,7 +49,7 @@ TEST_CASE("reductions along memory run row by row, across it by columns", "[sche
 TEST_CASE("a chunk's eighths are added from memory, but not where that is far and read once",
           "[schedule]") {
   const auto unroll_of = [](const std::string& graph) {
-    return scheduled(graph).kernels[0].schedule.unroll;
+    return scheduled(graph).kernels[0].schedule->unroll;
   };
   CHECK(unroll_of("(%0 x: f32[512,4096]) {\n%1: f32[512] = sum %0 {axes=[1]}\nreturn %1\n}") ==
         8);
@@ -103,4 +104,50 @@ TEST_CASE("scheduling what is scheduled changes nothing", "[schedule]") {
     return %3, %4
   })");
   REQUIRE(schedule(once) == once);
+}
+
+TEST_CASE("a kernel that has a schedule is run so, and those beside it get one", "[schedule]") {
+  // Without the first line's schedule: one axis, pointwise, two chunks and a finish.
+  const std::string text = R"(program f {
+  input x: f32[64,1000]
+  output y: f32[64,1000]
+  output z: f32[]
+  kernel a rows(i0: 64, i1: 1000) {
+    store y[i0*1000 + i1] = exp(load x[i0*1000 + i1])
+    schedule rows
+  }
+  kernel b rows() {
+    r0: f32 = sum(j0: 64, j1: 1000) load x[j0*1000 + j1]
+    store z[0] = r0
+    schedule rows grain=7
+  }
+  launch a
+  launch b
+  return y, z
+}
+)";
+  const Program given = parse_program(text);
+  CHECK(print(given) == text);
+  CHECK(schedule(given) == given);
+  CHECK(fuse(given) == given);
+  Program half = given;
+  half.kernels[1].schedule.reset();
+  const Program chosen = schedule(half);
+  REQUIRE(chosen.kernels.size() == 3);
+  CHECK(chosen.kernels[0] == given.kernels[0]);
+  CHECK(chosen.kernels[1].schedule.has_value());
+}
+
+TEST_CASE("each target gets its own fields, and a chosen schedule is printed", "[schedule]") {
+  const Graph graph = parse_graph(
+      "graph g(%0 x: f32[64,100]) {\n  %1: f32[64] = sum %0 {axes=[1]}\n  return %1\n}\n");
+  const Pipeline pipeline = until(default_pipeline(), "schedule");
+  for (const auto& [target, line] :
+       {std::pair{Target::Cpp, "schedule rows unroll=8 grain=321\n"},
+        {Target::Cuda, "schedule rows\n"}}) {
+    const Program program = run_pipeline(pipeline, graph, true, target).program;
+    INFO(print(program));
+    CHECK(print(program).find(line) != std::string::npos);
+    CHECK(parse_program(print(program)) == program);
+  }
 }

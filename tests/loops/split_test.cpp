@@ -112,7 +112,7 @@ TEST_CASE("for a GPU, more than 1024 chunks are taken together until one chunk i
       parse_graph("graph f(%0 x: f32[1100000]) {\n%1: f32[] = sum %0 {axes=[0]}\nreturn %1\n}");
   Program program = fuse(lower(graph));
   for (Target target : {Target::Cpp, Target::Cuda}) {
-    program.target = target;
+    program = for_machine(std::move(program), default_machine(target));
     const Program scheduled = schedule(program);
     CHECK(parse_program(print(scheduled)) == scheduled);
     const Kernel& finish = scheduled.kernels[1];

@@ -47,10 +47,12 @@ Expr beyond(int64_t count) { return Expr::index("i0", count); }
 TEST_CASE("a sound program passes", "[loops]") { REQUIRE_NOTHROW(verify(sound())); }
 
 TEST_CASE("a schedule of another family is refused", "[loops]") {
-  require_refused([](Program& p) { p.kernels[0].schedule.strategy = Strategy::Tiles; },
-                  "kernel rows_0: schedule tiles is for one dot and stores");
-  require_refused([](Program& p) { p.kernels[0].schedule.strategy = Strategy::Pointwise; },
-                  "kernel rows_0: schedule pointwise is for stores alone");
+  require_refused(
+      [](Program& p) { p.kernels[0].schedule = Schedule{.strategy = Strategy::Tiles}; },
+      "kernel rows_0: schedule tiles is for one dot and stores");
+  require_refused(
+      [](Program& p) { p.kernels[0].schedule = Schedule{.strategy = Strategy::Pointwise}; },
+      "kernel rows_0: schedule pointwise is for stores alone");
 }
 
 TEST_CASE("an axis without elements is refused", "[loops]") {

@@ -1,10 +1,12 @@
-// What the runtime asks of a GPU's driver, also on a machine without one: the cases with [streams]
-// and [.pretend] run in a process whose libcuda.so.1 is pretend_cuda.h; [streams] on a GPU as well.
+// What the runtime asks of a GPU's driver, also on a machine without one: the cases with [streams],
+// [.pretend] and [.pretend_machine] run in a process whose libcuda.so.1 is pretend_cuda.h; [streams]
+// on a GPU as well.
 #include <dlfcn.h>
 
 #include <thread>
 
 #include "tests/runtime/scratch.h"
+#include "tiny_compile/runtime/build.h"
 #include "tiny_compile/runtime/cpp_toolchain.h"
 #include "tiny_compile/runtime/nvrtc.h"
 #include "tiny_compile/runtime/process.h"
@@ -71,15 +73,8 @@ void check_forked() {
   { const CudaScope still_here(0); }
 }
 
-}  // namespace
-
-TEST_CASE("a child of fork is told that CUDA does not survive it", "[cuda][fork]") {
-  if (!why_no_cuda().empty()) SKIP(why_no_cuda());
-  check_forked();
-}
-
-TEST_CASE("streams, errors and memory on a pretend GPU", "[cuda]") {
-  if (!why_no_nvrtc().empty()) SKIP(why_no_nvrtc());
+// The cases with that tag, in a process whose driver is the pretended one.
+void check_on_pretend_gpu(const std::string& tag) {
   const tests::Scratch scratch;
   const ProcessResult built =
       run_process({default_toolchain().compiler, "-std=c++20", "-x", "c++", "-shared", "-fPIC",
@@ -89,11 +84,41 @@ TEST_CASE("streams, errors and memory on a pretend GPU", "[cuda]") {
   REQUIRE(built.exit_code == 0);
   const char* paths = std::getenv("LD_LIBRARY_PATH");
   const ProcessResult ran =
-      run_process({"/proc/self/exe", "[.pretend]"}, "", 120,
+      run_process({"/proc/self/exe", tag}, "", 120,
                   {str("LD_LIBRARY_PATH=", scratch.path(""), paths ? str(":", paths) : "")});
   INFO(ran.output);
   CHECK(ran.exit_code == 0);
   CHECK_THAT(ran.output, ContainsSubstring("All tests passed"));
+}
+
+}  // namespace
+
+TEST_CASE("a child of fork is told that CUDA does not survive it", "[cuda][fork]") {
+  if (!why_no_cuda().empty()) SKIP(why_no_cuda());
+  check_forked();
+}
+
+TEST_CASE("streams, errors and memory on a pretend GPU", "[cuda]") {
+  if (!why_no_nvrtc().empty()) SKIP(why_no_nvrtc());
+  check_on_pretend_gpu("[.pretend]");
+}
+
+TEST_CASE("a driver's numbers make a machine, which programs are compiled for", "[machine]") {
+  check_on_pretend_gpu("[.pretend_machine]");
+}
+
+TEST_CASE("what the pretend driver says is an h200", "[.pretend_machine]") {
+  CHECK(machine_on(cuda) == parse_machine("h200"));
+  CHECK(machine_on(cpu) == default_machine(Target::Cpp));
+  const Program on_cpu, on_a100 = for_machine({}, parse_machine("a100"));
+  CHECK(on_device(on_cpu, cuda).machine == parse_machine("h200"));
+  CHECK(on_device(on_a100, cuda).machine == on_a100.machine);
+  CHECK(on_device(on_a100, cpu).machine == default_machine(Target::Cpp));
+  Source large;
+  large.kernels.emplace_back();
+  large.kernels[0].shared = 228 << 10;
+  CHECK_THROWS_WITH(build(for_machine({}, parse_machine("h200")), large),
+                    ContainsSubstring("for h200, which has more shared memory than pretend"));
 }
 
 TEST_CASE("a result is waited for where it was made", "[cuda][streams]") {

@@ -106,7 +106,7 @@ TEST_CASE("a tile program reads as its kernel's schedule says", "[tile]") {
 TEST_CASE("reductions keep their bits under layouts of every level", "[tile]") {
   const std::vector<std::string> lines = {
       "layouts rows grid · lane 32 loop register 8 · serial 16 · warp 16",
-      "layouts rows grid · warp 2 · lane 4 · vector 2 loop serial 128 · register 4 · lane 4 "
+      "layouts rows grid · warp 2 · lane 4 · vector 2 loop register 2 · serial 256 · lane 4 "
       "from 4",
       "layouts rows grid · register 2 loop register 2 · warp 8 · lane 32 · vector 1",
       "layouts rows grid · lane 2 loop warp 4 · serial 64 · register 4 · warp 2 from 4",
@@ -196,7 +196,7 @@ TEST_CASE("a softmax over a middle axis reads its columns once", "[tile][schedul
   const Staged staged = run_pipeline(default_pipeline(), graph, true, Target::Cuda);
   REQUIRE(staged.program.kernels.size() == 1);
   const Kernel& kernel = staged.program.kernels[0];
-  CHECK(str(kernel.schedule) ==
+  CHECK(str(*kernel.schedule) ==
         "layouts rows grid · warp 2 from 4 · lane 32 loop register 32 · warp 4");
   const std::string tile = print(staged.program, lower_to_tile(staged.program, kernel));
   CHECK(tile.find("load x0[") == tile.rfind("load x0["));

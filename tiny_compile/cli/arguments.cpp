@@ -33,6 +33,8 @@ constexpr Option kOptions[] = {
      "stop after simplify fold cse dce lower fuse schedule plan_memory emit; print: or tile"},
     {"passes", "=a,b,c", kStaged, "only these stages (lower and emit are implied)"},
     {"target", "=cpp|cuda", "print emit", "for which back end"},
+    {"machine", "=h200|a100|cpu:16", "print run emit",
+     "for which machine: also h100, rtx4090, cpu:N, or a name and its numbers"},
     {"matmul", "=generated|library|tf32", "run explain bench",
      "whose matmuls on cuda: kernels with the CPU's bits, or cuBLASLt (generated)"},
     {"backend", "=cpp|cuda|eager|interpreter", "run explain bench",

@@ -77,6 +77,16 @@ Device device_of(const Arguments& arguments) {
   return backend == "cuda" ? cuda : cpu;
 }
 
+// As asked for; it must be one of the target that the other option names.
+Machine machine_option(const Arguments& arguments, const char* other, Target target) {
+  const Machine machine = parse_machine(arguments.option("machine", ""));
+  const bool gpu = target_of(machine) == Target::Cuda;
+  if (target_of(machine) != target)
+    fail("--machine=", machine.name, " is a ", gpu ? "GPU" : "CPU", ": it needs --", other, "=",
+         gpu ? "cuda" : "cpp");
+  return machine;
+}
+
 // A graph, or a program, and what the pipeline made of it.
 struct Subject {
   bool is_program = false;
@@ -89,11 +99,18 @@ struct Subject {
     return is_program ? tiny_compile::sizes(program) : symbols(graph);
   }
 
-  Staged staged(const Pipeline& pipeline, Target target = Target::Cpp) const {
-    if (!is_program) return run_pipeline(pipeline, graph, true, target);
-    Program there = program;
-    if (target == Target::Cuda) there.target = target;
-    return run_pipeline(pipeline, there, true);
+  // What it is for where nobody says: a program's text does.
+  Machine machine(Target target) const {
+    const bool says = is_program && (target == Target::Cpp || program.target == target);
+    return says ? program.machine : default_machine(target);
+  }
+
+  Staged staged(const Pipeline& pipeline) const {
+    return staged(pipeline, machine(Target::Cpp));
+  }
+  Staged staged(const Pipeline& pipeline, const Machine& machine) const {
+    return is_program ? run_pipeline(pipeline, for_machine(program, machine), true)
+                      : run_pipeline(pipeline, graph, true, machine);
   }
 };
 
@@ -187,6 +204,14 @@ Call keeping_inputs(const Program& program, const Built& built) {
   };
 }
 
+// The one asked for, the one that the text is for, or the device's.
+Machine machine_of(const Arguments& arguments, const Subject& subject, Device device) {
+  if (arguments.options.count("machine"))
+    return machine_option(arguments, "backend", target_of(device));
+  if (device == cpu) return subject.machine(Target::Cpp);
+  return subject.is_program ? on_device(subject.program, device).machine : machine_on(device);
+}
+
 std::vector<Tensor> compute(const Arguments& arguments, const Subject& subject,
                             const std::vector<Tensor>& inputs) {
   if (arguments.option("backend", "cpp") == "interpreter")
@@ -194,7 +219,8 @@ std::vector<Tensor> compute(const Arguments& arguments, const Subject& subject,
                       return reference(subject, given);
                     }));
   const Device device = device_of(arguments);
-  Staged staged = subject.staged(pipeline_of(arguments), target_of(device));
+  const Pipeline pipeline = pipeline_of(arguments);
+  Staged staged = subject.staged(pipeline, machine_of(arguments, subject, device));
   if (!subject.is_program) staged = recordable(std::move(staged));
   std::vector<Tensor> there;
   for (const Tensor& input : inputs) there.push_back(copy_to(input, device));
@@ -246,11 +272,18 @@ Target target_option(const Arguments& arguments) {
   return target == "cpp" ? Target::Cpp : Target::Cuda;
 }
 
+Machine machine_of(const Arguments& arguments, const Subject& subject) {
+  if (!arguments.options.count("machine")) return subject.machine(target_option(arguments));
+  const bool says = arguments.options.count("target") > 0;
+  return says ? machine_option(arguments, "target", target_option(arguments))
+              : parse_machine(arguments.option("machine", ""));
+}
+
 int emit(const Arguments& arguments, std::ostream& out) {
-  const Target target = target_option(arguments);
+  target_option(arguments);
   const Subject subject = parse_subject(arguments);
   require_numbers(arguments, subject);
-  out << subject.staged(pipeline_of(arguments), target).source.text;
+  out << subject.staged(pipeline_of(arguments), machine_of(arguments, subject)).source.text;
   return 0;
 }
 
@@ -259,12 +292,13 @@ int print_tiles(Arguments arguments, std::ostream& out) {
   arguments.options["until"] = "plan_memory";
   const Subject subject = parse_subject(arguments);
   const Program program =
-      subject.staged(pipeline_of(arguments), target_option(arguments)).program;
+      subject.staged(pipeline_of(arguments), machine_of(arguments, subject)).program;
   for (const Kernel& kernel : program.kernels) {
-    if (kernel.schedule.strategy == Strategy::Layouts)
+    if (schedule_of(kernel).strategy == Strategy::Layouts)
       out << print(program, lower_to_tile(program, kernel));
     else
-      out << "# kernel " << kernel.name << " has no layouts: " << str(kernel.schedule) << "\n";
+      out << "# kernel " << kernel.name << " has no layouts: " << str(schedule_of(kernel))
+          << "\n";
   }
   return 0;
 }
@@ -278,7 +312,7 @@ int print_text(const Arguments& arguments, std::ostream& out) {
     return 0;
   }
   const Pipeline pipeline = pipeline_of(arguments);
-  const Staged staged = subject.staged(pipeline, target_option(arguments));
+  const Staged staged = subject.staged(pipeline, machine_of(arguments, subject));
   const bool graph_only = !pipeline.empty() && pipeline.back().run.index() == 0;
   out << (graph_only ? print(staged.graph) : print(staged.program));
   return 0;

@@ -252,11 +252,11 @@ Functions::Written write_kernel(const LoneKernel& lone, const std::string& funct
   KernelEntry entry;
   entry.function = function;
   entry.units = row_count(kernel).constant();
-  entry.grain = std::max<int64_t>(kernel.schedule.grain, 1);
+  entry.grain = std::max<int64_t>(schedule_of(kernel).grain, 1);
   for (size_t b = 0; b < lone.buffers.size(); b++) entry.buffers.push_back(static_cast<int>(b));
   KernelText text(lone.program, kernel);
   text.begin_function(entry.function);
-  switch (kernel.schedule.strategy) {
+  switch (schedule_of(kernel).strategy) {
     case Strategy::Layouts: CHECK(false, "layouts are for cuda"); break;
     case Strategy::Tiles: write_matmul(text, entry); break;
     case Strategy::Columns:

@@ -22,14 +22,14 @@ class ColumnsWriter {
         out_(text.out),
         kernel_(text.kernel),
         lane_(kernel_.rows - 1),
-        lanes_(kernel_.schedule.lanes) {
+        lanes_(schedule_of(kernel_).lanes) {
     text.scalars.register_name = [](int step) { return str("r", step, "[l]"); };
   }
 
   // A unit is a quarter of a strip: one thread does whole strips, many share one.
   void write(KernelEntry& entry) {
     const Axis& lane = kernel_.axes[lane_];
-    const int64_t part = columns_unit(kernel_.schedule);
+    const int64_t part = columns_unit(schedule_of(kernel_));
     const int64_t extent = lane.extent.constant(), strips = ceil_divide(extent, part);
     entry.units = row_count(kernel_).constant() / extent * strips;
     entry.at_once = lanes_ / part;

@@ -182,7 +182,7 @@ void KernelText::choose_kept() {
 // by the others.
 void KernelText::choose_kept(const std::function<bool(const Scalar&)>& worth,
                              int64_t most_bytes) {
-  if (!kernel.schedule.keep || kernel.steps.size() < 2) return;
+  if (!schedule_of(kernel).keep || kernel.steps.size() < 2) return;
   struct Users {
     int first = -1, last = -1;  // steps
     bool same_loops = true;

@@ -319,7 +319,7 @@ void write_matmul(KernelText& text, KernelEntry& entry) { MatmulWriter(text).wri
 std::string matmul_helpers(const Program& program, Calls& calls) {
   std::set<DType> dtypes;
   for (const Kernel& kernel : program.kernels) {
-    if (kernel.schedule.strategy != Strategy::Tiles) continue;
+    if (schedule_of(kernel).strategy != Strategy::Tiles) continue;
     for (const Step& step : kernel.steps) {
       if (step.kind == StepKind::Dot) dtypes.insert(kernel.scalars[step.value].dtype);
     }

@@ -282,7 +282,7 @@ class TreeWriter {
     chunks_ = full_ + (rest_ > 0);
     sum_exp_ = step.op == Op::sum_exp;
     eighths_ =
-        full_ > 0 && !sum_exp_ && text.kernel.schedule.unroll == 8 && is_cheap(text, row);
+        full_ > 0 && !sum_exp_ && schedule_of(text.kernel).unroll == 8 && is_cheap(text, row);
     kept_ = !sum_exp_ && text.keeps(step.value) && rest_ == 0 &&
             value_type(text.kernel.scalars[step.value].dtype) == name_;
     if (should_prefetch(text, step, row)) next_ = next_row(text, step, row);
@@ -388,7 +388,7 @@ std::string reduction_helpers(const Program& program, Calls& calls) {
     if (written.insert(filled).second) text += filled;
   };
   for (const Kernel& kernel : program.kernels) {
-    if (kernel.schedule.strategy != Strategy::Rows) continue;
+    if (schedule_of(kernel).strategy != Strategy::Rows) continue;
     for (const Step& step : kernel.steps) {
       if (step.kind != StepKind::Reduce || has_running_results(step.op)) continue;
       const DType from = kernel.scalars[step.value].dtype, type = accumulator(step.op, from);

@@ -101,7 +101,7 @@ void write_store(KernelText& text, const Step& step) {
 }
 
 bool streams(const KernelText& text, int axis, const std::vector<const Step*>& steps) {
-  if (!text.kernel.schedule.stream) return false;
+  if (!schedule_of(text.kernel).stream) return false;
   const Axis& along = text.kernel.axes[axis];
   for (const Step* step : steps) {
     const Expr rest = step->index - along.symbol();

@@ -25,6 +25,7 @@
 #include "tiny_compile/codegen/scan.h"
 #include "tiny_compile/codegen/single_rows.h"
 #include "tiny_compile/codegen/sort.h"
+#include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/loops/library_sums.h"
 #include "tiny_compile/tile/lower.h"
 
@@ -44,8 +45,9 @@ __device__ tc_found tc_errors;
 
 KernelEntry write_family(CudaText& text, const Program& program, const std::string& function) {
   const Kernel& kernel = text.kernel;
-  if (kernel.schedule.strategy == Strategy::Layouts) return write_cuda_serial(text, function);
-  const Strategy strategy = folds_rows(kernel) ? Strategy::Rows : kernel.schedule.strategy;
+  if (schedule_of(kernel).strategy == Strategy::Layouts)
+    return write_cuda_serial(text, function);
+  const Strategy strategy = folds_rows(kernel) ? Strategy::Rows : schedule_of(kernel).strategy;
   if (strategy == Strategy::Tiles) return write_cuda_matmul(text, function);
   if (strategy == Strategy::Pointwise && is_transposed(kernel))
     return write_cuda_transposed(text, function);
@@ -62,7 +64,7 @@ KernelEntry write_family(CudaText& text, const Program& program, const std::stri
 }
 
 Functions::Written write_kernel(const LoneKernel& lone, const std::string& function) {
-  if (lone.kernel().schedule.strategy == Strategy::Layouts &&
+  if (schedule_of(lone.kernel()).strategy == Strategy::Layouts &&
       is_cooperative(lone.program, lone.kernel())) {
     const Tile tile = lower_to_tile(lone.program, lone.kernel());
     CudaText text(lone.program, tile.kernel);
@@ -104,31 +106,11 @@ KernelEntry add_kernel(Functions& functions, const Program& program, const Kerne
 
 }  // namespace
 
-bool fit_to(Program& program, const GpuLimits& limits) {
-  constexpr int kBesides = 7;  // kilobytes: what a kernel shares by other names
-  const int shared = static_cast<int>(limits.shared_bytes / 1024) - kBesides;
-  bool changed = false;
-  for (Kernel& kernel : program.kernels) {
-    const Schedule before = kernel.schedule;
-    if (!limits.clusters) kernel.schedule.cluster = 1;
-    kernel.schedule.shared = std::min(kernel.schedule.shared, shared);
-    changed = changed || !(kernel.schedule == before);
-  }
-  return changed;
-}
-
-std::optional<std::pair<Program, Source>> fitted_to(const Program& program,
-                                                    const Source& source,
-                                                    const GpuLimits& limits) {
-  Program fitted = program;
-  if (!fit_to(fitted, limits) || source.text != emit_cuda(program).text) return std::nullopt;
-  Source other = emit_cuda(fitted);
-  return std::pair{std::move(fitted), std::move(other)};
-}
-
 Source emit_cuda(const Program& program) { return emit_cuda_together({program})[0]; }
 
-std::vector<Source> emit_cuda_together(const std::vector<Program>& programs) {
+std::vector<Source> emit_cuda_together(const std::vector<Program>& given) {
+  std::vector<Program> programs;
+  for (const Program& program : given) programs.push_back(with_schedules(program));
   std::vector<Source> sources(programs.size());
   Functions functions;
   for (size_t p = 0; p < programs.size(); p++) {

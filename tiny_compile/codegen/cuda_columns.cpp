@@ -28,9 +28,9 @@ constexpr int kPackBytes = 16;
 constexpr int64_t kShared = 32768;  // bytes of it that a block takes
 constexpr int kMostVector = 2;
 constexpr int kApart = 4;  // columns of a thread that lie 32 apart (2: registers are spilled)
-// Threads of a multiprocessor: 64 registers each, or 128 where loads of several columns wait.
-constexpr int kThreads = 1024, kWideThreads = 512;
-constexpr int64_t kManyBlocks = 512, kManyWideBlocks = 128;  // enough for every multiprocessor
+// Registers of a thread; more where loads of several columns wait.
+constexpr int kRegisters = 64, kWideRegisters = 128;
+constexpr int64_t kManyBlocks = 4, kManyWideBlocks = 1;  // enough for a multiprocessor
 
 class ColumnsWriter {
  public:
@@ -44,8 +44,10 @@ class ColumnsWriter {
     if (apart_ > 1) threads_down_ = kApartDown;
     choose_cluster();
     const int threads = kColumns * threads_down_;
+    const int64_t fit =  // threads of a multiprocessor
+        text.program.machine.registers / (vector_ > 1 ? kWideRegisters : kRegisters);
     entry_ = text.begin(function, blocks_ * cluster_, threads, cluster_,
-                        (vector_ > 1 ? kWideThreads : kThreads) / threads);
+                        static_cast<int>(fit / threads));
   }
 
   KernelEntry write() {
@@ -79,7 +81,7 @@ class ColumnsWriter {
     for (size_t s = 1; s < kernel_.steps.size(); s++) {
       if (kernel_.steps[s].kind != StepKind::Store || !kernel_.steps[s].inner.empty()) return 1;
     }
-    const int most = kernel_.schedule.vector ? kernel_.schedule.vector : kMostVector;
+    const int most = schedule_of(kernel_).vector ? schedule_of(kernel_).vector : kMostVector;
     const Expr lane = kernel_.axes[last_].symbol();
     const bool singly = std::any_of(
         kernel_.scalars.begin(), kernel_.scalars.end(),
@@ -140,7 +142,7 @@ class ColumnsWriter {
 
   // More blocks a column while chunks can be shared and the GPU has room.
   void choose_cluster() {
-    int64_t chunks = kernel_.schedule.cluster;
+    int64_t chunks = schedule_of(kernel_).cluster;
     for (const Step& step : kernel_.steps) {
       if (step.kind != StepKind::Reduce) continue;
       const bool shares =
@@ -148,7 +150,8 @@ class ColumnsWriter {
       const int64_t count = inner_count(kernel_, step).constant();
       chunks = std::min(chunks, shares ? ceil_divide(count, kChunk) : 1);
     }
-    const int64_t many = vector_ > 1 ? kManyWideBlocks : kManyBlocks;
+    const int64_t many = round_multiprocessors(text_.program.machine) *
+                         (vector_ > 1 ? kManyWideBlocks : kManyBlocks);
     while (2 * cluster_ <= chunks && blocks_ * cluster_ < many) cluster_ *= 2;
   }
 

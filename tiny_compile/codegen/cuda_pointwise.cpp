@@ -28,10 +28,14 @@ constexpr int kLeastBlock = 64;
 // percent.
 constexpr int64_t kTurns = 4;
 constexpr int kSmallBlock = 128;
-constexpr int kResident = 16;  // small blocks on a multiprocessor: all its threads
 constexpr int64_t kManyPacks = int64_t{1} << 20;  // from here on every multiprocessor has work
 constexpr int kCostly = 30;                       // instructions, about
 constexpr int64_t kHeavy = 6;                     // instructions a byte: gelu, not silu(g) * u
+
+// Of a multiprocessor: all its threads.
+int small_blocks(const Machine& machine) {
+  return static_cast<int>(machine.threads / kSmallBlock);
+}
 
 // The points of a launch. A thread has a pack in each slab.
 struct Slabs {
@@ -193,8 +197,9 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
   const std::vector<int> ids = text.needed(steps);
   const Expr flat = flat_index(kernel);
   const Points p = points_of(text, ids, flat);
-  KernelEntry entry = text.begin(function, ceil_divide(p.slabs.size / p.vector, p.block),
-                                 p.block, 1, p.slabs.is_one() ? 0 : kResident);
+  KernelEntry entry =
+      text.begin(function, ceil_divide(p.slabs.size / p.vector, p.block), p.block, 1,
+                 p.slabs.is_one() ? 0 : small_blocks(text.program.machine));
   std::vector<bool> defined(kernel.scalars.size());
   const Expr row = open_packs(text, p);
   if (p.through) {

@@ -75,7 +75,7 @@ int widest(const CudaText& text, const std::vector<int>& inner, int64_t count) {
       inner.size() == 1 ? 0 : text.kernel.axes[inner.back()].extent.constant();
   const int vector = text.widest(steps_over(text.kernel, inner), inner.back(), whole);
   if (count < vector) return 1;
-  const int asked = text.kernel.schedule.vector;
+  const int asked = schedule_of(text.kernel).vector;
   return asked > 0 ? std::min(vector, asked) : vector;
 }
 
@@ -144,8 +144,9 @@ Longest longest_of(const Kernel& kernel, const std::vector<std::vector<int>>& pa
 
 // Warps, and blocks of a cluster: one chunk each where a row is read again, or several in turn.
 void share_row(const Kernel& kernel, const Longest& row, RowShape& shape) {
+  const Schedule schedule = schedule_of(kernel);
   const int64_t chunks = ceil_divide(row.count, kChunk);
-  while (row.again && exchanges_words(kernel) && 2 * shape.cluster <= kernel.schedule.cluster &&
+  while (row.again && exchanges_words(kernel) && 2 * shape.cluster <= schedule.cluster &&
          chunks > kFewWarps * shape.cluster)
     shape.cluster *= 2;
   if (chunks > kMostWarps * shape.cluster) shape.cluster = 1;
@@ -153,8 +154,8 @@ void share_row(const Kernel& kernel, const Longest& row, RowShape& shape) {
       !row.again && chunks > kFewWarps && row_count(kernel).constant() >= kManyRows;
   const int64_t most = turns ? kTakingTurns : kMostWarps;
   const int64_t rounds = ceil_divide(chunks, most * shape.cluster);
-  const bool asked = kernel.schedule.warps_per_row > 0 && chunks > 1;  // of one: share_chunk
-  shape.warps = asked ? kernel.schedule.warps_per_row
+  const bool asked = schedule.warps_per_row > 0 && chunks > 1;  // of one: share_chunk
+  shape.warps = asked ? schedule.warps_per_row
                       : static_cast<int>(ceil_divide(chunks, rounds * shape.cluster));
   if (chunks > 1) shape.warps = std::max(shape.warps, 2);
   if (chunks > shape.warps * shape.cluster) shape.cluster = 1;  // there a warp takes one chunk
@@ -162,7 +163,7 @@ void share_row(const Kernel& kernel, const Longest& row, RowShape& shape) {
 
 // Rows of a block that a warp has each, or several short ones.
 int64_t rows_side_by_side(const Kernel& kernel) {
-  const int64_t asked = std::max(1, kernel.schedule.warps / 2),
+  const int64_t asked = std::max(1, schedule_of(kernel).warps / 2),
                 alternate = rows_that_alternate(kernel),
                 all = ceil_divide(asked, alternate) * alternate;
   return alternate <= kMostWarps && all <= kBlockWarps ? all : asked;
@@ -199,7 +200,7 @@ int64_t row_bytes(const Kernel& kernel) {
 // As many as the schedule asks for, or as a row's bytes want; as few as leave each enough.
 int sharing_of(const CudaText& text, const RowShape& shape) {
   const Kernel& kernel = text.kernel;
-  const int asked = kernel.schedule.warps_per_row;
+  const int asked = schedule_of(kernel).warps_per_row;
   const bool warp_a_row = shape.warps * shape.cluster * shape.turns == 1 && shape.lanes == 32;
   if (!warp_a_row || folds_rows(kernel) || rows_that_alternate(kernel) > 1) return 1;
   if (asked == 0 && row_count(kernel).constant() < kManySharedRows) return 1;

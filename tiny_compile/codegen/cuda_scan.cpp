@@ -31,7 +31,6 @@ namespace {
 constexpr int64_t kShortest = 16;         // rows that are shorter share lines of memory
 constexpr int64_t kTileBytes = 32 << 10;  // what is on its way for a multiprocessor
 constexpr int64_t kFewestPoints = 512;    // of a tile
-constexpr int64_t kEnoughBlocks = 128;    // for the multiprocessors of a large GPU
 constexpr int64_t kMostThreads = 512;     // that move tiles
 constexpr int64_t kMostEarly = 192;       // bytes of a thread that are on their way
 
@@ -68,17 +67,17 @@ struct Tile {
   }
 };
 
-Tile tile_of(const Kernel& kernel) {
+Tile tile_of(const Kernel& kernel, const Machine& machine) {
   const Step& scan = scan_of(kernel);
   Tile tile{size_of(compute_type(scan.dtype)), 32, 0};
   const auto blocks = [&] { return ceil_divide(row_count(kernel).constant(), tile.rows); };
-  while (tile.rows > 1 && blocks() < kEnoughBlocks) tile.rows /= 2;
+  while (tile.rows > 1 && blocks() < round_multiprocessors(machine)) tile.rows /= 2;
   tile.columns = kTileBytes / (std::max<int64_t>(tile.size, 4) * tile.rows);
   const int64_t needed =
       std::max(kernel.axes[scan.inner[0]].extent.constant(), 128 / tile.size);
   const auto is_large = [&] {
-    return tile.columns / 2 >= needed || tile.bytes_of_two() > int64_t{kernel.schedule.shared}
-                                                                   << 10;
+    return tile.columns / 2 >= needed ||
+           tile.bytes_of_two() > int64_t{schedule_of(kernel).shared} << 10;
   };
   while (is_large() && tile.points() > kFewestPoints) tile.columns /= 2;
   return tile;
@@ -94,7 +93,7 @@ class ScanWriter {
         axis_(kernel_.axes[scan_.inner[0]]),
         length_(axis_.extent.constant()),
         rows_(row_count(kernel_).constant()),
-        tile_(tile_of(kernel_)),
+        tile_(tile_of(kernel_, text.program.machine)),
         tiles_(ceil_divide(length_, tile_.columns)),
         type_(value_type(scan_.dtype)),
         words_(kernel_, scan_),
@@ -373,7 +372,8 @@ bool scans_along_memory(const Program& program, const Kernel& kernel) {
   if (compute_type(kernel.scalars[scan.value].dtype) != compute_type(scan.dtype)) return false;
   const Axis& axis = kernel.axes[scan.inner[0]];
   const int64_t length = axis.extent.constant();
-  if (length < kShortest || (total && length % tile_of(kernel).columns != 0)) return false;
+  if (length < kShortest || (total && length % tile_of(kernel, program.machine).columns != 0))
+    return false;
   const auto fits = [&](const Step& step) {
     if (total && &step == &scan) return true;
     if (total) return step.kind == StepKind::Store && step.inner.empty() && &step > &scan;

@@ -26,9 +26,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr int kBlock = 256, kWarps = kBlock / 32;
-constexpr int kResident = 4;                // blocks of a multiprocessor
-constexpr int64_t kFewest = 132;            // blocks: one for each of an H200's,
-constexpr int64_t kMost = 132 * kResident;  // or as many as run at the same time
+constexpr int kResident = 4;            // blocks of a multiprocessor
 constexpr int64_t kMostTargets = 2048;  // of a block: it keeps where each one's updates begin
 constexpr int64_t kMostUpdates = 1 << 30;
 constexpr int kMostEach = 8;  // of a tile's updates, for a thread
@@ -113,7 +111,8 @@ class ScatterWriter {
   int64_t run_of_block() const {
     const int64_t points = targets_ * packs_;
     const int64_t bytes = points * vector_ * size_of(dtype_);
-    const int64_t blocks = std::clamp(2 * bytes / (updates_ * kIndexBytes), kFewest, kMost);
+    const int64_t fewest = text_.program.machine.multiprocessors, most = fewest * kResident;
+    const int64_t blocks = std::clamp(2 * bytes / (updates_ * kIndexBytes), fewest, most);
     const int64_t run = ceil_divide(points, blocks);
     const int64_t unit = run < packs_ ? std::min<int64_t>(32, packs_) : packs_;
     return std::min(ceil_divide(run, unit) * unit, (kMostTargets - 1) * packs_);

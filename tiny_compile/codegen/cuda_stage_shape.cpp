@@ -27,14 +27,17 @@ constexpr int64_t kLoaded = 24;             // bytes a thread asks for at least,
 constexpr int64_t kMostTurns = 4;           // so many at most
 constexpr int64_t kShortShared = 48 << 10;  // bytes
 // Strips.
-constexpr int64_t kMany = 256;              // rows: so many that strips of them keep it busy
-constexpr int64_t kMostWarps = 16;          // of a row
-constexpr int64_t kLittle = 20 << 10;       // bytes of a strip: there may be more of it
-constexpr int64_t kThreeBlocks = 72 << 10;  // that a multiprocessor holds
-constexpr int64_t kTwoBlocks = 110 << 10;
-constexpr int64_t kShared = 227 << 10, kBesides = 1 << 10;  // of all blocks; of each, unseen
-constexpr int64_t kRegisters = 1 << 16, kThreadRegisters = 64;      // of all; of one, at least
+constexpr int64_t kMany = 256;            // rows: so many that strips of them keep it busy
+constexpr int64_t kMostWarps = 16;        // of a row
+constexpr int64_t kLittle = 20 << 10;     // bytes of a strip: there may be more of it
+constexpr int64_t kBesides = 1 << 10;     // bytes of each block, unseen
+constexpr int64_t kThreadRegisters = 64;  // of a thread, at least
 constexpr int kBlock = 256, kStripBlock = 512, kLargeBlock = 1024;  // threads
+
+// Bytes of a tile of which a multiprocessor holds three, or two, beside what else blocks share: of
+// 227 kB 72 and 110.
+int64_t third_of(const Machine& machine) { return machine.block_shared * 72 / 227; }
+int64_t half_of(const Machine& machine) { return machine.block_shared * 110 / 227; }
 
 int64_t round_up(int64_t count, int64_t unit) { return ceil_divide(count, unit) * unit; }
 
@@ -100,7 +103,7 @@ bool may_stage(const Kernel& kernel) {
     return known && s.inner.size() <= 1;
   };
   return kernel.rows > 0 && row_count(kernel).constant() >= kMany &&
-         kernel.schedule.warps_per_row == 0 &&
+         schedule_of(kernel).warps_per_row == 0 &&
          std::all_of(kernel.steps.begin(), kernel.steps.end(), usual);
 }
 
@@ -215,21 +218,25 @@ int64_t rows_in_a_sector(const StagedRows& staged) {
 bool fits(const Kernel& kernel, StagedRows& staged, int64_t lines, int64_t most) {
   staged.lines = lines;
   place_tiles(staged);
-  return staged.bytes <= std::min(most, int64_t{kernel.schedule.shared} << 10);
+  return staged.bytes <= std::min(most, int64_t{schedule_of(kernel).shared} << 10);
 }
 
 // As many rows as fit comfortably.
-bool fits_well(const Kernel& kernel, StagedRows& staged) {
+bool fits_well(const CudaText& text, StagedRows& staged) {
+  const Kernel& kernel = text.kernel;
   const int64_t sector = rows_in_a_sector(staged);
   return fits(kernel, staged, 4 * sector, kLittle) ||
-         fits(kernel, staged, 2 * sector, kThreeBlocks);
+         fits(kernel, staged, 2 * sector, third_of(text.program.machine));
 }
 
 // Halves of sectors where a second block then fits beside, or what fits at all.
-bool fits_somehow(const Kernel& kernel, StagedRows& staged) {
+bool fits_somehow(const CudaText& text, StagedRows& staged) {
+  const Kernel& kernel = text.kernel;
+  const Machine& machine = text.program.machine;
   const int64_t sector = rows_in_a_sector(staged);
-  return fits(kernel, staged, sector / 2, kThreeBlocks) ||
-         fits(kernel, staged, sector, kShared) || fits(kernel, staged, sector / 2, kShared);
+  return fits(kernel, staged, sector / 2, third_of(machine)) ||
+         fits(kernel, staged, sector, machine.block_shared) ||
+         fits(kernel, staged, sector / 2, machine.block_shared);
 }
 
 // A row's chunks on the warps of one block, or of each of a cluster's.
@@ -245,7 +252,7 @@ void share_rows(const CudaText& text, RowShape& shape, int cluster) {
 // The least cluster whose blocks hold their part of as many rows, and a thread has one of them.
 bool fits_cluster(const CudaText& text, RowShape& shape, StagedRows& staged, int64_t lines) {
   const int64_t chunks = shape.over(text.kernel.steps[0].inner).chunks;
-  for (int cluster = 2; cluster <= text.kernel.schedule.cluster; cluster *= 2) {
+  for (int cluster = 2; cluster <= schedule_of(text.kernel).cluster; cluster *= 2) {
     const int64_t warps = ceil_divide(chunks, cluster);
     if (chunks < cluster || lines * warps * 32 > kStripBlock) continue;
     StagedRows parts = staged;
@@ -254,7 +261,7 @@ bool fits_cluster(const CudaText& text, RowShape& shape, StagedRows& staged, int
       tile.count = warps * kChunk;
       tile.pitch = strip_pitch(tile.count, tile.type);
     }
-    if (!fits(text.kernel, parts, lines, kThreeBlocks)) continue;
+    if (!fits(text.kernel, parts, lines, third_of(text.program.machine))) continue;
     staged = parts;
     share_rows(text, shape, cluster);
     return true;
@@ -295,22 +302,24 @@ StagedRows stage_strips(const CudaText& text, RowShape& shape) {
   if (staged.tiles.empty()) return {};
   const int64_t sector = rows_in_a_sector(staged);
   const bool all_fit =
-      fits_well(text.kernel, staged) ||
+      fits_well(text, staged) ||
       (may_share(text.kernel) && (fits_cluster(text, shape, staged, 2 * sector) ||
                                   fits_cluster(text, shape, staged, sector))) ||
-      fits_somehow(text.kernel, staged);
+      fits_somehow(text, staged);
   if (!all_fit) return {};
   if (!staged.shared && shape.cluster > 1) share_rows(text, shape, 1);
+  const Machine& machine = text.program.machine;
   const int64_t row = shape.lanes * shape.warps;  // threads
-  const int64_t block = staged.bytes > kTwoBlocks ? kLargeBlock : kStripBlock;
+  const int64_t block = staged.bytes > half_of(machine) ? kLargeBlock : kStripBlock;
   int64_t rows = staged.lines;
   while (rows > 1 && rows * row > block) rows /= 2;
   if (rows * row < 32) return {};
   shape.block = static_cast<int>(rows * row);
   shape.rows_a_block = rows;
   shape.turns = staged.lines / rows;
-  staged.resident = static_cast<int>(std::min(kShared / (staged.bytes + kBesides),
-                                              kRegisters / (kThreadRegisters * shape.block)));
+  staged.resident =
+      static_cast<int>(std::min(machine.block_shared / (staged.bytes + kBesides),
+                                machine.registers / (kThreadRegisters * shape.block)));
   return staged;
 }
 
@@ -344,7 +353,7 @@ bool goes_in_strips(const CudaText& text) {
   if (is_short(kernel)) return !short_tiles(kernel).empty();
   StagedRows staged;
   staged.tiles = strip_tiles(kernel);
-  return fits_well(kernel, staged) || fits_somehow(kernel, staged);
+  return fits_well(text, staged) || fits_somehow(text, staged);
 }
 
 }  // namespace tiny_compile

@@ -60,8 +60,8 @@ class WarpWriter {
       const int64_t places = table_of(kernel_, step).places;
       bytes_ = std::max(bytes_, ceil_divide(sums_bytes(step, places) + 4 * places, 16) * 16);
     }
-    while (warps_ > 1 &&
-           (warps_ * bytes_ > int64_t{kernel_.schedule.shared} << 10 || warps_ / 2 >= rows_))
+    while (warps_ > 1 && (warps_ * bytes_ > int64_t{schedule_of(kernel_).shared} << 10 ||
+                          warps_ / 2 >= rows_))
       warps_ /= 2;
     entry_ = text.begin(function, ceil_divide(rows_, warps_), 32 * warps_);
     entry_.shared = warps_ * bytes_;

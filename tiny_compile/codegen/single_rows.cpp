@@ -35,7 +35,7 @@ class Points {
       for (int* root : {&step.value, &step.other, &step.mask}) *root = point(*root);
       result_.steps.push_back(step);
     }
-    result_.schedule.strategy = Strategy::Pointwise;
+    result_.schedule = Schedule{.strategy = Strategy::Pointwise};
     return normalize(std::move(result_));
   }
 

@@ -75,7 +75,7 @@ std::shared_ptr<const Built> built_for(const Graph& graph, Device device) {
   if (known->size() >= kMostOps) known->clear();
   std::shared_ptr<const Built>& built = (*known)[{device.index, graph}];
   if (!built) {
-    const Staged staged = run_pipeline({}, graph, false, Target::Cuda);
+    const Staged staged = run_pipeline({}, graph, false, machine_on(device));
     built = std::make_shared<Built>(build(staged.program, staged.source, device.index));
   }
   return built;

@@ -177,10 +177,11 @@ Device device_of(std::span<const Tensor> tensors) {
 Explanation explain(const Graph& graph, std::span<const Tensor> given, const Pipeline& pipeline,
                     double seconds) {
   const std::vector<Tensor> inputs = laid_out("graph " + graph.name, input_slots(graph), given);
-  const Target target = target_of(device_of(inputs));
+  const Machine machine = machine_on(device_of(inputs));
   Explanation result = climb_all(
       "eager", pipeline,
-      [&](const Pipeline& p) { return run_pipeline(p, graph, true, target); }, inputs, seconds);
+      [&](const Pipeline& p) { return run_pipeline(p, graph, true, machine); }, inputs,
+      seconds);
   result.name = graph.name;
   result.graph = graph;
   return result;
@@ -190,7 +191,7 @@ Explanation explain(Program program, std::span<const Tensor> given, const Pipeli
                     double seconds) {
   const std::vector<Tensor> inputs =
       laid_out("program " + program.name, input_slots(program), given);
-  program.target = target_of(device_of(inputs));
+  program = on_device(std::move(program), device_of(inputs));
   Pipeline stages;  // the others never see a Program
   for (const Stage& stage : pipeline) {
     if (std::holds_alternative<ProgramPass>(stage.run) ||

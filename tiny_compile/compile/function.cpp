@@ -287,7 +287,7 @@ Built FunctionCache::built_for(const Graph& graph, Device device) const {
       if (entry->device == device && entry->graph == graph) return entry->built;
   }
   const Staged staged = recordable(run_pipeline(pipeline_for(options_, device, graph), graph,
-                                                options_.verify, target_of(device)));
+                                                options_.verify, machine_on(device)));
   return build(staged.program, staged.source, device.index, index_uses(graph));
 }
 

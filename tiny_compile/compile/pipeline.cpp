@@ -39,7 +39,7 @@ const char* channel_of(const std::string& stage) {
 // Runs stages in order; what a prefix leaves out is added at the end.
 class Runner {
  public:
-  Runner(bool checked, Target target) : checked_(checked), target_(target) {}
+  Runner(bool checked, const Machine& machine) : checked_(checked), machine_(machine) {}
 
   Staged run(const Pipeline& pipeline) {
     for (const Stage& stage : pipeline) {
@@ -98,8 +98,7 @@ class Runner {
   }
   void step(const std::string& name, const Lower& pass) {
     if (lowered_) return;
-    result_.program = pass(result_.graph);
-    result_.program.target = target_;
+    result_.program = for_machine(pass(result_.graph), machine_);
     lowered_ = true;
     finish_program(name);
   }
@@ -124,7 +123,7 @@ class Runner {
   }
 
   bool checked_;
-  Target target_;
+  Machine machine_;
   bool lowered_ = false, emitted_ = false;
   size_t number_ = 0;
   std::string prefix_;
@@ -180,14 +179,19 @@ Pipeline until(Pipeline pipeline, const std::string& name) {
   return pipeline;
 }
 
-Staged run_pipeline(const Pipeline& pipeline, const Graph& graph, bool checked, Target target) {
-  Runner runner(checked, target);
+Staged run_pipeline(const Pipeline& pipeline, const Graph& graph, bool checked,
+                    const Machine& machine) {
+  Runner runner(checked, machine);
   runner.start(graph);
   return runner.run(pipeline);
 }
 
+Staged run_pipeline(const Pipeline& pipeline, const Graph& graph, bool checked, Target target) {
+  return run_pipeline(pipeline, graph, checked, default_machine(target));
+}
+
 Staged run_pipeline(const Pipeline& pipeline, const Program& program, bool checked) {
-  Runner runner(checked, program.target);
+  Runner runner(checked, program.machine);
   runner.start(program);
   return runner.run(pipeline);
 }

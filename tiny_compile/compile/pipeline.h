@@ -52,8 +52,10 @@ struct Staged {
 };
 
 // Verifies after every stage (`checked`); logs to TC_LOGS channels graph, passes, loops,
-// fusion, schedule, memory, code and keeps texts in TC_DEBUG_DIR. The target becomes the
-// Program's once it is lowered.
+// fusion, schedule, memory, code and keeps texts in TC_DEBUG_DIR. The machine, or the target's
+// default one, becomes the Program's once it is lowered.
+Staged run_pipeline(const Pipeline& pipeline, const Graph& graph, bool checked,
+                    const Machine& machine);
 Staged run_pipeline(const Pipeline& pipeline, const Graph& graph, bool checked,
                     Target target = Target::Cpp);
 

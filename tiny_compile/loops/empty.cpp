@@ -52,7 +52,7 @@ Kernel without_empty_loops(const Kernel& kernel) {
     if (none(step)) scalar = constant_of(step);
     if (!none(step)) scalar.step = numbers[scalar.step];
   }
-  result.schedule = {};
+  result.schedule.reset();
   return result.steps.empty() ? result : without_repeats(result);
 }
 

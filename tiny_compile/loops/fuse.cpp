@@ -480,7 +480,7 @@ class Fusion {
 }  // namespace
 
 Program fuse(const Program& program) {
-  return read_again(Fusion(read_past_pads(program)).run());
+  return has_schedule(program) ? program : read_again(Fusion(read_past_pads(program)).run());
 }
 
 }  // namespace tiny_compile

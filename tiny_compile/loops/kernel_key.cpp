@@ -80,6 +80,7 @@ bool has_chosen_places(const Kernel& kernel) {
 LoneKernel lone_kernel(const Program& program, const Kernel& kernel) {
   LoneKernel lone;
   lone.program.target = program.target;
+  lone.program.machine = program.machine;
   lone.program.matmul = program.matmul;
   lone.program.kernels = {kernel};
   lone.program.launches = {{0}};

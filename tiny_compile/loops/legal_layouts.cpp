@@ -108,7 +108,7 @@ int64_t shared_bytes(const Layout& layout, int64_t live, int64_t threads) {
 }
 
 std::string why_wrong_loop(const Kernel& kernel, const std::vector<int>& inner, size_t number) {
-  const Schedule& s = kernel.schedule;
+  const Schedule& s = *kernel.schedule;
   const Layout& loop = s.loops[number];
   const std::string name = str("loop ", number + 1);
   if (const std::string why = why_wrong(loop, name, inner_number(kernel, inner), true);
@@ -135,11 +135,11 @@ std::string why_wrong_step(const Kernel& kernel, const Step& step) {
   if (step.kind != StepKind::Reduce || step.inner.empty()) return "";
   const std::vector<std::vector<int>> loops = loops_of(kernel);
   const size_t number = std::find(loops.begin(), loops.end(), step.inner) - loops.begin();
-  const Layout& loop = kernel.schedule.loops[number];
-  const int64_t threads = 32 * warps_of(kernel.schedule);
+  const Layout& loop = kernel.schedule->loops[number];
+  const int64_t threads = 32 * warps_of(*kernel.schedule);
   const int64_t live = extent_of(loop, Level::Register) * extent_of(loop, Level::Vector) *
-                       extent_of(kernel.schedule.rows, Level::Register) *
-                       extent_of(kernel.schedule.rows, Level::Vector);
+                       extent_of(kernel.schedule->rows, Level::Register) *
+                       extent_of(kernel.schedule->rows, Level::Vector);
   if (step.op == Op::sum_exp && extent_of(loop, Level::Serial) > 1)
     return str("loop ", number + 1, " has turns, which sum_exp cannot take");
   const int64_t arrays = step.op == Op::sum_exp ? 2 : step.op == Op::argmax ? 2 : 1;
@@ -189,7 +189,7 @@ std::string why_illegal_layouts(const Program& program, const Kernel& kernel) {
   if (!can_be_laid_out(program, kernel))
     return "schedule layouts is for reductions and stores on cuda, of rows and sizes that are "
            "numbers";
-  const Schedule& s = kernel.schedule;
+  const Schedule& s = *kernel.schedule;
   const std::vector<std::vector<int>> loops = loops_of(kernel);
   if (s.loops.size() != loops.size())
     return str("schedule layouts has ", s.loops.size(), " loops, not ", loops.size());

@@ -1,6 +1,7 @@
 // May a kernel be run as its schedule says?
 //
 //   schedule rows vector=3       =>  "vector=3: 0 or a power of two up to 16"
+//   schedule rows vector=4       =>  "vector=4 is for rows and columns on cuda", of a C++ program
 //   schedule columns, of a dot   =>  "schedule columns is for reductions of at most ..."
 //
 // A schedule changes no bit, so whatever is legal here must be obeyed exactly by every generator;
@@ -30,17 +31,63 @@ std::string why_wrong_fields(const Schedule& s) {
       why_no_power("lanes", s.lanes, 16, 1024),
       s.unroll == 1 || s.unroll == 8 ? "" : str("unroll=", s.unroll, ": 1 or 8"),
       s.grain >= 1 ? "" : str("grain=", s.grain, ": at least 1"),
-      why_no_power("warps", s.warps, 1, 32),
+      why_no_power("warps", s.warps, 2, 32),
       s.warps_per_row >= 0 && s.warps_per_row <= 32
           ? ""
           : str("warps_per_row=", s.warps_per_row, ": 0 to 32"),
       why_no_power("vector", s.vector, 0, 16),
       why_no_power("cluster", s.cluster, 1, 16)};
-  for (const std::string& reason : reasons) {
-    if (!reason.empty()) return reason;
+  const auto reason = std::find_if(reasons.begin(), reasons.end(),
+                                   [](const std::string& r) { return !r.empty(); });
+  return reason == reasons.end() ? "" : *reason;
+}
+
+// A field that the program's generator does not read for this strategy.
+std::string why_foreign(const Schedule& schedule, const Machine& machine) {
+  const Target target = target_of(machine);
+  const auto has = [](const auto& list, auto item) {
+    return std::find(list.begin(), list.end(), item) != list.end();
+  };
+  for (const ScheduleField& field : fields(schedule, default_schedule(machine))) {
+    if (field.value == field.otherwise ||
+        (has(field.targets, target) && has(field.strategies, schedule.strategy)))
+      continue;
+    std::vector<std::string> takers;
+    for (const Strategy strategy : field.strategies) takers.push_back(name_of(strategy));
+    const bool both = field.targets.size() > 1, cuda = field.targets[0] == Target::Cuda;
+    return str(field.name, "=", field.value, " is for ", join(takers, ", "),
+               both   ? ""
+               : cuda ? " on cuda"
+                      : " on the CPU");
   }
-  return s.shared >= 0 && s.shared <= 227 ? ""
-                                          : str("shared=", s.shared, ": 0 to 227 kilobytes");
+  return "";
+}
+
+// More than the GPU has.
+std::string why_beyond(const Schedule& s, const Machine& machine) {
+  if (target_of(machine) == Target::Cpp) return "";
+  if (s.cluster > machine.cluster)
+    return str("cluster=", s.cluster, ": ", machine.name, " has ",
+               machine.cluster > 1 ? str("clusters of ", machine.cluster) : "no clusters");
+  if (s.shared < 0 || s.shared > most_shared(machine))
+    return str("shared=", s.shared, ": 0 to ", most_shared(machine), " kilobytes on ",
+               machine.name);
+  return 32 * std::max(s.warps, s.warps_per_row) <= machine.threads
+             ? ""
+             : str("more warps than ", machine.name, " has threads for");
+}
+
+// A row of several chunks has two warps or more; one of a single chunk 1, 2 or 4.
+std::string why_wrong_warps(const Kernel& kernel, const Schedule& s) {
+  int64_t longest = 1;
+  for (const Step& step : kernel.steps)
+    longest = std::max(longest, inner_count(kernel, step).bounds().high);
+  if (s.warps_per_row == 0) return "";
+  if (longest > kChunk)
+    return s.warps_per_row > 1 ? "" : "warps_per_row=1: a row of several chunks needs two";
+  return s.warps_per_row <= 4 && is_power_of_two(s.warps_per_row)
+             ? ""
+             : str("warps_per_row=", s.warps_per_row, ": a row of one chunk has 1, 2 or 4");
 }
 
 // One Dot of numbers and stores of points.
@@ -92,6 +139,18 @@ bool can_be_tiled(const Program& program, const Kernel& kernel) {
   return is_one_dot(kernel) && (program.target == Target::Cpp || is_plain_matmul(kernel));
 }
 
+int most_shared(const Machine& machine) {
+  constexpr int64_t kBesides = 7;
+  return static_cast<int>(machine.block_shared / 1024 - kBesides);
+}
+
+Program with_schedules(Program program) {
+  for (Kernel& kernel : program.kernels) {
+    if (!kernel.schedule) kernel.schedule = default_schedule(program.machine);
+  }
+  return program;
+}
+
 std::string why_illegal(const Program& program, const Kernel& kernel) {
   int dots = 0, folds = 0, others = 0;
   for (const Step& step : kernel.steps) {
@@ -102,9 +161,14 @@ std::string why_illegal(const Program& program, const Kernel& kernel) {
   }
   if (folds > 0 && program.target == Target::Cpp)
     return "folds rows, which the C++ back end does not";
-  if (const std::string reason = why_wrong_fields(kernel.schedule); !reason.empty())
-    return "schedule " + reason;
-  switch (kernel.schedule.strategy) {
+  if (!kernel.schedule) return "";
+  for (const std::string& reason :
+       {why_wrong_fields(*kernel.schedule), why_foreign(*kernel.schedule, program.machine),
+        why_beyond(*kernel.schedule, program.machine),
+        why_wrong_warps(kernel, *kernel.schedule)}) {
+    if (!reason.empty()) return "schedule " + reason;
+  }
+  switch (kernel.schedule->strategy) {
     case Strategy::Layouts: return why_illegal_layouts(program, kernel);
     case Strategy::Rows: return "";
     case Strategy::Pointwise:

@@ -14,7 +14,13 @@ bool can_go_in_columns(const Kernel& kernel);
 // free of the last row axis, the right one of the row axis before it.
 bool can_be_tiled(const Program& program, const Kernel& kernel);
 
-// "" where the kernel's schedule is legal, else the reason: "warps=100: a power of two, 1 to 32".
+// Kilobytes that a schedule may give a block, beside what kernels share by other names.
+int most_shared(const Machine& machine);
+
+// The program with a schedule for every kernel: the machine's default where none was chosen.
+Program with_schedules(Program program);
+
+// "" where the kernel's schedule is legal, else the reason: "warps=100: a power of two, 2 to 32".
 std::string why_illegal(const Program& program, const Kernel& kernel);
 
 }  // namespace tiny_compile

@@ -1,6 +1,6 @@
 // Question: which Program does this text mean? The inverse of loops/text.cpp.
 //
-//   program   := 'program' name ['[' sizes ']'] ['on cuda'] '{' ['matmul' ('library' | 'library_tf32')]
+//   program   := 'program' name ['[' sizes ']'] ['on cuda'] ['for' machine] '{' ['matmul' ('library' | 'library_tf32')]
 //                {buffer} {kernel} {'launch' name {',' name}} ['arena' bytes]
 //                'return' [name {',' name}] '}'
 //   buffer    := ('input' | 'output' | 'temp') name ':' dtype '[' sizes ']'
@@ -12,7 +12,7 @@
 //              | ('store' | 'scan' | 'sort') name place ['for (' axes ')'] '=' value
 //              | 'fold' name place ['for (' axes ')'] '=' 'sum(' the last row axis ')' value
 //              | 'scatter' name place ['for (' axes ')'] '=' value ['if' value]
-//   place and value: see parse_value.cpp
+//   machine: see machine.cpp; place and value: see parse_value.cpp
 //
 // Invariant: parse_program(print(p)) == p for every normal, verified p. The result is verified.
 #include <algorithm>
@@ -41,8 +41,9 @@ class Parser : ValueParser {
       if (is_loop_name(name)) error(start, str("a size is called ", name, ", like a loop"));
     if (accept_word("on")) {
       if (!accept_word("cuda")) error(at_, "a program is on cuda, or says nothing: on the CPU");
-      program_.target = Target::Cuda;
+      program_ = for_machine(program_, default_machine(Target::Cuda));
     }
+    if (accept_word("for")) parse_machine_name();
     expect('{', "the program's name");
     skip_space();
     if (accept_word("matmul")) parse_matmul();
@@ -69,13 +70,29 @@ class Parser : ValueParser {
     try {
       verify(program_);
     } catch (const Refusal& refusal) {
-      const auto& [buffer, kernel, step] = refusal.culprit;
+      const auto& [buffer, kernel, step, schedule] = refusal.culprit;
       if (buffer >= 0) error(buffer_lines_[buffer], refusal.what());
       if (kernel < 0) throw;
+      if (schedule) error(schedule_lines_[kernel], refusal.what());
       const std::vector<size_t>& steps = step_lines_[kernel];
       const bool known = step >= 0 && steps.size() == program_.kernels[kernel].steps.size();
       error(known ? steps[step] : kernel_lines_[kernel], refusal.what());
     }
+  }
+
+  void parse_machine_name() {
+    skip_blanks();
+    const size_t start = at_;
+    at_ = std::min(text_.find_first_of("{\n", at_), text_.size());
+    try {
+      program_.machine = parse_machine(text_.substr(start, at_ - start));
+    } catch (const Error& problem) {
+      error(start, problem.what());
+    }
+    if (target_of(program_.machine) != program_.target)
+      error(start, str(program_.machine.name, program_.target == Target::Cuda
+                                                  ? " is no GPU: a program on cuda is for one"
+                                                  : " is a GPU: such a program is on cuda"));
   }
 
   void parse_matmul() {
@@ -243,6 +260,7 @@ class Parser : ValueParser {
     expect('{', "the rows");
     kernel_lines_.push_back(start);
     step_lines_.emplace_back();
+    schedule_lines_.push_back(start);
     parse_places(kernel);
     declare_loops();
     while (skip_space(), !next_is('}')) {
@@ -277,6 +295,7 @@ class Parser : ValueParser {
     const size_t start = at_;
     if (accept('$')) return parse_value_line(start);
     const std::string_view found = word();
+    if (found == "schedule") schedule_lines_.back() = start;
     if (found == "schedule") return parse_schedule();
     if (const std::optional<int> number = register_of(found)) {
       if (*number != static_cast<int>(kernel_->steps.size()))
@@ -385,23 +404,29 @@ class Parser : ValueParser {
     }
   }
 
+  Strategy strategy() {
+    const size_t start = at_;
+    const std::string_view name = word();
+    for (const Strategy known : {Strategy::Pointwise, Strategy::Rows, Strategy::Columns,
+                                 Strategy::Tiles, Strategy::Layouts}) {
+      if (name == name_of(known)) return known;
+    }
+    error(start, "pointwise, rows, columns, tiles or layouts");
+  }
+
   void parse_schedule() {
-    kernel_->schedule = Schedule{};
     skip_blanks();
     const size_t start = at_;
-    static constexpr std::string_view kNames[] = {"pointwise", "rows", "columns", "tiles",
-                                                  "layouts"};
-    const auto strategy = std::find(std::begin(kNames), std::end(kNames), word());
-    if (strategy == std::end(kNames))
-      error(start, "pointwise, rows, columns, tiles or layouts");
-    Schedule& s = kernel_->schedule;
-    s.strategy = static_cast<Strategy>(strategy - kNames);
+    if (kernel_->schedule) error(start, "a second schedule of this kernel");
+    Schedule& s = kernel_->schedule.emplace(default_schedule(program_.machine));
+    s.strategy = strategy();
     if (s.strategy == Strategy::Layouts) parse_layouts(s);
     for (skip_blanks(); !at_end() && !next_is('\n') && !next_is('#'); skip_blanks()) {
       const size_t key = at_;
       const std::string_view name = word();
       expect('=', "the field");
-      if (!set_field(s, name, bounded(0, int64_t{1} << 40, "a field")))
+      const bool is_flag = name == "keep" || name == "stream";
+      if (!set_field(s, name, bounded(0, is_flag ? 1 : int64_t{1} << 40, "a field")))
         error(key, str("a schedule has no field '", name, "'"));
     }
   }
@@ -454,8 +479,8 @@ class Parser : ValueParser {
 
   Names kernels_;
   std::vector<Over> over_;
-  std::vector<size_t> buffer_lines_, kernel_lines_;  // where they begin in the text
-  std::vector<std::vector<size_t>> step_lines_;      // of each kernel, before it is normalized
+  std::vector<size_t> buffer_lines_, kernel_lines_, schedule_lines_;  // where they begin
+  std::vector<std::vector<size_t>> step_lines_;  // of each kernel, before it is normalized
 };
 
 }  // namespace

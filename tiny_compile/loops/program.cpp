@@ -31,10 +31,23 @@ bool operator==(const Kernel& lhs, const Kernel& rhs) {
 }
 
 bool operator==(const Program& lhs, const Program& rhs) {
-  return lhs.name == rhs.name && lhs.target == rhs.target && lhs.matmul == rhs.matmul &&
-         lhs.buffers == rhs.buffers && lhs.kernels == rhs.kernels &&
+  return lhs.name == rhs.name && lhs.target == rhs.target && lhs.machine == rhs.machine &&
+         lhs.matmul == rhs.matmul && lhs.buffers == rhs.buffers && lhs.kernels == rhs.kernels &&
          lhs.launches == rhs.launches && lhs.outputs == rhs.outputs &&
          lhs.arena_bytes == rhs.arena_bytes;
+}
+
+Program for_machine(Program program, const Machine& machine) {
+  const Schedule before = default_schedule(program.machine), now = default_schedule(machine);
+  program.machine = machine;
+  program.target = target_of(machine);
+  for (Kernel& kernel : program.kernels) {
+    if (!kernel.schedule) continue;
+    Schedule& schedule = *kernel.schedule;
+    if (schedule.cluster == before.cluster) schedule.cluster = now.cluster;
+    if (schedule.shared == before.shared) schedule.shared = now.shared;
+  }
+  return program;
 }
 
 ScalarTable::ScalarTable(Kernel& kernel) : kernel_(kernel) {
@@ -93,6 +106,11 @@ int ScalarTable::load(const Program& program, int buffer, const Expr& index) {
 bool is_costly(const Scalar& scalar) {
   if (scalar.kind == ScalarKind::Philox) return true;
   return scalar.kind == ScalarKind::Apply && is_float(scalar.dtype) && is_costly(scalar.op);
+}
+
+bool has_schedule(const Program& program) {
+  return std::any_of(program.kernels.begin(), program.kernels.end(),
+                     [](const Kernel& kernel) { return kernel.schedule.has_value(); });
 }
 
 std::vector<int> row_axes(const Kernel& kernel) {

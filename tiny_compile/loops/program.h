@@ -1,6 +1,6 @@
 // The Program: loops over flat buffers. What `lower` makes of a Graph and `fuse` rewrites.
 //
-//   program softmax {                  # of symbolic sizes: program softmax[n: 1..4096] {
+//   program softmax {      # of symbolic sizes: softmax[n: 1..4096]; elsewhere: on cuda for a100
 //     input x: f32[4096,1024]
 //     output y: f32[4096,1024]
 //     kernel softmax rows(i: 4096) {                         # softmax.cpp:3
@@ -18,6 +18,7 @@
 // in which equal subexpressions are one node; views are gone, they became index expressions.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -130,15 +131,17 @@ struct Kernel {
   int rows = 0;                 // how many of them are rows
   std::vector<Scalar> scalars;  // operands before users
   std::vector<Step> steps;
-  int again = 0;  // how often its values were computed before
-  Schedule schedule;
-  std::vector<Location> where;  // of the ops in it, each once; not part of its value
+  int again = 0;                     // how often its values were computed before
+  std::optional<Schedule> schedule;  // once it is chosen; until then the defaults run
+  std::vector<Location> where;       // of the ops in it, each once; not part of its value
 };
 
 bool operator==(const Kernel& lhs, const Kernel& rhs);
 
-// Where kernels run. Stages may choose other schedules for it; a kernel's meaning is the same.
-enum class Target : uint8_t { Cpp, Cuda };
+// How it is run: as was chosen, or by the defaults.
+inline Schedule schedule_of(const Kernel& kernel) {
+  return kernel.schedule.value_or(Schedule{});
+}
 
 // Who multiplies matrices: generated kernels, or the vendor's library wherever a kernel is a
 // call of it (library_matmul.h), with f32 factors as they are or rounded to tf32.
@@ -147,6 +150,7 @@ enum class Matmul : uint8_t { Generated, Library, LibraryTf32 };
 struct Program {
   std::string name = "main";
   Target target = Target::Cpp;
+  Machine machine = default_machine(Target::Cpp);  // the target's
   Matmul matmul = Matmul::Generated;
   std::vector<Buffer> buffers;
   std::vector<Kernel> kernels;             // in an order in which they may run
@@ -158,6 +162,10 @@ struct Program {
 };
 
 bool operator==(const Program& lhs, const Program& rhs);
+
+// The same for another machine and its target. What schedules say stays; what they leave to the
+// machine's defaults is that machine's.
+Program for_machine(Program program, const Machine& machine);
 
 // Hash-consing: add() returns the id of an equal scalar where there is one.
 class ScalarTable {
@@ -187,6 +195,7 @@ inline bool is_plain(const Scalar& s) {
 
 bool is_costly(const Scalar& scalar);  // transcendental or random
 
+bool has_schedule(const Program& program);        // one of its kernels at least
 std::vector<int> row_axes(const Kernel& kernel);  // 0 .. rows-1
 Expr row_count(const Kernel& kernel);             // product of the rows' extents
 Expr inner_count(const Kernel& kernel, const Step& step);

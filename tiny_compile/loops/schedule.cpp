@@ -108,28 +108,51 @@ bool reads_much_once(const Program& program, const Kernel& kernel) {
   return passes == 1 && bytes_moved(program, kernel) >= kLarge;
 }
 
+Strategy choose_strategy(const Program& program, const Kernel& kernel) {
+  if (is_tiled_dot(program, kernel)) return Strategy::Tiles;
+  if (!is_sequential(kernel) && kernel.rows > 0) return Strategy::Pointwise;
+  return can_go_in_columns(kernel) && prefers_columns(kernel) ? Strategy::Columns
+                                                              : Strategy::Rows;
+}
+
 Schedule choose(const Program& program, const Kernel& kernel) {
-  if (is_tiled_dot(program, kernel)) return {.strategy = Strategy::Tiles};
-  Schedule schedule;
+  Schedule schedule = default_schedule(program.machine);
+  schedule.strategy = choose_strategy(program, kernel);
+  if (schedule.strategy == Strategy::Columns)
+    if (const auto layouts = layouts_of_columns(program, kernel)) return *layouts;
+  if (program.target == Target::Cuda || schedule.strategy == Strategy::Tiles) return schedule;
   int64_t unit = work_per_row(kernel);
-  if (!is_sequential(kernel) && kernel.rows > 0) {
-    schedule.strategy = Strategy::Pointwise;
-  } else if (can_go_in_columns(kernel) && prefers_columns(kernel)) {
-    if (const std::optional<Schedule> layouts = layouts_of_columns(program, kernel))
-      return *layouts;
-    schedule.strategy = Strategy::Columns;
+  if (schedule.strategy == Strategy::Columns) {
     schedule.lanes = columns_lanes(kernel);
     unit *= columns_unit(schedule);
-  } else {
-    schedule.strategy = Strategy::Rows;
-    schedule.unroll = reads_much_once(program, kernel) ? 1 : 8;
   }
+  if (schedule.strategy == Strategy::Rows)
+    schedule.unroll = reads_much_once(program, kernel) ? 1 : 8;
   schedule.stream = writes_large_outputs(program, kernel);
   schedule.grain = std::max<int64_t>(1, kWorkPerThread / unit);
   return schedule;
 }
 
+// What it is run as, in order: itself, or the parts that it is split into, whose buffers the
+// program gets. `alone`: no other kernel is part of its launch.
+std::vector<Kernel> parts_of(Program& program, const Kernel& kernel, bool alone) {
+  if (alone && can_split_dot(program, kernel)) return split_dot(program, kernel);
+  if (alone && can_split(program, kernel)) return split_reduction(program, kernel);
+  if (can_split_scan(program, kernel)) return split_scan(program, kernel);
+  if (can_split_sort(program, kernel)) return split_sort(program, kernel);
+  if (can_split_scatter(program, kernel)) return split_scatter(program, kernel);
+  return {kernel};
+}
+
 }  // namespace
+
+Schedule default_schedule(const Machine& machine) {
+  Schedule schedule;
+  if (target_of(machine) == Target::Cpp) return schedule;
+  schedule.cluster = static_cast<int>(std::min<int64_t>(schedule.cluster, machine.cluster));
+  schedule.shared = most_shared(machine);
+  return schedule;
+}
 
 Program schedule(const Program& program) {
   Program result = program;
@@ -141,21 +164,15 @@ Program schedule(const Program& program) {
     for (int kernel : launch) beside[kernel] = launch.size() > 1;
   }
   for (size_t k = 0; k < program.kernels.size(); k++) {
-    const Kernel collapsed = collapse_axes(program.kernels[k]);
-    std::vector<Kernel> kernels = {collapsed};
-    if (!beside[k] && can_split_dot(result, collapsed))
-      kernels = split_dot(result, collapsed);
-    else if (!beside[k] && can_split(result, collapsed))
-      kernels = split_reduction(result, collapsed);
-    else if (can_split_scan(result, collapsed))
-      kernels = split_scan(result, collapsed);
-    else if (can_split_sort(result, collapsed))
-      kernels = split_sort(result, collapsed);
-    else if (can_split_scatter(result, collapsed))
-      kernels = split_scatter(result, collapsed);
-    for (Kernel& kernel : kernels) {
-      kernel = order_rows(std::move(kernel));
-      kernel.schedule = choose(result, kernel);
+    const Kernel& given = program.kernels[k];
+    const std::vector<Kernel> kernels =
+        given.schedule ? std::vector{given}
+                       : parts_of(result, collapse_axes(given), !beside[k]);
+    for (Kernel kernel : kernels) {
+      if (!kernel.schedule) {
+        kernel = order_rows(std::move(kernel));
+        kernel.schedule = choose(result, kernel);
+      }
       now[k].push_back(static_cast<int>(result.kernels.size()));
       result.kernels.push_back(std::move(kernel));
     }

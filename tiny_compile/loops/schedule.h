@@ -1,5 +1,6 @@
-// How a kernel is run, apart from what it computes. The defaults always run; heuristics fill a
-// Schedule in, a learner or the autotuner edits it. No field changes a result's bits.
+// How a kernel is run, apart from what it computes. The defaults always run; `schedule` chooses one
+// for each kernel that has none, a learner or the autotuner edits it. No field changes a result's
+// bits.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "tiny_compile/loops/layout.h"
+#include "tiny_compile/loops/machine.h"
 
 namespace tiny_compile {
 
@@ -20,26 +22,45 @@ struct Program;
 //   Layouts    CUDA: as the layouts say
 enum class Strategy : uint8_t { Pointwise, Rows, Columns, Tiles, Layouts };
 
+// Each field belongs to the generators and strategies that read it (fields(), below); elsewhere it
+// keeps its default.
 struct Schedule {
   Strategy strategy = Strategy::Rows;
+  bool keep = true;  // values that several steps use: kept (L1, registers) or computed again
+  // C++
   int lanes = 64;       // Columns: rows worked on at once
   int unroll = 1;       // Reduce: 8 adds a chunk's eighths straight from memory, 1 by way of L1
-  bool keep = true;     // values that several steps use: kept (L1, registers) or computed again
   bool stream = false;  // Store: bypass the caches (large outputs that nobody reads soon)
   int64_t grain = 1;    // rows (Tiles: tiles) a thread takes at least
-  int warps = 8;        // CUDA: warps in a block
-  int warps_per_row = 0;  // CUDA, Rows: 0: by the length of the row
-  int vector = 0;         // CUDA, Rows: elements a thread moves at once; 0: what 16 bytes hold
-  int cluster = 8;        // CUDA: blocks that may share a row or column; 1: no such clusters
-  int shared = 220;       // CUDA: kilobytes of shared memory that a block may have
-  int resident = 0;  // Layouts: blocks at least that a multiprocessor holds; 0: the compiler's
-  Layout rows{};     // Layouts: of the rows' flat index
-  std::vector<Layout> loops{};  // Layouts: of each list of loops (legal_layouts.h)
+  // CUDA
+  int warps = 8;          // Rows: of a block; half as many rows, where a warp takes one
+  int warps_per_row = 0;  // Rows: 0: by the length of the row; of one chunk, at most so many
+  int vector = 0;         // elements a thread moves at once, at most; 0: what 16 bytes hold
+  int cluster = 8;        // blocks that may share a row or column, at most; 1: no such clusters
+  int shared = 220;       // kilobytes of shared memory that a block has at most
+  // Layouts
+  int resident = 0;  // blocks that a multiprocessor holds at least; 0: the compiler's
+  Layout rows{};     // of the rows' flat index
+  std::vector<Layout> loops{};  // of each list of loops (legal_layouts.h)
   bool operator==(const Schedule&) const = default;
 };
 
+// What a text does not say: as above, of a GPU as many blocks and kilobytes as it has.
+Schedule default_schedule(const Machine& machine);
+
+const char* name_of(Strategy strategy);  // "pointwise"
+
+// A field as the text has it, and who reads it.
+struct ScheduleField {
+  const char* name;
+  int64_t value, otherwise;  // the default
+  std::vector<Target> targets;
+  std::vector<Strategy> strategies;
+};
+std::vector<ScheduleField> fields(const Schedule& schedule, const Schedule& otherwise = {});
+
 // "rows unroll=8 grain=4": the strategy and what is not the default.
-std::string str(const Schedule& schedule);
+std::string str(const Schedule& schedule, const Schedule& otherwise = {});
 
 // A field by the name it has there; false if there is none.
 bool set_field(Schedule& schedule, std::string_view name, int64_t value);
@@ -53,7 +74,8 @@ inline int64_t columns_unit(const Schedule& schedule) {
 //
 // Merges axes that always step together, splits long reductions over few rows into a kernel of
 // partial results and one that finishes (the same tree: the contract's chunks), orders rows so
-// that the contiguous axis is last and chooses each kernel's Schedule.
+// that the contiguous axis is last and chooses each kernel's Schedule. A kernel that has a schedule
+// stays as it is.
 Program schedule(const Program& program);
 
 // loops/memory.cpp

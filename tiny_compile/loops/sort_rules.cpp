@@ -13,7 +13,7 @@ namespace {
 Kernel essence(Kernel kernel) {
   kernel.name.clear();
   kernel.where.clear();
-  kernel.schedule = Schedule{};
+  kernel.schedule.reset();
   kernel.steps[0].buffer = kernel.steps[0].other = -1;
   kernel.steps[0].limit = 0;
   return normalize(std::move(kernel));

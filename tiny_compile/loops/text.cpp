@@ -24,11 +24,15 @@ class KernelPrinter {
     std::string text = "  kernel " + kernel_.name + again + " rows(" + axes(row_axes(kernel_)) +
                        ") {" + places() + "\n";
     for (size_t s = 0; s < kernel_.steps.size(); s++) text += step(static_cast<int>(s));
-    if (kernel_.schedule != Schedule{}) text += "    schedule " + str(kernel_.schedule) + "\n";
+    if (kernel_.schedule) text += "    schedule " + schedule() + "\n";
     return text + "  }\n";
   }
 
  private:
+  std::string schedule() const {
+    return str(*kernel_.schedule, default_schedule(program_.machine));
+  }
+
   void count_uses() {
     uses_.assign(kernel_.scalars.size(), 0);
     depth_.assign(kernel_.scalars.size(), 0);
@@ -188,26 +192,35 @@ std::string buffer_line(const Program& program, const Buffer& buffer) {
 
 }  // namespace
 
-std::string str(const Schedule& s) {
+const char* name_of(Strategy strategy) {
   static constexpr const char* kNames[] = {"pointwise", "rows", "columns", "tiles", "layouts"};
-  const Schedule d;
-  std::string text = kNames[static_cast<int>(s.strategy)];
-  auto field = [&](const char* name, int64_t value, int64_t otherwise) {
-    if (value != otherwise) text += tiny_compile::str(" ", name, "=", value);
-  };
-  if (!s.rows.empty()) text += " rows " + str(s.rows);
-  for (const Layout& loop : s.loops) text += " loop " + str(loop);
-  field("lanes", s.lanes, d.lanes);
-  field("unroll", s.unroll, d.unroll);
-  field("keep", s.keep, d.keep);
-  field("stream", s.stream, d.stream);
-  field("grain", s.grain, d.grain);
-  field("warps", s.warps, d.warps);
-  field("warps_per_row", s.warps_per_row, d.warps_per_row);
-  field("vector", s.vector, d.vector);
-  field("cluster", s.cluster, d.cluster);
-  field("shared", s.shared, d.shared);
-  field("resident", s.resident, d.resident);
+  return kNames[static_cast<int>(strategy)];
+}
+
+std::vector<ScheduleField> fields(const Schedule& s, const Schedule& d) {
+  using enum Strategy;
+  using enum Target;
+  return {{"lanes", s.lanes, d.lanes, {Cpp}, {Columns}},
+          {"unroll", s.unroll, d.unroll, {Cpp}, {Rows}},
+          {"keep", s.keep, d.keep, {Cpp, Cuda}, {Rows, Layouts}},
+          {"stream", s.stream, d.stream, {Cpp}, {Pointwise, Rows, Columns}},
+          {"grain", s.grain, d.grain, {Cpp}, {Pointwise, Rows, Columns, Tiles}},
+          {"warps", s.warps, d.warps, {Cuda}, {Rows}},
+          {"warps_per_row", s.warps_per_row, d.warps_per_row, {Cuda}, {Rows}},
+          {"vector", s.vector, d.vector, {Cuda}, {Rows, Columns}},
+          {"cluster", s.cluster, d.cluster, {Cuda}, {Rows, Columns}},
+          {"shared", s.shared, d.shared, {Cuda}, {Rows, Columns}},
+          {"resident", s.resident, d.resident, {Cuda}, {Layouts}}};
+}
+
+std::string str(const Schedule& schedule, const Schedule& otherwise) {
+  std::string text = name_of(schedule.strategy);
+  if (!schedule.rows.empty()) text += " rows " + str(schedule.rows);
+  for (const Layout& loop : schedule.loops) text += " loop " + str(loop);
+  for (const ScheduleField& field : fields(schedule, otherwise)) {
+    if (field.value != field.otherwise)
+      text += tiny_compile::str(" ", field.name, "=", field.value);
+  }
   return text;
 }
 
@@ -233,7 +246,10 @@ std::string print(const Program& program, const Kernel& kernel) {
 
 std::string print(const Program& program) {
   std::string text = "program " + program.name + sizes_text(sizes(program)) +
-                     (program.target == Target::Cuda ? " on cuda {\n" : " {\n");
+                     (program.target == Target::Cuda ? " on cuda" : "");
+  if (program.machine != default_machine(program.target))
+    text += " for " + str(program.machine);
+  text += " {\n";
   if (program.matmul == Matmul::Library) text += "  matmul library\n";
   if (program.matmul == Matmul::LibraryTf32) text += "  matmul library_tf32\n";
   for (const Buffer& buffer : program.buffers) text += buffer_line(program, buffer);

@@ -26,6 +26,8 @@ class Verifier {
   explicit Verifier(const Program& program) : program_(program) {}
 
   void run() {
+    require(target_of(program_.machine) == program_.target, "its machine, ",
+            program_.machine.name, ", is not its target's");
     check_sizes();
     for (size_t b = 0; b < program_.buffers.size(); b++) check_buffer(static_cast<int>(b));
     for (size_t k = 0; k < program_.kernels.size(); k++) check_kernel(static_cast<int>(k));
@@ -63,7 +65,8 @@ class Verifier {
     }
   }
 
-  void check_schedule() const {
+  void check_schedule() {
+    at_.schedule = kernel_->schedule.has_value();
     const std::string reason = why_illegal(program_, *kernel_);
     require(reason.empty(), reason);
   }

@@ -7,9 +7,10 @@
 
 namespace tiny_compile {
 
-// The buffer, or the kernel and perhaps its step, that is wrong; -1: none.
+// The buffer, or the kernel and perhaps its step or its schedule, that is wrong; -1: none.
 struct Culprit {
   int buffer = -1, kernel = -1, step = -1;
+  bool schedule = false;
 };
 
 class Refusal : public Error {

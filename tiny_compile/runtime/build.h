@@ -15,6 +15,13 @@ namespace tiny_compile {
 // What code runs there.
 inline Target target_of(Device device) { return device == cpu ? Target::Cpp : Target::Cuda; }
 
+// For what machine: the GPU as its driver describes it; of the CPU the default one, since no
+// schedule depends on more, and equal programs are built once for all machines.
+Machine machine_on(Device device);
+
+// The program for that device; of a GPU that the program names by its machine, for that one.
+Program on_device(Program program, Device device);
+
 // A Program that can be called. Inputs in the order of its input buffers, with the strides it
 // was made for, on its device; outputs are new tensors, or inputs that the function returns
 // as they are. Throws tc::Error where a kernel met an index out of range or an integer
@@ -27,7 +34,8 @@ struct Built {
 };
 
 // For the CPU, or for the GPU of that index, as the Program's target says. Throws tc::Error
-// where a compiler, a driver or a device is missing, saying which. `uses`: on a GPU, the ops that an
+// where a compiler, a driver or a device is missing, saying which, or the GPU is less than the
+// machine that the Program is for. `uses`: on a GPU, the ops that an
 // index out of range is told to be of.
 Built build(const Program& program, const Source& source, int device = 0,
             const std::vector<IndexUse>& uses = {});

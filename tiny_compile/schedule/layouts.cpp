@@ -153,7 +153,7 @@ std::optional<Schedule> layouts_of_columns(const Program& program, const Kernel&
   const Along along = along_rows(program, kernel);
   const bool again = reads_again(kernel);
   const Columns c = again ? in_registers(along, rows, count) : in_turns(along, rows, count);
-  Schedule schedule;
+  Schedule schedule = default_schedule(program.machine);
   schedule.strategy = Strategy::Layouts;
   schedule.rows.push_back({Level::Grid});
   const int64_t beside = std::min(std::max<int64_t>(1, kBlockWarps / c.warps),

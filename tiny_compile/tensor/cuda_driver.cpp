@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "tiny_compile/base/error.h"
@@ -17,7 +18,9 @@ namespace tiny_compile {
 namespace {
 
 constexpr int kOutOfMemory = 2, kNotFound = 500;  // CUDA_ERROR_OUT_OF_MEMORY, _NOT_FOUND
-constexpr int kAttributeMultiprocessors = 16;
+constexpr int kAttributeMultiprocessors = 16, kAttributeL2 = 38;
+constexpr int kAttributeThreads = 39, kAttributeRegisters = 82;  // of a multiprocessor
+constexpr int kAttributeAllShared = 81;                          // likewise
 constexpr int kMostDynamicShared = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 constexpr int kAttributeMajor = 75, kAttributeMinor = 76;
 constexpr int kAttributeShared = 97, kAttributeClusters = 120;  // a block's, opted in; 0 or 1
@@ -152,12 +155,16 @@ std::unique_ptr<CudaDevice> open_device(int index) {
   char name[256] = "";
   check(d.device_get(&handle, index), "cuDeviceGet");
   check(d.device_name(name, sizeof name, handle), "cuDeviceGetName");
-  check(d.device_attribute(&major, kAttributeMajor, handle), "cuDeviceGetAttribute");
-  check(d.device_attribute(&minor, kAttributeMinor, handle), "cuDeviceGetAttribute");
-  check(d.device_attribute(&device->multiprocessors, kAttributeMultiprocessors, handle),
-        "cuDeviceGetAttribute");
-  check(d.device_attribute(&device->shared_bytes, kAttributeShared, handle),
-        "cuDeviceGetAttribute");
+  const std::pair<int*, int> wanted[] = {{&major, kAttributeMajor},
+                                         {&minor, kAttributeMinor},
+                                         {&device->multiprocessors, kAttributeMultiprocessors},
+                                         {&device->threads, kAttributeThreads},
+                                         {&device->registers, kAttributeRegisters},
+                                         {&device->shared_bytes, kAttributeShared},
+                                         {&device->all_shared_bytes, kAttributeAllShared},
+                                         {&device->l2_bytes, kAttributeL2}};
+  for (const auto& [value, attribute] : wanted)
+    check(d.device_attribute(value, attribute, handle), "cuDeviceGetAttribute");
   int clusters = 0;  // a driver from before clusters does not know the question
   device->clusters = d.device_attribute(&clusters, kAttributeClusters, handle) == 0 && clusters;
   check(d.retain_context(&device->context, handle), "cuDevicePrimaryCtxRetain");

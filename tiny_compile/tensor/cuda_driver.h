@@ -25,8 +25,11 @@ struct CudaDevice {
   std::string name;          // "NVIDIA H200"
   std::string architecture;  // "sm_90"
   int multiprocessors = 0;
-  bool clusters = false;          // whether blocks can share memory
-  int shared_bytes = 0;           // of memory that a block can have
+  int threads = 0, registers = 0;  // of a multiprocessor
+  bool clusters = false;           // whether blocks can share memory
+  int shared_bytes = 0;            // of memory that a block can have
+  int all_shared_bytes = 0;        // that a multiprocessor has
+  int l2_bytes = 0;
   CudaContext context = nullptr;  // the device's primary context
 };
 

@@ -379,7 +379,7 @@ std::vector<Tensor> interpret_tiles(const Program& program, std::span<const Tens
   return interpret(
       program, inputs, {},
       [&](const Program& sized, const Kernel& kernel, std::vector<Memory>& memory) {
-        if (kernel.schedule.strategy != Strategy::Layouts) return false;
+        if (schedule_of(kernel).strategy != Strategy::Layouts) return false;
         run_tile(lower_to_tile(sized, kernel), memory);
         return true;
       });

@@ -139,7 +139,7 @@ const Layout& layout_over(const Kernel& kernel, const std::vector<int>& inner) {
   static const Layout kNone;
   const std::vector<std::vector<int>> loops = loops_of(kernel);
   const auto at = std::find(loops.begin(), loops.end(), inner);
-  return at == loops.end() ? kNone : kernel.schedule.loops[at - loops.begin()];
+  return at == loops.end() ? kNone : kernel.schedule->loops[at - loops.begin()];
 }
 
 Share share_over(const Lowering& l, const std::vector<int>& inner) {
@@ -313,7 +313,7 @@ bool is_worth_keeping(const Scalar& scalar) {
 // Values that this pass computes and a later one over the same loops reads: each in an array.
 std::vector<int> keep_for_later(const Lowering& l, const std::vector<int>& pass) {
   const std::vector<int>& inner = l.inner;
-  if (!l.kernel.schedule.keep || inner.empty() || share_over(l, inner).turns > 1) return {};
+  if (!l.kernel.schedule->keep || inner.empty() || share_over(l, inner).turns > 1) return {};
   std::vector<bool> mine(l.kernel.scalars.size()), wanted(mine.size());
   for (int id : needed(l, pass)) mine[id] = kept_in(l, id) < 0 && is_in_loops(l, id, inner);
   for (size_t s = pass.back() + 1; s < l.kernel.steps.size(); s++) {
@@ -405,7 +405,7 @@ void store_pass(Lowering& l, const std::vector<int>& pass) {
   const Expr element = l.rows.vector > 1 ? l.rows.v() : k.v();
   const Body each = store_elements(l, pass, vector_axis(l, k, inner), element, after);
   Body body = in_turns(k, over_elements(l, ids, inner, k, each, after, true));
-  append(l.tile.body, by_owner(l, {l.kernel.schedule.rows, k.layout}, std::move(body)));
+  append(l.tile.body, by_owner(l, {l.kernel.schedule->rows, k.layout}, std::move(body)));
 }
 
 }  // namespace
@@ -413,9 +413,9 @@ void store_pass(Lowering& l, const std::vector<int>& pass) {
 Tile lower_to_tile(const Program& program, const Kernel& kernel) {
   Lowering l{program, kernel, axes_of_scalars(kernel)};
   l.tile.kernel = kernel;
-  l.tile.warps = warps_of(kernel.schedule);
-  l.tile.resident = kernel.schedule.resident;
-  const Layout& rows = kernel.schedule.rows;
+  l.tile.warps = warps_of(*kernel.schedule);
+  l.tile.resident = kernel.schedule->resident;
+  const Layout& rows = kernel.schedule->rows;
   const int64_t count = row_count(kernel).constant();
   l.tile.grid = ceil_divide(count, covered_by(rows));
   l.rows = share_of(l.tile, "row", count, rows, false);

@@ -1,0 +1,57 @@
+// What a program runs on, as a value: a GPU or a CPU and the numbers that schedules and generated
+// texts depend on. Read from a driver or the running CPU, or a preset by name.
+//
+//   h200                              =>  132 multiprocessors, 227 kB of shared memory a block, ...
+//   cpu:16                            =>  16 cores, 32 kB of L1, ...
+//   mine multiprocessors=46 ...       =>  each number as it is given
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tiny_compile {
+
+// Where kernels run. Stages may choose other schedules for it; a kernel's meaning is the same.
+enum class Target : uint8_t { Cpp, Cuda };
+
+struct Machine {
+  std::string name;  // a preset's, or letters, digits and '_'
+  // A GPU's; 0 of a CPU.
+  int64_t multiprocessors = 0;
+  int64_t threads = 0, registers = 0;  // of a multiprocessor
+  int64_t thread_registers = 0;        // that a thread may have
+  int64_t block_shared = 0;            // bytes of shared memory that a block may have
+  int64_t shared = 0;                  // bytes of it that a multiprocessor has
+  int64_t cluster = 0;                 // blocks of the largest cluster; 1: it has none
+  // A CPU's; 0 of a GPU.
+  int64_t cores = 0, vector = 0;  // vector: bytes
+  int64_t l1 = 0, l3 = 0;         // bytes: a core's, and all cores'
+  // Both have one: bytes.
+  int64_t l2 = 0;
+  bool operator==(const Machine&) const = default;
+};
+
+inline Target target_of(const Machine& machine) {
+  return machine.multiprocessors > 0 ? Target::Cuda : Target::Cpp;
+}
+
+// What programs are for where nobody says: h200, cpu:16. The same on every machine, so that texts
+// are too.
+Machine default_machine(Target target);
+
+// The CPU that this process runs on.
+Machine this_cpu();
+
+// The preset that has the same numbers, else the machine.
+Machine as_preset(Machine machine);
+
+// The power of two from below: the blocks of a grid that has work for each of them, about.
+int64_t round_multiprocessors(const Machine& machine);
+
+// "h200", or the name and all numbers that are not 0; parse_machine reads both. It throws
+// tc::Error, with the presets, for what is neither, and for a machine that lacks what every one has.
+std::string str(const Machine& machine);
+Machine parse_machine(std::string_view text);
+
+}  // namespace tiny_compile
