@@ -136,7 +136,8 @@ tc::CompileOptions Machine::options() const {
 }
 
 std::string Machine::name() const {
-  return is_gpu() ? tc::cuda_device(device.index).name : "CPU, small instances (a trial)";
+  if (is_gpu()) return tc::cuda_device(device.index).name;
+  return small ? "CPU, small instances (a trial)" : "CPU";
 }
 
 void Machine::wait() const { tc::synchronize(device); }

@@ -3,10 +3,12 @@
 //   build/speed --seeds=1..20               checks and measures these draws, prints a row each
 //   build/speed --commit=HASH --shard=2/10  the second tenth of the 200 draws of a record
 //   build/speed --seeds=7 --print           the draw as a Python function
+//   build/speed --seeds=7 --emit --target=cuda   its CUDA source, without a GPU too
 //   build/speed --list .. | --serve | --why what speed_peers.py asks for, which adds PyTorch
 //
 // --target=cuda (where there is a GPU) or cpp; --draws=N of a record; --class=NAME: draws of this class
-// alone; --json=FILE: the rows; --seconds=0.4 of timing a draw; --check: the bits alone, no times.
+// alone; --json=FILE: the rows; --seconds=0.4 of timing a draw; --check: the bits alone, no times;
+// --small: a few thousand elements, as for the interpreter.
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,10 +35,10 @@ struct Options {
   std::string target, seeds, commit, shard = "1/1", family, json;
   int64_t draws = 200;
   double seconds = 0.4;
-  bool print = false, list = false, serve = false, check = false;
+  bool print = false, emit = false, list = false, serve = false, check = false, small = false;
 
   bool on_gpu() const { return target == "cuda"; }
-  Scale scale() const { return on_gpu() ? Scale::Gpu : Scale::Cpu; }
+  Scale scale() const { return small ? Scale::Small : on_gpu() ? Scale::Gpu : Scale::Cpu; }
 };
 
 struct Row {
@@ -205,32 +207,25 @@ int measure_all(const Machine& machine, const Options& options) {
 // Options ---------------------------------------------------------------------------------------
 
 void set(Options& options, const std::string& name, const std::string& value) {
-  if (name == "--target")
-    options.target = value;
-  else if (name == "--seeds")
-    options.seeds = value;
-  else if (name == "--commit")
-    options.commit = value;
-  else if (name == "--shard")
-    options.shard = value;
-  else if (name == "--class")
-    options.family = value;
-  else if (name == "--json")
-    options.json = value;
+  static const std::map<std::string, std::string Options::*> kTexts = {
+      {"--target", &Options::target}, {"--seeds", &Options::seeds},
+      {"--commit", &Options::commit}, {"--shard", &Options::shard},
+      {"--class", &Options::family},  {"--json", &Options::json}};
+  static const std::map<std::string, bool Options::*> kFlags = {
+      {"--print", &Options::print}, {"--emit", &Options::emit},   {"--list", &Options::list},
+      {"--serve", &Options::serve}, {"--small", &Options::small}, {"--check", &Options::check}};
+  if (const auto text = kTexts.find(name); text != kTexts.end())
+    options.*text->second = value;
+  else if (const auto flag = kFlags.find(name); flag != kFlags.end())
+    options.*flag->second = true;
   else if (name == "--draws")
     options.draws = static_cast<int64_t>(number_in(value));
   else if (name == "--seconds")
     options.seconds = std::stod(value);
-  else if (name == "--print")
-    options.print = true;
-  else if (name == "--list")
-    options.list = true;
-  else if (name == "--serve")
-    options.serve = true;
-  else if (name == "--check")
-    options.check = true;
   else
     tc::fail("no option ", name, ": see the top of tests/bench/speed.cpp");
+  if (options.target != "cuda" && options.target != "cpp")
+    tc::fail("--target=", options.target, ": cuda or cpp");
 }
 
 void print_draws(const Options& options) {
@@ -242,15 +237,29 @@ void print_draws(const Options& options) {
   }
 }
 
+void emit_draws(const Options& options) {
+  const auto make = bench::draws_at(options.scale(), true);
+  for (const std::string& name : names_of(options)) {
+    const bench::GpuRow row = make(name, false);
+    std::vector<tc::Tensor> inputs;
+    for (const bench::Input& input : row.inputs) inputs.push_back(bench::shape_only(input));
+    const tc::Source source = bench::cuda_source(row.prepare({}, inputs).graph());
+    std::printf("// %s, %s: %s\n%s", name.c_str(), row.family.c_str(), row.what.c_str(),
+                source.text.c_str());
+    for (const tc::KernelEntry& kernel : source.kernels)
+      std::printf("// launch %s<<<%lld, %d>>>\n", kernel.function.c_str(),
+                  static_cast<long long>(kernel.grid), kernel.block);
+  }
+}
+
 int run(const std::vector<std::string>& arguments, const std::string& self) {
   setenv("TC_CACHE_DIR", "/dev/null", 1);  // each draw is compiled anew
   Options options;
   options.target = tc::why_no_gpu().empty() ? "cuda" : "cpp";
   for (const std::string& word : arguments) {
     if (word == "--why") return std::printf("%s\n", tc::why_no_gpu().c_str()), 0;
-    const size_t equals = word.find('=');
-    set(options, word.substr(0, equals),
-        equals == std::string::npos ? "" : word.substr(equals + 1));
+    const size_t equals = std::min(word.find('='), word.size());
+    set(options, word.substr(0, equals), word.substr(std::min(equals + 1, word.size())));
   }
   if (options.list) {
     for (const std::string& name : names_of(options))
@@ -259,6 +268,7 @@ int run(const std::vector<std::string>& arguments, const std::string& self) {
     return 0;
   }
   if (options.print) return print_draws(options), 0;
+  if (options.emit) return emit_draws(options), 0;
   const Machine machine = options.on_gpu() ? Machine{} : Machine{tc::cpu, false};
   if (options.on_gpu() && !tc::why_no_gpu().empty())
     return std::printf("speed: skipped, %s\n", tc::why_no_gpu().c_str()), 0;

@@ -2,6 +2,7 @@
 //
 //   swiglu on one product's halves, bf16[8192,2*11008]: silu(x.narrow(-1, 0, C)) * x.narrow(-1, C, C)
 #include <algorithm>
+#include <cmath>
 
 #include "tests/bench/speed_families.h"
 
@@ -36,40 +37,32 @@ void draw_gated(Builder& b) {
 
 // One of a few operations on values in about [-3, 3]; `other` is another tensor of the shape.
 Value step_of_chain(Builder& b, Value x, Value other) {
-  const int64_t kind = b.below(12);
+  const int64_t kind = b.below(14);
+  if (kind == 13) return b.call("log1p", {b.call("square", {x})});
+  if (kind == 12)
+    return b.call("sqrt", {b.call("add_number", {b.call("abs", {x})}, {}, {1e-3})});
   if (kind == 0) return b.call("add", {x, other});
   if (kind == 1) return b.call("mul", {x, other});
   if (kind == 2) return b.scaled(x, 0.5);
   if (kind == 3) return b.call("add_number", {x}, {}, {0.25});
-  if (kind == 4) return b.call("maximum", {x, other});
+  if (kind == 4) return b.call(b.pick({"maximum", "minimum"}), {x, other});
   if (kind == 5) return b.call("clamp", {x}, {}, {-2, 2});
   if (kind == 6) return b.call("where_number", {b.call("less", {x, other}), x}, {}, {0});
   if (kind == 7) return b.call("mul", {x, b.call("sigmoid", {other})});
   return b.call(b.pick({"tanh", "sin", "erf", "gelu", "silu", "sigmoid", "abs", "cos"}), {x});
 }
 
-// Shapes of a network's parameters, until they hold `elements`.
+// A network's weights and biases: `count` of them, of the width for which they hold about `elements`.
 std::vector<Sizes> parameters(Builder& b, int64_t count, double elements) {
-  const int64_t width = b.dim(Dim::Width);
-  std::vector<Sizes> shapes;
-  for (int64_t k = 0; k < count; k++) {
-    const int64_t kind = k % 4;  // a block's: weights, biases
-    shapes.push_back(kind == 0   ? Sizes{width, width}
-                     : kind == 1 ? Sizes{width}
-                     : kind == 2 ? Sizes{4 * width, width}
-                                 : Sizes{4 * width});
-  }
-  const auto total = [&] {
-    double sum = 0;
-    for (const Sizes& shape : shapes) sum += static_cast<double>(tc::element_count(shape));
-    return sum;
-  };
-  while (total() > elements && total() > static_cast<double>(4 * count)) {
-    for (Sizes& shape : shapes) {
-      for (int64_t& dim : shape) dim = std::max<int64_t>(1, dim * 5 / 7);
-    }
-  }
-  return shapes;
+  const double blocks = static_cast<double>(count + 3) / 4;  // of 5 * width * width
+  const double widest = std::sqrt(elements / (5 * blocks));
+  int64_t width = b.dim(Dim::Width);
+  while (static_cast<double>(width) < widest / 2) width *= 2;
+  while (static_cast<double>(width) > widest && width > 1) width = width * 5 / 7;
+  const Sizes shapes[] = {{width, width}, {width}, {4 * width, width}, {4 * width}};
+  std::vector<Sizes> made;
+  for (int64_t k = 0; k < count; k++) made.push_back(shapes[k % 4]);
+  return made;
 }
 
 struct Optimiser {

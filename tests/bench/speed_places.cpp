@@ -88,7 +88,7 @@ Value causal(Builder& b, Value device, int64_t rows, int64_t columns, int64_t re
   const Value before = b.call("at_least", {i, j});
   if (reach == 0) return before;
   const Value near =
-      b.call("less", {b.call("sub", {i, j}), b.call("arange", {device}, {reach + 1})});
+      b.call("less_number", {b.call("sub", {i, j})}, {}, {static_cast<double>(reach)});
   return b.call("both", {before, near});
 }
 
@@ -98,9 +98,11 @@ void draw_masked_scores(Builder& b) {
   const Sizes shape = b.fit({Free(), b.dim(Dim::Heads), length, length}, 2 * width_of(dtype));
   Value x = b.laid_out(dtype, shape), keep;
   x = b.scaled(x, 0.125);
-  if (b.chance(0.6)) {
-    keep = causal(b, x, shape[2], shape[3], 0);
-    b.note("causal softmax");
+  const int64_t kind = b.below(10);
+  if (kind < 6) {
+    const int64_t reach = kind < 4 ? 0 : std::max<int64_t>(1, shape[3] / 4);
+    keep = causal(b, x, shape[2], shape[3], reach);
+    b.note(reach == 0 ? "causal softmax" : "causal softmax of near keys");
   } else {  // position 0 always takes part, so that no row is empty
     const Value lengths = b.integers(DType::i64, {shape[0]}, shape[3], 1);
     const Value j = b.call("arange", {x}, {shape[3]});

@@ -36,9 +36,10 @@ struct Layer {
 // rows x in x out, with a weight of the draw's bytes where rows are few, else with rows of them
 Layer layer(Builder& b, int64_t rows) {
   const DType dtype = of_products(b);
-  int64_t in = b.dim(Dim::Width), out = b.dim(Dim::Width);
+  int64_t in = b.dim(Dim::Width), out = b.dim(Dim::Width), words = b.dim(Dim::Vocabulary);
   const double most = b.bytes() / width_of(dtype);
   const auto elements = [&] { return static_cast<double>(in) * static_cast<double>(out); };
+  if (rows != 0 && elements() < most / 16) out = words;  // the last layer of a language model
   while (elements() > most && in * out > 64) (in > out ? in : out) /= 2;
   if (rows == 0) {
     const double left = most / static_cast<double>(in + out);
@@ -91,7 +92,8 @@ void draw_thin_product(Builder& b) {
 void draw_batched_product(Builder& b) {
   const DType dtype = of_products(b);
   const int64_t width = b.dim(Dim::HeadWidth), length = b.dim(Dim::Sequence);
-  const Sizes s = b.fit({Builder::kFree, length, length}, 2 * width_of(dtype));
+  const double shares = 2 + 2 * static_cast<double>(width) / static_cast<double>(length);
+  const Sizes s = b.fit({Builder::kFree, length, length}, shares * width_of(dtype));
   const int64_t inner = b.scale() == Scale::Small ? width / 4 : width;
   const int64_t kind = b.below(3);
   if (kind == 2) {

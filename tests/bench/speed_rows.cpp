@@ -84,8 +84,8 @@ Normed norm_of_rows(Builder& b, bool with_residual, double passes) {
 Normed norm_of_images(Builder& b, double passes) {
   const DType dtype = b.floats();
   Sizes shape = images_of(b, width_of(dtype) * passes);
-  const bool batch = b.chance(0.4);
-  const int64_t groups = shape[1] % 32 == 0 && b.chance(0.7) ? 32 : shape[1];
+  const bool batch = b.chance(0.4), grouped = b.chance(0.7);
+  const int64_t groups = grouped && shape[1] % 32 == 0 ? 32 : shape[1];
   Normed n{b.laid_out(dtype, shape), {}, shape, dtype};
   const DType own = batch && dtype != DType::f32 ? DType::f32 : dtype;  // as AMP keeps them
   const Value weight = b.input(own, {shape[1]}, {0.5f, 1}), bias = b.input(own, {shape[1]});
@@ -96,21 +96,23 @@ Normed norm_of_images(Builder& b, double passes) {
   return n;
 }
 
-// (x - mean) / sqrt(var + eps) or x / |x|, over any axis
+// (x - mean) / sqrt(var + eps) or x / |x|, over any axis; halves in f32 until the end
 Normed norm_of_axis(Builder& b, double passes) {
   const DType dtype = b.chance(0.7) ? DType::f32 : b.floats();
   const Axis a = any_axis(b, width_of(dtype) * passes);
-  const Value x = b.laid_out(dtype, a.shape);
-  Normed n{x, {x}, a.shape, dtype};
+  const Value leaf = b.laid_out(dtype, a.shape);
+  Normed n{leaf, {leaf}, a.shape, dtype};
+  const Value x = dtype == DType::f32 ? leaf : b.to(DType::f32, leaf);
   if (b.chance(0.4)) {
     n.y = b.call("normalize", {x}, {a.axis});
     note_axis(b, "normalize", a);
-    return n;
+  } else {
+    const Value centred = b.call("sub", {x, b.call("mean_keep", {x}, {a.axis})});
+    const Value spread = b.call("add_number", {b.call("var_keep", {x}, {a.axis})}, {}, {1e-5});
+    n.y = b.call("mul", {centred, b.call("rsqrt", {spread})});
+    note_axis(b, "standardise", a);
   }
-  const Value centred = b.call("sub", {x, b.call("mean_keep", {x}, {a.axis})});
-  const Value spread = b.call("add_number", {b.call("var_keep", {x}, {a.axis})}, {}, {1e-5});
-  n.y = b.call("mul", {centred, b.call("rsqrt", {spread})});
-  note_axis(b, "standardise", a);
+  if (dtype != DType::f32) n.y = b.to(dtype, n.y);
   return n;
 }
 
@@ -215,11 +217,13 @@ Lost any_loss(Builder& b, bool gradient) {
 double width_of(DType dtype) { return static_cast<double>(tc::size_of(dtype)); }
 
 Sizes rows_of(Builder& b, Dim width, double bytes_an_element) {
-  const int64_t rank = 2 + b.below(3), columns = b.dim(width), length = b.dim(Dim::Sequence),
-                heads = b.dim(Dim::Heads);
+  const int64_t rank = 2 + b.below(width == Dim::Vocabulary ? 2 : 3);
+  const bool scores = b.chance(0.5);
+  const int64_t columns = b.dim(width), length = b.dim(Dim::Sequence),
+                heads = b.dim(Dim::Heads), head = b.dim(Dim::HeadWidth);
   if (rank == 2) return b.fit({Free(), columns}, bytes_an_element);
   if (rank == 3) return b.fit({Free(), length, columns}, bytes_an_element);
-  return b.fit({Free(), heads, length, columns}, bytes_an_element);
+  return b.fit({Free(), heads, length, scores ? length : head}, bytes_an_element);
 }
 
 Sizes images_of(Builder& b, double bytes_an_element) {
@@ -303,7 +307,7 @@ void draw_statistics(Builder& b) {
 }
 
 void draw_argmax(Builder& b) {
-  const int64_t kind = b.below(5);
+  const int64_t kind = b.below(6);
   if (kind < 3) {  // f32, where few elements are equal: PyTorch chooses among these as it likes
     const Axis a = any_axis(b, 4);
     const Value x = b.laid_out(DType::f32, a.shape);
@@ -321,6 +325,12 @@ void draw_argmax(Builder& b) {
     b.note("gates of experts by topk");
     return b.returns({b.call("div", {top, b.call("sum_keep", {top}, {1})}), top + 1});
   }
+  if (kind == 5) {
+    const Sizes shape = b.fit({Free(), b.dim(Dim::Width)}, 12);
+    const Value both = b.call("sort", {b.input(DType::f32, shape)}, {1}, {}, 2);
+    b.note("sort of rows");
+    return b.returns({both, both + 1});
+  }
   const Sizes shape = b.fit({Free(), b.dim(Dim::Vocabulary)}, 4);
   const Value x = b.input(DType::f32, shape), t = b.integers(DType::i64, {shape[0]}, shape[1]);
   const Value hit = b.call("equal", {b.call("argmax", {x}, {1}), t});
@@ -330,19 +340,21 @@ void draw_argmax(Builder& b) {
 
 void draw_scan(Builder& b) {
   const DType dtype = b.chance(0.7) ? DType::f32 : b.floats();
-  const Axis a = any_axis(b, width_of(dtype) * 2);
-  const std::string word = b.pick(
-      {"cumsum", "cumsum", "cumsum", "cumprod", "logcumsumexp", "nucleus", "cumsum_gradient"});
+  const std::string word = b.pick({"cumsum", "cumsum", "cumsum", "cumprod", "logcumsumexp",
+                                   "cummax", "nucleus", "cumsum_gradient"});
+  const Axis a = any_axis(b, width_of(dtype) * (word == "cumsum_gradient" ? 4 : 2));
   note_axis(b, word, a);
-  const bool near_one = word == "cumprod";
-  const Value x = b.laid_out(near_one ? DType::f32 : dtype, a.shape,
+  const bool near_one = word == "cumprod", places = word == "cummax";
+  const Value x = b.laid_out(near_one || places ? DType::f32 : dtype, a.shape,
                              near_one ? Range{0.01f, 1} : Range{1, 0});
   if (word == "cumsum_gradient")
     return b.differentiate({x}, b.call("cumsum", {b.call("square", {x})}, {a.axis}), dtype,
                            a.shape);
   if (word == "nucleus")
     return b.returns({b.call("cumsum", {b.call("softmax", {x}, {a.axis})}, {a.axis})});
-  b.returns({b.call(word, {x}, {a.axis})});
+  if (word != "cummax") return b.returns({b.call(word, {x}, {a.axis})});
+  const Value both = b.call(word, {x}, {a.axis}, {}, 2);
+  b.returns({both, both + 1});
 }
 
 }  // namespace bench

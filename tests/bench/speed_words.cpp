@@ -164,7 +164,6 @@ const Word kWords[] = {
     {"shift_right", "$0 >> $i0", ONE(a[0] >> a.i(0))},
     // pointwise
     {"exp", "torch.exp($0)", ONE(tc::exp(a[0]))},
-    {"log", "torch.log($0)", ONE(tc::log(a[0]))},
     {"log1p", "torch.log1p($0)", ONE(tc::log1p(a[0]))},
     {"tanh", "torch.tanh($0)", ONE(tc::tanh(a[0]))},
     {"sigmoid", "torch.sigmoid($0)", ONE(tc::sigmoid(a[0]))},
@@ -196,12 +195,10 @@ const Word kWords[] = {
     {"mean", "$0.mean($i)", ONE(a[0].mean(a.list()))},
     {"mean_keep", "$0.mean($i, True)", ONE(a[0].mean(a.list(), true))},
     {"mean_all", "$0.mean()", ONE(a[0].mean())},
-    {"sum_all", "$0.sum()", ONE(a[0].sum())},
     {"amax", "$0.amax($i)", ONE(a[0].max(a.list()))},
     {"amax_keep", "$0.amax($i, True)", ONE(a[0].max(a.list(), true))},
     {"amax_all", "$0.amax()", ONE(a[0].max())},
     {"amin", "$0.amin($i)", ONE(a[0].min(a.list()))},
-    {"amin_keep", "$0.amin($i, True)", ONE(a[0].min(a.list(), true))},
     {"var", "$0.var($i)", ONE(a[0].var(a.list()))},
     {"var_keep", "$0.var($i, keepdim=True)", ONE(a[0].var(a.list(), 1, true))},
     {"norm", "torch.linalg.vector_norm($0, 2, $i)", ONE(a[0].norm(2, a.list()))},
@@ -235,8 +232,6 @@ const Word kWords[] = {
     // views and shapes
     {"reshape", "$0.reshape($i)",
      ONE(a[0].reshape(tc::SizeList(a.list().begin(), a.list().end())))},
-    {"expand", "$0.expand($i)",
-     ONE(a[0].expand(tc::SizeList(a.list().begin(), a.list().end())))},
     {"permute", "$0.permute($i)", ONE(a[0].permute(a.list()))},
     {"transpose", "$0.transpose($i0, $i1)", ONE(a[0].transpose(a.i(0), a.i(1)))},
     {"contiguous", "$0.contiguous()", ONE(a[0].contiguous())},
@@ -249,13 +244,10 @@ const Word kWords[] = {
     {"pad", "F.pad($0, $i)", ONE(tc::pad(a[0], a.list()))},
     {"cat", "torch.cat(($*), $i0)", ONE(tc::cat(a.x, a.i(0)))},
     {"stack", "torch.stack(($*), $i0)", ONE(tc::stack(a.x, a.i(0)))},
-    {"tril", "torch.tril($0)", ONE(tc::tril(a[0]))},
     {"arange", "torch.arange($i0, device=$0.device)", ONE(tc::arange(a.i(0)))},
     // indices
-    {"embedding", "F.embedding($0, $1)", ONE(tc::embedding(a[0], a[1]))},
+    {"embedding", "F.embedding($1, $0)", ONE(tc::embedding(a[1], a[0]))},
     {"gather", "torch.gather($0, $i0, $1)", ONE(tc::gather(a[0], a.i(0), a[1]))},
-    {"index_select", "torch.index_select($0, $i0, $1)",
-     ONE(tc::index_select(a[0], a.i(0), a[1]))},
 };
 
 const ManyWord kManyWords[] = {
