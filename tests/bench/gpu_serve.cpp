@@ -1,4 +1,5 @@
-// How does a script drive the benchmark? A command a line on standard input, a line of JSON each.
+// How does a script drive the benchmark? A command a line on standard input, a line of JSON
+// each.
 //
 //   load softmax => {"name": "softmax", "bytes": 536870912, .., "inputs": [..], "outputs": [..]}
 //   time 3       => {"ms": [0.133, 0.133, 0.134]}
@@ -17,7 +18,7 @@ namespace {
 
 namespace tc = tiny_compile;
 
-// JSON ------------------------------------------------------------------------------------------
+// JSON ----------------------------------------------------------------------------------------
 
 }  // namespace
 
@@ -81,7 +82,7 @@ std::string describe(const LoadedRow& loaded) {
                  ", \"outputs\": ", list(loaded.outputs(), write), "}");
 }
 
-// Serving ---------------------------------------------------------------------------------------
+// Serving -------------------------------------------------------------------------------------
 
 void save_raw(const std::string& path, const tc::Tensor& tensor) {
   const tc::Tensor flat = tensor.is_contiguous() ? tensor : tc::contiguous_copy(tensor);

@@ -8,7 +8,8 @@
 
 namespace bench {
 
-// Until the end of standard input. `self` is this program's path, for processes that start a row.
+// Until the end of standard input. `self` is this program's path, for processes that start a
+// row.
 int serve(const Machine& machine, const std::string& self, const RowMaker& make);
 
 std::string quoted(const std::string& text);  // as JSON

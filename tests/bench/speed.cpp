@@ -1,14 +1,17 @@
-// Speed fuzzing: random functions as networks have them, checked and measured against their floor.
+// Speed fuzzing: random functions as networks have them, checked and measured against their
+// floor.
 //
 //   build/speed --seeds=1..20               checks and measures these draws, prints a row each
 //   build/speed --commit=HASH --shard=2/10  the second tenth of the 200 draws of a record
 //   build/speed --seeds=7 --print           the draw as a Python function
 //   build/speed --seeds=7 --emit --target=cuda   its CUDA source, without a GPU too
+//   build/speed --seeds=1..200 --plan --target=cuda   launches and bytes that our kernels move, over
+//                                                the floor's, worst first, without a GPU too
 //   build/speed --list .. | --serve | --why what speed_peers.py asks for, which adds PyTorch
 //
-// --target=cuda (where there is a GPU) or cpp; --draws=N of a record; --class=NAME: draws of this class
-// alone; --json=FILE: the rows; --seconds=0.4 of timing a draw; --check: the bits alone, no times;
-// --small: a few thousand elements, as for the interpreter.
+// --target=cuda (where there is a GPU) or cpp; --draws=N of a record; --class=NAME: draws of
+// this class alone; --json=FILE: the rows; --seconds=0.4 of timing a draw; --check: the bits
+// alone, no times; --small: a few thousand elements, as for the interpreter.
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +24,7 @@
 
 #include "tests/bench/gpu_serve.h"
 #include "tests/bench/speed_bind.h"
+#include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/runtime/nvrtc.h"
 #include "tiny_compile/tensor/cuda_memory.h"
 
@@ -35,7 +39,8 @@ struct Options {
   std::string target, seeds, commit, shard = "1/1", family, json;
   int64_t draws = 200;
   double seconds = 0.4;
-  bool print = false, emit = false, list = false, serve = false, check = false, small = false;
+  bool print = false, emit = false, plan = false, list = false, serve = false, check = false,
+       small = false;
 
   bool on_gpu() const { return target == "cuda"; }
   Scale scale() const { return small ? Scale::Small : on_gpu() ? Scale::Gpu : Scale::Cpu; }
@@ -63,7 +68,8 @@ std::pair<uint64_t, uint64_t> split_at(const std::string& text, const std::strin
   return {first, at == std::string::npos ? first : number_in(text.substr(at + mark.size()))};
 }
 
-// Those of the options: A..B, or the commit's whose number leaves shard - 1 when divided by shards.
+// Those of the options: A..B, or the commit's whose number leaves shard - 1 when divided by
+// shards.
 std::vector<uint64_t> seeds_of(const Options& options) {
   std::vector<uint64_t> seeds;
   if (options.commit.empty()) {
@@ -95,7 +101,7 @@ void tell(const std::string& text) {
   if (isatty(2)) std::fprintf(stderr, "\r\033[K%s", text.c_str());
 }
 
-// Measuring -------------------------------------------------------------------------------------
+// Measuring -----------------------------------------------------------------------------------
 
 double time_row(LoadedRow& loaded, double seconds) {
   std::vector<double> times = loaded.time_calls(3);
@@ -204,7 +210,7 @@ int measure_all(const Machine& machine, const Options& options) {
   return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.failed; });
 }
 
-// Options ---------------------------------------------------------------------------------------
+// Options -------------------------------------------------------------------------------------
 
 void set(Options& options, const std::string& name, const std::string& value) {
   static const std::map<std::string, std::string Options::*> kTexts = {
@@ -212,8 +218,9 @@ void set(Options& options, const std::string& name, const std::string& value) {
       {"--commit", &Options::commit}, {"--shard", &Options::shard},
       {"--class", &Options::family},  {"--json", &Options::json}};
   static const std::map<std::string, bool Options::*> kFlags = {
-      {"--print", &Options::print}, {"--emit", &Options::emit},   {"--list", &Options::list},
-      {"--serve", &Options::serve}, {"--small", &Options::small}, {"--check", &Options::check}};
+      {"--print", &Options::print}, {"--emit", &Options::emit},   {"--plan", &Options::plan},
+      {"--list", &Options::list},   {"--serve", &Options::serve}, {"--small", &Options::small},
+      {"--check", &Options::check}};
   if (const auto text = kTexts.find(name); text != kTexts.end())
     options.*text->second = value;
   else if (const auto flag = kFlags.find(name); flag != kFlags.end())
@@ -252,6 +259,30 @@ void emit_draws(const Options& options) {
   }
 }
 
+// A GPU's kernels alone: a vendor's products are planned as kernels too.
+tc::Program planned(const bench::GpuRow& row) {
+  std::vector<tc::Tensor> inputs;
+  for (const bench::Input& input : row.inputs) inputs.push_back(bench::shape_only(input));
+  const tc::Pipeline pipeline = tc::until(tc::default_pipeline(), "plan_memory");
+  const tc::Graph graph = row.prepare({}, inputs).graph();
+  return tc::run_pipeline(pipeline, graph, false, tc::Target::Cuda).program;
+}
+
+void print_plans(const Options& options) {
+  const auto make = bench::draws_at(options.scale(), true);
+  std::multimap<double, std::string, std::greater<>> lines;
+  for (const std::string& name : names_of(options)) {
+    const bench::GpuRow row = make(name, false);
+    const tc::Program program = planned(row);
+    const double share = static_cast<double>(tc::bytes_moved(program)) / row.bytes;
+    char text[80];
+    std::snprintf(text, sizeof text, "%5.2f of its floor's bytes, %3zu launches, %7.1f MB",
+                  share, program.launches.size(), row.bytes / 1e6);
+    lines.emplace(share, tc::str(text, " | ", row.family, " ", name, ": ", row.what));
+  }
+  for (const auto& [share, line] : lines) std::printf("%s\n", line.c_str());
+}
+
 int run(const std::vector<std::string>& arguments, const std::string& self) {
   setenv("TC_CACHE_DIR", "/dev/null", 1);  // each draw is compiled anew
   Options options;
@@ -268,6 +299,7 @@ int run(const std::vector<std::string>& arguments, const std::string& self) {
     return 0;
   }
   if (options.print) return print_draws(options), 0;
+  if (options.plan) return print_plans(options), 0;
   if (options.emit) return emit_draws(options), 0;
   const Machine machine = options.on_gpu() ? Machine{} : Machine{tc::cpu, false};
   if (options.on_gpu() && !tc::why_no_gpu().empty())

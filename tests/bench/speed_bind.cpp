@@ -1,5 +1,5 @@
-// What must a drawn function move at least? What it reads of its inputs and all of its outputs: each
-// byte once, whatever lies between.
+// What must a drawn function move at least? What it reads of its inputs and all of its outputs:
+// each byte once, whatever lies between.
 #include "tests/bench/speed_bind.h"
 
 #include <algorithm>

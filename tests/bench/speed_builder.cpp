@@ -1,4 +1,5 @@
-// Which sizes are realistic? Those of published networks, each now and then one longer or shorter.
+// Which sizes are realistic? Those of published networks, each now and then one longer or
+// shorter.
 //
 //   fit({kFree, 197, 768}, 4 bytes an element) => {332, 197, 768}   // of 200 MB
 //   fit({kFree, 50257}, 4), small             => {1, 3142}          // halved until it fits

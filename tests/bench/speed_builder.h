@@ -7,9 +7,9 @@
 
 namespace bench {
 
-// How many bytes a draw's function reads and writes, about: on a GPU 1 MB to 1 GB, most of them 16
-// to 512 MB, on a CPU a sixteenth of it, and small: a few thousand elements for the interpreter. The seed
-// makes the same function of the same dtypes at each scale.
+// How many bytes a draw's function reads and writes, about: on a GPU 1 MB to 1 GB, most of them
+// 16 to 512 MB, on a CPU a sixteenth of it, and small: a few thousand elements for the
+// interpreter. The seed makes the same function of the same dtypes at each scale.
 enum class Scale { Small, Cpu, Gpu };
 
 // Xorshift and multiplications of Vigna's splitmix64: the same numbers with every compiler.
@@ -46,8 +46,8 @@ class Builder {
   }
   tiny_compile::DType floats();  // f32 and bf16 often, f16 at times
 
-  // Sizes. kFree stands for an axis that is as long as the draw's bytes ask for; where the others are
-  // too long for these, they are halved.
+  // Sizes. kFree stands for an axis that is as long as the draw's bytes ask for; where the
+  // others are too long for these, they are halved.
   static constexpr int64_t kFree = 0;
   int64_t dim(Dim kind);  // now and then a ragged one
   tiny_compile::Sizes fit(tiny_compile::Sizes dims, double bytes_an_element);

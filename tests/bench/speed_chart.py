@@ -2,7 +2,7 @@
 """A record of speed fuzzing in words and as a picture: the distribution, not chosen rows.
 
     python3 tests/bench/speed_chart.py RECORD.json                       # the summary
-    python3 tests/bench/speed_chart.py part*.json --record=speed-DATE.json   # shards joined, then drawn
+    python3 tests/bench/speed_chart.py part*.json --record=speed-DATE.json   # joined, and drawn
 
 Speed is the best peer's time over ours: below 1 we lost. The picture, speed-DATE.png, has every
 draw's speed in order, and its floor over its time. Without matplotlib there is the text alone.
@@ -14,7 +14,12 @@ import sys
 
 LABELS = {"eager": "eager", "default": "torch.compile", "max_autotune": "max-autotune"}
 FLOOR_MS = 0.02  # shorter floors are launches rather than bytes
+# Of products, what a GPU's best kernels reach: PyTorch's f32 without TF32, and halves.
+TERAFLOPS = {"f32": 50, "half": 700}
 BUSY = 30  # operations a byte from which arithmetic, not memory, may be the limit
+
+
+geometric = statistics.geometric_mean
 
 
 def measured(record):
@@ -97,9 +102,31 @@ def by_class(rows):
     for name, group in sorted(groups.items()):
         speeds = [speed(row) for row in group if speed(row)]
         shares = [of_floor(row) for row in group if counts_for_floor(row)]
-        mean = f"{statistics.geometric_mean(speeds):11.2f} {min(speeds):9.2f}" if speeds else " " * 21
+        mean = f"{geometric(speeds):11.2f} {min(speeds):9.2f}" if speeds else " " * 21
         share = f"{statistics.median(shares):8.2f} of {len(shares)}" if shares else ""
         lines.append(f"  {name:20s} {len(group):5d} {mean}  {share}")
+    return lines
+
+
+def against_peers(rows):
+    speeds = [speed(row) for row in rows]
+    lines = [f"speed against the best peer: geometric mean {geometric(speeds):.3f}, median "
+             f"{statistics.median(speeds):.3f}; at least 0.9 in {sum(s >= 0.9 for s in speeds)} "
+             f"of {len(speeds)}, at least 1 in {sum(s >= 1 for s in speeds)}"]
+    for name, label in LABELS.items():
+        those = [speed(row, name) for row in rows if name in row["contestants"]]
+        if those:
+            lines.append(f"  against {label} alone: {geometric(those):.3f} of {len(those)}")
+    return lines
+
+
+def slowest(rows):
+    lines = ["the ten slowest against their best peer:"]
+    for row in sorted(rows, key=speed)[:10]:
+        name, ms = best_peer(row)
+        mine = row["contestants"]["tiny_compile"]["ms"]
+        lines.append(f"  {speed(row):.2f} {row['class']} {row['seed']}: {mine:.4f} ms for {ms:.4f} "
+                     f"({LABELS[name]}); {reason(row)}; {row['text']}")
     return lines
 
 
@@ -111,27 +138,16 @@ def summary(record):
              f"{record.get('seeds', '')}: {len(record['rows'])} draws, {len(failed)} failed"]
     raced = [row for row in rows if best_peer(row)[0]]
     if raced:
-        speeds = [speed(row) for row in raced]
-        lines.append(f"speed against the best peer: geometric mean {statistics.geometric_mean(speeds):.3f}, "
-                     f"median {statistics.median(speeds):.3f}; at least 0.9 in "
-                     f"{sum(s >= 0.9 for s in speeds)} of {len(speeds)}, at least 1 in "
-                     f"{sum(s >= 1 for s in speeds)}")
-        for name, label in LABELS.items():
-            those = [speed(row, name) for row in raced if name in row["contestants"]]
-            if those:
-                lines.append(f"  against {label} alone: {statistics.geometric_mean(those):.3f} of {len(those)}")
+        lines += against_peers(raced)
     shares = [of_floor(row) for row in rows if counts_for_floor(row)]
     if shares:
-        lines.append(f"floor / time, median of {len(shares)} draws whose floor is 20 us or more, no "
-                     f"products, below {BUSY} operations a byte: {statistics.median(shares):.3f}")
+        lines.append(f"floor / time: median {statistics.median(shares):.3f} of {len(shares)} draws "
+                     f"whose floor is 20 us or more, no products, below {BUSY} operations a byte")
+    busy = [row for row in rows if density(row) >= BUSY]
+    if busy:
+        lines.append(f"{len(busy)} draws of {BUSY} operations a byte or more")
     lines += by_class(rows) if rows else []
-    if raced:
-        lines.append("the ten slowest against their best peer:")
-        for row in sorted(raced, key=speed)[:10]:
-            name, ms = best_peer(row)
-            lines.append(f"  {speed(row):.2f} {row['class']} {row['seed']}: "
-                         f"{row['contestants']['tiny_compile']['ms']:.4f} ms for {ms:.4f} ({LABELS[name]}); "
-                         f"{reason(row)}; {row['text']}")
+    lines += slowest(raced) if raced else []
     return lines + [f"failed: {row['seed']}: {row['error']}" for row in failed]
 
 
@@ -169,20 +185,21 @@ def draw(record, path):
     left.axhline(1, color="black", linewidth=0.8)
     left.set(yscale="log", xlabel="draws, slowest first", ylabel="best peer's time / ours",
              title=f"{len(rows)} draws, geometric mean "
-                   f"{statistics.geometric_mean([speed(row) for row in rows]):.2f}")
+                   f"{geometric([speed(row) for row in rows]):.2f}")
     left.legend(title="best peer")
     shares = [of_floor(row) for row in rows if counts_for_floor(row)]
-    right.hist(shares, bins=[k / 20 for k in range(25)], color="#0072B2")
+    right.hist([min(share, 1.19) for share in shares], bins=[k / 20 for k in range(25)], color="#0072B2")
     right.set(xlabel="floor / time", ylabel="draws",
               title=f"against the bytes' floor, {len(shares)} draws")
-    figure.suptitle(f"{record.get('device', '')}, PyTorch {record.get('torch', '')}, {record.get('date', '')}")
+    figure.suptitle(", ".join([record.get("device", ""), f"PyTorch {record.get('torch', '')}",
+                               record.get("date", "")]))
     figure.tight_layout()
     figure.savefig(path, dpi=110)
 
 
 def main():
     paths = [word for word in sys.argv[1:] if not word.startswith("--")]
-    to = next((word.split("=", 1)[1] for word in sys.argv[1:] if word.startswith("--record=")), "")
+    to = next((w.split("=", 1)[1] for w in sys.argv[1:] if w.startswith("--record=")), "")
     if not paths:
         print(__doc__)
         return 1

@@ -1,6 +1,8 @@
-// What do networks do to each element? Activations, rescaling to bytes and back, steps of optimisers.
+// What do networks do to each element? Activations, rescaling to bytes and back, steps of
+// optimisers.
 //
-//   swiglu on one product's halves, bf16[8192,2*11008]: silu(x.narrow(-1, 0, C)) * x.narrow(-1, C, C)
+//   swiglu on one product's halves, bf16[8192,2*11008]:
+//     F.silu(x.narrow(1, 0, 11008)) * x.narrow(1, 11008, 11008)
 #include <algorithm>
 #include <cmath>
 
@@ -52,7 +54,8 @@ Value step_of_chain(Builder& b, Value x, Value other) {
   return b.call(b.pick({"tanh", "sin", "erf", "gelu", "silu", "sigmoid", "abs", "cos"}), {x});
 }
 
-// A network's weights and biases: `count` of them, of the width for which they hold about `elements`.
+// A network's weights and biases: `count` of them, of the width for which they hold about
+// `elements`.
 std::vector<Sizes> parameters(Builder& b, int64_t count, double elements) {
   const double blocks = static_cast<double>(count + 3) / 4;  // of 5 * width * width
   const double widest = std::sqrt(elements / (5 * blocks));

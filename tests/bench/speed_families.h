@@ -42,7 +42,8 @@ void draw_batched_product(Builder& b);
 void draw_prologue_product(Builder& b);
 void draw_epilogue_product(Builder& b);
 
-// {free, C}, {free, S, C}, {free, heads, S, S} or {free, heads, S, D} that hold the draw's bytes.
+// {free, C}, {free, S, C}, {free, heads, S, S} or {free, heads, S, D} that hold the draw's
+// bytes.
 tiny_compile::Sizes rows_of(Builder& b, Dim width, double bytes_an_element);
 // {free, C, H, W}
 tiny_compile::Sizes images_of(Builder& b, double bytes_an_element);

@@ -1,5 +1,5 @@
-// How often is each family drawn? By weights that were fixed before anybody measured one of them: they
-// do not follow what we are fast at, and are not to be changed with the compiler.
+// How often is each family drawn? By weights that were fixed before anybody measured one of
+// them: they do not follow what we are fast at, and are not to be changed with the compiler.
 #include "tests/bench/speed_grammar.h"
 
 #include <charconv>

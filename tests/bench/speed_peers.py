@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Speed fuzzing beside PyTorch: random functions of networks, same inputs, one run, taking turns.
+"""Speed fuzzing beside PyTorch: random functions of networks, same inputs, taking turns.
 
     python3 tests/bench/speed_peers.py --seeds=1..20
     python3 tests/bench/speed_peers.py --commit=HASH --shard=2/10 --record=part2.json
     python3 tests/bench/speed_peers.py --seeds=7 --print       # the draw as a Python function
-    python3 tests/bench/speed_peers.py --seeds=1..100 --target=cpp --small --check   # results alone
+    python3 tests/bench/speed_peers.py --seeds=1..100 --target=cpp --small --check  # no times
     python3 tests/bench/speed_chart.py part*.json --record=tests/bench/records/speed-DATE.json
 
-Each draw: both sides make the same inputs (checksums compared); tiny_compile's results are compared
-with the interpreter's bits (small), the C++ back end's bits (full size) and eager PyTorch's results;
-then eager mode, torch.compile, on a third of the draws max-autotune, ours and a device copy are
-timed in turns with events. The record is written after every draw. Without PyTorch: ours alone.
+Each draw: both sides make the same inputs (checksums compared); tiny_compile's results are
+compared with the interpreter's bits (small), the C++ back end's (full size) and eager PyTorch's
+results; then eager mode, torch.compile, on a third of the draws max-autotune, ours and a device
+copy are timed in turns with events. The record is written after every draw. Without PyTorch: ours
+alone.
 """
 import argparse
 import datetime
@@ -26,6 +27,7 @@ import tempfile
 import time
 
 import gpu_bench
+import speed_chart
 from gpu_bench import COPIED, HERE, ROOT, Failed, TooSlow, run_text, say
 
 PROGRAM = os.path.join(ROOT, "build", "speed")
@@ -40,8 +42,8 @@ def parts(tensors, kinds):
     return [list(tensors[k * size:(k + 1) * size]) for k in range(kinds)]
 
 
-# Steps of optimisers, as torch.optim makes them for many tensors, but functions. Operands are the
-# parameters, each kind of state, the gradients; they return new parameters and states.
+# Steps of optimisers, as torch.optim makes them for many tensors, but functions. Operands are
+# the parameters, each kind of state, the gradients; they return new parameters and states.
 def adamw(*tensors):
     weights, first, second, gradients = parts(tensors, 4)
     first = torch._foreach_add(torch._foreach_mul(first, 0.9), gradients, alpha=1 - 0.9)
@@ -177,7 +179,7 @@ def distances(got, want):
 
 
 def limits_of(spec):
-    """Of each output. Integers: where two values are as good as equal, the sides may choose apart."""
+    """Of each output. Integers: of two values that are nearly equal the sides may take either."""
     half = any(s["dtype"] in ("f16", "bf16") for s in spec["inputs"])
     near = 3e-2 if half else 1e-4
     return [near if out["dtype"] in ("f16", "bf16", "f32") else 2e-2 for out in spec["outputs"]]
@@ -249,13 +251,23 @@ def time_draw(ours, row, spec, peers, torch_side, options):
     ours.ask("check_last")
     copy = gpu_bench.summary(spent.pop("copy"))["ms"]
     row["copy_gbps"] = 2 * options.copied / copy * 1e-6
-    row["floor_ms"] = row["bytes"] / row["copy_gbps"] * 1e-6
+    row["floor_ms"] = floor_ms(row, spec)
     row["contestants"] = entries = {name: gpu_bench.summary(t) for name, t in spent.items()}
     entries["tiny_compile"]["kernels"] = ours.ask("launches")["count"]
     entries["tiny_compile"]["compile_ms"] = spec["compile_ms"]
     for contestant in peers.contestants if peers else []:
         entries[contestant.name]["kernels"] = contestant.kernels()
         entries[contestant.name]["compile_ms"] = contestant.cold_ms
+
+
+def floor_ms(row, spec):
+    """Of bytes, and of a product on a GPU also of its operations."""
+    of_bytes = row["bytes"] / row["copy_gbps"] * 1e-6
+    if row["exact"]:
+        return of_bytes
+    half = any(s["dtype"] in ("f16", "bf16") for s in spec["inputs"])
+    rate = speed_chart.TERAFLOPS["half" if half else "f32"] * 1e9
+    return max(of_bytes, row["operations"] / rate)
 
 
 def guarded(ours, name, autotuned, options, torch_side):
@@ -299,9 +311,9 @@ def parse():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("--target", default="", choices=["", "cuda", "cpp"], help="default: cuda where there is a GPU")
+    add("--target", default="", choices=["", "cuda", "cpp"], help="default: cuda with a GPU")
     add("--seeds", default="", help="A..B, for tuning; a record's come from --commit")
-    add("--commit", default="", help="whose hash names the seeds: HEAD, or 7 hexadecimal digits or more")
+    add("--commit", default="", help="whose hash names the seeds: HEAD, or 7 digits or more")
     add("--shard", default="", help="K/N: each N-th draw of the commit's, from the K-th")
     add("--draws", type=int, default=200, help="of a commit")
     add("--class", dest="family", default="", help="draws of this class alone")
@@ -349,11 +361,6 @@ def put(record, row):
     record["rows"] = [r for r in record["rows"] if r["seed"] != row["seed"]] + [row]
 
 
-def line_of(row):
-    import speed_chart
-    return speed_chart.line_of(row)
-
-
 def measure_all(options, torch_side):
     ours, begun = Draws(options), time.monotonic()
     record = gpu_bench.load_record(options.record)
@@ -361,7 +368,7 @@ def measure_all(options, torch_side):
     names = names_of(options)
     for k, (name, autotuned) in enumerate(names):
         if time.monotonic() - begun > options.budget:
-            say(f"{len(names) - k} draws left out: the budget of {options.budget:.0f} s is spent")
+            say(f"{len(names) - k} draws left out: {options.budget:.0f} s are spent")
             break
         if sys.stderr.isatty():
             print(f"\r\033[K{k + 1} of {len(names)}: {name} ({time.monotonic() - begun:.0f} s)",
@@ -371,7 +378,7 @@ def measure_all(options, torch_side):
         gpu_bench.save_record(record, options.record)
         if sys.stderr.isatty():
             print("\r\033[K", end="", file=sys.stderr, flush=True)
-        print(line_of(row), flush=True)
+        print(speed_chart.line_of(row), flush=True)
     ours.stop()
     return record
 
@@ -383,6 +390,7 @@ def main():
         return 0
     why = settled(options)
     if options.print_only:
+        print(PREAMBLE, flush=True)
         return subprocess.run([PROGRAM, "--print"] + chosen(options)).returncode
     if options.target == "cuda" and why:
         print(f"speed: skipped, {why}")
@@ -393,7 +401,6 @@ def main():
         torch_side.warm_up(options.device,
                            ["default"] + (["max_autotune"] if options.autotune else []))
     record = measure_all(options, torch_side)
-    import speed_chart
     print("\n" + "\n".join(speed_chart.summary(record)))
     return 1 if any("error" in row for row in record["rows"]) else 0
 

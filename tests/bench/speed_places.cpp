@@ -295,7 +295,6 @@ void draw_embedding(Builder& b) {
 
 void draw_embedding_gradient(Builder& b) {
   const Looked l = looked_up(b, 3);
-  b.reads_only(l.table, 0);  // but the value, which is returned too, reads it
   b.note("embedding");
   b.differentiate({l.table}, l.y, l.dtype, l.shape);
 }

@@ -1,5 +1,5 @@
-// Which matrices do networks multiply? Thin ones while they generate, batches in attention, wide
-// ones in layers; with something done to an operand before or to the result behind it.
+// Which matrices do networks multiply? Thin ones while they generate, batches in attention,
+// wide ones in layers; with something done to an operand before or to the result behind it.
 //
 //   gelu(F.linear(x, w, bias)), x bf16[4096,1024], w bf16[4096,1024]
 #include <algorithm>

@@ -1,4 +1,5 @@
-// What do networks do along an axis? Normalise, soften, add up, choose, run on; and their gradients.
+// What do networks do along an axis? Normalise, soften, add up, choose, run on; and their
+// gradients.
 //
 //   softmax over the middle axis of f32[64,21,50176], f32[..] = softmax(x / 8, 1)
 #include <algorithm>
@@ -44,7 +45,7 @@ void note_axis(Builder& b, const std::string& what, const Axis& a) {
   b.note(tc::str(what, " over the ", place_name(a.axis, a.shape.size()), " axis"));
 }
 
-// Normalisations ----------------------------------------------------------------------------------
+// Normalisations ------------------------------------------------------------------------------
 
 struct Normed {
   Value y;
@@ -116,7 +117,7 @@ Normed norm_of_axis(Builder& b, double passes) {
   return n;
 }
 
-// Softmaxes ---------------------------------------------------------------------------------------
+// Softmaxes -----------------------------------------------------------------------------------
 
 struct Softened {
   Value x, y;
@@ -142,7 +143,7 @@ Softened softened(Builder& b, bool gradient) {
   return s;
 }
 
-// Losses ------------------------------------------------------------------------------------------
+// Losses --------------------------------------------------------------------------------------
 
 struct Lost {
   Value loss;

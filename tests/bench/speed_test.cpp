@@ -13,6 +13,31 @@ using namespace bench;
 
 namespace {
 
+const char* const kRecordScript = R"PY(
+import sys
+sys.path.insert(0, "tests/bench")
+import speed_chart
+
+def row(seed, mine, eager, default, family="norm", kernels=1):
+    times = {"tiny_compile": {"ms": mine, "kernels": kernels}, "eager": {"ms": eager, "kernels": 1},
+             "default": {"ms": default, "kernels": 1}}
+    return {"seed": seed, "class": family, "text": "t", "bytes": 1e8, "operations": 1e8, "tiny": False,
+            "floor_ms": 0.05, "contestants": times}
+
+first = {"seeds": "a", "command": "1", "rows": [row("1", 1, 2, 1), row("2", 1, 9, 9)]}
+second = {"seeds": "a", "command": "2", "rows": [row("2", 0.1, 0.4, 0.2, kernels=3),
+    row("3", 0.1, 0.1, 0.05, "thin_product"), {"seed": "4", "error": "off"}]}
+whole = speed_chart.join([first, second])
+assert [r["seed"] for r in whole["rows"]] == ["1", "2", "3", "4"] and whole["command"] == "1; 2"
+text = "\n".join(speed_chart.summary(whole))
+for line in ["4 draws, 1 failed", "geometric mean 1.000, median 1.000; at least 0.9 in 2 of 3",
+             "against torch.compile alone: 1.000 of 3", "median 0.275 of 2 draws", "failed: 4: off",
+             "0.50 thin_product 3: 0.1000 ms for 0.0500 (torch.compile); a product; t",
+             "0.50 of its floor, 3 kernels for 1"]:
+    assert line in text, (line, text)
+speed_chart.save(whole, sys.argv[1])
+)PY";
+
 std::string text_of(const Draw& draw) {
   std::string text = draw.family + "\n" + draw.what + "\n" + python(draw);
   for (const Input& input : draw.inputs)
@@ -144,6 +169,15 @@ TEST_CASE("the Python text of 500 draws is Python", "[speed]") {
   for (uint64_t seed = 1; seed <= 500; seed++) all += python(draw(seed, Scale::Gpu)) + "\n";
   const ProcessResult said =
       run_process({"python3", "-c", "import ast, sys; ast.parse(sys.stdin.read())"}, all, 60);
+  INFO(said.output);
+  CHECK(said.exit_code == 0);
+}
+
+TEST_CASE("shards of a record are joined and summed up", "[speed]") {
+  if (find_program("python3").empty()) SKIP("no python3");
+  const tests::Scratch scratch;
+  const ProcessResult said =
+      run_process({"python3", "-c", kRecordScript, scratch.path("record")}, "", 60);
   INFO(said.output);
   CHECK(said.exit_code == 0);
 }

@@ -1,6 +1,6 @@
 // How do C++ and Python get the same function? Each word of a draw has a line with both.
 //
-//   {"softmax", "torch.softmax($0, $i0)", [](const Args& a) { return tc::softmax(a[0], a.i(0)); }}
+//   {"softmax", "torch.softmax($0, $i0)", ONE(tc::softmax(a[0], a.i(0)))}
 //
 // $0 $1 ..: operands; $*: all of them; $i: the integers as a tuple; $i0 $r0: the first integer,
 // number; $d: the dtype.
@@ -29,7 +29,7 @@ struct Args {
   }
 };
 
-// What PyTorch has a name for and tiny_compile writes in a few calls ------------------------------
+// What PyTorch has a name for and tiny_compile writes in a few calls --------------------------
 
 // Statistics over the axes, then the affine part of axis 1.
 Tensor standardised(const Tensor& x, const tc::Axes& axes, double eps) {
@@ -71,7 +71,8 @@ Tensor smooth_l1(const Args& a) {
   return tc::where(off < 1.0, 0.5 * off * off, off - 0.5).mean();
 }
 
-// Optimiser steps: operands are the parameters, then each kind of state, then the gradients --------
+// Optimiser steps: operands are the parameters, then each kind of state, then the gradients
+// --------
 
 Tensors adamw(const Args& a) {
   const size_t n = a.x.size() / 4;
@@ -128,7 +129,7 @@ Tensors clip(const Args& a) {  // gradients, to a norm of at most 1 of all toget
 
 Tensors both(std::pair<Tensor, Tensor> pair) { return {pair.first, pair.second}; }
 
-// The table -------------------------------------------------------------------------------------
+// The table -----------------------------------------------------------------------------------
 
 struct Word {
   const char* name;
@@ -290,7 +291,7 @@ Tensors run_all(const Draw& draw, const Tensors& x) {
   return outputs;
 }
 
-// Python ----------------------------------------------------------------------------------------
+// Python --------------------------------------------------------------------------------------
 
 std::string name_of(Value v) { return v < 0 ? tc::str("x", -1 - v) : tc::str("v", v); }
 

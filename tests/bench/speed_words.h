@@ -1,5 +1,5 @@
-// A function that speed fuzzing drew: a list of calls with PyTorch's names, from which both sides are
-// made, tiny_compile's trace and the text of a Python function.
+// A function that speed fuzzing drew: a list of calls with PyTorch's names, from which both
+// sides are made, tiny_compile's trace and the text of a Python function.
 //
 //   bias_gelu, inputs x0 bf16[512,3072], x1 bf16[3072]:
 //     v0 = add x0 x1      def f(x0, x1):              Tensor v0 = x0 + x1;
@@ -36,8 +36,8 @@ struct Draw {
   std::vector<int64_t> read;  // bytes of each input that a call must read
   std::vector<Call> calls;
   std::vector<Value> outputs;
-  // Inputs for which the only output's gradient is returned behind it; none: no gradient. It is a
-  // loss, or `cotangent` is the number of the last input, which is the output's gradient.
+  // Inputs for which the only output's gradient is returned behind it; none: no gradient. It is
+  // a loss, or `cotangent` is the number of the last input, which is the output's gradient.
   std::vector<int> leaves;
   int cotangent = -1;
 };
@@ -46,8 +46,8 @@ struct Draw {
 std::vector<tiny_compile::Tensor> evaluate(const Draw& draw,
                                            const std::vector<tiny_compile::Tensor>& x);
 
-// `def f(..)`, the function, and `def call(f, ..)`, f or f and its gradients, for eager mode and
-// for torch.compile(f). What the text needs around it is in speed_peers.py.
+// `def f(..)`, the function, and `def call(f, ..)`, f or f and its gradients, for eager mode
+// and for torch.compile(f). What the text needs around it is in speed_peers.py.
 std::string python(const Draw& draw);
 
 std::vector<std::string> all_words();  // that a call may have
