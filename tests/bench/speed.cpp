@@ -21,6 +21,7 @@
 #include <cstdio>
 #include <fstream>
 #include <map>
+#include <sstream>
 
 #include "tests/bench/gpu_serve.h"
 #include "tests/bench/speed_bind.h"
@@ -58,7 +59,7 @@ uint64_t number_in(const std::string& text) {
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size())
-    tc::fail("'", text, "' is no number: --seeds=3, --seeds=1..20, --shard=2/10");
+    tc::fail("'", text, "' is no number: --seeds=1..20,37, --shard=2/10");
   return value;
 }
 
@@ -68,13 +69,15 @@ std::pair<uint64_t, uint64_t> split_at(const std::string& text, const std::strin
   return {first, at == std::string::npos ? first : number_in(text.substr(at + mark.size()))};
 }
 
-// Those of the options: A..B, or the commit's whose number leaves shard - 1 when divided by
-// shards.
+// Of the options: A..B,C, or of a commit those whose numbers leave shard - 1 over shards.
 std::vector<uint64_t> seeds_of(const Options& options) {
   std::vector<uint64_t> seeds;
   if (options.commit.empty()) {
-    const auto [first, last] = split_at(options.seeds.empty() ? "1..10" : options.seeds, "..");
-    for (uint64_t seed = first; seed <= last; seed++) seeds.push_back(seed);
+    std::istringstream parts(options.seeds.empty() ? "1..10" : options.seeds);
+    for (std::string part; std::getline(parts, part, ',');) {
+      const auto [first, last] = split_at(part, "..");
+      for (uint64_t seed = first; seed <= last; seed++) seeds.push_back(seed);
+    }
     return seeds;
   }
   const auto [shard, shards] = split_at(options.shard, "/");

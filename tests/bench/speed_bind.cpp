@@ -83,7 +83,7 @@ GpuRow row_of(const Draw& draw, bool on_gpu) {
   row.what = describe(draw);
   row.python = python(draw);
   row.bytes = floor_bytes(draw, graph);
-  row.tiny = row.bytes < kTiny;
+  row.tiny = on_gpu && row.bytes < kTiny;
   row.exact = !on_gpu || !has_product(graph);
   row.inputs = draw.inputs;
   row.prepare = [draw](const tc::CompileOptions& options, const Tensors& x) {

@@ -166,6 +166,7 @@ class Drawn:
 def distances(got, want):
     """|got - want| / |want| of each output of floats, else the share that differs; NaN where a
     shape or dtype is another."""
+    import torch
     if [(t.shape, t.dtype) for t in got] != [(t.shape, t.dtype) for t in want]:
         return [math.nan]
     found = []
@@ -173,8 +174,10 @@ def distances(got, want):
         if not b.is_floating_point():
             found.append(float((a != b).double().mean()))
             continue
-        off = (a.double() - b.double()).norm()
-        found.append(float(off) / (float(b.double().norm()) or 1.0))
+        a, b = a.double(), b.double()
+        off = torch.where((a == b) | (a.isnan() & b.isnan()), 0, a - b).norm()  # infinities too
+        norm = b.nan_to_num(0, 0, 0).norm()
+        found.append(float(off) / (float(norm) or 1.0))
     return found
 
 
@@ -312,7 +315,7 @@ def parse():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--target", default="", choices=["", "cuda", "cpp"], help="default: cuda with a GPU")
-    add("--seeds", default="", help="A..B, for tuning; a record's come from --commit")
+    add("--seeds", default="", help="A..B,C, for tuning; a record's come from --commit")
     add("--commit", default="", help="whose hash names the seeds: HEAD, or 7 digits or more")
     add("--shard", default="", help="K/N: each N-th draw of the commit's, from the K-th")
     add("--draws", type=int, default=200, help="of a commit")

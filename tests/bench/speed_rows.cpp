@@ -283,7 +283,8 @@ void draw_reduction(Builder& b) {
     x = b.call(map, {x});
     b.note(map);
   }
-  const std::string word = b.pick({"sum", "sum", "mean", "amax", "amin", "var", "norm"});
+  std::string word = b.pick({"sum", "sum", "mean", "amax", "amin", "var", "norm"});
+  if (dtype == DType::f16 && word == "sum") word = "mean";  // no sums beyond 65504
   Sizes axes = {a.axis};
   if (a.shape.size() > 2 && b.chance(0.3)) {  // a sum of channels: all axes but the last
     axes.clear();

@@ -235,7 +235,7 @@ const Word kWords[] = {
      ONE(a[0].reshape(tc::SizeList(a.list().begin(), a.list().end())))},
     {"permute", "$0.permute($i)", ONE(a[0].permute(a.list()))},
     {"transpose", "$0.transpose($i0, $i1)", ONE(a[0].transpose(a.i(0), a.i(1)))},
-    {"contiguous", "$0.contiguous()", ONE(a[0].contiguous())},
+    {"contiguous", "$0.clone(memory_format=torch.contiguous_format)", ONE(a[0].contiguous())},
     {"unsqueeze", "$0.unsqueeze($i0)", ONE(a[0].unsqueeze(a.i(0)))},
     {"squeeze", "$0.squeeze($i0)", ONE(a[0].squeeze(a.i(0)))},
     {"narrow", "$0.narrow($i0, $i1, $i2)", ONE(a[0].narrow(a.i(0), a.i(1), a.i(2)))},
