@@ -106,7 +106,8 @@ void draw_chain(Builder& b) {
   Value x = b.laid_out(dtype, shape);
   const Value other = b.chance(0.5) ? b.laid_out(dtype, shape) : b.input(dtype, {shape.back()});
   const int64_t steps = 3 + b.below(10);
-  for (int64_t k = 0; k < steps; k++) x = step_of_chain(b, x, other);
+  x = b.call(b.pick({"add", "mul", "sub"}), {x, other});
+  for (int64_t k = 1; k < steps; k++) x = step_of_chain(b, x, other);
   b.note(tc::str(steps, " steps"));
   b.returns({x});
 }
@@ -182,11 +183,13 @@ void draw_rotary(Builder& b) {
   Sizes shape =
       b.fit({Free(), b.dim(Dim::Heads), b.dim(Dim::Sequence), width}, 2 * width_of(dtype));
   shape[3] = std::max<int64_t>(2, shape[3] / 2 * 2);
-  Value x = b.laid_out(dtype, shape);
+  Value x;
   if (b.chance(0.4)) {  // as a projection leaves it, [B, S, heads, D]
     x = b.input(dtype, {shape[0], shape[2], shape[1], shape[3]});
     x = b.call("transpose", {x}, {1, 2});
     b.note("heads transposed");
+  } else {
+    x = b.laid_out(dtype, shape);
   }
   const Sizes table = {shape[2], shape[3]};
   const Value cosine = b.input(dtype, table, {1, 0}), sine = b.input(dtype, table, {1, 0});

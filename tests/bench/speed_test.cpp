@@ -93,6 +93,17 @@ TEST_CASE("a draw calls the same words at each scale", "[speed]") {
   }
 }
 
+TEST_CASE("a draw reads each of its inputs", "[speed]") {
+  for (uint64_t seed = 1; seed <= 1000; seed++) {
+    INFO(seed);
+    const Draw one = draw(seed, Scale::Gpu);
+    std::set<Value> used = {-1 - one.cotangent};
+    for (const Call& call : one.calls) used.insert(call.operands.begin(), call.operands.end());
+    for (size_t k = 0; k < one.inputs.size(); k++)
+      CHECK(used.count(-1 - static_cast<Value>(k)) == 1);
+  }
+}
+
 TEST_CASE("300 seeds draw every class, 3000 call every word", "[speed]") {
   std::set<std::string> drawn, called;
   for (uint64_t seed = 1; seed <= 3000; seed++) {
