@@ -7,6 +7,7 @@
 # make fuzz         N=1000 random programs against the interpreter
 # make bench        speed: bench-cpu against hand-written loops (ARGS='softmax mlp': some rows),
 #                   bench-dots against OpenBLAS's gemm, bench-gpu against PyTorch where there is a GPU (GPU_ARGS='--rows softmax,mse')
+# make speed        random functions of networks, ours and PyTorch's; ARGS='--seeds=1..20 --target=cuda', ARGS=--help
 # make bench-table  README's table and the charts from the newest record of a GPU, or RECORD=
 # make lesson-05    a lesson of the course; ex-05-1, hint-05-1, progress: see lessons/README.md
 # make notebooks    runs notebooks/ and stores their outputs; make check-notebooks compares
@@ -75,9 +76,11 @@ FUZZ_PARTS := $(filter-out $(call with_main,$(FUZZ)),$(FUZZ))
 GPU_BENCH := $(filter-out %_test.cpp,$(wildcard tests/bench/gpu_*.cpp))
 GPU_BENCH_PARTS := $(filter-out $(call with_main,$(GPU_BENCH)),$(GPU_BENCH))
 DOT_BENCH := tests/bench/dots.cpp
-BENCH := $(filter-out %_test.cpp $(GPU_BENCH) $(DOT_BENCH),$(wildcard tests/bench/*.cpp))
+SPEED := $(filter-out %_test.cpp,$(wildcard tests/bench/speed*.cpp))
+SPEED_PARTS := $(filter-out $(call with_main,$(SPEED)),$(SPEED)) $(GPU_BENCH_PARTS)
+BENCH := $(filter-out %_test.cpp $(GPU_BENCH) $(DOT_BENCH) $(SPEED),$(wildcard tests/bench/*.cpp))
 TESTS := $(wildcard tests/*_test.cpp tests/*/*_test.cpp)
-TEST_SOURCES := $(filter-out %_test.cpp $(FUZZ) $(BENCH) $(GPU_BENCH) $(DOT_BENCH),$(wildcard tests/*/*.cpp))
+TEST_SOURCES := $(filter-out %_test.cpp $(FUZZ) $(BENCH) $(GPU_BENCH) $(DOT_BENCH) $(SPEED),$(wildcard tests/*/*.cpp))
 TOOLS := $(call with_main,$(TEST_SOURCES))  # tests/base/ulp.cpp: make build/ulp
 TEST_PARTS := tests/main.cpp $(filter-out $(TOOLS),$(TEST_SOURCES))
 
@@ -85,11 +88,11 @@ ARCHIVE := $(BUILD)/libtiny_compile.a
 LIBRARY_OBJECTS := $(call objects,$(LIBRARY))
 CLI_OBJECTS := $(call objects,$(CLI_PARTS))
 FUZZ_OBJECTS := $(call objects,$(FUZZ_PARTS))
-TEST_OBJECTS := $(call objects,$(TESTS) $(TEST_PARTS) $(GPU_BENCH_PARTS)) $(CLI_OBJECTS) \
+TEST_OBJECTS := $(call objects,$(TESTS) $(TEST_PARTS) $(SPEED_PARTS)) $(CLI_OBJECTS) \
   $(FUZZ_OBJECTS)
 PROGRAMS := $(if $(wildcard tiny_compile/cli/tc.cpp),$(BUILD)/tc)
 
-.PHONY: all demo train sample shapes test fuzz bench bench-cpu bench-dots bench-gpu bench-table notebooks check-notebooks size format \
+.PHONY: all demo train sample shapes test fuzz bench bench-cpu bench-dots bench-gpu bench-table speed notebooks check-notebooks size format \
   check-format check-tidy docs install check-install clean FORCE
 all: $(ARCHIVE) $(PROGRAMS)
 
@@ -200,6 +203,13 @@ $(BUILD)/gpu_bench: $(call objects,$(GPU_BENCH)) $(ARCHIVE)
 bench-gpu: $(BUILD)/gpu_bench $(if $(filter bench,$(MAKECMDGOALS)),bench-cpu)
 	@if command -v $(PYTHON) >/dev/null; then $(PYTHON) tests/bench/gpu_bench.py $(GPU_ARGS); \
 	  else $(BUILD)/gpu_bench $(GPU_ARGS); fi
+
+# Random functions of networks; with python3 beside PyTorch.
+$(BUILD)/speed: $(call objects,$(SPEED) $(GPU_BENCH_PARTS)) $(ARCHIVE)
+	$(LINK) $^ $(LIBS) -o $@
+speed: $(BUILD)/speed
+	@if command -v $(PYTHON) >/dev/null; then $(PYTHON) tests/bench/speed_peers.py $(ARGS); \
+	  else $(BUILD)/speed $(ARGS); fi
 bench-table:
 	@$(PYTHON) tests/bench/charts.py $(RECORD)
 
@@ -261,7 +271,7 @@ check-install: install
 
 # One entry a source: what `make` would run for it.
 compile_commands.json: FORCE | $(BUILD)/generated/prelude_text.h
-	@{ separator='['; for file in $(sort $(LIBRARY) $(CLI) $(FUZZ) $(BENCH) $(GPU_BENCH) $(TESTS) \
+	@{ separator='['; for file in $(sort $(LIBRARY) $(CLI) $(FUZZ) $(BENCH) $(GPU_BENCH) $(SPEED) $(TESTS) \
 	    $(TEST_SOURCES) tests/main.cpp); do \
 	  printf '%s\n{"directory": "%s", "file": "%s", "command": "%s"}' "$$separator" '$(CURDIR)' \
 	    $$file '$(CXX) $(FLAGS) $(INCLUDES) $(strip $(CATCH_FLAGS)) $(CXXFLAGS) -c '$$file; \

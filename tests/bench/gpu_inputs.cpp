@@ -37,18 +37,30 @@ void fill(const Tensor& storage, Value value) {
   for (int64_t i = 0; i < n; i++) at[i] = value(i);
 }
 
+template <typename T>
+void fill_integers(const Tensor& storage, const Input& input) {
+  const int64_t first = static_cast<int64_t>(input.shift);
+  fill<T>(storage, [&](int64_t i) {
+    return static_cast<T>(word(input, i) % static_cast<uint32_t>(input.classes) + first);
+  });
+}
+
 Tensor filled_storage(const Input& input) {
   const Tensor storage = tc::empty_tensor(input.dtype, {input.count});
-  auto real = [&](int64_t i) { return number(input, i); };
-  if (input.dtype == DType::f32)
-    fill<float>(storage, real);
-  else if (input.dtype == DType::bf16)
-    fill<tc::prelude::tc_bf16>(
-        storage, [&](int64_t i) { return tc::prelude::tc_to_bf16(number(input, i)); });
-  else
-    fill<int64_t>(storage, [&](int64_t i) {
-      return static_cast<int64_t>(word(input, i) % static_cast<uint32_t>(input.classes));
-    });
+  switch (input.dtype) {
+    case DType::f32: fill<float>(storage, [&](int64_t i) { return number(input, i); }); break;
+    case DType::f16:
+      fill<tc::prelude::tc_f16>(
+          storage, [&](int64_t i) { return tc::prelude::tc_to_f16(number(input, i)); });
+      break;
+    case DType::bf16:
+      fill<tc::prelude::tc_bf16>(
+          storage, [&](int64_t i) { return tc::prelude::tc_to_bf16(number(input, i)); });
+      break;
+    case DType::i8: fill_integers<int8_t>(storage, input); break;
+    case DType::u8: fill_integers<uint8_t>(storage, input); break;
+    default: fill_integers<int64_t>(storage, input);
+  }
   return storage;
 }
 
@@ -132,6 +144,7 @@ int64_t checksum(const Tensor& tensor) {
   }
   const int64_t n = static_cast<int64_t>(bytes / width);
   if (width == 8) return sum_of<int64_t>(at, n);
+  if (width == 1) return sum_of<int8_t>(at, n);
   return width == 4 ? sum_of<int32_t>(at, n) : sum_of<int16_t>(at, n);
 }
 

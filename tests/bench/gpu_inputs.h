@@ -3,7 +3,7 @@
 //
 //   x = i*0x9e3779b9 + s*0x85ebca6b (32 bits), then the finalizer `mix` of gpu_inputs.cpp
 //   floats:   shift + (int(x >> 8) - 2^23) * (scale * 2^-23), both steps rounded to f32
-//   integers: x mod classes
+//   integers: x mod classes + shift, f16 and bf16 rounded from the f32
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct Input {
   int64_t count = 0;                   // elements of the storage
   uint32_t seed = 0;
   float scale = 1, shift = 0;  // floats lie in [shift - scale, shift + scale)
-  int64_t classes = 0;         // integers in [0, classes)
+  int64_t classes = 0;         // integers in [shift, shift + classes)
 };
 
 Input dense_input(tiny_compile::DType dtype, tiny_compile::Sizes shape, uint32_t seed);

@@ -136,7 +136,8 @@ tc::CompileOptions Machine::options() const {
 }
 
 std::string Machine::name() const {
-  return is_gpu() ? tc::cuda_device(device.index).name : "CPU, small instances (a trial)";
+  if (is_gpu()) return tc::cuda_device(device.index).name;
+  return small ? "CPU, small instances (a trial)" : "CPU";
 }
 
 void Machine::wait() const { tc::synchronize(device); }
@@ -156,10 +157,19 @@ std::vector<double> time_copies(const Machine& machine, int64_t bytes, int count
       [&] { tc::driver::copy_on_device(address(to), address(from), size, stream); }, count);
 }
 
-LoadedRow::LoadedRow(const Machine& machine, const std::string& name)
-    : machine_(machine), row_(make_gpu_row(name, machine.small)) {
+LoadedRow::LoadedRow(const Machine& machine, const std::string& name, const RowMaker& make)
+    : machine_(machine), make_(make), row_(make(name, machine.small)) {
   inputs_ = make_inputs(row_, machine.device);
+  machine.wait();
+  const auto timed = [&] {
+    const double start = now();
+    ready_.call();
+    machine.wait();
+    return (now() - start) * 1e3;
+  };
   ready_ = row_.prepare(machine.options(), inputs_);
+  const double cold = timed();
+  compile_ms_ = cold - timed();
   first_ = to_host(ready_.results());
 }
 
@@ -176,7 +186,7 @@ double LoadedRow::operations() const { return count_operations(ready_.graph()); 
 int64_t LoadedRow::launches() const { return count_launches(cuda_source(ready_.graph())); }
 
 void LoadedRow::check_small() const {
-  const GpuRow small = make_gpu_row(row_.name, true);
+  const GpuRow small = make_(row_.name, true);
   const auto got =
       to_host(small.prepare(machine_.options(), make_inputs(small, machine_.device)).results());
   tc::CompileOptions options;

@@ -26,7 +26,9 @@ std::vector<double> time_copies(const Machine& machine, int64_t bytes, int count
 
 class LoadedRow {
  public:
-  LoadedRow(const Machine& machine, const std::string& name);  // inputs made, compiled, run
+  // Inputs made, compiled, run.
+  LoadedRow(const Machine& machine, const std::string& name,
+            const RowMaker& make = make_gpu_row);
 
   const GpuRow& row() const { return row_; }
   std::vector<int64_t> input_checksums() const;
@@ -34,10 +36,12 @@ class LoadedRow {
   const std::vector<tiny_compile::Tensor>& outputs() const { return first_; }  // on the host
   double operations() const;
   int64_t launches() const;
+  double compile_ms() const { return compile_ms_; }  // the first call less a second one
 
   // Each throws tc::Error naming the first element that differs.
   void check_small() const;  // a small instance: the interpreter's bits, or within row().limit
-  // The C++ back end's bits on this instance; false where the contract promises none.
+  // The C++ back end's bits on this instance, on a CPU the interpreter's; false where the contract
+  // promises none.
   bool check_full() const;
   // The last of time_calls gave the first call's bits, also where a vendor's matmul is in it: the
   // same algorithm on the same inputs. What is measured next frees that result.
@@ -49,7 +53,9 @@ class LoadedRow {
 
  private:
   Machine machine_;
+  RowMaker make_;
   GpuRow row_;
+  double compile_ms_ = 0;
   std::vector<tiny_compile::Tensor> inputs_;
   Ready ready_;
   std::vector<tiny_compile::Tensor> first_, last_;

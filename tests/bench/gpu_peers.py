@@ -5,7 +5,8 @@ import math
 import torch
 import torch.nn.functional as F
 
-DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "i64": torch.int64}
+DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i64": torch.int64,
+          "i32": torch.int32, "i8": torch.int8, "u8": torch.uint8, "bool": torch.bool}
 WORD = 0xFFFFFFFF
 CHUNK = 1 << 24
 
@@ -24,8 +25,8 @@ def storage_of(spec, device):
     for first in range(0, spec["count"], CHUNK):
         i = torch.arange(first, min(first + CHUNK, spec["count"]), device=device)
         word = mix((i * 0x9E3779B9 + spec["seed"] * 0x85EBCA6B) & WORD)
-        if spec["dtype"] == "i64":
-            part = word % spec["classes"]
+        if spec["dtype"] in ("i64", "i8", "u8"):
+            part = word % spec["classes"] + int(spec["shift"])
         else:
             step = torch.tensor(spec["scale"], dtype=torch.float32, device=device) * 2.0**-23
             part = ((word >> 8) - 8388608).to(torch.float32) * step
@@ -37,7 +38,7 @@ def storage_of(spec, device):
 def make_input(spec, device):
     """The view that the function is given, and the checksum of its storage."""
     storage = storage_of(spec, device)
-    bits = {2: torch.int16, 4: torch.int32, 8: torch.int64}[storage.element_size()]
+    bits = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[storage.element_size()]
     checksum = int(storage.view(bits).sum(dtype=torch.int64))
     return storage.as_strided(spec["shape"], spec["strides"], spec["start"]), checksum
 

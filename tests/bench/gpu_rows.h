@@ -24,6 +24,7 @@ struct Ready {
 
 struct GpuRow {
   std::string name, what;
+  std::string family, python;  // of speed fuzzing's draws (speed_grammar.h), else ""
   double bytes = 0;     // the least a call must move: its floor; 0 where arithmetic decides
   bool tiny = false;    // shorter on the device than its call on the host
   bool exact = true;    // by contract the interpreter's bits: no vendor matmul in it
@@ -33,6 +34,8 @@ struct GpuRow {
                       const std::vector<tiny_compile::Tensor>&)>
       prepare;
 };
+
+using RowMaker = std::function<GpuRow(const std::string& name, bool small)>;
 
 std::vector<std::string> gpu_row_names();  // of the table in README: pointwise ... gpt2_step
 // The same functions where tensors are not round: softmax/127 (row length, 64 Mi elements in
