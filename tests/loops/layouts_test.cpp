@@ -55,7 +55,8 @@ TEST_CASE("layouts that no block could follow are refused with a reason", "[loop
   require_refused("layouts rows grid loop serial 32 · register 2 · serial 16", "more than one");
   require_refused("layouts rows grid · register 4 loop register 64 · serial 16",
                   "256 elements of a thread");
-  require_refused("layouts rows grid · register 64 loop serial 64 · warp 16", "48 kB");
+  require_refused("layouts rows grid · register 64 loop register 2 · serial 32 · warp 16",
+                  "more than a kernel may declare");
   require_refused("layouts rows grid loop serial 1024 resident=99", "at most 64 warps");
   require_refused("layouts", "has 0 loops");
   require_refused("layouts rows grid · thread 4 loop serial 1024", "expected grid, warp");

@@ -51,7 +51,7 @@ TEST_CASE("a tile program reads as its kernel's schedule says", "[tile]") {
   CHECK(print(program, lower_to_tile(program, program.kernels[0])) ==
         R"(tile k grid 4 block 4 warps {
   array sum0: f32[4]
-  shared given1: f32[128]
+  shared given_f32: f32[128]
   array u2: f32[4]
   array r0_of_row: f32[1]
   row = min(block*32 + lane, 99)
@@ -73,10 +73,10 @@ TEST_CASE("a tile program reads as its kernel's schedule says", "[tile]") {
   $7 = add($6, $5)
   sum0[0] = $7
   $8 = sum0[0]
-  given1[lane + warp*32] = $8
+  given_f32[lane + warp*32] = $8
   barrier
   for w < 4 unrolled {
-    $9 = given1[lane + w*32]
+    $9 = given_f32[lane + w*32]
     u2[w] = $9
   }
   for w < 2 unrolled {
@@ -110,7 +110,7 @@ TEST_CASE("reductions keep their bits under layouts of every level", "[tile]") {
       "from 4",
       "layouts rows grid · register 2 loop register 2 · warp 8 · lane 32 · vector 1",
       "layouts rows grid · lane 2 loop warp 4 · serial 64 · register 4 · warp 2 from 4",
-      "layouts rows grid · lane 8 from 4 loop serial 512 · lane 4"};
+      "layouts rows grid · lane 8 from 4 loop register 2 · serial 256 · lane 4"};
   manual_seed(3);
   for (const int64_t count : {1, 7, 100, 1024, 1025, 2040}) {
     Tensor x = randn({count, 6}) * 10.0;

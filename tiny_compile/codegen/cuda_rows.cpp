@@ -121,7 +121,7 @@ class RowsWriter {
       const bool fits = s.rounds * s.values() <= kMostKept;
       if (fits)
         out_.line(str(value_type(kernel_.scalars[at->first].dtype), " keep_", at->first, "[",
-                      s.rounds * s.values(), "];"));
+                      s.rounds * s.values(), is_first_stored(at->first) ? "] = {};" : "];"));
       at = fits ? std::next(at) : text_.planned.erase(at);
     }
     text_.kept_place = [this](int id) {
@@ -129,6 +129,14 @@ class RowsWriter {
       const std::string round = s.rounds > 1 ? str("round * ", s.packs, " + ") : "";
       return str("keep_", id, "[(", round, "k) * ", s.vector, " + v]");
     };
+  }
+
+  // Threads without a row leave out what is stored; a place that data gives must be one to them too.
+  bool is_first_stored(int id) const {
+    const auto first = std::find_if(
+        kernel_.steps.begin(), kernel_.steps.end(),
+        [&](const Step& step) { return reachable(kernel_, step)[static_cast<size_t>(id)]; });
+    return !live_.empty() && first != kernel_.steps.end() && first->kind == StepKind::Store;
   }
 
   // A kernel with folds has many passes: their values are made of the kept ones each time.

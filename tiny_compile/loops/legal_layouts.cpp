@@ -7,9 +7,11 @@
 #include "tiny_compile/loops/legal_layouts.h"
 
 #include <algorithm>
+#include <map>
 
 #include "tiny_compile/graph/scan.h"
 #include "tiny_compile/loops/in_place.h"
+#include "tiny_compile/loops/passes_of.h"
 
 namespace tiny_compile {
 namespace {
@@ -95,16 +97,41 @@ std::string why_no_vectors(const Kernel& kernel, const std::vector<int>& axes,
   return last % width == 0 ? "" : str(name, ": vectors of ", width, " in ", last);
 }
 
-// Bytes by which the warps of a block exchange what `live` results of each thread are.
-int64_t shared_bytes(const Layout& layout, int64_t live, int64_t threads) {
-  int64_t bytes = 0;
-  Bit before{Level::Grid};
+// Elements that the warps of a block exchange at a time, where a thread has `live` results.
+int64_t exchanged(const Layout& layout, int64_t live, int64_t threads) {
   for (const Bit& bit : bits_in_order(layout)) {
+    if (bit.level == Level::Warp) return live * threads;
     if (bit.level == Level::Register || bit.level == Level::Vector) live /= 2;
-    if (bit.level == Level::Warp && !joins(before, bit)) bytes += live * threads * 8;
-    before = bit;
   }
-  return bytes;
+  return 0;
+}
+
+int64_t row_registers(const Schedule& s) {
+  return extent_of(s.rows, Level::Register) * extent_of(s.rows, Level::Vector);
+}
+
+const Layout& layout_of(const Kernel& kernel, const Step& step) {
+  const std::vector<std::vector<int>> loops = loops_of(kernel);
+  return kernel.schedule
+      ->loops[std::find(loops.begin(), loops.end(), step.inner) - loops.begin()];
+}
+
+// All reductions of one dtype exchange through one array, and places through another.
+int64_t shared_bytes(const Kernel& kernel) {
+  const Schedule& s = *kernel.schedule;
+  std::map<DType, int64_t> most;
+  int64_t places = 0;
+  for (const Step& step : kernel.steps) {
+    if (step.kind != StepKind::Reduce || step.inner.empty()) continue;
+    const Layout& loop = layout_of(kernel, step);
+    const int64_t live = extent_of(loop, Level::Register) * extent_of(loop, Level::Vector),
+                  elements = exchanged(loop, live * row_registers(s), 32 * warps_of(s));
+    const DType dtype = accumulator(step.op, kernel.scalars[step.value].dtype);
+    most[dtype] = std::max(most[dtype], elements * size_of(dtype));
+    if (is_arg(step)) places = std::max(places, elements * size_of(DType::i64));
+  }
+  for (const auto& [dtype, bytes] : most) places += bytes;
+  return places;
 }
 
 std::string why_wrong_loop(const Kernel& kernel, const std::vector<int>& inner, size_t number) {
@@ -120,10 +147,8 @@ std::string why_wrong_loop(const Kernel& kernel, const std::vector<int>& inner, 
   }
   if (const std::string why = why_no_vectors(kernel, inner, loop, name); !why.empty())
     return why;
-  const int64_t row_registers =
-      extent_of(s.rows, Level::Register) * extent_of(s.rows, Level::Vector);
   const int64_t vector = extent_of(loop, Level::Vector),
-                registers = extent_of(loop, Level::Register) * vector * row_registers;
+                registers = extent_of(loop, Level::Register) * vector * row_registers(s);
   if (vector > 1 && extent_of(s.rows, Level::Vector) > 1)
     return name + ": vectors of rows and of loops";
   if (registers > kMostRegisters)
@@ -132,20 +157,10 @@ std::string why_wrong_loop(const Kernel& kernel, const std::vector<int>& inner, 
 }
 
 std::string why_wrong_step(const Kernel& kernel, const Step& step) {
-  if (step.kind != StepKind::Reduce || step.inner.empty()) return "";
-  const std::vector<std::vector<int>> loops = loops_of(kernel);
-  const size_t number = std::find(loops.begin(), loops.end(), step.inner) - loops.begin();
-  const Layout& loop = kernel.schedule->loops[number];
-  const int64_t threads = 32 * warps_of(*kernel.schedule);
-  const int64_t live = extent_of(loop, Level::Register) * extent_of(loop, Level::Vector) *
-                       extent_of(kernel.schedule->rows, Level::Register) *
-                       extent_of(kernel.schedule->rows, Level::Vector);
-  if (step.op == Op::sum_exp && extent_of(loop, Level::Serial) > 1)
-    return str("loop ", number + 1, " has turns, which sum_exp cannot take");
-  const int64_t arrays = step.op == Op::sum_exp ? 2 : step.op == Op::argmax ? 2 : 1;
-  if (arrays * shared_bytes(loop, live, threads) > kShared)
-    return str("loop ", number + 1, " exchanges more than 48 kB");
-  return "";
+  if (step.kind != StepKind::Reduce || step.op != Op::sum_exp || step.inner.empty()) return "";
+  return extent_of(layout_of(kernel, step), Level::Serial) > 1
+             ? "loops have turns, which sum_exp cannot take"
+             : "";
 }
 
 }  // namespace
@@ -201,6 +216,9 @@ std::string why_illegal_layouts(const Program& program, const Kernel& kernel) {
     why = why_wrong_loop(kernel, loops[n], n);
   for (size_t n = 0; n < kernel.steps.size() && why.empty(); n++)
     why = why_wrong_step(kernel, kernel.steps[n]);
+  if (why.empty() && shared_bytes(kernel) > kShared)
+    why = str("layouts exchange ", shared_bytes(kernel),
+              " bytes, more than a kernel may declare");
   return why.empty() ? "" : "schedule " + why;
 }
 

@@ -148,7 +148,8 @@ Columns in_turns(Along along, int64_t rows, int64_t count) {
 }  // namespace
 
 std::optional<Schedule> layouts_of_columns(const Program& program, const Kernel& kernel) {
-  if (!can_be_laid_out(program, kernel) || longest_loop(kernel) > kChunk) return std::nullopt;
+  if (!can_be_laid_out(program, kernel) || longest_loop(kernel) > 2 * kChunk)
+    return std::nullopt;
   const int64_t rows = row_count(kernel).constant(), count = longest_loop(kernel);
   const Along along = along_rows(program, kernel);
   const bool again = reads_again(kernel);

@@ -113,6 +113,19 @@ Accumulator like(Tile& tile, const Accumulator& all, const char* what, int64_t s
   return result;
 }
 
+// The number of a shared array of this name and dtype, at least so large: all reductions of a tile
+// use one, a barrier apart. `again`: it has been used before.
+int shared_array(Tile& tile, const std::string& name, DType dtype, int64_t size, bool& again) {
+  for (size_t a = 0; a < tile.arrays.size(); a++) {
+    Array& array = tile.arrays[a];
+    if (array.name != name || array.dtype != dtype) continue;
+    array.size = std::max(array.size, size);
+    again = true;
+    return static_cast<int>(a);
+  }
+  return add_array(tile, {name, dtype, size, Space::Shared});
+}
+
 // Goes over bits in order; `live` results of a thread are left, times `rows`.
 class Reducer {
  public:
@@ -155,12 +168,22 @@ class Reducer {
                         [&](const Expr& p) { return combine(tile_, all_, p, all_, p, step); }));
   }
 
+  // What the warps give each other, which none reads any more of an earlier reduction's.
+  Accumulator shared(int64_t size) {
+    Accumulator given = all_;
+    bool again = false;
+    given.values = shared_array(tile_, str("given_", all_.dtype), all_.dtype, size, again);
+    if (all_.places >= 0)
+      given.places = shared_array(tile_, "given_places", DType::i64, size, again);
+    if (again) text().push_back(barrier());
+    return given;
+  }
+
   // Each warp reads what all have, and adds for itself.
   void over_warps(const std::vector<Bit>& run) {
     const int64_t warps = int64_t{1} << run.size(), step = run.back().step,
                   threads = int64_t{32} * tile_.warps;
-    const Accumulator given =
-                          like(tile_, all_, "given", live_ * rows_ * threads, Space::Shared),
+    const Accumulator given = shared(live_ * rows_ * threads),
                       theirs = like(tile_, all_, "u", warps, Space::Register);
     const Expr thread = warp_of(tile_) * 32 + lane_of_warp(),
                mine = mod(floor_div(warp_of(tile_), step), warps);
