@@ -108,7 +108,7 @@ TEST_CASE("reductions keep their bits under layouts of every level", "[tile]") {
       "layouts rows grid · lane 32 loop register 8 · serial 16 · warp 16",
       "layouts rows grid · warp 2 · lane 4 · vector 2 loop register 2 · serial 256 · lane 4 "
       "from 4",
-      "layouts rows grid · register 2 loop register 2 · warp 8 · lane 32 · vector 1",
+      "layouts rows grid · register 2 loop register 8 · warp 8 · lane 32 · vector 1",
       "layouts rows grid · lane 2 loop warp 4 · serial 64 · register 4 · warp 2 from 4",
       "layouts rows grid · lane 8 from 4 loop register 2 · serial 256 · lane 4"};
   manual_seed(3);
