@@ -67,9 +67,10 @@ inline std::string check(const Function& function, const std::vector<Tensor>& in
   std::vector<std::string> chosen;
   for (const Kernel& kernel : all.program.kernels) {
     const Strategy strategy = schedule_of(kernel).strategy;
-    chosen.push_back(strategy == Strategy::Columns ? "columns"
-                     : strategy == Strategy::Rows  ? "rows"
-                                                   : "pointwise");
+    chosen.push_back(strategy == Strategy::Layouts   ? "layouts"
+                     : strategy == Strategy::Columns ? "columns"
+                     : strategy == Strategy::Rows    ? "rows"
+                                                     : "pointwise");
   }
   CHECK(join(chosen, " ") == strategies);
   return all.source.text;

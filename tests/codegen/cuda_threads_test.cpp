@@ -31,12 +31,12 @@ TEST_CASE("integers of which a branch says what they are", "[codegen][threads]")
 
 TEST_CASE("columns thread by thread, strided ones, and chunks of a few", "[codegen][threads]") {
   manual_seed(3);
-  check(sum_down, {every(2, randn({900, 80}))}, "columns");
-  check(sum_down, {every(3, randn({70, 150}))}, "columns");
-  check(sum_down, {randn({17000, 127})}, "columns rows");
+  check(sum_down, {every(2, randn({900, 80}))}, "layouts");
+  check(sum_down, {every(3, randn({70, 150}))}, "layouts");
+  check(sum_down, {randn({17000, 127})}, "layouts rows");
   check(sum_down, {randn({17000, 7})}, "rows rows");
-  check(sum_down, {randn({17000, 131})}, "columns rows");
-  check(sum_down, {every(2, randn({17000, 262}))}, "columns rows");
+  check(sum_down, {randn({17000, 131})}, "layouts rows");
+  check(sum_down, {every(2, randn({17000, 262}))}, "layouts rows");
 }
 
 TEST_CASE("values of a row stored before its elements, by one thread", "[codegen][threads]") {
@@ -69,9 +69,9 @@ TEST_CASE("columns over two axes thread by thread: counters are sums, not divisi
   const std::string text = check(sum_twice, {apart(70, 32, 100)}, "columns", small);
   CHECK(text.find("const int j0 = chunk*32 + q/2;") != std::string::npos);
   CHECK(text.find("const int j1 = from + (q%2)*16;") != std::string::npos);
-  check(sum_twice, {apart(29, 40, 33)}, "columns", small);
-  check(sum_twice, {apart(3, 7, 65)}, "columns", small);
-  check(exponentials, {apart(5, 48, 40)}, "columns", small);
+  check(sum_twice, {apart(29, 40, 33)}, "layouts", small);
+  check(sum_twice, {apart(3, 7, 65)}, "layouts", small);
+  check(exponentials, {apart(5, 48, 40)}, "layouts", small);
 }
 
 TEST_CASE("rows thread by thread: whole chunks, partial ones, divisors out of range",
@@ -317,15 +317,15 @@ TEST_CASE("folds thread by thread: columns summed while a block goes over its ro
     const Tensor h = i[0] * rsqrt((i[0] * i[0]).mean(-1, true) + 1e-5);
     return Out{h + i[1], (i[1] * h).sum(0), i[1].sum(0)};
   };
-  check(gradients, {randn({4096, 128}), randn({4096, 128})}, "rows columns");
+  check(gradients, {randn({4096, 128}), randn({4096, 128})}, "rows layouts");
   check(gradients, {randn({4096, 136}).to(bfloat16), randn({4096, 136}).to(bfloat16)},
-        "rows columns");
+        "rows layouts");
   const auto batched = [](In i) {
     const Tensor h = i[0] * rsqrt((i[0] * i[0]).mean(-1, true) + 1e-5);
     return Out{h, (i[1] * h).sum({0, 1})};
   };
   const std::string text =
-      check(batched, {randn({5, 1024, 129}), randn({5, 1024, 129})}, "rows columns");
+      check(batched, {randn({5, 1024, 129}), randn({5, 1024, 129})}, "rows layouts");
   CHECK(text.find("if (lane == 0 && turn + 1 < 8)") != std::string::npos);  // asks for its next
 }
 

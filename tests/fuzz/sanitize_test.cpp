@@ -44,6 +44,8 @@ constexpr Words kWords[] = {
     {"cuda_ahead", "tc_ahead(in_", "rows asked for ahead"},
     {"cuda_fold", "waits_", "columns' sums beside rows, in turns"},
     {"cuda_fold", "_sub_sum_7_finish(", "and what is left of them"},
+    {"cuda_tile", "given_f32[", "what warps of a block exchange"},
+    {"cuda_tile", "__shfl_xor_sync(0xffffffffu, sum", "what lanes of a column exchange"},
     {"cuda_columns", "parts[", "columns of a block"},
     {"cuda_columns", "blockIdx.x / 4", "columns that four blocks share"},
     {"cuda_scan", "(*const last)[", "running sums in tiles"},

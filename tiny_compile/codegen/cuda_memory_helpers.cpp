@@ -62,7 +62,7 @@ __device__ inline void tc_read(T* to, const T* from) {
   for (int v = 0; v < N; v++) to[v] = pack.at[v];
 }
 )"},
-    {"tc_read_halves", "tc_pack", R"(
+    {"tc_read_halves", "tc_pack tc_to_f32", R"(
 template <int N, class T>
 __device__ inline void tc_read_halves(float* to, const T* from) {
   const tc_pack<T, N> pack = *(const tc_pack<T, N>*)from;
@@ -79,7 +79,7 @@ __device__ inline void tc_write(T* to, const T* from) {
   *(tc_pack<T, N>*)to = pack;
 }
 )"},
-    {"tc_write_halves", "tc_halves tc_pack tc_pairs", R"(
+    {"tc_write_halves", "tc_pack tc_pairs", R"(
 template <int N, class T>
 __device__ inline void tc_write_halves(T* to, const float* from) {
   tc_pack<float, N> pack;

@@ -25,6 +25,17 @@ constexpr int kRounds = 4;          // of narrowing one factor by what is known 
 constexpr int kMostSubtracted = 3;  // facts that one goal is the sum of
 constexpr int kDeepest = 200;       // ands, ors and nots in one another
 
+// The first and the last of `all` whose remainder by d is in `rest`.
+Interval ends_with(const Interval& all, int64_t d, const Interval& rest) {
+  const int64_t low = floor_remainder(all.low, d), high = floor_remainder(all.high, d);
+  Wide first = all.low, last = all.high;
+  if (low < rest.low) first += rest.low - low;
+  if (low > rest.high) first += d - low + rest.low;
+  if (high > rest.high) last -= high - rest.high;
+  if (high < rest.low) last -= high + d - rest.high;
+  return {clamp_to_bounds(first), clamp_to_bounds(last)};
+}
+
 bool is_finite(const Interval& interval) {
   return interval.low > -kUnbounded && interval.high < kUnbounded;
 }
@@ -271,7 +282,7 @@ bool Facts::narrow(const Expr& factor, const Interval& interval) {
   return true;
 }
 
-// i % 20 < 4 with i < 20 says that i < 4.
+// i % 20 < 4 with i < 20 says that i < 4, and with i < 100 that i < 84.
 bool Facts::learn_from_remainders() {
   bool learnt = false;
   for (const Bound& bound : std::vector<Bound>(bounds_)) {
@@ -279,11 +290,7 @@ bool Facts::learn_from_remainders() {
     const Expr &divided = bound.factor.operands()[0], &divisor = bound.factor.operands()[1];
     const Interval all = bounds(divided);
     if (!divisor.is_constant() || !is_finite(all) || !is_finite(bound.interval)) continue;
-    const int64_t d = divisor.constant(), turns = floor_quotient(all.low, d);
-    if (turns != floor_quotient(all.high, d)) continue;
-    learnt = narrow(divided, {clamp_to_bounds(Wide{turns} * d + bound.interval.low),
-                              clamp_to_bounds(Wide{turns} * d + bound.interval.high)}) ||
-             learnt;
+    learnt = narrow(divided, ends_with(all, divisor.constant(), bound.interval)) || learnt;
   }
   return learnt;
 }

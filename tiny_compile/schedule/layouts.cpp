@@ -15,6 +15,7 @@
 #include "tiny_compile/schedule/layouts.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/bounds.h"
@@ -84,6 +85,27 @@ Along along_rows(const Program& program, const Kernel& kernel) {
   return {std::min(width, kAccess / largest), largest};
 }
 
+// Something is read or written along the loops, not along the rows: its elements lie across lanes.
+bool runs_along_loops(const Kernel& kernel) {
+  const auto step_along = [&](const Expr& index, int axis) {
+    return std::abs(coefficient(index, kernel.axes[axis].symbol()));
+  };
+  const auto runs = [&](const Expr& index) {
+    const int64_t beside = step_along(index, kernel.rows - 1);
+    for (int a = kernel.rows; a < static_cast<int>(kernel.axes.size()); a++) {
+      const int64_t step = step_along(index, a);
+      if (step > 0 && step < beside) return true;
+    }
+    return false;
+  };
+  for (const Scalar& scalar : kernel.scalars) {
+    if (scalar.kind == ScalarKind::Load && runs(scalar.index)) return true;
+  }
+  return std::any_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
+    return step.kind == StepKind::Store && runs(step.index);
+  });
+}
+
 // A part, where it is more than nothing.
 void add(Layout& layout, Level level, int64_t extent, int64_t step = 1) {
   if (extent > 1) layout.push_back({level, extent, step});
@@ -148,7 +170,8 @@ Columns in_turns(Along along, int64_t rows, int64_t count) {
 }  // namespace
 
 std::optional<Schedule> layouts_of_columns(const Program& program, const Kernel& kernel) {
-  if (!can_be_laid_out(program, kernel) || longest_loop(kernel) > 2 * kChunk)
+  if (!can_be_laid_out(program, kernel) || longest_loop(kernel) > 2 * kChunk ||
+      runs_along_loops(kernel))
     return std::nullopt;
   const int64_t rows = row_count(kernel).constant(), count = longest_loop(kernel);
   const Along along = along_rows(program, kernel);
