@@ -67,6 +67,13 @@ TEST_CASE("a mask on a quotient or a remainder bounds what is divided", "[loops]
            "bitwise_and(ge(index[i0*8 + j0], i64 3), lt(index[i0*8 + j0], i64 19))"));
 }
 
+TEST_CASE("a mask on a remainder bounds what goes through it many times", "[loops][refused]") {
+  require_accepted(masked("i0 + 3", "lt(index[i0%4], i64 1)"));
+  require_refused(masked("i0 + 3", "lt(index[i0%4], i64 2)"), "leaves the buffer's 16");
+  require_accepted(masked("i0 - 3", "ge(index[i0%4], i64 3)"));
+  require_refused(masked("i0 - 3", "ge(index[i0%4], i64 2)"), "leaves the buffer's 16");
+}
+
 TEST_CASE("a mask on a sum bounds what divides it, and multiples of what it says",
           "[loops][refused]") {
   const auto load = [](const std::string& index, const std::string& mask) {
