@@ -22,17 +22,76 @@ using Integers = std::vector<int64_t>;  // one for each of these
 
 size_t width_of(DType dtype) { return size_of(compute_type(dtype)); }
 
-// The last access to a shared element.
+int64_t of(ExprKind kind, int64_t a, int64_t b) {
+  switch (kind) {
+    case ExprKind::Add: return a + b;
+    case ExprKind::Mul: return a * b;
+    case ExprKind::FloorDiv: return floor_quotient(a, b);
+    case ExprKind::Mod: return floor_remainder(a, b);
+    case ExprKind::Min: return std::min(a, b);
+    default: return std::max(a, b);
+  }
+}
+
+// The last accesses to a shared element, each in a stretch between two barriers. Both say whether
+// the thread may: no other writes what it reads, none reads or writes what it writes.
 struct Access {
   int writer = -1, reader = -1;     // threads; -2: several have read
-  int64_t written = -1, read = -1;  // in which stretch between barriers
+  int64_t written = -1, read = -1;  // stretches
+
+  bool reads(int thread, int64_t stretch) {
+    if (written == stretch && writer != thread) return false;
+    reader = read == stretch && reader != thread ? -2 : thread;
+    read = stretch;
+    return true;
+  }
+  bool writes(int thread, int64_t stretch) {
+    if ((written == stretch && writer != thread) || (read == stretch && reader != thread))
+      return false;
+    writer = thread;
+    written = stretch;
+    return true;
+  }
 };
 
-class BlockRun {
+// The program's buffers while a tile runs.
+class Buffers {
  public:
-  BlockRun(const Tile& tile, std::vector<Memory>& memory,
-           std::vector<std::vector<bool>>& stored, int64_t block)
-      : tile_(tile), memory_(memory), stored_(stored), threads_(32 * tile.warps) {
+  Buffers(const Tile& tile, std::vector<Memory>& memory)
+      : tile_(tile), memory_(memory), stored_(memory.size()) {}
+
+  void fetch(int buffer, int64_t index, Lanes& one) const {
+    check(buffer, index);
+    load(memory_[buffer].dtype, memory_[buffer].data, &index, 1, one);
+  }
+
+  void put(int buffer, int64_t index, uint64_t bits) {
+    check(buffer, index);
+    std::vector<bool>& stored = stored_[buffer];
+    stored.resize(static_cast<size_t>(memory_[buffer].size));
+    if (stored[index]) fail("tile ", tile_.kernel.name, " stores element ", index, " twice");
+    stored[index] = true;
+    Lanes one;
+    one.dtype = memory_[buffer].dtype;
+    std::memcpy(one.data, &bits, width_of(one.dtype));
+    store(one, memory_[buffer].data, &index, 1);
+  }
+
+ private:
+  void check(int buffer, int64_t index) const {
+    if (index < 0 || index >= memory_[buffer].size)
+      fail("tile ", tile_.kernel.name, " uses element ", index, " of ", memory_[buffer].size);
+  }
+
+  const Tile& tile_;
+  std::vector<Memory>& memory_;
+  std::vector<std::vector<bool>> stored_;  // elements of each buffer, by all blocks
+};
+
+// What the threads of a block know: integers by name, scalars and arrays.
+class Block {
+ public:
+  Block(const Tile& tile, int64_t block) : tile_(tile), threads_(32 * tile.warps) {
     values_.resize(tile.kernel.scalars.size());
     for (const Array& array : tile.arrays) {
       const bool shared = array.space == Space::Shared;
@@ -40,17 +99,25 @@ class BlockRun {
       arrays_.emplace_back(static_cast<size_t>(array.size) * copies, 0xffffffffffffffffull);
       accesses_.emplace_back(shared ? static_cast<size_t>(array.size) : 0);
     }
-    Threads all(static_cast<size_t>(threads_));
-    std::iota(all.begin(), all.end(), 0);
-    set_symbol("block", all, Integers(all.size(), block));
     Integers warps, lanes;
-    for (int t : all) warps.push_back(t / 32), lanes.push_back(t % 32);
-    set_symbol("warp", all, warps);
-    set_symbol("lane", all, lanes);
-    run(tile.body, all);
+    for (int t : all()) warps.push_back(t / 32), lanes.push_back(t % 32);
+    set_symbol("block", all(), Integers(warps.size(), block));
+    set_symbol("warp", all(), warps);
+    set_symbol("lane", all(), lanes);
   }
 
- private:
+  Threads all() const {
+    Threads threads(static_cast<size_t>(threads_));
+    std::iota(threads.begin(), threads.end(), 0);
+    return threads;
+  }
+  void pass_barrier(const Threads& threads) {
+    if (static_cast<int>(threads.size()) != threads_)
+      fail("tile ", tile_.kernel.name, ": a barrier that ", threads.size(), " threads of ",
+           threads_, " come to");
+    stretch_++;
+  }
+
   // --- integers ---
 
   void set_symbol(const std::string& name, const Threads& threads, const Integers& values) {
@@ -76,40 +143,6 @@ class BlockRun {
         result[n] = of(expr.kind(), result[n], more[n]);
     }
     return result;
-  }
-
-  static int64_t of(ExprKind kind, int64_t a, int64_t b) {
-    switch (kind) {
-      case ExprKind::Add: return a + b;
-      case ExprKind::Mul: return a * b;
-      case ExprKind::FloorDiv: return floor_quotient(a, b);
-      case ExprKind::Mod: return floor_remainder(a, b);
-      case ExprKind::Min: return std::min(a, b);
-      default: return std::max(a, b);
-    }
-  }
-
-  // The index, with at0, at1, ... the integers that data gave; threads whose data is out of range
-  // are left out, and the error is raised.
-  Integers chosen_index(const Scalar& s, Threads& threads) {
-    Threads inside;
-    std::vector<Integers> places(s.operands.size());
-    for (int t : threads) {
-      bool fits = true;
-      Integers mine;
-      for (size_t k = 0; k < s.operands.size() && fits; k++) {
-        Lanes one;
-        gather(s.operands[k], {t}, 0, 1, one);
-        mine.push_back(lane_integer(one, 0));
-        fits = index_fits(mine.back(), s.limits[k].constant());
-      }
-      if (!fits) continue;
-      inside.push_back(t);
-      for (size_t k = 0; k < mine.size(); k++) places[k].push_back(mine[k]);
-    }
-    threads = inside;
-    for (size_t k = 0; k < places.size(); k++) set_symbol(indirect(k).name, threads, places[k]);
-    return evaluate(s.index, threads);
   }
 
   // --- values ---
@@ -148,116 +181,21 @@ class BlockRun {
     }
   }
 
-  template <typename Each>
-  static void in_batches(const Threads& threads, Each each) {
-    for (size_t from = 0; from < threads.size(); from += kLanes)
-      each(from, static_cast<int>(std::min<size_t>(kLanes, threads.size() - from)));
-  }
-
-  void compute(int id, const Threads& threads) {
-    const Scalar& s = tile_.kernel.scalars[id];
-    Lanes operands[3], out;
-    if (s.kind == ScalarKind::Apply) {
-      in_batches(threads, [&](size_t from, int n) {
-        for (size_t k = 0; k < s.operands.size(); k++)
-          gather(s.operands[k], threads, from, n, operands[k]);
-        apply(s.op, s.dtype, &operands[0], &operands[1], &operands[2], n, out);
-        scatter(id, threads, from, n, out);
-      });
-      return;
-    }
-    if (s.kind == ScalarKind::Philox) return draw(id, threads);
-    CHECK(s.kind == ScalarKind::Load || s.kind == ScalarKind::Index, "no value of this kind");
-    read(id, threads);
-  }
-
-  void draw(int id, const Threads& threads) {
-    const Scalar& s = tile_.kernel.scalars[id];
-    const Integers words = evaluate(s.index, threads);
-    for (size_t n = 0; n < threads.size(); n++) {
-      const uint64_t seed = value(s.operands[0], threads[n]),
-                     counter = value(s.operands[1], threads[n]) +
-                               static_cast<uint64_t>(s.value.as_integer());
-      set_value(id, threads[n],
-                prelude::tc_philox(seed, counter, static_cast<uint64_t>(words[n])));
-    }
-  }
-
-  void read(int id, const Threads& threads) {
-    const Scalar& s = tile_.kernel.scalars[id];
-    Threads wanted;
-    Lanes one;
-    for (int t : threads) {
-      const bool is_wanted = s.mask < 0 || value(s.mask, t) != 0;
-      if (is_wanted) wanted.push_back(t);
-      fill(is_wanted || s.kind == ScalarKind::Index ? Literal{s.dtype, 0} : s.value, 1, one);
-      scatter(id, {t}, 0, 1, one);
-    }
-    const Integers index = chosen_index(s, wanted);
-    for (size_t n = 0; n < wanted.size(); n++) {
-      if (s.kind == ScalarKind::Index)
-        fill_iota(&index[n], 1, one);
-      else
-        fetch(s.buffer, index[n], one);
-      scatter(id, {wanted[n]}, 0, 1, one);
-    }
-  }
-
-  void check_index(int buffer, int64_t index) const {
-    if (index < 0 || index >= memory_[buffer].size)
-      fail("tile ", tile_.kernel.name, " uses element ", index, " of ", memory_[buffer].size);
-  }
-
-  void fetch(int buffer, int64_t index, Lanes& one) const {
-    check_index(buffer, index);
-    load(memory_[buffer].dtype, memory_[buffer].data, &index, 1, one);
-  }
-
-  void put(int buffer, int64_t index, uint64_t bits) {
-    check_index(buffer, index);
-    std::vector<bool>& stored = stored_[buffer];
-    stored.resize(static_cast<size_t>(memory_[buffer].size));
-    if (stored[index]) fail("tile ", tile_.kernel.name, " stores element ", index, " twice");
-    stored[index] = true;
-    Lanes one;
-    one.dtype = memory_[buffer].dtype;
-    std::memcpy(one.data, &bits, width_of(one.dtype));
-    store(one, memory_[buffer].data, &index, 1);
-  }
-
   // --- arrays ---
-
-  uint64_t& element(int array, int64_t index, int thread) {
-    const Array& a = tile_.arrays[array];
-    if (index < 0 || index >= a.size)
-      fail("tile ", tile_.kernel.name, " uses element ", index, " of ", a.name, "[", a.size,
-           "]");
-    const bool shared = a.space == Space::Shared;
-    return arrays_[array][static_cast<size_t>(shared ? index : thread * a.size + index)];
-  }
 
   uint64_t element_read(int array, int64_t index, int thread) {
     const uint64_t bits = element(array, index, thread);
     if (tile_.arrays[array].space != Space::Shared) return bits;
-    Access& access = accesses_[array][index];
-    if (access.written == stretch_ && access.writer != thread)
-      fail("tile ", tile_.kernel.name, ": thread ", thread, " reads ", tile_.arrays[array].name,
-           "[", index, "] beside thread ", access.writer, ", which writes it");
-    access.reader = access.read == stretch_ && access.reader != thread ? -2 : thread;
-    access.read = stretch_;
+    if (!accesses_[array][index].reads(thread, stretch_))
+      fail_race("reads", array, index, thread);
     return bits;
   }
 
   void element_write(int array, int64_t index, int thread, uint64_t bits) {
     element(array, index, thread) = bits;
     if (tile_.arrays[array].space != Space::Shared) return;
-    Access& access = accesses_[array][index];
-    if ((access.written == stretch_ && access.writer != thread) ||
-        (access.read == stretch_ && access.reader != thread))
-      fail("tile ", tile_.kernel.name, ": thread ", thread, " writes ",
-           tile_.arrays[array].name, "[", index, "], which another has between two barriers");
-    access.writer = thread;
-    access.written = stretch_;
+    if (!accesses_[array][index].writes(thread, stretch_))
+      fail_race("writes", array, index, thread);
   }
 
   void read_element(int id, int array, const Expr& place, int lane_xor,
@@ -276,6 +214,121 @@ class BlockRun {
     for (size_t n = 0; n < threads.size(); n++) set_value(id, threads[n], bits[n]);
   }
 
+ private:
+  [[noreturn]] void fail_race(const char* does, int array, int64_t index, int thread) const {
+    fail("tile ", tile_.kernel.name, ": thread ", thread, " ", does, " ",
+         tile_.arrays[array].name, "[", index, "], which another writes between two barriers");
+  }
+
+  uint64_t& element(int array, int64_t index, int thread) {
+    const Array& a = tile_.arrays[array];
+    if (index < 0 || index >= a.size)
+      fail("tile ", tile_.kernel.name, " uses element ", index, " of ", a.name, "[", a.size,
+           "]");
+    const bool shared = a.space == Space::Shared;
+    return arrays_[array][static_cast<size_t>(shared ? index : thread * a.size + index)];
+  }
+
+  const Tile& tile_;
+  const int threads_;
+  std::map<std::string, Integers> symbols_;    // a value for each thread
+  std::vector<std::vector<uint64_t>> values_;  // of each scalar, for each thread
+  std::vector<std::vector<uint64_t>> arrays_;
+  std::vector<std::vector<Access>> accesses_;
+  int64_t stretch_ = 0;  // barriers so far
+};
+
+template <typename Each>
+void in_batches(const Threads& threads, Each each) {
+  for (size_t from = 0; from < threads.size(); from += kLanes)
+    each(from, static_cast<int>(std::min<size_t>(kLanes, threads.size() - from)));
+}
+
+// A pointwise op, many threads at a time.
+void compute_op(const Scalar& s, int id, const Threads& threads, Block& block) {
+  Lanes operands[3], out;
+  in_batches(threads, [&](size_t from, int n) {
+    for (size_t k = 0; k < s.operands.size(); k++)
+      block.gather(s.operands[k], threads, from, n, operands[k]);
+    apply(s.op, s.dtype, &operands[0], &operands[1], &operands[2], n, out);
+    block.scatter(id, threads, from, n, out);
+  });
+}
+
+void draw(const Scalar& s, int id, const Threads& threads, Block& block) {
+  const Integers words = block.evaluate(s.index, threads);
+  for (size_t n = 0; n < threads.size(); n++) {
+    const uint64_t seed = block.value(s.operands[0], threads[n]),
+                   counter = block.value(s.operands[1], threads[n]) +
+                             static_cast<uint64_t>(s.value.as_integer());
+    block.set_value(id, threads[n],
+                    prelude::tc_philox(seed, counter, static_cast<uint64_t>(words[n])));
+  }
+}
+
+// What the threads of a block do, over memory.
+class BlockRun {
+ public:
+  BlockRun(const Tile& tile, Buffers& buffers, int64_t block)
+      : tile_(tile), buffers_(buffers), block_(tile, block) {
+    run(tile.body, block_.all());
+  }
+
+ private:
+  // --- scalars ---
+
+  // The index, with at0, at1, ... the integers that data gave; threads whose data is out of range
+  // are left out, and the error is raised.
+  Integers chosen_index(const Scalar& s, Threads& threads) {
+    Threads inside;
+    std::vector<Integers> places(s.operands.size());
+    for (int t : threads) {
+      bool fits = true;
+      Integers mine;
+      for (size_t k = 0; k < s.operands.size() && fits; k++) {
+        Lanes one;
+        block_.gather(s.operands[k], {t}, 0, 1, one);
+        mine.push_back(lane_integer(one, 0));
+        fits = index_fits(mine.back(), s.limits[k].constant());
+      }
+      if (!fits) continue;
+      inside.push_back(t);
+      for (size_t k = 0; k < mine.size(); k++) places[k].push_back(mine[k]);
+    }
+    threads = inside;
+    for (size_t k = 0; k < places.size(); k++)
+      block_.set_symbol(indirect(k).name, threads, places[k]);
+    return block_.evaluate(s.index, threads);
+  }
+
+  void compute(int id, const Threads& threads) {
+    const Scalar& s = tile_.kernel.scalars[id];
+    if (s.kind == ScalarKind::Apply) return compute_op(s, id, threads, block_);
+    if (s.kind == ScalarKind::Philox) return draw(s, id, threads, block_);
+    CHECK(s.kind == ScalarKind::Load || s.kind == ScalarKind::Index, "no value of this kind");
+    read(id, threads);
+  }
+
+  void read(int id, const Threads& threads) {
+    const Scalar& s = tile_.kernel.scalars[id];
+    Threads wanted;
+    Lanes one;
+    for (int t : threads) {
+      const bool is_wanted = s.mask < 0 || block_.value(s.mask, t) != 0;
+      if (is_wanted) wanted.push_back(t);
+      fill(is_wanted || s.kind == ScalarKind::Index ? Literal{s.dtype, 0} : s.value, 1, one);
+      block_.scatter(id, {t}, 0, 1, one);
+    }
+    const Integers index = chosen_index(s, wanted);
+    for (size_t n = 0; n < wanted.size(); n++) {
+      if (s.kind == ScalarKind::Index)
+        fill_iota(&index[n], 1, one);
+      else
+        buffers_.fetch(s.buffer, index[n], one);
+      block_.scatter(id, {wanted[n]}, 0, 1, one);
+    }
+  }
+
   // --- statements ---
 
   void run(const Body& body, const Threads& threads) {
@@ -285,71 +338,71 @@ class BlockRun {
   void run(const Statement& s, const Threads& threads) {
     if (threads.empty()) return;
     switch (s.kind) {
-      case StatementKind::Let: return set_symbol(s.name, threads, evaluate(s.index, threads));
+      case StatementKind::Let:
+        return block_.set_symbol(s.name, threads, block_.evaluate(s.index, threads));
       case StatementKind::Define: return define(s, threads);
       case StatementKind::Divisor: return;
       case StatementKind::Set: return set(s, threads);
       case StatementKind::Load:
       case StatementKind::StoreAll: return move(s, threads);
       case StatementKind::Store: {
-        const Integers index = evaluate(s.index, threads);
+        const Integers index = block_.evaluate(s.index, threads);
         for (size_t n = 0; n < threads.size(); n++)
-          put(s.buffer, index[n], value(s.value, threads[n]));
+          buffers_.put(s.buffer, index[n], block_.value(s.value, threads[n]));
         return;
       }
       case StatementKind::For: return run_for(s, threads);
       case StatementKind::If: return run_if(s, threads);
-      case StatementKind::Barrier:
-        if (static_cast<int>(threads.size()) != threads_)
-          fail("tile ", tile_.kernel.name, ": a barrier that ", threads.size(), " threads of ",
-               threads_, " come to");
-        stretch_++;
+      case StatementKind::Barrier: block_.pass_barrier(threads);
     }
   }
 
   void define(const Statement& s, const Threads& threads) {
     const Scalar& scalar = tile_.kernel.scalars[s.value];
-    if (s.array >= 0) return read_element(s.value, s.array, s.index, 0, threads);
+    if (s.array >= 0) return block_.read_element(s.value, s.array, s.index, 0, threads);
     if (scalar.kind == ScalarKind::Element)
-      return read_element(s.value, scalar.step, scalar.index,
-                          static_cast<int>(scalar.value.as_integer()), threads);
+      return block_.read_element(s.value, scalar.step, scalar.index,
+                                 static_cast<int>(scalar.value.as_integer()), threads);
     compute(s.value, threads);
   }
 
   void set(const Statement& s, const Threads& threads) {
-    const Integers index = evaluate(s.index, threads);
+    const Integers index = block_.evaluate(s.index, threads);
     for (size_t n = 0; n < threads.size(); n++)
-      element_write(s.array, index[n], threads[n], value(s.value, threads[n]));
+      block_.element_write(s.array, index[n], threads[n], block_.value(s.value, threads[n]));
   }
 
   void move(const Statement& s, const Threads& threads) {
-    const Integers index = evaluate(s.index, threads), place = evaluate(s.place, threads);
+    const Integers index = block_.evaluate(s.index, threads),
+                   place = block_.evaluate(s.place, threads);
     Lanes one;
     for (size_t n = 0; n < threads.size(); n++) {
       if (index[n] % s.width != 0) fail("tile ", tile_.kernel.name, ": a vector astride");
       for (int v = 0; v < s.width; v++) {
         if (s.kind == StatementKind::StoreAll) {
-          put(s.buffer, index[n] + v, element_read(s.array, place[n] + v, threads[n]));
+          buffers_.put(s.buffer, index[n] + v,
+                       block_.element_read(s.array, place[n] + v, threads[n]));
           continue;
         }
-        fetch(s.buffer, index[n] + v, one);
+        buffers_.fetch(s.buffer, index[n] + v, one);
         uint64_t bits = 0;
         std::memcpy(&bits, one.data, width_of(one.dtype));
-        element_write(s.array, place[n] + v, threads[n], bits);
+        block_.element_write(s.array, place[n] + v, threads[n], bits);
       }
     }
   }
 
   void run_for(const Statement& s, const Threads& threads) {
-    const int64_t extent = evaluate(s.index, threads)[0];
+    const int64_t extent = block_.evaluate(s.index, threads)[0];
     for (int64_t i = 0; i < extent; i++) {
-      set_symbol(s.name, threads, Integers(threads.size(), i));
+      block_.set_symbol(s.name, threads, Integers(threads.size(), i));
       run(s.body, threads);
     }
   }
 
   void run_if(const Statement& s, const Threads& threads) {
-    const Integers index = evaluate(s.index, threads), than = evaluate(s.place, threads);
+    const Integers index = block_.evaluate(s.index, threads),
+                   than = block_.evaluate(s.place, threads);
     Threads those;
     for (size_t n = 0; n < threads.size(); n++) {
       if (index[n] < than[n]) those.push_back(threads[n]);
@@ -358,21 +411,15 @@ class BlockRun {
   }
 
   const Tile& tile_;
-  std::vector<Memory>& memory_;
-  std::vector<std::vector<bool>>& stored_;  // elements of each buffer, by all blocks
-  const int threads_;
-  std::map<std::string, Integers> symbols_;    // a value for each thread
-  std::vector<std::vector<uint64_t>> values_;  // of each scalar, for each thread
-  std::vector<std::vector<uint64_t>> arrays_;
-  std::vector<std::vector<Access>> accesses_;
-  int64_t stretch_ = 0;  // barriers so far
+  Buffers& buffers_;
+  Block block_;
 };
 
 }  // namespace
 
 void run_tile(const Tile& tile, std::vector<Memory>& memory) {
-  std::vector<std::vector<bool>> stored(memory.size());
-  for (int64_t block = 0; block < tile.grid; block++) BlockRun(tile, memory, stored, block);
+  Buffers buffers(tile, memory);
+  for (int64_t block = 0; block < tile.grid; block++) BlockRun(tile, buffers, block);
 }
 
 std::vector<Tensor> interpret_tiles(const Program& program, std::span<const Tensor> inputs) {
