@@ -39,6 +39,17 @@ TEST_CASE("columns thread by thread, strided ones, and chunks of a few", "[codeg
   check(sum_down, {every(2, randn({17000, 262}))}, "layouts rows");
 }
 
+TEST_CASE("a thread without a row looks up places that are some", "[codegen][threads]") {
+  manual_seed(5);
+  const Function gates = [](In i) {
+    const auto [values, places] = topk(softmax(i[0], 1), 2, 1);
+    return Out{values / values.sum(1, true), places};
+  };
+  const std::string text = check_bits(gates, {randn({37, 60})}).source.text;
+  CHECK(text.find("long long keep_0[2] = {};") != std::string::npos);
+  CHECK(text.find("float keep_1[2];") != std::string::npos);
+}
+
 TEST_CASE("values of a row stored before its elements, by one thread", "[codegen][threads]") {
   manual_seed(13);
   const Function twice =

@@ -133,9 +133,10 @@ class RowsWriter {
 
   // Threads without a row leave out what is stored; a place that data gives must be one to them too.
   bool is_first_stored(int id) const {
-    const auto first = std::find_if(
-        kernel_.steps.begin(), kernel_.steps.end(),
-        [&](const Step& step) { return reachable(kernel_, step)[static_cast<size_t>(id)]; });
+    const auto reaches = [&](const Step& step) -> bool {
+      return reachable(kernel_, step)[static_cast<size_t>(id)];
+    };
+    const auto first = std::find_if(kernel_.steps.begin(), kernel_.steps.end(), reaches);
     return !live_.empty() && first != kernel_.steps.end() && first->kind == StepKind::Store;
   }
 
