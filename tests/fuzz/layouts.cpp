@@ -64,11 +64,9 @@ class Drawing {
                   loop_warps_end = rows_low ? 8 : 8 / std::min<int64_t>(8, row_warps);
     result.rows = layout(row_count(kernel).constant(), false, lanes_end, warps_end, lane, warp);
     for (const std::vector<int>& inner : loops_of(kernel)) {
-      int64_t count = 1;
-      for (int axis : inner) count *= kernel.axes[axis].extent.constant();
       int64_t from_lane = loop_lane, from_warp = loop_warp;
-      result.loops.push_back(
-          layout(count, true, loop_lanes_end, loop_warps_end, from_lane, from_warp));
+      result.loops.push_back(layout(elements_of(kernel, inner), true, loop_lanes_end,
+                                    loop_warps_end, from_lane, from_warp));
     }
     result.keep = below(4) != 0;
     return result;

@@ -24,24 +24,6 @@ constexpr int64_t kWidest = 8;  // elements of one access
 
 bool is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
-int64_t inner_number(const Kernel& kernel, const std::vector<int>& inner) {
-  int64_t count = 1;
-  for (int axis : inner) count *= kernel.axes[axis].extent.constant();
-  return count;
-}
-
-// The bits of warps or lanes that a layout names; -1 where it names one twice.
-int64_t bits_taken(const Layout& layout, Level level) {
-  int64_t taken = 0;
-  for (const Part& part : layout) {
-    if (part.level != level) continue;
-    const int64_t bits = (part.extent - 1) * part.step;
-    if (taken & bits) return -1;
-    taken |= bits;
-  }
-  return taken;
-}
-
 std::string why_wrong_part(const Part& part, bool is_first, bool is_last, bool is_loop) {
   const std::string name = name_of(part.level);
   const bool has_step = part.level == Level::Warp || part.level == Level::Lane;
@@ -110,12 +92,6 @@ int64_t row_registers(const Schedule& s) {
   return extent_of(s.rows, Level::Register) * extent_of(s.rows, Level::Vector);
 }
 
-const Layout& layout_of(const Kernel& kernel, const Step& step) {
-  const std::vector<std::vector<int>> loops = loops_of(kernel);
-  return kernel.schedule
-      ->loops[std::find(loops.begin(), loops.end(), step.inner) - loops.begin()];
-}
-
 // All reductions of one dtype exchange through one array, and places through another.
 int64_t shared_bytes(const Kernel& kernel) {
   const Schedule& s = *kernel.schedule;
@@ -123,7 +99,7 @@ int64_t shared_bytes(const Kernel& kernel) {
   int64_t places = 0;
   for (const Step& step : kernel.steps) {
     if (step.kind != StepKind::Reduce || step.inner.empty()) continue;
-    const Layout& loop = layout_of(kernel, step);
+    const Layout loop = layout_over(kernel, step.inner);
     const int64_t live = extent_of(loop, Level::Register) * extent_of(loop, Level::Vector),
                   elements = exchanged(loop, live * row_registers(s), 32 * warps_of(s));
     const DType dtype = accumulator(step.op, kernel.scalars[step.value].dtype);
@@ -138,7 +114,7 @@ std::string why_wrong_loop(const Kernel& kernel, const std::vector<int>& inner, 
   const Schedule& s = *kernel.schedule;
   const Layout& loop = s.loops[number];
   const std::string name = str("loop ", number + 1);
-  if (const std::string why = why_wrong(loop, name, inner_number(kernel, inner), true);
+  if (const std::string why = why_wrong(loop, name, elements_of(kernel, inner), true);
       !why.empty())
     return why;
   for (Level level : {Level::Warp, Level::Lane}) {
@@ -158,7 +134,7 @@ std::string why_wrong_loop(const Kernel& kernel, const std::vector<int>& inner, 
 
 std::string why_wrong_step(const Kernel& kernel, const Step& step) {
   if (step.kind != StepKind::Reduce || step.op != Op::sum_exp || step.inner.empty()) return "";
-  return extent_of(layout_of(kernel, step), Level::Serial) > 1
+  return extent_of(layout_over(kernel, step.inner), Level::Serial) > 1
              ? "loops have turns, which sum_exp cannot take"
              : "";
 }
@@ -172,6 +148,29 @@ std::vector<std::vector<int>> loops_of(const Kernel& kernel) {
     if (!step.inner.empty() && !known) loops.push_back(step.inner);
   }
   return loops;
+}
+
+int64_t elements_of(const Kernel& kernel, const std::vector<int>& inner) {
+  int64_t count = 1;
+  for (int axis : inner) count *= kernel.axes[axis].extent.constant();
+  return count;
+}
+
+Layout layout_over(const Kernel& kernel, const std::vector<int>& inner) {
+  const std::vector<std::vector<int>> loops = loops_of(kernel);
+  const auto at = std::find(loops.begin(), loops.end(), inner);
+  return at == loops.end() ? Layout{} : kernel.schedule->loops[at - loops.begin()];
+}
+
+int64_t bits_taken(const Layout& layout, Level level) {
+  int64_t taken = 0;
+  for (const Part& part : layout) {
+    if (part.level != level) continue;
+    const int64_t bits = (part.extent - 1) * part.step;
+    if (taken & bits) return -1;
+    taken |= bits;
+  }
+  return taken;
 }
 
 int warps_of(const Schedule& schedule) {
@@ -208,8 +207,10 @@ std::string why_illegal_layouts(const Program& program, const Kernel& kernel) {
   const std::vector<std::vector<int>> loops = loops_of(kernel);
   if (s.loops.size() != loops.size())
     return str("schedule layouts has ", s.loops.size(), " loops, not ", loops.size());
-  if (s.resident < 0 || s.resident > 32 || s.resident * warps_of(s) > 64)
-    return str("schedule resident=", s.resident, ": a multiprocessor holds at most 64 warps");
+  const int64_t most = program.machine.threads / kLanesOfWarp;
+  if (s.resident < 0 || s.resident > 32 || s.resident * warps_of(s) > most)
+    return str("schedule resident=", s.resident, ": a multiprocessor holds at most ", most,
+               " warps");
   std::string why = why_wrong(s.rows, "rows", row_count(kernel).constant(), false);
   if (why.empty()) why = why_no_vectors(kernel, row_axes(kernel), s.rows, "rows");
   for (size_t n = 0; n < loops.size() && why.empty(); n++)

@@ -11,6 +11,13 @@ namespace tiny_compile {
 // The lists of inner axes that steps go over, each once, in order: what a schedule's loops lay out.
 std::vector<std::vector<int>> loops_of(const Kernel& kernel);
 
+int64_t elements_of(const Kernel& kernel, const std::vector<int>& inner);  // of such a list
+// Its layout; of no loops, an empty one.
+Layout layout_over(const Kernel& kernel, const std::vector<int>& inner);
+
+// The bits of warps or lanes that a layout names; -1 where it names one twice.
+int64_t bits_taken(const Layout& layout, Level level);
+
 int warps_of(const Schedule& schedule);  // of a block, which the layouts name
 
 // Whether threads can share its rows as layouts say: reductions and stores, of at least one

@@ -34,12 +34,6 @@ constexpr int64_t kPiece = 64;      // bytes of neighbours that a warp reads, wh
 constexpr int64_t kManyThreads = int64_t{1} << 17;  // from here on all multiprocessors are busy
 constexpr int64_t kResidentWarps = 32;  // of a multiprocessor: 64 registers a thread
 
-int64_t elements_of(const Kernel& kernel, const std::vector<int>& inner) {
-  int64_t count = 1;
-  for (int axis : inner) count *= kernel.axes[axis].extent.constant();
-  return count;
-}
-
 int64_t longest_loop(const Kernel& kernel) {
   int64_t longest = 1;
   for (const Step& step : kernel.steps)

@@ -135,17 +135,9 @@ Body by_owner(const Lowering& l, const std::vector<Layout>& used, Body body) {
   return body;
 }
 
-const Layout& layout_over(const Kernel& kernel, const std::vector<int>& inner) {
-  static const Layout kNone;
-  const std::vector<std::vector<int>> loops = loops_of(kernel);
-  const auto at = std::find(loops.begin(), loops.end(), inner);
-  return at == loops.end() ? kNone : kernel.schedule->loops[at - loops.begin()];
-}
-
 Share share_over(const Lowering& l, const std::vector<int>& inner) {
-  int64_t count = 1;
-  for (int axis : inner) count *= l.kernel.axes[axis].extent.constant();
-  return share_of(l.tile, "k", count, layout_over(l.kernel, inner), true);
+  return share_of(l.tile, "k", elements_of(l.kernel, inner), layout_over(l.kernel, inner),
+                  true);
 }
 
 // --- scalars ------------------------------------------------------------------------------------

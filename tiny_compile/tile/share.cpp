@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/legal_layouts.h"
 
 namespace tiny_compile {
 namespace {
@@ -56,11 +57,7 @@ Expr of_part(const Tile& tile, const Part& part, int64_t stride) {
 void add_unused(const Expr& number, int64_t extent, Level level,
                 const std::vector<Layout>& used, std::vector<Expr>& unused) {
   int64_t taken = 0;
-  for (const Layout& layout : used) {
-    for (const Part& part : layout) {
-      if (part.level == level) taken |= (part.extent - 1) * part.step;
-    }
-  }
+  for (const Layout& layout : used) taken |= bits_taken(layout, level);
   for (int64_t low = 1; low < extent;) {
     int64_t end = low;
     while (end < extent && !(taken & end)) end *= 2;

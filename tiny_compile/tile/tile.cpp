@@ -1,10 +1,6 @@
 // The tile program as a value: how its statements are made.
 #include "tiny_compile/tile/tile.h"
 
-#include <algorithm>
-
-#include "tiny_compile/base/integer.h"
-
 namespace tiny_compile {
 
 Expr block_of(const Tile& tile) { return Expr::index("block", tile.grid); }
@@ -137,15 +133,6 @@ int add_constant(Tile& tile, const Literal& value) {
   scalar.dtype = value.dtype;
   scalar.value = value;
   return add(tile, std::move(scalar));
-}
-
-int64_t register_words(const Tile& tile) {
-  int64_t words = 0;
-  for (const Array& array : tile.arrays) {
-    if (array.space == Space::Register)
-      words += array.size * std::max<int64_t>(1, size_of(compute_type(array.dtype)) / 4);
-  }
-  return words;
 }
 
 }  // namespace tiny_compile

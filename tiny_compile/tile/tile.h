@@ -105,9 +105,6 @@ int add_element(Tile& tile, int array, const Expr& index, int lane_xor = 0);
 int add_apply(Tile& tile, Op op, DType dtype, std::vector<int> operands);
 int add_constant(Tile& tile, const Literal& value);
 
-// The registers that a thread's arrays take, in words of 4 bytes.
-int64_t register_words(const Tile& tile);
-
 std::string print(const Program& program, const Tile& tile);
 
 }  // namespace tiny_compile
