@@ -4,6 +4,7 @@
 //   build/speed --seeds=1..20               checks and measures these draws, prints a row each
 //   build/speed --commit=HASH --shard=2/10  the second tenth of the 200 draws of a record
 //   build/speed --seeds=7 --print           the draw as a Python function
+//   build/speed --seeds=7 --graph   as a graph's text, for tc
 //   build/speed --seeds=7 --emit --target=cuda   its CUDA source, without a GPU too
 //   build/speed --seeds=1..200 --plan --target=cuda   launches and bytes that our kernels move, over
 //                                                the floor's, worst first, without a GPU too
@@ -40,8 +41,8 @@ struct Options {
   std::string target, seeds, commit, shard = "1/1", family, json;
   int64_t draws = 200;
   double seconds = 0.4;
-  bool print = false, emit = false, plan = false, list = false, serve = false, check = false,
-       small = false;
+  bool graph = false, print = false, emit = false, plan = false, list = false, serve = false,
+       check = false, small = false;
 
   bool on_gpu() const { return target == "cuda"; }
   Scale scale() const { return small ? Scale::Small : on_gpu() ? Scale::Gpu : Scale::Cpu; }
@@ -221,9 +222,9 @@ void set(Options& options, const std::string& name, const std::string& value) {
       {"--commit", &Options::commit}, {"--shard", &Options::shard},
       {"--class", &Options::family},  {"--json", &Options::json}};
   static const std::map<std::string, bool Options::*> kFlags = {
-      {"--print", &Options::print}, {"--emit", &Options::emit},   {"--plan", &Options::plan},
-      {"--list", &Options::list},   {"--serve", &Options::serve}, {"--small", &Options::small},
-      {"--check", &Options::check}};
+      {"--print", &Options::print}, {"--graph", &Options::graph}, {"--emit", &Options::emit},
+      {"--plan", &Options::plan},   {"--list", &Options::list},   {"--serve", &Options::serve},
+      {"--small", &Options::small}, {"--check", &Options::check}};
   if (const auto text = kTexts.find(name); text != kTexts.end())
     options.*text->second = value;
   else if (const auto flag = kFlags.find(name); flag != kFlags.end())
@@ -247,13 +248,23 @@ void print_draws(const Options& options) {
   }
 }
 
+tc::Graph graph_of(const bench::GpuRow& row) {
+  std::vector<tc::Tensor> inputs;
+  for (const bench::Input& input : row.inputs) inputs.push_back(bench::shape_only(input));
+  return row.prepare({}, inputs).graph();
+}
+
+void print_graphs(const Options& options) {
+  const auto make = bench::draws_at(options.scale(), true);
+  for (const std::string& name : names_of(options))
+    std::printf("%s", tc::print(graph_of(make(name, false))).c_str());
+}
+
 void emit_draws(const Options& options) {
   const auto make = bench::draws_at(options.scale(), true);
   for (const std::string& name : names_of(options)) {
     const bench::GpuRow row = make(name, false);
-    std::vector<tc::Tensor> inputs;
-    for (const bench::Input& input : row.inputs) inputs.push_back(bench::shape_only(input));
-    const tc::Source source = bench::cuda_source(row.prepare({}, inputs).graph());
+    const tc::Source source = bench::cuda_source(graph_of(row));
     std::printf("// %s, %s: %s\n%s", name.c_str(), row.family.c_str(), row.what.c_str(),
                 source.text.c_str());
     for (const tc::KernelEntry& kernel : source.kernels)
@@ -264,11 +275,8 @@ void emit_draws(const Options& options) {
 
 // A GPU's kernels alone: a vendor's products are planned as kernels too.
 tc::Program planned(const bench::GpuRow& row) {
-  std::vector<tc::Tensor> inputs;
-  for (const bench::Input& input : row.inputs) inputs.push_back(bench::shape_only(input));
   const tc::Pipeline pipeline = tc::until(tc::default_pipeline(), "plan_memory");
-  const tc::Graph graph = row.prepare({}, inputs).graph();
-  return tc::run_pipeline(pipeline, graph, false, tc::Target::Cuda).program;
+  return tc::run_pipeline(pipeline, graph_of(row), false, tc::Target::Cuda).program;
 }
 
 void print_plans(const Options& options) {
@@ -302,6 +310,7 @@ int run(const std::vector<std::string>& arguments, const std::string& self) {
     return 0;
   }
   if (options.print) return print_draws(options), 0;
+  if (options.graph) return print_graphs(options), 0;
   if (options.plan) return print_plans(options), 0;
   if (options.emit) return emit_draws(options), 0;
   const Machine machine = options.on_gpu() ? Machine{} : Machine{tc::cpu, false};

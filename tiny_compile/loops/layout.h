@@ -29,6 +29,9 @@ struct Part {
 
 using Layout = std::vector<Part>;
 
+// Of a thread: its registers and vectors.
+inline bool is_own(Level level) { return level == Level::Register || level == Level::Vector; }
+
 const char* name_of(Level level);       // "grid"
 std::string str(const Layout& layout);  // "grid · warp 4 · lane 8 from 4"
 

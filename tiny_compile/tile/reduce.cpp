@@ -8,13 +8,23 @@
 //       given[..] = t[0]; barrier; t[0] = u[0] + u[1]  a warp's: by way of shared memory
 //       t[0] = t[0] + t[0] of lane ^ 16, ^ 8, ..       a lane's: a shuffle
 //
+// Of two results that lanes have to add, one lane adds the first and the other the second: half
+// as many shuffles. The bit that told the two apart is then the lanes'.
+//
+//   loop lane 32 · vector 2
+//   =>  s[0] = lane & 16 ? t[0] : t[1];  t[0] = (lane & 16 ? t[1] : t[0]) + s[0] of lane ^ 16
+//       t[0] = t[0] + t[0] of lane ^ 8, ..;  t[0] = t[0] + t[0] of lane ^ 16, the vector's bit
+//
 // A turn's bit is added when its other half has come: turns are in bit-reversed order, and
-// held[b] waits for the half above bit b. Operations that are exact take turns as they come.
+// held[b] waits for the half above bit b. Operations that are exact take bits in the order of
+// least work: a thread's own, turns as they come, lanes, warps.
 //
 // sum_exp takes a chunk's largest first, then the sum of exponentials against it, and brings the
 // chunks' sums to the largest of all.
 #include "tiny_compile/tile/reduce.h"
 
+#include <algorithm>
+#include <deque>
 #include <functional>
 
 namespace tiny_compile {
@@ -43,6 +53,15 @@ Op pairwise(Op reduction) {
     default: CHECK(false, "no pairwise op for ", info(reduction).name);
   }
   return Op::add;
+}
+
+int add_index(Tile& tile, const Expr& value) {
+  Scalar index;
+  index.kind = ScalarKind::Index;
+  index.dtype = DType::i64;
+  index.index = value;
+  tile.kernel.scalars.push_back(std::move(index));
+  return static_cast<int>(tile.kernel.scalars.size()) - 1;
 }
 
 // The better of two and its place: NaN beats all, and of equals the first is taken.
@@ -126,6 +145,20 @@ int shared_array(Tile& tile, const std::string& name, DType dtype, int64_t size,
   return add_array(tile, {name, dtype, size, Space::Shared});
 }
 
+// The order in which the bits are taken.
+std::vector<Bit> order_of(const Accumulator& all, std::vector<Bit> bits) {
+  const auto rank = [](const Bit& bit) {
+    return is_own(bit.level)            ? 0
+           : bit.level == Level::Serial ? 1
+           : bit.level == Level::Lane   ? 2
+                                        : 3;
+  };
+  if (is_exact(all))
+    std::stable_sort(bits.begin(), bits.end(),
+                     [&](const Bit& a, const Bit& b) { return rank(a) < rank(b); });
+  return bits;
+}
+
 // Goes over bits in order; `live` results of a thread are left, times `rows`.
 class Reducer {
  public:
@@ -133,6 +166,8 @@ class Reducer {
       : tile_(tile), all_(all), live_(live), rows_(rows), turns_(turns) {}
 
   void over(const std::vector<Bit>& bits, size_t from, size_t to) {
+    own_ = static_cast<size_t>(std::count_if(bits.begin() + from, bits.begin() + to,
+                                             [](const Bit& b) { return is_own(b.level); }));
     while (from < to) {
       size_t end = from + 1;  // bits of one level in a row; of warps' numbers, neighbours
       while (end < to && joins(bits[end - 1], bits[end])) end++;
@@ -144,7 +179,7 @@ class Reducer {
           for (const Bit& bit : run) over_lane(static_cast<int>(bit.step));
           break;
         default:
-          for (size_t b = 0; b < run.size(); b++) over_registers();
+          for (size_t b = 0; b < run.size(); b++) over_own();
       }
       from = end;
     }
@@ -156,7 +191,14 @@ class Reducer {
  private:
   Body& text() { return turns_ > 1 ? result.in_turn : result.after; }
 
-  void over_registers() {
+  // The thread's own, unless lanes have taken it for one of theirs.
+  void over_own() {
+    own_--;
+    if (!given_away_.empty()) {
+      const int step = given_away_.front();
+      given_away_.pop_front();
+      return combine_lanes(step);
+    }
     live_ /= 2;
     append(text(), each("p", live_ * rows_, [&](const Expr& p) {
              return combine(tile_, all_, p, all_, p + live_ * rows_);
@@ -164,8 +206,40 @@ class Reducer {
   }
 
   void over_lane(int step) {
+    if (given_away_.size() == own_ || all_.places >= 0) return combine_lanes(step);
+    live_ /= 2;
+    given_away_.push_back(step);
+    exchange(step);
+  }
+
+  void combine_lanes(int step) {
     append(text(), each("p", live_ * rows_,
                         [&](const Expr& p) { return combine(tile_, all_, p, all_, p, step); }));
+  }
+
+  // The lanes of a 0 bit keep the lower half of what is live, those of a 1 bit the upper half.
+  void exchange(int step) {
+    const int64_t half = live_ * rows_;
+    const Accumulator sent = like(tile_, all_, "sent", half, Space::Register);
+    Body& body = text();
+    const int bit = add_index(tile_, mod(floor_div(lane_of_warp(), step), 2)),
+              one = add_constant(tile_, Literal::of_integer(DType::i64, 1)),
+              lower = add_apply(tile_, Op::lt, DType::boolean, {bit, one});
+    append(body, {define(bit), define(lower)});
+    append(body, each("p", half, [&](const Expr& p) {
+             const int low = add_element(tile_, all_.values, p),
+                       high = add_element(tile_, all_.values, p + half),
+                       mine = add_apply(tile_, Op::where, all_.dtype, {lower, low, high}),
+                       theirs = add_apply(tile_, Op::where, all_.dtype, {lower, high, low});
+             return Body{define(low),
+                         define(high),
+                         define(mine),
+                         define(theirs),
+                         set(all_.values, p, mine),
+                         set(sent.values, p, theirs)};
+           }));
+    append(body, each("p", half,
+                      [&](const Expr& p) { return combine(tile_, all_, p, sent, p, step); }));
   }
 
   // What the warps give each other, which none reads any more of an earlier reduction's.
@@ -244,6 +318,8 @@ class Reducer {
   int64_t live_;
   const int64_t rows_;
   int64_t turns_;
+  size_t own_ = 0;              // own bits that are still to come
+  std::deque<int> given_away_;  // lanes' steps that stand for the first of them
 };
 
 // value = clamped to finite
@@ -334,12 +410,7 @@ Body set_element(Tile& tile, const Accumulator& all, const Expr& at, int value,
   }
   body.push_back(set(all.values, at, value));
   if (all.places < 0) return body;
-  Scalar index;
-  index.kind = ScalarKind::Index;
-  index.dtype = DType::i64;
-  index.index = place;
-  tile.kernel.scalars.push_back(std::move(index));
-  const int id = static_cast<int>(tile.kernel.scalars.size()) - 1;
+  const int id = add_index(tile, place);
   append(body, {define(id), set(all.places, at, id)});
   return body;
 }
@@ -347,7 +418,8 @@ Body set_element(Tile& tile, const Accumulator& all, const Expr& at, int value,
 Reduced reduce(Tile& tile, const Share& share, const Accumulator& all, int64_t rows) {
   if (all.op == Op::sum_exp) return reduce_exponentials(tile, share, all, rows);
   Reducer reducer(tile, all, share.registers * share.vector, rows, share.turns);
-  reducer.over(share.bits, 0, share.bits.size());
+  const std::vector<Bit> bits = order_of(all, share.bits);
+  reducer.over(bits, 0, bits.size());
   return std::move(reducer.result);
 }
 

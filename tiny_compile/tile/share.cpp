@@ -12,8 +12,6 @@
 namespace tiny_compile {
 namespace {
 
-bool is_own(Level level) { return level == Level::Register || level == Level::Vector; }
-
 // The sum over a number's bits of what each stands for; neighbours that keep step are one term.
 //   number = r, of 4 bits; places 64 32 16 1  =>  r/2*16 + r%2
 Expr spread(const Expr& number, const std::vector<int64_t>& places) {
