@@ -23,12 +23,26 @@ namespace {
 constexpr int64_t kMostIndex = 64;  // parts of an index
 constexpr int kCheapOps = 4;        // worth computing again rather than storing
 
-// Work to compute a value once: transcendental functions count for many.
-int cost(const Kernel& kernel, const std::vector<bool>& wanted) {
+// Of each scalar: whether it is made of indices alone, as a pad's mask is.
+std::vector<bool> made_of_indices(const Kernel& kernel) {
+  std::vector<bool> made;
+  for (const Scalar& scalar : kernel.scalars) {
+    const bool is_made = std::all_of(scalar.operands.begin(), scalar.operands.end(),
+                                     [&](int operand) -> bool { return made[operand]; });
+    made.push_back(scalar.kind == ScalarKind::Index || scalar.kind == ScalarKind::Constant ||
+                   (scalar.kind == ScalarKind::Apply && is_made));
+  }
+  return made;
+}
+
+// Work to compute a value once: transcendental functions count for many, `free` ones for nothing.
+int cost(const Kernel& kernel, const std::vector<bool>& wanted,
+         const std::vector<bool>& free = {}) {
   int total = 0;
   for (size_t id = 0; id < wanted.size(); id++) {
     const Scalar& scalar = kernel.scalars[id];
     if (!wanted[id] || scalar.kind == ScalarKind::Constant) continue;
+    if (!free.empty() && free[id]) continue;
     if (scalar.kind == ScalarKind::Philox) total += 20;
     if (scalar.kind == ScalarKind::Apply) total += is_costly(scalar.op) ? 8 : 1;
   }
@@ -107,7 +121,11 @@ std::string why_not_worth_it(const Program& program, const Group& consumer,
     return "a sort reads its row many times: it stays in memory";
   if (consumer.has(StepKind::Dot) && work > 0)
     return "a matmul reads its operands many times: they stay in memory";
-  if (work > kCheapOps && size > 1 && points(consumer) > size)
+  // A GPU has arithmetic to spare for masks, and threads that wait for memory meanwhile.
+  const int again = program.target == Target::Cuda
+                        ? cost(producer.kernel, wanted, made_of_indices(producer.kernel))
+                        : work;
+  if (again > kCheapOps && size > 1 && points(consumer) > size)
     return "it would be computed many times over";
   const int64_t bytes = size * size_of(stored.type.dtype);
   if (!only_user && input_elements(program, producer.kernel, wanted) > bytes)

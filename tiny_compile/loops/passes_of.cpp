@@ -19,13 +19,46 @@ bool waits(const Kernel& kernel, const Step& step, int first) {
   return false;
 }
 
+size_t most_of_pass(const Kernel& kernel, const Step& step) {
+  return inner_count(kernel, step).constant() >= kLong ? kFew : kMany;
+}
+
+// It comes behind the pass: it uses a result of it, or reads what that writes.
+bool comes_behind(const Kernel& kernel, const std::vector<int>& pass, const Step& step) {
+  const std::vector<bool> used = reachable(kernel, step);
+  for (int s : pass) {
+    const Step& other = kernel.steps[s];
+    for (size_t id = 0; id < used.size(); id++) {
+      const Scalar& scalar = kernel.scalars[id];
+      if (!used[id]) continue;
+      if (scalar.kind == ScalarKind::Register && scalar.step == s) return true;
+      if (scalar.kind == ScalarKind::Load && !makes_register(other) &&
+          scalar.buffer == other.buffer)
+        return true;
+    }
+  }
+  return false;
+}
+
+// The number of the pass that a reduction joins; how many there are where it joins none.
+size_t pass_to_join(const Kernel& kernel, const std::vector<std::vector<int>>& passes,
+                    const Step& step) {
+  for (size_t p = passes.size(); p-- > 0;) {
+    const Step& first = kernel.steps[passes[p][0]];
+    if (comes_behind(kernel, passes[p], step)) break;
+    if (first.kind == StepKind::Reduce && first.inner == step.inner &&
+        passes[p].size() < most_of_pass(kernel, step))
+      return p;
+  }
+  return passes.size();
+}
+
 bool joins(const Kernel& kernel, const std::vector<int>& pass, const Step& step) {
   const Step& first = kernel.steps[pass[0]];
   if (step.kind != first.kind || step.inner != first.inner) return false;
   if (step.kind == StepKind::Fold) return false;
   if (step.kind == StepKind::Store) return true;
-  const size_t most = inner_count(kernel, step).constant() >= kLong ? kFew : kMany;
-  if (is_arg(step) || is_arg(first) || pass.size() == most) return false;
+  if (is_arg(step) || is_arg(first) || pass.size() == most_of_pass(kernel, step)) return false;
   return !waits(kernel, step, pass[0]);
 }
 
@@ -41,6 +74,21 @@ std::vector<std::vector<int>> passes_of(const Kernel& kernel) {
   for (size_t s = 0; s < kernel.steps.size(); s++) {
     if (passes.empty() || !joins(kernel, passes.back(), kernel.steps[s])) passes.push_back({});
     passes.back().push_back(static_cast<int>(s));
+  }
+  return passes;
+}
+
+std::vector<std::vector<int>> gathered_passes_of(const Kernel& kernel) {
+  std::vector<std::vector<int>> passes;
+  for (size_t s = 0; s < kernel.steps.size(); s++) {
+    const Step& step = kernel.steps[s];
+    const bool follows =
+        !passes.empty() && step.kind == StepKind::Store && joins(kernel, passes.back(), step);
+    const size_t p = follows                         ? passes.size() - 1
+                     : step.kind == StepKind::Reduce ? pass_to_join(kernel, passes, step)
+                                                     : passes.size();
+    if (p == passes.size()) passes.push_back({});
+    passes[p].push_back(static_cast<int>(s));
   }
   return passes;
 }

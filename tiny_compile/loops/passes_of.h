@@ -13,6 +13,10 @@ namespace tiny_compile {
 // none uses another's result; argmax and argmin are alone.
 std::vector<std::vector<int>> passes_of(const Kernel& kernel);
 
+// The same where a reduction of whatever kind joins an earlier pass that it need not wait for: stores
+// between that write nothing it reads come later.
+std::vector<std::vector<int>> gathered_passes_of(const Kernel& kernel);
+
 // Of each scalar: whether it is made only for stores of one value a row (a loss) that another pass
 // follows (its gradient). The thread that stores computes it, and the others do not wait for it.
 // What the last pass needs is read early instead: there nothing hides it.

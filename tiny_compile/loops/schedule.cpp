@@ -118,8 +118,7 @@ Strategy choose_strategy(const Program& program, const Kernel& kernel) {
 Schedule choose(const Program& program, const Kernel& kernel) {
   Schedule schedule = default_schedule(program.machine);
   schedule.strategy = choose_strategy(program, kernel);
-  if (schedule.strategy == Strategy::Columns)
-    if (const auto layouts = layouts_of_columns(program, kernel)) return *layouts;
+  if (const auto layouts = layouts_of(program, kernel)) return *layouts;
   if (program.target == Target::Cuda || schedule.strategy == Strategy::Tiles) return schedule;
   int64_t unit = work_per_row(kernel);
   if (schedule.strategy == Strategy::Columns) {

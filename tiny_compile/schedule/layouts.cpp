@@ -1,103 +1,180 @@
 // Which of the legal layouts is a good one? Each gives the same bits, so this is advice alone.
 //
-//   sum over the first of [1024,4096]        rows grid · lane 32
-//                                            loop register 32 · serial 2 · warp 16
-//   softmax over the second of [64,128,512]  rows grid · warp 2 from 4 · lane 32
-//                                            loop register 32 · warp 4
-//   variance of the first of [1024,4096]     rows grid · lane 4 · vector 4
-//                                            loop register 8 · warp 16 · lane 8 from 4
+//   softmax over the first of [1000,4096]      rows grid · warp 2 from 4 · lane 8
+//                                              loop register 64 · warp 4 · lane 4 from 8
+//   sum over the first of [1024,4096]          rows grid · lane 16 · vector 2
+//                                              loop register 8 · serial 8 · warp 8 · lane 2 from 16
+//   the largest of each 3 by 3 window          rows grid · warp 8 · lane 32    loop register 16
+//   softmax over the last of [4096,12,12]      rows grid · warp 4 · lane 32    loop register 4 · vector 4
+//   rms_norm over the last of [4096,80]        rows grid · warp 4 · lane 8 from 4
+//                                              loop register 8 · lane 4 · vector 4
 //
-// A column that is read again is read into registers: all of it, by as many threads as that takes.
-// A warp reads 128 neighbouring bytes where up to 16 warps then hold the columns; longer ones are
-// held by lanes as well, and a warp reads 64 bytes of each row of memory. (Softmax of 512 rows: .084 ms and
-// .093, of 1000: .131 and .120, of 196: .086 and .099; H200, 2026-11-24.) One that is read once is read
-// in turns.
+// Lanes go along the rows or along the loops, whichever has its neighbours side by side (accesses.h).
+// What is read again is held in registers, as many as a thread may have and still leave others
+// room: so a reduction is within threads first, and few threads wait for each other. Pieces of
+// memory that a warp reads are short then: 32 bytes, a sector, are enough where much is under way. All
+// figures are measured (tests/bench/NOTES.md, "Layouts by measurement").
 #include "tiny_compile/schedule/layouts.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <cmath>
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/bounds.h"
+#include "tiny_compile/loops/kept_values.h"
 #include "tiny_compile/loops/legal_layouts.h"
+#include "tiny_compile/loops/passes_of.h"
+#include "tiny_compile/schedule/accesses.h"
 
 namespace tiny_compile {
 namespace {
 
 constexpr int64_t kLanes = 32;
-constexpr int64_t kInFlight = 32;   // elements of a thread at a time
-constexpr int64_t kBlockWarps = 8;  // where there is work for them
-constexpr int64_t kMostWarps = 16;  // that share a column which is read once
-constexpr int64_t kAccess = 16;     // bytes
-constexpr int64_t kWord = 4;        // bytes that a lane reads, where all are of the rows
-constexpr int64_t kPiece = 64;      // bytes of neighbours that a warp reads, where they are not
+constexpr int64_t kAccess = 16;  // bytes
+constexpr int64_t kWord = 4;     // bytes that a lane reads of a column that is held
+constexpr int64_t kSector =
+    32;                        // bytes side by side that a warp reads of columns that are held
+constexpr int64_t kHeld = 64;  // elements of a thread, of a column that is held
+constexpr int64_t kHeldOfRow = 32;
+constexpr int64_t kUnderWay = 64;  // bytes of a thread at a time, of a column that is read once
+constexpr int64_t kOnceLanes = 16;                  // of its rows
+constexpr int64_t kOnceWarps = 8;                   // that share it
+constexpr int64_t kBlockWarps = 8;                  // where lanes are rows
+constexpr int64_t kRowWarps = 4;                    // of a block where lanes are elements
 constexpr int64_t kManyThreads = int64_t{1} << 17;  // from here on all multiprocessors are busy
-constexpr int64_t kResidentWarps = 32;  // of a multiprocessor: 64 registers a thread
+constexpr int64_t kSomeThreads = int64_t{1} << 15;
 
-int64_t longest_loop(const Kernel& kernel) {
-  int64_t longest = 1;
-  for (const Step& step : kernel.steps)
-    longest = std::max(longest, elements_of(kernel, step.inner));
-  return longest;
-}
-
-// Whether elements are wanted again when all of them have been read.
-bool reads_again(const Kernel& kernel) {
-  int passes = 0;
-  bool exponentials = false;
-  for (const Step& step : kernel.steps) {
-    passes += !step.inner.empty();
-    exponentials = exponentials || step.op == Op::sum_exp;
-  }
-  return passes > 1 || exponentials;
-}
-
-// What lies along the last row axis: elements that one access can have of all of it, and the bytes
-// of its largest.
-struct Along {
-  int64_t vector = 1, bytes = 4;
+// What decides.
+struct Shape {
+  int64_t rows = 1, longest = 1;  // of its loops
+  int64_t streams = 1;            // values of an element that are held at a time
+  int reductions = 0;
+  bool again = false;  // elements are wanted again when all of them have been read
 };
 
-Along along_rows(const Program& program, const Kernel& kernel) {
-  const Axis& last = kernel.axes[kernel.rows - 1];
-  int64_t width = 8, largest = 1;
-  const auto see = [&](const Expr& index, int b) {
-    const Buffer& buffer = program.buffers[b];
-    if (!is_contiguous(index, last.symbol(), 1)) return;
-    if (buffer.align < kAccess) width = 1;
-    while (width > 1 && !is_contiguous(index, last.symbol(), static_cast<int>(width)))
-      width /= 2;
-    largest = std::max(largest, size_of(buffer.type.dtype));
-  };
-  for (const Scalar& scalar : kernel.scalars) {
-    if (scalar.kind == ScalarKind::Load) see(scalar.index, scalar.buffer);
+// Values of an element that are held at a time.
+int64_t most_held(const Kernel& kernel) {
+  const std::vector<std::vector<int>> passes = gathered_passes_of(kernel),
+                                      kept = kept_values(kernel, passes,
+                                                         [](const auto&) { return true; });
+  int64_t most = 0;
+  for (size_t p = 0; p < passes.size(); p++) {
+    std::vector<bool> is_held(kernel.scalars.size()), is_read(is_held.size());
+    for (size_t q = 0; q <= p; q++)
+      for (int id : kept[q]) is_held[id] = true;
+    for (size_t q = p + 1; q < passes.size(); q++)
+      for (int id : evaluated(kernel, passes[q], [&](int id) -> bool { return is_held[id]; }))
+        is_read[id] = is_held[id];
+    most = std::max<int64_t>(most, std::count(is_read.begin(), is_read.end(), true));
   }
-  for (const Step& step : kernel.steps) {
-    if (!makes_register(step)) see(step.index, step.buffer);
-  }
-  while (width > 1 && last.extent.constant() % width != 0) width /= 2;
-  return {std::min(width, kAccess / largest), largest};
+  return most;
 }
 
-// Something is read or written along the loops, not along the rows: its elements lie across lanes.
-bool runs_along_loops(const Kernel& kernel) {
-  const auto step_along = [&](const Expr& index, int axis) {
-    return std::abs(coefficient(index, kernel.axes[axis].symbol()));
-  };
-  const auto runs = [&](const Expr& index) {
-    const int64_t beside = step_along(index, kernel.rows - 1);
-    for (int a = kernel.rows; a < static_cast<int>(kernel.axes.size()); a++) {
-      const int64_t step = step_along(index, a);
-      if (step > 0 && step < beside) return true;
-    }
-    return false;
-  };
-  for (const Scalar& scalar : kernel.scalars) {
-    if (scalar.kind == ScalarKind::Load && runs(scalar.index)) return true;
+Shape shape_of(const Kernel& kernel) {
+  Shape shape;
+  shape.rows = row_count(kernel).constant();
+  bool exponentials = false;
+  for (const Step& step : kernel.steps) {
+    shape.longest = std::max(shape.longest, elements_of(kernel, step.inner));
+    shape.reductions += step.kind == StepKind::Reduce && !step.inner.empty();
+    exponentials = exponentials || step.op == Op::sum_exp;
   }
-  return std::any_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
-    return step.kind == StepKind::Store && runs(step.index);
-  });
+  const int64_t held = most_held(kernel);
+  shape.streams = std::max<int64_t>(1, held);
+  shape.again = held > 0 || exponentials;
+  return shape;
+}
+
+// What lies along an axis: elements that one access can have of all of it, and the bytes of the
+// largest that the loops read or write.
+struct Along {
+  int64_t vector = 1, bytes = 1;
+};
+
+Along along(const Program& program, const Kernel& kernel, const Axis& axis) {
+  const std::vector<uint64_t> axes = axes_of_scalars(kernel);
+  int64_t width = 8, of_loops = 0;
+  const auto see = [&](const Expr& index, int b, bool in_loops) {
+    const Buffer& buffer = program.buffers[b];
+    if (!is_contiguous(index, axis.symbol(), 1)) return;
+    const int64_t size = size_of(buffer.type.dtype);
+    width = std::min(width, buffer.align < kAccess ? 1 : kAccess / size);
+    while (width > 1 && !is_contiguous(index, axis.symbol(), static_cast<int>(width)))
+      width /= 2;
+    if (in_loops) of_loops = std::max(of_loops, size);
+  };
+  for (size_t id = 0; id < axes.size(); id++) {
+    const Scalar& scalar = kernel.scalars[id];
+    if (scalar.kind == ScalarKind::Load)
+      see(scalar.index, scalar.buffer, axes[id] >> kernel.rows != 0);
+  }
+  for (const Step& step : kernel.steps) {
+    if (!makes_register(step)) see(step.index, step.buffer, !step.inner.empty());
+  }
+  while (width > 1 && axis.extent.constant() % width != 0) width /= 2;
+  return of_loops == 0 ? Along{1, kWord} : Along{width, of_loops};
+}
+
+// How a row and its elements are dealt to a block's threads.
+struct Deal {
+  bool along_rows = true;  // lanes and vectors are rows first; else elements
+  int64_t lanes = 32;      // of these; the others are of the other kind
+  int64_t vector = 1;      // of these
+  int64_t registers = 1;   // of the elements
+  int64_t warps = 1;       // of a row
+  int64_t block = 8;       // warps that a block has at least, where there is work for them
+};
+
+// All of a column in registers.
+Deal hold_columns(const Shape& shape, const Along& rows) {
+  const int64_t held = std::max<int64_t>(1, kHeld / power_of_two_from(shape.streams)),
+                padded = power_of_two_from(shape.longest);
+  Deal d;
+  d.vector = std::min(rows.vector, std::max<int64_t>(1, kWord / rows.bytes));
+  d.registers = std::max<int64_t>(1, held / d.vector);
+  if (padded > d.registers) d.lanes = kSector / (d.vector * rows.bytes);
+  d.lanes = std::clamp<int64_t>(d.lanes, 1, kLanes);
+  while (d.registers * (kLanes / d.lanes) * d.warps < padded) d.warps *= 2;
+  return d;
+}
+
+// A part of it at a time.
+Deal read_columns(const Shape& shape, const Along& rows) {
+  const int64_t padded = power_of_two_from(shape.longest);
+  Deal d;
+  d.vector = std::min<int64_t>(rows.vector, 2);
+  while (d.vector > 1 && shape.rows / d.vector * std::min(kOnceWarps, padded) < kManyThreads)
+    d.vector /= 2;
+  d.registers = std::max<int64_t>(1, kUnderWay / (d.vector * rows.bytes));
+  if (padded > d.registers) d.lanes = kOnceLanes;
+  while (d.warps < kOnceWarps && d.registers * (kLanes / d.lanes) * d.warps < padded)
+    d.warps *= 2;
+  return d;
+}
+
+// Rows in registers, by as few lanes as can.
+Deal hold_rows(const Shape& shape, const Along& loops) {
+  const int64_t held = std::max(loops.vector, (shape.streams > 1 ? 2 : 1) * kHeldOfRow /
+                                                  power_of_two_from(shape.streams)),
+                padded = std::max(loops.vector, power_of_two_from(shape.longest));
+  Deal d;
+  d.along_rows = false;
+  d.block = kRowWarps;
+  d.vector = loops.vector;
+  d.lanes = std::clamp<int64_t>(padded / held, 1, kLanes);
+  d.warps = std::max<int64_t>(1, padded / (held * d.lanes));
+  d.registers = padded / (d.vector * d.lanes * d.warps);
+  return d;
+}
+
+// Long ones that are read once: a warp has chunks.
+Deal read_rows(const Shape& shape, const Along& loops) {
+  Deal d;
+  d.along_rows = false;
+  d.vector = loops.vector;
+  d.registers = kChunk / (kLanes * d.vector);
+  d.warps = std::min(d.block, power_of_two_from(ceil_divide(shape.longest, kChunk)));
+  return d;
 }
 
 // A part, where it is more than nothing.
@@ -105,88 +182,80 @@ void add(Layout& layout, Level level, int64_t extent, int64_t step = 1) {
   if (extent > 1) layout.push_back({level, extent, step});
 }
 
-struct Columns {
-  int64_t lanes = 32;  // of the rows; the others share columns
-  int64_t vector = 1;  // of the rows
-  int64_t registers = 1;
-  int64_t warps = 1;  // of a column
-  int64_t at_once() const { return registers * (kLanes / lanes) * warps; }
-};
+Layout rows_of(const Deal& d, int64_t rows) {
+  const int64_t of_rows = d.along_rows ? d.lanes : kLanes / d.lanes,
+                lanes = std::min(of_rows, power_of_two_from(rows)),
+                vector = d.along_rows ? d.vector : 1,
+                beside = std::min(std::max<int64_t>(1, d.block / d.warps),
+                                  power_of_two_from(ceil_divide(rows, lanes * vector)));
+  Layout layout = {{Level::Grid}};
+  add(layout, Level::Warp, beside, d.warps);
+  add(layout, Level::Lane, lanes, d.along_rows ? 1 : d.lanes);
+  add(layout, Level::Vector, vector);
+  return layout;
+}
 
-Layout loop_of(const Columns& c, int64_t count) {
+Layout loop_of(const Deal& d, int64_t count) {
   int64_t rest = power_of_two_from(count);
   const auto deal = [&](int64_t most) {
     const int64_t part = std::min(most, rest);
     rest /= part;
     return part;
   };
-  const int64_t lanes = deal(kLanes / c.lanes), warps = deal(c.warps),
-                registers = deal(c.registers);
+  const int64_t vector = deal(d.along_rows ? 1 : d.vector),
+                lanes = deal(d.along_rows ? kLanes / d.lanes : d.lanes), warps = deal(d.warps),
+                registers = deal(d.registers);
+  const bool of_chunks = !d.along_rows && count > kChunk;
   Layout layout;
-  add(layout, Level::Register, registers);
+  if (!of_chunks) add(layout, Level::Register, registers);
   add(layout, Level::Serial, rest);
   add(layout, Level::Warp, warps);
-  add(layout, Level::Lane, lanes, c.lanes);
+  if (of_chunks) add(layout, Level::Register, registers);
+  add(layout, Level::Lane, lanes, d.along_rows ? d.lanes : 1);
+  add(layout, Level::Vector, vector);
   return layout;
 }
 
-// All of a column in registers, by `lanes` that have vectors of its neighbours.
-Columns held_by(int64_t lanes, int64_t vector, int64_t rows, int64_t count) {
-  Columns c;
-  c.vector = vector;
-  c.lanes = std::min(lanes, power_of_two_from(rows));
-  c.registers = std::max<int64_t>(1, kInFlight / c.vector);
-  while (c.at_once() < power_of_two_from(count)) c.warps *= 2;
-  return c;
+// Where a row's elements lie side by side and other rows elsewhere, lanes share rows, and it takes
+// shuffles to bring together what they have.
+bool prefers_rows_as_lanes(const Program& program, const Kernel& kernel, const Shape& shape) {
+  const Lines lines = lines_of(program, kernel);
+  const double padded = static_cast<double>(std::min(kLanes, power_of_two_from(shape.longest))),
+               shuffles = shape.reductions * std::log2(padded) * kLanes /
+                          static_cast<double>(std::max(kLanes, shape.longest));
+  return lines.of_rows <= lines.of_loops + shuffles;
 }
 
-Columns in_registers(const Along& along, int64_t rows, int64_t count) {
-  const int64_t word = std::min(along.vector, std::max<int64_t>(1, kWord / along.bytes));
-  const Columns c = held_by(kLanes, word, rows, count);
-  if (c.warps <= kMostWarps) return c;
-  const int64_t lanes = std::max<int64_t>(1, kPiece / (along.vector * along.bytes));
-  return held_by(std::min(kLanes, lanes), along.vector, rows, count);
-}
-
-// In turns, a piece of each of some rows of memory at a time.
-Columns in_turns(Along along, int64_t rows, int64_t count) {
-  const int64_t padded = power_of_two_from(count);
-  while (along.vector > 1 && rows / along.vector * std::min(kMostWarps, padded) < kManyThreads)
-    along.vector /= 2;
-  Columns c;
-  c.vector = along.vector;
-  c.lanes = std::min(kLanes, power_of_two_from(rows));
-  c.registers = std::max<int64_t>(1, kInFlight / c.vector);
-  while (c.warps < kMostWarps && c.at_once() < padded) c.warps *= 2;
-  return c;
+std::optional<Deal> deal_of(const Program& program, const Kernel& kernel) {
+  const Shape shape = shape_of(kernel);
+  if (shape.reductions == 0) return std::nullopt;
+  if (prefers_rows_as_lanes(program, kernel, shape)) {
+    if (shape.longest > 2 * kChunk) return std::nullopt;
+    const Along rows = along(program, kernel, kernel.axes[kernel.rows - 1]);
+    return shape.again ? hold_columns(shape, rows) : read_columns(shape, rows);
+  }
+  const std::vector<std::vector<int>> loops = loops_of(kernel);
+  const Along along_loops = along(program, kernel, kernel.axes[loops[0].back()]);
+  const bool is_long = shape.longest > kChunk;
+  if (is_long && shape.again) return std::nullopt;
+  const Deal d = is_long ? read_rows(shape, along_loops) : hold_rows(shape, along_loops);
+  return shape.rows * d.lanes * d.warps < kSomeThreads ? std::nullopt : std::optional(d);
 }
 
 }  // namespace
 
-std::optional<Schedule> layouts_of_columns(const Program& program, const Kernel& kernel) {
-  if (!can_be_laid_out(program, kernel) || longest_loop(kernel) > 2 * kChunk ||
-      runs_along_loops(kernel))
-    return std::nullopt;
-  const int64_t rows = row_count(kernel).constant(), count = longest_loop(kernel);
-  const Along along = along_rows(program, kernel);
-  const bool again = reads_again(kernel);
-  const Columns c = again ? in_registers(along, rows, count) : in_turns(along, rows, count);
-  Schedule schedule = default_schedule(program.machine);
-  schedule.strategy = Strategy::Layouts;
-  schedule.rows.push_back({Level::Grid});
-  const int64_t beside = std::min(std::max<int64_t>(1, kBlockWarps / c.warps),
-                                  power_of_two_from(ceil_divide(rows, c.lanes * c.vector)));
-  add(schedule.rows, Level::Warp, beside, c.warps);
-  add(schedule.rows, Level::Lane, c.lanes);
-  add(schedule.rows, Level::Vector, c.vector);
-  for (const std::vector<int>& inner : loops_of(kernel))
-    schedule.loops.push_back(loop_of(c, elements_of(kernel, inner)));
+std::optional<Schedule> layouts_of(const Program& program, const Kernel& kernel) {
+  if (!can_be_laid_out(program, kernel)) return std::nullopt;
+  const std::optional<Deal> deal = deal_of(program, kernel);
+  if (!deal) return std::nullopt;
   Kernel chosen = kernel;
-  if (again && c.lanes < kLanes)
-    schedule.resident = std::max(1, static_cast<int>(kResidentWarps) / warps_of(schedule));
-  chosen.schedule = schedule;
+  chosen.schedule = default_schedule(program.machine);
+  chosen.schedule->strategy = Strategy::Layouts;
+  chosen.schedule->rows = rows_of(*deal, row_count(kernel).constant());
+  for (const std::vector<int>& inner : loops_of(kernel))
+    chosen.schedule->loops.push_back(loop_of(*deal, elements_of(kernel, inner)));
   if (!why_illegal_layouts(program, chosen).empty()) return std::nullopt;
-  return schedule;
+  return chosen.schedule;
 }
 
 }  // namespace tiny_compile

@@ -7,8 +7,8 @@
 
 namespace tiny_compile {
 
-// For a kernel in which neighbouring rows are neighbours in memory: lanes, and vectors, along the
-// rows; registers and warps along the loops. Nothing where layouts cannot, or are no good.
-std::optional<Schedule> layouts_of_columns(const Program& program, const Kernel& kernel);
+// For a kernel that reduces, of up to 2048 elements a row where lanes are rows, up to 1024 where
+// they are elements. Nothing where layouts cannot, or others are as good.
+std::optional<Schedule> layouts_of(const Program& program, const Kernel& kernel);
 
 }  // namespace tiny_compile

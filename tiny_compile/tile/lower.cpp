@@ -13,9 +13,11 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/bounds.h"
+#include "tiny_compile/loops/kept_values.h"
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/loops/passes_of.h"
 #include "tiny_compile/tile/reduce.h"
@@ -43,20 +45,6 @@ struct Lowering {
 int kept_in(const Lowering& l, int scalar) {
   const auto found = l.kept.find(scalar);
   return found != l.kept.end() && found->second.second == l.inner ? found->second.first : -1;
-}
-
-std::vector<uint64_t> axes_of_scalars(const Kernel& kernel) {
-  std::vector<uint64_t> all;
-  for (const Scalar& scalar : kernel.scalars) {
-    uint64_t axes = 0;
-    for (size_t a = 0; a < kernel.axes.size(); a++) {
-      if (depends_on(scalar.index, kernel.axes[a].name)) axes |= uint64_t{1} << a;
-    }
-    for (int operand : scalar.operands) axes |= all[operand];
-    if (scalar.mask >= 0) axes |= all[scalar.mask];
-    all.push_back(axes);
-  }
-  return all;
 }
 
 bool is_in_loops(const Lowering& l, int scalar, const std::vector<int>& inner) {
@@ -142,27 +130,8 @@ Share share_over(const Lowering& l, const std::vector<int>& inner) {
 
 // --- scalars ------------------------------------------------------------------------------------
 
-// What these steps evaluate, operands first; not what only kept values are made of.
 std::vector<int> needed(const Lowering& l, const std::vector<int>& steps) {
-  const std::vector<Scalar>& scalars = l.kernel.scalars;
-  std::vector<bool> wanted(scalars.size());
-  const auto want = [&](int id) {
-    if (id >= 0) wanted[id] = true;
-  };
-  for (int s : steps) {
-    const Step& step = l.kernel.steps[s];
-    want(step.value), want(step.other), want(step.mask);
-  }
-  std::vector<int> ids;
-  for (int id = static_cast<int>(wanted.size()); id-- > 0;) {
-    if (!wanted[id]) continue;
-    ids.push_back(id);
-    if (kept_in(l, id) >= 0) continue;
-    for (int operand : scalars[id].operands) want(operand);
-    want(scalars[id].mask);
-  }
-  std::reverse(ids.begin(), ids.end());
-  return ids;
+  return evaluated(l.kernel, steps, [&](int id) { return kept_in(l, id) >= 0; });
 }
 
 Expr place_of(const Lowering& l, const Share& k) {
@@ -239,17 +208,49 @@ int add_pack(Lowering& l, DType dtype, const VectorAxis& vector) {
   return add_array(l.tile, {str("pack", l.tile.arrays.size()), dtype, vector.width});
 }
 
+// A mask that says the same of all elements of a vector: index < bound, both multiples of it.
+struct Within {
+  Expr index, bound;
+};
+
+std::optional<Within> mask_of_vector(const Lowering& l, const VectorAxis& vector, int mask) {
+  const std::vector<Scalar>& scalars = l.kernel.scalars;
+  const Scalar& less = scalars[mask];
+  if (less.kind != ScalarKind::Apply || less.op != Op::lt) return std::nullopt;
+  const Scalar &index = scalars[less.operands[0]], &bound = scalars[less.operands[1]];
+  if (index.kind != ScalarKind::Index || bound.kind != ScalarKind::Constant)
+    return std::nullopt;
+  const int64_t most = bound.value.as_integer();
+  if (most % vector.width != 0 ||
+      !is_contiguous(index.index, l.kernel.axes[vector.axis].symbol(),
+                     static_cast<int>(vector.width)))
+    return std::nullopt;
+  return Within{at_start(l, vector, index.index), most};
+}
+
+// The vector; where its mask is false, what the load is then.
+Body load_pack(Lowering& l, const Scalar& load, int pack, const VectorAxis& vector) {
+  const Statement read = load_vector(pack, 0, load.buffer, at_start(l, vector, load.index),
+                                     static_cast<int>(vector.width));
+  if (load.mask < 0) return {read};
+  const Within within = *mask_of_vector(l, vector, load.mask);
+  const int otherwise = add_constant(l.tile, load.value);
+  return {
+      for_each("v", vector.width, true, {set(pack, Expr::index("v", vector.width), otherwise)}),
+      if_less(within.index, within.bound, {read})};
+}
+
 // Loads of vectors, whose elements the pass reads.
 Body load_packs(Lowering& l, const std::vector<int>& ids, const VectorAxis& vector) {
   Body body;
   for (int id : ids) {
     const Scalar& load = l.kernel.scalars[id];
-    if (l.defined[id] || kept_in(l, id) >= 0 || !is_plain(load) ||
-        !is_wide(l, vector, load.index, load.buffer))
+    if (l.defined[id] || kept_in(l, id) >= 0 || load.kind != ScalarKind::Load ||
+        !load.operands.empty() || !is_wide(l, vector, load.index, load.buffer) ||
+        (load.mask >= 0 && !mask_of_vector(l, vector, load.mask)))
       continue;
     l.packs[id] = add_pack(l, load.dtype, vector);
-    body.push_back(load_vector(l.packs[id], 0, load.buffer, at_start(l, vector, load.index),
-                               static_cast<int>(vector.width)));
+    append(body, load_pack(l, load, l.packs[id], vector));
   }
   return body;
 }
@@ -298,37 +299,6 @@ Body in_turns(const Share& k, Body body) {
 
 // --- passes -------------------------------------------------------------------------------------
 
-bool is_worth_keeping(const Scalar& scalar) {
-  return scalar.kind == ScalarKind::Load || is_costly(scalar);
-}
-
-// Values that this pass computes and a later one over the same loops reads: each in an array.
-std::vector<int> keep_for_later(const Lowering& l, const std::vector<int>& pass) {
-  const std::vector<int>& inner = l.inner;
-  if (!l.kernel.schedule->keep || inner.empty() || share_over(l, inner).turns > 1) return {};
-  std::vector<bool> mine(l.kernel.scalars.size()), wanted(mine.size());
-  for (int id : needed(l, pass)) mine[id] = kept_in(l, id) < 0 && is_in_loops(l, id, inner);
-  for (size_t s = pass.back() + 1; s < l.kernel.steps.size(); s++) {
-    const Step& step = l.kernel.steps[s];
-    if (step.inner != inner) continue;
-    for (int root : {step.value, step.other, step.mask}) {
-      if (root >= 0) wanted[root] = true;
-    }
-  }
-  std::vector<int> keep;
-  for (int id = static_cast<int>(mine.size()); id-- > 0;) {
-    if (!wanted[id] || kept_in(l, id) >= 0) continue;
-    const Scalar& scalar = l.kernel.scalars[id];
-    if (mine[id] && is_worth_keeping(scalar)) {
-      keep.push_back(id);
-      continue;
-    }
-    for (int operand : scalar.operands) wanted[operand] = true;
-    if (scalar.mask >= 0) wanted[scalar.mask] = true;
-  }
-  return keep;
-}
-
 Accumulator accumulator_of(Lowering& l, const Step& step, const Share& k) {
   const DType dtype = accumulator(step.op, l.kernel.scalars[step.value].dtype);
   const std::string name = str(info(step.op).name, l.tile.arrays.size());
@@ -351,10 +321,10 @@ void finish(Lowering& l, int number, const Accumulator& all) {
   append(l.tile.body, std::move(body));
 }
 
-void reduce_pass(Lowering& l, const std::vector<int>& pass) {
+void reduce_pass(Lowering& l, const std::vector<int>& pass, const std::vector<int>& keep) {
   const std::vector<int>& inner = l.inner;
   const Share k = share_over(l, inner);
-  const std::vector<int> ids = needed(l, pass), keep = keep_for_later(l, pass);
+  const std::vector<int> ids = needed(l, pass);
   define_for_row(l, ids, inner);
   std::vector<Accumulator> all;
   Body each, begin, in_turn, after;
@@ -414,12 +384,18 @@ Tile lower_to_tile(const Program& program, const Kernel& kernel) {
   l.results.assign(kernel.steps.size(), -1);
   l.defined.assign(kernel.scalars.size(), false);
   if (l.rows.registers == 1) append(l.tile.body, row_begins(l));
-  for (const std::vector<int>& pass : passes_of(kernel)) {
-    l.inner = kernel.steps[pass[0]].inner;
-    if (makes_register(kernel.steps[pass[0]]))
-      reduce_pass(l, pass);
+  const std::vector<std::vector<int>> passes = gathered_passes_of(kernel);
+  const std::vector<std::vector<int>> kept =
+      kept_values(kernel, passes, [&](const auto& inner) {
+        return kernel.schedule->keep &&
+               extent_of(layout_over(kernel, inner), Level::Serial) == 1;
+      });
+  for (size_t p = 0; p < passes.size(); p++) {
+    l.inner = kernel.steps[passes[p][0]].inner;
+    if (makes_register(kernel.steps[passes[p][0]]))
+      reduce_pass(l, passes[p], kept[p]);
     else
-      store_pass(l, pass);
+      store_pass(l, passes[p]);
   }
   return std::move(l.tile);
 }

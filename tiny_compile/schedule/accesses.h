@@ -1,0 +1,18 @@
+// How many lines of memory does a warp touch at a time?
+#pragma once
+
+#include "tiny_compile/loops/program.h"
+
+namespace tiny_compile {
+
+// Of 128 bytes, for 32 elements, summed over what the kernel's loops read and write: where a
+// warp's lanes are neighbouring rows, and where they are neighbours within rows. 1 where they lie
+// side by side, 32 where each lies elsewhere.
+struct Lines {
+  double of_rows = 0, of_loops = 0;
+};
+
+// Of a kernel with rows and loops whose sizes are numbers.
+Lines lines_of(const Program& program, const Kernel& kernel);
+
+}  // namespace tiny_compile
