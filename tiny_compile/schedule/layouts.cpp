@@ -30,17 +30,17 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kLanes = 32;
-constexpr int64_t kAccess = 16;  // bytes
-constexpr int64_t kWord = 4;     // bytes that a lane reads of a column that is held
-constexpr int64_t kSector =
-    32;                        // bytes side by side that a warp reads of columns that are held
-constexpr int64_t kHeld = 64;  // elements of a thread, of a column that is held
-constexpr int64_t kHeldOfRow = 32;
+constexpr int64_t kAccess = 16;       // bytes
+constexpr int64_t kWord = 4;          // bytes that a lane reads of a column that is held
+constexpr int64_t kSector = 32;       // bytes side by side that a warp reads of long ones
+constexpr int64_t kHeld = 32;         // elements of a thread, of a row that is held
+constexpr int64_t kHeldColumns = 16;  // side by side
+constexpr int64_t kHeldWarps = 8;  // of a column, of words; twice as many of two halves a word
 constexpr int64_t kUnderWay = 64;  // bytes of a thread at a time, of a column that is read once
-constexpr int64_t kOnceLanes = 16;                  // of its rows
-constexpr int64_t kOnceWarps = 8;                   // that share it
-constexpr int64_t kBlockWarps = 8;                  // where lanes are rows
-constexpr int64_t kRowWarps = 4;                    // of a block where lanes are elements
+constexpr int64_t kOnceLanes = 16;  // of its rows
+constexpr int64_t kOnceWarps = 8;   // that share it; twice as many where there are few
+constexpr int64_t kBlockWarps = 8;  // where lanes are rows
+constexpr int64_t kRowWarps = 4;    // of a block where lanes are elements
 constexpr int64_t kManyThreads = int64_t{1} << 17;  // from here on all multiprocessors are busy
 constexpr int64_t kSomeThreads = int64_t{1} << 15;
 
@@ -117,44 +117,49 @@ Along along(const Program& program, const Kernel& kernel, const Axis& axis) {
 
 // How a row and its elements are dealt to a block's threads.
 struct Deal {
-  bool along_rows = true;  // lanes and vectors are rows first; else elements
-  int64_t lanes = 32;      // of these; the others are of the other kind
-  int64_t vector = 1;      // of these
-  int64_t registers = 1;   // of the elements
-  int64_t warps = 1;       // of a row
-  int64_t block = 8;       // warps that a block has at least, where there is work for them
+  bool along_rows = true;       // lanes and vectors are rows first; else elements
+  int64_t lanes = 32;           // of these; the others are of the other kind
+  int64_t vector = 1;           // of these
+  int64_t registers = 1;        // of the elements
+  int64_t warps = 1;            // of a row
+  int64_t block = kBlockWarps;  // warps that a block has at least, where there is work for them
 };
 
-// All of a column in registers.
+// All of a column in registers: in as many warps as go well together, else more in each thread.
 Deal hold_columns(const Shape& shape, const Along& rows) {
-  const int64_t held = std::max<int64_t>(1, kHeld / power_of_two_from(shape.streams)),
-                padded = power_of_two_from(shape.longest);
+  const int64_t padded = power_of_two_from(shape.longest),
+                streams = power_of_two_from(shape.streams);
   Deal d;
   d.vector = std::min(rows.vector, std::max<int64_t>(1, kWord / rows.bytes));
-  d.registers = std::max<int64_t>(1, held / d.vector);
-  if (padded > d.registers) d.lanes = kSector / (d.vector * rows.bytes);
-  d.lanes = std::clamp<int64_t>(d.lanes, 1, kLanes);
-  while (d.registers * (kLanes / d.lanes) * d.warps < padded) d.warps *= 2;
+  const auto hold = [&](int64_t elements, int64_t lanes) {
+    d.registers = std::max<int64_t>(1, elements / (streams * d.vector));
+    d.lanes = padded > d.registers ? lanes : kLanes;
+    d.warps = std::max<int64_t>(1, padded * d.lanes / (d.registers * kLanes));
+  };
+  hold(kHeld, kHeldColumns / d.vector);
+  if (d.warps > kHeldWarps * kWord / rows.bytes)
+    hold(2 * kHeld, kSector / (d.vector * rows.bytes));
   return d;
 }
 
 // A part of it at a time.
 Deal read_columns(const Shape& shape, const Along& rows) {
-  const int64_t padded = power_of_two_from(shape.longest);
+  const int64_t padded = power_of_two_from(shape.longest),
+                threads = shape.rows * kOnceWarps * kLanes / kOnceLanes,
+                most = threads < kManyThreads ? 2 * kOnceWarps : kOnceWarps;
   Deal d;
   d.vector = std::min<int64_t>(rows.vector, 2);
   while (d.vector > 1 && shape.rows / d.vector * std::min(kOnceWarps, padded) < kManyThreads)
     d.vector /= 2;
   d.registers = std::max<int64_t>(1, kUnderWay / (d.vector * rows.bytes));
   if (padded > d.registers) d.lanes = kOnceLanes;
-  while (d.warps < kOnceWarps && d.registers * (kLanes / d.lanes) * d.warps < padded)
-    d.warps *= 2;
+  while (d.warps < most && d.registers * (kLanes / d.lanes) * d.warps < padded) d.warps *= 2;
   return d;
 }
 
 // Rows in registers, by as few lanes as can.
 Deal hold_rows(const Shape& shape, const Along& loops) {
-  const int64_t held = std::max(loops.vector, (shape.streams > 1 ? 2 : 1) * kHeldOfRow /
+  const int64_t held = std::max(loops.vector, (shape.streams > 1 ? 2 : 1) * kHeld /
                                                   power_of_two_from(shape.streams)),
                 padded = std::max(loops.vector, power_of_two_from(shape.longest));
   Deal d;
@@ -229,13 +234,16 @@ bool prefers_rows_as_lanes(const Program& program, const Kernel& kernel, const S
 std::optional<Deal> deal_of(const Program& program, const Kernel& kernel) {
   const Shape shape = shape_of(kernel);
   if (shape.reductions == 0) return std::nullopt;
+  const std::vector<std::vector<int>> loops = loops_of(kernel);
+  const Along along_loops = along(program, kernel, kernel.axes[loops[0].back()]);
   if (prefers_rows_as_lanes(program, kernel, shape)) {
     if (shape.longest > 2 * kChunk) return std::nullopt;
     const Along rows = along(program, kernel, kernel.axes[kernel.rows - 1]);
-    return shape.again ? hold_columns(shape, rows) : read_columns(shape, rows);
+    const bool of_loops =
+        rows.vector == 1 && shape.longest * shape.streams <= kHeld && along_loops.vector > 1;
+    if (!of_loops) return shape.again ? hold_columns(shape, rows) : read_columns(shape, rows);
+    return hold_rows(shape, along_loops);
   }
-  const std::vector<std::vector<int>> loops = loops_of(kernel);
-  const Along along_loops = along(program, kernel, kernel.axes[loops[0].back()]);
   const bool is_long = shape.longest > kChunk;
   if (is_long && shape.again) return std::nullopt;
   const Deal d = is_long ? read_rows(shape, along_loops) : hold_rows(shape, along_loops);
