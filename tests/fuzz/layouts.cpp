@@ -12,6 +12,7 @@
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/tile/interpreter.h"
+#include "tiny_compile/tile/lower.h"
 
 namespace tiny_compile {
 namespace {
@@ -86,6 +87,15 @@ bool same(const std::vector<Tensor>& want, const std::vector<Tensor>& got) {
   return want.size() == got.size();
 }
 
+std::vector<Tile> tiles_of(const Program& program) {
+  std::vector<Tile> tiles;
+  for (const Kernel& kernel : program.kernels) {
+    if (schedule_of(kernel).strategy == Strategy::Layouts)
+      tiles.push_back(lower_to_tile(program, kernel));
+  }
+  return tiles;
+}
+
 Program laid_out_program(const Graph& graph) {
   Pipeline pipeline = until(layouts_pipeline(), "plan_memory");
   pipeline.push_back({"emit", Emit([](const Program&) { return Source{}; })});
@@ -105,6 +115,10 @@ std::string why_wrong(const Graph& graph, uint64_t seed) {
     const Program program = laid_out_program(graph);
     if (!(parse_program(print(program)) == program))
       return "its text parses to another program";
+    for (const Tile& tile : tiles_of(program)) {
+      if (!(parse_tile(program, print(program, tile)) == tile))
+        return "its text parses to another tile: " + print(program, tile);
+    }
     return same(want, interpret_tiles(program, inputs)) ? "" : "other bits";
   } catch (const Error& error) {
     return error.what();
