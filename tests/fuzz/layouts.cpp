@@ -98,7 +98,7 @@ std::vector<Tile> tiles_of(const Program& program) {
 
 Program laid_out_program(const Graph& graph) {
   Pipeline pipeline = until(layouts_pipeline(), "plan_memory");
-  pipeline.push_back({"emit", Emit([](const Program&) { return Source{}; })});
+  pipeline.push_back({"emit", Emit([](const Tiles&) { return Source{}; })});
   return run_pipeline(pipeline, graph, true, Target::Cuda).program;
 }
 
@@ -119,7 +119,7 @@ std::string why_wrong(const Graph& graph, uint64_t seed) {
       if (!(parse_tile(program, print(program, tile)) == tile))
         return "its text parses to another tile: " + print(program, tile);
     }
-    return same(want, interpret_tiles(program, inputs)) ? "" : "other bits";
+    return same(want, interpret(lower_to_tiles(program), inputs)) ? "" : "other bits";
   } catch (const Error& error) {
     return error.what();
   }

@@ -116,5 +116,5 @@ TEST_CASE("what a tile's text says wrong is told with line and column", "[tile]"
 
 TEST_CASE("passes without a loop over registers name their own integers", "[tile]") {
   if (!why_no_nvrtc().empty()) SKIP(why_no_nvrtc());
-  CHECK(!compile_cuda(emit(squares()).text, "sm_90").empty());
+  CHECK(!compile_cuda(emit(lower_to_tiles(squares())).text, "sm_90").empty());
 }
