@@ -12,7 +12,7 @@
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/tile/interpreter.h"
-#include "tiny_compile/tile/lower.h"
+#include "tiny_compile/tile/verify.h"
 
 namespace tiny_compile {
 namespace {
@@ -87,15 +87,6 @@ bool same(const std::vector<Tensor>& want, const std::vector<Tensor>& got) {
   return want.size() == got.size();
 }
 
-std::vector<Tile> tiles_of(const Program& program) {
-  std::vector<Tile> tiles;
-  for (const Kernel& kernel : program.kernels) {
-    if (schedule_of(kernel).strategy == Strategy::Layouts)
-      tiles.push_back(lower_to_tile(program, kernel));
-  }
-  return tiles;
-}
-
 Program laid_out_program(const Graph& graph) {
   Pipeline pipeline = until(layouts_pipeline(), "plan_memory");
   pipeline.push_back({"emit", Emit([](const Tiles&) { return Source{}; })});
@@ -115,11 +106,10 @@ std::string why_wrong(const Graph& graph, uint64_t seed) {
     const Program program = laid_out_program(graph);
     if (!(parse_program(print(program)) == program))
       return "its text parses to another program";
-    for (const Tile& tile : tiles_of(program)) {
-      if (!(parse_tile(program, print(program, tile)) == tile))
-        return "its text parses to another tile: " + print(program, tile);
-    }
-    return same(want, interpret(lower_to_tiles(program), inputs)) ? "" : "other bits";
+    const Tiles tiles = lower_to_tiles(program);
+    verify(tiles);
+    if (!(parse_tiles(print(tiles)) == tiles)) return "its tiles' text parses to other tiles";
+    return same(want, interpret(tiles, inputs)) ? "" : "other bits";
   } catch (const Error& error) {
     return error.what();
   }

@@ -15,6 +15,7 @@
 #include "tiny_compile/loops/use_library.h"
 #include "tiny_compile/passes/passes.h"
 #include "tiny_compile/runtime/log.h"
+#include "tiny_compile/tile/verify.h"
 
 namespace tiny_compile {
 namespace {
@@ -70,6 +71,7 @@ class Runner {
   }
   void start(const Tiles& tiles) {
     start(tiles.program);
+    if (checked_) verify(tiles);
     result_.tiles = tiles;
     tiled_ = true;
   }
@@ -123,6 +125,7 @@ class Runner {
     if (!lowered_) step("lower", Lower(lower));
     result_.tiles = pass(result_.program);
     tiled_ = true;
+    check(name, result_.tiles);
     if (texts()) show(name, print(result_.tiles), "tile");
   }
   void step(const std::string& name, const Emit& pass) {

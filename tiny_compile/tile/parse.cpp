@@ -25,9 +25,10 @@ namespace {
 constexpr int64_t kMost = int64_t{1} << 40;  // of a loop, an array or a grid
 constexpr int kDeepest = 60;                 // loops in loops
 
-class TileParser : ValueParser {
- public:
-  TileParser(const Program& program, std::string_view text, size_t at) : ValueParser(text) {
+// Reads a tile's head and arrays, names and elements, with what is declared so far.
+class ElementParser : protected ValueParser {
+ protected:
+  ElementParser(const Program& program, std::string_view text, size_t at) : ValueParser(text) {
     program_ = program;
     at_ = at;
     for (size_t b = 0; b < program.buffers.size(); b++)
@@ -36,19 +37,6 @@ class TileParser : ValueParser {
       kernels_[program.kernels[k].name] = static_cast<int>(k);
   }
 
-  ParsedTile parse() {
-    skip_space();
-    parse_head();
-    ScalarTable table(tile_.kernel);
-    table_ = &table;
-    while (parse_array()) skip_space();
-    tile_.body = body();
-    skip_space();
-    const size_t first = program_.kernels[number_].scalars.size();
-    return {number_, numbered(std::move(tile_), first), at_, std::move(lines_)};
-  }
-
- private:
   void parse_head() {
     if (!accept_word("tile"))
       error(at_, "a tile starts with: tile KERNEL grid 4 block 1 warps {");
@@ -161,6 +149,18 @@ class TileParser : ValueParser {
     return {source, place};
   }
 
+  int bound(int64_t label) const {
+    const auto known = values_.find(label);
+    return known == values_.end() ? -1 : known->second;
+  }
+
+  bool is_value_of_its_own() {
+    const size_t start = at_;
+    const std::string_view first = word();
+    at_ = start;
+    return !register_of(first) && !dtype_from(first);
+  }
+
   int width() {  // x4
     skip_blanks();
     if (!next_is('x')) return 1;
@@ -168,8 +168,30 @@ class TileParser : ValueParser {
     return static_cast<int>(bounded(1, 16, "a vector's width"));
   }
 
-  // --- statements ---
+  int number_ = -1;  // of the kernel
+  Tile tile_;
+  Names kernels_, arrays_;
+  std::vector<Expr> names_;  // integers that are known here, the latest last
+};
 
+class TileParser : ElementParser {
+ public:
+  TileParser(const Program& program, std::string_view text, size_t at)
+      : ElementParser(program, text, at) {}
+
+  ParsedTile parse() {
+    skip_space();
+    parse_head();
+    ScalarTable table(tile_.kernel);
+    table_ = &table;
+    while (parse_array()) skip_space();
+    tile_.body = body();
+    skip_space();
+    const size_t first = program_.kernels[number_].scalars.size();
+    return {number_, numbered(std::move(tile_), first), at_, std::move(lines_)};
+  }
+
+ private:
   Body body() {
     const size_t names = names_.size();
     if (++depth_ > kDeepest) error(at_, str("more than ", kDeepest, " loops in loops"));
@@ -225,11 +247,6 @@ class TileParser : ValueParser {
     return define(said(label, bound(label)));
   }
 
-  int bound(int64_t label) const {
-    const auto known = values_.find(label);
-    return known == values_.end() ? -1 : known->second;
-  }
-
   // What is computed elsewhere is kept in the array; otherwise its element is the value.
   Statement read(int scalar, int64_t label) {
     const auto [array, place] = element();
@@ -257,13 +274,6 @@ class TileParser : ValueParser {
     if (before >= 0 && scalars[before] == scalars[id]) return before;
     scalars.push_back(Scalar(scalars[id]));
     return values_[label] = static_cast<int>(scalars.size()) - 1;
-  }
-
-  bool is_value_of_its_own() {
-    const size_t start = at_;
-    const std::string_view first = word();
-    at_ = start;
-    return !register_of(first) && !dtype_from(first);
   }
 
   Statement set_or_load() {
@@ -306,10 +316,6 @@ class TileParser : ValueParser {
     return if_less(lesser, greater, body());
   }
 
-  Names kernels_, arrays_;
-  int number_ = -1;  // of the kernel
-  Tile tile_;
-  std::vector<Expr> names_;    // integers that are known here, the latest last
   std::vector<size_t> lines_;  // where statements begin, in order
   int depth_ = 0;
 };

@@ -11,6 +11,7 @@
 #include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/tile/lower.h"
 #include "tiny_compile/tile/parse.h"
+#include "tiny_compile/tile/verify.h"
 
 namespace tiny_compile {
 namespace {
@@ -81,9 +82,13 @@ Tiles parse_tiles(std::string_view text) {
     ParsedTile parsed = parse_tile_at(tiles.program, text, at);
     std::optional<Tile>& tile = tiles.of_kernel[parsed.kernel];
     if (tile) fail_in_text(text, at, str("a second tile of ", tile->kernel.name));
+    const TileFault fault = fault_of(tiles.program, parsed.kernel, parsed.tile);
+    if (!fault.why.empty())
+      fail_in_text(text, fault.statement < 0 ? at : parsed.lines[fault.statement], fault.why);
     tile = std::move(parsed.tile);
     at = parsed.end;
   }
+  verify(tiles);
   return tiles;
 }
 

@@ -25,7 +25,7 @@ bool has_tile(const Tiles& tiles);
 
 // The program's text, behind it that of each tile.
 std::string print(const Tiles& tiles);
-Tiles parse_tiles(std::string_view text);  // throws tc::Error with line and column
+Tiles parse_tiles(std::string_view text);  // throws tc::Error with line and column; verified
 bool holds_tile(std::string_view text);    // of a Program, or of Tiles
 
 // The same over the buffers of the kernel when it stands alone, for equal kernels to be equal.
