@@ -147,7 +147,7 @@ void show_disk() {
       run_pipeline(pipeline(), compile(doubled).specialization(zeros({4, 8})).traced.graph,
                    true)
           .program;
-  const Source source = emit(program);
+  const Source source = emit(lower_to_tiles(program));
   const auto get = [&](const char* title) {
     say(str(title, build(program, source).from_cache ? "from the cache" : "compiled"));
   };

@@ -188,7 +188,7 @@ void show_climb() {
   const Program program = matmul_program();
   const std::vector<Tensor> inputs = {a, b};
   const double peak = peak_gigaflops();
-  const Built built = build(program, emit(program));
+  const Built built = build(program, emit(lower_to_tiles(program)));
   const Tensor generated = built.run(inputs)[0];
   for (const Numbered& kernel : kKernels) {
     const BuiltLibrary library = build_cpp(function_of(kernel.text), default_toolchain());
@@ -251,12 +251,12 @@ std::string section(const std::string& text, const std::string& from, const std:
 }
 
 void show_generated() {
-  const std::string text = emit(matmul_program()).text;
+  const std::string text = emit(lower_to_tiles(matmul_program())).text;
   std::printf("%s", section(text, "extern \"C\" void k_", "\x01").c_str());
 }
 
 void show_tile() {
-  const std::string text = emit(matmul_program()).text;
+  const std::string text = emit(lower_to_tiles(matmul_program())).text;
   const std::string tile =
       section(text, "template <int rows, int vectors>", "\n#if defined(__AVX512F__)");
   std::printf("%s", tile.c_str());
@@ -354,7 +354,7 @@ void show_cuda_run() {
 void show_break() {
   const Tensor a = full({kRows, kDepth}, 0.5), b = full({kDepth, kColumns}, 0.5);
   const Program program = matmul_program();
-  const Built built = build(program, emit(program));
+  const Built built = build(program, emit(lower_to_tiles(program)));
   const std::vector<Tensor> inputs = {a, b};
   built.run(inputs);
   const auto start = std::chrono::steady_clock::now();

@@ -8,8 +8,8 @@
 
 #include "tests/bench/gpu_measure.h"
 #include "tests/catch.h"
+#include "tests/codegen/emit_programs.h"
 #include "tests/runtime/scratch.h"
-#include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/runtime/nvrtc.h"

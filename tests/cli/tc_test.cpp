@@ -56,7 +56,8 @@ TEST_CASE("tc run compares with the interpreter and exits with 0", "[tc]") {
 
 TEST_CASE("tc run gives the same checksum after every stage and for the same seed", "[tc]") {
   const std::string whole = tc({"run", "-", "--seed=7"}).out;
-  for (const char* stage : {"simplify", "lower", "fuse", "schedule", "plan_memory", "emit"})
+  for (const char* stage :
+       {"simplify", "lower", "fuse", "schedule", "plan_memory", "tile", "emit"})
     CHECK(tc({"run", "-", "--seed=7", std::string("--until=") + stage}).out == whole);
   CHECK(tc({"run", "-", "--seed=7", "--passes=cse,fuse"}).out == whole);
   CHECK(tc({"run", "-", "--seed=8"}).out != whole);
@@ -365,4 +366,28 @@ TEST_CASE("a size that does not fit the graph is an error, with its number", "[t
       tc({"run", "-", "--size", "n=2"}, graph).problems,
       ContainsSubstring("for n = 2: window: a window of 3 does not fit 1..2; pad first"));
   CHECK(tc({"run", "-", "--size", "n=3"}, graph).code == 0);
+}
+
+TEST_CASE("an edited tile is obeyed, and stays as it is", "[tc][tile]") {
+  const std::string graph =
+      "graph f(%0 x: f32[6,16,40]) {\n  %1: f32[6,1,40] = sum %0 {axes=[1], keepdim=1}\n"
+      "  return %1\n}\n";
+  const std::string tiles = tc({"print", "-", "--until=tile", "--target=cuda"}, graph).out;
+  CHECK_THAT(tiles, ContainsSubstring("program f on cuda {") && ContainsSubstring("\ntile "));
+  CHECK(tc({"print", "-"}, tiles).out == tiles);
+  CHECK(tc({"print", "-", "--until=tile"}, tiles).out == tiles);
+  CHECK(tc({"emit", "-"}, tiles).out == tc({"emit", "-", "--target=cuda"}, graph).out);
+  CHECK(tc({"run", "-", "--backend=interpreter", "--against=interpreter"}, tiles).code == 0);
+
+  const size_t at = tiles.find(" = add(");
+  REQUIRE(at != std::string::npos);
+  const std::string edited = std::string(tiles).replace(at, 7, " = sub(");
+  CHECK(tc({"emit", "-"}, edited).out != tc({"emit", "-"}, tiles).out);
+  CHECK(tc({"run", "-", "--backend=interpreter", "--against=interpreter"}, edited).code == 2);
+  CHECK_THAT(tc({"emit", "-", "--target=cpp", "--machine=cpu:16"}, tiles).problems,
+             ContainsSubstring("tiles are for a GPU"));
+  CHECK_THAT(tc({"verify", "-"}, tiles + "tile q").problems,
+             ContainsSubstring("no kernel 'q' is declared above"));
+  CHECK_THAT(tc({"verify", "-"}, tiles + tiles.substr(tiles.find("\ntile "))).problems,
+             ContainsSubstring("a second tile of "));
 }

@@ -9,7 +9,6 @@
 #include "tests/catch.h"
 #include "tests/fuzz/random_graph.h"
 #include "tiny_compile/codegen/cpp.h"
-#include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/codegen/cuda_helpers.h"
 #include "tiny_compile/codegen/prelude.h"
 #include "tiny_compile/compile/pipeline.h"
@@ -31,9 +30,7 @@ Program doubled(const std::string& name, Target target) {
   return program;
 }
 
-Source emitted(const Program& program) {
-  return program.target == Target::Cuda ? emit_cuda(program) : emit_cpp(program);
-}
+Source emitted(const Program& program) { return emit(lower_to_tiles(program)); }
 
 // With "plain" for each `name`.
 std::string without(std::string text, const std::string& name) {

@@ -1,6 +1,7 @@
 // Sorts by blocks and their merges: the interpreter's bits, thread by thread.
 #include "tiny_compile/codegen/cuda_sort.h"
 #include "tests/codegen/cuda_threads.h"
+#include "tests/codegen/emit_programs.h"
 #include "tests/fuzz/mutate.h"
 #include "tiny_compile/loops/interpreter.h"
 #include "tiny_compile/loops/split_sort.h"

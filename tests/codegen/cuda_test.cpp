@@ -1,7 +1,7 @@
 // Every generated CUDA source compiles for sm_90; the families look as they should. No GPU
 // needed.
-#include "tiny_compile/codegen/cuda.h"
 #include "tests/catch.h"
+#include "tests/codegen/emit_programs.h"
 #include "tests/fuzz/random_graph.h"
 #include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/runtime/nvrtc.h"

@@ -1,6 +1,7 @@
 // The generated CUDA on a machine without a GPU: its text runs thread by thread on the CPU and has
 // the interpreter's bits. Clusters are for GPUs alone.
 #include "tests/codegen/cuda_threads.h"
+#include "tests/codegen/emit_programs.h"
 #include "tests/codegen/scheduled.h"
 #include "tiny_compile/loops/interpreter.h"
 #include "tiny_compile/runtime/nvrtc.h"

@@ -1,8 +1,8 @@
 // Indices whose own text means something else in C, or nothing.
 #include "tests/catch.h"
+#include "tests/codegen/emit_programs.h"
 #include "tests/fuzz/harness.h"
 #include "tiny_compile/codegen/cpp.h"
-#include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/loops/interpreter.h"
 #include "tiny_compile/runtime/nvrtc.h"
 

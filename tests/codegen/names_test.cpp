@@ -1,8 +1,8 @@
 // Names of buffers, kernels and files that C would take for one another, or for something else.
 #include "tests/catch.h"
+#include "tests/codegen/emit_programs.h"
 #include "tests/fuzz/harness.h"
 #include "tiny_compile/codegen/cpp.h"
-#include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/loops/interpreter.h"
 
 using namespace tiny_compile;

@@ -169,7 +169,7 @@ TEST_CASE("a rung for eager and for each stage, each with its numbers", "[explai
     CHECK(same_bits(rung.outputs.at(0), gelu(inputs[0] + inputs[1])));
   }
   CHECK(join(stages, " ") ==
-        "eager simplify fold cse dce lower fuse schedule plan_memory emit");
+        "eager simplify fold cse dce lower fuse schedule plan_memory tile emit");
   CHECK(said.rungs[0].launches == 2);
   CHECK(said.rungs[0].bytes == 4 * (64 + 4 * 320));  // between them a temporary, twice
   CHECK(said.rungs.back().launches == 1);
@@ -208,7 +208,7 @@ TEST_CASE("the text has the ladder, refusals, both IRs and the source", "[explai
         "== program\nprogram f {", "== source\n", "extern \"C\" void"})
     CHECK_THAT(text, ContainsSubstring(part));
   const std::string ladder = said.ladder();
-  CHECK(std::count(ladder.begin(), ladder.end(), '\n') == 11);
+  CHECK(std::count(ladder.begin(), ladder.end(), '\n') == 12);
   CHECK_THAT(text, ContainsSubstring(ladder));
   const size_t traced = text.find("== graph, as traced\n") + 20;
   CHECK(parse_graph(text.substr(traced, text.find("\n== graph, after") - traced)) ==
@@ -266,7 +266,7 @@ TEST_CASE("a program climbs from where it stands, and its inputs are checked", "
   const Explanation said = explain(program, inputs, default_pipeline(), 0);
   std::vector<std::string> stages;
   for (const Rung& rung : said.rungs) stages.push_back(rung.stage);
-  CHECK(join(stages, ", ") == "as given, fuse, schedule, plan_memory, emit");
+  CHECK(join(stages, ", ") == "as given, fuse, schedule, plan_memory, tile, emit");
   CHECK(said.rungs.front().launches == 2);
   CHECK(said.rungs.back().launches == 1);
   CHECK(same_bits(said.rungs.back().outputs.at(0), gelu(inputs[0] + inputs[1])));

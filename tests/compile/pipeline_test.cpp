@@ -27,8 +27,8 @@ std::vector<std::string> names_of(const Pipeline& pipeline) {
 }
 
 using Names = std::vector<std::string>;
-const Names kDefault = {"simplify", "fold",     "cse",         "dce", "lower",
-                        "fuse",     "schedule", "plan_memory", "emit"};
+const Names kDefault = {"simplify", "fold",     "cse",         "dce",  "lower",
+                        "fuse",     "schedule", "plan_memory", "tile", "emit"};
 
 Graph softmax_graph() {
   return parse_graph(R"(graph soft(%0 x: f32[3,70]) {
@@ -64,7 +64,7 @@ TEST_CASE("until cuts behind a stage, insert_after puts one there", "[pipeline]"
   CHECK(names_of(until(default_pipeline(), "lower")).back() == "lower");
   const Pipeline longer =
       insert_after(default_pipeline(), "emit", {"last", ProgramPass(same_program)});
-  CHECK(longer.size() == 10);
+  CHECK(longer.size() == 11);
   CHECK(longer.back().name == "last");
   CHECK(names_of(insert_after(default_pipeline(), "fold",
                               {"mine", GraphPass(same_graph)}))[2] == "mine");
@@ -104,14 +104,17 @@ TEST_CASE("a replacement of another kind is refused", "[pipeline]") {
     CHECK_THAT(message_of([&] { replace(default_pipeline(), stage, std::move(run)); }),
                ContainsSubstring("stage '" + stage + "'") && ContainsSubstring("another kind"));
   };
-  for (const char* stage : {"simplify", "fold", "cse", "dce", "lower", "emit"})
+  for (const char* stage : {"simplify", "fold", "cse", "dce", "lower", "tile", "emit"})
     refused(stage, ProgramPass(same_program));
-  for (const char* stage : {"lower", "fuse", "schedule", "plan_memory", "emit"})
+  for (const char* stage : {"lower", "fuse", "schedule", "plan_memory", "tile", "emit"})
     refused(stage, GraphPass(same_graph));
   refused("fuse", Lower(lower));
   refused("fuse", Emit(emit));
   refused("lower", Emit(emit));
+  refused("tile", Emit(emit));
+  refused("emit", Tiling(lower_to_tiles));
   CHECK_NOTHROW(replace(default_pipeline(), "lower", Lower(lower)));
+  CHECK_NOTHROW(replace(default_pipeline(), "tile", Tiling(lower_to_tiles)));
   CHECK_NOTHROW(replace(default_pipeline(), "emit", Emit(emit)));
 }
 
@@ -154,7 +157,31 @@ TEST_CASE("a stage inserted sees and makes what it says", "[pipeline]") {
   pipeline = insert_after(pipeline, "fuse", {"count again", ProgramPass(count)});
   const Staged staged = run_pipeline(pipeline, softmax_graph(), true);
   CHECK(kernels == std::vector<size_t>{5, 1});
-  CHECK(staged.seconds.size() == 11);
+  CHECK(staged.seconds.size() == 12);
+}
+
+TEST_CASE("tiles replaced are what is emitted, and nothing goes back behind them",
+          "[pipeline][tile]") {
+  const Graph graph = parse_graph(
+      "graph f(%0 x: f32[64,128,512]) {\n  %1: f32[64,1,512] = sum %0 {axes=[1], keepdim=1}\n"
+      "  return %1\n}\n");
+  const auto without_barriers = [](const Program& program) {
+    Tiles tiles = lower_to_tiles(program);
+    for (std::optional<Tile>& tile : tiles.of_kernel)
+      std::erase_if(tile->body, [](const Statement& s) { return s == barrier(); });
+    return tiles;
+  };
+  const Staged whole = run_pipeline(default_pipeline(), graph, true, Target::Cuda);
+  CHECK(has_tile(whole.tiles));
+  CHECK(run_pipeline({}, whole.tiles, true).source.text == whole.source.text);
+  const Pipeline pipeline = replace(default_pipeline(), "tile", without_barriers);
+  const Staged staged = run_pipeline(pipeline, graph, false, Target::Cuda);
+  CHECK(whole.source.text.find("__syncthreads") != std::string::npos);
+  CHECK(staged.source.text.find("__syncthreads") == std::string::npos);
+  int calls = 0;
+  const auto count = [&](const Program& program) { return calls++, program; };
+  run_pipeline(insert_after(pipeline, "tile", {"late", ProgramPass(count)}), graph, false);
+  CHECK(calls == 0);
 }
 
 TEST_CASE("a pass that breaks the graph is found behind it and named", "[pipeline]") {
@@ -240,11 +267,12 @@ TEST_CASE("TC_DEBUG_DIR's texts are the stages' and read back", "[pipeline]") {
     CHECK(name.rfind("soft_", 0) == 0);
     kept[name.substr(name.find('_', 5) + 1)] = text_of(item.path());
   }
-  REQUIRE(kept.size() == 10);
+  REQUIRE(kept.size() == 11);
   CHECK(print(parse_graph(kept["0_trace.txt"])) == print(softmax_graph()));
   CHECK(kept["4_dce.txt"] == print(staged.graph));
   CHECK(parse_graph(kept["4_dce.txt"]) == dce(softmax_graph()));
   CHECK(kept["8_plan_memory.txt"] == print(staged.program));
   CHECK(print(parse_program(kept["5_lower.txt"])) == print(lower(dce(softmax_graph()))));
-  CHECK(kept["9_emit.txt"] == staged.source.text);
+  CHECK(parse_tiles(kept["9_tile.txt"]) == staged.tiles);
+  CHECK(kept["10_emit.txt"] == staged.source.text);
 }

@@ -3,6 +3,7 @@
 //
 //   [guard][ buffer ][guard]   written before the run, looked at after it
 #include "tests/fuzz/harness.h"
+#include "tests/codegen/emit_programs.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,7 +13,6 @@
 #include "tests/codegen/cuda_clusters.h"
 #include "tests/fuzz/shrink.h"
 #include "tiny_compile/codegen/cpp.h"
-#include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/loops/interpreter.h"
@@ -64,7 +64,7 @@ bool same(const std::vector<Tensor>& want, const std::vector<Tensor>& got) {
 Staged staged(Pipeline pipeline, const Graph& graph, const std::string& stage,
               Target target = Target::Cpp) {
   pipeline = until(std::move(pipeline), stage);
-  pipeline.push_back({"emit", Emit([](const Program&) { return Source{}; })});
+  pipeline.push_back({"emit", Emit([](const Tiles&) { return Source{}; })});
   return run_pipeline(pipeline, graph, true, target);
 }
 

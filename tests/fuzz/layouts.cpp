@@ -12,6 +12,7 @@
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/tile/interpreter.h"
+#include "tiny_compile/tile/verify.h"
 
 namespace tiny_compile {
 namespace {
@@ -88,7 +89,7 @@ bool same(const std::vector<Tensor>& want, const std::vector<Tensor>& got) {
 
 Program laid_out_program(const Graph& graph) {
   Pipeline pipeline = until(layouts_pipeline(), "plan_memory");
-  pipeline.push_back({"emit", Emit([](const Program&) { return Source{}; })});
+  pipeline.push_back({"emit", Emit([](const Tiles&) { return Source{}; })});
   return run_pipeline(pipeline, graph, true, Target::Cuda).program;
 }
 
@@ -105,7 +106,10 @@ std::string why_wrong(const Graph& graph, uint64_t seed) {
     const Program program = laid_out_program(graph);
     if (!(parse_program(print(program)) == program))
       return "its text parses to another program";
-    return same(want, interpret_tiles(program, inputs)) ? "" : "other bits";
+    const Tiles tiles = lower_to_tiles(program);
+    verify(tiles);
+    if (!(parse_tiles(print(tiles)) == tiles)) return "its tiles' text parses to other tiles";
+    return same(want, interpret(tiles, inputs)) ? "" : "other bits";
   } catch (const Error& error) {
     return error.what();
   }

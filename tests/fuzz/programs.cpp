@@ -2,6 +2,7 @@
 //
 //   random graph => Program => text => mutated text => verify: refused, or the same bits twice
 #include "tests/fuzz/programs.h"
+#include "tests/codegen/emit_programs.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -12,7 +13,6 @@
 
 #include "tests/fuzz/mutate.h"
 #include "tiny_compile/codegen/cpp.h"
-#include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/loops/interpreter.h"
 #include "tiny_compile/runtime/cuda_executable.h"
@@ -239,7 +239,7 @@ std::string mutant(uint64_t seed) {
   const uint64_t group = seed / 16;
   const Target target = group % 3 == 2 ? Target::Cuda : Target::Cpp;
   Pipeline pipeline = until(default_pipeline(), kStages[group / 3 % 4]);
-  pipeline.push_back({"emit", Emit([](const Program&) { return Source{}; })});
+  pipeline.push_back({"emit", Emit([](const Tiles&) { return Source{}; })});
   return mutated(print(run_pipeline(pipeline, random_graph(group, 8), false, target).program),
                  seed);
 }

@@ -144,7 +144,7 @@ std::string wrong_after(const std::string& stage, const Graph& graph, Target tar
                         const std::vector<Call>& calls) {
   Pipeline pipeline = until(default_pipeline(), stage);
   const bool passes = std::holds_alternative<GraphPass>(pipeline.back().run);
-  pipeline.push_back({"emit", Emit([](const Program&) { return Source{}; })});
+  pipeline.push_back({"emit", Emit([](const Tiles&) { return Source{}; })});
   try {
     const Staged result = run_pipeline(pipeline, graph, true, target);
     return passes ? wrong_graph(result.graph, calls) : wrong_program(result.program, calls);

@@ -1,9 +1,9 @@
 // Sums of columns inside the kernel that goes over the rows, bit for bit.
 #include "tiny_compile/loops/fold.h"
 
+#include "tests/codegen/emit_programs.h"
 #include "tests/loops/refusals.h"
 #include "tiny_compile/codegen/cpp.h"
-#include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/loops/fuse.h"
 #include "tiny_compile/loops/interpreter.h"

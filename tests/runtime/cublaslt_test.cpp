@@ -6,8 +6,8 @@
 
 #include <thread>
 
+#include "tests/codegen/emit_programs.h"
 #include "tests/runtime/scratch.h"
-#include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/compile/compile.h"
 #include "tiny_compile/runtime/cublaslt_api.h"
 #include "tiny_compile/runtime/cuda_executable.h"

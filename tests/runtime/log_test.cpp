@@ -75,9 +75,10 @@ TEST_CASE("an unknown channel is named once, with those there are", "[log]") {
   Session session;
   const std::string words = session.words("fusoin,guards");
   CHECK(session.code == 0);
-  CHECK_THAT(words, ContainsSubstring("TC_LOGS: no channel 'fusoin'; there are graph,passes,"
-                                      "fusion,loops,schedule,memory,code,guards,recompiles,"
-                                      "cache\n"));
+  CHECK_THAT(words,
+             ContainsSubstring("TC_LOGS: no channel 'fusoin'; there are graph,passes,"
+                               "fusion,loops,schedule,memory,tile,code,guards,recompiles,"
+                               "cache\n"));
   CHECK(words.find("fusoin") == words.rfind("fusoin"));
   CHECK_THAT(words, ContainsSubstring("[guards]"));
 }
@@ -88,7 +89,7 @@ TEST_CASE("TC_DEBUG_DIR gets a file of every stage of every graph", "[log]") {
   CHECK(session.words(nullptr, directory).empty());
   CHECK(session.code == 0);
   for (const char* stage : {"0_trace", "1_simplify", "2_fold", "3_cse", "4_dce", "5_lower",
-                            "6_fuse", "7_schedule", "8_plan_memory", "9_emit"}) {
+                            "6_fuse", "7_schedule", "8_plan_memory", "9_tile", "10_emit"}) {
     size_t files = 0;
     for (const auto& item : std::filesystem::directory_iterator(directory)) {
       const std::string name = item.path().filename();
@@ -101,7 +102,7 @@ TEST_CASE("TC_DEBUG_DIR gets a file of every stage of every graph", "[log]") {
     INFO(stage);
     CHECK(files == 2);
   }
-  CHECK(count_in(directory) == 22);  // and the source of each
+  CHECK(count_in(directory) == 24);  // and the source of each
 }
 
 TEST_CASE("a TC_DEBUG_DIR that cannot be written to is told and changes no result", "[log]") {

@@ -30,7 +30,7 @@ constexpr Option kOptions[] = {
     {"size", " n=37", "print verify run emit explain bench graph passes memory roofline",
      "a number for a symbolic size; may be repeated"},
     {"until", "=STAGE", kStaged,
-     "stop after simplify fold cse dce lower fuse schedule plan_memory emit; print: or tile"},
+     "stop after simplify fold cse dce lower fuse schedule plan_memory tile emit"},
     {"passes", "=a,b,c", kStaged, "only these stages (lower and emit are implied)"},
     {"target", "=cpp|cuda", "print emit", "for which back end"},
     {"machine", "=h200|a100|cpu:16", "print run emit",

@@ -34,7 +34,7 @@
 #include "tiny_compile/runtime/build.h"
 #include "tiny_compile/tensor/cuda_memory.h"
 #include "tiny_compile/tensor/npy.h"
-#include "tiny_compile/tile/lower.h"
+#include "tiny_compile/tile/interpreter.h"
 
 namespace tiny_compile {
 namespace {
@@ -92,6 +92,7 @@ struct Subject {
   bool is_program = false;
   Graph graph;
   Program program;
+  std::optional<Tiles> tiles;  // of the program, where the text holds some
   std::string text;
   size_t start = 0;  // of the graph or program in it
 
@@ -109,8 +110,17 @@ struct Subject {
     return staged(pipeline, machine(Target::Cpp));
   }
   Staged staged(const Pipeline& pipeline, const Machine& machine) const {
+    if (tiles) return run_pipeline(pipeline, with_machine(*tiles, machine), true);
     return is_program ? run_pipeline(pipeline, for_machine(program, machine), true)
                       : run_pipeline(pipeline, graph, true, machine);
+  }
+
+ private:
+  static Tiles with_machine(Tiles tiles, const Machine& machine) {
+    if (target_of(machine) != Target::Cuda)
+      fail("tiles are for a GPU: give --target=cuda, or --backend=cuda to run them");
+    tiles.program = for_machine(std::move(tiles.program), machine);
+    return tiles;
   }
 };
 
@@ -121,13 +131,15 @@ Subject parse_subject(const Arguments& arguments, const std::string& text) {
   Subject subject;
   try {
     subject.is_program = start != std::string::npos && text.compare(start, 7, "program") == 0;
+    if (subject.is_program && holds_tile(text)) subject.tiles = parse_tiles(text);
     if (subject.is_program)
-      subject.program = parse_program(text);
+      subject.program = subject.tiles ? subject.tiles->program : parse_program(text);
     else
       subject.graph = parse_graph(text);
   } catch (const Error& error) {
     fail(arguments.file, ":", error.what());
   }
+  if (subject.tiles) require_numbers(subject.sizes(), "a tile", arguments.file, text, start);
   const Substitution numbers = bind_sizes(subject.sizes(), arguments.sizes);
   subject.graph = substitute(subject.graph, numbers);
   subject.program = substitute(subject.program, numbers);
@@ -216,7 +228,8 @@ std::vector<Tensor> compute(const Arguments& arguments, const Subject& subject,
                             const std::vector<Tensor>& inputs) {
   if (arguments.option("backend", "cpp") == "interpreter")
     return repeated(arguments, inputs, recorded(subject, [&](std::span<const Tensor> given) {
-                      return reference(subject, given);
+                      return subject.tiles ? interpret(*subject.tiles, given)
+                                           : reference(subject, given);
                     }));
   const Device device = device_of(arguments);
   const Pipeline pipeline = pipeline_of(arguments);
@@ -287,34 +300,23 @@ int emit(const Arguments& arguments, std::ostream& out) {
   return 0;
 }
 
-// What its kernels under layouts are, thread by thread.
-int print_tiles(Arguments arguments, std::ostream& out) {
-  arguments.options["until"] = "plan_memory";
-  const Subject subject = parse_subject(arguments);
-  const Program program =
-      subject.staged(pipeline_of(arguments), machine_of(arguments, subject)).program;
-  for (const Kernel& kernel : program.kernels) {
-    if (schedule_of(kernel).strategy == Strategy::Layouts)
-      out << print(program, lower_to_tile(program, kernel));
-    else
-      out << "# kernel " << kernel.name << " has no layouts: " << str(schedule_of(kernel))
-          << "\n";
-  }
-  return 0;
-}
-
 int print_text(const Arguments& arguments, std::ostream& out) {
-  if (arguments.options.count("until") && arguments.option("until", "") == "tile")
-    return print_tiles(arguments, out);
   const Subject subject = parse_subject(arguments);
   if (!arguments.options.count("until") && !arguments.options.count("passes")) {
-    out << (subject.is_program ? print(subject.program) : print(subject.graph));
+    out << (subject.tiles        ? print(*subject.tiles)
+            : subject.is_program ? print(subject.program)
+                                 : print(subject.graph));
     return 0;
   }
   const Pipeline pipeline = pipeline_of(arguments);
   const Staged staged = subject.staged(pipeline, machine_of(arguments, subject));
-  const bool graph_only = !pipeline.empty() && pipeline.back().run.index() == 0;
-  out << (graph_only ? print(staged.graph) : print(staged.program));
+  const bool is_graph =
+      !pipeline.empty() && std::holds_alternative<GraphPass>(pipeline.back().run);
+  const bool is_tiled =
+      !pipeline.empty() && std::holds_alternative<Tiling>(pipeline.back().run);
+  out << (is_graph   ? print(staged.graph)
+          : is_tiled ? print(staged.tiles)
+                     : print(staged.program));
   return 0;
 }
 

@@ -1,6 +1,6 @@
 // What did another machine's compiler make, stage by stage, and what did its code compute?
 //
-//   here/soft_3fa2c1_0_trace.txt ... 9_emit.txt, calls.txt, tensors/9c41...
+//   here/soft_3fa2c1_0_trace.txt ... 10_emit.txt, calls.txt, tensors/9c41...
 //     ->  graph soft_3fa2c1: trace simplify ... emit; call 1 of it: inputs, outputs
 #include "tiny_compile/cli/dump.h"
 
@@ -21,6 +21,7 @@ Made parse_made(const std::string& path, const std::string& stage) {
   const std::string text = read_text(path);
   try {
     if (text.rfind("graph ", 0) == 0) return {stage, parse_graph(text)};
+    if (text.rfind("program ", 0) == 0 && stage == "tile") return {stage, parse_tiles(text)};
     if (text.rfind("program ", 0) == 0) return {stage, parse_program(text)};
   } catch (const Error& error) {
     fail(path, ":", error.what());

@@ -1,5 +1,5 @@
-// How does a Program become CUDA C? Each kernel by the family its schedule names; then the
-// helpers and the part of the prelude that it calls are put before it. A matmul that
+// How do a Program and its tiles become CUDA C? A tile as it stands, any other kernel by the family
+// that its schedule names; then the helpers and the part of the prelude that it calls are put before it. A matmul that
 // is the library's is a line that says so. What many threads cannot share (a scan across memory, a
 // scatter with an index for each column, a load of what the row stored) goes to one thread.
 #include "tiny_compile/codegen/cuda.h"
@@ -27,7 +27,6 @@
 #include "tiny_compile/codegen/sort.h"
 #include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/loops/library_sums.h"
-#include "tiny_compile/tile/lower.h"
 
 namespace tiny_compile {
 namespace {
@@ -45,7 +44,7 @@ __device__ tc_found tc_errors;
 
 KernelEntry write_family(CudaText& text, const Program& program, const std::string& function) {
   const Kernel& kernel = text.kernel;
-  if (schedule_of(kernel).strategy == Strategy::Layouts)
+  if (schedule_of(kernel).strategy == Strategy::Layouts)  // of which nobody made a tile
     return write_cuda_serial(text, function);
   const Strategy strategy = folds_rows(kernel) ? Strategy::Rows : schedule_of(kernel).strategy;
   if (strategy == Strategy::Tiles) return write_cuda_matmul(text, function);
@@ -63,14 +62,14 @@ KernelEntry write_family(CudaText& text, const Program& program, const std::stri
                                 : write_cuda_serial(text, function);
 }
 
+Functions::Written write_tile(const LoneKernel& lone, const Tile& tile,
+                              const std::string& function) {
+  CudaText text(lone.program, tile.kernel);
+  KernelEntry entry = write_cuda_tile(text, tile, function);
+  return {entry, text.out.str(), text.calls};
+}
+
 Functions::Written write_kernel(const LoneKernel& lone, const std::string& function) {
-  if (schedule_of(lone.kernel()).strategy == Strategy::Layouts &&
-      is_cooperative(lone.program, lone.kernel())) {
-    const Tile tile = lower_to_tile(lone.program, lone.kernel());
-    CudaText text(lone.program, tile.kernel);
-    KernelEntry entry = write_cuda_tile(text, tile, function);
-    return {entry, text.out.str(), text.calls};
-  }
   const std::optional<Kernel> points = as_points(lone.program, lone.kernel());
   CudaText text(lone.program, points ? *points : lone.kernel());
   KernelEntry entry = write_family(text, lone.program, function);
@@ -93,32 +92,38 @@ KernelEntry add_call(Functions& functions, const Program& program, const Kernel&
   return entry;
 }
 
-KernelEntry add_kernel(Functions& functions, const Program& program, const Kernel& kernel,
+KernelEntry add_kernel(Functions& functions, const Tiles& tiles, size_t number,
                        const LibraryCall& call, const std::string& suffix) {
-  if (!row_count(kernel).is_constant(0))
-    return call.matmul ? add_call(functions, program, kernel, call, suffix)
-                       : functions.add(program, kernel, suffix, write_kernel);
-  KernelEntry entry;
-  entry.function = function_name(kernel) + suffix;
-  entry.grid = 0;
-  return entry;
+  const Program& program = tiles.program;
+  const Kernel& kernel = program.kernels[number];
+  if (row_count(kernel).is_constant(0)) {
+    KernelEntry entry;
+    entry.function = function_name(kernel) + suffix;
+    entry.grid = 0;
+    return entry;
+  }
+  if (call.matmul) return add_call(functions, program, kernel, call, suffix);
+  const std::optional<Tile>& tile = tiles.of_kernel[number];
+  return tile ? functions.add(program, kernel, *tile, suffix, write_tile)
+              : functions.add(program, kernel, suffix, write_kernel);
 }
 
 }  // namespace
 
-Source emit_cuda(const Program& program) { return emit_cuda_together({program})[0]; }
+Source emit_cuda(const Tiles& tiles) { return emit_cuda_together({tiles})[0]; }
 
-std::vector<Source> emit_cuda_together(const std::vector<Program>& given) {
+std::vector<Source> emit_cuda_together(const std::vector<Tiles>& given) {
+  std::vector<Tiles> all = given;
   std::vector<Program> programs;
-  for (const Program& program : given) programs.push_back(with_schedules(program));
+  for (Tiles& tiles : all)
+    programs.push_back(tiles.program = with_schedules(std::move(tiles.program)));
   std::vector<Source> sources(programs.size());
   Functions functions;
   for (size_t p = 0; p < programs.size(); p++) {
     const std::string suffix = programs.size() > 1 ? str("_p", p) : "";
     const std::vector<LibraryCall> calls = library_kernels(programs[p]);
     for (size_t k = 0; k < calls.size(); k++)
-      sources[p].kernels.push_back(
-          add_kernel(functions, programs[p], programs[p].kernels[k], calls[k], suffix));
+      sources[p].kernels.push_back(add_kernel(functions, all[p], k, calls[k], suffix));
   }
   const std::string kernels = join(functions.texts(), "");
   Calls calls = functions.calls();

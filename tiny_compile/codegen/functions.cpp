@@ -38,13 +38,30 @@ std::string Functions::unused_name(const std::string& wanted) {
 }
 
 KernelEntry Functions::add(const Program& program, const Kernel& kernel,
-                           const std::string& suffix, const Write& write) {
+                           const std::string& suffix, const WriteKernel& write) {
   const LoneKernel lone = lone_kernel(program, kernel);
-  const auto [known, is_new] = known_.insert({key_of(lone), functions_.size()});
+  return add(lone, {key_of(lone), {}}, kernel, suffix,
+             [&](const std::string& function) { return write(lone, function); });
+}
+
+KernelEntry Functions::add(const Program& program, const Kernel& kernel, const Tile& tile,
+                           const std::string& suffix, const WriteTile& write) {
+  const LoneKernel lone = lone_kernel(program, kernel);
+  const Tile own = lone_tile(program, tile, lone);
+  Key key{key_of(lone), own};
+  key.tile->kernel.name.clear();
+  return add(lone, std::move(key), kernel, suffix,
+             [&](const std::string& function) { return write(lone, own, function); });
+}
+
+KernelEntry Functions::add(const LoneKernel& lone, Key key, const Kernel& kernel,
+                           const std::string& suffix,
+                           const std::function<Written(const std::string& function)>& write) {
+  const auto [known, is_new] = known_.insert({std::move(key), functions_.size()});
   const std::string name = function_name(kernel) + suffix;
   if (is_new) {
     const std::string function = unused_name(name);
-    functions_.push_back({comment_of(kernel), {function}, write(lone, function)});
+    functions_.push_back({comment_of(kernel), {function}, write(function)});
     distinct_.kernels.push_back(kernel);
   } else {
     functions_[known->second].users.push_back(name);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -10,6 +11,7 @@
 #include "tiny_compile/codegen/calls.h"
 #include "tiny_compile/codegen/source.h"
 #include "tiny_compile/loops/kernel_key.h"
+#include "tiny_compile/tile/tiles.h"
 
 namespace tiny_compile {
 
@@ -20,12 +22,18 @@ class Functions {
     std::string text;
     Calls calls{};  // of the text
   };
-  using Write = std::function<Written(const LoneKernel& lone, const std::string& function)>;
+  using WriteKernel =
+      std::function<Written(const LoneKernel& lone, const std::string& function)>;
+  using WriteTile = std::function<Written(const LoneKernel& lone, const Tile& tile,
+                                          const std::string& function)>;
 
   // The entry of a kernel, whose function `write` makes unless an equal kernel has one. The
   // function is "k_" + the kernel's name + `suffix`.
   KernelEntry add(const Program& program, const Kernel& kernel, const std::string& suffix,
-                  const Write& write);
+                  const WriteKernel& write);
+  // The same of a kernel that is a tile: equal ones have equal tiles, over buffers of their own.
+  KernelEntry add(const Program& program, const Kernel& kernel, const Tile& tile,
+                  const std::string& suffix, const WriteTile& write);
   void add_comment(const std::string& text);  // instead of a function
 
   std::vector<std::string> texts() const;                // of each, comments before it
@@ -38,10 +46,21 @@ class Functions {
     std::vector<std::string> users;  // the kernels it serves; it is named after the first
     Written written;
   };
+  struct Key {
+    KernelKey kernel;
+    std::optional<Tile> tile;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    size_t operator()(const Key& key) const { return key.kernel.hash; }
+  };
+  KernelEntry add(const LoneKernel& lone, Key key, const Kernel& kernel,
+                  const std::string& suffix,
+                  const std::function<Written(const std::string& function)>& write);
   std::string unused_name(const std::string& wanted);
 
   std::vector<Function> functions_;
-  std::unordered_map<KernelKey, size_t, KernelKeyHash> known_;  // which of them
+  std::unordered_map<Key, size_t, KeyHash> known_;  // which of them
   std::set<std::string> names_;
   Program distinct_;
 };

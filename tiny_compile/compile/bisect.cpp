@@ -14,6 +14,7 @@
 #include "tiny_compile/compile/call_record.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/loops/interpreter.h"
+#include "tiny_compile/tile/interpreter.h"
 
 namespace tiny_compile {
 namespace {
@@ -43,8 +44,10 @@ class Clock {
     for (int output : graph.outputs) result.push_back(values[static_cast<size_t>(output)]);
     return result;
   }
-  std::vector<Tensor> outputs(const Program& program, std::span<const Tensor> inputs) const {
-    return interpret(program, inputs,
+  // Of a Program, or of Tiles.
+  template <typename Kernels>
+  std::vector<Tensor> outputs(const Kernels& kernels, std::span<const Tensor> inputs) const {
+    return interpret(kernels, inputs,
                      [this](const Kernel& kernel) { check("kernel " + kernel.name); });
   }
 
@@ -63,6 +66,8 @@ std::vector<Tensor> outputs_of(const std::string& run, const Made& made,
   try {
     if (const Graph* graph = std::get_if<Graph>(&made.value))
       return clock.outputs(*graph, inputs);
+    if (const Tiles* tiles = std::get_if<Tiles>(&made.value))
+      return clock.outputs(*tiles, inputs);
     return clock.outputs(std::get<Program>(made.value), inputs);
   } catch (const Error& error) {
     fail("bisect: ", run, " does not run after stage '", made.stage, "': ", error.what());
@@ -137,6 +142,10 @@ std::vector<Value> values_of(const Made& made, size_t output, std::span<const Te
                              const Clock& clock) {
   if (const Graph* graph = std::get_if<Graph>(&made.value))
     return values_of(*graph, output, inputs, clock);
+  if (const Tiles* tiles = std::get_if<Tiles>(&made.value)) {
+    const Tiles out = {with_temporaries_out(tiles->program), tiles->of_kernel};
+    return written(tiles->program, clock.outputs(out, inputs));
+  }
   const Program& program = std::get<Program>(made.value);
   return written(program, clock.outputs(with_temporaries_out(program), inputs));
 }
@@ -211,7 +220,9 @@ class Bisection {
   void interpret_trace() { wanted_ = clock_.outputs(trace_, inputs_); }
 
   std::optional<Verdict> stage(const RecordedRun& run, size_t number) {
-    if (number >= run.stages.size() || run.stages[number].value.index() == 2) return {};
+    const bool has_value = number < run.stages.size() &&
+                           !std::holds_alternative<std::string>(run.stages[number].value);
+    if (!has_value) return {};
     const Made& made = run.stages[number];
     if (number == 0)
       check_counts(run.name, made.stage, "inputs", trace_.inputs().size(),
@@ -247,15 +258,18 @@ class Bisection {
 
  private:
   bool is_known(const Made& made) const {
-    if (made.value == std::variant<Graph, Program, std::string>(trace_)) return true;
+    const Tiles* tiles = std::get_if<Tiles>(&made.value);
+    if (tiles && !has_tile(*tiles)) return is_known({made.stage, tiles->program});
+    if (made.value == decltype(Made::value)(trace_)) return true;
     return std::any_of(right_.begin(), right_.end(),
                        [&](const Made* known) { return known->value == made.value; });
   }
 
   // The first buffer, in the order of kernels, that did not hold what its program says.
   std::optional<Verdict> recorded_value(const RecordedRun& run) const {
-    const auto last = std::find_if(run.stages.rbegin(), run.stages.rend(),
-                                   [](const Made& made) { return made.value.index() == 1; });
+    const auto last = std::find_if(
+        run.stages.rbegin(), run.stages.rend(),
+        [](const Made& made) { return std::holds_alternative<Program>(made.value); });
     if (last == run.stages.rend()) return {};
     const Program& program = std::get<Program>(last->value);
     std::vector<Tensor> values = run.outputs;
@@ -292,12 +306,20 @@ std::vector<std::pair<int, std::string>> code_lines(const std::string& text) {
   return result;
 }
 
+// What there is to emit; none of a graph or a text.
+std::optional<Tiles> tiles_of(const Made& made) {
+  if (const Program* program = std::get_if<Program>(&made.value))
+    return lower_to_tiles(*program);
+  const Tiles* tiles = std::get_if<Tiles>(&made.value);
+  return tiles ? std::optional(*tiles) : std::nullopt;
+}
+
 std::optional<Verdict> text_difference(const RecordedRun& run) {
   for (size_t k = 1; k < run.stages.size(); k++) {
     const std::string* text = std::get_if<std::string>(&run.stages[k].value);
-    const Program* program = std::get_if<Program>(&run.stages[k - 1].value);
-    if (!text || !program) continue;
-    const auto got = code_lines(*text), wanted = code_lines(emit(*program).text);
+    const std::optional<Tiles> tiles = tiles_of(run.stages[k - 1]);
+    if (!text || !tiles) continue;
+    const auto got = code_lines(*text), wanted = code_lines(emit(*tiles).text);
     for (size_t n = 0; n < std::max(got.size(), wanted.size()); n++) {
       const std::string line = n < got.size() ? got[n].second : "",
                         due = n < wanted.size() ? wanted[n].second : "";
@@ -343,6 +365,8 @@ std::vector<Made> stages_of(const Pipeline& pipeline, const Graph& graph) {
     const Stage& stage = pipeline[n - 1];
     if (std::holds_alternative<GraphPass>(stage.run))
       result.push_back({stage.name, staged.graph});
+    else if (std::holds_alternative<Tiling>(stage.run))
+      result.push_back({stage.name, staged.tiles});
     else if (std::holds_alternative<Emit>(stage.run))
       result.push_back({stage.name, staged.source.text});
     else

@@ -15,10 +15,10 @@
 
 namespace tiny_compile {
 
-// What one stage made: a graph, a program or the emitted text.
+// What one stage made: a graph, a program, its tiles or the emitted text.
 struct Made {
   std::string stage;
-  std::variant<Graph, Program, std::string> value;
+  std::variant<Graph, Program, Tiles, std::string> value;
 };
 
 // A run: the traced graph ("trace"), then what each stage made of it, in order; and, where they

@@ -156,7 +156,8 @@ Staged recordable(Staged staged) {
   const char* wanted = setting("TC_DEBUG_BUFFERS");
   if (!wanted || std::string(wanted) != "1") return staged;
   staged.program = with_temporaries_out(staged.program);
-  staged.source = emit(staged.program);
+  staged.tiles.program = staged.program;  // a tile's buffers keep their numbers
+  staged.source = emit(staged.tiles);
   return staged;
 }
 

@@ -194,9 +194,7 @@ Explanation explain(Program program, std::span<const Tensor> given, const Pipeli
   program = on_device(std::move(program), device_of(inputs));
   Pipeline stages;  // the others never see a Program
   for (const Stage& stage : pipeline) {
-    if (std::holds_alternative<ProgramPass>(stage.run) ||
-        std::holds_alternative<Emit>(stage.run))
-      stages.push_back(stage);
+    if (!takes_graph(stage)) stages.push_back(stage);
   }
   Explanation result = climb_all(
       "as given", stages, [&](const Pipeline& p) { return run_pipeline(p, program, true); },

@@ -1,5 +1,5 @@
 // Which functions make kernels of a graph, and in which order? default_pipeline() is the
-// answer, and run_pipeline() the loop over it: Graph passes, lower, Program passes, emit.
+// answer, and run_pipeline() the loop over it: Graph passes, lower, Program passes, tile, emit.
 #include "tiny_compile/compile/pipeline.h"
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 #include "tiny_compile/loops/use_library.h"
 #include "tiny_compile/passes/passes.h"
 #include "tiny_compile/runtime/log.h"
+#include "tiny_compile/tile/verify.h"
 
 namespace tiny_compile {
 namespace {
@@ -50,6 +51,7 @@ class Runner {
     }
     if (!lowered_) step("lower", Lower(lower));
     const bool can_emit = sizes(result_.program).empty();  // symbolic ones have no text yet
+    if (!tiled_ && can_emit) step("tile", Tiling(lower_to_tiles));
     if (!emitted_ && can_emit) step("emit", Emit(emit));
     return std::move(result_);
   }
@@ -67,6 +69,12 @@ class Runner {
     if (checked_) verify(program);
     if (texts()) name_texts(program.name, print(program));
   }
+  void start(const Tiles& tiles) {
+    start(tiles.program);
+    if (checked_) verify(tiles);
+    result_.tiles = tiles;
+    tiled_ = true;
+  }
 
  private:
   static bool texts() { return std::getenv("TC_LOGS") || std::getenv("TC_DEBUG_DIR"); }
@@ -80,8 +88,8 @@ class Runner {
   }
 
   // Names the stage that made it, before a later one trips over it.
-  template <typename GraphOrProgram>
-  void check(const std::string& stage, const GraphOrProgram& made) const {
+  template <typename Value>
+  void check(const std::string& stage, const Value& made) const {
     if (!checked_) return;
     try {
       verify(made);
@@ -103,6 +111,7 @@ class Runner {
     finish_program(name);
   }
   void step(const std::string& name, const ProgramPass& pass) {
+    if (tiled_) return;
     if (!lowered_) step("lower", Lower(lower));
     result_.program = pass(result_.program);
     finish_program(name);
@@ -111,9 +120,17 @@ class Runner {
         log("fusion", "kept apart: " + refusal);
     }
   }
-  void step(const std::string& name, const Emit& pass) {
+  void step(const std::string& name, const Tiling& pass) {
+    if (tiled_) return;
     if (!lowered_) step("lower", Lower(lower));
-    result_.source = pass(result_.program);
+    result_.tiles = pass(result_.program);
+    tiled_ = true;
+    check(name, result_.tiles);
+    if (texts()) show(name, print(result_.tiles), "tile");
+  }
+  void step(const std::string& name, const Emit& pass) {
+    if (!tiled_) step("tile", Tiling(lower_to_tiles));
+    result_.source = pass(result_.tiles);
     emitted_ = true;
     if (texts()) show(name, result_.source.text, "code");
   }
@@ -124,7 +141,7 @@ class Runner {
 
   bool checked_;
   Machine machine_;
-  bool lowered_ = false, emitted_ = false;
+  bool lowered_ = false, tiled_ = false, emitted_ = false;
   size_t number_ = 0;
   std::string prefix_;
   Staged result_;
@@ -133,19 +150,21 @@ class Runner {
 }  // namespace
 
 Pipeline default_pipeline() {
-  return {{"simplify", simplify}, {"fold", fold},
-          {"cse", cse},           {"dce", dce},
-          {"lower", lower},       {"fuse", fuse},
-          {"schedule", schedule}, {"plan_memory", plan_memory},
+  return {{"simplify", simplify},
+          {"fold", fold},
+          {"cse", cse},
+          {"dce", dce},
+          {"lower", lower},
+          {"fuse", fuse},
+          {"schedule", schedule},
+          {"plan_memory", plan_memory},
+          {"tile", lower_to_tiles},
           {"emit", emit}};
 }
 
 Pipeline with_library(Pipeline pipeline, Matmul matmul) {
   if (matmul == Matmul::Generated) return pipeline;
-  const auto at = std::find_if(pipeline.begin(), pipeline.end(), [](const Stage& stage) {
-    return std::holds_alternative<ProgramPass>(stage.run) ||
-           std::holds_alternative<Emit>(stage.run);
-  });
+  const auto at = std::find_if_not(pipeline.begin(), pipeline.end(), takes_graph);
   auto leave = [matmul](const Program& program) { return use_library_matmul(program, matmul); };
   pipeline.insert(at, Stage{"library", ProgramPass(leave)});
   const bool fuses = std::any_of(pipeline.begin(), pipeline.end(),
@@ -154,9 +173,15 @@ Pipeline with_library(Pipeline pipeline, Matmul matmul) {
   return insert_after(std::move(pipeline), "fuse", {"pad_rows", ProgramPass(pad_rows)});
 }
 
-Source emit(const Program& program) {
+bool takes_graph(const Stage& stage) {
+  return std::holds_alternative<GraphPass>(stage.run) ||
+         std::holds_alternative<Lower>(stage.run);
+}
+
+Source emit(const Tiles& tiles) {
+  const Program& program = tiles.program;
   require_numbers(sizes(program), "emit");
-  return program.target == Target::Cuda ? emit_cuda(program) : emit_cpp(program);
+  return program.target == Target::Cuda ? emit_cuda(tiles) : emit_cpp(program);
 }
 
 Pipeline replace(Pipeline pipeline, const std::string& name, decltype(Stage::run) run) {
@@ -164,7 +189,7 @@ Pipeline replace(Pipeline pipeline, const std::string& name, decltype(Stage::run
   if (at->run.index() != run.index())
     fail("stage '", name,
          "' cannot be replaced by a function of another kind (Graph pass, lower, Program pass, "
-         "emit)");
+         "tile, emit)");
   at->run = std::move(run);
   return pipeline;
 }
@@ -193,6 +218,12 @@ Staged run_pipeline(const Pipeline& pipeline, const Graph& graph, bool checked, 
 Staged run_pipeline(const Pipeline& pipeline, const Program& program, bool checked) {
   Runner runner(checked, program.machine);
   runner.start(program);
+  return runner.run(pipeline);
+}
+
+Staged run_pipeline(const Pipeline& pipeline, const Tiles& tiles, bool checked) {
+  Runner runner(checked, tiles.program.machine);
+  runner.start(tiles);
   return runner.run(pipeline);
 }
 

@@ -12,22 +12,26 @@
 #include "tiny_compile/codegen/source.h"
 #include "tiny_compile/graph/graph.h"
 #include "tiny_compile/loops/program.h"
+#include "tiny_compile/tile/tiles.h"
 
 namespace tiny_compile {
 
 using GraphPass = std::function<Graph(const Graph&)>;
 using Lower = std::function<Program(const Graph&)>;
 using ProgramPass = std::function<Program(const Program&)>;
-using Emit = std::function<Source(const Program&)>;
+using Tiling = std::function<Tiles(const Program&)>;
+using Emit = std::function<Source(const Tiles&)>;
 
 struct Stage {
   std::string name;
-  std::variant<GraphPass, Lower, ProgramPass, Emit> run;  // a lambda picks its alternative
+  std::variant<GraphPass, Lower, ProgramPass, Tiling, Emit> run;  // a lambda picks its own
 };
 using Pipeline = std::vector<Stage>;
 
-// simplify fold cse dce | lower | fuse schedule plan_memory | emit
+// simplify fold cse dce | lower | fuse schedule plan_memory | tile | emit
 Pipeline default_pipeline();
+
+bool takes_graph(const Stage& stage);  // a Graph pass or `lower`
 
 // The same with a stage "library" before the first that works on a Program: matmuls are left to
 // the vendor's library. Behind fuse pad_rows follows. For Matmul::Generated, as it was. A stage
@@ -35,31 +39,34 @@ Pipeline default_pipeline();
 // library too, one launch less each, and slower wherever it was measured (tests/bench/NOTES.md).
 Pipeline with_library(Pipeline pipeline, Matmul matmul);
 
-Source emit(const Program& program);  // for the program's target
+Source emit(const Tiles& tiles);  // for the program's target
 
 // Each throws tc::Error where no stage has that name; replace also where the kinds differ.
 Pipeline replace(Pipeline pipeline, const std::string& name, decltype(Stage::run) run);
 Pipeline insert_after(Pipeline pipeline, const std::string& name, Stage stage);
 Pipeline until(Pipeline pipeline, const std::string& name);  // that stage is the last
 
-// What a pipeline made of a graph. A prefix gives a whole result too: `lower` and `emit` are
-// implied where it stops before them.
+// What a pipeline made of a graph. A prefix gives a whole result too: `lower`, `tile` and `emit`
+// are implied where it stops before them.
 struct Staged {
   Graph graph;
   Program program;
+  Tiles tiles;
   Source source;
   std::vector<std::pair<std::string, double>> seconds;  // of each stage
 };
 
 // Verifies after every stage (`checked`); logs to TC_LOGS channels graph, passes, loops,
-// fusion, schedule, memory, code and keeps texts in TC_DEBUG_DIR. The machine, or the target's
+// fusion, schedule, memory, tile, code and keeps texts in TC_DEBUG_DIR. The machine, or the target's
 // default one, becomes the Program's once it is lowered.
 Staged run_pipeline(const Pipeline& pipeline, const Graph& graph, bool checked,
                     const Machine& machine);
 Staged run_pipeline(const Pipeline& pipeline, const Graph& graph, bool checked,
                     Target target = Target::Cpp);
 
-// The same from a Program on: graph stages and `lower` are left out.
+// The same from a Program on: graph stages and `lower` are left out; and from Tiles on: all but
+// what makes text of them.
 Staged run_pipeline(const Pipeline& pipeline, const Program& program, bool checked);
+Staged run_pipeline(const Pipeline& pipeline, const Tiles& tiles, bool checked);
 
 }  // namespace tiny_compile

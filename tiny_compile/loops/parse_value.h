@@ -26,6 +26,11 @@ class ValueParser : protected TextCursor {
   };
 
   explicit ValueParser(std::string_view text) : TextCursor(text) {}
+  virtual ~ValueParser() = default;
+
+  // What a name in an index stands for; `limits` are of at0, at1, ...
+  virtual Expr symbol(std::string_view name, size_t position,
+                      const std::vector<Expr>& limits) const;
 
   int look_up(const Names& names, const char* what);
   int buffer();
@@ -45,7 +50,6 @@ class ValueParser : protected TextCursor {
   std::map<int64_t, int> values_;  // $N -> its scalar
 
  private:
-  Expr symbol(std::string_view name, size_t position, const std::vector<Expr>& limits) const;
   Expr size_symbol(std::string_view name, size_t position) const;
   int value_here();
   Literal literal(DType dtype);

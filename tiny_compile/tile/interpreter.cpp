@@ -12,7 +12,6 @@
 #include <numeric>
 
 #include "tiny_compile/graph/lanes.h"
-#include "tiny_compile/tile/lower.h"
 
 namespace tiny_compile {
 namespace {
@@ -422,12 +421,16 @@ void run_tile(const Tile& tile, std::vector<Memory>& memory) {
   for (int64_t block = 0; block < tile.grid; block++) BlockRun(tile, buffers, block);
 }
 
-std::vector<Tensor> interpret_tiles(const Program& program, std::span<const Tensor> inputs) {
+std::vector<Tensor> interpret(const Tiles& tiles, std::span<const Tensor> inputs,
+                              const BeforePoints& before) {
   return interpret(
-      program, inputs, {},
+      tiles.program, inputs, before,
       [&](const Program& sized, const Kernel& kernel, std::vector<Memory>& memory) {
-        if (schedule_of(kernel).strategy != Strategy::Layouts) return false;
-        run_tile(lower_to_tile(sized, kernel), memory);
+        const std::optional<Tile>& tile =
+            tiles.of_kernel[static_cast<size_t>(&kernel - sized.kernels.data())];
+        if (!tile) return false;
+        if (before) before(kernel);
+        run_tile(*tile, memory);
         return true;
       });
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tiny_compile/loops/interpreter.h"
-#include "tiny_compile/tile/tile.h"
+#include "tiny_compile/tile/tiles.h"
 
 namespace tiny_compile {
 
@@ -11,7 +11,9 @@ namespace tiny_compile {
 // shuffle or barrier that not all threads of the warp or block come to.
 void run_tile(const Tile& tile, std::vector<Memory>& memory);
 
-// The program's outputs, its kernels under layouts run as tile programs, the others as kernels.
-std::vector<Tensor> interpret_tiles(const Program& program, std::span<const Tensor> inputs);
+// The program's outputs, the tiles run as they say, the other kernels as kernels. Throws what
+// `before` throws, as interpreting a Program does.
+std::vector<Tensor> interpret(const Tiles& tiles, std::span<const Tensor> inputs,
+                              const BeforePoints& before = {});
 
 }  // namespace tiny_compile

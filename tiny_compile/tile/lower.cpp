@@ -75,7 +75,7 @@ Body unpack(const Kernel& kernel, const std::vector<int>& axes, Expr flat,
   Body body;
   for (size_t k = axes.size(); k-- > 0;) {
     const Axis& axis = kernel.axes[axes[k]];
-    body.push_back(let(axes[k] == vector.axis ? vector.start : axis.name,
+    body.push_back(let(axes[k] == vector.axis ? vector.start : axis.name, axis.extent,
                        k == 0 ? flat : mod(flat, axis.extent)));
     flat = floor_div(flat, axis.extent);
   }
@@ -85,14 +85,14 @@ Body unpack(const Kernel& kernel, const std::vector<int>& axes, Expr flat,
 // The axis itself, an element of the vector.
 Statement element_axis(const Lowering& l, const VectorAxis& vector, const Expr& element) {
   const Axis& axis = l.kernel.axes[vector.axis];
-  return let(axis.name, Expr::index(vector.start, axis.extent) + element);
+  return let(axis.name, axis.extent, Expr::index(vector.start, axis.extent) + element);
 }
 
 // The row, or where a vector of rows begins, and its axes; of none beyond the last.
 Body row_begins(const Lowering& l) {
   if (l.kernel.rows == 0) return {};
   const Expr last = l.rows.count - l.rows.vector, place = l.rows.start();
-  Body body = {let("row", l.rows.covers_more ? min(place, last) : place)};
+  Body body = {let("row", last + 1, l.rows.covers_more ? min(place, last) : place)};
   append(body, unpack(l.kernel, row_axes(l.kernel), Expr::index("row", last + 1),
                       vector_axis(l, {}, {})));
   return body;
@@ -273,7 +273,8 @@ Body store_elements(Lowering& l, const std::vector<int>& steps, const VectorAxis
   return body;
 }
 
-// A pass: its loops with all that a thread has of them, all its rows in each.
+// A pass: its loops with all that a thread has of them, all its rows in each. A loop even over one
+// register: what it names is named in other passes too.
 Body over_elements(Lowering& l, const std::vector<int>& ids, const std::vector<int>& inner,
                    const Share& k, const Body& each, const Body& after, bool stores) {
   const VectorAxis vector = vector_axis(l, k, inner);
@@ -284,13 +285,14 @@ Body over_elements(Lowering& l, const std::vector<int>& ids, const std::vector<i
     element = {for_each("v_k", k.vector, true, std::move(element))};
   }
   l.packs.clear();
-  Body rows = unpack(l.kernel, inner, Expr::index("k", std::max<int64_t>(k.count, 1)), vector);
+  const Expr count = std::max<int64_t>(k.count, 1);
+  Body rows = unpack(l.kernel, inner, Expr::index("k", count), vector);
   append(rows, over_rows(l, std::move(loads), std::move(element), after, stores));
-  Body body;
-  if (!inner.empty()) body.push_back(let("k", k.start()));
+  if (inner.empty()) return rows;
+  Body body = {let("k", count, k.start())};
   if (k.covers_more) rows = {if_less(k.start(), k.count, std::move(rows))};
   append(body, std::move(rows));
-  return k.registers == 1 ? body : Body{for_each("r_k", k.registers, true, std::move(body))};
+  return {for_each("r_k", k.registers, true, std::move(body))};
 }
 
 Body in_turns(const Share& k, Body body) {
@@ -397,7 +399,7 @@ Tile lower_to_tile(const Program& program, const Kernel& kernel) {
     else
       store_pass(l, passes[p]);
   }
-  return std::move(l.tile);
+  return numbered(std::move(l.tile), kernel.scalars.size());
 }
 
 }  // namespace tiny_compile

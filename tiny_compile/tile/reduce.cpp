@@ -259,8 +259,10 @@ class Reducer {
                   threads = int64_t{32} * tile_.warps;
     const Accumulator given = shared(live_ * rows_ * threads),
                       theirs = like(tile_, all_, "u", warps, Space::Register);
-    const Expr thread = warp_of(tile_) * 32 + lane_of_warp(),
-               mine = mod(floor_div(warp_of(tile_), step), warps);
+    const Expr warp = warp_of(tile_), thread = warp * 32 + lane_of_warp();
+    const auto with_bits = [&](const Expr& w) {  // the warp whose number has these in the run
+      return floor_div(warp, step * warps) * (step * warps) + w * step + mod(warp, step);
+    };
     append(text(), each("p", live_ * rows_, [&](const Expr& p) {
              return copy(tile_, given, p * threads + thread, all_, p);
            }));
@@ -268,7 +270,7 @@ class Reducer {
     append(text(), each("p", live_ * rows_, [&](const Expr& p) {
              Body body = each("w", warps, [&](const Expr& w) {
                return copy(tile_, theirs, w, given,
-                           p * threads + thread + (w - mine) * (step * 32));
+                           p * threads + with_bits(w) * 32 + lane_of_warp());
              });
              for (int64_t half = warps / 2; half >= 1; half /= 2)
                append(body, each("w", half, [&](const Expr& w) {

@@ -84,7 +84,7 @@ class TilePrinter {
 
   void print(const Statement& s) {
     switch (s.kind) {
-      case StatementKind::Let: return line(str(s.name, " = ", s.index));
+      case StatementKind::Let: return line(str(s.name, ": ", s.place, " = ", s.index));
       case StatementKind::Define:
         return line(
             str(name(s.value), " = ", s.array >= 0 ? at(s.array, s.index) : value(s.value)));

@@ -7,11 +7,12 @@ Expr block_of(const Tile& tile) { return Expr::index("block", tile.grid); }
 Expr warp_of(const Tile& tile) { return Expr::index("warp", tile.warps); }
 Expr lane_of_warp() { return Expr::index("lane", 32); }
 
-Statement let(const std::string& name, const Expr& value) {
+Statement let(const std::string& name, const Expr& extent, const Expr& value) {
   Statement s;
   s.kind = StatementKind::Let;
   s.name = name;
   s.index = value;
+  s.place = extent;
   return s;
 }
 

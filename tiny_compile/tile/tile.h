@@ -3,9 +3,9 @@
 //   tile sum_1 grid 4 block 16 warps {
 //     array t0: f32[16]
 //     shared given0: f32[512]
-//     row = min(block*32 + lane, 99)
+//     row: 100 = min(block*32 + lane, 99)
 //     for q < 16 unrolled {
-//       k = q*16 + warp
+//       k: 256 = q*16 + warp
 //       $0 = load x[k*100 + row]
 //       t0[q] = $0
 //     }
@@ -18,6 +18,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tiny_compile/loops/program.h"
@@ -34,7 +35,7 @@ struct Array {
   bool operator==(const Array&) const = default;
 };
 
-//   Let      name = index, known in the statements that follow
+//   Let      name = index, known in the statements that follow; in 0 .. place - 1 where it is read
 //   Define   scalar number `value` is computed here; or read from array[index], if one is named
 //   Divisor  the f32 scalar `value` divides many others: what that takes is computed here, once
 //   Set      array[index] = value
@@ -79,6 +80,7 @@ struct Tile {
   int warps = 1;     // of a block
   int resident = 0;  // blocks that fit a multiprocessor at least; 0: what registers allow
   Body body;
+  bool operator==(const Tile&) const = default;
 };
 
 Expr block_of(const Tile& tile);  // 0 .. grid - 1
@@ -86,7 +88,7 @@ Expr warp_of(const Tile& tile);   // 0 .. warps - 1
 Expr lane_of_warp();              // 0 .. 31
 
 // Statements, and what they are made of.
-Statement let(const std::string& name, const Expr& value);
+Statement let(const std::string& name, const Expr& extent, const Expr& value);
 Statement define(int scalar);
 Statement define_from(int scalar, int array, const Expr& index);
 Statement divisor(int scalar);
@@ -105,6 +107,13 @@ int add_element(Tile& tile, int array, const Expr& index, int lane_xor = 0);
 int add_apply(Tile& tile, Op op, DType dtype, std::vector<int> operands);
 int add_constant(Tile& tile, const Literal& value);
 
+// tile/number.cpp: the scalars behind the kernel's `first` in the order in which the text comes to
+// them, without those that it never does; equal constants are one. Tiles that say the same are equal.
+Tile numbered(Tile tile, size_t first);
+
+// tile/text.cpp, tile/parse.cpp ------------------------------------------------------------------
 std::string print(const Program& program, const Tile& tile);
+// The tile of one of the program's kernels; throws tc::Error with line and column.
+Tile parse_tile(const Program& program, std::string_view text);
 
 }  // namespace tiny_compile

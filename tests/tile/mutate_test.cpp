@@ -1,0 +1,92 @@
+// What a careless hand does to a tile's text is refused with its place, or is a tile that can be
+// printed, interpreted and compiled.
+#include <algorithm>
+
+#include "tests/catch.h"
+#include "tests/fuzz/layouts.h"
+#include "tests/fuzz/mutate.h"
+#include "tests/fuzz/random_graph.h"
+#include "tiny_compile/cli/inputs.h"
+#include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/runtime/nvrtc.h"
+#include "tiny_compile/tile/interpreter.h"
+
+using namespace tiny_compile;
+
+namespace {
+
+// The tiles of the first program from this seed on that has some.
+Tiles some_tiles(uint64_t seed) {
+  while (true) {
+    const Tiles tiles = run_pipeline(until(layouts_pipeline(), "tile"), random_graph(seed, 6),
+                                     true, Target::Cuda)
+                            .tiles;
+    if (has_tile(tiles)) return tiles;
+    seed += 1000003;
+  }
+}
+
+// Statements that a block does, about.
+double work(const Body& body) {
+  double all = 0;
+  for (const Statement& s : body) {
+    const double times =
+        s.kind == StatementKind::For ? static_cast<double>(s.index.constant()) : 1;
+    all += 1 + times * work(s.body);
+  }
+  return all;
+}
+
+bool is_short(const Tiles& tiles) {
+  return std::all_of(tiles.of_kernel.begin(), tiles.of_kernel.end(), [](const auto& tile) {
+    return !tile || work(tile->body) * static_cast<double>(tile->grid) * tile->warps < 20000;
+  });
+}
+
+// The mutant; none where it is refused, with a place.
+std::optional<Tiles> mutant(const Tiles& tiles, uint64_t seed) {
+  const std::string program = print(tiles.program), text = print(tiles);
+  try {
+    return parse_tiles(program + mutated(text.substr(program.size()), seed));
+  } catch (const Error& error) {
+    const std::string why = error.what();
+    const bool has_place =
+        why.find("line ") == 0 || why.find("but no tile") != std::string::npos;
+    if (!has_place) FAIL_CHECK("seed " << seed << ": " << why);
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("mutated tiles are refused, or print, parse and run", "[tile][fuzz]") {
+  int refused = 0, accepted = 0, ran = 0;
+  std::vector<Tiles> compiled;
+  for (uint64_t seed = 1; seed <= 1500; seed++) {
+    INFO("seed " << seed);
+    const Tiles tiles = some_tiles(seed / 10);
+    const std::optional<Tiles> other = mutant(tiles, seed);
+    if (!other) {
+      refused++;
+      continue;
+    }
+    accepted++;
+    CHECK(parse_tiles(print(*other)) == *other);
+    if (*other == tiles || !has_tile(*other)) continue;
+    if (compiled.size() < 40) compiled.push_back(*other);
+    if (!is_short(*other)) continue;
+    ran++;
+    try {
+      interpret(*other, seeded_inputs(other->program, seed, {}));
+    } catch (const Error&) {  // a race, or an element stored twice
+    }
+  }
+  CHECK(refused > 300);
+  CHECK(accepted > 100);
+  CHECK(ran > 50);
+  if (!why_no_nvrtc().empty()) return;
+  for (const Tiles& tiles : compiled) {
+    INFO(print(tiles));
+    CHECK_NOTHROW(compile_cuda(emit(tiles).text, "sm_90"));
+  }
+}

@@ -1,0 +1,180 @@
+// Which tiles are refused before they run, each with its reason.
+#include "tiny_compile/tile/verify.h"
+
+#include "tests/catch.h"
+#include "tiny_compile/tiny_compile.h"
+
+using namespace tiny_compile;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+// y[i0] = x[i0] + h[i0], 1000 rows, a thread a row.
+const char* const kProgram = R"(program f on cuda {
+  input x: f32[1000]
+  input h: f16[1000]
+  input z: f32[1000]
+  output y: f32[1000]
+  kernel k rows(i0: 1000) {
+    store y[i0] = add(load x[i0], cast<f32>(load h[i0]))
+    schedule layouts rows grid · warp 2 · lane 32
+  }
+  launch k
+  return y
+}
+)";
+
+std::string text_of(const std::string& statements,
+                    const std::string& head = "grid 16 block 2 warps") {
+  return str(kProgram, "\ntile k ", head,
+             " {\n  array t: f32[4]\n  array u: f16[4]\n  shared s: f32[64]\n", statements,
+             "}\n");
+}
+
+std::string error_of(const std::string& text) {
+  try {
+    parse_tiles(text);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+void check_refused(const std::string& statements, const std::string& why) {
+  INFO(statements);
+  CHECK_THAT(error_of(text_of(statements)), ContainsSubstring(why));
+}
+
+}  // namespace
+
+TEST_CASE("a tile that is as its kernel wants it is sound", "[tile][verify]") {
+  CHECK(error_of(print(lower_to_tiles(parse_program(kProgram)))) == "");
+  CHECK(error_of(text_of("  if block*64 + warp*32 + lane < 1000 {\n"
+                         "    i0: 1000 = block*64 + warp*32 + lane\n"
+                         "    $0 = load x[i0]\n    store y[i0] = $0\n  }\n")) == "");
+  CHECK(error_of(text_of("  for q < 4 unrolled {\n    t[q] = f32 1.0\n  }\n"
+                         "  $9 = t[0] of lane ^ 16\n  s[warp*32 + lane] = $9\n  barrier\n"
+                         "  $10 = s[63 - warp*32 - lane]\n")) == "");
+}
+
+TEST_CASE("a tile's integers are what their names say where they are read", "[tile][verify]") {
+  check_refused("  k: 1000 = block*64 + warp*32 + lane\n  $0 = load x[k]\n",
+                "line 19, column 3: k may be 1023 here, and is to be below 1000");
+  check_refused("  i: 8 = lane\n  j: 8 = i\n", "i may be 31 here");
+  check_refused("  i: 32 = lane - 1\n  j: 32 = i\n", "i may be");
+  check_refused("  q: 8 = lane/4\n  q: 8 = lane/4\n", "q is named already");
+  check_refused("  lane: 8 = warp\n", "lane is named already");
+  check_refused("  t: 8 = warp\n", "t is an array");
+  check_refused("  for q < 4 {\n    for q < 4 {\n    }\n  }\n", "q is named already");
+  check_refused("  q: 8 = 7/(lane - 3)\n", "which is not always positive");
+  CHECK(error_of(text_of("  i: 8 = lane\n  if lane < 8 {\n    j: 8 = i\n  }\n")) == "");
+}
+
+TEST_CASE("a tile's scalars are computed on all paths to where they are used",
+          "[tile][verify]") {
+  check_refused("  t[0] = $0\n", "line 18, column 3: uses a value that is not computed");
+  check_refused("  if lane < 8 {\n    $0 = load x[lane]\n  }\n  t[0] = $0\n",
+                "line 21, column 3: uses a value that is not computed");
+  check_refused("  for q < 4 {\n    $0 = load x[q]\n  }\n  t[0] = $0\n",
+                "uses a value that is not computed");
+  check_refused("  $9 = exp(exp(f32 1))\n", "uses a value that is not computed");
+  check_refused("  $0 = load x[0]\n  $0 = load x[0]\n", "computes a value a second time");
+  check_refused("  divisor $0\n", "uses a value that is not computed");
+  check_refused(
+      "  $1 = load h[0]\n  $9 = floor_divide($1, $1)\n  divisor $9\n  store y[0] = $9\n",
+      "stores f16 in y, which is f32");
+}
+
+TEST_CASE("a tile's arrays are used within their bounds", "[tile][verify]") {
+  check_refused("  t[4] = f32 1\n", "t[4] leaves the array's 4 elements");
+  check_refused("  for q < 5 unrolled {\n    t[q] = f32 1\n  }\n", "t[q] leaves");
+  check_refused("  $9 = t[0 - 1]\n", "t[-1] leaves");
+  check_refused("  s[block*64 + lane] = f32 1\n", "leaves the array's 64 elements");
+  check_refused("  for q < 4 {\n    t[q] = f32 1\n  }\n", "named by unrolled loops alone");
+  check_refused("  t[lane/8] = f32 1\n", "named by unrolled loops alone");
+  check_refused("  t[0] = f64 1\n", "puts f64 in t, which is f32");
+  check_refused("  u[0] = f32 1\n", "puts f32 in u, which is f16");
+  check_refused("  $0 = u[0]\n", "$0 is f32, u is f16");
+}
+
+TEST_CASE("a tile uses its kernel's buffers within their bounds", "[tile][verify]") {
+  check_refused("  $0 = load x[lane + 969]\n",
+                "x[lane + 969] leaves the buffer's 1000 elements");
+  check_refused("  $0 = load x[lane - 1]\n", "leaves the buffer's 1000");
+  check_refused("  $9 = load z[lane]\n", "loads z, which kernel k does not");
+  check_refused("  store z[lane] = f32 1\n", "stores z, which kernel k does not");
+  check_refused("  store x[lane] = f32 1\n", "stores x, which kernel k does not");
+  check_refused("  store y[lane + 969] = f32 1\n", "leaves the buffer's 1000");
+  check_refused("  $9 = index[lane]\n  $10 = load x[at0; at0 = $9 < 1001]\n",
+                "leaves the buffer");
+  CHECK(error_of(text_of("  $9 = index[lane + 969]\n  $10 = lt($9, i64 1000)\n"
+                         "  $11 = load x[lane + 969] if $10 else 0\n")) == "");
+}
+
+TEST_CASE("a tile's vectors are aligned, of a width that there is", "[tile][verify]") {
+  CHECK(error_of(text_of("  t[0] = load x[lane*4] x4\n  store y[lane*4] x4 = t[0]\n")) == "");
+  check_refused("  t[0] = load x[lane] x4\n", "is astride");
+  check_refused("  t[0] = load x[lane*4 + 2] x4\n", "is astride");
+  check_refused("  t[0] = load x[lane*4] x3\n", "vectors of 3");
+  check_refused("  t[1] = load x[lane*4] x4\n", "t[1] x4 leaves the array's 4");
+  check_refused("  t[0] = load h[lane*4] x4\n", "t is f32, h is f16");
+  CHECK(error_of(text_of("  t[0] = load x[lane*4 + 872] x4\n")) == "");
+  check_refused("  t[0] = load x[lane*4 + 876] x4\n", "leaves the buffer's 1000");
+  std::string astray = text_of("  t[0] = load x[lane*4] x4\n");
+  astray.replace(astray.find("input x: f32[1000]"), 18, "input x: f32[1000] align=4");
+  CHECK_THAT(error_of(astray), ContainsSubstring("is astride"));
+}
+
+TEST_CASE("all lanes come to a tile's shuffles, all threads to its barriers",
+          "[tile][verify]") {
+  check_refused("  if lane < 16 {\n    $9 = t[0] of lane ^ 16\n  }\n",
+                "a shuffle where not all lanes of a warp come");
+  check_refused("  if warp < 1 {\n    barrier\n  }\n",
+                "a barrier where not all threads of a block come");
+  check_refused("  q: 32 = lane\n  if 3 < q {\n    barrier\n  }\n", "a barrier where");
+  CHECK(error_of(text_of("  if warp < 1 {\n    $9 = t[0] of lane ^ 16\n  }\n"
+                         "  if block < 3 {\n    barrier\n  }\n"
+                         "  if lane < 32 {\n    barrier\n  }\n"
+                         "  for q < 3 {\n    if q < 2 {\n      barrier\n    }\n  }\n")) == "");
+}
+
+TEST_CASE("a tile fits the machine, and is of a kernel that has layouts", "[tile][verify]") {
+  const auto head = [](const std::string& words) { return error_of(text_of("", words)); };
+  CHECK_THAT(head("grid 3000000000 block 2 warps"), ContainsSubstring("a grid of 3000000000"));
+  CHECK_THAT(head("grid 1 block 32 warps resident 4"), ContainsSubstring("holds 64 warps"));
+  const auto array = [](const std::string& declared) {
+    std::string text = text_of("");
+    return error_of(text.replace(text.find("array t: f32[4]"), 15, declared));
+  };
+  CHECK_THAT(array("shared t: f32[20000]"), ContainsSubstring("at most 49152"));
+  CHECK_THAT(array("array t: f32[5000]"), ContainsSubstring("a thread's own at most 4096"));
+  check_refused("  for q < 1000 unrolled {\n    for r < 1000 unrolled {\n    }\n  }\n",
+                "unrolled 1000000 times");
+
+  Tiles tiles = lower_to_tiles(parse_program(kProgram));
+  const Tiles whole = tiles;
+  CHECK_NOTHROW(verify(tiles));
+  tiles.of_kernel[0].reset();
+  CHECK_THROWS_WITH(verify(tiles), ContainsSubstring("has layouts, but no tile"));
+  tiles.of_kernel.clear();
+  CHECK_THROWS_WITH(verify(tiles), ContainsSubstring("room for 0 tiles"));
+  tiles = whole;
+  tiles.program.kernels[0].schedule->strategy = Strategy::Pointwise;
+  CHECK_THROWS_WITH(verify(tiles), ContainsSubstring("has a tile, but no layouts"));
+  tiles = whole;
+  tiles.of_kernel[0]->kernel.scalars[0].index = 7;
+  CHECK_THROWS_WITH(verify(tiles), ContainsSubstring("is not of kernel k"));
+}
+
+TEST_CASE("a stage whose tiles are not sound is named", "[tile][verify][pipeline]") {
+  const auto spoil = [](const Program& program) {
+    Tiles tiles = lower_to_tiles(program);
+    for (std::optional<Tile>& tile : tiles.of_kernel)
+      if (tile) tile->body = {if_less(lane_of_warp(), 3, {barrier()})};
+    return tiles;
+  };
+  const Pipeline pipeline = replace(default_pipeline(), "tile", Tiling(spoil));
+  CHECK_THROWS_WITH(
+      run_pipeline(pipeline, parse_program(kProgram), true),
+      ContainsSubstring("what stage 'tile' made is not sound: tile k, statement 2"));
+}

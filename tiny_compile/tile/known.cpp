@@ -1,0 +1,121 @@
+// Question: is this integer what its name says, at this place?
+//
+//   k: 100 = r_k*16 + warp               may be 127
+//   if r_k*16 + warp < 100 { j0: 100 = k }   here it is below 100
+//
+// A name is written out in block, warp, lane and the names of loops; then its interval, with the
+// steps between its values, or the conditions around it must show that it is small enough.
+#include "tiny_compile/tile/known.h"
+
+#include <algorithm>
+
+#include "tiny_compile/tile/range.h"
+
+namespace tiny_compile {
+
+Known::Known(const Tile& tile) {
+  for (const Expr& symbol : {block_of(tile), warp_of(tile), lane_of_warp()})
+    names_.push_back({symbol.name(), symbol, symbol});
+}
+
+void Known::back_to(const Mark& mark) {
+  names_.resize(mark.names);
+  conditions_.resize(mark.conditions);
+}
+
+const Known::Name* Known::find(const std::string& name) const {
+  const auto found = std::find_if(names_.begin(), names_.end(),
+                                  [&](const Name& known) { return known.name == name; });
+  return found == names_.end() ? nullptr : &*found;
+}
+
+bool Known::has(const std::string& name) const { return find(name) != nullptr; }
+
+void Known::add_let(const std::string& name, const Expr& extent, const Expr& value) {
+  Name known{name, Expr::index(name, extent), in_threads(value)};
+  known.proven = is_within(value, extent);
+  names_.push_back(std::move(known));
+}
+
+void Known::add_loop(const std::string& name, int64_t extent, bool unrolled) {
+  const Expr symbol = Expr::index(name, extent);
+  names_.push_back({name, symbol, symbol, unrolled});
+}
+
+void Known::add_condition(const Expr& lesser, const Expr& greater) {
+  const Expr fact = in_threads(greater) - in_threads(lesser) - 1;
+  const Range range = range_of(fact);
+  const bool decides = range.low < 0 && range.high >= 0;  // else all threads come, or none
+  conditions_.push_back(
+      {fact, decides && depends_on(fact, "lane"), decides && depends_on(fact, "warp")});
+}
+
+Expr Known::in_threads(const Expr& index) const {
+  Substitution values;
+  for (const Symbol& symbol : symbols(index)) {
+    const Name* known = find(symbol.name);
+    if (known && !(known->value == known->symbol)) values.push_back({symbol, known->value});
+  }
+  return values.empty() ? index : substitute(index, values);
+}
+
+std::string Known::why_unreadable(const Expr& index, size_t places) {
+  if (const Expr* divisor = doubtful_divisor(index))
+    return str(index, " divides by ", *divisor, ", which is not always positive");
+  if (largest_part(index) >= kUnbounded) return str(index, " leaves 64 bits");
+  std::vector<Expr> parts;
+  collect_symbols(index, parts);
+  for (const Expr& part : parts) {
+    bool is_place = false;
+    for (size_t k = 0; k < places; k++) is_place = is_place || part.symbol() == indirect(k);
+    if (is_place) continue;
+    const Name* known = find(part.name());
+    if (!known) return str("no integer ", part, " is named above");
+    if (!(known->symbol == part))
+      return str(part, " is below ", known->symbol.bounds().high + 1, ", not below ",
+                 part.bounds().high + 1);
+    if (known->proven) continue;
+    const int64_t extent = part.bounds().high + 1;
+    if (!is_within(known->value, extent))
+      return str(part, " may be ", range_of(known->value).high, " here, and is to be below ",
+                 extent);
+  }
+  return "";
+}
+
+bool Known::is_within(const Expr& index, const Expr& count) const {
+  if (!count.is_constant()) return false;
+  if (range_of(index).is_below(count.constant())) return true;
+  const Expr value = in_threads(index);
+  if (range_of(value).is_below(count.constant())) return true;
+  std::vector<Expr> facts;
+  for (const Condition& condition : conditions_) facts.push_back(condition.fact);
+  const Facts known(facts);
+  return known.imply_at_least_zero(value) && known.imply_at_least_zero(count - value - 1);
+}
+
+bool Known::has_only_multiples_of(const Expr& index, int64_t width) const {
+  return range_of(index).has_only_multiples_of(width) ||
+         range_of(in_threads(index)).has_only_multiples_of(width);
+}
+
+bool Known::is_unrolled(const Expr& index) const {
+  const std::vector<Symbol> parts = symbols(in_threads(index));
+  return std::all_of(parts.begin(), parts.end(), [&](const Symbol& symbol) {
+    const Name* known = find(symbol.name);
+    return known && known->unrolled;
+  });
+}
+
+bool Known::all_lanes_come() const {
+  return std::none_of(conditions_.begin(), conditions_.end(),
+                      [](const Condition& condition) { return condition.by_lane; });
+}
+
+bool Known::all_threads_come() const {
+  return all_lanes_come() &&
+         std::none_of(conditions_.begin(), conditions_.end(),
+                      [](const Condition& condition) { return condition.by_warp; });
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,60 @@
+// What is known of a tile's integers where a statement stands: their names, the values that they
+// can have there, and which threads have come.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tiny_compile/loops/bounds.h"
+#include "tiny_compile/tile/tile.h"
+
+namespace tiny_compile {
+
+class Known {
+ public:
+  explicit Known(const Tile& tile);
+
+  // What was known when the statements of a body began; back_to() forgets what they add.
+  struct Mark {
+    size_t names, conditions;
+  };
+  Mark mark() const { return {names_.size(), conditions_.size()}; }
+  void back_to(const Mark& mark);
+
+  bool has(const std::string& name) const;
+  void add_let(const std::string& name, const Expr& extent, const Expr& value);
+  void add_loop(const std::string& name, int64_t extent, bool unrolled);
+  void add_condition(const Expr& lesser, const Expr& greater);
+
+  // "" where all that the index names is known and as small as it says; at0, at1, ... are, below
+  // `places`. Else why not: "k may be 100 here, and is below 100".
+  std::string why_unreadable(const Expr& index, size_t places = 0);
+  // Of an index that can be read.
+  bool is_within(const Expr& index, const Expr& count) const;
+  bool has_only_multiples_of(const Expr& index, int64_t width) const;
+  bool is_unrolled(const Expr& index) const;  // of unrolled loops' names and constants alone
+
+  bool all_lanes_come() const;    // of a warp that one of them is in
+  bool all_threads_come() const;  // of a block
+
+ private:
+  struct Name {
+    std::string name;
+    Expr symbol;
+    Expr value;  // in block, warp, lane and the names of loops
+    bool unrolled = false;
+    bool proven = true;  // that it is below its extent
+  };
+  struct Condition {
+    Expr fact;  // at least 0
+    bool by_lane = false, by_warp = false;
+  };
+  const Name* find(const std::string& name) const;
+  Expr in_threads(const Expr& index) const;  // with the values of the names in it
+
+  std::vector<Name> names_;
+  std::vector<Condition> conditions_;
+};
+
+}  // namespace tiny_compile

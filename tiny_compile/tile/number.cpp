@@ -1,0 +1,57 @@
+// Which number has a scalar of a tile? The kernel's own keep theirs; those of the tile alone follow
+// in the order in which a reader of the text meets them, so that text and value say the same:
+//
+//   $9 = sum0[1]; $7 = sum0[0]; $12 = add($7, $9)   =>   $2 = sum0[1]; $3 = sum0[0]; $4 = add($3, $2)
+#include <algorithm>
+#include <numeric>
+
+#include "tiny_compile/tile/tile.h"
+
+namespace tiny_compile {
+namespace {
+
+class Numbering {
+ public:
+  Numbering(std::vector<Scalar> given, size_t first)
+      : given_(std::move(given)), numbers_(given_.size(), -1) {
+    scalars.assign(given_.begin(), given_.begin() + static_cast<std::ptrdiff_t>(first));
+    std::iota(numbers_.begin(), numbers_.begin() + static_cast<std::ptrdiff_t>(first), 0);
+  }
+
+  void number(Body& body) {
+    for (Statement& s : body) {
+      if (s.value >= 0) s.value = number(s.value);
+      number(s.body);
+    }
+  }
+
+  std::vector<Scalar> scalars;
+
+ private:
+  int number(int id) {
+    if (numbers_[id] >= 0) return numbers_[id];
+    Scalar scalar = given_[id];
+    for (int& operand : scalar.operands) operand = number(operand);
+    if (scalar.mask >= 0) scalar.mask = number(scalar.mask);
+    const bool is_constant = scalar.kind == ScalarKind::Constant;
+    const auto same =
+        is_constant ? std::find(scalars.begin(), scalars.end(), scalar) : scalars.end();
+    numbers_[id] = static_cast<int>(same - scalars.begin());
+    if (same == scalars.end()) scalars.push_back(std::move(scalar));
+    return numbers_[id];
+  }
+
+  std::vector<Scalar> given_;
+  std::vector<int> numbers_;
+};
+
+}  // namespace
+
+Tile numbered(Tile tile, size_t first) {
+  Numbering numbering(std::move(tile.kernel.scalars), first);
+  numbering.number(tile.body);
+  tile.kernel.scalars = std::move(numbering.scalars);
+  return tile;
+}
+
+}  // namespace tiny_compile

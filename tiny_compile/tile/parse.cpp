@@ -1,0 +1,335 @@
+// Question: which tile does this text mean? The inverse of tile/text.cpp.
+//
+//   tile      := 'tile' kernel 'grid' n 'block' n 'warps' ['resident' n] '{' {array} {statement} '}'
+//   array     := ('array' | 'shared') name ':' dtype '[' n ']'
+//   statement := name ':' n '=' index                                     Let
+//              | ('$' n | 'r' n) '=' (value | element ['of lane ^' n])    Define
+//              | 'divisor' value
+//              | element '=' (value | 'load' place ['x' n])               Set, Load
+//              | 'store' place ['x' n] '=' (value | element)              Store, StoreAll
+//              | 'for' name '<' n ['unrolled'] '{' {statement} '}'
+//              | 'if' index '<' index '{' {statement} '}'
+//              | 'barrier'
+//   place and element: name '[' index ']'; value: see loops/parse_value.cpp, its operands have names
+//
+// `$n` is the kernel's value of that number until a line says another; what a line says holds from
+// there on. Invariant: parse_tile(p, print(p, t)) == t for every numbered t.
+#include <algorithm>
+
+#include "tiny_compile/loops/parse_value.h"
+#include "tiny_compile/tile/parse.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int64_t kMost = int64_t{1} << 40;  // of a loop, an array or a grid
+constexpr int kDeepest = 60;                 // loops in loops
+
+// Reads a tile's head and arrays, names and elements, with what is declared so far.
+class ElementParser : protected ValueParser {
+ protected:
+  ElementParser(const Program& program, std::string_view text, size_t at) : ValueParser(text) {
+    program_ = program;
+    at_ = at;
+    for (size_t b = 0; b < program.buffers.size(); b++)
+      buffers_[program.buffers[b].name] = static_cast<int>(b);
+    for (size_t k = 0; k < program.kernels.size(); k++)
+      kernels_[program.kernels[k].name] = static_cast<int>(k);
+  }
+
+  void parse_head() {
+    if (!accept_word("tile"))
+      error(at_, "a tile starts with: tile KERNEL grid 4 block 1 warps {");
+    number_ = look_up(kernels_, "kernel");
+    tile_.kernel = program_.kernels[number_];
+    kernel_ = &tile_.kernel;
+    for (size_t id = 0; id < kernel_->scalars.size(); id++)
+      values_[static_cast<int64_t>(id)] = static_cast<int>(id);
+    expect_word("grid"), tile_.grid = bounded(1, kMost, "a grid");
+    expect_word("block"), tile_.warps = static_cast<int>(bounded(1, 32, "a block's warps"));
+    expect_word("warps");
+    if (accept_word("resident"))
+      tile_.resident = static_cast<int>(bounded(1, 32, "the number of resident blocks"));
+    open();
+    names_ = {block_of(tile_), warp_of(tile_), lane_of_warp()};
+  }
+
+  void expect_word(const char* wanted) {
+    skip_blanks();
+    if (!accept_word(wanted)) error(at_, str("expected '", wanted, "'"));
+  }
+
+  void open() {
+    expect('{', "this");
+    end_line();
+    skip_space();
+  }
+
+  // --- names ---
+
+  Expr symbol(std::string_view name, size_t position,
+              const std::vector<Expr>& limits) const override {
+    for (size_t n = names_.size(); n-- > 0;) {
+      if (names_[n].name() == name) return names_[n];
+    }
+    for (size_t k = 0; k < limits.size(); k++) {
+      if (name == indirect(k).name) return Expr::index(indirect(k), max(limits[k], 1));
+    }
+    std::vector<std::string> known;
+    for (const Expr& one : names_) known.push_back(one.name());
+    error(position, str("no integer '", name, "' is named above", suggestion(name, known)));
+  }
+
+  std::string new_name(const char* what) {
+    skip_blanks();
+    const size_t start = at_;
+    const std::string name = identifier(what);
+    static constexpr std::string_view kTaken[] = {"array", "shared", "for",     "if",
+                                                  "store", "load",   "index",   "philox",
+                                                  "min",   "max",    "barrier", "divisor"};
+    const bool taken =
+        std::find(std::begin(kTaken), std::end(kTaken), name) != std::end(kTaken) ||
+        register_of(name) || name.find('.') != std::string::npos;
+    if (taken) error(start, str("'", name, "' means something else in a tile"));
+    return name;
+  }
+
+  Expr new_integer(const std::string& name, int64_t extent) {
+    return names_.emplace_back(Expr::index(name, extent));
+  }
+
+  Expr index() {
+    return parse_expr(text_, at_, [&](std::string_view name, size_t position) {
+      return symbol(name, position, {});
+    });
+  }
+
+  // --- arrays ---
+
+  bool parse_array() {
+    const bool shared = accept_word("shared");
+    if (!shared && !accept_word("array")) return false;
+    Array array;
+    array.space = shared ? Space::Shared : Space::Register;
+    array.name = new_name("the array's name");
+    const int id = static_cast<int>(tile_.arrays.size());
+    if (!arrays_.emplace(array.name, id).second)
+      error(at_ - array.name.size(), "a second array of this name");
+    expect(':', "the array's name");
+    array.dtype = dtype();
+    expect('[', "the dtype");
+    array.size = bounded(1, kMost, "an array's size");
+    expect(']', "the size");
+    end_line();
+    tile_.arrays.push_back(std::move(array));
+    return true;
+  }
+
+  bool at_array() {
+    const size_t start = at_;
+    const bool found = arrays_.count(word()) > 0 && accept('[');
+    at_ = start;
+    return found;
+  }
+
+  // t0[p + 2]
+  std::pair<int, Expr> element() {
+    const int array = look_up(arrays_, "array");
+    expect('[', "the array");
+    const Expr place = index();
+    expect(']', "the index");
+    return {array, place};
+  }
+
+  std::pair<int, Expr> in_memory() {
+    const int source = buffer();
+    expect('[', "the buffer");
+    const Expr place = index();
+    expect(']', "the index");
+    return {source, place};
+  }
+
+  int bound(int64_t label) const {
+    const auto known = values_.find(label);
+    return known == values_.end() ? -1 : known->second;
+  }
+
+  bool is_value_of_its_own() {
+    const size_t start = at_;
+    const std::string_view first = word();
+    at_ = start;
+    return !register_of(first) && !dtype_from(first);
+  }
+
+  int width() {  // x4
+    skip_blanks();
+    if (!next_is('x')) return 1;
+    at_++;
+    return static_cast<int>(bounded(1, 16, "a vector's width"));
+  }
+
+  int number_ = -1;  // of the kernel
+  Tile tile_;
+  Names kernels_, arrays_;
+  std::vector<Expr> names_;  // integers that are known here, the latest last
+};
+
+class TileParser : ElementParser {
+ public:
+  TileParser(const Program& program, std::string_view text, size_t at)
+      : ElementParser(program, text, at) {}
+
+  ParsedTile parse() {
+    skip_space();
+    parse_head();
+    ScalarTable table(tile_.kernel);
+    table_ = &table;
+    while (parse_array()) skip_space();
+    tile_.body = body();
+    skip_space();
+    const size_t first = program_.kernels[number_].scalars.size();
+    return {number_, numbered(std::move(tile_), first), at_, std::move(lines_)};
+  }
+
+ private:
+  Body body() {
+    const size_t names = names_.size();
+    if (++depth_ > kDeepest) error(at_, str("more than ", kDeepest, " loops in loops"));
+    Body statements;
+    while (skip_space(), !next_is('}')) {
+      lines_.push_back(at_);
+      statements.push_back(statement());
+      end_line();
+    }
+    expect('}', "the statements");
+    depth_--;
+    names_.resize(names);
+    return statements;
+  }
+
+  Statement statement() {
+    const size_t start = at_;
+    if (next_is('$')) return definition();
+    if (at_array()) return set_or_load();
+    const std::string_view first = word();
+    if (first == "for") return loop();
+    if (first == "if") return condition();
+    if (first == "store") return store_one_or_many();
+    if (first == "barrier") return barrier();
+    if (first == "divisor") return divisor(value());
+    at_ = start;
+    if (register_of(first)) return definition();
+    if (is_identifier(first)) return integer();
+    error(start,
+          "expected a statement: NAME: 8 = ..., $N = ..., ARRAY[...] = ..., store, for, "
+          "if, divisor or barrier");
+  }
+
+  Statement integer() {
+    const std::string name = new_name("the integer's name");
+    if (next_is('[')) error(at_ - name.size(), str("no array '", name, "' is declared above"));
+    expect(':', "the name (an integer below 8 is named k: 8 = ...)");
+    const int64_t extent = bounded(1, kMost, "an integer's extent");
+    expect('=', "the extent");
+    const Expr value = index();
+    new_integer(name, extent);
+    return let(name, extent, value);
+  }
+
+  Statement definition() {
+    const size_t start = at_;
+    const bool is_register = !accept('$');
+    const int64_t label = is_register ? -1 : number();
+    const int own = is_register ? value() : -1;
+    expect('=', "the value's name");
+    if (at_array()) return read(is_register ? own : bound(label), label);
+    if (is_register) error(start, "a register is read from an array, r0 = r0_of_row[0]");
+    return define(said(label, bound(label)));
+  }
+
+  // What is computed elsewhere is kept in the array; otherwise its element is the value.
+  Statement read(int scalar, int64_t label) {
+    const auto [array, place] = element();
+    const bool crosses = accept_word("of");
+    if (!crosses && scalar >= 0 && kernel_->scalars[scalar].kind != ScalarKind::Element)
+      return define_from(scalar, array, place);
+    int64_t lane = 0;
+    if (crosses) {
+      expect_word("lane");
+      expect('^', "lane");
+      lane = bounded(1, 31, "a lane's bits");
+    }
+    const int id = add_element(tile_, array, place, static_cast<int>(lane));
+    return define(values_[label] = id);
+  }
+
+  // The scalar that a line gives the label: the one that it has, if the line says the same.
+  int said(int64_t label, int before) {
+    skip_blanks();
+    const size_t start = at_;
+    std::vector<Scalar>& scalars = kernel_->scalars;
+    const bool is_name = next_is('$') || !is_value_of_its_own();
+    if (is_name) error(start, "expected an op, load, index, philox or an element of an array");
+    const int id = value();
+    if (before >= 0 && scalars[before] == scalars[id]) return before;
+    scalars.push_back(Scalar(scalars[id]));
+    return values_[label] = static_cast<int>(scalars.size()) - 1;
+  }
+
+  Statement set_or_load() {
+    const auto [array, place] = element();
+    expect('=', "the element");
+    if (!accept_word("load")) return set(array, place, value());
+    const auto [source, from] = in_memory();
+    return load_vector(array, place, source, from, width());
+  }
+
+  Statement store_one_or_many() {
+    const auto [target, to] = in_memory();
+    const int many = width();
+    expect('=', "the place");
+    if (!at_array()) {
+      if (many > 1) error(at_, "expected the array whose neighbours are stored");
+      return store(target, to, value());
+    }
+    const auto [array, place] = element();
+    return store_vector(target, to, array, place, many);
+  }
+
+  Statement loop() {
+    const std::string name = new_name("the loop's name");
+    expect('<', "the loop's name");
+    const int64_t extent = bounded(1, kMost, "a loop's extent");
+    const bool unrolled = accept_word("unrolled");
+    open();
+    new_integer(name, extent);
+    Body inner = body();
+    names_.pop_back();
+    return for_each(name, extent, unrolled, std::move(inner));
+  }
+
+  Statement condition() {
+    const Expr lesser = index();
+    expect('<', "the index");
+    const Expr greater = index();
+    open();
+    return if_less(lesser, greater, body());
+  }
+
+  std::vector<size_t> lines_;  // where statements begin, in order
+  int depth_ = 0;
+};
+
+}  // namespace
+
+ParsedTile parse_tile_at(const Program& program, std::string_view text, size_t at) {
+  return TileParser(program, text, at).parse();
+}
+
+Tile parse_tile(const Program& program, std::string_view text) {
+  ParsedTile parsed = parse_tile_at(program, text, 0);
+  if (parsed.end < text.size()) fail_in_text(text, parsed.end, "text after the tile's '}'");
+  return std::move(parsed.tile);
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,107 @@
+// Which kernels are tile programs, and how do a program and its tiles read?
+//
+//   program softmax on cuda { ... kernel k ... schedule layouts rows grid · lane 32 ... }
+//
+//   tile k grid 32 block 16 warps { ... }
+#include "tiny_compile/tile/tiles.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "tiny_compile/loops/in_place.h"
+#include "tiny_compile/tile/lower.h"
+#include "tiny_compile/tile/parse.h"
+#include "tiny_compile/tile/verify.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr std::string_view kTile = "tile ";
+
+// Where the first tile begins; the text's end where there is none. No line of a program starts so.
+size_t first_tile(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    at = std::min(text.find_first_not_of(" \t\r\n", at), text.size());
+    if (text.substr(at).starts_with(kTile)) return at;
+    at = std::min(text.find('\n', at), text.size());
+  }
+  return text.size();
+}
+
+bool is_laid_out(const Kernel& kernel) {
+  return schedule_of(kernel).strategy == Strategy::Layouts;
+}
+
+int lone_buffer(const Program& program, const LoneKernel& lone, const Tile& tile, int buffer) {
+  const auto at =
+      std::find(lone.buffers.begin(), lone.buffers.end(), storage_of(program, buffer));
+  if (at == lone.buffers.end())
+    fail("tile ", tile.kernel.name, " uses ", program.buffers[buffer].name,
+         ", which its kernel does not");
+  return static_cast<int>(at - lone.buffers.begin());
+}
+
+void renumber(Body& body, const std::function<int(int)>& number) {
+  for (Statement& s : body) {
+    if (s.buffer >= 0) s.buffer = number(s.buffer);
+    renumber(s.body, number);
+  }
+}
+
+}  // namespace
+
+Tiles lower_to_tiles(const Program& program) {
+  Tiles tiles{program, {}};
+  for (const Kernel& kernel : program.kernels) {
+    tiles.of_kernel.emplace_back();
+    if (is_laid_out(kernel)) tiles.of_kernel.back() = lower_to_tile(program, kernel);
+  }
+  return tiles;
+}
+
+bool has_tile(const Tiles& tiles) {
+  return std::any_of(tiles.of_kernel.begin(), tiles.of_kernel.end(),
+                     [](const std::optional<Tile>& tile) { return tile.has_value(); });
+}
+
+std::string print(const Tiles& tiles) {
+  std::string text = print(tiles.program);
+  for (const std::optional<Tile>& tile : tiles.of_kernel) {
+    if (tile) text += "\n" + print(tiles.program, *tile);
+  }
+  return text;
+}
+
+bool holds_tile(std::string_view text) { return first_tile(text) < text.size(); }
+
+Tiles parse_tiles(std::string_view text) {
+  size_t at = first_tile(text);
+  Tiles tiles{parse_program(text.substr(0, at)), {}};
+  tiles.of_kernel.resize(tiles.program.kernels.size());
+  while (at < text.size()) {
+    ParsedTile parsed = parse_tile_at(tiles.program, text, at);
+    std::optional<Tile>& tile = tiles.of_kernel[parsed.kernel];
+    if (tile) fail_in_text(text, at, str("a second tile of ", tile->kernel.name));
+    const TileFault fault = fault_of(tiles.program, parsed.kernel, parsed.tile);
+    if (!fault.why.empty())
+      fail_in_text(text, fault.statement < 0 ? at : parsed.lines[fault.statement], fault.why);
+    tile = std::move(parsed.tile);
+    at = parsed.end;
+  }
+  verify(tiles);
+  return tiles;
+}
+
+Tile lone_tile(const Program& program, const Tile& tile, const LoneKernel& lone) {
+  const auto number = [&](int buffer) { return lone_buffer(program, lone, tile, buffer); };
+  Tile result = tile;
+  result.kernel = lone.kernel();
+  result.kernel.scalars = tile.kernel.scalars;
+  for (Scalar& scalar : result.kernel.scalars) {
+    if (scalar.kind == ScalarKind::Load) scalar.buffer = number(scalar.buffer);
+  }
+  renumber(result.body, number);
+  return result;
+}
+
+}  // namespace tiny_compile

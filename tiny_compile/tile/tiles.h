@@ -1,0 +1,34 @@
+// A Program whose kernels under layouts are tile programs: what the stage `tile` makes, and `emit`
+// writes. Kernels of other schedules go through as they are, and are still written by families of
+// their own in codegen/.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tiny_compile/loops/kernel_key.h"
+#include "tiny_compile/tile/tile.h"
+
+namespace tiny_compile {
+
+struct Tiles {
+  Program program;
+  std::vector<std::optional<Tile>> of_kernel;  // of each of the program's kernels
+  bool operator==(const Tiles&) const = default;
+};
+
+Tiles lower_to_tiles(const Program& program);
+
+bool has_tile(const Tiles& tiles);
+
+// The program's text, behind it that of each tile.
+std::string print(const Tiles& tiles);
+Tiles parse_tiles(std::string_view text);  // throws tc::Error with line and column; verified
+bool holds_tile(std::string_view text);    // of a Program, or of Tiles
+
+// The same over the buffers of the kernel when it stands alone, for equal kernels to be equal.
+Tile lone_tile(const Program& program, const Tile& tile, const LoneKernel& lone);
+
+}  // namespace tiny_compile
