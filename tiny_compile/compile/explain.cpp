@@ -13,6 +13,7 @@
 #include <functional>
 
 #include "tiny_compile/runtime/build.h"
+#include "tiny_compile/schedule/cost.h"
 #include "tiny_compile/tensor/cuda_memory.h"
 #include "tiny_compile/trace/tracer.h"
 
@@ -223,6 +224,8 @@ std::string Explanation::str() const {
   text += "\n== kernels kept apart\n";
   for (const std::string& refusal : staged.program.refusals) text += refusal + "\n";
   if (staged.program.refusals.empty()) text += "none\n";
+  text += "\n== schedules\n";
+  for (const std::string& line : explain_schedules(staged.program)) text += line + "\n";
   text += "\n== exceptions to the numeric contract\n";
   for (const std::string& exception : exceptions) text += exception + "\n";
   if (exceptions.empty()) text += "none\n";
@@ -245,6 +248,9 @@ std::string Explanation::json() const {
   text += "], \"refusals\": [";
   for (size_t k = 0; k < staged.program.refusals.size(); k++)
     text += (k ? ", " : "") + quoted(staged.program.refusals[k]);
+  text += "], \"schedules\": [";
+  const std::vector<std::string> schedules = explain_schedules(staged.program);
+  for (size_t k = 0; k < schedules.size(); k++) text += (k ? ", " : "") + quoted(schedules[k]);
   text += "], \"exceptions\": [";
   for (size_t k = 0; k < exceptions.size(); k++)
     text += (k ? ", " : "") + quoted(exceptions[k]);
