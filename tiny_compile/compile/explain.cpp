@@ -8,10 +8,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <functional>
 
+#include "tiny_compile/compile/race.h"
 #include "tiny_compile/runtime/build.h"
 #include "tiny_compile/schedule/cost.h"
 #include "tiny_compile/tensor/cuda_memory.h"
@@ -90,15 +90,6 @@ std::vector<std::string> library_calls(const Staged& staged) {
                           "; deterministic = true has a kernel generated instead"));
   }
   return calls;
-}
-
-// |a - b| / |b|, by the Euclidean norm.
-double distance(const Tensor& a, const Tensor& b) {
-  double far = 0, norm = 0;
-  const std::vector<double> x = a.to_vector<double>(), y = b.to_vector<double>();
-  for (size_t i = 0; i < x.size(); i++)
-    far += (x[i] - y[i]) * (x[i] - y[i]), norm += y[i] * y[i];
-  return std::sqrt(far / std::max(norm, 1e-300));
 }
 
 void check_bits(const Rung& first, const Rung& rung, bool exact) {

@@ -6,8 +6,8 @@
 //               waits leaves the memory to the others
 //   arithmetic  instructions of all points; waste: the same of points that are none
 //
-// Calibrated by softmax down columns on an H200 (tests/bench/NOTES.md, "Layouts: the first kernels"):
-// f32[64,512,1024] 16 warps of whole lines .084 ms, 8 warps of 64-byte pieces .093; of 1000 rows 32 warps
+// Calibrated by softmax down columns on an H200 (tests/bench/NOTES.md, "Layouts: the first kernels"): of
+// 512 rows 16 warps of whole lines .084 ms, 8 warps of 64-byte pieces .093; of 1000 rows 32 warps
 // .131, 16 of pieces .120; of 196 .086 and .099. The model puts each pair in that order.
 #include "tiny_compile/schedule/cost.h"
 
