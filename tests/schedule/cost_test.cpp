@@ -1,6 +1,8 @@
 // What the cost model says, beside what was measured (tests/bench/NOTES.md).
 #include "tiny_compile/schedule/cost.h"
 
+#include <cmath>
+
 #include "tests/catch.h"
 #include "tiny_compile/compile/pipeline.h"
 
@@ -72,6 +74,27 @@ TEST_CASE("the policy's layouts are among the model's best", "[cost]") {
     CHECK(estimate(program, kernel).total() < 1.25 * all[0].microseconds);
     CHECK(all[0].microseconds <= all[1].microseconds);
   }
+}
+
+TEST_CASE("reductions that read once cost what an H200 took, within a sixth", "[cost]") {
+  const auto microseconds = [](const std::string& op, const std::string& type, int axis,
+                               const std::string& result) {
+    const Program program =
+        run_pipeline(until(default_pipeline(), "schedule"),
+                     parse_graph(str("graph f(%0 x: ", type, ") {\n  %1: ", result, " = ", op,
+                                     " %0 {axes=[", axis, "]}\n  return %1\n}\n")),
+                     true, Target::Cuda)
+            .program;
+    double sum = 0;
+    for (const Kernel& kernel : program.kernels) sum += estimate(program, kernel).total();
+    return sum;
+  };
+  const auto is_near = [](double got, double measured) {
+    return std::abs(got / measured - 1) < 1.0 / 6;
+  };
+  CHECK(is_near(microseconds("max", "bf16[2048,128,1280]", 1, "bf16[2048,1280]"), 167));
+  CHECK(is_near(microseconds("sum", "f32[65536,1000]", 1, "f32[65536]"), 70));
+  CHECK(is_near(microseconds("sum", "f32[16384,4096]", 0, "f32[4096]"), 75.5));
 }
 
 TEST_CASE("a copy of much memory is bound by its bytes, one of little by its launch",

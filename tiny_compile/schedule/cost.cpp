@@ -8,7 +8,9 @@
 //
 // Calibrated by softmax down columns on an H200 (tests/bench/NOTES.md, "Layouts: the first kernels"): of
 // 512 rows 16 warps of whole lines .084 ms, 8 warps of 64-byte pieces .093; of 1000 rows 32 warps
-// .131, 16 of pieces .120; of 196 .086 and .099. The model puts each pair in that order.
+// .131, 16 of pieces .120; of 196 .086 and .099. The model puts each pair in that order. What is read
+// once: the maximum over the middle of bf16[2048,128,1280] .167 ms, sums of the rows of f32[65536,1000]
+// .070, of the columns of f32[16384,4096] .076; the model says .169, .065 and .066.
 #include "tiny_compile/schedule/cost.h"
 
 #include <algorithm>
@@ -26,6 +28,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr double kWait = 0.7;      // of a group's time it waits at barriers and ends of loads
+constexpr double kEnd = 0.1;       // the same where nothing is read or written after a barrier
 constexpr double kPiece = 1.18;    // 64 bytes side by side for 128: of the same bytes, the time
 constexpr double kSector = 32;     // bytes that come at once at least
 constexpr double kCostly = 20;     // instructions of exp, tanh, ...: the prelude's, counted
@@ -33,6 +36,7 @@ constexpr double kQuotient = 10;   // of a division that rounds right
 constexpr double kShuffle = 2;     // a shuffle and an add
 constexpr double kExchange = 8;    // to shared memory, a barrier, back, an add
 constexpr double kRegisters = 24;  // of a thread, beside its elements
+constexpr double kStrip = 8;       // of a CPU: lanes that the start of a line costs
 constexpr double kSpill = 2;       // over the time of registers that there are
 constexpr double kWarp = 32;
 constexpr double kSomeWarps = 16;  // that go on by themselves, of families without layouts
@@ -68,6 +72,14 @@ double instructions_of(const Kernel& kernel) {
   return count;
 }
 
+// How often it goes over a row's elements.
+double loops_over(const Kernel& kernel) {
+  double count = 0;
+  for (const std::vector<int>& pass : passes_of(kernel))
+    count += kernel.steps[pass[0]].inner.empty() ? 0 : 1;
+  return std::max(1.0, count);
+}
+
 // Accesses ---------------------------------------------------------------------------------------
 
 double time_of_piece(double bytes) {
@@ -86,25 +98,30 @@ double piece_at(const Kernel& kernel, const Expr& index) {
   const auto step_along = [&](int axis) {
     return std::abs(coefficient(index, kernel.axes[axis].symbol()));
   };
-  const bool laid_out = s.strategy == Strategy::Layouts;
   if (step_along(kernel.rows - 1) == 1) {
-    if (laid_out) return side_by_side(s.rows);
+    if (s.strategy == Strategy::Layouts) return side_by_side(s.rows);
     return s.strategy == Strategy::Rows ? 1 : kWarp;
   }
   for (const std::vector<int>& inner : loops_of(kernel)) {
     if (step_along(inner.back()) != 1) continue;
-    return laid_out ? side_by_side(layout_over(kernel, inner)) : kWarp * std::max(1, s.vector);
+    if (s.strategy == Strategy::Layouts) return side_by_side(layout_over(kernel, inner));
+    return s.strategy == Strategy::Columns ? 1 : kWarp * std::max(1, s.vector);
   }
   return step_along(kernel.rows - 1) == 0 ? kWarp : 1;  // one element for all, or far apart
 }
 
-// The mean over all that it reads and writes.
+// The mean over all that it reads and writes; what happens once a row counts for little.
 double width_of(const Program& program, const Kernel& kernel) {
+  const double once = as_double(row_count(kernel).bounds().high) / points_of(kernel);
   double sum = 0, count = 0;
   const auto see = [&](const Expr& index, int buffer) {
     const double size = as_double(size_of(program.buffers[buffer].type.dtype));
     if (index.is_constant() || kernel.rows == 0) return;
-    sum += time_of_piece(piece_at(kernel, index) * size), count += 1;
+    const bool in_loops =
+        std::any_of(kernel.axes.begin() + kernel.rows, kernel.axes.end(),
+                    [&](const Axis& axis) { return depends_on(index, axis.name); });
+    const double weight = in_loops ? 1 : once;
+    sum += weight * time_of_piece(piece_at(kernel, index) * size), count += weight;
   };
   for (const Scalar& scalar : kernel.scalars) {
     if (scalar.kind == ScalarKind::Load) see(scalar.index, scalar.buffer);
@@ -160,7 +177,7 @@ Deal deal_of_layouts(const Program& program, const Kernel& kernel) {
   elements *= as_double(extent_of(s.rows, Level::Vector) * extent_of(s.rows, Level::Register));
   d.covered = padded / longest * (blocks * at_once / rows);
   d.width = width_of(program, kernel);
-  d.passes = turns > 1 ? as_double(static_cast<int64_t>(passes_of(kernel).size())) : 1;
+  d.passes = turns > 1 ? loops_over(kernel) : 1;
   const double resident = std::min(resident_blocks(program.machine, threads, elements),
                                    std::ceil(blocks / multiprocessors));
   const double under_way = resident * threads * std::max(1.0, elements);
@@ -177,10 +194,6 @@ Deal deal_of_layouts(const Program& program, const Kernel& kernel) {
 
 // Other families ---------------------------------------------------------------------------------
 
-double loops_over(const Kernel& kernel) {
-  return as_double(std::max<int64_t>(1, static_cast<int64_t>(passes_of(kernel).size())));
-}
-
 Deal deal_on_cuda(const Program& program, const Kernel& kernel) {
   const Schedule& s = *kernel.schedule;
   const double multiprocessors = as_double(program.machine.multiprocessors);
@@ -189,6 +202,7 @@ Deal deal_on_cuda(const Program& program, const Kernel& kernel) {
   d.groups = kSomeWarps;
   if (s.strategy == Strategy::Columns) {
     d.passes = loops_over(kernel);
+    d.width = width_of(program, kernel);
     d.share = std::min(1.0, rows * std::max(1, s.cluster) / kWarp / multiprocessors);
   }
   if (s.strategy != Strategy::Rows || kernel.rows == 0) return d;
@@ -215,7 +229,8 @@ Deal deal_on_cpu(const Program& program, const Kernel& kernel) {
   const double strip =
       points_of(kernel) / rows * 4 * (s.strategy == Strategy::Columns ? s.lanes : 1);
   if (strip > as_double(program.machine.l2)) d.passes = loops_over(kernel);
-  if (s.strategy == Strategy::Columns) d.width = time_of_piece(s.lanes * 4);
+  d.width = width_of(program, kernel);
+  if (s.strategy == Strategy::Columns) d.width *= 1 + kStrip / s.lanes;
   const bool stores = std::any_of(
       kernel.steps.begin(), kernel.steps.end(),
       [](const Step& step) { return step.kind == StepKind::Store && !step.inner.empty(); });
@@ -274,7 +289,8 @@ Estimate estimate(const Program& program, const Kernel& kernel) {
   e.bytes = moved / rates.bytes * deal.width * scale;
   e.bytes +=
       (deal.passes - 1) * moved / (again_from_cache ? rates.cached_bytes : rates.bytes) * scale;
-  if (program.target == Target::Cuda) e.latency = e.bytes * kWait / deal.groups;
+  if (program.target == Target::Cuda)
+    e.latency = e.bytes * (loops_over(own) > 1 ? kWait : kEnd) / deal.groups;
   e.arithmetic =
       points_of(own) * (instructions_of(own) + deal.exchange) / rates.instructions * scale;
   e.waste = e.arithmetic * (deal.covered - 1);
