@@ -9,8 +9,8 @@
 #include "tests/runtime/scratch.h"
 #include "tiny_compile/cli/commands.h"
 #include "tiny_compile/loops/lower.h"
-#include "tiny_compile/loops/schedule.h"
 #include "tiny_compile/runtime/disk_cache.h"
+#include "tiny_compile/schedule/policy.h"
 #include "tiny_compile/tensor/npy.h"
 #include "tiny_compile/tiny_compile.h"
 

@@ -11,6 +11,7 @@
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/loops/lower.h"
 #include "tiny_compile/passes/gradient.h"
+#include "tiny_compile/schedule/policy.h"
 #include "tiny_compile/tensor/npy.h"
 
 using namespace tiny_compile;

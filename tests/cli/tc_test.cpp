@@ -391,3 +391,24 @@ TEST_CASE("an edited tile is obeyed, and stays as it is", "[tc][tile]") {
   CHECK_THAT(tc({"verify", "-"}, tiles + tiles.substr(tiles.find("\ntile "))).problems,
              ContainsSubstring("a second tile of "));
 }
+
+TEST_CASE("tc tune prints and writes a program that runs with the same bits", "[tc][tune]") {
+  const tests::Scratch scratch;
+  const tests::Setting cache("TC_CACHE_DIR", scratch.path("."));
+  const Ran tuned = tc({"tune", "-", "--seconds=1", "--out", scratch.path("made")});
+  INFO(tuned.problems);
+  REQUIRE(tuned.code == 0);
+  CHECK_THAT(tuned.out, ContainsSubstring("the fastest of "));
+  CHECK_THAT(tuned.out, ContainsSubstring("    schedule "));
+  CHECK(tests::text_of(scratch.path("made/softmax.program")) == tuned.out);
+  CHECK_THAT(tc({"run", "-", "--against=interpreter"}, tuned.out).out,
+             ContainsSubstring("the same bits"));
+  CHECK_THAT(tc({"tune", "-", "--seconds=1"}).out, ContainsSubstring(", remembered"));
+}
+
+TEST_CASE("tc tune says what it cannot tune", "[tc][tune]") {
+  CHECK_THAT(tc({"tune", "-", "--backend=eager"}).problems, ContainsSubstring("cpp and cuda"));
+  CHECK_THAT(tc({"tune", "-", "--seconds=x"}).problems, ContainsSubstring("no number"));
+  CHECK_THAT(tc({"run", "-", "--seconds=1"}).problems,
+             ContainsSubstring("no effect in tc run"));
+}

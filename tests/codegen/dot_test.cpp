@@ -6,6 +6,7 @@
 #include "tiny_compile/codegen/cpp.h"
 #include "tiny_compile/loops/interpreter.h"
 #include "tiny_compile/runtime/build.h"
+#include "tiny_compile/schedule/policy.h"
 #include "tiny_compile/tiny_compile.h"
 
 using namespace tiny_compile;

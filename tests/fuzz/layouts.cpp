@@ -1,5 +1,5 @@
 // Which layouts may a kernel have? Those that the verifier takes, and all of them must give the
-// interpreter's bits. Parts are drawn bit by bit:
+// interpreter's bits. Half are drawn from what the search walks over, the others bit by bit:
 //
 //   rows of 40, a loop of 100   =>   rows grid · lane 4 · vector 2
 //                                    loop warp 2 · register 4 · serial 2 · lane 8 from 4
@@ -11,6 +11,7 @@
 #include "tests/fuzz/shrink.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/loops/legal_layouts.h"
+#include "tiny_compile/schedule/enumerate.h"
 #include "tiny_compile/tile/interpreter.h"
 #include "tiny_compile/tile/verify.h"
 
@@ -21,7 +22,8 @@ constexpr int kTries = 40;
 
 class Drawing {
  public:
-  explicit Drawing(size_t seed) : random_(seed) {}
+  Drawing(size_t seed, std::vector<Schedule> listed)
+      : random_(seed), listed_(std::move(listed)) {}
 
   // Parts from the lowest up, until they cover the count; with `rest` the grid has what is left.
   Layout layout(int64_t count, bool is_loop, int64_t lanes, int64_t warps, int64_t& next_lane,
@@ -52,7 +54,14 @@ class Drawing {
     return {parts.rbegin(), parts.rend()};
   }
 
+  // One of those that the search walks over, or parts in any order.
   Schedule schedule(const Kernel& kernel) {
+    if (listed_.empty() || below(2) == 0) return any_schedule(kernel);
+    return listed_[static_cast<size_t>(below(static_cast<int64_t>(listed_.size())))];
+  }
+
+ private:
+  Schedule any_schedule(const Kernel& kernel) {
     Schedule result;
     result.strategy = Strategy::Layouts;
     const bool rows_low = below(2) == 0;
@@ -73,12 +82,18 @@ class Drawing {
     return result;
   }
 
- private:
   int64_t below(int64_t n) {
     return static_cast<int64_t>(random_() % static_cast<uint64_t>(n));
   }
   std::mt19937_64 random_;
+  std::vector<Schedule> listed_;
 };
+
+std::vector<Schedule> listed_layouts(const Program& program, const Kernel& kernel) {
+  std::vector<Schedule> listed = enumerate(program, kernel);
+  std::erase_if(listed, [](const Schedule& s) { return s.strategy != Strategy::Layouts; });
+  return listed;
+}
 
 bool same(const std::vector<Tensor>& want, const std::vector<Tensor>& got) {
   for (size_t k = 0; k < want.size(); k++) {
@@ -119,9 +134,10 @@ std::string why_wrong(const Graph& graph, uint64_t seed) {
 
 Program with_random_layouts(const Program& program) {
   Program result = program;
-  Drawing drawing(std::hash<std::string>{}(print(program)));
+  size_t seed = std::hash<std::string>{}(print(program));
   for (Kernel& kernel : result.kernels) {
     if (!can_be_laid_out(program, kernel)) continue;
+    Drawing drawing(seed++, listed_layouts(result, kernel));
     Kernel tried = kernel;
     for (int n = 0; n < kTries; n++) {
       tried.schedule = drawing.schedule(kernel);

@@ -6,6 +6,7 @@
 #include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/passes/gradient.h"
 #include "tiny_compile/passes/passes.h"
+#include "tiny_compile/schedule/policy.h"
 
 #include "tests/loops/symbolic_stages.h"
 

@@ -8,6 +8,7 @@
 #include "tiny_compile/loops/fuse.h"
 #include "tiny_compile/loops/interpreter.h"
 #include "tiny_compile/loops/lower.h"
+#include "tiny_compile/schedule/policy.h"
 
 using namespace tiny_compile;
 

@@ -7,6 +7,7 @@
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/graph/sizes.h"
 #include "tiny_compile/loops/interpreter.h"
+#include "tiny_compile/schedule/policy.h"
 #include "tiny_compile/tiny_compile.h"
 #include "tiny_compile/trace/admits.h"
 #include "tiny_compile/trace/tracer.h"

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tiny_compile/schedule/policy.h"
 #include "tiny_compile/tiny_compile.h"
 #include "tiny_compile/trace/admits.h"
 #include "tiny_compile/trace/tracer.h"

@@ -12,7 +12,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr const char* kCommands =
-    R"(tc print|verify|run|emit|explain|bench FILE     FILE: a .graph or .program text, - reads stdin
+    R"(tc print|verify|run|emit|explain|bench|tune FILE  FILE: a .graph or .program text, - reads stdin
 tc picture KIND [FILE]                          graph passes memory roofline tree; of the demo's
                                                 function where there is no FILE
 tc bisect A B [--graph=FILE]                    where two lists of stages, dumps or tcs part:
@@ -27,7 +27,7 @@ struct Option {
 
 constexpr const char kStaged[] = "print run emit explain bench graph passes memory roofline";
 constexpr Option kOptions[] = {
-    {"size", " n=37", "print verify run emit explain bench graph passes memory roofline",
+    {"size", " n=37", "print verify run emit explain bench tune graph passes memory roofline",
      "a number for a symbolic size; may be repeated"},
     {"until", "=STAGE", kStaged,
      "stop after simplify fold cse dce lower fuse schedule plan_memory tile emit"},
@@ -35,16 +35,17 @@ constexpr Option kOptions[] = {
     {"target", "=cpp|cuda", "print emit", "for which back end"},
     {"machine", "=h200|a100|cpu:16", "print run emit",
      "for which machine: also h100, rtx4090, cpu:N, or a name and its numbers"},
-    {"matmul", "=generated|library|tf32", "run explain bench",
+    {"matmul", "=generated|library|tf32", "run explain bench tune",
      "whose matmuls on cuda: kernels with the CPU's bits, or cuBLASLt (generated)"},
-    {"backend", "=cpp|cuda|eager|interpreter", "run explain bench",
-     "who computes (interpreter: of run alone)"},
+    {"backend", "=cpp|cuda|eager|interpreter", "run explain bench tune",
+     "who computes (interpreter: of run alone; tune: cpp and cuda)"},
     {"seed", "=N", "run explain bench", "inputs are drawn from N(0, 1) or small integers (1)"},
     {"in", " FILE.npy", "run explain bench", "an input, in order; may be repeated"},
     {"calls", "=N", "run",
      "call it so often (1) and take the last results; a GPU replays the third call"},
     {"carry", "=1:0,2:1", "run", "output 1 of a call is the next one's input 0, ..."},
-    {"out", " DIR", "run", "write outputs as DIR/0.npy, ..."},
+    {"out", " DIR", "run tune", "write outputs as DIR/0.npy, ...; tune: DIR/NAME.program"},
+    {"seconds", "=N", "tune", "for all kernels together, about (10)"},
     {"against", "=interpreter", "run",
      "compare; exits with 2 and names the first element that differs"},
     {"json", "", "explain bench", "as JSON"},

@@ -16,6 +16,7 @@
 #include <sstream>
 
 #include "tiny_compile/base/input_file.h"
+#include "tiny_compile/base/output_file.h"
 #include "tiny_compile/cli/arguments.h"
 #include "tiny_compile/cli/bisect.h"
 #include "tiny_compile/cli/charts.h"
@@ -23,6 +24,7 @@
 #include "tiny_compile/cli/inputs.h"
 #include "tiny_compile/cli/picture.h"
 #include "tiny_compile/cli/tree_picture.h"
+#include "tiny_compile/cli/tune.h"
 #include "tiny_compile/compile/bad_index.h"
 #include "tiny_compile/compile/call_record.h"
 #include "tiny_compile/compile/explain.h"
@@ -334,6 +336,26 @@ int explain_text(const Arguments& arguments, std::ostream& out) {
   return 0;
 }
 
+// The program with each kernel's fastest schedule; what came of each stands before it.
+int tune_text(const Arguments& arguments, std::ostream& out) {
+  const Subject subject = parse_subject(arguments);
+  require_numbers(arguments, subject);
+  if (arguments.option("backend", "cpp") == "eager") fail("tc tune is for cpp and cuda");
+  const Device device = device_of(arguments);
+  const Pipeline pipeline = until(pipeline_of(arguments), "schedule");
+  const uint64_t seconds =
+      arguments.options.count("seconds") ? number_option(arguments, "seconds") : 10;
+  const Program program =
+      subject.staged(pipeline, machine_of(arguments, subject, device)).program;
+  const std::string text = tuned_text(program, device, static_cast<double>(seconds));
+  out << text;
+  const std::string directory = arguments.option("out", "");
+  if (directory.empty()) return 0;
+  mkdir(directory.c_str(), 0777);
+  write_whole(directory + "/" + program.name + ".program", {text});
+  return 0;
+}
+
 // Pictures ---------------------------------------------------------------------------------------
 
 // The file's text, or the demo's graph.
@@ -416,8 +438,15 @@ int verify_text(const Arguments& arguments, std::ostream& out) {
 
 int dispatch(const Arguments& arguments, std::ostream& out) {
   static const std::map<std::string, int (*)(const Arguments&, std::ostream&)> commands = {
-      {"ops", ops}, {"print", print_text}, {"verify", verify_text},   {"picture", picture},
-      {"run", run}, {"emit", emit},        {"explain", explain_text}, {"bench", explain_text}};
+      {"ops", ops},
+      {"print", print_text},
+      {"verify", verify_text},
+      {"picture", picture},
+      {"run", run},
+      {"emit", emit},
+      {"explain", explain_text},
+      {"bench", explain_text},
+      {"tune", tune_text}};
   const auto command = commands.find(arguments.command);
   if (command == commands.end()) fail("no command '", arguments.command, "'\n", usage());
   check_options(arguments);

@@ -8,11 +8,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <functional>
 
+#include "tiny_compile/compile/race.h"
 #include "tiny_compile/runtime/build.h"
+#include "tiny_compile/schedule/cost.h"
 #include "tiny_compile/tensor/cuda_memory.h"
 #include "tiny_compile/trace/tracer.h"
 
@@ -89,15 +90,6 @@ std::vector<std::string> library_calls(const Staged& staged) {
                           "; deterministic = true has a kernel generated instead"));
   }
   return calls;
-}
-
-// |a - b| / |b|, by the Euclidean norm.
-double distance(const Tensor& a, const Tensor& b) {
-  double far = 0, norm = 0;
-  const std::vector<double> x = a.to_vector<double>(), y = b.to_vector<double>();
-  for (size_t i = 0; i < x.size(); i++)
-    far += (x[i] - y[i]) * (x[i] - y[i]), norm += y[i] * y[i];
-  return std::sqrt(far / std::max(norm, 1e-300));
 }
 
 void check_bits(const Rung& first, const Rung& rung, bool exact) {
@@ -221,6 +213,8 @@ std::string Explanation::str() const {
   text += "\n== kernels kept apart\n";
   for (const std::string& refusal : staged.program.refusals) text += refusal + "\n";
   if (staged.program.refusals.empty()) text += "none\n";
+  text += "\n== schedules\n";
+  for (const std::string& line : explain_schedules(staged.program)) text += line + "\n";
   text += "\n== exceptions to the numeric contract\n";
   for (const std::string& exception : exceptions) text += exception + "\n";
   if (exceptions.empty()) text += "none\n";
@@ -243,6 +237,9 @@ std::string Explanation::json() const {
   text += "], \"refusals\": [";
   for (size_t k = 0; k < staged.program.refusals.size(); k++)
     text += (k ? ", " : "") + quoted(staged.program.refusals[k]);
+  text += "], \"schedules\": [";
+  const std::vector<std::string> schedules = explain_schedules(staged.program);
+  for (size_t k = 0; k < schedules.size(); k++) text += (k ? ", " : "") + quoted(schedules[k]);
   text += "], \"exceptions\": [";
   for (size_t k = 0; k < exceptions.size(); k++)
     text += (k ? ", " : "") + quoted(exceptions[k]);

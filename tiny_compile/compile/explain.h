@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tiny_compile/compile/build_graph.h"
 #include "tiny_compile/compile/function.h"
 #include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/tensor/tensor.h"

@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "tiny_compile/compile/bad_index.h"
+#include "tiny_compile/compile/build_graph.h"
 #include "tiny_compile/compile/call_record.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/graph/lanes.h"
 #include "tiny_compile/passes/partition.h"
 #include "tiny_compile/passes/passes.h"
 #include "tiny_compile/runtime/buffers.h"
-#include "tiny_compile/runtime/cublaslt.h"
 #include "tiny_compile/runtime/log.h"
 #include "tiny_compile/tensor/cuda_memory.h"
 
@@ -134,6 +134,13 @@ std::vector<Tensor> interpret_from(const Graph& graph, std::vector<Tensor> input
   return outputs;
 }
 
+void check_mode(const std::string& mode) {
+  for (const char* known : {"default", "reduce-overhead", "max-autotune"}) {
+    if (mode == known) return;
+  }
+  fail("no mode '", mode, "': there are default, reduce-overhead and max-autotune");
+}
+
 }  // namespace
 
 double memory_budget() { return current_budget; }
@@ -168,18 +175,9 @@ std::string Guard::difference(const Tensor& tensor) const {
   return "";
 }
 
-Pipeline pipeline_for(const CompileOptions& options, Device device, const Graph& graph) {
-  if (options.backend == "eager") return {};
-  const Graph flat = inline_calls(graph);
-  const bool multiplies = std::any_of(flat.nodes.begin(), flat.nodes.end(),
-                                      [](const Node& node) { return node.op == Op::matmul; });
-  if (device == cpu || options.deterministic || !multiplies) return options.pipeline;
-  return with_library(options.pipeline,
-                      available_matmul(options.tf32 ? Matmul::LibraryTf32 : Matmul::Library));
-}
-
 FunctionCache::FunctionCache(CompileOptions options) : options_(std::move(options)) {
   check_budget(options_.memory_budget);
+  check_mode(options_.mode);
   const std::string& backend = options_.backend;
   for (const char* known : {"", "cpp", "cuda", "eager", "interpreter"}) {
     if (backend == known) return;
@@ -286,9 +284,7 @@ Built FunctionCache::built_for(const Graph& graph, Device device) const {
     for (const auto& entry : entries_)
       if (entry->device == device && entry->graph == graph) return entry->built;
   }
-  const Staged staged = recordable(run_pipeline(pipeline_for(options_, device, graph), graph,
-                                                options_.verify, machine_on(device)));
-  return build(staged.program, staged.source, device.index, index_uses(graph));
+  return build_graph(options_, graph, device);
 }
 
 std::vector<Tensor> FunctionCache::run(const Entry& entry, std::vector<Tensor> inputs) const {

@@ -10,37 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/compile/options.h"
 #include "tiny_compile/runtime/build.h"
 #include "tiny_compile/trace/tracer.h"
 
 namespace tiny_compile {
-
-struct CompileOptions {
-  // "cpp", "cuda", "interpreter"; "eager": one kernel an op, where the inputs are; "": where
-  // the inputs are
-  std::string backend = {};
-  Pipeline pipeline = default_pipeline();
-  // On a GPU matrix products are left to the vendor's library, outside the numeric contract,
-  // unless deterministic; tf32: with f32 operands rounded to 10 bits.
-  bool deterministic = false, tf32 = false;
-  // Of what gradients in the function read of its forward part: how much is kept; the rest is
-  // computed again, with the same bits. 1: all; 0: as few bytes as can be (passes/partition.h).
-  // A quarter: GPT-2's gradient takes as long on an H200 as with all, in half the memory.
-  double memory_budget = 0.25;
-  // Numbers of arguments that a call uses up, all tensors in them: results are written over their
-  // memory where that keeps every bit, so that a training step needs room for one set of weights.
-  // Whoever uses a donated tensor after the call gets an error, a view of it keeps its values; a
-  // call that fails says so where it had begun to write.
-  std::vector<int> donate = {};
-  std::string name = "main";  // of the graph, in texts and errors
-  size_t cache_limit = 64;    // kinds of input kept; the least recently used goes
-#ifdef NDEBUG
-  bool verify = false;  // after every stage
-#else
-  bool verify = true;
-#endif
-};
 
 // That of the compiled function that is traced on this thread; 1 where none is.
 double memory_budget();
@@ -104,10 +78,6 @@ struct Entry {
   std::shared_ptr<const void> structure;
   std::vector<int> donated;  // numbers of inputs
 };
-
-// The stages that these options mean for a graph whose inputs are on that device. The vendor's
-// library, which takes 40 ms to open, is opened for graphs that multiply matrices.
-Pipeline pipeline_for(const CompileOptions& options, Device device, const Graph& graph);
 
 // Of a call's arguments: what calls must share to share an entry.
 struct Kind {

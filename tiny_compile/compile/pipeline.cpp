@@ -15,6 +15,7 @@
 #include "tiny_compile/loops/use_library.h"
 #include "tiny_compile/passes/passes.h"
 #include "tiny_compile/runtime/log.h"
+#include "tiny_compile/schedule/policy.h"
 #include "tiny_compile/tile/verify.h"
 
 namespace tiny_compile {

@@ -1,149 +1,14 @@
-// How should each kernel run? A first answer from its shape alone; no measurement, no state.
+// What can be said of how a kernel is run, and how does it read?
 //
-//   exp over 4096x1024              => pointwise, one axis of 4194304 points
-//   softmax over the last axis      => rows, values kept between steps
-//   a sum over the first axis       => columns: lanes are neighbouring columns
-//   a sum of everything             => two kernels (split.h)
+//   {Columns, lanes 32, grain 8}   <=>  "columns lanes=32 grain=8"
 #include "tiny_compile/loops/schedule.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
 
-#include "tiny_compile/base/integer.h"
-#include "tiny_compile/loops/axes.h"
-#include "tiny_compile/loops/dot_axes.h"
+#include "tiny_compile/base/error.h"
 #include "tiny_compile/loops/legal_schedule.h"
-#include "tiny_compile/loops/program.h"
-#include "tiny_compile/loops/split.h"
-#include "tiny_compile/loops/split_dot.h"
-#include "tiny_compile/loops/split_scan.h"
-#include "tiny_compile/loops/split_scatter.h"
-#include "tiny_compile/loops/split_sort.h"
-#include "tiny_compile/schedule/layouts.h"
 
 namespace tiny_compile {
-namespace {
-
-constexpr int64_t kWorkPerThread = 32768;    // scalar operations worth a hand-off to a thread
-constexpr int64_t kLarge = 16 << 20;         // bytes: more than a core's share of the caches
-constexpr int64_t kNear = 8;                 // elements that a line of memory holds, at least
-constexpr int64_t kFewResults = 8;           // of a batch: not worth packing for
-constexpr int64_t kStripBytes = 512 * 1024;  // of a strip of columns that is read several times
-
-// Neighbouring columns lie closer together than neighbouring elements of one.
-bool prefers_columns(const Kernel& kernel) {
-  int across = 0, along = 0;
-  const Axis& lane = kernel.axes[kernel.rows - 1];
-  auto count = [&](const Expr& index) {
-    int64_t inner = INT64_MAX, beside = std::abs(coefficient(index, lane.symbol()));
-    for (size_t a = static_cast<size_t>(kernel.rows); a < kernel.axes.size(); a++) {
-      const int64_t step = std::abs(coefficient(index, kernel.axes[a].symbol()));
-      if (step > 0) inner = std::min(inner, step);
-    }
-    if (inner < beside || (beside == 0 && inner < INT64_MAX)) along++;
-    if (beside > 0 && beside < inner && beside <= kNear && terms(index).size() > 1) across++;
-  };
-  for (const Scalar& scalar : kernel.scalars) {
-    if (scalar.kind == ScalarKind::Load) count(scalar.index);
-  }
-  for (const Step& step : kernel.steps) {
-    if (!makes_register(step) && !step.inner.empty()) count(step.index);
-  }
-  return across > along;
-}
-
-// A tile needs a few results of a batch to share what it packs.
-bool is_tiled_dot(const Program& program, const Kernel& kernel) {
-  if (!can_be_tiled(program, kernel)) return false;
-  if (program.target == Target::Cuda) return true;
-  const DotAxes axes = dot_axes(kernel);
-  const Expr results = count_of(kernel, axes.rows) * count_of(kernel, axes.columns);
-  return results.bounds().high >= kFewResults;
-}
-
-int64_t work_per_row(const Kernel& kernel) {
-  int64_t work = 1;
-  for (const Step& step : kernel.steps) work += inner_count(kernel, step).bounds().high;
-  return work * static_cast<int64_t>(1 + kernel.scalars.size() / 4);
-}
-
-// Lanes such that the strip of columns that all steps read again stays in the cache.
-int columns_lanes(const Kernel& kernel) {
-  int64_t longest = 1, loops = 0;
-  for (const Step& step : kernel.steps) {
-    const int64_t count = inner_count(kernel, step).bounds().high;
-    longest = std::max(longest, count);
-    loops += count > 1;
-  }
-  int64_t lanes = kChunk;
-  while (loops > 1 && lanes > 16 && lanes * longest * 4 > kStripBytes) lanes /= 2;
-  while (lanes > 16 && lanes / 2 >= kernel.axes[kernel.rows - 1].extent.bounds().high)
-    lanes /= 2;
-  const int64_t chunks = ceil_divide(longest, kChunk);
-  while (lanes > 16 && chunks * lanes > (1 << 16)) lanes /= 2;
-  return static_cast<int>(lanes);
-}
-
-// Outputs too large for a cache that nobody in the program reads again.
-bool writes_large_outputs(const Program& program, const Kernel& kernel) {
-  int64_t bytes = 0;
-  for (const Step& step : kernel.steps) {
-    if (step.kind != StepKind::Store) continue;
-    const Buffer& buffer = program.buffers[step.buffer];
-    if (buffer.role != Role::Output) return false;
-    for (const Kernel& other : program.kernels) {
-      if (buffers_read(program, other)[step.buffer]) return false;
-    }
-    bytes += buffer.size.bounds().high * size_of(buffer.type.dtype);
-  }
-  return bytes >= kLarge;
-}
-
-// Goes once over more than the caches hold. Eighths of a chunk are eight streams of memory, which
-// the caches do not foresee as they do one.
-bool reads_much_once(const Program& program, const Kernel& kernel) {
-  int passes = 0;
-  for (const Step& step : kernel.steps) passes += !step.inner.empty();
-  return passes == 1 && bytes_moved(program, kernel) >= kLarge;
-}
-
-Strategy choose_strategy(const Program& program, const Kernel& kernel) {
-  if (is_tiled_dot(program, kernel)) return Strategy::Tiles;
-  if (!is_sequential(kernel) && kernel.rows > 0) return Strategy::Pointwise;
-  return can_go_in_columns(kernel) && prefers_columns(kernel) ? Strategy::Columns
-                                                              : Strategy::Rows;
-}
-
-Schedule choose(const Program& program, const Kernel& kernel) {
-  Schedule schedule = default_schedule(program.machine);
-  schedule.strategy = choose_strategy(program, kernel);
-  if (const auto layouts = layouts_of(program, kernel)) return *layouts;
-  if (program.target == Target::Cuda || schedule.strategy == Strategy::Tiles) return schedule;
-  int64_t unit = work_per_row(kernel);
-  if (schedule.strategy == Strategy::Columns) {
-    schedule.lanes = columns_lanes(kernel);
-    unit *= columns_unit(schedule);
-  }
-  if (schedule.strategy == Strategy::Rows)
-    schedule.unroll = reads_much_once(program, kernel) ? 1 : 8;
-  schedule.stream = writes_large_outputs(program, kernel);
-  schedule.grain = std::max<int64_t>(1, kWorkPerThread / unit);
-  return schedule;
-}
-
-// What it is run as, in order: itself, or the parts that it is split into, whose buffers the
-// program gets. `alone`: no other kernel is part of its launch.
-std::vector<Kernel> parts_of(Program& program, const Kernel& kernel, bool alone) {
-  if (alone && can_split_dot(program, kernel)) return split_dot(program, kernel);
-  if (alone && can_split(program, kernel)) return split_reduction(program, kernel);
-  if (can_split_scan(program, kernel)) return split_scan(program, kernel);
-  if (can_split_sort(program, kernel)) return split_sort(program, kernel);
-  if (can_split_scatter(program, kernel)) return split_scatter(program, kernel);
-  return {kernel};
-}
-
-}  // namespace
 
 Schedule default_schedule(const Machine& machine) {
   Schedule schedule;
@@ -153,40 +18,52 @@ Schedule default_schedule(const Machine& machine) {
   return schedule;
 }
 
-Program schedule(const Program& program) {
-  Program result = program;
-  result.kernels.clear();
-  result.launches.clear();
-  std::vector<std::vector<int>> now(program.kernels.size());  // a kernel's kernels, in order
-  std::vector<bool> beside(program.kernels.size());           // a product that makes its sums
-  for (const std::vector<int>& launch : program.launches) {
-    for (int kernel : launch) beside[kernel] = launch.size() > 1;
+const char* name_of(Strategy strategy) {
+  static constexpr const char* kNames[] = {"pointwise", "rows", "columns", "tiles", "layouts"};
+  return kNames[static_cast<int>(strategy)];
+}
+
+std::vector<ScheduleField> fields(const Schedule& s, const Schedule& d) {
+  using enum Strategy;
+  using enum Target;
+  return {{"lanes", s.lanes, d.lanes, {Cpp}, {Columns}},
+          {"unroll", s.unroll, d.unroll, {Cpp}, {Rows}},
+          {"keep", s.keep, d.keep, {Cpp, Cuda}, {Rows, Layouts}},
+          {"stream", s.stream, d.stream, {Cpp}, {Pointwise, Rows, Columns}},
+          {"grain", s.grain, d.grain, {Cpp}, {Pointwise, Rows, Columns, Tiles}},
+          {"warps", s.warps, d.warps, {Cuda}, {Rows}},
+          {"warps_per_row", s.warps_per_row, d.warps_per_row, {Cuda}, {Rows}},
+          {"vector", s.vector, d.vector, {Cuda}, {Rows, Columns}},
+          {"cluster", s.cluster, d.cluster, {Cuda}, {Rows, Columns}},
+          {"shared", s.shared, d.shared, {Cuda}, {Rows, Columns}},
+          {"resident", s.resident, d.resident, {Cuda}, {Layouts}}};
+}
+
+std::string str(const Schedule& schedule, const Schedule& otherwise) {
+  std::string text = name_of(schedule.strategy);
+  if (!schedule.rows.empty()) text += " rows " + str(schedule.rows);
+  for (const Layout& loop : schedule.loops) text += " loop " + str(loop);
+  for (const ScheduleField& field : fields(schedule, otherwise)) {
+    if (field.value != field.otherwise)
+      text += tiny_compile::str(" ", field.name, "=", field.value);
   }
-  for (size_t k = 0; k < program.kernels.size(); k++) {
-    const Kernel& given = program.kernels[k];
-    const std::vector<Kernel> kernels =
-        given.schedule ? std::vector{given}
-                       : parts_of(result, collapse_axes(given), !beside[k]);
-    for (Kernel kernel : kernels) {
-      if (!kernel.schedule) {
-        kernel = order_rows(std::move(kernel));
-        kernel.schedule = choose(result, kernel);
-      }
-      now[k].push_back(static_cast<int>(result.kernels.size()));
-      result.kernels.push_back(std::move(kernel));
-    }
-  }
-  for (const std::vector<int>& launch : program.launches) {
-    size_t longest = 0;
-    for (int kernel : launch) longest = std::max(longest, now[kernel].size());
-    for (size_t turn = 0; turn < longest; turn++) {
-      result.launches.emplace_back();
-      for (int kernel : launch) {
-        if (turn < now[kernel].size()) result.launches.back().push_back(now[kernel][turn]);
-      }
-    }
-  }
-  return result;
+  return text;
+}
+
+bool set_field(Schedule& s, std::string_view name, int64_t value) {
+  const int small = static_cast<int>(std::min<int64_t>(value, 1 << 20));
+  if (name == "lanes") return s.lanes = small, true;
+  if (name == "unroll") return s.unroll = small, true;
+  if (name == "keep") return s.keep = value != 0, true;
+  if (name == "stream") return s.stream = value != 0, true;
+  if (name == "grain") return s.grain = value, true;
+  if (name == "warps") return s.warps = small, true;
+  if (name == "warps_per_row") return s.warps_per_row = small, true;
+  if (name == "vector") return s.vector = small, true;
+  if (name == "cluster") return s.cluster = small, true;
+  if (name == "shared") return s.shared = small, true;
+  if (name == "resident") return s.resident = small, true;
+  return false;
 }
 
 }  // namespace tiny_compile

@@ -1,6 +1,6 @@
-// How a kernel is run, apart from what it computes. The defaults always run; `schedule` chooses one
-// for each kernel that has none, a learner or the autotuner edits it. No field changes a result's
-// bits.
+// How a kernel is run, apart from what it computes. The defaults always run; the policy
+// (schedule/policy.h) chooses one for each kernel that has none, a learner or the search edits it.
+// No field changes a result's bits.
 #pragma once
 
 #include <cstdint>
@@ -69,14 +69,6 @@ bool set_field(Schedule& schedule, std::string_view name, int64_t value);
 inline int64_t columns_unit(const Schedule& schedule) {
   return schedule.lanes < 64 ? schedule.lanes : schedule.lanes / 4;
 }
-
-// loops/schedule.cpp
-//
-// Merges axes that always step together, splits long reductions over few rows into a kernel of
-// partial results and one that finishes (the same tree: the contract's chunks), orders rows so
-// that the contiguous axis is last and chooses each kernel's Schedule. A kernel that has a schedule
-// stays as it is.
-Program schedule(const Program& program);
 
 // loops/memory.cpp
 //

@@ -192,54 +192,6 @@ std::string buffer_line(const Program& program, const Buffer& buffer) {
 
 }  // namespace
 
-const char* name_of(Strategy strategy) {
-  static constexpr const char* kNames[] = {"pointwise", "rows", "columns", "tiles", "layouts"};
-  return kNames[static_cast<int>(strategy)];
-}
-
-std::vector<ScheduleField> fields(const Schedule& s, const Schedule& d) {
-  using enum Strategy;
-  using enum Target;
-  return {{"lanes", s.lanes, d.lanes, {Cpp}, {Columns}},
-          {"unroll", s.unroll, d.unroll, {Cpp}, {Rows}},
-          {"keep", s.keep, d.keep, {Cpp, Cuda}, {Rows, Layouts}},
-          {"stream", s.stream, d.stream, {Cpp}, {Pointwise, Rows, Columns}},
-          {"grain", s.grain, d.grain, {Cpp}, {Pointwise, Rows, Columns, Tiles}},
-          {"warps", s.warps, d.warps, {Cuda}, {Rows}},
-          {"warps_per_row", s.warps_per_row, d.warps_per_row, {Cuda}, {Rows}},
-          {"vector", s.vector, d.vector, {Cuda}, {Rows, Columns}},
-          {"cluster", s.cluster, d.cluster, {Cuda}, {Rows, Columns}},
-          {"shared", s.shared, d.shared, {Cuda}, {Rows, Columns}},
-          {"resident", s.resident, d.resident, {Cuda}, {Layouts}}};
-}
-
-std::string str(const Schedule& schedule, const Schedule& otherwise) {
-  std::string text = name_of(schedule.strategy);
-  if (!schedule.rows.empty()) text += " rows " + str(schedule.rows);
-  for (const Layout& loop : schedule.loops) text += " loop " + str(loop);
-  for (const ScheduleField& field : fields(schedule, otherwise)) {
-    if (field.value != field.otherwise)
-      text += tiny_compile::str(" ", field.name, "=", field.value);
-  }
-  return text;
-}
-
-bool set_field(Schedule& s, std::string_view name, int64_t value) {
-  const int small = static_cast<int>(std::min<int64_t>(value, 1 << 20));
-  if (name == "lanes") return s.lanes = small, true;
-  if (name == "unroll") return s.unroll = small, true;
-  if (name == "keep") return s.keep = value != 0, true;
-  if (name == "stream") return s.stream = value != 0, true;
-  if (name == "grain") return s.grain = value, true;
-  if (name == "warps") return s.warps = small, true;
-  if (name == "warps_per_row") return s.warps_per_row = small, true;
-  if (name == "vector") return s.vector = small, true;
-  if (name == "cluster") return s.cluster = small, true;
-  if (name == "shared") return s.shared = small, true;
-  if (name == "resident") return s.resident = small, true;
-  return false;
-}
-
 std::string print(const Program& program, const Kernel& kernel) {
   return KernelPrinter(program, kernel).print();
 }

@@ -17,7 +17,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr std::string_view kChannels =
-    ",graph,passes,fusion,loops,schedule,memory,tile,code,guards,recompiles,cache,";
+    ",graph,passes,fusion,loops,schedule,memory,tile,code,guards,recompiles,cache,autotune,";
 
 // Whether a comma-separated list has an item.
 bool lists(std::string_view list, std::string_view item) {

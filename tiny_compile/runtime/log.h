@@ -7,7 +7,7 @@
 
 namespace tiny_compile {
 
-// Channels: graph passes fusion loops schedule memory code guards recompiles cache.
+// Channels: graph passes fusion loops schedule memory code guards recompiles cache autotune.
 bool log_enabled(std::string_view channel);
 void log(std::string_view channel, const std::string& text);
 

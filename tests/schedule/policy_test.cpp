@@ -1,5 +1,5 @@
 // How kernels are run: the strategy for each shape, and the rewrites before it.
-#include "tiny_compile/loops/schedule.h"
+#include "tiny_compile/schedule/policy.h"
 
 #include "tests/catch.h"
 #include "tiny_compile/compile/pipeline.h"

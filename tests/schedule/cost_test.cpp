@@ -1,0 +1,123 @@
+// What the cost model says, beside what was measured (tests/bench/NOTES.md).
+#include "tiny_compile/schedule/cost.h"
+
+#include <cmath>
+
+#include "tests/catch.h"
+#include "tiny_compile/compile/pipeline.h"
+
+using namespace tiny_compile;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+Program softmax(int64_t outer, int64_t count, int64_t rows) {
+  const std::string whole = str(": f32[", outer, ",", count, ",", rows, "] = "),
+                    one = str(": f32[", outer, ",1,", rows, "] = "),
+                    flat = str(": f32[", outer, ",", rows, "] = ");
+  const std::string text =
+      str("graph f(%0 x: f32[", outer, ",", count, ",", rows, "]) {\n  %1", flat,
+          "max %0 {axes=[1]}\n  %2", one, "reshape %1\n  %3", whole, "expand %2\n  %4", whole,
+          "sub %0, %3\n  %5", whole, "exp %4\n  %6", flat, "sum %5 {axes=[1]}\n  %7", one,
+          "reshape %6\n  %8", whole, "expand %7\n  %9", whole, "div %5, %8\n  return %9\n}\n");
+  return run_pipeline(until(default_pipeline(), "schedule"), parse_graph(text), true,
+                      Target::Cuda)
+      .program;
+}
+
+Layout lanes_from(int64_t registers, int64_t warps, int64_t lanes, int64_t from) {
+  Layout loop = {{Level::Register, registers}, {Level::Warp, warps}};
+  if (lanes > 1) loop.push_back({Level::Lane, lanes, from});
+  return loop;
+}
+
+// Whole lines of 32 lanes, or pieces of 64 bytes: four lanes of four elements.
+double cost(const Program& program, bool pieces, int64_t warps) {
+  Kernel kernel = program.kernels[0];
+  Schedule s = default_schedule(program.machine);
+  s.strategy = Strategy::Layouts;
+  s.rows = pieces ? Layout{{Level::Grid}, {Level::Lane, 4}, {Level::Vector, 4}}
+                  : Layout{{Level::Grid}, {Level::Lane, 32}};
+  s.loops = {pieces ? lanes_from(8, warps, 8, 4) : lanes_from(32, warps, 1, 1)};
+  kernel.schedule = s;
+  return estimate(program, kernel).total();
+}
+
+double cost_of_columns(const Program& program) {
+  Kernel kernel = program.kernels[0];
+  kernel.schedule = default_schedule(program.machine);
+  kernel.schedule->strategy = Strategy::Columns;
+  return estimate(program, kernel).total();
+}
+
+}  // namespace
+
+// The notes give the lengths of the columns and their times, not the other sizes: orders are compared.
+TEST_CASE("the model orders softmax down columns as an H200 does", "[cost]") {
+  const Program of512 = softmax(64, 512, 1024), of1000 = softmax(8, 1000, 4096),
+                of196 = softmax(64, 196, 2048);
+  REQUIRE(of512.kernels.size() == 1);
+  CHECK(cost(of512, false, 16) < cost(of512, true, 8));     // .084 ms, .093
+  CHECK(cost(of1000, true, 16) < cost(of1000, false, 32));  // .120, .131
+  CHECK(cost(of196, false, 8) < cost(of196, true, 4));      // .086, .099
+  for (const Program& program : {of512, of1000, of196})  // 1.3 to 1.7 times the layouts' time
+    CHECK(cost_of_columns(program) > 1.2 * estimate(program, program.kernels[0]).total());
+}
+
+TEST_CASE("the policy's layouts are among the model's best", "[cost]") {
+  for (const Program& program :
+       {softmax(64, 512, 1024), softmax(8, 1000, 4096), softmax(64, 196, 2048)}) {
+    const Kernel& kernel = program.kernels[0];
+    const std::vector<Priced> all = ranked(program, kernel);
+    INFO(explain_schedules(program)[0]);
+    REQUIRE(kernel.schedule->strategy == Strategy::Layouts);
+    CHECK(estimate(program, kernel).total() < 1.25 * all[0].microseconds);
+    CHECK(all[0].microseconds <= all[1].microseconds);
+  }
+}
+
+TEST_CASE("reductions that read once cost what an H200 took, within a sixth", "[cost]") {
+  const auto microseconds = [](const std::string& op, const std::string& type, int axis,
+                               const std::string& result) {
+    const Program program =
+        run_pipeline(until(default_pipeline(), "schedule"),
+                     parse_graph(str("graph f(%0 x: ", type, ") {\n  %1: ", result, " = ", op,
+                                     " %0 {axes=[", axis, "]}\n  return %1\n}\n")),
+                     true, Target::Cuda)
+            .program;
+    double sum = 0;
+    for (const Kernel& kernel : program.kernels) sum += estimate(program, kernel).total();
+    return sum;
+  };
+  const auto is_near = [](double got, double measured) {
+    return std::abs(got / measured - 1) < 1.0 / 6;
+  };
+  CHECK(is_near(microseconds("max", "bf16[2048,128,1280]", 1, "bf16[2048,1280]"), 167));
+  CHECK(is_near(microseconds("sum", "f32[65536,1000]", 1, "f32[65536]"), 70));
+  CHECK(is_near(microseconds("sum", "f32[16384,4096]", 0, "f32[4096]"), 75.5));
+}
+
+TEST_CASE("a copy of much memory is bound by its bytes, one of little by its launch",
+          "[cost]") {
+  const auto of = [](const std::string& type, Target target) {
+    const Program program =
+        run_pipeline(until(default_pipeline(), "schedule"),
+                     parse_graph("graph f(%0 x: " + type + ") {\n  %1: " + type +
+                                 " = neg %0\n  return %1\n}\n"),
+                     true, target)
+            .program;
+    return estimate(program, program.kernels[0]);
+  };
+  CHECK(bound_of(of("f32[67108864]", Target::Cuda)) == "bytes");
+  CHECK(bound_of(of("f32[64]", Target::Cuda)) == "launch");
+  CHECK(bound_of(of("f32[67108864]", Target::Cpp)) == "bytes");
+  const Estimate large = of("f32[67108864]", Target::Cuda);  // 512 MiB at 4.25 TB/s: 126 us
+  CHECK(large.bytes > 120);
+  CHECK(large.bytes < 130);
+}
+
+TEST_CASE("an explanation names the price of the schedule and of the next", "[cost]") {
+  const std::string line = explain_schedules(softmax(64, 512, 1024))[0];
+  CHECK_THAT(line, ContainsSubstring("us by the model, bound by "));
+  CHECK_THAT(line, ContainsSubstring("the cheapest other by the model: "));
+}

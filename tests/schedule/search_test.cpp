@@ -1,0 +1,79 @@
+// Which schedules are tried, and which of them has won.
+#include "tiny_compile/schedule/search.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "tests/catch.h"
+#include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/runtime/nvrtc.h"
+#include "tiny_compile/schedule/cost.h"
+
+using namespace tiny_compile;
+
+TEST_CASE("a winner is 2 % faster, turn by turn", "[search]") {
+  CHECK(winner({{1.0, .97, .81}, {1.1, 1.09, .88}, {1.02, .99, .82}}) == 2);
+  CHECK(winner({{1.0, .99}, {1.0, .985}, {1.0, .99}}) == 0);
+  CHECK(winner({{1.0, .97}, {1.0, .97}, {1.0, 1.5}}) == 1);  // one bad moment
+  CHECK(winner({{1.0, 1.0}, {2.0, 2.0}, {9.0, 9.0}}) == 0);  // a slow machine is slow for all
+  CHECK(winner({}) == 0);
+}
+
+TEST_CASE("what leaves the race does not win, and the first one never leaves", "[search]") {
+  constexpr double kOut = std::numeric_limits<double>::infinity();
+  const Turns turns = {{1.0, .5, 2.0}, {1.0, kOut, 2.0}};
+  CHECK(gain_of(turns, 1) == 0);
+  CHECK(winner(turns) == 0);
+  CHECK(survivors({{1.0, .5, .52, .9}}) == std::vector<size_t>{0, 1, 2});
+}
+
+TEST_CASE("candidates: the policy's first, each strategy, then the model's best", "[search]") {
+  const Program program =
+      run_pipeline(until(default_pipeline(), "schedule"),
+                   parse_graph("graph f(%0 x: f32[300,4096]) {\n  %1: f32[4096] = sum %0 "
+                               "{axes=[0]}\n  return %1\n}\n"),
+                   true, Target::Cuda)
+          .program;
+  const Kernel& kernel = program.kernels[0];
+  const std::vector<Schedule> all = candidates(program, kernel, 8);
+  REQUIRE(all.size() == 8);
+  CHECK(all[0] == *kernel.schedule);
+  std::vector<Strategy> strategies;
+  for (size_t k = 0; k < all.size(); k++) {
+    strategies.push_back(all[k].strategy);
+    CHECK(std::count(all.begin(), all.end(), all[k]) == 1);
+  }
+  for (const Strategy wanted : {Strategy::Columns, Strategy::Rows, Strategy::Layouts})
+    CHECK(std::count(strategies.begin(), strategies.end(), wanted) > 0);
+  const Schedule best = ranked(program, kernel)[0].schedule;
+  CHECK(std::count(all.begin(), all.end(), best) == 1);
+  CHECK(candidates(program, kernel, 1) == std::vector<Schedule>{*kernel.schedule});
+}
+
+TEST_CASE("a product in tiles is not tried without them", "[search]") {
+  const Program program =
+      run_pipeline(
+          until(default_pipeline(), "schedule"),
+          parse_graph("graph f(%0 x: f32[64,64], %1 w: f32[64,64]) {\n  %2: f32[64,64] = "
+                      "matmul %0, %1\n  return %2\n}\n"),
+          true)
+          .program;
+  REQUIRE(program.kernels[0].schedule->strategy == Strategy::Tiles);
+  for (const Schedule& schedule : candidates(program, program.kernels[0], 16))
+    CHECK(schedule.strategy == Strategy::Tiles);
+}
+
+TEST_CASE("candidates for a GPU compile for one", "[search]") {
+  if (!why_no_nvrtc().empty()) SKIP(why_no_nvrtc());
+  Program program =
+      run_pipeline(until(default_pipeline(), "schedule"),
+                   parse_graph("graph f(%0 x: f32[300,4096]) {\n  %1: f32[4096] = "
+                               "sum %0 {axes=[0]}\n  return %1\n}\n"),
+                   true, Target::Cuda)
+          .program;
+  for (const Schedule& schedule : candidates(program, program.kernels[0], 6)) {
+    program.kernels[0].schedule = schedule;
+    INFO(str(schedule));
+    CHECK(!compile_cuda(emit(plan_memory(program)).text, "sm_90").empty());
+  }
+}

@@ -1,0 +1,137 @@
+// How are two builds compared on a machine whose speed changes? Turn by turn: each runs as often as
+// fills a millisecond, then all do so again. Three turns, and who lies a tenth behind stays out.
+#include "tiny_compile/compile/race.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+#include "tiny_compile/schedule/search.h"
+#include "tiny_compile/tensor/cuda_memory.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr double kClose = 0.02;   // of results that a library's products went into
+constexpr double kBatch = 0.002;  // seconds that a time is taken over, at least
+constexpr int kMostCalls = 1000;  // in one of them
+constexpr size_t kHeat = 3;       // turns before the slow ones leave
+constexpr size_t kMostTurns = 30, kLeastTurns = 5;
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+Device device_of(std::span<const Tensor> tensors) {
+  for (const Tensor& tensor : tensors) {
+    if (tensor.device() != cpu) return tensor.device();
+  }
+  return cpu;
+}
+
+// Of a call, the mean over so many.
+double seconds_of(const Built& built, std::span<const Tensor> inputs, int calls) {
+  const Device device = device_of(inputs);
+  const double start = now();
+  for (int n = 0; n < calls; n++) built.run(inputs);
+  synchronize(device);
+  return (now() - start) / calls;
+}
+
+bool is_right(const Racer& racer, const std::vector<Tensor>& got,
+              const std::vector<Tensor>& wanted) {
+  for (size_t k = 0; k < wanted.size(); k++) {
+    if (!same_bits(got[k], wanted[k]) &&
+        (racer.exact || !(distance(got[k], wanted[k]) < kClose)))
+      return false;
+  }
+  return got.size() == wanted.size();
+}
+
+// Whether it runs and is right; number 0's failure is the caller's.
+bool passes(const Racer& racer, size_t number, std::span<const Tensor> inputs,
+            const std::vector<Tensor>& wanted) {
+  try {
+    return is_right(racer, racer.built.run(inputs), wanted);
+  } catch (const Error&) {
+    if (number == 0) throw;
+    return false;
+  }
+}
+
+std::vector<double> turn_of(const std::vector<Racer>& racers,
+                            const std::vector<size_t>& running, std::span<const Tensor> inputs,
+                            int calls) {
+  std::vector<double> seconds(racers.size(), std::numeric_limits<double>::infinity());
+  for (const size_t k : running) seconds[k] = seconds_of(racers[k].built, inputs, calls);
+  return seconds;
+}
+
+template <typename T>
+Tensor filled(int64_t count, const Sizes& shape, T (*value)(uint64_t)) {
+  std::vector<T> values(static_cast<size_t>(count));
+  uint64_t state = 1;
+  for (T& v : values) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    v = value(state >> 33);
+  }
+  return from_vector<T>(values, shape);
+}
+
+Tensor filled(const Type& type) {
+  Sizes shape;
+  int64_t count = 1;
+  for (const Expr& size : type.shape) {
+    shape.push_back(size.constant());
+    count *= shape.back();
+  }
+  if (!is_float(type.dtype)) {
+    const auto bit = [](uint64_t n) { return static_cast<int64_t>(n % 2); };
+    return filled<int64_t>(count, shape, bit).to(type.dtype);
+  }
+  const auto real = [](uint64_t n) {
+    return static_cast<float>(n % 8191) / 2048.0f - 2.0f;  // [-2, 2)
+  };
+  return filled<float>(count, shape, real).to(type.dtype);
+}
+
+}  // namespace
+
+double distance(const Tensor& a, const Tensor& b) {
+  double far = 0, norm = 0;
+  const std::vector<double> x = a.to_vector<double>(), y = b.to_vector<double>();
+  for (size_t i = 0; i < x.size(); i++)
+    far += (x[i] - y[i]) * (x[i] - y[i]), norm += y[i] * y[i];
+  return std::sqrt(far / std::max(norm, 1e-300));
+}
+
+Race race(const std::vector<Racer>& racers, std::span<const Tensor> inputs,
+          const std::vector<Tensor>& wanted, double seconds) {
+  Race result;
+  std::vector<size_t> running;
+  for (size_t k = 0; k < racers.size(); k++)
+    (passes(racers[k], k, inputs, wanted) ? running : result.disproved).push_back(k);
+  if (!running.empty()) result.winner = running[0];
+  if (running.size() < 2 || running[0] != 0) return result;
+  const double once = seconds_of(racers[0].built, inputs, 1);
+  const int calls = std::clamp(static_cast<int>(kBatch / std::max(once, 1e-9)), 1, kMostCalls);
+  const double stop = now() + seconds;
+  Turns turns;
+  while (turns.size() < kMostTurns && (turns.size() < kLeastTurns || now() < stop)) {
+    turns.push_back(turn_of(racers, running, inputs, calls));
+    if (turns.size() % kHeat == 0) running = survivors(turns);
+  }
+  result.winner = winner(turns);
+  result.gain = result.winner == 0 ? 1 : gain_of(turns, result.winner);
+  return result;
+}
+
+std::vector<Tensor> inputs_for(const std::vector<Type>& types, Device device) {
+  std::vector<Tensor> inputs;
+  for (const Type& type : types) inputs.push_back(copy_to(filled(type), device));
+  return inputs;
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,170 @@
+// Which schedule is the fastest on this machine? The model (schedule/cost.h) is asked for a dozen, and the
+// clock for one of them:
+//
+//   kernel  --kernel_alone-->  a Program of it  --remembered?-->  the schedule that won before
+//                                               --candidates, build, race-->  the one that wins now
+//
+// No schedule changes a bit, so a search can only cost time; results are compared all the same.
+#include "tiny_compile/compile/tune.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <set>
+
+#include "tiny_compile/compile/race.h"
+#include "tiny_compile/compile/tune_memory.h"
+#include "tiny_compile/runtime/log.h"
+#include "tiny_compile/schedule/search.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr double kBuilding = 0.7;  // of a kernel's time, the rest is for the race
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+std::string times(double gain) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", gain);
+  return text;
+}
+
+// A candidate, built.
+struct Entrant {
+  Schedule schedule;
+  Racer racer;
+};
+
+// As many candidates as can be built by then; what has the text of one before it is that one.
+std::vector<Entrant> entrants(Program alone, Device device, const TuneOptions& options,
+                              double stop) {
+  std::vector<Entrant> built;
+  std::set<std::string> texts;
+  const Program here = device == cpu ? for_machine(alone, this_cpu()) : alone;
+  for (const Schedule& schedule : candidates(here, here.kernels[0], options.most)) {
+    if (built.size() > 1 && now() > stop) break;
+    alone.kernels[0].schedule = schedule;
+    try {
+      const Source source = emit(alone);
+      const auto& entry = source.kernels[0];
+      if (!texts.insert(str(source.text, entry.grid, " ", entry.block, " ", entry.grain))
+               .second)
+        continue;
+      built.push_back({schedule, {build(alone, source, device.index), true}});
+    } catch (const Error&) {
+      if (built.empty()) throw;  // more registers than there are, say: no candidate
+    }
+  }
+  return built;
+}
+
+std::vector<Tensor> inputs_of(const Program& alone, Device device) {
+  std::vector<Type> types;
+  for (const Buffer& buffer : alone.buffers) {
+    if (buffer.role == Role::Input) types.push_back(buffer.type);
+  }
+  return inputs_for(types, device);
+}
+
+void run_race(TunedKernel& kernel, const Program& alone, Device device,
+              const TuneOptions& options, double seconds) {
+  const std::vector<Entrant> in = entrants(alone, device, options, now() + seconds * kBuilding);
+  std::vector<Racer> racers;
+  for (const Entrant& entrant : in) racers.push_back(entrant.racer);
+  const std::vector<Tensor> inputs = inputs_of(alone, device);
+  const Race result =
+      race(racers, inputs, racers[0].built.run(inputs), seconds * (1 - kBuilding));
+  kernel.after = in[result.winner].schedule;
+  kernel.gain = result.gain;
+  kernel.tried = in.size();
+  kernel.disproved = result.disproved.size();
+}
+
+TunedKernel tune_kernel(const Program& program, const Kernel& kernel, Device device,
+                        const TuneOptions& options, double seconds) {
+  const Schedule own = kernel.schedule.value_or(default_schedule(program.machine));
+  TunedKernel tuned{kernel.name, own, own, 1, 0, 0, ""};
+  std::optional<Program> alone = kernel_alone(program, kernel);
+  if (!alone) {
+    tuned.note = "its sizes are no numbers, or it writes what it reads";
+    return tuned;
+  }
+  alone->kernels[0].schedule = own;
+  if (emit(*alone).kernels[0].library) {
+    tuned.note = "the vendor's library runs it";
+    return tuned;
+  }
+  const std::string key = tune_key(*alone, device);
+  if (const auto known = remembered_schedule(options.directory, key, *alone)) {
+    tuned.after = *known;
+    tuned.note = "remembered";
+    return tuned;
+  }
+  run_race(tuned, *alone, device, options, seconds);
+  remember_schedule(options.directory, key, *alone, tuned.after);
+  return tuned;
+}
+
+// A kernel that fails when it is run by itself, where numbers drawn for it are no indices, say.
+TunedKernel tune_or_leave(const Program& program, const Kernel& kernel, Device device,
+                          const TuneOptions& options, double seconds) {
+  try {
+    return tune_kernel(program, kernel, device, options, seconds);
+  } catch (const Error& error) {
+    const Schedule own = kernel.schedule.value_or(default_schedule(program.machine));
+    return {kernel.name, own, own, 1, 0, 0, std::string("alone it fails: ") + error.what()};
+  }
+}
+
+}  // namespace
+
+std::string TunedKernel::str() const {
+  if (tried == 0 && before == after)
+    return name + ": " + tiny_compile::str(after) + (note.empty() ? "" : ", " + note);
+  if (tried == 0) return name + ": " + tiny_compile::str(after) + ", " + note;
+  std::string text = name + ": " + tiny_compile::str(after);
+  if (!(before == after))
+    text += ", " + times(gain) + " times as fast as " + tiny_compile::str(before);
+  text += tiny_compile::str(", the fastest of ", tried);
+  return disproved == 0 ? text : text + tiny_compile::str("; OTHER BITS from ", disproved);
+}
+
+Tuned tune(const Program& program, Device device, const TuneOptions& options) {
+  Tuned result{program, {}};
+  const double stop = now() + options.seconds;
+  const size_t count = program.kernels.size();
+  for (size_t k = 0; k < count; k++) {
+    Kernel& kernel = result.program.kernels[k];
+    if (options.say) options.say(str("tuning ", k + 1, " of ", count, ", ", kernel.name));
+    const double share = std::max(0.0, stop - now()) / static_cast<double>(count - k);
+    result.kernels.push_back(tune_or_leave(program, kernel, device, options, share));
+    kernel.schedule = result.kernels.back().after;
+    log("autotune", result.kernels.back().str());
+  }
+  if (options.say) options.say("");
+  return result;
+}
+
+Pipeline with_tuning(Pipeline pipeline, Device device, const TuneOptions& options) {
+  const bool schedules = std::any_of(pipeline.begin(), pipeline.end(), [](const Stage& stage) {
+    return stage.name == "schedule";
+  });
+  if (!schedules) return pipeline;
+  const auto pass = [device, options](const Program& program) {
+    return tune(program, device, options).program;
+  };
+  return insert_after(std::move(pipeline), "schedule", {"tune", ProgramPass(pass)});
+}
+
+std::function<void(const std::string&)> progress_on_terminal() {
+  if (!isatty(STDERR_FILENO)) return {};
+  return [](const std::string& line) { std::fprintf(stderr, "\r%s\x1b[K", line.c_str()); };
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,337 @@
+// How long does a kernel take? The model has five terms, each a count over a rate (rates.h):
+//
+//   launch      once
+//   bytes       bytes_moved, more where a column is read again or a warp's neighbours are few
+//   latency     bytes * (groups + wait) / groups: groups of threads that no barrier joins; one that
+//               waits leaves the memory to the others
+//   arithmetic  instructions of all points; waste: the same of points that are none
+//
+// Calibrated by softmax down columns on an H200 (tests/bench/NOTES.md, "Layouts: the first kernels"): of
+// 512 rows 16 warps of whole lines .084 ms, 8 warps of 64-byte pieces .093; of 1000 rows 32 warps
+// .131, 16 of pieces .120; of 196 .086 and .099. The model puts each pair in that order. What is read
+// once: the maximum over the middle of bf16[2048,128,1280] .167 ms, sums of the rows of f32[65536,1000]
+// .070, of the columns of f32[16384,4096] .076; the model says .169, .065 and .066.
+#include "tiny_compile/schedule/cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/legal_layouts.h"
+#include "tiny_compile/loops/passes_of.h"
+#include "tiny_compile/schedule/enumerate.h"
+#include "tiny_compile/schedule/rates.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr double kWait = 0.7;      // of a group's time it waits at barriers and ends of loads
+constexpr double kEnd = 0.1;       // the same where nothing is read or written after a barrier
+constexpr double kPiece = 1.18;    // 64 bytes side by side for 128: of the same bytes, the time
+constexpr double kSector = 32;     // bytes that come at once at least
+constexpr double kCostly = 20;     // instructions of exp, tanh, ...: the prelude's, counted
+constexpr double kQuotient = 10;   // of a division that rounds right
+constexpr double kShuffle = 2;     // a shuffle and an add
+constexpr double kExchange = 8;    // to shared memory, a barrier, back, an add
+constexpr double kRegisters = 24;  // of a thread, beside its elements
+constexpr double kStrip = 8;       // of a CPU: lanes that the start of a line costs
+constexpr double kSpill = 2;       // over the time of registers that there are
+constexpr double kWarp = 32;
+constexpr double kSomeWarps = 16;  // that go on by themselves, of families without layouts
+
+double as_double(int64_t n) { return static_cast<double>(n); }
+
+// How a schedule deals a kernel to the machine.
+struct Deal {
+  double passes = 1;    // times that memory, or the last cache, is read
+  double groups = 16;   // of threads that no barrier joins, on a multiprocessor
+  double width = 1;     // time over that of whole lines
+  double covered = 1;   // points that threads go over, for each that there is
+  double exchange = 0;  // instructions a point for what threads hand to each other
+  double share = 1;     // of the machine that has work
+};
+
+double points_of(const Kernel& kernel) {
+  double inner = 1;
+  for (const Step& step : kernel.steps)
+    inner = std::max(inner, as_double(inner_count(kernel, step).bounds().high));
+  return inner * as_double(row_count(kernel).bounds().high);
+}
+
+// Instructions a point, of all its steps.
+double instructions_of(const Kernel& kernel) {
+  double count = 2;
+  for (const Scalar& scalar : kernel.scalars) {
+    if (scalar.kind != ScalarKind::Apply) continue;
+    const bool divides = scalar.op == Op::div;
+    count += is_costly(scalar) ? kCostly : divides ? kQuotient : 1;
+  }
+  for (const Step& step : kernel.steps) count += step.op == Op::sum_exp ? kCostly : 1;
+  return count;
+}
+
+// How often it goes over a row's elements.
+double loops_over(const Kernel& kernel) {
+  double count = 0;
+  for (const std::vector<int>& pass : passes_of(kernel))
+    count += kernel.steps[pass[0]].inner.empty() ? 0 : 1;
+  return std::max(1.0, count);
+}
+
+// Accesses ---------------------------------------------------------------------------------------
+
+double time_of_piece(double bytes) {
+  if (bytes >= 128) return 1;
+  return bytes >= 64 ? kPiece : kPiece * std::max(1.0, 64 / std::max(bytes, kSector / 4));
+}
+
+// Elements of a layout that neighbouring lanes have.
+double side_by_side(const Layout& layout) {
+  return as_double(extent_of(layout, Level::Lane) * extent_of(layout, Level::Vector));
+}
+
+// Elements side by side that a warp reads at an index.
+double piece_at(const Kernel& kernel, const Expr& index) {
+  const Schedule& s = *kernel.schedule;
+  const auto step_along = [&](int axis) {
+    return std::abs(coefficient(index, kernel.axes[axis].symbol()));
+  };
+  if (step_along(kernel.rows - 1) == 1) {
+    if (s.strategy == Strategy::Layouts) return side_by_side(s.rows);
+    return s.strategy == Strategy::Rows ? 1 : kWarp;
+  }
+  for (const std::vector<int>& inner : loops_of(kernel)) {
+    if (step_along(inner.back()) != 1) continue;
+    if (s.strategy == Strategy::Layouts) return side_by_side(layout_over(kernel, inner));
+    return s.strategy == Strategy::Columns ? 1 : kWarp * std::max(1, s.vector);
+  }
+  return step_along(kernel.rows - 1) == 0 ? kWarp : 1;  // one element for all, or far apart
+}
+
+// The mean over all that it reads and writes; what happens once a row counts for little.
+double width_of(const Program& program, const Kernel& kernel) {
+  const double once = as_double(row_count(kernel).bounds().high) / points_of(kernel);
+  double sum = 0, count = 0;
+  const auto see = [&](const Expr& index, int buffer) {
+    const double size = as_double(size_of(program.buffers[buffer].type.dtype));
+    if (index.is_constant() || kernel.rows == 0) return;
+    const bool in_loops =
+        std::any_of(kernel.axes.begin() + kernel.rows, kernel.axes.end(),
+                    [&](const Axis& axis) { return depends_on(index, axis.name); });
+    const double weight = in_loops ? 1 : once;
+    sum += weight * time_of_piece(piece_at(kernel, index) * size), count += weight;
+  };
+  for (const Scalar& scalar : kernel.scalars) {
+    if (scalar.kind == ScalarKind::Load) see(scalar.index, scalar.buffer);
+  }
+  for (const Step& step : kernel.steps) {
+    if (!makes_register(step)) see(step.index, step.buffer);
+  }
+  return count > 0 ? sum / count : 1;
+}
+
+// Layouts ----------------------------------------------------------------------------------------
+
+// Instructions by which the threads of a loop bring their results together, a covered element.
+double exchange_of(const Layout& loop) {
+  const double elements = as_double(covered_by(loop));
+  double live = as_double(extent_of(loop, Level::Register) * extent_of(loop, Level::Vector));
+  const double held = live;
+  double count = 0;
+  for (const Bit& bit : bits_in_order(loop)) {
+    if (bit.level == Level::Register || bit.level == Level::Vector) live /= 2;
+    if (bit.level == Level::Lane) count += live * kShuffle;
+    if (bit.level == Level::Warp) count += live * kExchange;
+  }
+  return elements > 0 ? count / held : 0;
+}
+
+// Blocks that a multiprocessor holds at a time: registers and threads are what runs out.
+double resident_blocks(const Machine& machine, double threads, double elements) {
+  const double registers = kRegisters + elements;
+  return std::clamp(std::floor(std::min(as_double(machine.registers) / (threads * registers),
+                                        as_double(machine.threads) / threads)),
+                    1.0, 32.0);
+}
+
+Deal deal_of_layouts(const Program& program, const Kernel& kernel) {
+  const Schedule& s = *kernel.schedule;
+  const double rows = as_double(row_count(kernel).constant()),
+               at_once = as_double(covered_by(s.rows));
+  const double blocks = std::ceil(rows / at_once), threads = kWarp * warps_of(s);
+  const double multiprocessors = as_double(program.machine.multiprocessors);
+  Deal d;
+  double elements = 1, warps = 1, padded = 1, longest = 1, turns = 1;
+  for (const std::vector<int>& inner : loops_of(kernel)) {
+    const Layout loop = layout_over(kernel, inner);
+    warps = std::max(warps, as_double(extent_of(loop, Level::Warp)));
+    turns = std::max(turns, as_double(extent_of(loop, Level::Serial)));
+    elements = std::max(
+        elements, as_double(extent_of(loop, Level::Register) * extent_of(loop, Level::Vector)));
+    const double count = as_double(elements_of(kernel, inner));
+    if (count >= longest) longest = count, padded = as_double(covered_by(loop));
+    d.exchange += exchange_of(loop);
+  }
+  elements *= as_double(extent_of(s.rows, Level::Vector) * extent_of(s.rows, Level::Register));
+  d.covered = padded / longest * (blocks * at_once / rows);
+  d.width = width_of(program, kernel);
+  d.passes = turns > 1 ? loops_over(kernel) : 1;
+  const double resident = std::min(resident_blocks(program.machine, threads, elements),
+                                   std::ceil(blocks / multiprocessors));
+  const double under_way = resident * threads * std::max(1.0, elements);
+  const Rates rates = rates_of(program.machine);
+  const double wanted = rates.bytes * rates.latency / 4 / multiprocessors;  // f32 under way
+  const double groups =
+      warps > 1 ? resident : resident * warps_of(s);  // a barrier joins a block
+  d.groups = groups * std::min(1.0, under_way / wanted);
+  if (threads * (kRegisters + elements) > as_double(program.machine.registers))
+    d.width *= kSpill;
+  d.share = std::min(1.0, blocks / multiprocessors);
+  return d;
+}
+
+// Other families ---------------------------------------------------------------------------------
+
+Deal deal_on_cuda(const Program& program, const Kernel& kernel) {
+  const Schedule& s = *kernel.schedule;
+  const double multiprocessors = as_double(program.machine.multiprocessors);
+  const double rows = as_double(row_count(kernel).bounds().high);
+  Deal d;
+  d.groups = kSomeWarps;
+  if (s.strategy == Strategy::Columns) {
+    d.passes = loops_over(kernel);
+    d.width = width_of(program, kernel);
+    d.share = std::min(1.0, rows * std::max(1, s.cluster) / kWarp / multiprocessors);
+  }
+  if (s.strategy != Strategy::Rows || kernel.rows == 0) return d;
+  const double row_warps =
+      s.warps_per_row > 0
+          ? s.warps_per_row
+          : std::clamp(std::ceil(points_of(kernel) / rows / as_double(kChunk)), 1.0, 8.0);
+  d.passes = s.keep ? 1 : loops_over(kernel);
+  d.groups = std::max(1.0, kSomeWarps / row_warps);
+  d.share = std::min(1.0, rows * row_warps / (s.warps * multiprocessors));
+  d.width = width_of(program, kernel);
+  return d;
+}
+
+Deal deal_on_cpu(const Program& program, const Kernel& kernel) {
+  const Schedule& s = *kernel.schedule;
+  const double cores = as_double(program.machine.cores);
+  const double rows = as_double(row_count(kernel).bounds().high);
+  const bool large = as_double(bytes_moved(program, kernel)) > rates_of(program.machine).cached;
+  const double units =
+      s.strategy == Strategy::Columns ? std::max(1.0, rows / as_double(columns_unit(s))) : rows;
+  Deal d;
+  d.share = std::clamp(units / as_double(s.grain), 1.0, cores) / cores;
+  const double strip =
+      points_of(kernel) / rows * 4 * (s.strategy == Strategy::Columns ? s.lanes : 1);
+  if (strip > as_double(program.machine.l2)) d.passes = loops_over(kernel);
+  d.width = width_of(program, kernel);
+  if (s.strategy == Strategy::Columns) d.width *= 1 + kStrip / s.lanes;
+  const bool stores = std::any_of(
+      kernel.steps.begin(), kernel.steps.end(),
+      [](const Step& step) { return step.kind == StepKind::Store && !step.inner.empty(); });
+  const bool writes = stores || s.strategy == Strategy::Pointwise;
+  if (writes && s.stream == large) d.width *= 0.8;  // a line is not read before it is written
+  if (s.strategy == Strategy::Rows && (s.unroll == 8) == large)
+    d.width *= 1.1;  // eight streams
+  if (!s.keep) d.exchange = kCostly * (loops_over(kernel) - 1);
+  return d;
+}
+
+Deal deal_of(const Program& program, const Kernel& kernel) {
+  if (kernel.schedule->strategy == Strategy::Layouts) return deal_of_layouts(program, kernel);
+  return program.target == Target::Cuda ? deal_on_cuda(program, kernel)
+                                        : deal_on_cpu(program, kernel);
+}
+
+bool has_symbolic_sizes(const Kernel& kernel) {
+  return std::any_of(kernel.axes.begin(), kernel.axes.end(),
+                     [](const Axis& axis) { return !axis.extent.is_constant(); });
+}
+
+std::string microseconds(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, value < 10 ? "%.2f" : "%.1f", value);
+  return text;
+}
+
+std::string explained(const Program& program, const Kernel& kernel) {
+  const Schedule plain = default_schedule(program.machine), chosen = *kernel.schedule;
+  std::string line =
+      kernel.name + ": " + str(chosen, plain) + "\n  " + str(estimate(program, kernel));
+  for (const Priced& other : ranked(program, kernel)) {
+    if (other.schedule == chosen) continue;
+    return line + "\n  the cheapest other by the model: " + str(other.schedule, plain) + ", " +
+           microseconds(other.microseconds) + " us";
+  }
+  return line + "\n  there is no other legal one";
+}
+
+}  // namespace
+
+double Estimate::total() const {
+  return launch + std::max(bytes + latency, arithmetic + waste);
+}
+
+Estimate estimate(const Program& program, const Kernel& kernel) {
+  Kernel own = kernel;
+  if (!own.schedule) own.schedule = default_schedule(program.machine);
+  const Rates rates = rates_of(program.machine);
+  const Deal deal = deal_of(program, own);
+  const double moved = as_double(bytes_moved(program, own)), scale = 1e6 / deal.share;
+  const bool again_from_cache = moved <= rates.cached;
+  Estimate e;
+  e.launch = rates.launch * 1e6;
+  e.bytes = moved / rates.bytes * deal.width * scale;
+  e.bytes +=
+      (deal.passes - 1) * moved / (again_from_cache ? rates.cached_bytes : rates.bytes) * scale;
+  if (program.target == Target::Cuda)
+    e.latency = e.bytes * (loops_over(own) > 1 ? kWait : kEnd) / deal.groups;
+  e.arithmetic =
+      points_of(own) * (instructions_of(own) + deal.exchange) / rates.instructions * scale;
+  e.waste = e.arithmetic * (deal.covered - 1);
+  return e;
+}
+
+std::string bound_of(const Estimate& e) {
+  const bool memory = e.bytes + e.latency > e.arithmetic + e.waste;
+  const double most = memory ? e.bytes + e.latency : e.arithmetic + e.waste;
+  if (e.launch > most) return "launch";
+  if (memory) return e.bytes >= e.latency ? "bytes" : "latency";
+  return e.arithmetic >= e.waste ? "arithmetic" : "waste";
+}
+
+std::string str(const Estimate& e) {
+  return microseconds(e.total()) + " us by the model, bound by " + bound_of(e) + " (launch " +
+         microseconds(e.launch) + ", bytes " + microseconds(e.bytes) + " + latency " +
+         microseconds(e.latency) + ", arithmetic " + microseconds(e.arithmetic) + " + waste " +
+         microseconds(e.waste) + ")";
+}
+
+std::vector<Priced> ranked(const Program& program, const Kernel& kernel) {
+  std::vector<Priced> all;
+  Kernel tried = kernel;
+  for (const Schedule& schedule : enumerate(program, kernel)) {
+    tried.schedule = schedule;
+    all.push_back({schedule, estimate(program, tried).total()});
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Priced& a, const Priced& b) {
+    return a.microseconds < b.microseconds;
+  });
+  return all;
+}
+
+std::vector<std::string> explain_schedules(const Program& program) {
+  std::vector<std::string> lines;
+  for (const Kernel& kernel : program.kernels) {
+    if (kernel.schedule && !has_symbolic_sizes(kernel))
+      lines.push_back(explained(program, kernel));
+  }
+  return lines;
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,212 @@
+// What is there to choose from? Products of a few values, of which legality takes its pick:
+//
+//   exp over 4096x1024, cpp    pointwise {stream=0,1} x {grain=1,16,256,4096,65536,...}
+//   softmax of rows, cuda      rows {keep} x {warps} x {warps_per_row} x {vector} x {cluster}
+//   column sums, cuda          columns {vector} x {cluster}, and
+//                              layouts rows grid · warp a · register b · lane c · vector d
+//                                      loop register e · serial f · warp g · lane 32/c · vector h
+//
+// Neither a cost nor a preference is known here; schedule/cost.h orders what stands in the list.
+#include "tiny_compile/schedule/enumerate.h"
+
+#include <algorithm>
+#include <string>
+
+#include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/legal_layouts.h"
+#include "tiny_compile/loops/legal_schedule.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int64_t kLanes = 32, kMostWarps = 32;
+constexpr int64_t kMostRegisters = 64;  // of a thread's elements at a time
+constexpr int64_t kMostVector = 8;
+
+std::vector<int64_t> powers(int64_t from, int64_t to, int64_t factor = 2) {
+  std::vector<int64_t> values;
+  for (int64_t n = from; n <= to; n *= factor) values.push_back(n);
+  return values;
+}
+
+// What matters of a kernel for the choice among fields.
+struct Extents {
+  int64_t rows = 1, longest = 1;
+  int loops = 0;  // steps that go over elements of a row
+};
+
+Extents extents_of(const Kernel& kernel) {
+  Extents e;
+  e.rows = std::max<int64_t>(1, row_count(kernel).bounds().high);
+  for (const Step& step : kernel.steps) {
+    e.longest = std::max(e.longest, inner_count(kernel, step).bounds().high);
+    e.loops += !step.inner.empty();
+  }
+  return e;
+}
+
+// The values of a field worth a try; the first is the machine's default or the generator's choice.
+std::vector<int64_t> values_of(const ScheduleField& field, const Extents& e) {
+  const std::string name = field.name;
+  if (name == "lanes") return powers(16, 1024);
+  if (name == "unroll") return {1, 8};
+  if (name == "keep") return e.loops > 1 ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{1};
+  if (name == "stream") return {0, 1};
+  if (name == "grain") return powers(1, e.rows, 16);
+  if (name == "warps") return powers(2, kMostWarps);
+  if (name == "warps_per_row")
+    return e.longest > kChunk ? std::vector<int64_t>{0, 2, 4, 8, 16, 32}
+                              : std::vector<int64_t>{0, 1, 2, 4};
+  if (name == "vector") return {0, 1, 2, 4};
+  if (name == "cluster")
+    return e.longest > kChunk ? powers(1, 8) : std::vector{field.otherwise};
+  return {field.otherwise};
+}
+
+// Collects schedules that legality takes.
+class Legal {
+ public:
+  Legal(const Program& program, const Kernel& kernel, size_t most)
+      : program_(program), kernel_(kernel), most_(most) {}
+
+  bool is_full() const { return found.size() >= most_; }
+  void add(const Schedule& schedule) {
+    if (is_full()) return;
+    kernel_.schedule = schedule;
+    if (why_illegal(program_, kernel_).empty()) found.push_back(schedule);
+  }
+  std::vector<Schedule> found;
+
+ private:
+  const Program& program_;
+  Kernel kernel_;
+  size_t most_;
+};
+
+// Every schedule in the list with each value of the field.
+std::vector<Schedule> multiply(const std::vector<Schedule>& list, const char* field,
+                               const std::vector<int64_t>& values) {
+  std::vector<Schedule> product;
+  for (const Schedule& schedule : list) {
+    for (const int64_t value : values) {
+      product.push_back(schedule);
+      set_field(product.back(), field, value);
+    }
+  }
+  return product;
+}
+
+void add_fields(Legal& legal, const Program& program, const Kernel& kernel, Strategy strategy) {
+  const auto has = [](const auto& list, auto item) {
+    return std::find(list.begin(), list.end(), item) != list.end();
+  };
+  const Extents extents = extents_of(kernel);
+  Schedule first = default_schedule(program.machine);
+  first.strategy = strategy;
+  std::vector<Schedule> all = {first};
+  for (const ScheduleField& field : fields(first, first)) {
+    if (has(field.targets, program.target) && has(field.strategies, strategy))
+      all = multiply(all, field.name, values_of(field, extents));
+  }
+  for (const Schedule& schedule : all) legal.add(schedule);
+}
+
+// How the threads of a block are dealt to rows and to elements of a row.
+struct Deal {
+  int64_t row_warps = 1, row_lanes = 1, row_vector = 1;
+  int64_t warps = 1, registers = 1, vector = 1;
+  int64_t lanes() const { return kLanes / row_lanes; }
+};
+
+void add_part(Layout& layout, Level level, int64_t extent, int64_t step = 1) {
+  if (extent > 1) layout.push_back({level, extent, step});
+}
+
+Layout rows_of(const Deal& d) {
+  Layout layout = {{Level::Grid}};
+  add_part(layout, Level::Warp, d.row_warps, d.warps);
+  add_part(layout, Level::Lane, d.row_lanes);
+  add_part(layout, Level::Vector, d.row_vector);
+  return layout;
+}
+
+// A shorter loop gets less of each level, lanes first; a longer one the rest as turns.
+Layout loop_of(const Deal& d, int64_t count) {
+  int64_t rest = power_of_two_from(count);
+  const auto take = [&](int64_t most) {
+    const int64_t part = std::min(most, rest);
+    rest /= part;
+    return part;
+  };
+  const int64_t vector = take(d.vector), lanes = take(d.lanes()), warps = take(d.warps),
+                registers = take(d.registers);
+  Layout layout;
+  add_part(layout, Level::Register, registers);
+  add_part(layout, Level::Serial, rest);
+  add_part(layout, Level::Warp, warps);
+  add_part(layout, Level::Lane, lanes, d.row_lanes);
+  add_part(layout, Level::Vector, vector);
+  return layout;
+}
+
+Schedule laid_out(const Program& program, const Kernel& kernel, const Deal& deal) {
+  Schedule schedule = default_schedule(program.machine);
+  schedule.strategy = Strategy::Layouts;
+  schedule.rows = rows_of(deal);
+  for (const std::vector<int>& inner : loops_of(kernel))
+    schedule.loops.push_back(loop_of(deal, elements_of(kernel, inner)));
+  return schedule;
+}
+
+// A deal gives threads more than there is to do: a smaller one has the same text.
+bool has_idle_parts(const Deal& d, int64_t rows, int64_t longest) {
+  const int64_t elements = d.vector * d.lanes() * d.warps * d.registers;
+  const int64_t least_rows = d.row_vector * d.row_lanes * d.row_warps;
+  return elements > power_of_two_from(longest) || least_rows > power_of_two_from(rows);
+}
+
+// All vectors: of rows, or of loops, never of both.
+std::vector<Deal> vectors() {
+  std::vector<Deal> deals;
+  for (const int64_t width : powers(1, kMostVector)) deals.push_back({.row_vector = width});
+  for (const int64_t width : powers(2, kMostVector)) deals.push_back({.vector = width});
+  return deals;
+}
+
+void add_layouts(Legal& legal, const Program& program, const Kernel& kernel) {
+  if (!can_be_laid_out(program, kernel)) return;
+  const int64_t rows = row_count(kernel).constant(), longest = extents_of(kernel).longest;
+  for (Deal deal : vectors()) {
+    for (const int64_t lanes : powers(1, kLanes)) {
+      for (const int64_t warps : powers(1, kMostWarps)) {
+        for (const int64_t registers : powers(1, kMostRegisters)) {
+          for (const int64_t row_warps : powers(1, kMostWarps / warps)) {
+            deal.row_lanes = lanes, deal.warps = warps, deal.registers = registers;
+            deal.row_warps = row_warps;
+            if (has_idle_parts(deal, rows, longest)) continue;
+            legal.add(laid_out(program, kernel, deal));
+          }
+        }
+      }
+    }
+  }
+}
+
+bool has_symbolic_sizes(const Kernel& kernel) {
+  return std::any_of(kernel.axes.begin(), kernel.axes.end(),
+                     [](const Axis& axis) { return !axis.extent.is_constant(); });
+}
+
+}  // namespace
+
+std::vector<Schedule> enumerate(const Program& program, const Kernel& kernel, size_t most) {
+  if (has_symbolic_sizes(kernel)) return {};
+  Legal legal(program, kernel, most);
+  for (const Strategy strategy :
+       {Strategy::Tiles, Strategy::Pointwise, Strategy::Columns, Strategy::Rows})
+    add_fields(legal, program, kernel, strategy);
+  add_layouts(legal, program, kernel);
+  return legal.found;
+}
+
+}  // namespace tiny_compile

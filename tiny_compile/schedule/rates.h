@@ -1,0 +1,22 @@
+// What does a machine do in a second? The figures that the cost model divides by.
+#pragma once
+
+#include "tiny_compile/loops/machine.h"
+
+namespace tiny_compile {
+
+// Of a whole machine, all cores or multiprocessors at work.
+struct Rates {
+  double bytes = 0;         // a second, between memory and chip
+  double cached_bytes = 0;  // a second, out of the last cache
+  double cached = 0;        // bytes that this cache holds
+  double latency = 0;       // seconds from a load to its value, memory being busy
+  double instructions = 0;  // of one 32-bit element each, a second
+  double launch = 0;        // seconds: a kernel's start; on a CPU the hand-off to threads
+};
+
+// Of a preset, or about that of a machine that none is: a GPU's by its multiprocessors, a CPU's by
+// its cores. (A driver tells clock and width of the memory, not what kernels get of it.)
+Rates rates_of(const Machine& machine);
+
+}  // namespace tiny_compile
