@@ -8,6 +8,7 @@
 
 #include "tiny_compile/codegen/cuda_columns.h"
 #include "tiny_compile/codegen/cuda_fold.h"
+#include "tiny_compile/codegen/cuda_group.h"
 #include "tiny_compile/codegen/cuda_helpers.h"
 #include "tiny_compile/codegen/cuda_matmul.h"
 #include "tiny_compile/codegen/cuda_pointwise.h"
@@ -25,6 +26,7 @@
 #include "tiny_compile/codegen/scan.h"
 #include "tiny_compile/codegen/single_rows.h"
 #include "tiny_compile/codegen/sort.h"
+#include "tiny_compile/loops/counted.h"
 #include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/loops/library_sums.h"
 #include "tiny_compile/tile/lower.h"
@@ -63,18 +65,31 @@ KernelEntry write_family(CudaText& text, const Program& program, const std::stri
                                 : write_cuda_serial(text, function);
 }
 
-Functions::Written write_kernel(const LoneKernel& lone, const std::string& function) {
+// How a kernel is started: `room` is 0 where it is by itself.
+struct Form {
+  int room = 0;
+  bool counted = false;
+  Starts starts() const {
+    return counted ? Starts::Counted : room ? Starts::Block : Starts::Kernel;
+  }
+};
+
+Functions::Written finished(CudaText& text, KernelEntry entry, int room) {
+  if (room) write_cuda_group(text, entry, room);
+  return {entry, text.out.str(), text.calls};
+}
+
+Functions::Written write_kernel(const LoneKernel& lone, const std::string& function,
+                                const Form& form) {
   if (schedule_of(lone.kernel()).strategy == Strategy::Layouts &&
       is_cooperative(lone.program, lone.kernel())) {
     const Tile tile = lower_to_tile(lone.program, lone.kernel());
-    CudaText text(lone.program, tile.kernel);
-    KernelEntry entry = write_cuda_tile(text, tile, function);
-    return {entry, text.out.str(), text.calls};
+    CudaText text(lone.program, tile.kernel, form.starts());
+    return finished(text, write_cuda_tile(text, tile, function), form.room);
   }
   const std::optional<Kernel> points = as_points(lone.program, lone.kernel());
-  CudaText text(lone.program, points ? *points : lone.kernel());
-  KernelEntry entry = write_family(text, lone.program, function);
-  return {entry, text.out.str(), text.calls};
+  CudaText text(lone.program, points ? *points : lone.kernel(), form.starts());
+  return finished(text, write_family(text, lone.program, function), form.room);
 }
 
 // The library's call as a line, and the entry that makes it.
@@ -93,15 +108,41 @@ KernelEntry add_call(Functions& functions, const Program& program, const Kernel&
   return entry;
 }
 
+// The function of all kernels of its work, and what one start of it does of this one.
+KernelEntry add_function(Functions& functions, const Program& program, const Kernel& kernel,
+                         int room, const std::string& suffix) {
+  const Form form = {room, room > 0 && is_counted(kernel)};
+  LoneKernel lone = lone_kernel(program, kernel);
+  if (form.counted) lone = for_any_count(std::move(lone));
+  const auto write = [&](const LoneKernel& own, const std::string& function) {
+    return write_kernel(own, function, form);
+  };
+  KernelEntry entry = functions.add(lone, kernel, suffix, room, write);
+  if (!form.counted) return entry;
+  entry.points = row_count(kernel).constant();
+  entry.grid = ceil_divide(entry.points, kMostCounted / entry.grid);
+  return entry;
+}
+
 KernelEntry add_kernel(Functions& functions, const Program& program, const Kernel& kernel,
-                       const LibraryCall& call, const std::string& suffix) {
+                       const LibraryCall& call, int room, const std::string& suffix) {
   if (!row_count(kernel).is_constant(0))
     return call.matmul ? add_call(functions, program, kernel, call, suffix)
-                       : functions.add(program, kernel, suffix, write_kernel);
+                       : add_function(functions, program, kernel, room, suffix);
   KernelEntry entry;
   entry.function = function_name(kernel) + suffix;
   entry.grid = 0;
   return entry;
+}
+
+// Of each kernel the room in its function's table.
+std::vector<int> all_rooms(const Program& program) {
+  std::vector<int> all(program.kernels.size());
+  for (const std::vector<int>& launch : program.launches) {
+    const std::vector<int> rooms = rooms_of(program, launch);
+    for (size_t k = 0; k < launch.size(); k++) all[launch[k]] = rooms[k];
+  }
+  return all;
 }
 
 }  // namespace
@@ -116,9 +157,10 @@ std::vector<Source> emit_cuda_together(const std::vector<Program>& given) {
   for (size_t p = 0; p < programs.size(); p++) {
     const std::string suffix = programs.size() > 1 ? str("_p", p) : "";
     const std::vector<LibraryCall> calls = library_kernels(programs[p]);
+    const std::vector<int> rooms = all_rooms(programs[p]);
     for (size_t k = 0; k < calls.size(); k++)
-      sources[p].kernels.push_back(
-          add_kernel(functions, programs[p], programs[p].kernels[k], calls[k], suffix));
+      sources[p].kernels.push_back(add_kernel(functions, programs[p], programs[p].kernels[k],
+                                              calls[k], rooms[k], suffix));
   }
   const std::string kernels = join(functions.texts(), "");
   Calls calls = functions.calls();

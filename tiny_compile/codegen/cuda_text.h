@@ -12,18 +12,31 @@
 
 namespace tiny_compile {
 
+// Who starts a kernel's text: the GPU; or the kernel of a group (cuda_group.h), which calls it as a
+// function for each block, and where points are counted says how many there are.
+enum class Starts : uint8_t { Kernel, Block, Counted };
+
+// "block_of_k_mul_3": the function that is called so for the kernel of that name.
+std::string block_function(const std::string& kernel);
+
 // A KernelText whose loads and stores may move several neighbouring elements at once, as a
 // tc_pack<float, 4>, where they are contiguous along one symbol.
 class CudaText : public KernelText {
  public:
-  CudaText(const Program& program, const Kernel& kernel);
+  CudaText(const Program& program, const Kernel& kernel, Starts starts = Starts::Kernel);
 
   // extern "C" __global__ void f(const float* __restrict__ in_x, ...) {
+  // or, of a group's, where blockIdx and the number of points are parameters,
+  // static __device__ void block_of_f(const tc_block blockIdx, const int points, ...) {
   // Blocks stand in clusters of `cluster`, which is more than 1 for sm_90 and later only.
   // `resident` blocks at least fit a multiprocessor: the compiler may use all registers up to
   // that for loads in flight; 0 leaves it to the compiler.
   KernelEntry begin(const std::string& function, int64_t grid, int block, int cluster = 1,
                     int resident = 0);
+
+  std::string attributes;  // of the kernel that begin() began: "__launch_bounds__(256) "
+  std::string pointer_type(int buffer);  // "const float*"
+  bool is_counted() const { return starts_ == Starts::Counted; }
 
   // Elements a thread may move at once along `axis`, if its counter starts at multiples of that:
   // as many as 16 bytes hold and as divide `extent` and the addresses of these steps' accesses; 1
@@ -70,6 +83,7 @@ class CudaText : public KernelText {
   std::string left;  // elements left from e on, where a pack may end beyond them; else ""
 
  private:
+  Starts starts_;
   bool is_wide_load(int scalar) const;
   std::optional<std::string> guard_of(int load, const std::vector<bool>& defined);
   // A comparison of an index with another, with a constant or, if it is eq, with data, done with

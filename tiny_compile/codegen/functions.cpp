@@ -39,8 +39,12 @@ std::string Functions::unused_name(const std::string& wanted) {
 
 KernelEntry Functions::add(const Program& program, const Kernel& kernel,
                            const std::string& suffix, const Write& write) {
-  const LoneKernel lone = lone_kernel(program, kernel);
-  const auto [known, is_new] = known_.insert({key_of(lone), functions_.size()});
+  return add(lone_kernel(program, kernel), kernel, suffix, 0, write);
+}
+
+KernelEntry Functions::add(const LoneKernel& lone, const Kernel& kernel,
+                           const std::string& suffix, int kind, const Write& write) {
+  const auto [known, is_new] = known_[kind].insert({key_of(lone), functions_.size()});
   const std::string name = function_name(kernel) + suffix;
   if (is_new) {
     const std::string function = unused_name(name);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -26,6 +27,9 @@ class Functions {
   // function is "k_" + the kernel's name + `suffix`.
   KernelEntry add(const Program& program, const Kernel& kernel, const std::string& suffix,
                   const Write& write);
+  // The same of a kernel that stands for `kernel`, for functions of one kind, told by a number.
+  KernelEntry add(const LoneKernel& lone, const Kernel& kernel, const std::string& suffix,
+                  int kind, const Write& write);
   void add_comment(const std::string& text);  // instead of a function
 
   std::vector<std::string> texts() const;                // of each, comments before it
@@ -41,7 +45,7 @@ class Functions {
   std::string unused_name(const std::string& wanted);
 
   std::vector<Function> functions_;
-  std::unordered_map<KernelKey, size_t, KernelKeyHash> known_;  // which of them
+  std::map<int, std::unordered_map<KernelKey, size_t, KernelKeyHash>> known_;  // of each kind
   std::set<std::string> names_;
   Program distinct_;
 };
