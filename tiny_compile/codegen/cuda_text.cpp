@@ -36,23 +36,6 @@ bool fits_int(const Program& program, const Kernel& kernel) {
   return all;
 }
 
-// What the kernel reads and writes, in the order in which its text comes to it: kernels that do
-// the same to other buffers have the same parameters, however their buffers are numbered.
-std::vector<int> buffers_by_use(const Kernel& kernel) {
-  std::vector<int> buffers;
-  auto add = [&](int buffer) {
-    if (std::find(buffers.begin(), buffers.end(), buffer) == buffers.end())
-      buffers.push_back(buffer);
-  };
-  for (const Scalar& scalar : kernel.scalars) {
-    if (scalar.kind == ScalarKind::Load) add(scalar.buffer);
-  }
-  for (const Step& step : kernel.steps) {
-    if (!makes_register(step)) add(step.buffer);
-  }
-  return buffers;
-}
-
 // x != x, x == x
 bool asks_for_nan(const Kernel& kernel, const Scalar& scalar) {
   return (scalar.op == Op::ne || scalar.op == Op::eq) &&
@@ -61,8 +44,6 @@ bool asks_for_nan(const Kernel& kernel, const Scalar& scalar) {
 }
 
 }  // namespace
-
-std::string block_function(const std::string& kernel) { return "block_of_" + kernel; }
 
 CudaText::CudaText(const Program& p, const Kernel& k, Starts starts)
     : KernelText(p, k, true), starts_(starts) {

@@ -9,15 +9,9 @@
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/codegen/cpp_kernel.h"
 #include "tiny_compile/codegen/cuda.h"
+#include "tiny_compile/codegen/cuda_signature.h"
 
 namespace tiny_compile {
-
-// Who starts a kernel's text: the GPU; or the kernel of a group (cuda_group.h), which calls it as a
-// function for each block, and where points are counted says how many there are.
-enum class Starts : uint8_t { Kernel, Block, Counted };
-
-// "block_of_k_mul_3": the function that is called so for the kernel of that name.
-std::string block_function(const std::string& kernel);
 
 // A KernelText whose loads and stores may move several neighbouring elements at once, as a
 // tc_pack<float, 4>, where they are contiguous along one symbol.

@@ -80,8 +80,7 @@ Program schedule(const Program& program);
 
 // loops/memory.cpp
 //
-// Puts small kernels that do the same in one launch, on CUDA, and launches in an order; gives every
-// temporary a place in one arena; buffers whose lives do not overlap share bytes.
+// Gives every temporary a place in one arena; buffers whose lives do not overlap share bytes.
 Program plan_memory(const Program& program);
 
 }  // namespace tiny_compile
