@@ -30,11 +30,12 @@ inline constexpr const char* kCudaWords = R"(
 #define __shared__ static
 #define __launch_bounds__(...)
 #define __forceinline__ inline
+#define __grid_constant__
 struct tc_dim { unsigned x, y, z; };
 struct tc_thread { tc_dim thread, block, block_size, grid; };
 static tc_thread tc_here;
 #define threadIdx tc_here.thread
-#define blockIdx tc_here.block
+static tc_dim& blockIdx = tc_here.block;  // a name that a function may have for its own
 #define blockDim tc_here.block_size
 #define gridDim tc_here.grid
 extern "C" tc_thread* tc_place() { return &tc_here; }

@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <map>
 
 #include "tiny_compile/compile/pipeline.h"
 
@@ -363,8 +364,10 @@ tc::Source cuda_source(const tc::Graph& graph) {
 
 int64_t count_launches(const tc::Source& source) {
   int64_t count = 0;
+  std::map<std::string, int64_t> grouped;  // kernels of each function that has a table for them
   for (const tc::KernelEntry& kernel : source.kernels) {
-    count += kernel.grid > 0;
+    const bool starts = kernel.room == 0 || grouped[kernel.function]++ % kernel.room == 0;
+    count += kernel.grid > 0 && starts;
     count -= kernel.sums >= 0;
     if (!kernel.library) continue;
     for (const tc::LibraryMatmul& call : tc::library_calls(*kernel.library))

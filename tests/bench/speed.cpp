@@ -268,8 +268,8 @@ void emit_draws(const Options& options) {
     std::printf("// %s, %s: %s\n%s", name.c_str(), row.family.c_str(), row.what.c_str(),
                 source.text.c_str());
     for (const tc::KernelEntry& kernel : source.kernels)
-      std::printf("// launch %s<<<%lld, %d>>>\n", kernel.function.c_str(),
-                  static_cast<long long>(kernel.grid), kernel.block);
+      std::printf("// %s %s<<<%lld, %d>>>\n", kernel.room > 0 ? "in a launch of" : "launch",
+                  kernel.function.c_str(), static_cast<long long>(kernel.grid), kernel.block);
   }
 }
 

@@ -22,11 +22,10 @@ inline constexpr const char* kClusterWords = R"(
 #define __cluster_dims__(...)
 #define __syncthreads cpu_syncthreads
 #undef threadIdx
-#undef blockIdx
+#define blockIdx cpu_blocks  // a name that a function may have for its own
 #undef blockDim
 #undef gridDim
 #define threadIdx tc_dim{cpu_self() % cpu.block, 0, 0}
-#define blockIdx tc_dim{cpu.first + cpu_rank(), 0, 0}
 #define blockDim tc_dim{cpu.block, 1, 1}
 #define gridDim tc_dim{cpu.grid, 1, 1}
 struct cpu_thread {
@@ -54,6 +53,11 @@ extern "C" void cpu_begin(unsigned first, unsigned cluster, unsigned block, unsi
 extern "C" const char* cpu_error() { return cpu.error; }
 static inline unsigned cpu_self() { return tc_here.thread.x; }
 static inline unsigned cpu_rank() { return cpu_self() / cpu.block; }
+static struct {
+  struct {
+    operator unsigned() const { return cpu.first + cpu_rank(); }
+  } x;
+} cpu_blocks;
 static void __attribute__((noinline)) cpu_leave() {
   __builtin_longjmp(cpu_threads[cpu_self()].end, 1);
 }
@@ -152,7 +156,8 @@ inline std::string for_cpu_clusters(Source source) {
     source.text = std::regex_replace(source.text, std::regex(pattern), by);
   };
   source.text.erase(
-      0, std::min(source.text.find("// Scans:"), source.text.find("extern \"C\" __global__")));
+      0, std::min({source.text.find("// Scans:"), source.text.find("extern \"C\" __global__"),
+                   source.text.find("static __device__ void block_of_")}));
   Calls calls(true);  // those of clusters have words of their own here
   for (const std::string& name : source.calls.names()) {
     static const std::regex of_clusters(

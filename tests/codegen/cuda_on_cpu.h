@@ -7,6 +7,7 @@
 
 #include "lessons/tools/threads.h"
 #include "tiny_compile/codegen/cuda.h"
+#include "tiny_compile/codegen/cuda_group.h"
 #include "tiny_compile/codegen/cuda_helpers.h"
 #include "tiny_compile/codegen/prelude.h"
 #include "tiny_compile/compile/pipeline.h"
@@ -21,7 +22,8 @@ using lessons::Threads;
 inline std::string for_cpu(const Source& source) {
   const size_t first =
       std::min({source.text.find("// Scans:"), source.text.find("// Sorts:"),
-                source.text.find("extern \"C\" __global__"), source.text.size()});
+                source.text.find("extern \"C\" __global__"),
+                source.text.find("static __device__ void block_of_"), source.text.size()});
   const std::string kernels = source.text.substr(first);
   Calls calls = source.calls;
   const std::string body = cuda_helpers_for(calls) + kernels;
@@ -66,7 +68,8 @@ inline std::vector<Threads::KernelName> names_of(const Source& source,
     const std::string name = prefix + entry.function;
     const bool known = std::any_of(names.begin(), names.end(),
                                    [&](const auto& other) { return other.name == name; });
-    if (!known) names.push_back({name, static_cast<int>(entry.buffers.size())});
+    const int parameters = entry.room > 0 ? 1 : static_cast<int>(entry.buffers.size());
+    if (!known) names.push_back({name, parameters});
   }
   return names;
 }
@@ -99,12 +102,15 @@ std::vector<Tensor> run_on(Machine& machine, const Program& program, const Sourc
   for (size_t b = 0; b < addresses.size(); b++)
     addresses[b] = addresses[static_cast<size_t>(storage_of(program, static_cast<int>(b)))];
   for (const std::vector<int>& launch : program.launches) {
-    for (int kernel : launch) {
-      const KernelEntry& entry = source.kernels[static_cast<size_t>(kernel)];
+    for (const Start& start : starts_of(source.kernels, launch)) {
+      const KernelEntry& entry = source.kernels[static_cast<size_t>(start.kernels[0])];
+      std::vector<int64_t> table;
+      if (entry.room > 0) table = table_of(source.kernels, start, addresses);
       std::vector<void*> arguments;
       for (int buffer : entry.buffers)
         arguments.push_back(&addresses[static_cast<size_t>(buffer)]);
-      machine.run(entry.function, entry.grid, entry.block, arguments);
+      if (entry.room > 0) arguments = {table.data()};
+      machine.run(entry.function, start.grid, entry.block, arguments);
     }
   }
   std::vector<Tensor> results;

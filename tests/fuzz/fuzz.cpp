@@ -1,5 +1,5 @@
-// fuzz N [seed] [cpp|loops|cuda|threads|layouts|sizes] [gradients]: N random graphs, or their gradients (not
-// of sizes); the generated C++, after the whole pipeline
+// fuzz N [seed] [cpp|loops|cuda|threads|layouts|sizes] [gradients|twins]: N random graphs, their gradients, or
+// two of each side by side (neither of sizes); the generated C++, after the whole pipeline
 // and after a random prefix of it, must give the interpreter's bits and keep to its buffers. With
 // `loops` the Program's own interpreter runs instead, after every stage: no compiler, far faster.
 // With `cuda` the generated CUDA runs on the first GPU, with `threads` thread by thread on the CPU.
@@ -144,8 +144,10 @@ int main(int argc, char** argv) {
   use_no_cache();
   if (how == "programs" || how == "programs-cuda")
     return run_programs(count, seed, how == "programs-cuda");
-  const bool gradients = argc > 4 && std::string(argv[4]) == "gradients";
-  const GraphMaker make = gradients ? GraphMaker(random_gradient) : any_graph;
+  const std::string what = argc > 4 ? argv[4] : "";
+  const GraphMaker make = what == "gradients" ? GraphMaker(random_gradient)
+                          : what == "twins"   ? GraphMaker(random_twins)
+                                              : any_graph;
   int bad = 0;
   for (int done = 0; done < count; done += kUnit) {
     bad +=

@@ -94,6 +94,12 @@ TEMPLATE_TEST_CASE_SIG("random graphs keep their bits as CUDA, thread by thread"
   for (uint64_t k = 0; k < 8; k++)  // long rows
     require_none(fuzz_threads(10000 * 16 + 15 + 16 * (8 * shard + k), 1));
 }
+
+TEMPLATE_TEST_CASE_SIG("random graphs beside their copies keep their bits in common launches",
+                       "[fuzz][threads][group_launches]", ((int shard), shard), 0, 1) {
+  use_no_cache();
+  require_none(fuzz_threads(5000 + 12 * shard, 12, default_pipeline(), random_twins));
+}
 #endif
 
 TEST_CASE("a wrong graph pass is found and shrunk to the op it got wrong", "[fuzz]") {

@@ -590,6 +590,18 @@ Graph random_recomputed(uint64_t seed) {
   return recompute(joint, graph.outputs.size(), static_cast<double>(seed % 4) / 4);
 }
 
+Graph random_twins(uint64_t seed) {
+  const Graph one = random_graph(seed);
+  Graph twins = one;
+  for (Node node : one.nodes) {
+    for (int& operand : node.inputs) operand += one.size();
+    if (node.op == Op::input) node.name += "_twin";
+    twins.append(std::move(node));
+  }
+  for (const int output : one.outputs) twins.outputs.push_back(output + one.size());
+  return twins;
+}
+
 Graph flat_random_graph(uint64_t seed, int most_nodes) {
   return inline_calls(random_graph(seed, most_nodes));
 }

@@ -26,6 +26,9 @@ Graph random_gradient(uint64_t seed);
 // The same, computing again what its seed's memory budget does not keep.
 Graph random_recomputed(uint64_t seed);
 
+// The graph and a copy of it with inputs of its own: each kernel has its like.
+Graph random_twins(uint64_t seed);
+
 // Values for its inputs: ordinary ones, and NaN, Inf, -0 and denormals among the floats.
 // Layouts follow the inputs' strides.
 std::vector<Tensor> random_inputs(const Graph& graph, uint64_t seed);

@@ -8,6 +8,7 @@
 
 #include "tiny_compile/codegen/cuda_columns.h"
 #include "tiny_compile/codegen/cuda_fold.h"
+#include "tiny_compile/codegen/cuda_group.h"
 #include "tiny_compile/codegen/cuda_helpers.h"
 #include "tiny_compile/codegen/cuda_matmul.h"
 #include "tiny_compile/codegen/cuda_pointwise.h"
@@ -25,6 +26,7 @@
 #include "tiny_compile/codegen/scan.h"
 #include "tiny_compile/codegen/single_rows.h"
 #include "tiny_compile/codegen/sort.h"
+#include "tiny_compile/loops/counted.h"
 #include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/loops/library_sums.h"
 
@@ -62,18 +64,31 @@ KernelEntry write_family(CudaText& text, const Program& program, const std::stri
                                 : write_cuda_serial(text, function);
 }
 
-Functions::Written write_tile(const LoneKernel& lone, const Tile& tile,
-                              const std::string& function) {
-  CudaText text(lone.program, tile.kernel);
-  KernelEntry entry = write_cuda_tile(text, tile, function);
+// How a kernel is started: `room` is 0 where it is by itself.
+struct Form {
+  int room = 0;
+  bool counted = false;
+  Starts starts() const {
+    return counted ? Starts::Counted : room ? Starts::Block : Starts::Kernel;
+  }
+};
+
+Functions::Written finished(CudaText& text, KernelEntry entry, int room) {
+  if (room) write_cuda_group(text, entry, room);
   return {entry, text.out.str(), text.calls};
 }
 
-Functions::Written write_kernel(const LoneKernel& lone, const std::string& function) {
+Functions::Written write_tile(const LoneKernel& lone, const Tile& tile,
+                              const std::string& function, const Form& form) {
+  CudaText text(lone.program, tile.kernel, form.starts());
+  return finished(text, write_cuda_tile(text, tile, function), form.room);
+}
+
+Functions::Written write_kernel(const LoneKernel& lone, const std::string& function,
+                                const Form& form) {
   const std::optional<Kernel> points = as_points(lone.program, lone.kernel());
-  CudaText text(lone.program, points ? *points : lone.kernel());
-  KernelEntry entry = write_family(text, lone.program, function);
-  return {entry, text.out.str(), text.calls};
+  CudaText text(lone.program, points ? *points : lone.kernel(), form.starts());
+  return finished(text, write_family(text, lone.program, function), form.room);
 }
 
 // The library's call as a line, and the entry that makes it.
@@ -92,20 +107,46 @@ KernelEntry add_call(Functions& functions, const Program& program, const Kernel&
   return entry;
 }
 
+// The function of all kernels of its work, and what one start of it does of this one.
+KernelEntry add_function(Functions& functions, const Program& program, const Kernel& kernel,
+                         const std::optional<Tile>& given, int room,
+                         const std::string& suffix) {
+  const Form form = {room, room > 0 && is_counted(kernel)};
+  LoneKernel lone = lone_kernel(program, kernel);
+  if (form.counted) lone = for_any_count(std::move(lone));
+  std::optional<Tile> tile;
+  if (given) tile = lone_tile(program, *given, lone);
+  const auto write = [&](const LoneKernel& own, const std::string& function) {
+    return tile ? write_tile(own, *tile, function, form) : write_kernel(own, function, form);
+  };
+  KernelEntry entry = functions.add(lone, kernel, suffix, room, tile, write);
+  if (!form.counted) return entry;
+  entry.points = row_count(kernel).constant();
+  entry.grid = ceil_divide(entry.points, kMostCounted / entry.grid);
+  return entry;
+}
+
 KernelEntry add_kernel(Functions& functions, const Tiles& tiles, size_t number,
-                       const LibraryCall& call, const std::string& suffix) {
-  const Program& program = tiles.program;
-  const Kernel& kernel = program.kernels[number];
-  if (row_count(kernel).is_constant(0)) {
-    KernelEntry entry;
-    entry.function = function_name(kernel) + suffix;
-    entry.grid = 0;
-    return entry;
+                       const LibraryCall& call, int room, const std::string& suffix) {
+  const Kernel& kernel = tiles.program.kernels[number];
+  if (!row_count(kernel).is_constant(0))
+    return call.matmul ? add_call(functions, tiles.program, kernel, call, suffix)
+                       : add_function(functions, tiles.program, kernel,
+                                      tiles.of_kernel[number], room, suffix);
+  KernelEntry entry;
+  entry.function = function_name(kernel) + suffix;
+  entry.grid = 0;
+  return entry;
+}
+
+// Of each kernel the room in its function's table.
+std::vector<int> all_rooms(const Program& program) {
+  std::vector<int> all(program.kernels.size());
+  for (const std::vector<int>& launch : program.launches) {
+    const std::vector<int> rooms = rooms_of(program, launch);
+    for (size_t k = 0; k < launch.size(); k++) all[launch[k]] = rooms[k];
   }
-  if (call.matmul) return add_call(functions, program, kernel, call, suffix);
-  const std::optional<Tile>& tile = tiles.of_kernel[number];
-  return tile ? functions.add(program, kernel, *tile, suffix, write_tile)
-              : functions.add(program, kernel, suffix, write_kernel);
+  return all;
 }
 
 }  // namespace
@@ -122,8 +163,10 @@ std::vector<Source> emit_cuda_together(const std::vector<Tiles>& given) {
   for (size_t p = 0; p < programs.size(); p++) {
     const std::string suffix = programs.size() > 1 ? str("_p", p) : "";
     const std::vector<LibraryCall> calls = library_kernels(programs[p]);
+    const std::vector<int> rooms = all_rooms(programs[p]);
     for (size_t k = 0; k < calls.size(); k++)
-      sources[p].kernels.push_back(add_kernel(functions, all[p], k, calls[k], suffix));
+      sources[p].kernels.push_back(
+          add_kernel(functions, all[p], k, calls[k], rooms[k], suffix));
   }
   const std::string kernels = join(functions.texts(), "");
   Calls calls = functions.calls();

@@ -11,6 +11,34 @@ namespace tiny_compile {
 namespace {
 
 constexpr CudaHelper kHelpers[] = {
+    {"tc_block", "", R"(
+struct tc_block {
+  unsigned x;
+};
+)"},
+    {"tc_table", "", R"(
+// Kernels that start together: the first block of each, its points, its buffers. What is left of
+// the table begins beyond all blocks.
+template <int Buffers>
+struct tc_member {
+  long long first, points;
+  void* at[Buffers];
+};
+template <int Members, int Buffers>
+struct tc_table {
+  tc_member<Buffers> members[Members];
+};
+template <int Members, int Buffers>
+__device__ inline const tc_member<Buffers>& tc_member_of(const tc_table<Members, Buffers>& table,
+                                                         unsigned block) {
+  int low = 0, high = Members;  // low begins at the block or before, high after it
+  while (high - low > 1) {
+    const int middle = (low + high) / 2;
+    (table.members[middle].first <= block ? low : high) = middle;
+  }
+  return table.members[low];
+}
+)"},
     {"tc_pack", "", R"(
 template <class T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) tc_pack {

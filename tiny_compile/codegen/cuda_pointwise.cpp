@@ -141,10 +141,12 @@ void declare_point(CudaText& text, const Expr& row, int vector, bool ragged) {
 struct Points {
   int64_t count, extent;  // of all, of a row
   bool line;              // there is one axis, which may end within a pack
+  bool told;              // how many there are is a parameter, and `count` the most
   bool through;           // packs go on into the next row
   int vector, block;
   Slabs slabs;
-  bool ragged() const { return count % vector != 0; }
+  bool ragged() const { return count % vector != 0 || (told && vector > 1); }
+  std::string end() const { return told ? "points" : str(slabs.size); }
   const char* start() const { return slabs.is_one() ? "first" : "start"; }
 };
 
@@ -155,12 +157,13 @@ Points points_of(const CudaText& text, const std::vector<int>& ids, const Expr& 
   p.count = row_count(kernel).constant();
   p.extent = kernel.axes[last].extent.constant();
   p.line = kernel.rows == 1;
+  p.told = text.is_counted();
   // A single axis may end within a pack; of several, the last must be whole packs.
   const bool few = p.count <= kFewPoints;
   p.vector = few ? 1 : text.widest(all_steps(kernel), last, p.line ? 0 : p.extent);
   p.through = p.vector == 1 && !p.line;
   if (p.through && !few) p.vector = flat_vector(text, ids, flat);
-  p.slabs = slabs_of(p.count, p.line ? 1 : p.extent, p.vector, is_heavy(text));
+  p.slabs = slabs_of(p.count, p.line ? 1 : p.extent, p.vector, is_heavy(text) && !p.told);
   p.block = few ? kLeastBlock : p.slabs.is_one() ? kBlock : kSmallBlock;
   return p;
 }
@@ -171,8 +174,8 @@ Expr open_packs(CudaText& text, const Points& p) {
   const std::string wide = text.integer == "int" ? "" : "(long long)",
                     thread = str("blockIdx.x * ", wide, p.block, " + threadIdx.x");
   text.declare(p.start(), p.vector == 1 ? thread : str("(", thread, ") * ", p.vector));
-  if (packs % p.block != 0)
-    text.out.line(str("if (", p.start(), " >= ", p.slabs.size, ") return;"));
+  if (packs % p.block != 0 || p.told)
+    text.out.line(str("if (", p.start(), " >= ", p.end(), ") return;"));
   if (!p.line)
     text.declare(
         p.through ? "column" : "e",
@@ -184,7 +187,7 @@ Expr open_packs(CudaText& text, const Points& p) {
 void declare_left(CudaText& text, const Points& p) {
   const std::string others =
       p.slabs.is_one() ? "" : str("turn < ", p.slabs.count - 1, " ? ", p.vector, " : ");
-  text.declare("left", str(others, p.count, " - first"));
+  text.declare("left", str(others, p.told ? p.end() : str(p.count), " - first"));
   text.left = "left";
 }
 

@@ -36,23 +36,6 @@ bool fits_int(const Program& program, const Kernel& kernel) {
   return all;
 }
 
-// What the kernel reads and writes, in the order in which its text comes to it: kernels that do
-// the same to other buffers have the same parameters, however their buffers are numbered.
-std::vector<int> buffers_by_use(const Kernel& kernel) {
-  std::vector<int> buffers;
-  auto add = [&](int buffer) {
-    if (std::find(buffers.begin(), buffers.end(), buffer) == buffers.end())
-      buffers.push_back(buffer);
-  };
-  for (const Scalar& scalar : kernel.scalars) {
-    if (scalar.kind == ScalarKind::Load) add(scalar.buffer);
-  }
-  for (const Step& step : kernel.steps) {
-    if (!makes_register(step)) add(step.buffer);
-  }
-  return buffers;
-}
-
 // x != x, x == x
 bool asks_for_nan(const Kernel& kernel, const Scalar& scalar) {
   return (scalar.op == Op::ne || scalar.op == Op::eq) &&
@@ -62,7 +45,8 @@ bool asks_for_nan(const Kernel& kernel, const Scalar& scalar) {
 
 }  // namespace
 
-CudaText::CudaText(const Program& p, const Kernel& k) : KernelText(p, k, true) {
+CudaText::CudaText(const Program& p, const Kernel& k, Starts starts)
+    : KernelText(p, k, true), starts_(starts) {
   if (fits_int(p, k)) integer = "int";
   scalars.element = [this](int id) {
     if (!is_wide_load(id)) return std::string();
@@ -133,19 +117,27 @@ KernelEntry CudaText::begin(const std::string& function, int64_t grid, int block
   const std::vector<bool> read = buffers_read(program, kernel),
                           written = buffers_written(program, kernel);
   std::vector<std::string> parameters;
+  if (starts_ != Starts::Kernel)  // hides CUDA's own, so that families need not ask
+    parameters.push_back(str("const ", calls("tc_block"), " blockIdx"));
+  if (is_counted()) parameters.push_back(str("const ", integer, " points"));
   entry.buffers = buffers_by_use(kernel);
-  for (int b : entry.buffers) {
-    const Buffer& buffer = program.buffers[b];
-    parameters.push_back(str(written[b] ? "" : "const ", storage_type(calls, buffer.type.dtype),
-                             "* ", written[b] && read[b] ? "" : "__restrict__ ",
-                             pointer_name(buffer)));
-  }
+  for (int b : entry.buffers)
+    parameters.push_back(str(pointer_type(b), written[b] && read[b] ? " " : " __restrict__ ",
+                             pointer_name(program.buffers[b])));
   const std::string residents = resident ? str(", ", resident) : "";
   const std::string clusters =
       cluster == 1 ? "" : str("__cluster_dims__(", cluster, ", 1, 1) ");
-  out.open(str("extern \"C\" __global__ void ", clusters, "__launch_bounds__(", block,
-               residents, ") ", function, "(", join(parameters, ", "), ")"));
+  attributes = str(clusters, "__launch_bounds__(", block, residents, ") ");
+  const std::string head = starts_ == Starts::Kernel
+                               ? str("extern \"C\" __global__ void ", attributes, function)
+                               : "static __device__ void " + block_function(function);
+  out.open(str(head, "(", join(parameters, ", "), ")"));
   return entry;
+}
+
+std::string CudaText::pointer_type(int buffer) {
+  return str(buffers_written(program, kernel)[buffer] ? "" : "const ",
+             storage_type(calls, program.buffers[buffer].type.dtype), "*");
 }
 
 int CudaText::widest(const std::vector<const Step*>& steps, int axis, int64_t extent) const {

@@ -9,6 +9,7 @@
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/codegen/cpp_kernel.h"
 #include "tiny_compile/codegen/cuda.h"
+#include "tiny_compile/codegen/cuda_signature.h"
 
 namespace tiny_compile {
 
@@ -16,14 +17,20 @@ namespace tiny_compile {
 // tc_pack<float, 4>, where they are contiguous along one symbol.
 class CudaText : public KernelText {
  public:
-  CudaText(const Program& program, const Kernel& kernel);
+  CudaText(const Program& program, const Kernel& kernel, Starts starts = Starts::Kernel);
 
   // extern "C" __global__ void f(const float* __restrict__ in_x, ...) {
+  // or, of a group's, where blockIdx and the number of points are parameters,
+  // static __device__ void block_of_f(const tc_block blockIdx, const int points, ...) {
   // Blocks stand in clusters of `cluster`, which is more than 1 for sm_90 and later only.
   // `resident` blocks at least fit a multiprocessor: the compiler may use all registers up to
   // that for loads in flight; 0 leaves it to the compiler.
   KernelEntry begin(const std::string& function, int64_t grid, int block, int cluster = 1,
                     int resident = 0);
+
+  std::string attributes;  // of the kernel that begin() began: "__launch_bounds__(256) "
+  std::string pointer_type(int buffer);  // "const float*"
+  bool is_counted() const { return starts_ == Starts::Counted; }
 
   // Elements a thread may move at once along `axis`, if its counter starts at multiples of that:
   // as many as 16 bytes hold and as divide `extent` and the addresses of these steps' accesses; 1
@@ -70,6 +77,7 @@ class CudaText : public KernelText {
   std::string left;  // elements left from e on, where a pack may end beyond them; else ""
 
  private:
+  Starts starts_;
   bool is_wide_load(int scalar) const;
   std::optional<std::string> guard_of(int load, const std::vector<bool>& defined);
   // A comparison of an index with another, with a constant or, if it is eq, with data, done with

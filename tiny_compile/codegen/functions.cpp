@@ -38,25 +38,15 @@ std::string Functions::unused_name(const std::string& wanted) {
 }
 
 KernelEntry Functions::add(const Program& program, const Kernel& kernel,
-                           const std::string& suffix, const WriteKernel& write) {
-  const LoneKernel lone = lone_kernel(program, kernel);
-  return add(lone, {key_of(lone), {}}, kernel, suffix,
-             [&](const std::string& function) { return write(lone, function); });
+                           const std::string& suffix, const Write& write) {
+  return add(lone_kernel(program, kernel), kernel, suffix, 0, {}, write);
 }
 
-KernelEntry Functions::add(const Program& program, const Kernel& kernel, const Tile& tile,
-                           const std::string& suffix, const WriteTile& write) {
-  const LoneKernel lone = lone_kernel(program, kernel);
-  const Tile own = lone_tile(program, tile, lone);
-  Key key{key_of(lone), own};
-  key.tile->kernel.name.clear();
-  return add(lone, std::move(key), kernel, suffix,
-             [&](const std::string& function) { return write(lone, own, function); });
-}
-
-KernelEntry Functions::add(const LoneKernel& lone, Key key, const Kernel& kernel,
-                           const std::string& suffix,
-                           const std::function<Written(const std::string& function)>& write) {
+KernelEntry Functions::add(const LoneKernel& lone, const Kernel& kernel,
+                           const std::string& suffix, int kind, const std::optional<Tile>& tile,
+                           const Write& write) {
+  Key key{key_of(lone), tile, kind};
+  if (tile) key.tile->kernel.name.clear();
   const auto [known, is_new] = known_.insert({std::move(key), functions_.size()});
   const std::string name = function_name(kernel) + suffix;
   if (is_new) {

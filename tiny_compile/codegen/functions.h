@@ -22,18 +22,16 @@ class Functions {
     std::string text;
     Calls calls{};  // of the text
   };
-  using WriteKernel =
-      std::function<Written(const LoneKernel& lone, const std::string& function)>;
-  using WriteTile = std::function<Written(const LoneKernel& lone, const Tile& tile,
-                                          const std::string& function)>;
+  using Write = std::function<Written(const LoneKernel& lone, const std::string& function)>;
 
   // The entry of a kernel, whose function `write` makes unless an equal kernel has one. The
   // function is "k_" + the kernel's name + `suffix`.
   KernelEntry add(const Program& program, const Kernel& kernel, const std::string& suffix,
-                  const WriteKernel& write);
-  // The same of a kernel that is a tile: equal ones have equal tiles, over buffers of their own.
-  KernelEntry add(const Program& program, const Kernel& kernel, const Tile& tile,
-                  const std::string& suffix, const WriteTile& write);
+                  const Write& write);
+  // The same of a kernel that stands for `kernel`. Equal are those of one kind, a number, with equal
+  // tiles over buffers of their own.
+  KernelEntry add(const LoneKernel& lone, const Kernel& kernel, const std::string& suffix,
+                  int kind, const std::optional<Tile>& tile, const Write& write);
   void add_comment(const std::string& text);  // instead of a function
 
   std::vector<std::string> texts() const;                // of each, comments before it
@@ -49,14 +47,12 @@ class Functions {
   struct Key {
     KernelKey kernel;
     std::optional<Tile> tile;
+    int kind = 0;
     bool operator==(const Key&) const = default;
   };
   struct KeyHash {
     size_t operator()(const Key& key) const { return key.kernel.hash; }
   };
-  KernelEntry add(const LoneKernel& lone, Key key, const Kernel& kernel,
-                  const std::string& suffix,
-                  const std::function<Written(const std::string& function)>& write);
   std::string unused_name(const std::string& wanted);
 
   std::vector<Function> functions_;

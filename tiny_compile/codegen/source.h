@@ -30,7 +30,10 @@ struct KernelEntry {
   int block = 1;
   int64_t shared = 0;  // CUDA: bytes of shared memory, beyond what the text declares
   std::optional<LibraryMatmul> library{};  // CUDA: this call is made instead, the grid is 0
-  int sums = -1;  // the kernel whose sums that call makes as well, where the library can
+  int room = 0;  // CUDA: kernels that one start of the function may do (cuda_group.h), by a
+                 // table that is its one argument; 0: it does one, as above
+  int64_t points = 0;  // CUDA: what that table says of it
+  int sums = -1;       // the kernel whose sums that call makes as well, where the library can
 };
 
 // Indices out of range and integer divisions by zero are bits as in graph/lanes.h:

@@ -7,10 +7,11 @@
 //   t1          [=======]
 //   t2              [=======]
 //
-// Before that, launches are put in an order of less memory (order.h), and what may be written over
-// another (in_place.h) is at that one's place.
+// Before that, kernels that may start together do (group_launches.h), launches are put in an order of
+// less memory (order.h), and what may be written over another (in_place.h) is at that one's place.
 #include <algorithm>
 
+#include "tiny_compile/loops/group_launches.h"
 #include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/loops/lives.h"
 #include "tiny_compile/loops/order.h"
@@ -48,7 +49,7 @@ Program plan_memory(const Program& program) {
     later.arena_bytes = 0;
     return later;
   }
-  Program result = overwrite_in_place(order_launches(program));
+  Program result = overwrite_in_place(order_launches(group_launches(program)));
   result.arena_bytes = 0;
   const std::vector<Life> all = lives(result);
   std::vector<int> last(result.buffers.size());  // launch that uses the bytes

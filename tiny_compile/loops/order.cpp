@@ -111,13 +111,15 @@ class Orderer {
   std::set<std::pair<int64_t, int>> ready_;       // by growth, then in the user's order
 };
 
-Program in_order(const Program& program, const std::vector<int>& order) {
+}  // namespace
+
+Program with_launches(const Program& program, const std::vector<std::vector<int>>& launches) {
   Program result = program;
   result.launches.clear();
   result.kernels.clear();
-  for (const int launch : order) {
+  for (const std::vector<int>& launch : launches) {
     std::vector<int> kernels;
-    for (const int id : program.launches[launch]) {
+    for (const int id : launch) {
       kernels.push_back(static_cast<int>(result.kernels.size()));
       result.kernels.push_back(program.kernels[id]);
     }
@@ -125,8 +127,6 @@ Program in_order(const Program& program, const std::vector<int>& order) {
   }
   return result;
 }
-
-}  // namespace
 
 int64_t peak_bytes(const Program& program) {
   std::vector<int64_t> change(program.launches.size() + 1);
@@ -143,8 +143,9 @@ int64_t peak_bytes(const Program& program) {
 }
 
 Program order_launches(const Program& program) {
-  const std::vector<int> order = Orderer(program).run();
-  Program other = in_order(program, order);
+  std::vector<std::vector<int>> launches;
+  for (const int launch : Orderer(program).run()) launches.push_back(program.launches[launch]);
+  Program other = with_launches(program, launches);
   const int64_t before = peak_bytes(program), after = peak_bytes(other);
   return after < before - before / 20 ? other : program;
 }

@@ -12,4 +12,7 @@ int64_t peak_bytes(const Program& program);
 // peak; else the program as it is, whose order is the user's.
 Program order_launches(const Program& program);
 
+// The same kernels in these launches, numbered in their order.
+Program with_launches(const Program& program, const std::vector<std::vector<int>>& launches);
+
 }  // namespace tiny_compile

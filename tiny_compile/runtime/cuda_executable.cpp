@@ -122,17 +122,20 @@ CudaExecutable::CudaExecutable(const Program& program, const Source& source,
       called_(std::make_shared<CalledProgram>(
           CalledProgram{program.name, kernels_with_chosen_places(program), std::move(uses)})),
       library_(std::move(library)),
+      entries_(source.kernels),
       plan_(plan_buffers(program)),
       can_fail_(any_can_fail(program, source, *library_)) {
   std::vector<bool> done(source.kernels.size());  // by a call of the library before it
   for (const std::vector<int>& launch : program.launches) {
+    std::vector<int> left;  // of the launch
     for (int id : launch) {
       const KernelEntry& kernel = source.kernels[id];
       if (kernel.library && add_calls(kernel)) done[static_cast<size_t>(kernel.sums)] = true;
-      if (kernel.grid == 0 || done[static_cast<size_t>(id)]) continue;  // or without rows
-      const CudaFunction function = library_->function(kernel.function, kernel.shared);
-      launches_.emplace_back(Kernel{function, kernel.function, kernel.grid, kernel.block,
-                                    kernel.shared, kernel.buffers});
+      if (!done[static_cast<size_t>(id)]) left.push_back(id);
+    }
+    for (const Start& start : starts_of(entries_, left)) {
+      const KernelEntry& kernel = entries_[start.kernels[0]];
+      launches_.emplace_back(Kernel{library_->function(kernel.function, kernel.shared), start});
     }
   }
   if (launches_.size() > 1 || bytes_moved(program) < kShort)
@@ -177,27 +180,35 @@ std::shared_ptr<Storage> CudaExecutable::make_workspace(
 void CudaExecutable::start(const std::vector<void*>& addresses, void* workspace) const {
   const CudaStream stream = cuda_stream(library_->device());
   std::vector<const void*> arguments;
+  std::vector<int64_t> table;
   for (const auto& launch : launches_) {
     if (const auto* matmul = std::get_if<CublasMatmul>(&launch)) {
       matmul->run(addresses, workspace);
       continue;
     }
     const Kernel& kernel = std::get<Kernel>(launch);
+    const KernelEntry& entry = entries_[kernel.start.kernels[0]];
     arguments.clear();
-    for (int buffer : kernel.buffers) arguments.push_back(&addresses[buffer]);
+    if (entry.room > 0) {
+      table = table_of(entries_, kernel.start, addresses);
+      arguments.push_back(table.data());
+    } else {
+      for (int buffer : entry.buffers) arguments.push_back(&addresses[buffer]);
+    }
     start_kernel(kernel, arguments.data(), stream);
   }
 }
 
 void CudaExecutable::start_kernel(const Kernel& kernel, const void** arguments,
                                   CudaStream stream) const {
+  const KernelEntry& entry = entries_[kernel.start.kernels[0]];
   try {
-    driver::launch(kernel.function, kernel.grid, kernel.block, kernel.shared, stream,
+    driver::launch(kernel.function, kernel.start.grid, entry.block, entry.shared, stream,
                    const_cast<void**>(arguments));
   } catch (const Error& error) {
-    fail(error.what(), "\nof ", kernel.name, " by ", kernel.grid, " blocks of ", kernel.block,
-         " threads with ", kernel.shared, " bytes asked for; the source:\n",
-         lines_of_kernel(*text_, kernel.name));
+    fail(error.what(), "\nof ", entry.function, " by ", kernel.start.grid, " blocks of ",
+         entry.block, " threads with ", entry.shared, " bytes asked for; the source:\n",
+         lines_of_kernel(*text_, entry.function));
   }
 }
 

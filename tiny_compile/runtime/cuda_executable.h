@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tiny_compile/codegen/cuda.h"
+#include "tiny_compile/codegen/cuda_group.h"
 #include "tiny_compile/runtime/buffers.h"
 #include "tiny_compile/runtime/cublaslt.h"
 #include "tiny_compile/runtime/cuda_errors.h"
@@ -59,11 +60,7 @@ class CudaExecutable {
  private:
   struct Kernel {
     CudaFunction function = nullptr;
-    std::string name;
-    int64_t grid = 1;
-    int block = 1;
-    int64_t shared = 0;
-    std::vector<int> buffers;
+    Start start;
   };
 
   bool add_calls(const KernelEntry& kernel);
@@ -77,6 +74,7 @@ class CudaExecutable {
   std::shared_ptr<const CudaMaker> maker_;
   std::shared_ptr<const CalledProgram> called_;
   std::shared_ptr<const CudaLibrary> library_;
+  std::vector<KernelEntry> entries_;                          // of each kernel of the Program
   std::vector<std::variant<Kernel, CublasMatmul>> launches_;  // in order
   BufferPlan plan_;
   bool can_fail_;

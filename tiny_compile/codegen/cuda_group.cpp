@@ -1,0 +1,90 @@
+// How do many kernels become one? Their text is the same but for buffers and, where points are
+// counted, their number. It becomes a function of one block; the kernel finds in a table whose turn
+// its block is:
+//
+//   blocks     0 .. 2       3          4 .. 12
+//   members    w (700)      b (30)     v (2100)        first block, points, addresses
+//
+// The table is a parameter, so that a recorded graph keeps its own. It has room for a power of two,
+// so that launches of nearly as many members share a function.
+#include "tiny_compile/codegen/cuda_group.h"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+
+#include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/counted.h"
+#include "tiny_compile/loops/group_launches.h"
+
+namespace tiny_compile {
+
+std::vector<int> rooms_of(const Program& program, const std::vector<int>& launch) {
+  std::vector<int> rooms(launch.size());
+  if (launch.size() < 2) return rooms;
+  std::unordered_map<KernelKey, std::vector<size_t>, KernelKeyHash> alike;
+  for (size_t k = 0; k < launch.size(); k++)
+    alike[work_of(program, program.kernels[launch[k]])].push_back(k);
+  for (const auto& [key, members] : alike) {
+    const int most = most_in_launch(key.program.buffers.size());
+    if (members.size() < 2 || most < 2) continue;
+    const int64_t room = power_of_two_from(static_cast<int64_t>(members.size()));
+    for (const size_t k : members) rooms[k] = static_cast<int>(std::min<int64_t>(room, most));
+  }
+  return rooms;
+}
+
+void write_cuda_group(CudaText& text, KernelEntry& entry, int room) {
+  std::vector<std::string> arguments = {"{blockIdx.x - (unsigned)member.first}"};
+  if (text.is_counted()) arguments.push_back(str("(", text.integer, ")member.points"));
+  for (size_t b = 0; b < entry.buffers.size(); b++)
+    arguments.push_back(str("(", text.pointer_type(entry.buffers[b]), ")member.at[", b, "]"));
+  const std::string shape = str("<", room, ", ", entry.buffers.size(), ">");
+  text.out.line("");
+  text.out.open(str("extern \"C\" __global__ void ", text.attributes, entry.function,
+                    "(const __grid_constant__ ", text.calls("tc_table"), shape, " table)"));
+  text.out.line("const auto& member = tc_member_of(table, blockIdx.x);");
+  text.out.line(str(block_function(entry.function), "(", join(arguments, ", "), ");"));
+  text.out.close();
+  entry.room = room;
+}
+
+std::vector<Start> starts_of(const std::vector<KernelEntry>& kernels,
+                             const std::vector<int>& launch) {
+  std::vector<Start> starts;
+  for (const int kernel : launch) {
+    const KernelEntry& entry = kernels[kernel];
+    if (entry.grid == 0) continue;
+    const auto has_room = [&](const Start& start) {
+      const KernelEntry& first = kernels[start.kernels[0]];
+      return first.function == entry.function &&
+             static_cast<int>(start.kernels.size()) < entry.room;
+    };
+    auto start = std::find_if(starts.begin(), starts.end(), has_room);
+    if (start == starts.end()) start = starts.insert(start, Start{});
+    start->kernels.push_back(kernel);
+    start->grid += entry.grid;
+  }
+  return starts;
+}
+
+std::vector<int64_t> table_of(const std::vector<KernelEntry>& kernels, const Start& start,
+                              const std::vector<void*>& addresses) {
+  std::vector<int64_t> table;
+  int64_t first = 0;
+  for (const int kernel : start.kernels) {
+    const KernelEntry& entry = kernels[kernel];
+    table.insert(table.end(), {first, entry.points});
+    for (const int buffer : entry.buffers)
+      table.push_back(reinterpret_cast<intptr_t>(addresses[buffer]));
+    first += entry.grid;
+  }
+  const KernelEntry& entry = kernels[start.kernels[0]];
+  for (int k = static_cast<int>(start.kernels.size()); k < entry.room; k++) {
+    table.insert(table.end(), {std::numeric_limits<int64_t>::max(), 0});
+    table.insert(table.end(), entry.buffers.size(), 0);
+  }
+  return table;
+}
+
+}  // namespace tiny_compile
