@@ -178,3 +178,16 @@ TEST_CASE("a stage whose tiles are not sound is named", "[tile][verify][pipeline
       run_pipeline(pipeline, parse_program(kProgram), true),
       ContainsSubstring("what stage 'tile' made is not sound: tile k, statement 2"));
 }
+
+TEST_CASE("a shortcut may be done again", "[tile][verify]") {
+  CHECK(error_of(text_of("  for q < 4 unrolled {\n    t[q] = f32 1.0\n  }\n  shortcut {\n"
+                         "    $9 = t[0]\n    $10 = exp($9)\n    s[warp*32 + lane] = $10\n"
+                         "  }\n")) == "");
+  check_refused("  shortcut {\n    $9 = t[0]\n    t[0] = $9\n  }\n",
+                "it reads t before it sets it");
+  check_refused("  shortcut {\n    barrier\n  }\n", "a shortcut is done again");
+  check_refused("  shortcut {\n    $0 = load x[0]\n    store y[0] = $0\n  }\n",
+                "stores nothing");
+  check_refused("  t[0] = f32 1.0\n  shortcut {\n    $9 = t[0] of lane ^ 1\n  }\n",
+                "nothing of other lanes");
+}

@@ -131,8 +131,8 @@ KernelEntry add_kernel(Functions& functions, const Tiles& tiles, size_t number,
   const Kernel& kernel = tiles.program.kernels[number];
   if (!row_count(kernel).is_constant(0))
     return call.matmul ? add_call(functions, tiles.program, kernel, call, suffix)
-                       : add_function(functions, tiles.program, kernel,
-                                      tiles.of_kernel[number], room, suffix);
+                       : add_function(functions, tiles.program, kernel, tiles.of_kernel[number],
+                                      room, suffix);
   KernelEntry entry;
   entry.function = function_name(kernel) + suffix;
   entry.grid = 0;

@@ -103,6 +103,7 @@ class TileWriter {
                       ")"));
         write(s.body);
         return out_.close();
+      case StatementKind::Shortcut: return write_shortcut(s);
       case StatementKind::Barrier: return out_.line("__syncthreads();");
     }
   }
@@ -150,6 +151,21 @@ class TileWriter {
     out_.open(str("for (int ", s.name, " = 0; ", s.name, " < ", text_.scalars.index(s.index),
                   "; ", s.name, "++)"));
     write(s.body);
+    out_.close();
+  }
+
+  void write_shortcut(const Statement& s) {
+    out_.open("");
+    out_.line("bool exact = true;");
+    text_.hastens_exp = true;
+    text_.form = CudaText::Form::Fast;
+    write(s.body);
+    text_.form = CudaText::Form::Slow;
+    out_.open("if (!exact)");
+    write(s.body);
+    out_.close();
+    text_.form = CudaText::Form::Each;
+    text_.hastens_exp = false;
     out_.close();
   }
 

@@ -18,6 +18,7 @@
 #include "tiny_compile/compile/tune_memory.h"
 #include "tiny_compile/runtime/log.h"
 #include "tiny_compile/schedule/search.h"
+#include "tiny_compile/tile/lower.h"
 
 namespace tiny_compile {
 namespace {
@@ -51,7 +52,7 @@ std::vector<Entrant> entrants(Program alone, Device device, const TuneOptions& o
     if (built.size() > 1 && now() > stop) break;
     alone.kernels[0].schedule = schedule;
     try {
-      const Source source = emit(alone);
+      const Source source = emit(lower_to_tiles(alone));
       const auto& entry = source.kernels[0];
       if (!texts.insert(str(source.text, entry.grid, " ", entry.block, " ", entry.grain))
                .second)
@@ -96,7 +97,7 @@ TunedKernel tune_kernel(const Program& program, const Kernel& kernel, Device dev
     return tuned;
   }
   alone->kernels[0].schedule = own;
-  if (emit(*alone).kernels[0].library) {
+  if (emit(lower_to_tiles(*alone)).kernels[0].library) {
     tuned.note = "the vendor's library runs it";
     return tuned;
   }

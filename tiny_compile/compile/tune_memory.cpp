@@ -20,6 +20,7 @@
 #include "tiny_compile/runtime/build.h"
 #include "tiny_compile/runtime/cpp_toolchain.h"
 #include "tiny_compile/runtime/disk_cache.h"
+#include "tiny_compile/tile/lower.h"
 
 namespace tiny_compile {
 namespace {
@@ -62,7 +63,7 @@ std::optional<Program> kernel_alone(const Program& program, const Kernel& kernel
 std::string tune_key(const Program& alone, Device device) {
   return content_key({{"tuned", kVersion},
                       {"kernel", print(without_schedule(alone))},
-                      {"policy", emit(alone).text},
+                      {"policy", emit(lower_to_tiles(alone)).text},
                       {"machine", who_runs(device)}});
 }
 

@@ -352,6 +352,7 @@ class BlockRun {
       }
       case StatementKind::For: return run_for(s, threads);
       case StatementKind::If: return run_if(s, threads);
+      case StatementKind::Shortcut: return run(s.body, threads);
       case StatementKind::Barrier: block_.pass_barrier(threads);
     }
   }

@@ -295,6 +295,20 @@ Body over_elements(Lowering& l, const std::vector<int>& ids, const std::vector<i
   return {for_each("r_k", k.registers, true, std::move(body))};
 }
 
+// Whether elements are divided by what divides many, or raised as a power of e.
+bool has_shortcuts(const Lowering& l, const std::vector<int>& ids,
+                   const std::vector<int>& inner) {
+  const std::vector<int> divisors = divisors_of(l, ids, inner);
+  return std::any_of(ids.begin(), ids.end(), [&](int id) {
+    const Scalar& s = l.kernel.scalars[id];
+    if (l.defined[id] || kept_in(l, id) >= 0 || !is_in_loops(l, id, inner)) return false;
+    return s.kind == ScalarKind::Apply &&
+           ((s.op == Op::exp && s.dtype == DType::f32) ||
+            (s.op == Op::div &&
+             std::count(divisors.begin(), divisors.end(), s.operands[1]) > 0));
+  });
+}
+
 Body in_turns(const Share& k, Body body) {
   return k.turns == 1 ? body : Body{for_each("turn", k.turns, false, std::move(body))};
 }
@@ -346,7 +360,9 @@ void reduce_pass(Lowering& l, const std::vector<int>& pass, const std::vector<in
     arrays[id] = add_array(l.tile, {str("keep", l.tile.arrays.size()), dtype, size});
     each.push_back(set(arrays[id], place_of(l, k), id));
   }
-  append(begin, over_elements(l, ids, inner, k, each, {}, false));
+  Body elements = over_elements(l, ids, inner, k, each, {}, false);
+  if (has_shortcuts(l, ids, inner)) elements = {shortcut(std::move(elements))};
+  append(begin, std::move(elements));
   for (const Accumulator& one : all) {
     Reduced reduced = reduce(l.tile, k, one, l.row_registers());
     append(l.tile.body, std::move(reduced.before));
@@ -360,15 +376,40 @@ void reduce_pass(Lowering& l, const std::vector<int>& pass, const std::vector<in
   for (const auto& [id, array] : arrays) l.kept[id] = {array, inner};
 }
 
+// What shortcuts make of the values that a pass stores, in arrays: none is stored twice.
+Body compute_ahead(Lowering& l, const std::vector<int>& pass, const std::vector<int>& ids,
+                   const Share& k) {
+  const int64_t size = k.registers * k.vector * l.row_registers();
+  std::map<int, int> arrays;
+  Body each;
+  for (int s : pass) {
+    const int id = l.kernel.steps[s].value;
+    if (!is_in_loops(l, id, l.inner) || kept_in(l, id) >= 0 || arrays.count(id)) continue;
+    arrays[id] = add_array(
+        l.tile, {str("value", l.tile.arrays.size()), l.kernel.scalars[id].dtype, size});
+    each.push_back(set(arrays[id], place_of(l, k), id));
+  }
+  Body body = {shortcut(over_elements(l, ids, l.inner, k, each, {}, false))};
+  for (const auto& [id, array] : arrays) l.kept[id] = {array, l.inner};
+  return body;
+}
+
 void store_pass(Lowering& l, const std::vector<int>& pass) {
   const std::vector<int>& inner = l.inner;
   const Share k = share_over(l, inner);
-  const std::vector<int> ids = needed(l, pass);
+  std::vector<int> ids = needed(l, pass);
   define_for_row(l, ids, inner);
-  Body after;
+  const std::map kept = l.kept;
+  Body body, after;
+  if (has_shortcuts(l, ids, inner)) {
+    body = compute_ahead(l, pass, ids, k);
+    ids = needed(l, pass);
+  }
   const Expr element = l.rows.vector > 1 ? l.rows.v() : k.v();
   const Body each = store_elements(l, pass, vector_axis(l, k, inner), element, after);
-  Body body = in_turns(k, over_elements(l, ids, inner, k, each, after, true));
+  append(body, over_elements(l, ids, inner, k, each, after, true));
+  l.kept = kept;
+  body = in_turns(k, std::move(body));
   append(l.tile.body, by_owner(l, {l.kernel.schedule->rows, k.layout}, std::move(body)));
 }
 

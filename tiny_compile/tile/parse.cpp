@@ -84,9 +84,9 @@ class ElementParser : protected ValueParser {
     skip_blanks();
     const size_t start = at_;
     const std::string name = identifier(what);
-    static constexpr std::string_view kTaken[] = {"array", "shared", "for",     "if",
-                                                  "store", "load",   "index",   "philox",
-                                                  "min",   "max",    "barrier", "divisor"};
+    static constexpr std::string_view kTaken[] = {
+        "array",  "shared", "for", "if",      "store",   "load",    "index",
+        "philox", "min",    "max", "barrier", "divisor", "shortcut"};
     const bool taken =
         std::find(std::begin(kTaken), std::end(kTaken), name) != std::end(kTaken) ||
         register_of(name) || name.find('.') != std::string::npos;
@@ -214,6 +214,7 @@ class TileParser : ElementParser {
     const std::string_view first = word();
     if (first == "for") return loop();
     if (first == "if") return condition();
+    if (first == "shortcut") return open(), shortcut(body());
     if (first == "store") return store_one_or_many();
     if (first == "barrier") return barrier();
     if (first == "divisor") return divisor(value());
@@ -222,7 +223,7 @@ class TileParser : ElementParser {
     if (is_identifier(first)) return integer();
     error(start,
           "expected a statement: NAME: 8 = ..., $N = ..., ARRAY[...] = ..., store, for, "
-          "if, divisor or barrier");
+          "if, shortcut, divisor or barrier");
   }
 
   Statement integer() {

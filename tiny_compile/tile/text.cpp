@@ -99,6 +99,7 @@ class TilePrinter {
         return block(str("for ", s.name, " < ", s.index, s.unrolled ? " unrolled" : ""),
                      s.body);
       case StatementKind::If: return block(str("if ", s.index, " < ", s.place), s.body);
+      case StatementKind::Shortcut: return block("shortcut", s.body);
       case StatementKind::Barrier: return line("barrier");
     }
   }

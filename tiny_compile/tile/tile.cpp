@@ -89,6 +89,13 @@ Statement if_less(const Expr& index, const Expr& than, Body body) {
   return s;
 }
 
+Statement shortcut(Body body) {
+  Statement s;
+  s.kind = StatementKind::Shortcut;
+  s.body = std::move(body);
+  return s;
+}
+
 Statement barrier() { return {}; }
 
 void append(Body& body, Body more) {

@@ -215,6 +215,7 @@ class TileVerifier {
       case StatementKind::Store: return check_store(s);
       case StatementKind::For: return check_loop(s);
       case StatementKind::If: return check_condition(s);
+      case StatementKind::Shortcut: return check_shortcut(s);
       case StatementKind::Barrier:
         return require(known_.all_threads_come(),
                        "a barrier where not all threads of a block come");
@@ -251,6 +252,38 @@ class TileVerifier {
     known_.add_condition(s.index, s.place);
     check(s.body);
     known_.back_to(mark);
+  }
+
+  void check_shortcut(const Statement& s) {
+    std::vector<int> written, read_first;
+    see_twice(s.body, written, read_first);
+    for (int array : written)
+      require(std::count(read_first.begin(), read_first.end(), array) == 0,
+              "a shortcut is done again: it reads ", tile_.arrays[array].name,
+              " before it sets it");
+    check(s.body);
+  }
+
+  // Which arrays the statements of a shortcut set, and which they read before they do.
+  void see_twice(const Body& body, std::vector<int>& written, std::vector<int>& read_first) {
+    const auto reads = [&](int array) {
+      if (std::count(written.begin(), written.end(), array) == 0) read_first.push_back(array);
+    };
+    for (const Statement& s : body) {
+      const bool is_element =
+          s.kind == StatementKind::Define && scalars_[s.value].kind == ScalarKind::Element;
+      require(
+          s.kind != StatementKind::Store && s.kind != StatementKind::StoreAll &&
+              s.kind != StatementKind::Barrier && s.kind != StatementKind::Shortcut,
+          "a shortcut is done again: it stores nothing, waits for nobody and has none in it");
+      require(!is_element || scalars_[s.value].value.as_integer() == 0,
+              "a shortcut is done by some threads again: it reads nothing of other lanes");
+      if (is_element) reads(scalars_[s.value].step);
+      if (s.kind == StatementKind::Define && s.array >= 0) reads(s.array);
+      if (s.kind == StatementKind::Set || s.kind == StatementKind::Load)
+        written.push_back(s.array);
+      see_twice(s.body, written, read_first);
+    }
   }
 
   void check_store(const Statement& s) {
