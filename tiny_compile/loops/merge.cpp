@@ -119,6 +119,20 @@ bool is_all_rows(const Plan& plan) {
   return std::count(plan.row_piece.begin(), plan.row_piece.end(), false) == 0;
 }
 
+// Few rows reduce much each, which is split (split.h) unless other loops come with it.
+bool is_split_alone(const Group& first, const Group& second, const Plan& plan) {
+  int64_t rows = 1, longest = 1;
+  for (int row : first.rows) rows *= extent(first, row);
+  for (const Step& step : first.kernel.steps) {
+    int64_t inner = 1;
+    for (int axis : step.inner) inner *= extent(first, axis);
+    if (step.kind == StepKind::Reduce) longest = std::max(longest, inner);
+  }
+  const bool brings_loops =
+      second.sequential() || !is_all_rows(plan) || !plan.unmatched.empty();
+  return rows < kFewRows && longest > kLongRow && brings_loops;
+}
+
 // Whether a group reads and writes rows one after the other where the other goes down columns: what
 // is stored along a column is another matter (a strip of them, turned in fast memory).
 bool goes_along(const Program& program, const Group& group, const Plan& plan, bool is_first) {
@@ -337,6 +351,24 @@ const Scalar* widest_load(const Group& group,
   return best;
 }
 
+// It makes one value of this reduction's and another's, which the producer does not wait for: the
+// norm of many tensors, whose reductions can all run at a time.
+bool joins_another(const Program& program, const Group& producer, const Group& consumer) {
+  if (!producer.has(StepKind::Reduce) || consumer.sequential() || points(consumer) > 1)
+    return false;
+  const auto loads = [](const Group& group, int buffer) {
+    return std::any_of(
+        group.kernel.scalars.begin(), group.kernel.scalars.end(),
+        [&](const Scalar& s) { return s.kind == ScalarKind::Load && s.buffer == buffer; });
+  };
+  return std::any_of(consumer.kernel.scalars.begin(), consumer.kernel.scalars.end(),
+                     [&](const Scalar& s) {
+                       return s.kind == ScalarKind::Load &&
+                              program.buffers[s.buffer].role == Role::Temporary &&
+                              producer.store_to(s.buffer) < 0 && !loads(producer, s.buffer);
+                     });
+}
+
 // What is computed again waits for its readers: in a kernel that runs earlier it would be kept.
 constexpr const char* kAgain = "it is computed again, later";
 
@@ -360,6 +392,8 @@ std::string merge_consumer(const Program& program, Group& producer, const Group&
   if (producer.has(StepKind::Scan) || producer.has(StepKind::Scatter))
     return "its result is known only once the row is finished";
   if (producer.has(StepKind::Sort) || consumer.has(StepKind::Sort)) return kSortsAlone;
+  if (program.target == Target::Cuda && joins_another(program, producer, consumer))
+    return "it waits for another reduction too";
   if (consumer.has(StepKind::Dot))
     return "a matmul reads its operands many times: they stay in memory";
   if (producer.has(StepKind::Dot) && consumer.sequential())
@@ -378,7 +412,8 @@ std::string merge_consumer(const Program& program, Group& producer, const Group&
   if (plan.refusal.empty()) check_matmul(producer, plan);
   if (plan.refusal.empty() && !producer.sequential() && !extra_loops_are_inside(consumer, plan))
     plan.refusal = "it repeats the whole result, outside its loops";
-  if (plan.refusal.empty() && adds_loops(producer, plan) && serialises(consumer, plan))
+  if (plan.refusal.empty() && adds_loops(producer, plan) &&
+      (serialises(consumer, plan) || is_split_alone(producer, consumer, plan)))
     plan.refusal = "few rows would each run a long loop alone";
   if (plan.refusal.empty()) check_columns(program, producer, consumer, plan);
   if (!plan.refusal.empty()) return plan.refusal;
