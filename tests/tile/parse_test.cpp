@@ -114,6 +114,14 @@ TEST_CASE("what a tile's text says wrong is told with line and column", "[tile]"
   CHECK_THAT(error_of(tile_of("") + "more"), ContainsSubstring("text after the tile's '}'"));
 }
 
+TEST_CASE("integers beyond an int are written as longer ones", "[tile]") {
+  Tiles tiles = lower_to_tiles(squares());
+  CHECK(emit(tiles).text.find("long long block") == std::string::npos);
+  Body& body = tiles.of_kernel[0]->body;
+  body.insert(body.begin(), let("far", int64_t{1} << 40, lane_of_warp() * (1 << 30)));
+  CHECK(emit(tiles).text.find("const long long far = lane*1073741824") != std::string::npos);
+}
+
 TEST_CASE("passes without a loop over registers name their own integers", "[tile]") {
   if (!why_no_nvrtc().empty()) SKIP(why_no_nvrtc());
   CHECK(!compile_cuda(emit(lower_to_tiles(squares())).text, "sm_90").empty());
