@@ -386,6 +386,8 @@ TEST_CASE("an edited tile is obeyed, and stays as it is", "[tc][tile]") {
   CHECK(tc({"run", "-", "--backend=interpreter", "--against=interpreter"}, edited).code == 2);
   CHECK_THAT(tc({"emit", "-", "--target=cpp", "--machine=cpu:16"}, tiles).problems,
              ContainsSubstring("tiles are for a GPU"));
+  CHECK_THAT(tc({"explain", "-"}, tiles).problems,
+             ContainsSubstring("tc explain goes through the stages before them"));
   CHECK_THAT(tc({"verify", "-"}, tiles + "tile q").problems,
              ContainsSubstring("no kernel 'q' is declared above"));
   CHECK_THAT(tc({"verify", "-"}, tiles + tiles.substr(tiles.find("\ntile "))).problems,

@@ -114,7 +114,46 @@ TEST_CASE("what a tile's text says wrong is told with line and column", "[tile]"
   CHECK_THAT(error_of(tile_of("") + "more"), ContainsSubstring("text after the tile's '}'"));
 }
 
+TEST_CASE("integers beyond an int are written as longer ones", "[tile]") {
+  Tiles tiles = lower_to_tiles(squares());
+  CHECK(emit(tiles).text.find("long long block") == std::string::npos);
+  Body& body = tiles.of_kernel[0]->body;
+  body.insert(body.begin(), let("far", int64_t{1} << 40, lane_of_warp() * (1 << 30)));
+  CHECK(emit(tiles).text.find("const long long far = lane*1073741824") != std::string::npos);
+}
+
 TEST_CASE("passes without a loop over registers name their own integers", "[tile]") {
   if (!why_no_nvrtc().empty()) SKIP(why_no_nvrtc());
   CHECK(!compile_cuda(emit(lower_to_tiles(squares())).text, "sm_90").empty());
+}
+
+TEST_CASE("kernels share a function where their tiles are equal", "[tile]") {
+  const Program program = parse_program(R"(program f on cuda {
+  input x: f32[16,1000]
+  input z: f32[16,1000]
+  output y: f32[1000]
+  output w: f32[1000]
+  kernel a rows(i0: 1000) {
+    r0: f32 = sum(j0: 16) load x[i0 + j0*1000]
+    store y[i0] = r0
+    schedule layouts rows grid · lane 32 loop register 16
+  }
+  kernel b rows(i0: 1000) {
+    r0: f32 = sum(j0: 16) load z[i0 + j0*1000]
+    store w[i0] = r0
+    schedule layouts rows grid · lane 32 loop register 16
+  }
+  launch a
+  launch b
+  return y, w
+}
+)");
+  const std::string text = print(lower_to_tiles(program));
+  const Source shared = emit(parse_tiles(text));
+  CHECK(shared.kernels[1].function == shared.kernels[0].function);
+  CHECK(shared.kernels[1].buffers != shared.kernels[0].buffers);
+  const size_t second = text.find("tile b ");
+  const std::string edited = replaced(text.substr(second), "add(", "sub(");
+  const Source apart = emit(parse_tiles(text.substr(0, second) + edited));
+  CHECK(apart.kernels[1].function != apart.kernels[0].function);
 }

@@ -150,6 +150,7 @@ TEST_CASE("a tile fits the machine, and is of a kernel that has layouts", "[tile
   CHECK_THAT(array("array t: f32[5000]"), ContainsSubstring("a thread's own at most 4096"));
   check_refused("  for q < 1000 unrolled {\n    for r < 1000 unrolled {\n    }\n  }\n",
                 "unrolled 1000000 times");
+  check_refused("  for q < 3000000000 {\n  }\n", "a loop of 3000000000 turns");
 
   Tiles tiles = lower_to_tiles(parse_program(kProgram));
   const Tiles whole = tiles;

@@ -93,9 +93,9 @@ class Parser {
     Expr result = product();
     while (true) {
       if (accept('+')) {
-        result = result + product();
+        result = combined(result, product(), operator+);
       } else if (accept('-')) {
-        result = result - product();
+        result = combined(result, product(), operator-);
       } else {
         --depth_;
         return result;
@@ -104,15 +104,24 @@ class Parser {
   }
 
  private:
+  // What overflows is told behind the operand that made it.
+  Expr combined(const Expr& lhs, const Expr& rhs, Expr (*combine)(const Expr&, const Expr&)) {
+    try {
+      return combine(lhs, rhs);
+    } catch (const Error& overflow) {
+      error(at_, overflow.what());
+    }
+  }
+
   Expr product() {
     Expr result = unary();
     while (true) {
       if (accept('*')) {
-        result = result * unary();
+        result = combined(result, unary(), operator*);
       } else if (accept('/')) {
-        result = floor_div(result, divisor());
+        result = combined(result, divisor(), floor_div);
       } else if (accept('%')) {
-        result = mod(result, divisor());
+        result = combined(result, divisor(), mod);
       } else {
         return result;
       }

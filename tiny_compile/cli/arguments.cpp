@@ -12,7 +12,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr const char* kCommands =
-    R"(tc print|verify|run|emit|explain|bench|tune FILE  FILE: a .graph or .program text, - reads stdin
+    R"(tc print|verify|run|emit|explain|bench|tune FILE  FILE: text of a graph, program or tiles; - reads stdin
 tc picture KIND [FILE]                          graph passes memory roofline tree; of the demo's
                                                 function where there is no FILE
 tc bisect A B [--graph=FILE]                    where two lists of stages, dumps or tcs part:
@@ -31,7 +31,7 @@ constexpr Option kOptions[] = {
      "a number for a symbolic size; may be repeated"},
     {"until", "=STAGE", kStaged,
      "stop after simplify fold cse dce lower fuse schedule plan_memory tile emit"},
-    {"passes", "=a,b,c", kStaged, "only these stages (lower and emit are implied)"},
+    {"passes", "=a,b,c", kStaged, "only these stages (lower, tile and emit are implied)"},
     {"target", "=cpp|cuda", "print emit", "for which back end"},
     {"machine", "=h200|a100|cpu:16", "print run emit",
      "for which machine: also h100, rtx4090, cpu:N, or a name and its numbers"},

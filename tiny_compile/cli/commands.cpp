@@ -324,6 +324,9 @@ int print_text(const Arguments& arguments, std::ostream& out) {
 
 int explain_text(const Arguments& arguments, std::ostream& out) {
   const Subject subject = parse_subject(arguments);
+  if (subject.tiles)
+    fail(arguments.file, " holds tiles, and tc ", arguments.command,
+         " goes through the stages before them: leave them out; tc run and tc emit obey them");
   require_numbers(arguments, subject);
   std::vector<Tensor> inputs = inputs_of(arguments, subject);
   const Device device = device_of(arguments);

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "tiny_compile/codegen/cuda_memory_helpers.h"
+#include "tiny_compile/loops/bounds.h"
 
 namespace tiny_compile {
 namespace {
@@ -23,6 +24,16 @@ void count_uses(const Body& body, const std::vector<Scalar>& scalars, std::vecto
     for (int operand : scalars[s.value].operands) uses[operand]++;
     if (scalars[s.value].mask >= 0) uses[scalars[s.value].mask]++;
   }
+}
+
+constexpr int64_t kMostInt = int64_t{1} << 30;
+
+// Whether ints hold all that the statements count with.
+bool fits_int(const Body& body) {
+  return std::all_of(body.begin(), body.end(), [](const Statement& s) {
+    return largest_part(s.index) < kMostInt && largest_part(s.place) < kMostInt &&
+           fits_int(s.body);
+  });
 }
 
 class TileWriter {
@@ -179,6 +190,7 @@ class TileWriter {
 }  // namespace
 
 KernelEntry write_cuda_tile(CudaText& text, const Tile& tile, const std::string& function) {
+  if (!fits_int(tile.body)) text.integer = "long long";
   KernelEntry entry = text.begin(function, tile.grid, 32 * tile.warps, 1, tile.resident);
   TileWriter(text, tile).write();
   text.out.close();

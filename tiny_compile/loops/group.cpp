@@ -65,4 +65,10 @@ Kernel Group::finish() const {
   return normalize(std::move(result));
 }
 
+int64_t points(const Group& group) {
+  int64_t count = 1;
+  for (const Axis& axis : group.kernel.axes) count *= axis.extent.bounds().high;
+  return count;
+}
+
 }  // namespace tiny_compile

@@ -68,4 +68,6 @@ class GroupSet {
   std::vector<uint64_t> words_;
 };
 
+int64_t points(const Group& group);  // of all its axes
+
 }  // namespace tiny_compile

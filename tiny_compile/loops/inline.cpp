@@ -65,12 +65,6 @@ int64_t input_elements(const Program& program, const Kernel& kernel,
   return total;
 }
 
-int64_t points(const Group& group) {
-  int64_t count = 1;
-  for (const Axis& axis : group.kernel.axes) count *= axis.extent.bounds().high;
-  return count;
-}
-
 // The producer's axes at the place that an index of its buffer names.
 Substitution places_in(const Kernel& kernel, const Nest& nest, const Expr& index) {
   Substitution axes;

@@ -369,6 +369,15 @@ bool joins_another(const Program& program, const Group& producer, const Group& c
                      });
 }
 
+// One number's kernel that takes in readers one by one would make each wait for the one before;
+// apart they are many of a kind, for one launch.
+bool takes_in_many(const Group& producer, const Group& consumer) {
+  const auto has_loops = [](const Step& step) { return !step.inner.empty(); };
+  const std::vector<Step>& steps = producer.kernel.steps;
+  return producer.rows.empty() && !producer.sequential() && points(consumer) > 1 &&
+         std::any_of(steps.begin(), steps.end(), has_loops);
+}
+
 // What is computed again waits for its readers: in a kernel that runs earlier it would be kept.
 constexpr const char* kAgain = "it is computed again, later";
 
@@ -394,6 +403,8 @@ std::string merge_consumer(const Program& program, Group& producer, const Group&
   if (producer.has(StepKind::Sort) || consumer.has(StepKind::Sort)) return kSortsAlone;
   if (program.target == Target::Cuda && joins_another(program, producer, consumer))
     return "it waits for another reduction too";
+  if (program.target == Target::Cuda && takes_in_many(producer, consumer))
+    return "others like it can share its launch";
   if (consumer.has(StepKind::Dot))
     return "a matmul reads its operands many times: they stay in memory";
   if (producer.has(StepKind::Dot) && consumer.sequential())

@@ -233,7 +233,8 @@ class TileVerifier {
 
   void check_loop(const Statement& s) {
     accesses_.check_name(s.name);
-    require(s.index.is_constant() && s.index.constant() >= 1, "a loop's extent is 1 or more");
+    require(s.index.is_constant() && s.index.constant() >= 1 && s.index.constant() <= INT32_MAX,
+            "a loop of ", s.index, " turns, not 1..", INT32_MAX);
     const int64_t before = unrolled_;
     if (s.unrolled) unrolled_ = clamp_to_bounds(Wide{unrolled_} * s.index.constant());
     require(unrolled_ <= kMostUnrolled, "loops are unrolled ", unrolled_, " times, at most ",
