@@ -154,7 +154,7 @@ std::string TunedKernel::str() const {
   std::string text = name + ": " + tiny_compile::str(after);
   if (!(before == after))
     text += ", " + times(gain) + " times as fast as " + tiny_compile::str(before);
-  text += tiny_compile::str(", the fastest of ", tried);
+  text += tried == 1 ? ", the only candidate" : tiny_compile::str(", the fastest of ", tried);
   return disproved == 0 ? text : text + tiny_compile::str("; OTHER BITS from ", disproved);
 }
 
