@@ -77,7 +77,7 @@ TEST_CASE("an unknown channel is named once, with those there are", "[log]") {
   CHECK(session.code == 0);
   CHECK_THAT(words, ContainsSubstring("TC_LOGS: no channel 'fusoin'; there are graph,passes,"
                                       "fusion,loops,schedule,memory,code,guards,recompiles,"
-                                      "cache\n"));
+                                      "cache,autotune\n"));
   CHECK(words.find("fusoin") == words.rfind("fusoin"));
   CHECK_THAT(words, ContainsSubstring("[guards]"));
 }
