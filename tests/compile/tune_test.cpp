@@ -33,7 +33,8 @@ const char* const kSums = R"((%0 x: f32[64,300]) {
 
 TuneOptions quick(const std::string& directory) {
   TuneOptions options;
-  options.seconds = 0.2;
+  options.seconds =
+      20;  // more than enough for three kernels of three candidates, on a busy machine
   options.most = 3;
   options.directory = directory;
   return options;
@@ -163,6 +164,28 @@ TEST_CASE("a kernel that is no use alone is left as it is, with the reason", "[t
   CHECK(tuned.program == program);
   for (const TunedKernel& kernel : tuned.kernels)
     CHECK((kernel.tried > 0 || !kernel.note.empty()));
+}
+
+TEST_CASE("the costliest kernel is tuned first, and time has an end", "[tune]") {
+  const Program program = scheduled(R"((%0 x: f32[7], %1 z: f32[512,1024]) {
+    %2: f32[] = sum %0 {axes=[0]}
+    %3: f32[512,1024] = tanh %1
+    return %2, %3
+  })");
+  TuneOptions options = quick("");
+  options.seconds = 0.01;
+  std::vector<std::string> said;
+  options.say = [&](const std::string& line) { said.push_back(line); };
+  const Tuned tuned = tune(program, cpu, options);
+  REQUIRE(tuned.kernels.size() == 2);
+  REQUIRE(said.size() == 3);
+  CHECK_THAT(said[0], ContainsSubstring("tanh"));
+  CHECK(said[2].empty());
+  for (const TunedKernel& kernel : tuned.kernels) {
+    const bool first = kernel.name.find("tanh") != std::string::npos;
+    CHECK((kernel.tried > 0) == first);
+    CHECK((kernel.note == "no time was left for it") == !first);
+  }
 }
 
 TEST_CASE("compile with max-autotune gives the default's bits", "[tune]") {

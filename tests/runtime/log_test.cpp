@@ -78,7 +78,7 @@ TEST_CASE("an unknown channel is named once, with those there are", "[log]") {
   CHECK_THAT(words,
              ContainsSubstring("TC_LOGS: no channel 'fusoin'; there are graph,passes,"
                                "fusion,loops,schedule,memory,tile,code,guards,recompiles,"
-                               "cache\n"));
+                               "cache,autotune\n"));
   CHECK(words.find("fusoin") == words.rfind("fusoin"));
   CHECK_THAT(words, ContainsSubstring("[guards]"));
 }

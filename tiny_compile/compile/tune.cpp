@@ -17,13 +17,15 @@
 #include "tiny_compile/compile/race.h"
 #include "tiny_compile/compile/tune_memory.h"
 #include "tiny_compile/runtime/log.h"
+#include "tiny_compile/schedule/cost.h"
 #include "tiny_compile/schedule/search.h"
 #include "tiny_compile/tile/lower.h"
 
 namespace tiny_compile {
 namespace {
 
-constexpr double kBuilding = 0.7;  // of a kernel's time, the rest is for the race
+constexpr double kLeastSeconds = 0.3;  // of a kernel that is tuned at all
+constexpr double kBuilding = 0.7;      // of a kernel's time, the rest is for the race
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
@@ -107,6 +109,10 @@ TunedKernel tune_kernel(const Program& program, const Kernel& kernel, Device dev
     tuned.note = "remembered";
     return tuned;
   }
+  if (seconds <= 0) {
+    tuned.note = "no time was left for it";
+    return tuned;
+  }
   run_race(tuned, *alone, device, options, seconds);
   remember_schedule(options.directory, key, *alone, tuned.after);
   return tuned;
@@ -123,6 +129,23 @@ TunedKernel tune_or_leave(const Program& program, const Kernel& kernel, Device d
   }
 }
 
+struct Costly {
+  size_t kernel = 0;
+  double microseconds = 1;
+};
+
+// By the model: what takes longest is worth most of the time.
+std::vector<Costly> costliest_first(const Program& program) {
+  std::vector<Costly> order;
+  const bool numbers = sizes(program).empty();
+  for (size_t k = 0; k < program.kernels.size(); k++)
+    order.push_back({k, numbers ? estimate(program, program.kernels[k]).total() : 1});
+  std::stable_sort(order.begin(), order.end(), [](const Costly& a, const Costly& b) {
+    return a.microseconds > b.microseconds;
+  });
+  return order;
+}
+
 }  // namespace
 
 std::string TunedKernel::str() const {
@@ -132,21 +155,25 @@ std::string TunedKernel::str() const {
   std::string text = name + ": " + tiny_compile::str(after);
   if (!(before == after))
     text += ", " + times(gain) + " times as fast as " + tiny_compile::str(before);
-  text += tiny_compile::str(", the fastest of ", tried);
+  text += tried == 1 ? ", the only candidate" : tiny_compile::str(", the fastest of ", tried);
   return disproved == 0 ? text : text + tiny_compile::str("; OTHER BITS from ", disproved);
 }
 
 Tuned tune(const Program& program, Device device, const TuneOptions& options) {
-  Tuned result{program, {}};
+  Tuned result{program, std::vector<TunedKernel>(program.kernels.size())};
   const double stop = now() + options.seconds;
-  const size_t count = program.kernels.size();
-  for (size_t k = 0; k < count; k++) {
-    Kernel& kernel = result.program.kernels[k];
-    if (options.say) options.say(str("tuning ", k + 1, " of ", count, ", ", kernel.name));
-    const double share = std::max(0.0, stop - now()) / static_cast<double>(count - k);
-    result.kernels.push_back(tune_or_leave(program, kernel, device, options, share));
-    kernel.schedule = result.kernels.back().after;
-    log("autotune", result.kernels.back().str());
+  const std::vector<Costly> order = costliest_first(program);
+  double left = 0;
+  for (const Costly& one : order) left += one.microseconds;
+  for (const Costly& one : order) {
+    Kernel& kernel = result.program.kernels[one.kernel];
+    if (options.say) options.say("tuning " + kernel.name);
+    const double share = std::max((stop - now()) * one.microseconds / left, kLeastSeconds);
+    result.kernels[one.kernel] =
+        tune_or_leave(program, kernel, device, options, now() < stop ? share : 0);
+    kernel.schedule = result.kernels[one.kernel].after;
+    log("autotune", result.kernels[one.kernel].str());
+    left -= one.microseconds;
   }
   if (options.say) options.say("");
   return result;
