@@ -157,3 +157,13 @@ TEST_CASE("kernels share a function where their tiles are equal", "[tile]") {
   const Source apart = emit(parse_tiles(text.substr(0, second) + edited));
   CHECK(apart.kernels[1].function != apart.kernels[0].function);
 }
+
+TEST_CASE("while sizes are symbolic no kernel is a tile", "[tile]") {
+  std::string text = print(squares());
+  text = replaced(text, "program f on", "program f[n: 1..9] on");
+  text = replaced(text, "  output y", "  input z: f32[n]\n  output y");
+  const Tiles tiles = lower_to_tiles(parse_program(text));
+  CHECK(!has_tile(tiles));
+  CHECK(parse_tiles(print(tiles)) == tiles);
+  CHECK(has_tile(lower_to_tiles(squares())));
+}

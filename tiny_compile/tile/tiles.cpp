@@ -28,10 +28,6 @@ size_t first_tile(std::string_view text) {
   return text.size();
 }
 
-bool is_laid_out(const Kernel& kernel) {
-  return schedule_of(kernel).strategy == Strategy::Layouts;
-}
-
 int lone_buffer(const Program& program, const LoneKernel& lone, const Tile& tile, int buffer) {
   const auto at =
       std::find(lone.buffers.begin(), lone.buffers.end(), storage_of(program, buffer));
@@ -54,9 +50,13 @@ Tiles lower_to_tiles(const Program& program) {
   Tiles tiles{program, {}};
   for (const Kernel& kernel : program.kernels) {
     tiles.of_kernel.emplace_back();
-    if (is_laid_out(kernel)) tiles.of_kernel.back() = lower_to_tile(program, kernel);
+    if (becomes_tile(program, kernel)) tiles.of_kernel.back() = lower_to_tile(program, kernel);
   }
   return tiles;
+}
+
+bool becomes_tile(const Program& program, const Kernel& kernel) {
+  return schedule_of(kernel).strategy == Strategy::Layouts && sizes(program).empty();
 }
 
 bool has_tile(const Tiles& tiles) {

@@ -21,6 +21,9 @@ struct Tiles {
 
 Tiles lower_to_tiles(const Program& program);
 
+// Whether its schedule has layouts; while the program has symbolic sizes, no kernel does.
+bool becomes_tile(const Program& program, const Kernel& kernel);
+
 bool has_tile(const Tiles& tiles);
 
 // The program's text, behind it that of each tile.

@@ -377,7 +377,7 @@ void verify(const Tiles& tiles) {
   for (size_t k = 0; k < program.kernels.size(); k++) {
     const Kernel& kernel = program.kernels[k];
     const std::optional<Tile>& tile = tiles.of_kernel[k];
-    const bool wants = schedule_of(kernel).strategy == Strategy::Layouts;
+    const bool wants = becomes_tile(program, kernel);
     if (wants != tile.has_value())
       fail("kernel ", kernel.name,
            wants ? " has layouts, but no tile" : " has a tile, but no layouts");
