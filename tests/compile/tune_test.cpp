@@ -10,6 +10,7 @@
 #include "tiny_compile/compile/race.h"
 #include "tiny_compile/compile/tune_memory.h"
 #include "tiny_compile/loops/legal_schedule.h"
+#include "tiny_compile/tile/tiles.h"
 #include "tiny_compile/tiny_compile.h"
 
 using namespace tiny_compile;
@@ -42,7 +43,7 @@ TuneOptions quick(const std::string& directory) {
 
 std::vector<Tensor> run(const Program& scheduled, std::span<const Tensor> inputs) {
   const Program program = plan_memory(scheduled);
-  return build(program, emit(program)).run(inputs);
+  return build(program, emit(lower_to_tiles(program))).run(inputs);
 }
 
 // Adds a half, slowly or at once; a wrong one adds another number.

@@ -23,6 +23,7 @@ namespace {
 
 constexpr int64_t kFewRows = 64;     // rows that cannot keep a machine busy ...
 constexpr int64_t kLongRow = 32768;  // ... while each has this much to do
+constexpr int64_t kShort = 64;  // elements: two such reductions go well one after the other
 constexpr int kMostReductions = 32;  // of a kernel: what its steps share must stay in the cache
 
 int64_t extent(const Group& group, int axis) {
@@ -354,7 +355,8 @@ const Scalar* widest_load(const Group& group,
 // It makes one value of this reduction's and another's, which the producer does not wait for: the
 // norm of many tensors, whose reductions can all run at a time.
 bool joins_another(const Program& program, const Group& producer, const Group& consumer) {
-  if (!producer.has(StepKind::Reduce) || consumer.sequential() || points(consumer) > 1)
+  if (!producer.has(StepKind::Reduce) || consumer.sequential() || points(consumer) > 1 ||
+      points(producer) <= kShort)
     return false;
   const auto loads = [](const Group& group, int buffer) {
     return std::any_of(

@@ -38,11 +38,12 @@ constexpr int64_t kHeldColumns = 16;  // side by side
 constexpr int64_t kHeldWarps = 8;  // of a column, of words; twice as many of two halves a word
 constexpr int64_t kUnderWay = 64;  // bytes of a thread at a time, of a column that is read once
 constexpr int64_t kOnceLanes = 16;  // of its rows
-constexpr int64_t kOnceWarps = 8;   // that share it; twice as many where there are few
+constexpr int64_t kOnceWarps = 8;   // that share it
 constexpr int64_t kBlockWarps = 8;  // where lanes are rows
 constexpr int64_t kRowWarps = 4;    // of a block where lanes are elements
+constexpr int64_t kShort = 8;       // elements of a window that others read in wider pieces
 constexpr int64_t kManyThreads = int64_t{1} << 17;  // from here on all multiprocessors are busy
-constexpr int64_t kSomeThreads = int64_t{1} << 15;
+constexpr int64_t kSomeThreads = int64_t{1} << 18;  // the same of rows that are held
 
 // What decides.
 struct Shape {
@@ -144,16 +145,15 @@ Deal hold_columns(const Shape& shape, const Along& rows) {
 
 // A part of it at a time.
 Deal read_columns(const Shape& shape, const Along& rows) {
-  const int64_t padded = power_of_two_from(shape.longest),
-                threads = shape.rows * kOnceWarps * kLanes / kOnceLanes,
-                most = threads < kManyThreads ? 2 * kOnceWarps : kOnceWarps;
+  const int64_t padded = power_of_two_from(shape.longest);
   Deal d;
   d.vector = std::min<int64_t>(rows.vector, 2);
   while (d.vector > 1 && shape.rows / d.vector * std::min(kOnceWarps, padded) < kManyThreads)
     d.vector /= 2;
   d.registers = std::max<int64_t>(1, kUnderWay / (d.vector * rows.bytes));
-  if (padded > d.registers) d.lanes = kOnceLanes;
-  while (d.warps < most && d.registers * (kLanes / d.lanes) * d.warps < padded) d.warps *= 2;
+  if (padded > d.registers && rows.vector > 1) d.lanes = kOnceLanes;
+  while (d.warps < kOnceWarps && d.registers * (kLanes / d.lanes) * d.warps < padded)
+    d.warps *= 2;
   return d;
 }
 
@@ -239,15 +239,17 @@ std::optional<Deal> deal_of(const Program& program, const Kernel& kernel) {
   if (prefers_rows_as_lanes(program, kernel, shape)) {
     if (shape.longest > 2 * kChunk) return std::nullopt;
     const Along rows = along(program, kernel, kernel.axes[kernel.rows - 1]);
-    const bool of_loops =
+    const bool is_window =
         rows.vector == 1 && shape.longest * shape.streams <= kHeld && along_loops.vector > 1;
-    if (!of_loops) return shape.again ? hold_columns(shape, rows) : read_columns(shape, rows);
+    if (is_window && !shape.again && shape.longest < kShort) return std::nullopt;
+    if (!is_window) return shape.again ? hold_columns(shape, rows) : read_columns(shape, rows);
     return hold_rows(shape, along_loops);
   }
   const bool is_long = shape.longest > kChunk;
   if (is_long && shape.again) return std::nullopt;
   const Deal d = is_long ? read_rows(shape, along_loops) : hold_rows(shape, along_loops);
-  return shape.rows * d.lanes * d.warps < kSomeThreads ? std::nullopt : std::optional(d);
+  const bool few = shape.rows * d.lanes * d.warps < (is_long ? kManyThreads : kSomeThreads);
+  return few ? std::nullopt : std::optional(d);
 }
 
 }  // namespace

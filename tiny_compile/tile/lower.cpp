@@ -25,6 +25,8 @@
 namespace tiny_compile {
 namespace {
 
+constexpr int64_t kHastened = 8;  // elements of a shortcut
+
 // What is known while the passes of a kernel are written.
 struct Lowering {
   const Program& program;
@@ -208,7 +210,8 @@ int add_pack(Lowering& l, DType dtype, const VectorAxis& vector) {
   return add_array(l.tile, {str("pack", l.tile.arrays.size()), dtype, vector.width});
 }
 
-// A mask that says the same of all elements of a vector: index < bound, both multiples of it.
+// A mask that says the same of all elements of a vector: index < bound, both multiples of its
+// width, or the index the same for all.
 struct Within {
   Expr index, bound;
 };
@@ -221,10 +224,11 @@ std::optional<Within> mask_of_vector(const Lowering& l, const VectorAxis& vector
   if (index.kind != ScalarKind::Index || bound.kind != ScalarKind::Constant)
     return std::nullopt;
   const int64_t most = bound.value.as_integer();
-  if (most % vector.width != 0 ||
-      !is_contiguous(index.index, l.kernel.axes[vector.axis].symbol(),
-                     static_cast<int>(vector.width)))
-    return std::nullopt;
+  const Axis& axis = l.kernel.axes[vector.axis];
+  const bool is_aligned =
+      most % vector.width == 0 &&
+      is_contiguous(index.index, axis.symbol(), static_cast<int>(vector.width));
+  if (depends_on(index.index, axis.name) && !is_aligned) return std::nullopt;
   return Within{at_start(l, vector, index.index), most};
 }
 
@@ -273,7 +277,7 @@ Body store_elements(Lowering& l, const std::vector<int>& steps, const VectorAxis
   return body;
 }
 
-// A pass: its loops with all that a thread has of them, all its rows in each. A loop even over one
+// A pass, for one register: what a thread has of the loops there, all its rows in each. A loop even over one
 // register: what it names is named in other passes too.
 Body over_elements(Lowering& l, const std::vector<int>& ids, const std::vector<int>& inner,
                    const Share& k, const Body& each, const Body& after, bool stores) {
@@ -292,7 +296,37 @@ Body over_elements(Lowering& l, const std::vector<int>& ids, const std::vector<i
   Body body = {let("k", count, k.start())};
   if (k.covers_more) rows = {if_less(k.start(), k.count, std::move(rows))};
   append(body, std::move(rows));
-  return {for_each("r_k", k.registers, true, std::move(body))};
+  return body;
+}
+
+// What is done for each of a thread's registers.
+struct Work {
+  Body body;
+  bool hastens = false;  // by shortcuts
+};
+
+// One work after the other for all registers; where one hastens, for some at a time: enough for
+// their instructions to overlap, few enough for what the long way would need once more.
+Body over_registers(const Lowering& l, const Share& k, std::vector<Work> works) {
+  const bool hastens =
+      std::any_of(works.begin(), works.end(), [](const Work& w) { return w.hastens; });
+  const int64_t some = std::max<int64_t>(1, kHastened / (k.vector * l.row_registers())),
+                at_a_time = hastens ? std::min(some, k.registers) : k.registers;
+  const bool in_parts = at_a_time < k.registers;
+  Body all;
+  for (Work& work : works) {
+    Body body = std::move(work.body);
+    if (in_parts) {
+      const Expr part = Expr::index("s_k", k.registers / at_a_time),
+                 own = Expr::index("g_k", at_a_time);
+      body.insert(body.begin(), let("r_k", k.registers, part * at_a_time + own));
+    }
+    if (!l.inner.empty())
+      body = {for_each(in_parts ? "g_k" : "r_k", at_a_time, true, std::move(body))};
+    if (work.hastens) body = {shortcut(std::move(body))};
+    append(all, std::move(body));
+  }
+  return in_parts ? Body{for_each("s_k", k.registers / at_a_time, true, std::move(all))} : all;
 }
 
 // Whether elements are divided by what divides many, or raised as a power of e.
@@ -360,9 +394,9 @@ void reduce_pass(Lowering& l, const std::vector<int>& pass, const std::vector<in
     arrays[id] = add_array(l.tile, {str("keep", l.tile.arrays.size()), dtype, size});
     each.push_back(set(arrays[id], place_of(l, k), id));
   }
-  Body elements = over_elements(l, ids, inner, k, each, {}, false);
-  if (has_shortcuts(l, ids, inner)) elements = {shortcut(std::move(elements))};
-  append(begin, std::move(elements));
+  const bool hastens = has_shortcuts(l, ids, inner);
+  append(begin,
+         over_registers(l, k, {{over_elements(l, ids, inner, k, each, {}, false), hastens}}));
   for (const Accumulator& one : all) {
     Reduced reduced = reduce(l.tile, k, one, l.row_registers());
     append(l.tile.body, std::move(reduced.before));
@@ -389,7 +423,7 @@ Body compute_ahead(Lowering& l, const std::vector<int>& pass, const std::vector<
         l.tile, {str("value", l.tile.arrays.size()), l.kernel.scalars[id].dtype, size});
     each.push_back(set(arrays[id], place_of(l, k), id));
   }
-  Body body = {shortcut(over_elements(l, ids, l.inner, k, each, {}, false))};
+  Body body = over_elements(l, ids, l.inner, k, each, {}, false);
   for (const auto& [id, array] : arrays) l.kept[id] = {array, l.inner};
   return body;
 }
@@ -400,16 +434,17 @@ void store_pass(Lowering& l, const std::vector<int>& pass) {
   std::vector<int> ids = needed(l, pass);
   define_for_row(l, ids, inner);
   const std::map kept = l.kept;
-  Body body, after;
+  std::vector<Work> works;
   if (has_shortcuts(l, ids, inner)) {
-    body = compute_ahead(l, pass, ids, k);
+    works.push_back({compute_ahead(l, pass, ids, k), true});
     ids = needed(l, pass);
   }
+  Body after;
   const Expr element = l.rows.vector > 1 ? l.rows.v() : k.v();
   const Body each = store_elements(l, pass, vector_axis(l, k, inner), element, after);
-  append(body, over_elements(l, ids, inner, k, each, after, true));
+  works.push_back({over_elements(l, ids, inner, k, each, after, true)});
   l.kept = kept;
-  body = in_turns(k, std::move(body));
+  Body body = in_turns(k, over_registers(l, k, std::move(works)));
   append(l.tile.body, by_owner(l, {l.kernel.schedule->rows, k.layout}, std::move(body)));
 }
 
