@@ -30,6 +30,19 @@ inline Pipeline without_clusters() {
   return insert_after(default_pipeline(), "fuse", {"small_gpu", ProgramPass(stage)});
 }
 
+// By the families of generators that layouts have taken kernels over from.
+inline Pipeline without_layouts(Pipeline pipeline = default_pipeline()) {
+  const auto stage = [](const Program& program) {
+    Program result = program;
+    for (Kernel& kernel : result.kernels) {
+      if (kernel.schedule->strategy == Strategy::Layouts)
+        kernel.schedule = default_schedule(program.machine);
+    }
+    return result;
+  };
+  return insert_after(std::move(pipeline), "schedule", {"families", ProgramPass(stage)});
+}
+
 // The same bits on a GPU, where there is one.
 inline void check_on_gpu(const Staged& all, const std::vector<Tensor>& inputs,
                          const std::vector<Tensor>& wanted) {

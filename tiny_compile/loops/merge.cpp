@@ -23,7 +23,6 @@ namespace {
 
 constexpr int64_t kFewRows = 64;     // rows that cannot keep a machine busy ...
 constexpr int64_t kLongRow = 32768;  // ... while each has this much to do
-constexpr int64_t kShort = 64;  // elements: two such reductions go well one after the other
 constexpr int kMostReductions = 32;  // of a kernel: what its steps share must stay in the cache
 
 int64_t extent(const Group& group, int axis) {
@@ -352,11 +351,28 @@ const Scalar* widest_load(const Group& group,
   return best;
 }
 
-// It makes one value of this reduction's and another's, which the producer does not wait for: the
+// Whether a buffer's kernel brings several others' results together.
+bool joins_several(const Program& program, int buffer) {
+  for (const Kernel& kernel : program.kernels) {
+    const auto writes = [&](const Step& step) {
+      return !makes_register(step) && step.buffer == buffer;
+    };
+    if (std::none_of(kernel.steps.begin(), kernel.steps.end(), writes)) continue;
+    std::set<int> read;
+    for (const Scalar& s : kernel.scalars) {
+      const bool made =
+          s.kind == ScalarKind::Load && program.buffers[s.buffer].role == Role::Temporary;
+      if (made) read.insert(s.buffer);
+    }
+    return read.size() > 1;
+  }
+  return false;
+}
+
+// It adds this reduction's result to several others', which the producer does not wait for: the
 // norm of many tensors, whose reductions can all run at a time.
 bool joins_another(const Program& program, const Group& producer, const Group& consumer) {
-  if (!producer.has(StepKind::Reduce) || consumer.sequential() || points(consumer) > 1 ||
-      points(producer) <= kShort)
+  if (!producer.has(StepKind::Reduce) || consumer.sequential() || points(consumer) > 1)
     return false;
   const auto loads = [](const Group& group, int buffer) {
     return std::any_of(
@@ -367,6 +383,7 @@ bool joins_another(const Program& program, const Group& producer, const Group& c
                      [&](const Scalar& s) {
                        return s.kind == ScalarKind::Load &&
                               program.buffers[s.buffer].role == Role::Temporary &&
+                              joins_several(program, s.buffer) &&
                               producer.store_to(s.buffer) < 0 && !loads(producer, s.buffer);
                      });
 }

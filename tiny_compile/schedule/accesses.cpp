@@ -16,6 +16,9 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kLanes = 32, kLine = 128;
+constexpr double kFew = 4, kMany = 16;  // lines: side by side, and elsewhere
+
+double as_double(int64_t n) { return static_cast<double>(n); }
 
 struct Point {
   int64_t row = 0, element = 0;
@@ -95,17 +98,23 @@ double lines_of(const Program& program, const Kernel& kernel, const std::vector<
     const int64_t address = evaluate(*access.index, values) * size;
     lines.insert((address - (address < 0 ? kLine - 1 : 0)) / kLine);
   }
-  return static_cast<double>(lines.size());
+  const int64_t rows = row_count(kernel).constant();
+  const double idle = are_rows && rows < kLanes ? as_double(kLanes) / as_double(rows) : 1;
+  return as_double(static_cast<int64_t>(lines.size())) * idle;
 }
 
 }  // namespace
 
 Lines lines_of(const Program& program, const Kernel& kernel) {
   Lines sum;
+  bool along_rows = false, along_loops = false;
   for (const std::vector<int>& inner : loops_of(kernel)) {
     const auto see = [&](const Access& access) {
-      sum.of_rows += lines_of(program, kernel, inner, access, true);
-      sum.of_loops += lines_of(program, kernel, inner, access, false);
+      const double of_rows = lines_of(program, kernel, inner, access, true),
+                   of_loops = lines_of(program, kernel, inner, access, false);
+      sum.of_rows += of_rows, sum.of_loops += of_loops, sum.accesses++;
+      along_rows = along_rows || (of_rows <= kFew && of_loops >= kMany);
+      along_loops = along_loops || (of_loops <= kFew && of_rows >= kMany);
     };
     std::vector<bool> seen(kernel.scalars.size());
     for (const Step& step : kernel.steps) {
@@ -121,6 +130,7 @@ Lines lines_of(const Program& program, const Kernel& kernel) {
       }
     }
   }
+  sum.crosses = along_rows && along_loops;
   return sum;
 }
 

@@ -10,6 +10,8 @@ namespace tiny_compile {
 // side by side, 32 where each lies elsewhere.
 struct Lines {
   double of_rows = 0, of_loops = 0;
+  int accesses = 0;
+  bool crosses = false;  // some lie side by side along rows alone, others along loops alone
 };
 
 // Of a kernel with rows and loops whose sizes are numbers.

@@ -41,7 +41,9 @@ constexpr int64_t kOnceLanes = 16;  // of its rows
 constexpr int64_t kOnceWarps = 8;   // that share it
 constexpr int64_t kBlockWarps = 8;  // where lanes are rows
 constexpr int64_t kRowWarps = 4;    // of a block where lanes are elements
-constexpr int64_t kShort = 8;       // elements of a window that others read in wider pieces
+constexpr double kNear =
+    4;  // lines of an access; short rows further apart are staged by others
+constexpr int64_t kShort = 8;  // elements of a window that others read in wider pieces
 constexpr int64_t kManyThreads = int64_t{1} << 17;  // from here on all multiprocessors are busy
 constexpr int64_t kSomeThreads = int64_t{1} << 18;  // the same of rows that are held
 
@@ -223,8 +225,7 @@ Layout loop_of(const Deal& d, int64_t count) {
 
 // Where a row's elements lie side by side and other rows elsewhere, lanes share rows, and it takes
 // shuffles to bring together what they have.
-bool prefers_rows_as_lanes(const Program& program, const Kernel& kernel, const Shape& shape) {
-  const Lines lines = lines_of(program, kernel);
+bool prefers_rows_as_lanes(const Lines& lines, const Shape& shape) {
   const double padded = static_cast<double>(std::min(kLanes, power_of_two_from(shape.longest))),
                shuffles = shape.reductions * std::log2(padded) * kLanes /
                           static_cast<double>(std::max(kLanes, shape.longest));
@@ -236,18 +237,23 @@ std::optional<Deal> deal_of(const Program& program, const Kernel& kernel) {
   if (shape.reductions == 0) return std::nullopt;
   const std::vector<std::vector<int>> loops = loops_of(kernel);
   const Along along_loops = along(program, kernel, kernel.axes[loops[0].back()]);
-  if (prefers_rows_as_lanes(program, kernel, shape)) {
+  const Lines lines = lines_of(program, kernel);
+  if (lines.crosses) return std::nullopt;  // by way of shared memory
+  if (prefers_rows_as_lanes(lines, shape)) {
     if (shape.longest > 2 * kChunk) return std::nullopt;
     const Along rows = along(program, kernel, kernel.axes[kernel.rows - 1]);
     const bool is_window =
         rows.vector == 1 && shape.longest * shape.streams <= kHeld && along_loops.vector > 1;
     if (is_window && !shape.again && shape.longest < kShort) return std::nullopt;
+    const bool far = rows.vector == 1 && lines.of_rows > kNear * lines.accesses;
+    if (far && !is_window) return std::nullopt;
     if (!is_window) return shape.again ? hold_columns(shape, rows) : read_columns(shape, rows);
     return hold_rows(shape, along_loops);
   }
   const bool is_long = shape.longest > kChunk;
   if (is_long && shape.again) return std::nullopt;
   const Deal d = is_long ? read_rows(shape, along_loops) : hold_rows(shape, along_loops);
+  if (d.lanes * d.vector == 1) return std::nullopt;
   const bool few = shape.rows * d.lanes * d.warps < (is_long ? kManyThreads : kSomeThreads);
   return few ? std::nullopt : std::optional(d);
 }
