@@ -42,7 +42,7 @@ TuneOptions quick(const std::string& directory) {
 
 std::vector<Tensor> run(const Program& scheduled, std::span<const Tensor> inputs) {
   const Program program = plan_memory(scheduled);
-  return build(program, emit(program)).run(inputs);
+  return build(program, emit(lower_to_tiles(program))).run(inputs);
 }
 
 // Adds a half, slowly or at once; a wrong one adds another number.
