@@ -22,6 +22,7 @@
 #include "tiny_compile/cli/charts.h"
 #include "tiny_compile/cli/demo_model.h"
 #include "tiny_compile/cli/inputs.h"
+#include "tiny_compile/cli/layout_picture.h"
 #include "tiny_compile/cli/picture.h"
 #include "tiny_compile/cli/subject.h"
 #include "tiny_compile/cli/tree_picture.h"
@@ -320,6 +321,16 @@ std::string tree_of(const Arguments& arguments) {
   return tree_picture(std::strtoll(length.c_str(), nullptr, 10));
 }
 
+// On a GPU where nobody says: there alone schedules have layouts.
+std::string layouts_of_text(const Arguments& arguments, const Subject& subject) {
+  const bool says = arguments.options.count("target") || arguments.options.count("machine");
+  const Machine machine = says                 ? machine_of(arguments, subject)
+                          : subject.is_program ? subject.program.machine
+                                               : default_machine(Target::Cuda);
+  const Staged staged = subject.staged(until(default_pipeline(), "plan_memory"), machine);
+  return layout_picture(staged.program, arguments.option("kernel", ""));
+}
+
 std::vector<Drawing> drawings_of(const Arguments& arguments, const Subject& subject) {
   const Pipeline pipeline = pipeline_of(arguments);
   if (arguments.kind == "graph")
@@ -345,8 +356,9 @@ int picture(const Arguments& arguments, std::ostream& out) {
   }
   const Subject subject = parse_subject(arguments, text);
   require_numbers(arguments, subject);
-  out << (is_drawing ? render(drawings_of(arguments, subject), format)
-                     : memory_chart(subject.staged(pipeline_of(arguments)).program));
+  out << (is_drawing         ? render(drawings_of(arguments, subject), format)
+          : kind == "layout" ? layouts_of_text(arguments, subject)
+                             : memory_chart(subject.staged(pipeline_of(arguments)).program));
   return 0;
 }
 
