@@ -8,6 +8,7 @@
 #include "tests/fuzz/layouts.h"
 #include "tests/fuzz/random_graph.h"
 #include "tiny_compile/loops/legal_layouts.h"
+#include "tiny_compile/tile/interpreter.h"
 #include "tiny_compile/tile/lower.h"
 #include "tiny_compile/tile/owner.h"
 #include "tiny_compile/tile/share.h"
@@ -77,6 +78,47 @@ int64_t owners_that_differ(const Program& program, const Kernel& kernel) {
   return seen == 0 && !loops_of(kernel).empty() ? -1 : wrong;
 }
 
+// y = x under random layouts, chosen by the sizes.
+Program copies(int64_t rows, int64_t count) {
+  const std::string size = str("i64[", rows, ",", count, "]"),
+                    at = str("[i0*", count, " + j0]");
+  return with_random_layouts(parse_program(
+      "program f on cuda {\n  input x: " + size + "\n  output y: " + size +
+      str("\n  kernel k rows(i0: ", rows, ") {\n    store y", at, " for (j0: ", count,
+          ") = load x", at, "\n  }\n  launch k\n  return y\n}\n")));
+}
+
+// Stores `value` wherever the tile stores what `instead` is.
+void store_instead(Body& body, int instead, int value) {
+  for (Statement& s : body) {
+    const bool stores = s.kind == StatementKind::Store || s.kind == StatementKind::Set;
+    if (stores && s.value == instead) s.value = value;
+    store_instead(s.body, instead, value);
+  }
+}
+
+// The thread that copies each element, as the tile's interpreter runs it.
+std::vector<int64_t> threads_that_copy(const Program& program) {
+  Tile tile = lower_to_tile(program, program.kernels[0]);
+  Scalar thread;
+  thread.kind = ScalarKind::Index;
+  thread.dtype = DType::i64;
+  thread.index = warp_of(tile) * 32 + lane_of_warp();
+  tile.kernel.scalars.push_back(thread);
+  const int number = static_cast<int>(tile.kernel.scalars.size()) - 1;
+  store_instead(tile.body, program.kernels[0].steps[0].value, number);
+  tile.body.insert(tile.body.begin(), define(number));
+  const int64_t size =
+      program.buffers[0].type.shape[0].constant() * program.buffers[0].type.shape[1].constant();
+  std::vector<int64_t> x(static_cast<size_t>(size), -1), y = x;
+  const auto memory_of = [&](std::vector<int64_t>& values) {
+    return Memory{reinterpret_cast<std::byte*>(values.data()), size, DType::i64, {}, {}};
+  };
+  std::vector<Memory> memory = {memory_of(x), memory_of(y)};
+  run_tile(tile, memory);
+  return y;
+}
+
 Program laid_out(uint64_t seed) {
   return run_pipeline(until(layouts_pipeline(), "plan_memory"), random_graph(seed), true,
                       Target::Cuda)
@@ -99,7 +141,7 @@ TEST_CASE("owners of elements that a reader can count", "[facts]") {
 
 TEST_CASE("owners under random layouts are those of the tiles", "[facts]") {
   int64_t kernels = 0;
-  for (uint64_t seed = 0; seed < 40; seed++) {
+  for (uint64_t seed = 0; seed < 150; seed++) {
     const Program program = laid_out(seed);
     for (const Kernel& kernel : program.kernels) {
       if (!kernel.schedule || kernel.schedule->strategy != Strategy::Layouts) continue;
@@ -108,7 +150,26 @@ TEST_CASE("owners under random layouts are those of the tiles", "[facts]") {
       kernels++;
     }
   }
-  CHECK(kernels > 20);
+  CHECK(kernels > 100);
+}
+
+TEST_CASE("owners are the threads that store when the tile is run", "[facts]") {
+  for (int64_t rows = 1; rows < 60; rows += 3) {
+    const int64_t count = 70 - rows;
+    const Program program = copies(rows, count);
+    const Schedule& s = *program.kernels[0].schedule;
+    INFO(str(s));
+    REQUIRE(s.strategy == Strategy::Layouts);
+    const std::vector<int64_t> threads = threads_that_copy(program);
+    int64_t wrong = 0;
+    for (int64_t row = 0; row < rows; row++) {
+      for (int64_t k = 0; k < count; k++) {
+        const Owner owner = owner_of(s.rows, s.loops[0], row, k);
+        wrong += threads[row * count + k] != owner.warp * 32 + owner.lane;
+      }
+    }
+    CHECK(wrong == 0);
+  }
 }
 
 TEST_CASE("each kernel of random programs is explained", "[facts]") {
