@@ -540,7 +540,7 @@ TEST_CASE("a block's tile shows the owner of each element", "[picture][layouts]"
   CHECK_THAT(ran.out, ContainsSubstring("Across all 32 rows of the block, down the first 16 of "
                                         "64 elements of the row"));
   // Element 9 is 2 * 4 + 1: warp 1's, its register 2; all 32 lanes have it for a row each.
-  CHECK(count_of(ran.out, "<title>warp 1, lane 5, register 2, turn 0</title>") == 1);
+  CHECK(count_of(ran.out, "<title>warp 1, lane 5, register 2</title>") == 1);
   CHECK(count_of(ran.out, "<title>warp 1, ") == 4 * 32);
   CHECK_THAT(ran.out, ContainsSubstring("32 apart: register") &&
                           ContainsSubstring("2 apart: warp ^ 2") &&

@@ -207,7 +207,8 @@ TEST_CASE("a kernel's facts as lines", "[facts]") {
   CHECK(all[2] == "shared memory: 2048 bytes a block, for what warps hand to each other");
   CHECK_THAT(all[3], ContainsSubstring("limit: launch; ") &&
                          ContainsSubstring(" 0.19 M bytes") &&
-                         ContainsSubstring("; 4 blocks fit a multiprocessor, by threads"));
+                         ContainsSubstring("; 24 blocks for 132 multiprocessors; 4 blocks fit "
+                                           "a multiprocessor, by threads"));
 }
 
 TEST_CASE("an exact reduction takes bits in the order of least work, and says so", "[facts]") {
@@ -247,6 +248,6 @@ TEST_CASE("blocks that fit a multiprocessor, and what runs out", "[facts]") {
   CHECK(occupancy_of(h200, 64, 4, 48 << 10).blocks() == h200.shared / (48 << 10));
   CHECK(std::string(occupancy_of(h200, 64, 4, 48 << 10).limit()) == "shared memory");
   CHECK(occupancy_of(h200, 32, 4, 0).blocks() == 32);
-  CHECK(std::string(occupancy_of(h200, 32, 4, 0).limit()) == "slots");
+  CHECK(std::string(occupancy_of(h200, 32, 4, 0).limit()) == "block slots");
   CHECK(occupancy_of(h200, 1024, 128, 0).blocks() == 1);  // and its registers spill
 }

@@ -74,9 +74,10 @@ std::string cell_text(const Owner& owner, bool has_turns) {
   return has_turns ? tiny_compile::str(text, " ", owner.turn) : text;
 }
 
-std::string hint_of(const Owner& owner) {
-  return tiny_compile::str("warp ", owner.warp, ", lane ", owner.lane, ", register ", owner.reg,
-                           ", turn ", owner.turn);
+std::string hint_of(const Owner& owner, bool has_turns) {
+  const std::string text =
+      tiny_compile::str("warp ", owner.warp, ", lane ", owner.lane, ", register ", owner.reg);
+  return has_turns ? tiny_compile::str(text, ", turn ", owner.turn) : text;
 }
 
 // The pictures of the kernels, one below the other.
@@ -148,9 +149,10 @@ class LayoutPicture {
       for (int64_t x = 0; x < across; x++)
         draw_cell(grid, x, row, left + width * static_cast<double>(x), width, has_turns);
     }
-    draw_legend(warps, left);
-    widen(left + width * static_cast<double>(across));
-    return left + width * static_cast<double>(across);
+    const double right =
+        std::max(left + width * static_cast<double>(across), draw_legend(warps, left));
+    widen(right);
+    return right;
   }
 
   // What is covered but is no element is pale, and has no owner.
@@ -160,21 +162,24 @@ class LayoutPicture {
       return out_.rectangle(left, y_, width, kCellHeight, "box quiet", 0, "beyond the last");
     const Owner owner = grid.owner(x, row);
     out_.rectangle(left, y_, width, kCellHeight,
-                   tiny_compile::str("box g", owner.warp % kColours), 0, hint_of(owner));
+                   tiny_compile::str("box g", owner.warp % kColours), 0,
+                   hint_of(owner, has_turns));
     out_.text(left + width / 2, y_ + 13, cell_text(owner, has_turns), "small", "middle");
   }
 
-  void draw_legend(int warps, double x) {
+  double draw_legend(int warps, double x) {
     y_ += 8;
     for (int warp = 0; warp < std::min(warps, kColours); warp++, x += 84) {
       out_.rectangle(x, y_, 14, 12, tiny_compile::str("box g", warp));
       out_.text(x + 20, y_ + 10, tiny_compile::str("warp ", warp), "small");
     }
-    if (warps > kColours)
-      out_.text(x, y_ + 10,
-                tiny_compile::str("warp ", kColours, " of ", warps, " begins again"),
-                "dim small");
+    if (warps > kColours) {
+      const std::string rest = tiny_compile::str("and again, of ", warps);
+      out_.text(x, y_ + 10, rest, "dim small");
+      x += text_width(rest);
+    }
     y_ += 20;
+    return x;
   }
 
   // A line for each bit, the first taken first: how far apart its halves lie, and who owns it.

@@ -18,7 +18,7 @@ int64_t Occupancy::blocks() const {
 
 const char* Occupancy::limit() const {
   const int64_t least = std::min({by_threads, by_registers, by_shared});
-  if (least >= kMostBlocks) return "slots";
+  if (least >= kMostBlocks) return "block slots";
   if (least == by_threads) return "threads";
   return least == by_registers ? "registers" : "shared memory";
 }

@@ -100,6 +100,7 @@ BlockFacts block_facts(const Program& program, const Kernel& kernel) {
   block.count = row_count(kernel).constant();
   block.blocks = tile.grid;
   block.warps = tile.warps;
+  block.multiprocessors = program.machine.multiprocessors;
   int64_t most = 1;
   for (const std::vector<int>& inner : loops_of(kernel)) {
     block.loops.push_back(loop_facts(program, kernel, inner));
@@ -230,6 +231,9 @@ std::string limit_line(const Facts& facts) {
         str("; one launch with ", plural(static_cast<int64_t>(facts.launched_with), "other"));
   if (!facts.block) return text;
   const Occupancy& o = facts.block->occupancy;
+  if (facts.block->blocks < facts.block->multiprocessors)
+    text += str("; ", plural(facts.block->blocks, "block"), " for ",
+                facts.block->multiprocessors, " multiprocessors");
   return text + str("; ", plural(o.blocks(), "block"), " fit a multiprocessor, by ", o.limit());
 }
 

@@ -33,6 +33,7 @@ struct BlockFacts {
   int64_t count = 1;  // of them in the whole kernel
   int64_t blocks = 1;
   int warps = 1;
+  int64_t multiprocessors = 1;
   std::vector<LoopFacts> loops;  // none: the rows alone
   int64_t shared = 0;            // bytes
   Occupancy occupancy;
