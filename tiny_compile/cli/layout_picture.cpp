@@ -23,7 +23,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kMostAcross = 32, kMostDown = 16;  // cells
-constexpr double kMargin = 16, kNumbers = 44, kCellHeight = 18, kBitWidth = 210;
+constexpr double kMargin = 16, kNumbers = 44, kCellHeight = 18, kBitWidth = 230;
 
 // An index of the tile: the block's rows, or a loop.
 struct Side {
@@ -68,16 +68,36 @@ std::string part_of(const Side& side, int64_t most) {
   return tiny_compile::str("all ", side.covered, " ", side.name);
 }
 
-// Text in a cell: "lane register", and the turn where there are some.
-std::string cell_text(const Owner& owner, bool has_turns) {
-  const std::string text = tiny_compile::str(owner.lane, " ", owner.reg);
-  return has_turns ? tiny_compile::str(text, " ", owner.turn) : text;
+// What cells say beside lane and register: the warp where colours are too few, the turn where there
+// are some.
+struct Told {
+  bool warp = false, turn = false;
+  double width() const { return 42 + 18 * (warp + turn); }
+  std::string what() const {
+    return tiny_compile::str(warp ? "warp, " : "", "lane, register", turn ? ", turn" : "");
+  }
+};
+
+std::string cell_text(const Owner& owner, const Told& told) {
+  std::vector<int64_t> numbers = {owner.lane, owner.reg};
+  if (told.warp) numbers.insert(numbers.begin(), owner.warp);
+  if (told.turn) numbers.push_back(owner.turn);
+  return join(numbers, " ");
 }
 
 std::string hint_of(const Owner& owner, bool has_turns) {
   const std::string text =
       tiny_compile::str("warp ", owner.warp, ", lane ", owner.lane, ", register ", owner.reg);
   return has_turns ? tiny_compile::str(text, ", turn ", owner.turn) : text;
+}
+
+// Who owns a bit, and what it takes to add its halves.
+std::string bit_text(const Bit& bit) {
+  const std::string text = tiny_compile::str(bit.stride, " apart: ", name_of(bit.level));
+  if (bit.level == Level::Lane) return tiny_compile::str(text, " ^ ", bit.step, ", a shuffle");
+  if (bit.level == Level::Warp)
+    return tiny_compile::str(text, " ^ ", bit.step, ", an exchange");
+  return text + (bit.level == Level::Serial ? ", between turns" : ", an add");
 }
 
 // The pictures of the kernels, one below the other.
@@ -118,13 +138,14 @@ class LayoutPicture {
 
   void add_grid(const Facts& facts, const LoopFacts& loop) {
     const Grid grid = grid_of(facts, loop);
-    const bool has_turns = extent_of(loop.layout, Level::Serial) > 1;
+    const Told told = {facts.block->warps > kColours,
+                       extent_of(loop.layout, Level::Serial) > 1};
     text(tiny_compile::str("Across ", part_of(grid.across(), kMostAcross), ", down ",
-                           part_of(grid.down(), kMostDown), "; in a cell lane and register",
-                           has_turns ? " and turn" : "", ", its colour the warp's."),
+                           part_of(grid.down(), kMostDown), "; in a cell ", told.what(),
+                           "; its colour is the warp's."),
          "dim small");
     const double top = y_;
-    double right = draw_cells(grid, has_turns, facts.block->warps);
+    double right = draw_cells(grid, told, facts.block->warps);
     double bottom = y_;
     for (const ReductionFacts& reduction : loop.reductions) {
       y_ = top;
@@ -136,10 +157,10 @@ class LayoutPicture {
   }
 
   // Returns where they end.
-  double draw_cells(const Grid& grid, bool has_turns, int warps) {
+  double draw_cells(const Grid& grid, const Told& told, int warps) {
     const int64_t across = grid.across().shown(kMostAcross),
                   down = grid.down().shown(kMostDown);
-    const double width = has_turns ? 60 : 42, left = kMargin + kNumbers;
+    const double width = told.width(), left = kMargin + kNumbers;
     for (int64_t x = 0; x < across; x++)
       out_.text(left + width * (static_cast<double>(x) + 0.5), y_ + 10, std::to_string(x),
                 "dim small", "middle");
@@ -147,7 +168,7 @@ class LayoutPicture {
     for (int64_t row = 0; row < down; row++, y_ += kCellHeight) {
       out_.text(left - 8, y_ + 13, std::to_string(row), "dim small", "end");
       for (int64_t x = 0; x < across; x++)
-        draw_cell(grid, x, row, left + width * static_cast<double>(x), width, has_turns);
+        draw_cell(grid, x, row, left + width * static_cast<double>(x), told);
     }
     const double right =
         std::max(left + width * static_cast<double>(across), draw_legend(warps, left));
@@ -156,15 +177,15 @@ class LayoutPicture {
   }
 
   // What is covered but is no element is pale, and has no owner.
-  void draw_cell(const Grid& grid, int64_t x, int64_t row, double left, double width,
-                 bool has_turns) {
+  void draw_cell(const Grid& grid, int64_t x, int64_t row, double left, const Told& told) {
+    const double width = told.width();
     if (!grid.exists(x, row))
       return out_.rectangle(left, y_, width, kCellHeight, "box quiet", 0, "beyond the last");
     const Owner owner = grid.owner(x, row);
     out_.rectangle(left, y_, width, kCellHeight,
                    tiny_compile::str("box g", owner.warp % kColours), 0,
-                   hint_of(owner, has_turns));
-    out_.text(left + width / 2, y_ + 13, cell_text(owner, has_turns), "small", "middle");
+                   hint_of(owner, told.turn));
+    out_.text(left + width / 2, y_ + 13, cell_text(owner, told), "small", "middle");
   }
 
   double draw_legend(int warps, double x) {
@@ -189,11 +210,8 @@ class LayoutPicture {
     widen(x + std::max(kBitWidth, text_width(title)));
     y_ += 16;
     for (const Bit& bit : reduction.order) {
-      std::string text = tiny_compile::str(bit.stride, " apart: ", name_of(bit.level));
-      if (bit.level == Level::Lane || bit.level == Level::Warp)
-        text += tiny_compile::str(" ^ ", bit.step);
       out_.rectangle(x, y_, kBitWidth, kCellHeight, "box");
-      out_.text(x + 8, y_ + 13, text, "small");
+      out_.text(x + 8, y_ + 13, bit_text(bit), "small");
       y_ += kCellHeight;
     }
   }
