@@ -5,10 +5,12 @@
 #include <sstream>
 
 #include "tests/catch.h"
+#include "tests/fuzz/layouts.h"
 #include "tests/fuzz/random_graph.h"
 #include "tiny_compile/cli/charts.h"
 #include "tiny_compile/cli/commands.h"
 #include "tiny_compile/cli/layout.h"
+#include "tiny_compile/cli/layout_picture.h"
 #include "tiny_compile/cli/picture.h"
 #include "tiny_compile/cli/svg.h"
 #include "tiny_compile/cli/tree_picture.h"
@@ -493,7 +495,7 @@ TEST_CASE("without a FILE the demo's function is drawn", "[picture]") {
 TEST_CASE("a mistake about pictures exits with 1 and says what there is", "[picture]") {
   CHECK_THAT(tc({}).problems, ContainsSubstring("needs a KIND"));
   CHECK_THAT(tc({"guards", "-"}).problems,
-             ContainsSubstring("graph, passes, memory, roofline"));
+             ContainsSubstring("graph, passes, memory, layout, roofline"));
   CHECK_THAT(tc({"graph", "-", "--format=png"}).problems,
              ContainsSubstring("svg, mermaid and dot"));
   CHECK_THAT(tc({"memory", "-", "--format=dot"}).problems, ContainsSubstring("SVG only"));
@@ -503,4 +505,89 @@ TEST_CASE("a mistake about pictures exits with 1 and says what there is", "[pict
   REQUIRE(run_tc({"print", "-", "--until=lower"}, in, program, problems) == 0);
   CHECK_THAT(tc({"passes", "-"}, program.str()).problems, ContainsSubstring("past its passes"));
   for (const char* kind : {"graph", "guards"}) CHECK(tc({kind, "-"}, "graph").code == 1);
+}
+
+// Layouts ----------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr const char* kColumnSums = R"(program f on cuda {
+  input x: f32[40,100]
+  output y: f32[100]
+  kernel down rows(i0: 100) {
+    r0: f32 = sum(j0: 40) load x[i0 + j0*100]
+    store y[i0] = r0
+    schedule layouts rows grid · lane 32 loop register 16 · warp 4
+  }
+  launch down
+  return y
+}
+)";
+
+size_t count_of(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) count++;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("a block's tile shows the owner of each element", "[picture][layouts]") {
+  const Ran ran = tc({"layout", "-"}, kColumnSums);
+  INFO(ran.problems);
+  REQUIRE(ran.code == 0);
+  CHECK(xml_problem(ran.out) == "");
+  CHECK_THAT(ran.out, ContainsSubstring("Across all 32 rows of the block, down the first 16 of "
+                                        "64 elements of the row"));
+  // Element 9 is 2 * 4 + 1: warp 1's, its register 2; all 32 lanes have it for a row each.
+  CHECK(count_of(ran.out, "<title>warp 1, lane 5, register 2</title>") == 1);
+  CHECK(count_of(ran.out, "<title>warp 1, ") == 4 * 32);
+  CHECK_THAT(ran.out, ContainsSubstring("32 apart: register") &&
+                          ContainsSubstring("2 apart: warp ^ 2") &&
+                          ContainsSubstring("r0 = sum takes in this order"));
+}
+
+TEST_CASE("what a layout covers beyond the last element has no owner", "[picture][layouts]") {
+  std::string few = kColumnSums;
+  for (size_t at; (at = few.find("40")) != few.npos;) few.replace(at, 2, "13");
+  const std::string out = tc({"layout", "-"}, few).out;
+  CHECK(count_of(out, "<title>beyond the last</title>") == 3 * 32);
+  CHECK(count_of(out, "<title>warp ") == 13 * 32);
+}
+
+TEST_CASE("kernels without layouts are drawn as what they have", "[picture][layouts]") {
+  const std::string matmul = tc({"layout", "-"}).out;
+  CHECK_THAT(matmul, ContainsSubstring("schedule tiles has no layouts") &&
+                         ContainsSubstring("limit: launch"));
+  CHECK_THAT(tc({"layout", "-", "--target=cpp"}).out, ContainsSubstring("has no layouts"));
+  CHECK_THAT(tc({"layout"}).out, ContainsSubstring("order: "));  // the demo's function
+}
+
+TEST_CASE("a layout of one kernel, and names that there are not", "[picture][layouts]") {
+  const std::string one = tc({"layout", "-", "--kernel=exp_2"}).out;
+  CHECK_THAT(one, ContainsSubstring(">exp_2<") && !ContainsSubstring("matmul"));
+  const Ran wrong = tc({"layout", "-", "--kernel=softmax"});
+  CHECK(wrong.code == 1);
+  CHECK_THAT(wrong.problems,
+             ContainsSubstring("program g has no kernel 'softmax', but exp_2, matmul_neg_4"));
+  CHECK_THAT(tc({"layout", "-", "--target=tpu"}).problems,
+             ContainsSubstring("no target 'tpu'"));
+  CHECK_THAT(tc({"layout", "-", "--format=dot"}).problems, ContainsSubstring("SVG only"));
+  CHECK_THAT(tc({"graph", "-", "--kernel=exp_2"}).problems, ContainsSubstring("has no effect"));
+  CHECK_THAT(tc({"layout", "-"}, "graph e(%0 x: f32[2]) {\n  return %0\n}\n").problems,
+             ContainsSubstring("nothing to draw"));
+}
+
+TEST_CASE("kernels of random programs under random layouts are drawn", "[picture][layouts]") {
+  for (uint64_t seed = 0; seed < 60; seed++) {
+    const Program program = run_pipeline(until(layouts_pipeline(), "plan_memory"),
+                                         random_graph(seed), true, Target::Cuda)
+                                .program;
+    INFO("seed " << seed);
+    if (program.kernels.empty()) continue;
+    const std::string svg = layout_picture(program);
+    CHECK(xml_problem(svg) == "");
+    for (const Kernel& kernel : program.kernels)
+      CHECK_THAT(svg, ContainsSubstring(">" + kernel.name + "<"));
+  }
 }

@@ -324,7 +324,7 @@ TEST_CASE("explain and bench know no other backends than those that they measure
 
 TEST_CASE("the usage names each option under the commands that take it", "[tc]") {
   const std::string usage = tc({}).problems;
-  CHECK_THAT(usage, ContainsSubstring("\n  print emit\n    --target=cpp|cuda "));
+  CHECK_THAT(usage, ContainsSubstring("\n  print emit layout\n    --target=cpp|cuda "));
   CHECK_THAT(usage, ContainsSubstring("\n  explain bench\n    --json "));
   CHECK_THAT(usage, ContainsSubstring("\n    --seed=N ") && ContainsSubstring("--in FILE.npy"));
 }
@@ -340,6 +340,7 @@ TEST_CASE("what needs numbers points at the symbolic size", "[tc][sizes]") {
                                              {"picture", "graph", "-"},
                                              {"picture", "passes", "-"},
                                              {"picture", "memory", "-"},
+                                             {"picture", "layout", "-"},
                                              {"picture", "roofline", "-"}}) {
     CAPTURE(words);
     const std::string command = words[0] == "picture" ? "picture " + words[1] : words[0];

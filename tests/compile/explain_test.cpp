@@ -328,3 +328,37 @@ TEST_CASE("inputs of another layout are copied, of another type refused", "[expl
   CHECK_THAT(refusal("f32[4]", {}), ContainsSubstring("has 1 inputs, but 0 were given"));
   CHECK_THAT(refusal("f32[4]", {Tensor()}), ContainsSubstring("undefined"));
 }
+
+TEST_CASE("an explanation says who owns what, and the limit, of each kernel", "[explain]") {
+  Explanation said;  // of a program for a GPU, which need not run for it
+  said.staged.program = parse_program(R"(program f on cuda {
+  input x: f32[96,500]
+  output y: f32[96]
+  kernel k rows(i0: 96) {
+    r0: f32 = sum(j0: 500) load x[i0*500 + j0]
+    store y[i0] = r0
+    schedule layouts rows grid · lane 4 loop register 4 · warp 16 · lane 8 from 4
+  }
+  launch k
+  return y
+}
+)");
+  CHECK_THAT(said.str(),
+             ContainsSubstring("== who owns what, and the limit\nk\n  who: 24 blocks "
+                               "of 16 warps, each with 4 of 96 rows; ") &&
+                 ContainsSubstring("\n  limit: launch; "));
+  const Json json = JsonReader(said.json()).read();
+  REQUIRE(json.members.at("kernels").items.size() == 1);
+  const Json& kernel = json.members.at("kernels").items[0];
+  CHECK(kernel.members.at("name").text == "k");
+  CHECK(kernel.members.at("blocks").number == 24);
+  CHECK(kernel.members.at("warps").number == 16);
+  CHECK(kernel.members.at("shared_bytes").number == 2048);
+  CHECK(kernel.members.at("resident_blocks").number == 4);
+  CHECK(kernel.members.at("resident_by").text == "threads");
+  CHECK(kernel.members.at("limit").text == "launch");
+  CHECK(kernel.members.at("bytes").number == 4 * (96 * 500 + 96));
+  CHECK(kernel.members.at("lines").items.size() == 4);
+  CHECK(kernel.members.at("microseconds").number >=
+        kernel.members.at("floor_microseconds").number);
+}

@@ -13,8 +13,8 @@ namespace {
 
 constexpr const char* kCommands =
     R"(tc print|verify|run|emit|explain|bench|tune FILE  FILE: text of a graph, program or tiles; - reads stdin
-tc picture KIND [FILE]                          graph passes memory roofline tree; of the demo's
-                                                function where there is no FILE
+tc picture KIND [FILE]                          graph passes memory layout roofline tree; of the
+                                                demo's function where there is no FILE
 tc bisect A B [--graph=FILE]                    where two lists of stages, dumps or tcs part:
                                                 tc bisect --help
 tc ops                                          the op reference
@@ -27,13 +27,14 @@ struct Option {
 
 constexpr const char kStaged[] = "print run emit explain bench graph passes memory roofline";
 constexpr Option kOptions[] = {
-    {"size", " n=37", "print verify run emit explain bench tune graph passes memory roofline",
+    {"size", " n=37",
+     "print verify run emit explain bench tune graph passes memory layout roofline",
      "a number for a symbolic size; may be repeated"},
     {"until", "=STAGE", kStaged,
      "stop after simplify fold cse dce lower fuse schedule plan_memory tile emit"},
     {"passes", "=a,b,c", kStaged, "only these stages (lower, tile and emit are implied)"},
-    {"target", "=cpp|cuda", "print emit", "for which back end"},
-    {"machine", "=h200|a100|cpu:16", "print run emit",
+    {"target", "=cpp|cuda", "print emit layout", "for which back end (cpp; layout: cuda)"},
+    {"machine", "=h200|a100|cpu:16", "print run emit layout",
      "for which machine: also h100, rtx4090, cpu:N, or a name and its numbers"},
     {"matmul", "=generated|library|tf32", "run explain bench tune",
      "whose matmuls on cuda: kernels with the CPU's bits, or cuBLASLt (generated)"},
@@ -49,8 +50,9 @@ constexpr Option kOptions[] = {
     {"against", "=interpreter", "run",
      "compare; exits with 2 and names the first element that differs"},
     {"json", "", "explain bench", "as JSON"},
-    {"format", "=svg|mermaid|dot", "graph passes memory roofline tree",
-     "the last three: svg alone"},
+    {"format", "=svg|mermaid|dot", "graph passes memory layout roofline tree",
+     "the last four: svg alone"},
+    {"kernel", "=NAME", "layout", "of this kernel alone"},
     {"length", "=N", "tree", "of a sum of N elements (11)"},
     {"roof", "=GB/s,Gop/s", "roofline",
      "the machine (4800,67000: an H200); FILE may be a record"},
@@ -64,10 +66,10 @@ const Option& find_option(const std::string& name) {
 }
 
 void check_kind(const std::string& kind) {
-  for (const char* known : {"graph", "passes", "memory", "roofline", "tree"}) {
+  for (const char* known : {"graph", "passes", "memory", "layout", "roofline", "tree"}) {
     if (kind == known) return;
   }
-  fail("no picture '", kind, "': there are graph, passes, memory, roofline and tree");
+  fail("no picture '", kind, "': there are graph, passes, memory, layout, roofline and tree");
 }
 
 }  // namespace
@@ -108,7 +110,7 @@ Arguments parse_arguments(const std::vector<std::string>& words) {
   }
   if (result.command.empty()) fail(usage());
   if (result.command == "picture" && result.kind.empty())
-    fail("tc picture needs a KIND: graph, passes, memory, roofline or tree\n", usage());
+    fail("tc picture needs a KIND: graph, passes, memory, layout, roofline or tree\n", usage());
   if (result.file.empty() && result.command != "ops" && result.command != "picture")
     fail("tc ", result.command, " needs a FILE\n", usage());
   return result;

@@ -22,7 +22,9 @@
 #include "tiny_compile/cli/charts.h"
 #include "tiny_compile/cli/demo_model.h"
 #include "tiny_compile/cli/inputs.h"
+#include "tiny_compile/cli/layout_picture.h"
 #include "tiny_compile/cli/picture.h"
+#include "tiny_compile/cli/subject.h"
 #include "tiny_compile/cli/tree_picture.h"
 #include "tiny_compile/cli/tune.h"
 #include "tiny_compile/compile/bad_index.h"
@@ -42,11 +44,6 @@ namespace tiny_compile {
 namespace {
 
 constexpr int kUsersMistake = 1, kDiffers = 2;  // exit codes beside 0
-
-std::string text_of(const Arguments& arguments) {
-  return arguments.file == "-" ? read_text(*arguments.input, "the standard input")
-                               : read_text(arguments.file);
-}
 
 Matmul matmul_of(const Arguments& arguments) {
   const std::string whose = arguments.option("matmul", "generated");
@@ -87,80 +84,6 @@ Machine machine_option(const Arguments& arguments, const char* other, Target tar
     fail("--machine=", machine.name, " is a ", gpu ? "GPU" : "CPU", ": it needs --", other, "=",
          gpu ? "cuda" : "cpp");
   return machine;
-}
-
-// A graph, or a program, and what the pipeline made of it.
-struct Subject {
-  bool is_program = false;
-  Graph graph;
-  Program program;
-  std::optional<Tiles> tiles;  // of the program, where the text holds some
-  std::string text;
-  size_t start = 0;  // of the graph or program in it
-
-  std::vector<Expr> sizes() const {
-    return is_program ? tiny_compile::sizes(program) : symbols(graph);
-  }
-
-  // What it is for where nobody says: a program's text does.
-  Machine machine(Target target) const {
-    const bool says = is_program && (target == Target::Cpp || program.target == target);
-    return says ? program.machine : default_machine(target);
-  }
-
-  Staged staged(const Pipeline& pipeline) const {
-    return staged(pipeline, machine(Target::Cpp));
-  }
-  Staged staged(const Pipeline& pipeline, const Machine& machine) const {
-    if (tiles) return run_pipeline(pipeline, with_machine(*tiles, machine), true);
-    return is_program ? run_pipeline(pipeline, for_machine(program, machine), true)
-                      : run_pipeline(pipeline, graph, true, machine);
-  }
-
- private:
-  static Tiles with_machine(Tiles tiles, const Machine& machine) {
-    if (target_of(machine) != Target::Cuda)
-      fail("tiles are for a GPU: give --target=cuda, or --backend=cuda to run them");
-    tiles.program = for_machine(std::move(tiles.program), machine);
-    return tiles;
-  }
-};
-
-Subject parse_subject(const Arguments& arguments, const std::string& text) {
-  size_t start = text.find_first_not_of(" \t\r\n");
-  while (start != std::string::npos && text[start] == '#')
-    start = text.find_first_not_of(" \t\r\n", text.find('\n', start));
-  Subject subject;
-  try {
-    subject.is_program = start != std::string::npos && text.compare(start, 7, "program") == 0;
-    if (subject.is_program && holds_tile(text)) subject.tiles = parse_tiles(text);
-    if (subject.is_program)
-      subject.program = subject.tiles ? subject.tiles->program : parse_program(text);
-    else
-      subject.graph = parse_graph(text);
-  } catch (const Error& error) {
-    fail(arguments.file, ":", error.what());
-  }
-  if (subject.tiles) require_numbers(subject.sizes(), "a tile", arguments.file, text, start);
-  const Substitution numbers = bind_sizes(subject.sizes(), arguments.sizes);
-  subject.graph = substitute(subject.graph, numbers);
-  subject.program = substitute(subject.program, numbers);
-  if (!numbers.empty() && subject.is_program) verify_for(numbers, subject.program);
-  if (!numbers.empty() && !subject.is_program) verify_for(numbers, subject.graph);
-  subject.text = text;
-  subject.start = start;
-  return subject;
-}
-
-Subject parse_subject(const Arguments& arguments) {
-  return parse_subject(arguments, text_of(arguments));
-}
-
-// What kernels are generated for and run with are numbers.
-void require_numbers(const Arguments& arguments, const Subject& subject) {
-  const std::string kind = arguments.kind.empty() ? "" : " " + arguments.kind;
-  require_numbers(subject.sizes(), "tc " + arguments.command + kind, arguments.file,
-                  subject.text, subject.start);
 }
 
 std::vector<Tensor> inputs_of(const Arguments& arguments, const Subject& subject) {
@@ -398,6 +321,16 @@ std::string tree_of(const Arguments& arguments) {
   return tree_picture(std::strtoll(length.c_str(), nullptr, 10));
 }
 
+// On a GPU where nobody says: there alone schedules have layouts.
+std::string layouts_of_text(const Arguments& arguments, const Subject& subject) {
+  const bool says = arguments.options.count("target") || arguments.options.count("machine");
+  const Machine machine = says                 ? machine_of(arguments, subject)
+                          : subject.is_program ? subject.program.machine
+                                               : default_machine(Target::Cuda);
+  const Staged staged = subject.staged(until(default_pipeline(), "plan_memory"), machine);
+  return layout_picture(staged.program, arguments.option("kernel", ""));
+}
+
 std::vector<Drawing> drawings_of(const Arguments& arguments, const Subject& subject) {
   const Pipeline pipeline = pipeline_of(arguments);
   if (arguments.kind == "graph")
@@ -423,8 +356,9 @@ int picture(const Arguments& arguments, std::ostream& out) {
   }
   const Subject subject = parse_subject(arguments, text);
   require_numbers(arguments, subject);
-  out << (is_drawing ? render(drawings_of(arguments, subject), format)
-                     : memory_chart(subject.staged(pipeline_of(arguments)).program));
+  out << (is_drawing         ? render(drawings_of(arguments, subject), format)
+          : kind == "layout" ? layouts_of_text(arguments, subject)
+                             : memory_chart(subject.staged(pipeline_of(arguments)).program));
   return 0;
 }
 

@@ -15,6 +15,7 @@
 #include "tiny_compile/runtime/build.h"
 #include "tiny_compile/schedule/cost.h"
 #include "tiny_compile/tensor/cuda_memory.h"
+#include "tiny_compile/tile/facts.h"
 #include "tiny_compile/trace/tracer.h"
 
 namespace tiny_compile {
@@ -140,6 +141,40 @@ std::string number(double value) {
   return text;
 }
 
+std::vector<Facts> facts_of(const Program& program) {
+  std::vector<Facts> facts;
+  for (const Kernel& kernel : program.kernels) {
+    if (has_facts(kernel)) facts.push_back(facts_of(program, kernel));
+  }
+  return facts;
+}
+
+std::string facts_text(const Program& program) {
+  std::string text;
+  for (const Facts& facts : facts_of(program)) {
+    text += facts.kernel + "\n";
+    for (const std::string& line : lines(facts)) text += "  " + line + "\n";
+  }
+  return text;
+}
+
+std::string json_of(const Facts& f) {
+  std::string text =
+      str("{\"name\": ", quoted(f.kernel), ", \"schedule\": ", quoted(str(f.schedule)),
+          ", \"limit\": ", quoted(bound_of(f.estimate)),
+          ", \"microseconds\": ", number(f.estimate.total()),
+          ", \"floor_microseconds\": ", number(f.floor), ", \"bytes\": ", f.bytes,
+          ", \"costly\": ", f.costly, ", \"quotients\": ", f.quotients);
+  if (f.block)
+    text += str(", \"blocks\": ", f.block->blocks, ", \"warps\": ", f.block->warps,
+                ", \"shared_bytes\": ", f.block->shared,
+                ", \"resident_blocks\": ", f.block->occupancy.blocks(),
+                ", \"resident_by\": ", quoted(f.block->occupancy.limit()));
+  std::vector<std::string> quoted_lines;
+  for (const std::string& line : lines(f)) quoted_lines.push_back(quoted(line));
+  return text + ", \"lines\": [" + join(quoted_lines, ", ") + "]}";
+}
+
 }  // namespace
 
 std::vector<InputSlot> input_slots(const Graph& graph) {
@@ -215,6 +250,7 @@ std::string Explanation::str() const {
   if (staged.program.refusals.empty()) text += "none\n";
   text += "\n== schedules\n";
   for (const std::string& line : explain_schedules(staged.program)) text += line + "\n";
+  text += "\n== who owns what, and the limit\n" + facts_text(staged.program);
   text += "\n== exceptions to the numeric contract\n";
   for (const std::string& exception : exceptions) text += exception + "\n";
   if (exceptions.empty()) text += "none\n";
@@ -240,7 +276,10 @@ std::string Explanation::json() const {
   text += "], \"schedules\": [";
   const std::vector<std::string> schedules = explain_schedules(staged.program);
   for (size_t k = 0; k < schedules.size(); k++) text += (k ? ", " : "") + quoted(schedules[k]);
-  text += "], \"exceptions\": [";
+  text += "], \"kernels\": [";
+  std::vector<std::string> kernels;
+  for (const Facts& facts : facts_of(staged.program)) kernels.push_back(json_of(facts));
+  text += join(kernels, ", ") + "], \"exceptions\": [";
   for (size_t k = 0; k < exceptions.size(); k++)
     text += (k ? ", " : "") + quoted(exceptions[k]);
   return text + "]}\n";

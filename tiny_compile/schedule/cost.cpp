@@ -23,22 +23,22 @@
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/loops/passes_of.h"
 #include "tiny_compile/schedule/enumerate.h"
+#include "tiny_compile/schedule/occupancy.h"
 #include "tiny_compile/schedule/rates.h"
 
 namespace tiny_compile {
 namespace {
 
-constexpr double kWait = 0.7;      // of a group's time it waits at barriers and ends of loads
-constexpr double kEnd = 0.1;       // the same where nothing is read or written after a barrier
-constexpr double kPiece = 1.18;    // 64 bytes side by side for 128: of the same bytes, the time
-constexpr double kSector = 32;     // bytes that come at once at least
-constexpr double kCostly = 20;     // instructions of exp, tanh, ...: the prelude's, counted
-constexpr double kQuotient = 10;   // of a division that rounds right
-constexpr double kShuffle = 2;     // a shuffle and an add
-constexpr double kExchange = 8;    // to shared memory, a barrier, back, an add
-constexpr double kRegisters = 24;  // of a thread, beside its elements
-constexpr double kStrip = 8;       // of a CPU: lanes that the start of a line costs
-constexpr double kSpill = 2;       // over the time of registers that there are
+constexpr double kWait = 0.7;     // of a group's time it waits at barriers and ends of loads
+constexpr double kEnd = 0.1;      // the same where nothing is read or written after a barrier
+constexpr double kPiece = 1.18;   // 64 bytes side by side for 128: of the same bytes, the time
+constexpr double kSector = 32;    // bytes that come at once at least
+constexpr double kCostly = 20;    // instructions of exp, tanh, ...: the prelude's, counted
+constexpr double kQuotient = 10;  // of a division that rounds right
+constexpr double kShuffle = 2;    // a shuffle and an add
+constexpr double kExchange = 8;   // to shared memory, a barrier, back, an add
+constexpr double kStrip = 8;      // of a CPU: lanes that the start of a line costs
+constexpr double kSpill = 2;      // over the time of registers that there are
 constexpr double kWarp = 32;
 constexpr double kSomeWarps = 16;  // that go on by themselves, of families without layouts
 
@@ -149,14 +149,6 @@ double exchange_of(const Layout& loop) {
   return elements > 0 ? count / held : 0;
 }
 
-// Blocks that a multiprocessor holds at a time: registers and threads are what runs out.
-double resident_blocks(const Machine& machine, double threads, double elements) {
-  const double registers = kRegisters + elements;
-  return std::clamp(std::floor(std::min(as_double(machine.registers) / (threads * registers),
-                                        as_double(machine.threads) / threads)),
-                    1.0, 32.0);
-}
-
 Deal deal_of_layouts(const Program& program, const Kernel& kernel) {
   const Schedule& s = *kernel.schedule;
   const double rows = as_double(row_count(kernel).constant()),
@@ -179,16 +171,17 @@ Deal deal_of_layouts(const Program& program, const Kernel& kernel) {
   d.covered = padded / longest * (blocks * at_once / rows);
   d.width = width_of(program, kernel);
   d.passes = turns > 1 ? loops_over(kernel) : 1;
-  const double resident = std::min(resident_blocks(program.machine, threads, elements),
-                                   std::ceil(blocks / multiprocessors));
+  const Occupancy occupancy = occupancy_of(program.machine, static_cast<int64_t>(threads),
+                                           static_cast<int64_t>(elements), 0);
+  const double resident =
+      std::min(as_double(occupancy.blocks()), std::ceil(blocks / multiprocessors));
   const double under_way = resident * threads * std::max(1.0, elements);
   const Rates rates = rates_of(program.machine);
   const double wanted = rates.bytes * rates.latency / 4 / multiprocessors;  // f32 under way
   const double groups =
       warps > 1 ? resident : resident * warps_of(s);  // a barrier joins a block
   d.groups = groups * std::min(1.0, under_way / wanted);
-  if (threads * (kRegisters + elements) > as_double(program.machine.registers))
-    d.width *= kSpill;
+  if (occupancy.by_registers == 0) d.width *= kSpill;
   d.share = std::min(1.0, blocks / multiprocessors);
   return d;
 }

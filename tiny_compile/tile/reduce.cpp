@@ -33,7 +33,8 @@ namespace {
 constexpr int kDigit = 10;  // bits of a chunk's index
 
 bool is_exact(const Accumulator& all) {
-  return !is_float(all.dtype) || (all.op != Op::sum && all.op != Op::prod);
+  const bool rounds = all.op == Op::sum || all.op == Op::prod || all.op == Op::sum_exp;
+  return !rounds || !is_float(all.dtype);
 }
 
 Body each(const char* name, int64_t count, const std::function<Body(const Expr&)>& body) {
@@ -143,20 +144,6 @@ int shared_array(Tile& tile, const std::string& name, DType dtype, int64_t size,
     return static_cast<int>(a);
   }
   return add_array(tile, {name, dtype, size, Space::Shared});
-}
-
-// The order in which the bits are taken.
-std::vector<Bit> order_of(const Accumulator& all, std::vector<Bit> bits) {
-  const auto rank = [](const Bit& bit) {
-    return is_own(bit.level)            ? 0
-           : bit.level == Level::Serial ? 1
-           : bit.level == Level::Lane   ? 2
-                                        : 3;
-  };
-  if (is_exact(all))
-    std::stable_sort(bits.begin(), bits.end(),
-                     [&](const Bit& a, const Bit& b) { return rank(a) < rank(b); });
-  return bits;
 }
 
 // Goes over bits in order; `live` results of a thread are left, times `rows`.
@@ -390,6 +377,19 @@ Reduced reduce_exponentials(Tile& tile, const Share& share, const Accumulator& a
 }
 
 }  // namespace
+
+std::vector<Bit> order_of(const Accumulator& all, std::vector<Bit> bits) {
+  const auto rank = [](const Bit& bit) {
+    return is_own(bit.level)            ? 0
+           : bit.level == Level::Serial ? 1
+           : bit.level == Level::Lane   ? 2
+                                        : 3;
+  };
+  if (is_exact(all))
+    std::stable_sort(bits.begin(), bits.end(),
+                     [&](const Bit& a, const Bit& b) { return rank(a) < rank(b); });
+  return bits;
+}
 
 Body set_identity(Tile& tile, const Accumulator& all, const Expr& at) {
   const Op op = all.op == Op::argmax || all.op == Op::sum_exp ? Op::max

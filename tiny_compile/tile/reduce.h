@@ -22,6 +22,9 @@ struct Reduced {
   Body before, in_turn, after;
 };
 
+// The order in which bits are taken: the contract's, or that of least work where any is exact.
+std::vector<Bit> order_of(const Accumulator& all, std::vector<Bit> bits);
+
 // A register of an accumulator without elements.
 Body set_identity(Tile& tile, const Accumulator& all, const Expr& at);
 // Accumulates `value`, the element number `place`, into an accumulator of its own.
