@@ -136,11 +136,13 @@ def cast_softmax(rows, cols):
                  *softmax_lines(x, f"f32[{rows},1]", of=1), f"%9: {half} = cast %8")
 
 
-def windows(count, size):
-    """So many rows that warps share one, of few numbers: each row begins one behind the last."""
-    return graph(f"%0 x: f64[{count + size - 1}]",
-                 f"%1: f64[{count},{size}] = window %0 {{axis=0, step=1, size={size}}}",
-                 f"%2: f64[{count}] = sum %1 {{axes=[1]}}")
+def shared_windows(count, size):
+    """A program whose schedule has two warps share a row; each row begins one behind the last."""
+    return "\n".join([
+        "program g on cuda {", f"  input x: f64[{count + size - 1}]", f"  output y: f64[{count}]",
+        f"  kernel sum_1 rows(i0: {count}) {{", f"    r0: f64 = sum(j0: {size}) load x[i0 + j0]",
+        "    store y[i0] = r0", "    schedule rows warps_per_row=2", "  }", "  launch sum_1",
+        "  return y", "}", ""])
 
 
 def running_softmax(rows, cols):
@@ -315,7 +317,7 @@ GRAPHS = {
     "max i8 [5,50257]": reduced("max", "i8", 5, 50257, 1),
     "argmax f32 [5,20000]": reduced("argmax", "f32", 5, 20000, 1),
     "sum_exp f32 [5,50257]": reduced("sum_exp", "f32", 5, 50257, 1),
-    "sums of windows [32768,257]": windows(32768, 257),
+    "sums of windows [4096,257]": shared_windows(4096, 257),
     # columns, split and not; sums of columns beside rows
     "sum f32 [50257,33] of columns": reduced("sum", "f32", 50257, 33, 0),
     "sum i64 [1000,257] of columns": reduced("sum", "i64", 1000, 257, 0),

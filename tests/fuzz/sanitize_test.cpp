@@ -75,13 +75,24 @@ std::set<std::string> modules_in(const std::string& folder) {
   return modules;
 }
 
+Pipeline program_stages() {
+  Pipeline stages = default_pipeline();
+  while (std::holds_alternative<GraphPass>(stages[0].run) ||
+         std::holds_alternative<Lower>(stages[0].run))
+    stages.erase(stages.begin());
+  return stages;
+}
+
 // The kernels of every graph, without the head, the prelude and the helpers.
 std::string kernels_of(const std::string& folder, Calls& calls) {
   std::string kernels;
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
     INFO(file.path());
-    const Graph graph = parse_graph(tests::text_of(file.path()));
-    const Source source = run_pipeline(default_pipeline(), graph, true, Target::Cuda).source;
+    const std::string made = tests::text_of(file.path());
+    const Source source =
+        made.starts_with("program ")
+            ? run_pipeline(program_stages(), parse_program(made), true).source
+            : run_pipeline(default_pipeline(), parse_graph(made), true, Target::Cuda).source;
     const std::string& text = source.text;
     calls.add(source.calls);
     const size_t start = text.find("extern \"C\"");

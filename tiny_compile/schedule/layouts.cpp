@@ -232,9 +232,17 @@ bool prefers_rows_as_lanes(const Lines& lines, const Shape& shape) {
   return lines.of_rows <= lines.of_loops + shuffles;
 }
 
+// Where its elements lie depends on sizes that are no numbers yet.
+bool has_symbolic_places(const Kernel& kernel) {
+  return std::any_of(kernel.scalars.begin(), kernel.scalars.end(),
+                     [](const Scalar& s) { return has_size(s.index); }) ||
+         std::any_of(kernel.steps.begin(), kernel.steps.end(),
+                     [](const Step& s) { return has_size(s.index); });
+}
+
 std::optional<Deal> deal_of(const Program& program, const Kernel& kernel) {
   const Shape shape = shape_of(kernel);
-  if (shape.reductions == 0) return std::nullopt;
+  if (shape.reductions == 0 || has_symbolic_places(kernel)) return std::nullopt;
   const std::vector<std::vector<int>> loops = loops_of(kernel);
   const Along along_loops = along(program, kernel, kernel.axes[loops[0].back()]);
   const Lines lines = lines_of(program, kernel);

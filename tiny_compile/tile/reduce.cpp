@@ -133,6 +133,31 @@ Accumulator like(Tile& tile, const Accumulator& all, const char* what, int64_t s
   return result;
 }
 
+// The lanes of a 0 bit keep the lower half of twice `half` elements, those of a 1 bit the upper half,
+// each with what the others have of it added.
+Body exchange(Tile& tile, const Accumulator& all, int64_t half, int step) {
+  const Accumulator sent = like(tile, all, "sent", half, Space::Register);
+  const int bit = add_index(tile, mod(floor_div(lane_of_warp(), step), 2)),
+            one = add_constant(tile, Literal::of_integer(DType::i64, 1)),
+            lower = add_apply(tile, Op::lt, DType::boolean, {bit, one});
+  Body body = {define(bit), define(lower)};
+  append(body, each("p", half, [&](const Expr& p) {
+           const int low = add_element(tile, all.values, p),
+                     high = add_element(tile, all.values, p + half),
+                     mine = add_apply(tile, Op::where, all.dtype, {lower, low, high}),
+                     theirs = add_apply(tile, Op::where, all.dtype, {lower, high, low});
+           return Body{define(low),
+                       define(high),
+                       define(mine),
+                       define(theirs),
+                       set(all.values, p, mine),
+                       set(sent.values, p, theirs)};
+         }));
+  append(body,
+         each("p", half, [&](const Expr& p) { return combine(tile, all, p, sent, p, step); }));
+  return body;
+}
+
 // The number of a shared array of this name and dtype, at least so large: all reductions of a tile
 // use one, a barrier apart. `again`: it has been used before.
 int shared_array(Tile& tile, const std::string& name, DType dtype, int64_t size, bool& again) {
@@ -196,37 +221,12 @@ class Reducer {
     if (given_away_.size() == own_ || all_.places >= 0) return combine_lanes(step);
     live_ /= 2;
     given_away_.push_back(step);
-    exchange(step);
+    append(text(), exchange(tile_, all_, live_ * rows_, step));
   }
 
   void combine_lanes(int step) {
     append(text(), each("p", live_ * rows_,
                         [&](const Expr& p) { return combine(tile_, all_, p, all_, p, step); }));
-  }
-
-  // The lanes of a 0 bit keep the lower half of what is live, those of a 1 bit the upper half.
-  void exchange(int step) {
-    const int64_t half = live_ * rows_;
-    const Accumulator sent = like(tile_, all_, "sent", half, Space::Register);
-    Body& body = text();
-    const int bit = add_index(tile_, mod(floor_div(lane_of_warp(), step), 2)),
-              one = add_constant(tile_, Literal::of_integer(DType::i64, 1)),
-              lower = add_apply(tile_, Op::lt, DType::boolean, {bit, one});
-    append(body, {define(bit), define(lower)});
-    append(body, each("p", half, [&](const Expr& p) {
-             const int low = add_element(tile_, all_.values, p),
-                       high = add_element(tile_, all_.values, p + half),
-                       mine = add_apply(tile_, Op::where, all_.dtype, {lower, low, high}),
-                       theirs = add_apply(tile_, Op::where, all_.dtype, {lower, high, low});
-             return Body{define(low),
-                         define(high),
-                         define(mine),
-                         define(theirs),
-                         set(all_.values, p, mine),
-                         set(sent.values, p, theirs)};
-           }));
-    append(body, each("p", half,
-                      [&](const Expr& p) { return combine(tile_, all_, p, sent, p, step); }));
   }
 
   // What the warps give each other, which none reads any more of an earlier reduction's.

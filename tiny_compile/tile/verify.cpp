@@ -153,6 +153,19 @@ class Accesses {
     for (const Array& array : tile_.arrays) require(array.name != name, name, " is an array");
   }
 
+  // A scalar whose operands are known.
+  void check_computed(int id, const Scalar& s) {
+    if (s.kind == ScalarKind::Element) return check_read(s);
+    const std::string why = why_ill_typed(program_, tile_.kernel, id);
+    require(why.empty(), why);
+    if (s.kind == ScalarKind::Apply) return;
+    const bool never = std::any_of(s.limits.begin(), s.limits.end(),
+                                   [](const Expr& limit) { return limit.is_constant(0); });
+    if (s.kind != ScalarKind::Load) return check_readable(s.index, s.operands.size());
+    check_place(s.buffer, s.index, s.mask, s.operands.size(), never);
+    use(s.buffer, false);
+  }
+
  private:
   const Program& program_;
   const Kernel& kernel_;
@@ -165,6 +178,41 @@ bool is_scalar(const Tile& tile, int id) {
 }
 
 // --- statements ------------------------------------------------------------------------------
+
+// Whether statements may be done twice, by some threads of a warp.
+class Again {
+ public:
+  explicit Again(const Tile& tile) : tile_(tile) {}
+
+  std::string why_not(const Body& body) {
+    for (const Statement& s : body) {
+      if (s.kind == StatementKind::Store || s.kind == StatementKind::StoreAll ||
+          s.kind == StatementKind::Barrier || s.kind == StatementKind::Shortcut)
+        return "stores nothing, waits for nobody and has none in it";
+      const std::string why =
+          s.kind == StatementKind::Define ? why_not_read(s) : why_not(s.body);
+      if (!why.empty()) return why;
+      if (s.kind != StatementKind::Load && s.kind != StatementKind::Set) continue;
+      if (read_first_.count(s.array))
+        return "reads " + tile_.arrays[s.array].name + " before it sets it";
+      written_.insert(s.array);
+    }
+    return "";
+  }
+
+ private:
+  std::string why_not_read(const Statement& s) {
+    const Scalar& scalar = tile_.kernel.scalars[s.value];
+    const bool is_element = scalar.kind == ScalarKind::Element;
+    if (is_element && scalar.value.as_integer() != 0) return "reads nothing of other lanes";
+    const int array = is_element ? scalar.step : s.array;
+    if (array >= 0 && !written_.count(array)) read_first_.insert(array);
+    return "";
+  }
+
+  const Tile& tile_;
+  std::set<int> written_, read_first_;  // arrays
+};
 
 class TileVerifier {
  public:
@@ -222,8 +270,6 @@ class TileVerifier {
     }
   }
 
-  // --- integers ---
-
   void check_let(const Statement& s) {
     accesses_.check_name(s.name);
     require(s.place.is_constant() && s.place.constant() >= 1, s.name, " is below no number");
@@ -256,35 +302,9 @@ class TileVerifier {
   }
 
   void check_shortcut(const Statement& s) {
-    std::vector<int> written, read_first;
-    see_twice(s.body, written, read_first);
-    for (int array : written)
-      require(std::count(read_first.begin(), read_first.end(), array) == 0,
-              "a shortcut is done again: it reads ", tile_.arrays[array].name,
-              " before it sets it");
+    const std::string why = Again(tile_).why_not(s.body);
+    require(why.empty(), "a shortcut is done again: it ", why);
     check(s.body);
-  }
-
-  // Which arrays the statements of a shortcut set, and which they read before they do.
-  void see_twice(const Body& body, std::vector<int>& written, std::vector<int>& read_first) {
-    const auto reads = [&](int array) {
-      if (std::count(written.begin(), written.end(), array) == 0) read_first.push_back(array);
-    };
-    for (const Statement& s : body) {
-      const bool is_element =
-          s.kind == StatementKind::Define && scalars_[s.value].kind == ScalarKind::Element;
-      require(
-          s.kind != StatementKind::Store && s.kind != StatementKind::StoreAll &&
-              s.kind != StatementKind::Barrier && s.kind != StatementKind::Shortcut,
-          "a shortcut is done again: it stores nothing, waits for nobody and has none in it");
-      require(!is_element || scalars_[s.value].value.as_integer() == 0,
-              "a shortcut is done by some threads again: it reads nothing of other lanes");
-      if (is_element) reads(scalars_[s.value].step);
-      if (s.kind == StatementKind::Define && s.array >= 0) reads(s.array);
-      if (s.kind == StatementKind::Set || s.kind == StatementKind::Load)
-        written.push_back(s.array);
-      see_twice(s.body, written, read_first);
-    }
   }
 
   void check_store(const Statement& s) {
@@ -296,8 +316,6 @@ class TileVerifier {
     accesses_.check_place(s.buffer, s.index, -1, 0, false);
     accesses_.use(s.buffer, true);
   }
-
-  // --- scalars ---
 
   void require_defined(int id) const {
     require(is_scalar(tile_, id), "no such scalar");
@@ -332,15 +350,7 @@ class TileVerifier {
             "a constant or a register is not computed");
     for (int operand : s.operands) require_defined(operand);
     if (s.mask >= 0) require_defined(s.mask);
-    if (s.kind == ScalarKind::Element) return accesses_.check_read(s);
-    const std::string why = why_ill_typed(program_, tile_.kernel, id);
-    require(why.empty(), why);
-    if (s.kind == ScalarKind::Apply) return;
-    const bool never = std::any_of(s.limits.begin(), s.limits.end(),
-                                   [](const Expr& limit) { return limit.is_constant(0); });
-    if (s.kind != ScalarKind::Load) return accesses_.check_readable(s.index, s.operands.size());
-    accesses_.check_place(s.buffer, s.index, s.mask, s.operands.size(), never);
-    accesses_.use(s.buffer, false);
+    accesses_.check_computed(id, s);
   }
 
   const Program& program_;
