@@ -31,7 +31,8 @@ namespace {
 
 constexpr double kWait = 0.7;     // of a group's time it waits at barriers and ends of loads
 constexpr double kEnd = 0.1;      // the same where nothing is read or written after a barrier
-constexpr double kPiece = 1.18;   // 64 bytes side by side for 128: of the same bytes, the time
+constexpr double kRow = 0.06;     // time for each row more that a thread has side by side
+constexpr double kMostHeld = 96;  // elements of a thread: their sums need registers too
 constexpr double kSector = 32;    // bytes that come at once at least
 constexpr double kCostly = 20;    // instructions of exp, tanh, ...: the prelude's, counted
 constexpr double kQuotient = 10;  // of a division that rounds right
@@ -84,8 +85,7 @@ double loops_over(const Kernel& kernel) {
 // Accesses ---------------------------------------------------------------------------------------
 
 double time_of_piece(double bytes) {
-  if (bytes >= 128) return 1;
-  return bytes >= 64 ? kPiece : kPiece * std::max(1.0, 64 / std::max(bytes, kSector / 4));
+  return bytes >= kSector ? 1 : kSector / std::max(bytes, kSector / 4);
 }
 
 // Elements of a layout that neighbouring lanes have.
@@ -181,7 +181,8 @@ Deal deal_of_layouts(const Program& program, const Kernel& kernel) {
   const double groups =
       warps > 1 ? resident : resident * warps_of(s);  // a barrier joins a block
   d.groups = groups * std::min(1.0, under_way / wanted);
-  if (occupancy.by_registers == 0) d.width *= kSpill;
+  if (occupancy.by_registers == 0 || elements > kMostHeld) d.width *= kSpill;
+  d.width *= 1 + kRow * (as_double(extent_of(s.rows, Level::Vector)) - 1);
   d.share = std::min(1.0, blocks / multiprocessors);
   return d;
 }
