@@ -145,6 +145,17 @@ def shared_windows(count, size):
         "  return y", "}", ""])
 
 
+def alike(*sizes):
+    """Steps of an optimiser over tensors of these sizes: kernels that share a launch."""
+    inputs = [f"%{k} x{k}: f32[{n}]" for k, n in enumerate(2 * sizes)]
+    lines, node = [], len(inputs)
+    for k, n in enumerate(sizes):
+        lines += [f"%{node}: f32[{n}] = sqrt %{k + len(sizes)}",
+                  f"!%{node + 1}: f32[{n}] = sub %{k}, %{node}"]
+        node += 2
+    return graph(", ".join(inputs), *lines)
+
+
 def running_softmax(rows, cols):
     """Running sums of a softmax: one thread does both."""
     x = f"f32[{rows},{cols}]"
@@ -317,6 +328,8 @@ GRAPHS = {
     "max i8 [5,50257]": reduced("max", "i8", 5, 50257, 1),
     "argmax f32 [5,20000]": reduced("argmax", "f32", 5, 20000, 1),
     "sum_exp f32 [5,50257]": reduced("sum_exp", "f32", 5, 50257, 1),
+    "three tensors alike [1000] [7] [4099]": alike(1000, 7, 4099),
+    "sum f32 [16,65536] of columns": reduced("sum", "f32", 16, 65536, 0),
     "sums of windows [4096,257]": shared_windows(4096, 257),
     # columns, split and not; sums of columns beside rows
     "sum f32 [50257,33] of columns": reduced("sum", "f32", 50257, 33, 0),

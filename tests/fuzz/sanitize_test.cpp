@@ -27,6 +27,8 @@ constexpr Words kWords[] = {
     {"cuda_text", "tc_pack<tc_bf16, 8>", "packs of halves"},
     {"cuda_text", "tc_store(", "packs that end within a row"},
     {"cuda_text", " == tc_narrow(", "an index compared with a place"},
+    {"cuda_group", "tc_member_of(table, blockIdx.x)", "kernels that share a launch"},
+    {"cuda_signature", "const tc_block blockIdx", "a block of one of them"},
     {"cuda_guard", "  if (e < 64) pack_", "packs of one half of a row"},
     {"cuda_guard", "if (e >= 8 && e < 20) pack_", "packs of tensors side by side"},
     {"cuda_guard", "if (tc_in_range(load_0, 50)) pack_", "packs of rows that an input chooses"},

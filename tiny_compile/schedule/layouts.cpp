@@ -39,11 +39,14 @@ constexpr int64_t kHeldWarps = 8;  // of a column, of words; twice as many of tw
 constexpr int64_t kUnderWay = 64;  // bytes of a thread at a time, of a column that is read once
 constexpr int64_t kOnceLanes = 16;  // of its rows
 constexpr int64_t kOnceWarps = 8;   // that share it
+constexpr int64_t kMostWarps = 32;  // of a column, where there are few columns
+constexpr int64_t kFewLanes = 8;    // of neighbours then
 constexpr int64_t kBlockWarps = 8;  // where lanes are rows
 constexpr int64_t kRowWarps = 4;    // of a block where lanes are elements
 constexpr double kNear =
     4;  // lines of an access; short rows further apart are staged by others
-constexpr int64_t kShort = 8;  // elements of a window that others read in wider pieces
+constexpr int64_t kEvenRow = 512;  // longer ones in whole accesses go as well in others' hands
+constexpr int64_t kShort = 8;      // elements of a window that others read in wider pieces
 constexpr int64_t kManyThreads = int64_t{1} << 17;  // from here on all multiprocessors are busy
 constexpr int64_t kSomeThreads = int64_t{1} << 18;  // the same of rows that are held
 
@@ -154,8 +157,15 @@ Deal read_columns(const Shape& shape, const Along& rows) {
     d.vector /= 2;
   d.registers = std::max<int64_t>(1, kUnderWay / (d.vector * rows.bytes));
   if (padded > d.registers && rows.vector > 1) d.lanes = kOnceLanes;
-  while (d.warps < kOnceWarps && d.registers * (kLanes / d.lanes) * d.warps < padded)
-    d.warps *= 2;
+  const auto threads = [&] { return kLanes / d.lanes * d.warps; };  // of a column
+  while (d.warps < kOnceWarps && d.registers * threads() < padded) d.warps *= 2;
+  while (d.warps < kMostWarps && d.registers * threads() < padded &&
+         shape.rows / d.vector * threads() < kManyThreads) {
+    if (d.warps > kOnceWarps && d.lanes > kFewLanes && rows.vector > 1)
+      d.lanes /= 2;
+    else
+      d.warps *= 2;
+  }
   return d;
 }
 
@@ -259,7 +269,8 @@ std::optional<Deal> deal_of(const Program& program, const Kernel& kernel) {
     return hold_rows(shape, along_loops);
   }
   const bool is_long = shape.longest > kChunk;
-  if (is_long && shape.again) return std::nullopt;
+  const bool is_even = along_loops.vector * along_loops.bytes >= kAccess;
+  if (is_long ? shape.again : shape.longest > kEvenRow && is_even) return std::nullopt;
   const Deal d = is_long ? read_rows(shape, along_loops) : hold_rows(shape, along_loops);
   if (d.lanes * d.vector == 1) return std::nullopt;
   const bool few = shape.rows * d.lanes * d.warps < (is_long ? kManyThreads : kSomeThreads);
