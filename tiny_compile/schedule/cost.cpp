@@ -243,11 +243,6 @@ Deal deal_of(const Program& program, const Kernel& kernel) {
                                         : deal_on_cpu(program, kernel);
 }
 
-bool has_symbolic_sizes(const Kernel& kernel) {
-  return std::any_of(kernel.axes.begin(), kernel.axes.end(),
-                     [](const Axis& axis) { return !axis.extent.is_constant(); });
-}
-
 std::string microseconds(double value) {
   char text[32];
   std::snprintf(text, sizeof text, value < 10 ? "%.2f" : "%.1f", value);

@@ -15,6 +15,7 @@
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/loops/legal_schedule.h"
+#include "tiny_compile/schedule/deal.h"
 
 namespace tiny_compile {
 namespace {
@@ -111,53 +112,6 @@ void add_fields(Legal& legal, const Program& program, const Kernel& kernel, Stra
   for (const Schedule& schedule : all) legal.add(schedule);
 }
 
-// How the threads of a block are dealt to rows and to elements of a row.
-struct Deal {
-  int64_t row_warps = 1, row_lanes = 1, row_vector = 1;
-  int64_t warps = 1, registers = 1, vector = 1;
-  int64_t lanes() const { return kLanes / row_lanes; }
-};
-
-void add_part(Layout& layout, Level level, int64_t extent, int64_t step = 1) {
-  if (extent > 1) layout.push_back({level, extent, step});
-}
-
-Layout rows_of(const Deal& d) {
-  Layout layout = {{Level::Grid}};
-  add_part(layout, Level::Warp, d.row_warps, d.warps);
-  add_part(layout, Level::Lane, d.row_lanes);
-  add_part(layout, Level::Vector, d.row_vector);
-  return layout;
-}
-
-// A shorter loop gets less of each level, lanes first; a longer one the rest as turns.
-Layout loop_of(const Deal& d, int64_t count) {
-  int64_t rest = power_of_two_from(count);
-  const auto take = [&](int64_t most) {
-    const int64_t part = std::min(most, rest);
-    rest /= part;
-    return part;
-  };
-  const int64_t vector = take(d.vector), lanes = take(d.lanes()), warps = take(d.warps),
-                registers = take(d.registers);
-  Layout layout;
-  add_part(layout, Level::Register, registers);
-  add_part(layout, Level::Serial, rest);
-  add_part(layout, Level::Warp, warps);
-  add_part(layout, Level::Lane, lanes, d.row_lanes);
-  add_part(layout, Level::Vector, vector);
-  return layout;
-}
-
-Schedule laid_out(const Program& program, const Kernel& kernel, const Deal& deal) {
-  Schedule schedule = default_schedule(program.machine);
-  schedule.strategy = Strategy::Layouts;
-  schedule.rows = rows_of(deal);
-  for (const std::vector<int>& inner : loops_of(kernel))
-    schedule.loops.push_back(loop_of(deal, elements_of(kernel, inner)));
-  return schedule;
-}
-
 // A deal gives threads more than there is to do: a smaller one has the same text.
 bool has_idle_parts(const Deal& d, int64_t rows, int64_t longest) {
   const int64_t elements = d.vector * d.lanes() * d.warps * d.registers;
@@ -192,12 +146,12 @@ void add_layouts(Legal& legal, const Program& program, const Kernel& kernel) {
   }
 }
 
+}  // namespace
+
 bool has_symbolic_sizes(const Kernel& kernel) {
   return std::any_of(kernel.axes.begin(), kernel.axes.end(),
                      [](const Axis& axis) { return !axis.extent.is_constant(); });
 }
-
-}  // namespace
 
 std::vector<Schedule> enumerate(const Program& program, const Kernel& kernel, size_t most) {
   if (has_symbolic_sizes(kernel)) return {};

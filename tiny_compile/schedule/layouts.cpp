@@ -25,6 +25,7 @@
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/loops/passes_of.h"
 #include "tiny_compile/schedule/accesses.h"
+#include "tiny_compile/schedule/deal.h"
 
 namespace tiny_compile {
 namespace {
@@ -121,116 +122,75 @@ Along along(const Program& program, const Kernel& kernel, const Axis& axis) {
   return of_loops == 0 ? Along{1, kWord} : Along{width, of_loops};
 }
 
-// How a row and its elements are dealt to a block's threads.
-struct Deal {
-  bool along_rows = true;       // lanes and vectors are rows first; else elements
-  int64_t lanes = 32;           // of these; the others are of the other kind
-  int64_t vector = 1;           // of these
-  int64_t registers = 1;        // of the elements
-  int64_t warps = 1;            // of a row
-  int64_t block = kBlockWarps;  // warps that a block has at least, where there is work for them
-};
+// Warps that a block has at least, where there is work for them.
+Deal in_blocks_of(int64_t warps, Deal d) {
+  d.row_warps = std::max<int64_t>(1, warps / d.warps);
+  return d;
+}
 
 // All of a column in registers: in as many warps as go well together, else more in each thread.
 Deal hold_columns(const Shape& shape, const Along& rows) {
   const int64_t padded = power_of_two_from(shape.longest),
                 streams = power_of_two_from(shape.streams);
   Deal d;
-  d.vector = std::min(rows.vector, std::max<int64_t>(1, kWord / rows.bytes));
+  d.row_vector = std::min(rows.vector, std::max<int64_t>(1, kWord / rows.bytes));
   const auto hold = [&](int64_t elements, int64_t lanes) {
-    d.registers = std::max<int64_t>(1, elements / (streams * d.vector));
-    d.lanes = padded > d.registers ? lanes : kLanes;
-    d.warps = std::max<int64_t>(1, padded * d.lanes / (d.registers * kLanes));
+    d.registers = std::max<int64_t>(1, elements / (streams * d.row_vector));
+    d.row_lanes = padded > d.registers ? lanes : kLanes;
+    d.warps = std::max<int64_t>(1, padded / (d.registers * d.lanes()));
   };
-  hold(kHeld, kHeldColumns / d.vector);
+  hold(kHeld, kHeldColumns / d.row_vector);
   if (d.warps > kHeldWarps * kWord / rows.bytes)
-    hold(2 * kHeld, kSector / (d.vector * rows.bytes));
-  return d;
+    hold(2 * kHeld, kSector / (d.row_vector * rows.bytes));
+  return in_blocks_of(kBlockWarps, d);
 }
 
 // A part of it at a time.
 Deal read_columns(const Shape& shape, const Along& rows) {
   const int64_t padded = power_of_two_from(shape.longest);
   Deal d;
-  d.vector = std::min<int64_t>(rows.vector, 2);
-  while (d.vector > 1 && shape.rows / d.vector * std::min(kOnceWarps, padded) < kManyThreads)
-    d.vector /= 2;
-  d.registers = std::max<int64_t>(1, kUnderWay / (d.vector * rows.bytes));
-  if (padded > d.registers && rows.vector > 1) d.lanes = kOnceLanes;
-  const auto threads = [&] { return kLanes / d.lanes * d.warps; };  // of a column
+  d.row_lanes = kLanes;
+  d.row_vector = std::min<int64_t>(rows.vector, 2);
+  while (d.row_vector > 1 &&
+         shape.rows / d.row_vector * std::min(kOnceWarps, padded) < kManyThreads)
+    d.row_vector /= 2;
+  d.registers = std::max<int64_t>(1, kUnderWay / (d.row_vector * rows.bytes));
+  if (padded > d.registers && rows.vector > 1) d.row_lanes = kOnceLanes;
+  const auto threads = [&] { return d.lanes() * d.warps; };  // of a column
   while (d.warps < kOnceWarps && d.registers * threads() < padded) d.warps *= 2;
   while (d.warps < kMostWarps && d.registers * threads() < padded &&
-         shape.rows / d.vector * threads() < kManyThreads) {
-    if (d.warps > kOnceWarps && d.lanes > kFewLanes && rows.vector > 1)
-      d.lanes /= 2;
+         shape.rows / d.row_vector * threads() < kManyThreads) {
+    if (d.warps > kOnceWarps && d.row_lanes > kFewLanes && rows.vector > 1)
+      d.row_lanes /= 2;
     else
       d.warps *= 2;
   }
-  return d;
+  return in_blocks_of(kBlockWarps, d);
 }
 
 // Rows in registers, by as few lanes as can.
 Deal hold_rows(const Shape& shape, const Along& loops) {
   const int64_t held = std::max(loops.vector, (shape.streams > 1 ? 2 : 1) * kHeld /
                                                   power_of_two_from(shape.streams)),
-                padded = std::max(loops.vector, power_of_two_from(shape.longest));
+                padded = std::max(loops.vector, power_of_two_from(shape.longest)),
+                lanes = std::clamp<int64_t>(padded / held, 1, kLanes);
   Deal d;
-  d.along_rows = false;
-  d.block = kRowWarps;
+  d.loops_first = true;
   d.vector = loops.vector;
-  d.lanes = std::clamp<int64_t>(padded / held, 1, kLanes);
-  d.warps = std::max<int64_t>(1, padded / (held * d.lanes));
-  d.registers = padded / (d.vector * d.lanes * d.warps);
-  return d;
+  d.row_lanes = kLanes / lanes;
+  d.warps = std::max<int64_t>(1, padded / (held * lanes));
+  d.registers = padded / (d.vector * lanes * d.warps);
+  return in_blocks_of(kRowWarps, d);
 }
 
 // Long ones that are read once: a warp has chunks.
 Deal read_rows(const Shape& shape, const Along& loops) {
   Deal d;
-  d.along_rows = false;
+  d.loops_first = true;
   d.vector = loops.vector;
   d.registers = kChunk / (kLanes * d.vector);
-  d.warps = std::min(d.block, power_of_two_from(ceil_divide(shape.longest, kChunk)));
-  return d;
-}
-
-// A part, where it is more than nothing.
-void add(Layout& layout, Level level, int64_t extent, int64_t step = 1) {
-  if (extent > 1) layout.push_back({level, extent, step});
-}
-
-Layout rows_of(const Deal& d, int64_t rows) {
-  const int64_t of_rows = d.along_rows ? d.lanes : kLanes / d.lanes,
-                lanes = std::min(of_rows, power_of_two_from(rows)),
-                vector = d.along_rows ? d.vector : 1,
-                beside = std::min(std::max<int64_t>(1, d.block / d.warps),
-                                  power_of_two_from(ceil_divide(rows, lanes * vector)));
-  Layout layout = {{Level::Grid}};
-  add(layout, Level::Warp, beside, d.warps);
-  add(layout, Level::Lane, lanes, d.along_rows ? 1 : d.lanes);
-  add(layout, Level::Vector, vector);
-  return layout;
-}
-
-Layout loop_of(const Deal& d, int64_t count) {
-  int64_t rest = power_of_two_from(count);
-  const auto deal = [&](int64_t most) {
-    const int64_t part = std::min(most, rest);
-    rest /= part;
-    return part;
-  };
-  const int64_t vector = deal(d.along_rows ? 1 : d.vector),
-                lanes = deal(d.along_rows ? kLanes / d.lanes : d.lanes), warps = deal(d.warps),
-                registers = deal(d.registers);
-  const bool of_chunks = !d.along_rows && count > kChunk;
-  Layout layout;
-  if (!of_chunks) add(layout, Level::Register, registers);
-  add(layout, Level::Serial, rest);
-  add(layout, Level::Warp, warps);
-  if (of_chunks) add(layout, Level::Register, registers);
-  add(layout, Level::Lane, lanes, d.along_rows ? d.lanes : 1);
-  add(layout, Level::Vector, vector);
-  return layout;
+  d.warps = std::min(kBlockWarps, power_of_two_from(ceil_divide(shape.longest, kChunk)));
+  return in_blocks_of(kBlockWarps, d);
 }
 
 // Where a row's elements lie side by side and other rows elsewhere, lanes share rows, and it takes
@@ -272,8 +232,8 @@ std::optional<Deal> deal_of(const Program& program, const Kernel& kernel) {
   const bool is_even = along_loops.vector * along_loops.bytes >= kAccess;
   if (is_long ? shape.again : shape.longest > kEvenRow && is_even) return std::nullopt;
   const Deal d = is_long ? read_rows(shape, along_loops) : hold_rows(shape, along_loops);
-  if (d.lanes * d.vector == 1) return std::nullopt;
-  const bool few = shape.rows * d.lanes * d.warps < (is_long ? kManyThreads : kSomeThreads);
+  if (d.lanes() * d.vector == 1) return std::nullopt;
+  const bool few = shape.rows * d.lanes() * d.warps < (is_long ? kManyThreads : kSomeThreads);
   return few ? std::nullopt : std::optional(d);
 }
 
@@ -284,11 +244,7 @@ std::optional<Schedule> layouts_of(const Program& program, const Kernel& kernel)
   const std::optional<Deal> deal = deal_of(program, kernel);
   if (!deal) return std::nullopt;
   Kernel chosen = kernel;
-  chosen.schedule = default_schedule(program.machine);
-  chosen.schedule->strategy = Strategy::Layouts;
-  chosen.schedule->rows = rows_of(*deal, row_count(kernel).constant());
-  for (const std::vector<int>& inner : loops_of(kernel))
-    chosen.schedule->loops.push_back(loop_of(*deal, elements_of(kernel, inner)));
+  chosen.schedule = laid_out(program, kernel, *deal);
   if (!why_illegal_layouts(program, chosen).empty()) return std::nullopt;
   return chosen.schedule;
 }

@@ -277,8 +277,7 @@ Body store_elements(Lowering& l, const std::vector<int>& steps, const VectorAxis
   return body;
 }
 
-// A pass, for one register: what a thread has of the loops there, all its rows in each. A loop even over one
-// register: what it names is named in other passes too.
+// A pass, for one register: what a thread has of the loops there, all its rows in each.
 Body over_elements(Lowering& l, const std::vector<int>& ids, const std::vector<int>& inner,
                    const Share& k, const Body& each, const Body& after, bool stores) {
   const VectorAxis vector = vector_axis(l, k, inner);
@@ -306,7 +305,8 @@ struct Work {
 };
 
 // One work after the other for all registers; where one hastens, for some at a time: enough for
-// their instructions to overlap, few enough for what the long way would need once more.
+// their instructions to overlap, few enough for what the long way would need once more. A loop even
+// over one register: what it names is named in other passes too.
 Body over_registers(const Lowering& l, const Share& k, std::vector<Work> works) {
   const bool hastens =
       std::any_of(works.begin(), works.end(), [](const Work& w) { return w.hastens; });

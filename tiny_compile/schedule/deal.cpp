@@ -1,0 +1,61 @@
+// A layout names a level's part of an index, the highest bits first:
+//
+//   Deal{.row_warps = 2, .row_lanes = 8, .warps = 4, .registers = 64}
+//   =>  rows grid · warp 2 from 4 · lane 8     loop register 64 · warp 4 · lane 4 from 8
+#include "tiny_compile/schedule/deal.h"
+
+#include <algorithm>
+
+#include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/legal_layouts.h"
+
+namespace tiny_compile {
+namespace {
+
+// A part, where it is more than nothing.
+void add(Layout& layout, Level level, int64_t extent, int64_t step = 1) {
+  if (extent > 1) layout.push_back({level, extent, step});
+}
+
+Layout rows_of(const Deal& d, int64_t rows) {
+  const int64_t lanes = std::min(d.row_lanes, power_of_two_from(rows)),
+                left = power_of_two_from(ceil_divide(rows, lanes * d.row_vector));
+  Layout layout = {{Level::Grid}};
+  add(layout, Level::Warp, std::min(d.row_warps, left), d.warps);
+  add(layout, Level::Lane, lanes, d.loops_first ? d.lanes() : 1);
+  add(layout, Level::Vector, d.row_vector);
+  return layout;
+}
+
+Layout loop_of(const Deal& d, int64_t count) {
+  int64_t rest = power_of_two_from(count);
+  const auto take = [&](int64_t most) {
+    const int64_t part = std::min(most, rest);
+    rest /= part;
+    return part;
+  };
+  const int64_t vector = take(d.vector), lanes = take(d.lanes()), warps = take(d.warps),
+                registers = take(d.registers);
+  const bool of_chunks = d.loops_first && count > kChunk;
+  Layout layout;
+  if (!of_chunks) add(layout, Level::Register, registers);
+  add(layout, Level::Serial, rest);
+  add(layout, Level::Warp, warps);
+  if (of_chunks) add(layout, Level::Register, registers);
+  add(layout, Level::Lane, lanes, d.loops_first ? 1 : d.row_lanes);
+  add(layout, Level::Vector, vector);
+  return layout;
+}
+
+}  // namespace
+
+Schedule laid_out(const Program& program, const Kernel& kernel, const Deal& deal) {
+  Schedule schedule = default_schedule(program.machine);
+  schedule.strategy = Strategy::Layouts;
+  schedule.rows = rows_of(deal, row_count(kernel).constant());
+  for (const std::vector<int>& inner : loops_of(kernel))
+    schedule.loops.push_back(loop_of(deal, elements_of(kernel, inner)));
+  return schedule;
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,20 @@
+// How are the rows of a block, and the elements of a row, dealt to its threads?
+#pragma once
+
+#include "tiny_compile/loops/program.h"
+
+namespace tiny_compile {
+
+// Powers of two. Lanes that have no row of their own are the loops'.
+struct Deal {
+  int64_t row_warps = 1, row_lanes = 1, row_vector = 1;
+  int64_t warps = 1, registers = 1, vector = 1;  // of the elements of a row
+  bool loops_first = false;  // the loops have the lower lanes, and each warp chunks of its own
+  int64_t lanes() const { return 32 / row_lanes; }
+};
+
+// The machine's default with the layouts that the deal makes: a shorter loop gets less of each
+// level, lanes first; a longer one the rest as turns. Few rows get fewer lanes and warps.
+Schedule laid_out(const Program& program, const Kernel& kernel, const Deal& deal);
+
+}  // namespace tiny_compile
