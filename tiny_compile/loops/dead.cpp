@@ -10,6 +10,7 @@
 #include "tiny_compile/loops/dead.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tiny_compile/loops/splice.h"
 
@@ -52,6 +53,32 @@ class OnceEach {
   std::vector<int> scalars_, steps_;  // the result's, of each of the source's
 };
 
+// Of each buffer, the temporary that holds the same, or itself.
+std::vector<int> twins(const Program& program) {
+  std::vector<int> same(program.buffers.size()), writes(same.size());
+  for (size_t b = 0; b < same.size(); b++) same[b] = static_cast<int>(b);
+  for (const Kernel& kernel : program.kernels)
+    for (const Step& step : kernel.steps)
+      if (!makes_register(step)) writes[step.buffer]++;
+  const auto is_whole = [&](const Step& step) {
+    return step.kind == StepKind::Store && writes[step.buffer] == 1 &&
+           program.buffers[step.buffer].role == Role::Temporary;
+  };
+  for (const Kernel& kernel : program.kernels) {
+    for (size_t later = 0; later < kernel.steps.size(); later++) {
+      for (size_t first = 0; first < later; first++) {
+        Step a = kernel.steps[first], b = kernel.steps[later];
+        if (!is_whole(a) || !is_whole(b)) continue;
+        const int buffer = std::exchange(b.buffer, a.buffer);
+        const Buffer &one = program.buffers[a.buffer], &other = program.buffers[buffer];
+        if (a == b && one.size == other.size && one.type == other.type)
+          same[buffer] = same[a.buffer];
+      }
+    }
+  }
+  return same;
+}
+
 }  // namespace
 
 Kernel without_repeats(const Kernel& kernel) { return OnceEach(kernel).run(); }
@@ -82,6 +109,23 @@ Kernel without_dead_stores(const Program& program, Kernel kernel,
     kernel = normalize(std::move(kernel));
   }
   return kernel;
+}
+
+Program with_one_of_each(Program program) {
+  const std::vector<int> same = twins(program);
+  std::vector<bool> loaded(same.size());
+  for (Kernel& kernel : program.kernels) {
+    for (Scalar& scalar : kernel.scalars) {
+      if (scalar.kind != ScalarKind::Load) continue;
+      scalar.buffer = same[scalar.buffer];
+      loaded[scalar.buffer] = true;
+    }
+  }
+  for (size_t b = 0; b < same.size(); b++)
+    loaded[b] = loaded[b] || same[b] == static_cast<int>(b);
+  for (Kernel& kernel : program.kernels)
+    kernel = without_repeats(without_dead_stores(program, std::move(kernel), loaded));
+  return program;
 }
 
 Program drop_unused_buffers(Program program) {

@@ -15,6 +15,9 @@ Kernel without_repeats(const Kernel& kernel);
 Kernel without_dead_stores(const Program& program, Kernel kernel,
                            const std::vector<bool>& loaded);
 
+// Of temporaries in which a kernel stores the same, one is left for all who read them.
+Program with_one_of_each(Program program);
+
 // Temporaries that no kernel touches are gone; the others keep their order.
 Program drop_unused_buffers(Program program);
 
