@@ -92,15 +92,27 @@ struct Candidate {
   std::vector<int> readers;
 };
 
-// Readers that would compute an element more than once, or that are no loops of their own, do
-// not: there the array is worth its bytes.
+bool reads(const Kernel& kernel, const Step& step, int buffer) {
+  const std::vector<bool> reached = reachable(kernel, step);
+  return loaded(kernel, reached).count(buffer) > 0;
+}
+
+// Readers that would compute an element more than once do not: there the array is worth its
+// bytes. A reduction reads each element once where no other step does.
 bool reads_each_once(const Program& program, const Kernel& reader, int buffer) {
-  if (Group(reader).sequential()) return false;
   const Expr points = row_count(reader);
-  return std::all_of(reader.steps.begin(), reader.steps.end(), [&](const Step& step) {
-    return (points * inner_count(reader, step)).bounds().high <=
-           program.buffers[buffer].size.bounds().high;
-  });
+  const auto is_plain = [](const Step& step) {
+    return step.kind == StepKind::Store || step.kind == StepKind::Reduce;
+  };
+  if (!std::all_of(reader.steps.begin(), reader.steps.end(), is_plain)) return false;
+  const auto repeats = [&](const Step& step) {
+    return reads(reader, step, buffer) && (points * inner_count(reader, step)).bounds().high >
+                                              program.buffers[buffer].size.bounds().high;
+  };
+  const auto all = std::count_if(reader.steps.begin(), reader.steps.end(),
+                                 [&](const Step& step) { return reads(reader, step, buffer); });
+  return (all == 1 || !Group(reader).sequential()) &&
+         std::none_of(reader.steps.begin(), reader.steps.end(), repeats);
 }
 
 // By buffer, the kernels that read it and those that write it.
@@ -234,7 +246,7 @@ Program read_again(Program program) {
     program = std::move(*less);
     for (const int number : changed) uses.add(program, number);
   }
-  return drop_unused_buffers(std::move(program));
+  return drop_unused_buffers(with_one_of_each(std::move(program)));
 }
 
 }  // namespace tiny_compile
