@@ -70,10 +70,10 @@ TEST_CASE("a costly formula is computed once an element", "[inline]") {
 }
 
 TEST_CASE("a result that others read is not made again from more than itself", "[inline]") {
-  require_refusal(R"(graph f(%0 x: f32[8], %1 y: f32[8]) {
-    %2: f32[8] = add %0, %1
-    %3: f32[8] = flip %2 {axes=[0]}
-    %4: f32[8] = neg %3
+  require_refusal(R"(graph f(%0 x: f32[65536], %1 y: f32[65536]) {
+    %2: f32[65536] = add %0, %1
+    %3: f32[65536] = flip %2 {axes=[0]}
+    %4: f32[65536] = neg %3
     return %2, %4
   })",
                   "others need it in memory, and reading its inputs again costs more", 2);

@@ -22,6 +22,7 @@ namespace {
 
 constexpr int64_t kMostIndex = 64;  // parts of an index
 constexpr int kCheapOps = 4;        // worth computing again rather than storing
+constexpr int64_t kLittle = 1 << 18;// bytes that cost less than to wait for another kernel
 
 // Of each scalar: whether it is made of indices alone, as a pad's mask is.
 std::vector<bool> made_of_indices(const Kernel& kernel) {
@@ -122,7 +123,8 @@ std::string why_not_worth_it(const Program& program, const Group& consumer,
   if (again > kCheapOps && size > 1 && points(consumer) > size)
     return "it would be computed many times over";
   const int64_t bytes = size * size_of(stored.type.dtype);
-  if (!only_user && input_elements(program, producer.kernel, wanted) > bytes)
+  const int64_t read = input_elements(program, producer.kernel, wanted);
+  if (!only_user && read > std::max(bytes, kLittle))
     return "others need it in memory, and reading its inputs again costs more";
   return "";
 }

@@ -18,6 +18,7 @@
 #include "tiny_compile/loops/apart.h"
 #include "tiny_compile/loops/columns.h"
 #include "tiny_compile/loops/splice.h"
+#include "tiny_compile/loops/split.h"
 
 namespace tiny_compile {
 namespace {
@@ -352,9 +353,6 @@ const Scalar* widest_load(const Group& group,
   return best;
 }
 
-// What is computed again waits for its readers: in a kernel that runs earlier it would be kept.
-constexpr const char* kAgain = "it is computed again, later";
-
 constexpr const char* kSortsAlone =
     "a sort goes over its row many times: it has its kernel alone";
 
@@ -367,11 +365,64 @@ std::string too_long(const Group& first, const Group& second) {
   return "";
 }
 
+// How a kernel goes over what another writes together with it.
+Plan line_up_consumer(const Program& program, const Group& producer, const Group& consumer) {
+  const Scalar* load =
+      widest_load(consumer, [&](const Scalar& s) { return producer.store_to(s.buffer) >= 0; });
+  CHECK(load, "a consumer that does not read");
+  const Step& store = producer.kernel.steps[producer.store_to(load->buffer)];
+  auto written = nest_of(producer.kernel, store.index, {});
+  auto read = nest_of(consumer.kernel, load->index, load->limits);
+  const int64_t size = program.buffers[load->buffer].size.bounds().high;
+  if (!written || !read || !covers(*written, size) || !covers(*read, size))
+    return refuse("it reads other places than the ones written at the same point");
+  Plan plan = line_up(consumer, *written, *read);
+  if (plan.refusal.empty()) choose_rows(producer, consumer, plan);
+  if (plan.refusal.empty()) check_matmul(producer, plan);
+  if (plan.refusal.empty() && !producer.sequential() && !extra_loops_are_inside(consumer, plan))
+    plan.refusal = "it repeats the whole result, outside its loops";
+  if (plan.refusal.empty()) check_columns(program, producer, consumer, plan);
+  return plan;
+}
+
+// How two kernels that read the same go over it together.
+Plan line_up_siblings(const Program& program, const Group& first, const Group& second) {
+  std::set<int> loaded;
+  for (const Scalar& s : first.kernel.scalars) {
+    if (s.kind == ScalarKind::Load) loaded.insert(s.buffer);
+  }
+  auto shared = [&](const Scalar& s) {
+    return s.operands.empty() && loaded.count(s.buffer) > 0;
+  };
+  const Scalar* theirs = widest_load(second, shared);
+  if (!theirs) return refuse("they share no read");
+  const Scalar* ours = widest_load(
+      first, [&](const Scalar& s) { return s.buffer == theirs->buffer && s.operands.empty(); });
+  if (!ours) return refuse("they share no read");
+  auto a = nest_of(first.kernel, ours->index, {}),
+       b = nest_of(second.kernel, theirs->index, {});
+  const int64_t size = program.buffers[theirs->buffer].size.bounds().high;
+  const bool same = a && b && (same_loops(*a, *b) || (covers(*a, size) && covers(*b, size)));
+  if (!same) return refuse("they read other places");
+  Plan plan = line_up(second, *a, *b);
+  if (plan.refusal.empty()) choose_rows(first, second, plan);
+  if (plan.refusal.empty() && !plan.unmatched.empty()) plan.refusal = "their rows differ";
+  if (plan.refusal.empty()) check_columns(program, first, second, plan);
+  return plan;
+}
+
+// Whether the two are one sum that many rows do a part of (split.h).
+bool splits(const Program& program, const Group& first, const Group& second,
+            Plan (*line_up)(const Program&, const Group&, const Group&)) {
+  Group both(first.finish());
+  return join_groups(both, second, line_up(program, both, second)).empty() &&
+         can_split(program, both.finish());
+}
+
 }  // namespace
 
 std::string merge_consumer(const Program& program, Group& producer, const Group& consumer) {
   if (const std::string reason = too_long(producer, consumer); !reason.empty()) return reason;
-  if (consumer.kernel.again > producer.kernel.again) return kAgain;
   if (producer.has(StepKind::Scan) || producer.has(StepKind::Scatter))
     return "its result is known only once the row is finished";
   if (producer.has(StepKind::Sort) || consumer.has(StepKind::Sort)) return kSortsAlone;
@@ -381,62 +432,31 @@ std::string merge_consumer(const Program& program, Group& producer, const Group&
     return "a matmul reads its operands many times: they stay in memory";
   if (producer.has(StepKind::Dot) && consumer.sequential())
     return "a matmul's epilogue works on one element at a time";
-  const Scalar* load =
-      widest_load(consumer, [&](const Scalar& s) { return producer.store_to(s.buffer) >= 0; });
-  CHECK(load, "a consumer that does not read");
-  const Step& store = producer.kernel.steps[producer.store_to(load->buffer)];
-  auto written = nest_of(producer.kernel, store.index, {});
-  auto read = nest_of(consumer.kernel, load->index, load->limits);
-  const int64_t size = program.buffers[load->buffer].size.bounds().high;
-  if (!written || !read || !covers(*written, size) || !covers(*read, size))
-    return "it reads other places than the ones written at the same point";
-  Plan plan = line_up(consumer, *written, *read);
-  if (plan.refusal.empty()) choose_rows(producer, consumer, plan);
-  if (plan.refusal.empty()) check_matmul(producer, plan);
-  if (plan.refusal.empty() && !producer.sequential() && !extra_loops_are_inside(consumer, plan))
-    plan.refusal = "it repeats the whole result, outside its loops";
-  if (plan.refusal.empty() && adds_loops(producer, plan) &&
-      (serialises(consumer, plan) || is_split_alone(producer, consumer, plan)))
-    plan.refusal = "few rows would each run a long loop alone";
-  if (plan.refusal.empty()) check_columns(program, producer, consumer, plan);
+  const Plan plan = line_up_consumer(program, producer, consumer);
   if (!plan.refusal.empty()) return plan.refusal;
+  const bool is_long = adds_loops(producer, plan) &&
+                       (serialises(consumer, plan) || is_split_alone(producer, consumer, plan));
+  if (is_long && !splits(program, producer, consumer, line_up_consumer))
+    return "few rows would each run a long loop alone";
   return join_groups(producer, consumer, plan);
 }
 
 std::string merge_sibling(const Program& program, Group& first, const Group& second) {
-  if (first.kernel.again > 0 || second.kernel.again > 0) return kAgain;
   for (const Group* group : {static_cast<const Group*>(&first), &second}) {
     if (group->has(StepKind::Dot) || group->has(StepKind::Scatter))
       return "matmuls share no loops";
   }
   if (first.has(StepKind::Sort) || second.has(StepKind::Sort)) return kSortsAlone;
   if (const std::string reason = too_long(first, second); !reason.empty()) return reason;
-  std::set<int> loaded;
-  for (const Scalar& s : first.kernel.scalars) {
-    if (s.kind == ScalarKind::Load) loaded.insert(s.buffer);
-  }
-  auto shared = [&](const Scalar& s) {
-    return s.operands.empty() && loaded.count(s.buffer) > 0;
-  };
-  const Scalar* theirs = widest_load(second, shared);
-  if (!theirs) return "they share no read";
-  const Scalar* ours = widest_load(
-      first, [&](const Scalar& s) { return s.buffer == theirs->buffer && s.operands.empty(); });
-  if (!ours) return "they share no read";
-  auto a = nest_of(first.kernel, ours->index, {}),
-       b = nest_of(second.kernel, theirs->index, {});
-  const int64_t size = program.buffers[theirs->buffer].size.bounds().high;
-  const bool same = a && b && (same_loops(*a, *b) || (covers(*a, size) && covers(*b, size)));
-  if (!same) return "they read other places";
-  Plan plan = line_up(second, *a, *b);
-  if (plan.refusal.empty()) choose_rows(first, second, plan);
-  if (plan.refusal.empty() && !plan.unmatched.empty()) plan.refusal = "their rows differ";
-  if (plan.refusal.empty() && first.sequential() != second.sequential() &&
-      serialises(second, plan))
-    plan.refusal = "few rows would each run a long loop alone";
-  if (plan.refusal.empty()) check_columns(program, first, second, plan);
+  const Plan plan = line_up_siblings(program, first, second);
   if (!plan.refusal.empty()) return plan.refusal;
-  return join_groups(first, second, plan);
+  const bool is_long = first.sequential() != second.sequential() && serialises(second, plan);
+  if (is_long && !splits(program, first, second, line_up_siblings))
+    return "few rows would each run a long loop alone";
+  const int again = std::min(first.kernel.again, second.kernel.again);
+  const std::string refusal = join_groups(first, second, plan);
+  if (refusal.empty()) first.kernel.again = again;
+  return refusal;
 }
 
 }  // namespace tiny_compile
