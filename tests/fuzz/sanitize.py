@@ -359,7 +359,10 @@ GRAPHS = {
     "scattered f64 [3,9] by 9001": scattered("f64", 3, 9, 9001),
     "scattered by an input f32 [5,128] by 5000": scattered_at("f32", 5, 128, 5000),
     "scattered by an input bf16 [9,33] by 777": scattered_at("bf16", 9, 33, 777),
+    # several rows a warp, a row a warp, warps that share a row, runs
+    "sorted i32 [131,29]": sorted_rows("i32", 131, 29),
     "sorted f32 [65,100]": sorted_rows("f32", 65, 100),
+    "sorted f16 [3,1000]": sorted_rows("f16", 3, 1000),
     "sorted bf16 [3,5000]": sorted_rows("bf16", 3, 5000),
     "sorted f64 [2,2049]": sorted_rows("f64", 2, 2049),
     "scattered apart f32 [5,33] by 70": scattered_apart(5, 33, 70),
