@@ -53,6 +53,7 @@ constexpr Words kWords[] = {
     {"cuda_scan", "(*const last)[", "running sums in tiles"},
     {"cuda_sort", "tc_sort_words<32, 128>(words, (", "rows sorted by a warp"},
     {"cuda_sort", "tc_sort_words<8, 32>(words, (", "several rows a warp"},
+    {"cuda_sort", "tc_sort_words<16, 8>(words, (", "the first of rows"},
     {"cuda_sort", ">(words, room);", "runs sorted by the warps of a block"},
     {"cuda_sort", "while (low < high)", "runs merged in pairs"},
     {"cuda_serial", "tc_cumsum_float::of(within, exp_1);", "one element after the other"},

@@ -23,6 +23,7 @@
 
 #include "tiny_compile/codegen/cuda_bitonic.h"
 #include "tiny_compile/codegen/sort.h"
+#include "tiny_compile/loops/sort_rules.h"
 #include "tiny_compile/loops/split_sort.h"
 
 namespace tiny_compile {
@@ -62,14 +63,14 @@ class SortWriter {
 
   void write_word() {
     Step key = step_;
-    key.other = -1;
+    key.other = key.mask = -1;
     write_lambda(str("word_of = [&](long long e) -> ", word_.type), key,
                  word_.of(text_.scalars.name(step_.value), "e"));
   }
 
   void write_result() {
     Step place = step_;
-    place.value = place.other = -1;
+    place.value = place.other = place.mask = -1;
     write_lambda("result = [&](long long e) -> long long&", place,
                  str(pointer_name(text_.program.buffers[step_.buffer]), "[",
                      text_.scalars.index(step_.index), "]"));
@@ -111,7 +112,8 @@ class SortWriter {
   }
 
   KernelEntry write_runs() {
-    const SortShape shape(sort_.run, sort_.run, word_.is_wide());
+    const int64_t first = first_places(kernel_, step_);
+    const SortShape shape(sort_.run, std::min(first, sort_.run), word_.is_wide());
     const int64_t all = rows_ * ceil_divide(sort_.count, sort_.run);
     KernelEntry entry = text_.begin(function_, ceil_divide(all, shape.rows), shape.block());
     const int slots = shape.padded() + shape.padded() / 32;
@@ -130,7 +132,8 @@ class SortWriter {
     out_.close();
     out_.line(shape.is_in_warp() ? "__syncwarp();" : "__syncthreads();");
     if (shape.rows > 1) out_.line("if (!live) return;");
-    out_.open(str("for (int at = thread; at < length; at += ", shape.threads, ")"));
+    out_.open(str("for (int at = thread; at < ", first < sort_.run ? str(first) : "length",
+                  "; at += ", shape.threads, ")"));
     out_.line(str("result(from + at) = ", "from + places[at + at / 32]", ";"));
     out_.close();
     out_.close();

@@ -15,6 +15,7 @@
 #include <set>
 
 #include "tiny_compile/codegen/cuda_bitonic.h"
+#include "tiny_compile/loops/sort_rules.h"
 
 namespace tiny_compile {
 namespace {
@@ -103,8 +104,8 @@ void write_sort_row(KernelText& text, const Step& step, const std::string& own,
                     const std::vector<bool>& row_defined) {
   const SortText sort(text.kernel, step);
   Step keys = step, places = step;
-  keys.other = -1;  // sorting anew is as good as merging
-  places.value = places.other = -1;
+  keys.other = keys.mask = -1;  // sorting anew is as good as merging
+  places.value = places.other = places.mask = -1;
   Text& out = text.out;
   const std::string run = str(sort.run), index = text.scalars.index(step.index);
   out.line(str(sort.item, "* const own = (", sort.item, "*)", own, ";"));
@@ -120,7 +121,9 @@ void write_sort_row(KernelText& text, const Step& step, const std::string& own,
   out.close();
   out.line(str("const ", sort.item, "* const items = tc_sort<", sort.down, ">(own, own + ", run,
                ", length);"));
-  out.open("for (long long k = 0; k < length; k++)");
+  const int64_t first = first_places(text.kernel, step);
+  out.open(
+      str("for (long long k = 0; k < ", first < sort.count ? str(first) : "length", "; k++)"));
   text.declare("e", "from + k");
   text.unpack_inner(step, "e");
   out.line(str(pointer_name(text.program.buffers[step.buffer]), "[", index,
