@@ -16,7 +16,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-constexpr const char *kShared = "__shared__ tc_sorted<", *kMerges = "const bool goes_before";
+constexpr const char *kRuns = "tc_sort_words<", *kMerges = "while (low < high)";
 
 Out both_ways(In i) { return {argsort(i[0], -1), argsort(i[0], -1, true)}; }
 
@@ -24,10 +24,15 @@ void check_compiles(const std::string& text) {
   if (why_no_nvrtc().empty()) CHECK(compile_cuda(text, "sm_90").size() > 4);
 }
 
-// Few values, so that many are equal, and a NaN where there is one.
+// Few values, so that many are equal, zeros of both signs, infinities and NaNs where there are any.
 Tensor ties(const Sizes& shape, DType type) {
   const Tensor x = (rand(shape) * 40.0).to(int64);
-  return is_float(type) ? where(x == 7, std::nan(""), x.to(type)).to(type) : x.to(type);
+  if (!is_float(type)) return x.to(type);
+  Tensor all = x.to(type) - 20.0;
+  for (const auto& [number, value] :
+       {std::pair{7, std::nan("")}, {8, -0.0}, {9, HUGE_VAL}, {10, -HUGE_VAL}})
+    all = where(x == number, value, all);
+  return all.to(type);
 }
 
 Program merging() {
@@ -65,23 +70,102 @@ TEST_CASE("rows of every type are sorted by a block each", "[codegen][threads][s
   for (DType type : {float32, float64, bfloat16, float16, int8, uint8, int32, int64, uint32,
                      uint64, boolean}) {
     INFO(c_type(type));
-    const std::string text = check(both_ways, {ties({3, 100}, type)}, "rows rows");
-    CHECK_THAT(text, ContainsSubstring(kShared) && !ContainsSubstring(kMerges));
+    const Function both_lengths = [](In i) {
+      return Out{argsort(i[0], 1), argsort(i[0], 1, true), argsort(i[1], 1),
+                 argsort(i[1], 1, true)};
+    };
+    const std::string text = check(both_lengths, {ties({5, 100}, type), ties({2, 1001}, type)},
+                                   "rows rows rows rows");
+    CHECK_THAT(text, ContainsSubstring(kRuns) && !ContainsSubstring(kMerges));
+    CHECK_THAT(text, ContainsSubstring(str(size_of(type) == 8   ? "tc_wide_word"
+                                           : size_of(type) == 4 ? "unsigned long long"
+                                                                : "unsigned",
+                                           " words[")));
     check_compiles(text);
   }
 }
 
-TEST_CASE("a block sorts rows of any length that it holds", "[codegen][threads][sort]") {
+TEST_CASE("rows of any length that registers hold are sorted, several by a block",
+          "[codegen][threads][sort]") {
   manual_seed(2);
-  for (int64_t length : {1, 2, 3, 31, 64, 65, 1001, 2048})
-    check_bits(both_ways, {ties({2, length}, float32)});
+  for (int64_t length : {1, 2, 3, 7, 8, 31, 32, 33, 64, 65, 127, 128, 129, 257, 1000, 2048})
+    check_bits(both_ways, {ties({length < 100 ? 131 : 3, length}, float32)});
+  check_bits(both_ways, {empty_tensor(float32, {3, 0})});
+}
+
+TEST_CASE("of rows of which the first are wanted no others are kept",
+          "[codegen][threads][sort]") {
+  manual_seed(8);
+  for (const auto& [k, length, calls] : {std::tuple{1, 33, "tc_sort_words<16, 4>"},
+                                         {2, 64, "tc_sort_words<16, 4>"},
+                                         {5, 65, "tc_sort_words<16, 8>"},
+                                         {8, 128, "tc_sort_words<16, 8>"},
+                                         {20, 100, "tc_sort_words<8, 32>"},
+                                         {50, 1000, "tc_sort_words<64, 64>"},
+                                         {100, 1000, "tc_sort_words<64, 128>"},
+                                         {3, 4, "tc_sort_words<1, 4>"}}) {
+    const Function first = [k = k](In i) {
+      const auto [values, places] = topk(i[0], k, 1);
+      return Out{values / values.sum({1}, true), places};
+    };
+    const std::string text = check_bits(first, {ties({9, length}, float32)}).source.text;
+    CHECK_THAT(text, ContainsSubstring(calls));
+    check_compiles(text);
+  }
+  check_bits(
+      [](In i) {
+        return Out{topk(i[0], 5, 1).first, topk(i[1], 6, 1, false).second};
+      },
+      {ties({3, 3000}, bfloat16), ties({7, 300}, float64)});
+  check_bits(
+      [](In i) {
+        return Out{topk(i[0], 5, 0).first, topk(i[0], 8, 1).second + 1};
+      },
+      {ties({60, 40}, int8)});
+}
+
+TEST_CASE("a sort keeps the first places of whole rows that fit a block", "[loops][sort]") {
+  const Program program = parse_program(R"(program f on cuda {
+    input x: f32[2,9]
+    output y: i64[2,4]
+    kernel firsts rows(i0: 2) {
+      sort y[i0*4 + j0] for (j0: 9) = argsort load x[i0*9 + j0] where lt(index[j0], i64 4)
+    }
+    launch firsts
+    return y
+  })");
+  CHECK(parse_program(print(program)) == program);
+  const Tensor x = ties({2, 9}, float32);
+  CHECK(same_bits(interpret(program, std::vector<Tensor>{x})[0], argsort(x, 1).slice(1, 0, 4)));
+  const auto check_text = [&](const std::string& from, const std::string& to,
+                              const std::string& message) {
+    std::string text = print(program);
+    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+      text.replace(at, from.size(), to);
+    CHECK_THROWS_WITH(parse_program(text), ContainsSubstring(message));
+  };
+  check_text("i64 4)", "i64 3)", "not seen to write each of 8 elements once");
+  check_text("i64 4)", "i64 10)", "does not cover its row");
+  check_text(" where", " in 4 where", "keeps the first places of runs");
+  check_text("index[j0]", "index[j0 + 1]", "leaves the buffer's 8 elements");
+  check_text("9", "2049", "keeps the first places of 2049, not of a row of at most 2048");
+  CHECK_THROWS_WITH(parse_program(R"(program f on cuda {
+    input x: f32[2,9]
+    output y: i64[10]
+    kernel firsts rows(i0: 2) {
+      sort y[i0*9 + j0] for (j0: 9) = argsort load x[i0*9 + j0] where lt(index[i0*9 + j0], i64 10)
+    }
+    launch firsts
+    return y
+  })"),
+                    ContainsSubstring("keeps places that are not the first of its loop"));
 }
 
 TEST_CASE("longer rows are merged from runs by many blocks", "[codegen][threads][sort]") {
   manual_seed(3);
   for (int64_t length : {2049, 4096, 4097, 9000}) {
     const std::string text = check_bits(both_ways, {ties({2, length}, float32)}).source.text;
-    CHECK_THAT(text, ContainsSubstring(kShared) && ContainsSubstring(kMerges));
+    CHECK_THAT(text, ContainsSubstring(kRuns) && ContainsSubstring(kMerges));
     check_compiles(text);
   }
   check_bits(both_ways, {ties({5000}, bfloat16)});
@@ -109,7 +193,7 @@ TEST_CASE("a row that nobody split is sorted by one block where it lies",
   std::erase_if(unscheduled, [](const Stage& stage) { return stage.name == "schedule"; });
   const std::string text =
       check_bits(both_ways, {ties({2, 3000}, float32)}, unscheduled).source.text;
-  CHECK_THAT(text, !ContainsSubstring(kShared) && !ContainsSubstring(kMerges));
+  CHECK_THAT(text, !ContainsSubstring(kRuns) && !ContainsSubstring(kMerges));
   check_compiles(text);
 }
 

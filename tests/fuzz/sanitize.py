@@ -245,6 +245,13 @@ def sorted_rows(dtype, rows, cols):
                  f"!%3: {x} = gather %0, %1 {{axis=1}}")
 
 
+def first_sorted(dtype, rows, cols, k):
+    x, first = f"{dtype}[{rows},{cols}]", f"[{rows},{k}]"
+    return graph(f"%0 x: {x}", f"%1: i64[{rows},{cols}] = argsort_descending %0 {{axis=1}}",
+                 f"!%2: i64{first} = slice %1 {{axis=1, start=0, stop={k}, step=1}}",
+                 f"!%3: {dtype}{first} = gather %0, %2 {{axis=1}}")
+
+
 def scattered_apart(rows, cols, updates):
     """An index for each element: a thread alone."""
     n = f"[{updates},{cols}]"
@@ -359,7 +366,12 @@ GRAPHS = {
     "scattered f64 [3,9] by 9001": scattered("f64", 3, 9, 9001),
     "scattered by an input f32 [5,128] by 5000": scattered_at("f32", 5, 128, 5000),
     "scattered by an input bf16 [9,33] by 777": scattered_at("bf16", 9, 33, 777),
+    # several rows a warp, a row a warp, warps that share a row, runs
+    "sorted i32 [131,29]": sorted_rows("i32", 131, 29),
     "sorted f32 [65,100]": sorted_rows("f32", 65, 100),
+    "the first 8 of f32 [37,128]": first_sorted("f32", 37, 128, 8),
+    "the first 20 of f64 [5,700]": first_sorted("f64", 5, 700, 20),
+    "sorted f16 [3,1000]": sorted_rows("f16", 3, 1000),
     "sorted bf16 [3,5000]": sorted_rows("bf16", 3, 5000),
     "sorted f64 [2,2049]": sorted_rows("f64", 2, 2049),
     "scattered apart f32 [5,33] by 70": scattered_apart(5, 33, 70),

@@ -51,8 +51,11 @@ constexpr Words kWords[] = {
     {"cuda_columns", "parts[", "columns of a block"},
     {"cuda_columns", "blockIdx.x / 4", "columns that four blocks share"},
     {"cuda_scan", "(*const last)[", "running sums in tiles"},
-    {"cuda_sort", "items[k] = {key(from + k), k};", "runs sorted in shared memory"},
-    {"cuda_sort", "const bool goes_before", "runs merged in pairs"},
+    {"cuda_sort", "tc_sort_words<32, 128>(words, (", "rows sorted by a warp"},
+    {"cuda_sort", "tc_sort_words<8, 32>(words, (", "several rows a warp"},
+    {"cuda_sort", "tc_sort_words<16, 8>(words, (", "the first of rows"},
+    {"cuda_sort", ">(words, room);", "runs sorted by the warps of a block"},
+    {"cuda_sort", "while (low < high)", "runs merged in pairs"},
     {"cuda_serial", "tc_cumsum_float::of(within, exp_1);", "one element after the other"},
     {"cuda_serial", "= tc_node<tc_sum_float", "a tree by one thread"},
     {"cuda_scatter", "found_by[8]", "blocks that find their updates"},
@@ -64,9 +67,11 @@ constexpr Words kWords[] = {
     {"cuda_matmul", "float a[16][68], b[16][68]", "in small tiles"},
     {"cuda_matmul", "double a[16][68], b[16][68]", "in f64"},
 };
-// The first two measure and decide, and write nothing; of the helpers every one is looked for.
+// The first two measure and decide, and write nothing; of the helpers every one is looked for;
+// what a sort's threads call is not in a kernel.
 const std::set<std::string> kWithoutWords = {"cuda_row_shape", "cuda_stage_shape",
-                                             "cuda_helpers", "cuda_memory_helpers"};
+                                             "cuda_helpers", "cuda_memory_helpers",
+                                             "cuda_bitonic"};
 
 std::set<std::string> modules_in(const std::string& folder) {
   std::set<std::string> modules;

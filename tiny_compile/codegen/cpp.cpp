@@ -321,7 +321,7 @@ std::vector<Source> emit_cpp_together(const std::vector<Program>& programs) {
   const std::vector<std::string> units = units_of(functions.texts());
   Calls calls = functions.calls();
   const std::string body = (calls.has("tc_in_range") ? kInRange : "") +
-                           scan_helpers(programs, calls) + sort_helpers(programs, false) +
+                           scan_helpers(programs, calls) + sort_helpers(programs, calls) +
                            scatter_helpers(programs) +
                            reduction_helpers(functions.distinct(), calls) +
                            matmul_helpers(functions.distinct(), calls) + store_helpers(calls) +

@@ -1,19 +1,29 @@
-// How do the threads of a GPU sort? A block sorts a run of at most 2048 elements in shared memory.
+// How do the threads of a GPU sort? The elements of a run of at most 2048 lie in the registers of some
+// lanes, a warp or a few (cuda_bitonic.h), each as one word of its key and its place:
+//
+//   sort y[i0*100 + j0] for (j0: 100) = argsort load x[i0*100 + j0]
+// =>
+//   words[r] = e < length ? word_of(e) : ..;      element 32 r + lane of the row
+//   tc_sort_words<32, 128>(words, room);          lane l has those 4 l, 4 l + 1, ..
+//   places[..] = ..; result(e) = places[..];      by way of shared memory, so that lanes write side by side
+//
 // Longer rows are runs that were merged in pairs (split_sort.h), a thread an element:
 //
 //   sort q[j0] for (j0: 5000) = argsort load x[j0] in 4096 from load p[j0]
 // =>
 //   const long long mine = sorted(e), other = e / 2048 % 2 ? .. : ..;   the other run of the pair
 //   while (low < high) ..                                               how many go before mine there
-//   out_q[first + (e - own) + (low - other)] = mine;
+//   result(first + (e - own) + (low - other)) = mine;
 //
-// Of equals those of the left run go first. A run that no shared memory holds, where nobody split the
-// row, is sorted by one block where its result lies.
+// A run that no block's registers hold, where nobody split the row, is sorted by one block where its
+// result lies.
 #include "tiny_compile/codegen/cuda_sort.h"
 
 #include <algorithm>
 
+#include "tiny_compile/codegen/cuda_bitonic.h"
 #include "tiny_compile/codegen/sort.h"
+#include "tiny_compile/loops/sort_rules.h"
 #include "tiny_compile/loops/split_sort.h"
 
 namespace tiny_compile {
@@ -29,13 +39,15 @@ class SortWriter {
         function_(function),
         kernel_(text.kernel),
         step_(kernel_.steps[0]),
-        words_(kernel_, step_),
+        sort_(kernel_, step_),
+        word_(kernel_.scalars[step_.value].dtype, step_.op == Op::argsort_descending,
+              sort_.count),
         rows_(row_count(kernel_).constant()),
         defined_(kernel_.scalars.size()) {}
 
   KernelEntry write() {
     if (step_.other >= 0) return write_merge();
-    return write_runs(words_.run <= kSortedRun);
+    return sort_.run <= kSortedRun ? write_runs() : write_runs_in_place();
   }
 
  private:
@@ -49,16 +61,16 @@ class SortWriter {
     out_.close(";");
   }
 
-  void write_key() {
+  void write_word() {
     Step key = step_;
-    key.other = -1;
-    write_lambda(str("key = [&](long long e) -> ", words_.key), key,
-                 text_.scalars.name(step_.value));
+    key.other = key.mask = -1;
+    write_lambda(str("word_of = [&](long long e) -> ", word_.type), key,
+                 word_.of(text_.scalars.name(step_.value), "e"));
   }
 
   void write_result() {
     Step place = step_;
-    place.value = place.other = -1;
+    place.value = place.other = place.mask = -1;
     write_lambda("result = [&](long long e) -> long long&", place,
                  str(pointer_name(text_.program.buffers[step_.buffer]), "[",
                      text_.scalars.index(step_.index), "]"));
@@ -69,82 +81,120 @@ class SortWriter {
     text_.unpack_rows("row");
   }
 
-  KernelEntry write_runs(bool shared) {
-    const int64_t runs = ceil_divide(words_.count, words_.run);
-    int block = 32;
-    while (block < 1024 && block * 2 < words_.run) block *= 2;
-    KernelEntry entry = text_.begin(function_, rows_ * runs, block);
-    const std::string count = str(words_.count), run = str(words_.run);
-    begin_row(runs > 1 ? str("(long long)blockIdx.x / ", runs) : "(long long)blockIdx.x");
-    text_.out.line(
-        runs > 1 ? str("const long long from = (long long)blockIdx.x % ", runs, " * ", run, ";")
-                 : "const long long from = 0;");
-    out_.line(str("const long long length = ", count, " - from < ", run, " ? ", count,
-                  " - from : ", run, ";"));
-    write_key();
+  // The run number `item` of all rows: where it begins, and how long it is.
+  void begin_run(const std::string& item) {
+    const int64_t runs = ceil_divide(sort_.count, sort_.run);
+    const std::string count = str(sort_.count), run = str(sort_.run);
+    begin_row(runs > 1 ? str(item, " / ", runs) : item);
+    out_.line(runs > 1 ? str("const long long from = ", item, " % ", runs, " * ", run, ";")
+                       : "const long long from = 0;");
+    out_.line(runs > 1 ? str("const int length = ", count, " - from < ", run, " ? ", count,
+                             " - from : ", run, ";")
+                       : str("const int length = ", run, ";"));
+    write_word();
     write_result();
-    if (shared)
-      write_shared_run();
-    else
-      write_run_in_place();
+  }
+
+  // Which run of `all` is the thread's, and which of its threads it is; beyond the last run it goes
+  // along with nothing of its own.
+  void begin_thread(const SortShape& shape, int64_t all) {
+    if (shape.rows == 1) {
+      out_.line("const int thread = threadIdx.x;");
+      out_.line("const long long run = blockIdx.x;");
+      return;
+    }
+    out_.line(str("const int thread = threadIdx.x % ", shape.threads, ";"));
+    out_.line(str("const int of_block = threadIdx.x / ", shape.threads, ";"));
+    out_.line(
+        str("const long long asked = (long long)blockIdx.x * ", shape.rows, " + of_block;"));
+    out_.line(str("const bool live = asked < ", all, ";"));
+    out_.line(str("const long long run = live ? asked : ", all - 1, ";"));
+  }
+
+  KernelEntry write_runs() {
+    const int64_t first = first_places(kernel_, step_);
+    const SortShape shape(sort_.run, std::min(first, sort_.run), word_.is_wide());
+    const int64_t all = rows_ * ceil_divide(sort_.count, sort_.run);
+    KernelEntry entry = text_.begin(function_, ceil_divide(all, shape.rows), shape.block());
+    const int slots = shape.padded() + shape.padded() / 32;
+    out_.line(str("__shared__ int all_places[", shape.rows * slots, "];"));
+    if (!shape.is_in_warp())
+      out_.line(str("__shared__ ", word_.type, " room[", shape.padded(), "];"));
+    begin_thread(shape, all);
+    begin_run("run");
+    write_words(shape);
+    out_.line(str("int* const places = all_places",
+                  shape.rows > 1 ? str(" + of_block * ", slots) : "", ";"));
+    out_.line("#pragma unroll");
+    out_.open(str("for (int r = 0; r < ", shape.own, "; r++)"));
+    out_.line(str("const int at = thread * ", shape.own, " + r;"));
+    out_.line(str("places[at + at / 32] = ", "(int)(", word_.place("words[r]"), " - from);"));
+    out_.close();
+    out_.line(shape.is_in_warp() ? "__syncwarp();" : "__syncthreads();");
+    if (shape.rows > 1) out_.line("if (!live) return;");
+    out_.open(str("for (int at = thread; at < ", first < sort_.run ? str(first) : "length",
+                  "; at += ", shape.threads, ")"));
+    out_.line(str("result(from + at) = ", "from + places[at + at / 32]", ";"));
+    out_.close();
     out_.close();
     return entry;
   }
 
-  void each(const std::string& line) {
-    out_.line(str("for (int k = threadIdx.x; k < length; k += blockDim.x) ", line));
+  // In order; those that are missing in the row come last.
+  void write_words(const SortShape& shape) {
+    out_.line(str(word_.type, " words[", shape.own, "];"));
+    out_.line("#pragma unroll");
+    out_.open(str("for (int r = 0; r < ", shape.own, "; r++)"));
+    out_.line(str("const int at = r * ", shape.threads, " + thread;"));
+    out_.line(str("words[r] = ", word_.behind_all("(from + at)"), ";"));
+    out_.line(str("if (", shape.rows > 1 ? "live && " : "",
+                  "at < length) words[r] = word_of(from + at);"));
+    out_.close();
+    out_.line(str("tc_sort_words<", shape.threads, ", ", shape.kept, ">(words, ",
+                  shape.is_in_warp() ? str("(", word_.type, "*)nullptr") : "room", ");"));
   }
 
-  void write_shared_run() {
-    out_.line(str("__shared__ ", words_.item, " items[", words_.run, "];"));
-    each("items[k] = {key(from + k), k};");
+  KernelEntry write_runs_in_place() {
+    const int64_t all = rows_ * ceil_divide(sort_.count, sort_.run);
+    KernelEntry entry = text_.begin(function_, all, 1024);
+    begin_run("(long long)blockIdx.x");
+    out_.open("for (long long k = threadIdx.x; k < length; k += 1024)");
+    out_.line("result(from + k) = from + k;");
+    out_.close();
+    out_.open("for (long long size = 2; size / 2 < length; size *= 2)");
+    out_.open("for (long long apart = size / 2; apart > 0; apart /= 2)");
     out_.line("__syncthreads();");
-    out_.open("tc_sort_block(length, [&](long long i, long long j)");
-    out_.line(str("const ", words_.item, " a = items[i], b = items[j];"));
-    out_.line(str("const bool less = tc_before<", words_.down,
-                  ">(b.key, a.key), more = ", "tc_before<", words_.down, ">(a.key, b.key);"));
-    out_.line("if (!less && (more || a.place < b.place)) return;");
-    out_.line("items[i] = b;");
-    out_.line("items[j] = a;");
-    out_.close(");");
-    each("result(from + k) = from + items[k].place;");
-  }
-
-  void write_run_in_place() {
-    out_.line(str("for (long long k = threadIdx.x; k < length; k += blockDim.x) ",
-                  "result(from + k) = from + k;"));
-    out_.line("__syncthreads();");
-    out_.open("tc_sort_block(length, [&](long long i, long long j)");
+    out_.open("for (long long p = threadIdx.x; 2 * p < length + size; p += 1024)");
+    out_.line("const long long i = 2 * p - (p & (apart - 1));");
+    out_.line("const long long j = apart == size / 2 ? i ^ (size - 1) : i + apart;");
+    out_.line("if (j >= length) continue;");
     out_.line("const long long a = result(from + i), b = result(from + j);");
-    out_.line(str("const ", words_.key, " of_a = key(a), of_b = key(b);"));
-    out_.line(str("const bool less = tc_before<", words_.down,
-                  ">(of_b, of_a), more = ", "tc_before<", words_.down, ">(of_a, of_b);"));
-    out_.line("if (!less && (more || a < b)) return;");
+    out_.line("if (word_of(a) < word_of(b)) continue;");
     out_.line("result(from + i) = b;");
     out_.line("result(from + j) = a;");
-    out_.close(");");
+    for (int k = 0; k < 4; k++) out_.close();
+    return entry;
   }
 
   KernelEntry write_merge() {
-    const std::string count = str(words_.count), half = str(step_.limit.constant() / 2);
-    const int64_t points = rows_ * words_.count;
+    const std::string count = str(sort_.count), half = str(step_.limit.constant() / 2);
+    const int64_t points = rows_ * sort_.count;
     KernelEntry entry = text_.begin(function_, ceil_divide(points, kMerging), kMerging);
     out_.line(
         str("const long long point = (long long)blockIdx.x * ", kMerging, " + threadIdx.x;"));
     out_.line(str("if (point >= ", points, ") return;"));
     begin_row(str("point / ", count));
     out_.line(str("const long long at = point % ", count, ";"));
-    write_key();
+    write_word();
     Step runs = step_;
     runs.value = -1;
     write_lambda("sorted = [&](long long e) -> long long", runs,
                  text_.scalars.name(step_.other));
     write_result();
     out_.line("const long long mine = sorted(at);");
-    out_.line(str("const ", words_.key, " own = key(mine);"));
+    out_.line(str("const ", word_.type, " own = word_of(mine);"));
     out_.line(str("const long long run = at / ", half, ";"));
-    out_.line("const bool is_right = run % 2;");
-    out_.line(str("const long long wanted = (is_right ? run - 1 : run + 1) * ", half, ";"));
+    out_.line(str("const long long wanted = (run ^ 1) * ", half, ";"));
     out_.line(str("const long long other = wanted < ", count, " ? wanted : ", count, ";"));
     out_.line(str("const long long end = other + ", half, " < ", count, " ? other + ", half,
                   " : ", count, ";"));
@@ -155,15 +205,12 @@ class SortWriter {
     return entry;
   }
 
-  // low - other: how many of the other run go before mine, of equals the left ones.
+  // low - other: how many of the other run go before mine.
   void write_search() {
     out_.line("long long low = other, high = end;");
     out_.open("while (low < high)");
     out_.line("const long long middle = (low + high) / 2;");
-    out_.line(str("const ", words_.key, " theirs = key(sorted(middle));"));
-    out_.line(str("const bool goes_before = is_right ? !tc_before<", words_.down,
-                  ">(own, theirs) : tc_before<", words_.down, ">(theirs, own);"));
-    out_.line("if (goes_before) low = middle + 1;");
+    out_.line("if (word_of(sorted(middle)) < own) low = middle + 1;");
     out_.line("else high = middle;");
     out_.close();
   }
@@ -173,7 +220,8 @@ class SortWriter {
   const std::string function_;
   const Kernel& kernel_;
   const Step& step_;
-  const SortText words_;
+  const SortText sort_;
+  const SortWord word_;
   const int64_t rows_;
   const std::vector<bool> defined_;
 };

@@ -12,12 +12,15 @@
 #include "tiny_compile/codegen/sort.h"
 
 #include <algorithm>
+#include <set>
+
+#include "tiny_compile/codegen/cuda_bitonic.h"
+#include "tiny_compile/loops/sort_rules.h"
 
 namespace tiny_compile {
 namespace {
 
-constexpr const char* kShared = R"(
-// Sorts:
+constexpr const char* kRows = R"(
 template <class T, class I>
 struct tc_sorted {
   T key;
@@ -29,9 +32,7 @@ template <bool Down, class T>
 TC_FN bool tc_before(T a, T b) {
   return Down ? a > b || (a != a && b == b) : a < b || (b != b && a == a);
 }
-)";
 
-constexpr const char* kRows = R"(
 template <bool Down, class Item>
 static void tc_insert(Item* items, long long count) {
   for (long long k = 1; k < count; k++) {
@@ -67,25 +68,6 @@ static Item* tc_sort(Item* from, Item* to, long long count) {
 }
 )";
 
-// The network of Batcher's bitonic sort, of which every comparator puts the lesser first, so that
-// what is missing behind `count` may count as greater than all.
-constexpr const char* kBlock = R"(
-// The threads of a block sort, where in_order(i, j) swaps i < j where j stands before i.
-template <class Swap>
-__device__ inline void tc_sort_block(long long count, Swap in_order) {
-  for (long long size = 2; size / 2 < count; size *= 2) {
-    for (long long apart = size / 2; apart > 0; apart /= 2) {
-      for (long long p = threadIdx.x; 2 * p < count + size; p += blockDim.x) {
-        const long long i = 2 * p - (p & (apart - 1));
-        const long long j = apart == size / 2 ? i ^ (size - 1) : i + apart;
-        if (j < count) in_order(i, j);
-      }
-      __syncthreads();
-    }
-  }
-}
-)";
-
 }  // namespace
 
 SortText::SortText(const Kernel& kernel, const Step& step)
@@ -97,15 +79,18 @@ SortText::SortText(const Kernel& kernel, const Step& step)
   item = str("tc_sorted<", key, ", ", run <= INT32_MAX ? "int" : "long long", ">");
 }
 
-std::string sort_helpers(const std::vector<Program>& programs, bool cuda) {
-  const auto sorts = [](const Kernel& kernel) {
-    return std::any_of(kernel.steps.begin(), kernel.steps.end(),
-                       [](const Step& step) { return step.kind == StepKind::Sort; });
-  };
-  const bool any = std::any_of(programs.begin(), programs.end(), [&](const Program& program) {
-    return std::any_of(program.kernels.begin(), program.kernels.end(), sorts);
-  });
-  return any ? str(kShared, cuda ? kBlock : kRows) : "";
+std::string sort_helpers(const std::vector<Program>& programs, Calls& calls) {
+  std::set<DType> keys;
+  for (const Program& program : programs) {
+    for (const Kernel& kernel : program.kernels) {
+      for (const Step& step : kernel.steps) {
+        if (step.kind == StepKind::Sort)
+          keys.insert(compute_type(kernel.scalars[step.value].dtype));
+      }
+    }
+  }
+  if (keys.empty()) return "";
+  return calls.cuda ? bitonic_helpers(keys, calls) : kRows;
 }
 
 int64_t sort_bytes(const Kernel& kernel, const Step& step) {
@@ -119,8 +104,8 @@ void write_sort_row(KernelText& text, const Step& step, const std::string& own,
                     const std::vector<bool>& row_defined) {
   const SortText sort(text.kernel, step);
   Step keys = step, places = step;
-  keys.other = -1;  // sorting anew is as good as merging
-  places.value = places.other = -1;
+  keys.other = keys.mask = -1;  // sorting anew is as good as merging
+  places.value = places.other = places.mask = -1;
   Text& out = text.out;
   const std::string run = str(sort.run), index = text.scalars.index(step.index);
   out.line(str(sort.item, "* const own = (", sort.item, "*)", own, ";"));
@@ -136,7 +121,9 @@ void write_sort_row(KernelText& text, const Step& step, const std::string& own,
   out.close();
   out.line(str("const ", sort.item, "* const items = tc_sort<", sort.down, ">(own, own + ", run,
                ", length);"));
-  out.open("for (long long k = 0; k < length; k++)");
+  const int64_t first = first_places(text.kernel, step);
+  out.open(
+      str("for (long long k = 0; k < ", first < sort.count ? str(first) : "length", "; k++)"));
   text.declare("e", "from + k");
   text.unpack_inner(step, "e");
   out.line(str(pointer_name(text.program.buffers[step.buffer]), "[", index,

@@ -18,8 +18,9 @@ struct SortText {
   int64_t count, run;  // of a row; of what is sorted apart, `count` where that is all
 };
 
-// The functions that generated sorts call, for one target; "" where no program sorts.
-std::string sort_helpers(const std::vector<Program>& programs, bool cuda);
+// The functions that generated sorts call, "" where no program sorts; adds what these
+// call.
+std::string sort_helpers(const std::vector<Program>& programs, Calls& calls);
 
 // One row by one thread, in `own` memory of so many bytes: merges of pairs.
 int64_t sort_bytes(const Kernel& kernel, const Step& step);

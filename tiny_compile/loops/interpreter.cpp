@@ -125,9 +125,9 @@ class KernelRun {
       switch (step.kind) {
         case StepKind::Dot: append(others, lanes_[step.other], n); [[fallthrough]];
         case StepKind::Scan:
+        case StepKind::Sort:
           if (step.mask >= 0) append(others, lanes_[step.mask], n);
           [[fallthrough]];
-        case StepKind::Sort:
         case StepKind::Reduce: append(values, lanes_[step.value], n); break;
         case StepKind::Fold: append(folded_[number], lanes_[step.value], n); break;
         case StepKind::Store: write(step, number, n); break;
@@ -141,7 +141,7 @@ class KernelRun {
       write_row(step, number, loops, at, scanned(step, values, count), others, count);
     if (step.kind == StepKind::Sort)
       write_row(step, number, loops, at,
-                argsort(step.op, dtype, values.data(), count, step.limit.constant()), {},
+                argsort(step.op, dtype, values.data(), count, step.limit.constant()), others,
                 count);
     if (step.kind == StepKind::Reduce)
       registers_[number] = has_running_results(step.op)

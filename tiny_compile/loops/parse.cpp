@@ -371,7 +371,7 @@ class Parser : ValueParser {
       step.limit = bounded(1, int64_t{1} << 40, "a run's length");
     const bool may_start = kind == StepKind::Scan || kind == StepKind::Sort;
     if (may_start && accept_word("from")) step.other = value();
-    const bool may_skip = kind == StepKind::Scan || kind == StepKind::Scatter;
+    const bool may_skip = may_start || kind == StepKind::Scatter;
     if (may_skip && accept_word("where")) step.mask = value();
     kernel_->steps.push_back(std::move(step));
   }

@@ -102,7 +102,7 @@ enum class StepKind : uint8_t { Reduce, Dot, Store, Fold, Scan, Sort, Scatter };
 //            before its element; mask: not stored where false
 //   Sort     buffer[index] = places of value in order (graph/sort.h), of each `limit` elements of
 //            (inner) apart where limit is not 0; alone in its kernel. `other` is its own result
-//            for limit / 2, of an earlier kernel: there is only to merge
+//            for limit / 2, of an earlier kernel: only to merge; mask: for the first places
 //   Scatter  buffer[index] = op(buffer[index], value) for (inner), ascending, rounded at each
 //            update; index may use at0 = scalar `other` in [0, limit), else dropped with an error;
 //            mask: skipped if false

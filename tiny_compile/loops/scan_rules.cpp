@@ -50,6 +50,8 @@ bool is_within(const Expr& index, const Expr& size) {
   return bounds.low >= 0 && (!size.is_constant() || bounds.high < size.constant());
 }
 
+}  // namespace
+
 std::string why_wrong_mask(const Program& program, const Kernel& kernel, const Step& step) {
   if (step.mask < 0) return "";
   if (step.inner.size() != 1) return "scans under a mask, but not one loop";
@@ -71,8 +73,6 @@ std::string why_wrong_mask(const Program& program, const Kernel& kernel, const S
              : str(program.buffers[step.buffer].name, "[", step.index, "] leaves the buffer's ",
                    size, " elements, as far as its mask tells");
 }
-
-}  // namespace
 
 std::string why_wrong_scan(const Program& program, const Kernel& kernel, int number) {
   const Step& step = kernel.steps[number];

@@ -14,7 +14,11 @@ namespace tiny_compile {
 // reason.
 std::string why_wrong_scan(const Program& program, const Kernel& kernel, int number);
 
-// Where a scan under a mask stores, as loops without one that meet the same places: of
+// "" where a Scan or a Sort under a mask stores in its buffer alone, and all of its row; else the
+// reason.
+std::string why_wrong_mask(const Program& program, const Kernel& kernel, const Step& step);
+
+// Where a scan or a sort under a mask stores, as loops without one that meet the same places: of
 //   scan y[i0*1000 + i1*256 + j0] for (i0: 8, i1: 4, j0: 256) .. where lt(i1*256 + j0, 1000)
 // y[i0*1000 + p] for (i0: 8, p: 1000). None where its loops do not go over the row, once.
 struct WholeRows {

@@ -6,6 +6,10 @@
 //                   from load p[i0*9000 + j0] }
 #include "tiny_compile/loops/sort_rules.h"
 
+#include "tiny_compile/loops/narrow.h"
+#include "tiny_compile/loops/scan_rules.h"
+#include "tiny_compile/loops/split_sort.h"
+
 namespace tiny_compile {
 namespace {
 
@@ -47,6 +51,22 @@ std::string why_wrong_runs(const Program& program, const Kernel& kernel) {
                    ", which is not seen to be the same sort in runs half as long");
 }
 
+// Of a row that nobody cuts in runs.
+std::string why_wrong_firsts(const Program& program, const Kernel& kernel) {
+  const Step& step = kernel.steps[0];
+  if (step.mask < 0) return "";
+  const std::string reason = why_wrong_mask(program, kernel, step);
+  if (!reason.empty()) return reason;
+  const Expr count = inner_count(kernel, step);
+  if (!step.limit.is_constant(0) || step.other >= 0) return "keeps the first places of runs";
+  if (!count.is_constant() || count.constant() > kSortedRun)
+    return str("keeps the first places of ", count, ", not of a row of at most ", kSortedRun);
+  const Scalar& mask = kernel.scalars[step.mask];
+  return *integer_of(kernel, mask.operands[0]) == kernel.axes[step.inner[0]].symbol()
+             ? ""
+             : "keeps places that are not the first of its loop";
+}
+
 }  // namespace
 
 std::string why_wrong_sort(const Program& program, const Kernel& kernel, int number) {
@@ -56,7 +76,13 @@ std::string why_wrong_sort(const Program& program, const Kernel& kernel, int num
   if (step.inner.size() > 1) return "sorts over several loops";
   if (!step.limit.is_constant() || step.limit.constant() < 0)
     return str("sorts in runs of ", step.limit);
-  return why_wrong_runs(program, kernel);
+  const std::string reason = why_wrong_firsts(program, kernel);
+  return reason.empty() ? why_wrong_runs(program, kernel) : reason;
+}
+
+int64_t first_places(const Kernel& kernel, const Step& step) {
+  if (step.mask < 0) return inner_count(kernel, step).constant();
+  return integer_of(kernel, kernel.scalars[step.mask].operands[1])->constant();
 }
 
 }  // namespace tiny_compile

@@ -8,7 +8,11 @@
 namespace tiny_compile {
 
 // "" where the Sort step is alone in its kernel, over one loop, and merges, if it merges, what an
-// earlier kernel has sorted of the very same values; else the reason.
+// earlier kernel has sorted of the very same values, or keeps, under a mask lt(j0, k), the first k
+// places of a row that a block of a GPU sorts; else the reason.
 std::string why_wrong_sort(const Program& program, const Kernel& kernel, int number);
+
+// How many of each row's places such a step stores: k, or all.
+int64_t first_places(const Kernel& kernel, const Step& step);
 
 }  // namespace tiny_compile

@@ -24,7 +24,8 @@ bool can_split_sort(const Program& program, const Kernel& kernel) {
   const Step& step = kernel.steps[0];
   const Expr count = inner_count(kernel, step);
   return program.target == Target::Cuda && step.kind == StepKind::Sort && step.other < 0 &&
-         step.limit.is_constant(0) && count.is_constant() && count.constant() > kSortedRun;
+         step.mask < 0 && step.limit.is_constant(0) && count.is_constant() &&
+         count.constant() > kSortedRun;
 }
 
 std::vector<Kernel> split_sort(Program& program, const Kernel& kernel) {

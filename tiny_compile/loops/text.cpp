@@ -157,7 +157,7 @@ class KernelPrinter {
             "sort ", name, "[", s.index, "]", loops, " = ", info(s.op).name, " ",
             reference(s.value),
             s.limit.is_constant(0) ? "" : tiny_compile::str(" in ", s.limit),
-            s.other < 0 ? "" : " from " + reference(s.other));
+            s.other < 0 ? "" : " from " + reference(s.other), only_if(s));
       case StepKind::Scatter: break;
     }
     return tiny_compile::str("scatter ", name, "[", s.index, "; at0 = ", reference(s.other),

@@ -285,7 +285,9 @@ class Verifier {
     check_symbols(number, s.index, open, s.kind == StepKind::Scatter ? 1 : 0);
     const std::vector<Expr> limits =
         s.kind == StepKind::Scatter ? std::vector<Expr>{s.limit} : std::vector<Expr>{};
-    if (s.kind != StepKind::Scan || s.mask < 0) check_bounds(s.buffer, s.index, s.mask, limits);
+    const bool covers_row =
+        s.mask >= 0 && (s.kind == StepKind::Scan || s.kind == StepKind::Sort);
+    if (!covers_row) check_bounds(s.buffer, s.index, s.mask, limits);
     if (s.kind != StepKind::Scatter) check_place(number, open);
   }
 
@@ -328,7 +330,7 @@ class Verifier {
 
   bool writes_each_once(const Step& step, const Buffer& buffer) const {
     WholeRows places{step.index, loops_of(step)};
-    if (step.kind == StepKind::Scan && step.mask >= 0) {
+    if (step.kind != StepKind::Scatter && step.mask >= 0) {
       const auto whole = whole_rows(*kernel_, step, places.loops);
       if (!whole) return false;
       places = *whole;

@@ -14,6 +14,7 @@
 #include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/dot_axes.h"
 #include "tiny_compile/loops/legal_schedule.h"
+#include "tiny_compile/loops/shorten_sorts.h"
 #include "tiny_compile/loops/split.h"
 #include "tiny_compile/loops/split_dot.h"
 #include "tiny_compile/loops/split_scan.h"
@@ -144,7 +145,8 @@ std::vector<Kernel> parts_of(Program& program, const Kernel& kernel, bool alone)
 
 }  // namespace
 
-Program schedule(const Program& program) {
+Program schedule(const Program& fused) {
+  const Program program = shorten_sorts(fused);
   Program result = program;
   result.kernels.clear();
   result.launches.clear();
