@@ -51,8 +51,8 @@ void show_layouts() {
     const auto block = known - blocks.begin();
     if (known == blocks.end()) blocks.push_back(data.storage.get());
     std::printf("%%%d %-8s  %-7s %-8s %6lld  %c\n", id, info(graph[id].op).name,
-                str("[", join(data.shape, ","), "]").c_str(),
-                str("[", join(data.strides, ","), "]").c_str(),
+                str("[", join(data.shape(), ","), "]").c_str(),
+                str("[", join(data.strides(), ","), "]").c_str(),
                 static_cast<long long>(data.offset), static_cast<char>('A' + block));
   }
 }

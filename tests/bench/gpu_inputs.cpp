@@ -112,8 +112,7 @@ Tensor blank_input(const Input& input, tc::Device device) {
   if (device.kind == tc::DeviceKind::Cpu) return make_input(input, device);
   auto data = std::make_shared<tc::TensorData>();
   data->dtype = input.dtype;
-  data->shape = {input.count};
-  data->strides = {1};
+  data->layout = tc::row_major_layout({input.count});
   const size_t bytes = static_cast<size_t>(input.count) * tc::size_of(input.dtype);
   data->storage = tc::allocate_cuda(bytes, device.index);
   const tc::CudaScope scope(device.index);
@@ -125,8 +124,7 @@ Tensor blank_input(const Input& input, tc::Device device) {
 Tensor shape_only(const Input& input) {
   auto data = std::make_shared<tc::TensorData>();
   data->dtype = input.dtype;
-  data->shape = input.shape;
-  data->strides = input.strides;
+  data->layout = tc::layout_of(input.shape, input.strides);
   data->storage = tc::allocate_cpu(64);
   return Tensor(std::move(data));
 }

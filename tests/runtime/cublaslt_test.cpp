@@ -169,8 +169,7 @@ Tensor there(const Tensor& tensor, int64_t elements = 0) {
       copy_to(from_vector(values).to(tensor.dtype()), Device{DeviceKind::Cuda, 0});
   auto data = std::make_shared<TensorData>(all.info());
   data->offset = elements;
-  data->shape = tensor.shape();
-  data->strides = contiguous_strides(tensor.shape());
+  data->layout = row_major_layout(tensor.shape());
   return Tensor(data);
 }
 

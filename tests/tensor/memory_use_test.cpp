@@ -58,5 +58,7 @@ TEST_CASE("each device has its own count", "[storage]") {
   CHECK(memory_use(other).bytes == 100);
   CHECK(memory_use(other).peak == 400);
   CHECK(memory_use({DeviceKind::Cuda, 98}).peak == 0);
+  CHECK(memory_use({DeviceKind::Cuda, 1000}).bytes == 0);  // no machine has it
+  CHECK(memory_use({DeviceKind::Cuda, -1}).bytes == 0);
   CHECK(memory_use(cpu).bytes == on_cpu);
 }

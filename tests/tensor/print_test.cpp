@@ -165,8 +165,7 @@ TEST_CASE("a tensor on another device is read and names it", "[print]") {
   };
   auto data = std::make_shared<TensorData>();
   data->dtype = uint8;
-  data->shape = {3};
-  data->strides = {-2};
+  data->layout = layout_of({3}, {-2});
   data->offset = 6;
   data->storage = std::make_shared<Elsewhere>();
   const Tensor x(data);

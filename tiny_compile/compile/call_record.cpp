@@ -163,8 +163,10 @@ Staged recordable(Staged staged) {
 
 CallRecord::CallRecord(const Graph& graph, std::span<const Tensor> inputs)
     : outputs_(graph.outputs.size()) {
-  const char *directory = setting("TC_DEBUG_DIR"), *calls = setting("TC_DEBUG_CALLS");
-  if (!directory || !calls) return;
+  const char* calls = setting("TC_DEBUG_CALLS");
+  if (!calls) return;
+  const char* directory = setting("TC_DEBUG_DIR");
+  if (!directory) return;
   lists(calls, 0);  // an error before anything is written
   const std::string text = print(graph);
   graph_ = kept_name(graph.name, text);

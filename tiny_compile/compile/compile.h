@@ -65,6 +65,16 @@ template <typename T>
 using Boxed =
     std::conditional_t<std::is_arithmetic_v<std::decay_t<T>>, Tensor, std::decay_t<T>>;
 
+// A struct or a vector is looked at where it is: it may have hundreds of tensors.
+template <typename T>
+using Seen = std::conditional_t<std::is_class_v<T>, const T&, std::decay_t<const T&>>;
+
+// A tuple of what is seen, and the values themselves: for the function, which may change them.
+template <typename... T>
+std::tuple<std::decay_t<T>...> copied(const std::tuple<T...>& seen) {
+  return seen;
+}
+
 }  // namespace detail
 
 template <typename Function>
@@ -107,20 +117,26 @@ class Compiled {
   template <typename... Args>
   static auto packed(const Args&... args) {
     if constexpr (std::is_invocable_v<Function&, detail::Boxed<const Args&>...>)
-      return std::tuple<detail::Boxed<const Args&>...>(boxed(args)...);
+      return std::tuple<
+          std::conditional_t<std::is_arithmetic_v<Args>, Tensor, detail::Seen<Args>>...>(
+          boxed(args)...);
     else
-      return std::tuple<std::decay_t<const Args&>...>(args...);  // "mean" as const char*
+      return std::tuple<detail::Seen<Args>...>(args...);  // "mean" as const char*
   }
 
   template <typename Tuple>
-  auto call(Tuple arguments) const {
-    using Result = std::decay_t<decltype(std::apply(state_->function, arguments))>;
-    if (is_tracing()) return Result(std::apply(state_->function, arguments));
+  auto call(const Tuple& arguments) const {
+    using Copy = decltype(detail::copied(arguments));
+    using Result = std::decay_t<decltype(std::apply(state_->function, std::declval<Copy&>()))>;
+    if (is_tracing()) {
+      Copy copy = detail::copied(arguments);
+      return Result(std::apply(state_->function, copy));
+    }
     Signature signature;
     collect(arguments, signature);
     std::shared_ptr<const Entry> entry = state_->cache.find(signature);
     if (!entry) entry = compile_for<Result>(arguments, signature);
-    std::vector<Tensor> outputs = state_->cache.run(*entry, signature.tensors);
+    std::vector<Tensor> outputs = state_->cache.run(*entry, std::move(signature.tensors));
     Result result = *static_cast<const Result*>(entry->structure.get());
     size_t next = 0;
     tree::for_each_tensor(result, [&](Tensor& tensor) { tensor = std::move(outputs[next++]); });
@@ -146,6 +162,9 @@ class Compiled {
 
   template <typename Tuple>
   static void collect(const Tuple& arguments, Signature& signature) {
+    size_t count = 0;
+    tree::for_each_tensor(arguments, [&](const Tensor&) { count++; });
+    signature.tensors.reserve(count);
     auto leaf = [&](const Tensor& tensor) { signature.tensors.push_back(tensor); };
     auto size = [&](size_t n) { signature.extras.push_back(n); };
     auto other = [&](auto value) { signature.extras.push_back(detail::bits_of(value)); };
@@ -153,12 +172,12 @@ class Compiled {
   }
 
   template <typename Tuple, typename Result = void>
-  Specialization trace_for(Tuple arguments, Result* structure) const {
+  Specialization trace_for(const Tuple& arguments, Result* structure) const {
     const MemoryBudget budget(state_->cache.options().memory_budget);
     std::vector<Tensor> inputs;
     tree::for_each_tensor(arguments, [&](const Tensor& tensor) { inputs.push_back(tensor); });
     const TensorFunction run = [&](std::span<const Tensor> traced) {
-      Tuple copy = arguments;
+      auto copy = detail::copied(arguments);
       size_t next = 0;
       tree::for_each_tensor(copy, [&](Tensor& tensor) { tensor = traced[next++]; });
       auto result = std::apply(state_->function, copy);

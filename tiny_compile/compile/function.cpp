@@ -158,7 +158,7 @@ const Tensor* Reading::now() const {
 
 bool Guard::admits(const Tensor& tensor) const {
   const TensorData& data = tensor.info();
-  return data.dtype == dtype && data.shape == shape && data.strides == strides &&
+  return data.dtype == dtype && data.shape() == shape && data.strides() == strides &&
          tensor.device() == device && (device == cpu || alignment(tensor) == align);
 }
 
@@ -239,6 +239,21 @@ std::vector<int> donated_inputs(const Graph& graph) {
   return found;
 }
 
+// Those that code for the device cannot read as they are; a guard says so for every call.
+std::vector<int> copied_inputs(const Entry& entry) {
+  std::vector<int> found;
+  const auto is_negative = [](int64_t stride) { return stride < 0; };
+  for (size_t k = 0; k < entry.guards.size(); k++) {
+    const Guard& guard = entry.guards[k];
+    if (guard.device != entry.device ||
+        std::any_of(guard.strides.begin(), guard.strides.end(), is_negative))
+      found.push_back(static_cast<int>(k));
+  }
+  const bool draws_elsewhere = entry.draws > 0 && entry.device != cpu;
+  if (draws_elsewhere) found.push_back(static_cast<int>(entry.guards.size()));
+  return found;
+}
+
 void require_one_use(const std::string& name, const std::vector<Tensor>& donated,
                      const std::vector<Tensor>& inputs) {
   for (const Tensor& tensor : donated) {
@@ -268,6 +283,7 @@ std::shared_ptr<const Entry> FunctionCache::add(const Signature& signature,
   entry->graph = std::move(specialization.traced.graph);
   entry->donated = donated_inputs(entry->graph);
   entry->device = device_of(*entry, signature.tensors.size(), options_);
+  entry->copied = copied_inputs(*entry);
   entry->built = built_for(entry->graph, entry->device);
   const std::lock_guard lock(mutex_);
   entries_.remove_if([](const auto& one) { return is_stale(*one); });
@@ -288,6 +304,7 @@ Built FunctionCache::built_for(const Graph& graph, Device device) const {
 }
 
 std::vector<Tensor> FunctionCache::run(const Entry& entry, std::vector<Tensor> inputs) const {
+  inputs.reserve(entry.guards.size() + 1);
   for (const Reading& captured : entry.captured) {
     const Tensor* now = captured.now();
     if (!now) fail(options_.name, ": a captured tensor was replaced during the call");
@@ -314,9 +331,9 @@ std::vector<Tensor> FunctionCache::run(const Entry& entry, std::vector<Tensor> i
 
 std::vector<Tensor> FunctionCache::run_built(const Entry& entry,
                                              std::vector<Tensor> inputs) const {
-  for (Tensor& input : inputs) {
-    if (input.device() != entry.device) input = copy_to(input, entry.device);
-    if (has_reversed_axes(input)) input = row_major_copy(input);
+  for (const int k : entry.copied) {
+    if (inputs[k].device() != entry.device) inputs[k] = copy_to(inputs[k], entry.device);
+    if (has_reversed_axes(inputs[k])) inputs[k] = row_major_copy(inputs[k]);
   }
   for (const int k : entry.donated) {  // views of it keep their values
     if (inputs[k].is_contiguous() && inputs[k].info().storage.use_count() > 1)

@@ -77,6 +77,7 @@ struct Entry {
   Built built;    // without `run` for the interpreter
   std::shared_ptr<const void> structure;
   std::vector<int> donated;  // numbers of inputs
+  std::vector<int> copied;   // likewise: elsewhere, or with reversed axes
 };
 
 // Of a call's arguments: what calls must share to share an entry.

@@ -72,11 +72,11 @@ Tensor pointwise(const Node& node, std::span<const Tensor> operands) {
 // of axes that step together are cut or joined.
 std::optional<Sizes> reshaped_strides(const TensorData& data, const Sizes& shape) {
   Sizes strides(shape.size());
-  size_t axis = data.shape.size();
+  size_t axis = data.shape().size();
   size_t to = shape.size();
   if (element_count(shape) == 0) return contiguous_strides(shape);
   while (axis > 0 || to > 0) {
-    while (axis > 0 && data.shape[axis - 1] == 1) axis--;
+    while (axis > 0 && data.shape()[axis - 1] == 1) axis--;
     if (axis == 0) {  // only sizes of 1 are left
       while (to > 0) {
         if (shape[--to] != 1) return std::nullopt;
@@ -84,10 +84,11 @@ std::optional<Sizes> reshaped_strides(const TensorData& data, const Sizes& shape
       }
       return strides;
     }
-    int64_t run = data.shape[axis - 1], step = data.strides[axis - 1];
+    int64_t run = data.shape()[axis - 1], step = data.strides()[axis - 1];
     size_t first = axis - 1;
-    while (first > 0 && (data.shape[first - 1] == 1 || data.strides[first - 1] == step * run)) {
-      if (data.shape[first - 1] != 1) run *= data.shape[first - 1];
+    while (first > 0 &&
+           (data.shape()[first - 1] == 1 || data.strides()[first - 1] == step * run)) {
+      if (data.shape()[first - 1] != 1) run *= data.shape()[first - 1];
       first--;
     }
     while (to > 0 && (run > 1 || shape[to - 1] == 1)) {

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 
+#include "tiny_compile/tensor/recycled.h"
+
 namespace tiny_compile {
 namespace {
 
-std::byte* first_byte(const Tensor& tensor) {
+std::byte* first_byte(const Tensor& tensor, int64_t width) {
   const TensorData& data = tensor.info();
-  return data.storage->data() + data.offset * size_of(data.dtype);
+  return data.storage->data() + data.offset * width;
 }
 
 // Memory for what `describe` says, where there is none.
@@ -25,16 +27,17 @@ std::shared_ptr<Storage> obtain(size_t bytes, const Allocate& allocate, Describe
 
 Tensor new_tensor(const BufferPlan::Output& output, std::span<const Tensor> inputs,
                   const Allocate& allocate) {
-  if (output.over >= 0)  // of the same bytes, maybe of another shape
-    return with_layout(inputs[output.over], output.shape, contiguous_strides(output.shape),
-                       inputs[output.over].info().offset);
-  auto data = std::make_shared<TensorData>();
+  auto data = make_recycled<TensorData>();
   data->dtype = output.dtype;
-  data->shape = output.shape;
-  data->strides = contiguous_strides(output.shape);
-  const size_t bytes = static_cast<size_t>(element_count(output.shape)) * size_of(output.dtype);
-  data->storage = obtain(bytes, allocate, [&] {
-    return str("a tensor ", output.dtype, "[", join(output.shape, ","), "]");
+  data->layout = output.layout;
+  if (output.over >= 0) {  // of the same bytes, maybe of another shape
+    const TensorData& over = inputs[output.over].info();
+    data->offset = over.offset;
+    data->storage = over.storage;
+    return Tensor(std::move(data));
+  }
+  data->storage = obtain(output.bytes, allocate, [&] {
+    return str("a tensor ", output.dtype, "[", join(output.layout->shape, ","), "]");
   });
   return Tensor(std::move(data));
 }
@@ -43,8 +46,8 @@ Tensor new_tensor(const BufferPlan::Output& output, std::span<const Tensor> inpu
 std::byte* address_of(const BufferPlan::Place& place, std::span<const Tensor> inputs,
                       const BufferSet& set) {
   switch (place.role) {
-    case Role::Input: return first_byte(inputs[place.slot]) - place.bytes;
-    case Role::Output: return first_byte(set.made[place.slot]);
+    case Role::Input: return first_byte(inputs[place.slot], place.width) - place.bytes;
+    case Role::Output: return first_byte(set.made[place.slot], place.width);
     case Role::Temporary: break;
   }
   return set.arena ? set.arena->data() + place.bytes : nullptr;
@@ -57,6 +60,17 @@ int input_number(const Program& program, int buffer) {
                                         [](const Buffer& b) { return b.role == Role::Input; }));
 }
 
+BufferPlan::Output output_of(const Program& program, const Buffer& buffer) {
+  Sizes shape;
+  for (const Expr& size : buffer.type.shape) shape.push_back(size.constant());
+  BufferPlan::Output output;
+  output.dtype = buffer.type.dtype;
+  output.bytes = static_cast<size_t>(element_count(shape)) * size_of(output.dtype);
+  output.layout = row_major_layout(std::move(shape));
+  if (buffer.over >= 0) output.over = input_number(program, buffer.over);
+  return output;
+}
+
 }  // namespace
 
 BufferPlan plan_buffers(const Program& program) {
@@ -65,16 +79,13 @@ BufferPlan plan_buffers(const Program& program) {
   int inputs = 0;
   for (const Buffer& buffer : program.buffers) {
     const int64_t width = size_of(buffer.type.dtype);
-    BufferPlan::Place place{buffer.role, 0, 0};
+    BufferPlan::Place place{buffer.role, 0, 0, width};
     if (buffer.role == Role::Input) {
       place.slot = inputs++;
       place.bytes = buffer.offset.constant() * width;
     } else if (buffer.role == Role::Output) {
       place.slot = static_cast<int>(plan.outputs.size());
-      BufferPlan::Output output{buffer.type.dtype, {}};
-      for (const Expr& size : buffer.type.shape) output.shape.push_back(size.constant());
-      if (buffer.over >= 0) output.over = input_number(program, buffer.over);
-      plan.outputs.push_back(std::move(output));
+      plan.outputs.push_back(output_of(program, buffer));
     } else if (buffer.place >= 0) {
       place.bytes = buffer.place;
     } else {
@@ -83,9 +94,12 @@ BufferPlan plan_buffers(const Program& program) {
     }
     plan.places.push_back(place);
   }
+  std::vector<bool> is_returned(plan.places.size());
   for (int buffer : program.outputs) {
     const BufferPlan::Place& place = plan.places[buffer];
     plan.returned.push_back(place.role == Role::Input ? -1 - place.slot : place.slot);
+    plan.returns_once = plan.returns_once && !is_returned[buffer];
+    is_returned[buffer] = true;
   }
   return plan;
 }
@@ -111,19 +125,20 @@ BufferSet make_buffers(const BufferPlan& plan, std::span<const Tensor> inputs,
 
 void take_away(const Tensor& tensor, const std::string& why) {
   TensorData& data = *tensor.handle();
-  data.gone = str("this tensor, ", data.dtype, "[", join(data.shape, ","), "], ", why);
+  data.gone = str("this tensor, ", data.dtype, "[", join(data.shape(), ","), "], ", why);
   data.storage.reset();
 }
 
 Overwriting::Overwriting(const BufferPlan& plan, std::span<const Tensor> inputs,
-                         std::string name)
-    : name_(std::move(name)) {
+                         const std::string& name)
+    : name_(name) {
   for (const BufferPlan::Output& output : plan.outputs) {
     if (output.over >= 0) inputs_.push_back(inputs[output.over]);
   }
 }
 
 Overwriting::~Overwriting() {
+  if (inputs_.empty()) return;
   const std::string why =
       is_good_ ? str("was donated to ", name_, ": use what that call returned instead")
                : str("was donated to ", name_,
@@ -133,11 +148,15 @@ Overwriting::~Overwriting() {
 }
 
 std::vector<Tensor> results_of(const BufferPlan& plan, std::span<const Tensor> inputs,
-                               const BufferSet& buffers) {
+                               BufferSet buffers) {
   std::vector<Tensor> results;
   results.reserve(plan.returned.size());
-  for (int slot : plan.returned)
-    results.push_back(slot < 0 ? inputs[-1 - slot] : buffers.made[slot]);
+  for (int slot : plan.returned) {
+    if (slot >= 0 && plan.returns_once)
+      results.push_back(std::move(buffers.made[slot]));
+    else
+      results.push_back(slot < 0 ? inputs[-1 - slot] : buffers.made[slot]);
+  }
   return results;
 }
 

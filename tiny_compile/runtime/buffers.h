@@ -16,15 +16,18 @@ struct BufferPlan {
     Role role = Role::Temporary;
     int slot = 0;       // the input or output it is
     int64_t bytes = 0;  // inputs: from element [0,...,0] down to the lowest; temporaries: place
+    int64_t width = 0;  // of an element
   };
   struct Output {
     DType dtype = DType::f32;
-    Sizes shape;
+    LayoutPointer layout;
+    size_t bytes = 0;
     int over = -1;  // the donated input whose memory it takes
   };
   std::vector<Place> places;    // of each buffer
   std::vector<Output> outputs;  // tensors to make
   std::vector<int> returned;    // of each returned value: an output, or -1 - an input
+  bool returns_once = true;     // each output at most
   int64_t arena_bytes = 0;
 };
 
@@ -45,7 +48,8 @@ void take_away(const Tensor& tensor, const std::string& why);
 // tensors say so to whoever uses them; after a good end, that they were donated.
 class Overwriting {
  public:
-  Overwriting(const BufferPlan& plan, std::span<const Tensor> inputs, std::string name);
+  // The name is to live as long.
+  Overwriting(const BufferPlan& plan, std::span<const Tensor> inputs, const std::string& name);
   ~Overwriting();
   Overwriting(const Overwriting&) = delete;
   Overwriting& operator=(const Overwriting&) = delete;
@@ -53,7 +57,7 @@ class Overwriting {
 
  private:
   std::vector<Tensor> inputs_;
-  std::string name_;
+  const std::string& name_;
   bool is_good_ = false;
 };
 
@@ -65,6 +69,6 @@ BufferSet make_buffers(const BufferPlan& plan, std::span<const Tensor> inputs,
 
 // The returned values: tensors just made, or inputs that the function returns as they are.
 std::vector<Tensor> results_of(const BufferPlan& plan, std::span<const Tensor> inputs,
-                               const BufferSet& buffers);
+                               BufferSet buffers);
 
 }  // namespace tiny_compile

@@ -219,7 +219,7 @@ std::vector<Tensor> CudaExecutable::run(std::span<const Tensor> inputs) const {
   use_in(queue, inputs);
   Outcomes outcomes;  // of all that the results are made of
   for (const Tensor& input : inputs) add_outcomes(outcomes, cuda_storage(input).outcomes);
-  const auto allocate = [&](size_t bytes) { return allocate_cuda(bytes, device); };
+  const auto allocate = [&](size_t bytes) { return allocate_cuda(bytes, device, queue); };
   BufferSet buffers = make_buffers(plan_, inputs, allocate, name());
   const std::shared_ptr<Storage> workspace = make_workspace(buffers.addresses);
   void* const work = workspace ? workspace->data() : nullptr;
@@ -246,7 +246,7 @@ std::vector<Tensor> CudaExecutable::run(std::span<const Tensor> inputs) const {
     cuda_storage(tensor).outcomes = outcomes;
   }
   overwriting.ended_well();
-  return results_of(plan_, inputs, buffers);
+  return results_of(plan_, inputs, std::move(buffers));
 }
 
 }  // namespace tiny_compile

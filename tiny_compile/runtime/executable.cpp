@@ -47,7 +47,7 @@ unsigned Executable::run_kernel(const Kernel& kernel, const std::vector<void*>& 
 }
 
 std::vector<Tensor> Executable::run(std::span<const Tensor> inputs) const {
-  const BufferSet buffers = make_buffers(plan_, inputs, allocate_cpu, name_);
+  BufferSet buffers = make_buffers(plan_, inputs, allocate_cpu, name_);
   Overwriting overwriting(plan_, inputs, name_);
   unsigned errors = 0;
   std::vector<void*> addresses;
@@ -58,7 +58,7 @@ std::vector<Tensor> Executable::run(std::span<const Tensor> inputs) const {
   }
   if ((errors |= take_errors_())) throw_errors(errors, name_, suspects_);
   overwriting.ended_well();
-  return results_of(plan_, inputs, buffers);
+  return results_of(plan_, inputs, std::move(buffers));
 }
 
 }  // namespace tiny_compile

@@ -194,7 +194,10 @@ const CudaDevice& cuda_device(int index) {
 CudaScope::CudaScope(int device) {
   const CudaContext wanted = cuda_device(device).context;
   check(library().get_context(&before_), "cuCtxGetCurrent");
-  if (before_ != wanted) check(library().set_context(wanted), "cuCtxSetCurrent");
+  if (before_ == wanted)
+    before_ = nullptr;  // as it stays
+  else
+    check(library().set_context(wanted), "cuCtxSetCurrent");
 }
 
 CudaScope::~CudaScope() {

@@ -84,7 +84,7 @@ class CudaScope {
   CudaScope& operator=(const CudaScope&) = delete;
 
  private:
-  CudaContext before_ = nullptr;
+  CudaContext before_ = nullptr;  // null: none, or the device's own
 };
 
 }  // namespace tiny_compile

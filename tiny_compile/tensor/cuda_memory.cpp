@@ -6,12 +6,13 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "tiny_compile/base/error.h"
 #include "tiny_compile/tensor/memory_use.h"
+#include "tiny_compile/tensor/recycled.h"
 
 namespace tiny_compile {
 namespace {
@@ -29,10 +30,26 @@ size_t rounded(size_t bytes) {
 }
 size_t barely_rounded(size_t bytes) { return (bytes + kSmallest - 1) / kSmallest * kSmallest; }
 
-// Free blocks by device, the queue whose further work may have them, and size.
+struct Block {
+  CudaAddress address = 0;
+  size_t bytes = 0;
+};
+
+// Whose free blocks: the queue's, whose further work may have them.
+struct BlockKind {
+  int device;
+  CudaQueue* queue;
+  size_t bytes;
+  bool operator==(const BlockKind&) const = default;
+};
+struct BlockKindHash {
+  size_t operator()(const BlockKind& kind) const {
+    return reinterpret_cast<size_t>(kind.queue) ^ kind.bytes * 0x9e3779b97f4a7c15;
+  }
+};
 struct Cache {
   std::mutex mutex;
-  std::map<std::tuple<int, CudaQueue*, size_t>, std::vector<CudaAddress>> free;
+  std::unordered_map<BlockKind, std::vector<CudaAddress>, BlockKindHash> free;
   std::map<int, size_t> bytes;
 };
 
@@ -41,22 +58,31 @@ Cache& cache() {
   return *instance;
 }
 
-void give(CudaAddress address, size_t block, CudaQueue* queue, int device) {
+void count(int device, int64_t bytes) { count_memory({DeviceKind::Cuda, device}, bytes); }
+
+// A free block for so many bytes; of no bytes where there is none.
+Block take(size_t bytes, CudaQueue* queue, int device) {
   Cache& c = cache();
   const std::lock_guard lock(c.mutex);
-  c.free[{device, queue, block}].push_back(address);
-  c.bytes[device] += block;
+  for (const size_t block : {rounded(bytes), barely_rounded(bytes)}) {
+    const auto at = c.free.find({device, queue, block});
+    if (at == c.free.end() || at->second.empty()) continue;
+    const CudaAddress address = at->second.back();
+    at->second.pop_back();
+    c.bytes[device] -= block;
+    count(device, static_cast<int64_t>(bytes));
+    return {address, block};
+  }
+  return {};
 }
 
-CudaAddress take(size_t block, CudaQueue* queue, int device) {
+// `bytes`: of it that were used.
+void give(Block block, size_t bytes, CudaQueue* queue, int device) {
   Cache& c = cache();
   const std::lock_guard lock(c.mutex);
-  const auto at = c.free.find({device, queue, block});
-  if (at == c.free.end() || at->second.empty()) return 0;
-  const CudaAddress address = at->second.back();
-  at->second.pop_back();
-  c.bytes[device] -= block;
-  return address;
+  count(device, -static_cast<int64_t>(bytes));
+  c.free[{device, queue, block.bytes}].push_back(block.address);
+  c.bytes[device] += block.bytes;
 }
 
 // Guards who uses a storage beside its home: seldom asked.
@@ -65,36 +91,38 @@ std::mutex& users_mutex() {
   return *mutex;
 }
 
-// A block of at least so many bytes, which become what it has.
-CudaAddress obtain(size_t& bytes, CudaQueue* queue, int device) {
+// From the device. Without an address where it has none.
+Block fresh(size_t bytes, int device) {
   const size_t needed = barely_rounded(bytes), wanted = rounded(bytes);
-  for (size_t block : {wanted, needed}) {
-    if (const CudaAddress address = take(bytes = block, queue, device)) return address;
-  }
   const CudaScope scope(device);
-  if (const CudaAddress address = driver::allocate(bytes = wanted)) return address;
+  if (const CudaAddress address = driver::allocate(wanted)) return {address, wanted};
   release_cached_cuda_memory(device);
-  if (const CudaAddress address = driver::allocate(bytes = wanted)) return address;
-  return driver::allocate(bytes = needed);
+  if (const CudaAddress address = driver::allocate(wanted)) return {address, wanted};
+  return {driver::allocate(needed), needed};
+}
+
+[[noreturn]] void fail_for_memory(size_t bytes, int device) {
+  const CudaScope scope(device);
+  size_t free = 0, total = 0;
+  driver::memory(free, total);
+  fail("out of memory on cuda:", device, ": ", bytes, " bytes are needed in one piece; ", free,
+       " of ", total, " are free. Use smaller tensors or free some");
 }
 
 }  // namespace
 
 CudaStorage::CudaStorage(std::byte* data, size_t bytes, size_t block, CudaQueue* home,
                          int device)
-    : Storage(data, bytes, {DeviceKind::Cuda, device}), block_(block), home_(home) {
-  count_memory(this->device(), static_cast<int64_t>(bytes));
-}
+    : Storage(data, bytes, {DeviceKind::Cuda, device}), block_(block), home_(home) {}
 
 CudaStorage::~CudaStorage() {
-  count_memory(device(), -static_cast<int64_t>(bytes()));
   try {
     CudaQueue* next = home_;
     if (!users_.empty()) {
       users_.insert(users_.begin(), home_);
       next = queue_after(device().index, users_);
     }
-    give(reinterpret_cast<CudaAddress>(data()), block_, next, device().index);
+    give({reinterpret_cast<CudaAddress>(data()), block_}, bytes(), next, device().index);
   } catch (const Error&) {  // the driver is gone at exit, or its context: so is the block
   }
 }
@@ -121,18 +149,19 @@ void CudaStorage::read(size_t first, size_t bytes, std::byte* to) const {
 }
 
 std::shared_ptr<CudaStorage> allocate_cuda(size_t bytes, int device) {
-  CudaQueue* const queue = cuda_queue(device);
-  size_t block = bytes;
-  const CudaAddress address = obtain(block, queue, device);
-  if (!address) {
-    const CudaScope scope(device);
-    size_t free = 0, total = 0;
-    driver::memory(free, total);
-    fail("out of memory on cuda:", device, ": ", bytes, " bytes are needed in one piece; ",
-         free, " of ", total, " are free. Use smaller tensors or free some");
+  return allocate_cuda(bytes, device, cuda_queue(device));
+}
+
+std::shared_ptr<CudaStorage> allocate_cuda(size_t bytes, int device, CudaQueue* queue) {
+  Block block = take(bytes, queue, device);
+  if (!block.address) {
+    block = fresh(bytes, device);
+    if (!block.address) fail_for_memory(bytes, device);
+    const std::lock_guard lock(cache().mutex);
+    count(device, static_cast<int64_t>(bytes));
   }
-  return std::make_shared<CudaStorage>(reinterpret_cast<std::byte*>(address), bytes, block,
-                                       queue, device);
+  return make_recycled<CudaStorage>(reinterpret_cast<std::byte*>(block.address), bytes,
+                                    block.bytes, queue, device);
 }
 
 size_t cached_cuda_bytes(int device) {
@@ -148,8 +177,8 @@ void release_cached_cuda_memory(int device) {
     Cache& c = cache();
     const std::lock_guard lock(c.mutex);
     for (auto& [key, list] : c.free) {
-      const auto& [of, queue, block] = key;
-      if (of == device && !list.empty()) released.emplace_back(queue, std::exchange(list, {}));
+      if (key.device == device && !list.empty())
+        released.emplace_back(key.queue, std::exchange(list, {}));
     }
     c.bytes[device] = 0;
   }

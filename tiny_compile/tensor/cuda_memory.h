@@ -49,10 +49,11 @@ class CudaStorage : public Storage {
   std::vector<CudaQueue*> users_;  // other queues
 };
 
-// Uninitialised memory for work on cuda_stream(device). A block freed is handed out again to
+// Uninitialised memory for work on cuda_stream(device), or in that queue. A block freed is handed out again to
 // later work on the same stream, without waiting. Throws tc::Error naming the sizes when there
 // is none.
 std::shared_ptr<CudaStorage> allocate_cuda(size_t bytes, int device);
+std::shared_ptr<CudaStorage> allocate_cuda(size_t bytes, int device, CudaQueue* queue);
 size_t cached_cuda_bytes(int device);  // in free blocks
 void release_cached_cuda_memory(int device);
 

@@ -22,7 +22,8 @@ struct MemoryUse {
 MemoryUse memory_use(Device device);
 void reset_peak_memory(Device device);  // to what is held now
 
-// For allocators: so many bytes more, or below 0 fewer.
+// For allocators: so many bytes more, or below 0 fewer. Not by two threads at once for a device:
+// an allocator holds a lock anyhow.
 void count_memory(Device device, int64_t bytes);
 
 }  // namespace tiny_compile

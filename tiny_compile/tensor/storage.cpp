@@ -14,6 +14,7 @@
 
 #include "tiny_compile/base/error.h"
 #include "tiny_compile/tensor/memory_use.h"
+#include "tiny_compile/tensor/recycled.h"
 
 namespace tiny_compile {
 namespace {
@@ -49,7 +50,9 @@ Cache& cache() {
   return *instance;
 }
 
-std::byte* take(size_t block) {
+// A free block for so many bytes, or null.
+std::byte* take(size_t bytes) {
+  const size_t block = rounded(bytes);
   Cache& c = cache();
   const std::lock_guard lock(c.mutex);
   std::vector<std::byte*>& list = c.free[class_of(block)];
@@ -57,6 +60,7 @@ std::byte* take(size_t block) {
   std::byte* data = list.back();
   list.pop_back();
   c.bytes -= block;
+  count_memory(cpu, static_cast<int64_t>(bytes));
   return data;
 }
 
@@ -65,6 +69,7 @@ void give(std::byte* data, size_t bytes) {
   Cache& c = cache();
   {
     const std::lock_guard lock(c.mutex);
+    count_memory(cpu, -static_cast<int64_t>(bytes));
     if (c.bytes + block <= kMostCached) {
       c.free[class_of(block)].push_back(data);
       c.bytes += block;
@@ -83,13 +88,8 @@ std::byte* fresh(size_t block) {
 
 class CpuStorage : public Storage {
  public:
-  CpuStorage(std::byte* data, size_t bytes) : Storage(data, bytes, cpu) {
-    count_memory(cpu, static_cast<int64_t>(bytes));
-  }
-  ~CpuStorage() override {
-    give(data(), bytes());
-    count_memory(cpu, -static_cast<int64_t>(bytes()));
-  }
+  CpuStorage(std::byte* data, size_t bytes) : Storage(data, bytes, cpu) {}
+  ~CpuStorage() override { give(data(), bytes()); }
   void read(size_t first, size_t count, std::byte* to) const override {
     std::memcpy(to, data() + first, count);
   }
@@ -98,11 +98,16 @@ class CpuStorage : public Storage {
 // A block for so many bytes, or null.
 std::byte* obtain(size_t bytes) {
   if (bytes > SIZE_MAX / 4) return nullptr;  // rounding it up could overflow
-  const size_t block = rounded(bytes);
-  if (std::byte* data = take(block)) return data;
-  if (std::byte* data = fresh(block)) return data;
-  release_cached_memory();
-  return fresh(block);
+  if (std::byte* data = take(bytes)) return data;
+  std::byte* data = fresh(rounded(bytes));
+  if (!data) {
+    release_cached_memory();
+    data = fresh(rounded(bytes));
+  }
+  if (!data) return nullptr;
+  const std::lock_guard lock(cache().mutex);
+  count_memory(cpu, static_cast<int64_t>(bytes));
+  return data;
 }
 
 }  // namespace
@@ -116,7 +121,7 @@ std::shared_ptr<Storage> allocate_cpu(size_t bytes) {
   if (!data)
     fail("out of memory: the CPU has no ", bytes,
          " bytes more; use smaller tensors or free some");
-  return std::make_shared<CpuStorage>(data, bytes);
+  return make_recycled<CpuStorage>(data, bytes);
 }
 
 size_t cached_bytes() {

@@ -59,37 +59,37 @@ T converted(const Literal& literal) {
   }
 }
 
-template <typename T>
-void copy_elements(const TensorData& from, std::byte* to) {
-  const T* source = reinterpret_cast<const T*>(address(from));
-  T* target = reinterpret_cast<T*>(to);
-  for_each_offset(from.shape, from.strides,
-                  [&](int64_t offset) { *target++ = source[offset]; });
-}
-
 }  // namespace
 
-const TensorData& Tensor::info() const {
+LayoutPointer layout_of(Sizes shape, Sizes strides) {
+  return std::make_shared<TensorLayout>(TensorLayout{std::move(shape), std::move(strides), {}});
+}
+
+LayoutPointer row_major_layout(Sizes shape) {
+  Sizes strides = contiguous_strides(shape);
+  return layout_of(std::move(shape), std::move(strides));
+}
+
+void Tensor::fail_without_values() const {
   if (!data_) fail("this tensor is undefined (default-constructed): assign one to it first");
-  if (!data_->gone.empty()) fail(data_->gone);
-  return *data_;
+  fail(data_->gone);
 }
 
 int Tensor::rank() const {
-  return static_cast<int>(std::max(info().shape.size(), info().symbolic.size()));
+  return static_cast<int>(std::max(info().shape().size(), info().layout->symbolic.size()));
 }
 
 // A handle's own shape is written once: what was specialised stays so.
 const Sizes& Tensor::shape(Here here) const {
-  if (info().symbolic.empty()) return data_->shape;
-  for (const Size& size : sizes(here)) data_->shape.push_back(size);
-  data_->strides = contiguous_strides(data_->shape);
-  data_->symbolic.clear();
-  return data_->shape;
+  if (info().layout->symbolic.empty()) return data_->shape();
+  const SizeList known = sizes(here);
+  data_->layout = row_major_layout(Sizes(known.begin(), known.end()));
+  return data_->shape();
 }
 
 SizeList Tensor::sizes(Here here) const {
-  return info().symbolic.empty() ? SizeList(info().shape) : SizeList(info().symbolic, here);
+  const TensorLayout& layout = *info().layout;
+  return layout.symbolic.empty() ? SizeList(layout.shape) : SizeList(layout.symbolic, here);
 }
 
 Size Tensor::size(int64_t axis, Here here) const {
@@ -99,17 +99,19 @@ Size Tensor::size(int64_t axis, Here here) const {
 }
 
 Size Tensor::numel(Here here) const {
-  return info().symbolic.empty() ? Size(element_count(info().shape))
-                                 : Size(product(info().symbolic), here);
+  const TensorLayout& layout = *info().layout;
+  return layout.symbolic.empty() ? Size(element_count(layout.shape))
+                                 : Size(product(layout.symbolic), here);
 }
 
 bool Tensor::is_contiguous() const {
   const TensorData& d = info();
   int64_t expected = 1;
-  for (size_t axis = d.shape.size(); axis-- > 0;) {
-    if (d.shape[axis] == 0) return true;
-    if (d.shape[axis] != 1 && d.strides[axis] != expected) return element_count(d.shape) == 0;
-    expected *= d.shape[axis];
+  for (size_t axis = d.shape().size(); axis-- > 0;) {
+    if (d.shape()[axis] == 0) return true;
+    if (d.shape()[axis] != 1 && d.strides()[axis] != expected)
+      return element_count(d.shape()) == 0;
+    expected *= d.shape()[axis];
   }
   return true;
 }
@@ -147,7 +149,7 @@ std::vector<T> Tensor::to_vector(Here here) const {
   std::vector<T> result;
   result.reserve(static_cast<size_t>(numel()));
   const int64_t width = size_of(d.dtype);
-  for_each_offset(d.shape, d.strides, [&](int64_t offset) {
+  for_each_offset(d.shape(), d.strides(), [&](int64_t offset) {
     result.push_back(converted<T>(literal_at(d.dtype, address(d) + offset * width)));
   });
   return result;
@@ -157,13 +159,13 @@ Literal Tensor::element(const Sizes& index) const {
   need_trace_free(info(), "element()", Here::current());
   const Tensor host = on_host(*this);
   const TensorData& d = host.info();
-  if (index.size() != d.shape.size())
+  if (index.size() != d.shape().size())
     fail("element(): ", index.size(), " indices for ", rank(), " axes");
   int64_t offset = 0;
   for (size_t k = 0; k < index.size(); k++) {
-    if (index[k] < 0 || index[k] >= d.shape[k])
-      fail("element(): index ", index[k], " is out of range for size ", d.shape[k]);
-    offset += index[k] * d.strides[k];
+    if (index[k] < 0 || index[k] >= d.shape()[k])
+      fail("element(): index ", index[k], " is out of range for size ", d.shape()[k]);
+    offset += index[k] * d.strides()[k];
   }
   const Literal value = literal_at(d.dtype, address(d) + offset * size_of(d.dtype));
   const bool is_nan = is_float(d.dtype) && value.as_double() != value.as_double();
@@ -179,8 +181,7 @@ Tensor empty_tensor(DType dtype, Sizes shape) {
   } catch (const Error& error) {
     fail("a tensor ", dtype, "[", join(shape, ","), "]: ", error.what());
   }
-  data->strides = contiguous_strides(shape);
-  data->shape = std::move(shape);
+  data->layout = row_major_layout(std::move(shape));
   return Tensor(std::move(data));
 }
 
@@ -194,33 +195,20 @@ Tensor filled_tensor(const Literal& value, Sizes shape) {
 
 Tensor with_layout(const Tensor& base, Sizes shape, Sizes strides, int64_t offset) {
   auto data = std::make_shared<TensorData>(base.info());
-  data->shape = std::move(shape);
-  data->strides = std::move(strides);
+  data->layout = layout_of(std::move(shape), std::move(strides));
   data->offset = offset;
   return Tensor(std::move(data));
 }
 
 std::pair<int64_t, int64_t> byte_span(const TensorData& data) {
-  if (element_count(data.shape) == 0) return {0, 0};
+  if (element_count(data.shape()) == 0) return {0, 0};
   int64_t low = data.offset, high = data.offset;
-  for (size_t axis = 0; axis < data.shape.size(); axis++) {
-    const int64_t reach = (data.shape[axis] - 1) * data.strides[axis];
+  for (size_t axis = 0; axis < data.shape().size(); axis++) {
+    const int64_t reach = (data.shape()[axis] - 1) * data.strides()[axis];
     (reach < 0 ? low : high) += reach;
   }
   const int64_t width = size_of(data.dtype);
   return {low * width, (high - low + 1) * width};
-}
-
-Tensor on_host(const Tensor& tensor) {
-  const TensorData& d = tensor.info();
-  if (!d.storage || d.storage->device().kind == DeviceKind::Cpu) return tensor;
-  const auto [first, bytes] = byte_span(d);
-  auto data = std::make_shared<TensorData>(d);
-  data->storage = allocate_cpu(static_cast<size_t>(bytes));
-  d.storage->read(static_cast<size_t>(first), static_cast<size_t>(bytes),
-                  data->storage->data());
-  data->offset -= first / size_of(d.dtype);
-  return Tensor(std::move(data));
 }
 
 bool has_reversed_axes(const Tensor& tensor) {
@@ -236,25 +224,6 @@ int alignment(const Tensor& tensor) {
   int align = 16;
   while (address % static_cast<size_t>(align) != 0) align /= 2;
   return align;
-}
-
-Tensor contiguous_copy(const Tensor& source) {
-  const Tensor tensor = on_host(source);
-  const TensorData& d = tensor.info();
-  Tensor result = empty_tensor(d.dtype, d.shape);
-  if (tensor.numel() == 0) return result;
-  if (tensor.is_contiguous()) {
-    std::memcpy(result.bytes(), tensor.bytes(),
-                static_cast<size_t>(tensor.numel()) * size_of(d.dtype));
-    return result;
-  }
-  switch (size_of(d.dtype)) {
-    case 1: copy_elements<uint8_t>(d, result.bytes()); break;
-    case 2: copy_elements<uint16_t>(d, result.bytes()); break;
-    case 4: copy_elements<uint32_t>(d, result.bytes()); break;
-    default: copy_elements<uint64_t>(d, result.bytes()); break;
-  }
-  return result;
 }
 
 template <typename T>

@@ -26,16 +26,27 @@ namespace tiny_compile {
 
 class Trace;  // trace/tracer.h
 
+// Which element lies where. Never changed, so that a function's results can share one at each call.
+struct TensorLayout {
+  Sizes shape;     // empty where `symbolic` is not
+  Sizes strides;   // in elements; may be 0 (expand) or negative (flip)
+  Shape symbolic;  // the shape while traced, where a size is no number
+};
+using LayoutPointer = std::shared_ptr<const TensorLayout>;
+LayoutPointer layout_of(Sizes shape, Sizes strides);
+LayoutPointer row_major_layout(Sizes shape);
+
 struct TensorData {
   DType dtype = DType::f32;
-  Sizes shape;                       // empty where `symbolic` is not
-  Shape symbolic;                    // the shape while traced, where a size is no number
-  Sizes strides;                     // in elements; may be 0 (expand) or negative (flip)
+  int node = -1;           // of `trace`
+  Trace* trace = nullptr;  // that recorded it
+  LayoutPointer layout;
   int64_t offset = 0;                // of element [0,...,0], in elements
   std::shared_ptr<Storage> storage;  // null while traced
-  Trace* trace = nullptr;            // the trace that recorded it, and the node there
-  int node = -1;
-  std::string gone;  // why it has no values any more (it was donated), else ""
+  std::string gone;                  // why it has no values any more (it was donated), else ""
+
+  const Sizes& shape() const { return layout->shape; }
+  const Sizes& strides() const { return layout->strides; }
 };
 
 // The 2 of x[2] and the user's line.
@@ -65,13 +76,16 @@ class Tensor {
 
   bool defined() const { return data_ != nullptr; }
   bool is_traced() const { return data_ && data_->trace; }
-  const TensorData& info() const;  // throws where undefined or donated
+  const TensorData& info() const {  // throws where undefined or donated
+    if (!data_ || !data_->gone.empty()) fail_without_values();
+    return *data_;
+  }
   const std::shared_ptr<TensorData>& handle() const { return data_; }
 
   DType dtype() const { return info().dtype; }
   const Sizes& shape(Here here = Here::current()) const;  // numbers: specialises symbolic sizes
   SizeList sizes(Here here = Here::current()) const;      // the same, symbolic ones as they are
-  const Sizes& strides() const { return info().strides; }
+  const Sizes& strides() const { return info().strides(); }
   int rank() const;
   int dim() const { return rank(); }                           // PyTorch's name
   Size size(int64_t axis, Here here = Here::current()) const;  // negative: from the end
@@ -154,6 +168,7 @@ class Tensor {
 
  private:
   friend class Variable;
+  [[noreturn]] void fail_without_values() const;
   void note_copy(const Tensor& from) const {
     if (Origins* origins = Origins::current()) origins->copied(*this, from);
   }

@@ -129,10 +129,12 @@ class Trace {
     const Shape& shape = graph_[node].type.shape;
     const auto is_number = [](const Expr& size) { return size.is_constant(); };
     const bool numbers = std::all_of(shape.begin(), shape.end(), is_number);
-    if (!numbers) data->symbolic = shape;
+    auto layout = std::make_shared<TensorLayout>();
+    if (!numbers) layout->symbolic = shape;
     for (size_t k = 0; k < shape.size() && numbers; k++)
-      data->shape.push_back(shape[k].constant());
-    data->strides = contiguous_strides(data->shape);
+      layout->shape.push_back(shape[k].constant());
+    layout->strides = contiguous_strides(layout->shape);
+    data->layout = std::move(layout);
     data->trace = this;
     data->node = node;
     return Tensor(std::move(data));
