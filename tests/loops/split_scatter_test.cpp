@@ -91,6 +91,29 @@ TEST_CASE("which scatters are split", "[scatter]") {
   CHECK_FALSE(is_split(latest, inputs(10, 4096), Target::Cuda));
 }
 
+TEST_CASE("integers have few, long chunks, and a block adds one up in shared memory",
+          "[scatter][threads]") {
+  manual_seed(4);
+  for (DType type : {int64, int32, uint8}) {
+    const Tensor x = (randn({70}) * 80).to(type), d = (randn({5000}) * 80).to(type);
+    const Staged all = check_bits(added, {x, places({5000}, 70), d});
+    CHECK_THAT(all.source.text, ContainsSubstring("atomicAdd(&sums[wanted[k]], value[k]);"));
+  }
+  const Out inputs = {zeros({3}).to(int32), places({1100000}, 3), ones({1100000}).to(int32)};
+  const Graph graph = trace(added, inputs, "f").graph;
+  const Staged all = run_pipeline(default_pipeline(), graph, true, Target::Cpp);
+  CHECK_THAT(print(all.program), ContainsSubstring("(j1: 2048)"));
+  CHECK(same_bits(build(all.program, all.source).run(inputs)[0], interpret(graph, inputs)[0]));
+}
+
+TEST_CASE("a chunk's results follow each other through a warp's lanes", "[scatter][threads]") {
+  manual_seed(5);
+  for (int64_t updates : {4097, 32 * 1024 + 1, 131 * 1024}) {
+    const Staged all = check_bits(added, {randn({2}), places({updates}, 2), randn({updates})});
+    CHECK_THAT(all.source.text, ContainsSubstring("peer < 32; peer++"));
+  }
+}
+
 TEST_CASE("more than 1024 chunks are combined by several scatters, in C++", "[scatter]") {
   manual_seed(3);
   const Out inputs = {randn({3}), places({1050000}, 3), randn({1050000})};

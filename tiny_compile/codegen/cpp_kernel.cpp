@@ -157,7 +157,7 @@ void KernelText::define(const std::vector<int>& ids, const LoopScope& scope,
 std::vector<int> KernelText::needed(const std::vector<const Step*>& steps) const {
   std::vector<bool> wanted(kernel.scalars.size());
   for (const Step* step : steps) {
-    for (int root : {step->value, step->other, step->mask}) {
+    for (int root : step->roots()) {
       if (root >= 0) wanted[root] = true;
     }
   }
@@ -199,7 +199,7 @@ void KernelText::choose_kept(const std::function<bool(const Scalar&)>& worth,
     all.last = std::max(all.last, more.last);
   };
   for (int s = 0; s < static_cast<int>(steps.size()); s++) {
-    for (int root : {steps[s].value, steps[s].other, steps[s].mask}) {
+    for (int root : steps[s].roots()) {
       if (root >= 0) add(root, {s, s, true});
     }
   }

@@ -16,6 +16,7 @@
 #include "tiny_compile/codegen/cuda_scan.h"
 #include "tiny_compile/codegen/cuda_scatter.h"
 #include "tiny_compile/codegen/cuda_serial.h"
+#include "tiny_compile/codegen/cuda_shared_scatter.h"
 #include "tiny_compile/codegen/cuda_sort.h"
 #include "tiny_compile/codegen/cuda_staged.h"
 #include "tiny_compile/codegen/cuda_tile.h"
@@ -56,6 +57,7 @@ KernelEntry write_family(CudaText& text, const Program& program, const std::stri
   if (is_sort_kernel(kernel)) return write_cuda_sort(text, function);
   if (scans_along_memory(program, kernel)) return write_cuda_scan(text, function);
   if (scatters_rows(text)) return write_cuda_scatter(text, function);
+  if (scatters_to_shared_memory(text)) return write_cuda_shared_scatter(text, function);
   if (scatters_in_warps(program, kernel)) return write_cuda_warp_scatter(text, function);
   if (!is_cooperative(program, kernel)) return write_cuda_serial(text, function);
   if (strategy == Strategy::Columns && !goes_in_strips(text))

@@ -14,6 +14,10 @@
 //
 // in chunks of 1024 updates where there are more and their order shows: sum += part, part += d[j].
 //
+// Where an earlier kernel has sorted the updates by target (order_updates.h), a block has one list,
+// of any length: what lies between two places of the order, which a warp each finds by asking for 32
+// elements at a time; where two neighbours' targets differ, the second one's updates begin.
+//
 // Several updates are asked for before the first is added. The result is written once; a run that
 // has more updates than its list holds goes on from there. Memory is read along the columns.
 #include "tiny_compile/codegen/cuda_scatter.h"
@@ -29,7 +33,9 @@ constexpr int kBlock = 256, kWarps = kBlock / 32;
 constexpr int kResident = 4;            // blocks of a multiprocessor
 constexpr int64_t kMostTargets = 2048;  // of a block: it keeps where each one's updates begin
 constexpr int64_t kMostUpdates = 1 << 30;
-constexpr int kMostEach = 8;  // of a tile's updates, for a thread
+constexpr int64_t kLeastRun = 128,
+                  kMostRun = 4096;  // points of a block whose updates are ordered
+constexpr int kMostEach = 8;        // of a tile's updates, for a thread
 constexpr int64_t kIndexBytes = 8;
 
 struct Steps {
@@ -74,6 +80,20 @@ class ScatterWriter {
     const int64_t points = targets_ * packs_;
     const KernelEntry entry =
         text_.begin(function, ceil_divide(points, run_), kBlock, 1, kResident);
+    write_part(points);
+    if (is_ordered())
+      write_ordered();
+    else
+      write_tiles();
+    out_.close();
+    return entry;
+  }
+
+ private:
+  bool is_ordered() const { return steps_.scatter->order >= 0; }
+
+  // The points of the block, and their targets.
+  void write_part(int64_t points) {
     const std::string wide = text_.integer == "int" ? "(int)" : "(long long)";
     text_.declare("first", str(wide, "blockIdx.x * ", run_));
     text_.declare("last",
@@ -81,9 +101,13 @@ class ScatterWriter {
     text_.declare("lowest", str("first / ", packs_));
     out_.line(str("const int targets = (int)((last - 1) / ", packs_, " - lowest) + 1;"));
     out_.line("const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;");
+    out_.line(str("__shared__ int begins[", most_targets() + 1, "];"));
+  }
+
+  void write_tiles() {
     out_.line(str("__shared__ int position[", list(), "], sorted[", list(), "];"));
     out_.line(str("__shared__ unsigned short place[", list(), "];"));
-    out_.line(str("__shared__ int begins[", most_targets() + 1, "], found_by[", kWarps, "];"));
+    out_.line(str("__shared__ int found_by[", kWarps, "];"));
     out_.line("int waiting = 0;");
     if (many()) out_.line("bool again = false;");
     out_.open(str("for (int from = 0; from < ", updates_, "; from += ", tile(), ")"));
@@ -96,14 +120,70 @@ class ScatterWriter {
     out_.line("waiting = 0;");
     if (many()) out_.line("again = true;");
     out_.close();
-    out_.close();
-    return entry;
   }
 
- private:
+  // update(n), the number n of the order; target(n), where that goes, and the limit for nowhere.
+  void write_order() {
+    Step order = *steps_.scatter, place = order;
+    order.value = order.other = -1;
+    place.value = place.order = -1;
+    out_.open("const auto ordered = [&](int n)");
+    write_scalars(order, "n");
+    out_.line(str("return (int)", text_.scalars.name(steps_.scatter->order), ";"));
+    out_.close(";");
+    out_.open("const auto wanted = [&](int n) -> long long");
+    out_.line("const int update = ordered(n);");
+    write_scalars(place, "update");
+    out_.line(str("return ", text_.scalars.name(place.other), ";"));
+    out_.close(";");
+    out_.open("const auto target_of = [&](int n)");
+    out_.line("const unsigned long long there = (unsigned long long)wanted(n);");
+    out_.line(str("return there < ", targets_, " ? (long long)there : ", targets_, ";"));
+    out_.close(";");
+    out_.line(str("if (blockIdx.x == 0 && threadIdx.x == 0) ", text_.calls("tc_in_range"),
+                  "(wanted(", updates_ - 1, "), ", targets_, ");"));
+  }
+
+  void write_scalars(const Step& only, const std::string& element) {
+    std::vector<bool> defined(kernel_.scalars.size());
+    text_.unpack_inner(only, element);
+    text_.define(text_.needed({&only}), {~row_mask(kernel_), false}, defined);
+  }
+
+  // ends: the first of the block's updates, and the one behind its last. What stands before `low`
+  // goes to lower targets, what stands from `high` on does not.
+  void write_ends() {
+    out_.line("__shared__ int ends[2];");
+    out_.open("if (warp < 2)");
+    out_.line("const long long bound = lowest + (warp == 0 ? 0 : targets);");
+    out_.line(str("int low = 0, high = ", updates_, ";"));
+    out_.open("while (low < high)");
+    out_.line("const int step = (high - low + 31) / 32, asked = low + step * (lane + 1) - 1;");
+    out_.line("const bool lower = asked < high && target_of(asked) < bound;");
+    out_.line("low += step * __popc(__ballot_sync(0xffffffffu, lower));");
+    out_.line("if (high > low + step - 1) high = low + step - 1;");
+    out_.close();
+    out_.line("if (lane == 0) ends[warp] = low;");
+    out_.close();
+    out_.line("__syncthreads();");
+  }
+
+  void write_ordered() {
+    write_order();
+    write_ends();
+    out_.open(str("for (int n = ends[0] + threadIdx.x; n <= ends[1]; n += ", kBlock, ")"));
+    out_.line("const long long before = n > ends[0] ? target_of(n - 1) : lowest - 1;");
+    out_.line("const long long here = n < ends[1] ? target_of(n) : lowest + targets;");
+    out_.line("for (long long t = before + 1; t <= here; t++) begins[t - lowest] = n;");
+    out_.close();
+    out_.line("__syncthreads();");
+    write_points();
+  }
+
   int tile() const { return kBlock * each_; }
   int list() const { return many() ? tile() * 3 / 2 : tile(); }
-  bool many() const { return updates_ > tile(); }  // tiles, and so perhaps lists
+  // Tiles, and so perhaps lists.
+  bool many() const { return !is_ordered() && updates_ > tile(); }
   int64_t most_targets() const { return std::min(targets_, (run_ + packs_ - 2) / packs_ + 1); }
 
   // Points of the result (packs of them) that a block owns: as many blocks as fit the GPU, as long
@@ -112,8 +192,12 @@ class ScatterWriter {
     const int64_t points = targets_ * packs_;
     const int64_t bytes = points * vector_ * size_of(dtype_);
     const int64_t fewest = text_.program.machine.multiprocessors, most = fewest * kResident;
+    if (is_ordered()) return in_units(std::clamp(points / most, kLeastRun, kMostRun));
     const int64_t blocks = std::clamp(2 * bytes / (updates_ * kIndexBytes), fewest, most);
-    const int64_t run = ceil_divide(points, blocks);
+    return in_units(ceil_divide(points, blocks));
+  }
+
+  int64_t in_units(int64_t run) const {
     const int64_t unit = run < packs_ ? std::min<int64_t>(32, packs_) : packs_;
     return std::min(ceil_divide(run, unit) * unit, (kMostTargets - 1) * packs_);
   }
@@ -237,7 +321,7 @@ class ScatterWriter {
   template <typename Put>
   void write_values(const Step& step, Put put) {
     Step only = step;
-    only.other = -1;
+    only.other = only.order = -1;
     const std::vector<int> ids = text_.needed({&only});
     std::vector<bool> defined(kernel_.scalars.size());
     const uint64_t element = last_ >= 0 ? uint64_t{1} << last_ : 0;
@@ -267,12 +351,14 @@ class ScatterWriter {
     if (many()) out_.close();
   }
 
+  std::string listed() const { return is_ordered() ? "ordered(next + k)" : "sorted[next + k]"; }
+
   void write_updates() {
     out_.open(str("for (int next = begin; next < end; next += ", ahead_, ")"));
     out_.line(str(value_type(dtype_), " ahead[", ahead_, "][", vector_, "];"));
     unroll("k", ahead_);
     out_.line("if (next + k >= end) continue;");
-    text_.declare("update", "sorted[next + k]");
+    text_.declare("update", listed());
     text_.unpack_inner(*steps_.scatter, "update");
     write_values(*steps_.scatter, [&](const std::string& value) {
       out_.line(str("ahead[k][v] = ", value, ";"));
@@ -281,7 +367,7 @@ class ScatterWriter {
     unroll("k", ahead_);
     out_.line("if (next + k >= end) continue;");
     if (in_chunks()) {
-      out_.open(str("if (const int c = sorted[next + k] / ", kChunk, "; c != chunk)"));
+      out_.open(str("if (const int c = ", listed(), " / ", kChunk, "; c != chunk)"));
       write_chunk_end();
       out_.line("chunk = c;");
       out_.close();

@@ -13,6 +13,9 @@
 //   table   at      target        sum          a chunk's end:   y[target] = sum, or
 //           hash    7, 2, 9       7's, 2's                      y[target] += sum
 //
+// Updates that all go to one place (what combines the results of chunks, split_scatter.h) need no table:
+// every lane adds what the lanes hold, one after the other.
+//
 // The base is stored first, by the whole block, along the rows or along the row as memory goes.
 #include "tiny_compile/codegen/cuda_warp_scatter.h"
 
@@ -32,6 +35,14 @@ constexpr int kAhead = 4;  // updates of a lane, or results, that are on their w
 bool goes_in_chunks(const Kernel& kernel, const Step& step) {
   return step.kind == StepKind::Scatter && scatters_in_chunks(step.op, step.dtype) &&
          inner_count(kernel, step).constant() > kChunk;
+}
+
+// Each update goes to the row's one place.
+bool is_chain(const Kernel& kernel, const Step& step) {
+  const Scalar& chosen = kernel.scalars[step.other];
+  return step.limit.is_constant(1) && step.mask < 0 && !goes_in_chunks(kernel, step) &&
+         chosen.kind == ScalarKind::Constant &&
+         chosen.value == Literal::of_integer(DType::i64, 0);
 }
 
 // A table of a chunk's targets.
@@ -72,7 +83,11 @@ class WarpWriter {
     out_.line("const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;");
     for (const Step& step : kernel_.steps) {
       if (step.kind == StepKind::Store) write_store(step);
-      if (step.kind == StepKind::Scatter) write_scatter(step);
+      if (step.kind != StepKind::Scatter) continue;
+      if (is_chain(kernel_, step))
+        write_chain(step);
+      else
+        write_scatter(step);
     }
     out_.close();
     return entry_;
@@ -131,6 +146,29 @@ class WarpWriter {
     out_.close();
     write_results(step, table, chunks);
     for (int k = 0; k < 3; k++) out_.close();
+    out_.line("__syncthreads();");
+  }
+
+  void write_chain(const Step& step) {
+    const int64_t updates = inner_count(kernel_, step).constant();
+    const std::string place = result(step, "target");
+    open_row("warp");
+    out_.line(str("const int target = 0, to = ", updates, ";"));
+    out_.line(str(value_type(step.dtype),
+                  " sum = ", from_storage(text_.calls, step.dtype, place), ";"));
+    out_.open(str("for (int first = 0; first < to; first += ", 32 * kAhead, ")"));
+    write_ask(step, updates);
+    unroll("k");
+    out_.line("#pragma unroll");
+    out_.open("for (int peer = 0; peer < 32; peer++)");
+    out_.line(str("const ", value_type(step.dtype),
+                  " next = __shfl_sync(0xffffffffu, value[k], peer);"));
+    out_.line(str("if (first + 32 * k + peer < to) sum = ",
+                  updated_value(text_.calls, step, "sum", "next"), ";"));
+    for (int k = 0; k < 3; k++) out_.close();
+    out_.line(str("if (lane == 0) ", place, " = ",
+                  exact_storage(text_.calls, step.dtype, "sum"), ";"));
+    for (int k = 0; k < 2; k++) out_.close();
     out_.line("__syncthreads();");
   }
 

@@ -32,7 +32,7 @@ class Points {
   Kernel write() {
     for (Step step : kernel_.steps) {
       if (step.kind != StepKind::Store) continue;
-      for (int* root : {&step.value, &step.other, &step.mask}) *root = point(*root);
+      for (int* root : step.roots()) *root = point(*root);
       result_.steps.push_back(step);
     }
     result_.schedule = Schedule{.strategy = Strategy::Pointwise};

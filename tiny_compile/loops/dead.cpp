@@ -38,7 +38,7 @@ class OnceEach {
   void take_steps(int end) {
     while (static_cast<int>(steps_.size()) < end) {
       Step step = source_.steps[steps_.size()];
-      for (int* id : {&step.value, &step.other, &step.mask}) *id = *id < 0 ? -1 : scalars_[*id];
+      for (int* id : step.roots()) *id = *id < 0 ? -1 : scalars_[*id];
       const auto known = makes_register(step)
                              ? std::find(result_.steps.begin(), result_.steps.end(), step)
                              : result_.steps.end();

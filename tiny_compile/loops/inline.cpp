@@ -180,7 +180,7 @@ std::string replace_loads(const Program& program, Group& consumer, const Group& 
     return "it could not be proved that its masks keep within what it reads";
   }
   for (Step& step : consumer.kernel.steps) {
-    for (int* id : {&step.value, &step.other, &step.mask}) *id = *id < 0 ? -1 : ids[*id];
+    for (int* id : step.roots()) *id = *id < 0 ? -1 : ids[*id];
   }
   consumer.kernel.again = std::max(consumer.kernel.again, producer.kernel.again);
   return "";

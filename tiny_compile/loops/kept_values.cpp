@@ -18,7 +18,7 @@ bool is_worth_keeping(const Scalar& scalar) {
 
 std::vector<int> roots_of(const Step& step) {
   std::vector<int> roots;
-  for (int root : {step.value, step.other, step.mask}) {
+  for (int root : step.roots()) {
     if (root >= 0) roots.push_back(root);
   }
   return roots;

@@ -333,7 +333,7 @@ std::string join_groups(Group& first, const Group& second, const Plan& plan) {
     for (int axis : step.inner) add(axis);
     step.inner = inner;
     step.index = substitute(step.index, mapping.names);
-    for (int* id : {&step.value, &step.other, &step.mask}) *id = *id < 0 ? -1 : ids[*id];
+    for (int* id : step.roots()) *id = *id < 0 ? -1 : ids[*id];
     first.add_step(std::move(step));
   }
   first.kernel.again = std::max(first.kernel.again, second.kernel.again);

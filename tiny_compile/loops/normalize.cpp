@@ -12,7 +12,7 @@ namespace {
 // Every scalar a step names directly.
 std::vector<int> roots(const Step& step) {
   std::vector<int> result;
-  for (int id : {step.value, step.other, step.mask}) {
+  for (int id : step.roots()) {
     if (id >= 0) result.push_back(id);
   }
   return result;
@@ -80,9 +80,7 @@ void renumber_scalars(Kernel& kernel, const std::vector<int>& step_numbers) {
   }
   kernel.scalars = std::move(scalars);
   for (Step& step : kernel.steps) {
-    step.value = renamed(numbers, step.value);
-    step.other = renamed(numbers, step.other);
-    step.mask = renamed(numbers, step.mask);
+    for (int* id : step.roots()) *id = renamed(numbers, *id);
   }
 }
 

@@ -11,7 +11,7 @@
 //              | 'r' n ':' dtype '=' 'dot' '(' axes ')' value ',' value
 //              | ('store' | 'scan' | 'sort') name place ['for (' axes ')'] '=' value
 //              | 'fold' name place ['for (' axes ')'] '=' 'sum(' the last row axis ')' value
-//              | 'scatter' name place ['for (' axes ')'] '=' value ['if' value]
+//              | 'scatter' name place ['for (' axes ')'] '=' value ['by' value] ['where' value]
 //   machine: see machine.cpp; place and value: see parse_value.cpp
 //
 // Invariant: parse_program(print(p)) == p for every normal, verified p. The result is verified.
@@ -371,6 +371,7 @@ class Parser : ValueParser {
       step.limit = bounded(1, int64_t{1} << 40, "a run's length");
     const bool may_start = kind == StepKind::Scan || kind == StepKind::Sort;
     if (may_start && accept_word("from")) step.other = value();
+    if (kind == StepKind::Scatter && accept_word("by")) step.order = value();
     const bool may_skip = may_start || kind == StepKind::Scatter;
     if (may_skip && accept_word("where")) step.mask = value();
     kernel_->steps.push_back(std::move(step));

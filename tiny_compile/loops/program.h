@@ -18,6 +18,7 @@
 // in which equal subexpressions are one node; views are gone, they became index expressions.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -105,7 +106,8 @@ enum class StepKind : uint8_t { Reduce, Dot, Store, Fold, Scan, Sort, Scatter };
 //            for limit / 2, of an earlier kernel: only to merge; mask: for the first places
 //   Scatter  buffer[index] = op(buffer[index], value) for (inner), ascending, rounded at each
 //            update; index may use at0 = scalar `other` in [0, limit), else dropped with an error;
-//            mask: skipped if false
+//            mask: skipped if false; `order` is its updates' numbers, sorted by place (order_updates.h),
+//            which changes no result: a target finds its own by it
 struct Step {
   StepKind kind = StepKind::Store;
   Op op = Op::sum;
@@ -118,7 +120,12 @@ struct Step {
   Expr limit;
   bool exclusive = false;
   DType dtype = DType::f32;  // of the register
+  int order = -1;
   bool operator==(const Step&) const = default;
+
+  // The scalars that it names; -1 for none.
+  std::array<int, 4> roots() const { return {value, other, mask, order}; }
+  std::array<int*, 4> roots() { return {&value, &other, &mask, &order}; }
 };
 
 inline bool makes_register(const Step& step) {

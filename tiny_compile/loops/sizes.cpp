@@ -77,7 +77,7 @@ Kernel substitute(Kernel kernel, const std::vector<Buffer>& buffers,
   for (Step& step : result.steps) {
     step.limit = substitute(step.limit, sizes);
     step.index = substitute(step.index, with_places({step.limit}, sizes));
-    for (int* id : {&step.value, &step.other, &step.mask}) renumber(*id);
+    for (int* id : step.roots()) renumber(*id);
   }
   return result;
 }

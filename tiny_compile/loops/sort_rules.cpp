@@ -13,25 +13,8 @@
 namespace tiny_compile {
 namespace {
 
-// What is sorted, and whereto, but for the runs and the buffer.
-Kernel essence(Kernel kernel) {
-  kernel.name.clear();
-  kernel.where.clear();
-  kernel.schedule.reset();
-  kernel.steps[0].buffer = kernel.steps[0].other = -1;
-  kernel.steps[0].limit = 0;
-  return normalize(std::move(kernel));
-}
-
 bool is_sort_alone(const Kernel& kernel) {
   return kernel.steps.size() == 1 && kernel.steps[0].kind == StepKind::Sort;
-}
-
-const Kernel* sorter_of(const Program& program, int buffer) {
-  for (const Kernel& kernel : program.kernels) {
-    if (is_sort_alone(kernel) && kernel.steps[0].buffer == buffer) return &kernel;
-  }
-  return nullptr;
 }
 
 std::string why_wrong_runs(const Program& program, const Kernel& kernel) {
@@ -45,7 +28,7 @@ std::string why_wrong_runs(const Program& program, const Kernel& kernel) {
   const bool halves = earlier && earlier->steps[0].limit.is_constant() &&
                       earlier->steps[0].limit.constant() > 0 &&
                       earlier->steps[0].limit * 2 == step.limit;
-  return halves && essence(*earlier) == essence(kernel)
+  return halves && essence_of_sort(*earlier) == essence_of_sort(kernel)
              ? ""
              : str("merges ", program.buffers[runs.buffer].name,
                    ", which is not seen to be the same sort in runs half as long");
@@ -68,6 +51,22 @@ std::string why_wrong_firsts(const Program& program, const Kernel& kernel) {
 }
 
 }  // namespace
+
+Kernel essence_of_sort(Kernel kernel) {
+  kernel.name.clear();
+  kernel.where.clear();
+  kernel.schedule.reset();
+  kernel.steps[0].buffer = kernel.steps[0].other = -1;
+  kernel.steps[0].limit = 0;
+  return normalize(std::move(kernel));
+}
+
+const Kernel* sorter_of(const Program& program, int buffer) {
+  for (const Kernel& kernel : program.kernels) {
+    if (is_sort_alone(kernel) && kernel.steps[0].buffer == buffer) return &kernel;
+  }
+  return nullptr;
+}
 
 std::string why_wrong_sort(const Program& program, const Kernel& kernel, int number) {
   const Step& step = kernel.steps[number];

@@ -7,6 +7,12 @@
 
 namespace tiny_compile {
 
+// What is sorted, and whereto, but for the length of the runs and the buffer.
+Kernel essence_of_sort(Kernel kernel);
+
+// The kernel that sorts into this buffer and does nothing else, or none.
+const Kernel* sorter_of(const Program& program, int buffer);
+
 // "" where the Sort step is alone in its kernel, over one loop, and merges, if it merges, what an
 // earlier kernel has sorted of the very same values, or keeps, under a mask lt(j0, k), the first k
 // places of a row that a block of a GPU sorts; else the reason.

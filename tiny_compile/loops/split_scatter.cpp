@@ -12,6 +12,8 @@
 //                    scatter y[i0 + at0; at0 = 0 < 1] for (j0: 1023) = scatter_add
 //                      load p[(j0 + 1)*10 + i0] }
 //
+// Integers add up in any order: their chunks may be longer, and are at most a thousand.
+//
 // The identity that a chunk leaves where it has no update changes no target. A scatter of up to
 // 1024 updates goes on from the data, so the second kernel adds the chunks one after the other; of
 // more chunks it has several scatters.
@@ -20,6 +22,7 @@
 #include <algorithm>
 
 #include "tiny_compile/base/integer.h"
+#include "tiny_compile/graph/scan.h"
 #include "tiny_compile/loops/splice.h"
 #include "tiny_compile/loops/split.h"
 
@@ -29,16 +32,22 @@ namespace {
 constexpr int64_t kGpuRows = 4096, kGpuChunks = 4;
 constexpr int64_t kCpuRows = 16, kCpuChunks = 64;
 constexpr int64_t kMostChunks = 1 << 16;  // 64 scatters of the second kernel
+constexpr int64_t kMostLongChunks = 1 << 10;
 
 struct Counts {
   int64_t rows, targets, updates;
-  int64_t chunks() const { return ceil_divide(updates, kChunk); }
+  int64_t length;  // of a chunk
+  int64_t chunks() const { return ceil_divide(updates, length); }
 };
 
 Counts counts_of(const Kernel& kernel) {
   const Step& scatter = kernel.steps[1];
-  return {row_count(kernel).constant(), scatter.limit.constant(),
-          inner_count(kernel, scatter).constant()};
+  const int64_t updates = inner_count(kernel, scatter).constant();
+  const bool any_order = !scatters_in_chunks(scatter.op, scatter.dtype);
+  const int64_t length =
+      any_order ? ceil_divide(updates, kMostLongChunks * kChunk) * kChunk : kChunk;
+  return {row_count(kernel).constant(), scatter.limit.constant(), updates,
+          std::max(length, kChunk)};
 }
 
 Expr row_of(const Kernel& kernel) {
@@ -66,7 +75,7 @@ class ChunkKernel {
     for (int a = 0; a < kernel.rows; a++) result_.axes.push_back(kernel.axes[a]);
     result_.rows = kernel.rows + 1;
     result_.axes.push_back({"target", counts.targets});
-    result_.axes.push_back({"e", std::min(counts.updates, kChunk)});
+    result_.axes.push_back({"e", std::min(counts.updates, counts.length)});
   }
 
   Kernel write() {
@@ -102,10 +111,10 @@ class ChunkKernel {
 
   void add_updates() {
     const Step& scatter = source_.steps[1];
-    const Expr element = chunk() * kChunk + symbol(result_.rows + 1);
+    const Expr element = chunk() * counts_.length + symbol(result_.rows + 1);
     Splice how;
     how.axes = {{source_.axes[scatter.inner[0]].name, element}};
-    if (counts_.updates % kChunk != 0) how.mask = less(element, counts_.updates);
+    if (counts_.updates % counts_.length != 0) how.mask = less(element, counts_.updates);
     const std::vector<int> ids = splice(source_, reachable(source_, scatter), how, table_);
     Step step = scatter;
     step.inner = {result_.rows + 1};

@@ -44,7 +44,7 @@ class KernelPrinter {
         uses_[scalar.mask]++, depth_[id] = std::max(depth_[id], inline_depth(scalar.mask) + 1);
     }
     for (const Step& step : kernel_.steps) {
-      for (int id : {step.value, step.other, step.mask}) {
+      for (int id : step.roots()) {
         if (id >= 0) uses_[id]++;
       }
     }
@@ -162,7 +162,8 @@ class KernelPrinter {
     }
     return tiny_compile::str("scatter ", name, "[", s.index, "; at0 = ", reference(s.other),
                              " < ", s.limit, "]", loops, " = ", info(s.op).name, " ",
-                             reference(s.value), only_if(s));
+                             reference(s.value), s.order < 0 ? "" : " by " + reference(s.order),
+                             only_if(s));
   }
 
   std::string only_if(const Step& s) const {

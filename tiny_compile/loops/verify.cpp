@@ -13,6 +13,7 @@
 #include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/loops/lives.h"
+#include "tiny_compile/loops/order_updates.h"
 #include "tiny_compile/loops/program.h"
 #include "tiny_compile/loops/scan_rules.h"
 #include "tiny_compile/loops/sort_rules.h"
@@ -280,6 +281,8 @@ class Verifier {
       require(wrong.empty(), "step ", number, " ", wrong);
     }
     if (makes_register(s)) return;
+    const std::string wrong_order = why_wrong_order(program_, *kernel_, number);
+    require(wrong_order.empty(), "step ", number, " ", wrong_order);
     check_index(s.index);
     if (s.kind == StepKind::Fold) check_fold(number, open);
     check_symbols(number, s.index, open, s.kind == StepKind::Scatter ? 1 : 0);

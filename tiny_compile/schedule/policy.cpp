@@ -14,6 +14,7 @@
 #include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/dot_axes.h"
 #include "tiny_compile/loops/legal_schedule.h"
+#include "tiny_compile/loops/order_updates.h"
 #include "tiny_compile/loops/shorten_sorts.h"
 #include "tiny_compile/loops/split.h"
 #include "tiny_compile/loops/split_dot.h"
@@ -139,7 +140,10 @@ std::vector<Kernel> parts_of(Program& program, const Kernel& kernel, bool alone)
   if (alone && can_split(program, kernel)) return split_reduction(program, kernel);
   if (can_split_scan(program, kernel)) return split_scan(program, kernel);
   if (can_split_sort(program, kernel)) return split_sort(program, kernel);
-  if (can_split_scatter(program, kernel)) return split_scatter(program, kernel);
+  const bool splits = can_split_scatter(program, kernel);
+  if (can_order_updates(program, kernel) && (!splits || has_short_chains(kernel)))
+    return order_updates(program, kernel);
+  if (splits) return split_scatter(program, kernel);
   return {kernel};
 }
 
