@@ -54,10 +54,11 @@ std::string text_of(const Function& function, const std::vector<Tensor>& inputs)
 
 // The result, and the errors that were raised.
 std::pair<Tensor, unsigned> with_errors(const Function& function,
-                                        const std::vector<Tensor>& inputs) {
+                                        const std::vector<Tensor>& inputs,
+                                        const char* family = kFamily) {
   const Graph graph = trace(function, inputs, "f").graph;
   const Staged all = run_pipeline(default_pipeline(), graph, true, Target::Cuda);
-  CHECK_THAT(all.source.text, ContainsSubstring(kFamily));
+  CHECK_THAT(all.source.text, ContainsSubstring(family));
   std::string text = for_cpu(all.source);
   const std::string silent = "#define TC_FAIL(code)\n";
   text.replace(text.find(silent), silent.size(),
@@ -158,6 +159,22 @@ TEST_CASE("an index out of range scatters nothing and is told", "[codegen][threa
   CHECK(with_errors(into_rows, right).second == 0);
   const std::vector<Tensor> far = {base, numbers({3, 8, (int64_t{1} << 32) + 3}), kept};
   CHECK(with_errors(into_rows, far).second == errors);
+}
+
+TEST_CASE("a place out of range stands last in the order and is told", "[codegen][threads]") {
+  const int64_t count = 1 << 16;
+  const char* ordered = "const auto ordered";
+  const auto inputs = [&](int64_t bad) {
+    const Pattern some = random_below(4000);
+    const Tensor index = index_of(count, [&](int64_t k) { return k == 777 ? bad : some(k); });
+    return std::vector<Tensor>{zeros({4000}), index, ones({count})};
+  };
+  for (int64_t bad : {int64_t{-1}, int64_t{4000}, (int64_t{1} << 32) + 3}) {
+    const auto [got, errors] = with_errors(counted, inputs(bad), ordered);
+    CHECK(errors != 0);
+    CHECK(got.sum().item<float>() == static_cast<float>(count - 1));
+  }
+  CHECK(with_errors(counted, inputs(5), ordered).second == 0);
 }
 
 TEST_CASE("which scatters have blocks that own the result", "[codegen]") {

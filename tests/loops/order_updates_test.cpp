@@ -14,7 +14,7 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 constexpr const char* kOrdered = " by load p";
-constexpr int64_t kMany = 1 << 15;
+constexpr int64_t kMany = 1 << 16;
 
 Tensor places(int64_t count, int64_t targets) {
   return minimum((rand({count}) * static_cast<double>(targets)).to(int64), targets - 1);
@@ -45,9 +45,13 @@ void check_ordered(const Function& function, const Out& inputs) {
 TEST_CASE("many updates go by the order of their places, of every type",
           "[scatter][threads][order]") {
   manual_seed(1);
-  for (DType type : {float32, float64, bfloat16, float16, int32, int8}) {
+  for (DType type : {float32, float64, bfloat16}) {
     CAPTURE(c_type(type));
     check_ordered(added, {(randn({3000}) * 8).to(type), places(kMany, 3000),
+                          (randn({kMany}) * 8).to(type)});
+  }
+  for (DType type : {float16, int32}) {  // more targets than chunks of integers may have
+    check_ordered(added, {(randn({7000}) * 8).to(type), places(kMany, 7000),
                           (randn({kMany}) * 8).to(type)});
   }
   check_ordered(added, {randn({200000}), places(kMany + 77, 200000), randn({kMany + 77})});
@@ -58,7 +62,7 @@ TEST_CASE("ordered updates of rows: in packs, ragged, more columns than threads"
   manual_seed(2);
   check_ordered(rows_added, {randn({1100, 8}).to(bfloat16), places(kMany, 1100),
                              randn({kMany, 8}).to(bfloat16)});
-  check_ordered(rows_added, {randn({70, 5}), places(kMany, 70), randn({kMany, 5})});
+  check_ordered(rows_added, {randn({200, 5}), places(kMany, 200), randn({kMany, 5})});
   check_ordered(
       [](In i) {
         return Out{scatter_add(i[0], 1, expand(i[1], {2, kMany}), i[2])};
@@ -111,10 +115,10 @@ TEST_CASE("an order that is not the sort of the places is refused", "[scatter][o
   };
   CHECK_NOTHROW(parse_program(text));
   CAPTURE(text);
-  CHECK_THROWS_WITH(parse_program(with("at0 = load x1[j1]", "at0 = load x1[32767 - j1]")),
+  CHECK_THROWS_WITH(parse_program(with("at0 = load x1[j1]", "at0 = load x1[65535 - j1]")),
                     ContainsSubstring("not seen to be the sort of its own places"));
   CHECK_THROWS_WITH(parse_program(with("by load p4_scatter_add_3[j1]", "by load x1[j1]")),
                     ContainsSubstring("goes by an order that no sort has made"));
-  CHECK_THROWS_WITH(parse_program(with(" in 32768 from", " in 16384 from")),
+  CHECK_THROWS_WITH(parse_program(with(" in 65536 from", " in 32768 from")),
                     ContainsSubstring("not seen to be"));
 }

@@ -115,18 +115,18 @@ class SharedScatterWriter {
   const std::string word_;
 };
 
-// Whether neighbouring updates' indices lie side by side in memory.
+// Whether what chooses neighbouring updates' targets lies side by side in memory, or is not read.
 bool reads_along_memory(const Kernel& kernel, const Step& scatter) {
   Step only;
   only.value = scatter.other;
   const std::vector<bool> needed = reachable(kernel, only);
+  const Expr update = kernel.axes[scatter.inner[0]].symbol();
   for (size_t id = 0; id < needed.size(); id++) {
     const Scalar& scalar = kernel.scalars[id];
-    if (needed[id] && scalar.kind == ScalarKind::Load &&
-        coefficient(scalar.index, kernel.axes[scatter.inner[0]].symbol()) == 1)
-      return true;
+    if (needed[id] && scalar.kind == ScalarKind::Load && coefficient(scalar.index, update) != 1)
+      return false;
   }
-  return false;
+  return true;
 }
 
 }  // namespace

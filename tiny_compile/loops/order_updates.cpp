@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include "tiny_compile/graph/scan.h"
 #include "tiny_compile/loops/sort_rules.h"
 #include "tiny_compile/loops/splice.h"
 #include "tiny_compile/loops/split.h"
@@ -21,7 +22,7 @@ namespace tiny_compile {
 namespace {
 
 // Below, a block reads the whole index sooner than others have sorted it.
-constexpr int64_t kManyUpdates = 1 << 15, kMostUpdates = 1 << 30;
+constexpr int64_t kManyUpdates = 1 << 16, kMostUpdates = 1 << 30;
 // Of one target, on the average: more are a long chain, which chunks side by side cut (split_scatter.h).
 constexpr int64_t kLongChain = 512;
 
@@ -84,7 +85,8 @@ bool can_order_updates(const Program& program, const Kernel& kernel) {
 
 bool has_short_chains(const Kernel& kernel) {
   const Step& scatter = kernel.steps[1];
-  return inner_count(kernel, scatter).constant() <= kLongChain * scatter.limit.constant();
+  return scatters_in_chunks(scatter.op, scatter.dtype) &&
+         inner_count(kernel, scatter).constant() <= kLongChain * scatter.limit.constant();
 }
 
 std::vector<Kernel> order_updates(Program& program, const Kernel& kernel) {

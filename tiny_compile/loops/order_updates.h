@@ -9,7 +9,8 @@ namespace tiny_compile {
 // that not every block should read the whole index.
 bool can_order_updates(const Program& program, const Kernel& kernel);
 
-// Whether a target has few enough updates to add one after the other, as far as one may know.
+// Whether a target has few enough updates to add one after the other, as far as one may know, and
+// their order shows: integers are added up in chunks sooner than they are sorted.
 bool has_short_chains(const Kernel& kernel);
 
 // The kernels in its place: the sort (in runs and merges, where it is long), and the scatter by its

@@ -32,7 +32,7 @@ namespace {
 constexpr int64_t kGpuRows = 4096, kGpuChunks = 4;
 constexpr int64_t kCpuRows = 16, kCpuChunks = 64;
 constexpr int64_t kMostChunks = 1 << 16;  // 64 scatters of the second kernel
-constexpr int64_t kMostLongChunks = 1 << 10;
+constexpr int64_t kMostLongChunks = 1 << 10, kMostLongTargets = 6 << 10;
 
 struct Counts {
   int64_t rows, targets, updates;
@@ -40,14 +40,20 @@ struct Counts {
   int64_t chunks() const { return ceil_divide(updates, length); }
 };
 
+// Of integers, so that there are not more partial results than updates, nor chunks than needed.
+int64_t chunk_length(const Step& scatter, int64_t updates) {
+  const int64_t targets = std::max<int64_t>(scatter.limit.constant(), 1);
+  if (scatters_in_chunks(scatter.op, scatter.dtype) || targets > kMostLongTargets)
+    return kChunk;
+  const int64_t chunks = std::clamp<int64_t>(updates / targets, 1, kMostLongChunks);
+  return std::max<int64_t>(ceil_divide(updates, chunks * kChunk), 1) * kChunk;
+}
+
 Counts counts_of(const Kernel& kernel) {
   const Step& scatter = kernel.steps[1];
   const int64_t updates = inner_count(kernel, scatter).constant();
-  const bool any_order = !scatters_in_chunks(scatter.op, scatter.dtype);
-  const int64_t length =
-      any_order ? ceil_divide(updates, kMostLongChunks * kChunk) * kChunk : kChunk;
   return {row_count(kernel).constant(), scatter.limit.constant(), updates,
-          std::max(length, kChunk)};
+          chunk_length(scatter, updates)};
 }
 
 Expr row_of(const Kernel& kernel) {
