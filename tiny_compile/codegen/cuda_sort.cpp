@@ -31,6 +31,7 @@ namespace {
 
 constexpr int kMerging = 256;  // threads in a block
 
+// The words for a row's elements and results, whoever sorts them.
 class SortWriter {
  public:
   SortWriter(CudaText& text, const std::string& function)
@@ -45,12 +46,7 @@ class SortWriter {
         rows_(row_count(kernel_).constant()),
         defined_(kernel_.scalars.size()) {}
 
-  KernelEntry write() {
-    if (step_.other >= 0) return write_merge();
-    return sort_.run <= kSortedRun ? write_runs() : write_runs_in_place();
-  }
-
- private:
+ protected:
   // A lambda over elements of the row: its scalars, then "return result;".
   void write_lambda(const std::string& head, const Step& step, const std::string& result) {
     std::vector<bool> here = defined_;
@@ -81,6 +77,25 @@ class SortWriter {
     text_.unpack_rows("row");
   }
 
+  CudaText& text_;
+  Text& out_;
+  const std::string function_;
+  const Kernel& kernel_;
+  const Step& step_;
+  const SortText sort_;
+  const SortWord word_;
+  const int64_t rows_;
+  const std::vector<bool> defined_;
+};
+
+// A run by the threads of a block.
+class RunWriter : SortWriter {
+ public:
+  using SortWriter::SortWriter;
+
+  KernelEntry write() { return sort_.run <= kSortedRun ? write_runs() : write_runs_in_place(); }
+
+ private:
   // The run number `item` of all rows: where it begins, and how long it is.
   void begin_run(const std::string& item) {
     const int64_t runs = ceil_divide(sort_.count, sort_.run);
@@ -175,8 +190,14 @@ class SortWriter {
     for (int k = 0; k < 4; k++) out_.close();
     return entry;
   }
+};
 
-  KernelEntry write_merge() {
+// A pair of runs by a thread for each element.
+class MergeWriter : SortWriter {
+ public:
+  using SortWriter::SortWriter;
+
+  KernelEntry write() {
     const std::string count = str(sort_.count), half = str(step_.limit.constant() / 2);
     const int64_t points = rows_ * sort_.count;
     KernelEntry entry = text_.begin(function_, ceil_divide(points, kMerging), kMerging);
@@ -205,6 +226,7 @@ class SortWriter {
     return entry;
   }
 
+ private:
   // low - other: how many of the other run go before mine.
   void write_search() {
     out_.line("long long low = other, high = end;");
@@ -214,16 +236,6 @@ class SortWriter {
     out_.line("else high = middle;");
     out_.close();
   }
-
-  CudaText& text_;
-  Text& out_;
-  const std::string function_;
-  const Kernel& kernel_;
-  const Step& step_;
-  const SortText sort_;
-  const SortWord word_;
-  const int64_t rows_;
-  const std::vector<bool> defined_;
 };
 
 }  // namespace
@@ -233,7 +245,8 @@ bool is_sort_kernel(const Kernel& kernel) {
 }
 
 KernelEntry write_cuda_sort(CudaText& text, const std::string& function) {
-  return SortWriter(text, function).write();
+  return text.kernel.steps[0].other < 0 ? RunWriter(text, function).write()
+                                        : MergeWriter(text, function).write();
 }
 
 }  // namespace tiny_compile
