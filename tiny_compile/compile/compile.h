@@ -174,6 +174,8 @@ class Compiled {
   template <typename Tuple, typename Result = void>
   Specialization trace_for(const Tuple& arguments, Result* structure) const {
     const MemoryBudget budget(state_->cache.options().memory_budget);
+    // Before the function can change them.
+    const std::vector<int> donated = donated_tensors(arguments);
     std::vector<Tensor> inputs;
     tree::for_each_tensor(arguments, [&](const Tensor& tensor) { inputs.push_back(tensor); });
     const TensorFunction run = [&](std::span<const Tensor> traced) {
@@ -196,7 +198,7 @@ class Compiled {
       result.inputs.push_back(captured.tensor);
     }
     std::vector<int> nodes = result.traced.graph.inputs();
-    for (const int input : donated_tensors(arguments))
+    for (const int input : donated)
       result.traced.graph.nodes[nodes[input]].set(Key::donated, {1});
     if (result.traced.draws > 0) result.inputs.push_back(from_vector<uint64_t>({0, 0}));
     return result;

@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "tiny_compile/loops/inline.h"
+#include "tiny_compile/loops/lives.h"
 #include "tiny_compile/loops/narrow.h"
 #include "tiny_compile/loops/split_dot.h"
 
@@ -153,8 +154,7 @@ class Reader {
       const bool wanted = only_load(kernel) < 0 || read[kernel.steps[0].buffer] ||
                           program_.buffers[kernel.steps[0].buffer].role != Role::Temporary;
       if (!wanted) continue;
-      const std::vector<bool> reads = buffers_read(program_, kernel);
-      for (size_t b = 0; b < reads.size(); b++) read[b] = read[b] || reads[b];
+      for (const int buffer : loaded_buffers(kernel)) read[buffer] = true;
       kept.push_back(std::move(kernel));
     }
     std::reverse(kept.begin(), kept.end());
