@@ -98,11 +98,13 @@ bool reads(const Kernel& kernel, const Step& step, int buffer) {
 }
 
 // Readers that would compute an element more than once do not: there the array is worth its
-// bytes. A reduction reads each element once where no other step does.
+// bytes. A reduction over one loop reads each element once where no other step does; over several
+// it takes divisions to find the place of each (split.h).
 bool reads_each_once(const Program& program, const Kernel& reader, int buffer) {
   const Expr points = row_count(reader);
   const auto is_plain = [](const Step& step) {
-    return step.kind == StepKind::Store || step.kind == StepKind::Reduce;
+    return step.kind == StepKind::Store ||
+           (step.kind == StepKind::Reduce && step.inner.size() == 1);
   };
   if (!std::all_of(reader.steps.begin(), reader.steps.end(), is_plain)) return false;
   const auto repeats = [&](const Step& step) {

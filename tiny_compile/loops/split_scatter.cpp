@@ -162,7 +162,9 @@ Kernel combined(const Program& program, const Kernel& kernel, const Counts& coun
   store.value = table.load(program, buffer, place(counts, 0, target, row));
   result.steps.push_back(store);
   for (int64_t from = 1; from < counts.chunks(); from += kChunk) {
-    result.axes.push_back({str("chunk_", from), std::min(kChunk, counts.chunks() - from)});
+    const Expr extent = std::min(kChunk, counts.chunks() - from);
+    if (from == 1 || result.axes.back().extent != extent)
+      result.axes.push_back({str("chunk_", from), extent});
     const int axis = static_cast<int>(result.axes.size()) - 1;
     Step step = kernel.steps[1];
     step.inner = {axis};

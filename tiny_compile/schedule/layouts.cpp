@@ -151,7 +151,8 @@ Deal read_columns(const Shape& shape, const Along& rows) {
   Deal d;
   d.row_lanes = kLanes;
   d.row_vector = std::min<int64_t>(rows.vector, 2);
-  while (d.row_vector > 1 &&
+  const int64_t word = std::min(d.row_vector, std::max<int64_t>(1, kWord / rows.bytes));
+  while (d.row_vector > word &&
          shape.rows / d.row_vector * std::min(kOnceWarps, padded) < kManyThreads)
     d.row_vector /= 2;
   d.registers = std::max<int64_t>(1, kUnderWay / (d.row_vector * rows.bytes));
