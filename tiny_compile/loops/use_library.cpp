@@ -20,7 +20,6 @@ namespace tiny_compile {
 namespace {
 
 constexpr int kMostCuts = 8;
-constexpr int64_t kAligned = 16;  // bytes
 
 // A division or remainder in an index: by what, and the axis that is divided.
 struct Cut {
@@ -141,64 +140,23 @@ class Copies {
   std::vector<Kernel> copies_;
 };
 
-// Whether a factor is an input whose rows start at addresses for which the library has no fast
-// kernels. (A temporary's rows are moved by pad_rows.)
-bool is_ragged(const Program& program, const Kernel& kernel, int load) {
-  const Scalar& factor = kernel.scalars[load];
-  const Buffer& buffer = program.buffers[factor.buffer];
-  return buffer.role == Role::Input && is_half(factor.dtype) && buffer.type.shape.size() > 1 &&
-         buffer.type.shape.back().constant() * size_of(factor.dtype) % kAligned != 0;
+bool has_dot(const Kernel& kernel) {
+  return std::any_of(kernel.steps.begin(), kernel.steps.end(),
+                     [](const Step& step) { return step.kind == StepKind::Dot; });
 }
 
-struct Factors {
-  bool first = false, second = false;
-};
-
-// Those to copy into rows that start at such addresses, where that costs less than it gains. On an
-// H200 a thousand operations on halves take some 16 ps of ragged factors and 2 of others, a
-// copy .7 ps a byte that it reads or writes.
-Factors worth_aligning(const Program& program, const Kernel& kernel, const Step& dot) {
-  constexpr double kRagged = 16e-15, kEven = 2e-15, kCopied = .7e-12, kLaunch = 3e-6;
-  const Expr operations = row_count(kernel) * inner_count(kernel, dot) * 2;
-  const Factors factors{is_ragged(program, kernel, dot.value),
-                        is_ragged(program, kernel, dot.other)};
-  double cost = 0;
-  const auto count = [&](int load) {
-    const Buffer& buffer = program.buffers[kernel.scalars[load].buffer];
-    const int64_t bytes = 2 * buffer.size.constant() * size_of(buffer.type.dtype);
-    cost += static_cast<double>(bytes) * kCopied + kLaunch;
-  };
-  if (factors.first) count(dot.value);
-  if (factors.second) count(dot.other);
-  const double gain = static_cast<double>(operations.constant()) * (kRagged - kEven);
-  return gain > cost ? factors : Factors{};
-}
-
-// The kernel behind copies of its factors, nothing where it would not be the library's.
-std::vector<Kernel> copied(Program& program, const Kernel& kernel, const Factors& factors) {
-  const size_t buffers = program.buffers.size();
-  Copies copies(program, kernel);
-  if (copies.add(factors.first, factors.second) &&
-      library_matmul(program, copies.multiplying()).matmul) {
-    std::vector<Kernel> result = copies.copies();
-    result.push_back(normalize(copies.multiplying()));
-    return result;
-  }
-  program.buffers.resize(buffers);
-  return {};
-}
-
-// The kernel, with copies of its factors before it where they make it match, or be faster.
+// The kernel, with copies of its factors before it where they make it match.
 std::vector<Kernel> with_copies(Program& program, const Kernel& kernel) {
-  const auto dot = std::find_if(kernel.steps.begin(), kernel.steps.end(),
-                                [](const Step& step) { return step.kind == StepKind::Dot; });
-  if (dot == kernel.steps.end()) return {kernel};
-  std::vector<Factors> choices = {{true, false}, {false, true}, {true, true}};
-  if (library_matmul(program, kernel).matmul)  // whose sizes are numbers
-    choices = {worth_aligning(program, kernel, *dot)};
-  for (const Factors& factors : choices) {
-    std::vector<Kernel> result = copied(program, kernel, factors);
-    if (!result.empty()) return result;
+  if (!has_dot(kernel) || library_matmul(program, kernel).matmul) return {kernel};
+  const size_t buffers = program.buffers.size();
+  for (const auto& [first, second] : {std::pair{true, false}, {false, true}, {true, true}}) {
+    Copies copies(program, kernel);
+    if (copies.add(first, second) && library_matmul(program, copies.multiplying()).matmul) {
+      std::vector<Kernel> result = copies.copies();
+      result.push_back(normalize(copies.multiplying()));
+      return result;
+    }
+    program.buffers.resize(buffers);
   }
   return {kernel};
 }
