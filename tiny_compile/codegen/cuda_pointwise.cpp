@@ -30,12 +30,28 @@ constexpr int64_t kTurns = 4;
 constexpr int kSmallBlock = 128;
 constexpr int64_t kManyPacks = int64_t{1} << 20;  // from here on every multiprocessor has work
 constexpr int kCostly = 30;                       // instructions, about
+constexpr int64_t kManyWords = 16;                // of the 32 registers that all threads have
 constexpr int64_t kHeavy = 6;                     // instructions a byte: gelu, not silu(g) * u
 
-// Of a multiprocessor: half its threads, which leaves a thread 64 registers. With all of them gelu
-// with its gradient took a quarter longer, silu with its gradient 29 % (H200).
-int small_blocks(const Machine& machine) {
-  return static_cast<int>(machine.threads / (2 * kSmallBlock));
+// Registers of the packs that a thread reads and writes; what is written is held as floats.
+int64_t words_of_packs(const CudaText& text, const std::vector<int>& ids, int vector) {
+  const Kernel& kernel = text.kernel;
+  int64_t words = 0;
+  for (const int id : ids) {
+    const Scalar& load = kernel.scalars[id];
+    const std::string& last = kernel.axes[kernel.rows - 1].name;
+    if (load.kind == ScalarKind::Load && depends_on(load.index, last))
+      words += ceil_divide(vector * size_of(load.dtype), 4);
+  }
+  return words + vector * static_cast<int64_t>(kernel.steps.size());
+}
+
+// Of a multiprocessor: all its threads, or half where their packs are large. With all of them gelu's
+// and silu's gradients took a quarter longer beside what they are the gradients of, with half of
+// them gelu alone 3 % longer (H200).
+int small_blocks(const Machine& machine, int64_t words) {
+  const int64_t blocks = machine.threads / kSmallBlock;
+  return static_cast<int>(words > kManyWords ? blocks / 2 : blocks);
 }
 
 // The points of a launch. A thread has a pack in each slab.
@@ -203,7 +219,9 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
   const Points p = points_of(text, ids, flat);
   KernelEntry entry =
       text.begin(function, ceil_divide(p.slabs.size / p.vector, p.block), p.block, 1,
-                 p.slabs.is_one() ? 0 : small_blocks(text.program.machine));
+                 p.slabs.is_one()
+                     ? 0
+                     : small_blocks(text.program.machine, words_of_packs(text, ids, p.vector)));
   std::vector<bool> defined(kernel.scalars.size());
   const Expr row = open_packs(text, p);
   if (p.through) {

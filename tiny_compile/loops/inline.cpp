@@ -20,9 +20,9 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kMostIndex = 64;  // parts of an index
-constexpr int kCheapOps = 4;        // worth computing again rather than storing
-constexpr int64_t kLittle = 1 << 18;// bytes that cost less than to wait for another kernel
+constexpr int64_t kMostIndex = 64;    // parts of an index
+constexpr int kCheapOps = 4;          // worth computing again rather than storing
+constexpr int64_t kLittle = 1 << 18;  // bytes that cost less than to wait for another kernel
 
 // Of each scalar: whether it is made of indices alone, as a pad's mask is.
 std::vector<bool> made_of_indices(const Kernel& kernel) {
