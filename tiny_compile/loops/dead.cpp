@@ -10,7 +10,7 @@
 #include "tiny_compile/loops/dead.h"
 
 #include <algorithm>
-#include <utility>
+#include <numeric>
 
 #include "tiny_compile/loops/splice.h"
 
@@ -53,10 +53,15 @@ class OnceEach {
   std::vector<int> scalars_, steps_;  // the result's, of each of the source's
 };
 
+std::vector<int> numbered(size_t count) {
+  std::vector<int> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
 // Of each buffer, the temporary that holds the same, or itself.
 std::vector<int> twins(const Program& program) {
-  std::vector<int> same(program.buffers.size()), writes(same.size());
-  for (size_t b = 0; b < same.size(); b++) same[b] = static_cast<int>(b);
+  std::vector<int> same = numbered(program.buffers.size()), writes(same.size());
   for (const Kernel& kernel : program.kernels)
     for (const Step& step : kernel.steps)
       if (!makes_register(step)) writes[step.buffer]++;
@@ -67,12 +72,13 @@ std::vector<int> twins(const Program& program) {
   for (const Kernel& kernel : program.kernels) {
     for (size_t later = 0; later < kernel.steps.size(); later++) {
       for (size_t first = 0; first < later; first++) {
-        Step a = kernel.steps[first], b = kernel.steps[later];
-        if (!is_whole(a) || !is_whole(b)) continue;
-        const int buffer = std::exchange(b.buffer, a.buffer);
-        const Buffer &one = program.buffers[a.buffer], &other = program.buffers[buffer];
-        if (a == b && one.size == other.size && one.type == other.type)
-          same[buffer] = same[a.buffer];
+        const Step &a = kernel.steps[first], &b = kernel.steps[later];
+        if (a.value != b.value || !is_whole(a) || !is_whole(b)) continue;
+        Step moved = b;
+        moved.buffer = a.buffer;
+        const Buffer &one = program.buffers[a.buffer], &other = program.buffers[b.buffer];
+        if (a == moved && one.size == other.size && one.type == other.type)
+          same[b.buffer] = same[a.buffer];
       }
     }
   }
@@ -113,6 +119,9 @@ Kernel without_dead_stores(const Program& program, Kernel kernel,
 
 Program with_one_of_each(Program program) {
   const std::vector<int> same = twins(program);
+  const auto is_own = [&](int buffer) { return same[buffer] == buffer; };
+  const std::vector<int> all = numbered(same.size());
+  if (std::all_of(all.begin(), all.end(), is_own)) return program;
   std::vector<bool> loaded(same.size());
   for (Kernel& kernel : program.kernels) {
     for (Scalar& scalar : kernel.scalars) {
