@@ -106,8 +106,7 @@ TEST_CASE("the fewest bytes are kept, and the rest says that it is computed agai
   REQUIRE(kept_bytes(split(joint, 1, 1), 1) == 64 * 16 * 8);
 }
 
-TEST_CASE("neither cse nor fusion merges what is computed again with the first",
-          "[partition]") {
+TEST_CASE("cse does not merge what is computed again with the first", "[partition]") {
   const Graph again = recompute(vjp(parse_graph(kWidened), {0, 1}), 1, 0);
   const Graph optimised = dce(cse(fold(simplify(again))));
   REQUIRE(count(optimised, Op::tanh) == 2);
@@ -115,25 +114,37 @@ TEST_CASE("neither cse nor fusion merges what is computed again with the first",
   INFO(print(program));
   verify(program);
   REQUIRE(parse_program(print(program)) == program);
-  int kernels = 0;  // that compute tanh
-  for (const Kernel& kernel : program.kernels)
-    kernels += std::any_of(kernel.scalars.begin(), kernel.scalars.end(),
-                           [](const Scalar& s) { return s.op == Op::tanh; });
-  REQUIRE(kernels == 2);
 }
 
-TEST_CASE("a kernel that computes again stays apart from earlier ones", "[partition]") {
-  const std::string text = R"(graph f(%0 x: f32[64]) {
+TEST_CASE("a kernel that computes again stays apart from earlier ones where it would be kept",
+          "[partition]") {
+  const std::string text = R"(graph f(%0 x: f32[64,64], %1 w: f32[64,64]) {
+    %2: f32[64,64] = exp %0
+    %3: f32[64,64] = matmul %2, %1
+    %4: f32[64,64] = exp %0 {again=1}
+    %5: f32[64,64] = matmul %4, %3
+    return %5
+  })";
+  const Program program = lower(parse_graph(text));
+  REQUIRE_THAT(print(program), ContainsSubstring("kernel exp_4 again=1 rows("));
+  REQUIRE(parse_program(print(program)) == program);
+  const Program fused = fuse(program);
+  INFO(print(fused) << join(fused.refusals, "\n"));
+  REQUIRE(fused.kernels.size() == 4);  // the second product waits for the first one
+  REQUIRE_THAT(join(fused.refusals, "\n"),
+               ContainsSubstring("exp_2 + exp_4: it is computed again, later"));
+}
+
+TEST_CASE("what is computed again and returned, or read at once, joins the first",
+          "[partition]") {
+  const Program program = lower(parse_graph(R"(graph f(%0 x: f32[64]) {
     %1: f32[64] = exp %0
     %2: f32[64] = exp %0 {again=1}
     %3: f32[64] = sin %1
     %4: f32[64] = cos %1 {again=1}
     return %2, %3, %4
-  })";
-  const Program program = lower(parse_graph(text));
-  REQUIRE_THAT(print(program), ContainsSubstring("kernel exp_2 again=1 rows("));
-  REQUIRE(parse_program(print(program)) == program);
-  REQUIRE(fuse(program).kernels.size() == 3);  // exp and sin; the two others
+  })"));
+  REQUIRE(fuse(program).kernels.size() == 1);
 }
 
 TEST_CASE("again is 1 or more, of ops that compute", "[partition]") {
