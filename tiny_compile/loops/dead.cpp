@@ -119,9 +119,7 @@ Kernel without_dead_stores(const Program& program, Kernel kernel,
 
 Program with_one_of_each(Program program) {
   const std::vector<int> same = twins(program);
-  const auto is_own = [&](int buffer) { return same[buffer] == buffer; };
-  const std::vector<int> all = numbered(same.size());
-  if (std::all_of(all.begin(), all.end(), is_own)) return program;
+  if (same == numbered(same.size())) return program;
   std::vector<bool> loaded(same.size());
   for (Kernel& kernel : program.kernels) {
     for (Scalar& scalar : kernel.scalars) {

@@ -21,6 +21,7 @@
 #include "tiny_compile/loops/group_graph.h"
 #include "tiny_compile/loops/inline.h"
 #include "tiny_compile/loops/library_matmul.h"
+#include "tiny_compile/loops/lives.h"
 #include "tiny_compile/loops/merge.h"
 #include "tiny_compile/loops/read_again.h"
 #include "tiny_compile/loops/read_past_pads.h"
@@ -47,7 +48,7 @@ class Fusion {
         groups_(program.buffers.size()),
         all_readers_(program.buffers.size()) {
     for (const Kernel& kernel : program.kernels)
-      for (int buffer : loaded_by(kernel)) all_readers_[buffer]++;
+      for (int buffer : loaded_buffers(kernel)) all_readers_[buffer]++;
   }
 
   Program run() {
@@ -308,19 +309,19 @@ class Fusion {
 
   bool fold_into(int first, int second, const Kernel& fold) {
     if (first == second || !groups_.group(first).has(StepKind::Reduce)) return false;
-    auto rows = std::make_unique<Group>(collapse_axes(groups_.group(first).finish()));
-    std::string reason = why_no_folds(rows->kernel, fold);
+    Group rows(collapse_axes(groups_.group(first).finish()));
+    std::string reason = why_no_folds(rows.kernel, fold);
     if (reason.empty() && groups_.waits_between(first, second))
       reason = "another kernel lies between them";
     if (reason.empty()) reason = too_large(first, second);
     if (reason.empty() && reads_folds(first, second))
       reason = "it reads sums that are known after the last row";
     if (reason.empty())
-      reason = groups_.waits_for(second, first) ? merge_consumer(program_, *rows, Group(fold))
-                                                : merge_sibling(program_, *rows, Group(fold));
-    if (reason.empty()) reason = why_not_cut(rows->finish());
+      reason = groups_.waits_for(second, first) ? merge_consumer(program_, rows, Group(fold))
+                                                : merge_sibling(program_, rows, Group(fold));
+    if (reason.empty()) reason = why_not_cut(rows.finish());
     if (!reason.empty()) return refuse(first, second, reason), false;
-    groups_.replace(first, rows->finish());
+    groups_.replace(first, rows.finish());
     groups_.absorb(first, second);
     return true;
   }
@@ -339,7 +340,7 @@ class Fusion {
     all_readers_.resize(program_.buffers.size(), -1);
     groups_.grow(program_.buffers.size());
     groups_.replace(id, std::move(parts.rows));
-    for (int buffer : loaded_by(parts.finish)) groups_.set_writer(buffer, id);
+    for (int buffer : loaded_buffers(parts.finish)) groups_.set_writer(buffer, id);
     groups_.add(parts.finish);
   }
 
@@ -402,14 +403,14 @@ class Fusion {
       Kernel kernel = without_dead_stores(
           program_, without_repeats(groups_.group(order[k]).finish()), loaded);
       if (kernel.steps.empty()) continue;
-      for (int buffer : loaded_by(kernel)) loaded[buffer] = true;
+      for (int buffer : loaded_buffers(kernel)) loaded[buffer] = true;
       kernel.name = groups_.name(order[k]);
       result.kernels.push_back(std::move(kernel));
     }
     std::reverse(result.kernels.begin(), result.kernels.end());
     for (size_t k = 0; k < result.kernels.size(); k++)
       result.launches.push_back({static_cast<int>(k)});
-    return drop_unused_buffers(with_one_of_each(std::move(result)));
+    return drop_unused_buffers(std::move(result));
   }
 
   Program program_;

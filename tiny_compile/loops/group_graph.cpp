@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "tiny_compile/base/error.h"
+#include "tiny_compile/loops/lives.h"
 
 namespace tiny_compile {
 namespace {
@@ -10,14 +11,6 @@ namespace {
 constexpr size_t kMostWords = 5;  // ops named in a fused kernel's name
 
 }  // namespace
-
-std::set<int> loaded_by(const Kernel& kernel) {
-  std::set<int> buffers;
-  for (const Scalar& scalar : kernel.scalars) {
-    if (scalar.kind == ScalarKind::Load) buffers.insert(scalar.buffer);
-  }
-  return buffers;
-}
 
 void GroupGraph::grow(size_t buffers) {
   writer_.resize(buffers, -1);
@@ -51,7 +44,7 @@ void GroupGraph::note_reads(int id) {
   Member& member = members_[id];
   for (int buffer : member.reads) readers_[buffer].erase(id);
   member.reads.clear();
-  for (int buffer : loaded_by(member.group->kernel)) {
+  for (int buffer : loaded_buffers(member.group->kernel)) {
     if (writer_[buffer] == id) continue;
     member.reads.insert(buffer);
     readers_[buffer].insert(id);

@@ -11,8 +11,6 @@
 
 namespace tiny_compile {
 
-std::set<int> loaded_by(const Kernel& kernel);  // buffers
-
 // Groups have numbers, in the order in which they came; one that another took in keeps none.
 class GroupGraph {
  public:
@@ -37,8 +35,7 @@ class GroupGraph {
   std::vector<int> producers(int id) const;  // latest first
   bool waits_for(int id, int other) const { return members_[id].above.has(other); }
   bool waits_between(int producer, int consumer) const;  // producer -> a third -> consumer
-  bool brings_waits(int id,
-                    int producer) const;  // id waits for more than the producer and it do
+  bool brings_waits(int id, int producer) const;  // id waits for others than the producer does
   std::vector<int> topological_order() const;
 
  private:

@@ -18,6 +18,7 @@
 #include "tiny_compile/loops/dead.h"
 #include "tiny_compile/loops/group.h"
 #include "tiny_compile/loops/inline.h"
+#include "tiny_compile/loops/lives.h"
 #include "tiny_compile/loops/splice.h"
 #include "tiny_compile/loops/split.h"
 
@@ -69,20 +70,12 @@ int64_t bytes_of(const Buffer& buffer) {
   return buffer.size.bounds().high * size_of(buffer.type.dtype);
 }
 
-std::set<int> loaded(const Kernel& kernel, const std::vector<bool>& wanted = {}) {
+std::set<int> loaded(const Kernel& kernel, const std::vector<bool>& wanted) {
   std::set<int> buffers;
   for (size_t id = 0; id < kernel.scalars.size(); id++) {
     const Scalar& scalar = kernel.scalars[id];
-    if (scalar.kind == ScalarKind::Load && (wanted.empty() || wanted[id]))
-      buffers.insert(scalar.buffer);
+    if (scalar.kind == ScalarKind::Load && wanted[id]) buffers.insert(scalar.buffer);
   }
-  return buffers;
-}
-
-std::set<int> stored(const Kernel& kernel) {
-  std::set<int> buffers;
-  for (const Step& step : kernel.steps)
-    if (!makes_register(step)) buffers.insert(step.buffer);
   return buffers;
 }
 
@@ -130,13 +123,13 @@ struct Uses {
     readers.resize(program.buffers.size());
     writers.resize(program.buffers.size());
     const Kernel& kernel = program.kernels[number];
-    for (const int buffer : loaded(kernel)) readers[buffer].insert(number);
-    for (const int buffer : stored(kernel)) writers[buffer].insert(number);
+    for (const int buffer : loaded_buffers(kernel)) readers[buffer].insert(number);
+    for (const int buffer : stored_buffers(kernel)) writers[buffer].insert(number);
   }
   void remove(const Program& program, int number) {
     const Kernel& kernel = program.kernels[number];
-    for (const int buffer : loaded(kernel)) readers[buffer].erase(number);
-    for (const int buffer : stored(kernel)) writers[buffer].erase(number);
+    for (const int buffer : loaded_buffers(kernel)) readers[buffer].erase(number);
+    for (const int buffer : stored_buffers(kernel)) writers[buffer].erase(number);
   }
 };
 
@@ -164,9 +157,9 @@ bool moves_less(const Program& program, const Candidate& found, int buffer,
   for (const int id : formula.published)
     moved += rows * size_of(kernel.scalars[id].dtype) * (1 + readers);
   for (const int reader : found.readers) {
-    const std::set<int> known = loaded(program.kernels[reader]);
+    const std::vector<int> known = loaded_buffers(program.kernels[reader]);
     for (const int read : loaded(kernel, formula.kept))
-      moved += known.count(read) ? 0 : bytes_of(program.buffers[read]);
+      moved += contains(known, read) ? 0 : bytes_of(program.buffers[read]);
   }
   return moved < size * (1 + readers);
 }
