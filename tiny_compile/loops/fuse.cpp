@@ -1,6 +1,7 @@
 // Which kernels may become one? Kernels are taken in order; each is offered to the groups whose
 // results it reads, then, where that is refused, takes a cheap producer's formula into itself;
-// groups that share reads are joined last. Only pairs that share a buffer are ever considered.
+// what a gradient computes again joins what computed it first, and groups that share reads are joined
+// last. Only pairs that share a buffer are ever considered.
 //
 //   add_2, gelu_3 (reads t2)   =>   add_gelu_3, and t2 is gone
 //
