@@ -9,6 +9,7 @@
 #include <random>
 
 #include "tests/fuzz/shrink.h"
+#include "tiny_compile/base/integer.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/schedule/enumerate.h"
@@ -50,6 +51,9 @@ class Drawing {
       covered *= extent;
       first = false;
     }
+    const bool is_of_warps = is_loop && !parts.empty() && parts.back().level == Level::Warp;
+    if (is_of_warps && below(2) == 0)
+      parts.back().extent = ceil_divide(count * parts.back().extent, covered);
     if (!is_loop) parts.push_back({Level::Grid});
     return {parts.rbegin(), parts.rend()};
   }

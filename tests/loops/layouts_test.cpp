@@ -41,6 +41,15 @@ TEST_CASE("layouts that no block could follow are refused with a reason", "[loop
   require_refused("layouts rows grid · lane 32 loop register 8", "loop 1 covers 8 of 1000");
   require_refused("layouts rows lane 32 loop serial 1024", "rows covers 32 of 96");
   require_refused("layouts rows grid · lane 3 loop serial 1024", "lane 3: no power of two");
+  require_refused("layouts rows grid loop register 400 · warp 3", "register 400: no power of");
+  require_refused("layouts rows grid loop serial 512 · warp 3", "warp 3: no power of two");
+  require_refused("layouts rows grid loop warp 3 from 2 · register 16 · lane 32", "nor all");
+  require_refused("layouts rows grid · warp 2 from 4 loop warp 3 · register 16 · lane 32",
+                  "loop 1: warp 3 of 8 warps: no power of two, nor all");
+  require_refused("layouts rows grid loop warp 5 · register 8 · lane 32",
+                  "loop 1: warp 5, 256 elements each: beyond 1024");
+  CHECK_NOTHROW(
+      parse_program(columns("layouts rows grid loop warp 3 · register 32 · lane 32")));
   require_refused("layouts rows grid · lane 64 loop serial 1024", "a warp has 32 lanes");
   require_refused("layouts rows grid · lane 16 from 4 loop serial 1024", "a warp has 32 lanes");
   require_refused("layouts rows grid loop serial 16 · warp 64", "at most 32 warps");
@@ -60,6 +69,20 @@ TEST_CASE("layouts that no block could follow are refused with a reason", "[loop
   require_refused("layouts rows grid loop serial 1024 resident=99", "at most 64 warps");
   require_refused("layouts", "has 0 loops");
   require_refused("layouts rows grid · thread 4 loop serial 1024", "expected grid, warp");
+}
+
+TEST_CASE("turns of sums of exponentials are of whole chunks", "[loops][layouts]") {
+  const auto refuse = [](const std::string& schedule, const std::string& message) {
+    std::string text = columns(schedule);
+    text.replace(text.find("= sum("), 6, "= sum_exp(");
+    REQUIRE_THROWS_WITH(parse_program(text), ContainsSubstring(message));
+  };
+  refuse("layouts rows grid loop serial 64 · register 32 · lane 32",
+         "64 turns, sum_exp at most");
+  refuse("layouts rows grid · lane 2 loop serial 4 · register 64 · lane 16 from 2",
+         "rows have them");
+  refuse("layouts rows grid loop serial 4 · register 8 · lane 32", "whole chunks of a warp");
+  refuse("layouts rows grid loop serial 2 · register 8 · warp 4 · lane 32", "whole chunks");
 }
 
 TEST_CASE("vectors must divide the axis along which they lie", "[loops][layouts]") {

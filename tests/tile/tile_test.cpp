@@ -110,7 +110,9 @@ TEST_CASE("reductions keep their bits under layouts of every level", "[tile]") {
       "from 4",
       "layouts rows grid · register 2 loop register 8 · warp 8 · lane 32 · vector 1",
       "layouts rows grid · lane 2 loop warp 4 · serial 64 · register 4 · warp 2 from 4",
-      "layouts rows grid · lane 8 from 4 loop register 2 · serial 256 · lane 4"};
+      "layouts rows grid · lane 8 from 4 loop register 2 · serial 256 · lane 4",
+      "layouts rows grid · register 2 loop warp 3 · serial 32 · lane 32",
+      "layouts rows grid · vector 2 loop warp 7 · register 4 · serial 8 · lane 32"};
   manual_seed(3);
   for (const int64_t count : {1, 7, 100, 1024, 1025, 2040}) {
     Tensor x = randn({count, 6}) * 10.0;
@@ -130,13 +132,48 @@ TEST_CASE("reductions keep their bits under layouts of every level", "[tile]") {
   }
 }
 
+TEST_CASE("as many warps as a row has chunks share it", "[tile]") {
+  manual_seed(5);
+  for (const int64_t count : {2049, 5120, 11000}) {
+    const Tensor x = randn({count, 2});
+    const std::vector<Tensor> inputs = {x};
+    const std::string line =
+        str("layouts rows grid loop warp ", (count + 1023) / 1024, " · register 32 · lane 32");
+    for (const char* op : {"sum", "prod", "argmax", "sum_exp"}) {
+      INFO(op << " of " << count);
+      const Program program = parse_program(columns(op, count, 2, line));
+      CHECK(same_bits(interpret(lower_to_tiles(program), inputs)[0],
+                      interpret(program, inputs)[0]));
+    }
+  }
+}
+
+TEST_CASE("lanes keep what the turns of a sum of exponentials gave", "[tile]") {
+  manual_seed(6);
+  for (const int64_t count : {1, 1000, 3000, 8192, 15000}) {
+    const Tensor x = randn({count, 2}) * 40.0;
+    const std::vector<Tensor> inputs = {x};
+    for (const char* line :
+         {"layouts rows grid loop serial 16 · register 32 · lane 32",
+          "layouts rows grid · warp 2 from 4 loop serial 4 · warp 4 · register 32 · lane 32",
+          "layouts rows grid · register 2 loop warp 2 · serial 8 · lane 32 · register 32",
+          "layouts rows grid · vector 2 loop serial 32 · register 64 · lane 16"}) {
+      INFO(count << ": " << line);
+      const Program program = parse_program(columns("sum_exp", count, 2, line));
+      CHECK(same_bits(interpret(lower_to_tiles(program), inputs)[0],
+                      interpret(program, inputs)[0]));
+    }
+  }
+}
+
 TEST_CASE("sums of exponentials bring chunks to their largest", "[tile]") {
   manual_seed(4);
   for (const int64_t count : {5, 1024, 3000, 4096}) {
     const Tensor x = randn({count, 6}) * 40.0;
     for (const char* line :
          {"layouts rows grid · lane 2 loop register 32 · warp 8 · lane 16 from 2",
-          "layouts rows grid loop warp 4 · register 32 · lane 32"}) {
+          "layouts rows grid loop warp 4 · register 32 · lane 32",
+          "layouts rows grid loop warp 5 · register 4 · lane 32 · register 8"}) {
       INFO(count << ": " << line);
       const Program program = parse_program(columns("sum_exp", count, 6, line));
       const std::vector<Tensor> inputs = {x};

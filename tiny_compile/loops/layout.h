@@ -1,6 +1,6 @@
 // Who owns which bit of an index? A layout cuts a flat index into parts of powers of two, each
-// made by a level of the machine, the highest first; see lessons/small/11_layouts.h.
-//
+// made by a level of the machine, the highest first; see lessons/small/11_layouts.h. A loop's first
+// part may be any number of warps:  loop warp 5 · register 32 · lane 32, of a row of 5000
 //   rows grid · lane 32 · vector 4           a block has 128 neighbouring rows, a thread four
 //   loop register 16 · warp 16               a row of 256: warp w has 16 r + w for each register r
 #pragma once
@@ -22,7 +22,7 @@ enum class Level : uint8_t { Grid, Warp, Lane, Register, Vector, Serial };
 
 struct Part {
   Level level = Level::Grid;
-  int64_t extent = 1;  // a power of two
+  int64_t extent = 1;  // a power of two, but for a loop's first warps
   int64_t step = 1;    // Warp, Lane: the part is number / step % extent
   bool operator==(const Part&) const = default;
 };

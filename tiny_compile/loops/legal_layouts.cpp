@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 
+#include "tiny_compile/base/integer.h"
 #include "tiny_compile/graph/scan.h"
 #include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/loops/passes_of.h"
@@ -19,6 +20,8 @@ namespace {
 constexpr int64_t kLanesOfWarp = 32, kMostWarps = 32;
 constexpr int64_t kMostRegisters = 128;  // elements of a thread at a time
 constexpr int64_t kShared = 48 << 10;    // bytes that a kernel may declare
+constexpr int64_t kSmall = 4 << 10;      // bytes of one exchange
+constexpr int64_t kExchanges = 4;        // of sum_exp: largest and sum, of a chunk and of all
 constexpr int64_t kMostBlocks = INT32_MAX;
 constexpr int64_t kWidest = 8;  // elements of one access
 
@@ -27,7 +30,9 @@ bool is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 std::string why_wrong_part(const Part& part, bool is_first, bool is_last, bool is_loop) {
   const std::string name = name_of(part.level);
   const bool has_step = part.level == Level::Warp || part.level == Level::Lane;
-  if (!is_power_of_two(part.extent)) return str(name, " ", part.extent, ": no power of two");
+  const bool is_top_warp = part.level == Level::Warp && is_first && is_loop;
+  if (!is_power_of_two(part.extent) && !(is_top_warp && part.extent > 0))
+    return str(name, " ", part.extent, ": no power of two");
   if (!is_power_of_two(part.step) || (part.step > 1 && !has_step))
     return str(name, " from ", part.step, ": a power of two, of warps and lanes");
   if (part.level == Level::Grid && (is_loop || !is_first))
@@ -79,6 +84,20 @@ std::string why_no_vectors(const Kernel& kernel, const std::vector<int>& axes,
   return last % width == 0 ? "" : str(name, ": vectors of ", width, " in ", last);
 }
 
+// Where the number of warps is no power of two they are all the block has, and all their results
+// are added at once: a digit's end would break that up.
+std::string why_wrong_warps(const Layout& layout, const std::string& name, int64_t warps) {
+  if (layout.empty() || is_power_of_two(layout[0].extent)) return "";
+  const int64_t extent = layout[0].extent, stride = covered_by(layout) / extent;
+  if (layout[0].step > 1 || extent != warps)
+    return str(name, ": warp ", extent, " of ", warps, " warps: no power of two, nor all");
+  int64_t digit = kChunk;
+  while (digit <= stride) digit *= kChunk;
+  return stride * power_of_two_from(extent) <= digit
+             ? ""
+             : str(name, ": warp ", extent, ", ", stride, " elements each: beyond ", digit);
+}
+
 // Elements that the warps of a block exchange at a time, where a thread has `live` results.
 int64_t exchanged(const Layout& layout, int64_t live, int64_t threads) {
   for (const Bit& bit : bits_in_order(layout)) {
@@ -92,22 +111,29 @@ int64_t row_registers(const Schedule& s) {
   return extent_of(s.rows, Level::Register) * extent_of(s.rows, Level::Vector);
 }
 
-// All reductions of one dtype exchange through one array, and places through another.
+// Large exchanges of one dtype go through one array, and places through another.
 int64_t shared_bytes(const Kernel& kernel) {
   const Schedule& s = *kernel.schedule;
   std::map<DType, int64_t> most;
-  int64_t places = 0;
+  int64_t places = 0, small = 0;
   for (const Step& step : kernel.steps) {
     if (step.kind != StepKind::Reduce || step.inner.empty()) continue;
     const Layout loop = layout_over(kernel, step.inner);
     const int64_t live = extent_of(loop, Level::Register) * extent_of(loop, Level::Vector),
                   elements = exchanged(loop, live * row_registers(s), 32 * warps_of(s));
     const DType dtype = accumulator(step.op, kernel.scalars[step.value].dtype);
-    most[dtype] = std::max(most[dtype], elements * size_of(dtype));
-    if (is_arg(step)) places = std::max(places, elements * size_of(DType::i64));
+    const auto count = [&](DType type, int64_t& large) {
+      const int64_t bytes = elements * size_of(type);
+      if (is_small_exchange(elements, type))
+        small += step.op == Op::sum_exp ? kExchanges * bytes : bytes;
+      else
+        large = std::max(large, bytes);
+    };
+    count(dtype, most[dtype]);
+    if (is_arg(step)) count(DType::i64, places);
   }
-  for (const auto& [dtype, bytes] : most) places += bytes;
-  return places;
+  for (const auto& [dtype, bytes] : most) small += bytes;
+  return small + places;
 }
 
 std::string why_wrong_loop(const Kernel& kernel, const std::vector<int>& inner, size_t number) {
@@ -116,6 +142,8 @@ std::string why_wrong_loop(const Kernel& kernel, const std::vector<int>& inner, 
   const std::string name = str("loop ", number + 1);
   if (const std::string why = why_wrong(loop, name, elements_of(kernel, inner), true);
       !why.empty())
+    return why;
+  if (const std::string why = why_wrong_warps(loop, name, warps_of(s)); !why.empty())
     return why;
   for (Level level : {Level::Warp, Level::Lane}) {
     if (bits_taken(loop, level) & bits_taken(s.rows, level))
@@ -132,11 +160,22 @@ std::string why_wrong_loop(const Kernel& kernel, const std::vector<int>& inner, 
   return "";
 }
 
+// In the turns of sum_exp a warp has whole chunks: a lane keeps what one of them gave, where all
+// lanes have the same.
 std::string why_wrong_step(const Kernel& kernel, const Step& step) {
   if (step.kind != StepKind::Reduce || step.op != Op::sum_exp || step.inner.empty()) return "";
-  return extent_of(layout_over(kernel, step.inner), Level::Serial) > 1
-             ? "loops have turns, which sum_exp cannot take"
-             : "";
+  const Layout loop = layout_over(kernel, step.inner);
+  const int64_t turns = extent_of(loop, Level::Serial);
+  if (turns == 1) return "";
+  if (turns > kLanesOfWarp) return str("loops have ", turns, " turns, sum_exp at most 32");
+  if (extent_of(kernel.schedule->rows, Level::Lane) > 1)
+    return "loops have turns, and sum_exp no lanes that keep theirs: rows have them";
+  for (const Bit& bit : bits_in_order(loop)) {
+    const bool of_chunk = is_own(bit.level) || bit.level == Level::Lane;
+    if (bit.stride < kChunk ? !of_chunk : bit.level == Level::Lane)
+      return "loops have turns, and sum_exp takes only those of whole chunks of a warp";
+  }
+  return "";
 }
 
 }  // namespace
@@ -166,11 +205,15 @@ int64_t bits_taken(const Layout& layout, Level level) {
   int64_t taken = 0;
   for (const Part& part : layout) {
     if (part.level != level) continue;
-    const int64_t bits = (part.extent - 1) * part.step;
+    const int64_t bits = (power_of_two_from(part.extent) - 1) * part.step;
     if (taken & bits) return -1;
     taken |= bits;
   }
   return taken;
+}
+
+bool is_small_exchange(int64_t elements, DType dtype) {
+  return elements * size_of(dtype) <= kSmall;
 }
 
 int warps_of(const Schedule& schedule) {

@@ -20,6 +20,10 @@ int64_t bits_taken(const Layout& layout, Level level);
 
 int warps_of(const Schedule& schedule);  // of a block, which the layouts name
 
+// Whether an exchange between warps is so small that it has a shared array of its own: then no
+// barrier is needed before it.
+bool is_small_exchange(int64_t elements, DType dtype);
+
 // Whether threads can share its rows as layouts say: reductions and stores, of at least one
 // element each, of sizes that are numbers.
 bool can_be_laid_out(const Program& program, const Kernel& kernel);

@@ -27,6 +27,7 @@ Layout rows_of(const Deal& d, int64_t rows) {
   return layout;
 }
 
+// Where any number of warps have a chunk each, a loop of one chunk is done by all of them.
 Layout loop_of(const Deal& d, int64_t count) {
   int64_t rest = power_of_two_from(count);
   const auto take = [&](int64_t most) {
@@ -34,9 +35,12 @@ Layout loop_of(const Deal& d, int64_t count) {
     rest /= part;
     return part;
   };
-  const int64_t vector = take(d.vector), lanes = take(d.lanes()), warps = take(d.warps),
-                registers = take(d.registers);
-  const bool of_chunks = d.loops_first && count > kChunk;
+  const int64_t vector = take(d.vector), lanes = take(d.lanes());
+  const bool of_chunks = d.loops_first && count > kChunk,
+             any_number = power_of_two_from(d.warps) != d.warps;
+  int64_t warps = any_number ? 1 : take(d.warps);
+  const int64_t registers = take(d.registers);
+  if (any_number && of_chunks) warps = d.warps, rest = 1;
   Layout layout;
   if (!of_chunks) add(layout, Level::Register, registers);
   add(layout, Level::Serial, rest);

@@ -5,7 +5,8 @@
 
 namespace tiny_compile {
 
-// Powers of two. Lanes that have no row of their own are the loops'.
+// Powers of two, but for the warps that have a whole chunk each of a row: any number of them. Lanes
+// that have no row of their own are the loops'.
 struct Deal {
   int64_t row_warps = 1, row_lanes = 1, row_vector = 1;
   int64_t warps = 1, registers = 1, vector = 1;  // of the elements of a row

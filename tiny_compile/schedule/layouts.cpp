@@ -47,7 +47,9 @@ constexpr int64_t kRowWarps = 4;    // of a block where lanes are elements
 constexpr double kNear =
     4;  // lines of an access; short rows further apart are staged by others
 constexpr int64_t kEvenRow = 512;  // longer ones in whole accesses go as well in others' hands
-constexpr int64_t kShort = 8;      // elements of a window that others read in wider pieces
+constexpr int64_t kHeldChunks = 32;  // of a block's rows, each of 32 registers a thread
+constexpr bool kTakesHeld = false;
+constexpr int64_t kShort = 8;  // elements of a window that others read in wider pieces
 constexpr int64_t kManyThreads = int64_t{1} << 17;  // from here on all multiprocessors are busy
 constexpr int64_t kSomeThreads = int64_t{1} << 18;  // the same of rows that are held
 
@@ -194,6 +196,16 @@ Deal read_rows(const Shape& shape, const Along& loops) {
   return in_blocks_of(kBlockWarps, d);
 }
 
+// Long ones in registers: a warp has a chunk.
+std::optional<Deal> hold_chunks(const Shape& shape, const Along& loops) {
+  Deal d;
+  d.loops_first = true;
+  d.vector = loops.vector;
+  d.registers = kChunk / (kLanes * d.vector);
+  d.warps = ceil_divide(shape.longest, kChunk);
+  return d.warps * shape.streams <= kHeldChunks ? std::optional(d) : std::nullopt;
+}
+
 // Where a row's elements lie side by side and other rows elsewhere, lanes share rows, and it takes
 // shuffles to bring together what they have.
 bool prefers_rows_as_lanes(const Lines& lines, const Shape& shape) {
@@ -231,6 +243,7 @@ std::optional<Deal> deal_of(const Program& program, const Kernel& kernel) {
   }
   const bool is_long = shape.longest > kChunk;
   const bool is_even = along_loops.vector * along_loops.bytes >= kAccess;
+  if (is_long && shape.again && kTakesHeld) return hold_chunks(shape, along_loops);
   if (is_long ? shape.again : shape.longest > kEvenRow && is_even) return std::nullopt;
   const Deal d = is_long ? read_rows(shape, along_loops) : hold_rows(shape, along_loops);
   if (d.lanes() * d.vector == 1) return std::nullopt;

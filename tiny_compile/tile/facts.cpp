@@ -199,9 +199,9 @@ std::string who_of_loop(const Schedule& s, const LoopFacts& loop, int warps) {
   return text;
 }
 
-std::string order_line(const LoopFacts& loop, const ReductionFacts& reduction) {
+std::string order_line(const LoopFacts& loop, const ReductionFacts& reduction, int64_t warps) {
   return str("order: ", join(reduction.names, ", "), " of ", loop.count, ": ",
-             in_words(reduction.order));
+             in_words(reduction.order, warps));
 }
 
 std::string shared_line(const BlockFacts& block) {
@@ -271,7 +271,7 @@ Facts facts_of(const Program& program, const Kernel& kernel) {
   return facts;
 }
 
-std::string in_words(const std::vector<Bit>& order) {
+std::string in_words(const std::vector<Bit>& order, int64_t warps) {
   std::vector<std::string> words;
   for (size_t from = 0, to = 0; from < order.size(); from = to) {
     const Level level = order[from].level;
@@ -282,7 +282,8 @@ std::string in_words(const std::vector<Bit>& order) {
     const int64_t bits = static_cast<int64_t>(to - from);
     const std::string times = words.empty() ? plural(bits, "halving") : std::to_string(bits);
     if (level == Level::Warp)
-      words.push_back(str("an exchange of ", int64_t{1} << bits, " warps"));
+      words.push_back(str("an exchange of ",
+                          std::min(int64_t{1} << bits, warps / order[to - 1].step), " warps"));
     else
       words.push_back(times + (is_own(level)          ? " in the thread"
                                : level == Level::Lane ? " between lanes"
@@ -301,7 +302,7 @@ std::vector<std::string> lines(const Facts& facts) {
   for (const LoopFacts& loop : block.loops) {
     result[0] += "; " + who_of_loop(facts.schedule, loop, block.warps);
     for (const ReductionFacts& reduction : loop.reductions)
-      result.push_back(order_line(loop, reduction));
+      result.push_back(order_line(loop, reduction, block.warps));
   }
   result.push_back(shared_line(block));
   result.push_back(limit_line(facts));

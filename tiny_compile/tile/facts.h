@@ -58,7 +58,7 @@ Facts facts_of(const Program& program, const Kernel& kernel);
 // Three or four lines.
 std::vector<std::string> lines(const Facts& facts);
 
-// "5 halvings in the thread, 2 between lanes, an exchange of 16 warps".
-std::string in_words(const std::vector<Bit>& order);
+// "5 halvings in the thread, 2 between lanes, an exchange of 16 warps", of so many in a block.
+std::string in_words(const std::vector<Bit>& order, int64_t warps);
 
 }  // namespace tiny_compile

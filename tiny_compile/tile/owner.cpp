@@ -9,6 +9,7 @@
 
 #include <bit>
 
+#include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/legal_layouts.h"
 
 namespace tiny_compile {
@@ -45,7 +46,7 @@ Owner owner_of(const Layout& rows, const Layout& loop, int64_t row, int64_t k) {
 int64_t copies_of_element(const Layout& rows, const Layout& loop, int warps) {
   int64_t copies = 32 * std::bit_ceil(static_cast<uint64_t>(warps));
   for (Level level : {Level::Warp, Level::Lane})
-    copies /= extent_of(rows, level) * extent_of(loop, level);
+    copies /= power_of_two_from(extent_of(rows, level) * extent_of(loop, level));
   return copies;
 }
 

@@ -20,118 +20,21 @@
 // least work: a thread's own, turns as they come, lanes, warps.
 //
 // sum_exp takes a chunk's largest first, then the sum of exponentials against it, and brings the
-// chunks' sums to the largest of all.
+// chunks' sums to the largest of all. A lane keeps what the turn of its number gave, so that the
+// turns' bits are lanes' in the end.
 #include "tiny_compile/tile/reduce.h"
 
 #include <algorithm>
 #include <deque>
 #include <functional>
 
+#include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/legal_layouts.h"
+
 namespace tiny_compile {
 namespace {
 
 constexpr int kDigit = 10;  // bits of a chunk's index
-
-bool is_exact(const Accumulator& all) {
-  const bool rounds = all.op == Op::sum || all.op == Op::prod || all.op == Op::sum_exp;
-  return !rounds || !is_float(all.dtype);
-}
-
-Body each(const char* name, int64_t count, const std::function<Body(const Expr&)>& body) {
-  if (count == 1) return body(0);
-  return {for_each(name, count, true, body(Expr::index(name, count)))};
-}
-
-Op pairwise(Op reduction) {
-  switch (reduction) {
-    case Op::sum:
-    case Op::sum_exp: return Op::add;
-    case Op::prod: return Op::mul;
-    case Op::max: return Op::maximum;
-    case Op::min: return Op::minimum;
-    case Op::any: return Op::bitwise_or;
-    case Op::all: return Op::bitwise_and;
-    default: CHECK(false, "no pairwise op for ", info(reduction).name);
-  }
-  return Op::add;
-}
-
-int add_index(Tile& tile, const Expr& value) {
-  Scalar index;
-  index.kind = ScalarKind::Index;
-  index.dtype = DType::i64;
-  index.index = value;
-  tile.kernel.scalars.push_back(std::move(index));
-  return static_cast<int>(tile.kernel.scalars.size()) - 1;
-}
-
-// The better of two and its place: NaN beats all, and of equals the first is taken.
-Body set_better(Tile& tile, const Accumulator& all, const Expr& at, int value, int place) {
-  Body body;
-  const auto make = [&](Op op, DType dtype, std::vector<int> operands) {
-    const int id = add_apply(tile, op, dtype, std::move(operands));
-    body.push_back(define(id));
-    return id;
-  };
-  const auto ask = [&](Op op, int a, int b) { return make(op, DType::boolean, {a, b}); };
-  const int mine = add_element(tile, all.values, at), here = add_element(tile, all.places, at);
-  body.push_back(define(mine));
-  body.push_back(define(here));
-  const int wins = ask(all.op == Op::argmax ? Op::gt : Op::lt, value, mine),
-            equal = ask(Op::eq, value, mine), sooner = ask(Op::lt, place, here);
-  int takes = wins, same = equal;
-  if (is_float(all.dtype)) {
-    const int nan = ask(Op::ne, value, value), my_nan = ask(Op::ne, mine, mine),
-              mine_is_number = ask(Op::eq, mine, mine);
-    takes = ask(Op::bitwise_or, wins, ask(Op::bitwise_and, nan, mine_is_number));
-    same = ask(Op::bitwise_or, equal, ask(Op::bitwise_and, nan, my_nan));
-  }
-  takes = ask(Op::bitwise_or, takes, ask(Op::bitwise_and, same, sooner));
-  const int better = make(Op::where, all.dtype, {takes, value, mine}),
-            where = make(Op::where, DType::i64, {takes, place, here});
-  body.push_back(set(all.values, at, better));
-  body.push_back(set(all.places, at, where));
-  return body;
-}
-
-// What stands at `at` and another result: array[place], of the lane that differs in `lane_xor`.
-Body combine(Tile& tile, const Accumulator& all, const Expr& at, const Accumulator& other,
-             const Expr& place, int lane_xor = 0) {
-  Body body;
-  const int value = add_element(tile, other.values, place, lane_xor);
-  body.push_back(define(value));
-  if (all.places >= 0) {
-    const int where = add_element(tile, other.places, place, lane_xor);
-    body.push_back(define(where));
-    append(body, set_better(tile, all, at, value, where));
-    return body;
-  }
-  const int mine = add_element(tile, all.values, at),
-            result = add_apply(tile, pairwise(all.op), all.dtype, {mine, value});
-  append(body, {define(mine), define(result), set(all.values, at, result)});
-  return body;
-}
-
-// to[at] = from[place]
-Body copy(Tile& tile, const Accumulator& to, const Expr& at, const Accumulator& from,
-          const Expr& place) {
-  const int value = add_element(tile, from.values, place);
-  Body body = {define(value), set(to.values, at, value)};
-  if (to.places < 0) return body;
-  const int where = add_element(tile, from.places, place);
-  append(body, {define(where), set(to.places, at, where)});
-  return body;
-}
-
-// Arrays like those of `all`, for something else.
-Accumulator like(Tile& tile, const Accumulator& all, const char* what, int64_t size,
-                 Space space) {
-  Accumulator result = all;
-  const std::string name = what + std::to_string(tile.arrays.size());
-  result.values = add_array(tile, {name, all.dtype, size, space});
-  if (all.places >= 0) result.places = add_array(tile, {name + "_at", DType::i64, size, space});
-  return result;
-}
 
 // The lanes of a 0 bit keep the lower half of twice `half` elements, those of a 1 bit the upper half,
 // each with what the others have of it added.
@@ -158,12 +61,14 @@ Body exchange(Tile& tile, const Accumulator& all, int64_t half, int step) {
   return body;
 }
 
-// The number of a shared array of this name and dtype, at least so large: all reductions of a tile
-// use one, a barrier apart. `again`: it has been used before.
+// The number of a shared array of this name and dtype, at least so large: all large exchanges of a
+// tile use one, a barrier apart. `again`: it has been used before.
 int shared_array(Tile& tile, const std::string& name, DType dtype, int64_t size, bool& again) {
   for (size_t a = 0; a < tile.arrays.size(); a++) {
     Array& array = tile.arrays[a];
     if (array.name != name || array.dtype != dtype) continue;
+    if (is_small_exchange(size, dtype))
+      return add_array(tile, {str(name, "_", tile.arrays.size()), dtype, size, Space::Shared});
     array.size = std::max(array.size, size);
     again = true;
     return static_cast<int>(a);
@@ -242,7 +147,8 @@ class Reducer {
 
   // Each warp reads what all have, and adds for itself.
   void over_warps(const std::vector<Bit>& run) {
-    const int64_t warps = int64_t{1} << run.size(), step = run.back().step,
+    const int64_t step = run.back().step,
+                  warps = std::min(int64_t{1} << run.size(), tile_.warps / step),
                   threads = int64_t{32} * tile_.warps;
     const Accumulator given = shared(live_ * rows_ * threads),
                       theirs = like(tile_, all_, "u", warps, Space::Register);
@@ -259,10 +165,12 @@ class Reducer {
                return copy(tile_, theirs, w, given,
                            p * threads + with_bits(w) * 32 + lane_of_warp());
              });
-             for (int64_t half = warps / 2; half >= 1; half /= 2)
-               append(body, each("w", half, [&](const Expr& w) {
+             for (int64_t n = warps, half; n > 1; n = half) {
+               half = power_of_two_from(n) / 2;
+               append(body, each("w", n - half, [&](const Expr& w) {
                         return combine(tile_, theirs, w, theirs, w + half);
                       }));
+             }
              append(body, copy(tile_, all_, p, theirs, 0));
              return body;
            }));
@@ -322,6 +230,16 @@ int clamped(Tile& tile, Body& body, int value, DType dtype) {
   return value;
 }
 
+Body clamp_all(Tile& tile, const Accumulator& all, int64_t size) {
+  return each("p", size, [&](const Expr& p) {
+    const int value = add_element(tile, all.values, p);
+    Body body = {define(value)};
+    const int clear = clamped(tile, body, value, all.dtype);
+    body.push_back(set(all.values, p, clear));
+    return body;
+  });
+}
+
 // values[p] = exp(values[p] - largest[q]), or scaled by that: values[p] * exp(most[p] - largest[q])
 Body exponentials(Tile& tile, const Accumulator& all, const Expr& p, int largest, const Expr& q,
                   int most) {
@@ -339,6 +257,30 @@ Body exponentials(Tile& tile, const Accumulator& all, const Expr& p, int largest
   return body;
 }
 
+// At the end of each turn a lane keeps what the turn of its own number gave; behind the last, `all`
+// is what it has kept.
+void keep_in_lanes(Tile& tile, const Accumulator& all, int64_t size, int64_t turns,
+                   Reduced& reduced) {
+  const Accumulator kept = like(tile, all, "kept", size, Space::Register);
+  append(
+      reduced.in_turn,
+      {if_less(Expr::index("turn", turns), mod(lane_of_warp(), turns) + 1,
+               each("p", size, [&](const Expr& p) { return copy(tile, kept, p, all, p); }))});
+  append(reduced.after,
+         each("p", size, [&](const Expr& p) { return copy(tile, all, p, kept, p); }));
+}
+
+// The turns' bits as the lanes' that keep what they gave.
+std::vector<Bit> with_lanes_for_turns(std::vector<Bit> bits) {
+  int64_t step = 1;
+  for (Bit& bit : bits) {
+    if (bit.level != Level::Serial) continue;
+    bit.level = Level::Lane, bit.step = step;
+    step *= 2;
+  }
+  return bits;
+}
+
 Reduced reduce_exponentials(Tile& tile, const Share& share, const Accumulator& all,
                             int64_t rows) {
   const size_t count = share.bits.size(), chunk = std::min<size_t>(kDigit, count);
@@ -352,27 +294,27 @@ Reduced reduce_exponentials(Tile& tile, const Share& share, const Accumulator& a
   largest.over(share.bits, 0, chunk);
   append(body, std::move(largest.result.after));
   const int64_t chunks = largest.live() * rows;
-  append(body, each("p", chunks, [&](const Expr& p) {
-           const int value = add_element(tile, top.values, p);
-           Body clamp = {define(value)};
-           const int clear = clamped(tile, clamp, value, all.dtype);
-           clamp.push_back(set(top.values, p, clear));
-           return clamp;
-         }));
+  append(body, clamp_all(tile, top, chunks));
   append(body, each("p", live * rows, [&](const Expr& p) {
            return exponentials(tile, all, p, top.values, mod(p, chunks), -1);
          }));
   sum.over(share.bits, 0, chunk);
   if (chunk == count) return sum.result;
+  if (share.turns > 1) {
+    std::swap(sum.result.in_turn, body);
+    keep_in_lanes(tile, all, chunks, share.turns, sum.result);
+    keep_in_lanes(tile, top, chunks, share.turns, sum.result);
+  }
+  const std::vector<Bit> bits = with_lanes_for_turns(share.bits);
   const Accumulator most = like(tile, top, "most", chunks, Space::Register);
   append(body, each("p", chunks, [&](const Expr& p) { return copy(tile, most, p, top, p); }));
   Reducer over_all(tile, top, largest.live(), rows, 1);
-  over_all.over(share.bits, chunk, count);
+  over_all.over(bits, chunk, count);
   append(body, std::move(over_all.result.after));
   append(body, each("p", chunks, [&](const Expr& p) {
            return exponentials(tile, all, p, top.values, mod(p, rows), most.values);
          }));
-  sum.over(share.bits, chunk, count);
+  sum.over(bits, chunk, count);
   return sum.result;
 }
 
@@ -391,53 +333,12 @@ std::vector<Bit> order_of(const Accumulator& all, std::vector<Bit> bits) {
   return bits;
 }
 
-Body set_identity(Tile& tile, const Accumulator& all, const Expr& at) {
-  const Op op = all.op == Op::argmax || all.op == Op::sum_exp ? Op::max
-                : all.op == Op::argmin                        ? Op::min
-                                                              : all.op;
-  Body body = {set(all.values, at, add_constant(tile, identity(op, all.dtype)))};
-  if (all.places >= 0) {
-    const int nowhere = add_constant(tile, Literal::of_integer(DType::i64, INT64_MAX));
-    body.push_back(set(all.places, at, nowhere));
-  }
-  return body;
-}
-
-Body set_element(Tile& tile, const Accumulator& all, const Expr& at, int value,
-                 const Expr& place) {
-  Body body;
-  if (compute_type(tile.kernel.scalars[value].dtype) != all.dtype) {
-    value = add_apply(tile, Op::cast, all.dtype, {value});
-    body.push_back(define(value));
-  }
-  body.push_back(set(all.values, at, value));
-  if (all.places < 0) return body;
-  const int id = add_index(tile, place);
-  append(body, {define(id), set(all.places, at, id)});
-  return body;
-}
-
 Reduced reduce(Tile& tile, const Share& share, const Accumulator& all, int64_t rows) {
   if (all.op == Op::sum_exp) return reduce_exponentials(tile, share, all, rows);
   Reducer reducer(tile, all, share.registers * share.vector, rows, share.turns);
   const std::vector<Bit> bits = order_of(all, share.bits);
   reducer.over(bits, 0, bits.size());
   return std::move(reducer.result);
-}
-
-int finished(Tile& tile, Body& body, const Step& step, const Accumulator& all,
-             const Expr& row) {
-  const int array = all.places >= 0 ? all.places : all.values;
-  int value = add_element(tile, array, row);
-  body.push_back(define(value));
-  const auto make = [&](Op op, DType dtype, std::vector<int> operands) {
-    value = add_apply(tile, op, dtype, std::move(operands));
-    body.push_back(define(value));
-  };
-  if (is_float(all.dtype) && all.places < 0 && (step.op == Op::max || step.op == Op::min))
-    make(Op::add, all.dtype, {value, add_constant(tile, Literal::of(all.dtype, 0))});
-  if (is_half(step.dtype)) make(Op::cast, step.dtype, {value});
-  return value;
 }
 
 }  // namespace tiny_compile

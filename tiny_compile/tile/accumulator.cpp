@@ -1,0 +1,151 @@
+// How do two results of a reduction become one? By the statements of a tile program, whatever the op:
+//
+//   sum        $2 = sum0[p + 8]; $3 = sum0[p]; $4 = add($3, $2); sum0[p] = $4
+//   argmax     the same of the values, and of the places where they stand
+#include "tiny_compile/tile/accumulator.h"
+
+namespace tiny_compile {
+namespace {
+
+Op pairwise(Op reduction) {
+  switch (reduction) {
+    case Op::sum:
+    case Op::sum_exp: return Op::add;
+    case Op::prod: return Op::mul;
+    case Op::max: return Op::maximum;
+    case Op::min: return Op::minimum;
+    case Op::any: return Op::bitwise_or;
+    case Op::all: return Op::bitwise_and;
+    default: CHECK(false, "no pairwise op for ", info(reduction).name);
+  }
+  return Op::add;
+}
+
+// The better of two and its place: NaN beats all, and of equals the first is taken.
+Body set_better(Tile& tile, const Accumulator& all, const Expr& at, int value, int place) {
+  Body body;
+  const auto make = [&](Op op, DType dtype, std::vector<int> operands) {
+    const int id = add_apply(tile, op, dtype, std::move(operands));
+    body.push_back(define(id));
+    return id;
+  };
+  const auto ask = [&](Op op, int a, int b) { return make(op, DType::boolean, {a, b}); };
+  const int mine = add_element(tile, all.values, at), here = add_element(tile, all.places, at);
+  body.push_back(define(mine));
+  body.push_back(define(here));
+  const int wins = ask(all.op == Op::argmax ? Op::gt : Op::lt, value, mine),
+            equal = ask(Op::eq, value, mine), sooner = ask(Op::lt, place, here);
+  int takes = wins, same = equal;
+  if (is_float(all.dtype)) {
+    const int nan = ask(Op::ne, value, value), my_nan = ask(Op::ne, mine, mine),
+              mine_is_number = ask(Op::eq, mine, mine);
+    takes = ask(Op::bitwise_or, wins, ask(Op::bitwise_and, nan, mine_is_number));
+    same = ask(Op::bitwise_or, equal, ask(Op::bitwise_and, nan, my_nan));
+  }
+  takes = ask(Op::bitwise_or, takes, ask(Op::bitwise_and, same, sooner));
+  const int better = make(Op::where, all.dtype, {takes, value, mine}),
+            where = make(Op::where, DType::i64, {takes, place, here});
+  body.push_back(set(all.values, at, better));
+  body.push_back(set(all.places, at, where));
+  return body;
+}
+
+}  // namespace
+
+bool is_exact(const Accumulator& all) {
+  const bool rounds = all.op == Op::sum || all.op == Op::prod || all.op == Op::sum_exp;
+  return !rounds || !is_float(all.dtype);
+}
+
+Body each(const char* name, int64_t count, const std::function<Body(const Expr&)>& body) {
+  if (count == 1) return body(0);
+  return {for_each(name, count, true, body(Expr::index(name, count)))};
+}
+
+int add_index(Tile& tile, const Expr& value) {
+  Scalar index;
+  index.kind = ScalarKind::Index;
+  index.dtype = DType::i64;
+  index.index = value;
+  tile.kernel.scalars.push_back(std::move(index));
+  return static_cast<int>(tile.kernel.scalars.size()) - 1;
+}
+
+Body copy(Tile& tile, const Accumulator& to, const Expr& at, const Accumulator& from,
+          const Expr& place) {
+  const int value = add_element(tile, from.values, place);
+  Body body = {define(value), set(to.values, at, value)};
+  if (to.places < 0) return body;
+  const int where = add_element(tile, from.places, place);
+  append(body, {define(where), set(to.places, at, where)});
+  return body;
+}
+
+Accumulator like(Tile& tile, const Accumulator& all, const char* what, int64_t size,
+                 Space space) {
+  Accumulator result = all;
+  const std::string name = what + std::to_string(tile.arrays.size());
+  result.values = add_array(tile, {name, all.dtype, size, space});
+  if (all.places >= 0) result.places = add_array(tile, {name + "_at", DType::i64, size, space});
+  return result;
+}
+
+Body combine(Tile& tile, const Accumulator& all, const Expr& at, const Accumulator& other,
+             const Expr& place, int lane_xor) {
+  Body body;
+  const int value = add_element(tile, other.values, place, lane_xor);
+  body.push_back(define(value));
+  if (all.places >= 0) {
+    const int where = add_element(tile, other.places, place, lane_xor);
+    body.push_back(define(where));
+    append(body, set_better(tile, all, at, value, where));
+    return body;
+  }
+  const int mine = add_element(tile, all.values, at),
+            result = add_apply(tile, pairwise(all.op), all.dtype, {mine, value});
+  append(body, {define(mine), define(result), set(all.values, at, result)});
+  return body;
+}
+
+Body set_identity(Tile& tile, const Accumulator& all, const Expr& at) {
+  const Op op = all.op == Op::argmax || all.op == Op::sum_exp ? Op::max
+                : all.op == Op::argmin                        ? Op::min
+                                                              : all.op;
+  Body body = {set(all.values, at, add_constant(tile, identity(op, all.dtype)))};
+  if (all.places >= 0) {
+    const int nowhere = add_constant(tile, Literal::of_integer(DType::i64, INT64_MAX));
+    body.push_back(set(all.places, at, nowhere));
+  }
+  return body;
+}
+
+Body set_element(Tile& tile, const Accumulator& all, const Expr& at, int value,
+                 const Expr& place) {
+  Body body;
+  if (compute_type(tile.kernel.scalars[value].dtype) != all.dtype) {
+    value = add_apply(tile, Op::cast, all.dtype, {value});
+    body.push_back(define(value));
+  }
+  body.push_back(set(all.values, at, value));
+  if (all.places < 0) return body;
+  const int id = add_index(tile, place);
+  append(body, {define(id), set(all.places, at, id)});
+  return body;
+}
+
+int finished(Tile& tile, Body& body, const Step& step, const Accumulator& all,
+             const Expr& row) {
+  const int array = all.places >= 0 ? all.places : all.values;
+  int value = add_element(tile, array, row);
+  body.push_back(define(value));
+  const auto make = [&](Op op, DType dtype, std::vector<int> operands) {
+    value = add_apply(tile, op, dtype, std::move(operands));
+    body.push_back(define(value));
+  };
+  if (is_float(all.dtype) && all.places < 0 && (step.op == Op::max || step.op == Op::min))
+    make(Op::add, all.dtype, {value, add_constant(tile, Literal::of(all.dtype, 0))});
+  if (is_half(step.dtype)) make(Op::cast, step.dtype, {value});
+  return value;
+}
+
+}  // namespace tiny_compile
