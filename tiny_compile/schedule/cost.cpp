@@ -144,7 +144,7 @@ double exchange_of(const Layout& loop) {
   for (const Bit& bit : bits_in_order(loop)) {
     if (bit.level == Level::Register || bit.level == Level::Vector) live /= 2;
     if (bit.level == Level::Lane) count += live * kShuffle;
-    if (bit.level == Level::Warp) count += live * kExchange;
+    if (bit.level == Level::Warp || bit.level == Level::Cluster) count += live * kExchange;
   }
   return elements > 0 ? count / held : 0;
 }
@@ -153,7 +153,8 @@ Deal deal_of_layouts(const Program& program, const Kernel& kernel) {
   const Schedule& s = *kernel.schedule;
   const double rows = as_double(row_count(kernel).constant()),
                at_once = as_double(covered_by(s.rows));
-  const double blocks = std::ceil(rows / at_once), threads = kWarp * warps_of(s);
+  const double blocks = std::ceil(rows / at_once) * cluster_of(s),
+               threads = kWarp * warps_of(s);
   const double multiprocessors = as_double(program.machine.multiprocessors);
   Deal d;
   double elements = 1, warps = 1, padded = 1, longest = 1, turns = 1;

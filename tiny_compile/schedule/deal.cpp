@@ -35,11 +35,14 @@ Layout loop_of(const Deal& d, int64_t count) {
     return part;
   };
   const int64_t vector = take(d.vector), lanes = take(d.lanes()), warps = take(d.warps),
-                registers = take(d.registers);
+                registers = take(d.registers), cluster = take(d.cluster);
   const bool of_chunks = d.loops_first && count > kChunk;
-  Layout layout;
+  Layout
+      layout;  // blocks exchange what is left when all else of a chunk, or all turns, are added
+  if (rest == 1) add(layout, Level::Cluster, cluster);
   if (!of_chunks) add(layout, Level::Register, registers);
   add(layout, Level::Serial, rest);
+  if (rest > 1) add(layout, Level::Cluster, cluster);
   add(layout, Level::Warp, warps);
   if (of_chunks) add(layout, Level::Register, registers);
   add(layout, Level::Lane, lanes, d.loops_first ? 1 : d.row_lanes);
