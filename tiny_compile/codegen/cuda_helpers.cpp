@@ -259,12 +259,12 @@ __device__ inline T tc_fold_exp(T* parts, const T* most) {
     {"tc_combined", "", R"(
 // Of values of a scan, one after the other: what stands before number `me`, and all of them.
 template <class Op>
-struct tc_parts {
+struct tc_stood {
   typename Op::T before, total;
 };
 template <class Op, int Count>
-__device__ inline tc_parts<Op> tc_combined(const typename Op::T* values, int stride, int me) {
-  tc_parts<Op> parts = {Op::identity(), Op::identity()};
+__device__ inline tc_stood<Op> tc_combined(const typename Op::T* values, int stride, int me) {
+  tc_stood<Op> parts = {Op::identity(), Op::identity()};
 #pragma unroll
   for (int k = 0; k < Count; k++) {
     if (k == me) parts.before = parts.total;

@@ -75,7 +75,7 @@ class ScanWriter {
   std::string total() const {
     return !exchanges() ? "total" : shape_.has_two_levels() ? "upper.total" : "lower.total";
   }
-  std::string parts() const { return str("const tc_parts<", words_.op, "> "); }
+  std::string parts() const { return str("const tc_stood<", words_.op, "> "); }
 
   // Totals of two tiles, where nobody waits but for them.
   bool alternates() const { return has_tiles() && !shape_.along; }
