@@ -227,7 +227,29 @@ TEST_CASE("a row that begins at its last element is read in packs",
   CHECK_THAT(check_tiles(reversed, {randn({140, 501})}), !ContainsSubstring(" - v"));
 }
 
-TEST_CASE("two scans of a row: a thread alone", "[codegen][threads][scan]") {
+TEST_CASE("a row that is reduced too, or scanned twice, is several kernels",
+          "[codegen][threads][scan]") {
   manual_seed(13);
-  check_serial([](In i) { return Out{cumsum(i[0], 1), cumprod(i[0], 1)}; }, {randn({30, 100})});
+  const Function nucleus = [](In i) { return Out{cumsum(softmax(i[0], 1), 1)}; };
+  for (DType type : {float32, bfloat16})
+    for (int64_t length : {100, 1000, 4100}) {
+      const std::string text = check_bits(nucleus, {randn({30, length}).to(type)}).source.text;
+      CHECK_THAT(text, ContainsSubstring(kGroups) && !ContainsSubstring("tc_node"));
+      check_compiles(text);
+    }
+  const Function of_columns = [](In i) { return Out{cumsum(softmax(i[0], 0), 0)}; };
+  CHECK_THAT(check_bits(of_columns, {randn({300, 70})}).source.text,
+             ContainsSubstring(kGroups));
+  const Function stores = [](In i) {
+    const Tensor y = softmax(i[0], 1);
+    return Out{y, cumsum(y, 1), i[0].sum(1), cumprod(i[0], 1)};
+  };
+  check_compiles(check_bits(stores, {randn({30, 1000})}).source.text);
+  const Function twice = [](In i) { return Out{cumsum(i[0], 1), cumprod(i[0], 1), exp(i[0])}; };
+  CHECK_THAT(check_bits(twice, {randn({30, 100})}).source.text, ContainsSubstring(kGroups));
+}
+
+TEST_CASE("short rows that are reduced too: a thread alone", "[codegen][threads][scan]") {
+  manual_seed(14);
+  check_serial([](In i) { return Out{cumsum(softmax(i[0], 1), 1)}; }, {randn({300, 20})});
 }
