@@ -287,6 +287,20 @@ Estimate estimate(const Program& program, const Kernel& kernel) {
   return e;
 }
 
+double estimate(const Program& program) {
+  double sum = 0;
+  for (const std::vector<int>& launch : program.launches) {
+    double start = 0;
+    for (const int kernel : launch) {
+      const Estimate e = estimate(program, program.kernels[kernel]);
+      sum += e.total() - e.launch;
+      start = std::max(start, e.launch);
+    }
+    sum += start;
+  }
+  return sum;
+}
+
 std::string bound_of(const Estimate& e) {
   const bool memory = e.bytes + e.latency > e.arithmetic + e.waste;
   const double most = memory ? e.bytes + e.latency : e.arithmetic + e.waste;
