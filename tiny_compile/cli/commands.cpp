@@ -439,6 +439,9 @@ int run_tc(const std::vector<std::string>& words, std::istream& in, std::ostream
     Arguments arguments = parse_arguments(words);
     arguments.input = &in;
     return dispatch(arguments, out);
+  } catch (const OtherBits& error) {
+    problems << error.what() << "\n";
+    return kDiffers;
   } catch (const Error& error) {
     problems << error.what() << "\n";
   } catch (const std::exception& error) {

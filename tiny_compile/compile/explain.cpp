@@ -22,8 +22,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr double kClose = 0.02;  // of results that a library's products went into
-
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
       .count();

@@ -42,7 +42,8 @@ std::string who_runs(Device device) {
 }  // namespace
 
 std::optional<Program> kernel_alone(const Program& program, const Kernel& kernel) {
-  Program alone = lone_kernel(program, kernel).program;
+  const LoneKernel lone = lone_kernel(program, kernel);
+  Program alone = lone.program;
   Kernel& own = alone.kernels[0];
   alone.name = "alone";
   own.name = "k";
@@ -52,7 +53,9 @@ std::optional<Program> kernel_alone(const Program& program, const Kernel& kernel
   const std::vector<bool> read = buffers_read(alone, own),
                           written = buffers_written(alone, own);
   for (size_t b = 0; b < alone.buffers.size(); b++) {
-    if (read[b] && written[b]) return std::nullopt;
+    const Buffer& given = program.buffers[lone.buffers[b]];
+    const bool has_gaps = !(given.size == product(given.type.shape));
+    if (written[b] && (read[b] || has_gaps)) return std::nullopt;
     alone.buffers[b].name = str("b", b);
     alone.buffers[b].role = written[b] ? Role::Output : Role::Input;
     if (written[b]) alone.outputs.push_back(static_cast<int>(b));
