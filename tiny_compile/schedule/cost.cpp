@@ -251,12 +251,17 @@ std::string microseconds(double value) {
 
 std::string explained(const Program& program, const Kernel& kernel) {
   const Schedule plain = default_schedule(program.machine), chosen = *kernel.schedule;
-  std::string line =
-      kernel.name + ": " + str(chosen, plain) + "\n  " + str(estimate(program, kernel));
-  for (const Priced& other : ranked(program, kernel)) {
+  const Estimate own = estimate(program, kernel);
+  const std::vector<Priced> all = ranked(program, kernel);
+  const auto cheaper = std::count_if(all.begin(), all.end(), [&](const Priced& priced) {
+    return priced.microseconds < own.total() && !(priced.schedule == chosen);
+  });
+  const std::string line = kernel.name + ": " + str(chosen, plain) + "\n  " + str(own);
+  for (const Priced& other : all) {
     if (other.schedule == chosen) continue;
-    return line + "\n  the cheapest other by the model: " + str(other.schedule, plain) + ", " +
-           microseconds(other.microseconds) + " us";
+    return line + "\n  number " + str(cheaper + 1) + " of " + str(all.size()) +
+           " legal ones; the cheapest other by the model: " + str(other.schedule, plain) +
+           ", " + microseconds(other.microseconds) + " us";
   }
   return line + "\n  there is no other legal one";
 }
