@@ -5,7 +5,8 @@
 //                                               --candidates, build, race-->  the one that wins now
 //
 // No schedule changes a bit, so a search can only cost time; results are compared all the same
-// (tune_reference.h).
+// (tune_reference.h). Where products are left to a vendor's library, its algorithms race the generated
+// tiles; its results must lie within tolerance_of(...), the tiles' have the bits.
 #include "tiny_compile/compile/tune.h"
 
 #include <unistd.h>
@@ -61,7 +62,8 @@ std::vector<Entrant> entrants(Program alone, Device device, const TuneOptions& o
       if (!texts.insert(str(source.text, entry.grid, " ", entry.block, " ", entry.grain))
                .second)
         continue;
-      built.push_back({schedule, {options.builder(alone, source, device.index), 0}});
+      const double tolerance = entry.library ? tolerance_of(*entry.library) : 0;
+      built.push_back({schedule, {options.builder(alone, source, device.index), tolerance}});
     } catch (const Error&) {
       if (built.empty()) throw;  // more registers than there are, say: no candidate
     }
@@ -102,10 +104,6 @@ TunedKernel tune_kernel(const Program& program, const Kernel& kernel, Device dev
     return tuned;
   }
   alone->kernels[0].schedule = own;
-  if (emit(lower_to_tiles(*alone)).kernels[0].library) {
-    tuned.note = "the vendor's library runs it";
-    return tuned;
-  }
   const std::string key = tune_key(*alone, device);
   if (const auto known = remembered_schedule(options.directory, key, *alone)) {
     tuned.after = *known;

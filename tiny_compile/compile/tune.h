@@ -45,7 +45,7 @@ struct Tuned {
 };
 
 // A Program whose kernels have schedules, before memory is planned; on its device nothing else should run.
-// Kernels of symbolic sizes, that write what they read, or that a library runs stay as they are. What had
+// Kernels of symbolic sizes, or that write what they read, stay as they are. What had
 // a candidate of other bits is not remembered, so that it is told of again.
 Tuned tune(const Program& program, Device device, const TuneOptions& options = {});
 

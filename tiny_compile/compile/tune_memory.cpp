@@ -19,6 +19,7 @@
 #include "tiny_compile/loops/kernel_key.h"
 #include "tiny_compile/runtime/build.h"
 #include "tiny_compile/runtime/cpp_toolchain.h"
+#include "tiny_compile/runtime/cublaslt.h"
 #include "tiny_compile/runtime/disk_cache.h"
 #include "tiny_compile/tile/lower.h"
 
@@ -33,8 +34,9 @@ Program without_schedule(Program alone) {
   return alone;
 }
 
-std::string who_runs(Device device) {
-  if (device != cpu) return str(machine_on(device));
+std::string who_runs(const Program& alone, Device device) {
+  const bool asks = alone.matmul != Matmul::Generated && why_no_cublaslt().empty();
+  if (device != cpu) return str(machine_on(device)) + (asks ? " " + cublaslt_identity() : "");
   return str(str(this_cpu()), " ", omp_get_max_threads(), " threads ",
              default_toolchain().identity);
 }
@@ -67,7 +69,7 @@ std::string tune_key(const Program& alone, Device device) {
   return content_key({{"tuned", kVersion},
                       {"kernel", print(without_schedule(alone))},
                       {"policy", emit(lower_to_tiles(alone)).text},
-                      {"machine", who_runs(device)}});
+                      {"machine", who_runs(alone, device)}});
 }
 
 std::optional<Schedule> remembered_schedule(const std::string& directory,

@@ -237,6 +237,17 @@ Deal deal_on_cpu(const Program& program, const Kernel& kernel) {
   return d;
 }
 
+// Products a second: halves by tensor cores, tf32 at half their rate, others by all lanes.
+double products_of(const Program& program, const Kernel& kernel, const Rates& rates) {
+  for (const Step& step : kernel.steps) {
+    if (step.kind != StepKind::Dot) continue;
+    const DType dtype = kernel.scalars[step.value].dtype;
+    if (is_half(dtype)) return rates.products;
+    if (dtype == DType::f32 && program.matmul == Matmul::LibraryTf32) return rates.products / 2;
+  }
+  return rates.instructions;
+}
+
 Deal deal_of(const Program& program, const Kernel& kernel) {
   if (kernel.schedule->strategy == Strategy::Layouts) return deal_of_layouts(program, kernel);
   return program.target == Target::Cuda ? deal_on_cuda(program, kernel)
@@ -288,6 +299,8 @@ Estimate estimate(const Program& program, const Kernel& kernel) {
     e.latency = e.bytes * (loops_over(own) > 1 ? kWait : kEnd) / deal.groups;
   e.arithmetic =
       points_of(own) * (instructions_of(own) + deal.exchange) / rates.instructions * scale;
+  if (own.schedule->strategy == Strategy::Library)
+    e.arithmetic = points_of(own) / products_of(program, own, rates) * 1e6;
   e.waste = e.arithmetic * (deal.covered - 1);
   return e;
 }
