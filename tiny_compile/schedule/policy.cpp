@@ -119,6 +119,7 @@ Strategy choose_strategy(const Program& program, const Kernel& kernel) {
 
 Schedule choose(const Program& program, const Kernel& kernel) {
   Schedule schedule = default_schedule(program.machine);
+  if (can_be_called(program, kernel)) return schedule.strategy = Strategy::Library, schedule;
   schedule.strategy = choose_strategy(program, kernel);
   if (const auto layouts = layouts_of(program, kernel)) return *layouts;
   if (program.target == Target::Cuda || schedule.strategy == Strategy::Tiles) return schedule;

@@ -245,6 +245,7 @@ std::string without_layouts(Strategy strategy) {
     case Strategy::Rows: return "one row after another, its elements side by side";
     case Strategy::Columns: return "neighbouring rows side by side";
     case Strategy::Tiles: return "blocks of a product's rows and columns";
+    case Strategy::Library: return "a call of the vendor's library";
     case Strategy::Layouts: break;
   }
   return "";
