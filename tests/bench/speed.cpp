@@ -8,6 +8,8 @@
 //   build/speed --seeds=7 --emit --target=cuda   its CUDA source, without a GPU too
 //   build/speed --seeds=1..200 --plan --target=cuda   launches and bytes that our kernels move, over
 //                                                the floor's, worst first, without a GPU too
+//   build/speed --seeds=1..200 --model --target=cuda  where the cost model would choose otherwise than
+//                                                the policy does, and what it would gain by its own account
 //   build/speed --list .. | --serve | --why what speed_peers.py asks for, which adds PyTorch
 //
 // --target=cuda (where there is a GPU) or cpp; --draws=N of a record; --class=NAME: draws of
@@ -28,6 +30,7 @@
 #include "tests/bench/speed_bind.h"
 #include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/runtime/nvrtc.h"
+#include "tiny_compile/schedule/cost.h"
 #include "tiny_compile/tensor/cuda_memory.h"
 
 namespace {
@@ -42,7 +45,7 @@ struct Options {
   int64_t draws = 200;
   double seconds = 0.4;
   bool graph = false, print = false, emit = false, plan = false, list = false, serve = false,
-       check = false, small = false;
+       check = false, small = false, model = false;
 
   bool on_gpu() const { return target == "cuda"; }
   Scale scale() const { return small ? Scale::Small : on_gpu() ? Scale::Gpu : Scale::Cpu; }
@@ -224,7 +227,7 @@ void set(Options& options, const std::string& name, const std::string& value) {
   static const std::map<std::string, bool Options::*> kFlags = {
       {"--print", &Options::print}, {"--graph", &Options::graph}, {"--emit", &Options::emit},
       {"--plan", &Options::plan},   {"--list", &Options::list},   {"--serve", &Options::serve},
-      {"--small", &Options::small}, {"--check", &Options::check}};
+      {"--small", &Options::small}, {"--check", &Options::check}, {"--model", &Options::model}};
   if (const auto text = kTexts.find(name); text != kTexts.end())
     options.*text->second = value;
   else if (const auto flag = kFlags.find(name); flag != kFlags.end())
@@ -294,6 +297,56 @@ void print_plans(const Options& options) {
   for (const auto& [share, line] : lines) std::printf("%s\n", line.c_str());
 }
 
+// What the model says of the policy's choices; of no product, whose tiles it does not tell apart.
+struct Opinion {
+  size_t kernels = 0, others = 0;  // where it would choose what is 2 % cheaper at least
+  double policy = 0, model = 0;    // microseconds
+  std::vector<double> gains;       // of the others
+};
+
+Opinion& operator+=(Opinion& sum, const Opinion& one) {
+  sum.kernels += one.kernels, sum.others += one.others;
+  sum.policy += one.policy, sum.model += one.model;
+  sum.gains.insert(sum.gains.end(), one.gains.begin(), one.gains.end());
+  return sum;
+}
+
+Opinion opinion_of(const tc::Program& program, const tc::Kernel& kernel) {
+  const std::vector<tc::Priced> all = tc::ranked(program, kernel);
+  if (kernel.schedule->strategy == tc::Strategy::Tiles || all.empty()) return {};
+  const double own = tc::estimate(program, kernel).total(),
+               least = std::min(all[0].microseconds, own);
+  Opinion one{1, own > 1.02 * least, own, least, {}};
+  if (one.others) one.gains = {own / least};
+  return one;
+}
+
+void print_opinions(const Options& options) {
+  const auto make = bench::draws_at(options.scale(), true);
+  const tc::Pipeline pipeline = tc::until(tc::default_pipeline(), "plan_memory");
+  std::map<std::string, Opinion> opinions;  // by strategy
+  for (const std::string& name : names_of(options)) {
+    tell(name);
+    const tc::Target target = options.on_gpu() ? tc::Target::Cuda : tc::Target::Cpp;
+    const tc::Program program =
+        tc::run_pipeline(pipeline, graph_of(make(name, false)), false, target).program;
+    for (const tc::Kernel& kernel : program.kernels) {
+      const Opinion one = opinion_of(program, kernel);
+      opinions[tc::name_of(kernel.schedule->strategy)] += one;
+      opinions["all"] += one;
+    }
+  }
+  tell("");
+  for (auto& [strategy, o] : opinions) {
+    std::sort(o.gains.begin(), o.gains.end());
+    std::printf(
+        "%-10s %5zu kernels, %4zu otherwise by the model: median %4.2f, most %4.2f times as "
+        "fast; all of them %.0f us, %.0f by the model's choice\n",
+        strategy.c_str(), o.kernels, o.others, o.gains.empty() ? 1 : bench::median(o.gains),
+        o.gains.empty() ? 1 : o.gains.back(), o.policy, o.model);
+  }
+}
+
 int run(const std::vector<std::string>& arguments, const std::string& self) {
   setenv("TC_CACHE_DIR", "/dev/null", 1);  // each draw is compiled anew
   Options options;
@@ -312,6 +365,7 @@ int run(const std::vector<std::string>& arguments, const std::string& self) {
   if (options.print) return print_draws(options), 0;
   if (options.graph) return print_graphs(options), 0;
   if (options.plan) return print_plans(options), 0;
+  if (options.model) return print_opinions(options), 0;
   if (options.emit) return emit_draws(options), 0;
   const Machine machine = options.on_gpu() ? Machine{} : Machine{tc::cpu, false};
   if (options.on_gpu() && !tc::why_no_gpu().empty())

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What does the search find on a GPU, and what had the model said? About two minutes:
+# What does the search find on a GPU, and what had the model said? About three minutes:
 #   make -j16 all && tests/bench/tune_gpu.sh > out
 # Each graph: tuned for 15 s with an empty memory, then the policy's and the winner's times by `tc bench`.
 set -eu
@@ -35,13 +35,34 @@ reduce colsum sum 'f32[16384,4096]' 0 'f32[4096]'
 reduce rowsum sum 'f32[65536,1000]' 1 'f32[65536]'
 reduce amax max 'bf16[2048,128,1280]' 1 'bf16[2048,1280]'
 
+product() {  # name type m k n
+  cat > "$work/$1.graph" <<END
+graph $1(%0 x: $2[$3,$4], %1 w: $2[$4,$5]) {
+  %2: $2[$3,$5] = matmul %0, %1
+  return %2
+}
+END
+}
 for file in "$work"/*.graph; do
   name=$(basename "$file" .graph)
   echo "== $name"
-  build/tc tune "$file" --backend=cuda --seconds=12 > "$work/$name.program"
+  build/tc tune "$file" --backend=cuda --seconds=8 > "$work/$name.program"
   grep '^#' "$work/$name.program"
   build/tc explain "$file" --backend=cuda | sed -n '/^== schedules/,/^$/p'
   echo "policy: $(build/tc bench "$file" --backend=cuda | tail -1)"
   echo "winner: $(build/tc bench "$work/$name.program" --backend=cuda | tail -1)"
   build/tc tune "$file" --backend=cuda --seconds=12 | grep -c remembered
+done
+
+# Products: the library's algorithms and split-k against its first choice and generated tiles.
+product large bf16 4096 4096 4096
+product deep bf16 64 65536 64
+product flat bf16 16 4096 4096
+product single f32 1024 1024 1024
+for name in large deep flat single; do
+  echo "== $name"
+  build/tc tune "$work/$name.graph" --backend=cuda --matmul=library --seconds=8 > "$work/$name.program"
+  grep '^#' "$work/$name.program"
+  echo "first:  $(build/tc bench "$work/$name.graph" --backend=cuda --matmul=library | tail -1)"
+  echo "winner: $(build/tc bench "$work/$name.program" --backend=cuda | tail -1)"
 done

@@ -7,6 +7,7 @@
 #include "tests/runtime/scratch.h"
 #include "tiny_compile/cli/commands.h"
 #include "tiny_compile/graph/op.h"
+#include "tiny_compile/loops/machine.h"
 #include "tiny_compile/tensor/npy.h"
 
 using namespace tiny_compile;
@@ -166,7 +167,32 @@ TEST_CASE("tc takes a machine by name or by its numbers", "[tc]") {
              ContainsSubstring("--machine=a100 is a GPU: it needs --target=cuda"));
   CHECK_THAT(tc({"run", "-", "--machine=a100"}).problems,
              ContainsSubstring("it needs --backend=cuda"));
-  CHECK_THAT(tc({"explain", "-", "--machine=a100"}).problems, ContainsSubstring("no effect"));
+}
+
+TEST_CASE("tc explains a machine that is not here by the model, and measures none", "[tc]") {
+  const Ran a100 = tc({"explain", "-", "--machine=a100"});
+  INFO(a100.problems);
+  REQUIRE(a100.code == 0);
+  CHECK_THAT(a100.out, ContainsSubstring("the ladder (by the model)") &&
+                           ContainsSubstring("made for a100; nothing was run") &&
+                           ContainsSubstring("us by the model, bound by ") &&
+                           ContainsSubstring("program softmax on cuda for a100"));
+  CHECK(tc({"explain", "-", "--machine=h200"}).out != a100.out);
+  CHECK_THAT(tc({"explain", "-", "--machine=a100", "--json"}).out,
+             ContainsSubstring("\"machine\": \"a100\", \"ran_on\": \"\""));
+  CHECK_THAT(tc({"explain", "-"}).out,
+             ContainsSubstring("made for cpu:16, run on " + str(this_cpu())));
+  CHECK_THAT(tc({"explain", "-", "--machine=a100", "--seed=2"}).problems,
+             ContainsSubstring("--seed has no effect in tc explain --machine"));
+  CHECK_THAT(tc({"explain", "-", "--machine=a100", "--backend=cpp"}).problems,
+             ContainsSubstring("it needs --backend=cuda"));
+  const Ran other = tc({"bench", "-", "--machine=cpu:4095"});
+  CHECK(other.code == 1);
+  CHECK_THAT(other.problems,
+             ContainsSubstring("--machine=cpu:4095 is not what runs it here, ") &&
+                 ContainsSubstring("tc explain --machine"));
+  const std::string here = str("--machine=cpu:", this_cpu().cores);
+  CHECK_THAT(tc({"bench", "-", here, "--until=lower"}).out, ContainsSubstring("\nlower "));
 }
 
 TEST_CASE("tc emits C++ and CUDA", "[tc]") {

@@ -1,4 +1,5 @@
-// Running sums along memory: tiles through shared memory, the interpreter's bits, thread by thread.
+// Scans by the threads of a block, a group of 16 elements each: the interpreter's bits, thread by
+// thread.
 #include "tiny_compile/codegen/cuda_scan.h"
 #include "tests/codegen/cuda_threads.h"
 #include "tiny_compile/runtime/nvrtc.h"
@@ -11,7 +12,8 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-constexpr const char* kTiles = "__syncthreads();";  // which no thread alone needs
+constexpr const char* kGroups = " values[16];";  // of a thread that does not go on alone
+constexpr const char* kThroughShared = "TC_SHARED(shared, ";
 
 Out running(In i) { return {cumsum(i[0], -1)}; }
 
@@ -19,15 +21,24 @@ Out running(In i) { return {cumsum(i[0], -1)}; }
 std::string check_tiles(const Function& function, const std::vector<Tensor>& inputs,
                         int64_t rows_a_block = 0) {
   const std::string text = check(function, inputs, "rows");
-  CHECK_THAT(text, ContainsSubstring(kTiles));
-  if (rows_a_block > 0)
+  CHECK_THAT(text, ContainsSubstring(kGroups) && ContainsSubstring(kThroughShared));
+  if (rows_a_block > 1)
     CHECK_THAT(text, ContainsSubstring(str("blockIdx.x * ", rows_a_block, " + y")));
   return text;
 }
 
 void check_serial(const Function& function, const std::vector<Tensor>& inputs,
                   const std::string& strategies = "rows") {
-  CHECK_THAT(check(function, inputs, strategies), !ContainsSubstring(kTiles));
+  CHECK_THAT(check(function, inputs, strategies), !ContainsSubstring(kGroups));
+}
+
+// Columns side by side: no shared memory but for totals.
+std::string check_columns(const Function& function, const std::vector<Tensor>& inputs,
+                          int64_t columns_a_block, const std::string& strategies = "columns") {
+  const std::string text = check(function, inputs, strategies);
+  CHECK_THAT(text, ContainsSubstring(kGroups) && !ContainsSubstring(kThroughShared));
+  CHECK_THAT(text, ContainsSubstring(str("blockIdx.x * ", columns_a_block, " + r")));
+  return text;
 }
 
 void check_compiles(const std::string& text) {
@@ -53,27 +64,29 @@ TEST_CASE("running sums of every type, in tiles", "[codegen][threads][scan]") {
 TEST_CASE("a block takes as many rows as leave every multiprocessor one",
           "[codegen][threads][scan]") {
   manual_seed(2);
-  check_tiles(running, {randn({4096, 40})}, 32);
-  check_tiles(running, {randn({4101, 600})}, 32);  // several tiles, a ragged end both ways
-  check_tiles(running, {randn({2053, 300})}, 16);
+  check_tiles(running, {randn({4096, 40})}, 42);  // 85 would leave 49 blocks
+  check_tiles(running, {randn({4101, 600})}, 5);
+  check_tiles(running, {randn({2053, 300})}, 8);
   check_tiles(running, {randn({300, 521})}, 2);
-  check_tiles(running, {randn({7, 17})}, 1);
-  check_tiles(running, {randn({4060, 333}).to(bfloat16)}, 16);
-  check_tiles(running, {randn({4097, 264}).to(float16)}, 32);
-  check_tiles(running, {randn({4098, 130}).to(float64)}, 32);
-  check_tiles(running, {numbers({4099, 272}, int8)}, 32);
+  check_tiles(running, {randn({7, 17})}, 32);  // two warps at least
+  check_tiles(running, {randn({4060, 333}).to(bfloat16)}, 8);
+  check_tiles(running, {randn({4097, 264}).to(float16)}, 8);
+  check_tiles(running, {randn({4098, 130}).to(float64)}, 28);
+  check_tiles(running, {numbers({4099, 272}, int8)}, 8);
 }
 
 TEST_CASE("rows that are as long as a tile, and one more or less", "[codegen][threads][scan]") {
   manual_seed(3);
-  for (int64_t length : {16, 32, 33, 255, 256, 257, 513})
-    check_tiles(running, {randn({4100, length})});
+  for (int64_t length : {7, 16, 17, 33, 255, 256, 257, 513})
+    check_tiles(running, {randn({600, length})});
+  for (int64_t length : {4095, 4096, 4097, 8200})
+    check_compiles(check_tiles(running, {randn({70, length})}));
 }
 
-TEST_CASE("rows that one tile holds", "[codegen][threads][scan]") {
+TEST_CASE("few rows", "[codegen][threads][scan]") {
   manual_seed(9);
   for (int64_t length : {16, 17, 100, 1001, 1100, 2048})
-    check_tiles(running, {randn({2, length})}, 1);
+    check_tiles(running, {randn({2, length})});
 }
 
 TEST_CASE("running sums of formulas, and what is stored beside them",
@@ -123,21 +136,23 @@ TEST_CASE("running sums of padded, joined, shifted, turned round and chosen rows
 
 TEST_CASE("a long row is scanned by many blocks", "[codegen][threads][scan]") {
   manual_seed(10);
-  for (int64_t length : {4096, 20011}) {
+  for (int64_t length : {32768, 40011}) {
     const std::string text = check_bits(running, {randn({length})}).source.text;
-    CHECK_THAT(text, ContainsSubstring(kTiles));
+    CHECK_THAT(text, ContainsSubstring(kGroups));
     CHECK_THAT(text, ContainsSubstring("_totals") && ContainsSubstring("_starts"));
     check_compiles(text);
   }
-  check_bits(running, {randn({3, 4099})});
-  check_bits(running, {randn({2, 8192}).to(bfloat16)});
-  check_bits([](In i) { return Out{exp(i[0]), cumsum(exp(i[0]), 1)}; }, {randn({2, 8192})});
+  check_bits(running, {randn({3, 32771})});
+  check_bits(running, {randn({2, 32768}).to(bfloat16)});
+  for (int64_t length : {32768, 32772})  // what is stored too: beside it; by itself
+    check_bits([](In i) { return Out{exp(i[0]), cumsum(exp(i[0]), 1)}; }, {randn({2, length})});
+  check_bits([](In i) { return Out{cumsum(i[0], 0)}; }, {randn({4100, 9})});
   for (const Function& other :
        {Function([](In i) {
           return Out{cumprod(i[0], 0), logcumsumexp(i[0], 0)};
         }),
         Function([](In i) { return Out{logcumsumexp(i[0].to(float64), 0)}; })})
-    check_compiles(check_bits(other, {randn({5001})}).source.text);
+    check_compiles(check_bits(other, {randn({33001})}).source.text);
 }
 
 TEST_CASE("scans of every operator", "[codegen][threads][scan]") {
@@ -155,7 +170,7 @@ TEST_CASE("scans of every operator", "[codegen][threads][scan]") {
   };
   for (DType type :
        {float32, float16, int8})  // of a long row: pieces of running values and places
-    for (int64_t length : {4096, 4099})
+    for (int64_t length : {4099, 32768, 32771})
       check_compiles(check_bits(places, {numbers({2, length}, type)}).source.text);
   const Function logarithms = [](In i) { return Out{logcumsumexp(i[0], -1)}; };
   for (DType type : {float32, float16, float64})
@@ -175,19 +190,66 @@ TEST_CASE("running sums of special values", "[codegen][threads][scan]") {
   }
 }
 
-TEST_CASE("a GPU whose blocks share less gets smaller tiles", "[codegen][threads][scan]") {
+TEST_CASE("columns side by side", "[codegen][threads][scan]") {
   manual_seed(7);
-  const std::string text = check(running, {randn({4100, 1000})}, "rows", without_clusters());
-  CHECK_THAT(text, ContainsSubstring("TC_SHARED(shared, 33792);"));
+  const Function down = [](In i) { return Out{cumsum(i[0], 0)}; };
+  for (int64_t length : {15, 16, 40, 256, 257, 700})
+    check_compiles(check_columns(down, {randn({length, 70})},
+                                 length > 40   ? 8
+                                 : length > 16 ? 32
+                                               : 64));
+  check_columns(down, {randn({300, 4100})}, 32);
+  check_columns(down, {randn({300, 2050}).to(bfloat16)}, 16);
+  check_columns(down, {numbers({300, 300}, int64)}, 8);
+  const Function gradient = [](In i) {
+    return Out{cumsum(i[0] * i[0], 0), flip(cumsum(flip(i[1], {0}), 0), {0}) * i[0]};
+  };
+  check_compiles(
+      check_columns(gradient, {randn({600, 40}), randn({600, 40})}, 8, "columns columns"));
+  check_columns([](In i) { return Out{cumsum(i[0], 1)}; }, {randn({3, 300, 49})}, 8);
 }
 
-TEST_CASE("short rows, rows across memory, other steps: a thread each",
+TEST_CASE("rows that lie across come through shared memory, a column of a tile after the other",
           "[codegen][threads][scan]") {
   manual_seed(8);
-  check_serial(running, {randn({300, 1})});
-  check_serial(running, {randn({300, 7})});
-  check_serial([](In i) { return Out{cumsum(i[0], 0)}; }, {randn({100, 300})}, "columns");
-  check_serial(running, {turned(100, 300)});
-  check_serial([](In i) { return Out{cumsum(exp(i[0]) / i[1].sum(1, true), 1)}; },
-               {randn({100, 300}), randn({100, 20})});
+  for (int64_t length : {20, 300, 1000})
+    CHECK_THAT(check_tiles(running, {turned(100, length)}), ContainsSubstring("y = p % 16"));
+  check_tiles(running, {turned(2100, 300)}, 16);
+}
+
+TEST_CASE("a row that begins at its last element is read in packs",
+          "[codegen][threads][scan]") {
+  manual_seed(12);
+  const Function reversed = [](In i) { return Out{cumsum(flip(i[0], {1}), 1)}; };
+  for (DType type : {float32, bfloat16, float64})
+    CHECK_THAT(check_tiles(reversed, {numbers({140, 512}, type)}), ContainsSubstring(" - v"));
+  CHECK_THAT(check_tiles(reversed, {randn({140, 510})}), ContainsSubstring(" - v"));  // by two
+  CHECK_THAT(check_tiles(reversed, {randn({140, 501})}), !ContainsSubstring(" - v"));
+}
+
+TEST_CASE("a row that is reduced too, or scanned twice, is several kernels",
+          "[codegen][threads][scan]") {
+  manual_seed(13);
+  const Function nucleus = [](In i) { return Out{cumsum(softmax(i[0], 1), 1)}; };
+  for (DType type : {float32, bfloat16})
+    for (int64_t length : {100, 1000, 4100}) {
+      const std::string text = check_bits(nucleus, {randn({30, length}).to(type)}).source.text;
+      CHECK_THAT(text, ContainsSubstring(kGroups) && !ContainsSubstring("tc_node"));
+      check_compiles(text);
+    }
+  const Function of_columns = [](In i) { return Out{cumsum(softmax(i[0], 0), 0)}; };
+  CHECK_THAT(check_bits(of_columns, {randn({300, 70})}).source.text,
+             ContainsSubstring(kGroups));
+  const Function stores = [](In i) {
+    const Tensor y = softmax(i[0], 1);
+    return Out{y, cumsum(y, 1), i[0].sum(1), cumprod(i[0], 1)};
+  };
+  check_compiles(check_bits(stores, {randn({30, 1000})}).source.text);
+  const Function twice = [](In i) { return Out{cumsum(i[0], 1), cumprod(i[0], 1), exp(i[0])}; };
+  CHECK_THAT(check_bits(twice, {randn({30, 100})}).source.text, ContainsSubstring(kGroups));
+}
+
+TEST_CASE("short rows that are reduced too: a thread alone", "[codegen][threads][scan]") {
+  manual_seed(14);
+  check_serial([](In i) { return Out{cumsum(softmax(i[0], 1), 1)}; }, {randn({300, 20})});
 }

@@ -276,6 +276,26 @@ TEST_CASE("a program climbs from where it stands, and its inputs are checked", "
              ContainsSubstring("input x is f32[5,64], but was given f32[64]"));
 }
 
+TEST_CASE("a prediction has the rungs of a run, for a machine that is not here", "[explain]") {
+  const OwnCache cache;
+  const Explanation there = explain_for(gelu_graph(), parse_machine("a100")),
+                    here = explain(gelu_graph(), std::vector<Tensor>{ones({5, 64}), ones({64})},
+                                   default_pipeline(), 0);
+  REQUIRE(there.rungs.size() == here.rungs.size());
+  CHECK(there.rungs[0].bytes == here.rungs[0].bytes);
+  CHECK(there.rungs[0].milliseconds > there.rungs.back().milliseconds);  // two launches, one
+  CHECK(there.staged.program.machine == parse_machine("a100"));
+  CHECK(there.machine() == "made for a100; nothing was run, times are the model's");
+  const Program lowered =
+      run_pipeline(until(default_pipeline(), "lower"), gelu_graph(), true).program;
+  CHECK(explain_for(lowered, parse_machine("cpu:4")).staged.program.machine.cores == 4);
+  CHECK_THROWS_WITH(
+      explain_for(parse_graph("graph g[n](%0 x: f32[n]) {\n %1: f32[n] = neg %0\n "
+                              "return %1\n}"),
+                  parse_machine("a100")),
+      ContainsSubstring("explain") || ContainsSubstring("emit"));
+}
+
 TEST_CASE("a pass that changes a bit is caught on its rung and named", "[explain]") {
   const OwnCache cache;
   const Pipeline pipeline = replace(default_pipeline(), "cse", [](const Graph& graph) {

@@ -71,7 +71,7 @@ TEST_CASE("a library's results need only be close", "[tune]") {
   const std::vector<Tensor> inputs = {from_vector<float>({1, 2, 3})},
                             wanted = {inputs[0] + 0.5f};
   Racer close = adder(0, 0.501f), far = adder(0, 0.75f);
-  close.exact = far.exact = false;
+  close.tolerance = far.tolerance = 0.02;
   const Race result = race({adder(6), close, far}, inputs, wanted, 0.1);
   CHECK(result.winner == 1);
   CHECK(result.disproved == std::vector<size_t>{2});
@@ -82,7 +82,9 @@ TEST_CASE("a candidate that fails is out, the first one's failure is the caller'
   Racer fails;
   fails.built.run = [](std::span<const Tensor>) -> std::vector<Tensor> { fail("no room"); };
   const std::vector<Tensor> inputs = {from_vector<float>({1})}, wanted = {inputs[0] + 0.5f};
-  CHECK(race({adder(0), fails}, inputs, wanted, 0.1).disproved == std::vector<size_t>{1});
+  const Race raced = race({adder(0), fails}, inputs, wanted, 0.1);
+  CHECK(raced.failed == std::vector<size_t>{1});
+  CHECK(raced.disproved.empty());
   CHECK_THROWS_AS(race({fails, adder(0)}, inputs, wanted, 0.1), Error);
 }
 
@@ -105,7 +107,8 @@ TEST_CASE("a tuned program has legal schedules and the same bits", "[tune]") {
   REQUIRE(tuned.kernels.size() == program.kernels.size());
   for (size_t k = 0; k < tuned.kernels.size(); k++) {
     CHECK(tuned.kernels[k].tried > 1);
-    CHECK(tuned.kernels[k].disproved == 0);
+    CHECK(tuned.kernels[k].disproved.empty());
+    CHECK(tuned.kernels[k].whose == "the interpreter's");
     CHECK(why_illegal(tuned.program, tuned.program.kernels[k]) == "");
   }
   const std::vector<Tensor> inputs = inputs_for({{DType::f32, {Expr(64), Expr(300)}}}, cpu);
@@ -126,6 +129,53 @@ TEST_CASE("winners are remembered, a damaged memory costs a search", "[tune]") {
   for (const TunedKernel& kernel : searched.kernels) CHECK(kernel.tried > 1);
   for (const TunedKernel& kernel : tune(program, cpu, quick(scratch.path("."))).kernels)
     CHECK(kernel.note == "remembered");
+}
+
+// Builds all candidates but the first, or only that, so that they give zeros.
+TuneOptions spoiling(const std::string& directory, bool first) {
+  TuneOptions options = quick(directory);
+  options.builder = [first, number = 0](const Program& program, const Source& source,
+                                        int device) mutable {
+    Built built = build(program, source, device);
+    if ((number++ == 0) != first) return built;
+    const auto right = built.run;
+    built.run = [right](std::span<const Tensor> inputs) {
+      std::vector<Tensor> results = right(inputs);
+      for (Tensor& result : results) result = zeros_like(result);
+      return results;
+    };
+    return built;
+  };
+  return options;
+}
+
+TEST_CASE("a candidate of other bits is named, not taken and not remembered", "[tune]") {
+  const Scratch scratch;
+  const Program program = scheduled(
+      "(%0 x: f32[64,300]) {\n  %1: f32[300] = sum %0 {axes=[0]}\n"
+      "  return %1\n}\n");
+  REQUIRE(program.kernels.size() == 1);
+  const TunedKernel good = tune(program, cpu, spoiling(scratch.path("."), false)).kernels[0];
+  CHECK(good.after == program.kernels[0].schedule);
+  REQUIRE(good.disproved.size() == good.tried - 1);
+  CHECK_THAT(other_bits({good}), ContainsSubstring("kernel " + good.name + " under schedule " +
+                                                   str(good.disproved[0]) +
+                                                   " has other bits "
+                                                   "than the interpreter's"));
+  const TunedKernel bad = tune(program, cpu, spoiling(scratch.path("."), true)).kernels[0];
+  CHECK(bad.note != "remembered");
+  CHECK(bad.disproved == std::vector<Schedule>{*program.kernels[0].schedule});
+  CHECK(!(bad.after == program.kernels[0].schedule));
+  CHECK(other_bits(tune(program, cpu, quick("")).kernels).empty());
+}
+
+TEST_CASE("what the interpreter would take long for is checked by the C++ back end", "[tune]") {
+  const Program program = scheduled(
+      "(%0 x: f32[2048,1024]) {\n  %1: f32[2048,1024] = exp %0\n"
+      "  return %1\n}\n");
+  const TunedKernel kernel = tune(program, cpu, quick("")).kernels[0];
+  CHECK(kernel.whose == "the C++ back end's");
+  CHECK(kernel.disproved.empty());
 }
 
 TEST_CASE("an entry of another kernel, or of none, is not taken", "[tune]") {

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <random>
+#include <utility>
 
 #include "tests/fuzz/shrink.h"
 #include "tiny_compile/base/integer.h"
@@ -32,11 +33,13 @@ class Drawing {
     Layout parts;  // lowest first
     int64_t covered = 1;
     const int64_t aim = is_loop ? count : std::min<int64_t>(count, 1 + below(64));
-    bool first = true;
+    bool first = true, is_shared = false;
     while (covered < aim) {
-      const Level level = static_cast<Level>(1 + below(is_loop ? 5 : 4));
+      const int64_t drawn = is_loop ? 1 + below(6) : 2 + below(4);  // rows have no clusters
+      const Level level = static_cast<Level>(drawn);
       const int64_t extent = int64_t{1} << (1 + below(3));
       if (level == Level::Vector && !first) continue;
+      if (level == Level::Cluster && std::exchange(is_shared, true)) continue;
       if (level == Level::Lane) {
         if (next_lane * extent > lanes) continue;
         parts.push_back({level, extent, next_lane});

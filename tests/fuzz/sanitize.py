@@ -111,6 +111,18 @@ def running(dtype, rows, cols, axis=1):
     return graph(f"%0 x: {x}", f"%1: {x} = exp %0", f"!%2: {x} = cumsum %1 {{axis={axis}}}", "!%1")
 
 
+def running_turned(rows, cols):
+    """Of columns; their sums as rows."""
+    x, y = f"f32[{cols},{rows}]", f"f32[{rows},{cols}]"
+    return graph(f"%0 x: {x}", f"%1: {y} = permute %0 {{axes=[1,0]}}",
+                 f"%2: {y} = cumsum %1 {{axis=1}}")
+
+
+def running_maxima(rows, cols, axis=1):
+    """The place of the largest so far."""
+    return graph(f"%0 x: f32[{rows},{cols}]", f"%1: i64[{rows},{cols}] = cummax %0 {{axis={axis}}}")
+
+
 def scattered(dtype, targets, cols, updates):
     """Updates of rows, each row chosen some times."""
     x, d, n = f"{dtype}[{targets},{cols}]", f"{dtype}[{updates},{cols}]", f"i64[{updates}]"
@@ -359,6 +371,13 @@ GRAPHS = {
     "running sums f32 [2,1100]": running("f32", 2, 1100),
     "running sums f32 [130,7]": running("f32", 130, 7),
     "running sums f32 [130,257] of columns": running("f32", 130, 257, 0),
+    "running sums f32 [700,257] of columns": running("f32", 700, 257, 0),
+    "running sums f32 [70,9000]": running("f32", 70, 9000),
+    "running sums f32 [3,40001]": running("f32", 3, 40001),
+    "running sums f32 [4100,9] of columns": running("f32", 4100, 9, 0),
+    "running sums f32 [300,600] turned": running_turned(300, 600),
+    "running maxima [300,700]": running_maxima(300, 700),
+    "running maxima [700,300] of columns": running_maxima(700, 300, 0),
     "running sums of a softmax [37,12]": running_softmax(37, 12),
     # blocks that own rows and find their updates: packs, halves, more than a list holds
     "scattered f32 [1000,128] by 5000": scattered("f32", 1000, 128, 5000),

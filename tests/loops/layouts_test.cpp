@@ -58,8 +58,11 @@ TEST_CASE("layouts that no block could follow are refused with a reason", "[loop
   require_refused("layouts rows grid · serial 2 loop serial 1024", "rows have no turns");
   require_refused("layouts rows grid · vector 2 · lane 2 loop serial 1024", "the last part");
   require_refused("layouts rows grid · vector 16 loop serial 1024", "vector 16: at most 8");
-  require_refused("layouts rows grid · lane 4 · lane 4 loop serial 1024",
-                  "names warps or lanes");
+  require_refused("layouts rows grid · lane 4 · lane 4 loop serial 1024", "names lanes");
+  require_refused("layouts rows grid · cluster 2 loop serial 1024", "rows are not shared");
+  require_refused("layouts rows grid loop cluster 2 · serial 256 · cluster 2",
+                  "names clusters");
+  require_refused("layouts rows grid loop cluster 16 · serial 64", "has clusters of 8");
   require_refused("layouts rows grid · lane 8 loop serial 128 · lane 8", "lanes that the rows");
   require_refused("layouts rows grid loop serial 32 · register 2 · serial 16", "more than one");
   require_refused("layouts rows grid · register 4 loop register 64 · serial 16",

@@ -47,6 +47,24 @@ TEST_CASE("a reshape's loops are cut until both sides have them", "[merge]") {
 )");
 }
 
+TEST_CASE("a loop goes over what one as long was cut into", "[merge]") {
+  REQUIRE(fused_kernel(R"(graph f(%0 x: f32[8,4], %1 y: f32[8,2,2], %2 z: f32[8,4]) {
+    %3: f32[8,1] = max %0 {axes=[1], keepdim=1}
+    %4: f32[8,4] = expand %3
+    %5: f32[8,4] = sub %0, %4
+    %6: f32[8,2,2] = reshape %5
+    %7: f32[8,2,2] = mul %6, %1
+    %8: f32[8,4] = sub %2, %4
+    return %7, %8
+  })") == R"(  kernel max_sub_mul_sub_8 rows(i0: 8) {
+    $0 = load x[i0*4 + j0*2 + j1]
+    r0: f32 = max(j0: 2, j1: 2) $0
+    store y7[i0*4 + j0*2 + j1] for (j0: 2, j1: 2) = mul(sub($0, r0), load y[i0*4 + j0*2 + j1])
+    store y8[i0*4 + j0*2 + j1] for (j0: 2, j1: 2) = sub(load z[i0*4 + j0*2 + j1], r0)
+  }
+)");
+}
+
 TEST_CASE("reductions over the same rows share their reads", "[merge]") {
   REQUIRE(fused_kernel(R"(graph f(%0 x: f32[8,4]) {
     %1: f32[8] = sum %0 {axes=[1]}

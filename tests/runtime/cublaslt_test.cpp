@@ -119,6 +119,7 @@ TEST_CASE("the source says what is left to the library", "[cublaslt]") {
   Program program = tests::for_library([](In i) { return Out{matmul(i[0], i[1]) + i[2]}; },
                                        {randn({8, 16}), randn({16, 24}), randn({24})})
                         .program;
+  for (Kernel& kernel : program.kernels) kernel.schedule.reset();
   program = for_machine(std::move(program), default_machine(Target::Cuda));
   const Source source = emit_cuda(program);
   REQUIRE(source.kernels.size() == 1);

@@ -119,5 +119,8 @@ TEST_CASE("a copy of much memory is bound by its bytes, one of little by its lau
 TEST_CASE("an explanation names the price of the schedule and of the next", "[cost]") {
   const std::string line = explain_schedules(softmax(64, 512, 1024))[0];
   CHECK_THAT(line, ContainsSubstring("us by the model, bound by "));
-  CHECK_THAT(line, ContainsSubstring("the cheapest other by the model: "));
+  CHECK_THAT(line, ContainsSubstring(" legal ones; the cheapest other by the model: "));
+  Program cheapest = softmax(64, 512, 1024);
+  cheapest.kernels[0].schedule = ranked(cheapest, cheapest.kernels[0])[0].schedule;
+  CHECK_THAT(explain_schedules(cheapest)[0], ContainsSubstring("\n  number 1 of "));
 }

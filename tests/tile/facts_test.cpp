@@ -60,15 +60,23 @@ int64_t owners_that_differ(const Program& program, const Kernel& kernel) {
   for (const std::vector<int>& inner : loops_of(kernel)) {
     const Layout layout = layout_over(kernel, inner);
     const Share k = share_of(tile, "k", elements_of(kernel, inner), layout, true);
-    for (int64_t thread = 0; thread < 32 * tile.warps; thread += 13) {
-      const Known known = {
-          {"block", tile.grid - 1}, {"warp", thread / 32}, {"lane", thread % 32}};
+    for (int64_t number = 0; number < 32 * tile.warps * tile.cluster; number += 13) {
+      const int64_t thread = number % (32 * tile.warps), rank = number / (32 * tile.warps);
+      const Known known = {{"block", tile.grid - 1},
+                           {"rank", rank},
+                           {"warp", thread / 32},
+                           {"lane", thread % 32}};
       const int64_t warps = bits_taken(s.rows, Level::Warp) | bits_taken(layout, Level::Warp),
-                    lanes = bits_taken(s.rows, Level::Lane) | bits_taken(layout, Level::Lane);
+                    lanes = bits_taken(s.rows, Level::Lane) | bits_taken(layout, Level::Lane),
+                    ranks = bits_taken(layout, Level::Cluster);
       for_each_of(rows, known, [&](int64_t row, int64_t row_register, int64_t) {
         for_each_of(k, known, [&](int64_t element, int64_t reg, int64_t turn) {
-          const Owner want = {tile.grid - 1, (thread / 32) & warps, (thread % 32) & lanes,
-                              reg * rows.registers * rows.vector + row_register, turn};
+          const Owner want = {tile.grid - 1,
+                              (thread / 32) & warps,
+                              (thread % 32) & lanes,
+                              reg * rows.registers * rows.vector + row_register,
+                              turn,
+                              rank & ranks};
           wrong += owner_of(s.rows, layout, row, element) != want;
           seen++;
         });
@@ -103,7 +111,7 @@ std::vector<int64_t> threads_that_copy(const Program& program) {
   Scalar thread;
   thread.kind = ScalarKind::Index;
   thread.dtype = DType::i64;
-  thread.index = warp_of(tile) * 32 + lane_of_warp();
+  thread.index = (rank_of(tile) * tile.warps + warp_of(tile)) * 32 + lane_of_warp();
   tile.kernel.scalars.push_back(thread);
   const int number = static_cast<int>(tile.kernel.scalars.size()) - 1;
   store_instead(tile.body, program.kernels[0].steps[0].value, number);
@@ -165,7 +173,8 @@ TEST_CASE("owners are the threads that store when the tile is run", "[facts]") {
     for (int64_t row = 0; row < rows; row++) {
       for (int64_t k = 0; k < count; k++) {
         const Owner owner = owner_of(s.rows, s.loops[0], row, k);
-        wrong += threads[row * count + k] != owner.warp * 32 + owner.lane;
+        const int64_t warp = owner.rank * warps_of(s) + owner.warp;
+        wrong += threads[row * count + k] != warp * 32 + owner.lane;
       }
     }
     CHECK(wrong == 0);

@@ -252,3 +252,40 @@ TEST_CASE("random layouts keep their bits as CUDA, thread by thread", "[tile][th
   for (const FuzzFailure& failure : fuzz_threads(1, 24, layouts_pipeline()))
     FAIL_CHECK("seed " << failure.seed << ", " << failure.stage << "\n" << failure.text);
 }
+
+namespace {
+
+// What the tile interpreter says of a copy whose clusters have two blocks of a warp.
+std::string error_of_cluster(const std::string& body) {
+  const Tiles tiles = parse_tiles(
+      "program f on cuda {\n  input x: f32[64]\n  output y: f32[64]\n"
+      "  kernel k rows(i0: 64) {\n    store y[i0] = load x[i0]\n"
+      "    schedule layouts rows grid · lane 32\n  }\n  launch k\n  return y\n}\n\n"
+      "tile k grid 1 cluster 2 block 1 warps {\n  cluster t: f32[64]\n"
+      "  i0: 64 = rank*32 + lane\n  $0 = load x[i0]\n" +
+      body + "  store y[i0] = $0\n}\n");
+  try {
+    std::vector<float> x(64), y(64);
+    std::vector<Memory> memory;
+    for (std::vector<float>* values : {&x, &y})
+      memory.push_back({reinterpret_cast<std::byte*>(values->data()), 64, DType::f32, {}, {}});
+    run_tile(*tiles.of_kernel[0], memory);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("blocks use each other's memory between barriers of the cluster alone", "[tile]") {
+  const std::string own = "  t[lane*2 + rank] = $0\n", wait = "  cluster_barrier\n",
+                    read = "  $9 = t[lane*2 + (rank + 1)%2]\n";
+  CHECK(error_of_cluster(own + wait + read + wait) == "");
+  CHECK_THAT(error_of_cluster(own + wait + read), ContainsSubstring("blocks end while others"));
+  CHECK_THAT(error_of_cluster(own + read + wait), ContainsSubstring("before all blocks"));
+  CHECK_THAT(error_of_cluster(wait + own + read + wait),
+             ContainsSubstring("another writes between two barriers"));
+  CHECK_THAT(error_of_cluster(wait + own + "  barrier\n" + read + wait),
+             ContainsSubstring("another writes between two barriers"));
+}

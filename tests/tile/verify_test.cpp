@@ -132,6 +132,8 @@ TEST_CASE("all lanes come to a tile's shuffles, all threads to its barriers",
   check_refused("  if warp < 1 {\n    barrier\n  }\n",
                 "a barrier where not all threads of a block come");
   check_refused("  q: 32 = lane\n  if 3 < q {\n    barrier\n  }\n", "a barrier where");
+  check_refused("  if warp < 1 {\n    cluster_barrier\n  }\n",
+                "a barrier where not all threads of a cluster come");
   CHECK(error_of(text_of("  if warp < 1 {\n    $9 = t[0] of lane ^ 16\n  }\n"
                          "  if block < 3 {\n    barrier\n  }\n"
                          "  if lane < 32 {\n    barrier\n  }\n"
@@ -148,6 +150,7 @@ TEST_CASE("a tile fits the machine, and is of a kernel that has layouts", "[tile
   };
   CHECK_THAT(array("shared t: f32[20000]"), ContainsSubstring("at most 49152"));
   CHECK_THAT(array("array t: f32[5000]"), ContainsSubstring("a thread's own at most 4096"));
+  CHECK_THAT(head("grid 1 cluster 16 block 2 warps"), ContainsSubstring("clusters of 16"));
   check_refused("  for q < 1000 unrolled {\n    for r < 1000 unrolled {\n    }\n  }\n",
                 "unrolled 1000000 times");
   check_refused("  for q < 3000000000 {\n  }\n", "a loop of 3000000000 turns");

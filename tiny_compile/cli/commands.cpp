@@ -245,18 +245,47 @@ int print_text(const Arguments& arguments, std::ostream& out) {
   return 0;
 }
 
+// Times of one machine under another's name would mislead.
+void require_here(const Machine& machine, Device device) {
+  const Machine here = device == cpu ? this_cpu() : machine_on(device);
+  if (device == cpu ? machine.cores == here.cores : machine == here) return;
+  fail("tc bench measures, and --machine=", machine.name, " is not what runs it here, ",
+       str(here), ": tc explain --machine says what the model expects there");
+}
+
+// For a machine that need not be here.
+Explanation predicted(const Arguments& arguments, const Subject& subject) {
+  for (const char* name : {"seed", "in"}) {
+    if (arguments.options.count(name))
+      fail("--", name, " has no effect in tc explain --machine, which runs nothing");
+  }
+  const Machine machine = arguments.options.count("backend")
+                              ? machine_of(arguments, subject, device_of(arguments))
+                              : parse_machine(arguments.option("machine", ""));
+  const Pipeline pipeline = pipeline_of(arguments);
+  return subject.is_program ? explain_for(subject.program, machine, pipeline)
+                            : explain_for(subject.graph, machine, pipeline);
+}
+
+Explanation measured(const Arguments& arguments, const Subject& subject) {
+  const Device device = device_of(arguments);
+  if (arguments.options.count("machine"))
+    require_here(machine_of(arguments, subject, device), device);
+  std::vector<Tensor> inputs = inputs_of(arguments, subject);
+  for (Tensor& input : inputs) input = copy_to(input, device);
+  const Pipeline pipeline = pipeline_of(arguments);
+  return subject.is_program ? explain(subject.program, inputs, pipeline)
+                            : explain(subject.graph, inputs, pipeline);
+}
+
 int explain_text(const Arguments& arguments, std::ostream& out) {
   const Subject subject = parse_subject(arguments);
   if (subject.tiles)
     fail(arguments.file, " holds tiles, and tc ", arguments.command,
          " goes through the stages before them: leave them out; tc run and tc emit obey them");
   require_numbers(arguments, subject);
-  std::vector<Tensor> inputs = inputs_of(arguments, subject);
-  const Device device = device_of(arguments);
-  for (Tensor& input : inputs) input = copy_to(input, device);
-  const Pipeline pipeline = pipeline_of(arguments);
-  const Explanation e = subject.is_program ? explain(subject.program, inputs, pipeline)
-                                           : explain(subject.graph, inputs, pipeline);
+  const bool predicts = arguments.command == "explain" && arguments.options.count("machine");
+  const Explanation e = predicts ? predicted(arguments, subject) : measured(arguments, subject);
   const bool json = arguments.options.count("json") > 0;
   out << (json ? e.json() : arguments.command == "bench" ? e.ladder() : e.str());
   return 0;
@@ -410,6 +439,9 @@ int run_tc(const std::vector<std::string>& words, std::istream& in, std::ostream
     Arguments arguments = parse_arguments(words);
     arguments.input = &in;
     return dispatch(arguments, out);
+  } catch (const OtherBits& error) {
+    problems << error.what() << "\n";
+    return kDiffers;
   } catch (const Error& error) {
     problems << error.what() << "\n";
   } catch (const std::exception& error) {

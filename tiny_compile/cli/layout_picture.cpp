@@ -95,7 +95,7 @@ std::string hint_of(const Owner& owner, bool has_turns) {
 std::string bit_text(const Bit& bit) {
   const std::string text = tiny_compile::str(bit.stride, " apart: ", name_of(bit.level));
   if (bit.level == Level::Lane) return tiny_compile::str(text, " ^ ", bit.step, ", a shuffle");
-  if (bit.level == Level::Warp)
+  if (bit.level == Level::Warp || bit.level == Level::Cluster)
     return tiny_compile::str(text, " ^ ", bit.step, ", an exchange");
   return text + (bit.level == Level::Serial ? ", between turns" : ", an add");
 }

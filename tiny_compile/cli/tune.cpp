@@ -13,6 +13,8 @@ std::string tuned_text(const Program& scheduled, Device device, double seconds) 
   options.seconds = seconds;
   options.say = progress_on_terminal();
   const Tuned tuned = tune(scheduled, device, options);
+  const std::string wrong = other_bits(tuned.kernels);
+  if (!wrong.empty()) throw OtherBits(wrong);
   std::string text;
   for (const TunedKernel& kernel : tuned.kernels) text += "# " + kernel.str() + "\n";
   return text + print(plan_memory(tuned.program));

@@ -8,7 +8,14 @@
 
 namespace tiny_compile {
 
-// A comment for each kernel, then the tuned program, its memory planned; parses back.
+// Candidates gave other bits than they should have.
+class OtherBits : public Error {
+ public:
+  using Error::Error;
+};
+
+// A comment for each kernel, then the tuned program, its memory planned; parses back. Throws
+// OtherBits, which names kernels and schedules.
 std::string tuned_text(const Program& scheduled, Device device, double seconds);
 
 }  // namespace tiny_compile

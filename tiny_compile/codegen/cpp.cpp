@@ -257,7 +257,8 @@ Functions::Written write_kernel(const LoneKernel& lone, const std::string& funct
   KernelText text(lone.program, kernel);
   text.begin_function(entry.function);
   switch (schedule_of(kernel).strategy) {
-    case Strategy::Layouts: CHECK(false, "layouts are for cuda"); break;
+    case Strategy::Layouts:
+    case Strategy::Library: CHECK(false, "layouts and the library are for cuda"); break;
     case Strategy::Tiles: write_matmul(text, entry); break;
     case Strategy::Columns:
       if (chooses_by_column(text))

@@ -1,6 +1,6 @@
 // How do a Program and its tiles become CUDA C? A tile as it stands, any other kernel by the family
 // that its schedule names; then the helpers and the part of the prelude that it calls are put before it. A matmul that
-// is the library's is a line that says so. What many threads cannot share (a scan across memory, a
+// is the library's is a line that says so. What many threads cannot share (two scans of a row, a
 // scatter with an index for each column, a load of what the row stored) goes to one thread.
 #include "tiny_compile/codegen/cuda.h"
 
@@ -14,6 +14,7 @@
 #include "tiny_compile/codegen/cuda_pointwise.h"
 #include "tiny_compile/codegen/cuda_rows.h"
 #include "tiny_compile/codegen/cuda_scan.h"
+#include "tiny_compile/codegen/cuda_scan_shape.h"
 #include "tiny_compile/codegen/cuda_scatter.h"
 #include "tiny_compile/codegen/cuda_serial.h"
 #include "tiny_compile/codegen/cuda_shared_scatter.h"
@@ -55,7 +56,7 @@ KernelEntry write_family(CudaText& text, const Program& program, const std::stri
     return write_cuda_transposed(text, function);
   if (strategy == Strategy::Pointwise) return write_cuda_pointwise(text, function);
   if (is_sort_kernel(kernel)) return write_cuda_sort(text, function);
-  if (scans_along_memory(program, kernel)) return write_cuda_scan(text, function);
+  if (scans_in_groups(program, kernel)) return write_cuda_scan(text, function);
   if (scatters_rows(text)) return write_cuda_scatter(text, function);
   if (scatters_to_shared_memory(text)) return write_cuda_shared_scatter(text, function);
   if (scatters_in_warps(program, kernel)) return write_cuda_warp_scatter(text, function);

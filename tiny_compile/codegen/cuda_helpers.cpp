@@ -256,6 +256,23 @@ __device__ inline T tc_fold_exp(T* parts, const T* most) {
   return tc_tree<Sum, 32, 1>(t);
 }
 )"},
+    {"tc_combined", "", R"(
+// Of values of a scan, one after the other: what stands before number `me`, and all of them.
+template <class Op>
+struct tc_stood {
+  typename Op::T before, total;
+};
+template <class Op, int Count>
+__device__ inline tc_stood<Op> tc_combined(const typename Op::T* values, int stride, int me) {
+  tc_stood<Op> parts = {Op::identity(), Op::identity()};
+#pragma unroll
+  for (int k = 0; k < Count; k++) {
+    if (k == me) parts.before = parts.total;
+    parts.total = Op::of(parts.total, values[k * stride]);
+  }
+  return parts;
+}
+)"},
     {"tc_best", "", R"(
 // A value and where it stands; the better of two, and of equals the first (NaN beats all).
 template <class T>

@@ -1,13 +1,11 @@
-// CUDA kernels for running sums along rows that lie contiguous in memory.
+// CUDA kernels for scans, by groups of 16 that threads scan side by side.
 #pragma once
 
 #include "tiny_compile/codegen/cuda_text.h"
 
 namespace tiny_compile {
 
-// Whether the kernel is one scan, with the stores for the same points that fusion put beside it,
-// along memory; and its rows are long enough that a thread alone would waste memory's lines.
-bool scans_along_memory(const Program& program, const Kernel& kernel);
+// Of a kernel that scans_in_groups (cuda_scan_shape.h).
 KernelEntry write_cuda_scan(CudaText& text, const std::string& function);
 
 }  // namespace tiny_compile

@@ -50,10 +50,14 @@ class TileWriter {
 
   void write() {
     out_.line("const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;");
-    out_.line(str("const ", text_.integer, " block = blockIdx.x;"));
+    const int64_t cluster = tile_.cluster;
+    const std::string of_cluster = cluster == 1 ? "" : str(" / ", cluster);
+    out_.line(str("const ", text_.integer, " block = blockIdx.x", of_cluster, ";"));
+    if (cluster > 1) out_.line(str("const int rank = blockIdx.x % ", cluster, ";"));
     for (const Array& array : tile_.arrays)
-      out_.line(str(array.space == Space::Shared ? "__shared__ " : "", value_type(array.dtype),
-                    " ", array.name, "[", array.size, "];"));
+      out_.line(str(array.space == Space::Register ? "" : "__shared__ ",
+                    value_type(array.dtype), " ", array.name, "[",
+                    array.size / (array.space == Space::Cluster ? cluster : 1), "];"));
     write(tile_.body);
   }
 
@@ -65,7 +69,13 @@ class TileWriter {
   }
 
   std::string at(int array, const Expr& index) const {
-    return str(tile_.arrays[array].name, "[", text_.scalars.index(index), "]");
+    const Array& a = tile_.arrays[array];
+    if (a.space != Space::Cluster) return str(a.name, "[", text_.scalars.index(index), "]");
+    const Expr block = mod(index, tile_.cluster), place = floor_div(index, tile_.cluster);
+    const std::string own = str(a.name, "[", text_.scalars.index(place), "]");
+    if (block == rank_of(tile_)) return own;
+    text_.calls("tc_cluster_barrier");
+    return str("*tc_cluster_at(&", own, ", ", text_.scalars.index(block), ")");
   }
 
   std::string element(const Scalar& scalar) const {
@@ -116,6 +126,8 @@ class TileWriter {
         return out_.close();
       case StatementKind::Shortcut: return write_shortcut(s);
       case StatementKind::Barrier: return out_.line("__syncthreads();");
+      case StatementKind::ClusterBarrier:
+        return out_.line(text_.calls("tc_cluster_barrier") + "();");
     }
   }
 
@@ -191,7 +203,8 @@ class TileWriter {
 
 KernelEntry write_cuda_tile(CudaText& text, const Tile& tile, const std::string& function) {
   if (!fits_int(tile.body)) text.integer = "long long";
-  KernelEntry entry = text.begin(function, tile.grid, 32 * tile.warps, 1, tile.resident);
+  KernelEntry entry = text.begin(function, tile.grid * tile.cluster, 32 * tile.warps,
+                                 tile.cluster, tile.resident);
   TileWriter(text, tile).write();
   text.out.close();
   return entry;

@@ -50,7 +50,7 @@ Built faster_products(const Built& library, const CompileOptions& options, const
   std::vector<Type> types;
   for (const int id : graph.inputs()) types.push_back(graph[id].type);
   const std::vector<Tensor> inputs = inputs_for(types, device);
-  const Race result = race({{library, false}, {generated, true}}, inputs, generated.run(inputs),
+  const Race result = race({{library, kClose}, {generated, 0}}, inputs, generated.run(inputs),
                            options.tune_seconds / 4);
   log("autotune", str(options.name, ": products by ",
                       result.winner == 0 ? "the library" : "generated kernels"));

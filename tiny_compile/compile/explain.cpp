@@ -12,6 +12,7 @@
 #include <functional>
 
 #include "tiny_compile/compile/race.h"
+#include "tiny_compile/graph/sizes.h"
 #include "tiny_compile/runtime/build.h"
 #include "tiny_compile/schedule/cost.h"
 #include "tiny_compile/tensor/cuda_memory.h"
@@ -20,8 +21,6 @@
 
 namespace tiny_compile {
 namespace {
-
-constexpr double kClose = 0.02;  // of results that a library's products went into
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
@@ -67,14 +66,26 @@ double median_milliseconds(const Built& built, std::span<const Tensor> inputs, d
   return times[times.size() / 2];
 }
 
+Rung counted(const std::string& stage, const Program& program) {
+  Rung rung;
+  rung.stage = stage;
+  rung.launches = static_cast<int64_t>(program.launches.size());
+  rung.bytes = bytes_moved(program);
+  return rung;
+}
+
+Rung priced(const std::string& stage, const Staged& staged) {
+  require_numbers(sizes(staged.program), "explain");
+  Rung rung = counted(stage, staged.program);
+  rung.milliseconds = estimate(staged.program) * 1e-3;
+  return rung;
+}
+
 Rung climb(const std::string& stage, const Staged& staged, std::span<const Tensor> inputs,
            double seconds) {
   const Device device = device_of(inputs);
   const Built built = build(staged.program, staged.source, device.index);
-  Rung rung;
-  rung.stage = stage;
-  rung.launches = static_cast<int64_t>(staged.program.launches.size());
-  rung.bytes = bytes_moved(staged.program);
+  Rung rung = counted(stage, staged.program);
   rung.compile_milliseconds = built.compile_seconds * 1e3;
   rung.outputs = built.run(inputs);
   rung.milliseconds = median_milliseconds(built, inputs, seconds);
@@ -103,22 +114,54 @@ void check_bits(const Rung& first, const Rung& rung, bool exact) {
   }
 }
 
-// A rung for every prefix of the pipeline; `stage` makes the program of one.
+using Climb = std::function<Rung(const std::string& stage, const Staged& staged)>;
+
+// A rung for every prefix of the pipeline; `stage` makes the program of one, `climb` its rung.
 Explanation climb_all(const std::string& first, const Pipeline& pipeline,
-                      const std::function<Staged(const Pipeline&)>& stage,
-                      std::span<const Tensor> inputs, double seconds) {
+                      const std::function<Staged(const Pipeline&)>& stage, const Climb& climb) {
   Explanation result;
   result.staged = stage({});
-  result.rungs.push_back(climb(first, result.staged, inputs, seconds));
+  result.rungs.push_back(climb(first, result.staged));
   for (size_t n = 1; n <= pipeline.size(); n++) {
     result.staged = stage(Pipeline(pipeline.begin(), pipeline.begin() + std::ptrdiff_t(n)));
-    Rung rung = climb(pipeline[n - 1].name, result.staged, inputs, seconds);
+    Rung rung = climb(pipeline[n - 1].name, result.staged);
     rung.stage_milliseconds = result.staged.seconds.back().second * 1e3;
     result.exceptions = library_calls(result.staged);
-    check_bits(result.rungs[0], rung, result.exceptions.empty());
+    if (!rung.outputs.empty()) check_bits(result.rungs[0], rung, result.exceptions.empty());
     result.rungs.push_back(std::move(rung));
   }
   return result;
+}
+
+Explanation climb_all(const Graph& graph, const Machine& machine, const Pipeline& pipeline,
+                      const Climb& climb) {
+  const auto stage = [&](const Pipeline& p) { return run_pipeline(p, graph, true, machine); };
+  Explanation result = climb_all("eager", pipeline, stage, climb);
+  result.name = graph.name;
+  result.graph = graph;
+  return result;
+}
+
+Explanation climb_all(const Program& program, const Pipeline& pipeline, const Climb& climb) {
+  Pipeline stages;  // the others never see a Program
+  for (const Stage& stage : pipeline) {
+    if (!takes_graph(stage)) stages.push_back(stage);
+  }
+  const auto stage = [&](const Pipeline& p) { return run_pipeline(p, program, true); };
+  Explanation result = climb_all("as given", stages, stage, climb);
+  result.name = program.name;
+  return result;
+}
+
+// Runs and measures.
+Climb climb_with(const std::vector<Tensor>& inputs, double seconds) {
+  return [inputs, seconds](const std::string& stage, const Staged& staged) {
+    return climb(stage, staged, inputs, seconds);
+  };
+}
+
+std::string name_of(Device device) {
+  return device == cpu ? str(this_cpu()) : str(device.str(), ", ", str(machine_on(device)));
 }
 
 std::string quoted(const std::string& text) {
@@ -204,13 +247,10 @@ Device device_of(std::span<const Tensor> tensors) {
 Explanation explain(const Graph& graph, std::span<const Tensor> given, const Pipeline& pipeline,
                     double seconds) {
   const std::vector<Tensor> inputs = laid_out("graph " + graph.name, input_slots(graph), given);
-  const Machine machine = machine_on(device_of(inputs));
-  Explanation result = climb_all(
-      "eager", pipeline,
-      [&](const Pipeline& p) { return run_pipeline(p, graph, true, machine); }, inputs,
-      seconds);
-  result.name = graph.name;
-  result.graph = graph;
+  const Device device = device_of(inputs);
+  Explanation result =
+      climb_all(graph, machine_on(device), pipeline, climb_with(inputs, seconds));
+  result.ran_on = name_of(device);
   return result;
 }
 
@@ -218,16 +258,26 @@ Explanation explain(Program program, std::span<const Tensor> given, const Pipeli
                     double seconds) {
   const std::vector<Tensor> inputs =
       laid_out("program " + program.name, input_slots(program), given);
-  program = on_device(std::move(program), device_of(inputs));
-  Pipeline stages;  // the others never see a Program
-  for (const Stage& stage : pipeline) {
-    if (!takes_graph(stage)) stages.push_back(stage);
-  }
-  Explanation result = climb_all(
-      "as given", stages, [&](const Pipeline& p) { return run_pipeline(p, program, true); },
-      inputs, seconds);
-  result.name = program.name;
+  const Device device = device_of(inputs);
+  Explanation result =
+      climb_all(on_device(std::move(program), device), pipeline, climb_with(inputs, seconds));
+  result.ran_on = name_of(device);
   return result;
+}
+
+Explanation explain_for(const Graph& graph, const Machine& machine, const Pipeline& pipeline) {
+  return climb_all(graph, machine, pipeline, priced);
+}
+
+Explanation explain_for(const Program& program, const Machine& machine,
+                        const Pipeline& pipeline) {
+  return climb_all(for_machine(program, machine), pipeline, priced);
+}
+
+std::string Explanation::machine() const {
+  const std::string made_for = "made for " + tiny_compile::str(staged.program.machine);
+  return made_for +
+         (ran_on.empty() ? "; nothing was run, times are the model's" : ", run on " + ran_on);
 }
 
 std::string Explanation::ladder() const {
@@ -244,7 +294,9 @@ std::string Explanation::ladder() const {
 }
 
 std::string Explanation::str() const {
-  std::string text = "== " + name + ": the ladder (same bits on every rung)\n" + ladder();
+  const char* const title = ran_on.empty() ? "by the model" : "same bits on every rung";
+  std::string text =
+      "== " + name + ": the ladder (" + title + ")\n" + ladder() + "\n" + machine() + "\n";
   text += "\n== kernels kept apart\n";
   for (const std::string& refusal : staged.program.refusals) text += refusal + "\n";
   if (staged.program.refusals.empty()) text += "none\n";
@@ -261,7 +313,9 @@ std::string Explanation::str() const {
 }
 
 std::string Explanation::json() const {
-  std::string text = "{\"name\": " + quoted(name) + ", \"stages\": [";
+  std::string text = "{\"name\": " + quoted(name) +
+                     ", \"machine\": " + quoted(tiny_compile::str(staged.program.machine)) +
+                     ", \"ran_on\": " + quoted(ran_on) + ", \"stages\": [";
   for (size_t k = 0; k < rungs.size(); k++) {
     const Rung& r = rungs[k];
     text += tiny_compile::str(

@@ -27,7 +27,7 @@ struct Rung {
   std::string stage;  // "eager", then the stages' names
   int64_t launches = 0;
   int64_t bytes = 0;                // the least these launches can move
-  double milliseconds = 0;          // of one run, the median
+  double milliseconds = 0;          // of one run, the median; or by the model
   double stage_milliseconds = 0;    // spent in the stage
   double compile_milliseconds = 0;  // of the C++ compiler; 0 from the cache
   std::vector<Tensor> outputs;
@@ -41,10 +41,12 @@ struct Explanation {
   Graph graph;    // as traced; empty where a Program was given
   Staged staged;  // after all stages
   std::vector<Rung> rungs;
+  std::string ran_on;                   // the machine that ran it; "": none did
   std::vector<std::string> exceptions;  // to the numeric contract: calls of vendors' libraries
 
-  std::string ladder() const;  // a table
-  std::string str() const;     // ladder, refusals, programs, source
+  std::string machine() const;  // the one that the program is for, and who ran it
+  std::string ladder() const;   // a table
+  std::string str() const;      // ladder, refusals, programs, source
   std::string json() const;
 };
 
@@ -55,6 +57,13 @@ Explanation explain(const Graph& graph, std::span<const Tensor> inputs,
                     const Pipeline& pipeline = default_pipeline(), double seconds = 0.2);
 Explanation explain(Program program, std::span<const Tensor> inputs,
                     const Pipeline& pipeline = default_pipeline(), double seconds = 0.2);
+
+// The same for a machine that need not be here: nothing is built or run, and a rung's time is what
+// its kernels take by the model (schedule/cost.h). Sizes must be numbers.
+Explanation explain_for(const Graph& graph, const Machine& machine,
+                        const Pipeline& pipeline = default_pipeline());
+Explanation explain_for(const Program& program, const Machine& machine,
+                        const Pipeline& pipeline = default_pipeline());
 
 Device device_of(std::span<const Tensor> tensors);  // the first's that is not on the CPU
 

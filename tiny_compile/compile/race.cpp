@@ -14,7 +14,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr double kClose = 0.02;   // of results that a library's products went into
 constexpr double kBatch = 0.002;  // seconds that a time is taken over, at least
 constexpr int kMostCalls = 1000;  // in one of them
 constexpr size_t kHeat = 3;       // turns before the slow ones leave
@@ -44,22 +43,27 @@ double seconds_of(const Built& built, std::span<const Tensor> inputs, int calls)
 bool is_right(const Racer& racer, const std::vector<Tensor>& got,
               const std::vector<Tensor>& wanted) {
   for (size_t k = 0; k < wanted.size(); k++) {
-    if (!same_bits(got[k], wanted[k]) &&
-        (racer.exact || !(distance(got[k], wanted[k]) < kClose)))
+    if (!same_bits(got[k], wanted[k]) && !(distance(got[k], wanted[k]) < racer.tolerance))
       return false;
   }
   return got.size() == wanted.size();
 }
 
-// Whether it runs and is right; number 0's failure is the caller's.
-bool passes(const Racer& racer, size_t number, std::span<const Tensor> inputs,
-            const std::vector<Tensor>& wanted) {
-  try {
-    return is_right(racer, racer.built.run(inputs), wanted);
-  } catch (const Error&) {
-    if (number == 0) throw;
-    return false;
+// Those that run and are right; of the others the result says what they are. Number 0's failure is the
+// caller's.
+std::vector<size_t> sorted_out(const std::vector<Racer>& racers, std::span<const Tensor> inputs,
+                               const std::vector<Tensor>& wanted, Race& result) {
+  std::vector<size_t> running;
+  for (size_t k = 0; k < racers.size(); k++) {
+    try {
+      const bool right = is_right(racers[k], racers[k].built.run(inputs), wanted);
+      (right ? running : result.disproved).push_back(k);
+    } catch (const Error&) {
+      if (k == 0) throw;
+      result.failed.push_back(k);
+    }
   }
+  return running;
 }
 
 std::vector<double> turn_of(const std::vector<Racer>& racers,
@@ -119,9 +123,7 @@ double distance(const Tensor& a, const Tensor& b) {
 Race race(const std::vector<Racer>& racers, std::span<const Tensor> inputs,
           const std::vector<Tensor>& wanted, double seconds) {
   Race result;
-  std::vector<size_t> running;
-  for (size_t k = 0; k < racers.size(); k++)
-    (passes(racers[k], k, inputs, wanted) ? running : result.disproved).push_back(k);
+  std::vector<size_t> running = sorted_out(racers, inputs, wanted, result);
   if (!running.empty()) result.winner = running[0];
   if (running.size() < 2 || running[0] != 0) return result;
   const double once = seconds_of(racers[0].built, inputs, 1);

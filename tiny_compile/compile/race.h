@@ -13,18 +13,22 @@ namespace tiny_compile {
 
 struct Racer {
   Built built;
-  bool exact = true;  // false: a vendor's library took part; close is enough
+  double tolerance = 0;  // of a vendor's results, by the Euclidean norm; 0: the bits
 };
 
 struct Race {
   size_t winner = 0;
   double gain = 1;                // number 0's time over the winner's
-  std::vector<size_t> disproved;  // those whose results were others, or that failed
+  std::vector<size_t> disproved;  // those whose results were others
+  std::vector<size_t> failed;     // those that did not run
 };
 
-// Results must have the bits of `wanted`, or, not being exact, lie within 2 % of it by the Euclidean
-// norm. Number 0 is the one to beat, unless it is disproved: what is not 2 % faster has not won. Takes
-// `seconds` about.
+// Of whole functions that a vendor's products went into: what such a product's rounding becomes
+// behind it is not known.
+inline constexpr double kClose = 0.02;
+
+// Results must have the bits of `wanted`, or lie within the racer's tolerance of it. Number 0 is the one
+// to beat, unless it is disproved: what is not 2 % faster has not won. Takes `seconds` about.
 // Throws what number 0 throws.
 Race race(const std::vector<Racer>& racers, std::span<const Tensor> inputs,
           const std::vector<Tensor>& wanted, double seconds);

@@ -4,7 +4,9 @@
 //   kernel  --kernel_alone-->  a Program of it  --remembered?-->  the schedule that won before
 //                                               --candidates, build, race-->  the one that wins now
 //
-// No schedule changes a bit, so a search can only cost time; results are compared all the same.
+// No schedule changes a bit, so a search can only cost time; results are compared all the same
+// (tune_reference.h). Where products are left to a vendor's library, its algorithms race the generated
+// tiles; its results must lie within tolerance_of(...), the tiles' have the bits.
 #include "tiny_compile/compile/tune.h"
 
 #include <unistd.h>
@@ -16,6 +18,7 @@
 
 #include "tiny_compile/compile/race.h"
 #include "tiny_compile/compile/tune_memory.h"
+#include "tiny_compile/compile/tune_reference.h"
 #include "tiny_compile/runtime/log.h"
 #include "tiny_compile/schedule/cost.h"
 #include "tiny_compile/schedule/search.h"
@@ -59,7 +62,8 @@ std::vector<Entrant> entrants(Program alone, Device device, const TuneOptions& o
       if (!texts.insert(str(source.text, entry.grid, " ", entry.block, " ", entry.grain))
                .second)
         continue;
-      built.push_back({schedule, {build(alone, source, device.index), true}});
+      const double tolerance = entry.library ? tolerance_of(*entry.library) : 0;
+      built.push_back({schedule, {options.builder(alone, source, device.index), tolerance}});
     } catch (const Error&) {
       if (built.empty()) throw;  // more registers than there are, say: no candidate
     }
@@ -81,28 +85,25 @@ void run_race(TunedKernel& kernel, const Program& alone, Device device,
   std::vector<Racer> racers;
   for (const Entrant& entrant : in) racers.push_back(entrant.racer);
   const std::vector<Tensor> inputs = inputs_of(alone, device);
-  const Race result =
-      race(racers, inputs, racers[0].built.run(inputs), seconds * (1 - kBuilding));
+  const Reference reference = reference_for(alone, inputs, racers[0].built);
+  const Race result = race(racers, inputs, reference.results, seconds * (1 - kBuilding));
   kernel.after = in[result.winner].schedule;
   kernel.gain = result.gain;
   kernel.tried = in.size();
-  kernel.disproved = result.disproved.size();
+  kernel.whose = reference.whose;
+  for (const size_t k : result.disproved) kernel.disproved.push_back(in[k].schedule);
 }
 
 TunedKernel tune_kernel(const Program& program, const Kernel& kernel, Device device,
                         const TuneOptions& options, double seconds) {
   const Schedule own = kernel.schedule.value_or(default_schedule(program.machine));
-  TunedKernel tuned{kernel.name, own, own, 1, 0, 0, ""};
+  TunedKernel tuned{.name = kernel.name, .before = own, .after = own};
   std::optional<Program> alone = kernel_alone(program, kernel);
   if (!alone) {
-    tuned.note = "its sizes are no numbers, or it writes what it reads";
+    tuned.note = "its sizes are no numbers, or it writes what it reads, or with gaps";
     return tuned;
   }
   alone->kernels[0].schedule = own;
-  if (emit(lower_to_tiles(*alone)).kernels[0].library) {
-    tuned.note = "the vendor's library runs it";
-    return tuned;
-  }
   const std::string key = tune_key(*alone, device);
   if (const auto known = remembered_schedule(options.directory, key, *alone)) {
     tuned.after = *known;
@@ -114,7 +115,7 @@ TunedKernel tune_kernel(const Program& program, const Kernel& kernel, Device dev
     return tuned;
   }
   run_race(tuned, *alone, device, options, seconds);
-  remember_schedule(options.directory, key, *alone, tuned.after);
+  if (tuned.disproved.empty()) remember_schedule(options.directory, key, *alone, tuned.after);
   return tuned;
 }
 
@@ -125,7 +126,10 @@ TunedKernel tune_or_leave(const Program& program, const Kernel& kernel, Device d
     return tune_kernel(program, kernel, device, options, seconds);
   } catch (const Error& error) {
     const Schedule own = kernel.schedule.value_or(default_schedule(program.machine));
-    return {kernel.name, own, own, 1, 0, 0, std::string("alone it fails: ") + error.what()};
+    return {.name = kernel.name,
+            .before = own,
+            .after = own,
+            .note = std::string("alone it fails: ") + error.what()};
   }
 }
 
@@ -156,7 +160,19 @@ std::string TunedKernel::str() const {
   if (!(before == after))
     text += ", " + times(gain) + " times as fast as " + tiny_compile::str(before);
   text += tried == 1 ? ", the only candidate" : tiny_compile::str(", the fastest of ", tried);
-  return disproved == 0 ? text : text + tiny_compile::str("; OTHER BITS from ", disproved);
+  text += " with " + whose + " bits";
+  return disproved.empty() ? text
+                           : text + tiny_compile::str("; OTHER BITS from ", disproved.size());
+}
+
+std::string other_bits(const std::vector<TunedKernel>& kernels) {
+  std::string text;
+  for (const TunedKernel& kernel : kernels) {
+    for (const Schedule& schedule : kernel.disproved)
+      text += str("kernel ", kernel.name, " under schedule ", str(schedule),
+                  " has other bits than ", kernel.whose, "\n");
+  }
+  return text.empty() ? "" : text + "No schedule may change a bit: this is a bug, report it";
 }
 
 Tuned tune(const Program& program, Device device, const TuneOptions& options) {

@@ -19,6 +19,7 @@
 #include "tiny_compile/loops/kernel_key.h"
 #include "tiny_compile/runtime/build.h"
 #include "tiny_compile/runtime/cpp_toolchain.h"
+#include "tiny_compile/runtime/cublaslt.h"
 #include "tiny_compile/runtime/disk_cache.h"
 #include "tiny_compile/tile/lower.h"
 
@@ -33,8 +34,9 @@ Program without_schedule(Program alone) {
   return alone;
 }
 
-std::string who_runs(Device device) {
-  if (device != cpu) return str(machine_on(device));
+std::string who_runs(const Program& alone, Device device) {
+  const bool asks = alone.matmul != Matmul::Generated && why_no_cublaslt().empty();
+  if (device != cpu) return str(machine_on(device)) + (asks ? " " + cublaslt_identity() : "");
   return str(str(this_cpu()), " ", omp_get_max_threads(), " threads ",
              default_toolchain().identity);
 }
@@ -42,7 +44,8 @@ std::string who_runs(Device device) {
 }  // namespace
 
 std::optional<Program> kernel_alone(const Program& program, const Kernel& kernel) {
-  Program alone = lone_kernel(program, kernel).program;
+  const LoneKernel lone = lone_kernel(program, kernel);
+  Program alone = lone.program;
   Kernel& own = alone.kernels[0];
   alone.name = "alone";
   own.name = "k";
@@ -52,7 +55,9 @@ std::optional<Program> kernel_alone(const Program& program, const Kernel& kernel
   const std::vector<bool> read = buffers_read(alone, own),
                           written = buffers_written(alone, own);
   for (size_t b = 0; b < alone.buffers.size(); b++) {
-    if (read[b] && written[b]) return std::nullopt;
+    const Buffer& given = program.buffers[lone.buffers[b]];
+    const bool has_gaps = !(given.size == product(given.type.shape));
+    if (written[b] && (read[b] || has_gaps)) return std::nullopt;
     alone.buffers[b].name = str("b", b);
     alone.buffers[b].role = written[b] ? Role::Output : Role::Input;
     if (written[b]) alone.outputs.push_back(static_cast<int>(b));
@@ -64,7 +69,7 @@ std::string tune_key(const Program& alone, Device device) {
   return content_key({{"tuned", kVersion},
                       {"kernel", print(without_schedule(alone))},
                       {"policy", emit(lower_to_tiles(alone)).text},
-                      {"machine", who_runs(device)}});
+                      {"machine", who_runs(alone, device)}});
 }
 
 std::optional<Schedule> remembered_schedule(const std::string& directory,

@@ -10,8 +10,8 @@
 namespace tiny_compile {
 
 // The kernel as a Program that can be called: its buffers, named b0, b1, ..., are inputs and outputs,
-// so that equal kernels of any Program are one. Nothing where it has symbolic sizes or writes a
-// buffer that it reads.
+// so that equal kernels of any Program are one. Nothing where it has symbolic sizes, or writes a
+// buffer that it reads or that nobody writes a part of.
 std::optional<Program> kernel_alone(const Program& program, const Kernel& kernel);
 
 // Names a kernel alone, whatever its schedule, on this machine: CPU or GPU, compiler, threads, and by

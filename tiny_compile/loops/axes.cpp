@@ -106,6 +106,22 @@ bool is_sequential(const Kernel& kernel) {
   });
 }
 
+bool step_as_one(const Kernel& kernel, const std::vector<int>& loops) {
+  const auto fits = [&](const Expr& index) {
+    for (size_t k = 1; k < loops.size(); k++) {
+      const Axis &outer = kernel.axes[loops[k - 1]], &inner = kernel.axes[loops[k]];
+      if (coefficient(index, outer.symbol()) !=
+          coefficient(index, inner.symbol()) * inner.extent.bounds().high)
+        return false;
+    }
+    return true;
+  };
+  return std::all_of(kernel.scalars.begin(), kernel.scalars.end(),
+                     [&](const Scalar& s) { return fits(s.index); }) &&
+         std::all_of(kernel.steps.begin(), kernel.steps.end(),
+                     [&](const Step& s) { return fits(s.index); });
+}
+
 Kernel collapse_axes(Kernel kernel) {
   const auto folds = [](const Step& step) { return step.kind == StepKind::Fold; };
   const int folded = std::any_of(kernel.steps.begin(), kernel.steps.end(), folds) ? 1 : 0;

@@ -11,6 +11,9 @@ bool is_sequential(const Kernel& kernel);
 // Axes that always step together become one: (i0: 8, i1: 4) with index i0*4 + i1 => (i0: 32).
 Kernel collapse_axes(Kernel kernel);
 
+// Whether each of the loops steps over all of the next, wherever: they are what one was cut into.
+bool step_as_one(const Kernel& kernel, const std::vector<int>& loops);
+
 // The row axis along which most accesses are contiguous goes last. A matmul's rows keep their
 // order (batches, rows, columns), and so do rows that are folded.
 Kernel order_rows(Kernel kernel);

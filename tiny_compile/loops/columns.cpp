@@ -7,7 +7,8 @@
 //
 //   r0 = sum(j: 8192) load x[j*2048 + i]; store y[..] for (j: 8192) = sub(load x[..], r0)
 //
-// Two kernels are faster, four to seven times on two cores for these 8192 rows of 2048 (NOTES.md).
+// Two kernels are faster, four to seven times on two cores for these 8192 rows of 2048 (NOTES.md). A
+// GPU's block holds short ones in its registers, and the blocks of a cluster longer ones.
 #include "tiny_compile/loops/columns.h"
 
 #include <algorithm>
@@ -50,7 +51,8 @@ bool has_long_columns(const Program& program, const Kernel& kernel,
                       const std::vector<int>& rows) {
   // One launch more costs a GPU what it costs to read 4 Mi elements again; a CPU has none.
   const bool gpu = program.target == Target::Cuda;
-  const int64_t short_ones = gpu ? 2 * kChunk : kChunk, few = gpu ? 1 << 22 : 1 << 18;
+  const int64_t held = program.machine.cluster > 1 ? 16 * kChunk : 2 * kChunk;
+  const int64_t short_ones = gpu ? held : kChunk, few = gpu ? 1 << 22 : 1 << 18;
   const int64_t length = column_length(kernel, rows);
   int64_t elements = length;
   for (int row : rows) elements *= kernel.axes[row].extent.bounds().high;

@@ -8,8 +8,8 @@
 namespace tiny_compile {
 
 const char* name_of(Level level) {
-  static constexpr const char* kNames[] = {"grid",     "warp",   "lane",
-                                           "register", "vector", "serial"};
+  static constexpr const char* kNames[] = {"grid",     "cluster", "warp",  "lane",
+                                           "register", "vector",  "serial"};
   return kNames[static_cast<int>(level)];
 }
 
@@ -42,7 +42,8 @@ std::vector<Bit> bits_in_order(const Layout& layout) {
 
 bool joins(const Bit& before, const Bit& later) {
   return before.level == later.level &&
-         (later.level != Level::Warp || later.step * 2 == before.step);
+         (!is_numbered(later.level) || later.level == Level::Lane ||
+          later.step * 2 == before.step);
 }
 
 int64_t extent_of(const Layout& layout, Level level) {

@@ -1,8 +1,10 @@
 // Who owns which bit of an index? A layout cuts a flat index into parts of powers of two, each
 // made by a level of the machine, the highest first; see lessons/small/11_layouts.h. A loop's first
 // part may be any number of warps:  loop warp 5 · register 32 · lane 32, of a row of 5000
+//
 //   rows grid · lane 32 · vector 4           a block has 128 neighbouring rows, a thread four
 //   loop register 16 · warp 16               a row of 256: warp w has 16 r + w for each register r
+//   loop register 4 · cluster 8 · warp 32 · lane 32   a row of 32768, of which 8 blocks have a part
 #pragma once
 
 #include <cstdint>
@@ -13,21 +15,27 @@
 namespace tiny_compile {
 
 //   Grid      blocks: whatever the other parts leave, so its extent is 1 and it stands first
+//   Cluster   blocks that exchange what they have: of loops, and Grid's blocks are clusters then
 //   Warp      warps of a block
 //   Lane      lanes of a warp
 //   Register  registers of a thread: an unrolled loop
 //   Vector    neighbours that a thread reads and writes in one access: the lowest part
 //   Serial    turns of a loop
-enum class Level : uint8_t { Grid, Warp, Lane, Register, Vector, Serial };
+enum class Level : uint8_t { Grid, Cluster, Warp, Lane, Register, Vector, Serial };
 
 struct Part {
   Level level = Level::Grid;
   int64_t extent = 1;  // a power of two, but for a loop's first warps
-  int64_t step = 1;    // Warp, Lane: the part is number / step % extent
+  int64_t step = 1;    // Cluster, Warp, Lane: the part is number / step % extent
   bool operator==(const Part&) const = default;
 };
 
 using Layout = std::vector<Part>;
+
+// Of blocks, warps and lanes, which have numbers.
+inline bool is_numbered(Level level) {
+  return level == Level::Cluster || level == Level::Warp || level == Level::Lane;
+}
 
 // Of a thread: its registers and vectors.
 inline bool is_own(Level level) { return level == Level::Register || level == Level::Vector; }
@@ -39,15 +47,15 @@ std::string str(const Layout& layout);  // "grid · warp 4 · lane 8 from 4"
 struct Bit {
   Level level = Level::Register;
   int64_t stride = 1;  // what it adds to the index
-  int64_t step = 1;    // Warp, Lane: its bit of their numbers
+  int64_t step = 1;    // Cluster, Warp, Lane: its bit of their numbers
 };
 
 // All bits but the grid's in the order in which halves are added: in each digit of 1024 the
 // highest first, from the lowest digit on.
 std::vector<Bit> bits_in_order(const Layout& layout);
 
-// Whether the later bit is done with the one before it: both are of one level, and of the warps'
-// number they are neighbours.
+// Whether the later bit is done with the one before it: both are of one level, and of the warps' or
+// blocks' number they are neighbours.
 bool joins(const Bit& before, const Bit& later);
 
 int64_t extent_of(const Layout& layout, Level level);  // product of its parts' extents

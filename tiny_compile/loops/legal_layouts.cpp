@@ -29,18 +29,20 @@ bool is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
 std::string why_wrong_part(const Part& part, bool is_first, bool is_last, bool is_loop) {
   const std::string name = name_of(part.level);
-  const bool has_step = part.level == Level::Warp || part.level == Level::Lane;
+  const bool has_step = is_numbered(part.level);
   const bool is_top_warp = part.level == Level::Warp && is_first && is_loop;
   if (!is_power_of_two(part.extent) && !(is_top_warp && part.extent > 0))
     return str(name, " ", part.extent, ": no power of two");
   if (!is_power_of_two(part.step) || (part.step > 1 && !has_step))
-    return str(name, " from ", part.step, ": a power of two, of warps and lanes");
+    return str(name, " from ", part.step, ": a power of two, of blocks, warps and lanes");
   if (part.level == Level::Grid && (is_loop || !is_first))
     return "grid is the rows' first part, what the others leave";
   if (part.level == Level::Vector && !is_last) return "vector is the last part";
   if (part.level == Level::Vector && part.extent > kWidest)
     return str("vector ", part.extent, ": at most ", kWidest);
   if (part.level == Level::Serial && !is_loop) return "rows have no turns";
+  if (part.level == Level::Cluster)
+    return is_loop ? "" : "rows are not shared by the blocks of a cluster";
   const int64_t most = part.level == Level::Lane ? kLanesOfWarp : kMostWarps;
   if (has_step && part.extent * part.step > most)
     return str(name, " ", part.extent, " from ", part.step, ": a ",
@@ -65,8 +67,9 @@ std::string why_wrong(const Layout& layout, const std::string& name, int64_t cou
     const std::string why = why_wrong_part(layout[p], p == 0, p + 1 == layout.size(), is_loop);
     if (!why.empty()) return str(name, ": ", why);
   }
-  if (bits_taken(layout, Level::Warp) < 0 || bits_taken(layout, Level::Lane) < 0)
-    return name + " names warps or lanes twice";
+  for (Level level : {Level::Cluster, Level::Warp, Level::Lane}) {
+    if (bits_taken(layout, level) < 0) return str(name, " names ", name_of(level), "s twice");
+  }
   const bool has_rest = !layout.empty() && layout[0].level == Level::Grid;
   const int64_t covered = covered_by(layout);
   if (!has_rest && covered < count) return str(name, " covers ", covered, " of ", count);
@@ -98,10 +101,11 @@ std::string why_wrong_warps(const Layout& layout, const std::string& name, int64
              : str(name, ": warp ", extent, ", ", stride, " elements each: beyond ", digit);
 }
 
-// Elements that the warps of a block exchange at a time, where a thread has `live` results.
-int64_t exchanged(const Layout& layout, int64_t live, int64_t threads) {
+// Elements of a block that its warps exchange at a time, or that it gives to the others of a
+// cluster, where a thread has `live` results.
+int64_t exchanged(const Layout& layout, Level level, int64_t live, int64_t threads) {
   for (const Bit& bit : bits_in_order(layout)) {
-    if (bit.level == Level::Warp) return live * threads;
+    if (bit.level == level) return live * threads;
     if (bit.level == Level::Register || bit.level == Level::Vector) live /= 2;
   }
   return 0;
@@ -111,8 +115,9 @@ int64_t row_registers(const Schedule& s) {
   return extent_of(s.rows, Level::Register) * extent_of(s.rows, Level::Vector);
 }
 
-// Large exchanges of one dtype go through one array, and places through another.
-int64_t shared_bytes(const Kernel& kernel) {
+// Large exchanges of one dtype go through one array, and places through another; so do all between
+// the blocks of a cluster.
+int64_t shared_bytes(const Kernel& kernel, Level level) {
   const Schedule& s = *kernel.schedule;
   std::map<DType, int64_t> most;
   int64_t places = 0, small = 0;
@@ -120,11 +125,11 @@ int64_t shared_bytes(const Kernel& kernel) {
     if (step.kind != StepKind::Reduce || step.inner.empty()) continue;
     const Layout loop = layout_over(kernel, step.inner);
     const int64_t live = extent_of(loop, Level::Register) * extent_of(loop, Level::Vector),
-                  elements = exchanged(loop, live * row_registers(s), 32 * warps_of(s));
+                  elements = exchanged(loop, level, live * row_registers(s), 32 * warps_of(s));
     const DType dtype = accumulator(step.op, kernel.scalars[step.value].dtype);
     const auto count = [&](DType type, int64_t& large) {
       const int64_t bytes = elements * size_of(type);
-      if (is_small_exchange(elements, type))
+      if (level == Level::Warp && is_small_exchange(elements, type))
         small += step.op == Op::sum_exp ? kExchanges * bytes : bytes;
       else
         large = std::max(large, bytes);
@@ -134,6 +139,10 @@ int64_t shared_bytes(const Kernel& kernel) {
   }
   for (const auto& [dtype, bytes] : most) small += bytes;
   return small + places;
+}
+
+int64_t shared_bytes(const Kernel& kernel) {
+  return shared_bytes(kernel, Level::Warp) + shared_bytes(kernel, Level::Cluster);
 }
 
 std::string why_wrong_loop(const Kernel& kernel, const std::vector<int>& inner, size_t number) {
@@ -216,16 +225,29 @@ bool is_small_exchange(int64_t elements, DType dtype) {
   return elements * size_of(dtype) <= kSmall;
 }
 
-int warps_of(const Schedule& schedule) {
-  int64_t warps = 1;
+namespace {
+
+// Of a level's numbers.
+int64_t highest_of(const Schedule& schedule, Level level) {
+  int64_t most = 1;
   const auto count = [&](const Layout& layout) {
     for (const Part& part : layout) {
-      if (part.level == Level::Warp) warps = std::max(warps, part.extent * part.step);
+      if (part.level == level) most = std::max(most, part.extent * part.step);
     }
   };
   count(schedule.rows);
   for (const Layout& loop : schedule.loops) count(loop);
-  return static_cast<int>(warps);
+  return std::min<int64_t>(most, INT32_MAX);
+}
+
+}  // namespace
+
+int warps_of(const Schedule& schedule) {
+  return static_cast<int>(highest_of(schedule, Level::Warp));
+}
+
+int cluster_of(const Schedule& schedule) {
+  return static_cast<int>(highest_of(schedule, Level::Cluster));
 }
 
 bool can_be_laid_out(const Program& program, const Kernel& kernel) {
@@ -254,7 +276,14 @@ std::string why_illegal_layouts(const Program& program, const Kernel& kernel) {
   if (s.resident < 0 || s.resident > 32 || s.resident * warps_of(s) > most)
     return str("schedule resident=", s.resident, ": a multiprocessor holds at most ", most,
                " warps");
-  std::string why = why_wrong(s.rows, "rows", row_count(kernel).constant(), false);
+  const int64_t rows = row_count(kernel).constant(), cluster = cluster_of(s);
+  std::string why = why_wrong(s.rows, "rows", rows, false);
+  if (why.empty() && cluster > program.machine.cluster)
+    why = str("cluster ", cluster, ": ", program.machine.name, " has ",
+              program.machine.cluster > 1 ? str("clusters of ", program.machine.cluster)
+                                          : "no clusters");
+  if (why.empty() && rows / covered_by(s.rows) >= kMostBlocks / cluster)
+    why = "rows: too many blocks";
   if (why.empty()) why = why_no_vectors(kernel, row_axes(kernel), s.rows, "rows");
   for (size_t n = 0; n < loops.size() && why.empty(); n++)
     why = why_wrong_loop(kernel, loops[n], n);

@@ -18,7 +18,10 @@ Layout layout_over(const Kernel& kernel, const std::vector<int>& inner);
 // The bits of warps or lanes that a layout names; -1 where it names one twice.
 int64_t bits_taken(const Layout& layout, Level level);
 
-int warps_of(const Schedule& schedule);  // of a block, which the layouts name
+// Blocks that share rows.
+int cluster_of(const Schedule& schedule);
+int warps_of(const Schedule& schedule);    // of a block, which the layouts name
+int cluster_of(const Schedule& schedule);  // blocks of a cluster, likewise
 
 // Whether an exchange between warps is so small that it has a shared array of its own: then no
 // barrier is needed before it.

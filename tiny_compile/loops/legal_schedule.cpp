@@ -13,6 +13,7 @@
 
 #include "tiny_compile/loops/dot_axes.h"
 #include "tiny_compile/loops/legal_layouts.h"
+#include "tiny_compile/loops/library_matmul.h"
 
 namespace tiny_compile {
 namespace {
@@ -27,7 +28,7 @@ std::string why_no_power(const char* field, int64_t value, int64_t least, int64_
 }
 
 std::string why_wrong_fields(const Schedule& s) {
-  const std::array<std::string, 7> reasons = {
+  const std::array<std::string, 10> reasons = {
       why_no_power("lanes", s.lanes, 16, 1024),
       s.unroll == 1 || s.unroll == 8 ? "" : str("unroll=", s.unroll, ": 1 or 8"),
       s.grain >= 1 ? "" : str("grain=", s.grain, ": at least 1"),
@@ -36,7 +37,14 @@ std::string why_wrong_fields(const Schedule& s) {
           ? ""
           : str("warps_per_row=", s.warps_per_row, ": 0 to 32"),
       why_no_power("vector", s.vector, 0, 16),
-      why_no_power("cluster", s.cluster, 1, 16)};
+      why_no_power("cluster", s.cluster, 1, 16),
+      why_no_power("split_k", s.split_k, 0, 64),
+      s.algorithm >= 0 && s.algorithm < kMostAlgorithms
+          ? ""
+          : str("algorithm=", s.algorithm, ": 0 to ", kMostAlgorithms - 1),
+      s.algorithm == 0 || s.split_k == 0
+          ? ""
+          : str("split_k=", s.split_k, ": of algorithm=0 alone; others have their own")};
   const auto reason = std::find_if(reasons.begin(), reasons.end(),
                                    [](const std::string& r) { return !r.empty(); });
   return reason == reasons.end() ? "" : *reason;
@@ -90,6 +98,15 @@ std::string why_wrong_warps(const Kernel& kernel, const Schedule& s) {
              : str("warps_per_row=", s.warps_per_row, ": a row of one chunk has 1, 2 or 4");
 }
 
+// Whether a vendor's library is asked, and can do it.
+std::string why_no_call(const Program& program, const Kernel& kernel) {
+  if (program.target != Target::Cuda || program.matmul == Matmul::Generated)
+    return "is for cuda and products that are left to a vendor's library; this program's are "
+           "generated, with the interpreter's bits: tiles";
+  const LibraryMatch match = library_matmul(program, kernel);
+  return match.matmul ? "" : "is for what the library can do: " + match.reason;
+}
+
 // One Dot of numbers and stores of points.
 bool is_one_dot(const Kernel& kernel) {
   const Step* dot = nullptr;
@@ -139,6 +156,10 @@ bool can_be_tiled(const Program& program, const Kernel& kernel) {
   return is_one_dot(kernel) && (program.target == Target::Cpp || is_plain_matmul(kernel));
 }
 
+bool can_be_called(const Program& program, const Kernel& kernel) {
+  return program.target == Target::Cuda && why_no_call(program, kernel).empty();
+}
+
 int most_shared(const Machine& machine) {
   constexpr int64_t kBesides = 7;
   return static_cast<int>(machine.block_shared / 1024 - kBesides);
@@ -146,7 +167,9 @@ int most_shared(const Machine& machine) {
 
 Program with_schedules(Program program) {
   for (Kernel& kernel : program.kernels) {
-    if (!kernel.schedule) kernel.schedule = default_schedule(program.machine);
+    if (kernel.schedule) continue;
+    kernel.schedule = default_schedule(program.machine);
+    if (can_be_called(program, kernel)) kernel.schedule->strategy = Strategy::Library;
   }
   return program;
 }
@@ -179,6 +202,10 @@ std::string why_illegal(const Program& program, const Kernel& kernel) {
                                        : "schedule columns is for 8 rows or more, without "
                                          "dots, folds and sorts, of at most "
                                          "1048576 elements (sum_exp: 1024)";
+    case Strategy::Library: {
+      const std::string reason = why_no_call(program, kernel);
+      return reason.empty() ? "" : "schedule library " + reason;
+    }
     case Strategy::Tiles: break;
   }
   if (dots != 1 || others > 0) return "schedule tiles is for one dot and stores";

@@ -12,6 +12,7 @@
 #include "tiny_compile/loops/library_matmul.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 namespace tiny_compile {
@@ -342,9 +343,23 @@ std::vector<LibraryMatmul> library_calls(const LibraryMatmul& matmul) {
   LibraryMatmul most = matmul, rest = matmul;
   most.m = matmul.m - over;
   rest.m = over;
+  rest.algorithm = rest.split_k = 0;  // chosen for the large one
   rest.a.offset += most.m * (matmul.a.transposed ? matmul.a.ld : 1);
   for (LibraryMatrix* matrix : {&rest.d, &rest.bias, &rest.saved}) matrix->offset += most.m;
   return {most, rest};
+}
+
+double tolerance_of(const LibraryMatmul& x) {
+  const auto half_an_ulp = [](DType dtype) {
+    return dtype == DType::f64    ? 0x1p-53
+           : dtype == DType::f16  ? 0x1p-12
+           : dtype == DType::bf16 ? 0x1p-9
+                                  : 0x1p-25;
+  };
+  const bool is_gelu = x.activation != Activation::None && x.activation != Activation::Relu;
+  const double sums = std::sqrt(static_cast<double>(x.k)) *
+                      half_an_ulp(x.a.dtype == DType::f64 ? DType::f64 : DType::f32);
+  return 4 * (half_an_ulp(x.d.dtype) + sums + (x.tf32 ? 0x1p-10 : 0) + (is_gelu ? 0x1p-10 : 0));
 }
 
 std::string str(const LibraryMatmul& x) {
@@ -361,7 +376,9 @@ std::string str(const LibraryMatmul& x) {
   if (x.vector == LibraryVector::Bias) text += ", + bias";
   text += kActivations[static_cast<int>(x.activation)];
   if (x.activation == Activation::Gelu && x.saved.buffer >= 0) text += " of what it saves";
-  return text + kSums[static_cast<int>(x.vector)];
+  text += kSums[static_cast<int>(x.vector)];
+  if (x.algorithm > 0) text += tiny_compile::str(", algorithm ", x.algorithm);
+  return x.split_k > 0 ? text + tiny_compile::str(", split-k ", x.split_k) : text;
 }
 
 LibraryMatch library_matmul(const Program& program, const Kernel& kernel) {

@@ -30,7 +30,8 @@ struct LibraryMatmul {
   LibraryMatrix a, b, d;
   std::vector<LibraryBatch> batches;  // the first is the library's, the others are loops
   double alpha = 1;
-  bool tf32 = false;  // f32 operands rounded to tf32
+  bool tf32 = false;               // f32 operands rounded to tf32
+  int algorithm = 0, split_k = 0;  // as its schedule says
   Activation activation = Activation::None;
   LibraryVector vector = LibraryVector::None;
   LibraryMatrix bias;  // m x 1, the sums of B n x 1
@@ -43,6 +44,11 @@ struct LibraryMatmul {
 // The calls that do it. The library's fast kernels want rows (m) in multiples of 16 bytes; what
 // is over is a call of its own.
 std::vector<LibraryMatmul> library_calls(const LibraryMatmul& matmul);
+
+// How far the library's result may be from the contract's, |a - b| / |b| by the Euclidean norm: four
+// times the roundings that differ. Of the result half an ulp; of a sum of k products in f32, in any
+// order, sqrt(k) halves of one, being independent; of tf32 both factors'; of gelu an approximate tanh.
+double tolerance_of(const LibraryMatmul& matmul);
 
 // "bf16 768x4096x3072 (m x n x k), A transposed, + bias, gelu".
 std::string str(const LibraryMatmul& matmul);

@@ -158,8 +158,14 @@ Program library_sums(const Program& program) {
 std::vector<LibraryCall> library_kernels(const Program& program) {
   std::vector<LibraryCall> calls(program.kernels.size());
   if (program.matmul == Matmul::Generated) return calls;
-  for (size_t k = 0; k < calls.size(); k++)
-    calls[k].matmul = library_matmul(program, program.kernels[k]).matmul;
+  for (size_t k = 0; k < calls.size(); k++) {
+    const std::optional<Schedule>& schedule = program.kernels[k].schedule;
+    const bool says = schedule && program.target == Target::Cuda;
+    if (says && schedule->strategy != Strategy::Library) continue;
+    std::optional<LibraryMatmul>& call = calls[k].matmul;
+    call = library_matmul(program, program.kernels[k]).matmul;
+    if (call && says) call->algorithm = schedule->algorithm, call->split_k = schedule->split_k;
+  }
   for (const std::vector<int>& launch : program.launches) {
     if (launch.size() != 2 || !calls[launch[0]].matmul) continue;
     LibraryCall& call = calls[launch[0]];

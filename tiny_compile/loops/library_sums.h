@@ -27,7 +27,7 @@ LibraryMatch with_sums(const Program& program, const LibraryMatmul& product,
 // sum_5`. Neither is another kernel for that.
 Program library_sums(const Program& program);
 
-// What the library does of a Program: of each kernel the call that it is, and the kernel of its
+// What the library does of a Program, by its schedules on a GPU: of each kernel the call that it is, and the kernel of its
 // launch whose sums that call makes as well (-1: none).
 struct LibraryCall {
   std::optional<LibraryMatmul> matmul;

@@ -16,6 +16,7 @@
 
 #include "tiny_compile/loops/align.h"
 #include "tiny_compile/loops/apart.h"
+#include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/columns.h"
 #include "tiny_compile/loops/splice.h"
 #include "tiny_compile/loops/split.h"
@@ -214,16 +215,23 @@ struct Mapping {
   std::vector<std::vector<int>> axes;  // of each axis of the second, slowest first
 };
 
-// A loop of the first that an unmatched loop of the second may share: same extent, not taken.
-int partner(const Group& first, const std::vector<int>& taken, const Expr& extent) {
+// Loops of a step of the first that an unmatched loop of the second may be: one as long, or what
+// one as long was cut into; none taken.
+std::vector<int> partners(const Group& first, const std::vector<int>& taken,
+                          const Expr& extent) {
+  std::vector<int> all;
   for (const Step& step : first.kernel.steps) {
+    Expr together = 1;
+    std::vector<int> free;
     for (int axis : step.inner) {
-      if (!contains(taken, axis) && !first.is_row(axis) &&
-          first.kernel.axes[axis].extent == extent)
-        return axis;
+      if (contains(taken, axis) || first.is_row(axis)) continue;
+      if (first.kernel.axes[axis].extent == extent) return {axis};
+      together = together * first.kernel.axes[axis].extent;
+      free.push_back(axis);
     }
+    if (all.empty() && together == extent && step_as_one(first.kernel, free)) all = free;
   }
-  return -1;
+  return all;
 }
 
 Mapping map_axes(Group& first, const Group& second, const Plan& plan,
@@ -237,13 +245,12 @@ Mapping map_axes(Group& first, const Group& second, const Plan& plan,
   }
   for (int axis : plan.unmatched) {
     const Expr& extent = second.kernel.axes[axis].extent;
-    int shared = partner(first, taken, extent);
-    if (shared < 0) {
-      shared = static_cast<int>(first.kernel.axes.size());
-      first.kernel.axes.push_back({str("n", shared), extent});
+    std::vector<int>& shared = mapping.axes[axis] = partners(first, taken, extent);
+    if (shared.empty()) {
+      shared = {static_cast<int>(first.kernel.axes.size())};
+      first.kernel.axes.push_back({str("n", shared[0]), extent});
     }
-    taken.push_back(shared);
-    mapping.axes[axis] = {shared};
+    taken.insert(taken.end(), shared.begin(), shared.end());
   }
   for (size_t a = 0; a < mapping.axes.size(); a++) {
     Expr value = 0;

@@ -409,10 +409,10 @@ class Parser : ValueParser {
     const size_t start = at_;
     const std::string_view name = word();
     for (const Strategy known : {Strategy::Pointwise, Strategy::Rows, Strategy::Columns,
-                                 Strategy::Tiles, Strategy::Layouts}) {
+                                 Strategy::Tiles, Strategy::Layouts, Strategy::Library}) {
       if (name == name_of(known)) return known;
     }
-    error(start, "pointwise, rows, columns, tiles or layouts");
+    error(start, "pointwise, rows, columns, tiles, layouts or library");
   }
 
   void parse_schedule() {

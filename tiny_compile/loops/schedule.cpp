@@ -19,7 +19,8 @@ Schedule default_schedule(const Machine& machine) {
 }
 
 const char* name_of(Strategy strategy) {
-  static constexpr const char* kNames[] = {"pointwise", "rows", "columns", "tiles", "layouts"};
+  static constexpr const char* kNames[] = {"pointwise", "rows",    "columns",
+                                           "tiles",     "layouts", "library"};
   return kNames[static_cast<int>(strategy)];
 }
 
@@ -36,6 +37,8 @@ std::vector<ScheduleField> fields(const Schedule& s, const Schedule& d) {
           {"vector", s.vector, d.vector, {Cuda}, {Rows, Columns}},
           {"cluster", s.cluster, d.cluster, {Cuda}, {Rows, Columns}},
           {"shared", s.shared, d.shared, {Cuda}, {Rows, Columns}},
+          {"algorithm", s.algorithm, d.algorithm, {Cuda}, {Library}},
+          {"split_k", s.split_k, d.split_k, {Cuda}, {Library}},
           {"resident", s.resident, d.resident, {Cuda}, {Layouts}}};
 }
 
@@ -62,6 +65,8 @@ bool set_field(Schedule& s, std::string_view name, int64_t value) {
   if (name == "vector") return s.vector = small, true;
   if (name == "cluster") return s.cluster = small, true;
   if (name == "shared") return s.shared = small, true;
+  if (name == "algorithm") return s.algorithm = small, true;
+  if (name == "split_k") return s.split_k = small, true;
   if (name == "resident") return s.resident = small, true;
   return false;
 }

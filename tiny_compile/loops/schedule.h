@@ -1,6 +1,6 @@
 // How a kernel is run, apart from what it computes. The defaults always run; the policy
 // (schedule/policy.h) chooses one for each kernel that has none, a learner or the search edits it.
-// No field changes a result's bits.
+// No field changes a result's bits, but for a vendor's products.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,9 @@ struct Program;
 //   Columns    lanes are neighbouring rows (the last row axis is the contiguous one)
 //   Tiles      blocks of a matmul's rows and columns
 //   Layouts    CUDA: as the layouts say
-enum class Strategy : uint8_t { Pointwise, Rows, Columns, Tiles, Layouts };
+//   Library    CUDA: a product is a call of the vendor's library (library_matmul.h), which alone may
+//              change bits; only where the Program leaves products to it
+enum class Strategy : uint8_t { Pointwise, Rows, Columns, Tiles, Layouts, Library };
 
 // Each field belongs to the generators and strategies that read it (fields(), below); elsewhere it
 // keeps its default.
@@ -38,6 +40,9 @@ struct Schedule {
   int vector = 0;         // elements a thread moves at once, at most; 0: what 16 bytes hold
   int cluster = 8;        // blocks that may share a row or column, at most; 1: no such clusters
   int shared = 220;       // kilobytes of shared memory that a block has at most
+  // Library
+  int algorithm = 0;  // the library's choices in its order, from 0
+  int split_k = 0;    // parts of the sum that its first choice makes apart; 0: as it likes
   // Layouts
   int resident = 0;  // blocks that a multiprocessor holds at least; 0: the compiler's
   Layout rows{};     // of the rows' flat index

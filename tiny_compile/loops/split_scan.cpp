@@ -16,8 +16,9 @@
 //   scan m[j0] for (j0: 1048576) = maximum load x[j0]
 //   scan y[j0] for (j0: 1048576) = maximum where(eq(load x[j0], load m[j0]), j0, 0)
 //
-// The middle one is split again where it is long itself. Where the pieces do not divide the row, the
+// The middle one is split again where it is long itself, as the two scans of places are. Where the pieces do not divide the row, the
 // last one scans identities behind it, and a mask keeps them from memory; nobody needs its total.
+// Stores for the same points, which have no mask, are a kernel of their own then.
 #include "tiny_compile/loops/split_scan.h"
 
 #include <algorithm>
@@ -29,21 +30,33 @@
 namespace tiny_compile {
 namespace {
 
-// On a GPU a thread scans a row: in short pieces it is done soon. A core of a CPU reads on and on,
-// and two reads of a row must be worth the threads.
-constexpr int64_t kGpuPiece = kGroup * kGroup, kCpuPiece = kGroup * kGroup * kGroup;
-constexpr int64_t kGpuRows = 512, kGpuLength = 16 * kGpuPiece;
-constexpr int64_t kCpuRows = 16, kCpuLength = 64 * kCpuPiece;
+bool gives_places(const Step& step) {
+  return step.kind == StepKind::Scan && !combiner(step.op);
+}
+
+// What is worth two reads of a row: as long as a piece, so few rows and so many pieces.
+struct Limits {
+  int64_t piece, rows, pieces;
+};
+
+// A block of a GPU scans 4096 elements of a row at once, or 256 of several columns; a core of a CPU
+// goes on and on.
+Limits limits_of(const Program& program, const Kernel& kernel) {
+  const int64_t small = kGroup * kGroup, large = small * kGroup;
+  if (program.target != Target::Cuda) return {large, 16, 64};
+  const Step& step = kernel.steps[0];
+  const int64_t apart = coefficient(step.index, kernel.axes[step.inner[0]].symbol());
+  const bool along = apart == 1 || apart == -1;
+  const bool places = std::any_of(kernel.steps.begin(), kernel.steps.end(), gives_places);
+  const int64_t rows = program.machine.multiprocessors / (places ? 4 : 1);  // more kernels
+  return along ? Limits{large, rows / 2, 8} : Limits{small, 8 * rows, 16};
+}
 
 struct Pieces {
   int64_t length, count;  // of elements in a piece; of pieces in a row
   bool ragged;            // the last one ends before its length
   Pieces whole() const { return {length, count - (ragged ? 1 : 0), false}; }
 };
-
-int64_t piece_of(const Program& program) {
-  return program.target == Target::Cuda ? kGpuPiece : kCpuPiece;
-}
 
 // The kernel's rows, a row a piece and a loop over its elements. splice() fills in the scalars.
 class PieceKernel {
@@ -179,10 +192,6 @@ Kernel pieces_scanned(const Program& program, const Kernel& kernel, const Pieces
   return normalize(std::move(made.result));
 }
 
-bool gives_places(const Step& step) {
-  return step.kind == StepKind::Scan && !combiner(step.op);
-}
-
 // The kernel with running values, in the buffers `of_step`, instead of their places.
 Kernel with_values(Program& program, Kernel kernel, std::vector<int>& of_step) {
   const Axis& loop = kernel.axes[kernel.steps[0].inner[0]];
@@ -220,16 +229,33 @@ Kernel with_places(const Program& program, Kernel kernel, size_t number, int val
   return normalize(std::move(kernel));
 }
 
+std::vector<Kernel> split_if_long(Program& program, const Kernel& kernel) {
+  return can_split_scan(program, kernel) ? split_scan(program, kernel) : std::vector{kernel};
+}
+
 std::vector<Kernel> split_places(Program& program, const Kernel& kernel) {
   std::vector<int> values;
   const Kernel first = with_values(program, kernel, values);
-  std::vector<Kernel> kernels = split_scan(program, first);
+  std::vector<Kernel> kernels = split_if_long(program, first);
   for (size_t s = 0; s < values.size(); s++) {
     if (values[s] < 0) continue;
     const Kernel places = with_places(program, kernel, s, values[s]);
-    for (Kernel& part : split_scan(program, places)) kernels.push_back(std::move(part));
+    for (Kernel& part : split_if_long(program, places)) kernels.push_back(std::move(part));
   }
   return kernels;
+}
+
+// The kernel's stores, or what is beside them.
+Kernel only(Kernel kernel, bool stores) {
+  std::erase_if(kernel.steps,
+                [&](const Step& step) { return (step.kind == StepKind::Store) != stores; });
+  if (stores) kernel.name += "_stores";
+  return normalize(std::move(kernel));
+}
+
+bool has_stores(const Kernel& kernel) {
+  return std::any_of(kernel.steps.begin(), kernel.steps.end(),
+                     [](const Step& step) { return step.kind == StepKind::Store; });
 }
 
 }  // namespace
@@ -241,10 +267,11 @@ bool can_split_scan(const Program& program, const Kernel& kernel) {
     return false;
   const int64_t length = kernel.axes[inner[0]].extent.constant(),
                 rows = row_count(kernel).constant();
+  const Limits limits = limits_of(program, kernel);
   bool scans = false;
   for (const Step& step : kernel.steps) {
     const bool scan = step.kind == StepKind::Scan && step.other < 0 && step.mask < 0;
-    const bool store = step.kind == StepKind::Store && length % piece_of(program) == 0;
+    const bool store = step.kind == StepKind::Store;
     if (!(scan || store) || step.inner != inner ||
         has_registers(kernel, reachable(kernel, step)))
       return false;
@@ -255,17 +282,20 @@ bool can_split_scan(const Program& program, const Kernel& kernel) {
   for (size_t b = 0; b < read.size(); b++) {
     if (read[b] && written[b]) return false;
   }
-  const bool gpu = program.target == Target::Cuda;
-  return scans && rows < (gpu ? kGpuRows : kCpuRows) &&
-         length >= (gpu ? kGpuLength : kCpuLength);
+  return scans && rows < limits.rows && length >= limits.pieces * limits.piece;
 }
 
 std::vector<Kernel> split_scan(Program& program, const Kernel& kernel) {
   if (std::any_of(kernel.steps.begin(), kernel.steps.end(), gives_places))
     return split_places(program, kernel);
   const int64_t length = kernel.axes[kernel.steps[0].inner[0]].extent.constant(),
-                piece = piece_of(program);
+                piece = limits_of(program, kernel).piece;
   const Pieces pieces = {piece, ceil_divide(length, piece), length % piece != 0};
+  if (pieces.ragged && has_stores(kernel)) {
+    std::vector<Kernel> kernels = split_scan(program, only(kernel, false));
+    kernels.push_back(only(kernel, true));
+    return kernels;
+  }
   std::vector<int> total_of(kernel.steps.size(), -1), start_of = total_of;
   std::vector<Kernel> middle;
   for (size_t s = 0; s < kernel.steps.size(); s++) {
@@ -274,11 +304,7 @@ std::vector<Kernel> split_scan(Program& program, const Kernel& kernel) {
     total_of[s] = add_buffer(program, kernel, "p", state, pieces.whole().count);
     start_of[s] = add_buffer(program, kernel, "q", state, pieces.count);
     const Kernel scan = starts(program, kernel, s, pieces, total_of[s], start_of[s]);
-    if (!can_split_scan(program, scan)) {
-      middle.push_back(scan);
-      continue;
-    }
-    for (Kernel& part : split_scan(program, scan)) middle.push_back(std::move(part));
+    for (Kernel& part : split_if_long(program, scan)) middle.push_back(std::move(part));
   }
   std::vector<Kernel> kernels = {totals(program, kernel, pieces, total_of)};
   for (Kernel& part : middle) kernels.push_back(std::move(part));

@@ -26,7 +26,7 @@ namespace lt = cublaslt;
 
 constexpr uint64_t kMostWorkspace = 32 << 20;  // what a Hopper's algorithms ask for
 constexpr uint64_t kBestAlignment = 256;       // bytes; more makes no difference to it
-constexpr int kCandidates = 4;
+constexpr int kCandidates = 4, kMostCandidates = 16;
 
 struct Library : lt::Functions {
   OptionalLibrary library{{"libcublasLt.so", "libcublasLt.so.13", "libcublasLt.so.12"}};
@@ -266,16 +266,52 @@ struct CublasMatmul::State {
     for (int attribute : {lt::kPreferAlignmentA, lt::kPreferAlignmentB, lt::kPreferAlignmentC,
                           lt::kPreferAlignmentD})
       prefer(attribute, alignment);
-    lt::Heuristic found[kCandidates] = {};
+    const int most = matmul.algorithm > 0 ? kMostCandidates : kCandidates;
+    std::vector<lt::Heuristic> found(static_cast<size_t>(most));
     int count = 0;
     const int result =
         needed().heuristic(handle, operation.get(), layout_a.get(), layout_b.get(),
-                           layout_d.get(), layout_d.get(), made, kCandidates, found, &count);
-    for (int k = 0; result == 0 && k < count; k++) {
-      if (found[k].state == 0) return {alignment, found[k].algorithm, found[k].workspace};
-    }
-    fail("cuBLASLt has no algorithm (", needed().status(result), ") for ", str(matmul),
-         "; compile with deterministic = true, which uses generated kernels");
+                           layout_d.get(), layout_d.get(), made, most, found.data(), &count);
+    found.resize(static_cast<size_t>(result == 0 ? count : 0));
+    std::erase_if(found, [](const lt::Heuristic& one) { return one.state != 0; });
+    if (found.empty())
+      fail("cuBLASLt has no algorithm (", needed().status(result), ") for ", str(matmul),
+           "; compile with deterministic = true, which uses generated kernels");
+    return scheduled(found, alignment);
+  }
+
+  // As its schedule says. That must be possible for the best alignment; for a lesser one, which only a
+  // call shows, the first will do.
+  Plan scheduled(const std::vector<lt::Heuristic>& found, uint32_t alignment) const {
+    lt::Heuristic chosen = found[0];
+    const size_t number = static_cast<size_t>(matmul.algorithm);
+    if (number < found.size()) chosen = found[number];
+    const bool possible =
+        number < found.size() && (matmul.split_k == 0 || split(chosen, matmul.split_k));
+    if (!possible && alignment == kBestAlignment)
+      fail("cuBLASLt, which has ", found.size(), " algorithms, cannot do ", str(matmul),
+           ": leave algorithm= and split_k= out of its schedule");
+    return {alignment, chosen.algorithm, chosen.workspace};
+  }
+
+  // False, and it is as it was, where it cannot be so.
+  bool split(lt::Heuristic& chosen, int parts) const {
+    lt::Heuristic tried = chosen;
+    const uint32_t reductions = lt::kReduceInComputeType;
+    const Library& lib = needed();
+    const bool possible =
+        lib.algorithm_set(&tried.algorithm, lt::kAlgorithmSplitK, &parts, sizeof parts) == 0 &&
+        lib.algorithm_set(&tried.algorithm, lt::kAlgorithmReductions, &reductions,
+                          sizeof reductions) == 0;
+    const lt::Algorithm algorithm = tried.algorithm;
+    if (!possible ||
+        lib.algorithm_check(handle, operation.get(), layout_a.get(), layout_b.get(),
+                            layout_d.get(), layout_d.get(), &algorithm, &tried) != 0 ||
+        tried.state != 0 || tried.workspace > kMostWorkspace)
+      return false;
+    chosen.algorithm = algorithm;
+    chosen.workspace = tried.workspace;
+    return true;
   }
 
   size_t workspace(std::span<void* const> addresses) {

@@ -51,6 +51,8 @@ struct Heuristic {  // cublasLtMatmulHeuristicResult_t
   X(kPreferAlignmentC, 7, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES)               \
   X(kPreferAlignmentD, 8, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES)               \
   X(kReduceInComputeType, 2, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE)                \
+  X(kAlgorithmSplitK, 2, CUBLASLT_ALGO_CONFIG_SPLITK_NUM)                           \
+  X(kAlgorithmReductions, 3, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME)                 \
   X(kTranspose, 1, CUBLAS_OP_T)                                                     \
   X(kEpilogueDefault, 1, CUBLASLT_EPILOGUE_DEFAULT)                                 \
   X(kEpilogueRelu, 2, CUBLASLT_EPILOGUE_RELU)                                       \
@@ -81,6 +83,10 @@ TC_CUBLASLT_CONSTANTS(X)
     (Preference, int, const void*, size_t))                                                 \
   X(heuristic, cublasLtMatmulAlgoGetHeuristic,                                              \
     (Handle, Operation, Layout, Layout, Layout, Layout, Preference, int, Heuristic*, int*)) \
+  X(algorithm_set, cublasLtMatmulAlgoConfigSetAttribute,                                    \
+    (Algorithm*, int, const void*, size_t))                                                 \
+  X(algorithm_check, cublasLtMatmulAlgoCheck,                                               \
+    (Handle, Operation, Layout, Layout, Layout, Layout, const Algorithm*, Heuristic*))      \
   X(matmul, cublasLtMatmul,                                                                 \
     (Handle, Operation, const void*, const void*, Layout, const void*, Layout, const void*, \
      const void*, Layout, void*, Layout, const Algorithm*, void*, size_t, CudaStream))

@@ -144,7 +144,7 @@ double exchange_of(const Layout& loop) {
   for (const Bit& bit : bits_in_order(loop)) {
     if (bit.level == Level::Register || bit.level == Level::Vector) live /= 2;
     if (bit.level == Level::Lane) count += live * kShuffle;
-    if (bit.level == Level::Warp) count += live * kExchange;
+    if (bit.level == Level::Warp || bit.level == Level::Cluster) count += live * kExchange;
   }
   return elements > 0 ? count / held : 0;
 }
@@ -153,7 +153,8 @@ Deal deal_of_layouts(const Program& program, const Kernel& kernel) {
   const Schedule& s = *kernel.schedule;
   const double rows = as_double(row_count(kernel).constant()),
                at_once = as_double(covered_by(s.rows));
-  const double blocks = std::ceil(rows / at_once), threads = kWarp * warps_of(s);
+  const double blocks = std::ceil(rows / at_once) * cluster_of(s),
+               threads = kWarp * warps_of(s);
   const double multiprocessors = as_double(program.machine.multiprocessors);
   Deal d;
   double elements = 1, warps = 1, padded = 1, longest = 1, turns = 1;
@@ -237,6 +238,17 @@ Deal deal_on_cpu(const Program& program, const Kernel& kernel) {
   return d;
 }
 
+// Products a second: halves by tensor cores, tf32 at half their rate, others by all lanes.
+double products_of(const Program& program, const Kernel& kernel, const Rates& rates) {
+  for (const Step& step : kernel.steps) {
+    if (step.kind != StepKind::Dot) continue;
+    const DType dtype = kernel.scalars[step.value].dtype;
+    if (is_half(dtype)) return rates.products;
+    if (dtype == DType::f32 && program.matmul == Matmul::LibraryTf32) return rates.products / 2;
+  }
+  return rates.instructions;
+}
+
 Deal deal_of(const Program& program, const Kernel& kernel) {
   if (kernel.schedule->strategy == Strategy::Layouts) return deal_of_layouts(program, kernel);
   return program.target == Target::Cuda ? deal_on_cuda(program, kernel)
@@ -251,12 +263,17 @@ std::string microseconds(double value) {
 
 std::string explained(const Program& program, const Kernel& kernel) {
   const Schedule plain = default_schedule(program.machine), chosen = *kernel.schedule;
-  std::string line =
-      kernel.name + ": " + str(chosen, plain) + "\n  " + str(estimate(program, kernel));
-  for (const Priced& other : ranked(program, kernel)) {
+  const Estimate own = estimate(program, kernel);
+  const std::vector<Priced> all = ranked(program, kernel);
+  const auto cheaper = std::count_if(all.begin(), all.end(), [&](const Priced& priced) {
+    return priced.microseconds < own.total() && !(priced.schedule == chosen);
+  });
+  const std::string line = kernel.name + ": " + str(chosen, plain) + "\n  " + str(own);
+  for (const Priced& other : all) {
     if (other.schedule == chosen) continue;
-    return line + "\n  the cheapest other by the model: " + str(other.schedule, plain) + ", " +
-           microseconds(other.microseconds) + " us";
+    return line + "\n  number " + str(cheaper + 1) + " of " + str(all.size()) +
+           " legal ones; the cheapest other by the model: " + str(other.schedule, plain) +
+           ", " + microseconds(other.microseconds) + " us";
   }
   return line + "\n  there is no other legal one";
 }
@@ -283,8 +300,24 @@ Estimate estimate(const Program& program, const Kernel& kernel) {
     e.latency = e.bytes * (loops_over(own) > 1 ? kWait : kEnd) / deal.groups;
   e.arithmetic =
       points_of(own) * (instructions_of(own) + deal.exchange) / rates.instructions * scale;
+  if (own.schedule->strategy == Strategy::Library)
+    e.arithmetic = points_of(own) / products_of(program, own, rates) * 1e6;
   e.waste = e.arithmetic * (deal.covered - 1);
   return e;
+}
+
+double estimate(const Program& program) {
+  double sum = 0;
+  for (const std::vector<int>& launch : program.launches) {
+    double start = 0;
+    for (const int kernel : launch) {
+      const Estimate e = estimate(program, program.kernels[kernel]);
+      sum += e.total() - e.launch;
+      start = std::max(start, e.launch);
+    }
+    sum += start;
+  }
+  return sum;
 }
 
 std::string bound_of(const Estimate& e) {

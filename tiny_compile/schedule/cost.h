@@ -21,6 +21,9 @@ struct Estimate {
 // Under the kernel's schedule, on the Program's machine. Sizes must be numbers.
 Estimate estimate(const Program& program, const Kernel& kernel);
 
+// Microseconds of all kernels, one after the other; those of a launch start once.
+double estimate(const Program& program);
+
 // The largest of its parts: "bytes", "latency", "arithmetic", "waste" or "launch".
 std::string bound_of(const Estimate& estimate);
 

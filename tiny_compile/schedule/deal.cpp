@@ -39,11 +39,13 @@ Layout loop_of(const Deal& d, int64_t count) {
   const bool of_chunks = d.loops_first && count > kChunk,
              any_number = power_of_two_from(d.warps) != d.warps;
   int64_t warps = any_number ? 1 : take(d.warps);
-  const int64_t registers = take(d.registers);
+  const int64_t registers = take(d.registers), cluster = take(d.cluster);
   if (any_number && of_chunks) warps = d.warps, rest = 1;
-  Layout layout;
+  Layout layout;  // blocks exchange what is left when all else of a chunk, or all turns, are added
+  if (rest == 1) add(layout, Level::Cluster, cluster);
   if (!of_chunks) add(layout, Level::Register, registers);
   add(layout, Level::Serial, rest);
+  if (rest > 1) add(layout, Level::Cluster, cluster);
   add(layout, Level::Warp, warps);
   if (of_chunks) add(layout, Level::Register, registers);
   add(layout, Level::Lane, lanes, d.loops_first ? 1 : d.row_lanes);

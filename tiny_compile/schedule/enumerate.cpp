@@ -2,6 +2,7 @@
 //
 //   exp over 4096x1024, cpp    pointwise {stream=0,1} x {grain=1,16,256,4096,65536,...}
 //   softmax of rows, cuda      rows {keep} x {warps} x {warps_per_row} x {vector} x {cluster}
+//   a product, library         library {algorithm=0 x split_k, algorithm=1,2,...}, and tiles
 //   column sums, cuda          columns {vector} x {cluster}, and
 //                              layouts rows grid · warp a · register b · lane c · vector d
 //                                      loop register e · serial f · warp g · lane 32/c · vector h
@@ -59,6 +60,8 @@ std::vector<int64_t> values_of(const ScheduleField& field, const Extents& e) {
     return e.longest > kChunk ? std::vector<int64_t>{0, 2, 4, 8, 16, 32}
                               : std::vector<int64_t>{0, 1, 2, 4};
   if (name == "vector") return {0, 1, 2, 4};
+  if (name == "algorithm") return {0, 1, 2, 3, 4, 5, 6, 7};
+  if (name == "split_k") return {0, 2, 4, 8, 16};
   if (name == "cluster")
     return e.longest > kChunk ? powers(1, 8) : std::vector{field.otherwise};
   return {field.otherwise};
@@ -156,8 +159,8 @@ bool has_symbolic_sizes(const Kernel& kernel) {
 std::vector<Schedule> enumerate(const Program& program, const Kernel& kernel, size_t most) {
   if (has_symbolic_sizes(kernel)) return {};
   Legal legal(program, kernel, most);
-  for (const Strategy strategy :
-       {Strategy::Tiles, Strategy::Pointwise, Strategy::Columns, Strategy::Rows})
+  for (const Strategy strategy : {Strategy::Library, Strategy::Tiles, Strategy::Pointwise,
+                                  Strategy::Columns, Strategy::Rows})
     add_fields(legal, program, kernel, strategy);
   add_layouts(legal, program, kernel);
   return legal.found;

@@ -37,6 +37,8 @@ constexpr int64_t kSector = 32;       // bytes side by side that a warp reads of
 constexpr int64_t kHeld = 32;         // elements of a thread, of a row that is held
 constexpr int64_t kHeldColumns = 16;  // side by side
 constexpr int64_t kHeldWarps = 8;  // of a column, of words; twice as many of two halves a word
+constexpr int64_t kBlockHeldWarps = 16;  // of a block that holds columns
+constexpr int64_t kSharedWarps = 4;      // of a block of a cluster, at least
 constexpr int64_t kUnderWay = 64;  // bytes of a thread at a time, of a column that is read once
 constexpr int64_t kOnceLanes = 16;  // of its rows
 constexpr int64_t kOnceWarps = 8;   // that share it
@@ -135,8 +137,25 @@ Deal in_blocks_of(int64_t warps, Deal d) {
   return d;
 }
 
+// Blocks of a cluster share columns that one cannot hold, or of which there are too few to keep all
+// multiprocessors busy.
+Deal in_clusters(const Machine& machine, const Shape& shape, Deal d) {
+  const auto blocks = [&] {
+    return ceil_divide(shape.rows, d.row_lanes * d.row_vector) * d.cluster;
+  };
+  const auto wants_more = [&] {
+    return d.warps > kBlockHeldWarps ||
+           (d.warps > kSharedWarps && blocks() < machine.multiprocessors);
+  };
+  while (2 * d.cluster <= machine.cluster && wants_more()) {
+    d.cluster *= 2;
+    d.warps /= 2;
+  }
+  return d;
+}
+
 // All of a column in registers: in as many warps as go well together, else more in each thread.
-Deal hold_columns(const Shape& shape, const Along& rows) {
+Deal hold_columns(const Machine& machine, const Shape& shape, const Along& rows) {
   const int64_t padded = power_of_two_from(shape.longest),
                 streams = power_of_two_from(shape.streams);
   Deal d;
@@ -149,7 +168,7 @@ Deal hold_columns(const Shape& shape, const Along& rows) {
   hold(kHeld, kHeldColumns / d.row_vector);
   if (d.warps > kHeldWarps * kWord / rows.bytes)
     hold(2 * kHeld, kSector / (d.row_vector * rows.bytes));
-  return in_blocks_of(kBlockWarps, d);
+  return in_blocks_of(kBlockWarps, in_clusters(machine, shape, d));
 }
 
 // A part of it at a time.
@@ -255,14 +274,18 @@ std::optional<Deal> deal_of(const Program& program, const Kernel& kernel) {
   const Lines lines = lines_of(program, kernel);
   if (lines.crosses) return std::nullopt;  // by way of shared memory
   if (prefers_rows_as_lanes(lines, shape)) {
-    if (shape.longest > 2 * kChunk) return std::nullopt;
     const Along rows = along(program, kernel, kernel.axes[kernel.rows - 1]);
     const bool is_window =
         rows.vector == 1 && shape.longest * shape.streams <= kHeld && along_loops.vector > 1;
     if (is_window && !shape.again && shape.longest < kShort) return std::nullopt;
     const bool far = rows.vector == 1 && lines.of_rows > kNear * lines.accesses;
     if (far && !is_window) return std::nullopt;
-    if (!is_window) return shape.again ? hold_columns(shape, rows) : read_columns(shape, rows);
+    if (!shape.again && shape.longest > 2 * kChunk) return std::nullopt;
+    if (!is_window) {
+      const Deal d =
+          shape.again ? hold_columns(program.machine, shape, rows) : read_columns(shape, rows);
+      return d.warps > kMostWarps ? std::nullopt : std::optional(d);
+    }
     return hold_rows(shape, along_loops);
   }
   const bool is_long = shape.longest > kChunk;

@@ -15,6 +15,7 @@
 #include "tiny_compile/loops/dot_axes.h"
 #include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/loops/order_updates.h"
+#include "tiny_compile/loops/part_scans.h"
 #include "tiny_compile/loops/shorten_sorts.h"
 #include "tiny_compile/loops/split.h"
 #include "tiny_compile/loops/split_dot.h"
@@ -118,6 +119,7 @@ Strategy choose_strategy(const Program& program, const Kernel& kernel) {
 
 Schedule choose(const Program& program, const Kernel& kernel) {
   Schedule schedule = default_schedule(program.machine);
+  if (can_be_called(program, kernel)) return schedule.strategy = Strategy::Library, schedule;
   schedule.strategy = choose_strategy(program, kernel);
   if (const auto layouts = layouts_of(program, kernel)) return *layouts;
   if (program.target == Target::Cuda || schedule.strategy == Strategy::Tiles) return schedule;
@@ -133,12 +135,24 @@ Schedule choose(const Program& program, const Kernel& kernel) {
   return schedule;
 }
 
+std::vector<Kernel> parts_of(Program& program, const Kernel& kernel, bool alone);
+
+std::vector<Kernel> parts_of_all(Program& program, const std::vector<Kernel>& kernels) {
+  std::vector<Kernel> parts;
+  for (const Kernel& kernel : kernels) {
+    for (Kernel& part : parts_of(program, kernel, true)) parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
 // What it is run as, in order: itself, or the parts that it is split into, whose buffers the
 // program gets. `alone`: no other kernel is part of its launch.
 std::vector<Kernel> parts_of(Program& program, const Kernel& kernel, bool alone) {
   if (alone && can_split_dot(program, kernel)) return split_dot(program, kernel);
   if (alone && can_split(program, kernel)) return split_reduction(program, kernel);
   if (can_split_scan(program, kernel)) return split_scan(program, kernel);
+  if (can_part_scans(program, kernel))
+    return parts_of_all(program, part_scans(program, kernel));
   if (can_split_sort(program, kernel)) return split_sort(program, kernel);
   const bool splits = can_split_scatter(program, kernel);
   if (can_order_updates(program, kernel) && (!splits || has_short_chains(kernel)))

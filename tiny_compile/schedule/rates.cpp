@@ -20,6 +20,8 @@ constexpr double kOfCache = 1.6;     // L2 over memory: reading a column twice f
                                      // 1.3 to 1.7 times as long as holding it (NOTES.md)
 constexpr double kLatency = 0.8e-6;  // seconds, under load
 constexpr double kClock = 1.7e9, kLanes = 128;  // of a multiprocessor, sm_80 and later
+constexpr double kSomeProducts =
+    1e12;                        // a second and multiprocessor: RTX 4090 .65e12, A100 1.4e12
 constexpr double kStart = 3e-6;  // seconds between kernels of a replayed graph, about
 
 // CPUs: a server's core with its share of the memory's channels.
@@ -37,6 +39,14 @@ double sheet_bytes(const Machine& machine) {
   return static_cast<double>(machine.multiprocessors) * kSomeGpu / kSheet;
 }
 
+// Dense, of the data sheet's flops half; the clock says what of it a library reaches.
+double sheet_products(const Machine& machine) {
+  if (machine.name == "h200" || machine.name == "h100") return 495e12;
+  if (machine.name == "a100") return 156e12;
+  if (machine.name == "rtx4090") return 83e12;
+  return static_cast<double>(machine.multiprocessors) * kSomeProducts;
+}
+
 Rates of_gpu(const Machine& machine) {
   Rates r;
   r.bytes = kSheet * sheet_bytes(machine);
@@ -44,6 +54,7 @@ Rates of_gpu(const Machine& machine) {
   r.cached = static_cast<double>(machine.l2);
   r.latency = kLatency;
   r.instructions = static_cast<double>(machine.multiprocessors) * kClock * kLanes;
+  r.products = sheet_products(machine);
   r.launch = kStart;
   return r;
 }

@@ -12,6 +12,7 @@ struct Rates {
   double cached = 0;        // bytes that this cache holds
   double latency = 0;       // seconds from a load to its value, memory being busy
   double instructions = 0;  // of one 32-bit element each, a second
+  double products = 0;      // of halves that tensor cores multiply and add, a second
   double launch = 0;        // seconds: a kernel's start; on a CPU the hand-off to threads
 };
 

@@ -30,8 +30,11 @@ size_t count_of(const Turns& turns) { return turns.empty() ? 1 : turns[0].size()
 std::vector<Schedule> candidates(const Program& program, const Kernel& kernel, size_t most) {
   std::vector<Priced> all = ranked(program, kernel);
   std::vector<Schedule> chosen = {kernel.schedule.value_or(default_schedule(program.machine))};
-  if (chosen[0].strategy == Strategy::Tiles)  // a product without them may take minutes
-    std::erase_if(all, [](const Priced& p) { return p.schedule.strategy != Strategy::Tiles; });
+  const auto multiplies = [](const Schedule& s) {
+    return s.strategy == Strategy::Tiles || s.strategy == Strategy::Library;
+  };
+  if (multiplies(chosen[0]))  // without tiles it may take minutes
+    std::erase_if(all, [&](const Priced& p) { return !multiplies(p.schedule); });
   const auto add = [&](const Schedule& schedule) {
     const bool known = std::find(chosen.begin(), chosen.end(), schedule) != chosen.end();
     if (!known && chosen.size() < most) chosen.push_back(schedule);

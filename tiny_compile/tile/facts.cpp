@@ -98,7 +98,7 @@ BlockFacts block_facts(const Program& program, const Kernel& kernel) {
   BlockFacts block;
   block.rows = covered_by(s.rows);
   block.count = row_count(kernel).constant();
-  block.blocks = tile.grid;
+  block.blocks = tile.grid * tile.cluster;
   block.warps = tile.warps;
   block.multiprocessors = program.machine.multiprocessors;
   int64_t most = 1;
@@ -107,8 +107,10 @@ BlockFacts block_facts(const Program& program, const Kernel& kernel) {
     most = std::max(most, held(block.loops.back().layout));
   }
   for (const Array& array : tile.arrays) {
-    if (array.space == Space::Shared)
-      block.shared += array.size * static_cast<int64_t>(size_of(compute_type(array.dtype)));
+    const int64_t blocks = array.space == Space::Cluster ? tile.cluster : 1;
+    if (array.space != Space::Register)
+      block.shared +=
+          array.size / blocks * static_cast<int64_t>(size_of(compute_type(array.dtype)));
   }
   block.occupancy = occupancy_of(program.machine, int64_t{32} * tile.warps, most * held(s.rows),
                                  block.shared);
@@ -243,6 +245,7 @@ std::string without_layouts(Strategy strategy) {
     case Strategy::Rows: return "one row after another, its elements side by side";
     case Strategy::Columns: return "neighbouring rows side by side";
     case Strategy::Tiles: return "blocks of a product's rows and columns";
+    case Strategy::Library: return "a call of the vendor's library";
     case Strategy::Layouts: break;
   }
   return "";
@@ -281,7 +284,9 @@ std::string in_words(const std::vector<Bit>& order, int64_t warps) {
     for (to = from + 1; to < order.size() && same(to);) to++;
     const int64_t bits = static_cast<int64_t>(to - from);
     const std::string times = words.empty() ? plural(bits, "halving") : std::to_string(bits);
-    if (level == Level::Warp)
+    if (level == Level::Cluster)
+      words.push_back(str("an exchange of ", int64_t{1} << bits, " blocks"));
+    else if (level == Level::Warp)
       words.push_back(str("an exchange of ",
                           std::min(int64_t{1} << bits, warps / order[to - 1].step), " warps"));
     else

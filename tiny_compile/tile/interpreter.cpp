@@ -1,5 +1,5 @@
-// What do a block's threads do? The same statement, all that are in it at once, as in a GPU that had
-// a lane for each. So a shuffle reads what the others have just computed, and what would be a
+// What do the threads of a cluster's blocks do? The same statement, all that are in it at once, as in
+// a GPU that had a lane for each. So a shuffle reads what the others have just computed, and what would be a
 // race on a machine is seen here:
 //
 //   given[warp] = $3              written by thread 32
@@ -12,6 +12,7 @@
 #include <numeric>
 
 #include "tiny_compile/graph/lanes.h"
+#include "tiny_compile/tile/access.h"
 
 namespace tiny_compile {
 namespace {
@@ -31,27 +32,6 @@ int64_t of(ExprKind kind, int64_t a, int64_t b) {
     default: return std::max(a, b);
   }
 }
-
-// The last accesses to a shared element, each in a stretch between two barriers. Both say whether
-// the thread may: no other writes what it reads, none reads or writes what it writes.
-struct Access {
-  int writer = -1, reader = -1;     // threads; -2: several have read
-  int64_t written = -1, read = -1;  // stretches
-
-  bool reads(int thread, int64_t stretch) {
-    if (written == stretch && writer != thread) return false;
-    reader = read == stretch && reader != thread ? -2 : thread;
-    read = stretch;
-    return true;
-  }
-  bool writes(int thread, int64_t stretch) {
-    if ((written == stretch && writer != thread) || (read == stretch && reader != thread))
-      return false;
-    writer = thread;
-    written = stretch;
-    return true;
-  }
-};
 
 // The program's buffers while a tile runs.
 class Buffers {
@@ -87,20 +67,31 @@ class Buffers {
   std::vector<std::vector<bool>> stored_;  // elements of each buffer, by all blocks
 };
 
-// What the threads of a block know: integers by name, scalars and arrays.
-class Block {
+// What the threads of a cluster know: integers by name, scalars and arrays.
+class Cluster {
  public:
-  Block(const Tile& tile, int64_t block) : tile_(tile), threads_(32 * tile.warps) {
+  Cluster(const Tile& tile, int64_t number)
+      : tile_(tile),
+        block_(32 * tile.warps),
+        threads_(block_ * tile.cluster),
+        stretch_(static_cast<size_t>(tile.cluster)) {
     values_.resize(tile.kernel.scalars.size());
     for (const Array& array : tile.arrays) {
-      const bool shared = array.space == Space::Shared;
-      const size_t copies = shared ? 1 : static_cast<size_t>(threads_);
-      arrays_.emplace_back(static_cast<size_t>(array.size) * copies, 0xffffffffffffffffull);
-      accesses_.emplace_back(shared ? static_cast<size_t>(array.size) : 0);
+      const int copies = array.space == Space::Register ? threads_
+                         : array.space == Space::Shared ? tile.cluster
+                                                        : 1;
+      const size_t elements = static_cast<size_t>(array.size) * static_cast<size_t>(copies);
+      arrays_.emplace_back(elements, 0xffffffffffffffffull);
+      accesses_.emplace_back(array.space == Space::Register ? 0 : elements);
     }
-    Integers warps, lanes;
-    for (int t : all()) warps.push_back(t / 32), lanes.push_back(t % 32);
-    set_symbol("block", all(), Integers(warps.size(), block));
+    Integers ranks, warps, lanes;
+    for (int t : all()) {
+      ranks.push_back(rank_of(t));
+      warps.push_back(t % block_ / 32);
+      lanes.push_back(t % 32);
+    }
+    set_symbol("block", all(), Integers(warps.size(), number));
+    set_symbol("rank", all(), ranks);
     set_symbol("warp", all(), warps);
     set_symbol("lane", all(), lanes);
   }
@@ -111,10 +102,24 @@ class Block {
     return threads;
   }
   void pass_barrier(const Threads& threads) {
-    if (static_cast<int>(threads.size()) != threads_)
-      fail("tile ", tile_.kernel.name, ": a barrier that ", threads.size(), " threads of ",
-           threads_, " come to");
-    stretch_++;
+    std::vector<int> come(stretch_.size());
+    for (int t : threads) come[rank_of(t)]++;
+    for (size_t rank = 0; rank < come.size(); rank++) {
+      if (come[rank] == 0) continue;
+      require_all(come[rank], block_);
+      stretch_[rank]++;
+    }
+  }
+  void pass_cluster_barrier(const Threads& threads) {
+    require_all(static_cast<int>(threads.size()), threads_);
+    for (int64_t& stretch : stretch_) stretch++;
+    of_cluster_++;
+    is_elsewhere_ = false;
+  }
+  // A block's memory is there from its start to its end, and blocks start and end by themselves.
+  void end() const {
+    if (is_elsewhere_)
+      fail("tile ", tile_.kernel.name, ": blocks end while others use what they hold");
   }
 
   // --- integers ---
@@ -183,17 +188,18 @@ class Block {
   // --- arrays ---
 
   uint64_t element_read(int array, int64_t index, int thread) {
-    const uint64_t bits = element(array, index, thread);
-    if (tile_.arrays[array].space != Space::Shared) return bits;
-    if (!accesses_[array][index].reads(thread, stretch_))
+    const size_t at = place(array, index, thread);
+    const bool shared = tile_.arrays[array].space != Space::Register;
+    if (shared && !accesses_[array][at].reads(thread, stretch_of(array, index, thread)))
       fail_race("reads", array, index, thread);
-    return bits;
+    return arrays_[array][at];
   }
 
   void element_write(int array, int64_t index, int thread, uint64_t bits) {
-    element(array, index, thread) = bits;
-    if (tile_.arrays[array].space != Space::Shared) return;
-    if (!accesses_[array][index].writes(thread, stretch_))
+    const size_t at = place(array, index, thread);
+    arrays_[array][at] = bits;
+    const bool shared = tile_.arrays[array].space != Space::Register;
+    if (shared && !accesses_[array][at].writes(thread, stretch_of(array, index, thread)))
       fail_race("writes", array, index, thread);
   }
 
@@ -219,22 +225,45 @@ class Block {
          tile_.arrays[array].name, "[", index, "], which another writes between two barriers");
   }
 
-  uint64_t& element(int array, int64_t index, int thread) {
+  int rank_of(int thread) const { return thread / block_; }
+
+  void require_all(int come, int all) const {
+    if (come != all)
+      fail("tile ", tile_.kernel.name, ": a barrier that ", come, " threads of ", all,
+           " come to");
+  }
+
+  size_t place(int array, int64_t index, int thread) const {
     const Array& a = tile_.arrays[array];
     if (index < 0 || index >= a.size)
       fail("tile ", tile_.kernel.name, " uses element ", index, " of ", a.name, "[", a.size,
            "]");
-    const bool shared = a.space == Space::Shared;
-    return arrays_[array][static_cast<size_t>(shared ? index : thread * a.size + index)];
+    const int64_t copy = a.space == Space::Register ? thread
+                         : a.space == Space::Shared ? rank_of(thread)
+                                                    : 0;
+    return static_cast<size_t>(copy * a.size + index);
+  }
+
+  // The stretch between barriers in which a thread uses a shared element.
+  int64_t stretch_of(int array, int64_t index, int thread) {
+    if (tile_.arrays[array].space == Space::Shared) return stretch_[rank_of(thread)];
+    const bool is_elsewhere = index % tile_.cluster != rank_of(thread);
+    if (is_elsewhere && of_cluster_ == 0)
+      fail("tile ", tile_.kernel.name, ": thread ", thread, " uses ", tile_.arrays[array].name,
+           "[", index, "] before all blocks are there");
+    is_elsewhere_ = is_elsewhere_ || is_elsewhere;
+    return of_cluster_;
   }
 
   const Tile& tile_;
-  const int threads_;
+  const int block_, threads_;                  // threads of a block, of a cluster
   std::map<std::string, Integers> symbols_;    // a value for each thread
   std::vector<std::vector<uint64_t>> values_;  // of each scalar, for each thread
   std::vector<std::vector<uint64_t>> arrays_;
   std::vector<std::vector<Access>> accesses_;
-  int64_t stretch_ = 0;  // barriers so far
+  std::vector<int64_t> stretch_;  // barriers of each block so far
+  int64_t of_cluster_ = 0;        // of all of them
+  bool is_elsewhere_ = false;     // what another block holds has been used since
 };
 
 template <typename Each>
@@ -244,33 +273,34 @@ void in_batches(const Threads& threads, Each each) {
 }
 
 // A pointwise op, many threads at a time.
-void compute_op(const Scalar& s, int id, const Threads& threads, Block& block) {
+void compute_op(const Scalar& s, int id, const Threads& threads, Cluster& known) {
   Lanes operands[3], out;
   in_batches(threads, [&](size_t from, int n) {
     for (size_t k = 0; k < s.operands.size(); k++)
-      block.gather(s.operands[k], threads, from, n, operands[k]);
+      known.gather(s.operands[k], threads, from, n, operands[k]);
     apply(s.op, s.dtype, &operands[0], &operands[1], &operands[2], n, out);
-    block.scatter(id, threads, from, n, out);
+    known.scatter(id, threads, from, n, out);
   });
 }
 
-void draw(const Scalar& s, int id, const Threads& threads, Block& block) {
-  const Integers words = block.evaluate(s.index, threads);
+void draw(const Scalar& s, int id, const Threads& threads, Cluster& known) {
+  const Integers words = known.evaluate(s.index, threads);
   for (size_t n = 0; n < threads.size(); n++) {
-    const uint64_t seed = block.value(s.operands[0], threads[n]),
-                   counter = block.value(s.operands[1], threads[n]) +
+    const uint64_t seed = known.value(s.operands[0], threads[n]),
+                   counter = known.value(s.operands[1], threads[n]) +
                              static_cast<uint64_t>(s.value.as_integer());
-    block.set_value(id, threads[n],
+    known.set_value(id, threads[n],
                     prelude::tc_philox(seed, counter, static_cast<uint64_t>(words[n])));
   }
 }
 
-// What the threads of a block do, over memory.
-class BlockRun {
+// What the threads of a cluster do, over memory.
+class ClusterRun {
  public:
-  BlockRun(const Tile& tile, Buffers& buffers, int64_t block)
-      : tile_(tile), buffers_(buffers), block_(tile, block) {
-    run(tile.body, block_.all());
+  ClusterRun(const Tile& tile, Buffers& buffers, int64_t number)
+      : tile_(tile), buffers_(buffers), threads_(tile, number) {
+    run(tile.body, threads_.all());
+    threads_.end();
   }
 
  private:
@@ -286,7 +316,7 @@ class BlockRun {
       Integers mine;
       for (size_t k = 0; k < s.operands.size() && fits; k++) {
         Lanes one;
-        block_.gather(s.operands[k], {t}, 0, 1, one);
+        threads_.gather(s.operands[k], {t}, 0, 1, one);
         mine.push_back(lane_integer(one, 0));
         fits = index_fits(mine.back(), s.limits[k].constant());
       }
@@ -296,14 +326,14 @@ class BlockRun {
     }
     threads = inside;
     for (size_t k = 0; k < places.size(); k++)
-      block_.set_symbol(indirect(k).name, threads, places[k]);
-    return block_.evaluate(s.index, threads);
+      threads_.set_symbol(indirect(k).name, threads, places[k]);
+    return threads_.evaluate(s.index, threads);
   }
 
   void compute(int id, const Threads& threads) {
     const Scalar& s = tile_.kernel.scalars[id];
-    if (s.kind == ScalarKind::Apply) return compute_op(s, id, threads, block_);
-    if (s.kind == ScalarKind::Philox) return draw(s, id, threads, block_);
+    if (s.kind == ScalarKind::Apply) return compute_op(s, id, threads, threads_);
+    if (s.kind == ScalarKind::Philox) return draw(s, id, threads, threads_);
     CHECK(s.kind == ScalarKind::Load || s.kind == ScalarKind::Index, "no value of this kind");
     read(id, threads);
   }
@@ -313,10 +343,10 @@ class BlockRun {
     Threads wanted;
     Lanes one;
     for (int t : threads) {
-      const bool is_wanted = s.mask < 0 || block_.value(s.mask, t) != 0;
+      const bool is_wanted = s.mask < 0 || threads_.value(s.mask, t) != 0;
       if (is_wanted) wanted.push_back(t);
       fill(is_wanted || s.kind == ScalarKind::Index ? Literal{s.dtype, 0} : s.value, 1, one);
-      block_.scatter(id, {t}, 0, 1, one);
+      threads_.scatter(id, {t}, 0, 1, one);
     }
     const Integers index = chosen_index(s, wanted);
     for (size_t n = 0; n < wanted.size(); n++) {
@@ -324,7 +354,7 @@ class BlockRun {
         fill_iota(&index[n], 1, one);
       else
         buffers_.fetch(s.buffer, index[n], one);
-      block_.scatter(id, {wanted[n]}, 0, 1, one);
+      threads_.scatter(id, {wanted[n]}, 0, 1, one);
     }
   }
 
@@ -338,71 +368,73 @@ class BlockRun {
     if (threads.empty()) return;
     switch (s.kind) {
       case StatementKind::Let:
-        return block_.set_symbol(s.name, threads, block_.evaluate(s.index, threads));
+        return threads_.set_symbol(s.name, threads, threads_.evaluate(s.index, threads));
       case StatementKind::Define: return define(s, threads);
       case StatementKind::Divisor: return;
       case StatementKind::Set: return set(s, threads);
       case StatementKind::Load:
       case StatementKind::StoreAll: return move(s, threads);
       case StatementKind::Store: {
-        const Integers index = block_.evaluate(s.index, threads);
+        const Integers index = threads_.evaluate(s.index, threads);
         for (size_t n = 0; n < threads.size(); n++)
-          buffers_.put(s.buffer, index[n], block_.value(s.value, threads[n]));
+          buffers_.put(s.buffer, index[n], threads_.value(s.value, threads[n]));
         return;
       }
       case StatementKind::For: return run_for(s, threads);
       case StatementKind::If: return run_if(s, threads);
       case StatementKind::Shortcut: return run(s.body, threads);
-      case StatementKind::Barrier: block_.pass_barrier(threads);
+      case StatementKind::Barrier: return threads_.pass_barrier(threads);
+      case StatementKind::ClusterBarrier: threads_.pass_cluster_barrier(threads);
     }
   }
 
   void define(const Statement& s, const Threads& threads) {
     const Scalar& scalar = tile_.kernel.scalars[s.value];
-    if (s.array >= 0) return block_.read_element(s.value, s.array, s.index, 0, threads);
+    if (s.array >= 0) return threads_.read_element(s.value, s.array, s.index, 0, threads);
     if (scalar.kind == ScalarKind::Element)
-      return block_.read_element(s.value, scalar.step, scalar.index,
-                                 static_cast<int>(scalar.value.as_integer()), threads);
+      return threads_.read_element(s.value, scalar.step, scalar.index,
+                                   static_cast<int>(scalar.value.as_integer()), threads);
     compute(s.value, threads);
   }
 
   void set(const Statement& s, const Threads& threads) {
-    const Integers index = block_.evaluate(s.index, threads);
+    const Integers index = threads_.evaluate(s.index, threads);
     for (size_t n = 0; n < threads.size(); n++)
-      block_.element_write(s.array, index[n], threads[n], block_.value(s.value, threads[n]));
+      threads_.element_write(s.array, index[n], threads[n],
+                             threads_.value(s.value, threads[n]));
   }
 
   void move(const Statement& s, const Threads& threads) {
-    const Integers index = block_.evaluate(s.index, threads),
-                   place = block_.evaluate(s.place, threads);
+    const Integers index = threads_.evaluate(s.index, threads),
+                   place = threads_.evaluate(s.place, threads);
     Lanes one;
     for (size_t n = 0; n < threads.size(); n++) {
       if (index[n] % s.width != 0) fail("tile ", tile_.kernel.name, ": a vector astride");
       for (int v = 0; v < s.width; v++) {
         if (s.kind == StatementKind::StoreAll) {
           buffers_.put(s.buffer, index[n] + v,
-                       block_.element_read(s.array, place[n] + v, threads[n]));
+                       threads_.element_read(s.array, place[n] + v, threads[n]));
           continue;
         }
         buffers_.fetch(s.buffer, index[n] + v, one);
         uint64_t bits = 0;
         std::memcpy(&bits, one.data, width_of(one.dtype));
-        block_.element_write(s.array, place[n] + v, threads[n], bits);
+        threads_.element_write(s.array, place[n] + v, threads[n], bits);
       }
     }
   }
 
   void run_for(const Statement& s, const Threads& threads) {
-    const int64_t extent = block_.evaluate(s.index, threads)[0];
+    const int64_t extent = threads_.evaluate(s.index, threads)[0];
     for (int64_t i = 0; i < extent; i++) {
-      block_.set_symbol(s.name, threads, Integers(threads.size(), i));
+      threads_.set_symbol(s.name, threads, Integers(threads.size(), i));
       run(s.body, threads);
     }
   }
 
   void run_if(const Statement& s, const Threads& threads) {
-    const Integers index = block_.evaluate(s.index, threads),
-                   than = block_.evaluate(s.place, threads);
+    const Integers index = threads_.evaluate(s.index, threads),
+                   than = threads_.evaluate(s.place, threads);
     Threads those;
     for (size_t n = 0; n < threads.size(); n++) {
       if (index[n] < than[n]) those.push_back(threads[n]);
@@ -412,14 +444,14 @@ class BlockRun {
 
   const Tile& tile_;
   Buffers& buffers_;
-  Block block_;
+  Cluster threads_;
 };
 
 }  // namespace
 
 void run_tile(const Tile& tile, std::vector<Memory>& memory) {
   Buffers buffers(tile, memory);
-  for (int64_t block = 0; block < tile.grid; block++) BlockRun(tile, buffers, block);
+  for (int64_t number = 0; number < tile.grid; number++) ClusterRun(tile, buffers, number);
 }
 
 std::vector<Tensor> interpret(const Tiles& tiles, std::span<const Tensor> inputs,

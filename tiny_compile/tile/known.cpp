@@ -3,7 +3,7 @@
 //   k: 100 = r_k*16 + warp               may be 127
 //   if r_k*16 + warp < 100 { j0: 100 = k }   here it is below 100
 //
-// A name is written out in block, warp, lane and the names of loops; then its interval, with the
+// A name is written out in block, rank, warp, lane and the names of loops; then its interval, with the
 // steps between its values, or the conditions around it must show that it is small enough.
 #include "tiny_compile/tile/known.h"
 
@@ -14,7 +14,7 @@
 namespace tiny_compile {
 
 Known::Known(const Tile& tile) {
-  for (const Expr& symbol : {block_of(tile), warp_of(tile), lane_of_warp()})
+  for (const Expr& symbol : {block_of(tile), rank_of(tile), warp_of(tile), lane_of_warp()})
     names_.push_back({symbol.name(), symbol, symbol});
 }
 
@@ -46,8 +46,8 @@ void Known::add_condition(const Expr& lesser, const Expr& greater) {
   const Expr fact = in_threads(greater) - in_threads(lesser) - 1;
   const Range range = range_of(fact);
   const bool decides = range.low < 0 && range.high >= 0;  // else all threads come, or none
-  conditions_.push_back(
-      {fact, decides && depends_on(fact, "lane"), decides && depends_on(fact, "warp")});
+  const auto by = [&](const char* name) { return decides && depends_on(fact, name); };
+  conditions_.push_back({fact, by("lane"), by("warp"), by("rank")});
 }
 
 Expr Known::in_threads(const Expr& index) const {
@@ -116,6 +116,12 @@ bool Known::all_threads_come() const {
   return all_lanes_come() &&
          std::none_of(conditions_.begin(), conditions_.end(),
                       [](const Condition& condition) { return condition.by_warp; });
+}
+
+bool Known::all_blocks_come() const {
+  return all_threads_come() &&
+         std::none_of(conditions_.begin(), conditions_.end(),
+                      [](const Condition& condition) { return condition.by_rank; });
 }
 
 }  // namespace tiny_compile

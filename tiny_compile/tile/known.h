@@ -37,6 +37,7 @@ class Known {
 
   bool all_lanes_come() const;    // of a warp that one of them is in
   bool all_threads_come() const;  // of a block
+  bool all_blocks_come() const;   // of a cluster, with all their threads
 
  private:
   struct Name {
@@ -48,7 +49,7 @@ class Known {
   };
   struct Condition {
     Expr fact;  // at least 0
-    bool by_lane = false, by_warp = false;
+    bool by_lane = false, by_warp = false, by_rank = false;
   };
   const Name* find(const std::string& name) const;
   Expr in_threads(const Expr& index) const;  // with the values of the names in it

@@ -453,6 +453,7 @@ void store_pass(Lowering& l, const std::vector<int>& pass) {
 Tile lower_to_tile(const Program& program, const Kernel& kernel) {
   Lowering l{program, kernel, axes_of_scalars(kernel)};
   l.tile.kernel = kernel;
+  l.tile.cluster = cluster_of(*kernel.schedule);
   l.tile.warps = warps_of(*kernel.schedule);
   l.tile.resident = kernel.schedule->resident;
   const Layout& rows = kernel.schedule->rows;

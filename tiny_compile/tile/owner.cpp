@@ -27,6 +27,7 @@ void add_bits(Owner& owner, const Layout& layout, int64_t element, int64_t scale
     if (is_own(bit.level)) place /= 2;
     if (is_set && is_own(bit.level)) owner.reg += place * scale;
     if (is_set && bit.level == Level::Serial) owner.turn += turn;
+    if (is_set && bit.level == Level::Cluster) owner.rank += bit.step;
     if (is_set && bit.level == Level::Warp) owner.warp += bit.step;
     if (is_set && bit.level == Level::Lane) owner.lane += bit.step;
     if (bit.level == Level::Serial) turn *= 2;

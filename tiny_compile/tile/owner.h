@@ -14,6 +14,7 @@ struct Owner {
   int64_t block = 0, warp = 0, lane = 0;
   int64_t reg = 0;  // among the thread's values of a loop, numbered as the tile's arrays are
   int64_t turn = 0;
+  int64_t rank = 0;  // of the block in its cluster
   bool operator==(const Owner&) const = default;
 };
 

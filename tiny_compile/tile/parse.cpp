@@ -1,6 +1,6 @@
 // Question: which tile does this text mean? The inverse of tile/text.cpp.
 //
-//   tile      := 'tile' kernel 'grid' n 'block' n 'warps' ['resident' n] '{' {array} {statement} '}'
+//   tile      := 'tile' kernel 'grid' n ['cluster' n] 'block' n 'warps' ['resident' n] '{' {array} {statement} '}'
 //   array     := ('array' | 'shared') name ':' dtype '[' n ']'
 //   statement := name ':' n '=' index                                     Let
 //              | ('$' n | 'r' n) '=' (value | element ['of lane ^' n])    Define
@@ -9,7 +9,7 @@
 //              | 'store' place ['x' n] '=' (value | element)              Store, StoreAll
 //              | 'for' name '<' n ['unrolled'] '{' {statement} '}'
 //              | 'if' index '<' index '{' {statement} '}'
-//              | 'barrier'
+//              | 'barrier' | 'cluster_barrier'
 //   place and element: name '[' index ']'; value: see loops/parse_value.cpp, its operands have names
 //
 // `$n` is the kernel's value of that number until a line says another; what a line says holds from
@@ -46,12 +46,14 @@ class ElementParser : protected ValueParser {
     for (size_t id = 0; id < kernel_->scalars.size(); id++)
       values_[static_cast<int64_t>(id)] = static_cast<int>(id);
     expect_word("grid"), tile_.grid = bounded(1, kMost, "a grid");
+    if (accept_word("cluster"))
+      tile_.cluster = static_cast<int>(bounded(1, 16, "a cluster's blocks"));
     expect_word("block"), tile_.warps = static_cast<int>(bounded(1, 32, "a block's warps"));
     expect_word("warps");
     if (accept_word("resident"))
       tile_.resident = static_cast<int>(bounded(1, 32, "the number of resident blocks"));
     open();
-    names_ = {block_of(tile_), warp_of(tile_), lane_of_warp()};
+    names_ = {block_of(tile_), rank_of(tile_), warp_of(tile_), lane_of_warp()};
   }
 
   void expect_word(const char* wanted) {
@@ -85,8 +87,9 @@ class ElementParser : protected ValueParser {
     const size_t start = at_;
     const std::string name = identifier(what);
     static constexpr std::string_view kTaken[] = {
-        "array",  "shared", "for", "if",      "store",   "load",    "index",
-        "philox", "min",    "max", "barrier", "divisor", "shortcut"};
+        "array", "shared",  "cluster", "for",      "if",
+        "store", "load",    "index",   "philox",   "min",
+        "max",   "barrier", "divisor", "shortcut", "cluster_barrier"};
     const bool taken =
         std::find(std::begin(kTaken), std::end(kTaken), name) != std::end(kTaken) ||
         register_of(name) || name.find('.') != std::string::npos;
@@ -107,10 +110,11 @@ class ElementParser : protected ValueParser {
   // --- arrays ---
 
   bool parse_array() {
-    const bool shared = accept_word("shared");
-    if (!shared && !accept_word("array")) return false;
     Array array;
-    array.space = shared ? Space::Shared : Space::Register;
+    array.space = accept_word("shared")    ? Space::Shared
+                  : accept_word("cluster") ? Space::Cluster
+                                           : Space::Register;
+    if (array.space == Space::Register && !accept_word("array")) return false;
     array.name = new_name("the array's name");
     const int id = static_cast<int>(tile_.arrays.size());
     if (!arrays_.emplace(array.name, id).second)
@@ -217,6 +221,7 @@ class TileParser : ElementParser {
     if (first == "shortcut") return open(), shortcut(body());
     if (first == "store") return store_one_or_many();
     if (first == "barrier") return barrier();
+    if (first == "cluster_barrier") return cluster_barrier();
     if (first == "divisor") return divisor(value());
     at_ = start;
     if (register_of(first)) return definition();

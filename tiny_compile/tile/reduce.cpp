@@ -5,7 +5,7 @@
 //   loop register 4 · warp 2 · lane 32
 //   =>  for p < 2: t[p] = t[p] + t[p + 2]              a register's bit: within the thread
 //       t[0] = t[0] + t[1]
-//       given[..] = t[0]; barrier; t[0] = u[0] + u[1]  a warp's: by way of shared memory
+//       given[..] = t[0]; barrier; t[0] = u[0] + u[1]  a warp's or block's: by way of shared memory
 //       t[0] = t[0] + t[0] of lane ^ 16, ^ 8, ..       a lane's: a shuffle
 //
 // Of two results that lanes have to add, one lane adds the first and the other the second: half
@@ -63,17 +63,18 @@ Body exchange(Tile& tile, const Accumulator& all, int64_t half, int step) {
 
 // The number of a shared array of this name and dtype, at least so large: all large exchanges of a
 // tile use one, a barrier apart. `again`: it has been used before.
-int shared_array(Tile& tile, const std::string& name, DType dtype, int64_t size, bool& again) {
+int shared_array(Tile& tile, const std::string& name, DType dtype, int64_t size, Space space,
+                 bool& again) {
   for (size_t a = 0; a < tile.arrays.size(); a++) {
     Array& array = tile.arrays[a];
     if (array.name != name || array.dtype != dtype) continue;
-    if (is_small_exchange(size, dtype))
+    if (space == Space::Shared && is_small_exchange(size, dtype))
       return add_array(tile, {str(name, "_", tile.arrays.size()), dtype, size, Space::Shared});
     array.size = std::max(array.size, size);
     again = true;
     return static_cast<int>(a);
   }
-  return add_array(tile, {name, dtype, size, Space::Shared});
+  return add_array(tile, {name, dtype, size, space});
 }
 
 // Goes over bits in order; `live` results of a thread are left, times `rows`.
@@ -90,7 +91,8 @@ class Reducer {
       while (end < to && joins(bits[end - 1], bits[end])) end++;
       const std::vector<Bit> run(bits.begin() + from, bits.begin() + end);
       switch (run[0].level) {
-        case Level::Warp: over_warps(run); break;
+        case Level::Warp:
+        case Level::Cluster: over_others(run); break;
         case Level::Serial: over_turns(static_cast<int>(run.size())); break;
         case Level::Lane:
           for (const Bit& bit : run) over_lane(static_cast<int>(bit.step));
@@ -134,38 +136,48 @@ class Reducer {
                         [&](const Expr& p) { return combine(tile_, all_, p, all_, p, step); }));
   }
 
-  // What the warps give each other, which none reads any more of an earlier reduction's.
-  Accumulator shared(int64_t size) {
+  // What warps or blocks give each other, which none reads any more of an earlier reduction's:
+  // blocks wait for that at once, and so for each other before they end.
+  Accumulator given_by(Level level, int64_t size) {
+    const bool of_blocks = level == Level::Cluster;
+    const Space space = of_blocks ? Space::Cluster : Space::Shared;
+    const std::string name = of_blocks ? "sent_" : "given_";
     Accumulator given = all_;
     bool again = false;
-    given.values = shared_array(tile_, str("given_", all_.dtype), all_.dtype, size, again);
+    given.values = shared_array(tile_, str(name, all_.dtype), all_.dtype, size, space, again);
     if (all_.places >= 0)
-      given.places = shared_array(tile_, "given_places", DType::i64, size, again);
-    if (again) text().push_back(barrier());
+      given.places = shared_array(tile_, name + "places", DType::i64, size, space, again);
+    if (again && !of_blocks) text().push_back(barrier());
     return given;
   }
 
-  // Each warp reads what all have, and adds for itself.
-  void over_warps(const std::vector<Bit>& run) {
-    const int64_t step = run.back().step,
-                  warps = std::min(int64_t{1} << run.size(), tile_.warps / step),
+  // Each warp, or block, reads what all have, and adds for itself.
+  void over_others(const std::vector<Bit>& run) {
+    const bool of_blocks = run[0].level == Level::Cluster;
+    const int64_t step = run.back().step, blocks = of_blocks ? tile_.cluster : 1,
+                  many = std::min(int64_t{1} << run.size(),
+                                  (of_blocks ? tile_.cluster : tile_.warps) / step),
                   threads = int64_t{32} * tile_.warps;
-    const Accumulator given = shared(live_ * rows_ * threads),
-                      theirs = like(tile_, all_, "u", warps, Space::Register);
-    const Expr warp = warp_of(tile_), thread = warp * 32 + lane_of_warp();
-    const auto with_bits = [&](const Expr& w) {  // the warp whose number has these in the run
-      return floor_div(warp, step * warps) * (step * warps) + w * step + mod(warp, step);
+    const Accumulator given = given_by(run[0].level, live_ * rows_ * threads * blocks),
+                      theirs = like(tile_, all_, "u", many, Space::Register);
+    const Expr warp = warp_of(tile_), rank = rank_of(tile_), own = of_blocks ? rank : warp;
+    const auto place = [&](const Expr& p, const Expr& number) {
+      const Expr thread = (of_blocks ? warp : number) * 32 + lane_of_warp();
+      return (p * threads + thread) * blocks + (of_blocks ? number : 0);
     };
+    const auto with_bits = [&](const Expr& w) {  // whose number has these in the run
+      return floor_div(own, step * many) * (step * many) + w * step + mod(own, step);
+    };
+    const Statement wait = of_blocks ? cluster_barrier() : barrier();
     append(text(), each("p", live_ * rows_, [&](const Expr& p) {
-             return copy(tile_, given, p * threads + thread, all_, p);
+             return copy(tile_, given, place(p, own), all_, p);
            }));
-    text().push_back(barrier());
+    text().push_back(wait);
     append(text(), each("p", live_ * rows_, [&](const Expr& p) {
-             Body body = each("w", warps, [&](const Expr& w) {
-               return copy(tile_, theirs, w, given,
-                           p * threads + with_bits(w) * 32 + lane_of_warp());
+             Body body = each("w", many, [&](const Expr& w) {
+               return copy(tile_, theirs, w, given, place(p, with_bits(w)));
              });
-             for (int64_t n = warps, half; n > 1; n = half) {
+             for (int64_t n = many, half; n > 1; n = half) {
                half = power_of_two_from(n) / 2;
                append(body, each("w", n - half, [&](const Expr& w) {
                         return combine(tile_, theirs, w, theirs, w + half);
@@ -174,7 +186,7 @@ class Reducer {
              append(body, copy(tile_, all_, p, theirs, 0));
              return body;
            }));
-    if (turns_ > 1) text().push_back(barrier());
+    if (of_blocks || turns_ > 1) text().push_back(wait);
   }
 
   void over_turns(int bits) {
@@ -325,7 +337,8 @@ std::vector<Bit> order_of(const Accumulator& all, std::vector<Bit> bits) {
     return is_own(bit.level)            ? 0
            : bit.level == Level::Serial ? 1
            : bit.level == Level::Lane   ? 2
-                                        : 3;
+           : bit.level == Level::Warp   ? 3
+                                        : 4;
   };
   if (is_exact(all))
     std::stable_sort(bits.begin(), bits.end(),

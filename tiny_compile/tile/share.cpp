@@ -43,11 +43,16 @@ Expr of_turn(const Share& share, bool is_reduced) {
   return spread(share.turn(), strides);
 }
 
+Expr number_of(const Tile& tile, Level level) {
+  return level == Level::Cluster ? rank_of(tile)
+         : level == Level::Warp  ? warp_of(tile)
+                                 : lane_of_warp();
+}
+
 Expr of_part(const Tile& tile, const Part& part, int64_t stride) {
   if (part.level == Level::Grid) return block_of(tile) * stride;
-  const bool is_own_part = part.level != Level::Warp && part.level != Level::Lane;
-  if (is_own_part) return 0;
-  const Expr number = part.level == Level::Warp ? warp_of(tile) : lane_of_warp();
+  if (!is_numbered(part.level)) return 0;
+  const Expr number = number_of(tile, part.level);
   return mod(floor_div(number, part.step), part.extent) * stride;
 }
 
@@ -104,6 +109,7 @@ std::vector<Expr> unused_bits(const Tile& tile, const std::vector<Layout>& used)
   std::vector<Expr> unused;
   add_unused(lane_of_warp(), 32, Level::Lane, used, unused);
   add_unused(warp_of(tile), power_of_two_from(tile.warps), Level::Warp, used, unused);
+  add_unused(rank_of(tile), tile.cluster, Level::Cluster, used, unused);
   return unused;
 }
 

@@ -11,11 +11,12 @@ class TilePrinter {
   TilePrinter(const Program& program, const Tile& tile) : program_(program), tile_(tile) {}
 
   std::string print() {
-    text_ = str("tile ", tile_.kernel.name, " grid ", tile_.grid, " block ", tile_.warps,
-                " warps", tile_.resident ? str(" resident ", tile_.resident) : "", " {\n");
+    text_ =
+        str("tile ", tile_.kernel.name, " grid ", tile_.grid,
+            tile_.cluster == 1 ? "" : str(" cluster ", tile_.cluster), " block ", tile_.warps,
+            " warps", tile_.resident ? str(" resident ", tile_.resident) : "", " {\n");
     for (const Array& array : tile_.arrays)
-      line(str(array.space == Space::Shared ? "shared " : "array ", array.name, ": ",
-               array.dtype, "[", array.size, "]"));
+      line(str(name_of(array.space), " ", array.name, ": ", array.dtype, "[", array.size, "]"));
     print(tile_.body);
     return text_ + "}\n";
   }
@@ -101,6 +102,7 @@ class TilePrinter {
       case StatementKind::If: return block(str("if ", s.index, " < ", s.place), s.body);
       case StatementKind::Shortcut: return block("shortcut", s.body);
       case StatementKind::Barrier: return line("barrier");
+      case StatementKind::ClusterBarrier: return line("cluster_barrier");
     }
   }
 

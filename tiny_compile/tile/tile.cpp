@@ -3,7 +3,12 @@
 
 namespace tiny_compile {
 
+const char* name_of(Space space) {
+  return space == Space::Register ? "array" : space == Space::Shared ? "shared" : "cluster";
+}
+
 Expr block_of(const Tile& tile) { return Expr::index("block", tile.grid); }
+Expr rank_of(const Tile& tile) { return Expr::index("rank", tile.cluster); }
 Expr warp_of(const Tile& tile) { return Expr::index("warp", tile.warps); }
 Expr lane_of_warp() { return Expr::index("lane", 32); }
 
@@ -97,6 +102,12 @@ Statement shortcut(Body body) {
 }
 
 Statement barrier() { return {}; }
+
+Statement cluster_barrier() {
+  Statement s;
+  s.kind = StatementKind::ClusterBarrier;
+  return s;
+}
 
 void append(Body& body, Body more) {
   for (Statement& statement : more) body.push_back(std::move(statement));

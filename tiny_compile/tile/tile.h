@@ -12,8 +12,9 @@
 //     ...
 //   }
 //
-// All threads of a block run the same statements. Integers are Exprs over `block`, `warp`, `lane`
-// and what Let and For declare; values are a kernel's scalars, of which an Element reads an array
+// All threads of a block run the same statements. Integers are Exprs over `block`, `rank`, `warp`,
+// `lane` and what Let and For declare; where blocks stand in clusters, `block` is the cluster's number
+// and `rank` that of the block in it; values are a kernel's scalars, of which an Element reads an array
 // where it is defined. A printer writes a statement as it stands and decides nothing.
 #pragma once
 
@@ -25,7 +26,12 @@
 
 namespace tiny_compile {
 
-enum class Space : uint8_t { Register, Shared };
+//   Register  a thread's own
+//   Shared    a block's
+//   Cluster   all blocks' of a cluster: element e stands in block e % cluster at e / cluster
+enum class Space : uint8_t { Register, Shared, Cluster };
+
+const char* name_of(Space space);  // as the text has it: "shared"
 
 struct Array {
   std::string name;
@@ -48,6 +54,7 @@ struct Array {
 //            where they are not exact; then all of it is done again the long way. It has no
 //            stores, barriers or lanes' elements, and reads nothing that it sets
 //   Barrier  of the block's threads, which all come to it
+//   ClusterBarrier  of all threads of the cluster's blocks
 enum class StatementKind : uint8_t {
   Let,
   Define,
@@ -59,7 +66,8 @@ enum class StatementKind : uint8_t {
   For,
   If,
   Shortcut,
-  Barrier
+  Barrier,
+  ClusterBarrier
 };
 
 struct Statement {
@@ -80,7 +88,8 @@ using Body = std::vector<Statement>;
 struct Tile {
   Kernel kernel;  // what it does; its scalars, and behind them those of the tile alone
   std::vector<Array> arrays;
-  int64_t grid = 1;  // blocks
+  int64_t grid = 1;  // clusters
+  int cluster = 1;   // blocks of a cluster
   int warps = 1;     // of a block
   int resident = 0;  // blocks that fit a multiprocessor at least; 0: what registers allow
   Body body;
@@ -88,6 +97,7 @@ struct Tile {
 };
 
 Expr block_of(const Tile& tile);  // 0 .. grid - 1
+Expr rank_of(const Tile& tile);   // 0 .. cluster - 1
 Expr warp_of(const Tile& tile);   // 0 .. warps - 1
 Expr lane_of_warp();              // 0 .. 31
 
@@ -104,6 +114,7 @@ Statement for_each(const std::string& name, int64_t extent, bool unrolled, Body 
 Statement if_less(const Expr& index, const Expr& than, Body body);
 Statement shortcut(Body body);
 Statement barrier();
+Statement cluster_barrier();
 void append(Body& body, Body more);
 
 int add_array(Tile& tile, Array array);

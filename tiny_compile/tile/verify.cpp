@@ -42,8 +42,11 @@ void check_arrays(const Program& program, const Tile& tile) {
     require(is_identifier(array.name) && names.insert(array.name).second, "an array '",
             array.name, "': names are letters, digits and '_', each once");
     require(array.size >= 1, array.name, " has no elements");
-    if (array.space == Space::Shared)
-      shared += array.size * size_of(compute_type(array.dtype));
+    const int64_t blocks = array.space == Space::Cluster ? tile.cluster : 1;
+    require(array.size % blocks == 0, array.name, " has ", array.size, " elements in ", blocks,
+            " blocks");
+    if (array.space != Space::Register)
+      shared += array.size / blocks * size_of(compute_type(array.dtype));
     else
       require(array.size <= kMostRegisters, array.name, " has ", array.size,
               " elements, a thread's own at most ", kMostRegisters);
@@ -55,6 +58,9 @@ void check_arrays(const Program& program, const Tile& tile) {
 
 void check_head(const Program& program, const Tile& tile) {
   require(tile.grid >= 1 && tile.grid < kMostBlocks, "a grid of ", tile.grid);
+  require(tile.cluster >= 1 && tile.cluster <= std::max<int64_t>(1, program.machine.cluster) &&
+              tile.grid < kMostBlocks / tile.cluster,
+          "clusters of ", tile.cluster, " blocks");
   require(tile.warps >= 1 && tile.warps <= 32, "a block of ", tile.warps, " warps, not 1..32");
   const int64_t most = program.machine.threads / 32;
   require(tile.resident >= 0 && tile.resident <= 32 && tile.resident * tile.warps <= most,
@@ -92,7 +98,7 @@ class Accesses {
     require(array >= 0 && array < static_cast<int>(tile_.arrays.size()), "no such array");
     const Array& a = tile_.arrays[array];
     check_readable(index);
-    require(a.space == Space::Shared || known.is_unrolled(index), a.name, "[", index,
+    require(a.space != Space::Register || known.is_unrolled(index), a.name, "[", index,
             "]: a thread's own elements are named by unrolled loops alone");
     require(known.is_within(index, a.size - width + 1), a.name, "[", index, "]",
             width == 1 ? "" : str(" x", width), " leaves the array's ", a.size, " elements");
@@ -187,7 +193,8 @@ class Again {
   std::string why_not(const Body& body) {
     for (const Statement& s : body) {
       if (s.kind == StatementKind::Store || s.kind == StatementKind::StoreAll ||
-          s.kind == StatementKind::Barrier || s.kind == StatementKind::Shortcut)
+          s.kind == StatementKind::Barrier || s.kind == StatementKind::ClusterBarrier ||
+          s.kind == StatementKind::Shortcut)
         return "stores nothing, waits for nobody and has none in it";
       const std::string why =
           s.kind == StatementKind::Define ? why_not_read(s) : why_not(s.body);
@@ -267,6 +274,9 @@ class TileVerifier {
       case StatementKind::Barrier:
         return require(known_.all_threads_come(),
                        "a barrier where not all threads of a block come");
+      case StatementKind::ClusterBarrier:
+        return require(known_.all_blocks_come(),
+                       "a barrier where not all threads of a cluster come");
     }
   }
 

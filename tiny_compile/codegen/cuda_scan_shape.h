@@ -1,0 +1,35 @@
+// Which threads of a block scan which elements?
+#pragma once
+
+#include <algorithm>
+
+#include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/program.h"
+
+namespace tiny_compile {
+
+// A tile of a block: for each of `block_rows` rows, `groups` groups of 16 elements, one a thread.
+// A row that is longer than a tile goes on in the next one.
+struct ScanShape {
+  bool along = false;   // rows lie contiguous in memory, or columns side by side
+  bool turned = false;  // of rows along memory: what is loaded lies across
+  int64_t length = 0, rows = 0;
+  int64_t groups = 0, block_rows = 0;
+
+  int64_t threads() const { return groups * block_rows; }
+  int64_t reach() const { return groups * kGroup; }  // elements of a row in a tile
+  int64_t tiles() const { return ceil_divide(length, reach()); }
+  int64_t columns() const { return std::min(reach(), length); }
+  bool has_two_levels() const { return groups > kGroup; }   // groups of groups in a tile
+  bool is_ragged() const { return length % reach() != 0; }  // some thread's group ends early
+};
+
+// Whether the kernel is one scan or a scan's total over one loop, and stores for the same points
+// (of a total: for its row).
+bool scans_in_groups(const Program& program, const Kernel& kernel);
+
+const Step& scan_of(const Kernel& kernel);
+bool gives_places(const Step& scan);  // of cummax and cummin
+ScanShape scan_shape(const Program& program, const Kernel& kernel);
+
+}  // namespace tiny_compile
