@@ -51,7 +51,7 @@ bool has_long_columns(const Program& program, const Kernel& kernel,
                       const std::vector<int>& rows) {
   // One launch more costs a GPU what it costs to read 4 Mi elements again; a CPU has none.
   const bool gpu = program.target == Target::Cuda;
-  const int64_t held = program.machine.cluster > 1 ? 16 * kChunk : 2 * kChunk;
+  const int64_t held = program.machine.cluster > 1 ? 8 * kChunk : 2 * kChunk;
   const int64_t short_ones = gpu ? held : kChunk, few = gpu ? 1 << 22 : 1 << 18;
   const int64_t length = column_length(kernel, rows);
   int64_t elements = length;

@@ -41,7 +41,8 @@ Layout loop_of(const Deal& d, int64_t count) {
   int64_t warps = any_number ? 1 : take(d.warps);
   const int64_t registers = take(d.registers), cluster = take(d.cluster);
   if (any_number && of_chunks) warps = d.warps, rest = 1;
-  Layout layout;  // blocks exchange what is left when all else of a chunk, or all turns, are added
+  Layout
+      layout;  // blocks exchange what is left when all else of a chunk, or all turns, are added
   if (rest == 1) add(layout, Level::Cluster, cluster);
   if (!of_chunks) add(layout, Level::Register, registers);
   add(layout, Level::Serial, rest);

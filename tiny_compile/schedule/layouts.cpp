@@ -49,14 +49,8 @@ constexpr int64_t kRowWarps = 4;    // of a block where lanes are elements
 constexpr double kNear =
     4;  // lines of an access; short rows further apart are staged by others
 constexpr int64_t kEvenRow = 512;  // longer ones in whole accesses go as well in others' hands
-constexpr int64_t kHeldChunks = 32;     // of a block's rows, each of 32 registers a thread
-constexpr int64_t kManyRows = 1 << 15;  // of one chunk, that two warps share
-// Which classes of rows leave the family of rows: none before the clock has said so.
-constexpr bool kTakesEven = false;    // 513 to 1024 elements in whole accesses
-constexpr bool kTakesHeld = false;    // whole chunks that a block holds
-constexpr bool kTakesRagged = false;  // the same with a part of a chunk behind them
-constexpr bool kTakesTurns = false;   // longer ones, wanted again
-constexpr int64_t kShort = 8;         // elements of a window that others read in wider pieces
+constexpr int64_t kHeldChunks = 32;  // of a block's rows, each of 32 registers a thread
+constexpr int64_t kShort = 8;        // elements of a window that others read in wider pieces
 constexpr int64_t kManyThreads = int64_t{1} << 17;  // from here on all multiprocessors are busy
 constexpr int64_t kSomeThreads = int64_t{1} << 18;  // the same of rows that are held
 
@@ -138,7 +132,7 @@ Deal in_blocks_of(int64_t warps, Deal d) {
 }
 
 // Blocks of a cluster share columns that one cannot hold, or of which there are too few to keep all
-// multiprocessors busy.
+// multiprocessors busy; each has whole chunks, of which it gives the others one result.
 Deal in_clusters(const Machine& machine, const Shape& shape, Deal d) {
   const auto blocks = [&] {
     return ceil_divide(shape.rows, d.row_lanes * d.row_vector) * d.cluster;
@@ -147,7 +141,8 @@ Deal in_clusters(const Machine& machine, const Shape& shape, Deal d) {
     return d.warps > kBlockHeldWarps ||
            (d.warps > kSharedWarps && blocks() < machine.multiprocessors);
   };
-  while (2 * d.cluster <= machine.cluster && wants_more()) {
+  const int64_t most = std::min(machine.cluster, power_of_two_from(shape.longest) / kChunk);
+  while (2 * d.cluster <= most && wants_more()) {
     d.cluster *= 2;
     d.warps /= 2;
   }
@@ -220,18 +215,7 @@ Deal read_rows(const Shape& shape, const Along& loops) {
   return in_blocks_of(kBlockWarps, d);
 }
 
-// Of one chunk in whole accesses: where there are many, two warps share it, and come and go sooner.
-Deal share_rows(const Shape& shape, const Along& loops) {
-  if (shape.rows < kManyRows) return hold_rows(shape, loops);
-  Deal d;
-  d.loops_first = true;
-  d.vector = loops.vector;
-  d.warps = 2;
-  d.registers = kChunk / (d.warps * kLanes * d.vector);
-  return d;
-}
-
-// Long ones in registers: a warp has a chunk.
+// Long ones in registers: a warp has a chunk, of which there are whole ones.
 Deal hold_chunks(const Shape& shape, const Along& loops) {
   Deal d;
   d.loops_first = true;
@@ -241,12 +225,9 @@ Deal hold_chunks(const Shape& shape, const Along& loops) {
   return d;
 }
 
-// Long ones that are wanted again: held, or read again from the caches.
-std::optional<Deal> long_rows(const Shape& shape, const Along& loops) {
-  const bool fits = ceil_divide(shape.longest, kChunk) * shape.streams <= kHeldChunks;
-  if (!fits) return kTakesTurns ? std::optional(read_rows(shape, loops)) : std::nullopt;
-  const bool takes = shape.longest % kChunk == 0 ? kTakesHeld : kTakesRagged;
-  return takes ? std::optional(hold_chunks(shape, loops)) : std::nullopt;
+bool fits_in_chunks(const Shape& shape) {
+  const int64_t chunks = shape.longest / kChunk;
+  return shape.longest % kChunk == 0 && chunks * shape.streams <= kHeldChunks;
 }
 
 // Where a row's elements lie side by side and other rows elsewhere, lanes share rows, and it takes
@@ -290,9 +271,9 @@ std::optional<Deal> deal_of(const Program& program, const Kernel& kernel) {
   }
   const bool is_long = shape.longest > kChunk;
   const bool is_even = along_loops.vector * along_loops.bytes >= kAccess;
-  if (is_long && shape.again) return long_rows(shape, along_loops);
-  if (!is_long && shape.longest > kEvenRow && is_even)
-    return kTakesEven ? std::optional(share_rows(shape, along_loops)) : std::nullopt;
+  if (is_long && shape.again && is_even && fits_in_chunks(shape))
+    return hold_chunks(shape, along_loops);
+  if (is_long ? shape.again : shape.longest > kEvenRow && is_even) return std::nullopt;
   const Deal d = is_long ? read_rows(shape, along_loops) : hold_rows(shape, along_loops);
   if (d.lanes() * d.vector == 1) return std::nullopt;
   const bool few = shape.rows * d.lanes() * d.warps < (is_long ? kManyThreads : kSomeThreads);
