@@ -357,6 +357,8 @@ GRAPHS = {
     "argmax f32 [1001,130] of columns": reduced("argmax", "f32", 1001, 130, 0),
     "sum_exp f32 [2049,40] of columns": reduced("sum_exp", "f32", 2049, 40, 0),
     "softmax f32 [1000,256] of columns, in registers": softmax("f32", 1000, 256, 0),
+    "softmax f32 [4099,96] of columns, shared by clusters": softmax("f32", 4099, 96, 0),
+    "softmax f32 [300,4000] of rows, shared by a block": softmax("f32", 300, 4000),
     "softmax bf16 [600,512] of columns, in registers": softmax("bf16", 600, 512, 0),
     "sum_exp f32 [1030,64] of columns, in registers": reduced("sum_exp", "f32", 1030, 64, 0),
     "softmax f32 [2049,257] of columns": softmax("f32", 2049, 257, 0),

@@ -38,6 +38,7 @@ constexpr int64_t kHeld = 32;         // elements of a thread, of a row that is 
 constexpr int64_t kHeldColumns = 16;  // side by side
 constexpr int64_t kHeldWarps = 8;  // of a column, of words; twice as many of two halves a word
 constexpr int64_t kBlockHeldWarps = 16;  // of a block that holds columns
+constexpr int64_t kSharedChunks = 4;     // of a column that blocks share, at least
 constexpr int64_t kSharedWarps = 4;      // of a block of a cluster, at least
 constexpr int64_t kUnderWay = 64;  // bytes of a thread at a time, of a column that is read once
 constexpr int64_t kOnceLanes = 16;  // of its rows
@@ -141,7 +142,8 @@ Deal in_clusters(const Machine& machine, const Shape& shape, Deal d) {
     return d.warps > kBlockHeldWarps ||
            (d.warps > kSharedWarps && blocks() < machine.multiprocessors);
   };
-  const int64_t most = std::min(machine.cluster, power_of_two_from(shape.longest) / kChunk);
+  const int64_t chunks = power_of_two_from(shape.longest) / kChunk,
+                most = chunks < kSharedChunks ? 1 : std::min(machine.cluster, chunks);
   while (2 * d.cluster <= most && wants_more()) {
     d.cluster *= 2;
     d.warps /= 2;
