@@ -9,9 +9,8 @@
 namespace tiny_compile {
 
 // The kernel's own schedule first, then the cheapest of each other strategy by the model, then the
-// cheapest of all that are left, each once; `most` at most. A product stays in tiles, or the library's, where it
-// may be the library's. Sizes
-// must be numbers.
+// cheapest of all that are left, each once; `most` at most. A product stays in tiles, or the
+// library's, where it may be that. Sizes must be numbers.
 std::vector<Schedule> candidates(const Program& program, const Kernel& kernel, size_t most);
 
 // Seconds of each candidate in a turn, number 0 among them; infinite: it was not run.

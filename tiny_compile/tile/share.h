@@ -43,8 +43,8 @@ struct Share {
 Share share_of(const Tile& tile, const std::string& name, int64_t count, const Layout& layout,
                bool is_reduced);
 
-// An index of the threads that share a cluster's blocks, a block's warps or a warp's lanes with others: the bits of theirs
-// that no layout of `used` names. Where all of them are 0, the thread is the first of its like.
+// An index of the threads that share a cluster's blocks, a block's warps or a warp's lanes with
+// others: the bits of theirs that no layout of `used` names. Where all of them are 0, the thread is the first of its like.
 std::vector<Expr> unused_bits(const Tile& tile, const std::vector<Layout>& used);
 
 }  // namespace tiny_compile
