@@ -14,6 +14,7 @@
 
 #include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cuda_fold.h"
+#include "tiny_compile/loops/kept_values.h"
 #include "tiny_compile/loops/passes_of.h"
 
 namespace tiny_compile {
@@ -33,6 +34,7 @@ constexpr int kLargeBlock = 256;
 // Blocks of a cluster on a multiprocessor, to wait in turns. By one divisor for all of a thread's
 // values (tc_quotient) the fifth block's registers are missed.
 constexpr int kWaiting = 5, kWaitingDivided = 4;
+constexpr int64_t kOtherRegisters = 40;  // of a thread, beside the values that it keeps of a chunk
 constexpr int kFolding = 3;  // blocks that fold: 168 registers a thread
 // Warps that share a chunk: each reads about 2 kB. By 1, 2, 4, 8 warps, layernorm of 4 kB takes 0.136,
 // 0.133, 0.132, 0.263 ms, and of rows of 8 kB with gaps 0.106, 0.103, 0.099, 0.150.
@@ -174,6 +176,17 @@ bool divides(const Kernel& kernel) {
                      [](const Scalar& s) { return s.op == Op::div; });
 }
 
+// Blocks of a cluster on a multiprocessor. Where threads keep several values of an element, as many
+// as have registers for them: what is spilled costs more than a block that waits is worth.
+int waiting_blocks(const CudaText& text, int block) {
+  const int most = divides(text.kernel) ? kWaitingDivided : kWaiting;
+  if (most_held(text.kernel) < 2) return most;
+  const int64_t held = most_held_bytes(text.kernel) * (kChunk / 32) / 4,
+                registers = block * (kOtherRegisters + held);
+  return static_cast<int>(
+      std::clamp<int64_t>(text.program.machine.registers / registers, 1, most));
+}
+
 // Threads with little to do each take several rows.
 void take_turns(const Kernel& kernel, RowShape& shape) {
   const bool little =
@@ -250,7 +263,7 @@ RowShape row_shape_of(const CudaText& text, const std::vector<std::vector<int>>&
   shape.block = static_cast<int>(32 * warps);
   shape.rows_a_block = shape.warps > 1 ? 1 : shape.block / shape.lanes;
   if (folds) shape.turns = fold_shape_of(kernel).turns, shape.resident = kFolding;
-  if (shape.cluster > 1) shape.resident = divides(kernel) ? kWaitingDivided : kWaiting;
+  if (shape.cluster > 1) shape.resident = waiting_blocks(text, shape.block);
   spread_rows(text, shape);
   if (!folds) take_turns(kernel, shape);
   return shape;

@@ -125,6 +125,14 @@ bool is_contiguous(const Expr& index, const Expr& symbol, int vector) {
   return found;
 }
 
+bool is_one_place(const Expr& index, const Expr& symbol, int64_t vector) {
+  if (!depends_on(index, symbol.symbol())) return false;
+  const Expr start = Expr::index("start", floor_div(symbol.bounds().high + 1, vector)),
+             element = Expr::index(Symbol("element", SymbolKind::Tile), vector);
+  const Expr of_element = substitute(index, {{symbol.symbol(), start * vector + element}});
+  return !depends_on(of_element, element.symbol());
+}
+
 Facts::Facts(std::vector<Expr> at_least_zero) : facts_(std::move(at_least_zero)) {
   for (Expr& fact : facts_) fact = without_factor(fact);
   for (const Expr& fact : std::vector<Expr>(facts_)) {

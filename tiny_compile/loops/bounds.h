@@ -23,6 +23,10 @@ bool has_size(const Expr& expr);  // a symbolic one
 // The index is `symbol` and multiples of `vector`.
 bool is_contiguous(const Expr& index, const Expr& symbol, int vector);
 
+// The index names `symbol`, but is the same for `vector` neighbours that begin at a multiple of
+// it: i/64 of 8.
+bool is_one_place(const Expr& index, const Expr& symbol, int64_t vector);
+
 // A conjunction of facts about integers: that each of some Exprs is 0 or more.
 class Facts {
  public:

@@ -21,4 +21,9 @@ std::vector<std::vector<int>> kept_values(
     const Kernel& kernel, const std::vector<std::vector<int>>& passes,
     const std::function<bool(const std::vector<int>&)>& may_keep);
 
+// Of one element, how many values are held at a time where all loops may keep theirs, and how many
+// bytes: what is widened can be widened again from what it was.
+int64_t most_held(const Kernel& kernel);
+int64_t most_held_bytes(const Kernel& kernel);
+
 }  // namespace tiny_compile

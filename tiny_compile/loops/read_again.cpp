@@ -25,6 +25,9 @@
 namespace tiny_compile {
 namespace {
 
+constexpr int64_t kLongRow = 1024;  // elements
+constexpr int64_t kAccess = 8;      // of an access of 16 bytes at most: halves
+
 // Of a kernel's scalars: which a stored value needs when one value a row is read from memory.
 struct Formula {
   std::vector<bool> kept;      // computed by whoever needs the value
@@ -90,14 +93,22 @@ bool reads(const Kernel& kernel, const Step& step, int buffer) {
   return loaded(kernel, reached).count(buffer) > 0;
 }
 
+// Whether finding the row of an element costs little beside the elements of the row.
+bool has_long_rows(const Kernel& kernel, const Step& reduction) {
+  const Expr& length = kernel.axes[reduction.inner.back()].extent;
+  return length.is_constant() &&
+         (length.constant() >= kLongRow || length.constant() % kAccess == 0);
+}
+
 // Readers that would compute an element more than once do not: there the array is worth its
-// bytes. A reduction over one loop reads each element once where no other step does; over several
-// it takes divisions to find the place of each (split.h).
+// bytes. A reduction reads each element once where no other step does; over several loops it takes
+// a division to find the row of each (split.h), or of each access where rows are whole ones.
 bool reads_each_once(const Program& program, const Kernel& reader, int buffer) {
   const Expr points = row_count(reader);
-  const auto is_plain = [](const Step& step) {
+  const auto is_plain = [&](const Step& step) {
     return step.kind == StepKind::Store ||
-           (step.kind == StepKind::Reduce && step.inner.size() == 1);
+           (step.kind == StepKind::Reduce && !step.inner.empty() &&
+            (step.inner.size() == 1 || has_long_rows(reader, step)));
   };
   if (!std::all_of(reader.steps.begin(), reader.steps.end(), is_plain)) return false;
   const auto repeats = [&](const Step& step) {

@@ -63,24 +63,6 @@ struct Shape {
   bool again = false;  // elements are wanted again when all of them have been read
 };
 
-// Values of an element that are held at a time.
-int64_t most_held(const Kernel& kernel) {
-  const std::vector<std::vector<int>> passes = gathered_passes_of(kernel),
-                                      kept = kept_values(kernel, passes,
-                                                         [](const auto&) { return true; });
-  int64_t most = 0;
-  for (size_t p = 0; p < passes.size(); p++) {
-    std::vector<bool> is_held(kernel.scalars.size()), is_read(is_held.size());
-    for (size_t q = 0; q <= p; q++)
-      for (int id : kept[q]) is_held[id] = true;
-    for (size_t q = p + 1; q < passes.size(); q++)
-      for (int id : evaluated(kernel, passes[q], [&](int id) -> bool { return is_held[id]; }))
-        is_read[id] = is_held[id];
-    most = std::max<int64_t>(most, std::count(is_read.begin(), is_read.end(), true));
-  }
-  return most;
-}
-
 Shape shape_of(const Kernel& kernel) {
   Shape shape;
   shape.rows = row_count(kernel).constant();

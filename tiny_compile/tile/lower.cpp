@@ -147,8 +147,11 @@ Body define_one(const Lowering& l, int id, const Share& k) {
     return {define_from(id, l.results[scalar.step], l.rows.number())};
   if (const int kept = kept_in(l, id); kept >= 0)
     return {define_from(id, kept, place_of(l, k))};
-  if (const auto pack = l.packs.find(id); pack != l.packs.end())
-    return {define_from(id, pack->second, l.rows.vector > 1 ? l.rows.v() : k.v())};
+  if (const auto pack = l.packs.find(id); pack != l.packs.end()) {
+    const Expr element = l.rows.vector > 1 ? l.rows.v() : k.v();
+    return {define_from(id, pack->second,
+                        l.tile.arrays[pack->second].size == 1 ? Expr(0) : element)};
+  }
   return {define(id)};
 }
 
@@ -206,8 +209,8 @@ Expr at_start(const Lowering& l, const VectorAxis& vector, const Expr& index) {
   return substitute(index, {{axis.name, Expr::index(vector.start, axis.extent)}});
 }
 
-int add_pack(Lowering& l, DType dtype, const VectorAxis& vector) {
-  return add_array(l.tile, {str("pack", l.tile.arrays.size()), dtype, vector.width});
+int add_pack(Lowering& l, DType dtype, int64_t width) {
+  return add_array(l.tile, {str("pack", l.tile.arrays.size()), dtype, width});
 }
 
 // A mask that says the same of all elements of a vector: index < bound, both multiples of its
@@ -232,16 +235,25 @@ std::optional<Within> mask_of_vector(const Lowering& l, const VectorAxis& vector
   return Within{at_start(l, vector, index.index), most};
 }
 
-// The vector; where its mask is false, what the load is then.
+// The vector, or the one element; where its mask is false, what the load is then.
 Body load_pack(Lowering& l, const Scalar& load, int pack, const VectorAxis& vector) {
+  const int64_t width = l.tile.arrays[pack].size;
   const Statement read = load_vector(pack, 0, load.buffer, at_start(l, vector, load.index),
-                                     static_cast<int>(vector.width));
+                                     static_cast<int>(width));
   if (load.mask < 0) return {read};
   const Within within = *mask_of_vector(l, vector, load.mask);
   const int otherwise = add_constant(l.tile, load.value);
-  return {
-      for_each("v", vector.width, true, {set(pack, Expr::index("v", vector.width), otherwise)}),
-      if_less(within.index, within.bound, {read})};
+  return {for_each("v", width, true, {set(pack, Expr::index("v", width), otherwise)}),
+          if_less(within.index, within.bound, {read})};
+}
+
+// Elements of one load for a vector of them: all, one that is the same for all, or 0.
+int64_t width_of(const Lowering& l, const VectorAxis& vector, const Scalar& load) {
+  if (vector.width == 1 || !load.operands.empty() ||
+      (load.mask >= 0 && !mask_of_vector(l, vector, load.mask)))
+    return 0;
+  if (is_wide(l, vector, load.index, load.buffer)) return vector.width;
+  return is_one_place(load.index, l.kernel.axes[vector.axis].symbol(), vector.width) ? 1 : 0;
 }
 
 // Loads of vectors, whose elements the pass reads.
@@ -249,11 +261,10 @@ Body load_packs(Lowering& l, const std::vector<int>& ids, const VectorAxis& vect
   Body body;
   for (int id : ids) {
     const Scalar& load = l.kernel.scalars[id];
-    if (l.defined[id] || kept_in(l, id) >= 0 || load.kind != ScalarKind::Load ||
-        !load.operands.empty() || !is_wide(l, vector, load.index, load.buffer) ||
-        (load.mask >= 0 && !mask_of_vector(l, vector, load.mask)))
-      continue;
-    l.packs[id] = add_pack(l, load.dtype, vector);
+    if (l.defined[id] || kept_in(l, id) >= 0 || load.kind != ScalarKind::Load) continue;
+    const int64_t width = width_of(l, vector, load);
+    if (width == 0) continue;
+    l.packs[id] = add_pack(l, load.dtype, width);
     append(body, load_pack(l, load, l.packs[id], vector));
   }
   return body;
@@ -269,7 +280,7 @@ Body store_elements(Lowering& l, const std::vector<int>& steps, const VectorAxis
       body.push_back(store(step.buffer, step.index, step.value));
       continue;
     }
-    const int pack = add_pack(l, step.dtype, vector);
+    const int pack = add_pack(l, step.dtype, vector.width);
     body.push_back(set(pack, element, step.value));
     after.push_back(store_vector(step.buffer, at_start(l, vector, step.index), pack, 0,
                                  static_cast<int>(vector.width)));
