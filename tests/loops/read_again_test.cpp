@@ -114,6 +114,43 @@ TEST_CASE("a norm's gradients read x and dy once, in two launches", "[read_again
   CHECK(rms.megabytes < 3.15 * once);
 }
 
+TEST_CASE("a sum over all reads the logits again, and the values of each row", "[read_again]") {
+  const auto smoothed = [](In x) {
+    const Tensor logs = log_softmax(x[0].to(DType::f32), 1);
+    return Out{logs.sum() * -0.1 - gather(logs, 1, x[1]).sum()};
+  };
+  const double logits = 96 * 8200 * 2e-6;
+  for (const int64_t length : {8200, 8193}) {  // whole accesses; rows that begin anywhere
+    const Out inputs = {randn({96, length}).to(DType::bf16), zeros({96, 1}, DType::i64)};
+    CHECK(moved(smoothed, inputs, Target::Cuda).megabytes < 2.05 * logits);
+  }
+  const Out of_short = {randn({9600, 49}).to(DType::bf16), zeros({9600, 1}, DType::i64)};
+  CHECK(moved(smoothed, of_short, Target::Cuda).megabytes > 4 * 9600 * 49 * 2e-6);
+}
+
+TEST_CASE("sums of columns that read the same arrays again are one kernel", "[read_again]") {
+  const Out inputs = {randn({300, 4096}), randn({4096}), randn({4096}), randn({300, 4096})};
+  const auto of_rows = [](In x) {
+    const auto loss = [&](const Tensor& a, const Tensor& w, const Tensor& b) {
+      return (layer_norm(a, {4096}, w, b) * x[3]).sum();
+    };
+    return grad([&](const Out& p) { return loss(p[0], p[1], p[2]); })(Out{x[0], x[1], x[2]});
+  };
+  const Moved all = moved(of_rows, inputs, Target::Cuda);
+  CHECK(all.launches == 2);
+  CHECK(all.megabytes < 5.15 * 300 * 4096 * 4e-6);  // x, dy, dx; x, dy
+}
+
+TEST_CASE("a cast of rows that lie apart is made again, not written", "[inline]") {
+  const auto standardised = [](In x) {
+    const Tensor wide = x[0].slice(1, 0, 700).to(DType::f32);
+    return Out{(wide - wide.mean({0}, true)).to(DType::bf16)};
+  };
+  const Out inputs = {randn({9001, 2100}).to(DType::bf16)};
+  const Moved all = moved(standardised, inputs, Target::Cuda);
+  CHECK(all.megabytes < 3.1 * 9001 * 700 * 2e-6);  // read twice, and one result
+}
+
 TEST_CASE("results and gradients of the same rows are one kernel", "[read_again][gradients]") {
   const Out inputs = {randn({512, 768}), randn({512, 768})};
   const auto with_gradient = [](const std::function<Tensor(const Tensor&)>& f) {

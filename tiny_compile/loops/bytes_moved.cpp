@@ -6,11 +6,11 @@
 //   x: 32 elements (steps 1:4 4:8), b: 4 (1:4), y: 32 (1:4 4:8); of f32 272 bytes
 //
 // Indices with the same constant, steps and extents reach the same places, which count once.
+#include "tiny_compile/loops/bytes_moved.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
-
-#include "tiny_compile/loops/program.h"
 
 namespace tiny_compile {
 namespace {
@@ -58,33 +58,61 @@ Access access_of(const Kernel& kernel, const Expr& index, int64_t points, int64_
   return {shape, std::min(reach.count, size)};
 }
 
+// Distinct elements that accesses reach.
+class Reached {
+ public:
+  Reached(const Program& program, const Kernel& kernel) : program_(program), kernel_(kernel) {
+    for (const Axis& axis : kernel.axes)
+      points_ *= std::max<int64_t>(axis.extent.bounds().high, 0);
+  }
+
+  void note(int buffer, bool written, const Expr& index) {
+    const Access access =
+        access_of(kernel_, index, points_, program_.buffers[buffer].size.bounds().high);
+    accesses_[{buffer, written}][access.shape] = access.count;
+  }
+
+  int64_t bytes() const {
+    int64_t bytes = 0;
+    for (const auto& [key, shapes] : accesses_) {
+      const Buffer& buffer = program_.buffers[key.first];
+      int64_t elements = 0;
+      for (const auto& [shape, count] : shapes) elements += count;
+      elements = std::min(elements, buffer.size.bounds().high);
+      bytes += elements * size_of(buffer.type.dtype);
+    }
+    return points_ == 0 ? 0 : bytes;
+  }
+
+ private:
+  const Program& program_;
+  const Kernel& kernel_;
+  int64_t points_ = 1;
+  std::map<std::pair<int, bool>, std::map<std::string, int64_t>> accesses_;  // buffer, written
+};
+
 }  // namespace
 
 int64_t bytes_moved(const Program& program, const Kernel& kernel) {
-  std::map<std::pair<int, bool>, std::map<std::string, int64_t>> accesses;  // buffer, written
-  int64_t points = 1;
-  for (const Axis& axis : kernel.axes)
-    points *= std::max<int64_t>(axis.extent.bounds().high, 0);
-  auto note = [&](int buffer, bool written, const Expr& index) {
-    const Access access =
-        access_of(kernel, index, points, program.buffers[buffer].size.bounds().high);
-    accesses[{buffer, written}][access.shape] = access.count;
-  };
+  Reached reached(program, kernel);
   for (const Scalar& scalar : kernel.scalars) {
-    if (scalar.kind == ScalarKind::Load) note(scalar.buffer, false, scalar.index);
+    if (scalar.kind == ScalarKind::Load) reached.note(scalar.buffer, false, scalar.index);
   }
   for (const Step& step : kernel.steps) {
-    if (!makes_register(step)) note(step.buffer, true, step.index);
+    if (!makes_register(step)) reached.note(step.buffer, true, step.index);
   }
-  int64_t bytes = 0;
-  for (const auto& [key, shapes] : accesses) {
-    const Buffer& buffer = program.buffers[key.first];
-    int64_t elements = 0;
-    for (const auto& [shape, count] : shapes) elements += count;
-    elements = std::min(elements, buffer.size.bounds().high);
-    bytes += elements * size_of(buffer.type.dtype);
+  return reached.bytes();
+}
+
+int64_t bytes_read(const Program& program, const Kernel& kernel,
+                   const std::vector<bool>& wanted) {
+  Reached reached(program, kernel);
+  for (size_t id = 0; id < wanted.size(); id++) {
+    const Scalar& scalar = kernel.scalars[id];
+    if (wanted[id] && scalar.kind == ScalarKind::Load)
+      reached.note(scalar.buffer, false, scalar.index);
   }
-  return points == 0 ? 0 : bytes;
+  return reached.bytes();
 }
 
 int64_t bytes_moved(const Program& program) {

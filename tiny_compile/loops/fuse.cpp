@@ -44,11 +44,12 @@ const std::string kLibrary = "matmul is left to the library: ";
 
 class Fusion {
  public:
-  explicit Fusion(const Program& program)
-      : program_(program),
-        groups_(program.buffers.size()),
-        all_readers_(program.buffers.size()) {
-    for (const Kernel& kernel : program.kernels)
+  explicit Fusion(Program program)
+      : program_(std::move(program)),
+        groups_(program_.buffers.size()),
+        all_readers_(program_.buffers.size()),
+        refusals_(program_.refusals) {
+    for (const Kernel& kernel : program_.kernels)
       for (int buffer : loaded_buffers(kernel)) all_readers_[buffer]++;
   }
 
@@ -61,12 +62,24 @@ class Fusion {
     return finish();
   }
 
+  // Only what shares reads: of a program that was fused, and reads other arrays since.
+  Program join() {
+    for (const Kernel& kernel : program_.kernels) add(kernel);
+    join_siblings();
+    return finish();
+  }
+
  private:
-  // The kernel becomes a group, and as far as it may, part of the groups it reads from.
-  void take(const Kernel& kernel) {
-    int id = groups_.add(kernel);
+  int add(const Kernel& kernel) {
+    const int id = groups_.add(kernel);
     if (program_.matmul != Matmul::Generated && library_matmul(program_, kernel).matmul)
       library_.insert(id);
+    return id;
+  }
+
+  // The kernel becomes a group, and as far as it may, part of the groups it reads from.
+  void take(const Kernel& kernel) {
+    int id = add(kernel);
     std::set<int> refused;
     for (bool changed = true; changed;) {
       changed = false;
@@ -388,8 +401,11 @@ class Fusion {
   }
 
   void refuse(int first, int second, const std::string& reason) {
-    if (refusals_.size() < kMostRefusals)
-      refusals_.push_back(groups_.name(first) + " + " + groups_.name(second) + ": " + reason);
+    const std::string refusal =
+        groups_.name(first) + " + " + groups_.name(second) + ": " + reason;
+    if (refusals_.size() < kMostRefusals &&
+        std::count(refusals_.begin(), refusals_.end(), refusal) == 0)
+      refusals_.push_back(refusal);
   }
 
   // From the last kernel to the first, so that a result whose readers are gone goes with them.
@@ -425,7 +441,10 @@ class Fusion {
 }  // namespace
 
 Program fuse(const Program& program) {
-  return has_schedule(program) ? program : read_again(Fusion(read_past_pads(program)).run());
+  if (has_schedule(program)) return program;
+  const Program fused = Fusion(read_past_pads(program)).run();
+  Program read = read_again(fused);
+  return read == fused ? fused : Fusion(std::move(read)).join();
 }
 
 }  // namespace tiny_compile

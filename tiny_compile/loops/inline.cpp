@@ -14,6 +14,7 @@
 
 #include "tiny_compile/loops/align.h"
 #include "tiny_compile/loops/bounds.h"
+#include "tiny_compile/loops/bytes_moved.h"
 #include "tiny_compile/loops/narrow.h"
 #include "tiny_compile/loops/splice.h"
 
@@ -46,22 +47,6 @@ int cost(const Kernel& kernel, const std::vector<bool>& wanted,
     if (!free.empty() && free[id]) continue;
     if (scalar.kind == ScalarKind::Philox) total += 20;
     if (scalar.kind == ScalarKind::Apply) total += is_costly(scalar.op) ? 8 : 1;
-  }
-  return total;
-}
-
-int64_t input_elements(const Program& program, const Kernel& kernel,
-                       const std::vector<bool>& wanted) {
-  int64_t total = 0;
-  std::vector<int> counted;
-  for (size_t id = 0; id < wanted.size(); id++) {
-    const Scalar& scalar = kernel.scalars[id];
-    if (!wanted[id] || scalar.kind != ScalarKind::Load ||
-        std::count(counted.begin(), counted.end(), scalar.buffer) > 0)
-      continue;
-    counted.push_back(scalar.buffer);
-    const Buffer& buffer = program.buffers[scalar.buffer];
-    total += buffer.size.bounds().high * size_of(buffer.type.dtype);
   }
   return total;
 }
@@ -123,8 +108,7 @@ std::string why_not_worth_it(const Program& program, const Group& consumer,
   if (again > kCheapOps && size > 1 && points(consumer) > size)
     return "it would be computed many times over";
   const int64_t bytes = size * size_of(stored.type.dtype);
-  const int64_t read = input_elements(program, producer.kernel, wanted);
-  if (!only_user && read > std::max(bytes, kLittle))
+  if (!only_user && bytes_read(program, producer.kernel, wanted) > std::max(bytes, kLittle))
     return "others need it in memory, and reading its inputs again costs more";
   return "";
 }

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tiny_compile/loops/bytes_moved.h"
 #include "tiny_compile/loops/dead.h"
 #include "tiny_compile/loops/group.h"
 #include "tiny_compile/loops/inline.h"
@@ -158,6 +159,26 @@ std::optional<Candidate> candidate_of(const Program& program, const Uses& uses, 
   return Candidate{writer, step, {readers.begin(), readers.end()}};
 }
 
+// What a kernel reads, or another than the writer over axes alike: those two may become one.
+std::set<int> known_to(const Program& program, int reader, int writer) {
+  const auto extents = [](const Kernel& kernel) {
+    std::vector<Expr> all;
+    for (const Axis& axis : kernel.axes) all.push_back(axis.extent);
+    return all;
+  };
+  const Kernel& kernel = program.kernels[reader];
+  std::set<int> known;
+  for (size_t k = 0; k < program.kernels.size(); k++) {
+    const Kernel& other = program.kernels[k];
+    if (static_cast<int>(k) == writer || other.rows != kernel.rows ||
+        extents(other) != extents(kernel))
+      continue;
+    const std::vector<int> read = loaded_buffers(other);
+    known.insert(read.begin(), read.end());
+  }
+  return known;
+}
+
 bool moves_less(const Program& program, const Candidate& found, int buffer,
                 const Formula& formula) {
   const Kernel& kernel = program.kernels[found.kernel];
@@ -168,9 +189,11 @@ bool moves_less(const Program& program, const Candidate& found, int buffer,
   for (const int id : formula.published)
     moved += rows * size_of(kernel.scalars[id].dtype) * (1 + readers);
   for (const int reader : found.readers) {
-    const std::vector<int> known = loaded_buffers(program.kernels[reader]);
-    for (const int read : loaded(kernel, formula.kept))
-      moved += contains(known, read) ? 0 : bytes_of(program.buffers[read]);
+    const std::set<int> known = known_to(program, reader, found.kernel);
+    std::vector<bool> added = formula.kept;
+    for (size_t id = 0; id < added.size(); id++)
+      added[id] = added[id] && known.count(kernel.scalars[id].buffer) == 0;
+    moved += bytes_read(program, kernel, added);
   }
   return moved < size * (1 + readers);
 }

@@ -33,11 +33,16 @@ constexpr int64_t kNear = 8;                 // elements that a line of memory h
 constexpr int64_t kFewResults = 8;           // of a batch: not worth packing for
 constexpr int64_t kStripBytes = 512 * 1024;  // of a strip of columns that is read several times
 
-// Neighbouring columns lie closer together than neighbouring elements of one.
+// Neighbouring columns lie closer together than neighbouring elements of one. What all rows share, a
+// value an element, lies in a cache either way.
 bool prefers_columns(const Kernel& kernel) {
   int across = 0, along = 0;
   const Axis& lane = kernel.axes[kernel.rows - 1];
   auto count = [&](const Expr& index) {
+    const bool is_shared = std::none_of(
+        kernel.axes.begin(), kernel.axes.begin() + kernel.rows,
+        [&](const Axis& axis) { return depends_on(index, axis.symbol().symbol()); });
+    if (is_shared) return;
     int64_t inner = INT64_MAX, beside = std::abs(coefficient(index, lane.symbol()));
     for (size_t a = static_cast<size_t>(kernel.rows); a < kernel.axes.size(); a++) {
       const int64_t step = std::abs(coefficient(index, kernel.axes[a].symbol()));
