@@ -31,12 +31,15 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kLanes = 32;
-constexpr int64_t kAccess = 16;       // bytes
-constexpr int64_t kWord = 4;          // bytes that a lane reads of a column that is held
-constexpr int64_t kSector = 32;       // bytes side by side that a warp reads of long ones
-constexpr int64_t kHeld = 32;         // elements of a thread, of a row that is held
-constexpr int64_t kHeldColumns = 16;  // side by side
-constexpr int64_t kHeldWarps = 8;  // of a column, of words; twice as many of two halves a word
+constexpr int64_t kAccess = 16;          // bytes
+constexpr int64_t kWord = 4;             // bytes that a lane reads of a column that is held
+constexpr int64_t kSector = 32;          // bytes side by side that a warp reads of long ones
+constexpr int64_t kHeld = 32;            // elements of a thread, of a row that is held
+constexpr int64_t kHeldColumns = 16;     // side by side
+constexpr int64_t kHeldWarps = 8;        // of a column
+constexpr int64_t kMostHeld = 128;       // words of a thread
+constexpr int64_t kMostInTurn = 96;      // elements of one, where fewer take more warps
+constexpr int64_t kBusyWarps = 8;        // that a multiprocessor has at least
 constexpr int64_t kBlockHeldWarps = 16;  // of a block that holds columns
 constexpr int64_t kSharedChunks = 4;     // of a column that blocks share, at least
 constexpr int64_t kSharedWarps = 4;      // of a block of a cluster, at least
@@ -58,7 +61,8 @@ constexpr int64_t kSomeThreads = int64_t{1} << 18;  // the same of rows that are
 // What decides.
 struct Shape {
   int64_t rows = 1, longest = 1;  // of its loops
-  int64_t streams = 1;            // values of an element that are held at a time
+  int64_t streams = 1;            // values of an element that are held at a time,
+  int64_t words = 1;              // and the words that they take
   int reductions = 0;
   bool again = false;  // elements are wanted again when all of them have been read
 };
@@ -74,6 +78,7 @@ Shape shape_of(const Kernel& kernel) {
   }
   const int64_t held = most_held(kernel);
   shape.streams = std::max<int64_t>(1, held);
+  shape.words = std::max<int64_t>(1, ceil_divide(most_held_bytes(kernel), kWord));
   shape.again = held > 0 || exponentials;
   return shape;
 }
@@ -133,21 +138,44 @@ Deal in_clusters(const Machine& machine, const Shape& shape, Deal d) {
   return d;
 }
 
-// All of a column in registers: in as many warps as go well together, else more in each thread.
+// Registers of a thread that would have `elements` of a padded column: more, where many lie beyond the
+// end and hold nothing, and fewer, where an element is held in several words.
+int64_t registers_for(const Shape& shape, int64_t row_vector, int64_t elements) {
+  const int64_t padded = power_of_two_from(shape.longest);
+  int64_t registers = std::max<int64_t>(1, elements / row_vector);
+  const auto held = [&](int64_t n) { return n * row_vector * shape.longest / padded; };
+  while (held(2 * registers) <= elements) registers *= 2;
+  while (registers > 1 && held(registers) * shape.words > kMostHeld) registers /= 2;
+  return registers;
+}
+
+// All of a column in registers: by up to eight warps, else with more in each thread, but where there
+// are so few columns that all threads are wanted. Blocks of those that have most are large: then the
+// compiler leaves registers for two of each four warps that could be there.
 Deal hold_columns(const Machine& machine, const Shape& shape, const Along& rows) {
-  const int64_t padded = power_of_two_from(shape.longest),
-                streams = power_of_two_from(shape.streams);
+  const int64_t padded = power_of_two_from(shape.longest);
   Deal d;
   d.row_vector = std::min(rows.vector, std::max<int64_t>(1, kWord / rows.bytes));
   const auto hold = [&](int64_t elements, int64_t lanes) {
-    d.registers = std::max<int64_t>(1, elements / (streams * d.row_vector));
-    d.row_lanes = padded > d.registers ? lanes : kLanes;
-    d.warps = std::max<int64_t>(1, padded / (d.registers * d.lanes()));
+    Deal held = d;
+    held.registers = registers_for(shape, d.row_vector, elements);
+    held.row_lanes = padded > held.registers ? lanes : kLanes;
+    held.warps = std::max<int64_t>(1, padded / (held.registers * held.lanes()));
+    return held;
   };
-  hold(kHeld, kHeldColumns / d.row_vector);
-  if (d.warps > kHeldWarps * kWord / rows.bytes)
-    hold(2 * kHeld, kSector / (d.row_vector * rows.bytes));
-  return in_blocks_of(kBlockWarps, in_clusters(machine, shape, d));
+  const auto fills = [&](const Deal& held) {
+    return shape.rows / (held.row_lanes * held.row_vector) * held.warps >=
+           kBusyWarps * machine.multiprocessors;
+  };
+  const int64_t lanes = kSector / (d.row_vector * rows.bytes);
+  const Deal some = hold(kHeld, kHeldColumns / d.row_vector), more = hold(2 * kHeld, lanes),
+             most = hold(4 * kHeld, lanes);
+  if (some.warps <= kHeldWarps || (some.warps <= kBlockHeldWarps && !fills(more)))
+    return in_blocks_of(kBlockWarps, in_clusters(machine, shape, some));
+  if (more.warps > kHeldWarps && most.warps <= kHeldWarps && fills(most) &&
+      4 * kHeld * shape.longest / padded <= kMostInTurn)
+    return in_blocks_of(2 * kHeldWarps, most);
+  return in_blocks_of(kBlockWarps, in_clusters(machine, shape, more));
 }
 
 // A part of it at a time.
