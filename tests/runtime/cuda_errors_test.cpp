@@ -89,6 +89,18 @@ TEST_CASE("a kernel notes the value and the size of one index out of range", "[c
   const Tensor rows = expand(index({2, 1 << 20}).unsqueeze(1), {2, 8});
   const Found row = found_by(scatter, {zeros({3, 8}), contiguous_copy(rows), ones({2, 8})});
   CHECK((row.bits == 1 && row.index == 1 << 20 && row.size == 3));
+  const Graph sums = parse_graph(
+      "graph h(%0 x: f32[5,8], %1 i: i64[70,8]) {\n"
+      "  %2: f32[70,8] = gather %0, %1 {axis=0}\n  %3: f32[8] = sum %2 {axes=[0]}\n"
+      "  return %3\n}\n");
+  std::vector<int64_t> chosen(70 * 8, 4);
+  const auto sum_of = [&] {
+    return found_by(sums, {zeros({5, 8}), from_vector(chosen, {70, 8})});
+  };
+  CHECK(sum_of().bits == 0);
+  chosen[69 * 8 + 7] = 5;
+  const Found last = sum_of();  // noted by one thread, told at the kernel's end
+  CHECK((last.bits == 1 && last.index == 5 && last.size == 5));
 }
 
 TEST_CASE("a GPU's index error names op, line, value and size, call after call",

@@ -125,6 +125,29 @@ TEST_CASE("a tile's vectors are aligned, of a width that there is", "[tile][veri
   CHECK_THAT(error_of(astray), ContainsSubstring("is astride"));
 }
 
+TEST_CASE("a tile's vectors may be of rows that data chooses", "[tile][verify]") {
+  const auto error = [](const std::string& statements, const std::string& limit = "20") {
+    return error_of(
+        str("program f on cuda {\n  input x: f32[20,4]\n  input c: i64[32]\n"
+            "  output y: f32[32,4]\n  kernel k rows(i0: 32, i1: 4) {\n"
+            "    $0 = load c[i0]\n    store y[i0*4 + i1] = load x[at0*4 + i1; at0 = $0 < ",
+            limit,
+            "]\n    schedule layouts rows grid · lane 32 · vector 4\n  }\n"
+            "  launch k\n  return y\n}\n\ntile k grid 1 block 1 warps {\n"
+            "  array t: f32[4]\n  i0: 32 = lane\n  $0 = load c[i0]\n",
+            statements, "  store y[i0*4] x4 = t[0]\n}\n"));
+  };
+  CHECK(error("  t[0] = load $1: x[at0*4] x4\n") == "");
+  CHECK_THAT(error("  t[0] = load $1: x[at0*4 + 2] x4\n"), ContainsSubstring("is astride"));
+  CHECK_THAT(error("  t[0] = load $1: x[at0*8] x4\n"),
+             ContainsSubstring("leaves the buffer's"));
+  CHECK_THAT(error("  t[0] = load $1: x[at1*4] x4\n"), ContainsSubstring("no integer 'at1'"));
+  CHECK_THAT(error("  t[0] = load $0: c[at0*4] x4\n"), ContainsSubstring("at0"));
+  CHECK_THAT(error("  t[0] = load $1: c[at0] x1\n"),
+             ContainsSubstring("$1 is no load of this buffer"));
+  CHECK_THAT(error("  t[0] = load x[at0*4] x4\n"), ContainsSubstring("no integer 'at0'"));
+}
+
 TEST_CASE("all lanes come to a tile's shuffles, all threads to its barriers",
           "[tile][verify]") {
   check_refused("  if lane < 16 {\n    $9 = t[0] of lane ^ 16\n  }\n",

@@ -151,6 +151,7 @@ void KernelText::define(const std::vector<int>& ids, const LoopScope& scope,
     out.line(!kept_.count(id) ? scalars.definition(id)
                               : str("const ", value_type(kernel.scalars[id].dtype), " ",
                                     scalars.name(id), " = ", kept_place(id), ";"));
+    behind_definition(id);
   }
 }
 

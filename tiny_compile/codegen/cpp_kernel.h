@@ -72,6 +72,8 @@ class KernelText {
   // Defines those of `ids` whose needs the scope holds, in order, but what is defined already; a
   // kept value is read back. A loop's end forgets what the loop defined: pass a copy there.
   void define(const std::vector<int>& ids, const LoopScope& scope, std::vector<bool>& defined);
+  // What is written behind a scalar's definition, where it holds as long: nothing unless changed.
+  std::function<void(int scalar)> behind_definition = [](int) {};
   // The scalars that steps evaluate, operands first; what only kept values are made of is left out.
   std::vector<int> needed(const std::vector<const Step*>& steps) const;
   LoopScope needs(int scalar) const { return needs_[scalar]; }

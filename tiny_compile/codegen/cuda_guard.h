@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tiny_compile/codegen/cpp_kernel.h"
+#include "tiny_compile/codegen/cuda_text.h"
 
 namespace tiny_compile {
 
@@ -13,5 +13,15 @@ namespace tiny_compile {
 // "e < 64". None where that may differ between the elements, or needs what is not `defined` yet.
 std::optional<std::string> guard_of_pack(KernelText& text, int load, int axis, int vector,
                                          const std::vector<bool>& defined);
+
+// Whether a place that data chose is one that there is, for all elements that have it: asked where it
+// is defined, once a row. A branch that may raise an error would keep elements' loads in its order.
+//
+//   const long long load_0 = in_index[i0];
+//   const bool fits_0_50257 = tc_in_range(load_0, 50257);
+void check_places_once(CudaText& text);
+
+// The scalars that choose so.
+std::vector<int> choosing_rows(const KernelText& text);
 
 }  // namespace tiny_compile

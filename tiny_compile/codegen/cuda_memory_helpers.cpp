@@ -205,6 +205,21 @@ __device__ inline bool tc_in_range(long long index, long long limit) {
   return false;
 }
 )"},
+    {"tc_is_place", "tc_in_range", R"(
+// The same where it is told at the end, so that no branch stands between the loads.
+struct tc_wrong {
+  long long index, size;  // of none: -1
+};
+__device__ inline bool tc_is_place(long long index, long long limit, tc_wrong& wrong) {
+  const bool is_place = (unsigned long long)index < (unsigned long long)limit;
+  wrong.index = is_place ? wrong.index : index;
+  wrong.size = is_place ? wrong.size : limit;
+  return is_place;
+}
+__device__ inline void tc_tell(const tc_wrong& wrong) {
+  if (wrong.size >= 0) tc_in_range(wrong.index, wrong.size);
+}
+)"},
 };
 
 }  // namespace

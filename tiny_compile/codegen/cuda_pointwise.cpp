@@ -9,11 +9,14 @@
 // the points themselves (b) is read element by element.
 //
 // With much arithmetic a thread computes a pack in each of four slabs, whole rows apart: all four
-// have the same columns, so that b is read once.
+// have the same columns, so that b is read once. So it is where data chooses rows: the four places
+// are asked for together, then the four packs.
 #include "tiny_compile/codegen/cuda_pointwise.h"
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
+#include "tiny_compile/codegen/cuda_guard.h"
 
 namespace tiny_compile {
 namespace {
@@ -128,11 +131,14 @@ Expr open_slabs(CudaText& text, const Slabs& slabs, int64_t points, int64_t exte
   const Expr turn = Expr::symbol(tile_symbol("turn"), 0, slabs.count - 1);
   const bool whole = slabs.size * slabs.count == points;
   text.out.line("#pragma unroll");
+  // Where data chooses rows, what is wrong with them is told behind the loop.
+  const char* leave = text.wrong.empty() ? "return" : "break";
   text.out.open(str("for (", text.integer, " turn = 0; turn < ", slabs.count, "; turn++)"));
   if (places || !whole) text.declare("first", start + turn * slabs.size);
   // Only the last slab may be shorter; asked in the others, it would part their loads.
   if (!whole)
-    text.out.line(str("if (turn == ", slabs.count - 1, " && first >= ", points, ") return;"));
+    text.out.line(
+        str("if (turn == ", slabs.count - 1, " && first >= ", points, ") ", leave, ";"));
   return floor_div(start, extent) + turn * floor_div(slabs.size, extent);
 }
 
@@ -161,6 +167,7 @@ struct Points {
   bool told;              // how many there are is a parameter, and `count` the most
   bool through;           // packs go on into the next row
   int vector, block;
+  std::vector<int> chosen;  // what chooses the rows of packs, in several slabs
   Slabs slabs;
   bool ragged() const { return count % vector != 0 || (told && vector > 1); }
   std::string end() const { return told ? "points" : str(slabs.size); }
@@ -180,13 +187,16 @@ Points points_of(const CudaText& text, const std::vector<int>& ids, const Expr& 
   p.vector = few ? 1 : text.widest(all_steps(kernel), last, p.line ? 0 : p.extent);
   p.through = p.vector == 1 && !p.line;
   if (p.through && !few) p.vector = flat_vector(text, ids, flat);
-  p.slabs = slabs_of(p.count, p.line ? 1 : p.extent, p.vector, is_heavy(text) && !p.told);
+  if (!p.line && !p.through && !p.told) p.chosen = choosing_rows(text);
+  p.slabs = slabs_of(p.count, p.line ? 1 : p.extent, p.vector,
+                     !p.chosen.empty() || (is_heavy(text) && !p.told));
+  if (p.slabs.is_one()) p.chosen.clear();
   p.block = few ? kLeastBlock : p.slabs.is_one() ? kBlock : kSmallBlock;
   return p;
 }
 
-// Where the thread's pack starts, in its row and in every slab, and its row.
-Expr open_packs(CudaText& text, const Points& p) {
+// Where the thread's pack starts, in its row and in every slab.
+void declare_packs(CudaText& text, const Points& p) {
   const int64_t packs = p.slabs.size / p.vector;
   const std::string wide = text.integer == "int" ? "" : "(long long)",
                     thread = str("blockIdx.x * ", wide, p.block, " + threadIdx.x");
@@ -197,7 +207,42 @@ Expr open_packs(CudaText& text, const Points& p) {
     text.declare(
         p.through ? "column" : "e",
         mod(Expr::symbol(tile_symbol(p.start()), 0, p.slabs.size - 1), p.extent).str());
+}
+
+// The loop over the thread's packs, where there are several; the row of one.
+Expr open_packs(CudaText& text, const Points& p) {
   return open_slabs(text, p.slabs, p.count, p.extent, p.through || p.line);
+}
+
+// Reads what chooses the rows of all packs: each row's load would wait for it alone otherwise, and
+// the next ones behind it. From here on it is kept.
+//
+//   for (int turn = 0; turn < 4; turn++) { i0 = ..; load_0 = in_index[i0]; chosen_0[turn] = load_0; }
+void choose_ahead(CudaText& text, const Points& p) {
+  const int last = text.kernel.rows - 1;
+  text.wrong = "wrong";
+  text.out.line("tc_wrong wrong = {0, -1};");
+  std::vector<bool> wanted(text.kernel.scalars.size()), defined(wanted.size());
+  std::vector<int> ids;
+  for (int id : p.chosen) {
+    text.out.line(str(value_type(text.kernel.scalars[id].dtype), " chosen_", id, "[",
+                      p.slabs.count, "];"));
+    const std::vector<bool> below = text.below(id);
+    for (size_t k = 0; k < below.size(); k++) wanted[k] = wanted[k] || below[k];
+  }
+  for (size_t id = 0; id < wanted.size(); id++) {
+    if (wanted[id]) ids.push_back(static_cast<int>(id));
+  }
+  const auto checks = std::exchange(text.behind_definition, [](int) {});
+  const Expr row = open_packs(text, p);
+  text.unpack_rows(last, row);
+  text.define(ids, {row_mask(text.kernel), false}, defined);
+  text.kept_place = [](int id) { return str("chosen_", id, "[turn]"); };
+  for (int id : p.chosen) text.planned[id] = {};
+  text.keep(p.chosen);
+  text.mark_kept(p.chosen);
+  text.out.close();
+  text.behind_definition = checks;
 }
 
 // The elements left from the pack on.
@@ -214,7 +259,7 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
   const Kernel& kernel = text.kernel;
   const int last = kernel.rows - 1;
   const std::vector<const Step*> steps = all_steps(kernel);
-  const std::vector<int> ids = text.needed(steps);
+  std::vector<int> ids = text.needed(steps);
   const Expr flat = flat_index(kernel);
   const Points p = points_of(text, ids, flat);
   KernelEntry entry =
@@ -223,6 +268,11 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
                      ? 0
                      : small_blocks(text.program.machine, words_of_packs(text, ids, p.vector)));
   std::vector<bool> defined(kernel.scalars.size());
+  declare_packs(text, p);
+  if (!p.chosen.empty()) {
+    choose_ahead(text, p);
+    ids = text.needed(steps);
+  }
   const Expr row = open_packs(text, p);
   if (p.through) {
     text.set_flat(flat, p.vector);
@@ -250,6 +300,7 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
   if (p.vector > 1) text.out.close();
   text.store_packs(steps);
   if (!p.slabs.is_one()) text.out.close();
+  if (!text.wrong.empty()) text.out.line("tc_tell(wrong);");
   text.out.close();
   return entry;
 }

@@ -70,6 +70,7 @@ CudaText::CudaText(const Program& p, const Kernel& k, Starts starts)
     if (form == Form::Slow) return str(calls("tc_divided"), "_slowly(", a, ", ", b, ")");
     return str(calls("tc_divided"), "(", a, ", by_", b, form == Form::Fast ? ", exact)" : ")");
   };
+  check_places_once(*this);
   scalars.rounds = [this](int id) { return !unrounded_.count(id); };
 }
 

@@ -74,6 +74,9 @@ class CudaText : public KernelText {
   // "pack_3.at[v]", or what tc_to_f32 takes of a pack of halves.
   std::string element_of_pack(const std::string& pack, DType dtype);
   std::string place(const Step& step) const;  // "out_y[i0*8 + j0]"
+  // The variable that notes an index out of range, which the kernel's end tells; "": told at once, by
+  // a branch that keeps what follows it behind what comes before.
+  std::string wrong;
   std::string left;  // elements left from e on, where a pack may end beyond them; else ""
 
  private:

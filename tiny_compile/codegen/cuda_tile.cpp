@@ -19,6 +19,9 @@ void count_uses(const Body& body, const std::vector<Scalar>& scalars, std::vecto
     count_uses(s.body, scalars, uses, seen);
     if (s.value < 0) continue;
     if (s.kind != StatementKind::Define) uses[s.value]++;
+    if (s.kind == StatementKind::Load) {
+      for (int chosen : scalars[s.value].operands) uses[chosen]++;
+    }
     if (s.kind != StatementKind::Define || seen[s.value] || s.array >= 0) continue;
     seen[s.value] = true;
     for (int operand : scalars[s.value].operands) uses[operand]++;
@@ -58,10 +61,20 @@ class TileWriter {
       out_.line(str(array.space == Space::Register ? "" : "__shared__ ",
                     value_type(array.dtype), " ", array.name, "[",
                     array.size / (array.space == Space::Cluster ? cluster : 1), "];"));
+    if (chooses_places()) {
+      text_.wrong = "wrong";
+      out_.line("tc_wrong wrong = {0, -1};");
+    }
     write(tile_.body);
+    if (chooses_places()) out_.line("tc_tell(wrong);");
   }
 
  private:
+  bool chooses_places() const {
+    const std::vector<Scalar>& all = tile_.kernel.scalars;
+    return std::any_of(all.begin(), all.end(),
+                       [](const Scalar& s) { return !s.limits.empty(); });
+  }
   bool is_element(int id) const { return tile_.kernel.scalars[id].kind == ScalarKind::Element; }
   // A shuffle is a statement: what `?:` leaves out must not hold one.
   bool is_written_where_used(int id) const {
@@ -139,21 +152,35 @@ class TileWriter {
                                                     : text_.scalars.value(s.value);
     out_.line(str("const ", value_type(scalar.dtype), " ", text_.scalars.name(s.value), " = ",
                   value, ";"));
+    text_.behind_definition(s.value);
   }
 
   void write_set(const Statement& s, const std::string& value) {
     out_.line(str(at(s.array, s.index), " = ", value, ";"));
   }
 
-  std::string address(int buffer, const Expr& index) const {
-    return str(pointer_name(text_.program.buffers[buffer]), " + ", text_.scalars.index(index));
+  std::string address(int buffer, const Expr& index,
+                      const std::vector<int>& chosen = {}) const {
+    return str(pointer_name(text_.program.buffers[buffer]), " + ",
+               text_.scalars.index(index, chosen));
+  }
+
+  // "if (fits_0_50257) " where data chooses the places that are read.
+  std::string where_in_range(const Scalar& load) const {
+    std::vector<std::string> all;
+    for (size_t k = 0; k < load.operands.size(); k++)
+      all.push_back(text_.scalars.in_range(load.operands[k], load.limits[k]));
+    return str("if (", join(all, " && "), ") ");
   }
 
   void write_load(const Statement& s) {
     const bool half = is_half(text_.program.buffers[s.buffer].type.dtype);
     if (half) text_.calls(kElementOfPack);
-    out_.line(str(text_.calls(half ? "tc_read_halves" : "tc_read"), "<", s.width, ">(&",
-                  at(s.array, s.place), ", ", address(s.buffer, s.index), ");"));
+    const Scalar chosen = s.value < 0 ? Scalar{} : tile_.kernel.scalars[s.value];
+    out_.line(str(s.value < 0 ? "" : where_in_range(chosen),
+                  text_.calls(half ? "tc_read_halves" : "tc_read"), "<", s.width, ">(&",
+                  at(s.array, s.place), ", ", address(s.buffer, s.index, chosen.operands),
+                  ");"));
   }
 
   void write_store_all(const Statement& s) {

@@ -206,6 +206,13 @@ std::string comment_of(const Kernel& kernel) {
   return str("// ", join(places, ", "), many ? ", ...\n" : "\n");
 }
 
+ScalarWriter::ScalarWriter(const Program& program, const Kernel& kernel, Calls& calls)
+    : program_(program), kernel_(kernel), calls_(calls) {
+  in_range = [this](int chosen, const Expr& limit) {
+    return str(calls_("tc_in_range"), "(", name(chosen), ", ", limit, ")");
+  };
+}
+
 bool ScalarWriter::is_trivial(int scalar) const {
   const ScalarKind kind = kernel_.scalars[scalar].kind;
   return kind == ScalarKind::Constant || kind == ScalarKind::Register;
@@ -278,8 +285,7 @@ std::string ScalarWriter::loaded(int id) const {
   std::string guard;
   if (scalar.mask >= 0) guard = name(scalar.mask);
   for (size_t k = 0; k < scalar.operands.size(); k++)
-    guard += str(guard.empty() ? "" : " && ", calls_("tc_in_range"), "(",
-                 name(scalar.operands[k]), ", ", scalar.limits[k], ")");
+    guard += str(guard.empty() ? "" : " && ", in_range(scalar.operands[k], scalar.limits[k]));
   std::string value;
   if (scalar.kind == ScalarKind::Index) {
     value = str("(long long)(", index(scalar.index, scalar.operands), ")");

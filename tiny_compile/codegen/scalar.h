@@ -17,8 +17,8 @@ inline Symbol tile_symbol(std::string name) { return {std::move(name), SymbolKin
 class ScalarWriter {
  public:
   // What the texts call is told to `calls`.
-  ScalarWriter(const Program& program, const Kernel& kernel, Calls& calls)
-      : program_(program), kernel_(kernel), calls_(calls) {}
+  ScalarWriter(const Program& program, const Kernel& kernel, Calls& calls);
+  ScalarWriter(const ScalarWriter&) = delete;
 
   // How a register reads where scalars are evaluated; "r0" unless changed ("r0[l]").
   std::function<std::string(int step)> register_name = [](int step) { return str("r", step); };
@@ -26,6 +26,8 @@ class ScalarWriter {
   std::function<std::string(int load)> element = [](int) { return std::string(); };
   // How an op's value reads where that is not what the op table says; "" where it is.
   std::function<std::string(int apply)> instead = [](int) { return std::string(); };
+  // How it reads that a place which data chose is below `limit`; "tc_in_range(load_0, 50)" unless changed.
+  std::function<std::string(int chosen, const Expr& limit)> in_range;
   // Whether a half is rounded where it is computed; where not, its store does it.
   std::function<bool(int apply)> rounds = [](int) { return true; };
 

@@ -85,10 +85,17 @@ std::vector<uint64_t> axes_of_scalars(const Kernel& kernel) {
 
 std::vector<int> evaluated(const Kernel& kernel, const std::vector<int>& steps,
                            const Predicate& is_kept) {
-  std::vector<bool> wanted(kernel.scalars.size());
+  std::vector<int> roots;
   for (int s : steps) {
-    for (int root : roots_of(kernel.steps[s])) wanted[root] = true;
+    for (int root : roots_of(kernel.steps[s])) roots.push_back(root);
   }
+  return evaluated_for(kernel, roots, is_kept);
+}
+
+std::vector<int> evaluated_for(const Kernel& kernel, const std::vector<int>& roots,
+                               const Predicate& is_kept) {
+  std::vector<bool> wanted(kernel.scalars.size());
+  for (int root : roots) wanted[root] = true;
   std::vector<int> ids;
   for (int id = static_cast<int>(wanted.size()); id-- > 0;) {
     if (!wanted[id]) continue;

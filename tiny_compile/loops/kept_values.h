@@ -15,6 +15,10 @@ std::vector<uint64_t> axes_of_scalars(const Kernel& kernel);
 std::vector<int> evaluated(const Kernel& kernel, const std::vector<int>& steps,
                            const std::function<bool(int)>& is_kept);
 
+// What these scalars take, themselves too.
+std::vector<int> evaluated_for(const Kernel& kernel, const std::vector<int>& roots,
+                               const std::function<bool(int)>& is_kept);
+
 // The values that each pass (passes_of.h) keeps for later ones over the same loops: loads and costly
 // ones, or fewer that are made of them. Only over loops that `may_keep`.
 std::vector<std::vector<int>> kept_values(

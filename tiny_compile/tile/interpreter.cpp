@@ -404,8 +404,16 @@ class ClusterRun {
                              threads_.value(s.value, threads[n]));
   }
 
-  void move(const Statement& s, const Threads& threads) {
-    const Integers index = threads_.evaluate(s.index, threads),
+  // Where a vector is in memory; threads whose data chose a place that is none are left out.
+  Integers vector_index(const Statement& s, Threads& threads) {
+    if (s.value < 0) return threads_.evaluate(s.index, threads);
+    Scalar load = tile_.kernel.scalars[s.value];
+    load.index = s.index;
+    return chosen_index(load, threads);
+  }
+
+  void move(const Statement& s, Threads threads) {
+    const Integers index = vector_index(s, threads),
                    place = threads_.evaluate(s.place, threads);
     Lanes one;
     for (size_t n = 0; n < threads.size(); n++) {

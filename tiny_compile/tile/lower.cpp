@@ -21,6 +21,7 @@
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/loops/passes_of.h"
 #include "tiny_compile/tile/reduce.h"
+#include "tiny_compile/tile/vectors.h"
 
 namespace tiny_compile {
 namespace {
@@ -56,32 +57,12 @@ bool is_in_loops(const Lowering& l, int scalar, const std::vector<int>& inner) {
 
 // --- places -------------------------------------------------------------------------------------
 
-// The axis along which a pass reads and writes vectors, and the name of it where one begins.
-struct VectorAxis {
-  int axis = -1;
-  std::string start;
-  int64_t width = 1;
-};
-
 VectorAxis vector_axis(const Lowering& l, const Share& k, const std::vector<int>& inner) {
   const auto named = [&](int axis, int64_t width) {
     return VectorAxis{axis, l.kernel.axes[axis].name + "_v", width};
   };
   if (l.rows.vector > 1) return named(l.kernel.rows - 1, l.rows.vector);
   return k.vector > 1 ? named(inner.back(), k.vector) : VectorAxis{};
-}
-
-// i1 = flat % 8; i0 = flat / 8; the axis of vectors by the name of where they begin.
-Body unpack(const Kernel& kernel, const std::vector<int>& axes, Expr flat,
-            const VectorAxis& vector) {
-  Body body;
-  for (size_t k = axes.size(); k-- > 0;) {
-    const Axis& axis = kernel.axes[axes[k]];
-    body.push_back(let(axes[k] == vector.axis ? vector.start : axis.name, axis.extent,
-                       k == 0 ? flat : mod(flat, axis.extent)));
-    flat = floor_div(flat, axis.extent);
-  }
-  return body;
 }
 
 // The axis itself, an element of the vector.
@@ -134,6 +115,11 @@ Share share_over(const Lowering& l, const std::vector<int>& inner) {
 
 std::vector<int> needed(const Lowering& l, const std::vector<int>& steps) {
   return evaluated(l.kernel, steps, [&](int id) { return kept_in(l, id) >= 0; });
+}
+
+// Of a pass, by a thread, at a time.
+int64_t elements_held(const Lowering& l, const Share& k) {
+  return k.registers * k.vector * l.row_registers();
 }
 
 Expr place_of(const Lowering& l, const Share& k) {
@@ -198,74 +184,51 @@ void define_for_row(Lowering& l, const std::vector<int>& ids, const std::vector<
 
 // --- elements -----------------------------------------------------------------------------------
 
-bool is_wide(const Lowering& l, const VectorAxis& vector, const Expr& index, int buffer) {
-  return vector.width > 1 && l.program.buffers[buffer].align >= 16 &&
-         is_contiguous(index, l.kernel.axes[vector.axis].symbol(),
-                       static_cast<int>(vector.width));
-}
-
-Expr at_start(const Lowering& l, const VectorAxis& vector, const Expr& index) {
-  const Axis& axis = l.kernel.axes[vector.axis];
-  return substitute(index, {{axis.name, Expr::index(vector.start, axis.extent)}});
-}
-
 int add_pack(Lowering& l, DType dtype, int64_t width) {
   return add_array(l.tile, {str("pack", l.tile.arrays.size()), dtype, width});
 }
 
-// A mask that says the same of all elements of a vector: index < bound, both multiples of its
-// width, or the index the same for all.
-struct Within {
-  Expr index, bound;
-};
-
-std::optional<Within> mask_of_vector(const Lowering& l, const VectorAxis& vector, int mask) {
-  const std::vector<Scalar>& scalars = l.kernel.scalars;
-  const Scalar& less = scalars[mask];
-  if (less.kind != ScalarKind::Apply || less.op != Op::lt) return std::nullopt;
-  const Scalar &index = scalars[less.operands[0]], &bound = scalars[less.operands[1]];
-  if (index.kind != ScalarKind::Index || bound.kind != ScalarKind::Constant)
-    return std::nullopt;
-  const int64_t most = bound.value.as_integer();
-  const Axis& axis = l.kernel.axes[vector.axis];
-  const bool is_aligned =
-      most % vector.width == 0 &&
-      is_contiguous(index.index, axis.symbol(), static_cast<int>(vector.width));
-  if (depends_on(index.index, axis.name) && !is_aligned) return std::nullopt;
-  return Within{at_start(l, vector, index.index), most};
-}
-
-// The vector, or the one element; where its mask is false, what the load is then.
-Body load_pack(Lowering& l, const Scalar& load, int pack, const VectorAxis& vector) {
+// The vector, or the one element; where its mask is false or data chose a place that is none, what
+// the load is then.
+Body load_pack(Lowering& l, int id, int pack, const VectorAxis& vector) {
+  const Scalar& load = l.kernel.scalars[id];
   const int64_t width = l.tile.arrays[pack].size;
-  const Statement read = load_vector(pack, 0, load.buffer, at_start(l, vector, load.index),
-                                     static_cast<int>(width));
-  if (load.mask < 0) return {read};
-  const Within within = *mask_of_vector(l, vector, load.mask);
+  Statement read = load_vector(pack, 0, load.buffer, at_start(l.kernel, vector, load.index),
+                               static_cast<int>(width));
+  if (!load.operands.empty()) read.value = id;
+  if (load.mask < 0 && load.operands.empty()) return {read};
   const int otherwise = add_constant(l.tile, load.value);
-  return {for_each("v", width, true, {set(pack, Expr::index("v", width), otherwise)}),
-          if_less(within.index, within.bound, {read})};
+  Body body = {for_each("v", width, true, {set(pack, Expr::index("v", width), otherwise)})};
+  if (load.mask >= 0) {
+    const Within within = *mask_of_vector(l.kernel, vector, load.mask);
+    read = if_less(within.index, within.bound, {read});
+  }
+  body.push_back(std::move(read));
+  return body;
 }
 
-// Elements of one load for a vector of them: all, one that is the same for all, or 0.
-int64_t width_of(const Lowering& l, const VectorAxis& vector, const Scalar& load) {
-  if (vector.width == 1 || !load.operands.empty() ||
-      (load.mask >= 0 && !mask_of_vector(l, vector, load.mask)))
+// Elements that one load has for a vector: neighbours that are all read or all left out (where data
+// chooses places, those of the row), one that is the same for all, or 0.
+int64_t width_of(const Lowering& l, int id, const VectorAxis& vector) {
+  const Scalar& load = l.kernel.scalars[id];
+  const bool is_chosen = std::any_of(load.operands.begin(), load.operands.end(),
+                                     [&](int chosen) -> bool { return !l.defined[chosen]; });
+  if (vector.width == 1 || load.kind != ScalarKind::Load || is_chosen ||
+      (load.mask >= 0 && !mask_of_vector(l.kernel, vector, load.mask)))
     return 0;
-  if (is_wide(l, vector, load.index, load.buffer)) return vector.width;
-  return is_one_place(load.index, l.kernel.axes[vector.axis].symbol(), vector.width) ? 1 : 0;
+  if (is_wide(l.program, l.kernel, vector, load.index, load.buffer)) return vector.width;
+  const Expr axis = l.kernel.axes[vector.axis].symbol();
+  return load.operands.empty() && is_one_place(load.index, axis, vector.width) ? 1 : 0;
 }
 
 // Loads of vectors, whose elements the pass reads.
 Body load_packs(Lowering& l, const std::vector<int>& ids, const VectorAxis& vector) {
   Body body;
   for (int id : ids) {
-    const Scalar& load = l.kernel.scalars[id];
-    if (l.defined[id] || kept_in(l, id) >= 0 || load.kind != ScalarKind::Load) continue;
-    const int64_t width = width_of(l, vector, load);
+    const int64_t width = l.defined[id] || kept_in(l, id) >= 0 ? 0 : width_of(l, id, vector);
     if (width == 0) continue;
-    l.packs[id] = add_pack(l, load.dtype, width);
-    append(body, load_pack(l, load, l.packs[id], vector));
+    l.packs[id] = add_pack(l, l.kernel.scalars[id].dtype, width);
+    append(body, load_pack(l, id, l.packs[id], vector));
   }
   return body;
 }
@@ -276,13 +239,13 @@ Body store_elements(Lowering& l, const std::vector<int>& steps, const VectorAxis
   Body body;
   for (int s : steps) {
     const Step& step = l.kernel.steps[s];
-    if (!is_wide(l, vector, step.index, step.buffer)) {
+    if (!is_wide(l.program, l.kernel, vector, step.index, step.buffer)) {
       body.push_back(store(step.buffer, step.index, step.value));
       continue;
     }
     const int pack = add_pack(l, step.dtype, vector.width);
     body.push_back(set(pack, element, step.value));
-    after.push_back(store_vector(step.buffer, at_start(l, vector, step.index), pack, 0,
+    after.push_back(store_vector(step.buffer, at_start(l.kernel, vector, step.index), pack, 0,
                                  static_cast<int>(vector.width)));
   }
   return body;
@@ -363,7 +326,7 @@ Body in_turns(const Share& k, Body body) {
 Accumulator accumulator_of(Lowering& l, const Step& step, const Share& k) {
   const DType dtype = accumulator(step.op, l.kernel.scalars[step.value].dtype);
   const std::string name = str(info(step.op).name, l.tile.arrays.size());
-  const int64_t size = k.registers * k.vector * l.row_registers();
+  const int64_t size = elements_held(l, k);
   Accumulator all{step.op, dtype, add_array(l.tile, {name, dtype, size})};
   if (is_arg(step)) all.places = add_array(l.tile, {name + "_at", DType::i64, size});
   return all;
@@ -382,17 +345,52 @@ void finish(Lowering& l, int number, const Accumulator& all) {
   append(l.tile.body, std::move(body));
 }
 
+// Places that data chooses for each element, of a thread that has several: all are known before the
+// first is read, so that a thread waits for memory twice, not twice an element.
+//
+//   for r_k { $0 = load i[k]; $1 = load x[at0], at0 = $0 }
+//   =>   for r_k { $0 = load i[k]; chosen3[r_k] = $0 }   for r_k { $0 = chosen3[r_k]; $1 = load x[..] }
+Body choose_ahead(Lowering& l, const std::vector<int>& ids, const Share& k) {
+  std::vector<int> wanted;
+  std::map<int, int> arrays;
+  Body each;
+  for (int id : ids) {
+    for (int chosen : l.kernel.scalars[id].operands) {
+      const bool is_place = !l.kernel.scalars[id].limits.empty();
+      if (k.registers == 1 || !is_place || !is_in_loops(l, chosen, l.inner) ||
+          kept_in(l, chosen) >= 0 || arrays.count(chosen))
+        continue;
+      const Scalar& place = l.kernel.scalars[chosen];
+      arrays[chosen] = add_array(
+          l.tile, {str("chosen", l.tile.arrays.size()), place.dtype, elements_held(l, k)});
+      each.push_back(set(arrays[chosen], place_of(l, k), chosen));
+      wanted.push_back(chosen);
+    }
+  }
+  if (arrays.empty()) return {};
+  wanted = evaluated_for(l.kernel, wanted, [&](int id) { return kept_in(l, id) >= 0; });
+  Body body = over_elements(l, wanted, l.inner, k, each, {}, false);
+  for (const auto& [id, array] : arrays) l.kept[id] = {array, l.inner};
+  return body;
+}
+
 void reduce_pass(Lowering& l, const std::vector<int>& pass, const std::vector<int>& keep) {
   const std::vector<int>& inner = l.inner;
   const Share k = share_over(l, inner);
-  const std::vector<int> ids = needed(l, pass);
+  std::vector<int> ids = needed(l, pass);
   define_for_row(l, ids, inner);
+  const std::map kept = l.kept;
+  std::vector<Work> works;
+  if (Body ahead = choose_ahead(l, ids, k); !ahead.empty()) {
+    works.push_back({std::move(ahead), false});
+    ids = needed(l, pass);
+  }
   std::vector<Accumulator> all;
   Body each, begin, in_turn, after;
   for (int s : pass) {
     const Step& step = l.kernel.steps[s];
     all.push_back(accumulator_of(l, step, k));
-    const int64_t size = k.registers * k.vector * l.row_registers();
+    const int64_t size = elements_held(l, k);
     if (k.covers_more)
       begin.push_back(
           for_each("p", size, true, set_identity(l.tile, all.back(), Expr::index("p", size))));
@@ -401,13 +399,14 @@ void reduce_pass(Lowering& l, const std::vector<int>& pass, const std::vector<in
   std::map<int, int> arrays;
   for (int id : keep) {
     const DType dtype = l.kernel.scalars[id].dtype;
-    const int64_t size = k.registers * k.vector * l.row_registers();
+    const int64_t size = elements_held(l, k);
     arrays[id] = add_array(l.tile, {str("keep", l.tile.arrays.size()), dtype, size});
     each.push_back(set(arrays[id], place_of(l, k), id));
   }
   const bool hastens = has_shortcuts(l, ids, inner);
-  append(begin,
-         over_registers(l, k, {{over_elements(l, ids, inner, k, each, {}, false), hastens}}));
+  works.push_back({over_elements(l, ids, inner, k, each, {}, false), hastens});
+  l.kept = kept;
+  append(begin, over_registers(l, k, std::move(works)));
   for (const Accumulator& one : all) {
     Reduced reduced = reduce(l.tile, k, one, l.row_registers());
     append(l.tile.body, std::move(reduced.before));
@@ -424,7 +423,7 @@ void reduce_pass(Lowering& l, const std::vector<int>& pass, const std::vector<in
 // What shortcuts make of the values that a pass stores, in arrays: none is stored twice.
 Body compute_ahead(Lowering& l, const std::vector<int>& pass, const std::vector<int>& ids,
                    const Share& k) {
-  const int64_t size = k.registers * k.vector * l.row_registers();
+  const int64_t size = elements_held(l, k);
   std::map<int, int> arrays;
   Body each;
   for (int s : pass) {

@@ -5,7 +5,7 @@
 //   statement := name ':' n '=' index                                     Let
 //              | ('$' n | 'r' n) '=' (value | element ['of lane ^' n])    Define
 //              | 'divisor' value
-//              | element '=' (value | 'load' place ['x' n])               Set, Load
+//              | element '=' (value | 'load' ['$' n ':'] place ['x' n])   Set, Load
 //              | 'store' place ['x' n] '=' (value | element)              Store, StoreAll
 //              | 'for' name '<' n ['unrolled'] '{' {statement} '}'
 //              | 'if' index '<' index '{' {statement} '}'
@@ -101,9 +101,9 @@ class ElementParser : protected ValueParser {
     return names_.emplace_back(Expr::index(name, extent));
   }
 
-  Expr index() {
+  Expr index(const std::vector<Expr>& limits = {}) {
     return parse_expr(text_, at_, [&](std::string_view name, size_t position) {
-      return symbol(name, position, {});
+      return symbol(name, position, limits);
     });
   }
 
@@ -145,10 +145,10 @@ class ElementParser : protected ValueParser {
     return {array, place};
   }
 
-  std::pair<int, Expr> in_memory() {
+  std::pair<int, Expr> in_memory(const std::vector<Expr>& limits = {}) {
     const int source = buffer();
     expect('[', "the buffer");
-    const Expr place = index();
+    const Expr place = index(limits);
     expect(']', "the index");
     return {source, place};
   }
@@ -286,8 +286,14 @@ class TileParser : ElementParser {
     const auto [array, place] = element();
     expect('=', "the element");
     if (!accept_word("load")) return set(array, place, value());
-    const auto [source, from] = in_memory();
-    return load_vector(array, place, source, from, width());
+    skip_blanks();
+    const int load = next_is('$') ? value() : -1;  // whose at0, at1, ... these are
+    if (load >= 0) expect(':', "the load that data chooses places for");
+    const auto [source, from] =
+        in_memory(load < 0 ? std::vector<Expr>() : kernel_->scalars[load].limits);
+    Statement read = load_vector(array, place, source, from, width());
+    read.value = load;
+    return read;
   }
 
   Statement store_one_or_many() {

@@ -92,7 +92,8 @@ class TilePrinter {
       case StatementKind::Divisor: return line("divisor " + name(s.value));
       case StatementKind::Set: return line(str(at(s.array, s.index), " = ", name(s.value)));
       case StatementKind::Load:
-        return line(str(at(s.array, s.place), " = load ", in_memory(s), many(s)));
+        return line(str(at(s.array, s.place), " = load ",
+                        s.value < 0 ? "" : name(s.value) + ": ", in_memory(s), many(s)));
       case StatementKind::Store: return line(str("store ", in_memory(s), " = ", name(s.value)));
       case StatementKind::StoreAll:
         return line(str("store ", in_memory(s), many(s), " = ", at(s.array, s.place)));

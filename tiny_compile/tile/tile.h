@@ -45,7 +45,9 @@ struct Array {
 //   Define   scalar number `value` is computed here; or read from array[index], if one is named
 //   Divisor  the f32 scalar `value` divides many others: what that takes is computed here, once
 //   Set      array[index] = value
-//   Load     array[place ..] = buffer[index ..], `width` neighbours in one access
+//   Load     array[place ..] = buffer[index ..], `width` neighbours in one access; of a scalar `value`,
+//            a load: at0, at1, ... are its operands, and where one is out of range an error is raised
+//            and the array stays as it is
 //   Store    buffer[index] = value
 //   StoreAll buffer[index ..] = array[place ..], `width` neighbours in one access
 //   For      body for name = 0 .. index - 1; `unrolled`: indices of registers may use the name

@@ -81,6 +81,12 @@ void check_buffers(const Program& program, const Kernel& kernel, const std::vect
 
 // --- names, arrays and buffers ----------------------------------------------------------------------
 
+// No place that data could choose is one.
+bool is_never(const Scalar& s) {
+  return std::any_of(s.limits.begin(), s.limits.end(),
+                     [](const Expr& limit) { return limit.is_constant(0); });
+}
+
 // What a tile reads and writes, with what is known where it does.
 class Accesses {
  public:
@@ -116,7 +122,7 @@ class Accesses {
             " elements, as far as is known");
   }
 
-  void check_vector(const Statement& s) {
+  void check_vector(const Statement& s, size_t places = 0, bool never = false) {
     const int w = s.width;
     require(is_buffer(s.buffer), "no such buffer");
     const Buffer& b = program_.buffers[s.buffer];
@@ -125,7 +131,7 @@ class Accesses {
             kWidest);
     require(tile_.arrays[s.array].dtype == b.type.dtype, tile_.arrays[s.array].name, " is ",
             tile_.arrays[s.array].dtype, ", ", b.name, " is ", b.type.dtype);
-    check_place(s.buffer, s.index, -1, 0, false);
+    check_place(s.buffer, s.index, -1, places, never);
     if (w > 1) {
       require(b.align >= kAlign && known.has_only_multiples_of(s.index, w), b.name, "[",
               s.index, "] x", w, " is astride, as far as is known");
@@ -165,10 +171,8 @@ class Accesses {
     const std::string why = why_ill_typed(program_, tile_.kernel, id);
     require(why.empty(), why);
     if (s.kind == ScalarKind::Apply) return;
-    const bool never = std::any_of(s.limits.begin(), s.limits.end(),
-                                   [](const Expr& limit) { return limit.is_constant(0); });
     if (s.kind != ScalarKind::Load) return check_readable(s.index, s.operands.size());
-    check_place(s.buffer, s.index, s.mask, s.operands.size(), never);
+    check_place(s.buffer, s.index, s.mask, s.operands.size(), is_never(s));
     use(s.buffer, false);
   }
 
@@ -265,7 +269,7 @@ class TileVerifier {
         require_defined(s.value);
         return require(compute_type(scalars_[s.value].dtype) == DType::f32, "a divisor is f32");
       case StatementKind::Set: return check_set(s);
-      case StatementKind::Load:
+      case StatementKind::Load: return check_load(s);
       case StatementKind::StoreAll: return accesses_.check_vector(s);
       case StatementKind::Store: return check_store(s);
       case StatementKind::For: return check_loop(s);
@@ -315,6 +319,17 @@ class TileVerifier {
     const std::string why = Again(tile_).why_not(s.body);
     require(why.empty(), "a shortcut is done again: it ", why);
     check(s.body);
+  }
+
+  // Of places that data chooses, those of a load of the same buffer.
+  void check_load(const Statement& s) {
+    if (s.value < 0) return accesses_.check_vector(s);
+    require(is_scalar(tile_, s.value), "no such scalar");
+    const Scalar& load = scalars_[s.value];
+    require(load.kind == ScalarKind::Load && load.buffer == s.buffer && !load.operands.empty(),
+            "$", s.value, " is no load of this buffer from places that data chooses");
+    for (int operand : load.operands) require_defined(operand);
+    accesses_.check_vector(s, load.operands.size(), is_never(load));
   }
 
   void check_store(const Statement& s) {
