@@ -24,7 +24,8 @@ inline std::string for_cpu(const Source& source) {
       std::min({source.text.find("// Scans:"), source.text.find("// Sorts:"),
                 source.text.find("extern \"C\" __global__"),
                 source.text.find("static __device__ void block_of_"), source.text.size()});
-  const std::string kernels = source.text.substr(first);
+  const std::string kernels =
+      source.text.substr(first, source.text.find("\n// Behind a call:") - first);
   Calls calls = source.calls;
   const std::string body = cuda_helpers_for(calls) + kernels;
   return "#define TC_SHARED(name, bytes) alignas(16) static unsigned char name[bytes]\n"

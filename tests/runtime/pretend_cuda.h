@@ -3,7 +3,8 @@
 // Memory is the host's. A stream does nothing until somebody waits for it, and other streams'
 // events alone make it go on: what was not waited for has not happened, always. Two kernels are
 // known, by their names: one that has "gather" in it looks a row up, out[0] = table[4 * index[0]],
-// and sets the error word's bit where index[0] is not below 4; any other adds, out[0] = in[0] + 1.
+// and sets the error word's bit where index[0] is not below 4; tc_hand_over hands that bit over; any
+// other adds, out[0] = in[0] + 1.
 // Streams that are gone are remembered, and their use is an error.
 #include <cstdlib>
 #include <cstring>
@@ -34,7 +35,8 @@ std::recursive_mutex mutex;
 std::map<void*, size_t> blocks;
 size_t total = size_t{1} << 30, taken = 0;
 unsigned error_word = 0;
-int waits = 0, stream_waits = 0, misuses = 0;
+int waits = 0, stream_waits = 0, misuses = 0, moves = 0;
+bool hands_over = true;
 int next_launch = 0, next_wait = 0, launches_before = 0;  // errors; the launches that do begin
 thread_local void* context = nullptr;
 
@@ -57,6 +59,8 @@ int put(void* handle, std::function<void()> work) {
 // What tests ask and set.
 PRETEND int pretend_waits() { return waits; }  // of the host for the GPU
 PRETEND int pretend_stream_waits() { return stream_waits; }
+PRETEND int pretend_moves() { return moves; }  // copies to the host, and fills
+PRETEND void pretend_hands_over(bool does) { hands_over = does; }  // modules loaded from now on
 PRETEND void pretend_launches_before(int count) { launches_before = count; }
 PRETEND int pretend_misuses() { return misuses; }  // of streams that are gone
 PRETEND void pretend_total(size_t bytes) { total = bytes; }
@@ -116,6 +120,7 @@ PRETEND int cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, voi
   });
 }
 PRETEND int cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, void* stream) {
+  moves++;
   return put(stream, [=] { std::memcpy(to, reinterpret_cast<void*>(from), bytes); });
 }
 PRETEND int cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, void* stream) {
@@ -124,6 +129,7 @@ PRETEND int cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, void* s
   });
 }
 PRETEND int cuMemsetD8Async(Address to, unsigned char value, size_t bytes, void* stream) {
+  moves++;
   return put(stream, [=] { std::memset(reinterpret_cast<void*>(to), value, bytes); });
 }
 
@@ -171,6 +177,7 @@ PRETEND int cuModuleUnload(void*) { return 0; }
 PRETEND int cuModuleGetFunction(void** function, void*, const char* name) {
   static std::set<std::string> names;
   const std::lock_guard lock(mutex);
+  if (!hands_over && std::string(name) == "tc_hand_over") return kInvalidValue;
   *function = const_cast<std::string*>(&*names.insert(name).first);
   return 0;
 }
@@ -183,6 +190,10 @@ PRETEND int cuLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigne
   if (next_launch != 0 && launches_before-- <= 0) {
     launches_before = 0;
     return std::exchange(next_launch, 0);
+  }
+  if (*static_cast<std::string*>(function) == "tc_hand_over") {
+    auto* const place = *static_cast<unsigned**>(arguments[0]);
+    return put(stream, [=] { *place = std::exchange(error_word, 0); });
   }
   const auto pointer = [&](int k) { return *static_cast<float**>(arguments[k]); };
   float *const first = pointer(0), *const second = pointer(1);

@@ -253,6 +253,27 @@ TEST_CASE("pretend: a call that fails leaves its errors to nobody", "[.pretend]"
   CHECK(value_of(look(rows, two)[0]) == 20);
 }
 
+TEST_CASE("pretend: what a call found is handed over by one launch, or copied", "[.pretend]") {
+  REQUIRE(why_no_cuda().empty());
+  const auto moves = pretend<int()>("pretend_moves");
+  const Tensor rows = table(), nine = index(9), two = index(2);
+  for (const bool hands_over : {true, false}) {  // a text of a user's own may not know how
+    pretend<void(bool)>("pretend_hands_over")(hands_over);
+    const auto look =
+        compile([=](Tensor t, Tensor i) { return embedding(i, t) * (hands_over ? 1.0 : 2.0); },
+                {.name = "look"});
+    look(rows, two);
+    const int before = moves();
+    const int64_t launches = driver::launches();
+    const Tensor bad = look(rows, nine), good = look(rows, two);
+    CHECK(moves() - before == (hands_over ? 0 : 4));
+    CHECK(driver::launches() - launches == (hands_over ? 4 : 2));
+    CHECK(value_of(good) == 20);
+    CHECK_THAT(message_of([&] { value_of(bad); }), ContainsSubstring("is out of range"));
+  }
+  pretend<void(bool)>("pretend_hands_over")(true);
+}
+
 TEST_CASE("pretend: a cross entropy and its gradient are three launches", "[.pretend]") {
   REQUIRE(why_no_cuda().empty());
   const auto f = compile([](Tensor logits, Tensor target) {
@@ -262,7 +283,7 @@ TEST_CASE("pretend: a cross entropy and its gradient are three launches", "[.pre
   f(logits, target);
   const int64_t before = driver::launches();
   f(logits, target);
-  CHECK(driver::launches() - before == 3);
+  CHECK(driver::launches() - before == 3 + 1);  // the last hands over what they found
 }
 
 TEST_CASE("pretend: weights of one stream are waited for once a call", "[.pretend]") {

@@ -40,7 +40,8 @@ struct KernelEntry {
 //   C++   the text exports `unsigned tc_take_errors()`: those that kernels set on the calling
 //         thread since it was last asked
 //   CUDA  `__device__ tc_found tc_errors`: the bits, and of the first index out of range its value
-//         and the size that it is to be below (runtime/cuda_errors.h); never cleared by kernels
+//         and the size that it is to be below (runtime/cuda_errors.h); the kernel
+//         `tc_hand_over`, where any can fail, copies and clears them
 //
 // C++: with TC_UNIT defined as u, the text is the part number u of `units`, to be linked with the
 // others; without it, all of them.

@@ -1,8 +1,8 @@
 // Whose mistake was it? Kernels of a module share a place on the GPU for what they find; behind each
-// call it is copied to one of that call's in the host's memory, and its bits are cleared:
+// call a kernel copies it to one of that call's in the host's memory, and clears its bits:
 //
-//   look(t, i)   k_embedding sets bit 0, 7, 3   found -> 0x..20   0 -> found.bits
-//   look(t, j)   k_embedding                    found -> 0x..38   0 -> found.bits
+//   look(t, i)   k_embedding sets bit 0, 7, 3   tc_hand_over(0x..20)
+//   look(t, j)   k_embedding                    tc_hand_over(0x..38)
 //
 // Nobody waits: until the copy has come, the call's says "not yet". Results carry their
 // call's, and those of the inputs they were made of.
@@ -102,8 +102,14 @@ std::shared_ptr<const Outcome> CudaErrors::outcome(
     const std::shared_ptr<const CalledProgram>& program) {
   const CudaStream stream = cuda_stream(device_);
   auto errors = std::make_shared<CallErrors>(program);
-  driver::start_copy_to_host(errors->place(), found_, sizeof(DeviceErrors), stream);
-  driver::fill_bytes(found_, 0, sizeof(unsigned), stream);
+  if (hand_over_) {
+    void* place = errors->place();  // which a GPU writes by the host's address
+    void* arguments[] = {&place};
+    driver::launch(hand_over_, 1, 1, 0, stream, arguments);
+  } else {
+    driver::start_copy_to_host(errors->place(), found_, sizeof(DeviceErrors), stream);
+    driver::fill_bytes(found_, 0, sizeof(unsigned), stream);
+  }
   return errors;
 }
 

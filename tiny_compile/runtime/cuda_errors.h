@@ -36,7 +36,9 @@ std::string bad_index_in_words(const CalledProgram& program, int64_t index, int6
 // streams, and each gets an outcome of its own.
 class CudaErrors {
  public:
-  CudaErrors(CudaAddress found, int device) : found_(found), device_(device) {}
+  // `hand_over`: the text's kernel that copies and clears them; null: it has none.
+  CudaErrors(CudaAddress found, CudaFunction hand_over, int device)
+      : found_(found), hand_over_(hand_over), device_(device) {}
 
   // Held while a call's kernels are put into the queue; they come after the last call's.
   std::unique_lock<std::mutex> turn(CudaQueue* queue);
@@ -49,6 +51,7 @@ class CudaErrors {
 
  private:
   CudaAddress found_;  // DeviceErrors
+  CudaFunction hand_over_;
   int device_;
   std::mutex mutex_;
   CudaQueue* last_ = nullptr;

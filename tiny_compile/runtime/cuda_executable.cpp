@@ -58,13 +58,23 @@ std::shared_ptr<const CudaMaker> maker_of(const Program& program, const Source& 
   return std::make_shared<CudaMaker>(CudaMaker{program.name, lines});
 }
 
+// Null: the module has none of this name.
+CudaFunction function_or_none(CudaModule module, const std::string& name) {
+  try {
+    return driver::find_function(module, name);
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 CudaLibrary::CudaLibrary(const std::string& cubin, int device) : device_(device) {
   const CudaScope scope(device);
   module_ = driver::load_module(cubin);
   if (const CudaAddress found = driver::find_global(module_, "tc_errors"))
-    errors_ = std::make_unique<CudaErrors>(found, device);
+    errors_ =
+        std::make_unique<CudaErrors>(found, function_or_none(module_, "tc_hand_over"), device);
 }
 
 CudaLibrary::~CudaLibrary() {
