@@ -113,9 +113,9 @@ TC_FN unsigned long long tc_keep(bool keep, unsigned long long bits) {
 // -e 2^23 as a float's bits take it, log(2^e m) = e ln 2 + log(m), m in [0.707, 1.414).
 TC_FN unsigned tc_less_exponent(unsigned bits) { return (0x3fb504f2u - bits) & 0xff800000u; }
 
-// log(1 + g / 4) - less 2^-23 ln 2. Four times the argument, because tc_log1p scales it by 2^(2 - e),
-// where 2^-e may be a denormal; signs are such that of g = -0 and less = 0 it is -0.
-TC_FN float tc_log_kernel(float g, float less) {
+// (g / 4 - log(1 + g / 4)) / g^2. Four times the argument, because tc_log1p scales it by 2^(2 - e),
+// where 2^-e may be a denormal.
+TC_FN float tc_log_kernel(float g) {
   float q = tc_fma(-0x1.154326p-26f, g, 0x1.d96428p-24f);
   q = tc_fma(q, g, -0x1.e3d388p-22f);
   q = tc_fma(q, g, 0x1.fcc188p-20f);
@@ -124,9 +124,13 @@ TC_FN float tc_log_kernel(float g, float less) {
   q = tc_fma(q, g, -0x1.99a13p-13f);
   q = tc_fma(q, g, 0x1.000008p-10f);
   q = tc_fma(q, g, -0x1.55554ep-8f);
-  q = tc_fma(q, g, 0x1p-5f);
-  q = tc_fma(q, g * g, less * -0x1.bd0106p-36f);
-  return tc_fma(less, -0x1.63p-24f, tc_fma(g, 0.25f, -q));
+  return tc_fma(q, g, 0x1p-5f);
+}
+
+// log(1 + g / 4) - less 2^-23 ln 2; of g = -0 and less = 0 it is -0.
+TC_FN float tc_log_sum(float g, float less) {
+  const float rest = tc_fma(tc_log_kernel(g), g * g, less * -0x1.bd0106p-36f);
+  return tc_fma(less, -0x1.63p-24f, tc_fma(g, 0.25f, -rest));
 }
 
 // `result`, a logarithm of x, where x is positive and finite; of 0 -inf, of less NaN, else x.
@@ -142,14 +146,40 @@ TC_FN float tc_log_special(float x, float result) {
 #endif
 }
 
-// A denormal is scaled.
-TC_FN float tc_log(float x) {
+// A positive x as 1 + g / 4 in [0.707, 1.414) times 2^(-less 2^-23); a denormal is scaled first.
+struct tc_log_parts {
+  float scaled, g, less;
+};
+
+TC_FN tc_log_parts tc_split(float x) {
   const bool tiny = x < 0x1p-126f;
   const float scaled = tiny ? x * 0x1p+24f : x;
   const unsigned bits = tc_bits(scaled), less = tc_less_exponent(bits);
-  const float e = (float)(int)less + (tiny ? 0x1.8p+27f : 0.0f);
-  return tc_log_special(scaled,
-                        tc_log_kernel(tc_fma(tc_from_bits(bits + less), 4.0f, -4.0f), e));
+  const float g = tc_fma(tc_from_bits(bits + less), 4.0f, -4.0f);
+  return tc_log_parts{scaled, g, (float)(int)less + (tiny ? 0x1.8p+27f : 0.0f)};
+}
+
+TC_FN float tc_log(float x) {
+  const tc_log_parts parts = tc_split(x);
+  return tc_log_special(parts.scaled, tc_log_sum(parts.g, parts.less));
+}
+
+// 1 / ln 2 in two parts times log(1 + g / 4). Of a power of two it is exact.
+TC_FN float tc_log2(float x) {
+  const tc_log_parts parts = tc_split(x);
+  const float g = parts.g, rest = tc_log_kernel(g) * (g * g);
+  const float part =
+      tc_fma(g, 0x1.715476p-2f, tc_fma(rest, -0x1.715476p+0f, g * 0x1.4ae0cp-28f));
+  return tc_log_special(parts.scaled, tc_fma(parts.less, -0x1p-23f, part));
+}
+
+// With log10(2) in two parts too, of which the first times e is exact: so it is of a power of ten.
+TC_FN float tc_log10(float x) {
+  const tc_log_parts parts = tc_split(x);
+  const float g = parts.g, rest = tc_log_kernel(g) * (g * g);
+  const float low = tc_fma(g, -0x1.5b235ep-29f, parts.less * -0x1.3509f8p-41f);
+  const float part = tc_fma(g, 0x1.bcb7b2p-4f, tc_fma(rest, -0x1.bcb7b2p-2f, low));
+  return tc_log_special(parts.scaled, tc_fma(parts.less, -0x1.344p-25f, part));
 }
 
 // log((1 + s) / (1 - s)) = 2 s + s^3 R(s^2), s = f / (2 + f).
@@ -199,8 +229,6 @@ TC_FN double tc_log2(double x) {
   return tc_fma(tc_log(parts.mantissa), 0x1.71547652b82fep+0, parts.exponent);
 }
 
-TC_FN float tc_log2(float x) { return (float)(tc_log((double)x) * 0x1.71547652b82fep+0); }
-
 // e log10(2), its first part exact, + log(m) / log(10).
 TC_FN double tc_log10(double x) {
   const tc_parts parts = tc_split(x);
@@ -208,8 +236,6 @@ TC_FN double tc_log10(double x) {
                              parts.exponent * 0x1.3fde623e2566bp-43);
   return tc_fma(parts.exponent, 0x1.34413509f70p-2, rest);
 }
-
-TC_FN float tc_log10(float x) { return (float)(tc_log((double)x) * 0x1.bcb7b1526e50ep-2); }
 
 // 1 / d as IEEE rounds it, where neither is a denormal: what CUDA's 1.0f / d does there, less the
 // test that costs.
@@ -274,7 +300,7 @@ TC_FN float tc_log1p(float x) {
   const float sum = 1.0f + x;
   const unsigned less = tc_less_exponent(tc_bits(sum));
   const float scale = tc_from_bits(0x40800000u + less), g = tc_fma(x, scale, -(4.0f - scale));
-  return tc_log_special(sum, tc_log_kernel(g, (float)(int)less));
+  return tc_log_special(sum, tc_log_sum(g, (float)(int)less));
 }
 
 // log(1 + x): what the sum u rounds away, over u, is added to log(u). Beyond 2^60 that is nothing,
@@ -395,7 +421,18 @@ TC_FN double tc_silu(double x) {
   return tc_fma(tc_logistic(-t) * t, -0x1p-600, x >= 0.0 ? x : -0.0);
 }
 
-TC_FN float tc_rsqrt(float x) { return 1.0f / tc_sqrt(x); }
+// No root is a denormal, so 1 / root is tc_inverse; of roots 0 and infinity the seed is right.
+TC_FN float tc_rsqrt(float x) {
+  const float root = tc_sqrt(x);
+#ifdef __CUDACC__
+  float seed;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(seed) : "f"(root));
+  const float inverse = tc_inverse(root);
+  return tc_is_nan(inverse) ? seed : inverse;
+#else
+  return 1.0f / root;
+#endif
+}
 
 TC_FN double tc_rsqrt(double x) { return 1.0 / tc_sqrt(x); }
 
