@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "tests/base/ulp.h"
 #include "tests/catch.h"
 #include "tiny_compile/base/math.h"
 
@@ -14,7 +15,8 @@ namespace {
 
 using Long = long double;
 
-// |value - exact| in units of the last place of `exact` rounded to T; 1e9 where one is special.
+// |value - exact| in units of the last place of `exact` rounded to T; 1e9 where
+// one is special.
 template <typename T>
 Long ulps(T value, Long exact) {
   if (std::isnan(value) && std::isnan(exact)) return 0;
@@ -116,8 +118,39 @@ TEST_CASE("log is within 2 and 4 ulp", "[prelude]") {
   CHECK_BOTH(tc_log, [](Long x) { return std::log(x); });
 }
 
+TEST_CASE("logarithms of powers of 2 and 10 are exact", "[prelude]") {
+  for (int k = -149; k < 128; k++) CHECK(tc_log2(std::ldexp(1.0f, k)) == static_cast<float>(k));
+  float power = 1;
+  for (int k = 0; k <= 10; k++, power *= 10) CHECK(tc_log10(power) == static_cast<float>(k));
+}
+
+TEST_CASE("exp without limits has the same bits between them", "[prelude]") {
+  size_t differ = 0;
+  for (int i = -87000; i <= 88000; i++) {
+    const float x = static_cast<float>(i) * 1e-3f;
+    differ += tc_bits(tc_exp_inside(x)) != tc_bits(tc_exp(x));
+  }
+  CHECK(differ == 0);
+}
+
 TEST_CASE("log1p is within 2 and 4 ulp", "[prelude]") {
   CHECK_BOTH(tc_log1p, [](Long x) { return std::log1p(x); });
+}
+
+// Where f32 reduces an angle itself, up to 2^17, multiples of pi/2 cancel most:
+// 83443 of them, with their neighbours.
+TEST_CASE("sin, cos and tan are within 2 ulp next to every multiple of pi/2", "[prelude]") {
+  const auto nearest = [](uint64_t i) {
+    const float x = static_cast<float>(static_cast<double>(i / 3) * 1.5707963267948966);
+    return tc_from_bits(tc_bits(x) + static_cast<unsigned>(i % 3) - 1);
+  };
+  const uint64_t end = uint64_t{3} * 84000;
+  const auto worst = [&](auto function, auto exact) {
+    return tiny_compile::ulp::worst_of<float>(function, exact, nearest, 3, end).error;
+  };
+  CHECK(worst([](float x) { return tc_sin(x); }, [](double x) { return std::sin(x); }) <= 2);
+  CHECK(worst([](float x) { return tc_cos(x); }, [](double x) { return std::cos(x); }) <= 2);
+  CHECK(worst([](float x) { return tc_tan(x); }, [](double x) { return std::tan(x); }) <= 2);
 }
 
 TEST_CASE("sin and cos are within 2 and 4 ulp, of huge angles too", "[prelude]") {
@@ -195,7 +228,8 @@ TEST_CASE("pow's special cases are C's, sign of zero included", "[prelude]") {
 
 TEST_CASE("a quotient by a divisor of many is what IEEE divides", "[prelude]") {
   std::mt19937 random(7);
-  const auto number = [&](unsigned low, unsigned high, unsigned signs) {  // exponents
+  const auto number = [&](unsigned low, unsigned high,
+                          unsigned signs) {  // exponents
     const unsigned exponent = low + static_cast<unsigned>(random()) % (high - low + 1);
     return tc_from_bits(
         static_cast<unsigned>((random() & signs) | exponent << 23 | (random() & 0x7fffffu)));
@@ -227,6 +261,8 @@ TEST_CASE("odd functions keep the sign of zero", "[prelude]") {
   for (const float zero : {0.0f, -0.0f}) {
     const bool sign = std::signbit(zero);
     CHECK(std::signbit(tc_sin(zero)) == sign);
+    CHECK(std::signbit(tc_tan(zero)) == sign);
+    CHECK(std::signbit(tc_atan(zero)) == sign);
     CHECK(std::signbit(tc_tanh(zero)) == sign);
     CHECK(std::signbit(tc_erf(zero)) == sign);
     CHECK(std::signbit(tc_gelu(zero)) == sign);
@@ -286,7 +322,8 @@ void check_every_pattern() {
   }
 }
 
-// Between neighbours: the middle goes to the even one, what is beyond it to the nearer.
+// Between neighbours: the middle goes to the even one, what is beyond it to the
+// nearer.
 template <typename Half>
 void check_every_tie() {
   const int mantissa = mantissa_of<Half>();

@@ -175,7 +175,7 @@ TEST_CASE("sin, cos and tan are vector code", "[vectorised]") {
   if (!why_not().empty()) SKIP(why_not());
   check("sin", "fmadd", [](Tensor x) { return sin(x); });
   check("cos", "fmadd", [](Tensor x) { return cos(x); });
-  check("tan", "divpd", [](Tensor x) { return tan(x); });
+  check("tan", "divps", [](Tensor x) { return tan(x); });
 }
 
 TEST_CASE("roots, casts and choices are vector code", "[vectorised]") {

@@ -41,11 +41,11 @@ TC_FN double tc_atan_unit(double q) {
   return wide ? 0x1.921fb54442d18p-1 + (u + rest) : u + rest;
 }
 
-// atan(t) = pi/2 - atan(1/t)
+// atan(t) = pi/2 - atan(1/t), which is pi/2 long before 2^100.
 TC_FN float tc_atan(float x) {
-  const float t = tc_abs(x);
+  const float t = tc_at_most(tc_abs(x), 0x1p+100f);
   const bool steep = t > 1.0f;
-  const float part = tc_atan_unit(steep ? 1.0f / t : t);
+  const float part = tc_atan_unit(steep ? tc_inverse(t) : t);
   return tc_copysign(steep ? 0x1.921fb6p+0f - (part + 0x1.777a5cp-25f) : part, x);
 }
 

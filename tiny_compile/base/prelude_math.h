@@ -110,27 +110,76 @@ TC_FN unsigned long long tc_keep(bool keep, unsigned long long bits) {
   return bits & (0ull - (unsigned long long)keep);
 }
 
-// log(2^e m) = e ln 2 + log(m), m in [0.707, 1.414), f = m - 1.
-TC_FN float tc_log(float x) {
-  const bool tiny = x < 0x1p-126f;
-  const float scaled = x * tc_from_bits(0x3f800000u + tc_keep(tiny, 24u << 23));
-  const unsigned bits = tc_bits(scaled), shifted = bits - 0x3f3504f3u;
-  const float e = (float)((int)shifted >> 23) - tc_from_bits(tc_keep(tiny, 0x41c00000u));
-  const float f = tc_from_bits((shifted & 0x7fffffu) + 0x3f3504f3u) - 1.0f;
-  float p = tc_fma(0x1.154326p-4f, f, -0x1.d96428p-4f);
-  p = tc_fma(p, f, 0x1.e3d388p-4f);
-  p = tc_fma(p, f, -0x1.fcc188p-4f);
-  p = tc_fma(p, f, 0x1.237a4ep-3f);
-  p = tc_fma(p, f, -0x1.5559e6p-3f);
-  p = tc_fma(p, f, 0x1.99a13p-3f);
-  p = tc_fma(p, f, -0x1.000008p-2f);
-  p = tc_fma(p, f, 0x1.55554ep-2f);
-  p = tc_fma(p, f, -0.5f);
-  p = tc_fma(p, f * f, e * -0x1.bd0106p-13f);
-  const float result = tc_fma(e, 0x1.63p-1f, p + f);
+// -e 2^23 as a float's bits take it, log(2^e m) = e ln 2 + log(m), m in [0.707, 1.414).
+TC_FN unsigned tc_less_exponent(unsigned bits) { return (0x3fb504f2u - bits) & 0xff800000u; }
+
+// (g / 4 - log(1 + g / 4)) / g^2. Four times the argument, because tc_log1p scales it by 2^(2 - e),
+// where 2^-e may be a denormal.
+TC_FN float tc_log_kernel(float g) {
+  float q = tc_fma(-0x1.154326p-26f, g, 0x1.d96428p-24f);
+  q = tc_fma(q, g, -0x1.e3d388p-22f);
+  q = tc_fma(q, g, 0x1.fcc188p-20f);
+  q = tc_fma(q, g, -0x1.237a4ep-17f);
+  q = tc_fma(q, g, 0x1.5559e6p-15f);
+  q = tc_fma(q, g, -0x1.99a13p-13f);
+  q = tc_fma(q, g, 0x1.000008p-10f);
+  q = tc_fma(q, g, -0x1.55554ep-8f);
+  return tc_fma(q, g, 0x1p-5f);
+}
+
+// log(1 + g / 4) - less 2^-23 ln 2; of g = -0 and less = 0 it is -0.
+TC_FN float tc_log_sum(float g, float less) {
+  const float rest = tc_fma(tc_log_kernel(g), g * g, less * -0x1.bd0106p-36f);
+  return tc_fma(less, -0x1.63p-24f, tc_fma(g, 0.25f, -rest));
+}
+
+// `result`, a logarithm of x, where x is positive and finite; of 0 -inf, of less NaN, else x.
+TC_FN float tc_log_special(float x, float result) {
+#ifdef __CUDACC__
+  float rough;  // right for all of these
+  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(rough) : "f"(x));
+  return tc_abs(rough) < 200.0f ? result : rough;
+#else
   const unsigned mask = tc_keep(x == 0.0f, 0xff800000u) | tc_keep(x < 0.0f, 0x7fc00000u);
   const bool plain = (x > 0.0f) & (x <= 0x1.fffffep+127f);
   return tc_from_bits(tc_keep(plain, tc_bits(result)) | tc_keep(!plain, tc_bits(x) | mask));
+#endif
+}
+
+// A positive x as 1 + g / 4 in [0.707, 1.414) times 2^(-less 2^-23); a denormal is scaled first.
+struct tc_log_parts {
+  float scaled, g, less;
+};
+
+TC_FN tc_log_parts tc_split(float x) {
+  const bool tiny = x < 0x1p-126f;
+  const float scaled = tiny ? x * 0x1p+24f : x;
+  const unsigned bits = tc_bits(scaled), less = tc_less_exponent(bits);
+  const float g = tc_fma(tc_from_bits(bits + less), 4.0f, -4.0f);
+  return tc_log_parts{scaled, g, (float)(int)less + (tiny ? 0x1.8p+27f : 0.0f)};
+}
+
+TC_FN float tc_log(float x) {
+  const tc_log_parts parts = tc_split(x);
+  return tc_log_special(parts.scaled, tc_log_sum(parts.g, parts.less));
+}
+
+// 1 / ln 2 in two parts times log(1 + g / 4). Of a power of two it is exact.
+TC_FN float tc_log2(float x) {
+  const tc_log_parts parts = tc_split(x);
+  const float g = parts.g, rest = tc_log_kernel(g) * (g * g);
+  const float part =
+      tc_fma(g, 0x1.715476p-2f, tc_fma(rest, -0x1.715476p+0f, g * 0x1.4ae0cp-28f));
+  return tc_log_special(parts.scaled, tc_fma(parts.less, -0x1p-23f, part));
+}
+
+// With log10(2) in two parts too, of which the first times e is exact: so it is of a power of ten.
+TC_FN float tc_log10(float x) {
+  const tc_log_parts parts = tc_split(x);
+  const float g = parts.g, rest = tc_log_kernel(g) * (g * g);
+  const float low = tc_fma(g, -0x1.5b235ep-29f, parts.less * -0x1.3509f8p-41f);
+  const float part = tc_fma(g, 0x1.bcb7b2p-4f, tc_fma(rest, -0x1.bcb7b2p-2f, low));
+  return tc_log_special(parts.scaled, tc_fma(parts.less, -0x1.344p-25f, part));
 }
 
 // log((1 + s) / (1 - s)) = 2 s + s^3 R(s^2), s = f / (2 + f).
@@ -180,8 +229,6 @@ TC_FN double tc_log2(double x) {
   return tc_fma(tc_log(parts.mantissa), 0x1.71547652b82fep+0, parts.exponent);
 }
 
-TC_FN float tc_log2(float x) { return (float)(tc_log((double)x) * 0x1.71547652b82fep+0); }
-
 // e log10(2), its first part exact, + log(m) / log(10).
 TC_FN double tc_log10(double x) {
   const tc_parts parts = tc_split(x);
@@ -189,8 +236,6 @@ TC_FN double tc_log10(double x) {
                              parts.exponent * 0x1.3fde623e2566bp-43);
   return tc_fma(parts.exponent, 0x1.34413509f70p-2, rest);
 }
-
-TC_FN float tc_log10(float x) { return (float)(tc_log((double)x) * 0x1.bcb7b1526e50ep-2); }
 
 // 1 / d as IEEE rounds it, where neither is a denormal: what CUDA's 1.0f / d does there, less the
 // test that costs.
@@ -250,16 +295,16 @@ TC_FN float tc_at_most(float x, float high) {
 #endif
 }
 
-// log(1 + x): what the sum u rounds away, over u, is added to log(u). Beyond 2^60 that is
-// nothing, and a tiny x is its own logarithm.
+// log(1 + x) = e ln 2 + log(1 + f), 1 + f = 2^-e (1 + x), which is rounded once.
 TC_FN float tc_log1p(float x) {
-  const float u = 1.0f + x, back = u - 1.0f, lost = (1.0f - (u - back)) + (x - back);
-  const bool matters = !((u <= 0.0f) | (u > 0x1p+60f)), small = tc_abs(x) < 0x1p-24f;
-  const float result =
-      tc_log(u) + tc_from_bits(tc_keep(matters, tc_bits(lost * tc_inverse(u))));
-  return tc_from_bits(tc_keep(small, tc_bits(x)) | tc_keep(!small, tc_bits(result)));
+  const float sum = 1.0f + x;
+  const unsigned less = tc_less_exponent(tc_bits(sum));
+  const float scale = tc_from_bits(0x40800000u + less), g = tc_fma(x, scale, -(4.0f - scale));
+  return tc_log_special(sum, tc_log_sum(g, (float)(int)less));
 }
 
+// log(1 + x): what the sum u rounds away, over u, is added to log(u). Beyond 2^60 that is nothing,
+// and a tiny x is its own logarithm.
 TC_FN double tc_log1p(double x) {
   const double u = 1.0 + x, back = u - 1.0, lost = (1.0 - (u - back)) + (x - back);
   const bool matters = !((u <= 0.0) | (u > 0x1p+60)), small = tc_abs(x) < 0x1p-53;
@@ -376,7 +421,18 @@ TC_FN double tc_silu(double x) {
   return tc_fma(tc_logistic(-t) * t, -0x1p-600, x >= 0.0 ? x : -0.0);
 }
 
-TC_FN float tc_rsqrt(float x) { return 1.0f / tc_sqrt(x); }
+// No root is a denormal, so 1 / root is tc_inverse; of roots 0 and infinity the seed is right.
+TC_FN float tc_rsqrt(float x) {
+  const float root = tc_sqrt(x);
+#ifdef __CUDACC__
+  float seed;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(seed) : "f"(root));
+  const float inverse = tc_inverse(root);
+  return tc_is_nan(inverse) ? seed : inverse;
+#else
+  return 1.0f / root;
+#endif
+}
 
 TC_FN double tc_rsqrt(double x) { return 1.0 / tc_sqrt(x); }
 

@@ -68,9 +68,18 @@ TC_FN double tc_normal_tail(double t, double factor) {
   return tc_fma(part, e, part) * tc_from_bits(tc_bits(shifted) << 52) * 0x1p-600;
 }
 
+// The bits of tc_exp for -87 < x < 88, and NaN: one factor, no limits.
+TC_FN float tc_exp_inside(float x) {
+  const float shifted = tc_fma(x, 0x1.715476p+0f, 0x1.8000fep+23f),
+              n = shifted - 0x1.8000fep+23f;
+  const float r = tc_fma(n, 0x1.bd0106p-13f, tc_fma(n, -0x1.63p-1f, x));
+  const float factor = tc_from_bits(tc_bits(shifted) << 23);
+  return tc_fma(tc_expm1_kernel(r), factor, factor);
+}
+
 // x P(x^2) near zero, 1 - exp(x Q(x)) with x Q(x) = log(erfc(x)) elsewhere.
 TC_FN float tc_erf(float x) {
-  const float z = x * x, t = tc_abs(x) > 3.95f ? 3.95f : tc_abs(x);
+  const float z = x * x, t = tc_at_most(tc_abs(x), 3.95f);
   float p = tc_fma(0x1.5e4ddp-14f, z, -0x1.aab506p-11f);
   p = tc_fma(p, z, 0x1.54d5c4p-8f);
   p = tc_fma(p, z, -0x1.b8100ep-6f);
@@ -85,7 +94,7 @@ TC_FN float tc_erf(float x) {
   q = tc_fma(q, t, -0x1.b490e2p-4f);
   q = tc_fma(q, t, -0x1.450fccp-1f);
   q = tc_fma(q, t, -0x1.20f4p+0f);
-  const float large = 1.0f - tc_exp(q * t);
+  const float large = 1.0f - tc_exp_inside(q * t);
   return tc_copysign(tc_abs(x) < 0.86f ? small : large, x);
 }
 

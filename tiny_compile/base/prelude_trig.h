@@ -1,77 +1,108 @@
-// sin and cos of the prelude (see prelude_math.h): f32 branch-free in double, f64 with a branch
-// for huge angles, which needs a thousand bits of 2/pi.
+// sin, cos and tan of the prelude (see prelude_math.h): f32 in f32, its huge angles reduced in double,
+// which C++ does for every angle and selects, CUDA behind a branch; f64 with a branch for huge angles,
+// which needs a thousand bits of 2/pi.
 
-// x in turns: its nearest quarter modulo 4 in the low bits of `quarters`, and what is left in
-// turns, |rest| <= 1/8.
-struct tc_turn {
-  double rest;
-  unsigned long long quarters;
+// An f32 angle less its nearest multiple of pi/2, as rest - excess, |rest| < 0.79, and the multiple
+// modulo 4 in the low bits of `quarters`.
+struct tc_quarter {
+  float rest, excess;
+  unsigned quarters;
 };
 
-// 1 / (2 pi) comes in parts of 29 bits; x has 24, so each product is exact and so is dropping
-// its whole turns. Three parts leave 2^-60 of a turn for |x| < 2^27, seven for all. The sum's
-// quarter is taken off the first part, then the others are added in order: what cancels, does
-// so exactly.
-TC_FN tc_turn tc_reduce(float x) {
+// 1 / (2 pi) comes in parts of 29 bits; x has 24, so each product is exact and so is dropping its
+// whole turns, of which the last part has none. The sum's quarter is taken off the first part, then
+// the others are added in order: what cancels, does so exactly.
+TC_FN tc_quarter tc_reduce_huge(float x) {
   const double wide = (double)x;
   const double p0 = wide * 0x1.45f306cp-3, t0 = p0 - tc_round(p0);
   const double p1 = wide * 0x1.c9c882ap-31, t1 = p1 - tc_round(p1);
   const double p2 = wide * 0x1.4fe13a8p-61, t2 = p2 - tc_round(p2);
-  double t3 = 0.0, t4 = 0.0, t5 = 0.0, t6 = 0.0;
-  if (tc_abs(x) > 0x1p+27f) {
-    const double p3 = wide * 0x1.f47d4d3p-88, p4 = wide * 0x1.dc0db62p-118;
-    const double p5 = wide * 0x1.2b32788p-147;
-    t3 = p3 - tc_round(p3);
-    t4 = p4 - tc_round(p4);
-    t5 = p5 - tc_round(p5);
-    t6 = wide * 0x1.c820ffp-177;
-  }
-  const double sum = t0 + (t1 + (t2 + (t3 + (t4 + (t5 + t6)))));
+  const double p3 = wide * 0x1.f47d4d3p-88, t3 = p3 - tc_round(p3);
+  const double p4 = wide * 0x1.dc0db62p-118, t4 = p4 - tc_round(p4);
+  const double t5 = wide * 0x1.2b327887208p-147;
+  const double sum = t0 + (t1 + (t2 + (t3 + (t4 + t5))));
   const double shifted = tc_fma(sum, 4.0, 0x1.8p+52), quarters = shifted - 0x1.8p+52;
-  const double rest = tc_fma(quarters, -0.25, t0) + t1 + t2 + t3 + t4 + t5 + t6;
-  return tc_turn{rest, tc_bits(shifted)};
+  const double turn = tc_fma(quarters, -0.25, t0) + t1 + t2 + t3 + t4 + t5;
+  const double angle = turn * 0x1.921fb54442d18p+2;
+  const float rest = (float)angle;
+  return tc_quarter{rest, (float)((double)rest - angle), (unsigned)tc_bits(shifted)};
 }
 
-// sin(2 pi rest) and cos(2 pi rest).
-TC_FN double tc_sine_of_turn(double rest) {
-  const double z = rest * rest;
-  double s = tc_fma(-0x1.2d90c85ffb866p+6, z, 0x1.465e86999497cp+6);
-  s = tc_fma(s, z, -0x1.4abbb8e44c762p+5);
-  return tc_fma(s, z, 0x1.921fb52e4331cp+2) * rest;
+// On a GPU a call: what hardly ever runs shall take neither registers nor room among instructions.
+#ifdef __CUDACC__
+__device__ __noinline__ tc_quarter tc_reduce_far(float x) { return tc_reduce_huge(x); }
+#else
+TC_FN tc_quarter tc_reduce_far(float x) { return tc_reduce_huge(x); }
+#endif
+
+// x - n pi/2 with pi/2 in three parts of 24 bits (Cody and Waite): the first difference is exact. Without
+// the excess, which tc_reduce_finely has.
+TC_FN tc_quarter tc_reduce(float x) {
+  if (tc_abs(x) > 0x1p+17f) return tc_reduce_far(x);
+  const float shifted = tc_fma(x, 0x1.45f306p-1f, 0x1.8p+23f), n = shifted - 0x1.8p+23f;
+  const float part = tc_fma(n, -0x1.921fb4p+0f, x), near = tc_fma(n, -0x1.4442dp-24f, part);
+  return tc_quarter{tc_fma(n, -0x1.84698ap-48f, near), 0.0f, tc_bits(shifted)};
 }
 
-TC_FN double tc_cosine_of_turn(double rest) {
-  const double z = rest * rest;
-  double c = tc_fma(0x1.d99bdf7e98p+5, z, -0x1.55c4dd5dbcc14p+6);
-  c = tc_fma(c, z, 0x1.03c1da91916c1p+6);
-  c = tc_fma(c, z, -0x1.3bd3cc6e3065fp+4);
-  return tc_fma(c, z, 0x1.ffffffff83b18p-1);
+// With the excess: of the second product `high` and what that lost, of the second difference.
+TC_FN tc_quarter tc_reduce_finely(float x) {
+  if (tc_abs(x) > 0x1p+17f) return tc_reduce_far(x);
+  const float shifted = tc_fma(x, 0x1.45f306p-1f, 0x1.8p+23f), n = shifted - 0x1.8p+23f;
+  const float part = tc_fma(n, -0x1.921fb4p+0f, x), high = n * 0x1.4442dp-24f;
+  const float rest = part - high, lost = tc_fma(n, 0x1.4442dp-24f, -high);
+  return tc_quarter{rest, ((rest - part) + high) + tc_fma(n, 0x1.84698ap-48f, lost),
+                    tc_bits(shifted)};
+}
+
+// sin(r) / r - 1 of z = r^2 - 2^-44: of r = 0 it is above 0, so that r + r * this keeps the sign of -0.
+TC_FN float tc_sin_kernel(float z) {
+  float p = tc_fma(-0x1.992036p-13f, z, 0x1.1106cep-7f);
+  p = tc_fma(p, z, -0x1.555544p-3f);
+  return p * z;
+}
+
+TC_FN float tc_cos_kernel(float z) {
+  float p = tc_fma(0x1.99e054p-16f, z, -0x1.6c0c18p-10f);
+  p = tc_fma(p, z, 0x1.55554ap-5f);
+  p = tc_fma(p, z, -0.5f);
+  return tc_fma(p, z, 1.0f);
 }
 
 // One of the two, by the parity of `quarters`, negated where bit 1 is set.
-TC_FN float tc_sin_turn(double rest, unsigned long long quarters) {
-  const double value = (quarters & 1) ? tc_cosine_of_turn(rest) : tc_sine_of_turn(rest);
-  return (float)tc_from_bits(tc_bits(value) ^ ((quarters & 2) << 62));
+TC_FN float tc_sin_quarter(float r, unsigned quarters) {
+  const float z = tc_fma(r, r, -0x1p-44f);
+  const float value = (quarters & 1) ? tc_cos_kernel(z) : tc_fma(tc_sin_kernel(z), r, r);
+  return tc_from_bits(tc_bits(value) ^ ((quarters & 2) << 30));
 }
 
 TC_FN float tc_sin(float x) {
-  const tc_turn turn = tc_reduce(x);
-  const float value = tc_sin_turn(turn.rest, turn.quarters);
-  return x == 0.0f ? x : value;
+  const tc_quarter angle = tc_reduce(x);
+  return tc_sin_quarter(angle.rest, angle.quarters);
 }
 
 TC_FN float tc_cos(float x) {
-  const tc_turn turn = tc_reduce(x);
-  return tc_sin_turn(turn.rest, turn.quarters + 1);
+  const tc_quarter angle = tc_reduce(x);
+  return tc_sin_quarter(angle.rest, angle.quarters + 1);
 }
 
-// sin / cos, or -cos / sin a quarter further.
+// (tan(r) / r - 1) / z of z = r^2, |r| < 0.8.
+TC_FN float tc_tan_kernel(float z) {
+  float p = tc_fma(0x1.392bd6p-7f, z, 0x1.73412ep-9f);
+  p = tc_fma(p, z, 0x1.932afcp-6f);
+  p = tc_fma(p, z, 0x1.b524aap-5f);
+  p = tc_fma(p, z, 0x1.1130cap-3f);
+  return tc_fma(p, z, 0x1.5554dp-2f);
+}
+
+// tan(rest - excess), or -1 over it a quarter further. The derivative is about 1 + z; the inverse
+// counts what the sum lost.
 TC_FN float tc_tan(float x) {
-  const tc_turn turn = tc_reduce(x);
-  const double s = tc_sine_of_turn(turn.rest), c = tc_cosine_of_turn(turn.rest);
-  const bool odd = (turn.quarters & 1) != 0;
-  const float value = (float)((odd ? -c : s) / (odd ? s : c));
-  return x == 0.0f ? x : value;
+  const tc_quarter angle = tc_reduce_finely(x);
+  const float r = angle.rest, z = tc_fma(r, r, 0x1p-44f);  // see tc_sin_kernel
+  const float part = tc_fma(tc_tan_kernel(z) * z, r, -angle.excess), value = r + part;
+  const float inverse = tc_inverse(value), lost = (r - value) + part;
+  const float error = tc_fma(-lost, inverse, tc_fma(-value, inverse, 1.0f));
+  return (angle.quarters & 1) ? tc_fma(-inverse, error, -inverse) : value;
 }
 
 // An angle less its nearest multiple of pi/2: value + rest, and the multiple modulo 4.
