@@ -141,6 +141,20 @@ TEST_CASE("sums of columns that read the same arrays again are one kernel", "[re
   CHECK(all.megabytes < 5.15 * 300 * 4096 * 4e-6);  // x, dy, dx; x, dy
 }
 
+TEST_CASE("what is picked of each row has a gradient without an array of zeros",
+          "[read_again][gradients]") {
+  const auto gradient = [](In x) {
+    const auto loss = [&](const Tensor& a) { return (gather(exp(a), 1, x[1]) * x[2]).sum(); };
+    return Out{grad(loss)(x[0])};
+  };
+  const Out inputs = {randn({64, 5000}), full({64, 1}, 7.0).to(DType::i64), randn({64, 1})};
+  for (const Target target : {Target::Cpp, Target::Cuda}) {
+    const Moved all = moved(gradient, inputs, target);
+    CHECK(all.launches <= 3);
+    CHECK(all.megabytes < 2.1 * 64 * 5000 * 4e-6);
+  }
+}
+
 TEST_CASE("a cast of rows that lie apart is made again, not written", "[inline]") {
   const auto standardised = [](In x) {
     const Tensor wide = x[0].slice(1, 0, 700).to(DType::f32);

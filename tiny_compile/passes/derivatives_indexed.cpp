@@ -1,7 +1,8 @@
 // What is the derivative of what reads and writes at places: matmul, gather, scatter, concat, pad?
 // What was read from a place is added to it, what was written to a place is read from it.
 //
-//   y = gather x at i               =>   scatter_add g at i, into zeros
+//   y = gather x at i               =>   scatter_add g at i, into zeros; of one i a row: g where
+//                                        the place is i, else 0
 //   y = scatter_add u at i, into x  =>   x: g, u: gather g at i
 #include "tiny_compile/passes/derivatives.h"
 #include "tiny_compile/trace/creation.h"
@@ -15,6 +16,27 @@ using Cotangents = std::vector<Tensor>;
 Cotangents of_matmul(const PullBack& at) {
   const Tensor a = transpose(at.x[0], -1, -2), b = transpose(at.x[1], -1, -2);
   return {matmul(at.g, b), matmul(a, at.g)};
+}
+
+// Whether each row along the axis is read at one place, and no row is left out. Of symbolic sizes:
+// whether that is plain to see.
+bool picks_one(const Tensor& x, const Tensor& index, int64_t axis) {
+  SizeList rows = x.sizes();
+  rows[static_cast<size_t>(axis)] = 1;
+  return index.sizes() == rows;
+}
+
+// One place a row: each element asks whether it is that one, instead of an array of zeros to add to.
+// Reading the places' own numbers tells of one that is none.
+Cotangents of_gather(const PullBack& at, int64_t axis) {
+  const Tensor &x = at.x[0], &index = at.x[1];
+  if (!picks_one(x, index, axis)) return {scatter_add(zeros_like(x), axis, index, at.g)};
+  const Tensor places = arange(x.size(axis));
+  const Tensor picked =
+      reshape(gather(places, 0, reshape(index, {index.numel()})), index.sizes());
+  SizeList along(static_cast<size_t>(x.rank()), Size(1));
+  along[static_cast<size_t>(axis)] = x.size(axis);
+  return {where(reshape(places, along) == picked, at.g, 0.0)};
 }
 
 // The last update of a place counts: the one whose number is there after all have been set.
@@ -85,7 +107,7 @@ Cotangents pull_back_indexed(const PullBack& at) {
   const int64_t axis = at.node.integer(Key::axis, 0);
   switch (at.node.op) {
     case Op::matmul: return of_matmul(at);
-    case Op::gather: return {scatter_add(zeros_like(at.x[0]), axis, at.x[1], at.g)};
+    case Op::gather: return of_gather(at, axis);
     case Op::scatter: return of_scatter(at, axis);
     case Op::scatter_add: return {at.g, Tensor(), gather(at.g, axis, at.x[1])};
     case Op::scatter_prod: return of_scatter_prod(at, axis);
