@@ -192,3 +192,16 @@ TEST_CASE("random numbers are vector code", "[vectorised]") {
   if (!why_not().empty()) SKIP(why_not());
   check("dropout", "pmul", [](Tensor x) { return dropout(x, 0.5); });
 }
+
+TEST_CASE("functions that keep the sign of a zero do so in vector code", "[vectorised]") {
+  if (!why_not().empty()) SKIP(why_not());
+  const std::vector<Tensor (*)(const Operand&)> odd = {log1p, expm1, sin,  tan,
+                                                       asin,  atan,  tanh, erf};
+  const Tensor zeros = from_vector<float>(std::vector<float>(37, -0.0f), {37});
+  for (size_t k = 0; k < odd.size(); k++) {
+    INFO(k);
+    const auto f = [&](const Tensor& x) { return odd[k](x); };
+    CHECK(same_bits(compile(f)(zeros), zeros));
+    CHECK(same_bits(f(zeros), zeros));
+  }
+}

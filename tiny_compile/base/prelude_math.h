@@ -295,12 +295,13 @@ TC_FN float tc_at_most(float x, float high) {
 #endif
 }
 
-// log(1 + x) = e ln 2 + log(1 + f), 1 + f = 2^-e (1 + x), which is rounded once.
+// log(1 + x) = e ln 2 + log(1 + f), 1 + f = 2^-e (1 + x), which is rounded once. A zero keeps its sign,
+// which compilers do not all carry through the sums.
 TC_FN float tc_log1p(float x) {
   const float sum = 1.0f + x;
   const unsigned less = tc_less_exponent(tc_bits(sum));
   const float scale = tc_from_bits(0x40800000u + less), g = tc_fma(x, scale, -(4.0f - scale));
-  return tc_log_special(sum, tc_log_sum(g, (float)(int)less));
+  return x == 0.0f ? x : tc_log_special(sum, tc_log_sum(g, (float)(int)less));
 }
 
 // log(1 + x): what the sum u rounds away, over u, is added to log(u). Beyond 2^60 that is nothing,

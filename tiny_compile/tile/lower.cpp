@@ -65,12 +65,6 @@ VectorAxis vector_axis(const Lowering& l, const Share& k, const std::vector<int>
   return k.vector > 1 ? named(inner.back(), k.vector) : VectorAxis{};
 }
 
-// The axis itself, an element of the vector.
-Statement element_axis(const Lowering& l, const VectorAxis& vector, const Expr& element) {
-  const Axis& axis = l.kernel.axes[vector.axis];
-  return let(axis.name, axis.extent, Expr::index(vector.start, axis.extent) + element);
-}
-
 // The row, or where a vector of rows begins, and its axes; of none beyond the last.
 Body row_begins(const Lowering& l) {
   if (l.kernel.rows == 0) return {};
@@ -85,7 +79,7 @@ Body row_begins(const Lowering& l) {
 // rows. `stores`: only where there is such a row.
 Body over_rows(const Lowering& l, Body before, Body each, Body after, bool stores) {
   if (l.rows.vector > 1) {
-    each.insert(each.begin(), element_axis(l, vector_axis(l, {}, {}), l.rows.v()));
+    each.insert(each.begin(), element_axis(l.kernel, vector_axis(l, {}, {}), l.rows.v()));
     each = {for_each("v_row", l.rows.vector, true, std::move(each))};
   }
   append(before, std::move(each));
@@ -258,7 +252,7 @@ Body over_elements(Lowering& l, const std::vector<int>& ids, const std::vector<i
   Body loads = load_packs(l, ids, vector), element = define_all(l, ids, inner, k);
   append(element, each);
   if (k.vector > 1) {
-    element.insert(element.begin(), element_axis(l, vector, k.v()));
+    element.insert(element.begin(), element_axis(l.kernel, vector, k.v()));
     element = {for_each("v_k", k.vector, true, std::move(element))};
   }
   l.packs.clear();

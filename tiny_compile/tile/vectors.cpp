@@ -20,6 +20,11 @@ Body unpack(const Kernel& kernel, const std::vector<int>& axes, Expr flat,
   return body;
 }
 
+Statement element_axis(const Kernel& kernel, const VectorAxis& vector, const Expr& element) {
+  const Axis& axis = kernel.axes[vector.axis];
+  return let(axis.name, axis.extent, Expr::index(vector.start, axis.extent) + element);
+}
+
 bool is_wide(const Program& program, const Kernel& kernel, const VectorAxis& vector,
              const Expr& index, int buffer) {
   return vector.width > 1 && program.buffers[buffer].align >= 16 &&

@@ -19,6 +19,9 @@ struct VectorAxis {
 Body unpack(const Kernel& kernel, const std::vector<int>& axes, Expr flat,
             const VectorAxis& vector);
 
+// The axis of vectors itself, of one element.
+Statement element_axis(const Kernel& kernel, const VectorAxis& vector, const Expr& element);
+
 // Whether the elements of a vector lie side by side there, and it never astride.
 bool is_wide(const Program& program, const Kernel& kernel, const VectorAxis& vector,
              const Expr& index, int buffer);
