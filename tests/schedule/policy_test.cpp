@@ -46,6 +46,20 @@ TEST_CASE("reductions along memory run row by row, across it by columns", "[sche
           Strategy::Rows);  // too few lanes
 }
 
+TEST_CASE("a value of each row does not put rows in its own order", "[schedule]") {
+  const Program program = scheduled(R"((%0 x: f32[90,7,32], %1 s: f32[90]) {
+    %2: f32[90,1,1] = reshape %1
+    %3: f32[90,7,32] = expand %2
+    %4: f32[90,7,32] = mul %0, %3
+    %5: f32[90,7] = max %4 {axes=[2]}
+    return %5
+  })");
+  REQUIRE(program.kernels.size() == 1);
+  CHECK_THAT(print(program, program.kernels[0]),
+             Catch::Matchers::ContainsSubstring("rows(i0: 90, i1: 7)") &&
+                 Catch::Matchers::ContainsSubstring("load x[i0*224 + i1*32 + j0]"));
+}
+
 TEST_CASE("a chunk's eighths are added from memory, but not where that is far and read once",
           "[schedule]") {
   const auto unroll_of = [](const std::string& graph) {

@@ -98,6 +98,27 @@ int contiguous_accesses(const Kernel& kernel, int axis) {
   return count;
 }
 
+// Whether what a row's loops go over lies further apart between neighbours along one axis than along
+// another, and nowhere side by side: then what a row has one of is no reason for that axis.
+bool parts_elements(const Kernel& kernel, int axis, int other) {
+  const Expr one = kernel.axes[axis].symbol(), two = kernel.axes[other].symbol();
+  bool is_further = false, is_near = false;
+  const auto see = [&](const Expr& index) {
+    const bool is_of_loops =
+        std::any_of(kernel.axes.begin() + kernel.rows, kernel.axes.end(),
+                    [&](const Axis& loop) { return depends_on(index, loop.name); });
+    const int64_t step = std::abs(coefficient(index, one));
+    if (!is_of_loops || step == 0) return;
+    is_near = is_near || step <= kNear;
+    is_further = is_further || step > std::abs(coefficient(index, two));
+  };
+  for (const Scalar& scalar : kernel.scalars)
+    if (scalar.kind == ScalarKind::Load) see(scalar.index);
+  for (const Step& step : kernel.steps)
+    if (!makes_register(step)) see(step.index);
+  return is_further && !is_near;
+}
+
 }  // namespace
 
 bool is_sequential(const Kernel& kernel) {
@@ -143,11 +164,14 @@ Kernel order_rows(Kernel kernel) {
   const bool fixed = std::any_of(kernel.steps.begin(), kernel.steps.end(), [](const Step& s) {
     return s.kind == StepKind::Dot || s.kind == StepKind::Fold;
   });
-  int best = kernel.rows - 1;
+  const int last = kernel.rows - 1;
+  int best = last;
   for (int row = 0; row < kernel.rows; row++) {
-    if (contiguous_accesses(kernel, row) > contiguous_accesses(kernel, best)) best = row;
+    if (contiguous_accesses(kernel, row) > contiguous_accesses(kernel, best) &&
+        !parts_elements(kernel, row, last))
+      best = row;
   }
-  if (fixed || best < 0 || best == kernel.rows - 1) return kernel;
+  if (fixed || best < 0 || best == last) return kernel;
   std::rotate(kernel.axes.begin() + best, kernel.axes.begin() + best + 1,
               kernel.axes.begin() + kernel.rows);
   return normalize(std::move(kernel));
