@@ -1,7 +1,6 @@
 // What a tile program says, and what its interpreter does not let pass.
 #include "tests/catch.h"
 #include "tests/fuzz/layouts.h"
-#include "tiny_compile/loops/passes_of.h"
 #include "tiny_compile/runtime/nvrtc.h"
 #include "tiny_compile/schedule/layouts.h"
 #include "tiny_compile/tile/interpreter.h"
@@ -242,33 +241,6 @@ TEST_CASE("a softmax over a middle axis reads its columns once", "[tile][schedul
   const std::string tile = print(staged.program, lower_to_tile(staged.program, kernel));
   CHECK(tile.find("load x0[") == tile.rfind("load x0["));
   if (why_no_nvrtc().empty()) CHECK(!compile_cuda(staged.source.text, "sm_90").empty());
-}
-
-TEST_CASE("a stored row that a reduction reads too is read once", "[tile]") {
-  using Passes = std::vector<std::vector<int>>;
-  const auto program = [](const std::string& sum, const std::string& schedule) {
-    return parse_program(
-        "program f on cuda {\n  input x: f32[50,37]\n  output y: f32[50,37]\n"
-        "  output z: f32[50,37]\n  kernel k rows(i0: 50) {\n    $0 = load x[i0*37 + j0]\n"
-        "    $1 = mul($0, $0)\n    store y[i0*37 + j0] for (j0: 37) = $1\n    r1: f32 = " +
-        sum + "\n    store z[i0*37 + j0] for (j0: 37) = div($1, r1)\n" + schedule +
-        "  }\n  launch k\n  return y, z\n}\n");
-  };
-  const Program held = program(
-      "sum(j0: 37) $1",
-      "    schedule layouts rows grid · warp 2 · lane 4 loop register 8 · lane 8 from 4\n");
-  CHECK(gathered_passes_of(held.kernels[0]) == Passes{{1}, {0, 2}});
-  const std::string text = print(held, lower_to_tile(held, held.kernels[0]));
-  CHECK(text.find("load x[") == text.rfind("load x["));
-  CHECK(text.find("r1_of_row[0] =") < text.find("store y["));
-  manual_seed(6);
-  const std::vector<Tensor> inputs = {randn({50, 37})};
-  const std::vector<Tensor> got = interpret(lower_to_tiles(held), inputs),
-                            want = interpret(held, inputs);
-  CHECK((same_bits(got[0], want[0]) && same_bits(got[1], want[1])));
-  // Over other loops it finds nothing of what they read.
-  const Program other = program("sum(j1: 37) load x[i0*37 + j1]", "");
-  CHECK(gathered_passes_of(other.kernels[0]) == Passes{{0}, {1}, {2}});
 }
 
 TEST_CASE("random layouts keep the bits of random graphs", "[tile][fuzz]") {

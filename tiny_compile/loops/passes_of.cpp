@@ -53,18 +53,6 @@ size_t pass_to_join(const Kernel& kernel, const std::vector<std::vector<int>>& p
   return passes.size();
 }
 
-// Before stores over the same loops whose results it does not read: they find what it has read of
-// the row, and what waits for it may be stored beside them.
-//
-//   store y[..] for (j) = $2; r0 = sum(j) $2; store z[..] for (j) = mul($2, r0)
-//   =>   r0 = sum(j) $2   store y[..], z[..] for (j)
-bool goes_before(const Kernel& kernel, const std::vector<int>& stores, const Step& step) {
-  const Step& first = kernel.steps[stores[0]];
-  return step.kind == StepKind::Reduce && first.kind == StepKind::Store &&
-         first.inner == step.inner && !step.inner.empty() &&
-         !comes_behind(kernel, stores, step);
-}
-
 bool joins(const Kernel& kernel, const std::vector<int>& pass, const Step& step) {
   const Step& first = kernel.steps[pass[0]];
   if (step.kind != first.kind || step.inner != first.inner) return false;
@@ -99,13 +87,8 @@ std::vector<std::vector<int>> gathered_passes_of(const Kernel& kernel) {
     const size_t p = follows                         ? passes.size() - 1
                      : step.kind == StepKind::Reduce ? pass_to_join(kernel, passes, step)
                                                      : passes.size();
-    if (p < passes.size())
-      passes[p].push_back(static_cast<int>(s));
-    else
-      passes.insert(!passes.empty() && goes_before(kernel, passes.back(), step)
-                        ? passes.end() - 1
-                        : passes.end(),
-                    {static_cast<int>(s)});
+    if (p == passes.size()) passes.push_back({});
+    passes[p].push_back(static_cast<int>(s));
   }
   return passes;
 }
