@@ -34,9 +34,8 @@ constexpr int kLargeBlock = 256;
 // Blocks of a cluster on a multiprocessor, to wait in turns. By one divisor for all of a thread's
 // values (tc_quotient) the fifth block's registers are missed.
 constexpr int kWaiting = 5, kWaitingDivided = 4;
-constexpr int64_t kOtherRegisters =
-    40;                      // of a thread, beside the values that it keeps of a chunk
-constexpr int kFolding = 3;  // blocks that fold: 168 registers a thread
+constexpr int64_t kOtherRegisters = 40;  // of a thread, beside what it keeps
+constexpr int kFolding = 3;              // blocks that fold: 168 registers a thread
 // Warps that share a chunk: each reads about 2 kB. By 1, 2, 4, 8 warps, layernorm of 4 kB takes 0.136,
 // 0.133, 0.132, 0.263 ms, and of rows of 8 kB with gaps 0.106, 0.103, 0.099, 0.150.
 constexpr int64_t kReadBytes = 2048;

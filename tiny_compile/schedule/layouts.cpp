@@ -150,8 +150,8 @@ int64_t registers_for(const Shape& shape, int64_t row_vector, int64_t elements) 
 }
 
 // All of a column in registers: by up to eight warps, else with more in each thread, but where there
-// are so few columns that all threads are wanted. Blocks of those that have most are large: then the
-// compiler leaves registers for two of each four warps that could be there.
+// are so few columns that all threads are wanted. Where threads have most, blocks are of 16 warps, which
+// ends a thread's registers at 128: a block of eight took twice as many, and was alone.
 Deal hold_columns(const Machine& machine, const Shape& shape, const Along& rows) {
   const int64_t padded = power_of_two_from(shape.longest);
   Deal d;
