@@ -236,6 +236,12 @@ def chosen_softmax(rows, cols, count):
                  *softmax_lines(f"f32[{count},{cols}]", f"f32[{count},1]", of=4))
 
 
+def chosen_sum(rows, cols, count):
+    """Sums of chosen rows, down their columns."""
+    return graph(f"%0 t: f32[{rows},{cols}], %1 i: i64[{count}]",
+                 *chosen_lines("f32", cols, count), f"%5: f32[{cols}] = sum %4 {{axes=[0]}}")
+
+
 def picked(rows, cols):
     """An element of each row, as a loss picks that of its class."""
     return graph(f"%0 x: f32[{rows},{cols}], %1 i: i64[{rows}]",
@@ -412,6 +418,7 @@ GRAPHS = {
     "chosen f32 [50,97] by 101": chosen("f32", 50, 97, 101),
     "chosen f64 [50,96] by 100": chosen("f64", 50, 96, 100),
     "chosen softmax [50,1000] by 70": chosen_softmax(50, 1000, 70),
+    "sum of chosen rows [500,256] by 1000": chosen_sum(500, 256, 1000),
     "chosen softmax [50,7] by 1001": chosen_softmax(50, 7, 1001),
     "picked [1001,33]": picked(1001, 33),
     # random numbers
