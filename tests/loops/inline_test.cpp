@@ -79,13 +79,30 @@ TEST_CASE("a result that others read is not made again from more than itself", "
                   "others need it in memory, and reading its inputs again costs more", 2);
 }
 
-TEST_CASE("a table that data looks into stays a table", "[inline]") {
-  require_refusal(R"(graph f(%0 x: f32[100], %1 k: i64[8]) {
-    %2: f32[100] = neg %0
+TEST_CASE("elements chosen by data are computed where they are chosen", "[inline]") {
+  const Program program = fuse(lower(parse_graph(R"(graph f(%0 x: f32[8,100], %1 k: i64[8,1]) {
+    %2: f32[8,100] = neg %0
+    %3: f32[8,1] = gather %2, %1 {axis=1}
+    %4: f32[] = sum %3 {axes=[0,1]}
+    %5: f32[] = sum %2 {axes=[0,1]}
+    return %4, %5
+  })")));
+  REQUIRE(print(program).find("neg(load x[at0 + j0*100; at0 = load k[j0] < 100])") !=
+          std::string::npos);
+  const auto stays = [](const char* body) {
+    require_refusal(body, "it is read at a place chosen by data", 2);
+  };
+  stays(R"(graph f(%0 x: f32[96], %1 k: i64[8]) {
+    %2: f32[100] = pad %0 {low=[2], high=[2], value=0.0}
     %3: f32[8] = gather %2, %1 {axis=0}
     return %3
-  })",
-                  "it is read at a place chosen by data", 2);
+  })");
+  stays(R"(graph f(%0 x: f32[], %1 k: i64[8]) {
+    %2: f32[100] = expand %0
+    %3: f32[100] = exp %2
+    %4: f32[8] = gather %3, %1 {axis=0}
+    return %4
+  })");  // nobody would look whether k is in [0, 100)
 }
 
 TEST_CASE("matmuls read finished operands", "[inline]") {

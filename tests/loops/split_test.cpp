@@ -73,6 +73,26 @@ TEST_CASE("a split sum is chunks of 1024 and then their results", "[split]") {
 )");
 }
 
+TEST_CASE("what ragged chunks would store is stored apart", "[split]") {
+  const Graph graph = parse_graph(R"(graph f(%0 x: f32[3,20011]) {
+    %1: f32[3,20011] = exp %0
+    %2: f32[] = sum %1 {axes=[0,1]}
+    return %1, %2
+  })");
+  Program program = fuse(lower(graph));
+  REQUIRE(program.kernels.size() == 1);
+  REQUIRE(splits(program));
+  const Program done = schedule(program);
+  REQUIRE(done.kernels.size() == 3);
+  REQUIRE(done.kernels[2].steps.size() == 1);
+  REQUIRE(print(done, done.kernels[2]).find("store y1[i0] = exp(load x[i0])\n") !=
+          std::string::npos);
+  verify(done);
+  const std::vector<Tensor> inputs = random_inputs(graph, 7);
+  for (size_t k = 0; k < 2; k++)
+    REQUIRE(same_bits(interpret(graph, inputs)[k], interpret(done, inputs)[k]));
+}
+
 TEST_CASE("what cannot be split is left whole", "[split]") {
   for (const char* body : {"%1: f32[] = sum %0 {axes=[0,1]}\nreturn %1",        // short
                            "%1: f32[64] = sum %0 {axes=[1]}\nreturn %1",        // many rows

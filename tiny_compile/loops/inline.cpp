@@ -128,6 +128,19 @@ bool stays_within(const Program& program, const Kernel& kernel, const Kernel& pr
   });
 }
 
+// Whether each place that data chooses is still asked for, so that one which is none is an error.
+bool asks_for_all(const Kernel& kernel, const std::vector<bool>& wanted,
+                  const Substitution& axes, const Scalar& load) {
+  for (size_t k = 0; k < load.operands.size(); k++) {
+    bool asks = false;
+    for (size_t id = 0; id < wanted.size(); id++)
+      asks = asks || (wanted[id] &&
+                      depends_on(substitute(kernel.scalars[id].index, axes), indirect(k)));
+    if (!asks) return false;
+  }
+  return true;
+}
+
 // Whether the value can be found at each place where it is read; if so, "" and it is.
 std::string replace_loads(const Program& program, Group& consumer, const Group& producer,
                           int buffer) {
@@ -135,11 +148,12 @@ std::string replace_loads(const Program& program, Group& consumer, const Group& 
   const std::vector<bool> wanted = reachable(producer.kernel, store);
   const auto nest = nest_of(producer.kernel, store.index, {});
   for (const Scalar& load : consumer.kernel.scalars) {
-    if (load.kind == ScalarKind::Load && load.buffer == buffer && !load.operands.empty())
+    if (load.kind != ScalarKind::Load || load.buffer != buffer) continue;
+    const Substitution axes = places_in(producer.kernel, *nest, load.index);
+    if (!load.operands.empty() && (!can_move_to_indirect(producer.kernel, wanted) ||
+                                   !asks_for_all(producer.kernel, wanted, axes, load)))
       return "it is read at a place chosen by data";
-    if (load.kind == ScalarKind::Load && load.buffer == buffer &&
-        longest_index(producer.kernel, wanted, places_in(producer.kernel, *nest, load.index),
-                      consumer.kernel, load.mask) > kMostIndex)
+    if (longest_index(producer.kernel, wanted, axes, consumer.kernel, load.mask) > kMostIndex)
       return "its indices would grow too long";
   }
   const Kernel source = std::move(consumer.kernel);
@@ -152,6 +166,8 @@ std::string replace_loads(const Program& program, Group& consumer, const Group& 
     Splice there;
     there.mask = load.mask;
     there.axes = places_in(producer.kernel, *nest, load.index);
+    there.indirect = load.operands;
+    there.limits = load.limits;
     const int value = splice(producer.kernel, wanted, there, *consumer.table)[store.value];
     if (load.mask < 0) return value;
     return consumer.table->apply(Op::where, load.dtype,

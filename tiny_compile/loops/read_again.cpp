@@ -218,10 +218,15 @@ Kernel formula_alone(const Program& program, const Kernel& kernel, const Step& s
   return alone;
 }
 
-// The kernel with a store for each of the row's values in place of the array's. Steps that make
-// registers keep their numbers.
-Kernel publishing(Kernel kernel, int replaced, const Formula& formula,
+// The kernel with a store for each of the row's values in place of the array's, if there are any.
+// Steps that make registers keep their numbers.
+Kernel publishing(const Program& program, Kernel kernel, int replaced, const Formula& formula,
                   const std::vector<int>& places) {
+  if (places.empty()) {
+    std::vector<bool> loaded(program.buffers.size(), true);
+    loaded[kernel.steps[replaced].buffer] = false;
+    return without_repeats(without_dead_stores(program, std::move(kernel), loaded));
+  }
   for (size_t k = 0; k < places.size(); k++) {
     Step store;
     store.buffer = places[k];
@@ -251,7 +256,7 @@ std::optional<Program> without_array(const Program& program, const Candidate& fo
     result.kernels[reader] = without_repeats(computing.finish());
     result.kernels[reader].name = program.kernels[reader].name;
   }
-  result.kernels[found.kernel] = publishing(kernel, found.step, formula, places);
+  result.kernels[found.kernel] = publishing(result, kernel, found.step, formula, places);
   result.kernels[found.kernel].name = kernel.name;
   return result;
 }
@@ -266,7 +271,8 @@ Program read_again(Program program) {
     if (!found) continue;
     const Kernel& kernel = program.kernels[found->kernel];
     const Formula formula = formula_of(kernel, kernel.steps[found->step]);
-    if (formula.published.empty() || !moves_less(program, *found, buffer, formula)) continue;
+    const bool stores_more = kernel.steps.size() > 1;
+    if ((formula.published.empty() && !stores_more) || !moves_less(program, *found, buffer, formula)) continue;
     std::optional<Program> less = without_array(program, *found, buffer, formula);
     if (!less) continue;
     std::vector<int> changed = found->readers;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/group.h"
 #include "tiny_compile/loops/splice.h"
 
 namespace tiny_compile {
@@ -25,6 +26,45 @@ bool are_columns(const Kernel& kernel) {
            const Axis& row = kernel.axes[kernel.rows - 1];
            return s.kind == ScalarKind::Load && coefficient(s.index, row.symbol()) == 1;
          });
+}
+
+bool stores_in_loops(const Step& step) {
+  return step.kind == StepKind::Store && !step.inner.empty();
+}
+
+// Chunks write what is stored along with them where each is whole: of a last one that is not, each
+// store would need a guard. Of rows of one loop each, threads share it as it is.
+bool stores_apart(const Kernel& kernel, int64_t count) {
+  return count % kChunk != 0 &&
+         std::any_of(kernel.steps.begin(), kernel.steps.end(), stores_in_loops);
+}
+
+// rows(i0, j0) { store t[i0*5000 + j0] = ... }: what loops over j0 store, as rows.
+Kernel stores_alone(Kernel kernel, const std::vector<int>& inner) {
+  std::vector<Step> stores;
+  for (const Step& step : kernel.steps) {
+    if (stores_in_loops(step)) stores.push_back(step);
+  }
+  for (Step& step : stores) step.inner.clear();
+  kernel.steps = std::move(stores);
+  kernel.name += "_apart";
+  Group group(std::move(kernel));
+  group.rows.insert(group.rows.end(), inner.begin(), inner.end());
+  return group.finish();
+}
+
+Kernel without_stores_in_loops(Kernel kernel) {
+  std::vector<int> numbers;
+  std::vector<Step> steps;
+  for (const Step& step : kernel.steps) {
+    numbers.push_back(static_cast<int>(steps.size()));
+    if (!stores_in_loops(step)) steps.push_back(step);
+  }
+  kernel.steps = std::move(steps);
+  for (Scalar& scalar : kernel.scalars) {
+    if (scalar.kind == ScalarKind::Register) scalar.step = numbers[scalar.step];
+  }
+  return normalize(std::move(kernel));
 }
 
 DType partial_dtype(const Step& step) { return compute_type(step.dtype); }
@@ -235,8 +275,8 @@ bool can_split(const Program& program, const Kernel& kernel) {
   for (const Step& step : kernel.steps) {
     const bool short_store = step.kind == StepKind::Store && step.inner.empty();
     if (!short_store && step.inner != first->inner) return false;
-    if (!short_store && step.kind == StepKind::Store && count % kChunk != 0) return false;
   }
+  if (stores_apart(kernel, count) && kernel.rows > 0 && first->inner.size() == 1) return false;
   const int64_t rows = row_count(kernel).constant();
   if (program.target == Target::Cpp || !are_columns(kernel))
     return rows < kFewRows && count >= kLongRow;
@@ -247,6 +287,11 @@ std::vector<Kernel> split_reduction(Program& program, const Kernel& kernel) {
   const auto is_reduce = [](const Step& step) { return step.kind == StepKind::Reduce; };
   const Step& first = *std::find_if(kernel.steps.begin(), kernel.steps.end(), is_reduce);
   const int64_t count = inner_count(kernel, first).constant();
+  if (stores_apart(kernel, count)) {
+    std::vector<Kernel> kernels = split_reduction(program, without_stores_in_loops(kernel));
+    kernels.push_back(stores_alone(kernel, first.inner));
+    return kernels;
+  }
   const Pieces pieces = pieces_of(program, kernel, ceil_divide(count, kChunk));
   std::vector<int> buffer_of(kernel.steps.size(), -1);
   Kernel partial = partial_kernel(program, kernel, first.inner, count, pieces, buffer_of);
