@@ -13,258 +13,18 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 
 #include "tiny_compile/base/integer.h"
-#include "tiny_compile/loops/bounds.h"
 #include "tiny_compile/loops/kept_values.h"
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/loops/passes_of.h"
+#include "tiny_compile/tile/elements.h"
 #include "tiny_compile/tile/reduce.h"
-#include "tiny_compile/tile/vectors.h"
 
 namespace tiny_compile {
 namespace {
 
 constexpr int64_t kHastened = 8;  // elements of a shortcut
-
-// What is known while the passes of a kernel are written.
-struct Lowering {
-  const Program& program;
-  const Kernel& kernel;
-  std::vector<uint64_t> axes;  // of each scalar: those it depends on, bit a for axis a
-  Tile tile{};
-  Share rows{};
-  std::vector<int> results{};  // of each reducing step: the array of its rows' registers
-  std::vector<bool>
-      defined{};  // scalars that are defined for the row, above all passes to come
-  std::map<int, std::pair<int, std::vector<int>>> kept{};  // scalar -> array, over which loops
-  std::vector<int> inner{};                                // the loops of the pass at hand
-  std::map<int, int> packs{};  // load -> the vector whose element it is
-  int64_t row_registers() const { return rows.registers * rows.vector; }
-};
-
-// The array that has a scalar's values for the elements of the pass at hand; -1 where none does.
-int kept_in(const Lowering& l, int scalar) {
-  const auto found = l.kept.find(scalar);
-  return found != l.kept.end() && found->second.second == l.inner ? found->second.first : -1;
-}
-
-bool is_in_loops(const Lowering& l, int scalar, const std::vector<int>& inner) {
-  return std::any_of(inner.begin(), inner.end(),
-                     [&](int axis) { return l.axes[scalar] >> axis & 1; });
-}
-
-// --- places -------------------------------------------------------------------------------------
-
-VectorAxis vector_axis(const Lowering& l, const Share& k, const std::vector<int>& inner) {
-  const auto named = [&](int axis, int64_t width) {
-    return VectorAxis{axis, l.kernel.axes[axis].name + "_v", width};
-  };
-  if (l.rows.vector > 1) return named(l.kernel.rows - 1, l.rows.vector);
-  return k.vector > 1 ? named(inner.back(), k.vector) : VectorAxis{};
-}
-
-// The row, or where a vector of rows begins, and its axes; of none beyond the last.
-Body row_begins(const Lowering& l) {
-  if (l.kernel.rows == 0) return {};
-  const Expr last = l.rows.count - l.rows.vector, place = l.rows.start();
-  Body body = {let("row", last + 1, l.rows.covers_more ? min(place, last) : place)};
-  append(body, unpack(l.kernel, row_axes(l.kernel), Expr::index("row", last + 1),
-                      vector_axis(l, {}, {})));
-  return body;
-}
-
-// For each of the thread's rows `each`; between `before` and `after`, which are for a vector of
-// rows. `stores`: only where there is such a row.
-Body over_rows(const Lowering& l, Body before, Body each, Body after, bool stores) {
-  if (l.rows.vector > 1) {
-    each.insert(each.begin(), element_axis(l.kernel, vector_axis(l, {}, {}), l.rows.v()));
-    each = {for_each("v_row", l.rows.vector, true, std::move(each))};
-  }
-  append(before, std::move(each));
-  append(before, std::move(after));
-  if (l.rows.registers == 1) return before;
-  if (stores && l.rows.covers_more)
-    before = {if_less(l.rows.start(), l.rows.count, std::move(before))};
-  Body all = row_begins(l);
-  append(all, std::move(before));
-  return {for_each("r_row", l.rows.registers, true, std::move(all))};
-}
-
-// By the first of the threads that share something under `used`, and of a row that there is.
-Body by_owner(const Lowering& l, const std::vector<Layout>& used, Body body) {
-  if (l.rows.covers_more && l.rows.registers == 1)
-    body = {if_less(l.rows.start(), l.rows.count, std::move(body))};
-  for (const Expr& bits : unused_bits(l.tile, used)) body = {if_less(bits, 1, std::move(body))};
-  return body;
-}
-
-Share share_over(const Lowering& l, const std::vector<int>& inner) {
-  return share_of(l.tile, "k", elements_of(l.kernel, inner), layout_over(l.kernel, inner),
-                  true);
-}
-
-// --- scalars ------------------------------------------------------------------------------------
-
-std::vector<int> needed(const Lowering& l, const std::vector<int>& steps) {
-  return evaluated(l.kernel, steps, [&](int id) { return kept_in(l, id) >= 0; });
-}
-
-// Of a pass, by a thread, at a time.
-int64_t elements_held(const Lowering& l, const Share& k) {
-  return k.registers * k.vector * l.row_registers();
-}
-
-Expr place_of(const Lowering& l, const Share& k) {
-  return k.number() * l.row_registers() + l.rows.number();
-}
-
-Body define_one(const Lowering& l, int id, const Share& k) {
-  const Scalar& scalar = l.kernel.scalars[id];
-  if (scalar.kind == ScalarKind::Constant) return {};
-  if (scalar.kind == ScalarKind::Register)
-    return {define_from(id, l.results[scalar.step], l.rows.number())};
-  if (const int kept = kept_in(l, id); kept >= 0)
-    return {define_from(id, kept, place_of(l, k))};
-  if (const auto pack = l.packs.find(id); pack != l.packs.end()) {
-    const Expr element = l.rows.vector > 1 ? l.rows.v() : k.v();
-    return {define_from(id, pack->second,
-                        l.tile.arrays[pack->second].size == 1 ? Expr(0) : element)};
-  }
-  return {define(id)};
-}
-
-// What the elements of a pass are divided by, where they all have the same.
-std::vector<int> divisors_of(const Lowering& l, const std::vector<int>& ids,
-                             const std::vector<int>& inner) {
-  std::vector<int> divisors;
-  for (int id : ids) {
-    const Scalar& s = l.kernel.scalars[id];
-    if (s.kind != ScalarKind::Apply || s.op != Op::div || compute_type(s.dtype) != DType::f32 ||
-        kept_in(l, id) >= 0 || !is_in_loops(l, id, inner) ||
-        is_in_loops(l, s.operands[1], inner) ||
-        l.kernel.scalars[s.operands[1]].kind == ScalarKind::Constant ||
-        std::count(divisors.begin(), divisors.end(), s.operands[1]) > 0)
-      continue;
-    divisors.push_back(s.operands[1]);
-  }
-  return divisors;
-}
-
-// In a thread's only row they are known already (define_for_row).
-Body define_all(const Lowering& l, const std::vector<int>& ids, const std::vector<int>& inner,
-                const Share& k) {
-  const std::vector<int> divisors = divisors_of(l, ids, inner);
-  Body body;
-  for (int id : ids) {
-    if (l.defined[id]) continue;
-    append(body, define_one(l, id, k));
-    if (std::count(divisors.begin(), divisors.end(), id) > 0) body.push_back(divisor(id));
-  }
-  return body;
-}
-
-// What no loop changes is defined once, where the thread has one row.
-void define_for_row(Lowering& l, const std::vector<int>& ids, const std::vector<int>& inner) {
-  if (l.row_registers() > 1) return;
-  for (int id : ids) {
-    if (l.defined[id] || is_in_loops(l, id, inner)) continue;
-    append(l.tile.body, define_one(l, id, {}));
-    l.defined[id] = true;
-  }
-  for (int id : divisors_of(l, ids, inner)) l.tile.body.push_back(divisor(id));
-}
-
-// --- elements -----------------------------------------------------------------------------------
-
-int add_pack(Lowering& l, DType dtype, int64_t width) {
-  return add_array(l.tile, {str("pack", l.tile.arrays.size()), dtype, width});
-}
-
-// The vector, or the one element; where its mask is false or data chose a place that is none, what
-// the load is then.
-Body load_pack(Lowering& l, int id, int pack, const VectorAxis& vector) {
-  const Scalar& load = l.kernel.scalars[id];
-  const int64_t width = l.tile.arrays[pack].size;
-  Statement read = load_vector(pack, 0, load.buffer, at_start(l.kernel, vector, load.index),
-                               static_cast<int>(width));
-  if (!load.operands.empty()) read.value = id;
-  if (load.mask < 0 && load.operands.empty()) return {read};
-  const int otherwise = add_constant(l.tile, load.value);
-  Body body = {for_each("v", width, true, {set(pack, Expr::index("v", width), otherwise)})};
-  if (load.mask >= 0) {
-    const Within within = *mask_of_vector(l.kernel, vector, load.mask);
-    read = if_less(within.index, within.bound, {read});
-  }
-  body.push_back(std::move(read));
-  return body;
-}
-
-// Elements that one load has for a vector: neighbours that are all read or all left out (where data
-// chooses places, those of the row), one that is the same for all, or 0.
-int64_t width_of(const Lowering& l, int id, const VectorAxis& vector) {
-  const Scalar& load = l.kernel.scalars[id];
-  const bool is_chosen = std::any_of(load.operands.begin(), load.operands.end(),
-                                     [&](int chosen) -> bool { return !l.defined[chosen]; });
-  if (vector.width == 1 || load.kind != ScalarKind::Load || is_chosen ||
-      (load.mask >= 0 && !mask_of_vector(l.kernel, vector, load.mask)))
-    return 0;
-  if (is_wide(l.program, l.kernel, vector, load.index, load.buffer)) return vector.width;
-  const Expr axis = l.kernel.axes[vector.axis].symbol();
-  return load.operands.empty() && is_one_place(load.index, axis, vector.width) ? 1 : 0;
-}
-
-// Loads of vectors, whose elements the pass reads.
-Body load_packs(Lowering& l, const std::vector<int>& ids, const VectorAxis& vector) {
-  Body body;
-  for (int id : ids) {
-    const int64_t width = l.defined[id] || kept_in(l, id) >= 0 ? 0 : width_of(l, id, vector);
-    if (width == 0) continue;
-    l.packs[id] = add_pack(l, l.kernel.scalars[id].dtype, width);
-    append(body, load_pack(l, id, l.packs[id], vector));
-  }
-  return body;
-}
-
-// Stores an element of each step, or puts it into a vector that `after` stores.
-Body store_elements(Lowering& l, const std::vector<int>& steps, const VectorAxis& vector,
-                    const Expr& element, Body& after) {
-  Body body;
-  for (int s : steps) {
-    const Step& step = l.kernel.steps[s];
-    if (!is_wide(l.program, l.kernel, vector, step.index, step.buffer)) {
-      body.push_back(store(step.buffer, step.index, step.value));
-      continue;
-    }
-    const int pack = add_pack(l, step.dtype, vector.width);
-    body.push_back(set(pack, element, step.value));
-    after.push_back(store_vector(step.buffer, at_start(l.kernel, vector, step.index), pack, 0,
-                                 static_cast<int>(vector.width)));
-  }
-  return body;
-}
-
-// A pass, for one register: what a thread has of the loops there, all its rows in each.
-Body over_elements(Lowering& l, const std::vector<int>& ids, const std::vector<int>& inner,
-                   const Share& k, const Body& each, const Body& after, bool stores) {
-  const VectorAxis vector = vector_axis(l, k, inner);
-  Body loads = load_packs(l, ids, vector), element = define_all(l, ids, inner, k);
-  append(element, each);
-  if (k.vector > 1) {
-    element.insert(element.begin(), element_axis(l.kernel, vector, k.v()));
-    element = {for_each("v_k", k.vector, true, std::move(element))};
-  }
-  l.packs.clear();
-  const Expr count = std::max<int64_t>(k.count, 1);
-  Body rows = unpack(l.kernel, inner, Expr::index("k", count), vector);
-  append(rows, over_rows(l, std::move(loads), std::move(element), after, stores));
-  if (inner.empty()) return rows;
-  Body body = {let("k", count, k.start())};
-  if (k.covers_more) rows = {if_less(k.start(), k.count, std::move(rows))};
-  append(body, std::move(rows));
-  return body;
-}
 
 // What is done for each of a thread's registers.
 struct Work {
@@ -352,7 +112,7 @@ Body choose_ahead(Lowering& l, const std::vector<int>& ids, const Share& k) {
     for (int chosen : l.kernel.scalars[id].operands) {
       const bool is_place = !l.kernel.scalars[id].limits.empty();
       if (k.registers == 1 || !is_place || !is_in_loops(l, chosen, l.inner) ||
-          kept_in(l, chosen) >= 0 || arrays.count(chosen))
+          is_known(l, chosen) || arrays.count(chosen))
         continue;
       const Scalar& place = l.kernel.scalars[chosen];
       arrays[chosen] = add_array(
@@ -362,7 +122,7 @@ Body choose_ahead(Lowering& l, const std::vector<int>& ids, const Share& k) {
     }
   }
   if (arrays.empty()) return {};
-  wanted = evaluated_for(l.kernel, wanted, [&](int id) { return kept_in(l, id) >= 0; });
+  wanted = evaluated_for(l.kernel, wanted, [&](int id) { return is_known(l, id); });
   Body body = over_elements(l, wanted, l.inner, k, each, {}, false);
   for (const auto& [id, array] : arrays) l.kept[id] = {array, l.inner};
   return body;
@@ -371,8 +131,8 @@ Body choose_ahead(Lowering& l, const std::vector<int>& ids, const Share& k) {
 void reduce_pass(Lowering& l, const std::vector<int>& pass, const std::vector<int>& keep) {
   const std::vector<int>& inner = l.inner;
   const Share k = share_over(l, inner);
+  define_for_rows(l, pass, inner);
   std::vector<int> ids = needed(l, pass);
-  define_for_row(l, ids, inner);
   const std::map kept = l.kept;
   std::vector<Work> works;
   if (Body ahead = choose_ahead(l, ids, k); !ahead.empty()) {
@@ -435,8 +195,8 @@ Body compute_ahead(Lowering& l, const std::vector<int>& pass, const std::vector<
 void store_pass(Lowering& l, const std::vector<int>& pass) {
   const std::vector<int>& inner = l.inner;
   const Share k = share_over(l, inner);
+  define_for_rows(l, pass, inner);
   std::vector<int> ids = needed(l, pass);
-  define_for_row(l, ids, inner);
   const std::map kept = l.kept;
   std::vector<Work> works;
   if (has_shortcuts(l, ids, inner)) {

@@ -1,0 +1,73 @@
+// What a thread does for the elements of one register: places, scalars, loads and stores.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "tiny_compile/tile/share.h"
+#include "tiny_compile/tile/tile.h"
+#include "tiny_compile/tile/vectors.h"
+
+namespace tiny_compile {
+
+// What is known while the passes of a kernel are written.
+struct Lowering {
+  const Program& program;
+  const Kernel& kernel;
+  std::vector<uint64_t> axes;  // of each scalar: those it depends on, bit a for axis a
+  Tile tile{};
+  Share rows{};
+  std::vector<int> results{};  // of each reducing step: the array of its rows' registers
+  std::vector<bool>
+      defined{};  // scalars that are defined for the row, above all passes to come
+  std::map<int, int> of_rows{};  // scalar -> the array of what it is for each of several rows
+  std::map<int, std::pair<int, std::vector<int>>> kept{};  // scalar -> array, over which loops
+  std::vector<int> inner{};                                // the loops of the pass at hand
+  std::map<int, int> packs{};  // load -> the vector whose element it is
+  int64_t row_registers() const { return rows.registers * rows.vector; }
+};
+
+// The array that has a scalar's values for the elements of the pass at hand; -1 where none does.
+int kept_in(const Lowering& l, int scalar);
+
+// Whether it varies over these loops.
+bool is_in_loops(const Lowering& l, int scalar, const std::vector<int>& inner);
+
+// Whether it is read from an array: kept by an earlier pass, or computed for the rows.
+bool is_known(const Lowering& l, int scalar);
+
+// The axis along which a pass moves vectors: of rows, else of its loops' elements.
+VectorAxis vector_axis(const Lowering& l, const Share& k, const std::vector<int>& inner);
+
+// The row, or where a vector of rows begins, and its axes; of none beyond the last.
+Body row_begins(const Lowering& l);
+
+// By the first of the threads that share something under `used`, and of a row that there is.
+Body by_owner(const Lowering& l, const std::vector<Layout>& used, Body body);
+
+Share share_over(const Lowering& l, const std::vector<int>& inner);
+
+// Of a pass, by a thread, at a time, and which of them the element at hand is.
+int64_t elements_held(const Lowering& l, const Share& k);
+Expr place_of(const Lowering& l, const Share& k);
+
+// What the elements of a pass are divided by, where they all have the same.
+std::vector<int> divisors_of(const Lowering& l, const std::vector<int>& ids,
+                             const std::vector<int>& inner);
+
+// What no loop of the pass of `steps` changes is computed once for each row, in front of it.
+void define_for_rows(Lowering& l, const std::vector<int>& steps,
+                     const std::vector<int>& inner);
+
+// What the steps evaluate, in order, but for what only known values are made of.
+std::vector<int> needed(const Lowering& l, const std::vector<int>& steps);
+
+// Stores an element of each step, or puts it into a vector that `after` stores.
+Body store_elements(Lowering& l, const std::vector<int>& steps, const VectorAxis& vector,
+                    const Expr& element, Body& after);
+
+// A pass, for one register: what a thread has of the loops there, all its rows in each.
+Body over_elements(Lowering& l, const std::vector<int>& ids, const std::vector<int>& inner,
+                   const Share& k, const Body& each, const Body& after, bool stores);
+
+}  // namespace tiny_compile
