@@ -35,12 +35,18 @@ constexpr int64_t kAccess = 16;          // bytes
 constexpr int64_t kWord = 4;             // bytes that a lane reads of a column that is held
 constexpr int64_t kSector = 32;          // bytes side by side that a warp reads of long ones
 constexpr int64_t kHeld = 32;            // elements of a thread, of a row that is held
+constexpr int64_t kHeldOdd = 8;          // at least, where accesses are of one element
+constexpr int64_t kOddLanes = 16;        // that a row's elements go to then
 constexpr int64_t kHeldColumns = 16;     // side by side
 constexpr int64_t kHeldWarps = 8;        // of a column
 constexpr int64_t kMostHeld = 128;       // words of a thread
 constexpr int64_t kMostInTurn = 96;      // elements of one, where fewer take more warps
 constexpr int64_t kBusyWarps = 8;        // that a multiprocessor has at least
 constexpr int64_t kBlockHeldWarps = 16;  // of a block that holds columns
+constexpr int64_t kShortColumn = 128;    // to be read by whole warps, halves one by one
+constexpr int64_t kAddresses = 24;       // registers of a thread beside its elements
+constexpr int64_t kFullRegisters = 128;  // of a thread, of 16 warps: all that there are
+constexpr int64_t kMostRegisters = 172;  // that are best cut to these
 constexpr int64_t kSharedChunks = 4;     // of a column that blocks share, at least
 constexpr int64_t kSharedWarps = 4;      // of a block of a cluster, at least
 constexpr int64_t kUnderWay = 64;  // bytes of a thread at a time, of a column that is read once
@@ -51,7 +57,7 @@ constexpr int64_t kFewLanes = 8;    // of neighbours then
 constexpr int64_t kBlockWarps = 8;  // where lanes are rows
 constexpr int64_t kRowWarps = 4;    // of a block where lanes are elements
 constexpr double kNear =
-    4;  // lines of an access; short rows further apart are staged by others
+    8;  // lines of an access; short rows further apart are staged by others
 constexpr int64_t kEvenRow = 512;  // longer ones in whole accesses go as well in others' hands
 constexpr int64_t kHeldChunks = 32;  // of a block's rows, each of 32 registers a thread
 constexpr int64_t kShort = 8;        // elements of a window that others read in wider pieces
@@ -64,7 +70,8 @@ struct Shape {
   int64_t streams = 1;            // values of an element that are held at a time,
   int64_t words = 1;              // and the words that they take
   int reductions = 0;
-  bool again = false;  // elements are wanted again when all of them have been read
+  bool again = false;   // elements are wanted again when all of them have been read
+  bool writes = false;  // an element of each
 };
 
 Shape shape_of(const Kernel& kernel) {
@@ -75,6 +82,7 @@ Shape shape_of(const Kernel& kernel) {
     shape.longest = std::max(shape.longest, elements_of(kernel, step.inner));
     shape.reductions += step.kind == StepKind::Reduce && !step.inner.empty();
     exponentials = exponentials || step.op == Op::sum_exp;
+    shape.writes = shape.writes || (!makes_register(step) && !step.inner.empty());
   }
   const int64_t held = most_held(kernel);
   shape.streams = std::max<int64_t>(1, held);
@@ -127,7 +135,7 @@ Deal in_clusters(const Machine& machine, const Shape& shape, Deal d) {
   };
   const auto wants_more = [&] {
     return d.warps > kBlockHeldWarps ||
-           (d.warps > kSharedWarps && blocks() < machine.multiprocessors);
+           (d.warps > kSharedWarps && blocks() * 4 < machine.multiprocessors * 3);
   };
   const int64_t chunks = power_of_two_from(shape.longest) / kChunk,
                 most = chunks < kSharedChunks ? 1 : std::min(machine.cluster, chunks);
@@ -149,13 +157,23 @@ int64_t registers_for(const Shape& shape, int64_t row_vector, int64_t elements) 
   return registers;
 }
 
+// Of a thread: its elements, as often as they are held, and once more to be added up.
+int64_t registers_of(const Shape& shape, const Deal& d) {
+  const int64_t held = d.registers * d.row_vector * shape.longest / power_of_two_from(shape.longest);
+  return kAddresses + held * (shape.streams + 1);
+}
+
 // All of a column in registers: by up to eight warps, else with more in each thread, but where there
 // are so few columns that all threads are wanted. Where threads have most, blocks are of 16 warps, which
-// ends a thread's registers at 128: a block of eight took twice as many, and was alone.
+// ends a thread's registers at 128: a block of eight took twice as many, and was alone. Halves are
+// read in pairs, but one by one by the whole warps of short columns, and of long ones, which had
+// too many threads to hold a part each.
 Deal hold_columns(const Machine& machine, const Shape& shape, const Along& rows) {
-  const int64_t padded = power_of_two_from(shape.longest);
+  const int64_t padded = power_of_two_from(shape.longest),
+                word = std::min(rows.vector, std::max<int64_t>(1, kWord / rows.bytes));
+  const bool is_short = word > 1 && padded <= kShortColumn;
   Deal d;
-  d.row_vector = std::min(rows.vector, std::max<int64_t>(1, kWord / rows.bytes));
+  d.row_vector = is_short || padded > kChunk ? 1 : word;
   const auto hold = [&](int64_t elements, int64_t lanes) {
     Deal held = d;
     held.registers = registers_for(shape, d.row_vector, elements);
@@ -167,15 +185,19 @@ Deal hold_columns(const Machine& machine, const Shape& shape, const Along& rows)
     return shape.rows / (held.row_lanes * held.row_vector) * held.warps >=
            kBusyWarps * machine.multiprocessors;
   };
-  const int64_t lanes = kSector / (d.row_vector * rows.bytes);
-  const Deal some = hold(kHeld, kHeldColumns / d.row_vector), more = hold(2 * kHeld, lanes),
-             most = hold(4 * kHeld, lanes);
-  if (some.warps <= kHeldWarps || (some.warps <= kBlockHeldWarps && !fills(more)))
+  const int64_t lanes = kSector / (word * rows.bytes);
+  const Deal some = hold(kHeld, is_short ? kLanes : kHeldColumns / word),
+             more = hold(2 * kHeld, lanes), most = hold(4 * kHeld, lanes);
+  const int64_t taken = shape.streams > 1 ? registers_of(shape, more) : 0;
+  if (some.warps <= kHeldWarps ||
+      (some.warps <= kBlockHeldWarps && (!fills(more) || taken > kMostRegisters)))
     return in_blocks_of(kBlockWarps, in_clusters(machine, shape, some));
   if (more.warps > kHeldWarps && most.warps <= kHeldWarps && fills(most) &&
       4 * kHeld * shape.longest / padded <= kMostInTurn)
     return in_blocks_of(2 * kHeldWarps, most);
-  return in_blocks_of(kBlockWarps, in_clusters(machine, shape, more));
+  const Deal shared = in_clusters(machine, shape, more);
+  const bool is_full = taken > kFullRegisters && fills(more) && shared.cluster == 1;
+  return in_blocks_of(is_full ? 2 * kBlockWarps : kBlockWarps, shared);
 }
 
 // A part of it at a time.
@@ -202,11 +224,14 @@ Deal read_columns(const Shape& shape, const Along& rows) {
   return in_blocks_of(kBlockWarps, d);
 }
 
-// Rows in registers, by as few lanes as can.
+// Rows in registers, by as few lanes as can; but where each element is written by itself, a warp
+// shall not write to 32 lines at a time.
 Deal hold_rows(const Shape& shape, const Along& loops) {
-  const int64_t held = std::max(loops.vector, (shape.streams > 1 ? 2 : 1) * kHeld /
-                                                  power_of_two_from(shape.streams)),
-                padded = std::max(loops.vector, power_of_two_from(shape.longest)),
+  const int64_t padded = std::max(loops.vector, power_of_two_from(shape.longest)),
+                some = (shape.streams > 1 ? 2 : 1) * kHeld / power_of_two_from(shape.streams),
+                held = loops.vector == 1 && shape.writes
+                           ? std::clamp(padded / kOddLanes, kHeldOdd, std::max(kHeldOdd, some))
+                           : std::max(loops.vector, some),
                 lanes = std::clamp<int64_t>(padded / held, 1, kLanes);
   Deal d;
   d.loops_first = true;
@@ -217,13 +242,17 @@ Deal hold_rows(const Shape& shape, const Along& loops) {
   return in_blocks_of(kRowWarps, d);
 }
 
-// Long ones that are read once: a warp has chunks.
-Deal read_rows(const Shape& shape, const Along& loops) {
+// Long ones that are read once: a warp has chunks; of few rows, blocks of a cluster have parts.
+Deal read_rows(const Machine& machine, const Shape& shape, const Along& loops) {
   Deal d;
   d.loops_first = true;
   d.vector = loops.vector;
   d.registers = kChunk / (kLanes * d.vector);
-  d.warps = std::min(kBlockWarps, power_of_two_from(ceil_divide(shape.longest, kChunk)));
+  const int64_t chunks = power_of_two_from(ceil_divide(shape.longest, kChunk));
+  d.warps = std::min(kBlockWarps, chunks);
+  const int64_t most = std::min(machine.cluster, chunks / d.warps);
+  while (2 * d.cluster <= most && shape.rows * kLanes * d.warps * d.cluster < kManyThreads)
+    d.cluster *= 2;
   return in_blocks_of(kBlockWarps, d);
 }
 
@@ -286,9 +315,9 @@ std::optional<Deal> deal_of(const Program& program, const Kernel& kernel) {
   if (is_long && shape.again && is_even && fits_in_chunks(shape))
     return hold_chunks(shape, along_loops);
   if (is_long ? shape.again : shape.longest > kEvenRow && is_even) return std::nullopt;
-  const Deal d = is_long ? read_rows(shape, along_loops) : hold_rows(shape, along_loops);
+  const Deal d = is_long ? read_rows(program.machine, shape, along_loops) : hold_rows(shape, along_loops);
   if (d.lanes() * d.vector == 1) return std::nullopt;
-  const bool few = shape.rows * d.lanes() * d.warps < (is_long ? kManyThreads : kSomeThreads);
+  const bool few = shape.rows * d.lanes() * d.warps * d.cluster < (is_long ? kManyThreads : kSomeThreads);
   return few ? std::nullopt : std::optional(d);
 }
 
