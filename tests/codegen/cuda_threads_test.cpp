@@ -35,7 +35,7 @@ TEST_CASE("columns thread by thread, strided ones, and chunks of a few", "[codeg
   check(sum_down, {every(2, randn({900, 80}))}, "layouts");
   check(sum_down, {every(3, randn({70, 150}))}, "layouts");
   check(sum_down, {randn({17000, 127})}, "layouts rows");
-  check(sum_down, {randn({17000, 7})}, "rows rows");
+  check(sum_down, {randn({17000, 7})}, "layouts rows");
   check(sum_down, {randn({17000, 131})}, "layouts rows");
   check(sum_down, {every(2, randn({17000, 262}))}, "layouts rows");
 }
