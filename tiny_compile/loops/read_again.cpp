@@ -272,7 +272,9 @@ Program read_again(Program program) {
     const Kernel& kernel = program.kernels[found->kernel];
     const Formula formula = formula_of(kernel, kernel.steps[found->step]);
     const bool stores_more = kernel.steps.size() > 1;
-    if ((formula.published.empty() && !stores_more) || !moves_less(program, *found, buffer, formula)) continue;
+    if ((formula.published.empty() && !stores_more) ||
+        !moves_less(program, *found, buffer, formula))
+      continue;
     std::optional<Program> less = without_array(program, *found, buffer, formula);
     if (!less) continue;
     std::vector<int> changed = found->readers;

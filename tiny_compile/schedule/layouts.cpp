@@ -159,21 +159,23 @@ int64_t registers_for(const Shape& shape, int64_t row_vector, int64_t elements) 
 
 // Of a thread: its elements, as often as they are held, and once more to be added up.
 int64_t registers_of(const Shape& shape, const Deal& d) {
-  const int64_t held = d.registers * d.row_vector * shape.longest / power_of_two_from(shape.longest);
+  const int64_t held =
+      d.registers * d.row_vector * shape.longest / power_of_two_from(shape.longest);
   return kAddresses + held * (shape.streams + 1);
 }
 
 // All of a column in registers: by up to eight warps, else with more in each thread, but where there
 // are so few columns that all threads are wanted. Where threads have most, blocks are of 16 warps, which
 // ends a thread's registers at 128: a block of eight took twice as many, and was alone. Halves are
-// read in pairs, but one by one by the whole warps of short columns, and of long ones, which had
-// too many threads to hold a part each.
+// read in pairs, but one by one by the whole warps of short columns, and of long ones, which had too
+// many threads to hold a part each: of these a block has neighbours that make up a sector.
 Deal hold_columns(const Machine& machine, const Shape& shape, const Along& rows) {
   const int64_t padded = power_of_two_from(shape.longest),
                 word = std::min(rows.vector, std::max<int64_t>(1, kWord / rows.bytes));
-  const bool is_short = word > 1 && padded <= kShortColumn;
+  const bool is_short = word > 1 && padded > kHeld / word && padded <= kShortColumn,
+             is_long = padded > kChunk;
   Deal d;
-  d.row_vector = is_short || padded > kChunk ? 1 : word;
+  d.row_vector = is_short || is_long ? 1 : word;
   const auto hold = [&](int64_t elements, int64_t lanes) {
     Deal held = d;
     held.registers = registers_for(shape, d.row_vector, elements);
@@ -188,7 +190,7 @@ Deal hold_columns(const Machine& machine, const Shape& shape, const Along& rows)
   const int64_t lanes = kSector / (word * rows.bytes);
   const Deal some = hold(kHeld, is_short ? kLanes : kHeldColumns / word),
              more = hold(2 * kHeld, lanes), most = hold(4 * kHeld, lanes);
-  const int64_t taken = shape.streams > 1 ? registers_of(shape, more) : 0;
+  const int64_t taken = registers_of(shape, more);
   if (some.warps <= kHeldWarps ||
       (some.warps <= kBlockHeldWarps && (!fills(more) || taken > kMostRegisters)))
     return in_blocks_of(kBlockWarps, in_clusters(machine, shape, some));
@@ -196,7 +198,9 @@ Deal hold_columns(const Machine& machine, const Shape& shape, const Along& rows)
       4 * kHeld * shape.longest / padded <= kMostInTurn)
     return in_blocks_of(2 * kHeldWarps, most);
   const Deal shared = in_clusters(machine, shape, more);
-  const bool is_full = taken > kFullRegisters && fills(more) && shared.cluster == 1;
+  const bool is_full = word > 1 && fills(more) && shared.cluster == 1 &&
+                       taken <= kMostRegisters &&
+                       (is_long || (shape.streams > 1 && taken > kFullRegisters));
   return in_blocks_of(is_full ? 2 * kBlockWarps : kBlockWarps, shared);
 }
 
@@ -315,9 +319,11 @@ std::optional<Deal> deal_of(const Program& program, const Kernel& kernel) {
   if (is_long && shape.again && is_even && fits_in_chunks(shape))
     return hold_chunks(shape, along_loops);
   if (is_long ? shape.again : shape.longest > kEvenRow && is_even) return std::nullopt;
-  const Deal d = is_long ? read_rows(program.machine, shape, along_loops) : hold_rows(shape, along_loops);
+  const Deal d =
+      is_long ? read_rows(program.machine, shape, along_loops) : hold_rows(shape, along_loops);
   if (d.lanes() * d.vector == 1) return std::nullopt;
-  const bool few = shape.rows * d.lanes() * d.warps * d.cluster < (is_long ? kManyThreads : kSomeThreads);
+  const bool few =
+      shape.rows * d.lanes() * d.warps * d.cluster < (is_long ? kManyThreads : kSomeThreads);
   return few ? std::nullopt : std::optional(d);
 }
 

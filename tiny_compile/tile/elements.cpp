@@ -205,8 +205,7 @@ void define_names(Lowering& l, const std::vector<int>& ids, const std::vector<in
 
 // What elements of a row are made of, or are, and no loop changes.
 std::vector<int> values_of_rows(const Lowering& l, const std::vector<int>& ids,
-                                const std::vector<int>& steps,
-                                const std::vector<int>& inner) {
+                                const std::vector<int>& steps, const std::vector<int>& inner) {
   std::vector<bool> used(l.kernel.scalars.size());
   for (int s : steps) used[l.kernel.steps[s].value] = true;
   for (int id : ids) {

@@ -56,8 +56,7 @@ std::vector<int> divisors_of(const Lowering& l, const std::vector<int>& ids,
                              const std::vector<int>& inner);
 
 // What no loop of the pass of `steps` changes is computed once for each row, in front of it.
-void define_for_rows(Lowering& l, const std::vector<int>& steps,
-                     const std::vector<int>& inner);
+void define_for_rows(Lowering& l, const std::vector<int>& steps, const std::vector<int>& inner);
 
 // What the steps evaluate, in order, but for what only known values are made of.
 std::vector<int> needed(const Lowering& l, const std::vector<int>& steps);
