@@ -124,6 +124,8 @@ TEST_CASE("a sum over all reads the logits again, and the values of each row", "
     const Out inputs = {randn({96, length}).to(DType::bf16), zeros({96, 1}, DType::i64)};
     CHECK(moved(smoothed, inputs, Target::Cuda).megabytes < 2.05 * logits);
   }
+  const Out few = {randn({20, 20011}), zeros({20, 1}, DType::i64)};  // the sums of rows before
+  CHECK(moved(smoothed, few, Target::Cuda).megabytes < 2.05 * 20 * 20011 * 4e-6);
   const Out of_short = {randn({9600, 49}).to(DType::bf16), zeros({9600, 1}, DType::i64)};
   CHECK(moved(smoothed, of_short, Target::Cuda).megabytes > 4 * 9600 * 49 * 2e-6);
 }

@@ -148,6 +148,40 @@ TEST_CASE("as many warps as a row has chunks share it", "[tile]") {
   }
 }
 
+TEST_CASE("what is the same for a row's elements is computed once for each row", "[tile]") {
+  const auto program = [](const char* line) {
+    return parse_program(str(R"(program f on cuda {
+      input x: f32[70,6]
+      input s: f32[6]
+      output y: f32[70,6]
+      kernel k rows(i0: 6) {
+        $0 = load x[i0 + j0*6]
+        r0: f32 = sum(j0: 70) $0
+        store y[i0 + j0*6] for (j0: 70) = div(sub($0, load s[i0]), exp(r0))
+        schedule )",
+                             line, "\n  }\n  launch k\n  return y\n}\n"));
+  };
+  const std::vector<Tensor> inputs = {randn({70, 6}), randn({6})};
+  for (const char* line :
+       {"layouts rows grid · lane 2 · vector 2 loop register 8 · lane 16 from 2",
+        "layouts rows grid · register 2 loop register 4 · lane 32",
+        "layouts rows grid · lane 8 loop register 32 · lane 4 from 8"}) {
+    INFO(line);
+    const Program rows = program(line);
+    const Tile tile = lower_to_tile(rows, rows.kernels[0]);
+    const std::string text = print(rows, tile);
+    CHECK(text.find("exp(") != std::string::npos);
+    CHECK(text.find("exp(") == text.rfind("exp("));
+    CHECK(text.find("load s[") == text.rfind("load s["));
+    const bool several = std::string(line).find("lane 8") == std::string::npos;
+    const bool arrays = std::any_of(tile.arrays.begin(), tile.arrays.end(), [](const Array& a) {
+      return a.name.starts_with("row") && a.size == 2;
+    });
+    CHECK(arrays == several);
+    CHECK(same_bits(interpret(lower_to_tiles(rows), inputs)[0], interpret(rows, inputs)[0]));
+  }
+}
+
 TEST_CASE("lanes keep what the turns of a sum of exponentials gave", "[tile]") {
   manual_seed(6);
   for (const int64_t count : {1, 1000, 3000, 8192, 15000}) {
@@ -227,13 +261,23 @@ TEST_CASE("all lanes come to a shuffle, and all threads to a barrier", "[tile]")
              ContainsSubstring("a barrier that 32 threads of 64 come to"));
 }
 
-TEST_CASE("a softmax over a middle axis reads its columns once", "[tile][schedule]") {
-  const Graph graph =
-      trace([](std::span<const Tensor> in) { return std::vector{softmax(in[0], 1)}; },
-            std::vector{empty_tensor(DType::f32, {64, 128, 512})}, "f")
-          .graph;
-  const Staged staged = run_pipeline(default_pipeline(), graph, true, Target::Cuda);
+namespace {
+
+// A softmax over an axis, for a GPU.
+Staged softmax_of(DType dtype, const Sizes& shape, int64_t axis) {
+  const auto function = [=](std::span<const Tensor> in) {
+    return std::vector{softmax(in[0], axis)};
+  };
+  const Graph graph = trace(function, std::vector{empty_tensor(dtype, shape)}, "f").graph;
+  Staged staged = run_pipeline(default_pipeline(), graph, true, Target::Cuda);
   REQUIRE(staged.program.kernels.size() == 1);
+  return staged;
+}
+
+}  // namespace
+
+TEST_CASE("a softmax over a middle axis reads its columns once", "[tile][schedule]") {
+  const Staged staged = softmax_of(DType::f32, {64, 128, 512}, 1);
   const Kernel& kernel = staged.program.kernels[0];
   CHECK(
       str(*kernel.schedule) ==
@@ -241,6 +285,22 @@ TEST_CASE("a softmax over a middle axis reads its columns once", "[tile][schedul
   const std::string tile = print(staged.program, lower_to_tile(staged.program, kernel));
   CHECK(tile.find("load x0[") == tile.rfind("load x0["));
   if (why_no_nvrtc().empty()) CHECK(!compile_cuda(staged.source.text, "sm_90").empty());
+}
+
+TEST_CASE("halves go to threads by how long their rows and columns are", "[tile][schedule]") {
+  const auto chosen = [](const Sizes& shape, int64_t axis) {
+    return str(*softmax_of(DType::bf16, shape, axis).program.kernels[0].schedule);
+  };
+  CHECK(chosen({64, 12, 16384}, 1) ==  // a thread has all of two columns
+        "layouts rows grid · warp 8 · lane 32 · vector 2 loop register 16");
+  CHECK(chosen({64, 77, 2048}, 1) ==  // whole warps of single ones
+        "layouts rows grid · warp 2 from 4 · lane 32 loop register 32 · warp 4");
+  CHECK(chosen({64, 500, 2048}, 1) ==  // pairs
+        "layouts rows grid · lane 8 · vector 2 loop register 16 · warp 8 · lane 4 from 8");
+  CHECK(chosen({8, 1500, 4096}, 1) ==  // two warps side by side have the two halves of sectors
+        "layouts rows grid · warp 2 from 8 · lane 8 loop register 64 · warp 8 · lane 4 from 8");
+  CHECK(chosen({100000, 49}, 1) ==  // odd rows are written by eight lanes
+        "layouts rows grid · warp 4 · lane 4 from 8 loop register 8 · lane 8");
 }
 
 TEST_CASE("random layouts keep the bits of random graphs", "[tile][fuzz]") {
