@@ -17,6 +17,7 @@
 #include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cuda_fold.h"
 #include "tiny_compile/codegen/cuda_turned.h"
+#include "tiny_compile/loops/axes.h"
 
 namespace tiny_compile {
 namespace {

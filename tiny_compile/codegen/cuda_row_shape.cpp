@@ -14,6 +14,7 @@
 
 #include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cuda_fold.h"
+#include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/kept_values.h"
 #include "tiny_compile/loops/passes_of.h"
 

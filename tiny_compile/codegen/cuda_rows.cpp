@@ -15,6 +15,7 @@
 #include "tiny_compile/codegen/cuda_fold.h"
 #include "tiny_compile/codegen/cuda_row_place.h"
 #include "tiny_compile/codegen/cuda_row_tree.h"
+#include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/passes_of.h"
 
 namespace tiny_compile {

@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "tiny_compile/codegen/cuda_turned.h"
+#include "tiny_compile/loops/axes.h"
 
 namespace tiny_compile {
 namespace {

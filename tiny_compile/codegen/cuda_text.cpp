@@ -335,11 +335,6 @@ void CudaText::store_packs(const std::vector<const Step*>& steps) {
   }
 }
 
-bool depends_on_rows(const Kernel& kernel, const Expr& index) {
-  return std::any_of(kernel.axes.begin(), kernel.axes.begin() + kernel.rows,
-                     [&](const Axis& axis) { return depends_on(index, axis.name); });
-}
-
 std::vector<const Step*> all_steps(const Kernel& kernel) {
   std::vector<const Step*> steps;
   for (const Step& step : kernel.steps) steps.push_back(&step);

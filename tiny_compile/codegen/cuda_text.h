@@ -99,9 +99,6 @@ class CudaText : public KernelText {
   int vector_ = 1;
 };
 
-// Whether a load's or a store's index differs between rows.
-bool depends_on_rows(const Kernel& kernel, const Expr& index);
-
 // Every step of the kernel.
 std::vector<const Step*> all_steps(const Kernel& kernel);
 

@@ -127,6 +127,11 @@ bool is_sequential(const Kernel& kernel) {
   });
 }
 
+bool depends_on_rows(const Kernel& kernel, const Expr& index) {
+  return std::any_of(kernel.axes.begin(), kernel.axes.begin() + kernel.rows,
+                     [&](const Axis& axis) { return depends_on(index, axis.name); });
+}
+
 bool step_as_one(const Kernel& kernel, const std::vector<int>& loops) {
   const auto fits = [&](const Expr& index) {
     for (size_t k = 1; k < loops.size(); k++) {

@@ -8,6 +8,9 @@ namespace tiny_compile {
 // Whether it does more than store each of its points.
 bool is_sequential(const Kernel& kernel);
 
+// Whether an index differs between rows.
+bool depends_on_rows(const Kernel& kernel, const Expr& index);
+
 // Axes that always step together become one: (i0: 8, i1: 4) with index i0*4 + i1 => (i0: 32).
 Kernel collapse_axes(Kernel kernel);
 

@@ -39,10 +39,7 @@ bool prefers_columns(const Kernel& kernel) {
   int across = 0, along = 0;
   const Axis& lane = kernel.axes[kernel.rows - 1];
   auto count = [&](const Expr& index) {
-    const bool is_shared = std::none_of(
-        kernel.axes.begin(), kernel.axes.begin() + kernel.rows,
-        [&](const Axis& axis) { return depends_on(index, axis.symbol().symbol()); });
-    if (is_shared) return;
+    if (!depends_on_rows(kernel, index)) return;
     int64_t inner = INT64_MAX, beside = std::abs(coefficient(index, lane.symbol()));
     for (size_t a = static_cast<size_t>(kernel.rows); a < kernel.axes.size(); a++) {
       const int64_t step = std::abs(coefficient(index, kernel.axes[a].symbol()));
