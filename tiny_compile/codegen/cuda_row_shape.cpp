@@ -181,9 +181,9 @@ bool divides(const Kernel& kernel) {
 // as have registers for them: what is spilled costs more than a block that waits is worth.
 int waiting_blocks(const CudaText& text, int block) {
   const int most = divides(text.kernel) ? kWaitingDivided : kWaiting;
-  if (most_held(text.kernel) < 2) return most;
-  const int64_t held = most_held_bytes(text.kernel) * (kChunk / 32) / 4,
-                registers = block * (kOtherRegisters + held);
+  const Held held = most_held(text.kernel);
+  if (held.values < 2) return most;
+  const int64_t registers = block * (kOtherRegisters + held.bytes * (kChunk / 32) / 4);
   return static_cast<int>(
       std::clamp<int64_t>(text.program.machine.registers / registers, 1, most));
 }

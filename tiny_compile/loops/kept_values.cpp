@@ -141,12 +141,22 @@ std::vector<std::vector<int>> kept_values(
 
 namespace {
 
-// Of one element, the most that is held at a time, each value of the given size.
-int64_t most_held_of(const Kernel& kernel, const std::function<int64_t(int)>& size) {
+// What a value takes that is widened again from what it was.
+int64_t held_bytes(const Kernel& kernel, int id) {
+  const Scalar* scalar = &kernel.scalars[id];
+  while (scalar->op == Op::cast && scalar->kind == ScalarKind::Apply &&
+         size_of(kernel.scalars[scalar->operands[0]].dtype) < size_of(scalar->dtype))
+    scalar = &kernel.scalars[scalar->operands[0]];
+  return size_of(scalar->dtype);
+}
+
+}  // namespace
+
+Held most_held(const Kernel& kernel) {
   const std::vector<std::vector<int>> passes = gathered_passes_of(kernel),
                                       kept = kept_values(kernel, passes,
                                                          [](const auto&) { return true; });
-  int64_t most = 0;
+  Held most;
   for (size_t p = 0; p < passes.size(); p++) {
     std::vector<bool> is_held(kernel.scalars.size()), is_read(is_held.size());
     for (size_t q = 0; q <= p; q++)
@@ -154,28 +164,15 @@ int64_t most_held_of(const Kernel& kernel, const std::function<int64_t(int)>& si
     for (size_t q = p + 1; q < passes.size(); q++)
       for (int id : evaluated(kernel, passes[q], [&](int id) -> bool { return is_held[id]; }))
         is_read[id] = is_held[id];
-    int64_t held = 0;
-    for (size_t id = 0; id < is_read.size(); id++)
-      held += is_read[id] ? size(static_cast<int>(id)) : 0;
-    most = std::max(most, held);
+    Held held;
+    for (size_t id = 0; id < is_read.size(); id++) {
+      if (!is_read[id]) continue;
+      held.values++;
+      held.bytes += held_bytes(kernel, static_cast<int>(id));
+    }
+    most = {std::max(most.values, held.values), std::max(most.bytes, held.bytes)};
   }
   return most;
-}
-
-}  // namespace
-
-int64_t most_held(const Kernel& kernel) {
-  return most_held_of(kernel, [](int) { return 1; });
-}
-
-int64_t most_held_bytes(const Kernel& kernel) {
-  return most_held_of(kernel, [&](int id) {
-    const Scalar* scalar = &kernel.scalars[id];
-    while (scalar->op == Op::cast && scalar->kind == ScalarKind::Apply &&
-           size_of(kernel.scalars[scalar->operands[0]].dtype) < size_of(scalar->dtype))
-      scalar = &kernel.scalars[scalar->operands[0]];
-    return size_of(scalar->dtype);
-  });
 }
 
 }  // namespace tiny_compile

@@ -27,7 +27,9 @@ std::vector<std::vector<int>> kept_values(
 
 // Of one element, how many values are held at a time where all loops may keep theirs, and how many
 // bytes: what is widened can be widened again from what it was.
-int64_t most_held(const Kernel& kernel);
-int64_t most_held_bytes(const Kernel& kernel);
+struct Held {
+  int64_t values = 0, bytes = 0;
+};
+Held most_held(const Kernel& kernel);
 
 }  // namespace tiny_compile

@@ -84,10 +84,10 @@ Shape shape_of(const Kernel& kernel) {
     exponentials = exponentials || step.op == Op::sum_exp;
     shape.writes = shape.writes || (!makes_register(step) && !step.inner.empty());
   }
-  const int64_t held = most_held(kernel);
-  shape.streams = std::max<int64_t>(1, held);
-  shape.words = std::max<int64_t>(1, ceil_divide(most_held_bytes(kernel), kWord));
-  shape.again = held > 0 || exponentials;
+  const Held held = most_held(kernel);
+  shape.streams = std::max<int64_t>(1, held.values);
+  shape.words = std::max<int64_t>(1, ceil_divide(held.bytes, kWord));
+  shape.again = held.values > 0 || exponentials;
   return shape;
 }
 
