@@ -168,6 +168,11 @@ Pipeline with_library(Pipeline pipeline, Matmul matmul) {
   const auto at = std::find_if_not(pipeline.begin(), pipeline.end(), takes_graph);
   auto leave = [matmul](const Program& program) { return use_library_matmul(program, matmul); };
   pipeline.insert(at, Stage{"library", ProgramPass(leave)});
+  const auto lowers = std::find_if(pipeline.begin(), pipeline.end(),
+                                   [](const Stage& s) { return s.name == "lower"; });
+  if (lowers != pipeline.end())
+    pipeline.insert(
+        lowers, {"pad_products", GraphPass([](const Graph& g) { return pad_products(g); })});
   const bool fuses = std::any_of(pipeline.begin(), pipeline.end(),
                                  [](const Stage& stage) { return stage.name == "fuse"; });
   if (!fuses) return pipeline;
