@@ -19,6 +19,7 @@ import gc
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -211,7 +212,16 @@ def check_ours(ours, row, spec, options):
     except Failed as error:
         if "differs" in str(error):
             raise
-        checks["full"] = f"skipped: {error}".splitlines()[0]
+        checks["full"] = without_paths(f"skipped: {error}".splitlines()[0])
+
+
+def without_paths(text):
+    """Files lose their folders: --record=/tmp/out/part1.json -> --record=part1.json"""
+    return re.sub(r"(?<![\w./])(?:/[\w.+@-]+)*/(?=[\w.+@-])", "", text)
+
+
+def error_text(who, error):
+    return without_paths(" ".join(f"{who}: {error}".split()))
 
 
 def add_contestants(row, peers, autotuned, options, begun):
@@ -220,12 +230,12 @@ def add_contestants(row, peers, autotuned, options, begun):
         try:
             gpu_bench.add_in_time(lambda: peers.add_compiled(name), max(1, int(left * 0.6)))
         except Exception as error:
-            row.setdefault("notes", []).append(" ".join(f"{name}: {error}".split())[:300])
+            row.setdefault("notes", []).append(error_text(name, error)[:300])
 
 
 def measure(ours, name, autotuned, options, torch_side, scratch):
     begun = time.monotonic()
-    row = {"seed": name, "date": options.date, "commit": options.describe}
+    row = {"seed": name, "date": options.date, "commit": options.label}
     spec = ours.ask("load", name)
     row.update({"class": spec["family"], "text": spec["what"]})
     row.update({key: spec[key] for key in ("bytes", "operations", "tiny", "exact")})
@@ -285,12 +295,12 @@ def guarded(ours, name, autotuned, options, torch_side):
         return measure(ours, name, autotuned, options, torch_side, scratch)
     except TooSlow as error:
         ours.stop()
-        return {"seed": name, "commit": options.describe, "error": f"too slow: {error}"}
+        return {"seed": name, "commit": options.label, "error": f"too slow: {error}"}
     except Exception as error:  # a draw that fails must not take the others with it
         if isinstance(error, (BrokenPipeError, json.JSONDecodeError)):
             ours.stop()
-        return {"seed": name, "commit": options.describe,
-                "error": " ".join(f"{type(error).__name__}: {error}".split())[:400]}
+        return {"seed": name, "commit": options.label,
+                "error": error_text(type(error).__name__, error)[:400]}
     finally:
         signal.alarm(0)
         shutil.rmtree(scratch, ignore_errors=True)
@@ -316,7 +326,9 @@ def parse():
     add = parser.add_argument
     add("--target", default="", choices=["", "cuda", "cpp"], help="default: cuda with a GPU")
     add("--seeds", default="", help="A..B,C, for tuning; a record's come from --commit")
-    add("--commit", default="", help="whose hash names the seeds: HEAD, or 7 digits or more")
+    add("--commit", default="",
+        help="whose hash names the seeds, and what the rows say was measured: HEAD, or 7 digits "
+             "or more")
     add("--shard", default="", help="K/N: each N-th draw of the commit's, from the K-th")
     add("--draws", type=int, default=200, help="of a commit")
     add("--class", dest="family", default="", help="draws of this class alone")
@@ -334,6 +346,13 @@ def parse():
     return parser.parse_args()
 
 
+def label_of(commit):
+    """The commit that was given: a copy of the tree on another machine describes itself wrongly."""
+    if commit not in ("", "HEAD"):
+        return commit[:7]
+    return run_text("git", "describe", "--always", "--dirty")
+
+
 def settled(options):
     """The rest of the options, which the machine decides."""
     why = run_text(PROGRAM, "--why")
@@ -341,7 +360,7 @@ def settled(options):
     options.device = "cuda" if options.target == "cuda" else "cpu"
     options.copied = COPIED if options.target == "cuda" else COPIED >> 3
     options.date = datetime.date.today().isoformat()
-    options.describe = run_text("git", "describe", "--always", "--dirty") or options.commit
+    options.label = label_of(options.commit)
     if options.commit == "HEAD":
         options.commit = run_text("git", "rev-parse", "HEAD")
     if options.target == "cpp" and options.full_bytes == 3e8:
@@ -351,10 +370,10 @@ def settled(options):
 
 
 def describe_machine(record, ours, options, torch_side):
-    record["date"], record["commit"] = options.date, options.describe
+    record["date"], record["commit"] = options.date, options.label
     record["device"] = ours.ask("hello")["device"]
     record["seeds"] = options.commit[:7] or options.seeds
-    record["command"] = " ".join(["tests/bench/speed_peers.py"] + sys.argv[1:])
+    record["command"] = without_paths(" ".join(["tests/bench/speed_peers.py"] + sys.argv[1:]))
     if torch_side:
         import torch
         record["torch"] = torch.__version__

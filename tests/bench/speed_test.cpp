@@ -38,6 +38,18 @@ for line in ["4 draws, 1 failed", "geometric mean 1.000, median 1.000; at least 
 speed_chart.save(whole, sys.argv[1])
 )PY";
 
+const char* const kLabelScript = R"PY(
+import sys
+sys.path.insert(0, "tests/bench")
+from speed_peers import label_of, without_paths
+
+assert label_of("0123456789abcdef") == "0123456"
+for text, want in [("--record=/tmp/out/part1.json --shard=2/10", "--record=part1.json --shard=2/10"),
+                   ('default: File "/opt/a b/x.py", in /usr/lib', 'default: File "a b/x.py", in lib'),
+                   ("tests/bench/a.py, 3 / 4, https://b.org/c", "tests/bench/a.py, 3 / 4, https://b.org/c")]:
+    assert without_paths(text) == want, without_paths(text)
+)PY";
+
 std::string text_of(const Draw& draw) {
   std::string text = draw.family + "\n" + draw.what + "\n" + python(draw);
   for (const Input& input : draw.inputs)
@@ -189,6 +201,13 @@ TEST_CASE("shards of a record are joined and summed up", "[speed]") {
   const tests::Scratch scratch;
   const ProcessResult said =
       run_process({"python3", "-c", kRecordScript, scratch.path("record")}, "", 60);
+  INFO(said.output);
+  CHECK(said.exit_code == 0);
+}
+
+TEST_CASE("a record names the commit that was given, and no folder of its machine", "[speed]") {
+  if (find_program("python3").empty()) SKIP("no python3");
+  const ProcessResult said = run_process({"python3", "-c", kLabelScript}, "", 60);
   INFO(said.output);
   CHECK(said.exit_code == 0);
 }
