@@ -58,7 +58,7 @@ def line_of(row):
         return f"{row['seed']:>15s} FAILED: {row['error']}"[:300]
     if "contestants" not in row:
         worst = row.get("errors", {}).get("tiny_compile")
-        off = "" if worst is None else f" off from eager by {worst:.1e}"
+        off = "" if worst is None else f" off by {worst:.1e}"
         return f"{row['seed']:>15s} {row['class']:19s} checked{off} | {row['text']}"
     mine = row["contestants"]["tiny_compile"]
     text = (f"{row['seed']:>15s} {row['class']:19s} {mine['ms']:9.4f} ms  floor "
