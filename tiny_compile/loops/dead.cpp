@@ -97,22 +97,12 @@ Kernel without_dead_stores(const Program& program, Kernel kernel,
       if (step.kind == StepKind::Scan || step.kind == StepKind::Scatter)
         kept[step.buffer] = true;
     }
-    std::vector<int> numbers;
-    std::vector<Step> steps;
-    for (const Step& step : kernel.steps) {
-      const bool dead = step.kind == StepKind::Store && !loaded[step.buffer] &&
-                        !kept[step.buffer] &&
-                        program.buffers[step.buffer].role == Role::Temporary;
-      numbers.push_back(static_cast<int>(steps.size()));
-      if (!dead) steps.push_back(step);
-    }
-    changed = steps.size() < kernel.steps.size();
-    if (!changed) break;
-    kernel.steps = std::move(steps);
-    for (Scalar& scalar : kernel.scalars) {
-      if (scalar.kind == ScalarKind::Register) scalar.step = numbers[scalar.step];
-    }
-    kernel = normalize(std::move(kernel));
+    const auto is_dead = [&](const Step& step) {
+      return step.kind == StepKind::Store && !loaded[step.buffer] && !kept[step.buffer] &&
+             program.buffers[step.buffer].role == Role::Temporary;
+    };
+    changed = std::any_of(kernel.steps.begin(), kernel.steps.end(), is_dead);
+    if (changed) kernel = normalize(without_steps_where(std::move(kernel), is_dead));
   }
   return kernel;
 }

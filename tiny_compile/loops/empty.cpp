@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "tiny_compile/loops/dead.h"
+#include "tiny_compile/loops/splice.h"
 
 namespace tiny_compile {
 namespace {
@@ -40,18 +41,12 @@ Kernel without_empty_loops(const Kernel& kernel) {
   if (no_rows) result.steps.clear(), result.scalars.clear();
   const auto none = [&](const Step& step) { return has_no_turn(kernel, step); };
   if (no_rows || std::none_of(kernel.steps.begin(), kernel.steps.end(), none)) return result;
-  std::vector<int> numbers;
-  result.steps.clear();
-  for (const Step& step : kernel.steps) {
-    numbers.push_back(static_cast<int>(result.steps.size()));
-    if (!none(step)) result.steps.push_back(step);
-  }
   for (Scalar& scalar : result.scalars) {
     if (scalar.kind != ScalarKind::Register) continue;
     const Step& step = kernel.steps[scalar.step];
     if (none(step)) scalar = constant_of(step);
-    if (!none(step)) scalar.step = numbers[scalar.step];
   }
+  result = without_steps_where(std::move(result), none);
   result.schedule.reset();
   return result.steps.empty() ? result : without_repeats(result);
 }

@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "tiny_compile/graph/scan.h"
+#include "tiny_compile/loops/splice.h"
 #include "tiny_compile/loops/split.h"
 
 namespace tiny_compile {
@@ -63,14 +64,7 @@ Kernel reductions(const Program& program, Kernel kernel, const std::vector<int>&
     store.value = table.add(result);
     stores.push_back(store);
   }
-  // Scans come to make no register; numbers of steps before them stay.
-  std::vector<int> number(kernel.steps.size());
-  int kept = 0;
-  for (size_t s = 0; s < number.size(); s++) number[s] = runs_on(kernel.steps[s]) ? -1 : kept++;
-  for (Scalar& scalar : kernel.scalars) {
-    if (scalar.kind == ScalarKind::Register) scalar.step = number[scalar.step];
-  }
-  std::erase_if(kernel.steps, runs_on);
+  kernel = without_steps_where(std::move(kernel), runs_on);
   kernel.steps.insert(kernel.steps.end(), stores.begin(), stores.end());
   kernel.name += "_reduced";
   return normalize(std::move(kernel));

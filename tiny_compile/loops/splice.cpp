@@ -51,6 +51,20 @@ Kernel without_steps(Kernel kernel) {
   return kernel;
 }
 
+Kernel without_steps_where(Kernel kernel, const std::function<bool(const Step&)>& condition) {
+  std::vector<int> numbers;
+  std::vector<Step> kept;
+  for (Step& step : kernel.steps) {
+    numbers.push_back(static_cast<int>(kept.size()));
+    if (!condition(step)) kept.push_back(std::move(step));
+  }
+  kernel.steps = std::move(kept);
+  for (Scalar& scalar : kernel.scalars) {
+    if (scalar.kind == ScalarKind::Register) scalar.step = numbers[scalar.step];
+  }
+  return kernel;
+}
+
 bool has_registers(const Kernel& kernel, const std::vector<bool>& wanted) {
   for (size_t id = 0; id < wanted.size(); id++) {
     if (wanted[id] && kernel.scalars[id].kind == ScalarKind::Register) return true;

@@ -36,6 +36,11 @@ bool can_move_to_indirect(const Kernel& source, const std::vector<bool>& wanted)
 
 Kernel without_steps(Kernel kernel);  // nor scalars: a new kernel over the same axes
 
+// The kernel without the steps that `condition` picks, the others' registers numbered anew. Scalars
+// that only those steps needed stay until `normalize`, and no step may be left that needs their
+// results.
+Kernel without_steps_where(Kernel kernel, const std::function<bool(const Step&)>& condition);
+
 // A scalar with other numbers for its operands and its mask, and for a register's step.
 template <typename ScalarOf, typename StepOf>
 Scalar renumbered(Scalar scalar, const ScalarOf& scalar_of, const StepOf& step_of) {

@@ -4,6 +4,7 @@
 #include "tiny_compile/loops/split.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/group.h"
@@ -41,12 +42,8 @@ bool stores_apart(const Kernel& kernel, int64_t count) {
 
 // rows(i0, j0) { store t[i0*5000 + j0] = ... }: what loops over j0 store, as rows.
 Kernel stores_alone(Kernel kernel, const std::vector<int>& inner) {
-  std::vector<Step> stores;
-  for (const Step& step : kernel.steps) {
-    if (stores_in_loops(step)) stores.push_back(step);
-  }
-  for (Step& step : stores) step.inner.clear();
-  kernel.steps = std::move(stores);
+  kernel = without_steps_where(std::move(kernel), std::not_fn(stores_in_loops));
+  for (Step& step : kernel.steps) step.inner.clear();
   kernel.name += "_apart";
   Group group(std::move(kernel));
   group.rows.insert(group.rows.end(), inner.begin(), inner.end());
@@ -54,17 +51,7 @@ Kernel stores_alone(Kernel kernel, const std::vector<int>& inner) {
 }
 
 Kernel without_stores_in_loops(Kernel kernel) {
-  std::vector<int> numbers;
-  std::vector<Step> steps;
-  for (const Step& step : kernel.steps) {
-    numbers.push_back(static_cast<int>(steps.size()));
-    if (!stores_in_loops(step)) steps.push_back(step);
-  }
-  kernel.steps = std::move(steps);
-  for (Scalar& scalar : kernel.scalars) {
-    if (scalar.kind == ScalarKind::Register) scalar.step = numbers[scalar.step];
-  }
-  return normalize(std::move(kernel));
+  return normalize(without_steps_where(std::move(kernel), stores_in_loops));
 }
 
 DType partial_dtype(const Step& step) { return compute_type(step.dtype); }
