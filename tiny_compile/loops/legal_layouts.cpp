@@ -18,10 +18,10 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kLanesOfWarp = 32, kMostWarps = 32;
-constexpr int64_t kMostRegisters = 128;  // elements of a thread at a time
-constexpr int64_t kShared = 48 << 10;    // bytes that a kernel may declare
-constexpr int64_t kSmall = 4 << 10;      // bytes of one exchange
-constexpr int64_t kExchanges = 4;        // of sum_exp: largest and sum, of a chunk and of all
+constexpr int64_t kMostElements = 128;  // elements of a thread at a time
+constexpr int64_t kShared = 48 << 10;   // bytes that a kernel may declare
+constexpr int64_t kSmall = 4 << 10;     // bytes of one exchange
+constexpr int64_t kExchanges = 4;       // of sum_exp: largest and sum, of a chunk and of all
 constexpr int64_t kMostBlocks = INT32_MAX;
 constexpr int64_t kWidest = 8;  // elements of one access
 
@@ -164,8 +164,8 @@ std::string why_wrong_loop(const Kernel& kernel, const std::vector<int>& inner, 
                 registers = extent_of(loop, Level::Register) * vector * row_registers(s);
   if (vector > 1 && extent_of(s.rows, Level::Vector) > 1)
     return name + ": vectors of rows and of loops";
-  if (registers > kMostRegisters)
-    return str(name, ": ", registers, " elements of a thread, at most ", kMostRegisters);
+  if (registers > kMostElements)
+    return str(name, ": ", registers, " elements of a thread, at most ", kMostElements);
   return "";
 }
 

@@ -22,7 +22,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kLanes = 32, kMostWarps = 32;
-constexpr int64_t kMostRegisters = 64;  // of a thread's elements at a time
+constexpr int64_t kMostElementsTried = 64;  // of a thread at a time; more are legal
 constexpr int64_t kMostVector = 8;
 
 std::vector<int64_t> powers(int64_t from, int64_t to, int64_t factor = 2) {
@@ -136,7 +136,7 @@ void add_layouts(Legal& legal, const Program& program, const Kernel& kernel) {
   for (Deal deal : vectors()) {
     for (const int64_t lanes : powers(1, kLanes)) {
       for (const int64_t warps : powers(1, kMostWarps)) {
-        for (const int64_t registers : powers(1, kMostRegisters)) {
+        for (const int64_t registers : powers(1, kMostElementsTried)) {
           for (const int64_t row_warps : powers(1, kMostWarps / warps)) {
             deal.row_lanes = lanes, deal.warps = warps, deal.registers = registers;
             deal.row_warps = row_warps;

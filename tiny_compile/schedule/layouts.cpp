@@ -46,7 +46,7 @@ constexpr int64_t kBlockHeldWarps = 16;  // of a block that holds columns
 constexpr int64_t kShortColumn = 128;    // to be read by whole warps, halves one by one
 constexpr int64_t kAddresses = 24;       // registers of a thread beside its elements
 constexpr int64_t kFullRegisters = 128;  // of a thread, of 16 warps: all that there are
-constexpr int64_t kMostRegisters = 172;  // that are best cut to these
+constexpr int64_t kMostCutToFull = 172;  // registers that are best cut to these
 constexpr int64_t kSharedChunks = 4;     // of a column that blocks share, at least
 constexpr int64_t kSharedWarps = 4;      // of a block of a cluster, at least
 constexpr int64_t kUnderWay = 64;  // bytes of a thread at a time, of a column that is read once
@@ -192,14 +192,14 @@ Deal hold_columns(const Machine& machine, const Shape& shape, const Along& rows)
              more = hold(2 * kHeld, lanes), most = hold(4 * kHeld, lanes);
   const int64_t taken = registers_of(shape, more);
   if (some.warps <= kHeldWarps ||
-      (some.warps <= kBlockHeldWarps && (!fills(more) || taken > kMostRegisters)))
+      (some.warps <= kBlockHeldWarps && (!fills(more) || taken > kMostCutToFull)))
     return in_blocks_of(kBlockWarps, in_clusters(machine, shape, some));
   if (more.warps > kHeldWarps && most.warps <= kHeldWarps && fills(most) &&
       4 * kHeld * shape.longest / padded <= kMostInTurn)
     return in_blocks_of(2 * kHeldWarps, most);
   const Deal shared = in_clusters(machine, shape, more);
   const bool is_full = word > 1 && fills(more) && shared.cluster == 1 &&
-                       taken <= kMostRegisters &&
+                       taken <= kMostCutToFull &&
                        (is_long || (shape.streams > 1 && taken > kFullRegisters));
   return in_blocks_of(is_full ? 2 * kBlockWarps : kBlockWarps, shared);
 }

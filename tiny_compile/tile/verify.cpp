@@ -17,7 +17,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kShared = 48 << 10;       // bytes that a kernel may declare
-constexpr int64_t kMostRegisters = 4096;    // elements of an array of a thread's own
+constexpr int64_t kMostOwnElements = 4096;  // of an array of a thread's own
 constexpr int64_t kMostUnrolled = 1 << 16;  // times that a statement is written
 constexpr int64_t kMostBlocks = INT32_MAX;
 constexpr int kWidest = 8;    // elements of one access
@@ -48,8 +48,8 @@ void check_arrays(const Program& program, const Tile& tile) {
     if (array.space != Space::Register)
       shared += array.size / blocks * size_of(compute_type(array.dtype));
     else
-      require(array.size <= kMostRegisters, array.name, " has ", array.size,
-              " elements, a thread's own at most ", kMostRegisters);
+      require(array.size <= kMostOwnElements, array.name, " has ", array.size,
+              " elements, a thread's own at most ", kMostOwnElements);
     require(shared <= std::min(kShared, program.machine.block_shared), "a block has ", shared,
             " bytes of shared memory or more, at most ",
             std::min(kShared, program.machine.block_shared));
