@@ -82,13 +82,14 @@ Kernel lone_scan(const Program& program, Kernel kernel, const std::vector<int>& 
     scalar.buffer = buffer;
     scalar.index = flat_row(kernel);
   }
+  const Op scan = kernel.steps[number].op;
   std::vector<Step> steps;
   for (size_t s = 0; s < kernel.steps.size(); s++) {
     if (s == number || (with_stores && kernel.steps[s].kind == StepKind::Store))
       steps.push_back(kernel.steps[s]);
   }
   kernel.steps = std::move(steps);
-  if (number > 0) kernel.name += str("_", info(kernel.steps.back().op).name, "_", number);
+  if (number > 0) kernel.name += str("_", info(scan).name, "_", number);
   return normalize(std::move(kernel));
 }
 
