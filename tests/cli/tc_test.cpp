@@ -8,6 +8,7 @@
 #include "tiny_compile/cli/commands.h"
 #include "tiny_compile/graph/op.h"
 #include "tiny_compile/loops/machine.h"
+#include "tiny_compile/runtime/nvrtc.h"
 #include "tiny_compile/tensor/npy.h"
 
 using namespace tiny_compile;
@@ -413,12 +414,50 @@ TEST_CASE("an edited tile is obeyed, and stays as it is", "[tc][tile]") {
   CHECK(tc({"run", "-", "--backend=interpreter", "--against=interpreter"}, edited).code == 2);
   CHECK_THAT(tc({"emit", "-", "--target=cpp", "--machine=cpu:16"}, tiles).problems,
              ContainsSubstring("tiles are for a GPU"));
-  CHECK_THAT(tc({"explain", "-"}, tiles).problems,
-             ContainsSubstring("tc explain goes through the stages before them"));
   CHECK_THAT(tc({"verify", "-"}, tiles + "tile q").problems,
              ContainsSubstring("no kernel 'q' is declared above"));
   CHECK_THAT(tc({"verify", "-"}, tiles + tiles.substr(tiles.find("\ntile "))).problems,
              ContainsSubstring("a second tile of "));
+}
+
+TEST_CASE("tc explain says of tiles what it says of their schedules, and bench times them",
+          "[tc][tile]") {
+  const std::string graph =
+      "graph f(%0 x: f32[6,16,40]) {\n  %1: f32[6,1,40] = sum %0 {axes=[1], keepdim=1}\n"
+      "  return %1\n}\n";
+  const std::string tiles = tc({"print", "-", "--until=tile", "--machine=h200"}, graph).out;
+  const std::string program = tiles.substr(0, tiles.find("\ntile "));
+  const Ran ran = tc({"explain", "-", "--machine=h200"}, tiles);
+  CHECK(ran.code == 0);
+  const auto section = [](const std::string& text) {
+    const size_t at = text.find("== schedules");
+    return text.substr(at, text.find("== program") - at);
+  };
+  CHECK(section(ran.out) == section(tc({"explain", "-", "--machine=h200"}, program).out));
+  CHECK_THAT(ran.out, ContainsSubstring("\nas given ") && ContainsSubstring("\nemit ") &&
+                          !ContainsSubstring("\nschedule ") &&
+                          ContainsSubstring("\n== program\n" + tiles + "\n== source"));
+
+  const size_t at = tiles.find(" = add(");
+  REQUIRE(at != std::string::npos);
+  const std::string edited = std::string(tiles).replace(at, 7, " = sub(");
+  const std::string other = "tile: not the one that this schedule makes";
+  const Ran of_edited = tc({"explain", "-", "--machine=h200"}, edited);
+  CHECK_THAT(of_edited.out, ContainsSubstring(other) && ContainsSubstring(" = sub("));
+  CHECK_THAT(tc({"explain", "-", "--machine=h200", "--json"}, edited).out,
+             ContainsSubstring("\"" + other + "\""));
+
+  for (const char* command : {"explain", "bench"}) {
+    CHECK_THAT(tc({command, "-", "--backend=cpp"}, tiles).problems,
+               ContainsSubstring("tiles are for a GPU"));
+    const Ran here = tc({command, "-", "--until=tile"}, tiles);
+    if (why_no_gpu().empty())
+      CHECK_THAT(here.out, ContainsSubstring("\nas given "));
+    else
+      CHECK_THAT(here.problems, ContainsSubstring("no GPU can be used"));
+  }
+  CHECK_THAT(tc({"explain", "-", "--machine=cpu:16"}, tiles).problems,
+             ContainsSubstring("tiles are for a GPU, which cpu:16 is not"));
 }
 
 TEST_CASE("tc tune prints and writes a program that runs with the same bits", "[tc][tune]") {

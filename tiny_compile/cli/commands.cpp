@@ -263,26 +263,26 @@ Explanation predicted(const Arguments& arguments, const Subject& subject) {
                               ? machine_of(arguments, subject, device_of(arguments))
                               : parse_machine(arguments.option("machine", ""));
   const Pipeline pipeline = pipeline_of(arguments);
+  if (subject.tiles) return explain_for(*subject.tiles, machine, pipeline);
   return subject.is_program ? explain_for(subject.program, machine, pipeline)
                             : explain_for(subject.graph, machine, pipeline);
 }
 
 Explanation measured(const Arguments& arguments, const Subject& subject) {
-  const Device device = device_of(arguments);
+  const bool on_gpu = subject.tiles && !arguments.options.count("backend");
+  const Device device = on_gpu ? cuda : device_of(arguments);
   if (arguments.options.count("machine"))
     require_here(machine_of(arguments, subject, device), device);
   std::vector<Tensor> inputs = inputs_of(arguments, subject);
   for (Tensor& input : inputs) input = copy_to(input, device);
   const Pipeline pipeline = pipeline_of(arguments);
+  if (subject.tiles) return explain(*subject.tiles, inputs, pipeline);
   return subject.is_program ? explain(subject.program, inputs, pipeline)
                             : explain(subject.graph, inputs, pipeline);
 }
 
 int explain_text(const Arguments& arguments, std::ostream& out) {
   const Subject subject = parse_subject(arguments);
-  if (subject.tiles)
-    fail(arguments.file, " holds tiles, and tc ", arguments.command,
-         " goes through the stages before them: leave them out; tc run and tc emit obey them");
   require_numbers(arguments, subject);
   const bool predicts = arguments.command == "explain" && arguments.options.count("machine");
   const Explanation e = predicts ? predicted(arguments, subject) : measured(arguments, subject);

@@ -142,14 +142,24 @@ Explanation climb_all(const Graph& graph, const Machine& machine, const Pipeline
   return result;
 }
 
-Explanation climb_all(const Program& program, const Pipeline& pipeline, const Climb& climb) {
-  Pipeline stages;  // the others never see a Program
-  for (const Stage& stage : pipeline) {
-    if (!takes_graph(stage)) stages.push_back(stage);
-  }
+Explanation climb_all(const Program& program, Pipeline pipeline, const Climb& climb) {
+  std::erase_if(pipeline, takes_graph);  // these never see a Program
   const auto stage = [&](const Pipeline& p) { return run_pipeline(p, program, true); };
-  Explanation result = climb_all("as given", stages, stage, climb);
+  Explanation result = climb_all("as given", pipeline, stage, climb);
   result.name = program.name;
+  return result;
+}
+
+Explanation climb_all(Tiles tiles, const Machine& machine, Pipeline pipeline,
+                      const Climb& climb) {
+  if (target_of(machine) != Target::Cuda)
+    fail("tiles are for a GPU, which ", machine.name, " is not");
+  tiles.program = for_machine(std::move(tiles.program), machine);
+  std::erase_if(pipeline, [](const Stage& s) { return !std::holds_alternative<Emit>(s.run); });
+  const auto stage = [&](const Pipeline& p) { return run_pipeline(p, tiles, true); };
+  Explanation result = climb_all("as given", pipeline, stage, climb);
+  result.name = tiles.program.name;
+  result.of_tiles = true;
   return result;
 }
 
@@ -184,24 +194,39 @@ std::string number(double value) {
   return text;
 }
 
-std::vector<Facts> facts_of(const Program& program) {
-  std::vector<Facts> facts;
-  for (const Kernel& kernel : program.kernels) {
-    if (has_facts(kernel)) facts.push_back(facts_of(program, kernel));
+struct KernelNotes {
+  Facts facts;
+  std::vector<std::string> lines;
+};
+
+// Facts are of schedules: says so of a tile that was given and is another.
+std::vector<KernelNotes> notes_of(const Explanation& e) {
+  const Program& program = e.staged.program;
+  const Tiles made = e.of_tiles ? lower_to_tiles(program) : Tiles();
+  std::vector<KernelNotes> notes;
+  for (size_t k = 0; k < program.kernels.size(); k++) {
+    if (!has_facts(program.kernels[k])) continue;
+    const Facts facts = facts_of(program, program.kernels[k]);
+    notes.push_back({facts, lines(facts)});
+    if (!e.of_tiles || e.staged.tiles.of_kernel[k] == made.of_kernel[k]) continue;
+    notes.back().lines.push_back(e.staged.tiles.of_kernel[k]
+                                     ? "tile: not the one that this schedule makes"
+                                     : "tile: none; one thread does all rows");
   }
-  return facts;
+  return notes;
 }
 
-std::string facts_text(const Program& program) {
+std::string text_of(const std::vector<KernelNotes>& notes) {
   std::string text;
-  for (const Facts& facts : facts_of(program)) {
-    text += facts.kernel + "\n";
-    for (const std::string& line : lines(facts)) text += "  " + line + "\n";
+  for (const KernelNotes& of_kernel : notes) {
+    text += of_kernel.facts.kernel + "\n";
+    for (const std::string& line : of_kernel.lines) text += "  " + line + "\n";
   }
   return text;
 }
 
-std::string json_of(const Facts& f) {
+std::string json_of(const KernelNotes& notes) {
+  const Facts& f = notes.facts;
   std::string text =
       str("{\"name\": ", quoted(f.kernel), ", \"schedule\": ", quoted(str(f.schedule)),
           ", \"limit\": ", quoted(bound_of(f.estimate)),
@@ -214,7 +239,7 @@ std::string json_of(const Facts& f) {
                 ", \"resident_blocks\": ", f.block->occupancy.blocks(),
                 ", \"resident_by\": ", quoted(f.block->occupancy.limit()));
   std::vector<std::string> quoted_lines;
-  for (const std::string& line : lines(f)) quoted_lines.push_back(quoted(line));
+  for (const std::string& line : notes.lines) quoted_lines.push_back(quoted(line));
   return text + ", \"lines\": [" + join(quoted_lines, ", ") + "]}";
 }
 
@@ -265,6 +290,17 @@ Explanation explain(Program program, std::span<const Tensor> given, const Pipeli
   return result;
 }
 
+Explanation explain(const Tiles& tiles, std::span<const Tensor> given, const Pipeline& pipeline,
+                    double seconds) {
+  const std::vector<Tensor> inputs =
+      laid_out("program " + tiles.program.name, input_slots(tiles.program), given);
+  const Device device = device_of(inputs);
+  const Machine machine = on_device(tiles.program, device).machine;
+  Explanation result = climb_all(tiles, machine, pipeline, climb_with(inputs, seconds));
+  result.ran_on = name_of(device);
+  return result;
+}
+
 Explanation explain_for(const Graph& graph, const Machine& machine, const Pipeline& pipeline) {
   return climb_all(graph, machine, pipeline, priced);
 }
@@ -272,6 +308,10 @@ Explanation explain_for(const Graph& graph, const Machine& machine, const Pipeli
 Explanation explain_for(const Program& program, const Machine& machine,
                         const Pipeline& pipeline) {
   return climb_all(for_machine(program, machine), pipeline, priced);
+}
+
+Explanation explain_for(const Tiles& tiles, const Machine& machine, const Pipeline& pipeline) {
+  return climb_all(tiles, machine, pipeline, priced);
 }
 
 std::string Explanation::machine() const {
@@ -302,14 +342,15 @@ std::string Explanation::str() const {
   if (staged.program.refusals.empty()) text += "none\n";
   text += "\n== schedules\n";
   for (const std::string& line : explain_schedules(staged.program)) text += line + "\n";
-  text += "\n== who owns what, and the limit\n" + facts_text(staged.program);
+  text += "\n== who owns what, and the limit\n" + text_of(notes_of(*this));
   text += "\n== exceptions to the numeric contract\n";
   for (const std::string& exception : exceptions) text += exception + "\n";
   if (exceptions.empty()) text += "none\n";
   if (!graph.nodes.empty())
     text += "\n== graph, as traced\n" + print(graph) + "\n== graph, after the passes\n" +
             print(staged.graph);
-  return text + "\n== program\n" + print(staged.program) + "\n== source\n" + staged.source.text;
+  text += "\n== program\n" + (of_tiles ? print(staged.tiles) : print(staged.program));
+  return text + "\n== source\n" + staged.source.text;
 }
 
 std::string Explanation::json() const {
@@ -332,7 +373,7 @@ std::string Explanation::json() const {
   for (size_t k = 0; k < schedules.size(); k++) text += (k ? ", " : "") + quoted(schedules[k]);
   text += "], \"kernels\": [";
   std::vector<std::string> kernels;
-  for (const Facts& facts : facts_of(staged.program)) kernels.push_back(json_of(facts));
+  for (const KernelNotes& notes : notes_of(*this)) kernels.push_back(json_of(notes));
   text += join(kernels, ", ") + "], \"exceptions\": [";
   for (size_t k = 0; k < exceptions.size(); k++)
     text += (k ? ", " : "") + quoted(exceptions[k]);

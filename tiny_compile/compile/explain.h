@@ -38,8 +38,9 @@ struct Rung {
 
 struct Explanation {
   std::string name;
-  Graph graph;    // as traced; empty where a Program was given
-  Staged staged;  // after all stages
+  Graph graph;            // as traced; empty where a Program or Tiles were given
+  Staged staged;          // after all stages
+  bool of_tiles = false;  // Tiles were given: they are not made anew, and printed
   std::vector<Rung> rungs;
   std::string ran_on;                   // the machine that ran it; "": none did
   std::vector<std::string> exceptions;  // to the numeric contract: calls of vendors' libraries
@@ -58,11 +59,18 @@ Explanation explain(const Graph& graph, std::span<const Tensor> inputs,
 Explanation explain(Program program, std::span<const Tensor> inputs,
                     const Pipeline& pipeline = default_pipeline(), double seconds = 0.2);
 
+// The same of Tiles, whose one stage is `emit`, on a GPU; tc::Error elsewhere. What is said of a
+// kernel is its schedule's, and whether its tile is what that schedule makes.
+Explanation explain(const Tiles& tiles, std::span<const Tensor> inputs,
+                    const Pipeline& pipeline = default_pipeline(), double seconds = 0.2);
+
 // The same for a machine that need not be here: nothing is built or run, and a rung's time is what
 // its kernels take by the model (schedule/cost.h). Sizes must be numbers.
 Explanation explain_for(const Graph& graph, const Machine& machine,
                         const Pipeline& pipeline = default_pipeline());
 Explanation explain_for(const Program& program, const Machine& machine,
+                        const Pipeline& pipeline = default_pipeline());
+Explanation explain_for(const Tiles& tiles, const Machine& machine,
                         const Pipeline& pipeline = default_pipeline());
 
 Device device_of(std::span<const Tensor> tensors);  // the first's that is not on the CPU
