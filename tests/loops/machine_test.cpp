@@ -47,6 +47,7 @@ TEST_CASE("a machine reads back, by its preset's name or with all its numbers", 
   CHECK(this_cpu() == this_cpu());
   CHECK(parse_machine(str(this_cpu())) == this_cpu());
   CHECK(target_of(this_cpu()) == Target::Cpp);
+  CHECK(parse_machine("mine cores=3").l2 == parse_machine("cpu:3").l2);
 }
 
 TEST_CASE("what is no machine is refused with what there is", "[machine]") {
@@ -59,6 +60,9 @@ TEST_CASE("what is no machine is refused with what there is", "[machine]") {
   CHECK_THROWS_WITH(parse_machine("mine l2=4"), ContainsSubstring("neither"));
   CHECK_THROWS_WITH(parse_machine("mine multiprocessors=4"), ContainsSubstring("threads"));
   CHECK_THROWS_WITH(parse_machine("h200 multiprocessors=4 cores=2"), ContainsSubstring("both"));
+  CHECK_THROWS_WITH(
+      parse_machine("mine multiprocessors=4 threads=1024 registers=65536 blocks=8"),
+      ContainsSubstring("blocks: 16 at least"));
 }
 
 TEST_CASE("a program's machine is printed where it is not the usual one", "[machine]") {
@@ -69,7 +73,7 @@ TEST_CASE("a program's machine is printed where it is not the usual one", "[mach
         {"cpu:4", "program g for cpu:4 {"},
         {"l4 multiprocessors=58 threads=1536 registers=65536 block_shared=101376 cluster=1",
          "program g on cuda for l4 multiprocessors=58 threads=1536 registers=65536 "
-         "block_shared=101376 cluster=1 {"}}) {
+         "blocks=16 block_shared=101376 cluster=1 {"}}) {
     const Program program = made_for(parse_machine(name)).program;
     const std::string text = print(program);
     INFO(text);

@@ -78,9 +78,9 @@ PRETEND int cuDeviceGetCount(int* count) { return *count = 1, 0; }
 PRETEND int cuDeviceGet(int* device, int index) { return *device = index, 0; }
 PRETEND int cuDeviceGetName(char* name, int, int) { return std::strcpy(name, "pretend"), 0; }
 PRETEND int cuDeviceGetAttribute(int* value, int attribute, int) {
-  const std::map<int, int> values = {{75, 9},      {76, 0},        {16, 132},
-                                     {39, 2048},   {82, 65536},    {97, 232448},
-                                     {81, 233472}, {38, 60 << 20}, {120, 1}};
+  const std::map<int, int> values = {{75, 9},        {76, 0},   {16, 132},    {39, 2048},
+                                     {82, 65536},    {106, 32}, {97, 232448}, {81, 233472},
+                                     {38, 60 << 20}, {120, 1}};
   const auto at = values.find(attribute);
   return at == values.end() ? kInvalidValue : (*value = at->second, 0);
 }

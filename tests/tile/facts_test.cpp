@@ -258,5 +258,6 @@ TEST_CASE("blocks that fit a multiprocessor, and what runs out", "[facts]") {
   CHECK(std::string(occupancy_of(h200, 64, 4, 48 << 10).limit()) == "shared memory");
   CHECK(occupancy_of(h200, 32, 4, 0).blocks() == 32);
   CHECK(std::string(occupancy_of(h200, 32, 4, 0).limit()) == "block slots");
+  CHECK(occupancy_of(parse_machine("rtx4090"), 32, 4, 0).blocks() == 24);
   CHECK(occupancy_of(h200, 1024, 128, 0).blocks() == 1);  // and its registers spill
 }

@@ -273,9 +273,9 @@ std::string why_illegal_layouts(const Program& program, const Kernel& kernel) {
   if (s.loops.size() != loops.size())
     return str("schedule layouts has ", s.loops.size(), " loops, not ", loops.size());
   const int64_t most = program.machine.threads / kLanesOfWarp;
-  if (s.resident < 0 || s.resident > 32 || s.resident * warps_of(s) > most)
+  if (s.resident < 0 || s.resident > program.machine.blocks || s.resident * warps_of(s) > most)
     return str("schedule resident=", s.resident, ": a multiprocessor holds at most ", most,
-               " warps");
+               " warps and ", program.machine.blocks, " blocks");
   const int64_t rows = row_count(kernel).constant(), cluster = cluster_of(s);
   std::string why = why_wrong(s.rows, "rows", rows, false);
   if (why.empty() && cluster > program.machine.cluster)

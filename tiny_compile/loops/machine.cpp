@@ -14,6 +14,7 @@
 #include <charconv>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include "tiny_compile/base/error.h"
 
@@ -22,15 +23,17 @@ namespace {
 
 constexpr int64_t kKilo = 1 << 10, kMega = 1 << 20;
 constexpr int64_t kMostCores = 4096;
+constexpr int64_t kFewestBlocks = 16;
 constexpr const char* kPresets = "h200, h100, a100, rtx4090 and cpu:N, of N cores";
 
 struct Field {
   const char* name;
   int64_t Machine::*value;
 };
-constexpr std::array<Field, 12> kFields = {{{"multiprocessors", &Machine::multiprocessors},
+constexpr std::array<Field, 13> kFields = {{{"multiprocessors", &Machine::multiprocessors},
                                             {"threads", &Machine::threads},
                                             {"registers", &Machine::registers},
+                                            {"blocks", &Machine::blocks},
                                             {"thread_registers", &Machine::thread_registers},
                                             {"block_shared", &Machine::block_shared},
                                             {"shared", &Machine::shared},
@@ -43,12 +46,13 @@ constexpr std::array<Field, 12> kFields = {{{"multiprocessors", &Machine::multip
 
 // NVIDIA's data sheets and the CUDA programming guide's table of compute capabilities. Clusters of 8
 // blocks are those that every such GPU can run.
-Machine gpu(const char* name, int64_t multiprocessors, int64_t threads, int64_t shared,
-            int64_t cluster, int64_t l2) {
+Machine gpu(const char* name, int64_t multiprocessors, int64_t threads, int64_t blocks,
+            int64_t shared, int64_t cluster, int64_t l2) {
   return {.name = name,
           .multiprocessors = multiprocessors,
           .threads = threads,
           .registers = 65536,
+          .blocks = blocks,
           .thread_registers = 255,
           .block_shared = (shared - 1) * kKilo,
           .shared = shared * kKilo,
@@ -66,6 +70,22 @@ Machine cpu(int64_t cores) {
           .l2 = kMega};
 }
 
+// With what may be left out.
+Machine completed(Machine machine) {
+  const Machine usual = cpu(1);
+  const auto fill = [](int64_t& number, int64_t otherwise) {
+    if (number == 0) number = otherwise;
+  };
+  if (target_of(machine) == Target::Cuda) {
+    fill(machine.blocks, kFewestBlocks);
+  } else {
+    fill(machine.vector, usual.vector);
+    fill(machine.l1, usual.l1);
+    fill(machine.l2, usual.l2);
+  }
+  return machine;
+}
+
 std::optional<int64_t> number_of(std::string_view text) {
   int64_t number = 0;
   const char* end = text.data() + text.size();
@@ -75,10 +95,10 @@ std::optional<int64_t> number_of(std::string_view text) {
 }
 
 std::optional<Machine> preset(std::string_view name) {
-  if (name == "h200") return gpu("h200", 132, 2048, 228, 8, 60);
-  if (name == "h100") return gpu("h100", 132, 2048, 228, 8, 50);
-  if (name == "a100") return gpu("a100", 108, 2048, 164, 1, 40);
-  if (name == "rtx4090") return gpu("rtx4090", 128, 1536, 100, 1, 72);
+  if (name == "h200") return gpu("h200", 132, 2048, 32, 228, 8, 60);
+  if (name == "h100") return gpu("h100", 132, 2048, 32, 228, 8, 50);
+  if (name == "a100") return gpu("a100", 108, 2048, 32, 164, 1, 40);
+  if (name == "rtx4090") return gpu("rtx4090", 128, 1536, 24, 100, 1, 72);
   if (!name.starts_with("cpu:")) return std::nullopt;
   const std::optional<int64_t> cores = number_of(name.substr(4));
   if (!cores || *cores < 1 || *cores > kMostCores || str(*cores) != name.substr(4))
@@ -106,6 +126,7 @@ std::string why_no_machine(const Machine& m) {
   if (m.cores > 0) return "both multiprocessors and cores";
   if (m.threads < 1024 || m.threads > 1 << 16) return "threads: 1024 to 65536";
   if (m.registers < 65536) return "registers: 65536 at least";
+  if (m.blocks < kFewestBlocks) return str("blocks: ", kFewestBlocks, " at least");
   if (m.block_shared < 48 * kKilo || m.block_shared > kMega)
     return "block_shared: 48 kB to 1 MB";
   return m.cluster >= 1 && m.cluster <= 16 ? "" : "cluster: 1 to 16";
@@ -121,14 +142,14 @@ Machine default_machine(Target target) {
 }
 
 Machine this_cpu() {
-  return as_preset({.name = "this_cpu",
-                    .cores = std::max<int64_t>(asked(_SC_NPROCESSORS_ONLN), 1),
-                    .vector = __builtin_cpu_supports("avx512f") ? 64
-                              : __builtin_cpu_supports("avx2")  ? 32
-                                                                : 16,
-                    .l1 = asked(_SC_LEVEL1_DCACHE_SIZE),
-                    .l3 = asked(_SC_LEVEL3_CACHE_SIZE),
-                    .l2 = asked(_SC_LEVEL2_CACHE_SIZE)});
+  return as_preset(completed({.name = "this_cpu",
+                              .cores = std::max<int64_t>(asked(_SC_NPROCESSORS_ONLN), 1),
+                              .vector = __builtin_cpu_supports("avx512f") ? 64
+                                        : __builtin_cpu_supports("avx2")  ? 32
+                                                                          : 16,
+                              .l1 = asked(_SC_LEVEL1_DCACHE_SIZE),
+                              .l3 = asked(_SC_LEVEL3_CACHE_SIZE),
+                              .l2 = asked(_SC_LEVEL2_CACHE_SIZE)}));
 }
 
 Machine as_preset(Machine machine) {
@@ -168,6 +189,7 @@ Machine parse_machine(std::string_view text) {
   }
   do set_field(machine, word);
   while (words >> word);
+  machine = completed(std::move(machine));
   const std::string reason = why_no_machine(machine);
   if (!reason.empty()) fail("machine ", machine.name, ": ", reason);
   return machine;

@@ -20,11 +20,12 @@ struct Machine {
   // A GPU's; 0 of a CPU.
   int64_t multiprocessors = 0;
   int64_t threads = 0, registers = 0;  // of a multiprocessor
+  int64_t blocks = 0;                  // that it holds at most; 16 where a text does not say
   int64_t thread_registers = 0;        // that a thread may have
   int64_t block_shared = 0;            // bytes of shared memory that a block may have
   int64_t shared = 0;                  // bytes of it that a multiprocessor has
   int64_t cluster = 0;                 // blocks of the largest cluster; 1: it has none
-  // A CPU's; 0 of a GPU.
+  // A CPU's; 0 of a GPU. What a text or the system does not say of a core is as in cpu:16.
   int64_t cores = 0, vector = 0;  // vector: bytes
   int64_t l1 = 0, l3 = 0;         // bytes: a core's, and all cores'
   // Both have one: bytes.

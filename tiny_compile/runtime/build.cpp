@@ -70,6 +70,7 @@ Machine machine_on(Device device) {
                     .multiprocessors = gpu.multiprocessors,
                     .threads = gpu.threads,
                     .registers = gpu.registers,
+                    .blocks = gpu.blocks,
                     .thread_registers = kThreadRegisters,
                     .block_shared = gpu.shared_bytes,
                     .shared = gpu.all_shared_bytes,

@@ -12,9 +12,9 @@ namespace tiny_compile {
 // Blocks that each of a multiprocessor's stores has room for.
 struct Occupancy {
   int64_t by_threads = 0, by_registers = 0, by_shared = 0;
-  int64_t blocks() const;  // 1 to 32: one that is too large has its registers spilled
-  const char* limit()
-      const;  // "threads", "registers", "shared memory", or "block slots": all 32 fit
+  int64_t most = 0;           // whatever they need
+  int64_t blocks() const;     // at least 1: one that is too large has its registers spilled
+  const char* limit() const;  // "threads", "registers", "shared memory" or "block slots"
 };
 
 // Of blocks of so many threads, which hold so many elements each; a thread's other registers are

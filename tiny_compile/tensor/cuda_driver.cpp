@@ -20,7 +20,7 @@ namespace {
 constexpr int kOutOfMemory = 2, kNotFound = 500;  // CUDA_ERROR_OUT_OF_MEMORY, _NOT_FOUND
 constexpr int kAttributeMultiprocessors = 16, kAttributeL2 = 38;
 constexpr int kAttributeThreads = 39, kAttributeRegisters = 82;  // of a multiprocessor
-constexpr int kAttributeAllShared = 81;                          // likewise
+constexpr int kAttributeAllShared = 81, kAttributeBlocks = 106;  // likewise
 constexpr int kMostDynamicShared = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 constexpr int kAttributeMajor = 75, kAttributeMinor = 76;
 constexpr int kAttributeShared = 97, kAttributeClusters = 120;  // a block's, opted in; 0 or 1
@@ -160,6 +160,7 @@ std::unique_ptr<CudaDevice> open_device(int index) {
                                          {&device->multiprocessors, kAttributeMultiprocessors},
                                          {&device->threads, kAttributeThreads},
                                          {&device->registers, kAttributeRegisters},
+                                         {&device->blocks, kAttributeBlocks},
                                          {&device->shared_bytes, kAttributeShared},
                                          {&device->all_shared_bytes, kAttributeAllShared},
                                          {&device->l2_bytes, kAttributeL2}};

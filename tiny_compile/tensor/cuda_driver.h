@@ -26,6 +26,7 @@ struct CudaDevice {
   std::string architecture;  // "sm_90"
   int multiprocessors = 0;
   int threads = 0, registers = 0;  // of a multiprocessor
+  int blocks = 0;                  // that it holds at most
   bool clusters = false;           // whether blocks can share memory
   int shared_bytes = 0;            // of memory that a block can have
   int all_shared_bytes = 0;        // that a multiprocessor has
