@@ -30,7 +30,6 @@ constexpr int kMostVector = 2;
 constexpr int kApart = 4;  // columns of a thread that lie 32 apart (2: registers are spilled)
 // Registers of a thread; more where loads of several columns wait.
 constexpr int kRegisters = 64, kWideRegisters = 128;
-constexpr int64_t kManyBlocks = 4, kManyWideBlocks = 1;  // enough for a multiprocessor
 
 class ColumnsWriter {
  public:
@@ -44,10 +43,9 @@ class ColumnsWriter {
     if (apart_ > 1) threads_down_ = kApartDown;
     choose_cluster();
     const int threads = kColumns * threads_down_;
-    const int64_t fit =  // threads of a multiprocessor
-        text.program.machine.registers / (vector_ > 1 ? kWideRegisters : kRegisters);
-    entry_ = text.begin(function, blocks_ * cluster_, threads, cluster_,
-                        static_cast<int>(fit / threads));
+    const int64_t fit =
+        blocks_held(text.program.machine, threads, vector_ > 1 ? kWideRegisters : kRegisters);
+    entry_ = text.begin(function, blocks_ * cluster_, threads, cluster_, static_cast<int>(fit));
   }
 
   KernelEntry write() {
@@ -150,8 +148,9 @@ class ColumnsWriter {
       const int64_t count = inner_count(kernel_, step).constant();
       chunks = std::min(chunks, shares ? ceil_divide(count, kChunk) : 1);
     }
-    const int64_t many = round_multiprocessors(text_.program.machine) *
-                         (vector_ > 1 ? kManyWideBlocks : kManyBlocks);
+    const Machine& machine = text_.program.machine;
+    const int64_t many = vector_ > 1 ? blocks_to_fill(machine)
+                                     : threads_to_fill(machine) / (kColumns * threads_down_);
     while (2 * cluster_ <= chunks && blocks_ * cluster_ < many) cluster_ *= 2;
   }
 

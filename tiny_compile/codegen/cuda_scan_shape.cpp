@@ -57,8 +57,7 @@ Directions stores_of(const Kernel& kernel, int loop) {
 // Rows of a block: as many as leave every multiprocessor a block, from `least` to `most`.
 int64_t rows_of_block(const Program& program, int64_t rows, int64_t least, int64_t most) {
   int64_t result = most;
-  while (result / 2 >= least &&
-         ceil_divide(rows, result) < round_multiprocessors(program.machine))
+  while (result / 2 >= least && ceil_divide(rows, result) < blocks_to_fill(program.machine))
     result /= 2;
   return result;
 }

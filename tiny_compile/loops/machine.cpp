@@ -163,12 +163,6 @@ Machine as_preset(Machine machine) {
   return machine;
 }
 
-int64_t round_multiprocessors(const Machine& machine) {
-  int64_t count = 1;
-  while (2 * count <= machine.multiprocessors) count *= 2;
-  return count;
-}
-
 std::string str(const Machine& machine) {
   if (preset(machine.name) == machine) return machine.name;
   std::string text = machine.name;
@@ -193,6 +187,34 @@ Machine parse_machine(std::string_view text) {
   const std::string reason = why_no_machine(machine);
   if (!reason.empty()) fail("machine ", machine.name, ": ", reason);
   return machine;
+}
+
+int64_t blocks_to_fill(const Machine& machine) {
+  return std::max<int64_t>(1, machine.multiprocessors * 32 / 33);
+}
+
+int64_t threads_to_fill(const Machine& machine) {
+  return std::max<int64_t>(1, machine.multiprocessors * machine.threads * 32 / 33);
+}
+
+int64_t rows_to_fill(const Machine& machine) {
+  return target_of(machine) == Target::Cuda ? 4 * blocks_to_fill(machine) : 32 * machine.cores;
+}
+
+int64_t blocks_held(const Machine& machine, int64_t threads, int64_t registers) {
+  const int64_t held =
+      std::min(machine.threads / threads, machine.registers / (threads * registers));
+  return std::clamp<int64_t>(held, 1, machine.blocks);
+}
+
+int64_t shared_of_each(const Machine& machine, int64_t blocks) {
+  constexpr int64_t kUnit = 4 * kKilo;
+  const int64_t all = std::max(machine.shared, machine.block_shared + kKilo);
+  return std::max((all / blocks - kKilo) / kUnit * kUnit, kKilo);
+}
+
+int64_t near_bytes(const Machine& machine) {
+  return machine.l2 + std::min(machine.l2, machine.l3 / machine.cores);
 }
 
 }  // namespace tiny_compile

@@ -47,12 +47,24 @@ Machine this_cpu();
 // The preset that has the same numbers, else the machine.
 Machine as_preset(Machine machine);
 
-// The power of two from below: the blocks of a grid that has work for each of them, about.
-int64_t round_multiprocessors(const Machine& machine);
-
 // "h200", or the name and all numbers that are not 0; parse_machine reads both. It throws
 // tc::Error, with the presets, for what is neither, and for a machine that lacks what every one has.
 std::string str(const Machine& machine);
 Machine parse_machine(std::string_view text);
+
+// How much work keeps a machine busy? A GPU counts as full when 32 of 33 of its multiprocessors have
+// work: most grids are powers of two, and 128 blocks fill an H200's 132.
+int64_t blocks_to_fill(const Machine& machine);   // a block for each: 128
+int64_t threads_to_fill(const Machine& machine);  // as many as it holds at a time: 128 * 2048
+int64_t rows_to_fill(const Machine& machine);  // several for each: 512; a CPU's too, cpu:16 512
+
+// Blocks of so many threads, with so many registers each, that a multiprocessor holds at a time.
+int64_t blocks_held(const Machine& machine, int64_t threads, int64_t registers);
+
+// Bytes of shared memory, whole 4 kB, for each of so many blocks of a multiprocessor; CUDA has 1 kB of each.
+int64_t shared_of_each(const Machine& machine, int64_t blocks);
+
+// Bytes that a core of a CPU has near: its L2, and its share of L3 up to as much again.
+int64_t near_bytes(const Machine& machine);
 
 }  // namespace tiny_compile
