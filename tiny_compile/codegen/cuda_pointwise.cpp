@@ -22,19 +22,20 @@ namespace tiny_compile {
 namespace {
 
 constexpr int kBlock = 256;
-// Few points: a thread each, in blocks that no warp leaves at once. Packs would save instructions
-// that nobody waits for.
-constexpr int64_t kFewPoints = 4096;
 constexpr int kLeastBlock = 64;
 // Arithmetic that takes longer than memory: four packs a thread, so that one's loads overlap the
 // others' arithmetic, in small blocks, as many as fit. Where memory is the limit, it costs a few
 // percent.
 constexpr int64_t kTurns = 4;
 constexpr int kSmallBlock = 128;
-constexpr int64_t kManyPacks = int64_t{1} << 20;  // from here on every multiprocessor has work
-constexpr int kCostly = 30;                       // instructions, about
-constexpr int64_t kManyWords = 16;                // of the 32 registers that all threads have
-constexpr int64_t kHeavy = 6;                     // instructions a byte: gelu, not silu(g) * u
+constexpr int kCostly = 30;    // instructions, about
+constexpr int64_t kHeavy = 6;  // instructions a byte: gelu, not silu(g) * u
+
+// Few points, at most a warp for each multiprocessor: a thread each, in blocks that no warp leaves at
+// once. Packs would save instructions that nobody waits for.
+bool are_few(const Machine& machine, int64_t points) {
+  return points <= 32 * blocks_to_fill(machine);
+}
 
 // Registers of the packs that a thread reads and writes; what is written is held as floats.
 int64_t words_of_packs(const CudaText& text, const std::vector<int>& ids, int vector) {
@@ -49,12 +50,13 @@ int64_t words_of_packs(const CudaText& text, const std::vector<int>& ids, int ve
   return words + vector * static_cast<int64_t>(kernel.steps.size());
 }
 
-// Of a multiprocessor: all its threads, or half where their packs are large. With all of them gelu's
-// and silu's gradients took a quarter longer beside what they are the gradients of, with half of
-// them gelu alone 3 % longer (H200).
+// Of a multiprocessor: all its threads, or half where packs take more than half of the registers that
+// each of all could have. With all of them gelu's and silu's gradients took a quarter longer beside what
+// they are the gradients of, with half of them gelu alone 3 % longer (H200).
 int small_blocks(const Machine& machine, int64_t words) {
-  const int64_t blocks = machine.threads / kSmallBlock;
-  return static_cast<int>(words > kManyWords ? blocks / 2 : blocks);
+  const int64_t blocks = machine.threads / kSmallBlock,
+                registers = machine.registers / machine.threads;
+  return static_cast<int>(2 * words > registers ? blocks / 2 : blocks);
 }
 
 // The points of a launch. A thread has a pack in each slab.
@@ -63,9 +65,11 @@ struct Slabs {
   bool is_one() const { return count == 1; }
 };
 
-Slabs slabs_of(int64_t points, int64_t row, int64_t vector, bool heavy) {
-  const int64_t unit = std::lcm(row, vector);
-  if (!heavy || points / vector < kManyPacks || points / unit < kTurns * kTurns)
+// Four, where every thread that the GPU holds has a pack in each.
+Slabs slabs_of(const Machine& machine, int64_t points, int64_t row, int64_t vector,
+               bool heavy) {
+  const int64_t unit = std::lcm(row, vector), many = kTurns * threads_to_fill(machine);
+  if (!heavy || points / vector < many || points / unit < kTurns * kTurns)
     return {1, ceil_divide(points, vector) * vector};
   return {kTurns, ceil_divide(points, kTurns * unit) * unit};
 }
@@ -183,12 +187,12 @@ Points points_of(const CudaText& text, const std::vector<int>& ids, const Expr& 
   p.line = kernel.rows == 1;
   p.told = text.is_counted();
   // A single axis may end within a pack; of several, the last must be whole packs.
-  const bool few = p.count <= kFewPoints;
+  const bool few = are_few(text.program.machine, p.count);
   p.vector = few ? 1 : text.widest(all_steps(kernel), last, p.line ? 0 : p.extent);
   p.through = p.vector == 1 && !p.line;
   if (p.through && !few) p.vector = flat_vector(text, ids, flat);
   if (!p.line && !p.through && !p.told) p.chosen = choosing_rows(text);
-  p.slabs = slabs_of(p.count, p.line ? 1 : p.extent, p.vector,
+  p.slabs = slabs_of(text.program.machine, p.count, p.line ? 1 : p.extent, p.vector,
                      !p.chosen.empty() || (is_heavy(text) && !p.told));
   if (p.slabs.is_one()) p.chosen.clear();
   p.block = few ? kLeastBlock : p.slabs.is_one() ? kBlock : kSmallBlock;

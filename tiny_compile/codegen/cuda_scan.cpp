@@ -26,7 +26,8 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kResident = 1024;  // threads of a multiprocessor, with 64 registers each
+constexpr int64_t kRegisters = 64, kWideRegisters = 128;  // of a thread
+constexpr int64_t kMostResident = 16;
 
 class ScanWriter {
  public:
@@ -40,10 +41,10 @@ class ScanWriter {
         elements_(text, shape_) {
     const bool wide = words_.places || size_of(compute_type(scan_.dtype)) > 4;
     const int64_t resident =
-        std::max<int64_t>(kResident / (wide ? 2 : 1) / shape_.threads(), 1);
+        blocks_held(text.program.machine, shape_.threads(), wide ? kWideRegisters : kRegisters);
     entry_ = text.begin(function, ceil_divide(shape_.rows, shape_.block_rows),
                         static_cast<int>(shape_.threads()), 1,
-                        static_cast<int>(std::min<int64_t>(resident, 16)));
+                        static_cast<int>(std::min(resident, kMostResident)));
     entry_.shared = elements_.shared_bytes();
   }
 

@@ -30,7 +30,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr int kBlock = 256, kWarps = kBlock / 32;
-constexpr int kResident = 4;            // blocks of a multiprocessor
+constexpr int64_t kRegisters = 64;      // of a thread
 constexpr int64_t kMostTargets = 2048;  // of a block: it keeps where each one's updates begin
 constexpr int64_t kMostUpdates = 1 << 30;
 constexpr int64_t kLeastRun = 128,
@@ -78,8 +78,8 @@ class ScatterWriter {
 
   KernelEntry write(const std::string& function) {
     const int64_t points = targets_ * packs_;
-    const KernelEntry entry =
-        text_.begin(function, ceil_divide(points, run_), kBlock, 1, kResident);
+    const KernelEntry entry = text_.begin(function, ceil_divide(points, run_), kBlock, 1,
+                                          static_cast<int>(resident()));
     write_part(points);
     if (is_ordered())
       write_ordered();
@@ -180,6 +180,8 @@ class ScatterWriter {
     write_points();
   }
 
+  // Blocks of a multiprocessor.
+  int64_t resident() const { return blocks_held(text_.program.machine, kBlock, kRegisters); }
   int tile() const { return kBlock * each_; }
   int list() const { return many() ? tile() * 3 / 2 : tile(); }
   // Tiles, and so perhaps lists.
@@ -191,7 +193,7 @@ class ScatterWriter {
   int64_t run_of_block() const {
     const int64_t points = targets_ * packs_;
     const int64_t bytes = points * vector_ * size_of(dtype_);
-    const int64_t fewest = text_.program.machine.multiprocessors, most = fewest * kResident;
+    const int64_t fewest = text_.program.machine.multiprocessors, most = fewest * resident();
     if (is_ordered()) return in_units(std::clamp(points / most, kLeastRun, kMostRun));
     const int64_t blocks = std::clamp(2 * bytes / (updates_ * kIndexBytes), fewest, most);
     return in_units(ceil_divide(points, blocks));

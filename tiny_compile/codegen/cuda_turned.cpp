@@ -29,6 +29,11 @@ constexpr int kBlock = 256;
 constexpr int kTile = 64, kSmallTile = 32;
 constexpr int64_t kMostShared = 40 << 10;  // bytes of a block's tiles
 
+// As many as leave room for the blocks of five eighths of a multiprocessor's threads.
+int64_t most_shared_of(const Machine& machine) {
+  return std::min(kMostShared, shared_of_each(machine, machine.threads * 5 / 8 / kBlock));
+}
+
 // The row axis along which a load is contiguous while it is not along the last one; -1: none.
 int across_axis(const Kernel& kernel, const Scalar& load) {
   if (!is_plain(load)) return -1;
@@ -112,9 +117,10 @@ class PacksTurner {
     for (size_t s = 0; s < steps_.size(); s++) {
       if (steps_[s]->other < 0 && run(steps_[s]->index)) stored_.push_back(s);
     }
-    if (shared_bytes() > kMostShared) tile_ = kSmallTile;
-    while (shared_bytes() > kMostShared && !turned_.empty()) turned_.pop_back();
-    while (shared_bytes() > kMostShared) stored_.pop_back();
+    const int64_t most = most_shared_of(text.program.machine);
+    if (shared_bytes() > most) tile_ = kSmallTile;
+    while (shared_bytes() > most && !turned_.empty()) turned_.pop_back();
+    while (shared_bytes() > most) stored_.pop_back();
     compute_ = packs_along(grain, other);
     turn_ = packs_along(other, grain);
   }

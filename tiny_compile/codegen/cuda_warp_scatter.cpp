@@ -28,13 +28,17 @@ namespace tiny_compile {
 namespace {
 
 constexpr int kMostWarps = 8;
-constexpr int64_t kManyRows = 8192;  // of which a thread each is as good, where none has chunks
 constexpr int64_t kMostTargets = int64_t{1} << 31;
 constexpr int kAhead = 4;  // updates of a lane, or results, that are on their way
 
 bool goes_in_chunks(const Kernel& kernel, const Step& step) {
   return step.kind == StepKind::Scatter && scatters_in_chunks(step.op, step.dtype) &&
          inner_count(kernel, step).constant() > kChunk;
+}
+
+// Of so many rows a thread each is as good, where none has chunks.
+bool fills_with_warps(const Program& program, const Kernel& kernel) {
+  return 32 * row_count(kernel).constant() >= threads_to_fill(program.machine);
 }
 
 // Each update goes to the row's one place.
@@ -304,7 +308,7 @@ bool scatters_in_warps(const Program& program, const Kernel& kernel) {
     chunks = chunks || goes_in_chunks(kernel, step);
   }
   return scatters && !loads_what_it_stores(program, kernel) &&
-         (chunks || row_count(kernel).constant() < kManyRows);
+         (chunks || !fills_with_warps(program, kernel));
 }
 
 KernelEntry write_cuda_warp_scatter(CudaText& text, const std::string& function) {
