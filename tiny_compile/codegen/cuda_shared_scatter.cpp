@@ -10,12 +10,13 @@
 
 #include <algorithm>
 
+#include "tiny_compile/loops/split_scatter.h"
+
 namespace tiny_compile {
 namespace {
 
 constexpr int kBlock = 256, kAhead = 4;
-constexpr int64_t kMostBytes = 24 << 10;  // eight blocks of a multiprocessor
-constexpr int64_t kFewUpdates = 1024;     // of a row: a warp is enough
+constexpr int64_t kFewUpdates = 1024;  // of a row: a warp is enough
 
 const char* word_of(DType dtype) {
   return size_of(dtype) == 8 ? "unsigned long long" : "unsigned";
@@ -141,7 +142,9 @@ bool scatters_to_shared_memory(const CudaText& text) {
     return false;
   const int64_t targets = scatter.limit.constant(),
                 updates = inner_count(kernel, scatter).constant();
-  return targets > 0 && targets * std::max<int64_t>(size_of(scatter.dtype), 4) <= kMostBytes &&
+  return targets > 0 &&
+         targets * std::max<int64_t>(size_of(scatter.dtype), 4) <=
+             table_bytes(text.program.machine) &&
          updates >= kFewUpdates && updates < int64_t{1} << 31 &&
          inner_count(kernel, base).is_constant(targets) &&
          reads_along_memory(kernel, scatter) &&

@@ -29,10 +29,11 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kGpuRows = 4096, kGpuChunks = 4;
-constexpr int64_t kCpuRows = 16, kCpuChunks = 64;
+constexpr int64_t kGpuChunks = 4, kCpuChunks = 64;
 constexpr int64_t kMostChunks = 1 << 16;  // 64 scatters of the second kernel
-constexpr int64_t kMostLongChunks = 1 << 10, kMostLongTargets = 6 << 10;
+constexpr int64_t kMostLongChunks = 1 << 10;
+constexpr int64_t kBlock = 256;  // threads that share a table
+constexpr int64_t kWord = 4;     // bytes of a sum in it
 
 struct Counts {
   int64_t rows, targets, updates;
@@ -41,19 +42,19 @@ struct Counts {
 };
 
 // Of integers, so that there are not more partial results than updates, nor chunks than needed.
-int64_t chunk_length(const Step& scatter, int64_t updates) {
+int64_t chunk_length(const Machine& machine, const Step& scatter, int64_t updates) {
   const int64_t targets = std::max<int64_t>(scatter.limit.constant(), 1);
-  if (scatters_in_chunks(scatter.op, scatter.dtype) || targets > kMostLongTargets)
+  if (scatters_in_chunks(scatter.op, scatter.dtype) || targets > table_bytes(machine) / kWord)
     return kChunk;
   const int64_t chunks = std::clamp<int64_t>(updates / targets, 1, kMostLongChunks);
   return std::max<int64_t>(ceil_divide(updates, chunks * kChunk), 1) * kChunk;
 }
 
-Counts counts_of(const Kernel& kernel) {
+Counts counts_of(const Program& program, const Kernel& kernel) {
   const Step& scatter = kernel.steps[1];
   const int64_t updates = inner_count(kernel, scatter).constant();
   return {row_count(kernel).constant(), scatter.limit.constant(), updates,
-          chunk_length(scatter, updates)};
+          chunk_length(program.machine, scatter, updates)};
 }
 
 Expr row_of(const Kernel& kernel) {
@@ -189,21 +190,31 @@ bool is_base_and_scatter(const Kernel& kernel) {
          inner_count(kernel, scatter).is_constant();
 }
 
+// Each is scattered by a warp of a GPU, and half of those keep it busy; by a core of a CPU.
+int64_t many_rows(const Machine& machine) {
+  return target_of(machine) == Target::Cuda ? threads_to_fill(machine) / 64 : machine.cores;
+}
+
 }  // namespace
+
+int64_t table_bytes(const Machine& machine) {
+  return target_of(machine) == Target::Cuda ? shared_of_each(machine, machine.threads / kBlock)
+                                            : machine.l1 * 3 / 4;
+}
 
 bool can_split_scatter(const Program& program, const Kernel& kernel) {
   if (!is_base_and_scatter(kernel)) return false;
-  const Counts counts = counts_of(kernel);
+  const Counts counts = counts_of(program, kernel);
   const bool gpu = program.target == Target::Cuda;
   const bool few = counts.targets > 0 && counts.chunks() * counts.targets <= counts.updates;
-  return few && counts.rows > 0 && counts.rows < (gpu ? kGpuRows : kCpuRows) &&
+  return few && counts.rows > 0 && counts.rows < many_rows(program.machine) &&
          counts.chunks() >= (gpu ? kGpuChunks : kCpuChunks) && counts.chunks() <= kMostChunks &&
          inner_count(kernel, kernel.steps[0]).is_constant(counts.targets) &&
          !buffers_read(program, kernel)[kernel.steps[0].buffer];
 }
 
 std::vector<Kernel> split_scatter(Program& program, const Kernel& kernel) {
-  const Counts counts = counts_of(kernel);
+  const Counts counts = counts_of(program, kernel);
   const Expr size = counts.chunks() * counts.targets * counts.rows;
   const int buffer =
       add_temporary(program, "p", kernel.name, {kernel.steps[1].dtype, {size}}, size);

@@ -9,6 +9,9 @@ namespace tiny_compile {
 // targets, and so few rows, that a machine would wait for a row.
 bool can_split_scatter(const Program& program, const Kernel& kernel);
 
+// Of a table of sums that a block of 256 threads, or a core, has at hand: bytes.
+int64_t table_bytes(const Machine& machine);
+
 // The kernels in its place, in order; adds the buffer between them. The same bits.
 std::vector<Kernel> split_scatter(Program& program, const Kernel& kernel);
 
