@@ -49,10 +49,13 @@ int64_t column_length(const Kernel& kernel, const std::vector<int>& rows) {
 
 bool has_long_columns(const Program& program, const Kernel& kernel,
                       const std::vector<int>& rows) {
-  // One launch more costs a GPU what it costs to read 4 Mi elements again; a CPU has none.
+  // One launch more costs a GPU what it costs each multiprocessor to read 32 Ki elements again. A CPU
+  // has no launches, and may read again what its L2 holds.
+  const Machine& machine = program.machine;
   const bool gpu = program.target == Target::Cuda;
-  const int64_t held = program.machine.cluster > 1 ? 8 * kChunk : 2 * kChunk;
-  const int64_t short_ones = gpu ? held : kChunk, few = gpu ? 1 << 22 : 1 << 18;
+  const int64_t held = machine.cluster > 1 ? 8 * kChunk : 2 * kChunk;
+  const int64_t short_ones = gpu ? held : kChunk,
+                few = gpu ? 32 * kChunk * blocks_to_fill(machine) : machine.l2 / 4;
   const int64_t length = column_length(kernel, rows);
   int64_t elements = length;
   for (int row : rows) elements *= kernel.axes[row].extent.bounds().high;

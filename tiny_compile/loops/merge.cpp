@@ -24,8 +24,7 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kFewRows = 64;     // rows that cannot keep a machine busy ...
-constexpr int64_t kLongRow = 32768;  // ... while each has this much to do
+constexpr int64_t kLongRow = 32768;  // elements
 constexpr int kMostReductions = 32;  // of a kernel: what its steps share must stay in the cache
 
 int64_t extent(const Group& group, int axis) {
@@ -109,13 +108,18 @@ bool extra_loops_are_inside(const Group& second, const Plan& plan) {
   return true;
 }
 
+// Rows that cannot keep the machine busy while each has much to do.
+bool are_few(const Program& program, int64_t rows) {
+  return rows < rows_to_fill(program.machine) / 8;
+}
+
 // Few rows with much to do each: the merged kernel would leave the machine idle.
-bool serialises(const Group& second, const Plan& plan) {
+bool serialises(const Program& program, const Group& second, const Plan& plan) {
   int64_t rows = 1, inner = 1;
   for (size_t p = 0; p < plan.pieces.size(); p++)
     (plan.row_piece[p] ? rows : inner) *= plan.pieces[p].extent;
   for (int axis : plan.unmatched) inner *= extent(second, axis);
-  return rows < kFewRows && inner > kLongRow;
+  return are_few(program, rows) && inner > kLongRow;
 }
 
 bool is_all_rows(const Plan& plan) {
@@ -123,7 +127,8 @@ bool is_all_rows(const Plan& plan) {
 }
 
 // Few rows reduce much each, which is split (split.h) unless other loops come with it.
-bool is_split_alone(const Group& first, const Group& second, const Plan& plan) {
+bool is_split_alone(const Program& program, const Group& first, const Group& second,
+                    const Plan& plan) {
   int64_t rows = 1, longest = 1;
   for (int row : first.rows) rows *= extent(first, row);
   for (const Step& step : first.kernel.steps) {
@@ -133,7 +138,7 @@ bool is_split_alone(const Group& first, const Group& second, const Plan& plan) {
   }
   const bool brings_loops =
       second.sequential() || !is_all_rows(plan) || !plan.unmatched.empty();
-  return rows < kFewRows && longest > kLongRow && brings_loops;
+  return are_few(program, rows) && longest > kLongRow && brings_loops;
 }
 
 // Whether a group reads and writes rows one after the other where the other goes down columns: what
@@ -441,8 +446,9 @@ std::string merge_consumer(const Program& program, Group& producer, const Group&
     return "a matmul's epilogue works on one element at a time";
   const Plan plan = line_up_consumer(program, producer, consumer);
   if (!plan.refusal.empty()) return plan.refusal;
-  const bool is_long = adds_loops(producer, plan) &&
-                       (serialises(consumer, plan) || is_split_alone(producer, consumer, plan));
+  const bool is_long =
+      adds_loops(producer, plan) && (serialises(program, consumer, plan) ||
+                                     is_split_alone(program, producer, consumer, plan));
   if (is_long && !splits(program, producer, consumer, line_up_consumer))
     return "few rows would each run a long loop alone";
   return join_groups(producer, consumer, plan);
@@ -457,7 +463,8 @@ std::string merge_sibling(const Program& program, Group& first, const Group& sec
   if (const std::string reason = too_long(first, second); !reason.empty()) return reason;
   const Plan plan = line_up_siblings(program, first, second);
   if (!plan.refusal.empty()) return plan.refusal;
-  const bool is_long = first.sequential() != second.sequential() && serialises(second, plan);
+  const bool is_long =
+      first.sequential() != second.sequential() && serialises(program, second, plan);
   if (is_long && !splits(program, first, second, line_up_siblings))
     return "few rows would each run a long loop alone";
   const int again = std::min(first.kernel.again, second.kernel.again);

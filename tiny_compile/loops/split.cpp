@@ -13,10 +13,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kFewRows = 512;
-// On a GPU, rows that are neighbours in memory: a block takes many. An odd number of them is never
-// taken in packs: a thread's columns lie apart, and blocks that finish together (a cluster) are few.
-constexpr int64_t kFewColumns = 4096, kFewOddColumns = 8192;
 constexpr int64_t kLongRow = 16 * kChunk, kLongColumn = 8 * kChunk;
 
 bool splits(Op op) { return op != Op::sum_exp && op != Op::argmax && op != Op::argmin; }
@@ -27,6 +23,14 @@ bool are_columns(const Kernel& kernel) {
            const Axis& row = kernel.axes[kernel.rows - 1];
            return s.kind == ScalarKind::Load && coefficient(s.index, row.symbol()) == 1;
          });
+}
+
+// Rows that keep the machine busy. Of columns, which are neighbours in memory, a block of a GPU takes 32.
+// An odd number of them is never taken in packs: a thread's columns lie apart, and blocks that finish
+// together (a cluster) are few.
+int64_t many_rows(const Machine& machine, int64_t rows, bool columns) {
+  if (!columns) return rows_to_fill(machine);
+  return (rows % 2 == 1 ? 64 : 32) * blocks_to_fill(machine);
 }
 
 bool stores_in_loops(const Step& step) {
@@ -265,9 +269,9 @@ bool can_split(const Program& program, const Kernel& kernel) {
   }
   if (stores_apart(kernel, count) && kernel.rows > 0 && first->inner.size() == 1) return false;
   const int64_t rows = row_count(kernel).constant();
-  if (program.target == Target::Cpp || !are_columns(kernel))
-    return rows < kFewRows && count >= kLongRow;
-  return rows < (rows % 2 == 1 ? kFewOddColumns : kFewColumns) && count >= kLongColumn;
+  const bool columns = program.target == Target::Cuda && are_columns(kernel);
+  return rows < many_rows(program.machine, rows, columns) &&
+         count >= (columns ? kLongColumn : kLongRow);
 }
 
 std::vector<Kernel> split_reduction(Program& program, const Kernel& kernel) {

@@ -43,7 +43,7 @@ struct Limits {
 // goes on and on.
 Limits limits_of(const Program& program, const Kernel& kernel) {
   const int64_t small = kGroup * kGroup, large = small * kGroup;
-  if (program.target != Target::Cuda) return {large, 16, 64};
+  if (program.target != Target::Cuda) return {large, program.machine.cores, 64};
   const Step& step = kernel.steps[0];
   const int64_t apart = coefficient(step.index, kernel.axes[step.inner[0]].symbol());
   const bool along = apart == 1 || apart == -1;
