@@ -45,8 +45,7 @@ constexpr int64_t kBusyWarps = 8;        // that a multiprocessor has at least
 constexpr int64_t kBlockHeldWarps = 16;  // of a block that holds columns
 constexpr int64_t kShortColumn = 128;    // to be read by whole warps, halves one by one
 constexpr int64_t kAddresses = 24;       // registers of a thread beside its elements
-constexpr int64_t kFullRegisters = 128;  // of a thread, of 16 warps: all that there are
-constexpr int64_t kMostCutToFull = 172;  // registers that are best cut to these
+constexpr int64_t kMostCutToFull = 172;  // registers that are best cut to all that 16 warps have
 constexpr int64_t kSharedChunks = 4;     // of a column that blocks share, at least
 constexpr int64_t kSharedWarps = 4;      // of a block of a cluster, at least
 constexpr int64_t kUnderWay = 64;  // bytes of a thread at a time, of a column that is read once
@@ -61,8 +60,9 @@ constexpr double kNear =
 constexpr int64_t kEvenRow = 512;  // longer ones in whole accesses go as well in others' hands
 constexpr int64_t kHeldChunks = 32;  // of a block's rows, each of 32 registers a thread
 constexpr int64_t kShort = 8;        // elements of a window that others read in wider pieces
-constexpr int64_t kManyThreads = int64_t{1} << 17;  // from here on all multiprocessors are busy
-constexpr int64_t kSomeThreads = int64_t{1} << 18;  // the same of rows that are held
+
+// From here on all multiprocessors are busy; with rows that are held, from twice as many.
+int64_t many_threads(const Machine& machine) { return threads_to_fill(machine) / 2; }
 
 // What decides.
 struct Shape {
@@ -198,28 +198,30 @@ Deal hold_columns(const Machine& machine, const Shape& shape, const Along& rows)
       4 * kHeld * shape.longest / padded <= kMostInTurn)
     return in_blocks_of(2 * kHeldWarps, most);
   const Deal shared = in_clusters(machine, shape, more);
+  // Of a thread, of 16 warps: all that there are.
+  const int64_t full = machine.registers / (kBlockHeldWarps * kLanes);
   const bool is_full = word > 1 && fills(more) && shared.cluster == 1 &&
                        taken <= kMostCutToFull &&
-                       (is_long || (shape.streams > 1 && taken > kFullRegisters));
+                       (is_long || (shape.streams > 1 && taken > full));
   return in_blocks_of(is_full ? 2 * kBlockWarps : kBlockWarps, shared);
 }
 
 // A part of it at a time.
-Deal read_columns(const Shape& shape, const Along& rows) {
+Deal read_columns(const Machine& machine, const Shape& shape, const Along& rows) {
   const int64_t padded = power_of_two_from(shape.longest);
   Deal d;
   d.row_lanes = kLanes;
   d.row_vector = std::min<int64_t>(rows.vector, 2);
   const int64_t word = std::min(d.row_vector, std::max<int64_t>(1, kWord / rows.bytes));
   while (d.row_vector > word &&
-         shape.rows / d.row_vector * std::min(kOnceWarps, padded) < kManyThreads)
+         shape.rows / d.row_vector * std::min(kOnceWarps, padded) < many_threads(machine))
     d.row_vector /= 2;
   d.registers = std::max<int64_t>(1, kUnderWay / (d.row_vector * rows.bytes));
   if (padded > d.registers && rows.vector > 1) d.row_lanes = kOnceLanes;
   const auto threads = [&] { return d.lanes() * d.warps; };  // of a column
   while (d.warps < kOnceWarps && d.registers * threads() < padded) d.warps *= 2;
   while (d.warps < kMostWarps && d.registers * threads() < padded &&
-         shape.rows / d.row_vector * threads() < kManyThreads) {
+         shape.rows / d.row_vector * threads() < many_threads(machine)) {
     if (d.warps > kOnceWarps && d.row_lanes > kFewLanes && rows.vector > 1)
       d.row_lanes /= 2;
     else
@@ -255,7 +257,8 @@ Deal read_rows(const Machine& machine, const Shape& shape, const Along& loops) {
   const int64_t chunks = power_of_two_from(ceil_divide(shape.longest, kChunk));
   d.warps = std::min(kBlockWarps, chunks);
   const int64_t most = std::min(machine.cluster, chunks / d.warps);
-  while (2 * d.cluster <= most && shape.rows * kLanes * d.warps * d.cluster < kManyThreads)
+  while (2 * d.cluster <= most &&
+         shape.rows * kLanes * d.warps * d.cluster < many_threads(machine))
     d.cluster *= 2;
   return in_blocks_of(kBlockWarps, d);
 }
@@ -308,8 +311,8 @@ std::optional<Deal> deal_of(const Program& program, const Kernel& kernel) {
     if (far && !is_window) return std::nullopt;
     if (!shape.again && shape.longest > 2 * kChunk) return std::nullopt;
     if (!is_window) {
-      const Deal d =
-          shape.again ? hold_columns(program.machine, shape, rows) : read_columns(shape, rows);
+      const Deal d = shape.again ? hold_columns(program.machine, shape, rows)
+                                 : read_columns(program.machine, shape, rows);
       return d.warps > kMostWarps ? std::nullopt : std::optional(d);
     }
     return hold_rows(shape, along_loops);
@@ -322,8 +325,8 @@ std::optional<Deal> deal_of(const Program& program, const Kernel& kernel) {
   const Deal d =
       is_long ? read_rows(program.machine, shape, along_loops) : hold_rows(shape, along_loops);
   if (d.lanes() * d.vector == 1) return std::nullopt;
-  const bool few =
-      shape.rows * d.lanes() * d.warps * d.cluster < (is_long ? kManyThreads : kSomeThreads);
+  const bool few = shape.rows * d.lanes() * d.warps * d.cluster <
+                   many_threads(program.machine) * (is_long ? 1 : 2);
   return few ? std::nullopt : std::optional(d);
 }
 
