@@ -23,8 +23,6 @@ constexpr int64_t kTileRows = 12, kLine = 128;  // bytes of a tile's row: of AVX
 constexpr int64_t kCacheLine = 64;
 constexpr int64_t kMostRows = 20, kMostColumns = 8;  // tiles of a unit each way
 constexpr int64_t kDepth = 512;                      // steps that a tile goes on for
-constexpr int64_t kPacked = 1 << 19;     // elements of each operand that stay packed
-constexpr int64_t kManyUnits = 64;       // more are no better dealt out
 constexpr int64_t kWorkAlone = 1 << 18;  // products, some 5 us, that one thread does alone
 constexpr int64_t kToPack = 8, kToStore = 16;  // products that take as long as an element
 
@@ -43,6 +41,14 @@ struct Extents {
   int64_t m, n, k, batches, bytes;  // bytes of an element
 };
 
+// What the machine has: elements of each operand that stay packed near a core, and units of which more
+// are no better dealt out.
+struct Room {
+  int64_t packed, units;
+};
+
+Room room_of(const Machine& machine) { return {near_bytes(machine) / 4, 4 * machine.cores}; }
+
 int64_t element_bytes(DType dtype) { return size_of(compute_type(dtype)) == 8 ? 8 : 4; }
 
 // Products and what takes as long.
@@ -57,23 +63,23 @@ void count_units(const Extents& all, Blocks& b) {
   b.units = all.batches * b.row_blocks * b.column_blocks;
 }
 
-Blocks blocks_of(const Extents& all, int64_t tile_rows) {
+Blocks blocks_of(const Room& room, const Extents& all, int64_t tile_rows) {
   Blocks b;
   b.tile_rows = tile_rows;
   const int64_t tile_columns = kLine / all.bytes, row_tiles = ceil_divide(all.m, tile_rows);
   b.depth_blocks = std::max<int64_t>(1, ceil_divide(all.k, kDepth));
   b.depth = std::max<int64_t>(1, ceil_divide(all.k, b.depth_blocks));
-  b.stays = all.k * tile_columns <= kPacked;
-  const bool all_rows_stay = b.stays && row_tiles * tile_rows * all.k <= kPacked;
+  b.stays = all.k * tile_columns <= room.packed;
+  const bool all_rows_stay = b.stays && row_tiles * tile_rows * all.k <= room.packed;
   const int64_t most_columns =
-      b.stays ? kPacked / std::max<int64_t>(all.k * tile_columns, 1) : kMostColumns;
+      b.stays ? room.packed / std::max<int64_t>(all.k * tile_columns, 1) : kMostColumns;
   int64_t rows = std::clamp<int64_t>(row_tiles, 1, kMostRows),
           columns = std::clamp<int64_t>(ceil_divide(all.n, tile_columns), 1,
                                         std::min(most_columns, kMostColumns));
   for (;;) {
     b.rows = rows * tile_rows, b.columns = columns * tile_columns;
     count_units(all, b);
-    if (b.units >= kManyUnits || work_of(all, b) <= 2 * kWorkAlone || rows * columns == 1)
+    if (b.units >= room.units || work_of(all, b) <= 2 * kWorkAlone || rows * columns == 1)
       break;
     const bool cut_rows = columns == 1 || (rows > 1 && (!all_rows_stay || rows > 2 * columns));
     int64_t& fewer = cut_rows ? rows : columns;
@@ -117,7 +123,8 @@ class MatmulWriter {
         ahead_(packed_from(columns_, axes_.right)),
         all_{count(axes_.rows), count(axes_.columns), count(axes_.depth), count(axes_.batch),
              element_bytes(dtype_)},
-        blocks_(blocks_of(all_, tile_rows(all_.m, run_of(rows_), kTileRows))) {}
+        blocks_(blocks_of(room_of(text.program.machine), all_,
+                          tile_rows(all_.m, run_of(rows_), kTileRows))) {}
 
   void write(KernelEntry& entry) {
     entry.units = blocks_.units, entry.grain = blocks_.grain;

@@ -27,11 +27,14 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kWorkPerThread = 32768;    // scalar operations worth a hand-off to a thread
-constexpr int64_t kLarge = 16 << 20;         // bytes: more than a core's share of the caches
-constexpr int64_t kNear = 8;                 // elements that a line of memory holds, at least
-constexpr int64_t kFewResults = 8;           // of a batch: not worth packing for
-constexpr int64_t kStripBytes = 512 * 1024;  // of a strip of columns that is read several times
+constexpr int64_t kWorkPerThread = 32768;  // scalar operations worth a hand-off to a thread
+constexpr int64_t kNear = 8;               // elements that a line of memory holds, at least
+constexpr int64_t kFewResults = 8;         // of a batch: not worth packing for
+
+// Bytes that leave nothing else in the caches.
+int64_t large_bytes(const Machine& machine) {
+  return std::max(machine.l3, machine.cores * near_bytes(machine)) / 2;
+}
 
 // Neighbouring columns lie closer together than neighbouring elements of one. What all rows share, a
 // value an element, lies in a cache either way.
@@ -72,8 +75,8 @@ int64_t work_per_row(const Kernel& kernel) {
   return work * static_cast<int64_t>(1 + kernel.scalars.size() / 4);
 }
 
-// Lanes such that the strip of columns that all steps read again stays in the cache.
-int columns_lanes(const Kernel& kernel) {
+// Lanes such that the strip of columns that all steps read again stays in half of L2.
+int columns_lanes(const Machine& machine, const Kernel& kernel) {
   int64_t longest = 1, loops = 0;
   for (const Step& step : kernel.steps) {
     const int64_t count = inner_count(kernel, step).bounds().high;
@@ -81,7 +84,7 @@ int columns_lanes(const Kernel& kernel) {
     loops += count > 1;
   }
   int64_t lanes = kChunk;
-  while (loops > 1 && lanes > 16 && lanes * longest * 4 > kStripBytes) lanes /= 2;
+  while (loops > 1 && lanes > 16 && lanes * longest * 4 > machine.l2 / 2) lanes /= 2;
   while (lanes > 16 && lanes / 2 >= kernel.axes[kernel.rows - 1].extent.bounds().high)
     lanes /= 2;
   const int64_t chunks = ceil_divide(longest, kChunk);
@@ -101,7 +104,7 @@ bool writes_large_outputs(const Program& program, const Kernel& kernel) {
     }
     bytes += buffer.size.bounds().high * size_of(buffer.type.dtype);
   }
-  return bytes >= kLarge;
+  return bytes >= large_bytes(program.machine);
 }
 
 // Goes once over more than the caches hold. Eighths of a chunk are eight streams of memory, which
@@ -109,7 +112,7 @@ bool writes_large_outputs(const Program& program, const Kernel& kernel) {
 bool reads_much_once(const Program& program, const Kernel& kernel) {
   int passes = 0;
   for (const Step& step : kernel.steps) passes += !step.inner.empty();
-  return passes == 1 && bytes_moved(program, kernel) >= kLarge;
+  return passes == 1 && bytes_moved(program, kernel) >= large_bytes(program.machine);
 }
 
 Strategy choose_strategy(const Program& program, const Kernel& kernel) {
@@ -127,7 +130,7 @@ Schedule choose(const Program& program, const Kernel& kernel) {
   if (program.target == Target::Cuda || schedule.strategy == Strategy::Tiles) return schedule;
   int64_t unit = work_per_row(kernel);
   if (schedule.strategy == Strategy::Columns) {
-    schedule.lanes = columns_lanes(kernel);
+    schedule.lanes = columns_lanes(program.machine, kernel);
     unit *= columns_unit(schedule);
   }
   if (schedule.strategy == Strategy::Rows)
