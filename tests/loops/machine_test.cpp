@@ -22,9 +22,33 @@ const char* const kSoftmax = R"(graph g(%0 x: f32[64,50257]) {
 }
 )";
 
-Staged made_for(const Machine& machine) {
-  return run_pipeline(default_pipeline(), parse_graph(kSoftmax), true, machine);
+Staged made_for(const Machine& machine, const std::string& graph = kSoftmax) {
+  return run_pipeline(default_pipeline(), parse_graph(graph), true, machine);
 }
+
+size_t kernels_for(const std::string& machine, const std::string& graph) {
+  return made_for(parse_machine(machine), graph).program.kernels.size();
+}
+
+std::string text_for(const std::string& machine, const std::string& graph) {
+  return made_for(parse_machine(machine), graph).source.text;
+}
+
+std::string unary(const std::string& op, const std::string& shape) {
+  return "graph g(%0 x: f32[" + shape + "]) {\n  %1: f32[" + shape + "] = " + op +
+         " %0\n  return %1\n}\n";
+}
+
+// Updates to so many i32.
+std::string histogram(int64_t targets) {
+  const std::string t = std::to_string(targets);
+  return "graph g(%0 x: i32[" + t + "], %1 k: i64[262144], %2 d: i32[262144]) {\n  %3: i32[" +
+         t + "] = scatter_add %0, %1, %2 {axis=0}\n  return %3\n}\n";
+}
+
+const char* const kSmallGpu =
+    "small multiprocessors=20 threads=1536 registers=65536 block_shared=101376 shared=102400 "
+    "cluster=1";
 
 }  // namespace
 
@@ -121,6 +145,87 @@ TEST_CASE("kernels without a schedule are emitted for the machine, too", "[machi
     const Staged all = run_pipeline(pipeline, parse_graph(kSoftmax), true, parse_machine(name));
     CHECK((all.source.text.find("__cluster_dims__") != std::string::npos) == clusters);
   }
+}
+
+TEST_CASE("what keeps a machine busy follows from what it has", "[machine]") {
+  const Machine h200 = parse_machine("h200"), rtx4090 = parse_machine("rtx4090"),
+                cpu4 = parse_machine("cpu:4");
+  CHECK(blocks_to_fill(h200) == 128);
+  CHECK(threads_to_fill(h200) == 128 * 2048);
+  CHECK(threads_to_fill(rtx4090) < threads_to_fill(h200) * 3 / 4);
+  CHECK(blocks_to_fill(parse_machine("one multiprocessors=1 threads=1024 registers=65536 "
+                                     "block_shared=65536 cluster=1")) == 1);
+  CHECK(rows_to_fill(h200) == rows_to_fill(parse_machine("cpu:16")));
+  CHECK(rows_to_fill(cpu4) == 128);
+  CHECK(blocks_held(h200, 256, 64) == 4);     // by registers
+  CHECK(blocks_held(rtx4090, 512, 32) == 3);  // by threads
+  CHECK(blocks_held(rtx4090, 32, 16) == 24);  // by their number
+  CHECK(blocks_held(h200, 1024, 255) == 1);   // and its registers spill
+  CHECK(shared_of_each(h200, 8) == 24 << 10);
+  CHECK(shared_of_each(rtx4090, 6) == 12 << 10);
+  CHECK(shared_of_each(h200, 1) <= h200.block_shared);
+  CHECK(near_bytes(cpu4) == 2 << 20);
+  CHECK(near_bytes(parse_machine("cpu:64")) == 3 << 19);
+}
+
+TEST_CASE("a long sum is split where its rows leave the machine idle", "[machine][split]") {
+  const std::string sums =
+      "graph g(%0 x: f32[300,65536]) {\n"
+      "  %1: f32[300] = sum %0 {axes=[1]}\n  return %1\n}\n";
+  CHECK(kernels_for("h200", sums) == 2);
+  CHECK(kernels_for("rtx4090", sums) == 2);
+  CHECK(kernels_for(kSmallGpu, sums) == 1);
+  CHECK(kernels_for("cpu:16", sums) == 2);
+  CHECK(kernels_for("cpu:4", sums) == 1);
+}
+
+TEST_CASE("a thread has one point until each multiprocessor has a warp", "[machine]") {
+  const std::string alone = "blockIdx.x * 64 + threadIdx.x";
+  CHECK_THAT(text_for("h200", unary("neg", "4096")), ContainsSubstring(alone));
+  CHECK_THAT(text_for("a100", unary("neg", "4096")), !ContainsSubstring(alone));
+  CHECK_THAT(text_for("a100", unary("neg", "3200")), ContainsSubstring(alone));
+}
+
+TEST_CASE("a thread has several packs as soon as all threads have", "[machine]") {
+  const std::string packs = "turn < 4";
+  CHECK_THAT(text_for("h200", unary("gelu", "3600,1024")), !ContainsSubstring(packs));
+  CHECK_THAT(text_for("rtx4090", unary("gelu", "3600,1024")), ContainsSubstring(packs));
+  CHECK_THAT(text_for("h200", unary("gelu", "4096,1024")), ContainsSubstring(packs));
+}
+
+TEST_CASE("a histogram is made in shared memory that all blocks can have", "[machine]") {
+  const std::string sums = "__shared__ unsigned sums";
+  CHECK_THAT(text_for("h200", histogram(6000)), ContainsSubstring(sums));
+  CHECK_THAT(text_for("rtx4090", histogram(6000)), !ContainsSubstring(sums));
+  CHECK_THAT(text_for("rtx4090", histogram(3000)), ContainsSubstring(sums));
+}
+
+TEST_CASE("rows are held in registers where there are enough for all threads",
+          "[machine][layouts]") {
+  const std::string softmax = R"(graph g(%0 x: f32[28000,256]) {
+  %1: f32[28000,1] = max %0 {axes=[1], keepdim=1}
+  %2: f32[28000,256] = expand %1
+  %3: f32[28000,256] = sub %0, %2
+  return %3
+}
+)";
+  const auto strategy = [&](const char* machine) {
+    return made_for(parse_machine(machine), softmax).program.kernels[0].schedule->strategy;
+  };
+  CHECK(strategy("h200") == Strategy::Rows);
+  CHECK(strategy("rtx4090") == Strategy::Layouts);
+}
+
+TEST_CASE("a product has units for all cores, and no more than that needs", "[machine]") {
+  const std::string product =
+      "graph g(%0 x: f32[960,512], %1 y: f32[512,1024]) {\n"
+      "  %2: f32[960,1024] = matmul %0, %1\n  return %2\n}\n";
+  const auto units = [&](const char* machine) {
+    return made_for(parse_machine(machine), product).source.kernels[0].units;
+  };
+  CHECK(units("cpu:16") >= 64);
+  CHECK(units("cpu:4") >= 16);
+  CHECK(units("cpu:4") < units("cpu:16"));
 }
 
 TEST_CASE("texts are the same on every machine that does not say what it is", "[machine]") {
