@@ -31,6 +31,16 @@ TEST_CASE("columns of zeros are cut off the result", "[pad_products]") {
                 "%4: f16[3,9] = slice %3 {axis=1, start=0, stop=9, step=1}; return %4");
 }
 
+TEST_CASE("a result's rows are whole 16 bytes too, whichever way its factor lies",
+          "[pad_products]") {
+  check_becomes(
+      always, "%0 x: bf16[3,16], %1 w: bf16[9,16]",
+      "%2: bf16[16,9] = permute %1 {axes=[1,0]}; %3: bf16[3,9] = matmul %0, %2; return %3",
+      "%2: bf16[16,16] = pad %1 {low=[0,0], high=[7,0], value=0.0}; "
+      "%3: bf16[16,16] = permute %2 {axes=[1,0]}; %4: bf16[3,16] = matmul %0, %3; "
+      "%5: bf16[3,9] = slice %4 {axis=1, start=0, stop=9, step=1}; return %5");
+}
+
 TEST_CASE("a transposed factor keeps its order in memory", "[pad_products]") {
   check_becomes(
       always, "%0 x: bf16[16,9], %1 w: bf16[16,24]",

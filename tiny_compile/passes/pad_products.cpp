@@ -1,5 +1,5 @@
 // Why does a product of halves over 2389 elements take five times as long as one over 2392? The
-// library's fast kernels take 16 bytes at once, along the axis in which a factor lies in memory.
+// library's fast kernels take 16 bytes at once, along the axis in which a matrix lies in memory.
 // Zeros behind that axis change no sum, and what they fill of a result is not read:
 //
 //   %2: bf16[4096,1024] = matmul %0, %1            %0: bf16[4096,2389], %1: bf16[2389,1024]
@@ -52,7 +52,7 @@ class Padding {
     const int last = product.type.rank() - 1;
     const int along_a = contiguous_axis(out_, a), along_b = contiguous_axis(out_, b);
     const int64_t m = along_a == last - 1 ? missing(a, last - 1) : 0;
-    const int64_t n = along_b == last ? missing(b, last) : 0;
+    const int64_t n = missing(b, last);  // the result's rows
     const int64_t k = along_a == last || along_b == last - 1 ? missing(a, last) : 0;
     if (!pays(product, m != 0 || k != 0, n != 0 || k != 0, m != 0 || n != 0))
       return out_.append(std::move(product));
