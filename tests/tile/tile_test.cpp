@@ -148,6 +148,66 @@ TEST_CASE("as many warps as a row has chunks share it", "[tile]") {
   }
 }
 
+TEST_CASE("blocks of any number of warps share a row's chunks", "[tile]") {
+  manual_seed(6);
+  for (const int64_t count : {5000, 6144, 11000}) {
+    const Tensor x = randn({count, 2});
+    const std::vector<Tensor> inputs = {x};
+    for (const int64_t cluster : {2, 4}) {
+      const int64_t warps = (count + 1024 * cluster - 1) / (1024 * cluster);
+      const std::string line = str("layouts rows grid loop warp ", warps, " · cluster ",
+                                   cluster, " · register 32 · lane 32");
+      for (const char* op : {"sum", "argmax", "sum_exp"}) {
+        INFO(op << " of " << count << ": " << line);
+        const Program program = parse_program(columns(op, count, 2, line));
+        CHECK(same_bits(interpret(lower_to_tiles(program), inputs)[0],
+                        interpret(program, inputs)[0]));
+      }
+    }
+  }
+}
+
+TEST_CASE("a warp that has all of its elements asks once", "[tile]") {
+  const auto text_of = [](int64_t count, int64_t warps) {
+    const Program program = parse_program(
+        columns("sum", count, 2,
+                str("layouts rows grid loop warp ", warps, " · register 32 · lane 32")));
+    return print(program, lower_to_tile(program, program.kernels[0]));
+  };
+  const std::string of_five = text_of(5000, 5);
+  CHECK_THAT(of_five, ContainsSubstring("if warp*1024 + 1023 < 5000 {"));
+  CHECK_THAT(of_five, ContainsSubstring("if 4999 < warp*1024 + 1023 {"));
+  CHECK_THAT(of_five, ContainsSubstring("if lane + r_k*32 + warp*1024 < 5000 {"));
+  CHECK_THAT(text_of(2000, 2), !ContainsSubstring("warp*1024 + 1023"));  // of two, one
+  CHECK_THAT(text_of(5120, 5), !ContainsSubstring("if lane + r_k*32"));  // all have all
+}
+
+TEST_CASE("warps whose lanes have the same give one element each", "[tile]") {
+  const auto text_of = [](const char* line) {
+    const Program program = parse_program(columns("sum", 4096, 2, line));
+    return print(program, lower_to_tile(program, program.kernels[0]));
+  };
+  CHECK_THAT(text_of("layouts rows grid loop warp 4 · register 32 · lane 32"),
+             ContainsSubstring("shared given_f32: f32[4]"));
+  CHECK_THAT(text_of("layouts rows grid · lane 2 loop register 64 · warp 4 · lane 16 from 2"),
+             !ContainsSubstring("shared given_f32: f32[4]"));
+}
+
+TEST_CASE("a kernel without rows is a layout's too", "[tile][schedule]") {
+  manual_seed(7);
+  for (const int64_t count : {7, 700, 1001, 5000}) {
+    const Graph graph = parse_graph(str(
+        "graph g(%0 x: f32[", count, "]) {\n  %1: f32[] = sum %0 {", "axes=[0]}\n  %2: f32[",
+        count, "] = expand %1\n  %3: f32[", count, "] = div %0, %2\n  return %3\n}\n"));
+    const std::vector<Tensor> inputs = {randn({count})};
+    const Staged staged =
+        run_pipeline(until(default_pipeline(), "tile"), graph, true, Target::Cuda);
+    REQUIRE(staged.program.kernels.size() == 1);
+    CHECK(staged.program.kernels[0].schedule->strategy == Strategy::Layouts);
+    CHECK(same_bits(interpret(staged.tiles, inputs)[0], interpret(graph, inputs)[0]));
+  }
+}
+
 TEST_CASE("what is the same for a row's elements is computed once for each row", "[tile]") {
   const auto program = [](const char* line) {
     return parse_program(str(R"(program f on cuda {

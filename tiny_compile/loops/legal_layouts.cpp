@@ -102,13 +102,18 @@ std::string why_wrong_warps(const Layout& layout, const std::string& name, int64
 }
 
 // Elements of a block that its warps exchange at a time, or that it gives to the others of a
-// cluster, where a thread has `live` results.
-int64_t exchanged(const Layout& layout, Level level, int64_t live, int64_t threads) {
-  for (const Bit& bit : bits_in_order(layout)) {
-    if (bit.level == level) return live * threads;
-    if (bit.level == Level::Register || bit.level == Level::Vector) live /= 2;
-  }
-  return 0;
+// cluster, where a thread has `live` results; a warp whose lanes all have the same gives one.
+int64_t exchanged(const Layout& layout, Level level, int64_t live, int64_t warps) {
+  const std::vector<Bit> bits = bits_in_order(layout);
+  const auto from = std::find_if(bits.begin(), bits.end(),
+                                 [&](const Bit& bit) { return bit.level == level; });
+  if (from == bits.end()) return 0;
+  const auto owns = [](const Bit& bit) { return is_own(bit.level); };
+  const auto lanes = std::count_if(bits.begin(), from,
+                                   [](const Bit& bit) { return bit.level == Level::Lane; });
+  const bool of_warps = lanes == 5 && std::none_of(from, bits.end(), owns);
+  return (live >> std::count_if(bits.begin(), from, owns)) * warps *
+         (of_warps ? 1 : kLanesOfWarp);
 }
 
 int64_t row_registers(const Schedule& s) {
@@ -125,11 +130,11 @@ int64_t shared_bytes(const Kernel& kernel, Level level) {
     if (step.kind != StepKind::Reduce || step.inner.empty()) continue;
     const Layout loop = layout_over(kernel, step.inner);
     const int64_t live = extent_of(loop, Level::Register) * extent_of(loop, Level::Vector),
-                  elements = exchanged(loop, level, live * row_registers(s), 32 * warps_of(s));
+                  elements = exchanged(loop, level, live * row_registers(s), warps_of(s));
     const DType dtype = accumulator(step.op, kernel.scalars[step.value].dtype);
     const auto count = [&](DType type, int64_t& large) {
       const int64_t bytes = elements * size_of(type);
-      if (level == Level::Warp && is_small_exchange(elements, type))
+      if (is_small_exchange(elements, type))
         small += step.op == Op::sum_exp ? kExchanges * bytes : bytes;
       else
         large = std::max(large, bytes);
@@ -251,7 +256,7 @@ int cluster_of(const Schedule& schedule) {
 }
 
 bool can_be_laid_out(const Program& program, const Kernel& kernel) {
-  if (program.target != Target::Cuda || kernel.rows == 0) return false;
+  if (program.target != Target::Cuda) return false;
   for (int row = 0; row < kernel.rows; row++) {
     if (!kernel.axes[row].extent.is_constant()) return false;
   }

@@ -85,7 +85,7 @@ struct Access {
 double lines_of(const Program& program, const Kernel& kernel, const std::vector<int>& inner,
                 const Access& access, bool are_rows) {
   std::vector<Axis> along;
-  if (are_rows) along.push_back(kernel.axes[kernel.rows - 1]);
+  if (are_rows && kernel.rows > 0) along.push_back(kernel.axes[kernel.rows - 1]);
   if (!are_rows)
     for (int axis : inner) along.push_back(kernel.axes[axis]);
   if (is_scattered(kernel, access.operands, along)) return kLanes;

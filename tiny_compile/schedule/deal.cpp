@@ -43,11 +43,13 @@ Layout loop_of(const Deal& d, int64_t count) {
   if (any_number && of_chunks) warps = d.warps, rest = 1;
   Layout
       layout;  // blocks exchange what is left when all else of a chunk, or all turns, are added
-  if (rest == 1) add(layout, Level::Cluster, cluster);
+  const bool any_warps = any_number && of_chunks;  // these come first
+  if (rest == 1 && !any_warps) add(layout, Level::Cluster, cluster);
   if (!of_chunks) add(layout, Level::Register, registers);
   add(layout, Level::Serial, rest);
   if (rest > 1) add(layout, Level::Cluster, cluster);
   add(layout, Level::Warp, warps);
+  if (rest == 1 && any_warps) add(layout, Level::Cluster, cluster);
   if (of_chunks) add(layout, Level::Register, registers);
   add(layout, Level::Lane, lanes, d.loops_first ? 1 : d.row_lanes);
   add(layout, Level::Vector, vector);

@@ -57,7 +57,8 @@ int64_t bytes_side_by_side(const Program& program, const Kernel& kernel,
     const int64_t size =
         static_cast<int64_t>(size_of(program.buffers[scalar.buffer].type.dtype));
     if (walks(scalar, inner.back())) return size * run_of_warp(layout_over(kernel, inner));
-    if (walks(scalar, kernel.rows - 1)) return size * run_of_warp(kernel.schedule->rows);
+    if (kernel.rows > 0 && walks(scalar, kernel.rows - 1))
+      return size * run_of_warp(kernel.schedule->rows);
   }
   return 0;
 }

@@ -24,7 +24,7 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kHastened = 8;  // elements of a shortcut
+constexpr int64_t kApart = 4;  // registers of a thread that are asked for together, at least
 
 // What is done for each of a thread's registers.
 struct Work {
@@ -32,9 +32,42 @@ struct Work {
   bool hastens = false;  // by shortcuts
 };
 
-// One work after the other for all registers; where one hastens, for some at a time: enough for
-// their instructions to overlap, few enough for what the long way would need once more. A loop even
-// over one register: what it names is named in other passes too.
+// A lane, and one of its registers.
+Substitution own_at(const Share& k, int64_t lane, int64_t r) {
+  Substitution values = {{lane_of_warp().symbol(), lane}};
+  if (k.registers > 1) values.push_back({k.r().symbol(), r});
+  return values;
+}
+
+// The body without asking whether each register's elements are there.
+Body unguarded(const Share& k, const Body& body) {
+  Body all;
+  for (Statement s : body) {
+    s.body = unguarded(k, s.body);
+    if (s.kind == StatementKind::If && s.index == k.start() && s.place == Expr(k.count))
+      append(all, std::move(s.body));
+    else
+      all.push_back(std::move(s));
+  }
+  return all;
+}
+
+// Where most warps have all that their registers could hold, each asks once (of two warps nvcc finds
+// out which questions need no asking, and one body is as good):
+//
+//   for r_k < 32 { if lane + r_k*32 + warp*1024 < 5121 { .. } }
+//   =>   if warp*1024 + 1023 < 5121 { for r_k < 32 { .. } }    if 5120 < warp*1024 + 1023 { as it was }
+Body whole_apart(const Share& k, Body body) {
+  if (!k.covers_more || k.registers < kApart) return body;
+  const Expr last = substitute(k.start(), own_at(k, 31, k.registers - 1)) + (k.vector - 1);
+  if (2 * (last.bounds().low + 1) > k.count) return body;
+  Body whole = unguarded(k, body);
+  return {if_less(last, k.count, std::move(whole)),
+          if_less(k.count - 1, last, std::move(body))};
+}
+
+// One work after the other for all registers; where one hastens, for some at a time. A loop even over
+// one register: what it names is named in other passes too.
 Body over_registers(const Lowering& l, const Share& k, std::vector<Work> works) {
   const bool hastens =
       std::any_of(works.begin(), works.end(), [](const Work& w) { return w.hastens; });
@@ -54,7 +87,8 @@ Body over_registers(const Lowering& l, const Share& k, std::vector<Work> works) 
     if (work.hastens) body = {shortcut(std::move(body))};
     append(all, std::move(body));
   }
-  return in_parts ? Body{for_each("s_k", k.registers / at_a_time, true, std::move(all))} : all;
+  if (in_parts) all = {for_each("s_k", k.registers / at_a_time, true, std::move(all))};
+  return whole_apart(k, std::move(all));
 }
 
 // Whether elements are divided by what divides many, or raised as a power of e.
@@ -233,13 +267,19 @@ Tile lower_to_tile(const Program& program, const Kernel& kernel) {
         return kernel.schedule->keep &&
                extent_of(layout_over(kernel, inner), Level::Serial) == 1;
       });
+  size_t reduced = 0;  // statements up to the end of the last reduction
   for (size_t p = 0; p < passes.size(); p++) {
     l.inner = kernel.steps[passes[p][0]].inner;
-    if (makes_register(kernel.steps[passes[p][0]]))
-      reduce_pass(l, passes[p], kept[p]);
-    else
+    if (!makes_register(kernel.steps[passes[p][0]])) {
       store_pass(l, passes[p]);
+      continue;
+    }
+    reduce_pass(l, passes[p], kept[p]);
+    reduced = l.tile.body.size();
   }
+  // Blocks that still read what one has given keep it from ending.
+  if (l.tile.cluster > 1)
+    l.tile.body.insert(l.tile.body.begin() + static_cast<int64_t>(reduced), cluster_barrier());
   return numbered(std::move(l.tile), kernel.scalars.size());
 }
 

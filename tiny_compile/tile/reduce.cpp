@@ -34,7 +34,8 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int kDigit = 10;  // bits of a chunk's index
+constexpr int kDigit = 10;             // bits of a chunk's index
+constexpr int64_t kMostHastened = 32;  // exponentials of a thread
 
 // The lanes of a 0 bit keep the lower half of twice `half` elements, those of a 1 bit the upper half,
 // each with what the others have of it added.
@@ -68,8 +69,8 @@ int shared_array(Tile& tile, const std::string& name, DType dtype, int64_t size,
   for (size_t a = 0; a < tile.arrays.size(); a++) {
     Array& array = tile.arrays[a];
     if (array.name != name || array.dtype != dtype) continue;
-    if (space == Space::Shared && is_small_exchange(size, dtype))
-      return add_array(tile, {str(name, "_", tile.arrays.size()), dtype, size, Space::Shared});
+    if (is_small_exchange(size, dtype))
+      return add_array(tile, {str(name, "_", tile.arrays.size()), dtype, size, space});
     array.size = std::max(array.size, size);
     again = true;
     return static_cast<int>(a);
@@ -92,7 +93,7 @@ class Reducer {
       const std::vector<Bit> run(bits.begin() + from, bits.begin() + end);
       switch (run[0].level) {
         case Level::Warp:
-        case Level::Cluster: over_others(run); break;
+        case Level::Cluster: over_others(run, is_of_warps(bits, end)); break;
         case Level::Serial: over_turns(static_cast<int>(run.size())); break;
         case Level::Lane:
           for (const Bit& bit : run) over_lane(static_cast<int>(bit.step));
@@ -136,42 +137,51 @@ class Reducer {
                         [&](const Expr& p) { return combine(tile_, all_, p, all_, p, step); }));
   }
 
-  // What warps or blocks give each other, which none reads any more of an earlier reduction's:
-  // blocks wait for that at once, and so for each other before they end.
-  Accumulator given_by(Level level, int64_t size) {
+  // All lanes of a warp have the same by then: `bits` before `end` are all that are lanes'.
+  bool is_of_warps(const std::vector<Bit>& bits, size_t end) const {
+    const auto is_lanes = [](const Bit& bit) { return bit.level == Level::Lane; };
+    return given_away_.empty() && std::count_if(bits.begin(), bits.end(), is_lanes) == 5 &&
+           std::none_of(bits.begin() + end, bits.end(), is_lanes);
+  }
+
+  // What warps or blocks give each other, which none reads any more of an earlier reduction's.
+  Accumulator given_by(Level level, int64_t size, bool& again) {
     const bool of_blocks = level == Level::Cluster;
     const Space space = of_blocks ? Space::Cluster : Space::Shared;
     const std::string name = of_blocks ? "sent_" : "given_";
     Accumulator given = all_;
-    bool again = false;
     given.values = shared_array(tile_, str(name, all_.dtype), all_.dtype, size, space, again);
     if (all_.places >= 0)
       given.places = shared_array(tile_, name + "places", DType::i64, size, space, again);
-    if (again && !of_blocks) text().push_back(barrier());
+    if (again) text().push_back(of_blocks ? cluster_barrier() : barrier());
     return given;
   }
 
-  // Each warp, or block, reads what all have, and adds for itself.
-  void over_others(const std::vector<Bit>& run) {
+  // Each warp, or block, reads what all have, and adds for itself. `of_warps`: a warp's lanes all
+  // have the same, one of them gives it.
+  void over_others(const std::vector<Bit>& run, bool of_warps) {
     const bool of_blocks = run[0].level == Level::Cluster;
     const int64_t step = run.back().step, blocks = of_blocks ? tile_.cluster : 1,
                   many = std::min(int64_t{1} << run.size(),
                                   (of_blocks ? tile_.cluster : tile_.warps) / step),
-                  threads = int64_t{32} * tile_.warps;
-    const Accumulator given = given_by(run[0].level, live_ * rows_ * threads * blocks),
+                  givers = tile_.warps * (of_warps ? 1 : 32);
+    bool again = false;
+    const Accumulator given = given_by(run[0].level, live_ * rows_ * givers * blocks, again),
                       theirs = like(tile_, all_, "u", many, Space::Register);
     const Expr warp = warp_of(tile_), rank = rank_of(tile_), own = of_blocks ? rank : warp;
     const auto place = [&](const Expr& p, const Expr& number) {
-      const Expr thread = (of_blocks ? warp : number) * 32 + lane_of_warp();
-      return (p * threads + thread) * blocks + (of_blocks ? number : 0);
+      const Expr from = of_blocks ? warp : number,
+                 giver = of_warps ? from : from * 32 + lane_of_warp();
+      return (p * givers + giver) * blocks + (of_blocks ? number : 0);
     };
     const auto with_bits = [&](const Expr& w) {  // whose number has these in the run
       return floor_div(own, step * many) * (step * many) + w * step + mod(own, step);
     };
     const Statement wait = of_blocks ? cluster_barrier() : barrier();
-    append(text(), each("p", live_ * rows_, [&](const Expr& p) {
-             return copy(tile_, given, place(p, own), all_, p);
-           }));
+    Body give = each("p", live_ * rows_,
+                     [&](const Expr& p) { return copy(tile_, given, place(p, own), all_, p); });
+    if (of_warps) give = {if_less(lane_of_warp(), 1, std::move(give))};
+    append(text(), std::move(give));
     text().push_back(wait);
     append(text(), each("p", live_ * rows_, [&](const Expr& p) {
              Body body = each("w", many, [&](const Expr& w) {
@@ -186,7 +196,7 @@ class Reducer {
              append(body, copy(tile_, all_, p, theirs, 0));
              return body;
            }));
-    if (of_blocks || turns_ > 1) text().push_back(wait);
+    if (turns_ > 1) text().push_back(wait);
   }
 
   void over_turns(int bits) {
@@ -252,9 +262,9 @@ Body clamp_all(Tile& tile, const Accumulator& all, int64_t size) {
   });
 }
 
-// values[p] = exp(values[p] - largest[q]), or scaled by that: values[p] * exp(most[p] - largest[q])
+// to[p] = exp(values[p] - largest[q]), or scaled by that: values[p] * exp(most[p] - largest[q])
 Body exponentials(Tile& tile, const Accumulator& all, const Expr& p, int largest, const Expr& q,
-                  int most) {
+                  int most, int to) {
   const DType dtype = all.dtype;
   const int value = add_element(tile, all.values, p), against = add_element(tile, largest, q),
             what = most < 0 ? value : add_element(tile, most, p),
@@ -265,7 +275,28 @@ Body exponentials(Tile& tile, const Accumulator& all, const Expr& p, int largest
   if (most >= 0) body.push_back(define(what));
   append(body, {define(less), define(exp)});
   if (most >= 0) body.push_back(define(result));
-  body.push_back(set(all.values, p, result));
+  body.push_back(set(to, p, result));
+  return body;
+}
+
+// The first ones of a row, of `size` values against `chunks` largest. By shortcuts, some at a time, where
+// neighbouring lanes share it; a thread of a column, and one of many values, has no registers for them.
+Body first_exponentials(Tile& tile, const Share& share, const Accumulator& all, int64_t size,
+                        int largest, int64_t chunks) {
+  const auto of = [&](const Expr& p, int to) {
+    return exponentials(tile, all, p, largest, mod(p, chunks), -1, to);
+  };
+  const bool hastens = size <= kMostHastened &&
+                       std::any_of(share.bits.begin(), share.bits.end(), [](const Bit& bit) {
+                         return bit.level == Level::Lane && bit.step == 1;
+                       });
+  if (!hastens) return each("p", size, [&](const Expr& p) { return of(p, all.values); });
+  const int64_t some = std::min(size, kHastened);
+  const Expr p = Expr::index("g", some) + Expr::index("s", size / some) * some;
+  const Accumulator powers = like(tile, all, "power", size, Space::Register);
+  Body body = {shortcut({for_each("g", some, true, of(p, powers.values))})};
+  body = {for_each("s", size / some, true, std::move(body))};
+  append(body, each("p", size, [&](const Expr& q) { return copy(tile, all, q, powers, q); }));
   return body;
 }
 
@@ -307,9 +338,7 @@ Reduced reduce_exponentials(Tile& tile, const Share& share, const Accumulator& a
   append(body, std::move(largest.result.after));
   const int64_t chunks = largest.live() * rows;
   append(body, clamp_all(tile, top, chunks));
-  append(body, each("p", live * rows, [&](const Expr& p) {
-           return exponentials(tile, all, p, top.values, mod(p, chunks), -1);
-         }));
+  append(body, first_exponentials(tile, share, all, live * rows, top.values, chunks));
   sum.over(share.bits, 0, chunk);
   if (chunk == count) return sum.result;
   if (share.turns > 1) {
@@ -324,7 +353,7 @@ Reduced reduce_exponentials(Tile& tile, const Share& share, const Accumulator& a
   over_all.over(bits, chunk, count);
   append(body, std::move(over_all.result.after));
   append(body, each("p", chunks, [&](const Expr& p) {
-           return exponentials(tile, all, p, top.values, mod(p, rows), most.values);
+           return exponentials(tile, all, p, top.values, mod(p, rows), most.values, all.values);
          }));
   sum.over(bits, chunk, count);
   return sum.result;

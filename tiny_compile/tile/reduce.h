@@ -8,6 +8,10 @@
 
 namespace tiny_compile {
 
+// Elements of a shortcut: enough for their instructions to overlap, few enough for what the long way
+// would need once more.
+inline constexpr int64_t kHastened = 8;
+
 // What is done before the loop of turns, at the end of each, and behind it. Then element
 // number `row` of the arrays is that row's result, in each thread that shares the row.
 struct Reduced {
