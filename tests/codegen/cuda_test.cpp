@@ -63,8 +63,8 @@ TEST_CASE("pointwise kernels move 16 bytes at a time", "[cuda]") {
 
 TEST_CASE("rows go to lanes, warps or blocks by their length", "[cuda]") {
   for (const auto& [columns, text] :
-       std::vector<std::pair<int, const char*>>{{7, "tc_tree<tc_sum_float, 8, 1>"},
-                                                {500, "tc_tree<tc_sum_float, 32, 4>"},
+       std::vector<std::pair<int, const char*>>{{7, "__shfl_xor_sync(0xffffffffu, sum0[0], 4)"},
+                                                {500, "tc_read<4>(&pack"},
                                                 {1000, "tc_tree<tc_sum_float, 32, 4>"},
                                                 {4096, "__shared__ float part_0[4]"},
                                                 {50257, "__shared__ float given_f32"}}) {

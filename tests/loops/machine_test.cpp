@@ -200,20 +200,20 @@ TEST_CASE("a histogram is made in shared memory that all blocks can have", "[mac
   CHECK_THAT(text_for("rtx4090", histogram(3000)), ContainsSubstring(sums));
 }
 
-TEST_CASE("rows are held in registers where there are enough for all threads",
-          "[machine][layouts]") {
-  const std::string softmax = R"(graph g(%0 x: f32[28000,256]) {
+TEST_CASE("a row has as many lanes as keep all threads busy", "[machine][layouts]") {
+  const std::string less_the_largest = R"(graph g(%0 x: f32[28000,256]) {
   %1: f32[28000,1] = max %0 {axes=[1], keepdim=1}
   %2: f32[28000,256] = expand %1
   %3: f32[28000,256] = sub %0, %2
   return %3
 }
 )";
-  const auto strategy = [&](const char* machine) {
-    return made_for(parse_machine(machine), softmax).program.kernels[0].schedule->strategy;
+  const auto lanes = [&](const char* machine) {
+    const Program program = made_for(parse_machine(machine), less_the_largest).program;
+    return extent_of(program.kernels[0].schedule->loops.at(0), Level::Lane);
   };
-  CHECK(strategy("h200") == Strategy::Rows);
-  CHECK(strategy("rtx4090") == Strategy::Layouts);
+  CHECK(lanes("h200") == 16);
+  CHECK(lanes("rtx4090") == 8);
 }
 
 TEST_CASE("a product has units for all cores, and no more than that needs", "[machine]") {

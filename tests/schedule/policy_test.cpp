@@ -158,7 +158,7 @@ TEST_CASE("each target gets its own fields, and a chosen schedule is printed", "
   const Pipeline pipeline = until(default_pipeline(), "schedule");
   for (const auto& [target, line] :
        {std::pair{Target::Cpp, "schedule rows unroll=8 grain=321\n"},
-        {Target::Cuda, "schedule rows\n"}}) {
+        {Target::Cuda, "schedule layouts rows grid · warp 4 loop lane 32 · vector 4\n"}}) {
     const Program program = run_pipeline(pipeline, graph, true, target).program;
     INFO(print(program));
     CHECK(print(program).find(line) != std::string::npos);

@@ -45,9 +45,10 @@ constexpr int64_t kBusyWarps = 8;        // that a multiprocessor has at least
 constexpr int64_t kBlockHeldWarps = 16;  // of a block that holds columns
 constexpr int64_t kShortColumn = 128;    // to be read by whole warps, halves one by one
 constexpr int64_t kAddresses = 24;       // registers of a thread beside its elements
-constexpr int64_t kMostCutToFull = 172;  // registers that are best cut to all that 16 warps have
-constexpr int64_t kSharedChunks = 4;     // of a column that blocks share, at least
-constexpr int64_t kSharedWarps = 4;      // of a block of a cluster, at least
+constexpr int64_t kMostCutToFull =
+    172;                              // registers that are best cut to all that 16 warps have
+constexpr int64_t kSharedChunks = 4;  // of a column that blocks share, at least
+constexpr int64_t kSharedWarps = 4;   // of a block of a cluster, at least
 constexpr int64_t kUnderWay = 64;  // bytes of a thread at a time, of a column that is read once
 constexpr int64_t kOnceLanes = 16;  // of its rows
 constexpr int64_t kOnceWarps = 8;   // that share it
@@ -230,22 +231,34 @@ Deal read_columns(const Machine& machine, const Shape& shape, const Along& rows)
   return in_blocks_of(kBlockWarps, d);
 }
 
-// Rows in registers, by as few lanes as can; but where each element is written by itself, a warp
-// shall not write to 32 lines at a time.
-Deal hold_rows(const Shape& shape, const Along& loops) {
+// Of all rows.
+int64_t threads_of(const Shape& shape, const Deal& d) {
+  return shape.rows * d.lanes() * d.warps * d.cluster;
+}
+
+// Rows in registers, by as few lanes as can and keep the machine busy; but where each element is
+// written by itself, a warp shall not write to 32 lines at a time.
+Deal hold_rows(const Machine& machine, const Shape& shape, const Along& loops) {
   const int64_t padded = std::max(loops.vector, power_of_two_from(shape.longest)),
-                some = (shape.streams > 1 ? 2 : 1) * kHeld / power_of_two_from(shape.streams),
-                held = loops.vector == 1 && shape.writes
-                           ? std::clamp(padded / kOddLanes, kHeldOdd, std::max(kHeldOdd, some))
-                           : std::max(loops.vector, some),
-                lanes = std::clamp<int64_t>(padded / held, 1, kLanes);
-  Deal d;
-  d.loops_first = true;
-  d.vector = loops.vector;
-  d.row_lanes = kLanes / lanes;
-  d.warps = std::max<int64_t>(1, padded / (held * lanes));
-  d.registers = padded / (d.vector * lanes * d.warps);
-  return in_blocks_of(kRowWarps, d);
+                some = (shape.streams > 1 ? 2 : 1) * kHeld / power_of_two_from(shape.streams);
+  const auto of_each = [&](int64_t held) {
+    const int64_t lanes = std::clamp<int64_t>(padded / held, 1, kLanes);
+    Deal d;
+    d.loops_first = true;
+    d.vector = loops.vector;
+    d.row_lanes = kLanes / lanes;
+    d.warps = std::max<int64_t>(1, padded / (held * lanes));
+    d.registers = padded / (d.vector * lanes * d.warps);
+    return in_blocks_of(kRowWarps, d);
+  };
+  int64_t held = loops.vector == 1 && shape.writes
+                     ? std::clamp(padded / kOddLanes, kHeldOdd, std::max(kHeldOdd, some))
+                     : std::max(loops.vector, some);
+  Deal d = of_each(held);
+  while (held > loops.vector && of_each(held / 2).warps == 1 &&
+         threads_of(shape, d) < threads_to_fill(machine))
+    d = of_each(held /= 2);
+  return d;
 }
 
 // Long ones that are read once: a warp has chunks; of few rows, blocks of a cluster have parts.
@@ -295,6 +308,29 @@ bool has_symbolic_places(const Kernel& kernel) {
                      [](const Step& s) { return has_size(s.index); });
 }
 
+// Lanes go along the loops. Others hold long rows in the blocks of a cluster, and read as well even rows
+// that a warp holds; what several lists of loops go over they do not share.
+std::optional<Deal> share_rows(const Machine& machine, const Kernel& kernel, const Shape& shape,
+                               const Along& loops) {
+  const bool is_even = loops.vector * loops.bytes >= kAccess, is_one = kernel.rows == 0;
+  if (shape.longest <= kChunk) {
+    if (shape.longest > kEvenRow && is_even && !is_one) return std::nullopt;
+    const Deal d = hold_rows(machine, shape, loops);
+    return d.lanes() * d.vector == 1 ? std::nullopt : std::optional(d);
+  }
+  if (!shape.again) {
+    const Deal d = read_rows(machine, shape, loops);
+    const bool few = threads_of(shape, d) < many_threads(machine);
+    return few && !is_one ? std::nullopt : std::optional(d);
+  }
+  if (is_even && fits_in_chunks(shape)) return hold_chunks(shape, loops);
+  if (loops_of(kernel).size() == 1 && !(is_one && shape.longest <= kBlockWarps * kChunk))
+    return std::nullopt;
+  Deal d = hold_chunks(shape, loops);
+  if (d.warps > kBlockWarps) d.warps = 2 * kBlockWarps;  // in turns
+  return d;
+}
+
 std::optional<Deal> deal_of(const Program& program, const Kernel& kernel) {
   const Shape shape = shape_of(kernel);
   if (shape.reductions == 0 || has_symbolic_places(kernel)) return std::nullopt;
@@ -302,7 +338,7 @@ std::optional<Deal> deal_of(const Program& program, const Kernel& kernel) {
   const Along along_loops = along(program, kernel, kernel.axes[loops[0].back()]);
   const Lines lines = lines_of(program, kernel);
   if (lines.crosses) return std::nullopt;  // by way of shared memory
-  if (prefers_rows_as_lanes(lines, shape)) {
+  if (kernel.rows > 0 && prefers_rows_as_lanes(lines, shape)) {
     const Along rows = along(program, kernel, kernel.axes[kernel.rows - 1]);
     const bool is_window =
         rows.vector == 1 && shape.longest * shape.streams <= kHeld && along_loops.vector > 1;
@@ -315,19 +351,9 @@ std::optional<Deal> deal_of(const Program& program, const Kernel& kernel) {
                                  : read_columns(program.machine, shape, rows);
       return d.warps > kMostWarps ? std::nullopt : std::optional(d);
     }
-    return hold_rows(shape, along_loops);
+    return hold_rows(program.machine, shape, along_loops);
   }
-  const bool is_long = shape.longest > kChunk;
-  const bool is_even = along_loops.vector * along_loops.bytes >= kAccess;
-  if (is_long && shape.again && is_even && fits_in_chunks(shape))
-    return hold_chunks(shape, along_loops);
-  if (is_long ? shape.again : shape.longest > kEvenRow && is_even) return std::nullopt;
-  const Deal d =
-      is_long ? read_rows(program.machine, shape, along_loops) : hold_rows(shape, along_loops);
-  if (d.lanes() * d.vector == 1) return std::nullopt;
-  const bool few = shape.rows * d.lanes() * d.warps * d.cluster <
-                   many_threads(program.machine) * (is_long ? 1 : 2);
-  return few ? std::nullopt : std::optional(d);
+  return share_rows(program.machine, kernel, shape, along_loops);
 }
 
 }  // namespace
