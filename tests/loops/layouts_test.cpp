@@ -88,6 +88,19 @@ TEST_CASE("turns of sums of exponentials are of whole chunks", "[loops][layouts]
   refuse("layouts rows grid loop serial 2 · register 8 · warp 4 · lane 32", "whole chunks");
 }
 
+TEST_CASE("lanes that keep what turns gave exchange 32 elements a warp", "[loops][layouts]") {
+  const auto text_of = [](const std::string& op) {
+    std::string text = columns(
+        "layouts rows grid · register 4 loop serial 2 · cluster 2 · warp 32 · register 32 · "
+        "lane 32");
+    for (size_t at; (at = text.find("f32")) != std::string::npos;) text.replace(at, 3, "f64");
+    return text.replace(text.find("= sum("), 6, "= " + op + "(");
+  };
+  CHECK_NOTHROW(parse_program(text_of("sum")));
+  CHECK_THROWS_WITH(parse_program(text_of("sum_exp")),
+                    ContainsSubstring("65536 bytes, more than a kernel may declare"));
+}
+
 TEST_CASE("vectors must divide the axis along which they lie", "[loops][layouts]") {
   CHECK_NOTHROW(parse_program(columns("layouts rows grid · vector 8 loop serial 1024")));
   std::string odd = columns("layouts rows grid · vector 8 loop serial 1024");

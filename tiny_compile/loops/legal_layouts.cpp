@@ -102,16 +102,18 @@ std::string why_wrong_warps(const Layout& layout, const std::string& name, int64
 }
 
 // Elements of a block that its warps exchange at a time, or that it gives to the others of a
-// cluster, where a thread has `live` results; a warp whose lanes all have the same gives one.
-int64_t exchanged(const Layout& layout, Level level, int64_t live, int64_t warps) {
+// cluster, where a thread has `live` results; a warp whose lanes all have the same gives one. Behind its
+// turns each lane of a sum_exp has what another turn gave.
+int64_t exchanged(const Step& step, const Layout& layout, Level level, int64_t live,
+                  int64_t warps) {
   const std::vector<Bit> bits = bits_in_order(layout);
   const auto from = std::find_if(bits.begin(), bits.end(),
                                  [&](const Bit& bit) { return bit.level == level; });
   if (from == bits.end()) return 0;
   const auto owns = [](const Bit& bit) { return is_own(bit.level); };
-  const auto lanes = std::count_if(bits.begin(), from,
-                                   [](const Bit& bit) { return bit.level == Level::Lane; });
-  const bool of_warps = lanes == 5 && std::none_of(from, bits.end(), owns);
+  const bool keeps_turns = step.op == Op::sum_exp && extent_of(layout, Level::Serial) > 1,
+             of_warps =
+                 !keeps_turns && lanes_agree(bits, static_cast<size_t>(from - bits.begin()));
   return (live >> std::count_if(bits.begin(), from, owns)) * warps *
          (of_warps ? 1 : kLanesOfWarp);
 }
@@ -130,7 +132,7 @@ int64_t shared_bytes(const Kernel& kernel, Level level) {
     if (step.kind != StepKind::Reduce || step.inner.empty()) continue;
     const Layout loop = layout_over(kernel, step.inner);
     const int64_t live = extent_of(loop, Level::Register) * extent_of(loop, Level::Vector),
-                  elements = exchanged(loop, level, live * row_registers(s), warps_of(s));
+                  elements = exchanged(step, loop, level, live * row_registers(s), warps_of(s));
     const DType dtype = accumulator(step.op, kernel.scalars[step.value].dtype);
     const auto count = [&](DType type, int64_t& large) {
       const int64_t bytes = elements * size_of(type);
@@ -224,6 +226,14 @@ int64_t bits_taken(const Layout& layout, Level level) {
     taken |= bits;
   }
   return taken;
+}
+
+bool lanes_agree(const std::vector<Bit>& bits, size_t end) {
+  const auto is_lanes = [](const Bit& bit) { return bit.level == Level::Lane; };
+  const auto comes_late = [&](const Bit& bit) { return is_lanes(bit) || is_own(bit.level); };
+  const auto later = bits.begin() + static_cast<std::ptrdiff_t>(end);
+  return std::count_if(bits.begin(), later, is_lanes) == 5 &&
+         std::none_of(later, bits.end(), comes_late);
 }
 
 bool is_small_exchange(int64_t elements, DType dtype) {

@@ -27,6 +27,10 @@ int cluster_of(const Schedule& schedule);  // blocks of a cluster, likewise
 // barrier is needed before it.
 bool is_small_exchange(int64_t elements, DType dtype);
 
+// Whether all lanes of a warp have the same once the bits before number `end` are added, in order: those
+// are all that are lanes', and no later one is a thread's own, which lanes may have taken for theirs.
+bool lanes_agree(const std::vector<Bit>& bits, size_t end);
+
 // Whether threads can share its rows as layouts say: reductions and stores, of at least one
 // element each, of sizes that are numbers.
 bool can_be_laid_out(const Program& program, const Kernel& kernel);

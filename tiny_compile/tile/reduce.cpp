@@ -93,7 +93,7 @@ class Reducer {
       const std::vector<Bit> run(bits.begin() + from, bits.begin() + end);
       switch (run[0].level) {
         case Level::Warp:
-        case Level::Cluster: over_others(run, is_of_warps(bits, end)); break;
+        case Level::Cluster: over_others(run, lanes_agree(bits, end)); break;
         case Level::Serial: over_turns(static_cast<int>(run.size())); break;
         case Level::Lane:
           for (const Bit& bit : run) over_lane(static_cast<int>(bit.step));
@@ -137,19 +137,13 @@ class Reducer {
                         [&](const Expr& p) { return combine(tile_, all_, p, all_, p, step); }));
   }
 
-  // All lanes of a warp have the same by then: `bits` before `end` are all that are lanes'.
-  bool is_of_warps(const std::vector<Bit>& bits, size_t end) const {
-    const auto is_lanes = [](const Bit& bit) { return bit.level == Level::Lane; };
-    return given_away_.empty() && std::count_if(bits.begin(), bits.end(), is_lanes) == 5 &&
-           std::none_of(bits.begin() + end, bits.end(), is_lanes);
-  }
-
   // What warps or blocks give each other, which none reads any more of an earlier reduction's.
-  Accumulator given_by(Level level, int64_t size, bool& again) {
+  Accumulator given_by(Level level, int64_t size) {
     const bool of_blocks = level == Level::Cluster;
     const Space space = of_blocks ? Space::Cluster : Space::Shared;
     const std::string name = of_blocks ? "sent_" : "given_";
     Accumulator given = all_;
+    bool again = false;
     given.values = shared_array(tile_, str(name, all_.dtype), all_.dtype, size, space, again);
     if (all_.places >= 0)
       given.places = shared_array(tile_, name + "places", DType::i64, size, space, again);
@@ -165,8 +159,7 @@ class Reducer {
                   many = std::min(int64_t{1} << run.size(),
                                   (of_blocks ? tile_.cluster : tile_.warps) / step),
                   givers = tile_.warps * (of_warps ? 1 : 32);
-    bool again = false;
-    const Accumulator given = given_by(run[0].level, live_ * rows_ * givers * blocks, again),
+    const Accumulator given = given_by(run[0].level, live_ * rows_ * givers * blocks),
                       theirs = like(tile_, all_, "u", many, Space::Register);
     const Expr warp = warp_of(tile_), rank = rank_of(tile_), own = of_blocks ? rank : warp;
     const auto place = [&](const Expr& p, const Expr& number) {
