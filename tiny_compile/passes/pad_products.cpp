@@ -56,12 +56,10 @@ class Padding {
     const int64_t k = along_a == last || along_b == last - 1 ? missing(a, last) : 0;
     if (!pays(product, m != 0 || k != 0, n != 0 || k != 0, m != 0 || n != 0))
       return out_.append(std::move(product));
-    const Type exact = product.type;
+    const Shape exact = product.type.shape;
     product.inputs = {padded(a, m, k), padded(b, k, n)};
-    product.type.shape[last - 1] = exact.shape[last - 1] + m;
-    product.type.shape[last] = exact.shape[last] + n;
     const Location where = product.where;
-    const int whole = out_.append(std::move(product));
+    const int whole = append(std::move(product));
     return cut(cut(whole, last - 1, exact, where), last, exact, where);
   }
 
@@ -94,6 +92,14 @@ class Padding {
     return static_cast<double>(product(type.shape).constant());
   }
 
+  // With the type that its operands give it.
+  int append(Node node) {
+    std::vector<Type> operands;
+    for (int input : node.inputs) operands.push_back(out_[input].type);
+    node.type = infer(node, operands);
+    return out_.append(std::move(node));
+  }
+
   // Zeros behind the last two axes, in the order in which the elements lie.
   int padded(int id, int64_t rows, int64_t columns) {
     if (rows == 0 && columns == 0) return id;
@@ -110,9 +116,7 @@ class Padding {
       for (size_t axis = 0; axis < axes.size(); axis++) before[axes[axis]] = high[axis];
       Node turned = node;
       turned.inputs = {with_zeros(node.inputs[0], before, node.where)};
-      for (size_t axis = 0; axis < high.size(); axis++)
-        turned.type.shape[axis] = turned.type.shape[axis] + high[axis];
-      result = out_.append(std::move(turned));
+      result = append(std::move(turned));
     } else {
       result = with_zeros(id, high, node.where);
     }
@@ -124,26 +128,21 @@ class Padding {
     Node pad;
     pad.op = Op::pad;
     pad.inputs = {id};
-    pad.type = out_[id].type;
-    for (size_t axis = 0; axis < high.size(); axis++)
-      pad.type.shape[axis] = pad.type.shape[axis] + high[axis];
-    pad.value = Literal::of(pad.type.dtype, 0);
+    pad.value = Literal::of(out_[id].type.dtype, 0);
     pad.set(Key::low, std::vector<Expr>(high.size(), Expr(0))).set(Key::high, high);
     pad.where = where;
-    return out_.append(std::move(pad));
+    return append(std::move(pad));
   }
 
-  int cut(int id, int axis, const Type& exact, const Location& where) {
-    if (out_[id].type.shape[axis] == exact.shape[axis]) return id;
+  int cut(int id, int axis, const Shape& exact, const Location& where) {
+    if (out_[id].type.shape[axis] == exact[axis]) return id;
     Node slice;
     slice.op = Op::slice;
     slice.inputs = {id};
-    slice.type = out_[id].type;
-    slice.type.shape[axis] = exact.shape[axis];
-    slice.set(Key::axis, {axis}).set(Key::start, {0}).set(Key::stop, {exact.shape[axis]});
+    slice.set(Key::axis, {axis}).set(Key::start, {0}).set(Key::stop, {exact[axis]});
     slice.set(Key::step, {1});
     slice.where = where;
-    return out_.append(std::move(slice));
+    return append(std::move(slice));
   }
 
   Graph& out_;

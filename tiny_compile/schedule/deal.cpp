@@ -37,13 +37,13 @@ Layout loop_of(const Deal& d, int64_t count) {
   };
   const int64_t vector = take(d.vector), lanes = take(d.lanes());
   const bool of_chunks = d.loops_first && count > kChunk,
-             any_number = power_of_two_from(d.warps) != d.warps;
+             any_number = power_of_two_from(d.warps) != d.warps,
+             any_warps = any_number && of_chunks;  // these come first
   int64_t warps = any_number ? 1 : take(d.warps);
   const int64_t registers = take(d.registers), cluster = take(d.cluster);
-  if (any_number && of_chunks) warps = d.warps, rest = 1;
+  if (any_warps) warps = d.warps, rest = 1;
   Layout
       layout;  // blocks exchange what is left when all else of a chunk, or all turns, are added
-  const bool any_warps = any_number && of_chunks;  // these come first
   if (rest == 1 && !any_warps) add(layout, Level::Cluster, cluster);
   if (!of_chunks) add(layout, Level::Register, registers);
   add(layout, Level::Serial, rest);

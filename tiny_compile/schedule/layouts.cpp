@@ -270,9 +270,7 @@ Deal read_rows(const Machine& machine, const Shape& shape, const Along& loops) {
   const int64_t chunks = power_of_two_from(ceil_divide(shape.longest, kChunk));
   d.warps = std::min(kBlockWarps, chunks);
   const int64_t most = std::min(machine.cluster, chunks / d.warps);
-  while (2 * d.cluster <= most &&
-         shape.rows * kLanes * d.warps * d.cluster < many_threads(machine))
-    d.cluster *= 2;
+  while (2 * d.cluster <= most && threads_of(shape, d) < many_threads(machine)) d.cluster *= 2;
   return in_blocks_of(kBlockWarps, d);
 }
 
