@@ -70,6 +70,18 @@ TEST_CASE("a tile's integers are what their names say where they are read", "[ti
   CHECK(error_of(text_of("  i: 8 = lane\n  if lane < 8 {\n    j: 8 = i\n  }\n")) == "");
 }
 
+TEST_CASE("what an else does is for those whom its if leaves out", "[tile][verify]") {
+  const std::string condition = "  if block*64 + warp*32 + lane < 1000 {\n  }\n",
+                    other = "  else {\n    i0: 24 = block*64 + warp*32 + lane - 1000\n"
+                            "    $0 = load x[i0]\n  }\n";
+  CHECK(error_of(text_of(condition + other)) == "");
+  check_refused(other, "an else without its if");
+  check_refused(condition + "  barrier\n" + other, "an else without its if");
+  check_refused("  if block*64 + warp*32 + lane < 999 {\n  }\n" + other, "i0 may be");
+  check_refused("  if 15 < lane {\n  }\n  else {\n    $9 = t[0] of lane ^ 16\n  }\n",
+                "a shuffle where not all lanes of a warp come");
+}
+
 TEST_CASE("a tile's scalars are computed on all paths to where they are used",
           "[tile][verify]") {
   check_refused("  t[0] = $0\n", "line 18, column 3: uses a value that is not computed");

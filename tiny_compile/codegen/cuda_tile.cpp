@@ -137,6 +137,10 @@ class TileWriter {
                       ")"));
         write(s.body);
         return out_.close();
+      case StatementKind::Else:
+        out_.open("else");
+        write(s.body);
+        return out_.close();
       case StatementKind::Shortcut: return write_shortcut(s);
       case StatementKind::Barrier: return out_.line("__syncthreads();");
       case StatementKind::ClusterBarrier:

@@ -361,7 +361,12 @@ class ClusterRun {
   // --- statements ---
 
   void run(const Body& body, const Threads& threads) {
-    for (const Statement& statement : body) run(statement, threads);
+    for (size_t n = 0; n < body.size(); n++) {
+      if (body[n].kind == StatementKind::Else)
+        run(body[n].body, those_where(body[n - 1], false, threads));
+      else
+        run(body[n], threads);
+    }
   }
 
   void run(const Statement& s, const Threads& threads) {
@@ -381,7 +386,8 @@ class ClusterRun {
         return;
       }
       case StatementKind::For: return run_for(s, threads);
-      case StatementKind::If: return run_if(s, threads);
+      case StatementKind::If: return run(s.body, those_where(s, true, threads));
+      case StatementKind::Else: return;  // with the If before it
       case StatementKind::Shortcut: return run(s.body, threads);
       case StatementKind::Barrier: return threads_.pass_barrier(threads);
       case StatementKind::ClusterBarrier: threads_.pass_cluster_barrier(threads);
@@ -440,14 +446,15 @@ class ClusterRun {
     }
   }
 
-  void run_if(const Statement& s, const Threads& threads) {
-    const Integers index = threads_.evaluate(s.index, threads),
-                   than = threads_.evaluate(s.place, threads);
+  // Those of the threads for which a condition holds, or does not.
+  Threads those_where(const Statement& condition, bool holds, const Threads& threads) const {
+    const Integers index = threads_.evaluate(condition.index, threads),
+                   than = threads_.evaluate(condition.place, threads);
     Threads those;
     for (size_t n = 0; n < threads.size(); n++) {
-      if (index[n] < than[n]) those.push_back(threads[n]);
+      if ((index[n] < than[n]) == holds) those.push_back(threads[n]);
     }
-    run(s.body, those);
+    return those;
   }
 
   const Tile& tile_;

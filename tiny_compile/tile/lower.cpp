@@ -56,14 +56,16 @@ Body unguarded(const Share& k, const Body& body) {
 // out which questions need no asking, and one body is as good):
 //
 //   for r_k < 32 { if lane + r_k*32 + warp*1024 < 5121 { .. } }
-//   =>   if warp*1024 + 1023 < 5121 { for r_k < 32 { .. } }    if 5120 < warp*1024 + 1023 { as it was }
+//   =>   if warp*1024 + 1023 < 5121 { for r_k < 32 { .. } }
+//        else { if warp*1024 < 5121 { as it was } }
 Body whole_apart(const Share& k, Body body) {
   if (!k.covers_more || k.registers < kApart) return body;
-  const Expr last = substitute(k.start(), own_at(k, 31, k.registers - 1)) + (k.vector - 1);
+  const Expr last = substitute(k.start(), own_at(k, 31, k.registers - 1)) + (k.vector - 1),
+             first = substitute(k.start(), own_at(k, 0, 0));
   if (2 * (last.bounds().low + 1) > k.count) return body;
   Body whole = unguarded(k, body);
-  return {if_less(last, k.count, std::move(whole)),
-          if_less(k.count - 1, last, std::move(body))};
+  if (first.bounds().high >= k.count) body = {if_less(first, k.count, std::move(body))};
+  return {if_less(last, k.count, std::move(whole)), otherwise(std::move(body))};
 }
 
 // One work after the other for all registers; where one hastens, for some at a time. A loop even over

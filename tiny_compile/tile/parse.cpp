@@ -8,7 +8,8 @@
 //              | element '=' (value | 'load' ['$' n ':'] place ['x' n])   Set, Load
 //              | 'store' place ['x' n] '=' (value | element)              Store, StoreAll
 //              | 'for' name '<' n ['unrolled'] '{' {statement} '}'
-//              | 'if' index '<' index '{' {statement} '}'
+//              | 'if' index '<' index '{' {statement} '}'                 If; behind one:
+//              | 'else' '{' {statement} '}'
 //              | 'barrier' | 'cluster_barrier'
 //   place and element: name '[' index ']'; value: see loops/parse_value.cpp, its operands have names
 //
@@ -87,7 +88,7 @@ class ElementParser : protected ValueParser {
     const size_t start = at_;
     const std::string name = identifier(what);
     static constexpr std::string_view kTaken[] = {
-        "array", "shared",  "cluster", "for",      "if",
+        "array", "shared",  "cluster", "for",      "if",  "else",
         "store", "load",    "index",   "philox",   "min",
         "max",   "barrier", "divisor", "shortcut", "cluster_barrier"};
     const bool taken =
@@ -218,6 +219,7 @@ class TileParser : ElementParser {
     const std::string_view first = word();
     if (first == "for") return loop();
     if (first == "if") return condition();
+    if (first == "else") return open(), otherwise(body());
     if (first == "shortcut") return open(), shortcut(body());
     if (first == "store") return store_one_or_many();
     if (first == "barrier") return barrier();

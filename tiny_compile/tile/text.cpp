@@ -101,6 +101,7 @@ class TilePrinter {
         return block(str("for ", s.name, " < ", s.index, s.unrolled ? " unrolled" : ""),
                      s.body);
       case StatementKind::If: return block(str("if ", s.index, " < ", s.place), s.body);
+      case StatementKind::Else: return block("else", s.body);
       case StatementKind::Shortcut: return block("shortcut", s.body);
       case StatementKind::Barrier: return line("barrier");
       case StatementKind::ClusterBarrier: return line("cluster_barrier");

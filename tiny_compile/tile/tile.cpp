@@ -94,12 +94,20 @@ Statement if_less(const Expr& index, const Expr& than, Body body) {
   return s;
 }
 
-Statement shortcut(Body body) {
+namespace {
+
+Statement with_body(StatementKind kind, Body body) {
   Statement s;
-  s.kind = StatementKind::Shortcut;
+  s.kind = kind;
   s.body = std::move(body);
   return s;
 }
+
+}  // namespace
+
+Statement otherwise(Body body) { return with_body(StatementKind::Else, std::move(body)); }
+
+Statement shortcut(Body body) { return with_body(StatementKind::Shortcut, std::move(body)); }
 
 Statement barrier() { return {}; }
 

@@ -52,6 +52,7 @@ struct Array {
 //   StoreAll buffer[index ..] = array[place ..], `width` neighbours in one access
 //   For      body for name = 0 .. index - 1; `unrolled`: indices of registers may use the name
 //   If       body where index < place
+//   Else     body where the If right before it has none
 //   Shortcut body: quotients by a Divisor and f32 exponentials in it may take short ways that say
 //            where they are not exact; then all of it is done again the long way. It has no
 //            stores, barriers or lanes' elements, and reads nothing that it sets
@@ -67,6 +68,7 @@ enum class StatementKind : uint8_t {
   StoreAll,
   For,
   If,
+  Else,
   Shortcut,
   Barrier,
   ClusterBarrier
@@ -114,6 +116,7 @@ Statement store(int buffer, const Expr& index, int value);
 Statement store_vector(int buffer, const Expr& index, int array, const Expr& place, int width);
 Statement for_each(const std::string& name, int64_t extent, bool unrolled, Body body);
 Statement if_less(const Expr& index, const Expr& than, Body body);
+Statement otherwise(Body body);
 Statement shortcut(Body body);
 Statement barrier();
 Statement cluster_barrier();

@@ -252,9 +252,14 @@ class TileVerifier {
     const Known::Mark mark = known_.mark();
     const std::vector<int> defined = defined_;
     depth_++;
-    for (const Statement& s : body) {
+    for (size_t n = 0; n < body.size(); n++) {
       statement_++;
-      check(s);
+      if (body[n].kind == StatementKind::Else) {
+        require(n > 0 && body[n - 1].kind == StatementKind::If, "an else without its if");
+        check_where(body[n - 1].place - 1, body[n - 1].index, body[n].body);
+      } else {
+        check(body[n]);
+      }
     }
     depth_--;
     known_.back_to(mark);
@@ -274,6 +279,7 @@ class TileVerifier {
       case StatementKind::Store: return check_store(s);
       case StatementKind::For: return check_loop(s);
       case StatementKind::If: return check_condition(s);
+      case StatementKind::Else: return;  // with the If before it
       case StatementKind::Shortcut: return check_shortcut(s);
       case StatementKind::Barrier:
         return require(known_.all_threads_come(),
@@ -309,9 +315,13 @@ class TileVerifier {
   void check_condition(const Statement& s) {
     accesses_.check_readable(s.index);
     accesses_.check_readable(s.place);
+    check_where(s.index, s.place, s.body);
+  }
+
+  void check_where(const Expr& lesser, const Expr& greater, const Body& body) {
     const Known::Mark mark = known_.mark();
-    known_.add_condition(s.index, s.place);
-    check(s.body);
+    known_.add_condition(lesser, greater);
+    check(body);
     known_.back_to(mark);
   }
 
