@@ -157,3 +157,44 @@ TEST_CASE("rows out of range are zeros, and nothing is read for them", "[codegen
   const Tensor wanted = where((known < 20).unsqueeze(1), embedding(known, table), 0.0);
   CHECK(same_bits(run(all.program, all.source, inputs, false)[0], wanted.to(bfloat16)));
 }
+
+TEST_CASE("costly work of a concat's part is done under its mask", "[codegen][threads][join]") {
+  manual_seed(37);
+  const auto joined = [](int64_t axis) {
+    return [axis](In i) { return Out{concat({i[1], tanh(i[0]), exp(i[1])}, axis)}; };
+  };
+  for (int64_t axis : {0, 1}) {
+    const std::string whole =
+        check(joined(axis), {randn({256, 64}), randn({256, 64})}, "pointwise");
+    CHECK(count(whole, "_tanh(load_") == 1);
+    CHECK(count(whole, "    if (bitwise_and_") + count(whole, "    if (lt_") +
+              count(whole, "    if (ge_") ==
+          2);
+    CHECK(count(whole, "float early_") == 0);
+    check_compiles(whole);
+  }
+  const std::string odd = check(joined(0), {randn({301, 67}), randn({301, 67})}, "pointwise");
+  CHECK(count(odd, "float early_") == 3);  // all loads before the first branch
+  CHECK(odd.find("early_", odd.find("tc_exp(load_")) > odd.find("tc_tanh(load_"));
+  check_compiles(odd);
+  const std::string turned = check(
+      [](In i) {
+        return Out{concat({tanh(i[0].t()), i[1]}, 0)};
+      },
+      {randn({96, 64}), randn({64, 96})}, "pointwise");
+  CHECK(count(turned, "if (lt_") == 1);
+}
+
+TEST_CASE("no branch where data decides, or for what others need too",
+          "[codegen][threads][join]") {
+  manual_seed(41);
+  const auto branches = [](const Function& f) {
+    return count(check(f, {randn({256, 64}), randn({256, 64})}, "pointwise"), "    if (");
+  };
+  CHECK(branches([](In i) { return Out{where(i[0] > 0, tanh(i[0]), i[1])}; }) == 0);
+  CHECK(branches([](In i) {
+          const Tensor t = tanh(i[0]);
+          return Out{where(arange(64) < 32, t, i[1]), t};
+        }) == 0);
+  CHECK(branches([](In i) { return Out{where(arange(64) < 32, i[0] + 1, i[1])}; }) == 0);
+}

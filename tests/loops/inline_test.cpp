@@ -2,6 +2,7 @@
 #include "tiny_compile/loops/inline.h"
 
 #include "tests/loops/refusals.h"
+#include "tiny_compile/compile/pipeline.h"
 
 using namespace tiny_compile;
 using tests::require_refusal;
@@ -67,6 +68,38 @@ TEST_CASE("a costly formula is computed once an element", "[inline]") {
     return %4
   })",
                   "it would be computed many times over", 2);
+}
+
+TEST_CASE("on a GPU a costly part of a concat is computed where it is joined",
+          "[inline][join]") {
+  const auto kernels = [](const std::string& axis, Target target) {
+    const Graph graph = parse_graph(R"(graph f(%0 x: f32[32,32], %1 y: f32[32,32]) {
+      %2: f32[32,32] = tanh %0
+      %3: f32[)" + std::string(axis == "0" ? "96,32" : "32,96") +
+                                    R"(] = concat %1, %2, %1 {axis=)" + axis + R"(}
+      return %3
+    })");
+    const Program program =
+        run_pipeline(until(default_pipeline(), "fuse"), graph, true, target).program;
+    INFO(print(program));
+    return program.kernels.size();
+  };
+  for (const char* axis : {"0", "1"}) {
+    CHECK(kernels(axis, Target::Cuda) == 1);
+    CHECK(kernels(axis, Target::Cpp) == 2);
+  }
+}
+
+TEST_CASE("a costly part that is joined twice is computed once", "[inline][join]") {
+  const Graph graph = parse_graph(R"(graph f(%0 x: f32[32,32], %1 y: f32[32,32]) {
+    %2: f32[32,32] = tanh %0
+    %3: f32[96,32] = concat %2, %1, %2 {axis=0}
+    return %3
+  })");
+  const Program program =
+      run_pipeline(until(default_pipeline(), "fuse"), graph, true, Target::Cuda).program;
+  INFO(print(program));
+  CHECK(program.kernels.size() == 2);
 }
 
 TEST_CASE("a result that others read is not made again from more than itself", "[inline]") {

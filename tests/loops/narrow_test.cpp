@@ -56,6 +56,17 @@ struct Masks {
 
 }  // namespace
 
+TEST_CASE("a mask says how many points it leaves", "[narrow]") {
+  Masks m;
+  m.kernel.axes = {{"i0", 8}, {"i1", 128}};
+  const int part = m.both(m.mask(Op::ge, m.i1 - 3, 61), m.mask(Op::lt, m.i1, 100));
+  CHECK(points_under(m.kernel, -1, {0, 1}) == 8 * 128);
+  CHECK(points_under(m.kernel, part, {0, 1}) == 8 * 36);
+  CHECK(points_under(m.kernel, part, {0}) == 8);
+  CHECK(points_under(m.kernel, m.both(part, m.mask(Op::lt, m.i1, 64)), {0, 1}) == 0);
+  CHECK(points_under(m.kernel, m.mask(Op::lt, m.i0 + m.i1, 7), {0, 1}) == 8 * 128);
+}
+
 TEST_CASE("comparisons with constants narrow an axis, and what they do not say stays",
           "[narrow]") {
   Masks m;

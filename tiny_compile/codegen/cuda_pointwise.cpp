@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <numeric>
 #include <utility>
+#include "tiny_compile/codegen/branches.h"
 #include "tiny_compile/codegen/cuda_guard.h"
 
 namespace tiny_compile {
@@ -174,6 +175,7 @@ struct Points {
   std::vector<int> chosen;  // what chooses the rows of packs, in several slabs
   Slabs slabs;
   bool ragged() const { return count % vector != 0 || (told && vector > 1); }
+  bool ends_within() const { return ragged() && !through; }
   std::string end() const { return told ? "points" : str(slabs.size); }
   const char* start() const { return slabs.is_one() ? "first" : "start"; }
 };
@@ -257,6 +259,58 @@ void declare_left(CudaText& text, const Points& p) {
   text.left = "left";
 }
 
+// The loop over a pack's elements, where there are several; the point of one.
+void open_elements(CudaText& text, const Points& p, const Expr& row) {
+  if (p.vector > 1) {
+    text.out.line("#pragma unroll");
+    text.out.open(str("for (int v = 0; v < ", p.vector, "; v++)"));
+    if (p.ends_within()) text.out.open("if (v < left)");
+  }
+  if (p.through)
+    declare_point(text, row, p.vector, p.ragged());
+  else
+    text.declare(text.kernel.axes[text.kernel.rows - 1].name, p.vector > 1 ? "e + v" : "e");
+}
+
+void close_elements(CudaText& text, const Points& p) {
+  if (p.vector > 1 && p.ends_within()) text.out.close();
+  if (p.vector > 1) text.out.close();
+}
+
+// Where branches (branches.h) would part the loads of a pack's elements, one after the other, all
+// are asked for before the first branch, in a loop of their own: early_3[v] = ..
+void load_ahead(CudaText& text, const Points& p, const Expr& row, const std::vector<int>& ids,
+                std::vector<bool> defined) {
+  const auto has_some = [](const std::vector<int>& branch) { return !branch.empty(); };
+  if (p.vector == 1 || std::none_of(text.branches.begin(), text.branches.end(), has_some))
+    return;
+  std::vector<bool> wanted(defined.size());
+  std::vector<int> loads, below;
+  for (const int id : ids) {
+    const Scalar& load = text.kernel.scalars[id];
+    if (load.kind != ScalarKind::Load || defined[id] || text.is_kept(id) || text.in_pack(id))
+      continue;
+    loads.push_back(id);
+    const std::vector<bool> own = text.below(id);
+    for (size_t k = 0; k < own.size(); k++) wanted[k] = wanted[k] || own[k];
+    text.out.line(str(value_type(load.dtype), " early_", id, "[", p.vector, "];"));
+  }
+  if (loads.empty()) return;
+  for (const int id : ids) {
+    if (wanted[id]) below.push_back(id);
+  }
+  open_elements(text, p, row);
+  text.define(below, {row_mask(text.kernel), true}, defined);
+  text.kept_place = [loads, before = text.kept_place](int id) {
+    const bool is_early = std::count(loads.begin(), loads.end(), id) > 0;
+    return is_early ? str("early_", id, "[v]") : before(id);
+  };
+  for (const int id : loads) text.planned[id] = {};
+  text.keep(loads);
+  text.mark_kept(loads);
+  close_elements(text, p);
+}
+
 }  // namespace
 
 KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
@@ -277,6 +331,7 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
     choose_ahead(text, p);
     ids = text.needed(steps);
   }
+  ids = with_branches(text, ids);
   const Expr row = open_packs(text, p);
   if (p.through) {
     text.set_flat(flat, p.vector);
@@ -289,19 +344,10 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
   if (p.ragged()) declare_left(text, p);
   text.load_packs(ids, defined);
   text.declare_store_packs(steps);
-  const bool ends_within = p.ragged() && !p.through;
-  if (p.vector > 1) {
-    text.out.line("#pragma unroll");
-    text.out.open(str("for (int v = 0; v < ", p.vector, "; v++)"));
-    if (ends_within) text.out.open("if (v < left)");
-  }
-  if (p.through)
-    declare_point(text, row, p.vector, p.ragged());
-  else
-    text.declare(kernel.axes[last].name, p.vector > 1 ? "e + v" : "e");
+  load_ahead(text, p, row, ids, defined);
+  open_elements(text, p, row);
   write_elements(text, ids, steps, defined);
-  if (ends_within) text.out.close();
-  if (p.vector > 1) text.out.close();
+  close_elements(text, p);
   text.store_packs(steps);
   if (!p.slabs.is_one()) text.out.close();
   if (!text.wrong.empty()) text.out.line("tc_tell(wrong);");

@@ -49,7 +49,7 @@ CudaText::CudaText(const Program& p, const Kernel& k, Starts starts)
     : KernelText(p, k, true), starts_(starts) {
   if (fits_int(p, k)) integer = "int";
   scalars.element = [this](int id) {
-    if (!is_wide_load(id)) return std::string();
+    if (!in_pack(id)) return std::string();
     return element_of_pack(str("pack_", id), kernel.scalars[id].dtype);
   };
   scalars.instead = [this](int id) {
@@ -184,7 +184,7 @@ bool CudaText::is_wide(const Expr& index, int buffer) const {
                : is_contiguous(index, kernel.axes[axis_].symbol(), vector_);
 }
 
-bool CudaText::is_wide_load(int id) const {
+bool CudaText::in_pack(int id) const {
   const Scalar& scalar = kernel.scalars[id];
   return (is_plain(scalar) || guarded_.count(id)) && is_wide(scalar.index, scalar.buffer);
 }

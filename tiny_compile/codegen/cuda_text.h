@@ -41,6 +41,7 @@ class CudaText : public KernelText {
   // Or: accesses at this index are packs that start at the generated variable `first`.
   void set_flat(const Expr& index, int vector);
   bool is_wide(const Expr& index, int buffer) const;
+  bool in_pack(int load) const;  // once load_packs() has read it
 
   // The packs that start at `axis` = e: const tc_pack<float, 4> pack_3 = ...;
   void load_packs(const std::vector<int>& ids, const std::vector<bool>& defined);
@@ -81,7 +82,6 @@ class CudaText : public KernelText {
 
  private:
   Starts starts_;
-  bool is_wide_load(int scalar) const;
   std::optional<std::string> guard_of(int load, const std::vector<bool>& defined);
   // A comparison of an index with another, with a constant or, if it is eq, with data, done with
   // ints; else "".

@@ -22,6 +22,8 @@
 
 #include <algorithm>
 
+#include "tiny_compile/codegen/branches.h"
+
 namespace tiny_compile {
 namespace {
 
@@ -105,7 +107,7 @@ class PacksTurner {
         out_(text.out),
         kernel_(text.kernel),
         steps_(all_steps(kernel_)),
-        ids_(text.needed(steps_)),
+        ids_(with_branches(text, text.needed(steps_))),
         defined_(kernel_.scalars.size()) {
     const auto run = [&](const Expr& index) { return runs_across(index, grain, other); };
     for (int id : ids_) {

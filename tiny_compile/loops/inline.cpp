@@ -51,6 +51,18 @@ int cost(const Kernel& kernel, const std::vector<bool>& wanted,
   return total;
 }
 
+// How often the consumer asks for an element of the buffer, all elements together. On a GPU work
+// under a mask is done only where the mask is true (codegen/branches.h), a CPU's vectors do it all.
+int64_t times_asked(const Program& program, const Group& consumer, int buffer) {
+  if (program.target != Target::Cuda || consumer.sequential()) return points(consumer);
+  int64_t times = 0;
+  for (const Scalar& scalar : consumer.kernel.scalars) {
+    if (scalar.kind == ScalarKind::Load && scalar.buffer == buffer)
+      times += points_under(consumer.kernel, scalar.mask, all_axes(consumer));
+  }
+  return times;
+}
+
 // The producer's axes at the place that an index of its buffer names.
 Substitution places_in(const Kernel& kernel, const Nest& nest, const Expr& index) {
   Substitution axes;
@@ -105,7 +117,7 @@ std::string why_not_worth_it(const Program& program, const Group& consumer,
   const int again = program.target == Target::Cuda
                         ? cost(producer.kernel, wanted, made_of_indices(producer.kernel))
                         : work;
-  if (again > kCheapOps && size > 1 && points(consumer) > size)
+  if (again > kCheapOps && size > 1 && times_asked(program, consumer, buffer) > size)
     return "it would be computed many times over";
   const int64_t bytes = size * size_of(stored.type.dtype);
   if (!only_user && bytes_read(program, producer.kernel, wanted) > std::max(bytes, kLittle))

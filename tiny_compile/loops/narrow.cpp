@@ -80,6 +80,20 @@ std::optional<Expr> integer_of(const Kernel& kernel, int id) {
   return known ? std::optional(scalar.index) : std::nullopt;
 }
 
+int64_t points_under(const Kernel& kernel, int mask, const std::vector<int>& axes) {
+  const std::vector<Range> ranges =
+      mask < 0 ? std::vector<Range>() : ranges_under(kernel, mask);
+  int64_t points = 1;
+  for (const int axis : axes) {
+    const Expr symbol = kernel.axes[axis].symbol();
+    const auto range = std::find_if(ranges.begin(), ranges.end(),
+                                    [&](const Range& other) { return other.symbol == symbol; });
+    const Interval bounds = range == ranges.end() ? symbol.bounds() : range->bounds;
+    points *= std::max<int64_t>(bounds.high - bounds.low + 1, 0);
+  }
+  return points;
+}
+
 Expr narrowed(const Kernel& kernel, int mask, const Expr& index) {
   if (mask < 0 || index.is_constant()) return index;
   Substitution inside, outside;

@@ -1,6 +1,7 @@
 // Indices of loads under a mask.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -11,6 +12,9 @@ namespace tiny_compile {
 // An index with the value of `index` wherever the scalar `mask` is true (-1: always), and perhaps
 // another where it is not; never longer, and shorter if what the mask says of the axes makes it so.
 Expr narrowed(const Kernel& kernel, int mask, const Expr& index);
+
+// Of the points that these axes have, at most how many have a true mask (-1: all).
+int64_t points_under(const Kernel& kernel, int mask, const std::vector<int>& axes);
 
 // Scalars that are all true where `mask` is: of and(and(a, b), c), also a, b and c.
 std::vector<int> conjuncts(const Kernel& kernel, int mask);
