@@ -16,6 +16,7 @@
 #include "tiny_compile/loops/bounds.h"
 #include "tiny_compile/loops/bytes_moved.h"
 #include "tiny_compile/loops/narrow.h"
+#include "tiny_compile/loops/short_sums.h"
 #include "tiny_compile/loops/splice.h"
 
 namespace tiny_compile {
@@ -23,6 +24,7 @@ namespace {
 
 constexpr int64_t kMostIndex = 64;    // parts of an index
 constexpr int kCheapOps = 4;          // worth computing again rather than storing
+constexpr int64_t kBorder = 16;       // of a GPU's: a part of the elements that it may do again
 constexpr int64_t kLittle = 1 << 18;  // bytes that cost less than to wait for another kernel
 
 // Of each scalar: whether it is made of indices alone, as a pad's mask is.
@@ -104,7 +106,7 @@ std::string why_not_copied(const Program& program, const Group& consumer, const 
 }
 
 std::string why_not_worth_it(const Program& program, const Group& consumer,
-                             const Group& producer, int buffer, bool only_user) {
+                             const Group& producer, int buffer, bool only_user, int cheap) {
   const std::vector<bool> wanted = reachable(producer.kernel, store_of(producer, buffer));
   const Buffer& stored = program.buffers[buffer];
   const int64_t size = stored.size.bounds().high;
@@ -117,7 +119,8 @@ std::string why_not_worth_it(const Program& program, const Group& consumer,
   const int again = program.target == Target::Cuda
                         ? cost(producer.kernel, wanted, made_of_indices(producer.kernel))
                         : work;
-  if (again > kCheapOps && size > 1 && times_asked(program, consumer, buffer) > size)
+  const int64_t most = program.target == Target::Cuda ? size + size / kBorder : size;
+  if (again > cheap && size > 1 && times_asked(program, consumer, buffer) > most)
     return "it would be computed many times over";
   const int64_t bytes = size * size_of(stored.type.dtype);
   if (!only_user && bytes_read(program, producer.kernel, wanted) > std::max(bytes, kLittle))
@@ -198,6 +201,18 @@ std::string replace_loads(const Program& program, Group& consumer, const Group& 
   return "";
 }
 
+// The value is computed for elements that are asked for many times only if `cheap` ops do it.
+std::string inline_formula(const Program& program, Group& consumer, const Group& producer,
+                           int buffer, bool only_user, int cheap) {
+  if (std::string reason = why_not_copied(program, consumer, producer, buffer); !reason.empty())
+    return reason;
+  if (std::string reason =
+          why_not_worth_it(program, consumer, producer, buffer, only_user, cheap);
+      !reason.empty())
+    return reason;
+  return replace_loads(program, consumer, producer, buffer);
+}
+
 }  // namespace
 
 int choices(const Kernel& kernel, const Step& store) {
@@ -216,12 +231,12 @@ bool is_costly(const Kernel& kernel, const Step& store) {
 
 std::string inline_producer(const Program& program, Group& consumer, const Group& producer,
                             int buffer, bool only_user) {
-  if (std::string reason = why_not_copied(program, consumer, producer, buffer); !reason.empty())
-    return reason;
-  if (std::string reason = why_not_worth_it(program, consumer, producer, buffer, only_user);
-      !reason.empty())
-    return reason;
-  return replace_loads(program, consumer, producer, buffer);
+  if (program.target == Target::Cuda) {
+    const auto written_out = with_sums_written_out(producer, buffer);
+    if (written_out)
+      return inline_formula(program, consumer, *written_out, buffer, only_user, 0);
+  }
+  return inline_formula(program, consumer, producer, buffer, only_user, kCheapOps);
 }
 
 std::string inline_at_any_cost(const Program& program, Group& consumer, const Group& producer,

@@ -1,0 +1,89 @@
+// Can a window's sum be computed where it is read? As a formula it can:
+//
+//   rows(i0: 8) { r0 = sum(j0: 3) load x[i0 + j0] ; store t[i0] = r0 }
+// =>
+//   rows(i0: 8) { store t[i0] = add(add(load x[i0], load x[i0 + 2]), load x[i0 + 1]) }
+//
+// The order is the contract's: the upper half of a chunk is added to its lower one, and what lies
+// beyond the last term is -0.0, which changes nothing.
+#include "tiny_compile/loops/short_sums.h"
+
+#include <bit>
+
+#include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/splice.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int64_t kMostTerms = 16;
+
+bool is_short_sum(const Kernel& kernel, const Step& step) {
+  const Expr terms = inner_count(kernel, step);
+  return step.kind == StepKind::Reduce && step.op == Op::sum && is_float(step.dtype) &&
+         kernel.scalars[step.value].dtype == step.dtype && terms.is_constant() &&
+         terms.constant() >= 1 && terms.constant() <= kMostTerms &&
+         !has_registers(kernel, reachable(kernel, step));
+}
+
+// Where the loops of a step stand at the term: of (j0: 3, j1: 3), term 5 is j0 = 1, j1 = 2.
+Substitution place_of(const Kernel& kernel, const Step& step, int64_t term) {
+  Substitution place;
+  for (size_t k = step.inner.size(); k-- > 0;) {
+    const Axis& axis = kernel.axes[step.inner[k]];
+    place.push_back({axis.name, Expr(term % axis.extent.constant())});
+    term /= axis.extent.constant();
+  }
+  return place;
+}
+
+int sum_of(const Kernel& kernel, const Step& step, ScalarTable& table) {
+  const DType wide = is_half(step.dtype) ? DType::f32 : step.dtype;
+  const auto as = [&](DType dtype, int id) {
+    return step.dtype == wide ? id : table.apply(Op::cast, dtype, {id});
+  };
+  const int64_t count = inner_count(kernel, step).constant();
+  std::vector<int> terms;
+  for (int64_t k = 0; k < count; k++) {
+    Splice there;
+    there.axes = place_of(kernel, step, k);
+    const int term = splice(kernel, reachable(kernel, step), there, table)[step.value];
+    terms.push_back(as(wide, term));
+  }
+  while (terms.size() > 1) {
+    const size_t half = std::bit_ceil(terms.size()) / 2;
+    for (size_t k = half; k < terms.size(); k++)
+      terms[k - half] = table.apply(Op::add, wide, {terms[k - half], terms[k]});
+    terms.resize(half);
+  }
+  return as(step.dtype, terms[0]);
+}
+
+}  // namespace
+
+std::optional<Group> with_sums_written_out(const Group& producer, int buffer) {
+  const Kernel& kernel = producer.kernel;
+  Step store = kernel.steps[producer.store_to(buffer)];
+  const std::vector<bool> wanted = reachable(kernel, store);
+  if (!has_registers(kernel, wanted)) return std::nullopt;
+  Kernel written = without_steps(kernel);
+  ScalarTable table(written);
+  std::vector<int> ids(kernel.scalars.size(), -1);
+  for (size_t id = 0; id < ids.size(); id++) {
+    const Scalar& scalar = kernel.scalars[id];
+    if (!wanted[id]) continue;
+    const bool is_result = scalar.kind == ScalarKind::Register;
+    if (is_result && !is_short_sum(kernel, kernel.steps[scalar.step])) return std::nullopt;
+    ids[id] = is_result ? sum_of(kernel, kernel.steps[scalar.step], table)
+                        : table.add(renumbered(
+                              scalar, [&](int other) { return ids[other]; },
+                              [](int step) { return step; }));
+  }
+  for (int* root : store.roots()) *root = *root < 0 ? -1 : ids[*root];
+  written.steps = {store};
+  Group alone(std::move(written));
+  alone.rows = producer.rows;
+  return alone;
+}
+
+}  // namespace tiny_compile

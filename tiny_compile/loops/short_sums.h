@@ -1,0 +1,14 @@
+// Sums of few terms as formulas.
+#pragma once
+
+#include <optional>
+
+#include "tiny_compile/loops/group.h"
+
+namespace tiny_compile {
+
+// The producer's store to `buffer` alone, without reductions: each sum of few terms that it needs
+// is written out, in the contract's order. Nothing if it needs no sum, or another reduction.
+std::optional<Group> with_sums_written_out(const Group& producer, int buffer);
+
+}  // namespace tiny_compile
