@@ -199,6 +199,26 @@ TEST_CASE("points thread by thread: packs across rows, operands turned in tiles"
         {randn({70, 45}).t(), randn({70, 45}).t(), randn({45, 70})}, "pointwise");
 }
 
+TEST_CASE("points thread by thread: a pack is several rows of few results",
+          "[codegen][threads]") {
+  manual_seed(53);
+  const auto parts = [](int64_t count) {
+    return [count](In i) {
+      std::vector<Tensor> all;
+      for (int64_t k = 0; k < count; k++) all.push_back((i[0] * (k + 3)) >> (k + 1));
+      return Out{stack(all, -1).reshape({i[0].size(0), -1}).to(float32) * i[1]};
+    };
+  };
+  const Tensor x = (arange(130 * 129).reshape({130, 129}) * 37).to(uint8),
+               scale = randn({130, 1});
+  for (const int64_t count : {2, 4}) {
+    const std::string text = check(parts(count), {x, scale}, "pointwise");
+    CHECK(text.find("tc_pack<float, 4> pack_out") != std::string::npos);
+    CHECK(text.find("shared") == std::string::npos);
+  }
+  check(parts(3), {x, scale}, "rows");  // whose packs would be of parts of rows
+}
+
 TEST_CASE("points thread by thread: four slabs of whole rows", "[codegen][threads]") {
   manual_seed(9);
   const auto biased = [](In i) { return Out{gelu(i[0] + i[1])}; };

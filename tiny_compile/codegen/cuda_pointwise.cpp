@@ -6,7 +6,7 @@
 //   pack_0 = x[first..first+3], pack_1 = b[e..e+3];  four additions;  y[first..first+3] = ...
 //
 // Rows of 1023 end within a pack; then packs go on into the next row, and what is not as long as
-// the points themselves (b) is read element by element.
+// the points themselves (b) is read element by element. So they do where rows of 2 are part of one.
 //
 // With much arithmetic a thread computes a pack in each of four slabs, whole rows apart: all four
 // have the same columns, so that b is read once. So it is where data chooses rows: the four places
@@ -191,8 +191,10 @@ Points points_of(const CudaText& text, const std::vector<int>& ids, const Expr& 
   // A single axis may end within a pack; of several, the last must be whole packs.
   const bool few = are_few(text.program.machine, p.count);
   p.vector = few ? 1 : text.widest(all_steps(kernel), last, p.line ? 0 : p.extent);
-  p.through = p.vector == 1 && !p.line;
-  if (p.through && !few) p.vector = flat_vector(text, ids, flat);
+  const int whole = few || p.line ? 1 : flat_vector(text, ids, flat);
+  const bool ends_early = p.vector == p.extent && p.vector < whole;  // a row is part of a pack
+  p.through = !p.line && (p.vector == 1 || ends_early);
+  if (p.through) p.vector = whole;
   if (!p.line && !p.through && !p.told) p.chosen = choosing_rows(text);
   p.slabs = slabs_of(text.program.machine, p.count, p.line ? 1 : p.extent, p.vector,
                      !p.chosen.empty() || (is_heavy(text) && !p.told));

@@ -13,7 +13,8 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kNear = 8;  // elements that a line of memory holds, at least
+constexpr int64_t kNear = 8;   // elements that a line of memory holds, at least
+constexpr int64_t kPack = 16;  // bytes of an access
 
 // Both axes are rows, or both stand next to each other wherever a step lists either.
 bool adjacent(const Kernel& kernel, int a, int b) {
@@ -119,12 +120,38 @@ bool parts_elements(const Kernel& kernel, int axis, int other) {
   return is_further && !is_near;
 }
 
+// Where all loops stand, rows first, if they are counted through.
+Expr place_in_all(const Kernel& kernel) {
+  Expr place = 0;
+  for (const Axis& axis : kernel.axes) place = place * axis.extent + axis.symbol();
+  return place;
+}
+
 }  // namespace
 
 bool is_sequential(const Kernel& kernel) {
   return std::any_of(kernel.steps.begin(), kernel.steps.end(), [](const Step& step) {
     return step.kind != StepKind::Store || !step.inner.empty();
   });
+}
+
+Kernel with_short_rows_as_points(const Program& program, Kernel kernel) {
+  const size_t loops = kernel.axes.size() - static_cast<size_t>(kernel.rows);
+  const Expr place = place_in_all(kernel);
+  const auto is_pack = [&](const Step& step) {
+    if (step.kind != StepKind::Store || step.other >= 0 || step.inner.size() != loops)
+      return false;
+    const Expr count = inner_count(kernel, step);
+    return count.is_constant() && kPack % (count.constant() * size_of(step.dtype)) == 0 &&
+           (step.index - place).is_constant(0);
+  };
+  if (program.target != Target::Cuda || loops == 0 || kernel.rows == 0 ||
+      !row_count(kernel).is_constant() ||
+      !std::all_of(kernel.steps.begin(), kernel.steps.end(), is_pack))
+    return kernel;
+  for (Step& step : kernel.steps) step.inner.clear();
+  kernel.rows = static_cast<int>(kernel.axes.size());
+  return normalize(std::move(kernel));
 }
 
 bool depends_on_rows(const Kernel& kernel, const Expr& index) {

@@ -185,7 +185,7 @@ Program schedule(const Program& fused) {
                        : parts_of(result, collapse_axes(given), !beside[k]);
     for (Kernel kernel : kernels) {
       if (!kernel.schedule) {
-        kernel = order_rows(std::move(kernel));
+        kernel = with_short_rows_as_points(result, order_rows(std::move(kernel)));
         kernel.schedule = choose(result, kernel);
       }
       now[k].push_back(static_cast<int>(result.kernels.size()));
