@@ -197,4 +197,5 @@ TEST_CASE("no branch where data decides, or for what others need too",
           return Out{where(arange(64) < 32, t, i[1]), t};
         }) == 0);
   CHECK(branches([](In i) { return Out{where(arange(64) < 32, i[0] + 1, i[1])}; }) == 0);
+  CHECK(branches([](In i) { return Out{pad(tanh(i[0]), {0, 3})}; }) == 0);
 }

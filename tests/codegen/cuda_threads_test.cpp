@@ -219,6 +219,24 @@ TEST_CASE("points thread by thread: a pack is several rows of few results",
   check(parts(3), {x, scale}, "rows");  // whose packs would be of parts of rows
 }
 
+TEST_CASE("points thread by thread: windows of a row share what they read",
+          "[codegen][threads][window]") {
+  manual_seed(59);
+  const auto filter = [](In i) {
+    return Out{(i[0].unfold(1, i[1].size(0), 1) * i[1]).sum(-1)};
+  };
+  for (const DType type : {float32, bfloat16}) {
+    for (const int64_t columns : {1027, 1031, 1034}) {
+      const std::string text =
+          check(filter, {randn({17, columns}).to(type), randn({3}).to(type)}, "pointwise");
+      CHECK(text.find("if (column < ") != std::string::npos);
+    }
+  }
+  check(filter, {randn({300, 77}), randn({5})},
+        "layouts");  // many packs would end behind a row
+  check(filter, {randn({17, 1027}), randn({17})}, "layouts");
+}
+
 TEST_CASE("points thread by thread: four slabs of whole rows", "[codegen][threads]") {
   manual_seed(9);
   const auto biased = [](In i) { return Out{gelu(i[0] + i[1])}; };

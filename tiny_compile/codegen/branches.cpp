@@ -13,11 +13,23 @@
 #include "tiny_compile/codegen/branches.h"
 
 #include <algorithm>
+#include <numeric>
+
+#include "tiny_compile/loops/narrow.h"
 
 namespace tiny_compile {
 namespace {
 
 constexpr int kNobody = -1, kUnknown = -2;
+
+// Whether a condition lets most points by, as a pad's does: a branch would part their work for
+// nothing.
+bool holds_mostly(const Kernel& kernel, int condition) {
+  std::vector<int> axes(kernel.axes.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  const int64_t all = points_under(kernel, -1, axes);
+  return points_under(kernel, condition, axes) > all - all / 4;
+}
 
 class Owners {
  public:
@@ -73,7 +85,9 @@ class Owners {
   }
 
   bool is_choice(const Scalar& scalar) const {
-    if (scalar.kind != ScalarKind::Apply || scalar.op != Op::where) return false;
+    if (scalar.kind != ScalarKind::Apply || scalar.op != Op::where ||
+        holds_mostly(kernel_, scalar.operands[0]))
+      return false;
     const std::vector<bool> below = text_.below(scalar.operands[0]);
     for (size_t id = 0; id < below.size(); id++) {
       const ScalarKind kind = kernel_.scalars[id].kind;

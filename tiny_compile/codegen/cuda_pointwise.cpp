@@ -29,8 +29,10 @@ constexpr int kLeastBlock = 64;
 // percent.
 constexpr int64_t kTurns = 4;
 constexpr int kSmallBlock = 128;
-constexpr int kCostly = 30;    // instructions, about
-constexpr int64_t kHeavy = 6;  // instructions a byte: gelu, not silu(g) * u
+constexpr int kCostly = 30;           // instructions, about
+constexpr int64_t kHeavy = 6;         // instructions a byte: gelu, not silu(g) * u
+constexpr size_t kMostCompared = 64;  // loads
+constexpr int64_t kLongRow = 128;  // packs: so that few warps have one that ends behind a row
 
 // Few points, at most a warp for each multiprocessor: a thread each, in blocks that no warp leaves at
 // once. Packs would save instructions that nobody waits for.
@@ -58,6 +60,23 @@ int small_blocks(const Machine& machine, int64_t words) {
   const int64_t blocks = machine.threads / kSmallBlock,
                 registers = machine.registers / machine.threads;
   return static_cast<int>(2 * words > registers ? blocks / 2 : blocks);
+}
+
+// Whether neighbouring points of a pack read the same, as those of sliding windows do.
+bool shares_loads(const Kernel& kernel, const std::vector<int>& ids, int64_t vector) {
+  std::vector<const Scalar*> known;
+  for (const int id : ids) {
+    const Scalar& load = kernel.scalars[id];
+    if (!is_plain(load) || !depends_on(load.index, kernel.axes[kernel.rows - 1].name)) continue;
+    const auto is_near = [&](const Scalar* other) {
+      const Expr apart = other->index - load.index;
+      return other->buffer == load.buffer && apart.is_constant() &&
+             std::abs(apart.constant()) < vector;
+    };
+    if (std::any_of(known.begin(), known.end(), is_near)) return true;
+    if (known.size() < kMostCompared) known.push_back(&load);
+  }
+  return false;
 }
 
 // The points of a launch. A thread has a pack in each slab.
@@ -171,6 +190,7 @@ struct Points {
   bool line;              // there is one axis, which may end within a pack
   bool told;              // how many there are is a parameter, and `count` the most
   bool through;           // packs go on into the next row
+  bool parted;            // what packs within a row do is written apart
   int vector, block;
   std::vector<int> chosen;  // what chooses the rows of packs, in several slabs
   Slabs slabs;
@@ -191,10 +211,14 @@ Points points_of(const CudaText& text, const std::vector<int>& ids, const Expr& 
   // A single axis may end within a pack; of several, the last must be whole packs.
   const bool few = are_few(text.program.machine, p.count);
   p.vector = few ? 1 : text.widest(all_steps(kernel), last, p.line ? 0 : p.extent);
-  const int whole = few || p.line ? 1 : flat_vector(text, ids, flat);
-  const bool ends_early = p.vector == p.extent && p.vector < whole;  // a row is part of a pack
+  int whole = few || p.line ? 1 : flat_vector(text, ids, flat);
+  const bool short_row = p.vector == p.extent;  // it is part of a pack, of which all are full
+  while (short_row && whole > p.vector && p.count % whole != 0) whole /= 2;
+  const bool ends_early = short_row && p.vector < whole;
   p.through = !p.line && (p.vector == 1 || ends_early);
   if (p.through) p.vector = whole;
+  p.parted =
+      p.through && p.extent >= kLongRow * p.vector && shares_loads(kernel, ids, p.vector);
   if (!p.line && !p.through && !p.told) p.chosen = choosing_rows(text);
   p.slabs = slabs_of(text.program.machine, p.count, p.line ? 1 : p.extent, p.vector,
                      !p.chosen.empty() || (is_heavy(text) && !p.told));
@@ -313,6 +337,37 @@ void load_ahead(CudaText& text, const Points& p, const Expr& row, const std::vec
   close_elements(text, p);
 }
 
+// A pack within a row, whose elements then read at one place and some next to it.
+void write_within_row(CudaText& text, const Points& p, const Expr& row,
+                      const std::vector<int>& ids, const std::vector<const Step*>& steps,
+                      std::vector<bool> defined) {
+  const int last = text.kernel.rows - 1;
+  text.unpack_rows(last, row);
+  text.define(ids, {row_mask(text.kernel) & ~(uint64_t{1} << last), false}, defined);
+  text.out.line("#pragma unroll");
+  text.out.open(str("for (int v = 0; v < ", p.vector, "; v++)"));
+  text.declare(text.kernel.axes[last].name, "column + v");
+  write_elements(text, ids, steps, defined);
+  text.out.close();
+}
+
+void write_points(CudaText& text, const Points& p, const Expr& row, const std::vector<int>& ids,
+                  const std::vector<const Step*>& steps, const std::vector<bool>& defined) {
+  if (p.parted) {
+    const std::string whole = p.ragged() ? str(" && left >= ", p.vector) : "";
+    text.out.open(str("if (column < ", p.extent - p.vector + 1, whole, ")"));
+    write_within_row(text, p, row, ids, steps, defined);
+    text.out.close();
+    text.out.open("else");
+  } else {
+    load_ahead(text, p, row, ids, defined);
+  }
+  open_elements(text, p, row);
+  write_elements(text, ids, steps, defined);
+  close_elements(text, p);
+  if (p.parted) text.out.close();
+}
+
 }  // namespace
 
 KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
@@ -346,10 +401,7 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
   if (p.ragged()) declare_left(text, p);
   text.load_packs(ids, defined);
   text.declare_store_packs(steps);
-  load_ahead(text, p, row, ids, defined);
-  open_elements(text, p, row);
-  write_elements(text, ids, steps, defined);
-  close_elements(text, p);
+  write_points(text, p, row, ids, steps, defined);
   text.store_packs(steps);
   if (!p.slabs.is_one()) text.out.close();
   if (!text.wrong.empty()) text.out.line("tc_tell(wrong);");

@@ -8,6 +8,7 @@
 // beyond the last term is -0.0, which changes nothing.
 #include "tiny_compile/loops/short_sums.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "tiny_compile/base/integer.h"
@@ -17,6 +18,8 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kMostTerms = 16;
+constexpr int64_t kPack = 16;      // bytes
+constexpr int64_t kLongRow = 128;  // packs: so that few of them go on into the next row
 
 bool is_short_sum(const Kernel& kernel, const Step& step) {
   const Expr terms = inner_count(kernel, step);
@@ -59,6 +62,17 @@ int sum_of(const Kernel& kernel, const Step& step, ScalarTable& table) {
   return as(step.dtype, terms[0]);
 }
 
+// Whether a window steps along it: x[i0*64 + i1 + j0], i1 the last row.
+bool is_window(const Kernel& kernel, const Scalar& load) {
+  const auto steps_by_one = [&](size_t axis) {
+    return coefficient(load.index, kernel.axes[axis].symbol()) == 1;
+  };
+  bool slides = false;
+  for (size_t a = static_cast<size_t>(kernel.rows); a < kernel.axes.size(); a++)
+    slides = slides || steps_by_one(a);
+  return slides && steps_by_one(static_cast<size_t>(kernel.rows) - 1);
+}
+
 }  // namespace
 
 std::optional<Group> with_sums_written_out(const Group& producer, int buffer) {
@@ -84,6 +98,32 @@ std::optional<Group> with_sums_written_out(const Group& producer, int buffer) {
   Group alone(std::move(written));
   alone.rows = producer.rows;
   return alone;
+}
+
+Kernel with_windows_written_out(const Program& program, Kernel kernel) {
+  const auto loads = [](const Scalar& scalar) { return scalar.kind == ScalarKind::Load; };
+  const auto slides = [&](const Scalar& scalar) {
+    return loads(scalar) && is_window(kernel, scalar);
+  };
+  const auto all = [&](const auto& condition) {
+    return std::all_of(kernel.scalars.begin(), kernel.scalars.end(), condition);
+  };
+  if (program.target != Target::Cuda || kernel.rows == 0 || kernel.steps.empty() ||
+      std::none_of(kernel.scalars.begin(), kernel.scalars.end(), slides) ||
+      !all([&](const Scalar& scalar) { return !loads(scalar) || is_plain(scalar); }))
+    return kernel;
+  const Step& store = kernel.steps.back();
+  const auto stores = [](const Step& step) { return !makes_register(step); };
+  const Expr& row = kernel.axes[kernel.rows - 1].extent;
+  if (store.kind != StepKind::Store || !store.inner.empty() ||
+      row.bounds().low < kLongRow * kPack / size_of(store.dtype) ||
+      std::count_if(kernel.steps.begin(), kernel.steps.end(), stores) != 1)
+    return kernel;
+  const auto written = with_sums_written_out(Group(kernel), store.buffer);
+  if (!written) return kernel;
+  Kernel points = written->finish();
+  points.name = kernel.name;
+  return points;
 }
 
 }  // namespace tiny_compile

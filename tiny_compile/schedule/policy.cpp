@@ -16,6 +16,7 @@
 #include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/loops/order_updates.h"
 #include "tiny_compile/loops/part_scans.h"
+#include "tiny_compile/loops/short_sums.h"
 #include "tiny_compile/loops/shorten_sorts.h"
 #include "tiny_compile/loops/split.h"
 #include "tiny_compile/loops/split_dot.h"
@@ -185,7 +186,8 @@ Program schedule(const Program& fused) {
                        : parts_of(result, collapse_axes(given), !beside[k]);
     for (Kernel kernel : kernels) {
       if (!kernel.schedule) {
-        kernel = with_short_rows_as_points(result, order_rows(std::move(kernel)));
+        kernel = with_windows_written_out(result, order_rows(std::move(kernel)));
+        kernel = with_short_rows_as_points(result, std::move(kernel));
         kernel.schedule = choose(result, kernel);
       }
       now[k].push_back(static_cast<int>(result.kernels.size()));
