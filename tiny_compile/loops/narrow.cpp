@@ -89,7 +89,8 @@ int64_t points_under(const Kernel& kernel, int mask, const std::vector<int>& axe
     const auto range = std::find_if(ranges.begin(), ranges.end(),
                                     [&](const Range& other) { return other.symbol == symbol; });
     const Interval bounds = range == ranges.end() ? symbol.bounds() : range->bounds;
-    points *= std::max<int64_t>(bounds.high - bounds.low + 1, 0);
+    const int64_t count = std::max<int64_t>(bounds.high - bounds.low + 1, 0);
+    points = clamp_to_bounds(static_cast<Wide>(points) * count);
   }
   return points;
 }
