@@ -237,6 +237,32 @@ TEST_CASE("points thread by thread: windows of a row share what they read",
   check(filter, {randn({17, 1027}), randn({17})}, "layouts");
 }
 
+TEST_CASE("points thread by thread: padded windows slide, and so does what is done to them",
+          "[codegen][threads][window]") {
+  manual_seed(61);
+  const auto count = [](const std::string& text, const std::string& part) {
+    size_t found = 0;
+    for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at++) found++;
+    return found;
+  };
+  const auto sum_of_tanh = [](int64_t step) {
+    return [step](In i) {
+      const Tensor x = pad(i[0], {step, step}), y = where(i[1] > 0, x, -x) / 3.0;
+      const int64_t n = i[0].size(1);
+      return Out{y.slice(1, 0, n) + y.slice(1, step, n + step) +
+                 y.slice(1, 2 * step, n + 2 * step)};
+    };
+  };
+  for (const DType type : {float32, bfloat16}) {
+    const std::vector<Tensor> inputs = {randn({300, 64}).to(type), randn({300, 1}).to(type)};
+    const std::string text = check(sum_of_tanh(1), inputs, "pointwise");
+    CHECK(count(text, "float slide_") == 1);
+    CHECK(count(text, "= slide_") == 3);
+    CHECK(count(text, " ? in_x0[") + count(text, " ? tc_to_f32(in_x0[") == 1);
+    CHECK(count(check(sum_of_tanh(9), inputs, "pointwise"), "float slide_") == 0);
+  }
+}
+
 TEST_CASE("points thread by thread: four slabs of whole rows", "[codegen][threads]") {
   manual_seed(9);
   const auto biased = [](In i) { return Out{gelu(i[0] + i[1])}; };

@@ -18,6 +18,7 @@
 #include <utility>
 #include "tiny_compile/codegen/branches.h"
 #include "tiny_compile/codegen/cuda_guard.h"
+#include "tiny_compile/codegen/cuda_slides.h"
 
 namespace tiny_compile {
 namespace {
@@ -337,6 +338,21 @@ void load_ahead(CudaText& text, const Points& p, const Expr& row, const std::vec
   close_elements(text, p);
 }
 
+// What neighbouring points of a pack share is computed ahead of them. Returns what is left to do.
+std::vector<int> with_slides(CudaText& text, const Points& p, const std::vector<int>& ids,
+                             const std::vector<const Step*>& steps,
+                             const std::vector<bool>& defined) {
+  const auto has_some = [](const std::vector<int>& branch) { return !branch.empty(); };
+  if (p.vector == 1 || p.through || p.line || p.ragged() ||
+      std::any_of(text.branches.begin(), text.branches.end(), has_some))
+    return ids;
+  const int last = text.kernel.rows - 1;
+  const std::vector<Slide> slides = slides_of(text, ids, last, p.vector);
+  if (slides.empty()) return ids;
+  write_slides(text, slides, last, p.vector, defined);
+  return text.needed(steps);
+}
+
 // A pack within a row, whose elements then read at one place and some next to it.
 void write_within_row(CudaText& text, const Points& p, const Expr& row,
                       const std::vector<int>& ids, const std::vector<const Step*>& steps,
@@ -399,6 +415,7 @@ KernelEntry write_cuda_pointwise(CudaText& text, const std::string& function) {
     text.define(ids, {row_mask(kernel) & ~(uint64_t{1} << last), false}, defined);
   }
   if (p.ragged()) declare_left(text, p);
+  ids = with_slides(text, p, ids, steps, defined);
   text.load_packs(ids, defined);
   text.declare_store_packs(steps);
   write_points(text, p, row, ids, steps, defined);
