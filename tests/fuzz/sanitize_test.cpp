@@ -47,6 +47,7 @@ constexpr Words kWords[] = {
     {"cuda_fold", "waits_", "columns' sums beside rows, in turns"},
     {"cuda_fold", "_sub_sum_7_finish(", "and what is left of them"},
     {"cuda_tile", "tc_cluster_at(&sent_", "columns that the blocks of a cluster share"},
+    {"cuda_tile", "tc_send(&given", "rows that the blocks of a cluster share"},
     {"cuda_tile", "given_f32[", "what warps of a block exchange"},
     {"cuda_tile", "__shfl_xor_sync(0xffffffffu, sum", "what lanes of a column exchange"},
     {"cuda_columns", "parts[", "columns of a block"},

@@ -183,6 +183,46 @@ TEST_CASE("a warp that has all of its elements asks once", "[tile]") {
   CHECK_THAT(text_of(5120, 5), !ContainsSubstring("if lane + r_k*32"));  // all have all
 }
 
+TEST_CASE("blocks of a cluster send each other what their warps have, all at once", "[tile]") {
+  const auto text_of = [](const char* op, const char* line) {
+    const Program program = parse_program(columns(op, 30000, 2, line));
+    return print(program, lower_to_tile(program, program.kernels[0]));
+  };
+  const char* const of_both =
+      "layouts rows grid loop cluster 4 · warp 8 · register 32 · lane 32";
+  const std::string sum = text_of("sum", of_both), place = text_of("argmax", of_both);
+  CHECK_THAT(sum, ContainsSubstring("  cluster given1: f32[128]\n"));
+  CHECK_THAT(sum, ContainsSubstring("  cluster_start\n  if lane < 4 {"));
+  CHECK_THAT(sum, ContainsSubstring("send given1[lane + rank*32 + warp*4] = "));
+  CHECK_THAT(sum, ContainsSubstring("  await given1\n"));
+  CHECK_THAT(sum, ContainsSubstring("= given1[lane*4 + rank]"));  // a part a lane
+  CHECK_THAT(sum, !ContainsSubstring("barrier"));
+  CHECK_THAT(place, ContainsSubstring("_at: i64[128]"));  // and the places
+  CHECK_THAT(
+      text_of("sum",
+              "layouts rows grid · lane 32 loop serial 4 · cluster 8 · register 32 · "
+              "warp 32"),
+      ContainsSubstring("cluster_barrier"));  // 32 columns of each warp: left where they are
+}
+
+TEST_CASE("a later row is asked for where a warp's elements lie side by side", "[tile]") {
+  const auto text_of = [](const std::string& line) {
+    const Program program = parse_program(
+        "program f on cuda {\n  input x: f32[500,3000]\n  output y: f32[500]\n"
+        "  kernel k rows(i0: 500) {\n    r0: f32 = sum(j0: 3000) load x[i0*3000 + j0]\n"
+        "    store y[i0] = r0\n    schedule layouts rows grid loop " +
+        line + "\n  }\n  launch k\n  return y\n}\n");
+    return print(program, lower_to_tile(program, program.kernels[0]));
+  };
+  const std::string text = text_of("warp 4 · register 32 · lane 32 ahead=40");
+  CHECK_THAT(text, ContainsSubstring("later: 500 = min(block + 40, 499)"));
+  CHECK_THAT(text, ContainsSubstring("ahead x[min(later*3000 + warp*1024, 1498976)] x1024"));
+  CHECK_THAT(text, ContainsSubstring("if warp*1024 < 3000 {"));  // none beyond the row
+  CHECK_THAT(text_of("warp 4 · register 32 · lane 32"), !ContainsSubstring("ahead"));
+  CHECK_THAT(text_of("warp 4 · register 32 · lane 32 ahead=500"), !ContainsSubstring("ahead"));
+  CHECK_THAT(text_of("register 32 · lane 32 · warp 4 ahead=40"), !ContainsSubstring("ahead"));
+}
+
 TEST_CASE("warps whose lanes have the same give one element each", "[tile]") {
   const auto text_of = [](const char* line) {
     const Program program = parse_program(columns("sum", 4096, 2, line));
@@ -378,14 +418,15 @@ namespace {
 
 // What the tile interpreter says of a copy whose clusters have two blocks of a warp.
 std::string error_of_cluster(const std::string& body) {
-  const Tiles tiles = parse_tiles(
+  const std::string text =
       "program f on cuda {\n  input x: f32[64]\n  output y: f32[64]\n"
       "  kernel k rows(i0: 64) {\n    store y[i0] = load x[i0]\n"
       "    schedule layouts rows grid · lane 32\n  }\n  launch k\n  return y\n}\n\n"
       "tile k grid 1 cluster 2 block 1 warps {\n  cluster t: f32[64]\n"
       "  i0: 64 = rank*32 + lane\n  $0 = load x[i0]\n" +
-      body + "  store y[i0] = $0\n}\n");
+      body + "  store y[i0] = $0\n}\n";
   try {
+    const Tiles tiles = parse_tiles(text);
     std::vector<float> x(64), y(64);
     std::vector<Memory> memory;
     for (std::vector<float>* values : {&x, &y})
@@ -398,6 +439,27 @@ std::string error_of_cluster(const std::string& body) {
 }
 
 }  // namespace
+
+TEST_CASE("what is sent is read when all of it has come", "[tile]") {
+  const std::string start = "  cluster_start\n", all = "  send t[lane*2 + (rank + 1)%2] = $0\n",
+                    await = "  await t\n", read = "  $9 = t[lane*2 + rank]\n";
+  CHECK(error_of_cluster(start + all + await + read) == "");
+  CHECK_THAT(error_of_cluster(start + all + read + await),
+             ContainsSubstring("reads t[0], which has not come"));
+  CHECK_THAT(error_of_cluster(start + all + await + "  $9 = t[lane*2 + (rank + 1)%2]\n"),
+             ContainsSubstring("which has not come"));  // to the other block
+  // The rest is told before it runs.
+  CHECK_THAT(error_of_cluster(all + await),
+             ContainsSubstring("before the cluster has started"));
+  CHECK_THAT(error_of_cluster(start + all), ContainsSubstring("nobody waits for t"));
+  CHECK_THAT(error_of_cluster(start + "  if lane < 31 {\n" + all + "  }\n" + await),
+             ContainsSubstring("nobody sends t[62]"));
+  CHECK_THAT(error_of_cluster(start + all + all + await), ContainsSubstring("is sent twice"));
+  CHECK_THAT(error_of_cluster(start + "  for q < 2 {\n" + all + "  }\n" + await),
+             ContainsSubstring("sends in turns"));
+  CHECK_THAT(error_of_cluster(start + "  t[lane*2 + rank] = $0\n" + await),
+             ContainsSubstring("which nobody sends"));
+}
 
 TEST_CASE("blocks use each other's memory between barriers of the cluster alone", "[tile]") {
   const std::string own = "  t[lane*2 + rank] = $0\n", wait = "  cluster_barrier\n",

@@ -72,8 +72,9 @@ TEST_CASE("a tile's integers are what their names say where they are read", "[ti
 
 TEST_CASE("what an else does is for those whom its if leaves out", "[tile][verify]") {
   const std::string condition = "  if block*64 + warp*32 + lane < 1000 {\n  }\n",
-                    other = "  else {\n    i0: 24 = block*64 + warp*32 + lane - 1000\n"
-                            "    $0 = load x[i0]\n  }\n";
+                    other =
+                        "  else {\n    i0: 24 = block*64 + warp*32 + lane - 1000\n"
+                        "    $0 = load x[i0]\n  }\n";
   CHECK(error_of(text_of(condition + other)) == "");
   check_refused(other, "an else without its if");
   check_refused(condition + "  barrier\n" + other, "an else without its if");
@@ -158,6 +159,34 @@ TEST_CASE("a tile's vectors may be of rows that data chooses", "[tile][verify]")
   CHECK_THAT(error("  t[0] = load $1: c[at0] x1\n"),
              ContainsSubstring("$1 is no load of this buffer"));
   CHECK_THAT(error("  t[0] = load x[at0*4] x4\n"), ContainsSubstring("no integer 'at0'"));
+}
+
+TEST_CASE("a tile asks ahead for what it may read alone", "[tile][verify]") {
+  CHECK(error_of(text_of("  ahead x[min(block*64, 900)] x100\n")) == "");
+  check_refused("  ahead x[min(block*64, 901)] x100\n", "leaves the buffer's 1000 elements");
+  check_refused("  ahead z[0]\n", "loads z, which kernel k does not");
+}
+
+TEST_CASE("a cluster starts once and together, and sends words", "[tile][verify]") {
+  const auto error = [](const std::string& statements) {
+    return error_of(str(kProgram, "\ntile k grid 8 cluster 2 block 1 warps {\n",
+                        "  cluster w: f32[64]\n  cluster h: u8[64]\n  shared s: f32[32]\n",
+                        "  i: 512 = block*64 + rank*32 + lane\n  $0 = load x[i]\n", statements,
+                        "}\n"));
+  };
+  const std::string start = "  cluster_start\n", send = "  send w[lane*2 + rank] = $0\n";
+  CHECK(error(start + send + "  await w\n") == "");
+  CHECK_THAT(error(start), ContainsSubstring("a cluster starts, and nothing is sent"));
+  CHECK_THAT(error("  if rank < 1 {\n" + start + "  }\n" + send + "  await w\n"),
+             ContainsSubstring("a cluster starts once, outside"));
+  CHECK_THAT(error(start + "  send s[lane] = $0\n  await s\n"),
+             ContainsSubstring("sends to s: no cluster's array of words"));
+  CHECK_THAT(error(start + send + "  w[lane*2] = $0\n  await w\n"),
+             ContainsSubstring("sets what is sent"));
+  CHECK_THAT(error(start + send + "  if lane < 1 {\n  await w\n  }\n"),
+             ContainsSubstring("waits for w in a loop"));
+  CHECK_THAT(error(start + "  if block < 3 {\n" + send + "  }\n  await w\n"),
+             ContainsSubstring("not the same in all clusters"));
 }
 
 TEST_CASE("all lanes come to a tile's shuffles, all threads to its barriers",

@@ -31,6 +31,15 @@ void count_uses(const Body& body, const std::vector<Scalar>& scalars, std::vecto
 
 constexpr int64_t kMostInt = int64_t{1} << 30;
 
+// The arrays that blocks wait for, in the order of the text.
+std::vector<int> awaited_in(const Body& body) {
+  std::vector<int> arrays;
+  for (const Statement& s : body) {
+    if (s.kind == StatementKind::Await) arrays.push_back(s.array);
+  }
+  return arrays;
+}
+
 // Whether ints hold all that the statements count with.
 bool fits_int(const Body& body) {
   return std::all_of(body.begin(), body.end(), [](const Statement& s) {
@@ -42,7 +51,11 @@ bool fits_int(const Body& body) {
 class TileWriter {
  public:
   TileWriter(CudaText& text, const Tile& tile)
-      : text_(text), out_(text.out), tile_(tile), uses_(tile.kernel.scalars.size()) {
+      : text_(text),
+        out_(text.out),
+        tile_(tile),
+        awaited_(awaited_in(tile.body)),
+        uses_(tile.kernel.scalars.size()) {
     std::vector<bool> seen(uses_.size());
     count_uses(tile.body, tile.kernel.scalars, uses_, seen);
     text.scalars.element = [this](int id) {
@@ -61,6 +74,7 @@ class TileWriter {
       out_.line(str(array.space == Space::Register ? "" : "__shared__ ",
                     value_type(array.dtype), " ", array.name, "[",
                     array.size / (array.space == Space::Cluster ? cluster : 1), "];"));
+    expect_arrays();
     if (chooses_places()) {
       text_.wrong = "wrong";
       out_.line("tc_wrong wrong = {0, -1};");
@@ -70,6 +84,32 @@ class TileWriter {
   }
 
  private:
+  // Bytes are counted as they arrive, from before the first block sends.
+  void expect_arrays() {
+    if (awaited_.empty()) return;
+    std::vector<std::string> bytes;
+    for (int a : awaited_) {
+      const Array& array = tile_.arrays[a];
+      bytes.push_back(str(array.size / tile_.cluster * size_of(compute_type(array.dtype))));
+    }
+    out_.line(str("__shared__ unsigned long long meeting[", bytes.size(), "];"));
+    out_.line(str("const unsigned bytes[] = {", join(bytes, ", "), "};"));
+    out_.line(text_.calls("tc_expect") + "(meeting, bytes);");
+  }
+
+  std::string meeting(int array) const {
+    const auto at = std::find(awaited_.begin(), awaited_.end(), array);
+    return str("&meeting[", at - awaited_.begin(), "]");
+  }
+
+  void write_send(const Statement& s) {
+    const Array& array = tile_.arrays[s.array];
+    const Expr block = mod(s.index, tile_.cluster), place = floor_div(s.index, tile_.cluster);
+    out_.line(str("tc_send(&", array.name, "[", text_.scalars.index(place), "], ",
+                  text_.scalars.name(s.value), ", ", meeting(s.array), ", ",
+                  text_.scalars.index(block), ");"));
+  }
+
   bool chooses_places() const {
     const std::vector<Scalar>& all = tile_.kernel.scalars;
     return std::any_of(all.begin(), all.end(),
@@ -131,6 +171,9 @@ class TileWriter {
       case StatementKind::Load: return write_load(s);
       case StatementKind::Store: return write_store(s);
       case StatementKind::StoreAll: return write_store_all(s);
+      case StatementKind::Ahead:
+        return out_.line(
+            str(text_.calls("tc_ahead"), "(", address(s.buffer, s.index), ", ", s.width, ");"));
       case StatementKind::For: return write_for(s);
       case StatementKind::If:
         out_.open(str("if (", text_.scalars.index(s.index), " < ", text_.scalars.index(s.place),
@@ -145,6 +188,9 @@ class TileWriter {
       case StatementKind::Barrier: return out_.line("__syncthreads();");
       case StatementKind::ClusterBarrier:
         return out_.line(text_.calls("tc_cluster_barrier") + "();");
+      case StatementKind::ClusterStart: return out_.line("tc_blocks_are_there();");
+      case StatementKind::Send: return write_send(s);
+      case StatementKind::Await: return out_.line(str("tc_await(", meeting(s.array), ");"));
     }
   }
 
@@ -226,6 +272,7 @@ class TileWriter {
   CudaText& text_;
   Text& out_;
   const Tile& tile_;
+  std::vector<int> awaited_;   // arrays
   std::vector<int> uses_;      // of each scalar
   std::vector<int> divisors_;  // that are known here
 };

@@ -101,11 +101,11 @@ std::string why_wrong_warps(const Layout& layout, const std::string& name, int64
              : str(name, ": warp ", extent, ", ", stride, " elements each: beyond ", digit);
 }
 
-// Elements of a block that its warps exchange at a time, or that it gives to the others of a
-// cluster, where a thread has `live` results; a warp whose lanes all have the same gives one. Behind its
+// Elements of a block that its warps exchange at a time, or the blocks of a cluster, where a thread has
+// `live` results; a warp whose lanes all have the same gives one, and to blocks one each. Behind its
 // turns each lane of a sum_exp has what another turn gave.
 int64_t exchanged(const Step& step, const Layout& layout, Level level, int64_t live,
-                  int64_t warps) {
+                  int64_t warps, int64_t cluster) {
   const std::vector<Bit> bits = bits_in_order(layout);
   const auto from = std::find_if(bits.begin(), bits.end(),
                                  [&](const Bit& bit) { return bit.level == level; });
@@ -114,8 +114,8 @@ int64_t exchanged(const Step& step, const Layout& layout, Level level, int64_t l
   const bool keeps_turns = step.op == Op::sum_exp && extent_of(layout, Level::Serial) > 1,
              of_warps =
                  !keeps_turns && lanes_agree(bits, static_cast<size_t>(from - bits.begin()));
-  return (live >> std::count_if(bits.begin(), from, owns)) * warps *
-         (of_warps ? 1 : kLanesOfWarp);
+  const int64_t of_a_warp = !of_warps ? kLanesOfWarp : level == Level::Cluster ? cluster : 1;
+  return (live >> std::count_if(bits.begin(), from, owns)) * warps * of_a_warp;
 }
 
 int64_t row_registers(const Schedule& s) {
@@ -132,7 +132,8 @@ int64_t shared_bytes(const Kernel& kernel, Level level) {
     if (step.kind != StepKind::Reduce || step.inner.empty()) continue;
     const Layout loop = layout_over(kernel, step.inner);
     const int64_t live = extent_of(loop, Level::Register) * extent_of(loop, Level::Vector),
-                  elements = exchanged(step, loop, level, live * row_registers(s), warps_of(s));
+                  elements = exchanged(step, loop, level, live * row_registers(s), warps_of(s),
+                                       cluster_of(s));
     const DType dtype = accumulator(step.op, kernel.scalars[step.value].dtype);
     const auto count = [&](DType type, int64_t& large) {
       const int64_t bytes = elements * size_of(type);
@@ -291,6 +292,7 @@ std::string why_illegal_layouts(const Program& program, const Kernel& kernel) {
   if (s.resident < 0 || s.resident > program.machine.blocks || s.resident * warps_of(s) > most)
     return str("schedule resident=", s.resident, ": a multiprocessor holds at most ", most,
                " warps and ", program.machine.blocks, " blocks");
+  if (s.ahead < 0) return str("schedule ahead=", s.ahead, ": what is read later lies ahead");
   const int64_t rows = row_count(kernel).constant(), cluster = cluster_of(s);
   std::string why = why_wrong(s.rows, "rows", rows, false);
   if (why.empty() && cluster > program.machine.cluster)

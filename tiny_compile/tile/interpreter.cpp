@@ -13,25 +13,12 @@
 
 #include "tiny_compile/graph/lanes.h"
 #include "tiny_compile/tile/access.h"
+#include "tiny_compile/tile/integers.h"
 
 namespace tiny_compile {
 namespace {
 
-using Threads = std::vector<int>;       // those that a statement is done by, ascending
-using Integers = std::vector<int64_t>;  // one for each of these
-
 size_t width_of(DType dtype) { return size_of(compute_type(dtype)); }
-
-int64_t of(ExprKind kind, int64_t a, int64_t b) {
-  switch (kind) {
-    case ExprKind::Add: return a + b;
-    case ExprKind::Mul: return a * b;
-    case ExprKind::FloorDiv: return floor_quotient(a, b);
-    case ExprKind::Mod: return floor_remainder(a, b);
-    case ExprKind::Min: return std::min(a, b);
-    default: return std::max(a, b);
-  }
-}
 
 // The program's buffers while a tile runs.
 class Buffers {
@@ -67,11 +54,18 @@ class Buffers {
   std::vector<std::vector<bool>> stored_;  // elements of each buffer, by all blocks
 };
 
+// What is sent of an array, and whether all of it has been waited for.
+struct Message {
+  std::vector<bool> sent;
+  bool has_come = false;
+};
+
 // What the threads of a cluster know: integers by name, scalars and arrays.
 class Cluster {
  public:
   Cluster(const Tile& tile, int64_t number)
-      : tile_(tile),
+      : integers(tile, number),
+        tile_(tile),
         block_(32 * tile.warps),
         threads_(block_ * tile.cluster),
         stretch_(static_cast<size_t>(tile.cluster)) {
@@ -84,23 +78,10 @@ class Cluster {
       arrays_.emplace_back(elements, 0xffffffffffffffffull);
       accesses_.emplace_back(array.space == Space::Register ? 0 : elements);
     }
-    Integers ranks, warps, lanes;
-    for (int t : all()) {
-      ranks.push_back(rank_of(t));
-      warps.push_back(t % block_ / 32);
-      lanes.push_back(t % 32);
-    }
-    set_symbol("block", all(), Integers(warps.size(), number));
-    set_symbol("rank", all(), ranks);
-    set_symbol("warp", all(), warps);
-    set_symbol("lane", all(), lanes);
   }
 
-  Threads all() const {
-    Threads threads(static_cast<size_t>(threads_));
-    std::iota(threads.begin(), threads.end(), 0);
-    return threads;
-  }
+  ThreadIntegers integers;
+
   void pass_barrier(const Threads& threads) {
     std::vector<int> come(stretch_.size());
     for (int t : threads) come[rank_of(t)]++;
@@ -116,37 +97,19 @@ class Cluster {
     of_cluster_++;
     is_elsewhere_ = false;
   }
+  void start(const Threads& threads) {
+    require_all(static_cast<int>(threads.size()), threads_);
+    has_started_ = true;
+  }
   // A block's memory is there from its start to its end, and blocks start and end by themselves.
   void end() const {
     if (is_elsewhere_)
       fail("tile ", tile_.kernel.name, ": blocks end while others use what they hold");
-  }
-
-  // --- integers ---
-
-  void set_symbol(const std::string& name, const Threads& threads, const Integers& values) {
-    Integers& all = symbols_[name];
-    all.resize(static_cast<size_t>(threads_));
-    for (size_t n = 0; n < threads.size(); n++) all[threads[n]] = values[n];
-  }
-
-  Integers evaluate(const Expr& expr, const Threads& threads) const {
-    if (expr.is_constant()) return Integers(threads.size(), expr.constant());
-    Integers result;
-    if (expr.kind() == ExprKind::Symbol) {
-      const auto known = symbols_.find(expr.name());
-      if (known == symbols_.end())
-        fail("a tile program reads ", expr.name(), ", which it has not");
-      for (int t : threads) result.push_back(known->second[t]);
-      return result;
+    for (const auto& [array, message] : messages_) {
+      if (!message.has_come)
+        fail("tile ", tile_.kernel.name, ": blocks end, and ", tile_.arrays[array].name,
+             " is still on its way");
     }
-    result = evaluate(expr.operands()[0], threads);
-    for (size_t k = 1; k < expr.operands().size(); k++) {
-      const Integers more = evaluate(expr.operands()[k], threads);
-      for (size_t n = 0; n < result.size(); n++)
-        result[n] = of(expr.kind(), result[n], more[n]);
-    }
-    return result;
   }
 
   // --- values ---
@@ -189,6 +152,12 @@ class Cluster {
 
   uint64_t element_read(int array, int64_t index, int thread) {
     const size_t at = place(array, index, thread);
+    if (const auto sent = messages_.find(array); sent != messages_.end()) {
+      if (!sent->second.has_come || index % tile_.cluster != rank_of(thread))
+        fail("tile ", tile_.kernel.name, ": thread ", thread, " reads ",
+             tile_.arrays[array].name, "[", index, "], which has not come");
+      return arrays_[array][at];
+    }
     const bool shared = tile_.arrays[array].space != Space::Register;
     if (shared && !accesses_[array][at].reads(thread, stretch_of(array, index, thread)))
       fail_race("reads", array, index, thread);
@@ -203,9 +172,31 @@ class Cluster {
       fail_race("writes", array, index, thread);
   }
 
+  void send(int array, int64_t index, int thread, uint64_t bits) {
+    const size_t at = place(array, index, thread);
+    std::vector<bool>& sent = messages_[array].sent;
+    sent.resize(arrays_[array].size());
+    if (!has_started_ || sent[at])
+      fail("tile ", tile_.kernel.name, ": thread ", thread, " sends ", tile_.arrays[array].name,
+           "[", index, "]", has_started_ ? " a second time" : " before all blocks are there");
+    sent[at] = true;
+    arrays_[array][at] = bits;
+  }
+
+  void await(int array, const Threads& threads) {
+    require_all(static_cast<int>(threads.size()), threads_);
+    Message& message = messages_[array];
+    message.sent.resize(arrays_[array].size());
+    const auto missing = std::find(message.sent.begin(), message.sent.end(), false);
+    if (missing != message.sent.end())
+      fail("tile ", tile_.kernel.name, " waits for ", tile_.arrays[array].name, "[",
+           missing - message.sent.begin(), "], which nobody sends");
+    message.has_come = true;
+  }
+
   void read_element(int id, int array, const Expr& place, int lane_xor,
                     const Threads& threads) {
-    const Integers index = evaluate(place, threads);
+    const Integers index = integers.evaluate(place, threads);
     std::map<int, int64_t> of_thread;
     for (size_t n = 0; n < threads.size(); n++) of_thread[threads[n]] = index[n];
     std::vector<uint64_t> bits;
@@ -257,13 +248,14 @@ class Cluster {
 
   const Tile& tile_;
   const int block_, threads_;                  // threads of a block, of a cluster
-  std::map<std::string, Integers> symbols_;    // a value for each thread
   std::vector<std::vector<uint64_t>> values_;  // of each scalar, for each thread
   std::vector<std::vector<uint64_t>> arrays_;
   std::vector<std::vector<Access>> accesses_;
-  std::vector<int64_t> stretch_;  // barriers of each block so far
-  int64_t of_cluster_ = 0;        // of all of them
-  bool is_elsewhere_ = false;     // what another block holds has been used since
+  std::vector<int64_t> stretch_;     // barriers of each block so far
+  int64_t of_cluster_ = 0;           // of all of them
+  std::map<int, Message> messages_;  // of arrays
+  bool has_started_ = false;         // all blocks are there
+  bool is_elsewhere_ = false;        // what another block holds has been used since
 };
 
 template <typename Each>
@@ -284,7 +276,7 @@ void compute_op(const Scalar& s, int id, const Threads& threads, Cluster& known)
 }
 
 void draw(const Scalar& s, int id, const Threads& threads, Cluster& known) {
-  const Integers words = known.evaluate(s.index, threads);
+  const Integers words = known.integers.evaluate(s.index, threads);
   for (size_t n = 0; n < threads.size(); n++) {
     const uint64_t seed = known.value(s.operands[0], threads[n]),
                    counter = known.value(s.operands[1], threads[n]) +
@@ -299,7 +291,7 @@ class ClusterRun {
  public:
   ClusterRun(const Tile& tile, Buffers& buffers, int64_t number)
       : tile_(tile), buffers_(buffers), threads_(tile, number) {
-    run(tile.body, threads_.all());
+    run(tile.body, threads_.integers.all());
     threads_.end();
   }
 
@@ -326,8 +318,8 @@ class ClusterRun {
     }
     threads = inside;
     for (size_t k = 0; k < places.size(); k++)
-      threads_.set_symbol(indirect(k).name, threads, places[k]);
-    return threads_.evaluate(s.index, threads);
+      threads_.integers.set(indirect(k).name, threads, places[k]);
+    return threads_.integers.evaluate(s.index, threads);
   }
 
   void compute(int id, const Threads& threads) {
@@ -363,7 +355,7 @@ class ClusterRun {
   void run(const Body& body, const Threads& threads) {
     for (size_t n = 0; n < body.size(); n++) {
       if (body[n].kind == StatementKind::Else)
-        run(body[n].body, those_where(body[n - 1], false, threads));
+        run(body[n].body, threads_.integers.those_where(body[n - 1], false, threads));
       else
         run(body[n], threads);
     }
@@ -373,24 +365,30 @@ class ClusterRun {
     if (threads.empty()) return;
     switch (s.kind) {
       case StatementKind::Let:
-        return threads_.set_symbol(s.name, threads, threads_.evaluate(s.index, threads));
+        return threads_.integers.set(s.name, threads,
+                                     threads_.integers.evaluate(s.index, threads));
       case StatementKind::Define: return define(s, threads);
       case StatementKind::Divisor: return;
       case StatementKind::Set: return set(s, threads);
       case StatementKind::Load:
       case StatementKind::StoreAll: return move(s, threads);
       case StatementKind::Store: {
-        const Integers index = threads_.evaluate(s.index, threads);
+        const Integers index = threads_.integers.evaluate(s.index, threads);
         for (size_t n = 0; n < threads.size(); n++)
           buffers_.put(s.buffer, index[n], threads_.value(s.value, threads[n]));
         return;
       }
+      case StatementKind::Ahead: return;
       case StatementKind::For: return run_for(s, threads);
-      case StatementKind::If: return run(s.body, those_where(s, true, threads));
+      case StatementKind::If:
+        return run(s.body, threads_.integers.those_where(s, true, threads));
       case StatementKind::Else: return;  // with the If before it
       case StatementKind::Shortcut: return run(s.body, threads);
       case StatementKind::Barrier: return threads_.pass_barrier(threads);
-      case StatementKind::ClusterBarrier: threads_.pass_cluster_barrier(threads);
+      case StatementKind::ClusterBarrier: return threads_.pass_cluster_barrier(threads);
+      case StatementKind::ClusterStart: return threads_.start(threads);
+      case StatementKind::Send: return send(s, threads);
+      case StatementKind::Await: threads_.await(s.array, threads);
     }
   }
 
@@ -404,15 +402,21 @@ class ClusterRun {
   }
 
   void set(const Statement& s, const Threads& threads) {
-    const Integers index = threads_.evaluate(s.index, threads);
+    const Integers index = threads_.integers.evaluate(s.index, threads);
     for (size_t n = 0; n < threads.size(); n++)
       threads_.element_write(s.array, index[n], threads[n],
                              threads_.value(s.value, threads[n]));
   }
 
+  void send(const Statement& s, const Threads& threads) {
+    const Integers index = threads_.integers.evaluate(s.index, threads);
+    for (size_t n = 0; n < threads.size(); n++)
+      threads_.send(s.array, index[n], threads[n], threads_.value(s.value, threads[n]));
+  }
+
   // Where a vector is in memory; threads whose data chose a place that is none are left out.
   Integers vector_index(const Statement& s, Threads& threads) {
-    if (s.value < 0) return threads_.evaluate(s.index, threads);
+    if (s.value < 0) return threads_.integers.evaluate(s.index, threads);
     Scalar load = tile_.kernel.scalars[s.value];
     load.index = s.index;
     return chosen_index(load, threads);
@@ -420,7 +424,7 @@ class ClusterRun {
 
   void move(const Statement& s, Threads threads) {
     const Integers index = vector_index(s, threads),
-                   place = threads_.evaluate(s.place, threads);
+                   place = threads_.integers.evaluate(s.place, threads);
     Lanes one;
     for (size_t n = 0; n < threads.size(); n++) {
       if (index[n] % s.width != 0) fail("tile ", tile_.kernel.name, ": a vector astride");
@@ -439,22 +443,11 @@ class ClusterRun {
   }
 
   void run_for(const Statement& s, const Threads& threads) {
-    const int64_t extent = threads_.evaluate(s.index, threads)[0];
+    const int64_t extent = threads_.integers.evaluate(s.index, threads)[0];
     for (int64_t i = 0; i < extent; i++) {
-      threads_.set_symbol(s.name, threads, Integers(threads.size(), i));
+      threads_.integers.set(s.name, threads, Integers(threads.size(), i));
       run(s.body, threads);
     }
-  }
-
-  // Those of the threads for which a condition holds, or does not.
-  Threads those_where(const Statement& condition, bool holds, const Threads& threads) const {
-    const Integers index = threads_.evaluate(condition.index, threads),
-                   than = threads_.evaluate(condition.place, threads);
-    Threads those;
-    for (size_t n = 0; n < threads.size(); n++) {
-      if ((index[n] < than[n]) == holds) those.push_back(threads[n]);
-    }
-    return those;
   }
 
   const Tile& tile_;

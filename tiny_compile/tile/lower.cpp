@@ -18,6 +18,7 @@
 #include "tiny_compile/loops/kept_values.h"
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/loops/passes_of.h"
+#include "tiny_compile/tile/ahead.h"
 #include "tiny_compile/tile/elements.h"
 #include "tiny_compile/tile/reduce.h"
 
@@ -197,6 +198,7 @@ void reduce_pass(Lowering& l, const std::vector<int>& pass, const std::vector<in
   works.push_back({over_elements(l, ids, inner, k, each, {}, false), hastens});
   l.kept = kept;
   append(begin, over_registers(l, k, std::move(works)));
+  if (pass[0] == 0) append(begin, ask_ahead(l, ids, k));
   for (const Accumulator& one : all) {
     Reduced reduced = reduce(l.tile, k, one, l.row_registers());
     append(l.tile.body, std::move(reduced.before));
@@ -248,6 +250,25 @@ void store_pass(Lowering& l, const std::vector<int>& pass) {
   append(l.tile.body, by_owner(l, {l.kernel.schedule->rows, k.layout}, std::move(body)));
 }
 
+bool has(const Statement& statement, StatementKind kind) {
+  return statement.kind == kind ||
+         std::any_of(statement.body.begin(), statement.body.end(),
+                     [&](const Statement& s) { return has(s, kind); });
+}
+
+// Blocks of a cluster that read what one has given keep it from ending; and before one is sent to, it has
+// to be there. `reduced`: statements up to the end of the last reduction.
+void bound_cluster(Body& body, size_t reduced) {
+  const auto waits = [](const Statement& s) { return has(s, StatementKind::ClusterBarrier); };
+  const auto sends = [](const Statement& s) { return has(s, StatementKind::Send); };
+  if (std::any_of(body.begin(), body.end(), waits))
+    body.insert(body.begin() + static_cast<int64_t>(reduced), cluster_barrier());
+  if (std::any_of(body.begin(), body.end(), sends))
+    body.insert(std::find_if(body.begin(), body.end(),
+                             [&](const Statement& s) { return waits(s) || sends(s); }),
+                cluster_start());
+}
+
 }  // namespace
 
 Tile lower_to_tile(const Program& program, const Kernel& kernel) {
@@ -279,9 +300,7 @@ Tile lower_to_tile(const Program& program, const Kernel& kernel) {
     reduce_pass(l, passes[p], kept[p]);
     reduced = l.tile.body.size();
   }
-  // Blocks that still read what one has given keep it from ending.
-  if (l.tile.cluster > 1)
-    l.tile.body.insert(l.tile.body.begin() + static_cast<int64_t>(reduced), cluster_barrier());
+  bound_cluster(l.tile.body, reduced);
   return numbered(std::move(l.tile), kernel.scalars.size());
 }
 

@@ -7,10 +7,12 @@
 //              | 'divisor' value
 //              | element '=' (value | 'load' ['$' n ':'] place ['x' n])   Set, Load
 //              | 'store' place ['x' n] '=' (value | element)              Store, StoreAll
+//              | 'ahead' place ['x' n]
 //              | 'for' name '<' n ['unrolled'] '{' {statement} '}'
 //              | 'if' index '<' index '{' {statement} '}'                 If; behind one:
 //              | 'else' '{' {statement} '}'
-//              | 'barrier' | 'cluster_barrier'
+//              | 'send' element '=' value | 'await' array
+//              | 'barrier' | 'cluster_barrier' | 'cluster_start'
 //   place and element: name '[' index ']'; value: see loops/parse_value.cpp, its operands have names
 //
 // `$n` is the kernel's value of that number until a line says another; what a line says holds from
@@ -24,7 +26,8 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kMost = int64_t{1} << 40;  // of a loop, an array or a grid
-constexpr int kDeepest = 60;                 // loops in loops
+constexpr int64_t kMostAhead = 1 << 20;
+constexpr int kDeepest = 60;  // loops in loops
 
 // Reads a tile's head and arrays, names and elements, with what is declared so far.
 class ElementParser : protected ValueParser {
@@ -88,9 +91,11 @@ class ElementParser : protected ValueParser {
     const size_t start = at_;
     const std::string name = identifier(what);
     static constexpr std::string_view kTaken[] = {
-        "array", "shared",  "cluster", "for",      "if",  "else",
-        "store", "load",    "index",   "philox",   "min",
-        "max",   "barrier", "divisor", "shortcut", "cluster_barrier"};
+        "array",   "shared",   "cluster",         "for",
+        "if",      "else",     "ahead",           "store",
+        "load",    "index",    "philox",          "min",
+        "max",     "send",     "await",           "barrier",
+        "divisor", "shortcut", "cluster_barrier", "cluster_start"};
     const bool taken =
         std::find(std::begin(kTaken), std::end(kTaken), name) != std::end(kTaken) ||
         register_of(name) || name.find('.') != std::string::npos;
@@ -166,11 +171,11 @@ class ElementParser : protected ValueParser {
     return !register_of(first) && !dtype_from(first);
   }
 
-  int width() {  // x4
+  int width(int64_t most = 16) {  // x4
     skip_blanks();
     if (!next_is('x')) return 1;
     at_++;
-    return static_cast<int>(bounded(1, 16, "a vector's width"));
+    return static_cast<int>(bounded(1, most, "a vector's width"));
   }
 
   int number_ = -1;  // of the kernel
@@ -219,11 +224,15 @@ class TileParser : ElementParser {
     const std::string_view first = word();
     if (first == "for") return loop();
     if (first == "if") return condition();
+    if (first == "ahead") return ask_ahead();
     if (first == "else") return open(), otherwise(body());
     if (first == "shortcut") return open(), shortcut(body());
     if (first == "store") return store_one_or_many();
     if (first == "barrier") return barrier();
     if (first == "cluster_barrier") return cluster_barrier();
+    if (first == "cluster_start") return cluster_start();
+    if (first == "await") return await(look_up(arrays_, "array"));
+    if (first == "send") return send_one();
     if (first == "divisor") return divisor(value());
     at_ = start;
     if (register_of(first)) return definition();
@@ -296,6 +305,17 @@ class TileParser : ElementParser {
     Statement read = load_vector(array, place, source, from, width());
     read.value = load;
     return read;
+  }
+
+  Statement ask_ahead() {
+    const auto [source, from] = in_memory();
+    return ahead_of(source, from, width(kMostAhead));
+  }
+
+  Statement send_one() {
+    const auto [array, place] = element();
+    expect('=', "the element");
+    return send(array, place, value());
   }
 
   Statement store_one_or_many() {

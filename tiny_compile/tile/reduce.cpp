@@ -30,6 +30,7 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/legal_layouts.h"
+#include "tiny_compile/tile/exchange.h"
 
 namespace tiny_compile {
 namespace {
@@ -39,7 +40,7 @@ constexpr int64_t kMostHastened = 32;  // exponentials of a thread
 
 // The lanes of a 0 bit keep the lower half of twice `half` elements, those of a 1 bit the upper half,
 // each with what the others have of it added.
-Body exchange(Tile& tile, const Accumulator& all, int64_t half, int step) {
+Body swap_halves(Tile& tile, const Accumulator& all, int64_t half, int step) {
   const Accumulator sent = like(tile, all, "sent", half, Space::Register);
   const int bit = add_index(tile, mod(floor_div(lane_of_warp(), step), 2)),
             one = add_constant(tile, Literal::of_integer(DType::i64, 1)),
@@ -62,20 +63,8 @@ Body exchange(Tile& tile, const Accumulator& all, int64_t half, int step) {
   return body;
 }
 
-// The number of a shared array of this name and dtype, at least so large: all large exchanges of a
-// tile use one, a barrier apart. `again`: it has been used before.
-int shared_array(Tile& tile, const std::string& name, DType dtype, int64_t size, Space space,
-                 bool& again) {
-  for (size_t a = 0; a < tile.arrays.size(); a++) {
-    Array& array = tile.arrays[a];
-    if (array.name != name || array.dtype != dtype) continue;
-    if (is_small_exchange(size, dtype))
-      return add_array(tile, {str(name, "_", tile.arrays.size()), dtype, size, space});
-    array.size = std::max(array.size, size);
-    again = true;
-    return static_cast<int>(a);
-  }
-  return add_array(tile, {name, dtype, size, space});
+bool is_of_others(const Bit& bit) {
+  return bit.level == Level::Warp || bit.level == Level::Cluster;
 }
 
 // Goes over bits in order; `live` results of a thread are left, times `rows`.
@@ -93,7 +82,10 @@ class Reducer {
       const std::vector<Bit> run(bits.begin() + from, bits.begin() + end);
       switch (run[0].level) {
         case Level::Warp:
-        case Level::Cluster: over_others(run, lanes_agree(bits, end)); break;
+        case Level::Cluster:
+          end = end_of_others(bits, from, end, to);
+          append(text(), exchanged(tile_, exchange_of(bits, from, end)));
+          break;
         case Level::Serial: over_turns(static_cast<int>(run.size())); break;
         case Level::Lane:
           for (const Bit& bit : run) over_lane(static_cast<int>(bit.step));
@@ -129,7 +121,7 @@ class Reducer {
     if (given_away_.size() == own_ || all_.places >= 0) return combine_lanes(step);
     live_ /= 2;
     given_away_.push_back(step);
-    append(text(), exchange(tile_, all_, live_ * rows_, step));
+    append(text(), swap_halves(tile_, all_, live_ * rows_, step));
   }
 
   void combine_lanes(int step) {
@@ -137,59 +129,34 @@ class Reducer {
                         [&](const Expr& p) { return combine(tile_, all_, p, all_, p, step); }));
   }
 
-  // What warps or blocks give each other, which none reads any more of an earlier reduction's.
-  Accumulator given_by(Level level, int64_t size) {
-    const bool of_blocks = level == Level::Cluster;
-    const Space space = of_blocks ? Space::Cluster : Space::Shared;
-    const std::string name = of_blocks ? "sent_" : "given_";
-    Accumulator given = all_;
-    bool again = false;
-    given.values = shared_array(tile_, str(name, all_.dtype), all_.dtype, size, space, again);
-    if (all_.places >= 0)
-      given.places = shared_array(tile_, name + "places", DType::i64, size, space, again);
-    if (again) text().push_back(of_blocks ? cluster_barrier() : barrier());
-    return given;
+  // Those that have the bits of a run; of both warps and blocks, where all the cluster's are there.
+  Parts parts_of(const std::vector<Bit>& run) const {
+    Parts parts;
+    parts.blocks_first = run[0].level == Level::Cluster;
+    for (const Bit& bit : run) {
+      const bool of_blocks = bit.level == Level::Cluster;
+      (of_blocks ? parts.blocks : parts.warps) *= 2;
+      (of_blocks ? parts.block_step : parts.warp_step) = bit.step;  // the lowest is the last
+    }
+    parts.warps = std::min(parts.warps, tile_.warps / parts.warp_step);
+    return parts;
   }
 
-  // Each warp, or block, reads what all have, and adds for itself. `of_warps`: a warp's lanes all
-  // have the same, one of them gives it.
-  void over_others(const std::vector<Bit>& run, bool of_warps) {
-    const bool of_blocks = run[0].level == Level::Cluster;
-    const int64_t step = run.back().step, blocks = of_blocks ? tile_.cluster : 1,
-                  many = std::min(int64_t{1} << run.size(),
-                                  (of_blocks ? tile_.cluster : tile_.warps) / step),
-                  givers = tile_.warps * (of_warps ? 1 : 32);
-    const Accumulator given = given_by(run[0].level, live_ * rows_ * givers * blocks),
-                      theirs = like(tile_, all_, "u", many, Space::Register);
-    const Expr warp = warp_of(tile_), rank = rank_of(tile_), own = of_blocks ? rank : warp;
-    const auto place = [&](const Expr& p, const Expr& number) {
-      const Expr from = of_blocks ? warp : number,
-                 giver = of_warps ? from : from * 32 + lane_of_warp();
-      return (p * givers + giver) * blocks + (of_blocks ? number : 0);
-    };
-    const auto with_bits = [&](const Expr& w) {  // whose number has these in the run
-      return floor_div(own, step * many) * (step * many) + w * step + mod(own, step);
-    };
-    const Statement wait = of_blocks ? cluster_barrier() : barrier();
-    Body give = each("p", live_ * rows_,
-                     [&](const Expr& p) { return copy(tile_, given, place(p, own), all_, p); });
-    if (of_warps) give = {if_less(lane_of_warp(), 1, std::move(give))};
-    append(text(), std::move(give));
-    text().push_back(wait);
-    append(text(), each("p", live_ * rows_, [&](const Expr& p) {
-             Body body = each("w", many, [&](const Expr& w) {
-               return copy(tile_, theirs, w, given, place(p, with_bits(w)));
-             });
-             for (int64_t n = many, half; n > 1; n = half) {
-               half = power_of_two_from(n) / 2;
-               append(body, each("w", n - half, [&](const Expr& w) {
-                        return combine(tile_, theirs, w, theirs, w + half);
-                      }));
-             }
-             append(body, copy(tile_, all_, p, theirs, 0));
-             return body;
-           }));
-    if (turns_ > 1) text().push_back(wait);
+  Exchange exchange_of(const std::vector<Bit>& bits, size_t from, size_t end) const {
+    const std::vector<Bit> run(bits.begin() + static_cast<std::ptrdiff_t>(from),
+                               bits.begin() + static_cast<std::ptrdiff_t>(end));
+    return {all_, live_ * rows_, parts_of(run), lanes_agree(bits, end), turns_ > 1};
+  }
+
+  // The end of a run of warps' bits, or of blocks': with those of the others that follow, where they can be
+  // sent as one.
+  size_t end_of_others(const std::vector<Bit>& bits, size_t from, size_t end, size_t to) const {
+    size_t later = end;
+    while (later < to && is_of_others(bits[later]) &&
+           (later == end || joins(bits[later - 1], bits[later])))
+      later++;
+    const bool is_one = later > end && sends(tile_, exchange_of(bits, from, later));
+    return is_one ? later : end;
   }
 
   void over_turns(int bits) {
@@ -272,24 +239,43 @@ Body exponentials(Tile& tile, const Accumulator& all, const Expr& p, int largest
   return body;
 }
 
-// The first ones of a row, of `size` values against `chunks` largest. By shortcuts, some at a time, where
-// neighbouring lanes share it; a thread of a column, and one of many values, has no registers for them.
-Body first_exponentials(Tile& tile, const Share& share, const Accumulator& all, int64_t size,
-                        int largest, int64_t chunks) {
-  const auto of = [&](const Expr& p, int to) {
-    return exponentials(tile, all, p, largest, mod(p, chunks), -1, to);
-  };
-  const bool hastens = size <= kMostHastened &&
-                       std::any_of(share.bits.begin(), share.bits.end(), [](const Bit& bit) {
-                         return bit.level == Level::Lane && bit.step == 1;
-                       });
-  if (!hastens) return each("p", size, [&](const Expr& p) { return of(p, all.values); });
-  const int64_t some = std::min(size, kHastened);
-  const Expr p = Expr::index("g", some) + Expr::index("s", size / some) * some;
+// Where neighbouring lanes share a row, exponentials go by shortcuts, some at a time; a thread of a column, and
+// one of many values, has no registers for them.
+bool hastens(const Share& share, int64_t size) {
+  return size <= kMostHastened &&
+         std::any_of(share.bits.begin(), share.bits.end(),
+                     [](const Bit& bit) { return bit.level == Level::Lane && bit.step == 1; });
+}
+
+// The first ones of a row, of `size` values against `chunks` largest.
+Body first_exponentials(Tile& tile, const Accumulator& all, int64_t size, int largest,
+                        int64_t chunks) {
+  return each("p", size, [&](const Expr& p) {
+    return exponentials(tile, all, p, largest, mod(p, chunks), -1, all.values);
+  });
+}
+
+// Of two `halves` the upper is added to the lower as they come, which leaves fewer to hold.
+Body hastened_exponentials(Tile& tile, const Accumulator& all, int64_t size, int largest,
+                           int64_t chunks, int64_t halves) {
+  const int64_t some = std::min(size, kHastened), half = size / halves;
   const Accumulator powers = like(tile, all, "power", size, Space::Register);
-  Body body = {shortcut({for_each("g", some, true, of(p, powers.values))})};
-  body = {for_each("s", size / some, true, std::move(body))};
-  append(body, each("p", size, [&](const Expr& q) { return copy(tile, all, q, powers, q); }));
+  Body body = each("s", size / some, [&](const Expr& s) {
+    const auto at = [&](const Expr& g) { return g + s * (some / halves); };
+    Body powered = each("g", some / halves, [&](const Expr& g) {
+      return each("h", halves, [&](const Expr& h) {
+        const Expr p = at(g) + h * half;
+        return exponentials(tile, all, p, largest, mod(p, chunks), -1, powers.values);
+      });
+    });
+    powered = {shortcut(std::move(powered))};
+    if (halves > 1)
+      append(powered, each("g", some / halves, [&](const Expr& g) {
+               return combine(tile, powers, at(g), powers, at(g) + half);
+             }));
+    return powered;
+  });
+  append(body, each("p", half, [&](const Expr& p) { return copy(tile, all, p, powers, p); }));
   return body;
 }
 
@@ -323,7 +309,9 @@ Reduced reduce_exponentials(Tile& tile, const Share& share, const Accumulator& a
   const int64_t live = share.registers * share.vector;
   Accumulator top = like(tile, all, "top", live * rows, Space::Register);
   top.op = Op::max;
-  Reducer largest(tile, top, live, rows, 1), sum(tile, all, live, rows, 1);
+  const bool hastened = hastens(share, live * rows);
+  const int64_t halves = hastened && live > 1 && is_own(share.bits[0].level) ? 2 : 1;
+  Reducer largest(tile, top, live, rows, 1), sum(tile, all, live / halves, rows, 1);
   Body& body = sum.result.after;
   append(body,
          each("p", live * rows, [&](const Expr& p) { return copy(tile, top, p, all, p); }));
@@ -331,8 +319,10 @@ Reduced reduce_exponentials(Tile& tile, const Share& share, const Accumulator& a
   append(body, std::move(largest.result.after));
   const int64_t chunks = largest.live() * rows;
   append(body, clamp_all(tile, top, chunks));
-  append(body, first_exponentials(tile, share, all, live * rows, top.values, chunks));
-  sum.over(share.bits, 0, chunk);
+  append(body, hastened
+                   ? hastened_exponentials(tile, all, live * rows, top.values, chunks, halves)
+                   : first_exponentials(tile, all, live * rows, top.values, chunks));
+  sum.over(share.bits, halves - 1, chunk);
   if (chunk == count) return sum.result;
   if (share.turns > 1) {
     std::swap(sum.result.in_turn, body);

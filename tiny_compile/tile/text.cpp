@@ -97,6 +97,7 @@ class TilePrinter {
       case StatementKind::Store: return line(str("store ", in_memory(s), " = ", name(s.value)));
       case StatementKind::StoreAll:
         return line(str("store ", in_memory(s), many(s), " = ", at(s.array, s.place)));
+      case StatementKind::Ahead: return line(str("ahead ", in_memory(s), many(s)));
       case StatementKind::For:
         return block(str("for ", s.name, " < ", s.index, s.unrolled ? " unrolled" : ""),
                      s.body);
@@ -105,6 +106,10 @@ class TilePrinter {
       case StatementKind::Shortcut: return block("shortcut", s.body);
       case StatementKind::Barrier: return line("barrier");
       case StatementKind::ClusterBarrier: return line("cluster_barrier");
+      case StatementKind::ClusterStart: return line("cluster_start");
+      case StatementKind::Send:
+        return line(str("send ", at(s.array, s.index), " = ", name(s.value)));
+      case StatementKind::Await: return line("await " + tile_.arrays[s.array].name);
     }
   }
 

@@ -75,6 +75,12 @@ Statement store_vector(int buffer, const Expr& index, int array, const Expr& pla
   return s;
 }
 
+Statement ahead_of(int buffer, const Expr& index, int64_t width) {
+  Statement s = load_vector(-1, {}, buffer, index, static_cast<int>(width));
+  s.kind = StatementKind::Ahead;
+  return s;
+}
+
 Statement for_each(const std::string& name, int64_t extent, bool unrolled, Body body) {
   Statement s;
   s.kind = StatementKind::For;
@@ -111,9 +117,20 @@ Statement shortcut(Body body) { return with_body(StatementKind::Shortcut, std::m
 
 Statement barrier() { return {}; }
 
-Statement cluster_barrier() {
+Statement cluster_barrier() { return with_body(StatementKind::ClusterBarrier, {}); }
+
+Statement cluster_start() { return with_body(StatementKind::ClusterStart, {}); }
+
+Statement send(int array, const Expr& index, int value) {
+  Statement s = set(array, index, value);
+  s.kind = StatementKind::Send;
+  return s;
+}
+
+Statement await(int array) {
   Statement s;
-  s.kind = StatementKind::ClusterBarrier;
+  s.kind = StatementKind::Await;
+  s.array = array;
   return s;
 }
 

@@ -50,6 +50,7 @@ struct Array {
 //            and the array stays as it is
 //   Store    buffer[index] = value
 //   StoreAll buffer[index ..] = array[place ..], `width` neighbours in one access
+//   Ahead    buffer[index ..], `width` neighbours of them, will be read soon: nothing else
 //   For      body for name = 0 .. index - 1; `unrolled`: indices of registers may use the name
 //   If       body where index < place
 //   Else     body where the If right before it has none
@@ -58,6 +59,11 @@ struct Array {
 //            stores, barriers or lanes' elements, and reads nothing that it sets
 //   Barrier  of the block's threads, which all come to it
 //   ClusterBarrier  of all threads of the cluster's blocks
+//   ClusterStart  all threads of the cluster wait here until each of its blocks has begun, and so
+//            is there to be sent to
+//   Send     array[index] = value in another block or this one, of a cluster's array, each element
+//            once; nobody waits
+//   Await    a block waits until all that it has of the array has been sent
 enum class StatementKind : uint8_t {
   Let,
   Define,
@@ -66,12 +72,16 @@ enum class StatementKind : uint8_t {
   Load,
   Store,
   StoreAll,
+  Ahead,
   For,
   If,
   Else,
   Shortcut,
   Barrier,
-  ClusterBarrier
+  ClusterBarrier,
+  ClusterStart,
+  Send,
+  Await
 };
 
 struct Statement {
@@ -114,12 +124,16 @@ Statement set(int array, const Expr& index, int value);
 Statement load_vector(int array, const Expr& place, int buffer, const Expr& index, int width);
 Statement store(int buffer, const Expr& index, int value);
 Statement store_vector(int buffer, const Expr& index, int array, const Expr& place, int width);
+Statement ahead_of(int buffer, const Expr& index, int64_t width);
 Statement for_each(const std::string& name, int64_t extent, bool unrolled, Body body);
 Statement if_less(const Expr& index, const Expr& than, Body body);
 Statement otherwise(Body body);
 Statement shortcut(Body body);
 Statement barrier();
 Statement cluster_barrier();
+Statement cluster_start();
+Statement send(int array, const Expr& index, int value);
+Statement await(int array);
 void append(Body& body, Body more);
 
 int add_array(Tile& tile, Array array);

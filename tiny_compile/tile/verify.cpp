@@ -12,6 +12,7 @@
 #include "tiny_compile/loops/lives.h"
 #include "tiny_compile/loops/typing.h"
 #include "tiny_compile/tile/known.h"
+#include "tiny_compile/tile/sent.h"
 
 namespace tiny_compile {
 namespace {
@@ -22,6 +23,7 @@ constexpr int64_t kMostUnrolled = 1 << 16;  // times that a statement is written
 constexpr int64_t kMostBlocks = INT32_MAX;
 constexpr int kWidest = 8;    // elements of one access
 constexpr int kNowhere = -1;  // how deep a scalar is that is not computed
+constexpr int kSent = 4;      // bytes of an element that can be sent, at least
 constexpr int kAlign = 16;    // bytes, of a buffer that vectors are read from
 
 struct Fault {
@@ -141,6 +143,13 @@ class Accesses {
     use(s.buffer, s.kind == StatementKind::StoreAll);
   }
 
+  void check_ahead(const Statement& s) {
+    require(is_buffer(s.buffer), "no such buffer");
+    check_place(s.buffer, s.index + (s.width - 1), -1, 0, false);
+    check_place(s.buffer, s.index, -1, 0, false);
+    use(s.buffer, false);
+  }
+
   void use(int buffer, bool stores) const {
     if (stores)
       check_buffers(program_, kernel_, {buffer}, stored_buffers(kernel_), "stores");
@@ -189,6 +198,20 @@ bool is_scalar(const Tile& tile, int id) {
 
 // --- statements ------------------------------------------------------------------------------
 
+bool is_done_once(StatementKind kind) {
+  switch (kind) {
+    case StatementKind::Store:
+    case StatementKind::StoreAll:
+    case StatementKind::Barrier:
+    case StatementKind::ClusterBarrier:
+    case StatementKind::ClusterStart:
+    case StatementKind::Send:
+    case StatementKind::Await:
+    case StatementKind::Shortcut: return true;
+    default: return false;
+  }
+}
+
 // Whether statements may be done twice, by some threads of a warp.
 class Again {
  public:
@@ -196,10 +219,7 @@ class Again {
 
   std::string why_not(const Body& body) {
     for (const Statement& s : body) {
-      if (s.kind == StatementKind::Store || s.kind == StatementKind::StoreAll ||
-          s.kind == StatementKind::Barrier || s.kind == StatementKind::ClusterBarrier ||
-          s.kind == StatementKind::Shortcut)
-        return "stores nothing, waits for nobody and has none in it";
+      if (is_done_once(s.kind)) return "stores nothing, waits for nobody and has none in it";
       const std::string why =
           s.kind == StatementKind::Define ? why_not_read(s) : why_not(s.body);
       if (!why.empty()) return why;
@@ -239,6 +259,8 @@ class TileVerifier {
     try {
       check_head(program_, tile_);
       check(tile_.body);
+      statement_ = -1;
+      check_messages();
       return {};
     } catch (const Fault& fault) {
       return {fault.why, statement_};
@@ -277,6 +299,7 @@ class TileVerifier {
       case StatementKind::Load: return check_load(s);
       case StatementKind::StoreAll: return accesses_.check_vector(s);
       case StatementKind::Store: return check_store(s);
+      case StatementKind::Ahead: return accesses_.check_ahead(s);
       case StatementKind::For: return check_loop(s);
       case StatementKind::If: return check_condition(s);
       case StatementKind::Else: return;  // with the If before it
@@ -287,7 +310,45 @@ class TileVerifier {
       case StatementKind::ClusterBarrier:
         return require(known_.all_blocks_come(),
                        "a barrier where not all threads of a cluster come");
+      case StatementKind::ClusterStart: return check_start();
+      case StatementKind::Send: return check_send(s);
+      case StatementKind::Await: return check_await(s);
     }
+  }
+
+  void check_start() {
+    require(depth_ == 1 && !has_started_,
+            "a cluster starts once, outside of loops and conditions");
+    require(tile_.cluster > 1, "a block alone has no cluster to start");
+    has_started_ = true;
+  }
+
+  void check_send(const Statement& s) {
+    check_element_set(s);
+    const Array& array = tile_.arrays[s.array];
+    require(has_started_, "sends before the cluster has started");
+    require(array.space == Space::Cluster && size_of(compute_type(array.dtype)) >= kSent,
+            "sends to ", array.name, ": no cluster's array of words");
+    require(awaited_.count(s.array) == 0, "sends to ", array.name,
+            ", which has been waited for");
+    sent_.insert(s.array);
+  }
+
+  void check_await(const Statement& s) {
+    require(s.array >= 0 && s.array < static_cast<int>(tile_.arrays.size()), "no such array");
+    const std::string& name = tile_.arrays[s.array].name;
+    require(depth_ == 1, "waits for ", name, " in a loop or where some threads do not come");
+    require(sent_.count(s.array) > 0, "waits for ", name, ", which nobody sends");
+    require(awaited_.insert(s.array).second, "waits for ", name, " twice");
+  }
+
+  // All that is sent is waited for, and all that is waited for is sent.
+  void check_messages() {
+    for (int array : sent_)
+      require(awaited_.count(array) > 0, "nobody waits for ", tile_.arrays[array].name);
+    require(has_started_ == !sent_.empty(), "a cluster starts, and nothing is sent");
+    const std::string why = why_not_sent_once(tile_);
+    require(why.empty(), why);
   }
 
   void check_let(const Statement& s) {
@@ -359,6 +420,11 @@ class TileVerifier {
   }
 
   void check_set(const Statement& s) {
+    require(sent_.count(s.array) == 0, "sets what is sent");
+    check_element_set(s);
+  }
+
+  void check_element_set(const Statement& s) {
     require_defined(s.value);
     accesses_.check_element(s.array, s.index);
     const DType value = scalars_[s.value].dtype, array = tile_.arrays[s.array].dtype;
@@ -393,7 +459,9 @@ class TileVerifier {
   const std::vector<Scalar>& scalars_;
   Accesses accesses_;
   Known& known_;
-  std::vector<int> defined_;  // how deep the body is that computed each scalar
+  std::vector<int> defined_;      // how deep the body is that computed each scalar
+  std::set<int> sent_, awaited_;  // arrays
+  bool has_started_ = false;
   int depth_ = 0, statement_ = -1;
   int64_t unrolled_ = 1;
 };
