@@ -7,6 +7,7 @@
 #include "tiny_compile/loops/lower.h"
 
 using namespace tiny_compile;
+using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -164,4 +165,27 @@ TEST_CASE("each target gets its own fields, and a chosen schedule is printed", "
     CHECK(print(program).find(line) != std::string::npos);
     CHECK(parse_program(print(program)) == program);
   }
+}
+
+TEST_CASE("blocks of a cluster share few odd columns, and long rows that are read again",
+          "[schedule]") {
+  const Pipeline pipeline = until(default_pipeline(), "schedule");
+  const auto text_of = [&](const std::string& graph) {
+    return print(
+        run_pipeline(pipeline, parse_graph("graph g" + graph), true, Target::Cuda).program);
+  };
+  const auto sums = [&](int64_t columns) {
+    return text_of(str("(%0 x: f16[2839,", columns, "], %1 y: f16[2839,", columns,
+                       "]) {\n  %2: f16[2839,", columns, "] = mul %0, %1\n  %3: f16[", columns,
+                       "] = sum %2 {axes=[0]}\n  return %3\n}\n"));
+  };
+  CHECK_THAT(sums(1537),
+             ContainsSubstring("rows grid · lane 32 loop cluster 4 · register 32 · warp 32\n"));
+  CHECK_THAT(sums(20001), !ContainsSubstring("cluster 4"));  // they fill the machine
+  CHECK_THAT(
+      text_of("(%0 x: f32[700,12000]) {\n  %1: f32[700,1] = sum %0 {axes=[1], keepdim=1}\n"
+              "  %2: f32[700,12000] = expand %1\n  %3: f32[700,12000] = div %0, %2\n"
+              "  return %3\n}\n"),
+      ContainsSubstring(
+          "rows grid loop warp 6 · cluster 2 · register 8 · lane 32 · vector 4 resident="));
 }

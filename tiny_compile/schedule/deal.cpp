@@ -42,18 +42,27 @@ Layout loop_of(const Deal& d, int64_t count) {
   int64_t warps = any_number ? 1 : take(d.warps);
   const int64_t registers = take(d.registers), cluster = take(d.cluster);
   if (any_warps) warps = d.warps, rest = 1;
+  const bool is_chunk =
+      cluster > 1 && !of_chunks && registers * warps * lanes * vector == kChunk;
   Layout
       layout;  // blocks exchange what is left when all else of a chunk, or all turns, are added
   if (rest == 1 && !any_warps) add(layout, Level::Cluster, cluster);
-  if (!of_chunks) add(layout, Level::Register, registers);
+  if (!of_chunks && !is_chunk) add(layout, Level::Register, registers);
   add(layout, Level::Serial, rest);
   if (rest > 1) add(layout, Level::Cluster, cluster);
+  if (is_chunk) add(layout, Level::Register, registers);
   add(layout, Level::Warp, warps);
   if (rest == 1 && any_warps) add(layout, Level::Cluster, cluster);
   if (of_chunks) add(layout, Level::Register, registers);
   add(layout, Level::Lane, lanes, d.loops_first ? 1 : d.row_lanes);
   add(layout, Level::Vector, vector);
   return layout;
+}
+
+// Of 128 multiprocessors three eighths ask: with 16, 32, 48 of an H200's, 1320 rows of 50257 took 0.152, 0.150,
+// 0.148 ms; all would be more than the cache holds.
+int clusters_ahead(const Machine& machine, const Deal& d) {
+  return static_cast<int>(blocks_to_fill(machine) * 3 / 8 * d.resident / d.cluster);
 }
 
 }  // namespace
@@ -64,6 +73,8 @@ Schedule laid_out(const Program& program, const Kernel& kernel, const Deal& deal
   schedule.rows = rows_of(deal, row_count(kernel).constant());
   for (const std::vector<int>& inner : loops_of(kernel))
     schedule.loops.push_back(loop_of(deal, elements_of(kernel, inner)));
+  schedule.resident = static_cast<int>(deal.resident);
+  schedule.ahead = clusters_ahead(program.machine, deal);
   return schedule;
 }
 

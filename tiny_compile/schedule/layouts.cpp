@@ -56,6 +56,11 @@ constexpr int64_t kMostWarps = 32;  // of a column, where there are few columns
 constexpr int64_t kFewLanes = 8;    // of neighbours then
 constexpr int64_t kBlockWarps = 8;  // where lanes are rows
 constexpr int64_t kRowWarps = 4;    // of a block where lanes are elements
+constexpr int64_t kMostOfRow = 20;  // warps of a block that hold a row
+constexpr int64_t kWaiting = 5;     // blocks of a cluster
+constexpr int64_t kWaitingDivided =
+    4;  // by one divisor for all of a row: that misses the fifth's registers
+constexpr int64_t kOthersOfRow = 40;  // registers of a thread, beside what it keeps of a row
 constexpr double kNear =
     8;  // lines of an access; short rows further apart are staged by others
 constexpr int64_t kEvenRow = 512;  // longer ones in whole accesses go as well in others' hands
@@ -71,6 +76,7 @@ struct Shape {
   int64_t streams = 1;            // values of an element that are held at a time,
   int64_t words = 1;              // and the words that they take
   int reductions = 0;
+  bool divides = false, exponentials = false;  // sums of them
   bool again = false;   // elements are wanted again when all of them have been read
   bool writes = false;  // an element of each
 };
@@ -78,17 +84,18 @@ struct Shape {
 Shape shape_of(const Kernel& kernel) {
   Shape shape;
   shape.rows = row_count(kernel).constant();
-  bool exponentials = false;
   for (const Step& step : kernel.steps) {
     shape.longest = std::max(shape.longest, elements_of(kernel, step.inner));
     shape.reductions += step.kind == StepKind::Reduce && !step.inner.empty();
-    exponentials = exponentials || step.op == Op::sum_exp;
+    shape.exponentials = shape.exponentials || step.op == Op::sum_exp;
     shape.writes = shape.writes || (!makes_register(step) && !step.inner.empty());
   }
   const Held held = most_held(kernel);
   shape.streams = std::max<int64_t>(1, held.values);
   shape.words = std::max<int64_t>(1, ceil_divide(held.bytes, kWord));
-  shape.again = held.values > 0 || exponentials;
+  shape.again = held.values > 0 || shape.exponentials;
+  shape.divides = std::any_of(kernel.scalars.begin(), kernel.scalars.end(),
+                              [](const Scalar& s) { return s.op == Op::div; });
   return shape;
 }
 
@@ -231,6 +238,17 @@ Deal read_columns(const Machine& machine, const Shape& shape, const Along& rows)
   return in_blocks_of(kBlockWarps, d);
 }
 
+// Few long ones that are read once and lie oddly: a block has a chunk of 32 columns at a time, the cluster all, or so
+// many as it has blocks. (2839 of bf16[.., 1537], two arrays: 31 us; by threads with columns apart 235.)
+Deal read_odd_columns(const Machine& machine, const Shape& shape) {
+  Deal d;
+  d.row_lanes = kLanes;
+  d.warps = kMostWarps;
+  d.registers = kChunk / d.warps;
+  d.cluster = std::min(machine.cluster, power_of_two_from(shape.longest) / kChunk);
+  return d;
+}
+
 // Of all rows.
 int64_t threads_of(const Shape& shape, const Deal& d) {
   return shape.rows * d.lanes() * d.warps * d.cluster;
@@ -274,13 +292,22 @@ Deal read_rows(const Machine& machine, const Shape& shape, const Along& loops) {
   return in_blocks_of(kBlockWarps, d);
 }
 
-// Long ones in registers: a warp has a chunk, of which there are whole ones.
-Deal hold_chunks(const Shape& shape, const Along& loops) {
+// Blocks of a cluster that a multiprocessor has: some wait while others compute. Where threads keep several
+// values of an element, as many as have registers for them.
+int64_t waiting_blocks(const Machine& machine, const Shape& shape, const Deal& d) {
+  const int64_t most = shape.divides ? kWaitingDivided : kWaiting,
+                held = kOthersOfRow + shape.words * (kChunk / kLanes);
+  if (shape.streams < 2) return most;
+  return std::clamp<int64_t>(machine.registers / (kLanes * d.warps * held), 1, most);
+}
+
+// Long ones in registers: a warp has a chunk.
+Deal hold_chunks(const Along& loops, int64_t warps) {
   Deal d;
   d.loops_first = true;
   d.vector = loops.vector;
   d.registers = kChunk / (kLanes * d.vector);
-  d.warps = ceil_divide(shape.longest, kChunk);
+  d.warps = warps;
   return d;
 }
 
@@ -321,12 +348,18 @@ std::optional<Deal> share_rows(const Machine& machine, const Kernel& kernel, con
     const bool few = threads_of(shape, d) < many_threads(machine);
     return few && !is_one ? std::nullopt : std::optional(d);
   }
-  if (is_even && fits_in_chunks(shape)) return hold_chunks(shape, loops);
-  if (loops_of(kernel).size() == 1 && !(is_one && shape.longest <= kBlockWarps * kChunk))
+  const int64_t chunks = ceil_divide(shape.longest, kChunk);
+  if (is_even && fits_in_chunks(shape)) return hold_chunks(loops, chunks);
+  if (loops_of(kernel).size() > 1 ||
+      (is_one && chunks <= kBlockWarps))  // in turns, where they are many
+    return hold_chunks(loops, chunks > kBlockWarps ? 2 * kBlockWarps : chunks);
+  if (!is_even || shape.exponentials || shape.streams > 1 || chunks <= kBlockWarps)
     return std::nullopt;
-  Deal d = hold_chunks(shape, loops);
-  if (d.warps > kBlockWarps) d.warps = 2 * kBlockWarps;  // in turns
-  return d;
+  Deal d = hold_chunks(loops, chunks);
+  while (2 * d.cluster <= machine.cluster && chunks > kBlockWarps * d.cluster) d.cluster *= 2;
+  d.warps = ceil_divide(chunks, d.cluster);
+  if (d.cluster > 1) d.resident = waiting_blocks(machine, shape, d);
+  return d.warps <= kMostOfRow ? std::optional(d) : std::nullopt;
 }
 
 std::optional<Deal> deal_of(const Program& program, const Kernel& kernel) {
@@ -343,7 +376,10 @@ std::optional<Deal> deal_of(const Program& program, const Kernel& kernel) {
     if (is_window && !shape.again && shape.longest < kShort) return std::nullopt;
     const bool far = rows.vector == 1 && lines.of_rows > kNear * lines.accesses;
     if (far && !is_window) return std::nullopt;
-    if (!shape.again && shape.longest > 2 * kChunk) return std::nullopt;
+    if (!shape.again && shape.longest > 2 * kChunk)
+      return rows.vector == 1 && shape.rows < 2 * kLanes * program.machine.multiprocessors
+                 ? std::optional(read_odd_columns(program.machine, shape))
+                 : std::nullopt;
     if (!is_window) {
       const Deal d = shape.again ? hold_columns(program.machine, shape, rows)
                                  : read_columns(program.machine, shape, rows);
