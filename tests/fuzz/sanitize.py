@@ -157,6 +157,17 @@ def shared_windows(count, size):
         "  return y", "}", ""])
 
 
+def sliding_windows(rows, cols):
+    """Sums of three neighbours, each divided: what a pack's windows share is divided once."""
+    x, wide = f"f32[{rows},{cols}]", f"f32[{rows},{cols + 2}]"
+    parts = [f"%{5 + k}: {x} = slice %4 {{axis=1, start={k}, stop={cols + k}, step=1}}"
+             for k in range(3)]
+    return graph(f"%0 x: {x}", f"%1: {wide} = pad %0 {{low=[0,1], high=[0,1], value=0e+00}}",
+                 "%2: f32[] = constant {value=3e+00}", f"%3: {wide} = expand %2",
+                 f"%4: {wide} = div %1, %3", *parts, f"%8: {x} = add %5, %6",
+                 f"%9: {x} = add %8, %7")
+
+
 def alike(*sizes):
     """Steps of an optimiser over tensors of these sizes: kernels that share a launch."""
     inputs = [f"%{k} x{k}: f32[{n}]" for k, n in enumerate(2 * sizes)]
@@ -356,6 +367,7 @@ GRAPHS = {
     "three tensors alike [1000] [7] [4099]": alike(1000, 7, 4099),
     "sum f32 [16,65536] of columns": reduced("sum", "f32", 16, 65536, 0),
     "sums of windows [4096,257]": shared_windows(4096, 257),
+    "sums of padded windows [300,64]": sliding_windows(300, 64),
     # columns, split and not; sums of columns beside rows
     "sum f32 [50257,33] of columns": reduced("sum", "f32", 50257, 33, 0),
     "sum i64 [1000,257] of columns": reduced("sum", "i64", 1000, 257, 0),
@@ -365,6 +377,7 @@ GRAPHS = {
     "softmax f32 [1000,256] of columns, in registers": softmax("f32", 1000, 256, 0),
     "softmax f32 [4099,96] of columns, shared by clusters": softmax("f32", 4099, 96, 0),
     "softmax f32 [300,4000] of rows, shared by a block": softmax("f32", 300, 4000),
+    "softmax f32 [300,20000] of rows, shared by a cluster": softmax("f32", 300, 20000),
     "softmax bf16 [600,512] of columns, in registers": softmax("bf16", 600, 512, 0),
     "sum_exp f32 [1030,64] of columns, in registers": reduced("sum_exp", "f32", 1030, 64, 0),
     "softmax f32 [2049,257] of columns": softmax("f32", 2049, 257, 0),

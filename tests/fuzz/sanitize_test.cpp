@@ -32,6 +32,7 @@ constexpr Words kWords[] = {
     {"cuda_guard", "  if (e < 64) pack_", "packs of one half of a row"},
     {"cuda_guard", "if (e >= 8 && e < 20) pack_", "packs of tensors side by side"},
     {"cuda_guard", "if (fits_0_50) pack_", "packs of rows that an input chooses"},
+    {"cuda_slides", "float slide_", "what a pack's windows share"},
     {"cuda_turned", "[64][65];", "an operand turned"},
     {"cuda_turned", "turned_0[", "the result turned"},
     {"cuda_staged", "tile_0", "rows staged"},

@@ -11,6 +11,7 @@
 #include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/loops/lives.h"
 #include "tiny_compile/loops/typing.h"
+#include "tiny_compile/tile/again.h"
 #include "tiny_compile/tile/known.h"
 #include "tiny_compile/tile/sent.h"
 
@@ -198,53 +199,6 @@ bool is_scalar(const Tile& tile, int id) {
 
 // --- statements ------------------------------------------------------------------------------
 
-bool is_done_once(StatementKind kind) {
-  switch (kind) {
-    case StatementKind::Store:
-    case StatementKind::StoreAll:
-    case StatementKind::Barrier:
-    case StatementKind::ClusterBarrier:
-    case StatementKind::ClusterStart:
-    case StatementKind::Send:
-    case StatementKind::Await:
-    case StatementKind::Shortcut: return true;
-    default: return false;
-  }
-}
-
-// Whether statements may be done twice, by some threads of a warp.
-class Again {
- public:
-  explicit Again(const Tile& tile) : tile_(tile) {}
-
-  std::string why_not(const Body& body) {
-    for (const Statement& s : body) {
-      if (is_done_once(s.kind)) return "stores nothing, waits for nobody and has none in it";
-      const std::string why =
-          s.kind == StatementKind::Define ? why_not_read(s) : why_not(s.body);
-      if (!why.empty()) return why;
-      if (s.kind != StatementKind::Load && s.kind != StatementKind::Set) continue;
-      if (read_first_.count(s.array))
-        return "reads " + tile_.arrays[s.array].name + " before it sets it";
-      written_.insert(s.array);
-    }
-    return "";
-  }
-
- private:
-  std::string why_not_read(const Statement& s) {
-    const Scalar& scalar = tile_.kernel.scalars[s.value];
-    const bool is_element = scalar.kind == ScalarKind::Element;
-    if (is_element && scalar.value.as_integer() != 0) return "reads nothing of other lanes";
-    const int array = is_element ? scalar.step : s.array;
-    if (array >= 0 && !written_.count(array)) read_first_.insert(array);
-    return "";
-  }
-
-  const Tile& tile_;
-  std::set<int> written_, read_first_;  // arrays
-};
-
 class TileVerifier {
  public:
   TileVerifier(const Program& program, const Kernel& kernel, const Tile& tile)
@@ -387,7 +341,7 @@ class TileVerifier {
   }
 
   void check_shortcut(const Statement& s) {
-    const std::string why = Again(tile_).why_not(s.body);
+    const std::string why = why_not_again(tile_, s.body);
     require(why.empty(), "a shortcut is done again: it ", why);
     check(s.body);
   }

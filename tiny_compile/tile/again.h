@@ -1,0 +1,13 @@
+// May statements be done twice, by some threads of a warp?
+#pragma once
+
+#include <string>
+
+#include "tiny_compile/tile/tile.h"
+
+namespace tiny_compile {
+
+// "" where they may, else why not: "reads t0 before it sets it".
+std::string why_not_again(const Tile& tile, const Body& body);
+
+}  // namespace tiny_compile
