@@ -143,6 +143,34 @@ TEST_CASE("sums of columns that read the same arrays again are one kernel", "[re
   CHECK(all.megabytes < 5.15 * 300 * 4096 * 4e-6);  // x, dy, dx; x, dy
 }
 
+TEST_CASE("sums over many rows of several axes read them again, in one pass", "[read_again]") {
+  const auto gradients = [](In x) {
+    const auto loss = [&](const Tensor& a, const Tensor& w, const Tensor& b) {
+      return (layer_norm(a, {48}, w, b) * x[3]).sum();
+    };
+    return grad([&](const Out& p) { return loss(p[0], p[1], p[2]); })(Out{x[0], x[1], x[2]});
+  };
+  const Out inputs = {randn({60, 8, 49, 48}), randn({48}), randn({48}), randn({60, 8, 49, 48})};
+  const Moved all = moved(gradients, inputs, Target::Cuda);
+  CHECK(all.launches == 3);                              // rows; chunks of columns, their sums
+  CHECK(all.megabytes < 5.2 * 60 * 8 * 49 * 48 * 4e-6);  // x, dy, dx; x, dy
+  const auto turned =
+      [&](In x) {  // where that would go across memory the array is worth its bytes
+        return gradients(Out{x[0].transpose(0, 1), x[1], x[2], x[3]});
+      };
+  CHECK(moved(turned, {randn({48, 20000}), inputs[1], inputs[2], randn({20000, 48})},
+              Target::Cuda)
+            .megabytes > 5.9 * 20000 * 48 * 4e-6);
+}
+
+TEST_CASE("the least and the largest of long columns are one kernel that many rows share",
+          "[fuse]") {
+  const auto both = [](In x) { return Out{x[0].min(0), x[0].max(0)}; };
+  const Moved all = moved(both, {randn({20000, 512})}, Target::Cuda);
+  CHECK(all.launches == 2);  // chunks, and what they gave
+  CHECK(all.megabytes < 1.1 * 20000 * 512 * 4e-6);
+}
+
 TEST_CASE("what is picked of each row has a gradient without an array of zeros",
           "[read_again][gradients]") {
   const auto gradient = [](In x) {

@@ -92,11 +92,15 @@ int contiguous_accesses(const Kernel& kernel, int axis) {
     if (step == 1) count += points ? 1 : 2;
     if (step > 1 && step <= kNear && !points) count += 2;
   }
+  bool is_stored_once =
+      false;  // one result a row, or several: less than anything that loops read
   for (const Step& step : kernel.steps) {
     if (makes_register(step) || coefficient(step.index, symbol) != 1) continue;
-    count += points ? static_cast<int>(kernel.scalars.size()) + 1 : step.inner.empty() ? 1 : 2;
+    if (points) count += static_cast<int>(kernel.scalars.size()) + 1;
+    if (!points && !step.inner.empty()) count += 2;
+    is_stored_once = is_stored_once || (!points && step.inner.empty());
   }
-  return count;
+  return count + is_stored_once;
 }
 
 // Whether what a row's loops go over lies further apart between neighbours along one axis than along

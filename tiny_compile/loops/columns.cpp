@@ -62,4 +62,16 @@ bool has_long_columns(const Program& program, const Kernel& kernel,
   return length > short_ones && elements > few;
 }
 
+bool goes_once(const Kernel& kernel) {
+  const auto waits = [&](const Step& step) {
+    const std::vector<bool> reached = reachable(kernel, step);
+    for (size_t id = 0; id < reached.size(); id++) {
+      if (reached[id] && kernel.scalars[id].kind == ScalarKind::Register) return true;
+    }
+    return false;
+  };
+  return std::none_of(kernel.steps.begin(), kernel.steps.end(),
+                      [&](const Step& step) { return !step.inner.empty() && waits(step); });
+}
+
 }  // namespace tiny_compile

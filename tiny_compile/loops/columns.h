@@ -16,4 +16,7 @@ int64_t column_length(const Kernel& kernel, const std::vector<int>& rows);
 bool has_long_columns(const Program& program, const Kernel& kernel,
                       const std::vector<int>& rows);
 
+// Whether its loops wait for none of its reductions: then all of them are one pass.
+bool goes_once(const Kernel& kernel);
+
 }  // namespace tiny_compile

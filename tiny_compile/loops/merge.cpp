@@ -419,7 +419,10 @@ Plan line_up_siblings(const Program& program, const Group& first, const Group& s
   Plan plan = line_up(second, *a, *b);
   if (plan.refusal.empty()) choose_rows(first, second, plan);
   if (plan.refusal.empty() && !plan.unmatched.empty()) plan.refusal = "their rows differ";
-  if (plan.refusal.empty()) check_columns(program, first, second, plan);
+  const bool is_one_pass = program.target == Target::Cuda && first.sequential() &&
+                           second.sequential() && goes_once(first.kernel) &&
+                           goes_once(second.kernel);
+  if (plan.refusal.empty() && !is_one_pass) check_columns(program, first, second, plan);
   return plan;
 }
 
@@ -465,8 +468,11 @@ std::string merge_sibling(const Program& program, Group& first, const Group& sec
   if (!plan.refusal.empty()) return plan.refusal;
   const bool is_long =
       first.sequential() != second.sequential() && serialises(program, second, plan);
-  if (is_long && !splits(program, first, second, line_up_siblings))
-    return "few rows would each run a long loop alone";
+  Plan down =
+      plan;  // sums of long columns go down them together where many rows do a part of both
+  check_columns(program, first, second, down);
+  if ((is_long || !down.refusal.empty()) && !splits(program, first, second, line_up_siblings))
+    return is_long ? "few rows would each run a long loop alone" : down.refusal;
   const int again = std::min(first.kernel.again, second.kernel.again);
   const std::string refusal = join_groups(first, second, plan);
   if (refusal.empty()) first.kernel.again = again;

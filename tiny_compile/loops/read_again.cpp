@@ -94,6 +94,25 @@ bool reads(const Kernel& kernel, const Step& step, int buffer) {
   return loaded(kernel, reached).count(buffer) > 0;
 }
 
+// Whether its loops go through the buffer in even steps of whole rows, so many elements each: then a row's
+// number is what the loops count.
+bool goes_by_rows(const Kernel& kernel, const Step& reduction, int buffer, int64_t length) {
+  const std::vector<bool> reached = reachable(kernel, reduction);
+  for (size_t id = 0; id < kernel.scalars.size(); id++) {
+    const Scalar& load = kernel.scalars[id];
+    if (!reached[id] || load.kind != ScalarKind::Load || load.buffer != buffer) continue;
+    int64_t expected = coefficient(load.index, kernel.axes[reduction.inner.back()].symbol());
+    if (expected == 0 || expected % length != 0) return false;
+    for (size_t k = reduction.inner.size(); k-- > 0;) {
+      const Axis& axis = kernel.axes[reduction.inner[k]];
+      if (!axis.extent.is_constant() || coefficient(load.index, axis.symbol()) != expected)
+        return false;
+      expected *= axis.extent.constant();
+    }
+  }
+  return true;
+}
+
 // Whether finding the row of an element costs little beside the elements of the row.
 bool has_long_rows(const Kernel& kernel, const Step& reduction) {
   const Expr& length = kernel.axes[reduction.inner.back()].extent;
@@ -103,13 +122,16 @@ bool has_long_rows(const Kernel& kernel, const Step& reduction) {
 
 // Readers that would compute an element more than once do not: there the array is worth its
 // bytes. A reduction reads each element once where no other step does; over several loops it takes
-// a division to find the row of each (split.h), or of each access where rows are whole ones.
-bool reads_each_once(const Program& program, const Kernel& reader, int buffer) {
+// a division to find the row of each (split.h), or of each access where rows are whole ones, or none
+// where the loops are one in memory, of which chunks are rows of a kernel (split.h).
+// `length`: elements of a row.
+bool reads_each_once(const Program& program, const Kernel& reader, int buffer, int64_t length) {
   const Expr points = row_count(reader);
   const auto is_plain = [&](const Step& step) {
     return step.kind == StepKind::Store ||
            (step.kind == StepKind::Reduce && !step.inner.empty() &&
-            (step.inner.size() == 1 || has_long_rows(reader, step)));
+            (step.inner.size() == 1 || has_long_rows(reader, step) ||
+             (goes_by_rows(reader, step, buffer, length) && can_split(program, reader))));
   };
   if (!std::all_of(reader.steps.begin(), reader.steps.end(), is_plain)) return false;
   const auto repeats = [&](const Step& step) {
@@ -151,11 +173,14 @@ std::optional<Candidate> candidate_of(const Program& program, const Uses& uses, 
       writers.size() != 1 || readers.count(*writers.begin()))
     return {};
   const int writer = *writers.begin();
-  const int step = Group(program.kernels[writer]).store_to(buffer);
+  const Kernel& kernel = program.kernels[writer];
+  const int step = Group(kernel).store_to(buffer);
+  if (step < 0) return {};
+  const int64_t length = inner_count(kernel, kernel.steps[step]).bounds().high;
   const bool once = std::all_of(readers.begin(), readers.end(), [&](int reader) {
-    return reads_each_once(program, program.kernels[reader], buffer);
+    return reads_each_once(program, program.kernels[reader], buffer, length);
   });
-  if (step < 0 || !once) return {};
+  if (!once) return {};
   return Candidate{writer, step, {readers.begin(), readers.end()}};
 }
 
@@ -196,6 +221,23 @@ bool moves_less(const Program& program, const Candidate& found, int buffer,
     moved += bytes_read(program, kernel, added);
   }
   return moved < size * (1 + readers);
+}
+
+// Whether what the formula reads lies side by side where the array does: else its readers would go across
+// it, an access an element.
+bool lies_alike(const Kernel& kernel, const Step& store, const Formula& formula) {
+  for (const int axis : store.inner) {
+    const Expr symbol = kernel.axes[axis].symbol();
+    if (coefficient(store.index, symbol) != 1) continue;
+    for (size_t id = 0; id < kernel.scalars.size(); id++) {
+      const Scalar& load = kernel.scalars[id];
+      if (formula.kept[id] && load.kind == ScalarKind::Load &&
+          depends_on(load.index, symbol.symbol()) &&
+          std::abs(coefficient(load.index, symbol)) > kAccess)
+        return false;
+    }
+  }
+  return true;
 }
 
 // The store alone, its values of a row read from `places`.
@@ -273,6 +315,7 @@ Program read_again(Program program) {
     const Formula formula = formula_of(kernel, kernel.steps[found->step]);
     const bool stores_more = kernel.steps.size() > 1;
     if ((formula.published.empty() && !stores_more) ||
+        !lies_alike(kernel, kernel.steps[found->step], formula) ||
         !moves_less(program, *found, buffer, formula))
       continue;
     std::optional<Program> less = without_array(program, *found, buffer, formula);

@@ -50,14 +50,15 @@ constexpr int64_t kMostCutToFull =
 constexpr int64_t kSharedChunks = 4;  // of a column that blocks share, at least
 constexpr int64_t kSharedWarps = 4;   // of a block of a cluster, at least
 constexpr int64_t kUnderWay = 64;  // bytes of a thread at a time, of a column that is read once
-constexpr int64_t kOnceLanes = 16;  // of its rows
-constexpr int64_t kOnceWarps = 8;   // that share it
-constexpr int64_t kMostWarps = 32;  // of a column, where there are few columns
-constexpr int64_t kFewLanes = 8;    // of neighbours then
-constexpr int64_t kBlockWarps = 8;  // where lanes are rows
-constexpr int64_t kRowWarps = 4;    // of a block where lanes are elements
-constexpr int64_t kMostOfRow = 20;  // warps of a block that hold a row
-constexpr int64_t kWaiting = 5;     // blocks of a cluster
+constexpr int64_t kSeveralUnderWay = 16;  // elements, where several sums are of several arrays
+constexpr int64_t kOnceLanes = 16;        // of its rows
+constexpr int64_t kOnceWarps = 8;         // that share it
+constexpr int64_t kMostWarps = 32;        // of a column, where there are few columns
+constexpr int64_t kFewLanes = 8;          // of neighbours then
+constexpr int64_t kBlockWarps = 8;        // where lanes are rows
+constexpr int64_t kRowWarps = 4;          // of a block where lanes are elements
+constexpr int64_t kMostOfRow = 20;        // warps of a block that hold a row
+constexpr int64_t kWaiting = 5;           // blocks of a cluster
 constexpr int64_t kWaitingDivided =
     4;  // by one divisor for all of a row: that misses the fifth's registers
 constexpr int64_t kOthersOfRow = 40;  // registers of a thread, beside what it keeps of a row
@@ -76,6 +77,7 @@ struct Shape {
   int64_t streams = 1;            // values of an element that are held at a time,
   int64_t words = 1;              // and the words that they take
   int reductions = 0;
+  int64_t loads = 0;  // of an element, whose places rows and loops name
   bool divides = false, exponentials = false;  // sums of them
   bool again = false;   // elements are wanted again when all of them have been read
   bool writes = false;  // an element of each
@@ -90,6 +92,11 @@ Shape shape_of(const Kernel& kernel) {
     shape.exponentials = shape.exponentials || step.op == Op::sum_exp;
     shape.writes = shape.writes || (!makes_register(step) && !step.inner.empty());
   }
+  const std::vector<uint64_t> axes = axes_of_scalars(kernel);
+  const uint64_t of_rows = (uint64_t{1} << kernel.rows) - 1;
+  for (size_t id = 0; id < axes.size(); id++)
+    shape.loads += kernel.scalars[id].kind == ScalarKind::Load && (axes[id] & of_rows) != 0 &&
+                   (axes[id] & ~of_rows) != 0;
   const Held held = most_held(kernel);
   shape.streams = std::max<int64_t>(1, held.values);
   shape.words = std::max<int64_t>(1, ceil_divide(held.bytes, kWord));
@@ -225,6 +232,8 @@ Deal read_columns(const Machine& machine, const Shape& shape, const Along& rows)
          shape.rows / d.row_vector * std::min(kOnceWarps, padded) < many_threads(machine))
     d.row_vector /= 2;
   d.registers = std::max<int64_t>(1, kUnderWay / (d.row_vector * rows.bytes));
+  if (shape.loads > 1 && shape.reductions > 1)
+    d.registers = std::min(d.registers, kSeveralUnderWay);
   if (padded > d.registers && rows.vector > 1) d.row_lanes = kOnceLanes;
   const auto threads = [&] { return d.lanes() * d.warps; };  // of a column
   while (d.warps < kOnceWarps && d.registers * threads() < padded) d.warps *= 2;
