@@ -20,10 +20,14 @@ Out several(In i) {
   return {log_softmax(i[0], 1), layer_norm(i[0], {i[0].size(1)}), max(i[0], {1})};
 }
 
-// With clusters of at most so many blocks and so many kB of shared memory.
+// With clusters of at most so many blocks and so many kB of shared memory, and what would have layouts
+// by columns.
 Staged staged_with(const Graph& graph, int cluster, int shared) {
-  const Pipeline pipeline =
-      scheduled([=](Schedule& s) { s.cluster = cluster, s.shared = shared; });
+  const Pipeline pipeline = scheduled([=](Schedule& s) {
+    if (s.strategy == Strategy::Layouts)
+      s.strategy = Strategy::Columns, s.rows.clear(), s.loops.clear();
+    s.cluster = cluster, s.shared = shared;
+  });
   return run_pipeline(pipeline, graph, true, Target::Cuda);
 }
 

@@ -81,7 +81,7 @@ Kernel drop_unit_rows(Kernel kernel) {
 
 // Accesses that are contiguous along an axis. Where each point is stored, the store decides: loads
 // that run across it are turned in tiles, a store is not. What inner loops read counts more than
-// what is stored once a row, and neighbours in one line of memory count as well.
+// all that is stored once a row, and neighbours in one line of memory count as well.
 int contiguous_accesses(const Kernel& kernel, int axis) {
   const bool points = !is_sequential(kernel);
   const Expr symbol = kernel.axes[axis].symbol();
@@ -92,8 +92,7 @@ int contiguous_accesses(const Kernel& kernel, int axis) {
     if (step == 1) count += points ? 1 : 2;
     if (step > 1 && step <= kNear && !points) count += 2;
   }
-  bool is_stored_once =
-      false;  // one result a row, or several: less than anything that loops read
+  bool is_stored_once = false;
   for (const Step& step : kernel.steps) {
     if (makes_register(step) || coefficient(step.index, symbol) != 1) continue;
     if (points) count += static_cast<int>(kernel.scalars.size()) + 1;
