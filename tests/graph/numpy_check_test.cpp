@@ -184,7 +184,7 @@ TEST_CASE("NumPy agrees on float arithmetic and comparisons, bit for bit", "[num
   const std::pair<const char*, const char*> unary_ops[] = {
       {"neg", "-a"},           {"abs", "np.abs(a)"},     {"sign", "np.sign(a)"},
       {"sqrt", "np.sqrt(a)"},  {"floor", "np.floor(a)"}, {"ceil", "np.ceil(a)"},
-      {"round", "np.rint(a)"}, {"trunc", "np.trunc(a)"}, {"reciprocal", "1 / a"},
+      {"round", "np.rint(a)"}, {"trunc", "np.trunc(a)"}, {"reciprocal", "np.reciprocal(a)"},
   };
   std::vector<Check> checks;
   for (const char* dtype : {"f32", "f64", "f16"}) {

@@ -50,6 +50,13 @@ TEST_CASE("layouts that no block could follow are refused with a reason", "[loop
                   "loop 1: warp 5, 256 elements each: beyond 1024");
   CHECK_NOTHROW(
       parse_program(columns("layouts rows grid loop warp 3 · register 32 · lane 32")));
+  std::string of_two = columns(
+      "layouts rows grid loop warp 3 · register 32 · lane 32 loop warp 2 · "
+      "register 2 · lane 32");
+  of_two.insert(of_two.find("    store"), "    r1: f32 = sum(j1: 96) load x[i0 + j1*96]\n");
+  of_two.replace(of_two.find("= r0"), 4, "= add(r0, r1)");
+  CHECK_THROWS_WITH(parse_program(of_two),
+                    ContainsSubstring("loop 2: warp 2 of 3 warps: all or one"));
   require_refused("layouts rows grid · lane 64 loop serial 1024", "a warp has 32 lanes");
   require_refused("layouts rows grid · lane 16 from 4 loop serial 1024", "a warp has 32 lanes");
   require_refused("layouts rows grid loop serial 16 · warp 64", "at most 32 warps");

@@ -90,7 +90,11 @@ std::string why_no_vectors(const Kernel& kernel, const std::vector<int>& axes,
 // Where the number of warps is no power of two they are all the block has, and all their results
 // are added at once: a digit's end would break that up.
 std::string why_wrong_warps(const Layout& layout, const std::string& name, int64_t warps) {
-  if (layout.empty() || is_power_of_two(layout[0].extent)) return "";
+  const int64_t taken = extent_of(layout, Level::Warp);
+  if (layout.empty() || is_power_of_two(layout[0].extent)) {
+    const bool is_whole = is_power_of_two(warps) || taken == 1;
+    return is_whole ? "" : str(name, ": warp ", taken, " of ", warps, " warps: all or one");
+  }
   const int64_t extent = layout[0].extent, stride = covered_by(layout) / extent;
   if (layout[0].step > 1 || extent != warps)
     return str(name, ": warp ", extent, " of ", warps, " warps: no power of two, nor all");

@@ -11,7 +11,7 @@ namespace tiny_compile {
 // is written out, in the contract's order. Nothing if it needs no sum, or another reduction.
 std::optional<Group> with_sums_written_out(const Group& producer, int buffer);
 
-// The same of a kernel that does nothing else, if neighbouring points of long rows share most of
+// The same of a kernel that does nothing else, if neighbouring points of long rows share some of
 // what they read without a mask, as windows a step apart do; else the kernel as it is.
 Kernel with_windows_written_out(const Program& program, Kernel kernel);
 

@@ -57,11 +57,10 @@ constexpr int64_t kMostWarps = 32;        // of a column, where there are few co
 constexpr int64_t kFewLanes = 8;          // of neighbours then
 constexpr int64_t kBlockWarps = 8;        // where lanes are rows
 constexpr int64_t kRowWarps = 4;          // of a block where lanes are elements
-constexpr int64_t kMostOfRow = 20;        // warps of a block that hold a row
+constexpr int64_t kMostOfRow = 12;        // warps of a block of a cluster that hold a row
 constexpr int64_t kWaiting = 5;           // blocks of a cluster
 constexpr int64_t kWaitingDivided =
     4;  // by one divisor for all of a row: that misses the fifth's registers
-constexpr int64_t kOthersOfRow = 40;  // registers of a thread, beside what it keeps of a row
 constexpr double kNear =
     8;  // lines of an access; short rows further apart are staged by others
 constexpr int64_t kEvenRow = 512;  // longer ones in whole accesses go as well in others' hands
@@ -301,13 +300,10 @@ Deal read_rows(const Machine& machine, const Shape& shape, const Along& loops) {
   return in_blocks_of(kBlockWarps, d);
 }
 
-// Blocks of a cluster that a multiprocessor has: some wait while others compute. Where threads keep several
-// values of an element, as many as have registers for them.
+// Blocks of a cluster that a multiprocessor has: some wait while others compute.
 int64_t waiting_blocks(const Machine& machine, const Shape& shape, const Deal& d) {
-  const int64_t most = shape.divides ? kWaitingDivided : kWaiting,
-                held = kOthersOfRow + shape.words * (kChunk / kLanes);
-  if (shape.streams < 2) return most;
-  return std::clamp<int64_t>(machine.registers / (kLanes * d.warps * held), 1, most);
+  return std::min(shape.divides ? kWaitingDivided : kWaiting,
+                  machine.threads / (kLanes * d.warps));
 }
 
 // Long ones in registers: a warp has a chunk.
