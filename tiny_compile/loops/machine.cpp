@@ -193,6 +193,8 @@ int64_t blocks_to_fill(const Machine& machine) {
   return std::max<int64_t>(1, machine.multiprocessors * 32 / 33);
 }
 
+int64_t blocks_ahead(const Machine& machine) { return blocks_to_fill(machine) * 3 / 8; }
+
 int64_t threads_to_fill(const Machine& machine) {
   return std::max<int64_t>(1, machine.multiprocessors * machine.threads * 32 / 33);
 }

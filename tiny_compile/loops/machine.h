@@ -58,6 +58,10 @@ int64_t blocks_to_fill(const Machine& machine);   // a block for each: 128
 int64_t threads_to_fill(const Machine& machine);  // as many as it holds at a time: 128 * 2048
 int64_t rows_to_fill(const Machine& machine);  // several for each: 512; a CPU's too, cpu:16 512
 
+// Blocks whose rows are asked for ahead: those of three eighths of the multiprocessors. With 16, 32, 48 of an
+// H200's 132, 1320 rows of 50257 took 0.152, 0.150, 0.148 ms; all would be more than the cache holds.
+int64_t blocks_ahead(const Machine& machine);
+
 // Blocks of so many threads, with so many registers each, that a multiprocessor holds at a time.
 int64_t blocks_held(const Machine& machine, int64_t threads, int64_t registers);
 

@@ -34,6 +34,7 @@ int64_t extent(const Group& group, int axis) {
 // Which axes of `first` each axis of `second` is, and what the merged rows are.
 struct Plan {
   std::string refusal;
+  std::string unless_split;  // refused too, but where many rows do a part of both (split.h)
   std::vector<Piece> pieces;
   Nest first, second;
   std::vector<bool> row_piece;  // pieces that are rows of the merged kernel
@@ -419,10 +420,12 @@ Plan line_up_siblings(const Program& program, const Group& first, const Group& s
   Plan plan = line_up(second, *a, *b);
   if (plan.refusal.empty()) choose_rows(first, second, plan);
   if (plan.refusal.empty() && !plan.unmatched.empty()) plan.refusal = "their rows differ";
-  const bool is_one_pass = program.target == Target::Cuda && first.sequential() &&
-                           second.sequential() && goes_once(first.kernel) &&
-                           goes_once(second.kernel);
-  if (plan.refusal.empty() && !is_one_pass) check_columns(program, first, second, plan);
+  if (!plan.refusal.empty()) return plan;
+  check_columns(program, first, second, plan);
+  const bool is_one_pass = !plan.refusal.empty() && program.target == Target::Cuda &&
+                           first.sequential() && second.sequential() &&
+                           goes_once(first.kernel) && goes_once(second.kernel);
+  if (is_one_pass) std::swap(plan.refusal, plan.unless_split);
   return plan;
 }
 
@@ -466,13 +469,10 @@ std::string merge_sibling(const Program& program, Group& first, const Group& sec
   if (const std::string reason = too_long(first, second); !reason.empty()) return reason;
   const Plan plan = line_up_siblings(program, first, second);
   if (!plan.refusal.empty()) return plan.refusal;
-  const bool is_long =
-      first.sequential() != second.sequential() && serialises(program, second, plan);
-  Plan down =
-      plan;  // sums of long columns go down them together where many rows do a part of both
-  check_columns(program, first, second, down);
-  if ((is_long || !down.refusal.empty()) && !splits(program, first, second, line_up_siblings))
-    return is_long ? "few rows would each run a long loop alone" : down.refusal;
+  std::string long_loop = plan.unless_split;
+  if (first.sequential() != second.sequential() && serialises(program, second, plan))
+    long_loop = "few rows would each run a long loop alone";
+  if (!long_loop.empty() && !splits(program, first, second, line_up_siblings)) return long_loop;
   const int again = std::min(first.kernel.again, second.kernel.again);
   const std::string refusal = join_groups(first, second, plan);
   if (refusal.empty()) first.kernel.again = again;

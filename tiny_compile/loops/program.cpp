@@ -113,6 +113,16 @@ bool has_schedule(const Program& program) {
                      [](const Kernel& kernel) { return kernel.schedule.has_value(); });
 }
 
+Substitution unflatten(const Kernel& kernel, const std::vector<int>& axes, Expr flat) {
+  Substitution places;
+  for (size_t k = axes.size(); k-- > 0;) {
+    const Axis& axis = kernel.axes[axes[k]];
+    places.push_back({axis.name, k == 0 ? flat : mod(flat, axis.extent)});
+    flat = floor_div(flat, axis.extent);
+  }
+  return places;
+}
+
 std::vector<int> row_axes(const Kernel& kernel) {
   std::vector<int> result(static_cast<size_t>(kernel.rows));
   for (int i = 0; i < kernel.rows; i++) result[i] = i;

@@ -204,7 +204,9 @@ bool is_costly(const Scalar& scalar);  // transcendental or random
 
 bool has_schedule(const Program& program);        // one of its kernels at least
 std::vector<int> row_axes(const Kernel& kernel);  // 0 .. rows-1
-Expr row_count(const Kernel& kernel);             // product of the rows' extents
+// What these axes are where they are counted through and the count is `flat`: the last goes fastest.
+Substitution unflatten(const Kernel& kernel, const std::vector<int>& axes, Expr flat);
+Expr row_count(const Kernel& kernel);  // product of the rows' extents
 Expr inner_count(const Kernel& kernel, const Step& step);
 std::vector<bool> buffers_read(const Program& program, const Kernel& kernel);
 std::vector<bool> buffers_written(const Program& program, const Kernel& kernel);

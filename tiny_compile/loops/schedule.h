@@ -45,9 +45,8 @@ struct Schedule {
   int split_k = 0;    // parts of the sum that its first choice makes apart; 0: as it likes
   // Layouts
   int resident = 0;  // blocks that a multiprocessor holds at least; 0: the compiler's
-  int ahead =
-      0;  // blocks, or clusters of them, until what is asked for now is read; 0: nothing is
-  Layout rows{};                // of the rows' flat index
+  int ahead = 0;     // blocks, or clusters, until what they ask for is read; 0: none asks
+  Layout rows{};     // of the rows' flat index
   std::vector<Layout> loops{};  // of each list of loops (legal_layouts.h)
   bool operator==(const Schedule&) const = default;
 };

@@ -85,17 +85,7 @@ Expr add_axis(Kernel& kernel, const char* name, int64_t extent, std::vector<int>
   return kernel.axes.back().symbol();
 }
 
-// The inner axes in terms of an element's number, scalars marked that steps with loops reach.
-Substitution unflatten(const Kernel& kernel, const std::vector<int>& inner, Expr rest) {
-  Substitution axes;
-  for (size_t k = inner.size(); k-- > 0;) {
-    const Axis& axis = kernel.axes[inner[k]];
-    axes.push_back({axis.name, k == 0 ? rest : mod(rest, axis.extent)});
-    rest = floor_div(rest, axis.extent);
-  }
-  return axes;
-}
-
+// Scalars that steps with loops reach.
 std::vector<bool> reached_in_loops(const Kernel& kernel) {
   std::vector<bool> wanted(kernel.scalars.size());
   for (const Step& step : kernel.steps) {

@@ -59,8 +59,7 @@ constexpr int64_t kBlockWarps = 8;        // where lanes are rows
 constexpr int64_t kRowWarps = 4;          // of a block where lanes are elements
 constexpr int64_t kMostOfRow = 12;        // warps of a block of a cluster that hold a row
 constexpr int64_t kWaiting = 5;           // blocks of a cluster
-constexpr int64_t kWaitingDivided =
-    4;  // by one divisor for all of a row: that misses the fifth's registers
+constexpr int64_t kWaitingDivided = 4;    // that divide by one number: it takes registers
 constexpr double kNear =
     8;  // lines of an access; short rows further apart are staged by others
 constexpr int64_t kEvenRow = 512;  // longer ones in whole accesses go as well in others' hands
@@ -76,8 +75,9 @@ struct Shape {
   int64_t streams = 1;            // values of an element that are held at a time,
   int64_t words = 1;              // and the words that they take
   int reductions = 0;
-  int64_t loads = 0;  // of an element, whose places rows and loops name
-  bool divides = false, exponentials = false;  // sums of them
+  int64_t loads = 0;          // of an element, whose places rows and loops name
+  bool exponentials = false;  // it adds up some
+  bool divides = false;
   bool again = false;   // elements are wanted again when all of them have been read
   bool writes = false;  // an element of each
 };
@@ -246,8 +246,9 @@ Deal read_columns(const Machine& machine, const Shape& shape, const Along& rows)
   return in_blocks_of(kBlockWarps, d);
 }
 
-// Few long ones that are read once and lie oddly: a block has a chunk of 32 columns at a time, the cluster all, or so
-// many as it has blocks. (2839 of bf16[.., 1537], two arrays: 31 us; by threads with columns apart 235.)
+// Few long ones that are read once and lie oddly: a block has a chunk of 32 columns at a time, the
+// cluster all, or so many as it has blocks. (2839 of bf16[.., 1537], two arrays: 31 us; by threads
+// whose columns lie apart 235.)
 Deal read_odd_columns(const Machine& machine, const Shape& shape) {
   Deal d;
   d.row_lanes = kLanes;

@@ -7,8 +7,8 @@
 
 namespace tiny_compile {
 
-// For a kernel that reduces. Nothing where layouts cannot, or others are as good: of long rows that are
-// read again, where one list of loops goes over them, and of long columns that are read once.
+// For a kernel that reduces. Nothing where layouts cannot, or others are as good: of most long rows that
+// are read again by one list of loops, and of most long columns that are read once.
 std::optional<Schedule> layouts_of(const Program& program, const Kernel& kernel);
 
 }  // namespace tiny_compile

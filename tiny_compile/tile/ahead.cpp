@@ -34,13 +34,7 @@ int64_t side_by_side(const Share& k) {
 Substitution axes_of_row(const Lowering& l, const Expr& block) {
   Expr row = substitute(l.rows.start(), {{block_of(l.tile).symbol(), block}});
   if (l.rows.covers_more) row = min(row, l.rows.count - 1);
-  Substitution axes;
-  for (int a = l.kernel.rows; a-- > 0;) {
-    const Axis& axis = l.kernel.axes[a];
-    axes.push_back({axis.symbol().symbol(), a == 0 ? row : mod(row, axis.extent)});
-    row = floor_div(row, axis.extent);
-  }
-  return axes;
+  return unflatten(l.kernel, row_axes(l.kernel), row);
 }
 
 }  // namespace

@@ -21,7 +21,6 @@ namespace {
 
 constexpr int64_t kLanes = 32;
 constexpr int64_t kFewParts = 4;  // that a thread reads
-constexpr int64_t kWord = 4;      // bytes: what is sent has that many, or twice
 
 using Place = std::function<Expr(const Expr& result, const Expr& part)>;
 
@@ -199,8 +198,7 @@ class Exchanging {
 bool sends(const Tile& tile, const Exchange& e) {
   const int64_t of_a_block = e.results * tile.warps * tile.cluster;
   return tile.cluster > 1 && e.parts.blocks == tile.cluster && e.of_warps && !e.repeats &&
-         size_of(compute_type(e.all.dtype)) >= kWord &&
-         is_small_exchange(of_a_block, DType::i64);
+         can_be_sent(e.all.dtype) && is_small_exchange(of_a_block, DType::i64);
 }
 
 Body exchanged(Tile& tile, const Exchange& exchange) {

@@ -250,17 +250,13 @@ void store_pass(Lowering& l, const std::vector<int>& pass) {
   append(l.tile.body, by_owner(l, {l.kernel.schedule->rows, k.layout}, std::move(body)));
 }
 
-bool has(const Statement& statement, StatementKind kind) {
-  return statement.kind == kind ||
-         std::any_of(statement.body.begin(), statement.body.end(),
-                     [&](const Statement& s) { return has(s, kind); });
-}
-
 // Blocks of a cluster that read what one has given keep it from ending; and before one is sent to, it has
 // to be there. `reduced`: statements up to the end of the last reduction.
 void bound_cluster(Body& body, size_t reduced) {
-  const auto waits = [](const Statement& s) { return has(s, StatementKind::ClusterBarrier); };
-  const auto sends = [](const Statement& s) { return has(s, StatementKind::Send); };
+  const auto waits = [](const Statement& s) {
+    return contains(s, StatementKind::ClusterBarrier);
+  };
+  const auto sends = [](const Statement& s) { return contains(s, StatementKind::Send); };
   if (std::any_of(body.begin(), body.end(), waits))
     body.insert(body.begin() + static_cast<int64_t>(reduced), cluster_barrier());
   if (std::any_of(body.begin(), body.end(), sends))

@@ -12,10 +12,7 @@
 namespace tiny_compile {
 namespace {
 
-bool has_sends(const Statement& statement) {
-  return statement.kind == StatementKind::Send ||
-         std::any_of(statement.body.begin(), statement.body.end(), has_sends);
-}
+bool has_sends(const Statement& statement) { return contains(statement, StatementKind::Send); }
 
 class Sends {
  public:

@@ -1,7 +1,14 @@
 // The tile program as a value: how its statements are made.
 #include "tiny_compile/tile/tile.h"
 
+#include <algorithm>
+
 namespace tiny_compile {
+namespace {
+
+constexpr int kWord = 4;  // bytes that a message has at least
+
+}  // namespace
 
 const char* name_of(Space space) {
   return space == Space::Register ? "array" : space == Space::Shared ? "shared" : "cluster";
@@ -132,6 +139,14 @@ Statement await(int array) {
   s.kind = StatementKind::Await;
   s.array = array;
   return s;
+}
+
+bool can_be_sent(DType dtype) { return size_of(compute_type(dtype)) >= kWord; }
+
+bool contains(const Statement& statement, StatementKind kind) {
+  return statement.kind == kind ||
+         std::any_of(statement.body.begin(), statement.body.end(),
+                     [&](const Statement& s) { return contains(s, kind); });
 }
 
 void append(Body& body, Body more) {

@@ -134,7 +134,9 @@ Statement cluster_barrier();
 Statement cluster_start();
 Statement send(int array, const Expr& index, int value);
 Statement await(int array);
+bool can_be_sent(DType dtype);  // as words of four bytes, or eight
 void append(Body& body, Body more);
+bool contains(const Statement& statement, StatementKind kind);  // it is one, or one is in it
 
 int add_array(Tile& tile, Array array);
 // Each a new scalar: an Element is what the array holds where it is defined.

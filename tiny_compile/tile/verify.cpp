@@ -24,7 +24,6 @@ constexpr int64_t kMostUnrolled = 1 << 16;  // times that a statement is written
 constexpr int64_t kMostBlocks = INT32_MAX;
 constexpr int kWidest = 8;    // elements of one access
 constexpr int kNowhere = -1;  // how deep a scalar is that is not computed
-constexpr int kSent = 4;      // bytes of an element that can be sent, at least
 constexpr int kAlign = 16;    // bytes, of a buffer that vectors are read from
 
 struct Fault {
@@ -281,8 +280,8 @@ class TileVerifier {
     check_element_set(s);
     const Array& array = tile_.arrays[s.array];
     require(has_started_, "sends before the cluster has started");
-    require(array.space == Space::Cluster && size_of(compute_type(array.dtype)) >= kSent,
-            "sends to ", array.name, ": no cluster's array of words");
+    require(array.space == Space::Cluster && can_be_sent(array.dtype), "sends to ", array.name,
+            ": no cluster's array of words");
     require(awaited_.count(s.array) == 0, "sends to ", array.name,
             ", which has been waited for");
     sent_.insert(s.array);
