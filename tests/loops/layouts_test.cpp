@@ -87,20 +87,19 @@ TEST_CASE("turns of sums of exponentials are of whole chunks", "[loops][layouts]
     text.replace(text.find("= sum("), 6, "= sum_exp(");
     REQUIRE_THROWS_WITH(parse_program(text), ContainsSubstring(message));
   };
-  refuse("layouts rows grid loop serial 64 · register 32 · lane 32",
-         "64 turns, sum_exp at most");
-  refuse("layouts rows grid · lane 2 loop serial 4 · register 64 · lane 16 from 2",
-         "rows have them");
+  refuse("layouts rows grid loop serial 2048 · register 32 · lane 32",
+         "2048 chunks, sum_exp at most 1024");
+  refuse("layouts rows grid loop lane 32 · register 64", "lanes have whole chunks");
+  refuse("layouts rows grid loop cluster 2 from 2 · register 32 · cluster 2 · lane 16",
+         "chunks of 2 blocks of a cluster");
   refuse("layouts rows grid loop serial 4 · register 8 · lane 32", "whole chunks of a warp");
   refuse("layouts rows grid loop serial 2 · register 8 · warp 4 · lane 32", "whole chunks");
 }
 
-TEST_CASE("lanes that keep what turns gave exchange 32 elements a warp", "[loops][layouts]") {
+TEST_CASE("what a block knows of all chunks has to fit it", "[loops][layouts]") {
   const auto text_of = [](const std::string& op) {
     std::string text = columns(
-        "layouts rows grid · register 4 loop serial 2 · cluster 2 · warp 32 · register 32 · "
-        "lane 32");
-    for (size_t at; (at = text.find("f32")) != std::string::npos;) text.replace(at, 3, "f64");
+        "layouts rows grid · warp 8 · lane 2 loop serial 512 · register 64 · lane 16 from 2");
     return text.replace(text.find("= sum("), 6, "= " + op + "(");
   };
   CHECK_NOTHROW(parse_program(text_of("sum")));

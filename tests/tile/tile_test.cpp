@@ -51,7 +51,7 @@ TEST_CASE("a tile program reads as its kernel's schedule says", "[tile]") {
   CHECK(print(program, lower_to_tile(program, program.kernels[0])) ==
         R"(tile k grid 4 block 4 warps {
   array sum0: f32[4]
-  shared given_f32: f32[128]
+  shared given1: f32[128]
   array u2: f32[4]
   array r0_of_row: f32[1]
   row: 100 = min(block*32 + lane, 99)
@@ -73,10 +73,10 @@ TEST_CASE("a tile program reads as its kernel's schedule says", "[tile]") {
   $7 = add($6, $5)
   sum0[0] = $7
   $8 = sum0[0]
-  given_f32[lane + warp*32] = $8
+  given1[lane + warp*32] = $8
   barrier
   for w < 4 unrolled {
-    $9 = given_f32[lane + w*32]
+    $9 = given1[lane + w*32]
     u2[w] = $9
   }
   for w < 2 unrolled {
@@ -229,9 +229,9 @@ TEST_CASE("warps whose lanes have the same give one element each", "[tile]") {
     return print(program, lower_to_tile(program, program.kernels[0]));
   };
   CHECK_THAT(text_of("layouts rows grid loop warp 4 · register 32 · lane 32"),
-             ContainsSubstring("shared given_f32: f32[4]"));
+             ContainsSubstring("shared given1: f32[4]"));
   CHECK_THAT(text_of("layouts rows grid · lane 2 loop register 64 · warp 4 · lane 16 from 2"),
-             !ContainsSubstring("shared given_f32: f32[4]"));
+             !ContainsSubstring("shared given1: f32[4]"));
 }
 
 TEST_CASE("a kernel without rows is a layout's too", "[tile][schedule]") {
@@ -283,7 +283,7 @@ TEST_CASE("what is the same for a row's elements is computed once for each row",
   }
 }
 
-TEST_CASE("lanes keep what the turns of a sum of exponentials gave", "[tile]") {
+TEST_CASE("all come to know what the turns of a sum of exponentials gave", "[tile]") {
   manual_seed(6);
   for (const int64_t count : {1, 1000, 3000, 8192, 15000}) {
     const Tensor x = randn({count, 2}) * 40.0;
@@ -292,11 +292,105 @@ TEST_CASE("lanes keep what the turns of a sum of exponentials gave", "[tile]") {
          {"layouts rows grid loop serial 16 · register 32 · lane 32",
           "layouts rows grid · warp 2 from 4 loop serial 4 · warp 4 · register 32 · lane 32",
           "layouts rows grid · register 2 loop warp 2 · serial 8 · lane 32 · register 32",
+          "layouts rows grid · lane 2 loop serial 16 · register 64 · lane 16 from 2",
+          "layouts rows grid loop serial 4 · cluster 2 · warp 2 · register 32 · lane 32",
           "layouts rows grid · vector 2 loop serial 32 · register 64 · lane 16"}) {
       INFO(count << ": " << line);
       const Program program = parse_program(columns("sum_exp", count, 2, line));
       CHECK(same_bits(interpret(lower_to_tiles(program), inputs)[0],
                       interpret(program, inputs)[0]));
+    }
+  }
+}
+
+namespace {
+
+// A maximum and a sum of exponentials of the same values, and a sum of others, of rows of `count`.
+std::string exponentials_of(int64_t count, const char* dtype, const std::string& line) {
+  const std::string row = str("load x[i0*", count, " + j0]");
+  return str("program f on cuda {\n  input x: ", dtype, "[6,", count, "]\n  output y: ", dtype,
+             "[6,", count, "]\n  output z: f32[6]\n  kernel k rows(i0: 6) {\n    $0 = ", row,
+             "\n    $1 = cast<f32>($0)\n    r0: f32 = max(j0: ", count,
+             ") $1\n    r1: f32 = sum_exp(j0: ", count, ") $1\n    r2: f32 = sum(j0: ", count,
+             ") mul($1, $1)\n    store z[i0] = add(r0, add(log(r1), r2))\n    store y[i0*",
+             count, " + j0] for (j0: ", count, ") = cast<", dtype,
+             ">(exp(sub($1, r0)))\n    schedule ", line,
+             "\n  }\n  launch k\n  return y, z\n}\n");
+}
+
+}  // namespace
+
+TEST_CASE("the reductions of a pass wait together", "[tile]") {
+  std::string made =
+      columns("sum", 4096, 2, "layouts rows grid loop warp 4 · register 32 · lane 32");
+  made.insert(made.find("    store"), "    r1: f32 = max(j0: 4096) load x[i0 + j0*2]\n");
+  made.replace(made.find("= r0"), 4, "= add(r0, r1)");
+  const Program program = parse_program(made);
+  const std::string text = print(program, lower_to_tile(program, program.kernels[0]));
+  const size_t first = text.find("\n  barrier\n");
+  CHECK(first != std::string::npos);
+  CHECK(text.find("\n  barrier\n", first + 1) == std::string::npos);
+}
+
+TEST_CASE("a sum of exponentials finds a maximum on its way", "[tile]") {
+  manual_seed(8);
+  for (const int64_t count : {1000, 4096, 7000}) {
+    Tensor x = randn({6, count}) * 30.0;
+    for (const char* line :
+         {"layouts rows grid loop warp 4 · serial 2 · register 32 · lane 32",
+          "layouts rows grid loop warp 8 · register 32 · lane 32",
+          "layouts rows grid loop cluster 4 · warp 2 · register 32 · lane 32",
+          "layouts rows grid · lane 2 loop register 128 · warp 4 · lane 16 from 2"}) {
+      for (const char* dtype : {"f32", "bf16", "f16"}) {
+        INFO(count << " of " << dtype << ": " << line);
+        const Program program = parse_program(exponentials_of(count, dtype, line));
+        const std::vector<Tensor> inputs = {x.to(program.buffers[0].type.dtype)};
+        const std::vector<Tensor> tiles = interpret(lower_to_tiles(program), inputs),
+                                  kernels = interpret(program, inputs);
+        CHECK(same_bits(tiles[0], kernels[0]));
+        CHECK(same_bits(tiles[1], kernels[1]));
+      }
+    }
+  }
+  const Program program = parse_program(exponentials_of(
+      4096, "bf16", "layouts rows grid loop warp 4 · register 4 · lane 32 · vector 8"));
+  const std::string text = print(program, lower_to_tile(program, program.kernels[0]));
+  CHECK_THAT(text, ContainsSubstring("array max0: f32[1]"));
+  // Halves that are kept are read as they lie.
+  CHECK_THAT(text, ContainsSubstring(": bf16[32] packed\n"));
+  CHECK_THAT(text, ContainsSubstring("] = load x["));
+  CHECK(parse_tile(program, text) == lower_to_tile(program, program.kernels[0]));
+}
+
+TEST_CASE("no exponent of a shortcut is above what is said to be the highest", "[tile]") {
+  const auto error_above = [](float highest) {
+    return error_of([highest](Tile& tile) {
+      const int one = add_constant(tile, Literal::of(DType::f32, 1)),
+                most = add_constant(tile, Literal::of(DType::f32, highest)),
+                exp = add_apply(tile, Op::exp, DType::f32, {one});
+      tile.body = {shortcut({define(exp), set(1, 0, exp)}, most)};
+    });
+  };
+  CHECK(error_above(1) == "");
+  CHECK(error_above(std::numeric_limits<float>::infinity()) == "");
+  CHECK_THAT(error_above(0.5f), ContainsSubstring("an exponent of a shortcut is not below"));
+}
+
+TEST_CASE("rows of exponentials may have NaN, infinities and -0", "[tile]") {
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const float odd : {inf, -inf, std::nanf(""), -0.0f, 3e38f, -3e38f}) {
+    Tensor x = zeros({6, 2050});
+    float* data = x.data<float>();
+    for (int64_t i = 0; i < 6 * 2050; i++) data[i] = static_cast<float>(i % 7) * 0.5f;
+    data[5] = data[2049] = data[2050 + 1024] = odd;
+    for (int64_t i = 0; i < 2050; i++) data[2 * 2050 + i] = odd;
+    for (const char* line : {"layouts rows grid loop warp 3 · register 32 · lane 32",
+                             "layouts rows grid loop serial 4 · register 32 · lane 32"}) {
+      INFO(odd << ": " << line);
+      const Program program = parse_program(exponentials_of(2050, "f32", line));
+      const std::vector<Tensor> inputs = {x};
+      CHECK(same_bits(interpret(lower_to_tiles(program), inputs)[1],
+                      interpret(program, inputs)[1]));
     }
   }
 }
@@ -456,7 +550,10 @@ TEST_CASE("what is sent is read when all of it has come", "[tile]") {
              ContainsSubstring("nobody sends t[62]"));
   CHECK_THAT(error_of_cluster(start + all + all + await), ContainsSubstring("is sent twice"));
   CHECK_THAT(error_of_cluster(start + "  for q < 2 {\n" + all + "  }\n" + await),
-             ContainsSubstring("sends in turns"));
+             ContainsSubstring("is sent twice"));
+  CHECK(error_of_cluster(start +
+                         "  for q < 2 {\n  if lane/16 < q + 1 {\n  if q < lane/16 + 1 {\n" +
+                         all + "  }\n  }\n  }\n" + await + read) == "");
   CHECK_THAT(error_of_cluster(start + "  t[lane*2 + rank] = $0\n" + await),
              ContainsSubstring("which nobody sends"));
 }

@@ -259,3 +259,20 @@ TEST_CASE("a shortcut may be done again", "[tile][verify]") {
   check_refused("  t[0] = f32 1.0\n  shortcut {\n    $9 = t[0] of lane ^ 1\n  }\n",
                 "nothing of other lanes");
 }
+
+TEST_CASE("a shortcut below a highest exponent is done once", "[tile][verify]") {
+  const std::string value = "  t[0] = f32 1.0\n  $9 = t[0]\n  shortcut below $9 {\n";
+  CHECK(error_of(text_of(value + "    $10 = t[0]\n    t[0] = $10\n  }\n")) == "");
+  check_refused(value + "    $10 = div($9, $9)\n    t[0] = $10\n  }\n", "has quotients");
+  check_refused(value + "    barrier\n  }\n", "a shortcut is done again");
+  check_refused("  shortcut below $9 {\n  }\n", "$9");
+}
+
+TEST_CASE("a thread's own halves are packed, and read in pairs", "[tile][verify]") {
+  const std::string packed = "  array w: f16[8] packed\n";
+  CHECK(error_of(text_of(packed + "  w[2] = load h[4] x2\n")) == "");
+  check_refused(packed + "  w[1] = load h[4] x2\n", "reads pairs");
+  check_refused(packed + "  w[0] = load h[4]\n", "reads pairs");
+  check_refused("  array w: f32[8] packed\n", "only a thread's own halves are");
+  check_refused("  shared w: f16[8] packed\n", "only a thread's own halves are");
+}

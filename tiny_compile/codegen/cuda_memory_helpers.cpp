@@ -55,11 +55,36 @@ template <int N>
 __device__ inline float tc_to_f32(const tc_pack<tc_bf16, N>& pack, int v) {
   union {
     tc_pack<tc_bf16, N> halves;
-    unsigned words[N / 2];
+    unsigned words[(N + 1) / 2];
   } both = {pack};
   const unsigned word = both.words[v / 2];
   return tc_from_bits(v % 2 ? word & 0xffff0000u : word << 16);
 }
+)"},
+    {"tc_kept", "tc_bf16 tc_from_bits tc_pack tc_to_f32", R"(
+// A half of a word, which is not taken out of it first.
+__device__ inline float tc_half_of(unsigned word, bool high, tc_bf16) {
+  return tc_from_bits(high ? word & 0xffff0000u : word << 16);
+}
+__device__ inline float tc_half_of(unsigned word, bool high, tc_f16) {
+  return tc_to_f32(tc_f16{(unsigned short)(high ? word >> 16 : word)});
+}
+// Registers of halves, two to a word.
+template <class T, int N>
+struct tc_kept {
+  unsigned words[(N + 1) / 2];
+  __device__ void keep(int e, T x) {
+    const unsigned half = x.bits, word = words[e / 2];
+    words[e / 2] = e % 2 ? (word & 0xffffu) | half << 16 : (word & 0xffff0000u) | half;
+  }
+  template <int M>
+  __device__ void read(int e, const T* from) {
+    const tc_pack<unsigned, M / 2> pairs = *(const tc_pack<unsigned, M / 2>*)from;
+#pragma unroll
+    for (int v = 0; v < M / 2; v++) words[e / 2 + v] = pairs.at[v];
+  }
+  __device__ float at(int e) const { return tc_half_of(words[e / 2], e % 2, T()); }
+};
 )"},
     {"tc_pairs", "tc_pack tc_pair", R"(
 // Neighbours are rounded two at a time.

@@ -64,7 +64,7 @@ CudaText::CudaText(const Program& p, const Kernel& k, Starts starts)
       if (form == Form::Slow && trusts_maximum) return str(calls("tc_exp_slowly"), "(", a, ")");
       if (form != Form::Fast) return std::string();
       return str(calls("tc_exp_below"), "(", a,
-                 highest(scalar.operands[0]).empty() ? ", exact)" : ")");
+                 !knows_highest && highest(scalar.operands[0]).empty() ? ", exact)" : ")");
     }
     const std::string b = scalars.name(scalar.operands[1]);
     if (form == Form::Slow) return str(calls("tc_divided"), "_slowly(", a, ", ", b, ")");

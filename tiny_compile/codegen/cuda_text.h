@@ -63,6 +63,7 @@ class CudaText : public KernelText {
   };
   Form form = Form::Each;
   bool hastens_exp = false;
+  bool knows_highest = false;   // `exact` starts as what is known of all exponents
   bool trusts_maximum = false;  // `exact` starts as what the row's maximum says of them all
   // What the scalars of a loop have of fast forms.
   struct Hastened {

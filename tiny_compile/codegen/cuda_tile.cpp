@@ -6,6 +6,7 @@
 #include "tiny_compile/codegen/cuda_tile.h"
 
 #include <algorithm>
+#include <set>
 
 #include "tiny_compile/codegen/cuda_memory_helpers.h"
 #include "tiny_compile/loops/bounds.h"
@@ -26,6 +27,16 @@ void count_uses(const Body& body, const std::vector<Scalar>& scalars, std::vecto
     seen[s.value] = true;
     for (int operand : scalars[s.value].operands) uses[operand]++;
     if (scalars[s.value].mask >= 0) uses[scalars[s.value].mask]++;
+  }
+}
+
+// Arrays that scalars are read from.
+void find_read(const Body& body, const std::vector<Scalar>& scalars, std::set<int>& read) {
+  for (const Statement& s : body) {
+    find_read(s.body, scalars, read);
+    if (s.kind != StatementKind::Define) continue;
+    const bool is_element = scalars[s.value].kind == ScalarKind::Element;
+    if (s.array >= 0 || is_element) read.insert(s.array >= 0 ? s.array : scalars[s.value].step);
   }
 }
 
@@ -58,6 +69,10 @@ class TileWriter {
         uses_(tile.kernel.scalars.size()) {
     std::vector<bool> seen(uses_.size());
     count_uses(tile.body, tile.kernel.scalars, uses_, seen);
+    find_read(tile.body, tile.kernel.scalars, read_);
+    std::vector<int> stored(uses_.size());
+    count_stored(tile.body, stored);
+    text_.scalars.rounds = [this, stored](int id) { return stored[id] < uses_[id]; };
     text.scalars.element = [this](int id) {
       const bool here = is_element(id) && is_written_where_used(id);
       return here ? element(tile_.kernel.scalars[id]) : std::string();
@@ -70,10 +85,7 @@ class TileWriter {
     const std::string of_cluster = cluster == 1 ? "" : str(" / ", cluster);
     out_.line(str("const ", text_.integer, " block = blockIdx.x", of_cluster, ";"));
     if (cluster > 1) out_.line(str("const int rank = blockIdx.x % ", cluster, ";"));
-    for (const Array& array : tile_.arrays)
-      out_.line(str(array.space == Space::Register ? "" : "__shared__ ",
-                    value_type(array.dtype), " ", array.name, "[",
-                    array.size / (array.space == Space::Cluster ? cluster : 1), "];"));
+    for (const Array& array : tile_.arrays) declare(array);
     expect_arrays();
     if (chooses_places()) {
       text_.wrong = "wrong";
@@ -84,6 +96,25 @@ class TileWriter {
   }
 
  private:
+  // Halves that are only put in arrays from which vectors are stored: that rounds them, in pairs.
+  void count_stored(const Body& body, std::vector<int>& stored) const {
+    for (const Statement& s : body) {
+      count_stored(s.body, stored);
+      if (s.kind != StatementKind::Set) continue;
+      const Array& array = tile_.arrays[s.array];
+      stored[s.value] += is_half(array.dtype) && !array.packed && !read_.count(s.array);
+    }
+  }
+
+  void declare(const Array& array) {
+    const int64_t size = array.size / (array.space == Space::Cluster ? tile_.cluster : 1);
+    if (array.packed)
+      return out_.line(str(text_.calls("tc_kept"), "<", c_type(array.dtype), ", ", size, "> ",
+                           array.name, " = {};"));
+    out_.line(str(array.space == Space::Register ? "" : "__shared__ ", value_type(array.dtype),
+                  " ", array.name, "[", size, "];"));
+  }
+
   // Bytes are counted as they arrive, from before the first block sends.
   void expect_arrays() {
     if (awaited_.empty()) return;
@@ -123,6 +154,7 @@ class TileWriter {
 
   std::string at(int array, const Expr& index) const {
     const Array& a = tile_.arrays[array];
+    if (a.packed) return str(a.name, ".at(", text_.scalars.index(index), ")");
     if (a.space != Space::Cluster) return str(a.name, "[", text_.scalars.index(index), "]");
     const Expr block = mod(index, tile_.cluster), place = floor_div(index, tile_.cluster);
     const std::string own = str(a.name, "[", text_.scalars.index(place), "]");
@@ -206,7 +238,10 @@ class TileWriter {
   }
 
   void write_set(const Statement& s, const std::string& value) {
-    out_.line(str(at(s.array, s.index), " = ", value, ";"));
+    const Array& a = tile_.arrays[s.array];
+    out_.line(a.packed ? str(a.name, ".keep(", text_.scalars.index(s.index), ", ",
+                             exact_storage(text_.calls, a.dtype, value), ");")
+                       : str(at(s.array, s.index), " = ", value, ";"));
   }
 
   std::string address(int buffer, const Expr& index,
@@ -224,6 +259,10 @@ class TileWriter {
   }
 
   void write_load(const Statement& s) {
+    const Array& array = tile_.arrays[s.array];
+    if (array.packed)
+      return out_.line(str(array.name, ".read<", s.width, ">(", text_.scalars.index(s.place),
+                           ", ", address(s.buffer, s.index), ");"));
     const bool half = is_half(text_.program.buffers[s.buffer].type.dtype);
     if (half) text_.calls(kElementOfPack);
     const Scalar chosen = s.value < 0 ? Scalar{} : tile_.kernel.scalars[s.value];
@@ -254,7 +293,23 @@ class TileWriter {
     out_.close();
   }
 
+  // Either way, by what is known of all exponents.
+  void write_decided(const Statement& s) {
+    text_.hastens_exp = text_.knows_highest = true;
+    text_.form = CudaText::Form::Fast;
+    out_.open(str("if (", text_.scalars.name(s.value), " < 43.0f)"));
+    write(s.body);
+    out_.close();
+    text_.form = CudaText::Form::Slow;
+    out_.open("else");
+    write(s.body);
+    out_.close();
+    text_.form = CudaText::Form::Each;
+    text_.hastens_exp = text_.knows_highest = false;
+  }
+
   void write_shortcut(const Statement& s) {
+    if (s.value >= 0) return write_decided(s);
     out_.open("");
     out_.line("bool exact = true;");
     text_.hastens_exp = true;
@@ -274,6 +329,7 @@ class TileWriter {
   const Tile& tile_;
   std::vector<int> awaited_;   // arrays
   std::vector<int> uses_;      // of each scalar
+  std::set<int> read_;         // arrays
   std::vector<int> divisors_;  // that are known here
 };
 

@@ -7,7 +7,6 @@
 #include "tiny_compile/loops/legal_layouts.h"
 
 #include <algorithm>
-#include <map>
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/graph/scan.h"
@@ -20,8 +19,6 @@ namespace {
 constexpr int64_t kLanesOfWarp = 32, kMostWarps = 32;
 constexpr int64_t kMostElements = 128;  // elements of a thread at a time
 constexpr int64_t kShared = 48 << 10;   // bytes that a kernel may declare
-constexpr int64_t kSmall = 4 << 10;     // bytes of one exchange
-constexpr int64_t kExchanges = 4;       // of sum_exp: largest and sum, of a chunk and of all
 constexpr int64_t kMostBlocks = INT32_MAX;
 constexpr int64_t kWidest = 8;  // elements of one access
 
@@ -105,19 +102,15 @@ std::string why_wrong_warps(const Layout& layout, const std::string& name, int64
              : str(name, ": warp ", extent, ", ", stride, " elements each: beyond ", digit);
 }
 
-// Elements of a block that its warps exchange at a time, or the blocks of a cluster, where a thread has
-// `live` results; a warp whose lanes all have the same gives one, and to blocks one each. Behind its
-// turns each lane of a sum_exp has what another turn gave.
-int64_t exchanged(const Step& step, const Layout& layout, Level level, int64_t live,
-                  int64_t warps, int64_t cluster) {
-  const std::vector<Bit> bits = bits_in_order(layout);
+// Elements of a block that its warps exchange over these bits, or the blocks of a cluster, where a
+// thread has `live` results; a warp whose lanes all have the same gives one, and to blocks one each.
+int64_t exchanged(const std::vector<Bit>& bits, Level level, int64_t live, int64_t warps,
+                  int64_t cluster) {
   const auto from = std::find_if(bits.begin(), bits.end(),
                                  [&](const Bit& bit) { return bit.level == level; });
   if (from == bits.end()) return 0;
   const auto owns = [](const Bit& bit) { return is_own(bit.level); };
-  const bool keeps_turns = step.op == Op::sum_exp && extent_of(layout, Level::Serial) > 1,
-             of_warps =
-                 !keeps_turns && lanes_agree(bits, static_cast<size_t>(from - bits.begin()));
+  const bool of_warps = lanes_agree(bits, static_cast<size_t>(from - bits.begin()));
   const int64_t of_a_warp = !of_warps ? kLanesOfWarp : level == Level::Cluster ? cluster : 1;
   return (live >> std::count_if(bits.begin(), from, owns)) * warps * of_a_warp;
 }
@@ -126,35 +119,42 @@ int64_t row_registers(const Schedule& s) {
   return extent_of(s.rows, Level::Register) * extent_of(s.rows, Level::Vector);
 }
 
-// Large exchanges of one dtype go through one array, and places through another; so do all between
-// the blocks of a cluster.
-int64_t shared_bytes(const Kernel& kernel, Level level) {
+bool is_numbered_by(const Layout& layout, Level level) { return extent_of(layout, level) > 1; }
+
+// What all blocks and warps know of a row's chunks, where a thread does not have all: the largest,
+// and the sum of exponentials against it.
+int64_t known_of_chunks(const Schedule& s, const Layout& loop) {
+  const bool is_shared = is_numbered_by(loop, Level::Warp) ||
+                         is_numbered_by(loop, Level::Cluster) ||
+                         is_numbered_by(loop, Level::Serial);
+  if (!is_shared || covered_by(loop) <= kChunk) return 0;
+  return 2 * covered_by(loop) / kChunk * row_registers(s) * extent_of(s.rows, Level::Warp) *
+         extent_of(s.rows, Level::Lane);
+}
+
+// The shared elements of a step.
+int64_t shared_elements(const Kernel& kernel, const Step& step) {
   const Schedule& s = *kernel.schedule;
-  std::map<DType, int64_t> most;
-  int64_t places = 0, small = 0;
-  for (const Step& step : kernel.steps) {
-    if (step.kind != StepKind::Reduce || step.inner.empty()) continue;
-    const Layout loop = layout_over(kernel, step.inner);
-    const int64_t live = extent_of(loop, Level::Register) * extent_of(loop, Level::Vector),
-                  elements = exchanged(step, loop, level, live * row_registers(s), warps_of(s),
-                                       cluster_of(s));
-    const DType dtype = accumulator(step.op, kernel.scalars[step.value].dtype);
-    const auto count = [&](DType type, int64_t& large) {
-      const int64_t bytes = elements * size_of(type);
-      if (is_small_exchange(elements, type))
-        small += step.op == Op::sum_exp ? kExchanges * bytes : bytes;
-      else
-        large = std::max(large, bytes);
-    };
-    count(dtype, most[dtype]);
-    if (is_arg(step)) count(DType::i64, places);
-  }
-  for (const auto& [dtype, bytes] : most) small += bytes;
-  return small + places;
+  const Layout loop = layout_over(kernel, step.inner);
+  const int64_t live = extent_of(loop, Level::Register) * extent_of(loop, Level::Vector);
+  std::vector<Bit> bits = bits_in_order(loop);
+  if (step.op == Op::sum_exp)
+    std::erase_if(bits, [](const Bit& bit) { return bit.stride >= kChunk; });
+  int64_t elements = 0;
+  for (Level level : {Level::Warp, Level::Cluster})
+    elements += exchanged(bits, level, live * row_registers(s), warps_of(s), cluster_of(s));
+  return step.op == Op::sum_exp ? 2 * elements + known_of_chunks(s, loop) : elements;
 }
 
 int64_t shared_bytes(const Kernel& kernel) {
-  return shared_bytes(kernel, Level::Warp) + shared_bytes(kernel, Level::Cluster);
+  int64_t bytes = 0;
+  for (const Step& step : kernel.steps) {
+    if (step.kind != StepKind::Reduce || step.inner.empty()) continue;
+    const DType dtype = accumulator(step.op, kernel.scalars[step.value].dtype);
+    bytes += shared_elements(kernel, step) *
+             (size_of(dtype) + (is_arg(step) ? size_of(DType::i64) : 0));
+  }
+  return bytes;
 }
 
 std::string why_wrong_loop(const Kernel& kernel, const std::vector<int>& inner, size_t number) {
@@ -181,22 +181,27 @@ std::string why_wrong_loop(const Kernel& kernel, const std::vector<int>& inner, 
   return "";
 }
 
-// In the turns of sum_exp a warp has whole chunks: a lane keeps what one of them gave, where all
-// lanes have the same.
+// Whoever has a part of one of sum_exp's chunks comes to know its sum before the next turn; then
+// all come to know all chunks.
 std::string why_wrong_step(const Kernel& kernel, const Step& step) {
   if (step.kind != StepKind::Reduce || step.op != Op::sum_exp || step.inner.empty()) return "";
   const Layout loop = layout_over(kernel, step.inner);
-  const int64_t turns = extent_of(loop, Level::Serial);
-  if (turns == 1) return "";
-  if (turns > kLanesOfWarp) return str("loops have ", turns, " turns, sum_exp at most 32");
-  if (extent_of(kernel.schedule->rows, Level::Lane) > 1)
-    return "loops have turns, and sum_exp no lanes that keep theirs: rows have them";
+  const int64_t chunks = covered_by(loop) / kChunk;
+  if (chunks > kChunk) return str("loops have ", chunks, " chunks, sum_exp at most ", kChunk);
+  const bool has_turns = is_numbered_by(loop, Level::Serial);
+  int64_t blocks = 1;
   for (const Bit& bit : bits_in_order(loop)) {
-    const bool of_chunk = is_own(bit.level) || bit.level == Level::Lane;
-    if (bit.stride < kChunk ? !of_chunk : bit.level == Level::Lane)
+    const bool of_warp = is_own(bit.level) || bit.level == Level::Lane;
+    if (bit.stride < kChunk && has_turns && !of_warp)
       return "loops have turns, and sum_exp takes only those of whole chunks of a warp";
+    if (bit.stride >= kChunk && bit.level == Level::Lane)
+      return "lanes have whole chunks, which sum_exp does not take";
+    if (bit.stride >= kChunk && bit.level == Level::Cluster) blocks *= 2;
   }
-  return "";
+  return blocks == 1 || blocks == cluster_of(*kernel.schedule)
+             ? ""
+             : str("loops have chunks of ", blocks,
+                   " blocks of a cluster: sum_exp takes all or one");
 }
 
 }  // namespace
@@ -239,10 +244,6 @@ bool lanes_agree(const std::vector<Bit>& bits, size_t end) {
   const auto later = bits.begin() + static_cast<std::ptrdiff_t>(end);
   return std::count_if(bits.begin(), later, is_lanes) == 5 &&
          std::none_of(later, bits.end(), comes_late);
-}
-
-bool is_small_exchange(int64_t elements, DType dtype) {
-  return elements * size_of(dtype) <= kSmall;
 }
 
 namespace {

@@ -23,10 +23,6 @@ int cluster_of(const Schedule& schedule);
 int warps_of(const Schedule& schedule);    // of a block, which the layouts name
 int cluster_of(const Schedule& schedule);  // blocks of a cluster, likewise
 
-// Whether an exchange between warps is so small that it has a shared array of its own: then no
-// barrier is needed before it.
-bool is_small_exchange(int64_t elements, DType dtype);
-
 // Whether all lanes of a warp have the same once the bits before number `end` are added, in order: those
 // are all that are lanes', and no later one is a thread's own, which lanes may have taken for theirs.
 bool lanes_agree(const std::vector<Bit>& bits, size_t end);

@@ -26,7 +26,7 @@ bool is_done_once(StatementKind kind) {
 
 class Again {
  public:
-  explicit Again(const Tile& tile) : tile_(tile) {}
+  Again(const Tile& tile, bool once) : tile_(tile), once_(once) {}
 
   std::string why_not(const Body& body) {
     for (const Statement& s : body) {
@@ -35,7 +35,7 @@ class Again {
           s.kind == StatementKind::Define ? why_not_read(s) : why_not(s.body);
       if (!why.empty()) return why;
       if (s.kind != StatementKind::Load && s.kind != StatementKind::Set) continue;
-      if (read_first_.count(s.array))
+      if (!once_ && read_first_.count(s.array))
         return "reads " + tile_.arrays[s.array].name + " before it sets it";
       written_.insert(s.array);
     }
@@ -53,13 +53,14 @@ class Again {
   }
 
   const Tile& tile_;
+  const bool once_;
   std::set<int> written_, read_first_;  // arrays
 };
 
 }  // namespace
 
-std::string why_not_again(const Tile& tile, const Body& body) {
-  return Again(tile).why_not(body);
+std::string why_not_again(const Tile& tile, const Body& body, bool once) {
+  return Again(tile, once).why_not(body);
 }
 
 }  // namespace tiny_compile

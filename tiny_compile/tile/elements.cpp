@@ -116,6 +116,7 @@ Body over_rows(const Lowering& l, Body before, Body each, Body after, bool store
 
 Body define_one(const Lowering& l, int id, const Share& k) {
   const Scalar& scalar = l.kernel.scalars[id];
+  if (is_read_packed(l, id, k)) return {define_from(id, l.keeping.at(id), place_of(l, k))};
   if (scalar.kind == ScalarKind::Constant) return {};
   if (scalar.kind == ScalarKind::Register)
     return {define_from(id, l.results[scalar.step], l.rows.number())};
@@ -181,10 +182,33 @@ int64_t width_of(const Lowering& l, int id, const VectorAxis& vector) {
   return load.operands.empty() && is_one_place(load.index, axis, vector.width) ? 1 : 0;
 }
 
+}  // namespace
+
+bool is_read_packed(const Lowering& l, int id, const Share& k) {
+  const auto array = l.keeping.find(id);
+  if (array == l.keeping.end() || !l.tile.arrays[array->second].packed || k.vector == 1 ||
+      l.row_registers() > 1 || l.defined[id] || is_known(l, id))
+    return false;
+  const Scalar& load = l.kernel.scalars[id];
+  return load.mask < 0 && load.operands.empty() &&
+         width_of(l, id, vector_axis(l, k, l.inner)) == k.vector &&
+         !depends_on(k.number() - k.v(), k.v().symbol());
+}
+
+namespace {
+
 // Loads of vectors, whose elements the pass reads.
-Body load_packs(Lowering& l, const std::vector<int>& ids, const VectorAxis& vector) {
+Body load_packs(Lowering& l, const std::vector<int>& ids, const Share& k,
+                const VectorAxis& vector) {
   Body body;
   for (int id : ids) {
+    if (is_read_packed(l, id, k)) {
+      const Scalar& load = l.kernel.scalars[id];
+      body.push_back(load_vector(l.keeping[id], place_of(l, k) - k.v(), load.buffer,
+                                 at_start(l.kernel, vector, load.index),
+                                 static_cast<int>(vector.width)));
+      continue;
+    }
     const int64_t width = l.defined[id] || is_known(l, id) ? 0 : width_of(l, id, vector);
     if (width == 0) continue;
     l.packs[id] = add_pack(l, l.kernel.scalars[id].dtype, width);
@@ -262,7 +286,7 @@ Body store_elements(Lowering& l, const std::vector<int>& steps, const VectorAxis
 Body over_elements(Lowering& l, const std::vector<int>& ids, const std::vector<int>& inner,
                    const Share& k, const Body& each, const Body& after, bool stores) {
   const VectorAxis vector = vector_axis(l, k, inner);
-  Body loads = load_packs(l, ids, vector), element = define_all(l, ids, inner, k);
+  Body loads = load_packs(l, ids, k, vector), element = define_all(l, ids, inner, k);
   append(element, each);
   if (k.vector > 1) {
     element.insert(element.begin(), element_axis(l.kernel, vector, k.v()));
@@ -277,6 +301,23 @@ Body over_elements(Lowering& l, const std::vector<int>& ids, const std::vector<i
   if (k.covers_more) rows = {if_less(k.start(), k.count, std::move(rows))};
   append(body, std::move(rows));
   return body;
+}
+
+void define_row_loads(Lowering& l) {
+  const bool is_shared = extent_of(l.kernel.schedule->rows, Level::Lane) == 1;
+  if (!is_shared || l.row_registers() > 1) return;
+  const std::vector<Scalar>& scalars = l.kernel.scalars;
+  std::vector<bool> waits(scalars.size());  // for a reduction
+  std::vector<int> loads;
+  for (size_t id = 0; id < scalars.size(); id++) {
+    const Scalar& s = scalars[id];
+    waits[id] =
+        s.kind == ScalarKind::Register || (s.mask >= 0 && waits[s.mask]) ||
+        std::any_of(s.operands.begin(), s.operands.end(), [&](int o) { return waits[o]; });
+    if (s.kind == ScalarKind::Load && !waits[id] && l.axes[id] >> l.kernel.rows == 0)
+      loads.push_back(static_cast<int>(id));
+  }
+  define_names(l, evaluated_for(l.kernel, loads, [](int) { return false; }), {});
 }
 
 void define_for_rows(Lowering& l, const std::vector<int>& steps,

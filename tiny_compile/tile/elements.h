@@ -23,7 +23,8 @@ struct Lowering {
   std::map<int, int> of_rows{};  // scalar -> the array of what it is for each of several rows
   std::map<int, std::pair<int, std::vector<int>>> kept{};  // scalar -> array, over which loops
   std::vector<int> inner{};                                // the loops of the pass at hand
-  std::map<int, int> packs{};  // load -> the vector whose element it is
+  std::map<int, int> packs{};    // load -> the vector whose element it is
+  std::map<int, int> keeping{};  // scalar -> the array in which the pass at hand keeps it
   int64_t row_registers() const { return rows.registers * rows.vector; }
 };
 
@@ -47,6 +48,9 @@ Body by_owner(const Lowering& l, const std::vector<Layout>& used, Body body);
 
 Share share_over(const Lowering& l, const std::vector<int>& inner);
 
+// Whether vectors of what the pass keeps are read to where it keeps them, halves as they lie.
+bool is_read_packed(const Lowering& l, int scalar, const Share& k);
+
 // Of a pass, by a thread, at a time, and which of them the element at hand is.
 int64_t elements_held(const Lowering& l, const Share& k);
 Expr place_of(const Lowering& l, const Share& k);
@@ -57,6 +61,10 @@ std::vector<int> divisors_of(const Lowering& l, const std::vector<int>& ids,
 
 // What no loop of the pass of `steps` changes is computed once for each row, in front of it.
 void define_for_rows(Lowering& l, const std::vector<int>& steps, const std::vector<int>& inner);
+
+// What a warp's only row reads, and no reduction decides, in front of the first pass: it comes while
+// elements do. (Lanes that have rows of their own would hold it as well as their elements.)
+void define_row_loads(Lowering& l);
 
 // What the steps evaluate, in order, but for what only known values are made of.
 std::vector<int> needed(const Lowering& l, const std::vector<int>& steps);

@@ -24,7 +24,25 @@ struct Exchange {
 // Whether each block sends what it has to the others, so that nobody waits for all that they do.
 bool sends(const Tile& tile, const Exchange& exchange);
 
-// Each of the results becomes that of all its parts.
-Body exchanged(Tile& tile, const Exchange& exchange);
+// Each of the results becomes that of all its parts. What threads wait for stands between what they
+// give and what they take, so that they can wait once for several exchanges.
+struct Exchanged {
+  Body give, wait, take;
+};
+Exchanged exchanged(Tile& tile, const Exchange& exchange);
+
+// Element w of the lane that is number l of the `lanes` has part l + w*lanes.
+struct Taken {
+  int64_t parts = 1, lanes = 1;
+  std::vector<int> steps{};  // by which these lanes' numbers differ, the highest bit first
+  int64_t many() const;      // of a lane
+};
+
+// Each lane's own: read(w, part) takes one; where there is none the array has what adds nothing.
+Body taken(Tile& tile, const Accumulator& theirs, const Taken& how, const Expr& lane,
+           const std::function<Body(const Expr& w, const Expr& part)>& read);
+
+// Element 0 is that of all parts, in the order of a chunk's halves.
+Body added_up(Tile& tile, const Accumulator& theirs, const Taken& how);
 
 }  // namespace tiny_compile

@@ -7,13 +7,12 @@
 #include "tiny_compile/tile/interpreter.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
-#include <map>
 #include <numeric>
 
 #include "tiny_compile/graph/lanes.h"
-#include "tiny_compile/tile/access.h"
-#include "tiny_compile/tile/integers.h"
+#include "tiny_compile/tile/cluster.h"
 
 namespace tiny_compile {
 namespace {
@@ -52,210 +51,6 @@ class Buffers {
   const Tile& tile_;
   std::vector<Memory>& memory_;
   std::vector<std::vector<bool>> stored_;  // elements of each buffer, by all blocks
-};
-
-// What is sent of an array, and whether all of it has been waited for.
-struct Message {
-  std::vector<bool> sent;
-  bool has_come = false;
-};
-
-// What the threads of a cluster know: integers by name, scalars and arrays.
-class Cluster {
- public:
-  Cluster(const Tile& tile, int64_t number)
-      : integers(tile, number),
-        tile_(tile),
-        block_(32 * tile.warps),
-        threads_(block_ * tile.cluster),
-        stretch_(static_cast<size_t>(tile.cluster)) {
-    values_.resize(tile.kernel.scalars.size());
-    for (const Array& array : tile.arrays) {
-      const int copies = array.space == Space::Register ? threads_
-                         : array.space == Space::Shared ? tile.cluster
-                                                        : 1;
-      const size_t elements = static_cast<size_t>(array.size) * static_cast<size_t>(copies);
-      arrays_.emplace_back(elements, 0xffffffffffffffffull);
-      accesses_.emplace_back(array.space == Space::Register ? 0 : elements);
-    }
-  }
-
-  ThreadIntegers integers;
-
-  void pass_barrier(const Threads& threads) {
-    std::vector<int> come(stretch_.size());
-    for (int t : threads) come[rank_of(t)]++;
-    for (size_t rank = 0; rank < come.size(); rank++) {
-      if (come[rank] == 0) continue;
-      require_all(come[rank], block_);
-      stretch_[rank]++;
-    }
-  }
-  void pass_cluster_barrier(const Threads& threads) {
-    require_all(static_cast<int>(threads.size()), threads_);
-    for (int64_t& stretch : stretch_) stretch++;
-    of_cluster_++;
-    is_elsewhere_ = false;
-  }
-  void start(const Threads& threads) {
-    require_all(static_cast<int>(threads.size()), threads_);
-    has_started_ = true;
-  }
-  // A block's memory is there from its start to its end, and blocks start and end by themselves.
-  void end() const {
-    if (is_elsewhere_)
-      fail("tile ", tile_.kernel.name, ": blocks end while others use what they hold");
-    for (const auto& [array, message] : messages_) {
-      if (!message.has_come)
-        fail("tile ", tile_.kernel.name, ": blocks end, and ", tile_.arrays[array].name,
-             " is still on its way");
-    }
-  }
-
-  // --- values ---
-
-  // Values of a scalar in `n` threads from number `from` on.
-  void gather(int id, const Threads& threads, size_t from, int n, Lanes& lanes) const {
-    const Scalar& s = tile_.kernel.scalars[id];
-    if (s.kind == ScalarKind::Constant) return fill(s.value, n, lanes);
-    if (values_[id].empty()) fail("a tile program uses $", id, " before it is defined");
-    lanes.dtype = s.dtype;
-    const size_t width = width_of(s.dtype);
-    for (int k = 0; k < n; k++)
-      std::memcpy(lanes.data + static_cast<size_t>(k) * width,
-                  &values_[id][threads[from + static_cast<size_t>(k)]], width);
-  }
-
-  uint64_t value(int id, int thread) const {
-    Lanes one;
-    gather(id, {thread}, 0, 1, one);
-    uint64_t bits = 0;
-    std::memcpy(&bits, one.data, width_of(tile_.kernel.scalars[id].dtype));
-    return bits;
-  }
-
-  void set_value(int id, int thread, uint64_t bits) {
-    values_[id].resize(static_cast<size_t>(threads_));
-    values_[id][thread] = bits;
-  }
-
-  void scatter(int id, const Threads& threads, size_t from, int n, const Lanes& lanes) {
-    const size_t width = width_of(tile_.kernel.scalars[id].dtype);
-    for (int k = 0; k < n; k++) {
-      uint64_t bits = 0;
-      std::memcpy(&bits, lanes.data + static_cast<size_t>(k) * width, width);
-      set_value(id, threads[from + static_cast<size_t>(k)], bits);
-    }
-  }
-
-  // --- arrays ---
-
-  uint64_t element_read(int array, int64_t index, int thread) {
-    const size_t at = place(array, index, thread);
-    if (const auto sent = messages_.find(array); sent != messages_.end()) {
-      if (!sent->second.has_come || index % tile_.cluster != rank_of(thread))
-        fail("tile ", tile_.kernel.name, ": thread ", thread, " reads ",
-             tile_.arrays[array].name, "[", index, "], which has not come");
-      return arrays_[array][at];
-    }
-    const bool shared = tile_.arrays[array].space != Space::Register;
-    if (shared && !accesses_[array][at].reads(thread, stretch_of(array, index, thread)))
-      fail_race("reads", array, index, thread);
-    return arrays_[array][at];
-  }
-
-  void element_write(int array, int64_t index, int thread, uint64_t bits) {
-    const size_t at = place(array, index, thread);
-    arrays_[array][at] = bits;
-    const bool shared = tile_.arrays[array].space != Space::Register;
-    if (shared && !accesses_[array][at].writes(thread, stretch_of(array, index, thread)))
-      fail_race("writes", array, index, thread);
-  }
-
-  void send(int array, int64_t index, int thread, uint64_t bits) {
-    const size_t at = place(array, index, thread);
-    std::vector<bool>& sent = messages_[array].sent;
-    sent.resize(arrays_[array].size());
-    if (!has_started_ || sent[at])
-      fail("tile ", tile_.kernel.name, ": thread ", thread, " sends ", tile_.arrays[array].name,
-           "[", index, "]", has_started_ ? " a second time" : " before all blocks are there");
-    sent[at] = true;
-    arrays_[array][at] = bits;
-  }
-
-  void await(int array, const Threads& threads) {
-    require_all(static_cast<int>(threads.size()), threads_);
-    Message& message = messages_[array];
-    message.sent.resize(arrays_[array].size());
-    const auto missing = std::find(message.sent.begin(), message.sent.end(), false);
-    if (missing != message.sent.end())
-      fail("tile ", tile_.kernel.name, " waits for ", tile_.arrays[array].name, "[",
-           missing - message.sent.begin(), "], which nobody sends");
-    message.has_come = true;
-  }
-
-  void read_element(int id, int array, const Expr& place, int lane_xor,
-                    const Threads& threads) {
-    const Integers index = integers.evaluate(place, threads);
-    std::map<int, int64_t> of_thread;
-    for (size_t n = 0; n < threads.size(); n++) of_thread[threads[n]] = index[n];
-    std::vector<uint64_t> bits;
-    for (int t : threads) {
-      const auto from = of_thread.find(t ^ lane_xor);
-      if (from == of_thread.end())
-        fail("tile ", tile_.kernel.name, ": thread ", t,
-             " shuffles with one that is not there");
-      bits.push_back(element_read(array, from->second, from->first));
-    }
-    for (size_t n = 0; n < threads.size(); n++) set_value(id, threads[n], bits[n]);
-  }
-
- private:
-  [[noreturn]] void fail_race(const char* does, int array, int64_t index, int thread) const {
-    fail("tile ", tile_.kernel.name, ": thread ", thread, " ", does, " ",
-         tile_.arrays[array].name, "[", index, "], which another writes between two barriers");
-  }
-
-  int rank_of(int thread) const { return thread / block_; }
-
-  void require_all(int come, int all) const {
-    if (come != all)
-      fail("tile ", tile_.kernel.name, ": a barrier that ", come, " threads of ", all,
-           " come to");
-  }
-
-  size_t place(int array, int64_t index, int thread) const {
-    const Array& a = tile_.arrays[array];
-    if (index < 0 || index >= a.size)
-      fail("tile ", tile_.kernel.name, " uses element ", index, " of ", a.name, "[", a.size,
-           "]");
-    const int64_t copy = a.space == Space::Register ? thread
-                         : a.space == Space::Shared ? rank_of(thread)
-                                                    : 0;
-    return static_cast<size_t>(copy * a.size + index);
-  }
-
-  // The stretch between barriers in which a thread uses a shared element.
-  int64_t stretch_of(int array, int64_t index, int thread) {
-    if (tile_.arrays[array].space == Space::Shared) return stretch_[rank_of(thread)];
-    const bool is_elsewhere = index % tile_.cluster != rank_of(thread);
-    if (is_elsewhere && of_cluster_ == 0)
-      fail("tile ", tile_.kernel.name, ": thread ", thread, " uses ", tile_.arrays[array].name,
-           "[", index, "] before all blocks are there");
-    is_elsewhere_ = is_elsewhere_ || is_elsewhere;
-    return of_cluster_;
-  }
-
-  const Tile& tile_;
-  const int block_, threads_;                  // threads of a block, of a cluster
-  std::vector<std::vector<uint64_t>> values_;  // of each scalar, for each thread
-  std::vector<std::vector<uint64_t>> arrays_;
-  std::vector<std::vector<Access>> accesses_;
-  std::vector<int64_t> stretch_;     // barriers of each block so far
-  int64_t of_cluster_ = 0;           // of all of them
-  std::map<int, Message> messages_;  // of arrays
-  bool has_started_ = false;         // all blocks are there
-  bool is_elsewhere_ = false;        // what another block holds has been used since
 };
 
 template <typename Each>
@@ -324,10 +119,25 @@ class ClusterRun {
 
   void compute(int id, const Threads& threads) {
     const Scalar& s = tile_.kernel.scalars[id];
-    if (s.kind == ScalarKind::Apply) return compute_op(s, id, threads, threads_);
+    if (s.kind == ScalarKind::Apply) {
+      if (highest_ >= 0 && s.op == Op::exp && s.dtype == DType::f32)
+        check_exponents(s.operands[0], threads);
+      return compute_op(s, id, threads, threads_);
+    }
     if (s.kind == ScalarKind::Philox) return draw(s, id, threads, threads_);
     CHECK(s.kind == ScalarKind::Load || s.kind == ScalarKind::Index, "no value of this kind");
     read(id, threads);
+  }
+
+  // Where the highest is NaN or infinite nobody trusts it.
+  void check_exponents(int exponent, const Threads& threads) {
+    for (int t : threads) {
+      const auto at = [&](int id) {
+        return std::bit_cast<float>(static_cast<uint32_t>(threads_.value(id, t)));
+      };
+      if (std::isfinite(at(highest_)) && !(at(exponent) <= at(highest_)))
+        fail("an exponent of a shortcut is not below $", highest_);
+    }
   }
 
   void read(int id, const Threads& threads) {
@@ -383,7 +193,12 @@ class ClusterRun {
       case StatementKind::If:
         return run(s.body, threads_.integers.those_where(s, true, threads));
       case StatementKind::Else: return;  // with the If before it
-      case StatementKind::Shortcut: return run(s.body, threads);
+      case StatementKind::Shortcut: {
+        highest_ = s.value;
+        run(s.body, threads);
+        highest_ = -1;
+        return;
+      }
       case StatementKind::Barrier: return threads_.pass_barrier(threads);
       case StatementKind::ClusterBarrier: return threads_.pass_cluster_barrier(threads);
       case StatementKind::ClusterStart: return threads_.start(threads);
@@ -453,6 +268,7 @@ class ClusterRun {
   const Tile& tile_;
   Buffers& buffers_;
   Cluster threads_;
+  int highest_ = -1;  // of all exponents where it runs now
 };
 
 }  // namespace

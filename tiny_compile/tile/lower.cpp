@@ -20,11 +20,13 @@
 #include "tiny_compile/loops/passes_of.h"
 #include "tiny_compile/tile/ahead.h"
 #include "tiny_compile/tile/elements.h"
+#include "tiny_compile/tile/exponentials.h"
 #include "tiny_compile/tile/reduce.h"
 
 namespace tiny_compile {
 namespace {
 
+constexpr int64_t kMany = 32;  // elements of a thread
 constexpr int64_t kApart = 4;  // registers of a thread that are asked for together, at least
 
 // What is done for each of a thread's registers.
@@ -91,7 +93,7 @@ Body over_registers(const Lowering& l, const Share& k, std::vector<Work> works) 
     append(all, std::move(body));
   }
   if (in_parts) all = {for_each("s_k", k.registers / at_a_time, true, std::move(all))};
-  return whole_apart(k, std::move(all));
+  return hastens && k.vector > 1 ? all : whole_apart(k, std::move(all));
 }
 
 // Whether elements are divided by what divides many, or raised as a power of e.
@@ -114,10 +116,13 @@ Body in_turns(const Share& k, Body body) {
 
 // --- passes -------------------------------------------------------------------------------------
 
-Accumulator accumulator_of(Lowering& l, const Step& step, const Share& k) {
-  const DType dtype = accumulator(step.op, l.kernel.scalars[step.value].dtype);
+DType accumulator_of(const Lowering& l, const Step& step) {
+  return accumulator(step.op, l.kernel.scalars[step.value].dtype);
+}
+
+Accumulator add_accumulator(Lowering& l, const Step& step, int64_t size) {
+  const DType dtype = accumulator_of(l, step);
   const std::string name = str(info(step.op).name, l.tile.arrays.size());
-  const int64_t size = elements_held(l, k);
   Accumulator all{step.op, dtype, add_array(l.tile, {name, dtype, size})};
   if (is_arg(step)) all.places = add_array(l.tile, {name + "_at", DType::i64, size});
   return all;
@@ -165,51 +170,193 @@ Body choose_ahead(Lowering& l, const std::vector<int>& ids, const Share& k) {
   return body;
 }
 
-void reduce_pass(Lowering& l, const std::vector<int>& pass, const std::vector<int>& keep) {
-  const std::vector<int>& inner = l.inner;
-  const Share k = share_over(l, inner);
-  define_for_rows(l, pass, inner);
-  std::vector<int> ids = needed(l, pass);
+// The sum of exponentials of a pass that finds a maximum on its way: of the same values; -1 for none.
+int finder_of(const Lowering& l, const std::vector<int>& pass, const Step& step) {
+  for (int s : pass) {
+    const Step& other = l.kernel.steps[s];
+    if (step.op == Op::max && other.op == Op::sum_exp && other.value == step.value &&
+        accumulator_of(l, other) == accumulator_of(l, step))
+      return s;
+  }
+  return -1;
+}
+
+// The reductions of a pass: they wait for other threads together.
+class Reductions {
+ public:
+  Reductions(Lowering& l, const std::vector<int>& pass, const Share& k)
+      : l_(l), pass_(pass), k_(k) {
+    for (int s : pass) {
+      const Step& step = l.kernel.steps[s];
+      const bool is_found = finder_of(l, pass, step) >= 0;
+      all_[s] = add_accumulator(l, step, is_found ? l.row_registers() : elements_held(l, k));
+    }
+  }
+
+  // Those that no other finds on its way.
+  std::vector<int> own() const {
+    std::vector<int> steps = pass_;
+    std::erase_if(steps, [&](int s) { return finder_of(l_, pass_, l_.kernel.steps[s]) >= 0; });
+    return steps;
+  }
+
+  // Before a turn: what is beyond the last element adds nothing.
+  Body begin(int s) const {
+    if (!k_.covers_more) return {};
+    const int64_t size = elements_held(l_, k_);
+    return {
+        for_each("p", size, true, set_identity(l_.tile, all_.at(s), Expr::index("p", size)))};
+  }
+
+  Body each(int s) const {
+    return set_element(l_.tile, all_.at(s), place_of(l_, k_), l_.kernel.steps[s].value,
+                       k_.at());
+  }
+
+  // Behind the elements; what is done in a turn is returned.
+  Body reduce(int s) {
+    const int64_t rows = l_.row_registers();
+    Reduced one = all_[s].op == Op::sum_exp
+                      ? reduce_exponentials(l_.tile, k_, all_[s], largest_of(s), rows)
+                      : tiny_compile::reduce(l_.tile, k_, all_[s], rows);
+    append(together_.before, std::move(one.before));
+    together_.after.resize(std::max(together_.after.size(), one.after.size()));
+    together_.waits.resize(together_.after.size() - 1);
+    for (size_t n = 1; n < one.after.size(); n++)
+      append(together_.after[n], std::move(one.after[n]));
+    for (size_t n = 0; n < one.waits.size(); n++) wait(together_.waits[n], one.waits[n]);
+    if (k_.turns > 1) {
+      append(together_.after[0], std::move(one.after[0]));
+      return std::move(one.in_turn);
+    }
+    append(one.in_turn, std::move(one.after[0]));
+    return std::move(one.in_turn);
+  }
+
+  // All of it: `body` is done for the elements.
+  Body finish(Body body) {
+    Body all = std::move(together_.before);
+    append(all, in_turns(std::move(body)));
+    for (size_t n = 0; n < together_.after.size(); n++) {
+      append(all, std::move(together_.after[n]));
+      if (n < together_.waits.size()) append(all, std::move(together_.waits[n]));
+    }
+    return all;
+  }
+
+  void finish_rows() {
+    for (int s : pass_) tiny_compile::finish(l_, s, all_[s]);
+  }
+
+ private:
+  Accumulator largest_of(int finder) const {
+    for (int s : pass_) {
+      if (finder_of(l_, pass_, l_.kernel.steps[s]) == finder) return all_.at(s);
+    }
+    return {};
+  }
+
+  // One barrier is enough for all.
+  static void wait(Body& waits, const Body& more) {
+    for (const Statement& s : more) {
+      if (std::count(waits.begin(), waits.end(), s) == 0) waits.push_back(s);
+    }
+  }
+
+  // Turns that have no element are none, where nothing waits for them.
+  Body in_turns(Body body) const {
+    const std::vector<int> steps = own();
+    const bool wait = std::any_of(steps.begin(), steps.end(), [&](int s) {
+      return all_.at(s).op != Op::sum_exp && !is_exact(all_.at(s));
+    });
+    const Expr first = k_.chunk(0);
+    const int64_t chunks = ceil_divide(k_.count, kChunk);
+    if (k_.turns > 1 && !wait && first.bounds().high >= chunks)
+      body = {if_less(first, chunks, std::move(body))};
+    return tiny_compile::in_turns(k_, std::move(body));
+  }
+
+  Lowering& l_;
+  const std::vector<int>& pass_;
+  const Share& k_;
+  std::map<int, Accumulator> all_;  // of steps
+  Reduced together_;
+};
+
+// Steps of a pass that go over the elements together. Those that take only what is kept go after the
+// others, each for itself: a thread has no registers for the elements of many.
+std::vector<std::vector<int>> apart(const Lowering& l, const std::vector<int>& steps,
+                                    const std::vector<int>& keep, const Share& k) {
+  std::vector<std::vector<int>> groups = {{steps[0]}};
+  for (auto s = steps.begin() + 1; s != steps.end(); ++s) {
+    const std::vector<int> ids =
+        evaluated_for(l.kernel, {l.kernel.steps[*s].value}, [&](int id) {
+          return is_known(l, id) || std::count(keep.begin(), keep.end(), id) > 0;
+        });
+    const bool loads = std::any_of(ids.begin(), ids.end(), [&](int id) {
+      return l.kernel.scalars[id].kind == ScalarKind::Load && is_in_loops(l, id, l.inner) &&
+             std::count(keep.begin(), keep.end(), id) == 0 && !is_known(l, id);
+    });
+    if (loads || k.turns > 1 || elements_held(l, k) < kMany)
+      groups[0].push_back(*s);
+    else
+      groups.push_back({*s});
+  }
+  return groups;
+}
+
+// One group's elements.
+Body elements_of_group(Lowering& l, const Reductions& reductions, const std::vector<int>& group,
+                       const std::vector<int>& keep, std::map<int, int>& arrays,
+                       const Share& k) {
+  std::vector<int> roots = keep;
+  for (int s : group) roots.push_back(l.kernel.steps[s].value);
+  const auto evaluate = [&] {
+    return evaluated_for(l.kernel, roots, [&](int id) { return is_known(l, id); });
+  };
+  std::vector<int> ids = evaluate();
   const std::map kept = l.kept;
   std::vector<Work> works;
   if (Body ahead = choose_ahead(l, ids, k); !ahead.empty()) {
     works.push_back({std::move(ahead), false});
-    ids = needed(l, pass);
+    ids = evaluate();
   }
-  std::vector<Accumulator> all;
-  Body each, begin, in_turn, after;
-  for (int s : pass) {
-    const Step& step = l.kernel.steps[s];
-    all.push_back(accumulator_of(l, step, k));
-    const int64_t size = elements_held(l, k);
-    if (k.covers_more)
-      begin.push_back(
-          for_each("p", size, true, set_identity(l.tile, all.back(), Expr::index("p", size))));
-    append(each, set_element(l.tile, all.back(), place_of(l, k), step.value, k.at()));
+  Body body, each;
+  for (int s : group) {
+    append(body, reductions.begin(s));
+    append(each, reductions.each(s));
   }
-  std::map<int, int> arrays;
   for (int id : keep) {
     const DType dtype = l.kernel.scalars[id].dtype;
     const int64_t size = elements_held(l, k);
-    arrays[id] = add_array(l.tile, {str("keep", l.tile.arrays.size()), dtype, size});
-    each.push_back(set(arrays[id], place_of(l, k), id));
+    arrays[id] = l.keeping[id] = add_array(l.tile, {str("keep", l.tile.arrays.size()), dtype,
+                                                    size, Space::Register, is_half(dtype)});
+    if (!is_read_packed(l, id, k)) each.push_back(set(arrays[id], place_of(l, k), id));
   }
-  const bool hastens = has_shortcuts(l, ids, inner);
-  works.push_back({over_elements(l, ids, inner, k, each, {}, false), hastens});
+  const bool hastens = has_shortcuts(l, ids, l.inner);
+  works.push_back({over_elements(l, ids, l.inner, k, each, {}, false), hastens});
   l.kept = kept;
-  append(begin, over_registers(l, k, std::move(works)));
-  if (pass[0] == 0) append(begin, ask_ahead(l, ids, k));
-  for (const Accumulator& one : all) {
-    Reduced reduced = reduce(l.tile, k, one, l.row_registers());
-    append(l.tile.body, std::move(reduced.before));
-    append(in_turn, std::move(reduced.in_turn));
-    append(after, std::move(reduced.after));
+  l.keeping.clear();
+  append(body, over_registers(l, k, std::move(works)));
+  if (group[0] == 0) append(body, ask_ahead(l, ids, k));
+  return body;
+}
+
+void reduce_pass(Lowering& l, const std::vector<int>& pass, const std::vector<int>& keep) {
+  const Share k = share_over(l, l.inner);
+  define_for_rows(l, pass, l.inner);
+  Reductions reductions(l, pass, k);
+  std::map<int, int> arrays;  // of what is kept
+  Body body;
+  for (const std::vector<int>& group : apart(l, reductions.own(), keep, k)) {
+    const bool is_first = arrays.empty();
+    append(body, elements_of_group(l, reductions, group, is_first ? keep : std::vector<int>{},
+                                   arrays, k));
+    for (const auto& [id, array] : arrays) l.kept[id] = {array, l.inner};
+    for (int s : group) append(body, reductions.reduce(s));
   }
-  append(begin, std::move(in_turn));
-  append(l.tile.body, in_turns(k, std::move(begin)));
-  append(l.tile.body, std::move(after));
-  for (size_t n = 0; n < pass.size(); n++) finish(l, pass[n], all[n]);
-  for (const auto& [id, array] : arrays) l.kept[id] = {array, inner};
+  append(l.tile.body, reductions.finish(std::move(body)));
+  reductions.finish_rows();
 }
 
 // What shortcuts make of the values that a pass stores, in arrays: none is stored twice.
@@ -280,6 +427,7 @@ Tile lower_to_tile(const Program& program, const Kernel& kernel) {
   l.results.assign(kernel.steps.size(), -1);
   l.defined.assign(kernel.scalars.size(), false);
   if (l.rows.registers == 1) append(l.tile.body, row_begins(l));
+  define_row_loads(l);
   const std::vector<std::vector<int>> passes = gathered_passes_of(kernel);
   const std::vector<std::vector<int>> kept =
       kept_values(kernel, passes, [&](const auto& inner) {

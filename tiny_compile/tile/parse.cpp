@@ -130,6 +130,7 @@ class ElementParser : protected ValueParser {
     expect('[', "the dtype");
     array.size = bounded(1, kMost, "an array's size");
     expect(']', "the size");
+    array.packed = accept_word("packed");
     end_line();
     tile_.arrays.push_back(std::move(array));
     return true;
@@ -226,7 +227,10 @@ class TileParser : ElementParser {
     if (first == "if") return condition();
     if (first == "ahead") return ask_ahead();
     if (first == "else") return open(), otherwise(body());
-    if (first == "shortcut") return open(), shortcut(body());
+    if (first == "shortcut") {
+      const int highest = accept_word("below") ? value() : -1;
+      return open(), shortcut(body(), highest);
+    }
     if (first == "store") return store_one_or_many();
     if (first == "barrier") return barrier();
     if (first == "cluster_barrier") return cluster_barrier();

@@ -18,10 +18,6 @@
 // A turn's bit is added when its other half has come: turns are in bit-reversed order, and
 // held[b] waits for the half above bit b. Operations that are exact take bits in the order of
 // least work: a thread's own, turns as they come, lanes, warps.
-//
-// sum_exp takes a chunk's largest first, then the sum of exponentials against it, and brings the
-// chunks' sums to the largest of all. A lane keeps what the turn of its number gave, so that the
-// turns' bits are lanes' in the end.
 #include "tiny_compile/tile/reduce.h"
 
 #include <algorithm>
@@ -34,9 +30,6 @@
 
 namespace tiny_compile {
 namespace {
-
-constexpr int kDigit = 10;             // bits of a chunk's index
-constexpr int64_t kMostHastened = 32;  // exponentials of a thread
 
 // The lanes of a 0 bit keep the lower half of twice `half` elements, those of a 1 bit the upper half,
 // each with what the others have of it added.
@@ -73,18 +66,19 @@ class Reducer {
   Reducer(Tile& tile, const Accumulator& all, int64_t live, int64_t rows, int64_t turns)
       : tile_(tile), all_(all), live_(live), rows_(rows), turns_(turns) {}
 
-  void over(const std::vector<Bit>& bits, size_t from, size_t to) {
-    own_ = static_cast<size_t>(std::count_if(bits.begin() + from, bits.begin() + to,
-                                             [](const Bit& b) { return is_own(b.level); }));
-    while (from < to) {
+  Reduced over(const std::vector<Bit>& bits) {
+    own_ = static_cast<size_t>(
+        std::count_if(bits.begin(), bits.end(), [](const Bit& b) { return is_own(b.level); }));
+    const size_t to = bits.size();
+    for (size_t from = 0; from < to;) {
       size_t end = from + 1;  // bits of one level in a row; of warps' numbers, neighbours
       while (end < to && joins(bits[end - 1], bits[end])) end++;
       const std::vector<Bit> run(bits.begin() + from, bits.begin() + end);
       switch (run[0].level) {
         case Level::Warp:
         case Level::Cluster:
-          end = end_of_others(bits, from, end, to);
-          append(text(), exchanged(tile_, exchange_of(bits, from, end)));
+          end = end_of_others(bits, from, end);
+          exchange(exchange_of(bits, from, end));
           break;
         case Level::Serial: over_turns(static_cast<int>(run.size())); break;
         case Level::Lane:
@@ -95,13 +89,22 @@ class Reducer {
       }
       from = end;
     }
+    result_.live = live_;
+    return std::move(result_);
   }
 
-  int64_t live() const { return live_; }
-  Reduced result;
-
  private:
-  Body& text() { return turns_ > 1 ? result.in_turn : result.after; }
+  Body& text() { return turns_ > 1 ? result_.in_turn : result_.after.back(); }
+
+  void exchange(const Exchange& with_others) {
+    Exchanged parts = exchanged(tile_, with_others);
+    append(text(), std::move(parts.give));
+    if (turns_ > 1)
+      append(text(), std::move(parts.wait));
+    else
+      result_.waits.push_back(std::move(parts.wait)), result_.after.emplace_back();
+    append(text(), std::move(parts.take));
+  }
 
   // The thread's own, unless lanes have taken it for one of theirs.
   void over_own() {
@@ -150,9 +153,9 @@ class Reducer {
 
   // The end of a run of warps' bits, or of blocks': with those of the others that follow, where they can be
   // sent as one.
-  size_t end_of_others(const std::vector<Bit>& bits, size_t from, size_t end, size_t to) const {
+  size_t end_of_others(const std::vector<Bit>& bits, size_t from, size_t end) const {
     size_t later = end;
-    while (later < to && is_of_others(bits[later]) &&
+    while (later < bits.size() && is_of_others(bits[later]) &&
            (later == end || joins(bits[later - 1], bits[later])))
       later++;
     const bool is_one = later > end && sends(tile_, exchange_of(bits, from, later));
@@ -164,7 +167,7 @@ class Reducer {
     const int64_t size = live_ * rows_;
     if (is_exact(all_)) {
       const Accumulator so_far = like(tile_, all_, "all", size, Space::Register);
-      append(result.before,
+      append(result_.before,
              each("p", size, [&](const Expr& p) { return set_identity(tile_, so_far, p); }));
       append(text(), each("p", size,
                           [&](const Expr& p) { return combine(tile_, so_far, p, all_, p); }));
@@ -197,150 +200,10 @@ class Reducer {
   int64_t live_;
   const int64_t rows_;
   int64_t turns_;
+  Reduced result_;
   size_t own_ = 0;              // own bits that are still to come
   std::deque<int> given_away_;  // lanes' steps that stand for the first of them
 };
-
-// value = clamped to finite
-int clamped(Tile& tile, Body& body, int value, DType dtype) {
-  const double most = dtype == DType::f64 ? 0x1.fffffffffffffp+1023 : double{0x1.fffffep+127f};
-  for (const auto& [op, limit] :
-       {std::pair{Op::maximum, -most}, std::pair{Op::minimum, most}}) {
-    value = add_apply(tile, op, dtype, {value, add_constant(tile, Literal::of(dtype, limit))});
-    body.push_back(define(value));
-  }
-  return value;
-}
-
-Body clamp_all(Tile& tile, const Accumulator& all, int64_t size) {
-  return each("p", size, [&](const Expr& p) {
-    const int value = add_element(tile, all.values, p);
-    Body body = {define(value)};
-    const int clear = clamped(tile, body, value, all.dtype);
-    body.push_back(set(all.values, p, clear));
-    return body;
-  });
-}
-
-// to[p] = exp(values[p] - largest[q]), or scaled by that: values[p] * exp(most[p] - largest[q])
-Body exponentials(Tile& tile, const Accumulator& all, const Expr& p, int largest, const Expr& q,
-                  int most, int to) {
-  const DType dtype = all.dtype;
-  const int value = add_element(tile, all.values, p), against = add_element(tile, largest, q),
-            what = most < 0 ? value : add_element(tile, most, p),
-            less = add_apply(tile, Op::sub, dtype, {what, against}),
-            exp = add_apply(tile, Op::exp, dtype, {less}),
-            result = most < 0 ? exp : add_apply(tile, Op::mul, dtype, {value, exp});
-  Body body = {define(value), define(against)};
-  if (most >= 0) body.push_back(define(what));
-  append(body, {define(less), define(exp)});
-  if (most >= 0) body.push_back(define(result));
-  body.push_back(set(to, p, result));
-  return body;
-}
-
-// Where neighbouring lanes share a row, exponentials go by shortcuts, some at a time; a thread of a column, and
-// one of many values, has no registers for them.
-bool hastens(const Share& share, int64_t size) {
-  return size <= kMostHastened &&
-         std::any_of(share.bits.begin(), share.bits.end(),
-                     [](const Bit& bit) { return bit.level == Level::Lane && bit.step == 1; });
-}
-
-// The first ones of a row, of `size` values against `chunks` largest.
-Body first_exponentials(Tile& tile, const Accumulator& all, int64_t size, int largest,
-                        int64_t chunks) {
-  return each("p", size, [&](const Expr& p) {
-    return exponentials(tile, all, p, largest, mod(p, chunks), -1, all.values);
-  });
-}
-
-// Of two `halves` the upper is added to the lower as they come, which leaves fewer to hold.
-Body hastened_exponentials(Tile& tile, const Accumulator& all, int64_t size, int largest,
-                           int64_t chunks, int64_t halves) {
-  const int64_t some = std::min(size, kHastened), half = size / halves;
-  const Accumulator powers = like(tile, all, "power", size, Space::Register);
-  Body body = each("s", size / some, [&](const Expr& s) {
-    const auto at = [&](const Expr& g) { return g + s * (some / halves); };
-    Body powered = each("g", some / halves, [&](const Expr& g) {
-      return each("h", halves, [&](const Expr& h) {
-        const Expr p = at(g) + h * half;
-        return exponentials(tile, all, p, largest, mod(p, chunks), -1, powers.values);
-      });
-    });
-    powered = {shortcut(std::move(powered))};
-    if (halves > 1)
-      append(powered, each("g", some / halves, [&](const Expr& g) {
-               return combine(tile, powers, at(g), powers, at(g) + half);
-             }));
-    return powered;
-  });
-  append(body, each("p", half, [&](const Expr& p) { return copy(tile, all, p, powers, p); }));
-  return body;
-}
-
-// At the end of each turn a lane keeps what the turn of its own number gave; behind the last, `all`
-// is what it has kept.
-void keep_in_lanes(Tile& tile, const Accumulator& all, int64_t size, int64_t turns,
-                   Reduced& reduced) {
-  const Accumulator kept = like(tile, all, "kept", size, Space::Register);
-  append(
-      reduced.in_turn,
-      {if_less(Expr::index("turn", turns), mod(lane_of_warp(), turns) + 1,
-               each("p", size, [&](const Expr& p) { return copy(tile, kept, p, all, p); }))});
-  append(reduced.after,
-         each("p", size, [&](const Expr& p) { return copy(tile, all, p, kept, p); }));
-}
-
-// The turns' bits as the lanes' that keep what they gave.
-std::vector<Bit> with_lanes_for_turns(std::vector<Bit> bits) {
-  int64_t step = 1;
-  for (Bit& bit : bits) {
-    if (bit.level != Level::Serial) continue;
-    bit.level = Level::Lane, bit.step = step;
-    step *= 2;
-  }
-  return bits;
-}
-
-Reduced reduce_exponentials(Tile& tile, const Share& share, const Accumulator& all,
-                            int64_t rows) {
-  const size_t count = share.bits.size(), chunk = std::min<size_t>(kDigit, count);
-  const int64_t live = share.registers * share.vector;
-  Accumulator top = like(tile, all, "top", live * rows, Space::Register);
-  top.op = Op::max;
-  const bool hastened = hastens(share, live * rows);
-  const int64_t halves = hastened && live > 1 && is_own(share.bits[0].level) ? 2 : 1;
-  Reducer largest(tile, top, live, rows, 1), sum(tile, all, live / halves, rows, 1);
-  Body& body = sum.result.after;
-  append(body,
-         each("p", live * rows, [&](const Expr& p) { return copy(tile, top, p, all, p); }));
-  largest.over(share.bits, 0, chunk);
-  append(body, std::move(largest.result.after));
-  const int64_t chunks = largest.live() * rows;
-  append(body, clamp_all(tile, top, chunks));
-  append(body, hastened
-                   ? hastened_exponentials(tile, all, live * rows, top.values, chunks, halves)
-                   : first_exponentials(tile, all, live * rows, top.values, chunks));
-  sum.over(share.bits, halves - 1, chunk);
-  if (chunk == count) return sum.result;
-  if (share.turns > 1) {
-    std::swap(sum.result.in_turn, body);
-    keep_in_lanes(tile, all, chunks, share.turns, sum.result);
-    keep_in_lanes(tile, top, chunks, share.turns, sum.result);
-  }
-  const std::vector<Bit> bits = with_lanes_for_turns(share.bits);
-  const Accumulator most = like(tile, top, "most", chunks, Space::Register);
-  append(body, each("p", chunks, [&](const Expr& p) { return copy(tile, most, p, top, p); }));
-  Reducer over_all(tile, top, largest.live(), rows, 1);
-  over_all.over(bits, chunk, count);
-  append(body, std::move(over_all.result.after));
-  append(body, each("p", chunks, [&](const Expr& p) {
-           return exponentials(tile, all, p, top.values, mod(p, rows), most.values, all.values);
-         }));
-  sum.over(bits, chunk, count);
-  return sum.result;
-}
 
 }  // namespace
 
@@ -358,12 +221,14 @@ std::vector<Bit> order_of(const Accumulator& all, std::vector<Bit> bits) {
   return bits;
 }
 
+Reduced reduce_bits(Tile& tile, const Accumulator& all, const std::vector<Bit>& bits,
+                    int64_t live, int64_t rows, int64_t turns) {
+  return Reducer(tile, all, live, rows, turns).over(bits);
+}
+
 Reduced reduce(Tile& tile, const Share& share, const Accumulator& all, int64_t rows) {
-  if (all.op == Op::sum_exp) return reduce_exponentials(tile, share, all, rows);
-  Reducer reducer(tile, all, share.registers * share.vector, rows, share.turns);
-  const std::vector<Bit> bits = order_of(all, share.bits);
-  reducer.over(bits, 0, bits.size());
-  return std::move(reducer.result);
+  return reduce_bits(tile, all, order_of(all, share.bits), share.registers * share.vector, rows,
+                     share.turns);
 }
 
 }  // namespace tiny_compile

@@ -48,7 +48,6 @@ class Sends {
       why_ = "what is sent is not the same in all clusters";
       return;
     }
-    if (s.kind == StatementKind::For && !s.unrolled) why_ = "sends in turns";
     switch (s.kind) {
       case StatementKind::Send: return send(s, threads);
       case StatementKind::For: return repeat(s, threads);

@@ -86,6 +86,27 @@ Expr Share::number() const {
   return spread(r(), of_r) + spread(v(), of_v);
 }
 
+Expr Share::chunk(const Expr& live) const {
+  std::vector<int64_t> places;
+  for (const Bit& bit : bits) {
+    if (is_own(bit.level) && bit.stride >= kChunk) places.push_back(bit.stride / kChunk);
+  }
+  return floor_div(first, kChunk) + spread(live, places);
+}
+
+Expr packed(const Expr& number, int64_t mask) {
+  Expr sum = 0;
+  int64_t place = 1;
+  for (int64_t low = 1; low <= mask;) {
+    int64_t end = low;
+    while (mask & end) end *= 2;
+    if (end > low) sum = sum + mod(floor_div(number, low), end / low) * place;
+    place *= end / low;
+    low = 2 * end;
+  }
+  return sum;
+}
+
 Share share_of(const Tile& tile, const std::string& name, int64_t count, const Layout& layout,
                bool is_reduced) {
   Share share;

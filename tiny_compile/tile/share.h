@@ -31,6 +31,8 @@ struct Share {
   Expr start() const;   // the index at r, v = 0: where a vector begins
   Expr at() const;      // at r and v
   Expr number() const;  // of the register at r and v, among registers * vector
+  Expr chunk(const Expr& live)
+      const;  // of the index, where `live` is left of the registers beyond one
 
  private:
   static Expr one_of(const std::string& name, int64_t extent) {
@@ -42,6 +44,9 @@ struct Share {
 // results wait.
 Share share_of(const Tile& tile, const std::string& name, int64_t count, const Layout& layout,
                bool is_reduced);
+
+// The bits of a number that `mask` has, side by side: 0 where it has none.
+Expr packed(const Expr& number, int64_t mask);
 
 // An index of the threads that share a cluster's blocks, a block's warps or a warp's lanes with
 // others: the bits of theirs that no layout of `used` names. Where all of them are 0, the thread is the first of its like.

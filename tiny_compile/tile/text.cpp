@@ -16,7 +16,8 @@ class TilePrinter {
             tile_.cluster == 1 ? "" : str(" cluster ", tile_.cluster), " block ", tile_.warps,
             " warps", tile_.resident ? str(" resident ", tile_.resident) : "", " {\n");
     for (const Array& array : tile_.arrays)
-      line(str(name_of(array.space), " ", array.name, ": ", array.dtype, "[", array.size, "]"));
+      line(str(name_of(array.space), " ", array.name, ": ", array.dtype, "[", array.size, "]",
+               array.packed ? " packed" : ""));
     print(tile_.body);
     return text_ + "}\n";
   }
@@ -103,7 +104,8 @@ class TilePrinter {
                      s.body);
       case StatementKind::If: return block(str("if ", s.index, " < ", s.place), s.body);
       case StatementKind::Else: return block("else", s.body);
-      case StatementKind::Shortcut: return block("shortcut", s.body);
+      case StatementKind::Shortcut:
+        return block(s.value < 0 ? "shortcut" : "shortcut below " + name(s.value), s.body);
       case StatementKind::Barrier: return line("barrier");
       case StatementKind::ClusterBarrier: return line("cluster_barrier");
       case StatementKind::ClusterStart: return line("cluster_start");

@@ -120,7 +120,11 @@ Statement with_body(StatementKind kind, Body body) {
 
 Statement otherwise(Body body) { return with_body(StatementKind::Else, std::move(body)); }
 
-Statement shortcut(Body body) { return with_body(StatementKind::Shortcut, std::move(body)); }
+Statement shortcut(Body body, int highest) {
+  Statement s = with_body(StatementKind::Shortcut, std::move(body));
+  s.value = highest;
+  return s;
+}
 
 Statement barrier() { return {}; }
 
@@ -132,6 +136,13 @@ Statement send(int array, const Expr& index, int value) {
   Statement s = set(array, index, value);
   s.kind = StatementKind::Send;
   return s;
+}
+
+Body sent(Body body) {
+  for (Statement& s : body) {
+    if (s.kind == StatementKind::Set) s.kind = StatementKind::Send;
+  }
+  return body;
 }
 
 Statement await(int array) {

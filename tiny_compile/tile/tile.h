@@ -38,6 +38,7 @@ struct Array {
   DType dtype = DType::f32;  // its elements are in the compute type of this
   int64_t size = 1;
   Space space = Space::Register;
+  bool packed = false;  // a thread's halves, two to a register
   bool operator==(const Array&) const = default;
 };
 
@@ -56,7 +57,9 @@ struct Array {
 //   Else     body where the If right before it has none
 //   Shortcut body: quotients by a Divisor and f32 exponentials in it may take short ways that say
 //            where they are not exact; then all of it is done again the long way. It has no
-//            stores, barriers or lanes' elements, and reads nothing that it sets
+//            stores, barriers or lanes' elements, and reads nothing that it sets. Where no exponent
+//            of an f32 is above `value`, that says which way to go before any is, and there are no
+//            quotients
 //   Barrier  of the block's threads, which all come to it
 //   ClusterBarrier  of all threads of the cluster's blocks
 //   ClusterStart  all threads of the cluster wait here until each of its blocks has begun, and so
@@ -128,11 +131,12 @@ Statement ahead_of(int buffer, const Expr& index, int64_t width);
 Statement for_each(const std::string& name, int64_t extent, bool unrolled, Body body);
 Statement if_less(const Expr& index, const Expr& than, Body body);
 Statement otherwise(Body body);
-Statement shortcut(Body body);
+Statement shortcut(Body body, int highest = -1);
 Statement barrier();
 Statement cluster_barrier();
 Statement cluster_start();
 Statement send(int array, const Expr& index, int value);
+Body sent(Body body);  // what it sets is sent
 Statement await(int array);
 bool can_be_sent(DType dtype);  // as words of four bytes, or eight
 void append(Body& body, Body more);

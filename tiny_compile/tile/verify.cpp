@@ -44,6 +44,8 @@ void check_arrays(const Program& program, const Tile& tile) {
     require(is_identifier(array.name) && names.insert(array.name).second, "an array '",
             array.name, "': names are letters, digits and '_', each once");
     require(array.size >= 1, array.name, " has no elements");
+    require(!array.packed || (array.space == Space::Register && is_half(array.dtype)),
+            array.name, " is packed: only a thread's own halves are");
     const int64_t blocks = array.space == Space::Cluster ? tile.cluster : 1;
     require(array.size % blocks == 0, array.name, " has ", array.size, " elements in ", blocks,
             " blocks");
@@ -131,8 +133,12 @@ class Accesses {
     check_element(s.array, s.place, w);
     require(w >= 1 && w <= kWidest && (w & (w - 1)) == 0, "vectors of ", w, ", not 1, 2, 4 or ",
             kWidest);
-    require(tile_.arrays[s.array].dtype == b.type.dtype, tile_.arrays[s.array].name, " is ",
-            tile_.arrays[s.array].dtype, ", ", b.name, " is ", b.type.dtype);
+    const Array& array = tile_.arrays[s.array];
+    require(array.dtype == b.type.dtype, array.name, " is ", array.dtype, ", ", b.name, " is ",
+            b.type.dtype);
+    const bool is_whole = w % 2 == 0 && known.has_only_multiples_of(s.place, 2);
+    require(!array.packed || (is_whole && s.kind == StatementKind::Load), array.name,
+            " is packed: it reads pairs, and is not stored");
     check_place(s.buffer, s.index, -1, places, never);
     if (w > 1) {
       require(b.align >= kAlign && known.has_only_multiples_of(s.index, w), b.name, "[",
@@ -339,9 +345,23 @@ class TileVerifier {
     known_.back_to(mark);
   }
 
+  bool has_quotients(const Body& body) const {
+    return std::any_of(body.begin(), body.end(), [&](const Statement& s) {
+      const bool divides = s.kind == StatementKind::Define && is_scalar(tile_, s.value) &&
+                           scalars_[s.value].op == Op::div;
+      return divides || has_quotients(s.body);
+    });
+  }
+
   void check_shortcut(const Statement& s) {
-    const std::string why = why_not_again(tile_, s.body);
+    const std::string why = why_not_again(tile_, s.body, s.value >= 0);
     require(why.empty(), "a shortcut is done again: it ", why);
+    if (s.value >= 0) {
+      require_defined(s.value);
+      require(scalars_[s.value].dtype == DType::f32, "no exponent of an f32 is below $",
+              s.value);
+      require(!has_quotients(s.body), "a shortcut below $", s.value, " has quotients");
+    }
     check(s.body);
   }
 
