@@ -58,6 +58,21 @@ def softmax(dtype, rows, cols, axis=1):
     return graph(f"%0 x: {x}", *softmax_lines(x, one, axis=axis))
 
 
+def log_softmax(dtype, rows, cols):
+    """Rows that begin anywhere, read again."""
+    x, one = f"{dtype}[{rows},{cols}]", f"{dtype}[{rows},1]"
+    return graph(f"%0 x: {x}", f"%1: {one} = max %0 {{axes=[1], keepdim=1}}",
+                 f"%2: {one} = sum_exp %0 {{axes=[1], keepdim=1}}", f"%3: {one} = log %2",
+                 f"%4: {one} = add %1, %3", f"%5: {x} = expand %4", f"%6: {x} = sub %0, %5")
+
+
+def less_its_place(rows, cols):
+    """Each row less the place of its largest."""
+    x = f"f32[{rows},{cols}]"
+    return graph(f"%0 x: {x}", f"%1: i64[{rows},1] = argmax %0 {{axes=[1], keepdim=1}}",
+                 f"%2: f32[{rows},1] = cast %1", f"%3: {x} = expand %2", f"%4: {x} = sub %0, %3")
+
+
 def turned_softmax(rows, cols):
     x = f"f32[{rows},{cols}]"
     return graph(f"%0 x: f32[{cols},{rows}]", f"%1: {x} = permute %0 {{axes=[1,0]}}",
@@ -351,6 +366,11 @@ GRAPHS = {
     "softmax f32 [5,50257]": softmax("f32", 5, 50257),
     "softmax bf16 [5,50257]": softmax("bf16", 5, 50257),
     "softmax of a cast bf16 [300,1000]": cast_softmax(300, 1000),
+    "softmax of a cast bf16 [300,2040]": cast_softmax(300, 2040),
+    "log_softmax f32 [5,50257]": log_softmax("f32", 5, 50257),
+    "log_softmax f64 [5,5025]": log_softmax("f64", 5, 5025),
+    "log_softmax bf16 [300,3001]": log_softmax("bf16", 300, 3001),
+    "less its place f32 [300,3001]": less_its_place(300, 3001),
     "normalised bf16 [300,4096]": normalised("bf16", 300, 4096),
     "normalised f32 [7,768]": normalised("f32", 7, 768),
     "loss f32 [7,1000]": loss(7, 1000),

@@ -59,10 +59,12 @@ constexpr int64_t kBlockWarps = 8;        // where lanes are rows
 constexpr int64_t kRowWarps = 4;          // of a block where lanes are elements
 constexpr int64_t kMostOfRow = 12;        // warps of a block of a cluster that hold a row
 constexpr int64_t kWaiting = 5;           // blocks of a cluster
+constexpr int64_t kOtherRegisters = 32;   // of a thread of theirs, beside what it holds
+constexpr int64_t kForExponentials = 56;  // that a thread of theirs needs
 constexpr int64_t kWaitingDivided = 4;    // that divide by one number: it takes registers
 constexpr double kNear =
     8;  // lines of an access; short rows further apart are staged by others
-constexpr int64_t kEvenRow = 512;  // longer ones in whole accesses go as well in others' hands
+constexpr int64_t kFewChunks = 3;    // of a row: of them the last, which is short, is much
 constexpr int64_t kHeldChunks = 32;  // of a block's rows, each of 32 registers a thread
 constexpr int64_t kShort = 8;        // elements of a window that others read in wider pieces
 
@@ -78,7 +80,8 @@ struct Shape {
   int64_t loads = 0;          // of an element, whose places rows and loops name
   bool exponentials = false;  // it adds up some
   bool divides = false;
-  bool again = false;   // elements are wanted again when all of them have been read
+  bool held = false;    // elements are wanted again by a later pass,
+  bool again = false;   // or when all of a chunk have been read
   bool writes = false;  // an element of each
 };
 
@@ -99,7 +102,8 @@ Shape shape_of(const Kernel& kernel) {
   const Held held = most_held(kernel);
   shape.streams = std::max<int64_t>(1, held.values);
   shape.words = std::max<int64_t>(1, ceil_divide(held.bytes, kWord));
-  shape.again = held.values > 0 || shape.exponentials;
+  shape.held = held.values > 0;
+  shape.again = shape.held || shape.exponentials;
   shape.divides = std::any_of(kernel.scalars.begin(), kernel.scalars.end(),
                               [](const Scalar& s) { return s.op == Op::div; });
   return shape;
@@ -301,10 +305,17 @@ Deal read_rows(const Machine& machine, const Shape& shape, const Along& loops) {
   return in_blocks_of(kBlockWarps, d);
 }
 
-// Blocks of a cluster that a multiprocessor has: some wait while others compute.
+// Blocks of a cluster that a multiprocessor has: some wait while others compute. Where threads hold
+// several values of an element, as many as have registers for them: what is spilled costs more than
+// a block that waits is worth.
 int64_t waiting_blocks(const Machine& machine, const Shape& shape, const Deal& d) {
-  return std::min(shape.divides ? kWaitingDivided : kWaiting,
-                  machine.threads / (kLanes * d.warps));
+  const int64_t threads = kLanes * d.warps,
+                most = std::min(shape.divides ? kWaitingDivided : kWaiting,
+                                machine.threads / threads);
+  if (shape.streams < 2 && !shape.exponentials) return most;
+  const int64_t each =
+      shape.streams < 2 ? kForExponentials : kOtherRegisters + shape.words * kHeld;
+  return std::clamp<int64_t>(machine.registers / (threads * each), 1, most);
 }
 
 // Long ones in registers: a warp has a chunk.
@@ -339,28 +350,22 @@ bool has_symbolic_places(const Kernel& kernel) {
                      [](const Step& s) { return has_size(s.index); });
 }
 
-// Lanes go along the loops. Others hold long rows in the blocks of a cluster, and read as well even rows
-// that a warp holds; what several lists of loops go over they do not share.
+// Lanes go along the loops. Others hold long rows that begin anywhere, and what is hardly more than a
+// chunk; what several lists of loops go over they do not share.
 std::optional<Deal> share_rows(const Machine& machine, const Kernel& kernel, const Shape& shape,
                                const Along& loops) {
   const bool is_even = loops.vector * loops.bytes >= kAccess, is_one = kernel.rows == 0;
   if (shape.longest <= kChunk) {
-    if (shape.longest > kEvenRow && is_even && !is_one) return std::nullopt;
     const Deal d = hold_rows(machine, shape, loops);
     return d.lanes() * d.vector == 1 ? std::nullopt : std::optional(d);
   }
-  if (!shape.again) {
-    const Deal d = read_rows(machine, shape, loops);
-    const bool few = threads_of(shape, d) < many_threads(machine);
-    return few && !is_one ? std::nullopt : std::optional(d);
-  }
+  if (!shape.held) return read_rows(machine, shape, loops);
   const int64_t chunks = ceil_divide(shape.longest, kChunk);
   if (is_even && fits_in_chunks(shape)) return hold_chunks(loops, chunks);
   if (loops_of(kernel).size() > 1 ||
       (is_one && chunks <= kBlockWarps))  // in turns, where they are many
     return hold_chunks(loops, chunks > kBlockWarps ? 2 * kBlockWarps : chunks);
-  if (!is_even || shape.exponentials || shape.streams > 1 || chunks <= kBlockWarps)
-    return std::nullopt;
+  if (!is_even || chunks <= kFewChunks) return std::nullopt;
   Deal d = hold_chunks(loops, chunks);
   while (2 * d.cluster <= machine.cluster && chunks > kBlockWarps * d.cluster) d.cluster *= 2;
   d.warps = ceil_divide(chunks, d.cluster);
