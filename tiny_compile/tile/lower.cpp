@@ -93,7 +93,8 @@ Body over_registers(const Lowering& l, const Share& k, std::vector<Work> works) 
     append(all, std::move(body));
   }
   if (in_parts) all = {for_each("s_k", k.registers / at_a_time, true, std::move(all))};
-  return hastens && k.vector > 1 ? all : whole_apart(k, std::move(all));
+  const bool asks_once = hastens && at_a_time == 1;  // for each part, which is done in two ways
+  return asks_once ? all : whole_apart(k, std::move(all));
 }
 
 // Whether elements are divided by what divides many, or raised as a power of e.
