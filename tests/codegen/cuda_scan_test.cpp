@@ -177,6 +177,32 @@ TEST_CASE("scans of every operator", "[codegen][threads][scan]") {
     check_compiles(check_bits(logarithms, {numbers({6, 300}, type)}).source.text);
 }
 
+TEST_CASE("one sweep gives the places of a cummax and what stands there",
+          "[codegen][threads][scan]") {
+  manual_seed(13);
+  const auto both = [](int64_t axis) {
+    return Function([axis](In i) {
+      const auto [least, at_least] = cummin(i[0], axis);
+      return Out{least, at_least};
+    });
+  };
+  const Function values = [](In i) { return Out{cummax(i[0] + i[0], -1).first}; };
+  const Tensor zeros_of_both_signs = where(randn({70, 1001}) > 0.0, 0.0, -0.0);
+  const Tensor x = where(randn({70, 1001}) > 1.0, zeros_of_both_signs, randn({70, 1001}));
+  for (DType type : {float32, bfloat16, float64, int8}) {
+    for (const Tensor& row : {x.to(type), masked_fill(x, x > 2.9, NAN).to(type)}) {
+      for (const std::string& text :
+           {check_tiles(both(1), {row}), check_columns(both(0), {row}, 16)})
+        CHECK_THAT(text, ContainsSubstring("values[k] = before.value;"));
+      CHECK_THAT(check_tiles(values, {row}), !ContainsSubstring("places"));
+    }
+  }
+  check_compiles(check_tiles(both(1), {x}));
+  check_tiles(both(1), {randn({5, 9000})});
+  check_tiles(both(1), {turned(100, 300)});
+  check_columns(both(0), {randn({700, 70})}, 8);
+}
+
 TEST_CASE("running sums of special values", "[codegen][threads][scan]") {
   manual_seed(6);
   const float values[] = {NAN, INFINITY, -INFINITY, -0.0f, 0.0f, 3e38f, 1e-45f};

@@ -138,6 +138,12 @@ def running_maxima(rows, cols, axis=1):
     return graph(f"%0 x: f32[{rows},{cols}]", f"%1: i64[{rows},{cols}] = cummax %0 {{axis={axis}}}")
 
 
+def running_maxima_and_places(rows, cols):
+    x, n = f"f32[{rows},{cols}]", f"i64[{rows},{cols}]"
+    return graph(f"%0 x: {x}", f"!%1: {n} = cummax %0 {{axis=1}}",
+                 f"!%2: {x} = gather %0, %1 {{axis=1}}")
+
+
 def scattered(dtype, targets, cols, updates):
     """Updates of rows, each row chosen some times."""
     x, d, n = f"{dtype}[{targets},{cols}]", f"{dtype}[{updates},{cols}]", f"i64[{updates}]"
@@ -419,6 +425,7 @@ GRAPHS = {
     "running sums f32 [300,600] turned": running_turned(300, 600),
     "running maxima [300,700]": running_maxima(300, 700),
     "running maxima [700,300] of columns": running_maxima(700, 300, 0),
+    "running maxima [300,700] and their places": running_maxima_and_places(300, 700),
     "running sums of a softmax [37,12]": running_softmax(37, 12),
     # blocks that own rows and find their updates: packs, halves, more than a list holds
     "scattered f32 [1000,128] by 5000": scattered("f32", 1000, 128, 5000),

@@ -116,6 +116,32 @@ TEST_CASE("a place chosen by data is at0, within its limit", "[lower]") {
 )");
 }
 
+TEST_CASE("what stands at a cummax's places is the cummax's values", "[lower]") {
+  const auto scans_of = [](const std::string& results) {
+    const Program program = lowered(str("(%0 x: f32[9,4], %1 z: f32[9,4]) {\n",
+                                        "%2: i64[9,4] = cummax %0 {axis=0}\n", results, "\n}"));
+    std::string scans;
+    for (const Kernel& kernel : program.kernels)
+      if (kernel.steps[0].kind == StepKind::Scan) scans += print(program, kernel);
+    return scans;
+  };
+  const std::string values = R"(  kernel gather_3 rows(i0: 4) {
+    scan y3[i0 + j0*4] for (j0: 9) = cummax values load x[i0 + j0*4]
+  }
+)",
+                    places = R"( rows(i0: 4) {
+    scan y2[i0 + j0*4] for (j0: 9) = cummax load x[i0 + j0*4]
+  }
+)";
+  CHECK(scans_of("%3: f32[9,4] = gather %0, %2 {axis=0}\nreturn %3") == values);
+  CHECK(scans_of("%3: f32[9,4] = gather %0, %2 {axis=0}\nreturn %2, %3") ==
+        "  kernel cummax_2" + places + values);
+  CHECK(scans_of("%3: f32[9,4] = gather %1, %2 {axis=0}\nreturn %2, %3") ==
+        "  kernel cummax_2" + places);
+  CHECK(scans_of("%3: f32[9,4] = gather %0, %2 {axis=1}\nreturn %2, %3") ==
+        "  kernel cummax_2" + places);
+}
+
 TEST_CASE("scatter_add copies its data, then adds updates in order", "[lower]") {
   REQUIRE(kernel_of(R"((%0 x: f32[9,4], %1 k: i64[5,4], %2 u: f32[5,4]) {
     %3: f32[9,4] = scatter_add %0, %1, %2 {axis=0}

@@ -97,6 +97,26 @@ TEST_CASE("two scans part, and stores stay with the first", "[scan]") {
 )");
 }
 
+TEST_CASE("places and what stands there are one scan", "[scan]") {
+  const std::string both = R"(graph f(%0 x: f32[5,300]) {
+    %1: i64[5,300] = cummax %0 {axis=1}
+    %2: f32[5,300] = gather %0, %1 {axis=1}
+)",
+                    three = both + "%3: i64[5,300] = cummin %0 {axis=1}\nreturn %1, %2, %3\n}";
+  CHECK(!parts(fused(both + "return %1, %2\n}")));
+  CHECK(kernels_of(parted(fused(three))) ==
+        R"(  kernel cummax_gather_cummin_3 rows(i0: 5) {
+    $0 = load x[i0*300 + j0]
+    scan y1[i0*300 + j0] for (j0: 300) = cummax $0
+    scan y2[i0*300 + j0] for (j0: 300) = cummax values $0
+  }
+  kernel cummax_gather_cummin_3_cummin_2 rows(i0: 5) {
+    scan y3[i0*300 + j0] for (j0: 300) = cummin load x[i0*300 + j0]
+  }
+)");
+  check_bits(three);
+}
+
 TEST_CASE("a scan that stores stand around is named after itself", "[scan]") {
   const Program program = parse_program(R"(program f on cuda {
   input x: f32[5,300]

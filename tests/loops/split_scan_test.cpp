@@ -79,6 +79,19 @@ TEST_CASE("cummax and cummin of a long row become two scans of many pieces", "[s
   check_split(places, {full({1 << 18}, -1.0 / 0.0)}, Target::Cpp);
 }
 
+TEST_CASE("running maxima of a long row keep the sign of a zero", "[scan]") {
+  manual_seed(4);
+  const auto values = [](In i) { return Out{cummax(i[0], -1).first, cummin(i[0], -1).first}; };
+  const Tensor zeros_of_both_signs = where(randn({3, 32771}) > 0.0, 0.0, -0.0),
+               mixed = where(randn({3, 32771}) > 1.0, zeros_of_both_signs, -1.0);
+  for (const Tensor& x : {zeros_of_both_signs, mixed, mixed * -1.0}) {
+    check_split(values, {x.to(float32)}, Target::Cuda);
+    check_split(values, {x.to(bfloat16)}, Target::Cuda);
+  }
+  const Tensor row = randn({(1 << 18) + 7});
+  check_split(values, {where(row > 1.0, where(row > 2.0, 0.0, -0.0), -1.0)}, Target::Cpp);
+}
+
 TEST_CASE("starts that are many are split themselves", "[scan]") {
   const Tensor x = ones({1}).expand({int64_t{1} << 27});
   const Staged all = staged([](In i) { return Out{cumsum(i[0], 0)}; }, {x}, Target::Cuda);

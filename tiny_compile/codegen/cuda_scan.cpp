@@ -22,6 +22,7 @@
 #include <algorithm>
 
 #include "tiny_compile/codegen/cuda_scan_elements.h"
+#include "tiny_compile/loops/scan_rules.h"
 
 namespace tiny_compile {
 namespace {
@@ -37,9 +38,11 @@ class ScanWriter {
         kernel_(text.kernel),
         scan_(scan_of(kernel_)),
         shape_(scan_shape(text.program, kernel_)),
-        words_(kernel_, scan_),
+        words_(kernel_, scan_, text.integer),
+        beside_(values_beside(kernel_, scan_)),
         elements_(text, shape_) {
-    const bool wide = words_.places || size_of(compute_type(scan_.dtype)) > 4;
+    const bool wide = size_of(compute_type(kernel_.scalars[scan_.value].dtype)) > 4 ||
+                      (words_.places && text.integer != "int");
     const int64_t resident =
         blocks_held(text.program.machine, shape_.threads(), wide ? kWideRegisters : kRegisters);
     entry_ = text.begin(function, ceil_divide(shape_.rows, shape_.block_rows),
@@ -169,16 +172,25 @@ class ScanWriter {
     out_.open(str("for (int k = 0; k < ", kGroup, "; k++)"));
     if (words_.places) {
       out_.line(str("before = ", words_.of("before", element()), ";"));
-      out_.line(str("places[k] = (", text_.integer, ")before.index;"));
+      out_.line("places[k] = before.index;");
+      if (beside_ != nullptr) out_.line("values[k] = before.value;");
     } else {
       out_.line(str("values[k] = ", words_.of("before", "values[k]"), ";"));
     }
     out_.close();
-    elements_.give();
-    if (shape_.along) out_.line("__syncthreads();");
-    elements_.home("t");
+    if (beside_ != nullptr) {
+      write_home(*beside_);
+      if (shape_.along) out_.line("__syncthreads();");
+    }
+    write_home(scan_);
     if (shape_.along && has_tiles() && elements_.moves_in_two_ways())
       out_.line("__syncthreads();");
+  }
+
+  void write_home(const Step& scan) {
+    elements_.give(scan);
+    if (shape_.along) out_.line("__syncthreads();");
+    elements_.home("t", scan);
   }
 
   // By the first thread of each row.
@@ -208,6 +220,7 @@ class ScanWriter {
   const Step& scan_;
   const ScanShape shape_;
   const ScanText words_;
+  const Step* const beside_;  // of places, what stands there
   ScanElements elements_;
   KernelEntry entry_;
 };

@@ -77,7 +77,7 @@ ScanElements::ScanElements(CudaText& text, const ScanShape& shape)
       scan_(scan_of(kernel_)),
       axis_(kernel_.axes[scan_.inner[0]]),
       shape_(shape),
-      words_(kernel_, scan_),
+      words_(kernel_, scan_, text.integer),
       type_(value_type(compute_type(kernel_.scalars[scan_.value].dtype))),
       along_(steps_along(kernel_)),
       ids_(text.needed(pointers(along_))),
@@ -127,14 +127,14 @@ std::string ScanElements::pack_type(const std::string& type) const {
 }
 
 // Of a place in shared memory, which may hold a value or a result.
-int64_t ScanElements::slot() const { return std::max(size_of_value(), size_of_result()); }
+int64_t ScanElements::slot() const { return std::max(size_of_value(), size_of_result(scan_)); }
 
 int64_t ScanElements::size_of_value() const {
   return size_of(compute_type(kernel_.scalars[scan_.value].dtype));
 }
 
-int64_t ScanElements::size_of_result() const {
-  if (!gives_places(scan_)) return size_of_value();
+int64_t ScanElements::size_of_result(const Step& scan) const {
+  if (!gives_places(scan)) return size_of_value();
   return text_.integer == "int" ? 4 : 8;
 }
 
@@ -145,7 +145,7 @@ int64_t ScanElements::shared_bytes() const {
 }
 
 bool ScanElements::moves_in_two_ways() const {
-  return shape_.turned || size_of_value() != size_of_result();
+  return shape_.turned || size_of_value() != size_of_result(scan_);
 }
 
 void ScanElements::declare() {
@@ -256,14 +256,14 @@ void ScanElements::take() {
   if (gives_places(scan_)) out_.line(str(text_.integer, " places[", kGroup, "];"));
 }
 
-void ScanElements::give() {
+void ScanElements::give(const Step& scan) {
   if (!shape_.along) return;
-  const int64_t count = 16 / size_of_result();
-  open_group(result_type(), size_of_result());
+  const int64_t size = size_of_result(scan), count = 16 / size;
+  open_group(result_type(scan), size);
   out_.line("auto pack = group[k];");
   out_.line("#pragma unroll");
-  out_.line(str("for (int v = 0; v < ", count, "; v++) pack.at[v] = ", results(), "[k * ",
-                count, " + v];"));
+  out_.line(str("for (int v = 0; v < ", count, "; v++) pack.at[v] = ",
+                gives_places(scan) ? "places" : "values", "[k * ", count, " + v];"));
   out_.line("group[k] = pack;");
   out_.close();
   out_.close();
@@ -279,36 +279,37 @@ void ScanElements::open_group(const std::string& type, int64_t size) {
 }
 
 // The results of a tile go to memory.
-void ScanElements::home(const std::string& tile) {
+void ScanElements::home(const std::string& tile, const Step& scan) {
   open_points(tile, false);
-  if (shape_.along && scan_.mask < 0 && text_.is_wide(scan_.index, scan_.buffer)) {
-    home_pack();
+  if (shape_.along && scan.mask < 0 && text_.is_wide(scan.index, scan.buffer)) {
+    home_pack(scan);
   } else {
+    const std::string type = result_type(scan);
     if (shape_.along)
-      out_.line(str("const ", pack_type(result_type()),
-                    " results = ", in_tile(result_type(), size_of_result()), ";"));
+      out_.line(str("const ", pack_type(type),
+                    " results = ", in_tile(type, size_of_result(scan)), ";"));
     open_elements();
-    out_.line(str(mask_of_element(), text_.place(scan_), " = ",
-                  to_storage(text_.calls, scan_.dtype,
-                             shape_.along ? "results" + lane() : results() + "[k]"),
+    const std::string here = gives_places(scan) ? "places[k]" : "values[k]";
+    out_.line(str(mask_of_element(), text_.place(scan), " = ",
+                  to_storage(text_.calls, scan.dtype, shape_.along ? "results" + lane() : here),
                   ";"));
     close_elements();
   }
   close_points();
 }
 
-void ScanElements::home_pack() {
-  const std::string pack = "pack_" + pointer_name(text_.program.buffers[scan_.buffer]);
-  const std::string from = in_tile(result_type(), size_of_result());
-  if (!gives_places(scan_)) {
+void ScanElements::home_pack(const Step& scan) {
+  const std::string pack = "pack_" + pointer_name(text_.program.buffers[scan.buffer]);
+  const std::string from = in_tile(result_type(scan), size_of_result(scan));
+  if (!gives_places(scan)) {
     out_.line(str("const ", pack_type(type_), " ", pack, " = ", from, ";"));
   } else {
-    out_.line(str("const ", pack_type(result_type()), " results = ", from, ";"));
-    out_.line(str(pack_type(value_type(scan_.dtype)), " ", pack, ";"));
+    out_.line(str("const ", pack_type(result_type(scan)), " results = ", from, ";"));
+    out_.line(str(pack_type(value_type(scan.dtype)), " ", pack, ";"));
     out_.line("#pragma unroll");
     out_.line(str("for (int v = 0; v < ", vector_, "; v++) ", pack, ".at[v] = results.at[v];"));
   }
-  text_.store_packs({&scan_});
+  text_.store_packs({&scan});
 }
 
 std::string ScanElements::mask_of_element() {

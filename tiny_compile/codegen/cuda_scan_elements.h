@@ -8,19 +8,20 @@
 namespace tiny_compile {
 
 // Writes the text of a tile's loads and stores. `tile` is the text of its number. A thread finds its
-// group in values[16] once put, and leaves its results there (places, of cummax and cummin).
+// group in values[16] once put, and leaves its results there and in places[16].
 class ScanElements {
  public:
   ScanElements(CudaText& text, const ScanShape& shape);
   ScanElements(const ScanElements&) = delete;
 
-  void declare();                      // shared memory, registers, and a thread's row and group
-  void declare_row();                  // the thread's row
-  void ask(const std::string& tile);   // loads that are under way while another tile is scanned
-  void put(const std::string& tile);   // values to where threads take them; and other stores
-  void take();                         // values[16], once all threads have put theirs
-  void give();                         // results[16]
-  void home(const std::string& tile);  // results to memory, once all threads have given theirs
+  void declare();                     // shared memory, registers, and a thread's row and group
+  void declare_row();                 // the thread's row
+  void ask(const std::string& tile);  // loads that are under way while another tile is scanned
+  void put(const std::string& tile);  // values to where threads take them; and other stores
+  void take();                        // values[16], once all threads have put theirs
+  // The results of a scan, to where threads take them, and to memory, once all have given theirs.
+  void give(const Step& scan);
+  void home(const std::string& tile, const Step& scan);
 
   bool asks() const { return !early_.empty(); }
   int64_t shared_bytes() const;
@@ -28,19 +29,18 @@ class ScanElements {
   bool moves_in_two_ways() const;
   bool is_whole() const;  // no block has rows beyond the last one
   std::string first_of_group(const std::string& tile) const;
-  std::string results() const { return gives_places(scan_) ? "places" : "values"; }
   const std::vector<const Step*>& of_row() const { return of_row_; }
   const std::vector<bool>& defined() const { return defined_; }
 
  private:
   int64_t size_of_value() const;
-  int64_t size_of_result() const;
+  int64_t size_of_result(const Step& scan) const;
   int64_t slot() const;
   int64_t pitch(int64_t size) const;  // of groups in shared memory, in elements of this size
   bool is_early(int id) const;
   void choose_early();
   std::string early_element(int id) const;
-  void home_pack();
+  void home_pack(const Step& scan);
   void declare_values();
   void open_group(const std::string& type, int64_t size);
   void open_points(const std::string& tile, bool turned);
@@ -52,7 +52,9 @@ class ScanElements {
   std::string lane() const { return vector_ == 1 ? "" : ".at[v]"; }
   std::string pack_type(const std::string& type) const;
   std::string in_tile(const std::string& type, int64_t size) const;
-  std::string result_type() const { return gives_places(scan_) ? text_.integer : type_; }
+  std::string result_type(const Step& scan) const {
+    return gives_places(scan) ? text_.integer : type_;
+  }
   std::string mask_of_element();
 
   CudaText& text_;

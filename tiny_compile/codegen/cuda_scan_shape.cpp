@@ -14,6 +14,7 @@
 #include "tiny_compile/codegen/cuda_text.h"
 #include "tiny_compile/codegen/cuda_turned.h"
 #include "tiny_compile/codegen/scan.h"
+#include "tiny_compile/loops/scan_rules.h"
 
 namespace tiny_compile {
 namespace {
@@ -84,11 +85,10 @@ void choose_across(const Program& program, const Step& scan, ScanShape& shape) {
 }  // namespace
 
 const Step& scan_of(const Kernel& kernel) {
-  return *std::find_if(kernel.steps.begin(), kernel.steps.end(),
-                       [](const Step& step) { return is_scan(step); });
+  return *std::find_if(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
+    return is_scan(step) && !is_beside_places(kernel, step);
+  });
 }
-
-bool gives_places(const Step& scan) { return !makes_register(scan) && !combiner(scan.op); }
 
 ScanShape scan_shape(const Program& program, const Kernel& kernel) {
   const Step& scan = scan_of(kernel);
@@ -107,7 +107,9 @@ ScanShape scan_shape(const Program& program, const Kernel& kernel) {
 }
 
 bool scans_in_groups(const Program& program, const Kernel& kernel) {
-  const auto scans = [](const Step& step) { return is_scan(step); };
+  const auto scans = [&](const Step& step) {
+    return is_scan(step) && !is_beside_places(kernel, step);
+  };
   if (std::count_if(kernel.steps.begin(), kernel.steps.end(), scans) != 1) return false;
   const Step& scan = scan_of(kernel);
   const bool total = makes_register(scan);

@@ -24,12 +24,11 @@ struct ScanShape {
   bool is_ragged() const { return length % reach() != 0; }  // some thread's group ends early
 };
 
-// Whether the kernel is one scan or a scan's total over one loop, and stores for the same points
+// Whether the kernel is one scan, places and values of one cummax, or a scan's total over one loop, and stores for the same points
 // (of a total: for its row).
 bool scans_in_groups(const Program& program, const Kernel& kernel);
 
-const Step& scan_of(const Kernel& kernel);
-bool gives_places(const Step& scan);  // of cummax and cummin
+const Step& scan_of(const Kernel& kernel);  // of places and values, the places
 ScanShape scan_shape(const Program& program, const Kernel& kernel);
 
 }  // namespace tiny_compile

@@ -26,17 +26,21 @@ namespace {
 constexpr const char* kLatest = R"(
 // A value and where it stands; of two the greater (the lesser), and of equals the later. NaN beats
 // all. No place: nothing yet.
-template <class T>
+template <class T, class Place>
 struct tc_latest {
   T value;
-  long long index;
+  Place index;
 };
 
 template <bool Max, class T>
-TC_FN tc_latest<T> tc_later(tc_latest<T> a, tc_latest<T> b) {
-  const bool beats = Max ? b.value >= a.value : b.value <= a.value;
-  const bool wins = b.value != b.value || (a.value == a.value && beats);
-  return a.index < 0 || (b.index >= 0 && wins) ? b : a;
+TC_FN bool tc_beats(T now, T value) {
+  const bool reaches = Max ? value >= now : value <= now;
+  return value != value || (now == now && reaches);
+}
+
+template <bool Max, class T, class Place>
+TC_FN tc_latest<T, Place> tc_later(tc_latest<T, Place> a, tc_latest<T, Place> b) {
+  return b.index >= 0 && tc_beats<Max>(a.value, b.value) ? b : a;
 }
 )";
 
@@ -97,16 +101,19 @@ constexpr const char* kUnroll = R"(
 )";
 
 std::string op_struct(Calls& calls, const ScanText& scan, Op op, DType type) {
-  std::string start, both;
-  if (scan.places) {
-    start = str("{(", c_type(type), ")0, -1}");
-    both = str("tc_later<", op == Op::cummax ? "true" : "false", ">(a, b)");
-  } else {
-    start = literal_text(calls, identity(op, type));
+  std::string start = literal_text(calls, identity(op, type)), both;
+  const char* max = op == Op::cummax ? "true" : "false";
+  if (combiner(op))
     both = fill_formula(calls, formula(*combiner(op), type), {"a", "b"});
-  }
-  return str("\nstruct ", scan.op, " {\n  using T = ", scan.type,
-             ";\n  TC_FN T identity() { return ", start,
+  else if (scan.places)
+    both = str("tc_later<", max, ">(a, b)");
+  else
+    both = str("tc_beats<", max, ">(a, b) ? b : a");
+  if (scan.places) start = str("{", start, ", -1}");
+  const std::string state =
+      scan.places ? str("tc_latest<", c_type(type), ", Place>") : scan.type;
+  return str("\n", scan.places ? "template <class Place>\n" : "", "struct ", scan.name,
+             " {\n  using T = ", state, ";\n  TC_FN T identity() { return ", start,
              "; }\n  TC_FN T of(T a, T b) { return ", both, "; }\n};\n");
 }
 
@@ -123,13 +130,15 @@ bool is_scan(const Step& step) {
          (step.kind == StepKind::Reduce && has_running_results(step.op));
 }
 
-ScanText::ScanText(const Kernel& kernel, const Step& step) {
+ScanText::ScanText(const Kernel& kernel, const Step& step, const std::string& place) {
   const DType from = compute_type(kernel.scalars[step.value].dtype);
-  std::string name = c_type(from);
-  std::replace(name.begin(), name.end(), ' ', '_');
-  op = str("tc_", info(step.op).name, "_", name);
-  places = !combiner(step.op);
-  type = places ? str("tc_latest<", c_type(from), ">") : c_type(from);
+  std::string type_name = c_type(from);
+  std::replace(type_name.begin(), type_name.end(), ' ', '_');
+  places = gives_places(step);
+  const bool values = !places && !combiner(step.op);
+  name = str("tc_", info(step.op).name, values ? "_values_" : "_", type_name);
+  op = places ? str(name, "<", place, ">") : name;
+  type = places ? str("tc_latest<", c_type(from), ", ", place, ">") : c_type(from);
   levels = levels_of(inner_count(kernel, step).bounds().high);
 }
 
@@ -150,20 +159,20 @@ std::string ScanText::groups() const { return str("tc_groups<", op, ", ", levels
 std::string scan_helpers(const std::vector<Program>& programs, Calls& calls) {
   std::set<std::string> written;
   std::string ops;
-  bool places = false;
+  bool compares = false;
   for (const Program& program : programs) {
     for (const Kernel& kernel : program.kernels) {
       for (const Step& step : kernel.steps) {
         if (!is_scan(step)) continue;
         const ScanText scan(kernel, step);
         const DType type = compute_type(kernel.scalars[step.value].dtype);
-        if (written.insert(scan.op).second) ops += op_struct(calls, scan, step.op, type);
-        places = places || scan.places;
+        if (written.insert(scan.name).second) ops += op_struct(calls, scan, step.op, type);
+        compares = compares || !combiner(step.op);
       }
     }
   }
   if (ops.empty()) return "";
-  return str(kUnroll, places ? kLatest : "", ops, kGroups);
+  return str(kUnroll, compares ? kLatest : "", ops, kGroups);
 }
 
 void write_scan_row(KernelText& text, const Step& step, int number, const std::string& place,

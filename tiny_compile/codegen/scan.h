@@ -10,12 +10,14 @@ namespace tiny_compile {
 
 // The words for one Scan step, or for a Reduce step that is a scan's total.
 struct ScanText {
-  ScanText(const Kernel& kernel, const Step& step);
+  // `place`: the type that a place in a row has.
+  ScanText(const Kernel& kernel, const Step& step, const std::string& place = "long long");
 
-  std::string op;    // a struct of scan_helpers: "tc_cumsum_float"
-  std::string type;  // of what is combined: "float", or "tc_latest<float>"
+  std::string name;  // of a struct of scan_helpers
+  std::string op;    // the struct: "tc_cumsum_float", or "tc_cummax_float<int>"
+  std::string type;  // of what is combined: "float", or "tc_latest<float, int>"
   int levels;        // groups, groups of groups, ... as the row's length asks for
-  bool places;       // of cummax and cummin, whose results are places
+  bool places;       // whether results are places (of cummax and cummin)
 
   std::string of(const std::string& a, const std::string& b) const;          // "op::of(a, b)"
   std::string lifted(const std::string& value, const std::string& e) const;  // of element e

@@ -56,15 +56,20 @@ std::vector<T> running(const std::vector<T>& values, T start, bool exclusive, T 
   return results;
 }
 
-// Where the last greatest (least) value so far is; a NaN beats all, the last of them too.
+// Of a greatest (least) value so far and a later one: an equal one too, and a NaN beats all.
+template <typename T>
+bool beats(Op op, T value, T now) {
+  const bool reaches = op == Op::cummax ? value >= now : value <= now;
+  return value != value || (now == now && reaches);
+}
+
+// Where the last greatest (least) value so far is.
 template <typename T>
 std::vector<int64_t> latest(Op op, const std::vector<T>& values) {
   std::vector<int64_t> places;
   size_t best = 0;
   for (size_t i = 0; i < values.size(); i++) {
-    const T now = values[best], value = values[i];
-    const bool beats = op == Op::cummax ? value >= now : value <= now;
-    if (value != value || (now == now && beats)) best = i;
+    if (beats(op, values[i], values[best])) best = i;
     places.push_back(static_cast<int64_t>(best));
   }
   return places;
@@ -76,6 +81,7 @@ T identity_of(Op op) {
   switch (op) {
     case Op::cumsum: return T(-0.0);
     case Op::cumprod: return T(1);
+    case Op::cummin:
     case Op::minimum: return limits::has_infinity ? limits::infinity() : limits::max();
     default: return limits::has_infinity ? -limits::infinity() : limits::lowest();
   }
@@ -85,6 +91,7 @@ template <typename T>
 T combined(Op op, T a, T b) {
   if (op == Op::maximum) return tc_maximum(a, b);
   if (op == Op::minimum) return tc_minimum(a, b);
+  if (op == Op::cummax || op == Op::cummin) return beats(op, b, a) ? b : a;
   if constexpr (std::is_floating_point_v<T>) {
     return op == Op::cumsum ? a + b : op == Op::cumprod ? a * b : tc_logaddexp(a, b);
   } else {
@@ -129,7 +136,7 @@ std::vector<std::byte> scan(Op op, DType dtype, const std::byte* values, int64_t
   return with_type(dtype, [&](auto zero) {
     using T = decltype(zero);
     const std::vector<T> row = typed<T>(values, count);
-    if (!combiner(op)) return bytes_of(latest(op, row));
+    if (!combiner(op) && !start.values) return bytes_of(latest(op, row));
     const T identity = identity_of<T>(op);
     const T before = start.before ? start.before->as<T>()[0] : identity;
     return bytes_of(running(row, before, start.exclusive, identity,

@@ -257,7 +257,8 @@ class KernelRun {
 
   std::vector<std::byte> scanned(const Step& step, const std::vector<std::byte>& values,
                                  int64_t count) const {
-    const ScanStart start{step.exclusive, step.other < 0 ? nullptr : &lanes_[step.other]};
+    const ScanStart start{step.exclusive, step.other < 0 ? nullptr : &lanes_[step.other],
+                          step.values};
     return scan(step.op, kernel_.scalars[step.value].dtype, values.data(), count, start);
   }
 

@@ -27,6 +27,31 @@ Expr first_of(const Node& iota) {
   return start ? start->values[0] : Expr(0);
 }
 
+// Whether it gathers of an array what stands at the places that its cummax or cummin gives: the
+// running values themselves.
+bool is_running_extreme(const Graph& graph, const Node& node) {
+  if (node.op != Op::gather) return false;
+  const Node& places = graph[node.inputs[1]];
+  return (places.op == Op::cummax || places.op == Op::cummin) &&
+         places.inputs[0] == node.inputs[0] &&
+         places.integer(Key::axis, 0) == node.integer(Key::axis, 0);
+}
+
+// Of each node, whether it is places that nobody asks for but such gathers.
+std::vector<bool> unread_places(const Graph& graph) {
+  std::vector<bool> read(graph.nodes.size());
+  for (int output : graph.outputs) read[output] = true;
+  for (const Node& node : graph.nodes) {
+    const size_t inputs = is_running_extreme(graph, node) ? 1 : node.inputs.size();
+    for (size_t k = 0; k < inputs; k++) read[node.inputs[k]] = true;
+  }
+  std::vector<bool> result(graph.nodes.size());
+  for (const Node& node : graph.nodes) {
+    if (is_running_extreme(graph, node)) result[node.inputs[1]] = !read[node.inputs[1]];
+  }
+  return result;
+}
+
 // One kernel under construction: its axes, its scalars and how to read a node at an index.
 class KernelBuilder {
  public:
@@ -161,8 +186,10 @@ class Lowering {
     program_.name = graph_.name;
     for (int node : graph_.inputs()) add_input(node);
     for (const Buffer& input : program_.buffers) taken_.insert(input.name);
+    const std::vector<bool> unread = unread_places(graph_);
     for (int node = 0; node < graph_.size(); node++) {
-      if (graph_[node].op != Op::input && views_.stored[node]) add_kernel(node);
+      if (graph_[node].op != Op::input && views_.stored[node] && !unread[node])
+        add_kernel(node);
     }
     for (int output : graph_.outputs) program_.outputs.push_back(buffers_[output]);
     return std::move(program_);
@@ -224,8 +251,8 @@ class Lowering {
     switch (info(node.op).op_class) {
       case OpClass::Pointwise: return build_pointwise(k, node, buffer);
       case OpClass::Reduction: return build_reduction(k, node, buffer);
-      case OpClass::Scan: return build_along(k, node, buffer, StepKind::Scan);
-      case OpClass::Sort: return build_along(k, node, buffer, StepKind::Sort);
+      case OpClass::Scan: build_along(k, node, buffer, StepKind::Scan); return;
+      case OpClass::Sort: build_along(k, node, buffer, StepKind::Sort); return;
       case OpClass::Matmul: return build_matmul(k, node, buffer);
       case OpClass::Scatter: return build_scatter(k, node, buffer);
       default: break;
@@ -304,6 +331,12 @@ class Lowering {
   }
 
   void build_gather(KernelBuilder& k, const Node& node, int buffer) {
+    if (is_running_extreme(graph_, node)) {
+      Step& step = build_along(k, node, buffer, StepKind::Scan);
+      step.op = graph_[node.inputs[1]].op;
+      step.values = true;
+      return;
+    }
     const int axis = static_cast<int>(node.integer(Key::axis, 0));
     const Expr limit = graph_[node.inputs[0]].type.shape[axis];
     const Shape index = k.add_rows(node.type.shape);
@@ -395,14 +428,16 @@ class Lowering {
     k.write(StepKind::Store, buffer, place(buffer, index), value);
   }
 
-  void build_along(KernelBuilder& k, const Node& node, int buffer, StepKind kind) {
+  Step& build_along(KernelBuilder& k, const Node& node, int buffer, StepKind kind) {
     const int axis = static_cast<int>(node.integer(Key::axis, 0));
     Shape index(node.type.shape.size());
     for (int a = 0; a < node.type.rank(); a++) {
       if (a != axis) index[a] = k.add_axis(node.type.shape[a], true);
     }
     index[axis] = k.add_axis(node.type.shape[axis], false);
-    k.write(kind, buffer, place(buffer, index), k.value_at(node.inputs[0], index)).op = node.op;
+    Step& step = k.write(kind, buffer, place(buffer, index), k.value_at(node.inputs[0], index));
+    step.op = node.op;
+    return step;
   }
 
   const Graph& graph_;

@@ -326,7 +326,7 @@ class Parser : ValueParser {
     const size_t start = at_;
     const std::string_view name = word();
     const std::optional<Op> op = op_from(name);
-    const bool known = op && (is_reduction(*op) || (has_running_results(*op) && combiner(*op)));
+    const bool known = op && (is_reduction(*op) || has_running_results(*op));
     if (name != "dot" && !known)
       error(start,
             "expected a reduction (sum, max, ...), the total of a scan (cumsum, ...) or dot");
@@ -365,6 +365,7 @@ class Parser : ValueParser {
       step.op = op_of(has_running_results, "a scan (cumsum, cummax, ...)");
     if (kind == StepKind::Sort) step.op = op_of(is_sort, "argsort or argsort_descending");
     if (kind == StepKind::Scatter) step.op = op_of(is_scatter, "a scatter (scatter_add, ...)");
+    step.values = kind == StepKind::Scan && accept_word("values");
     step.exclusive = kind == StepKind::Scan && accept_word("before");
     step.value = value();
     if (kind == StepKind::Sort && accept_word("in"))

@@ -7,13 +7,14 @@
 //   rows(i0: 845) { r0 = max(j0: 49152) load x[i0*49152 + j0];  store r[i0] = r0 }
 //   rows(i0: 845) { scan y[i0*49152 + j0] for (j0: 49152) = cumsum sub(load x[..], load r[i0]) }
 //
-// Each scan becomes a kernel. Stores stay with the reductions, or with the first scan where there
+// Each scan becomes a kernel, but one sweep gives both places and values of a cummax. Stores stay with the reductions, or with the first scan where there
 // are none.
 #include "tiny_compile/loops/part_scans.h"
 
 #include <algorithm>
 
 #include "tiny_compile/graph/scan.h"
+#include "tiny_compile/loops/scan_rules.h"
 #include "tiny_compile/loops/splice.h"
 #include "tiny_compile/loops/split.h"
 
@@ -24,6 +25,11 @@ constexpr int64_t kShort =
     2 * kGroup;  // elements of a row that one thread goes over in no time
 
 bool runs_on(const Step& step) { return step.kind == StepKind::Scan; }
+
+// Whether a kernel of its own begins with it: values go with their places.
+bool is_scan_apart(const Kernel& kernel, const Step& step) {
+  return runs_on(step) && !is_beside_places(kernel, step);
+}
 
 bool is_short(const Kernel& kernel, const Step& step) {
   return inner_count(kernel, step).bounds().high <= kShort;
@@ -83,10 +89,12 @@ Kernel lone_scan(const Program& program, Kernel kernel, const std::vector<int>& 
     scalar.index = flat_row(kernel);
   }
   const Op scan = kernel.steps[number].op;
+  const Step* const beside = values_beside(kernel, kernel.steps[number]);
   std::vector<Step> steps;
-  for (size_t s = 0; s < kernel.steps.size(); s++) {
-    if (s == number || (with_stores && kernel.steps[s].kind == StepKind::Store))
-      steps.push_back(kernel.steps[s]);
+  for (const Step& step : kernel.steps) {
+    if (&step == &kernel.steps[number] || &step == beside ||
+        (with_stores && step.kind == StepKind::Store))
+      steps.push_back(step);
   }
   kernel.steps = std::move(steps);
   if (number > 0) kernel.name += str("_", info(scan).name, "_", number);
@@ -102,7 +110,9 @@ bool can_part_scans(const Program& program, const Kernel& kernel) {
     return runs_on(step) || step.kind == StepKind::Store || step.kind == StepKind::Dot ||
            (step.kind == StepKind::Reduce && !total);
   };
-  const auto scans = std::count_if(kernel.steps.begin(), kernel.steps.end(), runs_on);
+  const auto scans =
+      std::count_if(kernel.steps.begin(), kernel.steps.end(),
+                    [&](const Step& step) { return is_scan_apart(kernel, step); });
   const bool registers = std::any_of(kernel.steps.begin(), kernel.steps.end(), makes_register);
   if (scans == 0 || (scans == 1 && !registers)) return false;
   if (std::all_of(kernel.steps.begin(), kernel.steps.end(),
@@ -123,7 +133,7 @@ std::vector<Kernel> part_scans(Program& program, const Kernel& kernel) {
   if (registers) kernels.push_back(reductions(program, kernel, buffer_of));
   bool with_stores = !registers;
   for (size_t s = 0; s < kernel.steps.size(); s++) {
-    if (!runs_on(kernel.steps[s])) continue;
+    if (!is_scan_apart(kernel, kernel.steps[s])) continue;
     kernels.push_back(lone_scan(program, kernel, buffer_of, s, with_stores));
     with_stores = false;
   }

@@ -158,7 +158,6 @@ std::vector<bool> buffers_written(const Program& program, const Kernel& kernel) 
 }
 
 Literal identity(Op reduction, DType dtype) {
-  if (is_scan(reduction) || is_scatter(reduction)) return scan_identity(reduction, dtype);
   const bool floating = is_float(dtype);
   const bool is_unsigned = category(dtype) == Category::Unsigned;
   const int bits = static_cast<int>(8 * size_of(dtype));
@@ -169,14 +168,18 @@ Literal identity(Op reduction, DType dtype) {
     case Op::all: return Literal::of(dtype, 1);
     case Op::max:
     case Op::maximum:
+    case Op::cummax:
       if (floating) return Literal::of(dtype, -__builtin_inf());
       return Literal::of_integer(dtype, is_unsigned ? 0 : -(int64_t{1} << (bits - 2)) * 2);
     case Op::min:
     case Op::minimum:
+    case Op::cummin:
       if (floating) return Literal::of(dtype, __builtin_inf());
       if (is_unsigned) return Literal::of_unsigned(dtype, ~uint64_t{0} >> (64 - bits));
       return Literal::of_integer(dtype, static_cast<int64_t>((uint64_t{1} << (bits - 1)) - 1));
-    default: return Literal::of(dtype, 0);
+    default:
+      return is_scan(reduction) || is_scatter(reduction) ? scan_identity(reduction, dtype)
+                                                         : Literal::of(dtype, 0);
   }
 }
 

@@ -100,7 +100,8 @@ enum class StepKind : uint8_t { Reduce, Dot, Store, Fold, Scan, Sort, Scatter };
 //   Fold     buffer[index] = sum of value over the last row axis, for (inner); index is free of it
 //   Scan     buffer[index] = op's running result of value for (inner), in order (graph/scan.h);
 //            `other` stands before the row, if there is one; exclusive: each result is what stands
-//            before its element; mask: not stored where false
+//            before its element; mask: not stored where false; values: of cummax and cummin not
+//            the place, but what stands there (as their total, in a Reduce, always does)
 //   Sort     buffer[index] = places of value in order (graph/sort.h), of each `limit` elements of
 //            (inner) apart where limit is not 0; alone in its kernel. `other` is its own result
 //            for limit / 2, of an earlier kernel: only to merge; mask: for the first places
@@ -118,7 +119,7 @@ struct Step {
   int buffer = -1;
   Expr index;
   Expr limit;
-  bool exclusive = false;
+  bool exclusive = false, values = false;
   DType dtype = DType::f32;  // of the register
   int order = -1;
   bool operator==(const Step&) const = default;
@@ -130,6 +131,12 @@ struct Step {
 
 inline bool makes_register(const Step& step) {
   return step.kind == StepKind::Reduce || step.kind == StepKind::Dot;
+}
+
+// Of cummax and cummin.
+inline bool gives_places(const Step& step) {
+  return step.kind == StepKind::Scan && !step.values &&
+         (step.op == Op::cummax || step.op == Op::cummin);
 }
 
 struct Kernel {

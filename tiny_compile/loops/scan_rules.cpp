@@ -6,6 +6,8 @@
 // the rows plus a multiple of f, and the pieces' loops give f each of 0 .. n-1, once.
 #include "tiny_compile/loops/scan_rules.h"
 
+#include <algorithm>
+
 #include "tiny_compile/graph/scan.h"
 #include "tiny_compile/loops/coverage.h"
 #include "tiny_compile/loops/dot_axes.h"
@@ -15,7 +17,7 @@ namespace tiny_compile {
 namespace {
 
 std::string why_wrong_total(const Step& step, DType dtype) {
-  if (!combiner(step.op) || dtype == DType::boolean || step.dtype != compute_type(dtype))
+  if (dtype == DType::boolean || step.dtype != compute_type(dtype))
     return str("the total of ", info(step.op).name, " of ", dtype, " is no ", step.dtype);
   if (step.op == Op::logcumsumexp && !is_float(dtype)) return str("logcumsumexp of ", dtype);
   return "";
@@ -25,8 +27,9 @@ std::string why_wrong_operator(const Step& step, DType dtype) {
   if (!has_running_results(step.op)) return str(info(step.op).name, " is no scan");
   if (dtype == DType::boolean || (step.op == Op::logcumsumexp && !is_float(dtype)))
     return str(info(step.op).name, " of ", dtype);
-  if (!combiner(step.op) && (step.exclusive || step.other >= 0))
+  if (gives_places(step) && (step.exclusive || step.other >= 0))
     return str(info(step.op).name, " starts from nothing, and includes its element");
+  if (step.values && combiner(step.op)) return str(info(step.op).name, " has no places");
   return "";
 }
 
@@ -51,6 +54,22 @@ bool is_within(const Expr& index, const Expr& size) {
 }
 
 }  // namespace
+
+const Step* values_beside(const Kernel& kernel, const Step& places) {
+  if (!gives_places(places)) return nullptr;
+  for (const Step& step : kernel.steps) {
+    if (step.kind == StepKind::Scan && step.values && !step.exclusive && step.other < 0 &&
+        step.op == places.op && step.value == places.value && step.mask == places.mask &&
+        step.inner == places.inner)
+      return &step;
+  }
+  return nullptr;
+}
+
+bool is_beside_places(const Kernel& kernel, const Step& step) {
+  return std::any_of(kernel.steps.begin(), kernel.steps.end(),
+                     [&](const Step& other) { return values_beside(kernel, other) == &step; });
+}
 
 std::string why_wrong_mask(const Program& program, const Kernel& kernel, const Step& step) {
   if (step.mask < 0) return "";

@@ -14,6 +14,13 @@ namespace tiny_compile {
 // reason.
 std::string why_wrong_scan(const Program& program, const Kernel& kernel, int number);
 
+// The step that gives what stands at the places that this one gives, of one sweep's cummax or
+// cummin: scan y .. = cummax $0 and scan z .. = cummax values $0. None: null.
+const Step* values_beside(const Kernel& kernel, const Step& places);
+
+// Whether it is such values.
+bool is_beside_places(const Kernel& kernel, const Step& step);
+
 // "" where a Scan or a Sort under a mask stores in its buffer alone, and all of its row; else the
 // reason.
 std::string why_wrong_mask(const Program& program, const Kernel& kernel, const Step& step);

@@ -13,7 +13,7 @@
 //
 //   scan y[j0] for (j0: 1048576) = cummax load x[j0]
 // =>
-//   scan m[j0] for (j0: 1048576) = maximum load x[j0]
+//   scan m[j0] for (j0: 1048576) = cummax values load x[j0]
 //   scan y[j0] for (j0: 1048576) = maximum where(eq(load x[j0], load m[j0]), j0, 0)
 //
 // The middle one is split again where it is long itself, as the two scans of places are. Where the pieces do not divide the row, the
@@ -24,15 +24,12 @@
 #include <algorithm>
 
 #include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/scan_rules.h"
 #include "tiny_compile/loops/splice.h"
 #include "tiny_compile/loops/split.h"
 
 namespace tiny_compile {
 namespace {
-
-bool gives_places(const Step& step) {
-  return step.kind == StepKind::Scan && !combiner(step.op);
-}
 
 // What is worth two reads of a row: as long as a piece, so few rows and so many pieces.
 struct Limits {
@@ -128,7 +125,7 @@ Kernel totals(const Program& program, const Kernel& kernel, const Pieces& pieces
     if (buffer_of[s] < 0) continue;
     Step step = made.moved(kernel.steps[s]);
     step.kind = StepKind::Reduce;
-    step.exclusive = false;
+    step.exclusive = step.values = false;
     step.buffer = -1;
     step.index = 0;
     step.dtype = program.buffers[buffer_of[s]].type.dtype;
@@ -160,6 +157,7 @@ Kernel starts(const Program& program, const Kernel& kernel, size_t number, const
   Step step;
   step.kind = StepKind::Scan;
   step.op = kernel.steps[number].op;
+  step.values = kernel.steps[number].values;
   step.exclusive = true;
   step.inner = {kernel.rows};
   step.buffer = to;
@@ -192,30 +190,42 @@ Kernel pieces_scanned(const Program& program, const Kernel& kernel, const Pieces
   return normalize(std::move(made.result));
 }
 
-// The kernel with running values, in the buffers `of_step`, instead of their places.
-Kernel with_values(Program& program, Kernel kernel, std::vector<int>& of_step) {
+// Of each step that gives places, one that gives the running values: the one beside it, or one
+// that stores them in a buffer of its own.
+std::vector<Step> values_of_steps(Program& program, const Kernel& kernel) {
   const Axis& loop = kernel.axes[kernel.steps[0].inner[0]];
-  of_step.assign(kernel.steps.size(), -1);
-  for (size_t s = 0; s < kernel.steps.size(); s++) {
-    Step& step = kernel.steps[s];
+  std::vector<Step> result = kernel.steps;
+  for (Step& step : result) {
     if (!gives_places(step)) continue;
-    step.op = step.op == Op::cummax ? Op::maximum : Op::minimum;
+    if (const Step* beside = values_beside(kernel, step)) {
+      step = *beside;
+      continue;
+    }
+    step.values = true;
     step.dtype = kernel.scalars[step.value].dtype;
-    step.buffer = of_step[s] =
-        add_buffer(program, kernel, "m", step.dtype, loop.extent.constant());
+    step.buffer = add_buffer(program, kernel, "m", step.dtype, loop.extent.constant());
     step.index = PieceKernel::row_of(kernel) * loop.extent + loop.symbol();
+  }
+  return result;
+}
+
+// The kernel with these steps, each once.
+Kernel with_steps(Kernel kernel, const std::vector<Step>& steps) {
+  kernel.steps.clear();
+  for (const Step& step : steps) {
+    if (std::find(kernel.steps.begin(), kernel.steps.end(), step) == kernel.steps.end())
+      kernel.steps.push_back(step);
   }
   return normalize(std::move(kernel));
 }
 
-// The last place so far of an element that is the running value in `values`, or NaN. The first of a
-// row is one.
-Kernel with_places(const Program& program, Kernel kernel, size_t number, int values) {
+// The last place so far of an element that is the running value, which `values` stores, or NaN. The
+// first of a row is one.
+Kernel with_places(const Program& program, Kernel kernel, size_t number, const Step& values) {
   Step step = kernel.steps[number];
   const Axis loop = kernel.axes[step.inner[0]];
   ScalarTable table(kernel);
-  const int most =
-      table.load(program, values, PieceKernel::row_of(kernel) * loop.extent + loop.symbol());
+  const int most = table.load(program, values.buffer, values.index);
   int is_it = table.apply(Op::eq, DType::boolean, {step.value, most});
   if (is_float(kernel.scalars[step.value].dtype)) {
     const int is_nan = table.apply(Op::ne, DType::boolean, {step.value, step.value});
@@ -234,11 +244,10 @@ std::vector<Kernel> split_if_long(Program& program, const Kernel& kernel) {
 }
 
 std::vector<Kernel> split_places(Program& program, const Kernel& kernel) {
-  std::vector<int> values;
-  const Kernel first = with_values(program, kernel, values);
-  std::vector<Kernel> kernels = split_if_long(program, first);
+  const std::vector<Step> values = values_of_steps(program, kernel);
+  std::vector<Kernel> kernels = split_if_long(program, with_steps(kernel, values));
   for (size_t s = 0; s < values.size(); s++) {
-    if (values[s] < 0) continue;
+    if (!gives_places(kernel.steps[s])) continue;
     const Kernel places = with_places(program, kernel, s, values[s]);
     for (Kernel& part : split_if_long(program, places)) kernels.push_back(std::move(part));
   }

@@ -149,8 +149,8 @@ class KernelPrinter {
                                  kernel_.axes[kernel_.rows - 1].name, ") ", reference(s.value));
       case StepKind::Scan:
         return tiny_compile::str("scan ", name, "[", s.index, "]", loops, " = ",
-                                 info(s.op).name, s.exclusive ? " before " : " ",
-                                 reference(s.value),
+                                 info(s.op).name, s.values ? " values" : "",
+                                 s.exclusive ? " before " : " ", reference(s.value),
                                  s.other < 0 ? "" : " from " + reference(s.other), only_if(s));
       case StepKind::Sort:
         return tiny_compile::str(

@@ -112,10 +112,9 @@ std::string why_ill_typed(const Program& program, const Kernel& kernel, const St
   if (makes_register(step)) return of_register(kernel, step);
   const DType dtype = dtype_of(kernel, step.value),
               buffer = program.buffers[step.buffer].type.dtype;
-  const DType stored = step.kind == StepKind::Scan && has_running_results(step.op)
-                           ? scan_result(step.op, dtype)
-                       : step.kind == StepKind::Sort ? DType::i64
-                                                     : dtype;
+  const bool places =
+      step.kind == StepKind::Sort || (step.kind == StepKind::Scan && gives_places(step));
+  const DType stored = places ? DType::i64 : dtype;
   if (stored != buffer) return "stores another dtype than its buffer's";
   const bool adds = step.kind == StepKind::Scatter && step.op != Op::scatter;
   if (adds && dtype == DType::boolean) return "adds bools";
