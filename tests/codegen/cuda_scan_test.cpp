@@ -177,6 +177,28 @@ TEST_CASE("scans of every operator", "[codegen][threads][scan]") {
     check_compiles(check_bits(logarithms, {numbers({6, 300}, type)}).source.text);
 }
 
+TEST_CASE("a costly operator combines totals once, and skips groups behind a row",
+          "[codegen][threads][scan]") {
+  manual_seed(14);
+  const auto logarithms = [](int64_t axis) {
+    return Function([axis](In i) { return Out{logcumsumexp(i[0], axis)}; });
+  };
+  const auto once = ContainsSubstring(" = tc_exclusive_scan<");
+  for (DType type : {float32, bfloat16, float64}) {
+    const std::string tiles = check_tiles(logarithms(1), {numbers({3, 5120}, type)});
+    CHECK_THAT(tiles, once && ContainsSubstring("if (first < 5120)"));
+    const std::string row = check_tiles(logarithms(1), {numbers({40, 1001}, type)});
+    CHECK_THAT(row, once && !ContainsSubstring("if (first <"));
+    check_tiles(logarithms(1), {numbers({140, 100}, type)});
+    const std::string columns =
+        check_columns(logarithms(0), {numbers({299, 70}, type)}, is_half(type) ? 16 : 8);
+    CHECK_THAT(columns, once && ContainsSubstring("if (first < 299)"));
+    for (const std::string& text : {tiles, row, columns}) check_compiles(text);
+  }
+  check_tiles(logarithms(1), {turned(100, 300)});
+  CHECK_THAT(check_tiles(running, {randn({40, 1001})}), !once);
+}
+
 TEST_CASE("one sweep gives the places of a cummax and what stands there",
           "[codegen][threads][scan]") {
   manual_seed(13);

@@ -133,6 +133,11 @@ def running_turned(rows, cols):
                  f"%2: {y} = cumsum %1 {{axis=1}}")
 
 
+def running_logarithms(rows, cols):
+    x = f"f32[{rows},{cols}]"
+    return graph(f"%0 x: {x}", f"%1: {x} = logcumsumexp %0 {{axis=1}}")
+
+
 def running_maxima(rows, cols, axis=1):
     """The place of the largest so far."""
     return graph(f"%0 x: f32[{rows},{cols}]", f"%1: i64[{rows},{cols}] = cummax %0 {{axis={axis}}}")
@@ -426,6 +431,7 @@ GRAPHS = {
     "running maxima [300,700]": running_maxima(300, 700),
     "running maxima [700,300] of columns": running_maxima(700, 300, 0),
     "running maxima [300,700] and their places": running_maxima_and_places(300, 700),
+    "running logarithms [40,5120]": running_logarithms(40, 5120),
     "running sums of a softmax [37,12]": running_softmax(37, 12),
     # blocks that own rows and find their updates: packs, halves, more than a list holds
     "scattered f32 [1000,128] by 5000": scattered("f32", 1000, 128, 5000),

@@ -57,6 +57,7 @@ constexpr Words kWords[] = {
     {"cuda_scan", "totals[t & 1]", "scans of columns"},
     {"cuda_scan", "places[k] = ", "places that a scan gives"},
     {"cuda_scan", "values[k] = before.value", "what stands at these places"},
+    {"cuda_scan", "all[threadIdx.x] = tc_exclusive_scan<", "totals combined once"},
     {"cuda_scan_elements", "* const group = (", "elements by way of shared memory"},
     {"cuda_scan_shape", ", y = p % 16, x = p / 16;", "rows that lie across"},
     {"cuda_sort", "tc_sort_words<32, 128>(words, (", "rows sorted by a warp"},

@@ -273,6 +273,21 @@ __device__ inline tc_stood<Op> tc_combined(const typename Op::T* values, int str
   return parts;
 }
 )"},
+    {"tc_exclusive_scan", "tc_combined", R"(
+// Each value becomes what stands before it; all of them.
+template <class Op, int Count>
+__device__ inline typename Op::T tc_exclusive_scan(typename Op::T* values, int stride) {
+  typename Op::T total = values[0];
+  values[0] = Op::identity();
+#pragma unroll 1
+  for (int k = 1; k < Count; k++) {
+    const typename Op::T value = values[k * stride];
+    values[k * stride] = total;
+    total = Op::of(total, value);
+  }
+  return total;
+}
+)"},
     {"tc_best", "", R"(
 // A value and where it stands; the better of two, and of equals the first (NaN beats all).
 template <class T>

@@ -17,6 +17,10 @@
 //   }
 //
 // Columns side by side go in tiles of 16 groups, of one level. A scan's total needs no results.
+//
+// An operator of many instructions (logaddexp has 63) is not applied where it need not be: one
+// thread of 16 combines their totals for all of them, and groups of the last tile behind the row's end
+// are skipped.
 #include "tiny_compile/codegen/cuda_scan.h"
 
 #include <algorithm>
@@ -73,12 +77,22 @@ class ScanWriter {
   }
 
  private:
+  bool is_costly() const {
+    const std::optional<Op> op = combiner(scan_.op);
+    return op && tiny_compile::is_costly(*op);
+  }
+  bool skips_groups() const {
+    return is_costly() && has_tiles() &&
+           shape_.tiles() * shape_.groups > ceil_divide(shape_.length, kGroup);
+  }
   bool is_total() const { return makes_register(scan_); }
   bool has_tiles() const { return shape_.tiles() > 1; }
   bool exchanges() const { return shape_.groups > 1; }
   std::string total() const {
     return !exchanges() ? "total" : shape_.has_two_levels() ? "upper.total" : "lower.total";
   }
+  int64_t at_once() const { return std::min(shape_.groups, kGroup); }  // totals in a sequence
+  int64_t sequences() const { return shape_.threads() / at_once(); }
   std::string parts() const { return str("const tc_stood<", words_.op, "> "); }
 
   // Totals of two tiles, where nobody waits but for them.
@@ -89,8 +103,10 @@ class ScanWriter {
     if (exchanges())
       out_.line(str("__shared__ ", words_.type, " totals[", alternates() ? 2 : 1, "][",
                     shape_.threads(), "];"));
-    if (shape_.has_two_levels())
-      out_.line(str("__shared__ ", words_.type, " above[", shape_.threads() / kGroup, "];"));
+    if (shape_.has_two_levels() || (exchanges() && is_costly()))
+      out_.line(str("__shared__ ", words_.type, " above[", sequences(), "];"));
+    if (shape_.has_two_levels() && is_costly())
+      out_.line(str("__shared__ ", words_.type, " all[", shape_.block_rows, "];"));
     out_.line(str(words_.type, " stands = ", words_.op, "::identity();"));
     if (!is_total() && scan_.other >= 0) write_start();
     if (!has_tiles()) return;
@@ -124,13 +140,25 @@ class ScanWriter {
   void write_within() {
     out_.line(str("const ", text_.integer, " first = ", elements_.first_of_group("t"), ";"));
     out_.line(str(words_.type, " total = ", words_.op, "::identity();"));
+    open_group();
     out_.line("#pragma unroll");
     out_.open(str("for (int k = 0; k < ", kGroup, "; k++)"));
-    out_.line(str("const ", words_.type, " upto = ", words_.of("total", element()), ";"));
+    const std::string next = words_.of("total", element());
+    out_.line(str("const ", words_.type, " upto = ",
+                  is_costly() ? str("k == 0 ? ", element(), " : ", next) : next, ";"));
     if (!is_total() && !words_.places)
       out_.line(str("values[k] = ", scan_.exclusive ? "total" : "upto", ";"));
     out_.line("total = upto;");
     out_.close();
+    close_group();
+  }
+
+  // What only groups of the row do.
+  void open_group() {
+    if (skips_groups()) out_.open(str("if (first < ", shape_.length, ")"));
+  }
+  void close_group() {
+    if (skips_groups()) out_.close();
   }
 
   std::string element() const {
@@ -139,6 +167,7 @@ class ScanWriter {
       return words_.lifted(
           "values[k]", shape_.is_ragged() ? str(is_of_row, " ? first + k : -1") : "first + k");
     if (!shape_.is_ragged() || !shape_.along) return "values[k]";
+    if (is_costly()) return str("(", is_of_row, " ? values[k] : ", words_.op, "::identity())");
     return str(is_of_row, " ? values[k] : ", words_.op, "::identity()");
   }
 
@@ -147,9 +176,10 @@ class ScanWriter {
     if (!exchanges()) return;
     const std::string totals = alternates() ? "totals[t & 1]" : "totals[0]";
     const int64_t stride = shape_.along ? 1 : shape_.block_rows;
-    const std::string combined = text_.calls("tc_combined");
     out_.line(str(totals, "[threadIdx.x] = total;"));
     out_.line("__syncthreads();");
+    if (is_costly()) return write_exchange_once(totals, stride);
+    const std::string combined = text_.calls("tc_combined");
     out_.line(str(parts(), "lower = ", combined, "<", words_.op, ", ",
                   std::min(shape_.groups, kGroup), ">(", totals, " + ((int)threadIdx.x - g % ",
                   kGroup, stride == 1 ? "" : str(" * ", stride), "), ", stride, ", g % ",
@@ -163,7 +193,39 @@ class ScanWriter {
                   upper, ", 1, g / ", kGroup, ");"));
   }
 
+  // The same by few threads, a sequence of totals each.
+  void write_exchange_once(const std::string& totals, int64_t stride) {
+    const std::string scanned = text_.calls("tc_exclusive_scan");
+    out_.line(str("if (threadIdx.x < ", sequences(), ") above[threadIdx.x] = ", scanned, "<",
+                  words_.op, ", ", at_once(), ">(&", totals, "[threadIdx.x",
+                  stride == 1 ? str(" * ", at_once()) : "", "], ", stride, ");"));
+    out_.line("__syncthreads();");
+    const bool two = shape_.has_two_levels();
+    if (two) {
+      const int64_t upper = shape_.groups / kGroup;
+      out_.line(str("if (threadIdx.x < ", shape_.block_rows, ") all[threadIdx.x] = ", scanned,
+                    "<", words_.op, ", ", upper, ">(above + threadIdx.x * ", upper, ", 1);"));
+      out_.line("__syncthreads();");
+    }
+    out_.line(str(parts(), "lower = {", totals, "[threadIdx.x], above[",
+                  two ? str("threadIdx.x / ", kGroup) : "r", "]};"));
+    if (two) out_.line(str(parts(), "upper = {lower.total, all[r]};"));
+  }
+
   void write_results() {
+    open_group();
+    write_results_of_group();
+    close_group();
+    if (beside_ != nullptr) {
+      write_home(*beside_);
+      if (shape_.along) out_.line("__syncthreads();");
+    }
+    write_home(scan_);
+    if (shape_.along && has_tiles() && elements_.moves_in_two_ways())
+      out_.line("__syncthreads();");
+  }
+
+  void write_results_of_group() {
     std::string before = "stands";
     if (shape_.has_two_levels()) before = words_.of(before, "upper.before");
     if (exchanges()) before = words_.of(before, "lower.before");
@@ -178,13 +240,6 @@ class ScanWriter {
       out_.line(str("values[k] = ", words_.of("before", "values[k]"), ";"));
     }
     out_.close();
-    if (beside_ != nullptr) {
-      write_home(*beside_);
-      if (shape_.along) out_.line("__syncthreads();");
-    }
-    write_home(scan_);
-    if (shape_.along && has_tiles() && elements_.moves_in_two_ways())
-      out_.line("__syncthreads();");
   }
 
   void write_home(const Step& scan) {
