@@ -47,6 +47,20 @@ TEST_CASE("reductions along memory run row by row, across it by columns", "[sche
           Strategy::Rows);  // too few lanes
 }
 
+TEST_CASE("a chunk that goes over several axes has neighbours side by side too", "[schedule]") {
+  const Graph graph = parse_graph(R"(graph f(%0 x: f32[32,512,576], %1 y: f32[32,576,512]) {
+    %2: f32[32,512,576] = permute %1 {axes=[0,2,1]}
+    %3: f32[32,512,576] = mul %0, %2
+    %4: f32[576] = min %3 {axes=[0,1]}
+    return %4
+  })");
+  const Machine gpu = default_machine(Target::Cuda);
+  const Program program = schedule(fuse(for_machine(lower(graph), gpu)));
+  CHECK_THAT(print(program, program.kernels[0]),
+             Catch::Matchers::ContainsSubstring("(j0/512)*294912 + j0%512") &&
+                 Catch::Matchers::ContainsSubstring("schedule rows"));
+}
+
 TEST_CASE("a value of each row does not put rows in its own order", "[schedule]") {
   const Program program = scheduled(R"((%0 x: f32[90,7,32], %1 s: f32[90]) {
     %2: f32[90,1,1] = reshape %1

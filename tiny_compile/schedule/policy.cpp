@@ -37,6 +37,18 @@ int64_t large_bytes(const Machine& machine) {
   return std::max(machine.l3, machine.cores * near_bytes(machine)) / 2;
 }
 
+// How far apart in memory neighbours along an axis are, but where a quotient goes on: 1 of
+// (j/512)*294912 + j%512.
+int64_t usual_step(const Expr& index, const Expr& axis) {
+  int64_t step = 0;
+  for (const Term& term : terms(index)) {
+    const bool starts_again = term.factor.kind() == ExprKind::Mod;
+    step += term.coefficient *
+            (starts_again ? usual_step(term.factor.operands()[0], axis) : term.factor == axis);
+  }
+  return step;
+}
+
 // Neighbouring columns lie closer together than neighbouring elements of one. What all rows share, a
 // value an element, lies in a cache either way.
 bool prefers_columns(const Kernel& kernel) {
@@ -46,7 +58,7 @@ bool prefers_columns(const Kernel& kernel) {
     if (!depends_on_rows(kernel, index)) return;
     int64_t inner = INT64_MAX, beside = std::abs(coefficient(index, lane.symbol()));
     for (size_t a = static_cast<size_t>(kernel.rows); a < kernel.axes.size(); a++) {
-      const int64_t step = std::abs(coefficient(index, kernel.axes[a].symbol()));
+      const int64_t step = std::abs(usual_step(index, kernel.axes[a].symbol()));
       if (step > 0) inner = std::min(inner, step);
     }
     if (inner < beside || (beside == 0 && inner < INT64_MAX)) along++;
