@@ -109,6 +109,40 @@ TEST_CASE("a call leaves nobody behind that owns its arguments", "[compile]") {
   for (const Tensor& tensor : many) CHECK(tensor.info().storage.use_count() == 1);
 }
 
+TEST_CASE("an argument that comes back as it is has an owner", "[compile]") {
+  for (const char* backend : {"cpp", "interpreter", "eager"}) {
+    const auto f = compile(
+        [](const Tensor& x, const Tensor& y) {
+          return Tensors{x, x + y, x};
+        },
+        {.backend = backend});
+    const Tensor y = ones({16});
+    for (int call = 0; call < 3; call++) {
+      Tensors kept;
+      {
+        const Tensor x = arange(16).to(DType::f32) + 1.0 * call;
+        kept = f(x, y);
+      }
+      const Tensor other = zeros({16});  // where that would have been
+      CHECK(same_bits(kept[0], arange(16).to(DType::f32) + 1.0 * call));
+      CHECK(kept[0].handle().use_count() > 0);
+      CHECK(same_bits(kept[2], kept[0]));
+    }
+  }
+}
+
+TEST_CASE("a function may replace what it was given while it is traced", "[compile]") {
+  Tensor x = ones({8});
+  const Tensor two = filled_tensor(Literal::of(DType::f32, 2), {8});
+  const auto f = compile([&x](const Tensor& y) {
+    if (!y.is_traced()) return y;
+    Tensor sum = y + 1.0;
+    x = Tensor();  // the caller's own
+    return sum;
+  });
+  CHECK(same_bits(f(x), two));
+}
+
 TEST_CASE("the time of a call on the CPU", "[.call_time]") { print_times(cpu); }
 
 TEST_CASE("the time of a call on a GPU", "[.call_time]") {

@@ -47,7 +47,7 @@ std::string recompiled(const std::tuple<Args...>& first, const std::tuple<Args..
 }
 
 Guard guard_of(const Tensor& t) {
-  return {t.dtype(), t.device(), t.shape(), t.strides(), alignment(t)};
+  return {t.dtype(), t.device(), t.info().layout, alignment(t)};
 }
 
 }  // namespace

@@ -69,6 +69,15 @@ using Boxed =
 template <typename T>
 using Seen = std::conditional_t<std::is_class_v<T>, const T&, std::decay_t<const T&>>;
 
+// The same tensor without a share in it, for as long as the caller holds it: counting owners, which
+// every thread must see, takes as long as all else that a call does for an argument.
+inline Tensor borrowed(const Tensor& tensor) {
+  return Tensor(std::shared_ptr<TensorData>(std::shared_ptr<void>(), tensor.handle().get()));
+}
+inline bool is_borrowed(const Tensor& tensor) {
+  return tensor.defined() && tensor.handle().use_count() == 0;
+}
+
 // A tuple of what is seen, and the values themselves: for the function, which may change them.
 template <typename... T>
 std::tuple<std::decay_t<T>...> copied(const std::tuple<T...>& seen) {
@@ -132,15 +141,30 @@ class Compiled {
       Copy copy = detail::copied(arguments);
       return Result(std::apply(state_->function, copy));
     }
-    Signature signature;
-    collect(arguments, signature);
+    Signature signature = signature_of(arguments, detail::borrowed);
     std::shared_ptr<const Entry> entry = state_->cache.find(signature);
-    if (!entry) entry = compile_for<Result>(arguments, signature);
+    if (!entry) {  // the function runs, and may write into what it was given
+      signature = signature_of(arguments, [](const Tensor& tensor) { return tensor; });
+      entry = compile_for<Result>(arguments, signature);
+    }
     std::vector<Tensor> outputs = state_->cache.run(*entry, std::move(signature.tensors));
     Result result = *static_cast<const Result*>(entry->structure.get());
     size_t next = 0;
-    tree::for_each_tensor(result, [&](Tensor& tensor) { tensor = std::move(outputs[next++]); });
+    tree::for_each_tensor(result, [&](Tensor& tensor) {
+      tensor = std::move(outputs[next++]);
+      if (detail::is_borrowed(tensor)) tensor = argument_of(arguments, tensor);
+    });
     return result;
+  }
+
+  // The argument that a function returned as it is.
+  template <typename Tuple>
+  static Tensor argument_of(const Tuple& arguments, const Tensor& borrowed) {
+    Tensor found;
+    tree::for_each_tensor(arguments, [&](const Tensor& tensor) {
+      if (tensor.handle().get() == borrowed.handle().get()) found = tensor;
+    });
+    return found;
   }
 
   template <typename Result, typename Tuple>
@@ -160,15 +184,18 @@ class Compiled {
     }
   }
 
-  template <typename Tuple>
-  static void collect(const Tuple& arguments, Signature& signature) {
+  // `hold`: what is kept of a tensor.
+  template <typename Tuple, typename Hold>
+  static Signature signature_of(const Tuple& arguments, Hold hold) {
+    Signature signature;
     size_t count = 0;
     tree::for_each_tensor(arguments, [&](const Tensor&) { count++; });
     signature.tensors.reserve(count);
-    auto leaf = [&](const Tensor& tensor) { signature.tensors.push_back(tensor); };
+    auto leaf = [&](const Tensor& tensor) { signature.tensors.push_back(hold(tensor)); };
     auto size = [&](size_t n) { signature.extras.push_back(n); };
     auto other = [&](auto value) { signature.extras.push_back(detail::bits_of(value)); };
     tree::walk(arguments, leaf, size, other);
+    return signature;
   }
 
   template <typename Tuple, typename Result = void>

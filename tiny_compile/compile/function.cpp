@@ -23,8 +23,12 @@ namespace {
 
 thread_local double current_budget = 1;
 
+bool is_same(const LayoutPointer& a, const LayoutPointer& b) {
+  return a == b || (a->shape == b->shape && a->strides == b->strides);
+}
+
 Guard guard_of(const Tensor& tensor) {
-  return {tensor.dtype(), tensor.device(), tensor.shape(), tensor.strides(), alignment(tensor)};
+  return {tensor.dtype(), tensor.device(), tensor.info().layout, alignment(tensor)};
 }
 
 std::vector<Guard> guards_of(const std::vector<Tensor>& tensors) {
@@ -39,8 +43,8 @@ void log_guards(const std::string& name, const std::vector<Guard>& guards) {
   for (size_t i = 0; i < guards.size(); i++) {
     const Guard& guard = guards[i];
     log("guards",
-        str(name, ": tensor ", i, " is ", guard.dtype, "[", join(guard.shape, ","),
-            "] with strides [", join(guard.strides, ","), "] on ", guard.device.str()));
+        str(name, ": tensor ", i, " is ", guard.dtype, "[", join(guard.shape(), ","),
+            "] with strides [", join(guard.strides(), ","), "] on ", guard.device.str()));
   }
 }
 
@@ -96,7 +100,7 @@ bool admits(const Entry& entry, const Signature& signature) {
 }
 
 // CPU tensors without axes go along anywhere: a learning rate, a step count.
-bool goes_along(const Guard& guard) { return guard.device == cpu && guard.shape.empty(); }
+bool goes_along(const Guard& guard) { return guard.device == cpu && guard.shape().empty(); }
 
 std::string in_words(size_t tensor, size_t arguments) {
   return tensor < arguments ? str("input ", tensor)
@@ -156,18 +160,23 @@ const Tensor* Reading::now() const {
   return held.defined() && !held.is_traced() && (live || same) ? &held : nullptr;
 }
 
+bool Guard::operator==(const Guard& other) const {
+  return dtype == other.dtype && device == other.device && is_same(layout, other.layout) &&
+         align == other.align;
+}
+
 bool Guard::admits(const Tensor& tensor) const {
   const TensorData& data = tensor.info();
-  return data.dtype == dtype && data.shape() == shape && data.strides() == strides &&
-         tensor.device() == device && (device == cpu || alignment(tensor) == align);
+  return data.dtype == dtype && is_same(data.layout, layout) && tensor.device() == device &&
+         (device == cpu || alignment(tensor) == align);
 }
 
 std::string Guard::difference(const Tensor& tensor) const {
   if (tensor.dtype() != dtype) return str("dtype ", dtype, " -> ", tensor.dtype());
-  if (tensor.shape() != shape)
-    return str("shape [", join(shape, ","), "] -> [", join(tensor.shape(), ","), "]");
-  if (tensor.strides() != strides)
-    return str("strides [", join(strides, ","), "] -> [", join(tensor.strides(), ","), "]");
+  if (tensor.shape() != shape())
+    return str("shape [", join(shape(), ","), "] -> [", join(tensor.shape(), ","), "]");
+  if (tensor.strides() != strides())
+    return str("strides [", join(strides(), ","), "] -> [", join(tensor.strides(), ","), "]");
   if (tensor.device() != device)
     return str("device ", device.str(), " -> ", tensor.device().str());
   if (alignment(tensor) != align)
@@ -246,7 +255,7 @@ std::vector<int> copied_inputs(const Entry& entry) {
   for (size_t k = 0; k < entry.guards.size(); k++) {
     const Guard& guard = entry.guards[k];
     if (guard.device != entry.device ||
-        std::any_of(guard.strides.begin(), guard.strides.end(), is_negative))
+        std::any_of(guard.strides().begin(), guard.strides().end(), is_negative))
       found.push_back(static_cast<int>(k));
   }
   const bool draws_elsewhere = entry.draws > 0 && entry.device != cpu;

@@ -48,11 +48,14 @@ struct Specialization {
 };
 
 struct Guard {
-  bool operator==(const Guard&) const = default;
+  bool operator==(const Guard& other) const;
   DType dtype;
   Device device;
-  Sizes shape, strides;
-  int align;  // of the address, on a GPU
+  LayoutPointer
+      layout;  // shape and strides: mostly the very one of the tensor that comes again
+  int align;   // of the address, on a GPU
+  const Sizes& shape() const { return layout->shape; }
+  const Sizes& strides() const { return layout->strides; }
   bool admits(const Tensor& tensor) const;
   std::string difference(const Tensor& tensor) const;  // "shape [4] -> [8]", or ""
 };

@@ -4,6 +4,8 @@
 #include "tiny_compile/runtime/buffers.h"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 
 #include "tiny_compile/tensor/recycled.h"
 
@@ -25,8 +27,20 @@ std::shared_ptr<Storage> obtain(size_t bytes, const Allocate& allocate, Describe
   }
 }
 
+// The same at each call with this shape, kept as long as the process lives: so nobody counts its
+// owners, hundreds of times in a call, in a count that every thread must see.
+LayoutPointer lasting_layout(const Sizes& shape) {
+  static std::mutex mutex;
+  static auto* layouts = new std::map<Sizes, LayoutPointer>;
+  const std::lock_guard lock(mutex);
+  LayoutPointer& layout = (*layouts)[shape];
+  if (!layout) layout = row_major_layout(shape);
+  return LayoutPointer(std::shared_ptr<void>(), layout.get());
+}
+
+// `storage`: null where memory is still to be found.
 Tensor new_tensor(const BufferPlan::Output& output, std::span<const Tensor> inputs,
-                  const Allocate& allocate) {
+                  std::shared_ptr<Storage> storage, const Allocate& allocate) {
   auto data = make_recycled<TensorData>();
   data->dtype = output.dtype;
   data->layout = output.layout;
@@ -36,7 +50,7 @@ Tensor new_tensor(const BufferPlan::Output& output, std::span<const Tensor> inpu
     data->storage = over.storage;
     return Tensor(std::move(data));
   }
-  data->storage = obtain(output.bytes, allocate, [&] {
+  data->storage = storage ? std::move(storage) : obtain(output.bytes, allocate, [&] {
     return str("a tensor ", output.dtype, "[", join(output.layout->shape, ","), "]");
   });
   return Tensor(std::move(data));
@@ -66,7 +80,7 @@ BufferPlan::Output output_of(const Program& program, const Buffer& buffer) {
   BufferPlan::Output output;
   output.dtype = buffer.type.dtype;
   output.bytes = static_cast<size_t>(element_count(shape)) * size_of(output.dtype);
-  output.layout = row_major_layout(std::move(shape));
+  output.layout = lasting_layout(shape);
   if (buffer.over >= 0) output.over = input_number(program, buffer.over);
   return output;
 }
@@ -86,6 +100,7 @@ BufferPlan plan_buffers(const Program& program) {
     } else if (buffer.role == Role::Output) {
       place.slot = static_cast<int>(plan.outputs.size());
       plan.outputs.push_back(output_of(program, buffer));
+      if (plan.outputs.back().over < 0) plan.new_bytes.push_back(plan.outputs.back().bytes);
     } else if (buffer.place >= 0) {
       place.bytes = buffer.place;
     } else {
@@ -105,12 +120,17 @@ BufferPlan plan_buffers(const Program& program) {
 }
 
 BufferSet make_buffers(const BufferPlan& plan, std::span<const Tensor> inputs,
-                       const Allocate& allocate, const std::string& name) {
+                       const Allocate& allocate, const std::string& name,
+                       std::vector<std::shared_ptr<Storage>> spare) {
   BufferSet set;
   set.made.reserve(plan.outputs.size());
+  spare.resize(plan.new_bytes.size());
+  auto next = spare.begin();
   try {
-    for (const BufferPlan::Output& output : plan.outputs)
-      set.made.push_back(new_tensor(output, inputs, allocate));
+    for (const BufferPlan::Output& output : plan.outputs) {
+      auto storage = output.over < 0 ? std::move(*next++) : nullptr;
+      set.made.push_back(new_tensor(output, inputs, std::move(storage), allocate));
+    }
     if (plan.arena_bytes > 0)
       set.arena = obtain(static_cast<size_t>(plan.arena_bytes), allocate,
                          [] { return "its temporaries"; });

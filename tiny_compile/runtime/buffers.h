@@ -24,10 +24,11 @@ struct BufferPlan {
     size_t bytes = 0;
     int over = -1;  // the donated input whose memory it takes
   };
-  std::vector<Place> places;    // of each buffer
-  std::vector<Output> outputs;  // tensors to make
-  std::vector<int> returned;    // of each returned value: an output, or -1 - an input
-  bool returns_once = true;     // each output at most
+  std::vector<Place> places;      // of each buffer
+  std::vector<Output> outputs;    // tensors to make
+  std::vector<size_t> new_bytes;  // of those of them that take no input's memory
+  std::vector<int> returned;      // of each returned value: an output, or -1 - an input
+  bool returns_once = true;       // each output at most
   int64_t arena_bytes = 0;
 };
 
@@ -63,9 +64,11 @@ class Overwriting {
 
 using Allocate = std::function<std::shared_ptr<Storage>(size_t bytes)>;
 
-// Throws what `allocate` throws, with the function's name before it.
+// Throws what `allocate` throws, with the function's name before it. `spare`: memory that is at
+// hand for plan.new_bytes, in order; null where there was none.
 BufferSet make_buffers(const BufferPlan& plan, std::span<const Tensor> inputs,
-                       const Allocate& allocate, const std::string& name);
+                       const Allocate& allocate, const std::string& name,
+                       std::vector<std::shared_ptr<Storage>> spare = {});
 
 // The returned values: tensors just made, or inputs that the function returns as they are.
 std::vector<Tensor> results_of(const BufferPlan& plan, std::span<const Tensor> inputs,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <set>
@@ -19,6 +20,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr size_t kMostQuoted = 10000;  // bytes of source, shown with an error
+constexpr size_t kMostKept = 64;       // texts of functions that may be gone
 constexpr int64_t kShort = 1 << 20;    // bytes that a kernel moves while the next is launched
 
 // Some kernel that is launched may raise an error, and the text has the place for it: that of a
@@ -41,21 +43,33 @@ std::string lines_of_kernel(const std::string& source, const std::string& kernel
   return numbered_lines(source, line_at(name), line_at(source.find("\n}\n", name)) + 1);
 }
 
+// A result may be read when its function is gone: the text of the last ones is not.
+void keep_a_while(const std::shared_ptr<const std::string>& text) {
+  static std::mutex mutex;
+  static auto* last = new std::deque<std::shared_ptr<const std::string>>;
+  const std::lock_guard lock(mutex);
+  last->push_back(text);
+  if (last->size() > kMostKept) last->pop_front();
+}
+
 // Its kernels' lines, each kernel once, as many as somebody reads.
-std::shared_ptr<const CudaMaker> maker_of(const Program& program, const Source& source,
-                                          const std::shared_ptr<const std::string>& text) {
+const CudaMaker* maker_of(const Program& program, const Source& source,
+                          const std::shared_ptr<const std::string>& text) {
   std::set<std::string> names;  // equal kernels have one function
   for (const KernelEntry& kernel : source.kernels) {
     if (!kernel.library) names.insert(kernel.function);
   }
-  auto lines = [names, text] {
+  keep_a_while(text);
+  auto lines = [names, weak = std::weak_ptr(text)]() -> std::string {
+    const std::shared_ptr<const std::string> text = weak.lock();
+    if (!text) return "  ... (gone with their function; TC_DEBUG_DIR keeps the whole source)\n";
     std::string numbered;
     for (const std::string& name : names) numbered += lines_of_kernel(*text, name);
     if (numbered.size() <= kMostQuoted) return numbered;
     return numbered.substr(0, numbered.rfind('\n', kMostQuoted)) +
            "\n  ... (TC_DEBUG_DIR keeps the whole source)\n";
   };
-  return std::make_shared<CudaMaker>(CudaMaker{program.name, lines});
+  return new CudaMaker{program.name, lines};
 }
 
 // Null: the module has none of this name.
@@ -230,7 +244,8 @@ std::vector<Tensor> CudaExecutable::run(std::span<const Tensor> inputs) const {
   Outcomes outcomes;  // of all that the results are made of
   for (const Tensor& input : inputs) add_outcomes(outcomes, cuda_storage(input).outcomes);
   const auto allocate = [&](size_t bytes) { return allocate_cuda(bytes, device, queue); };
-  BufferSet buffers = make_buffers(plan_, inputs, allocate, name());
+  BufferSet buffers = make_buffers(plan_, inputs, allocate, name(),
+                                   take_cached_cuda(plan_.new_bytes, device, queue));
   const std::shared_ptr<Storage> workspace = make_workspace(buffers.addresses);
   void* const work = workspace ? workspace->data() : nullptr;
   if (work) buffers.addresses.push_back(work);

@@ -71,7 +71,7 @@ class CudaExecutable {
   const std::string& name() const { return maker_->name; }
 
   std::shared_ptr<const std::string> text_;  // the kernels' source, for messages
-  std::shared_ptr<const CudaMaker> maker_;
+  const CudaMaker* maker_;
   std::shared_ptr<const CalledProgram> called_;
   std::shared_ptr<const CudaLibrary> library_;
   std::vector<KernelEntry> entries_;                          // of each kernel of the Program

@@ -4,8 +4,10 @@
 #include "tiny_compile/tensor/cuda_memory.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -47,8 +49,20 @@ struct BlockKindHash {
     return reinterpret_cast<size_t>(kind.queue) ^ kind.bytes * 0x9e3779b97f4a7c15;
   }
 };
+// Held for some tens of instructions, hundreds of times in a call: half of a mutex's time.
+class SpinLock {
+ public:
+  void lock() {
+    while (is_held_.exchange(true, std::memory_order_acquire)) std::this_thread::yield();
+  }
+  void unlock() { is_held_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> is_held_ = false;
+};
+
 struct Cache {
-  std::mutex mutex;
+  SpinLock mutex;
   std::unordered_map<BlockKind, std::vector<CudaAddress>, BlockKindHash> free;
   std::map<int, size_t> bytes;
 };
@@ -60,10 +74,8 @@ Cache& cache() {
 
 void count(int device, int64_t bytes) { count_memory({DeviceKind::Cuda, device}, bytes); }
 
-// A free block for so many bytes; of no bytes where there is none.
-Block take(size_t bytes, CudaQueue* queue, int device) {
-  Cache& c = cache();
-  const std::lock_guard lock(c.mutex);
+// A free block for so many bytes; of no bytes where there is none. The caller has the lock.
+Block take(Cache& c, size_t bytes, CudaQueue* queue, int device) {
   for (const size_t block : {rounded(bytes), barely_rounded(bytes)}) {
     const auto at = c.free.find({device, queue, block});
     if (at == c.free.end() || at->second.empty()) continue;
@@ -74,6 +86,11 @@ Block take(size_t bytes, CudaQueue* queue, int device) {
     return {address, block};
   }
   return {};
+}
+
+Block take_one(size_t bytes, CudaQueue* queue, int device) {
+  const std::lock_guard lock(cache().mutex);
+  return take(cache(), bytes, queue, device);
 }
 
 // `bytes`: of it that were used.
@@ -99,6 +116,12 @@ Block fresh(size_t bytes, int device) {
   release_cached_cuda_memory(device);
   if (const CudaAddress address = driver::allocate(wanted)) return {address, wanted};
   return {driver::allocate(needed), needed};
+}
+
+std::shared_ptr<CudaStorage> storage_of(Block block, size_t bytes, CudaQueue* queue,
+                                        int device) {
+  return make_recycled<CudaStorage>(reinterpret_cast<std::byte*>(block.address), bytes,
+                                    block.bytes, queue, device);
 }
 
 [[noreturn]] void fail_for_memory(size_t bytes, int device) {
@@ -153,15 +176,29 @@ std::shared_ptr<CudaStorage> allocate_cuda(size_t bytes, int device) {
 }
 
 std::shared_ptr<CudaStorage> allocate_cuda(size_t bytes, int device, CudaQueue* queue) {
-  Block block = take(bytes, queue, device);
+  Block block = take_one(bytes, queue, device);
   if (!block.address) {
     block = fresh(bytes, device);
     if (!block.address) fail_for_memory(bytes, device);
     const std::lock_guard lock(cache().mutex);
     count(device, static_cast<int64_t>(bytes));
   }
-  return make_recycled<CudaStorage>(reinterpret_cast<std::byte*>(block.address), bytes,
-                                    block.bytes, queue, device);
+  return storage_of(block, bytes, queue, device);
+}
+
+std::vector<std::shared_ptr<Storage>> take_cached_cuda(std::span<const size_t> sizes,
+                                                       int device, CudaQueue* queue) {
+  std::vector<Block> blocks;
+  blocks.reserve(sizes.size());
+  {
+    const std::lock_guard lock(cache().mutex);
+    for (const size_t bytes : sizes) blocks.push_back(take(cache(), bytes, queue, device));
+  }
+  std::vector<std::shared_ptr<Storage>> storages(sizes.size());
+  for (size_t k = 0; k < sizes.size(); k++) {
+    if (blocks[k].address) storages[k] = storage_of(blocks[k], sizes[k], queue, device);
+  }
+  return storages;
 }
 
 size_t cached_cuda_bytes(int device) {

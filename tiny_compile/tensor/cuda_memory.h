@@ -22,7 +22,8 @@ class Outcome {
 };
 using Outcomes = std::vector<std::shared_ptr<const Outcome>>;
 
-// The compiled function that made a result, for messages.
+// The compiled function that made a result, for messages. Kept as long as the process lives, so that
+// results need not count its owners: small, but for the source, which may be gone.
 struct CudaMaker {
   std::string name;
   std::function<std::string()> source;  // of its kernels, numbered
@@ -40,8 +41,8 @@ class CudaStorage : public Storage {
 
   size_t block() const { return block_; }  // bytes that the device gave
 
-  std::shared_ptr<const CudaMaker> maker;  // may be null
-  Outcomes outcomes;                       // of the work that this is the result of
+  const CudaMaker* maker = nullptr;
+  Outcomes outcomes;  // of the work that this is the result of
 
  private:
   size_t block_;
@@ -54,6 +55,9 @@ class CudaStorage : public Storage {
 // is none.
 std::shared_ptr<CudaStorage> allocate_cuda(size_t bytes, int device);
 std::shared_ptr<CudaStorage> allocate_cuda(size_t bytes, int device, CudaQueue* queue);
+// Of free blocks alone, all at once: null where there is none.
+std::vector<std::shared_ptr<Storage>> take_cached_cuda(std::span<const size_t> sizes,
+                                                       int device, CudaQueue* queue);
 size_t cached_cuda_bytes(int device);  // in free blocks
 void release_cached_cuda_memory(int device);
 
