@@ -482,6 +482,20 @@ TEST_CASE("a softmax over a middle axis reads its columns once", "[tile][schedul
   if (why_no_nvrtc().empty()) CHECK(!compile_cuda(staged.source.text, "sm_90").empty());
 }
 
+TEST_CASE("what a pass stores is kept for those behind it", "[tile]") {
+  const Program program = parse_program(
+      "program f on cuda {\n  input a: f32[500,96]\n  input b: f32[500,96]\n"
+      "  output s: f32[500,96]\n  output y: f32[500,96]\n  kernel k rows(i0: 500) {\n"
+      "    $2 = add(load a[i0*96 + j0], load b[i0*96 + j0])\n"
+      "    store s[i0*96 + j0] for (j0: 96) = $2\n    r1: f32 = sum(j0: 96) mul($2, $2)\n"
+      "    store y[i0*96 + j0] for (j0: 96) = div($2, r1)\n"
+      "    schedule layouts rows grid · warp 8 loop register 4 · lane 32\n"
+      "  }\n  launch k\n  return s, y\n}\n");
+  const std::string tile = print(program, lower_to_tile(program, program.kernels[0]));
+  for (const char* load : {"load a[", "load b["}) CHECK(tile.find(load) == tile.rfind(load));
+  CHECK(tile.find("keep0[r_k] = ") < tile.find("if block*8 + warp < 500"));  // by all threads
+}
+
 TEST_CASE("halves go to threads by how long their rows and columns are", "[tile][schedule]") {
   const auto chosen = [](const Sizes& shape, int64_t axis) {
     return str(*softmax_of(DType::bf16, shape, axis).program.kernels[0].schedule);
@@ -496,6 +510,12 @@ TEST_CASE("halves go to threads by how long their rows and columns are", "[tile]
         "layouts rows grid · warp 2 from 8 · lane 8 loop register 64 · warp 8 · lane 4 from 8");
   CHECK(chosen({100000, 49}, 1) ==  // odd rows are written by eight lanes
         "layouts rows grid · warp 4 · lane 4 from 8 loop register 8 · lane 8");
+  CHECK(chosen({8, 1000, 4096}, 1) ==  // pairs, where threads lack registers for all they hold
+        "layouts rows grid · warp 2 from 8 · lane 8 · vector 2 loop register 32 · warp 8 · "
+        "lane 4 "
+        "from 8");
+  CHECK(chosen({8, 1024, 4096}, 1) ==
+        "layouts rows grid · lane 8 · vector 2 loop register 32 · warp 8 · lane 4 from 8");
 }
 
 TEST_CASE("random layouts keep the bits of random graphs", "[tile][fuzz]") {

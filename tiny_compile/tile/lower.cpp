@@ -171,6 +171,50 @@ Body choose_ahead(Lowering& l, const std::vector<int>& ids, const Share& k) {
   return body;
 }
 
+// Where values of the pass's elements are: `each` sets them. What is kept for later passes is held
+// as it is in memory.
+std::map<int, int> add_arrays(Lowering& l, const Share& k, const std::vector<int>& values,
+                              bool is_kept, Body& each) {
+  std::map<int, int> arrays;
+  for (int id : values) {
+    const DType dtype = l.kernel.scalars[id].dtype;
+    arrays[id] =
+        add_array(l.tile, {str(is_kept ? "keep" : "value", l.tile.arrays.size()), dtype,
+                           elements_held(l, k), Space::Register, is_kept && is_half(dtype)});
+    if (is_kept) l.keeping[id] = arrays[id];
+    if (!is_read_packed(l, id, k)) each.push_back(set(arrays[id], place_of(l, k), id));
+  }
+  return arrays;
+}
+
+// Whether steps read no elements beside those that are kept.
+bool needs_only(const Lowering& l, const std::vector<int>& steps,
+                const std::vector<int>& keep) {
+  const auto is_kept = [&](int id) {
+    return is_known(l, id) || std::count(keep.begin(), keep.end(), id) > 0;
+  };
+  const std::vector<int> ids = evaluated(l.kernel, steps, is_kept);
+  return std::all_of(ids.begin(), ids.end(), [&](int id) {
+    return is_kept(id) || l.kernel.scalars[id].kind != ScalarKind::Load ||
+           !is_in_loops(l, id, l.inner);
+  });
+}
+
+// In front of a pass that stores, by threads without a row too: what they keep they go on with.
+void keep_pass(Lowering& l, const std::vector<int>& pass, const std::vector<int>& keep) {
+  if (keep.empty() || !needs_only(l, pass, keep)) return;
+  const Share k = share_over(l, l.inner);
+  define_for_rows(l, pass, l.inner);
+  const std::vector<int> ids =
+      evaluated_for(l.kernel, keep, [&](int id) { return is_known(l, id); });
+  Body each;
+  const std::map<int, int> arrays = add_arrays(l, k, keep, true, each);
+  Body body = over_elements(l, ids, l.inner, k, each, {}, false);
+  l.keeping.clear();
+  append(l.tile.body, over_registers(l, k, {{std::move(body), false}}));
+  for (const auto& [id, array] : arrays) l.kept[id] = {array, l.inner};
+}
+
 // The sum of exponentials of a pass that finds a maximum on its way: of the same values; -1 for none.
 int finder_of(const Lowering& l, const std::vector<int>& pass, const Step& step) {
   for (int s : pass) {
@@ -290,15 +334,7 @@ std::vector<std::vector<int>> apart(const Lowering& l, const std::vector<int>& s
                                     const std::vector<int>& keep, const Share& k) {
   std::vector<std::vector<int>> groups = {{steps[0]}};
   for (auto s = steps.begin() + 1; s != steps.end(); ++s) {
-    const std::vector<int> ids =
-        evaluated_for(l.kernel, {l.kernel.steps[*s].value}, [&](int id) {
-          return is_known(l, id) || std::count(keep.begin(), keep.end(), id) > 0;
-        });
-    const bool loads = std::any_of(ids.begin(), ids.end(), [&](int id) {
-      return l.kernel.scalars[id].kind == ScalarKind::Load && is_in_loops(l, id, l.inner) &&
-             std::count(keep.begin(), keep.end(), id) == 0 && !is_known(l, id);
-    });
-    if (loads || k.turns > 1 || elements_held(l, k) < kMany)
+    if (!needs_only(l, {*s}, keep) || k.turns > 1 || elements_held(l, k) < kMany)
       groups[0].push_back(*s);
     else
       groups.push_back({*s});
@@ -327,13 +363,8 @@ Body elements_of_group(Lowering& l, const Reductions& reductions, const std::vec
     append(body, reductions.begin(s));
     append(each, reductions.each(s));
   }
-  for (int id : keep) {
-    const DType dtype = l.kernel.scalars[id].dtype;
-    const int64_t size = elements_held(l, k);
-    arrays[id] = l.keeping[id] = add_array(l.tile, {str("keep", l.tile.arrays.size()), dtype,
-                                                    size, Space::Register, is_half(dtype)});
-    if (!is_read_packed(l, id, k)) each.push_back(set(arrays[id], place_of(l, k), id));
-  }
+  const std::map<int, int> kept_now = add_arrays(l, k, keep, true, each);
+  arrays.insert(kept_now.begin(), kept_now.end());
   const bool hastens = has_shortcuts(l, ids, l.inner);
   works.push_back({over_elements(l, ids, l.inner, k, each, {}, false), hastens});
   l.kept = kept;
@@ -363,16 +394,15 @@ void reduce_pass(Lowering& l, const std::vector<int>& pass, const std::vector<in
 // What shortcuts make of the values that a pass stores, in arrays: none is stored twice.
 Body compute_ahead(Lowering& l, const std::vector<int>& pass, const std::vector<int>& ids,
                    const Share& k) {
-  const int64_t size = elements_held(l, k);
-  std::map<int, int> arrays;
-  Body each;
+  std::vector<int> values;
   for (int s : pass) {
     const int id = l.kernel.steps[s].value;
-    if (!is_in_loops(l, id, l.inner) || kept_in(l, id) >= 0 || arrays.count(id)) continue;
-    arrays[id] = add_array(
-        l.tile, {str("value", l.tile.arrays.size()), l.kernel.scalars[id].dtype, size});
-    each.push_back(set(arrays[id], place_of(l, k), id));
+    if (is_in_loops(l, id, l.inner) && kept_in(l, id) < 0 &&
+        std::count(values.begin(), values.end(), id) == 0)
+      values.push_back(id);
   }
+  Body each;
+  const std::map<int, int> arrays = add_arrays(l, k, values, false, each);
   Body body = over_elements(l, ids, l.inner, k, each, {}, false);
   for (const auto& [id, array] : arrays) l.kept[id] = {array, l.inner};
   return body;
@@ -439,6 +469,7 @@ Tile lower_to_tile(const Program& program, const Kernel& kernel) {
   for (size_t p = 0; p < passes.size(); p++) {
     l.inner = kernel.steps[passes[p][0]].inner;
     if (!makes_register(kernel.steps[passes[p][0]])) {
+      keep_pass(l, passes[p], kept[p]);
       store_pass(l, passes[p]);
       continue;
     }
