@@ -107,6 +107,16 @@ TEST_CASE("what a block knows of all chunks has to fit it", "[loops][layouts]") 
                     ContainsSubstring("65536 bytes, more than a kernel may declare"));
 }
 
+TEST_CASE("what is the same in any order is down to one a row when warps exchange it",
+          "[loops][layouts]") {
+  const auto text_of = [](const std::string& op) {
+    std::string text = columns("layouts rows grid · lane 32 loop warp 16 · register 64");
+    return text.replace(text.find("= sum("), 6, "= " + op + "(");
+  };
+  CHECK_NOTHROW(parse_program(text_of("max")));
+  CHECK_THROWS_WITH(parse_program(text_of("sum")), ContainsSubstring("layouts exchange"));
+}
+
 TEST_CASE("vectors must divide the axis along which they lie", "[loops][layouts]") {
   CHECK_NOTHROW(parse_program(columns("layouts rows grid · vector 8 loop serial 1024")));
   std::string odd = columns("layouts rows grid · vector 8 loop serial 1024");

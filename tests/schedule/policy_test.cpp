@@ -17,6 +17,14 @@ Program scheduled(const std::string& graph) {
   return program;
 }
 
+// How a GPU runs the first kernel.
+std::string on_gpu(const std::string& graph) {
+  const Pipeline pipeline = until(default_pipeline(), "schedule");
+  const Program program =
+      run_pipeline(pipeline, parse_graph("graph f" + graph), true, Target::Cuda).program;
+  return str(*program.kernels[0].schedule);
+}
+
 Strategy strategy_of(const std::string& graph) {
   const Program program = scheduled(graph);
   REQUIRE(program.kernels.size() == 1);
@@ -202,4 +210,52 @@ TEST_CASE("blocks of a cluster share few odd columns, and long rows that are rea
               "  return %3\n}\n"),
       ContainsSubstring(
           "rows grid loop warp 6 · cluster 2 · register 8 · lane 32 · vector 4 resident="));
+}
+
+TEST_CASE("long rows of places go to all warps alike, and sums of them in chunks",
+          "[schedule]") {
+  const auto line_of = [](const std::string& op, const char* type, int64_t rows) {
+    return on_gpu(str("(%0 x: f32[", rows, ",1280]) {\n  %1: ", type, "[", rows, "] = ", op,
+                      " %0 {axes=[1]}\n  return %1\n}\n"));
+  };
+  CHECK(line_of("sum", "f32", 9000) ==
+        "layouts rows grid · warp 4 from 2 loop warp 2 · register 8 · lane 32 · vector 4");
+  CHECK(line_of("max", "f32", 9000) ==
+        "layouts rows grid · warp 4 from 2 loop register 8 · warp 2 · lane 32 · vector 4");
+  CHECK(line_of("argmax", "i64", 9000) ==  // twice as many a thread
+        "layouts rows grid · warp 8 loop register 16 · lane 32 · vector 4");
+  CHECK(line_of("argmax", "i64", 3000) ==  // but of few rows
+        "layouts rows grid · warp 4 from 2 loop register 8 · warp 2 · lane 32 · vector 4");
+}
+
+TEST_CASE("lanes read a row's lines together, where a line is more than one reads",
+          "[schedule]") {
+  const auto line_of = [](const std::string& type, int64_t length) {
+    const std::string shape = str("[1000000,", length, "]");
+    return on_gpu(str("(%0 x: ", type, shape, ") {\n  %1: ", type,
+                      "[1000000,1] = max %0 {axes=[1], keepdim=1}\n  %2: ", type, shape,
+                      " = expand %1\n  %3: ", type, shape, " = sub %0, %2\n  return %3\n}\n"));
+  };
+  CHECK(line_of("f32", 12) ==
+        "layouts rows grid · warp 4 · lane 32 loop register 4 · vector 4");
+  CHECK(line_of("f32", 32) ==
+        "layouts rows grid · warp 4 · lane 8 from 4 loop register 2 · lane 4 · vector 4");
+  CHECK(line_of("f32", 30) ==
+        "layouts rows grid · warp 4 · lane 4 from 8 loop register 2 · lane 8 · vector 2");
+  CHECK(line_of("bf16", 32) ==
+        "layouts rows grid · warp 4 · lane 16 from 2 loop register 2 · lane 2 · vector 8");
+}
+
+TEST_CASE("an array that begins anywhere keeps no other from whole accesses", "[schedule]") {
+  const auto text_of = [](const char* first, const char* second) {
+    return print(schedule(parse_program(str(
+        "program f on cuda {\n  input a: f16[90000,12]", first, "\n  input b: f16[90000,12]",
+        second, "\n  output y: f16[90000,12]\n  kernel k rows(i0: 90000) {\n",
+        "    $2 = add(load a[i0*12 + j0], load b[i0*12 + j0])\n",
+        "    r0: f16 = max(j0: 12) $2\n",
+        "    store y[i0*12 + j0] for (j0: 12) = sub($2, r0)\n",
+        "  }\n  launch k\n  return y\n}\n"))));
+  };
+  CHECK_THAT(text_of(" align=2", ""), ContainsSubstring("lane 4 · vector 4"));
+  CHECK_THAT(text_of(" align=2", " align=2"), !ContainsSubstring("vector"));
 }

@@ -103,16 +103,19 @@ std::string why_wrong_warps(const Layout& layout, const std::string& name, int64
 }
 
 // Elements of a block that its warps exchange over these bits, or the blocks of a cluster, where a
-// thread has `live` results; a warp whose lanes all have the same gives one, and to blocks one each.
-int64_t exchanged(const std::vector<Bit>& bits, Level level, int64_t live, int64_t warps,
-                  int64_t cluster) {
+// thread has `live` results; a warp whose lanes all have the same gives one, and to blocks one each. What
+// is exact is down to one of each row before.
+int64_t exchanged(const std::vector<Bit>& bits, bool is_exact, Level level, int64_t live,
+                  int64_t warps, int64_t cluster) {
   const auto from = std::find_if(bits.begin(), bits.end(),
                                  [&](const Bit& bit) { return bit.level == level; });
   if (from == bits.end()) return 0;
   const auto owns = [](const Bit& bit) { return is_own(bit.level); };
-  const bool of_warps = lanes_agree(bits, static_cast<size_t>(from - bits.begin()));
+  const size_t before = is_exact ? bits.size() : static_cast<size_t>(from - bits.begin());
+  const bool of_warps = lanes_agree(bits, before);
   const int64_t of_a_warp = !of_warps ? kLanesOfWarp : level == Level::Cluster ? cluster : 1;
-  return (live >> std::count_if(bits.begin(), from, owns)) * warps * of_a_warp;
+  const auto end = bits.begin() + static_cast<std::ptrdiff_t>(before);
+  return (live >> std::count_if(bits.begin(), end, owns)) * warps * of_a_warp;
 }
 
 int64_t row_registers(const Schedule& s) {
@@ -136,13 +139,15 @@ int64_t known_of_chunks(const Schedule& s, const Layout& loop) {
 int64_t shared_elements(const Kernel& kernel, const Step& step) {
   const Schedule& s = *kernel.schedule;
   const Layout loop = layout_over(kernel, step.inner);
+  const DType dtype = accumulator(step.op, kernel.scalars[step.value].dtype);
   const int64_t live = extent_of(loop, Level::Register) * extent_of(loop, Level::Vector);
   std::vector<Bit> bits = bits_in_order(loop);
   if (step.op == Op::sum_exp)
     std::erase_if(bits, [](const Bit& bit) { return bit.stride >= kChunk; });
   int64_t elements = 0;
   for (Level level : {Level::Warp, Level::Cluster})
-    elements += exchanged(bits, level, live * row_registers(s), warps_of(s), cluster_of(s));
+    elements += exchanged(bits, is_exact(step.op, dtype), level, live * row_registers(s),
+                          warps_of(s), cluster_of(s));
   return step.op == Op::sum_exp ? 2 * elements + known_of_chunks(s, loop) : elements;
 }
 

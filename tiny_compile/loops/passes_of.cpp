@@ -69,6 +69,11 @@ DType accumulator(Op op, DType operand) {
   return compute_type(reduction_result(op, operand));
 }
 
+bool is_exact(Op op, DType accumulated) {
+  const bool rounds = op == Op::sum || op == Op::prod || op == Op::sum_exp;
+  return !rounds || !is_float(accumulated);
+}
+
 std::vector<std::vector<int>> passes_of(const Kernel& kernel) {
   std::vector<std::vector<int>> passes;
   for (size_t s = 0; s < kernel.steps.size(); s++) {

@@ -37,6 +37,9 @@ std::vector<Tree> trees_of(const Kernel& kernel, const std::vector<int>& pass);
 // "float" or "long long": what a reduction of `operand` values accumulates in.
 DType accumulator(Op op, DType operand);
 
+// Whether the operation on such numbers gives the same in any order.
+bool is_exact(Op op, DType accumulated);
+
 inline bool is_arg(const Step& step) { return step.op == Op::argmax || step.op == Op::argmin; }
 
 }  // namespace tiny_compile

@@ -36,7 +36,7 @@ Layout loop_of(const Deal& d, int64_t count) {
     return part;
   };
   const int64_t vector = take(d.vector), lanes = take(d.lanes());
-  const bool of_chunks = d.loops_first && count > kChunk,
+  const bool of_chunks = d.loops_first && !d.evenly && count > kChunk,
              any_number = power_of_two_from(d.warps) != d.warps,
              any_warps = any_number && of_chunks;  // these come first
   int64_t warps = any_number ? 1 : take(d.warps);

@@ -4,6 +4,8 @@
 //   argmax     the same of the values, and of the places where they stand
 #include "tiny_compile/tile/accumulator.h"
 
+#include "tiny_compile/loops/passes_of.h"
+
 namespace tiny_compile {
 namespace {
 
@@ -52,10 +54,7 @@ Body set_better(Tile& tile, const Accumulator& all, const Expr& at, int value, i
 
 }  // namespace
 
-bool is_exact(const Accumulator& all) {
-  const bool rounds = all.op == Op::sum || all.op == Op::prod || all.op == Op::sum_exp;
-  return !rounds || !is_float(all.dtype);
-}
+bool is_exact(const Accumulator& all) { return is_exact(all.op, all.dtype); }
 
 Body each(const char* name, int64_t count, const std::function<Body(const Expr&)>& body) {
   if (count == 1) return body(0);
