@@ -21,8 +21,8 @@ void say(const std::string& line) {
 }
 
 std::string in_words(const Guard& guard) {
-  return str(guard.dtype, "[", join(guard.shape, ","), "], strides [", join(guard.strides, ","),
-             "], on ", guard.device.str());
+  return str(guard.dtype, "[", join(guard.shape(), ","), "], strides [",
+             join(guard.strides(), ","), "], on ", guard.device.str());
 }
 
 CompileOptions options() { return {.backend = "cpp", .pipeline = pipeline(), .name = "step"}; }
@@ -108,8 +108,8 @@ void show_picture() {
   for (size_t k = kinds.size(); k-- > 0;) {
     const Guard guard = f.cache().find(signature_of(kinds[k]))->guards[0];
     const std::string next = k > 0 ? str("g", k - 1) : "miss";
-    say(str("  g", k, "{\"", guard.dtype, "[", join(guard.shape, ","), "]<br>strides [",
-            join(guard.strides, ","), "]<br>on ", guard.device.str(), "?\"}"));
+    say(str("  g", k, "{\"", guard.dtype, "[", join(guard.shape(), ","), "]<br>strides [",
+            join(guard.strides(), ","), "]<br>on ", guard.device.str(), "?\"}"));
     say(str("  g", k, " -- yes --> code", k, "[\"code ", k, "\"]"));
     say(str("  g", k, " -- no --> ", next));
   }
