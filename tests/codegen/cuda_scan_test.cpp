@@ -265,6 +265,25 @@ TEST_CASE("rows that lie across come through shared memory, a column of a tile a
   check_tiles(running, {turned(2100, 300)}, 16);
 }
 
+TEST_CASE(
+    "results that lie across go through shared memory, a column of a tile after the other",
+    "[codegen][threads][scan]") {
+  manual_seed(15);
+  const Function sums = [](In i) { return Out{cumsum(i[0].permute({1, 0}), 0)}; };
+  const Function maxima = [](In i) {
+    const auto [most, at_most] = cummax(i[0].permute({1, 0}), 0);
+    return Out{most, at_most};
+  };
+  const auto across = ContainsSubstring("y = p % 16, x = p / 16");
+  for (int64_t length : {20, 300}) {
+    const std::string text = check_tiles(sums, {randn({1100, length})}, 16);
+    CHECK_THAT(text, across && ContainsSubstring(str("x = p % ", length > 256 ? 256 : 20)));
+    check_compiles(text);
+  }
+  CHECK_THAT(check_bits(maxima, {randn({1100, 300}).to(bfloat16)}).source.text, across);
+  CHECK_THAT(check_tiles(sums, {randn({100, 300})}), !across);  // too few to share blocks so
+}
+
 TEST_CASE("a row that begins at its last element is read in packs",
           "[codegen][threads][scan]") {
   manual_seed(12);

@@ -133,6 +133,13 @@ def running_turned(rows, cols):
                  f"%2: {y} = cumsum %1 {{axis=1}}")
 
 
+def running_of_turned(rows, cols):
+    """Of rows; their sums as columns."""
+    x, y = f"f32[{rows},{cols}]", f"f32[{cols},{rows}]"
+    return graph(f"%0 x: {x}", f"%1: {y} = permute %0 {{axes=[1,0]}}",
+                 f"%2: {y} = cumsum %1 {{axis=0}}")
+
+
 def running_logarithms(rows, cols):
     x = f"f32[{rows},{cols}]"
     return graph(f"%0 x: {x}", f"%1: {x} = logcumsumexp %0 {{axis=1}}")
@@ -428,6 +435,7 @@ GRAPHS = {
     "running sums f32 [3,40001]": running("f32", 3, 40001),
     "running sums f32 [4100,9] of columns": running("f32", 4100, 9, 0),
     "running sums f32 [300,600] turned": running_turned(300, 600),
+    "running sums f32 [1100,300] whose results are turned": running_of_turned(1100, 300),
     "running maxima [300,700]": running_maxima(300, 700),
     "running maxima [700,300] of columns": running_maxima(700, 300, 0),
     "running maxima [300,700] and their places": running_maxima_and_places(300, 700),

@@ -49,9 +49,10 @@ class ScanWriter {
                       (words_.places && text.integer != "int");
     const int64_t resident =
         blocks_held(text.program.machine, shape_.threads(), wide ? kWideRegisters : kRegisters);
-    entry_ = text.begin(function, ceil_divide(shape_.rows, shape_.block_rows),
-                        static_cast<int>(shape_.threads()), 1,
-                        static_cast<int>(std::min(resident, kMostResident)));
+    const int64_t blocks = ceil_divide(shape_.rows, shape_.block_rows),
+                  met = ceil_divide(blocks, int64_t{text.program.machine.multiprocessors});
+    entry_ = text.begin(function, blocks, static_cast<int>(shape_.threads()), 1,
+                        static_cast<int>(std::min({resident, kMostResident, met})));
     entry_.shared = elements_.shared_bytes();
   }
 

@@ -45,7 +45,7 @@ bool is_reversed(const CudaText& text, const Scalar& load, const Axis& axis, int
 
 // Elements that a thread moves at once: as many as suit the results too, if all loads are packs then.
 int vector_of(CudaText& text, const ScanShape& shape, std::vector<Step> steps) {
-  if (!shape.along || shape.turned) return 1;
+  if (!shape.along || shape.turned()) return 1;
   const int loop = scan_of(text.kernel).inner[0];
   const Axis& axis = text.kernel.axes[loop];
   const int vector = text.widest(pointers(steps), loop, shape.length);
@@ -140,12 +140,15 @@ int64_t ScanElements::size_of_result(const Step& scan) const {
 
 int64_t ScanElements::pitch(int64_t size) const { return (slot() | 1) * 16 / size; }
 
+// Threads that go from row to row would meet in a bank.
+int64_t ScanElements::row_padding() const { return shape_.turned() ? 16 : 0; }
+
 int64_t ScanElements::shared_bytes() const {
-  return shape_.along ? shape_.threads() * pitch(1) : 0;
+  return shape_.along ? shape_.threads() * pitch(1) + shape_.block_rows * row_padding() : 0;
 }
 
 bool ScanElements::moves_in_two_ways() const {
-  return shape_.turned || size_of_value() != size_of_result(scan_);
+  return shape_.turned() || size_of_value() != size_of_result(scan_);
 }
 
 void ScanElements::declare() {
@@ -183,7 +186,7 @@ std::string ScanElements::first_of_group(const std::string& tile) const {
 
 void ScanElements::ask(const std::string& tile) {
   if (early_.empty()) return;
-  open_points(tile, shape_.turned);
+  open_points(tile, shape_.loads_turned);
   std::vector<int> single;
   for (int id : early_) {
     const Scalar& load = kernel_.scalars[id];
@@ -211,7 +214,7 @@ void ScanElements::ask(const std::string& tile) {
 
 void ScanElements::put(const std::string& tile) {
   if (!shape_.along) declare_values();
-  open_points(tile, shape_.turned);
+  open_points(tile, shape_.loads_turned);
   std::vector<int> late;
   std::copy_if(ids_.begin(), ids_.end(), std::back_inserter(late),
                [&](int id) { return !is_early(id); });
@@ -273,14 +276,15 @@ void ScanElements::give(const Step& scan) {
 void ScanElements::open_group(const std::string& type, int64_t size) {
   const std::string pack = str(text_.calls("tc_pack"), "<", type, ", ", 16 / size, ">");
   out_.open("");
-  out_.line(str(pack, "* const group = (", pack, "*)(shared + threadIdx.x * ", pitch(1), ");"));
+  out_.line(str(pack, "* const group = (", pack, "*)(shared + threadIdx.x * ", pitch(1),
+                row_padding() == 0 ? "" : str(" + r * ", row_padding()), ");"));
   out_.line("#pragma unroll");
   out_.open(str("for (int k = 0; k < ", size, "; k++)"));
 }
 
 // The results of a tile go to memory.
 void ScanElements::home(const std::string& tile, const Step& scan) {
-  open_points(tile, false);
+  open_points(tile, shape_.stores_turned);
   if (shape_.along && scan.mask < 0 && text_.is_wide(scan.index, scan.buffer)) {
     home_pack(scan);
   } else {
@@ -325,8 +329,9 @@ std::string ScanElements::in_tile(const std::string& type, int64_t size) const {
   const std::string group = shape_.block_rows == 1
                                 ? str("x / ", kGroup)
                                 : str("(y * ", shape_.groups, " + x / ", kGroup, ")");
-  const std::string place =
-      str("((", type, "*)shared)[", group, " * ", pitch(size), " + x % ", kGroup, "]");
+  const std::string place = str("((", type, "*)shared)[", group, " * ", pitch(size),
+                                row_padding() == 0 ? "" : str(" + y * ", row_padding() / size),
+                                " + x % ", kGroup, "]");
   return vector_ == 1 ? place : str("*(", pack_type(type), "*)&", place);
 }
 

@@ -37,6 +37,7 @@ class ScanElements {
   int64_t size_of_result(const Step& scan) const;
   int64_t slot() const;
   int64_t pitch(int64_t size) const;  // of groups in shared memory, in elements of this size
+  int64_t row_padding() const;        // bytes behind a row's groups
   bool is_early(int id) const;
   void choose_early();
   std::string early_element(int id) const;

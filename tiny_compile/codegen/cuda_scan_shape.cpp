@@ -3,6 +3,8 @@
 //
 //   x [4096,192] along 1     21 rows a block, 12 threads a row: a row is one tile
 //   x [771,28996] along 1    a row a block, 256 threads: 8 tiles of 4096 elements
+//   y.t() [5120,2048] of x [5120,2048] along 0: 16 rows a block, 16 threads each, so that what is
+//                            stored side by side is more than an element of a row
 //   x [28996,771] along 0    32 columns a block, 16 threads each: 114 tiles of 256 elements
 //
 // A tile is whole rows or one group of a higher level: 256 elements or 4096. So what stands before
@@ -22,6 +24,8 @@ namespace {
 constexpr int64_t kThreads = 256, kMostThreads = 512;  // of a block; where 16 scan a column
 constexpr int64_t kFewestThreads = 64;
 constexpr int64_t kSector = 32;  // bytes: memory gives no less
+constexpr int64_t kBeside =
+    16;  // rows of a block, where memory has neighbours of these side by side
 
 // Of the loads and stores that go along the loop: are neighbours of a row neighbours in memory?
 struct Directions {
@@ -67,10 +71,9 @@ void choose_along(const Program& program, ScanShape& shape) {
   const int64_t needed = ceil_divide(shape.length, kGroup);
   shape.groups = needed;
   if (needed > kGroup) shape.groups = std::min(ceil_divide(needed, kGroup) * kGroup, kThreads);
-  if (shape.turned) shape.groups = std::min(needed, kGroup);
-  const int64_t least = ceil_divide(kFewestThreads, shape.groups);
-  shape.block_rows = rows_of_block(program, shape.rows, shape.turned ? kGroup : least,
-                                   kThreads / shape.groups);
+  if (shape.turned()) shape.groups = std::min(needed, kGroup);
+  const int64_t least = shape.turned() ? kBeside : ceil_divide(kFewestThreads, shape.groups);
+  shape.block_rows = rows_of_block(program, shape.rows, least, kThreads / shape.groups);
 }
 
 void choose_across(const Program& program, const Step& scan, ScanShape& shape) {
@@ -97,8 +100,11 @@ ScanShape scan_shape(const Program& program, const Kernel& kernel) {
   shape.length = kernel.axes[loop].extent.constant();
   shape.rows = row_count(kernel).constant();
   const Directions loads = loads_of(kernel, loop), stores = stores_of(kernel, loop);
-  shape.along = loads.along + stores.along >= loads.across + stores.across;
-  shape.turned = shape.along && loads.across > loads.along;
+  const bool fills = shape.rows >= kBeside * blocks_to_fill(program.machine) / 2;
+  shape.along = loads.along + stores.along >= loads.across + stores.across ||
+                (fills && loads.along > loads.across);
+  shape.loads_turned = shape.along && loads.across > loads.along;
+  shape.stores_turned = shape.along && fills && stores.across > stores.along;
   if (shape.along)
     choose_along(program, shape);
   else
