@@ -291,7 +291,7 @@ int64_t threads_of(const Shape& shape, const Deal& d) {
 // 32 of f32: 239 us, by four lanes a row 125.)
 Deal hold_rows(const Machine& machine, const Shape& shape, const Along& loops) {
   const int64_t padded = std::max(loops.vector, power_of_two_from(shape.longest)),
-                some = (shape.streams > 1 ? 2 : 1) * kHeld / power_of_two_from(shape.streams);
+                some = (shape.words > 1 ? 2 : 1) * kHeld / power_of_two_from(shape.words);
   const int64_t least_odd = padded <= kLanes ? kHeldOdd / 2 : kHeldOdd;
   const bool is_apart = loops.vector > 1 && shape.longest * loops.bytes >= 2 * kSector;
   const int64_t least = is_apart ? std::min(padded, kSideBySide) / loops.vector : 1;
