@@ -273,7 +273,7 @@ __device__ inline tc_stood<Op> tc_combined(const typename Op::T* values, int str
   return parts;
 }
 )"},
-    {"tc_exclusive_scan", "tc_combined", R"(
+    {"tc_exclusive_scan", "", R"(
 // Each value becomes what stands before it; all of them.
 template <class Op, int Count>
 __device__ inline typename Op::T tc_exclusive_scan(typename Op::T* values, int stride) {

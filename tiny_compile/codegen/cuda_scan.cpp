@@ -179,8 +179,8 @@ class ScanWriter {
     const int64_t stride = shape_.along ? 1 : shape_.block_rows;
     out_.line(str(totals, "[threadIdx.x] = total;"));
     out_.line("__syncthreads();");
-    if (is_costly()) return write_exchange_once(totals, stride);
     const std::string combined = text_.calls("tc_combined");
+    if (is_costly()) return write_exchange_once(totals, stride);
     out_.line(str(parts(), "lower = ", combined, "<", words_.op, ", ",
                   std::min(shape_.groups, kGroup), ">(", totals, " + ((int)threadIdx.x - g % ",
                   kGroup, stride == 1 ? "" : str(" * ", stride), "), ", stride, ", g % ",
