@@ -117,6 +117,15 @@ TEST_CASE("what is the same in any order is down to one a row when warps exchang
   CHECK_THROWS_WITH(parse_program(text_of("sum")), ContainsSubstring("layouts exchange"));
 }
 
+TEST_CASE("each exchange of a loop is counted", "[loops][layouts]") {
+  const auto text_of = [](const std::string& warps) {
+    return columns("layouts rows grid · lane 32 loop serial 4 · " + warps + " · register 64");
+  };
+  CHECK_NOTHROW(parse_program(text_of("warp 4")));
+  CHECK_THROWS_WITH(parse_program(text_of("warp 2 · warp 2 from 2")),
+                    ContainsSubstring("65536 bytes, more than a kernel may declare"));
+}
+
 TEST_CASE("vectors must divide the axis along which they lie", "[loops][layouts]") {
   CHECK_NOTHROW(parse_program(columns("layouts rows grid · vector 8 loop serial 1024")));
   std::string odd = columns("layouts rows grid · vector 8 loop serial 1024");

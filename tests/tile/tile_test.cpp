@@ -320,6 +320,18 @@ std::string exponentials_of(int64_t count, const char* dtype, const std::string&
 
 }  // namespace
 
+TEST_CASE("blocks come before warps of any number in a row's halves", "[tile]") {
+  manual_seed(9);
+  const std::vector<Tensor> inputs = {randn({5120, 2})};
+  for (const char* op : {"sum", "prod", "max"}) {
+    INFO(op);
+    const Program program = parse_program(columns(
+        op, 5120, 2, "layouts rows grid loop warp 5 · register 16 · lane 32 · cluster 2"));
+    CHECK(same_bits(interpret(lower_to_tiles(program), inputs)[0],
+                    interpret(program, inputs)[0]));
+  }
+}
+
 TEST_CASE("the reductions of a pass wait together", "[tile]") {
   std::string made =
       columns("sum", 4096, 2, "layouts rows grid loop warp 4 · register 32 · lane 32");
@@ -360,6 +372,16 @@ TEST_CASE("a sum of exponentials finds a maximum on its way", "[tile]") {
   CHECK_THAT(text, ContainsSubstring(": bf16[32] packed\n"));
   CHECK_THAT(text, ContainsSubstring("] = load x["));
   CHECK(parse_tile(program, text) == lower_to_tile(program, program.kernels[0]));
+  // Another maximum of the same values is one by itself; and rows are asked for ahead.
+  std::string twice = exponentials_of(
+      4096, "f32", "layouts rows grid loop warp 4 · register 8 · lane 32 · vector 4 ahead=2");
+  twice.replace(twice.find("r2: f32 = sum"), 13, "r2: f32 = max");
+  twice.replace(twice.find("mul($1, $1)"), 11, "$1");
+  const Program again = parse_program(twice);
+  const std::vector<Tensor> inputs = {randn({6, 4096})};
+  CHECK(same_bits(interpret(lower_to_tiles(again), inputs)[1], interpret(again, inputs)[1]));
+  CHECK_THAT(print(again, lower_to_tile(again, again.kernels[0])),
+             ContainsSubstring("ahead x["));
 }
 
 TEST_CASE("no exponent of a shortcut is above what is said to be the highest", "[tile]") {

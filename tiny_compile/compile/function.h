@@ -51,9 +51,8 @@ struct Guard {
   bool operator==(const Guard& other) const;
   DType dtype;
   Device device;
-  LayoutPointer
-      layout;  // shape and strides: mostly the very one of the tensor that comes again
-  int align;   // of the address, on a GPU
+  LayoutPointer layout;  // mostly the very one of the tensor that comes again
+  int align;             // of the address, on a GPU
   const Sizes& shape() const { return layout->shape; }
   const Sizes& strides() const { return layout->strides; }
   bool admits(const Tensor& tensor) const;

@@ -8,8 +8,8 @@
 
 namespace tiny_compile {
 
-// What a Scan step may run: a scan, or the running maximum of which long rows' cummax and cummin
-// are made (loops/split_scan.h), or minimum.
+// What a Scan step may run: a scan, or the running maximum or minimum of which long rows' cummax
+// and cummin are made (loops/split_scan.h).
 inline bool has_running_results(Op op) {
   return is_scan(op) || op == Op::maximum || op == Op::minimum;
 }
@@ -40,7 +40,7 @@ void update(std::optional<Op> combine, DType dtype, std::byte* to, int64_t i,
             const std::byte* from, int64_t j);
 
 // What changes no value that it is combined with: -0.0 of cumsum, 1 of cumprod, -inf of
-// logcumsumexp, likewise of scatter_add and scatter_prod.
+// logcumsumexp, and likewise of scatter_add and scatter_prod.
 Literal scan_identity(Op op, DType dtype);
 
 }  // namespace tiny_compile

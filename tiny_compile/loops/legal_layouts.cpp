@@ -107,15 +107,18 @@ std::string why_wrong_warps(const Layout& layout, const std::string& name, int64
 // is exact is down to one of each row before.
 int64_t exchanged(const std::vector<Bit>& bits, bool is_exact, Level level, int64_t live,
                   int64_t warps, int64_t cluster) {
-  const auto from = std::find_if(bits.begin(), bits.end(),
-                                 [&](const Bit& bit) { return bit.level == level; });
-  if (from == bits.end()) return 0;
   const auto owns = [](const Bit& bit) { return is_own(bit.level); };
-  const size_t before = is_exact ? bits.size() : static_cast<size_t>(from - bits.begin());
-  const bool of_warps = lanes_agree(bits, before);
-  const int64_t of_a_warp = !of_warps ? kLanesOfWarp : level == Level::Cluster ? cluster : 1;
-  const auto end = bits.begin() + static_cast<std::ptrdiff_t>(before);
-  return (live >> std::count_if(bits.begin(), end, owns)) * warps * of_a_warp;
+  int64_t elements = 0;
+  for (size_t from = 0; from < bits.size(); from++) {
+    const bool goes_on = from > 0 && joins(bits[from - 1], bits[from]);
+    if (bits[from].level != level || goes_on) continue;
+    const size_t before = is_exact ? bits.size() : from;
+    const bool of_warps = lanes_agree(bits, before);
+    const int64_t of_a_warp = !of_warps ? kLanesOfWarp : level == Level::Cluster ? cluster : 1;
+    const auto end = bits.begin() + static_cast<std::ptrdiff_t>(before);
+    elements += (live >> std::count_if(bits.begin(), end, owns)) * warps * of_a_warp;
+  }
+  return elements;
 }
 
 int64_t row_registers(const Schedule& s) {

@@ -7,8 +7,8 @@
 //   rows(i0: 845) { r0 = max(j0: 49152) load x[i0*49152 + j0];  store r[i0] = r0 }
 //   rows(i0: 845) { scan y[i0*49152 + j0] for (j0: 49152) = cumsum sub(load x[..], load r[i0]) }
 //
-// Each scan becomes a kernel, but one sweep gives both places and values of a cummax. Stores stay with the reductions, or with the first scan where there
-// are none.
+// Each scan becomes a kernel, but one sweep gives both places and values of a cummax. Stores stay
+// with the reductions, or with the first scan where there are none.
 #include "tiny_compile/loops/part_scans.h"
 
 #include <algorithm>

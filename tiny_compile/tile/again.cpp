@@ -45,7 +45,7 @@ class Again {
  private:
   std::string why_not_read(const Statement& s) {
     const Scalar& scalar = tile_.kernel.scalars[s.value];
-    if (once_ && scalar.op == Op::div) return "has no quotients";
+    if (once_ && scalar.op == Op::div) return "below a highest exponent has no quotients";
     const bool is_element = scalar.kind == ScalarKind::Element;
     if (is_element && scalar.value.as_integer() != 0) return "reads nothing of other lanes";
     const int array = is_element ? scalar.step : s.array;

@@ -215,15 +215,19 @@ void keep_pass(Lowering& l, const std::vector<int>& pass, const std::vector<int>
   for (const auto& [id, array] : arrays) l.kept[id] = {array, l.inner};
 }
 
-// The sum of exponentials of a pass that finds a maximum on its way: of the same values; -1 for none.
+// The sum of exponentials of a pass that finds a maximum on its way, the first of the same values; -1
+// for none.
 int finder_of(const Lowering& l, const std::vector<int>& pass, const Step& step) {
+  const Step* first = nullptr;
+  int finder = -1;
   for (int s : pass) {
     const Step& other = l.kernel.steps[s];
-    if (step.op == Op::max && other.op == Op::sum_exp && other.value == step.value &&
-        accumulator_of(l, other) == accumulator_of(l, step))
-      return s;
+    if (other.value != step.value || accumulator_of(l, other) != accumulator_of(l, step))
+      continue;
+    if (other.op == Op::max && !first) first = &other;
+    if (other.op == Op::sum_exp) finder = s;
   }
-  return -1;
+  return first == &step ? finder : -1;
 }
 
 // The reductions of a pass: they wait for other threads together.
@@ -344,8 +348,8 @@ std::vector<std::vector<int>> apart(const Lowering& l, const std::vector<int>& s
 
 // One group's elements.
 Body elements_of_group(Lowering& l, const Reductions& reductions, const std::vector<int>& group,
-                       const std::vector<int>& keep, std::map<int, int>& arrays,
-                       const Share& k) {
+                       const std::vector<int>& keep, std::map<int, int>& arrays, const Share& k,
+                       bool asks_ahead) {
   std::vector<int> roots = keep;
   for (int s : group) roots.push_back(l.kernel.steps[s].value);
   const auto evaluate = [&] {
@@ -370,7 +374,7 @@ Body elements_of_group(Lowering& l, const Reductions& reductions, const std::vec
   l.kept = kept;
   l.keeping.clear();
   append(body, over_registers(l, k, std::move(works)));
-  if (group[0] == 0) append(body, ask_ahead(l, ids, k));
+  if (asks_ahead) append(body, ask_ahead(l, ids, k));
   return body;
 }
 
@@ -380,12 +384,13 @@ void reduce_pass(Lowering& l, const std::vector<int>& pass, const std::vector<in
   Reductions reductions(l, pass, k);
   std::map<int, int> arrays;  // of what is kept
   Body body;
+  bool is_first = true;
   for (const std::vector<int>& group : apart(l, reductions.own(), keep, k)) {
-    const bool is_first = arrays.empty();
     append(body, elements_of_group(l, reductions, group, is_first ? keep : std::vector<int>{},
-                                   arrays, k));
+                                   arrays, k, is_first && pass[0] == 0));
     for (const auto& [id, array] : arrays) l.kept[id] = {array, l.inner};
     for (int s : group) append(body, reductions.reduce(s));
+    is_first = false;
   }
   append(l.tile.body, reductions.finish(std::move(body)));
   reductions.finish_rows();

@@ -158,8 +158,11 @@ class Reducer {
     while (later < bits.size() && is_of_others(bits[later]) &&
            (later == end || joins(bits[later - 1], bits[later])))
       later++;
-    const bool is_one = later > end && sends(tile_, exchange_of(bits, from, later));
-    return is_one ? later : end;
+    if (later == end) return end;
+    const Exchange both = exchange_of(bits, from, later);
+    const bool is_whole =
+        !both.parts.blocks_first || both.parts.warps == power_of_two_from(both.parts.warps);
+    return is_whole && sends(tile_, both) ? later : end;
   }
 
   void over_turns(int bits) {

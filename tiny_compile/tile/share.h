@@ -31,8 +31,9 @@ struct Share {
   Expr start() const;   // the index at r, v = 0: where a vector begins
   Expr at() const;      // at r and v
   Expr number() const;  // of the register at r and v, among registers * vector
-  Expr chunk(const Expr& live)
-      const;  // of the index, where `live` is left of the registers beyond one
+  // The chunk of the index, for number `live` of what is left of a thread's registers when each
+  // chunk is one.
+  Expr chunk(const Expr& live) const;
 
  private:
   static Expr one_of(const std::string& name, int64_t extent) {

@@ -57,9 +57,9 @@ struct Array {
 //   Else     body where the If right before it has none
 //   Shortcut body: quotients by a Divisor and f32 exponentials in it may take short ways that say
 //            where they are not exact; then all of it is done again the long way. It has no
-//            stores, barriers or lanes' elements, and reads nothing that it sets. Where no exponent
-//            of an f32 is above `value`, that says which way to go before any is, and there are no
-//            quotients
+//            stores, barriers or lanes' elements, and reads nothing that it sets. With a scalar
+//            `value` no f32 exponent in it is above that, which decides the way before: the body is
+//            done once, may read what it sets, and has no quotients
 //   Barrier  of the block's threads, which all come to it
 //   ClusterBarrier  of all threads of the cluster's blocks
 //   ClusterStart  all threads of the cluster wait here until each of its blocks has begun, and so

@@ -347,7 +347,7 @@ class TileVerifier {
 
   void check_shortcut(const Statement& s) {
     const std::string why = why_not_again(tile_, s.body, s.value >= 0);
-    require(why.empty(), "a shortcut is done again: it ", why);
+    require(why.empty(), s.value < 0 ? "a shortcut is done again: it " : "a shortcut ", why);
     if (s.value >= 0) require_defined(s.value);
     require(s.value < 0 || scalars_[s.value].dtype == DType::f32, "no f32 is $", s.value);
     check(s.body);
