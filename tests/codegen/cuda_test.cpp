@@ -65,20 +65,13 @@ TEST_CASE("rows go to lanes, warps or blocks by their length", "[cuda]") {
   for (const auto& [columns, text] :
        std::vector<std::pair<int, const char*>>{{7, "__shfl_xor_sync(0xffffffffu, sum0[0], 4)"},
                                                 {500, "tc_read<4>(&pack"},
-                                                {1000, "tc_tree<tc_sum_float, 32, 4>"},
-                                                {4096, "__shared__ float part_0[4]"},
-                                                {50257, "__shared__ float given_f32"}}) {
+                                                {1000, "const int row = block*4 + warp;"},
+                                                {4096, "__shared__ float given"},
+                                                {50257, "turn < 8;"}}) {
     const Source source = cuda_of(row_sum(1000, columns));
     CHECK_THAT(source.text, ContainsSubstring(text));
     check_compiles(source);
   }
-}
-
-TEST_CASE("many rows of a few kilobytes are shared by two warps each", "[cuda]") {
-  const Source source = cuda_of(row_sum(40000, 1000));
-  CHECK_THAT(source.text, ContainsSubstring("tc_tree_of_warps<tc_sum_float, 4>"));
-  CHECK(source.kernels[0].block == 64);
-  check_compiles(source);
 }
 
 TEST_CASE("wide rows ask for the chunks of a later row, none beyond the last", "[cuda]") {

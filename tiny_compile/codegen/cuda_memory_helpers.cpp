@@ -61,7 +61,7 @@ __device__ inline float tc_to_f32(const tc_pack<tc_bf16, N>& pack, int v) {
   return tc_from_bits(v % 2 ? word & 0xffff0000u : word << 16);
 }
 )"},
-    {"tc_kept", "tc_bf16 tc_from_bits tc_pack tc_to_f32", R"(
+    {"tc_kept", "tc_bf16 tc_f16 tc_from_bits tc_pack tc_to_f32", R"(
 // A half of a word, which is not taken out of it first.
 __device__ inline float tc_half_of(unsigned word, bool high, tc_bf16) {
   return tc_from_bits(high ? word & 0xffff0000u : word << 16);
