@@ -6,11 +6,6 @@
 #include <cstring>
 
 namespace tiny_compile {
-namespace {
-
-size_t width_of(DType dtype) { return size_of(compute_type(dtype)); }
-
-}  // namespace
 
 Cluster::Cluster(const Tile& tile, int64_t number)
     : integers(tile, number),

@@ -10,6 +10,9 @@
 
 namespace tiny_compile {
 
+// Bytes of a value.
+inline size_t width_of(DType dtype) { return size_of(compute_type(dtype)); }
+
 // What is sent of an array, and whether all of it has been waited for.
 struct Message {
   std::vector<bool> sent;

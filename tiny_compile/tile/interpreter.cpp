@@ -17,8 +17,6 @@
 namespace tiny_compile {
 namespace {
 
-size_t width_of(DType dtype) { return size_of(compute_type(dtype)); }
-
 // The program's buffers while a tile runs.
 class Buffers {
  public:

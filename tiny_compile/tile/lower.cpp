@@ -117,12 +117,8 @@ Body in_turns(const Share& k, Body body) {
 
 // --- passes -------------------------------------------------------------------------------------
 
-DType accumulator_of(const Lowering& l, const Step& step) {
-  return accumulator(step.op, l.kernel.scalars[step.value].dtype);
-}
-
 Accumulator add_accumulator(Lowering& l, const Step& step, int64_t size) {
-  const DType dtype = accumulator_of(l, step);
+  const DType dtype = accumulator(step.op, l.kernel.scalars[step.value].dtype);
   const std::string name = str(info(step.op).name, l.tile.arrays.size());
   Accumulator all{step.op, dtype, add_array(l.tile, {name, dtype, size})};
   if (is_arg(step)) all.places = add_array(l.tile, {name + "_at", DType::i64, size});
@@ -215,37 +211,20 @@ void keep_pass(Lowering& l, const std::vector<int>& pass, const std::vector<int>
   for (const auto& [id, array] : arrays) l.kept[id] = {array, l.inner};
 }
 
-// The sum of exponentials of a pass that finds a maximum on its way, the first of the same values; -1
-// for none.
-int finder_of(const Lowering& l, const std::vector<int>& pass, const Step& step) {
-  const Step* first = nullptr;
-  int finder = -1;
-  for (int s : pass) {
-    const Step& other = l.kernel.steps[s];
-    if (other.value != step.value || accumulator_of(l, other) != accumulator_of(l, step))
-      continue;
-    if (other.op == Op::max && !first) first = &other;
-    if (other.op == Op::sum_exp) finder = s;
-  }
-  return first == &step ? finder : -1;
-}
-
 // The reductions of a pass: they wait for other threads together.
 class Reductions {
  public:
   Reductions(Lowering& l, const std::vector<int>& pass, const Share& k)
-      : l_(l), pass_(pass), k_(k) {
-    for (int s : pass) {
-      const Step& step = l.kernel.steps[s];
-      const bool is_found = finder_of(l, pass, step) >= 0;
-      all_[s] = add_accumulator(l, step, is_found ? l.row_registers() : elements_held(l, k));
-    }
+      : l_(l), pass_(pass), k_(k), trees_(trees_of(l.kernel, pass)) {
+    for (int s : pass)
+      all_[s] = add_accumulator(l, l.kernel.steps[s],
+                                is_found(s) ? l.row_registers() : elements_held(l, k));
   }
 
   // Those that no other finds on its way.
   std::vector<int> own() const {
     std::vector<int> steps = pass_;
-    std::erase_if(steps, [&](int s) { return finder_of(l_, pass_, l_.kernel.steps[s]) >= 0; });
+    std::erase_if(steps, [&](int s) { return is_found(s); });
     return steps;
   }
 
@@ -298,9 +277,16 @@ class Reductions {
   }
 
  private:
+  // A maximum that a sum of exponentials of the same values finds on its way.
+  bool is_found(int s) const {
+    return std::any_of(trees_.begin(), trees_.end(),
+                       [&](const Tree& tree) { return tree.maximum == s; });
+  }
+
   Accumulator largest_of(int finder) const {
-    for (int s : pass_) {
-      if (finder_of(l_, pass_, l_.kernel.steps[s]) == finder) return all_.at(s);
+    for (const Tree& tree : trees_) {
+      if (tree.step == &l_.kernel.steps[finder] && tree.maximum >= 0)
+        return all_.at(tree.maximum);
     }
     return {};
   }
@@ -328,6 +314,7 @@ class Reductions {
   Lowering& l_;
   const std::vector<int>& pass_;
   const Share& k_;
+  const std::vector<Tree> trees_;
   std::map<int, Accumulator> all_;  // of steps
   Reduced together_;
 };
