@@ -22,80 +22,12 @@
 #include "tiny_compile/tile/elements.h"
 #include "tiny_compile/tile/exponentials.h"
 #include "tiny_compile/tile/reduce.h"
+#include "tiny_compile/tile/registers.h"
 
 namespace tiny_compile {
 namespace {
 
 constexpr int64_t kMany = 32;  // elements of a thread
-constexpr int64_t kApart = 4;  // registers of a thread that are asked for together, at least
-
-// What is done for each of a thread's registers.
-struct Work {
-  Body body;
-  bool hastens = false;  // by shortcuts
-};
-
-// A lane, and one of its registers.
-Substitution own_at(const Share& k, int64_t lane, int64_t r) {
-  Substitution values = {{lane_of_warp().symbol(), lane}};
-  if (k.registers > 1) values.push_back({k.r().symbol(), r});
-  return values;
-}
-
-// The body without asking whether each register's elements are there.
-Body unguarded(const Share& k, const Body& body) {
-  Body all;
-  for (Statement s : body) {
-    s.body = unguarded(k, s.body);
-    if (s.kind == StatementKind::If && s.index == k.start() && s.place == Expr(k.count))
-      append(all, std::move(s.body));
-    else
-      all.push_back(std::move(s));
-  }
-  return all;
-}
-
-// Where most warps have all that their registers could hold, each asks once (of two warps nvcc finds
-// out which questions need no asking, and one body is as good):
-//
-//   for r_k < 32 { if lane + r_k*32 + warp*1024 < 5121 { .. } }
-//   =>   if warp*1024 + 1023 < 5121 { for r_k < 32 { .. } }
-//        else { if warp*1024 < 5121 { as it was } }
-Body whole_apart(const Share& k, Body body) {
-  if (!k.covers_more || k.registers < kApart) return body;
-  const Expr last = substitute(k.start(), own_at(k, 31, k.registers - 1)) + (k.vector - 1),
-             first = substitute(k.start(), own_at(k, 0, 0));
-  if (2 * (last.bounds().low + 1) > k.count) return body;
-  Body whole = unguarded(k, body);
-  if (first.bounds().high >= k.count) body = {if_less(first, k.count, std::move(body))};
-  return {if_less(last, k.count, std::move(whole)), otherwise(std::move(body))};
-}
-
-// One work after the other for all registers; where one hastens, for some at a time. A loop even over
-// one register: what it names is named in other passes too.
-Body over_registers(const Lowering& l, const Share& k, std::vector<Work> works) {
-  const bool hastens =
-      std::any_of(works.begin(), works.end(), [](const Work& w) { return w.hastens; });
-  const int64_t some = std::max<int64_t>(1, kHastened / (k.vector * l.row_registers())),
-                at_a_time = hastens ? std::min(some, k.registers) : k.registers;
-  const bool in_parts = at_a_time < k.registers;
-  Body all;
-  for (Work& work : works) {
-    Body body = std::move(work.body);
-    if (in_parts) {
-      const Expr part = Expr::index("s_k", k.registers / at_a_time),
-                 own = Expr::index("g_k", at_a_time);
-      body.insert(body.begin(), let("r_k", k.registers, part * at_a_time + own));
-    }
-    if (!l.inner.empty())
-      body = {for_each(in_parts ? "g_k" : "r_k", at_a_time, true, std::move(body))};
-    if (work.hastens) body = {shortcut(std::move(body))};
-    append(all, std::move(body));
-  }
-  if (in_parts) all = {for_each("s_k", k.registers / at_a_time, true, std::move(all))};
-  const bool asks_once = hastens && at_a_time == 1;  // for each part, which is done in two ways
-  return asks_once ? all : whole_apart(k, std::move(all));
-}
 
 // Whether elements are divided by what divides many, or raised as a power of e.
 bool has_shortcuts(const Lowering& l, const std::vector<int>& ids,

@@ -1,0 +1,20 @@
+// A pass, one of a thread's registers after the other.
+#pragma once
+
+#include <vector>
+
+#include "tiny_compile/tile/elements.h"
+
+namespace tiny_compile {
+
+// What is done for each of a thread's registers.
+struct Work {
+  Body body;
+  bool hastens = false;  // by shortcuts
+};
+
+// One work after the other for all registers; where one hastens, for some at a time. A loop even over
+// one register: what it names is named in other passes too.
+Body over_registers(const Lowering& l, const Share& k, std::vector<Work> works);
+
+}  // namespace tiny_compile
