@@ -40,6 +40,9 @@ void find_read(const Body& body, const std::vector<Scalar>& scalars, std::set<in
   }
 }
 
+// A thread's halves, two to a register.
+bool is_kept(const Array& array) { return array.packed && array.space == Space::Register; }
+
 constexpr int64_t kMostInt = int64_t{1} << 30;
 
 // The arrays that blocks wait for, in the order of the text.
@@ -108,11 +111,12 @@ class TileWriter {
 
   void declare(const Array& array) {
     const int64_t size = array.size / (array.space == Space::Cluster ? tile_.cluster : 1);
-    if (array.packed)
+    if (is_kept(array))
       return out_.line(str(text_.calls("tc_kept"), "<", c_type(array.dtype), ", ", size, "> ",
                            array.name, " = {};"));
-    out_.line(str(array.space == Space::Register ? "" : "__shared__ ", value_type(array.dtype),
-                  " ", array.name, "[", size, "];"));
+    out_.line(str(array.space == Space::Register ? "" : "__shared__ ",
+                  array.packed ? c_type(array.dtype) : value_type(array.dtype), " ", array.name,
+                  "[", size, "];"));
   }
 
   // Bytes are counted as they arrive, from before the first block sends.
@@ -154,7 +158,7 @@ class TileWriter {
 
   std::string at(int array, const Expr& index) const {
     const Array& a = tile_.arrays[array];
-    if (a.packed) return str(a.name, ".at(", text_.scalars.index(index), ")");
+    if (is_kept(a)) return str(a.name, ".at(", text_.scalars.index(index), ")");
     if (a.space != Space::Cluster) return str(a.name, "[", text_.scalars.index(index), "]");
     const Expr block = mod(index, tile_.cluster), place = floor_div(index, tile_.cluster);
     const std::string own = str(a.name, "[", text_.scalars.index(place), "]");
@@ -163,8 +167,14 @@ class TileWriter {
     return str("*tc_cluster_at(&", own, ", ", text_.scalars.index(block), ")");
   }
 
+  std::string read(int array, const Expr& index) const {
+    const Array& a = tile_.arrays[array];
+    const std::string place = at(array, index);
+    return a.packed && !is_kept(a) ? from_storage(text_.calls, a.dtype, place) : place;
+  }
+
   std::string element(const Scalar& scalar) const {
-    const std::string own = at(scalar.step, scalar.index);
+    const std::string own = read(scalar.step, scalar.index);
     const int64_t lane = scalar.value.as_integer();
     return lane == 0 ? own : str("__shfl_xor_sync(0xffffffffu, ", own, ", ", lane, ")");
   }
@@ -229,7 +239,7 @@ class TileWriter {
   void write_definition(const Statement& s) {
     const Scalar& scalar = tile_.kernel.scalars[s.value];
     if (s.array < 0 && is_element(s.value) && is_written_where_used(s.value)) return;
-    const std::string value = s.array >= 0          ? at(s.array, s.index)
+    const std::string value = s.array >= 0          ? read(s.array, s.index)
                               : is_element(s.value) ? element(scalar)
                                                     : text_.scalars.value(s.value);
     out_.line(str("const ", value_type(scalar.dtype), " ", text_.scalars.name(s.value), " = ",
@@ -239,9 +249,10 @@ class TileWriter {
 
   void write_set(const Statement& s, const std::string& value) {
     const Array& a = tile_.arrays[s.array];
-    out_.line(a.packed ? str(a.name, ".keep(", text_.scalars.index(s.index), ", ",
-                             exact_storage(text_.calls, a.dtype, value), ");")
-                       : str(at(s.array, s.index), " = ", value, ";"));
+    const std::string stored = a.packed ? exact_storage(text_.calls, a.dtype, value) : value;
+    out_.line(is_kept(a)
+                  ? str(a.name, ".keep(", text_.scalars.index(s.index), ", ", stored, ");")
+                  : str(at(s.array, s.index), " = ", stored, ";"));
   }
 
   std::string address(int buffer, const Expr& index,
@@ -260,7 +271,7 @@ class TileWriter {
 
   void write_load(const Statement& s) {
     const Array& array = tile_.arrays[s.array];
-    if (array.packed)
+    if (is_kept(array))
       return out_.line(str(array.name, ".read<", s.width, ">(", text_.scalars.index(s.place),
                            ", ", address(s.buffer, s.index), ");"));
     const bool half = is_half(text_.program.buffers[s.buffer].type.dtype);

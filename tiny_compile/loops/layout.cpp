@@ -24,6 +24,14 @@ std::string str(const Layout& layout) {
   return join(parts, " · ");
 }
 
+std::string str(const Via& via) {
+  std::string text = str("via ", via.stores ? "store " : "load ", via.number);
+  if (!via.rows.empty()) text += " rows " + str(via.rows);
+  if (!via.loop.empty()) text += " loop " + str(via.loop);
+  if (via.padding != 0) text += str(" padding ", via.padding);
+  return via.pieces == 1 ? text : text + str(" pieces ", via.pieces);
+}
+
 std::vector<Bit> bits_in_order(const Layout& layout) {
   constexpr size_t kDigit = 10;
   std::vector<Bit> bits, order;

@@ -14,7 +14,8 @@
 
 namespace tiny_compile {
 
-//   Grid      blocks: whatever the other parts leave, so its extent is 1 and it stands first
+//   Grid      blocks: whatever the other parts leave, so its extent is 1 and it stands first; of rows,
+//             and of loops that only store
 //   Cluster   blocks that exchange what they have: of loops, and Grid's blocks are clusters then
 //   Warp      warps of a block
 //   Lane      lanes of a warp
@@ -32,6 +33,21 @@ struct Part {
 
 using Layout = std::vector<Part>;
 
+// An access of rows and loops that runs across what neighbouring threads have goes by way of shared
+// memory: a block reads its rows and elements as `rows` and `loop` say, or stores them, and the threads
+// take them there as the kernel's own layouts say. These cover the same, without the grid and turns.
+//
+//   rows grid · register 4 · warp 8 · lane 2    loop grid · lane 16 · vector 4
+//   via load 1   rows lane 16 · vector 4        loop register 4 · warp 8 · lane 2   padding 1
+struct Via {
+  bool stores = false;
+  int number = 1;  // of the kernel's loads or stores, from 1
+  Layout rows, loop;
+  int padding = 0;  // elements between what is side by side there
+  int pieces = 1;   // that the loop is cut into: one at a time is in shared memory
+  bool operator==(const Via&) const = default;
+};
+
 // Of blocks, warps and lanes, which have numbers.
 inline bool is_numbered(Level level) {
   return level == Level::Cluster || level == Level::Warp || level == Level::Lane;
@@ -42,6 +58,7 @@ inline bool is_own(Level level) { return level == Level::Register || level == Le
 
 const char* name_of(Level level);       // "grid"
 std::string str(const Layout& layout);  // "grid · warp 4 · lane 8 from 4"
+std::string str(const Via& via);        // "via load 1 rows lane 8 loop register 4 padding 1"
 
 // A bit of an index, and who owns it.
 struct Bit {

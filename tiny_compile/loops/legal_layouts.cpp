@@ -11,6 +11,7 @@
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/graph/scan.h"
 #include "tiny_compile/loops/in_place.h"
+#include "tiny_compile/loops/legal_via.h"
 #include "tiny_compile/loops/passes_of.h"
 
 namespace tiny_compile {
@@ -24,7 +25,8 @@ constexpr int64_t kWidest = 8;  // elements of one access
 
 bool is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
-std::string why_wrong_part(const Part& part, bool is_first, bool is_last, bool is_loop) {
+std::string why_wrong_part(const Part& part, bool is_first, bool is_last, bool is_loop,
+                           bool has_grid) {
   const std::string name = name_of(part.level);
   const bool has_step = is_numbered(part.level);
   const bool is_top_warp = part.level == Level::Warp && is_first && is_loop;
@@ -32,8 +34,8 @@ std::string why_wrong_part(const Part& part, bool is_first, bool is_last, bool i
     return str(name, " ", part.extent, ": no power of two");
   if (!is_power_of_two(part.step) || (part.step > 1 && !has_step))
     return str(name, " from ", part.step, ": a power of two, of blocks, warps and lanes");
-  if (part.level == Level::Grid && (is_loop || !is_first))
-    return "grid is the rows' first part, what the others leave";
+  if (part.level == Level::Grid && (!has_grid || !is_first))
+    return "grid is the first part of rows and of loops that only store, what the others leave";
   if (part.level == Level::Vector && !is_last) return "vector is the last part";
   if (part.level == Level::Vector && part.extent > kWidest)
     return str("vector ", part.extent, ": at most ", kWidest);
@@ -59,9 +61,10 @@ bool has_turns_apart(const Layout& layout) {
 }
 
 std::string why_wrong(const Layout& layout, const std::string& name, int64_t count,
-                      bool is_loop) {
+                      bool is_loop, bool has_grid) {
   for (size_t p = 0; p < layout.size(); p++) {
-    const std::string why = why_wrong_part(layout[p], p == 0, p + 1 == layout.size(), is_loop);
+    const std::string why =
+        why_wrong_part(layout[p], p == 0, p + 1 == layout.size(), is_loop, has_grid);
     if (!why.empty()) return str(name, ": ", why);
   }
   for (Level level : {Level::Cluster, Level::Warp, Level::Lane}) {
@@ -169,7 +172,8 @@ std::string why_wrong_loop(const Kernel& kernel, const std::vector<int>& inner, 
   const Schedule& s = *kernel.schedule;
   const Layout& loop = s.loops[number];
   const std::string name = str("loop ", number + 1);
-  if (const std::string why = why_wrong(loop, name, elements_of(kernel, inner), true);
+  const bool has_grid = only_stores(kernel) && s.loops.size() == 1;
+  if (const std::string why = why_wrong(loop, name, elements_of(kernel, inner), true, has_grid);
       !why.empty())
     return why;
   if (const std::string why = why_wrong_warps(loop, name, warps_of(s)); !why.empty())
@@ -221,6 +225,22 @@ std::vector<std::vector<int>> loops_of(const Kernel& kernel) {
     if (!step.inner.empty() && !known) loops.push_back(step.inner);
   }
   return loops;
+}
+
+bool only_stores(const Kernel& kernel) {
+  return std::all_of(kernel.steps.begin(), kernel.steps.end(), [](const Step& step) {
+    return step.kind == StepKind::Store && !step.inner.empty();
+  });
+}
+
+int64_t blocks_of_loops(const Kernel& kernel) {
+  int64_t blocks = 1;
+  for (const std::vector<int>& inner : loops_of(kernel)) {
+    const Layout loop = layout_over(kernel, inner);
+    if (!loop.empty() && loop[0].level == Level::Grid)
+      blocks *= ceil_divide(elements_of(kernel, inner), covered_by(loop));
+  }
+  return blocks;
 }
 
 int64_t elements_of(const Kernel& kernel, const std::vector<int>& inner) {
@@ -307,21 +327,23 @@ std::string why_illegal_layouts(const Program& program, const Kernel& kernel) {
                " warps and ", program.machine.blocks, " blocks");
   if (s.ahead < 0) return str("schedule ahead=", s.ahead, ": what is read later lies ahead");
   const int64_t rows = row_count(kernel).constant(), cluster = cluster_of(s);
-  std::string why = why_wrong(s.rows, "rows", rows, false);
+  std::string why = why_wrong(s.rows, "rows", rows, false, true);
   if (why.empty() && cluster > program.machine.cluster)
     why = str("cluster ", cluster, ": ", program.machine.name, " has ",
               program.machine.cluster > 1 ? str("clusters of ", program.machine.cluster)
                                           : "no clusters");
-  if (why.empty() && rows / covered_by(s.rows) >= kMostBlocks / cluster)
+  if (why.empty() &&
+      rows / covered_by(s.rows) >= kMostBlocks / cluster / blocks_of_loops(kernel))
     why = "rows: too many blocks";
   if (why.empty()) why = why_no_vectors(kernel, row_axes(kernel), s.rows, "rows");
   for (size_t n = 0; n < loops.size() && why.empty(); n++)
     why = why_wrong_loop(kernel, loops[n], n);
   for (size_t n = 0; n < kernel.steps.size() && why.empty(); n++)
     why = why_wrong_step(kernel, kernel.steps[n]);
-  if (why.empty() && shared_bytes(kernel) > kShared)
-    why = str("layouts exchange ", shared_bytes(kernel),
-              " bytes, more than a kernel may declare");
+  if (why.empty()) why = why_wrong_via(kernel);
+  const int64_t shared = why.empty() ? shared_bytes(kernel) + staged_bytes(kernel) : 0;
+  if (shared > kShared)
+    why = str("layouts exchange ", shared, " bytes, more than a kernel may declare");
   return why.empty() ? "" : "schedule " + why;
 }
 

@@ -18,8 +18,10 @@ Layout layout_over(const Kernel& kernel, const std::vector<int>& inner);
 // The bits of warps or lanes that a layout names; -1 where it names one twice.
 int64_t bits_taken(const Layout& layout, Level level);
 
-// Blocks that share rows.
-int cluster_of(const Schedule& schedule);
+// Whether all that it does is to store what its loops go over: then blocks may share these.
+bool only_stores(const Kernel& kernel);
+int64_t blocks_of_loops(const Kernel& kernel);  // that share a row, of those that the grid has
+
 int warps_of(const Schedule& schedule);    // of a block, which the layouts name
 int cluster_of(const Schedule& schedule);  // blocks of a cluster, likewise
 

@@ -12,7 +12,7 @@
 //              | ('store' | 'scan' | 'sort') name place ['for (' axes ')'] '=' value
 //              | 'fold' name place ['for (' axes ')'] '=' 'sum(' the last row axis ')' value
 //              | 'scatter' name place ['for (' axes ')'] '=' value ['by' value] ['where' value]
-//   machine: see machine.cpp; place and value: see parse_value.cpp
+//   machine: see machine.cpp; place and value: see parse_value.cpp; more of a schedule: parse_schedule.cpp
 //
 // Invariant: parse_program(print(p)) == p for every normal, verified p. The result is verified.
 #include <algorithm>
@@ -406,61 +406,10 @@ class Parser : ValueParser {
     }
   }
 
-  Strategy strategy() {
-    const size_t start = at_;
-    const std::string_view name = word();
-    for (const Strategy known : {Strategy::Pointwise, Strategy::Rows, Strategy::Columns,
-                                 Strategy::Tiles, Strategy::Layouts, Strategy::Library}) {
-      if (name == name_of(known)) return known;
-    }
-    error(start, "pointwise, rows, columns, tiles, layouts or library");
-  }
-
   void parse_schedule() {
     skip_blanks();
-    const size_t start = at_;
-    if (kernel_->schedule) error(start, "a second schedule of this kernel");
-    Schedule& s = kernel_->schedule.emplace(default_schedule(program_.machine));
-    s.strategy = strategy();
-    if (s.strategy == Strategy::Layouts) parse_layouts(s);
-    for (skip_blanks(); !at_end() && !next_is('\n') && !next_is('#'); skip_blanks()) {
-      const size_t key = at_;
-      const std::string_view name = word();
-      expect('=', "the field");
-      const bool is_flag = name == "keep" || name == "stream";
-      if (!set_field(s, name, bounded(0, is_flag ? 1 : int64_t{1} << 40, "a field")))
-        error(key, str("a schedule has no field '", name, "'"));
-    }
-  }
-
-  // rows grid · lane 32 loop register 8 · warp 16 from 2
-  void parse_layouts(Schedule& s) {
-    if (accept_word("rows")) s.rows = layout();
-    while (accept_word("loop")) s.loops.push_back(layout());
-  }
-
-  Layout layout() {
-    static constexpr std::string_view kDot = "·";
-    Layout parts;
-    for (bool more = true; more;) {
-      parts.push_back(layout_part());
-      skip_blanks();
-      more = text_.substr(at_).starts_with(kDot);
-      if (more) at_ += kDot.size();
-    }
-    return parts;
-  }
-
-  Part layout_part() {
-    for (int level = 0; level <= static_cast<int>(Level::Serial); level++) {
-      Part part{static_cast<Level>(level)};
-      if (!accept_word(name_of(part.level))) continue;
-      constexpr int64_t kMost = int64_t{1} << 40;
-      if (part.level != Level::Grid) part.extent = bounded(1, kMost, "a part's extent");
-      if (accept_word("from")) part.step = bounded(1, kMost, "a part's place");
-      return part;
-    }
-    error(at_, "expected grid, warp, lane, register, vector or serial");
+    if (kernel_->schedule) error(at_, "a second schedule of this kernel");
+    kernel_->schedule = schedule(program_.machine);
   }
 
   void parse_launch() {

@@ -32,14 +32,6 @@ int ValueParser::look_up(const Names& names, const char* what) {
 
 int ValueParser::buffer() { return look_up(buffers_, "buffer"); }
 
-int64_t ValueParser::bounded(int64_t low, int64_t high, const char* what) {
-  skip_blanks();
-  const size_t start = at_;
-  const int64_t found = number();
-  if (found >= low && found <= high) return found;
-  error(start, str(what, " must be in ", low, "..", high));
-}
-
 int64_t ValueParser::size() { return bounded(0, kMostElements, "a size"); }
 
 Expr ValueParser::extent() {

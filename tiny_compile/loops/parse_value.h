@@ -8,13 +8,13 @@
 #include <string_view>
 #include <vector>
 
-#include "tiny_compile/base/text_cursor.h"
+#include "tiny_compile/loops/parse_schedule.h"
 #include "tiny_compile/loops/program.h"
 
 namespace tiny_compile {
 
 // The part of parse_program's parser that reads less than a line, with what is declared so far.
-class ValueParser : protected TextCursor {
+class ValueParser : protected ScheduleParser {
  protected:
   using Names = std::map<std::string, int, std::less<>>;  // the numbers of buffers or kernels
 
@@ -25,7 +25,7 @@ class ValueParser : protected TextCursor {
     std::vector<Expr> limits;
   };
 
-  explicit ValueParser(std::string_view text) : TextCursor(text) {}
+  explicit ValueParser(std::string_view text) : ScheduleParser(text) {}
   virtual ~ValueParser() = default;
 
   // What a name in an index stands for; `limits` are of at0, at1, ...
@@ -34,7 +34,6 @@ class ValueParser : protected TextCursor {
 
   int look_up(const Names& names, const char* what);
   int buffer();
-  int64_t bounded(int64_t low, int64_t high, const char* what);
   int64_t size();  // a number
   Expr extent();   // a number or symbolic: n*3
   DType dtype();

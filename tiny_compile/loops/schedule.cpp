@@ -47,6 +47,7 @@ std::string str(const Schedule& schedule, const Schedule& otherwise) {
   std::string text = name_of(schedule.strategy);
   if (!schedule.rows.empty()) text += " rows " + str(schedule.rows);
   for (const Layout& loop : schedule.loops) text += " loop " + str(loop);
+  for (const Via& via : schedule.via) text += " " + str(via);
   for (const ScheduleField& field : fields(schedule, otherwise)) {
     if (field.value != field.otherwise)
       text += tiny_compile::str(" ", field.name, "=", field.value);

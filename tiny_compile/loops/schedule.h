@@ -48,6 +48,7 @@ struct Schedule {
   int ahead = 0;     // blocks, or clusters, until what they ask for is read; 0: none asks
   Layout rows{};     // of the rows' flat index
   std::vector<Layout> loops{};  // of each list of loops (legal_layouts.h)
+  std::vector<Via> via{};
   bool operator==(const Schedule&) const = default;
 };
 

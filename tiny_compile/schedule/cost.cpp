@@ -153,7 +153,8 @@ Deal deal_of_layouts(const Program& program, const Kernel& kernel) {
   const Schedule& s = *kernel.schedule;
   const double rows = as_double(row_count(kernel).constant()),
                at_once = as_double(covered_by(s.rows));
-  const double blocks = std::ceil(rows / at_once) * cluster_of(s),
+  const double blocks = std::ceil(rows / at_once) * cluster_of(s) *
+                        as_double(blocks_of_loops(kernel)),
                threads = kWarp * warps_of(s);
   const double multiprocessors = as_double(program.machine.multiprocessors);
   Deal d;
@@ -165,11 +166,12 @@ Deal deal_of_layouts(const Program& program, const Kernel& kernel) {
     elements = std::max(
         elements, as_double(extent_of(loop, Level::Register) * extent_of(loop, Level::Vector)));
     const double count = as_double(elements_of(kernel, inner));
-    if (count >= longest) longest = count, padded = as_double(covered_by(loop));
+    const double of_blocks = as_double(covered_by(loop) * blocks_of_loops(kernel));
+    if (count >= longest) longest = count, padded = of_blocks;
     d.exchange += exchange_of(loop);
   }
   elements *= as_double(extent_of(s.rows, Level::Vector) * extent_of(s.rows, Level::Register));
-  d.covered = padded / longest * (blocks * at_once / rows);
+  d.covered = padded / longest * (std::ceil(rows / at_once) * cluster_of(s) * at_once / rows);
   d.width = width_of(program, kernel);
   d.passes = turns > 1 ? loops_over(kernel) : 1;
   const Occupancy occupancy = occupancy_of(program.machine, static_cast<int64_t>(threads),

@@ -29,7 +29,7 @@ bool is_in_loops(const Lowering& l, int scalar, const std::vector<int>& inner) {
 }
 
 bool is_known(const Lowering& l, int scalar) {
-  return kept_in(l, scalar) >= 0 || l.of_rows.count(scalar) > 0;
+  return kept_in(l, scalar) >= 0 || l.of_rows.count(scalar) > 0 || l.staged.count(scalar) > 0;
 }
 
 // --- places -------------------------------------------------------------------------------------
@@ -45,8 +45,8 @@ VectorAxis vector_axis(const Lowering& l, const Share& k, const std::vector<int>
 Body row_begins(const Lowering& l) {
   if (l.kernel.rows == 0) return {};
   const Expr last = l.rows.count - l.rows.vector, place = l.rows.start();
-  Body body = {let("row", last + 1, l.rows.covers_more ? min(place, last) : place)};
-  append(body, unpack(l.kernel, row_axes(l.kernel), Expr::index("row", last + 1),
+  Body body = {let(l.rows.name, last + 1, l.rows.covers_more ? min(place, last) : place)};
+  append(body, unpack(l.kernel, row_axes(l.kernel), Expr::index(l.rows.name, last + 1),
                       vector_axis(l, {}, {})));
   return body;
 }
@@ -59,8 +59,17 @@ Body by_owner(const Lowering& l, const std::vector<Layout>& used, Body body) {
 }
 
 Share share_over(const Lowering& l, const std::vector<int>& inner) {
-  return share_of(l.tile, "k", elements_of(l.kernel, inner), layout_over(l.kernel, inner),
-                  true);
+  return share_over(l, inner, layout_over(l.kernel, inner));
+}
+
+Share share_over(const Lowering& l, const std::vector<int>& inner, const Layout& layout) {
+  return share_of(l.tile, "k", elements_of(l.kernel, inner), layout, true,
+                  mod(block_of(l.tile), blocks_of_loops(l.kernel)));
+}
+
+Share share_of_rows(const Lowering& l, const std::string& name, const Layout& layout) {
+  return share_of(l.tile, name, row_count(l.kernel).constant(), layout, false,
+                  floor_div(block_of(l.tile), blocks_of_loops(l.kernel)));
 }
 
 // --- scalars ------------------------------------------------------------------------------------
@@ -102,7 +111,7 @@ namespace {
 Body over_rows(const Lowering& l, Body before, Body each, Body after, bool stores) {
   if (l.rows.vector > 1) {
     each.insert(each.begin(), element_axis(l.kernel, vector_axis(l, {}, {}), l.rows.v()));
-    each = {for_each("v_row", l.rows.vector, true, std::move(each))};
+    each = {for_each("v_" + l.rows.name, l.rows.vector, true, std::move(each))};
   }
   append(before, std::move(each));
   append(before, std::move(after));
@@ -111,7 +120,7 @@ Body over_rows(const Lowering& l, Body before, Body each, Body after, bool store
     before = {if_less(l.rows.start(), l.rows.count, std::move(before))};
   Body all = row_begins(l);
   append(all, std::move(before));
-  return {for_each("r_row", l.rows.registers, true, std::move(all))};
+  return {for_each("r_" + l.rows.name, l.rows.registers, true, std::move(all))};
 }
 
 Body define_one(const Lowering& l, int id, const Share& k) {
@@ -122,6 +131,8 @@ Body define_one(const Lowering& l, int id, const Share& k) {
     return {define_from(id, l.results[scalar.step], l.rows.number())};
   if (const int kept = kept_in(l, id); kept >= 0)
     return {define_from(id, kept, place_of(l, k))};
+  if (const auto stage = l.staged.find(id); stage != l.staged.end())
+    return {define_from(id, stage->second.array, stage->second.place)};
   if (const auto row = l.of_rows.find(id); row != l.of_rows.end())
     return {define_from(id, row->second, l.rows.number())};
   if (const auto pack = l.packs.find(id); pack != l.packs.end()) {
@@ -271,6 +282,10 @@ Body store_elements(Lowering& l, const std::vector<int>& steps, const VectorAxis
   Body body;
   for (int s : steps) {
     const Step& step = l.kernel.steps[s];
+    if (const auto stage = l.stored.find(s); stage != l.stored.end()) {
+      body.push_back(set(stage->second.array, stage->second.place, step.value));
+      continue;
+    }
     if (!is_wide(l.program, l.kernel, vector, step.index, step.buffer)) {
       body.push_back(store(step.buffer, step.index, step.value));
       continue;

@@ -10,6 +10,12 @@
 
 namespace tiny_compile {
 
+// An element in shared memory.
+struct Staged {
+  int array = -1;
+  Expr place;
+};
+
 // What is known while the passes of a kernel are written.
 struct Lowering {
   const Program& program;
@@ -23,8 +29,11 @@ struct Lowering {
   std::map<int, int> of_rows{};  // scalar -> the array of what it is for each of several rows
   std::map<int, std::pair<int, std::vector<int>>> kept{};  // scalar -> array, over which loops
   std::vector<int> inner{};                                // the loops of the pass at hand
-  std::map<int, int> packs{};    // load -> the vector whose element it is
-  std::map<int, int> keeping{};  // scalar -> the array in which the pass at hand keeps it
+  std::map<int, int> packs{};      // load -> the vector whose element it is
+  std::map<int, int> keeping{};    // scalar -> the array in which the pass at hand keeps it
+  std::map<int, Staged> staged{};  // load -> where the pass at hand finds it (tile/stage.h)
+  std::map<int, Staged> stored{};  // step -> where the pass at hand leaves what it stores
+  std::map<size_t, int> stages{};  // one of the schedule's via -> its array
   int64_t row_registers() const { return rows.registers * rows.vector; }
 };
 
@@ -46,7 +55,10 @@ Body row_begins(const Lowering& l);
 // By the first of the threads that share something under `used`, and of a row that there is.
 Body by_owner(const Lowering& l, const std::vector<Layout>& used, Body body);
 
+// What a thread has of loops, under their own layout or another; and of rows.
 Share share_over(const Lowering& l, const std::vector<int>& inner);
+Share share_over(const Lowering& l, const std::vector<int>& inner, const Layout& layout);
+Share share_of_rows(const Lowering& l, const std::string& name, const Layout& layout);
 
 // Whether vectors of what the pass keeps are read to where it keeps them, halves as they lie.
 bool is_read_packed(const Lowering& l, int scalar, const Share& k);

@@ -110,9 +110,9 @@ BlockFacts block_facts(const Program& program, const Kernel& kernel) {
   for (const Array& array : tile.arrays) {
     const int64_t blocks = array.space == Space::Cluster ? tile.cluster : 1;
     if (array.space != Space::Register)
-      block.shared +=
-          array.size / blocks * static_cast<int64_t>(size_of(compute_type(array.dtype)));
+      block.shared += array.size / blocks * bytes_of_element(array);
   }
+  block.of_loops = blocks_of_loops(kernel);
   block.occupancy = occupancy_of(program.machine, int64_t{32} * tile.warps, most * held(s.rows),
                                  block.shared);
   return block;
@@ -180,8 +180,10 @@ std::string plural(int64_t count, const std::string& what) {
 }
 
 std::string who_of_rows(const BlockFacts& block) {
+  const std::string parts =
+      block.of_loops == 1 ? "" : str(", and a part of ", block.of_loops, " of their elements");
   return str("who: ", plural(block.blocks, "block"), " of ", plural(block.warps, "warp"),
-             ", each with ", block.rows, " of ", plural(block.count, "row"));
+             ", each with ", block.rows, " of ", plural(block.count, "row"), parts);
 }
 
 // What a warp takes at a time, and what a thread holds.

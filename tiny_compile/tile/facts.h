@@ -32,6 +32,7 @@ struct BlockFacts {
   int64_t rows = 1;   // that it covers
   int64_t count = 1;  // of them in the whole kernel
   int64_t blocks = 1;
+  int64_t of_loops = 1;  // of them, that have parts of the same rows
   int warps = 1;
   int64_t multiprocessors = 1;
   std::vector<LoopFacts> loops;  // none: the rows alone

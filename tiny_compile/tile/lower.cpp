@@ -23,6 +23,7 @@
 #include "tiny_compile/tile/exponentials.h"
 #include "tiny_compile/tile/reduce.h"
 #include "tiny_compile/tile/registers.h"
+#include "tiny_compile/tile/stage.h"
 
 namespace tiny_compile {
 namespace {
@@ -133,13 +134,17 @@ void keep_pass(Lowering& l, const std::vector<int>& pass, const std::vector<int>
   if (keep.empty() || !needs_only(l, pass, keep)) return;
   const Share k = share_over(l, l.inner);
   define_for_rows(l, pass, l.inner);
-  const std::vector<int> ids =
-      evaluated_for(l.kernel, keep, [&](int id) { return is_known(l, id); });
+  const auto evaluate = [&] {
+    return evaluated_for(l.kernel, keep, [&](int id) { return is_known(l, id); });
+  };
+  Stages stages = stage_loads(l, evaluate());
   Body each;
   const std::map<int, int> arrays = add_arrays(l, k, keep, true, each);
-  Body body = over_elements(l, ids, l.inner, k, each, {}, false);
+  stages.works.push_back({over_elements(l, evaluate(), l.inner, k, each, {}, false)});
   l.keeping.clear();
-  append(l.tile.body, over_registers(l, k, {{std::move(body), false}}));
+  l.staged.clear();
+  append(l.tile.body, std::move(stages.before));
+  append(l.tile.body, over_registers(l, k, std::move(stages.works), stages.pieces));
   for (const auto& [id, array] : arrays) l.kept[id] = {array, l.inner};
 }
 
@@ -233,9 +238,10 @@ class Reductions {
   // Turns that have no element are none, where nothing waits for them.
   Body in_turns(Body body) const {
     const std::vector<int> steps = own();
-    const bool wait = std::any_of(steps.begin(), steps.end(), [&](int s) {
-      return all_.at(s).op != Op::sum_exp && !is_exact(all_.at(s));
-    });
+    const bool wait = contains_any(body, StatementKind::Barrier) ||
+                      std::any_of(steps.begin(), steps.end(), [&](int s) {
+                        return all_.at(s).op != Op::sum_exp && !is_exact(all_.at(s));
+                      });
     const Expr first = k_.chunk(0);
     const int64_t chunks = ceil_divide(k_.count, kChunk);
     if (k_.turns > 1 && !wait && first.bounds().high >= chunks)
@@ -274,14 +280,15 @@ Body elements_of_group(Lowering& l, const Reductions& reductions, const std::vec
   const auto evaluate = [&] {
     return evaluated_for(l.kernel, roots, [&](int id) { return is_known(l, id); });
   };
+  Stages stages = stage_loads(l, evaluate());
   std::vector<int> ids = evaluate();
   const std::map kept = l.kept;
-  std::vector<Work> works;
+  std::vector<Work> works = std::move(stages.works);
   if (Body ahead = choose_ahead(l, ids, k); !ahead.empty()) {
     works.push_back({std::move(ahead), false});
     ids = evaluate();
   }
-  Body body, each;
+  Body body = std::move(stages.before), each;
   for (int s : group) {
     append(body, reductions.begin(s));
     append(each, reductions.each(s));
@@ -292,7 +299,8 @@ Body elements_of_group(Lowering& l, const Reductions& reductions, const std::vec
   works.push_back({over_elements(l, ids, l.inner, k, each, {}, false), hastens});
   l.kept = kept;
   l.keeping.clear();
-  append(body, over_registers(l, k, std::move(works)));
+  l.staged.clear();
+  append(body, over_registers(l, k, std::move(works), stages.pieces));
   if (asks_ahead) append(body, ask_ahead(l, ids, k));
   return body;
 }
@@ -336,9 +344,14 @@ void store_pass(Lowering& l, const std::vector<int>& pass) {
   const std::vector<int>& inner = l.inner;
   const Share k = share_over(l, inner);
   define_for_rows(l, pass, inner);
-  std::vector<int> ids = needed(l, pass);
   const std::map kept = l.kept;
-  std::vector<Work> works;
+  Stages loads = stage_loads(l, needed(l, pass)), stores = stage_stores(l, pass);
+  std::vector<int> ids = needed(l, pass);
+  const bool waits = !loads.empty() || !stores.empty();
+  const auto owned = [&](Body body) {
+    return by_owner(l, {l.kernel.schedule->rows, k.layout}, std::move(body));
+  };
+  std::vector<Work> works = std::move(loads.works);
   if (has_shortcuts(l, ids, inner)) {
     works.push_back({compute_ahead(l, pass, ids, k), true});
     ids = needed(l, pass);
@@ -346,10 +359,18 @@ void store_pass(Lowering& l, const std::vector<int>& pass) {
   Body after;
   const Expr element = l.rows.vector > 1 ? l.rows.v() : k.v();
   const Body each = store_elements(l, pass, vector_axis(l, k, inner), element, after);
-  works.push_back({over_elements(l, ids, inner, k, each, after, true)});
+  Body body = over_elements(l, ids, inner, k, each, after, true);
+  works.push_back({waits ? owned(std::move(body)) : std::move(body)});
+  if (!stores.empty()) works.back().after = {barrier()};
+  for (Work& work : stores.works) works.push_back(std::move(work));
   l.kept = kept;
-  Body body = in_turns(k, over_registers(l, k, std::move(works)));
-  append(l.tile.body, by_owner(l, {l.kernel.schedule->rows, k.layout}, std::move(body)));
+  l.staged.clear();
+  l.stored.clear();
+  body = std::move(loads.before);
+  if (body.empty()) body = std::move(stores.before);
+  append(body, over_registers(l, k, std::move(works), std::max(loads.pieces, stores.pieces)));
+  body = in_turns(k, std::move(body));
+  append(l.tile.body, waits ? std::move(body) : owned(std::move(body)));
 }
 
 // Blocks of a cluster that read what one has given keep it from ending; and before one is sent to, it has
@@ -377,8 +398,8 @@ Tile lower_to_tile(const Program& program, const Kernel& kernel) {
   l.tile.resident = kernel.schedule->resident;
   const Layout& rows = kernel.schedule->rows;
   const int64_t count = row_count(kernel).constant();
-  l.tile.grid = ceil_divide(count, covered_by(rows));
-  l.rows = share_of(l.tile, "row", count, rows, false);
+  l.tile.grid = ceil_divide(count, covered_by(rows)) * blocks_of_loops(kernel);
+  l.rows = share_of_rows(l, "row", rows);
   l.results.assign(kernel.steps.size(), -1);
   l.defined.assign(kernel.scalars.size(), false);
   if (l.rows.registers == 1) append(l.tile.body, row_begins(l));

@@ -49,28 +49,33 @@ Body whole_apart(const Share& k, Body body) {
 
 }  // namespace
 
-Body over_registers(const Lowering& l, const Share& k, std::vector<Work> works) {
-  const bool hastens =
-      std::any_of(works.begin(), works.end(), [](const Work& w) { return w.hastens; });
+Body over_registers(const Lowering& l, const Share& k, std::vector<Work> works, int pieces) {
+  const auto any = [&](auto holds) { return std::any_of(works.begin(), works.end(), holds); };
+  const bool hastens = any([](const Work&w) { return w.hastens; }),
+             waits = any([](const Work&w) { return !w.after.empty(); });
   const int64_t some = std::max<int64_t>(1, kHastened / (k.vector * l.row_registers())),
-                at_a_time = hastens ? std::min(some, k.registers) : k.registers;
-  const bool in_parts = at_a_time < k.registers;
+                parts = waits     ? pieces
+                        : hastens ? k.registers / std::min(some, k.registers)
+                                  : 1;
   Body all;
   for (Work& work : works) {
     Body body = std::move(work.body);
-    if (in_parts) {
-      const Expr part = Expr::index("s_k", k.registers / at_a_time),
-                 own = Expr::index("g_k", at_a_time);
-      body.insert(body.begin(), let("r_k", k.registers, part * at_a_time + own));
+    const int64_t registers = work.registers > 0 ? work.registers : k.registers,
+                  at_a_time = registers / parts;
+    if (parts > 1) {
+      const Expr part = Expr::index("s_k", parts), own = Expr::index("g_k", at_a_time);
+      body.insert(body.begin(), let("r_k", registers, part * at_a_time + own));
     }
     if (!l.inner.empty())
-      body = {for_each(in_parts ? "g_k" : "r_k", at_a_time, true, std::move(body))};
+      body = {for_each(parts > 1 ? "g_k" : "r_k", at_a_time, true, std::move(body))};
     if (work.hastens) body = {shortcut(std::move(body))};
     append(all, std::move(body));
+    append(all, std::move(work.after));
   }
-  if (in_parts) all = {for_each("s_k", k.registers / at_a_time, true, std::move(all))};
-  const bool asks_once = hastens && at_a_time == 1;  // for each part, which is done in two ways
-  return asks_once ? all : whole_apart(k, std::move(all));
+  if (parts > 1) all = {for_each("s_k", parts, true, std::move(all))};
+  const bool asks_once =
+      hastens && parts == k.registers;  // for each part, which is done in two ways
+  return asks_once || waits ? all : whole_apart(k, std::move(all));
 }
 
 }  // namespace tiny_compile

@@ -10,11 +10,14 @@ namespace tiny_compile {
 // What is done for each of a thread's registers.
 struct Work {
   Body body;
-  bool hastens = false;  // by shortcuts
+  bool hastens = false;   // by shortcuts
+  int64_t registers = 0;  // that it goes over; 0: those of the pass
+  Body after{};           // once a piece
 };
 
-// One work after the other for all registers; where one hastens, for some at a time. A loop even over
-// one register: what it names is named in other passes too.
-Body over_registers(const Lowering& l, const Share& k, std::vector<Work> works);
+// One work after the other for all registers; where one hastens, for some at a time, and where all
+// threads wait for each other (Work::after), for one of `pieces`. A loop even over one register: what
+// it names is named in other passes too.
+Body over_registers(const Lowering& l, const Share& k, std::vector<Work> works, int pieces = 1);
 
 }  // namespace tiny_compile

@@ -49,8 +49,8 @@ Expr number_of(const Tile& tile, Level level) {
                                  : lane_of_warp();
 }
 
-Expr of_part(const Tile& tile, const Part& part, int64_t stride) {
-  if (part.level == Level::Grid) return block_of(tile) * stride;
+Expr of_part(const Tile& tile, const Part& part, int64_t stride, const Expr& block) {
+  if (part.level == Level::Grid) return block * stride;
   if (!is_numbered(part.level)) return 0;
   const Expr number = number_of(tile, part.level);
   return mod(floor_div(number, part.step), part.extent) * stride;
@@ -108,7 +108,7 @@ Expr packed(const Expr& number, int64_t mask) {
 }
 
 Share share_of(const Tile& tile, const std::string& name, int64_t count, const Layout& layout,
-               bool is_reduced) {
+               bool is_reduced, const Expr& block) {
   Share share;
   share.name = name;
   share.count = count;
@@ -119,7 +119,7 @@ Share share_of(const Tile& tile, const std::string& name, int64_t count, const L
   share.bits = bits_in_order(layout);
   int64_t stride = 1;
   for (size_t p = layout.size(); p-- > 0; stride *= layout[p].extent)
-    share.first = share.first + of_part(tile, layout[p], stride);
+    share.first = share.first + of_part(tile, layout[p], stride, block);
   share.first = share.first + of_turn(share, is_reduced);
   const bool has_grid = !layout.empty() && layout[0].level == Level::Grid;
   share.covers_more = has_grid ? count % stride != 0 : count != stride;

@@ -41,10 +41,10 @@ struct Share {
   }
 };
 
-// `tile` gives blocks and warps. A reduction's turns come in bit-reversed order, so that few
-// results wait.
+// `tile` gives warps, `block` is the grid's part. A reduction's turns come in bit-reversed order, so
+// that few results wait.
 Share share_of(const Tile& tile, const std::string& name, int64_t count, const Layout& layout,
-               bool is_reduced);
+               bool is_reduced, const Expr& block);
 
 // The bits of a number that `mask` has, side by side: 0 where it has none.
 Expr packed(const Expr& number, int64_t mask);

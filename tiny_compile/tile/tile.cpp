@@ -160,6 +160,15 @@ bool contains(const Statement& statement, StatementKind kind) {
                      [&](const Statement& s) { return contains(s, kind); });
 }
 
+bool contains_any(const Body& body, StatementKind kind) {
+  return std::any_of(body.begin(), body.end(),
+                     [&](const Statement& s) { return contains(s, kind); });
+}
+
+int64_t bytes_of_element(const Array& array) {
+  return static_cast<int64_t>(size_of(array.packed ? array.dtype : compute_type(array.dtype)));
+}
+
 void append(Body& body, Body more) {
   for (Statement& statement : more) body.push_back(std::move(statement));
 }

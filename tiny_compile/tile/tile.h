@@ -38,7 +38,7 @@ struct Array {
   DType dtype = DType::f32;  // its elements are in the compute type of this
   int64_t size = 1;
   Space space = Space::Register;
-  bool packed = false;  // a thread's halves, two to a register
+  bool packed = false;  // halves as they lie in memory: of a thread, two to a register
   bool operator==(const Array&) const = default;
 };
 
@@ -141,6 +141,8 @@ Statement await(int array);
 bool can_be_sent(DType dtype);  // as words of four bytes, or eight
 void append(Body& body, Body more);
 bool contains(const Statement& statement, StatementKind kind);  // it is one, or one is in it
+bool contains_any(const Body& body, StatementKind kind);
+int64_t bytes_of_element(const Array& array);  // in shared memory
 
 int add_array(Tile& tile, Array array);
 // Each a new scalar: an Element is what the array holds where it is defined.

@@ -44,13 +44,13 @@ void check_arrays(const Program& program, const Tile& tile) {
     require(is_identifier(array.name) && names.insert(array.name).second, "an array '",
             array.name, "': names are letters, digits and '_', each once");
     require(array.size >= 1, array.name, " has no elements");
-    require(!array.packed || (array.space == Space::Register && is_half(array.dtype)),
-            array.name, " is packed: only a thread's own halves are");
+    require(!array.packed || (array.space != Space::Cluster && is_half(array.dtype)),
+            array.name, " is packed: only halves of a thread or a block are");
     const int64_t blocks = array.space == Space::Cluster ? tile.cluster : 1;
     require(array.size % blocks == 0, array.name, " has ", array.size, " elements in ", blocks,
             " blocks");
     if (array.space != Space::Register)
-      shared += array.size / blocks * size_of(compute_type(array.dtype));
+      shared += array.size / blocks * bytes_of_element(array);
     else
       require(array.size <= kMostOwnElements, array.name, " has ", array.size,
               " elements, a thread's own at most ", kMostOwnElements);
