@@ -196,7 +196,7 @@ TEST_CASE("points thread by thread: packs across rows, operands turned in tiles"
            randn({2, 37, 1}).to(float16)},
           "pointwise");
   check([](In i) { return Out{tanh(i[0] * i[1] + i[2])}; },
-        {randn({70, 45}).t(), randn({70, 45}).t(), randn({45, 70})}, "pointwise");
+        {randn({70, 45}).t(), randn({70, 45}).t(), randn({45, 70})}, "layouts");
 }
 
 TEST_CASE("points thread by thread: a pack is several rows of few results",

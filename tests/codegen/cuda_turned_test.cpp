@@ -1,6 +1,5 @@
 // Points whose loads and stores run along different axes: the interpreter's bits, thread by
 // thread, and the side that is turned.
-#include "tiny_compile/codegen/cuda_turned.h"
 #include "tests/codegen/cuda_threads.h"
 #include "tiny_compile/runtime/nvrtc.h"
 
@@ -15,6 +14,18 @@ namespace {
 Out three(In i) { return {tanh(i[0] * i[1] + i[2]) * sigmoid(i[0]) + i[0] * 0.5}; }
 Out gelu_of_two(In i) { return {gelu(i[0] + i[1])}; }
 
+// "float staged0[4160]": the arrays that accesses go by way of.
+std::vector<std::string> staged_in(const std::string& text) {
+  const std::string shared = "__shared__ ";
+  std::vector<std::string> arrays;
+  for (size_t at = text.find(shared); at != std::string::npos; at = text.find(shared, at + 1)) {
+    const size_t from = at + shared.size();
+    const std::string array = text.substr(from, text.find(';', from) - from);
+    if (array.find("staged") != std::string::npos) arrays.push_back(array);
+  }
+  return arrays;
+}
+
 void check_compiles(const std::string& text) {
   if (why_no_nvrtc().empty()) CHECK(compile_cuda(text, "sm_90").size() > 4);
 }
@@ -24,36 +35,35 @@ void check_compiles(const std::string& text) {
 TEST_CASE("several loads across the grain: the one result is turned", "[codegen][threads]") {
   manual_seed(5);
   const std::string text =
-      check(three, {turned(96, 64), turned(96, 64), turned(96, 64)}, "pointwise");
-  CHECK_THAT(text, ContainsSubstring("__shared__ float turned_0[64][65]"));
-  CHECK(text.find("tile_") == std::string::npos);
+      check(three, {turned(96, 64), turned(96, 64), turned(96, 64)}, "layouts");
+  CHECK(staged_in(text) == std::vector<std::string>{"float staged0[4160]"});  // 64 * 65
   check_compiles(text);
   for (auto [rows, columns] :
        std::vector<std::pair<int64_t, int64_t>>{{45, 70}, {33, 68}, {36, 37}})
     check(three, {turned(rows, columns), turned(rows, columns), turned(rows, columns)},
-          "pointwise");
+          "layouts");
 }
 
 TEST_CASE("few loads across the grain: they are turned, as before", "[codegen][threads]") {
   const std::string text = check([](In i) { return Out{i[0].t() + i[1]}; },
-                                 {randn({70, 64}), randn({64, 70})}, "pointwise");
-  CHECK_THAT(text, ContainsSubstring("tile_0[64][65]"));
+                                 {randn({70, 64}), randn({64, 70})}, "layouts");
+  CHECK_THAT(text, ContainsSubstring("load_0 = staged0["));
   const std::string one =
-      check([](In i) { return Out{gelu(i[0].t())}; }, {randn({70, 64})}, "pointwise");
-  CHECK_THAT(one, ContainsSubstring("turned_0[64][65]"));
+      check([](In i) { return Out{gelu(i[0].t())}; }, {randn({70, 64})}, "layouts");
+  CHECK(one.find("load_0 = staged0[") == std::string::npos);
 }
 
 TEST_CASE("halves are turned in wide tiles, either side", "[codegen][threads]") {
   manual_seed(6);
   const std::string text =
-      check(gelu_of_two, {turned(128, 72, bfloat16), randn({72}).to(bfloat16)}, "pointwise");
-  CHECK_THAT(text, ContainsSubstring("__shared__ tc_bf16 turned_0[64][66]"));
+      check(gelu_of_two, {turned(128, 72, bfloat16), randn({72}).to(bfloat16)}, "layouts");
+  CHECK(staged_in(text) == std::vector<std::string>{"tc_bf16 staged0[4224]"});  // 64 * 66
   check_compiles(text);
-  check(gelu_of_two, {turned(65, 77, bfloat16), randn({77}).to(bfloat16)}, "pointwise");
-  check(gelu_of_two, {turned(130, 66, float16), turned(130, 66, float16)}, "pointwise");
-  const std::string loads = check(
-      gelu_of_two, {turned(128, 72, bfloat16), randn({128, 72}).to(bfloat16)}, "pointwise");
-  CHECK_THAT(loads, ContainsSubstring("__shared__ tc_bf16 tile_0[64][66]"));
+  check(gelu_of_two, {turned(65, 77, bfloat16), randn({77}).to(bfloat16)}, "layouts");
+  check(gelu_of_two, {turned(130, 66, float16), turned(130, 66, float16)}, "layouts");
+  const std::string loads =
+      check(gelu_of_two, {turned(128, 72, bfloat16), randn({128, 72}).to(bfloat16)}, "layouts");
+  CHECK(staged_in(loads) == std::vector<std::string>{"tc_bf16 staged0[4224]"});
   check_compiles(loads);
 }
 
@@ -62,21 +72,21 @@ TEST_CASE("both sides at once, several outputs, other types and more axes",
   manual_seed(7);
   // three loads across, one along: that one and the results are turned
   check([](In i) { return Out{i[0] * i[1] + i[2] - i[3]}; },
-        {turned(40, 48), turned(40, 48), turned(40, 48), randn({40, 48})}, "pointwise");
+        {turned(40, 48), turned(40, 48), turned(40, 48), randn({40, 48})}, "layouts");
   check(
       [](In i) {
         return Out{i[0] * i[1], i[1] + i[2]};
       },
-      {turned(35, 64), turned(35, 64), turned(35, 64)}, "pointwise");
+      {turned(35, 64), turned(35, 64), turned(35, 64)}, "layouts");
   check([](In i) { return Out{i[0] * i[1]}; },
-        {turned(40, 34, float64), turned(40, 34, float64)}, "pointwise");
+        {turned(40, 34, float64), turned(40, 34, float64)}, "layouts");
   check([](In i) { return Out{i[0].to(float32) * i[1] + i[2]}; },
-        {turned(40, 48, bfloat16), turned(40, 48), turned(40, 48)}, "pointwise");
+        {turned(40, 48, bfloat16), turned(40, 48), turned(40, 48)}, "layouts");
   check(
       [](In i) {
         return Out{i[0].permute({0, 2, 1}) * i[1].permute({0, 2, 1})};
       },
-      {randn({3, 33, 40}), randn({3, 33, 40})}, "pointwise");
+      {randn({3, 33, 40}), randn({3, 33, 40})}, "layouts");
   check([](In i) { return Out{where(i[0] > i[1], i[0], i[1])}; },
         {turned(7, 64), turned(7, 64)}, "pointwise");
 }
@@ -92,6 +102,6 @@ TEST_CASE("more loads to be turned than shared memory holds", "[codegen][threads
         for (size_t k = 1; k < i.size(); k++) sum = sum + i[k];
         return Out{sum};
       },
-      many, "pointwise");
+      many, "layouts");
   check_compiles(text);
 }

@@ -13,6 +13,7 @@
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/loops/legal_layouts.h"
+#include "tiny_compile/loops/legal_via.h"
 #include "tiny_compile/schedule/enumerate.h"
 #include "tiny_compile/tile/interpreter.h"
 #include "tiny_compile/tile/verify.h"
@@ -27,12 +28,12 @@ class Drawing {
   Drawing(size_t seed, std::vector<Schedule> listed)
       : random_(seed), listed_(std::move(listed)) {}
 
-  // Parts from the lowest up, until they cover the count; with `rest` the grid has what is left.
-  Layout layout(int64_t count, bool is_loop, int64_t lanes, int64_t warps, int64_t& next_lane,
-                int64_t& next_warp) {
+  // Parts from the lowest up, until they cover the count; or some of it, and the grid has the rest.
+  Layout layout(int64_t count, bool is_loop, bool has_grid, int64_t lanes, int64_t warps,
+                int64_t& next_lane, int64_t& next_warp) {
     Layout parts;  // lowest first
     int64_t covered = 1;
-    const int64_t aim = is_loop ? count : std::min<int64_t>(count, 1 + below(64));
+    const int64_t aim = has_grid ? std::min<int64_t>(count, 1 + below(64)) : count;
     bool first = true, is_shared = false;
     while (covered < aim) {
       const int64_t drawn = is_loop ? 1 + below(6) : 2 + below(4);  // rows have no clusters
@@ -54,11 +55,67 @@ class Drawing {
       covered *= extent;
       first = false;
     }
-    const bool is_of_warps = is_loop && !parts.empty() && parts.back().level == Level::Warp;
+    const bool is_of_warps =
+        is_loop && !has_grid && !parts.empty() && parts.back().level == Level::Warp;
     if (is_of_warps && below(2) == 0)
       parts.back().extent = ceil_divide(count * parts.back().extent, covered);
-    if (!is_loop) parts.push_back({Level::Grid});
+    if (has_grid) parts.push_back({Level::Grid});
     return {parts.rbegin(), parts.rend()};
+  }
+
+  // So many elements, whoever has them.
+  Layout side(int64_t elements, int64_t& next_lane, int64_t& next_warp, int64_t warps) {
+    Layout parts;
+    for (int64_t extent; elements > 1; elements /= extent) {
+      extent = std::min(elements, int64_t{1} << (1 + below(3)));
+      const int64_t drawn = below(4);
+      if (drawn == 0 && parts.empty()) {
+        parts.push_back({Level::Vector, extent});
+      } else if (drawn == 1 && next_lane * extent <= 32) {
+        parts.push_back({Level::Lane, extent, next_lane});
+        next_lane *= extent;
+      } else if (drawn == 2 && next_warp * extent <= warps) {
+        parts.push_back({Level::Warp, extent, next_warp});
+        next_warp *= extent;
+      } else {
+        parts.push_back({Level::Register, extent});
+      }
+    }
+    return {parts.rbegin(), parts.rend()};
+  }
+
+  // Some accesses by way of shared memory, where the layouts let them.
+  void add_via(const Program& program, Kernel& kernel) {
+    const int pieces = 1 << below(3);
+    const auto try_one = [&](bool stores, int number, const std::vector<int>& inner) {
+      int64_t lane = 1, warp = 1;
+      Via via{stores, number, {}, {}, static_cast<int>(below(3)), pieces};
+      const int64_t warps = warps_of(*kernel.schedule);
+      via.rows = side(covered_by(of_block(kernel.schedule->rows)), lane, warp, warps);
+      via.loop = side(covered_by(of_block(layout_over(kernel, inner))), lane, warp, warps);
+      Kernel tried = kernel;
+      tried.schedule->via.push_back(std::move(via));
+      if (why_illegal_layouts(program, tried).empty()) kernel = std::move(tried);
+    };
+    int number = 0;
+    for (const Scalar& s : kernel.scalars) {
+      if (s.kind != ScalarKind::Load || below(2) == 0) {
+        number += s.kind == ScalarKind::Load;
+        continue;
+      }
+      number++;
+      for (const std::vector<int>& inner : loops_of(kernel)) {
+        const bool goes_over = std::any_of(inner.begin(), inner.end(), [&](int axis) {
+          return depends_on(s.index, kernel.axes[axis].name);
+        });
+        if (goes_over) try_one(false, number, inner);
+      }
+    }
+    number = 0;
+    for (const Step& step : std::vector<Step>(kernel.steps)) {
+      number += step.kind == StepKind::Store;
+      if (step.kind == StepKind::Store && below(2) == 0) try_one(true, number, step.inner);
+    }
   }
 
   // One of those that the search walks over, or parts in any order.
@@ -79,10 +136,12 @@ class Drawing {
                   lanes_end = rows_low ? row_lanes : 32, warps_end = rows_low ? row_warps : 8,
                   loop_lanes_end = rows_low ? 32 : 32 / row_lanes,
                   loop_warps_end = rows_low ? 8 : 8 / std::min<int64_t>(8, row_warps);
-    result.rows = layout(row_count(kernel).constant(), false, lanes_end, warps_end, lane, warp);
+    result.rows =
+        layout(row_count(kernel).constant(), false, true, lanes_end, warps_end, lane, warp);
+    const bool has_grid = only_stores(kernel) && loops_of(kernel).size() == 1 && below(2) == 0;
     for (const std::vector<int>& inner : loops_of(kernel)) {
       int64_t from_lane = loop_lane, from_warp = loop_warp;
-      result.loops.push_back(layout(elements_of(kernel, inner), true, loop_lanes_end,
+      result.loops.push_back(layout(elements_of(kernel, inner), true, has_grid, loop_lanes_end,
                                     loop_warps_end, from_lane, from_warp));
     }
     result.keep = below(4) != 0;
@@ -149,6 +208,7 @@ Program with_random_layouts(const Program& program) {
     for (int n = 0; n < kTries; n++) {
       tried.schedule = drawing.schedule(kernel);
       if (!why_illegal_layouts(result, tried).empty()) continue;
+      if (n % 2 == 0) drawing.add_via(result, tried);
       kernel = tried;
       break;
     }

@@ -268,11 +268,11 @@ TEST_CASE("a shortcut below a highest exponent is done once", "[tile][verify]") 
   check_refused("  shortcut below $9 {\n  }\n", "$9");
 }
 
-TEST_CASE("a thread's own halves are packed, and read in pairs", "[tile][verify]") {
+TEST_CASE("halves are packed, and a thread's own read in pairs", "[tile][verify]") {
   const std::string packed = "  array w: f16[8] packed\n";
   CHECK(error_of(text_of(packed + "  w[2] = load h[4] x2\n")) == "");
   check_refused(packed + "  w[1] = load h[4] x2\n", "reads pairs");
   check_refused(packed + "  w[0] = load h[4]\n", "reads pairs");
-  check_refused("  array w: f32[8] packed\n", "only a thread's own halves are");
-  check_refused("  shared w: f16[8] packed\n", "only a thread's own halves are");
+  CHECK(error_of(text_of("  shared hs: f16[8] packed\n")) == "");
+  check_refused("  array w: f32[8] packed\n", "only halves of a thread or a block are");
 }

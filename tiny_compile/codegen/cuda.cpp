@@ -21,7 +21,6 @@
 #include "tiny_compile/codegen/cuda_sort.h"
 #include "tiny_compile/codegen/cuda_staged.h"
 #include "tiny_compile/codegen/cuda_tile.h"
-#include "tiny_compile/codegen/cuda_turned.h"
 #include "tiny_compile/codegen/cuda_warp_scatter.h"
 #include "tiny_compile/codegen/functions.h"
 #include "tiny_compile/codegen/prelude.h"
@@ -73,8 +72,6 @@ KernelEntry write_family(CudaText& text, const Program& program, const std::stri
     return write_cuda_serial(text, function);
   const Strategy strategy = folds_rows(kernel) ? Strategy::Rows : schedule_of(kernel).strategy;
   if (strategy == Strategy::Tiles) return write_cuda_matmul(text, function);
-  if (strategy == Strategy::Pointwise && is_transposed(kernel))
-    return write_cuda_transposed(text, function);
   if (strategy == Strategy::Pointwise) return write_cuda_pointwise(text, function);
   if (is_sort_kernel(kernel)) return write_cuda_sort(text, function);
   if (scans_in_groups(program, kernel)) return write_cuda_scan(text, function);

@@ -16,8 +16,8 @@
 
 #include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cuda_fold.h"
-#include "tiny_compile/codegen/cuda_turned.h"
 #include "tiny_compile/loops/axes.h"
+#include "tiny_compile/loops/bounds.h"
 
 namespace tiny_compile {
 namespace {

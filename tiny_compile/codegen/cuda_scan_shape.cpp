@@ -14,8 +14,8 @@
 #include <algorithm>
 
 #include "tiny_compile/codegen/cuda_text.h"
-#include "tiny_compile/codegen/cuda_turned.h"
 #include "tiny_compile/codegen/scan.h"
+#include "tiny_compile/loops/bounds.h"
 #include "tiny_compile/loops/scan_rules.h"
 
 namespace tiny_compile {

@@ -14,8 +14,8 @@
 
 #include <algorithm>
 
-#include "tiny_compile/codegen/cuda_turned.h"
 #include "tiny_compile/loops/axes.h"
+#include "tiny_compile/loops/bounds.h"
 
 namespace tiny_compile {
 namespace {

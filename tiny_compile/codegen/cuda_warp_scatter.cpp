@@ -21,8 +21,8 @@
 
 #include <algorithm>
 
-#include "tiny_compile/codegen/cuda_turned.h"
 #include "tiny_compile/graph/scan.h"
+#include "tiny_compile/loops/bounds.h"
 
 namespace tiny_compile {
 namespace {

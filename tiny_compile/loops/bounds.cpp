@@ -112,6 +112,13 @@ const Expr* doubtful_divisor(const Expr& expr) {
 
 // --- facts ----------------------------------------------------------------------------------
 
+int64_t distance(const Expr& index, const Expr& symbol) {
+  for (const Term& term : terms(index)) {
+    if (term.factor != symbol && depends_on(term.factor, symbol.symbol())) return -1;
+  }
+  return coefficient(index, symbol);
+}
+
 bool is_contiguous(const Expr& index, const Expr& symbol, int vector) {
   bool found = false;
   for (const Term& term : terms(index)) {

@@ -20,6 +20,9 @@ const Expr* doubtful_divisor(const Expr& expr);
 
 bool has_size(const Expr& expr);  // a symbolic one
 
+// How far neighbours along `symbol` lie apart; -1 where that is not the same everywhere.
+int64_t distance(const Expr& index, const Expr& symbol);
+
 // The index is `symbol` and multiples of `vector`.
 bool is_contiguous(const Expr& index, const Expr& symbol, int vector);
 

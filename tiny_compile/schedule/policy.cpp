@@ -24,6 +24,7 @@
 #include "tiny_compile/loops/split_scatter.h"
 #include "tiny_compile/loops/split_sort.h"
 #include "tiny_compile/schedule/layouts.h"
+#include "tiny_compile/schedule/turned.h"
 
 namespace tiny_compile {
 namespace {
@@ -200,7 +201,8 @@ Program schedule(const Program& fused) {
       if (!kernel.schedule) {
         kernel = with_windows_written_out(result, order_rows(std::move(kernel)));
         kernel = with_short_rows_as_points(result, std::move(kernel));
-        kernel.schedule = choose(result, kernel);
+        if (std::optional<Kernel> rows = turned(result, kernel)) kernel = std::move(*rows);
+        if (!kernel.schedule) kernel.schedule = choose(result, kernel);
       }
       now[k].push_back(static_cast<int>(result.kernels.size()));
       result.kernels.push_back(std::move(kernel));

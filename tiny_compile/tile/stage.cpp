@@ -22,6 +22,8 @@
 namespace tiny_compile {
 namespace {
 
+constexpr const char* kRow = "line";  // the name of a row, of those who read or store
+
 // Grid and turns of one layout, and all else of another.
 Layout with_top_of(const Layout& top, const Layout& rest) {
   Layout layout = top;
@@ -55,6 +57,18 @@ Expr place_in_stage(const Via& via, const Expr& row, const Expr& element) {
   return mod(Expr::index("s_k", via.pieces), 2) * (elements_of_stage(via) / 2) + place;
 }
 
+// What is put into shared memory from an array is no load there, but an element of that.
+void name_elements(Tile& tile, int load, Body& body) {
+  int element = -1;
+  for (Statement& s : body) {
+    name_elements(tile, load, s.body);
+    if (s.kind == StatementKind::Define && s.value == load && s.array >= 0)
+      s = define(element = add_element(tile, s.array, s.index));
+    else if (s.kind == StatementKind::Set && s.value == load && element >= 0)
+      s.value = element;
+  }
+}
+
 // One access, by the threads that read or store it as it lies in memory. They name axes by names of
 // their own.
 class Staging {
@@ -72,29 +86,22 @@ class Staging {
   Work load(int array) {
     const int id = copy_of(loaded_by(l_.kernel, via_));
     return run([&](Lowering& own, const Share& k) {
-      const Body each = {set(array, place(own), id)};
+      const Body each = {set(array, place(), id)};
       const std::vector<int> ids = evaluated_for(own.kernel, {id}, [](int) { return false; });
       Body body = own.rows.registers == 1 ? row_begins(own) : Body{};
       append(body, over_elements(own, ids, own.inner, k, each, {}, false));
       for (const Expr& bits : unused_bits(own.tile, {via_.rows, via_.loop}))
         body = {if_less(bits, 1, std::move(body))};
+      name_elements(own.tile, id, body);
       return body;
     });
   }
 
   Work store(int array) {
     const int number = stored_by(l_.kernel, via_);
-    Kernel& kernel = l_.tile.kernel;
-    Scalar element;
-    element.kind = ScalarKind::Element;
-    element.step = array;
-    element.dtype = l_.tile.arrays[array].dtype;
-    element.value = Literal{DType::i64, 0};
-    const int id = static_cast<int>(kernel.scalars.size());
-    kernel.scalars.push_back(element);
+    const int id = add_element(l_.tile, array, place());
     return run(
         [&](Lowering& own, const Share& k) {
-          own.tile.kernel.scalars[id].index = place(own);
           const VectorAxis vector = vector_axis(own, k, own.inner);
           Body after, each = {define(id)};
           append(each, store_elements(own, {number}, vector,
@@ -128,9 +135,9 @@ class Staging {
     return static_cast<int>(l_.tile.kernel.scalars.size()) - 1;
   }
 
-  Expr place(const Lowering& own) const {
-    return place_in_stage(via_, place_in(own.tile, own.rows.name, via_.rows),
-                          place_in_piece(own.tile, via_.loop, via_.pieces));
+  Expr place() const {
+    return place_in_stage(via_, place_in(l_.tile, kRow, via_.rows),
+                          place_in_piece(l_.tile, via_.loop, via_.pieces));
   }
 
   template <typename Write>
@@ -145,7 +152,7 @@ class Staging {
     own.tile = std::move(l_.tile);
     own.inner = l_.inner;
     own.defined.assign(kernel.scalars.size(), false);
-    own.rows = share_of_rows(own, "line", with_top_of(kernel.schedule->rows, via_.rows));
+    own.rows = share_of_rows(own, kRow, with_top_of(kernel.schedule->rows, via_.rows));
     const Share k = share_over(own, own.inner, with_top_of(loop_, via_.loop));
     Work work{write(own, k)};
     work.registers = k.registers;

@@ -1,0 +1,204 @@
+// What if loads and stores run along different axes? Neighbouring threads should touch neighbouring
+// elements on both sides, so one side goes by way of shared memory: that which has fewer bytes.
+//
+//   rows(i0: 777, i1: 1000) { store z[i0*1000 + i1] = add(load x[i0 + i1*777], load y[i0*1000 + i1]) }
+//   =>  rows(i0: 777) { store z[i0*1000 + j0] for (j0: 1000) = .. }
+//       schedule layouts rows grid · register 4 · warp 8 · lane 2   loop grid · lane 16 from 2 · vector 4
+//                via load 1 rows register 2 · lane 32   loop register 8 · warp 8   padding 1
+//
+// A tile's sides are pieces of 256 bytes (halves: 128), which memory reads faster than shorter ones. A row of
+// 65 keeps a column's elements in different banks.
+#include "tiny_compile/schedule/turned.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/axes.h"
+#include "tiny_compile/loops/bounds.h"
+#include "tiny_compile/loops/legal_layouts.h"
+#include "tiny_compile/loops/legal_via.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int64_t kLanes = 32, kWarps = 8;      // of a block
+constexpr int64_t kTile = 64, kSmallTile = 32;  // a tile's sides
+constexpr int64_t kMostShared = 40 << 10;       // bytes of a block's tiles
+constexpr int64_t kWidest = 8, kAccess = 16;    // elements and bytes of an access
+
+bool runs_along(const Kernel& kernel, const Expr& index, int axis) {
+  return is_contiguous(index, kernel.axes[axis].symbol(), 1);
+}
+
+bool depends_on_any(const Kernel& kernel, const Expr& index, const std::vector<int>& axes) {
+  return std::any_of(axes.begin(), axes.end(),
+                     [&](int axis) { return depends_on(index, kernel.axes[axis].name); });
+}
+
+// The last axes, from the first of as many as a tile's side has, if stores go on from one to the next.
+int first_loop(const Kernel& kernel) {
+  int64_t elements = 1;
+  for (int axis = kernel.rows - 1; axis > 0; axis--) {
+    const Expr symbol = kernel.axes[axis].symbol();
+    const bool goes_on = std::all_of(
+        kernel.steps.begin(), kernel.steps.end(),
+        [&](const Step& step) { return coefficient(step.index, symbol) == elements; });
+    if (!goes_on) return kernel.rows;
+    elements *= kernel.axes[axis].extent.constant();
+    if (elements >= kSmallTile) return axis;
+  }
+  return kernel.rows;
+}
+
+// The row axis along which a load runs while it does not along the loops to be; -1: none.
+int across_axis(const Kernel& kernel, const std::vector<int>& loops) {
+  for (const Scalar& load : kernel.scalars) {
+    if (!is_plain(load) || !depends_on_any(kernel, load.index, loops) ||
+        runs_along(kernel, load.index, loops.back()))
+      continue;
+    for (int row = 0; row < loops[0]; row++) {
+      const bool is_large = kernel.axes[row].extent.constant() >= kSmallTile;
+      if (is_large && runs_along(kernel, load.index, row)) return row;
+    }
+  }
+  return -1;
+}
+
+// The last axes as loops, and the rows' last the one that is turned.
+Kernel as_rows(Kernel kernel, int turned, const std::vector<int>& loops) {
+  std::rotate(kernel.axes.begin() + turned, kernel.axes.begin() + turned + 1,
+              kernel.axes.begin() + loops[0]);
+  kernel.rows = loops[0];
+  for (Step& step : kernel.steps) step.inner = loops;
+  return normalize(std::move(kernel));
+}
+
+// What runs along one side of a tile, and not the other.
+struct Side {
+  std::vector<Via> accesses;
+  std::vector<int64_t> sizes;  // of their elements
+  int64_t bytes = 0, vector = kWidest, loads = 0;
+  bool has_small() const {
+    return std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size <= 2; });
+  }
+};
+
+Side side_of(const Program& program, const Kernel& kernel, int along,
+             const std::vector<int>& across) {
+  Side side;
+  int64_t smallest = kAccess;
+  const auto see = [&](const Expr& index, int b, bool stores, int number, bool is_turned) {
+    const Buffer& buffer = program.buffers[b];
+    if (!runs_along(kernel, index, along)) return;
+    const int64_t size = size_of(buffer.type.dtype);
+    if (is_turned && depends_on_any(kernel, index, across)) {
+      side.accesses.push_back({stores, number, {}, {}, 0, 1});
+      side.sizes.push_back(size);
+      side.bytes += size;
+      side.loads += !stores;
+    }
+    if (buffer.align < kAccess) return;
+    smallest = std::min(smallest, size);
+    while (side.vector > 1 &&
+           !is_contiguous(index, kernel.axes[along].symbol(), static_cast<int>(side.vector)))
+      side.vector /= 2;
+  };
+  int number = 0;
+  for (const Scalar& s : kernel.scalars) {
+    if (s.kind == ScalarKind::Load) see(s.index, s.buffer, false, ++number, is_plain(s));
+  }
+  number = 0;
+  for (const Step& step : kernel.steps) see(step.index, step.buffer, true, ++number, true);
+  side.vector = std::min(side.vector, kAccess / smallest);
+  while (side.vector > 1 && kernel.axes[along].extent.constant() % side.vector != 0)
+    side.vector /= 2;
+  return side;
+}
+
+void add(Layout& layout, Level level, int64_t extent, int64_t step = 1) {
+  if (extent > 1) layout.push_back({level, extent, step});
+}
+
+// Neighbours along one side of a tile, and lines of them along the other.
+struct Dealt {
+  Layout neighbours, lines;
+};
+
+Dealt dealt(int64_t neighbours, int64_t lines, int64_t vector) {
+  const int64_t lanes = std::min(kLanes, neighbours / vector), others = kLanes / lanes;
+  Dealt d;
+  add(d.neighbours, Level::Register, neighbours / (lanes * vector));
+  add(d.neighbours, Level::Lane, lanes);
+  add(d.neighbours, Level::Vector, vector);
+  add(d.lines, Level::Register, lines / (kWarps * others));
+  add(d.lines, Level::Warp, kWarps);
+  add(d.lines, Level::Lane, others, lanes);
+  return d;
+}
+
+// A tile of so many rows and elements.
+Schedule schedule_of(const Machine& machine, int64_t tile_rows, int64_t tile_loops,
+                     const Side& rows, const Side& loops, bool is_of_rows) {
+  const int64_t each = tile_rows * tile_loops / (kWarps * kLanes);  // of a thread
+  const Dealt row_wise = dealt(tile_rows, tile_loops, std::min(rows.vector, each)),
+              loop_wise = dealt(tile_loops, tile_rows, std::min(loops.vector, each));
+  const Layout &own_rows = is_of_rows ? row_wise.neighbours : loop_wise.lines,
+               &own_loop = is_of_rows ? row_wise.lines : loop_wise.neighbours;
+  const Side& by_way = is_of_rows ? loops : rows;
+  Schedule s = default_schedule(machine);
+  s.strategy = Strategy::Layouts;
+  s.rows = {{Level::Grid}};
+  s.loops = {{{Level::Grid}}};
+  s.rows.insert(s.rows.end(), own_rows.begin(), own_rows.end());
+  s.loops[0].insert(s.loops[0].end(), own_loop.begin(), own_loop.end());
+  s.via = by_way.accesses;
+  for (size_t n = 0; n < s.via.size(); n++) {
+    s.via[n].rows = is_of_rows ? loop_wise.lines : row_wise.neighbours;
+    s.via[n].loop = is_of_rows ? loop_wise.neighbours : row_wise.lines;
+    s.via[n].padding = by_way.sizes[n] == 2 ? 2 : 1;
+  }
+  return s;
+}
+
+// What shared memory has no room for in small tiles either is read as it lies.
+Schedule schedule_of(const Program& program, Kernel kernel, const Side& rows,
+                     const Side& loops) {
+  const bool has_halves = rows.has_small() || loops.has_small(),
+             is_of_rows = rows.bytes > loops.bytes ||
+                          (rows.bytes == loops.bytes && (has_halves || loops.loads == 0));
+  const int64_t row_count = kernel.axes[kernel.rows - 1].extent.constant(),
+                loop_count = elements_of(kernel, loops_of(kernel)[0]);
+  const auto side = [](int64_t extent, int64_t most) {
+    return std::clamp(power_of_two_from(extent), kSmallTile, most);
+  };
+  for (int64_t most : {kTile, kSmallTile}) {
+    kernel.schedule = schedule_of(program.machine, side(row_count, most),
+                                  side(loop_count, most), rows, loops, is_of_rows);
+    if (staged_bytes(kernel) <= kMostShared) break;
+  }
+  while (staged_bytes(kernel) > kMostShared) kernel.schedule->via.pop_back();
+  return *kernel.schedule;
+}
+
+}  // namespace
+
+std::optional<Kernel> turned(const Program& program, const Kernel& kernel) {
+  if (program.target != Target::Cuda || kernel.rows < 2 || is_sequential(kernel) ||
+      !row_count(kernel).is_constant() || row_count(kernel).is_constant(0))
+    return std::nullopt;
+  std::vector<int> loops(static_cast<size_t>(kernel.rows - first_loop(kernel)));
+  std::iota(loops.begin(), loops.end(), first_loop(kernel));
+  const int axis = loops.empty() ? -1 : across_axis(kernel, loops);
+  if (axis < 0) return std::nullopt;
+  Kernel rows = as_rows(kernel, axis, loops);
+  const int last = rows.rows - 1;
+  loops = rows.steps[0].inner;
+  rows.schedule = schedule_of(program, rows, side_of(program, rows, last, loops),
+                              side_of(program, rows, loops.back(), {last}));
+  if (!can_be_laid_out(program, rows) || !why_illegal_layouts(program, rows).empty())
+    return std::nullopt;
+  return rows;
+}
+
+}  // namespace tiny_compile
