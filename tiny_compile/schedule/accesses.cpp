@@ -17,6 +17,7 @@ namespace {
 
 constexpr int64_t kLanes = 32, kLine = 128;
 constexpr double kFew = 4, kMany = 16;  // lines: side by side, and elsewhere
+constexpr double kMuch = 0.5;           // of the longest loops
 
 double as_double(int64_t n) { return static_cast<double>(n); }
 
@@ -108,11 +109,18 @@ double lines_of(const Program& program, const Kernel& kernel, const std::vector<
 Lines lines_of(const Program& program, const Kernel& kernel) {
   Lines sum;
   bool along_rows = false, along_loops = false;
-  for (const std::vector<int>& inner : loops_of(kernel)) {
+  const std::vector<std::vector<int>> loops = loops_of(kernel);
+  int64_t longest = 1;
+  for (const std::vector<int>& inner : loops)
+    longest = std::max(longest, elements_of(kernel, inner));
+  for (const std::vector<int>& inner : loops) {
+    const double share = as_double(elements_of(kernel, inner)) / as_double(longest);
     const auto see = [&](const Access& access) {
       const double of_rows = lines_of(program, kernel, inner, access, true),
                    of_loops = lines_of(program, kernel, inner, access, false);
-      sum.of_rows += of_rows, sum.of_loops += of_loops, sum.accesses++;
+      sum.of_rows += share * of_rows, sum.of_loops += share * of_loops;
+      sum.accesses += share;
+      if (share < kMuch) return;
       along_rows = along_rows || (of_rows <= kFew && of_loops >= kMany);
       along_loops = along_loops || (of_loops <= kFew && of_rows >= kMany);
     };

@@ -7,10 +7,10 @@ namespace tiny_compile {
 
 // Of 128 bytes, for 32 elements, summed over what the kernel's loops read and write: where a
 // warp's lanes are neighbouring rows, and where they are neighbours within rows. 1 where they lie
-// side by side, 32 where each lies elsewhere.
+// side by side, 32 where each lies elsewhere. What shorter loops access counts for less, as it is done
+// less often.
 struct Lines {
-  double of_rows = 0, of_loops = 0;
-  int accesses = 0;
+  double of_rows = 0, of_loops = 0, accesses = 0;
   bool crosses = false;  // some lie side by side along rows alone, others along loops alone
 };
 

@@ -5,6 +5,7 @@
 #include "tiny_compile/schedule/deal.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/legal_layouts.h"
@@ -28,14 +29,14 @@ Layout rows_of(const Deal& d, int64_t rows) {
 }
 
 // Where any number of warps have a chunk each, a loop of one chunk is done by all of them.
-Layout loop_of(const Deal& d, int64_t count) {
+Layout loop_of(const Deal& d, int64_t count, int64_t vectors) {
   int64_t rest = power_of_two_from(count);
   const auto take = [&](int64_t most) {
     const int64_t part = std::min(most, rest);
     rest /= part;
     return part;
   };
-  const int64_t vector = take(d.vector), lanes = take(d.lanes());
+  const int64_t vector = take(vectors), lanes = take(d.lanes());
   const bool of_chunks = d.loops_first && !d.evenly && count > kChunk,
              any_number = power_of_two_from(d.warps) != d.warps,
              any_warps = any_number && of_chunks;  // these come first
@@ -65,8 +66,12 @@ Schedule laid_out(const Program& program, const Kernel& kernel, const Deal& deal
   Schedule schedule = default_schedule(program.machine);
   schedule.strategy = Strategy::Layouts;
   schedule.rows = rows_of(deal, row_count(kernel).constant());
-  for (const std::vector<int>& inner : loops_of(kernel))
-    schedule.loops.push_back(loop_of(deal, elements_of(kernel, inner)));
+  const std::vector<std::vector<int>> loops = loops_of(kernel);
+  for (const std::vector<int>& inner : loops) {  // of several not all suit the same vectors
+    const int64_t last = kernel.axes[inner.back()].extent.constant(),
+                  vector = loops.size() > 1 ? std::gcd(deal.vector, last) : deal.vector;
+    schedule.loops.push_back(loop_of(deal, elements_of(kernel, inner), vector));
+  }
   schedule.resident = static_cast<int>(deal.resident);
   schedule.ahead =
       static_cast<int>(blocks_ahead(program.machine) * deal.resident / deal.cluster);
