@@ -216,6 +216,19 @@ TEST_CASE("a row has as many lanes as keep all threads busy", "[machine][layouts
   CHECK(lanes("rtx4090") == 8);
 }
 
+TEST_CASE("a warp has all of a row of two chunks whose last is short", "[machine][layouts]") {
+  const auto schedule = [](const std::string& row) {
+    const std::string graph = "graph g(%0 x: f32[4096," + row +
+                              "]) {\n  %1: f32[4096,1] = max %0 {axes=[1], keepdim=1}\n" +
+                              "  %2: f32[4096," + row + "] = expand %1\n  %3: f32[4096," + row +
+                              "] = sub %0, %2\n  return %3\n}\n";
+    return *made_for(parse_machine("h200"), graph).program.kernels[0].schedule;
+  };
+  CHECK(str(schedule("1280").loops.at(0)) == "register 16 · lane 32 · vector 4");
+  CHECK(str(schedule("1281").loops.at(0)) == "register 64 · lane 32");
+  CHECK(str(schedule("2048").loops.at(0)) == "warp 2 · register 8 · lane 32 · vector 4");
+}
+
 TEST_CASE("a product has units for all cores, and no more than that needs", "[machine]") {
   const std::string product =
       "graph g(%0 x: f32[960,512], %1 y: f32[512,1024]) {\n"
