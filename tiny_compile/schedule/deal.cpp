@@ -62,6 +62,11 @@ Layout loop_of(const Deal& d, int64_t count, int64_t vectors) {
 
 }  // namespace
 
+Deal in_blocks_of(int64_t warps, Deal deal) {
+  deal.row_warps = std::max<int64_t>(1, warps / deal.warps);
+  return deal;
+}
+
 Schedule laid_out(const Program& program, const Kernel& kernel, const Deal& deal) {
   Schedule schedule = default_schedule(program.machine);
   schedule.strategy = Strategy::Layouts;

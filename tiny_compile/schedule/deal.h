@@ -16,6 +16,9 @@ struct Deal {
   int64_t lanes() const { return 32 / row_lanes; }
 };
 
+// Warps that a block has at least, where there is work for them.
+Deal in_blocks_of(int64_t warps, Deal deal);
+
 // The machine's default with the layouts that the deal makes: a shorter loop gets less of each
 // level, lanes first; a longer one the rest as turns. Few rows get fewer lanes and warps.
 Schedule laid_out(const Program& program, const Kernel& kernel, const Deal& deal);

@@ -21,46 +21,30 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/bounds.h"
-#include "tiny_compile/loops/kept_values.h"
 #include "tiny_compile/loops/legal_layouts.h"
-#include "tiny_compile/loops/passes_of.h"
 #include "tiny_compile/schedule/accesses.h"
+#include "tiny_compile/schedule/column_layouts.h"
 #include "tiny_compile/schedule/deal.h"
+#include "tiny_compile/schedule/outline.h"
 
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kLanes = 32;
-constexpr int64_t kAccess = 16;       // bytes
-constexpr int64_t kWord = 4;          // bytes that a lane reads of a column that is held
-constexpr int64_t kSector = 32;       // bytes side by side that a warp reads of long ones
-constexpr int64_t kHeld = 32;         // elements of a thread, of a row that is held
-constexpr int64_t kHeldOdd = 8;       // at least, where accesses are of one element; 4 of few
-constexpr int64_t kOddLanes = 16;     // that a row's elements go to then
-constexpr int64_t kHeldColumns = 16;  // side by side
-constexpr int64_t kSideBySide = 16;   // elements of a row that lanes read at a time, at least
-constexpr int64_t kHeldWarps = 8;     // of a column
-constexpr int64_t kMostHeld = 128;    // words of a thread
-constexpr int64_t kMostInTurn = 96;   // elements of one, where fewer take more warps
-constexpr int64_t kBusyWarps = 8;     // that a multiprocessor has at least
-constexpr int64_t kBlockHeldWarps = 16;  // of a block that holds columns
-constexpr int64_t kShortColumn = 128;    // to be read by whole warps, halves one by one
-constexpr int64_t kAddresses = 24;       // registers of a thread beside its elements
-constexpr int64_t kMostCutToFull =
-    172;                              // registers that are best cut to all that 16 warps have
-constexpr int64_t kSharedChunks = 4;  // of a column that blocks share, at least
-constexpr int64_t kSharedWarps = 4;   // of a block of a cluster, at least
-constexpr int64_t kUnderWay = 64;  // bytes of a thread at a time, of a column that is read once
-constexpr int64_t kSeveralUnderWay = 16;  // elements, where several sums are of several arrays
-constexpr int64_t kOnceLanes = 16;        // of its rows
-constexpr int64_t kOnceWarps = 8;         // that share it
-constexpr int64_t kMostWarps = 32;        // of a column, where there are few columns
-constexpr int64_t kFewLanes = 8;          // of neighbours then
-constexpr int64_t kBlockWarps = 8;        // where lanes are rows
-constexpr int64_t kRowWarps = 4;          // of a block where lanes are elements
-constexpr int64_t kFewRowWarps = 2;       // where each has 64 elements a lane
-constexpr int64_t kMostOfRow = 12;        // warps of a block of a cluster that hold a row
-constexpr int64_t kWaiting = 5;           // blocks of a cluster
+using Shape = Outline;
+
+constexpr int64_t kAccess = 16;      // bytes
+constexpr int64_t kSector = 32;      // bytes side by side that a warp reads of long ones
+constexpr int64_t kHeld = 32;        // elements of a thread, of a row that is held
+constexpr int64_t kHeldOdd = 8;      // at least, where accesses are of one element; 4 of few
+constexpr int64_t kOddLanes = 16;    // that a row's elements go to then
+constexpr int64_t kSideBySide = 16;  // elements of a row that lanes read at a time, at least
+constexpr int64_t kMostHeld = 128;   // words of a thread
+constexpr int64_t kMostWarps = 32;   // of a column
+constexpr int64_t kBlockWarps = 8;   // where lanes are rows
+constexpr int64_t kRowWarps = 4;     // of a block where lanes are elements
+constexpr int64_t kFewRowWarps = 2;  // where each has 64 elements a lane
+constexpr int64_t kMostOfRow = 12;   // warps of a block of a cluster that hold a row
+constexpr int64_t kWaiting = 5;      // blocks of a cluster
 constexpr int64_t kOtherRegisters = 32;   // of a thread of theirs, beside what it holds
 constexpr int64_t kForExponentials = 56;  // that a thread of theirs needs
 constexpr int64_t kWaitingDivided = 4;    // that divide by one number: it takes registers
@@ -69,217 +53,6 @@ constexpr double kNear =
 constexpr int64_t kFewChunks = 3;    // of a row: of them the last, which is short, is much
 constexpr int64_t kHeldChunks = 32;  // of a block's rows, each of 32 registers a thread
 constexpr int64_t kShort = 8;        // elements of a window that others read in wider pieces
-
-// From here on all multiprocessors are busy; with rows that are held, from twice as many.
-int64_t many_threads(const Machine& machine) { return threads_to_fill(machine) / 2; }
-
-// What decides.
-struct Shape {
-  int64_t rows = 1, longest = 1;  // of its loops
-  int64_t streams = 1;            // values of an element that are held at a time,
-  int64_t words = 1;              // and the words that they take
-  int reductions = 0;
-  int64_t loads = 0;          // of an element, whose places rows and loops name
-  bool exponentials = false;  // it adds up some
-  bool divides = false;
-  bool held = false;    // elements are wanted again by a later pass,
-  bool again = false;   // or when all of a chunk have been read
-  bool writes = false;  // an element of each
-  bool exact = true;    // its reductions are the same in any order,
-  bool places = false;  // and some are of places
-};
-
-Shape shape_of(const Kernel& kernel) {
-  Shape shape;
-  shape.rows = row_count(kernel).constant();
-  for (const Step& step : kernel.steps) {
-    shape.longest = std::max(shape.longest, elements_of(kernel, step.inner));
-    shape.reductions += step.kind == StepKind::Reduce && !step.inner.empty();
-    if (step.kind == StepKind::Reduce && !step.inner.empty()) {
-      const DType operand = kernel.scalars[step.value].dtype;
-      shape.exact = shape.exact && is_exact(step.op, accumulator(step.op, operand));
-      shape.places = shape.places || is_arg(step);
-    }
-    shape.exponentials = shape.exponentials || step.op == Op::sum_exp;
-    shape.writes = shape.writes || (!makes_register(step) && !step.inner.empty());
-  }
-  const std::vector<uint64_t> axes = axes_of_scalars(kernel);
-  const uint64_t of_rows = (uint64_t{1} << kernel.rows) - 1;
-  for (size_t id = 0; id < axes.size(); id++)
-    shape.loads += kernel.scalars[id].kind == ScalarKind::Load && (axes[id] & of_rows) != 0 &&
-                   (axes[id] & ~of_rows) != 0;
-  const Held held = most_held(kernel);
-  shape.streams = std::max<int64_t>(1, held.values);
-  shape.words = std::max<int64_t>(1, ceil_divide(held.bytes, kWord));
-  shape.held = held.values > 0;
-  shape.again = shape.held || shape.exponentials;
-  shape.divides = std::any_of(kernel.scalars.begin(), kernel.scalars.end(),
-                              [](const Scalar& s) { return s.op == Op::div; });
-  return shape;
-}
-
-// What lies along an axis: elements that one access can have of all of it, and the bytes of the
-// largest that the loops read or write. Arrays that begin anywhere are gone over one by one; where more
-// do not, all others in words of two, so that the former's elements are still near each other.
-struct Along {
-  int64_t vector = 1, bytes = 1;
-  bool is_all = true;  // every array is gone over so
-};
-
-Along along(const Program& program, const Kernel& kernel, const Axis& axis) {
-  const std::vector<uint64_t> axes = axes_of_scalars(kernel);
-  int64_t width = 8, of_loops = 0, even = 0, odd = 0;
-  const auto differs = [&](const Expr& index) {  // from row to row
-    return std::any_of(kernel.axes.begin(), kernel.axes.begin() + kernel.rows,
-                       [&](const Axis& a) { return depends_on(index, a.name); });
-  };
-  const auto see = [&](const Expr& index, int b, bool in_loops) {
-    const Buffer& buffer = program.buffers[b];
-    if (!is_contiguous(index, axis.symbol(), 1)) return;
-    const int64_t size = size_of(buffer.type.dtype);
-    if (in_loops) of_loops = std::max(of_loops, size);
-    if (kernel.rows == 0 || differs(index)) (buffer.align < kAccess ? odd : even)++;
-    if (buffer.align < kAccess) return;
-    width = std::min(width, kAccess / size);
-    while (width > 1 && !is_contiguous(index, axis.symbol(), static_cast<int>(width)))
-      width /= 2;
-  };
-  for (size_t id = 0; id < axes.size(); id++) {
-    const Scalar& scalar = kernel.scalars[id];
-    if (scalar.kind == ScalarKind::Load)
-      see(scalar.index, scalar.buffer, axes[id] >> kernel.rows != 0);
-  }
-  for (const Step& step : kernel.steps) {
-    if (!makes_register(step)) see(step.index, step.buffer, !step.inner.empty());
-  }
-  if (odd >= even) width = 1;
-  if (odd > 0) width = std::min(width, 2 * kWord / std::max<int64_t>(1, of_loops));
-  while (width > 1 && axis.extent.constant() % width != 0) width /= 2;
-  return of_loops == 0 ? Along{1, kWord} : Along{width, of_loops, odd == 0};
-}
-
-// Warps that a block has at least, where there is work for them.
-Deal in_blocks_of(int64_t warps, Deal d) {
-  d.row_warps = std::max<int64_t>(1, warps / d.warps);
-  return d;
-}
-
-// Blocks of a cluster share columns that one cannot hold, or of which there are too few to keep all
-// multiprocessors busy; each has whole chunks, of which it gives the others one result.
-Deal in_clusters(const Machine& machine, const Shape& shape, Deal d) {
-  const auto blocks = [&] {
-    return ceil_divide(shape.rows, d.row_lanes * d.row_vector) * d.cluster;
-  };
-  const auto wants_more = [&] {
-    return d.warps > kBlockHeldWarps ||
-           (d.warps > kSharedWarps && blocks() * 4 < machine.multiprocessors * 3);
-  };
-  const int64_t chunks = power_of_two_from(shape.longest) / kChunk,
-                most = chunks < kSharedChunks ? 1 : std::min(machine.cluster, chunks);
-  while (2 * d.cluster <= most && wants_more()) {
-    d.cluster *= 2;
-    d.warps /= 2;
-  }
-  return d;
-}
-
-// Registers of a thread that would have `elements` of a padded column: more, where many lie beyond the
-// end and hold nothing, and fewer, where an element is held in several words.
-int64_t registers_for(const Shape& shape, int64_t row_vector, int64_t elements) {
-  const int64_t padded = power_of_two_from(shape.longest);
-  int64_t registers = std::max<int64_t>(1, elements / row_vector);
-  const auto held = [&](int64_t n) { return n * row_vector * shape.longest / padded; };
-  while (held(2 * registers) <= elements) registers *= 2;
-  while (registers > 1 && held(registers) * shape.words > kMostHeld) registers /= 2;
-  return registers;
-}
-
-// Of a thread: its elements, as often as they are held, and once more to be added up.
-int64_t registers_of(const Shape& shape, const Deal& d) {
-  const int64_t held =
-      d.registers * d.row_vector * shape.longest / power_of_two_from(shape.longest);
-  return kAddresses + held * (shape.streams + 1);
-}
-
-// All of a column in registers: by up to eight warps, else with more in each thread, but where there
-// are so few columns that all threads are wanted. Where threads have most, blocks are of 16 warps, which
-// ends a thread's registers at 128: a block of eight took twice as many, and was alone. Halves are
-// read in pairs, but one by one by the whole warps of short columns, and of long ones, which had too
-// many threads to hold a part each: of these a block has neighbours that make up a sector.
-Deal hold_columns(const Machine& machine, const Shape& shape, const Along& rows) {
-  const int64_t padded = power_of_two_from(shape.longest),
-                word = std::min(rows.vector, std::max<int64_t>(1, kWord / rows.bytes));
-  const bool is_short = word > 1 && padded > kHeld / word && padded <= kShortColumn,
-             is_long = padded > kChunk;
-  Deal d;
-  d.row_vector = is_short || is_long ? 1 : word;
-  const auto hold = [&](int64_t elements, int64_t lanes) {
-    Deal held = d;
-    held.registers = registers_for(shape, d.row_vector, elements);
-    held.row_lanes = padded > held.registers ? lanes : kLanes;
-    held.warps = std::max<int64_t>(1, padded / (held.registers * held.lanes()));
-    return held;
-  };
-  const auto fills = [&](const Deal& held) {
-    return shape.rows / (held.row_lanes * held.row_vector) * held.warps >=
-           kBusyWarps * machine.multiprocessors;
-  };
-  const int64_t lanes = kSector / (word * rows.bytes);
-  const Deal some = hold(kHeld, is_short ? kLanes : kHeldColumns / word),
-             more = hold(2 * kHeld, lanes), most = hold(4 * kHeld, lanes);
-  const int64_t taken = registers_of(shape, more);
-  if (some.warps <= kHeldWarps ||
-      (some.warps <= kBlockHeldWarps && (!fills(more) || taken > kMostCutToFull)))
-    return in_blocks_of(kBlockWarps, in_clusters(machine, shape, some));
-  if (more.warps > kHeldWarps && most.warps <= kHeldWarps && fills(most) &&
-      4 * kHeld * shape.longest / padded <= kMostInTurn)
-    return in_blocks_of(2 * kHeldWarps, most);
-  const Deal shared = in_clusters(machine, shape, more);
-  // Of a thread, of 16 warps: all that there are.
-  const int64_t full = machine.registers / (kBlockHeldWarps * kLanes);
-  const bool is_full =
-      word > 1 && fills(more) && shared.cluster == 1 && taken <= kMostCutToFull &&
-      (is_long || shape.longest < padded || (shape.streams > 1 && taken > full));
-  return in_blocks_of(is_full ? 2 * kBlockWarps : kBlockWarps, shared);
-}
-
-// A part of it at a time.
-Deal read_columns(const Machine& machine, const Shape& shape, const Along& rows) {
-  const int64_t padded = power_of_two_from(shape.longest);
-  Deal d;
-  d.row_lanes = kLanes;
-  d.row_vector = std::min<int64_t>(rows.vector, 2);
-  const int64_t word = std::min(d.row_vector, std::max<int64_t>(1, kWord / rows.bytes));
-  while (d.row_vector > word &&
-         shape.rows / d.row_vector * std::min(kOnceWarps, padded) < many_threads(machine))
-    d.row_vector /= 2;
-  d.registers = std::max<int64_t>(1, kUnderWay / (d.row_vector * rows.bytes));
-  if (shape.loads > 1 && shape.reductions > 1)
-    d.registers = std::min(d.registers, kSeveralUnderWay);
-  if (padded > d.registers && rows.vector > 1) d.row_lanes = kOnceLanes;
-  const auto threads = [&] { return d.lanes() * d.warps; };  // of a column
-  while (d.warps < kOnceWarps && d.registers * threads() < padded) d.warps *= 2;
-  while (d.warps < kMostWarps && d.registers * threads() < padded &&
-         shape.rows / d.row_vector * threads() < many_threads(machine)) {
-    if (d.warps > kOnceWarps && d.row_lanes > kFewLanes && rows.vector > 1)
-      d.row_lanes /= 2;
-    else
-      d.warps *= 2;
-  }
-  return in_blocks_of(kBlockWarps, d);
-}
-
-// Few long ones that are read once and lie oddly: a block has a chunk of 32 columns at a time, the
-// cluster all, or so many as it has blocks. (2839 of bf16[.., 1537], two arrays: 31 us; by threads
-// whose columns lie apart 235.)
-Deal read_odd_columns(const Machine& machine, const Shape& shape) {
-  Deal d;
-  d.row_lanes = kLanes;
-  d.warps = kMostWarps;
-  d.registers = kChunk / d.warps;
-  d.cluster = std::min(machine.cluster, power_of_two_from(shape.longest) / kChunk);
-  return d;
-}
 
 // Of all rows.
 int64_t threads_of(const Shape& shape, const Deal& d) {
@@ -424,7 +197,7 @@ std::optional<Deal> share_rows(const Machine& machine, const Kernel& kernel, con
 }
 
 std::optional<Deal> deal_of(const Program& program, const Kernel& kernel) {
-  const Shape shape = shape_of(kernel);
+  const Shape shape = outline_of(kernel);
   if (shape.reductions == 0 || has_symbolic_places(kernel)) return std::nullopt;
   const std::vector<std::vector<int>> loops = loops_of(kernel);
   const Along along_loops = along(program, kernel, kernel.axes[loops[0].back()]);

@@ -1,0 +1,158 @@
+// How does a block go down columns? Lanes are neighbouring rows of the kernel, and share a column
+// where more threads are wanted or fewer columns make up a piece of memory.
+//
+//   softmax over the first of [1000,4096]      rows grid · warp 2 from 4 · lane 8
+//                                              loop register 64 · warp 4 · lane 4 from 8
+//   sum over the first of [1024,4096]          rows grid · lane 16 · vector 2
+//                                              loop register 8 · serial 8 · warp 8 · lane 2 from 16
+#include "tiny_compile/schedule/column_layouts.h"
+
+#include <algorithm>
+
+#include "tiny_compile/base/integer.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int64_t kSector = 32;          // bytes side by side that a warp reads of long ones
+constexpr int64_t kHeld = 32;            // elements of a thread, of a row that is held
+constexpr int64_t kHeldColumns = 16;     // side by side
+constexpr int64_t kHeldWarps = 8;        // of a column
+constexpr int64_t kMostHeld = 128;       // words of a thread
+constexpr int64_t kMostInTurn = 96;      // elements of one, where fewer take more warps
+constexpr int64_t kBusyWarps = 8;        // that a multiprocessor has at least
+constexpr int64_t kBlockHeldWarps = 16;  // of a block that holds columns
+constexpr int64_t kShortColumn = 128;    // to be read by whole warps, halves one by one
+constexpr int64_t kAddresses = 24;       // registers of a thread beside its elements
+constexpr int64_t kMostCutToFull =
+    172;                              // registers that are best cut to all that 16 warps have
+constexpr int64_t kSharedChunks = 4;  // of a column that blocks share, at least
+constexpr int64_t kSharedWarps = 4;   // of a block of a cluster, at least
+constexpr int64_t kUnderWay = 64;  // bytes of a thread at a time, of a column that is read once
+constexpr int64_t kSeveralUnderWay = 16;  // elements, where several sums are of several arrays
+constexpr int64_t kOnceLanes = 16;        // of its rows
+constexpr int64_t kOnceWarps = 8;         // that share it
+constexpr int64_t kMostWarps = 32;        // of a column, where there are few columns
+constexpr int64_t kFewLanes = 8;          // of neighbours then
+constexpr int64_t kBlockWarps = 8;        // where lanes are rows
+
+// Blocks of a cluster share columns that one cannot hold, or of which there are too few to keep all
+// multiprocessors busy; each has whole chunks, of which it gives the others one result.
+Deal in_clusters(const Machine& machine, const Outline& columns, Deal d) {
+  const auto blocks = [&] {
+    return ceil_divide(columns.rows, d.row_lanes * d.row_vector) * d.cluster;
+  };
+  const auto wants_more = [&] {
+    return d.warps > kBlockHeldWarps ||
+           (d.warps > kSharedWarps && blocks() * 4 < machine.multiprocessors * 3);
+  };
+  const int64_t chunks = power_of_two_from(columns.longest) / kChunk,
+                most = chunks < kSharedChunks ? 1 : std::min(machine.cluster, chunks);
+  while (2 * d.cluster <= most && wants_more()) {
+    d.cluster *= 2;
+    d.warps /= 2;
+  }
+  return d;
+}
+
+// Registers of a thread that would have `elements` of a padded column: more, where many lie beyond the
+// end and hold nothing, and fewer, where an element is held in several words.
+int64_t registers_for(const Outline& columns, int64_t row_vector, int64_t elements) {
+  const int64_t padded = power_of_two_from(columns.longest);
+  int64_t registers = std::max<int64_t>(1, elements / row_vector);
+  const auto held = [&](int64_t n) { return n * row_vector * columns.longest / padded; };
+  while (held(2 * registers) <= elements) registers *= 2;
+  while (registers > 1 && held(registers) * columns.words > kMostHeld) registers /= 2;
+  return registers;
+}
+
+// Of a thread: its elements, as often as they are held, and once more to be added up.
+int64_t registers_of(const Outline& columns, const Deal& d) {
+  const int64_t held =
+      d.registers * d.row_vector * columns.longest / power_of_two_from(columns.longest);
+  return kAddresses + held * (columns.streams + 1);
+}
+
+}  // namespace
+
+// All of a column in registers: by up to eight warps, else with more in each thread, but where there
+// are so few columns that all threads are wanted. Where threads have most, blocks are of 16 warps, which
+// ends a thread's registers at 128: a block of eight took twice as many, and was alone. Halves are
+// read in pairs, but one by one by the whole warps of short columns, and of long ones, which had too
+// many threads to hold a part each: of these a block has neighbours that make up a sector.
+Deal hold_columns(const Machine& machine, const Outline& columns, const Along& rows) {
+  const int64_t padded = power_of_two_from(columns.longest),
+                word = std::min(rows.vector, std::max<int64_t>(1, kWord / rows.bytes));
+  const bool is_short = word > 1 && padded > kHeld / word && padded <= kShortColumn,
+             is_long = padded > kChunk;
+  Deal d;
+  d.row_vector = is_short || is_long ? 1 : word;
+  const auto hold = [&](int64_t elements, int64_t lanes) {
+    Deal held = d;
+    held.registers = registers_for(columns, d.row_vector, elements);
+    held.row_lanes = padded > held.registers ? lanes : kLanes;
+    held.warps = std::max<int64_t>(1, padded / (held.registers * held.lanes()));
+    return held;
+  };
+  const auto fills = [&](const Deal& held) {
+    return columns.rows / (held.row_lanes * held.row_vector) * held.warps >=
+           kBusyWarps * machine.multiprocessors;
+  };
+  const int64_t lanes = kSector / (word * rows.bytes);
+  const Deal some = hold(kHeld, is_short ? kLanes : kHeldColumns / word),
+             more = hold(2 * kHeld, lanes), most = hold(4 * kHeld, lanes);
+  const int64_t taken = registers_of(columns, more);
+  if (some.warps <= kHeldWarps ||
+      (some.warps <= kBlockHeldWarps && (!fills(more) || taken > kMostCutToFull)))
+    return in_blocks_of(kBlockWarps, in_clusters(machine, columns, some));
+  if (more.warps > kHeldWarps && most.warps <= kHeldWarps && fills(most) &&
+      4 * kHeld * columns.longest / padded <= kMostInTurn)
+    return in_blocks_of(2 * kHeldWarps, most);
+  const Deal shared = in_clusters(machine, columns, more);
+  // Of a thread, of 16 warps: all that there are.
+  const int64_t full = machine.registers / (kBlockHeldWarps * kLanes);
+  const bool is_full =
+      word > 1 && fills(more) && shared.cluster == 1 && taken <= kMostCutToFull &&
+      (is_long || columns.longest < padded || (columns.streams > 1 && taken > full));
+  return in_blocks_of(is_full ? 2 * kBlockWarps : kBlockWarps, shared);
+}
+
+// A part of it at a time.
+Deal read_columns(const Machine& machine, const Outline& columns, const Along& rows) {
+  const int64_t padded = power_of_two_from(columns.longest);
+  Deal d;
+  d.row_lanes = kLanes;
+  d.row_vector = std::min<int64_t>(rows.vector, 2);
+  const int64_t word = std::min(d.row_vector, std::max<int64_t>(1, kWord / rows.bytes));
+  while (d.row_vector > word &&
+         columns.rows / d.row_vector * std::min(kOnceWarps, padded) < many_threads(machine))
+    d.row_vector /= 2;
+  d.registers = std::max<int64_t>(1, kUnderWay / (d.row_vector * rows.bytes));
+  if (columns.loads > 1 && columns.reductions > 1)
+    d.registers = std::min(d.registers, kSeveralUnderWay);
+  if (padded > d.registers && rows.vector > 1) d.row_lanes = kOnceLanes;
+  const auto threads = [&] { return d.lanes() * d.warps; };  // of a column
+  while (d.warps < kOnceWarps && d.registers * threads() < padded) d.warps *= 2;
+  while (d.warps < kMostWarps && d.registers * threads() < padded &&
+         columns.rows / d.row_vector * threads() < many_threads(machine)) {
+    if (d.warps > kOnceWarps && d.row_lanes > kFewLanes && rows.vector > 1)
+      d.row_lanes /= 2;
+    else
+      d.warps *= 2;
+  }
+  return in_blocks_of(kBlockWarps, d);
+}
+
+// Few long ones that are read once and lie oddly: a block has a chunk of 32 columns at a time, the
+// cluster all, or so many as it has blocks. (2839 of bf16[.., 1537], two arrays: 31 us; by threads
+// whose columns lie apart 235.)
+Deal read_odd_columns(const Machine& machine, const Outline& columns) {
+  Deal d;
+  d.row_lanes = kLanes;
+  d.warps = kMostWarps;
+  d.registers = kChunk / d.warps;
+  d.cluster = std::min(machine.cluster, power_of_two_from(columns.longest) / kChunk);
+  return d;
+}
+
+}  // namespace tiny_compile

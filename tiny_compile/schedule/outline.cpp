@@ -1,0 +1,85 @@
+// How many rows, of how many elements, what is held of each, and what lies side by side:
+//
+//   softmax over the last of bf16[4096,1000]  =>  4096 rows of 1000, one value held, exponentials;
+//                                                 along its loops 8 elements of 2 bytes an access
+#include "tiny_compile/schedule/outline.h"
+
+#include <algorithm>
+
+#include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/bounds.h"
+#include "tiny_compile/loops/kept_values.h"
+#include "tiny_compile/loops/legal_layouts.h"
+#include "tiny_compile/loops/passes_of.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int64_t kAccess = 16;  // bytes
+
+}  // namespace
+
+int64_t many_threads(const Machine& machine) { return threads_to_fill(machine) / 2; }
+
+Outline outline_of(const Kernel& kernel) {
+  Outline outline;
+  outline.rows = row_count(kernel).constant();
+  for (const Step& step : kernel.steps) {
+    outline.longest = std::max(outline.longest, elements_of(kernel, step.inner));
+    outline.reductions += step.kind == StepKind::Reduce && !step.inner.empty();
+    if (step.kind == StepKind::Reduce && !step.inner.empty()) {
+      const DType operand = kernel.scalars[step.value].dtype;
+      outline.exact = outline.exact && is_exact(step.op, accumulator(step.op, operand));
+      outline.places = outline.places || is_arg(step);
+    }
+    outline.exponentials = outline.exponentials || step.op == Op::sum_exp;
+    outline.writes = outline.writes || (!makes_register(step) && !step.inner.empty());
+  }
+  const std::vector<uint64_t> axes = axes_of_scalars(kernel);
+  const uint64_t of_rows = (uint64_t{1} << kernel.rows) - 1;
+  for (size_t id = 0; id < axes.size(); id++)
+    outline.loads += kernel.scalars[id].kind == ScalarKind::Load && (axes[id] & of_rows) != 0 &&
+                     (axes[id] & ~of_rows) != 0;
+  const Held held = most_held(kernel);
+  outline.streams = std::max<int64_t>(1, held.values);
+  outline.words = std::max<int64_t>(1, ceil_divide(held.bytes, kWord));
+  outline.held = held.values > 0;
+  outline.again = outline.held || outline.exponentials;
+  outline.divides = std::any_of(kernel.scalars.begin(), kernel.scalars.end(),
+                                [](const Scalar& s) { return s.op == Op::div; });
+  return outline;
+}
+
+Along along(const Program& program, const Kernel& kernel, const Axis& axis) {
+  const std::vector<uint64_t> axes = axes_of_scalars(kernel);
+  int64_t width = 8, of_loops = 0, even = 0, odd = 0;
+  const auto differs = [&](const Expr& index) {  // from row to row
+    return std::any_of(kernel.axes.begin(), kernel.axes.begin() + kernel.rows,
+                       [&](const Axis& a) { return depends_on(index, a.name); });
+  };
+  const auto see = [&](const Expr& index, int b, bool in_loops) {
+    const Buffer& buffer = program.buffers[b];
+    if (!is_contiguous(index, axis.symbol(), 1)) return;
+    const int64_t size = size_of(buffer.type.dtype);
+    if (in_loops) of_loops = std::max(of_loops, size);
+    if (kernel.rows == 0 || differs(index)) (buffer.align < kAccess ? odd : even)++;
+    if (buffer.align < kAccess) return;
+    width = std::min(width, kAccess / size);
+    while (width > 1 && !is_contiguous(index, axis.symbol(), static_cast<int>(width)))
+      width /= 2;
+  };
+  for (size_t id = 0; id < axes.size(); id++) {
+    const Scalar& scalar = kernel.scalars[id];
+    if (scalar.kind == ScalarKind::Load)
+      see(scalar.index, scalar.buffer, axes[id] >> kernel.rows != 0);
+  }
+  for (const Step& step : kernel.steps) {
+    if (!makes_register(step)) see(step.index, step.buffer, !step.inner.empty());
+  }
+  if (odd >= even) width = 1;
+  if (odd > 0) width = std::min(width, 2 * kWord / std::max<int64_t>(1, of_loops));
+  while (width > 1 && axis.extent.constant() % width != 0) width /= 2;
+  return of_loops == 0 ? Along{1, kWord} : Along{width, of_loops, odd == 0};
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,42 @@
+// What of a kernel decides who shares its rows and elements?
+#pragma once
+
+#include "tiny_compile/loops/program.h"
+
+namespace tiny_compile {
+
+inline constexpr int64_t kLanes = 32;
+inline constexpr int64_t kWord = 4;  // bytes
+
+struct Outline {
+  int64_t rows = 1, longest = 1;  // of its loops
+  int64_t streams = 1;            // values of an element that are held at a time,
+  int64_t words = 1;              // and the words that they take
+  int reductions = 0;
+  int64_t loads = 0;          // of an element, whose places rows and loops name
+  bool exponentials = false;  // it adds up some
+  bool divides = false;
+  bool held = false;    // elements are wanted again by a later pass,
+  bool again = false;   // or when all of a chunk have been read
+  bool writes = false;  // an element of each
+  bool exact = true;    // its reductions are the same in any order,
+  bool places = false;  // and some are of places
+};
+
+// Of rows and loops whose sizes are numbers.
+Outline outline_of(const Kernel& kernel);
+
+// What lies along an axis: elements that one access can have of all of it, and the bytes of the
+// largest that the loops read or write. Arrays that begin anywhere are gone over one by one; where more
+// do not, all others in words of two, so that the former's elements are still near each other.
+struct Along {
+  int64_t vector = 1, bytes = 1;
+  bool is_all = true;  // every array is gone over so
+};
+
+Along along(const Program& program, const Kernel& kernel, const Axis& axis);
+
+// From here on all multiprocessors are busy; with rows that are held, from twice as many.
+int64_t many_threads(const Machine& machine);
+
+}  // namespace tiny_compile
