@@ -136,8 +136,11 @@ class Drawing {
                   lanes_end = rows_low ? row_lanes : 32, warps_end = rows_low ? row_warps : 8,
                   loop_lanes_end = rows_low ? 32 : 32 / row_lanes,
                   loop_warps_end = rows_low ? 8 : 8 / std::min<int64_t>(8, row_warps);
+    result.outer = static_cast<int>(below(4) == 0 ? below(kernel.rows + 1) : 0);
+    Kernel with_outer = kernel;
+    with_outer.schedule = result;
     result.rows =
-        layout(row_count(kernel).constant(), false, true, lanes_end, warps_end, lane, warp);
+        layout(rows_laid_out(with_outer), false, true, lanes_end, warps_end, lane, warp);
     const bool has_grid = only_stores(kernel) && loops_of(kernel).size() == 1 && below(2) == 0;
     for (const std::vector<int>& inner : loops_of(kernel)) {
       int64_t from_lane = loop_lane, from_warp = loop_warp;

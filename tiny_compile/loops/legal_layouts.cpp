@@ -243,6 +243,23 @@ int64_t blocks_of_loops(const Kernel& kernel) {
   return blocks;
 }
 
+int64_t outer_rows(const Kernel& kernel) {
+  int64_t count = 1;
+  for (int axis = 0; axis < kernel.schedule->outer; axis++)
+    count *= kernel.axes[axis].extent.constant();
+  return count;
+}
+
+std::vector<int> axes_laid_out(const Kernel& kernel) {
+  std::vector<int> axes = row_axes(kernel);
+  axes.erase(axes.begin(), axes.begin() + kernel.schedule->outer);
+  return axes;
+}
+
+int64_t rows_laid_out(const Kernel& kernel) {
+  return elements_of(kernel, axes_laid_out(kernel));
+}
+
 int64_t elements_of(const Kernel& kernel, const std::vector<int>& inner) {
   int64_t count = 1;
   for (int axis : inner) count *= kernel.axes[axis].extent.constant();
@@ -326,16 +343,18 @@ std::string why_illegal_layouts(const Program& program, const Kernel& kernel) {
     return str("schedule resident=", s.resident, ": a multiprocessor holds at most ", most,
                " warps and ", program.machine.blocks, " blocks");
   if (s.ahead < 0) return str("schedule ahead=", s.ahead, ": what is read later lies ahead");
-  const int64_t rows = row_count(kernel).constant(), cluster = cluster_of(s);
+  if (s.outer < 0 || s.outer > kernel.rows)
+    return str("schedule outer=", s.outer, " of ", kernel.rows, " row axes");
+  const int64_t rows = rows_laid_out(kernel), cluster = cluster_of(s);
   std::string why = why_wrong(s.rows, "rows", rows, false, true);
   if (why.empty() && cluster > program.machine.cluster)
     why = str("cluster ", cluster, ": ", program.machine.name, " has ",
               program.machine.cluster > 1 ? str("clusters of ", program.machine.cluster)
                                           : "no clusters");
-  if (why.empty() &&
-      rows / covered_by(s.rows) >= kMostBlocks / cluster / blocks_of_loops(kernel))
+  if (why.empty() && rows / covered_by(s.rows) >=
+                         kMostBlocks / cluster / blocks_of_loops(kernel) / outer_rows(kernel))
     why = "rows: too many blocks";
-  if (why.empty()) why = why_no_vectors(kernel, row_axes(kernel), s.rows, "rows");
+  if (why.empty()) why = why_no_vectors(kernel, axes_laid_out(kernel), s.rows, "rows");
   for (size_t n = 0; n < loops.size() && why.empty(); n++)
     why = why_wrong_loop(kernel, loops[n], n);
   for (size_t n = 0; n < kernel.steps.size() && why.empty(); n++)

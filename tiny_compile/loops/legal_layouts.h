@@ -22,6 +22,11 @@ int64_t bits_taken(const Layout& layout, Level level);
 bool only_stores(const Kernel& kernel);
 int64_t blocks_of_loops(const Kernel& kernel);  // that share a row, of those that the grid has
 
+// The places of the outer row axes, and the axes and rows that the schedule lays out for each.
+int64_t outer_rows(const Kernel& kernel);
+std::vector<int> axes_laid_out(const Kernel& kernel);
+int64_t rows_laid_out(const Kernel& kernel);
+
 int warps_of(const Schedule& schedule);    // of a block, which the layouts name
 int cluster_of(const Schedule& schedule);  // blocks of a cluster, likewise
 

@@ -78,7 +78,7 @@ std::string why_no_access(const Kernel& kernel, const Via& via) {
       return "data chooses what is read";
   }
   if (loops_of(kernel, via).empty() ||
-      !depends_on_any(kernel, index_of(kernel, via), row_axes(kernel)))
+      !depends_on_any(kernel, index_of(kernel, via), axes_laid_out(kernel)))
     return "it does not go over rows and loops";
   return "";
 }
@@ -88,7 +88,7 @@ std::string why_wrong(const Kernel& kernel, const Via& via) {
   const Schedule& s = *kernel.schedule;
   const std::vector<int> inner = loops_of(kernel, via);
   const Layout loop = layout_over(kernel, inner);
-  std::string why = why_wrong_side(via.rows, s.rows, "rows", row_axes(kernel), kernel);
+  std::string why = why_wrong_side(via.rows, s.rows, "rows", axes_laid_out(kernel), kernel);
   if (why.empty()) why = why_wrong_side(via.loop, loop, "loops", inner, kernel);
   if (!why.empty()) return why;
   for (Level level : {Level::Warp, Level::Lane}) {

@@ -40,7 +40,8 @@ std::vector<ScheduleField> fields(const Schedule& s, const Schedule& d) {
           {"algorithm", s.algorithm, d.algorithm, {Cuda}, {Library}},
           {"split_k", s.split_k, d.split_k, {Cuda}, {Library}},
           {"resident", s.resident, d.resident, {Cuda}, {Layouts}},
-          {"ahead", s.ahead, d.ahead, {Cuda}, {Layouts}}};
+          {"ahead", s.ahead, d.ahead, {Cuda}, {Layouts}},
+          {"outer", s.outer, d.outer, {Cuda}, {Layouts}}};
 }
 
 std::string str(const Schedule& schedule, const Schedule& otherwise) {
@@ -71,6 +72,7 @@ bool set_field(Schedule& s, std::string_view name, int64_t value) {
   if (name == "split_k") return s.split_k = small, true;
   if (name == "resident") return s.resident = small, true;
   if (name == "ahead") return s.ahead = small, true;
+  if (name == "outer") return s.outer = small, true;
   return false;
 }
 

@@ -46,7 +46,8 @@ struct Schedule {
   // Layouts
   int resident = 0;  // blocks that a multiprocessor holds at least; 0: the compiler's
   int ahead = 0;     // blocks, or clusters, until what they ask for is read; 0: none asks
-  Layout rows{};     // of the rows' flat index
+  int outer = 0;     // row axes, of the first, of which each block has one place
+  Layout rows{};     // of the flat index of the others
   std::vector<Layout> loops{};  // of each list of loops (legal_layouts.h)
   std::vector<Via> via{};
   bool operator==(const Schedule&) const = default;

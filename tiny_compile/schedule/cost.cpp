@@ -151,10 +151,9 @@ double exchange_of(const Layout& loop) {
 
 Deal deal_of_layouts(const Program& program, const Kernel& kernel) {
   const Schedule& s = *kernel.schedule;
-  const double rows = as_double(row_count(kernel).constant()),
-               at_once = as_double(covered_by(s.rows));
+  const double rows = as_double(rows_laid_out(kernel)), at_once = as_double(covered_by(s.rows));
   const double blocks = std::ceil(rows / at_once) * cluster_of(s) *
-                        as_double(blocks_of_loops(kernel)),
+                        as_double(blocks_of_loops(kernel) * outer_rows(kernel)),
                threads = kWarp * warps_of(s);
   const double multiprocessors = as_double(program.machine.multiprocessors);
   Deal d;

@@ -148,6 +148,13 @@ Deal hold_by_warps(const Along& loops) {
   return in_blocks_of(kFewRowWarps, d);
 }
 
+// A lane has no more than 48 of each value, and there are rows for all multiprocessors.
+bool holds_by_warps(const Machine& machine, const Shape& shape) {
+  return shape.longest <= kChunk + kChunk / 2 &&
+         shape.words * 2 * kChunk / kLanes <= kMostHeld &&
+         shape.rows >= kRowWarps * machine.multiprocessors;
+}
+
 bool fits_in_chunks(const Shape& shape) {
   const int64_t chunks = shape.longest / kChunk;
   return shape.longest % kChunk == 0 && chunks * shape.streams <= kHeldChunks;
@@ -186,8 +193,7 @@ std::optional<Deal> share_rows(const Machine& machine, const Kernel& kernel, con
   if (loops_of(kernel).size() > 1 ||
       (is_one && chunks <= kBlockWarps))  // in turns, where they are many
     return hold_chunks(loops, chunks > kBlockWarps ? 2 * kBlockWarps : chunks);
-  if (chunks == 2 && shape.words * 2 * kChunk / kLanes <= kMostHeld)
-    return hold_by_warps(loops);
+  if (chunks == 2 && holds_by_warps(machine, shape)) return hold_by_warps(loops);
   if (!is_even || chunks <= kFewChunks) return std::nullopt;
   Deal d = hold_chunks(loops, chunks);
   while (2 * d.cluster <= machine.cluster && chunks > kBlockWarps * d.cluster) d.cluster *= 2;

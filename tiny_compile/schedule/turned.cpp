@@ -178,6 +178,7 @@ Schedule schedule_of(const Program& program, Kernel kernel, const Side& rows,
     if (staged_bytes(kernel) <= kMostShared) break;
   }
   while (staged_bytes(kernel) > kMostShared) kernel.schedule->via.pop_back();
+  kernel.schedule->outer = kernel.rows - 1;
   return *kernel.schedule;
 }
 

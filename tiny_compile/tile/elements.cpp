@@ -46,13 +46,20 @@ Body row_begins(const Lowering& l) {
   if (l.kernel.rows == 0) return {};
   const Expr last = l.rows.count - l.rows.vector, place = l.rows.start();
   Body body = {let(l.rows.name, last + 1, l.rows.covers_more ? min(place, last) : place)};
-  append(body, unpack(l.kernel, row_axes(l.kernel), Expr::index(l.rows.name, last + 1),
+  append(body, unpack(l.kernel, axes_laid_out(l.kernel), Expr::index(l.rows.name, last + 1),
                       vector_axis(l, {}, {})));
   return body;
 }
 
+Body outer_axes(const Lowering& l) {
+  const int64_t blocks = l.tile.grid / outer_rows(l.kernel);  // of each of their places
+  std::vector<int> outer = row_axes(l.kernel);
+  outer.resize(static_cast<size_t>(l.kernel.schedule->outer));
+  return unpack(l.kernel, outer, floor_div(block_of(l.tile), blocks), {});
+}
+
 Body by_owner(const Lowering& l, const std::vector<Layout>& used, Body body) {
-  if (l.rows.covers_more && l.rows.registers == 1)
+  if (l.rows.covers_more && l.rows.registers == 1 && !l.clamps)
     body = {if_less(l.rows.start(), l.rows.count, std::move(body))};
   for (const Expr& bits : unused_bits(l.tile, used)) body = {if_less(bits, 1, std::move(body))};
   return body;
@@ -68,8 +75,10 @@ Share share_over(const Lowering& l, const std::vector<int>& inner, const Layout&
 }
 
 Share share_of_rows(const Lowering& l, const std::string& name, const Layout& layout) {
-  return share_of(l.tile, name, row_count(l.kernel).constant(), layout, false,
-                  floor_div(block_of(l.tile), blocks_of_loops(l.kernel)));
+  const int64_t count = rows_laid_out(l.kernel),
+                blocks = ceil_divide(count, covered_by(layout));
+  return share_of(l.tile, name, count, layout, false,
+                  mod(floor_div(block_of(l.tile), blocks_of_loops(l.kernel)), blocks));
 }
 
 // --- scalars ------------------------------------------------------------------------------------
@@ -116,7 +125,7 @@ Body over_rows(const Lowering& l, Body before, Body each, Body after, bool store
   append(before, std::move(each));
   append(before, std::move(after));
   if (l.rows.registers == 1) return before;
-  if (stores && l.rows.covers_more)
+  if (stores && l.rows.covers_more && !l.clamps)
     before = {if_less(l.rows.start(), l.rows.count, std::move(before))};
   Body all = row_begins(l);
   append(all, std::move(before));
@@ -277,8 +286,21 @@ void define_arrays(Lowering& l, const std::vector<int>& values) {
 
 }  // namespace
 
-Body store_elements(Lowering& l, const std::vector<int>& steps, const VectorAxis& vector,
-                    const Expr& element, Body& after) {
+namespace {
+
+// What a thread of a block that comes to barriers stores: not what is beyond the last.
+Body where_there_is_one(const Lowering& l, const Share& k, Statement store) {
+  if (!l.clamps) return {std::move(store)};
+  if (k.covers_more) store = if_less(k.start(), k.count, {std::move(store)});
+  if (l.rows.covers_more) store = if_less(l.rows.start(), l.rows.count, {std::move(store)});
+  return {std::move(store)};
+}
+
+}  // namespace
+
+Body store_elements(Lowering& l, const std::vector<int>& steps, const Share& k, Body& after) {
+  const VectorAxis vector = vector_axis(l, k, l.inner);
+  const Expr element = l.rows.vector > 1 ? l.rows.v() : k.v();
   Body body;
   for (int s : steps) {
     const Step& step = l.kernel.steps[s];
@@ -287,13 +309,15 @@ Body store_elements(Lowering& l, const std::vector<int>& steps, const VectorAxis
       continue;
     }
     if (!is_wide(l.program, l.kernel, vector, step.index, step.buffer)) {
-      body.push_back(store(step.buffer, step.index, step.value));
+      append(body, where_there_is_one(l, k, store(step.buffer, step.index, step.value)));
       continue;
     }
     const int pack = add_pack(l, step.dtype, vector.width);
     body.push_back(set(pack, element, step.value));
-    after.push_back(store_vector(step.buffer, at_start(l.kernel, vector, step.index), pack, 0,
-                                 static_cast<int>(vector.width)));
+    append(after,
+           where_there_is_one(l, k,
+                              store_vector(step.buffer, at_start(l.kernel, vector, step.index),
+                                           pack, 0, static_cast<int>(vector.width))));
   }
   return body;
 }
@@ -312,8 +336,9 @@ Body over_elements(Lowering& l, const std::vector<int>& ids, const std::vector<i
   Body rows = unpack(l.kernel, inner, Expr::index("k", count), vector);
   append(rows, over_rows(l, std::move(loads), std::move(element), after, stores));
   if (inner.empty()) return rows;
-  Body body = {let("k", count, k.start())};
-  if (k.covers_more) rows = {if_less(k.start(), k.count, std::move(rows))};
+  const bool clamps = k.covers_more && l.clamps;
+  Body body = {let("k", count, clamps ? min(k.start(), count - k.vector) : k.start())};
+  if (k.covers_more && !clamps) rows = {if_less(k.start(), k.count, std::move(rows))};
   append(body, std::move(rows));
   return body;
 }

@@ -33,6 +33,8 @@ struct Lowering {
   std::map<int, int> keeping{};    // scalar -> the array in which the pass at hand keeps it
   std::map<int, Staged> staged{};  // load -> where the pass at hand finds it (tile/stage.h)
   std::map<int, Staged> stored{};  // step -> where the pass at hand leaves what it stores
+  bool clamps =
+      false;  // threads beyond the last element do as the last one does, but for stores
   std::map<size_t, int> stages{};  // one of the schedule's via -> its array
   int64_t row_registers() const { return rows.registers * rows.vector; }
 };
@@ -51,6 +53,9 @@ VectorAxis vector_axis(const Lowering& l, const Share& k, const std::vector<int>
 
 // The row, or where a vector of rows begins, and its axes; of none beyond the last.
 Body row_begins(const Lowering& l);
+
+// The place that the block has of each outer axis.
+Body outer_axes(const Lowering& l);
 
 // By the first of the threads that share something under `used`, and of a row that there is.
 Body by_owner(const Lowering& l, const std::vector<Layout>& used, Body body);
@@ -82,8 +87,7 @@ void define_row_loads(Lowering& l);
 std::vector<int> needed(const Lowering& l, const std::vector<int>& steps);
 
 // Stores an element of each step, or puts it into a vector that `after` stores.
-Body store_elements(Lowering& l, const std::vector<int>& steps, const VectorAxis& vector,
-                    const Expr& element, Body& after);
+Body store_elements(Lowering& l, const std::vector<int>& steps, const Share& k, Body& after);
 
 // A pass, for one register: what a thread has of the loops there, all its rows in each.
 Body over_elements(Lowering& l, const std::vector<int>& ids, const std::vector<int>& inner,

@@ -347,7 +347,7 @@ void store_pass(Lowering& l, const std::vector<int>& pass) {
   const std::map kept = l.kept;
   Stages loads = stage_loads(l, needed(l, pass)), stores = stage_stores(l, pass);
   std::vector<int> ids = needed(l, pass);
-  const bool waits = !loads.empty() || !stores.empty();
+  const bool waits = l.clamps = !loads.empty() || !stores.empty();
   const auto owned = [&](Body body) {
     return by_owner(l, {l.kernel.schedule->rows, k.layout}, std::move(body));
   };
@@ -357,13 +357,13 @@ void store_pass(Lowering& l, const std::vector<int>& pass) {
     ids = needed(l, pass);
   }
   Body after;
-  const Expr element = l.rows.vector > 1 ? l.rows.v() : k.v();
-  const Body each = store_elements(l, pass, vector_axis(l, k, inner), element, after);
+  const Body each = store_elements(l, pass, k, after);
   Body body = over_elements(l, ids, inner, k, each, after, true);
   works.push_back({waits ? owned(std::move(body)) : std::move(body)});
   if (!stores.empty()) works.back().after = {barrier()};
   for (Work& work : stores.works) works.push_back(std::move(work));
   l.kept = kept;
+  l.clamps = false;
   l.staged.clear();
   l.stored.clear();
   body = std::move(loads.before);
@@ -397,11 +397,12 @@ Tile lower_to_tile(const Program& program, const Kernel& kernel) {
   l.tile.warps = warps_of(*kernel.schedule);
   l.tile.resident = kernel.schedule->resident;
   const Layout& rows = kernel.schedule->rows;
-  const int64_t count = row_count(kernel).constant();
-  l.tile.grid = ceil_divide(count, covered_by(rows)) * blocks_of_loops(kernel);
+  l.tile.grid = outer_rows(kernel) * ceil_divide(rows_laid_out(kernel), covered_by(rows)) *
+                blocks_of_loops(kernel);
   l.rows = share_of_rows(l, "row", rows);
   l.results.assign(kernel.steps.size(), -1);
   l.defined.assign(kernel.scalars.size(), false);
+  append(l.tile.body, outer_axes(l));
   if (l.rows.registers == 1) append(l.tile.body, row_begins(l));
   define_row_loads(l);
   const std::vector<std::vector<int>> passes = gathered_passes_of(kernel);

@@ -102,10 +102,8 @@ class Staging {
     const int id = add_element(l_.tile, array, place());
     return run(
         [&](Lowering& own, const Share& k) {
-          const VectorAxis vector = vector_axis(own, k, own.inner);
           Body after, each = {define(id)};
-          append(each, store_elements(own, {number}, vector,
-                                      own.rows.vector > 1 ? own.rows.v() : k.v(), after));
+          append(each, store_elements(own, {number}, k, after));
           Body body = own.rows.registers == 1 ? row_begins(own) : Body{};
           append(body, by_owner(own, {via_.rows, via_.loop},
                                 over_elements(own, {}, own.inner, k, each, after, true)));
@@ -117,10 +115,18 @@ class Staging {
  private:
   static std::string own_name(const Axis& axis) { return axis.name + "_via"; }
 
+  std::vector<int> own_axes() const {
+    std::vector<int> axes = axes_laid_out(l_.kernel);
+    axes.insert(axes.end(), l_.inner.begin(), l_.inner.end());
+    return axes;
+  }
+
   Substitution own_names() const {
     Substitution names;
-    for (const Axis& axis : l_.kernel.axes)
+    for (int a : own_axes()) {
+      const Axis& axis = l_.kernel.axes[a];
       names.push_back({axis.name, Expr::index(own_name(axis), axis.extent)});
+    }
     return names;
   }
 
@@ -147,10 +153,11 @@ class Staging {
       kernel.steps[step].value = value;
       kernel.steps[step].index = substitute(kernel.steps[step].index, own_names());
     }
-    for (Axis& axis : kernel.axes) axis.name = own_name(axis);
+    for (int axis : own_axes()) kernel.axes[axis].name = own_name(kernel.axes[axis]);
     Lowering own{l_.program, kernel, axes_of_scalars(kernel)};
     own.tile = std::move(l_.tile);
     own.inner = l_.inner;
+    own.clamps = true;
     own.defined.assign(kernel.scalars.size(), false);
     own.rows = share_of_rows(own, kRow, with_top_of(kernel.schedule->rows, via_.rows));
     const Share k = share_over(own, own.inner, with_top_of(loop_, via_.loop));
