@@ -8,6 +8,7 @@
 # make bench        speed: bench-cpu against hand-written loops (ARGS='softmax mlp': some rows),
 #                   bench-dots against OpenBLAS's gemm, bench-gpu against PyTorch where there is a GPU (GPU_ARGS='--rows softmax,mse')
 # make speed        random functions of networks, ours and PyTorch's; ARGS='--seeds=1..20 --target=cuda', ARGS=--help
+# make models       small models on the CPU, ours and PyTorch's; ARGS='--threads=1,16', ARGS=--help
 # make bench-table  README's table and the charts from the newest record of a GPU, or RECORD=
 # make lesson-05    a lesson of the course; ex-05-1, hint-05-1, progress: see lessons/README.md
 # make notebooks    runs notebooks/ and stores their outputs; make check-notebooks compares
@@ -78,9 +79,11 @@ GPU_BENCH_PARTS := $(filter-out $(call with_main,$(GPU_BENCH)),$(GPU_BENCH))
 DOT_BENCH := tests/bench/dots.cpp
 SPEED := $(filter-out %_test.cpp,$(wildcard tests/bench/speed*.cpp))
 SPEED_PARTS := $(filter-out $(call with_main,$(SPEED)),$(SPEED)) $(GPU_BENCH_PARTS)
-BENCH := $(filter-out %_test.cpp $(GPU_BENCH) $(DOT_BENCH) $(SPEED),$(wildcard tests/bench/*.cpp))
+MODELS := $(filter-out %_test.cpp,$(wildcard tests/bench/models*.cpp))
+MODELS_PARTS := $(filter-out $(call with_main,$(MODELS)),$(MODELS))
+BENCH := $(filter-out %_test.cpp $(GPU_BENCH) $(DOT_BENCH) $(SPEED) $(MODELS),$(wildcard tests/bench/*.cpp))
 TESTS := $(wildcard tests/*_test.cpp tests/*/*_test.cpp)
-TEST_SOURCES := $(filter-out %_test.cpp $(FUZZ) $(BENCH) $(GPU_BENCH) $(DOT_BENCH) $(SPEED),$(wildcard tests/*/*.cpp))
+TEST_SOURCES := $(filter-out %_test.cpp $(FUZZ) $(BENCH) $(GPU_BENCH) $(DOT_BENCH) $(SPEED) $(MODELS),$(wildcard tests/*/*.cpp))
 TOOLS := $(call with_main,$(TEST_SOURCES))  # tests/base/ulp.cpp: make build/ulp
 TEST_PARTS := tests/main.cpp $(filter-out $(TOOLS),$(TEST_SOURCES))
 
@@ -88,11 +91,11 @@ ARCHIVE := $(BUILD)/libtiny_compile.a
 LIBRARY_OBJECTS := $(call objects,$(LIBRARY))
 CLI_OBJECTS := $(call objects,$(CLI_PARTS))
 FUZZ_OBJECTS := $(call objects,$(FUZZ_PARTS))
-TEST_OBJECTS := $(call objects,$(TESTS) $(TEST_PARTS) $(SPEED_PARTS)) $(CLI_OBJECTS) \
+TEST_OBJECTS := $(call objects,$(TESTS) $(TEST_PARTS) $(SPEED_PARTS) $(MODELS_PARTS)) $(CLI_OBJECTS) \
   $(FUZZ_OBJECTS)
 PROGRAMS := $(if $(wildcard tiny_compile/cli/tc.cpp),$(BUILD)/tc)
 
-.PHONY: all demo train sample shapes test fuzz bench bench-cpu bench-dots bench-gpu bench-table speed notebooks check-notebooks size format \
+.PHONY: all demo train sample shapes test fuzz bench bench-cpu bench-dots bench-gpu bench-table speed models notebooks check-notebooks size format \
   check-format check-tidy docs install check-install clean FORCE
 all: $(ARCHIVE) $(PROGRAMS)
 
@@ -210,6 +213,14 @@ $(BUILD)/speed: $(call objects,$(SPEED) $(GPU_BENCH_PARTS)) $(ARCHIVE)
 speed: $(BUILD)/speed
 	@if command -v $(PYTHON) >/dev/null; then $(PYTHON) tests/bench/speed_peers.py $(ARGS); \
 	  else $(BUILD)/speed $(ARGS); fi
+
+# Small models; with python3 beside PyTorch.
+$(BUILD)/models: $(call objects,$(MODELS) $(GPU_BENCH_PARTS)) $(ARCHIVE)
+	$(LINK) $^ $(LIBS) -o $@
+models: $(BUILD)/models
+	@if command -v $(PYTHON) >/dev/null; then $(PYTHON) tests/bench/models.py $(ARGS); \
+	  else $(BUILD)/models $(ARGS); fi
+
 bench-table:
 	@$(PYTHON) tests/bench/charts.py $(RECORD)
 
@@ -271,7 +282,7 @@ check-install: install
 
 # One entry a source: what `make` would run for it.
 compile_commands.json: FORCE | $(BUILD)/generated/prelude_text.h
-	@{ separator='['; for file in $(sort $(LIBRARY) $(CLI) $(FUZZ) $(BENCH) $(GPU_BENCH) $(SPEED) $(TESTS) \
+	@{ separator='['; for file in $(sort $(LIBRARY) $(CLI) $(FUZZ) $(BENCH) $(GPU_BENCH) $(SPEED) $(MODELS) $(TESTS) \
 	    $(TEST_SOURCES) tests/main.cpp); do \
 	  printf '%s\n{"directory": "%s", "file": "%s", "command": "%s"}' "$$separator" '$(CURDIR)' \
 	    $$file '$(CXX) $(FLAGS) $(INCLUDES) $(strip $(CATCH_FLAGS)) $(CXXFLAGS) -c '$$file; \
