@@ -7,10 +7,11 @@
 
 Each row: both sides make the same inputs (checksums compared); a small instance has the
 interpreter's bits; the results, tiny_compile's, eager's and torch.compile's, are compared with
-eager PyTorch's in float64, and nothing is timed that is further off than LIMIT or four times eager's
-own distance. Then the three take turns, a few calls each; figures are medians. First, processes
-side by side fill torch.compile's cache (C++, inductor), so that compiling does not take the run's time.
-Without PyTorch: ours alone.
+eager PyTorch's in float64, and nothing is timed that is further off than LIMIT or four times
+eager's own distance. Then the three take turns, a few calls each; figures are medians. First,
+processes side by side fill torch.compile's cache (C++, inductor); what is not there after
+--ahead seconds is measured beside eager mode alone, and its row says so. Without PyTorch: ours
+alone.
 """
 import argparse
 import datetime
@@ -102,8 +103,8 @@ class Peers:
 
 
 def distance(got, want):
-    """Of each output |got - want| / |want|, the worst. What cancels to nothing, as the gradient of a
-    bias before a norm, counts beside the other outputs: its size is at least 1e-3 of theirs."""
+    """Of each output |got - want| / |want|, the worst. What cancels to nothing, as the gradient
+    of a bias before a norm, counts beside the others: as if it had 1e-3 of their size."""
     if [tuple(t.shape) for t in got] != [tuple(t.shape) for t in want]:
         return math.nan
     norms = [float(t.norm()) / math.sqrt(max(1, t.numel())) for t in want]
@@ -118,18 +119,30 @@ def distance(got, want):
     return worst
 
 
-def compile_ahead(names, threads, directory, jobs):
-    """A process for each row, so many side by side, which fills both sides' caches."""
-    waiting, running = list(names), []
+def compile_ahead(names, threads, directory, options):
+    """A process for each row, so many side by side, which fills both sides' caches; the rows
+    that were done in time. Gradients, which take longest, come first."""
+    waiting = sorted(names, key=lambda name: not name.endswith("gradients"))
+    running, done, begun = {}, set(), time.monotonic()
     environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
     while waiting or running:
-        running = [p for p in running if p.poll() is None]
-        while waiting and len(running) < jobs:
-            running.append(subprocess.Popen(
-                [sys.executable, os.path.abspath(__file__), "--compile-alone", waiting.pop(0),
+        for name, process in list(running.items()):
+            if process.poll() is not None:
+                del running[name]
+                done.add(name)
+                say(f"  {time.monotonic() - begun:5.1f} s: {name}")
+        if time.monotonic() - begun > options.ahead:
+            for process in running.values():
+                os.killpg(process.pid, signal.SIGKILL)
+            return done
+        while waiting and len(running) < options.jobs:
+            name = waiting.pop(0)
+            running[name] = subprocess.Popen(
+                [sys.executable, os.path.abspath(__file__), "--compile-alone", name,
                  f"--threads={threads}", f"--cache={directory}"], env=environment,
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         time.sleep(0.05)
+    return done
 
 
 def compile_alone(name, threads, directory):
@@ -142,7 +155,7 @@ def compile_alone(name, threads, directory):
 
 # One row -------------------------------------------------------------------------------------
 
-def measure(ours, name, threads, options, scratch):
+def measure(ours, name, threads, options, scratch, compiled):
     row = {"row": name, "threads": threads}
     spec = ours.ask("load", name)
     row.update({"what": spec["what"], "operations": spec["operations"]})
@@ -153,6 +166,8 @@ def measure(ours, name, threads, options, scratch):
         if peers.checksums != ours.ask("inputs")["checksums"]:
             raise Failed("the two sides' inputs differ")
         try:
+            if not compiled:
+                raise TimeoutError(f"not ready after {options.ahead} s")
             peers.add_compiled()
         except Exception as error:  # eager still counts
             row["notes"] = [" ".join(f"torch.compile: {error}".split())[:300]]
@@ -176,14 +191,14 @@ def check_errors(row):
                          f"eager by {row['errors']['eager']:.3g}")
 
 
-def guarded(ours, name, threads, options):
+def guarded(ours, name, threads, options, compiled):
     def alarm(signum, frame):
         raise TooSlow(f"more than {options.limit} s")
     scratch = tempfile.mkdtemp(prefix="tc_models_")
     signal.signal(signal.SIGALRM, alarm)
     signal.alarm(options.limit)
     try:
-        return measure(ours, name, threads, options, scratch)
+        return measure(ours, name, threads, options, scratch, compiled)
     except (TooSlow, Exception) as error:
         if not isinstance(error, Failed):
             ours.stop()
@@ -220,8 +235,8 @@ def summary(rows):
             continue
         mean = math.exp(sum(math.log(value) for value, _ in found) / len(found))
         least, worst = min(found, key=lambda item: item[0])
-        lines.append(f"{threads or 'all'} threads: geometric mean {mean:.3f} of {len(found)} rows, "
-                     f"least {least:.2f} ({worst['row']}, {worst['threads']}), "
+        lines.append(f"{threads or 'all'} threads: geometric mean {mean:.3f} "
+                     f"of {len(found)} rows, least {least:.2f} ({worst['row']}, {worst['threads']}), "
                      f"below 0.7: {sum(value < 0.7 for value, _ in found)}")
     failed = [row["row"] for row in rows if "error" in row]
     return lines + ([f"failed: {' '.join(failed)}"] if failed else [])
@@ -242,7 +257,8 @@ def new_record(options):
     from speed_peers import label_of, without_paths
     words = ["tests/bench/models.py"] + sys.argv[1:]
     record = {"date": datetime.date.today().isoformat(), "commit": label_of(options.commit),
-              "machine": machine_name(), "compiler": run_text("g++", "--version").split("\n")[0],
+              "machine": machine_name(),
+              "compiler": run_text("g++", "--version").split("\n")[0],
               "command": without_paths(" ".join(words)), "rows": []}
     if options.torch:
         import torch
@@ -263,7 +279,8 @@ def parse():
     add("--commit", default="", help="what the record says was measured; default: git's word")
     add("--seconds", type=float, default=0.5, help="of timing a row")
     add("--limit", type=int, default=120, help="seconds a row may take in all")
-    add("--jobs", type=int, default=cores, help="processes that compile ahead")
+    add("--jobs", type=int, default=max(1, cores // 2), help="processes that compile ahead")
+    add("--ahead", type=float, default=600, help="seconds that they have; 0: eager mode alone")
     add("--no-torch", dest="torch", action="store_false")
     add("--cache", default="", help="where torch.compile's results are kept")
     add("--compile-alone", default="", help=argparse.SUPPRESS)
@@ -277,15 +294,15 @@ def names_of(options):
 
 
 def measure_all(options, directory):
-    record, names = new_record(options), names_of(options)
+    record, names, compiled = new_record(options), names_of(options), set()
     for threads in map(int, options.threads.split(",")):
         if options.torch:
             say(f"compiling {len(names)} rows for {threads} threads")
             use_threads(threads, directory)
-            compile_ahead(names, threads, directory, options.jobs)
+            compiled = compile_ahead(names, threads, directory, options)
         ours = Ours(threads)
         for name in names:
-            record["rows"].append(guarded(ours, name, threads, options))
+            record["rows"].append(guarded(ours, name, threads, options, name in compiled))
             gpu_bench.save_record(record, options.record)
             print(line_of(record["rows"][-1]), flush=True)
         ours.stop()
@@ -300,7 +317,7 @@ def main():
     directory = options.cache or tempfile.mkdtemp(prefix="tc_models_cache_")
     if options.compile_alone:
         return compile_alone(options.compile_alone, int(options.threads), directory)
-    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "2")  # jobs are side by side
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "4")  # jobs are side by side
     options.trial = True  # a CPU is enough
     options.no_torch = not options.torch
     options.torch = gpu_bench.find_torch(options) is not None

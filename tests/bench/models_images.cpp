@@ -29,7 +29,7 @@ ConvNorm make_conv_norm(int64_t in, int64_t out, int64_t kernel, int64_t stride 
 
 Tensor pooled(const Tensor& x) { return tc::mean(x, {2, 3}); }
 
-// He et al. 2016 -------------------------------------------------------------------------------
+// He et al. 2016 ------------------------------------------------------------------------------
 
 struct ResidualBlock {
   static constexpr const char* names[] = {"first", "second", "shortcut"};
@@ -68,7 +68,7 @@ Network resnet(bool small) {
                     classes({batch}, 10));
 }
 
-// Sandler et al. 2018 --------------------------------------------------------------------------
+// Sandler et al. 2018 -------------------------------------------------------------------------
 
 struct InvertedBlock {
   static constexpr const char* names[] = {"up", "each", "down"};
@@ -110,7 +110,7 @@ Network mobilenet(bool small) {
                     floats({batch, 3, side, side}), classes({batch}, 10));
 }
 
-// Ronneberger et al. 2015 ----------------------------------------------------------------------
+// Ronneberger et al. 2015 ---------------------------------------------------------------------
 
 // Wu and He 2018: each image's groups of channels by their own mean and variance.
 struct GroupNorm {
@@ -186,7 +186,7 @@ Network unet(bool small) {
                     floats({batch, 3, side, side}), floats({batch, 2, side, side}));
 }
 
-// Dosovitskiy et al. 2021 ----------------------------------------------------------------------
+// Dosovitskiy et al. 2021 ---------------------------------------------------------------------
 
 struct Mlp {
   static constexpr const char* names[] = {"up", "down"};
@@ -246,7 +246,7 @@ Network vit(bool small) {
                     classes({batch}, 10));
 }
 
-// Tolstikhin et al. 2021 -----------------------------------------------------------------------
+// Tolstikhin et al. 2021 ----------------------------------------------------------------------
 
 struct MixerBlock {
   static constexpr const char* names[] = {"norm1", "places", "norm2", "channels"};

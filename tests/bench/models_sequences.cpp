@@ -1,5 +1,5 @@
-// Which models read sequences? Transformers as GPT-2 and as Llama have them, two recurrent ones and
-// a state-space model, whose steps are unrolled as PyTorch's tracer would.
+// Which models read sequences? Transformers as GPT-2 and as Llama have them, two recurrent ones
+// and a state-space model, whose steps are unrolled as PyTorch's tracer would.
 #include "tests/bench/models_rows.h"
 
 namespace bench {
@@ -23,7 +23,7 @@ Network gpt(bool small) {
                     classes({batch, length}, words));
 }
 
-// Touvron et al. 2023 --------------------------------------------------------------------------
+// Touvron et al. 2023 -------------------------------------------------------------------------
 
 // Su et al. 2021: pairs of a head's halves, turned by the place's angles.
 Tensor rotated(const Tensor& x, const Tensor& cosine, const Tensor& sine) {
@@ -117,7 +117,7 @@ Network llama(bool small) {
                     classes({batch, length}, words), classes({batch, length}, words));
 }
 
-// Recurrent ------------------------------------------------------------------------------------
+// Recurrent -----------------------------------------------------------------------------------
 
 // PyTorch's: the gates' rows one behind the other, a bias for each product.
 struct Recurrent {

@@ -273,7 +273,8 @@ class StateSpace(nn.Module):
     def forward(self, x):
         given, gate = self.input(x).chunk(2, -1)
         before = F.pad(given.transpose(1, 2), (3, 0))
-        u = F.silu(F.conv1d(before, self.window[:, :, 0], groups=len(self.skip))).transpose(1, 2)
+        near = F.conv1d(before, self.window[:, :, 0], groups=len(self.skip))
+        u = F.silu(near).transpose(1, 2)
         step = F.softplus(self.rates(u))
         taken, shown = self.chosen(u).chunk(2, -1)
         decay = torch.exp(step[..., None] * -torch.exp(self.log_rates))
