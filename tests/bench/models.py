@@ -236,7 +236,8 @@ def summary(rows):
         mean = math.exp(sum(math.log(value) for value, _ in found) / len(found))
         least, worst = min(found, key=lambda item: item[0])
         lines.append(f"{threads or 'all'} threads: geometric mean {mean:.3f} "
-                     f"of {len(found)} rows, least {least:.2f} ({worst['row']}, {worst['threads']}), "
+                     f"of {len(found)} rows, least {least:.2f} "
+                     f"({worst['row']}, {worst['threads']}), "
                      f"below 0.7: {sum(value < 0.7 for value, _ in found)}")
     failed = [row["row"] for row in rows if "error" in row]
     return lines + ([f"failed: {' '.join(failed)}"] if failed else [])

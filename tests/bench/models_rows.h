@@ -2,8 +2,8 @@
 // beside the same models in PyTorch (models_torch.py has a class for each).
 //
 // A row is a model and what is asked of it: "resnet/forward" gives the scores,
-// "resnet/gradients" the loss and the gradients of all weights. Weights and data are made from a
-// counter on both sides (gpu_inputs.h), in the order of the model's tensors, the data last.
+// "resnet/gradients" the loss and the gradients of all weights. Weights and data are made from
+// a counter on both sides (gpu_inputs.h), in the order of the model's tensors, the data last.
 #pragma once
 
 #include "tests/bench/gpu_rows.h"
