@@ -143,3 +143,17 @@ TEST_CASE("for a GPU, more than 1024 chunks are taken together until one chunk i
     CHECK(same_bits(interpret(scheduled, inputs)[0], interpret(graph, inputs)[0]));
   }
 }
+
+TEST_CASE("for a GPU, columns are split from four chunks, while they do not fill it",
+          "[split]") {
+  const auto splits_down = [](int64_t length, int64_t columns) {
+    const Program program =
+        fused(str("graph f(%0 x: f32[", length, ",", columns, "]) {\n%1: f32[", columns,
+                  "] = sum %0 {axes=[0]}\nreturn %1\n}"));
+    return splits(for_machine(program, default_machine(Target::Cuda)));
+  };
+  CHECK(splits_down(4096, 1000));
+  CHECK(splits_down(4096, 1001));
+  CHECK_FALSE(splits_down(4095, 1000));
+  CHECK_FALSE(splits_down(4096, 1000000));
+}

@@ -13,7 +13,7 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kLongRow = 16 * kChunk, kLongColumn = 8 * kChunk;
+constexpr int64_t kLongRow = 16 * kChunk, kLongColumn = 4 * kChunk;
 
 bool splits(Op op) { return op != Op::sum_exp && op != Op::argmax && op != Op::argmin; }
 
@@ -26,11 +26,8 @@ bool are_columns(const Kernel& kernel) {
 }
 
 // Rows that keep the machine busy. Of columns, which are neighbours in memory, a block of a GPU takes 32.
-// An odd number of them is never taken in packs: a thread's columns lie apart, and blocks that finish
-// together (a cluster) are few.
-int64_t many_rows(const Machine& machine, int64_t rows, bool columns) {
-  if (!columns) return rows_to_fill(machine);
-  return (rows % 2 == 1 ? 64 : 32) * blocks_to_fill(machine);
+int64_t many_rows(const Machine& machine, bool columns) {
+  return (columns ? 32 : 1) * rows_to_fill(machine);
 }
 
 bool stores_in_loops(const Step& step) {
@@ -260,7 +257,7 @@ bool can_split(const Program& program, const Kernel& kernel) {
   if (stores_apart(kernel, count) && kernel.rows > 0 && first->inner.size() == 1) return false;
   const int64_t rows = row_count(kernel).constant();
   const bool columns = program.target == Target::Cuda && are_columns(kernel);
-  return rows < many_rows(program.machine, rows, columns) &&
+  return rows < many_rows(program.machine, columns) &&
          count >= (columns ? kLongColumn : kLongRow);
 }
 

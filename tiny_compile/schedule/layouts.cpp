@@ -216,10 +216,12 @@ std::optional<Deal> deal_of(const Program& program, const Kernel& kernel) {
     if (is_window && !shape.again && shape.longest < kShort) return std::nullopt;
     const bool far = rows.vector == 1 && lines.of_rows > kNear * lines.accesses;
     if (far && !is_window) return std::nullopt;
-    if (!shape.again && shape.longest > 2 * kChunk)
-      return rows.vector == 1 && shape.rows < 2 * kLanes * program.machine.multiprocessors
-                 ? std::optional(read_odd_columns(program.machine, shape))
-                 : std::nullopt;
+    const bool is_long = !shape.again && shape.longest > 2 * kChunk;
+    if (is_long && rows.vector == 1 &&
+        shape.rows < 2 * kLanes * program.machine.multiprocessors)
+      return read_odd_columns(program.machine, shape);
+    // A place (argmax) is never split into chunks: more threads share a column here.
+    if (is_long && !shape.places) return std::nullopt;
     if (!is_window) {
       const Deal d = shape.again ? hold_columns(program.machine, shape, rows)
                                  : read_columns(program.machine, shape, rows);
