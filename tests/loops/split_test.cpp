@@ -8,6 +8,7 @@
 #include "tiny_compile/loops/fuse.h"
 #include "tiny_compile/loops/interpreter.h"
 #include "tiny_compile/loops/lower.h"
+#include "tiny_compile/loops/verify.h"
 #include "tiny_compile/schedule/policy.h"
 
 using namespace tiny_compile;
@@ -156,4 +157,23 @@ TEST_CASE("for a GPU, columns are split from four chunks, while they do not fill
   CHECK(splits_down(4096, 1001));
   CHECK_FALSE(splits_down(4095, 1000));
   CHECK_FALSE(splits_down(4096, 1000000));
+}
+
+TEST_CASE("what is split of a strided input stays in its buffer, whatever divides a chunk",
+          "[split]") {
+  for (const char* text :
+       {"graph f(%0 x: f32[143,33,16]) {\n%1: f32[143,32,16] = slice %0 {axis=1, start=0, "
+        "step=1, stop=32}\n%2: f32[] = sum %1 {axes=[0,1,2]}\nreturn %2\n}",
+        "graph f(%0 x: f32[603,33,3]) {\n%1: f32[603,32,3] = slice %0 {axis=1, start=0, "
+        "step=1, stop=32}\n%2: f32[3] = sum %1 {axes=[0,1]}\nreturn %2\n}"}) {
+    const Graph graph = parse_graph(text);
+    const std::vector<Tensor> inputs = random_inputs(graph, 5);
+    for (Target target : {Target::Cpp, Target::Cuda}) {
+      const Program program = for_machine(fuse(lower(graph)), default_machine(target));
+      const Program scheduled = schedule(program);
+      verify(scheduled);
+      CHECK(scheduled.kernels.size() == 2);
+      CHECK(same_bits(interpret(scheduled, inputs)[0], interpret(graph, inputs)[0]));
+    }
+  }
 }

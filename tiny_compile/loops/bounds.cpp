@@ -390,6 +390,26 @@ MaskFacts::Ways MaskFacts::ways_of(int id, bool wanted, int depth) {
   return all;
 }
 
+namespace {
+
+// Of facts about i those about the i/d that are in the index: 73215 - 1024*j - i >= 0 says that
+// 73215 - 1024*j - 512*(i/512) >= 0.
+std::vector<Expr> with_quotients_of(const Expr& index, std::vector<Expr> facts) {
+  const size_t given = facts.size();
+  for (const Term& term : terms(index)) {
+    if (term.factor.kind() != ExprKind::FloorDiv) continue;
+    const Expr &divided = term.factor.operands()[0], &divisor = term.factor.operands()[1];
+    if (!divisor.is_constant()) continue;
+    for (size_t f = 0; f < given && facts.size() < kMostFacts; f++) {
+      const int64_t c = coefficient(facts[f], divided);
+      if (c < 0) facts.push_back(facts[f] - divided * c + term.factor * (divisor * c));
+    }
+  }
+  return facts;
+}
+
+}  // namespace
+
 bool MaskFacts::within(const Expr& index, const Expr& size, int mask) {
   const Interval bounds = index.bounds();
   const bool below =
@@ -403,8 +423,14 @@ bool MaskFacts::within(const Expr& index, const Expr& size, int mask) {
     known = facts_.emplace(mask, std::move(all)).first;
   }
   const Expr room = size - 1 - index;
-  return std::all_of(known->second.begin(), known->second.end(), [&](const Facts& facts) {
+  const auto imply = [&](const Facts& facts) {
     return facts.imply_at_least_zero(index) && facts.imply_at_least_zero(room);
+  };
+  if (std::all_of(known->second.begin(), known->second.end(), imply)) return true;
+  const Ways& all = ways(mask, true, 0);
+  return std::all_of(all.begin(), all.end(), [&](const std::vector<Expr>& way) {
+    std::vector<Expr> facts = with_quotients_of(index, way);
+    return facts.size() > way.size() && imply(Facts(std::move(facts)));
   });
 }
 
