@@ -410,6 +410,7 @@ GRAPHS = {
     "sum f32 [50257,33] of columns": reduced("sum", "f32", 50257, 33, 0),
     "sum i64 [1000,257] of columns": reduced("sum", "i64", 1000, 257, 0),
     "max bf16 [4097,1000] of columns": reduced("max", "bf16", 4097, 1000, 0),
+    "max bf16 [3001,1000] of columns": reduced("max", "bf16", 3001, 1000, 0),
     "argmax f32 [1001,130] of columns": reduced("argmax", "f32", 1001, 130, 0),
     "sum_exp f32 [2049,40] of columns": reduced("sum_exp", "f32", 2049, 40, 0),
     "softmax f32 [1000,256] of columns, in registers": softmax("f32", 1000, 256, 0),
