@@ -15,15 +15,11 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "tiny_compile/loops/narrow.h"
-
 namespace tiny_compile {
 namespace {
 
-constexpr size_t kMostWays = 64, kMostFacts = 64;
 constexpr int kRounds = 4;          // of narrowing one factor by what is known of the others
 constexpr int kMostSubtracted = 3;  // facts that one goal is the sum of
-constexpr int kDeepest = 200;       // ands, ors and nots in one another
 
 // The first and the last of `all` whose remainder by d is in `rest`.
 Interval ends_with(const Interval& all, int64_t d, const Interval& rest) {
@@ -55,8 +51,6 @@ void walk(const Expr& expr, std::unordered_map<const ExprNode*, bool>& seen, Wid
   }
   if (expr.kind() == ExprKind::Add) largest = std::max(largest, together);
 }
-
-Expr flipped(const Expr& fact) { return fact * -1 - 1; }  // not e >= 0  =>  -e - 1 >= 0
 
 Interval both(const Interval& a, const Interval& b) {
   return {std::max(a.low, b.low), std::min(a.high, b.high)};
@@ -329,109 +323,6 @@ bool Facts::implied_by_difference(const Expr& goal, int depth) const {
 
 bool Facts::imply_at_least_zero(const Expr& expr) const {
   return contradict_ || implied_by_difference(expr, facts_.size() > 16 ? 1 : kMostSubtracted);
-}
-
-// --- masks ----------------------------------------------------------------------------------
-
-MaskFacts::Ways MaskFacts::comparison(const Scalar& scalar, bool wanted) const {
-  const auto lhs = integer_of(kernel_, scalar.operands[0]),
-             rhs = integer_of(kernel_, scalar.operands[1]);
-  if (!lhs || !rhs || largest_part(*lhs) > kUnbounded / 4 ||
-      largest_part(*rhs) > kUnbounded / 4)
-    return {{}};
-  const Expr below = *rhs - *lhs - 1, above = *lhs - *rhs - 1;  // lhs < rhs, lhs > rhs
-  switch (scalar.op) {
-    case Op::lt: return {{wanted ? below : flipped(below)}};
-    case Op::gt: return {{wanted ? above : flipped(above)}};
-    case Op::ge: return {{wanted ? flipped(below) : below}};
-    case Op::le: return {{wanted ? flipped(above) : above}};
-    case Op::eq:
-    case Op::ne:
-      if (wanted == (scalar.op == Op::eq)) return {{flipped(below), flipped(above)}};
-      return {{below}, {above}};
-    default: return {{}};
-  }
-}
-
-const MaskFacts::Ways& MaskFacts::ways(int scalar, bool wanted, int depth) {
-  const std::pair<int, bool> key = {scalar, wanted};
-  const auto found = ways_.find(key);
-  return found != ways_.end()
-             ? found->second
-             : ways_.emplace(key, ways_of(scalar, wanted, depth)).first->second;
-}
-
-MaskFacts::Ways MaskFacts::ways_of(int id, bool wanted, int depth) {
-  const Scalar& scalar = kernel_.scalars[id];
-  if (scalar.kind == ScalarKind::Constant)
-    return (scalar.value.as_integer() != 0) == wanted ? Ways{{}} : Ways{};
-  if (scalar.kind != ScalarKind::Apply || depth > kDeepest) return {{}};
-  if (scalar.op == Op::bitwise_not) return ways(scalar.operands[0], !wanted, depth + 1);
-  const bool joins = scalar.op == Op::bitwise_and || scalar.op == Op::bitwise_or;
-  if (!joins || scalar.dtype != DType::boolean)
-    return scalar.operands.size() == 2 ? comparison(scalar, wanted) : Ways{{}};
-  const Ways lhs = ways(scalar.operands[0], wanted, depth + 1),
-             rhs = ways(scalar.operands[1], wanted, depth + 1);
-  if (wanted == (scalar.op == Op::bitwise_or)) {  // either
-    Ways all = lhs;
-    all.insert(all.end(), rhs.begin(), rhs.end());
-    return all.size() > kMostWays ? Ways{{}} : all;
-  }
-  if (lhs.size() * rhs.size() > kMostWays) return lhs.size() < rhs.size() ? lhs : rhs;
-  Ways all;
-  for (const std::vector<Expr>& left : lhs) {
-    for (const std::vector<Expr>& right : rhs) {
-      all.push_back(left);
-      for (const Expr& fact : right) {
-        if (all.back().size() < kMostFacts) all.back().push_back(fact);
-      }
-    }
-  }
-  return all;
-}
-
-namespace {
-
-// Of facts about i those about the i/d that are in the index: 73215 - 1024*j - i >= 0 says that
-// 73215 - 1024*j - 512*(i/512) >= 0.
-std::vector<Expr> with_quotients_of(const Expr& index, std::vector<Expr> facts) {
-  const size_t given = facts.size();
-  for (const Term& term : terms(index)) {
-    if (term.factor.kind() != ExprKind::FloorDiv) continue;
-    const Expr &divided = term.factor.operands()[0], &divisor = term.factor.operands()[1];
-    if (!divisor.is_constant()) continue;
-    for (size_t f = 0; f < given && facts.size() < kMostFacts; f++) {
-      const int64_t c = coefficient(facts[f], divided);
-      if (c < 0) facts.push_back(facts[f] - divided * c + term.factor * (divisor * c));
-    }
-  }
-  return facts;
-}
-
-}  // namespace
-
-bool MaskFacts::within(const Expr& index, const Expr& size, int mask) {
-  const Interval bounds = index.bounds();
-  const bool below =
-      size.is_constant() ? bounds.high < size.constant() : max(index + 1, size) == size;
-  if (bounds.low >= 0 && below) return true;
-  if (mask < 0) return false;
-  auto known = facts_.find(mask);
-  if (known == facts_.end()) {
-    std::vector<Facts> all;
-    for (const std::vector<Expr>& way : ways(mask, true, 0)) all.emplace_back(way);
-    known = facts_.emplace(mask, std::move(all)).first;
-  }
-  const Expr room = size - 1 - index;
-  const auto imply = [&](const Facts& facts) {
-    return facts.imply_at_least_zero(index) && facts.imply_at_least_zero(room);
-  };
-  if (std::all_of(known->second.begin(), known->second.end(), imply)) return true;
-  const Ways& all = ways(mask, true, 0);
-  return std::all_of(all.begin(), all.end(), [&](const std::vector<Expr>& way) {
-    std::vector<Expr> facts = with_quotients_of(index, way);
-    return facts.size() > way.size() && imply(Facts(std::move(facts)));
-  });
 }
 
 }  // namespace tiny_compile

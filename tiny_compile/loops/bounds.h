@@ -1,7 +1,6 @@
-// Which values can an index take, and what does a mask say of it?
+// Which values can an index take?
 #pragma once
 
-#include <map>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -30,6 +29,8 @@ bool is_contiguous(const Expr& index, const Expr& symbol, int vector);
 // it: i/64 of 8.
 bool is_one_place(const Expr& index, const Expr& symbol, int64_t vector);
 
+inline constexpr size_t kMostFacts = 64;  // of a conjunction; what more there are is not known
+
 // A conjunction of facts about integers: that each of some Exprs is 0 or more.
 class Facts {
  public:
@@ -56,26 +57,6 @@ class Facts {
   std::vector<Expr> facts_;
   std::vector<Bound> bounds_;
   bool contradict_ = false;  // they never hold together
-};
-
-// What follows in a kernel from a mask: a DAG of lt, le, gt, ge, eq and ne of indices, joined by
-// and, or and not. Of another scalar nothing is known.
-class MaskFacts {
- public:
-  explicit MaskFacts(const Kernel& kernel) : kernel_(kernel) {}
-
-  // Whether 0 <= index < size wherever the mask (-1: always) is true.
-  bool within(const Expr& index, const Expr& size, int mask);
-
- private:
-  using Ways = std::vector<std::vector<Expr>>;  // one of them holds, each of its Exprs >= 0
-  const Ways& ways(int scalar, bool wanted, int depth);
-  Ways ways_of(int scalar, bool wanted, int depth);
-  Ways comparison(const Scalar& scalar, bool wanted) const;
-
-  const Kernel& kernel_;
-  std::map<std::pair<int, bool>, Ways> ways_;
-  std::map<int, std::vector<Facts>> facts_;  // of a mask
 };
 
 }  // namespace tiny_compile

@@ -13,8 +13,8 @@
 #include <set>
 
 #include "tiny_compile/loops/align.h"
-#include "tiny_compile/loops/bounds.h"
 #include "tiny_compile/loops/bytes_moved.h"
+#include "tiny_compile/loops/mask_facts.h"
 #include "tiny_compile/loops/narrow.h"
 #include "tiny_compile/loops/short_sums.h"
 #include "tiny_compile/loops/splice.h"

@@ -13,6 +13,7 @@
 #include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/loops/lives.h"
+#include "tiny_compile/loops/mask_facts.h"
 #include "tiny_compile/loops/order_updates.h"
 #include "tiny_compile/loops/program.h"
 #include "tiny_compile/loops/scan_rules.h"

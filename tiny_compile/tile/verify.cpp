@@ -10,6 +10,7 @@
 #include "tiny_compile/base/text_cursor.h"
 #include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/loops/lives.h"
+#include "tiny_compile/loops/mask_facts.h"
 #include "tiny_compile/loops/typing.h"
 #include "tiny_compile/tile/again.h"
 #include "tiny_compile/tile/known.h"
