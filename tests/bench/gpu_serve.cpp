@@ -183,4 +183,15 @@ int serve(const Machine& machine, const std::string& self, const RowMaker& make)
   return 0;
 }
 
+int run_program(int argc, char** argv,
+                int (*run)(const std::vector<std::string>& arguments,
+                           const std::string& self)) {
+  try {
+    return run(std::vector<std::string>(argv + 1, argv + argc), argv[0]);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
+
 }  // namespace bench

@@ -12,6 +12,10 @@ namespace bench {
 // row.
 int serve(const Machine& machine, const std::string& self, const RowMaker& make);
 
+// A program's main: `run` is given the arguments and the program's path; what it throws is told.
+int run_program(int argc, char** argv,
+                int (*run)(const std::vector<std::string>& arguments, const std::string& self));
+
 std::string quoted(const std::string& text);  // as JSON
 std::string number(double value);
 

@@ -377,11 +377,4 @@ int run(const std::vector<std::string>& arguments, const std::string& self) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    return run(std::vector<std::string>(argv + 1, argv + argc), argv[0]);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return bench::run_program(argc, argv, run); }

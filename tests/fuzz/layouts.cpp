@@ -12,6 +12,7 @@
 #include "tests/fuzz/shrink.h"
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/graph/interpreter.h"
+#include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/loops/legal_via.h"
 #include "tiny_compile/schedule/enumerate.h"
@@ -99,17 +100,11 @@ class Drawing {
     };
     int number = 0;
     for (const Scalar& s : kernel.scalars) {
-      if (s.kind != ScalarKind::Load || below(2) == 0) {
-        number += s.kind == ScalarKind::Load;
-        continue;
-      }
+      if (s.kind != ScalarKind::Load) continue;
       number++;
-      for (const std::vector<int>& inner : loops_of(kernel)) {
-        const bool goes_over = std::any_of(inner.begin(), inner.end(), [&](int axis) {
-          return depends_on(s.index, kernel.axes[axis].name);
-        });
-        if (goes_over) try_one(false, number, inner);
-      }
+      if (below(2) == 0) continue;
+      for (const std::vector<int>& inner : loops_of(kernel))
+        if (depends_on_any(kernel, s.index, inner)) try_one(false, number, inner);
     }
     number = 0;
     for (const Step& step : std::vector<Step>(kernel.steps)) {

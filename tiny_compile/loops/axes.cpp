@@ -157,9 +157,13 @@ Kernel with_short_rows_as_points(const Program& program, Kernel kernel) {
   return normalize(std::move(kernel));
 }
 
+bool depends_on_any(const Kernel& kernel, const Expr& index, const std::vector<int>& axes) {
+  return std::any_of(axes.begin(), axes.end(),
+                     [&](int axis) { return depends_on(index, kernel.axes[axis].name); });
+}
+
 bool depends_on_rows(const Kernel& kernel, const Expr& index) {
-  return std::any_of(kernel.axes.begin(), kernel.axes.begin() + kernel.rows,
-                     [&](const Axis& axis) { return depends_on(index, axis.name); });
+  return depends_on_any(kernel, index, row_axes(kernel));
 }
 
 bool step_as_one(const Kernel& kernel, const std::vector<int>& loops) {

@@ -8,6 +8,8 @@ namespace tiny_compile {
 // Whether it does more than store each of its points.
 bool is_sequential(const Kernel& kernel);
 
+bool depends_on_any(const Kernel& kernel, const Expr& index, const std::vector<int>& axes);
+
 // Whether an index differs between rows.
 bool depends_on_rows(const Kernel& kernel, const Expr& index);
 

@@ -13,6 +13,10 @@ const char* name_of(Level level) {
   return kNames[static_cast<int>(level)];
 }
 
+void add_part(Layout& layout, Level level, int64_t extent, int64_t step) {
+  if (extent > 1) layout.push_back({level, extent, step});
+}
+
 std::string str(const Layout& layout) {
   std::vector<std::string> parts;
   for (const Part& part : layout) {

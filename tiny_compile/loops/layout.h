@@ -48,6 +48,9 @@ struct Via {
   bool operator==(const Via&) const = default;
 };
 
+// Behind the others, where it is more than nothing.
+void add_part(Layout& layout, Level level, int64_t extent, int64_t step = 1);
+
 // Of blocks, warps and lanes, which have numbers.
 inline bool is_numbered(Level level) {
   return level == Level::Cluster || level == Level::Warp || level == Level::Lane;

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/legal_layouts.h"
 
 namespace tiny_compile {
@@ -22,19 +23,9 @@ bool is_of_indices(const Kernel& kernel, int id) {
                      [&](int operand) { return is_of_indices(kernel, operand); });
 }
 
-bool depends_on_any(const Kernel& kernel, const Expr& index, const std::vector<int>& axes) {
-  return std::any_of(axes.begin(), axes.end(),
-                     [&](int axis) { return depends_on(index, kernel.axes[axis].name); });
-}
-
 const Expr& index_of(const Kernel& kernel, const Via& via) {
   return via.stores ? kernel.steps[stored_by(kernel, via)].index
                     : kernel.scalars[loaded_by(kernel, via)].index;
-}
-
-DType dtype_of(const Kernel& kernel, const Via& via) {
-  return via.stores ? kernel.steps[stored_by(kernel, via)].dtype
-                    : kernel.scalars[loaded_by(kernel, via)].dtype;
 }
 
 // One of its layouts beside the kernel's own, of `what`.
@@ -131,6 +122,11 @@ int stored_by(const Kernel& kernel, const Via& via) {
     if (kernel.steps[s].kind == StepKind::Store && --left == 0) return via.stores ? s : -1;
   }
   return -1;
+}
+
+DType dtype_of(const Kernel& kernel, const Via& via) {
+  return via.stores ? kernel.steps[stored_by(kernel, via)].dtype
+                    : kernel.scalars[loaded_by(kernel, via)].dtype;
 }
 
 std::vector<int> loops_of(const Kernel& kernel, const Via& via) {

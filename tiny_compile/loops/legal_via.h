@@ -10,7 +10,8 @@ namespace tiny_compile {
 
 int loaded_by(const Kernel& kernel,
               const Via& via);  // the scalar; -1 where there is no such load
-int stored_by(const Kernel& kernel, const Via& via);  // the step; -1 likewise
+int stored_by(const Kernel& kernel, const Via& via);   // the step; -1 likewise
+DType dtype_of(const Kernel& kernel, const Via& via);  // of what is loaded or stored
 
 // The list of loops that the access goes over; empty where it goes over none.
 std::vector<int> loops_of(const Kernel& kernel, const Via& via);

@@ -151,9 +151,9 @@ double exchange_of(const Layout& loop) {
 
 Deal deal_of_layouts(const Program& program, const Kernel& kernel) {
   const Schedule& s = *kernel.schedule;
-  const double rows = as_double(rows_laid_out(kernel)), at_once = as_double(covered_by(s.rows));
-  const double blocks = std::ceil(rows / at_once) * cluster_of(s) *
-                        as_double(blocks_of_loops(kernel) * outer_rows(kernel)),
+  const double rows = as_double(rows_laid_out(kernel)), at_once = as_double(covered_by(s.rows)),
+               of_rows = std::ceil(rows / at_once) * cluster_of(s),
+               blocks = of_rows * as_double(blocks_of_loops(kernel) * outer_rows(kernel)),
                threads = kWarp * warps_of(s);
   const double multiprocessors = as_double(program.machine.multiprocessors);
   Deal d;
@@ -170,7 +170,7 @@ Deal deal_of_layouts(const Program& program, const Kernel& kernel) {
     d.exchange += exchange_of(loop);
   }
   elements *= as_double(extent_of(s.rows, Level::Vector) * extent_of(s.rows, Level::Register));
-  d.covered = padded / longest * (std::ceil(rows / at_once) * cluster_of(s) * at_once / rows);
+  d.covered = padded / longest * (of_rows * at_once / rows);
   d.width = width_of(program, kernel);
   d.passes = turns > 1 ? loops_over(kernel) : 1;
   const Occupancy occupancy = occupancy_of(program.machine, static_cast<int64_t>(threads),

@@ -13,18 +13,13 @@
 namespace tiny_compile {
 namespace {
 
-// A part, where it is more than nothing.
-void add(Layout& layout, Level level, int64_t extent, int64_t step = 1) {
-  if (extent > 1) layout.push_back({level, extent, step});
-}
-
 Layout rows_of(const Deal& d, int64_t rows) {
   const int64_t lanes = std::min(d.row_lanes, power_of_two_from(rows)),
                 left = power_of_two_from(ceil_divide(rows, lanes * d.row_vector));
   Layout layout = {{Level::Grid}};
-  add(layout, Level::Warp, std::min(d.row_warps, left), d.warps);
-  add(layout, Level::Lane, lanes, d.loops_first ? d.lanes() : 1);
-  add(layout, Level::Vector, d.row_vector);
+  add_part(layout, Level::Warp, std::min(d.row_warps, left), d.warps);
+  add_part(layout, Level::Lane, lanes, d.loops_first ? d.lanes() : 1);
+  add_part(layout, Level::Vector, d.row_vector);
   return layout;
 }
 
@@ -47,16 +42,16 @@ Layout loop_of(const Deal& d, int64_t count, int64_t vectors) {
       cluster > 1 && !of_chunks && registers * warps * lanes * vector == kChunk;
   Layout
       layout;  // blocks exchange what is left when all else of a chunk, or all turns, are added
-  if (rest == 1 && !any_warps) add(layout, Level::Cluster, cluster);
-  if (!of_chunks && !is_chunk) add(layout, Level::Register, registers);
-  add(layout, Level::Serial, rest);
-  if (rest > 1) add(layout, Level::Cluster, cluster);
-  if (is_chunk) add(layout, Level::Register, registers);
-  add(layout, Level::Warp, warps);
-  if (rest == 1 && any_warps) add(layout, Level::Cluster, cluster);
-  if (of_chunks) add(layout, Level::Register, registers);
-  add(layout, Level::Lane, lanes, d.loops_first ? 1 : d.row_lanes);
-  add(layout, Level::Vector, vector);
+  if (rest == 1 && !any_warps) add_part(layout, Level::Cluster, cluster);
+  if (!of_chunks && !is_chunk) add_part(layout, Level::Register, registers);
+  add_part(layout, Level::Serial, rest);
+  if (rest > 1) add_part(layout, Level::Cluster, cluster);
+  if (is_chunk) add_part(layout, Level::Register, registers);
+  add_part(layout, Level::Warp, warps);
+  if (rest == 1 && any_warps) add_part(layout, Level::Cluster, cluster);
+  if (of_chunks) add_part(layout, Level::Register, registers);
+  add_part(layout, Level::Lane, lanes, d.loops_first ? 1 : d.row_lanes);
+  add_part(layout, Level::Vector, vector);
   return layout;
 }
 

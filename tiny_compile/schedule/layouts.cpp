@@ -30,8 +30,6 @@
 namespace tiny_compile {
 namespace {
 
-using Shape = Outline;
-
 constexpr int64_t kAccess = 16;      // bytes
 constexpr int64_t kSector = 32;      // bytes side by side that a warp reads of long ones
 constexpr int64_t kHeld = 32;        // elements of a thread, of a row that is held
@@ -55,7 +53,7 @@ constexpr int64_t kHeldChunks = 32;  // of a block's rows, each of 32 registers 
 constexpr int64_t kShort = 8;        // elements of a window that others read in wider pieces
 
 // Of all rows.
-int64_t threads_of(const Shape& shape, const Deal& d) {
+int64_t threads_of(const Outline& shape, const Deal& d) {
   return shape.rows * d.lanes() * d.warps * d.cluster;
 }
 
@@ -63,7 +61,7 @@ int64_t threads_of(const Shape& shape, const Deal& d) {
 // written by itself, a warp shall not write to 32 lines at a time; nor shall it come back to the lines
 // of as many long rows for each access, when others have driven them out of L1. (Standardise over
 // 32 of f32: 239 us, by four lanes a row 125.)
-Deal hold_rows(const Machine& machine, const Shape& shape, const Along& loops) {
+Deal hold_rows(const Machine& machine, const Outline& shape, const Along& loops) {
   const int64_t padded = std::max(loops.vector, power_of_two_from(shape.longest)),
                 some = (shape.words > 1 ? 2 : 1) * kHeld / power_of_two_from(shape.words);
   const int64_t least_odd = padded <= kLanes ? kHeldOdd / 2 : kHeldOdd;
@@ -92,7 +90,7 @@ Deal hold_rows(const Machine& machine, const Shape& shape, const Along& loops) {
 // Of what is the same in any order all warps have as much, chunks or not; and fewer warps twice as much
 // where places go along, each of which takes more instructions to compare than to read. (Maximum and its place
 // over 1280 of f32: 16.8 us for 25.5.)
-Deal read_evenly(const Machine& machine, const Shape& shape, Deal d) {
+Deal read_evenly(const Machine& machine, const Outline& shape, Deal d) {
   d.evenly = true;
   Deal fewer = d;
   fewer.warps = std::max<int64_t>(1, d.warps / 2);
@@ -103,7 +101,7 @@ Deal read_evenly(const Machine& machine, const Shape& shape, Deal d) {
 }
 
 // Long ones that are read once: a warp has chunks; of few rows, blocks of a cluster have parts.
-Deal read_rows(const Machine& machine, const Shape& shape, const Along& loops) {
+Deal read_rows(const Machine& machine, const Outline& shape, const Along& loops) {
   Deal d;
   d.loops_first = true;
   d.vector = loops.vector;
@@ -120,7 +118,7 @@ Deal read_rows(const Machine& machine, const Shape& shape, const Along& loops) {
 // Blocks of a cluster that a multiprocessor has: some wait while others compute. Where threads hold
 // several values of an element, as many as have registers for them: what is spilled costs more than
 // a block that waits is worth.
-int64_t waiting_blocks(const Machine& machine, const Shape& shape, const Deal& d) {
+int64_t waiting_blocks(const Machine& machine, const Outline& shape, const Deal& d) {
   const int64_t threads = kLanes * d.warps,
                 most = std::min(shape.divides ? kWaitingDivided : kWaiting,
                                 machine.threads / threads);
@@ -149,20 +147,20 @@ Deal hold_by_warps(const Along& loops) {
 }
 
 // A lane has no more than 48 of each value, and there are rows for all multiprocessors.
-bool holds_by_warps(const Machine& machine, const Shape& shape) {
+bool holds_by_warps(const Machine& machine, const Outline& shape) {
   return shape.longest <= kChunk + kChunk / 2 &&
          shape.words * 2 * kChunk / kLanes <= kMostHeld &&
          shape.rows >= kRowWarps * machine.multiprocessors;
 }
 
-bool fits_in_chunks(const Shape& shape) {
+bool fits_in_chunks(const Outline& shape) {
   const int64_t chunks = shape.longest / kChunk;
   return shape.longest % kChunk == 0 && chunks * shape.streams <= kHeldChunks;
 }
 
 // Where a row's elements lie side by side and other rows elsewhere, lanes share rows, and it takes
 // shuffles to bring together what they have.
-bool prefers_rows_as_lanes(const Lines& lines, const Shape& shape) {
+bool prefers_rows_as_lanes(const Lines& lines, const Outline& shape) {
   const double padded = static_cast<double>(std::min(kLanes, power_of_two_from(shape.longest))),
                shuffles = shape.reductions * std::log2(padded) * kLanes /
                           static_cast<double>(std::max(kLanes, shape.longest));
@@ -179,8 +177,8 @@ bool has_symbolic_places(const Kernel& kernel) {
 
 // Lanes go along the loops. Others hold rows of more than two chunks that begin anywhere, and of three of
 // which the last is short; what several lists of loops go over they do not share.
-std::optional<Deal> share_rows(const Machine& machine, const Kernel& kernel, const Shape& shape,
-                               const Along& loops) {
+std::optional<Deal> share_rows(const Machine& machine, const Kernel& kernel,
+                               const Outline& shape, const Along& loops) {
   const bool is_even = loops.is_all && loops.vector * loops.bytes >= kAccess,
              is_one = kernel.rows == 0;
   if (shape.longest <= kChunk) {
@@ -203,7 +201,7 @@ std::optional<Deal> share_rows(const Machine& machine, const Kernel& kernel, con
 }
 
 std::optional<Deal> deal_of(const Program& program, const Kernel& kernel) {
-  const Shape shape = outline_of(kernel);
+  const Outline shape = outline_of(kernel);
   if (shape.reductions == 0 || has_symbolic_places(kernel)) return std::nullopt;
   const std::vector<std::vector<int>> loops = loops_of(kernel);
   const Along along_loops = along(program, kernel, kernel.axes[loops[0].back()]);

@@ -31,11 +31,6 @@ bool runs_along(const Kernel& kernel, const Expr& index, int axis) {
   return is_contiguous(index, kernel.axes[axis].symbol(), 1);
 }
 
-bool depends_on_any(const Kernel& kernel, const Expr& index, const std::vector<int>& axes) {
-  return std::any_of(axes.begin(), axes.end(),
-                     [&](int axis) { return depends_on(index, kernel.axes[axis].name); });
-}
-
 // The last axes, from the first of as many as a tile's side has, if stores go on from one to the next.
 int first_loop(const Kernel& kernel) {
   int64_t elements = 1;
@@ -116,10 +111,6 @@ Side side_of(const Program& program, const Kernel& kernel, int along,
   return side;
 }
 
-void add(Layout& layout, Level level, int64_t extent, int64_t step = 1) {
-  if (extent > 1) layout.push_back({level, extent, step});
-}
-
 // Neighbours along one side of a tile, and lines of them along the other.
 struct Dealt {
   Layout neighbours, lines;
@@ -128,12 +119,12 @@ struct Dealt {
 Dealt dealt(int64_t neighbours, int64_t lines, int64_t vector) {
   const int64_t lanes = std::min(kLanes, neighbours / vector), others = kLanes / lanes;
   Dealt d;
-  add(d.neighbours, Level::Register, neighbours / (lanes * vector));
-  add(d.neighbours, Level::Lane, lanes);
-  add(d.neighbours, Level::Vector, vector);
-  add(d.lines, Level::Register, lines / (kWarps * others));
-  add(d.lines, Level::Warp, kWarps);
-  add(d.lines, Level::Lane, others, lanes);
+  add_part(d.neighbours, Level::Register, neighbours / (lanes * vector));
+  add_part(d.neighbours, Level::Lane, lanes);
+  add_part(d.neighbours, Level::Vector, vector);
+  add_part(d.lines, Level::Register, lines / (kWarps * others));
+  add_part(d.lines, Level::Warp, kWarps);
+  add_part(d.lines, Level::Lane, others, lanes);
   return d;
 }
 

@@ -221,10 +221,6 @@ void define_arrays(Lowering& l, const std::vector<int>& values) {
   l.of_rows.insert(arrays.begin(), arrays.end());
 }
 
-}  // namespace
-
-namespace {
-
 // What a thread of a block that comes to barriers stores: not what is beyond the last.
 Body where_there_is_one(const Lowering& l, const Share& k, Statement store) {
   if (!l.clamps) return {std::move(store)};

@@ -172,11 +172,6 @@ class Staging {
   const Layout loop_;
 };
 
-DType dtype_of(const Kernel& kernel, const Via& via) {
-  return via.stores ? kernel.steps[stored_by(kernel, via)].dtype
-                    : kernel.scalars[loaded_by(kernel, via)].dtype;
-}
-
 // The array that it goes by; where an earlier pass used it, or an earlier turn, all wait before.
 int array_of(Lowering& l, size_t number, Body& before) {
   const Via& via = l.kernel.schedule->via[number];
@@ -190,6 +185,16 @@ int array_of(Lowering& l, size_t number, Body& before) {
                                 elements_of_stage(via), Space::Shared, is_half(dtype)});
 }
 
+// Where the pass finds what one access has read, or leaves what another is to store.
+Staged add_stage(Lowering& l, size_t number, Stages& stages) {
+  const Via& via = l.kernel.schedule->via[number];
+  const int array = array_of(l, number, stages.before);
+  Staging staging(l, via);
+  stages.works.push_back(via.stores ? staging.store(array) : staging.load(array));
+  stages.pieces = via.pieces;
+  return staging.staged(array);
+}
+
 }  // namespace
 
 Stages stage_loads(Lowering& l, const std::vector<int>& ids) {
@@ -197,14 +202,9 @@ Stages stage_loads(Lowering& l, const std::vector<int>& ids) {
   const std::vector<Via>& all = l.kernel.schedule->via;
   for (size_t n = 0; n < all.size(); n++) {
     const int load = loaded_by(l.kernel, all[n]);
-    if (all[n].stores || std::count(ids.begin(), ids.end(), load) == 0 || is_known(l, load) ||
-        loops_of(l.kernel, all[n]) != l.inner)
-      continue;
-    const int array = array_of(l, n, stages.before);
-    Staging staging(l, all[n]);
-    stages.works.push_back(staging.load(array));
-    l.staged[load] = staging.staged(array);
-    stages.pieces = all[n].pieces;
+    if (std::count(ids.begin(), ids.end(), load) > 0 && !is_known(l, load) &&
+        loops_of(l.kernel, all[n]) == l.inner)
+      l.staged[load] = add_stage(l, n, stages);
   }
   if (!stages.empty()) stages.works.back().after = {barrier()};
   return stages;
@@ -215,12 +215,8 @@ Stages stage_stores(Lowering& l, const std::vector<int>& steps) {
   const std::vector<Via>& all = l.kernel.schedule->via;
   for (size_t n = 0; n < all.size(); n++) {
     const int step = stored_by(l.kernel, all[n]);
-    if (!all[n].stores || std::count(steps.begin(), steps.end(), step) == 0) continue;
-    const int array = array_of(l, n, stages.before);
-    Staging staging(l, all[n]);
-    stages.works.push_back(staging.store(array));
-    l.stored[step] = staging.staged(array);
-    stages.pieces = all[n].pieces;
+    if (std::count(steps.begin(), steps.end(), step) > 0)
+      l.stored[step] = add_stage(l, n, stages);
   }
   return stages;
 }
