@@ -1,6 +1,5 @@
 // Which layouts are legal, and how they read.
 #include "tests/catch.h"
-#include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/loops/program.h"
 
 using namespace tiny_compile;

@@ -7,7 +7,7 @@
 #include "tests/catch.h"
 #include "tests/fuzz/layouts.h"
 #include "tests/fuzz/random_graph.h"
-#include "tiny_compile/loops/legal_layouts.h"
+#include "tiny_compile/loops/laid_out.h"
 #include "tiny_compile/tile/interpreter.h"
 #include "tiny_compile/tile/lower.h"
 #include "tiny_compile/tile/owner.h"

@@ -48,7 +48,7 @@ struct Schedule {
   int ahead = 0;     // blocks, or clusters, until what they ask for is read; 0: none asks
   int outer = 0;     // row axes, of the first, of which each block has one place
   Layout rows{};     // of the flat index of the others
-  std::vector<Layout> loops{};  // of each list of loops (legal_layouts.h)
+  std::vector<Layout> loops{};  // of each list of loops (laid_out.h)
   std::vector<Via> via{};
   bool operator==(const Schedule&) const = default;
 };

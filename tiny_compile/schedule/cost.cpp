@@ -20,7 +20,7 @@
 #include <cstdlib>
 
 #include "tiny_compile/base/integer.h"
-#include "tiny_compile/loops/legal_layouts.h"
+#include "tiny_compile/loops/laid_out.h"
 #include "tiny_compile/loops/passes_of.h"
 #include "tiny_compile/schedule/enumerate.h"
 #include "tiny_compile/schedule/occupancy.h"

@@ -16,6 +16,7 @@
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/bounds.h"
+#include "tiny_compile/loops/laid_out.h"
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/loops/legal_via.h"
 

@@ -14,7 +14,6 @@
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/bounds.h"
 #include "tiny_compile/loops/kept_values.h"
-#include "tiny_compile/loops/legal_layouts.h"
 
 namespace tiny_compile {
 

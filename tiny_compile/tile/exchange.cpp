@@ -14,7 +14,6 @@
 #include <algorithm>
 
 #include "tiny_compile/base/integer.h"
-#include "tiny_compile/loops/legal_layouts.h"
 
 namespace tiny_compile {
 namespace {

@@ -16,7 +16,7 @@
 #include <algorithm>
 
 #include "tiny_compile/base/integer.h"
-#include "tiny_compile/loops/legal_layouts.h"
+#include "tiny_compile/loops/laid_out.h"
 #include "tiny_compile/tile/exchange.h"
 
 namespace tiny_compile {

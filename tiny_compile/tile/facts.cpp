@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "tiny_compile/loops/kept_values.h"
-#include "tiny_compile/loops/legal_layouts.h"
+#include "tiny_compile/loops/laid_out.h"
 #include "tiny_compile/loops/passes_of.h"
 #include "tiny_compile/schedule/rates.h"
 #include "tiny_compile/tile/lower.h"

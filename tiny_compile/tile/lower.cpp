@@ -16,7 +16,7 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/kept_values.h"
-#include "tiny_compile/loops/legal_layouts.h"
+#include "tiny_compile/loops/laid_out.h"
 #include "tiny_compile/loops/passes_of.h"
 #include "tiny_compile/tile/ahead.h"
 #include "tiny_compile/tile/elements.h"

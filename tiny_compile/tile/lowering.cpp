@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "tiny_compile/base/integer.h"
-#include "tiny_compile/loops/legal_layouts.h"
+#include "tiny_compile/loops/laid_out.h"
 
 namespace tiny_compile {
 

@@ -10,7 +10,6 @@
 #include <bit>
 
 #include "tiny_compile/base/integer.h"
-#include "tiny_compile/loops/legal_layouts.h"
 
 namespace tiny_compile {
 namespace {

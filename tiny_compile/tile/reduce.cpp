@@ -25,7 +25,7 @@
 #include <functional>
 
 #include "tiny_compile/base/integer.h"
-#include "tiny_compile/loops/legal_layouts.h"
+#include "tiny_compile/loops/laid_out.h"
 #include "tiny_compile/tile/exchange.h"
 
 namespace tiny_compile {

@@ -16,7 +16,7 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/kept_values.h"
-#include "tiny_compile/loops/legal_layouts.h"
+#include "tiny_compile/loops/laid_out.h"
 #include "tiny_compile/loops/legal_via.h"
 
 namespace tiny_compile {
