@@ -31,3 +31,4 @@
 #include "tiny_compile/trace/linear_cross_entropy.h"
 #include "tiny_compile/trace/nn.h"
 #include "tiny_compile/trace/sorts.h"
+#include "tiny_compile/trace/windows.h"

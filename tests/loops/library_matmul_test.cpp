@@ -3,6 +3,7 @@
 
 #include "tests/loops/library_calls.h"
 #include "tiny_compile/trace/nn.h"
+#include "tiny_compile/trace/windows.h"
 
 using namespace tiny_compile;
 using tests::for_library;

@@ -8,6 +8,7 @@
 #include "tests/fuzz/random_graph.h"
 #include "tests/loops/library_calls.h"
 #include "tiny_compile/trace/nn.h"
+#include "tiny_compile/trace/windows.h"
 
 using namespace tiny_compile;
 using tests::for_library;

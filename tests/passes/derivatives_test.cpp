@@ -14,6 +14,7 @@
 #include "tiny_compile/trace/nn.h"
 #include "tiny_compile/trace/sorts.h"
 #include "tiny_compile/trace/tracer.h"
+#include "tiny_compile/trace/windows.h"
 
 using namespace tiny_compile;
 

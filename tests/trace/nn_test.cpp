@@ -1,4 +1,5 @@
 #include "tiny_compile/trace/nn.h"
+#include "tiny_compile/trace/windows.h"
 
 #include <algorithm>
 

@@ -9,6 +9,7 @@
 #include "tiny_compile/compile/custom_vjp.h"
 #include "tiny_compile/nn/initialisers.h"
 #include "tiny_compile/trace/nn.h"
+#include "tiny_compile/trace/windows.h"
 
 namespace tiny_compile::nn {
 namespace {
