@@ -106,6 +106,32 @@ TEST_CASE("image layers' gradients are central differences", "[nn]") {
   }
 }
 
+TEST_CASE("gradients reach what windows cover, whatever their steps", "[nn]") {
+  manual_seed(5);
+  const Tensor x = randn({2, 4, 7, 6}, DType::f64);
+  const nn::Conv2dOptions cases[] = {
+      {.stride = 2},                               // the last row and column in no window
+      {.padding = 4},                              // more than a window reaches
+      {.stride = 3, .padding = 2, .dilation = 2},  // windows with gaps, more than a stride long
+      {.stride = 4, .padding = 1, .groups = 2},    // elements between windows
+      {.stride = 2, .padding = 1, .groups = 4},    // each channel alone
+      {.stride = 5, .padding = 3, .dilation = 3},  // some windows of padding alone
+  };
+  for (nn::Conv2dOptions options : cases) {
+    options.dtype = DType::f64;
+    INFO("stride " << options.stride << " padding " << options.padding << " dilation "
+                   << options.dilation << " groups " << options.groups);
+    for (int64_t kernel : {1, 2, 3}) {
+      const nn::Conv2d conv = nn::make_conv2d(4, 4, kernel, options);
+      check_gradients(cubes<nn::Conv2d>, conv, 1e-6, x);
+      check_gradients(cubes_of_input<nn::Conv2d>, x, 1e-6, conv);
+    }
+  }
+  for (const nn::MaxPool2d& pool :
+       {nn::MaxPool2d{2}, nn::MaxPool2d{3, 1, 1}, nn::MaxPool2d{2, 3}, nn::MaxPool2d{5, 2, 2}})
+    check_gradients(cubes_of_input<nn::MaxPool2d>, x, 1e-6, pool);
+}
+
 TEST_CASE("a tie in a pool gives its gradient to the first", "[nn]") {
   const auto loss = [](const Tensor& x) { return nn::MaxPool2d{2}(x).sum(); };
   CHECK(grad(loss)(ones({1, 1, 2, 4}, DType::f64)).to_vector<double>() ==

@@ -351,6 +351,11 @@ std::vector<Case> composite_cases() {
        [](In in) { return Out{conv2d(in[0], in[1], {}, 2, 1)}; },
        {values({1, 2, 5, 4}, -1, 1), values({3, 2, 3, 3}, -1, 1, 5)}},
       of("max_pool2d", [](Tensor a) { return max_pool2d(a, 3, 2, 1); }, {1, 2, 5, 6}),
+      of("max_pool2d, no square",
+         [](Tensor a) {
+           return max_pool2d(a, {4, 2}, {3, 1}, {2, 1});
+         },
+         {1, 2, 7, 6}),
       of("avg_pool2d", [](Tensor a) { return avg_pool2d(a, 2); }, {1, 2, 5, 6}),
       {"batch_norm",
        [](In in) { return Out{batch_norm(in[0], in[1], in[2])}; },
