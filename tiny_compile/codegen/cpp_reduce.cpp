@@ -19,6 +19,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kMostOnStack = 1 << 16;  // elements of a stack array
+constexpr int64_t kLongRun = 8;            // elements worth a loop of their own
 
 // What two values of a reduction become. The sign of a zero maximum does not matter on the way:
 // it is +0 in the end.
@@ -227,10 +228,41 @@ void write_lanes(KernelText& text, int64_t count, const std::vector<std::string>
   if (!next.empty()) text.out.close();
 }
 
+// Several loops of which the last one is long: the others stand still while it runs.
+bool has_runs(const Kernel& kernel, const Step& step) {
+  return step.inner.size() > 1 && kernel.axes[step.inner.back()].extent.constant() >= kLongRun;
+}
+
+// target[l] = value for one chunk from element `base` on, run after run of the innermost loop, so
+// that neighbouring elements are neighbours in memory: without divisions, in vectors.
+void write_runs(KernelText& text, const Step& step, const Row& row, const std::string& base,
+                int64_t count, const std::string& target, std::vector<bool> defined) {
+  const Axis& axis = text.kernel.axes[step.inner.back()];
+  const int64_t length = axis.extent.constant();
+  const bool whole = kChunk % length == 0 && count % length == 0;
+  text.out.open(str("for (long long from = 0, run; from < ", count, "; from += run)"));
+  text.declare("e", base + " + from");
+  text.unpack(step.inner, Expr::symbol(tile_symbol("e"), 0, row.count - 1), "first");
+  text.out.line(whole ? str("run = ", length, ";")
+                      : str("run = ", length, " - first < ", count, " - from ? ", length,
+                            " - first : ", count, " - from;"));
+  LoopScope outer = row.scope;
+  outer.axes &= ~(uint64_t{1} << step.inner.back());
+  text.define(row.ids, outer, defined);
+  text.out.line("#pragma GCC ivdep");
+  text.out.open(str("for (long long l = 0; l < ", whole ? str(length) : "run", "; l++)"));
+  text.declare(axis.name, "first + l");
+  write_value(text, step, row, defined, target.empty() ? "" : "t[from + l]");
+  text.out.close();
+  text.out.close();
+}
+
 // target[l] = value for one chunk that starts at element `base`; "" where keeping is enough.
 void write_chunk(KernelText& text, const Step& step, const Row& row, const std::string& base,
                  int64_t count, const std::vector<std::string>& next, const std::string& target,
                  const std::vector<bool>& defined) {
+  if (has_runs(text.kernel, step))
+    return write_runs(text, step, row, base, count, target, defined);
   write_lanes(text, count, next, [&] {
     text.declare("e", base + " + l");
     text.unpack_inner(step, "e");
@@ -281,8 +313,8 @@ class TreeWriter {
     rest_ = row.count % kChunk;
     chunks_ = full_ + (rest_ > 0);
     sum_exp_ = step.op == Op::sum_exp;
-    eighths_ =
-        full_ > 0 && !sum_exp_ && schedule_of(text.kernel).unroll == 8 && is_cheap(text, row);
+    eighths_ = full_ > 0 && !sum_exp_ && schedule_of(text.kernel).unroll == 8 &&
+               !has_runs(text.kernel, step) && is_cheap(text, row);
     kept_ = !sum_exp_ && text.keeps(step.value) && rest_ == 0 &&
             value_type(text.kernel.scalars[step.value].dtype) == name_;
     if (should_prefetch(text, step, row)) next_ = next_row(text, step, row);
