@@ -93,8 +93,11 @@ void KernelText::begin_function(const std::string& function) {
   for (size_t b = 0; b < program.buffers.size(); b++) {
     if (!read[b] && !written[b]) continue;
     const Buffer& buffer = program.buffers[b];
-    const std::string type =
-        str(written[b] ? "" : "const ", storage_type(calls, buffer.type.dtype), "*");
+    // g++ has no vectors of bool: its bytes are numbers, 0 or 1.
+    const std::string element = buffer.type.dtype == DType::boolean
+                                    ? "unsigned char"
+                                    : storage_type(calls, buffer.type.dtype);
+    const std::string type = str(written[b] ? "" : "const ", element, "*");
     out.line(str(type, written[b] && read[b] ? " " : " __restrict ", pointer_name(buffer),
                  " = (", type, ")buffers[", b, "];"));
   }
