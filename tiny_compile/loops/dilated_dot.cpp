@@ -24,25 +24,6 @@ int64_t residues_of(const Kernel& kernel, const Cut& cut) {
   return cut.depth < 0 ? 1 : std::min(cut.by, kernel.axes[cut.depth].extent.constant());
 }
 
-// What the loops say of lhs < rhs or lhs >= rhs.
-struct Comparison {
-  Expr difference;  // lhs - rhs
-  bool less = false;
-  bool never() const {
-    return less ? difference.bounds().low >= 0 : difference.bounds().high < 0;
-  }
-};
-
-std::optional<Comparison> comparison(const Kernel& kernel, int id) {
-  const Scalar& scalar = kernel.scalars[id];
-  if (scalar.kind != ScalarKind::Apply || (scalar.op != Op::lt && scalar.op != Op::ge))
-    return std::nullopt;
-  const auto lhs = integer_of(kernel, scalar.operands[0]),
-             rhs = integer_of(kernel, scalar.operands[1]);
-  if (!lhs || !rhs) return std::nullopt;
-  return Comparison{*lhs - *rhs, scalar.op == Op::lt};
-}
-
 bool is_masked_with_zero(const Scalar& load) {
   return load.kind == ScalarKind::Load && load.mask >= 0 && load.operands.empty() &&
          load.value.as_double() == 0;
@@ -132,7 +113,7 @@ Dilated with_cuts(Dilated dot, int thin, int full) {
   const Kernel& kernel = dot.view.kernel;
   if (!is_masked_with_zero(kernel.scalars[thin])) return dot;
   for (int id : conjuncts(kernel, kernel.scalars[thin].mask)) {
-    const auto condition = comparison(kernel, id);
+    const auto condition = comparison(kernel, kernel.scalars[id]);
     if (!condition) continue;
     if (auto cut = find_cut(dot, *condition)) dot.cuts.push_back(*cut);
   }
@@ -176,13 +157,6 @@ int64_t residues_of(const Dilated& dot, const Cut& cut) {
 
 Expr extent_of(const Axis& axis, int64_t by, int64_t residue) {
   return ceil_divide(std::max<int64_t>(axis.extent.constant() - residue, 0), by);
-}
-
-bool always_holds(const Kernel& kernel, int condition) {
-  const auto known = comparison(kernel, condition);
-  if (!known) return false;
-  const Interval bounds = known->difference.bounds();
-  return known->less ? bounds.high < 0 : bounds.low >= 0;
 }
 
 std::optional<Dilated> dilated(const Program& program, const Kernel& kernel) {

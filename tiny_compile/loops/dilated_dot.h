@@ -31,9 +31,6 @@ int64_t residues_of(const Dilated& dot, const Cut& cut);  // of the depth
 // Numbers of the axis that leave this residue.
 Expr extent_of(const Axis& axis, int64_t by, int64_t residue);
 
-// Whether a condition, a scalar of the kernel, is true whatever the loops do.
-bool always_holds(const Kernel& kernel, int condition);
-
 // Whether a scalar is at another place where the axis is.
 bool uses(const Kernel& kernel, int scalar, int axis);
 

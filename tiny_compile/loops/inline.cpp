@@ -81,7 +81,7 @@ int64_t longest_index(const Kernel& kernel, const std::vector<bool>& wanted,
     const Scalar& scalar = kernel.scalars[id];
     if (!wanted[id]) continue;
     const Expr index = substitute(scalar.index, axes);
-    const bool narrows = scalar.kind == ScalarKind::Load;
+    const bool narrows = scalar.kind == ScalarKind::Load || scalar.kind == ScalarKind::Index;
     longest = std::max(longest, (narrows ? narrowed(consumer, mask, index) : index).size());
   }
   return longest;

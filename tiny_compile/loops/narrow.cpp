@@ -3,8 +3,8 @@
 //   load x[(i0 + i1/64)*64 + i1%64] if lt(i1, 64)   =>  load x[i0*64 + i1] if lt(i1, 64)
 //
 // Where the mask is true an axis has narrower bounds than its loop. The index is built anew from
-// a symbol with those, which lets divisions and remainders go, and then gets its axis back. Only
-// loads may do so: nobody evaluates their index where the mask is false.
+// a symbol with those, which lets divisions and remainders go, and then gets its axis back. That is for
+// what nobody asks for where the mask is false.
 #include "tiny_compile/loops/narrow.h"
 
 #include <algorithm>
@@ -78,6 +78,19 @@ std::optional<Expr> integer_of(const Kernel& kernel, int id) {
   const bool known =
       scalar.kind == ScalarKind::Index && scalar.dtype == DType::i64 && scalar.operands.empty();
   return known ? std::optional(scalar.index) : std::nullopt;
+}
+
+bool Comparison::never() const {
+  return less ? difference.bounds().low >= 0 : difference.bounds().high < 0;
+}
+
+std::optional<Comparison> comparison(const Kernel& kernel, const Scalar& scalar) {
+  if (scalar.kind != ScalarKind::Apply || (scalar.op != Op::lt && scalar.op != Op::ge))
+    return std::nullopt;
+  const auto lhs = integer_of(kernel, scalar.operands[0]),
+             rhs = integer_of(kernel, scalar.operands[1]);
+  if (!lhs || !rhs) return std::nullopt;
+  return Comparison{*lhs - *rhs, scalar.op == Op::lt};
 }
 
 int64_t points_under(const Kernel& kernel, int mask, const std::vector<int>& axes) {

@@ -22,4 +22,15 @@ std::vector<int> conjuncts(const Kernel& kernel, int mask);
 // An i64 that the loops alone choose, if the scalar is one: $3 = index i0 + 3, a constant.
 std::optional<Expr> integer_of(const Kernel& kernel, int scalar);
 
+// lhs < rhs or lhs >= rhs, and what the loops say of it.
+struct Comparison {
+  Expr difference;  // lhs - rhs
+  bool less = false;
+  bool never() const;
+  bool always() const { return Comparison{difference, !less}.never(); }
+};
+
+// If the scalar is one, of two integers that the loops alone choose.
+std::optional<Comparison> comparison(const Kernel& kernel, const Scalar& scalar);
+
 }  // namespace tiny_compile

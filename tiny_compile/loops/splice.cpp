@@ -20,6 +20,35 @@ Scalar moved(const Scalar& source, const Splice& how, const std::vector<int>& id
   return scalar;
 }
 
+bool is_constant(const Scalar& scalar, bool value) {
+  return scalar.kind == ScalarKind::Constant && scalar.dtype == DType::boolean &&
+         (scalar.value.as_integer() != 0) == value;
+}
+
+// The scalar of the target that it comes to where the loops alone decide a condition; or -1.
+int settled(const Scalar& scalar, ScalarTable& target) {
+  const Kernel& kernel = target.kernel();
+  const bool counts = scalar.kind == ScalarKind::Index && scalar.operands.empty();
+  if (counts && scalar.index.is_constant())
+    return target.constant(Literal::of_integer(scalar.dtype, scalar.index.constant()));
+  if (scalar.kind == ScalarKind::Load && scalar.mask >= 0 &&
+      is_constant(kernel.scalars[scalar.mask], false))
+    return target.constant(scalar.value);
+  if (scalar.kind != ScalarKind::Apply) return -1;
+  if (const auto condition = comparison(kernel, scalar)) {
+    if (!condition->always() && !condition->never()) return -1;
+    return target.constant(Literal::of(DType::boolean, condition->always()));
+  }
+  const auto& ids = scalar.operands;
+  const auto is = [&](size_t k, bool value) {
+    return is_constant(kernel.scalars[ids[k]], value);
+  };
+  if (scalar.op == Op::where && (is(0, true) || is(0, false))) return ids[is(0, true) ? 1 : 2];
+  if (scalar.op != Op::bitwise_and || scalar.dtype != DType::boolean) return -1;
+  if (is(0, true) || is(1, false)) return ids[1];
+  return is(1, true) || is(0, false) ? ids[0] : -1;
+}
+
 }  // namespace
 
 std::vector<int> splice(const Kernel& source, const std::vector<bool>& wanted,
@@ -34,13 +63,18 @@ std::vector<int> splice(const Kernel& source, const std::vector<bool>& wanted,
         ids[id] = instead;
         continue;
       }
+      if (scalar.mask >= 0 && is_constant(target.kernel().scalars[scalar.mask], true))
+        scalar.mask = -1, scalar.value = Literal{scalar.dtype, 0};
       if (how.mask >= 0 && scalar.mask >= 0)
         scalar.mask = target.apply(Op::bitwise_and, DType::boolean, {how.mask, scalar.mask});
       else if (how.mask >= 0)
         scalar.mask = how.mask;
       scalar.index = narrowed(target.kernel(), scalar.mask, scalar.index);
     }
-    ids[id] = target.add(std::move(scalar));
+    if (scalar.kind == ScalarKind::Index)
+      scalar.index = narrowed(target.kernel(), how.mask, scalar.index);
+    const int known = how.settles ? settled(scalar, target) : -1;
+    ids[id] = known >= 0 ? known : target.add(std::move(scalar));
   }
   return ids;
 }

@@ -13,11 +13,14 @@ namespace tiny_compile {
 inline constexpr size_t kMostCopied = 1000;
 
 struct Splice {
-  Substitution axes;          // the source's axis symbols -> expressions in the target's
-  int first_step = 0;         // a source register of step s becomes one of step first_step + s
-  int mask = -1;              // every copied load happens only where this is true
+  Substitution axes;   // the source's axis symbols -> expressions in the target's
+  int first_step = 0;  // a source register of step s becomes one of step first_step + s
+  int mask = -1;       // loads happen only where this is true; elsewhere no result is asked for
   std::vector<int> indirect;  // scalars of the target that at0 stands for in `axes`, with
   std::vector<Expr> limits;   // their limits
+  bool settles =
+      true;  // conditions that always or never hold at the new place go, with the masks
+             // and choices they make
   // Called with each load, already moved; returns a scalar of the target instead of it, or -1.
   std::function<int(const Scalar& load)> replace;
 };

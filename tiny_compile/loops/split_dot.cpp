@@ -243,7 +243,8 @@ class DotSplitter {
       for (int id : conjuncts(table.kernel(), load.mask)) {
         const Scalar& part = table.kernel().scalars[id];
         if (part.kind == ScalarKind::Apply && part.op == Op::bitwise_and) continue;
-        if (always_holds(table.kernel(), id)) continue;
+        const auto condition = comparison(table.kernel(), part);
+        if (condition && condition->always()) continue;
         mask = mask < 0 ? id : table.apply(Op::bitwise_and, DType::boolean, {mask, id});
       }
     }
