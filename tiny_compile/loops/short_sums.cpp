@@ -50,7 +50,6 @@ int sum_of(const Kernel& kernel, const Step& step, ScalarTable& table) {
   for (int64_t k = 0; k < count; k++) {
     Splice there;
     there.axes = place_of(kernel, step, k);
-    there.settles = false;  // a window's terms stay alike: each is where the last one was
     const int term = splice(kernel, reachable(kernel, step), there, table)[step.value];
     terms.push_back(as(wide, term));
   }

@@ -1,6 +1,9 @@
 // The value t[i] = exp(load x[i]) wanted at i = k*4 + 1 is the scalar exp(load x[k*4 + 1]).
 #include "tiny_compile/loops/splice.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "tiny_compile/loops/narrow.h"
 
 namespace tiny_compile {
@@ -63,8 +66,6 @@ std::vector<int> splice(const Kernel& source, const std::vector<bool>& wanted,
         ids[id] = instead;
         continue;
       }
-      if (scalar.mask >= 0 && is_constant(target.kernel().scalars[scalar.mask], true))
-        scalar.mask = -1, scalar.value = Literal{scalar.dtype, 0};
       if (how.mask >= 0 && scalar.mask >= 0)
         scalar.mask = target.apply(Op::bitwise_and, DType::boolean, {how.mask, scalar.mask});
       else if (how.mask >= 0)
@@ -73,10 +74,32 @@ std::vector<int> splice(const Kernel& source, const std::vector<bool>& wanted,
     }
     if (scalar.kind == ScalarKind::Index)
       scalar.index = narrowed(target.kernel(), how.mask, scalar.index);
-    const int known = how.settles ? settled(scalar, target) : -1;
-    ids[id] = known >= 0 ? known : target.add(std::move(scalar));
+    ids[id] = target.add(std::move(scalar));
   }
   return ids;
+}
+
+Kernel with_settled_conditions(Kernel kernel) {
+  const auto is_settled = [&](const Scalar& scalar) {
+    const auto condition = comparison(kernel, scalar);
+    return condition && (condition->always() || condition->never());
+  };
+  if (std::none_of(kernel.scalars.begin(), kernel.scalars.end(), is_settled)) return kernel;
+  const std::vector<Scalar> scalars = std::exchange(kernel.scalars, {});
+  ScalarTable table(kernel);
+  std::vector<int> ids;
+  for (const Scalar& given : scalars) {
+    Scalar scalar = renumbered(
+        given, [&](int id) { return ids[id]; }, [](int step) { return step; });
+    if (scalar.mask >= 0 && is_constant(kernel.scalars[scalar.mask], true))
+      scalar.mask = -1, scalar.value = Literal{scalar.dtype, 0};
+    const int known = settled(scalar, table);
+    ids.push_back(known >= 0 ? known : table.add(std::move(scalar)));
+  }
+  for (Step& step : kernel.steps) {
+    for (int* root : step.roots()) *root = *root < 0 ? -1 : ids[*root];
+  }
+  return normalize(std::move(kernel));
 }
 
 Kernel without_steps(Kernel kernel) {

@@ -30,6 +30,10 @@ struct Splice {
 std::vector<int> splice(const Kernel& source, const std::vector<bool>& wanted,
                         const Splice& how, ScalarTable& target);
 
+// The kernel without conditions that the loops decide, nor the masks and choices they make. (A GPU's
+// windows keep them: so one term looks like the next, which slides on from it.)
+Kernel with_settled_conditions(Kernel kernel);
+
 // Whether one of the scalars is a step's result: known once the row has been gone over.
 bool has_registers(const Kernel& kernel, const std::vector<bool>& wanted);
 

@@ -18,6 +18,7 @@
 #include "tiny_compile/loops/part_scans.h"
 #include "tiny_compile/loops/short_sums.h"
 #include "tiny_compile/loops/shorten_sorts.h"
+#include "tiny_compile/loops/splice.h"
 #include "tiny_compile/loops/split.h"
 #include "tiny_compile/loops/split_dot.h"
 #include "tiny_compile/loops/split_scan.h"
@@ -32,6 +33,7 @@ namespace {
 constexpr int64_t kWorkPerThread = 32768;  // scalar operations worth a hand-off to a thread
 constexpr int64_t kNear = 8;               // elements that a line of memory holds, at least
 constexpr int64_t kFewResults = 8;         // of a batch: not worth packing for
+constexpr int64_t kShortLoop = 16;         // elements: less than a vector or two
 
 // Bytes that leave nothing else in the caches.
 int64_t large_bytes(const Machine& machine) {
@@ -72,6 +74,20 @@ bool prefers_columns(const Kernel& kernel) {
     if (!makes_register(step) && !step.inner.empty()) count(step.index);
   }
   return across > along;
+}
+
+// Loops too short for vectors of their own, of rows that overlap or lie between each other, as
+// windows do: neighbouring rows are nearer than they are long.
+bool has_short_windows(const Kernel& kernel) {
+  int64_t longest = 1;
+  for (const Step& step : kernel.steps)
+    longest = std::max(longest, inner_count(kernel, step).bounds().high);
+  const Expr lane = kernel.axes[kernel.rows - 1].symbol();
+  return longest > 1 && longest <= kShortLoop &&
+         std::all_of(kernel.scalars.begin(), kernel.scalars.end(), [&](const Scalar& scalar) {
+           return scalar.kind != ScalarKind::Load ||
+                  std::abs(coefficient(scalar.index, lane)) < longest;
+         });
 }
 
 // A tile needs a few results of a batch to share what it packs.
@@ -132,8 +148,9 @@ bool reads_much_once(const Program& program, const Kernel& kernel) {
 Strategy choose_strategy(const Program& program, const Kernel& kernel) {
   if (is_tiled_dot(program, kernel)) return Strategy::Tiles;
   if (!is_sequential(kernel) && kernel.rows > 0) return Strategy::Pointwise;
-  return can_go_in_columns(kernel) && prefers_columns(kernel) ? Strategy::Columns
-                                                              : Strategy::Rows;
+  if (!can_go_in_columns(kernel)) return Strategy::Rows;
+  const bool windows = program.target == Target::Cpp && has_short_windows(kernel);
+  return windows || prefers_columns(kernel) ? Strategy::Columns : Strategy::Rows;
 }
 
 Schedule choose(const Program& program, const Kernel& kernel) {
@@ -180,6 +197,10 @@ std::vector<Kernel> parts_of(Program& program, const Kernel& kernel, bool alone)
   return {kernel};
 }
 
+Kernel settled(const Program& program, const Kernel& kernel) {
+  return program.target == Target::Cpp ? with_settled_conditions(kernel) : kernel;
+}
+
 }  // namespace
 
 Program schedule(const Program& fused) {
@@ -196,7 +217,7 @@ Program schedule(const Program& fused) {
     const Kernel& given = program.kernels[k];
     const std::vector<Kernel> kernels =
         given.schedule ? std::vector{given}
-                       : parts_of(result, collapse_axes(given), !beside[k]);
+                       : parts_of(result, collapse_axes(settled(program, given)), !beside[k]);
     for (Kernel kernel : kernels) {
       if (!kernel.schedule) {
         kernel = with_windows_written_out(result, order_rows(std::move(kernel)));
