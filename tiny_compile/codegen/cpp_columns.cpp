@@ -8,12 +8,16 @@
 // A full chunk pushes eight rows at a time, added in registers.
 #include "tiny_compile/codegen/cpp_columns.h"
 
+#include <bit>
+
 #include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cpp_scatter.h"
 #include "tiny_compile/codegen/scan.h"
 
 namespace tiny_compile {
 namespace {
+
+constexpr int64_t kShort = 16;  // elements of a lane that registers hold
 
 class ColumnsWriter {
  public:
@@ -190,7 +194,9 @@ class ColumnsWriter {
       declare_lanes(type, reg, tree ? Literal::of(type, 0) : identity(step.op, type));
     }
     out_.open("");
-    if (arg)
+    if (count > 0 && count <= kShort && step.op != Op::sum_exp)
+      write_short(step, reg, type, count);
+    else if (arg)
       write_arg(step, reg, type, count);
     else if (tree)
       write_tree(step, reg, type, count);
@@ -200,6 +206,50 @@ class ColumnsWriter {
     if (is_half(step.dtype))
       out_.line(str("for (long long l = 0; l < width; l++) ", reg,
                     "[l] = ", rounded(text_.calls, step.dtype, reg + "[l]"), ";"));
+  }
+
+  // Few elements are registers of a lane: all are read before the tree goes over them.
+  void write_short(const Step& step, const std::string& reg, DType type, int64_t count) {
+    const bool arg = step.op == Op::argmax || step.op == Op::argmin;
+    write_element(step, type);
+    out_.line("#pragma GCC ivdep");
+    out_.open("for (long long l = 0; l < width; l++)");
+    std::vector<std::string> values;
+    for (int64_t e = 0; e < count; e++) {
+      values.push_back(str("v", e));
+      out_.line(str("const ", c_type(type), " v", e, " = element(", e, ", l);"));
+    }
+    if (arg) write_first_of(step, type, values);
+    const std::string result = arg ? "place" : tree_of(step, type, std::move(values));
+    out_.line(str(reg, "[l] = ", result, ";"));
+    out_.close();
+  }
+
+  // place: of the values, which is the first NaN, else the first of the largest.
+  void write_first_of(const Step& step, DType type, const std::vector<std::string>& values) {
+    const std::string by = step.op == Op::argmax ? " > " : " < ";
+    out_.line(str(c_type(type), " best = v0;"));
+    out_.line("int place = 0;");
+    for (size_t e = 1; e < values.size(); e++) {
+      const std::string& v = values[e];
+      out_.line(str("place = (best == best) & ((", v, " != ", v, ") | (", v, by, "best)) ? ", e,
+                    " : place;"));
+      out_.line(str("best = place == ", e, " ? ", v, " : best;"));
+    }
+  }
+
+  // The upper half of a power of two of values is added to the lower; the identity changes nothing.
+  std::string tree_of(const Step& step, DType type, std::vector<std::string> values) {
+    while (values.size() > 1) {
+      const size_t half = std::bit_ceil(values.size()) / 2;
+      for (size_t k = half; k < values.size(); k++)
+        values[k - half] =
+            "(" + combine(text_.calls, step.op, type, values[k - half], values[k]) + ")";
+      values.resize(half);
+    }
+    const bool most = is_float(type) && (step.op == Op::max || step.op == Op::min);
+    return most ? str(values[0], " + ", literal_text(text_.calls, Literal::of(type, 0)))
+                : values[0];
   }
 
   // Reductions whose order cannot matter: one accumulator a lane.
