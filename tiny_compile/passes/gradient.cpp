@@ -10,6 +10,8 @@
 //           return %3, %8 }
 #include "tiny_compile/passes/gradient.h"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -18,6 +20,7 @@
 #include "tiny_compile/passes/partition.h"
 #include "tiny_compile/passes/passes.h"
 #include "tiny_compile/trace/creation.h"
+#include "tiny_compile/trace/functions.h"
 #include "tiny_compile/trace/replay.h"
 #include "tiny_compile/trace/tracer.h"
 
@@ -38,6 +41,62 @@ std::vector<bool> depending(const Graph& graph, const std::vector<int>& inputs) 
 
 bool is_call(const Node& node) { return node.op == Op::call; }
 
+// What a slice has read, elements first .. end - 1 of an axis, and what they get from it.
+struct Part {
+  int64_t first = 0, end = 0;
+  Tensor g;
+};
+
+// A slice of neighbours, all of whose axis is known.
+bool is_part(const Node& node, const Tensor& x) {
+  if (node.op != Op::slice || node.integer(Key::step, 1) != 1) return false;
+  const int64_t axis = node.integer(Key::axis, 0);
+  return node.attr(Key::start).is_constant() && x.size(axis).is_number() &&
+         node.type.shape[static_cast<size_t>(axis)].is_constant();
+}
+
+// What a value has got from its readers so far. Slices of one axis that do not overlap, as the steps
+// of a recurrence read them, are put side by side; all else is added up. One by one, each among
+// zeros, n of them would make n sums of the whole.
+class Cotangent {
+ public:
+  bool defined() const { return sum_.defined() || !parts_.empty(); }
+
+  void add(const Tensor& g) { sum_ = sum_.defined() ? sum_ + g : g; }
+
+  // Of a slice of x, [.., first .. , ..] along `axis`.
+  void add_slice(const Tensor& x, int64_t axis, int64_t first, const Tensor& g) {
+    const auto next = std::find_if(parts_.begin(), parts_.end(),
+                                   [&](const Part& part) { return part.first > first; });
+    const int64_t end = first + g.size(axis);
+    const bool beside =
+        parts_.empty() || (axis == axis_ && (next == parts_.end() || end <= next->first) &&
+                           (next == parts_.begin() || std::prev(next)->end <= first));
+    if (!beside) return add(padded(g, axis, first, x.size(axis) - end));
+    axis_ = axis;
+    size_ = x.size(axis);
+    parts_.insert(next, {first, end, g});
+  }
+
+  // All of it as one tensor.
+  const Tensor& value() {
+    std::vector<Tensor> parts;
+    for (size_t k = 0; k < parts_.size(); k++) {
+      const int64_t low = parts_[k].first - (k > 0 ? parts_[k - 1].end : 0);
+      const int64_t high = k + 1 == parts_.size() ? size_ - parts_[k].end : 0;
+      parts.push_back(padded(parts_[k].g, axis_, low, high));
+    }
+    if (!parts.empty()) add(parts.size() > 1 ? concat(parts, axis_) : parts[0]);
+    parts_.clear();
+    return sum_;
+  }
+
+ private:
+  Tensor sum_;
+  int64_t axis_ = 0, size_ = 0;
+  std::vector<Part> parts_;  // in order
+};
+
 class Sweep {
  public:
   Sweep(const Graph& graph, const std::vector<int>& inputs, std::vector<Tensor> values)
@@ -47,8 +106,7 @@ class Sweep {
         cotangents_(graph.nodes.size()) {}
 
   void add(int id, const Tensor& cotangent) {
-    if (!depends_[id]) return;
-    gather(cotangents_[id], cotangent);
+    if (depends_[id]) cotangents_[id].add(cotangent);
   }
 
   void run() {
@@ -63,27 +121,31 @@ class Sweep {
     }
   }
 
-  Tensor cotangent(int id) const {
-    return cotangents_[id].defined() ? cotangents_[id] : zeros_like(values_[id]);
+  Tensor cotangent(int id) {
+    return cotangents_[id].defined() ? cotangents_[id].value() : zeros_like(values_[id]);
   }
 
  private:
-  static void gather(Tensor& sum, const Tensor& cotangent) {
-    sum = sum.defined() ? sum + cotangent : cotangent;
-  }
-
   void pass_on(int id) {
     const Node& node = graph_[id];
     if (node.op == Op::item) {
-      gather(of_items_[node.inputs[0]][node.integer(Key::index, 0)], cotangents_[id]);
+      Tensor& sum = of_items_[node.inputs[0]][node.integer(Key::index, 0)];
+      const Tensor& g = cotangents_[id].value();
+      sum = sum.defined() ? sum + g : g;
       return;
     }
     const Scope scope(node.where);
     const std::vector<Tensor> operands = operands_of(node);
+    const Tensor& g = cotangents_[id].value();
+    if (is_part(node, operands[0])) {
+      if (depends_[node.inputs[0]])
+        cotangents_[node.inputs[0]].add_slice(operands[0], node.integer(Key::axis, 0),
+                                              node.integer(Key::start, 0), g);
+      return;
+    }
     std::vector<bool> wanted;
     for (const int input : node.inputs) wanted.push_back(depends_[input]);
-    const std::vector<Tensor> passed =
-        pull_back({node, operands, values_[id], cotangents_[id]}, wanted);
+    const std::vector<Tensor> passed = pull_back({node, operands, values_[id], g}, wanted);
     for (size_t k = 0; k < passed.size(); k++) {
       if (passed[k].defined()) add(node.inputs[k], passed[k]);
     }
@@ -103,13 +165,13 @@ class Sweep {
     std::set<int> taken_over;  // what they have got is added to inside, in the order without it
     for (size_t k = 0; k < inputs.size(); k++)
       if (taken_over.insert(node.inputs[k]).second)
-        sweep.cotangents_[inputs[k]] = std::exchange(cotangents_[node.inputs[k]], Tensor());
+        sweep.cotangents_[inputs[k]] = std::exchange(cotangents_[node.inputs[k]], Cotangent());
     for (const auto& [number, cotangent] : of_items_[id])
       sweep.add(inside.outputs[static_cast<size_t>(number)], cotangent);
     sweep.run();
     for (size_t k = 0; k < inputs.size(); k++)
       if (sweep.cotangents_[inputs[k]].defined())
-        add(node.inputs[k], sweep.cotangents_[inputs[k]]);
+        add(node.inputs[k], sweep.cotangents_[inputs[k]].value());
   }
 
   // By the node's own second graph.
@@ -144,8 +206,8 @@ class Sweep {
 
   const Graph& graph_;
   std::vector<bool> depends_;
-  std::vector<Tensor> values_;                         // of each node
-  std::vector<Tensor> cotangents_;                     // undefined: none has come yet
+  std::vector<Tensor> values_;  // of each node
+  std::vector<Cotangent> cotangents_;
   std::map<int, std::map<int64_t, Tensor>> of_items_;  // of the results of these nodes
 };
 
