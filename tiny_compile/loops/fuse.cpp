@@ -26,6 +26,7 @@
 #include "tiny_compile/loops/merge.h"
 #include "tiny_compile/loops/read_again.h"
 #include "tiny_compile/loops/read_past_pads.h"
+#include "tiny_compile/loops/work.h"
 
 namespace tiny_compile {
 namespace {
@@ -38,6 +39,7 @@ constexpr int kMostWaiting = 4;        // large ones that nobody else reads
 constexpr int64_t kLarge = 1 << 20;    // elements
 constexpr int64_t kRow = 64;           // elements that one number may stand for
 constexpr size_t kMostScalars = 2048;  // of one: compilers need more than linear time
+constexpr size_t kMostWritten = 512;   // of all its steps in C++, where each computes its own
 constexpr int kMostChoices = 3;        // operands of a concat that is evaluated step by step
 const std::string kAgain = "it is computed again, later";
 const std::string kLibrary = "matmul is left to the library: ";
@@ -162,10 +164,12 @@ class Fusion {
 
   // Why one kernel would be too large to hold both; "" if it would not.
   std::string too_large(int first, int second) const {
-    if (groups_.group(first).kernel.scalars.size() +
-            groups_.group(second).kernel.scalars.size() >
-        kMostScalars)
-      return "together they compute too much for one kernel";
+    const size_t scalars = groups_.group(first).kernel.scalars.size() +
+                           groups_.group(second).kernel.scalars.size();
+    if (scalars > kMostScalars) return "together they compute too much for one kernel";
+    if (program_.target == Target::Cpp && scalars > kMostWritten / 8 &&
+        written_out(groups_.group(first), groups_.group(second)) > kMostWritten)
+      return "each of their steps would compute a long chain of values anew";
     std::set<int> reads = groups_.reads(first);
     for (const int buffer : groups_.reads(second))
       if (groups_.writer(buffer) != first) reads.insert(buffer);

@@ -17,6 +17,8 @@ struct Group {
   Kernel kernel;
   std::vector<int> rows;
   std::unique_ptr<ScalarTable> table;
+  int repeated =
+      0;  // work of what was taken in and is computed elsewhere, or at other points, too
 
   explicit Group(Kernel start);
   void add_step(Step step);

@@ -18,52 +18,15 @@
 #include "tiny_compile/loops/narrow.h"
 #include "tiny_compile/loops/short_sums.h"
 #include "tiny_compile/loops/splice.h"
+#include "tiny_compile/loops/work.h"
 
 namespace tiny_compile {
 namespace {
 
 constexpr int64_t kMostIndex = 64;    // parts of an index
-constexpr int kCheapOps = 4;          // worth computing again rather than storing
+constexpr int kMostRepeated = 32;     // work of a CPU's kernel that is done elsewhere as well
 constexpr int64_t kBorder = 16;       // of a GPU's: a part of the elements that it may do again
 constexpr int64_t kLittle = 1 << 18;  // bytes that cost less than to wait for another kernel
-
-// Of each scalar: whether it is made of indices alone, as a pad's mask is.
-std::vector<bool> made_of_indices(const Kernel& kernel) {
-  std::vector<bool> made;
-  for (const Scalar& scalar : kernel.scalars) {
-    const bool is_made = std::all_of(scalar.operands.begin(), scalar.operands.end(),
-                                     [&](int operand) -> bool { return made[operand]; });
-    made.push_back(scalar.kind == ScalarKind::Index || scalar.kind == ScalarKind::Constant ||
-                   (scalar.kind == ScalarKind::Apply && is_made));
-  }
-  return made;
-}
-
-// Work to compute a value once: transcendental functions count for many, `free` ones for nothing.
-int cost(const Kernel& kernel, const std::vector<bool>& wanted,
-         const std::vector<bool>& free = {}) {
-  int total = 0;
-  for (size_t id = 0; id < wanted.size(); id++) {
-    const Scalar& scalar = kernel.scalars[id];
-    if (!wanted[id] || scalar.kind == ScalarKind::Constant) continue;
-    if (!free.empty() && free[id]) continue;
-    if (scalar.kind == ScalarKind::Philox) total += 20;
-    if (scalar.kind == ScalarKind::Apply) total += is_costly(scalar.op) ? 8 : 1;
-  }
-  return total;
-}
-
-// How often the consumer asks for an element of the buffer, all elements together. On a GPU work
-// under a mask is done only where the mask is true (codegen/branches.h), a CPU's vectors do it all.
-int64_t times_asked(const Program& program, const Group& consumer, int buffer) {
-  if (program.target != Target::Cuda || consumer.sequential()) return points(consumer);
-  int64_t times = 0;
-  for (const Scalar& scalar : consumer.kernel.scalars) {
-    if (scalar.kind == ScalarKind::Load && scalar.buffer == buffer)
-      times += points_under(consumer.kernel, scalar.mask, all_axes(consumer));
-  }
-  return times;
-}
 
 // The producer's axes at the place that an index of its buffer names.
 Substitution places_in(const Kernel& kernel, const Nest& nest, const Expr& index) {
@@ -120,8 +83,14 @@ std::string why_not_worth_it(const Program& program, const Group& consumer,
                         ? cost(producer.kernel, wanted, made_of_indices(producer.kernel))
                         : work;
   const int64_t most = program.target == Target::Cuda ? size + size / kBorder : size;
-  if (again > cheap && size > 1 && times_asked(program, consumer, buffer) > most)
-    return "it would be computed many times over";
+  const int64_t asked = times_asked(program, consumer, buffer);
+  const bool repeats = size > 1 && asked > most;
+  const bool too_much = program.target == Target::Cpp && (repeats || !only_user) &&
+                        consumer.repeated + work > kMostRepeated;
+  if (repeats && (again > cheap || too_much)) return "it would be computed many times over";
+  if (repeats_outer_work(producer, store_of(producer, buffer), wanted, asked, cheap))
+    return "it would do once for each element what is done for many at once";
+  if (too_much) return "others need it in memory, and it is long to compute";
   const int64_t bytes = size * size_of(stored.type.dtype);
   if (!only_user && bytes_read(program, producer.kernel, wanted) > std::max(bytes, kLittle))
     return "others need it in memory, and reading its inputs again costs more";
@@ -210,24 +179,16 @@ std::string inline_formula(const Program& program, Group& consumer, const Group&
           why_not_worth_it(program, consumer, producer, buffer, only_user, cheap);
       !reason.empty())
     return reason;
-  return replace_loads(program, consumer, producer, buffer);
+  const int64_t size = program.buffers[buffer].size.bounds().high;
+  const bool repeats = !only_user || times_asked(program, consumer, buffer) > size;
+  const std::string reason = replace_loads(program, consumer, producer, buffer);
+  if (reason.empty() && repeats)
+    consumer.repeated +=
+        cost(producer.kernel, reachable(producer.kernel, store_of(producer, buffer)));
+  return reason;
 }
 
 }  // namespace
-
-int choices(const Kernel& kernel, const Step& store) {
-  const std::vector<bool> wanted = reachable(kernel, store);
-  int count = 0;
-  for (size_t id = 0; id < wanted.size(); id++) {
-    const Scalar& scalar = kernel.scalars[id];
-    count += wanted[id] && scalar.kind == ScalarKind::Load && scalar.mask >= 0;
-  }
-  return count;
-}
-
-bool is_costly(const Kernel& kernel, const Step& store) {
-  return cost(kernel, reachable(kernel, store)) > kCheapOps;
-}
 
 std::string inline_producer(const Program& program, Group& consumer, const Group& producer,
                             int buffer, bool only_user) {

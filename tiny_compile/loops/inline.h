@@ -7,12 +7,6 @@
 
 namespace tiny_compile {
 
-// Whether a value is worth storing rather than computing again, however often it is read.
-bool is_costly(const Kernel& kernel, const Step& store);
-
-// How many buffers a stored value may come from: loads under a condition, of a concat or a pad.
-int choices(const Kernel& kernel, const Step& store);
-
 // Evaluates producer's value of `buffer` wherever consumer reads it; consumer changes.
 // `only_user` says that nobody else reads the buffer. Returns "" or says why not.
 std::string inline_producer(const Program& program, Group& consumer, const Group& producer,

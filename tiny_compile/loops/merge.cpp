@@ -20,12 +20,12 @@
 #include "tiny_compile/loops/columns.h"
 #include "tiny_compile/loops/splice.h"
 #include "tiny_compile/loops/split.h"
+#include "tiny_compile/loops/work.h"
 
 namespace tiny_compile {
 namespace {
 
 constexpr int64_t kLongRow = 32768;  // elements
-constexpr int kMostReductions = 32;  // of a kernel: what its steps share must stay in the cache
 
 int64_t extent(const Group& group, int axis) {
   return group.kernel.axes[axis].extent.bounds().high;
@@ -350,6 +350,7 @@ std::string join_groups(Group& first, const Group& second, const Plan& plan) {
     first.add_step(std::move(step));
   }
   first.kernel.again = std::max(first.kernel.again, second.kernel.again);
+  first.repeated += second.repeated;
   return "";
 }
 
@@ -368,15 +369,6 @@ const Scalar* widest_load(const Group& group,
 
 constexpr const char* kSortsAlone =
     "a sort goes over its row many times: it has its kernel alone";
-
-// Limits that keep the work of fusing, and a kernel's text, linear in the program.
-std::string too_long(const Group& first, const Group& second) {
-  const int reductions = first.count(StepKind::Reduce) + second.count(StepKind::Reduce);
-  if (second.has(StepKind::Reduce) && reductions > kMostReductions)
-    return "together they have too many reductions";
-  if (second.kernel.scalars.size() > kMostCopied) return "it is too long to be copied";
-  return "";
-}
 
 // How a kernel goes over what another writes together with it.
 Plan line_up_consumer(const Program& program, const Group& producer, const Group& consumer) {
@@ -429,6 +421,21 @@ Plan line_up_siblings(const Program& program, const Group& first, const Group& s
   return plan;
 }
 
+// Whether the consumer would compute costly values anew in each turn of a loop of its own. (A GPU's
+// threads have arithmetic to spare; a CPU would rather read them.)
+bool repeats_work(const Program& program, const Group& producer, const Group& consumer,
+                  const Plan& plan) {
+  const auto turns = [](const Expr& extent) { return extent.bounds().high > 1; };
+  bool in_loops = false;
+  for (size_t p = 0; p < plan.pieces.size(); p++)
+    in_loops = in_loops || (!plan.row_piece[p] && turns(plan.pieces[p].extent));
+  if (program.target == Target::Cuda || !in_loops ||
+      std::none_of(plan.unmatched.begin(), plan.unmatched.end(),
+                   [&](int axis) { return turns(consumer.kernel.axes[axis].extent); }))
+    return false;
+  return reads_costly_values(producer, consumer);
+}
+
 // Whether the two are one sum that many rows do a part of (split.h).
 bool splits(const Program& program, const Group& first, const Group& second,
             Plan (*line_up)(const Program&, const Group&, const Group&)) {
@@ -440,7 +447,8 @@ bool splits(const Program& program, const Group& first, const Group& second,
 }  // namespace
 
 std::string merge_consumer(const Program& program, Group& producer, const Group& consumer) {
-  if (const std::string reason = too_long(producer, consumer); !reason.empty()) return reason;
+  if (const std::string reason = why_too_long(producer, consumer); !reason.empty())
+    return reason;
   if (producer.has(StepKind::Scan) || producer.has(StepKind::Scatter))
     return "its result is known only once the row is finished";
   if (producer.has(StepKind::Sort) || consumer.has(StepKind::Sort)) return kSortsAlone;
@@ -452,6 +460,8 @@ std::string merge_consumer(const Program& program, Group& producer, const Group&
     return "a matmul's epilogue works on one element at a time";
   const Plan plan = line_up_consumer(program, producer, consumer);
   if (!plan.refusal.empty()) return plan.refusal;
+  if (repeats_work(program, producer, consumer, plan))
+    return "it would be computed again in each turn of a loop";
   const bool is_long =
       adds_loops(producer, plan) && (serialises(program, consumer, plan) ||
                                      is_split_alone(program, producer, consumer, plan));
@@ -466,7 +476,7 @@ std::string merge_sibling(const Program& program, Group& first, const Group& sec
       return "matmuls share no loops";
   }
   if (first.has(StepKind::Sort) || second.has(StepKind::Sort)) return kSortsAlone;
-  if (const std::string reason = too_long(first, second); !reason.empty()) return reason;
+  if (const std::string reason = why_too_long(first, second); !reason.empty()) return reason;
   const Plan plan = line_up_siblings(program, first, second);
   if (!plan.refusal.empty()) return plan.refusal;
   std::string long_loop = plan.unless_split;
