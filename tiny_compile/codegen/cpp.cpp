@@ -19,6 +19,7 @@
 #include "tiny_compile/codegen/cpp_columns.h"
 #include "tiny_compile/codegen/cpp_kernel.h"
 #include "tiny_compile/codegen/cpp_matmul.h"
+#include "tiny_compile/codegen/cpp_points.h"
 #include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cpp_scatter.h"
 #include "tiny_compile/codegen/cpp_store.h"
@@ -201,49 +202,14 @@ void write_steps(KernelText& text, std::vector<bool> defined) {
   }
 }
 
-std::vector<bool> define_constants(KernelText& text) {
-  std::vector<const Step*> steps;
-  for (const Step& step : text.kernel.steps) steps.push_back(&step);
-  std::vector<bool> defined(text.kernel.scalars.size());
-  text.define(text.needed(steps), {0, false}, defined);
-  return defined;
-}
-
 // Row after row; registers are scalars of the row.
 void write_rows(KernelText& text) {
   text.choose_kept();
   text.declare_kept();
-  std::vector<bool> defined = define_constants(text);
+  const std::vector<bool> defined = text.define_constants();
   text.out.open("for (long long row = begin; row < end; row++)");
   text.unpack_rows("row");
   write_steps(text, defined);
-  text.out.close();
-}
-
-// A flat range of points, cut where the last axis starts again.
-void write_pointwise(KernelText& text) {
-  const Kernel& kernel = text.kernel;
-  std::vector<bool> defined = define_constants(text);
-  std::vector<const Step*> steps;
-  for (const Step& step : kernel.steps) steps.push_back(&step);
-  const std::vector<int> ids = text.needed(steps);
-  auto body = [&](const std::string& from, const std::string& to) {
-    write_store_loop(text, kernel.rows - 1, from, to, steps, [&] {
-      text.define(ids, {row_mask(kernel), true}, defined);
-    });
-  };
-  if (kernel.rows == 1) return body("begin", "end");
-  const Expr& last = kernel.axes[kernel.rows - 1].extent;
-  text.out.open("for (long long point = begin; point < end;)");
-  text.declare("first", str("point % ", last));
-  text.out.line(str("const long long stop = end - point < ", last,
-                    " - first ? first + (end - point) : ", last, ";"));
-  const Expr point = Expr::symbol(tile_symbol("point"), 0,
-                                  std::max<int64_t>(row_count(kernel).bounds().high - 1, 0));
-  text.unpack_rows(kernel.rows - 1, floor_div(point, last));
-  text.define(ids, {row_mask(kernel) >> 1, false}, defined);
-  body("first", "stop");
-  text.out.line("point += stop - first;");
   text.out.close();
 }
 
@@ -271,7 +237,7 @@ Functions::Written write_kernel(const LoneKernel& lone, const std::string& funct
         entry.units = write_turned(text, turned);
         entry.grain = std::max<int64_t>(entry.grain / (kSquare * kSquare), 1);
       } else {
-        write_pointwise(text);
+        write_points(text);
       }
       break;
     case Strategy::Rows:

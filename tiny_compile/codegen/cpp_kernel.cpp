@@ -162,6 +162,14 @@ void KernelText::define(const std::vector<int>& ids, const LoopScope& scope,
   }
 }
 
+std::vector<bool> KernelText::define_constants() {
+  std::vector<const Step*> steps;
+  for (const Step& step : kernel.steps) steps.push_back(&step);
+  std::vector<bool> defined(kernel.scalars.size());
+  define(needed(steps), {0, false}, defined);
+  return defined;
+}
+
 void KernelText::define_branch(int choice, const LoopScope& scope, std::vector<bool>& defined) {
   const Scalar& scalar = kernel.scalars[choice];
   const std::string name = scalars.name(choice);

@@ -77,6 +77,7 @@ class KernelText {
   std::vector<std::vector<int>> branches;
   // What is written behind a scalar's definition, where it holds as long: nothing unless changed.
   std::function<void(int scalar)> behind_definition = [](int) {};
+  std::vector<bool> define_constants();  // of all steps; what is defined now
   // The scalars that steps evaluate, operands first; what only kept values are made of is left out.
   std::vector<int> needed(const std::vector<const Step*>& steps) const;
   LoopScope needs(int scalar) const { return needs_[scalar]; }
