@@ -360,6 +360,18 @@ std::vector<Case> composite_cases() {
       {"batch_norm",
        [](In in) { return Out{batch_norm(in[0], in[1], in[2])}; },
        {values({4, 3}, -2, 2), values({3}, -1, 1, 5), values({3}, 0.5, 2, 6)}},
+      of("slices side by side",
+         [](Tensor a) {
+           return slice(a, 1, 3, 4) * slice(a, 1, 0, 1) + exp(slice(a, 1, 1, 2));
+         },
+         {3, 5}),
+      of("slices that overlap, of two axes",
+         [](Tensor a) {
+           const Tensor rows = slice(a, 0, 0, 3) * slice(a, 0, 1, 4);
+           const Tensor columns = slice(a, 1, 0, 2) * slice(a, 1, 2, 4);
+           return rows.sum() * columns.sum() + slice(a, 0, 2, 4).sum();
+         },
+         {4, 4}),
       of("roll, tril", [](Tensor a) { return roll(a, 1, 1) + tril(a * a); }),
   };
 }
@@ -381,6 +393,22 @@ TEST_CASE("every composite's derivative is that of central differences", "[deriv
       check_second(graph, c.inputs);
     }
   }
+}
+
+TEST_CASE("gradients of a recurrence's steps are put side by side", "[derivatives]") {
+  const auto recurrence = [](In in) {
+    Tensor h = slice(in[0], 1, 0, 1);
+    for (int64_t t = 1; t < 6; t++) h = tanh(h) * slice(in[0], 1, t, t + 1);
+    return Out{h};
+  };
+  const Out inputs = {values({3, 7}, -1, 1)};
+  const Graph graph = vjp(trace(recurrence, inputs, "f").graph, {0});
+  const auto count = [&](Op op) {
+    return std::count_if(graph.nodes.begin(), graph.nodes.end(),
+                         [&](const Node& node) { return node.op == op; });
+  };
+  CHECK(count(Op::concat) == 1);
+  CHECK(count(Op::pad) == 1);  // step 6, which nobody reads
 }
 
 TEST_CASE("at ties and zeros derivatives are PyTorch's", "[derivatives]") {

@@ -33,14 +33,13 @@ namespace {
 
 constexpr size_t kMostRefusals = 1000;
 constexpr size_t kMostSiblings = 16;   // groups that each reader of a buffer is tried with
-constexpr int kMostResults = 32;       // stores of a kernel that siblings join
+constexpr size_t kMostResults = 32;    // stores of a kernel that siblings join, or that is long
 constexpr size_t kMostReads = 128;     // buffers that a fused kernel reads
 constexpr int kMostWaiting = 4;        // large ones that nobody else reads
 constexpr int64_t kLarge = 1 << 20;    // elements
 constexpr int64_t kRow = 64;           // elements that one number may stand for
 constexpr size_t kMostScalars = 2048;  // of one: compilers need more than linear time
 constexpr size_t kMostWritten = 512;   // of all its steps in C++, where each computes its own
-constexpr int kMostChoices = 3;        // operands of a concat that is evaluated step by step
 const std::string kAgain = "it is computed again, later";
 const std::string kLibrary = "matmul is left to the library: ";
 
@@ -167,9 +166,12 @@ class Fusion {
     const size_t scalars = groups_.group(first).kernel.scalars.size() +
                            groups_.group(second).kernel.scalars.size();
     if (scalars > kMostScalars) return "together they compute too much for one kernel";
-    if (program_.target == Target::Cpp && scalars > kMostWritten / 8 &&
-        written_out(groups_.group(first), groups_.group(second)) > kMostWritten)
-      return "each of their steps would compute a long chain of values anew";
+    if (program_.target == Target::Cpp && scalars > kMostWritten / 8) {
+      if (written_out(groups_.group(first), groups_.group(second)) > kMostWritten)
+        return "each of their steps would compute a long chain of values anew";
+      if (groups_.writes(first).size() + groups_.writes(second).size() > kMostResults)
+        return "together they write too many buffers";
+    }
     std::set<int> reads = groups_.reads(first);
     for (const int buffer : groups_.reads(second))
       if (groups_.writer(buffer) != first) reads.insert(buffer);
@@ -363,7 +365,7 @@ class Fusion {
   }
 
   bool is_full(int id) const {
-    return groups_.group(id).count(StepKind::Store) >= kMostResults;
+    return groups_.group(id).count(StepKind::Store) >= static_cast<int>(kMostResults);
   }
 
   // Whether a kernel computes again what would be kept if it were part of `other`, which runs

@@ -83,7 +83,7 @@ std::string why_not_worth_it(const Program& program, const Group& consumer,
                         ? cost(producer.kernel, wanted, made_of_indices(producer.kernel))
                         : work;
   const int64_t most = program.target == Target::Cuda ? size + size / kBorder : size;
-  const int64_t asked = times_asked(program, consumer, buffer);
+  const int64_t asked = times_asked(consumer, buffer);
   const bool repeats = size > 1 && asked > most;
   const bool too_much = program.target == Target::Cpp && (repeats || !only_user) &&
                         consumer.repeated + work > kMostRepeated;
@@ -180,7 +180,7 @@ std::string inline_formula(const Program& program, Group& consumer, const Group&
       !reason.empty())
     return reason;
   const int64_t size = program.buffers[buffer].size.bounds().high;
-  const bool repeats = !only_user || times_asked(program, consumer, buffer) > size;
+  const bool repeats = !only_user || times_asked(consumer, buffer) > size;
   const std::string reason = replace_loads(program, consumer, producer, buffer);
   if (reason.empty() && repeats)
     consumer.repeated +=

@@ -22,6 +22,7 @@
 #include "tiny_compile/loops/lives.h"
 #include "tiny_compile/loops/splice.h"
 #include "tiny_compile/loops/split.h"
+#include "tiny_compile/loops/work.h"
 
 namespace tiny_compile {
 namespace {
@@ -180,7 +181,11 @@ std::optional<Candidate> candidate_of(const Program& program, const Uses& uses, 
   const bool once = std::all_of(readers.begin(), readers.end(), [&](int reader) {
     return reads_each_once(program, program.kernels[reader], buffer, length);
   });
-  if (!once) return {};
+  const bool chooses = choices(kernel, kernel.steps[step]) > kMostChoices &&
+                       std::any_of(readers.begin(), readers.end(), [&](int reader) {
+                         return Group(program.kernels[reader]).sequential();
+                       });
+  if (!once || chooses) return {};
   return Candidate{writer, step, {readers.begin(), readers.end()}};
 }
 

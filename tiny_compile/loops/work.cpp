@@ -59,8 +59,8 @@ int cost(const Kernel& kernel, const std::vector<bool>& wanted, const std::vecto
   return total;
 }
 
-int64_t times_asked(const Program& program, const Group& consumer, int buffer) {
-  if (program.target != Target::Cuda || consumer.sequential()) return points(consumer);
+int64_t times_asked(const Group& consumer, int buffer) {
+  if (consumer.sequential()) return points(consumer);
   int64_t times = 0;
   for (const Scalar& scalar : consumer.kernel.scalars) {
     if (scalar.kind == ScalarKind::Load && scalar.buffer == buffer)
@@ -80,13 +80,17 @@ bool repeats_outer_work(const Group& producer, const Step& store,
 }
 
 int choices(const Kernel& kernel, const Step& store) {
-  const std::vector<bool> wanted = reachable(kernel, store);
-  int count = 0;
+  const std::vector<bool> wanted = reachable(kernel, store),
+                          of_indices = made_of_indices(kernel);
+  int loads = 0, values = 0;
   for (size_t id = 0; id < wanted.size(); id++) {
     const Scalar& scalar = kernel.scalars[id];
-    count += wanted[id] && scalar.kind == ScalarKind::Load && scalar.mask >= 0;
+    if (!wanted[id]) continue;
+    loads += scalar.kind == ScalarKind::Load && scalar.mask >= 0;
+    values += scalar.kind == ScalarKind::Apply && scalar.op == Op::where &&
+              of_indices[scalar.operands[0]];
   }
-  return count;
+  return std::max(loads, values);
 }
 
 bool is_costly(const Kernel& kernel, const Step& store) {

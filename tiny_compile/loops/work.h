@@ -21,12 +21,14 @@ int cost(const Kernel& kernel, const std::vector<bool>& wanted,
 bool is_costly(const Kernel& kernel, const Step& store);
 bool reads_costly_values(const Group& producer, const Group& consumer);
 
-// How many buffers a stored value may come from: loads under a condition, of a concat or a pad.
+// How many places a stored value may come from: loads under a condition, or values that the loops
+// choose, of a concat or a pad.
 int choices(const Kernel& kernel, const Step& store);
+inline constexpr int kMostChoices = 3;  // that a row's steps would each make anew
 
-// How often the consumer asks for an element of the buffer, all elements together. On a GPU work
-// under a mask is done only where the mask is true (codegen/branches.h), a CPU's vectors do it all.
-int64_t times_asked(const Program& program, const Group& consumer, int buffer);
+// How often the consumer asks for an element of the buffer, all elements together. Points do work
+// under a mask only where the mask is true (codegen/branches.h, codegen/cpp_points.h).
+int64_t times_asked(const Group& consumer, int buffer);
 
 // Whether more than `cheap` work, which the producer's outer loops do for all that its last one stores,
 // would be done for each of these, `asked` times.

@@ -1,0 +1,138 @@
+// Loops that are cut where conditions change, and rows in runs and in registers: the bits are the
+// interpreter's, and nobody asks in a loop what its bounds say.
+#include <algorithm>
+#include <cmath>
+
+#include "tiny_compile/codegen/cpp.h"
+#include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/runtime/cpp_toolchain.h"
+#include "tiny_compile/runtime/executable.h"
+#include "tiny_compile/tiny_compile.h"
+
+#include "tests/catch.h"
+#include "tests/codegen/scheduled.h"
+
+namespace {
+
+using namespace tiny_compile;
+using Out = std::vector<Tensor>;
+using In = std::span<const Tensor>;
+
+// The text, once its results have the interpreter's bits with units that end anywhere.
+std::string check(const TensorFunction& function, const Out& inputs) {
+  const Graph graph = trace(function, inputs, "f").graph;
+  const Out want = interpret(graph, inputs);
+  std::string text;
+  for (int64_t grain : {1, 5}) {
+    const Staged staged =
+        run_pipeline(scheduled([=](Schedule& s) { s.grain = grain; }), graph, true);
+    text = staged.source.text;
+    const Out got =
+        Executable(staged.program, staged.source, build_cpp(text, default_toolchain()))
+            .run(inputs);
+    INFO(text);
+    REQUIRE(got.size() == want.size());
+    for (size_t k = 0; k < want.size(); k++) CHECK(same_bits(want[k], got[k]));
+  }
+  return text.substr(text.find("extern \"C\" void k_"));
+}
+
+// Elements that a comparison, a sum or a maximum may get wrong.
+Tensor special(Sizes shape) {
+  Tensor x = randn(shape);
+  const double values[] = {NAN, HUGE_VAL, -HUGE_VAL, -0.0, 0.0};
+  for (size_t k = 0; k < 5; k++) x = where(rand(shape) < 0.06, values[k], x);
+  return x;
+}
+
+}  // namespace
+
+TEST_CASE("a pad's loops are cut where its elements begin and end", "[cpp_points]") {
+  manual_seed(3);
+  for (const DType dtype : {float32, bfloat16, float64, int8, boolean}) {
+    const auto padded = [](In i) { return Out{pad(i[0], {1, 2, 3, 0})}; };
+    const std::string text = check(padded, {randint(0, 2, {3, 5, 17}).to(dtype)});
+    CHECK(text.find("in_x0[") != std::string::npos);
+    CHECK(text.find("? in_x0[") == std::string::npos);
+    CHECK(text.find("? tc_to_f32(in_x0[") == std::string::npos);
+  }
+  const auto of_values = [](In i) { return Out{pad(exp(i[0]) * i[1], {2, 1}) + 1.0}; };
+  check(of_values, {special({7, 33}), special({33})});
+}
+
+TEST_CASE("a concat's operands have loops of their own, on any axis", "[cpp_points]") {
+  manual_seed(4);
+  for (const int64_t axis : {0, 1, 2}) {
+    const auto joined = [axis](In i) {
+      Out parts;
+      for (int64_t k = 0; k < 12; k++) parts.push_back(k % 3 ? i[0] * (1.0 * k) : i[1] + i[0]);
+      return Out{concat(parts, axis)};
+    };
+    const std::string text = check(joined, {special({2, 3, 5}), special({2, 1, 5})});
+    CHECK(text.find("&& ") == std::string::npos);
+    CHECK(text.find("? in_x0[") == std::string::npos);
+  }
+  check(
+      [](In i) {
+        return Out{concat({i[0], i[1], i[0]}, 0)};
+      },
+      {special({7}), special({1001})});
+}
+
+TEST_CASE("a stack's text is as long as its operands", "[cpp_points]") {
+  const auto lines = [](int64_t count) {
+    const auto stacked = [count](In i) {
+      Out parts;
+      for (int64_t k = 0; k < count; k++) parts.push_back(slice(i[0], 0, k, k + 1) * i[1]);
+      return Out{concat(parts, 0)};
+    };
+    const std::string text = check(stacked, {randn({count, 9}), randn({9})});
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  CHECK(static_cast<double>(lines(40)) < 2.2 * static_cast<double>(lines(20)));
+}
+
+TEST_CASE("conditions that no cut decides stay", "[cpp_points]") {
+  const auto rolled = [](In i) {
+    const Tensor place = arange(i[0].size(1));
+    return Out{where((place % 3) < 1, i[0], pad(i[0], {1, 0}).slice(1, 0, i[0].size(1)))};
+  };
+  check(rolled, {special({5, 31})});
+}
+
+TEST_CASE("short windows are registers of a lane", "[cpp_points]") {
+  manual_seed(5);
+  const Tensor x = special({3, 2, 19, 21});
+  for (const int64_t step : {1, 2, 3}) {
+    const auto windows = [step](const Tensor& a) {
+      return unfold(unfold(a, 2, 3, step), 3, 3, step);
+    };
+    const auto all = [&](In i) {
+      const Tensor w = windows(i[0]);
+      const Tensor flat = flatten(w, -2, -1);
+      return Out{max(w, {-2, -1}),       min(w, {-2, -1}),          sum(w, {-2, -1}),
+                 prod(w, {-2, -1}),      argmax(flat, -1),          argmin(flat, -1),
+                 any(w > 0.0, {-2, -1}), sum(w.to(int32), {-2, -1})};
+    };
+    check(all, {where(isnan(x), 0.5, x)});
+    const auto floats = [&](In i) {
+      const Tensor w = windows(i[0]);
+      const Tensor flat = flatten(w, -2, -1);
+      return Out{max(w, {-2, -1}), min(w, {-2, -1}), sum(w, {-2, -1}), argmax(flat, -1),
+                 argmin(flat, -1)};
+    };
+    for (const DType dtype : {float32, bfloat16, float64}) check(floats, {x.to(dtype)});
+  }
+}
+
+TEST_CASE("a row of several loops is filled run by run", "[cpp_points]") {
+  manual_seed(6);
+  for (const int64_t width : {1, 7, 8, 33, 64}) {
+    const auto sums = [](In i) {
+      const Tensor shown = pad(i[0], {1, 1}).slice(3, 0, i[0].size(3));
+      return Out{sum(shown, {0, 2, 3}), max(shown, {0, 2, 3}),
+                 logsumexp(shown * i[1], {0, 2, 3})};
+    };
+    check(sums, {randn({3, 2, 41, width}), randn({1, 2, 1, 1})});
+  }
+}
