@@ -35,7 +35,7 @@ void check_compiles(const std::string& text) {
 TEST_CASE("several loads across the grain: the one result is turned", "[codegen][threads]") {
   manual_seed(5);
   const std::string text =
-      check(three, {turned(96, 64), turned(96, 64), turned(96, 64)}, "layouts");
+      check(three, {turned(128, 64), turned(128, 64), turned(128, 64)}, "layouts");
   CHECK(staged_in(text) == std::vector<std::string>{"float staged0[4160]"});  // 64 * 65
   check_compiles(text);
   for (auto [rows, columns] :
@@ -53,16 +53,44 @@ TEST_CASE("few loads across the grain: they are turned, as before", "[codegen][t
   CHECK(one.find("load_0 = staged0[") == std::string::npos);
 }
 
+TEST_CASE("what is not turned is read before threads wait for each other",
+          "[codegen][threads]") {
+  manual_seed(9);
+  const auto reads_before = [](const std::string& text, const std::string& what) {
+    const size_t body = text.find(") {", text.find("extern \"C\"")),
+                 read = text.find(what, body);
+    return read != std::string::npos && read < text.find("__syncthreads", body);
+  };
+  CHECK(reads_before(check([](In i) { return Out{i[0].t() + i[1]}; },
+                           {randn({70, 64}), randn({64, 70})}, "layouts"),
+                     "in_x1"));
+  const std::string bias = check([](In i) { return Out{i[0].t() + i[1] * i[2]}; },
+                                 {randn({70, 64}), randn({64, 70}), randn({70})}, "layouts");
+  CHECK(reads_before(bias, "in_x1"));
+  CHECK(!reads_before(bias, "in_x2"));  // all rows have it alike
+}
+
+TEST_CASE("warps have one line's parts at a time, and small tiles where large ones are empty",
+          "[codegen][threads]") {
+  manual_seed(10);
+  const auto add = [](In i) { return Out{i[0].t() + i[1]}; };
+  const std::string odd = check(add, {randn({133, 64}), randn({64, 133})}, "layouts");
+  CHECK_THAT(odd, ContainsSubstring("(warp%2)*32"));
+  CHECK(staged_in(odd) == std::vector<std::string>{"float staged0[4160]"});  // 64 * 65
+  const std::string short_rows = check(add, {randn({133, 77}), randn({77, 133})}, "layouts");
+  CHECK(staged_in(short_rows) == std::vector<std::string>{"float staged0[2080]"});  // 32 * 65
+}
+
 TEST_CASE("halves are turned in wide tiles, either side", "[codegen][threads]") {
   manual_seed(6);
   const std::string text =
-      check(gelu_of_two, {turned(128, 72, bfloat16), randn({72}).to(bfloat16)}, "layouts");
+      check(gelu_of_two, {turned(128, 64, bfloat16), randn({64}).to(bfloat16)}, "layouts");
   CHECK(staged_in(text) == std::vector<std::string>{"tc_bf16 staged0[4224]"});  // 64 * 66
   check_compiles(text);
   check(gelu_of_two, {turned(65, 77, bfloat16), randn({77}).to(bfloat16)}, "layouts");
   check(gelu_of_two, {turned(130, 66, float16), turned(130, 66, float16)}, "layouts");
   const std::string loads =
-      check(gelu_of_two, {turned(128, 72, bfloat16), randn({128, 72}).to(bfloat16)}, "layouts");
+      check(gelu_of_two, {turned(128, 64, bfloat16), randn({128, 64}).to(bfloat16)}, "layouts");
   CHECK(staged_in(loads) == std::vector<std::string>{"tc_bf16 staged0[4224]"});
   check_compiles(loads);
 }

@@ -112,19 +112,21 @@ Side side_of(const Program& program, const Kernel& kernel, int along,
   return side;
 }
 
-// Neighbours along one side of a tile, and lines of them along the other.
+// Neighbours along one side of a tile, and lines of them along the other. Where a warp has a part
+// of a line, others have the rest at the same time, as memory's sectors may lie across both.
 struct Dealt {
   Layout neighbours, lines;
 };
 
 Dealt dealt(int64_t neighbours, int64_t lines, int64_t vector) {
-  const int64_t lanes = std::min(kLanes, neighbours / vector), others = kLanes / lanes;
+  const int64_t lanes = std::min(kLanes, neighbours / vector), others = kLanes / lanes,
+                warps = neighbours / (lanes * vector), line_warps = kWarps / warps;
   Dealt d;
-  add_part(d.neighbours, Level::Register, neighbours / (lanes * vector));
+  add_part(d.neighbours, Level::Warp, warps);
   add_part(d.neighbours, Level::Lane, lanes);
   add_part(d.neighbours, Level::Vector, vector);
-  add_part(d.lines, Level::Register, lines / (kWarps * others));
-  add_part(d.lines, Level::Warp, kWarps);
+  add_part(d.lines, Level::Register, lines / (line_warps * others));
+  add_part(d.lines, Level::Warp, line_warps, warps);
   add_part(d.lines, Level::Lane, others, lanes);
   return d;
 }
@@ -153,7 +155,8 @@ Schedule schedule_of(const Machine& machine, int64_t tile_rows, int64_t tile_loo
   return s;
 }
 
-// What shared memory has no room for in small tiles either is read as it lies.
+// Small tiles where they cover a fifth less. What shared memory has no room for in small tiles
+// either is read as it lies.
 Schedule schedule_of(const Program& program, Kernel kernel, const Side& rows,
                      const Side& loops) {
   const bool has_halves = rows.has_small() || loops.has_small(),
@@ -162,7 +165,9 @@ Schedule schedule_of(const Program& program, Kernel kernel, const Side& rows,
   const int64_t row_count = kernel.axes[kernel.rows - 1].extent.constant(),
                 loop_count = elements_of(kernel, loops_of(kernel)[0]);
   const auto side = [](int64_t extent, int64_t most) {
-    return std::clamp(power_of_two_from(extent), kSmallTile, most);
+    const int64_t small = ceil_divide(extent, kSmallTile) * kSmallTile,
+                  large = ceil_divide(extent, most) * most;
+    return 5 * small <= 4 * large ? kSmallTile : most;
   };
   for (int64_t most : {kTile, kSmallTile}) {
     kernel.schedule = schedule_of(program.machine, side(row_count, most),

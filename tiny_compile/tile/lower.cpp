@@ -28,7 +28,8 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kMany = 32;  // elements of a thread
+constexpr int64_t kMany = 32;   // elements of a thread
+constexpr int64_t kEarly = 32;  // of a thread, read in front of what is staged
 
 // Whether elements are divided by what divides many, or raised as a power of e.
 bool has_shortcuts(const Lowering& l, const std::vector<int>& ids,
@@ -323,7 +324,8 @@ void reduce_pass(Lowering& l, const std::vector<int>& pass, const std::vector<in
   reductions.finish_rows();
 }
 
-// What shortcuts make of the values that a pass stores, in arrays: none is stored twice.
+// What shortcuts make of the values that a pass stores, in arrays: none is stored twice. (To a
+// kernel that does nothing else, and waits for memory, registers for more warps are worth more.)
 Body compute_ahead(Lowering& l, const std::vector<int>& pass, const std::vector<int>& ids,
                    const Share& k) {
   std::vector<int> values;
@@ -340,19 +342,42 @@ Body compute_ahead(Lowering& l, const std::vector<int>& pass, const std::vector<
   return body;
 }
 
+// What is not staged is read in front of what is, and of all that is computed, so that a thread
+// waits for memory once. What all rows have alike comes from a cache, and takes no registers here.
+//
+//   for .. { staged0[..] = load x[..] }   barrier   for .. { $1 = load y[..]; .. }
+//   =>   for .. { early1[..] = load y[..] }   for .. { staged0[..] = load x[..] }   barrier   ..
+std::vector<Work> read_early(Lowering& l, const std::vector<int>& pass, const Share& k) {
+  const uint64_t of_rows = (uint64_t{1} << l.kernel.rows) - 1;
+  std::vector<int> early;
+  for (int id : needed(l, pass)) {
+    if (is_plain(l.kernel.scalars[id]) && is_in_loops(l, id, l.inner) && !is_known(l, id) &&
+        (l.axes[id] & of_rows) != 0 && std::ssize(early) < kEarly / elements_held(l, k))
+      early.push_back(id);
+  }
+  if (early.empty()) return {};
+  Body each;
+  const std::map<int, int> arrays = add_arrays(l, k, early, false, each);
+  Work work{over_elements(l, early, l.inner, k, each, {}, false)};
+  for (const auto& [id, array] : arrays) l.kept[id] = {array, l.inner};
+  return {work};
+}
+
 void store_pass(Lowering& l, const std::vector<int>& pass) {
   const std::vector<int>& inner = l.inner;
   const Share k = share_over(l, inner);
   define_for_rows(l, pass, inner);
   const std::map kept = l.kept;
   Stages loads = stage_loads(l, needed(l, pass)), stores = stage_stores(l, pass);
-  std::vector<int> ids = needed(l, pass);
   const bool waits = l.clamps = !loads.empty() || !stores.empty();
   const auto owned = [&](Body body) {
     return by_owner(l, {l.kernel.schedule->rows, k.layout}, std::move(body));
   };
-  std::vector<Work> works = std::move(loads.works);
-  if (has_shortcuts(l, ids, inner)) {
+  std::vector<Work> works;
+  if (waits) works = read_early(l, pass, k);
+  for (Work& work : loads.works) works.push_back(std::move(work));
+  std::vector<int> ids = needed(l, pass);
+  if (!only_stores(l.kernel) && has_shortcuts(l, ids, inner)) {
     works.push_back({compute_ahead(l, pass, ids, k), true});
     ids = needed(l, pass);
   }
