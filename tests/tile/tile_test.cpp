@@ -132,6 +132,22 @@ TEST_CASE("reductions keep their bits under layouts of every level", "[tile]") {
   }
 }
 
+TEST_CASE("pieces of shared memory are the same elements for both who share them", "[tile]") {
+  manual_seed(4);
+  const std::vector<Tensor> inputs = {randn({2000, 8})};
+  for (int pieces :
+       {1, 2, 4, 8}) {  // of two chunks, whose bits the registers' do not begin with
+    INFO(pieces);
+    const Program program = parse_program(columns(
+        "sum", 2000, 8,
+        str("layouts rows grid · lane 4 loop register 32 · warp 8 · lane 8 from 4 via load 1 "
+            "rows register 4 loop register 8 · warp 8 · lane 32 padding 1 pieces ",
+            pieces)));
+    CHECK(same_bits(interpret(lower_to_tiles(program), inputs)[0],
+                    interpret(program, inputs)[0]));
+  }
+}
+
 TEST_CASE("as many warps as a row has chunks share it", "[tile]") {
   manual_seed(5);
   for (const int64_t count : {2049, 5120, 11000}) {

@@ -3,6 +3,8 @@
 #include "tiny_compile/tile/registers.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
 
 #include "tiny_compile/tile/exponentials.h"
 
@@ -47,6 +49,30 @@ Body whole_apart(const Share& k, Body body) {
   return {if_less(last, k.count, std::move(whole)), otherwise(std::move(body))};
 }
 
+// The number of a register by its piece and its own number there. Pieces differ in the highest bits of the
+// index; where that has several chunks these are not the first of the number:
+//
+//   two pieces of registers that stand for 512, 256 and 1024   =>   g_k*2 + s_k
+Expr number_in_piece(const Share& k, const Expr& piece, const Expr& own, int64_t pieces) {
+  std::vector<int64_t> strides, of_piece, of_own;
+  for (const Bit& bit : k.bits) {
+    if (bit.level == Level::Register) strides.push_back(bit.stride);
+  }
+  std::vector<int64_t> sorted = strides;
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  const auto place_of = [&](int64_t stride) {
+    const auto at = std::find(strides.begin(), strides.end(), stride);
+    return int64_t{1} << (strides.end() - at - 1);
+  };
+  int64_t least = INT64_MAX;  // stride of the piece's bits
+  for (size_t n = 0; int64_t{1} << n < pieces; n++)
+    of_piece.push_back(place_of(least = sorted[n]));
+  for (int64_t stride : strides) {
+    if (stride < least) of_own.push_back(place_of(stride));
+  }
+  return spread(piece, of_piece) + spread(own, of_own);
+}
+
 }  // namespace
 
 Body over_registers(const Lowering& l, const Share& k, std::vector<Work> works, int pieces) {
@@ -60,11 +86,13 @@ Body over_registers(const Lowering& l, const Share& k, std::vector<Work> works, 
   Body all;
   for (Work& work : works) {
     Body body = std::move(work.body);
-    const int64_t registers = work.registers > 0 ? work.registers : k.registers,
-                  at_a_time = registers / parts;
+    const Share& share = work.share ? *work.share : k;
+    const int64_t at_a_time = share.registers / parts;
     if (parts > 1) {
       const Expr part = Expr::index("s_k", parts), own = Expr::index("g_k", at_a_time);
-      body.insert(body.begin(), let("r_k", registers, part * at_a_time + own));
+      body.insert(body.begin(), let("r_k", share.registers,
+                                    waits ? number_in_piece(share, part, own, parts)
+                                          : part * at_a_time + own));
     }
     if (!l.inner.empty())
       body = {for_each(parts > 1 ? "g_k" : "r_k", at_a_time, true, std::move(body))};

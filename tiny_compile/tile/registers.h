@@ -1,6 +1,7 @@
 // A pass, one of a thread's registers after the other.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "tiny_compile/tile/elements.h"
@@ -10,9 +11,9 @@ namespace tiny_compile {
 // What is done for each of a thread's registers.
 struct Work {
   Body body;
-  bool hastens = false;   // by shortcuts
-  int64_t registers = 0;  // that it goes over; 0: those of the pass
-  Body after{};           // once a piece
+  bool hastens = false;          // by shortcuts
+  std::optional<Share> share{};  // whose registers it goes over; none: those of the pass
+  Body after{};                  // once a piece
 };
 
 // One work after the other for all registers; where one hastens, for some at a time, and where all

@@ -10,10 +10,8 @@
 #include "tiny_compile/loops/laid_out.h"
 
 namespace tiny_compile {
-namespace {
 
-// The sum over a number's bits of what each stands for; neighbours that keep step are one term.
-//   number = r, of 4 bits; places 64 32 16 1  =>  r/2*16 + r%2
+// Neighbours that keep step are one term.
 Expr spread(const Expr& number, const std::vector<int64_t>& places) {
   Expr sum = 0;
   const size_t n = places.size();  // places[0] is of the highest bit
@@ -26,6 +24,8 @@ Expr spread(const Expr& number, const std::vector<int64_t>& places) {
   }
   return sum;
 }
+
+namespace {
 
 // The places of the bits of a level, highest of that level's number first.
 std::vector<int64_t> strides_of(const std::vector<Bit>& order, Level level) {

@@ -46,6 +46,10 @@ struct Share {
 Share share_of(const Tile& tile, const std::string& name, int64_t count, const Layout& layout,
                bool is_reduced, const Expr& block);
 
+// The sum over a number's bits, the highest first, of what each stands for.
+//   number = r, of 4 bits; places 64 32 16 1  =>  r/2*16 + r%2
+Expr spread(const Expr& number, const std::vector<int64_t>& places);
+
 // The bits of a number that `mask` has, side by side: 0 where it has none.
 Expr packed(const Expr& number, int64_t mask);
 

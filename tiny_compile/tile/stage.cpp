@@ -162,7 +162,7 @@ class Staging {
     own.rows = share_of_rows(own, kRow, with_top_of(kernel.schedule->rows, via_.rows));
     const Share k = share_over(own, own.inner, with_top_of(loop_, via_.loop));
     Work work{write(own, k)};
-    work.registers = k.registers;
+    work.share = k;
     l_.tile = std::move(own.tile);
     return work;
   }
