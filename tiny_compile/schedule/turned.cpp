@@ -15,22 +15,18 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/axes.h"
-#include "tiny_compile/loops/bounds.h"
 #include "tiny_compile/loops/laid_out.h"
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/loops/legal_via.h"
+#include "tiny_compile/schedule/outline.h"
+#include "tiny_compile/schedule/sides.h"
 
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kLanes = 32, kWarps = 8;      // of a block
+constexpr int64_t kWarps = 8;                   // of a block
 constexpr int64_t kTile = 64, kSmallTile = 32;  // a tile's sides
 constexpr int64_t kMostShared = 40 << 10;       // bytes of a block's tiles
-constexpr int64_t kWidest = 8, kAccess = 16;    // elements and bytes of an access
-
-bool runs_along(const Kernel& kernel, const Expr& index, int axis) {
-  return is_contiguous(index, kernel.axes[axis].symbol(), 1);
-}
 
 // The last axes, from the first of as many as a tile's side has, if stores go on from one to the next.
 int first_loop(const Kernel& kernel) {
@@ -70,73 +66,12 @@ Kernel as_rows(Kernel kernel, int turned, const std::vector<int>& loops) {
   return normalize(std::move(kernel));
 }
 
-// What runs along one side of a tile, and not the other.
-struct Side {
-  std::vector<Via> accesses;
-  std::vector<int64_t> sizes;  // of their elements
-  int64_t bytes = 0, vector = kWidest, loads = 0;
-  bool has_small() const {
-    return std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size <= 2; });
-  }
-};
-
-Side side_of(const Program& program, const Kernel& kernel, int along,
-             const std::vector<int>& across) {
-  Side side;
-  int64_t smallest = kAccess;
-  const auto see = [&](const Expr& index, int b, bool stores, int number, bool is_turned) {
-    const Buffer& buffer = program.buffers[b];
-    if (!runs_along(kernel, index, along)) return;
-    const int64_t size = size_of(buffer.type.dtype);
-    if (is_turned && depends_on_any(kernel, index, across)) {
-      side.accesses.push_back({stores, number, {}, {}, 0, 1});
-      side.sizes.push_back(size);
-      side.bytes += size;
-      side.loads += !stores;
-    }
-    if (buffer.align < kAccess) return;
-    smallest = std::min(smallest, size);
-    while (side.vector > 1 &&
-           !is_contiguous(index, kernel.axes[along].symbol(), static_cast<int>(side.vector)))
-      side.vector /= 2;
-  };
-  int number = 0;
-  for (const Scalar& s : kernel.scalars) {
-    if (s.kind == ScalarKind::Load) see(s.index, s.buffer, false, ++number, is_plain(s));
-  }
-  number = 0;
-  for (const Step& step : kernel.steps) see(step.index, step.buffer, true, ++number, true);
-  side.vector = std::min(side.vector, kAccess / smallest);
-  while (side.vector > 1 && kernel.axes[along].extent.constant() % side.vector != 0)
-    side.vector /= 2;
-  return side;
-}
-
-// Neighbours along one side of a tile, and lines of them along the other. Where a warp has a part
-// of a line, others have the rest at the same time, as memory's sectors may lie across both.
-struct Dealt {
-  Layout neighbours, lines;
-};
-
-Dealt dealt(int64_t neighbours, int64_t lines, int64_t vector) {
-  const int64_t lanes = std::min(kLanes, neighbours / vector), others = kLanes / lanes,
-                warps = neighbours / (lanes * vector), line_warps = kWarps / warps;
-  Dealt d;
-  add_part(d.neighbours, Level::Warp, warps);
-  add_part(d.neighbours, Level::Lane, lanes);
-  add_part(d.neighbours, Level::Vector, vector);
-  add_part(d.lines, Level::Register, lines / (line_warps * others));
-  add_part(d.lines, Level::Warp, line_warps, warps);
-  add_part(d.lines, Level::Lane, others, lanes);
-  return d;
-}
-
 // A tile of so many rows and elements.
 Schedule schedule_of(const Machine& machine, int64_t tile_rows, int64_t tile_loops,
                      const Side& rows, const Side& loops, bool is_of_rows) {
   const int64_t each = tile_rows * tile_loops / (kWarps * kLanes);  // of a thread
-  const Dealt row_wise = dealt(tile_rows, tile_loops, std::min(rows.vector, each)),
-              loop_wise = dealt(tile_loops, tile_rows, std::min(loops.vector, each));
+  const Dealt row_wise = dealt(tile_rows, tile_loops, std::min(rows.vector, each), kWarps),
+              loop_wise = dealt(tile_loops, tile_rows, std::min(loops.vector, each), kWarps);
   const Layout &own_rows = is_of_rows ? row_wise.neighbours : loop_wise.lines,
                &own_loop = is_of_rows ? row_wise.lines : loop_wise.neighbours;
   const Side& by_way = is_of_rows ? loops : rows;
