@@ -21,10 +21,12 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/bounds.h"
+#include "tiny_compile/loops/kept_values.h"
 #include "tiny_compile/loops/laid_out.h"
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/schedule/accesses.h"
 #include "tiny_compile/schedule/column_layouts.h"
+#include "tiny_compile/schedule/crossed.h"
 #include "tiny_compile/schedule/deal.h"
 #include "tiny_compile/schedule/outline.h"
 
@@ -52,6 +54,7 @@ constexpr double kNear =
 constexpr int64_t kFewChunks = 3;    // of a row: of them the last, which is short, is much
 constexpr int64_t kHeldChunks = 32;  // of a block's rows, each of 32 registers a thread
 constexpr int64_t kShort = 8;        // elements of a window that others read in wider pieces
+constexpr int64_t kMostOdd = 128;    // of a row that crosses and lies oddly
 
 // Of all rows.
 int64_t threads_of(const Outline& shape, const Deal& d) {
@@ -201,13 +204,36 @@ std::optional<Deal> share_rows(const Machine& machine, const Kernel& kernel,
   return d.warps <= kMostOfRow ? std::optional(d) : std::nullopt;
 }
 
-std::optional<Deal> deal_of(const Program& program, const Kernel& kernel) {
-  const Outline shape = outline_of(kernel);
-  if (shape.reductions == 0 || has_symbolic_places(kernel)) return std::nullopt;
-  const std::vector<std::vector<int>> loops = loops_of(kernel);
-  const Along along_loops = along(program, kernel, kernel.axes[loops[0].back()]);
-  const Lines lines = lines_of(program, kernel);
-  if (lines.crosses) return std::nullopt;  // by way of shared memory
+// Something is computed of each element that takes long.
+bool takes_long(const Kernel& kernel, const Outline& shape) {
+  const std::vector<uint64_t> axes = axes_of_scalars(kernel);
+  for (size_t id = 0; id < axes.size(); id++) {
+    if (is_costly(kernel.scalars[id]) && axes[id] >> kernel.rows != 0) return true;
+  }
+  return shape.exponentials;
+}
+
+// Where some arrays lie along the rows and others along the loops, by way of shared memory: rows that are
+// held. Lanes read no more than a word of their elements, which then lie in different banks.
+// What begins anywhere the old rows read in wider pieces, as all that a block has is one; unless long ones
+// take more time to compute. Of long rows that suit vectors they have more under way.
+std::optional<Schedule> cross(const Program& program, const Kernel& kernel,
+                              const Outline& shape, Along loops) {
+  if (!shape.held || kernel.rows == 0 || loops_of(kernel).size() > 1) return std::nullopt;
+  const Machine& machine = program.machine;
+  if (shape.longest <= kChunk) {
+    if (loops.vector == 1 && shape.longest > kMostOdd && !takes_long(kernel, shape))
+      return std::nullopt;
+    loops.vector = std::min(loops.vector, std::max<int64_t>(1, kWord / loops.bytes));
+    return crossed_rows(program, kernel, hold_rows(machine, shape, loops));
+  }
+  const Along rows = along(program, kernel, kernel.axes[kernel.rows - 1]);
+  if (rows.vector > 1 && shape.longest > kChunk + kChunk / 2) return std::nullopt;
+  return crossed_columns(program, kernel, hold_columns(machine, shape, rows));
+}
+
+std::optional<Deal> deal_of(const Program& program, const Kernel& kernel, const Outline& shape,
+                            const Lines& lines, const Along& along_loops) {
   if (kernel.rows > 0 && prefers_rows_as_lanes(lines, shape)) {
     const Along rows = along(program, kernel, kernel.axes[kernel.rows - 1]);
     const bool is_window =
@@ -231,14 +257,23 @@ std::optional<Deal> deal_of(const Program& program, const Kernel& kernel) {
   return share_rows(program.machine, kernel, shape, along_loops);
 }
 
+std::optional<Schedule> choose(const Program& program, const Kernel& kernel) {
+  const Outline shape = outline_of(kernel);
+  if (shape.reductions == 0 || has_symbolic_places(kernel)) return std::nullopt;
+  const Along loops = along(program, kernel, kernel.axes[loops_of(kernel)[0].back()]);
+  const Lines lines = lines_of(program, kernel);
+  if (lines.crosses) return cross(program, kernel, shape, loops);
+  const std::optional<Deal> deal = deal_of(program, kernel, shape, lines, loops);
+  return deal ? std::optional(laid_out(program, kernel, *deal)) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Schedule> layouts_of(const Program& program, const Kernel& kernel) {
   if (!can_be_laid_out(program, kernel)) return std::nullopt;
-  const std::optional<Deal> deal = deal_of(program, kernel);
-  if (!deal) return std::nullopt;
   Kernel chosen = kernel;
-  chosen.schedule = laid_out(program, kernel, *deal);
+  chosen.schedule = choose(program, kernel);
+  if (!chosen.schedule) return std::nullopt;
   if (!why_illegal_layouts(program, chosen).empty()) return std::nullopt;
   return chosen.schedule;
 }

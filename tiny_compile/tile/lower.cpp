@@ -130,6 +130,28 @@ bool needs_only(const Lowering& l, const std::vector<int>& steps,
   });
 }
 
+// What is not staged is read in front of what is, and of all that is computed, so that a thread
+// waits for memory once. What all rows have alike comes from a cache, and takes no registers here.
+//
+//   for .. { staged0[..] = load x[..] }   barrier   for .. { $1 = load y[..]; .. }
+//   =>   for .. { early1[..] = load y[..] }   for .. { staged0[..] = load x[..] }   barrier   ..
+std::vector<Work> read_early(Lowering& l, const std::vector<int>& ids, const Share& k,
+                             std::vector<Work> staged) {
+  const uint64_t of_rows = (uint64_t{1} << l.kernel.rows) - 1;
+  std::vector<int> early;
+  for (int id : ids) {
+    if (is_plain(l.kernel.scalars[id]) && is_in_loops(l, id, l.inner) && !is_known(l, id) &&
+        (l.axes[id] & of_rows) != 0 && std::ssize(early) < kEarly / elements_held(l, k))
+      early.push_back(id);
+  }
+  if (early.empty()) return staged;
+  Body each;
+  const std::map<int, int> arrays = add_arrays(l, k, early, false, each);
+  staged.insert(staged.begin(), {over_elements(l, early, l.inner, k, each, {}, false)});
+  for (const auto& [id, array] : arrays) l.kept[id] = {array, l.inner};
+  return staged;
+}
+
 // In front of a pass that stores, by threads without a row too: what they keep they go on with.
 void keep_pass(Lowering& l, const std::vector<int>& pass, const std::vector<int>& keep) {
   if (keep.empty() || !needs_only(l, pass, keep)) return;
@@ -138,14 +160,18 @@ void keep_pass(Lowering& l, const std::vector<int>& pass, const std::vector<int>
   const auto evaluate = [&] {
     return evaluated_for(l.kernel, keep, [&](int id) { return is_known(l, id); });
   };
+  const std::map kept = l.kept;
   Stages stages = stage_loads(l, evaluate());
+  std::vector<Work> works;
+  if (!stages.empty()) works = read_early(l, evaluate(), k, std::move(stages.works));
   Body each;
   const std::map<int, int> arrays = add_arrays(l, k, keep, true, each);
-  stages.works.push_back({over_elements(l, evaluate(), l.inner, k, each, {}, false)});
+  works.push_back({over_elements(l, evaluate(), l.inner, k, each, {}, false)});
+  l.kept = kept;
   l.keeping.clear();
   l.staged.clear();
   append(l.tile.body, std::move(stages.before));
-  append(l.tile.body, over_registers(l, k, std::move(stages.works), stages.pieces));
+  append(l.tile.body, over_registers(l, k, std::move(works), stages.pieces));
   for (const auto& [id, array] : arrays) l.kept[id] = {array, l.inner};
 }
 
@@ -282,9 +308,10 @@ Body elements_of_group(Lowering& l, const Reductions& reductions, const std::vec
     return evaluated_for(l.kernel, roots, [&](int id) { return is_known(l, id); });
   };
   Stages stages = stage_loads(l, evaluate());
-  std::vector<int> ids = evaluate();
   const std::map kept = l.kept;
-  std::vector<Work> works = std::move(stages.works);
+  std::vector<Work> works;
+  if (!stages.empty()) works = read_early(l, evaluate(), k, std::move(stages.works));
+  std::vector<int> ids = evaluate();
   if (Body ahead = choose_ahead(l, ids, k); !ahead.empty()) {
     works.push_back({std::move(ahead), false});
     ids = evaluate();
@@ -342,40 +369,19 @@ Body compute_ahead(Lowering& l, const std::vector<int>& pass, const std::vector<
   return body;
 }
 
-// What is not staged is read in front of what is, and of all that is computed, so that a thread
-// waits for memory once. What all rows have alike comes from a cache, and takes no registers here.
-//
-//   for .. { staged0[..] = load x[..] }   barrier   for .. { $1 = load y[..]; .. }
-//   =>   for .. { early1[..] = load y[..] }   for .. { staged0[..] = load x[..] }   barrier   ..
-std::vector<Work> read_early(Lowering& l, const std::vector<int>& pass, const Share& k) {
-  const uint64_t of_rows = (uint64_t{1} << l.kernel.rows) - 1;
-  std::vector<int> early;
-  for (int id : needed(l, pass)) {
-    if (is_plain(l.kernel.scalars[id]) && is_in_loops(l, id, l.inner) && !is_known(l, id) &&
-        (l.axes[id] & of_rows) != 0 && std::ssize(early) < kEarly / elements_held(l, k))
-      early.push_back(id);
-  }
-  if (early.empty()) return {};
-  Body each;
-  const std::map<int, int> arrays = add_arrays(l, k, early, false, each);
-  Work work{over_elements(l, early, l.inner, k, each, {}, false)};
-  for (const auto& [id, array] : arrays) l.kept[id] = {array, l.inner};
-  return {work};
-}
-
 void store_pass(Lowering& l, const std::vector<int>& pass) {
   const std::vector<int>& inner = l.inner;
   const Share k = share_over(l, inner);
   define_for_rows(l, pass, inner);
   const std::map kept = l.kept;
   Stages loads = stage_loads(l, needed(l, pass)), stores = stage_stores(l, pass);
-  const bool waits = l.clamps = !loads.empty() || !stores.empty();
+  const bool waits = !loads.empty() || !stores.empty();
+  l.clamps = waits && clamps_elements(k.layout);
   const auto owned = [&](Body body) {
     return by_owner(l, {l.kernel.schedule->rows, k.layout}, std::move(body));
   };
   std::vector<Work> works;
-  if (waits) works = read_early(l, pass, k);
-  for (Work& work : loads.works) works.push_back(std::move(work));
+  if (waits) works = read_early(l, needed(l, pass), k, std::move(loads.works));
   std::vector<int> ids = needed(l, pass);
   if (!only_stores(l.kernel) && has_shortcuts(l, ids, inner)) {
     works.push_back({compute_ahead(l, pass, ids, k), true});

@@ -157,7 +157,7 @@ class Staging {
     Lowering own{l_.program, kernel, axes_of_scalars(kernel)};
     own.tile = std::move(l_.tile);
     own.inner = l_.inner;
-    own.clamps = true;
+    own.clamps = clamps_elements(loop_);
     own.defined.assign(kernel.scalars.size(), false);
     own.rows = share_of_rows(own, kRow, with_top_of(kernel.schedule->rows, via_.rows));
     const Share k = share_over(own, own.inner, with_top_of(loop_, via_.loop));
@@ -196,6 +196,10 @@ Staged add_stage(Lowering& l, size_t number, Stages& stages) {
 }
 
 }  // namespace
+
+bool clamps_elements(const Layout& loop) {
+  return !loop.empty() && loop[0].level == Level::Grid;
+}
 
 Stages stage_loads(Lowering& l, const std::vector<int>& ids) {
   Stages stages;

@@ -1,0 +1,123 @@
+// Which rows does a block have, that what lies along them is read in whole pieces of memory?
+//
+//   rows(i0: 4096) { r0 = sum(j0: 256) load x[i0 + j0*4096]; store y[i0*256 + j0] for (j0: 256) = .. }
+//   =>  schedule layouts rows grid · warp 8 · lane 2 from 16   loop register 16 · lane 16
+//                via load 1 rows lane 4 · vector 4   loop register 4 · warp 8 · lane 8 from 4   padding 1
+//
+// Sixteen rows of f32 are 64 bytes of each column. Small blocks are better than whole lines: while one waits
+// for its threads, others read.
+#include "tiny_compile/schedule/crossed.h"
+
+#include <algorithm>
+
+#include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/axes.h"
+#include "tiny_compile/loops/laid_out.h"
+#include "tiny_compile/loops/legal_via.h"
+#include "tiny_compile/schedule/outline.h"
+#include "tiny_compile/schedule/sides.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int64_t kPiece = 128,
+                  kSector = 32;            // bytes of memory, side by side: at most, at least
+constexpr int64_t kBlockWarps = 8;         // twice as many where they make a sector
+constexpr int64_t kMostShared = 40 << 10;  // bytes of a block
+constexpr int kPieces[] = {1, 4, 8};  // two of them are there at a time: two would save nothing
+
+// Each access of rows and elements goes along one or the other.
+bool lies_along(const Kernel& kernel, int row, const std::vector<int>& inner) {
+  const auto goes_along = [&](const Expr& index, bool can_go_by) {
+    return !depends_on_any(kernel, index, inner) || !depends_on_any(kernel, index, {row}) ||
+           runs_along(kernel, index, inner.back()) ||
+           (can_go_by && runs_along(kernel, index, row));
+  };
+  return std::all_of(kernel.scalars.begin(), kernel.scalars.end(),
+                     [&](const Scalar& s) {
+                       return s.kind != ScalarKind::Load || goes_along(s.index, is_plain(s));
+                     }) &&
+         std::all_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
+           return step.kind != StepKind::Store || goes_along(step.index, true);
+         });
+}
+
+// What goes by way of shared memory, along the rows or along the loops, by all warps of the block. Along
+// rows, which are few, vectors leave more lines to the lanes of a warp; along loops words are in
+// different banks.
+std::vector<Via> via_of(const Schedule& s, const Side& side, bool along_rows, int pieces) {
+  const int64_t rows = covered_by(of_block(s.rows)), loops = covered_by(of_block(s.loops[0])),
+                warps = warps_of(s), each = rows * loops / (warps * kLanes),
+                neighbours = along_rows ? rows : loops, lines = along_rows ? loops : rows,
+                bytes = along_rows ? kAccessBytes : kWord;
+  std::vector<Via> via = side.accesses;
+  for (size_t n = 0; n < via.size(); n++) {
+    const int64_t widest = std::max<int64_t>(1, bytes / side.sizes[n]),
+                  vector = std::min({side.vector, widest, each, neighbours});
+    const Dealt d = dealt(neighbours, lines, vector, warps);
+    via[n].rows = along_rows ? d.neighbours : d.lines;
+    via[n].loop = along_rows ? d.lines : d.neighbours;
+    via[n].padding = side.sizes[n] == 2 ? 2 : 1;
+    via[n].pieces = pieces;
+  }
+  return via;
+}
+
+std::optional<Schedule> staged(const Program& program, Kernel kernel, const Deal& deal,
+                               const Side& side, bool along_rows, int pieces) {
+  kernel.schedule = laid_out(program, kernel, deal);
+  kernel.schedule->via = via_of(*kernel.schedule, side, along_rows, pieces);
+  const bool fits = why_wrong_via(kernel).empty() && staged_bytes(kernel) <= kMostShared;
+  return fits ? kernel.schedule : std::nullopt;
+}
+
+// Of blocks of so many warps, that with the most rows that has room for what they read.
+std::optional<Schedule> of_most_rows(const Program& program, const Kernel& kernel, Deal deal,
+                                     const Side& side, int64_t least, int pieces,
+                                     int64_t warps) {
+  const int64_t size = *std::min_element(side.sizes.begin(), side.sizes.end());
+  for (int64_t rows = kPiece / size; rows * size >= least; rows /= 2) {
+    deal.row_warps = std::max<int64_t>(1, rows / deal.row_lanes);
+    if (deal.row_warps * deal.warps > warps) continue;
+    if (const auto s = staged(program, kernel, deal, side, true, pieces)) return s;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+// Pieces that begin anywhere lie in one sector more: then rather two sectors of each.
+std::optional<Schedule> crossed_rows(const Program& program, const Kernel& kernel,
+                                     const Deal& deal) {
+  const std::vector<int> inner = loops_of(kernel)[0];
+  const int row = kernel.rows - 1;
+  if (!lies_along(kernel, row, inner)) return std::nullopt;
+  const Side side = side_of(program, kernel, row, inner);
+  if (side.accesses.empty()) return std::nullopt;
+  const bool begins_anywhere =
+      side.vector == 1 && side_of(program, kernel, inner.back(), {row}).vector > 1;
+  for (int64_t least : {begins_anywhere ? 2 * kSector : kSector, kSector}) {
+    for (int pieces : kPieces) {
+      for (int64_t warps : {kBlockWarps, 2 * kBlockWarps})
+        if (const auto s = of_most_rows(program, kernel, deal, side, least, pieces, warps))
+          return s;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Schedule> crossed_columns(const Program& program, const Kernel& kernel,
+                                        const Deal& deal) {
+  const std::vector<int> inner = loops_of(kernel)[0];
+  const int row = kernel.rows - 1;
+  if (!lies_along(kernel, row, inner)) return std::nullopt;
+  const Side side = side_of(program, kernel, inner.back(), {row});
+  if (side.accesses.empty()) return std::nullopt;
+  for (Deal d = deal; d.row_warps > 0; d.row_warps /= 2) {
+    for (int pieces : kPieces)
+      if (const auto s = staged(program, kernel, d, side, false, pieces)) return s;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tiny_compile
