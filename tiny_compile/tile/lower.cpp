@@ -21,6 +21,7 @@
 #include "tiny_compile/tile/ahead.h"
 #include "tiny_compile/tile/elements.h"
 #include "tiny_compile/tile/exponentials.h"
+#include "tiny_compile/tile/highest.h"
 #include "tiny_compile/tile/reduce.h"
 #include "tiny_compile/tile/registers.h"
 #include "tiny_compile/tile/stage.h"
@@ -325,6 +326,7 @@ Body elements_of_group(Lowering& l, const Reductions& reductions, const std::vec
   arrays.insert(kept_now.begin(), kept_now.end());
   const bool hastens = has_shortcuts(l, ids, l.inner);
   works.push_back({over_elements(l, ids, l.inner, k, each, {}, false), hastens});
+  if (hastens) works.back().highest = highest_exponent(l, ids, k, body);
   l.kept = kept;
   l.keeping.clear();
   l.staged.clear();

@@ -96,7 +96,7 @@ Body over_registers(const Lowering& l, const Share& k, std::vector<Work> works, 
     }
     if (!l.inner.empty())
       body = {for_each(parts > 1 ? "g_k" : "r_k", at_a_time, true, std::move(body))};
-    if (work.hastens) body = {shortcut(std::move(body))};
+    if (work.hastens) body = {shortcut(std::move(body), work.highest)};
     append(all, std::move(body));
     append(all, std::move(work.after));
   }

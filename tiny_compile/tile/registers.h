@@ -14,6 +14,7 @@ struct Work {
   bool hastens = false;          // by shortcuts
   std::optional<Share> share{};  // whose registers it goes over; none: those of the pass
   Body after{};                  // once a piece
+  int highest = -1;              // where it hastens: no exponent in it is above that
 };
 
 // One work after the other for all registers; where one hastens, for some at a time, and where all
