@@ -73,6 +73,13 @@ def less_its_place(rows, cols):
                  f"%2: f32[{rows},1] = cast %1", f"%3: {x} = expand %2", f"%4: {x} = sub %0, %3")
 
 
+def turned_products(rows, cols):
+    """The sum of each row, which is read once."""
+    x = f"f32[{rows},{cols}]"
+    return graph(f"%0 x: f32[{cols},{rows}], %1 y: {x}", f"%2: {x} = permute %0 {{axes=[1,0]}}",
+                 f"%3: {x} = mul %1, %2", f"%4: f32[{rows}] = sum %3 {{axes=[1]}}")
+
+
 def turned_softmax(rows, cols):
     x = f"f32[{rows},{cols}]"
     return graph(f"%0 x: f32[{cols},{rows}]", f"%1: {x} = permute %0 {{axes=[1,0]}}",
@@ -371,6 +378,9 @@ GRAPHS = {
     "result turned bf16 [512,384]": result_turned("bf16", 512, 384),
     "turned softmax [130,1000]": turned_softmax(130, 1000),
     "turned softmax [513,1001]": turned_softmax(513, 1001),
+    "turned softmax [33,2047]": turned_softmax(33, 2047),
+    "turned softmax [264,3000]": turned_softmax(264, 3000),
+    "turned products [260,96]": turned_products(260, 96),
     # rows: short and many, staged; lanes, warps, a block, a cluster; kept, staged, read once
     "softmax f32 [20000,7]": softmax("f32", 20000, 7),
     "softmax f32 [1001,7]": softmax("f32", 1001, 7),
