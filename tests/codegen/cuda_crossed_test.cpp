@@ -1,5 +1,5 @@
-// Rows of which some arrays lie along the elements and others along the rows: the interpreter's bits,
-// thread by thread, and what goes by way of shared memory.
+// Rows of which some arrays lie along the elements and others along the rows: the interpreter's
+// bits, thread by thread, and what goes by way of shared memory.
 #include "tests/codegen/cuda_threads.h"
 
 #include "tests/catch.h"

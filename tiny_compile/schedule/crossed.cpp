@@ -1,11 +1,11 @@
 // Which rows does a block have, that what lies along them is read in whole pieces of memory?
 //
-//   rows(i0: 4096) { r0 = sum(j0: 256) load x[i0 + j0*4096]; store y[i0*256 + j0] for (j0: 256) = .. }
+//   rows(i0: 4096) { r0 = sum(j0: 256) load x[i0 + j0*4096]; store y[i0*256 + j0] for .. = .. }
 //   =>  schedule layouts rows grid · warp 8 · lane 2 from 16   loop register 16 · lane 16
-//                via load 1 rows lane 4 · vector 4   loop register 4 · warp 8 · lane 8 from 4   padding 1
+//       via load 1 rows lane 4 · vector 4   loop register 4 · warp 8 · lane 8 from 4   padding 1
 //
-// Sixteen rows of f32 are 64 bytes of each column. Small blocks are better than whole lines: while one waits
-// for its threads, others read.
+// Sixteen rows of f32 are 64 bytes of each column. Small blocks are better than whole lines:
+// while one waits for its threads, others read.
 #include "tiny_compile/schedule/crossed.h"
 
 #include <algorithm>
@@ -42,9 +42,9 @@ bool lies_along(const Kernel& kernel, int row, const std::vector<int>& inner) {
          });
 }
 
-// What goes by way of shared memory, along the rows or along the loops, by all warps of the block. Along
-// rows, which are few, vectors leave more lines to the lanes of a warp; along loops words are in
-// different banks.
+// What goes by way of shared memory, along the rows or along the loops, by all warps of the
+// block. Along rows, which are few, vectors leave more lines to the lanes of a warp; along
+// loops words are in different banks.
 std::vector<Via> via_of(const Schedule& s, const Side& side, bool along_rows, int pieces) {
   const int64_t rows = covered_by(of_block(s.rows)), loops = covered_by(of_block(s.loops[0])),
                 warps = warps_of(s), each = rows * loops / (warps * kLanes),

@@ -7,8 +7,8 @@
 
 namespace tiny_compile {
 
-// Lanes are elements, as the deal says, and what lies along the rows goes by way of shared memory: a
-// block has as many rows as make a piece of memory.
+// Lanes are elements, as the deal says, and what lies along the rows goes by way of shared
+// memory: a block has as many rows as make a piece of memory.
 std::optional<Schedule> crossed_rows(const Program& program, const Kernel& kernel,
                                      const Deal& deal);
 

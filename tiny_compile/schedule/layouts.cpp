@@ -213,10 +213,11 @@ bool takes_long(const Kernel& kernel, const Outline& shape) {
   return shape.exponentials;
 }
 
-// Where some arrays lie along the rows and others along the loops, by way of shared memory: rows that are
-// held. Lanes read no more than a word of their elements, which then lie in different banks.
-// What begins anywhere the old rows read in wider pieces, as all that a block has is one; unless long ones
-// take more time to compute. Of long rows that suit vectors they have more under way.
+// Where some arrays lie along the rows and others along the loops, by way of shared memory:
+// rows that are held. Lanes read no more than a word of their elements, which then lie in
+// different banks. What begins anywhere the old rows read in wider pieces, as all that a block
+// has is one; unless long ones take more time to compute. Of long rows that suit vectors they
+// have more under way.
 std::optional<Schedule> cross(const Program& program, const Kernel& kernel,
                               const Outline& shape, Along loops) {
   if (!shape.held || kernel.rows == 0 || loops_of(kernel).size() > 1) return std::nullopt;

@@ -29,8 +29,8 @@ struct Dealt {
   Layout neighbours, lines;
 };
 
-// To so many warps. Where a warp has a part of a line, others have the rest at the same time, as
-// memory's sectors may lie across both.
+// To so many warps. Where a warp has a part of a line, others have the rest at the same time,
+// as memory's sectors may lie across both.
 Dealt dealt(int64_t neighbours, int64_t lines, int64_t vector, int64_t warps);
 
 }  // namespace tiny_compile

@@ -1,7 +1,8 @@
-// Less the row's maximum no element is above 0, as long as that maximum is finite; so a thread asks once
-// which way all its exponentials take, not for each:
+// Less the row's maximum no element is above 0, as long as that maximum is finite; so a thread
+// asks once which way all its exponentials take, not for each:
 //
-//   r0 = max(j0) x[j0];  exp(x[j0] - min(r0, 3.4e38))   =>   $9 = r0 - min(r0, 3.4e38), which is 0, or NaN
+//   r0 = max(j0) x[j0];  exp(x[j0] - min(r0, 3.4e38))
+//   =>   $9 = r0 - min(r0, 3.4e38), which is 0, or infinite
 #include "tiny_compile/tile/highest.h"
 
 #include <algorithm>
@@ -23,7 +24,8 @@ int maximum_in(const Lowering& l, int number, int elements) {
   return -1;
 }
 
-// What is at most the row's maximum is, less a number of the row's, at most the maximum less that.
+// What is at most the row's maximum is, less a number of the row's, at most the maximum less
+// that.
 int highest(Lowering& l, int id, Body& body) {
   const Scalar& s = l.kernel.scalars[id];
   if (s.kind != ScalarKind::Apply || s.op != Op::sub || s.dtype != DType::f32 ||

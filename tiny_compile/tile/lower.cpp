@@ -132,7 +132,8 @@ bool needs_only(const Lowering& l, const std::vector<int>& steps,
 }
 
 // What is not staged is read in front of what is, and of all that is computed, so that a thread
-// waits for memory once. What all rows have alike comes from a cache, and takes no registers here.
+// waits for memory once. What all rows have alike comes from a cache, and takes no registers
+// here.
 //
 //   for .. { staged0[..] = load x[..] }   barrier   for .. { $1 = load y[..]; .. }
 //   =>   for .. { early1[..] = load y[..] }   for .. { staged0[..] = load x[..] }   barrier   ..
@@ -354,7 +355,8 @@ void reduce_pass(Lowering& l, const std::vector<int>& pass, const std::vector<in
 }
 
 // What shortcuts make of the values that a pass stores, in arrays: none is stored twice. (To a
-// kernel that does nothing else, and waits for memory, registers for more warps are worth more.)
+// kernel that does nothing else, and waits for memory, registers for more warps are worth
+// more.)
 Body compute_ahead(Lowering& l, const std::vector<int>& pass, const std::vector<int>& ids,
                    const Share& k) {
   std::vector<int> values;

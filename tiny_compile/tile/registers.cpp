@@ -49,8 +49,8 @@ Body whole_apart(const Share& k, Body body) {
   return {if_less(last, k.count, std::move(whole)), otherwise(std::move(body))};
 }
 
-// The number of a register by its piece and its own number there. Pieces differ in the highest bits of the
-// index; where that has several chunks these are not the first of the number:
+// The number of a register by its piece and its own number there. Pieces differ in the highest
+// bits of the index; where that has several chunks these are not the first of the number:
 //
 //   two pieces of registers that stand for 512, 256 and 1024   =>   g_k*2 + s_k
 Expr number_in_piece(const Share& k, const Expr& piece, const Expr& own, int64_t pieces) {

@@ -15,8 +15,9 @@ struct Stages {
   bool empty() const { return works.empty(); }
 };
 
-// Whether threads beyond the last element do as the last does, so that no branch keeps loads apart. Where a
-// block has all of a row, most registers have only such threads or none: those are left out.
+// Whether threads beyond the last element do as the last does, so that no branch keeps loads
+// apart. Where a block has all of a row, most registers have only such threads or none: those
+// are left out.
 bool clamps_elements(const Layout& loop);
 
 // Loads of these scalars: the pass then finds them in `l.staged`, until it clears that.
