@@ -15,19 +15,25 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "tiny_compile/loops/lives.h"
 
 namespace tiny_compile {
 namespace {
 
-bool loads(const Kernel& kernel, const Step& step, int buffer) {
+std::set<int> loaded_by(const Kernel& kernel, const Step& step) {
   const std::vector<bool> used = reachable(kernel, step);
+  std::set<int> buffers;
   for (size_t id = 0; id < used.size(); id++) {
     const Scalar& s = kernel.scalars[id];
-    if (used[id] && s.kind == ScalarKind::Load && s.buffer == buffer) return true;
+    if (used[id] && s.kind == ScalarKind::Load) buffers.insert(s.buffer);
   }
-  return false;
+  return buffers;
+}
+
+bool loads(const Kernel& kernel, const Step& step, int buffer) {
+  return loaded_by(kernel, step).count(buffer) > 0;
 }
 
 // The index of a step's loads as the other step's loops would say it.
@@ -221,11 +227,14 @@ class Chooser {
       const int store = store_of(kernel, life.buffer);
       if (store < 0) continue;
       found = loaded_buffers(kernel);
-      std::map<int, std::pair<bool, int>> rank;
-      for (const int buffer : found) {
-        const auto reads = [&](const Step& step) { return loads(kernel, step, buffer); };
-        rank[buffer] = {!reads(kernel.steps[store]),
-                        std::count_if(kernel.steps.begin(), kernel.steps.end(), reads)};
+      std::map<int, std::pair<bool, int>>
+          rank;  // whether its store does not read it; how many do
+      for (const int buffer : found) rank[buffer].first = true;
+      for (size_t s = 0; s < kernel.steps.size(); s++) {
+        for (const int buffer : loaded_by(kernel, kernel.steps[s])) {
+          rank[buffer].second++;
+          if (static_cast<int>(s) == store) rank[buffer].first = false;
+        }
       }
       std::stable_sort(found.begin(), found.end(),
                        [&](int a, int b) { return rank[a] < rank[b]; });
