@@ -71,4 +71,16 @@ int64_t points(const Group& group) {
   return count;
 }
 
+const Scalar* widest_load(const Group& group,
+                          const std::function<bool(const Scalar&)>& counts) {
+  const Scalar* best = nullptr;
+  size_t most = 0;
+  for (const Scalar& scalar : group.kernel.scalars) {
+    if (scalar.kind != ScalarKind::Load || !counts(scalar)) continue;
+    const size_t loops = 2 * symbols(scalar.index).size() + (scalar.operands.empty() ? 1 : 0);
+    if (!best || loops > most) best = &scalar, most = loops;
+  }
+  return best;
+}
+
 }  // namespace tiny_compile

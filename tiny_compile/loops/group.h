@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -71,5 +72,8 @@ class GroupSet {
 };
 
 int64_t points(const Group& group);  // of all its axes
+
+// The load through which two groups are lined up: of those that count, the one with the most loops.
+const Scalar* widest_load(const Group& group, const std::function<bool(const Scalar&)>& counts);
 
 }  // namespace tiny_compile

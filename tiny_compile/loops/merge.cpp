@@ -354,19 +354,6 @@ std::string join_groups(Group& first, const Group& second, const Plan& plan) {
   return "";
 }
 
-// The load through which two groups are lined up: the one with the most loops.
-const Scalar* widest_load(const Group& group,
-                          const std::function<bool(const Scalar&)>& counts) {
-  const Scalar* best = nullptr;
-  size_t most = 0;
-  for (const Scalar& scalar : group.kernel.scalars) {
-    if (scalar.kind != ScalarKind::Load || !counts(scalar)) continue;
-    const size_t loops = 2 * symbols(scalar.index).size() + (scalar.operands.empty() ? 1 : 0);
-    if (!best || loops > most) best = &scalar, most = loops;
-  }
-  return best;
-}
-
 constexpr const char* kSortsAlone =
     "a sort goes over its row many times: it has its kernel alone";
 
