@@ -161,21 +161,6 @@ class Fusion {
            size.constant() >= kLarge;
   }
 
-  // Buffers that a kernel which does what both do would write.
-  size_t results_of(int first, int second) const {
-    std::set<int> results;
-    for (const int group : {first, second}) {
-      for (const int buffer : groups_.writes(group)) {
-        const auto& readers = groups_.readers(buffer);
-        const bool elsewhere = std::any_of(readers.begin(), readers.end(), [&](int reader) {
-          return reader != first && reader != second;
-        });
-        if (elsewhere || program_.buffers[buffer].role == Role::Output) results.insert(buffer);
-      }
-    }
-    return results.size();
-  }
-
   // Why one kernel would be too large to hold both; "" if it would not.
   std::string too_large(int first, int second) const {
     const size_t scalars = groups_.group(first).kernel.scalars.size() +
@@ -184,7 +169,7 @@ class Fusion {
     if (program_.target == Target::Cpp && scalars > kMostWritten / 8) {
       if (written_out(groups_.group(first), groups_.group(second)) > kMostWritten)
         return "each of their steps would compute a long chain of values anew";
-      if (results_of(first, second) > kMostResults)
+      if (groups_.results_of(first, second) > kMostResults)
         return "together they write too many buffers";
     }
     std::set<int> reads = groups_.reads(first);

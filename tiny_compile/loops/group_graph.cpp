@@ -1,5 +1,6 @@
 #include "tiny_compile/loops/group_graph.h"
 
+#include <algorithm>
 #include <functional>
 
 #include "tiny_compile/base/error.h"
@@ -139,6 +140,19 @@ std::vector<int> GroupGraph::topological_order() const {
   }
   for (int id : alive_) CHECK(waiting[id] == 0, "fusion made a cycle at ", name(id));
   return order;
+}
+
+size_t GroupGraph::results_of(int first, int second) const {
+  size_t count = 0;
+  for (const int group : {first, second}) {
+    for (const int buffer : writes(group)) {
+      const std::set<int>& all = readers(buffer);
+      count += all.empty() || std::any_of(all.begin(), all.end(), [&](int reader) {
+                 return reader != first && reader != second;
+               });
+    }
+  }
+  return count;
 }
 
 }  // namespace tiny_compile
