@@ -411,6 +411,24 @@ TEST_CASE("gradients of a recurrence's steps are put side by side", "[derivative
   CHECK(count(Op::pad) == 1);  // step 6, which nobody reads
 }
 
+TEST_CASE("thin products with one matrix have one product for its gradient", "[derivatives]") {
+  const auto steps = [](In in) {  // the matrix turned anew in each step, as a Linear does
+    Tensor h = in[0];
+    for (int64_t t = 0; t < 6; t++) h = tanh(matmul(h, transpose(in[1], 0, 1)));
+    return Out{h};
+  };
+  const auto products = [&](const Out& inputs) {
+    const Graph graph = vjp(trace(steps, inputs, "f").graph, {1});
+    return std::count_if(graph.nodes.begin(), graph.nodes.end(),
+                         [](const Node& node) { return node.op == Op::matmul; });
+  };
+  const Out thin = {values({2, 9}, -1, 1), values({9, 9}, -1, 1, 5)};
+  CHECK(products(thin) == 6 + 5 + 1);
+  const Out thick = {values({90, 2}, -1, 1), values({2, 2}, -1, 1, 5)};
+  CHECK(products(thick) == 6 + 5 + 6);  // side by side they would be longer than their sums
+  for (const Out& inputs : {thin, thick}) check(trace(steps, inputs, "f").graph, inputs);
+}
+
 TEST_CASE("at ties and zeros derivatives are PyTorch's", "[derivatives]") {
   using V = std::vector<double>;
   const V zero = {0}, same = {3, 3, 1};

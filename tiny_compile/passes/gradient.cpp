@@ -55,14 +55,71 @@ bool is_part(const Node& node, const Tensor& x) {
          node.type.shape[static_cast<size_t>(axis)].is_constant();
 }
 
+// a @ b, of matrices.
+struct Product {
+  Tensor a, b;
+};
+
+// Products of one shape, added up. Those of a recurrence, whose steps share a matrix, are thin: beside
+// each other they are one, where that copies less than the sums would go through.
+Tensor sum_of(const std::vector<Product>& products) {
+  const int64_t m = products[0].a.size(0), n = products[0].b.size(1);
+  const int64_t more = static_cast<int64_t>(products.size()) - 1;
+  int64_t depth = 0;
+  std::vector<Tensor> left, right;
+  for (const Product& product : products) {
+    left.push_back(product.a);
+    right.push_back(product.b);
+    depth += product.a.size(1);
+  }
+  if (more > 0 && depth * (m + n) < 2 * more * m * n)
+    return matmul(concat(left, 1), concat(right, 0));
+  Tensor sum = matmul(left[0], right[0]);
+  for (size_t k = 1; k < products.size(); k++) sum = sum + matmul(left[k], right[k]);
+  return sum;
+}
+
+bool has_numbers(const Type& type) {
+  return std::all_of(type.shape.begin(), type.shape.end(),
+                     [](const Expr& size) { return size.is_constant(); });
+}
+
+bool is_matrix_product(const Node& node) {
+  return node.op == Op::matmul && node.type.rank() == 2;
+}
+bool turns_matrix(const Node& node) {
+  return node.op == Op::permute && node.type.rank() == 2 && node.axes() == std::vector{1, 0};
+}
+
+// Matrices that several products of matrices multiply by, as they are or turned.
+std::vector<bool> shared_matrices(const Graph& graph) {
+  std::vector<int> uses(graph.nodes.size());
+  for (int id = graph.size() - 1; id >= 0; id--) {
+    const Node& node = graph[id];
+    if (is_matrix_product(node)) {
+      for (const int input : node.inputs) uses[input] += has_numbers(graph[input].type);
+    } else if (turns_matrix(node)) {
+      uses[node.inputs[0]] += uses[id];
+    }
+  }
+  std::vector<bool> shared(uses.size());
+  for (int id = 0; id < graph.size(); id++)
+    shared[id] = uses[id] > 1 || (turns_matrix(graph[id]) && shared[graph[id].inputs[0]]);
+  return shared;
+}
+
 // What a value has got from its readers so far. Slices of one axis that do not overlap, as the steps
 // of a recurrence read them, are put side by side; all else is added up. One by one, each among
 // zeros, n of them would make n sums of the whole.
 class Cotangent {
  public:
-  bool defined() const { return sum_.defined() || !parts_.empty(); }
+  bool defined() const { return sum_.defined() || !parts_.empty() || !products_.empty(); }
+  bool is_of_products() const { return !sum_.defined() && parts_.empty(); }
+  const std::vector<Product>& products() const { return products_; }
 
   void add(const Tensor& g) { sum_ = sum_.defined() ? sum_ + g : g; }
+
+  void add_product(const Tensor& a, const Tensor& b) { products_.push_back({a, b}); }
 
   // Of a slice of x, [.., first .. , ..] along `axis`.
   void add_slice(const Tensor& x, int64_t axis, int64_t first, const Tensor& g) {
@@ -88,6 +145,8 @@ class Cotangent {
     }
     if (!parts.empty()) add(parts.size() > 1 ? concat(parts, axis_) : parts[0]);
     parts_.clear();
+    if (!products_.empty()) add(sum_of(products_));
+    products_.clear();
     return sum_;
   }
 
@@ -95,6 +154,7 @@ class Cotangent {
   Tensor sum_;
   int64_t axis_ = 0, size_ = 0;
   std::vector<Part> parts_;  // in order
+  std::vector<Product> products_;
 };
 
 class Sweep {
@@ -102,6 +162,7 @@ class Sweep {
   Sweep(const Graph& graph, const std::vector<int>& inputs, std::vector<Tensor> values)
       : graph_(graph),
         depends_(depending(graph, inputs)),
+        shared_(shared_matrices(graph)),
         values_(std::move(values)),
         cotangents_(graph.nodes.size()) {}
 
@@ -136,6 +197,11 @@ class Sweep {
     }
     const Scope scope(node.where);
     const std::vector<Tensor> operands = operands_of(node);
+    if (turns_matrix(node) && cotangents_[id].is_of_products()) {
+      for (const auto& [a, b] : cotangents_[id].products())
+        cotangents_[node.inputs[0]].add_product(transpose(b, 0, 1), transpose(a, 0, 1));
+      return;
+    }
     const Tensor& g = cotangents_[id].value();
     if (is_part(node, operands[0])) {
       if (depends_[node.inputs[0]])
@@ -145,9 +211,17 @@ class Sweep {
     }
     std::vector<bool> wanted;
     for (const int input : node.inputs) wanted.push_back(depends_[input]);
+    if (is_matrix_product(node)) {
+      for (size_t k = 0; k < 2; k++) {
+        if (!shared_[node.inputs[k]] || !wanted[k]) continue;
+        const Tensor other = transpose(operands[1 - k], 0, 1);
+        cotangents_[node.inputs[k]].add_product(k == 0 ? g : other, k == 0 ? other : g);
+        wanted[k] = false;
+      }
+    }
     const std::vector<Tensor> passed = pull_back({node, operands, values_[id], g}, wanted);
     for (size_t k = 0; k < passed.size(); k++) {
-      if (passed[k].defined()) add(node.inputs[k], passed[k]);
+      if (passed[k].defined() && wanted[k]) add(node.inputs[k], passed[k]);
     }
   }
 
@@ -205,7 +279,7 @@ class Sweep {
   }
 
   const Graph& graph_;
-  std::vector<bool> depends_;
+  std::vector<bool> depends_, shared_;
   std::vector<Tensor> values_;  // of each node
   std::vector<Cotangent> cotangents_;
   std::map<int, std::map<int64_t, Tensor>> of_items_;  // of the results of these nodes
