@@ -39,7 +39,7 @@ constexpr int kMostWaiting = 4;        // large ones that nobody else reads
 constexpr int64_t kLarge = 1 << 20;    // elements
 constexpr int64_t kRow = 64;           // elements that one number may stand for
 constexpr size_t kMostScalars = 2048;  // of one: compilers need more than linear time
-constexpr size_t kMostWritten = 512;   // of all its steps in C++, where each computes its own
+constexpr size_t kMostWritten = 1280;  // of all its steps in C++, where each computes its own
 const std::string kAgain = "it is computed again, later";
 const std::string kLibrary = "matmul is left to the library: ";
 
@@ -167,7 +167,10 @@ class Fusion {
                            groups_.group(second).kernel.scalars.size();
     if (scalars > kMostScalars) return "together they compute too much for one kernel";
     if (program_.target == Target::Cpp && scalars > kMostWritten / 8) {
-      if (written_out(groups_.group(first), groups_.group(second)) > kMostWritten)
+      const auto stays = [&](int buffer) {
+        return program_.buffers[buffer].role == Role::Output || all_readers_[buffer] > 1;
+      };
+      if (written_out(groups_.group(first), groups_.group(second), stays) > kMostWritten)
         return "each of their steps would compute a long chain of values anew";
       if (groups_.results_of(first, second) > kMostResults)
         return "together they write too many buffers";

@@ -142,16 +142,15 @@ std::vector<int> GroupGraph::topological_order() const {
   return order;
 }
 
+bool GroupGraph::read_elsewhere(int buffer, int first, int second) const {
+  return std::any_of(readers_[buffer].begin(), readers_[buffer].end(),
+                     [&](int reader) { return reader != first && reader != second; });
+}
+
 size_t GroupGraph::results_of(int first, int second) const {
   size_t count = 0;
-  for (const int group : {first, second}) {
-    for (const int buffer : writes(group)) {
-      const std::set<int>& all = readers(buffer);
-      count += all.empty() || std::any_of(all.begin(), all.end(), [&](int reader) {
-                 return reader != first && reader != second;
-               });
-    }
-  }
+  for (const int group : {first, second})
+    for (const int buffer : writes(group)) count += read_elsewhere(buffer, first, second);
   return count;
 }
 

@@ -31,8 +31,8 @@ class GroupGraph {
   int writer(int buffer) const { return writer_[buffer]; }  // -1: an input
   const std::set<int>& readers(int buffer) const { return readers_[buffer]; }
   size_t buffers() const { return readers_.size(); }
-  // How many buffers the two groups write that another group reads, or none.
-  size_t results_of(int first, int second) const;
+  bool read_elsewhere(int buffer, int first, int second) const;  // by a third group
+  size_t results_of(int first, int second) const;                // buffers they write that are
 
   std::vector<int> producers(int id) const;  // latest first
   bool waits_for(int id, int other) const { return members_[id].above.has(other); }

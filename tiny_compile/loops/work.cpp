@@ -97,12 +97,16 @@ bool is_costly(const Kernel& kernel, const Step& store) {
   return cost(kernel, reachable(kernel, store)) > kCheapOps;
 }
 
-size_t written_out(const Group& writes, const Group& reads) {
-  if (!writes.sequential() && !reads.sequential())  // one loop of stores
-    return writes.kernel.scalars.size() + reads.kernel.scalars.size();
+size_t written_out(const Group& writes, const Group& reads,
+                   const std::function<bool(int buffer)>& stays) {
+  if (!writes.sequential() && !reads.sequential()) return 0;  // one loop of stores
+  const auto goes = [&](const Step& step) {
+    return step.kind == StepKind::Store && !stays(step.buffer);
+  };
   size_t total = 0;
-  for (const Step& step : writes.kernel.steps) total += count_of(writes, step);
+  for (const Step& step : writes.kernel.steps) total += goes(step) ? 0 : count_of(writes, step);
   for (const Step& step : reads.kernel.steps) {
+    if (goes(step)) continue;
     total += count_of(reads, step);
     const std::vector<bool> wanted = reachable(reads.kernel, step);
     for (size_t id = 0; id < wanted.size(); id++) {

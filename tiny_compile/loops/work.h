@@ -1,6 +1,7 @@
 // What it takes to compute a value, and how often kernels that become one would do it.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,10 @@ int64_t times_asked(const Group& consumer, int buffer);
 bool repeats_outer_work(const Group& producer, const Step& store,
                         const std::vector<bool>& wanted, int64_t asked, int cheap);
 
-// Scalars that C++ would write for a kernel that does what both do: each reduction's for itself.
-size_t written_out(const Group& writes, const Group& reads);
+// Scalars that C++ would write for a kernel that does what both do: each reduction's for itself, and each
+// store's to a buffer that stays. 0 where nothing is written twice.
+size_t written_out(const Group& writes, const Group& reads,
+                   const std::function<bool(int buffer)>& stays);
 
 // Limits that keep the work of fusing, and a kernel's text, linear in the program.
 std::string why_too_long(const Group& first, const Group& second);
