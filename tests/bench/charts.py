@@ -378,7 +378,8 @@ def draw(record, stem):
 def newest_record(of_cpu=False):
     paths = [p for p in glob.glob(os.path.join(HERE, "records", "*.json"))
              if os.path.basename(p).startswith("cpu-") == of_cpu
-             and not os.path.basename(p).startswith(("fuzz-", "gpt2-", "speed-", "train-"))]
+             and not os.path.basename(p).startswith(
+                 ("fuzz-", "gpt2-", "models-", "speed-", "train-"))]
     return max(paths, key=lambda p: os.path.basename(p)[-15:], default=None)
 
 
