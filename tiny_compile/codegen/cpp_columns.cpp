@@ -8,11 +8,10 @@
 // A full chunk pushes eight rows at a time, added in registers.
 #include "tiny_compile/codegen/cpp_columns.h"
 
-#include <bit>
-
 #include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cpp_scatter.h"
 #include "tiny_compile/codegen/scan.h"
+#include "tiny_compile/loops/short_sums.h"
 
 namespace tiny_compile {
 namespace {
@@ -238,18 +237,13 @@ class ColumnsWriter {
     }
   }
 
-  // The upper half of a power of two of values is added to the lower; the identity changes nothing.
   std::string tree_of(const Step& step, DType type, std::vector<std::string> values) {
-    while (values.size() > 1) {
-      const size_t half = std::bit_ceil(values.size()) / 2;
-      for (size_t k = half; k < values.size(); k++)
-        values[k - half] =
-            "(" + combine(text_.calls, step.op, type, values[k - half], values[k]) + ")";
-      values.resize(half);
-    }
+    const std::string sum =
+        in_order(std::move(values), [&](const std::string& a, const std::string& b) {
+          return "(" + combine(text_.calls, step.op, type, a, b) + ")";
+        });
     const bool most = is_float(type) && (step.op == Op::max || step.op == Op::min);
-    return most ? str(values[0], " + ", literal_text(text_.calls, Literal::of(type, 0)))
-                : values[0];
+    return most ? str(sum, " + ", literal_text(text_.calls, Literal::of(type, 0))) : sum;
   }
 
   // Reductions whose order cannot matter: one accumulator a lane.

@@ -25,16 +25,26 @@ namespace {
 
 constexpr size_t kMostWritten = 3;  // times the scalars of the kernel, in all its pieces
 
-// The kernel where the axis is in [low, high]; its other axes where they are.
-Kernel within(Kernel kernel, int axis, int64_t low, int64_t high) {
-  const Symbol symbol = kernel.axes[axis].name;
+// A part of the kernel's points.
+struct Part {
+  Kernel kernel;                 // as it is there
+  std::vector<Interval> ranges;  // of each axis
+};
+
+// The points of a part whose axis is in [low, high].
+Part within(Part part, int axis, int64_t low, int64_t high) {
+  const Symbol symbol = part.kernel.axes[axis].name;
   const Substitution there = {{symbol, Expr::symbol(symbol, low, high)}};
-  for (Scalar& scalar : kernel.scalars) scalar.index = substitute(scalar.index, there);
-  return with_settled_conditions(std::move(kernel));
+  for (Scalar& scalar : part.kernel.scalars) scalar.index = substitute(scalar.index, there);
+  part.kernel = with_settled_conditions(std::move(part.kernel));
+  part.ranges[axis] = {low, high};
+  return part;
 }
 
-// Where conditions on the axis alone change, in (low, high].
-std::vector<int64_t> cuts_of(const Kernel& kernel, int axis, int64_t low, int64_t high) {
+// Where conditions on the axis alone change, inside its range.
+std::vector<int64_t> cuts_of(const Part& part, int axis) {
+  const auto [low, high] = part.ranges[axis];
+  const Kernel& kernel = part.kernel;
   std::set<int64_t> cuts;
   const Expr here = Expr::symbol(Symbol(kernel.axes[axis].name), low, high);
   for (const Scalar& scalar : kernel.scalars) {
@@ -47,43 +57,34 @@ std::vector<int64_t> cuts_of(const Kernel& kernel, int axis, int64_t low, int64_
   return {cuts.begin(), cuts.end()};
 }
 
-// A part of the points: below and from a cut of one of the outer axes, or loops over the last one.
+// Points below and from a cut of one of the outer axes, or loops over the last one.
 struct Piece {
-  Kernel kernel;
-  std::vector<Interval> ranges;  // of each axis
-  int axis = -1;                 // that is cut; -1: none
+  int axis = -1;  // that is cut; -1: none
   int64_t at = 0;
   std::unique_ptr<Piece> below, from;
-  std::vector<Piece> loops;  // of the last axis, where none is cut
+  std::vector<Part> loops;
 };
 
-// Of the whole kernel, how many scalars its pieces may have yet.
-Piece cut(Kernel kernel, std::vector<Interval> ranges, size_t& left) {
-  Piece piece{std::move(kernel), std::move(ranges), -1, 0, nullptr, nullptr, {}};
+// `left`: how many scalars the pieces may have yet.
+Piece cut(const Part& part, size_t& left) {
+  Piece piece;
   if (left == 0) return piece;
-  const int last = piece.kernel.rows - 1;
-  const auto part = [&](int axis, int64_t low, int64_t high) {
-    std::vector<Interval> there = piece.ranges;
-    there[axis] = {low, high};
-    return Piece{
-        within(piece.kernel, axis, low, high), std::move(there), -1, 0, nullptr, nullptr, {}};
-  };
+  const int last = part.kernel.rows - 1;
   for (int axis = 0; axis < last; axis++) {
-    const auto [low, high] = piece.ranges[axis];
-    const std::vector<int64_t> cuts = cuts_of(piece.kernel, axis, low, high);
+    const std::vector<int64_t> cuts = cuts_of(part, axis);
     if (cuts.empty()) continue;
+    const auto [low, high] = part.ranges[axis];
     piece.axis = axis;
     piece.at = cuts[cuts.size() / 2];
-    Piece below = part(axis, low, piece.at - 1), from = part(axis, piece.at, high);
-    piece.below = std::make_unique<Piece>(cut(std::move(below.kernel), below.ranges, left));
-    piece.from = std::make_unique<Piece>(cut(std::move(from.kernel), from.ranges, left));
+    piece.below = std::make_unique<Piece>(cut(within(part, axis, low, piece.at - 1), left));
+    piece.from = std::make_unique<Piece>(cut(within(part, axis, piece.at, high), left));
     return piece;
   }
-  auto [low, high] = piece.ranges[last];
-  std::vector<int64_t> cuts = cuts_of(piece.kernel, last, low, high);
+  auto [low, high] = part.ranges[last];
+  std::vector<int64_t> cuts = cuts_of(part, last);
   cuts.push_back(high + 1);
   for (int64_t at : cuts) {
-    piece.loops.push_back(part(last, low, at - 1));
+    piece.loops.push_back(within(part, last, low, at - 1));
     left -= std::min(left, piece.loops.back().kernel.scalars.size());
     low = at;
   }
@@ -106,14 +107,14 @@ void write_loop(KernelText& text, const std::string& from, const std::string& to
 void write_piece(KernelText& text, const Piece& piece, const std::string& from,
                  const std::string& to) {
   if (piece.axis >= 0) {
-    text.out.open(str("if (", piece.kernel.axes[piece.axis].name, " < ", piece.at, ")"));
+    text.out.open(str("if (", text.kernel.axes[piece.axis].name, " < ", piece.at, ")"));
     write_piece(text, *piece.below, from, to);
     text.out.close(" else {");
     text.out.indent();
     write_piece(text, *piece.from, from, to);
     return text.out.close();
   }
-  for (const Piece& loop : piece.loops) {
+  for (const Part& loop : piece.loops) {
     KernelText part(text.program, loop.kernel);
     std::string first = from, stop = to;
     text.out.open("");
@@ -138,7 +139,7 @@ void write_points(KernelText& text, const std::string& from, const std::string& 
     ranges.push_back({0, kernel.axes[axis].extent.constant() - 1});
   const bool empty = row_count(kernel).is_constant(0);
   size_t left = empty ? 0 : kMostWritten * kernel.scalars.size();
-  const Piece piece = cut(kernel, ranges, left);
+  const Piece piece = cut({kernel, std::move(ranges)}, left);
   if (left == 0 || (piece.axis < 0 && piece.loops.size() == 1))
     return write_loop(text, from, to, defined);
   write_piece(text, piece, from, to);

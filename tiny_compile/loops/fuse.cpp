@@ -265,7 +265,7 @@ class Fusion {
     if (!groups_.group(id).sequential()) return false;
     return std::any_of(groups_.reads(id).begin(), groups_.reads(id).end(), [&](int buffer) {
       const int store = groups_.writer(buffer) == producer ? writes.store_to(buffer) : -1;
-      return store >= 0 && choices(writes.kernel, writes.kernel.steps[store]) > kMostChoices;
+      return store >= 0 && chooses(writes.kernel, writes.kernel.steps[store]);
     });
   }
 

@@ -68,31 +68,38 @@ std::string why_not_copied(const Program& program, const Group& consumer, const 
   return "";
 }
 
+// What a reader would compute of a value, and what that takes.
+struct Asked {
+  std::vector<bool> wanted;
+  int work = 0;       // of one element
+  int64_t times = 0;  // that elements are asked for, all together
+  bool only_user = false;
+};
+
 std::string why_not_worth_it(const Program& program, const Group& consumer,
-                             const Group& producer, int buffer, bool only_user, int cheap) {
-  const std::vector<bool> wanted = reachable(producer.kernel, store_of(producer, buffer));
+                             const Group& producer, int buffer, const Asked& asked, int cheap) {
   const Buffer& stored = program.buffers[buffer];
   const int64_t size = stored.size.bounds().high;
-  const int work = cost(producer.kernel, wanted);
-  if (consumer.has(StepKind::Sort) && work > 0)
+  if (consumer.has(StepKind::Sort) && asked.work > 0)
     return "a sort reads its row many times: it stays in memory";
-  if (consumer.has(StepKind::Dot) && work > 0)
+  if (consumer.has(StepKind::Dot) && asked.work > 0)
     return "a matmul reads its operands many times: they stay in memory";
   // A GPU has arithmetic to spare for masks, and threads that wait for memory meanwhile.
-  const int again = program.target == Target::Cuda
-                        ? cost(producer.kernel, wanted, made_of_indices(producer.kernel))
-                        : work;
-  const int64_t most = program.target == Target::Cuda ? size + size / kBorder : size;
-  const int64_t asked = times_asked(consumer, buffer);
-  const bool repeats = size > 1 && asked > most;
-  const bool too_much = program.target == Target::Cpp && (repeats || !only_user) &&
-                        consumer.repeated + work > kMostRepeated;
+  const bool on_gpu = program.target == Target::Cuda;
+  const int again = on_gpu
+                        ? cost(producer.kernel, asked.wanted, made_of_indices(producer.kernel))
+                        : asked.work;
+  const bool repeats = size > 1 && asked.times > (on_gpu ? size + size / kBorder : size);
+  const bool too_much = !on_gpu && (repeats || !asked.only_user) &&
+                        consumer.repeated + asked.work > kMostRepeated;
   if (repeats && (again > cheap || too_much)) return "it would be computed many times over";
-  if (repeats_outer_work(producer, store_of(producer, buffer), wanted, asked, cheap))
+  if (repeats_outer_work(producer, store_of(producer, buffer), asked.wanted, asked.times,
+                         cheap))
     return "it would do once for each element what is done for many at once";
   if (too_much) return "others need it in memory, and it is long to compute";
   const int64_t bytes = size * size_of(stored.type.dtype);
-  if (!only_user && bytes_read(program, producer.kernel, wanted) > std::max(bytes, kLittle))
+  if (!asked.only_user &&
+      bytes_read(program, producer.kernel, asked.wanted) > std::max(bytes, kLittle))
     return "others need it in memory, and reading its inputs again costs more";
   return "";
 }
@@ -175,16 +182,13 @@ std::string inline_formula(const Program& program, Group& consumer, const Group&
                            int buffer, bool only_user, int cheap) {
   if (std::string reason = why_not_copied(program, consumer, producer, buffer); !reason.empty())
     return reason;
-  if (std::string reason =
-          why_not_worth_it(program, consumer, producer, buffer, only_user, cheap);
-      !reason.empty())
-    return reason;
+  Asked asked{reachable(producer.kernel, store_of(producer, buffer)), 0,
+              times_asked(consumer, buffer), only_user};
+  asked.work = cost(producer.kernel, asked.wanted);
+  std::string reason = why_not_worth_it(program, consumer, producer, buffer, asked, cheap);
+  if (reason.empty()) reason = replace_loads(program, consumer, producer, buffer);
   const int64_t size = program.buffers[buffer].size.bounds().high;
-  const bool repeats = !only_user || times_asked(consumer, buffer) > size;
-  const std::string reason = replace_loads(program, consumer, producer, buffer);
-  if (reason.empty() && repeats)
-    consumer.repeated +=
-        cost(producer.kernel, reachable(producer.kernel, store_of(producer, buffer)));
+  if (reason.empty() && (!only_user || asked.times > size)) consumer.repeated += asked.work;
   return reason;
 }
 

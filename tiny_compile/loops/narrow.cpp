@@ -21,23 +21,18 @@ struct Range {
   Interval bounds;
 };
 
-bool is_small(const Expr& e) {
-  return e.is_constant() && std::abs(e.bounds().low) < kUnbounded / 2;
-}
-
 // Of i1 - 3 < 64: i1 is in [0, 66].
-std::optional<Range> range_of(const Kernel& kernel, const Scalar& condition) {
-  const bool above = condition.op == Op::ge;
-  if (condition.kind != ScalarKind::Apply || (condition.op != Op::lt && !above)) return {};
-  const auto lhs = integer_of(kernel, condition.operands[0]),
-             rhs = integer_of(kernel, condition.operands[1]);
-  if (!lhs || !rhs || lhs->is_constant() || !is_small(*rhs)) return {};
-  const Expr symbol = terms(*lhs)[0].factor, offset = *lhs - symbol;
-  if (symbol.kind() != ExprKind::Symbol || !is_small(offset)) return {};
+std::optional<Range> range_of(const Kernel& kernel, const Scalar& scalar) {
+  const auto condition = comparison(kernel, scalar);
+  if (!condition || condition->difference.is_constant()) return {};
+  const Expr symbol = terms(condition->difference)[0].factor,
+             offset = condition->difference - symbol;
+  if (symbol.kind() != ExprKind::Symbol || !offset.is_constant() ||
+      std::abs(offset.constant()) >= kUnbounded / 2)
+    return {};
   Interval bounds = symbol.bounds();
-  const int64_t limit = rhs->constant() - offset.constant();
-  if (above) bounds.low = std::max(bounds.low, limit);
-  if (!above) bounds.high = std::min(bounds.high, limit - 1);
+  if (condition->less) bounds.high = std::min(bounds.high, -offset.constant() - 1);
+  if (!condition->less) bounds.low = std::max(bounds.low, -offset.constant());
   return Range{symbol, bounds};
 }
 

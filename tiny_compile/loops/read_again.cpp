@@ -181,11 +181,11 @@ std::optional<Candidate> candidate_of(const Program& program, const Uses& uses, 
   const bool once = std::all_of(readers.begin(), readers.end(), [&](int reader) {
     return reads_each_once(program, program.kernels[reader], buffer, length);
   });
-  const bool chooses = choices(kernel, kernel.steps[step]) > kMostChoices &&
-                       std::any_of(readers.begin(), readers.end(), [&](int reader) {
-                         return Group(program.kernels[reader]).sequential();
-                       });
-  if (!once || chooses) return {};
+  const bool again = chooses(kernel, kernel.steps[step]) &&
+                     std::any_of(readers.begin(), readers.end(), [&](int reader) {
+                       return Group(program.kernels[reader]).sequential();
+                     });
+  if (!once || again) return {};
   return Candidate{writer, step, {readers.begin(), readers.end()}};
 }
 

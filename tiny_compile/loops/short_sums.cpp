@@ -9,7 +9,6 @@
 #include "tiny_compile/loops/short_sums.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/splice.h"
@@ -53,13 +52,9 @@ int sum_of(const Kernel& kernel, const Step& step, ScalarTable& table) {
     const int term = splice(kernel, reachable(kernel, step), there, table)[step.value];
     terms.push_back(as(wide, term));
   }
-  while (terms.size() > 1) {
-    const size_t half = std::bit_ceil(terms.size()) / 2;
-    for (size_t k = half; k < terms.size(); k++)
-      terms[k - half] = table.apply(Op::add, wide, {terms[k - half], terms[k]});
-    terms.resize(half);
-  }
-  return as(step.dtype, terms[0]);
+  return as(step.dtype, in_order(std::move(terms), [&](int a, int b) {
+              return table.apply(Op::add, wide, {a, b});
+            }));
 }
 
 // Whether a window steps along it: x[i0*64 + i1 + j0], i1 the last row.

@@ -79,7 +79,7 @@ bool repeats_outer_work(const Group& producer, const Step& store,
   return last > 1 && asked > times / last && work_outside(kernel, store, wanted) > cheap;
 }
 
-int choices(const Kernel& kernel, const Step& store) {
+bool chooses(const Kernel& kernel, const Step& store) {
   const std::vector<bool> wanted = reachable(kernel, store),
                           of_indices = made_of_indices(kernel);
   int loads = 0, values = 0;
@@ -90,7 +90,7 @@ int choices(const Kernel& kernel, const Step& store) {
     values += scalar.kind == ScalarKind::Apply && scalar.op == Op::where &&
               of_indices[scalar.operands[0]];
   }
-  return std::max(loads, values);
+  return std::max(loads, values) > kMostChoices;
 }
 
 bool is_costly(const Kernel& kernel, const Step& store) {

@@ -22,10 +22,10 @@ int cost(const Kernel& kernel, const std::vector<bool>& wanted,
 bool is_costly(const Kernel& kernel, const Step& store);
 bool reads_costly_values(const Group& producer, const Group& consumer);
 
-// How many places a stored value may come from: loads under a condition, or values that the loops
-// choose, of a concat or a pad.
-int choices(const Kernel& kernel, const Step& store);
-inline constexpr int kMostChoices = 3;  // that a row's steps would each make anew
+// Whether a stored value comes from one of more than kMostChoices places: loads under a condition, or
+// values that the loops choose, of a concat or a pad. A row's steps would each choose anew.
+bool chooses(const Kernel& kernel, const Step& store);
+inline constexpr int kMostChoices = 3;
 
 // How often the consumer asks for an element of the buffer, all elements together. Points do work
 // under a mask only where the mask is true (codegen/branches.h, codegen/cpp_points.h).

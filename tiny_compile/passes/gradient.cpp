@@ -190,9 +190,7 @@ class Sweep {
   void pass_on(int id) {
     const Node& node = graph_[id];
     if (node.op == Op::item) {
-      Tensor& sum = of_items_[node.inputs[0]][node.integer(Key::index, 0)];
-      const Tensor& g = cotangents_[id].value();
-      sum = sum.defined() ? sum + g : g;
+      of_items_[node.inputs[0]][node.integer(Key::index, 0)].add(cotangents_[id].value());
       return;
     }
     const Scope scope(node.where);
@@ -240,8 +238,8 @@ class Sweep {
     for (size_t k = 0; k < inputs.size(); k++)
       if (taken_over.insert(node.inputs[k]).second)
         sweep.cotangents_[inputs[k]] = std::exchange(cotangents_[node.inputs[k]], Cotangent());
-    for (const auto& [number, cotangent] : of_items_[id])
-      sweep.add(inside.outputs[static_cast<size_t>(number)], cotangent);
+    for (auto& [number, cotangent] : of_items_[id])
+      sweep.add(inside.outputs[static_cast<size_t>(number)], cotangent.value());
     sweep.run();
     for (size_t k = 0; k < inputs.size(); k++)
       if (sweep.cotangents_[inputs[k]].defined())
@@ -262,7 +260,7 @@ class Sweep {
       if (!is_float(node.type.items[k].dtype)) continue;
       const auto known = of_items_[id].find(static_cast<int64_t>(k));
       cotangents.push_back(known == of_items_[id].end() ? zeros_like(given.back())
-                                                        : known->second);
+                                                        : known->second.value());
     }
     given.insert(given.end(), cotangents.begin(), cotangents.end());
     const std::vector<Tensor> passed = replay(node.graphs[1], given);
@@ -282,7 +280,7 @@ class Sweep {
   std::vector<bool> depends_, shared_;
   std::vector<Tensor> values_;  // of each node
   std::vector<Cotangent> cotangents_;
-  std::map<int, std::map<int64_t, Tensor>> of_items_;  // of the results of these nodes
+  std::map<int, std::map<int64_t, Cotangent>> of_items_;  // of the results of these nodes
 };
 
 // The first inputs named and laid out as the function's, the others d0, d1, ..: dd0 where d0 is
