@@ -8,7 +8,6 @@
 #include "tiny_compile/loops/narrow.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace tiny_compile {
 namespace {
@@ -21,15 +20,18 @@ struct Range {
   Interval bounds;
 };
 
+// A number of the user's, whose difference from an index might not be one of 64 bits.
+bool is_huge(const Expr& e) {
+  return e.is_constant() && (e.constant() <= -kUnbounded / 2 || e.constant() >= kUnbounded / 2);
+}
+
 // Of i1 - 3 < 64: i1 is in [0, 66].
 std::optional<Range> range_of(const Kernel& kernel, const Scalar& scalar) {
   const auto condition = comparison(kernel, scalar);
   if (!condition || condition->difference.is_constant()) return {};
   const Expr symbol = terms(condition->difference)[0].factor,
              offset = condition->difference - symbol;
-  if (symbol.kind() != ExprKind::Symbol || !offset.is_constant() ||
-      std::abs(offset.constant()) >= kUnbounded / 2)
-    return {};
+  if (symbol.kind() != ExprKind::Symbol || !offset.is_constant()) return {};
   Interval bounds = symbol.bounds();
   if (condition->less) bounds.high = std::min(bounds.high, -offset.constant() - 1);
   if (!condition->less) bounds.low = std::max(bounds.low, -offset.constant());
@@ -84,7 +86,7 @@ std::optional<Comparison> comparison(const Kernel& kernel, const Scalar& scalar)
     return std::nullopt;
   const auto lhs = integer_of(kernel, scalar.operands[0]),
              rhs = integer_of(kernel, scalar.operands[1]);
-  if (!lhs || !rhs) return std::nullopt;
+  if (!lhs || !rhs || is_huge(*lhs) || is_huge(*rhs)) return std::nullopt;
   return Comparison{*lhs - *rhs, scalar.op == Op::lt};
 }
 
