@@ -332,7 +332,7 @@ class Generator {
       return;
     }
     std::vector<int> inputs = {a};
-    if (info(op).arity == 2) {
+    for (int k = 1; k < info(op).arity; k++) {
       int b = like(type(a));
       const bool divides = op == Op::floor_divide || op == Op::remainder;
       if (b >= 0 && divides && is_integer(type(a).dtype)) {  // b | 1 is not zero

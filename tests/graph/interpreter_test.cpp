@@ -201,6 +201,12 @@ std::vector<HandCase> comparisons() {
       {"false true", "true false", "true false", "true true", "false false", "false true"});
   add("f16", {"65504", "inf"}, {"false", "true", "true", "true", "false", "false"});
   rows.push_back({"where", "f32", {"true false true", "1 nan -0.0", "nan 2 7"}, "1 2 -0.0"});
+  rows.push_back({"fma",
+                  "f32",
+                  {"2 8388609 inf -0.0 1e38 1", "3 8388609 0 1 10 -0.0",
+                   "4 -70368760954880 1 -0.0 -inf 0"},
+                  "10 1 nan -0.0 -inf 0"});
+  rows.push_back({"fma", "f16", {"2 256", "0.5 256", "-1 -65504"}, "0 32"});
   rows.push_back({"where", "i64", {"false true", "1 2", "3 4"}, "3 2"});
   rows.push_back({"where", "bool", {"false true", "true true", "false false"}, "false true"});
   return to_cases(rows);

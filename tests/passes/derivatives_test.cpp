@@ -136,6 +136,7 @@ std::vector<Case> pointwise_cases() {
           "logaddexp", [](Tensor a, Tensor b) { return logaddexp(a, b); }, -2, 2),
       binary(
           "atan2", [](Tensor a, Tensor b) { return atan2(a, b); }, -2, 2),
+      binary("fma", [](Tensor a, Tensor b) { return fma(a, b, a * 0.5); }),
       binary("where", [](Tensor a, Tensor b) { return where(a > 1.0, a * b, b); }),
       of("neg", [](Tensor a) { return -a; }),
       unary("abs", abs),

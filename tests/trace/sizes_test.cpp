@@ -117,6 +117,7 @@ const std::vector<Case> kComposites = {
     {"gelu tanh", {kX}, [](Inputs x) { return gelu(x[0], "tanh"); }},
     {"gelu_backward", {kX, kY}, [](Inputs x) { return gelu_backward(x[0], x[1]); }},
     {"where", {kX, kY}, [](Inputs x) { return where(x[0] > x[1], x[0], 0.0); }},
+    {"fma", {kX, kY}, [](Inputs x) { return fma(x[0], x[1], -0.5); }},
     {"popcount", {kI}, [](Inputs x) { return popcount(x[0]); }},
     {"leaky_relu", {kX}, [](Inputs x) { return leaky_relu(x[0]); }},
     {"clamp", {kX}, [](Inputs x) { return clamp(x[0], -1, 1); }},

@@ -45,7 +45,7 @@ void round_lanes(DType dtype, float* values, int n) {
 
 // The float formula of every pointwise op whose result is of its operands' type.
 template <typename T>
-void apply_float(Op op, DType dtype, const T* pa, const T* pb, int n, T* out) {
+void apply_float(Op op, DType dtype, const T* pa, const T* pb, const T* pc, int n, T* out) {
   if ((op == Op::gelu || op == Op::silu) && is_half(dtype)) {
     for (int i = 0; i < n; i++) {
       const float a = static_cast<float>(pa[i]);
@@ -58,7 +58,7 @@ void apply_float(Op op, DType dtype, const T* pa, const T* pb, int n, T* out) {
   case Op::name:                                                     \
     for (int i = 0; i < n; i++) {                                    \
       [[maybe_unused]] const T a = pa[i], b = pb ? pb[i] : pa[i];    \
-      [[maybe_unused]] const T c = a;                                \
+      [[maybe_unused]] const T c = pc ? pc[i] : a;                   \
       out[i] = static_cast<T>(on_floats);                            \
     }                                                                \
     return;
@@ -197,7 +197,7 @@ void apply(Op op, DType result, const Lanes* a, const Lanes* b, const Lanes* c, 
     if (info(op).result == Result::Bool) {
       for (int i = 0; i < n; i++) out.as<bool>()[i] = comparison(op, x[i], y[i]);
     } else if constexpr (std::is_floating_point_v<T>) {
-      apply_float(op, dtype, x, y, n, out.as<T>());
+      apply_float(op, dtype, x, y, c ? c->as<T>() : nullptr, n, out.as<T>());
       if constexpr (std::is_same_v<T, float>) round_lanes(result, out.as<float>(), n);
     } else {
       apply_integer(op, x, y, n, out.as<T>());

@@ -74,6 +74,7 @@ namespace tiny_compile {
   X(shift_left,   2, Integer, Same, Cheap,  0,                         tc_shl(a, b))          \
   X(shift_right,  2, Integer, Same, Cheap,  0,                         tc_shr(a, b))          \
   X(popcount,     1, Integer, Same, Cheap,  0,                         tc_popcount(a))        \
+  X(fma,          3, Float,   Same, Cheap,  tc_fma(a, b, c),           0)                     \
   X(where,        3, Where,   Same, Cheap,  a ? b : c,                 a ? b : c)             \
   X(cast,         1, Any,     Cast, Cheap,  0,                         0)                     \
   X(bitcast,      1, Any,     Cast, Cheap,  0,                         0)

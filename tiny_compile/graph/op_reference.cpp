@@ -103,6 +103,7 @@ std::string op_meaning(Op op) {
     case Op::pow: return "a to the power of b";
     case Op::minimum: return "the lesser of a and b; NaN if either is";
     case Op::maximum: return "the greater of a and b; NaN if either is";
+    case Op::fma: return "a * b + c, rounded once";
     case Op::exp2: return "2 to the power of a";
     case Op::log2: return "the logarithm of a to base 2";
     case Op::log10: return "the logarithm of a to base 10";

@@ -101,6 +101,7 @@ Cotangents pull_back_pointwise(const PullBack& at) {
   const auto up = [&](const Tensor& t) { return t.to(inside); };  // halves are rounded once
   const Tensor a = up(at.x[0]), b = at.x.size() > 1 ? up(at.x[1]) : Tensor();
   const Tensor y = up(at.y);
+  if (op == Op::fma) return {up(at.g) * b, up(at.g) * a, at.g};
   return rule(op, a, b, y, up(at.g));
 }
 

@@ -82,6 +82,9 @@ Tensor maximum(const Operand& a, const Operand& b) { return pointwise(Op::maximu
 Tensor logaddexp(const Operand& a, const Operand& b) {
   return pointwise(Op::logaddexp, {&a, &b});
 }
+Tensor fma(const Operand& a, const Operand& b, const Operand& c) {
+  return pointwise(Op::fma, {&a, &b, &c});
+}
 Tensor pow(const Operand& base, const Operand& exponent) {
   return pointwise(Op::pow, {&base, &exponent});
 }

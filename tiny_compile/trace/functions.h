@@ -52,7 +52,8 @@ Tensor isinf(const Operand& x);
 Tensor isfinite(const Operand& x);
 Tensor minimum(const Operand& a, const Operand& b);
 Tensor maximum(const Operand& a, const Operand& b);
-Tensor logaddexp(const Operand& a, const Operand& b);  // log(exp(a) + exp(b))
+Tensor logaddexp(const Operand& a, const Operand& b);              // log(exp(a) + exp(b))
+Tensor fma(const Operand& a, const Operand& b, const Operand& c);  // a * b + c, rounded once
 Tensor pow(const Operand& base, const Operand& exponent);
 Tensor remainder(const Operand& a, const Operand& b);
 Tensor floor_divide(const Operand& a, const Operand& b);
