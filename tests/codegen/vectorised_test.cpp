@@ -1,6 +1,7 @@
 // Is the math of a generated kernel vector code? Each function's loop is compiled as a user's
 // would be and its machine code read: some innermost loop must do packed arithmetic, nothing
 // scalar, and call nothing.
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -90,9 +91,10 @@ std::string why_not() {
 #endif
 }
 
-// The machine code of the only kernel of a function of x: f32[4096].
-std::vector<Instruction> compile_and_read(const std::function<Tensor(Tensor)>& function) {
-  const Tensor x = filled_tensor(Literal::of(DType::f32, 0.5), {4096});
+// The machine code of the only kernel of a function of x: f32[4096], or of another shape.
+std::vector<Instruction> compile_and_read(const std::function<Tensor(Tensor)>& function,
+                                          const Sizes& shape = {4096}) {
+  const Tensor x = filled_tensor(Literal::of(DType::f32, 0.5), shape);
   const Traced traced =
       trace([&](std::span<const Tensor> inputs) { return std::vector{function(inputs[0])}; },
             std::span(&x, 1), "f");
@@ -185,6 +187,7 @@ TEST_CASE("roots, casts and choices are vector code", "[vectorised]") {
   check("cast to i32", "cvt", [](Tensor x) { return x.to(DType::i32); });
   check("cast to f64", "cvt", [](Tensor x) { return x.to(DType::f64); });
   check("cast to bf16", "", [](Tensor x) { return x.to(DType::bf16); });
+  check("fma", "fmadd", [](Tensor x) { return fma(x, x + 1.0, x); });
   check("where", "cmp", [](Tensor x) { return where(x > 0.0, x + 1.0, x * 2.0); });
 }
 
@@ -204,4 +207,23 @@ TEST_CASE("functions that keep the sign of a zero do so in vector code", "[vecto
     CHECK(same_bits(compile(f)(zeros), zeros));
     CHECK(same_bits(f(zeros), zeros));
   }
+}
+
+TEST_CASE("what stands behind a product is vector code", "[vectorised]") {
+  if (const std::string why = why_not(); !why.empty()) {
+    WARN("skipped: " << why);
+    return;
+  }
+  const auto code = compile_and_read(
+      [](Tensor x) {
+        const Tensor y = matmul(x, x);
+        return gelu(y) * erf(y) + exp(y * -0.5) * y;
+      },
+      {128, 128});
+  const auto count = [&](const char* packed_or_scalar) {
+    return std::count_if(code.begin(), code.end(), [&](const Instruction& one) {
+      return one.name.find("div") != std::string::npos && one.name.ends_with(packed_or_scalar);
+    });
+  };
+  CHECK(count("ps") > count("ss"));  // a panel's last columns have a scalar loop of their own
 }

@@ -38,8 +38,10 @@ constexpr const char* kFlags =
     "-fno-math-errno -fno-trapping-math -fwrapv -fno-exceptions -fno-rtti "
     "-fno-asynchronous-unwind-tables -fno-stack-protector -fvisibility=default";
 
-// g++ would follow each arm of a clamp through all that comes after it, and not vectorise.
-constexpr const char* kGccFlags = "-fno-tree-pre -fno-thread-jumps";
+// g++ would follow each arm of a clamp through all that comes after it, and not vectorise; and call
+// memcpy for each line of a picture that is copied.
+constexpr const char* kGccFlags =
+    "-fno-tree-pre -fno-thread-jumps -fno-tree-loop-distribute-patterns";
 
 // On Intel's machines compilers prefer half of the widest vectors: up to twice the time here.
 #ifdef __x86_64__
