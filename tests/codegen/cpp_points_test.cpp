@@ -100,6 +100,54 @@ TEST_CASE("conditions that no cut decides stay", "[cpp_points]") {
   check(rolled, {special({5, 31})});
 }
 
+TEST_CASE("points that a division tells apart are several of one turn", "[cpp_points]") {
+  manual_seed(5);
+  for (const DType dtype : {float32, bfloat16, float64, int32}) {
+    for (const int64_t n : {8, 37, 129}) {
+      INFO(n);
+      const auto pairs = [](In i) {  // x0 and x1 in turns
+        return Out{stack({exp(i[0].to(float32)), i[1].to(float32)}, -1).reshape({5, -1}) + 1.0};
+      };
+      const std::string text = check(pairs, {randn({5, n}).to(dtype), randn({5, n}).to(dtype)});
+      CHECK(text.find("%2") == std::string::npos);
+      CHECK(text.find(" ? ") == text.find(" ? first"));  // where a unit ends, and no other
+    }
+  }
+  const auto of_pictures = [](In i) {  // the places of a flat picture
+    return Out{reshape(slice(slice(i[0], 2, 1, 17), 3, 2, 18), {2, 3, 256}) * i[1]};
+  };
+  const std::string lines = check(of_pictures, {special({2, 3, 18, 20}), special({3, 1})});
+  CHECK(lines.find("/16)*20") == std::string::npos);
+  const auto rotated = [](In i) {  // interleaved rotary positions
+    const Tensor pair = i[0].reshape({4, 9, 16, 2});
+    const Tensor a = slice(pair, 3, 0, 1), b = slice(pair, 3, 1, 2);
+    return Out{concat({a * i[1] - b * i[2], a * i[2] + b * i[1]}, 3).reshape({4, 9, 32})};
+  };
+  check(rotated, {special({4, 9, 32}), special({9, 16, 1}), special({9, 16, 1})});
+}
+
+TEST_CASE("products of few terms that share nothing are points", "[cpp_points]") {
+  manual_seed(6);
+  for (const DType dtype : {float32, bfloat16, float64}) {
+    const auto depthwise = [](In i) {
+      const Tensor y = conv2d(i[0], i[1], {}, 1, 1, 1, 5);
+      const Tensor z = conv2d(i[0], i[1], {}, 2, 0, 1, 5);
+      return Out{y, z};
+    };
+    const std::string text =
+        check(depthwise, {special({2, 5, 19, 23}).to(dtype), special({5, 1, 3, 3}).to(dtype)});
+    CHECK(text.find("tc_tile_") == std::string::npos);
+    CHECK(text.find("tc_fma(") != std::string::npos);
+  }
+  const auto outer = [](In i) { return Out{matmul(i[0], i[1])}; };  // of one term
+  check(outer, {special({7, 33, 1}), special({7, 1, 40})});
+  const auto row = [](In i) { return Out{matmul(i[0], i[1])}; };  // a row by a matrix
+  CHECK(check(row, {special({9, 1, 4}), special({9, 4, 70})}).find("tc_tile_") ==
+        std::string::npos);
+  CHECK(check(row, {special({9, 1, 40}), special({9, 40, 70})}).find("tc_tile_") !=
+        std::string::npos);
+}
+
 TEST_CASE("short windows are registers of a lane", "[cpp_points]") {
   manual_seed(5);
   const Tensor x = special({3, 2, 19, 21});

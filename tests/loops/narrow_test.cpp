@@ -180,3 +180,24 @@ TEST_CASE("values that no load guards are computed as before: none divides by ze
   CHECK(same_bits(interpret(fused(graph), inputs)[0], interpret(graph, inputs)[0]));
   CHECK(same_bits(compile(hundredths)(inputs)[0], interpret(graph, inputs)[0]));
 }
+
+TEST_CASE("a comparison that the loops decide is always or never true", "[narrow]") {
+  Masks m;
+  const auto said = [&](Op op, const Expr& lhs, int64_t rhs) {
+    const int id = m.mask(op, lhs, rhs);
+    const auto condition = comparison(m.kernel, m.kernel.scalars[id]);
+    REQUIRE(condition);
+    CHECK_FALSE((condition->always() && condition->never()));
+    return condition->always() ? 1 : condition->never() ? -1 : 0;
+  };
+  const Expr one = floor_div(m.i1, 1 << 20);  // always 0
+  CHECK(said(Op::eq, one, 0) == 1);
+  CHECK(said(Op::eq, one, 1) == -1);
+  CHECK(said(Op::ne, one, 0) == -1);
+  CHECK(said(Op::ne, m.i1 + 1, 0) == 1);
+  CHECK(said(Op::eq, m.i1, 3) == 0);
+  CHECK(said(Op::ne, m.i1, 3) == 0);
+  CHECK(said(Op::lt, m.i1, 0) == -1);
+  CHECK(said(Op::ge, m.i1, 0) == 1);
+  CHECK(said(Op::ge, m.i1, 1) == 0);
+}

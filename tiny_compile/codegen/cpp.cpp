@@ -237,7 +237,10 @@ Functions::Written write_kernel(const LoneKernel& lone, const std::string& funct
         entry.units = write_turned(text, turned);
         entry.grain = std::max<int64_t>(entry.grain / (kSquare * kSquare), 1);
       } else {
-        write_points(text);
+        const int64_t units = write_points(text);
+        entry.grain =
+            std::max<int64_t>(entry.grain * units / std::max<int64_t>(entry.units, 1), 1);
+        entry.units = units;
       }
       break;
     case Strategy::Rows:

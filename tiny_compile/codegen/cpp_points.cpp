@@ -17,6 +17,7 @@
 #include <set>
 
 #include "tiny_compile/codegen/cpp_store.h"
+#include "tiny_compile/loops/divided_rows.h"
 #include "tiny_compile/loops/narrow.h"
 #include "tiny_compile/loops/splice.h"
 
@@ -52,7 +53,10 @@ std::vector<int64_t> cuts_of(const Part& part, int axis) {
     if (!condition) continue;
     const Expr rest = here - condition->difference;
     if (!rest.is_constant()) continue;
-    if (rest.constant() > low && rest.constant() <= high) cuts.insert(rest.constant());
+    const bool is_one = condition->op == Op::eq || condition->op == Op::ne;
+    for (int64_t at = rest.constant(); at <= rest.constant() + is_one; at++) {
+      if (at > low && at <= high) cuts.insert(at);
+    }
   }
   return {cuts.begin(), cuts.end()};
 }
@@ -145,9 +149,8 @@ void write_points(KernelText& text, const std::string& from, const std::string& 
   write_piece(text, piece, from, to);
 }
 
-}  // namespace
-
-void write_points(KernelText& text) {
+// Of the function's points.
+void write_all(KernelText& text) {
   const Kernel& kernel = text.kernel;
   const std::vector<bool> defined = text.define_constants();
   if (kernel.rows == 1) return write_points(text, "begin", "end", defined);
@@ -162,6 +165,16 @@ void write_points(KernelText& text) {
   write_points(text, "first", "stop", defined);
   text.out.line("point += stop - first;");
   text.out.close();
+}
+
+}  // namespace
+
+int64_t write_points(KernelText& whole) {
+  const Kernel kernel = with_short_last_row_unrolled(whole.kernel);
+  KernelText text(whole.program, kernel);
+  write_all(text);
+  whole.paste(text);
+  return row_count(kernel).constant();
 }
 
 }  // namespace tiny_compile

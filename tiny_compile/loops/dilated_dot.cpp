@@ -54,7 +54,7 @@ std::optional<Cut> cut_by(const Kernel& kernel, const Comparison& condition, Cut
       if (cut.depth >= 0)
         there.push_back(
             {kernel.axes[cut.depth].name, at_residue(kernel.axes[cut.depth], cut.by, u)});
-      if (Comparison{substitute(condition.difference, there), condition.less}.never()) continue;
+      if (Comparison{substitute(condition.difference, there), condition.op}.never()) continue;
       if (cut.needs.back() >= 0) return std::nullopt;
       cut.needs.back() = static_cast<int>(u);
       needed++;

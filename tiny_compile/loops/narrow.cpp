@@ -29,12 +29,14 @@ bool is_huge(const Expr& e) {
 std::optional<Range> range_of(const Kernel& kernel, const Scalar& scalar) {
   const auto condition = comparison(kernel, scalar);
   if (!condition || condition->difference.is_constant()) return {};
+  const bool less = condition->op == Op::lt;
+  if (!less && condition->op != Op::ge) return {};
   const Expr symbol = terms(condition->difference)[0].factor,
              offset = condition->difference - symbol;
   if (symbol.kind() != ExprKind::Symbol || !offset.is_constant()) return {};
   Interval bounds = symbol.bounds();
-  if (condition->less) bounds.high = std::min(bounds.high, -offset.constant() - 1);
-  if (!condition->less) bounds.low = std::max(bounds.low, -offset.constant());
+  if (less) bounds.high = std::min(bounds.high, -offset.constant() - 1);
+  if (!less) bounds.low = std::max(bounds.low, -offset.constant());
   return Range{symbol, bounds};
 }
 
@@ -78,16 +80,32 @@ std::optional<Expr> integer_of(const Kernel& kernel, int id) {
 }
 
 bool Comparison::never() const {
-  return less ? difference.bounds().low >= 0 : difference.bounds().high < 0;
+  const Interval d = difference.bounds();
+  switch (op) {
+    case Op::lt: return d.low >= 0;
+    case Op::ge: return d.high < 0;
+    case Op::eq: return d.low > 0 || d.high < 0;
+    default: return difference.is_constant(0);
+  }
+}
+
+bool Comparison::always() const {
+  const Op otherwise = op == Op::lt   ? Op::ge
+                       : op == Op::ge ? Op::lt
+                       : op == Op::eq ? Op::ne
+                                      : Op::eq;
+  return Comparison{difference, otherwise}.never();
 }
 
 std::optional<Comparison> comparison(const Kernel& kernel, const Scalar& scalar) {
-  if (scalar.kind != ScalarKind::Apply || (scalar.op != Op::lt && scalar.op != Op::ge))
+  const Op op = scalar.op;
+  if (scalar.kind != ScalarKind::Apply ||
+      (op != Op::lt && op != Op::ge && op != Op::eq && op != Op::ne))
     return std::nullopt;
   const auto lhs = integer_of(kernel, scalar.operands[0]),
              rhs = integer_of(kernel, scalar.operands[1]);
   if (!lhs || !rhs || is_huge(*lhs) || is_huge(*rhs)) return std::nullopt;
-  return Comparison{*lhs - *rhs, scalar.op == Op::lt};
+  return Comparison{*lhs - *rhs, op};
 }
 
 int64_t points_under(const Kernel& kernel, int mask, const std::vector<int>& axes) {

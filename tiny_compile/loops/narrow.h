@@ -22,12 +22,12 @@ std::vector<int> conjuncts(const Kernel& kernel, int mask);
 // An i64 that the loops alone choose, if the scalar is one: $3 = index i0 + 3, a constant.
 std::optional<Expr> integer_of(const Kernel& kernel, int scalar);
 
-// lhs < rhs or lhs >= rhs, and what the loops say of it.
+// lhs < rhs, lhs >= rhs, lhs == rhs or lhs != rhs, and what the loops say of it.
 struct Comparison {
   Expr difference;  // lhs - rhs
-  bool less = false;
+  Op op = Op::lt;
   bool never() const;
-  bool always() const { return Comparison{difference, !less}.never(); }
+  bool always() const;
 };
 
 // If the scalar is one, of two integers that the loops alone choose.

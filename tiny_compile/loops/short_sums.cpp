@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/dot_axes.h"
 #include "tiny_compile/loops/splice.h"
 
 namespace tiny_compile {
@@ -20,12 +21,23 @@ constexpr int64_t kMostTerms = 16;
 constexpr int64_t kPack = 16;      // bytes
 constexpr int64_t kLongRow = 128;  // packs: so that few of them go on into the next row
 
-bool is_short_sum(const Kernel& kernel, const Step& step) {
+bool is_short(const Kernel& kernel, const Step& step) {
   const Expr terms = inner_count(kernel, step);
-  return step.kind == StepKind::Reduce && step.op == Op::sum && is_float(step.dtype) &&
-         kernel.scalars[step.value].dtype == step.dtype && terms.is_constant() &&
-         terms.constant() >= 1 && terms.constant() <= kMostTerms &&
+  return is_float(step.dtype) && kernel.scalars[step.value].dtype == step.dtype &&
+         terms.is_constant() && terms.constant() >= 1 && terms.constant() <= kMostTerms &&
          !has_registers(kernel, reachable(kernel, step));
+}
+
+bool is_short_sum(const Kernel& kernel, const Step& step) {
+  return step.kind == StepKind::Reduce && step.op == Op::sum && is_short(kernel, step);
+}
+
+// Of which no two results multiply with the same: each operand is read for its own results.
+bool is_short_thin_dot(const Kernel& kernel, const Step& step) {
+  if (step.kind != StepKind::Dot || !is_short(kernel, step)) return false;
+  const DotAxes axes = dot_axes(kernel);
+  return count_of(kernel, axes.rows).is_constant(1) ||
+         count_of(kernel, axes.columns).is_constant(1);
 }
 
 // Where the loops of a step stand at the term: of (j0: 3, j1: 3), term 5 is j0 = 1, j1 = 2.
@@ -39,22 +51,75 @@ Substitution place_of(const Kernel& kernel, const Step& step, int64_t term) {
   return place;
 }
 
-int sum_of(const Kernel& kernel, const Step& step, ScalarTable& table) {
-  const DType wide = is_half(step.dtype) ? DType::f32 : step.dtype;
-  const auto as = [&](DType dtype, int id) {
-    return step.dtype == wide ? id : table.apply(Op::cast, dtype, {id});
-  };
-  const int64_t count = inner_count(kernel, step).constant();
-  std::vector<int> terms;
-  for (int64_t k = 0; k < count; k++) {
-    Splice there;
-    there.axes = place_of(kernel, step, k);
-    const int term = splice(kernel, reachable(kernel, step), there, table)[step.value];
-    terms.push_back(as(wide, term));
+// A sum's or a product's result as a formula of its terms.
+class Formula {
+ public:
+  Formula(const Kernel& kernel, const Step& step, ScalarTable& table)
+      : kernel_(kernel),
+        step_(step),
+        table_(table),
+        wide_(is_half(step.dtype) ? DType::f32 : step.dtype) {}
+
+  int result() {
+    const int64_t count = inner_count(kernel_, step_).constant();
+    std::vector<int> terms;
+    int product = table_.constant(Literal::of(wide_, 0));
+    for (int64_t k = 0; k < count; k++) {
+      Splice there;
+      there.axes = place_of(kernel_, step_, k);
+      const std::vector<int> ids = splice(kernel_, reachable(kernel_, step_), there, table_);
+      if (step_.kind == StepKind::Dot)
+        product = table_.apply(Op::fma, wide_,
+                               {widened(ids[step_.value]), widened(ids[step_.other]), product});
+      else
+        terms.push_back(widened(ids[step_.value]));
+    }
+    const auto sum = [&](int a, int b) { return table_.apply(Op::add, wide_, {a, b}); };
+    return as(step_.dtype, step_.kind == StepKind::Dot
+                               ? sum(product, table_.constant(Literal::of(wide_, 0)))
+                               : in_order(std::move(terms), sum));
   }
-  return as(step.dtype, in_order(std::move(terms), [&](int a, int b) {
-              return table.apply(Op::add, wide, {a, b});
-            }));
+
+ private:
+  int as(DType dtype, int id) {
+    return step_.dtype == wide_ ? id : table_.apply(Op::cast, dtype, {id});
+  }
+  int widened(int id) { return as(wide_, id); }
+
+  const Kernel& kernel_;
+  const Step& step_;
+  ScalarTable& table_;
+  const DType wide_;
+};
+
+// The kernel with these of its stores alone, whose registers are formulas; nullopt where one that
+// they need has none.
+std::optional<Kernel> written_out(const Kernel& kernel, std::vector<Step> stores,
+                                  bool (*has_formula)(const Kernel&, const Step&)) {
+  std::vector<bool> wanted(kernel.scalars.size());
+  for (const Step& store : stores) {
+    const std::vector<bool> more = reachable(kernel, store);
+    for (size_t id = 0; id < wanted.size(); id++) wanted[id] = wanted[id] || more[id];
+  }
+  if (!has_registers(kernel, wanted)) return std::nullopt;
+  Kernel written = without_steps(kernel);
+  ScalarTable table(written);
+  std::vector<int> ids(kernel.scalars.size(), -1);
+  for (size_t id = 0; id < ids.size(); id++) {
+    const Scalar& scalar = kernel.scalars[id];
+    if (!wanted[id]) continue;
+    const bool is_result = scalar.kind == ScalarKind::Register;
+    if (is_result && !has_formula(kernel, kernel.steps[scalar.step])) return std::nullopt;
+    ids[id] = is_result ? Formula(kernel, kernel.steps[scalar.step], table).result()
+                        : table.add(renumbered(
+                              scalar, [&](int other) { return ids[other]; },
+                              [](int step) { return step; }));
+  }
+  for (Step& store : stores) {
+    for (int* root : store.roots()) *root = *root < 0 ? -1 : ids[*root];
+  }
+  written.steps = std::move(stores);
+  return written;
 }
 
 // Whether a window steps along it: x[i0*64 + i1 + j0], i1 the last row.
@@ -72,27 +137,27 @@ bool is_window(const Kernel& kernel, const Scalar& load) {
 
 std::optional<Group> with_sums_written_out(const Group& producer, int buffer) {
   const Kernel& kernel = producer.kernel;
-  Step store = kernel.steps[producer.store_to(buffer)];
-  const std::vector<bool> wanted = reachable(kernel, store);
-  if (!has_registers(kernel, wanted)) return std::nullopt;
-  Kernel written = without_steps(kernel);
-  ScalarTable table(written);
-  std::vector<int> ids(kernel.scalars.size(), -1);
-  for (size_t id = 0; id < ids.size(); id++) {
-    const Scalar& scalar = kernel.scalars[id];
-    if (!wanted[id]) continue;
-    const bool is_result = scalar.kind == ScalarKind::Register;
-    if (is_result && !is_short_sum(kernel, kernel.steps[scalar.step])) return std::nullopt;
-    ids[id] = is_result ? sum_of(kernel, kernel.steps[scalar.step], table)
-                        : table.add(renumbered(
-                              scalar, [&](int other) { return ids[other]; },
-                              [](int step) { return step; }));
-  }
-  for (int* root : store.roots()) *root = *root < 0 ? -1 : ids[*root];
-  written.steps = {store};
-  Group alone(std::move(written));
+  std::optional<Kernel> written =
+      written_out(kernel, {kernel.steps[producer.store_to(buffer)]}, is_short_sum);
+  if (!written) return std::nullopt;
+  Group alone(std::move(*written));
   alone.rows = producer.rows;
   return alone;
+}
+
+Kernel with_thin_dots_written_out(const Program& program, Kernel kernel) {
+  std::vector<Step> stores;
+  bool are_points = program.target == Target::Cpp && kernel.rows > 0;
+  for (const Step& step : kernel.steps) {
+    if (step.kind == StepKind::Store) stores.push_back(step);
+    are_points = are_points && (step.kind == StepKind::Dot ||
+                                (step.kind == StepKind::Store && step.inner.empty()));
+  }
+  if (!are_points || stores.size() + 1 != kernel.steps.size()) return kernel;
+  std::optional<Kernel> points = written_out(kernel, stores, is_short_thin_dot);
+  if (!points) return kernel;
+  points->name = kernel.name;
+  return normalize(std::move(*points));
 }
 
 Kernel with_windows_written_out(const Program& program, Kernel kernel) {

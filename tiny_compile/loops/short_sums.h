@@ -17,6 +17,10 @@ std::optional<Group> with_sums_written_out(const Group& producer, int buffer);
 // what they read without a mask, as windows a step apart do; else the kernel as it is.
 Kernel with_windows_written_out(const Program& program, Kernel kernel);
 
+// A CPU's product of few terms in which nothing is multiplied twice, as a depthwise convolution's:
+// points that need no panels; else the kernel as it is.
+Kernel with_thin_dots_written_out(const Program& program, Kernel kernel);
+
 // The contract's tree over fewer values than a chunk has: the upper half of a power of two is added to
 // the lower, and what is missing changes nothing.
 template <typename Value, typename Both>

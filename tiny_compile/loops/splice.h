@@ -18,9 +18,6 @@ struct Splice {
   int mask = -1;       // loads happen only where this is true; elsewhere no result is asked for
   std::vector<int> indirect;  // scalars of the target that at0 stands for in `axes`, with
   std::vector<Expr> limits;   // their limits
-  bool settles =
-      true;  // conditions that always or never hold at the new place go, with the masks
-             // and choices they make
   // Called with each load, already moved; returns a scalar of the target instead of it, or -1.
   std::function<int(const Scalar& load)> replace;
 };

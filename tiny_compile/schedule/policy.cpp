@@ -12,6 +12,7 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/axes.h"
+#include "tiny_compile/loops/divided_rows.h"
 #include "tiny_compile/loops/dot_axes.h"
 #include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/loops/order_updates.h"
@@ -197,8 +198,13 @@ std::vector<Kernel> parts_of(Program& program, const Kernel& kernel, bool alone)
   return {kernel};
 }
 
-Kernel settled(const Program& program, const Kernel& kernel) {
-  return program.target == Target::Cpp ? with_settled_conditions(kernel) : kernel;
+// As a CPU's loops take it.
+Kernel settled(const Program& program, Kernel kernel) {
+  if (program.target != Target::Cpp) return kernel;
+  kernel = with_settled_conditions(std::move(kernel));
+  return can_split_dot(program, kernel)
+             ? kernel
+             : with_thin_dots_written_out(program, std::move(kernel));
 }
 
 }  // namespace
@@ -220,6 +226,9 @@ Program schedule(const Program& fused) {
                        : parts_of(result, collapse_axes(settled(program, given)), !beside[k]);
     for (Kernel kernel : kernels) {
       if (!kernel.schedule) {
+        if (program.target == Target::Cpp)
+          kernel =
+              with_divided_rows_apart(with_thin_dots_written_out(result, std::move(kernel)));
         kernel = with_windows_written_out(result, order_rows(std::move(kernel)));
         kernel = with_short_rows_as_points(result, std::move(kernel));
         if (std::optional<Kernel> rows = turned(result, kernel)) kernel = std::move(*rows);
