@@ -3,8 +3,9 @@
 // registers go over the panels (cpp_tile). k ascends within a tile and from block to block through
 // the sums, so that blocking changes no bit.
 //
-//   unit: for each block of depth: pack its columns, unless they are packed; pack its rows;
-//           for each panel of rows: for each panel of columns: a tile; the last time, its stores
+//   unit: for each block of depth: pack its columns, unless they are packed; pack its rows, unless
+//           tiles may read them as they lie; for each panel of rows: for each panel of columns:
+//           a tile; the last time, its stores
 #include "tiny_compile/codegen/cpp_matmul.h"
 
 #include <algorithm>
@@ -24,6 +25,8 @@ constexpr int64_t kCacheLine = 64;
 constexpr int64_t kMostRows = 20, kMostColumns = 8;  // tiles of a unit each way
 constexpr int64_t kDepth = 512;                      // steps that a tile goes on for
 constexpr int64_t kWorkAlone = 1 << 18;  // products, some 5 us, that one thread does alone
+constexpr int64_t kPage = 4096;          // rows so far apart share a set of L1
+constexpr int64_t kFewTiles = 4;         // that read a panel: not worth bringing it together for
 constexpr int64_t kToPack = 8, kToStore = 16;  // products that take as long as an element
 
 // How a product is cut into units. What a thread has packed stays: the columns of the unit, and
@@ -63,7 +66,7 @@ void count_units(const Extents& all, Blocks& b) {
   b.units = all.batches * b.row_blocks * b.column_blocks;
 }
 
-Blocks blocks_of(const Room& room, const Extents& all, int64_t tile_rows) {
+Blocks blocks_of(const Room& room, const Extents& all, int64_t tile_rows, bool in_place) {
   Blocks b;
   b.tile_rows = tile_rows;
   const int64_t tile_columns = kLine / all.bytes, row_tiles = ceil_divide(all.m, tile_rows);
@@ -86,10 +89,10 @@ Blocks blocks_of(const Room& room, const Extents& all, int64_t tile_rows) {
     fewer = ceil_divide(fewer, 2);
   }
   b.grain = ceil_divide(kWorkAlone, std::max<int64_t>(work_of(all, b), 1));
-  b.kept_rows = all_rows_stay ? std::max<int64_t>(b.row_blocks, 1) : 1;
+  b.kept_rows = all_rows_stay && !in_place ? std::max<int64_t>(b.row_blocks, 1) : 1;
   const int64_t steps = b.stays ? all.k : b.depth;
   b.right = b.columns * steps;
-  b.left = (b.rows + kTileRows) * steps + 64;
+  b.left = in_place ? 0 : (b.rows + kTileRows) * steps + 64;
   b.sums = b.depth_blocks > 1 ? (b.rows + kTileRows) * b.columns : 0;
   return b;
 }
@@ -121,10 +124,11 @@ class MatmulWriter {
         rows_(view_of(axes_.left, axes_.rows)),
         columns_(view_of(axes_.right, axes_.columns)),
         ahead_(packed_from(columns_, axes_.right)),
+        in_place_(rows_in_place()),
         all_{count(axes_.rows), count(axes_.columns), count(axes_.depth), count(axes_.batch),
              element_bytes(dtype_)},
         blocks_(blocks_of(room_of(text.program.machine), all_,
-                          tile_rows(all_.m, run_of(rows_), kTileRows))) {}
+                          tile_rows(all_.m, run_of(rows_), kTileRows), in_place_.has_value())) {}
 
   void write(KernelEntry& entry) {
     entry.units = blocks_.units, entry.grain = blocks_.grain;
@@ -137,10 +141,12 @@ class MatmulWriter {
     out_.line(str("stop_k = ", all_.k, " - first_k < ", blocks_.depth, " ? ", all_.k,
                   " : first_k + ", blocks_.depth, ";"));
     const std::string from = blocks_.stays ? "first_k" : "0";
-    out_.line(str(type_.type, "* const right_k = right + ", from, " * ", blocks_.columns,
-                  ", * const left_k = left + ", from, " * ", blocks_.rows + kTileRows, ";"));
+    out_.line(str(type_.type, "* const right_k = right + ", from, " * ", blocks_.columns, ";"));
+    if (!in_place_)
+      out_.line(str(type_.type, "* const left_k = left + ", from, " * ",
+                    blocks_.rows + kTileRows, ";"));
     pack(columns_, axes_.right, "column", "right_k");
-    pack(rows_, axes_.left, "row", "left_k");
+    if (!in_place_) pack(rows_, axes_.left, "row", "left_k");
     find_ahead();
     write_tiles();
     out_.close(str(" while ((first_k = stop_k) < ", all_.k, ");"));
@@ -150,6 +156,24 @@ class MatmulWriter {
  private:
   int64_t count(const std::vector<int>& axes) const {
     return count_of(kernel_, axes).constant();
+  }
+
+  // Where the rows lie, if tiles may read them there: floats as they are, a row's steps side by side
+  // (and several rows not all in one set of L1), or few of its columns to read rows side by side for.
+  std::optional<Packed> rows_in_place() const {
+    const Scalar& left = kernel_.scalars[axes_.left];
+    if (!is_plain(left) || (dtype_ != DType::f32 && dtype_ != DType::f64) ||
+        text_.program.buffers[left.buffer].type.dtype != dtype_)
+      return std::nullopt;
+    const std::optional<Packed> rows = packed_from(rows_, axes_.left);
+    if (!rows) return std::nullopt;
+    const int64_t bytes = element_bytes(dtype_), ways = text_.program.machine.l1 / kPage,
+                  columns = count(axes_.columns);
+    const bool in_one_set = rows->step == 1 && rows->lane * bytes % kPage == 0,
+               is_short = rows->step != 1 && rows->step * bytes % kPage != 0 &&
+                          columns <= kFewTiles * kLine / bytes;
+    return (rows->step == 1 ? !in_one_set || ways >= kTileRows : is_short) ? rows
+                                                                           : std::nullopt;
   }
 
   void declare_memory(KernelEntry& entry) {
@@ -192,6 +216,17 @@ class MatmulWriter {
 
   void find_packed() {
     const bool several = blocks_.kept_rows > 1;
+    if (in_place_) {
+      const Substitution first = {{rows_.kernel.axes[rows_.lists[0][0]].name, 0},
+                                  {rows_.kernel.axes[rows_.lists[1][0]].name, 0}};
+      out_.line(str("const ", type_.type, "* const left = ",
+                    pointer_name(text_.program.buffers[in_place_->buffer]), " + ",
+                    substitute(in_place_->index, first), ";"));
+      if (!blocks_.stays) return;
+      out_.line("const bool pack_column = own[0] != columns + 1;");
+      out_.line("own[0] = columns + 1;");
+      return;
+    }
     out_.line(str(type_.type, "* const left = left_blocks",
                   several ? str(" + rows * ", blocks_.left) : "", ";"));
     if (!blocks_.stays) return;
@@ -246,6 +281,10 @@ class MatmulWriter {
     const bool whole = blocks_.depth_blocks == 1;
     out_.open("for (long long row = first_row; row < stop_row; row += tile_rows)");
     if (ahead_) out_.line("const long long once = row == first_row;");
+    // A tile that would go beyond the last row begins above it, and stores no row again.
+    out_.line(in_place_ ? str("const long long top = row + tile_rows > ", all_.m, " ? ", all_.m,
+                              " - tile_rows : row;")
+                        : "const long long top = row;");
     out_.open(
         "for (long long column = first_column; column < stop_column; column += tile_columns)");
     if (whole)
@@ -254,8 +293,11 @@ class MatmulWriter {
       out_.line(str(type_.type, "* const tile = sums + (row - first_row) * ", blocks_.columns,
                     " + (column - first_column) * tile_rows;"));
     out_.line(
-        str("tc_tile_", type_.name, "<tile_rows, tile_vectors>(left_k + (row - first_row) * ",
-            "(stop_k - first_k), right_k + (column - first_column) * (stop_k - first_k), ",
+        str("tc_tile_", type_.name, "<tile_rows, tile_vectors, ",
+            in_place_ ? str(in_place_->lane, ", ", in_place_->step, ">(left + top * ",
+                            in_place_->lane, " + first_k * ", in_place_->step)
+                      : "1, tile_rows>(left_k + (row - first_row) * (stop_k - first_k)",
+            ", right_k + (column - first_column) * (stop_k - first_k), ",
             "stop_k - first_k, tile, first_k > 0, ",
             ahead_ ? "tc_ahead{ahead + (column - first_column) * lane, once * step, once * "
                      "group, line}"
@@ -284,8 +326,8 @@ class MatmulWriter {
     KernelText text(text_.program, view.kernel);
     for (const Step*& store : stores)
       store = &view.kernel.steps[static_cast<size_t>(store - kernel_.steps.data())];
-    text.out.open("for (int i = 0; i < tile_rows && row + i < stop_row; i++)");
-    text.unpack(view.lists[0], Expr::symbol(tile_symbol("row"), 0, INT32_MAX) +
+    text.out.open("for (int i = row - top; i < tile_rows && top + i < stop_row; i++)");
+    text.unpack(view.lists[0], Expr::symbol(tile_symbol("top"), 0, INT32_MAX) +
                                    Expr::symbol(tile_symbol("i"), 0, 63));
     text.out.line(
         "const long long width = stop_column - column < tile_columns ? stop_column - "
@@ -314,7 +356,8 @@ class MatmulWriter {
   const DType dtype_;
   const TileType type_;
   const DotView rows_, columns_;
-  const std::optional<Packed> ahead_;  // whence the columns are packed
+  const std::optional<Packed> ahead_;     // whence the columns are packed
+  const std::optional<Packed> in_place_;  // where tiles read the rows, which are not packed
   const Extents all_;
   const Blocks blocks_;
 };

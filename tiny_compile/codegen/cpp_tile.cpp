@@ -45,12 +45,13 @@ struct tc_ahead {
 };
 )";
 
-// NAME is the suffix, TYPE the C type, FMA one product of vectors.
+// NAME is the suffix, TYPE the C type, FMA one product of vectors. Of `a`, rows lie `lane` and steps
+// `step` elements apart: a panel's rows side by side, those of a matrix as they are in memory.
 constexpr const char* kTile = R"(
 enum { tc_lanes_NAME = tc_vector_bytes / (int)sizeof(TYPE) };
 typedef TYPE tc_vector_NAME __attribute__((vector_size(tc_vector_bytes), aligned(sizeof(TYPE))));
 
-template <int rows, int vectors>
+template <int rows, int vectors, long long lane, long long step>
 static inline void tc_tile_NAME(const TYPE* a, const TYPE* b, long long depth, TYPE* c,
                                 bool goes_on, const tc_ahead& ahead) {
   typedef tc_vector_NAME vector;
@@ -61,14 +62,14 @@ static inline void tc_tile_NAME(const TYPE* a, const TYPE* b, long long depth, T
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; v++)
       sum[i][v] = goes_on ? *(const vector*)(c + (i * vectors + v) * lanes) : (vector){};
-  for (long long k = 0; k < depth; k++, a += rows, b += vectors * lanes) {
+  for (long long k = 0; k < depth; k++, a += step, b += vectors * lanes) {
     ahead.ask(k, 64 / sizeof(TYPE));
     vector right[vectors];
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; v++) right[v] = *(const vector*)(b + v * lanes);
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++) {
-      const vector left = a[i] - (vector){};
+      const vector left = a[i * lane] - (vector){};
 #pragma GCC unroll 2
       for (int v = 0; v < vectors; v++) {
         FMA
