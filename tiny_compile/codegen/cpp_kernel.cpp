@@ -7,8 +7,13 @@
 
 #include <algorithm>
 
+#include "tiny_compile/base/integer.h"
+
 namespace tiny_compile {
 namespace {
+
+constexpr int64_t kVector = 64;   // bytes, of AVX-512
+constexpr int64_t kFewLanes = 8;  // that part of a vector's is done as fast one after the other
 
 constexpr int64_t kMostKeptBytes = 256 * 1024;
 
@@ -300,6 +305,30 @@ void KernelText::mark_kept(const std::vector<int>& ids) {
   for (int id : ids) {
     if (planned.count(id)) kept_.insert(id);
   }
+}
+
+int open_vectors(KernelText& text, const std::string& name, int64_t count) {
+  const Program& program = text.program;
+  const std::vector<bool> read = buffers_read(program, text.kernel),
+                          written = buffers_written(program, text.kernel);
+  int64_t bytes = 8;
+  bool again = true;  // may be done again
+  for (size_t b = 0; b < program.buffers.size(); b++) {
+    if (read[b] || written[b]) bytes = std::min(bytes, size_of(program.buffers[b].type.dtype));
+    again = again && !(read[b] && written[b]);
+  }
+  const int64_t lanes = kVector / bytes, padded = ceil_divide(count, lanes) * lanes;
+  const auto open = [&](const std::string& from, const std::string& to) {
+    text.out.line("#pragma GCC ivdep");
+    text.out.open(str("for (long long ", name, " = ", from, "; ", name, " < ", to, "; ", name,
+                      "++)"));
+  };
+  if (!again || count <= lanes || count % lanes <= lanes / kFewLanes)
+    return open("0", str(count)), 1;
+  text.out.open(str("for (long long whole = 0; whole < ", padded, "; whole += ", lanes, ")"));
+  text.declare("here", str("whole < ", count - lanes, " ? whole : ", count - lanes));
+  open("here", str("here + ", lanes));
+  return 2;
 }
 
 }  // namespace tiny_compile

@@ -219,13 +219,15 @@ void write_lanes(KernelText& text, int64_t count, const std::vector<std::string>
                         stride > 1 ? str(stride, " * ") : "", "from + l);  // the next row"));
     text.out.close();
   }
-  text.out.line("#pragma GCC ivdep");
-  text.out.open(next.empty()
-                    ? str("for (long long l = 0; l < ", count, "; l++)")
-                    : str("for (long long l = from; l < from + ", count / 8, "; l++)"));
+  int opened = 2;
+  if (next.empty()) {
+    opened = open_vectors(text, "l", count);
+  } else {
+    text.out.line("#pragma GCC ivdep");
+    text.out.open(str("for (long long l = from; l < from + ", count / 8, "; l++)"));
+  }
   body();
-  text.out.close();
-  if (!next.empty()) text.out.close();
+  for (int k = 0; k < opened; k++) text.out.close();
 }
 
 // Several loops of which the last one is long: the others stand still while it runs.
