@@ -184,3 +184,50 @@ TEST_CASE("a row of several loops is filled run by run", "[cpp_points]") {
     check(sums, {randn({3, 2, 41, width}), randn({1, 2, 1, 1})});
   }
 }
+
+TEST_CASE(
+    "rows of any length are filled by whole vectors, and none is read where it was written",
+    "[cpp_points]") {
+  manual_seed(7);
+  const auto softmaxes = [](In i) { return Out{softmax(i[0], -1), exp(i[0]).sum(-1)}; };
+  for (const int64_t n : {1, 7, 15, 17, 31, 77, 97, 197, 1001, 1031}) {
+    INFO(n);
+    check(softmaxes, {special({3, n})});
+    check(softmaxes, {special({3, n}).to(bfloat16)});
+  }
+  const auto doubles = [](In i) { return Out{softmax(i[0], -1)}; };
+  check(doubles, {special({3, 77}).to(float64)});
+  const auto masked = [](In i) { return Out{softmax(where(i[1], i[0], -1e9), -1)}; };
+  check(masked, {special({5, 77}), rand({5, 77}) < 0.5});
+}
+
+TEST_CASE("exponentials are summed down columns of several chunks", "[cpp_points]") {
+  manual_seed(8);
+  const auto down = [](In i) { return Out{logsumexp(i[0], 0), log_softmax(i[0], 0)}; };
+  for (const int64_t n : {1023, 1024, 1025, 2048, 3001}) {
+    INFO(n);
+    const std::string text = check(down, {special({n, 37}) * 30.0});
+    CHECK((text.find("mosts[") != std::string::npos) == (n > 1024));
+  }
+  check(down, {special({2050, 9}).to(bfloat16)});
+  check(down, {special({2050, 9}).to(float64)});
+  check(down, {filled_tensor(Literal::of(DType::f32, -HUGE_VAL), {1500, 8})});
+}
+
+TEST_CASE("a product's rows are read where they lie", "[cpp_points]") {
+  manual_seed(9);
+  const auto product = [](In i) { return Out{matmul(i[0], i[1]) + 1.0}; };
+  for (const int64_t m : {1, 5, 12, 13, 29, 130}) {
+    for (const int64_t k : {1, 33, 600, 1024}) {  // of one block of depth, and of two
+      INFO(m << " by " << k);
+      check(product, {special({m, k}), special({k, 70})});
+      check(product, {special({m, k}), special({70, k}).t()});
+      check(product, {special({k, m}).t(), special({k, 70})});
+    }
+  }
+  CHECK(check(product, {special({29, 100}), special({100, 70})}).find("left_k") ==
+        std::string::npos);
+  CHECK(check(product, {special({29, 100}).to(bfloat16), special({100, 70}).to(bfloat16)})
+            .find("left_k") != std::string::npos);
+  check(product, {special({2, 3, 29, 40}), special({2, 3, 40, 70})});
+}

@@ -355,11 +355,13 @@ class ColumnsWriter {
 
   void write_tree(const Step& step, const std::string& reg, DType type, int64_t count) {
     const int64_t full = count / kChunk, rest = count % kChunk, chunks = full + (rest > 0);
-    if (step.op == Op::sum_exp) write_most(step, type, count);
+    const bool exponentials = step.op == Op::sum_exp;
+    if (exponentials) out_.line(str("alignas(64) ", c_type(type), " most[", lanes_, "];"));
     write_element(step, type);
     out_.line(str("alignas(64) ", c_type(type), " stack[12][", lanes_, "];"));
     if (chunks > 1)
-      out_.line(str("alignas(64) ", c_type(type), " part[", chunks, "][", lanes_, "];"));
+      out_.line(str("alignas(64) ", c_type(type), " part[", chunks, "][", lanes_, "]",
+                    exponentials ? str(", mosts[", chunks, "][", lanes_, "];") : ";"));
     out_.line("int height = 0;");
     auto finish = [&](const std::string& target) {
       out_.line("height = 0;");
@@ -368,24 +370,31 @@ class ColumnsWriter {
     const std::string target = chunks > 1 ? "part[c]" : reg;
     if (full > 0) {
       out_.open(str("for (long long c = 0; c < ", full, "; c++)"));
+      if (exponentials) write_most(step, type, "1024 * c", kChunk, chunks > 1 ? "c" : "");
       write_eights(step, type, "1024 * c");
       finish(target);
       out_.close();
     }
     if (rest > 0) {
+      if (exponentials)
+        write_most(step, type, str(kChunk * full), rest, chunks > 1 ? str(full) : "");
       write_rows(step, type, str(kChunk * full), rest, "element(e, l)");
       finish(chunks > 1 ? str("part[", full, "]") : reg);
     }
     if (chunks > 1) {
+      if (exponentials) bring_to_one_most(chunks);
       write_rows(step, type, "0", chunks, "part[e][l]");
       finish(reg);
     }
   }
 
-  // The lanes' maxima, clamped to finite (rows of one chunk only).
-  void write_most(const Step& step, DType type, int64_t count) {
-    declare_lanes(type, "most", identity(Op::max, type));
-    out_.open(str("for (long long e = 0; e < ", count, "; e++)"));
+  // The lanes' maxima of a chunk, clamped to finite.
+  void write_most(const Step& step, DType type, const std::string& first, int64_t count,
+                  const std::string& chunk) {
+    const std::string lanes = "for (long long l = 0; l < width; l++) ";
+    out_.line(
+        str(lanes, "most[l] = ", literal_text(text_.calls, identity(Op::max, type)), ";"));
+    out_.open(str("for (long long e = ", first, "; e < ", first, " + ", count, "; e++)"));
     text_.unpack_inner(step, "e");
     open_lanes();
     define_in_lanes(step);
@@ -395,10 +404,25 @@ class ColumnsWriter {
     out_.close();
     const std::string largest = literal_text(
         text_.calls,
-        Literal::of(type, type == DType::f64 ? 0x1.fffffffffffffp+1023 : 0x1.fffffep+127));
-    out_.line(str("for (long long l = 0; l < width; l++) most[l] = ", text_.calls("tc_minimum"),
-                  "(", text_.calls("tc_maximum"), "(most[l], -", largest, "), ", largest,
-                  ");"));
+        Literal::of(type, type == DType::f64 ? 0x1.fffffffffffffp+1023 : 0x1.fffffep+127f));
+    out_.line(str(lanes, "most[l] = ", text_.calls("tc_minimum"), "(",
+                  text_.calls("tc_maximum"), "(most[l], -", largest, "), ", largest, ");"));
+    if (!chunk.empty()) out_.line(str(lanes, "mosts[", chunk, "][l] = most[l];"));
+  }
+
+  // Chunk sums, each against its own maximum, brought to the largest of these.
+  void bring_to_one_most(int64_t chunks) {
+    const std::string lanes = "for (long long l = 0; l < width; l++) ";
+    const auto over_chunks = [&](int first, const std::string& line) {
+      out_.open(str("for (int c = ", first, "; c < ", chunks, "; c++)"));
+      out_.line("#pragma GCC ivdep");
+      out_.line(lanes + line);
+      out_.close();
+    };
+    out_.line(str(lanes, "most[l] = mosts[0][l];"));
+    over_chunks(1, str("most[l] = ", text_.calls("tc_maximum"), "(most[l], mosts[c][l]);"));
+    over_chunks(0, str("part[c][l] = part[c][l] * ", text_.calls("tc_exp"),
+                       "(mosts[c][l] - most[l]);"));
   }
 
   KernelText& text_;

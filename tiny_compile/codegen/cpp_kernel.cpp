@@ -307,7 +307,8 @@ void KernelText::mark_kept(const std::vector<int>& ids) {
   }
 }
 
-int open_vectors(KernelText& text, const std::string& name, int64_t count) {
+void write_in_vectors(KernelText& text, const std::string& name, int64_t count,
+                      const std::function<void()>& body) {
   const Program& program = text.program;
   const std::vector<bool> read = buffers_read(program, text.kernel),
                           written = buffers_written(program, text.kernel);
@@ -317,18 +318,24 @@ int open_vectors(KernelText& text, const std::string& name, int64_t count) {
     if (read[b] || written[b]) bytes = std::min(bytes, size_of(program.buffers[b].type.dtype));
     again = again && !(read[b] && written[b]);
   }
-  const int64_t lanes = kVector / bytes, padded = ceil_divide(count, lanes) * lanes;
-  const auto open = [&](const std::string& from, const std::string& to) {
+  const int64_t lanes = kVector / bytes, rest = count % lanes;
+  const auto loop = [&](int64_t from, int64_t to) {
     text.out.line("#pragma GCC ivdep");
-    text.out.open(str("for (long long ", name, " = ", from, "; ", name, " < ", to, "; ", name,
-                      "++)"));
+    return str("for (long long ", name, " = ", from, "; ", name, " < ", to, "; ", name, "++)");
   };
-  if (!again || count <= lanes || count % lanes <= lanes / kFewLanes)
-    return open("0", str(count)), 1;
-  text.out.open(str("for (long long whole = 0; whole < ", padded, "; whole += ", lanes, ")"));
-  text.declare("here", str("whole < ", count - lanes, " ? whole : ", count - lanes));
-  open("here", str("here + ", lanes));
-  return 2;
+  if (!again || count <= lanes || rest <= lanes / kFewLanes) {
+    text.out.open(loop(0, count));
+    body();
+    return text.out.close();
+  }
+  text.out.open("");
+  text.out.open(
+      str("const auto element = [&](long long ", name, ") __attribute__((always_inline))"));
+  body();
+  text.out.close(";");
+  text.out.line(str(loop(0, count - rest), " element(", name, ");"));
+  text.out.line(str(loop(count - lanes, count), " element(", name, ");"));
+  text.out.close();
 }
 
 }  // namespace tiny_compile

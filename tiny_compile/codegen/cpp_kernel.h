@@ -107,9 +107,9 @@ class KernelText {
   std::set<int> kept_;
 };
 
-// for (name = 0; name < count; name++) {   of whole vectors alone: where the last would have fewer
-// elements, it begins earlier and does some again, so nothing of the loop may read what it writes. Returns
-// how many loops that opens.
-int open_vectors(KernelText& text, const std::string& name, int64_t count);
+// for (name = 0; name < count; name++) { body }   by whole vectors: what a last one would have less is
+// filled up with elements that are done again, if nothing of the loop reads what it writes.
+void write_in_vectors(KernelText& text, const std::string& name, int64_t count,
+                      const std::function<void()>& body);
 
 }  // namespace tiny_compile

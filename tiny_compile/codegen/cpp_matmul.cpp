@@ -26,7 +26,7 @@ constexpr int64_t kMostRows = 20, kMostColumns = 8;  // tiles of a unit each way
 constexpr int64_t kDepth = 512;                      // steps that a tile goes on for
 constexpr int64_t kWorkAlone = 1 << 18;  // products, some 5 us, that one thread does alone
 constexpr int64_t kPage = 4096;          // rows so far apart share a set of L1
-constexpr int64_t kFewTiles = 4;         // that read a panel: not worth bringing it together for
+constexpr int64_t kFewTiles = 4;  // that read a panel: not worth bringing it together for
 constexpr int64_t kToPack = 8, kToStore = 16;  // products that take as long as an element
 
 // How a product is cut into units. What a thread has packed stays: the columns of the unit, and
@@ -128,7 +128,8 @@ class MatmulWriter {
         all_{count(axes_.rows), count(axes_.columns), count(axes_.depth), count(axes_.batch),
              element_bytes(dtype_)},
         blocks_(blocks_of(room_of(text.program.machine), all_,
-                          tile_rows(all_.m, run_of(rows_), kTileRows), in_place_.has_value())) {}
+                          tile_rows(all_.m, run_of(rows_), kTileRows), in_place_.has_value())) {
+  }
 
   void write(KernelEntry& entry) {
     entry.units = blocks_.units, entry.grain = blocks_.grain;
@@ -219,9 +220,9 @@ class MatmulWriter {
     if (in_place_) {
       const Substitution first = {{rows_.kernel.axes[rows_.lists[0][0]].name, 0},
                                   {rows_.kernel.axes[rows_.lists[1][0]].name, 0}};
-      out_.line(str("const ", type_.type, "* const left = ",
-                    pointer_name(text_.program.buffers[in_place_->buffer]), " + ",
-                    substitute(in_place_->index, first), ";"));
+      out_.line(str("const ", type_.type,
+                    "* const left = ", pointer_name(text_.program.buffers[in_place_->buffer]),
+                    " + ", substitute(in_place_->index, first), ";"));
       if (!blocks_.stays) return;
       out_.line("const bool pack_column = own[0] != columns + 1;");
       out_.line("own[0] = columns + 1;");
@@ -292,17 +293,17 @@ class MatmulWriter {
     else
       out_.line(str(type_.type, "* const tile = sums + (row - first_row) * ", blocks_.columns,
                     " + (column - first_column) * tile_rows;"));
-    out_.line(
-        str("tc_tile_", type_.name, "<tile_rows, tile_vectors, ",
-            in_place_ ? str(in_place_->lane, ", ", in_place_->step, ">(left + top * ",
-                            in_place_->lane, " + first_k * ", in_place_->step)
-                      : "1, tile_rows>(left_k + (row - first_row) * (stop_k - first_k)",
-            ", right_k + (column - first_column) * (stop_k - first_k), ",
-            "stop_k - first_k, tile, first_k > 0, ",
-            ahead_ ? "tc_ahead{ahead + (column - first_column) * lane, once * step, once * "
-                     "group, line}"
-                   : "tc_ahead{(const char*)right, 0, 0, 0}",
-            ");"));
+    out_.line(str("tc_tile_", type_.name, "<tile_rows, tile_vectors, ",
+                  in_place_ ? str(in_place_->lane, ", ", in_place_->step, ">(left + top * ",
+                                  in_place_->lane, " + first_k * ", in_place_->step)
+                            : "1, tile_rows>(left_k + (row - first_row) * (stop_k - first_k)",
+                  ", right_k + (column - first_column) * (stop_k - first_k), ",
+                  "stop_k - first_k, tile, first_k > 0, ",
+                  ahead_
+                      ? "tc_ahead{ahead + (column - first_column) * lane, once * step, once * "
+                        "group, line}"
+                      : "tc_ahead{(const char*)right, 0, 0, 0}",
+                  ");"));
     if (!whole) out_.line(str("if (stop_k < ", all_.k, ") continue;"));
     write_epilogue();
     out_.close();

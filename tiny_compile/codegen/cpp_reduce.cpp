@@ -210,24 +210,19 @@ bool should_prefetch(const KernelText& text, const Step& step, const Row& row) {
 template <typename Body>
 void write_lanes(KernelText& text, int64_t count, const std::vector<std::string>& next,
                  Body body) {
-  if (!next.empty()) {
-    text.out.open(str("for (long long from = 0; from < ", count, "; from += ", count / 8, ")"));
-    text.out.open("for (int l = 0; l < 128; l += 16)");
-    const int64_t stride = kChunk / count;
-    for (const std::string& place : next)
-      text.out.line(str("__builtin_prefetch(", place, " + ",
-                        stride > 1 ? str(stride, " * ") : "", "from + l);  // the next row"));
-    text.out.close();
-  }
-  int opened = 2;
-  if (next.empty()) {
-    opened = open_vectors(text, "l", count);
-  } else {
-    text.out.line("#pragma GCC ivdep");
-    text.out.open(str("for (long long l = from; l < from + ", count / 8, "; l++)"));
-  }
+  if (next.empty()) return write_in_vectors(text, "l", count, body);
+  text.out.open(str("for (long long from = 0; from < ", count, "; from += ", count / 8, ")"));
+  text.out.open("for (int l = 0; l < 128; l += 16)");
+  const int64_t stride = kChunk / count;
+  for (const std::string& place : next)
+    text.out.line(str("__builtin_prefetch(", place, " + ", stride > 1 ? str(stride, " * ") : "",
+                      "from + l);  // the next row"));
+  text.out.close();
+  text.out.line("#pragma GCC ivdep");
+  text.out.open(str("for (long long l = from; l < from + ", count / 8, "; l++)"));
   body();
-  for (int k = 0; k < opened; k++) text.out.close();
+  text.out.close();
+  text.out.close();
 }
 
 // Several loops of which the last one is long: the others stand still while it runs.

@@ -117,17 +117,17 @@ void write_store_loop(KernelText& text, int axis, const std::string& from,
                       const std::function<void()>& define) {
   if (streams(text, axis, steps)) return write_blocks(text, axis, from, to, steps, define);
   const Axis& along = text.kernel.axes[axis];
-  int opened = 1;
-  if (from == "0" && along.extent.is_constant() && to == along.extent.str()) {
-    opened = open_vectors(text, along.name, along.extent.constant());
-  } else {
-    text.out.line("#pragma GCC ivdep");
-    text.out.open(str("for (long long ", along.name, " = ", from, "; ", along.name, " < ", to,
-                      "; ", along.name, "++)"));
-  }
-  define();
-  for (const Step* step : steps) write_store(text, *step);
-  for (int k = 0; k < opened; k++) text.out.close();
+  const auto body = [&] {
+    define();
+    for (const Step* step : steps) write_store(text, *step);
+  };
+  if (from == "0" && along.extent.is_constant() && to == along.extent.str())
+    return write_in_vectors(text, along.name, along.extent.constant(), body);
+  text.out.line("#pragma GCC ivdep");
+  text.out.open(str("for (long long ", along.name, " = ", from, "; ", along.name, " < ", to,
+                    "; ", along.name, "++)"));
+  body();
+  text.out.close();
 }
 
 std::string store_helpers(const Calls& calls) { return calls.has("tc_stream") ? kStream : ""; }

@@ -140,14 +140,15 @@ bool is_plain_matmul(const Kernel& kernel) {
 
 }  // namespace
 
-bool can_go_in_columns(const Kernel& kernel) {
+bool can_go_in_columns(const Program& program, const Kernel& kernel) {
   for (const Step& step : kernel.steps) {
     if (step.kind == StepKind::Dot || step.kind == StepKind::Fold ||
         step.kind == StepKind::Sort)
       return false;
     if (step.kind != StepKind::Reduce) continue;
     const int64_t count = inner_count(kernel, step).bounds().high;
-    if (count > kChunk * kChunk || (step.op == Op::sum_exp && count > kChunk)) return false;
+    const bool exponentials = step.op == Op::sum_exp && program.target == Target::Cuda;
+    if (count > (exponentials ? kChunk : kChunk * kChunk)) return false;
   }
   return kernel.rows > 0 && kernel.axes[kernel.rows - 1].extent.bounds().low >= 8;
 }
@@ -198,10 +199,11 @@ std::string why_illegal(const Program& program, const Kernel& kernel) {
       if (dots + others > 0) return "schedule pointwise is for stores alone";
       return kernel.rows > 0 ? "" : "schedule pointwise needs a row axis";
     case Strategy::Columns:
-      return can_go_in_columns(kernel) ? ""
-                                       : "schedule columns is for 8 rows or more, without "
-                                         "dots, folds and sorts, of at most "
-                                         "1048576 elements (sum_exp: 1024)";
+      return can_go_in_columns(program, kernel)
+                 ? ""
+                 : "schedule columns is for 8 rows or more, without "
+                   "dots, folds and sorts, of at most "
+                   "1048576 elements (sum_exp for cuda: 1024)";
     case Strategy::Library: {
       const std::string reason = why_no_call(program, kernel);
       return reason.empty() ? "" : "schedule library " + reason;

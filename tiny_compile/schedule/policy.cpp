@@ -149,7 +149,7 @@ bool reads_much_once(const Program& program, const Kernel& kernel) {
 Strategy choose_strategy(const Program& program, const Kernel& kernel) {
   if (is_tiled_dot(program, kernel)) return Strategy::Tiles;
   if (!is_sequential(kernel) && kernel.rows > 0) return Strategy::Pointwise;
-  if (!can_go_in_columns(kernel)) return Strategy::Rows;
+  if (!can_go_in_columns(program, kernel)) return Strategy::Rows;
   const bool windows = program.target == Target::Cpp && has_short_windows(kernel);
   return windows || prefers_columns(kernel) ? Strategy::Columns : Strategy::Rows;
 }
