@@ -61,6 +61,22 @@ TEST_CASE("pointwise kernels move 16 bytes at a time", "[cuda]") {
   check_compiles(ragged);
 }
 
+TEST_CASE(
+    "a thread stores no more than an access, and packs go through short rows with margins",
+    "[cuda]") {
+  const Source wide =
+      cuda_of("graph g(%0 x: i8[4096,640]) {\n  %1: f32[4096,640] = cast %0\n  return %1\n}\n");
+  CHECK_THAT(wide.text, ContainsSubstring("*(tc_pack<float, 4>*)"));
+  check_compiles(wide);
+  const Source pad = cuda_of(
+      "graph g(%0 x: bf16[16384,28,28]) {\n"
+      "  %1: bf16[16384,34,34] = pad %0 {low=[0,3,3], high=[0,3,3], value=0.0}\n"
+      "  return %1\n}\n");
+  CHECK_THAT(pad.text, ContainsSubstring("const int column = first%34"));
+  CHECK_THAT(pad.text, ContainsSubstring("*(tc_pack<unsigned, 4>*)"));
+  check_compiles(pad);
+}
+
 TEST_CASE("rows go to lanes, warps or blocks by their length", "[cuda]") {
   for (const auto& [columns, text] :
        std::vector<std::pair<int, const char*>>{{7, "__shfl_xor_sync(0xffffffffu, sum0[0], 4)"},

@@ -257,6 +257,20 @@ TEST_CASE("what is made of one long sum a column, or makes its elements, is in i
     CHECK(fused(function, inputs).launches() == 1);
 }
 
+TEST_CASE("a GPU's points do not wait for a sum down more than a chunk", "[fuse]") {
+  const auto kernels = [](int64_t length) {
+    const std::string shape = str("f32[", length, ",768]");
+    return run_pipeline(until(default_pipeline(), "fuse"),
+                        parse_graph(str("graph f(%0 x: ", shape, ") {\n  %1: ", shape,
+                                        " = abs %0\n  %2: f32[768] = sum %1 {axes=[0]}\n",
+                                        "  return %1, %2\n}\n")),
+                        true, Target::Cuda)
+        .program.kernels.size();
+  };
+  CHECK(kernels(1024) == 1);
+  CHECK(kernels(1025) == 2);
+}
+
 TEST_CASE("columns of a costly result that is in memory are added up from there", "[fuse]") {
   auto backward = [](In in) {
     const Tensor dz = gelu_backward(in[0], in[1], "tanh");

@@ -189,6 +189,13 @@ TEST_CASE("a cast to what it is goes; casts that round or wrap stay", "[simplify
   stays("%0 x: i8[2]", "%1: bool[2] = cast %0; %2: i8[2] = cast %1; return %2", "return %0");
 }
 
+TEST_CASE("a cast there and back goes where there is room for every value", "[simplify]") {
+  becomes("%0 x: f16[2]", "%1: f32[2] = cast %0; %2: f16[2] = cast %1; return %2", "return %0");
+  becomes("%0 x: f32[2]", "%1: f64[2] = cast %0; %2: f32[2] = cast %1; return %2", "return %0");
+  stays("%0 x: f16[2]", "%1: bf16[2] = cast %0; %2: f16[2] = cast %1; return %2", "return %0");
+  stays("%0 x: f16[2]", "%1: f32[2] = cast %0; %2: bf16[2] = cast %1; return %2", "return %0");
+}
+
 TEST_CASE("what is gathered of a cast is cast afterwards, where that is less", "[simplify]") {
   const Graph graph = parse_graph(R"(graph g(%0 x: bf16[8,64], %1 at: i64[8,1]) {
   %2: f32[8,64] = cast %0

@@ -259,3 +259,74 @@ TEST_CASE("an array that begins anywhere keeps no other from whole accesses", "[
   CHECK_THAT(text_of(" align=2", ""), ContainsSubstring("lane 4 · vector 4"));
   CHECK_THAT(text_of(" align=2", " align=2"), !ContainsSubstring("vector"));
 }
+
+TEST_CASE("a lane has a window that lies in its neighbours'", "[schedule]") {
+  CHECK(on_gpu("(%0 x: f32[8192,1040]) {\n"
+               "  %1: f32[8192,513,16] = window %0 {axis=1, step=2, size=16}\n"
+               "  %2: f32[8192,513] = sum %1 {axes=[2]}\n  return %2\n}\n") ==
+        "layouts rows grid · warp 4 · lane 32 loop register 8 · vector 2");
+}
+
+TEST_CASE("all of a warp has an odd row, but of what takes long to compute", "[schedule]") {
+  const auto line_of = [](int64_t length, const std::string& op) {
+    const std::string shape = str("f32[190000,", length, "]");
+    return on_gpu(str("(%0 x: ", shape, ") {\n  %1: ", shape, " = ", op, " %0\n",
+                      "  %2: f32[190000,1] = sum %1 {axes=[1], keepdim=1}\n  %3: ", shape,
+                      " = expand %2\n  %4: ", shape, " = sub %1, %3\n  return %4\n}\n"));
+  };
+  CHECK(line_of(497, "abs") == "layouts rows grid · warp 4 loop register 16 · lane 32");
+  CHECK(line_of(497, "exp") ==
+        "layouts rows grid · warp 4 · lane 2 from 16 loop register 32 · lane 16");
+  CHECK(line_of(127, "abs") ==
+        "layouts rows grid · warp 4 · lane 2 from 16 loop register 8 · lane 16");
+}
+
+TEST_CASE("there are as many warps as chunks of a row that is read once", "[schedule]") {
+  const auto line_of = [](int64_t length) {
+    return on_gpu(str("(%0 x: f32[3000,", length, "]) {\n",
+                      "  %1: f32[3000] = sum %0 {axes=[1]}\n  return %1\n}\n"));
+  };
+  CHECK(line_of(9216) == "layouts rows grid loop warp 9 · register 8 · lane 32 · vector 4");
+  CHECK(line_of(8192) == "layouts rows grid loop warp 8 · register 8 · lane 32 · vector 4");
+  CHECK_THAT(line_of(13312), ContainsSubstring("serial 2 · warp 8"));
+}
+
+TEST_CASE("a warp has a row and the parts of it that other loops go over", "[schedule]") {
+  const auto line_of = [](const char* type, const char* bytes, int64_t rows) {
+    const std::string r = std::to_string(rows);
+    return str(
+        *schedule(parse_program("program f on cuda {\n  input x: " + std::string(type) + "[" +
+                                r + ",2048]\n  output y: " + bytes + "[" + r +
+                                ",2048]\n  kernel k rows(i0: " + r +
+                                ") {\n    $0 = cast<f32>(load x[i0*2048 + j0])\n"
+                                "    r0: f32 = sum(j0: 2048) $0\n"
+                                "    r1: f32 = sum(j1: 1024) cast<f32>(load x[i0*2048 + "
+                                "j1])\n    store y[i0*2048 + j0] for (j0: 2048) = "
+                                "mul(sub($0, r0), r1)\n  }\n  launch k\n  return y\n}\n"))
+             .kernels[0]
+             .schedule);
+  };
+  CHECK(line_of("bf16", "f32", 4096) ==
+        "layouts rows grid · warp 4 loop register 16 · lane 32 · vector 4 "
+        "loop register 8 · lane 32 · vector 4");
+  CHECK_THAT(line_of("bf16", "f32", 100), ContainsSubstring("warp 2"));  // few rows
+}
+
+TEST_CASE("lanes read whole accesses of the rows that data chooses", "[schedule]") {
+  const auto line_of = [](const std::string& place) {
+    return str(*schedule(parse_program(
+                             "program f on cuda {\n  input t: bf16[32000,2048]\n"
+                             "  input i: i64[128,197]\n  output y: bf16[128,2048]\n"
+                             "  kernel k rows(i0: 128, i1: 2048) {\n    r0: f32 = sum(j0: 197) "
+                             "cast<f32>(load t[" +
+                             place +
+                             "])\n    store y[i0*2048 + i1] = cast<bf16>(r0)\n  }\n"
+                             "  launch k\n  return y\n}\n"))
+                    .kernels[0]
+                    .schedule);
+  };
+  CHECK(line_of("at0*2048 + i1; at0 = load i[i0*197 + j0] < 32000") ==
+        "layouts rows grid · lane 32 · vector 8 loop register 8 · serial 4 · warp 8");
+  CHECK(line_of("i0*2048 + j0*262144 + i1") ==
+        "layouts rows grid · lane 16 · vector 2 loop register 16 · warp 8 · lane 2 from 16");
+}

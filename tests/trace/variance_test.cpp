@@ -138,6 +138,32 @@ TEST_CASE("a long row's variance reads it in one kernel", "[nn][var]") {
   }
 }
 
+TEST_CASE("a row of few chunks needs one kernel, with the mean too", "[nn][var]") {
+  const auto kernels = [](const Sizes& shape, const Sizes& axes) {
+    const Graph graph =
+        trace(
+            [&](std::span<const Tensor> in) -> std::vector<Tensor> {
+              return {(in[0] - mean(in[0], axes, true)) * var(in[0], axes, 1, true)};
+            },
+            std::vector<Tensor>{zeros(shape)}, "f")
+            .graph;
+    return run_pipeline(default_pipeline(), graph, true, Target::Cuda).program.kernels.size();
+  };
+  CHECK(kernels({9000, 2048}, {1}) == 1);
+  CHECK(kernels({9000, 3300}, {1}) == 1);
+  CHECK(kernels({900, 64, 64}, {1, 2}) == 1);
+  CHECK(kernels({900, 5120}, {1}) > 1);  // many chunks
+}
+
+TEST_CASE("the chunks of few are added up as a sum of them is", "[nn][var]") {
+  for (const int64_t length :
+       {2048, 3072, 4096, 4099}) {  // rows lie otherwise: not written out
+    const Tensor x = noise({3, length}, 1e3);
+    const Tensor y = x.transpose(0, 1).contiguous();
+    CHECK(same_bits(var(x, {1}), var(y, {0})));
+  }
+}
+
 TEST_CASE("variances thread by thread on CUDA", "[nn][var][codegen][threads]") {
   for (const Sizes& shape : {Sizes{3, 1000}, Sizes{2, 4097}, Sizes{2, 2048}})
     for (const Sizes& axes : {Sizes{1}, Sizes{0}, Sizes{0, 1}}) {

@@ -5,8 +5,10 @@
 //   first = (blockIdx.x*256 + threadIdx.x) * 4;  i0 = first / 1024;  e = first % 1024;
 //   pack_0 = x[first..first+3], pack_1 = b[e..e+3];  four additions;  y[first..first+3] = ...
 //
-// Rows of 1023 end within a pack; then packs go on into the next row, and what is not as long as
-// the points themselves (b) is read element by element. So they do where rows of 2 are part of one.
+// Rows of 1023 end within a pack; then packs go on into the next row, and what is not as long
+// as the points themselves (b) is read element by element. So they do where rows of 2 are part
+// of one, and where nothing but results suits packs within rows: rows of 34 with margins, pairs
+// at best.
 //
 // With much arithmetic a thread computes a pack in each of four slabs, whole rows apart: all four
 // have the same columns, so that b is read once. So it is where data chooses rows: the four places
@@ -19,6 +21,7 @@
 #include "tiny_compile/codegen/branches.h"
 #include "tiny_compile/codegen/cuda_guard.h"
 #include "tiny_compile/codegen/cuda_slides.h"
+#include "tiny_compile/loops/bounds.h"
 
 namespace tiny_compile {
 namespace {
@@ -78,6 +81,24 @@ bool shares_loads(const Kernel& kernel, const std::vector<int>& ids, int64_t vec
     if (known.size() < kMostCompared) known.push_back(&load);
   }
   return false;
+}
+
+// Whether some load has neighbours along a row in one access.
+bool reads_packs(const CudaText& text, const std::vector<int>& ids, int last, int vector) {
+  return std::any_of(ids.begin(), ids.end(), [&](int id) {
+    const Scalar& load = text.kernel.scalars[id];
+    return load.kind == ScalarKind::Load && text.program.buffers[load.buffer].align >= 16 &&
+           is_contiguous(load.index, text.kernel.axes[last].symbol(), vector);
+  });
+}
+
+// Points whose results are no more than an access each: a warp that stores every second 16
+// bytes, and then the others, has half of each sector at a time. (f32 of i8: .0435 ms, so
+// .0393.)
+int widest_store(const Kernel& kernel) {
+  int64_t largest = 1;
+  for (const Step& step : kernel.steps) largest = std::max(largest, size_of(step.dtype));
+  return static_cast<int>(16 / largest);
 }
 
 // The points of a launch. A thread has a pack in each slab.
@@ -211,12 +232,14 @@ Points points_of(const CudaText& text, const std::vector<int>& ids, const Expr& 
   p.told = text.is_counted();
   // A single axis may end within a pack; of several, the last must be whole packs.
   const bool few = are_few(text.program.machine, p.count);
-  p.vector = few ? 1 : text.widest(all_steps(kernel), last, p.line ? 0 : p.extent);
-  int whole = few || p.line ? 1 : flat_vector(text, ids, flat);
+  const int most = few ? 1 : widest_store(kernel);
+  p.vector = std::min(most, text.widest(all_steps(kernel), last, p.line ? 0 : p.extent));
+  int whole = p.line ? 1 : std::min(most, flat_vector(text, ids, flat));
   const bool short_row = p.vector == p.extent;  // it is part of a pack, of which all are full
   while (short_row && whole > p.vector && p.count % whole != 0) whole /= 2;
   const bool ends_early = short_row && p.vector < whole;
-  p.through = !p.line && (p.vector == 1 || ends_early);
+  const bool is_part = whole > p.vector && !reads_packs(text, ids, last, p.vector);
+  p.through = !p.line && (p.vector == 1 || ends_early || is_part);
   if (p.through) p.vector = whole;
   p.parted =
       p.through && p.extent >= kLongRow * p.vector && shares_loads(kernel, ids, p.vector);

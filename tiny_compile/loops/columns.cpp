@@ -62,6 +62,14 @@ bool has_long_columns(const Program& program, const Kernel& kernel,
   return length > short_ones && elements > few;
 }
 
+// A GPU's threads that go down more than a chunk are few, and wait for each other. (relu's gradient
+// and its sums of bf16[2991,192]: .0211 ms, apart .0115.)
+bool is_apart_from_points(const Program& program, const Kernel& kernel,
+                          const std::vector<int>& rows) {
+  return program.target == Target::Cuda ? column_length(kernel, rows) > kChunk
+                                        : has_long_columns(program, kernel, rows);
+}
+
 bool goes_once(const Kernel& kernel) {
   const auto waits = [&](const Step& step) {
     const std::vector<bool> reached = reachable(kernel, step);

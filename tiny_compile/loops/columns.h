@@ -16,6 +16,10 @@ int64_t column_length(const Kernel& kernel, const std::vector<int>& rows);
 bool has_long_columns(const Program& program, const Kernel& kernel,
                       const std::vector<int>& rows);
 
+// Whether points that are stored anyway are better computed elsewhere than on the way down.
+bool is_apart_from_points(const Program& program, const Kernel& kernel,
+                          const std::vector<int>& rows);
+
 // Whether its loops wait for none of its reductions: then all of them are one pass.
 bool goes_once(const Kernel& kernel);
 

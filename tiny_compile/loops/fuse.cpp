@@ -280,7 +280,7 @@ class Fusion {
   bool adds_columns_of(int producer, int id) const {
     const Group &writes = groups_.group(producer), &adds = groups_.group(id);
     if (writes.sequential() || column_length(adds.kernel, adds.rows) == 0) return false;
-    bool costly = has_long_columns(program_, adds.kernel, adds.rows);
+    bool costly = is_apart_from_points(program_, adds.kernel, adds.rows);
     for (int buffer : groups_.reads(id)) {
       if (groups_.writer(buffer) != producer) continue;
       const int store = writes.store_to(buffer);

@@ -69,7 +69,15 @@ Node merged_views(const Graph& out, Node node) {
   return node;
 }
 
-// The operand that an op leaves as it is, or -1.
+// Each float of a dtype is one of each wider dtype: f16 -> f32 -> f16 is x again, f16 -> bf16
+// -> f16 is not, and integers may wrap.
+bool is_there_and_back(const Graph& out, const Node& there, DType back) {
+  const DType from = out[there.inputs[0]].type.dtype;
+  return from == back && is_float(from) && is_float(there.type.dtype) &&
+         size_of(from) < size_of(there.type.dtype);
+}
+
+// What an op leaves as it is, mostly its operand, or -1.
 int unchanged_operand(const Graph& out, const Node& node) {
   const int a = node.inputs[0], b = node.inputs.size() > 1 ? node.inputs[1] : -1;
   const bool floating = is_float(node.type.dtype);
@@ -95,6 +103,9 @@ int unchanged_operand(const Graph& out, const Node& node) {
       return is_condition ? a : b == c ? b : -1;
     }
     case Op::cast:
+      if (out[a].op == Op::cast && is_there_and_back(out, out[a], node.type.dtype))
+        return out[a].inputs[0];
+      [[fallthrough]];
     case Op::bitcast: return out[a].type.dtype == node.type.dtype ? a : -1;
     default: return -1;
   }

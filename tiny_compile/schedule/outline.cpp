@@ -17,6 +17,17 @@ namespace {
 
 constexpr int64_t kAccess = 16;  // bytes
 
+// Of a load's place data says one part for each element, and the lane the other.
+bool reads_rows_of_tables(const Kernel& kernel, const std::vector<uint64_t>& axes) {
+  const auto is_one = [&](const Scalar& s) {
+    return s.kind == ScalarKind::Load && kernel.rows > 0 &&
+           depends_on(s.index, kernel.axes[kernel.rows - 1].name) &&
+           std::any_of(s.operands.begin(), s.operands.end(),
+                       [&](int operand) { return axes[operand] >> kernel.rows != 0; });
+  };
+  return std::any_of(kernel.scalars.begin(), kernel.scalars.end(), is_one);
+}
+
 }  // namespace
 
 int64_t many_threads(const Machine& machine) { return threads_to_fill(machine) / 2; }
@@ -40,6 +51,10 @@ Outline outline_of(const Kernel& kernel) {
   for (size_t id = 0; id < axes.size(); id++)
     outline.loads += kernel.scalars[id].kind == ScalarKind::Load && (axes[id] & of_rows) != 0 &&
                      (axes[id] & ~of_rows) != 0;
+  outline.costly = outline.exponentials;
+  for (size_t id = 0; id < axes.size(); id++)
+    outline.costly =
+        outline.costly || (is_costly(kernel.scalars[id]) && (axes[id] & ~of_rows) != 0);
   const Held held = most_held(kernel);
   outline.streams = std::max<int64_t>(1, held.values);
   outline.words = std::max<int64_t>(1, ceil_divide(held.bytes, kWord));
@@ -47,6 +62,7 @@ Outline outline_of(const Kernel& kernel) {
   outline.again = outline.held || outline.exponentials;
   outline.divides = std::any_of(kernel.scalars.begin(), kernel.scalars.end(),
                                 [](const Scalar& s) { return s.op == Op::div; });
+  outline.chosen = reads_rows_of_tables(kernel, axes);
   return outline;
 }
 

@@ -15,7 +15,9 @@ struct Outline {
   int reductions = 0;
   int64_t loads = 0;          // of an element, whose places rows and loops name
   bool exponentials = false;  // it adds up some
+  bool costly = false;        // something is computed of each element that takes long
   bool divides = false;
+  bool chosen = false;  // data says which row of a table each is of
   bool held = false;    // elements are wanted again by a later pass,
   bool again = false;   // or when all of a chunk have been read
   bool writes = false;  // an element of each

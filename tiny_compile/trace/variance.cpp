@@ -9,8 +9,9 @@
 //                      m2 = sum(m2_c + n_c * (g_c - g)^2)                          a small one
 //
 // What is left of a row behind its last whole chunk is a short one of its own. Of several axes,
-// the longest run of neighbours is cut into chunks; the others are merged with the chunks. A row
-// of at most 1024 elements is one chunk and needs no second kernel.
+// the longest run of neighbours is cut into chunks; the others are merged with the chunks. A
+// row of at most 1024 elements is one chunk and needs no second kernel. Nor does a row of few
+// chunks, each of which is written out: the kernel that has read them adds up their moments.
 #include "tiny_compile/trace/variance.h"
 
 #include <algorithm>
@@ -23,6 +24,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kChunk = 1024;
+constexpr int64_t kFewChunks = 4;  // that are written out
 
 // Runs of neighbouring reduced axes as one axis each: [N, C, H, W] over {0, 2, 3} is
 // [N, C, H*W] over {0, 2}. Without any, an axis of 1 is added.
@@ -89,11 +91,28 @@ Moments moments(const Tensor& x, int64_t axis, const Size& from, const Size& chu
   return result;
 }
 
+bool are_ones(const SizeList& shape, const Sizes& axes) {
+  return std::all_of(axes.begin(), axes.end(),
+                     [&](int64_t axis) { return shape[axis].is_number(1); });
+}
+
 // Over axes that stay, as 1.
 Tensor total_over(const Tensor& x, const Sizes& axes) {
-  const bool all_ones = std::all_of(axes.begin(), axes.end(),
-                                    [&](int64_t axis) { return x.size(axis).is_number(1); });
-  return all_ones ? x : sum(x, axes, true);
+  return are_ones(x.sizes(), axes) ? x : sum(x, axes, true);
+}
+
+// Chunks of one length that are one tensor, or one each.
+using Part = std::vector<Moments>;
+
+// As a sum of so many adds them up: the upper half to the lower, as far as it goes.
+Tensor added_up(std::vector<Tensor> values) {
+  size_t half = 1;
+  while (2 * half < values.size()) half *= 2;
+  for (; half > 0; half /= 2) {
+    for (size_t k = half; k < std::min(2 * half, values.size()); k++)
+      values[k - half] = values[k - half] + values[k];
+  }
+  return values[0];
 }
 
 // x * (part / total). The quotient is of f64, as it is in C++, and rounded once.
@@ -112,24 +131,49 @@ Tensor if_present(const Moments& part, const Tensor& share) {
 
 // The m2 of all parts, over the chunks of each and the axes `merged`; deviations are taken from
 // about `origin`.
-Tensor merge(const std::vector<Moments>& parts, const Tensor& origin, const Sizes& merged,
+Tensor merge(const std::vector<Part>& parts, const Tensor& origin, const Sizes& merged,
              const Size& total) {
-  std::vector<Tensor> places;
+  std::vector<std::vector<Tensor>> places;
   Tensor centre, m2;
-  for (const Moments& part : parts) {
-    const Tensor moved = part.first - origin;
-    places.push_back(moved + part.offset);
-    const Tensor mean = weighted(total_over(places.back(), merged), part.length, total);
-    const Tensor share = if_present(part, mean);
+  for (const Part& part : parts) {
+    std::vector<Tensor> totals;
+    places.emplace_back();
+    for (const Moments& chunks : part) {
+      const Tensor moved = chunks.first - origin;
+      places.back().push_back(moved + chunks.offset);
+      totals.push_back(total_over(places.back().back(), merged));
+    }
+    const Tensor mean = weighted(added_up(std::move(totals)), part[0].length, total);
+    const Tensor share = if_present(part[0], mean);
     centre = centre.defined() ? centre + share : share;
   }
   for (size_t k = 0; k < parts.size(); k++) {
-    const Tensor distance = places[k] - centre;
-    const Tensor between = distance * distance * parts[k].length;
-    const Tensor share = if_present(parts[k], total_over(parts[k].m2 + between, merged));
+    std::vector<Tensor> totals;
+    for (size_t c = 0; c < parts[k].size(); c++) {
+      const Tensor distance = places[k][c] - centre;
+      const Tensor between = distance * distance * parts[k][c].length;
+      totals.push_back(total_over(parts[k][c].m2 + between, merged));
+    }
+    const Tensor share = if_present(parts[k][0], added_up(std::move(totals)));
     m2 = m2.defined() ? m2 + share : share;
   }
   return m2;
+}
+
+// Whether rows whose elements lie side by side are of few whole chunks, and of nothing else.
+bool has_few_chunks(const Runs& runs, int64_t axis, const Size& chunks) {
+  Sizes others = runs.axes;
+  std::erase(others, axis);
+  return chunks.is_number() && static_cast<int64_t>(chunks) <= kFewChunks &&
+         axis + 1 == static_cast<int64_t>(runs.shape.size()) && are_ones(runs.shape, others);
+}
+
+Part whole_chunks(const Tensor& x, const Runs& runs, int64_t axis, const Size& chunks) {
+  if (!has_few_chunks(runs, axis, chunks)) return {moments(x, axis, 0, chunks, kChunk)};
+  Part part;
+  for (int64_t c = 0; c < static_cast<int64_t>(chunks); c++)
+    part.push_back(moments(x, axis, c * kChunk, 1, kChunk));
+  return part;
 }
 
 Tensor deviations(const Tensor& x, const Runs& runs, const Size& total) {
@@ -139,20 +183,20 @@ Tensor deviations(const Tensor& x, const Runs& runs, const Size& total) {
   const int64_t axis = *longest;
   const Tensor v = reshape(x, runs.shape);
   const Size length = runs.shape[axis];
-  std::vector<Moments> parts;
+  std::vector<Part> parts;
   if (length.expr().bounds().high <= kChunk) {
-    parts.push_back(moments(v, axis, 0, 1, length));
+    parts.push_back({moments(v, axis, 0, 1, length)});
   } else {
     const Size chunks = length / kChunk, rest = length % kChunk;
-    if (!chunks.is_number(0)) parts.push_back(moments(v, axis, 0, chunks, kChunk));
-    if (!rest.is_number(0)) parts.push_back(moments(v, axis, chunks * kChunk, 1, rest));
+    if (!chunks.is_number(0)) parts.push_back(whole_chunks(v, runs, axis, chunks));
+    if (!rest.is_number(0)) parts.push_back({moments(v, axis, chunks * kChunk, 1, rest)});
   }
   const Size count(total.expr());  // with what is known by now
-  if (same_expression(count, parts[0].length)) return parts[0].m2;
+  if (same_expression(count, parts[0][0].length)) return parts[0][0].m2;
   Sizes merged;
   for (int64_t other : runs.axes) merged.push_back(other > axis ? other + 1 : other);
-  Tensor origin =
-      may_be_zero(parts[0].chunks) ? unsqueeze(slice(v, axis, 0, 1), axis) : parts[0].first;
+  Tensor origin = may_be_zero(parts[0][0].chunks) ? unsqueeze(slice(v, axis, 0, 1), axis)
+                                                  : parts[0][0].first;
   for (int64_t other : merged) origin = slice(origin, other, 0, 1);
   return merge(parts, origin, merged, count);
 }
