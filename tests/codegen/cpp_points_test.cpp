@@ -231,3 +231,21 @@ TEST_CASE("a product's rows are read where they lie", "[cpp_points]") {
             .find("left_k") != std::string::npos);
   check(product, {special({2, 3, 29, 40}), special({2, 3, 40, 70})});
 }
+
+TEST_CASE("the least and largest of bools as bytes are 0 or 1", "[cpp_points]") {
+  for (const int64_t n : {4, 16, 64, 65}) {
+    const auto bytes = [](In i) {
+      Out results;
+      for (const DType dtype : {uint8, int8, int32})
+        for (const Tensor& x : {i[0] & i[1], i[0] | i[1], i[2] < i[3]})
+          results.insert(results.end(), {x.to(dtype).amin(0), x.to(dtype).amax(0)});
+      return results;
+    };
+    const Tensor all = filled_tensor(Literal::of(DType::boolean, 1), {n}),
+                 none = filled_tensor(Literal::of(DType::boolean, 0), {n}),
+                 low = filled_tensor(Literal::of(DType::f32, 0), {n});
+    check(bytes, {all, all, low, low + 1.0});
+    check(bytes, {all, none, low + 1.0, low});
+    check(bytes, {none, none, low, low});
+  }
+}

@@ -228,6 +228,8 @@ struct tc_convert {
   TC_FN To from(From x) {
     return (To)x;
   }
+  // g++ 12 takes the mask of a vector of bools, all bits, for their bytes, where a minimum follows.
+  TC_FN To from(bool x) { return sizeof(To) == 1 ? (To)(-(int)x & 1) : (To)x; }
   TC_FN To from(float x) { return tc_saturate<To>(x); }
   TC_FN To from(double x) { return tc_saturate<To>(x); }
 };
