@@ -11,6 +11,7 @@
 #include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cpp_scatter.h"
 #include "tiny_compile/codegen/scan.h"
+#include "tiny_compile/loops/empty.h"
 #include "tiny_compile/loops/short_sums.h"
 
 namespace tiny_compile {
@@ -33,21 +34,24 @@ class ColumnsWriter {
   void write(KernelEntry& entry) {
     const Axis& lane = kernel_.axes[lane_];
     const int64_t part = columns_unit(schedule_of(kernel_));
-    const int64_t extent = lane.extent.constant(), strips = ceil_divide(extent, part);
-    entry.units = row_count(kernel_).constant() / extent * strips;
+    const std::string extent = c_operand(lane.extent);
+    const Expr strips = ceil_div(lane.extent, part);
+    entry.units = strips;
+    for (int row = 0; row < lane_; row++) entry.units = entry.units * kernel_.axes[row].extent;
     entry.at_once = lanes_ / part;
     defined_.assign(kernel_.scalars.size(), false);
     define({0, false});
     out_.open("for (long long unit = begin, next; unit < end; unit = next)");
-    out_.line(str("next = unit - unit % ", strips, " + ", strips, ";"));
+    const std::string all = c_operand(strips);
+    out_.line(str("next = unit - unit % ", all, " + ", all, ";"));
     out_.line(str("if (next > unit + ", entry.at_once, ") next = unit + ", entry.at_once, ";"));
     out_.line("if (next > end) next = end;");
-    out_.line(str("const long long start = unit % ", strips, " * ", part,
+    out_.line(str("const long long start = unit % ", all, " * ", part,
                   ", most = (next - unit) * ", part, ";"));
     out_.line(str("const long long width = ", extent, " - start < most ? ", extent,
                   " - start : most;"));
-    text_.unpack_rows(lane_,
-                      floor_div(Expr::symbol(tile_symbol("unit"), 0, entry.units - 1), strips));
+    const int64_t most = entry.units.bounds().high;
+    text_.unpack_rows(lane_, floor_div(Expr::symbol(tile_symbol("unit"), 0, most - 1), strips));
     define({row_mask(kernel_) & ~(uint64_t{1} << lane_), false});
     for (size_t s = 0; s < kernel_.steps.size(); s++)
       write_step(kernel_.steps[s], static_cast<int>(s));
@@ -75,11 +79,7 @@ class ColumnsWriter {
       case StepKind::Dot: CHECK(false, "a matmul in columns");
       default: break;
     }
-    for (int axis : step.inner) {
-      const Axis& a = kernel_.axes[axis];
-      out_.open(str("for (long long ", a.name, " = 0; ", a.name, " < ", a.extent, "; ", a.name,
-                    "++)"));
-    }
+    for (int axis : step.inner) text_.open_loop(axis);
     open_lanes();
     define_in_lanes(step);
     write_point(step);
@@ -100,13 +100,13 @@ class ColumnsWriter {
       return out_.line(str(place, " = ", to_storage(text_.calls, step.dtype, value), ";"));
     const std::string mask = step.mask < 0 ? "" : text_.scalars.name(step.mask) + " && ";
     out_.line(str("if (", mask, text_.calls("tc_in_range"), "(", text_.scalars.name(step.other),
-                  ", ", step.limit, ")) ", updated(text_.calls, step, place, value)));
+                  ", ", c_text(step.limit), ")) ", updated(text_.calls, step, place, value)));
   }
 
   // Every lane's groups end at the same rows.
   void write_scan(const Step& step, int number) {
     const ScanText scan(kernel_, step);
-    const int64_t count = inner_count(kernel_, step).constant();
+    const std::string count = c_text(inner_count(kernel_, step));
     const std::string nothing = scan.op + "::identity()", reg = str("r", number, "[l]");
     if (makes_register(step))
       out_.line(str("alignas(64) ", scan.type, " r", number, "[", lanes_, "];"));
@@ -181,7 +181,7 @@ class ColumnsWriter {
 
   void write_reduce(const Step& step, int number) {
     const DType type = accumulator(step.op, kernel_.scalars[step.value].dtype);
-    const int64_t count = inner_count(kernel_, step).constant();
+    const Expr count = inner_count(kernel_, step);
     const std::string reg = str("r", number);
     const bool arg = step.op == Op::argmax || step.op == Op::argmin;
     const bool tree =
@@ -193,12 +193,16 @@ class ColumnsWriter {
       declare_lanes(type, reg, tree ? Literal::of(type, 0) : identity(step.op, type));
     }
     out_.open("");
-    if (count > 0 && count <= kShort && step.op != Op::sum_exp)
-      write_short(step, reg, type, count);
+    const bool short_one =
+        count.is_constant() && !count.is_constant(0) && count.constant() <= kShort;
+    if (short_one && step.op != Op::sum_exp)
+      write_short(step, reg, type, count.constant());
     else if (arg)
       write_arg(step, reg, type, count);
+    else if (tree && count.is_constant())
+      write_tree(step, reg, type, count.constant());
     else if (tree)
-      write_tree(step, reg, type, count);
+      write_sized_tree(step, reg, type, count);
     else
       write_plain(step, reg, type, count);
     out_.close();
@@ -247,8 +251,8 @@ class ColumnsWriter {
   }
 
   // Reductions whose order cannot matter: one accumulator a lane.
-  void write_plain(const Step& step, const std::string& reg, DType type, int64_t count) {
-    out_.open(str("for (long long e = 0; e < ", count, "; e++)"));
+  void write_plain(const Step& step, const std::string& reg, DType type, const Expr& count) {
+    out_.open(str("for (long long e = 0; e < ", c_text(count), "; e++)"));
     text_.unpack_inner(step, "e");
     open_lanes();
     define_in_lanes(step);
@@ -263,9 +267,9 @@ class ColumnsWriter {
       out_.line(str("__asm__(\"\" : \"+m\"(", reg, "));"));
   }
 
-  void write_arg(const Step& step, const std::string& reg, DType type, int64_t count) {
+  void write_arg(const Step& step, const std::string& reg, DType type, const Expr& count) {
     const std::string best = str("best_", reg, "[l]");
-    out_.open(str("for (long long e = 0; e < ", count, "; e++)"));
+    out_.open(str("for (long long e = 0; e < ", c_text(count), "; e++)"));
     text_.unpack_inner(step, "e");
     open_lanes();
     define_in_lanes(step);
@@ -314,13 +318,35 @@ class ColumnsWriter {
                   const std::string& value) {
     int bits = 0;
     while ((int64_t{1} << bits) < count) bits++;
-    out_.open(str("for (long long turn = 0; turn < ", int64_t{1} << bits, "; turn++)"));
+    const bool whole = (int64_t{1} << bits) == count;
+    write_turns(step, type, {str(bits), str(bits - 1), str(int64_t{1} << bits)}, first,
+                whole ? "" : str(count), value);
+  }
+
+  // The same for as many rows as `count` says while it runs.
+  void write_sized_rows(const Step& step, DType type, const std::string& first,
+                        const std::string& count, const std::string& value) {
+    out_.open("");
+    out_.line("int bits = 0;");
+    out_.line(str("while (1ll << bits < ", count, ") bits++;"));
+    write_turns(step, type, {"bits", "bits - 1", "1ll << bits"}, first, count, value);
+    out_.close();
+  }
+
+  struct Turns {
+    std::string bits, highest, all;  // of their numbers, of these bits the highest; how many
+  };
+
+  // `count`: rows that are there, "" for all.
+  void write_turns(const Step& step, DType type, const Turns& turns, const std::string& first,
+                   const std::string& count, const std::string& value) {
+    out_.open(str("for (long long turn = 0; turn < ", turns.all, "; turn++)"));
     out_.line("long long r = 0;");
-    out_.line(str("for (int b = 0; b < ", bits, "; b++) r |= (turn >> b & 1) << (", bits - 1,
-                  " - b);"));
+    out_.line(str("for (int b = 0; b < ", turns.bits, "; b++) r |= (turn >> b & 1) << (",
+                  turns.highest, " - b);"));
     text_.declare("e", first + " + r");
     const std::string all = str("for (long long l = 0; l < width; l++) stack[height][l] = ");
-    if ((int64_t{1} << bits) == count) {
+    if (count.empty()) {
       out_.line("#pragma GCC ivdep");
       out_.line(all + value + ";");
     } else {
@@ -382,10 +408,45 @@ class ColumnsWriter {
     }
   }
 
+  // The same of a length that is a size.
+  void write_sized_tree(const Step& step, const std::string& reg, DType type,
+                        const Expr& count) {
+    const int64_t chunks = ceil_divide(count.bounds().high, kChunk);
+    if (step.op == Op::sum_exp) write_most(step, type, count);
+    write_element(step, type);
+    text_.declare("count", count);
+    out_.line(str("alignas(64) ", c_type(type), " stack[12][", lanes_, "];"));
+    out_.line("int height = 0;");
+    const auto finish = [&](const std::string& target, const std::string& value) {
+      out_.line("height = 0;");
+      out_.line(str("for (long long l = 0; l < width; l++) ", target, "[l] = ", value, ";"));
+    };
+    if (chunks > 1) {
+      text_.declare("full", "count / 1024");
+      text_.declare("rest", "count % 1024");
+      text_.declare("chunks", "full + (rest > 0)");
+      out_.line(str("alignas(64) ", c_type(type), " part[", chunks, "][", lanes_, "];"));
+      out_.open("for (long long c = 0; c < full; c++)");
+      write_eights(step, type, "1024 * c");
+      finish("part[c]", "stack[0][l]");
+      out_.close();
+      out_.open("if (rest > 0)");
+      write_sized_rows(step, type, "1024 * full", "rest", "element(e, l)");
+      finish("part[full]", "stack[0][l]");
+      out_.close();
+    }
+    write_sized_rows(step, type, "0", chunks > 1 ? "chunks" : "count",
+                     chunks > 1 ? "part[e][l]" : "element(e, l)");
+    finish(reg, count.bounds().low > 0
+                    ? "stack[0][l]"
+                    : str("count > 0 ? stack[0][l] : ",
+                          literal_text(text_.calls, of_nothing(step.op, type))));
+  }
+
   // The lanes' maxima, clamped to finite (rows of one chunk only).
-  void write_most(const Step& step, DType type, int64_t count) {
+  void write_most(const Step& step, DType type, const Expr& count) {
     declare_lanes(type, "most", identity(Op::max, type));
-    out_.open(str("for (long long e = 0; e < ", count, "; e++)"));
+    out_.open(str("for (long long e = 0; e < ", c_text(count), "; e++)"));
     text_.unpack_inner(step, "e");
     open_lanes();
     define_in_lanes(step);

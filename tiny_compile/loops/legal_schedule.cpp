@@ -140,7 +140,7 @@ bool is_plain_matmul(const Kernel& kernel) {
 
 }  // namespace
 
-bool can_go_in_columns(const Kernel& kernel) {
+bool can_go_in_columns(const Kernel& kernel, Target target) {
   for (const Step& step : kernel.steps) {
     if (step.kind == StepKind::Dot || step.kind == StepKind::Fold ||
         step.kind == StepKind::Sort)
@@ -149,7 +149,9 @@ bool can_go_in_columns(const Kernel& kernel) {
     const int64_t count = inner_count(kernel, step).bounds().high;
     if (count > kChunk * kChunk || (step.op == Op::sum_exp && count > kChunk)) return false;
   }
-  return kernel.rows > 0 && kernel.axes[kernel.rows - 1].extent.bounds().low >= 8;
+  if (kernel.rows == 0) return false;
+  const Interval lanes = kernel.axes[kernel.rows - 1].extent.bounds();
+  return (target == Target::Cpp ? lanes.high : lanes.low) >= 8;
 }
 
 bool can_be_tiled(const Program& program, const Kernel& kernel) {
@@ -198,10 +200,11 @@ std::string why_illegal(const Program& program, const Kernel& kernel) {
       if (dots + others > 0) return "schedule pointwise is for stores alone";
       return kernel.rows > 0 ? "" : "schedule pointwise needs a row axis";
     case Strategy::Columns:
-      return can_go_in_columns(kernel) ? ""
-                                       : "schedule columns is for 8 rows or more, without "
-                                         "dots, folds and sorts, of at most "
-                                         "1048576 elements (sum_exp: 1024)";
+      return can_go_in_columns(kernel, program.target)
+                 ? ""
+                 : "schedule columns is for 8 rows or more, without "
+                   "dots, folds and sorts, of at most "
+                   "1048576 elements (sum_exp: 1024)";
     case Strategy::Library: {
       const std::string reason = why_no_call(program, kernel);
       return reason.empty() ? "" : "schedule library " + reason;

@@ -8,7 +8,7 @@
 namespace tiny_compile {
 
 // Whether neighbouring rows may be lanes: trees of at most two levels, sum_exp of one.
-bool can_go_in_columns(const Kernel& kernel);
+bool can_go_in_columns(const Kernel& kernel, Target target);
 
 inline constexpr int kMostAlgorithms = 16;  // of a vendor's library, that a schedule may name
 
