@@ -31,7 +31,7 @@ TEST_CASE("there are some 64 units of a product that is worth so many threads", 
 
 TEST_CASE("a product that is not worth two threads has one", "[matmul]") {
   const auto threads = [](const KernelEntry& kernel) {
-    return kernel.units.constant() / kernel.grain;
+    return kernel.units.constant() / kernel.grain.constant();
   };
   CHECK(threads(entry(48, 16, 64)) <= 1);
   CHECK(threads(entry(1, 48, 64)) <= 1);

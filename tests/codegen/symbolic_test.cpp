@@ -322,6 +322,21 @@ TEST_CASE("threads call one text with many sizes at once", "[symbolic][sizes]") 
   omp_set_num_threads(before);
 }
 
+TEST_CASE("short rows of a size go to one thread together", "[symbolic][sizes]") {
+  const Graph graph = parse_graph(
+      "graph f[n: 1..1000000](%0 x: f32[512,n]) {\n  %1: f32[512] = sum %0 {axes=[1]}\n"
+      "  return %1\n}\n");
+  const Staged staged = run_pipeline(default_pipeline(), graph, true);
+  const auto grain = [&](int64_t size) {
+    return plan_call(staged.program, staged.source, {{{"n", SymbolKind::Size}, size}})
+        .kernels[0]
+        .entry.grain.constant();
+  };
+  CHECK(grain(1) > 512);
+  CHECK(grain(63) == 128);
+  CHECK(grain(1000000) == 1);
+}
+
 TEST_CASE("sizes of any name are none of the text's words", "[symbolic][sizes]") {
   std::vector<Graph> graphs;
   for (const std::string name :

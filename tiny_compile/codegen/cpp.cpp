@@ -36,6 +36,8 @@ namespace {
 // Bytes of kernels in a unit: a third of a second of g++, which takes 0.05 s for an empty one.
 constexpr size_t kUnit = 16 << 10;
 
+constexpr int64_t kWorkAlone = 1 << 13;  // elements, some us, that one thread does alone
+
 constexpr const char* kHead =
     R"(#define TC_FN static inline __attribute__((always_inline, unused))
 #define TC_FAIL(code) tc_fail(code)
@@ -211,6 +213,17 @@ void write_rows(KernelText& text) {
   text.out.close();
 }
 
+// The schedule's. Rows whose length is a size may be shorter than those that it is for: then so many
+// that a thread is worth asking.
+Expr grain_of(const Kernel& kernel) {
+  const Schedule schedule = schedule_of(kernel);
+  Expr work = 0;
+  for (const Step& step : kernel.steps) work = work + inner_count(kernel, step);
+  if (work.is_constant()) return std::max<int64_t>(schedule.grain, 1);
+  if (schedule.strategy == Strategy::Columns) work = work * columns_unit(schedule);
+  return max(schedule.grain, floor_div(kWorkAlone, max(work, 1)));
+}
+
 Functions::Written write_kernel(const LoneKernel& given, const std::string& function) {
   const SizeNames names = size_names(sizes(given.program));
   const LoneKernel lone = {substitute(given.program, names.there), given.buffers};
@@ -218,7 +231,7 @@ Functions::Written write_kernel(const LoneKernel& given, const std::string& func
   KernelEntry entry;
   entry.function = function;
   entry.units = row_count(kernel);
-  entry.grain = std::max<int64_t>(schedule_of(kernel).grain, 1);
+  entry.grain = grain_of(kernel);
   for (size_t b = 0; b < lone.buffers.size(); b++) entry.buffers.push_back(static_cast<int>(b));
   KernelText text(lone.program, kernel);
   text.begin_function(entry.function);
@@ -235,7 +248,7 @@ Functions::Written write_kernel(const LoneKernel& given, const std::string& func
     case Strategy::Pointwise:
       if (const std::vector<int> turned = turned_loads(kernel); !turned.empty()) {
         entry.units = write_turned(text, turned);
-        entry.grain = std::max<int64_t>(entry.grain / (kSquare * kSquare), 1);
+        entry.grain = max(floor_div(entry.grain, kSquare * kSquare), 1);
       } else {
         write_points(text);
       }
@@ -249,6 +262,7 @@ Functions::Written write_kernel(const LoneKernel& given, const std::string& func
   if (text.calls.has("tc_stream")) text.out.line("tc_stream_done();");
   text.out.close();
   entry.units = substitute(entry.units, names.back);
+  entry.grain = substitute(entry.grain, names.back);
   entry.own_bytes = substitute(entry.own_bytes, names.back);
   for (const Expr& size : text.sizes) entry.sizes.push_back(substitute(size, names.back));
   return {entry, text.out.str(), text.calls};

@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "tiny_compile/codegen/cpp_store.h"
+#include "tiny_compile/loops/axes.h"
 
 namespace tiny_compile {
 namespace {
@@ -75,21 +76,6 @@ static inline void tc_turn(const T* from, long long stride, T* to, long long row
   }
 }
 )";
-
-bool is_made_of_sizes(const Expr& expr) {
-  const std::vector<Symbol> in = symbols(expr);
-  return !in.empty() && std::all_of(in.begin(), in.end(), [](const Symbol& symbol) {
-    return symbol.kind == SymbolKind::Size;
-  });
-}
-
-// How far apart neighbours along the axis lie, which may be symbolic; 0 where that varies.
-Expr stride_of(const Expr& index, const Axis& axis) {
-  const int64_t step = coefficient(index, axis.symbol());
-  if (step != 0) return step;
-  const Expr stride = substitute(index, {{axis.name, axis.symbol() + 1}}) - index;
-  return is_made_of_sizes(stride) ? stride : Expr(0);
-}
 
 // The axis along which a load is contiguous while the last row axis strides; -1 for others.
 int turned_axis(const Kernel& kernel, const Scalar& load) {

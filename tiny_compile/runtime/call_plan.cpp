@@ -52,6 +52,7 @@ std::vector<int64_t> key_of(std::span<const Tensor> inputs) {
 
 KernelEntry with_numbers(KernelEntry entry, const Substitution& numbers) {
   entry.units = substitute(entry.units, numbers);
+  entry.grain = substitute(entry.grain, numbers);
   entry.own_bytes = substitute(entry.own_bytes, numbers);
   for (Expr& size : entry.sizes) size = substitute(size, numbers);
   return entry;
