@@ -166,8 +166,9 @@ class TurnedWriter {
     const Expr corner = substitute(
         load.index, {{row().name, Expr::symbol(tile_symbol("first_row"), 0, INT64_MAX)},
                      {column().name, Expr::symbol(tile_symbol("first_column"), 0, INT64_MAX)}});
-    out_.line(
-        str("alignas(64) ", c_type(load.dtype), " turned_", id, "[", kSquare * kSquare, "];"));
+    const bool is_bool = load.dtype == DType::boolean;  // a byte, as the buffer's are
+    out_.line(str("alignas(64) ", is_bool ? "unsigned char" : c_type(load.dtype), " turned_",
+                  id, "[", kSquare * kSquare, "];"));
     out_.line(str(text_.calls("tc_turn"), "(", pointer_name(text_.program.buffers[load.buffer]),
                   " + ", c_text(corner), ", ", c_text(stride_of(load.index, column())),
                   ", turned_", id, ", stop_row - first_row, stop_column - first_column);"));
