@@ -28,8 +28,15 @@ bool computes_with_doubles(const Kernel& kernel) {
          std::any_of(kernel.steps.begin(), kernel.steps.end(), is_double);
 }
 
-// Of each scalar, the loops around all of its uses that a size of 0 keeps from turning: what would
-// be read before them need not be there.
+// What is computed for nothing must not read a place that is not there, nor raise an error.
+bool may_go_wrong(const Kernel& kernel, const Scalar& scalar) {
+  const bool divides = scalar.op == Op::floor_divide || scalar.op == Op::remainder;
+  return scalar.kind == ScalarKind::Load || scalar.kind == ScalarKind::Index ||
+         (scalar.kind == ScalarKind::Apply && divides &&
+          !is_float(kernel.scalars[scalar.operands[0]].dtype));
+}
+
+// Of each such scalar, the loops around all of its uses that a size of 0 may keep from turning.
 std::vector<uint64_t> loops_that_may_not_turn(const Kernel& kernel) {
   const auto may_not_turn = [&](int axis) { return kernel.axes[axis].extent.bounds().low < 1; };
   std::vector<uint64_t> loops(kernel.scalars.size(), 0);
@@ -44,10 +51,8 @@ std::vector<uint64_t> loops_that_may_not_turn(const Kernel& kernel) {
       is_used[id] = true;
     }
   }
-  for (size_t id = 0; id < loops.size(); id++) {
-    const ScalarKind kind = kernel.scalars[id].kind;
-    if (kind == ScalarKind::Constant || kind == ScalarKind::Register) loops[id] = 0;
-  }
+  for (size_t id = 0; id < loops.size(); id++)
+    if (!may_go_wrong(kernel, kernel.scalars[id])) loops[id] = 0;
   return loops;
 }
 
