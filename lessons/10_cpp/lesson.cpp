@@ -61,8 +61,8 @@ void show_text() { std::printf("%s", kernels_of(staged(gate_graph()).source.text
 void show_entry() {
   for (const KernelEntry& kernel : staged(gate_graph()).source.kernels)
     std::printf("%s(buffers, begin, end): %lld units, at least %lld a thread\n",
-                kernel.function.c_str(), static_cast<long long>(kernel.units),
-                static_cast<long long>(kernel.grain));
+                kernel.function.c_str(), static_cast<long long>(kernel.units.constant()),
+                static_cast<long long>(kernel.grain.constant()));
 }
 
 // Every name that a definition before the kernels defines.
@@ -87,7 +87,7 @@ void show_family(const char* title, const Graph& graph) {
   for (size_t k = 0; k < all.program.kernels.size(); k++) {
     const Strategy strategy = schedule_of(all.program.kernels[k]).strategy;
     std::printf("%-12s %-10s %5lld units\n", title, name_of(strategy),
-                static_cast<long long>(all.source.kernels[k].units));
+                static_cast<long long>(all.source.kernels[k].units.constant()));
   }
 }
 

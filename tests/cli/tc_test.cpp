@@ -360,7 +360,7 @@ TEST_CASE("what needs numbers points at the symbolic size", "[tc][sizes]") {
   const std::string graph = "# rows\ngraph f[n: 1..9](%0 x: f32[n]) {\n  return %0\n}\n";
   const std::string program = "program f[n: 1..9] {\n  input x: f32[n]\n  return x\n}\n";
   for (const std::vector<std::string>& words :
-       std::vector<std::vector<std::string>>{{"emit", "-"},
+       std::vector<std::vector<std::string>>{{"emit", "-", "--target=cuda"},
                                              {"run", "-"},
                                              {"explain", "-"},
                                              {"bench", "-"},
@@ -384,6 +384,27 @@ TEST_CASE("what needs numbers points at the symbolic size", "[tc][sizes]") {
                                  "program f[n: 1..9] {\n            ^"));
   }
   for (const char* command : {"print", "verify"}) CHECK(tc({command, "-"}, graph).code == 0);
+}
+
+TEST_CASE("a text with sizes is compiled for any of them", "[tc][sizes]") {
+  const std::string graph =
+      "graph f[n: 0..4096](%0 x: f32[n,3]) {\n  %1: f32[3] = sum %0 {axes=[0]}\n  return "
+      "%1\n}\n";
+  CHECK_THAT(tc({"emit", "-"}, graph).out,
+             ContainsSubstring("const long long size_n = sizes[0];"));
+  for (const char* size : {"n=0", "n=1", "n=1025"}) {
+    const Ran ran =
+        tc({"run", "-", "--symbolic", "--size", size, "--against=interpreter"}, graph);
+    CHECK_THAT(ran.out, ContainsSubstring("the same bits"));
+    CHECK(ran.code == 0);
+  }
+  CHECK_THAT(tc({"run", "-", "--symbolic", "--size", "n=5000"}, graph).problems,
+             ContainsSubstring("n is 5000, which is not in 0..4096"));
+  CHECK_THAT(tc({"run", "-", "--symbolic", "--size", "n=5", "--backend=eager"}, graph).problems,
+             ContainsSubstring("--symbolic is for --backend=cpp"));
+  CHECK_THAT(
+      tc({"run", "-", "--symbolic"}, graph).problems,
+      ContainsSubstring("tc run needs numbers for symbolic sizes: give --size n=NUMBER"));
 }
 
 TEST_CASE("a size that does not fit the graph is an error, with its number", "[tc][sizes]") {

@@ -22,15 +22,17 @@ KernelEntry entry(int64_t rows, int64_t depth, int64_t columns, DType dtype = DT
 
 TEST_CASE("there are some 64 units of a product that is worth so many threads", "[matmul]") {
   CHECK(entry(7, 5, 3).units == 1);
-  const int64_t units = entry(1024, 512, 1024).units;
+  const int64_t units = entry(1024, 512, 1024).units.constant();
   CHECK(units >= 64);
   CHECK(units <= 256);
-  CHECK(entry(8, 4608, 512).units >= 16);  // few rows: by columns
-  CHECK(entry(4096, 512, 10).units >= 16);
+  CHECK(entry(8, 4608, 512).units.constant() >= 16);  // few rows: by columns
+  CHECK(entry(4096, 512, 10).units.constant() >= 16);
 }
 
 TEST_CASE("a product that is not worth two threads has one", "[matmul]") {
-  const auto threads = [](const KernelEntry& kernel) { return kernel.units / kernel.grain; };
+  const auto threads = [](const KernelEntry& kernel) {
+    return kernel.units.constant() / kernel.grain.constant();
+  };
   CHECK(threads(entry(48, 16, 64)) <= 1);
   CHECK(threads(entry(1, 48, 64)) <= 1);
   CHECK(threads(entry(512, 256, 512)) >= 16);

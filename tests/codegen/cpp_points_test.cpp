@@ -238,7 +238,7 @@ TEST_CASE("the least and largest of bools as bytes are 0 or 1", "[cpp_points]") 
       Out results;
       for (const DType dtype : {uint8, int8, int32})
         for (const Tensor& x : {i[0] & i[1], i[0] | i[1], i[2] < i[3]})
-          results.insert(results.end(), {x.to(dtype).amin(0), x.to(dtype).amax(0)});
+          results.insert(results.end(), {x.to(dtype).min({0}), x.to(dtype).max({0})});
       return results;
     };
     const Tensor all = filled_tensor(Literal::of(DType::boolean, 1), {n}),

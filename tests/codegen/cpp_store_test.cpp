@@ -67,6 +67,14 @@ TEST_CASE("transposed operands are read in squares", "[cpp_turned]") {
   }
 }
 
+TEST_CASE("a transposed mask is read in squares", "[cpp_turned]") {
+  check_both(
+      "graph g(%0 x: bool[50,130], %1 y: f32[130,50]) {\n  %2: bool[130,50] = permute %0 "
+      "{axes=[1,0]}\n  %3: f32[130,50] = neg %1\n  %4: f32[130,50] = where %2, %1, %3\n"
+      "  return %4\n}\n",
+      "tc_turn(");
+}
+
 TEST_CASE("squares leave batches and short axes right", "[cpp_turned]") {
   check_both(
       "graph g(%0 x: f32[3,20,17], %1 y: f32[3,17,20]) {\n  %2: f32[3,17,20] = permute %0 "

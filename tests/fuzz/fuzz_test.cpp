@@ -131,7 +131,7 @@ TEST_CASE("guards tell when a kernel writes outside its buffers", "[fuzz]") {
       parse_graph("graph f(%0 x: f32[5]) {\n  %1: f32[5] = exp %0\n  return %1\n}");
   const Program program = run_pipeline(default_pipeline(), graph, true).program;
   Source source = emit_cpp(program);
-  source.kernels[0].units++;
+  source.kernels[0].units = source.kernels[0].units + 1;
   const BuiltLibrary built = build_cpp(source.text, default_toolchain());
   REQUIRE_THROWS_WITH(run_guarded(program, source, *built.library, random_inputs(graph, 1)),
                       Catch::Matchers::ContainsSubstring("wrote outside y1"));

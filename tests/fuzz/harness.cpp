@@ -15,7 +15,9 @@
 #include "tiny_compile/codegen/cpp.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/loops/in_place.h"
+#include "tiny_compile/loops/inputs.h"
 #include "tiny_compile/loops/interpreter.h"
+#include "tiny_compile/runtime/call_plan.h"
 #include "tiny_compile/runtime/cuda_executable.h"
 #include "tiny_compile/tensor/cuda_memory.h"
 
@@ -286,11 +288,15 @@ unsigned run_launches(const Program& program, const Source& source,
       const KernelEntry& kernel = source.kernels[id];
       std::vector<void*> arguments;
       for (int buffer : kernel.buffers) arguments.push_back(addresses[buffer]);
-      arguments.push_back(own(static_cast<size_t>(kernel.own_bytes)));
+      std::vector<long long> sizes;
+      for (const Expr& size : kernel.sizes) sizes.push_back(size.constant());
+      if (!sizes.empty()) arguments.push_back(sizes.data());
+      arguments.push_back(own(static_cast<size_t>(kernel.own_bytes.constant())));
       auto* run = reinterpret_cast<void (*)(void* const*, long long, long long)>(
           library.symbol(kernel.function.c_str()));
-      run(arguments.data(), kernel.units / 2, kernel.units);  // in any order
-      run(arguments.data(), 0, kernel.units / 2);
+      const int64_t units = kernel.units.constant();
+      run(arguments.data(), units / 2, units);  // in any order
+      run(arguments.data(), 0, units / 2);
     }
   }
   return take_errors();
@@ -312,9 +318,11 @@ std::vector<Tensor> outputs_at(const Program& program, const std::vector<void*>&
   return outputs;
 }
 
-std::vector<Tensor> run_guarded(const Program& program, const Source& source,
-                                const SharedLibrary& library,
-                                const std::vector<Tensor>& inputs) {
+namespace {
+
+// Of a program whose buffers have numbers for sizes.
+std::vector<Tensor> guarded(const Program& program, const Source& source,
+                            const SharedLibrary& library, const std::vector<Tensor>& inputs) {
   std::vector<std::unique_ptr<Guarded>> memory;
   const Guarded arena(static_cast<size_t>(program.arena_bytes), 0);
   std::vector<void*> addresses;
@@ -359,6 +367,18 @@ std::vector<Tensor> run_guarded(const Program& program, const Source& source,
       fail("a kernel of ", program.name, " wrote to the input ", name);
   }
   return outputs_at(program, addresses);
+}
+
+}  // namespace
+
+std::vector<Tensor> run_guarded(const Program& program, const Source& source,
+                                const SharedLibrary& library,
+                                const std::vector<Tensor>& inputs) {
+  const Substitution numbers = sizes_of_call(program, inputs);
+  if (numbers.empty()) return guarded(program, source, library, inputs);
+  Source sized = source;
+  for (KernelEntry& kernel : sized.kernels) kernel = with_numbers(kernel, numbers);
+  return guarded(with_buffers_for(program, numbers), sized, library, inputs);
 }
 
 void use_no_cache() { setenv("TC_CACHE_DIR", "/dev/null", 1); }

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tiny_compile/codegen/cpp.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/graph/sizes.h"
 #include "tiny_compile/loops/interpreter.h"
@@ -160,6 +161,45 @@ std::vector<Call> calls_of(const Graph& graph, int64_t size, uint64_t seed) {
   return calls;
 }
 
+struct Compiled {
+  uint64_t seed;
+  Program program;
+  std::vector<Call> calls;
+};
+
+// Planned programs of a graph of numbers, for each of its sizes in turn.
+std::vector<Compiled> programs_of(const Graph& numbers, uint64_t seed, SymbolicCounts& counts) {
+  std::vector<Compiled> result;
+  for (const int64_t size : sizes_of_inputs(numbers)) {
+    const auto graph = with_symbol(numbers, size, static_cast<int64_t>(seed % 2));
+    if (!graph) continue;
+    try {  // a stage that fails is symbolic_failures' to tell
+      const Pipeline pipeline = until(default_pipeline(), "plan_memory");
+      result.push_back(
+          {seed, run_pipeline(pipeline, *graph, true).program, calls_of(*graph, size, seed)});
+    } catch (const Error&) {
+      continue;
+    }
+    counts.graphs++, counts.calls += static_cast<int>(result.back().calls.size());
+  }
+  return result;
+}
+
+std::string wrong_code(const Compiled& one, const Source& source,
+                       const SharedLibrary& library) {
+  for (const Call& call : one.calls) {
+    try {
+      const std::vector<Tensor> got = run_guarded(one.program, source, library, call.inputs);
+      for (size_t k = 0; k < got.size(); k++)
+        if (!same_bits(call.wanted[k], got[k]))
+          return str("other bits of output ", k, " for n = ", call.number);
+    } catch (const std::exception& error) {
+      return str("for n = ", call.number, ": ", error.what());
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 std::optional<Graph> with_symbol(const Graph& graph, int64_t size, int64_t least) {
@@ -188,6 +228,27 @@ std::vector<FuzzFailure> symbolic_failures(const Graph& numbers, uint64_t seed,
       failures.push_back({seed, stage.name, str(wrong, "\n", print(*graph))});
       break;
     }
+  }
+  return failures;
+}
+
+std::vector<FuzzFailure> fuzz_symbolic_cpp(uint64_t first, int count, SymbolicCounts& counts) {
+  std::vector<Compiled> all;
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); seed++) {
+    for (Compiled& one : programs_of(random_graph(seed), seed, counts))
+      all.push_back(std::move(one));
+  }
+  std::vector<FuzzFailure> failures;
+  if (all.empty()) return failures;
+  std::vector<Program> programs;
+  for (const Compiled& one : all) programs.push_back(one.program);
+  const std::vector<Source> sources = emit_cpp_together(programs);
+  const auto library =
+      build_cpp(sources[0].text, default_toolchain(), sources[0].units).library;
+  for (size_t k = 0; k < all.size(); k++) {
+    const std::string wrong = wrong_code(all[k], sources[k], *library);
+    if (!wrong.empty())
+      failures.push_back({all[k].seed, "emit", str(wrong, "\n", print(all[k].program))});
   }
   return failures;
 }

@@ -24,4 +24,8 @@ std::vector<FuzzFailure> symbolic_failures(const Graph& numbers, uint64_t seed,
 // Of the random graphs of seeds first, first + 1, ...
 std::vector<FuzzFailure> fuzz_symbolic(uint64_t first, int count, SymbolicCounts& counts);
 
+// The generated C++ of the same graphs, compiled together, instead of what each stage made: it is
+// to keep to its buffers too.
+std::vector<FuzzFailure> fuzz_symbolic_cpp(uint64_t first, int count, SymbolicCounts& counts);
+
 }  // namespace tiny_compile

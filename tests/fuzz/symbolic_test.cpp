@@ -39,6 +39,13 @@ TEMPLATE_TEST_CASE_SIG("random graphs of n rows keep their bits through every st
   CHECK(counts.calls >= 4 * counts.graphs);
 }
 
+TEST_CASE("random graphs of n rows are compiled once and keep their bits",
+          "[fuzz][symbolic][sizes]") {
+  SymbolicCounts counts;
+  require_none(fuzz_symbolic_cpp(2000, 40, counts));
+  CHECK(counts.graphs >= 40);
+}
+
 TEST_CASE("graphs that use every op keep their bits with each size symbolic", "[fuzz][sizes]") {
   SymbolicCounts counts;
   for (const std::string& text : tests::valid_graphs()) {

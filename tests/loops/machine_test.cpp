@@ -234,7 +234,7 @@ TEST_CASE("a product has units for all cores, and no more than that needs", "[ma
       "graph g(%0 x: f32[960,512], %1 y: f32[512,1024]) {\n"
       "  %2: f32[960,1024] = matmul %0, %1\n  return %2\n}\n";
   const auto units = [&](const char* machine) {
-    return made_for(parse_machine(machine), product).source.kernels[0].units;
+    return made_for(parse_machine(machine), product).source.kernels[0].units.constant();
   };
   CHECK(units("cpu:16") >= 64);
   CHECK(units("cpu:4") >= 16);

@@ -68,6 +68,18 @@ void check_bits(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("a register that a parted scan loads is printed as it is", "[scan]") {
+  const Program whole = fused(R"(graph f(%0 x: bf16[7,8]) {
+  %1: bool[7,8] = cast %0
+  %2: bool[1,1] = any %1 {axes=[0,1], keepdim=1}
+  %3: f32[1,1] = cast %2
+  %4: f32[1,1] = cumsum %3 {axis=0}
+  return %4
+})");
+  const Program apart = parted(whole);
+  CHECK(parse_program(print(apart)) == apart);
+}
+
 TEST_CASE("reductions store what a scan needs, and the scan loads it", "[scan]") {
   CHECK(kernels_of(parted(fused(kSoftmaxSums))) ==
         R"(  kernel max_sub_cumsum_4_reduced rows(i0: 5) {

@@ -8,6 +8,7 @@
 #include "tiny_compile/passes/passes.h"
 #include "tiny_compile/schedule/policy.h"
 
+#include "tests/loops/symbolic_cases.h"
 #include "tests/loops/symbolic_stages.h"
 
 using namespace tiny_compile;
@@ -18,90 +19,6 @@ namespace {
 
 const std::vector<int64_t> kSizes = {1, 2, 37, 1024, 4096};
 const std::vector<int64_t> kSmallSizes = {1, 2, 37};  // where large ones say nothing new
-
-// A graph of one op on n; its other lines are what it needs.
-struct Case {
-  const char* op;
-  const char* inputs;
-  const char* body;
-};
-
-const std::vector<Case> kCases = {
-    {"add", "%0 x: f32[n,3], %1 y: f32[n,3]", "%2: f32[n,3] = add %0, %1\nreturn %2"},
-    {"cast", "%0 x: f32[n,3]", "%1: bf16[n,3] = cast %0\nreturn %1"},
-    {"reshape", "%0 x: f32[n,3]", "%1: f32[n*3] = reshape %0\nreturn %1"},
-    {"reshape", "%0 x: f32[n*3]",
-     "%1: f32[3,n] = reshape %0\n%2: f32[3,n] = exp %1\nreturn %2"},
-    {"permute", "%0 x: f32[n,3]", "%1: f32[3,n] = permute %0 {axes=[1,0]}\nreturn %1"},
-    {"expand", "%0 x: f32[3], %1 y: f32[n]", "%2: f32[n,3] = expand %0\nreturn %2"},
-    {"slice", "%0 x: f32[n,3]",
-     "%1: f32[(n + 1)/2,3] = slice %0 {axis=0, start=0, stop=n, step=2}\nreturn %1"},
-    {"flip", "%0 x: f32[n,3]", "%1: f32[n,3] = flip %0 {axes=[0]}\nreturn %1"},
-    {"window", "%0 x: f32[n + 2]",
-     "%1: f32[n,3] = window %0 {axis=0, step=1, size=3}\nreturn %1"},
-    {"sum", "%0 x: f32[n,3]", "%1: f32[3] = sum %0 {axes=[0]}\nreturn %1"},
-    {"sum", "%0 x: f32[n,3]", "%1: f32[n] = sum %0 {axes=[1]}\nreturn %1"},
-    {"prod", "%0 x: f32[n,3]", "%1: f32[] = prod %0 {axes=[0,1]}\nreturn %1"},
-    {"max", "%0 x: f32[n,3]", "%1: f32[1,3] = max %0 {axes=[0], keepdim=1}\nreturn %1"},
-    {"min", "%0 x: f32[n,3]", "%1: f32[n] = min %0 {axes=[1]}\nreturn %1"},
-    {"argmax", "%0 x: f32[n,3]", "%1: i64[3] = argmax %0 {axes=[0]}\nreturn %1"},
-    {"argmin", "%0 x: f32[n,3]", "%1: i64[] = argmin %0 {axes=[1,0]}\nreturn %1"},
-    {"any", "%0 x: bool[n,3]", "%1: bool[3] = any %0 {axes=[0]}\nreturn %1"},
-    {"all", "%0 x: bool[n,3]", "%1: bool[3] = all %0 {axes=[0]}\nreturn %1"},
-    {"sum_exp", "%0 x: f32[3,n]", "%1: f32[3] = sum_exp %0 {axes=[1]}\nreturn %1"},
-    {"matmul", "%0 x: f32[n,4], %1 y: f32[4,3]", "%2: f32[n,3] = matmul %0, %1\nreturn %2"},
-    {"matmul", "%0 x: f32[2,4], %1 y: f32[4,n]", "%2: f32[2,n] = matmul %0, %1\nreturn %2"},
-    {"matmul", "%0 x: f32[n,2,3], %1 y: f32[n,3,2]",
-     "%2: f32[n,2,2] = matmul %0, %1\nreturn %2"},
-    {"matmul", "%0 x: f32[5,n], %1 y: f32[n,4]", "%2: f32[5,4] = matmul %0, %1\nreturn %2"},
-    {"gather", "%0 x: f32[n,3], %1 i: i64[2,3]",
-     "%2: i64[2,3] = sub %1, %1\n%3: f32[2,3] = gather %0, %2 {axis=0}\nreturn %3"},
-    {"gather", "%0 x: f32[3,2], %1 i: i64[n,2]",
-     "%2: f32[n,2] = gather %0, %1 {axis=0}\nreturn %2"},
-    {"scatter_add", "%0 x: f32[3,2], %1 i: i64[n,2], %2 s: f32[n,2]",
-     "%3: f32[3,2] = scatter_add %0, %1, %2 {axis=0}\nreturn %3"},
-    {"concat", "%0 x: f32[n,3], %1 y: f32[4,3]",
-     "%2: f32[n*2 + 4,3] = concat %0, %1, %0 {axis=0}\nreturn %2"},
-    {"pad", "%0 x: f32[n,3]",
-     "%1: f32[n + 3,3] = pad %0 {low=[1,0], high=[2,0], value=1.5}\nreturn %1"},
-    {"pad", "%0 x: f32[n + 2]",
-     "%1: f32[n] = pad %0 {low=[-1], high=[-1], value=0}\nreturn %1"},
-    {"cumsum", "%0 x: f32[n,3]", "%1: f32[n,3] = cumsum %0 {axis=0}\nreturn %1"},
-    {"cumprod", "%0 x: f32[3,n]", "%1: f32[3,n] = cumprod %0 {axis=1}\nreturn %1"},
-    {"logcumsumexp", "%0 x: f32[n,3]", "%1: f32[n,3] = logcumsumexp %0 {axis=0}\nreturn %1"},
-    {"cummax", "%0 x: f32[n,3]", "%1: i64[n,3] = cummax %0 {axis=0}\nreturn %1"},
-    {"cummin", "%0 x: f32[3,n]", "%1: i64[3,n] = cummin %0 {axis=1}\nreturn %1"},
-    {"argsort", "%0 x: f32[n,3]", "%1: i64[n,3] = argsort %0 {axis=0}\nreturn %1"},
-    {"argsort_descending", "%0 x: bf16[3,n]",
-     "%1: i64[3,n] = argsort_descending %0 {axis=1}\nreturn %1"},
-    {"scatter", "%0 x: f32[3,2], %1 i: i64[n,2], %2 s: f32[n,2]",
-     "%3: f32[3,2] = scatter %0, %1, %2 {axis=0}\nreturn %3"},
-    {"scatter_prod", "%0 x: f32[3,2], %1 i: i64[n,2], %2 s: f32[n,2]",
-     "%3: f32[3,2] = scatter_prod %0, %1, %2 {axis=0}\nreturn %3"},
-    {"scatter_max", "%0 x: f32[3,2], %1 i: i64[n,2], %2 s: f32[n,2]",
-     "%3: f32[3,2] = scatter_max %0, %1, %2 {axis=0}\nreturn %3"},
-    {"scatter_min", "%0 x: f32[3,2], %1 i: i64[n,2], %2 s: f32[n,2]",
-     "%3: f32[3,2] = scatter_min %0, %1, %2 {axis=0}\nreturn %3"},
-    {"iota", "%0 x: f32[n]", "%1: i64[n] = iota\nreturn %1"},
-    {"constant", "%0 x: f32[n]", "%1: f32[n] = constant {value=2.5}\nreturn %1"},
-    {"philox", "%0 x: f32[n]",
-     "%1: u64[2] = constant {value=3}\n%2: u32[n,3] = philox %1 {draw=1}\nreturn %2"},
-    {"call", "%0 x: f32[n,3]",
-     "%1: (f32[n]) = call %0 {\ngraph f(%0 a: f32[n,3]) {\n%1: f32[n] = sum %0 {axes=[1]}\n"
-     "return %1\n}\n}\n%2: f32[n] = item %1 {index=0}\nreturn %2"},
-    {"checkpoint", "%0 x: f32[n]",
-     "%1: (f32[n]) = checkpoint %0 {\ngraph f(%0 a: f32[n]) {\n%1: f32[n] = abs %0\n"
-     "return %1\n}\n}\n%2: f32[n] = item %1 {index=0}\nreturn %2"},
-    {"custom_vjp", "%0 x: f32[n]",
-     "%1: (f32[n]) = custom_vjp %0 {\ngraph f(%0 a: f32[n]) {\n%1: f32[n] = abs %0\n"
-     "return %1\n}\ngraph b(%0 a: f32[n], %1 y: f32[n], %2 g: f32[n]) {\n"
-     "%3: f32[n] = mul %1, %2\nreturn %3\n}\n}\n%2: f32[n] = item %1 {index=0}\nreturn %2"},
-};
-
-Graph graph_of(const Case& one, int64_t least = 1) {
-  return parse_graph(
-      str("graph f[n: ", least, "..4096](", one.inputs, ") {\n", one.body, "\n}\n"));
-}
 
 // The call that n = 0 makes of the graph.
 std::vector<Tensor> empty_inputs(const Graph& graph) {
@@ -144,7 +61,7 @@ TEST_CASE("a graph's symbols are sizes", "[sizes]") {
 }
 
 TEST_CASE("each op is verified, printed, parsed, lowered and run on n", "[sizes]") {
-  for (const Case& one : kCases) {
+  for (const SymbolicCase& one : kSymbolicCases) {
     CAPTURE(one.op);
     check_stages(graph_of(one), kSizes);
   }
@@ -162,7 +79,7 @@ TEST_CASE("a product of n by n is n times n dots", "[sizes]") {
 // 3 does not fit 2.
 TEST_CASE("each op has the bits of numbers where n may be 0", "[sizes]") {
   const std::set<std::string> impossible = {"max", "argmax", "argmin", "gather"};
-  for (const Case& one : kCases) {
+  for (const SymbolicCase& one : kSymbolicCases) {
     CAPTURE(one.op, one.body);
     const Graph graph = graph_of(one, 0);
     check_stages(graph, {1, 37});
@@ -203,8 +120,9 @@ TEST_CASE("each op class has a symbolic case", "[sizes]") {
     const Op op = static_cast<Op>(i);
     if (is_pointwise(op) || op == Op::input || op == Op::item) continue;
     CAPTURE(info(op).name);
-    CHECK(std::any_of(kCases.begin(), kCases.end(),
-                      [&](const Case& one) { return std::string(one.op) == info(op).name; }));
+    CHECK(std::any_of(
+        kSymbolicCases.begin(), kSymbolicCases.end(),
+        [&](const SymbolicCase& one) { return std::string(one.op) == info(op).name; }));
   }
 }
 
@@ -240,7 +158,7 @@ TEST_CASE("sizes may be called like rows, loops and places", "[sizes]") {
 }
 
 TEST_CASE("a program's loop is not called like a size", "[sizes]") {
-  const std::string text = print(lower(graph_of(kCases[0])));
+  const std::string text = print(lower(graph_of(kSymbolicCases[0])));
   std::string size_like = text, loop_like = text;
   size_like.replace(size_like.find("i0: n"), 2, "n");
   CHECK_THROWS_WITH(parse_program(size_like), ContainsSubstring("n is a size"));
@@ -249,6 +167,23 @@ TEST_CASE("a program's loop is not called like a size", "[sizes]") {
     if (is_size) loop_like.replace(at, 1, "j0");
   }
   CHECK_THROWS_WITH(parse_program(loop_like), ContainsSubstring("is called j0, like a loop"));
+}
+
+TEST_CASE("kernels of symbolic sizes fuse as those of numbers do", "[sizes][fuse]") {
+  const Graph softmax = softmax_of("N");
+  const Program fused = fuse(lower(softmax));
+  CHECK(fused.kernels.size() ==
+        fuse(lower(substitute(softmax, bind_sizes(symbols(softmax), {{"N", 37}}))))
+            .kernels.size());
+  const Program cut = fuse(lower(parse_graph(
+      "graph f[n: 1..9, m: 1..9](%0 x: f32[n,m,8]) {\n  %1: f32[n,m,8] = exp %0\n"
+      "  %2: f32[n*m*8] = reshape %1\n  %3: f32[n*m*8] = abs %2\n  return %3\n}\n")));
+  CHECK(cut.kernels.size() == 1);
+  const Program apart = fuse(
+      lower(parse_graph("graph f[n: 1..9, m: 1..9](%0 x: f32[n,m], %1 y: f32[m,n]) {\n"
+                        "  %2: f32[n] = sum %0 {axes=[1]}\n  %3: f32[m] = sum %1 {axes=[1]}\n"
+                        "  return %2, %3\n}\n")));
+  CHECK(apart.kernels.size() == 2);
 }
 
 TEST_CASE("sizes follow from the inputs, or the call says which do not fit", "[sizes]") {
@@ -268,12 +203,6 @@ TEST_CASE("sizes follow from the inputs, or the call says which do not fit", "[s
       ContainsSubstring("n does not follow from the inputs' shapes"));
 }
 
-TEST_CASE("emit says that it needs numbers", "[sizes]") {
-  const Graph graph = graph_of(kCases[0]);
-  CHECK_THROWS_WITH(run_pipeline(default_pipeline(), graph, true),
-                    ContainsSubstring("emit needs numbers for sizes, and n is symbolic"));
-}
-
 namespace {
 
 std::vector<int> float_inputs(const Graph& graph) {
@@ -287,7 +216,7 @@ std::vector<int> float_inputs(const Graph& graph) {
 }  // namespace
 
 TEST_CASE("each op's derivative goes through every stage on n", "[sizes][derivatives]") {
-  for (const Case& one : kCases) {
+  for (const SymbolicCase& one : kSymbolicCases) {
     CAPTURE(one.op);
     const Graph graph = graph_of(one);
     check_stages(vjp(graph, float_inputs(graph)), kSizes);

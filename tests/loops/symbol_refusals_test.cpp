@@ -110,7 +110,7 @@ TEST_CASE("what says how a program runs is a number", "[sizes]") {
            {"sort p[i0] = argsort load x[i0] in n", " n", "expected a number, not n"},
            {"store y[i0] = f32 n", " n", "'n' is no f32"}})
     check_refused(program_with(store + one.line), one, 1);
-  check_refused(program_with(store + "schedule columns lanes=16"),
+  check_refused(program_with(store + "schedule columns lanes=16", "n: 1..7"),
                 {"schedule columns", "schedule", "schedule columns is for 8 rows or more"});
   check_refused(program_with(store + "fold y[0] = sum(i0) load x[i0]", "n: 1..9"),
                 {"fold y", "fold", "folds n rows: a power of two up to 1024"});

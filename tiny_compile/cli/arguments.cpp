@@ -30,6 +30,7 @@ constexpr Option kOptions[] = {
     {"size", " n=37",
      "print verify run emit explain bench tune graph passes memory layout roofline",
      "a number for a symbolic size; may be repeated"},
+    {"symbolic", "", "run", "compiled for any sizes; those of --size are this call's (cpp)"},
     {"until", "=STAGE", kStaged,
      "stop after simplify fold cse dce lower fuse schedule plan_memory tile emit"},
     {"passes", "=a,b,c", kStaged, "only these stages (lower, tile and emit are implied)"},
@@ -100,7 +101,7 @@ Arguments parse_arguments(const std::vector<std::string>& words) {
     const std::string name = word.substr(2, equals == std::string::npos ? equals : equals - 2);
     find_option(name);
     std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
-    if (equals == std::string::npos && name != "json") {
+    if (equals == std::string::npos && name != "json" && name != "symbolic") {
       if (i + 1 == words.size()) fail("--", name, " needs a value");
       value = words[++i];
     }

@@ -149,6 +149,17 @@ Machine machine_of(const Arguments& arguments, const Subject& subject, Device de
   return subject.is_program ? on_device(subject.program, device).machine : machine_on(device);
 }
 
+// What is compiled: with --symbolic, for any sizes.
+Staged staged_for(const Arguments& arguments, const Subject& subject, const Pipeline& pipeline,
+                  const Machine& machine) {
+  if (!arguments.options.count("symbolic")) return subject.staged(pipeline, machine);
+  if (arguments.option("backend", "cpp") != "cpp")
+    fail("--symbolic is for --backend=cpp: what others compile is for numbers");
+  Arguments any = arguments;
+  any.sizes.clear();
+  return parse_subject(any, subject.text).staged(pipeline, machine);
+}
+
 std::vector<Tensor> compute(const Arguments& arguments, const Subject& subject,
                             const std::vector<Tensor>& inputs) {
   if (arguments.option("backend", "cpp") == "interpreter")
@@ -158,7 +169,8 @@ std::vector<Tensor> compute(const Arguments& arguments, const Subject& subject,
                     }));
   const Device device = device_of(arguments);
   const Pipeline pipeline = pipeline_of(arguments);
-  Staged staged = subject.staged(pipeline, machine_of(arguments, subject, device));
+  Staged staged =
+      staged_for(arguments, subject, pipeline, machine_of(arguments, subject, device));
   if (!subject.is_program) staged = recordable(std::move(staged));
   std::vector<Tensor> there;
   for (const Tensor& input : inputs) there.push_back(copy_to(input, device));
@@ -220,8 +232,9 @@ Machine machine_of(const Arguments& arguments, const Subject& subject) {
 int emit(const Arguments& arguments, std::ostream& out) {
   target_option(arguments);
   const Subject subject = parse_subject(arguments);
-  require_numbers(arguments, subject);
-  out << subject.staged(pipeline_of(arguments), machine_of(arguments, subject)).source.text;
+  const Machine machine = machine_of(arguments, subject);
+  if (target_of(machine) == Target::Cuda) require_numbers(arguments, subject);
+  out << subject.staged(pipeline_of(arguments), machine).source.text;
   return 0;
 }
 

@@ -23,6 +23,7 @@
 #include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cpp_scatter.h"
 #include "tiny_compile/codegen/cpp_store.h"
+#include "tiny_compile/codegen/cpp_trees.h"
 #include "tiny_compile/codegen/cpp_turned.h"
 #include "tiny_compile/codegen/functions.h"
 #include "tiny_compile/codegen/prelude.h"
@@ -34,6 +35,8 @@ namespace {
 
 // Bytes of kernels in a unit: a third of a second of g++, which takes 0.05 s for an empty one.
 constexpr size_t kUnit = 16 << 10;
+
+constexpr int64_t kWorkAlone = 1 << 13;  // elements, some us, that one thread does alone
 
 constexpr const char* kHead =
     R"(#define TC_FN static inline __attribute__((always_inline, unused))
@@ -118,8 +121,8 @@ void write_stores(KernelText& text, size_t first, size_t end, std::vector<bool>&
     scope.axes |= uint64_t{1} << inner[k];
     text.define(ids, scope, defined);
   }
-  write_store_loop(text, inner.back(), "0", text.kernel.axes[inner.back()].extent.str(), steps,
-                   [&] {
+  write_store_loop(text, inner.back(), "0", c_text(text.kernel.axes[inner.back()].extent),
+                   steps, [&] {
                      text.define(ids, element_scope(text.kernel, inner), defined);
                      text.keep(ids);
                    });
@@ -158,7 +161,7 @@ void write_scatter(KernelText& text, const Step& step, const std::vector<bool>& 
   write_nest(text, step.inner, text.needed({&step}), defined, [&] {
     const std::string mask = step.mask < 0 ? "" : text.scalars.name(step.mask) + " && ";
     text.out.open(str("if (", mask, text.calls("tc_in_range"), "(",
-                      text.scalars.name(step.other), ", ", step.limit, "))"));
+                      text.scalars.name(step.other), ", ", c_text(step.limit), "))"));
     text.out.line(
         updated(text.calls, step, place_of(text, step), text.scalars.name(step.value)));
     text.out.close();
@@ -192,10 +195,7 @@ void write_steps(KernelText& text, std::vector<bool> defined) {
       case StepKind::Scan:
         write_scan_row(text, steps[s], static_cast<int>(s), place_of(text, steps[s]), defined);
         break;
-      case StepKind::Sort:
-        write_sort_row(text, steps[s], str("buffers[", text.program.buffers.size(), "]"),
-                       defined);
-        break;
+      case StepKind::Sort: write_sort_row(text, steps[s], text.own(), defined); break;
       case StepKind::Scatter: write_scatter(text, steps[s], defined); break;
     }
     s++;
@@ -213,12 +213,25 @@ void write_rows(KernelText& text) {
   text.out.close();
 }
 
-Functions::Written write_kernel(const LoneKernel& lone, const std::string& function) {
+// The schedule's. Rows whose length is a size may be shorter than those that it is for: then so many
+// that a thread is worth asking.
+Expr grain_of(const Kernel& kernel) {
+  const Schedule schedule = schedule_of(kernel);
+  Expr work = 0;
+  for (const Step& step : kernel.steps) work = work + inner_count(kernel, step);
+  if (work.is_constant()) return std::max<int64_t>(schedule.grain, 1);
+  if (schedule.strategy == Strategy::Columns) work = work * columns_unit(schedule);
+  return max(schedule.grain, floor_div(kWorkAlone, max(work, 1)));
+}
+
+Functions::Written write_kernel(const LoneKernel& given, const std::string& function) {
+  const SizeNames names = size_names(sizes(given.program));
+  const LoneKernel lone = {substitute(given.program, names.there), given.buffers};
   const Kernel& kernel = lone.kernel();
   KernelEntry entry;
   entry.function = function;
-  entry.units = row_count(kernel).constant();
-  entry.grain = std::max<int64_t>(schedule_of(kernel).grain, 1);
+  entry.units = row_count(kernel);
+  entry.grain = grain_of(kernel);
   for (size_t b = 0; b < lone.buffers.size(); b++) entry.buffers.push_back(static_cast<int>(b));
   KernelText text(lone.program, kernel);
   text.begin_function(entry.function);
@@ -235,12 +248,11 @@ Functions::Written write_kernel(const LoneKernel& lone, const std::string& funct
     case Strategy::Pointwise:
       if (const std::vector<int> turned = turned_loads(kernel); !turned.empty()) {
         entry.units = write_turned(text, turned);
-        entry.grain = std::max<int64_t>(entry.grain / (kSquare * kSquare), 1);
+        entry.grain = max(floor_div(entry.grain, kSquare * kSquare), 1);
       } else {
-        const int64_t units = write_points(text);
-        entry.grain =
-            std::max<int64_t>(entry.grain * units / std::max<int64_t>(entry.units, 1), 1);
-        entry.units = units;
+        const int64_t points = write_points(text);
+        entry.grain = max(floor_div(entry.grain, points), 1);
+        entry.units = floor_div(entry.units, points);
       }
       break;
     case Strategy::Rows:
@@ -251,6 +263,10 @@ Functions::Written write_kernel(const LoneKernel& lone, const std::string& funct
   }
   if (text.calls.has("tc_stream")) text.out.line("tc_stream_done();");
   text.out.close();
+  entry.units = substitute(entry.units, names.back);
+  entry.grain = substitute(entry.grain, names.back);
+  entry.own_bytes = substitute(entry.own_bytes, names.back);
+  for (const Expr& size : text.sizes) entry.sizes.push_back(substitute(size, names.back));
   return {entry, text.out.str(), text.calls};
 }
 

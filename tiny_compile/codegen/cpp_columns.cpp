@@ -10,12 +10,15 @@
 
 #include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cpp_scatter.h"
+#include "tiny_compile/codegen/cpp_trees.h"
 #include "tiny_compile/codegen/scan.h"
+#include "tiny_compile/loops/empty.h"
 #include "tiny_compile/loops/short_sums.h"
 
 namespace tiny_compile {
 namespace {
 
+constexpr const char* kEach = "for (long long l = 0; l < width; l++) ";
 constexpr int64_t kShort = 16;  // elements of a lane that registers hold
 
 class ColumnsWriter {
@@ -33,21 +36,24 @@ class ColumnsWriter {
   void write(KernelEntry& entry) {
     const Axis& lane = kernel_.axes[lane_];
     const int64_t part = columns_unit(schedule_of(kernel_));
-    const int64_t extent = lane.extent.constant(), strips = ceil_divide(extent, part);
-    entry.units = row_count(kernel_).constant() / extent * strips;
+    const std::string extent = c_operand(lane.extent);
+    const Expr strips = ceil_div(lane.extent, part);
+    entry.units = strips;
+    for (int row = 0; row < lane_; row++) entry.units = entry.units * kernel_.axes[row].extent;
     entry.at_once = lanes_ / part;
     defined_.assign(kernel_.scalars.size(), false);
     define({0, false});
     out_.open("for (long long unit = begin, next; unit < end; unit = next)");
-    out_.line(str("next = unit - unit % ", strips, " + ", strips, ";"));
+    const std::string all = c_operand(strips);
+    out_.line(str("next = unit - unit % ", all, " + ", all, ";"));
     out_.line(str("if (next > unit + ", entry.at_once, ") next = unit + ", entry.at_once, ";"));
     out_.line("if (next > end) next = end;");
-    out_.line(str("const long long start = unit % ", strips, " * ", part,
+    out_.line(str("const long long start = unit % ", all, " * ", part,
                   ", most = (next - unit) * ", part, ";"));
     out_.line(str("const long long width = ", extent, " - start < most ? ", extent,
                   " - start : most;"));
-    text_.unpack_rows(lane_,
-                      floor_div(Expr::symbol(tile_symbol("unit"), 0, entry.units - 1), strips));
+    const int64_t most = entry.units.bounds().high;
+    text_.unpack_rows(lane_, floor_div(Expr::symbol(tile_symbol("unit"), 0, most - 1), strips));
     define({row_mask(kernel_) & ~(uint64_t{1} << lane_), false});
     for (size_t s = 0; s < kernel_.steps.size(); s++)
       write_step(kernel_.steps[s], static_cast<int>(s));
@@ -75,11 +81,7 @@ class ColumnsWriter {
       case StepKind::Dot: CHECK(false, "a matmul in columns");
       default: break;
     }
-    for (int axis : step.inner) {
-      const Axis& a = kernel_.axes[axis];
-      out_.open(str("for (long long ", a.name, " = 0; ", a.name, " < ", a.extent, "; ", a.name,
-                    "++)"));
-    }
+    for (int axis : step.inner) text_.open_loop(axis);
     open_lanes();
     define_in_lanes(step);
     write_point(step);
@@ -100,13 +102,13 @@ class ColumnsWriter {
       return out_.line(str(place, " = ", to_storage(text_.calls, step.dtype, value), ";"));
     const std::string mask = step.mask < 0 ? "" : text_.scalars.name(step.mask) + " && ";
     out_.line(str("if (", mask, text_.calls("tc_in_range"), "(", text_.scalars.name(step.other),
-                  ", ", step.limit, ")) ", updated(text_.calls, step, place, value)));
+                  ", ", c_text(step.limit), ")) ", updated(text_.calls, step, place, value)));
   }
 
   // Every lane's groups end at the same rows.
   void write_scan(const Step& step, int number) {
     const ScanText scan(kernel_, step);
-    const int64_t count = inner_count(kernel_, step).constant();
+    const std::string count = c_text(inner_count(kernel_, step));
     const std::string nothing = scan.op + "::identity()", reg = str("r", number, "[l]");
     if (makes_register(step))
       out_.line(str("alignas(64) ", scan.type, " r", number, "[", lanes_, "];"));
@@ -121,21 +123,15 @@ class ColumnsWriter {
     out_.line("tc_begin(groups[l], before[l]);");
     out_.close();
     out_.open(str("for (long long e = 0; e < ", count, "; e++)"));
-    out_.open("if (e > 0 && e % 16 == 0)");
-    out_.open("for (long long l = 0; l < width; l++)");
-    out_.line("before[l] = tc_next(groups[l], within[l]);");
-    out_.line(str("within[l] = ", nothing, ";"));
-    out_.close();
-    out_.close();
+    out_.line(str("if (e > 0 && e % 16 == 0) ", kEach,
+                  "before[l] = tc_next(groups[l], within[l]), within[l] = ", nothing, ";"));
     text_.unpack_inner(step, "e");
     open_lanes();
     define_in_lanes(step);
     write_scanned(step, scan);
     out_.close();
     out_.close();
-    if (makes_register(step))
-      out_.line(str("for (long long l = 0; l < width; l++) ", reg,
-                    " = tc_total(groups[l], within[l]);"));
+    if (makes_register(step)) out_.line(str(kEach, reg, " = tc_total(groups[l], within[l]);"));
     out_.close();
   }
 
@@ -167,10 +163,17 @@ class ColumnsWriter {
     text_.define(text_.needed({&step}), element_scope(kernel_, step.inner), defined);
   }
 
+  // A loop over elements first .. stop - 1 of the row, and in it one over the lanes.
+  void open_elements(const Step& step, const std::string& first, const std::string& stop) {
+    out_.open(str("for (long long e = ", first, "; e < ", stop, "; e++)"));
+    text_.unpack_inner(step, "e");
+    open_lanes();
+    define_in_lanes(step);
+  }
+
   void declare_lanes(DType dtype, const std::string& name, const Literal& start) {
     out_.line(str("alignas(64) ", value_type(dtype), " ", name, "[", lanes_, "];"));
-    out_.line(str("for (long long l = 0; l < width; l++) ", name,
-                  "[l] = ", literal_text(text_.calls, start), ";"));
+    out_.line(str(kEach, name, "[l] = ", literal_text(text_.calls, start), ";"));
   }
 
   std::string value_of(const Step& step, DType type) const {
@@ -181,7 +184,7 @@ class ColumnsWriter {
 
   void write_reduce(const Step& step, int number) {
     const DType type = accumulator(step.op, kernel_.scalars[step.value].dtype);
-    const int64_t count = inner_count(kernel_, step).constant();
+    const Expr count = inner_count(kernel_, step);
     const std::string reg = str("r", number);
     const bool arg = step.op == Op::argmax || step.op == Op::argmin;
     const bool tree =
@@ -193,18 +196,21 @@ class ColumnsWriter {
       declare_lanes(type, reg, tree ? Literal::of(type, 0) : identity(step.op, type));
     }
     out_.open("");
-    if (count > 0 && count <= kShort && step.op != Op::sum_exp)
-      write_short(step, reg, type, count);
+    const bool short_one =
+        count.is_constant() && !count.is_constant(0) && count.constant() <= kShort;
+    if (short_one && step.op != Op::sum_exp)
+      write_short(step, reg, type, count.constant());
     else if (arg)
       write_arg(step, reg, type, count);
+    else if (tree && count.is_constant())
+      write_tree(step, reg, type, count.constant());
     else if (tree)
-      write_tree(step, reg, type, count);
+      write_sized_tree(step, reg, type, count);
     else
       write_plain(step, reg, type, count);
     out_.close();
     if (is_half(step.dtype))
-      out_.line(str("for (long long l = 0; l < width; l++) ", reg,
-                    "[l] = ", rounded(text_.calls, step.dtype, reg + "[l]"), ";"));
+      out_.line(str(kEach, reg, "[l] = ", rounded(text_.calls, step.dtype, reg + "[l]"), ";"));
   }
 
   // Few elements are registers of a lane: all are read before the tree goes over them.
@@ -247,28 +253,22 @@ class ColumnsWriter {
   }
 
   // Reductions whose order cannot matter: one accumulator a lane.
-  void write_plain(const Step& step, const std::string& reg, DType type, int64_t count) {
-    out_.open(str("for (long long e = 0; e < ", count, "; e++)"));
-    text_.unpack_inner(step, "e");
-    open_lanes();
-    define_in_lanes(step);
+  void write_plain(const Step& step, const std::string& reg, DType type, const Expr& count) {
+    open_elements(step, "0", c_text(count));
     out_.line(str(reg, "[l] = ",
                   combine(text_.calls, step.op, type, reg + "[l]", value_of(step, type)), ";"));
     out_.close();
     out_.close();
     if (is_float(type))
-      out_.line(str("for (long long l = 0; l < width; l++) ", reg,
-                    "[l] += ", literal_text(text_.calls, Literal::of(type, 0)), ";"));
+      out_.line(
+          str(kEach, reg, "[l] += ", literal_text(text_.calls, Literal::of(type, 0)), ";"));
     else if (size_of(type) == 8)  // g++ 12 -O3 loses factors of products that are narrowed next
       out_.line(str("__asm__(\"\" : \"+m\"(", reg, "));"));
   }
 
-  void write_arg(const Step& step, const std::string& reg, DType type, int64_t count) {
+  void write_arg(const Step& step, const std::string& reg, DType type, const Expr& count) {
     const std::string best = str("best_", reg, "[l]");
-    out_.open(str("for (long long e = 0; e < ", count, "; e++)"));
-    text_.unpack_inner(step, "e");
-    open_lanes();
-    define_in_lanes(step);
+    open_elements(step, "0", c_text(count));
     out_.line(str("const ", c_type(type), " value = ", value_of(step, type), ";"));
     out_.line(str("const bool better = e == 0 || (", best, " == ", best,
                   " && (value != value || value ", step.op == Op::argmax ? ">" : "<", " ", best,
@@ -303,7 +303,7 @@ class ColumnsWriter {
     out_.line("height--;");
     out_.line("#pragma GCC ivdep");
     out_.line(str(
-        "for (long long l = 0; l < width; l++) stack[height - 1][l] = ",
+        kEach, "stack[height - 1][l] = ",
         combine(text_.calls, step.op, type, "stack[height - 1][l]", "stack[height][l]"), ";"));
     out_.close();
   }
@@ -314,13 +314,35 @@ class ColumnsWriter {
                   const std::string& value) {
     int bits = 0;
     while ((int64_t{1} << bits) < count) bits++;
-    out_.open(str("for (long long turn = 0; turn < ", int64_t{1} << bits, "; turn++)"));
+    const bool whole = (int64_t{1} << bits) == count;
+    write_turns(step, type, {str(bits), str(bits - 1), str(int64_t{1} << bits)}, first,
+                whole ? "" : str(count), value);
+  }
+
+  // The same for as many rows as `count` says while it runs.
+  void write_sized_rows(const Step& step, DType type, const std::string& first,
+                        const std::string& count, const std::string& value) {
+    out_.open("");
+    out_.line("int bits = 0;");
+    out_.line(str("while (1ll << bits < ", count, ") bits++;"));
+    write_turns(step, type, {"bits", "bits - 1", "1ll << bits"}, first, count, value);
+    out_.close();
+  }
+
+  struct Turns {
+    std::string bits, highest, all;  // of their numbers, of these bits the highest; how many
+  };
+
+  // `count`: rows that are there, "" for all.
+  void write_turns(const Step& step, DType type, const Turns& turns, const std::string& first,
+                   const std::string& count, const std::string& value) {
+    out_.open(str("for (long long turn = 0; turn < ", turns.all, "; turn++)"));
     out_.line("long long r = 0;");
-    out_.line(str("for (int b = 0; b < ", bits, "; b++) r |= (turn >> b & 1) << (", bits - 1,
-                  " - b);"));
+    out_.line(str("for (int b = 0; b < ", turns.bits, "; b++) r |= (turn >> b & 1) << (",
+                  turns.highest, " - b);"));
     text_.declare("e", first + " + r");
-    const std::string all = str("for (long long l = 0; l < width; l++) stack[height][l] = ");
-    if ((int64_t{1} << bits) == count) {
+    const std::string all = str(kEach, "stack[height][l] = ");
+    if (count.empty()) {
       out_.line("#pragma GCC ivdep");
       out_.line(all + value + ";");
     } else {
@@ -338,16 +360,13 @@ class ColumnsWriter {
     out_.line("long long r = 0;");
     out_.line("for (int b = 0; b < 7; b++) r |= (turn >> b & 1) << (6 - b);");
     text_.declare("e", first + " + r");
-    auto at = [](int part) { return str("element(e + ", 128 * part, ", l)"); };
-    auto pair = [&](const std::string& a, const std::string& b) {
-      return "(" + combine(text_.calls, step.op, type, a, b) + ")";
-    };
-    auto quarter = [&](int part) {
-      return pair(pair(at(part), at(part + 4)), pair(at(part + 2), at(part + 6)));
-    };
+    const std::string eighths =
+        of_eighths([](int part) { return str("element(e + ", 128 * part, ", l)"); },
+                   [&](const std::string& a, const std::string& b) {
+                     return "(" + combine(text_.calls, step.op, type, a, b) + ")";
+                   });
     out_.line("#pragma GCC ivdep");
-    out_.line(str("for (long long l = 0; l < width; l++) stack[height][l] = ",
-                  pair(quarter(0), quarter(1)), ";"));
+    out_.line(str(kEach, "stack[height][l] = ", eighths, ";"));
     out_.line("height++;");
     push(step, type, "turn");
     out_.close();
@@ -365,19 +384,19 @@ class ColumnsWriter {
     out_.line("int height = 0;");
     auto finish = [&](const std::string& target) {
       out_.line("height = 0;");
-      out_.line(str("for (long long l = 0; l < width; l++) ", target, "[l] = stack[0][l];"));
+      out_.line(str(kEach, target, "[l] = stack[0][l];"));
     };
     const std::string target = chunks > 1 ? "part[c]" : reg;
     if (full > 0) {
       out_.open(str("for (long long c = 0; c < ", full, "; c++)"));
-      if (exponentials) write_most(step, type, "1024 * c", kChunk, chunks > 1 ? "c" : "");
+      if (exponentials) write_most(step, type, "1024 * c", str(kChunk), chunks > 1 ? "c" : "");
       write_eights(step, type, "1024 * c");
       finish(target);
       out_.close();
     }
     if (rest > 0) {
       if (exponentials)
-        write_most(step, type, str(kChunk * full), rest, chunks > 1 ? str(full) : "");
+        write_most(step, type, str(kChunk * full), str(rest), chunks > 1 ? str(full) : "");
       write_rows(step, type, str(kChunk * full), rest, "element(e, l)");
       finish(chunks > 1 ? str("part[", full, "]") : reg);
     }
@@ -388,16 +407,50 @@ class ColumnsWriter {
     }
   }
 
+  // The same of a length that is a size.
+  void write_sized_tree(const Step& step, const std::string& reg, DType type,
+                        const Expr& count) {
+    const int64_t chunks = ceil_divide(count.bounds().high, kChunk);
+    if (step.op == Op::sum_exp) {
+      out_.line(str("alignas(64) ", c_type(type), " most[", lanes_, "];"));
+      write_most(step, type, "0", c_text(count), "");
+    }
+    write_element(step, type);
+    text_.declare("count", count);
+    out_.line(str("alignas(64) ", c_type(type), " stack[12][", lanes_, "];"));
+    out_.line("int height = 0;");
+    const auto finish = [&](const std::string& target, const std::string& value) {
+      out_.line("height = 0;");
+      out_.line(str(kEach, target, "[l] = ", value, ";"));
+    };
+    if (chunks > 1) {
+      text_.declare("full", "count / 1024");
+      text_.declare("rest", "count % 1024");
+      text_.declare("chunks", "full + (rest > 0)");
+      out_.line(str("alignas(64) ", c_type(type), " part[", chunks, "][", lanes_, "];"));
+      out_.open("for (long long c = 0; c < full; c++)");
+      write_eights(step, type, "1024 * c");
+      finish("part[c]", "stack[0][l]");
+      out_.close();
+      out_.open("if (rest > 0)");
+      write_sized_rows(step, type, "1024 * full", "rest", "element(e, l)");
+      finish("part[full]", "stack[0][l]");
+      out_.close();
+    }
+    write_sized_rows(step, type, "0", chunks > 1 ? "chunks" : "count",
+                     chunks > 1 ? "part[e][l]" : "element(e, l)");
+    finish(reg, count.bounds().low > 0
+                    ? "stack[0][l]"
+                    : str("count > 0 ? stack[0][l] : ",
+                          literal_text(text_.calls, of_nothing(step.op, type))));
+  }
+
   // The lanes' maxima of a chunk, clamped to finite.
-  void write_most(const Step& step, DType type, const std::string& first, int64_t count,
-                  const std::string& chunk) {
-    const std::string lanes = "for (long long l = 0; l < width; l++) ";
+  void write_most(const Step& step, DType type, const std::string& first,
+                  const std::string& count, const std::string& chunk) {
     out_.line(
-        str(lanes, "most[l] = ", literal_text(text_.calls, identity(Op::max, type)), ";"));
-    out_.open(str("for (long long e = ", first, "; e < ", first, " + ", count, "; e++)"));
-    text_.unpack_inner(step, "e");
-    open_lanes();
-    define_in_lanes(step);
+        str(kEach, "most[l] = ", literal_text(text_.calls, identity(Op::max, type)), ";"));
+    open_elements(step, first, first + " + " + count);
     out_.line(
         str("most[l] = ", text_.calls("tc_maximum"), "(most[l], ", value_of(step, type), ");"));
     out_.close();
@@ -405,24 +458,18 @@ class ColumnsWriter {
     const std::string largest = literal_text(
         text_.calls,
         Literal::of(type, type == DType::f64 ? 0x1.fffffffffffffp+1023 : 0x1.fffffep+127f));
-    out_.line(str(lanes, "most[l] = ", text_.calls("tc_minimum"), "(",
+    out_.line(str(kEach, "most[l] = ", text_.calls("tc_minimum"), "(",
                   text_.calls("tc_maximum"), "(most[l], -", largest, "), ", largest, ");"));
-    if (!chunk.empty()) out_.line(str(lanes, "mosts[", chunk, "][l] = most[l];"));
+    if (!chunk.empty()) out_.line(str(kEach, "mosts[", chunk, "][l] = most[l];"));
   }
 
   // Chunk sums, each against its own maximum, brought to the largest of these.
   void bring_to_one_most(int64_t chunks) {
-    const std::string lanes = "for (long long l = 0; l < width; l++) ";
-    const auto over_chunks = [&](int first, const std::string& line) {
-      out_.open(str("for (int c = ", first, "; c < ", chunks, "; c++)"));
-      out_.line("#pragma GCC ivdep");
-      out_.line(lanes + line);
-      out_.close();
-    };
-    out_.line(str(lanes, "most[l] = mosts[0][l];"));
-    over_chunks(1, str("most[l] = ", text_.calls("tc_maximum"), "(most[l], mosts[c][l]);"));
-    over_chunks(0, str("part[c][l] = part[c][l] * ", text_.calls("tc_exp"),
-                       "(mosts[c][l] - most[l]);"));
+    const std::string over = str("for (int c = 0; c < ", chunks, "; c++) ", kEach),
+                      most = text_.calls("tc_maximum"), exp = text_.calls("tc_exp");
+    out_.line(str(kEach, "most[l] = mosts[0][l];"));
+    out_.line(str(over, "most[l] = ", most, "(most[l], mosts[c][l]);"));
+    out_.line(str(over, "part[c][l] = part[c][l] * ", exp, "(mosts[c][l] - most[l]);"));
   }
 
   KernelText& text_;

@@ -33,6 +33,34 @@ bool computes_with_doubles(const Kernel& kernel) {
          std::any_of(kernel.steps.begin(), kernel.steps.end(), is_double);
 }
 
+// What is computed for nothing must not read a place that is not there, nor raise an error.
+bool may_go_wrong(const Kernel& kernel, const Scalar& scalar) {
+  const bool divides = scalar.op == Op::floor_divide || scalar.op == Op::remainder;
+  return scalar.kind == ScalarKind::Load || scalar.kind == ScalarKind::Index ||
+         (scalar.kind == ScalarKind::Apply && divides &&
+          !is_float(kernel.scalars[scalar.operands[0]].dtype));
+}
+
+// Of each such scalar, the loops around all of its uses that a size of 0 may keep from turning.
+std::vector<uint64_t> loops_that_may_not_turn(const Kernel& kernel) {
+  const auto may_not_turn = [&](int axis) { return kernel.axes[axis].extent.bounds().low < 1; };
+  std::vector<uint64_t> loops(kernel.scalars.size(), 0);
+  std::vector<bool> is_used(kernel.scalars.size());
+  for (const Step& step : kernel.steps) {
+    uint64_t around = 0;
+    for (int axis : step.inner) around |= uint64_t{may_not_turn(axis)} << axis;
+    const std::vector<bool> used = reachable(kernel, step);
+    for (size_t id = 0; id < used.size(); id++) {
+      if (!used[id]) continue;
+      loops[id] = is_used[id] ? loops[id] & around : around;
+      is_used[id] = true;
+    }
+  }
+  for (size_t id = 0; id < loops.size(); id++)
+    if (!may_go_wrong(kernel, kernel.scalars[id])) loops[id] = 0;
+  return loops;
+}
+
 // A value that does not depend on all the loops is cheaper outside them.
 bool varies_over(uint64_t axes, const std::vector<int>& inner) {
   return !inner.empty() &&
@@ -61,11 +89,14 @@ void Text::paste(const std::string& lines) {
 }
 
 KernelText::KernelText(const Program& p, const Kernel& k, bool cuda)
-    : calls(cuda), scalars(p, k, calls), program(p), kernel(k) {
+    : calls(cuda), scalars(p, k, calls), program(p), kernel(k), sizes(tiny_compile::sizes(p)) {
   CHECK(kernel.axes.size() < 64, "a kernel of ", kernel.axes.size(), " axes");
   calls.doubles = computes_with_doubles(kernel);
-  for (const Scalar& scalar : kernel.scalars) {
-    LoopScope scope{axes_in(kernel, scalar.index), scalar.kind == ScalarKind::Register};
+  const std::vector<uint64_t> loops = loops_that_may_not_turn(kernel);
+  for (size_t id = 0; id < kernel.scalars.size(); id++) {
+    const Scalar& scalar = kernel.scalars[id];
+    LoopScope scope{axes_in(kernel, scalar.index) | loops[id],
+                    scalar.kind == ScalarKind::Register};
     std::vector<int> below = scalar.operands;
     if (scalar.mask >= 0) below.push_back(scalar.mask);
     for (int operand : below) {
@@ -106,6 +137,14 @@ void KernelText::begin_function(const std::string& function) {
     out.line(str(type, written[b] && read[b] ? " " : " __restrict ", pointer_name(buffer),
                  " = (", type, ")buffers[", b, "];"));
   }
+  if (sizes.empty()) return;
+  out.line(str("const long long* const sizes = (const long long*)buffers[",
+               program.buffers.size(), "];"));
+  for (size_t k = 0; k < sizes.size(); k++) declare(sizes[k].name(), str("sizes[", k, "]"));
+}
+
+std::string KernelText::own() const {
+  return str("buffers[", program.buffers.size() + !sizes.empty(), "]");
 }
 
 void KernelText::paste(const KernelText& part) {
@@ -119,8 +158,8 @@ void KernelText::declare(const std::string& name, const std::string& value) {
 
 void KernelText::open_loop(int axis) {
   const Axis& a = kernel.axes[axis];
-  out.open(str("for (", integer, " ", a.name, " = 0; ", a.name, " < ", a.extent, "; ", a.name,
-               "++)"));
+  out.open(str("for (", integer, " ", a.name, " = 0; ", a.name, " < ", c_text(a.extent), "; ",
+               a.name, "++)"));
 }
 
 void KernelText::unpack(const std::vector<int>& axes, Expr number, const std::string& innermost,
@@ -128,7 +167,7 @@ void KernelText::unpack(const std::vector<int>& axes, Expr number, const std::st
   for (size_t k = axes.size(); k-- > 0;) {
     const Axis& axis = kernel.axes[axes[k]];
     const bool renamed = k + 1 == axes.size() && !innermost.empty();
-    const std::string value = (k == 0 ? number : mod(number, axis.extent)).str();
+    const std::string value = c_text(k == 0 ? number : mod(number, axis.extent));
     out.line(str(type.empty() ? "const " + integer : type, " ", renamed ? innermost : axis.name,
                  " = ", value, ";"));
     number = floor_div(number, axis.extent);
@@ -242,7 +281,8 @@ void KernelText::choose_kept(const std::function<bool(const Scalar&)>& worth,
     if (worth(scalar) && mine.first >= 0 && pass(mine.last) > pass(mine.first) &&
         mine.same_loops &&
         varies_over(needs_[id].axes & ~row_mask(kernel), steps[mine.first].inner)) {
-      const int64_t bytes = inner_count(kernel, steps[mine.first]).bounds().high *
+      const int64_t most = inner_count(kernel, steps[mine.first]).bounds().high,
+                    bytes = std::min(most, kMostKeptBytes + 1) *
                             size_of(compute_type(scalar.dtype));
       if (bytes <= most_bytes && bytes <= bytes_left) {
         planned[static_cast<int>(id)] = steps[mine.first].inner;
@@ -288,7 +328,7 @@ bool KernelText::hides_its_loads(int scalar) const {
 void KernelText::declare_kept() {
   for (const auto& [id, inner] : planned) {
     Expr count = 1;
-    for (int axis : inner) count = count * kernel.axes[axis].extent;
+    for (int axis : inner) count = count * kernel.axes[axis].extent.bounds().high;
     out.line(str("alignas(64) ", value_type(kernel.scalars[id].dtype), " keep_", id, "[", count,
                  "];"));
   }

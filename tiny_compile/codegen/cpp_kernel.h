@@ -52,14 +52,16 @@ class KernelText {
   ScalarWriter scalars;
   const Program& program;
   const Kernel& kernel;
-  std::string integer = "long long";                  // the type of indices
+  const std::vector<Expr> sizes;      // symbolic ones, which a function is given
+  std::string integer = "long long";  // the type of indices
   std::function<std::string(int scalar)> kept_place;  // "keep_4[j0*8 + j1]"; CUDA's rows differ
 
   void begin_function(const std::string& function);
+  std::string own() const;             // "buffers[3]": the address of the thread's own memory
   void paste(const KernelText& part);  // its text, at the depth here
   // const <integer> name = value;
   void declare(const std::string& name, const std::string& value);
-  void declare(const std::string& name, const Expr& value) { declare(name, value.str()); }
+  void declare(const std::string& name, const Expr& value) { declare(name, c_text(value)); }
   void open_loop(int axis);  // for (<integer> j0 = 0; j0 < 12; j0++) {
   // Declares axes from an element's flat number, the innermost first: j1 = e % 12; j0 = e / 12;
   // the innermost by another name, if one is given ("e", where a pack starts); constants, or

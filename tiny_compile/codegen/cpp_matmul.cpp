@@ -24,8 +24,9 @@ constexpr int64_t kTileRows = 12, kLine = 128;  // bytes of a tile's row: of AVX
 constexpr int64_t kCacheLine = 64;
 constexpr int64_t kMostRows = 20, kMostColumns = 8;  // tiles of a unit each way
 constexpr int64_t kDepth = 512;                      // steps that a tile goes on for
-constexpr int64_t kWorkAlone = 1 << 18;  // products, some 5 us, that one thread does alone
-constexpr int64_t kPage = 4096;          // rows so far apart share a set of L1
+constexpr int64_t kWorkAlone = 1 << 18;    // products, some 5 us, that one thread does alone
+constexpr int64_t kMostCounted = 1 << 20;  // of a size that may be larger: blocks stay the same
+constexpr int64_t kPage = 4096;            // rows so far apart share a set of L1
 constexpr int64_t kFewTiles = 4;  // that read a panel: not worth bringing it together for
 constexpr int64_t kToPack = 8, kToStore = 16;  // products that take as long as an element
 
@@ -41,7 +42,7 @@ struct Blocks {
 };
 
 struct Extents {
-  int64_t m, n, k, batches, bytes;  // bytes of an element
+  int64_t m, n, k, batches, bytes;  // at most; bytes of an element
 };
 
 // What the machine has: elements of each operand that stay packed near a core, and units of which more
@@ -100,8 +101,9 @@ Blocks blocks_of(const Room& room, const Extents& all, int64_t tile_rows, bool i
 // Pixels of a line, or whatever the rows' packing runs along: a panel is a part of it, or some of
 // it are a panel.
 int64_t run_of(const DotView& view) {
-  return view.lists[0].size() < 2 ? 0
-                                  : view.kernel.axes[view.lists[0].back()].extent.constant();
+  if (view.lists[0].size() < 2) return 0;
+  const Expr& extent = view.kernel.axes[view.lists[0].back()].extent;
+  return extent.is_constant() ? extent.constant() : 0;
 }
 
 std::vector<Expr> indices_of(const Kernel& kernel, const std::vector<bool>& scalars) {
@@ -125,22 +127,28 @@ class MatmulWriter {
         columns_(view_of(axes_.right, axes_.columns)),
         ahead_(packed_from(columns_, axes_.right)),
         in_place_(rows_in_place()),
-        all_{count(axes_.rows), count(axes_.columns), count(axes_.depth), count(axes_.batch),
+        m_(count_of(kernel_, axes_.rows)),
+        n_(count_of(kernel_, axes_.columns)),
+        k_(count_of(kernel_, axes_.depth)),
+        all_{most(m_), most(n_), most(k_), most(count_of(kernel_, axes_.batch)),
              element_bytes(dtype_)},
         blocks_(blocks_of(room_of(text.program.machine), all_,
-                          tile_rows(all_.m, run_of(rows_), kTileRows), in_place_.has_value())) {
-  }
+                          tile_rows(all_.m, run_of(rows_), kTileRows), in_place_.has_value())),
+        row_blocks_(ceil_div(m_, blocks_.rows)),
+        column_blocks_(ceil_div(n_, blocks_.columns)) {}
 
   void write(KernelEntry& entry) {
-    entry.units = blocks_.units, entry.grain = blocks_.grain;
+    entry.units = count_of(kernel_, axes_.batch) * row_blocks_ * column_blocks_;
+    entry.grain = blocks_.grain;
     declare_memory(entry);
     out_.open("for (long long unit = begin; unit < end; unit++)");
     find_unit();
     find_packed();
     out_.line("long long first_k = 0, stop_k;");
     out_.open("do");
-    out_.line(str("stop_k = ", all_.k, " - first_k < ", blocks_.depth, " ? ", all_.k,
-                  " : first_k + ", blocks_.depth, ";"));
+    const std::string k = c_operand(k_);
+    out_.line(str("stop_k = ", k, " - first_k < ", blocks_.depth, " ? ", k, " : first_k + ",
+                  blocks_.depth, ";"));
     const std::string from = blocks_.stays ? "first_k" : "0";
     out_.line(str(type_.type, "* const right_k = right + ", from, " * ", blocks_.columns, ";"));
     if (!in_place_)
@@ -150,26 +158,27 @@ class MatmulWriter {
     if (!in_place_) pack(rows_, axes_.left, "row", "left_k");
     find_ahead();
     write_tiles();
-    out_.close(str(" while ((first_k = stop_k) < ", all_.k, ");"));
+    out_.close(str(" while ((first_k = stop_k) < ", k, ");"));
     out_.close();
   }
 
  private:
-  int64_t count(const std::vector<int>& axes) const {
-    return count_of(kernel_, axes).constant();
+  static int64_t most(const Expr& count) {
+    return count.is_constant() ? count.constant() : std::min(count.bounds().high, kMostCounted);
   }
 
   // Where the rows lie, if tiles may read them there: floats as they are, a row's steps side by side
   // (and several rows not all in one set of L1), or few of its columns to read rows side by side for.
   std::optional<Packed> rows_in_place() const {
     const Scalar& left = kernel_.scalars[axes_.left];
-    if (!is_plain(left) || (dtype_ != DType::f32 && dtype_ != DType::f64) ||
+    if (!is_plain(left) || !count_of(kernel_, axes_.rows).is_constant() ||
+        (dtype_ != DType::f32 && dtype_ != DType::f64) ||
         text_.program.buffers[left.buffer].type.dtype != dtype_)
       return std::nullopt;
     const std::optional<Packed> rows = packed_from(rows_, axes_.left);
     if (!rows) return std::nullopt;
     const int64_t bytes = element_bytes(dtype_), ways = text_.program.machine.l1 / kPage,
-                  columns = count(axes_.columns);
+                  columns = most(count_of(kernel_, axes_.columns));
     const bool in_one_set = rows->step == 1 && rows->lane * bytes % kPage == 0,
                is_short = rows->step != 1 && rows->step * bytes % kPage != 0 &&
                           columns <= kFewTiles * kLine / bytes;
@@ -185,8 +194,8 @@ class MatmulWriter {
                   ", tile_vectors = tc_tile_vectors(", all_.n, ", tc_lanes_", type_.name,
                   "), tile_columns = tile_vectors * tc_lanes_", type_.name, ";"));
     const int64_t tags = ceil_divide(blocks_.kept_rows + 1, 8) * 8;
-    out_.line(str("long long* const own = (long long*)buffers[", text_.program.buffers.size(),
-                  "];  // 1 + which columns are packed, which rows"));
+    out_.line(str("long long* const own = (long long*)", text_.own(),
+                  ";  // 1 + which columns are packed, which rows"));
     out_.line(str(t, "* const right = (", t, "*)(own + ", tags, ");"));
     out_.line(str(t, "* const left_blocks = right + ", blocks_.right, ";"));
     if (blocks_.depth_blocks > 1)
@@ -201,18 +210,19 @@ class MatmulWriter {
 
   // Units of the same columns follow each other, and a thread packs those once.
   void find_unit() {
-    out_.line(str("const long long columns = unit / ", blocks_.row_blocks,
-                  ", first_column = columns % ", blocks_.column_blocks, " * ", blocks_.columns,
-                  ", rows = unit % ", blocks_.row_blocks, ", first_row = rows * ", blocks_.rows,
-                  ";"));
-    const auto stop = [&](const char* name, int64_t count, int64_t block) {
+    const std::string rows = c_operand(row_blocks_), columns = c_operand(column_blocks_);
+    out_.line(str("const long long columns = unit / ", rows, ", first_column = columns % ",
+                  columns, " * ", blocks_.columns, ", rows = unit % ", rows,
+                  ", first_row = rows * ", blocks_.rows, ";"));
+    const auto stop = [&](const char* name, const std::string& count, int64_t block) {
       out_.line(str("const long long stop_", name, " = ", count, " - first_", name, " < ",
                     block, " ? ", count, " : first_", name, " + ", block, ";"));
     };
-    stop("column", all_.n, blocks_.columns);
-    stop("row", all_.m, blocks_.rows);
-    out_.line(str("const long long batch = columns / ", blocks_.column_blocks, ";"));
-    text_.unpack(axes_.batch, Expr::symbol(tile_symbol("batch"), 0, all_.batches));
+    stop("column", c_operand(n_), blocks_.columns);
+    stop("row", c_operand(m_), blocks_.rows);
+    out_.line(str("const long long batch = columns / ", columns, ";"));
+    text_.unpack(axes_.batch, Expr::symbol(tile_symbol("batch"), 0,
+                                           count_of(kernel_, axes_.batch).bounds().high));
   }
 
   void find_packed() {
@@ -232,7 +242,7 @@ class MatmulWriter {
                   several ? str(" + rows * ", blocks_.left) : "", ";"));
     if (!blocks_.stays) return;
     out_.line(str("long long* const tag = own + 1", several ? " + rows" : "", ";"));
-    out_.line(str("const long long tagged = 1 + batch * ", blocks_.row_blocks, " + rows;"));
+    out_.line(str("const long long tagged = 1 + batch * ", c_operand(row_blocks_), " + rows;"));
     out_.line("const bool pack_column = own[0] != columns + 1, pack_row = *tag != tagged;");
     out_.line("own[0] = columns + 1;");
     out_.line("*tag = tagged;");
@@ -256,21 +266,21 @@ class MatmulWriter {
     if (!ahead_) return;
     const Buffer& buffer = text_.program.buffers[ahead_->buffer];
     const int64_t bytes = size_of(buffer.type.dtype), steps = kCacheLine / all_.bytes;
-    out_.line(str("const bool same = stop_k < ", all_.k, ";"));
+    out_.line(str("const bool same = stop_k < ", c_operand(k_), ";"));
     out_.line("const long long next = columns + !same, next_k = same ? stop_k : 0;");
     const Expr next = Expr::symbol(tile_symbol("next"), 0, INT32_MAX),
                next_k = Expr::symbol(tile_symbol("next_k"), 0, INT32_MAX);
     Substitution there = {{columns_.kernel.axes[columns_.lists[0][0]].name,
-                           mod(next, blocks_.column_blocks) * blocks_.columns},
+                           mod(next, column_blocks_) * blocks_.columns},
                           {columns_.kernel.axes[columns_.lists[1][0]].name, next_k}};
-    Expr batch = floor_div(next, blocks_.column_blocks);
+    Expr batch = floor_div(next, column_blocks_);
     for (size_t b = axes_.batch.size(); b-- > 0;) {
       const Axis& axis = kernel_.axes[axes_.batch[b]];
       there.push_back({axis.name, mod(batch, axis.extent)});
       batch = floor_div(batch, axis.extent);
     }
     out_.line(str("const char* const ahead = (const char*)(", pointer_name(buffer), " + ",
-                  substitute(ahead_->index, there), ");"));
+                  c_text(substitute(ahead_->index, there)), ");"));
     const bool along_depth = ahead_->step == 1;
     out_.line(str("constexpr long long lane = ", ahead_->lane * bytes,
                   ", step = ", (along_depth ? 2 * ahead_->lane : ahead_->step) * bytes,
@@ -304,7 +314,7 @@ class MatmulWriter {
                         "group, line}"
                       : "tc_ahead{(const char*)right, 0, 0, 0}",
                   ");"));
-    if (!whole) out_.line(str("if (stop_k < ", all_.k, ") continue;"));
+    if (!whole) out_.line(str("if (stop_k < ", c_operand(k_), ") continue;"));
     write_epilogue();
     out_.close();
     out_.close();
@@ -359,8 +369,10 @@ class MatmulWriter {
   const DotView rows_, columns_;
   const std::optional<Packed> ahead_;     // whence the columns are packed
   const std::optional<Packed> in_place_;  // where tiles read the rows, which are not packed
+  const Expr m_, n_, k_;
   const Extents all_;
   const Blocks blocks_;
+  const Expr row_blocks_, column_blocks_;
 };
 
 }  // namespace

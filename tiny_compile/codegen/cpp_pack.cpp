@@ -99,7 +99,7 @@ class PackWriter {
   void count_up(const std::vector<int>& list) {
     for (size_t a = list.size(); a-- > 1;) {
       const Axis& axis = text_.kernel.axes[list[a]];
-      out_.open(str("if (++", axis.name, " == ", axis.extent, ")"));
+      out_.open(str("if (++", axis.name, " == ", c_operand(axis.extent), ")"));
       out_.line(axis.name + " = 0;");
     }
     if (!list.empty()) out_.line(text_.kernel.axes[list[0]].name + "++;");
@@ -147,10 +147,11 @@ void open_runs(KernelText& text, const std::vector<int>& list, const std::string
     return;
   }
   const Axis& last = text.kernel.axes[list.back()];
+  const std::string extent = c_operand(last.extent);
   out.open(str("for (long long done = 0, run; done < ", count, "; done += run)"));
-  out.line(str("const long long at = ", start, " + done, from = at % ", last.extent, ";"));
-  out.line(str("run = ", last.extent, " - from < ", count, " - done ? ", last.extent,
-               " - from : ", count, " - done;"));
+  out.line(str("const long long at = ", start, " + done, from = at % ", extent, ";"));
+  out.line(str("run = ", extent, " - from < ", count, " - done ? ", extent, " - from : ", count,
+               " - done;"));
   text.unpack({list.begin(), list.end() - 1},
               floor_div(Expr::symbol(tile_symbol("at"), 0, INT64_MAX / 4), last.extent));
 }
@@ -158,11 +159,13 @@ void open_runs(KernelText& text, const std::vector<int>& list, const std::string
 void write_run(KernelText& text, const std::vector<int>& list, const std::string& whole,
                const std::function<void(const std::string&)>& body) {
   Text& out = text.out;
-  const std::string most = list.size() < 2
+  const Expr extent = list.size() < 2 ? Expr(0) : text.kernel.axes[list.back()].extent;
+  const std::string length = c_operand(extent),
+                    most = list.size() < 2
                                ? whole
-                               : str(text.kernel.axes[list.back()].extent, " < ", whole, " ? ",
-                                     text.kernel.axes[list.back()].extent, " : ", whole);
-  out.line(str("constexpr int most = ", most, ";"));
+                               : str(length, " < ", whole, " ? ", length, " : ", whole);
+  out.line(
+      str(extent.is_constant() ? "constexpr int" : "const long long", " most = ", most, ";"));
   out.open("const auto element = [&](long long e) __attribute__((always_inline))");
   if (!list.empty()) text.declare(text.kernel.axes[list.back()].name, "from + e");
   body("e");

@@ -140,7 +140,7 @@ void write_points(KernelText& text, const std::string& from, const std::string& 
   const Kernel& kernel = text.kernel;
   std::vector<Interval> ranges;
   for (int axis = 0; axis < kernel.rows; axis++)
-    ranges.push_back({0, kernel.axes[axis].extent.constant() - 1});
+    ranges.push_back({0, kernel.axes[axis].extent.bounds().high - 1});
   const bool empty = row_count(kernel).is_constant(0);
   size_t left = empty ? 0 : kMostWritten * kernel.scalars.size();
   const Piece piece = cut({kernel, std::move(ranges)}, left);
@@ -154,14 +154,15 @@ void write_all(KernelText& text) {
   const Kernel& kernel = text.kernel;
   const std::vector<bool> defined = text.define_constants();
   if (kernel.rows == 1) return write_points(text, "begin", "end", defined);
-  const Expr& last = kernel.axes[kernel.rows - 1].extent;
+  const Expr& extent = kernel.axes[kernel.rows - 1].extent;
+  const std::string last = c_operand(extent);
   text.out.open("for (long long point = begin; point < end;)");
   text.declare("first", str("point % ", last));
   text.out.line(str("const long long stop = end - point < ", last,
                     " - first ? first + (end - point) : ", last, ";"));
   const Expr point = Expr::symbol(tile_symbol("point"), 0,
                                   std::max<int64_t>(row_count(kernel).bounds().high - 1, 0));
-  text.unpack_rows(kernel.rows - 1, floor_div(point, last));
+  text.unpack_rows(kernel.rows - 1, floor_div(point, extent));
   write_points(text, "first", "stop", defined);
   text.out.line("point += stop - first;");
   text.out.close();
@@ -174,7 +175,8 @@ int64_t write_points(KernelText& whole) {
   KernelText text(whole.program, kernel);
   write_all(text);
   whole.paste(text);
-  return row_count(kernel).constant();
+  return kernel.rows == whole.kernel.rows ? 1
+                                          : whole.kernel.axes[kernel.rows].extent.constant();
 }
 
 }  // namespace tiny_compile

@@ -5,8 +5,8 @@
 
 namespace tiny_compile {
 
-// Writes the kernel's body for the units begin .. end - 1, and returns how many there are: points, or
-// several neighbours of a short last row together. The last axis goes fastest.
+// Writes the kernel's body for the units begin .. end - 1, and returns how many points a unit has: one,
+// or the neighbours of a short last row together. The last axis goes fastest.
 int64_t write_points(KernelText& text);
 
 }  // namespace tiny_compile

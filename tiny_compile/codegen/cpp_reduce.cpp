@@ -10,10 +10,10 @@
 //   r0 = tc_tree_sum_float<4>(part, part);
 #include "tiny_compile/codegen/cpp_reduce.h"
 
-#include <set>
-
 #include "tiny_compile/codegen/cpp_store.h"
+#include "tiny_compile/codegen/cpp_trees.h"
 #include "tiny_compile/graph/scan.h"
+#include "tiny_compile/loops/empty.h"
 
 namespace tiny_compile {
 namespace {
@@ -21,114 +21,15 @@ namespace {
 constexpr int64_t kMostOnStack = 1 << 16;  // elements of a stack array
 constexpr int64_t kLongRun = 8;            // elements worth a loop of their own
 
-// What two values of a reduction become. The sign of a zero maximum does not matter on the way:
-// it is +0 in the end.
-std::string both(Calls& calls, Op op, DType dtype) {
-  const char* unless_nan = "return a != a ? a : beyond;";
-  if (op == Op::max)
-    return str("const ", c_type(dtype), " beyond = a > b ? a : b; ", unless_nan);
-  if (op == Op::min)
-    return str("const ", c_type(dtype), " beyond = a < b ? a : b; ", unless_nan);
-  return str("return ", combine(calls, op, dtype, "a", "b"), ";");
-}
-
-// A helper's text for one reduction: NAME is sum_float, TYPE float.
-std::string fill(Calls& calls, std::string text, Op op, DType dtype) {
-  auto replace_all = [&](const std::string& key, const std::function<std::string()>& value) {
-    for (size_t at = 0; (at = text.find(key, at)) != std::string::npos;)
-      text.replace(at, key.size(), value());
-  };
-  replace_all("NAME", [&] { return helper_suffix(op, dtype); });
-  replace_all("TYPE", [&] { return c_type(dtype); });
-  replace_all("IDENTITY", [&] { return literal_text(calls, identity(op, dtype)); });
-  replace_all("COMBINED", [&] { return both(calls, op == Op::sum_exp ? Op::sum : op, dtype); });
-  return text;
-}
-
-// tc_tree_sum_float<1024>(from, t): the tree over a power of two of values; t has room
-// for half of them and may be `from`, which is used up then. Three halvings at a time
-// while vectors last.
-constexpr const char* kTree = R"(
-TC_FN TYPE tc_both_NAME(TYPE a, TYPE b) { COMBINED }
-
-template <int size>
-static inline TYPE tc_tree_NAME(const TYPE* from, TYPE* t) {
-  if constexpr (size == 1) {
-    return from[0];
-  } else if constexpr (size >= 128) {
-    constexpr int n = size / 8;
-    auto pair = [=](int l) { return tc_both_NAME(from[l], from[l + 4 * n]); };
-#pragma GCC ivdep
-    for (int l = 0; l < n; l++)
-      t[l] = tc_both_NAME(tc_both_NAME(pair(l), pair(l + 2 * n)),
-                          tc_both_NAME(pair(l + n), pair(l + 3 * n)));
-    return tc_tree_NAME<n>(t, t);
-  } else {
-#pragma GCC ivdep
-    for (int l = 0; l < size / 2; l++) t[l] = tc_both_NAME(from[l], from[l + size / 2]);
-    return tc_tree_NAME<size / 2>(t, t);
-  }
-}
-)";
-
-// Results of more than 1024 chunks by the same rule. There is room for the next multiple of
-// 1024; all are used up.
-constexpr const char* kFold = R"(
-static inline TYPE tc_fold_NAME(TYPE* parts, long long n) {
-  for (; n > 1; n = (n + 1023) / 1024) {
-    for (long long l = n; l % 1024; l++) parts[l] = IDENTITY;
-    for (long long first = 0; first < n; first += 1024)
-      parts[first / 1024] = tc_tree_NAME<1024>(parts + first, parts + first);
-  }
-  return parts[0];
-}
-)";
-
-// The largest of n >= 1 values, clamped to finite; the order does not matter.
-constexpr const char* kSumExp = R"(
-static inline TYPE tc_clamped_max_TYPE(const TYPE* t, long long n) {
-  TYPE most[16];
-  for (int k = 0; k < 16; k++) most[k] = t[0];
-  long long l = 0;
-  for (; l + 16 <= n; l += 16)
-    for (int k = 0; k < 16; k++) most[k] = tc_maximum(most[k], t[l + k]);
-  for (; l < n; l++) most[0] = tc_maximum(most[0], t[l]);
-  for (int k = 1; k < 16; k++) most[0] = tc_maximum(most[0], most[k]);
-  return tc_minimum(tc_maximum(most[0], -tc_largest_TYPE), tc_largest_TYPE);
-}
-
-// Sum of exp(t - m) over one chunk of n, m its clamped maximum (returned through most).
-template <int size>
-static inline TYPE tc_chunk_sum_exp_TYPE(TYPE* t, long long n, TYPE* most) {
-  const TYPE m = *most = tc_clamped_max_TYPE(t, n);
-#pragma GCC ivdep
-  for (long long l = 0; l < n; l++) t[l] = tc_exp(t[l] - m);
-  for (long long l = n; l < size; l++) t[l] = IDENTITY;
-  return tc_tree_sum_TYPE<size>(t, t);
-}
-
-// Chunk sums, each against its own maximum, brought to the largest of these.
-static inline void tc_to_one_most_TYPE(TYPE* parts, const TYPE* most, long long n) {
-  TYPE m = most[0];
-  for (long long c = 1; c < n; c++) m = tc_maximum(m, most[c]);
-  for (long long c = 0; c < n; c++) parts[c] = parts[c] * tc_exp(most[c] - m);
-}
-)";
-
-constexpr const char* kLargestFloat =
-    "\nstatic const float tc_largest_float = 0x1.fffffep+127f;\n";
-constexpr const char* kLargestDouble =
-    "\nstatic const double tc_largest_double = 0x1.fffffffffffffp+1023;\n";
-
 // What a reduction's loops need to know of a row.
 struct Row {
-  int64_t count = 1;     // elements of the row
+  Expr count = 1;        // elements of the row
   std::vector<int> ids;  // scalars of the step
   LoopScope scope;
 };
 
 Row row_of(const KernelText& text, const Step& step) {
-  return {inner_count(text.kernel, step).constant(), text.needed({&step}),
+  return {inner_count(text.kernel, step), text.needed({&step}),
           element_scope(text.kernel, step.inner)};
 }
 
@@ -149,7 +50,7 @@ void write_value(KernelText& text, const Step& step, const Row& row, std::vector
 void write_plain(KernelText& text, const Step& step, const Row& row, const std::string& reg,
                  DType type, const std::vector<bool>& defined) {
   text.out.line(str(reg, " = ", literal_text(text.calls, identity(step.op, type)), ";"));
-  text.out.open(str("for (long long e = 0; e < ", row.count, "; e++)"));
+  text.out.open(str("for (long long e = 0; e < ", c_text(row.count), "; e++)"));
   text.unpack_inner(step, "e");
   write_value(text, step, row, defined, str("const ", c_type(type), " value"));
   text.out.line(str(reg, " = ", combine(text.calls, step.op, type, reg, "value"), ";"));
@@ -163,7 +64,7 @@ void write_arg(KernelText& text, const Step& step, const Row& row, const std::st
   text.out.line(str(reg, " = 0;"));
   text.out.line(str(c_type(type), " best_", reg, " = ",
                     literal_text(text.calls, Literal::of(type, 0)), ";"));
-  text.out.open(str("for (long long e = 0; e < ", row.count, "; e++)"));
+  text.out.open(str("for (long long e = 0; e < ", c_text(row.count), "; e++)"));
   text.unpack_inner(step, "e");
   write_value(text, step, row, defined, str("const ", c_type(type), " value"));
   text.out.open(str("if (e == 0 || (best_", reg, " == best_", reg,
@@ -186,10 +87,12 @@ std::vector<std::string> next_row(const KernelText& text, const Step& step, cons
     if (!is_plain(load)) continue;
     if (coefficient(load.index, along.symbol()) != 1 || !depends_on(load.index, across.name))
       continue;
-    const Expr there =
-        substitute(load.index, {{across.name, across.symbol() + 1},
-                                {along.name, Expr::symbol(tile_symbol("base"), 0, row.count)}});
-    places.push_back(str(pointer_name(text.program.buffers[load.buffer]), " + ", there));
+    const Expr there = substitute(
+        load.index,
+        {{across.name, across.symbol() + 1},
+         {along.name, Expr::symbol(tile_symbol("base"), 0, row.count.bounds().high)}});
+    places.push_back(
+        str(pointer_name(text.program.buffers[load.buffer]), " + ", c_text(there)));
   }
   return places;
 }
@@ -203,43 +106,52 @@ bool should_prefetch(const KernelText& text, const Step& step, const Row& row) {
     passes += other.inner == step.inner;
     if (other.kind == StepKind::Reduce && other.inner == step.inner) last = &other;
   }
-  return last == &step && passes > 1 && row.count >= kChunk;
+  return last == &step && passes > 1 && row.count.bounds().low >= kChunk;
 }
 
 // for (l = 0; l < count; l++) { body }, with the next row's lines asked for on the way.
 template <typename Body>
-void write_lanes(KernelText& text, int64_t count, const std::vector<std::string>& next,
+void write_lanes(KernelText& text, const Expr& count, const std::vector<std::string>& next,
                  Body body) {
-  if (next.empty()) return write_in_vectors(text, "l", count, body);
-  text.out.open(str("for (long long from = 0; from < ", count, "; from += ", count / 8, ")"));
-  text.out.open("for (int l = 0; l < 128; l += 16)");
-  const int64_t stride = kChunk / count;
-  for (const std::string& place : next)
-    text.out.line(str("__builtin_prefetch(", place, " + ", stride > 1 ? str(stride, " * ") : "",
-                      "from + l);  // the next row"));
-  text.out.close();
-  text.out.line("#pragma GCC ivdep");
-  text.out.open(str("for (long long l = from; l < from + ", count / 8, "; l++)"));
+  if (next.empty() && count.is_constant())
+    return write_in_vectors(text, "l", count.constant(), body);
+  if (!next.empty()) {
+    const int64_t eighth = count.constant() / 8, stride = kChunk / count.constant();
+    text.out.open(str("for (long long from = 0; from < ", count, "; from += ", eighth, ")"));
+    text.out.open("for (int l = 0; l < 128; l += 16)");
+    for (const std::string& place : next)
+      text.out.line(str("__builtin_prefetch(", place, " + ",
+                        stride > 1 ? str(stride, " * ") : "", "from + l);  // the next row"));
+    text.out.close();
+    text.out.line("#pragma GCC ivdep");
+    text.out.open(str("for (long long l = from; l < from + ", eighth, "; l++)"));
+  } else {
+    text.out.line("#pragma GCC ivdep");
+    text.out.open(str("for (long long l = 0; l < ", c_text(count), "; l++)"));
+  }
   body();
   text.out.close();
-  text.out.close();
+  if (!next.empty()) text.out.close();
 }
 
 // Several loops of which the last one is long: the others stand still while it runs.
 bool has_runs(const Kernel& kernel, const Step& step) {
-  return step.inner.size() > 1 && kernel.axes[step.inner.back()].extent.constant() >= kLongRun;
+  return step.inner.size() > 1 &&
+         kernel.axes[step.inner.back()].extent.bounds().high >= kLongRun;
 }
 
 // target[l] = value for one chunk from element `base` on, run after run of the innermost loop, so
 // that neighbouring elements are neighbours in memory: without divisions, in vectors.
 void write_runs(KernelText& text, const Step& step, const Row& row, const std::string& base,
-                int64_t count, const std::string& target, std::vector<bool> defined) {
+                const Expr& elements, const std::string& target, std::vector<bool> defined) {
   const Axis& axis = text.kernel.axes[step.inner.back()];
-  const int64_t length = axis.extent.constant();
-  const bool whole = kChunk % length == 0 && count % length == 0;
+  const std::string length = c_operand(axis.extent), count = c_operand(elements);
+  const bool whole = axis.extent.is_constant() && kChunk % axis.extent.constant() == 0 &&
+                     mod(elements, axis.extent).is_constant(0);
   text.out.open(str("for (long long from = 0, run; from < ", count, "; from += run)"));
   text.declare("e", base + " + from");
-  text.unpack(step.inner, Expr::symbol(tile_symbol("e"), 0, row.count - 1), "first");
+  text.unpack(step.inner, Expr::symbol(tile_symbol("e"), 0, row.count.bounds().high - 1),
+              "first");
   text.out.line(whole ? str("run = ", length, ";")
                       : str("run = ", length, " - first < ", count, " - from ? ", length,
                             " - first : ", count, " - from;"));
@@ -247,7 +159,7 @@ void write_runs(KernelText& text, const Step& step, const Row& row, const std::s
   outer.axes &= ~(uint64_t{1} << step.inner.back());
   text.define(row.ids, outer, defined);
   text.out.line("#pragma GCC ivdep");
-  text.out.open(str("for (long long l = 0; l < ", whole ? str(length) : "run", "; l++)"));
+  text.out.open(str("for (long long l = 0; l < ", whole ? length : "run", "; l++)"));
   text.declare(axis.name, "first + l");
   write_value(text, step, row, defined, target.empty() ? "" : "t[from + l]");
   text.out.close();
@@ -256,8 +168,8 @@ void write_runs(KernelText& text, const Step& step, const Row& row, const std::s
 
 // target[l] = value for one chunk that starts at element `base`; "" where keeping is enough.
 void write_chunk(KernelText& text, const Step& step, const Row& row, const std::string& base,
-                 int64_t count, const std::vector<std::string>& next, const std::string& target,
-                 const std::vector<bool>& defined) {
+                 const Expr& count, const std::vector<std::string>& next,
+                 const std::string& target, const std::vector<bool>& defined) {
   if (has_runs(text.kernel, step))
     return write_runs(text, step, row, base, count, target, defined);
   write_lanes(text, count, next, [&] {
@@ -277,15 +189,12 @@ void write_eighths(KernelText& text, const Step& step, const Row& row, DType typ
   text.out.line("return value;");
   text.out.close(";");
   const std::string name = "tc_both_" + helper_suffix(step.op, type);
-  auto at = [](int part) { return str("element(base + l + ", 128 * part, ")"); };
-  auto pair = [&](const std::string& a, const std::string& b) {
-    return str(name, "(", a, ", ", b, ")");
-  };
-  auto quarter = [&](int part) {
-    return pair(pair(at(part), at(part + 4)), pair(at(part + 2), at(part + 6)));
-  };
-  write_lanes(text, kChunk / 8, next,
-              [&] { text.out.line(str("t[l] = ", pair(quarter(0), quarter(1)), ";")); });
+  const std::string eighths =
+      of_eighths([](int part) { return str("element(base + l + ", 128 * part, ")"); },
+                 [&](const std::string& a, const std::string& b) {
+                   return str(name, "(", a, ", ", b, ")");
+                 });
+  write_lanes(text, kChunk / 8, next, [&] { text.out.line(str("t[l] = ", eighths, ";")); });
 }
 
 // Cheap enough to write out eight times.
@@ -306,13 +215,14 @@ class TreeWriter {
       : text_(text), step_(step), row_(row), type_(type), defined_(defined) {
     name_ = c_type(type);
     suffix_ = helper_suffix(step.op, type);
-    full_ = row.count / kChunk;
-    rest_ = row.count % kChunk;
+    const int64_t most = row.count.bounds().high;
+    full_ = most / kChunk;
+    rest_ = most % kChunk;
     chunks_ = full_ + (rest_ > 0);
     sum_exp_ = step.op == Op::sum_exp;
     eighths_ = full_ > 0 && !sum_exp_ && schedule_of(text.kernel).unroll == 8 &&
                !has_runs(text.kernel, step) && is_cheap(text, row);
-    kept_ = !sum_exp_ && text.keeps(step.value) && rest_ == 0 &&
+    kept_ = !sum_exp_ && text.keeps(step.value) && rest_ == 0 && row.count.is_constant() &&
             value_type(text.kernel.scalars[step.value].dtype) == name_;
     if (should_prefetch(text, step, row)) next_ = next_row(text, step, row);
   }
@@ -321,19 +231,10 @@ class TreeWriter {
     const int64_t parts =
         chunks_ <= kChunk ? power_of_two_from(chunks_) : ceil_divide(chunks_, kChunk) * kChunk;
     const bool on_stack = parts <= kMostOnStack;
-    const int64_t room = full_ == 0 ? power_of_two_from(rest_)
-                                    : ((eighths_ || kept_) && rest_ == 0 ? kChunk / 8 : kChunk);
-    text_.out.line(str("alignas(64) ", name_, " t[", room, "];"));
-    if (chunks_ > 1) declare("part", parts, on_stack);
-    if (sum_exp_) declare("most", chunks_ > 1 ? parts : 1, on_stack);
-    if (full_ > 1) text_.out.open(str("for (long long c = 0; c < ", full_, "; c++)"));
-    if (full_ > 0) {
-      text_.declare("base", full_ > 1 ? "1024 * c" : "0");
-      write_full(chunks_ > 1 ? str("part[", full_ > 1 ? "c" : "0", "]") : reg);
-    }
-    if (full_ > 1) text_.out.close();
-    if (rest_ > 0) write_rest(chunks_ > 1 ? str("part[", full_, "]") : reg);
-    if (chunks_ > 1) finish(reg, parts);
+    if (row_.count.is_constant())
+      write_known(reg, parts, on_stack);
+    else
+      write_sized(reg, parts, on_stack);
     if (step_.op == Op::max || step_.op == Op::min)
       text_.out.line(str(reg, " += ", literal_text(text_.calls, Literal::of(type_, 0)), ";"));
     if (is_half(step_.dtype))
@@ -344,7 +245,73 @@ class TreeWriter {
   }
 
  private:
-  void declare(const char* array, int64_t count, bool on_stack) {
+  void write_known(const std::string& reg, int64_t parts, bool on_stack) {
+    const int64_t room = full_ == 0 ? power_of_two_from(rest_)
+                                    : ((eighths_ || kept_) && rest_ == 0 ? kChunk / 8 : kChunk);
+    text_.out.line(str("alignas(64) ", name_, " t[", room, "];"));
+    if (chunks_ > 1) declare("part", str(parts), on_stack);
+    if (sum_exp_) declare("most", str(chunks_ > 1 ? parts : 1), on_stack);
+    if (full_ > 1) text_.out.open(str("for (long long c = 0; c < ", full_, "; c++)"));
+    if (full_ > 0) {
+      text_.declare("base", full_ > 1 ? "1024 * c" : "0");
+      write_full(chunks_ > 1 ? str("part[", full_ > 1 ? "c" : "0", "]") : reg);
+    }
+    if (full_ > 1) text_.out.close();
+    if (rest_ > 0) write_rest(chunks_ > 1 ? str("part[", full_, "]") : reg);
+    if (chunks_ > 1) finish(reg, parts);
+  }
+
+  // A row whose length is a size: its chunks are counted where it runs. `parts`: room for as many as
+  // there may be.
+  void write_sized(const std::string& reg, int64_t parts, bool on_stack) {
+    Text& out = text_.out;
+    const bool several = chunks_ > 1;
+    text_.declare("count", row_.count);
+    if (several) {
+      text_.declare("full", "count / 1024");
+      text_.declare("rest", "count % 1024");
+      text_.declare("chunks", "full + (rest > 0)");
+    }
+    out.line(str("alignas(64) ", name_, " t[",
+                 several ? kChunk : power_of_two_from(rest_ + kChunk * full_), "];"));
+    const std::string room = on_stack ? str(parts) : "(chunks + 1024) / 1024 * 1024";
+    if (several) declare("part", room, on_stack);
+    if (sum_exp_) declare("most", several ? room : "1", on_stack);
+    if (several) {
+      out.open("for (long long c = 0; c < full; c++)");
+      text_.declare("base", "1024 * c");
+      write_full("part[c]");
+      out.close();
+      out.open("if (rest > 0)");
+      write_sized_chunk("part[full]", "1024 * full", "rest", "full");
+      out.close();
+      if (sum_exp_)
+        out.line(str("if (chunks > 0) tc_to_one_most_", name_, "(part, most, chunks);"));
+      out.line(str(reg, " = tc_chunks_", suffix_, "(part, chunks);"));
+    } else {
+      out.open("if (count > 0)");
+      write_sized_chunk(reg, "0", "count", "0");
+      out.close();
+    }
+    if (row_.count.bounds().low > 0 || has_none()) return;
+    out.line(str("if (count == 0) ", reg, " = ",
+                 literal_text(text_.calls, of_nothing(step_.op, type_)), ";"));
+  }
+
+  // No elements have no maximum: such a call is refused before it begins.
+  bool has_none() const { return step_.op == Op::max || step_.op == Op::min; }
+
+  // target = what a chunk of `count` elements from `base` on reduces to.
+  void write_sized_chunk(const std::string& target, const std::string& base,
+                         const std::string& count, const std::string& chunk) {
+    write_chunk(text_, step_, row_, base, Expr::symbol(tile_symbol(count), 0, kChunk), {},
+                "t[l]", defined_);
+    text_.out.line(sum_exp_ ? str(target, " = tc_some_sum_exp_", name_, "(t, ", count,
+                                  ", most + ", chunk, ");")
+                            : str(target, " = tc_some_", suffix_, "(t, ", count, ");"));
+  }
+
+  void declare(const char* array, const std::string& count, bool on_stack) {
     text_.out.line(on_stack ? str(name_, " ", array, "[", count, "];")
                             : str(name_, "* ", array, " = (", name_, "*)__builtin_malloc(",
                                   count, " * sizeof(", name_, "));"));
@@ -403,36 +370,6 @@ class TreeWriter {
 };
 
 }  // namespace
-
-std::string helper_suffix(Op op, DType accumulator) {
-  const Op tree = op == Op::sum_exp ? Op::sum : op;
-  return str(info(tree).name, "_", c_type(accumulator));
-}
-
-std::string reduction_helpers(const Program& program, Calls& calls) {
-  std::set<std::string> written;
-  std::string text;
-  auto add = [&](const char* what, Op op, DType type) {
-    const std::string filled = fill(calls, what, op, type);
-    if (written.insert(filled).second) text += filled;
-  };
-  for (const Kernel& kernel : program.kernels) {
-    if (schedule_of(kernel).strategy != Strategy::Rows) continue;
-    for (const Step& step : kernel.steps) {
-      if (step.kind != StepKind::Reduce || has_running_results(step.op)) continue;
-      const DType from = kernel.scalars[step.value].dtype, type = accumulator(step.op, from);
-      if (!is_float(type) || step.op == Op::argmax || step.op == Op::argmin) continue;
-      add(kTree, step.op, type);
-      if (inner_count(kernel, step).constant() > kChunk * kChunk) add(kFold, step.op, type);
-      if (step.op == Op::sum_exp)
-        add(type == DType::f64 ? kLargestDouble : kLargestFloat, step.op, type);
-      if (step.op != Op::sum_exp) continue;
-      add(kSumExp, step.op, type);
-      for (const char* name : {"tc_exp", "tc_maximum", "tc_minimum"}) calls(name);
-    }
-  }
-  return text;
-}
 
 void write_reduction(KernelText& text, const Step& step, int number,
                      const std::vector<bool>& defined) {

@@ -47,7 +47,7 @@ class ChunkWriter {
  public:
   ChunkWriter(KernelText& text, const Step& step, int lane, const std::vector<bool>& defined)
       : text_(text), out_(text.out), step_(step), lane_(lane), defined_(defined) {
-    count_ = inner_count(text.kernel, step).constant();
+    count_ = c_operand(inner_count(text.kernel, step));
     place_ = str(pointer_name(text.program.buffers[step.buffer]), "[",
                  text.scalars.index(step.index), "]");
     value_ = text.scalars.name(step.value);
@@ -90,8 +90,8 @@ class ChunkWriter {
     text_.define(ids, shared, here);
     const std::string mask = step_.mask < 0 ? "" : text_.scalars.name(step_.mask) + " && ";
     const std::string other = text_.scalars.name(step_.other);
-    out_.line(str("if (!(", mask, text_.calls("tc_in_range"), "(", other, ", ", step_.limit,
-                  "))) continue;"));
+    out_.line(str("if (!(", mask, text_.calls("tc_in_range"), "(", other, ", ",
+                  c_text(step_.limit), "))) continue;"));
     out_.line(str("const long long at0 = ", other, ";"));
     body([&](const std::string& line) {
       open_lanes();
@@ -137,8 +137,7 @@ class ChunkWriter {
   const Step& step_;
   const int lane_;  // the axis of the columns, -1 for a row
   const std::vector<bool>& defined_;
-  int64_t count_ = 0;
-  std::string place_, value_;
+  std::string count_, place_, value_;
 };
 
 }  // namespace

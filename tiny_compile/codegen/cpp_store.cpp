@@ -81,8 +81,8 @@ void write_blocks(KernelText& text, int axis, const std::string& from, const std
   for (const Step* step : steps)
     text.out.line(str(
         text.calls("tc_stream"), "(", pointer_name(text.program.buffers[step->buffer]), " + ",
-        substitute(step->index, {{i, Expr::symbol(tile_symbol("here"), 0, INT64_MAX)}}), ", ",
-        block_name(*step), ", (next - here) * ", size_of(step->dtype), ");"));
+        c_text(substitute(step->index, {{i, Expr::symbol(tile_symbol("here"), 0, INT64_MAX)}})),
+        ", ", block_name(*step), ", (next - here) * ", size_of(step->dtype), ");"));
   text.out.close();
 }
 

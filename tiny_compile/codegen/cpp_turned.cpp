@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "tiny_compile/codegen/cpp_store.h"
+#include "tiny_compile/loops/axes.h"
 
 namespace tiny_compile {
 namespace {
@@ -80,8 +81,8 @@ static inline void tc_turn(const T* from, long long stride, T* to, long long row
 int turned_axis(const Kernel& kernel, const Scalar& load) {
   if (!is_plain(load)) return -1;
   const Axis& across = kernel.axes[kernel.rows - 1];
-  const int64_t stride = coefficient(load.index, across.symbol());
-  if (stride < kLeast) return -1;
+  const Expr stride = stride_of(load.index, across);
+  if (stride.bounds().high < kLeast) return -1;
   for (int axis = 0; axis + 1 < kernel.rows; axis++) {
     const Axis& along = kernel.axes[axis];
     if (coefficient(load.index, along.symbol()) != 1) continue;
@@ -102,10 +103,10 @@ class TurnedWriter {
     defined_.assign(kernel_.scalars.size(), false);
   }
 
-  int64_t write() {
+  Expr write() {
     text_.define(ids_, {0, false}, defined_);
     out_.open("for (long long unit = begin; unit < end; unit++)");
-    const int64_t units = write_place();
+    const Expr units = write_place();
     for (int id : loads_) write_turn(id);
     text_.scalars.element = [this](int id) { return element(id); };
     out_.open(str("for (long long ", row().name, " = first_row; ", row().name, " < stop_row; ",
@@ -125,14 +126,15 @@ class TurnedWriter {
   const Axis& column() const { return kernel_.axes[across_]; }
 
   // Where the unit's square lies; squares that share their lines come one after another.
-  int64_t write_place() {
+  Expr write_place() {
     std::vector<int> order = {along_};
     for (int axis = kernel_.rows; axis-- > 0;) {
       if (axis != along_) order.push_back(axis);
     }
-    int64_t units = 1;
-    for (int axis : order) units *= places(axis);
-    Expr rest = Expr::symbol(tile_symbol("unit"), 0, std::max<int64_t>(units - 1, 0));
+    Expr units = 1;
+    for (int axis : order) units = units * places(axis);
+    const int64_t most = units.bounds().high;
+    Expr rest = Expr::symbol(tile_symbol("unit"), 0, std::max<int64_t>(most - 1, 0));
     uint64_t outer = 0;
     for (int axis : order) {
       const Expr here = axis == order.back() ? rest : mod(rest, places(axis));
@@ -147,15 +149,16 @@ class TurnedWriter {
     return units;
   }
 
-  int64_t places(int axis) const {
-    const int64_t extent = kernel_.axes[axis].extent.constant();
-    return axis == along_ || axis == across_ ? (extent + kSquare - 1) / kSquare : extent;
+  Expr places(int axis) const {
+    const Expr& extent = kernel_.axes[axis].extent;
+    return axis == along_ || axis == across_ ? ceil_div(extent, kSquare) : extent;
   }
 
   void write_range(const std::string& what, const Expr& here, const Axis& axis) {
     text_.declare("first_" + what, here * kSquare);
-    out_.line(str("const long long stop_", what, " = ", axis.extent, " - first_", what, " < ",
-                  kSquare, " ? ", axis.extent, " : first_", what, " + ", kSquare, ";"));
+    const std::string extent = c_operand(axis.extent);
+    out_.line(str("const long long stop_", what, " = ", extent, " - first_", what, " < ",
+                  kSquare, " ? ", extent, " : first_", what, " + ", kSquare, ";"));
   }
 
   void write_turn(int id) {
@@ -163,11 +166,12 @@ class TurnedWriter {
     const Expr corner = substitute(
         load.index, {{row().name, Expr::symbol(tile_symbol("first_row"), 0, INT64_MAX)},
                      {column().name, Expr::symbol(tile_symbol("first_column"), 0, INT64_MAX)}});
-    out_.line(
-        str("alignas(64) ", c_type(load.dtype), " turned_", id, "[", kSquare * kSquare, "];"));
+    const bool is_bool = load.dtype == DType::boolean;  // a byte, as the buffer's are
+    out_.line(str("alignas(64) ", is_bool ? "unsigned char" : c_type(load.dtype), " turned_",
+                  id, "[", kSquare * kSquare, "];"));
     out_.line(str(text_.calls("tc_turn"), "(", pointer_name(text_.program.buffers[load.buffer]),
-                  " + ", corner, ", ", coefficient(load.index, column().symbol()), ", turned_",
-                  id, ", stop_row - first_row, stop_column - first_column);"));
+                  " + ", c_text(corner), ", ", c_text(stride_of(load.index, column())),
+                  ", turned_", id, ", stop_row - first_row, stop_column - first_column);"));
   }
 
   std::string element(int id) const {
@@ -202,7 +206,7 @@ std::vector<int> turned_loads(const Kernel& kernel) {
   return loads.size() <= 4 ? loads : std::vector<int>{};
 }
 
-int64_t write_turned(KernelText& text, const std::vector<int>& loads) {
+Expr write_turned(KernelText& text, const std::vector<int>& loads) {
   return TurnedWriter(text, loads).write();
 }
 

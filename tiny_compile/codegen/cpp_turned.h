@@ -12,7 +12,7 @@ namespace tiny_compile {
 std::vector<int> turned_loads(const Kernel& kernel);
 
 // Writes the kernel's body in squares; returns its units.
-int64_t write_turned(KernelText& text, const std::vector<int>& loads);
+Expr write_turned(KernelText& text, const std::vector<int>& loads);
 
 // The helper of such kernels, where it is among those that kernels call.
 std::string turned_helpers(const Calls& calls);

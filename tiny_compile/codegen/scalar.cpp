@@ -41,16 +41,6 @@ std::string hex_float(double value, const char* suffix) {
   return value < 0 || (value == 0 && text[0] == '-') ? str("(", text, ")") : text;
 }
 
-// Whether its own text means the same in C.
-bool reads_as_c(const Expr& expr) {
-  if (expr.is_constant() || expr.kind() == ExprKind::Symbol) return true;
-  if (expr.kind() == ExprKind::Min || expr.kind() == ExprKind::Max) return false;
-  const bool divides = expr.kind() == ExprKind::FloorDiv || expr.kind() == ExprKind::Mod;
-  const std::vector<Expr>& operands = expr.operands();
-  return !(divides && operands[0].bounds().low < 0) &&
-         std::all_of(operands.begin(), operands.end(), reads_as_c);
-}
-
 // a * -1.0 and -0.0 - a are -a to the bit, NaN and zeros included. Written so, because g++
 // would make an fnms of -fma(..), whose zero has the other sign. -1: the scalar is neither.
 int negated_operand(const Kernel& kernel, const Scalar& scalar) {
@@ -209,7 +199,7 @@ std::string comment_of(const Kernel& kernel) {
 ScalarWriter::ScalarWriter(const Program& program, const Kernel& kernel, Calls& calls)
     : program_(program), kernel_(kernel), calls_(calls) {
   in_range = [this](int chosen, const Expr& limit) {
-    return str(calls_("tc_in_range"), "(", name(chosen), ", ", limit, ")");
+    return str(calls_("tc_in_range"), "(", name(chosen), ", ", c_text(limit), ")");
   };
 }
 
@@ -232,37 +222,7 @@ std::string ScalarWriter::name(int id) const {
   return {};
 }
 
-// Of a, b, c that by < or >: (a < b ? a : b), then that and c.
-std::string chosen(const std::vector<std::string>& parts, const char* by) {
-  std::string best = parts[0];
-  for (size_t k = 1; k < parts.size(); k++)
-    best = str("(", best, by, parts[k], " ? ", best, " : ", parts[k], ")");
-  return best;
-}
-
 // at0, at1, ... are written as the operands they stand for.
-// C rounds quotients towards zero, an Expr downwards: where the dividend may be negative, a
-// multiple of the divisor is added first. (-i0 + 3)%4 with i0 <= 543  =>  ((-i0 + 3) + 540)%4
-// C has no min of integers: min(i0, 3)  =>  (i0 < 3 ? i0 : 3)
-std::string c_text(const Expr& expr) {
-  if (reads_as_c(expr)) return expr.str();
-  std::vector<std::string> parts;
-  for (const Expr& operand : expr.operands())
-    parts.push_back(operand.is_constant() || operand.kind() == ExprKind::Symbol
-                        ? c_text(operand)
-                        : "(" + c_text(operand) + ")");
-  if (expr.kind() == ExprKind::Add) return join(parts, " + ");
-  if (expr.kind() == ExprKind::Mul) return join(parts, "*");
-  if (expr.kind() == ExprKind::Min) return chosen(parts, " < ");
-  if (expr.kind() == ExprKind::Max) return chosen(parts, " > ");
-  const bool modulo = expr.kind() == ExprKind::Mod;
-  const int64_t low = expr.operands()[0].bounds().low;
-  if (low >= 0) return parts[0] + (modulo ? "%" : "/") + parts[1];
-  const int64_t divisor = expr.operands()[1].constant(), times = (divisor - 1 - low) / divisor;
-  const std::string shifted = str("(", parts[0], " + ", times * divisor, ")");
-  return modulo ? str(shifted, "%", divisor) : str(shifted, "/", divisor, " - ", times);
-}
-
 std::string ScalarWriter::index(const Expr& expr, const std::vector<int>& operands) const {
   std::string text = c_text(expr);
   for (size_t k = 0; k < operands.size(); k++) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tiny_compile/codegen/calls.h"
+#include "tiny_compile/codegen/index_text.h"
 #include "tiny_compile/loops/program.h"
 
 namespace tiny_compile {

@@ -178,8 +178,7 @@ std::string scan_helpers(const std::vector<Program>& programs, Calls& calls) {
 void write_scan_row(KernelText& text, const Step& step, int number, const std::string& place,
                     const std::vector<bool>& defined) {
   const ScanText scan(text.kernel, step);
-  const int64_t count = inner_count(text.kernel, step).constant(),
-                whole = count - count % kGroup;
+  const Expr count = inner_count(text.kernel, step), whole = count - mod(count, kGroup);
   const std::string nothing = scan.op + "::identity()";
   const std::vector<int> ids = text.needed({&step});
   Text& out = text.out;
@@ -201,8 +200,8 @@ void write_scan_row(KernelText& text, const Step& step, int number, const std::s
           to_storage(text.calls, step.dtype, scan.result(scan.of("before", "within"))), ";"));
     if (step.exclusive) out.line(str("within = ", next, ";"));
   };
-  if (whole > 0) {
-    out.open(str("for (", text.integer, " from = 0; from < ", whole, "; from += 16)"));
+  if (whole.bounds().high > 0) {
+    out.open(str("for (", text.integer, " from = 0; from < ", c_text(whole), "; from += 16)"));
     out.line("TC_UNROLL");
     out.open("for (int k = 0; k < 16; k++)");
     text.declare("e", "from + k");
@@ -212,8 +211,9 @@ void write_scan_row(KernelText& text, const Step& step, int number, const std::s
     out.line(str("within = ", nothing, ";"));
     out.close();
   }
-  if (whole < count) {
-    out.open(str("for (", text.integer, " e = ", whole, "; e < ", count, "; e++)"));
+  if (whole != count) {
+    out.open(
+        str("for (", text.integer, " e = ", c_text(whole), "; e < ", c_text(count), "; e++)"));
     element();
     out.close();
   }

@@ -68,14 +68,18 @@ static Item* tc_sort(Item* from, Item* to, long long count) {
 }
 )";
 
+Expr run_of(const Kernel& kernel, const Step& step) {
+  const Expr count = inner_count(kernel, step);
+  return step.limit.is_constant(0) ? count : min(step.limit, count);
+}
+
 }  // namespace
 
 SortText::SortText(const Kernel& kernel, const Step& step)
     : key(value_type(kernel.scalars[step.value].dtype)),
       down(step.op == Op::argsort_descending ? "true" : "false"),
-      count(inner_count(kernel, step).constant()) {
-  const int64_t limit = step.limit.constant();
-  run = limit > 0 ? std::min(limit, count) : count;
+      count(inner_count(kernel, step).bounds().high),
+      run(run_of(kernel, step).bounds().high) {
   item = str("tc_sorted<", key, ", ", run <= INT32_MAX ? "int" : "long long", ">");
 }
 
@@ -93,9 +97,9 @@ std::string sort_helpers(const std::vector<Program>& programs, Calls& calls) {
   return calls.cuda ? bitonic_helpers(keys, calls) : kRows;
 }
 
-int64_t sort_bytes(const Kernel& kernel, const Step& step) {
+Expr sort_bytes(const Kernel& kernel, const Step& step) {
   const SortText sort(kernel, step);
-  return 2 * sort.run * 2 *
+  return run_of(kernel, step) * 4 *
          std::max<int64_t>(size_of(compute_type(kernel.scalars[step.value].dtype)),
                            sort.run <= INT32_MAX ? 4 : 8);
 }
@@ -107,10 +111,12 @@ void write_sort_row(KernelText& text, const Step& step, const std::string& own,
   keys.other = keys.mask = -1;  // sorting anew is as good as merging
   places.value = places.other = places.mask = -1;
   Text& out = text.out;
-  const std::string run = str(sort.run), index = text.scalars.index(step.index);
+  const Expr elements = inner_count(text.kernel, step);
+  const std::string run = c_operand(run_of(text.kernel, step)), count = c_operand(elements),
+                    index = text.scalars.index(step.index);
   out.line(str(sort.item, "* const own = (", sort.item, "*)", own, ";"));
-  out.open(str("for (long long from = 0; from < ", sort.count, "; from += ", run, ")"));
-  out.line(str("const long long length = ", sort.count, " - from < ", run, " ? ", sort.count,
+  out.open(str("for (long long from = 0; from < ", count, "; from += ", run, ")"));
+  out.line(str("const long long length = ", count, " - from < ", run, " ? ", count,
                " - from : ", run, ";"));
   out.open("for (long long k = 0; k < length; k++)");
   std::vector<bool> defined = row_defined;
@@ -122,8 +128,10 @@ void write_sort_row(KernelText& text, const Step& step, const std::string& own,
   out.line(str("const ", sort.item, "* const items = tc_sort<", sort.down, ">(own, own + ", run,
                ", length);"));
   const int64_t first = first_places(text.kernel, step);
-  out.open(
-      str("for (long long k = 0; k < ", first < sort.count ? str(first) : "length", "; k++)"));
+  const std::string wanted = first >= sort.count              ? "length"
+                             : first <= elements.bounds().low ? str(first)
+                                                              : str("length && k < ", first);
+  out.open(str("for (long long k = 0; k < ", wanted, "; k++)"));
   text.declare("e", "from + k");
   text.unpack_inner(step, "e");
   out.line(str(pointer_name(text.program.buffers[step.buffer]), "[", index,

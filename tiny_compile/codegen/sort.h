@@ -8,14 +8,14 @@
 
 namespace tiny_compile {
 
-// The words for a Sort step of a known number of elements.
+// The words for a Sort step.
 struct SortText {
   SortText(const Kernel& kernel, const Step& step);
 
   std::string key;     // the type of what is compared: "float"
   std::string item;    // a key and its place: "tc_sorted<float, int>"
   std::string down;    // "true" where the greatest comes first
-  int64_t count, run;  // of a row; of what is sorted apart, `count` where that is all
+  int64_t count, run;  // of a row; of what is sorted apart, `count` where that is all: at most
 };
 
 // The functions that generated sorts call, "" where no program sorts; adds what these
@@ -23,7 +23,7 @@ struct SortText {
 std::string sort_helpers(const std::vector<Program>& programs, Calls& calls);
 
 // One row by one thread, in `own` memory of so many bytes: merges of pairs.
-int64_t sort_bytes(const Kernel& kernel, const Step& step);
+Expr sort_bytes(const Kernel& kernel, const Step& step);
 void write_sort_row(KernelText& text, const Step& step, const std::string& own,
                     const std::vector<bool>& defined);
 

@@ -16,16 +16,19 @@ namespace tiny_compile {
 // element); units begin..end-1 of 0..units-1 are done by one call; calls for disjoint ranges may run
 // at the same time. Behind the kernel's buffers is the address of `own_bytes` of the thread's own,
 // at a multiple of 64, that stay from call to call of one run of the kernel; the first 64 are zeros
-// when it begins.
+// when it begins. Between the two, where there are `sizes`, is the address of their numbers, each a
+// long long; `units`, `grain` and `own_bytes` are for these numbers.
 //
 // CUDA: a grid of `grid` blocks of `block` threads, whose arguments are the addresses of
 // `buffers` (of their lowest elements), in this order; grid 0: nothing to start.
 struct KernelEntry {
-  std::string function;          // equal kernels have the same
-  std::vector<int> buffers;      // of the Program, as the function counts them
-  int64_t units = 0, grain = 1;  // C++; grain: units worth handing to a thread
-  int64_t at_once = 1;           // C++: units that a call does together where it has so many
-  int64_t own_bytes = 0;         // C++
+  std::string function;      // equal kernels have the same
+  std::vector<int> buffers;  // of the Program, as the function counts them
+  Expr units;                // C++
+  Expr grain = 1;            // C++: units worth handing to a thread
+  int64_t at_once = 1;       // C++: units that a call does together where it has so many
+  Expr own_bytes;            // C++
+  std::vector<Expr> sizes;   // C++: of the Program, that the function is given
   int64_t grid = 1;
   int block = 1;
   int64_t shared = 0;  // CUDA: bytes of shared memory, beyond what the text declares

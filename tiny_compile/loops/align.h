@@ -9,12 +9,13 @@
 
 namespace tiny_compile {
 
-// An index as nested loops, slowest first: i*12 + j with j < 12 is {i, 12}, {j, 1}. `axis` is
-// an axis of the kernel, or -1 for the symbol at0 (a place chosen by data).
+// An index as nested loops, slowest first: i*12 + j with j < 12 is {i, 12}, {j, 1}; i*n + j with
+// j < n is {i, n}, {j, 1}. `axis` is an axis of the kernel, or -1 for the symbol at0 (a place chosen by
+// data).
 struct Loop {
   int axis = -1;
-  int64_t stride = 1;
-  int64_t extent = 1;
+  Expr stride = 1;
+  Expr extent = 1;
 };
 using Nest = std::vector<Loop>;
 
@@ -24,7 +25,7 @@ std::optional<Nest> nest_of(const Kernel& kernel, const Expr& index,
 
 // Whether the loops visit 0, 1, 2, ..., size-1 in order: each stride is the next one
 // times its extent.
-bool covers(const Nest& nest, int64_t size);
+bool covers(const Nest& nest, const Expr& size);
 
 // Whether two nests visit the same places, with or without gaps, in the same loops.
 bool same_loops(const Nest& first, const Nest& second);
@@ -34,7 +35,7 @@ bool same_loops(const Nest& first, const Nest& second);
 // Nothing when the extents do not divide (12 against 5).
 struct Piece {
   int first = -1, second = -1;  // loops of each nest that the piece is part of
-  int64_t extent = 1;
+  Expr extent = 1;
 };
 std::optional<std::vector<Piece>> common_pieces(const Nest& first, const Nest& second);
 

@@ -130,6 +130,13 @@ Expr place_in_all(const Kernel& kernel) {
   return place;
 }
 
+bool is_made_of_sizes(const Expr& expr) {
+  const std::vector<Symbol> in = symbols(expr);
+  return !in.empty() && std::all_of(in.begin(), in.end(), [](const Symbol& symbol) {
+    return symbol.kind == SymbolKind::Size;
+  });
+}
+
 }  // namespace
 
 bool is_sequential(const Kernel& kernel) {
@@ -180,6 +187,13 @@ bool step_as_one(const Kernel& kernel, const std::vector<int>& loops) {
                      [&](const Scalar& s) { return fits(s.index); }) &&
          std::all_of(kernel.steps.begin(), kernel.steps.end(),
                      [&](const Step& s) { return fits(s.index); });
+}
+
+Expr stride_of(const Expr& index, const Axis& axis) {
+  const int64_t step = coefficient(index, axis.symbol());
+  if (step != 0) return step;
+  const Expr stride = substitute(index, {{axis.name, axis.symbol() + 1}}) - index;
+  return is_made_of_sizes(stride) ? stride : Expr(0);
 }
 
 Kernel collapse_axes(Kernel kernel) {

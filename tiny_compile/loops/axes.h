@@ -13,6 +13,9 @@ bool depends_on_any(const Kernel& kernel, const Expr& index, const std::vector<i
 // Whether an index differs between rows.
 bool depends_on_rows(const Kernel& kernel, const Expr& index);
 
+// How far apart neighbours along the axis lie, which may be symbolic: n of i*n + j. 0 where that varies.
+Expr stride_of(const Expr& index, const Axis& axis);
+
 // Axes that always step together become one: (i0: 8, i1: 4) with index i0*4 + i1 => (i0: 32).
 Kernel collapse_axes(Kernel kernel);
 

@@ -15,6 +15,7 @@
 #include <numeric>
 
 #include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/axes.h"
 
 namespace tiny_compile {
 namespace {
@@ -39,7 +40,8 @@ std::vector<int> along_memory(const Kernel& kernel, std::vector<int> list) {
   const std::vector<const Step*> stores = stores_of(kernel);
   if (stores.empty()) return list;
   const auto stride = [&](int axis) {
-    return std::abs(coefficient(stores[0]->index, kernel.axes[axis].symbol()));
+    const Interval bounds = stride_of(stores[0]->index, kernel.axes[axis]).bounds();
+    return std::max(std::abs(bounds.low), std::abs(bounds.high));
   };
   std::stable_sort(list.begin(), list.end(),
                    [&](int a, int b) { return stride(a) > stride(b); });

@@ -60,7 +60,7 @@ std::string why_not_copied(const Program& program, const Group& consumer, const 
   const std::vector<bool> wanted = reachable(producer.kernel, store);
   const auto nest = nest_of(producer.kernel, store.index, {});
   if (has_registers(producer.kernel, wanted)) return "a reduction is not computed again";
-  if (!nest || !covers(*nest, program.buffers[buffer].size.bounds().high))
+  if (!nest || !covers(*nest, program.buffers[buffer].size))
     return "it reads other places than the ones written";
   if (std::count(wanted.begin(), wanted.end(), true) > static_cast<int64_t>(kMostCopied) ||
       consumer.kernel.scalars.size() > kMostCopied)

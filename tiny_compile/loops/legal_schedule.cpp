@@ -146,11 +146,15 @@ bool can_go_in_columns(const Program& program, const Kernel& kernel) {
         step.kind == StepKind::Sort)
       return false;
     if (step.kind != StepKind::Reduce) continue;
-    const int64_t count = inner_count(kernel, step).bounds().high;
-    const bool exponentials = step.op == Op::sum_exp && program.target == Target::Cuda;
+    const Expr length = inner_count(kernel, step);
+    const int64_t count = length.bounds().high;
+    const bool exponentials =
+        step.op == Op::sum_exp && (program.target == Target::Cuda || !length.is_constant());
     if (count > (exponentials ? kChunk : kChunk * kChunk)) return false;
   }
-  return kernel.rows > 0 && kernel.axes[kernel.rows - 1].extent.bounds().low >= 8;
+  if (kernel.rows == 0) return false;
+  const Interval lanes = kernel.axes[kernel.rows - 1].extent.bounds();
+  return (program.target == Target::Cpp ? lanes.high : lanes.low) >= 8;
 }
 
 bool can_be_tiled(const Program& program, const Kernel& kernel) {
@@ -203,7 +207,7 @@ std::string why_illegal(const Program& program, const Kernel& kernel) {
                  ? ""
                  : "schedule columns is for 8 rows or more, without "
                    "dots, folds and sorts, of at most "
-                   "1048576 elements (sum_exp for cuda: 1024)";
+                   "1048576 elements (sum_exp for cuda, or of a size: 1024)";
     case Strategy::Library: {
       const std::string reason = why_no_call(program, kernel);
       return reason.empty() ? "" : "schedule library " + reason;

@@ -9,6 +9,8 @@
 //
 // Before that, kernels that may start together do (group_launches.h), launches are put in an order of
 // less memory (order.h), and what may be written over another (in_place.h) is at that one's place.
+#include "tiny_compile/loops/memory.h"
+
 #include <algorithm>
 
 #include "tiny_compile/loops/group_launches.h"
@@ -44,12 +46,15 @@ int64_t padded_bytes(const Buffer& buffer) {
 }  // namespace
 
 Program plan_memory(const Program& program) {
-  if (!sizes(program).empty()) {  // planned once they are numbers
+  if (!sizes(program).empty()) {  // places are found once they are numbers
     Program later = program;
     later.arena_bytes = 0;
     return later;
   }
-  Program result = overwrite_in_place(order_launches(group_launches(program)));
+  return place_temporaries(overwrite_in_place(order_launches(group_launches(program))));
+}
+
+Program place_temporaries(Program result) {
   result.arena_bytes = 0;
   const std::vector<Life> all = lives(result);
   std::vector<int> last(result.buffers.size());  // launch that uses the bytes

@@ -27,8 +27,9 @@ namespace {
 
 constexpr int64_t kLongRow = 32768;  // elements
 
-int64_t extent(const Group& group, int axis) {
-  return group.kernel.axes[axis].extent.bounds().high;
+// Of a size the most, whose products numbers may not hold.
+int64_t times(int64_t count, const Expr& extent) {
+  return clamp_to_bounds(Wide{count} * extent.bounds().high);
 }
 
 // Which axes of `first` each axis of `second` is, and what the merged rows are.
@@ -118,8 +119,9 @@ bool are_few(const Program& program, int64_t rows) {
 bool serialises(const Program& program, const Group& second, const Plan& plan) {
   int64_t rows = 1, inner = 1;
   for (size_t p = 0; p < plan.pieces.size(); p++)
-    (plan.row_piece[p] ? rows : inner) *= plan.pieces[p].extent;
-  for (int axis : plan.unmatched) inner *= extent(second, axis);
+    (plan.row_piece[p] ? rows : inner) =
+        times(plan.row_piece[p] ? rows : inner, plan.pieces[p].extent);
+  for (int axis : plan.unmatched) inner = times(inner, second.kernel.axes[axis].extent);
   return are_few(program, rows) && inner > kLongRow;
 }
 
@@ -131,10 +133,10 @@ bool is_all_rows(const Plan& plan) {
 bool is_split_alone(const Program& program, const Group& first, const Group& second,
                     const Plan& plan) {
   int64_t rows = 1, longest = 1;
-  for (int row : first.rows) rows *= extent(first, row);
+  for (int row : first.rows) rows = times(rows, first.kernel.axes[row].extent);
   for (const Step& step : first.kernel.steps) {
     int64_t inner = 1;
-    for (int axis : step.inner) inner *= extent(first, axis);
+    for (int axis : step.inner) inner = times(inner, first.kernel.axes[axis].extent);
     if (step.kind == StepKind::Reduce) longest = std::max(longest, inner);
   }
   const bool brings_loops =
@@ -365,7 +367,7 @@ Plan line_up_consumer(const Program& program, const Group& producer, const Group
   const Step& store = producer.kernel.steps[producer.store_to(load->buffer)];
   auto written = nest_of(producer.kernel, store.index, {});
   auto read = nest_of(consumer.kernel, load->index, load->limits);
-  const int64_t size = program.buffers[load->buffer].size.bounds().high;
+  const Expr& size = program.buffers[load->buffer].size;
   if (!written || !read || !covers(*written, size) || !covers(*read, size))
     return refuse("it reads other places than the ones written at the same point");
   Plan plan = line_up(consumer, *written, *read);
@@ -393,7 +395,7 @@ Plan line_up_siblings(const Program& program, const Group& first, const Group& s
   if (!ours) return refuse("they share no read");
   auto a = nest_of(first.kernel, ours->index, {}),
        b = nest_of(second.kernel, theirs->index, {});
-  const int64_t size = program.buffers[theirs->buffer].size.bounds().high;
+  const Expr& size = program.buffers[theirs->buffer].size;
   const bool same = a && b && (same_loops(*a, *b) || (covers(*a, size) && covers(*b, size)));
   if (!same) return refuse("they read other places");
   Plan plan = line_up(second, *a, *b);

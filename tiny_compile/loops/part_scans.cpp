@@ -86,6 +86,7 @@ Kernel lone_scan(const Program& program, Kernel kernel, const std::vector<int>& 
     scalar.kind = ScalarKind::Load;
     scalar.dtype = program.buffers[buffer].type.dtype;
     scalar.buffer = buffer;
+    scalar.value = Literal{scalar.dtype, 0};
     scalar.index = flat_row(kernel);
   }
   const Op scan = kernel.steps[number].op;

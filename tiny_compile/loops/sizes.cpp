@@ -4,7 +4,8 @@
 // =>
 //   program f { input x: f32[37] ; kernel k rows(i0: 37) { ... } }
 //
-// What a size of 0 leaves empty goes (empty.h).
+// What a size of 0 leaves empty goes (empty.h), and so does a schedule that is for other numbers: the
+// defaults run then.
 // A plan of memory holds numbers alone, so one is made once the sizes are known.
 #include "tiny_compile/graph/sizes.h"
 
@@ -12,6 +13,7 @@
 
 #include "tiny_compile/loops/empty.h"
 #include "tiny_compile/loops/fuse.h"
+#include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/loops/program.h"
 
 namespace tiny_compile {
@@ -112,6 +114,8 @@ Program substitute(const Program& program, const Substitution& values) {
   for (Kernel& kernel : result.kernels)
     kernel = substitute(std::move(kernel), result.buffers, values);
   result = without_empty_kernels(std::move(result));
+  for (Kernel& kernel : result.kernels)
+    if (was_symbolic && !why_illegal(result, kernel).empty()) kernel.schedule.reset();
   return was_symbolic && program.arena_bytes > 0 ? plan_memory(result) : result;
 }
 

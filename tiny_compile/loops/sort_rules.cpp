@@ -80,7 +80,7 @@ std::string why_wrong_sort(const Program& program, const Kernel& kernel, int num
 }
 
 int64_t first_places(const Kernel& kernel, const Step& step) {
-  if (step.mask < 0) return inner_count(kernel, step).constant();
+  if (step.mask < 0) return inner_count(kernel, step).bounds().high;
   return integer_of(kernel, kernel.scalars[step.mask].operands[1])->constant();
 }
 

@@ -18,7 +18,7 @@ const Kernel* sorter_of(const Program& program, int buffer);
 // places of a row that a block of a GPU sorts; else the reason.
 std::string why_wrong_sort(const Program& program, const Kernel& kernel, int number);
 
-// How many of each row's places such a step stores: k, or all.
+// How many of each row's places such a step stores, at most: k, or all.
 int64_t first_places(const Kernel& kernel, const Step& step);
 
 }  // namespace tiny_compile

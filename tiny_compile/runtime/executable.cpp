@@ -14,51 +14,64 @@ namespace tiny_compile {
 Executable::Executable(const Program& program, const Source& source, BuiltLibrary built)
     : name_(program.name),
       suspects_(kernels_with_chosen_places(program)),
-      built_(std::move(built)),
-      plan_(plan_buffers(program)) {
+      built_(std::move(built)) {
   for (const std::vector<int>& launch : program.launches) {
     for (int id : launch) {
       void* address = built_.library->symbol(source.kernels[id].function.c_str());
-      kernels_.push_back({reinterpret_cast<Function>(address), source.kernels[id]});
+      functions_.push_back(reinterpret_cast<Function>(address));
     }
   }
+  if (sizes(program).empty())
+    plan_ = plan_call(program, source);
+  else
+    plans_ = std::make_unique<const CallPlans>(program, source);
   take_errors_ = reinterpret_cast<TakeErrors>(built_.library->symbol("tc_take_errors"));
 }
 
 // Error bits of the threads that ran it; those of one alone are still to be taken. The team is always
 // all of OpenMP's threads, though some may have nothing to do: GNU's library ends those that a
 // smaller team leaves over, and begins them anew for the next larger one.
-unsigned Executable::run_kernel(const Kernel& kernel, const std::vector<void*>& buffers) const {
-  const int threads = threads_for(kernel.entry);
-  const Arguments arguments(buffers, kernel.entry, threads, name_);
+unsigned Executable::run_kernel(Function function, const KernelEntry& kernel,
+                                const std::vector<void*>& buffers) const {
+  const int threads = threads_for(kernel);
+  const Arguments arguments(buffers, kernel, threads, name_);
   unsigned errors = 0;
   if (threads == 1) {
-    kernel.function(arguments.of(0), 0, kernel.entry.units);
+    function(arguments.of(0), 0, kernel.units.constant());
     return errors;
   }
-  Shares shares(kernel.entry, threads);
+  Shares shares(kernel, threads);
 #pragma omp parallel num_threads(omp_get_max_threads()) reduction(| : errors)
   if (const int thread = omp_get_thread_num(); thread < threads) {
     while (const auto piece = shares.take(thread))
-      kernel.function(arguments.of(thread), piece->begin, piece->end);
+      function(arguments.of(thread), piece->begin, piece->end);
     errors |= take_errors_();
   }
   return errors;
 }
 
 std::vector<Tensor> Executable::run(std::span<const Tensor> inputs) const {
-  BufferSet buffers = make_buffers(plan_, inputs, allocate_cpu, name_);
-  Overwriting overwriting(plan_, inputs, name_);
+  if (!plans_) return run(plan_, inputs);
+  const std::shared_ptr<const CallPlan> plan = plans_->of(inputs);
+  return run(*plan, laid_out(*plan, inputs));
+}
+
+std::vector<Tensor> Executable::run(const CallPlan& plan,
+                                    std::span<const Tensor> inputs) const {
+  BufferSet buffers = make_buffers(plan.buffers, inputs, allocate_cpu, name_);
+  Overwriting overwriting(plan.buffers, inputs, name_);
   unsigned errors = 0;
   std::vector<void*> addresses;
-  for (const Kernel& kernel : kernels_) {
+  for (size_t k = 0; k < functions_.size(); k++) {
+    const CallPlan::Kernel& kernel = plan.kernels[k];
     addresses.clear();
     for (int buffer : kernel.entry.buffers) addresses.push_back(buffers.addresses[buffer]);
-    errors |= run_kernel(kernel, addresses);
+    if (!kernel.sizes.empty()) addresses.push_back(const_cast<long long*>(kernel.sizes.data()));
+    errors |= run_kernel(functions_[k], kernel.entry, addresses);
   }
   if ((errors |= take_errors_())) throw_errors(errors, name_, suspects_);
   overwriting.ended_well();
-  return results_of(plan_, inputs, std::move(buffers));
+  return results_of(plan.buffers, inputs, std::move(buffers));
 }
 
 }  // namespace tiny_compile

@@ -29,14 +29,16 @@ bool has_threads() {
 }  // namespace
 
 int threads_for(const KernelEntry& kernel) {
-  const int64_t most = std::min<int64_t>(kernel.units / kernel.grain, omp_get_max_threads());
+  const int64_t most = std::min<int64_t>(kernel.units.constant() / kernel.grain.constant(),
+                                         omp_get_max_threads());
   return most <= 1 || omp_in_parallel() || !has_threads() ? 1 : static_cast<int>(most);
 }
 
 // Pieces, and shares that are as long, are multiples of what a call does together.
 Shares::Shares(const KernelEntry& kernel, int threads) : shares_(static_cast<size_t>(threads)) {
-  const int64_t units = kernel.units, together = kernel.at_once;
-  const int64_t least = std::max(kernel.grain, ceil_divide(units, threads * kPieces));
+  const int64_t units = kernel.units.constant(), together = kernel.at_once;
+  const int64_t least =
+      std::max(kernel.grain.constant(), ceil_divide(units, threads * kPieces));
   piece_ = ceil_divide(least, together) * together;
   const int64_t step = units >= threads * together ? together : 1;
   const int64_t steps = ceil_divide(units, step);
@@ -59,8 +61,8 @@ std::optional<Shares::Piece> Shares::take(int thread) {
 Arguments::Arguments(const std::vector<void*>& buffers, const KernelEntry& kernel, int threads,
                      const std::string& name)
     : buffers_(buffers) {
-  if (kernel.own_bytes == 0) return;
-  const int64_t room = ceil_divide(kernel.own_bytes, kLine) * kLine;
+  if (kernel.own_bytes.is_constant(0)) return;
+  const int64_t room = ceil_divide(kernel.own_bytes.constant(), kLine) * kLine;
   try {
     own_ = allocate_cpu(static_cast<size_t>(room * threads));
   } catch (const Error& error) {

@@ -36,6 +36,9 @@ constexpr int64_t kNear = 8;               // elements that a line of memory hol
 constexpr int64_t kFewResults = 8;         // of a batch: not worth packing for
 constexpr int64_t kShortLoop = 16;         // elements: less than a vector or two
 
+// Of a size without a bound, more than any machine has, which sums and products can hold.
+int64_t at_most(const Expr& count) { return std::min(count.bounds().high, int64_t{1} << 40); }
+
 // Bytes that leave nothing else in the caches.
 int64_t large_bytes(const Machine& machine) {
   return std::max(machine.l3, machine.cores * near_bytes(machine)) / 2;
@@ -102,7 +105,7 @@ bool is_tiled_dot(const Program& program, const Kernel& kernel) {
 
 int64_t work_per_row(const Kernel& kernel) {
   int64_t work = 1;
-  for (const Step& step : kernel.steps) work += inner_count(kernel, step).bounds().high;
+  for (const Step& step : kernel.steps) work += at_most(inner_count(kernel, step));
   return work * static_cast<int64_t>(1 + kernel.scalars.size() / 4);
 }
 
@@ -110,7 +113,7 @@ int64_t work_per_row(const Kernel& kernel) {
 int columns_lanes(const Machine& machine, const Kernel& kernel) {
   int64_t longest = 1, loops = 0;
   for (const Step& step : kernel.steps) {
-    const int64_t count = inner_count(kernel, step).bounds().high;
+    const int64_t count = at_most(inner_count(kernel, step));
     longest = std::max(longest, count);
     loops += count > 1;
   }
@@ -123,7 +126,7 @@ int columns_lanes(const Machine& machine, const Kernel& kernel) {
   return static_cast<int>(lanes);
 }
 
-// Outputs too large for a cache that nobody in the program reads again.
+// Outputs too large for a cache, whatever their sizes, that nobody in the program reads again.
 bool writes_large_outputs(const Program& program, const Kernel& kernel) {
   int64_t bytes = 0;
   for (const Step& step : kernel.steps) {
@@ -133,7 +136,7 @@ bool writes_large_outputs(const Program& program, const Kernel& kernel) {
     for (const Kernel& other : program.kernels) {
       if (buffers_read(program, other)[step.buffer]) return false;
     }
-    bytes += buffer.size.bounds().high * size_of(buffer.type.dtype);
+    bytes += buffer.size.bounds().low * size_of(buffer.type.dtype);
   }
   return bytes >= large_bytes(program.machine);
 }
@@ -142,8 +145,13 @@ bool writes_large_outputs(const Program& program, const Kernel& kernel) {
 // the caches do not foresee as they do one.
 bool reads_much_once(const Program& program, const Kernel& kernel) {
   int passes = 0;
-  for (const Step& step : kernel.steps) passes += !step.inner.empty();
-  return passes == 1 && bytes_moved(program, kernel) >= large_bytes(program.machine);
+  bool is_known = row_count(kernel).is_constant();
+  for (const Step& step : kernel.steps) {
+    passes += !step.inner.empty();
+    is_known = is_known && inner_count(kernel, step).is_constant();
+  }
+  return is_known && passes == 1 &&
+         bytes_moved(program, kernel) >= large_bytes(program.machine);
 }
 
 Strategy choose_strategy(const Program& program, const Kernel& kernel) {
@@ -198,13 +206,8 @@ std::vector<Kernel> parts_of(Program& program, const Kernel& kernel, bool alone)
   return {kernel};
 }
 
-// As a CPU's loops take it.
-Kernel settled(const Program& program, Kernel kernel) {
-  if (program.target != Target::Cpp) return kernel;
-  kernel = with_settled_conditions(std::move(kernel));
-  return can_split_dot(program, kernel)
-             ? kernel
-             : with_thin_dots_written_out(program, std::move(kernel));
+Kernel settled(const Program& program, const Kernel& kernel) {
+  return program.target == Target::Cpp ? with_settled_conditions(kernel) : kernel;
 }
 
 }  // namespace
