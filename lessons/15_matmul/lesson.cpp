@@ -258,7 +258,7 @@ void show_generated() {
 void show_tile() {
   const std::string text = emit(lower_to_tiles(matmul_program())).text;
   const std::string tile =
-      section(text, "template <int rows, int vectors>", "\n#if defined(__AVX512F__)");
+      section(text, "template <int rows, int vectors,", "\n#if defined(__AVX512F__)");
   std::printf("%s", tile.c_str());
 }
 

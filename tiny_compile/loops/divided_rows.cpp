@@ -51,12 +51,13 @@ Kernel with_divided_rows_apart(Kernel given) {
   for (const Step& step : kernel.steps) indices.push_back(step.index);
   DotView view = view_for(kernel, {row_axes(kernel)}, indices);
   const std::vector<int>& rows = view.lists[0];
-  if (rows.size() <= static_cast<size_t>(kernel.rows)) return kernel;
+  if (rows.size() <= static_cast<size_t>(kernel.rows))
+    return is_unrolled(kernel) ? kernel : given;
   Kernel apart = view.kernel;
   apart.axes.clear();
   for (int row : rows) apart.axes.push_back(view.kernel.axes[row]);
   apart.rows = static_cast<int>(rows.size());
-  if (apart.axes.back().extent.bounds().low < kLeastTurns && !is_unrolled(apart)) return kernel;
+  if (apart.axes.back().extent.bounds().low < kLeastTurns && !is_unrolled(apart)) return given;
   return normalize(std::move(apart));
 }
 
