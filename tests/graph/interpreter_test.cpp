@@ -25,12 +25,11 @@ struct Row {
 };
 
 HandCase to_case(const Row& row, int ulps = 0) {
-  const size_t n =
-      literals(*dtype_from(row.operands.size() == 3 ? "bool" : row.dtype), row.operands[0])
-          .size();
+  const bool is_where = std::string_view(row.op) == "where";
+  const size_t n = literals(*dtype_from(is_where ? "bool" : row.dtype), row.operands[0]).size();
   std::vector<std::string> parameters, ids;
   for (size_t i = 0; i < row.operands.size(); i++) {
-    const bool is_condition = row.operands.size() == 3 && i == 0;
+    const bool is_condition = is_where && i == 0;
     parameters.push_back(
         str("%", i, " x", i, ": ", is_condition ? "bool" : row.dtype, "[", n, "]"));
     ids.push_back(str("%", i));

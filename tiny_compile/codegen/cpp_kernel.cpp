@@ -12,8 +12,9 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kVector = 64;   // bytes, of AVX-512
-constexpr int64_t kFewLanes = 8;  // that part of a vector's is done as fast one after the other
+constexpr int64_t kVector = 64;  // bytes, of AVX-512
+// One after the other is as fast for an eighth of a vector's lanes, and for what takes an eighth of a row.
+constexpr int64_t kFewLanes = 8;
 
 constexpr int64_t kMostKeptBytes = 256 * 1024;
 
@@ -363,7 +364,8 @@ void write_in_vectors(KernelText& text, const std::string& name, int64_t count,
     text.out.line("#pragma GCC ivdep");
     return str("for (long long ", name, " = ", from, "; ", name, " < ", to, "; ", name, "++)");
   };
-  if (!again || count <= lanes || rest <= lanes / kFewLanes) {
+  if (!again || count <= lanes || rest <= lanes / kFewLanes ||
+      (kFewLanes - 1) * rest < count / lanes) {
     text.out.open(loop(0, count));
     body();
     return text.out.close();

@@ -13,6 +13,7 @@
 
 #include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/dot_axes.h"
+#include "tiny_compile/loops/narrow.h"
 #include "tiny_compile/loops/splice.h"
 
 namespace tiny_compile {
@@ -21,11 +22,17 @@ namespace {
 constexpr int64_t kUnrolled = 4;    // points of a short last row, at most
 constexpr int64_t kLeastTurns = 8;  // of the innermost loop
 
+// A short last row whose points are told apart by conditions.
 bool is_unrolled(const Kernel& kernel) {
-  const auto extent = [&](int row) { return kernel.axes[row].extent; };
-  return kernel.rows > 1 && extent(kernel.rows - 1).is_constant() &&
-         extent(kernel.rows - 1).constant() <= kUnrolled &&
-         extent(kernel.rows - 2).bounds().low >= kLeastTurns;
+  if (kernel.rows < 2) return false;
+  const Axis &last = kernel.axes[kernel.rows - 1], &before = kernel.axes[kernel.rows - 2];
+  const auto asks = [&](const Scalar& scalar) {
+    const auto condition = comparison(kernel, scalar);
+    return condition && depends_on(condition->difference, last.name);
+  };
+  return last.extent.is_constant() && last.extent.constant() <= kUnrolled &&
+         before.extent.bounds().low >= kLeastTurns &&
+         std::any_of(kernel.scalars.begin(), kernel.scalars.end(), asks);
 }
 
 // Rows whose steps only store, over all loops, are points of all axes.
