@@ -12,8 +12,8 @@
 #include "tiny_compile/codegen/cpp_scatter.h"
 #include "tiny_compile/codegen/cpp_trees.h"
 #include "tiny_compile/codegen/scan.h"
+#include "tiny_compile/graph/chunk_tree.h"
 #include "tiny_compile/loops/empty.h"
-#include "tiny_compile/loops/short_sums.h"
 
 namespace tiny_compile {
 namespace {

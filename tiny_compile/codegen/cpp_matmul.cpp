@@ -227,24 +227,24 @@ class MatmulWriter {
 
   void find_packed() {
     const bool several = blocks_.kept_rows > 1;
+    const std::string t = type_.type;
     if (in_place_) {
       const Substitution first = {{rows_.kernel.axes[rows_.lists[0][0]].name, 0},
                                   {rows_.kernel.axes[rows_.lists[1][0]].name, 0}};
-      out_.line(str("const ", type_.type,
-                    "* const left = ", pointer_name(text_.program.buffers[in_place_->buffer]),
-                    " + ", substitute(in_place_->index, first), ";"));
-      if (!blocks_.stays) return;
-      out_.line("const bool pack_column = own[0] != columns + 1;");
-      out_.line("own[0] = columns + 1;");
-      return;
+      const Buffer& buffer = text_.program.buffers[in_place_->buffer];
+      out_.line(str("const ", t, "* const left = ", pointer_name(buffer), " + ",
+                    c_text(substitute(in_place_->index, first)), ";"));
+    } else {
+      out_.line(str(t, "* const left = left_blocks",
+                    several ? str(" + rows * ", blocks_.left) : "", ";"));
     }
-    out_.line(str(type_.type, "* const left = left_blocks",
-                  several ? str(" + rows * ", blocks_.left) : "", ";"));
     if (!blocks_.stays) return;
+    out_.line("const bool pack_column = own[0] != columns + 1;");
+    out_.line("own[0] = columns + 1;");
+    if (in_place_) return;
     out_.line(str("long long* const tag = own + 1", several ? " + rows" : "", ";"));
     out_.line(str("const long long tagged = 1 + batch * ", c_operand(row_blocks_), " + rows;"));
-    out_.line("const bool pack_column = own[0] != columns + 1, pack_row = *tag != tagged;");
-    out_.line("own[0] = columns + 1;");
+    out_.line("const bool pack_row = *tag != tagged;");
     out_.line("*tag = tagged;");
   }
 

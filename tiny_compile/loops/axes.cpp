@@ -145,6 +145,18 @@ bool is_sequential(const Kernel& kernel) {
   });
 }
 
+Kernel as_points(Kernel kernel) {
+  const size_t loops = kernel.axes.size() - static_cast<size_t>(kernel.rows);
+  const auto stores_all = [&](const Step& step) {
+    return step.kind == StepKind::Store && step.inner.size() == loops;
+  };
+  if (loops == 0 || !std::all_of(kernel.steps.begin(), kernel.steps.end(), stores_all))
+    return kernel;
+  for (Step& step : kernel.steps) step.inner.clear();
+  kernel.rows = static_cast<int>(kernel.axes.size());
+  return normalize(std::move(kernel));
+}
+
 Kernel with_short_rows_as_points(const Program& program, Kernel kernel) {
   const size_t loops = kernel.axes.size() - static_cast<size_t>(kernel.rows);
   const Expr place = place_in_all(kernel);
@@ -159,9 +171,7 @@ Kernel with_short_rows_as_points(const Program& program, Kernel kernel) {
       !row_count(kernel).is_constant() ||
       !std::all_of(kernel.steps.begin(), kernel.steps.end(), is_pack))
     return kernel;
-  for (Step& step : kernel.steps) step.inner.clear();
-  kernel.rows = static_cast<int>(kernel.axes.size());
-  return normalize(std::move(kernel));
+  return as_points(std::move(kernel));
 }
 
 bool depends_on_any(const Kernel& kernel, const Expr& index, const std::vector<int>& axes) {

@@ -26,6 +26,9 @@ bool step_as_one(const Kernel& kernel, const std::vector<int>& loops);
 // order (batches, rows, columns), and so do rows that are folded.
 Kernel order_rows(Kernel kernel);
 
+// Rows whose steps only store, each over all loops, as points of all axes; others as they are.
+Kernel as_points(Kernel kernel);
+
 // On a GPU a row's few results are points where a thread's pack of 16 bytes is whole rows of them:
 //   rows(i: 64) { store y[i*2 + j] for (j: 2) = .. }   =>   rows(i: 64, j: 2) { store y[i*2 + j] = .. }
 Kernel with_short_rows_as_points(const Program& program, Kernel kernel);

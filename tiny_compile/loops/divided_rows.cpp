@@ -35,19 +35,6 @@ bool is_unrolled(const Kernel& kernel) {
          std::any_of(kernel.scalars.begin(), kernel.scalars.end(), asks);
 }
 
-// Rows whose steps only store, over all loops, are points of all axes.
-Kernel as_points(Kernel kernel) {
-  const size_t loops = kernel.axes.size() - static_cast<size_t>(kernel.rows);
-  const auto stores_all = [&](const Step& step) {
-    return step.kind == StepKind::Store && step.inner.size() == loops;
-  };
-  if (loops == 0 || !std::all_of(kernel.steps.begin(), kernel.steps.end(), stores_all))
-    return kernel;
-  for (Step& step : kernel.steps) step.inner.clear();
-  kernel.rows = static_cast<int>(kernel.axes.size());
-  return normalize(std::move(kernel));
-}
-
 }  // namespace
 
 Kernel with_divided_rows_apart(Kernel given) {

@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "tiny_compile/base/integer.h"
+#include "tiny_compile/graph/chunk_tree.h"
 #include "tiny_compile/loops/dot_axes.h"
 #include "tiny_compile/loops/splice.h"
 
@@ -145,9 +146,9 @@ std::optional<Group> with_sums_written_out(const Group& producer, int buffer) {
   return alone;
 }
 
-Kernel with_thin_dots_written_out(const Program& program, Kernel kernel) {
+Kernel with_thin_dots_written_out(Kernel kernel) {
   std::vector<Step> stores;
-  bool are_points = program.target == Target::Cpp && kernel.rows > 0;
+  bool are_points = kernel.rows > 0;
   for (const Step& step : kernel.steps) {
     if (step.kind == StepKind::Store) stores.push_back(step);
     are_points = are_points && (step.kind == StepKind::Dot ||

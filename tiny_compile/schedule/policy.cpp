@@ -230,8 +230,7 @@ Program schedule(const Program& fused) {
     for (Kernel kernel : kernels) {
       if (!kernel.schedule) {
         if (program.target == Target::Cpp)
-          kernel =
-              with_divided_rows_apart(with_thin_dots_written_out(result, std::move(kernel)));
+          kernel = with_divided_rows_apart(with_thin_dots_written_out(std::move(kernel)));
         kernel = with_windows_written_out(result, order_rows(std::move(kernel)));
         kernel = with_short_rows_as_points(result, std::move(kernel));
         if (std::optional<Kernel> rows = turned(result, kernel)) kernel = std::move(*rows);

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "tiny_compile/graph/chunk_tree.h"
 #include "tiny_compile/trace/custom_vjp.h"
 #include "tiny_compile/trace/functions.h"
 
@@ -104,15 +105,8 @@ Tensor total_over(const Tensor& x, const Sizes& axes) {
 // Chunks of one length that are one tensor, or one each.
 using Part = std::vector<Moments>;
 
-// As a sum of so many adds them up: the upper half to the lower, as far as it goes.
 Tensor added_up(std::vector<Tensor> values) {
-  size_t half = 1;
-  while (2 * half < values.size()) half *= 2;
-  for (; half > 0; half /= 2) {
-    for (size_t k = half; k < std::min(2 * half, values.size()); k++)
-      values[k - half] = values[k - half] + values[k];
-  }
-  return values[0];
+  return in_order(std::move(values), [](const Tensor& a, const Tensor& b) { return a + b; });
 }
 
 // x * (part / total). The quotient is of f64, as it is in C++, and rounded once.
