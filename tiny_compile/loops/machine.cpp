@@ -30,7 +30,7 @@ struct Field {
   const char* name;
   int64_t Machine::*value;
 };
-constexpr std::array<Field, 13> kFields = {{{"multiprocessors", &Machine::multiprocessors},
+constexpr std::array<Field, 16> kFields = {{{"multiprocessors", &Machine::multiprocessors},
                                             {"threads", &Machine::threads},
                                             {"registers", &Machine::registers},
                                             {"blocks", &Machine::blocks},
@@ -38,6 +38,9 @@ constexpr std::array<Field, 13> kFields = {{{"multiprocessors", &Machine::multip
                                             {"block_shared", &Machine::block_shared},
                                             {"shared", &Machine::shared},
                                             {"cluster", &Machine::cluster},
+                                            {"bandwidth", &Machine::bandwidth},
+                                            {"clock", &Machine::clock},
+                                            {"products", &Machine::products},
                                             {"cores", &Machine::cores},
                                             {"vector", &Machine::vector},
                                             {"l1", &Machine::l1},
@@ -45,9 +48,13 @@ constexpr std::array<Field, 13> kFields = {{{"multiprocessors", &Machine::multip
                                             {"l2", &Machine::l2}}};
 
 // NVIDIA's data sheets and the CUDA programming guide's table of compute capabilities. Clusters of 8
-// blocks are those that every such GPU can run.
+// blocks are those that every such GPU can run; products are those of a data sheet's dense flops.
+struct Speed {
+  int64_t bandwidth, clock, products;
+};
+
 Machine gpu(const char* name, int64_t multiprocessors, int64_t threads, int64_t blocks,
-            int64_t shared, int64_t cluster, int64_t l2) {
+            int64_t shared, int64_t cluster, int64_t l2, const Speed& speed) {
   return {.name = name,
           .multiprocessors = multiprocessors,
           .threads = threads,
@@ -57,6 +64,9 @@ Machine gpu(const char* name, int64_t multiprocessors, int64_t threads, int64_t 
           .block_shared = (shared - 1) * kKilo,
           .shared = shared * kKilo,
           .cluster = cluster,
+          .bandwidth = speed.bandwidth,
+          .clock = speed.clock,
+          .products = speed.products,
           .l2 = l2 * kMega};
 }
 
@@ -95,10 +105,10 @@ std::optional<int64_t> number_of(std::string_view text) {
 }
 
 std::optional<Machine> preset(std::string_view name) {
-  if (name == "h200") return gpu("h200", 132, 2048, 32, 228, 8, 60);
-  if (name == "h100") return gpu("h100", 132, 2048, 32, 228, 8, 50);
-  if (name == "a100") return gpu("a100", 108, 2048, 32, 164, 1, 40);
-  if (name == "rtx4090") return gpu("rtx4090", 128, 1536, 24, 100, 1, 72);
+  if (name == "h200") return gpu("h200", 132, 2048, 32, 228, 8, 60, {4800, 1830, 2048});
+  if (name == "h100") return gpu("h100", 132, 2048, 32, 228, 8, 50, {3350, 1830, 2048});
+  if (name == "a100") return gpu("a100", 108, 2048, 32, 164, 1, 40, {2040, 1410, 1024});
+  if (name == "rtx4090") return gpu("rtx4090", 128, 1536, 24, 100, 1, 72, {1010, 2520, 256});
   if (!name.starts_with("cpu:")) return std::nullopt;
   const std::optional<int64_t> cores = number_of(name.substr(4));
   if (!cores || *cores < 1 || *cores > kMostCores || str(*cores) != name.substr(4))
@@ -158,6 +168,8 @@ Machine as_preset(Machine machine) {
     std::optional<Machine> same = preset(name);
     if (!same) continue;
     same->name = machine.name;
+    same->bandwidth = machine.bandwidth, same->clock = machine.clock;
+    same->products = machine.products;
     if (*same == machine) return *preset(name);
   }
   return machine;

@@ -60,6 +60,13 @@ std::string word_of(std::string name) {
   return name;
 }
 
+// NVIDIA's white papers: of each architecture what one has whose sums are f32.
+int64_t products_of(const std::string& architecture) {
+  if (architecture == "sm_90") return 2048;
+  if (architecture == "sm_80") return 1024;
+  return architecture == "sm_86" || architecture == "sm_89" ? 256 : 0;
+}
+
 }  // namespace
 
 Machine machine_on(Device device) {
@@ -75,6 +82,9 @@ Machine machine_on(Device device) {
                     .block_shared = gpu.shared_bytes,
                     .shared = gpu.all_shared_bytes,
                     .cluster = gpu.clusters ? kCluster : 1,
+                    .bandwidth = int64_t{gpu.memory_clock} * gpu.memory_bits / 4'000'000,
+                    .clock = gpu.clock / 1000,
+                    .products = products_of(gpu.architecture),
                     .l2 = gpu.l2_bytes});
 }
 

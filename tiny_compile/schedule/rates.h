@@ -16,8 +16,8 @@ struct Rates {
   double launch = 0;        // seconds: a kernel's start; on a CPU the hand-off to threads
 };
 
-// Of a preset, or about that of a machine that none is: a GPU's by its multiprocessors, a CPU's by
-// its cores. (A driver tells clock and width of the memory, not what kernels get of it.)
+// A GPU's by the bandwidth, clock and products that it has, or about those of its multiprocessors; a
+// CPU's about those of its cores.
 Rates rates_of(const Machine& machine);
 
 }  // namespace tiny_compile

@@ -22,6 +22,8 @@ constexpr int kAttributeMultiprocessors = 16, kAttributeL2 = 38;
 constexpr int kAttributeThreads = 39, kAttributeRegisters = 82;  // of a multiprocessor
 constexpr int kAttributeAllShared = 81, kAttributeBlocks = 106;  // likewise
 constexpr int kMostDynamicShared = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+constexpr int kAttributeClock = 13, kAttributeMemoryClock = 36;  // kHz
+constexpr int kAttributeMemoryBits = 37;
 constexpr int kAttributeMajor = 75, kAttributeMinor = 76;
 constexpr int kAttributeShared = 97, kAttributeClusters = 120;  // a block's, opted in; 0 or 1
 constexpr unsigned kNonBlocking = 1;                            // CU_STREAM_NON_BLOCKING
@@ -168,6 +170,11 @@ std::unique_ptr<CudaDevice> open_device(int index) {
     check(d.device_attribute(value, attribute, handle), "cuDeviceGetAttribute");
   int clusters = 0;  // a driver from before clusters does not know the question
   device->clusters = d.device_attribute(&clusters, kAttributeClusters, handle) == 0 && clusters;
+  const std::pair<int*, int> of_speed[] = {{&device->clock, kAttributeClock},
+                                           {&device->memory_clock, kAttributeMemoryClock},
+                                           {&device->memory_bits, kAttributeMemoryBits}};
+  for (const auto& [value, attribute] : of_speed)
+    if (d.device_attribute(value, attribute, handle) != 0) *value = 0;
   check(d.retain_context(&device->context, handle), "cuDevicePrimaryCtxRetain");
   device->name = name;
   device->architecture = str("sm_", major, minor);

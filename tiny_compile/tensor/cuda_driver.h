@@ -31,6 +31,8 @@ struct CudaDevice {
   int shared_bytes = 0;            // of memory that a block can have
   int all_shared_bytes = 0;        // that a multiprocessor has
   int l2_bytes = 0;
+  int clock = 0, memory_clock = 0;  // kHz; 0 where the driver does not say, as the next
+  int memory_bits = 0;              // that come at once, twice in a clock
   CudaContext context = nullptr;  // the device's primary context
 };
 
