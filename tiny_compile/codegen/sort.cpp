@@ -7,8 +7,8 @@
 //   items = tc_sort<false>(items, other, 100);
 //   for (int e = 0; e < 100; e++) out_y[i0*100 + e] = items[e].place;
 //
-// A merge takes from the right where that stands before the left, so equals stay in order. (CUDA:
-// cuda_sort.)
+// A merge takes from the right where that stands before the left, so equals stay in order. Where few
+// places are wanted, the rest of the row is inserted into the first of them. (CUDA: cuda_sort.)
 #include "tiny_compile/codegen/sort.h"
 
 #include <algorithm>
@@ -19,6 +19,8 @@
 
 namespace tiny_compile {
 namespace {
+
+constexpr int64_t kMostInserted = 32;  // into more, merging all is as fast
 
 constexpr const char* kRows = R"(
 template <class T, class I>
@@ -33,21 +35,24 @@ TC_FN bool tc_before(T a, T b) {
   return Down ? a > b || (a != a && b == b) : a < b || (b != b && a == a);
 }
 
+// One after the other takes its place among the sorted ones in front of it, of which `most` are kept.
 template <bool Down, class Item>
-static void tc_insert(Item* items, long long count) {
+static Item* tc_insert(Item* items, long long count, long long most) {
   for (long long k = 1; k < count; k++) {
     const Item item = items[k];
-    long long at = k;
+    long long at = k < most ? k : most;
+    if (at == most && !tc_before<Down>(item.key, items[--at].key)) continue;
     for (; at > 0 && tc_before<Down>(item.key, items[at - 1].key); at--) items[at] = items[at - 1];
     items[at] = item;
   }
+  return items;
 }
 
 // Where the sorted items are: in one of the two, which it uses in turns.
 template <bool Down, class Item>
 static Item* tc_sort(Item* from, Item* to, long long count) {
   for (long long k = 0; k < count; k += 16)
-    tc_insert<Down>(from + k, count - k < 16 ? count - k : 16);
+    tc_insert<Down>(from + k, count - k < 16 ? count - k : 16, 16);
   for (long long width = 16; width < count; width *= 2) {
     for (long long begin = 0; begin < count; begin += 2 * width) {
       const long long middle = begin + width < count ? begin + width : count;
@@ -125,9 +130,11 @@ void write_sort_row(KernelText& text, const Step& step, const std::string& own,
   text.define(text.needed({&keys}), element_scope(text.kernel, step.inner), defined);
   out.line(str("own[k] = {", text.scalars.name(step.value), ", (decltype(own->place))k};"));
   out.close();
-  out.line(str("const ", sort.item, "* const items = tc_sort<", sort.down, ">(own, own + ", run,
-               ", length);"));
   const int64_t first = first_places(text.kernel, step);
+  out.line(str("const ", sort.item, "* const items = ",
+               first > 0 && first <= std::min(kMostInserted, sort.run - 1)
+                   ? str("tc_insert<", sort.down, ">(own, length, ", first, ");")
+                   : str("tc_sort<", sort.down, ">(own, own + ", run, ", length);")));
   const std::string wanted = first >= sort.count              ? "length"
                              : first <= elements.bounds().low ? str(first)
                                                               : str("length && k < ", first);
