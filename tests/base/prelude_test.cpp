@@ -303,6 +303,14 @@ unsigned encoded(From x) {
   if constexpr (std::is_same_v<Half, tc_bf16>) return tc_to_bf16(x).bits;
 }
 
+// Rounding alone is rounding to a half, as f32.
+template <typename Half>
+void check_rounded(float x) {
+  const bool is_f16 = std::is_same_v<Half, tc_f16>;
+  const float want = tc_to_f32(Half{static_cast<unsigned short>(encoded<Half>(x))});
+  REQUIRE(tc_bits(is_f16 ? tc_round_f16(x) : tc_round_bf16(x)) == tc_bits(want));
+}
+
 template <typename Half>
 void check_every_pattern() {
   const int mantissa = mantissa_of<Half>();
@@ -319,6 +327,7 @@ void check_every_pattern() {
     REQUIRE(std::signbit(value) == (bits >> 15 == 1));
     REQUIRE(encoded<Half>(value) == bits);
     REQUIRE(encoded<Half>(double{value}) == bits);
+    check_rounded<Half>(value);
   }
 }
 
@@ -349,6 +358,9 @@ void check_every_tie() {
       REQUIRE(encoded<Half>(std::nextafter(narrow, static_cast<float>(away))) ==
               ((low + 1) | sign));
       REQUIRE(encoded<Half>(std::nextafter(narrow, 0.0f)) == (low | sign));
+      check_rounded<Half>(narrow);
+      check_rounded<Half>(std::nextafter(narrow, static_cast<float>(away)));
+      check_rounded<Half>(std::nextafter(narrow, 0.0f));
     }
   }
 }
@@ -380,6 +392,8 @@ TEST_CASE("halves overflow to inf, vanish to a signed zero, keep NaN", "[prelude
     const float nan = tc_from_bits(bits);
     CHECK(std::isnan(tc_to_f32(tc_to_f16(nan))));
     CHECK(std::isnan(tc_to_f32(tc_to_bf16(nan))));
+    CHECK(std::isnan(tc_round_f16(nan)));
+    CHECK(std::isnan(tc_round_bf16(nan)));
   }
 }
 

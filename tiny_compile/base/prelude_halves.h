@@ -99,7 +99,22 @@ TC_FN float tc_round_bf16(float x) {
 
 TC_FN float tc_round_bf16(double x) { return tc_round_bf16(tc_round_to_odd(x)); }
 
-TC_FN float tc_round_f16(float x) { return tc_to_f32(tc_to_f16(x)); }
+// The nearest f16, as an f32: below 2^-14 its last bit stands for 2^-24, as that of 0.5f does; from
+// 65520 on it is inf.
+TC_FN float tc_round_f16(float x) {
+#ifdef __CUDACC__
+  return tc_to_f32(tc_to_f16(x));
+#else
+  const unsigned sign = tc_bits(x) & 0x80000000u, bits = tc_bits(x) ^ sign;
+  const unsigned special = bits > 0x7f800000u ? bits : 0x7f800000u;
+  const unsigned denormal = tc_bits((tc_from_bits(bits) + 0.5f) - 0.5f);
+  const unsigned normal = (bits + 0xfffu + ((bits >> 13) & 1u)) & 0xffffe000u;
+  const unsigned result = bits >= 0x477ff000u  ? special
+                          : bits < 0x38800000u ? denormal
+                                               : normal;
+  return tc_from_bits(sign | result);
+#endif
+}
 
 TC_FN float tc_round_f16(double x) { return tc_to_f32(tc_to_f16(x)); }
 

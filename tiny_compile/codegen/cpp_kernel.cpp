@@ -68,6 +68,27 @@ bool varies_over(uint64_t axes, const std::vector<int>& inner) {
          std::all_of(inner.begin(), inner.end(), [&](int axis) { return axes >> axis & 1; });
 }
 
+// Of each half, whether stores of its dtype are all that uses it: they round it.
+std::vector<bool> stored_alone(const Kernel& kernel) {
+  std::vector<bool> alone(kernel.scalars.size());
+  const auto set = [&](int id, bool value) {
+    if (id >= 0) alone[id] = value;
+  };
+  for (const Step& step : kernel.steps) {
+    if (step.kind == StepKind::Store && is_half(step.dtype))
+      set(step.value, kernel.scalars[step.value].dtype == step.dtype);
+  }
+  for (const Step& step : kernel.steps) {
+    const auto roots = step.roots();
+    for (size_t k = step.kind == StepKind::Store; k < roots.size(); k++) set(roots[k], false);
+  }
+  for (const Scalar& scalar : kernel.scalars) {
+    for (int operand : scalar.operands) set(operand, false);
+    set(scalar.mask, false);
+  }
+  return alone;
+}
+
 }  // namespace
 
 void Text::line(const std::string& text) {
@@ -93,6 +114,7 @@ KernelText::KernelText(const Program& p, const Kernel& k, bool cuda)
     : calls(cuda), scalars(p, k, calls), program(p), kernel(k), sizes(tiny_compile::sizes(p)) {
   CHECK(kernel.axes.size() < 64, "a kernel of ", kernel.axes.size(), " axes");
   calls.doubles = computes_with_doubles(kernel);
+  if (!cuda) scalars.rounds = [stored = stored_alone(kernel)](int id) { return !stored[id]; };
   const std::vector<uint64_t> loops = loops_that_may_not_turn(kernel);
   for (size_t id = 0; id < kernel.scalars.size(); id++) {
     const Scalar& scalar = kernel.scalars[id];
@@ -245,8 +267,15 @@ std::vector<int> KernelText::needed(const std::vector<const Step*>& steps) const
   return ids;
 }
 
+// A CPU converts to and from f16 by a dozen instructions.
 void KernelText::choose_kept() {
-  choose_kept([](const Scalar& scalar) { return is_costly(scalar); }, kMostKeptBytes);
+  const auto converts = [](const Scalar& scalar) {
+    return scalar.dtype == DType::f16 &&
+           (scalar.kind == ScalarKind::Load ||
+            (scalar.kind == ScalarKind::Apply && !stays_in_dtype(scalar.op)));
+  };
+  choose_kept([&](const Scalar& scalar) { return is_costly(scalar) || converts(scalar); },
+              kMostKeptBytes);
 }
 
 // Which steps compute each scalar? From the last scalar to the first, users are handed

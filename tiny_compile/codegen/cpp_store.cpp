@@ -59,6 +59,11 @@ static inline void tc_stream_done() {
 }
 )";
 
+std::string stored_value(KernelText& text, const Step& step) {
+  const auto storage = text.scalars.rounds(step.value) ? exact_storage : to_storage;
+  return storage(text.calls, step.dtype, text.scalars.name(step.value));
+}
+
 std::string block_name(const Step& step) { return str("block_", step.buffer); }
 
 void write_blocks(KernelText& text, int axis, const std::string& from, const std::string& to,
@@ -74,9 +79,8 @@ void write_blocks(KernelText& text, int axis, const std::string& from, const std
   text.out.open(str("for (long long ", i, " = here; ", i, " < next; ", i, "++)"));
   define();
   for (const Step* step : steps)
-    text.out.line(str(block_name(*step), "[", i, " - here] = ",
-                      exact_storage(text.calls, step->dtype, text.scalars.name(step->value)),
-                      ";"));
+    text.out.line(
+        str(block_name(*step), "[", i, " - here] = ", stored_value(text, *step), ";"));
   text.out.close();
   for (const Step* step : steps)
     text.out.line(str(
@@ -96,8 +100,7 @@ std::string place_of(const KernelText& text, const Step& step) {
 }
 
 void write_store(KernelText& text, const Step& step) {
-  text.out.line(str(place_of(text, step), " = ",
-                    exact_storage(text.calls, step.dtype, text.scalars.name(step.value)), ";"));
+  text.out.line(str(place_of(text, step), " = ", stored_value(text, step), ";"));
 }
 
 bool streams(const KernelText& text, int axis, const std::vector<const Step*>& steps) {

@@ -18,23 +18,6 @@ bool is_identifier_char(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
 }
 
-// Ops whose result is always one of the values that the operands' dtype can hold.
-bool stays_in_dtype(Op op) {
-  switch (op) {
-    case Op::where:
-    case Op::neg:
-    case Op::abs:
-    case Op::sign:
-    case Op::minimum:
-    case Op::maximum:
-    case Op::floor:
-    case Op::ceil:
-    case Op::trunc:
-    case Op::round: return true;
-    default: return false;
-  }
-}
-
 std::string hex_float(double value, const char* suffix) {
   char text[64];
   std::snprintf(text, sizeof text, "%a%s", value, suffix);
@@ -62,6 +45,22 @@ std::string in_comment(std::string text) {
 }
 
 }  // namespace
+
+bool stays_in_dtype(Op op) {
+  switch (op) {
+    case Op::where:
+    case Op::neg:
+    case Op::abs:
+    case Op::sign:
+    case Op::minimum:
+    case Op::maximum:
+    case Op::floor:
+    case Op::ceil:
+    case Op::trunc:
+    case Op::round: return true;
+    default: return false;
+  }
+}
 
 std::string fill_formula(Calls& calls, std::string_view formula,
                          const std::vector<std::string>& operands) {
@@ -169,18 +168,26 @@ std::string combine(Calls& calls, Op reduction, DType dtype, const std::string& 
   return {};
 }
 
+// a op b, not rounded.
+static std::string combined(Calls& calls, Op op, DType dtype, const std::string& a,
+                            const std::string& b) {
+  return fill_formula(calls, formula(op, dtype), {a, b});
+}
+
 std::string updated_value(Calls& calls, const Step& step, const std::string& a,
                           const std::string& b) {
   const std::optional<Op> op = combiner(step.op);
-  if (!op) return b;
-  return rounded(calls, step.dtype, fill_formula(calls, formula(*op, step.dtype), {a, b}));
+  return op ? rounded(calls, step.dtype, combined(calls, *op, step.dtype, a, b)) : b;
 }
 
 std::string updated(Calls& calls, const Step& step, const std::string& place,
                     const std::string& value) {
+  const std::optional<Op> op = combiner(step.op);
+  const std::string before = from_storage(calls, step.dtype, place);
   const std::string result =
-      updated_value(calls, step, from_storage(calls, step.dtype, place), value);
-  return str(place, " = ", exact_storage(calls, step.dtype, result), ";");
+      op ? to_storage(calls, step.dtype, combined(calls, *op, step.dtype, before, value))
+         : exact_storage(calls, step.dtype, value);
+  return str(place, " = ", result, ";");
 }
 
 std::string comment_of(const Kernel& kernel) {
@@ -224,7 +231,7 @@ std::string ScalarWriter::name(int id) const {
 
 // at0, at1, ... are written as the operands they stand for.
 std::string ScalarWriter::index(const Expr& expr, const std::vector<int>& operands) const {
-  std::string text = c_text(expr);
+  std::string text = c_text(known.empty() ? expr : substitute(expr, known));
   for (size_t k = 0; k < operands.size(); k++) {
     const std::string symbol = str("at", k), operand = name(operands[k]);
     for (size_t at = 0; (at = text.find(symbol, at)) != std::string::npos;) {

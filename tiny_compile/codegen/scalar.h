@@ -29,6 +29,8 @@ class ScalarWriter {
   std::function<std::string(int apply)> instead = [](int) { return std::string(); };
   // How it reads that a place which data chose is below `limit`; "tc_in_range(load_0, 50)" unless changed.
   std::function<std::string(int chosen, const Expr& limit)> in_range;
+  // What is known of symbols in indices where scalars are evaluated.
+  Substitution known;
   // Whether a half is rounded where it is computed; where not, its store does it.
   std::function<bool(int apply)> rounds = [](int) { return true; };
 
@@ -48,6 +50,9 @@ class ScalarWriter {
   const Kernel& kernel_;
   Calls& calls_;
 };
+
+// Ops whose result is always one of the values that the operands' dtype can hold.
+bool stays_in_dtype(Op op);
 
 // An identifier of C for a name with dots, no two names having the same: "in", "x" => "in_x";
 // with a dot behind its first letter, "in", "x.y" => "in1_x_y".
