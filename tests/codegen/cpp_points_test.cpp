@@ -1,6 +1,7 @@
 // Loops that are cut where conditions change, and rows in runs and in registers: the bits are the
 // interpreter's, and nobody asks in a loop what its bounds say.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "tiny_compile/codegen/cpp.h"
@@ -182,6 +183,26 @@ TEST_CASE("a row of several loops is filled run by run", "[cpp_points]") {
                  logsumexp(shown * i[1], {0, 2, 3})};
     };
     check(sums, {randn({3, 2, 41, width}), randn({1, 2, 1, 1})});
+  }
+}
+
+TEST_CASE("a row that indices divide is filled run by run, and asks once where it ends",
+          "[cpp_points]") {
+  manual_seed(11);
+  const auto variation = [](In i) {
+    const Tensor x = i[0], inner = x.slice(2, 0, x.size(2) - 1);
+    return Out{sum(abs(x.slice(2, 1, x.size(2)) - inner), {0, 1, 2}), max(inner)};
+  };
+  const auto loss = [](In i) { return Out{mean(log_softmax(i[0], 1)), min(i[0] * i[1])}; };
+  const std::vector<std::array<int64_t, 3>> shapes = {{5, 64, 65}, {2, 75, 129}, {5, 41, 101}};
+  for (const auto& [a, b, c] : shapes) {
+    INFO(a << " " << b << " " << c);
+    check(variation, {special({a, b, c})});
+    check(variation, {special({a, b, c}).to(bfloat16)});
+    const std::string text = check(loss, {special({a * b, c}), special({a * b, 1})});
+    CHECK(text.find("lt_") == std::string::npos);
+    CHECK(text.find("quotient") != std::string::npos);
+    check(loss, {special({a * b, c}).to(float64), special({a * b, 1}).to(float64)});
   }
 }
 

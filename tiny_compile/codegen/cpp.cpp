@@ -29,6 +29,7 @@
 #include "tiny_compile/codegen/prelude.h"
 #include "tiny_compile/codegen/scan.h"
 #include "tiny_compile/codegen/sort.h"
+#include "tiny_compile/loops/ends_of_rows.h"
 
 namespace tiny_compile {
 namespace {
@@ -227,11 +228,12 @@ Expr grain_of(const Kernel& kernel) {
 Functions::Written write_kernel(const LoneKernel& given, const std::string& function) {
   const SizeNames names = size_names(sizes(given.program));
   const LoneKernel lone = {substitute(given.program, names.there), given.buffers};
-  const Kernel& kernel = lone.kernel();
+  const bool in_rows = schedule_of(lone.kernel()).strategy == Strategy::Rows;
+  const Kernel kernel = in_rows ? with_ends_of_rows(lone.kernel()) : lone.kernel();
   KernelEntry entry;
   entry.function = function;
   entry.units = row_count(kernel);
-  entry.grain = grain_of(kernel);
+  entry.grain = grain_of(lone.kernel());
   for (size_t b = 0; b < lone.buffers.size(); b++) entry.buffers.push_back(static_cast<int>(b));
   KernelText text(lone.program, kernel);
   text.begin_function(entry.function);

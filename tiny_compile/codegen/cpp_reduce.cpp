@@ -10,6 +10,9 @@
 //   r0 = tc_tree_sum_float<4>(part, part);
 #include "tiny_compile/codegen/cpp_reduce.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "tiny_compile/codegen/cpp_store.h"
 #include "tiny_compile/codegen/cpp_trees.h"
 #include "tiny_compile/graph/scan.h"
@@ -134,34 +137,84 @@ void write_lanes(KernelText& text, const Expr& count, const std::vector<std::str
   if (!next.empty()) text.out.close();
 }
 
-// Several loops of which the last one is long: the others stand still while it runs.
-bool has_runs(const Kernel& kernel, const Step& step) {
-  return step.inner.size() > 1 &&
-         kernel.axes[step.inner.back()].extent.bounds().high >= kLongRun;
+// Stretches of a row whose elements lie one behind the other in memory: those in which `number` stays
+// in one multiple of `length`. Of several loops that is the last one, of one loop what its indices divide.
+struct Runs {
+  Expr number, length;
+};
+
+void collect_divisions(const Expr& expr, std::vector<Expr>& found) {
+  if (expr.is_constant() || expr.kind() == ExprKind::Symbol) return;
+  if (expr.kind() == ExprKind::FloorDiv || expr.kind() == ExprKind::Mod) found.push_back(expr);
+  for (const Expr& operand : expr.operands()) collect_divisions(operand, found);
 }
 
-// target[l] = value for one chunk from element `base` on, run after run of the innermost loop, so
-// that neighbouring elements are neighbours in memory: without divisions, in vectors.
-void write_runs(KernelText& text, const Step& step, const Row& row, const std::string& base,
-                const Expr& elements, const std::string& target, std::vector<bool> defined) {
+std::optional<Runs> runs_of(const KernelText& text, const Step& step, const Row& row) {
+  if (step.inner.empty()) return std::nullopt;
+  const Axis& last = text.kernel.axes[step.inner.back()];
+  if (step.inner.size() > 1)
+    return last.extent.bounds().high < kLongRun
+               ? std::nullopt
+               : std::optional(Runs{last.symbol(), last.extent});
+  std::vector<Expr> divisions;
+  for (int id : row.ids) collect_divisions(text.kernel.scalars[id].index, divisions);
+  std::optional<Runs> runs;
+  for (const Expr& division : divisions) {
+    const Expr &number = division.operands()[0], &length = division.operands()[1];
+    if (coefficient(number, last.symbol()) != 1 || !length.is_constant() ||
+        depends_on(number - last.symbol(), last.name) || length.constant() < kLongRun)
+      continue;
+    if (!runs || length.constant() < runs->length.constant()) runs = Runs{number, length};
+  }
+  return runs;
+}
+
+// What the last loop's index is in a run, by names that the text has: its number's quotient, one of a
+// run, and its remainder.
+Substitution in_run(const Axis& last, const Runs& runs) {
+  const Interval bounds = floor_div(runs.number, runs.length).bounds();
+  const Expr quotient = Expr::symbol(tile_symbol("quotient"), bounds.low, bounds.high),
+             place = Expr::index(tile_symbol("place"), runs.length);
+  return {{last.name, quotient * runs.length + place - (runs.number - last.symbol())}};
+}
+
+// target[l] = value for one chunk from element `base` on, run after run, so that neighbouring elements
+// are neighbours in memory: without divisions, in vectors.
+void write_runs(KernelText& text, const Step& step, const Row& row, const Runs& runs,
+                const std::string& base, const Expr& elements, const std::string& target,
+                std::vector<bool> defined) {
   const Axis& axis = text.kernel.axes[step.inner.back()];
-  const std::string length = c_operand(axis.extent), count = c_operand(elements);
-  const bool whole = axis.extent.is_constant() && kChunk % axis.extent.constant() == 0 &&
-                     mod(elements, axis.extent).is_constant(0);
+  const std::string length = c_operand(runs.length), count = c_operand(elements);
+  const bool whole = runs.length.is_constant() && kChunk % runs.length.constant() == 0 &&
+                     mod(runs.number - axis.symbol(), runs.length).is_constant(0) &&
+                     mod(elements, runs.length).is_constant(0);
+  const bool divides = runs.number != axis.symbol() || runs.length != axis.extent;
+  const std::string start = divides ? "start" : "first";
   text.out.open(str("for (long long from = 0, run; from < ", count, "; from += run)"));
   text.declare("e", base + " + from");
   text.unpack(step.inner, Expr::symbol(tile_symbol("e"), 0, row.count.bounds().high - 1),
               "first");
+  if (divides) {
+    const Expr first = Expr::index(tile_symbol("first"), axis.extent),
+               number = substitute(runs.number, {{axis.name, first}});
+    text.declare("quotient", floor_div(number, runs.length));
+    text.declare(start, mod(number, runs.length));
+  }
   text.out.line(whole ? str("run = ", length, ";")
-                      : str("run = ", length, " - first < ", count, " - from ? ", length,
-                            " - first : ", count, " - from;"));
+                      : str("run = ", length, " - ", start, " < ", count, " - from ? ", length,
+                            " - ", start, " : ", count, " - from;"));
   LoopScope outer = row.scope;
   outer.axes &= ~(uint64_t{1} << step.inner.back());
   text.define(row.ids, outer, defined);
   text.out.line("#pragma GCC ivdep");
   text.out.open(str("for (long long l = 0; l < ", whole ? length : "run", "; l++)"));
   text.declare(axis.name, "first + l");
+  if (divides) {
+    text.declare("place", start + " + l");
+    text.scalars.known = in_run(axis, runs);
+  }
   write_value(text, step, row, defined, target.empty() ? "" : "t[from + l]");
+  text.scalars.known.clear();
   text.out.close();
   text.out.close();
 }
@@ -170,8 +223,8 @@ void write_runs(KernelText& text, const Step& step, const Row& row, const std::s
 void write_chunk(KernelText& text, const Step& step, const Row& row, const std::string& base,
                  const Expr& count, const std::vector<std::string>& next,
                  const std::string& target, const std::vector<bool>& defined) {
-  if (has_runs(text.kernel, step))
-    return write_runs(text, step, row, base, count, target, defined);
+  if (const std::optional<Runs> runs = runs_of(text, step, row))
+    return write_runs(text, step, row, *runs, base, count, target, defined);
   write_lanes(text, count, next, [&] {
     text.declare("e", base + " + l");
     text.unpack_inner(step, "e");
@@ -221,7 +274,7 @@ class TreeWriter {
     chunks_ = full_ + (rest_ > 0);
     sum_exp_ = step.op == Op::sum_exp;
     eighths_ = full_ > 0 && !sum_exp_ && schedule_of(text.kernel).unroll == 8 &&
-               !has_runs(text.kernel, step) && is_cheap(text, row);
+               !runs_of(text, step, row) && is_cheap(text, row);
     kept_ = !sum_exp_ && text.keeps(step.value) && rest_ == 0 && row.count.is_constant() &&
             value_type(text.kernel.scalars[step.value].dtype) == name_;
     if (should_prefetch(text, step, row)) next_ = next_row(text, step, row);
@@ -289,13 +342,29 @@ class TreeWriter {
         out.line(str("if (chunks > 0) tc_to_one_most_", name_, "(part, most, chunks);"));
       out.line(str(reg, " = tc_chunks_", suffix_, "(part, chunks);"));
     } else {
-      out.open("if (count > 0)");
+      const bool mostly_whole = row_.count.bounds().high == kChunk && ends_early();
+      if (mostly_whole) {
+        out.open("if (count == 1024)");
+        text_.declare("base", "0");
+        write_full(reg);
+        out.close(" else {");
+        out.indent();
+      } else {
+        out.open("if (count > 0)");
+      }
       write_sized_chunk(reg, "0", "count", "0");
       out.close();
     }
     if (row_.count.bounds().low > 0 || has_none()) return;
     out.line(str("if (count == 0) ", reg, " = ",
                  literal_text(text_.calls, of_nothing(step_.op, type_)), ";"));
+  }
+
+  // Whether rows are of different lengths (loops/ends_of_rows.h).
+  bool ends_early() const {
+    const std::vector<Symbol> chosen = symbols(row_.count);
+    return std::any_of(chosen.begin(), chosen.end(),
+                       [](const Symbol& symbol) { return symbol.kind == SymbolKind::Axis; });
   }
 
   // No elements have no maximum: such a call is refused before it begins.

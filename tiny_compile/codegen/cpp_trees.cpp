@@ -10,6 +10,7 @@
 
 #include "tiny_compile/codegen/scalar.h"
 #include "tiny_compile/graph/scan.h"
+#include "tiny_compile/loops/ends_of_rows.h"
 #include "tiny_compile/loops/passes_of.h"
 
 namespace tiny_compile {
@@ -160,8 +161,9 @@ std::string reduction_helpers(const Program& program, Calls& calls) {
     const std::string filled = fill(calls, what, op, type);
     if (written.insert(filled).second) text += filled;
   };
-  for (const Kernel& kernel : program.kernels) {
-    if (schedule_of(kernel).strategy != Strategy::Rows) continue;
+  for (const Kernel& given : program.kernels) {
+    if (schedule_of(given).strategy != Strategy::Rows) continue;
+    const Kernel kernel = with_ends_of_rows(given);
     for (const Step& step : kernel.steps) {
       if (step.kind != StepKind::Reduce || has_running_results(step.op)) continue;
       const DType from = kernel.scalars[step.value].dtype, type = accumulator(step.op, from);

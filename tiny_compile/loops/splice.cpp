@@ -82,7 +82,8 @@ std::vector<int> splice(const Kernel& source, const std::vector<bool>& wanted,
 Kernel with_settled_conditions(Kernel kernel) {
   const auto is_settled = [&](const Scalar& scalar) {
     const auto condition = comparison(kernel, scalar);
-    return condition && (condition->always() || condition->never());
+    return condition ? condition->always() || condition->never()
+                     : is_constant(scalar, true) || is_constant(scalar, false);
   };
   if (std::none_of(kernel.scalars.begin(), kernel.scalars.end(), is_settled)) return kernel;
   const std::vector<Scalar> scalars = std::exchange(kernel.scalars, {});
