@@ -1,6 +1,13 @@
 #include "tiny_compile/codegen/cpp_column_text.h"
 
+#include <algorithm>
+
 namespace tiny_compile {
+namespace {
+
+constexpr int64_t kLine = 64;  // bytes
+
+}  // namespace
 
 ColumnText::ColumnText(KernelText& given)
     : text(given),
@@ -23,9 +30,37 @@ void ColumnText::define_in_lanes(const Step& step) {
 void ColumnText::open_elements(const Step& step, const std::string& first,
                                const std::string& stop) {
   out.open(str("for (long long e = ", first, "; e < ", stop, "; e++)"));
+  ask_for(step, "e + 1");
   text.unpack_inner(step, "e");
   open_lanes();
   define_in_lanes(step);
+}
+
+void ColumnText::ask_for(const Step& step, const std::string& next) {
+  const Expr most = inner_count(kernel, step);
+  const Axis& columns = kernel.axes[lane];
+  Substitution there =
+      unflatten(kernel, step.inner, Expr::index(tile_symbol("next"), max(most, 1)));
+  there.push_back({columns.name, Expr::index(tile_symbol("start"), columns.extent)});
+  std::vector<std::string> asked;
+  for (int id : text.needed({&step})) {
+    const Scalar& load = kernel.scalars[id];
+    if (load.kind != ScalarKind::Load || !load.operands.empty() ||
+        coefficient(load.index, columns.symbol()) != 1)
+      continue;
+    const auto turns = [&](int axis) { return depends_on(load.index, kernel.axes[axis].name); };
+    if (std::none_of(step.inner.begin(), step.inner.end(), turns)) continue;
+    const Buffer& buffer = text.program.buffers[load.buffer];
+    asked.push_back(
+        str("for (long long l = 0; l < width; l += ", kLine / size_of(buffer.type.dtype),
+            ") __builtin_prefetch(", pointer_name(buffer), " + ",
+            c_text(substitute(load.index, there)), " + l);"));
+  }
+  if (asked.empty()) return;
+  out.open("");
+  text.declare("next", next);
+  for (const std::string& line : asked) out.line(line);
+  out.close();
 }
 
 std::string ColumnText::value_of(const Step& step, DType type) const {

@@ -29,6 +29,11 @@ struct ColumnText {
   const int lane;  // the axis
   const int64_t lanes;
   std::vector<bool> defined;  // before the lanes
+
+ private:
+  // Asks memory for what the lanes read of element `next` of the row. Neighbours of a column lie in
+  // different pages, across which no CPU guesses.
+  void ask_for(const Step& step, const std::string& next);
 };
 
 }  // namespace tiny_compile

@@ -34,6 +34,8 @@ namespace {
 constexpr int64_t kWorkPerThread = 32768;  // scalar operations worth a hand-off to a thread
 constexpr int64_t kNear = 8;               // elements that a line of memory holds, at least
 constexpr int64_t kFewResults = 8;         // of a batch: not worth packing for
+constexpr int64_t kPiecesOfCore = 16;      // as runtime/shares hands out
+constexpr int64_t kLeastStrip = 256;       // lanes: shorter stretches of memory are slow
 constexpr int64_t kShortLoop = 16;         // elements: less than a vector or two
 
 // Of a size without a bound, more than any machine has, which sums and products can hold.
@@ -109,7 +111,8 @@ int64_t work_per_row(const Kernel& kernel) {
   return work * static_cast<int64_t>(1 + kernel.scalars.size() / 4);
 }
 
-// Lanes such that the strip of columns that all steps read again stays in half of L2.
+// Lanes such that the strip of columns that all steps read again stays in half of L2, and each core has
+// pieces enough that others can take some of them.
 int columns_lanes(const Machine& machine, const Kernel& kernel) {
   int64_t longest = 1, loops = 0;
   for (const Step& step : kernel.steps) {
@@ -121,6 +124,8 @@ int columns_lanes(const Machine& machine, const Kernel& kernel) {
   while (loops > 1 && lanes > 16 && lanes * longest * 4 > machine.l2 / 2) lanes /= 2;
   while (lanes > 16 && lanes / 2 >= kernel.axes[kernel.rows - 1].extent.bounds().high)
     lanes /= 2;
+  const int64_t pieces = kPiecesOfCore * machine.cores;
+  while (lanes > kLeastStrip && at_most(row_count(kernel)) * 4 / lanes < pieces) lanes /= 2;
   const int64_t chunks = ceil_divide(longest, kChunk);
   while (lanes > 16 && chunks * lanes > (1 << 16)) lanes /= 2;
   return static_cast<int>(lanes);
