@@ -63,7 +63,7 @@ int64_t owners_that_differ(const Program& program, const Kernel& kernel) {
     const Share k = share_of(tile, "k", elements_of(kernel, inner), layout, true, 0);
     for (int64_t number = 0; number < 32 * tile.warps * tile.cluster; number += 13) {
       const int64_t thread = number % (32 * tile.warps), rank = number / (32 * tile.warps);
-      const Known known = {{"block", tile.grid - 1},
+      const Known known = {{"block", tile.grid.constant() - 1},
                            {"rank", rank},
                            {"warp", thread / 32},
                            {"lane", thread % 32}};
@@ -72,7 +72,7 @@ int64_t owners_that_differ(const Program& program, const Kernel& kernel) {
                     ranks = bits_taken(layout, Level::Cluster);
       for_each_of(rows, known, [&](int64_t row, int64_t row_register, int64_t) {
         for_each_of(k, known, [&](int64_t element, int64_t reg, int64_t turn) {
-          const Owner want = {tile.grid - 1,
+          const Owner want = {tile.grid.constant() - 1,
                               (thread / 32) & warps,
                               (thread % 32) & lanes,
                               reg * rows.registers * rows.vector + row_register,

@@ -39,7 +39,8 @@ double work(const Body& body) {
 
 bool is_short(const Tiles& tiles) {
   return std::all_of(tiles.of_kernel.begin(), tiles.of_kernel.end(), [](const auto& tile) {
-    return !tile || work(tile->body) * static_cast<double>(tile->grid) * tile->warps < 20000;
+    return !tile ||
+           work(tile->body) * static_cast<double>(tile->grid.constant()) * tile->warps < 20000;
   });
 }
 

@@ -41,7 +41,7 @@ Substitution axes_of_row(const Lowering& l, const Expr& block) {
 
 Body ask_ahead(const Lowering& l, const std::vector<int>& ids, const Share& k) {
   const int64_t ahead = l.kernel.schedule->ahead, many = std::min(side_by_side(k), k.count);
-  if (ahead == 0 || ahead >= l.tile.grid || many == 0 || l.inner.size() != 1 ||
+  if (ahead == 0 || l.tile.grid.bounds().high <= ahead || many == 0 || l.inner.size() != 1 ||
       l.row_registers() != 1 || l.kernel.schedule->outer > 0)
     return {};
   const Expr element = l.kernel.axes[l.inner[0]].symbol();

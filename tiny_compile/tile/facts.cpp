@@ -99,7 +99,7 @@ BlockFacts block_facts(const Program& program, const Kernel& kernel) {
   BlockFacts block;
   block.rows = covered_by(s.rows);
   block.count = row_count(kernel).constant();
-  block.blocks = tile.grid * tile.cluster;
+  block.blocks = tile.grid.constant() * tile.cluster;
   block.warps = tile.warps;
   block.multiprocessors = program.machine.multiprocessors;
   int64_t most = 1;

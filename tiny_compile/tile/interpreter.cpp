@@ -273,7 +273,8 @@ class ClusterRun {
 
 void run_tile(const Tile& tile, std::vector<Memory>& memory) {
   Buffers buffers(tile, memory);
-  for (int64_t number = 0; number < tile.grid; number++) ClusterRun(tile, buffers, number);
+  const int64_t clusters = tile.grid.constant();
+  for (int64_t number = 0; number < clusters; number++) ClusterRun(tile, buffers, number);
 }
 
 std::vector<Tensor> interpret(const Tiles& tiles, std::span<const Tensor> inputs,

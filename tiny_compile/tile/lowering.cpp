@@ -43,7 +43,8 @@ Body row_begins(const Lowering& l) {
 }
 
 Body outer_axes(const Lowering& l) {
-  const int64_t blocks = l.tile.grid / outer_rows(l.kernel);  // of each of their places
+  const int64_t blocks =  // of each of their places
+      l.tile.grid.constant() / outer_rows(l.kernel);
   std::vector<int> outer = row_axes(l.kernel);
   outer.resize(static_cast<size_t>(l.kernel.schedule->outer));
   return unpack(l.kernel, outer, floor_div(block_of(l.tile), blocks), {});

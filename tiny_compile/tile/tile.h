@@ -105,7 +105,7 @@ using Body = std::vector<Statement>;
 struct Tile {
   Kernel kernel;  // what it does; its scalars, and behind them those of the tile alone
   std::vector<Array> arrays;
-  int64_t grid = 1;  // clusters
+  Expr grid = 1;     // clusters
   int cluster = 1;   // blocks of a cluster
   int warps = 1;     // of a block
   int resident = 0;  // blocks that fit a multiprocessor at least; 0: what registers allow

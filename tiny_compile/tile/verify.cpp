@@ -62,9 +62,10 @@ void check_arrays(const Program& program, const Tile& tile) {
 }
 
 void check_head(const Program& program, const Tile& tile) {
-  require(tile.grid >= 1 && tile.grid < kMostBlocks, "a grid of ", tile.grid);
+  const Interval grid = tile.grid.bounds();
+  require(grid.low >= 1 && grid.high < kMostBlocks, "a grid of ", tile.grid);
   require(tile.cluster >= 1 && tile.cluster <= std::max<int64_t>(1, program.machine.cluster) &&
-              tile.grid < kMostBlocks / tile.cluster,
+              grid.high < kMostBlocks / tile.cluster,
           "clusters of ", tile.cluster, " blocks");
   require(tile.warps >= 1 && tile.warps <= 32, "a block of ", tile.warps, " warps, not 1..32");
   const int64_t most = program.machine.threads / 32;
