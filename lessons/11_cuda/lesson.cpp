@@ -75,7 +75,7 @@ Tensor run_threads(const Staged& all, std::vector<Tensor> inputs,
                                                  : values.data());
   std::vector<void*> arguments;
   for (int buffer : entry.buffers) arguments.push_back(&buffers[static_cast<size_t>(buffer)]);
-  threads.run(entry.function, entry.grid, entry.block, arguments,
+  threads.run(entry.function, entry.grid.constant(), entry.block, arguments,
               [&](int64_t block, int thread) {
                 if (after) after(block, thread, values.data());
               });
@@ -107,7 +107,8 @@ void show_who() {
 void compare(const char* title, const Staged& all, const std::vector<Tensor>& inputs) {
   const Tensor wanted = interpret(all.program, inputs)[0], got = run_threads(all, inputs);
   std::printf("%s: %lld blocks of %d threads, %s\n", title,
-              static_cast<long long>(all.source.kernels[0].grid), all.source.kernels[0].block,
+              static_cast<long long>(all.source.kernels[0].grid.constant()),
+              all.source.kernels[0].block,
               first_difference(wanted, got) ? "other bits" : "the bits of the interpreter");
 }
 

@@ -276,7 +276,8 @@ Pipeline unscheduled() { return until(pipeline(), "fuse"); }
 void show_cuda_kernel(const Staged& all) {
   const std::string& text = all.source.text;
   std::printf("%s\n", text.substr(text.find("extern \"C\" __global__")).c_str());
-  std::printf("launch <<<%lld, %d>>>\n", static_cast<long long>(all.source.kernels[0].grid),
+  std::printf("launch <<<%lld, %d>>>\n",
+              static_cast<long long>(all.source.kernels[0].grid.constant()),
               all.source.kernels[0].block);
 }
 
@@ -342,7 +343,7 @@ void show_cuda_run() {
   void* buffers[] = {inputs[0].data<float>(), inputs[1].data<float>(), c.data()};
   std::vector<void*> arguments;
   for (int buffer : entry.buffers) arguments.push_back(&buffers[buffer]);
-  threads.run(entry.function, entry.grid, entry.block, arguments);
+  threads.run(entry.function, entry.grid.constant(), entry.block, arguments);
   const Tensor got = from_vector<float>(c, wanted.shape());
   std::printf("%lld blocks of %d threads, %lld barriers: %s\n",
               static_cast<long long>(entry.grid), entry.block,

@@ -47,7 +47,7 @@ void emit(const std::string& name) {
   std::printf("%s", source.text.c_str());
   for (const tc::KernelEntry& kernel : source.kernels)
     std::printf("// launch %s<<<%lld, %d>>>\n", kernel.function.c_str(),
-                static_cast<long long>(kernel.grid), kernel.block);
+                static_cast<long long>(kernel.grid.constant()), kernel.block);
 }
 
 int run(const std::vector<std::string>& arguments, const std::string& self) {

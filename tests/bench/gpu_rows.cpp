@@ -367,7 +367,7 @@ int64_t count_launches(const tc::Source& source) {
   std::map<std::string, int64_t> grouped;  // kernels of each function that has a table for them
   for (const tc::KernelEntry& kernel : source.kernels) {
     const bool starts = kernel.room == 0 || grouped[kernel.function]++ % kernel.room == 0;
-    count += kernel.grid > 0 && starts;
+    count += !kernel.grid.is_constant(0) && starts;
     count -= kernel.sums >= 0;
     if (!kernel.library) continue;
     for (const tc::LibraryMatmul& call : tc::library_calls(*kernel.library))

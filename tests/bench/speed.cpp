@@ -272,7 +272,8 @@ void emit_draws(const Options& options) {
                 source.text.c_str());
     for (const tc::KernelEntry& kernel : source.kernels)
       std::printf("// %s %s<<<%lld, %d>>>\n", kernel.room > 0 ? "in a launch of" : "launch",
-                  kernel.function.c_str(), static_cast<long long>(kernel.grid), kernel.block);
+                  kernel.function.c_str(), static_cast<long long>(kernel.grid.constant()),
+                  kernel.block);
   }
 }
 

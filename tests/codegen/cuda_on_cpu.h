@@ -12,6 +12,8 @@
 #include "tiny_compile/codegen/prelude.h"
 #include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/loops/in_place.h"
+#include "tiny_compile/loops/inputs.h"
+#include "tiny_compile/runtime/call_plan.h"
 #include "tiny_compile/tiny_compile.h"
 
 namespace tiny_compile::threads {
@@ -69,10 +71,17 @@ inline std::vector<Threads::KernelName> names_of(const Source& source,
     const std::string name = prefix + entry.function;
     const bool known = std::any_of(names.begin(), names.end(),
                                    [&](const auto& other) { return other.name == name; });
-    const int parameters = entry.room > 0 ? 1 : static_cast<int>(entry.buffers.size());
+    const size_t all = entry.buffers.size() + entry.sizes.size();
+    const int parameters = entry.room > 0 ? 1 : static_cast<int>(all);
     if (!known) names.push_back({name, parameters});
   }
   return names;
+}
+
+// Source and program of these sizes.
+inline Source with_numbers(Source source, const Substitution& numbers) {
+  for (KernelEntry& entry : source.kernels) entry = tiny_compile::with_numbers(entry, numbers);
+  return source;
 }
 
 // Every kernel of the program in turn, on buffers that hold no zeros at first and end with a
@@ -111,6 +120,9 @@ std::vector<Tensor> run_on(Machine& machine, const Program& program, const Sourc
       for (int buffer : entry.buffers)
         arguments.push_back(&addresses[static_cast<size_t>(buffer)]);
       if (entry.room > 0) arguments = {table.data()};
+      std::vector<long long> numbers;
+      for (const Expr& size : entry.sizes) numbers.push_back(size.constant());
+      for (long long& number : numbers) arguments.push_back(&number);
       machine.run(entry.function, start.grid, entry.block, arguments);
     }
   }

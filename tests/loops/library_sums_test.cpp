@@ -143,7 +143,7 @@ TEST_CASE("the source has the sums' kernel for a library that cannot", "[library
   REQUIRE(staged.source.kernels.size() == 2);
   CHECK(staged.source.kernels[0].library);
   CHECK(staged.source.kernels[0].sums == 1);
-  CHECK(staged.source.kernels[1].grid > 0);
+  CHECK(staged.source.kernels[1].grid.constant() > 0);
   CHECK_THAT(staged.source.text,
              Catch::Matchers::ContainsSubstring("A transposed, times gelu', sums of D\n"
                                                 "// or without sums, which k_sum_"));

@@ -30,7 +30,7 @@ constexpr Option kOptions[] = {
     {"size", " n=37",
      "print verify run emit explain bench tune graph passes memory layout roofline",
      "a number for a symbolic size; may be repeated"},
-    {"symbolic", "", "run", "compiled for any sizes; those of --size are this call's (cpp)"},
+    {"symbolic", "", "run", "compiled for any sizes; those of --size are this call's"},
     {"until", "=STAGE", kStaged,
      "stop after simplify fold cse dce lower fuse schedule plan_memory tile emit"},
     {"passes", "=a,b,c", kStaged, "only these stages (lower, tile and emit are implied)"},

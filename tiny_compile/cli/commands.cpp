@@ -153,8 +153,6 @@ Machine machine_of(const Arguments& arguments, const Subject& subject, Device de
 Staged staged_for(const Arguments& arguments, const Subject& subject, const Pipeline& pipeline,
                   const Machine& machine) {
   if (!arguments.options.count("symbolic")) return subject.staged(pipeline, machine);
-  if (arguments.option("backend", "cpp") != "cpp")
-    fail("--symbolic is for --backend=cpp: what others compile is for numbers");
   Arguments any = arguments;
   any.sizes.clear();
   return parse_subject(any, subject.text).staged(pipeline, machine);
@@ -233,7 +231,6 @@ int emit(const Arguments& arguments, std::ostream& out) {
   target_option(arguments);
   const Subject subject = parse_subject(arguments);
   const Machine machine = machine_of(arguments, subject);
-  if (target_of(machine) == Target::Cuda) require_numbers(arguments, subject);
   out << subject.staged(pipeline_of(arguments), machine).source.text;
   return 0;
 }

@@ -85,6 +85,14 @@ KernelEntry write_family(CudaText& text, const Program& program, const std::stri
                                 : write_cuda_serial(text, function);
 }
 
+// Those that take sizes: a thread has a point, a row, or an element that is sorted.
+KernelEntry write_sized_family(CudaText& text, const std::string& function) {
+  if (is_sort_kernel(text.kernel)) return write_cuda_ranks(text, function);
+  return schedule_of(text.kernel).strategy == Strategy::Tiles
+             ? write_cuda_matmul(text, function)
+             : write_cuda_serial(text, function);
+}
+
 // How a kernel is started: `room` is 0 where it is by itself.
 struct Form {
   int room = 0;
@@ -105,8 +113,20 @@ Functions::Written write_tile(const LoneKernel& lone, const Tile& tile,
   return finished(text, write_cuda_tile(text, tile, function), form.room);
 }
 
+// Of symbolic sizes, which the entry has by their own names.
+Functions::Written write_sized(const LoneKernel& given, const std::string& function) {
+  const SizeNames names = size_names(sizes(given.program));
+  const Program program = substitute(given.program, names.there);
+  CudaText text(program, program.kernels[0]);
+  KernelEntry entry = write_sized_family(text, function);
+  entry.grid = substitute(entry.grid, names.back);
+  for (Expr& size : entry.sizes) size = substitute(size, names.back);
+  return finished(text, std::move(entry), 0);
+}
+
 Functions::Written write_kernel(const LoneKernel& lone, const std::string& function,
                                 const Form& form) {
+  if (!sizes(lone.program).empty()) return write_sized(lone, function);
   const std::optional<Kernel> points = as_points(lone.program, lone.kernel());
   CudaText text(lone.program, points ? *points : lone.kernel(), form.starts());
   return finished(text, write_family(text, lone.program, function), form.room);
@@ -143,7 +163,7 @@ KernelEntry add_function(Functions& functions, const Program& program, const Ker
   KernelEntry entry = functions.add(lone, kernel, suffix, room, tile, write);
   if (!form.counted) return entry;
   entry.points = row_count(kernel).constant();
-  entry.grid = ceil_divide(entry.points, kMostCounted / entry.grid);
+  entry.grid = ceil_divide(entry.points, kMostCounted / entry.grid.constant());
   return entry;
 }
 
@@ -163,6 +183,7 @@ KernelEntry add_kernel(Functions& functions, const Tiles& tiles, size_t number,
 // Of each kernel the room in its function's table.
 std::vector<int> all_rooms(const Program& program) {
   std::vector<int> all(program.kernels.size());
+  if (!sizes(program).empty()) return all;
   for (const std::vector<int>& launch : program.launches) {
     const std::vector<int> rooms = rooms_of(program, launch);
     for (size_t k = 0; k < launch.size(); k++) all[launch[k]] = rooms[k];

@@ -54,7 +54,7 @@ std::vector<Start> starts_of(const std::vector<KernelEntry>& kernels,
   std::vector<Start> starts;
   for (const int kernel : launch) {
     const KernelEntry& entry = kernels[kernel];
-    if (entry.grid == 0) continue;
+    if (entry.grid.is_constant(0)) continue;
     const auto has_room = [&](const Start& start) {
       const KernelEntry& first = kernels[start.kernels[0]];
       return first.function == entry.function &&
@@ -63,7 +63,7 @@ std::vector<Start> starts_of(const std::vector<KernelEntry>& kernels,
     auto start = std::find_if(starts.begin(), starts.end(), has_room);
     if (start == starts.end()) start = starts.insert(start, Start{});
     start->kernels.push_back(kernel);
-    start->grid += entry.grid;
+    start->grid += entry.grid.constant();
   }
   return starts;
 }
@@ -77,7 +77,7 @@ std::vector<int64_t> table_of(const std::vector<KernelEntry>& kernels, const Sta
     table.insert(table.end(), {first, entry.points});
     for (const int buffer : entry.buffers)
       table.push_back(reinterpret_cast<intptr_t>(addresses[buffer]));
-    first += entry.grid;
+    first += entry.grid.constant();
   }
   const KernelEntry& entry = kernels[start.kernels[0]];
   for (int k = static_cast<int>(start.kernels.size()); k < entry.room; k++) {

@@ -22,26 +22,28 @@ class MatmulWriter {
                             kernel_.steps.begin());
     dtype_ = kernel_.scalars[dot().value].dtype;
     type_ = c_type(compute_type(dtype_));
-    depth_ = inner_count(kernel_, dot()).constant();
+    depth_ = inner_count(kernel_, dot());
     m_ = kernel_.rows - 2;
     n_ = kernel_.rows - 1;
-    rows_ = m_ >= 0 ? kernel_.axes[m_].extent.constant() : 1;
-    columns_ = kernel_.axes[n_].extent.constant();
-    each_ = rows_ >= 256 && columns_ >= 256 && type_ == "float" ? 8 : 4;
+    rows_ = m_ >= 0 ? kernel_.axes[m_].extent : Expr(1);
+    columns_ = kernel_.axes[n_].extent;
+    each_ =
+        rows_.bounds().high >= 256 && columns_.bounds().high >= 256 && type_ == "float" ? 8 : 4;
     tile_ = 16 * each_;
     slice_ = each_ == 8 ? 8 : 16;
   }
 
   KernelEntry write(const std::string& function) {
-    const int64_t down = (rows_ + tile_ - 1) / tile_, across = (columns_ + tile_ - 1) / tile_;
-    int64_t batches = 1;
-    for (int a = 0; a < m_; a++) batches *= kernel_.axes[a].extent.constant();
+    const Expr down = ceil_div(rows_, tile_), across = ceil_div(columns_, tile_);
+    Expr batches = 1;
+    for (int a = 0; a < m_; a++) batches = batches * kernel_.axes[a].extent;
     KernelEntry entry = text_.begin(function, batches * down * across, kBlock);
     out_.line(str("__shared__ alignas(16) ", type_, " a[", slice_, "][", tile_ + 4, "], b[",
                   slice_, "][", tile_ + 4, "];"));
     out_.line("const int x = threadIdx.x % 16, y = threadIdx.x / 16;");
     text_.declare("block", "blockIdx.x");
-    const Expr block = Expr::symbol(tile_symbol("block"), 0, batches * down * across - 1);
+    const Expr block =
+        Expr::symbol(tile_symbol("block"), 0, (batches * down * across).bounds().high - 1);
     text_.declare("first_column", mod(block, across) * tile_);
     text_.declare("first_row", mod(floor_div(block, across), down) * tile_);
     text_.unpack_rows(m_, floor_div(block, down * across));
@@ -60,13 +62,14 @@ class MatmulWriter {
   const Step& dot() const { return kernel_.steps[dot_]; }
 
   void write_slices() {
-    out_.open(str("for (int k0 = 0; k0 < ", depth_, "; k0 += ", slice_, ")"));
+    out_.open(str("for (int k0 = 0; k0 < ", c_operand(depth_), "; k0 += ", slice_, ")"));
     write_load("a", m_, rows_, "first_row", dot().value);
     write_load("b", n_, columns_, "first_column", dot().other);
     out_.line("__syncthreads();");
-    const bool whole = depth_ % slice_ == 0;
+    const std::string depth = c_operand(depth_);
+    const bool whole = mod(depth_, slice_).is_constant(0);
     if (!whole)
-      out_.line(str("const int stop = ", depth_, " - k0 < ", slice_, " ? ", depth_,
+      out_.line(str("const int stop = ", depth, " - k0 < ", slice_, " ? ", depth,
                     " - k0 : ", slice_, ";"));
     out_.line("#pragma unroll");
     out_.open(str("for (int k = 0; k < ", slice_, "; k++)"));
@@ -99,7 +102,7 @@ class MatmulWriter {
   }
 
   // The slice of one operand; 0 beyond the matrix.
-  void write_load(const char* array, int axis, int64_t extent, const std::string& first,
+  void write_load(const char* array, int axis, const Expr& extent, const std::string& first,
                   int scalar) {
     const int64_t count = int64_t{tile_} * slice_ / kBlock;
     out_.line("#pragma unroll");
@@ -110,7 +113,8 @@ class MatmulWriter {
                       : str("const int at = p % ", tile_, ", k = p / ", tile_, ";"));
     out_.line(str(type_, " value = ",
                   literal_text(text_.calls, Literal::of(compute_type(dtype_), 0)), ";"));
-    out_.open(str("if (", first, " + at < ", extent, " && k0 + k < ", depth_, ")"));
+    out_.open(str("if (", first, " + at < ", c_operand(extent), " && k0 + k < ",
+                  c_operand(depth_), ")"));
     if (axis >= 0) text_.declare(kernel_.axes[axis].name, first + " + at");
     text_.declare("e", "k0 + k");
     text_.unpack_inner(dot(), "e");
@@ -133,12 +137,12 @@ class MatmulWriter {
     out_.line("#pragma unroll");
     out_.open(str("for (int i = 0; i < ", each_, "; i++)"));
     const std::string row = "first_row + 64 * (i / 4) + 4 * y + i % 4";
-    out_.line(str("if (", row, " >= ", rows_, ") break;"));
+    out_.line(str("if (", row, " >= ", c_operand(rows_), ") break;"));
     if (m_ >= 0) text_.declare(kernel_.axes[m_].name, row);
     out_.line("#pragma unroll");
     out_.open(str("for (int j = 0; j < ", each_, "; j++)"));
     text_.declare(kernel_.axes[n_].name, "first_column + 64 * (j / 4) + 4 * x + j % 4");
-    out_.line(str("if (", kernel_.axes[n_].name, " >= ", columns_, ") break;"));
+    out_.line(str("if (", kernel_.axes[n_].name, " >= ", c_operand(columns_), ") break;"));
     const std::string sum = rounded(text_.calls, dtype_, "sum[i][j] + 0");
     out_.line(str("const ", type_, " r", dot_, " = ", sum, ";"));
     std::vector<bool> defined(kernel_.scalars.size());
@@ -154,7 +158,7 @@ class MatmulWriter {
   int dot_ = 0, m_ = 0, n_ = 0;
   DType dtype_ = DType::f32;
   std::string type_;
-  int64_t depth_ = 0, rows_ = 1, columns_ = 1;
+  Expr depth_ = 0, rows_ = 1, columns_ = 1;
   int each_ = 4, tile_ = 64, slice_ = 16;
 };
 

@@ -23,17 +23,14 @@ constexpr int kBlock = 128;
 class SerialWriter {
  public:
   SerialWriter(CudaText& text, const std::string& function)
-      : text_(text),
-        out_(text.out),
-        kernel_(text.kernel),
-        rows_(row_count(kernel_).constant()) {
-    entry_ = text.begin(function, (rows_ + kBlock - 1) / kBlock, kBlock);
+      : text_(text), out_(text.out), kernel_(text.kernel), rows_(row_count(kernel_)) {
+    entry_ = text.begin(function, ceil_div(rows_, kBlock), kBlock);
   }
 
   KernelEntry write() {
     const std::string wide = text_.integer == "int" ? "(int)" : "(long long)";
     text_.declare("row", str(wide, "blockIdx.x * ", kBlock, " + (int)threadIdx.x"));
-    out_.line(str("if (row >= ", rows_, ") return;"));
+    out_.line(str("if (row >= ", c_operand(rows_), ") return;"));
     text_.unpack_rows("row");
     for (size_t s = 0; s < kernel_.steps.size(); s++) {
       const Step& step = kernel_.steps[s];
@@ -101,8 +98,8 @@ class SerialWriter {
   }
 
   void write_scatter(const Step& step, const std::vector<bool>& defined) {
-    const int64_t count = inner_count(kernel_, step).constant();
-    if (count > kChunk && scatters_in_chunks(step.op, step.dtype))
+    const Expr count = inner_count(kernel_, step);
+    if (count.bounds().high > kChunk && scatters_in_chunks(step.op, step.dtype))
       return write_chunks(step, count, defined);
     if (step.limit.is_constant(1)) return write_one_place(step, defined);
     loop(step, defined, [&] {
@@ -133,7 +130,8 @@ class SerialWriter {
 
   // A thread has no room for the partial results of a chunk: from the first update of a target on
   // it looks for the others.
-  void write_chunks(const Step& step, int64_t count, const std::vector<bool>& defined) {
+  void write_chunks(const Step& step, const Expr& updates, const std::vector<bool>& defined) {
+    const std::string count = c_operand(updates);
     const std::string mask = step.mask < 0 ? "" : text_.scalars.name(step.mask) + " && ";
     const std::string other = text_.scalars.name(step.other),
                       value = text_.scalars.name(step.value), type = value_type(step.dtype);
@@ -188,30 +186,36 @@ class SerialWriter {
 
   // The tree over function(0) .. function(count - 1), as many levels of chunks as it takes.
   std::string tree(const std::string& op, const std::string& type, const char* function,
-                   int64_t count) {
+                   const Expr& count) {
     int level = 1;
-    for (int64_t n = count; n > kChunk; n = ceil_divide(n, kChunk)) level++;
+    for (int64_t n = count.bounds().high; n > kChunk; n = ceil_divide(n, kChunk)) level++;
     return str(text_.calls("tc_node"), "<", op, ", ", level, ", ", type, ", decltype(",
-               function, ")>::of(", function, ", 0, ", count, ")");
+               function, ")>::of(", function, ", 0, ", c_text(count), ")");
   }
 
   void write_reduce(const Step& step, int number, const std::vector<bool>& defined) {
     const DType from = kernel_.scalars[step.value].dtype, type = accumulator(step.op, from);
-    const int64_t count = inner_count(kernel_, step).constant();
+    const Expr count = inner_count(kernel_, step);
     const std::string reg = str("r", number), name = c_type(type);
     write_element(step, type, defined);
     if (step.op == Op::argmax || step.op == Op::argmin) {
       const char* is_max = step.op == Op::argmax ? "true" : "false";
       out_.line(str(text_.calls("tc_best"), "<", name, "> best = {0, -1};"));  // -1: none yet
-      out_.line(str("for (long long e = 0; e < ", count, "; e++) best = tc_better<", is_max,
-                    ">(best, ", text_.calls("tc_best"), "<", name, ">{element(e), e});"));
+      out_.line(str("for (long long e = 0; e < ", c_operand(count), "; e++) best = tc_better<",
+                    is_max, ">(best, ", text_.calls("tc_best"), "<", name,
+                    ">{element(e), e});"));
       return out_.line(str(reg, " = best.index;"));
     }
+    const bool may_be_empty =
+        count.bounds().low < 1 && (step.op == Op::sum || step.op == Op::sum_exp);
+    if (may_be_empty) out_.line(str(reg, " = 0;"));
+    if (may_be_empty) out_.open(str("if (", c_operand(count), " > 0)"));
     if (step.op == Op::sum_exp)
       write_sum_exp(reg, type, count);
     else
       out_.line(str(reg, " = ",
                     tree(cuda_op(text_.calls, step.op, type), name, "element", count), ";"));
+    if (may_be_empty) out_.close();
     if (is_float(type) && (step.op == Op::max || step.op == Op::min))  // -0 + 0 = 0
       out_.line(
           str(reg, " = ", reg, " + ", literal_text(text_.calls, Literal::of(type, 0)), ";"));
@@ -219,8 +223,11 @@ class SerialWriter {
       out_.line(str(reg, " = ", rounded(text_.calls, step.dtype, reg), ";"));
   }
 
-  // The sum of exp(x - m), m the maximum: each chunk's by its own maximum, then by the row's.
-  void write_sum_exp(const std::string& reg, DType type, int64_t count) {
+  // The sum of exp(x - m), m the maximum: each chunk's by its own maximum, then by the row's. Of one
+  // chunk both are the same, and what the sum is multiplied with is 1.
+  void write_sum_exp(const std::string& reg, DType type, const Expr& elements) {
+    const std::string count = c_operand(elements);
+    const bool is_one = elements.bounds().high <= kChunk;
     const std::string name = c_type(type), sum = cuda_op(text_.calls, Op::sum, type);
     out_.open(str("auto most = [&](long long from, long long to) -> ", name));
     out_.line(str(name, " m = element(from);"));
@@ -237,18 +244,18 @@ class SerialWriter {
                   text_.calls("tc_exp"), "(element(from + e) - chunk_m); };"));
     out_.line(str("const ", name, " s = ", text_.calls("tc_node"), "<", sum, ", 1, ", name,
                   ", decltype(shifted)>::of(shifted, 0, to - from);"));
-    out_.line(count <= 1024 ? "return s;"
-                            : str("return s * ", text_.calls("tc_exp"), "(chunk_m - m);"));
+    out_.line(is_one ? "return s;"
+                     : str("return s * ", text_.calls("tc_exp"), "(chunk_m - m);"));
     out_.close(";");
-    out_.line(count <= 1024
+    out_.line(is_one
                   ? str(reg, " = part(0);")
-                  : str(reg, " = ", tree(sum, name, "part", (count + 1023) / 1024), ";"));
+                  : str(reg, " = ", tree(sum, name, "part", ceil_div(elements, kChunk)), ";"));
   }
 
   CudaText& text_;
   Text& out_;
   const Kernel& kernel_;
-  const int64_t rows_;
+  const Expr rows_;
   KernelEntry entry_;
 };
 

@@ -43,7 +43,7 @@ class SortWriter {
         sort_(kernel_, step_),
         word_(kernel_.scalars[step_.value].dtype, step_.op == Op::argsort_descending,
               sort_.count),
-        rows_(row_count(kernel_).constant()),
+        rows_(row_count(kernel_)),
         defined_(kernel_.scalars.size()) {}
 
  protected:
@@ -84,7 +84,7 @@ class SortWriter {
   const Step& step_;
   const SortText sort_;
   const SortWord word_;
-  const int64_t rows_;
+  const Expr rows_;
   const std::vector<bool> defined_;
 };
 
@@ -129,7 +129,7 @@ class RunWriter : SortWriter {
   KernelEntry write_runs() {
     const int64_t first = first_places(kernel_, step_);
     const SortShape shape(sort_.run, std::min(first, sort_.run), word_.is_wide());
-    const int64_t all = rows_ * ceil_divide(sort_.count, sort_.run);
+    const int64_t all = rows_.constant() * ceil_divide(sort_.count, sort_.run);
     KernelEntry entry = text_.begin(function_, ceil_divide(all, shape.rows), shape.block());
     const int slots = shape.padded() + shape.padded() / 32;
     out_.line(str("__shared__ int all_places[", shape.rows * slots, "];"));
@@ -170,7 +170,7 @@ class RunWriter : SortWriter {
   }
 
   KernelEntry write_runs_in_place() {
-    const int64_t all = rows_ * ceil_divide(sort_.count, sort_.run);
+    const int64_t all = rows_.constant() * ceil_divide(sort_.count, sort_.run);
     KernelEntry entry = text_.begin(function_, all, 1024);
     begin_run("(long long)blockIdx.x");
     out_.open("for (long long k = threadIdx.x; k < length; k += 1024)");
@@ -199,7 +199,7 @@ class MergeWriter : SortWriter {
 
   KernelEntry write() {
     const std::string count = str(sort_.count), half = str(step_.limit.constant() / 2);
-    const int64_t points = rows_ * sort_.count;
+    const int64_t points = rows_.constant() * sort_.count;
     KernelEntry entry = text_.begin(function_, ceil_divide(points, kMerging), kMerging);
     out_.line(
         str("const long long point = (long long)blockIdx.x * ", kMerging, " + threadIdx.x;"));
@@ -238,10 +238,41 @@ class MergeWriter : SortWriter {
   }
 };
 
+// Of a row as long as a size says: a thread for each element, which counts those that go before it.
+class RankWriter : SortWriter {
+ public:
+  using SortWriter::SortWriter;
+
+  KernelEntry write() {
+    const Expr length = inner_count(kernel_, step_), points = rows_ * length;
+    const std::string count = c_operand(length);
+    KernelEntry entry = text_.begin(function_, ceil_div(points, kMerging), kMerging);
+    out_.line(
+        str("const long long point = (long long)blockIdx.x * ", kMerging, " + threadIdx.x;"));
+    out_.line(str("if (point >= ", c_operand(points), ") return;"));
+    begin_row(str("point / ", count));
+    out_.line(str("const long long at = point % ", count, ";"));
+    write_word();
+    write_result();
+    out_.line(str("const ", word_.type, " own = word_of(at);"));
+    out_.line("long long before = 0;");
+    out_.line(str("for (long long e = 0; e < ", count, "; e++) before += word_of(e) < own;"));
+    const bool is_some = step_.mask >= 0;
+    out_.line(str(is_some ? str("if (before < ", first_places(kernel_, step_), ") ") : "",
+                  "result(before) = at;"));
+    out_.close();
+    return entry;
+  }
+};
+
 }  // namespace
 
 bool is_sort_kernel(const Kernel& kernel) {
   return kernel.steps.size() == 1 && kernel.steps[0].kind == StepKind::Sort;
+}
+
+KernelEntry write_cuda_ranks(CudaText& text, const std::string& function) {
+  return RankWriter(text, function).write();
 }
 
 KernelEntry write_cuda_sort(CudaText& text, const std::string& function) {

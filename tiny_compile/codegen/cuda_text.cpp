@@ -109,8 +109,8 @@ std::string CudaText::compared(const Scalar& scalar) {
   return str(as_int(a), " == ", calls("tc_narrow"), "(", scalars.name(b), ")");
 }
 
-KernelEntry CudaText::begin(const std::string& function, int64_t grid, int block, int cluster,
-                            int resident) {
+KernelEntry CudaText::begin(const std::string& function, const Expr& grid, int block,
+                            int cluster, int resident) {
   KernelEntry entry;
   entry.function = function;
   entry.grid = grid;
@@ -125,6 +125,8 @@ KernelEntry CudaText::begin(const std::string& function, int64_t grid, int block
   for (int b : entry.buffers)
     parameters.push_back(str(pointer_type(b), written[b] && read[b] ? " " : " __restrict__ ",
                              pointer_name(program.buffers[b])));
+  for (const Expr& size : sizes) parameters.push_back(str("const ", integer, " ", size));
+  entry.sizes = sizes;
   const std::string residents = resident ? str(", ", resident) : "";
   const std::string clusters =
       cluster == 1 ? "" : str("__cluster_dims__(", cluster, ", 1, 1) ");

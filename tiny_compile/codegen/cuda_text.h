@@ -19,13 +19,13 @@ class CudaText : public KernelText {
  public:
   CudaText(const Program& program, const Kernel& kernel, Starts starts = Starts::Kernel);
 
-  // extern "C" __global__ void f(const float* __restrict__ in_x, ...) {
+  // extern "C" __global__ void f(const float* __restrict__ in_x, ..., const int size_n) {
   // or, of a group's, where blockIdx and the number of points are parameters,
   // static __device__ void block_of_f(const tc_block blockIdx, const int points, ...) {
   // Blocks stand in clusters of `cluster`, which is more than 1 for sm_90 and later only.
   // `resident` blocks at least fit a multiprocessor: the compiler may use all registers up to
   // that for loads in flight; 0 leaves it to the compiler.
-  KernelEntry begin(const std::string& function, int64_t grid, int block, int cluster = 1,
+  KernelEntry begin(const std::string& function, const Expr& grid, int block, int cluster = 1,
                     int resident = 0);
 
   std::string attributes;  // of the kernel that begin() began: "__launch_bounds__(256) "

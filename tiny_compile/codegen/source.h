@@ -20,7 +20,8 @@ namespace tiny_compile {
 // long long; `units`, `grain` and `own_bytes` are for these numbers.
 //
 // CUDA: a grid of `grid` blocks of `block` threads, whose arguments are the addresses of
-// `buffers` (of their lowest elements), in this order; grid 0: nothing to start.
+// `buffers` (of their lowest elements), in this order, and behind them the numbers of `sizes`; `grid`
+// is for these numbers, and where it is 0 there is nothing to start.
 struct KernelEntry {
   std::string function;      // equal kernels have the same
   std::vector<int> buffers;  // of the Program, as the function counts them
@@ -28,8 +29,8 @@ struct KernelEntry {
   Expr grain = 1;            // C++: units worth handing to a thread
   int64_t at_once = 1;       // C++: units that a call does together where it has so many
   Expr own_bytes;            // C++
-  std::vector<Expr> sizes;   // C++: of the Program, that the function is given
-  int64_t grid = 1;
+  std::vector<Expr> sizes;   // of the Program, that the function is given
+  Expr grid = 1;
   int block = 1;
   int64_t shared = 0;  // CUDA: bytes of shared memory, beyond what the text declares
   std::optional<LibraryMatmul> library{};  // CUDA: this call is made instead, the grid is 0

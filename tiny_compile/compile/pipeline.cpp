@@ -51,10 +51,8 @@ class Runner {
       result_.seconds.push_back({stage.name, spent.count()});
     }
     if (!lowered_) step("lower", Lower(lower));
-    const bool can_emit = result_.program.target == Target::Cpp ||
-                          sizes(result_.program).empty();  // a GPU's text is of numbers
-    if (!tiled_ && can_emit) step("tile", Tiling(lower_to_tiles));
-    if (!emitted_ && can_emit) step("emit", Emit(emit));
+    if (!tiled_) step("tile", Tiling(lower_to_tiles));
+    if (!emitted_) step("emit", Emit(emit));
     return std::move(result_);
   }
 
@@ -186,10 +184,7 @@ bool takes_graph(const Stage& stage) {
 }
 
 Source emit(const Tiles& tiles) {
-  const Program& program = tiles.program;
-  if (program.target == Target::Cpp) return emit_cpp(program);
-  require_numbers(sizes(program), "emit for cuda");
-  return emit_cuda(tiles);
+  return tiles.program.target == Target::Cpp ? emit_cpp(tiles.program) : emit_cuda(tiles);
 }
 
 Pipeline replace(Pipeline pipeline, const std::string& name, decltype(Stage::run) run) {

@@ -3,7 +3,7 @@
 //
 //   program f[n: 1..4096] { input x: f32[n,3] .. }, called with x: f32[37,3]
 // =>
-//   sizes {37}, out: 444 bytes, kernel f: 111 units
+//   sizes {37}, out: 444 bytes, kernel f: 111 units (on a GPU: a block)
 //
 // A later call of the same shapes finds them as they are; the plans of the last calls are kept.
 #include "tiny_compile/runtime/call_plan.h"
@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "tiny_compile/loops/inputs.h"
+#include "tiny_compile/tensor/cuda_memory.h"
 
 namespace tiny_compile {
 namespace {
@@ -54,6 +55,7 @@ KernelEntry with_numbers(KernelEntry entry, const Substitution& numbers) {
   entry.units = substitute(entry.units, numbers);
   entry.grain = substitute(entry.grain, numbers);
   entry.own_bytes = substitute(entry.own_bytes, numbers);
+  entry.grid = substitute(entry.grid, numbers);
   for (Expr& size : entry.sizes) size = substitute(size, numbers);
   return entry;
 }
@@ -108,7 +110,7 @@ std::vector<Tensor> laid_out(const CallPlan& plan, std::span<const Tensor> input
     if (!buffer.strides.empty())
       fail("input ", buffer.name, " has the strides ", join(result[k].strides(), ","),
            ", and the program is for ", join(buffer.strides, ","));
-    result[k] = contiguous_copy(result[k]);
+    result[k] = copy_to(contiguous_copy(result[k]), result[k].device());
   }
   return result;
 }

@@ -147,8 +147,12 @@ CudaExecutable::CudaExecutable(const Program& program, const Source& source,
           CalledProgram{program.name, kernels_with_chosen_places(program), std::move(uses)})),
       library_(std::move(library)),
       entries_(source.kernels),
-      plan_(plan_buffers(program)),
       can_fail_(any_can_fail(program, source, *library_)) {
+  if (!sizes(program).empty()) {
+    prepare(program, source);
+    return;
+  }
+  plan_ = plan_buffers(program);
   std::vector<bool> done(source.kernels.size());  // by a call of the library before it
   for (const std::vector<int>& launch : program.launches) {
     std::vector<int> left;  // of the launch
@@ -164,6 +168,16 @@ CudaExecutable::CudaExecutable(const Program& program, const Source& source,
   }
   if (launches_.size() > 1 || bytes_moved(program) < kShort)
     replay_ = std::make_unique<CudaReplay>(library_->device());
+}
+
+// Sizes say how many blocks there are, and where buffers lie.
+void CudaExecutable::prepare(const Program& program, const Source& source) {
+  plans_ = std::make_unique<const CallPlans>(program, source);
+  for (const std::vector<int>& launch : program.launches) {
+    for (int id : launch)
+      functions_.push_back(
+          library_->function(source.kernels[id].function, source.kernels[id].shared));
+  }
 }
 
 // Whether the call makes another kernel's sums too. Where the library has no algorithm for both,
@@ -202,7 +216,6 @@ std::shared_ptr<Storage> CudaExecutable::make_workspace(
 }
 
 void CudaExecutable::start(const std::vector<void*>& addresses, void* workspace) const {
-  const CudaStream stream = cuda_stream(library_->device());
   std::vector<const void*> arguments;
   std::vector<int64_t> table;
   for (const auto& launch : launches_) {
@@ -219,24 +232,42 @@ void CudaExecutable::start(const std::vector<void*>& addresses, void* workspace)
     } else {
       for (int buffer : entry.buffers) arguments.push_back(&addresses[buffer]);
     }
-    start_kernel(kernel, arguments.data(), stream);
+    start_kernel(kernel.function, kernel.start.grid, entry, arguments.data());
   }
 }
 
-void CudaExecutable::start_kernel(const Kernel& kernel, const void** arguments,
-                                  CudaStream stream) const {
-  const KernelEntry& entry = entries_[kernel.start.kernels[0]];
+void CudaExecutable::start(const CallPlan& plan, const std::vector<void*>& addresses) const {
+  std::vector<const void*> arguments;
+  for (size_t k = 0; k < functions_.size(); k++) {
+    const CallPlan::Kernel& kernel = plan.kernels[k];
+    if (kernel.entry.grid.is_constant(0)) continue;
+    arguments.clear();
+    for (int buffer : kernel.entry.buffers) arguments.push_back(&addresses[buffer]);
+    for (const long long& size : kernel.sizes) arguments.push_back(&size);
+    start_kernel(functions_[k], kernel.entry.grid.constant(), kernel.entry, arguments.data());
+  }
+}
+
+void CudaExecutable::start_kernel(CudaFunction function, int64_t grid, const KernelEntry& entry,
+                                  const void** arguments) const {
   try {
-    driver::launch(kernel.function, kernel.start.grid, entry.block, entry.shared, stream,
+    driver::launch(function, grid, entry.block, entry.shared, cuda_stream(library_->device()),
                    const_cast<void**>(arguments));
   } catch (const Error& error) {
-    fail(error.what(), "\nof ", entry.function, " by ", kernel.start.grid, " blocks of ",
-         entry.block, " threads with ", entry.shared, " bytes asked for; the source:\n",
+    fail(error.what(), "\nof ", entry.function, " by ", grid, " blocks of ", entry.block,
+         " threads with ", entry.shared, " bytes asked for; the source:\n",
          lines_of_kernel(*text_, entry.function));
   }
 }
 
 std::vector<Tensor> CudaExecutable::run(std::span<const Tensor> inputs) const {
+  if (!plans_) return run(plan_, inputs, nullptr);
+  const std::shared_ptr<const CallPlan> plan = plans_->of(inputs);
+  return run(plan->buffers, laid_out(*plan, inputs), plan.get());
+}
+
+std::vector<Tensor> CudaExecutable::run(const BufferPlan& plan, std::span<const Tensor> inputs,
+                                        const CallPlan* sized) const {
   const int device = library_->device();
   const CudaScope scope(device);
   CudaQueue* const queue = cuda_queue(device);
@@ -244,13 +275,16 @@ std::vector<Tensor> CudaExecutable::run(std::span<const Tensor> inputs) const {
   Outcomes outcomes;  // of all that the results are made of
   for (const Tensor& input : inputs) add_outcomes(outcomes, cuda_storage(input).outcomes);
   const auto allocate = [&](size_t bytes) { return allocate_cuda(bytes, device, queue); };
-  BufferSet buffers = make_buffers(plan_, inputs, allocate, name(),
-                                   take_cached_cuda(plan_.new_bytes, device, queue));
+  BufferSet buffers = make_buffers(plan, inputs, allocate, name(),
+                                   take_cached_cuda(plan.new_bytes, device, queue));
   const std::shared_ptr<Storage> workspace = make_workspace(buffers.addresses);
   void* const work = workspace ? workspace->data() : nullptr;
   if (work) buffers.addresses.push_back(work);
-  Overwriting overwriting(plan_, inputs, name());
-  const auto start_all = [&] { start(buffers.addresses, work); };
+  Overwriting overwriting(plan, inputs, name());
+  const auto start_all = [&] {
+    if (sized) return start(*sized, buffers.addresses);
+    start(buffers.addresses, work);
+  };
   std::unique_lock<std::mutex> turn;
   if (can_fail_) turn = library_->errors().turn(queue);
   try {
@@ -271,7 +305,7 @@ std::vector<Tensor> CudaExecutable::run(std::span<const Tensor> inputs) const {
     cuda_storage(tensor).outcomes = outcomes;
   }
   overwriting.ended_well();
-  return results_of(plan_, inputs, std::move(buffers));
+  return results_of(plan, inputs, std::move(buffers));
 }
 
 }  // namespace tiny_compile

@@ -10,6 +10,7 @@
 #include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/codegen/cuda_group.h"
 #include "tiny_compile/runtime/buffers.h"
+#include "tiny_compile/runtime/call_plan.h"
 #include "tiny_compile/runtime/cublaslt.h"
 #include "tiny_compile/runtime/cuda_errors.h"
 #include "tiny_compile/runtime/cuda_replay.h"
@@ -63,10 +64,15 @@ class CudaExecutable {
     Start start;
   };
 
+  void prepare(const Program& program, const Source& source);
   bool add_calls(const KernelEntry& kernel);
   std::shared_ptr<Storage> make_workspace(const std::vector<void*>& addresses) const;
   void start(const std::vector<void*>& addresses, void* workspace) const;
-  void start_kernel(const Kernel& kernel, const void** arguments, CudaStream stream) const;
+  void start(const CallPlan& plan, const std::vector<void*>& addresses) const;
+  void start_kernel(CudaFunction function, int64_t grid, const KernelEntry& entry,
+                    const void** arguments) const;
+  std::vector<Tensor> run(const BufferPlan& plan, std::span<const Tensor> inputs,
+                          const CallPlan* sized) const;
 
   const std::string& name() const { return maker_->name; }
 
@@ -76,7 +82,10 @@ class CudaExecutable {
   std::shared_ptr<const CudaLibrary> library_;
   std::vector<KernelEntry> entries_;                          // of each kernel of the Program
   std::vector<std::variant<Kernel, CublasMatmul>> launches_;  // in order
-  BufferPlan plan_;
+  BufferPlan plan_;                                           // of a program of numbers
+  std::unique_ptr<const CallPlans>
+      plans_;  // of one of symbolic sizes, and its kernels in order
+  std::vector<CudaFunction> functions_;
   bool can_fail_;
   std::unique_ptr<CudaReplay> replay_;  // null where a launch is shorter than its kernel
 };

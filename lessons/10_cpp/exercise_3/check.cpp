@@ -142,7 +142,8 @@ class OpenClDevice {
   }
   void run() {
     for (size_t k = 0; k < source_.kernels.size(); k++) {
-      for (int64_t item = 0; item < source_.kernels[k].grid * source_.kernels[k].block; item++)
+      for (int64_t item = 0;
+           item < source_.kernels[k].grid.constant() * source_.kernels[k].block; item++)
         run_item(k, item);
     }
   }
@@ -256,7 +257,7 @@ TEST_CASE("the groups are as many as needed") {
   const auto grid = [](const char* text) {
     const KernelEntry entry = exercise::emit_opencl(program_of(text)).kernels.at(0);
     CHECK(entry.block == exercise::kGroup);
-    return entry.grid;
+    return entry.grid.constant();
   };
   CHECK(grid(kGated) == (31 * 257 + 63) / 64);
   CHECK(grid(kMasked) == 1);
