@@ -67,7 +67,10 @@ inline std::string for_cpu(const Source& source) {
 inline std::vector<Threads::KernelName> names_of(const Source& source,
                                                  const std::string& prefix = "") {
   std::vector<Threads::KernelName> names;
-  for (const KernelEntry& entry : source.kernels) {
+  std::vector<KernelEntry> entries = source.kernels;
+  for (const KernelEntry& entry : source.kernels)
+    entries.insert(entries.end(), entry.sized.begin(), entry.sized.end());
+  for (const KernelEntry& entry : entries) {
     const std::string name = prefix + entry.function;
     const bool known = std::any_of(names.begin(), names.end(),
                                    [&](const auto& other) { return other.name == name; });

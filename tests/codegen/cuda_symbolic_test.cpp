@@ -8,6 +8,7 @@
 #include "tiny_compile/loops/inputs.h"
 #include "tiny_compile/runtime/build.h"
 #include "tiny_compile/runtime/nvrtc.h"
+#include "tiny_compile/tile/interpreter.h"
 
 #include "tests/codegen/cuda_threads.h"
 #include "tests/codegen/symbolic_graphs.h"
@@ -113,6 +114,31 @@ TEST_CASE("one CUDA text has the interpreter's bits for 100 sizes",
       compiled.check(k, values_of(compiled.graph(k), size, kNamed[k].most));
     }
   }
+}
+
+// The tiles alone, without a compiler.
+TEST_CASE("tiles of sizes have the interpreter's bits", "[symbolic][sizes][cuda_symbolic]") {
+  std::vector<Graph> graphs = graphs_of_cases(1);
+  std::vector<int64_t> most(graphs.size(), 1100);
+  for (const Named& one : kNamed) graphs.push_back(graph_of(one)), most.push_back(one.most);
+  int tiled = 0;
+  for (size_t k = 0; k < graphs.size(); k++) {
+    const Graph& graph = graphs[k];
+    const Tiles tiles =
+        run_pipeline(until(default_pipeline(), "tile"), graph, true, Target::Cuda).tiles;
+    INFO(print(tiles));
+    CHECK(parse_tiles(print(tiles)) == tiles);
+    tiled += has_tile(tiles);
+    for (const int64_t size : {1, 5, 33, 150}) {
+      if (size > most[k]) continue;
+      const SizeValues values = values_of(graph, size, std::min<int64_t>(most[k], 200));
+      const Graph small = substitute(graph, bind_sizes(symbols(graph), values));
+      const std::vector<Tensor> inputs = seeded_inputs(small, 7, {});
+      INFO(size);
+      check_bits(interpret(small, inputs), interpret(tiles, inputs));
+    }
+  }
+  CHECK(tiled > 45);
 }
 
 TEST_CASE("NVRTC takes CUDA of symbolic sizes", "[symbolic][sizes][nvrtc]") {

@@ -45,7 +45,8 @@ void for_each_of(const Share& share, Known known,
         known["r_" + share.name] = r;
         known["v_" + share.name] = v;
         const int64_t element = value_of(share.at(), known);
-        if (element < share.count) see(element, value_of(share.number(), known), turn);
+        if (element < share.count.constant())
+          see(element, value_of(share.number(), known), turn);
       }
     }
   }

@@ -30,6 +30,7 @@
 #include "tiny_compile/loops/counted.h"
 #include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/loops/library_sums.h"
+#include "tiny_compile/tile/sized.h"
 
 namespace tiny_compile {
 namespace {
@@ -107,21 +108,35 @@ Functions::Written finished(CudaText& text, KernelEntry entry, int room) {
   return {entry, text.out.str(), text.calls};
 }
 
+// Of symbolic sizes, which the entry has by their own names.
+Functions::Written finished(CudaText& text, KernelEntry entry, const SizeNames& names) {
+  entry.grid = substitute(entry.grid, names.back);
+  for (Expr& size : entry.sizes) size = substitute(size, names.back);
+  return finished(text, std::move(entry), 0);
+}
+
+Functions::Written write_sized_tile(const LoneKernel& lone, const Tile& tile,
+                                    const std::string& function) {
+  const SizeNames names = size_names(sizes(lone.program));
+  const Tile own = substitute(tile, names.there);
+  Program program = substitute_in_buffers(lone.program, names.there);
+  program.kernels = {own.kernel};
+  CudaText text(program, own.kernel);
+  return finished(text, write_cuda_tile(text, own, function), names);
+}
+
 Functions::Written write_tile(const LoneKernel& lone, const Tile& tile,
                               const std::string& function, const Form& form) {
+  if (!sizes(lone.program).empty()) return write_sized_tile(lone, tile, function);
   CudaText text(lone.program, tile.kernel, form.starts());
   return finished(text, write_cuda_tile(text, tile, function), form.room);
 }
 
-// Of symbolic sizes, which the entry has by their own names.
 Functions::Written write_sized(const LoneKernel& given, const std::string& function) {
   const SizeNames names = size_names(sizes(given.program));
   const Program program = substitute(given.program, names.there);
   CudaText text(program, program.kernels[0]);
-  KernelEntry entry = write_sized_family(text, function);
-  entry.grid = substitute(entry.grid, names.back);
-  for (Expr& size : entry.sizes) size = substitute(size, names.back);
-  return finished(text, std::move(entry), 0);
+  return finished(text, write_sized_family(text, function), names);
 }
 
 Functions::Written write_kernel(const LoneKernel& lone, const std::string& function,
@@ -167,9 +182,28 @@ KernelEntry add_function(Functions& functions, const Program& program, const Ker
   return entry;
 }
 
+// One function for each of its schedules.
+KernelEntry add_sized(Functions& functions, const Tiles& tiles, size_t number,
+                      const std::string& suffix) {
+  const std::vector<SizedSchedule>& sized = tiles.program.kernels[number].sized;
+  const auto add = [&](int n) {
+    const Scheduled one = scheduled(tiles, number, n);
+    Kernel kernel = one.program.kernels[one.kernel];
+    kernel.sized.clear();
+    return add_function(functions, one.program, kernel, one.tile, 0, suffix);
+  };
+  KernelEntry entry = add(-1);
+  for (size_t n = 0; n < sized.size(); n++) {
+    entry.sized.push_back(add(static_cast<int>(n)));
+    entry.sized.back().when = sized[n].when;
+  }
+  return entry;
+}
+
 KernelEntry add_kernel(Functions& functions, const Tiles& tiles, size_t number,
                        const LibraryCall& call, int room, const std::string& suffix) {
   const Kernel& kernel = tiles.program.kernels[number];
+  if (!kernel.sized.empty()) return add_sized(functions, tiles, number, suffix);
   if (!row_count(kernel).is_constant(0))
     return call.matmul ? add_call(functions, tiles.program, kernel, call, suffix)
                        : add_function(functions, tiles.program, kernel, tiles.of_kernel[number],

@@ -348,7 +348,7 @@ class TileWriter {
 
 KernelEntry write_cuda_tile(CudaText& text, const Tile& tile, const std::string& function) {
   if (!fits_int(tile.body)) text.integer = "long long";
-  KernelEntry entry = text.begin(function, tile.grid.constant() * tile.cluster, 32 * tile.warps,
+  KernelEntry entry = text.begin(function, tile.grid * tile.cluster, 32 * tile.warps,
                                  tile.cluster, tile.resident);
   TileWriter(text, tile).write();
   text.out.close();

@@ -36,8 +36,11 @@ struct KernelEntry {
   std::optional<LibraryMatmul> library{};  // CUDA: this call is made instead, the grid is 0
   int room = 0;  // CUDA: kernels that one start of the function may do (cuda_group.h), by a
                  // table that is its one argument; 0: it does one, as above
-  int64_t points = 0;  // CUDA: what that table says of it
-  int sums = -1;       // the kernel whose sums that call makes as well, where the library can
+  int64_t points = 0;              // CUDA: what that table says of it
+  std::vector<SizeRange> when;     // CUDA: of sizes, for which alone it is
+  std::vector<KernelEntry> sized;  // CUDA: of these one is started instead, where it is for the
+                                   // sizes
+  int sums = -1;  // the kernel whose sums that call makes as well, where the library can
 };
 
 // Indices out of range and integer divisions by zero are bits as in graph/lanes.h:

@@ -80,8 +80,20 @@ std::string values_text(const Substitution& sizes) {
 }
 
 bool is_loop_name(std::string_view name) {
-  if (name.starts_with("at")) return are_digits(name.substr(2));
-  return (name.starts_with("i") || name.starts_with("j")) && are_digits(name.substr(1));
+  static constexpr std::string_view kCounted[] = {"b",    "block", "k", "lane", "later",
+                                                  "line", "p",     "q", "rank", "row",
+                                                  "turn", "v",     "w", "warp"};
+  static constexpr std::string_view kNumbered[] = {
+      "against", "all", "any",  "argmax", "argmin", "at",  "chosen",  "early", "given",
+      "held",    "i",   "j",    "keep",   "max",    "min", "most",    "pack",  "prod",
+      "r",       "row", "sent", "staged", "sum",    "top", "sum_exp", "u",     "value"};
+  if (std::find(std::begin(kCounted), std::end(kCounted), name) != std::end(kCounted))
+    return true;
+  for (const std::string_view part : {"g_", "r_", "s_", "v_"})
+    if (name.starts_with(part)) return true;
+  return std::any_of(std::begin(kNumbered), std::end(kNumbered), [&](std::string_view part) {
+    return name.starts_with(part) && are_digits(name.substr(part.size()));
+  });
 }
 
 Substitution bind_sizes(const std::vector<Expr>& declared, const SizeValues& values) {

@@ -15,7 +15,8 @@ namespace tiny_compile {
 Shape substitute(const Shape& shape, const Substitution& sizes);
 Graph substitute(const Graph& graph, const Substitution& sizes);
 
-// Names that loops and places have in a Program's text: i0, j12, at0. A size is not called so.
+// Names that loops and places have in a Program's text, or what a tile counts and holds: i0, j12, at0,
+// row, sum3. A size is not called so.
 bool is_loop_name(std::string_view name);
 
 // The sizes that a user names, as numbers. Throws tc::Error for a name that is not in `declared`

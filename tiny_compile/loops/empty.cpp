@@ -48,6 +48,7 @@ Kernel without_empty_loops(const Kernel& kernel) {
   }
   result = without_steps_where(std::move(result), none);
   result.schedule.reset();
+  result.sized.clear();
   return result.steps.empty() ? result : without_repeats(result);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/dot_axes.h"
 
 namespace tiny_compile {
 namespace {
@@ -48,12 +49,29 @@ int64_t blocks_of_loops(const Kernel& kernel) {
   return blocks;
 }
 
-int64_t outer_rows(const Kernel& kernel) {
-  int64_t count = 1;
-  for (int axis = 0; axis < kernel.schedule->outer; axis++)
-    count *= kernel.axes[axis].extent.constant();
-  return count;
+namespace {
+
+std::vector<int> outer_axes(const Kernel& kernel) {
+  std::vector<int> axes = row_axes(kernel);
+  axes.resize(static_cast<size_t>(kernel.schedule->outer));
+  return axes;
 }
+
+}  // namespace
+
+GridParts grid_of(const Kernel& kernel) {
+  GridParts grid = {
+      count_of(kernel, outer_axes(kernel)),
+      ceil_div(count_of(kernel, axes_laid_out(kernel)), covered_by(kernel.schedule->rows)), 1};
+  for (const std::vector<int>& inner : loops_of(kernel)) {
+    const Layout loop = layout_over(kernel, inner);
+    if (!loop.empty() && loop[0].level == Level::Grid)
+      grid.loops = grid.loops * ceil_div(count_of(kernel, inner), covered_by(loop));
+  }
+  return grid;
+}
+
+int64_t outer_rows(const Kernel& kernel) { return elements_of(kernel, outer_axes(kernel)); }
 
 std::vector<int> axes_laid_out(const Kernel& kernel) {
   std::vector<int> axes = row_axes(kernel);
@@ -66,9 +84,7 @@ int64_t rows_laid_out(const Kernel& kernel) {
 }
 
 int64_t elements_of(const Kernel& kernel, const std::vector<int>& inner) {
-  int64_t count = 1;
-  for (int axis : inner) count *= kernel.axes[axis].extent.constant();
-  return count;
+  return count_of(kernel, inner).bounds().high;
 }
 
 Layout layout_over(const Kernel& kernel, const std::vector<int>& inner) {

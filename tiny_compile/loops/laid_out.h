@@ -10,7 +10,8 @@ namespace tiny_compile {
 // The lists of inner axes that steps go over, each once, in order: what a schedule's loops lay out.
 std::vector<std::vector<int>> loops_of(const Kernel& kernel);
 
-int64_t elements_of(const Kernel& kernel, const std::vector<int>& inner);  // of such a list
+int64_t elements_of(const Kernel& kernel,
+                    const std::vector<int>& inner);  // of such a list: at most
 // Its layout; of no loops, an empty one.
 Layout layout_over(const Kernel& kernel, const std::vector<int>& inner);
 
@@ -21,7 +22,15 @@ int64_t bits_taken(const Layout& layout, Level level);
 bool only_stores(const Kernel& kernel);
 int64_t blocks_of_loops(const Kernel& kernel);  // that share a row, of those that the grid has
 
-// The places of the outer row axes, and the axes and rows that the schedule lays out for each.
+// The grid, of which the loops' blocks are next to each other: one of each for each other.
+struct GridParts {
+  Expr outer, rows, loops;
+  Expr all() const { return outer * rows * loops; }
+};
+GridParts grid_of(const Kernel& kernel);
+
+// The places of the outer row axes, and the axes and rows that the schedule lays out for each; at most,
+// where they depend on sizes.
 int64_t outer_rows(const Kernel& kernel);
 std::vector<int> axes_laid_out(const Kernel& kernel);
 int64_t rows_laid_out(const Kernel& kernel);

@@ -84,8 +84,8 @@ std::string why_no_vectors(const Kernel& kernel, const std::vector<int>& axes,
   const int64_t width = extent_of(layout, Level::Vector);
   if (width == 1) return "";
   if (axes.empty()) return name + " has vectors of nothing";
-  const int64_t last = kernel.axes[axes.back()].extent.constant();
-  return last % width == 0 ? "" : str(name, ": vectors of ", width, " in ", last);
+  const Expr& last = kernel.axes[axes.back()].extent;
+  return mod(last, width).is_constant(0) ? "" : str(name, ": vectors of ", width, " in ", last);
 }
 
 // Where the number of warps is no power of two they are all the block has, and all their results
@@ -222,21 +222,20 @@ std::string why_wrong_step(const Kernel& kernel, const Step& step) {
 bool can_be_laid_out(const Program& program, const Kernel& kernel) {
   if (program.target != Target::Cuda) return false;
   for (int row = 0; row < kernel.rows; row++) {
-    if (!kernel.axes[row].extent.is_constant()) return false;
+    const Expr& extent = kernel.axes[row].extent;
+    if (!extent.is_constant() && extent.bounds().low < 1) return false;
   }
   for (const Step& step : kernel.steps) {
     const bool reduces = step.kind == StepKind::Reduce && !has_running_results(step.op);
     if (!reduces && step.kind != StepKind::Store) return false;
-    const Expr count = inner_count(kernel, step);
-    if (!count.is_constant() || count.constant() < 1) return false;
+    if (inner_count(kernel, step).bounds().low < 1) return false;
   }
   return overwrites_in_place(program, kernel);
 }
 
 std::string why_illegal_layouts(const Program& program, const Kernel& kernel) {
   if (!can_be_laid_out(program, kernel))
-    return "schedule layouts is for reductions and stores on cuda, of rows and sizes that are "
-           "numbers";
+    return "schedule layouts is for reductions and stores on cuda, of sizes from 1 on";
   const Schedule& s = *kernel.schedule;
   const std::vector<std::vector<int>> loops = loops_of(kernel);
   if (s.loops.size() != loops.size())

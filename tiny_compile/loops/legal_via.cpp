@@ -46,9 +46,8 @@ std::string why_wrong_side(const Layout& layout, const Layout& own, const std::s
       return str(what, ": ", name_of(part.level), " ", part.extent, " from ", part.step,
                  ": a power of two, up to ", most);
     if (is_vector && p + 1 < layout.size()) return what + ": vector is the last part";
-    if (is_vector && kernel.axes[axes.back()].extent.constant() % part.extent != 0)
-      return str(what, ": vectors of ", part.extent, " in ",
-                 kernel.axes[axes.back()].extent.constant());
+    if (is_vector && !mod(kernel.axes[axes.back()].extent, part.extent).is_constant(0))
+      return str(what, ": vectors of ", part.extent, " in ", kernel.axes[axes.back()].extent);
   }
   const int64_t covered = covered_by(layout), wanted = covered_by(of_block(own));
   return covered == wanted ? "" : str(what, " cover ", covered, ", not the block's ", wanted);

@@ -5,7 +5,8 @@
 //                'return' [name {',' name}] '}'
 //   buffer    := ('input' | 'output' | 'temp') name ':' dtype '[' sizes ']'
 //                ['strides=[' .. ']'] ['offset=' n] ['size=' n] ['align=' n] ['donated'] ['at' place] ['over' name]
-//   kernel    := 'kernel' name ['again=' n] 'rows(' axes ')' '{' {line} ['schedule' strategy {key=n}] '}'
+//   kernel    := 'kernel' name ['again=' n] 'rows(' axes ')' '{' {line} ['schedule' strategy {key=n}]
+//                {'schedule for' ranges strategy {key=n}} '}'
 //   line      := '$' n '=' value
 //              | 'r' n ':' dtype '=' reduction '(' axes ')' value
 //              | 'r' n ':' dtype '=' 'dot' '(' axes ')' value ',' value
@@ -408,6 +409,10 @@ class Parser : ValueParser {
 
   void parse_schedule() {
     skip_blanks();
+    if (accept_word("for")) {
+      std::vector<SizeRange> when = ranges();
+      return kernel_->sized.push_back({std::move(when), schedule(program_.machine)});
+    }
     if (kernel_->schedule) error(at_, "a second schedule of this kernel");
     kernel_->schedule = schedule(program_.machine);
   }

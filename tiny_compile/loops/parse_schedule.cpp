@@ -1,6 +1,7 @@
 // Which schedule does this text mean? The inverse of str(Schedule).
 //
 //   schedule := strategy [layouts] {key=n}
+//   ranges   := size ':' n '..' n {'and' size ':' n '..' n}
 //   layouts  := ['rows' layout] {'loop' layout} {'via' ('load' | 'store') n ['rows' layout] ['loop' layout]
 //               ['padding' n] ['pieces' n]}
 //   layout   := part {'·' part}
@@ -15,6 +16,23 @@ int64_t ScheduleParser::bounded(int64_t low, int64_t high, const char* what) {
   const int64_t found = number();
   if (found >= low && found <= high) return found;
   error(start, str(what, " must be in ", low, "..", high));
+}
+
+std::vector<SizeRange> ScheduleParser::ranges() {
+  constexpr int64_t kMost = int64_t{1} << 48;
+  std::vector<SizeRange> all;
+  do {
+    skip_blanks();
+    SizeRange& range = all.emplace_back();
+    range.size = identifier("the size");
+    expect(':', "the size");
+    range.low = bounded(0, kMost, "a size");
+    skip_blanks();
+    if (!text_.substr(at_).starts_with("..")) error(at_, "expected .. and the greatest size");
+    at_ += 2;
+    range.high = bounded(0, kMost, "a size");
+  } while (accept_word("and"));
+  return all;
 }
 
 Strategy ScheduleParser::strategy() {

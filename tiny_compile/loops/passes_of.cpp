@@ -20,7 +20,7 @@ bool waits(const Kernel& kernel, const Step& step, int first) {
 }
 
 size_t most_of_pass(const Kernel& kernel, const Step& step) {
-  return inner_count(kernel, step).constant() >= kLong ? kFew : kMany;
+  return inner_count(kernel, step).bounds().high >= kLong ? kFew : kMany;
 }
 
 // It comes behind the pass: it uses a result of it, or reads what that writes.

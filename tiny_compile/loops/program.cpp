@@ -27,7 +27,7 @@ size_t hash_of(const Scalar& s) {
 bool operator==(const Kernel& lhs, const Kernel& rhs) {
   return lhs.name == rhs.name && lhs.axes == rhs.axes && lhs.rows == rhs.rows &&
          lhs.scalars == rhs.scalars && lhs.steps == rhs.steps && lhs.schedule == rhs.schedule &&
-         lhs.again == rhs.again;
+         lhs.sized == rhs.sized && lhs.again == rhs.again;
 }
 
 bool operator==(const Program& lhs, const Program& rhs) {
@@ -41,11 +41,13 @@ Program for_machine(Program program, const Machine& machine) {
   const Schedule before = default_schedule(program.machine), now = default_schedule(machine);
   program.machine = machine;
   program.target = target_of(machine);
-  for (Kernel& kernel : program.kernels) {
-    if (!kernel.schedule) continue;
-    Schedule& schedule = *kernel.schedule;
+  const auto move = [&](Schedule& schedule) {
     if (schedule.cluster == before.cluster) schedule.cluster = now.cluster;
     if (schedule.shared == before.shared) schedule.shared = now.shared;
+  };
+  for (Kernel& kernel : program.kernels) {
+    if (kernel.schedule) move(*kernel.schedule);
+    for (SizedSchedule& one : kernel.sized) move(one.schedule);
   }
   return program;
 }

@@ -147,6 +147,7 @@ struct Kernel {
   std::vector<Step> steps;
   int again = 0;                     // how often its values were computed before
   std::optional<Schedule> schedule;  // once it is chosen; until then the defaults run
+  std::vector<SizedSchedule> sized;  // instead, where its sizes are in their ranges
   std::vector<Location> where;       // of the ops in it, each once; not part of its value
 };
 
@@ -225,6 +226,7 @@ Literal identity(Op reduction, DType dtype);  // -0.0 for sum, -inf for max, ...
 // loops/sizes.cpp -------------------------------------------------------------------------------
 std::vector<Expr> sizes(const Program& program);  // symbolic ones, in order of appearance
 Program substitute(const Program& program, const Substitution& values);  // numbers for sizes
+Program substitute_in_buffers(Program program, const Substitution& values);  // kernels stay
 
 // loops/bytes_moved.cpp ------------------------------------------------------------------------
 //

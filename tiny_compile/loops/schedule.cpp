@@ -44,6 +44,13 @@ std::vector<ScheduleField> fields(const Schedule& s, const Schedule& d) {
           {"outer", s.outer, d.outer, {Cuda}, {Layouts}}};
 }
 
+std::string str(const std::vector<SizeRange>& when) {
+  std::vector<std::string> parts;
+  for (const SizeRange& range : when)
+    parts.push_back(str(range.size, ": ", range.low, "..", range.high));
+  return join(parts, " and ");
+}
+
 std::string str(const Schedule& schedule, const Schedule& otherwise) {
   std::string text = name_of(schedule.strategy);
   if (!schedule.rows.empty()) text += " rows " + str(schedule.rows);

@@ -53,6 +53,21 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
+// A size from `low` to `high`.
+struct SizeRange {
+  std::string size;
+  int64_t low = 0, high = 0;
+  bool operator==(const SizeRange&) const = default;
+};
+std::string str(const std::vector<SizeRange>& when);  // "n: 1..1024 and m: 1..64"
+
+// How a kernel is run where its sizes are in all of these ranges.
+struct SizedSchedule {
+  std::vector<SizeRange> when;
+  Schedule schedule;
+  bool operator==(const SizedSchedule&) const = default;
+};
+
 // What a text does not say: as above, of a GPU as many blocks and kilobytes as it has.
 Schedule default_schedule(const Machine& machine);
 

@@ -15,6 +15,7 @@
 #include "tiny_compile/loops/fuse.h"
 #include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/loops/program.h"
+#include "tiny_compile/loops/sized_schedules.h"
 
 namespace tiny_compile {
 namespace {
@@ -54,7 +55,7 @@ Substitution with_axes(const Kernel& kernel, const Substitution& sizes) {
 Kernel substitute(Kernel kernel, const std::vector<Buffer>& buffers,
                   const Substitution& values) {
   for (Axis& axis : kernel.axes) axis.extent = substitute(axis.extent, values);
-  const Kernel turning = without_empty_loops(kernel);
+  const Kernel turning = without_empty_loops(with_schedule_for(std::move(kernel), values));
   const Substitution sizes = with_axes(turning, values);
   Kernel result = turning;
   result.scalars.clear();
@@ -117,6 +118,11 @@ Program substitute(const Program& program, const Substitution& values) {
   for (Kernel& kernel : result.kernels)
     if (was_symbolic && !why_illegal(result, kernel).empty()) kernel.schedule.reset();
   return was_symbolic && program.arena_bytes > 0 ? plan_memory(result) : result;
+}
+
+Program substitute_in_buffers(Program program, const Substitution& values) {
+  for (Buffer& buffer : program.buffers) buffer = substitute(std::move(buffer), values);
+  return program;
 }
 
 }  // namespace tiny_compile

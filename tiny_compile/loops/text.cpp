@@ -24,13 +24,16 @@ class KernelPrinter {
     std::string text = "  kernel " + kernel_.name + again + " rows(" + axes(row_axes(kernel_)) +
                        ") {" + places() + "\n";
     for (size_t s = 0; s < kernel_.steps.size(); s++) text += step(static_cast<int>(s));
-    if (kernel_.schedule) text += "    schedule " + schedule() + "\n";
+    if (kernel_.schedule) text += "    schedule " + schedule(*kernel_.schedule) + "\n";
+    for (const SizedSchedule& one : kernel_.sized)
+      text += tiny_compile::str("    schedule for ", tiny_compile::str(one.when), " ",
+                                schedule(one.schedule), "\n");
     return text + "  }\n";
   }
 
  private:
-  std::string schedule() const {
-    return str(*kernel_.schedule, default_schedule(program_.machine));
+  std::string schedule(const Schedule& schedule) const {
+    return tiny_compile::str(schedule, default_schedule(program_.machine));
   }
 
   void count_uses() {

@@ -17,6 +17,7 @@
 #include "tiny_compile/loops/order_updates.h"
 #include "tiny_compile/loops/program.h"
 #include "tiny_compile/loops/scan_rules.h"
+#include "tiny_compile/loops/sized_schedules.h"
 #include "tiny_compile/loops/sort_rules.h"
 #include "tiny_compile/loops/typing.h"
 
@@ -68,9 +69,11 @@ class Verifier {
   }
 
   void check_schedule() {
-    at_.schedule = kernel_->schedule.has_value();
+    at_.schedule = kernel_->schedule.has_value() || !kernel_->sized.empty();
     const std::string reason = why_illegal(program_, *kernel_);
     require(reason.empty(), reason);
+    const std::string sized = why_wrong_sizes(program_, *kernel_);
+    require(sized.empty(), sized);
   }
 
   // Every element of the shape lies in the buffer. Symbolic sizes are checked when

@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "tiny_compile/loops/inputs.h"
+#include "tiny_compile/loops/sized_schedules.h"
 #include "tiny_compile/tensor/cuda_memory.h"
 
 namespace tiny_compile {
@@ -52,6 +53,8 @@ std::vector<int64_t> key_of(std::span<const Tensor> inputs) {
 }  // namespace
 
 KernelEntry with_numbers(KernelEntry entry, const Substitution& numbers) {
+  for (const KernelEntry& one : entry.sized)
+    if (hold(one.when, numbers)) return with_numbers(one, numbers);
   entry.units = substitute(entry.units, numbers);
   entry.grain = substitute(entry.grain, numbers);
   entry.own_bytes = substitute(entry.own_bytes, numbers);

@@ -58,6 +58,7 @@ const CudaMaker* maker_of(const Program& program, const Source& source,
   std::set<std::string> names;  // equal kernels have one function
   for (const KernelEntry& kernel : source.kernels) {
     if (!kernel.library) names.insert(kernel.function);
+    for (const KernelEntry& one : kernel.sized) names.insert(one.function);
   }
   keep_a_while(text);
   auto lines = [names, weak = std::weak_ptr(text)]() -> std::string {
@@ -173,10 +174,13 @@ CudaExecutable::CudaExecutable(const Program& program, const Source& source,
 // Sizes say how many blocks there are, and where buffers lie.
 void CudaExecutable::prepare(const Program& program, const Source& source) {
   plans_ = std::make_unique<const CallPlans>(program, source);
-  for (const std::vector<int>& launch : program.launches) {
-    for (int id : launch)
-      functions_.push_back(
-          library_->function(source.kernels[id].function, source.kernels[id].shared));
+  const auto add = [&](const KernelEntry& entry) {
+    if (!entry.grid.is_constant(0))
+      functions_[entry.function] = library_->function(entry.function, entry.shared);
+  };
+  for (const KernelEntry& entry : source.kernels) {
+    add(entry);
+    std::for_each(entry.sized.begin(), entry.sized.end(), add);
   }
 }
 
@@ -238,13 +242,13 @@ void CudaExecutable::start(const std::vector<void*>& addresses, void* workspace)
 
 void CudaExecutable::start(const CallPlan& plan, const std::vector<void*>& addresses) const {
   std::vector<const void*> arguments;
-  for (size_t k = 0; k < functions_.size(); k++) {
-    const CallPlan::Kernel& kernel = plan.kernels[k];
+  for (const CallPlan::Kernel& kernel : plan.kernels) {
     if (kernel.entry.grid.is_constant(0)) continue;
     arguments.clear();
     for (int buffer : kernel.entry.buffers) arguments.push_back(&addresses[buffer]);
     for (const long long& size : kernel.sizes) arguments.push_back(&size);
-    start_kernel(functions_[k], kernel.entry.grid.constant(), kernel.entry, arguments.data());
+    start_kernel(functions_.at(kernel.entry.function), kernel.entry.grid.constant(),
+                 kernel.entry, arguments.data());
   }
 }
 

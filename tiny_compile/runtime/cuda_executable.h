@@ -1,6 +1,7 @@
 // A Program whose kernels are loaded on a GPU: device tensors in, device tensors out.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -83,9 +84,8 @@ class CudaExecutable {
   std::vector<KernelEntry> entries_;                          // of each kernel of the Program
   std::vector<std::variant<Kernel, CublasMatmul>> launches_;  // in order
   BufferPlan plan_;                                           // of a program of numbers
-  std::unique_ptr<const CallPlans>
-      plans_;  // of one of symbolic sizes, and its kernels in order
-  std::vector<CudaFunction> functions_;
+  std::unique_ptr<const CallPlans> plans_;  // of one of symbolic sizes, and its kernels
+  std::map<std::string, CudaFunction> functions_;
   bool can_fail_;
   std::unique_ptr<CudaReplay> replay_;  // null where a launch is shorter than its kernel
 };

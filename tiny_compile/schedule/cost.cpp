@@ -24,6 +24,7 @@
 #include "tiny_compile/loops/passes_of.h"
 #include "tiny_compile/schedule/enumerate.h"
 #include "tiny_compile/schedule/occupancy.h"
+#include "tiny_compile/schedule/outline.h"
 #include "tiny_compile/schedule/rates.h"
 
 namespace tiny_compile {

@@ -17,6 +17,7 @@
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/schedule/deal.h"
+#include "tiny_compile/schedule/outline.h"
 
 namespace tiny_compile {
 namespace {
@@ -150,11 +151,6 @@ void add_layouts(Legal& legal, const Program& program, const Kernel& kernel) {
 }
 
 }  // namespace
-
-bool has_symbolic_sizes(const Kernel& kernel) {
-  return std::any_of(kernel.axes.begin(), kernel.axes.end(),
-                     [](const Axis& axis) { return !axis.extent.is_constant(); });
-}
 
 std::vector<Schedule> enumerate(const Program& program, const Kernel& kernel, size_t most) {
   if (has_symbolic_sizes(kernel)) return {};

@@ -14,6 +14,4 @@ namespace tiny_compile {
 std::vector<Schedule> enumerate(const Program& program, const Kernel& kernel,
                                 size_t most = 1 << 14);
 
-bool has_symbolic_sizes(const Kernel& kernel);
-
 }  // namespace tiny_compile

@@ -289,7 +289,7 @@ std::optional<Schedule> choose(const Program& program, const Kernel& kernel) {
 }  // namespace
 
 std::optional<Schedule> layouts_of(const Program& program, const Kernel& kernel) {
-  if (!can_be_laid_out(program, kernel)) return std::nullopt;
+  if (has_symbolic_sizes(kernel) || !can_be_laid_out(program, kernel)) return std::nullopt;
   Kernel chosen = kernel;
   chosen.schedule = choose(program, kernel);
   if (!chosen.schedule) return std::nullopt;

@@ -30,6 +30,11 @@ bool reads_rows_of_tables(const Kernel& kernel, const std::vector<uint64_t>& axe
 
 }  // namespace
 
+bool has_symbolic_sizes(const Kernel& kernel) {
+  return std::any_of(kernel.axes.begin(), kernel.axes.end(),
+                     [](const Axis& axis) { return !axis.extent.is_constant(); });
+}
+
 int64_t many_threads(const Machine& machine) { return threads_to_fill(machine) / 2; }
 
 Outline outline_of(const Kernel& kernel) {

@@ -25,6 +25,8 @@ struct Outline {
   bool places = false;  // and some are of places
 };
 
+bool has_symbolic_sizes(const Kernel& kernel);  // rows or loops
+
 // Of rows and loops whose sizes are numbers.
 Outline outline_of(const Kernel& kernel);
 

@@ -26,6 +26,7 @@
 #include "tiny_compile/loops/split_scatter.h"
 #include "tiny_compile/loops/split_sort.h"
 #include "tiny_compile/schedule/layouts.h"
+#include "tiny_compile/schedule/sized_layouts.h"
 #include "tiny_compile/schedule/turned.h"
 
 namespace tiny_compile {
@@ -240,6 +241,7 @@ Program schedule(const Program& fused) {
         kernel = with_short_rows_as_points(result, std::move(kernel));
         if (std::optional<Kernel> rows = turned(result, kernel)) kernel = std::move(*rows);
         if (!kernel.schedule) kernel.schedule = choose(result, kernel);
+        if (kernel.sized.empty()) kernel.sized = sized_layouts(result, kernel);
       }
       now[k].push_back(static_cast<int>(result.kernels.size()));
       result.kernels.push_back(std::move(kernel));

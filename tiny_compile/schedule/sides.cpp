@@ -52,7 +52,7 @@ Side side_of(const Program& program, const Kernel& kernel, int along,
     if (step.kind == StepKind::Store) see(step.index, step.buffer, true, ++number, true);
   }
   side.vector = std::min(side.vector, kAccessBytes / smallest);
-  while (side.vector > 1 && kernel.axes[along].extent.constant() % side.vector != 0)
+  while (side.vector > 1 && !mod(kernel.axes[along].extent, side.vector).is_constant(0))
     side.vector /= 2;
   return side;
 }

@@ -18,15 +18,18 @@
 #include "tiny_compile/loops/laid_out.h"
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/loops/legal_via.h"
+#include "tiny_compile/loops/sized_schedules.h"
 #include "tiny_compile/schedule/outline.h"
 #include "tiny_compile/schedule/sides.h"
+#include "tiny_compile/schedule/sized_layouts.h"
 
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kWarps = 8;                   // of a block
-constexpr int64_t kTile = 64, kSmallTile = 32;  // a tile's sides
-constexpr int64_t kMostShared = 40 << 10;       // bytes of a block's tiles
+constexpr int64_t kWarps = 8;                        // of a block
+constexpr int64_t kTile = 64, kSmallTile = 32;       // a tile's sides
+constexpr int64_t kMostElements = int64_t{1} << 40;  // of sizes without a bound
+constexpr int64_t kMostShared = 40 << 10;            // bytes of a block's tiles
 
 // The last axes, from the first of as many as a tile's side has, if stores go on from one to the next.
 int first_loop(const Kernel& kernel) {
@@ -37,7 +40,7 @@ int first_loop(const Kernel& kernel) {
         kernel.steps.begin(), kernel.steps.end(),
         [&](const Step& step) { return coefficient(step.index, symbol) == elements; });
     if (!goes_on) return kernel.rows;
-    elements *= kernel.axes[axis].extent.constant();
+    elements *= std::min(kernel.axes[axis].extent.bounds().high, kMostElements);
     if (elements >= kSmallTile) return axis;
   }
   return kernel.rows;
@@ -50,7 +53,7 @@ int across_axis(const Kernel& kernel, const std::vector<int>& loops) {
         runs_along(kernel, load.index, loops.back()))
       continue;
     for (int row = 0; row < loops[0]; row++) {
-      const bool is_large = kernel.axes[row].extent.constant() >= kSmallTile;
+      const bool is_large = kernel.axes[row].extent.bounds().high >= kSmallTile;
       if (is_large && runs_along(kernel, load.index, row)) return row;
     }
   }
@@ -97,9 +100,10 @@ Schedule schedule_of(const Program& program, Kernel kernel, const Side& rows,
   const bool has_halves = rows.has_small() || loops.has_small(),
              is_of_rows = rows.bytes > loops.bytes ||
                           (rows.bytes == loops.bytes && (has_halves || loops.loads == 0));
-  const int64_t row_count = kernel.axes[kernel.rows - 1].extent.constant(),
+  const int64_t row_count = kernel.axes[kernel.rows - 1].extent.bounds().high,
                 loop_count = elements_of(kernel, loops_of(kernel)[0]);
   const auto side = [](int64_t extent, int64_t most) {
+    if (extent > kMostElements) return most;
     const int64_t small = ceil_divide(extent, kSmallTile) * kSmallTile,
                   large = ceil_divide(extent, most) * most;
     return 5 * small <= 4 * large ? kSmallTile : most;
@@ -114,11 +118,19 @@ Schedule schedule_of(const Program& program, Kernel kernel, const Side& rows,
   return *kernel.schedule;
 }
 
+// The schedule for all sizes but 0; nothing is left of the kernel then.
+std::optional<Kernel> for_sizes_from_one(const Program& program, Kernel rows) {
+  for (std::vector<SizeRange>& box : size_boxes(rows))
+    rows.sized.push_back({std::move(box), *rows.schedule});
+  rows.schedule.reset();
+  return why_wrong_sizes(program, rows).empty() ? std::optional(std::move(rows)) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Kernel> turned(const Program& program, const Kernel& kernel) {
   if (program.target != Target::Cuda || kernel.rows < 2 || is_sequential(kernel) ||
-      !row_count(kernel).is_constant() || row_count(kernel).is_constant(0))
+      row_count(kernel).is_constant(0))
     return std::nullopt;
   std::vector<int> loops(static_cast<size_t>(kernel.rows - first_loop(kernel)));
   std::iota(loops.begin(), loops.end(), first_loop(kernel));
@@ -129,6 +141,7 @@ std::optional<Kernel> turned(const Program& program, const Kernel& kernel) {
   loops = rows.steps[0].inner;
   rows.schedule = schedule_of(program, rows, side_of(program, rows, last, loops),
                               side_of(program, rows, loops.back(), {last}));
+  if (has_symbolic_sizes(rows)) return for_sizes_from_one(program, std::move(rows));
   if (!can_be_laid_out(program, rows) || !why_illegal_layouts(program, rows).empty())
     return std::nullopt;
   return rows;

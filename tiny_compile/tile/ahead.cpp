@@ -40,7 +40,9 @@ Substitution axes_of_row(const Lowering& l, const Expr& block) {
 }  // namespace
 
 Body ask_ahead(const Lowering& l, const std::vector<int>& ids, const Share& k) {
-  const int64_t ahead = l.kernel.schedule->ahead, many = std::min(side_by_side(k), k.count);
+  if (!k.count.is_constant() || !l.tile.grid.is_constant()) return {};
+  const int64_t ahead = l.kernel.schedule->ahead,
+                many = std::min(side_by_side(k), k.count.constant());
   if (ahead == 0 || l.tile.grid.bounds().high <= ahead || many == 0 || l.inner.size() != 1 ||
       l.row_registers() != 1 || l.kernel.schedule->outer > 0)
     return {};
@@ -61,7 +63,8 @@ Body ask_ahead(const Lowering& l, const std::vector<int>& ids, const Share& k) {
   if (asks.empty()) return {};
   asks.insert(asks.begin(),
               let("later", l.tile.grid, min(block_of(l.tile) + ahead, l.tile.grid - 1)));
-  if (first.bounds().high >= k.count) asks = {if_less(first, k.count, std::move(asks))};
+  if (first.bounds().high >= k.count.constant())
+    asks = {if_less(first, k.count, std::move(asks))};
   return {if_less(lane_of_warp(), 1, std::move(asks))};
 }
 

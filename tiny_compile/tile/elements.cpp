@@ -264,7 +264,7 @@ Body over_elements(Lowering& l, const std::vector<int>& ids, const std::vector<i
     element = {for_each("v_k", k.vector, true, std::move(element))};
   }
   l.packs.clear();
-  const Expr count = std::max<int64_t>(k.count, 1);
+  const Expr count = max(k.count, 1);
   Body rows = unpack(l.kernel, inner, Expr::index("k", count), vector);
   append(rows, over_rows(l, std::move(loads), std::move(element), after, stores));
   if (inner.empty()) return rows;

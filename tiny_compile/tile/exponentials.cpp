@@ -129,7 +129,7 @@ class Chunks {
     row_lanes_ = bits_taken(of_rows, Level::Lane);
     warps_ = bits_of_chunks(share, Level::Warp);
     is_sent_ = bits_of_chunks(share, Level::Cluster) != 0;
-    how_.parts = ceil_divide(share.count, kChunk);
+    how_.parts = ceil_divide(share.count.bounds().high, kChunk);
     if (!is_own() && how_.parts > kFewParts) {
       how_.lanes = std::min(free_lanes(), power_of_two_from(how_.parts));
       for (int64_t step = kLanes / 2; step > 0; step /= 2) {

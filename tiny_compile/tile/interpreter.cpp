@@ -12,7 +12,10 @@
 #include <numeric>
 
 #include "tiny_compile/graph/lanes.h"
+#include "tiny_compile/loops/inputs.h"
+#include "tiny_compile/loops/sized_schedules.h"
 #include "tiny_compile/tile/cluster.h"
+#include "tiny_compile/tile/sized.h"
 
 namespace tiny_compile {
 namespace {
@@ -277,18 +280,36 @@ void run_tile(const Tile& tile, std::vector<Memory>& memory) {
   for (int64_t number = 0; number < clusters; number++) ClusterRun(tile, buffers, number);
 }
 
+namespace {
+
+const std::optional<Tile>& tile_for(const Tiles& tiles, size_t kernel,
+                                    const Substitution& numbers) {
+  const std::vector<SizedSchedule>& sized = tiles.program.kernels[kernel].sized;
+  for (size_t n = 0; n < sized.size(); n++)
+    if (hold(sized[n].when, numbers)) return tiles.of_sizes.at(kernel).at(n);
+  return tiles.of_kernel[kernel];
+}
+
+}  // namespace
+
 std::vector<Tensor> interpret(const Tiles& tiles, std::span<const Tensor> inputs,
                               const BeforePoints& before) {
-  return interpret(
-      tiles.program, inputs, before,
-      [&](const Program& sized, const Kernel& kernel, std::vector<Memory>& memory) {
-        const std::optional<Tile>& tile =
-            tiles.of_kernel[static_cast<size_t>(&kernel - sized.kernels.data())];
-        if (!tile) return false;
-        if (before) before(kernel);
-        run_tile(*tile, memory);
-        return true;
-      });
+  const std::vector<Kernel>& kernels = tiles.program.kernels;
+  const Substitution numbers =
+      sizes(tiles.program).empty() ? Substitution{} : sizes_of_call(tiles.program, inputs);
+  return interpret(tiles.program, inputs, before,
+                   [&](const Program&, const Kernel& kernel, std::vector<Memory>& memory) {
+                     const auto is_it = [&](const Kernel& own) {
+                       return own.name == kernel.name;
+                     };
+                     const auto own = std::find_if(kernels.begin(), kernels.end(), is_it);
+                     const std::optional<Tile>& tile =
+                         tile_for(tiles, static_cast<size_t>(own - kernels.begin()), numbers);
+                     if (!tile) return false;
+                     if (before) before(kernel);
+                     run_tile(substitute(*tile, numbers), memory);
+                     return true;
+                   });
 }
 
 }  // namespace tiny_compile

@@ -6,7 +6,7 @@
 
 namespace tiny_compile {
 
-// Runs all blocks. Throws tc::Error for an access outside a buffer or an array, an element stored
+// Runs all blocks of a tile of numbers. Throws tc::Error for an access outside a buffer or an array, an element stored
 // twice, a shared element that another thread writes or has written since the last barrier, and a
 // shuffle or barrier that not all threads of the warp or block come to.
 void run_tile(const Tile& tile, std::vector<Memory>& memory);

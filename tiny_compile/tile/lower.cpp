@@ -264,16 +264,17 @@ class Reductions {
     }
   }
 
-  // Turns that have no element are none, where nothing waits for them.
+  // Turns that have no element are none, where nothing waits for them. A sum of exponentials gives
+  // what it has of each chunk that there may be.
   Body in_turns(Body body) const {
     const std::vector<int> steps = own();
-    const bool wait = contains_any(body, StatementKind::Barrier) ||
-                      std::any_of(steps.begin(), steps.end(), [&](int s) {
-                        return all_.at(s).op != Op::sum_exp && !is_exact(all_.at(s));
-                      });
-    const Expr first = k_.chunk(0);
-    const int64_t chunks = ceil_divide(k_.count, kChunk);
-    if (k_.turns > 1 && !wait && first.bounds().high >= chunks)
+    const bool wait =
+        contains_any(body, StatementKind::Barrier) ||
+        std::any_of(steps.begin(), steps.end(), [&](int s) {
+          return all_.at(s).op == Op::sum_exp ? !k_.count.is_constant() : !is_exact(all_.at(s));
+        });
+    const Expr first = k_.chunk(0), chunks = ceil_div(k_.count, kChunk);
+    if (k_.turns > 1 && !wait && first.bounds().high >= chunks.bounds().low)
       body = {if_less(first, chunks, std::move(body))};
     return tiny_compile::in_turns(k_, std::move(body));
   }
@@ -432,8 +433,7 @@ Tile lower_to_tile(const Program& program, const Kernel& kernel) {
   l.tile.warps = warps_of(*kernel.schedule);
   l.tile.resident = kernel.schedule->resident;
   const Layout& rows = kernel.schedule->rows;
-  l.tile.grid = outer_rows(kernel) * ceil_divide(rows_laid_out(kernel), covered_by(rows)) *
-                blocks_of_loops(kernel);
+  l.tile.grid = grid_of(kernel).all();
   l.rows = share_of_rows(l, "row", rows);
   l.results.assign(kernel.steps.size(), -1);
   l.defined.assign(kernel.scalars.size(), false);

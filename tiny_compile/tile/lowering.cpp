@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/dot_axes.h"
 #include "tiny_compile/loops/laid_out.h"
 
 namespace tiny_compile {
@@ -43,11 +43,10 @@ Body row_begins(const Lowering& l) {
 }
 
 Body outer_axes(const Lowering& l) {
-  const int64_t blocks =  // of each of their places
-      l.tile.grid.constant() / outer_rows(l.kernel);
+  const GridParts grid = grid_of(l.kernel);
   std::vector<int> outer = row_axes(l.kernel);
   outer.resize(static_cast<size_t>(l.kernel.schedule->outer));
-  return unpack(l.kernel, outer, floor_div(block_of(l.tile), blocks), {});
+  return unpack(l.kernel, outer, floor_div(block_of(l.tile), grid.rows * grid.loops), {});
 }
 
 Body by_owner(const Lowering& l, const std::vector<Layout>& used, Body body) {
@@ -62,15 +61,15 @@ Share share_over(const Lowering& l, const std::vector<int>& inner) {
 }
 
 Share share_over(const Lowering& l, const std::vector<int>& inner, const Layout& layout) {
-  return share_of(l.tile, "k", elements_of(l.kernel, inner), layout, true,
-                  mod(block_of(l.tile), blocks_of_loops(l.kernel)));
+  return share_of(l.tile, "k", count_of(l.kernel, inner), layout, true,
+                  mod(block_of(l.tile), grid_of(l.kernel).loops));
 }
 
 Share share_of_rows(const Lowering& l, const std::string& name, const Layout& layout) {
-  const int64_t count = rows_laid_out(l.kernel),
-                blocks = ceil_divide(count, covered_by(layout));
+  const Expr count = count_of(l.kernel, axes_laid_out(l.kernel)),
+             blocks = ceil_div(count, covered_by(layout));
   return share_of(l.tile, name, count, layout, false,
-                  mod(floor_div(block_of(l.tile), blocks_of_loops(l.kernel)), blocks));
+                  mod(floor_div(block_of(l.tile), grid_of(l.kernel).loops), blocks));
 }
 
 }  // namespace tiny_compile

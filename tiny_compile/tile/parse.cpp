@@ -1,8 +1,8 @@
 // Question: which tile does this text mean? The inverse of tile/text.cpp.
 //
-//   tile      := 'tile' kernel 'grid' n ['cluster' n] 'block' n 'warps' ['resident' n] '{' {array} {statement} '}'
+//   tile      := 'tile' kernel ['for' ranges] 'grid' size ['cluster' n] 'block' n 'warps' ['resident' n] '{' {array} {statement} '}'
 //   array     := ('array' | 'shared') name ':' dtype '[' n ']'
-//   statement := name ':' n '=' index                                     Let
+//   statement := name ':' size '=' index                                  Let
 //              | ('$' n | 'r' n) '=' (value | element ['of lane ^' n])    Define
 //              | 'divisor' value
 //              | element '=' (value | 'load' ['$' n ':'] place ['x' n])   Set, Load
@@ -20,6 +20,7 @@
 #include <algorithm>
 
 #include "tiny_compile/loops/parse_value.h"
+#include "tiny_compile/loops/sized_schedules.h"
 #include "tiny_compile/tile/parse.h"
 
 namespace tiny_compile {
@@ -46,10 +47,23 @@ class ElementParser : protected ValueParser {
       error(at_, "a tile starts with: tile KERNEL grid 4 block 1 warps {");
     number_ = look_up(kernels_, "kernel");
     tile_.kernel = program_.kernels[number_];
+    if (accept_word("for")) {
+      const size_t start = at_;
+      const std::vector<SizeRange> when = ranges();
+      const std::vector<SizedSchedule>& all = tile_.kernel.sized;
+      const auto own = std::find_if(all.begin(), all.end(),
+                                    [&](const SizedSchedule& one) { return one.when == when; });
+      if (own == all.end()) error(start, "its kernel has no schedule for these sizes");
+      sized_ = static_cast<int>(own - all.begin());
+      program_ = for_sizes(program_, tile_.kernel, static_cast<size_t>(sized_));
+      tile_.kernel = program_.kernels[0];
+    }
+    for (const Expr& size : tiny_compile::sizes(program_)) sizes_[size.name()] = size;
+    own_scalars_ = tile_.kernel.scalars.size();
     kernel_ = &tile_.kernel;
     for (size_t id = 0; id < kernel_->scalars.size(); id++)
       values_[static_cast<int64_t>(id)] = static_cast<int>(id);
-    expect_word("grid"), tile_.grid = bounded(1, kMost, "a grid");
+    expect_word("grid"), tile_.grid = sized("a grid");
     if (accept_word("cluster"))
       tile_.cluster = static_cast<int>(bounded(1, 16, "a cluster's blocks"));
     expect_word("block"), tile_.warps = static_cast<int>(bounded(1, 32, "a block's warps"));
@@ -58,6 +72,16 @@ class ElementParser : protected ValueParser {
       tile_.resident = static_cast<int>(bounded(1, 32, "the number of resident blocks"));
     open();
     names_ = {block_of(tile_), rank_of(tile_), warp_of(tile_), lane_of_warp()};
+  }
+
+  // A number from 1 on, or what sizes say: n*3.
+  Expr sized(const char* what) {
+    skip_blanks();
+    const size_t start = at_;
+    const Expr found = extent();
+    if (found.is_constant() && (found.constant() < 1 || found.constant() > kMost))
+      error(start, str(what, " must be in 1..", kMost));
+    return found;
   }
 
   void expect_word(const char* wanted) {
@@ -81,6 +105,7 @@ class ElementParser : protected ValueParser {
     for (size_t k = 0; k < limits.size(); k++) {
       if (name == indirect(k).name) return Expr::index(indirect(k), max(limits[k], 1));
     }
+    if (const auto size = sizes_.find(name); size != sizes_.end()) return size->second;
     std::vector<std::string> known;
     for (const Expr& one : names_) known.push_back(one.name());
     error(position, str("no integer '", name, "' is named above", suggestion(name, known)));
@@ -103,7 +128,7 @@ class ElementParser : protected ValueParser {
     return name;
   }
 
-  Expr new_integer(const std::string& name, int64_t extent) {
+  Expr new_integer(const std::string& name, const Expr& extent) {
     return names_.emplace_back(Expr::index(name, extent));
   }
 
@@ -180,6 +205,8 @@ class ElementParser : protected ValueParser {
   }
 
   int number_ = -1;  // of the kernel
+  int sized_ = -1;   // of its schedules for some sizes
+  size_t own_scalars_ = 0;
   Tile tile_;
   Names kernels_, arrays_;
   std::vector<Expr> names_;  // integers that are known here, the latest last
@@ -198,8 +225,7 @@ class TileParser : ElementParser {
     while (parse_array()) skip_space();
     tile_.body = body();
     skip_space();
-    const size_t first = program_.kernels[number_].scalars.size();
-    return {number_, numbered(std::move(tile_), first), at_, std::move(lines_)};
+    return {number_, sized_, numbered(std::move(tile_), own_scalars_), at_, std::move(lines_)};
   }
 
  private:
@@ -250,7 +276,7 @@ class TileParser : ElementParser {
     const std::string name = new_name("the integer's name");
     if (next_is('[')) error(at_ - name.size(), str("no array '", name, "' is declared above"));
     expect(':', "the name (an integer below 8 is named k: 8 = ...)");
-    const int64_t extent = bounded(1, kMost, "an integer's extent");
+    const Expr extent = sized("an integer's extent");
     expect('=', "the extent");
     const Expr value = index();
     new_integer(name, extent);

@@ -10,6 +10,7 @@ namespace tiny_compile {
 
 struct ParsedTile {
   int kernel = -1;  // which of the program's
+  int sized = -1;   // which of its schedules for some sizes, if it is of one
   Tile tile;
   size_t end = 0;  // of the text that was read, space behind it included
   std::vector<size_t>

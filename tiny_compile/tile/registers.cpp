@@ -25,7 +25,7 @@ Body unguarded(const Share& k, const Body& body) {
   Body all;
   for (Statement s : body) {
     s.body = unguarded(k, s.body);
-    if (s.kind == StatementKind::If && s.index == k.start() && s.place == Expr(k.count))
+    if (s.kind == StatementKind::If && s.index == k.start() && s.place == k.count)
       append(all, std::move(s.body));
     else
       all.push_back(std::move(s));
@@ -43,9 +43,10 @@ Body whole_apart(const Share& k, Body body) {
   if (!k.covers_more || k.registers < kApart) return body;
   const Expr last = substitute(k.start(), own_at(k, 31, k.registers - 1)) + (k.vector - 1),
              first = substitute(k.start(), own_at(k, 0, 0));
-  if (2 * (last.bounds().low + 1) > k.count) return body;
+  if (2 * (last.bounds().low + 1) > k.count.bounds().high) return body;
   Body whole = unguarded(k, body);
-  if (first.bounds().high >= k.count) body = {if_less(first, k.count, std::move(body))};
+  if (first.bounds().high >= k.count.bounds().low)
+    body = {if_less(first, k.count, std::move(body))};
   return {if_less(last, k.count, std::move(whole)), otherwise(std::move(body))};
 }
 

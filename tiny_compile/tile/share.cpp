@@ -107,8 +107,8 @@ Expr packed(const Expr& number, int64_t mask) {
   return sum;
 }
 
-Share share_of(const Tile& tile, const std::string& name, int64_t count, const Layout& layout,
-               bool is_reduced, const Expr& block) {
+Share share_of(const Tile& tile, const std::string& name, const Expr& count,
+               const Layout& layout, bool is_reduced, const Expr& block) {
   Share share;
   share.name = name;
   share.count = count;
@@ -122,7 +122,7 @@ Share share_of(const Tile& tile, const std::string& name, int64_t count, const L
     share.first = share.first + of_part(tile, layout[p], stride, block);
   share.first = share.first + of_turn(share, is_reduced);
   const bool has_grid = !layout.empty() && layout[0].level == Level::Grid;
-  share.covers_more = has_grid ? count % stride != 0 : count != stride;
+  share.covers_more = !(has_grid ? mod(count, stride).is_constant(0) : count == Expr(stride));
   return share;
 }
 

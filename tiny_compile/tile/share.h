@@ -15,8 +15,8 @@ namespace tiny_compile {
 // The thread's registers are numbered by bits too, in the order in which a reduction meets them:
 // its first halves are registers p and p + registers / 2.
 struct Share {
-  std::string name;   // of the index
-  int64_t count = 1;  // of the index; more may be covered
+  std::string name;  // of the index
+  Expr count = 1;    // of the index; more may be covered
   Layout layout;
   std::vector<Bit> bits;  // in the order of a reduction, see tile/reduce.h
   Expr first;             // the index where r and v are 0; may use `turn`
@@ -43,8 +43,8 @@ struct Share {
 
 // `tile` gives warps, `block` is the grid's part. A reduction's turns come in bit-reversed order, so
 // that few results wait.
-Share share_of(const Tile& tile, const std::string& name, int64_t count, const Layout& layout,
-               bool is_reduced, const Expr& block);
+Share share_of(const Tile& tile, const std::string& name, const Expr& count,
+               const Layout& layout, bool is_reduced, const Expr& block);
 
 // The sum over a number's bits, the highest first, of what each stands for.
 //   number = r, of 4 bits; places 64 32 16 1  =>  r/2*16 + r%2

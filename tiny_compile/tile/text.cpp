@@ -10,11 +10,11 @@ class TilePrinter {
  public:
   TilePrinter(const Program& program, const Tile& tile) : program_(program), tile_(tile) {}
 
-  std::string print() {
-    text_ =
-        str("tile ", tile_.kernel.name, " grid ", tile_.grid,
-            tile_.cluster == 1 ? "" : str(" cluster ", tile_.cluster), " block ", tile_.warps,
-            " warps", tile_.resident ? str(" resident ", tile_.resident) : "", " {\n");
+  std::string print(const std::vector<SizeRange>& when) {
+    text_ = str("tile ", tile_.kernel.name, when.empty() ? "" : " for " + str(when), " grid ",
+                tile_.grid, tile_.cluster == 1 ? "" : str(" cluster ", tile_.cluster),
+                " block ", tile_.warps, " warps",
+                tile_.resident ? str(" resident ", tile_.resident) : "", " {\n");
     for (const Array& array : tile_.arrays)
       line(str(name_of(array.space), " ", array.name, ": ", array.dtype, "[", array.size, "]",
                array.packed ? " packed" : ""));
@@ -123,8 +123,9 @@ class TilePrinter {
 
 }  // namespace
 
-std::string print(const Program& program, const Tile& tile) {
-  return TilePrinter(program, tile).print();
+std::string print(const Program& program, const Tile& tile,
+                  const std::vector<SizeRange>& when) {
+  return TilePrinter(program, tile).print(when);
 }
 
 }  // namespace tiny_compile

@@ -155,7 +155,9 @@ int add_constant(Tile& tile, const Literal& value);
 Tile numbered(Tile tile, size_t first);
 
 // tile/text.cpp, tile/parse.cpp ------------------------------------------------------------------
-std::string print(const Program& program, const Tile& tile);
+// `when`: the sizes that it is for, where these are not all.
+std::string print(const Program& program, const Tile& tile,
+                  const std::vector<SizeRange>& when = {});
 // The tile of one of the program's kernels; throws tc::Error with line and column.
 Tile parse_tile(const Program& program, std::string_view text);
 

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "tiny_compile/loops/in_place.h"
+#include "tiny_compile/loops/sized_schedules.h"
 #include "tiny_compile/tile/lower.h"
 #include "tiny_compile/tile/parse.h"
 #include "tiny_compile/tile/verify.h"
@@ -17,6 +18,11 @@ namespace tiny_compile {
 namespace {
 
 constexpr std::string_view kTile = "tile ";
+
+bool has_sized(const Program& program) {
+  return std::any_of(program.kernels.begin(), program.kernels.end(),
+                     [](const Kernel& kernel) { return !kernel.sized.empty(); });
+}
 
 // Where the first tile begins; the text's end where there is none. No line of a program starts so.
 size_t first_tile(std::string_view text) {
@@ -48,26 +54,49 @@ void renumber(Body& body, const std::function<int(int)>& number) {
 
 Tiles lower_to_tiles(const Program& program) {
   Tiles tiles{program, {}};
+  const auto made = [](const Program& own, const Kernel& kernel) {
+    return becomes_tile(kernel) ? std::optional(lower_to_tile(own, kernel)) : std::nullopt;
+  };
+  for (const Kernel& kernel : program.kernels) tiles.of_kernel.push_back(made(program, kernel));
+  if (!has_sized(program)) return tiles;
   for (const Kernel& kernel : program.kernels) {
-    tiles.of_kernel.emplace_back();
-    if (becomes_tile(program, kernel)) tiles.of_kernel.back() = lower_to_tile(program, kernel);
+    std::vector<std::optional<Tile>>& all = tiles.of_sizes.emplace_back();
+    for (size_t n = 0; n < kernel.sized.size(); n++) {
+      const Program own = for_sizes(program, kernel, n);
+      all.push_back(made(own, own.kernels[0]));
+    }
   }
   return tiles;
 }
 
-bool becomes_tile(const Program& program, const Kernel& kernel) {
-  return schedule_of(kernel).strategy == Strategy::Layouts && sizes(program).empty();
+Scheduled scheduled(const Tiles& tiles, size_t kernel, int sized) {
+  if (sized < 0) return {tiles.program, static_cast<int>(kernel), tiles.of_kernel[kernel]};
+  const auto n = static_cast<size_t>(sized);
+  return {for_sizes(tiles.program, tiles.program.kernels[kernel], n), 0,
+          tiles.of_sizes.at(kernel).at(n)};
+}
+
+bool becomes_tile(const Kernel& kernel) {
+  return schedule_of(kernel).strategy == Strategy::Layouts;
 }
 
 bool has_tile(const Tiles& tiles) {
-  return std::any_of(tiles.of_kernel.begin(), tiles.of_kernel.end(),
-                     [](const std::optional<Tile>& tile) { return tile.has_value(); });
+  const auto any = [](const std::vector<std::optional<Tile>>& all) {
+    return std::any_of(all.begin(), all.end(),
+                       [](const std::optional<Tile>& tile) { return tile.has_value(); });
+  };
+  return any(tiles.of_kernel) || std::any_of(tiles.of_sizes.begin(), tiles.of_sizes.end(), any);
 }
 
 std::string print(const Tiles& tiles) {
   std::string text = print(tiles.program);
-  for (const std::optional<Tile>& tile : tiles.of_kernel) {
-    if (tile) text += "\n" + print(tiles.program, *tile);
+  for (size_t k = 0; k < tiles.of_kernel.size(); k++) {
+    if (tiles.of_kernel[k]) text += "\n" + print(tiles.program, *tiles.of_kernel[k]);
+    const std::vector<SizedSchedule>& sized = tiles.program.kernels[k].sized;
+    for (size_t n = 0; n < sized.size() && !tiles.of_sizes.empty(); n++) {
+      if (const std::optional<Tile>& tile = tiles.of_sizes[k][n])
+        text += "\n" + print(tiles.program, *tile, sized[n].when);
+    }
   }
   return text;
 }
@@ -78,11 +107,17 @@ Tiles parse_tiles(std::string_view text) {
   size_t at = first_tile(text);
   Tiles tiles{parse_program(text.substr(0, at)), {}};
   tiles.of_kernel.resize(tiles.program.kernels.size());
+  if (has_sized(tiles.program)) {
+    for (const Kernel& kernel : tiles.program.kernels)
+      tiles.of_sizes.emplace_back(kernel.sized.size());
+  }
   while (at < text.size()) {
     ParsedTile parsed = parse_tile_at(tiles.program, text, at);
-    std::optional<Tile>& tile = tiles.of_kernel[parsed.kernel];
+    std::optional<Tile>& tile = parsed.sized < 0 ? tiles.of_kernel[parsed.kernel]
+                                                 : tiles.of_sizes[parsed.kernel][parsed.sized];
     if (tile) fail_in_text(text, at, str("a second tile of ", tile->kernel.name));
-    const TileFault fault = fault_of(tiles.program, parsed.kernel, parsed.tile);
+    const Scheduled own = scheduled(tiles, parsed.kernel, parsed.sized);
+    const TileFault fault = fault_of(own.program, own.kernel, parsed.tile);
     if (!fault.why.empty())
       fail_in_text(text, fault.statement < 0 ? at : parsed.lines[fault.statement], fault.why);
     tile = std::move(parsed.tile);

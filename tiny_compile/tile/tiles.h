@@ -16,13 +16,22 @@ namespace tiny_compile {
 struct Tiles {
   Program program;
   std::vector<std::optional<Tile>> of_kernel;  // of each of the program's kernels
+  // Of each kernel's schedules for some sizes; nothing where no kernel has any.
+  std::vector<std::vector<std::optional<Tile>>> of_sizes{};
   bool operator==(const Tiles&) const = default;
 };
 
 Tiles lower_to_tiles(const Program& program);
 
-// Whether its schedule has layouts; while the program has symbolic sizes, no kernel does.
-bool becomes_tile(const Program& program, const Kernel& kernel);
+// A kernel's schedule number `sized`, or its own: what it is a schedule of, and the tile, if it has one.
+struct Scheduled {
+  Program program;
+  int kernel = 0;  // of `program`
+  std::optional<Tile> tile;
+};
+Scheduled scheduled(const Tiles& tiles, size_t kernel, int sized = -1);
+
+bool becomes_tile(const Kernel& kernel);  // whether its schedule has layouts
 
 bool has_tile(const Tiles& tiles);
 

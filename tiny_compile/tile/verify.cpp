@@ -8,6 +8,7 @@
 #include <set>
 
 #include "tiny_compile/base/text_cursor.h"
+#include "tiny_compile/graph/sizes.h"
 #include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/loops/lives.h"
 #include "tiny_compile/loops/mask_facts.h"
@@ -15,6 +16,7 @@
 #include "tiny_compile/tile/again.h"
 #include "tiny_compile/tile/known.h"
 #include "tiny_compile/tile/sent.h"
+#include "tiny_compile/tile/sized.h"
 
 namespace tiny_compile {
 namespace {
@@ -437,12 +439,45 @@ bool is_of(const Tile& tile, Kernel kernel) {
   return kernel == tile.kernel;
 }
 
+// What the program does may be wrong for some numbers: it is asked again once they are known.
+bool is_sound(const Program& program) {
+  try {
+    verify(program);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+void check(const Scheduled& one) {
+  const Kernel& kernel = one.program.kernels[one.kernel];
+  const bool wants = becomes_tile(kernel);
+  if (wants != one.tile.has_value())
+    fail("kernel ", kernel.name,
+         wants ? " has layouts, but no tile" : " has a tile, but no layouts");
+  if (!one.tile) return;
+  const TileFault fault = fault_of(one.program, one.kernel, *one.tile);
+  if (fault.why.empty()) return;
+  fail("tile ", kernel.name,
+       fault.statement < 0 ? "" : str(", statement ", fault.statement + 1), ": ", fault.why);
+}
+
 }  // namespace
 
 TileFault fault_of(const Program& program, int kernel, const Tile& tile) {
   const Kernel& own = program.kernels[kernel];
   if (!is_of(tile, own)) return {str("is not of kernel ", own.name), -1};
-  return TileVerifier(program, own, tile).run();
+  const std::vector<Expr> symbolic = sizes(program);
+  if (symbolic.empty()) return TileVerifier(program, own, tile).run();
+  for (const Substitution& numbers : some_numbers(symbolic)) {
+    const Tile sized = substitute(tile, numbers);
+    TileFault fault =
+        TileVerifier(substitute_in_buffers(program, numbers), sized.kernel, sized).run();
+    if (fault.why.empty() || !is_sound(substitute(program, numbers))) continue;
+    fault.why += str(", for ", values_text(numbers));
+    return fault;
+  }
+  return {};
 }
 
 void verify(const Tiles& tiles) {
@@ -450,18 +485,13 @@ void verify(const Tiles& tiles) {
   if (tiles.of_kernel.size() != program.kernels.size())
     fail("program ", program.name, " has ", program.kernels.size(), " kernels, but room for ",
          tiles.of_kernel.size(), " tiles");
+  const bool fits = tiles.of_sizes.empty() || tiles.of_sizes.size() == program.kernels.size();
   for (size_t k = 0; k < program.kernels.size(); k++) {
-    const Kernel& kernel = program.kernels[k];
-    const std::optional<Tile>& tile = tiles.of_kernel[k];
-    const bool wants = becomes_tile(program, kernel);
-    if (wants != tile.has_value())
-      fail("kernel ", kernel.name,
-           wants ? " has layouts, but no tile" : " has a tile, but no layouts");
-    if (!tile) continue;
-    const TileFault fault = fault_of(program, static_cast<int>(k), *tile);
-    if (fault.why.empty()) continue;
-    fail("tile ", kernel.name,
-         fault.statement < 0 ? "" : str(", statement ", fault.statement + 1), ": ", fault.why);
+    const size_t sized = program.kernels[k].sized.size();
+    if (!fits || (tiles.of_sizes.empty() ? 0 : tiles.of_sizes[k].size()) != sized)
+      fail("kernel ", program.kernels[k].name, " has ", sized,
+           " schedules for some sizes, and as many tiles it has not");
+    for (int n = -1; n < static_cast<int>(sized); n++) check(scheduled(tiles, k, n));
   }
 }
 
