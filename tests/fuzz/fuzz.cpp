@@ -1,4 +1,5 @@
-// fuzz N [seed] [cpp|loops|cuda|threads|layouts|sizes|sizes-cpp] [gradients|twins]: N random graphs, their gradients, or
+// fuzz N [seed] [cpp|loops|cuda|threads|layouts|sizes|sizes-cpp|sizes-cuda|sizes-threads]
+// [gradients|twins]: N random graphs, their gradients, or
 // two of each side by side (neither of sizes); the generated C++, after the whole pipeline
 // and after a random prefix of it, must give the interpreter's bits and keep to its buffers. With
 // `loops` the Program's own interpreter runs instead, after every stage: no compiler, far faster.
@@ -6,7 +7,8 @@
 // With `layouts` kernels have random layouts (layouts.h) and run as tile programs, interpreted; with
 // `layouts-threads` and `layouts-cuda` their text runs like that of `threads` and `cuda`.
 // With `sizes` each size of a graph in turn becomes symbolic (symbolic.h), without a compiler too;
-// with `sizes-cpp` its C++, compiled once, runs for some numbers.
+// with `sizes-cpp` its C++, compiled once, runs for some numbers, with `sizes-cuda` and `sizes-threads`
+// its CUDA like that of `cuda` and `threads`.
 //
 // fuzz N [seed] programs|programs-cuda: N mutated Programs instead (programs.h). Each unit runs in
 // a process of its own, so that a stray access is told with its seed. Runs of disjoint seeds may
@@ -41,7 +43,9 @@ int run_unit(uint64_t first, int count, const std::string& how, const GraphMaker
     const bool lays_out = how.starts_with("layouts");
     const auto failures =
         how == "sizes"       ? fuzz_symbolic(first, count, counts)
-        : how == "sizes-cpp" ? fuzz_symbolic_cpp(first, count, counts)
+        : how == "sizes-cpp"     ? fuzz_symbolic_cpp(first, count, counts)
+        : how == "sizes-cuda"    ? fuzz_symbolic_cuda(first, count, counts)
+        : how == "sizes-threads" ? fuzz_symbolic_threads(first, count, counts)
         : how == "layouts"
             ? fuzz_layouts(first, count, make)
             : run(first, count, lays_out ? layouts_pipeline() : default_pipeline(), make);

@@ -11,10 +11,14 @@
 #include <algorithm>
 #include <set>
 
+#include "tests/codegen/cuda_on_cpu.h"
 #include "tiny_compile/codegen/cpp.h"
 #include "tiny_compile/graph/interpreter.h"
 #include "tiny_compile/graph/sizes.h"
+#include "tiny_compile/loops/inputs.h"
 #include "tiny_compile/loops/interpreter.h"
+#include "tiny_compile/runtime/cuda_executable.h"
+#include "tiny_compile/tensor/cuda_memory.h"
 
 namespace tiny_compile {
 namespace {
@@ -161,22 +165,25 @@ std::vector<Call> calls_of(const Graph& graph, int64_t size, uint64_t seed) {
   return calls;
 }
 
-struct Compiled {
+struct BuiltProgram {
   uint64_t seed;
   Program program;
+  Tiles tiles;
   std::vector<Call> calls;
 };
 
 // Planned programs of a graph of numbers, for each of its sizes in turn.
-std::vector<Compiled> programs_of(const Graph& numbers, uint64_t seed, SymbolicCounts& counts) {
-  std::vector<Compiled> result;
+std::vector<BuiltProgram> programs_of(const Graph& numbers, uint64_t seed, Target target,
+                                  SymbolicCounts& counts) {
+  std::vector<BuiltProgram> result;
   for (const int64_t size : sizes_of_inputs(numbers)) {
     const auto graph = with_symbol(numbers, size, static_cast<int64_t>(seed % 2));
     if (!graph) continue;
     try {  // a stage that fails is symbolic_failures' to tell
-      const Pipeline pipeline = until(default_pipeline(), "plan_memory");
-      result.push_back(
-          {seed, run_pipeline(pipeline, *graph, true).program, calls_of(*graph, size, seed)});
+      Pipeline pipeline = until(default_pipeline(), "tile");
+      pipeline.push_back({"emit", Emit([](const Tiles&) { return Source{}; })});
+      const Staged staged = run_pipeline(pipeline, *graph, true, target);
+      result.push_back({seed, staged.program, staged.tiles, calls_of(*graph, size, seed)});
     } catch (const Error&) {
       continue;
     }
@@ -185,11 +192,23 @@ std::vector<Compiled> programs_of(const Graph& numbers, uint64_t seed, SymbolicC
   return result;
 }
 
-std::string wrong_code(const Compiled& one, const Source& source,
-                       const SharedLibrary& library) {
+std::vector<BuiltProgram> all_programs_of(uint64_t first, int count, Target target,
+                                      SymbolicCounts& counts) {
+  std::vector<BuiltProgram> all;
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); seed++) {
+    for (BuiltProgram& one : programs_of(random_graph(seed), seed, target, counts))
+      all.push_back(std::move(one));
+  }
+  return all;
+}
+
+using Run =
+    std::function<std::vector<Tensor>(const BuiltProgram&, const Source&, const Call&)>;
+
+std::string wrong_code(const BuiltProgram& one, const Source& source, const Run& run) {
   for (const Call& call : one.calls) {
     try {
-      const std::vector<Tensor> got = run_guarded(one.program, source, library, call.inputs);
+      const std::vector<Tensor> got = run(one, source, call);
       for (size_t k = 0; k < got.size(); k++)
         if (!same_bits(call.wanted[k], got[k]))
           return str("other bits of output ", k, " for n = ", call.number);
@@ -198,6 +217,23 @@ std::string wrong_code(const Compiled& one, const Source& source,
     }
   }
   return "";
+}
+
+std::vector<FuzzFailure> failures_of(const std::vector<BuiltProgram>& all,
+                                     const std::vector<Source>& sources, const Run& run) {
+  std::vector<FuzzFailure> failures;
+  for (size_t k = 0; k < all.size(); k++) {
+    const std::string wrong = wrong_code(all[k], sources[k], run);
+    if (!wrong.empty())
+      failures.push_back({all[k].seed, "emit", str(wrong, "\n", print(all[k].tiles))});
+  }
+  return failures;
+}
+
+std::vector<Source> cuda_of(const std::vector<BuiltProgram>& all) {
+  std::vector<Tiles> tiles;
+  for (const BuiltProgram& one : all) tiles.push_back(one.tiles);
+  return emit_cuda_together(tiles);
 }
 
 }  // namespace
@@ -233,24 +269,55 @@ std::vector<FuzzFailure> symbolic_failures(const Graph& numbers, uint64_t seed,
 }
 
 std::vector<FuzzFailure> fuzz_symbolic_cpp(uint64_t first, int count, SymbolicCounts& counts) {
-  std::vector<Compiled> all;
-  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); seed++) {
-    for (Compiled& one : programs_of(random_graph(seed), seed, counts))
-      all.push_back(std::move(one));
-  }
-  std::vector<FuzzFailure> failures;
-  if (all.empty()) return failures;
+  const std::vector<BuiltProgram> all = all_programs_of(first, count, Target::Cpp, counts);
+  if (all.empty()) return {};
   std::vector<Program> programs;
-  for (const Compiled& one : all) programs.push_back(one.program);
+  for (const BuiltProgram& one : all) programs.push_back(one.program);
   const std::vector<Source> sources = emit_cpp_together(programs);
   const auto library =
       build_cpp(sources[0].text, default_toolchain(), sources[0].units).library;
-  for (size_t k = 0; k < all.size(); k++) {
-    const std::string wrong = wrong_code(all[k], sources[k], *library);
-    if (!wrong.empty())
-      failures.push_back({all[k].seed, "emit", str(wrong, "\n", print(all[k].program))});
-  }
-  return failures;
+  return failures_of(all, sources,
+                     [&](const BuiltProgram& one, const Source& source, const Call& call) {
+                       return run_guarded(one.program, source, *library, call.inputs);
+                     });
+}
+
+std::vector<FuzzFailure> fuzz_symbolic_cuda(uint64_t first, int count, SymbolicCounts& counts) {
+  const std::vector<BuiltProgram> all = all_programs_of(first, count, Target::Cuda, counts);
+  if (all.empty()) return {};
+  const std::vector<Source> sources = cuda_of(all);
+  const auto library =
+      load_cubin(build_cuda(sources[0].text, cuda_device(0).architecture).cubin, 0);
+  return failures_of(all, sources,
+                     [&](const BuiltProgram& one, const Source& source, const Call& call) {
+                       std::vector<Tensor> there;
+                       for (const Tensor& input : call.inputs)
+                         there.push_back(copy_to(input, cuda));
+                       std::vector<Tensor> outputs =
+                           CudaExecutable(one.program, source, library).run(there);
+                       for (Tensor& output : outputs) output = copy_to(output, cpu);
+                       return outputs;
+                     });
+}
+
+std::vector<FuzzFailure> fuzz_symbolic_threads(uint64_t first, int count,
+                                               SymbolicCounts& counts) {
+  const std::vector<BuiltProgram> all = all_programs_of(first, count, Target::Cuda, counts);
+  if (all.empty()) return {};
+  const std::vector<Source> sources = cuda_of(all);
+  Source together = sources[0];
+  for (size_t k = 1; k < sources.size(); k++)
+    together.kernels.insert(together.kernels.end(), sources[k].kernels.begin(),
+                            sources[k].kernels.end());
+  lessons::Threads machine(threads::for_cpu(together), threads::names_of(together));
+  return failures_of(all, sources,
+                     [&](const BuiltProgram& one, const Source& source, const Call& call) {
+                       const Substitution numbers = sizes_of_call(one.program, call.inputs);
+                       return threads::run_on(machine,
+                                              with_buffers_for(one.program, numbers),
+                                              threads::with_numbers(source, numbers),
+                                              call.inputs);
+                     });
 }
 
 std::vector<FuzzFailure> fuzz_symbolic(uint64_t first, int count, SymbolicCounts& counts) {

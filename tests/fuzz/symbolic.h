@@ -28,4 +28,9 @@ std::vector<FuzzFailure> fuzz_symbolic(uint64_t first, int count, SymbolicCounts
 // to keep to its buffers too.
 std::vector<FuzzFailure> fuzz_symbolic_cpp(uint64_t first, int count, SymbolicCounts& counts);
 
+// The generated CUDA of the same graphs, likewise: on the first GPU, or thread by thread on the CPU.
+std::vector<FuzzFailure> fuzz_symbolic_cuda(uint64_t first, int count, SymbolicCounts& counts);
+std::vector<FuzzFailure> fuzz_symbolic_threads(uint64_t first, int count,
+                                               SymbolicCounts& counts);
+
 }  // namespace tiny_compile

@@ -46,6 +46,13 @@ TEST_CASE("random graphs of n rows are compiled once and keep their bits",
   CHECK(counts.graphs >= 40);
 }
 
+TEST_CASE("random graphs of n rows are CUDA once and keep their bits",
+          "[fuzz][symbolic][sizes]") {
+  SymbolicCounts counts;
+  require_none(fuzz_symbolic_threads(2000, 24, counts));
+  CHECK(counts.graphs >= 24);
+}
+
 TEST_CASE("graphs that use every op keep their bits with each size symbolic", "[fuzz][sizes]") {
   SymbolicCounts counts;
   for (const std::string& text : tests::valid_graphs()) {

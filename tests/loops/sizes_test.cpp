@@ -146,6 +146,14 @@ TEST_CASE("each pointwise op of the table keeps n", "[sizes]") {
   }
 }
 
+// What is known of n, at most 4096, is that the slice ends at 4.
+TEST_CASE("an index may go down for sizes that no call has", "[sizes]") {
+  check_stages(parse_graph("graph f[n: 1..4096](%0 x: f32[4,3], %1 y: f32[n]) {\n"
+                           "  %2: f32[n,3] = slice %0 {axis=0, start=4 - n, stop=4, step=1}\n"
+                           "  %3: f32[n,3] = flip %2 {axes=[0]}\n  return %3, %1\n}\n"),
+               {1, 3, 4});
+}
+
 TEST_CASE("sizes may be called like rows, loops and places", "[sizes]") {
   for (const char* name : {"n", "i0", "i1", "j0", "at0", "v0", "e", "x0", "r0", "min"}) {
     std::string text = print(softmax_of("N"));

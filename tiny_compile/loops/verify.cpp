@@ -214,8 +214,21 @@ class Verifier {
   // A loop's symbol that goes up to a symbolic size.
   static bool has_extent(const Expr& symbol) { return !symbol.operands().empty(); }
 
+  // The index where loops of symbolic sizes turn as seldom as they can.
+  static Expr of_least_sizes(const Expr& index) {
+    std::vector<Expr> parts;
+    collect_symbols(index, parts);
+    Substitution least;
+    for (const Expr& part : parts) {
+      if (!has_extent(part)) continue;
+      const int64_t extent = std::max<int64_t>(part.operands()[0].bounds().low, 1);
+      least.push_back({part.symbol(), Expr::index(part.symbol(), extent)});
+    }
+    return substitute(index, least);
+  }
+
   // Once the sizes are known, all is; until then an index that is written without them is not
-  // negative, and another one not always.
+  // negative for the least of them, and another one not always.
   bool may_be_within(const Expr& index, const Expr& size, int mask) {
     if (facts_->within(index, size, mask)) return true;
     if (has_size(index)) return index.bounds().high >= 0;
@@ -223,7 +236,7 @@ class Verifier {
     collect_symbols(index, parts);
     const bool of_sizes =
         !size.is_constant() || std::any_of(parts.begin(), parts.end(), has_extent);
-    return of_sizes && (mask >= 0 || index.bounds().low >= 0);
+    return of_sizes && (mask >= 0 || of_least_sizes(index).bounds().low >= 0);
   }
 
   bool lies_in_a_row(const Rows& rows, const Expr& index, int mask) {
