@@ -141,6 +141,15 @@ TEST_CASE("tiles of sizes have the interpreter's bits", "[symbolic][sizes][cuda_
   CHECK(tiled > 45);
 }
 
+TEST_CASE("products of sizes are generated, whoever makes others", "[symbolic][sizes]") {
+  const Pipeline pipeline = with_library(default_pipeline(), Matmul::Library);
+  for (const Named& one : kNamed) {
+    CAPTURE(one.name);
+    const Source source = run_pipeline(pipeline, graph_of(one), true, Target::Cuda).source;
+    for (const KernelEntry& entry : source.kernels) CHECK_FALSE(entry.library);
+  }
+}
+
 TEST_CASE("NVRTC takes CUDA of symbolic sizes", "[symbolic][sizes][nvrtc]") {
   if (!why_no_nvrtc().empty()) SKIP(why_no_nvrtc());
   std::vector<Graph> graphs = graphs_of_cases(1);

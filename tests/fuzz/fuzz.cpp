@@ -42,7 +42,7 @@ int run_unit(uint64_t first, int count, const std::string& how, const GraphMaker
                                                 : fuzz_cpp;
     const bool lays_out = how.starts_with("layouts");
     const auto failures =
-        how == "sizes"       ? fuzz_symbolic(first, count, counts)
+        how == "sizes"           ? fuzz_symbolic(first, count, counts)
         : how == "sizes-cpp"     ? fuzz_symbolic_cpp(first, count, counts)
         : how == "sizes-cuda"    ? fuzz_symbolic_cuda(first, count, counts)
         : how == "sizes-threads" ? fuzz_symbolic_threads(first, count, counts)

@@ -17,6 +17,7 @@
 #include "tiny_compile/graph/sizes.h"
 #include "tiny_compile/loops/inputs.h"
 #include "tiny_compile/loops/interpreter.h"
+#include "tiny_compile/runtime/build.h"
 #include "tiny_compile/runtime/cuda_executable.h"
 #include "tiny_compile/tensor/cuda_memory.h"
 
@@ -173,8 +174,8 @@ struct BuiltProgram {
 };
 
 // Planned programs of a graph of numbers, for each of its sizes in turn.
-std::vector<BuiltProgram> programs_of(const Graph& numbers, uint64_t seed, Target target,
-                                  SymbolicCounts& counts) {
+std::vector<BuiltProgram> programs_of(const Graph& numbers, uint64_t seed,
+                                      const Machine& machine, SymbolicCounts& counts) {
   std::vector<BuiltProgram> result;
   for (const int64_t size : sizes_of_inputs(numbers)) {
     const auto graph = with_symbol(numbers, size, static_cast<int64_t>(seed % 2));
@@ -182,7 +183,7 @@ std::vector<BuiltProgram> programs_of(const Graph& numbers, uint64_t seed, Targe
     try {  // a stage that fails is symbolic_failures' to tell
       Pipeline pipeline = until(default_pipeline(), "tile");
       pipeline.push_back({"emit", Emit([](const Tiles&) { return Source{}; })});
-      const Staged staged = run_pipeline(pipeline, *graph, true, target);
+      const Staged staged = run_pipeline(pipeline, *graph, true, machine);
       result.push_back({seed, staged.program, staged.tiles, calls_of(*graph, size, seed)});
     } catch (const Error&) {
       continue;
@@ -192,18 +193,17 @@ std::vector<BuiltProgram> programs_of(const Graph& numbers, uint64_t seed, Targe
   return result;
 }
 
-std::vector<BuiltProgram> all_programs_of(uint64_t first, int count, Target target,
-                                      SymbolicCounts& counts) {
+std::vector<BuiltProgram> all_programs_of(uint64_t first, int count, const Machine& machine,
+                                          SymbolicCounts& counts) {
   std::vector<BuiltProgram> all;
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); seed++) {
-    for (BuiltProgram& one : programs_of(random_graph(seed), seed, target, counts))
+    for (BuiltProgram& one : programs_of(random_graph(seed), seed, machine, counts))
       all.push_back(std::move(one));
   }
   return all;
 }
 
-using Run =
-    std::function<std::vector<Tensor>(const BuiltProgram&, const Source&, const Call&)>;
+using Run = std::function<std::vector<Tensor>(const BuiltProgram&, const Source&, const Call&)>;
 
 std::string wrong_code(const BuiltProgram& one, const Source& source, const Run& run) {
   for (const Call& call : one.calls) {
@@ -269,7 +269,8 @@ std::vector<FuzzFailure> symbolic_failures(const Graph& numbers, uint64_t seed,
 }
 
 std::vector<FuzzFailure> fuzz_symbolic_cpp(uint64_t first, int count, SymbolicCounts& counts) {
-  const std::vector<BuiltProgram> all = all_programs_of(first, count, Target::Cpp, counts);
+  const std::vector<BuiltProgram> all =
+      all_programs_of(first, count, default_machine(Target::Cpp), counts);
   if (all.empty()) return {};
   std::vector<Program> programs;
   for (const BuiltProgram& one : all) programs.push_back(one.program);
@@ -283,41 +284,39 @@ std::vector<FuzzFailure> fuzz_symbolic_cpp(uint64_t first, int count, SymbolicCo
 }
 
 std::vector<FuzzFailure> fuzz_symbolic_cuda(uint64_t first, int count, SymbolicCounts& counts) {
-  const std::vector<BuiltProgram> all = all_programs_of(first, count, Target::Cuda, counts);
+  const std::vector<BuiltProgram> all = all_programs_of(first, count, machine_on(cuda), counts);
   if (all.empty()) return {};
   const std::vector<Source> sources = cuda_of(all);
   const auto library =
       load_cubin(build_cuda(sources[0].text, cuda_device(0).architecture).cubin, 0);
-  return failures_of(all, sources,
-                     [&](const BuiltProgram& one, const Source& source, const Call& call) {
-                       std::vector<Tensor> there;
-                       for (const Tensor& input : call.inputs)
-                         there.push_back(copy_to(input, cuda));
-                       std::vector<Tensor> outputs =
-                           CudaExecutable(one.program, source, library).run(there);
-                       for (Tensor& output : outputs) output = copy_to(output, cpu);
-                       return outputs;
-                     });
+  return failures_of(
+      all, sources, [&](const BuiltProgram& one, const Source& source, const Call& call) {
+        std::vector<Tensor> there;
+        for (const Tensor& input : call.inputs) there.push_back(copy_to(input, cuda));
+        std::vector<Tensor> outputs = CudaExecutable(one.program, source, library).run(there);
+        for (Tensor& output : outputs) output = copy_to(output, cpu);
+        return outputs;
+      });
 }
 
 std::vector<FuzzFailure> fuzz_symbolic_threads(uint64_t first, int count,
                                                SymbolicCounts& counts) {
-  const std::vector<BuiltProgram> all = all_programs_of(first, count, Target::Cuda, counts);
+  Machine plain = default_machine(Target::Cuda);
+  plain.name = "plain", plain.cluster = 1;  // one block at a time runs on a CPU
+  const std::vector<BuiltProgram> all = all_programs_of(first, count, plain, counts);
   if (all.empty()) return {};
   const std::vector<Source> sources = cuda_of(all);
   Source together = sources[0];
   for (size_t k = 1; k < sources.size(); k++)
     together.kernels.insert(together.kernels.end(), sources[k].kernels.begin(),
                             sources[k].kernels.end());
-  lessons::Threads machine(threads::for_cpu(together), threads::names_of(together));
-  return failures_of(all, sources,
-                     [&](const BuiltProgram& one, const Source& source, const Call& call) {
-                       const Substitution numbers = sizes_of_call(one.program, call.inputs);
-                       return threads::run_on(machine,
-                                              with_buffers_for(one.program, numbers),
-                                              threads::with_numbers(source, numbers),
-                                              call.inputs);
-                     });
+  lessons::Threads all_threads(threads::for_cpu(together), threads::names_of(together));
+  return failures_of(
+      all, sources, [&](const BuiltProgram& one, const Source& source, const Call& call) {
+        const Substitution numbers = sizes_of_call(one.program, call.inputs);
+        return threads::run_on(all_threads, with_buffers_for(one.program, numbers),
+                               threads::with_numbers(source, numbers), call.inputs);
+      });
 }
 
 std::vector<FuzzFailure> fuzz_symbolic(uint64_t first, int count, SymbolicCounts& counts) {

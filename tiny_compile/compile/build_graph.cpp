@@ -65,15 +65,15 @@ Pipeline pipeline_for(const CompileOptions& options, Device device, const Graph&
   const Matmul library = options.tf32 ? Matmul::LibraryTf32 : Matmul::Library;
   const Pipeline pipeline =
       generates ? options.pipeline : with_library(options.pipeline, available_matmul(library));
-  if (!searches(options)) return pipeline;
+  if (!searches(options) || !symbols(graph).empty()) return pipeline;
   return with_tuning(pipeline, device,
                      {.seconds = options.tune_seconds, .say = progress_on_terminal()});
 }
 
 Built build_graph(const CompileOptions& options, const Graph& graph, Device device) {
   const Built built = built_with(options, graph, device);
-  if (!searches(options) || device == cpu || options.deterministic || !multiplies(graph) ||
-      options.backend == "eager" || !takes_drawn_inputs(graph))
+  if (!searches(options) || !symbols(graph).empty() || device == cpu || options.deterministic ||
+      !multiplies(graph) || options.backend == "eager" || !takes_drawn_inputs(graph))
     return built;
   try {
     return faster_products(built, options, graph, device);

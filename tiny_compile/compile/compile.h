@@ -218,8 +218,14 @@ class Compiled {
       }
       return outputs;
     };
-    Specialization result{
-        trace(run, inputs, state_->cache.options().name), {}, nullptr, std::move(inputs)};
+    const CompileOptions& options = state_->cache.options();
+    const std::optional<SymbolicInputs> sized = symbolic_inputs(options, inputs);
+    Specialization result{sized
+                              ? trace_symbolic(run, sized->types, options.name, sized->example)
+                              : trace(run, inputs, options.name),
+                          {},
+                          nullptr,
+                          std::move(inputs)};
     for (const Captured& captured : result.traced.captured) {
       result.live.push_back(captured.variable && is_ours(**captured.variable));
       result.inputs.push_back(captured.tensor);

@@ -8,6 +8,11 @@
 
 namespace tiny_compile {
 
+// An axis of a tensor among the arguments, which are numbered in order.
+struct DynamicAxis {
+  int tensor = 0, axis = 0;
+};
+
 struct CompileOptions {
   // "cpp", "cuda", "interpreter"; "eager": one kernel an op, where the inputs are; "": where
   // the inputs are
@@ -31,6 +36,11 @@ struct CompileOptions {
   // Whoever uses a donated tensor after the call gets an error, a view of it keeps its values; a
   // call that fails says so where it had begun to write.
   std::vector<int> donate = {};
+  // Axes whose sizes may be others at each call: {{0, 0}}, the first tensor's first. What is traced and
+  // compiled is used again for all sizes that fit what the function asked about them; those that are
+  // equal when it is traced are one size. As in PyTorch, 0 and 1 are numbers. Tensors that are not
+  // row-major are copied; products are generated kernels.
+  std::vector<DynamicAxis> dynamic = {};
   std::string name = "main";  // of the graph, in texts and errors
   size_t cache_limit = 64;    // kinds of input kept; the least recently used goes
 #ifdef NDEBUG

@@ -165,7 +165,9 @@ Pipeline default_pipeline() {
 Pipeline with_library(Pipeline pipeline, Matmul matmul) {
   if (matmul == Matmul::Generated) return pipeline;
   const auto at = std::find_if_not(pipeline.begin(), pipeline.end(), takes_graph);
-  auto leave = [matmul](const Program& program) { return use_library_matmul(program, matmul); };
+  auto leave = [matmul](const Program& program) {  // whose calls are of numbers
+    return sizes(program).empty() ? use_library_matmul(program, matmul) : program;
+  };
   pipeline.insert(at, Stage{"library", ProgramPass(leave)});
   const auto lowers = std::find_if(pipeline.begin(), pipeline.end(),
                                    [](const Stage& s) { return s.name == "lower"; });

@@ -175,6 +175,7 @@ CudaExecutable::CudaExecutable(const Program& program, const Source& source,
 void CudaExecutable::prepare(const Program& program, const Source& source) {
   plans_ = std::make_unique<const CallPlans>(program, source);
   const auto add = [&](const KernelEntry& entry) {
+    if (entry.library) fail(program.name, ": the library's products are of numbers");
     if (!entry.grid.is_constant(0))
       functions_[entry.function] = library_->function(entry.function, entry.shared);
   };

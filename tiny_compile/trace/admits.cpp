@@ -23,10 +23,14 @@ bool admits(const Traced& traced, std::span<const Tensor> inputs) {
   }
   try {
     SymbolValues sizes;
-    for (const auto& [symbol, value] : solve_sizes(declared, shapes))
-      sizes.push_back({symbol, value.constant()});
-    return std::all_of(traced.guards.begin(), traced.guards.end(),
-                       [&](const SizeGuard& guard) { return guard.admits(sizes); });
+    const Substitution solved = solve_sizes(declared, shapes);
+    for (const auto& [symbol, value] : solved) sizes.push_back({symbol, value.constant()});
+    const bool fit = std::all_of(shapes.begin(), shapes.end(), [&](const SizedInput& input) {
+      return substitute(input.shape, solved) ==
+             Shape(input.numbers.begin(), input.numbers.end());
+    });
+    return fit && std::all_of(traced.guards.begin(), traced.guards.end(),
+                              [&](const SizeGuard& guard) { return guard.admits(sizes); });
   } catch (const Error&) {  // no such sizes, or a guard's n*n leaves 64 bits
     return false;
   }
