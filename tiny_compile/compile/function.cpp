@@ -17,15 +17,11 @@
 #include "tiny_compile/runtime/buffers.h"
 #include "tiny_compile/runtime/log.h"
 #include "tiny_compile/tensor/cuda_memory.h"
-#include "tiny_compile/trace/admits.h"
 
 namespace tiny_compile {
 namespace {
 
 thread_local double current_budget = 1;
-
-constexpr int kAligned = 16;              // bytes
-constexpr int64_t kMostOfSize = 1 << 24;  // of a symbolic one
 
 bool is_same(const LayoutPointer& a, const LayoutPointer& b) {
   return a == b || (a->shape == b->shape && a->strides == b->strides);
@@ -90,25 +86,13 @@ std::string first_difference_in_words(const Entry& entry, const Signature& signa
   return "";
 }
 
-bool may_be_sized(const Tensor& tensor) {
-  return tensor.device() == cpu || alignment(tensor) >= kAligned;
-}
-
-// Of the tensors that calls bring.
-bool admits_arguments(const Entry& entry, const std::vector<Tensor>& tensors) {
-  for (size_t i = 0; i < tensors.size(); i++) {
-    const bool fits =
-        entry.sized ? tensors[i].device() == entry.guards[i].device && may_be_sized(tensors[i])
-                    : entry.guards[i].admits(tensors[i]);
-    if (!fits) return false;
-  }
-  return !entry.sized || admits(*entry.sized, tensors);
-}
-
 bool admits(const Entry& entry, const Signature& signature) {
   const size_t arguments = signature.tensors.size();
   if (arguments + entry.captured.size() != entry.guards.size()) return false;
-  if (!admits_arguments(entry, signature.tensors)) return false;
+  if (entry.sized && !entry.sized->admits(signature.tensors)) return false;
+  for (size_t i = 0; i < arguments && !entry.sized; i++) {
+    if (!entry.guards[i].admits(signature.tensors[i])) return false;
+  }
   for (size_t k = 0; k < entry.captured.size(); k++) {
     const Tensor* now = entry.captured[k].now();
     if (!now || !entry.guards[arguments + k].admits(*now)) return false;
@@ -201,35 +185,6 @@ std::string Guard::difference(const Tensor& tensor) const {
   return "";
 }
 
-// The axis, or nothing where the size is a number: 0, 1, or more than a symbol stands for.
-std::optional<SymbolicInputs> symbolic_inputs(const CompileOptions& options,
-                                              const std::vector<Tensor>& inputs) {
-  if (!std::all_of(inputs.begin(), inputs.end(), may_be_sized)) return std::nullopt;
-  SymbolicInputs result;
-  for (const Tensor& input : inputs)
-    result.types.push_back({input.dtype(), Shape(input.shape().begin(), input.shape().end())});
-  for (const auto& [tensor, axis] : options.dynamic) {
-    const bool exists =
-        tensor >= 0 && tensor < std::ssize(inputs) && axis >= 0 && axis < inputs[tensor].rank();
-    if (!exists)
-      fail(options.name, ": dynamic names axis ", axis, " of tensor ", tensor, " of ",
-           inputs.size(), ", which is none");
-    const int64_t number = inputs[tensor].shape()[axis];
-    if (number < 2 || number > kMostOfSize) continue;
-    const auto same = [&](const auto& known) { return known.second == number; };
-    auto known = std::find_if(result.example.begin(), result.example.end(), same);
-    if (known == result.example.end()) {
-      const Symbol symbol = {str("n", result.example.size()), SymbolKind::Size};
-      known = result.example.insert(known, {symbol, number});
-    }
-    result.types[tensor].shape[axis] = Expr::symbol(known->first, 2, kMostOfSize);
-  }
-  if (result.example.empty()) return std::nullopt;
-  if (!options.donate.empty())
-    fail(options.name, ": donated tensors have sizes that are numbers; leave out dynamic");
-  return result;
-}
-
 FunctionCache::FunctionCache(CompileOptions options) : options_(std::move(options)) {
   check_budget(options_.memory_budget);
   check_mode(options_.mode);
@@ -309,13 +264,6 @@ std::vector<int> copied_inputs(const Entry& entry) {
   return found;
 }
 
-bool is_sized(const std::vector<Type>& given) {
-  return std::any_of(given.begin(), given.end(), [](const Type& type) {
-    return !std::all_of(type.shape.begin(), type.shape.end(),
-                        [](const Expr& size) { return size.is_constant(); });
-  });
-}
-
 void require_one_use(const std::string& name, const std::vector<Tensor>& donated,
                      const std::vector<Tensor>& inputs) {
   for (const Tensor& tensor : donated) {
@@ -343,9 +291,7 @@ std::shared_ptr<const Entry> FunctionCache::add(const Signature& signature,
   entry->draws = specialization.traced.draws;
   entry->structure = std::move(specialization.structure);
   entry->graph = std::move(specialization.traced.graph);
-  if (is_sized(specialization.traced.given))
-    entry->sized =
-        Traced{{}, {}, 0, specialization.traced.given, std::move(specialization.traced.guards)};
+  entry->sized = sized_trace(specialization.traced, signature.tensors);
   entry->donated = donated_inputs(entry->graph);
   entry->device = device_of(*entry, signature.tensors.size(), options_);
   entry->copied = copied_inputs(*entry);

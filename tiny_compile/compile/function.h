@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tiny_compile/compile/dynamic.h"
 #include "tiny_compile/compile/options.h"
 #include "tiny_compile/runtime/build.h"
 #include "tiny_compile/trace/tracer.h"
@@ -48,15 +49,6 @@ struct Specialization {
   std::vector<Tensor> inputs;  // what the graph was traced for, captured ones included
 };
 
-// The inputs with symbols for the sizes that may be others at another call, and what these are here.
-struct SymbolicInputs {
-  std::vector<Type> types;
-  SymbolValues example;
-};
-// Nothing where all sizes are numbers. Throws where the options name what is no axis.
-std::optional<SymbolicInputs> symbolic_inputs(const CompileOptions& options,
-                                              const std::vector<Tensor>& inputs);
-
 struct Guard {
   bool operator==(const Guard& other) const;
   DType dtype;
@@ -84,10 +76,10 @@ struct Entry {
   std::vector<uint64_t> extras;
   std::vector<Reading> captured;
   int64_t draws = 0;
-  Graph graph;                  // as traced
-  std::optional<Traced> sized;  // of symbolic sizes: what was given, and its guards
-  Device device;                // of the inputs; CPU tensors without axes go along anywhere
-  Built built;                  // without `run` for the interpreter
+  Graph graph;                      // as traced
+  std::optional<SizedTrace> sized;  // where sizes are symbolic
+  Device device;                    // of the inputs; CPU tensors without axes go along anywhere
+  Built built;                      // without `run` for the interpreter
   std::shared_ptr<const void> structure;
   std::vector<int> donated;  // numbers of inputs
   std::vector<int> copied;   // likewise: elsewhere, or with reversed axes

@@ -18,10 +18,13 @@ struct TileFault {
 // and buffers used within their bounds, registers by unrolled names alone, vectors aligned,
 // scalars defined on all paths to where they are used and of one dtype, shuffles where all lanes
 // of a warp come and barriers where all threads of a block do, no more shared memory and threads
-// than the machine has.
+// than the machine has. Of symbolic sizes: for the ends of their intervals, and some numbers between.
 TileFault fault_of(const Program& program, int kernel, const Tile& tile);
 
-// Throws tc::Error: a fault of a tile, a kernel under layouts that has none or another that has one.
+// tile/verify.cpp: of a tile of numbers, and the kernel that it is of.
+TileFault fault_of_numbers(const Program& program, const Kernel& kernel, const Tile& tile);
+
+// tile/faults.cpp: throws tc::Error: a fault of a tile, a kernel under layouts that has none or another that has one.
 // The Program is taken to be verified.
 void verify(const Tiles& tiles);
 

@@ -1,0 +1,77 @@
+// Which faults has a tile, for whatever sizes? Of symbolic sizes it is asked for some numbers:
+//
+//   tile f for n: 1..1024 { ... }   =>   n = 1, 1024, 2, ...: each as a tile of numbers
+#include <algorithm>
+
+#include "tiny_compile/graph/sizes.h"
+#include "tiny_compile/tile/sized.h"
+#include "tiny_compile/tile/verify.h"
+
+namespace tiny_compile {
+namespace {
+
+// The kernel's scalars, behind which the tile's own stand; all else is the kernel's.
+bool is_of(const Tile& tile, Kernel kernel) {
+  const std::vector<Scalar>&own = kernel.scalars, &all = tile.kernel.scalars;
+  if (all.size() < own.size() || !std::equal(own.begin(), own.end(), all.begin())) return false;
+  kernel.scalars = all;
+  return kernel == tile.kernel;
+}
+
+// What the program does may be wrong for some numbers: it is asked again once they are known.
+bool is_sound(const Program& program) {
+  try {
+    verify(program);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+void check(const Scheduled& one) {
+  const Kernel& kernel = one.program.kernels[one.kernel];
+  const bool wants = becomes_tile(kernel);
+  if (wants != one.tile.has_value())
+    fail("kernel ", kernel.name,
+         wants ? " has layouts, but no tile" : " has a tile, but no layouts");
+  if (!one.tile) return;
+  const TileFault fault = fault_of(one.program, one.kernel, *one.tile);
+  if (fault.why.empty()) return;
+  fail("tile ", kernel.name,
+       fault.statement < 0 ? "" : str(", statement ", fault.statement + 1), ": ", fault.why);
+}
+
+}  // namespace
+
+TileFault fault_of(const Program& program, int kernel, const Tile& tile) {
+  const Kernel& own = program.kernels[kernel];
+  if (!is_of(tile, own)) return {str("is not of kernel ", own.name), -1};
+  const std::vector<Expr> symbolic = sizes(program);
+  if (symbolic.empty()) return fault_of_numbers(program, own, tile);
+  for (const Substitution& numbers : some_numbers(symbolic)) {
+    const Tile sized = substitute(tile, numbers);
+    TileFault fault =
+        fault_of_numbers(substitute_in_buffers(program, numbers), sized.kernel, sized);
+    if (fault.why.empty() || !is_sound(substitute(program, numbers))) continue;
+    fault.why += str(", for ", values_text(numbers));
+    return fault;
+  }
+  return {};
+}
+
+void verify(const Tiles& tiles) {
+  const Program& program = tiles.program;
+  if (tiles.of_kernel.size() != program.kernels.size())
+    fail("program ", program.name, " has ", program.kernels.size(), " kernels, but room for ",
+         tiles.of_kernel.size(), " tiles");
+  const bool fits = tiles.of_sizes.empty() || tiles.of_sizes.size() == program.kernels.size();
+  for (size_t k = 0; k < program.kernels.size(); k++) {
+    const size_t sized = program.kernels[k].sized.size();
+    if (!fits || (tiles.of_sizes.empty() ? 0 : tiles.of_sizes[k].size()) != sized)
+      fail("kernel ", program.kernels[k].name, " has ", sized,
+           " schedules for some sizes, and as many tiles it has not");
+    for (int n = -1; n < static_cast<int>(sized); n++) check(scheduled(tiles, k, n));
+  }
+}
+
+}  // namespace tiny_compile
