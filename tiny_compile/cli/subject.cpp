@@ -46,7 +46,6 @@ Subject parse_subject(const Arguments& arguments, const std::string& text) {
   } catch (const Error& error) {
     fail(arguments.file, ":", error.what());
   }
-  if (subject.tiles) require_numbers(subject.sizes(), "a tile", arguments.file, text, start);
   const Substitution numbers = bind_sizes(subject.sizes(), arguments.sizes);
   subject.graph = substitute(subject.graph, numbers);
   subject.program = substitute(subject.program, numbers);
