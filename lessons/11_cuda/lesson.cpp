@@ -42,7 +42,7 @@ void show_kernel() {
 void show_launch(const Staged& all) {
   for (const KernelEntry& kernel : all.source.kernels)
     std::printf("launch %s<<<%lld, %d>>>\n", kernel.function.c_str(),
-                static_cast<long long>(kernel.grid), kernel.block);
+                static_cast<long long>(kernel.grid.constant()), kernel.block);
 }
 
 void show_text() {

@@ -346,7 +346,7 @@ void show_cuda_run() {
   threads.run(entry.function, entry.grid.constant(), entry.block, arguments);
   const Tensor got = from_vector<float>(c, wanted.shape());
   std::printf("%lld blocks of %d threads, %lld barriers: %s\n",
-              static_cast<long long>(entry.grid), entry.block,
+              static_cast<long long>(entry.grid.constant()), entry.block,
               static_cast<long long>(threads.barriers()),
               first_difference(wanted, got) ? "other bits" : "the bits of the interpreter");
 }
