@@ -15,6 +15,7 @@
 
 #include "tiny_compile/codegen/cpp_store.h"
 #include "tiny_compile/codegen/cpp_trees.h"
+#include "tiny_compile/codegen/cpp_vectors.h"
 #include "tiny_compile/graph/scan.h"
 #include "tiny_compile/loops/empty.h"
 

@@ -14,6 +14,8 @@
 
 #include <cstdint>
 
+#include "tiny_compile/codegen/cpp_vectors.h"
+
 namespace tiny_compile {
 namespace {
 

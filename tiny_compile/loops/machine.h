@@ -25,9 +25,9 @@ struct Machine {
   int64_t block_shared = 0;            // bytes of shared memory that a block may have
   int64_t shared = 0;                  // bytes of it that a multiprocessor has
   int64_t cluster = 0;                 // blocks of the largest cluster; 1: it has none
-  int64_t bandwidth = 0;               // of its memory: GB a second; 0: not known, as the next two
-  int64_t clock = 0;                   // MHz
-  int64_t products = 0;                // of halves, that a multiprocessor's tensor cores add a clock
+  int64_t bandwidth = 0;  // of its memory: GB a second; 0: not known, as the next two
+  int64_t clock = 0;      // MHz
+  int64_t products = 0;   // of halves, that a multiprocessor's tensor cores add a clock
   // A CPU's; 0 of a GPU. What a text or the system does not say of a core is as in cpu:16.
   int64_t cores = 0, vector = 0;  // vector: bytes
   int64_t l1 = 0, l3 = 0;         // bytes: a core's, and all cores'

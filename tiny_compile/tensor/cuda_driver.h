@@ -33,7 +33,7 @@ struct CudaDevice {
   int l2_bytes = 0;
   int clock = 0, memory_clock = 0;  // kHz; 0 where the driver does not say, as the next
   int memory_bits = 0;              // that come at once, twice in a clock
-  CudaContext context = nullptr;  // the device's primary context
+  CudaContext context = nullptr;    // the device's primary context
 };
 
 // Throws tc::Error where CUDA is missing (saying what) or there is no such device.
