@@ -447,6 +447,26 @@ TEST_CASE("an edited tile is obeyed, and stays as it is", "[tc][tile]") {
              ContainsSubstring("a second tile of "));
 }
 
+TEST_CASE("an edited tile of a CPU is obeyed, and is for one", "[tc][tile]") {
+  const std::string graph =
+      "graph f(%0 x: f32[6,40]) {\n  %1: f32[6,40] = exp %0\n  return %1\n}\n";
+  const std::string tiles = tc({"print", "-", "--until=tile", "--target=cpp"}, graph).out;
+  CHECK_THAT(tiles, ContainsSubstring("\ntile exp_1 units 240 grain "));
+  CHECK(tc({"print", "-"}, tiles).out == tiles);
+  CHECK(tc({"emit", "-"}, tiles).out == tc({"emit", "-", "--target=cpp"}, graph).out);
+  CHECK(tc({"run", "-", "--backend=cpp", "--against=interpreter"}, tiles).code == 0);
+  CHECK(tc({"explain", "-", "--machine=cpu:16"}, tiles).code == 0);
+
+  const size_t at = tiles.rfind(" = exp(");
+  REQUIRE(at > tiles.find("\ntile "));
+  const std::string edited = std::string(tiles).replace(at, 7, " = neg(");
+  CHECK(tc({"run", "-", "--backend=interpreter", "--against=interpreter"}, edited).code == 2);
+  CHECK(tc({"run", "-", "--backend=cpp"}, edited).out !=
+        tc({"run", "-", "--backend=cpp"}, tiles).out);
+  CHECK_THAT(tc({"emit", "-", "--target=cuda"}, tiles).problems,
+             ContainsSubstring("tiles are for a CPU"));
+}
+
 TEST_CASE("tc explain says of tiles what it says of their schedules, and bench times them",
           "[tc][tile]") {
   const std::string graph =

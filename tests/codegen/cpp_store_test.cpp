@@ -97,7 +97,7 @@ TEST_CASE("a row of more than 1024 chunks follows the tree", "[cpp_reduce]") {
       "%1\n  return "
       "%2\n}\n");
   const std::vector<Tensor> inputs = random_inputs(graph, 3);
-  const Source source = emit_cpp(program);
+  const Source source = emit_cpp(lower_to_tiles(program));
   CHECK(source.text.find("tc_fold_") != std::string::npos);
   const Executable executable(program, source, build_cpp(source.text, default_toolchain()));
   CHECK(same_bits(interpret(graph, inputs)[0], executable.run(inputs)[0]));

@@ -123,7 +123,7 @@ TEST_CASE("dots of any axes, strides, windows, masks and dtypes run in tiles, to
     tiled += scheduled.back().kernels[0].schedule->strategy == Strategy::Tiles;
   }
   CHECK(tiled > 20);  // the others are of few terms, or of few results
-  const std::vector<Source> sources = emit_cpp_together(scheduled);
+  const std::vector<Source> sources = emit_cpp_together(lower_all_to_tiles(scheduled));
   for (size_t p = 0; p < plain.size(); p++) {
     INFO(texts[p]);
     const std::vector<Tensor> inputs = inputs_of(plain[p]);

@@ -71,7 +71,8 @@ TEST_CASE("twelve layers are as many functions as three", "[functions]") {
 
 TEST_CASE("programs emitted together share the kernels that are the same", "[functions]") {
   const Program three = staged(layers(3)).program, twelve = staged(layers(12)).program;
-  const std::vector<Source> sources = emit_cpp_together({three, twelve});
+  const std::vector<Source> sources =
+      emit_cpp_together(lower_all_to_tiles(std::vector{three, twelve}));
   CHECK(sources[0].text == sources[1].text);
   CHECK(functions_of(sources[1]) == functions_of(sources[0]));
 }
@@ -82,7 +83,7 @@ TEST_CASE("kernels a.b and a_b are two functions", "[functions]") {
       "  return %1, %2\n}\n");
   Program program = run_pipeline(until(default_pipeline(), "lower"), graph, true).program;
   program.kernels[0].name = "a.b", program.kernels[1].name = "a_b";
-  CHECK(functions_of(emit_cpp(program)).size() == 2);
+  CHECK(functions_of(emit_cpp(lower_to_tiles(program))).size() == 2);
 }
 
 TEST_CASE("a long source is several units, which linked are the same library", "[functions]") {

@@ -26,7 +26,7 @@ constexpr const char* kClamped = R"(program f {
 TEST_CASE("an index may be the least and the greatest of some", "[codegen][index]") {
   use_no_cache();
   Program program = parse_program(kClamped);
-  const Source source = emit_cpp(program);
+  const Source source = emit_cpp(lower_to_tiles(program));
   INFO(source.text);
   const BuiltLibrary built = build_cpp(source.text, default_toolchain());
   const std::vector<float> values = {0, 1, 2, 3, 4, 5, 6, 7},

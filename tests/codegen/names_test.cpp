@@ -31,7 +31,7 @@ constexpr const char* kDotted = R"(program f {
 TEST_CASE("x.y and x_y, a.b and a_b are different names in C++", "[codegen][names]") {
   use_no_cache();
   const Program program = parse_program(kDotted);
-  const Source source = emit_cpp(program);
+  const Source source = emit_cpp(lower_to_tiles(program));
   const BuiltLibrary built = build_cpp(source.text, default_toolchain());
   std::vector<Tensor> inputs;
   for (float scale : {1.f, 2.f}) {
@@ -60,6 +60,7 @@ TEST_CASE("an origin that ends in a backslash does not swallow the next line",
           "[codegen][names]") {
   Program program = parse_program(kDotted);
   program.kernels[0].where = {{"odd\\", 0}, {"a\nb.cpp", 3}};
-  REQUIRE_THAT(emit_cpp(program).text, ContainsSubstring("// odd_, a_b.cpp:3\nextern"));
+  REQUIRE_THAT(emit_cpp(lower_to_tiles(program)).text,
+               ContainsSubstring("// odd_, a_b.cpp:3\nextern"));
   REQUIRE_THAT(emit_cuda(program).text, ContainsSubstring("// odd_, a_b.cpp:3\n"));
 }

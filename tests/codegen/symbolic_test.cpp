@@ -28,7 +28,7 @@ class OneText {
     for (const Graph& graph : graphs_)
       programs_.push_back(
           run_pipeline(until(default_pipeline(), "plan_memory"), graph, true).program);
-    sources_ = emit_cpp_together(programs_);
+    sources_ = emit_cpp_together(lower_all_to_tiles(programs_));
     built_ = build_cpp(sources_[0].text, default_toolchain(), sources_[0].units);
     for (size_t k = 0; k < graphs_.size(); k++) {
       REQUIRE(sizes(programs_[k]).size() == symbols(graphs_[k]).size());

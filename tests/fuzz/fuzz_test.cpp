@@ -130,7 +130,7 @@ TEST_CASE("guards tell when a kernel writes outside its buffers", "[fuzz]") {
   const Graph graph =
       parse_graph("graph f(%0 x: f32[5]) {\n  %1: f32[5] = exp %0\n  return %1\n}");
   const Program program = run_pipeline(default_pipeline(), graph, true).program;
-  Source source = emit_cpp(program);
+  Source source = emit_cpp(lower_to_tiles(program));
   source.kernels[0].units = source.kernels[0].units + 1;
   const BuiltLibrary built = build_cpp(source.text, default_toolchain());
   REQUIRE_THROWS_WITH(run_guarded(program, source, *built.library, random_inputs(graph, 1)),
@@ -163,7 +163,7 @@ void require_same_in_cpp(const std::string& text) {
   use_no_cache();
   const Graph graph = parse_graph("graph f" + text);
   const Program program = run_pipeline(default_pipeline(), graph, true).program;
-  const Source source = emit_cpp(program);
+  const Source source = emit_cpp(lower_to_tiles(program));
   const BuiltLibrary built = build_cpp(source.text, default_toolchain());
   for (uint64_t seed = 1; seed <= 5; seed++) {
     const std::vector<Tensor> inputs = random_inputs(graph, seed);

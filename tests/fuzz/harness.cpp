@@ -20,6 +20,7 @@
 #include "tiny_compile/runtime/call_plan.h"
 #include "tiny_compile/runtime/cuda_executable.h"
 #include "tiny_compile/tensor/cuda_memory.h"
+#include "tiny_compile/tile/verify.h"
 
 namespace tiny_compile {
 
@@ -116,7 +117,12 @@ struct Builder {
 };
 
 std::vector<Run> build_cpp_unit(const std::vector<Program>& programs) {
-  const std::vector<Source> sources = emit_cpp_together(programs);
+  const std::vector<Tiles> all = lower_all_to_tiles(programs);
+  for (const Tiles& tiles : all) {
+    verify(tiles);
+    if (!(parse_tiles(print(tiles)) == tiles)) fail("tiles' text parses to other tiles");
+  }
+  const std::vector<Source> sources = emit_cpp_together(all);
   const auto library =
       build_cpp(sources[0].text, default_toolchain(), sources[0].units).library;
   std::vector<Run> runs;

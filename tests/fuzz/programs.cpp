@@ -249,7 +249,7 @@ std::vector<FuzzFailure> fuzz_programs(uint64_t first, int number, MutantCounts&
                                        const std::function<void(uint64_t)>& begin) {
   const auto build = [](const std::vector<Mutant>& mutants,
                         const std::vector<Program>& programs) -> Check {
-    const std::vector<Source> sources = emit_cpp_together(programs);
+    const std::vector<Source> sources = emit_cpp_together(lower_all_to_tiles(programs));
     const auto library = build_cpp(sources[0].text, default_toolchain()).library;
     return [&mutants, sources, library](size_t k) {
       const auto wrong_at = [&](bool at_end) {

@@ -274,7 +274,7 @@ std::vector<FuzzFailure> fuzz_symbolic_cpp(uint64_t first, int count, SymbolicCo
   if (all.empty()) return {};
   std::vector<Program> programs;
   for (const BuiltProgram& one : all) programs.push_back(one.program);
-  const std::vector<Source> sources = emit_cpp_together(programs);
+  const std::vector<Source> sources = emit_cpp_together(lower_all_to_tiles(programs));
   const auto library =
       build_cpp(sources[0].text, default_toolchain(), sources[0].units).library;
   return failures_of(all, sources,

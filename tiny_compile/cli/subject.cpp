@@ -12,8 +12,10 @@ namespace tiny_compile {
 namespace {
 
 Tiles with_machine(Tiles tiles, const Machine& machine) {
-  if (target_of(machine) != Target::Cuda)
-    fail("tiles are for a GPU: give --target=cuda, or --backend=cuda to run them");
+  if (target_of(machine) != tiles.program.target)
+    fail(tiles.program.target == Target::Cuda
+             ? "tiles are for a GPU: give --target=cuda, or --backend=cuda to run them"
+             : "tiles are for a CPU: give --target=cpp, or --backend=cpp to run them");
   tiles.program = for_machine(std::move(tiles.program), machine);
   return tiles;
 }

@@ -17,12 +17,13 @@
 #include <algorithm>
 
 #include "tiny_compile/codegen/cpp_columns.h"
+#include "tiny_compile/codegen/cpp_errors.h"
 #include "tiny_compile/codegen/cpp_kernel.h"
 #include "tiny_compile/codegen/cpp_matmul.h"
-#include "tiny_compile/codegen/cpp_points.h"
 #include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cpp_scatter.h"
 #include "tiny_compile/codegen/cpp_store.h"
+#include "tiny_compile/codegen/cpp_tiles.h"
 #include "tiny_compile/codegen/cpp_trees.h"
 #include "tiny_compile/codegen/cpp_turned.h"
 #include "tiny_compile/codegen/functions.h"
@@ -30,53 +31,17 @@
 #include "tiny_compile/codegen/scan.h"
 #include "tiny_compile/codegen/sort.h"
 #include "tiny_compile/loops/ends_of_rows.h"
+#include "tiny_compile/loops/turned_loads.h"
+#include "tiny_compile/tile/sized.h"
 
 namespace tiny_compile {
 namespace {
-
-// Bytes of kernels in a unit: a third of a second of g++, which takes 0.05 s for an empty one.
-constexpr size_t kUnit = 16 << 10;
 
 constexpr int64_t kWorkAlone = 1 << 13;  // elements, some us, that one thread does alone
 
 constexpr const char* kHead =
     R"(#define TC_FN static inline __attribute__((always_inline, unused))
 #define TC_FAIL(code) tc_fail(code)
-)";
-
-// Errors are a thread's own, so that calls side by side keep theirs; tc_fail stays a call
-// because the address of such a word, computed in a gather's loop, doubles the loop's time.
-constexpr const char* kErrors =
-    R"(static __thread unsigned tc_error_word = 0;
-static void tc_fail(unsigned) __attribute__((noinline, cold, unused));
-static void tc_fail(unsigned code) { tc_error_word |= code; }
-extern "C" unsigned tc_take_errors() {
-  const unsigned bits = tc_error_word;
-  tc_error_word = 0;
-  return bits;
-}
-)";
-
-// The same for units that are compiled side by side: the first has the word.
-constexpr const char* kErrorsOfUnits =
-    R"(__attribute__((cold, visibility("hidden"))) void tc_fail(unsigned);
-#if !defined(TC_UNIT) || TC_UNIT == 0
-static __thread unsigned tc_error_word = 0;
-__attribute__((noinline)) void tc_fail(unsigned code) { tc_error_word |= code; }
-extern "C" unsigned tc_take_errors() {
-  const unsigned bits = tc_error_word;
-  tc_error_word = 0;
-  return bits;
-}
-#endif
-)";
-
-constexpr const char* kInRange = R"(
-static inline bool tc_in_range(long long index, long long limit) {
-  if ((unsigned long long)index < (unsigned long long)limit) return true;
-  TC_FAIL(1u);
-  return false;
-}
 )";
 
 // Steps s, s+1, ... that are stores over the same inner loops share one nest.
@@ -225,18 +190,9 @@ Expr grain_of(const Kernel& kernel) {
   return max(schedule.grain, floor_div(kWorkAlone, max(work, 1)));
 }
 
-Functions::Written write_kernel(const LoneKernel& given, const std::string& function) {
-  const SizeNames names = size_names(sizes(given.program));
-  const LoneKernel lone = {substitute(given.program, names.there), given.buffers};
-  const bool in_rows = schedule_of(lone.kernel()).strategy == Strategy::Rows;
-  const Kernel kernel = in_rows ? with_ends_of_rows(lone.kernel()) : lone.kernel();
-  KernelEntry entry;
-  entry.function = function;
-  entry.units = row_count(kernel);
-  entry.grain = grain_of(lone.kernel());
-  for (size_t b = 0; b < lone.buffers.size(); b++) entry.buffers.push_back(static_cast<int>(b));
-  KernelText text(lone.program, kernel);
-  text.begin_function(entry.function);
+// The body of a kernel that is no tile; what it says of itself, goes into `entry`.
+KernelEntry write_family(KernelText& text, KernelEntry entry) {
+  const Kernel& kernel = text.kernel;
   switch (schedule_of(kernel).strategy) {
     case Strategy::Layouts:
     case Strategy::Library: CHECK(false, "layouts and the library are for cuda"); break;
@@ -252,9 +208,7 @@ Functions::Written write_kernel(const LoneKernel& given, const std::string& func
         entry.units = write_turned(text, turned);
         entry.grain = max(floor_div(entry.grain, kSquare * kSquare), 1);
       } else {
-        const int64_t points = write_points(text);
-        entry.grain = max(floor_div(entry.grain, points), 1);
-        entry.units = floor_div(entry.units, points);
+        write_rows(text);  // of which nobody made a tile
       }
       break;
     case Strategy::Rows:
@@ -263,6 +217,30 @@ Functions::Written write_kernel(const LoneKernel& given, const std::string& func
       write_rows(text);
       break;
   }
+  return entry;
+}
+
+Functions::Written write_kernel(const LoneKernel& given, const std::optional<Tile>& tile,
+                                const std::string& function) {
+  const SizeNames names = size_names(sizes(given.program));
+  const LoneKernel lone = {substitute(given.program, names.there), given.buffers};
+  const std::optional<Tile> own =
+      tile ? std::optional(substitute(*tile, names.there)) : std::nullopt;
+  const bool in_rows = schedule_of(lone.kernel()).strategy == Strategy::Rows;
+  const Kernel kernel = own       ? own->kernel
+                        : in_rows ? with_ends_of_rows(lone.kernel())
+                                  : lone.kernel();
+  KernelText text(lone.program, kernel);
+  KernelEntry entry;
+  entry.function = function;
+  entry.units = own ? own->units : row_count(kernel);
+  entry.grain = own ? own->grain : grain_of(lone.kernel());
+  for (size_t b = 0; b < lone.buffers.size(); b++) entry.buffers.push_back(static_cast<int>(b));
+  text.begin_function(entry.function);
+  if (own)
+    write_cpp_tile(text, *own);
+  else
+    entry = write_family(text, std::move(entry));
   if (text.calls.has("tc_stream")) text.out.line("tc_stream_done();");
   text.out.close();
   entry.units = substitute(entry.units, names.back);
@@ -272,39 +250,31 @@ Functions::Written write_kernel(const LoneKernel& given, const std::string& func
   return {entry, text.out.str(), text.calls};
 }
 
-// Functions for one compiler each, of about equal lengths.
-std::vector<std::string> units_of(const std::vector<std::string>& functions) {
-  size_t total = 0, done = 0;
-  for (const std::string& function : functions) total += function.size();
-  std::vector<std::string> units(std::max<size_t>(total / kUnit, 1));
-  for (const std::string& function : functions) {
-    units[done * units.size() / std::max<size_t>(total, 1)] += function;
-    done += function.size();
-  }
-  std::erase(units, "");
-  return units.empty() ? functions : units;
-}
-
-// Each unit between an #if and an #endif where there are several.
-std::string joined(const std::vector<std::string>& units) {
-  if (units.size() < 2) return join(units, "");
-  std::string text;
-  for (size_t u = 0; u < units.size(); u++)
-    text += str("\n#if !defined(TC_UNIT) || TC_UNIT == ", u, units[u], "#endif\n");
-  return text;
+KernelEntry add_kernel(Functions& functions, const Tiles& tiles, size_t number,
+                       const std::string& suffix) {
+  const Kernel& kernel = tiles.program.kernels[number];
+  const LoneKernel lone = lone_kernel(tiles.program, kernel);
+  std::optional<Tile> tile;
+  if (tiles.of_kernel[number]) tile = lone_tile(tiles.program, *tiles.of_kernel[number], lone);
+  return functions.add(lone, kernel, suffix, 0, tile,
+                       [&](const LoneKernel& own, const std::string& function) {
+                         return write_kernel(own, tile, function);
+                       });
 }
 
 }  // namespace
 
-Source emit_cpp(const Program& program) { return emit_cpp_together({program})[0]; }
+Source emit_cpp(const Tiles& tiles) { return emit_cpp_together({tiles})[0]; }
 
-std::vector<Source> emit_cpp_together(const std::vector<Program>& programs) {
-  std::vector<Source> sources(programs.size());
+std::vector<Source> emit_cpp_together(const std::vector<Tiles>& all) {
+  std::vector<Source> sources(all.size());
+  std::vector<Program> programs;
   Functions functions;
-  for (size_t p = 0; p < programs.size(); p++) {
-    const std::string suffix = programs.size() > 1 ? str("_p", p) : "";
-    for (const Kernel& kernel : programs[p].kernels)
-      sources[p].kernels.push_back(functions.add(programs[p], kernel, suffix, write_kernel));
+  for (size_t p = 0; p < all.size(); p++) {
+    programs.push_back(all[p].program);
+    const std::string suffix = all.size() > 1 ? str("_p", p) : "";
+    for (size_t k = 0; k < programs[p].kernels.size(); k++)
+      sources[p].kernels.push_back(add_kernel(functions, all[p], k, suffix));
   }
   const std::vector<std::string> units = units_of(functions.texts());
   Calls calls = functions.calls();
@@ -313,7 +283,7 @@ std::vector<Source> emit_cpp_together(const std::vector<Program>& programs) {
                            scatter_helpers(programs) +
                            reduction_helpers(functions.distinct(), calls) +
                            matmul_helpers(functions.distinct(), calls) + store_helpers(calls) +
-                           turned_helpers(calls) + joined(units);
+                           turned_helpers(calls) + joined_units(units);
   const std::string text =
       str("// ", programs[0].name, ": generated by tiny_compile\n", kHead,
           units.size() > 1 ? kErrorsOfUnits : kErrors, prelude_for(calls, false), body);

@@ -7,11 +7,7 @@
 
 namespace tiny_compile {
 
-// Loads that neighbouring columns (the last row axis) find far apart and neighbouring rows side
-// by side; empty where there are none, or squares would not help.
-std::vector<int> turned_loads(const Kernel& kernel);
-
-// Writes the kernel's body in squares; returns its units.
+// Writes the kernel's body in squares, for its turned_loads (loops/turned_loads.h); returns its units.
 Expr write_turned(KernelText& text, const std::vector<int>& loads);
 
 // The helper of such kernels, where it is among those that kernels call.

@@ -18,6 +18,9 @@ namespace {
 
 constexpr size_t kMostNamed = 8;  // users in a comment
 
+// Bytes of kernels in a unit: a third of a second of g++, which takes 0.05 s for an empty one.
+constexpr size_t kUnit = 16 << 10;
+
 // "// also k_exp_7, k_exp_9\n"
 std::string also(const std::vector<std::string>& users) {
   if (users.size() < 2) return "";
@@ -37,16 +40,11 @@ std::string Functions::unused_name(const std::string& wanted) {
   return name;
 }
 
-KernelEntry Functions::add(const Program& program, const Kernel& kernel,
-                           const std::string& suffix, const Write& write) {
-  return add(lone_kernel(program, kernel), kernel, suffix, 0, {}, write);
-}
-
 KernelEntry Functions::add(const LoneKernel& lone, const Kernel& kernel,
                            const std::string& suffix, int kind, const std::optional<Tile>& tile,
                            const Write& write) {
   Key key{key_of(lone), tile, kind};
-  if (tile) key.tile->kernel.name.clear();
+  if (tile) key.tile->kernel.name.clear(), key.tile->kernel.again = 0;  // as in key_of
   const auto [known, is_new] = known_.insert({std::move(key), functions_.size()});
   const std::string name = function_name(kernel) + suffix;
   if (is_new) {
@@ -74,6 +72,26 @@ std::vector<std::string> Functions::texts() const {
   for (const Function& f : functions_)
     texts.push_back(str("\n", f.comment, also(f.users), f.written.text));
   return texts;
+}
+
+std::vector<std::string> units_of(const std::vector<std::string>& functions) {
+  size_t total = 0, done = 0;
+  for (const std::string& function : functions) total += function.size();
+  std::vector<std::string> units(std::max<size_t>(total / kUnit, 1));
+  for (const std::string& function : functions) {
+    units[done * units.size() / std::max<size_t>(total, 1)] += function;
+    done += function.size();
+  }
+  std::erase(units, "");
+  return units.empty() ? functions : units;
+}
+
+std::string joined_units(const std::vector<std::string>& units) {
+  if (units.size() < 2) return join(units, "");
+  std::string text;
+  for (size_t u = 0; u < units.size(); u++)
+    text += str("\n#if !defined(TC_UNIT) || TC_UNIT == ", u, units[u], "#endif\n");
+  return text;
 }
 
 }  // namespace tiny_compile

@@ -24,12 +24,9 @@ class Functions {
   };
   using Write = std::function<Written(const LoneKernel& lone, const std::string& function)>;
 
-  // The entry of a kernel, whose function `write` makes unless an equal kernel has one. The
-  // function is "k_" + the kernel's name + `suffix`.
-  KernelEntry add(const Program& program, const Kernel& kernel, const std::string& suffix,
-                  const Write& write);
-  // The same of a kernel that stands for `kernel`. Equal are those of one kind, a number, with equal
-  // tiles over buffers of their own.
+  // The entry of `kernel`, for which another stands, whose function `write` makes unless an equal
+  // kernel has one: of one kind, a number, with an equal tile over buffers of its own. The function is
+  // "k_" + the kernel's name + `suffix`.
   KernelEntry add(const LoneKernel& lone, const Kernel& kernel, const std::string& suffix,
                   int kind, const std::optional<Tile>& tile, const Write& write);
   void add_comment(const std::string& text);  // instead of a function
@@ -60,6 +57,11 @@ class Functions {
   std::set<std::string> names_;
   Program distinct_;
 };
+
+// Functions' texts for one compiler each, of about equal lengths; and all of these, each between an #if
+// and an #endif where there are several.
+std::vector<std::string> units_of(const std::vector<std::string>& functions);
+std::string joined_units(const std::vector<std::string>& units);
 
 // "k_exp_1": the kernel's name as an identifier.
 std::string function_name(const Kernel& kernel);

@@ -152,8 +152,9 @@ Explanation climb_all(const Program& program, Pipeline pipeline, const Climb& cl
 
 Explanation climb_all(Tiles tiles, const Machine& machine, Pipeline pipeline,
                       const Climb& climb) {
-  if (target_of(machine) != Target::Cuda)
-    fail("tiles are for a GPU, which ", machine.name, " is not");
+  if (target_of(machine) != tiles.program.target)
+    fail("tiles are for a ", tiles.program.target == Target::Cuda ? "GPU" : "CPU", ", which ",
+         machine.name, " is not");
   tiles.program = for_machine(std::move(tiles.program), machine);
   std::erase_if(pipeline, [](const Stage& s) { return !std::holds_alternative<Emit>(s.run); });
   const auto stage = [&](const Pipeline& p) { return run_pipeline(p, tiles, true); };

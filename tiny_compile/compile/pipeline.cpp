@@ -186,7 +186,7 @@ bool takes_graph(const Stage& stage) {
 }
 
 Source emit(const Tiles& tiles) {
-  return tiles.program.target == Target::Cpp ? emit_cpp(tiles.program) : emit_cuda(tiles);
+  return tiles.program.target == Target::Cpp ? emit_cpp(tiles) : emit_cuda(tiles);
 }
 
 Pipeline replace(Pipeline pipeline, const std::string& name, decltype(Stage::run) run) {

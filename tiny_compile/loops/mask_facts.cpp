@@ -115,4 +115,16 @@ bool MaskFacts::within(const Expr& index, const Expr& size, int mask) {
   });
 }
 
+bool MaskFacts::within(const Expr& index, const Expr& size, int mask,
+                       const std::vector<Expr>& known) {
+  if (within(index, size, mask)) return true;
+  if (known.empty()) return false;
+  const Ways all = mask < 0 ? Ways{{}} : ways(mask, true, 0);
+  return std::all_of(all.begin(), all.end(), [&](std::vector<Expr> way) {
+    way.insert(way.end(), known.begin(), known.end());
+    const Facts facts(with_quotients_of(index, std::move(way)));
+    return facts.imply_at_least_zero(index) && facts.imply_at_least_zero(size - 1 - index);
+  });
+}
+
 }  // namespace tiny_compile

@@ -17,6 +17,8 @@ class MaskFacts {
 
   // Whether 0 <= index < size wherever the mask (-1: always) is true.
   bool within(const Expr& index, const Expr& size, int mask);
+  // The same where all of `known` are 0 or more as well.
+  bool within(const Expr& index, const Expr& size, int mask, const std::vector<Expr>& known);
 
  private:
   using Ways = std::vector<std::vector<Expr>>;  // one of them holds, each of its Exprs >= 0

@@ -8,9 +8,15 @@
 namespace tiny_compile {
 
 Cluster::Cluster(const Tile& tile, int64_t number)
-    : integers(tile, number),
+    : Cluster(tile, ThreadIntegers(tile, number), 32 * tile.warps) {}
+
+Cluster::Cluster(const Tile& tile, int64_t begin, int64_t end)
+    : Cluster(tile, ThreadIntegers(begin, end), kTurns) {}
+
+Cluster::Cluster(const Tile& tile, ThreadIntegers known, int block)
+    : integers(std::move(known)),
       tile_(tile),
-      block_(32 * tile.warps),
+      block_(block),
       threads_(block_ * tile.cluster),
       stretch_(static_cast<size_t>(tile.cluster)) {
   values_.resize(tile.kernel.scalars.size());
@@ -22,6 +28,13 @@ Cluster::Cluster(const Tile& tile, int64_t number)
     arrays_.emplace_back(elements, 0xffffffffffffffffull);
     accesses_.emplace_back(array.space == Space::Register ? 0 : elements);
   }
+}
+
+void Cluster::spread(int turns) {
+  stretch_[0]++;  // what was read before is read
+  integers.spread(turns);
+  for (std::vector<uint64_t>& values : values_)
+    if (!values.empty()) std::fill(values.begin(), values.begin() + turns, values[0]);
 }
 
 void Cluster::pass_barrier(const Threads& threads) {
@@ -170,7 +183,8 @@ size_t Cluster::place(int array, int64_t index, int thread) const {
 }
 
 int64_t Cluster::stretch_of(int array, int64_t index, int thread) {
-  if (tile_.arrays[array].space == Space::Shared) return stretch_[rank_of(thread)];
+  const Space space = tile_.arrays[array].space;
+  if (space == Space::Shared || space == Space::L1) return stretch_[rank_of(thread)];
   const bool is_elsewhere = index % tile_.cluster != rank_of(thread);
   if (is_elsewhere && of_cluster_ == 0)
     fail("tile ", tile_.kernel.name, ": thread ", thread, " uses ", tile_.arrays[array].name,

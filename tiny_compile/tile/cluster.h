@@ -23,6 +23,7 @@ struct Message {
 class Cluster {
  public:
   Cluster(const Tile& tile, int64_t number);
+  Cluster(const Tile& tile, int64_t begin, int64_t end);  // on a CPU
 
   ThreadIntegers integers;
   void pass_barrier(const Threads& threads);
@@ -30,6 +31,11 @@ class Cluster {
   void start(const Threads& threads);
   // A block's memory is there from its start to its end, and blocks start and end by themselves.
   void end() const;
+
+  // On a CPU: the first of turns that are done side by side know what was known before them. After
+  // them, all is there that they wrote.
+  void spread(int turns);
+  void end_turns() { stretch_[0]++; }
 
   // --- values ---
 
@@ -48,6 +54,7 @@ class Cluster {
   void read_element(int id, int array, const Expr& place, int lane_xor, const Threads& threads);
 
  private:
+  Cluster(const Tile& tile, ThreadIntegers integers, int block);
   [[noreturn]] void fail_race(const char* does, int array, int64_t index, int thread) const;
   int rank_of(int thread) const { return thread / block_; }
 

@@ -30,10 +30,11 @@ bool is_sound(const Program& program) {
 
 void check(const Scheduled& one) {
   const Kernel& kernel = one.program.kernels[one.kernel];
-  const bool wants = becomes_tile(kernel);
+  const bool wants = becomes_tile(one.program, kernel);
+  const char* what = one.program.target == Target::Cuda ? "layouts" : "points";
   if (wants != one.tile.has_value())
     fail("kernel ", kernel.name,
-         wants ? " has layouts, but no tile" : " has a tile, but no layouts");
+         wants ? str(" has ", what, ", but no tile") : str(" has a tile, but no ", what));
   if (!one.tile) return;
   const TileFault fault = fault_of(one.program, one.kernel, *one.tile);
   if (fault.why.empty()) return;
@@ -49,6 +50,7 @@ TileFault fault_of(const Program& program, int kernel, const Tile& tile) {
   const std::vector<Expr> symbolic = sizes(program);
   if (symbolic.empty()) return fault_of_numbers(program, own, tile);
   for (const Substitution& numbers : some_numbers(symbolic)) {
+    if (is_on_cpu(tile) && substitute(tile.units, numbers).is_constant(0)) continue;
     const Tile sized = substitute(tile, numbers);
     TileFault fault =
         fault_of_numbers(substitute_in_buffers(program, numbers), sized.kernel, sized);

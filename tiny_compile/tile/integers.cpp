@@ -36,6 +36,16 @@ ThreadIntegers::ThreadIntegers(const Tile& tile, int64_t number)
   set("lane", all(), lanes);
 }
 
+ThreadIntegers::ThreadIntegers(int64_t begin, int64_t end) : threads_(kTurns) {
+  set("begin", {0}, {begin});
+  set("end", {0}, {end});
+}
+
+void ThreadIntegers::spread(int count) {
+  for (auto& [name, values] : symbols_)
+    std::fill(values.begin(), values.begin() + count, values[0]);
+}
+
 Threads ThreadIntegers::all() const {
   Threads threads(static_cast<size_t>(threads_));
   std::iota(threads.begin(), threads.end(), 0);

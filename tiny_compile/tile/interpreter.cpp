@@ -11,6 +11,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "tiny_compile/base/integer.h"
 #include "tiny_compile/graph/lanes.h"
 #include "tiny_compile/loops/inputs.h"
 #include "tiny_compile/loops/sized_schedules.h"
@@ -89,6 +90,11 @@ class ClusterRun {
       : tile_(tile), buffers_(buffers), threads_(tile, number) {
     run(tile.body, threads_.integers.all());
     threads_.end();
+  }
+  // A CPU's thread.
+  ClusterRun(const Tile& tile, Buffers& buffers, int64_t begin, int64_t end)
+      : tile_(tile), buffers_(buffers), threads_(tile, begin, end) {
+    run(tile.body, {0});
   }
 
  private:
@@ -189,6 +195,7 @@ class ClusterRun {
           buffers_.put(s.buffer, index[n], threads_.value(s.value, threads[n]));
         return;
       }
+      case StatementKind::Stream: return stream(s, threads);
       case StatementKind::Ahead: return;
       case StatementKind::For: return run_for(s, threads);
       case StatementKind::If:
@@ -258,12 +265,36 @@ class ClusterRun {
     }
   }
 
+  void stream(const Statement& s, const Threads& threads) {
+    const int64_t index = threads_.integers.evaluate(s.index, threads)[0],
+                  count = threads_.integers.evaluate(s.place, threads)[0];
+    for (int64_t v = 0; v < count; v++)
+      buffers_.put(s.buffer, index + v, threads_.element_read(s.array, v, threads[0]));
+  }
+
   void run_for(const Statement& s, const Threads& threads) {
-    const int64_t extent = threads_.integers.evaluate(s.index, threads)[0];
-    for (int64_t i = 0; i < extent; i++) {
+    const int64_t from = threads_.integers.evaluate(s.from, threads)[0],
+                  to = threads_.integers.evaluate(s.index, threads)[0];
+    if (s.vector) return run_turns(s, from, to);
+    for (int64_t i = from; i < to; i++) {
       threads_.integers.set(s.name, threads, Integers(threads.size(), i));
       run(s.body, threads);
     }
+  }
+
+  // As by a thread each: what one writes no other reads.
+  void run_turns(const Statement& s, int64_t from, int64_t to) {
+    if (from >= to) return;
+    threads_.spread(static_cast<int>(std::min<int64_t>(to - from, kTurns)));
+    for (int64_t first = from; first < to; first += kTurns) {
+      Threads turns(static_cast<size_t>(std::min<int64_t>(to - first, kTurns)));
+      std::iota(turns.begin(), turns.end(), 0);
+      Integers places(turns.size());
+      std::iota(places.begin(), places.end(), first);
+      threads_.integers.set(s.name, turns, places);
+      run(s.body, turns);
+    }
+    threads_.end_turns();
   }
 
   const Tile& tile_;
@@ -272,10 +303,19 @@ class ClusterRun {
   int highest_ = -1;  // of all exponents where it runs now
 };
 
+// By three threads, where there is work for them.
+void run_units(const Tile& tile, Buffers& buffers) {
+  const int64_t units = tile.units.constant(),
+                each = std::max(ceil_divide(units, 3), tile.grain.constant());
+  for (int64_t begin = 0; begin < units; begin += each)
+    ClusterRun(tile, buffers, begin, std::min(begin + each, units));
+}
+
 }  // namespace
 
 void run_tile(const Tile& tile, std::vector<Memory>& memory) {
   Buffers buffers(tile, memory);
+  if (is_on_cpu(tile)) return run_units(tile, buffers);
   const int64_t clusters = tile.grid.constant();
   for (int64_t number = 0; number < clusters; number++) ClusterRun(tile, buffers, number);
 }

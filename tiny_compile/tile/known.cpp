@@ -12,10 +12,40 @@
 #include "tiny_compile/tile/range.h"
 
 namespace tiny_compile {
+namespace {
 
-Known::Known(const Tile& tile) {
-  for (const Expr& symbol : {block_of(tile), rank_of(tile), warp_of(tile), lane_of_warp()})
-    names_.push_back({symbol.name(), symbol, symbol});
+// a and b of max(a, b), if that is its kind.
+std::vector<Expr> parts_of(const Expr& value, ExprKind kind) {
+  return value.is_constant() || value.kind() != kind ? std::vector<Expr>() : value.operands();
+}
+
+bool divides(const Expr& fact) {
+  const std::vector<Term> parts = terms(fact);
+  return std::any_of(parts.begin(), parts.end(), [](const Term& part) {
+    return !part.factor.is_constant() && part.factor.kind() == ExprKind::FloorDiv;
+  });
+}
+
+// Facts about the integers in these, and about those in such facts.
+std::vector<Expr> facts_near(const std::vector<Expr>& values, const std::vector<Expr>& facts) {
+  std::vector<Expr> names, near;
+  for (const Expr& value : values) collect_symbols(value, names);
+  for (int step = 0; step < 2; step++) {
+    near.clear();
+    for (const Expr& fact : facts) {
+      const auto names_it = [&](const Expr& name) { return depends_on(fact, name.symbol()); };
+      if (std::any_of(names.begin(), names.end(), names_it)) near.push_back(fact);
+    }
+    for (const Expr& fact : near) collect_symbols(fact, names);
+  }
+  return near;
+}
+
+}  // namespace
+
+Known::Known(const Tile& tile) : on_cpu_(is_on_cpu(tile)) {
+  for (const Expr& symbol : given(tile))
+    names_.push_back({symbol.name(), symbol, symbol, false, true, symbol.bounds()});
 }
 
 void Known::back_to(const Mark& mark) {
@@ -34,12 +64,36 @@ bool Known::has(const std::string& name) const { return find(name) != nullptr; }
 void Known::add_let(const std::string& name, const Expr& extent, const Expr& value) {
   Name known{name, Expr::index(name, extent), in_threads(value)};
   known.proven = is_within(value, extent);
+  const Expr symbol = known.symbol;
+  if (!on_cpu_) return names_.push_back(std::move(known));
+  known.value = symbol;
+  known.most = bounds_of(value);
   names_.push_back(std::move(known));
+  for (const Expr& part : parts_of(value, ExprKind::Max)) say(symbol - part);
+  for (const Expr& part : parts_of(value, ExprKind::Min)) say(part - symbol);
 }
 
-void Known::add_loop(const std::string& name, int64_t extent, bool unrolled) {
-  const Expr symbol = Expr::index(name, extent);
-  names_.push_back({name, symbol, symbol, unrolled});
+void Known::add_loop(const Statement& loop) {
+  const Expr symbol = Expr::index(loop.name, loop.place);
+  if (!on_cpu_) return names_.push_back({loop.name, symbol, symbol, loop.unrolled});
+  const Interval first = bounds_of(loop.from), last = bounds_of(loop.index);
+  names_.push_back(
+      {loop.name, symbol, symbol, loop.unrolled, true, {first.low, last.high - 1}});
+  if (!loop.from.is_constant()) say(symbol - loop.from);
+  if (!loop.index.is_constant()) say(loop.index - 1 - symbol);
+  if (first.low > symbol.bounds().low) say(symbol - first.low);
+  if (last.high - 1 < symbol.bounds().high) say(Expr(last.high - 1) - symbol);
+}
+
+// From what the names in it were found to be.
+Interval Known::bounds_of(const Expr& value) const {
+  Substitution found;
+  for (const Symbol& symbol : symbols(value)) {
+    if (const Name* known = find(symbol.name))
+      found.push_back({symbol, Expr::symbol(symbol, known->most.low,
+                                            std::max(known->most.low, known->most.high))});
+  }
+  return substitute(value, found).bounds();
 }
 
 void Known::add_condition(const Expr& lesser, const Expr& greater) {
@@ -88,10 +142,34 @@ bool Known::is_within(const Expr& index, const Expr& count) const {
   if (range_of(index).is_below(count.constant())) return true;
   const Expr value = in_threads(index);
   if (range_of(value).is_below(count.constant())) return true;
+  return are_at_least_zero({value, count - value - 1});
+}
+
+bool Known::are_at_least_zero(const std::vector<Expr>& values) const {
+  const auto imply = [&](const std::vector<Expr>& facts) {
+    const Facts known(facts);
+    return std::all_of(values.begin(), values.end(),
+                       [&](const Expr& value) { return known.imply_at_least_zero(value); });
+  };
+  std::vector<Expr> all;
+  for (const Condition& condition : conditions_) all.push_back(condition.fact);
+  if (!on_cpu_) return imply(all);
+  const std::vector<Expr> near = facts_near(values, all);
+  std::vector<Expr> plain = near;
+  std::erase_if(plain, divides);
+  return imply(plain) || imply(near);
+}
+
+bool Known::is_at_least_zero(const Expr& value) const {
+  return range_of(value).low >= 0 || are_at_least_zero({in_threads(value)});
+}
+
+std::vector<Expr> Known::facts_of_names() const {
   std::vector<Expr> facts;
-  for (const Condition& condition : conditions_) facts.push_back(condition.fact);
-  const Facts known(facts);
-  return known.imply_at_least_zero(value) && known.imply_at_least_zero(count - value - 1);
+  for (const Condition& condition : conditions_) {
+    if (on_cpu_ && symbols(condition.fact).size() == 1) facts.push_back(condition.fact);
+  }
+  return facts;
 }
 
 bool Known::has_only_multiples_of(const Expr& index, int64_t width) const {

@@ -24,12 +24,16 @@ class Known {
 
   bool has(const std::string& name) const;
   void add_let(const std::string& name, const Expr& extent, const Expr& value);
-  void add_loop(const std::string& name, int64_t extent, bool unrolled);
+  void add_loop(const Statement& loop);
   void add_condition(const Expr& lesser, const Expr& greater);
 
   // "" where all that the index names is known and as small as it says; at0, at1, ... are, below
   // `places`. Else why not: "k may be 100 here, and is below 100".
   std::string why_unreadable(const Expr& index, size_t places = 0);
+  // Whether it is never less than 0, so much is known.
+  bool is_at_least_zero(const Expr& value) const;
+  // What is known of single integers: i1 - 3, where a loop begins with 3.
+  std::vector<Expr> facts_of_names() const;
   // Of an index that can be read.
   bool is_within(const Expr& index, const Expr& count) const;
   bool has_only_multiples_of(const Expr& index, int64_t width) const;
@@ -40,12 +44,18 @@ class Known {
   bool all_blocks_come() const;   // of a cluster, with all their threads
 
  private:
+  void say(const Expr& at_least_zero) { conditions_.push_back({at_least_zero}); }
+  Interval bounds_of(const Expr& value) const;
+  // By the conditions: by few of them if these suffice, since Facts go deeper where there are few.
+  bool are_at_least_zero(const std::vector<Expr>& values) const;
+
   struct Name {
     std::string name;
     Expr symbol;
     Expr value;  // in block, warp, lane and the names of loops
     bool unrolled = false;
     bool proven = true;  // that it is below its extent
+    Interval most = {};  // on a CPU: of its value
   };
   struct Condition {
     Expr fact;  // at least 0
@@ -54,6 +64,7 @@ class Known {
   const Name* find(const std::string& name) const;
   Expr in_threads(const Expr& index) const;  // with the values of the names in it
 
+  const bool on_cpu_;
   std::vector<Name> names_;
   std::vector<Condition> conditions_;
 };

@@ -1,14 +1,17 @@
 // Question: which tile does this text mean? The inverse of tile/text.cpp.
 //
 //   tile      := 'tile' kernel ['for' ranges] 'grid' size ['cluster' n] 'block' n 'warps' ['resident' n] '{' {array} {statement} '}'
-//   array     := ('array' | 'shared') name ':' dtype '[' n ']'
+//              | 'tile' kernel 'units' size ['grain' size] '{' {array} {statement} '}'      on a CPU
+//   array     := ('array' | 'shared' | 'cluster' | 'l1') name ':' dtype '[' n ']' ['packed']
 //   statement := name ':' size '=' index                                  Let
 //              | ('$' n | 'r' n) '=' (value | element ['of lane ^' n])    Define
 //              | 'divisor' value
 //              | element '=' (value | 'load' ['$' n ':'] place ['x' n])   Set, Load
 //              | 'store' place ['x' n] '=' (value | element)              Store, StoreAll
 //              | 'ahead' place ['x' n]
+//              | 'stream' place 'x' index '=' array
 //              | 'for' name '<' n ['unrolled'] '{' {statement} '}'
+//              | 'for' name ':' n '=' index '..' index ['vector'] '{' {statement} '}'
 //              | 'if' index '<' index '{' {statement} '}'                 If; behind one:
 //              | 'else' '{' {statement} '}'
 //              | 'send' element '=' value | 'await' array
@@ -38,6 +41,7 @@ class ElementParser : protected ValueParser {
     at_ = at;
     for (size_t b = 0; b < program.buffers.size(); b++)
       buffers_[program.buffers[b].name] = static_cast<int>(b);
+    for (const Expr& size : tiny_compile::sizes(program)) sizes_[size.name()] = size;
     for (size_t k = 0; k < program.kernels.size(); k++)
       kernels_[program.kernels[k].name] = static_cast<int>(k);
   }
@@ -63,6 +67,24 @@ class ElementParser : protected ValueParser {
     kernel_ = &tile_.kernel;
     for (size_t id = 0; id < kernel_->scalars.size(); id++)
       values_[static_cast<int64_t>(id)] = static_cast<int>(id);
+    if (program_.target == Target::Cpp)
+      parse_units();
+    else
+      parse_grid();
+    open();
+    names_ = given(tile_);
+  }
+
+  void parse_units() {
+    expect_word("units");
+    skip_blanks();
+    const size_t start = at_;
+    tile_.units = extent();
+    if (!is_on_cpu(tile_)) error(start, "a tile of no units");
+    if (accept_word("grain")) tile_.grain = extent();
+  }
+
+  void parse_grid() {
     expect_word("grid"), tile_.grid = sized("a grid");
     if (accept_word("cluster"))
       tile_.cluster = static_cast<int>(bounded(1, 16, "a cluster's blocks"));
@@ -70,8 +92,6 @@ class ElementParser : protected ValueParser {
     expect_word("warps");
     if (accept_word("resident"))
       tile_.resident = static_cast<int>(bounded(1, 32, "the number of resident blocks"));
-    open();
-    names_ = {block_of(tile_), rank_of(tile_), warp_of(tile_), lane_of_warp()};
   }
 
   // A number from 1 on, or what sizes say: n*3.
@@ -115,12 +135,14 @@ class ElementParser : protected ValueParser {
     skip_blanks();
     const size_t start = at_;
     const std::string name = identifier(what);
-    static constexpr std::string_view kTaken[] = {
-        "array",   "shared",   "cluster",         "for",
-        "if",      "else",     "ahead",           "store",
-        "load",    "index",    "philox",          "min",
-        "max",     "send",     "await",           "barrier",
-        "divisor", "shortcut", "cluster_barrier", "cluster_start"};
+    static constexpr std::string_view kTaken[] = {"array",        "shared",   "cluster",
+                                                  "l1",           "for",      "if",
+                                                  "else",         "ahead",    "store",
+                                                  "stream",       "load",     "index",
+                                                  "philox",       "min",      "max",
+                                                  "send",         "await",    "barrier",
+                                                  "divisor",      "shortcut", "cluster_barrier",
+                                                  "cluster_start"};
     const bool taken =
         std::find(std::begin(kTaken), std::end(kTaken), name) != std::end(kTaken) ||
         register_of(name) || name.find('.') != std::string::npos;
@@ -144,6 +166,7 @@ class ElementParser : protected ValueParser {
     Array array;
     array.space = accept_word("shared")    ? Space::Shared
                   : accept_word("cluster") ? Space::Cluster
+                  : accept_word("l1")      ? Space::L1
                                            : Space::Register;
     if (array.space == Space::Register && !accept_word("array")) return false;
     array.name = new_name("the array's name");
@@ -258,6 +281,7 @@ class TileParser : ElementParser {
       return open(), shortcut(body(), highest);
     }
     if (first == "store") return store_one_or_many();
+    if (first == "stream") return stream_block();
     if (first == "barrier") return barrier();
     if (first == "cluster_barrier") return cluster_barrier();
     if (first == "cluster_start") return cluster_start();
@@ -360,16 +384,36 @@ class TileParser : ElementParser {
     return store_vector(target, to, array, place, many);
   }
 
+  Statement stream_block() {
+    const auto [target, to] = in_memory();
+    expect_word("x");
+    const Expr count = index();
+    expect('=', "the number of elements");
+    return stream(target, to, look_up(arrays_, "array"), count);
+  }
+
+  // q < 16, or i1: 100 = first .. last
   Statement loop() {
     const std::string name = new_name("the loop's name");
-    expect('<', "the loop's name");
-    const int64_t extent = bounded(1, kMost, "a loop's extent");
-    const bool unrolled = accept_word("unrolled");
+    Statement s;
+    if (accept(':')) {
+      const Expr extent = sized("a loop's extent");
+      expect('=', "the extent");
+      const Expr from = index();
+      expect('.', "where the loop begins"), expect('.', "where the loop begins");
+      s = for_range(name, extent, from, index(), {});
+    } else {
+      expect('<', "the loop's name");
+      const Expr extent = sized("a loop's extent");
+      s = for_range(name, extent, 0, extent, {});
+    }
+    s.unrolled = accept_word("unrolled");
+    s.vector = accept_word("vector");
     open();
-    new_integer(name, extent);
-    Body inner = body();
+    new_integer(name, s.place);
+    s.body = body();
     names_.pop_back();
-    return for_each(name, extent, unrolled, std::move(inner));
+    return s;
   }
 
   Statement condition() {

@@ -27,7 +27,7 @@ class Sizing {
   Sizing(Tile& tile, const Substitution& values) : tile_(tile), values_(values) {}
 
   void run() {
-    tile_.grid = substitute(tile_.grid, values_);
+    for (Expr* all : {&tile_.grid, &tile_.units, &tile_.grain}) *all = substitute(*all, values_);
     Substitution known = values_;
     for (Axis& axis : tile_.kernel.axes) {
       axis.extent = substitute(axis.extent, values_);
@@ -37,7 +37,7 @@ class Sizing {
       step.limit = substitute(step.limit, known);
       step.index = substitute(step.index, with_places(known, {step.limit}));
     }
-    name(known, block_of(tile_).name(), tile_.grid);
+    for (const Expr& one : given(tile_)) known.insert(known.begin(), {one.name(), one});
     named_ = known;
     size(tile_.body, known);
     for (Scalar& scalar : tile_.kernel.scalars) {
@@ -51,8 +51,10 @@ class Sizing {
     for (Statement& s : body) {
       const Expr before = s.place;
       s.place = substitute(s.place, known);
+      s.from = substitute(s.from, known);
       s.index = substitute(s.index, s.kind == StatementKind::Load ? of_load(s, known) : known);
-      if (s.kind == StatementKind::Let && !(s.place == before)) {
+      const bool names = s.kind == StatementKind::Let || s.kind == StatementKind::For;
+      if (names && !(s.place == before)) {
         name(known, s.name, s.place);
         name(named_, s.name, s.place);
       }

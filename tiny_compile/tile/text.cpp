@@ -11,10 +11,8 @@ class TilePrinter {
   TilePrinter(const Program& program, const Tile& tile) : program_(program), tile_(tile) {}
 
   std::string print(const std::vector<SizeRange>& when) {
-    text_ = str("tile ", tile_.kernel.name, when.empty() ? "" : " for " + str(when), " grid ",
-                tile_.grid, tile_.cluster == 1 ? "" : str(" cluster ", tile_.cluster),
-                " block ", tile_.warps, " warps",
-                tile_.resident ? str(" resident ", tile_.resident) : "", " {\n");
+    text_ = str("tile ", tile_.kernel.name, when.empty() ? "" : " for " + str(when),
+                is_on_cpu(tile_) ? units() : grid(), " {\n");
     for (const Array& array : tile_.arrays)
       line(str(name_of(array.space), " ", array.name, ": ", array.dtype, "[", array.size, "]",
                array.packed ? " packed" : ""));
@@ -23,6 +21,22 @@ class TilePrinter {
   }
 
  private:
+  std::string units() const {
+    const bool has_grain = !tile_.grain.is_constant(1);
+    return str(" units ", tile_.units, has_grain ? str(" grain ", tile_.grain) : "");
+  }
+  std::string grid() const {
+    return str(" grid ", tile_.grid, tile_.cluster == 1 ? "" : str(" cluster ", tile_.cluster),
+               " block ", tile_.warps, " warps",
+               tile_.resident ? str(" resident ", tile_.resident) : "");
+  }
+
+  // "q < 16", or "i1: 100 = first .. last"
+  std::string range(const Statement& s) const {
+    if (s.from.is_constant(0) && s.place == s.index) return str(s.name, " < ", s.index);
+    return str(s.name, ": ", s.place, " = ", s.from, " .. ", s.index);
+  }
+
   void line(const std::string& text) {
     text_ += std::string(static_cast<size_t>(2 * depth_), ' ') + text + "\n";
   }
@@ -98,10 +112,14 @@ class TilePrinter {
       case StatementKind::Store: return line(str("store ", in_memory(s), " = ", name(s.value)));
       case StatementKind::StoreAll:
         return line(str("store ", in_memory(s), many(s), " = ", at(s.array, s.place)));
+      case StatementKind::Stream:
+        return line(
+            str("stream ", in_memory(s), " x ", s.place, " = ", tile_.arrays[s.array].name));
       case StatementKind::Ahead: return line(str("ahead ", in_memory(s), many(s)));
       case StatementKind::For:
-        return block(str("for ", s.name, " < ", s.index, s.unrolled ? " unrolled" : ""),
-                     s.body);
+        return block(
+            str("for ", range(s), s.unrolled ? " unrolled" : "", s.vector ? " vector" : ""),
+            s.body);
       case StatementKind::If: return block(str("if ", s.index, " < ", s.place), s.body);
       case StatementKind::Else: return block("else", s.body);
       case StatementKind::Shortcut:

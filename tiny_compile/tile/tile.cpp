@@ -11,13 +11,25 @@ constexpr int kWord = 4;  // bytes that a message has at least
 }  // namespace
 
 const char* name_of(Space space) {
-  return space == Space::Register ? "array" : space == Space::Shared ? "shared" : "cluster";
+  switch (space) {
+    case Space::Register: return "array";
+    case Space::Shared: return "shared";
+    case Space::Cluster: return "cluster";
+    default: return "l1";
+  }
 }
 
 Expr block_of(const Tile& tile) { return Expr::index("block", tile.grid); }
 Expr rank_of(const Tile& tile) { return Expr::index("rank", tile.cluster); }
 Expr warp_of(const Tile& tile) { return Expr::index("warp", tile.warps); }
 Expr lane_of_warp() { return Expr::index("lane", 32); }
+Expr begin_of(const Tile& tile) { return Expr::index("begin", tile.units + 1); }
+Expr end_of(const Tile& tile) { return Expr::index("end", tile.units + 1); }
+
+std::vector<Expr> given(const Tile& t) {
+  if (is_on_cpu(t)) return {begin_of(t), end_of(t)};
+  return {block_of(t), rank_of(t), warp_of(t), lane_of_warp()};
+}
 
 Statement let(const std::string& name, const Expr& extent, const Expr& value) {
   Statement s;
@@ -82,6 +94,12 @@ Statement store_vector(int buffer, const Expr& index, int array, const Expr& pla
   return s;
 }
 
+Statement stream(int buffer, const Expr& index, int array, const Expr& count) {
+  Statement s = load_vector(array, count, buffer, index, 1);
+  s.kind = StatementKind::Stream;
+  return s;
+}
+
 Statement ahead_of(int buffer, const Expr& index, int64_t width) {
   Statement s = load_vector(-1, {}, buffer, index, static_cast<int>(width));
   s.kind = StatementKind::Ahead;
@@ -89,11 +107,19 @@ Statement ahead_of(int buffer, const Expr& index, int64_t width) {
 }
 
 Statement for_each(const std::string& name, int64_t extent, bool unrolled, Body body) {
+  Statement s = for_range(name, extent, 0, extent, std::move(body));
+  s.unrolled = unrolled;
+  return s;
+}
+
+Statement for_range(const std::string& name, const Expr& extent, const Expr& from,
+                    const Expr& to, Body body) {
   Statement s;
   s.kind = StatementKind::For;
   s.name = name;
-  s.index = extent;
-  s.unrolled = unrolled;
+  s.index = to;
+  s.place = extent;
+  s.from = from;
   s.body = std::move(body);
   return s;
 }

@@ -16,6 +16,16 @@
 // `lane` and what Let and For declare; where blocks stand in clusters, `block` is the cluster's number
 // and `rank` that of the block in it; values are a kernel's scalars, of which an Element reads an array
 // where it is defined. A printer writes a statement as it stands and decides nothing.
+//
+// On a CPU a block is one thread, and does the units of work begin .. end - 1 that it is handed:
+//
+//   tile exp_1 units 6400 {
+//     for row: 64 = begin/100 .. (end + 99)/100 {
+//       first: 100 = max(begin - row*100, 0)
+//       last: 101 = min(end - row*100, 100)
+//       for i1: 100 = first .. last vector {
+//         $0 = load x[row*128 + i1]
+//         ...
 #pragma once
 
 #include <string>
@@ -29,7 +39,8 @@ namespace tiny_compile {
 //   Register  a thread's own
 //   Shared    a block's
 //   Cluster   all blocks' of a cluster: element e stands in block e % cluster at e / cluster
-enum class Space : uint8_t { Register, Shared, Cluster };
+//   L1        of a CPU's thread: few enough bytes to stay in that cache
+enum class Space : uint8_t { Register, Shared, Cluster, L1 };
 
 const char* name_of(Space space);  // as the text has it: "shared"
 
@@ -52,7 +63,9 @@ struct Array {
 //   Store    buffer[index] = value
 //   StoreAll buffer[index ..] = array[place ..], `width` neighbours in one access
 //   Ahead    buffer[index ..], `width` neighbours of them, will be read soon: nothing else
-//   For      body for name = 0 .. index - 1; `unrolled`: indices of registers may use the name
+//   Stream   buffer[index ..] = the first `place` elements of an array, past the caches; on a CPU
+//   For      body for name = from .. index - 1, below `place`; `unrolled`: indices of registers may
+//            use the name; `vector`: on a CPU, no turn reads what another writes
 //   If       body where index < place
 //   Else     body where the If right before it has none
 //   Shortcut body: quotients by a Divisor and f32 exponentials in it may take short ways that say
@@ -75,6 +88,7 @@ enum class StatementKind : uint8_t {
   Load,
   Store,
   StoreAll,
+  Stream,
   Ahead,
   For,
   If,
@@ -90,12 +104,12 @@ enum class StatementKind : uint8_t {
 struct Statement {
   StatementKind kind = StatementKind::Barrier;
   std::string name;
-  Expr index, place;
+  Expr index, place, from;
   int value = -1;   // a scalar
   int array = -1;   // of the tile
   int buffer = -1;  // of the program
   int width = 1;
-  bool unrolled = false;
+  bool unrolled = false, vector = false;
   std::vector<Statement> body;
   bool operator==(const Statement&) const = default;
 };
@@ -109,6 +123,8 @@ struct Tile {
   int cluster = 1;   // blocks of a cluster
   int warps = 1;     // of a block
   int resident = 0;  // blocks that fit a multiprocessor at least; 0: what registers allow
+  Expr units = 0;    // on a CPU: of work; 0 on a GPU
+  Expr grain = 1;    // units that are worth a thread
   Body body;
   bool operator==(const Tile&) const = default;
 };
@@ -117,6 +133,11 @@ Expr block_of(const Tile& tile);  // 0 .. grid - 1
 Expr rank_of(const Tile& tile);   // 0 .. cluster - 1
 Expr warp_of(const Tile& tile);   // 0 .. warps - 1
 Expr lane_of_warp();              // 0 .. 31
+// On a CPU: the units that a thread is handed.
+inline bool is_on_cpu(const Tile& tile) { return !tile.units.is_constant(0); }
+Expr begin_of(const Tile& tile);         // 0 .. units
+Expr end_of(const Tile& tile);           // 0 .. units
+std::vector<Expr> given(const Tile& t);  // all that a tile's integers are made of
 
 // Statements, and what they are made of.
 Statement let(const std::string& name, const Expr& extent, const Expr& value);
@@ -127,8 +148,11 @@ Statement set(int array, const Expr& index, int value);
 Statement load_vector(int array, const Expr& place, int buffer, const Expr& index, int width);
 Statement store(int buffer, const Expr& index, int value);
 Statement store_vector(int buffer, const Expr& index, int array, const Expr& place, int width);
+Statement stream(int buffer, const Expr& index, int array, const Expr& count);
 Statement ahead_of(int buffer, const Expr& index, int64_t width);
 Statement for_each(const std::string& name, int64_t extent, bool unrolled, Body body);
+Statement for_range(const std::string& name, const Expr& extent, const Expr& from,
+                    const Expr& to, Body body);
 Statement if_less(const Expr& index, const Expr& than, Body body);
 Statement otherwise(Body body);
 Statement shortcut(Body body, int highest = -1);

@@ -12,6 +12,7 @@
 #include "tiny_compile/loops/sized_schedules.h"
 #include "tiny_compile/tile/lower.h"
 #include "tiny_compile/tile/parse.h"
+#include "tiny_compile/tile/points.h"
 #include "tiny_compile/tile/verify.h"
 
 namespace tiny_compile {
@@ -55,7 +56,9 @@ void renumber(Body& body, const std::function<int(int)>& number) {
 Tiles lower_to_tiles(const Program& program) {
   Tiles tiles{program, {}};
   const auto made = [](const Program& own, const Kernel& kernel) {
-    return becomes_tile(kernel) ? std::optional(lower_to_tile(own, kernel)) : std::nullopt;
+    if (!becomes_tile(own, kernel)) return std::optional<Tile>();
+    return std::optional(has_points(own, kernel) ? lower_points(own, kernel)
+                                                 : lower_to_tile(own, kernel));
   };
   for (const Kernel& kernel : program.kernels) tiles.of_kernel.push_back(made(program, kernel));
   if (!has_sized(program)) return tiles;
@@ -69,6 +72,12 @@ Tiles lower_to_tiles(const Program& program) {
   return tiles;
 }
 
+std::vector<Tiles> lower_all_to_tiles(const std::vector<Program>& programs) {
+  std::vector<Tiles> all;
+  for (const Program& program : programs) all.push_back(lower_to_tiles(program));
+  return all;
+}
+
 Scheduled scheduled(const Tiles& tiles, size_t kernel, int sized) {
   if (sized < 0) return {tiles.program, static_cast<int>(kernel), tiles.of_kernel[kernel]};
   const auto n = static_cast<size_t>(sized);
@@ -76,7 +85,8 @@ Scheduled scheduled(const Tiles& tiles, size_t kernel, int sized) {
           tiles.of_sizes.at(kernel).at(n)};
 }
 
-bool becomes_tile(const Kernel& kernel) {
+bool becomes_tile(const Program& program, const Kernel& kernel) {
+  if (program.target == Target::Cpp) return has_points(program, kernel);
   return schedule_of(kernel).strategy == Strategy::Layouts;
 }
 

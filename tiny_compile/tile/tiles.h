@@ -1,5 +1,5 @@
-// A Program whose kernels under layouts are tile programs: what the stage `tile` makes, and `emit`
-// writes. Kernels of other schedules go through as they are, and are still written by families of
+// A Program whose kernels under layouts, and of points on a CPU, are tile programs: what the stage
+// `tile` makes, and `emit` writes. Kernels of other schedules go through as they are, and are still written by families of
 // their own in codegen/.
 #pragma once
 
@@ -22,6 +22,7 @@ struct Tiles {
 };
 
 Tiles lower_to_tiles(const Program& program);
+std::vector<Tiles> lower_all_to_tiles(const std::vector<Program>& programs);
 
 // A kernel's schedule number `sized`, or its own: what it is a schedule of, and the tile, if it has one.
 struct Scheduled {
@@ -31,7 +32,8 @@ struct Scheduled {
 };
 Scheduled scheduled(const Tiles& tiles, size_t kernel, int sized = -1);
 
-bool becomes_tile(const Kernel& kernel);  // whether its schedule has layouts
+// Whether its schedule has layouts; on a CPU, whether it is of points (tile/points.h).
+bool becomes_tile(const Program& program, const Kernel& kernel);
 
 bool has_tile(const Tiles& tiles);
 

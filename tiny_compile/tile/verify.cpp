@@ -8,13 +8,9 @@
 #include <set>
 
 #include "tiny_compile/base/text_cursor.h"
-#include "tiny_compile/loops/in_place.h"
-#include "tiny_compile/loops/lives.h"
-#include "tiny_compile/loops/mask_facts.h"
-#include "tiny_compile/loops/typing.h"
 #include "tiny_compile/tile/again.h"
-#include "tiny_compile/tile/known.h"
 #include "tiny_compile/tile/sent.h"
+#include "tiny_compile/tile/uses.h"
 
 namespace tiny_compile {
 namespace {
@@ -23,24 +19,13 @@ constexpr int64_t kShared = 48 << 10;       // bytes that a kernel may declare
 constexpr int64_t kMostOwnElements = 4096;  // of an array of a thread's own
 constexpr int64_t kMostUnrolled = 1 << 16;  // times that a statement is written
 constexpr int64_t kMostBlocks = INT32_MAX;
-constexpr int kWidest = 8;    // elements of one access
 constexpr int kNowhere = -1;  // how deep a scalar is that is not computed
-constexpr int kAlign = 16;    // bytes, of a buffer that vectors are read from
-
-struct Fault {
-  std::string why;
-};
-
-template <typename... Parts>
-void require(bool holds, const Parts&... parts) {
-  if (!holds) throw Fault{str(parts...)};
-}
 
 // --- the tile itself -------------------------------------------------------------------------
 
 void check_arrays(const Program& program, const Tile& tile) {
   std::set<std::string> names;
-  int64_t shared = 0;
+  int64_t shared = 0, near = 0;
   for (const Array& array : tile.arrays) {
     require(is_identifier(array.name) && names.insert(array.name).second, "an array '",
             array.name, "': names are letters, digits and '_', each once");
@@ -50,7 +35,11 @@ void check_arrays(const Program& program, const Tile& tile) {
     const int64_t blocks = array.space == Space::Cluster ? tile.cluster : 1;
     require(array.size % blocks == 0, array.name, " has ", array.size, " elements in ", blocks,
             " blocks");
-    if (array.space != Space::Register)
+    require(is_on_cpu(tile) == (array.space == Space::L1),
+            "a CPU's arrays are in L1, a GPU's not");
+    if (array.space == Space::L1)
+      near += array.size * bytes_of_element(array);
+    else if (array.space != Space::Register)
       shared += array.size / blocks * bytes_of_element(array);
     else
       require(array.size <= kMostOwnElements, array.name, " has ", array.size,
@@ -58,10 +47,20 @@ void check_arrays(const Program& program, const Tile& tile) {
     require(shared <= std::min(kShared, program.machine.block_shared), "a block has ", shared,
             " bytes of shared memory or more, at most ",
             std::min(kShared, program.machine.block_shared));
+    require(near <= program.machine.l1, "a thread has ", near, " bytes in L1, which has ",
+            program.machine.l1);
   }
 }
 
 void check_head(const Program& program, const Tile& tile) {
+  require(is_on_cpu(tile) == (program.target == Target::Cpp),
+          "a CPU's tile has units, a GPU's a grid");
+  if (is_on_cpu(tile)) {
+    require(tile.grid.is_constant(1) && tile.cluster == 1 && tile.warps == 1 && tile.resident == 0,
+            "a CPU has no blocks");
+    require(tile.grain.bounds().low >= 1, "a grain of ", tile.grain);
+    return check_arrays(program, tile);
+  }
   const Interval grid = tile.grid.bounds();
   require(grid.low >= 1 && grid.high < kMostBlocks, "a grid of ", tile.grid);
   require(tile.cluster >= 1 && tile.cluster <= std::max<int64_t>(1, program.machine.cluster) &&
@@ -75,130 +74,20 @@ void check_head(const Program& program, const Tile& tile) {
   check_arrays(program, tile);
 }
 
-// A tile reads and writes what its kernel does: launches are ordered and memory is planned by that.
-void check_buffers(const Program& program, const Kernel& kernel, const std::vector<int>& used,
-                   const std::vector<int>& allowed, const char* does) {
-  std::set<int> storages;
-  for (int buffer : allowed) storages.insert(storage_of(program, buffer));
-  for (int buffer : used)
-    require(storages.count(storage_of(program, buffer)) > 0, does, " ",
-            program.buffers[buffer].name, ", which kernel ", kernel.name, " does not");
+// What a thread can do by itself, on a CPU.
+bool is_for_one_thread(const Statement& s) {
+  switch (s.kind) {
+    case StatementKind::Let:
+    case StatementKind::Define:
+    case StatementKind::Set:
+    case StatementKind::Store:
+    case StatementKind::Stream:
+    case StatementKind::For:
+    case StatementKind::If:
+    case StatementKind::Else: return true;
+    default: return false;
+  }
 }
-
-// --- names, arrays and buffers ----------------------------------------------------------------------
-
-// No place that data could choose is one.
-bool is_never(const Scalar& s) {
-  return std::any_of(s.limits.begin(), s.limits.end(),
-                     [](const Expr& limit) { return limit.is_constant(0); });
-}
-
-// What a tile reads and writes, with what is known where it does.
-class Accesses {
- public:
-  Accesses(const Program& program, const Kernel& kernel, const Tile& tile)
-      : known(tile), program_(program), kernel_(kernel), tile_(tile), masks_(tile.kernel) {}
-
-  Known known;
-
-  void check_readable(const Expr& index, size_t places = 0) {
-    const std::string why = known.why_unreadable(index, places);
-    require(why.empty(), why);
-  }
-
-  void check_element(int array, const Expr& index, int width = 1) {
-    require(array >= 0 && array < static_cast<int>(tile_.arrays.size()), "no such array");
-    const Array& a = tile_.arrays[array];
-    check_readable(index);
-    require(a.space != Space::Register || known.is_unrolled(index), a.name, "[", index,
-            "]: a thread's own elements are named by unrolled loops alone");
-    require(known.is_within(index, a.size - width + 1), a.name, "[", index, "]",
-            width == 1 ? "" : str(" x", width), " leaves the array's ", a.size, " elements");
-  }
-
-  bool is_buffer(int buffer) const {
-    return buffer >= 0 && buffer < static_cast<int>(program_.buffers.size());
-  }
-
-  void check_place(int buffer, const Expr& index, int mask, size_t places, bool never) {
-    const Buffer& b = program_.buffers[buffer];
-    check_readable(index, places);
-    require(never || masks_.within(index, b.size, mask) || known.is_within(index, b.size),
-            b.name, "[", index, "] leaves the buffer's ", b.size,
-            " elements, as far as is known");
-  }
-
-  void check_vector(const Statement& s, size_t places = 0, bool never = false) {
-    const int w = s.width;
-    require(is_buffer(s.buffer), "no such buffer");
-    const Buffer& b = program_.buffers[s.buffer];
-    check_element(s.array, s.place, w);
-    require(w >= 1 && w <= kWidest && (w & (w - 1)) == 0, "vectors of ", w, ", not 1, 2, 4 or ",
-            kWidest);
-    const Array& array = tile_.arrays[s.array];
-    require(array.dtype == b.type.dtype, array.name, " is ", array.dtype, ", ", b.name, " is ",
-            b.type.dtype);
-    const bool is_whole = w % 2 == 0 && known.has_only_multiples_of(s.place, 2);
-    require(!array.packed || (is_whole && s.kind == StatementKind::Load), array.name,
-            " is packed: it reads pairs, and is not stored");
-    check_place(s.buffer, s.index, -1, places, never);
-    if (w > 1) {
-      require(b.align >= kAlign && known.has_only_multiples_of(s.index, w), b.name, "[",
-              s.index, "] x", w, " is astride, as far as is known");
-      require(known.is_within(s.index, b.size - w + 1) || b.size.constant() % w == 0, b.name,
-              "[", s.index, "] x", w, " leaves the buffer's ", b.size, " elements");
-    }
-    use(s.buffer, s.kind == StatementKind::StoreAll);
-  }
-
-  void check_ahead(const Statement& s) {
-    require(is_buffer(s.buffer), "no such buffer");
-    check_place(s.buffer, s.index + (s.width - 1), -1, 0, false);
-    check_place(s.buffer, s.index, -1, 0, false);
-    use(s.buffer, false);
-  }
-
-  void use(int buffer, bool stores) const {
-    if (stores)
-      check_buffers(program_, kernel_, {buffer}, stored_buffers(kernel_), "stores");
-    else
-      check_buffers(program_, kernel_, {buffer}, loaded_buffers(kernel_), "loads");
-  }
-
-  void check_read(const Scalar& s) {
-    check_element(s.step, s.index);
-    require(s.dtype == tile_.arrays[s.step].dtype, "reads ", tile_.arrays[s.step].name, " as ",
-            s.dtype);
-    const int64_t lane = s.value.as_integer();
-    require(lane >= 0 && lane < 32, "lane ^ ", lane, " is no lane");
-    require(lane == 0 || known.all_lanes_come(),
-            "a shuffle where not all lanes of a warp come");
-  }
-
-  void check_name(const std::string& name) const {
-    require(is_identifier(name) && name.find('.') == std::string::npos, "'", name,
-            "' is no name of an integer");
-    require(!known.has(name), name, " is named already");
-    for (const Array& array : tile_.arrays) require(array.name != name, name, " is an array");
-  }
-
-  // A scalar whose operands are known.
-  void check_computed(int id, const Scalar& s) {
-    if (s.kind == ScalarKind::Element) return check_read(s);
-    const std::string why = why_ill_typed(program_, tile_.kernel, id);
-    require(why.empty(), why);
-    if (s.kind == ScalarKind::Apply) return;
-    if (s.kind != ScalarKind::Load) return check_readable(s.index, s.operands.size());
-    check_place(s.buffer, s.index, s.mask, s.operands.size(), is_never(s));
-    use(s.buffer, false);
-  }
-
- private:
-  const Program& program_;
-  const Kernel& kernel_;
-  const Tile& tile_;
-  MaskFacts masks_;
-};
 
 bool is_scalar(const Tile& tile, int id) {
   return id >= 0 && id < static_cast<int>(tile.kernel.scalars.size());
@@ -250,6 +139,7 @@ class TileVerifier {
   }
 
   void check(const Statement& s) {
+    require(!is_on_cpu(tile_) || is_for_one_thread(s), "one thread does not do this");
     switch (s.kind) {
       case StatementKind::Let: return check_let(s);
       case StatementKind::Define: return check_definition(s);
@@ -259,6 +149,7 @@ class TileVerifier {
       case StatementKind::Set: return check_set(s);
       case StatementKind::Load: return check_load(s);
       case StatementKind::StoreAll: return accesses_.check_vector(s);
+      case StatementKind::Stream: return accesses_.check_stream(s);
       case StatementKind::Store: return check_store(s);
       case StatementKind::Ahead: return accesses_.check_ahead(s);
       case StatementKind::For: return check_loop(s);
@@ -319,16 +210,41 @@ class TileVerifier {
     known_.add_let(s.name, s.place, s.index);
   }
 
-  void check_loop(const Statement& s) {
-    accesses_.check_name(s.name);
+  // All that a GPU's threads do together is done as often by each.
+  void check_turns(const Statement& s) {
+    require(s.from.is_constant(0) && s.index == s.place && !s.vector,
+            "a GPU's loops begin with 0");
     require(s.index.is_constant() && s.index.constant() >= 1 && s.index.constant() <= INT32_MAX,
             "a loop of ", s.index, " turns, not 1..", INT32_MAX);
+  }
+
+  void check_range(const Statement& s) {
+    require(!s.unrolled && s.place.is_constant() && s.place.constant() >= 1, s.name,
+            " is below no number, or unrolled");
+    const auto is_loop = [](const Statement& inside) {
+      return contains(inside, StatementKind::For);
+    };
+    require(!s.vector || std::none_of(s.body.begin(), s.body.end(), is_loop),
+            "a loop in one of vectors");
+    accesses_.check_readable(s.from);
+    accesses_.check_readable(s.index);
+    require(known_.is_at_least_zero(s.from) && known_.is_at_least_zero(s.place - s.index),
+            s.name, " from ", s.from, " to ", s.index, " is not always in 0..",
+            s.place.constant() - 1);
+  }
+
+  void check_loop(const Statement& s) {
+    accesses_.check_name(s.name);
+    if (is_on_cpu(tile_))
+      check_range(s);
+    else
+      check_turns(s);
     const int64_t before = unrolled_;
     if (s.unrolled) unrolled_ = clamp_to_bounds(Wide{unrolled_} * s.index.constant());
     require(unrolled_ <= kMostUnrolled, "loops are unrolled ", unrolled_, " times, at most ",
             kMostUnrolled);
     const Known::Mark mark = known_.mark();
-    known_.add_loop(s.name, s.index.constant(), s.unrolled);
+    known_.add_loop(s);
     check(s.body);
     known_.back_to(mark);
     unrolled_ = before;

@@ -1,0 +1,132 @@
+// How does a tile program read in C++? As it stands, a line for a statement:
+//
+//   for i1: 100 = first .. last vector { $0 = load x[i1] ; store y[i1] = $0 }
+// =>
+//   #pragma GCC ivdep
+//   for (long long i1 = first; i1 < last; i1++) {
+//     const float load_0 = in_x[i1];
+//     out_y[i1] = load_0;
+//   }
+#include "tiny_compile/codegen/cpp_tiles.h"
+
+namespace tiny_compile {
+namespace {
+
+// Which halves nothing but stores of their dtype uses: these round them.
+struct Uses {
+  std::vector<bool> stored, others;  // of each scalar
+};
+
+// What a statement stores as a half, if it does.
+DType stored_type(const Program& program, const Tile& tile, const Statement& s) {
+  if (s.kind == StatementKind::Store) return program.buffers[s.buffer].type.dtype;
+  const bool in_block = s.kind == StatementKind::Set && tile.arrays[s.array].packed;
+  return in_block ? tile.arrays[s.array].dtype : DType::f32;
+}
+
+void find_uses(const Program& program, const Tile& tile, const Body& body, Uses& uses) {
+  for (const Statement& s : body) {
+    find_uses(program, tile, s.body, uses);
+    if (s.value < 0) continue;
+    const Scalar& scalar = tile.kernel.scalars[s.value];
+    if (s.kind == StatementKind::Define) {
+      for (int operand : scalar.operands) uses.others[operand] = true;
+      if (scalar.mask >= 0) uses.others[scalar.mask] = true;
+    } else if (is_half(scalar.dtype) && stored_type(program, tile, s) == scalar.dtype) {
+      uses.stored[s.value] = true;
+    } else {
+      uses.others[s.value] = true;
+    }
+  }
+}
+
+class CppTileWriter {
+ public:
+  CppTileWriter(KernelText& text, const Tile& tile) : text_(text), out_(text.out), tile_(tile) {
+    const std::vector<bool> none(tile.kernel.scalars.size());
+    Uses uses{none, none};
+    find_uses(text.program, tile, tile.body, uses);
+    text.scalars.rounds = [uses](int id) { return !uses.stored[id] || uses.others[id]; };
+  }
+
+  void write() {
+    for (const Array& array : tile_.arrays)
+      out_.line(str("alignas(64) ",
+                    array.packed ? c_type(array.dtype) : value_type(array.dtype), " ",
+                    array.name, "[", array.size, "];"));
+    write(tile_.body);
+  }
+
+ private:
+  void write(const Body& body) {
+    for (size_t n = 0; n < body.size(); n++) {
+      const bool has_else = n + 1 < body.size() && body[n + 1].kind == StatementKind::Else;
+      write(body[n], has_else);
+    }
+  }
+
+  void write(const Statement& s, bool has_else) {
+    switch (s.kind) {
+      case StatementKind::Let: return text_.declare(s.name, s.index);
+      case StatementKind::Define: return out_.line(text_.scalars.definition(s.value));
+      case StatementKind::Set: return write_set(s);
+      case StatementKind::Store: return write_store(s);
+      case StatementKind::Stream: return write_stream(s);
+      case StatementKind::For: return write_for(s);
+      case StatementKind::If:
+        out_.open(str("if (", c_text(s.index), " < ", c_text(s.place), ")"));
+        write(s.body);
+        return has_else ? out_.close(" else {") : out_.close();
+      case StatementKind::Else:
+        out_.indent();
+        write(s.body);
+        return out_.close();
+      default: CHECK(false, "one thread does not do this");
+    }
+  }
+
+  void write_for(const Statement& s) {
+    if (s.vector) out_.line("#pragma GCC ivdep");
+    out_.open(str("for (", text_.integer, " ", s.name, " = ", c_text(s.from), "; ", s.name,
+                  " < ", c_text(s.index), "; ", s.name, "++)"));
+    write(s.body);
+    out_.close();
+  }
+
+  std::string stored(DType dtype, int value) const {
+    const auto storage = text_.scalars.rounds(value) ? exact_storage : to_storage;
+    return storage(text_.calls, dtype, text_.scalars.name(value));
+  }
+
+  void write_set(const Statement& s) {
+    const Array& a = tile_.arrays[s.array];
+    out_.line(str(a.name, "[", c_text(s.index), "] = ",
+                  a.packed ? stored(a.dtype, s.value) : text_.scalars.name(s.value), ";"));
+  }
+
+  std::string pointer(const Statement& s) const {
+    return pointer_name(text_.program.buffers[s.buffer]);
+  }
+
+  void write_store(const Statement& s) {
+    const DType dtype = text_.program.buffers[s.buffer].type.dtype;
+    out_.line(str(pointer(s), "[", c_text(s.index), "] = ", stored(dtype, s.value), ";"));
+  }
+
+  void write_stream(const Statement& s) {
+    const DType dtype = tile_.arrays[s.array].dtype;
+    out_.line(str(text_.calls("tc_stream"), "(", pointer(s), " + ", c_text(s.index), ", ",
+                  tile_.arrays[s.array].name, ", (", c_text(s.place), ") * ", size_of(dtype),
+                  ");"));
+  }
+
+  KernelText& text_;
+  Text& out_;
+  const Tile& tile_;
+};
+
+}  // namespace
+
+void write_cpp_tile(KernelText& text, const Tile& tile) { CppTileWriter(text, tile).write(); }
+
+}  // namespace tiny_compile

@@ -1,0 +1,17 @@
+// Loads of points that run across the grain of what they read: x.t() + y.
+#pragma once
+
+#include <vector>
+
+#include "tiny_compile/loops/program.h"
+
+namespace tiny_compile {
+
+// The axis along which a load is contiguous while the last row axis strides; -1 for others.
+int turned_axis(const Kernel& kernel, const Scalar& load);
+
+// Loads that neighbouring columns (the last row axis) find far apart and neighbouring rows side
+// by side; empty where there are none, or squares would not help.
+std::vector<int> turned_loads(const Kernel& kernel);
+
+}  // namespace tiny_compile

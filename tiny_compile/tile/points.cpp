@@ -1,0 +1,258 @@
+// Which loops go over a thread's points? It is handed begin .. end - 1 of them, counted flat, and goes
+// over whole and partial rows of the last axis, which the compiler turns into vectors:
+//
+//   rows(i0: 64, i1: 100) { store y[i0*100 + i1] = exp(load x[i1*64 + i0]) }
+// =>
+//   for i0: 64 = begin/100 .. (end + 99)/100 {
+//     first: 100 = max(begin - i0*100, 0)
+//     last: 101 = min(end - i0*100, 100)
+//     for i1: 100 = first .. last vector {
+//       $0 = load x[i1*64 + i0]
+//       $1 = exp($0)
+//       store y[i0*100 + i1] = $1
+//     }
+//   }
+//
+// A large result that nobody reads soon goes past the caches, for an ordinary store first reads the line
+// that it will overwrite: half of the traffic of a copy. The loop fills a block in L1, which is sent
+// out in whole lines.
+#include "tiny_compile/tile/points.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <numeric>
+
+#include "tiny_compile/loops/divided_rows.h"
+#include "tiny_compile/loops/kept_values.h"
+#include "tiny_compile/loops/turned_loads.h"
+#include "tiny_compile/tile/pieces.h"
+#include "tiny_compile/tile/vectors.h"
+
+namespace tiny_compile {
+namespace {
+
+// Elements: reads and writes take turns often (of 1024, AdamW took 1.3 times as long).
+constexpr int64_t kBlock = 128;
+
+// What the loops go over, while they are written.
+struct Points {
+  const Program& program;
+  Kernel kernel;
+  Tile tile{};
+  std::map<int, int> blocks{};  // buffer -> the array that is sent there
+  int pieces = 0;
+
+  const Axis& last() const { return kernel.axes[static_cast<size_t>(kernel.rows) - 1]; }
+};
+
+// A name that no size has.
+std::string unused(const Points& p, std::string name) {
+  const std::vector<Expr> taken = sizes(p.program);
+  const auto is_taken = [&](const Expr& size) { return size.name() == name; };
+  while (std::any_of(taken.begin(), taken.end(), is_taken)) name += "_";
+  return name;
+}
+
+// The scalars of a part of the points, as the tile has them.
+struct Values {
+  Kernel kernel;
+  std::vector<int> ids;        // of each the tile's
+  std::vector<uint64_t> axes;  // that it depends on
+  std::vector<bool> left;      // to be defined
+};
+
+// Of each axis the whole extent again: what is known of it where it is cut stands around the loops.
+Kernel over_whole_axes(Kernel kernel) {
+  Substitution whole;
+  for (const Axis& axis : kernel.axes) whole.push_back({axis.name, axis.symbol()});
+  for (Scalar& scalar : kernel.scalars) scalar.index = substitute(scalar.index, whole);
+  for (Step& step : kernel.steps) step.index = substitute(step.index, whole);
+  return kernel;
+}
+
+// Behind those that the tile has: each part computes its own.
+std::vector<int> added(Tile& tile, const Kernel& kernel) {
+  std::vector<int> ids;
+  for (Scalar scalar : kernel.scalars) {
+    for (int& operand : scalar.operands) operand = ids[static_cast<size_t>(operand)];
+    if (scalar.mask >= 0) scalar.mask = ids[static_cast<size_t>(scalar.mask)];
+    ids.push_back(static_cast<int>(tile.kernel.scalars.size()));
+    tile.kernel.scalars.push_back(std::move(scalar));
+  }
+  return ids;
+}
+
+Values values_of(Points& p, const Kernel& part, bool is_whole) {
+  Values v{over_whole_axes(part), {}, axes_of_scalars(part), {}};
+  v.left.resize(part.scalars.size());
+  for (const Step& step : v.kernel.steps) {
+    const std::vector<bool> used = reachable(v.kernel, step);
+    for (size_t id = 0; id < used.size(); id++)
+      v.left[id] = v.left[id] || (used[id] && part.scalars[id].kind != ScalarKind::Constant);
+  }
+  const bool is_own = is_whole && v.kernel.scalars == p.tile.kernel.scalars;
+  v.ids.resize(part.scalars.size());
+  std::iota(v.ids.begin(), v.ids.end(), 0);
+  if (!is_own) v.ids = added(p.tile, v.kernel);
+  return v;
+}
+
+// Those that know all they need where these axes have values.
+Body define_over(Values& v, uint64_t axes) {
+  Body body;
+  for (size_t id = 0; id < v.left.size(); id++) {
+    if (!v.left[id] || (v.axes[id] & ~axes) != 0) continue;
+    v.left[id] = false;
+    body.push_back(define(v.ids[id]));
+  }
+  return body;
+}
+
+// --- loops over the last axis --------------------------------------------------------------------
+
+// Whether all results go past the caches.
+bool streams(const Points& p) {
+  if (!schedule_of(p.kernel).stream) return false;
+  const std::vector<bool> read = buffers_read(p.program, p.kernel);
+  return std::all_of(p.kernel.steps.begin(), p.kernel.steps.end(), [&](const Step& step) {
+    const Expr along = p.last().symbol();
+    return !read[step.buffer] && coefficient(step.index, along) == 1 &&
+           !depends_on(step.index - along, p.last().name);
+  });
+}
+
+// block0, block1, ...: one of a buffer, for all loops.
+int block_for(Points& p, int buffer) {
+  const auto known = p.blocks.find(buffer);
+  if (known != p.blocks.end()) return known->second;
+  const DType dtype = p.program.buffers[buffer].type.dtype;
+  Array block{str("block", p.blocks.size()), dtype, kBlock, Space::L1, is_half(dtype)};
+  return p.blocks[buffer] = add_array(p.tile, std::move(block));
+}
+
+Statement vector_loop(const Points& p, const Expr& from, const Expr& to, Body body) {
+  Statement loop = for_range(p.last().name, p.last().extent, from, to, std::move(body));
+  loop.vector = true;
+  return loop;
+}
+
+// A block after the other, all but the first from a multiple of its length on.
+Body stream_points(Points& p, Values& v, const Expr& from, const Expr& to) {
+  const Expr &extent = p.last().extent, along = p.last().symbol(),
+             number = Expr::index(unused(p, "part"), ceil_div(extent, kBlock)),
+             start = Expr::index(unused(p, "start"), extent + 1),
+             next = Expr::index(unused(p, "next"), extent + 1);
+  Body each = define_over(v, ~uint64_t{0}), sent;
+  for (const Step& step : v.kernel.steps) {
+    const int block = block_for(p, step.buffer);
+    each.push_back(set(block, along - start, v.ids[step.value]));
+    sent.push_back(stream(step.buffer, substitute(step.index, {{p.last().name, start}}), block,
+                          next - start));
+  }
+  Body filled = {vector_loop(p, start, next, std::move(each))};
+  append(filled, std::move(sent));
+  Body body = {let(start.name(), extent + 1, max(from, number * kBlock)),
+               let(next.name(), extent + 1, min(to, number * kBlock + kBlock)),
+               if_less(start, next, std::move(filled))};
+  return {for_range(number.name(), ceil_div(extent, kBlock), floor_div(from, kBlock),
+                    ceil_div(to, kBlock), std::move(body))};
+}
+
+Body store_points(Points& p, Values& v, const Expr& from, const Expr& to) {
+  Body each = define_over(v, ~uint64_t{0});
+  for (const Step& step : v.kernel.steps)
+    each.push_back(store(step.buffer, step.index, v.ids[step.value]));
+  return {vector_loop(p, from, to, std::move(each))};
+}
+
+// What the row knows, then its points.
+Body loop_over(Points& p, Values& v, const Expr& from, const Expr& to) {
+  const uint64_t rows = (uint64_t{1} << p.kernel.rows) - 1;
+  Body body = define_over(v, rows >> 1);
+  append(body, streams(p) ? stream_points(p, v, from, to) : store_points(p, v, from, to));
+  return body;
+}
+
+// --- pieces ----------------------------------------------------------------------------------------
+
+// An integer of this value: itself where it has a name.
+Expr named(Points& p, Body& body, const char* name, const Expr& extent, const Expr& value) {
+  if (value.is_constant() || value.kind() == ExprKind::Symbol) return value;
+  const Expr symbol = Expr::index(unused(p, str(name, "_", p.pieces)), extent);
+  body.push_back(let(symbol.name(), extent, value));
+  return symbol;
+}
+
+Body write_piece(Points& p, const Piece& piece, const Expr& from, const Expr& to) {
+  if (piece.axis >= 0) {
+    const Expr axis = p.kernel.axes[static_cast<size_t>(piece.axis)].symbol();
+    return {if_less(axis, piece.at, write_piece(p, *piece.below, from, to)),
+            otherwise(write_piece(p, *piece.from, from, to))};
+  }
+  const Expr& extent = p.last().extent;
+  Body body;
+  for (const Segment& loop : piece.loops) {
+    p.pieces++;
+    const auto [low, high] = loop.ranges.back();
+    const Expr first = named(p, body, "low", extent + 1, max(from, low)),
+               stop = named(p, body, "high", extent + 1, min(to, high + 1));
+    Values v = values_of(p, loop.kernel, false);
+    append(body, loop_over(p, v, first, stop));
+  }
+  return body;
+}
+
+// --- rows ------------------------------------------------------------------------------------------
+
+// For each row that has some of the thread's points, those: first .. last - 1.
+Body over_rows(const Points& p, const std::function<Body(const Expr&, const Expr&)>& points) {
+  const Expr begin = begin_of(p.tile), end = end_of(p.tile);
+  if (p.kernel.rows == 1) return points(begin, end);
+  const Expr extent = p.last().extent;
+  Expr count = 1;
+  for (int axis = 0; axis + 1 < p.kernel.rows; axis++)
+    count = count * p.kernel.axes[static_cast<size_t>(axis)].extent;
+  const bool is_axis = p.kernel.rows == 2;
+  const Expr row = is_axis ? p.kernel.axes[0].symbol() : Expr::index(unused(p, "row"), count),
+             first = Expr::index(unused(p, "first"), extent),
+             last = Expr::index(unused(p, "last"), extent + 1);
+  std::vector<int> outer = row_axes(p.kernel);
+  outer.pop_back();
+  Body body = is_axis ? Body() : unpack(p.kernel, outer, row, {});
+  body.push_back(let(first.name(), extent, max(begin - row * extent, 0)));
+  body.push_back(let(last.name(), extent + 1, min(end - row * extent, extent)));
+  append(body, points(first, last));
+  return {for_range(row.name(), count, floor_div(begin, extent),
+                    min(ceil_div(end, extent), count), std::move(body))};
+}
+
+}  // namespace
+
+bool has_points(const Program& program, const Kernel& kernel) {
+  return program.target == Target::Cpp && schedule_of(kernel).strategy == Strategy::Pointwise &&
+         turned_loads(kernel).empty() && !row_count(kernel).is_constant(0);
+}
+
+Tile lower_points(const Program& program, const Kernel& kernel) {
+  Points p{program, with_short_last_row_unrolled(kernel)};
+  p.tile.kernel = kernel;
+  p.tile.units = row_count(p.kernel);
+  const Expr neighbours =
+      p.kernel.rows == kernel.rows ? 1 : kernel.axes[static_cast<size_t>(p.kernel.rows)].extent;
+  p.tile.grain = std::max<int64_t>(
+      std::max<int64_t>(schedule_of(kernel).grain, 1) / neighbours.constant(), 1);
+  if (const auto pieces = pieces_of(p.kernel)) {
+    p.tile.body = over_rows(
+        p, [&](const Expr& from, const Expr& to) { return write_piece(p, *pieces, from, to); });
+  } else {
+    Values all = values_of(p, p.kernel, true);
+    p.tile.body = define_over(all, 0);
+    append(p.tile.body, over_rows(p, [&](const Expr& from, const Expr& to) {
+             return loop_over(p, all, from, to);
+           }));
+  }
+  return numbered(std::move(p.tile), kernel.scalars.size());
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,147 @@
+// Is each place that a tile names there? Elements of its arrays and of the program's buffers, with
+// what is known of its integers where a statement stands.
+#include "tiny_compile/tile/uses.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tiny_compile/base/text_cursor.h"
+#include "tiny_compile/loops/in_place.h"
+#include "tiny_compile/loops/lives.h"
+#include "tiny_compile/loops/typing.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int kWidest = 8;  // elements of one access
+constexpr int kAlign = 16;  // bytes, of a buffer that vectors are read from
+
+// A tile reads and writes what its kernel does: launches are ordered and memory is planned by that.
+void check_buffers(const Program& program, const Kernel& kernel, const std::vector<int>& used,
+                   const std::vector<int>& allowed, const char* does) {
+  std::set<int> storages;
+  for (int buffer : allowed) storages.insert(storage_of(program, buffer));
+  for (int buffer : used)
+    require(storages.count(storage_of(program, buffer)) > 0, does, " ",
+            program.buffers[buffer].name, ", which kernel ", kernel.name, " does not");
+}
+
+}  // namespace
+
+// No place that data could choose is one.
+bool is_never(const Scalar& s) {
+  return std::any_of(s.limits.begin(), s.limits.end(),
+                     [](const Expr& limit) { return limit.is_constant(0); });
+}
+
+void Accesses::check_readable(const Expr& index, size_t places) {
+  const std::string why = known.why_unreadable(index, places);
+  require(why.empty(), why);
+}
+
+void Accesses::check_element(int array, const Expr& index, int width) {
+  require(array >= 0 && array < static_cast<int>(tile_.arrays.size()), "no such array");
+  const Array& a = tile_.arrays[array];
+  check_readable(index);
+  require(a.space != Space::Register || known.is_unrolled(index), a.name, "[", index,
+          "]: a thread's own elements are named by unrolled loops alone");
+  require(known.is_within(index, a.size - width + 1), a.name, "[", index, "]",
+          width == 1 ? "" : str(" x", width), " leaves the array's ", a.size, " elements");
+}
+
+bool Accesses::is_buffer(int buffer) const {
+  return buffer >= 0 && buffer < static_cast<int>(program_.buffers.size());
+}
+
+void Accesses::check_place(int buffer, const Expr& index, int mask, size_t places, bool never) {
+  const Buffer& b = program_.buffers[buffer];
+  check_readable(index, places);
+  require(never || masks_.within(index, b.size, mask, known.facts_of_names()) ||
+              known.is_within(index, b.size),
+          b.name, "[", index, "] leaves the buffer's ", b.size,
+          " elements, as far as is known");
+}
+
+void Accesses::check_vector(const Statement& s, size_t places, bool never) {
+  const int w = s.width;
+  require(is_buffer(s.buffer), "no such buffer");
+  const Buffer& b = program_.buffers[s.buffer];
+  check_element(s.array, s.place, w);
+  require(w >= 1 && w <= kWidest && (w & (w - 1)) == 0, "vectors of ", w, ", not 1, 2, 4 or ",
+          kWidest);
+  const Array& array = tile_.arrays[s.array];
+  require(array.dtype == b.type.dtype, array.name, " is ", array.dtype, ", ", b.name, " is ",
+          b.type.dtype);
+  const bool is_whole = w % 2 == 0 && known.has_only_multiples_of(s.place, 2);
+  require(!array.packed || (is_whole && s.kind == StatementKind::Load), array.name,
+          " is packed: it reads pairs, and is not stored");
+  check_place(s.buffer, s.index, -1, places, never);
+  if (w > 1) {
+    require(b.align >= kAlign && known.has_only_multiples_of(s.index, w), b.name, "[", s.index,
+            "] x", w, " is astride, as far as is known");
+    require(known.is_within(s.index, b.size - w + 1) || b.size.constant() % w == 0, b.name, "[",
+            s.index, "] x", w, " leaves the buffer's ", b.size, " elements");
+  }
+  use(s.buffer, s.kind == StatementKind::StoreAll);
+}
+
+void Accesses::check_stream(const Statement& s) {
+  require(is_buffer(s.buffer), "no such buffer");
+  check_element(s.array, 0);
+  const Array& array = tile_.arrays[s.array];
+  const Buffer& b = program_.buffers[s.buffer];
+  require(array.dtype == b.type.dtype && (array.packed || !is_half(array.dtype)), array.name,
+          " does not hold what ", b.name, " does");
+  check_readable(s.index);
+  check_readable(s.place);
+  require(known.is_at_least_zero(s.place) && known.is_at_least_zero(array.size - s.place),
+          "streams ", s.place, " elements of ", array.name, ", which has ", array.size,
+          ", as far as is known");
+  require(
+      known.is_at_least_zero(s.index) && known.is_at_least_zero(b.size - (s.index + s.place)),
+      b.name, "[", s.index, "] x ", s.place, " leaves the buffer's ", b.size,
+      " elements, as far as is known");
+  use(s.buffer, true);
+}
+
+void Accesses::check_ahead(const Statement& s) {
+  require(is_buffer(s.buffer), "no such buffer");
+  check_place(s.buffer, s.index + (s.width - 1), -1, 0, false);
+  check_place(s.buffer, s.index, -1, 0, false);
+  use(s.buffer, false);
+}
+
+void Accesses::use(int buffer, bool stores) const {
+  if (stores)
+    check_buffers(program_, kernel_, {buffer}, stored_buffers(kernel_), "stores");
+  else
+    check_buffers(program_, kernel_, {buffer}, loaded_buffers(kernel_), "loads");
+}
+
+void Accesses::check_read(const Scalar& s) {
+  check_element(s.step, s.index);
+  require(s.dtype == tile_.arrays[s.step].dtype, "reads ", tile_.arrays[s.step].name, " as ",
+          s.dtype);
+  const int64_t lane = s.value.as_integer();
+  require(lane >= 0 && lane < 32, "lane ^ ", lane, " is no lane");
+  require(lane == 0 || known.all_lanes_come(), "a shuffle where not all lanes of a warp come");
+}
+
+void Accesses::check_name(const std::string& name) const {
+  require(is_identifier(name) && name.find('.') == std::string::npos, "'", name,
+          "' is no name of an integer");
+  require(!known.has(name), name, " is named already");
+  for (const Array& array : tile_.arrays) require(array.name != name, name, " is an array");
+}
+
+void Accesses::check_computed(int id, const Scalar& s) {
+  if (s.kind == ScalarKind::Element) return check_read(s);
+  const std::string why = why_ill_typed(program_, tile_.kernel, id);
+  require(why.empty(), why);
+  if (s.kind == ScalarKind::Apply) return;
+  if (s.kind != ScalarKind::Load) return check_readable(s.index, s.operands.size());
+  check_place(s.buffer, s.index, s.mask, s.operands.size(), is_never(s));
+  use(s.buffer, false);
+}
+
+}  // namespace tiny_compile
