@@ -8,6 +8,8 @@
 #include "tests/fuzz/random_graph.h"
 #include "tiny_compile/cli/inputs.h"
 #include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/runtime/cpp_toolchain.h"
+#include "tiny_compile/runtime/executable.h"
 #include "tiny_compile/runtime/nvrtc.h"
 #include "tiny_compile/tile/interpreter.h"
 
@@ -26,12 +28,27 @@ Tiles some_tiles(uint64_t seed) {
   }
 }
 
-// Statements that a block does, about.
+// The same of points on a CPU, whose results go past the caches in every second.
+Tiles some_points(uint64_t seed) {
+  while (true) {
+    Program program =
+        run_pipeline(until(default_pipeline(), "plan_memory"), random_graph(seed, 6), true)
+            .program;
+    for (Kernel& kernel : program.kernels)
+      if (seed % 2 && kernel.schedule->strategy == Strategy::Pointwise)
+        kernel.schedule->stream = true;
+    const Tiles tiles = lower_to_tiles(program);
+    if (has_tile(tiles)) return tiles;
+    seed += 1000003;
+  }
+}
+
+// Statements that a block does, about; on a CPU, at most.
 double work(const Body& body) {
   double all = 0;
   for (const Statement& s : body) {
     const double times =
-        s.kind == StatementKind::For ? static_cast<double>(s.index.constant()) : 1;
+        s.kind == StatementKind::For ? static_cast<double>(s.place.constant()) : 1;
     all += 1 + times * work(s.body);
   }
   return all;
@@ -90,4 +107,39 @@ TEST_CASE("mutated tiles are refused, or print, parse and run", "[tile][fuzz]") 
     INFO(print(tiles));
     CHECK_NOTHROW(compile_cuda(emit(tiles).text, "sm_90"));
   }
+}
+
+TEST_CASE("mutated tiles of points are refused, or print, parse and run",
+          "[tile][points][fuzz]") {
+  int refused = 0, accepted = 0, ran = 0, compiled = 0;
+  for (uint64_t seed = 1; seed <= 600; seed++) {
+    INFO("seed " << seed);
+    const Tiles tiles = some_points(seed / 10);
+    const std::optional<Tiles> other = mutant(tiles, seed);
+    if (!other) {
+      refused++;
+      continue;
+    }
+    accepted++;
+    CHECK(parse_tiles(print(*other)) == *other);
+    if (*other == tiles || !has_tile(*other) || !is_short(*other)) continue;
+    ran++;
+    const std::vector<Tensor> inputs = seeded_inputs(other->program, seed, {});
+    try {
+      interpret(*other, inputs);
+    } catch (const Error&) {  // an element stored twice
+    }
+    if (compiled == 12) continue;
+    compiled++;
+    const Source source = emit(*other);
+    const Executable executable(other->program, source,
+                                build_cpp(source.text, default_toolchain()));
+    try {
+      executable.run(inputs);
+    } catch (const Error&) {  // an index out of range
+    }
+  }
+  CHECK(refused > 100);
+  CHECK(accepted > 60);
+  CHECK(ran > 30);
 }
