@@ -76,6 +76,16 @@ TEST_CASE("points' tiles have the bits of their kernels, streamed or not", "[til
   }
 }
 
+TEST_CASE("blocks that L1 does not hold are not filled", "[tile][points]") {
+  const std::string kernel =
+      "  input x: f64[1000]\n  output y: f64[1000]\n  kernel k rows(i0: 1000) {\n"
+      "    store y[i0] = exp(load x[i0])\n    schedule pointwise stream=1\n  }\n";
+  const std::string small = "f for mine cores=1 l1=1023", large = "f for mine cores=1 l1=1024";
+  CHECK_THAT(text_of(program_of(kernel, large)), ContainsSubstring("stream y"));
+  CHECK_THAT(text_of(program_of(kernel, small)), !ContainsSubstring("stream y"));
+  CHECK_NOTHROW(verify(lower_to_tiles(program_of(kernel, small))));
+}
+
 TEST_CASE("random graphs' tiles of points are sound, and mean what they say",
           "[tile][points]") {
   int tiles_seen = 0, streamed = 0;

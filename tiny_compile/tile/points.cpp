@@ -111,9 +111,12 @@ Body define_over(Values& v, uint64_t axes) {
 
 // --- loops over the last axis --------------------------------------------------------------------
 
-// Whether all results go past the caches.
+// Whether all results go past the caches: their blocks are in L1 side by side.
 bool streams(const Points& p) {
   if (!schedule_of(p.kernel).stream) return false;
+  int64_t bytes = 0;
+  for (const Step& step : p.kernel.steps) bytes += kBlock * size_of(step.dtype);
+  if (bytes > p.program.machine.l1) return false;
   const std::vector<bool> read = buffers_read(p.program, p.kernel);
   return std::all_of(p.kernel.steps.begin(), p.kernel.steps.end(), [&](const Step& step) {
     const Expr along = p.last().symbol();
