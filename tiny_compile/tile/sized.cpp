@@ -27,7 +27,8 @@ class Sizing {
   Sizing(Tile& tile, const Substitution& values) : tile_(tile), values_(values) {}
 
   void run() {
-    for (Expr* all : {&tile_.grid, &tile_.units, &tile_.grain}) *all = substitute(*all, values_);
+    for (Expr* all : {&tile_.grid, &tile_.units, &tile_.grain})
+      *all = substitute(*all, values_);
     Substitution known = values_;
     for (Axis& axis : tile_.kernel.axes) {
       axis.extent = substitute(axis.extent, values_);

@@ -56,8 +56,9 @@ void check_head(const Program& program, const Tile& tile) {
   require(is_on_cpu(tile) == (program.target == Target::Cpp),
           "a CPU's tile has units, a GPU's a grid");
   if (is_on_cpu(tile)) {
-    require(tile.grid.is_constant(1) && tile.cluster == 1 && tile.warps == 1 && tile.resident == 0,
-            "a CPU has no blocks");
+    require(
+        tile.grid.is_constant(1) && tile.cluster == 1 && tile.warps == 1 && tile.resident == 0,
+        "a CPU has no blocks");
     require(tile.grain.bounds().low >= 1, "a grain of ", tile.grain);
     return check_arrays(program, tile);
   }
