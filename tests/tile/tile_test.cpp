@@ -193,9 +193,10 @@ TEST_CASE("a warp that has all of its elements asks once", "[tile]") {
   const std::string of_five = text_of(5000, 5);
   CHECK_THAT(of_five, ContainsSubstring("if warp*1024 + 1023 < 5000 {"));
   CHECK_THAT(of_five, ContainsSubstring("else {\n    for r_k"));
-  CHECK_THAT(of_five, ContainsSubstring("if lane + r_k*32 + warp*1024 < 5000 {"));
+  CHECK_THAT(of_five, ContainsSubstring("if lane + r_k*32 + 4096 < 5000 {"));
   CHECK_THAT(text_of(5000, 8), ContainsSubstring("else {\n    if warp*1024 < 5000 {"));
-  CHECK_THAT(text_of(2000, 2), !ContainsSubstring("warp*1024 + 1023"));  // of two, one
+  CHECK_THAT(text_of(2000, 2), ContainsSubstring("if lane + r_k*32 + 1024 < 2000 {"));
+  CHECK_THAT(text_of(1000, 2), !ContainsSubstring("warp*1024 + 1023"));  // none has all
   CHECK_THAT(text_of(5120, 5), !ContainsSubstring("if lane + r_k*32"));  // all have all
 }
 

@@ -50,18 +50,26 @@ std::vector<int> met_from(const Kernel& kernel, std::vector<int> roots, const Pr
   return met;
 }
 
-// One value for several that serve it alone.
+// A half that was computed: to have it again takes a rounding too.
+bool is_rounded(const Scalar& scalar) {
+  return scalar.kind == ScalarKind::Apply && is_half(scalar.dtype) && scalar.op != Op::cast;
+}
+
+// One value for several that serve it alone, or for one that takes as much.
 std::vector<int> with_fewer(const Kernel& kernel, const std::vector<bool>& mine,
                             const std::vector<int>& roots, const Predicate& is_kept,
                             std::vector<int> keep) {
   const auto is_in_keep = [&](int id) { return std::count(keep.begin(), keep.end(), id) > 0; };
-  for (int id = 0; id < static_cast<int>(mine.size()) && keep.size() > 1; id++) {
+  for (int id = 0; id < static_cast<int>(mine.size()) && !keep.empty(); id++) {
     if (!mine[id] || is_in_keep(id)) continue;
     const std::vector<int> others = met_from(kernel, roots, is_in_keep, is_kept, id);
     const auto is_it = [&](int other) { return other == id || is_in_keep(other); };
     const std::vector<int> met = met_from(kernel, roots, is_it, is_kept, -1);
     const bool is_met = std::count(met.begin(), met.end(), id) > 0;
-    if (!is_met || others.size() + 1 >= keep.size()) continue;
+    const size_t now = others.size() + 1;
+    const bool is_better =
+        now < keep.size() || (now == keep.size() && is_rounded(kernel.scalars[id]));
+    if (!is_met || !is_better) continue;
     keep = others;
     keep.push_back(id);
   }

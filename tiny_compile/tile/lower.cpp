@@ -31,6 +31,7 @@ namespace {
 
 constexpr int64_t kMany = 32;   // elements of a thread
 constexpr int64_t kEarly = 32;  // of a thread, read in front of what is staged
+constexpr int64_t kRoom = 64;   // that a thread may keep in as many registers
 
 // Whether elements are divided by what divides many, or raised as a power of e.
 bool has_shortcuts(const Lowering& l, const std::vector<int>& ids,
@@ -102,6 +103,16 @@ Body choose_ahead(Lowering& l, const std::vector<int>& ids, const Share& k) {
   return body;
 }
 
+// Whether halves that do not come as words stay in registers of their own: there it takes nothing to
+// put two into a word and to take them out again. Not where blocks that wait for each other share a
+// multiprocessor's registers, nor where lanes are rows, which have many elements of each.
+bool has_room(const Lowering& l, const Share& k, const std::vector<int>& values) {
+  const Schedule& s = *l.kernel.schedule;
+  int64_t held = elements_held(l, k) * std::ssize(values);
+  for (const auto& [id, kept] : l.kept) held += l.tile.arrays[kept.first].size;
+  return s.resident == 0 && extent_of(s.rows, Level::Lane) == 1 && held <= kRoom;
+}
+
 // Where values of the pass's elements are: `each` sets them. What is kept for later passes is held
 // as it is in memory.
 std::map<int, int> add_arrays(Lowering& l, const Share& k, const std::vector<int>& values,
@@ -113,7 +124,9 @@ std::map<int, int> add_arrays(Lowering& l, const Share& k, const std::vector<int
         add_array(l.tile, {str(is_kept ? "keep" : "value", l.tile.arrays.size()), dtype,
                            elements_held(l, k), Space::Register, is_kept && is_half(dtype)});
     if (is_kept) l.keeping[id] = arrays[id];
-    if (!is_read_packed(l, id, k)) each.push_back(set(arrays[id], place_of(l, k), id));
+    if (is_read_packed(l, id, k)) continue;
+    if (has_room(l, k, values)) l.tile.arrays[arrays[id]].packed = false;
+    each.push_back(set(arrays[id], place_of(l, k), id));
   }
   return arrays;
 }

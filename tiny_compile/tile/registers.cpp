@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "tiny_compile/tile/exponentials.h"
+#include "tiny_compile/tile/range.h"
 
 namespace tiny_compile {
 namespace {
@@ -33,18 +34,35 @@ Body unguarded(const Share& k, const Body& body) {
   return all;
 }
 
+// The body for the one piece that begins at `begin`, which the text then names as a number: which of its
+// registers are beyond the last element nvcc finds out by itself.
+Body at_piece(const Share& k, const Expr& own, int64_t begin, Body body) {
+  for (Statement& s : body) {
+    s.body = at_piece(k, own, begin, std::move(s.body));
+    const bool is_index = s.kind == StatementKind::Let && s.name == k.name,
+               asks = s.kind == StatementKind::If && s.place == k.count;
+    if ((is_index || asks) && s.index == k.start()) s.index = own + begin;
+  }
+  return body;
+}
+
 // Where most warps have all that their registers could hold, each asks once (of two warps nvcc finds
-// out which questions need no asking, and one body is as good):
+// out which questions need no asking, and one body is as good); and where their pieces lie one
+// behind the other, a single one is cut short:
 //
 //   for r_k < 32 { if lane + r_k*32 + warp*1024 < 5121 { .. } }
 //   =>   if warp*1024 + 1023 < 5121 { for r_k < 32 { .. } }
-//        else { if warp*1024 < 5121 { as it was } }
+//        else { if warp*1024 < 5121 { for r_k < 32 { if lane + r_k*32 + 5120 < 5121 { .. } } } }
 Body whole_apart(const Share& k, Body body) {
   if (!k.covers_more || k.registers < kApart) return body;
   const Expr last = substitute(k.start(), own_at(k, 31, k.registers - 1)) + (k.vector - 1),
-             first = substitute(k.start(), own_at(k, 0, 0));
-  if (2 * (last.bounds().low + 1) > k.count.bounds().high) return body;
+             first = substitute(k.start(), own_at(k, 0, 0)), piece = last - first + 1;
+  if (last.bounds().low >= k.count.bounds().high) return body;
   Body whole = unguarded(k, body);
+  const int64_t size = 32 * k.registers * k.vector;
+  if (k.count.is_constant() && piece.is_constant(size) &&
+      range_of(first).has_only_multiples_of(size))
+    body = at_piece(k, k.start() - first, k.count.constant() / size * size, std::move(body));
   if (first.bounds().high >= k.count.bounds().low)
     body = {if_less(first, k.count, std::move(body))};
   return {if_less(last, k.count, std::move(whole)), otherwise(std::move(body))};
