@@ -212,7 +212,7 @@ TEST_CASE("a tile fits the machine, and is of a kernel that has layouts", "[tile
     std::string text = text_of("");
     return error_of(text.replace(text.find("array t: f32[4]"), 15, declared));
   };
-  CHECK_THAT(array("shared t: f32[20000]"), ContainsSubstring("at most 49152"));
+  CHECK_THAT(array("shared t: f32[60000]"), ContainsSubstring("at most 232448"));
   CHECK_THAT(array("array t: f32[5000]"), ContainsSubstring("a thread's own at most 4096"));
   CHECK_THAT(head("grid 1 cluster 16 block 2 warps"), ContainsSubstring("clusters of 16"));
   check_refused("  for q < 1000 unrolled {\n    for r < 1000 unrolled {\n    }\n  }\n",

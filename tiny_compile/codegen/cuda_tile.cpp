@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tiny_compile/base/integer.h"
 #include "tiny_compile/codegen/cuda_memory_helpers.h"
 #include "tiny_compile/loops/bounds.h"
 
@@ -44,6 +45,7 @@ void find_read(const Body& body, const std::vector<Scalar>& scalars, std::set<in
 bool is_kept(const Array& array) { return array.packed && array.space == Space::Register; }
 
 constexpr int64_t kMostInt = int64_t{1} << 30;
+constexpr int64_t kDeclared = 47 << 10;  // bytes of arrays, beside what awaits them
 
 // The arrays that blocks wait for, in the order of the text.
 std::vector<int> awaited_in(const Body& body) {
@@ -62,6 +64,21 @@ bool fits_int(const Body& body) {
   });
 }
 
+// Arrays begin at multiples of an access.
+int64_t place_of_next(const Array& array) {
+  return ceil_divide(array.size * bytes_of_element(array), 16) * 16;
+}
+
+// Of the arrays of a block, where they are more than a kernel may declare.
+int64_t asked_bytes(const Tile& tile) {
+  int64_t all = 0, bytes = 0;
+  for (const Array& array : tile.arrays) {
+    if (array.space == Space::Register) continue;
+    (array.space == Space::Shared ? bytes : all) += place_of_next(array);
+  }
+  return all + bytes > kDeclared ? bytes : 0;
+}
+
 class TileWriter {
  public:
   TileWriter(CudaText& text, const Tile& tile)
@@ -69,6 +86,7 @@ class TileWriter {
         out_(text.out),
         tile_(tile),
         awaited_(awaited_in(tile.body)),
+        asked_(asked_bytes(tile)),
         uses_(tile.kernel.scalars.size()) {
     std::vector<bool> seen(uses_.size());
     count_uses(tile.body, tile.kernel.scalars, uses_, seen);
@@ -88,6 +106,7 @@ class TileWriter {
     const std::string of_cluster = cluster == 1 ? "" : str(" / ", cluster);
     out_.line(str("const ", text_.integer, " block = blockIdx.x", of_cluster, ";"));
     if (cluster > 1) out_.line(str("const int rank = blockIdx.x % ", cluster, ";"));
+    if (asked_ > 0) out_.line(str(text_.calls("TC_SHARED"), "(shared, ", asked_, ");"));
     for (const Array& array : tile_.arrays) declare(array);
     expect_arrays();
     if (chooses_places()) {
@@ -114,8 +133,13 @@ class TileWriter {
     if (is_kept(array))
       return out_.line(str(text_.calls("tc_kept"), "<", c_type(array.dtype), ", ", size, "> ",
                            array.name, " = {};"));
-    out_.line(str(array.space == Space::Register ? "" : "__shared__ ",
-                  array.packed ? c_type(array.dtype) : value_type(array.dtype), " ", array.name,
+    const std::string type = array.packed ? c_type(array.dtype) : value_type(array.dtype);
+    if (array.space == Space::Shared && asked_ > 0) {
+      out_.line(str(type, "* const ", array.name, " = (", type, "*)(shared + ", place_, ");"));
+      place_ += place_of_next(array);
+      return;
+    }
+    out_.line(str(array.space == Space::Register ? "" : "__shared__ ", type, " ", array.name,
                   "[", size, "];"));
   }
 
@@ -340,6 +364,8 @@ class TileWriter {
   Text& out_;
   const Tile& tile_;
   std::vector<int> awaited_;   // arrays
+  const int64_t asked_;        // bytes that the launch gives
+  int64_t place_ = 0;          // in them
   std::vector<int> uses_;      // of each scalar
   std::set<int> read_;         // arrays
   std::vector<int> divisors_;  // that are known here
@@ -351,6 +377,7 @@ KernelEntry write_cuda_tile(CudaText& text, const Tile& tile, const std::string&
   if (!fits_int(tile.body)) text.integer = "long long";
   KernelEntry entry = text.begin(function, tile.grid * tile.cluster, 32 * tile.warps,
                                  tile.cluster, tile.resident);
+  entry.shared = asked_bytes(tile);
   TileWriter(text, tile).write();
   text.out.close();
   return entry;

@@ -90,7 +90,7 @@ std::string why_wrong(const Kernel& kernel, const Via& via) {
     return "vectors of rows and of loops";
   const Layout turned = of_block(loop);
   if (!std::equal(turned.begin(), turned.end(), loop.end() - std::ssize(turned)))
-    return "turns of the loops come before all else";
+    return "turns of the loops, and blocks of a cluster, come before all else";
   const int64_t registers =
       extent_of(via.rows, Level::Register) * extent_of(via.rows, Level::Vector) *
       extent_of(via.loop, Level::Register) * extent_of(via.loop, Level::Vector);
@@ -139,7 +139,8 @@ std::vector<int> loops_of(const Kernel& kernel, const Via& via) {
 Layout of_block(const Layout& layout) {
   Layout block = layout;
   std::erase_if(block, [](const Part& part) {
-    return part.level == Level::Grid || part.level == Level::Serial;
+    return part.level == Level::Grid || part.level == Level::Serial ||
+           part.level == Level::Cluster;
   });
   return block;
 }
@@ -175,8 +176,8 @@ int64_t staged_bytes(const Kernel& kernel) {
 std::string why_wrong_via(const Kernel& kernel) {
   const Schedule& s = *kernel.schedule;
   if (s.via.empty()) return "";
-  if (cluster_of(s) > 1 || power_of_two_from(warps_of(s)) != warps_of(s))
-    return "via: of blocks alone, of a power of two of warps";
+  if (power_of_two_from(warps_of(s)) != warps_of(s))
+    return "via: of blocks of a power of two of warps";
   for (size_t v = 0; v < s.via.size(); v++) {
     const Via& via = s.via[v];
     const std::string name = str("via ", via.stores ? "store " : "load ", via.number);

@@ -24,11 +24,12 @@ namespace {
 
 constexpr const char* kRow = "line";  // the name of a row, of those who read or store
 
-// Grid and turns of one layout, and all else of another.
+// Grid, cluster and turns of one layout, and all else of another.
 Layout with_top_of(const Layout& top, const Layout& rest) {
   Layout layout = top;
   std::erase_if(layout, [](const Part& part) {
-    return part.level != Level::Grid && part.level != Level::Serial;
+    return part.level != Level::Grid && part.level != Level::Serial &&
+           part.level != Level::Cluster;
   });
   layout.insert(layout.end(), rest.begin(), rest.end());
   return layout;
@@ -90,7 +91,7 @@ class Staging {
       const std::vector<int> ids = evaluated_for(own.kernel, {id}, [](int) { return false; });
       Body body = own.rows.registers == 1 ? row_begins(own) : Body{};
       append(body, over_elements(own, ids, own.inner, k, each, {}, false));
-      for (const Expr& bits : unused_bits(own.tile, {via_.rows, via_.loop}))
+      for (const Expr& bits : unused_bits(own.tile, {via_.rows, k.layout}))
         body = {if_less(bits, 1, std::move(body))};
       name_elements(own.tile, id, body);
       return body;
@@ -105,7 +106,7 @@ class Staging {
           Body after, each = {define(id)};
           append(each, store_elements(own, {number}, k, after));
           Body body = own.rows.registers == 1 ? row_begins(own) : Body{};
-          append(body, by_owner(own, {via_.rows, via_.loop},
+          append(body, by_owner(own, {via_.rows, k.layout},
                                 over_elements(own, {}, own.inner, k, each, after, true)));
           return body;
         },

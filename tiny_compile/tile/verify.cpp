@@ -15,7 +15,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kShared = 48 << 10;       // bytes that a kernel may declare
 constexpr int64_t kMostOwnElements = 4096;  // of an array of a thread's own
 constexpr int64_t kMostUnrolled = 1 << 16;  // times that a statement is written
 constexpr int64_t kMostBlocks = INT32_MAX;
@@ -44,9 +43,8 @@ void check_arrays(const Program& program, const Tile& tile) {
     else
       require(array.size <= kMostOwnElements, array.name, " has ", array.size,
               " elements, a thread's own at most ", kMostOwnElements);
-    require(shared <= std::min(kShared, program.machine.block_shared), "a block has ", shared,
-            " bytes of shared memory or more, at most ",
-            std::min(kShared, program.machine.block_shared));
+    require(shared <= program.machine.block_shared, "a block has ", shared,
+            " bytes of shared memory or more, at most ", program.machine.block_shared);
     require(near <= program.machine.l1, "a thread has ", near, " bytes in L1, which has ",
             program.machine.l1);
   }
