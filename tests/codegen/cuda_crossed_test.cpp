@@ -55,21 +55,21 @@ TEST_CASE("crossing rows of any size", "[codegen][threads]") {
   }
 }
 
-TEST_CASE("crossing rows that begin anywhere and compute little stay with the old rows",
-          "[codegen][threads]") {
+TEST_CASE("crossing rows that begin anywhere, or are read once", "[codegen][threads]") {
   manual_seed(13);
-  check(scaled, {turned(64, 257)}, "rows");
-  check(scaled, {turned(64, 127)}, "layouts");
+  for (int64_t length : {127, 257, 1023}) check(scaled, {turned(64, length)}, "layouts");
   check(softmax_along, {turned(64, 257)}, "layouts");
-  check([](In i) { return Out{sum(i[0] * i[1], {1})}; },  // read once
-        {turned(64, 96), randn({64, 96})}, "rows");
+  check([](In i) { return Out{sum(i[0] * i[1], {1})}; }, {turned(64, 96), randn({64, 96})},
+        "layouts");
 }
 
-TEST_CASE("of long crossing rows lanes are rows", "[codegen][threads]") {
+TEST_CASE("of long crossing rows lanes are rows, or warps of a block have chunks",
+          "[codegen][threads]") {
   manual_seed(14);
-  const std::string schedule = schedule_for(scaled, {turned(40, 1300)});
+  const std::string schedule = schedule_for(scaled, {turned(40, 2500)});
+  CHECK_THAT(schedule, ContainsSubstring("lane 8 loop register 128 · warp 8"));
   CHECK_THAT(schedule, ContainsSubstring("via store 1 rows"));
-  CHECK_THAT(schedule, ContainsSubstring("pieces 4"));
-  check(softmax_along, {turned(33, 2047)}, "layouts");
-  check(softmax_along, {turned(64, 2047)}, "rows");  // suits vectors
+  check(softmax_along, {turned(33, 2999)}, "layouts");
+  check(softmax_and_turned, {randn({20, 2048}).to(bfloat16)}, "layouts", without_clusters());
+  check(softmax_along, {turned(10, 5000)}, "layouts", without_clusters());
 }

@@ -92,9 +92,9 @@ TEST_CASE("rows thread by thread: whole chunks, partial ones, divisors out of ra
   manual_seed(4);
   check(softmax_along, {randn({9, 1000})}, "rows", without_layouts());
   check(softmax_along, {every(2, randn({5, 2002}))}, "rows", without_layouts());
-  check([](In i) { return Out{softmax(i[0] * 40.0, 1)}; }, {randn({3, 4097})}, "rows");
+  check([](In i) { return Out{softmax(i[0] * 40.0, 1)}; }, {randn({3, 4097})}, "layouts");
   check([](In i) { return Out{i[0] / (i[0].sum(1, true) * 1e-25)}; }, {randn({3, 1025})},
-        "rows");
+        "layouts");
   Tensor zeros = randn({8, 737});
   for (int64_t k = 0; k < zeros.numel(); k += 7) zeros.data<float>()[k] = -0.0f;
   check([](In i) { return Out{i[0] / (abs(i[0]).sum(1, true) * 40.0)}; }, {zeros}, "rows",
@@ -108,27 +108,6 @@ Pipeline with_warps(int warps_per_row) {
 }
 
 }  // namespace
-
-TEST_CASE("rows thread by thread that two or four warps share", "[codegen][threads]") {
-  manual_seed(11);
-  const auto normed = [](In i) {
-    const Tensor centred = i[0] - i[0].mean(1, true);
-    return Out{centred * rsqrt((centred * centred).mean(1, true) + 1e-5), i[0].max({1})};
-  };
-  const auto by = [&](const Function& function, const std::vector<Tensor>& inputs, int warps) {
-    const std::string text =
-        check(function, inputs, "rows", without_layouts(with_warps(warps)));
-    INFO(text);
-    CHECK(text.find(str("[", warps, "][32];")) != std::string::npos);
-    CHECK(text.find("tc_tree_of_warps<") != std::string::npos);
-  };
-  for (int64_t length : {600, 1000, 1023, 1024}) by(normed, {randn({5, length})}, 2);
-  by(softmax_along, {every(2, randn({5, 2046}))}, 4);
-  by(normed, {randn({5, 900}, float64)}, 4);
-  by([](In i) { return Out{(i[0] * i[1]).sum(1)}; },
-     {randn({5, 1024}).to(bfloat16), randn({5, 1024}).to(bfloat16)}, 2);
-  by([](In i) { return Out{i[0].sum(1)}; }, {(randn({5, 999}) * 9.0).to(int32)}, 2);
-}
 
 TEST_CASE("equal kernels thread by thread: they share a function", "[codegen][threads]") {
   manual_seed(12);
@@ -165,7 +144,7 @@ TEST_CASE("rows thread by thread that are written over what they read", "[codege
 TEST_CASE("rows thread by thread with as many warps as the schedule asks for",
           "[codegen][threads]") {
   manual_seed(6);
-  for (int64_t length : {1000, 4097, 9001})  // by default a cluster shares the last
+  for (int64_t length : {1000, 4097, 9001})
     check(softmax_along, {randn({2, length})}, "rows", without_layouts(with_warps(2)));
 }
 
@@ -173,14 +152,14 @@ TEST_CASE("wide rows and long columns thread by thread, where a GPU has no clust
           "[codegen][threads]") {
   manual_seed(8);
   const Pipeline small = without_clusters();
-  check(softmax_along, {randn({2, 30011})}, "rows", small);
+  check(softmax_along, {randn({2, 30011})}, "layouts", small);
   check(
       [](In i) {
         return Out{logsumexp(i[0], {1}), i[0].sum(1)};
       },
-      {randn({2, 9001})}, "rows", small);
+      {randn({2, 9001})}, "layouts", small);
   check(sum_down, {randn({4000, 96})}, "columns", small);
-  check(softmax_along, {randn({2048, 300}).t()}, "rows", small);
+  check(softmax_along, {randn({2048, 300}).t()}, "layouts", small);
 }
 
 TEST_CASE("points thread by thread: packs across rows, operands turned in tiles",
@@ -216,7 +195,7 @@ TEST_CASE("points thread by thread: a pack is several rows of few results",
     CHECK(text.find("tc_pack<float, 4> pack_out") != std::string::npos);
     CHECK(text.find("shared") == std::string::npos);
   }
-  check(parts(3), {x, scale}, "rows");  // whose packs would be of parts of rows
+  check(parts(3), {x, scale}, "layouts");  // whose packs would be of parts of rows
 }
 
 TEST_CASE("points thread by thread: windows of a row share what they read",
@@ -319,7 +298,7 @@ TEST_CASE("indices are compared as ints, with each other and with constants",
   };
   for (int other = 0; other < 4; other++) {
     for (Compare compare : compares)
-      check(at(compare, other), {x}, other == 1 ? "rows" : "pointwise");
+      check(at(compare, other), {x}, other == 1 ? "layouts" : "pointwise");
   }
   const std::string text = check(at(compares[1], 0), {x}, "pointwise");
   INFO(text);

@@ -66,7 +66,7 @@ TEST_CASE("a chunk that goes over several axes has neighbours side by side too",
   const Program program = schedule(fuse(for_machine(lower(graph), gpu)));
   CHECK_THAT(print(program, program.kernels[0]),
              Catch::Matchers::ContainsSubstring("(j0/512)*294912 + j0%512") &&
-                 Catch::Matchers::ContainsSubstring("schedule rows"));
+                 Catch::Matchers::ContainsSubstring("schedule layouts"));
 }
 
 TEST_CASE("a value of each row does not put rows in its own order", "[schedule]") {

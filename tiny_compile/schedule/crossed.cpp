@@ -13,6 +13,7 @@
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/laid_out.h"
+#include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/loops/legal_via.h"
 #include "tiny_compile/schedule/outline.h"
 #include "tiny_compile/schedule/sides.h"
@@ -23,8 +24,14 @@ namespace {
 constexpr int64_t kPiece = 128,
                   kSector = 32;            // bytes of memory, side by side: at most, at least
 constexpr int64_t kBlockWarps = 8;         // twice as many where they make a sector
-constexpr int64_t kMostShared = 40 << 10;  // bytes of a block
+constexpr int64_t kMostShared = 40 << 10;  // bytes of a block, where that is enough
 constexpr int kPieces[] = {1, 4, 8};  // two of them are there at a time: two would save nothing
+
+// Bytes of a block: five, three, two or one of which fit a multiprocessor.
+std::vector<int64_t> sizes_of_blocks(const Machine& machine) {
+  return {kMostShared, machine.block_shared / 3, machine.block_shared / 2,
+          machine.block_shared};
+}
 
 // Each access of rows and elements goes along one or the other.
 bool lies_along(const Kernel& kernel, int row, const std::vector<int>& inner) {
@@ -54,7 +61,7 @@ std::vector<Via> via_of(const Schedule& s, const Side& side, bool along_rows, in
   for (size_t n = 0; n < via.size(); n++) {
     const int64_t widest = std::max<int64_t>(1, bytes / side.sizes[n]),
                   vector = std::min({side.vector, widest, each, neighbours});
-    const Dealt d = dealt(neighbours, lines, vector, warps);
+    const Dealt d = dealt(neighbours, lines, vector, warps, along_rows ? 1 : pieces);
     via[n].rows = along_rows ? d.neighbours : d.lines;
     via[n].loop = along_rows ? d.lines : d.neighbours;
     via[n].padding = side.sizes[n] == 2 ? 2 : 1;
@@ -64,22 +71,23 @@ std::vector<Via> via_of(const Schedule& s, const Side& side, bool along_rows, in
 }
 
 std::optional<Schedule> staged(const Program& program, Kernel kernel, const Deal& deal,
-                               const Side& side, bool along_rows, int pieces) {
+                               const Side& side, bool along_rows, int pieces, int64_t most) {
   kernel.schedule = laid_out(program, kernel, deal);
   kernel.schedule->via = via_of(*kernel.schedule, side, along_rows, pieces);
-  const bool fits = why_wrong_via(kernel).empty() && staged_bytes(kernel) <= kMostShared;
+  const bool fits =
+      staged_bytes(kernel) <= most && why_illegal_layouts(program, kernel).empty();
   return fits ? kernel.schedule : std::nullopt;
 }
 
 // Of blocks of so many warps, that with the most rows that has room for what they read.
 std::optional<Schedule> of_most_rows(const Program& program, const Kernel& kernel, Deal deal,
-                                     const Side& side, int64_t least, int pieces,
-                                     int64_t warps) {
+                                     const Side& side, int64_t least, int pieces, int64_t warps,
+                                     int64_t most) {
   const int64_t size = *std::min_element(side.sizes.begin(), side.sizes.end());
   for (int64_t rows = kPiece / size; rows * size >= least; rows /= 2) {
     deal.row_warps = std::max<int64_t>(1, rows / deal.row_lanes);
     if (deal.row_warps * deal.warps > warps) continue;
-    if (const auto s = staged(program, kernel, deal, side, true, pieces)) return s;
+    if (const auto s = staged(program, kernel, deal, side, true, pieces, most)) return s;
   }
   return std::nullopt;
 }
@@ -96,11 +104,35 @@ std::optional<Schedule> crossed_rows(const Program& program, const Kernel& kerne
   if (side.accesses.empty()) return std::nullopt;
   const bool begins_anywhere =
       side.vector == 1 && side_of(program, kernel, inner.back(), {row}).vector > 1;
-  for (int64_t least : {begins_anywhere ? 2 * kSector : kSector, kSector}) {
-    for (int pieces : kPieces) {
-      for (int64_t warps : {kBlockWarps, 2 * kBlockWarps})
-        if (const auto s = of_most_rows(program, kernel, deal, side, least, pieces, warps))
-          return s;
+  for (int64_t most : sizes_of_blocks(program.machine)) {
+    for (int64_t least : {begins_anywhere ? 2 * kSector : kSector, kSector}) {
+      for (int pieces : kPieces) {
+        for (int64_t warps : {kBlockWarps, 2 * kBlockWarps})
+          if (const auto s =
+                  of_most_rows(program, kernel, deal, side, least, pieces, warps, most))
+            return s;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Schedule> crossed_long_rows(const Program& program, const Kernel& kernel,
+                                          const Deal& chunk) {
+  const std::vector<int> inner = loops_of(kernel)[0];
+  const int row = kernel.rows - 1;
+  if (!lies_along(kernel, row, inner)) return std::nullopt;
+  const Side side = side_of(program, kernel, row, inner);
+  if (side.accesses.empty()) return std::nullopt;
+  const int64_t chunks = power_of_two_from(ceil_divide(elements_of(kernel, inner), kChunk)),
+                cluster = std::min(program.machine.cluster, chunks);
+  Deal deal = chunk;
+  for (int64_t least : {kSector, kSector / 2}) {  // of which another block reads the other half
+    for (deal.cluster = 1; deal.cluster <= cluster; deal.cluster *= 2) {
+      deal.warps = chunks / deal.cluster;
+      if (const auto s = of_most_rows(program, kernel, deal, side, least, 1, 2 * kBlockWarps,
+                                      program.machine.block_shared / 2))
+        return s;
     }
   }
   return std::nullopt;
@@ -113,9 +145,11 @@ std::optional<Schedule> crossed_columns(const Program& program, const Kernel& ke
   if (!lies_along(kernel, row, inner)) return std::nullopt;
   const Side side = side_of(program, kernel, inner.back(), {row});
   if (side.accesses.empty()) return std::nullopt;
-  for (Deal d = deal; d.row_warps > 0; d.row_warps /= 2) {
-    for (int pieces : kPieces)
-      if (const auto s = staged(program, kernel, d, side, false, pieces)) return s;
+  for (int64_t most : sizes_of_blocks(program.machine)) {
+    for (Deal d = deal; d.row_warps > 0; d.row_warps /= 2) {
+      for (int pieces : kPieces)
+        if (const auto s = staged(program, kernel, d, side, false, pieces, most)) return s;
+    }
   }
   return std::nullopt;
 }

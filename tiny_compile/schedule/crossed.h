@@ -12,6 +12,10 @@ namespace tiny_compile {
 std::optional<Schedule> crossed_rows(const Program& program, const Kernel& kernel,
                                      const Deal& deal);
 
+// The same of long rows, which the warps of a cluster's blocks have a chunk each of, all of it at a time.
+std::optional<Schedule> crossed_long_rows(const Program& program, const Kernel& kernel,
+                                          const Deal& chunk);
+
 // Lanes are rows, and what lies along the elements goes by way of shared memory.
 std::optional<Schedule> crossed_columns(const Program& program, const Kernel& kernel,
                                         const Deal& deal);

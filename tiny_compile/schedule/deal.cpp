@@ -17,6 +17,7 @@ Layout rows_of(const Deal& d, int64_t rows) {
   const int64_t lanes = std::min(d.row_lanes, power_of_two_from(rows)),
                 left = power_of_two_from(ceil_divide(rows, lanes * d.row_vector));
   Layout layout = {{Level::Grid}};
+  add_part(layout, Level::Register, d.row_registers);
   add_part(layout, Level::Warp, std::min(d.row_warps, left), d.warps);
   add_part(layout, Level::Lane, lanes, d.loops_first ? d.lanes() : 1);
   add_part(layout, Level::Vector, d.row_vector);
@@ -24,14 +25,14 @@ Layout rows_of(const Deal& d, int64_t rows) {
 }
 
 // Where any number of warps have a chunk each, a loop of one chunk is done by all of them.
-Layout loop_of(const Deal& d, int64_t count, int64_t vectors) {
+Layout loop_of(const Deal& d, int64_t count) {
   int64_t rest = power_of_two_from(count);
   const auto take = [&](int64_t most) {
     const int64_t part = std::min(most, rest);
     rest /= part;
     return part;
   };
-  const int64_t vector = take(vectors), lanes = take(d.lanes());
+  const int64_t vector = take(d.vector), lanes = take(d.lanes());
   const bool of_chunks = d.loops_first && !d.evenly && count > kChunk,
              any_number = power_of_two_from(d.warps) != d.warps,
              any_warps = any_number && of_chunks;  // these come first
@@ -44,10 +45,12 @@ Layout loop_of(const Deal& d, int64_t count, int64_t vectors) {
       layout;  // blocks exchange what is left when all else of a chunk, or all turns, are added
   if (rest == 1 && !any_warps) add_part(layout, Level::Cluster, cluster);
   if (!of_chunks && !is_chunk) add_part(layout, Level::Register, registers);
+  const bool warps_first = of_chunks && rest * cluster * warps > kChunk;
+  if (warps_first) add_part(layout, Level::Warp, warps);  // turns stay in one digit
   add_part(layout, Level::Serial, rest);
   if (rest > 1) add_part(layout, Level::Cluster, cluster);
   if (is_chunk) add_part(layout, Level::Register, registers);
-  add_part(layout, Level::Warp, warps);
+  if (!warps_first) add_part(layout, Level::Warp, warps);
   if (rest == 1 && any_warps) add_part(layout, Level::Cluster, cluster);
   if (of_chunks) add_part(layout, Level::Register, registers);
   add_part(layout, Level::Lane, lanes, d.loops_first ? 1 : d.row_lanes);
@@ -68,9 +71,11 @@ Schedule laid_out(const Program& program, const Kernel& kernel, const Deal& deal
   schedule.rows = rows_of(deal, row_count(kernel).constant());
   const std::vector<std::vector<int>> loops = loops_of(kernel);
   for (const std::vector<int>& inner : loops) {  // of several not all suit the same vectors
-    const int64_t last = kernel.axes[inner.back()].extent.constant(),
-                  vector = loops.size() > 1 ? std::gcd(deal.vector, last) : deal.vector;
-    schedule.loops.push_back(loop_of(deal, elements_of(kernel, inner), vector));
+    const int64_t last = kernel.axes[inner.back()].extent.constant();
+    Deal own = deal;
+    if (loops.size() > 1) own.vector = std::gcd(deal.vector, last);
+    own.registers *= deal.vector / own.vector;
+    schedule.loops.push_back(loop_of(own, elements_of(kernel, inner)));
   }
   schedule.resident = static_cast<int>(deal.resident);
   schedule.ahead =

@@ -8,7 +8,7 @@ namespace tiny_compile {
 // Powers of two, but for the warps that have a whole chunk each of a row: any number of them. Lanes
 // that have no row of their own are the loops'.
 struct Deal {
-  int64_t row_warps = 1, row_lanes = 1, row_vector = 1;
+  int64_t row_registers = 1, row_warps = 1, row_lanes = 1, row_vector = 1;
   int64_t cluster = 1, warps = 1, registers = 1, vector = 1;  // of the elements of a row
   int64_t resident = 0;  // blocks of a multiprocessor that ask for later rows; 0: none does
   bool evenly = false;   // in any order, so that each warp has as much of a row's last chunk

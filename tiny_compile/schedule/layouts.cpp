@@ -20,6 +20,7 @@
 #include <cmath>
 
 #include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/bounds.h"
 #include "tiny_compile/loops/kept_values.h"
 #include "tiny_compile/loops/laid_out.h"
@@ -41,19 +42,23 @@ constexpr int64_t kOddLanes = 16;    // that a row's elements go to then, all of
 constexpr int64_t kSideBySide = 16;  // elements of a row that lanes read at a time, at least
 constexpr int64_t kMostHeld = 128;   // words of a thread
 constexpr int64_t kMostWarps = 32;   // of a column
+constexpr int64_t kCrossedRows = 8;  // side by side, of a block
+constexpr int64_t kFew = 4;          // elements of a thread, or rows
 constexpr int64_t kBlockWarps = 8;   // where lanes are rows
 constexpr int64_t kRowWarps = 4;     // of a block where lanes are elements
 constexpr int64_t kFewRowWarps = 2;  // where each has 64 elements a lane
-constexpr int64_t kMostOfRow = 12;   // warps of a block of a cluster that hold a row
+constexpr int64_t kMostOfRow = 16;   // warps of a block of a cluster that hold a row
+constexpr int64_t kMostRead = 12;    // of one that reads a row once, each a chunk
 constexpr int64_t kWaiting = 5;      // blocks of a cluster
 constexpr int64_t kOtherRegisters = 32;   // of a thread of theirs, beside what it holds
-constexpr int64_t kForExponentials = 56;  // that a thread of theirs needs
+constexpr int64_t kForOneValue = 48;      // that a thread of theirs needs, which holds one,
+constexpr int64_t kForExponentials = 56;  // or adds up exponentials
 constexpr int64_t kWaitingDivided = 4;    // that divide by one number: it takes registers
+constexpr double kFar = 16;               // lines of an access: elements lie apart
 constexpr double kNear =
     8;  // lines of an access; short rows further apart are staged by others
-constexpr int64_t kFewChunks = 3;    // of a row: of them the last, which is short, is much
+constexpr int64_t kFewChunks = 3;    // of a row that is read once: by four warps
 constexpr int64_t kHeldChunks = 32;  // of a block's rows, each of 32 registers a thread
-constexpr int64_t kShort = 8;        // elements of a window that others read in wider pieces
 constexpr int64_t kMostOdd = 128;    // of a row that lies oddly and is short
 
 // Of all rows.
@@ -95,6 +100,16 @@ Deal hold_rows(const Machine& machine, const Outline& shape, const Along& loops,
   return d;
 }
 
+// Threads that have no more than a few elements each end sooner than others start: each has several rows.
+Deal hold_windows(const Machine& machine, const Outline& shape, const Along& loops,
+                  bool beside) {
+  Deal d = hold_rows(machine, shape, loops, beside);
+  while (d.registers * d.vector <= kFew && d.row_registers < kFew &&
+         threads_of(shape, d) >= 2 * d.row_registers * threads_to_fill(machine))
+    d.row_registers *= 2;
+  return d;
+}
+
 // Of what is the same in any order all warps have as much, chunks or not; and fewer warps twice as much
 // where places go along, each of which takes more instructions to compare than to read. (Maximum and its place
 // over 1280 of f32: 16.8 us for 25.5.)
@@ -111,21 +126,25 @@ Deal read_evenly(const Machine& machine, const Outline& shape, Deal d) {
 // Where powers of two would leave warps idle: 5 chunks by eight, 9 in two turns.
 bool has_odd_chunks(const Outline& shape) {
   const int64_t chunks = ceil_divide(shape.longest, kChunk);
-  return chunks <= kMostOfRow && power_of_two_from(chunks) != chunks;
+  return chunks > kFewChunks && chunks <= kMostRead && power_of_two_from(chunks) != chunks;
 }
 
-// Long ones that are read once: a warp has chunks; of few rows, blocks of a cluster have parts.
-Deal read_rows(const Machine& machine, const Outline& shape, const Along& loops) {
+// Long ones that are read once: a warp has chunks; of few rows, blocks of a cluster have parts. `far`:
+// elements lie apart, and each is a sector of memory, so that fewer threads keep it busy; and the fewer
+// rows are read at a time, the more of their sectors are still there for the next row.
+Deal read_rows(const Machine& machine, const Outline& shape, const Along& loops, bool far) {
+  const int64_t most_warps = far ? 2 * kBlockWarps : kBlockWarps,
+                many = many_threads(machine) / (far ? kFew : 1);
   Deal d;
   d.loops_first = true;
   d.vector = loops.vector;
   d.registers = kChunk / (kLanes * d.vector);
   const int64_t chunks = power_of_two_from(ceil_divide(shape.longest, kChunk));
-  d.warps = std::min(kBlockWarps, chunks);
+  d.warps = std::min(most_warps, chunks);
   if (shape.exact && d.warps == chunks)
     return in_blocks_of(kBlockWarps, read_evenly(machine, shape, d));
   const int64_t most = std::min(machine.cluster, chunks / d.warps);
-  while (2 * d.cluster <= most && threads_of(shape, d) < many_threads(machine)) d.cluster *= 2;
+  while (2 * d.cluster <= most && threads_of(shape, d) < many) d.cluster *= 2;
   if (d.cluster == 1 && has_odd_chunks(shape)) d.warps = ceil_divide(shape.longest, kChunk);
   return in_blocks_of(kBlockWarps, d);
 }
@@ -137,9 +156,9 @@ int64_t waiting_blocks(const Machine& machine, const Outline& shape, const Deal&
   const int64_t threads = kLanes * d.warps,
                 most = std::min(shape.divides ? kWaitingDivided : kWaiting,
                                 machine.threads / threads);
-  if (shape.streams < 2 && !shape.exponentials) return most;
-  const int64_t each =
-      shape.streams < 2 ? kForExponentials : kOtherRegisters + shape.words * kHeld;
+  const int64_t each = shape.streams > 1    ? kOtherRegisters + shape.words * kHeld
+                       : shape.exponentials ? kForExponentials
+                                            : kForOneValue;
   return std::clamp<int64_t>(machine.registers / (threads * each), 1, most);
 }
 
@@ -161,11 +180,17 @@ Deal hold_by_warps(const Along& loops) {
   return in_blocks_of(kFewRowWarps, d);
 }
 
-// A lane has no more than 48 of each value, and there are rows for all multiprocessors.
-bool holds_by_warps(const Machine& machine, const Outline& shape) {
+// Of few rows by four warps.
+Deal hold_by_few(const Outline& shape, const Along& loops) {
+  Deal d = hold_chunks(loops, kRowWarps);
+  d.registers = power_of_two_from(shape.longest) / (kLanes * kRowWarps * d.vector);
+  return d;
+}
+
+// A lane has no more than 48 of each value.
+bool holds_by_warps(const Outline& shape) {
   return shape.longest <= kChunk + kChunk / 2 &&
-         shape.words * 2 * kChunk / kLanes <= kMostHeld &&
-         shape.rows >= kRowWarps * machine.multiprocessors;
+         shape.words * ceil_divide(shape.longest, kLanes) <= kMostHeld;
 }
 
 // Several loops go over parts of a row, as the chunks of a variance do: a warp has the row and
@@ -205,96 +230,156 @@ bool has_symbolic_places(const Kernel& kernel) {
                      [](const Step& s) { return has_size(s.index); });
 }
 
-// Lanes go along the loops. Others hold rows of more than two chunks that begin anywhere, and of three of
-// which the last is short; what several lists of loops go over they do not share.
-std::optional<Deal> share_rows(const Machine& machine, const Kernel& kernel,
-                               const Outline& shape, const Along& loops) {
-  const bool is_even = loops.is_all && loops.vector * loops.bytes >= kAccess,
-             is_one = kernel.rows == 0;
-  if (shape.longest <= kChunk) {
-    const Deal d = hold_rows(machine, shape, loops);
-    return d.lanes() * d.vector == 1 ? std::nullopt : std::optional(d);
-  }
-  if (!shape.held) return read_rows(machine, shape, loops);
+// Long ones that are held: a warp has a chunk, of a cluster's blocks where those are more than a block's
+// warps; and in turns, where they are more than a cluster's.
+Deal hold_in_clusters(const Machine& machine, const Outline& shape, const Along& loops) {
   const int64_t chunks = ceil_divide(shape.longest, kChunk);
-  const bool has_parts = loops_of(kernel).size() > 1;
-  if (has_parts && holds_parts_by_warps(machine, shape, loops))
-    return hold_parts_by_warps(shape, loops);
-  if (is_even && fits_in_chunks(shape)) return hold_chunks(loops, chunks);
-  if (has_parts || (is_one && chunks <= kBlockWarps))  // in turns, where they are many
-    return hold_chunks(loops, chunks > kBlockWarps ? 2 * kBlockWarps : chunks);
-  if (chunks == 2 && holds_by_warps(machine, shape)) return hold_by_warps(loops);
-  if (!is_even || chunks <= kFewChunks) return std::nullopt;
   Deal d = hold_chunks(loops, chunks);
   while (2 * d.cluster <= machine.cluster && chunks > kBlockWarps * d.cluster) d.cluster *= 2;
   d.warps = ceil_divide(chunks, d.cluster);
+  if (d.warps > kMostOfRow) return hold_chunks(loops, kMostOfRow);
   if (d.cluster > 1) d.resident = waiting_blocks(machine, shape, d);
-  return d.warps <= kMostOfRow ? std::optional(d) : std::nullopt;
+  return d;
 }
 
-// Where some arrays lie along the rows and others along the loops, by way of shared memory:
-// rows that are held. Lanes read no more than a word of their elements, which then lie in
-// different banks. What begins anywhere the old rows read in wider pieces, as all that a block
-// has is one; unless long ones take more time to compute. Of long rows that suit vectors they
-// have more under way.
+// One alone: as many blocks as have a chunk.
+Deal hold_alone(const Machine& machine, const Along& loops, int64_t chunks) {
+  Deal d = hold_chunks(loops, chunks);
+  while (2 * d.cluster <= std::min(machine.cluster, chunks)) d.cluster *= 2;
+  d.warps = power_of_two_from(ceil_divide(chunks, d.cluster));
+  return d;
+}
+
+// Lanes go along the loops; what several lists of loops go over they do not share.
+Deal share_rows(const Machine& machine, const Kernel& kernel, const Outline& shape,
+                const Along& loops, const Lines& lines) {
+  if (shape.longest <= kChunk) return hold_rows(machine, shape, loops);
+  if (!shape.held)
+    return read_rows(machine, shape, loops, lines.of_loops > kFar * lines.accesses);
+  const int64_t chunks = ceil_divide(shape.longest, kChunk);
+  const bool is_even = loops.is_all && loops.vector * loops.bytes >= kAccess,
+             has_parts = loops_of(kernel).size() > 1, is_one = kernel.rows == 0;
+  if (has_parts && holds_parts_by_warps(machine, shape, loops))
+    return hold_parts_by_warps(shape, loops);
+  if (is_even && fits_in_chunks(shape)) return hold_chunks(loops, chunks);
+  if (has_parts && is_one && chunks <= kBlockWarps) return hold_alone(machine, loops, chunks);
+  if (has_parts || (is_one && chunks <= kBlockWarps))  // in turns, where they are many
+    return hold_chunks(loops, chunks > kBlockWarps ? 2 * kBlockWarps : chunks);
+  if (chunks == 2 && shape.rows < kRowWarps * machine.multiprocessors)
+    return hold_by_few(shape, loops);
+  return chunks == 2 && holds_by_warps(shape) ? hold_by_warps(loops)
+                                              : hold_in_clusters(machine, shape, loops);
+}
+
+// Eight neighbouring rows a block, of a cluster's where they have several chunks, by eight warps: more, and
+// then fewer rows, where a thread would have more than 64 words. Of two or three chunks, which
+// leave memory no time, 16 rows.
+Deal hold_crossed(const Machine& machine, const Outline& shape) {
+  const int64_t padded = power_of_two_from(shape.longest),
+                chunks = ceil_divide(shape.longest, kChunk);
+  const bool is_three = chunks == kFewChunks;
+  const int64_t most = (is_three ? 4 : 2) * kHeld / power_of_two_from(shape.words);
+  Deal d;
+  d.row_lanes = chunks == 2 ? 2 * kCrossedRows : kCrossedRows;
+  while (!is_three && 2 * d.cluster <= std::min(machine.cluster, padded / kChunk))
+    d.cluster *= 2;
+  d.warps = kBlockWarps;
+  const auto held = [&] { return padded / (d.cluster * d.warps * d.lanes()); };
+  if (held() > most) d.warps *= 2;
+  while (held() > most && d.row_lanes > kFew) d.row_lanes /= 2;
+  while (d.warps > 1 && held() < 1) d.warps /= 2;
+  d.registers = held();
+  if (is_three) d.row_warps = 2;
+  return d;
+}
+
+// A warp has a row, where it begins anywhere.
+Deal hold_by_a_warp(const Outline& shape) {
+  Deal d;
+  d.loops_first = true;
+  d.registers = power_of_two_from(shape.longest) / kLanes;
+  return d;
+}
+
+// Where some arrays lie along the rows and others along the loops, by way of shared memory. Lanes
+// read no more than a word of their elements, which then lie in different banks. Where elements
+// have three values most arrays lie alike, and caches bring the others' rows together.
 std::optional<Schedule> cross(const Program& program, const Kernel& kernel,
                               const Outline& shape, Along loops) {
-  if (!shape.held || kernel.rows == 0 || loops_of(kernel).size() > 1) return std::nullopt;
+  const int64_t chunks = ceil_divide(shape.longest, kChunk);
+  const bool is_long = chunks > 1, is_one_list = loops_of(kernel).size() == 1;
+  if (kernel.rows == 0 || (is_long && !shape.held)) return std::nullopt;
+  const bool is_odd = loops.vector == 1 && shape.longest > kMostOdd && !shape.costly;
+  if ((is_long || is_odd) && shape.streams > 2) return std::nullopt;
+  loops.vector = std::min(loops.vector, std::max<int64_t>(1, kWord / loops.bytes));
   const Machine& machine = program.machine;
-  if (shape.longest <= kChunk) {
-    if (loops.vector == 1 && shape.longest > kMostOdd && !shape.costly) return std::nullopt;
-    loops.vector = std::min(loops.vector, std::max<int64_t>(1, kWord / loops.bytes));
-    return crossed_rows(program, kernel, hold_rows(machine, shape, loops));
-  }
-  const Along rows = along(program, kernel, kernel.axes[kernel.rows - 1]);
-  if (rows.vector > 1 && shape.longest > kChunk + kChunk / 2) return std::nullopt;
-  return crossed_columns(program, kernel, hold_columns(machine, shape, rows));
+  std::optional<Schedule> rows;
+  if (!is_long && is_one_list)
+    rows = crossed_rows(program, kernel,
+                        is_odd ? hold_by_a_warp(shape) : hold_rows(machine, shape, loops));
+  else if (chunks > kFewChunks && is_one_list)
+    rows = crossed_long_rows(program, kernel, hold_chunks(loops, 1));
+  if (rows) return rows;
+  if (is_long && is_one_list && shape.reductions > 2) return std::nullopt;
+  return crossed_columns(program, kernel, hold_crossed(machine, shape));
 }
 
 std::optional<Deal> deal_of(const Program& program, const Kernel& kernel, const Outline& shape,
-                            const Lines& lines, const Along& along_loops) {
+                            const Lines& lines, const Along& along_loops, bool has_columns) {
   if (kernel.rows > 0 && prefers_rows_as_lanes(lines, shape)) {
     const Along rows = along(program, kernel, kernel.axes[kernel.rows - 1]);
     const bool is_window =
         rows.vector == 1 && shape.longest * shape.streams <= kHeld && along_loops.vector > 1;
-    if (is_window && !shape.again && shape.longest < kShort) return std::nullopt;
     const bool far = rows.vector == 1 && lines.of_rows > kNear * lines.accesses;
-    if (far && !is_window) return std::nullopt;
+    if (far && !is_window)
+      return share_rows(program.machine, kernel, shape, along_loops, lines);
     const bool is_long = !shape.again && shape.longest > 2 * kChunk;
     if (is_long && rows.vector == 1 &&
         shape.rows < 2 * kLanes * program.machine.multiprocessors)
       return read_odd_columns(program.machine, shape);
     // A place (argmax) is never split into chunks: more threads share a column here.
-    if (is_long && !shape.places) return std::nullopt;
+    if (is_long && has_columns && !shape.places) return std::nullopt;
     if (!is_window) {
       const Deal d = shape.again ? hold_columns(program.machine, shape, rows)
                                  : read_columns(program.machine, shape, rows);
-      return d.warps > kMostWarps ? std::nullopt : std::optional(d);
+      return d.warps > kMostWarps
+                 ? share_rows(program.machine, kernel, shape, along_loops, lines)
+                 : d;
     }
-    return hold_rows(program.machine, shape, along_loops, !far);
+    return hold_windows(program.machine, shape, along_loops, !far);
   }
-  return share_rows(program.machine, kernel, shape, along_loops);
+  return share_rows(program.machine, kernel, shape, along_loops, lines);
 }
 
-std::optional<Schedule> choose(const Program& program, const Kernel& kernel) {
-  const Outline shape = outline_of(kernel);
-  if (shape.reductions == 0 || has_symbolic_places(kernel)) return std::nullopt;
-  const Along loops = along(program, kernel, kernel.axes[loops_of(kernel)[0].back()]);
-  const Lines lines = lines_of(program, kernel);
-  if (lines.crosses) return cross(program, kernel, shape, loops);
-  const std::optional<Deal> deal = deal_of(program, kernel, shape, lines, loops);
-  return deal ? std::optional(laid_out(program, kernel, *deal)) : std::nullopt;
+// The first that is legal.
+std::optional<Schedule> legal_of(const Program& program, Kernel kernel,
+                                 const std::vector<Deal>& deals) {
+  for (const Deal& deal : deals) {
+    kernel.schedule = laid_out(program, kernel, deal);
+    if (why_illegal_layouts(program, kernel).empty()) return kernel.schedule;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<Schedule> layouts_of(const Program& program, const Kernel& kernel) {
-  if (has_symbolic_sizes(kernel) || !can_be_laid_out(program, kernel)) return std::nullopt;
-  Kernel chosen = kernel;
-  chosen.schedule = choose(program, kernel);
-  if (!chosen.schedule) return std::nullopt;
-  if (!why_illegal_layouts(program, chosen).empty()) return std::nullopt;
-  return chosen.schedule;
+std::optional<Schedule> layouts_of(const Program& program, const Kernel& kernel,
+                                   bool has_columns) {
+  if (has_symbolic_sizes(kernel) || !can_be_laid_out(program, kernel) ||
+      !is_sequential(kernel) || loops_of(kernel).empty())
+    return std::nullopt;
+  const Outline shape = outline_of(kernel);
+  const Along loops = along(program, kernel, kernel.axes[loops_of(kernel)[0].back()]);
+  const Lines lines = lines_of(program, kernel);
+  if (lines.crosses) {
+    if (const auto crossed = cross(program, kernel, shape, loops)) return crossed;
+    return legal_of(program, kernel,
+                    {share_rows(program.machine, kernel, shape, loops, lines)});
+  }
+  const std::optional<Deal> deal = deal_of(program, kernel, shape, lines, loops, has_columns);
+  if (!deal) return std::nullopt;
+  return legal_of(program, kernel,
+                  {*deal, share_rows(program.machine, kernel, shape, loops, lines)});
 }
 
 }  // namespace tiny_compile

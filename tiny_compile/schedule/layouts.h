@@ -7,8 +7,9 @@
 
 namespace tiny_compile {
 
-// For a kernel that reduces. Nothing where layouts cannot, or others are as good: of most long rows that
-// are read again by one list of loops, and of most long columns that are read once.
-std::optional<Schedule> layouts_of(const Program& program, const Kernel& kernel);
+// For a kernel that goes over loops row by row. Nothing where layouts cannot, and of long columns that are
+// read once, where the family of columns may have them (`has_columns`).
+std::optional<Schedule> layouts_of(const Program& program, const Kernel& kernel,
+                                   bool has_columns);
 
 }  // namespace tiny_compile

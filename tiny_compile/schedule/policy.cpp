@@ -172,7 +172,8 @@ Schedule choose(const Program& program, const Kernel& kernel) {
   Schedule schedule = default_schedule(program.machine);
   if (can_be_called(program, kernel)) return schedule.strategy = Strategy::Library, schedule;
   schedule.strategy = choose_strategy(program, kernel);
-  if (const auto layouts = layouts_of(program, kernel)) return *layouts;
+  const bool in_columns = schedule.strategy == Strategy::Columns;
+  if (const auto layouts = layouts_of(program, kernel, in_columns)) return *layouts;
   if (program.target == Target::Cuda || schedule.strategy == Strategy::Tiles) return schedule;
   int64_t unit = work_per_row(kernel);
   if (schedule.strategy == Strategy::Columns) {

@@ -57,10 +57,10 @@ Side side_of(const Program& program, const Kernel& kernel, int along,
   return side;
 }
 
-Dealt dealt(int64_t neighbours, int64_t lines, int64_t vector, int64_t warps) {
+Dealt dealt(int64_t neighbours, int64_t lines, int64_t vector, int64_t warps, int64_t pieces) {
   const int64_t lanes = std::min(kLanes, neighbours / vector), others = kLanes / lanes,
-                beside = std::min(warps, neighbours / (lanes * vector)),
-                line_warps = warps / beside;
+                of_piece = std::max<int64_t>(1, neighbours / (lanes * vector * pieces)),
+                beside = std::min(warps, of_piece), line_warps = warps / beside;
   Dealt d;
   add_part(d.neighbours, Level::Register, neighbours / (beside * lanes * vector));
   add_part(d.neighbours, Level::Warp, beside);

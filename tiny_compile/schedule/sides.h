@@ -30,7 +30,8 @@ struct Dealt {
 };
 
 // To so many warps. Where a warp has a part of a line, others have the rest at the same time,
-// as memory's sectors may lie across both.
-Dealt dealt(int64_t neighbours, int64_t lines, int64_t vector, int64_t warps);
+// as memory's sectors may lie across both; or of a piece of it, of which a warp has its part of each.
+Dealt dealt(int64_t neighbours, int64_t lines, int64_t vector, int64_t warps,
+            int64_t pieces = 1);
 
 }  // namespace tiny_compile
