@@ -116,6 +116,21 @@ def pointwise(dtype, rows, cols):
                  f"%3: {x} = add %0, %2", f"!%4: {x} = gelu %3")
 
 
+def scheduled_rows(dtype, rows, cols):
+    """What the usual stages lay out, by the family that unscheduled kernels have."""
+    flat, each = f"i0*{cols} + j0", f"(j0: {cols})"
+    x = f"cast<f32>(load x[{flat}])" if dtype != "f32" else f"load x[{flat}]"
+    return "\n".join([
+        "program g on cuda {", f"  input x: {dtype}[{rows * cols}]",
+        f"  output y: f32[{rows * cols}]", f"  output s: f32[{rows}]", f"  output p: i64[{rows}]",
+        f"  kernel k rows(i0: {rows}) {{", f"    r0: f32 = max{each} {x}",
+        f"    r1: f32 = sum{each} exp(sub({x}, r0))", f"    r2: f32 = sum_exp{each} {x}",
+        f"    r3: i64 = argmax{each} {x}",
+        f"    store y[{flat}] for {each} = div(exp(sub({x}, r0)), r1)", "    store s[i0] = r2",
+        "    store p[i0] = r3", "    schedule rows", "  }", "  launch k", "  return y, s, p", "}",
+        ""])
+
+
 def transposed(dtype, rows, cols):
     x, y = f"{dtype}[{rows},{cols}]", f"{dtype}[{cols},{rows}]"
     return graph(f"%0 x: {x}, %1 y: {y}", f"%2: {x} = permute %1 {{axes=[1,0]}}",
@@ -380,6 +395,12 @@ GRAPHS = {
     "turned softmax [513,1001]": turned_softmax(513, 1001),
     "turned softmax [33,2047]": turned_softmax(33, 2047),
     "turned softmax [264,3000]": turned_softmax(264, 3000),
+    "scheduled rows f32 [40,3000]": scheduled_rows("f32", 40, 3000),
+    "scheduled rows bf16 [70,700]": scheduled_rows("bf16", 70, 700),
+    "scheduled rows bf16 [70,3000]": scheduled_rows("bf16", 70, 3000),
+    "scheduled rows f32 [99,9]": scheduled_rows("f32", 99, 9),
+    "turned softmax [64,12000]": turned_softmax(64, 12000),
+    "turned softmax [40,40000]": turned_softmax(40, 40000),
     "turned products [260,96]": turned_products(260, 96),
     # rows: short and many, staged; lanes, warps, a block, a cluster; kept, staged, read once
     "softmax f32 [20000,7]": softmax("f32", 20000, 7),
@@ -427,6 +448,7 @@ GRAPHS = {
     "softmax f32 [4099,96] of columns, shared by clusters": softmax("f32", 4099, 96, 0),
     "softmax f32 [300,4000] of rows, shared by a block": softmax("f32", 300, 4000),
     "softmax f32 [300,20000] of rows, shared by a cluster": softmax("f32", 300, 20000),
+    "softmax bf16 [300,3071] of rows, the last chunk short": softmax("bf16", 300, 3071),
     "softmax bf16 [600,512] of columns, in registers": softmax("bf16", 600, 512, 0),
     "sum_exp f32 [1030,64] of columns, in registers": reduced("sum_exp", "f32", 1030, 64, 0),
     "softmax f32 [2049,257] of columns": softmax("f32", 2049, 257, 0),

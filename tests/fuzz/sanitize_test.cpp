@@ -33,15 +33,10 @@ constexpr Words kWords[] = {
     {"cuda_guard", "if (e >= 8 && e < 20) pack_", "packs of tensors side by side"},
     {"cuda_guard", "if (fits_0_50) pack_", "packs of rows that an input chooses"},
     {"cuda_slides", "float slide_", "what a pack's windows share"},
-    {"cuda_staged", "tile_0", "rows staged"},
-    {"cuda_staged", "tc_piece<", "strips of rows"},
     {"cuda_rows", "part_1[3]", "rows that a block shares"},
-    {"cuda_rows", "__cluster_dims__(8", "rows that eight blocks share"},
-    {"cuda_rows", "tc_tree_of_warps<tc_sum_double, 1>", "chunks that warps share"},
     {"cuda_row_tree", "tc_fold_exp<", "sums of exponentials"},
     {"cuda_rows", "k_sum_1_finish(", "long sums in two kernels"},
     {"cuda_row_place", "const bool live = asked < ", "several rows a warp"},
-    {"cuda_row_place", "tc_expect(meeting, bytes);", "blocks of a cluster that meet"},
     {"cuda_ahead", "tc_ahead(in_", "rows asked for ahead"},
     {"cuda_fold", "waits_", "columns' sums beside rows, in turns"},
     {"cuda_fold", "_sub_sum_7_finish(", "and what is left of them"},
@@ -79,11 +74,10 @@ constexpr Words kWords[] = {
     {"cuda_matmul", "float a[16][68], b[16][68]", "in small tiles"},
     {"cuda_matmul", "double a[16][68], b[16][68]", "in f64"},
 };
-// The first two measure and decide, and write nothing; of the helpers every one is looked for;
+// The first decides, and writes nothing; of the helpers every one is looked for;
 // what a sort's threads call is not in a kernel.
-const std::set<std::string> kWithoutWords = {"cuda_row_shape", "cuda_stage_shape",
-                                             "cuda_helpers", "cuda_memory_helpers",
-                                             "cuda_bitonic"};
+const std::set<std::string> kWithoutWords = {"cuda_row_shape", "cuda_helpers",
+                                             "cuda_memory_helpers", "cuda_bitonic"};
 
 std::set<std::string> modules_in(const std::string& folder) {
   std::set<std::string> modules;

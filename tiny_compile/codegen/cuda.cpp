@@ -19,7 +19,6 @@
 #include "tiny_compile/codegen/cuda_serial.h"
 #include "tiny_compile/codegen/cuda_shared_scatter.h"
 #include "tiny_compile/codegen/cuda_sort.h"
-#include "tiny_compile/codegen/cuda_staged.h"
 #include "tiny_compile/codegen/cuda_tile.h"
 #include "tiny_compile/codegen/cuda_warp_scatter.h"
 #include "tiny_compile/codegen/functions.h"
@@ -80,8 +79,7 @@ KernelEntry write_family(CudaText& text, const Program& program, const std::stri
   if (scatters_to_shared_memory(text)) return write_cuda_shared_scatter(text, function);
   if (scatters_in_warps(program, kernel)) return write_cuda_warp_scatter(text, function);
   if (!is_cooperative(program, kernel)) return write_cuda_serial(text, function);
-  if (strategy == Strategy::Columns && !goes_in_strips(text))
-    return write_cuda_columns(text, function);
+  if (strategy == Strategy::Columns) return write_cuda_columns(text, function);
   return fits_cuda_rows(kernel) ? write_cuda_rows(text, function)
                                 : write_cuda_serial(text, function);
 }

@@ -1,15 +1,12 @@
-// How does a kernel keep the memory busy while it computes? Where registers allow few rows at a
-// time, all of them may compute at once, and the memory waits. So one lane says which bytes come
+// How does a kernel that folds keep the memory busy while it computes? Registers allow few rows at a
+// time: all of them may compute at once, and the memory waits. So one lane says which bytes come
 // next, and they are on their way to the L2 cache, without a register:
 //
-//   if (lane == 0 && row + 24 < 4096) {
-//     const int ahead = row + 24;
+//   if (lane == 0 && turn + 1 < 8) {
+//     const int ahead = (blockIdx.x * 4 + warp) * 8 + turn + 1;
 //     const int i0 = ahead;
-//     const int first = 1024 * chunk;
-//     tc_ahead(in_x0 + first + i0*50257, chunk == 49 ? 81 : 1024);
+//     tc_ahead(in_x0 + i0*768, 768);
 //   }
-//
-// Not too early: what is asked for more than a few rows ahead falls out of the cache again.
 #include "tiny_compile/codegen/cuda_ahead.h"
 
 #include <algorithm>
@@ -81,24 +78,6 @@ void ask_for_next_turn(CudaText& text, const std::vector<std::vector<int>>& pass
   text.declare("ahead", row_of_turn(text, "turn + 1"));
   text.unpack_rows("ahead");
   ask_for_row(text, passes[0], streams);
-  text.out.close();
-}
-
-void ask_for_later_row(CudaText& text, const RowShape& shape, const std::vector<int>& pass) {
-  const Step& step = text.kernel.steps[pass[0]];
-  if (step.op == Op::sum_exp) return;  // computes for longer than the memory takes
-  const std::vector<int> streams = streams_of(text, pass);
-  const int64_t later = blocks_ahead(text.program.machine) * shape.resident / shape.cluster,
-                rows = row_count(text.kernel).constant();
-  if (streams.empty() || later >= rows) return;
-  const Spread& s = shape.over(step.inner);
-  text.out.open(str("if (lane == 0 && row + ", later, " < ", rows, ")"));
-  text.declare("ahead", str("row + ", later));
-  text.unpack_rows("ahead");
-  text.declare("first", "1024 * chunk");
-  const int64_t last = s.count % kChunk;
-  ask(text, streams, step.inner[0], Expr::symbol(tile_symbol("first"), 0, s.count - 1),
-      last == 0 ? "1024" : str("chunk == ", s.chunks - 1, " ? ", last, " : 1024"));
   text.out.close();
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tiny_compile/codegen/cuda_row_shape.h"
+#include "tiny_compile/codegen/cuda_text.h"
 
 namespace tiny_compile {
 
@@ -13,8 +13,5 @@ void ask_for_later_passes(CudaText& text, const std::vector<std::vector<int>>& p
 
 // Behind its last reduction: what the first pass reads of the warp's next row.
 void ask_for_next_turn(CudaText& text, const std::vector<std::vector<int>>& passes);
-
-// A warp's chunk of the row that the cluster's place is for next but some: what `pass` reads.
-void ask_for_later_row(CudaText& text, const RowShape& shape, const std::vector<int>& pass);
 
 }  // namespace tiny_compile

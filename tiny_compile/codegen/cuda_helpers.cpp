@@ -113,22 +113,6 @@ struct tc_each {
   }
 };
 )"},
-    {"tc_tree_of_warps", "tc_each tc_pack tc_strided tc_tree", R"(
-// Reduces what Warps warps hold, each every Warps-th pack of a chunk: a thread's own halves first,
-// then those of the warps, and each warp goes on with the lanes' for itself.
-template <class R, int V, int Warps, int N, class T>
-__device__ inline T tc_tree_of_warps(T (&t)[N], tc_pack<T, V> (&given)[Warps][32], int warp) {
-  tc_halve<R, N / 2, V>(t);
-  const int lane = threadIdx.x & 31;
-#pragma unroll
-  for (int v = 0; v < V; v++) given[warp][lane].at[v] = t[v];
-  __syncthreads();
-  auto theirs = [&](int w) { return given[w][lane]; };
-  constexpr int kBits = Warps == 2 ? 1 : Warps == 4 ? 2 : 3;
-  tc_pack<T, V> all = tc_strided<tc_each<R, T, V>, kBits, tc_pack<T, V>>(theirs);
-  return tc_tree<R, 32, V>(all.at);
-}
-)"},
     {"tc_cluster_barrier", "", R"(
 // All threads of the cluster's blocks; what they wrote to shared memory is seen behind it.
 __device__ inline void tc_cluster_barrier() {

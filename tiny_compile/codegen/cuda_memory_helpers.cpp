@@ -147,26 +147,6 @@ __device__ inline void tc_write_halves(T* to, const float* from) {
 #define TC_SHARED(name, bytes) extern __shared__ __align__(16) unsigned char name[]
 #endif
 )"},
-    {"tc_piece", "tc_pack", R"(
-// A pack of a line whose other parts are other rows': past L1, which has no more of them to give,
-// and the whole line comes to L2, where a neighbouring block finds its part.
-template <int N, class T>
-__device__ inline tc_pack<T, N> tc_piece(const T* from) {
-#ifdef __CUDA_ARCH__
-  if constexpr (sizeof(T) * N == 16) {
-    union {
-      unsigned words[4];
-      tc_pack<T, N> pack;
-    } read;
-    asm volatile("ld.global.cg.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(read.words[0]), "=r"(read.words[1]), "=r"(read.words[2]), "=r"(read.words[3])
-                 : "l"(__cvta_generic_to_global(from)));
-    return read.pack;
-  }
-#endif
-  return *(const tc_pack<T, N>*)from;
-}
-)"},
     {"tc_load", "tc_pack", R"(
 // A pack that may end beyond the last of `left` elements.
 template <int N, class T>

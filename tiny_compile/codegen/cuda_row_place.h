@@ -4,14 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "tiny_compile/codegen/cuda_staged.h"
+#include "tiny_compile/codegen/cuda_row_shape.h"
 
 namespace tiny_compile {
 
-// Declares `lane` and, as far as there are any, `warp` and `rank`; opens the loop over the thread's
+// Declares `lane` and, where there are some, `warp`; opens the loop over the thread's
 // rows, where it has several; declares `row`. The flag that a row is one: "live", or "" where all
-// are. Blocks of a cluster must know of each other (tc_blocks_are_there) before they send.
-std::string open_rows(CudaText& text, const RowShape& shape, StagedRows& staged,
-                      const std::vector<std::vector<int>>& passes);
+// are.
+std::string open_rows(CudaText& text, const RowShape& shape);
 
 }  // namespace tiny_compile

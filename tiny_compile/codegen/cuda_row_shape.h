@@ -12,7 +12,7 @@ struct Spread {
   std::vector<int> inner;
   int64_t count = 1;
   int vector = 1;      // neighbouring elements of a thread
-  int64_t packs = 1;   // packs of a thread in a chunk: every sharing-th
+  int64_t packs = 1;   // packs of a thread in a chunk
   int64_t chunks = 1;  // of the row
   int64_t rounds = 1;  // chunks of a warp
   int64_t size = 1;    // of a chunk
@@ -21,31 +21,17 @@ struct Spread {
 
 struct RowShape {
   int warps = 1, lanes = 32;  // of a row in a block
-  int sharing = 1;            // warps of a chunk: 1, or all of a row
-  int cluster = 1;            // blocks of a row
   int block = 32;             // threads
   int64_t rows_a_block = 1;
   int resident =
       0;  // blocks at least that fit a multiprocessor; 0: what the compiler makes fit
   int64_t turns = 1;            // rows that a thread takes part in, one after the other
-  int most_vector = 8;          // neighbouring elements that a thread takes at once, at most
   std::vector<Spread> spreads;  // one for each set of inner loops
   const Spread& over(const std::vector<int>& inner) const;
-  int readers() const { return warps / sharing; }             // of a chunk each, at a time
-  bool is_shared() const { return readers() * cluster > 1; }  // a row's chunks: by several
+  bool is_shared() const { return warps > 1; }  // a row's chunks: by several
 };
 
 // passes: steps that go over the row together, see passes_of.
 RowShape row_shape_of(const CudaText& text, const std::vector<std::vector<int>>& passes);
-
-// Whether blocks of a cluster can exchange what all reductions give: words of 4 or 8 bytes. Those
-// over no loop count too, all blocks of the row meet after each.
-bool exchanges_words(const Kernel& kernel);
-
-// Several warps a row of one chunk, where each is left with enough of it.
-void share_chunk(const CudaText& text, RowShape& shape);
-
-// Lays the elements on the threads of a row again, where these have changed.
-void spread_rows(const CudaText& text, RowShape& shape);
 
 }  // namespace tiny_compile

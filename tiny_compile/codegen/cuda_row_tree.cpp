@@ -26,18 +26,12 @@ std::string tree_of(CudaText& text, const RowShape& shape, const Spread& s, Op o
                     const std::string& array) {
   const bool any_order = !is_float(type) || op == Op::max || op == Op::min;
   const int vector = any_order ? 1 : s.vector;
-  if (shape.sharing == 1)
-    return str(text.calls("tc_tree"), "<", cuda_op(text.calls, op, type), ", ", shape.lanes,
-               ", ", vector, ">(", array, ")");
-  text.out.line(str("__shared__ ", text.calls("tc_pack"), "<", c_type(type), ", ", vector,
-                    "> given_", array, "[", shape.sharing, "][32];"));
-  return str(text.calls("tc_tree_of_warps"), "<", cuda_op(text.calls, op, type), ", ", vector,
-             ">(", array, ", given_", array, ", warp)");
+  return str(text.calls("tc_tree"), "<", cuda_op(text.calls, op, type), ", ", shape.lanes, ", ",
+             vector, ">(", array, ")");
 }
 
 std::string write_exponentials(CudaText& text, const RowShape& shape, const Spread& s,
                                const Tree& tree) {
-  CHECK(shape.sharing == 1, "a chunk's exponentials want its maximum first");
   Text& out = text.out;
   const std::string &n = tree.number, name = c_type(tree.type),
                     values = std::to_string(s.values());

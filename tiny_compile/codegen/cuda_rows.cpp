@@ -36,22 +36,16 @@ class RowsWriter {
     for (size_t pass = 0; pass < passes_.size(); pass++)
       text_.pass_of.insert(text_.pass_of.end(), passes_[pass].size(), static_cast<int>(pass));
     shape_ = row_shape_of(text, passes_);
-    staged_ = stage_rows(text, shape_);
-    if (staged_.lines == 0) share_chunk(text, shape_);
-    entry_ = text.begin(
-        function, ceil_divide(rows_, shape_.rows_a_block * shape_.turns) * shape_.cluster,
-        shape_.block, shape_.cluster, shape_.resident ? shape_.resident : staged_.resident);
-    entry_.shared = staged_.bytes;
+    entry_ = text.begin(function, ceil_divide(rows_, shape_.rows_a_block * shape_.turns),
+                        shape_.block, 1, shape_.resident);
   }
 
   KernelEntry write() {
-    live_ = open_rows(text_, shape_, staged_, passes_);
-    knows_blocks_ = shape_.cluster == 1;
-    // Long rows and halves: there arithmetic takes as long as memory, each instruction counts. All
-    // lanes must take the same branch, because they meet in it: a warp has one row.
-    text_.hastens_exp = (shape_.cluster > 1 || (reads_halves(kernel_) && shape_.lanes == 32)) &&
-                        staged_.lines == 0;
-    text_.trusts_maximum = shape_.cluster == 1;  // 0.411 -> 0.430 ms for softmax_wide otherwise
+    live_ = open_rows(text_, shape_);
+    // Halves: there arithmetic takes as long as memory, each instruction counts. All lanes must take
+    // the same branch, because they meet in it: a warp has one row.
+    text_.hastens_exp = reads_halves(kernel_) && shape_.lanes == 32;
+    text_.trusts_maximum = true;
     keep_values();
     std::vector<bool> defined(kernel_.scalars.size());
     const bool folds = folds_rows(kernel_);
@@ -78,7 +72,7 @@ class RowsWriter {
         write_trees(pass, defined);
       text_.mark_kept(kept_now_);
     }
-    close_rows(text_, shape_, staged_, meetings_);
+    if (shape_.turns > 1) out_.close();
     out_.close();
     return entry_;
   }
@@ -111,11 +105,10 @@ class RowsWriter {
   void keep_values() {
     auto worth = [&](const Scalar& s) {
       const int id = static_cast<int>(&s - kernel_.scalars.data());
-      const bool loads =
-          s.kind == ScalarKind::Load && !staged_.holds(id) && (rows_ == 1 || is_of_row(s));
+      const bool loads = s.kind == ScalarKind::Load && (rows_ == 1 || is_of_row(s));
       return loads || is_costly(s) || text_.hides_its_loads(id);
     };
-    const int64_t threads = shape_.cluster * shape_.warps * shape_.lanes;
+    const int64_t threads = shape_.warps * shape_.lanes;
     text_.choose_kept(worth, threads * kMostKept * 8);
     for (auto at = text_.planned.begin(); at != text_.planned.end();) {
       const Spread& s = shape_.over(at->second);
@@ -166,20 +159,16 @@ class RowsWriter {
       out_.line(keeps ? "#pragma unroll" : "#pragma unroll 1");
       out_.open(str("for (int round = 0; round < ", s.rounds, "; round++)"));
     }
-    if (s.chunks == 1 && shape_.readers() == 1) return;
-    const std::string chunk = s.rounds > 1         ? str("warp + ", shape_.warps, " * round")
-                              : shape_.cluster > 1 ? str("warp + ", shape_.warps, " * rank")
-                                                   : "warp";
-    out_.line(str("const int chunk = ", chunk, ";"));
-    guarded_ = s.chunks != s.rounds * shape_.readers() * shape_.cluster;
+    if (s.chunks == 1 && shape_.warps == 1) return;
+    const std::string turn = s.rounds > 1 ? str(" + ", shape_.warps, " * round") : "";
+    out_.line(str("const int chunk = warp", turn, ";"));
+    guarded_ = s.chunks != s.rounds * shape_.warps;
     if (guarded_) out_.open(str("if (chunk < ", s.chunks, ")"));
   }
 
   void close_chunks(const Spread& s) {
     if (guarded_) out_.close();
-    if (guarded_ && greets_)
-      out_.line(str("if (chunk >= ", s.chunks, ") tc_blocks_are_there();"));
-    guarded_ = greets_ = false;
+    guarded_ = false;
     if (s.rounds > 1) out_.close();
     out_.close();
   }
@@ -216,7 +205,6 @@ class RowsWriter {
     if (!s.inner.empty()) text_.set_vector(s.inner.back(), s.vector);
     if (ragged) text_.left = str(s.count, " - ", place);
     text_.load_packs(ids, defined);
-    load_staged_packs(text_, staged_, s, ids, defined);
     text_.declare_store_packs(stores);
     if (!pack_.empty()) out_.line(pack_ + " pack;");
     out_.line("#pragma unroll");
@@ -240,16 +228,10 @@ class RowsWriter {
   // for each of the thread's packs: where it starts, and whether the row has it.
   void open_packs(const Spread& s, bool partial) {
     const std::string base = s.chunks > 1 ? "1024 * chunk + " : "", place = place_of(s);
-    const bool shared = shape_.sharing > 1;
-    const std::string pack = shared ? str("(", shape_.sharing, " * k + warp)") : "k";
     out_.line("#pragma unroll");
     out_.open(str("for (int k = 0; k < ", s.packs, "; k++)"));
-    text_.declare(place,
-                  str(base, shape_.lanes * s.vector, " * ", pack, " + ", s.vector, " * lane"));
-    // Those that the row has whoever they fall to are asked for without waiting for the answer.
-    const int64_t sure = s.count / (shape_.lanes * shape_.sharing * s.vector);
-    const std::string surely = shared ? str("k < ", sure, " || ") : "";
-    if (partial) out_.open(str("if (", surely, place, " < ", s.count, ")"));
+    text_.declare(place, str(base, shape_.lanes * s.vector, " * k + ", s.vector, " * lane"));
+    if (partial) out_.open(str("if (", place, " < ", s.count, ")"));
     if (place != "e")
       text_.unpack(s.inner, Expr::symbol(tile_symbol(place), 0, s.count - 1), "e");
   }
@@ -260,8 +242,8 @@ class RowsWriter {
   void write_stores(const std::vector<const Step*>& stores, const std::vector<bool>& defined) {
     if (stores[0]->inner.empty()) {
       const std::string live = live_.empty() ? "" : " && live";
-      const std::string first = shape_.cluster > 1 ? " && rank == 0" : "";
-      out_.open(str("if (", first_of_row(shape_, staged_), first, live, ")"));
+      const char* first = shape_.warps == 1 ? "lane == 0" : "threadIdx.x == 0";
+      out_.open(str("if (", first, live, ")"));
       std::vector<bool> here = defined;
       text_.define(text_.needed(stores), {row_mask(kernel_), true}, here);
       for (const Step* step : stores) text_.write_store(*step);
@@ -272,7 +254,7 @@ class RowsWriter {
     open_chunks(s);
     const auto write_all = [&] {
       write_elements(s, stores, defined, [&] {
-        for (const Step* step : stores) write_staged_store(text_, staged_, *step);
+        for (const Step* step : stores) text_.write_store(*step);
       });
     };
     write_hastened(stores, defined, write_all);
@@ -339,21 +321,14 @@ class RowsWriter {
 
   // Declares the row's chunk results, one set a step.
   void share(const std::string& type, const std::string& name, int64_t count) {
-    if (shape_.is_shared()) declare_shared(text_, shape_, type, name, count);
+    if (shape_.is_shared()) out_.line(str("__shared__ ", type, " ", name, "[", count, "];"));
   }
 
-  // A chunk's result for all warps of the row: in every block of the cluster.
+  // A chunk's result for all warps of the row.
   void publish(const std::string& array, const std::string& value) {
-    out_.line(shape_.cluster == 1
-                  ? str("if (lane == 0) ", array, "[chunk] = ", value, ";")
-                  : str("if (lane < ", shape_.cluster, ") tc_send(&", array, "[chunk], ", value,
-                        ", &meeting[", meetings_, "], lane);"));
+    out_.line(str("if (lane == 0) ", array, "[chunk] = ", value, ";"));
   }
-  void meet() {
-    out_.line(shape_.cluster == 1 ? "__syncthreads();"
-                                  : str("tc_await(&meeting[", meetings_, "]);"));
-    meetings_++;
-  }
+  void meet() { out_.line("__syncthreads();"); }
 
   // All reductions of a pass: the elements once, then each one's tree. A maximum that a sum_exp
   // takes anyway is not taken twice.
@@ -380,10 +355,6 @@ class RowsWriter {
                         " + v] = ", value_of(*tree.step, tree.type), ";"));
       });
     });
-    if (!knows_blocks_ && staged_.lines == 0) ask_for_later_row(text_, shape_, pass);
-    if (!knows_blocks_) out_.line("tc_blocks_are_there();");
-    greets_ = !knows_blocks_;
-    knows_blocks_ = true;
     for (const Tree& tree : trees) write_tree(s, tree);
     close_chunks(s);
     if (shape_.is_shared()) {
@@ -452,11 +423,7 @@ class RowsWriter {
   const Kernel& kernel_;
   const int64_t rows_;
   RowShape shape_;
-  StagedRows staged_;
   std::vector<std::vector<int>> passes_;  // steps done together
-  int meetings_ = 0;                      // of the blocks of a cluster so far
-  bool knows_blocks_ = true;              // that all blocks of the cluster run
-  bool greets_ = false;                   // these chunks wait for them
   std::string live_;  // the flag of threads beyond the last row, where there are any
   bool guarded_ = false;
   std::string pack_;  // a fold's: the type of the values that a thread shares at once
