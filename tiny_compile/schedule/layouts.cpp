@@ -366,7 +366,7 @@ std::optional<Schedule> legal_of(const Program& program, Kernel kernel,
 std::optional<Schedule> layouts_of(const Program& program, const Kernel& kernel,
                                    bool has_columns) {
   if (has_symbolic_sizes(kernel) || !can_be_laid_out(program, kernel) ||
-      !is_sequential(kernel) || loops_of(kernel).empty())
+      !is_sequential(kernel) || has_symbolic_places(kernel) || loops_of(kernel).empty())
     return std::nullopt;
   const Outline shape = outline_of(kernel);
   const Along loops = along(program, kernel, kernel.axes[loops_of(kernel)[0].back()]);

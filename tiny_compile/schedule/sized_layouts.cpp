@@ -168,7 +168,7 @@ Schedule plain_points(const Program& program, const Kernel& kernel) {
 // From the best to the plainest.
 std::vector<Schedule> candidates(const Program& numbers, const Kernel& kernel) {
   std::vector<Schedule> all;
-  if (const auto chosen = layouts_of(numbers, kernel)) all.push_back(*chosen);
+  if (const auto chosen = layouts_of(numbers, kernel, true)) all.push_back(*chosen);
   if (loops_of(kernel).empty()) {
     all.push_back(plain_points(numbers, kernel));
     return all;
