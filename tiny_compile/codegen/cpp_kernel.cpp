@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/typing.h"
 
 namespace tiny_compile {
 namespace {

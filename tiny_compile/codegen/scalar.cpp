@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "tiny_compile/loops/typing.h"
+
 namespace tiny_compile {
 namespace {
 
@@ -45,22 +47,6 @@ std::string in_comment(std::string text) {
 }
 
 }  // namespace
-
-bool stays_in_dtype(Op op) {
-  switch (op) {
-    case Op::where:
-    case Op::neg:
-    case Op::abs:
-    case Op::sign:
-    case Op::minimum:
-    case Op::maximum:
-    case Op::floor:
-    case Op::ceil:
-    case Op::trunc:
-    case Op::round: return true;
-    default: return false;
-  }
-}
 
 std::string fill_formula(Calls& calls, std::string_view formula,
                          const std::vector<std::string>& operands) {

@@ -51,9 +51,6 @@ class ScalarWriter {
   Calls& calls_;
 };
 
-// Ops whose result is always one of the values that the operands' dtype can hold.
-bool stays_in_dtype(Op op);
-
 // An identifier of C for a name with dots, no two names having the same: "in", "x" => "in_x";
 // with a dot behind its first letter, "in", "x.y" => "in1_x_y".
 std::string c_name(const std::string& prefix, const std::string& name);

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "tiny_compile/loops/passes_of.h"
+#include "tiny_compile/loops/typing.h"
 
 namespace tiny_compile {
 namespace {
@@ -52,7 +53,8 @@ std::vector<int> met_from(const Kernel& kernel, std::vector<int> roots, const Pr
 
 // A half that was computed: to have it again takes a rounding too.
 bool is_rounded(const Scalar& scalar) {
-  return scalar.kind == ScalarKind::Apply && is_half(scalar.dtype) && scalar.op != Op::cast;
+  return scalar.kind == ScalarKind::Apply && is_half(scalar.dtype) && scalar.op != Op::cast &&
+         !stays_in_dtype(scalar.op);
 }
 
 // One value for several that serve it alone, or for one that takes as much.

@@ -126,4 +126,20 @@ std::string why_ill_typed(const Program& program, const Kernel& kernel, const St
   return "";
 }
 
+bool stays_in_dtype(Op op) {
+  switch (op) {
+    case Op::where:
+    case Op::neg:
+    case Op::abs:
+    case Op::sign:
+    case Op::minimum:
+    case Op::maximum:
+    case Op::floor:
+    case Op::ceil:
+    case Op::trunc:
+    case Op::round: return true;
+    default: return false;
+  }
+}
+
 }  // namespace tiny_compile

@@ -11,4 +11,7 @@ namespace tiny_compile {
 std::string why_ill_typed(const Program& program, const Kernel& kernel, int scalar);
 std::string why_ill_typed(const Program& program, const Kernel& kernel, const Step& step);
 
+// Ops whose result is always one of the values that the operands' dtype can hold.
+bool stays_in_dtype(Op op);
+
 }  // namespace tiny_compile

@@ -42,6 +42,19 @@ void check(const Scheduled& one) {
        fault.statement < 0 ? "" : str(", statement ", fault.statement + 1), ": ", fault.why);
 }
 
+// Whether a call can have these sizes: of others some extent would be less than nothing.
+bool has_shapes(const Program& program, const Kernel& kernel, const Substitution& numbers) {
+  const auto is_extent = [&](const Expr& e) {
+    return substitute(e, numbers).bounds().high >= 0;
+  };
+  const auto has_extent = [&](const Axis& axis) { return is_extent(axis.extent); };
+  const auto has_shape = [&](const Buffer& buffer) {
+    return std::all_of(buffer.type.shape.begin(), buffer.type.shape.end(), is_extent);
+  };
+  return std::all_of(kernel.axes.begin(), kernel.axes.end(), has_extent) &&
+         std::all_of(program.buffers.begin(), program.buffers.end(), has_shape);
+}
+
 }  // namespace
 
 TileFault fault_of(const Program& program, int kernel, const Tile& tile) {
@@ -50,6 +63,7 @@ TileFault fault_of(const Program& program, int kernel, const Tile& tile) {
   const std::vector<Expr> symbolic = sizes(program);
   if (symbolic.empty()) return fault_of_numbers(program, own, tile);
   for (const Substitution& numbers : some_numbers(symbolic)) {
+    if (!has_shapes(program, own, numbers)) continue;
     if (is_on_cpu(tile) && substitute(tile.units, numbers).is_constant(0)) continue;
     const Tile sized = substitute(tile, numbers);
     TileFault fault =

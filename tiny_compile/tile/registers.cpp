@@ -58,13 +58,12 @@ Body whole_apart(const Share& k, Body body) {
   const Expr last = substitute(k.start(), own_at(k, 31, k.registers - 1)) + (k.vector - 1),
              first = substitute(k.start(), own_at(k, 0, 0)), piece = last - first + 1;
   const int64_t size = 32 * k.registers * k.vector;
-  const bool is_behind = k.count.is_constant() && piece.is_constant(size) &&
+  const bool is_behind = k.count.is_constant() && k.count.constant() % size > 0 &&
+                         piece.is_constant(size) &&
                          range_of(first).has_only_multiples_of(size);
   if (last.bounds().low >= k.count.bounds().high) return body;
   if (!is_behind && 2 * (last.bounds().low + 1) > k.count.bounds().high) return body;
   Body whole = unguarded(k, body);
-  if (is_behind && k.count.constant() % size == 0)
-    return {if_less(first, k.count, std::move(whole))};
   if (is_behind)
     body = at_piece(k, k.start() - first, k.count.constant() / size * size, std::move(body));
   if (first.bounds().high >= k.count.bounds().low)
