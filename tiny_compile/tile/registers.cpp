@@ -59,8 +59,7 @@ Body whole_apart(const Share& k, Body body) {
              first = substitute(k.start(), own_at(k, 0, 0)), piece = last - first + 1;
   const int64_t size = 32 * k.registers * k.vector;
   const bool is_behind = k.count.is_constant() && k.count.constant() % size > 0 &&
-                         piece.is_constant(size) &&
-                         range_of(first).has_only_multiples_of(size);
+                         piece.is_constant(size) && range_of(first).has_only_multiples_of(size);
   if (last.bounds().low >= k.count.bounds().high) return body;
   if (!is_behind && 2 * (last.bounds().low + 1) > k.count.bounds().high) return body;
   Body whole = unguarded(k, body);
