@@ -228,6 +228,20 @@ TEST_CASE("long rows of places go to all warps alike, and sums of them in chunks
         "layouts rows grid · warp 4 from 2 loop register 8 · warp 2 · lane 32 · vector 4");
 }
 
+TEST_CASE("lanes never go along what lies across memory", "[schedule]") {
+  for (const char* op : {"argmax", "max", "sum"}) {
+    for (int length : {1432, 4096, 21841, 70001}) {
+      const std::string x = str("f32[", length, ",4096]"),
+                        y = str(std::string(op) == "argmax" ? "i64" : "f32", "[4096]"),
+                        schedule = on_gpu(str("(%0 x: ", x, ") {\n  %1: ", y, " = ", op,
+                                              " %0 {axes=[0]}\n  return %1\n}"));
+      INFO(op << " of " << length << ": " << schedule);
+      const size_t loop = schedule.find("loop");
+      CHECK((loop == std::string::npos || schedule.find("lane 32", loop) == std::string::npos));
+    }
+  }
+}
+
 TEST_CASE("lanes read a row's lines together, where a line is more than one reads",
           "[schedule]") {
   const auto line_of = [](const std::string& type, int64_t length) {

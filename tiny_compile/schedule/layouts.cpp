@@ -342,9 +342,9 @@ std::optional<Deal> deal_of(const Program& program, const Kernel& kernel, const 
     if (!is_window) {
       const Deal d = shape.again ? hold_columns(program.machine, shape, rows)
                                  : read_columns(program.machine, shape, rows);
-      return d.warps > kMostWarps
-                 ? share_rows(program.machine, kernel, shape, along_loops, lines)
-                 : d;
+      if (d.warps <= kMostWarps) return d;
+      if (has_columns) return std::nullopt;
+      return share_rows(program.machine, kernel, shape, along_loops, lines);
     }
     return hold_windows(program.machine, shape, along_loops, !far);
   }
@@ -378,8 +378,9 @@ std::optional<Schedule> layouts_of(const Program& program, const Kernel& kernel,
   }
   const std::optional<Deal> deal = deal_of(program, kernel, shape, lines, loops, has_columns);
   if (!deal) return std::nullopt;
-  return legal_of(program, kernel,
-                  {*deal, share_rows(program.machine, kernel, shape, loops, lines)});
+  std::vector<Deal> deals = {*deal};
+  if (!has_columns) deals.push_back(share_rows(program.machine, kernel, shape, loops, lines));
+  return legal_of(program, kernel, deals);
 }
 
 }  // namespace tiny_compile
