@@ -13,6 +13,8 @@
 namespace tiny_compile {
 namespace {
 
+constexpr int64_t kLongRow = 512;  // elements
+
 using Predicate = std::function<bool(int)>;
 
 bool is_worth_keeping(const Scalar& scalar) {
@@ -51,9 +53,14 @@ std::vector<int> met_from(const Kernel& kernel, std::vector<int> roots, const Pr
   return met;
 }
 
-// A half that was computed: to have it again takes a rounding too.
-bool is_rounded(const Scalar& scalar) {
-  return scalar.kind == ScalarKind::Apply && is_half(scalar.dtype) && scalar.op != Op::cast &&
+// A half that was computed: to have it again takes a rounding too. In a short row, which shares a warp
+// with others, it would be put into a word with another, where memory has them so already.
+bool is_rounded(const Kernel& kernel, const Scalar& scalar) {
+  const auto is_long = [&](const Step& step) {
+    return inner_count(kernel, step).bounds().high >= kLongRow;
+  };
+  return std::any_of(kernel.steps.begin(), kernel.steps.end(), is_long) &&
+         scalar.kind == ScalarKind::Apply && is_half(scalar.dtype) && scalar.op != Op::cast &&
          !stays_in_dtype(scalar.op);
 }
 
@@ -70,7 +77,7 @@ std::vector<int> with_fewer(const Kernel& kernel, const std::vector<bool>& mine,
     const bool is_met = std::count(met.begin(), met.end(), id) > 0;
     const size_t now = others.size() + 1;
     const bool is_better =
-        now < keep.size() || (now == keep.size() && is_rounded(kernel.scalars[id]));
+        now < keep.size() || (now == keep.size() && is_rounded(kernel, kernel.scalars[id]));
     if (!is_met || !is_better) continue;
     keep = others;
     keep.push_back(id);
