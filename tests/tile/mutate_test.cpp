@@ -6,6 +6,7 @@
 #include "tests/fuzz/layouts.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/random_graph.h"
+#include "tests/tile/random_points.h"
 #include "tiny_compile/cli/inputs.h"
 #include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/runtime/cpp_toolchain.h"
@@ -28,16 +29,10 @@ Tiles some_tiles(uint64_t seed) {
   }
 }
 
-// The same of points on a CPU, whose results go past the caches in every second.
+// The same of points on a CPU.
 Tiles some_points(uint64_t seed) {
   while (true) {
-    Program program =
-        run_pipeline(until(default_pipeline(), "plan_memory"), random_graph(seed, 6), true)
-            .program;
-    for (Kernel& kernel : program.kernels)
-      if (seed % 2 && kernel.schedule->strategy == Strategy::Pointwise)
-        kernel.schedule->stream = true;
-    const Tiles tiles = lower_to_tiles(program);
+    const Tiles tiles = lower_to_tiles(random_points(seed, 6));
     if (has_tile(tiles)) return tiles;
     seed += 1000003;
   }
@@ -75,33 +70,39 @@ std::optional<Tiles> mutant(const Tiles& tiles, uint64_t seed) {
   }
 }
 
+struct Counts {
+  int refused = 0, accepted = 0, ran = 0;
+};
+
+// One that has tiles, and others than these.
+std::optional<Tiles> other_tiles(const Tiles& tiles, uint64_t seed, Counts& counts) {
+  const std::optional<Tiles> other = mutant(tiles, seed);
+  (other ? counts.accepted : counts.refused)++;
+  if (!other) return std::nullopt;
+  CHECK(parse_tiles(print(*other)) == *other);
+  return *other == tiles || !has_tile(*other) ? std::nullopt : other;
+}
+
 }  // namespace
 
 TEST_CASE("mutated tiles are refused, or print, parse and run", "[tile][fuzz]") {
-  int refused = 0, accepted = 0, ran = 0;
+  Counts counts;
   std::vector<Tiles> compiled;
   for (uint64_t seed = 1; seed <= 1500; seed++) {
     INFO("seed " << seed);
-    const Tiles tiles = some_tiles(seed / 10);
-    const std::optional<Tiles> other = mutant(tiles, seed);
-    if (!other) {
-      refused++;
-      continue;
-    }
-    accepted++;
-    CHECK(parse_tiles(print(*other)) == *other);
-    if (*other == tiles || !has_tile(*other)) continue;
+    const std::optional<Tiles> other = other_tiles(some_tiles(seed / 10), seed, counts);
+    if (!other) continue;
     if (compiled.size() < 40) compiled.push_back(*other);
     if (!is_short(*other)) continue;
-    ran++;
+    counts.ran++;
     try {
       interpret(*other, seeded_inputs(other->program, seed, {}));
     } catch (const Error&) {  // a race, or an element stored twice
     }
   }
-  CHECK(refused > 300);
-  CHECK(accepted > 100);
-  CHECK(ran > 50);
+  CHECK(counts.refused > 300);
+  CHECK(counts.accepted > 100);
+  CHECK(counts.ran > 50);
   if (!why_no_nvrtc().empty()) return;
   for (const Tiles& tiles : compiled) {
     INFO(print(tiles));
@@ -111,19 +112,13 @@ TEST_CASE("mutated tiles are refused, or print, parse and run", "[tile][fuzz]") 
 
 TEST_CASE("mutated tiles of points are refused, or print, parse and run",
           "[tile][points][fuzz]") {
-  int refused = 0, accepted = 0, ran = 0, compiled = 0;
+  Counts counts;
+  int compiled = 0;
   for (uint64_t seed = 1; seed <= 600; seed++) {
     INFO("seed " << seed);
-    const Tiles tiles = some_points(seed / 10);
-    const std::optional<Tiles> other = mutant(tiles, seed);
-    if (!other) {
-      refused++;
-      continue;
-    }
-    accepted++;
-    CHECK(parse_tiles(print(*other)) == *other);
-    if (*other == tiles || !has_tile(*other) || !is_short(*other)) continue;
-    ran++;
+    const std::optional<Tiles> other = other_tiles(some_points(seed / 10), seed, counts);
+    if (!other || !is_short(*other)) continue;
+    counts.ran++;
     const std::vector<Tensor> inputs = seeded_inputs(other->program, seed, {});
     try {
       interpret(*other, inputs);
@@ -139,7 +134,7 @@ TEST_CASE("mutated tiles of points are refused, or print, parse and run",
     } catch (const Error&) {  // an index out of range
     }
   }
-  CHECK(refused > 100);
-  CHECK(accepted > 60);
-  CHECK(ran > 30);
+  CHECK(counts.refused > 100);
+  CHECK(counts.accepted > 60);
+  CHECK(counts.ran > 30);
 }

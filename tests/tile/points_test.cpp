@@ -1,7 +1,7 @@
 // Kernels of points on a CPU are tile programs: they mean what their kernels do, read back as they
 // print, stay within their bounds, and what a hand changes in them is obeyed.
 #include "tests/catch.h"
-#include "tests/fuzz/random_graph.h"
+#include "tests/tile/random_points.h"
 #include "tiny_compile/cli/inputs.h"
 #include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/runtime/cpp_toolchain.h"
@@ -91,12 +91,7 @@ TEST_CASE("random graphs' tiles of points are sound, and mean what they say",
   int tiles_seen = 0, streamed = 0;
   for (uint64_t seed = 1; seed <= 150; seed++) {
     INFO("seed " << seed);
-    Program program =
-        run_pipeline(until(default_pipeline(), "plan_memory"), random_graph(seed, 8), true)
-            .program;
-    for (Kernel& kernel : program.kernels)
-      if (seed % 2 && kernel.schedule->strategy == Strategy::Pointwise)
-        kernel.schedule->stream = true;
+    const Program program = random_points(seed, 8);
     const Tiles tiles = lower_to_tiles(program);
     tiles_seen += has_tile(tiles);
     streamed += print(tiles).find("\n      stream ") != std::string::npos;
