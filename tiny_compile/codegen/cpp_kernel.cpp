@@ -66,10 +66,10 @@ bool varies_over(uint64_t axes, const std::vector<int>& inner) {
 }
 
 // Of each half, whether stores of its dtype are all that uses it: they round it.
-std::vector<bool> stored_alone(const Kernel& kernel) {
-  std::vector<bool> alone(kernel.scalars.size());
+std::vector<bool> rounded_by_stores(const Kernel& kernel) {
+  std::vector<bool> later(kernel.scalars.size());
   const auto set = [&](int id, bool value) {
-    if (id >= 0) alone[id] = value;
+    if (id >= 0) later[id] = value;
   };
   for (const Step& step : kernel.steps) {
     if (step.kind == StepKind::Store && is_half(step.dtype))
@@ -83,7 +83,7 @@ std::vector<bool> stored_alone(const Kernel& kernel) {
     for (int operand : scalar.operands) set(operand, false);
     set(scalar.mask, false);
   }
-  return alone;
+  return later;
 }
 
 }  // namespace
@@ -111,7 +111,8 @@ KernelText::KernelText(const Program& p, const Kernel& k, bool cuda)
     : calls(cuda), scalars(p, k, calls), program(p), kernel(k), sizes(tiny_compile::sizes(p)) {
   CHECK(kernel.axes.size() < 64, "a kernel of ", kernel.axes.size(), " axes");
   calls.doubles = computes_with_doubles(kernel);
-  if (!cuda) scalars.rounds = [stored = stored_alone(kernel)](int id) { return !stored[id]; };
+  if (!cuda)
+    scalars.rounds = [later = rounded_by_stores(kernel)](int id) { return !later[id]; };
   const std::vector<uint64_t> loops = loops_that_may_not_turn(kernel);
   for (size_t id = 0; id < kernel.scalars.size(); id++) {
     const Scalar& scalar = kernel.scalars[id];

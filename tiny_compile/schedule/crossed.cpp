@@ -92,24 +92,37 @@ std::optional<Schedule> of_most_rows(const Program& program, const Kernel& kerne
   return std::nullopt;
 }
 
+// What lies along the last row axis, or along the loops: that goes by way of shared memory where
+// lanes go along the other.
+Side along_rows(const Program& program, const Kernel& kernel) {
+  return side_of(program, kernel, kernel.rows - 1, loops_of(kernel)[0]);
+}
+
+Side along_loops(const Program& program, const Kernel& kernel) {
+  return side_of(program, kernel, loops_of(kernel)[0].back(), {kernel.rows - 1});
+}
+
+// Nothing where some array lies along neither, or nothing has to be staged.
+std::optional<Side> staged_side(const Program& program, const Kernel& kernel, bool of_rows) {
+  if (!lies_along(kernel, kernel.rows - 1, loops_of(kernel)[0])) return std::nullopt;
+  Side side = of_rows ? along_rows(program, kernel) : along_loops(program, kernel);
+  return side.accesses.empty() ? std::nullopt : std::optional(std::move(side));
+}
+
 }  // namespace
 
 // Pieces that begin anywhere lie in one sector more: then rather two sectors of each.
 std::optional<Schedule> crossed_rows(const Program& program, const Kernel& kernel,
                                      const Deal& deal) {
-  const std::vector<int> inner = loops_of(kernel)[0];
-  const int row = kernel.rows - 1;
-  if (!lies_along(kernel, row, inner)) return std::nullopt;
-  const Side side = side_of(program, kernel, row, inner);
-  if (side.accesses.empty()) return std::nullopt;
-  const bool begins_anywhere =
-      side.vector == 1 && side_of(program, kernel, inner.back(), {row}).vector > 1;
+  const std::optional<Side> side = staged_side(program, kernel, true);
+  if (!side) return std::nullopt;
+  const bool begins_anywhere = side->vector == 1 && along_loops(program, kernel).vector > 1;
   for (int64_t most : sizes_of_blocks(program.machine)) {
     for (int64_t least : {begins_anywhere ? 2 * kSector : kSector, kSector}) {
       for (int pieces : kPieces) {
         for (int64_t warps : {kBlockWarps, 2 * kBlockWarps})
           if (const auto s =
-                  of_most_rows(program, kernel, deal, side, least, pieces, warps, most))
+                  of_most_rows(program, kernel, deal, *side, least, pieces, warps, most))
             return s;
       }
     }
@@ -119,18 +132,16 @@ std::optional<Schedule> crossed_rows(const Program& program, const Kernel& kerne
 
 std::optional<Schedule> crossed_long_rows(const Program& program, const Kernel& kernel,
                                           const Deal& chunk) {
-  const std::vector<int> inner = loops_of(kernel)[0];
-  const int row = kernel.rows - 1;
-  if (!lies_along(kernel, row, inner)) return std::nullopt;
-  const Side side = side_of(program, kernel, row, inner);
-  if (side.accesses.empty()) return std::nullopt;
-  const int64_t chunks = power_of_two_from(ceil_divide(elements_of(kernel, inner), kChunk)),
+  const std::optional<Side> side = staged_side(program, kernel, true);
+  if (!side) return std::nullopt;
+  const int64_t chunks = power_of_two_from(
+                    ceil_divide(elements_of(kernel, loops_of(kernel)[0]), kChunk)),
                 cluster = std::min(program.machine.cluster, chunks);
   Deal deal = chunk;
   for (int64_t least : {kSector, kSector / 2}) {  // of which another block reads the other half
     for (deal.cluster = 1; deal.cluster <= cluster; deal.cluster *= 2) {
       deal.warps = chunks / deal.cluster;
-      if (const auto s = of_most_rows(program, kernel, deal, side, least, 1, 2 * kBlockWarps,
+      if (const auto s = of_most_rows(program, kernel, deal, *side, least, 1, 2 * kBlockWarps,
                                       program.machine.block_shared / 2))
         return s;
     }
@@ -140,15 +151,12 @@ std::optional<Schedule> crossed_long_rows(const Program& program, const Kernel& 
 
 std::optional<Schedule> crossed_columns(const Program& program, const Kernel& kernel,
                                         const Deal& deal) {
-  const std::vector<int> inner = loops_of(kernel)[0];
-  const int row = kernel.rows - 1;
-  if (!lies_along(kernel, row, inner)) return std::nullopt;
-  const Side side = side_of(program, kernel, inner.back(), {row});
-  if (side.accesses.empty()) return std::nullopt;
+  const std::optional<Side> side = staged_side(program, kernel, false);
+  if (!side) return std::nullopt;
   for (int64_t most : sizes_of_blocks(program.machine)) {
     for (Deal d = deal; d.row_warps > 0; d.row_warps /= 2) {
       for (int pieces : kPieces)
-        if (const auto s = staged(program, kernel, d, side, false, pieces, most)) return s;
+        if (const auto s = staged(program, kernel, d, *side, false, pieces, most)) return s;
     }
   }
   return std::nullopt;
