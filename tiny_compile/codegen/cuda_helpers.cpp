@@ -199,9 +199,10 @@ __device__ inline float tc_divided(float a, const tc_divisor& by, bool& exact) {
   return tc_quotient(a, by);
 }
 )"},
-    {"tc_exp_slowly", "tc_exp", R"(
+    {"tc_slowly", "", R"(
 // A call, not its text: what hardly ever runs shall not take the compiler's time.
-__device__ __noinline__ float tc_exp_slowly(float x) { return tc_exp(x); }
+template <float (*function)(float)>
+__device__ __noinline__ float tc_slowly(float x) { return function(x); }
 )"},
     {"tc_exp_below", "tc_exp_below", R"(
 // `exact` says whether x and all before it are low enough.

@@ -43,6 +43,19 @@ bool asks_for_nan(const Kernel& kernel, const Scalar& scalar) {
          is_float(kernel.scalars[scalar.operands[0]].dtype);
 }
 
+// "tc_exp", where the formula is "tc_exp(a)".
+std::string function_of(const Scalar& scalar) {
+  const std::string text = formula(scalar.op, DType::f32);
+  return text.ends_with("(a)") ? text.substr(0, text.size() - 3) : "";
+}
+
+// Whether it is a function of one f32 that takes many instructions.
+bool is_call(const Kernel& kernel, const Scalar& scalar) {
+  return is_costly(scalar) && scalar.kind == ScalarKind::Apply && scalar.operands.size() == 1 &&
+         compute_type(kernel.scalars[scalar.operands[0]].dtype) == DType::f32 &&
+         !function_of(scalar).empty();
+}
+
 }  // namespace
 
 CudaText::CudaText(const Program& p, const Kernel& k, Starts starts)
@@ -58,10 +71,12 @@ CudaText::CudaText(const Program& p, const Kernel& k, Starts starts)
       return str(scalar.op == Op::eq ? "!" : "", calls("tc_is_nan"), "(",
                  scalars.name(scalar.operands[0]), ")");
     if (info(scalar.op).result == Result::Bool) return compared(scalar);
+    if (form == Form::Slow && is_call(kernel, scalar))
+      return str(calls("tc_slowly"), "<", calls(function_of(scalar)), ">(",
+                 scalars.name(scalar.operands[0]), ")");
     if (!has_fast_form(scalar)) return std::string();
     const std::string a = scalars.name(scalar.operands[0]);
     if (scalar.op == Op::exp) {
-      if (form == Form::Slow && trusts_maximum) return str(calls("tc_exp_slowly"), "(", a, ")");
       if (form != Form::Fast) return std::string();
       return str(calls("tc_exp_below"), "(", a,
                  !knows_highest && highest(scalar.operands[0]).empty() ? ", exact)" : ")");

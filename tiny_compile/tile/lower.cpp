@@ -47,6 +47,14 @@ bool has_shortcuts(const Lowering& l, const std::vector<int>& ids,
   });
 }
 
+// Whether any of them takes long for an element.
+bool has_costly(const Lowering& l, const std::vector<int>& ids, const std::vector<int>& inner) {
+  return std::any_of(ids.begin(), ids.end(), [&](int id) {
+    return !l.defined[id] && kept_in(l, id) < 0 && is_in_loops(l, id, inner) &&
+           is_costly(l.kernel.scalars[id]);
+  });
+}
+
 Body in_turns(const Share& k, Body body) {
   return k.turns == 1 ? body : Body{for_each("turn", k.turns, false, std::move(body))};
 }
@@ -342,6 +350,7 @@ Body elements_of_group(Lowering& l, const Reductions& reductions, const std::vec
   const bool hastens = has_shortcuts(l, ids, l.inner);
   works.push_back({over_elements(l, ids, l.inner, k, each, {}, false), hastens});
   if (hastens) works.back().highest = highest_exponent(l, ids, k, body);
+  works.back().is_costly = has_costly(l, ids, l.inner);
   l.kept = kept;
   l.keeping.clear();
   l.staged.clear();
@@ -402,7 +411,9 @@ void store_pass(Lowering& l, const std::vector<int>& pass) {
   if (waits) works = read_early(l, needed(l, pass), k, std::move(loads.works));
   std::vector<int> ids = needed(l, pass);
   if (!only_stores(l.kernel) && has_shortcuts(l, ids, inner)) {
+    const bool costly = has_costly(l, ids, inner);
     works.push_back({compute_ahead(l, pass, ids, k), true});
+    works.back().is_costly = costly;
     ids = needed(l, pass);
   }
   Body after;

@@ -122,8 +122,9 @@ Body over_registers(const Lowering& l, const Share& k, std::vector<Work> works, 
     append(all, std::move(work.after));
   }
   if (parts > 1) all = {for_each("s_k", parts, true, std::move(all))};
+  // For each part, which is done in two ways; beside long text a question is nothing.
   const bool asks_once =
-      hastens && parts == k.registers;  // for each part, which is done in two ways
+      hastens && (parts == k.registers || any([](const Work& w) { return w.is_costly; }));
   return asks_once || waits ? all : whole_apart(k, std::move(all));
 }
 

@@ -15,6 +15,7 @@ struct Work {
   std::optional<Share> share{};  // whose registers it goes over; none: those of the pass
   Body after{};                  // once a piece
   int highest = -1;              // where it hastens: no exponent in it is above that
+  bool is_costly = false;        // its text is long, and each element takes long
 };
 
 // One work after the other for all registers; where one hastens, for some at a time, and where all
