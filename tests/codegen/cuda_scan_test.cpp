@@ -265,7 +265,8 @@ TEST_CASE("rows that lie across come through shared memory, a column of a tile a
           "[codegen][threads][scan]") {
   manual_seed(8);
   for (int64_t length : {20, 300, 1000})
-    CHECK_THAT(check_tiles(running, {turned(100, length)}), ContainsSubstring("y = p % 16"));
+    CHECK_THAT(check_tiles(running, {turned(100, length)}),
+               ContainsSubstring("y = (int)threadIdx.x % 16"));
   check_tiles(running, {turned(2100, 300)}, 16);
 }
 
@@ -278,10 +279,11 @@ TEST_CASE(
     const auto [most, at_most] = cummax(i[0].permute({1, 0}), 0);
     return Out{most, at_most};
   };
-  const auto across = ContainsSubstring("y = p % 16, x = p / 16");
+  const auto across = ContainsSubstring("y = (int)threadIdx.x % 16, x = ");
   for (int64_t length : {20, 300}) {
     const std::string text = check_tiles(sums, {randn({1100, length})}, 16);
-    CHECK_THAT(text, across && ContainsSubstring(str("x = p % ", length > 256 ? 256 : 20)));
+    CHECK_THAT(text, across && ContainsSubstring(length > 256 ? "x = (int)threadIdx.x % 256"
+                                                              : "x = p % 20"));
     check_compiles(text);
   }
   CHECK_THAT(check_bits(maxima, {randn({1100, 300}).to(bfloat16)}).source.text, across);

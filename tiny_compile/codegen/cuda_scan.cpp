@@ -32,6 +32,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kRegisters = 64, kWideRegisters = 128;  // of a thread
+constexpr int64_t kTurnedRegisters = 80;  // where it reads or writes in another order
 constexpr int64_t kMostResident = 16;
 
 class ScanWriter {
@@ -47,8 +48,11 @@ class ScanWriter {
         elements_(text, shape_) {
     const bool wide = size_of(compute_type(kernel_.scalars[scan_.value].dtype)) > 4 ||
                       (words_.places && text.integer != "int");
-    const int64_t resident =
-        blocks_held(text.program.machine, shape_.threads(), wide ? kWideRegisters : kRegisters);
+    const bool in_two_ways = shape_.turned() && has_tiles();
+    const int64_t resident = blocks_held(text.program.machine, shape_.threads(),
+                                         wide          ? kWideRegisters
+                                         : in_two_ways ? kTurnedRegisters
+                                                       : kRegisters);
     const int64_t blocks = ceil_divide(shape_.rows, shape_.block_rows),
                   met = ceil_divide(blocks, int64_t{text.program.machine.multiprocessors});
     entry_ = text.begin(function, blocks, static_cast<int>(shape_.threads()), 1,

@@ -348,7 +348,17 @@ void ScanElements::open_points(const std::string& tile, bool turned) {
     within.push_back(str("e < ", shape_.length));
   is_guarded_ = !within.empty();
   if (is_guarded_) out_.open(str("if (", join(within, " && "), ")"));
-  if (shape_.along) text_.unpack_rows("row");
+  if (shape_.along) unpack_row();
+}
+
+// Of whole blocks of rows most of what names a row is the block's, which the compiler then computes once
+// for a thread's sixteen.
+void ScanElements::unpack_row() {
+  if (!is_whole() || shape_.block_rows == 1) return text_.unpack_rows("row");
+  const Expr block = Expr::symbol("block", 0, shape_.rows / shape_.block_rows - 1),
+             y = Expr::symbol("y", 0, shape_.block_rows - 1);
+  text_.declare("block", str("(", text_.integer, ")blockIdx.x"));
+  text_.unpack_rows(kernel_.rows, block * shape_.block_rows + y);
 }
 
 // Neighbouring threads have neighbours in memory; the conditions under which they are the rows'.
@@ -362,9 +372,17 @@ std::vector<std::string> ScanElements::place_in_memory(const std::string& tile, 
     out_.line(str("const int x = ", p, ";"));
     text_.declare("row", row);
   } else {
-    const std::string by = str(turned ? shape_.block_rows : columns);
-    out_.line(str("const int p = ", p, ", ", turned ? "y" : "x", " = p % ", by, ", ",
-                  turned ? "x" : "y", " = p / ", by, ";"));
+    const int64_t by = turned ? shape_.block_rows : columns, step = threads * vector_;
+    const std::string own = vector_ == 1 ? "(int)threadIdx.x"
+                                         : str("(int)threadIdx.x * ", vector_),
+                      beside = turned ? "y" : "x", across = turned ? "x" : "y";
+    out_.line(str("const int p = ", p, ";"));
+    if (step % by ==
+        0)  // of which only the last part changes from one of a thread's to the next
+      out_.line(str("const int ", beside, " = ", own, " % ", by, ", ", across, " = k * ",
+                    step / by, " + ", own, " / ", by, ";"));
+    else
+      out_.line(str("const int ", beside, " = p % ", by, ", ", across, " = p / ", by, ";"));
     text_.declare("row", str(row, " * ", shape_.block_rows, " + y"));
   }
   text_.declare("e", shape_.tiles() == 1 ? "x" : str(tile, " * ", columns, " + x"));

@@ -47,6 +47,7 @@ class ScanElements {
   void open_points(const std::string& tile, bool turned);
   std::vector<std::string> place_in_memory(const std::string& tile, bool turned);
   std::vector<std::string> place_in_group(const std::string& tile);
+  void unpack_row();
   void open_elements();
   void close_elements();
   void close_points();
