@@ -31,6 +31,8 @@ constexpr int64_t kSharedWarps = 4;   // of a block of a cluster, at least
 constexpr int64_t kUnderWay = 64;  // bytes of a thread at a time, of a column that is read once
 constexpr int64_t kChosenUnderWay = 128;  // where data chooses each
 constexpr int64_t kSeveralUnderWay = 16;  // elements, where several sums are of several arrays
+constexpr int64_t kAccess = 8;            // bytes that a lane reads of it at a time,
+constexpr int64_t kLongOfTwo = 256;       // or fewer of two arrays' long ones
 constexpr int64_t kOnceLanes = 16;        // of its rows
 constexpr int64_t kOnceWarps = 8;         // that share it
 constexpr int64_t kMostWarps = 32;        // of a column, where there are few columns
@@ -118,17 +120,22 @@ Deal hold_columns(const Machine& machine, const Outline& columns, const Along& r
   return in_blocks_of(is_full ? 2 * kBlockWarps : kBlockWarps, shared);
 }
 
-// A part of it at a time. What data chooses, a row of a table for each element, lies elsewhere
-// for each: there lanes read whole accesses, and ask once for the places of more columns. (Mean
-// of 197 embeddings of 2048 halves: .139 ms by pairs, by eight .062.)
+// A part of it at a time, eight bytes a lane. (Sum over 197 of bf16[256,197,768]: by pairs .044 ms, by
+// fours .030; of two arrays, over 1500 of bf16[225,1500,576]: .169 and .355, as it takes 93 registers.)
+// What data chooses, a row of a table for each element, lies elsewhere for each: there lanes read
+// whole accesses, and ask once for the places of more columns. (Mean of 197 embeddings of 2048
+// halves: .139 ms by pairs, by eight .062.)
 Deal read_columns(const Machine& machine, const Outline& columns, const Along& rows) {
   const int64_t padded = power_of_two_from(columns.longest);
   Deal d;
   d.row_lanes = kLanes;
-  d.row_vector = columns.chosen ? rows.vector : std::min<int64_t>(rows.vector, 2);
-  const int64_t word = std::min(d.row_vector, std::max<int64_t>(1, kWord / rows.bytes));
+  d.row_vector = columns.chosen
+                     ? rows.vector
+                     : std::min(rows.vector, std::max<int64_t>(1, kAccess / rows.bytes));
+  const int64_t word = std::min(d.row_vector, std::max<int64_t>(1, kWord / rows.bytes)),
+                many = many_threads(machine) / (columns.chosen ? 1 : 2);
   while (d.row_vector > word &&
-         columns.rows / d.row_vector * std::min(kOnceWarps, padded) < many_threads(machine))
+         columns.rows / d.row_vector * std::min(kOnceWarps, padded) < many)
     d.row_vector /= 2;
   const int64_t under_way = columns.chosen ? kChosenUnderWay : kUnderWay;
   d.registers = std::max<int64_t>(1, under_way / (d.row_vector * rows.bytes));
