@@ -77,9 +77,10 @@ TEST_CASE("a thread copies rows that data chooses from four slabs", "[codegen][t
   const int64_t rows = (int64_t{1} << 16) + 3;  // the last slab is shorter
   const std::vector<Tensor> inputs = {randint(0, 50, {rows}), randn({50, 64})};
   const std::string text = kernels(check(look_up, inputs, "pointwise"));
-  CHECK(count(text, "turn < 4") == 2);
-  CHECK(count(text, "chosen_0[turn] = load_0;") == 1);
-  CHECK(count(text, "  if (fits_0_50) pack_") == 1);
+  CHECK(count(text, "turn < 3") == 2);
+  CHECK(count(text, "chosen0[turn] = ") == 1);
+  CHECK(count(text, "chosen0[3] = ") == 1);
+  CHECK(count(text, "  if (fits_0_50) tc_read<4>(&pack") == 2);
   CHECK(text.find("return;\n    const") == std::string::npos);  // none leaves before it tells
   CHECK(text.find("tc_tell(wrong);") > text.rfind("out_y"));
 }

@@ -192,7 +192,7 @@ TEST_CASE("points thread by thread: a pack is several rows of few results",
                scale = randn({130, 1});
   for (const int64_t count : {2, 4}) {
     const std::string text = check(parts(count), {x, scale}, "pointwise");
-    CHECK(text.find("tc_pack<float, 4> pack_out") != std::string::npos);
+    CHECK(text.find("tc_write<4>(out_") != std::string::npos);
     CHECK(text.find("shared") == std::string::npos);
   }
   check(parts(3), {x, scale}, "layouts");  // whose packs would be of parts of rows
@@ -208,7 +208,8 @@ TEST_CASE("points thread by thread: windows of a row share what they read",
     for (const int64_t columns : {1027, 1031, 1034}) {
       const std::string text =
           check(filter, {randn({17, columns}).to(type), randn({3}).to(type)}, "pointwise");
-      CHECK(text.find("if (column < ") != std::string::npos);
+      CHECK(text.find(columns == 1034 ? "if (column < " : "if ((column > ") !=
+            std::string::npos);
     }
   }
   check(filter, {randn({300, 77}), randn({5})},
@@ -235,10 +236,10 @@ TEST_CASE("points thread by thread: padded windows slide, and so does what is do
   for (const DType type : {float32, bfloat16}) {
     const std::vector<Tensor> inputs = {randn({300, 64}).to(type), randn({300, 1}).to(type)};
     const std::string text = check(sum_of_tanh(1), inputs, "pointwise");
-    CHECK(count(text, "float slide_") == 1);
-    CHECK(count(text, "= slide_") == 3);
+    CHECK(count(text, "float slide") == 1);
+    CHECK(count(text, "= slide") == 3);
     CHECK(count(text, " ? in_x0[") + count(text, " ? tc_to_f32(in_x0[") == 1);
-    CHECK(count(check(sum_of_tanh(9), inputs, "pointwise"), "float slide_") == 0);
+    CHECK(count(check(sum_of_tanh(9), inputs, "pointwise"), "float slide") == 0);
   }
 }
 
@@ -250,7 +251,7 @@ TEST_CASE("points thread by thread: four slabs of whole rows", "[codegen][thread
         biased,
         {randn({(int64_t{1} << 23) / row + 13, row}).to(bfloat16), randn({row}).to(bfloat16)},
         "pointwise");
-    CHECK(text.find("turn < 4") != std::string::npos);
+    CHECK(text.find("turn < 3") != std::string::npos);  // the last lacks some
   }
   check([](In i) { return Out{gelu(i[0])}; }, {randn({(int64_t{1} << 22) + 3})}, "pointwise");
 }

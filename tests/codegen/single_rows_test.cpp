@@ -1,5 +1,5 @@
 // Rows of one element: points with the interpreter's bits.
-#include "tiny_compile/codegen/single_rows.h"
+#include "tiny_compile/loops/single_rows.h"
 #include "tests/codegen/cuda_threads.h"
 
 #include "tests/catch.h"

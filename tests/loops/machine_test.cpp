@@ -178,7 +178,7 @@ TEST_CASE("a long sum is split where its rows leave the machine idle", "[machine
 }
 
 TEST_CASE("a thread has one point until each multiprocessor has a warp", "[machine]") {
-  const std::string alone = "blockIdx.x * 64 + threadIdx.x";
+  const std::string alone = "block*64 + thread";
   CHECK_THAT(text_for("h200", unary("neg", "4096")), ContainsSubstring(alone));
   CHECK_THAT(text_for("a100", unary("neg", "4096")), !ContainsSubstring(alone));
   CHECK_THAT(text_for("a100", unary("neg", "3200")), ContainsSubstring(alone));

@@ -227,7 +227,7 @@ TEST_CASE("a tile fits the machine, and is of a kernel that has layouts", "[tile
   tiles.of_kernel.clear();
   CHECK_THROWS_WITH(verify(tiles), ContainsSubstring("room for 0 tiles"));
   tiles = whole;
-  tiles.program.kernels[0].schedule->strategy = Strategy::Pointwise;
+  tiles.program.kernels[0].schedule->strategy = Strategy::Rows;
   CHECK_THROWS_WITH(verify(tiles), ContainsSubstring("has a tile, but no layouts"));
   tiles = whole;
   tiles.of_kernel[0]->kernel.scalars[0].index = 7;

@@ -216,10 +216,6 @@ void KernelText::define(const std::vector<int>& ids, const LoopScope& scope,
   for (int id : ids) {
     if (defined[id] || scalars.is_trivial(id) || !scope.holds(needs_[id])) continue;
     defined[id] = true;
-    if (!branches.empty() && !branches[id].empty()) {
-      define_branch(id, scope, defined);
-      continue;
-    }
     out.line(!kept_.count(id) ? scalars.definition(id)
                               : str("const ", value_type(kernel.scalars[id].dtype), " ",
                                     scalars.name(id), " = ", kept_place(id), ";"));
@@ -233,17 +229,6 @@ std::vector<bool> KernelText::define_constants() {
   std::vector<bool> defined(kernel.scalars.size());
   define(needed(steps), {0, false}, defined);
   return defined;
-}
-
-void KernelText::define_branch(int choice, const LoopScope& scope, std::vector<bool>& defined) {
-  const Scalar& scalar = kernel.scalars[choice];
-  const std::string name = scalars.name(choice);
-  out.line(
-      str(value_type(scalar.dtype), " ", name, " = ", scalars.name(scalar.operands[2]), ";"));
-  out.open(str("if (", scalars.name(scalar.operands[0]), ")"));
-  define(branches[choice], scope, defined);
-  out.line(str(name, " = ", scalars.name(scalar.operands[1]), ";"));
-  out.close();
 }
 
 std::vector<int> KernelText::needed(const std::vector<const Step*>& steps) const {

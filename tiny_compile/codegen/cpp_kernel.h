@@ -74,9 +74,6 @@ class KernelText {
   // Defines those of `ids` whose needs the scope holds, in order, but what is defined already; a
   // kept value is read back. A loop's end forgets what the loop defined: pass a copy there.
   void define(const std::vector<int>& ids, const LoopScope& scope, std::vector<bool>& defined);
-  // Of each `where`, if there are any: what define() writes only where its condition is true, into a
-  // variable that has the other value else (branches.h).
-  std::vector<std::vector<int>> branches;
   // What is written behind a scalar's definition, where it holds as long: nothing unless changed.
   std::function<void(int scalar)> behind_definition = [](int) {};
   std::vector<bool> define_constants();  // of all steps; what is defined now
@@ -104,7 +101,6 @@ class KernelText {
   bool keeps(int scalar) const { return planned.count(scalar) && !kept_.count(scalar); }
 
  private:
-  void define_branch(int choice, const LoopScope& scope, std::vector<bool>& defined);
   std::vector<LoopScope> needs_;
   std::set<int> kept_;
 };

@@ -74,7 +74,8 @@ class CppTileWriter {
       case StatementKind::Stream: return write_stream(s);
       case StatementKind::For: return write_for(s);
       case StatementKind::If:
-        out_.open(str("if (", c_text(s.index), " < ", c_text(s.place), ")"));
+        out_.open(s.value >= 0 ? str("if (", text_.scalars.name(s.value), ")")
+                               : str("if (", c_text(s.index), " < ", c_text(s.place), ")"));
         write(s.body);
         return has_else ? out_.close(" else {") : out_.close();
       case StatementKind::Else:

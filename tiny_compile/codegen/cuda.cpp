@@ -11,7 +11,6 @@
 #include "tiny_compile/codegen/cuda_group.h"
 #include "tiny_compile/codegen/cuda_helpers.h"
 #include "tiny_compile/codegen/cuda_matmul.h"
-#include "tiny_compile/codegen/cuda_pointwise.h"
 #include "tiny_compile/codegen/cuda_rows.h"
 #include "tiny_compile/codegen/cuda_scan.h"
 #include "tiny_compile/codegen/cuda_scan_shape.h"
@@ -24,11 +23,13 @@
 #include "tiny_compile/codegen/functions.h"
 #include "tiny_compile/codegen/prelude.h"
 #include "tiny_compile/codegen/scan.h"
-#include "tiny_compile/codegen/single_rows.h"
 #include "tiny_compile/codegen/sort.h"
 #include "tiny_compile/loops/counted.h"
+#include "tiny_compile/loops/group_launches.h"
+#include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/loops/library_sums.h"
+#include "tiny_compile/tile/packs.h"
 #include "tiny_compile/tile/sized.h"
 
 namespace tiny_compile {
@@ -68,11 +69,12 @@ bool any_can_fail(const std::vector<Program>& programs) {
 
 KernelEntry write_family(CudaText& text, const Program& program, const std::string& function) {
   const Kernel& kernel = text.kernel;
-  if (schedule_of(kernel).strategy == Strategy::Layouts)  // of which nobody made a tile
+  const Strategy chosen = schedule_of(kernel).strategy;
+  if (chosen == Strategy::Layouts ||
+      chosen == Strategy::Pointwise)  // of which nobody made a tile
     return write_cuda_serial(text, function);
   const Strategy strategy = folds_rows(kernel) ? Strategy::Rows : schedule_of(kernel).strategy;
   if (strategy == Strategy::Tiles) return write_cuda_matmul(text, function);
-  if (strategy == Strategy::Pointwise) return write_cuda_pointwise(text, function);
   if (is_sort_kernel(kernel)) return write_cuda_sort(text, function);
   if (scans_in_groups(program, kernel)) return write_cuda_scan(text, function);
   if (scatters_rows(text)) return write_cuda_scatter(text, function);
@@ -140,8 +142,7 @@ Functions::Written write_sized(const LoneKernel& given, const std::string& funct
 Functions::Written write_kernel(const LoneKernel& lone, const std::string& function,
                                 const Form& form) {
   if (!sizes(lone.program).empty()) return write_sized(lone, function);
-  const std::optional<Kernel> points = as_points(lone.program, lone.kernel());
-  CudaText text(lone.program, points ? *points : lone.kernel(), form.starts());
+  CudaText text(lone.program, lone.kernel(), form.starts());
   return finished(text, write_family(text, lone.program, function), form.room);
 }
 
@@ -165,18 +166,19 @@ KernelEntry add_call(Functions& functions, const Program& program, const Kernel&
 KernelEntry add_function(Functions& functions, const Program& program, const Kernel& kernel,
                          const std::optional<Tile>& given, int room,
                          const std::string& suffix) {
-  const Form form = {room, room > 0 && is_counted(kernel)};
   LoneKernel lone = lone_kernel(program, kernel);
-  if (form.counted) lone = for_any_count(std::move(lone));
-  std::optional<Tile> tile;
+  std::optional<Tile> tile, any;
   if (given) tile = lone_tile(program, *given, lone);
+  if (tile && room > 0 && is_counted(kernel)) any = for_any_count(lone, *tile);
+  const Form form = {room, any.has_value()};
+  if (any) lone = for_any_count(std::move(lone)), tile = any;
   const auto write = [&](const LoneKernel& own, const std::string& function) {
     return tile ? write_tile(own, *tile, function, form) : write_kernel(own, function, form);
   };
   KernelEntry entry = functions.add(lone, kernel, suffix, room, tile, write);
   if (!form.counted) return entry;
   entry.points = row_count(kernel).constant();
-  entry.grid = ceil_divide(entry.points, kMostCounted / entry.grid.constant());
+  entry.grid = for_count(*any, entry.points).grid;
   return entry;
 }
 
@@ -212,17 +214,6 @@ KernelEntry add_kernel(Functions& functions, const Tiles& tiles, size_t number,
   return entry;
 }
 
-// Of each kernel the room in its function's table.
-std::vector<int> all_rooms(const Program& program) {
-  std::vector<int> all(program.kernels.size());
-  if (!sizes(program).empty()) return all;
-  for (const std::vector<int>& launch : program.launches) {
-    const std::vector<int> rooms = rooms_of(program, launch);
-    for (size_t k = 0; k < launch.size(); k++) all[launch[k]] = rooms[k];
-  }
-  return all;
-}
-
 }  // namespace
 
 Source emit_cuda(const Tiles& tiles) { return emit_cuda_together({tiles})[0]; }
@@ -237,7 +228,7 @@ std::vector<Source> emit_cuda_together(const std::vector<Tiles>& given) {
   for (size_t p = 0; p < programs.size(); p++) {
     const std::string suffix = programs.size() > 1 ? str("_p", p) : "";
     const std::vector<LibraryCall> calls = library_kernels(programs[p]);
-    const std::vector<int> rooms = all_rooms(programs[p]);
+    const std::vector<int> rooms = rooms_of(programs[p]);
     for (size_t k = 0; k < calls.size(); k++)
       sources[p].kernels.push_back(
           add_kernel(functions, all[p], k, calls[k], rooms[k], suffix));

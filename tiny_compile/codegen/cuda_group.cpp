@@ -11,28 +11,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <unordered_map>
-
-#include "tiny_compile/base/integer.h"
-#include "tiny_compile/loops/counted.h"
-#include "tiny_compile/loops/group_launches.h"
 
 namespace tiny_compile {
-
-std::vector<int> rooms_of(const Program& program, const std::vector<int>& launch) {
-  std::vector<int> rooms(launch.size());
-  if (launch.size() < 2) return rooms;
-  std::unordered_map<KernelKey, std::vector<size_t>, KernelKeyHash> alike;
-  for (size_t k = 0; k < launch.size(); k++)
-    alike[work_of(program, program.kernels[launch[k]])].push_back(k);
-  for (const auto& [key, members] : alike) {
-    const int most = most_in_launch(key.program.buffers.size());
-    if (members.size() < 2 || most < 2) continue;
-    const int64_t room = power_of_two_from(static_cast<int64_t>(members.size()));
-    for (const size_t k : members) rooms[k] = static_cast<int>(std::min<int64_t>(room, most));
-  }
-  return rooms;
-}
 
 void write_cuda_group(CudaText& text, KernelEntry& entry, int room) {
   std::vector<std::string> arguments = {"{blockIdx.x - (unsigned)member.first}"};

@@ -9,10 +9,6 @@
 
 namespace tiny_compile {
 
-// Of each kernel of a launch how many its function's table has room for; 0: it has a function of its
-// own. Kernels of the same work share one.
-std::vector<int> rooms_of(const Program& program, const std::vector<int>& launch);
-
 // Behind the text of one block (CudaText's Start::Block or Counted): the kernel that calls it.
 void write_cuda_group(CudaText& text, KernelEntry& entry, int room);
 

@@ -87,14 +87,6 @@ std::set<Place> shared_places(const KernelText& text) {
 
 }  // namespace
 
-std::vector<int> choosing_rows(const KernelText& text) {
-  std::vector<int> chosen;
-  for (const Place& place : shared_places(text)) {
-    if (chosen.empty() || chosen.back() != place.first) chosen.push_back(place.first);
-  }
-  return chosen;
-}
-
 void check_places_once(CudaText& text) {
   const std::set<Place> shared = shared_places(text);
   const auto check = [&text, at_once = text.scalars.in_range](int chosen, const Expr& limit) {

@@ -21,7 +21,4 @@ std::optional<std::string> guard_of_pack(KernelText& text, int load, int axis, i
 //   const bool fits_0_50257 = tc_in_range(load_0, 50257);
 void check_places_once(CudaText& text);
 
-// The scalars that choose so.
-std::vector<int> choosing_rows(const KernelText& text);
-
 }  // namespace tiny_compile

@@ -171,6 +171,41 @@ __device__ inline void tc_store(T* to, const tc_pack<T, N>& pack, long long left
     if (v < left) to[v] = pack.at[v];
 }
 )"},
+    {"tc_read_left", "tc_load tc_pack", R"(
+// N neighbours, or the first `left` of them, in one access where all are there.
+template <int N, class T>
+__device__ inline void tc_read_left(T* to, const T* from, long long left) {
+  const tc_pack<T, N> pack = tc_load<N>(from, left);
+#pragma unroll
+  for (int v = 0; v < N; v++) to[v] = pack.at[v];
+}
+)"},
+    {"tc_read_halves_left", "tc_load tc_pack tc_to_f32", R"(
+template <int N, class T>
+__device__ inline void tc_read_halves_left(float* to, const T* from, long long left) {
+  const tc_pack<T, N> pack = tc_load<N>(from, left);
+#pragma unroll
+  for (int v = 0; v < N; v++) to[v] = tc_to_f32(pack, v);
+}
+)"},
+    {"tc_write_left", "tc_pack tc_store", R"(
+template <int N, class T>
+__device__ inline void tc_write_left(T* to, const T* from, long long left) {
+  tc_pack<T, N> pack;
+#pragma unroll
+  for (int v = 0; v < N; v++) pack.at[v] = from[v];
+  tc_store(to, pack, left);
+}
+)"},
+    {"tc_write_halves_left", "tc_halves tc_pack tc_store", R"(
+template <int N, class T>
+__device__ inline void tc_write_halves_left(T* to, const float* from, long long left) {
+  tc_pack<float, N> pack;
+#pragma unroll
+  for (int v = 0; v < N; v++) pack.at[v] = from[v];
+  tc_store(to, tc_halves<T>(pack), left);
+}
+)"},
     {"tc_narrow", "", R"(
 // As an int where it is one that an index can be, else -1.
 __device__ inline int tc_narrow(long long value) {

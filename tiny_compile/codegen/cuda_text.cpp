@@ -187,18 +187,11 @@ int CudaText::widest(const std::vector<const Step*>& steps, int axis, int64_t ex
 void CudaText::set_vector(int axis, int vector) {
   axis_ = axis;
   vector_ = vector;
-  flat_.reset();
-}
-
-void CudaText::set_flat(const Expr& index, int vector) {
-  flat_ = index;
-  vector_ = vector;
 }
 
 bool CudaText::is_wide(const Expr& index, int buffer) const {
   if (vector_ == 1 || program.buffers[buffer].align < 16) return false;
-  return flat_ ? (index - *flat_).is_constant(0)
-               : is_contiguous(index, kernel.axes[axis_].symbol(), vector_);
+  return is_contiguous(index, kernel.axes[axis_].symbol(), vector_);
 }
 
 bool CudaText::in_pack(int id) const {
@@ -209,12 +202,11 @@ bool CudaText::in_pack(int id) const {
 // Where it is false, a pack is zeros.
 std::optional<std::string> CudaText::guard_of(int load, const std::vector<bool>& defined) {
   const Scalar& scalar = kernel.scalars[load];
-  if (flat_ || scalar.value.bits != 0) return {};
+  if (scalar.value.bits != 0) return {};
   return guard_of_pack(*this, load, axis_, vector_, defined);
 }
 
 std::string CudaText::at_start(const Expr& index, const std::vector<int>& operands) const {
-  if (flat_) return "first";
   const Axis& axis = kernel.axes[axis_];
   return scalars.index(
       substitute(index, {{axis.name, Expr::index(tile_symbol("e"), axis.extent)}}), operands);
@@ -371,17 +363,6 @@ bool loads_what_it_stores(const Program& program, const Kernel& kernel) {
     if (read[b] && written[b]) return true;
   }
   return false;
-}
-
-bool is_cooperative(const Program& program, const Kernel& kernel) {
-  for (const Step& step : kernel.steps) {
-    if (!makes_register(step) && step.kind != StepKind::Store && step.kind != StepKind::Fold)
-      return false;
-    if (step.kind == StepKind::Dot ||
-        (step.kind == StepKind::Reduce && has_running_results(step.op)))
-      return false;
-  }
-  return overwrites_in_place(program, kernel);
 }
 
 }  // namespace tiny_compile

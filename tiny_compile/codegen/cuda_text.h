@@ -38,8 +38,6 @@ class CudaText : public KernelText {
   int widest(const std::vector<const Step*>& steps, int axis, int64_t extent) const;
   // From now on, accesses contiguous along `axis` are packs of `vector`; 1 ends it.
   void set_vector(int axis, int vector);
-  // Or: accesses at this index are packs that start at the generated variable `first`.
-  void set_flat(const Expr& index, int vector);
   bool is_wide(const Expr& index, int buffer) const;
   bool in_pack(int load) const;  // once load_packs() has read it
 
@@ -95,7 +93,6 @@ class CudaText : public KernelText {
   std::set<int> divisors_;   // scalars declared as such
   std::set<int> guarded_;    // loads of packs, read where all elements' guards are true
   std::set<int> unrounded_;  // halves that only a pack's store reads
-  std::optional<Expr> flat_;
   int axis_ = -1;
   int vector_ = 1;
 };
@@ -106,9 +103,5 @@ std::vector<const Step*> all_steps(const Kernel& kernel);
 bool reads_halves(const Kernel& kernel);
 
 bool loads_what_it_stores(const Program& program, const Kernel& kernel);
-
-// Whether the kernel has reductions and stores only, and a point overwrites at most what it has
-// read itself: what many threads may do for one row.
-bool is_cooperative(const Program& program, const Kernel& kernel);
 
 }  // namespace tiny_compile

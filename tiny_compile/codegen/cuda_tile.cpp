@@ -60,7 +60,16 @@ std::vector<int> awaited_in(const Body& body) {
 bool fits_int(const Body& body) {
   return std::all_of(body.begin(), body.end(), [](const Statement& s) {
     return largest_part(s.index) < kMostInt && largest_part(s.place) < kMostInt &&
-           fits_int(s.body);
+           largest_part(s.left) < kMostInt && fits_int(s.body);
+  });
+}
+
+// Whether statements count with an integer of this name.
+bool name_it(const Body& body, const std::vector<Scalar>& scalars, const Symbol& name) {
+  return std::any_of(body.begin(), body.end(), [&](const Statement& s) {
+    const bool by_value = s.value >= 0 && depends_on(scalars[s.value].index, name);
+    return by_value || depends_on(s.index, name) || depends_on(s.place, name) ||
+           depends_on(s.left, name) || name_it(s.body, scalars, name);
   });
 }
 
@@ -101,7 +110,9 @@ class TileWriter {
   }
 
   void write() {
-    out_.line("const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;");
+    if (names("thread")) out_.line("const int thread = threadIdx.x;");
+    if (names("warp") || names("lane") || !names("thread"))
+      out_.line("const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;");
     const int64_t cluster = tile_.cluster;
     const std::string of_cluster = cluster == 1 ? "" : str(" / ", cluster);
     out_.line(str("const ", text_.integer, " block = blockIdx.x", of_cluster, ";"));
@@ -118,6 +129,10 @@ class TileWriter {
   }
 
  private:
+  bool names(const char* integer) const {
+    return name_it(tile_.body, tile_.kernel.scalars, integer);
+  }
+
   // Halves that are only put in arrays from which vectors are stored: that rounds them, in pairs.
   void count_stored(const Body& body, std::vector<int>& stored) const {
     for (const Statement& s : body) {
@@ -222,6 +237,11 @@ class TileWriter {
     divisors_ = before;
   }
 
+  std::string condition(const Statement& s) const {
+    if (s.value >= 0) return text_.scalars.name(s.value);
+    return str(text_.scalars.index(s.index), " < ", text_.scalars.index(s.place));
+  }
+
   void write_divisor(const Statement& s) {
     if (std::count(divisors_.begin(), divisors_.end(), s.value) > 0) return;
     text_.declare_divisor(s.value);
@@ -242,8 +262,7 @@ class TileWriter {
             str(text_.calls("tc_ahead"), "(", address(s.buffer, s.index), ", ", s.width, ");"));
       case StatementKind::For: return write_for(s);
       case StatementKind::If:
-        out_.open(str("if (", text_.scalars.index(s.index), " < ", text_.scalars.index(s.place),
-                      ")"));
+        out_.open(str("if (", condition(s), ")"));
         write(s.body);
         return out_.close();
       case StatementKind::Else:
@@ -294,6 +313,14 @@ class TileWriter {
     return str("if (", join(all, " && "), ") ");
   }
 
+  // Of a vector that may end beyond the last element.
+  static std::string helper(const Statement& s, const std::string& whole) {
+    return s.left.is_constant(0) ? whole : whole + "_left";
+  }
+  std::string left(const Statement& s) const {
+    return s.left.is_constant(0) ? "" : ", " + text_.scalars.index(s.left);
+  }
+
   void write_load(const Statement& s) {
     const Array& array = tile_.arrays[s.array];
     if (is_kept(array))
@@ -303,15 +330,16 @@ class TileWriter {
     if (half) text_.calls(kElementOfPack);
     const Scalar chosen = s.value < 0 ? Scalar{} : tile_.kernel.scalars[s.value];
     out_.line(str(s.value < 0 ? "" : where_in_range(chosen),
-                  text_.calls(half ? "tc_read_halves" : "tc_read"), "<", s.width, ">(&",
-                  at(s.array, s.place), ", ", address(s.buffer, s.index, chosen.operands),
-                  ");"));
+                  text_.calls(helper(s, half ? "tc_read_halves" : "tc_read")), "<", s.width,
+                  ">(&", at(s.array, s.place), ", ",
+                  address(s.buffer, s.index, chosen.operands), left(s), ");"));
   }
 
   void write_store_all(const Statement& s) {
     const bool half = is_half(text_.program.buffers[s.buffer].type.dtype);
-    out_.line(str(text_.calls(half ? "tc_write_halves" : "tc_write"), "<", s.width, ">(",
-                  address(s.buffer, s.index), ", &", at(s.array, s.place), ");"));
+    out_.line(str(text_.calls(helper(s, half ? "tc_write_halves" : "tc_write")), "<", s.width,
+                  ">(", address(s.buffer, s.index), ", &", at(s.array, s.place), left(s),
+                  ");"));
   }
 
   void write_store(const Statement& s) {

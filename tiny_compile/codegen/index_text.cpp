@@ -10,8 +10,24 @@
 namespace tiny_compile {
 namespace {
 
+constexpr int64_t kMostBeyond = 8;  // of a pack of points that begins in a row
+
+// Whether an integer with a name is divided by what it has once or not at all: a comparison does it.
+//   step/1023 with step < 1027  =>  (step >= 1023)
+bool is_once(const Expr& expr) {
+  const bool divides = expr.kind() == ExprKind::FloorDiv || expr.kind() == ExprKind::Mod;
+  if (!divides || expr.operands()[0].kind() != ExprKind::Symbol ||
+      !expr.operands()[1].is_constant())
+    return false;
+  const Interval bounds = expr.operands()[0].bounds();
+  const int64_t by = expr.operands()[1].constant();
+  const bool is_cheap = by <= kMostBeyond || (by & (by - 1)) == 0;
+  return !is_cheap && bounds.low >= 0 && bounds.high >= by && bounds.high < by + kMostBeyond;
+}
+
 // Whether its own text means the same in C.
 bool reads_as_c(const Expr& expr) {
+  if (is_once(expr)) return false;
   if (expr.is_constant() || expr.kind() == ExprKind::Symbol) return true;
   if (expr.kind() == ExprKind::Min || expr.kind() == ExprKind::Max) return false;
   const bool divides = expr.kind() == ExprKind::FloorDiv || expr.kind() == ExprKind::Mod;
@@ -30,11 +46,16 @@ std::string chosen(const std::vector<std::string>& parts, const char* by) {
 
 // C rounds quotients towards zero, an Expr downwards: where the dividend may be negative, a
 // multiple of the divisor is added first. (-i0 + 3)%4 with i0 <= 543  =>  ((-i0 + 3) + 540)%4
+// Of a divisor that is there once at most: step%1023  =>  (step < 1023 ? step : step - 1023)
 // Of a symbolic divisor: (-i0 + 3)%n  =>  ((-i0 + 3)%n + n)%n
 std::string divided(const Expr& expr, const std::vector<std::string>& parts) {
   const Expr divisor = expr.operands()[1];
   const bool modulo = expr.kind() == ExprKind::Mod;
   const int64_t low = expr.operands()[0].bounds().low;
+  if (is_once(expr))
+    return modulo ? str("(", parts[0], " < ", parts[1], " ? ", parts[0], " : ", parts[0], " - ",
+                        parts[1], ")")
+                  : str("(", parts[0], " >= ", parts[1], ")");
   if (low >= 0) return parts[0] + (modulo ? "%" : "/") + parts[1];
   if (!divisor.is_constant()) {
     const std::string rest = str("(", parts[0], "%", parts[1], " + ", parts[1], ")%", parts[1]);

@@ -179,6 +179,25 @@ int most_in_launch(size_t buffers) {
   return static_cast<int>(kTableBytes / (8 * (2 + static_cast<int64_t>(buffers))));
 }
 
+namespace {
+
+std::vector<int> rooms_in(const Program& program, const std::vector<int>& launch) {
+  std::vector<int> rooms(launch.size());
+  if (launch.size() < 2) return rooms;
+  std::unordered_map<KernelKey, std::vector<size_t>, KernelKeyHash> alike;
+  for (size_t k = 0; k < launch.size(); k++)
+    alike[work_of(program, program.kernels[launch[k]])].push_back(k);
+  for (const auto& [key, members] : alike) {
+    const int most = most_in_launch(key.program.buffers.size());
+    if (members.size() < 2 || most < 2) continue;
+    const int64_t room = power_of_two_from(static_cast<int64_t>(members.size()));
+    for (const size_t k : members) rooms[k] = static_cast<int>(std::min<int64_t>(room, most));
+  }
+  return rooms;
+}
+
+}  // namespace
+
 Program group_launches(const Program& program) {
   if (program.target != Target::Cuda) return program;
   const Works works = works_of(program);
@@ -191,6 +210,16 @@ Program group_launches(const Program& program) {
   if (reason.empty()) return grouped;
   result.refusals.push_back(reason);
   return result;
+}
+
+std::vector<int> rooms_of(const Program& program) {
+  std::vector<int> all(program.kernels.size());
+  if (program.target != Target::Cuda || !sizes(program).empty()) return all;
+  for (const std::vector<int>& launch : program.launches) {
+    const std::vector<int> rooms = rooms_in(program, launch);
+    for (size_t k = 0; k < launch.size(); k++) all[launch[k]] = rooms[k];
+  }
+  return all;
 }
 
 }  // namespace tiny_compile

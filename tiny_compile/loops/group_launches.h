@@ -13,4 +13,8 @@ Program group_launches(const Program& program);
 // Kernels that use so many buffers each that one launch can have.
 int most_in_launch(size_t buffers);
 
+// Of each kernel how many others its function's table has room for; 0: it has a function of its own.
+// Kernels of a launch that do the same work share one.
+std::vector<int> rooms_of(const Program& program);
+
 }  // namespace tiny_compile

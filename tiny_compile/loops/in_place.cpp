@@ -17,6 +17,7 @@
 #include <map>
 #include <set>
 
+#include "tiny_compile/graph/scan.h"
 #include "tiny_compile/loops/lives.h"
 
 namespace tiny_compile {
@@ -287,6 +288,17 @@ bool overwrites_in_place(const Program& program, const Kernel& kernel) {
     return !std::binary_search(read.begin(), read.end(), buffer) ||
            why_not_in(program, kernel, buffer, buffer).empty();
   });
+}
+
+bool is_cooperative(const Program& program, const Kernel& kernel) {
+  for (const Step& step : kernel.steps) {
+    if (!makes_register(step) && step.kind != StepKind::Store && step.kind != StepKind::Fold)
+      return false;
+    if (step.kind == StepKind::Dot ||
+        (step.kind == StepKind::Reduce && has_running_results(step.op)))
+      return false;
+  }
+  return overwrites_in_place(program, kernel);
 }
 
 Program overwrite_in_place(Program program) { return Chooser(std::move(program)).run(); }

@@ -15,6 +15,10 @@ int storage_of(const Program& program, int buffer);
 // itself has read, so that threads may share its rows.
 bool overwrites_in_place(const Program& program, const Kernel& kernel);
 
+// Whether such a kernel has reductions and stores only, and a point overwrites at most what it has read
+// itself: what many threads may do for one row.
+bool is_cooperative(const Program& program, const Kernel& kernel);
+
 // Outputs take the bytes of donated inputs, temporaries those of temporaries, wherever no bit
 // changes by it. A kernel's stores may change their order for that.
 Program overwrite_in_place(Program program);

@@ -28,7 +28,7 @@ bool chooses(const Kernel& kernel, const Step& store);
 inline constexpr int kMostChoices = 3;
 
 // How often the consumer asks for an element of the buffer, all elements together. Points do work
-// under a mask only where the mask is true (codegen/branches.h, tile/pieces.h).
+// under a mask only where the mask is true (loops/branches.h, tile/pieces.h).
 int64_t times_asked(const Group& consumer, int buffer);
 
 // Whether more than `cheap` work, which the producer's outer loops do for all that its last one stores,

@@ -24,16 +24,18 @@ int64_t of(ExprKind kind, int64_t a, int64_t b) {
 
 ThreadIntegers::ThreadIntegers(const Tile& tile, int64_t number)
     : threads_(32 * tile.warps * tile.cluster) {
-  Integers ranks, warps, lanes;
+  Integers ranks, warps, lanes, threads;
   for (int t : all()) {
     ranks.push_back(t / (32 * tile.warps));
     warps.push_back(t / 32 % tile.warps);
     lanes.push_back(t % 32);
+    threads.push_back(t % (32 * tile.warps));
   }
   set("block", all(), Integers(warps.size(), number));
   set("rank", all(), ranks);
   set("warp", all(), warps);
   set("lane", all(), lanes);
+  set("thread", all(), threads);
 }
 
 ThreadIntegers::ThreadIntegers(int64_t begin, int64_t end) : threads_(kTurns) {

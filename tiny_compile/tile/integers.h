@@ -16,7 +16,7 @@ inline constexpr int kTurns = 64;  // of a CPU's loop, that are done as by a thr
 
 class ThreadIntegers {
  public:
-  // Those of all threads of the cluster of this number: block, rank, warp and lane.
+  // Those of all threads of the cluster of this number: block, rank, warp, lane and thread.
   ThreadIntegers(const Tile& tile, int64_t number);
   // Of a CPU's one thread: these.
   ThreadIntegers(int64_t begin, int64_t end);

@@ -172,10 +172,20 @@ class ClusterRun {
   void run(const Body& body, const Threads& threads) {
     for (size_t n = 0; n < body.size(); n++) {
       if (body[n].kind == StatementKind::Else)
-        run(body[n].body, threads_.integers.those_where(body[n - 1], false, threads));
+        run(body[n].body, those_where(body[n - 1], false, threads));
       else
         run(body[n], threads);
     }
+  }
+
+  // Threads for which the condition of an If holds, or does not.
+  Threads those_where(const Statement& s, bool holds, const Threads& threads) const {
+    if (s.value < 0) return threads_.integers.those_where(s, holds, threads);
+    Threads those;
+    for (int t : threads) {
+      if ((threads_.value(s.value, t) != 0) == holds) those.push_back(t);
+    }
+    return those;
   }
 
   void run(const Statement& s, const Threads& threads) {
@@ -198,8 +208,7 @@ class ClusterRun {
       case StatementKind::Stream: return stream(s, threads);
       case StatementKind::Ahead: return;
       case StatementKind::For: return run_for(s, threads);
-      case StatementKind::If:
-        return run(s.body, threads_.integers.those_where(s, true, threads));
+      case StatementKind::If: return run(s.body, those_where(s, true, threads));
       case StatementKind::Else: return;  // with the If before it
       case StatementKind::Shortcut: {
         highest_ = s.value;
@@ -247,11 +256,14 @@ class ClusterRun {
 
   void move(const Statement& s, Threads threads) {
     const Integers index = vector_index(s, threads),
-                   place = threads_.integers.evaluate(s.place, threads);
+                   place = threads_.integers.evaluate(s.place, threads),
+                   left = threads_.integers.evaluate(s.left, threads);
     Lanes one;
     for (size_t n = 0; n < threads.size(); n++) {
       if (index[n] % s.width != 0) fail("tile ", tile_.kernel.name, ": a vector astride");
-      for (int v = 0; v < s.width; v++) {
+      const int64_t width =
+          s.left.is_constant(0) ? s.width : std::min<int64_t>(s.width, left[n]);
+      for (int64_t v = 0; v < width; v++) {
         if (s.kind == StatementKind::StoreAll) {
           buffers_.put(s.buffer, index[n] + v,
                        threads_.element_read(s.array, place[n] + v, threads[n]));

@@ -26,6 +26,13 @@ bool divides(const Expr& fact) {
   });
 }
 
+int64_t coefficient_of(const Expr& sum, const Expr& factor) {
+  for (const Term& term : terms(sum)) {
+    if (term.factor == factor) return term.coefficient;
+  }
+  return 0;
+}
+
 // Facts about the integers in these, and about those in such facts.
 std::vector<Expr> facts_near(const std::vector<Expr>& values, const std::vector<Expr>& facts) {
   std::vector<Expr> names, near;
@@ -41,11 +48,53 @@ std::vector<Expr> facts_near(const std::vector<Expr>& values, const std::vector<
   return near;
 }
 
+bool is_below(const std::vector<Range>& ranges, const Expr& count) {
+  return count.is_constant() &&
+         std::any_of(ranges.begin(), ranges.end(),
+                     [&](const Range& range) { return range.is_below(count.constant()); });
+}
+
+// a + min(b, c)  =>  min(a + b, a + c), where that is the only one.
+Expr with_min_outside(const Expr& sum) {
+  for (const Term& term : terms(sum)) {
+    if (term.coefficient != 1 || term.factor.kind() != ExprKind::Min) continue;
+    const std::vector<Expr>& parts = term.factor.operands();
+    Expr result = sum - term.factor + parts[0];
+    for (size_t k = 1; k < parts.size(); k++)
+      result = min(result, sum - term.factor + parts[k]);
+    return result;
+  }
+  return sum;
+}
+
+// a/n + (a%n*k + b)/(n*k)  =>  (a*k + b)/(n*k)
+Expr joined_quotients(const Expr& value) {
+  const auto is_quotient = [](const Term& term) {
+    return term.coefficient == 1 && !term.factor.is_constant() &&
+           term.factor.kind() == ExprKind::FloorDiv && term.factor.operands()[1].is_constant();
+  };
+  const std::vector<Term> all = terms(value);
+  for (const Term& lower : all) {
+    for (const Term& upper : all) {
+      if (!is_quotient(lower) || !is_quotient(upper)) continue;
+      const Expr &a = upper.factor.operands()[0], &n = upper.factor.operands()[1],
+                 &b = lower.factor.operands()[0], &all_of_b = lower.factor.operands()[1];
+      const int64_t times = all_of_b.constant() / n.constant();
+      const Expr rest = mod(a, n);
+      if (!(n * times == all_of_b) || rest.is_constant() || coefficient_of(b, rest) != times)
+        continue;
+      const Expr both = with_min_outside(b - rest * times + a * times);
+      return value - upper.factor - lower.factor + floor_div(both, all_of_b);
+    }
+  }
+  return value;
+}
+
 }  // namespace
 
 Known::Known(const Tile& tile) : on_cpu_(is_on_cpu(tile)) {
   for (const Expr& symbol : given(tile))
-    names_.push_back({symbol.name(), symbol, symbol, false, true, symbol.bounds()});
+    names_.push_back({symbol.name(), symbol, symbol, symbol, false, true, symbol.bounds()});
 }
 
 void Known::back_to(const Mark& mark) {
@@ -62,8 +111,9 @@ const Known::Name* Known::find(const std::string& name) const {
 bool Known::has(const std::string& name) const { return find(name) != nullptr; }
 
 void Known::add_let(const std::string& name, const Expr& extent, const Expr& value) {
-  Name known{name, Expr::index(name, extent), in_threads(value)};
+  Name known{name, Expr::index(name, extent), in_threads(value), in_near(value)};
   known.proven = is_within(value, extent);
+  if (known.proven && !is_below(ranges_of(value), extent)) known.near = known.symbol;
   const Expr symbol = known.symbol;
   if (!on_cpu_) return names_.push_back(std::move(known));
   known.value = symbol;
@@ -75,10 +125,10 @@ void Known::add_let(const std::string& name, const Expr& extent, const Expr& val
 
 void Known::add_loop(const Statement& loop) {
   const Expr symbol = Expr::index(loop.name, loop.place);
-  if (!on_cpu_) return names_.push_back({loop.name, symbol, symbol, loop.unrolled});
+  if (!on_cpu_) return names_.push_back({loop.name, symbol, symbol, symbol, loop.unrolled});
   const Interval first = bounds_of(loop.from), last = bounds_of(loop.index);
   names_.push_back(
-      {loop.name, symbol, symbol, loop.unrolled, true, {first.low, last.high - 1}});
+      {loop.name, symbol, symbol, symbol, loop.unrolled, true, {first.low, last.high - 1}});
   if (!loop.from.is_constant()) say(symbol - loop.from);
   if (!loop.index.is_constant()) say(loop.index - 1 - symbol);
   if (first.low > symbol.bounds().low) say(symbol - first.low);
@@ -96,12 +146,16 @@ Interval Known::bounds_of(const Expr& value) const {
   return substitute(value, found).bounds();
 }
 
+void Known::add_choice() { conditions_.push_back({0, 0, true, true, true}); }
+
 void Known::add_condition(const Expr& lesser, const Expr& greater) {
+  for (const Expr& part : parts_of(lesser, ExprKind::Max)) add_condition(part, greater);
   const Expr fact = in_threads(greater) - in_threads(lesser) - 1;
   const Range range = range_of(fact);
   const bool decides = range.low < 0 && range.high >= 0;  // else all threads come, or none
   const auto by = [&](const char* name) { return decides && depends_on(fact, name); };
-  conditions_.push_back({fact, by("lane"), by("warp"), by("rank")});
+  conditions_.push_back({fact, greater - lesser - 1, by("lane") || by("thread"),
+                         by("warp") || by("thread"), by("rank")});
 }
 
 Expr Known::in_threads(const Expr& index) const {
@@ -111,6 +165,19 @@ Expr Known::in_threads(const Expr& index) const {
     if (known && !(known->value == known->symbol)) values.push_back({symbol, known->value});
   }
   return values.empty() ? index : substitute(index, values);
+}
+
+Expr Known::in_near(const Expr& index) const {
+  Substitution values;
+  for (const Symbol& symbol : symbols(index)) {
+    const Name* known = find(symbol.name);
+    if (known && !(known->near == known->symbol)) values.push_back({symbol, known->near});
+  }
+  return joined_quotients(values.empty() ? index : substitute(index, values));
+}
+
+std::vector<Range> Known::ranges_of(const Expr& index) const {
+  return {range_of(index), range_of(in_threads(index)), range_of(in_near(index))};
 }
 
 std::string Known::why_unreadable(const Expr& index, size_t places) {
@@ -139,9 +206,8 @@ std::string Known::why_unreadable(const Expr& index, size_t places) {
 
 bool Known::is_within(const Expr& index, const Expr& count) const {
   if (!count.is_constant()) return false;
-  if (range_of(index).is_below(count.constant())) return true;
+  if (is_below(ranges_of(index), count)) return true;
   const Expr value = in_threads(index);
-  if (range_of(value).is_below(count.constant())) return true;
   return are_at_least_zero({value, count - value - 1});
 }
 
@@ -161,7 +227,10 @@ bool Known::are_at_least_zero(const std::vector<Expr>& values) const {
 }
 
 bool Known::is_at_least_zero(const Expr& value) const {
-  return range_of(value).low >= 0 || are_at_least_zero({in_threads(value)});
+  const std::vector<Range> ranges = ranges_of(value);
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [](const Range& range) { return range.low >= 0; }) ||
+         are_at_least_zero({in_threads(value)});
 }
 
 std::vector<Expr> Known::facts_of_names() const {
@@ -172,9 +241,16 @@ std::vector<Expr> Known::facts_of_names() const {
   return facts;
 }
 
+std::vector<Expr> Known::conditions() const {
+  std::vector<Expr> facts;
+  for (const Condition& condition : conditions_) facts.push_back(condition.named);
+  return facts;
+}
+
 bool Known::has_only_multiples_of(const Expr& index, int64_t width) const {
-  return range_of(index).has_only_multiples_of(width) ||
-         range_of(in_threads(index)).has_only_multiples_of(width);
+  const std::vector<Range> ranges = ranges_of(index);
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [&](const Range& range) { return range.has_only_multiples_of(width); });
 }
 
 bool Known::is_unrolled(const Expr& index) const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tiny_compile/loops/bounds.h"
+#include "tiny_compile/tile/range.h"
 #include "tiny_compile/tile/tile.h"
 
 namespace tiny_compile {
@@ -26,6 +27,7 @@ class Known {
   void add_let(const std::string& name, const Expr& extent, const Expr& value);
   void add_loop(const Statement& loop);
   void add_condition(const Expr& lesser, const Expr& greater);
+  void add_choice();  // a condition of data, of which nothing is known
 
   // "" where all that the index names is known and as small as it says; at0, at1, ... are, below
   // `places`. Else why not: "k may be 100 here, and is below 100".
@@ -34,6 +36,8 @@ class Known {
   bool is_at_least_zero(const Expr& value) const;
   // What is known of single integers: i1 - 3, where a loop begins with 3.
   std::vector<Expr> facts_of_names() const;
+  // Of all conditions, as they are written.
+  std::vector<Expr> conditions() const;
   // Of an index that can be read.
   bool is_within(const Expr& index, const Expr& count) const;
   bool has_only_multiples_of(const Expr& index, int64_t width) const;
@@ -53,16 +57,21 @@ class Known {
     std::string name;
     Expr symbol;
     Expr value;  // in block, warp, lane and the names of loops
+    Expr near;   // the same in names that the conditions around them bound
     bool unrolled = false;
     bool proven = true;  // that it is below its extent
     Interval most = {};  // on a CPU: of its value
   };
   struct Condition {
-    Expr fact;  // at least 0
+    Expr fact;          // at least 0
+    Expr named = fact;  // the same as it is written
     bool by_lane = false, by_warp = false, by_rank = false;
   };
   const Name* find(const std::string& name) const;
   Expr in_threads(const Expr& index) const;  // with the values of the names in it
+  Expr in_near(const Expr& index) const;
+  std::vector<Range> ranges_of(
+      const Expr& index) const;  // as far as is known: each has all values
 
   const bool on_cpu_;
   std::vector<Name> names_;

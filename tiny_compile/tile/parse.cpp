@@ -6,16 +6,17 @@
 //   statement := name ':' size '=' index                                  Let
 //              | ('$' n | 'r' n) '=' (value | element ['of lane ^' n])    Define
 //              | 'divisor' value
-//              | element '=' (value | 'load' ['$' n ':'] place ['x' n])   Set, Load
-//              | 'store' place ['x' n] '=' (value | element)              Store, StoreAll
+//              | element '=' (value | 'load' ['$' n ':'] place [many])    Set, Load
+//              | 'store' place [many] '=' (value | element)               Store, StoreAll
 //              | 'ahead' place ['x' n]
 //              | 'stream' place 'x' index '=' array
 //              | 'for' name '<' n ['unrolled'] '{' {statement} '}'
 //              | 'for' name ':' n '=' index '..' index ['vector'] '{' {statement} '}'
-//              | 'if' index '<' index '{' {statement} '}'                 If; behind one:
+//              | 'if' (index '<' index | '$' n) '{' {statement} '}'       If; behind one:
 //              | 'else' '{' {statement} '}'
 //              | 'send' element '=' value | 'await' array
 //              | 'barrier' | 'cluster_barrier' | 'cluster_start'
+//   many      := 'x' n ['of' index]
 //   place and element: name '[' index ']'; value: see loops/parse_value.cpp, its operands have names
 //
 // `$n` is the kernel's value of that number until a line says another; what a line says holds from
@@ -358,6 +359,7 @@ class TileParser : ElementParser {
         in_memory(load < 0 ? std::vector<Expr>() : kernel_->scalars[load].limits);
     Statement read = load_vector(array, place, source, from, width());
     read.value = load;
+    read.left = left();
     return read;
   }
 
@@ -375,13 +377,16 @@ class TileParser : ElementParser {
   Statement store_one_or_many() {
     const auto [target, to] = in_memory();
     const int many = width();
+    const Expr there = left();
     expect('=', "the place");
     if (!at_array()) {
       if (many > 1) error(at_, "expected the array whose neighbours are stored");
       return store(target, to, value());
     }
     const auto [array, place] = element();
-    return store_vector(target, to, array, place, many);
+    Statement all = store_vector(target, to, array, place, many);
+    all.left = there;
+    return all;
   }
 
   Statement stream_block() {
@@ -416,7 +421,14 @@ class TileParser : ElementParser {
     return s;
   }
 
+  Expr left() { return accept_word("of") ? index() : Expr(0); }
+
   Statement condition() {
+    skip_blanks();
+    if (next_is('$')) {
+      const int holds = value();
+      return open(), if_true(holds, body());
+    }
     const Expr lesser = index();
     expect('<', "the index");
     const Expr greater = index();

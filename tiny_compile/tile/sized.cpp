@@ -53,6 +53,7 @@ class Sizing {
       const Expr before = s.place;
       s.place = substitute(s.place, known);
       s.from = substitute(s.from, known);
+      s.left = substitute(s.left, known);
       s.index = substitute(s.index, s.kind == StatementKind::Load ? of_load(s, known) : known);
       const bool names = s.kind == StatementKind::Let || s.kind == StatementKind::For;
       if (names && !(s.place == before)) {

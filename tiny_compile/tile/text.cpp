@@ -92,7 +92,11 @@ class TilePrinter {
     return str(info(s.op).name, target, "(", join(operands, ", "), ")");
   }
 
-  std::string many(const Statement& s) const { return s.width == 1 ? "" : str(" x", s.width); }
+  // " x4", " x4 of left"
+  std::string many(const Statement& s) const {
+    return str(s.width == 1 ? "" : str(" x", s.width),
+               s.left.is_constant(0) ? "" : str(" of ", s.left));
+  }
 
   void print(const Body& body) {
     for (const Statement& s : body) print(s);
@@ -120,7 +124,9 @@ class TilePrinter {
         return block(
             str("for ", range(s), s.unrolled ? " unrolled" : "", s.vector ? " vector" : ""),
             s.body);
-      case StatementKind::If: return block(str("if ", s.index, " < ", s.place), s.body);
+      case StatementKind::If:
+        return block(s.value >= 0 ? "if " + name(s.value) : str("if ", s.index, " < ", s.place),
+                     s.body);
       case StatementKind::Else: return block("else", s.body);
       case StatementKind::Shortcut:
         return block(s.value < 0 ? "shortcut" : "shortcut below " + name(s.value), s.body);

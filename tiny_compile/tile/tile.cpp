@@ -23,12 +23,13 @@ Expr block_of(const Tile& tile) { return Expr::index("block", tile.grid); }
 Expr rank_of(const Tile& tile) { return Expr::index("rank", tile.cluster); }
 Expr warp_of(const Tile& tile) { return Expr::index("warp", tile.warps); }
 Expr lane_of_warp() { return Expr::index("lane", 32); }
+Expr thread_of(const Tile& tile) { return Expr::index("thread", 32 * tile.warps); }
 Expr begin_of(const Tile& tile) { return Expr::index("begin", tile.units + 1); }
 Expr end_of(const Tile& tile) { return Expr::index("end", tile.units + 1); }
 
 std::vector<Expr> given(const Tile& t) {
   if (is_on_cpu(t)) return {begin_of(t), end_of(t)};
-  return {block_of(t), rank_of(t), warp_of(t), lane_of_warp()};
+  return {block_of(t), rank_of(t), warp_of(t), lane_of_warp(), thread_of(t)};
 }
 
 Statement let(const std::string& name, const Expr& extent, const Expr& value) {
@@ -130,6 +131,12 @@ Statement if_less(const Expr& index, const Expr& than, Body body) {
   s.index = index;
   s.place = than;
   s.body = std::move(body);
+  return s;
+}
+
+Statement if_true(int value, Body body) {
+  Statement s = if_less(0, 0, std::move(body));
+  s.value = value;
   return s;
 }
 

@@ -13,7 +13,7 @@
 //   }
 //
 // All threads of a block run the same statements. Integers are Exprs over `block`, `rank`, `warp`,
-// `lane` and what Let and For declare; where blocks stand in clusters, `block` is the cluster's number
+// `lane`, `thread` (warp*32 + lane) and what Let and For declare; where blocks stand in clusters, `block` is the cluster's number
 // and `rank` that of the block in it; values are a kernel's scalars, of which an Element reads an array
 // where it is defined. A printer writes a statement as it stands and decides nothing.
 //
@@ -57,16 +57,16 @@ struct Array {
 //   Define   scalar number `value` is computed here; or read from array[index], if one is named
 //   Divisor  the f32 scalar `value` divides many others: what that takes is computed here, once
 //   Set      array[index] = value
-//   Load     array[place ..] = buffer[index ..], `width` neighbours in one access; of a scalar `value`,
-//            a load: at0, at1, ... are its operands, and where one is out of range an error is raised
-//            and the array stays as it is
+//   Load     array[place ..] = buffer[index ..], `width` neighbours in one access, or the first `left`
+//            of them; of a scalar `value`, a load: at0, at1, ... are its operands, and where one is out
+//            of range an error is raised and the array stays as it is
 //   Store    buffer[index] = value
-//   StoreAll buffer[index ..] = array[place ..], `width` neighbours in one access
+//   StoreAll buffer[index ..] = array[place ..], `width` neighbours in one access, or the first `left`
 //   Ahead    buffer[index ..], `width` neighbours of them, will be read soon: nothing else
 //   Stream   buffer[index ..] = the first `place` elements of an array, past the caches; on a CPU
 //   For      body for name = from .. index - 1, below `place`; `unrolled`: indices of registers may
 //            use the name; `vector`: on a CPU, no turn reads what another writes
-//   If       body where index < place
+//   If       body where index < place; or where the bool scalar `value` is true
 //   Else     body where the If right before it has none
 //   Shortcut body: quotients by a Divisor and f32 exponentials in it may take short ways that say
 //            where they are not exact; then all of it is done again the long way. It has no
@@ -105,6 +105,7 @@ struct Statement {
   StatementKind kind = StatementKind::Barrier;
   std::string name;
   Expr index, place, from;
+  Expr left;        // of a Load or StoreAll: elements that there are; 0: all of them
   int value = -1;   // a scalar
   int array = -1;   // of the tile
   int buffer = -1;  // of the program
@@ -129,10 +130,11 @@ struct Tile {
   bool operator==(const Tile&) const = default;
 };
 
-Expr block_of(const Tile& tile);  // 0 .. grid - 1
-Expr rank_of(const Tile& tile);   // 0 .. cluster - 1
-Expr warp_of(const Tile& tile);   // 0 .. warps - 1
-Expr lane_of_warp();              // 0 .. 31
+Expr block_of(const Tile& tile);   // 0 .. grid - 1
+Expr rank_of(const Tile& tile);    // 0 .. cluster - 1
+Expr warp_of(const Tile& tile);    // 0 .. warps - 1
+Expr lane_of_warp();               // 0 .. 31
+Expr thread_of(const Tile& tile);  // 0 .. 32*warps - 1
 // On a CPU: the units that a thread is handed.
 inline bool is_on_cpu(const Tile& tile) { return !tile.units.is_constant(0); }
 Expr begin_of(const Tile& tile);         // 0 .. units
@@ -154,6 +156,7 @@ Statement for_each(const std::string& name, int64_t extent, bool unrolled, Body 
 Statement for_range(const std::string& name, const Expr& extent, const Expr& from,
                     const Expr& to, Body body);
 Statement if_less(const Expr& index, const Expr& than, Body body);
+Statement if_true(int value, Body body);
 Statement otherwise(Body body);
 Statement shortcut(Body body, int highest = -1);
 Statement barrier();

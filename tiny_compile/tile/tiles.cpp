@@ -8,9 +8,12 @@
 #include <algorithm>
 #include <functional>
 
+#include "tiny_compile/loops/counted.h"
+#include "tiny_compile/loops/group_launches.h"
 #include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/loops/sized_schedules.h"
 #include "tiny_compile/tile/lower.h"
+#include "tiny_compile/tile/packs.h"
 #include "tiny_compile/tile/parse.h"
 #include "tiny_compile/tile/points.h"
 #include "tiny_compile/tile/verify.h"
@@ -51,22 +54,28 @@ void renumber(Body& body, const std::function<int(int)>& number) {
   }
 }
 
+// `is_shared`: its function is others' as well.
+std::optional<Tile> lowered(const Program& program, const Kernel& kernel, bool is_shared) {
+  if (!becomes_tile(program, kernel)) return std::nullopt;
+  if (has_points(program, kernel)) return lower_points(program, kernel);
+  if (has_packs(program, kernel))
+    return lower_packs(program, kernel, is_shared && is_counted(kernel));
+  return lower_to_tile(program, kernel);
+}
+
 }  // namespace
 
 Tiles lower_to_tiles(const Program& program) {
   Tiles tiles{program, {}};
-  const auto made = [](const Program& own, const Kernel& kernel) {
-    if (!becomes_tile(own, kernel)) return std::optional<Tile>();
-    return std::optional(has_points(own, kernel) ? lower_points(own, kernel)
-                                                 : lower_to_tile(own, kernel));
-  };
-  for (const Kernel& kernel : program.kernels) tiles.of_kernel.push_back(made(program, kernel));
+  const std::vector<int> rooms = rooms_of(program);
+  for (size_t k = 0; k < program.kernels.size(); k++)
+    tiles.of_kernel.push_back(lowered(program, program.kernels[k], rooms[k] > 0));
   if (!has_sized(program)) return tiles;
   for (const Kernel& kernel : program.kernels) {
     std::vector<std::optional<Tile>>& all = tiles.of_sizes.emplace_back();
     for (size_t n = 0; n < kernel.sized.size(); n++) {
       const Program own = for_sizes(program, kernel, n);
-      all.push_back(made(own, own.kernels[0]));
+      all.push_back(lowered(own, own.kernels[0], false));
     }
   }
   return tiles;
@@ -87,7 +96,7 @@ Scheduled scheduled(const Tiles& tiles, size_t kernel, int sized) {
 
 bool becomes_tile(const Program& program, const Kernel& kernel) {
   if (program.target == Target::Cpp) return has_points(program, kernel);
-  return schedule_of(kernel).strategy == Strategy::Layouts;
+  return schedule_of(kernel).strategy == Strategy::Layouts || has_packs(program, kernel);
 }
 
 bool has_tile(const Tiles& tiles) {

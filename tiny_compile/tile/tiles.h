@@ -1,4 +1,4 @@
-// A Program whose kernels under layouts, and of points on a CPU, are tile programs: what the stage
+// A Program whose kernels of points, and under layouts, are tile programs: what the stage
 // `tile` makes, and `emit` writes. Kernels of other schedules go through as they are, and are still written by families of
 // their own in codegen/.
 #pragma once
@@ -32,7 +32,7 @@ struct Scheduled {
 };
 Scheduled scheduled(const Tiles& tiles, size_t kernel, int sized = -1);
 
-// Whether its schedule has layouts; on a CPU, whether it is of points (tile/points.h).
+// Whether its schedule has layouts, or it is of points (tile/points.h on a CPU, tile/packs.h).
 bool becomes_tile(const Program& program, const Kernel& kernel);
 
 bool has_tile(const Tiles& tiles);

@@ -56,10 +56,25 @@ bool Accesses::is_buffer(int buffer) const {
 void Accesses::check_place(int buffer, const Expr& index, int mask, size_t places, bool never) {
   const Buffer& b = program_.buffers[buffer];
   check_readable(index, places);
-  require(never || masks_.within(index, b.size, mask, known.facts_of_names()) ||
-              known.is_within(index, b.size),
+  std::vector<Expr> facts = known.facts_of_names();
+  const auto is_within = [&](int holds) { return masks_.within(index, b.size, holds, facts); };
+  const auto is_somehow_within = [&] {
+    facts = known.conditions();
+    return is_within(mask) || std::any_of(holding.begin(), holding.end(), is_within);
+  };
+  require(never || is_within(mask) || known.is_within(index, b.size) || is_somehow_within(),
           b.name, "[", index, "] leaves the buffer's ", b.size,
           " elements, as far as is known");
+}
+
+bool Accesses::ends_in_time(const Statement& s, size_t places) {
+  if (s.left.is_constant(0)) return false;
+  check_readable(s.index, places);
+  check_readable(s.left);
+  require(known.is_at_least_zero(s.left) && !tile_.arrays[s.array].packed, s.left,
+          " elements of ", tile_.arrays[s.array].name, ", of which packed ones are read whole");
+  return known.is_at_least_zero(s.index) &&
+         known.is_at_least_zero(program_.buffers[s.buffer].size - (s.index + s.left));
 }
 
 void Accesses::check_vector(const Statement& s, size_t places, bool never) {
@@ -75,12 +90,13 @@ void Accesses::check_vector(const Statement& s, size_t places, bool never) {
   const bool is_whole = w % 2 == 0 && known.has_only_multiples_of(s.place, 2);
   require(!array.packed || (is_whole && s.kind == StatementKind::Load), array.name,
           " is packed: it reads pairs, and is not stored");
-  check_place(s.buffer, s.index, -1, places, never);
+  const bool is_part = ends_in_time(s, places);
+  if (!is_part) check_place(s.buffer, s.index, -1, places, never);
   if (w > 1) {
     require(b.align >= kAlign && known.has_only_multiples_of(s.index, w), b.name, "[", s.index,
             "] x", w, " is astride, as far as is known");
-    require(known.is_within(s.index, b.size - w + 1) || b.size.constant() % w == 0, b.name, "[",
-            s.index, "] x", w, " leaves the buffer's ", b.size, " elements");
+    require(is_part || known.is_within(s.index, b.size - w + 1) || b.size.constant() % w == 0,
+            b.name, "[", s.index, "] x", w, " leaves the buffer's ", b.size, " elements");
   }
   use(s.buffer, s.kind == StatementKind::StoreAll);
 }

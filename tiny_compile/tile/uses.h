@@ -26,12 +26,15 @@ class Accesses {
       : known(tile), program_(program), kernel_(kernel), tile_(tile), masks_(tile.kernel) {}
 
   Known known;
+  std::vector<int> holding;  // bool scalars that are true here; -1: nothing is known
 
   void check_readable(const Expr& index, size_t places = 0);
   void check_element(int array, const Expr& index, int width = 1);
   bool is_buffer(int buffer) const;
   void check_place(int buffer, const Expr& index, int mask, size_t places, bool never);
   void check_vector(const Statement& s, size_t places = 0, bool never = false);
+  // Whether the `left` elements of a vector are known to be there.
+  bool ends_in_time(const Statement& s, size_t places);
 
   void check_stream(const Statement& s);
   void check_ahead(const Statement& s);

@@ -127,7 +127,7 @@ class TileVerifier {
       statement_++;
       if (body[n].kind == StatementKind::Else) {
         require(n > 0 && body[n - 1].kind == StatementKind::If, "an else without its if");
-        check_where(body[n - 1].place - 1, body[n - 1].index, body[n].body);
+        check_other(body[n - 1], body[n].body);
       } else {
         check(body[n]);
       }
@@ -249,7 +249,28 @@ class TileVerifier {
     unrolled_ = before;
   }
 
+  // Where the condition of an If does not hold.
+  void check_other(const Statement& s, const Body& body) {
+    if (s.value < 0) return check_where(s.place - 1, s.index, body);
+    check_some(body, -1);
+  }
+
+  // By some threads, that data chooses.
+  void check_some(const Body& body, int holds) {
+    const Known::Mark mark = known_.mark();
+    known_.add_choice();
+    accesses_.holding.push_back(holds);
+    check(body);
+    accesses_.holding.pop_back();
+    known_.back_to(mark);
+  }
+
   void check_condition(const Statement& s) {
+    if (s.value >= 0) {
+      require_defined(s.value);
+      require(scalars_[s.value].dtype == DType::boolean, "no condition is $", s.value);
+      return check_some(s.body, s.value);
+    }
     accesses_.check_readable(s.index);
     accesses_.check_readable(s.place);
     check_where(s.index, s.place, s.body);

@@ -10,11 +10,12 @@
 //
 // A scalar belongs to a `where` if all its users do, or are that `where`, which takes it where the
 // condition is true. Conditions on data stay without branches: neighbouring threads would part.
-#include "tiny_compile/codegen/branches.h"
+#include "tiny_compile/loops/branches.h"
 
 #include <algorithm>
 #include <numeric>
 
+#include "tiny_compile/loops/kept_values.h"
 #include "tiny_compile/loops/narrow.h"
 
 namespace tiny_compile {
@@ -33,8 +34,10 @@ bool holds_mostly(const Kernel& kernel, int condition) {
 
 class Owners {
  public:
-  explicit Owners(const KernelText& text)
-      : text_(text), kernel_(text.kernel), owner_(kernel_.scalars.size(), kUnknown) {
+  explicit Owners(const Kernel& kernel)
+      : kernel_(kernel),
+        axes_(axes_of_scalars(kernel)),
+        owner_(kernel.scalars.size(), kUnknown) {
     for (const Step& step : kernel_.steps) {
       for (const int root : step.roots()) add_user(root, kNobody);
     }
@@ -79,47 +82,31 @@ class Owners {
   bool can_wait(int id, int choice) const {
     const Scalar& scalar = kernel_.scalars[id];
     const bool computes = scalar.kind == ScalarKind::Apply || scalar.kind == ScalarKind::Philox;
-    const LoopScope mine = text_.needs(id), its = text_.needs(choice);
-    return computes && is_float(scalar.dtype) && mine.axes == its.axes &&
-           mine.registers == its.registers;
+    return computes && is_float(scalar.dtype) && axes_[id] == axes_[choice];
   }
 
   bool is_choice(const Scalar& scalar) const {
     if (scalar.kind != ScalarKind::Apply || scalar.op != Op::where ||
         holds_mostly(kernel_, scalar.operands[0]))
       return false;
-    const std::vector<bool> below = text_.below(scalar.operands[0]);
-    for (size_t id = 0; id < below.size(); id++) {
+    const std::vector<int> below =
+        evaluated_for(kernel_, {scalar.operands[0]}, [](int) { return false; });
+    return std::all_of(below.begin(), below.end(), [&](int id) {
       const ScalarKind kind = kernel_.scalars[id].kind;
       const bool is_index = kind == ScalarKind::Index && kernel_.scalars[id].operands.empty();
-      if (below[id] && !is_index && kind != ScalarKind::Constant && kind != ScalarKind::Apply)
-        return false;
-    }
-    return true;
+      return is_index || kind == ScalarKind::Constant || kind == ScalarKind::Apply;
+    });
   }
 
-  const KernelText& text_;
   const Kernel& kernel_;
+  std::vector<uint64_t> axes_;
   std::vector<int> owner_;
 };
 
 }  // namespace
 
-std::vector<std::vector<int>> costly_branches(const KernelText& text) {
-  return Owners(text).branches();
-}
-
-std::vector<int> with_branches(KernelText& text, const std::vector<int>& ids) {
-  text.branches = costly_branches(text);
-  std::vector<bool> inside(text.kernel.scalars.size());
-  for (const std::vector<int>& branch : text.branches) {
-    for (const int id : branch) inside[id] = true;
-  }
-  std::vector<int> outside;
-  for (const int id : ids) {
-    if (!inside[id]) outside.push_back(id);
-  }
-  return outside;
+std::vector<std::vector<int>> costly_branches(const Kernel& kernel) {
+  return Owners(kernel).branches();
 }
 
 }  // namespace tiny_compile

@@ -4,11 +4,12 @@
 //   rows(i0: 1000) { r0 = max() load x[i0];  r1 = sum() exp(sub(load x[i0], r0)); store .. }
 // =>
 //   rows(i0: 1000) { store y[i0] = .. exp(sub($0, add($0, 0.0))) .. }
-#include "tiny_compile/codegen/single_rows.h"
+#include "tiny_compile/loops/single_rows.h"
 
 #include <algorithm>
 
-#include "tiny_compile/codegen/cuda_text.h"
+#include "tiny_compile/loops/in_place.h"
+#include "tiny_compile/loops/kernel_key.h"
 #include "tiny_compile/loops/splice.h"
 
 namespace tiny_compile {
@@ -71,10 +72,11 @@ class Points {
 std::optional<Kernel> as_points(const Program& program, const Kernel& kernel) {
   const auto reduces = [](const Step& step) { return step.kind == StepKind::Reduce; };
   const auto single = [&](const Step& step) { return is_single(kernel, step); };
-  if (kernel.rows == 0 || !is_cooperative(program, kernel) ||
-      std::none_of(kernel.steps.begin(), kernel.steps.end(), reduces) ||
+  if (kernel.rows == 0 || std::none_of(kernel.steps.begin(), kernel.steps.end(), reduces) ||
       !std::all_of(kernel.steps.begin(), kernel.steps.end(), single))
     return std::nullopt;
+  const LoneKernel lone = lone_kernel(program, kernel);
+  if (!is_cooperative(lone.program, lone.kernel())) return std::nullopt;
   return Points(kernel).write();
 }
 

@@ -1,0 +1,35 @@
+// Which points of a kernel does a thread of a GPU take?
+#pragma once
+
+#include <vector>
+
+#include "tiny_compile/loops/program.h"
+
+namespace tiny_compile {
+
+// Neighbouring threads take neighbouring packs of points, of one flat range. Where there is much to
+// compute, or data chooses rows, a thread has a pack in each of several slabs, whole rows apart.
+struct PointPacks {
+  Expr count = 1;        // of all points
+  Expr extent = 1;       // of the last row
+  bool line = false;     // there is one axis, which may end within a pack
+  bool through = false;  // packs go on into the next row
+  bool parted = false;   // what packs within a row do is written apart
+  bool ragged = false;   // the last pack may end beyond the last point
+  int vector = 1;        // points of a pack
+  int block = 256;       // threads
+  int resident = 0;      // blocks of a multiprocessor; 0: the compiler's
+  int64_t slabs = 1;
+  Expr slab = 1;  // points of a slab: all, or whole packs and rows; the last may lack some
+  std::vector<int> chosen;  // scalars that choose the rows of packs, of several slabs
+  bool ends_within() const { return ragged && !through; }
+};
+
+// Of a kernel of points. `any_count`: of one that is told how many there are, up to the bound of its
+// extent (loops/counted.h).
+PointPacks point_packs_of(const Program& program, const Kernel& kernel, bool any_count);
+
+// Scalars that choose a place which loads of several points of a row have, where every such load happens.
+std::vector<int> choosing_rows(const Kernel& kernel);
+
+}  // namespace tiny_compile

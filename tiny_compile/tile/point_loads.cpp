@@ -1,0 +1,191 @@
+// How many accesses does a pack take? One for each load whose elements lie side by side, under what all of
+// them are read under:
+//
+//   load x[i0*64 + i1] if lt(i1, 64), four at a time   =>   if e < 64 { pack3[0] = load x[i0*64 + e] x4 }
+//   load x[at0*4096 + i1], at0 = $2                    =>   pack3[0] = load $4: x[at0*4096 + e] x4
+//
+// A pack starts at a multiple of its width. A comparison with a multiple of it therefore says the same of
+// all its elements, and so does what does not step along them.
+#include "tiny_compile/tile/point_loads.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "tiny_compile/loops/bounds.h"
+#include "tiny_compile/loops/narrow.h"
+#include "tiny_compile/loops/slides.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int kAlign = 16;          // bytes, of what packs are read from
+constexpr int kMostConditions = 8;  // of a pack
+
+// Where a point stands if they are counted through.
+Expr flat(const Points& p) {
+  Expr index = 0;
+  for (int row = 0; row < p.kernel.rows; row++)
+    index = index * p.kernel.axes[row].extent + p.kernel.axes[row].symbol();
+  return index;
+}
+
+}  // namespace
+
+bool is_wide(const Points& p, const Expr& index, int buffer) {
+  if (p.packs.vector == 1 || p.program.buffers[buffer].align < kAlign) return false;
+  return p.packs.through ? (index - flat(p)).is_constant(0)
+                         : is_contiguous(index, last(p).symbol(), p.packs.vector);
+}
+
+Expr at_start(const Points& p, const Expr& index, const At& at) {
+  return p.packs.through ? at.first : substitute(index, {{last(p).name, at.column}});
+}
+
+namespace {
+
+// Under which conditions a pack is read, each around those behind it.
+using Conditions = std::vector<Statement>;
+
+// lhs < rhs and lhs >= rhs, which say the same of all elements of a pack: they begin at multiples of
+// its width.
+std::optional<Statement> compared(const Points& p, int id, const At& at) {
+  const Scalar& scalar = p.kernel.scalars[id];
+  if (scalar.kind != ScalarKind::Apply || (scalar.op != Op::lt && scalar.op != Op::ge))
+    return {};
+  const auto lhs = integer_of(p.kernel, scalar.operands[0]),
+             rhs = integer_of(p.kernel, scalar.operands[1]);
+  if (!lhs || !rhs) return {};
+  if (varies(p, id) &&
+      !(rhs->is_constant() && is_contiguous(*lhs - *rhs, last(p).symbol(), p.packs.vector)))
+    return {};
+  const Expr start = at_start(p, *lhs, at);
+  return scalar.op == Op::lt ? if_less(start, *rhs, {}) : if_less(*rhs - 1, start, {});
+}
+
+bool add_conditions(const Points& p, int id, const Scope& scope, const At& at,
+                    Conditions& all) {
+  const Scalar& scalar = p.kernel.scalars[id];
+  if (all.size() > kMostConditions) return false;
+  if (scalar.kind == ScalarKind::Apply && scalar.op == Op::bitwise_and)
+    return add_conditions(p, scalar.operands[0], scope, at, all) &&
+           add_conditions(p, scalar.operands[1], scope, at, all);
+  if (const auto one = compared(p, id, at)) return all.push_back(*one), true;
+  if (varies(p, id) || (!scope.defined[id] && scalar.kind != ScalarKind::Constant))
+    return false;
+  return all.push_back(if_true(p.ids[id], {})), true;
+}
+
+// None where elements of a pack may differ in whether they are read.
+std::optional<Conditions> conditions_of(const Points& p, int id, const Scope& scope,
+                                        const At& at) {
+  const Scalar& load = p.kernel.scalars[id];
+  Conditions all;
+  if (is_plain(load)) return all;
+  if (p.packs.through) return {};
+  for (int chosen : load.operands) {
+    const bool is_known =
+        scope.defined[chosen] || p.kernel.scalars[chosen].kind == ScalarKind::Constant;
+    if (varies(p, chosen) || !is_known) return {};
+  }
+  if (load.mask >= 0 && !add_conditions(p, load.mask, scope, at, all)) return {};
+  return all;
+}
+
+Body load_pack(Points& p, int id, const Conditions& conditions, int array, const At& at) {
+  const Scalar& load = p.kernel.scalars[id];
+  Statement read =
+      load_vector(array, 0, load.buffer, at_start(p, load.index, at), p.packs.vector);
+  if (!load.operands.empty()) read.value = p.ids[id];
+  read.left = at.left;
+  if (is_plain(load)) return {std::move(read)};
+  for (size_t k = conditions.size(); k-- > 0;) {
+    Statement outer = conditions[k];
+    outer.body = {std::move(read)};
+    read = std::move(outer);
+  }
+  const int otherwise = add_constant(p.tile, load.value);
+  return {for_each("v", p.packs.vector, true, {set(array, element(p), otherwise)}),
+          std::move(read)};
+}
+
+}  // namespace
+
+Body load_packs(Points& p, Scope& scope, const std::vector<int>& ids, const At& at) {
+  Body body;
+  for (int id : ids) {
+    const Scalar& load = p.kernel.scalars[id];
+    if (load.kind != ScalarKind::Load || scope.defined[id] || scope.places.count(id) > 0 ||
+        !is_wide(p, load.index, load.buffer))
+      continue;
+    const auto conditions = conditions_of(p, id, scope, at);
+    if (!conditions) continue;
+    const int array = add_values(p, "pack", load.dtype, p.packs.vector);
+    append(body, load_pack(p, id, *conditions, array, at));
+    scope.places[id] = {array, element(p)};
+  }
+  return body;
+}
+
+// --- ahead of the points ---------------------------------------------------------------------------
+
+namespace {
+
+bool has_branches(const Points& p) {
+  return std::any_of(p.branches.begin(), p.branches.end(),
+                     [](const std::vector<int>& branch) { return !branch.empty(); });
+}
+
+}  // namespace
+
+//   for v < 4 unrolled { i1: 1024 = e + v; $3 = load x[..]; early2[v] = $3 }
+Body load_ahead(Points& p, Scope& scope, const At& at) {
+  if (p.packs.vector == 1 || !has_branches(p)) return {};
+  std::vector<int> loads;
+  for (int id : needed(p, scope, p.roots)) {
+    const bool is_load = p.kernel.scalars[id].kind == ScalarKind::Load;
+    if (is_load && !scope.defined[id] && scope.places.count(id) == 0) loads.push_back(id);
+  }
+  if (loads.empty()) return {};
+  Scope here = scope;
+  Body each = define_over(p, here, needed(p, here, loads), all_rows(p));
+  for (int id : loads) {
+    const int early = add_values(p, "early", p.kernel.scalars[id].dtype, p.packs.vector);
+    each.push_back(set(early, element(p), p.ids[id]));
+    scope.places[id] = {early, element(p)};
+  }
+  return over_points(p, at, std::move(each));
+}
+
+//   for w < 6 unrolled { at: 1026 = e + w; $9 = load x[..]; slide2[w] = $9 }
+Body slide_ahead(Points& p, Scope& scope, const At& at) {
+  if (p.packs.vector == 1 || p.packs.through || p.packs.line || p.packs.ragged ||
+      has_branches(p))
+    return {};
+  Body body;
+  std::map<int, Place> places;
+  for (const Slide& slide :
+       slides_of(p.kernel, needed(p, scope, p.roots), p.kernel.rows - 1, p.packs.vector)) {
+    const int64_t count = p.packs.vector + slide.longest;
+    const Expr w = Expr::index("w", count), beyond = last(p).extent + slide.longest,
+               place = Expr::index(unused(p, "at"), beyond);
+    const int array = add_values(p, "slide", p.kernel.scalars[slide.first].dtype, count);
+    std::vector<int> moved = needed(p, scope, {slide.first});
+    std::erase_if(moved, [&](int id) {
+      return !varies(p, id) || p.kernel.scalars[id].kind == ScalarKind::Constant;
+    });
+    const std::vector<int> ids = copied(p, moved, {{last(p).name, place}});
+    Body each = {let(place.name(), beyond, at.column + w)};
+    Scope here = scope;
+    append(each,
+           define_over(p, here, needed(p, here, {slide.first}), all_rows(p) & ~last_row(p)));
+    for (int id : moved) each.push_back(define(ids[id]));
+    each.push_back(set(array, w, ids[slide.first]));
+    body.push_back(for_each("w", count, true, std::move(each)));
+    for (const auto& [id, distance] : slide.members)
+      places[id] = {array, element(p) + distance};
+  }
+  scope.places.insert(places.begin(), places.end());
+  return body;
+}
+
+}  // namespace tiny_compile
