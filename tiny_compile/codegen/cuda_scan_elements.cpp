@@ -363,22 +363,18 @@ void ScanElements::unpack_row() {
 
 // Neighbouring threads have neighbours in memory; the conditions under which they are the rows'.
 std::vector<std::string> ScanElements::place_in_memory(const std::string& tile, bool turned) {
-  const int64_t threads = shape_.threads(), columns = shape_.columns();
-  const std::string p = vector_ == 1
-                            ? str("k * ", threads, " + (int)threadIdx.x")
-                            : str("(k * ", threads, " + (int)threadIdx.x) * ", vector_);
+  const int64_t step = shape_.threads() * vector_, columns = shape_.columns();
+  const std::string own = str("(int)threadIdx.x", vector_ == 1 ? "" : str(" * ", vector_)),
+                    p = str("k * ", step, " + ", own);
   const std::string row = str("(", text_.integer, ")blockIdx.x");
   if (shape_.block_rows == 1) {
     out_.line(str("const int x = ", p, ";"));
     text_.declare("row", row);
   } else {
-    const int64_t by = turned ? shape_.block_rows : columns, step = threads * vector_;
-    const std::string own = vector_ == 1 ? "(int)threadIdx.x"
-                                         : str("(int)threadIdx.x * ", vector_),
-                      beside = turned ? "y" : "x", across = turned ? "x" : "y";
+    const int64_t by = turned ? shape_.block_rows : columns;
+    const std::string beside = turned ? "y" : "x", across = turned ? "x" : "y";
     out_.line(str("const int p = ", p, ";"));
-    if (step % by ==
-        0)  // of which only the last part changes from one of a thread's to the next
+    if (step % by == 0)  // only the last part changes from one of a thread's to the next
       out_.line(str("const int ", beside, " = ", own, " % ", by, ", ", across, " = k * ",
                     step / by, " + ", own, " / ", by, ";"));
     else
@@ -387,7 +383,7 @@ std::vector<std::string> ScanElements::place_in_memory(const std::string& tile, 
   }
   text_.declare("e", shape_.tiles() == 1 ? "x" : str(tile, " * ", columns, " + x"));
   std::vector<std::string> within;
-  if (points_ * threads * vector_ != shape_.block_rows * columns)
+  if (points_ * step != shape_.block_rows * columns)
     within.push_back(
         str(shape_.block_rows == 1 ? "x < " : "p < ", shape_.block_rows * columns));
   if (!is_whole()) within.push_back(str("row < ", shape_.rows));
