@@ -154,6 +154,15 @@ TEST_CASE("an index may go down for sizes that no call has", "[sizes]") {
                {1, 3, 4});
 }
 
+TEST_CASE("an index may be divided by a size that no call has", "[sizes]") {
+  check_stages(
+      parse_graph("graph f[n: 0..4096](%0 x: f32[n]) {\n  %1: f32[n] = flip %0 {axes=[0]}\n"
+                  "  %2: f32[7] = slice %1 {axis=0, start=22, stop=29, step=1}\n"
+                  "  %3: f32[2] = slice %2 {axis=0, start=2, stop=6, step=3}\n"
+                  "  %4: f32[n] = neg %0\n  return %3, %4\n}\n"),
+      {29, 57});
+}
+
 TEST_CASE("sizes may be called like rows, loops and places", "[sizes]") {
   for (const char* name : {"n", "i0", "i1", "j0", "at0", "v0", "e", "x0", "r0", "min"}) {
     std::string text = print(softmax_of("N"));

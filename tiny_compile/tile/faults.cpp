@@ -18,10 +18,11 @@ bool is_of(const Tile& tile, Kernel kernel) {
   return kernel == tile.kernel;
 }
 
-// What the program does may be wrong for some numbers: it is asked again once they are known.
-bool is_sound(const Program& program) {
+// What the program does may be wrong for some numbers, or an index of it nothing, as i0%n is for n = 0:
+// it is asked again once they are known.
+bool is_sound(const Program& program, const Substitution& numbers) {
   try {
-    verify(program);
+    verify(substitute(program, numbers));
     return true;
   } catch (const Error&) {
     return false;
@@ -55,6 +56,15 @@ bool has_shapes(const Program& program, const Kernel& kernel, const Substitution
          std::all_of(program.buffers.begin(), program.buffers.end(), has_shape);
 }
 
+TileFault fault_for(const Program& program, const Tile& tile, const Substitution& numbers) {
+  try {
+    const Tile sized = substitute(tile, numbers);
+    return fault_of_numbers(substitute_in_buffers(program, numbers), sized.kernel, sized);
+  } catch (const Error& error) {
+    return {error.what(), -1};
+  }
+}
+
 }  // namespace
 
 TileFault fault_of(const Program& program, int kernel, const Tile& tile) {
@@ -65,10 +75,8 @@ TileFault fault_of(const Program& program, int kernel, const Tile& tile) {
   for (const Substitution& numbers : some_numbers(symbolic)) {
     if (!has_shapes(program, own, numbers)) continue;
     if (is_on_cpu(tile) && substitute(tile.units, numbers).is_constant(0)) continue;
-    const Tile sized = substitute(tile, numbers);
-    TileFault fault =
-        fault_of_numbers(substitute_in_buffers(program, numbers), sized.kernel, sized);
-    if (fault.why.empty() || !is_sound(substitute(program, numbers))) continue;
+    TileFault fault = fault_for(program, tile, numbers);
+    if (fault.why.empty() || !is_sound(program, numbers)) continue;
     fault.why += str(", for ", values_text(numbers));
     return fault;
   }
