@@ -228,8 +228,9 @@ struct tc_convert {
   TC_FN To from(From x) {
     return (To)x;
   }
-  // g++ 12 takes the mask of a vector of bools, all bits, for their bytes, where a minimum follows.
-  TC_FN To from(bool x) { return sizeof(To) == 1 ? (To)(-(int)x & 1) : (To)x; }
+  // g++ 12 takes the mask of a vector of bools, all bits, for what they are, where a minimum follows: of
+  // bytes anywhere, of words where vectors have 32 bytes.
+  TC_FN To from(bool x) { return (To)(-(int)x & 1); }
   TC_FN To from(float x) { return tc_saturate<To>(x); }
   TC_FN To from(double x) { return tc_saturate<To>(x); }
 };
