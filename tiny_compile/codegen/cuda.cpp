@@ -69,11 +69,11 @@ bool any_can_fail(const std::vector<Program>& programs) {
 
 KernelEntry write_family(CudaText& text, const Program& program, const std::string& function) {
   const Kernel& kernel = text.kernel;
-  const Strategy chosen = schedule_of(kernel).strategy;
-  if (chosen == Strategy::Layouts ||
-      chosen == Strategy::Pointwise)  // of which nobody made a tile
+  Strategy strategy = schedule_of(kernel).strategy;
+  if (strategy == Strategy::Layouts ||
+      strategy == Strategy::Pointwise)  // of which nobody made a tile
     return write_cuda_serial(text, function);
-  const Strategy strategy = folds_rows(kernel) ? Strategy::Rows : schedule_of(kernel).strategy;
+  if (folds_rows(kernel)) strategy = Strategy::Rows;
   if (strategy == Strategy::Tiles) return write_cuda_matmul(text, function);
   if (is_sort_kernel(kernel)) return write_cuda_sort(text, function);
   if (scans_in_groups(program, kernel)) return write_cuda_scan(text, function);

@@ -15,6 +15,7 @@
 #include "tiny_compile/graph/scan.h"
 #include "tiny_compile/loops/bounds.h"
 #include "tiny_compile/loops/in_place.h"
+#include "tiny_compile/schedule/point_packs.h"
 
 namespace tiny_compile {
 namespace {
@@ -159,29 +160,7 @@ std::string CudaText::pointer_type(int buffer) {
 }
 
 int CudaText::widest(const std::vector<const Step*>& steps, int axis, int64_t extent) const {
-  const Expr symbol = kernel.axes[axis].symbol();
-  int64_t smallest = 16;
-  std::vector<const Expr*> indices;
-  auto add = [&](const Expr& index, int b) {
-    const Buffer& buffer = program.buffers[b];
-    if (!is_contiguous(index, symbol, 1) || buffer.align < 16) return;
-    smallest = std::min(smallest, size_of(buffer.type.dtype));
-    indices.push_back(&index);
-  };
-  for (int id : needed(steps)) {
-    const Scalar& scalar = kernel.scalars[id];
-    if (is_plain(scalar)) add(scalar.index, scalar.buffer);
-  }
-  for (const Step* step : steps) {
-    if (step->kind == StepKind::Store) add(step->index, step->buffer);
-  }
-  if (indices.empty()) return 1;
-  for (int vector = std::min(8, static_cast<int>(16 / smallest)); vector > 1; vector /= 2) {
-    auto fits = [&](const Expr* index) { return is_contiguous(*index, symbol, vector); };
-    if (extent % vector == 0 && std::all_of(indices.begin(), indices.end(), fits))
-      return vector;
-  }
-  return 1;
+  return widest_pack(program, kernel, needed(steps), steps, axis, extent);
 }
 
 void CudaText::set_vector(int axis, int vector) {

@@ -20,6 +20,7 @@
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/bounds.h"
 #include "tiny_compile/loops/kept_values.h"
+#include "tiny_compile/schedule/sides.h"
 
 namespace tiny_compile {
 namespace {
@@ -35,7 +36,6 @@ constexpr int kCostly = 30;           // instructions, about
 constexpr int64_t kHeavy = 6;         // instructions a byte: gelu, not silu(g) * u
 constexpr size_t kMostCompared = 64;  // loads
 constexpr int64_t kLongRow = 128;  // packs: so that few warps have one that ends behind a row
-constexpr int kAlign = 16;         // bytes, of what packs are read from
 
 // What its points evaluate, and along which axes it changes.
 struct Points {
@@ -45,7 +45,7 @@ struct Points {
   std::vector<uint64_t> axes;
 
   const Axis& last() const { return kernel.axes[static_cast<size_t>(kernel.rows) - 1]; }
-  bool is_aligned(int buffer) const { return program.buffers[buffer].align >= kAlign; }
+  bool is_aligned(int buffer) const { return program.buffers[buffer].align >= kAccessBytes; }
 };
 
 Points points_of(const Program& program, const Kernel& kernel) {
@@ -67,39 +67,6 @@ int widest_store(const Kernel& kernel) {
   int64_t largest = 1;
   for (const Step& step : kernel.steps) largest = std::max(largest, size_of(step.dtype));
   return static_cast<int>(16 / largest);
-}
-
-// As many neighbours of a row as 16 bytes hold, where all that lies side by side along rows does so
-// for packs of them; and as divide `extent`, if rows are to be whole packs.
-int widest(const Points& p, int64_t extent) {
-  const Expr along = p.last().symbol();
-  int64_t smallest = 16;
-  std::vector<const Expr*> indices;
-  const auto add = [&](const Expr& index, int buffer) {
-    if (!is_contiguous(index, along, 1) || !p.is_aligned(buffer)) return;
-    smallest = std::min(smallest, size_of(p.program.buffers[buffer].type.dtype));
-    indices.push_back(&index);
-  };
-  for (int id : p.ids) {
-    const Scalar& load = p.kernel.scalars[id];
-    if (is_plain(load)) add(load.index, load.buffer);
-  }
-  for (const Step& step : p.kernel.steps) add(step.index, step.buffer);
-  if (indices.empty()) return 1;
-  for (int vector = std::min(8, static_cast<int>(16 / smallest)); vector > 1; vector /= 2) {
-    const auto fits = [&](const Expr* index) { return is_contiguous(*index, along, vector); };
-    if (extent % vector == 0 && std::all_of(indices.begin(), indices.end(), fits))
-      return vector;
-  }
-  return 1;
-}
-
-// Where a point stands if they are counted through: 1024*i0 + i1.
-Expr flat_index(const Kernel& kernel) {
-  Expr index = 0;
-  for (int row = 0; row < kernel.rows; row++)
-    index = index * kernel.axes[row].extent + kernel.axes[row].symbol();
-  return index;
 }
 
 // Points in 16 bytes of what is read and written at the flat index; 1 if a store is not.
@@ -184,6 +151,13 @@ int small_blocks(const Machine& machine, int64_t words) {
   return static_cast<int>(2 * words > registers ? blocks / 2 : blocks);
 }
 
+// Of a row; if rows are to be whole packs, of whole rows.
+int widest(const Points& p, int64_t extent) {
+  std::vector<const Step*> steps;
+  for (const Step& step : p.kernel.steps) steps.push_back(&step);
+  return widest_pack(p.program, p.kernel, p.ids, steps, p.kernel.rows - 1, extent);
+}
+
 // A pack within a row, or of the points counted through.
 void choose_vector(const Points& p, PointPacks& packs, int most) {
   if (packs.line) {
@@ -221,6 +195,40 @@ void choose_slabs(const Points& p, PointPacks& packs) {
 }
 
 }  // namespace
+
+Expr flat_index(const Kernel& kernel) {
+  Expr index = 0;
+  for (int row = 0; row < kernel.rows; row++)
+    index = index * kernel.axes[row].extent + kernel.axes[row].symbol();
+  return index;
+}
+
+int widest_pack(const Program& program, const Kernel& kernel, const std::vector<int>& ids,
+                const std::vector<const Step*>& steps, int axis, int64_t extent) {
+  const Expr along = kernel.axes[axis].symbol();
+  int64_t smallest = kAccessBytes;
+  std::vector<const Expr*> indices;
+  const auto add = [&](const Expr& index, int buffer) {
+    if (!is_contiguous(index, along, 1) || program.buffers[buffer].align < kAccessBytes) return;
+    smallest = std::min(smallest, size_of(program.buffers[buffer].type.dtype));
+    indices.push_back(&index);
+  };
+  for (int id : ids) {
+    const Scalar& load = kernel.scalars[id];
+    if (is_plain(load)) add(load.index, load.buffer);
+  }
+  for (const Step* step : steps) {
+    if (step->kind == StepKind::Store) add(step->index, step->buffer);
+  }
+  if (indices.empty()) return 1;
+  for (int vector = std::min(8, static_cast<int>(kAccessBytes / smallest)); vector > 1;
+       vector /= 2) {
+    const auto fits = [&](const Expr* index) { return is_contiguous(*index, along, vector); };
+    if (extent % vector == 0 && std::all_of(indices.begin(), indices.end(), fits))
+      return vector;
+  }
+  return 1;
+}
 
 std::vector<int> choosing_rows(const Kernel& kernel) {
   const std::vector<uint64_t> axes = axes_of_scalars(kernel);

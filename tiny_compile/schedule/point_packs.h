@@ -29,6 +29,14 @@ struct PointPacks {
 // extent (loops/counted.h).
 PointPacks point_packs_of(const Program& program, const Kernel& kernel, bool any_count);
 
+// Where a point of a kernel of points stands if they are counted through: 1024*i0 + i1.
+Expr flat_index(const Kernel& kernel);
+
+// As many neighbours along an axis as 16 bytes hold, where all that the scalars `ids` load and the steps
+// store side by side along it lies so for packs of them; and as divide `extent`.
+int widest_pack(const Program& program, const Kernel& kernel, const std::vector<int>& ids,
+                const std::vector<const Step*>& steps, int axis, int64_t extent);
+
 // Scalars that choose a place which loads of several points of a row have, where every such load happens.
 std::vector<int> choosing_rows(const Kernel& kernel);
 

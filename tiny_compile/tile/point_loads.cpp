@@ -14,26 +14,18 @@
 #include "tiny_compile/loops/bounds.h"
 #include "tiny_compile/loops/narrow.h"
 #include "tiny_compile/loops/slides.h"
+#include "tiny_compile/schedule/sides.h"
 
 namespace tiny_compile {
 namespace {
 
-constexpr int kAlign = 16;          // bytes, of what packs are read from
 constexpr int kMostConditions = 8;  // of a pack
-
-// Where a point stands if they are counted through.
-Expr flat(const Points& p) {
-  Expr index = 0;
-  for (int row = 0; row < p.kernel.rows; row++)
-    index = index * p.kernel.axes[row].extent + p.kernel.axes[row].symbol();
-  return index;
-}
 
 }  // namespace
 
 bool is_wide(const Points& p, const Expr& index, int buffer) {
-  if (p.packs.vector == 1 || p.program.buffers[buffer].align < kAlign) return false;
-  return p.packs.through ? (index - flat(p)).is_constant(0)
+  if (p.packs.vector == 1 || p.program.buffers[buffer].align < kAccessBytes) return false;
+  return p.packs.through ? (index - flat_index(p.kernel)).is_constant(0)
                          : is_contiguous(index, last(p).symbol(), p.packs.vector);
 }
 

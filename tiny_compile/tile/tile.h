@@ -13,9 +13,10 @@
 //   }
 //
 // All threads of a block run the same statements. Integers are Exprs over `block`, `rank`, `warp`,
-// `lane`, `thread` (warp*32 + lane) and what Let and For declare; where blocks stand in clusters, `block` is the cluster's number
-// and `rank` that of the block in it; values are a kernel's scalars, of which an Element reads an array
-// where it is defined. A printer writes a statement as it stands and decides nothing.
+// `lane`, `thread` (warp*32 + lane) and what Let and For declare; where blocks stand in clusters,
+// `block` is the cluster's number and `rank` that of the block in it; values are a kernel's scalars, of
+// which an Element reads an array where it is defined. A printer writes a statement as it stands and
+// decides nothing.
 //
 // On a CPU a block is one thread, and does the units of work begin .. end - 1 that it is handed:
 //
