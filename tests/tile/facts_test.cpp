@@ -194,7 +194,7 @@ TEST_CASE("each kernel of random programs is explained", "[facts]") {
       INFO("seed " << seed);
       for (const Kernel& kernel : program.kernels) {
         REQUIRE(has_facts(kernel));
-        const Facts facts = facts_of(program, kernel);
+        const ScheduleFacts facts = facts_of(program, kernel);
         CHECK(lines(facts).front().starts_with("who: "));
         CHECK(lines(facts).back().starts_with("limit: "));
         CHECK(facts.floor > 0);
@@ -244,7 +244,7 @@ TEST_CASE("what costs time is counted, once for each point", "[facts]") {
   const Program program =
       run_pipeline(until(default_pipeline(), "plan_memory"), graph, true, Target::Cuda).program;
   REQUIRE(program.kernels.size() == 1);
-  const Facts facts = facts_of(program, program.kernels[0]);
+  const ScheduleFacts facts = facts_of(program, program.kernels[0]);
   CHECK(facts.costly == 6400);
   CHECK(facts.quotients == 6400);
   CHECK(facts.bytes == 2 * 6400 * 4);

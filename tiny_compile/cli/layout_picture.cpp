@@ -52,7 +52,7 @@ bool is_of_neighbours(const Layout& layout) {
                              (layout.back().level == Level::Lane && layout.back().step == 1));
 }
 
-Grid grid_of(const Facts& facts, const LoopFacts& loop) {
+Grid grid_of(const ScheduleFacts& facts, const LoopFacts& loop) {
   const BlockFacts& block = *facts.block;
   Grid grid{facts.schedule.rows, loop.layout, {}, {}, false};
   grid.row = {"rows of the block", block.count, block.rows};
@@ -104,7 +104,7 @@ std::string bit_text(const Bit& bit) {
 class LayoutPicture {
  public:
   void add(const Program& program, const Kernel& kernel) {
-    const Facts facts = facts_of(program, kernel);
+    const ScheduleFacts facts = facts_of(program, kernel);
     text(kernel.name, "title");
     text("schedule " + tiny_compile::str(facts.schedule, default_schedule(program.machine)),
          "dim small");
@@ -130,13 +130,13 @@ class LayoutPicture {
 
   void widen(double x) { width_ = std::max(width_, x); }
 
-  void add_grids(const Facts& facts) {
+  void add_grids(const ScheduleFacts& facts) {
     const std::vector<LoopFacts>& loops = facts.block->loops;
     for (const LoopFacts& loop : loops) add_grid(facts, loop);
     if (loops.empty()) add_grid(facts, LoopFacts{});
   }
 
-  void add_grid(const Facts& facts, const LoopFacts& loop) {
+  void add_grid(const ScheduleFacts& facts, const LoopFacts& loop) {
     const Grid grid = grid_of(facts, loop);
     const Told told = {facts.block->warps > kColours,
                        extent_of(loop.layout, Level::Serial) > 1};

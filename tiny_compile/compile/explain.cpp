@@ -196,7 +196,7 @@ std::string number(double value) {
 }
 
 struct KernelNotes {
-  Facts facts;
+  ScheduleFacts facts;
   std::vector<std::string> lines;
 };
 
@@ -207,7 +207,7 @@ std::vector<KernelNotes> notes_of(const Explanation& e) {
   std::vector<KernelNotes> notes;
   for (size_t k = 0; k < program.kernels.size(); k++) {
     if (!has_facts(program.kernels[k])) continue;
-    const Facts facts = facts_of(program, program.kernels[k]);
+    const ScheduleFacts facts = facts_of(program, program.kernels[k]);
     notes.push_back({facts, lines(facts)});
     if (!e.of_tiles || e.staged.tiles.of_kernel[k] == made.of_kernel[k]) continue;
     notes.back().lines.push_back(e.staged.tiles.of_kernel[k]
@@ -227,7 +227,7 @@ std::string text_of(const std::vector<KernelNotes>& notes) {
 }
 
 std::string json_of(const KernelNotes& notes) {
-  const Facts& f = notes.facts;
+  const ScheduleFacts& f = notes.facts;
   std::string text =
       str("{\"name\": ", quoted(f.kernel), ", \"schedule\": ", quoted(str(f.schedule)),
           ", \"limit\": ", quoted(bound_of(f.estimate)),

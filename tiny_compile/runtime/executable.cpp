@@ -34,7 +34,7 @@ Executable::Executable(const Program& program, const Source& source, BuiltLibrar
 unsigned Executable::run_kernel(Function function, const KernelEntry& kernel,
                                 const std::vector<void*>& buffers) const {
   const int threads = threads_for(kernel);
-  const Arguments arguments(buffers, kernel, threads, name_);
+  const ThreadArguments arguments(buffers, kernel, threads, name_);
   unsigned errors = 0;
   if (threads == 1) {
     function(arguments.of(0), 0, kernel.units.constant());

@@ -58,8 +58,8 @@ std::optional<Shares::Piece> Shares::take(int thread) {
   return {};
 }
 
-Arguments::Arguments(const std::vector<void*>& buffers, const KernelEntry& kernel, int threads,
-                     const std::string& name)
+ThreadArguments::ThreadArguments(const std::vector<void*>& buffers, const KernelEntry& kernel,
+                                 int threads, const std::string& name)
     : buffers_(buffers) {
   if (kernel.own_bytes.is_constant(0)) return;
   const int64_t room = ceil_divide(kernel.own_bytes.constant(), kLine) * kLine;
@@ -77,7 +77,7 @@ Arguments::Arguments(const std::vector<void*>& buffers, const KernelEntry& kerne
   }
 }
 
-void* const* Arguments::of(int thread) const {
+void* const* ThreadArguments::of(int thread) const {
   const size_t size = buffers_.size() + 1;
   return own_ ? with_own_.data() + size * static_cast<size_t>(thread) : buffers_.data();
 }

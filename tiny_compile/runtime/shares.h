@@ -37,10 +37,10 @@ class Shares {
 
 // The addresses that each thread's calls get: the buffers', and where the kernel asks for it that of
 // memory of its own. Throws tc::Error naming the function where there is none.
-class Arguments {
+class ThreadArguments {
  public:
-  Arguments(const std::vector<void*>& buffers, const KernelEntry& kernel, int threads,
-            const std::string& name);
+  ThreadArguments(const std::vector<void*>& buffers, const KernelEntry& kernel, int threads,
+                  const std::string& name);
   void* const* of(int thread) const;
 
  private:

@@ -138,7 +138,7 @@ int64_t evaluations(const Kernel& kernel, uint64_t axes) {
   return count;
 }
 
-void count_costly(Facts& facts, const Kernel& kernel) {
+void count_costly(ScheduleFacts& facts, const Kernel& kernel) {
   const std::vector<uint64_t> axes = axes_with_registers(kernel);
   for (size_t id = 0; id < kernel.scalars.size(); id++) {
     const Scalar& scalar = kernel.scalars[id];
@@ -221,7 +221,7 @@ std::string limit_in_words(const Estimate& e) {
   return bound == "waste" ? "waste, points beyond the last" : bound;
 }
 
-std::string limit_line(const Facts& facts) {
+std::string limit_line(const ScheduleFacts& facts) {
   const Estimate& e = facts.estimate;
   std::string text = str("limit: ", limit_in_words(e), "; ", number(e.total()),
                          " us by the model, ", number(e.total() / facts.floor),
@@ -262,9 +262,9 @@ bool has_facts(const Kernel& kernel) {
                      [](const Axis& axis) { return axis.extent.is_constant(); });
 }
 
-Facts facts_of(const Program& program, const Kernel& kernel) {
+ScheduleFacts facts_of(const Program& program, const Kernel& kernel) {
   CHECK(has_facts(kernel));
-  Facts facts;
+  ScheduleFacts facts;
   facts.kernel = kernel.name;
   facts.schedule = *kernel.schedule;
   if (facts.schedule.strategy == Strategy::Layouts) facts.block = block_facts(program, kernel);
@@ -300,7 +300,7 @@ std::string in_words(const std::vector<Bit>& order, int64_t warps) {
   return words.empty() ? "nothing to add" : join(words, ", ");
 }
 
-std::vector<std::string> lines(const Facts& facts) {
+std::vector<std::string> lines(const ScheduleFacts& facts) {
   if (!facts.block)
     return {str("who: ", without_layouts(facts.schedule.strategy), "; schedule ",
                 name_of(facts.schedule.strategy), " has no layouts"),

@@ -40,7 +40,7 @@ struct BlockFacts {
   Occupancy occupancy;
 };
 
-struct Facts {
+struct ScheduleFacts {
   std::string kernel;
   Schedule schedule;
   std::optional<BlockFacts> block;  // where the schedule has layouts
@@ -54,10 +54,10 @@ struct Facts {
 // Whether there is something to say: the kernel has a schedule, and its sizes are numbers.
 bool has_facts(const Kernel& kernel);
 
-Facts facts_of(const Program& program, const Kernel& kernel);
+ScheduleFacts facts_of(const Program& program, const Kernel& kernel);
 
 // Three or four lines.
-std::vector<std::string> lines(const Facts& facts);
+std::vector<std::string> lines(const ScheduleFacts& facts);
 
 // "5 halvings in the thread, 2 between lanes, an exchange of 16 warps", of so many in a block.
 std::string in_words(const std::vector<Bit>& order, int64_t warps);

@@ -11,7 +11,7 @@
 namespace tiny_compile {
 
 // An element in shared memory.
-struct Staged {
+struct StagedElement {
   int array = -1;
   Expr place;
 };
@@ -29,10 +29,12 @@ struct Lowering {
   std::map<int, int> of_rows{};  // scalar -> the array of what it is for each of several rows
   std::map<int, std::pair<int, std::vector<int>>> kept{};  // scalar -> array, over which loops
   std::vector<int> inner{};                                // the loops of the pass at hand
-  std::map<int, int> packs{};      // load -> the vector whose element it is
-  std::map<int, int> keeping{};    // scalar -> the array in which the pass at hand keeps it
-  std::map<int, Staged> staged{};  // load -> where the pass at hand finds it (tile/stage.h)
-  std::map<int, Staged> stored{};  // step -> where the pass at hand leaves what it stores
+  std::map<int, int> packs{};    // load -> the vector whose element it is
+  std::map<int, int> keeping{};  // scalar -> the array in which the pass at hand keeps it
+  std::map<int, StagedElement>
+      staged{};  // load -> where the pass at hand finds it (tile/stage.h)
+  std::map<int, StagedElement>
+      stored{};  // step -> where the pass at hand leaves what it stores
   bool clamps =
       false;  // threads beyond the last element do as the last one does, but for stores
   std::map<size_t, int> stages{};  // one of the schedule's via -> its array

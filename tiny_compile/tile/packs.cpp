@@ -29,7 +29,7 @@ namespace {
 using Results = std::map<int, int>;  // step -> the array that is stored
 
 // Stores that are no pack, and what packs are made of.
-Body store_points(Points& p, Scope scope, const Results& results) {
+Body store_points(Points& p, PointScope scope, const Results& results) {
   Body body = define_over(p, scope, needed(p, scope, p.roots), all_rows(p));
   for (size_t s = 0; s < p.kernel.steps.size(); s++) {
     const Step& step = p.kernel.steps[s];
@@ -42,7 +42,7 @@ Body store_points(Points& p, Scope scope, const Results& results) {
 }
 
 // A pack within a row, whose elements then read at one place and some next to it.
-Body within_row(Points& p, Scope scope, const At& at, const Results& results) {
+Body within_row(Points& p, PointScope scope, const At& at, const Results& results) {
   Body body = unpack(p.kernel, p.outer, at.row, {});
   append(body, define_over(p, scope, needed(p, scope, p.roots), all_rows(p) & ~last_row(p)));
   Body each = {let(last(p).name, last(p).extent, at.column + element(p))};
@@ -52,7 +52,7 @@ Body within_row(Points& p, Scope scope, const At& at, const Results& results) {
 }
 
 //   if column < 1020 { .. } else { .. }
-Body points(Points& p, Scope& scope, const At& at, const Results& results) {
+Body points(Points& p, PointScope& scope, const At& at, const Results& results) {
   if (!p.packs.parted) {
     Body body = load_ahead(p, scope, at);
     append(body, over_points(p, at, store_points(p, scope, results)));
@@ -65,7 +65,7 @@ Body points(Points& p, Scope& scope, const At& at, const Results& results) {
           otherwise(over_points(p, at, store_points(p, scope, results)))};
 }
 
-Body pack_at(Points& p, const At& at, Scope scope) {
+Body pack_at(Points& p, const At& at, PointScope scope) {
   Body body;
   if (!p.packs.through) {
     if (!p.packs.line) append(body, unpack(p.kernel, p.outer, at.row, {}));
@@ -152,9 +152,9 @@ Body over_slabs(const Points& p, const Expr& pack,
 // the next ones behind it.
 //
 //   for turn < 4 unrolled { i0 = ..; $7 = load index[i0]; chosen3[turn] = $7 }
-Body choose_ahead(Points& p, Scope& scope, const Expr& pack) {
+Body choose_ahead(Points& p, PointScope& scope, const Expr& pack) {
   if (p.packs.chosen.empty()) return {};
-  std::map<int, Place> places;
+  std::map<int, ElementPlace> places;
   for (int id : p.packs.chosen)
     places[id] = {add_values(p, "chosen", p.kernel.scalars[id].dtype, p.packs.slabs), 0};
   std::vector<int> below = needed(p, scope, p.packs.chosen);
@@ -177,10 +177,10 @@ Body choose_ahead(Points& p, Scope& scope, const Expr& pack) {
 Body slabs(Points& p, const Expr& pack) {
   Body body;
   const Expr column = name_column(p, body, pack);
-  Scope scope = nothing(p);
+  PointScope scope = nothing(p);
   append(body, choose_ahead(p, scope, pack));
   append(body, over_slabs(p, pack, [&](const Expr& own, const Expr& turn, bool is_ragged) {
-           Scope here = scope;
+           PointScope here = scope;
            for (auto& [id, place] : here.places) place.index = turn;
            Body each;
            const At at = named(p, each, own, turn, column, is_ragged);

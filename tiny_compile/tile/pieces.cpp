@@ -53,8 +53,8 @@ std::vector<int64_t> cuts_of(const Segment& segment, int axis) {
 }
 
 // `left`: how many scalars the pieces may have yet.
-Piece cut(const Segment& segment, size_t& left) {
-  Piece piece;
+PointPiece cut(const Segment& segment, size_t& left) {
+  PointPiece piece;
   if (left == 0) return piece;
   const int last = segment.kernel.rows - 1;
   for (int axis = 0; axis < last; axis++) {
@@ -63,8 +63,9 @@ Piece cut(const Segment& segment, size_t& left) {
     const auto [low, high] = segment.ranges[axis];
     piece.axis = axis;
     piece.at = cuts[cuts.size() / 2];
-    piece.below = std::make_unique<Piece>(cut(within(segment, axis, low, piece.at - 1), left));
-    piece.from = std::make_unique<Piece>(cut(within(segment, axis, piece.at, high), left));
+    piece.below =
+        std::make_unique<PointPiece>(cut(within(segment, axis, low, piece.at - 1), left));
+    piece.from = std::make_unique<PointPiece>(cut(within(segment, axis, piece.at, high), left));
     return piece;
   }
   auto [low, high] = segment.ranges[last];
@@ -80,12 +81,12 @@ Piece cut(const Segment& segment, size_t& left) {
 
 }  // namespace
 
-std::unique_ptr<Piece> pieces_of(const Kernel& kernel) {
+std::unique_ptr<PointPiece> pieces_of(const Kernel& kernel) {
   std::vector<Interval> ranges;
   for (int axis = 0; axis < kernel.rows; axis++)
     ranges.push_back({0, kernel.axes[axis].extent.bounds().high - 1});
   size_t left = kMostWritten * kernel.scalars.size();
-  auto piece = std::make_unique<Piece>(cut({kernel, std::move(ranges)}, left));
+  auto piece = std::make_unique<PointPiece>(cut({kernel, std::move(ranges)}, left));
   const bool is_whole = piece->axis < 0 && piece->loops.size() == 1;
   return left == 0 || is_whole ? nullptr : std::move(piece);
 }

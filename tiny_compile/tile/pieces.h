@@ -15,14 +15,14 @@ struct Segment {
 };
 
 // Points below and from a cut of one of the outer axes, or loops over the last one.
-struct Piece {
+struct PointPiece {
   int axis = -1;  // that is cut; -1: none
   int64_t at = 0;
-  std::unique_ptr<Piece> below, from;
+  std::unique_ptr<PointPiece> below, from;
   std::vector<Segment> loops;
 };
 
 // Of a kernel of points; null where cutting does not make enough of it go away.
-std::unique_ptr<Piece> pieces_of(const Kernel& kernel);
+std::unique_ptr<PointPiece> pieces_of(const Kernel& kernel);
 
 }  // namespace tiny_compile

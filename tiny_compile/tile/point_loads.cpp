@@ -54,7 +54,7 @@ std::optional<Statement> compared(const Points& p, int id, const At& at) {
   return scalar.op == Op::lt ? if_less(start, *rhs, {}) : if_less(*rhs - 1, start, {});
 }
 
-bool add_conditions(const Points& p, int id, const Scope& scope, const At& at,
+bool add_conditions(const Points& p, int id, const PointScope& scope, const At& at,
                     Conditions& all) {
   const Scalar& scalar = p.kernel.scalars[id];
   if (all.size() > kMostConditions) return false;
@@ -68,7 +68,7 @@ bool add_conditions(const Points& p, int id, const Scope& scope, const At& at,
 }
 
 // None where elements of a pack may differ in whether they are read.
-std::optional<Conditions> conditions_of(const Points& p, int id, const Scope& scope,
+std::optional<Conditions> conditions_of(const Points& p, int id, const PointScope& scope,
                                         const At& at) {
   const Scalar& load = p.kernel.scalars[id];
   Conditions all;
@@ -102,7 +102,7 @@ Body load_pack(Points& p, int id, const Conditions& conditions, int array, const
 
 }  // namespace
 
-Body load_packs(Points& p, Scope& scope, const std::vector<int>& ids, const At& at) {
+Body load_packs(Points& p, PointScope& scope, const std::vector<int>& ids, const At& at) {
   Body body;
   for (int id : ids) {
     const Scalar& load = p.kernel.scalars[id];
@@ -130,7 +130,7 @@ bool has_branches(const Points& p) {
 }  // namespace
 
 //   for v < 4 unrolled { i1: 1024 = e + v; $3 = load x[..]; early2[v] = $3 }
-Body load_ahead(Points& p, Scope& scope, const At& at) {
+Body load_ahead(Points& p, PointScope& scope, const At& at) {
   if (p.packs.vector == 1 || !has_branches(p)) return {};
   std::vector<int> loads;
   for (int id : needed(p, scope, p.roots)) {
@@ -138,7 +138,7 @@ Body load_ahead(Points& p, Scope& scope, const At& at) {
     if (is_load && !scope.defined[id] && scope.places.count(id) == 0) loads.push_back(id);
   }
   if (loads.empty()) return {};
-  Scope here = scope;
+  PointScope here = scope;
   Body each = define_over(p, here, needed(p, here, loads), all_rows(p));
   for (int id : loads) {
     const int early = add_values(p, "early", p.kernel.scalars[id].dtype, p.packs.vector);
@@ -149,12 +149,12 @@ Body load_ahead(Points& p, Scope& scope, const At& at) {
 }
 
 //   for w < 6 unrolled { at: 1026 = e + w; $9 = load x[..]; slide2[w] = $9 }
-Body slide_ahead(Points& p, Scope& scope, const At& at) {
+Body slide_ahead(Points& p, PointScope& scope, const At& at) {
   if (p.packs.vector == 1 || p.packs.through || p.packs.line || p.packs.ragged ||
       has_branches(p))
     return {};
   Body body;
-  std::map<int, Place> places;
+  std::map<int, ElementPlace> places;
   for (const Slide& slide :
        slides_of(p.kernel, needed(p, scope, p.roots), p.kernel.rows - 1, p.packs.vector)) {
     const int64_t count = p.packs.vector + slide.longest;
@@ -167,7 +167,7 @@ Body slide_ahead(Points& p, Scope& scope, const At& at) {
     });
     const std::vector<int> ids = copied(p, moved, {{last(p).name, place}});
     Body each = {let(place.name(), beyond, at.column + w)};
-    Scope here = scope;
+    PointScope here = scope;
     append(each,
            define_over(p, here, needed(p, here, {slide.first}), all_rows(p) & ~last_row(p)));
     for (int id : moved) each.push_back(define(ids[id]));

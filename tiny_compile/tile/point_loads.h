@@ -13,11 +13,11 @@ Expr at_start(const Points& p, const Expr& index, const At& at);
 // Each gives what is read or computed there a place in `scope`.
 //
 // Loads of whole packs.
-Body load_packs(Points& p, Scope& scope, const std::vector<int>& ids, const At& at);
+Body load_packs(Points& p, PointScope& scope, const std::vector<int>& ids, const At& at);
 // Where branches would part the loads of a pack's elements, one after the other: all of them, before the
 // first branch, in a loop of their own.
-Body load_ahead(Points& p, Scope& scope, const At& at);
+Body load_ahead(Points& p, PointScope& scope, const At& at);
 // What neighbouring points share (loops/slides.h).
-Body slide_ahead(Points& p, Scope& scope, const At& at);
+Body slide_ahead(Points& p, PointScope& scope, const At& at);
 
 }  // namespace tiny_compile

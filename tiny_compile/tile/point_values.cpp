@@ -70,10 +70,11 @@ std::vector<int> copied(Points& p, const std::vector<int>& which,
   return ids;
 }
 
-Scope nothing(const Points& p) { return {std::vector<bool>(p.kernel.scalars.size()), {}}; }
+PointScope nothing(const Points& p) { return {std::vector<bool>(p.kernel.scalars.size()), {}}; }
 
 // What is to be computed for these, in order, but for what is done in a branch.
-std::vector<int> needed(const Points& p, const Scope& scope, const std::vector<int>& roots) {
+std::vector<int> needed(const Points& p, const PointScope& scope,
+                        const std::vector<int>& roots) {
   std::vector<int> ids =
       evaluated_for(p.kernel, roots, [&](int id) { return scope.places.count(id) > 0; });
   std::erase_if(ids, [&](int id) { return static_cast<bool>(p.inside[id]); });
@@ -83,7 +84,7 @@ std::vector<int> needed(const Points& p, const Scope& scope, const std::vector<i
 namespace {
 
 //   either3[0] = $6;  if $2 { $5 = tanh($4); either3[0] = $5 };  $7 = either3[0]
-Body choose(Points& p, Scope scope, int id, uint64_t axes) {
+Body choose(Points& p, PointScope scope, int id, uint64_t axes) {
   const Scalar& where = p.kernel.scalars[id];
   const int either = add_values(p, "either", where.dtype, 1);
   Body first = define_over(p, scope, p.branches[id], axes);
@@ -93,7 +94,7 @@ Body choose(Points& p, Scope scope, int id, uint64_t axes) {
           define_from(p.ids[id], either, 0)};
 }
 
-Body define_one(Points& p, const Scope& scope, int id, uint64_t axes) {
+Body define_one(Points& p, const PointScope& scope, int id, uint64_t axes) {
   if (const auto place = scope.places.find(id); place != scope.places.end())
     return {define_from(p.ids[id], place->second.array, place->second.index)};
   if (p.branches[id].empty()) return {define(p.ids[id])};
@@ -102,7 +103,7 @@ Body define_one(Points& p, const Scope& scope, int id, uint64_t axes) {
 
 }  // namespace
 
-Body define_over(Points& p, Scope& scope, const std::vector<int>& ids, uint64_t axes) {
+Body define_over(Points& p, PointScope& scope, const std::vector<int>& ids, uint64_t axes) {
   Body body;
   for (int id : ids) {
     const bool is_constant = p.kernel.scalars[id].kind == ScalarKind::Constant;

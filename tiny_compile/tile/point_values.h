@@ -30,15 +30,15 @@ Points points_for(const Program& program, const Kernel& given, const Kernel& poi
                   bool any_count);
 
 // An element of an array, from which a scalar is read.
-struct Place {
+struct ElementPlace {
   int array = -1;
   Expr index;
 };
 
 // What has been computed at a place of the text, and what is read from arrays there.
-struct Scope {
+struct PointScope {
   std::vector<bool> defined;
-  std::map<int, Place> places;
+  std::map<int, ElementPlace> places;
 };
 
 // Where a pack is: its first point, counted through; its row, and where it begins there.
@@ -60,11 +60,12 @@ int add_values(Points& p, const char* what, DType dtype, int64_t size);
 std::vector<int> copied(Points& p, const std::vector<int>& which,
                         const Substitution& elsewhere);
 
-Scope nothing(const Points& p);
+PointScope nothing(const Points& p);
 // What is to be computed for these, in order, but for what is done in a branch.
-std::vector<int> needed(const Points& p, const Scope& scope, const std::vector<int>& roots);
+std::vector<int> needed(const Points& p, const PointScope& scope,
+                        const std::vector<int>& roots);
 // Those that know all they need where these axes have values.
-Body define_over(Points& p, Scope& scope, const std::vector<int>& ids, uint64_t axes);
+Body define_over(Points& p, PointScope& scope, const std::vector<int>& ids, uint64_t axes);
 
 // For each of a pack's points; those that are there, if it asks.
 Body over_points(const Points& p, const At& at, Body each);

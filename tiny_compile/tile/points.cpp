@@ -187,7 +187,7 @@ Expr named(Points& p, Body& body, const char* name, const Expr& extent, const Ex
   return symbol;
 }
 
-Body write_piece(Points& p, const Piece& piece, const Expr& from, const Expr& to) {
+Body write_piece(Points& p, const PointPiece& piece, const Expr& from, const Expr& to) {
   if (piece.axis >= 0) {
     const Expr axis = p.kernel.axes[static_cast<size_t>(piece.axis)].symbol();
     return {if_less(axis, piece.at, write_piece(p, *piece.below, from, to)),

@@ -78,7 +78,7 @@ class Staging {
       : l_(l), via_(via), loop_(layout_over(l.kernel, l.inner)) {}
 
   // Where the pass at hand takes it from, or gives it to.
-  Staged staged(int array) const {
+  StagedElement staged(int array) const {
     const Layout& rows = l_.kernel.schedule->rows;
     return {array, place_in_stage(via_, place_in(l_.tile, l_.rows.name, of_block(rows)),
                                   place_in_piece(l_.tile, loop_, via_.pieces))};
@@ -187,7 +187,7 @@ int array_of(Lowering& l, size_t number, Body& before) {
 }
 
 // Where the pass finds what one access has read, or leaves what another is to store.
-Staged add_stage(Lowering& l, size_t number, Stages& stages) {
+StagedElement add_stage(Lowering& l, size_t number, Stages& stages) {
   const Via& via = l.kernel.schedule->via[number];
   const int array = array_of(l, number, stages.before);
   Staging staging(l, via);
