@@ -342,7 +342,6 @@ TEST_CASE("lanes read whole accesses of the rows that data chooses", "[schedule]
   CHECK(line_of("at0*2048 + i1; at0 = load i[i0*197 + j0] < 32000") ==
         "layouts rows grid · lane 32 · vector 8 loop register 8 · serial 4 · warp 8");
   CHECK(line_of("i0*2048 + j0*262144 + i1") ==
-        "layouts rows grid · lane 16 · vector 4 loop register 8 · serial 2 · warp 8 · lane 2 "
-        "from "
-        "16");
+        "layouts rows grid · lane 16 · vector 4 "
+        "loop register 8 · serial 2 · warp 8 · lane 2 from 16");
 }
