@@ -54,7 +54,7 @@ constexpr Words kWords[] = {
     {"cuda_scan", "values[k] = before.value", "what stands at these places"},
     {"cuda_scan", "all[threadIdx.x] = tc_exclusive_scan<", "totals combined once"},
     {"cuda_scan_elements", "* const group = (", "elements by way of shared memory"},
-    {"cuda_scan_shape", ", y = p % 16, x = p / 16;", "rows that lie across"},
+    {"cuda_scan_shape", "y = (int)threadIdx.x % 16, x = k * ", "rows that lie across"},
     {"cuda_sort", "tc_sort_words<32, 128>(words, (", "rows sorted by a warp"},
     {"cuda_sort", "tc_sort_words<8, 32>(words, (", "several rows a warp"},
     {"cuda_sort", "tc_sort_words<16, 8>(words, (", "the first of rows"},
