@@ -99,14 +99,27 @@ PROGRAMS := $(if $(wildcard tiny_compile/cli/tc.cpp),$(BUILD)/tc)
   check-format check-tidy docs install check-install clean FORCE
 all: $(ARCHIVE) $(PROGRAMS)
 
-# One line that changes with the compiler and its flags; objects are rebuilt when it does.
+# One line that changes with the compiler, its flags and what is precompiled; objects are rebuilt when it
+# does.
+STANDARD_HEADERS := algorithm array cmath cstdint cstring functional map memory optional set sstream string \
+  string_view tuple unordered_map utility variant vector
+COMPILER = $(CXX) $(FLAGS) $(CXXFLAGS) $(STANDARD_HEADERS)
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(CXX) $(FLAGS) $(CXXFLAGS)' | cmp -s - $@ || echo '$(CXX) $(FLAGS) $(CXXFLAGS)' > $@
+	@echo '$(COMPILER)' | cmp -s - $@ || echo '$(COMPILER)' > $@
 
-$(BUILD)/obj/%.o: %.cpp $(BUILD)/flags | $(BUILD)/generated/prelude_text.h
+# The standard library's headers take a third of a source's time, so they are compiled once. Every source
+# still names what it uses.
+STANDARD := $(BUILD)/precompiled/standard.h
+$(STANDARD): $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(COMPILE)
+	@printf '#include <%s>\n' $(STANDARD_HEADERS) > $@
+$(STANDARD).gch: $(STANDARD)
+	$(call SHOW,c++,$<)$(CXX) $(FLAGS) $(CXXFLAGS) -x c++-header $< -o $@
+
+$(BUILD)/obj/%.o: %.cpp $(BUILD)/flags | $(BUILD)/generated/prelude_text.h $(STANDARD).gch
+	@mkdir -p $(@D)
+	$(COMPILE) -include $(STANDARD)
 
 $(ARCHIVE): $(LIBRARY_OBJECTS)
 	@rm -f $@
@@ -160,16 +173,8 @@ $(BUILD)/catch2: tests/find_catch2.sh
 	@mkdir -p $(@D)
 	@tests/find_catch2.sh $@ $(CXX) -std=c++20 $(CXXFLAGS)
 
-# The standard library's headers, which take half of a short source's time, are compiled once.
-STANDARD := $(BUILD)/generated/standard.h
-WITH_STANDARD := -O1 -include $(STANDARD)
-$(STANDARD).gch: tests/standard.h $(BUILD)/flags
-	@mkdir -p $(@D)
-	@cp $< $(STANDARD)
-	$(call SHOW,c++,$<)$(CXX) $(FLAGS) -O1 $(CXXFLAGS) -x c++-header $(STANDARD) -o $@
-
-$(call objects,$(TESTS) $(TEST_PARTS)): EXTRA = $(WITH_STANDARD) $(CATCH_FLAGS)
-$(call objects,$(TESTS) $(TEST_PARTS)): | $(BUILD)/catch2 $(STANDARD).gch
+$(call objects,$(TESTS) $(TEST_PARTS)): EXTRA = -O1 $(CATCH_FLAGS)
+$(call objects,$(TESTS) $(TEST_PARTS)): | $(BUILD)/catch2
 
 $(BUILD)/tests: $(TEST_OBJECTS) $(ARCHIVE)
 	$(LINK) $^ $(CATCH_LIBS) $(LIBS) -o $@

@@ -52,8 +52,8 @@ $(HERE)/check_fixture: $(call objects,lessons/tools/check_fixture.cpp) $(HERE)/l
 	$(LINK) $^ $(CATCH_LIBS) $(LIBS) -o $@
 
 WITH_CATCH := $(call objects,$(addprefix lessons/tools/,check_main.cpp check.cpp check_fixture.cpp))
-$(WITH_CATCH): EXTRA = $(WITH_STANDARD) $(CATCH_FLAGS)
-$(WITH_CATCH): | $(BUILD)/catch2 $(STANDARD).gch
+$(WITH_CATCH): EXTRA = -O1 $(CATCH_FLAGS)
+$(WITH_CATCH): | $(BUILD)/catch2
 $(BUILD)/tests: $(TOOL_PARTS)
 test: $(HERE)/exercise $(HERE)/check_fixture
 
@@ -121,11 +121,10 @@ $(patsubst %,$(HERE)/$(2)/%,$(filter-out check mine,$(basename $(notdir $(wildca
 	@mkdir -p $$(@D)
 	$$(LINK) $$^ $$(CATCH_LIBS) $$(LIBS) -o $$@
 
-$(call objects,$(1)/check.cpp): EXTRA = $$(WITH_STANDARD) $$(CATCH_FLAGS)
-$(call objects,$(1)/check.cpp): | $(BUILD)/catch2 $$(STANDARD).gch
-$(call objects,$(1)/mine.cpp): EXTRA = $$(WITH_STANDARD) -Wno-error -Wno-unused
-$$(patsubst %,$(BUILD)/obj/$(1)/%.o,$$(VARIANTS_$(2)) mine): | $$(STANDARD).gch
-$$(patsubst %,$(BUILD)/obj/$(1)/%.o,$$(VARIANTS_$(2))): EXTRA = $$(WITH_STANDARD) -Wno-unused
+$(call objects,$(1)/check.cpp): EXTRA = -O1 $$(CATCH_FLAGS)
+$(call objects,$(1)/check.cpp): | $(BUILD)/catch2
+$(call objects,$(1)/mine.cpp): EXTRA = -O1 -Wno-error -Wno-unused
+$$(patsubst %,$(BUILD)/obj/$(1)/%.o,$$(VARIANTS_$(2))): EXTRA = -O1 -Wno-unused
 
 $(HERE)/$(2)/%.proved: $(HERE)/$(2)/% $(HERE)/exercise
 	@$(HERE)/exercise prove $$< $(1)/$$*.cpp
