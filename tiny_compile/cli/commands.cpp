@@ -257,7 +257,7 @@ int print_text(const Arguments& arguments, std::ostream& out) {
 
 // Times of one machine under another's name would mislead.
 void require_here(const Machine& machine, Device device) {
-  const Machine here = device == cpu ? this_cpu() : machine_on(device);
+  const Machine here = machine_on(device);
   if (device == cpu ? machine.cores == here.cores : machine == here) return;
   fail("tc bench measures, and --machine=", machine.name, " is not what runs it here, ",
        str(here), ": tc explain --machine says what the model expects there");

@@ -20,20 +20,19 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kTileRows = 12, kLine = 128;  // bytes of a tile's row: of AVX-512, as a guess
 constexpr int64_t kCacheLine = 64;
-constexpr int64_t kMostRows = 20, kMostColumns = 8;  // tiles of a unit each way
-constexpr int64_t kDepth = 512;                      // steps that a tile goes on for
+constexpr int64_t kMostRows = 240, kMostColumns = 1024;  // of a unit; columns: bytes
+constexpr int64_t kDepth = 512;                          // steps that a tile goes on for
 constexpr int64_t kWorkAlone = 1 << 18;    // products, some 5 us, that one thread does alone
 constexpr int64_t kMostCounted = 1 << 20;  // of a size that may be larger: blocks stay the same
 constexpr int64_t kPage = 4096;            // rows so far apart share a set of L1
-constexpr int64_t kFewTiles = 4;  // that read a panel: not worth bringing it together for
+constexpr int64_t kFewColumns = 512;  // bytes of a row: not worth bringing panels together for
 constexpr int64_t kToPack = 8, kToStore = 16;  // products that take as long as an element
 
 // How a product is cut into units. What a thread has packed stays: the columns of the unit, and
 // the rows of as many units as fit. Where not even a panel of the whole depth does, nothing does.
 struct Blocks {
-  int64_t tile_rows = 1;  // of AVX-512, others have a part of it
+  int64_t tile_rows = 1, tile_columns = 1;
   int64_t rows = 1, columns = 1, depth = 1, depth_blocks = 1;
   int64_t row_blocks = 1, column_blocks = 1, kept_rows = 1;  // blocks
   bool stays = true;
@@ -45,13 +44,15 @@ struct Extents {
   int64_t m, n, k, batches, bytes;  // at most; bytes of an element
 };
 
-// What the machine has: elements of each operand that stay packed near a core, and units of which more
-// are no better dealt out.
+// What the machine has: elements of each operand that stay packed near a core, units of which more
+// are no better dealt out, and bytes of a vector.
 struct Room {
-  int64_t packed, units;
+  int64_t packed, units, vector, tile_rows;
 };
 
-Room room_of(const Machine& machine) { return {near_bytes(machine) / 4, 4 * machine.cores}; }
+Room room_of(const Machine& machine) {
+  return {near_bytes(machine) / 4, 4 * machine.cores, machine.vector, most_tile_rows(machine)};
+}
 
 int64_t element_bytes(DType dtype) { return size_of(compute_type(dtype)) == 8 ? 8 : 4; }
 
@@ -67,21 +68,25 @@ void count_units(const Extents& all, Blocks& b) {
   b.units = all.batches * b.row_blocks * b.column_blocks;
 }
 
-Blocks blocks_of(const Room& room, const Extents& all, int64_t tile_rows, bool in_place) {
+// Of rows that are packed in runs of so many, or read where they lie.
+Blocks blocks_of(const Room& room, const Extents& all, int64_t run, bool in_place) {
   Blocks b;
-  b.tile_rows = tile_rows;
-  const int64_t tile_columns = kLine / all.bytes, row_tiles = ceil_divide(all.m, tile_rows);
+  const int64_t lanes = room.vector / all.bytes;
+  b.tile_rows = tile_rows(all.m, run, room.tile_rows);
+  b.tile_columns = tile_vectors(all.n, lanes) * lanes;
+  const int64_t row_tiles = ceil_divide(all.m, b.tile_rows),
+                column_tiles = ceil_divide(all.n, b.tile_columns),
+                most_tiles = std::max<int64_t>(kMostColumns / (b.tile_columns * all.bytes), 1);
   b.depth_blocks = std::max<int64_t>(1, ceil_divide(all.k, kDepth));
   b.depth = std::max<int64_t>(1, ceil_divide(all.k, b.depth_blocks));
-  b.stays = all.k * tile_columns <= room.packed;
-  const bool all_rows_stay = b.stays && row_tiles * tile_rows * all.k <= room.packed;
-  const int64_t most_columns =
-      b.stays ? room.packed / std::max<int64_t>(all.k * tile_columns, 1) : kMostColumns;
-  int64_t rows = std::clamp<int64_t>(row_tiles, 1, kMostRows),
-          columns = std::clamp<int64_t>(ceil_divide(all.n, tile_columns), 1,
-                                        std::min(most_columns, kMostColumns));
+  b.stays = all.k * b.tile_columns <= room.packed;
+  const bool all_rows_stay = b.stays && row_tiles * b.tile_rows * all.k <= room.packed;
+  const int64_t staying =
+      b.stays ? room.packed / std::max<int64_t>(all.k * b.tile_columns, 1) : most_tiles;
+  int64_t rows = std::clamp<int64_t>(row_tiles, 1, kMostRows / b.tile_rows),
+          columns = std::clamp<int64_t>(column_tiles, 1, std::min(staying, most_tiles));
   for (;;) {
-    b.rows = rows * tile_rows, b.columns = columns * tile_columns;
+    b.rows = rows * b.tile_rows, b.columns = columns * b.tile_columns;
     count_units(all, b);
     if (b.units >= room.units || work_of(all, b) <= 2 * kWorkAlone || rows * columns == 1)
       break;
@@ -93,8 +98,8 @@ Blocks blocks_of(const Room& room, const Extents& all, int64_t tile_rows, bool i
   b.kept_rows = all_rows_stay && !in_place ? std::max<int64_t>(b.row_blocks, 1) : 1;
   const int64_t steps = b.stays ? all.k : b.depth;
   b.right = b.columns * steps;
-  b.left = in_place ? 0 : (b.rows + kTileRows) * steps + 64;
-  b.sums = b.depth_blocks > 1 ? (b.rows + kTileRows) * b.columns : 0;
+  b.left = in_place ? 0 : (b.rows + b.tile_rows) * steps + 64;
+  b.sums = b.depth_blocks > 1 ? (b.rows + b.tile_rows) * b.columns : 0;
   return b;
 }
 
@@ -132,8 +137,8 @@ class MatmulWriter {
         k_(count_of(kernel_, axes_.depth)),
         all_{most(m_), most(n_), most(k_), most(count_of(kernel_, axes_.batch)),
              element_bytes(dtype_)},
-        blocks_(blocks_of(room_of(text.program.machine), all_,
-                          tile_rows(all_.m, run_of(rows_), kTileRows), in_place_.has_value())),
+        blocks_(blocks_of(room_of(text.program.machine), all_, run_of(rows_),
+                          in_place_.has_value())),
         row_blocks_(ceil_div(m_, blocks_.rows)),
         column_blocks_(ceil_div(n_, blocks_.columns)) {}
 
@@ -153,7 +158,7 @@ class MatmulWriter {
     out_.line(str(type_.type, "* const right_k = right + ", from, " * ", blocks_.columns, ";"));
     if (!in_place_)
       out_.line(str(type_.type, "* const left_k = left + ", from, " * ",
-                    blocks_.rows + kTileRows, ";"));
+                    blocks_.rows + blocks_.tile_rows, ";"));
     pack(columns_, axes_.right, "column", "right_k");
     if (!in_place_) pack(rows_, axes_.left, "row", "left_k");
     find_ahead();
@@ -181,18 +186,15 @@ class MatmulWriter {
                   columns = most(count_of(kernel_, axes_.columns));
     const bool in_one_set = rows->step == 1 && rows->lane * bytes % kPage == 0,
                is_short = rows->step != 1 && rows->step * bytes % kPage != 0 &&
-                          columns <= kFewTiles * kLine / bytes;
-    return (rows->step == 1 ? !in_one_set || ways >= kTileRows : is_short) ? rows
-                                                                           : std::nullopt;
+                          columns <= kFewColumns / bytes;
+    const bool is_near = !in_one_set || ways >= most_tile_rows(text_.program.machine);
+    return (rows->step == 1 ? is_near : is_short) ? rows : std::nullopt;
   }
 
   void declare_memory(KernelEntry& entry) {
     const std::string& t = type_.type;
-    const auto rows = [&](int most) { return tile_rows(all_.m, run_of(rows_), most); };
-    out_.line(str("constexpr int tile_rows = tc_most_rows == 12 ? ", rows(12),
-                  " : tc_most_rows == 6 ? ", rows(6), " : ", rows(4),
-                  ", tile_vectors = tc_tile_vectors(", all_.n, ", tc_lanes_", type_.name,
-                  "), tile_columns = tile_vectors * tc_lanes_", type_.name, ";"));
+    out_.line(str("constexpr int tile_rows = ", blocks_.tile_rows,
+                  ", tile_columns = ", blocks_.tile_columns, ";"));
     const int64_t tags = ceil_divide(blocks_.kept_rows + 1, 8) * 8;
     out_.line(str("long long* const own = (long long*)", text_.own(),
                   ";  // 1 + which columns are packed, which rows"));
@@ -303,17 +305,17 @@ class MatmulWriter {
     else
       out_.line(str(type_.type, "* const tile = sums + (row - first_row) * ", blocks_.columns,
                     " + (column - first_column) * tile_rows;"));
-    out_.line(str("tc_tile_", type_.name, "<tile_rows, tile_vectors, ",
-                  in_place_ ? str(in_place_->lane, ", ", in_place_->step, ">(left + top * ",
-                                  in_place_->lane, " + first_k * ", in_place_->step)
-                            : "1, tile_rows>(left_k + (row - first_row) * (stop_k - first_k)",
-                  ", right_k + (column - first_column) * (stop_k - first_k), ",
-                  "stop_k - first_k, tile, first_k > 0, ",
-                  ahead_
-                      ? "tc_ahead{ahead + (column - first_column) * lane, once * step, once * "
-                        "group, line}"
-                      : "tc_ahead{(const char*)right, 0, 0, 0}",
-                  ");"));
+    out_.line(
+        str("tc_tile_", type_.name, "<tile_rows, tile_columns / tc_lanes_", type_.name, ", ",
+            in_place_ ? str(in_place_->lane, ", ", in_place_->step, ">(left + top * ",
+                            in_place_->lane, " + first_k * ", in_place_->step)
+                      : "1, tile_rows>(left_k + (row - first_row) * (stop_k - first_k)",
+            ", right_k + (column - first_column) * (stop_k - first_k), ",
+            "stop_k - first_k, tile, first_k > 0, ",
+            ahead_ ? "tc_ahead{ahead + (column - first_column) * lane, once * step, once * "
+                     "group, line}"
+                   : "tc_ahead{(const char*)right, 0, 0, 0}",
+            ");"));
     if (!whole) out_.line(str("if (stop_k < ", c_operand(k_), ") continue;"));
     write_epilogue();
     out_.close();
@@ -388,7 +390,7 @@ std::string matmul_helpers(const Program& program, Calls& calls) {
     }
   }
   if (std::any_of(dtypes.begin(), dtypes.end(), is_float)) calls("tc_fma");
-  return tile_helpers(dtypes);
+  return tile_helpers(dtypes, program.machine.vector);
 }
 
 }  // namespace tiny_compile

@@ -1,8 +1,8 @@
-// What does a matrix product do all day? It multiplies packed panels: a tile of up to 12 rows by two
+// What does a matrix product do all day? It multiplies packed panels: a tile of some rows by two
 // vectors stays in registers while k runs, and each product is one fma, k ascending, as the
 // contract asks. Everything else about a product (strides, windows, masks, dtypes) is packing.
 //
-//   for k: b0, b1 = 2 vectors of b[k]; for each of 12 rows: acc += broadcast(a[k][row]) * b
+//   for k: b0, b1 = 2 vectors of b[k]; for each of 6 rows: acc += broadcast(a[k][row]) * b
 #include "tiny_compile/codegen/cpp_tile.h"
 
 #include <algorithm>
@@ -13,23 +13,6 @@
 
 namespace tiny_compile {
 namespace {
-
-// Lanes of a vector and rows of a tile: 12 rows of two vectors and what they are multiplied with
-// fill the 32 registers of AVX-512, 6 the 16 of AVX.
-constexpr const char* kSizes = R"(
-#if defined(__AVX512F__)
-enum { tc_vector_bytes = 64, tc_most_rows = 12 };
-#elif defined(__AVX__)
-enum { tc_vector_bytes = 32, tc_most_rows = 6 };
-#else
-enum { tc_vector_bytes = 16, tc_most_rows = 4 };
-#endif
-
-// Vectors of a tile, such that the last one is nearly full.
-constexpr int tc_tile_vectors(long long columns, int lanes) {
-  return columns <= 8 * lanes && (columns + lanes - 1) / lanes % 2 ? 1 : 2;
-}
-)";
 
 // Which memory is packed next: two lines of it are asked for at each step of the tile before, while
 // there is enough to do. A line is 64 bytes; `steps` of them, a line's elements, are a group.
@@ -45,11 +28,11 @@ struct tc_ahead {
 };
 )";
 
-// NAME is the suffix, TYPE the C type, FMA one product of vectors. Of `a`, rows lie `lane` and steps
+// NAME is the suffix, TYPE the C type, BYTES a vector's, FMA one product of vectors. Of `a`, rows lie `lane` and steps
 // `step` elements apart: a panel's rows side by side, those of a matrix as they are in memory.
 constexpr const char* kTile = R"(
-enum { tc_lanes_NAME = tc_vector_bytes / (int)sizeof(TYPE) };
-typedef TYPE tc_vector_NAME __attribute__((vector_size(tc_vector_bytes), aligned(sizeof(TYPE))));
+enum { tc_lanes_NAME = BYTES / (int)sizeof(TYPE) };
+typedef TYPE tc_vector_NAME __attribute__((vector_size(BYTES), aligned(sizeof(TYPE))));
 
 template <int rows, int vectors, long long lane, long long step>
 static inline void tc_tile_NAME(const TYPE* a, const TYPE* b, long long depth, TYPE* c,
@@ -96,11 +79,11 @@ static inline void tc_transpose_NAME(const TYPE* from, long long depth, TYPE* to
 
 // Halves of the lanes change places between vectors that lie so far apart: row i's upper half
 // with row i + distance's lower one.
-std::string exchange(int lanes, int distance, bool upper) {
+std::string exchange(int64_t lanes, int64_t distance, bool upper) {
   std::string text = "__builtin_shufflevector(x, y";
-  for (int lane = 0; lane < lanes; lane++) {
+  for (int64_t lane = 0; lane < lanes; lane++) {
     const bool from_second = lane & distance;
-    const int there =
+    const int64_t there =
         from_second ? lanes + lane - (upper ? 0 : distance) : lane + (upper ? distance : 0);
     text += str(", ", there);
   }
@@ -108,7 +91,7 @@ std::string exchange(int lanes, int distance, bool upper) {
 }
 
 // to[k][l] = from[l][k] for a square of vectors, of which `depth` are wanted.
-std::string square(int lanes) {
+std::string square(int64_t lanes) {
   std::string text = str(R"(
 static inline void tc_square_NAME(const TYPE* from, long long depth, TYPE* to, int width) {
   tc_vector_NAME rows[)",
@@ -116,7 +99,7 @@ static inline void tc_square_NAME(const TYPE* from, long long depth, TYPE* to, i
   const std::string each =
       str("#pragma GCC unroll 16\n  for (int i = 0; i < ", lanes, "; i++)");
   text += each + " rows[i] = *(const tc_vector_NAME*)(from + 64 * i);\n";
-  for (int distance = lanes / 2; distance > 0; distance /= 2)
+  for (int64_t distance = lanes / 2; distance > 0; distance /= 2)
     text +=
         each + str(" {\n    if (i & ", distance,
                    ") continue;\n    const tc_vector_NAME x = rows[i], y = rows[i + ", distance,
@@ -126,7 +109,7 @@ static inline void tc_square_NAME(const TYPE* from, long long depth, TYPE* to, i
          "\n    if (i < depth) *(tc_vector_NAME*)(to + i * width) = rows[i];\n}\n";
 }
 
-std::string fill(std::string text, const TileType& type) {
+std::string fill(std::string text, const TileType& type, int64_t vector) {
   const auto replace_all = [&](const std::string& key, const std::string& value) {
     for (size_t at = 0; (at = text.find(key, at)) != std::string::npos; at += value.size())
       text.replace(at, key.size(), value);
@@ -134,17 +117,28 @@ std::string fill(std::string text, const TileType& type) {
   replace_all("FMA", type.fma);
   replace_all("NAME", type.name);
   replace_all("TYPE", type.type);
+  replace_all("BYTES", str(vector));
   return text;
 }
 
 std::string fma_of(const std::string& suffix) {
-  return "\n#if defined(__FMA__)\n        __asm__(\"vfmadd231" + suffix +
+  return "\n#if defined(__FMA__) && (BYTES < 64 || defined(__AVX512F__))\n        "
+         "__asm__(\"vfmadd231" +
+         suffix +
          " %2, %1, %0\" : \"+v\"(sum[i][v]) : \"v\"(left), \"v\"(right[v]));\n#else\n"
          "        for (int l = 0; l < lanes; l++)\n"
          "          sum[i][v][l] = tc_fma(left[l], right[v][l], sum[i][v][l]);\n#endif";
 }
 
 }  // namespace
+
+int64_t most_tile_rows(const Machine& machine) {
+  return machine.vector == 64 ? 12 : machine.vector == 32 ? 6 : 4;
+}
+
+int64_t tile_vectors(int64_t columns, int64_t lanes) {
+  return columns <= 8 * lanes && ceil_divide(columns, lanes) % 2 == 1 ? 1 : 2;
+}
 
 int64_t tile_rows(int64_t rows, int64_t run, int64_t most) {
   for (int64_t r = std::min(most, rows); run > 1 && 2 * r > most; r--) {
@@ -164,17 +158,14 @@ TileType tile_type(DType dtype) {
   }
 }
 
-std::string tile_helpers(const std::set<DType>& dtypes) {
+std::string tile_helpers(const std::set<DType>& dtypes, int64_t vector) {
   std::map<std::string, std::string> texts;
   for (DType dtype : dtypes) {
     const TileType type = tile_type(dtype);
-    const int bytes = size_of(compute_type(dtype)) == 8 ? 8 : 4;
-    texts[type.name] = fill(
-        str(kTile, "#if defined(__AVX512F__)", square(64 / bytes), "#elif defined(__AVX__)",
-            square(32 / bytes), "#else", square(16 / bytes), "#endif\n", kTranspose),
-        type);
+    const int64_t bytes = size_of(compute_type(dtype)) == 8 ? 8 : 4;
+    texts[type.name] = fill(str(kTile, square(vector / bytes), kTranspose), type, vector);
   }
-  std::string all = texts.empty() ? "" : str(kSizes, kAhead);
+  std::string all = texts.empty() ? "" : kAhead;
   for (const auto& [name, text] : texts) all += text;
   return all;
 }

@@ -5,7 +5,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kVector = 64;  // bytes, of AVX-512
 // One after the other is as fast for an eighth of a vector's lanes, and for what takes an eighth of a row.
 constexpr int64_t kFewLanes = 8;
 
@@ -22,7 +21,8 @@ void write_in_vectors(KernelText& text, const std::string& name, int64_t count,
     if (read[b] || written[b]) bytes = std::min(bytes, size_of(program.buffers[b].type.dtype));
     again = again && !(read[b] && written[b]);
   }
-  const int64_t lanes = kVector / bytes, rest = count % lanes;
+  const int64_t lanes = std::max<int64_t>(program.machine.vector / bytes, 1),
+                rest = count % lanes;
   const auto loop = [&](int64_t from, int64_t to) {
     text.out.line("#pragma GCC ivdep");
     return str("for (long long ", name, " = ", from, "; ", name, " < ", to, "; ", name, "++)");

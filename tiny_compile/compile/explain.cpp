@@ -172,7 +172,8 @@ Climb climb_with(const std::vector<Tensor>& inputs, double seconds) {
 }
 
 std::string name_of(Device device) {
-  return device == cpu ? str(this_cpu()) : str(device.str(), ", ", str(machine_on(device)));
+  const std::string machine = str(machine_on(device));
+  return device == cpu ? machine : str(device.str(), ", ", machine);
 }
 
 std::string quoted(const std::string& text) {
@@ -316,8 +317,9 @@ Explanation explain_for(const Tiles& tiles, const Machine& machine, const Pipeli
 }
 
 std::string Explanation::machine() const {
-  const std::string made_for = "made for " + tiny_compile::str(staged.program.machine);
-  return made_for +
+  const std::string made_for = tiny_compile::str(staged.program.machine);
+  if (!ran_on.empty() && ran_on.ends_with(made_for)) return "made for and run on " + ran_on;
+  return "made for " + made_for +
          (ran_on.empty() ? "; nothing was run, times are the model's" : ", run on " + ran_on);
 }
 

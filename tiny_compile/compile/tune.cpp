@@ -52,8 +52,7 @@ std::vector<Entrant> entrants(Program alone, Device device, const TuneOptions& o
                               double stop) {
   std::vector<Entrant> built;
   std::set<std::string> texts;
-  const Program here = device == cpu ? for_machine(alone, this_cpu()) : alone;
-  for (const Schedule& schedule : candidates(here, here.kernels[0], options.most)) {
+  for (const Schedule& schedule : candidates(alone, alone.kernels[0], options.most)) {
     if (built.size() > 1 && now() > stop) break;
     alone.kernels[0].schedule = schedule;
     try {

@@ -35,10 +35,10 @@ Program without_schedule(Program alone) {
 }
 
 std::string who_runs(const Program& alone, Device device) {
+  const std::string machine = str(machine_on(device));
   const bool asks = alone.matmul != Matmul::Generated && why_no_cublaslt().empty();
-  if (device != cpu) return str(machine_on(device)) + (asks ? " " + cublaslt_identity() : "");
-  return str(str(this_cpu()), " ", omp_get_max_threads(), " threads ",
-             default_toolchain().identity);
+  if (device != cpu) return machine + (asks ? " " + cublaslt_identity() : "");
+  return str(machine, " ", omp_get_max_threads(), " threads ", default_toolchain().identity);
 }
 
 }  // namespace

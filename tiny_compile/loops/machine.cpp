@@ -131,8 +131,10 @@ void set_field(Machine& machine, const std::string& word) {
 
 // What every GPU from sm_80 on has, and every CPU.
 std::string why_no_machine(const Machine& m) {
+  if (m.multiprocessors == 0 && m.cores == 0)
+    return "neither a GPU's multiprocessors nor a CPU's cores";
   if (m.multiprocessors == 0)
-    return m.cores > 0 ? "" : "neither a GPU's multiprocessors nor a CPU's cores";
+    return m.vector == 16 || m.vector == 32 || m.vector == 64 ? "" : "vector: 16, 32 or 64";
   if (m.cores > 0) return "both multiprocessors and cores";
   if (m.threads < 1024 || m.threads > 1 << 16) return "threads: 1024 to 65536";
   if (m.registers < 65536) return "registers: 65536 at least";

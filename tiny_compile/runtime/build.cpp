@@ -70,7 +70,7 @@ int64_t products_of(const std::string& architecture) {
 }  // namespace
 
 Machine machine_on(Device device) {
-  if (device == cpu) return default_machine(Target::Cpp);
+  if (device == cpu) return this_cpu();
   constexpr int64_t kThreadRegisters = 255, kCluster = 8;  // the driver has no words for these
   const CudaDevice& gpu = cuda_device(device.index);
   return as_preset({.name = word_of(gpu.name),

@@ -15,8 +15,7 @@ namespace tiny_compile {
 // What code runs there.
 inline Target target_of(Device device) { return device == cpu ? Target::Cpp : Target::Cuda; }
 
-// For what machine: the GPU as its driver describes it; of the CPU the default one, since no
-// schedule depends on more, and equal programs are built once for all machines.
+// For what machine: the GPU as its driver describes it, the CPU as the system does.
 Machine machine_on(Device device);
 
 // The program for that device; of a GPU that the program names by its machine, for that one.
