@@ -31,7 +31,6 @@
 #include "tiny_compile/codegen/scan.h"
 #include "tiny_compile/codegen/sort.h"
 #include "tiny_compile/loops/ends_of_rows.h"
-#include "tiny_compile/loops/turned_loads.h"
 #include "tiny_compile/tile/sized.h"
 
 namespace tiny_compile {
@@ -203,14 +202,7 @@ KernelEntry write_family(KernelText& text, KernelEntry entry) {
       else
         write_columns(text, entry);
       break;
-    case Strategy::Pointwise:
-      if (const std::vector<int> turned = turned_loads(kernel); !turned.empty()) {
-        entry.units = write_turned(text, turned);
-        entry.grain = max(floor_div(entry.grain, kSquare * kSquare), 1);
-      } else {
-        write_rows(text);  // of which nobody made a tile
-      }
-      break;
+    case Strategy::Pointwise: write_rows(text); break;  // of which nobody made a tile
     case Strategy::Rows:
       if (kernel.steps[0].kind == StepKind::Sort)
         entry.own_bytes = sort_bytes(kernel, kernel.steps[0]);

@@ -1,4 +1,4 @@
-// The innermost loop of stores: plain, streamed past the caches, or in turned squares.
+// The innermost loop of stores: plain, or streamed past the caches.
 #pragma once
 
 #include <functional>

@@ -9,6 +9,8 @@
 //   }
 #include "tiny_compile/codegen/cpp_tiles.h"
 
+#include "tiny_compile/tile/square.h"
+
 namespace tiny_compile {
 namespace {
 
@@ -51,13 +53,16 @@ class CppTileWriter {
 
   void write() {
     for (const Array& array : tile_.arrays)
-      out_.line(str("alignas(64) ",
-                    array.packed ? c_type(array.dtype) : value_type(array.dtype), " ",
-                    array.name, "[", array.size, "];"));
+      out_.line(
+          str("alignas(64) ", element_type(array), " ", array.name, "[", array.size, "];"));
     write(tile_.body);
   }
 
  private:
+  static const char* element_type(const Array& array) {
+    return array.packed ? c_type(array.dtype) : value_type(array.dtype);
+  }
+
   void write(const Body& body) {
     for (size_t n = 0; n < body.size(); n++) {
       const bool has_else = n + 1 < body.size() && body[n + 1].kind == StatementKind::Else;
@@ -68,7 +73,7 @@ class CppTileWriter {
   void write(const Statement& s, bool has_else) {
     switch (s.kind) {
       case StatementKind::Let: return text_.declare(s.name, s.index);
-      case StatementKind::Define: return out_.line(text_.scalars.definition(s.value));
+      case StatementKind::Define: return write_definition(s);
       case StatementKind::Set: return write_set(s);
       case StatementKind::Store: return write_store(s);
       case StatementKind::Stream: return write_stream(s);
@@ -86,7 +91,27 @@ class CppTileWriter {
     }
   }
 
+  void write_definition(const Statement& s) {
+    if (s.array < 0) return out_.line(text_.scalars.definition(s.value));
+    const Array& a = tile_.arrays[s.array];
+    const std::string element = str(a.name, "[", c_text(s.index), "]");
+    out_.line(str("const ", value_type(a.dtype), " ", text_.scalars.name(s.value), " = ",
+                  a.packed ? from_storage(text_.calls, a.dtype, element) : element, ";"));
+  }
+
+  void write_square(const Square& square) {
+    const Array& array = tile_.arrays[square.array];
+    const bool is_bool = array.dtype == DType::boolean;  // a byte, as the buffer's are
+    const std::string to = str(is_bool ? "(unsigned char*)" : "", array.name);
+    out_.line(str(text_.calls("tc_turn"), "(",
+                  pointer_name(text_.program.buffers[square.buffer]), " + ",
+                  c_text(square.corner), ", ", c_text(square.stride), ", ", to,
+                  square.place.is_constant(0) ? "" : " + " + c_text(square.place), ", ",
+                  c_text(square.rows), ", ", c_text(square.columns), ");"));
+  }
+
   void write_for(const Statement& s) {
+    if (s.turned) return write_square(*square_of(tile_, s));
     if (s.vector) out_.line("#pragma GCC ivdep");
     out_.open(str("for (", text_.integer, " ", s.name, " = ", c_text(s.from), "; ", s.name,
                   " < ", c_text(s.index), "; ", s.name, "++)"));

@@ -184,7 +184,7 @@ size_t Cluster::place(int array, int64_t index, int thread) const {
 
 int64_t Cluster::stretch_of(int array, int64_t index, int thread) {
   const Space space = tile_.arrays[array].space;
-  if (space == Space::Shared || space == Space::L1) return stretch_[rank_of(thread)];
+  if (space != Space::Cluster) return stretch_[rank_of(thread)];
   const bool is_elsewhere = index % tile_.cluster != rank_of(thread);
   if (is_elsewhere && of_cluster_ == 0)
     fail("tile ", tile_.kernel.name, ": thread ", thread, " uses ", tile_.arrays[array].name,

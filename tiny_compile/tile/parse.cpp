@@ -2,7 +2,7 @@
 //
 //   tile      := 'tile' kernel ['for' ranges] 'grid' size ['cluster' n] 'block' n 'warps' ['resident' n] '{' {array} {statement} '}'
 //              | 'tile' kernel 'units' size ['grain' size] '{' {array} {statement} '}'      on a CPU
-//   array     := ('array' | 'shared' | 'cluster' | 'l1') name ':' dtype '[' n ']' ['packed']
+//   array     := ('array' | 'shared' | 'cluster' | 'l1' | 'l2') name ':' dtype '[' n ']' ['packed']
 //   statement := name ':' size '=' index                                  Let
 //              | ('$' n | 'r' n) '=' (value | element ['of lane ^' n])    Define
 //              | 'divisor' value
@@ -11,7 +11,7 @@
 //              | 'ahead' place ['x' n]
 //              | 'stream' place 'x' index '=' array
 //              | 'for' name '<' n ['unrolled'] '{' {statement} '}'
-//              | 'for' name ':' n '=' index '..' index ['vector'] '{' {statement} '}'
+//              | 'for' name ':' n '=' index '..' index ['vector' | 'turned'] '{' {statement} '}'
 //              | 'if' (index '<' index | '$' n) '{' {statement} '}'       If; behind one:
 //              | 'else' '{' {statement} '}'
 //              | 'send' element '=' value | 'await' array
@@ -136,17 +136,12 @@ class ElementParser : protected ValueParser {
     skip_blanks();
     const size_t start = at_;
     const std::string name = identifier(what);
-    static constexpr std::string_view kTaken[] = {"array",        "shared",   "cluster",
-                                                  "l1",           "for",      "if",
-                                                  "else",         "ahead",    "store",
-                                                  "stream",       "load",     "index",
-                                                  "philox",       "min",      "max",
-                                                  "send",         "await",    "barrier",
-                                                  "divisor",      "shortcut", "cluster_barrier",
-                                                  "cluster_start"};
-    const bool taken =
-        std::find(std::begin(kTaken), std::end(kTaken), name) != std::end(kTaken) ||
-        register_of(name) || name.find('.') != std::string::npos;
+    constexpr std::string_view kTaken =
+        " array shared cluster l1 l2 for if else ahead store stream load "
+        "index philox min max send await barrier divisor shortcut cluster_barrier "
+        "cluster_start ";
+    const bool taken = kTaken.find(" " + name + " ") != kTaken.npos || register_of(name) ||
+                       name.find('.') != std::string::npos;
     if (taken) error(start, str("'", name, "' means something else in a tile"));
     return name;
   }
@@ -168,6 +163,7 @@ class ElementParser : protected ValueParser {
     array.space = accept_word("shared")    ? Space::Shared
                   : accept_word("cluster") ? Space::Cluster
                   : accept_word("l1")      ? Space::L1
+                  : accept_word("l2")      ? Space::L2
                                            : Space::Register;
     if (array.space == Space::Register && !accept_word("array")) return false;
     array.name = new_name("the array's name");
@@ -414,6 +410,7 @@ class TileParser : ElementParser {
     }
     s.unrolled = accept_word("unrolled");
     s.vector = accept_word("vector");
+    s.turned = accept_word("turned");
     open();
     new_integer(name, s.place);
     s.body = body();

@@ -16,6 +16,9 @@
 // A large result that nobody reads soon goes past the caches, for an ordinary store first reads the line
 // that it will overwrite: half of the traffic of a copy. The loop fills a block in L1, which is sent
 // out in whole lines.
+//
+// Of an operand whose neighbours lie along another axis each line would serve one element: then a
+// thread goes over squares, transposes those of such operands into L2 and reads them from there.
 #include "tiny_compile/tile/points.h"
 
 #include <algorithm>
@@ -27,6 +30,7 @@
 #include "tiny_compile/loops/kept_values.h"
 #include "tiny_compile/loops/turned_loads.h"
 #include "tiny_compile/tile/pieces.h"
+#include "tiny_compile/tile/square.h"
 #include "tiny_compile/tile/vectors.h"
 
 namespace tiny_compile {
@@ -57,9 +61,10 @@ std::string unused(const Points& p, std::string name) {
 // The scalars of a part of the points, as the tile has them.
 struct Values {
   Kernel kernel;
-  std::vector<int> ids;        // of each the tile's
-  std::vector<uint64_t> axes;  // that it depends on
-  std::vector<bool> left;      // to be defined
+  std::vector<int> ids;                            // of each the tile's
+  std::vector<uint64_t> axes;                      // that it depends on
+  std::vector<bool> left;                          // to be defined
+  std::map<int, std::pair<int, Expr>> elements{};  // load -> where an array has it
 };
 
 // Of each axis the whole extent again: what is known of it where it is cut stands around the loops.
@@ -104,7 +109,10 @@ Body define_over(Values& v, uint64_t axes) {
   for (size_t id = 0; id < v.left.size(); id++) {
     if (!v.left[id] || (v.axes[id] & ~axes) != 0) continue;
     v.left[id] = false;
-    body.push_back(define(v.ids[id]));
+    const auto element = v.elements.find(static_cast<int>(id));
+    body.push_back(element == v.elements.end()
+                       ? define(v.ids[id])
+                       : define_from(v.ids[id], element->second.first, element->second.second));
   }
   return body;
 }
@@ -141,12 +149,12 @@ Statement vector_loop(const Points& p, const Expr& from, const Expr& to, Body bo
 }
 
 // A block after the other, all but the first from a multiple of its length on.
-Body stream_points(Points& p, Values& v, const Expr& from, const Expr& to) {
+Body stream_points(Points& p, const Values& v, const Expr& from, const Expr& to, Body each) {
   const Expr &extent = p.last().extent, along = p.last().symbol(),
              number = Expr::index(unused(p, "part"), ceil_div(extent, kBlock)),
              start = Expr::index(unused(p, "start"), extent + 1),
              next = Expr::index(unused(p, "next"), extent + 1);
-  Body each = define_over(v, ~uint64_t{0}), sent;
+  Body sent;
   for (const Step& step : v.kernel.steps) {
     const int block = block_for(p, step.buffer);
     each.push_back(set(block, along - start, v.ids[step.value]));
@@ -162,18 +170,20 @@ Body stream_points(Points& p, Values& v, const Expr& from, const Expr& to) {
                     ceil_div(to, kBlock), std::move(body))};
 }
 
-Body store_points(Points& p, Values& v, const Expr& from, const Expr& to) {
-  Body each = define_over(v, ~uint64_t{0});
+Body store_points(const Points& p, const Values& v, const Expr& from, const Expr& to,
+                  Body each) {
   for (const Step& step : v.kernel.steps)
     each.push_back(store(step.buffer, step.index, v.ids[step.value]));
   return {vector_loop(p, from, to, std::move(each))};
 }
 
-// What the row knows, then its points.
-Body loop_over(Points& p, Values& v, const Expr& from, const Expr& to) {
+// What the row knows, then its points, which begin with `each`.
+Body loop_over(Points& p, Values& v, const Expr& from, const Expr& to, Body each = {}) {
   const uint64_t rows = (uint64_t{1} << p.kernel.rows) - 1;
   Body body = define_over(v, rows >> 1);
-  append(body, streams(p) ? stream_points(p, v, from, to) : store_points(p, v, from, to));
+  append(each, define_over(v, ~uint64_t{0}));
+  append(body, streams(p) ? stream_points(p, v, from, to, std::move(each))
+                          : store_points(p, v, from, to, std::move(each)));
   return body;
 }
 
@@ -230,14 +240,128 @@ Body over_rows(const Points& p, const std::function<Body(const Expr&, const Expr
                     min(ceil_div(end, extent), count), std::move(body))};
 }
 
+// --- squares ---------------------------------------------------------------------------------------
+
+// The loads that are transposed; none where L2 does not hold their squares.
+std::vector<int> squares_of(const Program& program, const Kernel& kernel) {
+  std::vector<int> loads = turned_loads(kernel);
+  int64_t bytes = 0;
+  for (int load : loads) bytes += kSquare * kSquare * size_of(kernel.scalars[load].dtype);
+  return bytes <= program.machine.l2 ? loads : std::vector<int>();
+}
+
+// Where the square of a unit lies along an axis, and the place in it.
+struct Side {
+  Expr first, stop, place;
+};
+
+Side side_of(Points& p, Body& body, const char* what, const Axis& axis, const Expr& number) {
+  const Side side = {Expr::index(unused(p, str("first_", what)), axis.extent),
+                     Expr::index(unused(p, str("stop_", what)), axis.extent + 1),
+                     Expr::index(unused(p, what), kSquare)};
+  body.push_back(let(side.first.name(), axis.extent, number * kSquare));
+  body.push_back(
+      let(side.stop.name(), axis.extent + 1, min(axis.extent, side.first + kSquare)));
+  return side;
+}
+
+Statement place_in(const Side& side, const Axis& axis) {
+  return let(side.place.name(), kSquare, axis.symbol() - side.first);
+}
+
+// array[row*kSquare + column] = load
+Statement transpose(const Points& p, Values& v, int load, const Axis& row, const Side& rows,
+                    const Side& columns) {
+  const auto [array, place] = v.elements.at(load);
+  Body copy = {place_in(columns, p.last()), define(v.ids[load]),
+               set(array, place, v.ids[load])};
+  Statement loop = for_range(
+      row.name, row.extent, rows.first, rows.stop,
+      {place_in(rows, row), vector_loop(p, columns.first, columns.stop, std::move(copy))});
+  loop.turned = true;
+  return loop;
+}
+
+Body over_square(Points& p, Values& v, const std::vector<int>& loads, const Axis& row,
+                 const Side& rows, const Side& columns) {
+  Body body;
+  for (int load : loads) {
+    const DType dtype = p.kernel.scalars[load].dtype;
+    Array array{str("turned", p.tile.arrays.size()), dtype, kSquare * kSquare, Space::L2,
+                is_half(dtype)};
+    v.elements[load] = {add_array(p.tile, std::move(array)),
+                        rows.place * kSquare + columns.place};
+    body.push_back(transpose(p, v, load, row, rows, columns));
+  }
+  Body each = {place_in(rows, row)};
+  append(each, loop_over(p, v, columns.first, columns.stop, {place_in(columns, p.last())}));
+  body.push_back(for_range(row.name, row.extent, rows.first, rows.stop, std::move(each)));
+  return body;
+}
+
+// Squares that share their lines come one after another.
+Body over_squares(Points& p, Values& v, const std::vector<int>& loads) {
+  const int along = turned_axis(p.kernel, p.kernel.scalars[loads[0]]),
+            across = p.kernel.rows - 1;
+  const Axis& row = p.kernel.axes[static_cast<size_t>(along)];
+  std::vector<int> order = {along};
+  for (int axis = p.kernel.rows; axis-- > 0;)
+    if (axis != along) order.push_back(axis);
+  Expr rest = Expr::index(unused(p, "unit"), p.tile.units);
+  const std::string unit = rest.name();
+  uint64_t outer = 0;
+  Side rows, columns;
+  Body body;
+  for (int axis : order) {
+    const Axis& own = p.kernel.axes[static_cast<size_t>(axis)];
+    const bool is_side = axis == along || axis == across;
+    const Expr places = is_side ? ceil_div(own.extent, kSquare) : own.extent,
+               here = axis == order.back() ? rest : mod(rest, places);
+    rest = floor_div(rest, places);
+    if (axis == along) rows = side_of(p, body, "row", own, here);
+    if (axis == across) columns = side_of(p, body, "column", own, here);
+    if (is_side) continue;
+    body.push_back(let(own.name, own.extent, here));
+    outer |= uint64_t{1} << axis;
+  }
+  append(body, define_over(v, outer));
+  append(body, over_square(p, v, loads, row, rows, columns));
+  return {for_range(unit, p.tile.units, begin_of(p.tile), end_of(p.tile), std::move(body))};
+}
+
+// As many as the last axis and that along which the loads lie have, of each of the other axes' places.
+Expr count_squares(const Kernel& kernel, int along) {
+  Expr count = 1;
+  for (int axis = 0; axis < kernel.rows; axis++) {
+    const Expr& extent = kernel.axes[static_cast<size_t>(axis)].extent;
+    count =
+        count * (axis == along || axis + 1 == kernel.rows ? ceil_div(extent, kSquare) : extent);
+  }
+  return count;
+}
+
+Tile lower_squares(const Program& program, const Kernel& kernel,
+                   const std::vector<int>& loads) {
+  Points p{program, kernel};
+  p.tile.kernel = kernel;
+  p.tile.units = count_squares(kernel, turned_axis(kernel, kernel.scalars[loads[0]]));
+  p.tile.grain = std::max<int64_t>(schedule_of(kernel).grain / (kSquare * kSquare), 1);
+  Values all = values_of(p, p.kernel, true);
+  p.tile.body = define_over(all, 0);
+  append(p.tile.body, over_squares(p, all, loads));
+  return numbered(std::move(p.tile), kernel.scalars.size());
+}
+
 }  // namespace
 
 bool has_points(const Program& program, const Kernel& kernel) {
   return program.target == Target::Cpp && schedule_of(kernel).strategy == Strategy::Pointwise &&
-         turned_loads(kernel).empty() && !row_count(kernel).is_constant(0);
+         !row_count(kernel).is_constant(0);
 }
 
 Tile lower_points(const Program& program, const Kernel& kernel) {
+  if (const std::vector<int> loads = squares_of(program, kernel); !loads.empty())
+    return lower_squares(program, kernel, loads);
   Points p{program, with_short_last_row_unrolled(kernel)};
   p.tile.kernel = kernel;
   p.tile.units = row_count(p.kernel);

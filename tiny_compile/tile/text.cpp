@@ -121,9 +121,9 @@ class TilePrinter {
             str("stream ", in_memory(s), " x ", s.place, " = ", tile_.arrays[s.array].name));
       case StatementKind::Ahead: return line(str("ahead ", in_memory(s), many(s)));
       case StatementKind::For:
-        return block(
-            str("for ", range(s), s.unrolled ? " unrolled" : "", s.vector ? " vector" : ""),
-            s.body);
+        return block(str("for ", range(s), s.unrolled ? " unrolled" : "",
+                         s.vector ? " vector" : "", s.turned ? " turned" : ""),
+                     s.body);
       case StatementKind::If:
         return block(s.value >= 0 ? "if " + name(s.value) : str("if ", s.index, " < ", s.place),
                      s.body);

@@ -15,7 +15,8 @@ const char* name_of(Space space) {
     case Space::Register: return "array";
     case Space::Shared: return "shared";
     case Space::Cluster: return "cluster";
-    default: return "l1";
+    case Space::L1: return "l1";
+    default: return "l2";
   }
 }
 

@@ -40,8 +40,8 @@ namespace tiny_compile {
 //   Register  a thread's own
 //   Shared    a block's
 //   Cluster   all blocks' of a cluster: element e stands in block e % cluster at e / cluster
-//   L1        of a CPU's thread: few enough bytes to stay in that cache
-enum class Space : uint8_t { Register, Shared, Cluster, L1 };
+//   L1, L2    of a CPU's thread: few enough bytes to stay in that cache
+enum class Space : uint8_t { Register, Shared, Cluster, L1, L2 };
 
 const char* name_of(Space space);  // as the text has it: "shared"
 
@@ -66,7 +66,9 @@ struct Array {
 //   Ahead    buffer[index ..], `width` neighbours of them, will be read soon: nothing else
 //   Stream   buffer[index ..] = the first `place` elements of an array, past the caches; on a CPU
 //   For      body for name = from .. index - 1, below `place`; `unrolled`: indices of registers may
-//            use the name; `vector`: on a CPU, no turn reads what another writes
+//            use the name; `vector`: on a CPU, no turn reads what another writes; `turned`: the body
+//            is a loop of vectors which loads what lies side by side along this one and puts it in an
+//            array side by side along its own: by squares that are transposed in registers
 //   If       body where index < place; or where the bool scalar `value` is true
 //   Else     body where the If right before it has none
 //   Shortcut body: quotients by a Divisor and f32 exponentials in it may take short ways that say
@@ -111,7 +113,7 @@ struct Statement {
   int array = -1;   // of the tile
   int buffer = -1;  // of the program
   int width = 1;
-  bool unrolled = false, vector = false;
+  bool unrolled = false, vector = false, turned = false;
   std::vector<Statement> body;
   bool operator==(const Statement&) const = default;
 };

@@ -102,6 +102,7 @@ void Accesses::check_vector(const Statement& s, size_t places, bool never) {
 }
 
 void Accesses::check_stream(const Statement& s) {
+  require(is_on_cpu(tile_), "a GPU does not do this");
   require(is_buffer(s.buffer), "no such buffer");
   check_element(s.array, 0);
   const Array& array = tile_.arrays[s.array];

@@ -10,6 +10,7 @@
 #include "tiny_compile/base/text_cursor.h"
 #include "tiny_compile/tile/again.h"
 #include "tiny_compile/tile/sent.h"
+#include "tiny_compile/tile/square.h"
 #include "tiny_compile/tile/uses.h"
 
 namespace tiny_compile {
@@ -24,7 +25,8 @@ constexpr int kNowhere = -1;  // how deep a scalar is that is not computed
 
 void check_arrays(const Program& program, const Tile& tile) {
   std::set<std::string> names;
-  int64_t shared = 0, near = 0;
+  const Machine& machine = program.machine;
+  int64_t shared = 0, l1 = 0, l2 = 0;
   for (const Array& array : tile.arrays) {
     require(is_identifier(array.name) && names.insert(array.name).second, "an array '",
             array.name, "': names are letters, digits and '_', each once");
@@ -34,19 +36,19 @@ void check_arrays(const Program& program, const Tile& tile) {
     const int64_t blocks = array.space == Space::Cluster ? tile.cluster : 1;
     require(array.size % blocks == 0, array.name, " has ", array.size, " elements in ", blocks,
             " blocks");
-    require(is_on_cpu(tile) == (array.space == Space::L1),
-            "a CPU's arrays are in L1, a GPU's not");
-    if (array.space == Space::L1)
-      near += array.size * bytes_of_element(array);
+    require(is_on_cpu(tile) == (array.space == Space::L1 || array.space == Space::L2),
+            "a CPU's arrays are in L1 or L2, a GPU's not");
+    if (is_on_cpu(tile))
+      (array.space == Space::L1 ? l1 : l2) += array.size * bytes_of_element(array);
     else if (array.space != Space::Register)
       shared += array.size / blocks * bytes_of_element(array);
     else
       require(array.size <= kMostOwnElements, array.name, " has ", array.size,
               " elements, a thread's own at most ", kMostOwnElements);
-    require(shared <= program.machine.block_shared, "a block has ", shared,
-            " bytes of shared memory or more, at most ", program.machine.block_shared);
-    require(near <= program.machine.l1, "a thread has ", near, " bytes in L1, which has ",
-            program.machine.l1);
+    require(shared <= machine.block_shared, "a block has ", shared,
+            " bytes of shared memory or more, at most ", machine.block_shared);
+    require(l1 <= machine.l1, "a thread has ", l1, " bytes in L1, which has ", machine.l1);
+    require(l2 <= machine.l2, "a thread has ", l2, " bytes in L2, which has ", machine.l2);
   }
 }
 
@@ -211,7 +213,7 @@ class TileVerifier {
 
   // All that a GPU's threads do together is done as often by each.
   void check_turns(const Statement& s) {
-    require(s.from.is_constant(0) && s.index == s.place && !s.vector,
+    require(s.from.is_constant(0) && s.index == s.place && !s.vector && !s.turned,
             "a GPU's loops begin with 0");
     require(s.index.is_constant() && s.index.constant() >= 1 && s.index.constant() <= INT32_MAX,
             "a loop of ", s.index, " turns, not 1..", INT32_MAX);
@@ -220,16 +222,30 @@ class TileVerifier {
   void check_range(const Statement& s) {
     require(!s.unrolled && s.place.is_constant() && s.place.constant() >= 1, s.name,
             " is below no number, or unrolled");
-    const auto is_loop = [](const Statement& inside) {
-      return contains(inside, StatementKind::For);
-    };
-    require(!s.vector || std::none_of(s.body.begin(), s.body.end(), is_loop),
-            "a loop in one of vectors");
+    const auto has = [&](StatementKind kind) { return s.vector && contains_any(s.body, kind); };
+    require(!has(StatementKind::For), "a loop in one of vectors");
+    require(!has(StatementKind::Stream), "a loop of vectors streams no array");
+    if (s.turned) check_square(s);
     accesses_.check_readable(s.from);
     accesses_.check_readable(s.index);
     require(known_.is_at_least_zero(s.from) && known_.is_at_least_zero(s.place - s.index),
             s.name, " from ", s.from, " to ", s.index, " is not always in 0..",
             s.place.constant() - 1);
+  }
+
+  // A body whose statements may yet name what is not there.
+  void check_square(const Statement& s) const {
+    const auto is_there = [&](const Statement& inside) {
+      return inside.kind == StatementKind::Let ||
+             (is_scalar(tile_, inside.value) &&
+              inside.array < static_cast<int>(tile_.arrays.size()));
+    };
+    const bool all_there = std::all_of(s.body.begin(), s.body.end(), [&](const Statement& in) {
+      return std::all_of(in.body.begin(), in.body.end(), is_there);
+    });
+    const auto square = all_there && !s.vector ? square_of(tile_, s) : std::nullopt;
+    require(square && known_.is_at_least_zero(kSquare - square->columns), s.name,
+            " is turned, but its body transposes no square");
   }
 
   void check_loop(const Statement& s) {
