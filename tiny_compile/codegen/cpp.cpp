@@ -31,12 +31,11 @@
 #include "tiny_compile/codegen/scan.h"
 #include "tiny_compile/codegen/sort.h"
 #include "tiny_compile/loops/ends_of_rows.h"
+#include "tiny_compile/tile/rows.h"
 #include "tiny_compile/tile/sized.h"
 
 namespace tiny_compile {
 namespace {
-
-constexpr int64_t kWorkAlone = 1 << 13;  // elements, some us, that one thread does alone
 
 constexpr const char* kHead =
     R"(#define TC_FN static inline __attribute__((always_inline, unused))
@@ -178,17 +177,6 @@ void write_rows(KernelText& text) {
   text.out.close();
 }
 
-// The schedule's. Rows whose length is a size may be shorter than those that it is for: then so many
-// that a thread is worth asking.
-Expr grain_of(const Kernel& kernel) {
-  const Schedule schedule = schedule_of(kernel);
-  Expr work = 0;
-  for (const Step& step : kernel.steps) work = work + inner_count(kernel, step);
-  if (work.is_constant()) return std::max<int64_t>(schedule.grain, 1);
-  if (schedule.strategy == Strategy::Columns) work = work * columns_unit(schedule);
-  return max(schedule.grain, floor_div(kWorkAlone, max(work, 1)));
-}
-
 // The body of a kernel that is no tile; what it says of itself, goes into `entry`.
 KernelEntry write_family(KernelText& text, KernelEntry entry) {
   const Kernel& kernel = text.kernel;
@@ -272,8 +260,7 @@ std::vector<Source> emit_cpp_together(const std::vector<Tiles>& all) {
   Calls calls = functions.calls();
   const std::string body = (calls.has("tc_in_range") ? kInRange : "") +
                            scan_helpers(programs, calls) + sort_helpers(programs, calls) +
-                           scatter_helpers(programs) +
-                           reduction_helpers(functions.distinct(), calls) +
+                           scatter_helpers(programs) + reduction_helpers(calls) +
                            matmul_helpers(functions.distinct(), calls) + store_helpers(calls) +
                            turned_helpers(calls) + joined_units(units);
   const std::string text =

@@ -7,13 +7,11 @@
 
 #include <algorithm>
 
-#include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/costly_values.h"
 #include "tiny_compile/loops/typing.h"
 
 namespace tiny_compile {
 namespace {
-
-constexpr int64_t kMostKeptBytes = 256 * 1024;
 
 uint64_t axes_in(const Kernel& kernel, const Expr& index) {
   uint64_t mask = 0;
@@ -29,40 +27,6 @@ bool computes_with_doubles(const Kernel& kernel) {
   const auto is_double = [](const auto& value) { return value.dtype == DType::f64; };
   return std::any_of(kernel.scalars.begin(), kernel.scalars.end(), is_double) ||
          std::any_of(kernel.steps.begin(), kernel.steps.end(), is_double);
-}
-
-// What is computed for nothing must not read a place that is not there, nor raise an error.
-bool may_go_wrong(const Kernel& kernel, const Scalar& scalar) {
-  const bool divides = scalar.op == Op::floor_divide || scalar.op == Op::remainder;
-  return scalar.kind == ScalarKind::Load || scalar.kind == ScalarKind::Index ||
-         (scalar.kind == ScalarKind::Apply && divides &&
-          !is_float(kernel.scalars[scalar.operands[0]].dtype));
-}
-
-// Of each such scalar, the loops around all of its uses that a size of 0 may keep from turning.
-std::vector<uint64_t> loops_that_may_not_turn(const Kernel& kernel) {
-  const auto may_not_turn = [&](int axis) { return kernel.axes[axis].extent.bounds().low < 1; };
-  std::vector<uint64_t> loops(kernel.scalars.size(), 0);
-  std::vector<bool> is_used(kernel.scalars.size());
-  for (const Step& step : kernel.steps) {
-    uint64_t around = 0;
-    for (int axis : step.inner) around |= uint64_t{may_not_turn(axis)} << axis;
-    const std::vector<bool> used = reachable(kernel, step);
-    for (size_t id = 0; id < used.size(); id++) {
-      if (!used[id]) continue;
-      loops[id] = is_used[id] ? loops[id] & around : around;
-      is_used[id] = true;
-    }
-  }
-  for (size_t id = 0; id < loops.size(); id++)
-    if (!may_go_wrong(kernel, kernel.scalars[id])) loops[id] = 0;
-  return loops;
-}
-
-// A value that does not depend on all the loops is cheaper outside them.
-bool varies_over(uint64_t axes, const std::vector<int>& inner) {
-  return !inner.empty() &&
-         std::all_of(inner.begin(), inner.end(), [&](int axis) { return axes >> axis & 1; });
 }
 
 // Of each half, whether stores of its dtype are all that uses it: they round it.
@@ -250,62 +214,13 @@ std::vector<int> KernelText::needed(const std::vector<const Step*>& steps) const
   return ids;
 }
 
-// A CPU converts to and from f16 by a dozen instructions.
-void KernelText::choose_kept() {
-  const auto converts = [](const Scalar& scalar) {
-    return scalar.dtype == DType::f16 &&
-           (scalar.kind == ScalarKind::Load ||
-            (scalar.kind == ScalarKind::Apply && !stays_in_dtype(scalar.op)));
-  };
-  choose_kept([&](const Scalar& scalar) { return is_costly(scalar) || converts(scalar); },
-              kMostKeptBytes);
-}
+void KernelText::choose_kept() { choose_kept(is_costly_again, kMostKeptBytes); }
 
-// Which steps compute each scalar? From the last scalar to the first, users are handed
-// on to the operands; a value that is kept is computed by its first user alone and read
-// by the others.
 void KernelText::choose_kept(const std::function<bool(const Scalar&)>& worth,
                              int64_t most_bytes) {
-  if (!schedule_of(kernel).keep || kernel.steps.size() < 2) return;
-  struct Users {
-    int first = -1, last = -1;  // steps
-    bool same_loops = true;
-  };
-  const auto& steps = kernel.steps;
-  auto pass = [&](int step) { return pass_of.empty() ? step : pass_of[step]; };
-  std::vector<Users> users(kernel.scalars.size());
-  auto add = [&](int scalar, const Users& more) {
-    Users& all = users[scalar];
-    if (more.first < 0) return;
-    all.same_loops = more.same_loops && all.same_loops &&
-                     (all.first < 0 || steps[all.first].inner == steps[more.first].inner);
-    all.first = all.first < 0 ? more.first : std::min(all.first, more.first);
-    all.last = std::max(all.last, more.last);
-  };
-  for (int s = 0; s < static_cast<int>(steps.size()); s++) {
-    for (int root : steps[s].roots()) {
-      if (root >= 0) add(root, {s, s, true});
-    }
-  }
-  int64_t bytes_left = 4 * kMostKeptBytes;  // of the stack
-  for (size_t id = kernel.scalars.size(); id-- > 0;) {
-    const Scalar& scalar = kernel.scalars[id];
-    Users mine = users[id];
-    if (worth(scalar) && mine.first >= 0 && pass(mine.last) > pass(mine.first) &&
-        mine.same_loops &&
-        varies_over(needs_[id].axes & ~row_mask(kernel), steps[mine.first].inner)) {
-      const int64_t most = inner_count(kernel, steps[mine.first]).bounds().high,
-                    bytes = std::min(most, kMostKeptBytes + 1) *
-                            size_of(compute_type(scalar.dtype));
-      if (bytes <= most_bytes && bytes <= bytes_left) {
-        planned[static_cast<int>(id)] = steps[mine.first].inner;
-        bytes_left -= bytes;
-        mine.last = mine.first;
-      }
-    }
-    for (int operand : scalar.operands) add(operand, mine);
-    if (scalar.mask >= 0) add(scalar.mask, mine);
-  }
+  std::vector<uint64_t> axes;
+  for (const LoopScope& needs : needs_) axes.push_back(needs.axes);
+  planned = costly_values(kernel, axes, pass_of, worth, most_bytes, 4 * kMostKeptBytes);
 }
 
 std::vector<bool> KernelText::below(int scalar) const {

@@ -9,6 +9,9 @@
 //   }
 #include "tiny_compile/codegen/cpp_tiles.h"
 
+#include "tiny_compile/base/integer.h"
+#include "tiny_compile/codegen/cpp_trees.h"
+#include "tiny_compile/codegen/cpp_vectors.h"
 #include "tiny_compile/tile/square.h"
 
 namespace tiny_compile {
@@ -40,6 +43,21 @@ void find_uses(const Program& program, const Tile& tile, const Body& body, Uses&
       uses.others[s.value] = true;
     }
   }
+}
+
+// Whether its turns may be done again: none reads from an array what it has put there.
+bool can_repeat(const Tile& tile, const Statement& s) {
+  std::vector<bool> set(tile.arrays.size()), read(set.size());
+  for (const Statement& inside : s.body) {
+    if (inside.kind == StatementKind::Set) set[inside.array] = true;
+    if (inside.kind != StatementKind::Define) continue;
+    const Scalar& scalar = tile.kernel.scalars[inside.value];
+    if (inside.array >= 0) read[inside.array] = true;
+    if (scalar.kind == ScalarKind::Element) read[scalar.step] = true;
+  }
+  for (size_t a = 0; a < set.size(); a++)
+    if (set[a] && read[a]) return false;
+  return true;
 }
 
 class CppTileWriter {
@@ -77,6 +95,8 @@ class CppTileWriter {
       case StatementKind::Set: return write_set(s);
       case StatementKind::Store: return write_store(s);
       case StatementKind::Stream: return write_stream(s);
+      case StatementKind::Tree: return write_tree(s);
+      case StatementKind::Ahead: return write_ahead(s);
       case StatementKind::For: return write_for(s);
       case StatementKind::If:
         out_.open(s.value >= 0 ? str("if (", text_.scalars.name(s.value), ")")
@@ -92,9 +112,12 @@ class CppTileWriter {
   }
 
   void write_definition(const Statement& s) {
-    if (s.array < 0) return out_.line(text_.scalars.definition(s.value));
-    const Array& a = tile_.arrays[s.array];
-    const std::string element = str(a.name, "[", c_text(s.index), "]");
+    const Scalar& scalar = tile_.kernel.scalars[s.value];
+    const bool is_element = scalar.kind == ScalarKind::Element;
+    if (s.array < 0 && !is_element) return out_.line(text_.scalars.definition(s.value));
+    const Array& a = tile_.arrays[is_element ? scalar.step : s.array];
+    const std::string element =
+        str(a.name, "[", c_text(is_element ? scalar.index : s.index), "]");
     out_.line(str("const ", value_type(a.dtype), " ", text_.scalars.name(s.value), " = ",
                   a.packed ? from_storage(text_.calls, a.dtype, element) : element, ";"));
   }
@@ -110,8 +133,33 @@ class CppTileWriter {
                   c_text(square.rows), ", ", c_text(square.columns), ");"));
   }
 
+  void write_tree(const Statement& s) {
+    const Array& a = tile_.arrays[s.array];
+    const Expr count = fill_up(s, a);
+    out_.line(str(a.name, "[0] = ", tree_call(text_.calls, s.op, a.dtype, a.name, count), ";"));
+  }
+
+  // The number of elements that the tree is over: few of them with the identity behind them.
+  Expr fill_up(const Statement& s, const Array& a) {
+    if (!s.index.is_constant() || s.index.constant() > kChunk) return s.index;
+    const int64_t count = s.index.constant(), size = power_of_two_from(count);
+    if (count < size)
+      out_.line(str("for (int l = ", count, "; l < ", size, "; l++) ", a.name,
+                    "[l] = ", literal_text(text_.calls, identity(s.op, a.dtype)), ";"));
+    return size;
+  }
+
+  // A line of the caches each, of four-byte elements.
+  void write_ahead(const Statement& s) {
+    out_.open(str("for (int ahead = 0; ahead < ", s.width, "; ahead += 16)"));
+    out_.line(str("__builtin_prefetch(", pointer(s), " + ", c_text(s.index), " + ahead);"));
+    out_.close();
+  }
+
   void write_for(const Statement& s) {
     if (s.turned) return write_square(*square_of(tile_, s));
+    if (s.vector && s.from.is_constant(0) && s.index.is_constant() && can_repeat(tile_, s))
+      return write_in_vectors(text_, s.name, s.index.constant(), [&] { write(s.body); });
     if (s.vector) out_.line("#pragma GCC ivdep");
     out_.open(str("for (", text_.integer, " ", s.name, " = ", c_text(s.from), "; ", s.name,
                   " < ", c_text(s.index), "; ", s.name, "++)"));

@@ -6,12 +6,9 @@
 #include "tiny_compile/codegen/cpp_trees.h"
 
 #include <functional>
-#include <set>
 
+#include "tiny_compile/base/integer.h"
 #include "tiny_compile/codegen/scalar.h"
-#include "tiny_compile/graph/scan.h"
-#include "tiny_compile/loops/ends_of_rows.h"
-#include "tiny_compile/loops/passes_of.h"
 
 namespace tiny_compile {
 namespace {
@@ -27,16 +24,22 @@ std::string both(Calls& calls, Op op, DType dtype) {
   return str("return ", combine(calls, op, dtype, "a", "b"), ";");
 }
 
+// "sum_float"
+std::string suffix_of(Op op, DType type) { return str(info(op).name, "_", c_type(type)); }
+
 // A helper's text for one reduction: NAME is sum_float, TYPE float.
 std::string fill(Calls& calls, std::string text, Op op, DType dtype) {
   auto replace_all = [&](const std::string& key, const std::function<std::string()>& value) {
     for (size_t at = 0; (at = text.find(key, at)) != std::string::npos;)
       text.replace(at, key.size(), value());
   };
-  replace_all("NAME", [&] { return helper_suffix(op, dtype); });
+  replace_all("NAME", [&] { return suffix_of(op, dtype); });
   replace_all("TYPE", [&] { return c_type(dtype); });
   replace_all("IDENTITY", [&] { return literal_text(calls, identity(op, dtype)); });
-  replace_all("COMBINED", [&] { return both(calls, op == Op::sum_exp ? Op::sum : op, dtype); });
+  replace_all("LARGEST", [&] {
+    return dtype == DType::f64 ? "0x1.fffffffffffffp+1023" : "0x1.fffffep+127f";
+  });
+  replace_all("COMBINED", [&] { return both(calls, op, dtype); });
   return text;
 }
 
@@ -101,27 +104,14 @@ static inline TYPE tc_chunks_NAME(TYPE* parts, long long n) {
 }
 )";
 
-// The largest of n >= 1 values, clamped to finite; the order does not matter.
+// Of n >= 1 values exp(t - m), m their maximum, clamped to finite; the order does not matter.
 constexpr const char* kSumExp = R"(
-static inline TYPE tc_clamped_max_TYPE(const TYPE* t, long long n) {
-  TYPE most[16];
-  for (int k = 0; k < 16; k++) most[k] = t[0];
-  long long l = 0;
-  for (; l + 16 <= n; l += 16)
-    for (int k = 0; k < 16; k++) most[k] = tc_maximum(most[k], t[l + k]);
-  for (; l < n; l++) most[0] = tc_maximum(most[0], t[l]);
-  for (int k = 1; k < 16; k++) most[0] = tc_maximum(most[0], most[k]);
-  return tc_minimum(tc_maximum(most[0], -tc_largest_TYPE), tc_largest_TYPE);
-}
-
-// Sum of exp(t - m) over one chunk of n, m its clamped maximum (returned through most).
-template <int size>
-static inline TYPE tc_chunk_sum_exp_TYPE(TYPE* t, long long n, TYPE* most) {
-  const TYPE m = *most = tc_clamped_max_TYPE(t, n);
+static inline void tc_exponentials_TYPE(TYPE* t, long long n, TYPE* most) {
+  TYPE m = t[0];
+  for (long long l = 1; l < n; l++) m = tc_maximum(m, t[l]);
+  m = *most = tc_minimum(tc_maximum(m, -LARGEST), LARGEST);
 #pragma GCC ivdep
   for (long long l = 0; l < n; l++) t[l] = tc_exp(t[l] - m);
-  for (long long l = n; l < size; l++) t[l] = IDENTITY;
-  return tc_tree_sum_TYPE<size>(t, t);
 }
 
 // Chunk sums, each against its own maximum, brought to the largest of these.
@@ -132,56 +122,38 @@ static inline void tc_to_one_most_TYPE(TYPE* parts, const TYPE* most, long long 
 }
 )";
 
-// The same of as many as n says while it runs.
-constexpr const char* kSomeExp = R"(
-static inline TYPE tc_some_sum_exp_TYPE(TYPE* t, long long n, TYPE* most) {
-  const TYPE m = *most = tc_clamped_max_TYPE(t, n);
-#pragma GCC ivdep
-  for (long long l = 0; l < n; l++) t[l] = tc_exp(t[l] - m);
-  return tc_some_sum_TYPE(t, n);
-}
-)";
-
-constexpr const char* kLargestFloat =
-    "\nstatic const float tc_largest_float = 0x1.fffffep+127f;\n";
-constexpr const char* kLargestDouble =
-    "\nstatic const double tc_largest_double = 0x1.fffffffffffffp+1023;\n";
-
 }  // namespace
 
-std::string helper_suffix(Op op, DType accumulator) {
-  const Op tree = op == Op::sum_exp ? Op::sum : op;
-  return str(info(tree).name, "_", c_type(accumulator));
+std::string tree_call(Calls& calls, Op op, DType type, const std::string& array,
+                      const Expr& count) {
+  const std::string suffix = suffix_of(op, type), zero = type == DType::f64 ? "0.0" : "0.0f";
+  std::string call;
+  if (count.is_constant() && count.constant() <= kChunk &&
+      power_of_two_from(count.constant()) == count.constant())
+    call = str(calls("tc_tree_" + suffix), "<", count, ">(", array, ", ", array, ")");
+  else
+    call = str(calls((count.bounds().high > kChunk ? "tc_chunks_" : "tc_some_") + suffix), "(",
+               array, ", ", c_text(count), ")");
+  return op == Op::max || op == Op::min ? str(call, " + ", zero) : call;
 }
 
-std::string reduction_helpers(const Program& program, Calls& calls) {
-  std::set<std::string> written;
+std::string reduction_helpers(Calls& calls) {
   std::string text;
-  auto add = [&](const char* what, Op op, DType type) {
-    const std::string filled = fill(calls, what, op, type);
-    if (written.insert(filled).second) text += filled;
-  };
-  for (const Kernel& given : program.kernels) {
-    if (schedule_of(given).strategy != Strategy::Rows) continue;
-    const Kernel kernel = with_ends_of_rows(given);
-    for (const Step& step : kernel.steps) {
-      if (step.kind != StepKind::Reduce || has_running_results(step.op)) continue;
-      const DType from = kernel.scalars[step.value].dtype, type = accumulator(step.op, from);
-      if (!is_float(type) || step.op == Op::argmax || step.op == Op::argmin) continue;
-      add(kTree, step.op, type);
-      const Expr count = inner_count(kernel, step);
-      const bool sized = !count.is_constant(), several = count.bounds().high > kChunk;
-      if (count.bounds().high > kChunk * kChunk || (sized && several))
-        add(kFold, step.op, type);
-      if (sized) add(kSome, step.op, type);
-      if (sized && several) add(kChunks, step.op, type);
-      if (step.op == Op::sum_exp)
-        add(type == DType::f64 ? kLargestDouble : kLargestFloat, step.op, type);
-      if (step.op != Op::sum_exp) continue;
-      add(kSumExp, step.op, type);
-      if (sized) add(kSomeExp, step.op, type);
-      for (const char* name : {"tc_exp", "tc_maximum", "tc_minimum"}) calls(name);
+  for (Op op : {Op::sum, Op::prod, Op::max, Op::min}) {
+    for (DType type : {DType::f32, DType::f64}) {
+      const std::string suffix = suffix_of(op, type);
+      const bool chunks = calls.has("tc_chunks_" + suffix),
+                 some = chunks || calls.has("tc_some_" + suffix);
+      if (!some && !calls.has("tc_tree_" + suffix)) continue;
+      text += fill(calls, kTree, op, type);
+      if (some) text += fill(calls, kSome, op, type);
+      if (chunks) text += fill(calls, str(kFold, kChunks), op, type);
     }
+  }
+  for (DType type : {DType::f32, DType::f64}) {
+    if (!calls.has(str("tc_exponentials_", c_type(type)))) continue;
+    text += fill(calls, kSumExp, Op::sum, type);
+    for (const char* name : {"tc_exp", "tc_maximum", "tc_minimum"}) calls(name);
   }
   return text;
 }

@@ -276,7 +276,8 @@ class TileWriter {
       case StatementKind::ClusterStart: return out_.line("tc_blocks_are_there();");
       case StatementKind::Send: return write_send(s);
       case StatementKind::Await: return out_.line(str("tc_await(", meeting(s.array), ");"));
-      case StatementKind::Stream: CHECK(false, "a CPU's");
+      case StatementKind::Stream:
+      case StatementKind::Tree: CHECK(false, "a CPU's");
     }
   }
 

@@ -7,8 +7,6 @@
 #include "tiny_compile/loops/passes_of.h"
 
 namespace tiny_compile {
-namespace {
-
 Op pairwise(Op reduction) {
   switch (reduction) {
     case Op::sum:
@@ -22,6 +20,8 @@ Op pairwise(Op reduction) {
   }
   return Op::add;
 }
+
+namespace {
 
 // The better of two and its place: NaN beats all, and of equals the first is taken.
 Body set_better(Tile& tile, const Accumulator& all, const Expr& at, int value, int place) {

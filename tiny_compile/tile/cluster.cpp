@@ -6,6 +6,11 @@
 #include <cstring>
 
 namespace tiny_compile {
+namespace {
+
+constexpr uint64_t kUnset = 0xffffffffffffffffull;
+
+}  // namespace
 
 Cluster::Cluster(const Tile& tile, int64_t number)
     : Cluster(tile, ThreadIntegers(tile, number), 32 * tile.warps) {}
@@ -25,7 +30,7 @@ Cluster::Cluster(const Tile& tile, ThreadIntegers known, int block)
                        : array.space == Space::Shared ? tile.cluster
                                                       : 1;
     const size_t elements = static_cast<size_t>(array.size) * static_cast<size_t>(copies);
-    arrays_.emplace_back(elements, 0xffffffffffffffffull);
+    arrays_.emplace_back(elements, kUnset);
     accesses_.emplace_back(array.space == Space::Register ? 0 : elements);
   }
 }
@@ -114,6 +119,10 @@ uint64_t Cluster::element_read(int array, int64_t index, int thread) {
   if (shared && !accesses_[array][at].reads(thread, stretch_of(array, index, thread)))
     fail_race("reads", array, index, thread);
   return arrays_[array][at];
+}
+
+void Cluster::forget(int array) {
+  std::fill(arrays_[array].begin(), arrays_[array].end(), kUnset);
 }
 
 void Cluster::element_write(int array, int64_t index, int thread, uint64_t bits) {

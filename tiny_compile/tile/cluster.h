@@ -48,6 +48,7 @@ class Cluster {
   // --- arrays ---
 
   uint64_t element_read(int array, int64_t index, int thread);
+  void forget(int array);  // what it holds
   void element_write(int array, int64_t index, int thread, uint64_t bits);
   void send(int array, int64_t index, int thread, uint64_t bits);
   void await(int array, const Threads& threads);

@@ -32,7 +32,7 @@ bool is_sound(const Program& program, const Substitution& numbers) {
 void check(const Scheduled& one) {
   const Kernel& kernel = one.program.kernels[one.kernel];
   const bool wants = becomes_tile(one.program, kernel);
-  const char* what = one.program.target == Target::Cuda ? "layouts" : "points";
+  const char* what = one.program.target == Target::Cuda ? "layouts" : "points or rows";
   if (wants != one.tile.has_value())
     fail("kernel ", kernel.name,
          wants ? str(" has ", what, ", but no tile") : str(" has a tile, but no ", what));
@@ -74,7 +74,7 @@ TileFault fault_of(const Program& program, int kernel, const Tile& tile) {
   if (symbolic.empty()) return fault_of_numbers(program, own, tile);
   for (const Substitution& numbers : some_numbers(symbolic)) {
     if (!has_shapes(program, own, numbers)) continue;
-    if (is_on_cpu(tile) && substitute(tile.units, numbers).is_constant(0)) continue;
+    if (is_on_cpu(tile) && has_empty_loop(own, numbers)) continue;
     TileFault fault = fault_for(program, tile, numbers);
     if (fault.why.empty() || !is_sound(program, numbers)) continue;
     fault.why += str(", for ", values_text(numbers));

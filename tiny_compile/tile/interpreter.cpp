@@ -206,6 +206,7 @@ class ClusterRun {
         return;
       }
       case StatementKind::Stream: return stream(s, threads);
+      case StatementKind::Tree: return reduce_array(s, threads);
       case StatementKind::Ahead: return;
       case StatementKind::For: return run_for(s, threads);
       case StatementKind::If: return run(s.body, those_where(s, true, threads));
@@ -284,6 +285,19 @@ class ClusterRun {
       buffers_.put(s.buffer, index + v, threads_.element_read(s.array, v, threads[0]));
   }
 
+  void reduce_array(const Statement& s, const Threads& threads) {
+    const DType dtype = tile_.arrays[s.array].dtype;
+    const int64_t count = threads_.integers.evaluate(s.index, threads)[0];
+    std::vector<std::byte> values(static_cast<size_t>(count) * width_of(dtype));
+    for (int64_t e = 0; e < count; e++) {
+      const uint64_t bits = threads_.element_read(s.array, e, threads[0]);
+      std::memcpy(&values[static_cast<size_t>(e) * width_of(dtype)], &bits, width_of(dtype));
+    }
+    threads_.forget(s.array);
+    threads_.element_write(s.array, 0, threads[0],
+                           reduce(s.op, dtype, values.data(), count).bits);
+  }
+
   void run_for(const Statement& s, const Threads& threads) {
     const int64_t from = threads_.integers.evaluate(s.from, threads)[0],
                   to = threads_.integers.evaluate(s.index, threads)[0];
@@ -357,7 +371,8 @@ std::vector<Tensor> interpret(const Tiles& tiles, std::span<const Tensor> inputs
                      const auto own = std::find_if(kernels.begin(), kernels.end(), is_it);
                      const std::optional<Tile>& tile =
                          tile_for(tiles, static_cast<size_t>(own - kernels.begin()), numbers);
-                     if (!tile) return false;
+                     if (!tile || (is_on_cpu(*tile) && has_empty_loop(*own, numbers)))
+                       return false;
                      if (before) before(kernel);
                      run_tile(substitute(*tile, numbers), memory);
                      return true;

@@ -33,15 +33,18 @@ int64_t coefficient_of(const Expr& sum, const Expr& factor) {
   return 0;
 }
 
-// Facts about the integers in these, and about those in such facts.
-std::vector<Expr> facts_near(const std::vector<Expr>& values, const std::vector<Expr>& facts) {
+// Facts about the integers in these; in two steps, also about those in such facts.
+std::vector<Expr> facts_near(const std::vector<Expr>& values, const std::vector<Expr>& facts,
+                             int steps) {
   std::vector<Expr> names, near;
   for (const Expr& value : values) collect_symbols(value, names);
-  for (int step = 0; step < 2; step++) {
+  for (int step = 0; step < steps; step++) {
     near.clear();
     for (const Expr& fact : facts) {
       const auto names_it = [&](const Expr& name) { return depends_on(fact, name.symbol()); };
-      if (std::any_of(names.begin(), names.end(), names_it)) near.push_back(fact);
+      const bool never_comes = fact.is_constant() && fact.constant() < 0;
+      if (never_comes || std::any_of(names.begin(), names.end(), names_it))
+        near.push_back(fact);
     }
     for (const Expr& fact : near) collect_symbols(fact, names);
   }
@@ -220,10 +223,13 @@ bool Known::are_at_least_zero(const std::vector<Expr>& values) const {
   std::vector<Expr> all;
   for (const Condition& condition : conditions_) all.push_back(condition.fact);
   if (!on_cpu_) return imply(all);
-  const std::vector<Expr> near = facts_near(values, all);
-  std::vector<Expr> plain = near;
-  std::erase_if(plain, divides);
-  return imply(plain) || imply(near);
+  for (const int steps : {1, 2}) {
+    const std::vector<Expr> near = facts_near(values, all, steps);
+    std::vector<Expr> plain = near;
+    std::erase_if(plain, divides);
+    if (imply(plain) || (steps == 2 && imply(near))) return true;
+  }
+  return false;
 }
 
 bool Known::is_at_least_zero(const Expr& value) const {

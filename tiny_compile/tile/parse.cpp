@@ -9,6 +9,7 @@
 //              | element '=' (value | 'load' ['$' n ':'] place [many])    Set, Load
 //              | 'store' place [many] '=' (value | element)               Store, StoreAll
 //              | 'ahead' place ['x' n]
+//              | 'tree' ('sum' | 'prod' | 'max' | 'min') array 'x' index
 //              | 'stream' place 'x' index '=' array
 //              | 'for' name '<' n ['unrolled'] '{' {statement} '}'
 //              | 'for' name ':' n '=' index '..' index ['vector' | 'turned'] '{' {statement} '}'
@@ -137,7 +138,7 @@ class ElementParser : protected ValueParser {
     const size_t start = at_;
     const std::string name = identifier(what);
     constexpr std::string_view kTaken =
-        " array shared cluster l1 l2 for if else ahead store stream load "
+        " array shared cluster l1 l2 for if else ahead store stream tree load "
         "index philox min max send await barrier divisor shortcut cluster_barrier "
         "cluster_start ";
     const bool taken = kTaken.find(" " + name + " ") != kTaken.npos || register_of(name) ||
@@ -279,6 +280,7 @@ class TileParser : ElementParser {
     }
     if (first == "store") return store_one_or_many();
     if (first == "stream") return stream_block();
+    if (first == "tree") return reduce_array();
     if (first == "barrier") return barrier();
     if (first == "cluster_barrier") return cluster_barrier();
     if (first == "cluster_start") return cluster_start();
@@ -383,6 +385,16 @@ class TileParser : ElementParser {
     Statement all = store_vector(target, to, array, place, many);
     all.left = there;
     return all;
+  }
+
+  Statement reduce_array() {
+    Names ops;
+    for (Op op : {Op::sum, Op::prod, Op::max, Op::min})
+      ops[std::string(info(op).name)] = static_cast<int>(op);
+    const Op op = static_cast<Op>(look_up(ops, "reduction"));
+    const int array = look_up(arrays_, "array");
+    expect_word("x");
+    return tree_over(op, array, index());
   }
 
   Statement stream_block() {

@@ -13,10 +13,6 @@
 //     }
 //   }
 //
-// A large result that nobody reads soon goes past the caches, for an ordinary store first reads the line
-// that it will overwrite: half of the traffic of a copy. The loop fills a block in L1, which is sent
-// out in whole lines.
-//
 // Of an operand whose neighbours lie along another axis each line would serve one element: then a
 // thread goes over squares, transposes those of such operands into L2 and reads them from there.
 #include "tiny_compile/tile/points.h"
@@ -31,13 +27,11 @@
 #include "tiny_compile/loops/turned_loads.h"
 #include "tiny_compile/tile/pieces.h"
 #include "tiny_compile/tile/square.h"
+#include "tiny_compile/tile/stores.h"
 #include "tiny_compile/tile/vectors.h"
 
 namespace tiny_compile {
 namespace {
-
-// Elements: reads and writes take turns often (of 1024, AdamW took 1.3 times as long).
-constexpr int64_t kBlock = 128;
 
 // What the loops go over, while they are written.
 struct Points {
@@ -50,14 +44,6 @@ struct Points {
   const Axis& last() const { return kernel.axes[static_cast<size_t>(kernel.rows) - 1]; }
 };
 
-// A name that no size has.
-std::string unused(const Points& p, std::string name) {
-  const std::vector<Expr> taken = sizes(p.program);
-  const auto is_taken = [&](const Expr& size) { return size.name() == name; };
-  while (std::any_of(taken.begin(), taken.end(), is_taken)) name += "_";
-  return name;
-}
-
 // The scalars of a part of the points, as the tile has them.
 struct Values {
   Kernel kernel;
@@ -66,15 +52,6 @@ struct Values {
   std::vector<bool> left;                          // to be defined
   std::map<int, std::pair<int, Expr>> elements{};  // load -> where an array has it
 };
-
-// Of each axis the whole extent again: what is known of it where it is cut stands around the loops.
-Kernel over_whole_axes(Kernel kernel) {
-  Substitution whole;
-  for (const Axis& axis : kernel.axes) whole.push_back({axis.name, axis.symbol()});
-  for (Scalar& scalar : kernel.scalars) scalar.index = substitute(scalar.index, whole);
-  for (Step& step : kernel.steps) step.index = substitute(step.index, whole);
-  return kernel;
-}
 
 // Behind those that the tile has: each part computes its own.
 std::vector<int> added(Tile& tile, const Kernel& kernel) {
@@ -119,71 +96,19 @@ Body define_over(Values& v, uint64_t axes) {
 
 // --- loops over the last axis --------------------------------------------------------------------
 
-// Whether all results go past the caches: their blocks are in L1 side by side.
-bool streams(const Points& p) {
-  if (!schedule_of(p.kernel).stream) return false;
-  int64_t bytes = 0;
-  for (const Step& step : p.kernel.steps) bytes += kBlock * size_of(step.dtype);
-  if (bytes > p.program.machine.l1) return false;
-  const std::vector<bool> read = buffers_read(p.program, p.kernel);
-  return std::all_of(p.kernel.steps.begin(), p.kernel.steps.end(), [&](const Step& step) {
-    const Expr along = p.last().symbol();
-    return !read[step.buffer] && coefficient(step.index, along) == 1 &&
-           !depends_on(step.index - along, p.last().name);
-  });
-}
-
-// block0, block1, ...: one of a buffer, for all loops.
-int block_for(Points& p, int buffer) {
-  const auto known = p.blocks.find(buffer);
-  if (known != p.blocks.end()) return known->second;
-  const DType dtype = p.program.buffers[buffer].type.dtype;
-  Array block{str("block", p.blocks.size()), dtype, kBlock, Space::L1, is_half(dtype)};
-  return p.blocks[buffer] = add_array(p.tile, std::move(block));
-}
-
-Statement vector_loop(const Points& p, const Expr& from, const Expr& to, Body body) {
-  Statement loop = for_range(p.last().name, p.last().extent, from, to, std::move(body));
-  loop.vector = true;
-  return loop;
-}
-
-// A block after the other, all but the first from a multiple of its length on.
-Body stream_points(Points& p, const Values& v, const Expr& from, const Expr& to, Body each) {
-  const Expr &extent = p.last().extent, along = p.last().symbol(),
-             number = Expr::index(unused(p, "part"), ceil_div(extent, kBlock)),
-             start = Expr::index(unused(p, "start"), extent + 1),
-             next = Expr::index(unused(p, "next"), extent + 1);
-  Body sent;
-  for (const Step& step : v.kernel.steps) {
-    const int block = block_for(p, step.buffer);
-    each.push_back(set(block, along - start, v.ids[step.value]));
-    sent.push_back(stream(step.buffer, substitute(step.index, {{p.last().name, start}}), block,
-                          next - start));
-  }
-  Body filled = {vector_loop(p, start, next, std::move(each))};
-  append(filled, std::move(sent));
-  Body body = {let(start.name(), extent + 1, max(from, number * kBlock)),
-               let(next.name(), extent + 1, min(to, number * kBlock + kBlock)),
-               if_less(start, next, std::move(filled))};
-  return {for_range(number.name(), ceil_div(extent, kBlock), floor_div(from, kBlock),
-                    ceil_div(to, kBlock), std::move(body))};
-}
-
-Body store_points(const Points& p, const Values& v, const Expr& from, const Expr& to,
-                  Body each) {
-  for (const Step& step : v.kernel.steps)
-    each.push_back(store(step.buffer, step.index, v.ids[step.value]));
-  return {vector_loop(p, from, to, std::move(each))};
-}
-
 // What the row knows, then its points, which begin with `each`.
 Body loop_over(Points& p, Values& v, const Expr& from, const Expr& to, Body each = {}) {
   const uint64_t rows = (uint64_t{1} << p.kernel.rows) - 1;
   Body body = define_over(v, rows >> 1);
+  std::vector<const Step*> steps;
+  std::vector<int> values;
+  for (const Step& step : v.kernel.steps) {
+    steps.push_back(&step);
+    values.push_back(v.ids[step.value]);
+  }
   append(each, define_over(v, ~uint64_t{0}));
-  append(body, streams(p) ? stream_points(p, v, from, to, std::move(each))
-                          : store_points(p, v, from, to, std::move(each)));
+  append(body, store_loop(p.tile, p.blocks, {p.program, p.kernel, p.last(), steps, values},
+                          from, to, std::move(each)));
   return body;
 }
 
@@ -192,7 +117,7 @@ Body loop_over(Points& p, Values& v, const Expr& from, const Expr& to, Body each
 // An integer of this value: itself where it has a name.
 Expr named(Points& p, Body& body, const char* name, const Expr& extent, const Expr& value) {
   if (value.is_constant() || value.kind() == ExprKind::Symbol) return value;
-  const Expr symbol = Expr::index(unused(p, str(name, "_", p.pieces)), extent);
+  const Expr symbol = Expr::index(unused(p.program, str(name, "_", p.pieces)), extent);
   body.push_back(let(symbol.name(), extent, value));
   return symbol;
 }
@@ -227,9 +152,10 @@ Body over_rows(const Points& p, const std::function<Body(const Expr&, const Expr
   for (int axis = 0; axis + 1 < p.kernel.rows; axis++)
     count = count * p.kernel.axes[static_cast<size_t>(axis)].extent;
   const bool is_axis = p.kernel.rows == 2;
-  const Expr row = is_axis ? p.kernel.axes[0].symbol() : Expr::index(unused(p, "row"), count),
-             first = Expr::index(unused(p, "first"), extent),
-             last = Expr::index(unused(p, "last"), extent + 1);
+  const Expr row = is_axis ? p.kernel.axes[0].symbol()
+                           : Expr::index(unused(p.program, "row"), count),
+             first = Expr::index(unused(p.program, "first"), extent),
+             last = Expr::index(unused(p.program, "last"), extent + 1);
   std::vector<int> outer = row_axes(p.kernel);
   outer.pop_back();
   Body body = is_axis ? Body() : unpack(p.kernel, outer, row, {});
@@ -256,9 +182,9 @@ struct Side {
 };
 
 Side side_of(Points& p, Body& body, const char* what, const Axis& axis, const Expr& number) {
-  const Side side = {Expr::index(unused(p, str("first_", what)), axis.extent),
-                     Expr::index(unused(p, str("stop_", what)), axis.extent + 1),
-                     Expr::index(unused(p, what), kSquare)};
+  const Side side = {Expr::index(unused(p.program, str("first_", what)), axis.extent),
+                     Expr::index(unused(p.program, str("stop_", what)), axis.extent + 1),
+                     Expr::index(unused(p.program, what), kSquare)};
   body.push_back(let(side.first.name(), axis.extent, number * kSquare));
   body.push_back(
       let(side.stop.name(), axis.extent + 1, min(axis.extent, side.first + kSquare)));
@@ -275,9 +201,9 @@ Statement transpose(const Points& p, Values& v, int load, const Axis& row, const
   const auto [array, place] = v.elements.at(load);
   Body copy = {place_in(columns, p.last()), define(v.ids[load]),
                set(array, place, v.ids[load])};
-  Statement loop = for_range(
-      row.name, row.extent, rows.first, rows.stop,
-      {place_in(rows, row), vector_loop(p, columns.first, columns.stop, std::move(copy))});
+  Statement loop = for_range(row.name, row.extent, rows.first, rows.stop,
+                             {place_in(rows, row), vector_loop(p.last(), columns.first,
+                                                               columns.stop, std::move(copy))});
   loop.turned = true;
   return loop;
 }
@@ -307,7 +233,7 @@ Body over_squares(Points& p, Values& v, const std::vector<int>& loads) {
   std::vector<int> order = {along};
   for (int axis = p.kernel.rows; axis-- > 0;)
     if (axis != along) order.push_back(axis);
-  Expr rest = Expr::index(unused(p, "unit"), p.tile.units);
+  Expr rest = Expr::index(unused(p.program, "unit"), p.tile.units);
   const std::string unit = rest.name();
   uint64_t outer = 0;
   Side rows, columns;

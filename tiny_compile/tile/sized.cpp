@@ -84,6 +84,12 @@ Tile substitute(const Tile& tile, const Substitution& values) {
   return result;
 }
 
+bool has_empty_loop(const Kernel& kernel, const Substitution& numbers) {
+  return std::any_of(kernel.axes.begin(), kernel.axes.end(), [&](const Axis& axis) {
+    return substitute(axis.extent, numbers).is_constant(0);
+  });
+}
+
 std::vector<Substitution> some_numbers(const std::vector<Expr>& sizes) {
   std::vector<Substitution> all;
   const auto add = [&](const auto& number_of) {

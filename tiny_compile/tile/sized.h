@@ -14,4 +14,8 @@ Tile substitute(const Tile& tile, const Substitution& values);
 // between.
 std::vector<Substitution> some_numbers(const std::vector<Expr>& sizes);
 
+// Whether one of a kernel's loops does not turn for these numbers: then it runs as a kernel, for an index
+// may divide by what is 0.
+bool has_empty_loop(const Kernel& kernel, const Substitution& numbers);
+
 }  // namespace tiny_compile

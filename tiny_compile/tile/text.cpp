@@ -119,6 +119,9 @@ class TilePrinter {
       case StatementKind::Stream:
         return line(
             str("stream ", in_memory(s), " x ", s.place, " = ", tile_.arrays[s.array].name));
+      case StatementKind::Tree:
+        return line(
+            str("tree ", info(s.op).name, " ", tile_.arrays[s.array].name, " x ", s.index));
       case StatementKind::Ahead: return line(str("ahead ", in_memory(s), many(s)));
       case StatementKind::For:
         return block(str("for ", range(s), s.unrolled ? " unrolled" : "",

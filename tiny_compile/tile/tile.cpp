@@ -102,6 +102,15 @@ Statement stream(int buffer, const Expr& index, int array, const Expr& count) {
   return s;
 }
 
+Statement tree_over(Op op, int array, const Expr& count) {
+  Statement s;
+  s.kind = StatementKind::Tree;
+  s.op = op;
+  s.array = array;
+  s.index = count;
+  return s;
+}
+
 Statement ahead_of(int buffer, const Expr& index, int64_t width) {
   Statement s = load_vector(-1, {}, buffer, index, static_cast<int>(width));
   s.kind = StatementKind::Ahead;
@@ -135,12 +144,6 @@ Statement if_less(const Expr& index, const Expr& than, Body body) {
   return s;
 }
 
-Statement if_true(int value, Body body) {
-  Statement s = if_less(0, 0, std::move(body));
-  s.value = value;
-  return s;
-}
-
 namespace {
 
 Statement with_body(StatementKind kind, Body body) {
@@ -151,6 +154,12 @@ Statement with_body(StatementKind kind, Body body) {
 }
 
 }  // namespace
+
+Statement if_true(int value, Body body) {
+  Statement s = with_body(StatementKind::If, std::move(body));
+  s.value = value;
+  return s;
+}
 
 Statement otherwise(Body body) { return with_body(StatementKind::Else, std::move(body)); }
 

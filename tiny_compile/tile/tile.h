@@ -63,6 +63,8 @@ struct Array {
 //            of range an error is raised and the array stays as it is
 //   Store    buffer[index] = value
 //   StoreAll buffer[index ..] = array[place ..], `width` neighbours in one access, or the first `left`
+//   Tree     array[0] = what its first `index` elements, one at least, come to by the contract's tree of
+//            `op`, a sum, product, maximum or minimum of floats; the others are used up; on a CPU
 //   Ahead    buffer[index ..], `width` neighbours of them, will be read soon: nothing else
 //   Stream   buffer[index ..] = the first `place` elements of an array, past the caches; on a CPU
 //   For      body for name = from .. index - 1, below `place`; `unrolled`: indices of registers may
@@ -92,6 +94,7 @@ enum class StatementKind : uint8_t {
   Store,
   StoreAll,
   Stream,
+  Tree,
   Ahead,
   For,
   If,
@@ -113,6 +116,7 @@ struct Statement {
   int array = -1;   // of the tile
   int buffer = -1;  // of the program
   int width = 1;
+  Op op = Op::sum;  // of a tree
   bool unrolled = false, vector = false, turned = false;
   std::vector<Statement> body;
   bool operator==(const Statement&) const = default;
@@ -154,6 +158,7 @@ Statement load_vector(int array, const Expr& place, int buffer, const Expr& inde
 Statement store(int buffer, const Expr& index, int value);
 Statement store_vector(int buffer, const Expr& index, int array, const Expr& place, int width);
 Statement stream(int buffer, const Expr& index, int array, const Expr& count);
+Statement tree_over(Op op, int array, const Expr& count);
 Statement ahead_of(int buffer, const Expr& index, int64_t width);
 Statement for_each(const std::string& name, int64_t extent, bool unrolled, Body body);
 Statement for_range(const std::string& name, const Expr& extent, const Expr& from,

@@ -16,6 +16,7 @@
 #include "tiny_compile/tile/packs.h"
 #include "tiny_compile/tile/parse.h"
 #include "tiny_compile/tile/points.h"
+#include "tiny_compile/tile/rows.h"
 #include "tiny_compile/tile/verify.h"
 
 namespace tiny_compile {
@@ -58,6 +59,7 @@ void renumber(Body& body, const std::function<int(int)>& number) {
 std::optional<Tile> lowered(const Program& program, const Kernel& kernel, bool is_shared) {
   if (!becomes_tile(program, kernel)) return std::nullopt;
   if (has_points(program, kernel)) return lower_points(program, kernel);
+  if (has_rows(program, kernel)) return lower_rows(program, kernel);
   if (has_packs(program, kernel))
     return lower_packs(program, kernel, is_shared && is_counted(kernel));
   return lower_to_tile(program, kernel);
@@ -95,7 +97,8 @@ Scheduled scheduled(const Tiles& tiles, size_t kernel, int sized) {
 }
 
 bool becomes_tile(const Program& program, const Kernel& kernel) {
-  if (program.target == Target::Cpp) return has_points(program, kernel);
+  if (program.target == Target::Cpp)
+    return has_points(program, kernel) || has_rows(program, kernel);
   return schedule_of(kernel).strategy == Strategy::Layouts || has_packs(program, kernel);
 }
 

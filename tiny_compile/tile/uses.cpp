@@ -121,6 +121,22 @@ void Accesses::check_stream(const Statement& s) {
   use(s.buffer, true);
 }
 
+void Accesses::check_tree(const Statement& s) {
+  require(is_on_cpu(tile_), "a GPU does not do this");
+  check_element(s.array, 0);
+  const Array& array = tile_.arrays[s.array];
+  require(array.dtype == DType::f32 || array.dtype == DType::f64, array.name, " is ",
+          array.dtype, ": a tree is of f32 or f64");
+  const bool is_whole =
+      array.size % kChunk == 0 || (array.size < kChunk && (array.size & (array.size - 1)) == 0);
+  require(is_whole, array.name, " has ", array.size,
+          " elements: a tree takes a power of two, or chunks of ", kChunk);
+  check_readable(s.index);
+  require(known.is_at_least_zero(s.index - 1) && known.is_at_least_zero(array.size - s.index),
+          "a tree over ", s.index, " elements of ", array.name, ", which has ", array.size,
+          ", as far as is known");
+}
+
 void Accesses::check_ahead(const Statement& s) {
   require(is_buffer(s.buffer), "no such buffer");
   check_place(s.buffer, s.index + (s.width - 1), -1, 0, false);

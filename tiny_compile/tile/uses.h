@@ -37,6 +37,7 @@ class Accesses {
   bool ends_in_time(const Statement& s, size_t places);
 
   void check_stream(const Statement& s);
+  void check_tree(const Statement& s);
   void check_ahead(const Statement& s);
   void use(int buffer, bool stores) const;
   void check_read(const Scalar& s);

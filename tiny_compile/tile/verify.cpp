@@ -83,6 +83,8 @@ bool is_for_one_thread(const Statement& s) {
     case StatementKind::Set:
     case StatementKind::Store:
     case StatementKind::Stream:
+    case StatementKind::Tree:
+    case StatementKind::Ahead:
     case StatementKind::For:
     case StatementKind::If:
     case StatementKind::Else: return true;
@@ -151,6 +153,7 @@ class TileVerifier {
       case StatementKind::Load: return check_load(s);
       case StatementKind::StoreAll: return accesses_.check_vector(s);
       case StatementKind::Stream: return accesses_.check_stream(s);
+      case StatementKind::Tree: return accesses_.check_tree(s);
       case StatementKind::Store: return check_store(s);
       case StatementKind::Ahead: return accesses_.check_ahead(s);
       case StatementKind::For: return check_loop(s);
@@ -224,7 +227,8 @@ class TileVerifier {
             " is below no number, or unrolled");
     const auto has = [&](StatementKind kind) { return s.vector && contains_any(s.body, kind); };
     require(!has(StatementKind::For), "a loop in one of vectors");
-    require(!has(StatementKind::Stream), "a loop of vectors streams no array");
+    require(!has(StatementKind::Tree) && !has(StatementKind::Stream),
+            "a loop of vectors reduces or streams no array");
     if (s.turned) check_square(s);
     accesses_.check_readable(s.from);
     accesses_.check_readable(s.index);

@@ -1,0 +1,185 @@
+// Rows that are reduced on a CPU are tile programs: they mean what their kernels do, read back as they
+// print, and a tree over what is not there is refused.
+#include "tests/catch.h"
+#include "tests/tile/random_points.h"
+#include "tiny_compile/cli/inputs.h"
+#include "tiny_compile/runtime/cpp_toolchain.h"
+#include "tiny_compile/runtime/executable.h"
+#include "tiny_compile/tile/interpreter.h"
+#include "tiny_compile/tile/verify.h"
+#include "tiny_compile/tiny_compile.h"
+
+using namespace tiny_compile;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+// y = op of x's rows, and z = x - y where that is of the same dtype.
+Program reduced(const std::string& op, const std::string& dtype, int rows, int length,
+                const std::string& result, const std::string& schedule = "") {
+  const bool same = result == dtype && dtype != "bool";
+  const std::string type = str(dtype, "[", rows * length, "]");
+  return parse_program(str("program f {\n  input x: ", type, "\n  output y: ", result, "[",
+                           rows, "]\n", same ? "  output z: " + type + "\n" : "",
+                           "  kernel k rows(i0: ", rows, ") {\n    r0: ", result, " = ", op,
+                           "(j0: ", length, ") load x[i0*", length,
+                           " + j0]\n    store y[i0] = r0\n",
+                           same ? str("    store z[i0*", length, " + j0] for (j0: ", length,
+                                      ") = sub(load x[i0*", length, " + j0], r0)\n")
+                                : "",
+                           "    schedule rows", schedule, "\n  }\n  launch k\n  return y",
+                           same ? ", z" : "", "\n}\n"));
+}
+
+std::vector<Tensor> run(const Tiles& tiles, const std::vector<Tensor>& inputs) {
+  const Source source = emit(tiles);
+  return Executable(tiles.program, source, build_cpp(source.text, default_toolchain()))
+      .run(inputs);
+}
+
+bool all_same(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  bool same = a.size() == b.size();
+  for (size_t k = 0; same && k < a.size(); k++) same = same_bits(a[k], b[k]);
+  return same;
+}
+
+void check_row(const Program& program, bool compiles) {
+  const Tiles tiles = lower_to_tiles(program);
+  REQUIRE(has_tile(tiles));
+  CHECK_NOTHROW(verify(tiles));
+  CHECK(parse_tiles(print(tiles)) == tiles);
+  const std::vector<Tensor> inputs = seeded_inputs(program, 3, {}),
+                            want = interpret(program, inputs);
+  CHECK(all_same(interpret(tiles, inputs), want));
+  if (compiles) CHECK(all_same(run(tiles, inputs), want));
+}
+
+}  // namespace
+
+TEST_CASE("a row's chunks are reduced in L1", "[tile][points]") {
+  const std::string text = print(lower_to_tiles(reduced("sum", "f32", 3, 2500, "f32")));
+  CHECK_THAT(text, ContainsSubstring("tile k units 3") &&
+                       ContainsSubstring("l1 t_f32: f32[1024]") &&
+                       ContainsSubstring("tree sum t_f32 x 452") &&
+                       ContainsSubstring("tree sum part0_f32 x 3") &&
+                       ContainsSubstring("r0 = part0_f32[0]"));
+}
+
+TEST_CASE("rows' tiles have the bits of their kernels", "[tile][points]") {
+  const std::pair<const char*, const char*> kinds[] = {
+      {"sum", "f32"},  {"sum_exp", "f32"}, {"max", "f32"}, {"min", "f64"},
+      {"prod", "f64"}, {"sum", "bf16"},    {"max", "f16"}, {"sum_exp", "f64"}};
+  for (const auto& [op, dtype] : kinds) {
+    for (int length : {1, 7, 100, 1000, 1024, 1025, 2048, 5000}) {
+      for (const char* schedule : {"", " unroll=1", " stream=1 grain=2"}) {
+        INFO(op << " " << dtype << " " << length << schedule);
+        check_row(reduced(op, dtype, 3, length, dtype, schedule),
+                  length == 1000 || length == 5000);
+      }
+    }
+  }
+}
+
+TEST_CASE("what is exact goes in any order", "[tile][points]") {
+  const std::tuple<const char*, const char*, const char*> kinds[] = {
+      {"sum", "i32", "i64"},   {"sum", "bool", "i64"},   {"max", "i8", "i8"},
+      {"any", "bool", "bool"}, {"argmax", "f32", "i64"}, {"argmin", "bf16", "i64"},
+      {"argmax", "i32", "i64"}};
+  for (const auto& [op, dtype, result] : kinds) {
+    for (int length : {1, 63, 64, 65, 1000}) {
+      INFO(op << " " << dtype << " " << length);
+      check_row(reduced(op, dtype, 3, length, result), length == 1000);
+    }
+  }
+}
+
+TEST_CASE("one tile of rows serves all sizes", "[tile][points]") {
+  for (const char* op : {"sum", "max", "sum_exp", "prod"}) {
+    const Program program = parse_program(
+        str("program f[n: 1..6000, m: 1..64] {\n  input x: f32[m,n]\n  output y: f32[m]\n"
+            "  output z: f32[m,n]\n  kernel k rows(i0: m) {\n    r0: f32 = ",
+            op, "(j0: n) load x[i0*n + j0]\n    store y[i0] = r0\n",
+            "    store z[i0*n + j0] for (j0: n) = sub(load x[i0*n + j0], r0)\n"
+            "    schedule rows\n  }\n  launch k\n  return y, z\n}\n"));
+    const Tiles tiles = lower_to_tiles(program);
+    CHECK_NOTHROW(verify(tiles));
+    CHECK(parse_tiles(print(tiles)) == tiles);
+    for (const auto& shape :
+         std::vector<Sizes>{{1, 1}, {3, 37}, {2, 1023}, {2, 1024}, {5, 1025}, {2, 5000}}) {
+      INFO(op << " " << shape[1]);
+      const std::vector<Tensor> inputs = {randn(shape)}, want = interpret(program, inputs);
+      CHECK(all_same(interpret(tiles, inputs), want));
+      if (shape[1] == 1025) CHECK(all_same(run(tiles, inputs), want));
+    }
+  }
+}
+
+TEST_CASE("rows that end early have no more elements than there are", "[tile][points]") {
+  const Program program = parse_program(
+      "program f {\n  input x: f32[3000]\n  output y: f32[3]\n  kernel k rows(i0: 3) {\n"
+      "    $0 = lt(index[i0*1024 + j0], i64 3000)\n"
+      "    r0: f32 = sum(j0: 1024) where($0, load x[i0*1024 + j0] if $0 else 0.0, f32 -0.0)\n"
+      "    store y[i0] = r0\n    schedule rows\n  }\n  launch k\n  return y\n}\n");
+  CHECK_THAT(print(lower_to_tiles(program)),
+             ContainsSubstring("count0: 1025 = min(-i0*1024 + 3000, 1024)"));
+  check_row(program, true);
+}
+
+TEST_CASE("loops over several axes go run by run", "[tile][points]") {
+  const auto program = [](const std::string& loops, const std::string& index, int count) {
+    return parse_program(str("program f {\n  input x: f32[", count, "]\n  output y: f32[1]\n",
+                             "  kernel k rows(i0: 1) {\n    r0: f32 = sum(", loops, ") load x[",
+                             index, "]\n    store y[i0] = r0\n",
+                             "    schedule rows\n  }\n  launch k\n  return y\n}\n"));
+  };
+  for (const auto& [loops, index, count] :
+       std::vector<std::tuple<const char*, const char*, int>>{
+           {"j0: 30, j1: 100", "j1*30 + j0", 3000},
+           {"j0: 40, j1: 64", "j0*64 + j1", 2560},
+           {"j0: 900, j1: 3", "j0*3 + j1", 2700},
+           {"j0: 3000", "j0 % 100*30 + j0/100", 3000},
+           {"j0: 4096", "j0 % 64*64 + j0/64", 4096},
+           {"j0: 4000", "(j0 + 24)/64*64 + (j0 + 24) % 64", 4024}}) {
+    INFO(loops << " " << index);
+    check_row(program(loops, index, count), true);
+  }
+}
+
+TEST_CASE("random graphs' tiles of rows are sound, and mean what they say", "[tile][points]") {
+  int seen = 0;
+  for (uint64_t seed = 1000; seed <= 1150; seed++) {
+    INFO("seed " << seed);
+    const Program program = random_points(seed, 8);
+    const Tiles tiles = lower_to_tiles(program);
+    for (size_t k = 0; k < tiles.of_kernel.size(); k++)
+      seen += tiles.of_kernel[k] && program.kernels[k].schedule->strategy == Strategy::Rows;
+    CHECK_NOTHROW(verify(tiles));
+    CHECK(parse_tiles(print(tiles)) == tiles);
+    const std::vector<Tensor> inputs = seeded_inputs(program, seed, {});
+    try {
+      const std::vector<Tensor> want = interpret(program, inputs);
+      CHECK(all_same(interpret(tiles, inputs), want));
+    } catch (const Error&) {  // of an index out of range
+      CHECK_THROWS_AS(interpret(tiles, inputs), Error);
+    }
+  }
+  CHECK(seen > 20);
+}
+
+TEST_CASE("a tree over what is not there is refused", "[tile][points]") {
+  const Tiles tiles = lower_to_tiles(reduced("sum", "f32", 3, 2500, "f32"));
+  const std::string text = print(tiles);
+  const auto refused = [&](const std::string& old, const std::string& by,
+                           const std::string& why) {
+    INFO(by);
+    const size_t at = text.find(old);
+    REQUIRE(at != std::string::npos);
+    CHECK_THROWS_WITH(parse_tiles(std::string(text).replace(at, old.size(), by)),
+                      ContainsSubstring("line ") && ContainsSubstring(why));
+  };
+  refused("tree sum t_f32 x 452", "tree sum t_f32 x 1025", "which has 1024");
+  refused("tree sum t_f32 x 452", "tree sum t_f32 x i0", "which has 1024");
+  refused("tree sum t_f32 x 452", "tree any t_f32 x 452", "reduction");
+  refused("t_f32: f32[1024]", "t_f32: f32[1025]", "a power of two");
+  refused("t_f32: f32[1024]", "t_f32: f32[2048] packed", "packed");
+}

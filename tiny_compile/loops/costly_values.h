@@ -1,0 +1,31 @@
+// What a CPU computes once for several loops, and what it must not compute for nothing.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "tiny_compile/loops/program.h"
+
+namespace tiny_compile {
+
+// Of each scalar, the loops around all of its uses that a size of 0 may keep from turning, if it is one
+// that would then read what is not there or raise an error.
+std::vector<uint64_t> loops_that_may_not_turn(const Kernel& kernel);
+
+// Whether a CPU should rather read it from the caches than compute it again.
+bool is_costly_again(const Scalar& scalar);
+
+inline constexpr int64_t kMostKeptBytes =
+    256 * 1024;  // of a value; of all of them four times as much
+
+// The values worth it that several steps over the same loops use, with these loops. `axes`: of each
+// scalar those that it depends on; `pass_of`: of each step its pass, which shares values without
+// keeping them; each step alone where it is empty.
+std::map<int, std::vector<int>> costly_values(const Kernel& kernel,
+                                              const std::vector<uint64_t>& axes,
+                                              const std::vector<int>& pass_of,
+                                              const std::function<bool(const Scalar&)>& worth,
+                                              int64_t most_bytes, int64_t most_of_all);
+
+}  // namespace tiny_compile

@@ -1,0 +1,100 @@
+// Which scalars has an element of a row? Those that its step needs, but what the row has already or an
+// earlier step has kept:
+//
+//   store z[i0*1000 + j0] for (j0: 1000) = div($2, r1)   =>   $2 = keep_2[j0] ; $3 = div($2, r1)
+//
+// Where several elements stand side by side, each has its own: of load x[j0], load x[l + 128].
+#include "tiny_compile/tile/row_elements.h"
+
+#include <algorithm>
+
+#include "tiny_compile/loops/kept_values.h"
+#include "tiny_compile/tile/stores.h"
+
+namespace tiny_compile {
+namespace {
+
+bool is_given(const Scalar& scalar) {  // no line computes it
+  return scalar.kind == ScalarKind::Constant || scalar.kind == ScalarKind::Register;
+}
+
+// The scalar for another place.
+int moved(RowTile& r, int id, const std::vector<int>& ids, const Substitution& axes) {
+  Scalar scalar = r.kernel.scalars[id];
+  for (int& operand : scalar.operands) operand = ids[operand];
+  if (scalar.mask >= 0) scalar.mask = ids[scalar.mask];
+  scalar.index = substitute(scalar.index, axes);
+  r.tile.kernel.scalars.push_back(std::move(scalar));
+  return static_cast<int>(r.tile.kernel.scalars.size()) - 1;
+}
+
+}  // namespace
+
+Expr RowTile::index(const std::string& name, const Expr& extent) const {
+  return Expr::index(unused(program, name), extent);
+}
+
+int scratch(RowTile& r, const std::string& name, DType dtype, int64_t size) {
+  const auto known = r.arrays.find(name);
+  if (known == r.arrays.end())
+    return r.arrays[name] = add_array(r.tile, {name, dtype, size, Space::L1});
+  Array& array = r.tile.arrays[known->second];
+  array.size = std::max(array.size, size);
+  return known->second;
+}
+
+int computed(RowTile& r, Body& body, Op op, DType dtype, std::vector<int> operands) {
+  const int id = add_apply(r.tile, op, dtype, std::move(operands));
+  body.push_back(define(id));
+  return id;
+}
+
+int read_back(RowTile& r, Body& body, int array, const Expr& index) {
+  const int id = add_element(r.tile, array, index);
+  body.push_back(define(id));
+  return id;
+}
+
+uint64_t row_scope(const RowTile& r) {
+  return ((uint64_t{1} << r.kernel.rows) - 1) | kRegisters;
+}
+
+std::vector<int> wanted_by(const RowTile& r, const std::vector<const Step*>& steps) {
+  std::vector<int> roots;
+  for (const Step* step : steps) roots.push_back(step->value);
+  return evaluated_for(r.kernel, roots, [&](int id) { return r.kept.count(id) > 0; });
+}
+
+Body define_within(const RowTile& r, const std::vector<int>& wanted, uint64_t axes,
+                   std::vector<bool>& defined) {
+  Body body;
+  for (int id : wanted) {
+    if (defined[id] || is_given(r.kernel.scalars[id]) || (r.needs[id] & ~axes) != 0) continue;
+    defined[id] = true;
+    body.push_back(define(r.ids[id]));
+  }
+  return body;
+}
+
+RowElement element_at(RowTile& r, const std::vector<int>& wanted,
+                      const std::vector<bool>& defined, const RowPlace& place) {
+  RowElement e{{}, r.ids};
+  for (int id : wanted) {
+    if (defined[id] || is_given(r.kernel.scalars[id])) continue;
+    const bool has_names = place.axes.empty(), is_kept = r.kept.count(id) > 0;
+    if (is_kept && has_names) {
+      e.body.push_back(define_from(r.ids[id], r.keeps.at(id), place.flat));
+      continue;
+    }
+    if (is_kept)
+      e.ids[id] = add_element(r.tile, r.keeps.at(id), place.flat);
+    else if (!has_names)
+      e.ids[id] = moved(r, id, e.ids, place.axes);
+    e.body.push_back(define(e.ids[id]));
+    if (!is_kept && r.keeps.count(id) > 0)
+      e.body.push_back(set(r.keeps.at(id), place.flat, e.ids[id]));
+  }
+  return e;
+}
+
+}  // namespace tiny_compile

@@ -1,0 +1,213 @@
+// What does a thread do for a row? Its steps in order, each over all of the row:
+//
+//   rows(i0: 64) { r0 = sum(j0: 100) load x[i0*100 + j0] ; store y[i0*100 + j0] for (j0: 100) = div(.., r0) }
+// =>
+//   for i0: 64 = begin .. end {
+//     for j0: 100 vector { $0 = load x[i0*100 + j0] ; t_f32[j0] = $0 }
+//     tree sum t_f32 x 100
+//     r0 = t_f32[0]
+//     for j0: 100 vector { $0 = load x[i0*100 + j0] ; $1 = div($0, r0) ; store y[i0*100 + j0] = $1 }
+//   }
+//
+// What is costly and serves several loops is kept in an array over them.
+#include "tiny_compile/tile/rows.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "tiny_compile/graph/scan.h"
+#include "tiny_compile/loops/costly_values.h"
+#include "tiny_compile/loops/ends_of_rows.h"
+#include "tiny_compile/tile/row_reductions.h"
+#include "tiny_compile/tile/stores.h"
+#include "tiny_compile/tile/vectors.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int64_t kWorkAlone = 1 << 13;  // elements, some us, that one thread does alone
+
+// Of each scalar the axes that have values where it is computed, and whether registers have.
+std::vector<uint64_t> needs_of(const Kernel& kernel) {
+  const std::vector<uint64_t> loops = loops_that_may_not_turn(kernel);
+  std::vector<uint64_t> all;
+  for (size_t id = 0; id < kernel.scalars.size(); id++) {
+    const Scalar& scalar = kernel.scalars[id];
+    uint64_t needs = loops[id] | (scalar.kind == ScalarKind::Register ? kRegisters : 0);
+    for (size_t a = 0; a < kernel.axes.size(); a++)
+      needs |= uint64_t{depends_on(scalar.index, kernel.axes[a].name)} << a;
+    for (int operand : scalar.operands) needs |= all[operand];
+    if (scalar.mask >= 0) needs |= all[scalar.mask];
+    all.push_back(needs);
+  }
+  return all;
+}
+
+int register_of(const Kernel& kernel, int step) {
+  for (size_t id = 0; id < kernel.scalars.size(); id++) {
+    const Scalar& scalar = kernel.scalars[id];
+    if (scalar.kind == ScalarKind::Register && scalar.step == step) return static_cast<int>(id);
+  }
+  return -1;
+}
+
+// The kernel's own where it has them; registers always.
+void add_scalars(RowTile& r) {
+  const size_t count = r.kernel.scalars.size();
+  r.ids.resize(count);
+  std::iota(r.ids.begin(), r.ids.end(), 0);
+  if (r.kernel.scalars == r.tile.kernel.scalars) return;
+  for (size_t id = 0; id < count; id++) {
+    Scalar scalar = r.kernel.scalars[id];
+    if (scalar.kind == ScalarKind::Register) {
+      r.ids[id] = register_of(r.tile.kernel, scalar.step);
+      continue;
+    }
+    for (int& operand : scalar.operands) operand = r.ids[operand];
+    if (scalar.mask >= 0) scalar.mask = r.ids[scalar.mask];
+    r.ids[id] = static_cast<int>(r.tile.kernel.scalars.size());
+    r.tile.kernel.scalars.push_back(std::move(scalar));
+  }
+}
+
+void plan_kept(RowTile& r) {
+  const int64_t most = std::min(4 * kMostKeptBytes, r.program.machine.l2 / 2);
+  for (const auto& [id, inner] :
+       costly_values(r.kernel, r.needs, {}, is_costly_again, kMostKeptBytes, most)) {
+    int64_t count = 1;
+    for (int axis : inner) count *= r.kernel.axes[axis].extent.bounds().high;
+    const DType dtype = r.kernel.scalars[id].dtype;
+    r.keeps[id] = add_array(r.tile, {str("keep_", id), dtype, count, Space::L2});
+  }
+}
+
+// --- stores ----------------------------------------------------------------------------------------
+
+// Stores s, s+1, ... over the same loops share them.
+size_t end_of_stores(const Kernel& kernel, size_t step) {
+  size_t end = step;
+  while (end < kernel.steps.size() && kernel.steps[end].kind == StepKind::Store &&
+         kernel.steps[end].inner == kernel.steps[step].inner)
+    end++;
+  return end;
+}
+
+Body store_row(RowTile& r, size_t first, size_t end) {
+  std::vector<const Step*> steps;
+  std::vector<int> values;
+  for (size_t s = first; s < end; s++) {
+    steps.push_back(&r.kernel.steps[s]);
+    values.push_back(r.ids[steps.back()->value]);
+  }
+  const std::vector<int> wanted = wanted_by(r, steps), &inner = steps[0]->inner;
+  Body body = define_within(r, wanted, row_scope(r), r.defined);
+  if (inner.empty()) {
+    for (size_t k = 0; k < steps.size(); k++)
+      body.push_back(store(steps[k]->buffer, steps[k]->index, values[k]));
+    return body;
+  }
+  std::vector<bool> defined = r.defined;
+  std::vector<Body> outer;
+  uint64_t scope = row_scope(r);
+  Expr flat = 0;
+  for (int axis : inner) {
+    flat = flat * r.kernel.axes[axis].extent + r.kernel.axes[axis].symbol();
+    scope |= uint64_t{1} << axis;
+    if (axis != inner.back()) outer.push_back(define_within(r, wanted, scope, defined));
+  }
+  const Axis& along = r.kernel.axes[inner.back()];
+  Body loops = store_loop(r.tile, r.blocks, {r.program, r.kernel, along, steps, values}, 0,
+                          along.extent, element_at(r, wanted, defined, {flat}).body);
+  for (size_t k = outer.size(); k-- > 0;) {
+    const Axis& axis = r.kernel.axes[inner[k]];
+    append(outer[k], std::move(loops));
+    loops = {for_range(axis.name, axis.extent, 0, axis.extent, std::move(outer[k]))};
+  }
+  append(body, std::move(loops));
+  for (int id : wanted) {
+    if (r.keeps.count(id) > 0) r.kept.insert(id);
+  }
+  return body;
+}
+
+// --- rows ------------------------------------------------------------------------------------------
+
+Body row_steps(RowTile& r) {
+  Body body;
+  for (size_t s = 0; s < r.kernel.steps.size();) {
+    const bool stores = r.kernel.steps[s].kind == StepKind::Store;
+    const size_t end = stores ? end_of_stores(r.kernel, s) : s + 1;
+    append(body, stores ? store_row(r, s, end) : reduce_row(r, static_cast<int>(s)));
+    s = end;
+  }
+  return body;
+}
+
+// What L1 has no room for is in L2, the largest first.
+void settle_spaces(RowTile& r) {
+  int64_t bytes = 0;
+  for (const Array& array : r.tile.arrays)
+    if (array.space == Space::L1) bytes += array.size * bytes_of_element(array);
+  while (bytes > r.program.machine.l1) {
+    Array* largest = nullptr;
+    for (Array& array : r.tile.arrays) {
+      if (array.space == Space::L1 && (!largest || array.size > largest->size))
+        largest = &array;
+    }
+    largest->space = Space::L2;
+    bytes -= largest->size * bytes_of_element(*largest);
+  }
+}
+
+bool is_of_rows(const Step& step) {
+  return step.kind == StepKind::Store ||
+         (step.kind == StepKind::Reduce && !has_running_results(step.op));
+}
+
+}  // namespace
+
+bool has_rows(const Program& program, const Kernel& kernel) {
+  return program.target == Target::Cpp && schedule_of(kernel).strategy == Strategy::Rows &&
+         !row_count(kernel).is_constant(0) &&
+         std::all_of(kernel.steps.begin(), kernel.steps.end(), is_of_rows);
+}
+
+Tile lower_rows(const Program& program, const Kernel& kernel) {
+  RowTile r{program, with_ends_of_rows(kernel)};
+  for (size_t a = 0; a < kernel.axes.size(); a++) {
+    Expr& extent = r.kernel.axes[a].extent;
+    if (extent != kernel.axes[a].extent) r.ends[static_cast<int>(a)] = extent;
+    extent = kernel.axes[a].extent;
+  }
+  r.kernel = over_whole_axes(std::move(r.kernel));
+  r.tile.kernel = kernel;
+  r.tile.units = row_count(kernel);
+  r.tile.grain = grain_of(kernel);
+  r.needs = needs_of(r.kernel);
+  r.defined.resize(r.kernel.scalars.size());
+  add_scalars(r);
+  plan_kept(r);
+  std::vector<const Step*> steps;
+  for (const Step& step : r.kernel.steps) steps.push_back(&step);
+  Body body = define_within(r, wanted_by(r, steps), 0, r.defined);
+  const bool is_axis = kernel.rows == 1;
+  const Expr row = is_axis ? kernel.axes[0].symbol() : r.index("row", r.tile.units);
+  Body each = is_axis ? Body() : unpack(r.kernel, row_axes(r.kernel), row, {});
+  append(each, row_steps(r));
+  body.push_back(
+      for_range(row.name(), r.tile.units, begin_of(r.tile), end_of(r.tile), std::move(each)));
+  r.tile.body = std::move(body);
+  settle_spaces(r);
+  return numbered(std::move(r.tile), kernel.scalars.size());
+}
+
+Expr grain_of(const Kernel& kernel) {
+  const Schedule schedule = schedule_of(kernel);
+  Expr work = 0;
+  for (const Step& step : kernel.steps) work = work + inner_count(kernel, step);
+  if (work.is_constant()) return std::max<int64_t>(schedule.grain, 1);
+  if (schedule.strategy == Strategy::Columns) work = work * columns_unit(schedule);
+  return max(schedule.grain, floor_div(kWorkAlone, max(work, 1)));
+}
+
+}  // namespace tiny_compile

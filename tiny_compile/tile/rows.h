@@ -1,0 +1,18 @@
+// A kernel of rows that are reduced on a CPU => a tile program.
+#pragma once
+
+#include "tiny_compile/tile/tile.h"
+
+namespace tiny_compile {
+
+// Whether a kernel's tile is made so: its schedule is Strategy::Rows, and its steps reduce and store.
+bool has_rows(const Program& program, const Kernel& kernel);
+
+// Of such a kernel. A unit is a row.
+Tile lower_rows(const Program& program, const Kernel& kernel);
+
+// Rows that are worth a thread: the schedule's. Those whose length is a size may be shorter than those
+// that it is for: then so many that a thread is worth asking.
+Expr grain_of(const Kernel& kernel);
+
+}  // namespace tiny_compile

@@ -1,0 +1,110 @@
+// How are results written? A large one that nobody reads soon goes past the caches, for an ordinary store
+// first reads the line that it will overwrite: half of the traffic of a copy. The loop fills a block in
+// L1, which is sent out in whole lines:
+//
+//   for i1: 300 = first .. last vector { store y[i0*300 + i1] = $1 }
+// =>
+//   for part: 3 = first/128 .. (last + 127)/128 {
+//     start: 301 = max(first, part*128)
+//     next: 301 = min(last, part*128 + 128)
+//     if start < next {
+//       for i1: 300 = start .. next vector { block0[i1 - start] = $1 }
+//       stream y[i0*300 + start] x next - start = block0
+//     }
+//   }
+//
+// all but the first from a multiple of its length on.
+#include "tiny_compile/tile/stores.h"
+
+#include <algorithm>
+
+namespace tiny_compile {
+namespace {
+
+// Elements: reads and writes take turns often (of 1024, AdamW took 1.3 times as long).
+constexpr int64_t kBlock = 128;
+
+// Whether all of the results go past the caches: their blocks are in L1 side by side.
+bool streams(const StoreLoop& s) {
+  if (!schedule_of(s.kernel).stream) return false;
+  int64_t bytes = 0;
+  for (const Step* step : s.steps) bytes += kBlock * size_of(step->dtype);
+  if (bytes > s.program.machine.l1) return false;
+  const std::vector<bool> read = buffers_read(s.program, s.kernel);
+  const Expr along = s.along.symbol();
+  return std::all_of(s.steps.begin(), s.steps.end(), [&](const Step* step) {
+    return !read[step->buffer] && coefficient(step->index, along) == 1 &&
+           !depends_on(step->index - along, s.along.name);
+  });
+}
+
+// block0, block1, ...: one of a buffer, for all loops.
+int block_for(Tile& tile, std::map<int, int>& blocks, DType dtype, int buffer) {
+  const auto known = blocks.find(buffer);
+  if (known != blocks.end()) return known->second;
+  Array block{str("block", blocks.size()), dtype, kBlock, Space::L1, is_half(dtype)};
+  return blocks[buffer] = add_array(tile, std::move(block));
+}
+
+Body stream_points(Tile& tile, std::map<int, int>& blocks, const StoreLoop& s, const Expr& from,
+                   const Expr& to, Body each) {
+  const Expr &extent = s.along.extent, along = s.along.symbol(),
+             number = Expr::index(unused(s.program, "part"), ceil_div(extent, kBlock));
+  Body body;
+  // An end that is another's or a part's, by its name.
+  const auto end = [&](const char* name, const Expr& value, ExprKind kind) {
+    if (value.is_constant() || value.kind() != kind) return value;
+    const Expr symbol = Expr::index(unused(s.program, name), extent + 1);
+    body.push_back(let(symbol.name(), extent + 1, value));
+    return symbol;
+  };
+  const Expr start = end("start", max(from, number * kBlock), ExprKind::Max),
+             next = end("next", min(to, number * kBlock + kBlock), ExprKind::Min);
+  Body sent;
+  for (size_t k = 0; k < s.steps.size(); k++) {
+    const Step& step = *s.steps[k];
+    const DType dtype = s.program.buffers[step.buffer].type.dtype;
+    const int block = block_for(tile, blocks, dtype, step.buffer);
+    each.push_back(set(block, along - start, s.values[k]));
+    sent.push_back(stream(step.buffer, substitute(step.index, {{s.along.name, start}}), block,
+                          next - start));
+  }
+  Body filled = {vector_loop(s.along, start, next, std::move(each))};
+  append(filled, std::move(sent));
+  body.push_back(if_less(start, next, std::move(filled)));
+  return {for_range(number.name(), ceil_div(extent, kBlock), floor_div(from, kBlock),
+                    ceil_div(to, kBlock), std::move(body))};
+}
+
+}  // namespace
+
+Kernel over_whole_axes(Kernel kernel) {
+  Substitution whole;
+  for (const Axis& axis : kernel.axes) whole.push_back({axis.name, axis.symbol()});
+  for (Scalar& scalar : kernel.scalars) scalar.index = substitute(scalar.index, whole);
+  for (Step& step : kernel.steps) step.index = substitute(step.index, whole);
+  return kernel;
+}
+
+std::string unused(const Program& program, std::string name) {
+  const std::vector<Expr> taken = sizes(program);
+  const auto is_taken = [&](const Expr& size) { return size.name() == name; };
+  while (std::any_of(taken.begin(), taken.end(), is_taken)) name += "_";
+  return name;
+}
+
+Statement vector_loop(const Axis& axis, const Expr& from, const Expr& to, Body body) {
+  Statement loop = for_range(axis.name, axis.extent, from, to, std::move(body));
+  loop.vector = true;
+  return loop;
+}
+
+Body store_loop(Tile& tile, std::map<int, int>& blocks, const StoreLoop& stores,
+                const Expr& from, const Expr& to, Body each) {
+  if (streams(stores)) return stream_points(tile, blocks, stores, from, to, std::move(each));
+  for (size_t k = 0; k < stores.steps.size(); k++)
+    each.push_back(store(stores.steps[k]->buffer, stores.steps[k]->index, stores.values[k]));
+  return {vector_loop(stores.along, from, to, std::move(each))};
+}
+
+}  // namespace tiny_compile
