@@ -198,7 +198,8 @@ Tile written(Points p) {
   const Expr count = ceil_div(p.packs.slab, p.packs.vector);
   p.tile.grid = ceil_div(count, p.packs.block);
   const Expr number = block_of(p.tile) * p.packs.block + thread_of(p.tile);
-  const Expr pack = Expr::index(unused(p, p.packs.vector == 1 ? "first" : "pack"), count);
+  const bool is_first = p.packs.vector == 1 && p.packs.slabs == 1;
+  const Expr pack = Expr::index(unused(p, is_first ? "first" : "pack"), count);
   Body body = {let(pack.name(), count, number)};
   append(body, p.packs.slabs == 1 ? one_pack(p, pack) : slabs(p, pack));
   const bool is_whole = !p.any_count && mod(count, p.packs.block).is_constant(0);
