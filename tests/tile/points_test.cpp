@@ -1,11 +1,10 @@
 // Kernels of points on a CPU are tile programs: they mean what their kernels do, read back as they
 // print, stay within their bounds, and what a hand changes in them is obeyed.
 #include "tests/catch.h"
+#include "tests/tile/cpp_tiles.h"
 #include "tests/tile/random_points.h"
 #include "tiny_compile/cli/inputs.h"
 #include "tiny_compile/compile/pipeline.h"
-#include "tiny_compile/runtime/cpp_toolchain.h"
-#include "tiny_compile/runtime/executable.h"
 #include "tiny_compile/tile/interpreter.h"
 #include "tiny_compile/tile/verify.h"
 #include "tiny_compile/tiny_compile.h"
@@ -34,18 +33,6 @@ std::string replaced(std::string text, const std::string& old, const std::string
   const size_t at = text.find(old);
   REQUIRE(at != std::string::npos);
   return text.replace(at, old.size(), by);
-}
-
-std::vector<Tensor> run(const Tiles& tiles, const std::vector<Tensor>& inputs) {
-  const Source source = emit(tiles);
-  return Executable(tiles.program, source, build_cpp(source.text, default_toolchain()))
-      .run(inputs);
-}
-
-bool all_same(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  bool same = a.size() == b.size();
-  for (size_t k = 0; same && k < a.size(); k++) same = same_bits(a[k], b[k]);
-  return same;
 }
 
 }  // namespace

@@ -1,10 +1,9 @@
 // Rows that are reduced on a CPU are tile programs: they mean what their kernels do, read back as they
 // print, and a tree over what is not there is refused.
 #include "tests/catch.h"
+#include "tests/tile/cpp_tiles.h"
 #include "tests/tile/random_points.h"
 #include "tiny_compile/cli/inputs.h"
-#include "tiny_compile/runtime/cpp_toolchain.h"
-#include "tiny_compile/runtime/executable.h"
 #include "tiny_compile/tile/interpreter.h"
 #include "tiny_compile/tile/verify.h"
 #include "tiny_compile/tiny_compile.h"
@@ -29,18 +28,6 @@ Program reduced(const std::string& op, const std::string& dtype, int rows, int l
                                 : "",
                            "    schedule rows", schedule, "\n  }\n  launch k\n  return y",
                            same ? ", z" : "", "\n}\n"));
-}
-
-std::vector<Tensor> run(const Tiles& tiles, const std::vector<Tensor>& inputs) {
-  const Source source = emit(tiles);
-  return Executable(tiles.program, source, build_cpp(source.text, default_toolchain()))
-      .run(inputs);
-}
-
-bool all_same(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  bool same = a.size() == b.size();
-  for (size_t k = 0; same && k < a.size(); k++) same = same_bits(a[k], b[k]);
-  return same;
 }
 
 void check_row(const Program& program, bool compiles) {

@@ -1,9 +1,8 @@
 // Operands that lie across the loops are read by way of squares: the tile says how, means what its
 // kernel does, and is refused where a loop that is turned transposes nothing.
 #include "tests/catch.h"
+#include "tests/tile/cpp_tiles.h"
 #include "tiny_compile/cli/inputs.h"
-#include "tiny_compile/runtime/cpp_toolchain.h"
-#include "tiny_compile/runtime/executable.h"
 #include "tiny_compile/tile/interpreter.h"
 #include "tiny_compile/tile/verify.h"
 #include "tiny_compile/tiny_compile.h"
@@ -27,11 +26,10 @@ Program added(const std::string& dtype, int batches, int rows, int columns,
                            "\n  }\n  launch k\n  return z\n}\n"));
 }
 
-std::vector<Tensor> run(const Tiles& tiles, const std::vector<Tensor>& inputs) {
+std::vector<Tensor> run_turned(const Tiles& tiles, const std::vector<Tensor>& inputs) {
   const Source source = emit(tiles);
   CHECK_THAT(source.text, ContainsSubstring("tc_turn("));
-  return Executable(tiles.program, source, build_cpp(source.text, default_toolchain()))
-      .run(inputs);
+  return run(tiles, source, inputs);
 }
 
 }  // namespace
@@ -67,7 +65,7 @@ TEST_CASE("squares have the bits of their kernels", "[tile][points][cpp_turned]"
         const std::vector<Tensor> inputs = seeded_inputs(program, 5, {}),
                                   want = interpret(program, inputs);
         CHECK(same_bits(interpret(tiles, inputs)[0], want[0]));
-        CHECK(same_bits(run(tiles, inputs)[0], want[0]));
+        CHECK(same_bits(run_turned(tiles, inputs)[0], want[0]));
       }
     }
   }
