@@ -82,6 +82,8 @@ TEST_CASE("what is no machine is refused with what there is", "[machine]") {
   CHECK_THROWS_WITH(parse_machine("mine cores=x"), ContainsSubstring("cores=x is no number"));
   CHECK_THROWS_WITH(parse_machine("mine wheels=4"), ContainsSubstring("has no 'wheels'"));
   CHECK_THROWS_WITH(parse_machine("mine l2=4"), ContainsSubstring("neither"));
+  CHECK_THROWS_WITH(parse_machine("mine cores=4 vector=128"),
+                    ContainsSubstring("vector: 16, 32 or 64"));
   CHECK_THROWS_WITH(parse_machine("mine multiprocessors=4"), ContainsSubstring("threads"));
   CHECK_THROWS_WITH(parse_machine("h200 multiprocessors=4 cores=2"), ContainsSubstring("both"));
   CHECK_THROWS_WITH(

@@ -44,16 +44,6 @@ struct Extents {
   int64_t m, n, k, batches, bytes;  // at most; bytes of an element
 };
 
-// What the machine has: elements of each operand that stay packed near a core, units of which more
-// are no better dealt out, and bytes of a vector.
-struct Room {
-  int64_t packed, units, vector, tile_rows;
-};
-
-Room room_of(const Machine& machine) {
-  return {near_bytes(machine) / 4, 4 * machine.cores, machine.vector, most_tile_rows(machine)};
-}
-
 int64_t element_bytes(DType dtype) { return size_of(compute_type(dtype)) == 8 ? 8 : 4; }
 
 // Products and what takes as long.
@@ -69,27 +59,28 @@ void count_units(const Extents& all, Blocks& b) {
 }
 
 // Of rows that are packed in runs of so many, or read where they lie.
-Blocks blocks_of(const Room& room, const Extents& all, int64_t run, bool in_place) {
+Blocks blocks_of(const Machine& machine, const Extents& all, int64_t run, bool in_place) {
   Blocks b;
-  const int64_t lanes = room.vector / all.bytes;
-  b.tile_rows = tile_rows(all.m, run, room.tile_rows);
+  const int64_t near = near_bytes(machine) / 4,  // elements of an operand that stay by a core
+      enough = 4 * machine.cores,                // units: more are no better dealt out
+      lanes = machine.vector / all.bytes;
+  b.tile_rows = tile_rows(all.m, run, most_tile_rows(machine));
   b.tile_columns = tile_vectors(all.n, lanes) * lanes;
   const int64_t row_tiles = ceil_divide(all.m, b.tile_rows),
                 column_tiles = ceil_divide(all.n, b.tile_columns),
                 most_tiles = std::max<int64_t>(kMostColumns / (b.tile_columns * all.bytes), 1);
   b.depth_blocks = std::max<int64_t>(1, ceil_divide(all.k, kDepth));
   b.depth = std::max<int64_t>(1, ceil_divide(all.k, b.depth_blocks));
-  b.stays = all.k * b.tile_columns <= room.packed;
-  const bool all_rows_stay = b.stays && row_tiles * b.tile_rows * all.k <= room.packed;
+  b.stays = all.k * b.tile_columns <= near;
+  const bool all_rows_stay = b.stays && row_tiles * b.tile_rows * all.k <= near;
   const int64_t staying =
-      b.stays ? room.packed / std::max<int64_t>(all.k * b.tile_columns, 1) : most_tiles;
+      b.stays ? near / std::max<int64_t>(all.k * b.tile_columns, 1) : most_tiles;
   int64_t rows = std::clamp<int64_t>(row_tiles, 1, kMostRows / b.tile_rows),
           columns = std::clamp<int64_t>(column_tiles, 1, std::min(staying, most_tiles));
   for (;;) {
     b.rows = rows * b.tile_rows, b.columns = columns * b.tile_columns;
     count_units(all, b);
-    if (b.units >= room.units || work_of(all, b) <= 2 * kWorkAlone || rows * columns == 1)
-      break;
+    if (b.units >= enough || work_of(all, b) <= 2 * kWorkAlone || rows * columns == 1) break;
     const bool cut_rows = columns == 1 || (rows > 1 && (!all_rows_stay || rows > 2 * columns));
     int64_t& fewer = cut_rows ? rows : columns;
     fewer = ceil_divide(fewer, 2);
@@ -137,8 +128,7 @@ class MatmulWriter {
         k_(count_of(kernel_, axes_.depth)),
         all_{most(m_), most(n_), most(k_), most(count_of(kernel_, axes_.batch)),
              element_bytes(dtype_)},
-        blocks_(blocks_of(room_of(text.program.machine), all_, run_of(rows_),
-                          in_place_.has_value())),
+        blocks_(blocks_of(text.program.machine, all_, run_of(rows_), in_place_.has_value())),
         row_blocks_(ceil_div(m_, blocks_.rows)),
         column_blocks_(ceil_div(n_, blocks_.columns)) {}
 

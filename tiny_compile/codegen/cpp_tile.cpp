@@ -28,8 +28,9 @@ struct tc_ahead {
 };
 )";
 
-// NAME is the suffix, TYPE the C type, BYTES a vector's, FMA one product of vectors. Of `a`, rows lie `lane` and steps
-// `step` elements apart: a panel's rows side by side, those of a matrix as they are in memory.
+// NAME is the suffix, TYPE the C type, BYTES a vector's, FMA one product of vectors. Of `a`, rows lie
+// `lane` and steps `step` elements apart: a panel's rows side by side, those of a matrix as they are in
+// memory.
 constexpr const char* kTile = R"(
 enum { tc_lanes_NAME = BYTES / (int)sizeof(TYPE) };
 typedef TYPE tc_vector_NAME __attribute__((vector_size(BYTES), aligned(sizeof(TYPE))));

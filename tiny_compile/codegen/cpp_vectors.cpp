@@ -21,8 +21,7 @@ void write_in_vectors(KernelText& text, const std::string& name, int64_t count,
     if (read[b] || written[b]) bytes = std::min(bytes, size_of(program.buffers[b].type.dtype));
     again = again && !(read[b] && written[b]);
   }
-  const int64_t lanes = std::max<int64_t>(program.machine.vector / bytes, 1),
-                rest = count % lanes;
+  const int64_t lanes = program.machine.vector / bytes, rest = count % lanes;
   const auto loop = [&](int64_t from, int64_t to) {
     text.out.line("#pragma GCC ivdep");
     return str("for (long long ", name, " = ", from, "; ", name, " < ", to, "; ", name, "++)");

@@ -318,7 +318,7 @@ Explanation explain_for(const Tiles& tiles, const Machine& machine, const Pipeli
 
 std::string Explanation::machine() const {
   const std::string made_for = tiny_compile::str(staged.program.machine);
-  if (!ran_on.empty() && ran_on.ends_with(made_for)) return "made for and run on " + ran_on;
+  if (ran_on.ends_with(made_for)) return "made for and run on " + ran_on;
   return "made for " + made_for +
          (ran_on.empty() ? "; nothing was run, times are the model's" : ", run on " + ran_on);
 }
