@@ -128,8 +128,7 @@ std::string tree_call(Calls& calls, Op op, DType type, const std::string& array,
                       const Expr& count) {
   const std::string suffix = suffix_of(op, type), zero = type == DType::f64 ? "0.0" : "0.0f";
   std::string call;
-  if (count.is_constant() && count.constant() <= kChunk &&
-      power_of_two_from(count.constant()) == count.constant())
+  if (count.is_constant() && count.constant() <= kChunk && is_power_of_two(count.constant()))
     call = str(calls("tc_tree_" + suffix), "<", count, ">(", array, ", ", array, ")");
   else
     call = str(calls((count.bounds().high > kChunk ? "tc_chunks_" : "tc_some_") + suffix), "(",

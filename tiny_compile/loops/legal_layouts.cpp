@@ -25,8 +25,6 @@ constexpr int64_t kBesides = 1 << 10;   // of them, that arrays are filled up wi
 constexpr int64_t kMostBlocks = INT32_MAX;
 constexpr int64_t kWidest = 8;  // elements of one access
 
-bool is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
-
 std::string why_wrong_part(const Part& part, bool is_first, bool is_last, bool is_loop,
                            bool has_grid) {
   const std::string name = name_of(part.level);

@@ -11,14 +11,13 @@
 #include <algorithm>
 #include <array>
 
+#include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/dot_axes.h"
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/loops/library_matmul.h"
 
 namespace tiny_compile {
 namespace {
-
-bool is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
 // A field's value: a power of two (or 0, where that means "you choose") up to `most`.
 std::string why_no_power(const char* field, int64_t value, int64_t least, int64_t most) {

@@ -40,8 +40,7 @@ std::string why_wrong_side(const Layout& layout, const Layout& own, const std::s
                                                      : 128;
     if (!is_own(part.level) && part.level != Level::Warp && part.level != Level::Lane)
       return str(what, " have a ", name_of(part.level), ", which is as the kernel's");
-    if (power_of_two_from(part.extent) != part.extent ||
-        power_of_two_from(part.step) != part.step || part.extent > most ||
+    if (!is_power_of_two(part.extent) || !is_power_of_two(part.step) || part.extent > most ||
         part.step > most / part.extent || (is_own(part.level) && part.step > 1))
       return str(what, ": ", name_of(part.level), " ", part.extent, " from ", part.step,
                  ": a power of two, up to ", most);
@@ -176,8 +175,7 @@ int64_t staged_bytes(const Kernel& kernel) {
 std::string why_wrong_via(const Kernel& kernel) {
   const Schedule& s = *kernel.schedule;
   if (s.via.empty()) return "";
-  if (power_of_two_from(warps_of(s)) != warps_of(s))
-    return "via: of blocks of a power of two of warps";
+  if (!is_power_of_two(warps_of(s))) return "via: of blocks of a power of two of warps";
   for (size_t v = 0; v < s.via.size(); v++) {
     const Via& via = s.via[v];
     const std::string name = str("via ", via.stores ? "store " : "load ", via.number);

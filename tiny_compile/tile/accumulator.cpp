@@ -27,9 +27,7 @@ namespace {
 Body set_better(Tile& tile, const Accumulator& all, const Expr& at, int value, int place) {
   Body body;
   const auto make = [&](Op op, DType dtype, std::vector<int> operands) {
-    const int id = add_apply(tile, op, dtype, std::move(operands));
-    body.push_back(define(id));
-    return id;
+    return computed(tile, body, op, dtype, std::move(operands));
   };
   const auto ask = [&](Op op, int a, int b) { return make(op, DType::boolean, {a, b}); };
   const int mine = add_element(tile, all.values, at), here = add_element(tile, all.places, at);
@@ -68,6 +66,20 @@ int add_index(Tile& tile, const Expr& value) {
   index.index = value;
   tile.kernel.scalars.push_back(std::move(index));
   return static_cast<int>(tile.kernel.scalars.size()) - 1;
+}
+
+int computed(Tile& tile, Body& body, Op op, DType dtype, std::vector<int> operands) {
+  const int id = add_apply(tile, op, dtype, std::move(operands));
+  body.push_back(define(id));
+  return id;
+}
+
+int clamped(Tile& tile, Body& body, int value, DType dtype) {
+  const double most = dtype == DType::f64 ? 0x1.fffffffffffffp+1023 : double{0x1.fffffep+127f};
+  for (const auto& [op, limit] : {std::pair{Op::maximum, -most}, std::pair{Op::minimum, most}})
+    value =
+        computed(tile, body, op, dtype, {value, add_constant(tile, Literal::of(dtype, limit))});
+  return value;
 }
 
 Body copy(Tile& tile, const Accumulator& to, const Expr& at, const Accumulator& from,
@@ -121,10 +133,8 @@ Body set_identity(Tile& tile, const Accumulator& all, const Expr& at) {
 Body set_element(Tile& tile, const Accumulator& all, const Expr& at, int value,
                  const Expr& place) {
   Body body;
-  if (compute_type(tile.kernel.scalars[value].dtype) != all.dtype) {
-    value = add_apply(tile, Op::cast, all.dtype, {value});
-    body.push_back(define(value));
-  }
+  if (compute_type(tile.kernel.scalars[value].dtype) != all.dtype)
+    value = computed(tile, body, Op::cast, all.dtype, {value});
   body.push_back(set(all.values, at, value));
   if (all.places < 0) return body;
   const int id = add_index(tile, place);
@@ -137,13 +147,10 @@ int finished(Tile& tile, Body& body, const Step& step, const Accumulator& all,
   const int array = all.places >= 0 ? all.places : all.values;
   int value = add_element(tile, array, row);
   body.push_back(define(value));
-  const auto make = [&](Op op, DType dtype, std::vector<int> operands) {
-    value = add_apply(tile, op, dtype, std::move(operands));
-    body.push_back(define(value));
-  };
   if (is_float(all.dtype) && all.places < 0 && (step.op == Op::max || step.op == Op::min))
-    make(Op::add, all.dtype, {value, add_constant(tile, Literal::of(all.dtype, 0))});
-  if (is_half(step.dtype)) make(Op::cast, step.dtype, {value});
+    value = computed(tile, body, Op::add, all.dtype,
+                     {value, add_constant(tile, Literal::of(all.dtype, 0))});
+  if (is_half(step.dtype)) value = computed(tile, body, Op::cast, step.dtype, {value});
   return value;
 }
 

@@ -23,8 +23,10 @@ bool is_exact(const Accumulator& all);
 // body(p) for p = 0 .. count - 1, unrolled; of one, body(0).
 Body each(const char* name, int64_t count, const std::function<Body(const Expr&)>& body);
 
-// A new scalar.
+// A new scalar; the others are defined at the end of `body`.
 int add_index(Tile& tile, const Expr& value);
+int computed(Tile& tile, Body& body, Op op, DType dtype, std::vector<int> operands);
+int clamped(Tile& tile, Body& body, int value, DType dtype);  // to what is finite
 
 // Arrays like those of `all`, for something else.
 Accumulator like(Tile& tile, const Accumulator& all, const char* what, int64_t size,

@@ -26,17 +26,6 @@ constexpr int64_t kLanes = 32;
 constexpr int64_t kMostHastened = 32;  // exponentials of a thread
 constexpr int64_t kFewParts = 4;       // that a thread reads
 
-// value = clamped to finite
-int clamped(Tile& tile, Body& body, int value, DType dtype) {
-  const double most = dtype == DType::f64 ? 0x1.fffffffffffffp+1023 : double{0x1.fffffep+127f};
-  for (const auto& [op, limit] :
-       {std::pair{Op::maximum, -most}, std::pair{Op::minimum, most}}) {
-    value = add_apply(tile, op, dtype, {value, add_constant(tile, Literal::of(dtype, limit))});
-    body.push_back(define(value));
-  }
-  return value;
-}
-
 // to[p] = top[p], clamped
 Body clamp_all(Tile& tile, const Accumulator& to, const Accumulator& top, int64_t size) {
   return each("p", size, [&](const Expr& p) {

@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "tiny_compile/loops/passes_of.h"
+#include "tiny_compile/tile/accumulator.h"
 #include "tiny_compile/tile/stores.h"
 #include "tiny_compile/tile/vectors.h"
 
@@ -105,10 +106,10 @@ Body fill_runs(RowReduction& x, const Runs& runs, int array, const Expr& base,
   }
   body.push_back(
       vector_loop(along, is_whole ? 0 : first, is_whole ? length : stop, std::move(each)));
-  const bool is_rest = x.ends_early && base.is_constant(0) && count == x.count;
+  const bool is_rest = x.end && base.is_constant(0) && count == x.count;
   const Expr all = is_rest ? r.index("runs", most + 2) : ceil_div(end, length);
   Body loop;
-  if (is_rest) loop.push_back(let(all.name(), most + 2, runs_until(start, x.end, length)));
+  if (is_rest) loop.push_back(let(all.name(), most + 2, runs_until(start, *x.end, length)));
   loop.push_back(
       for_range(run.name(), most + 1, floor_div(start, length), all, std::move(body)));
   return loop;
@@ -137,13 +138,13 @@ Body over_lanes(RowReduction& x, const Axis& lanes, const Expr& count, const Exp
 int combined(RowTile& r, Body& body, Op op, DType type, std::vector<int> values) {
   const auto both = [&](int a, int b) {
     if (op != Op::max && op != Op::min)
-      return computed(r, body, op == Op::prod ? Op::mul : Op::add, type, {a, b});
+      return computed(r.tile, body, op == Op::prod ? Op::mul : Op::add, type, {a, b});
     // Of two zeros either: the tree's result is +0 in the end.
-    const int beats =
-                  computed(r, body, op == Op::max ? Op::gt : Op::lt, DType::boolean, {a, b}),
-              beyond = computed(r, body, Op::where, type, {beats, a, b}),
-              is_nan = computed(r, body, Op::ne, DType::boolean, {a, a});
-    return computed(r, body, Op::where, type, {is_nan, a, beyond});
+    const int beats = computed(r.tile, body, op == Op::max ? Op::gt : Op::lt, DType::boolean,
+                               {a, b}),
+              beyond = computed(r.tile, body, Op::where, type, {beats, a, b}),
+              is_nan = computed(r.tile, body, Op::ne, DType::boolean, {a, a});
+    return computed(r.tile, body, Op::where, type, {is_nan, a, beyond});
   };
   for (size_t half = values.size() / 2; half > 0; half /= 2) {
     for (size_t k = 0; k < half; k++) values[k] = both(values[k], values[k + half]);
@@ -163,7 +164,7 @@ int element(RowReduction& x, Body& body, const RowPlace& place) {
 
 int as_added(RowTile& r, Body& body, DType type, int value) {
   const bool is_it = r.tile.kernel.scalars[value].dtype == type;
-  return is_it ? value : computed(r, body, Op::cast, type, {value});
+  return is_it ? value : computed(r.tile, body, Op::cast, type, {value});
 }
 
 Body fill(RowReduction& x, int array, const Expr& base, const Expr& count) {

@@ -16,8 +16,7 @@ struct RowReduction {
   DType type = DType::f32;    // that it adds up in
   Expr count = 1;             // elements of the row
   std::vector<int> wanted{};  // what these take
-  bool ends_early = false;    // `count` is a name, and differs between rows:
-  Expr end = 1;               // of this
+  std::optional<Expr> end{};  // what `count` is a name for, where some rows end early
   // Loads that the next row repeats: buffer, and where that has element `base` of it.
   std::vector<std::pair<int, Expr>> following{};
   Expr base() const;  // the symbol

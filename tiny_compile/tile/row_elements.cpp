@@ -43,16 +43,18 @@ int scratch(RowTile& r, const std::string& name, DType dtype, int64_t size) {
   return known->second;
 }
 
-int computed(RowTile& r, Body& body, Op op, DType dtype, std::vector<int> operands) {
-  const int id = add_apply(r.tile, op, dtype, std::move(operands));
-  body.push_back(define(id));
-  return id;
-}
-
 int read_back(RowTile& r, Body& body, int array, const Expr& index) {
   const int id = add_element(r.tile, array, index);
   body.push_back(define(id));
   return id;
+}
+
+int register_of(const Kernel& kernel, int step) {
+  for (size_t id = 0; id < kernel.scalars.size(); id++) {
+    const Scalar& scalar = kernel.scalars[id];
+    if (scalar.kind == ScalarKind::Register && scalar.step == step) return static_cast<int>(id);
+  }
+  return -1;
 }
 
 uint64_t row_scope(const RowTile& r) {

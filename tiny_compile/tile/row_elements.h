@@ -30,8 +30,10 @@ struct RowTile {
 int scratch(RowTile& r, const std::string& name, DType dtype, int64_t size);
 
 // A new scalar, defined at the end of `body`.
-int computed(RowTile& r, Body& body, Op op, DType dtype, std::vector<int> operands);
 int read_back(RowTile& r, Body& body, int array, const Expr& index);
+
+// The scalar that is a step's register; -1 where nothing reads it.
+int register_of(const Kernel& kernel, int step);
 
 // A row's axes and registers, among what a scalar needs.
 inline constexpr uint64_t kRegisters = uint64_t{1} << 63;

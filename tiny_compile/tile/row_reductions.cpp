@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/empty.h"
@@ -94,15 +93,6 @@ bool adds_kept(const RowReduction& x) {
          compute_type(x.rows.kernel.scalars[x.step.value].dtype) == x.type;
 }
 
-int clamped(RowTile& r, Body& body, DType type, int value) {
-  const double limit = type == DType::f64 ? std::numeric_limits<double>::max()
-                                          : std::numeric_limits<float>::max();
-  const int low = add_constant(r.tile, Literal::of(type, -limit)),
-            high = add_constant(r.tile, Literal::of(type, limit)),
-            above = computed(r, body, Op::maximum, type, {value, low});
-  return computed(r, body, Op::minimum, type, {above, high});
-}
-
 // values[l] = exp(values[l] - m), their sum's tree, and m, the chunk's clamped maximum.
 int add_exponentials(RowReduction& x, Body& body, int values, const Expr& count) {
   RowTile& r = x.rows;
@@ -120,11 +110,11 @@ int add_exponentials(RowReduction& x, Body& body, int values, const Expr& count)
     body.push_back(vector_loop(lanes, 0, count, std::move(copies)));
   }
   body.push_back(tree_over(Op::max, most, count.is_constant(kChunk) ? kChunk / 8 : count));
-  const int largest = read_back(r, body, most, 0), m = clamped(r, body, x.type, largest);
+  const int largest = read_back(r, body, most, 0), m = clamped(r.tile, body, largest, x.type);
   Body each;
   const int value = read_back(r, each, values, l),
-            below = computed(r, each, Op::sub, x.type, {value, m});
-  each.push_back(set(values, l, computed(r, each, Op::exp, x.type, {below})));
+            below = computed(r.tile, each, Op::sub, x.type, {value, m});
+  each.push_back(set(values, l, computed(r.tile, each, Op::exp, x.type, {below})));
   body.push_back(vector_loop(lanes, 0, count, std::move(each)));
   body.push_back(tree_over(Op::sum, values, count));
   return m;
@@ -135,14 +125,16 @@ Body put_most(RowReduction& x, const Chunks& chunks, int m, const Expr& c) {
   RowTile& r = x.rows;
   Body body;
   if (chunks.whole >= 0) {
-    const int below = computed(r, body, Op::sub, x.type, {m, chunks.whole}),
-              factor = computed(r, body, Op::exp, x.type, {below}),
+    const int below = computed(r.tile, body, Op::sub, x.type, {m, chunks.whole}),
+              factor = computed(r.tile, body, Op::exp, x.type, {below}),
               sum = read_back(r, body, chunks.values, 0);
-    body.push_back(set(chunks.values, 0, computed(r, body, Op::mul, x.type, {sum, factor})));
+    body.push_back(
+        set(chunks.values, 0, computed(r.tile, body, Op::mul, x.type, {sum, factor})));
   } else if (chunks.most >= 0) {
     body.push_back(set(chunks.most, c, m));
     const int so_far = read_back(r, body, chunks.largest, 0);
-    body.push_back(set(chunks.largest, 0, computed(r, body, Op::maximum, x.type, {so_far, m})));
+    body.push_back(
+        set(chunks.largest, 0, computed(r.tile, body, Op::maximum, x.type, {so_far, m})));
   }
   return body;
 }
@@ -208,8 +200,7 @@ void find_following(RowReduction& x, Body& body, int number) {
 // Where some rows end early (loops/ends_of_rows.h), how long this one is.
 void count_row(RowReduction& x, Body& body, int number) {
   const auto end = x.step.inner.empty() ? x.rows.ends.end() : x.rows.ends.find(x.step.inner[0]);
-  x.ends_early = end != x.rows.ends.end();
-  if (!x.ends_early) return;
+  if (end == x.rows.ends.end()) return;
   const Expr extent = x.count + 1, count = x.rows.index(str("count", number), extent);
   body.push_back(let(count.name(), extent, end->second));
   x.count = count, x.end = end->second;
@@ -235,9 +226,9 @@ Body brought_to_largest(RowReduction& x, const Chunks& all, const Expr& chunks) 
   const Axis lanes = {r.index("c", chunks.bounds().high).name(), chunks.bounds().high};
   const Expr c = lanes.symbol();
   const int part = read_back(r, each, all.parts[0], c), most = read_back(r, each, all.most, c),
-            below = computed(r, each, Op::sub, x.type, {most, largest}),
-            factor = computed(r, each, Op::exp, x.type, {below});
-  each.push_back(set(all.parts[0], c, computed(r, each, Op::mul, x.type, {part, factor})));
+            below = computed(r.tile, each, Op::sub, x.type, {most, largest}),
+            factor = computed(r.tile, each, Op::exp, x.type, {below});
+  each.push_back(set(all.parts[0], c, computed(r.tile, each, Op::mul, x.type, {part, factor})));
   body.push_back(vector_loop(lanes, 0, chunks, std::move(each)));
   return body;
 }
@@ -285,14 +276,14 @@ int reduce_sized(RowReduction& x, Body& body, const Chunks& all) {
                            ceil_div(count, kChunk));
   } else {
     Statement some = if_less(0, count, chunk(x, all, 0, count, 0));
-    if (count.bounds().high == kChunk && x.ends_early)
+    if (count.bounds().high == kChunk && x.end)
       append(body, {if_less(kChunk - 1, count, chunk(x, all, 0, kChunk, 0)),
                     otherwise({std::move(some)})});
     else
       body.push_back(std::move(some));
   }
   const bool has_none = x.step.op == Op::max || x.step.op == Op::min;
-  if (x.ends_early || count.bounds().low > 0 || has_none) return result;
+  if (x.end || count.bounds().low > 0 || has_none) return result;
   const int nothing = add_constant(x.rows.tile, of_nothing(x.step.op, x.type));
   body.push_back(if_less(count, 1, {set(result, 0, nothing)}));
   return result;
@@ -303,10 +294,9 @@ int reduce_tree(RowReduction& x, Body& body) {
   Step step = x.step;
   if (step.op == Op::sum_exp && all.parts.size() > 1) {  // more maxima than there is room for
     step.op = Op::max;
-    RowReduction most{x.rows, step, x.type, x.count, x.wanted};
-    most.ends_early = x.ends_early;
+    RowReduction most{x.rows, step, x.type, x.count, x.wanted, x.end};
     const int array = reduce_tree(most, body), value = read_back(x.rows, body, array, 0);
-    all.whole = clamped(x.rows, body, x.type, value);
+    all.whole = clamped(x.rows.tile, body, value, x.type);
   }
   return x.count.is_constant() ? reduce_known(x, body, all) : reduce_sized(x, body, all);
 }
@@ -332,8 +322,8 @@ int reduce_plainly(RowReduction& x, Body& body) {
   body.push_back(set(all, 0, add_constant(r.tile, identity(x.step.op, x.type))));
   append(body, one_by_one(x, [&](Body& each, int value, const Expr&) {
            const int so_far = read_back(r, each, all, 0);
-           each.push_back(
-               set(all, 0, computed(r, each, pairwise(x.step.op), x.type, {so_far, value})));
+           each.push_back(set(
+               all, 0, computed(r.tile, each, pairwise(x.step.op), x.type, {so_far, value})));
          }));
   return all;
 }
@@ -348,15 +338,15 @@ int find_place(RowReduction& x, Body& body) {
             first = add_constant(r.tile, Literal::of_integer(DType::i64, 0));
   append(body, {set(best, 0, worst), set(place, 0, first)});
   append(body, one_by_one(x, [&](Body& each, int value, const Expr& e) {
+           const auto ask = [&](Op op, int a, int b) {
+             return computed(r.tile, each, op, DType::boolean, {a, b});
+           };
            const int so_far = read_back(r, each, best, 0);
-           int takes =
-               computed(r, each, is_max ? Op::gt : Op::lt, DType::boolean, {value, so_far});
+           int takes = ask(is_max ? Op::gt : Op::lt, value, so_far);
            if (is_float(x.type)) {
-             const int is_nan = computed(r, each, Op::ne, DType::boolean, {value, value}),
-                       was_number = computed(r, each, Op::eq, DType::boolean, {so_far, so_far}),
-                       wins =
-                           computed(r, each, Op::bitwise_or, DType::boolean, {is_nan, takes});
-             takes = computed(r, each, Op::bitwise_and, DType::boolean, {was_number, wins});
+             const int is_nan = ask(Op::ne, value, value),
+                       was_number = ask(Op::eq, so_far, so_far);
+             takes = ask(Op::bitwise_and, was_number, ask(Op::bitwise_or, is_nan, takes));
            }
            const int at = add_index(r.tile, e);
            each.push_back(if_true(takes, {set(best, 0, value), define(at), set(place, 0, at)}));
@@ -367,17 +357,14 @@ int find_place(RowReduction& x, Body& body) {
 // The register, if anything uses it: `array`'s first element in the register's dtype.
 Body make_register(RowTile& r, int number, int array) {
   const Step& step = r.kernel.steps[number];
-  const std::vector<Scalar>& scalars = r.kernel.scalars;
-  const auto own = std::find_if(scalars.begin(), scalars.end(), [&](const Scalar& s) {
-    return s.kind == ScalarKind::Register && s.step == number;
-  });
-  if (own == scalars.end()) return {};
-  const int own_scalar = r.ids[own - scalars.begin()];
+  const int own = register_of(r.kernel, number);
+  if (own < 0) return {};
+  const int own_scalar = r.ids[own];
   if (r.tile.arrays[array].dtype == step.dtype) return {define_from(own_scalar, array, 0)};
   const int result = scratch(r, str("r", number, "_of_row"), step.dtype, 1);
   Body body;
   const int value = read_back(r, body, array, 0);
-  body.push_back(set(result, 0, computed(r, body, Op::cast, step.dtype, {value})));
+  body.push_back(set(result, 0, computed(r.tile, body, Op::cast, step.dtype, {value})));
   body.push_back(define_from(own_scalar, result, 0));
   return body;
 }

@@ -43,14 +43,6 @@ std::vector<uint64_t> needs_of(const Kernel& kernel) {
   return all;
 }
 
-int register_of(const Kernel& kernel, int step) {
-  for (size_t id = 0; id < kernel.scalars.size(); id++) {
-    const Scalar& scalar = kernel.scalars[id];
-    if (scalar.kind == ScalarKind::Register && scalar.step == step) return static_cast<int>(id);
-  }
-  return -1;
-}
-
 // The kernel's own where it has them; registers always.
 void add_scalars(RowTile& r) {
   const size_t count = r.kernel.scalars.size();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tiny_compile/base/integer.h"
 #include "tiny_compile/base/text_cursor.h"
 #include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/loops/lives.h"
@@ -128,7 +129,7 @@ void Accesses::check_tree(const Statement& s) {
   require(array.dtype == DType::f32 || array.dtype == DType::f64, array.name, " is ",
           array.dtype, ": a tree is of f32 or f64");
   const bool is_whole =
-      array.size % kChunk == 0 || (array.size < kChunk && (array.size & (array.size - 1)) == 0);
+      array.size % kChunk == 0 || (array.size < kChunk && is_power_of_two(array.size));
   require(is_whole, array.name, " has ", array.size,
           " elements: a tree takes a power of two, or chunks of ", kChunk);
   check_readable(s.index);
