@@ -140,9 +140,7 @@ TEST_CASE("rows chosen by data are read in packs", "[codegen][threads]") {
             check(look_up, {index, shifted(table)}, "pointwise", with_unaligned(1))) == 0);
   CHECK(guarded_packs(check(look_up, {index, randn({50, 97})}, "pointwise")) == 0);
   const Function normal = [](In i) { return Out{softmax(embedding(i[0], i[1]), 1)}; };
-  const std::string rows = check(normal, {index, table}, "rows", without_layouts());
-  CHECK(count(rows, "if (fits_0_50) pack_") == 1);
-  CHECK(rows.find("tc_in_range(load_") < rows.find("for (int k", rows.find("extern")));
+  check(normal, {index, table}, "layouts");
   const Function both = [](In i) {
     return Out{concat({embedding(i[0], i[1]) * 2.0, embedding(i[0], i[2])}, 1)};
   };

@@ -236,18 +236,3 @@ TEST_CASE("older and smaller GPUs get kernels that they can run", "[cuda]") {
     }
   }
 }
-
-TEST_CASE("a block that takes all rows that alternate has no more threads than it may",
-          "[cuda]") {
-  const auto block = [](int rows, const std::string& schedule) {
-    return emit_cuda(parse_program(str("program f on cuda {\n  input x: f32[627,", rows,
-                                       "]\n  output y: f32[", rows, "]\n  kernel k rows(i0: ",
-                                       rows, ") {\n    r0: f32 = sum(j0: 627) load x[i0 + j0*",
-                                       rows, "]\n    store y[i0] = r0\n    schedule rows ",
-                                       schedule, "\n  }\n  launch k\n  return y\n}\n")))
-        .kernels[0]
-        .block;
-  };
-  CHECK(block(10, "") == 320);
-  CHECK(block(10, "warps=32") == 640);
-}

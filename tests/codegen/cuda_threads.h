@@ -30,7 +30,7 @@ inline Pipeline without_clusters() {
   return insert_after(default_pipeline(), "fuse", {"small_gpu", ProgramPass(stage)});
 }
 
-// By the families of generators that layouts have taken kernels over from.
+// By a thread each row.
 inline Pipeline without_layouts(Pipeline pipeline = default_pipeline()) {
   const auto stage = [](const Program& program) {
     Program result = program;

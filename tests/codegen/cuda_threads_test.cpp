@@ -2,7 +2,6 @@
 // the interpreter's bits. Clusters are for GPUs alone.
 #include "tests/codegen/cuda_threads.h"
 #include "tests/codegen/emit_programs.h"
-#include "tests/codegen/scheduled.h"
 #include "tiny_compile/loops/interpreter.h"
 #include "tiny_compile/runtime/nvrtc.h"
 
@@ -46,12 +45,10 @@ TEST_CASE("a thread without a row looks up places that are some", "[codegen][thr
     const auto [values, places] = topk(softmax(i[0], 1), 2, 1);
     return Out{values / values.sum(1, true), places};
   };
-  const std::string text = check_bits(gates, {randn({37, 60})}, without_layouts()).source.text;
-  CHECK(text.find("long long keep_0[2] = {};") != std::string::npos);
-  CHECK(text.find("float keep_1[2];") != std::string::npos);
+  check_bits(gates, {randn({37, 60})});
 }
 
-TEST_CASE("values of a row stored before its elements, by one thread", "[codegen][threads]") {
+TEST_CASE("values of a row stored before its elements", "[codegen][threads]") {
   manual_seed(13);
   const Function twice =
       [](In i) {  // a loss, its gradient, and another value of the row between
@@ -61,12 +58,7 @@ TEST_CASE("values of a row stored before its elements, by one thread", "[codegen
       };
   for (int64_t length : {7, 33, 1000, 3000}) {
     const Tensor x = randn({5, length}), scale = randn({5, 1});
-    const std::string text =
-        check(twice, {x, scale}, "rows", without_layouts(without_clusters()));
-    const size_t kernel = text.find("extern \"C\""), log = text.find("tc_log(", kernel);
-    INFO(text.substr(kernel));
-    const size_t alone = text.rfind("if (", log);
-    CHECK(text.find('}', alone) > log);
+    check(twice, {x, scale}, "layouts", without_clusters());
   }
 }
 
@@ -90,24 +82,26 @@ TEST_CASE("columns over two axes thread by thread: counters are sums, not divisi
 TEST_CASE("rows thread by thread: whole chunks, partial ones, divisors out of range",
           "[codegen][threads]") {
   manual_seed(4);
-  check(softmax_along, {randn({9, 1000})}, "rows", without_layouts());
-  check(softmax_along, {every(2, randn({5, 2002}))}, "rows", without_layouts());
+  check(softmax_along, {randn({9, 1000})}, "layouts");
+  check(softmax_along, {every(2, randn({5, 2002}))}, "layouts");
   check([](In i) { return Out{softmax(i[0] * 40.0, 1)}; }, {randn({3, 4097})}, "layouts");
   check([](In i) { return Out{i[0] / (i[0].sum(1, true) * 1e-25)}; }, {randn({3, 1025})},
         "layouts");
   Tensor zeros = randn({8, 737});
   for (int64_t k = 0; k < zeros.numel(); k += 7) zeros.data<float>()[k] = -0.0f;
-  check([](In i) { return Out{i[0] / (abs(i[0]).sum(1, true) * 40.0)}; }, {zeros}, "rows",
-        without_layouts());
+  check([](In i) { return Out{i[0] / (abs(i[0]).sum(1, true) * 40.0)}; }, {zeros}, "layouts");
 }
 
-namespace {
-
-Pipeline with_warps(int warps_per_row) {
-  return scheduled([=](Schedule& s) { s.warps_per_row = warps_per_row; });
+TEST_CASE("schedule rows: a row each thread, whatever it does of it", "[codegen][threads]") {
+  manual_seed(16);
+  check(softmax_along, {randn({40, 70})}, "rows", without_layouts());
+  check(softmax_along, {every(2, randn({5, 2202}))}, "rows", without_layouts());
+  check(
+      [](In i) {
+        return Out{(i[0] - i[0].mean(1, true)).to(bfloat16), argmax(i[0], 1)};
+      },
+      {randn({37, 60})}, "rows", without_layouts());
 }
-
-}  // namespace
 
 TEST_CASE("equal kernels thread by thread: they share a function", "[codegen][threads]") {
   manual_seed(12);
@@ -139,13 +133,6 @@ TEST_CASE("rows thread by thread that are written over what they read", "[codege
       CHECK(all.source.text.find("lane") != std::string::npos);
     }
   }
-}
-
-TEST_CASE("rows thread by thread with as many warps as the schedule asks for",
-          "[codegen][threads]") {
-  manual_seed(6);
-  for (int64_t length : {1000, 4097, 9001})
-    check(softmax_along, {randn({2, length})}, "rows", without_layouts(with_warps(2)));
 }
 
 TEST_CASE("wide rows and long columns thread by thread, where a GPU has no clusters",
@@ -318,15 +305,10 @@ TEST_CASE("exponentials of halves: a row's maximum says whether all are in range
   for (int64_t k = 0; k < 1000; k++) rows[10000 + k] = -inf;
   for (int64_t k = 0; k < 1000; k++) rows[11000 + k] = inf;
   for (DType dtype : {bfloat16, float16}) {
-    const std::string text = check(softmax_along, {x.to(dtype)}, "rows", without_layouts());
-    INFO(text);
-    CHECK(text.find("if (r0 - ") != std::string::npos);
-    CHECK(text.find("tc_exp_below(") != std::string::npos);
     const auto likelihoods = [](In i) {
       const Tensor y = log_softmax(i[0].to(float32), 1);
       return Out{exp(y).to(i[0].dtype()), y.sum(1)};
     };
-    check(likelihoods, {x.to(dtype)}, "rows", without_layouts());
     const std::string asked = check(softmax_along, {x.to(dtype)}, "layouts");
     CHECK(asked.find(" < 43.0f) {") != std::string::npos);
     const std::string decided = check(likelihoods, {x.to(dtype)}, "layouts");
@@ -346,11 +328,7 @@ TEST_CASE("several rows a warp: no lane meets the others in a branch of its row'
     x.data<float>()[3 * length + 5] = HUGE_VALF;
     x.data<float>()[9 * length + 1] = std::nanf("");
     for (DType dtype : {bfloat16, float16}) {
-      const std::string text = check(sums, {x.to(dtype)}, "rows", without_layouts());
-      INFO(text);
-      const bool has_a_warp = text.find("threadIdx.x & 31;") != std::string::npos;
-      CHECK((text.find("< 43.0f)") != std::string::npos) == has_a_warp);
-      CHECK(has_a_warp == (length == 33 || length == 200));
+      check(sums, {x.to(dtype)}, "layouts");
     }
   }
 }
@@ -370,7 +348,6 @@ TEST_CASE("halves are rounded once, where they are stored", "[codegen][threads]"
     }
     const auto centred = [=](In i) { return Out{(i[0] - i[0].mean(1, true)).to(dtype)}; };
     check(centred, {randn({4, 1000})}, "layouts");
-    check(centred, {randn({4, 1000})}, "rows", without_layouts());
   }
 }
 
@@ -381,19 +358,19 @@ TEST_CASE("folds thread by thread: columns summed while a block goes over its ro
     const Tensor h = i[0] * rsqrt((i[0] * i[0]).mean(-1, true) + 1e-5);
     return Out{h + i[1], (i[1] * h).sum(0), i[1].sum(0)};
   };
-  check(gradients, {randn({4096, 128}), randn({4096, 128})}, "rows layouts");
+  check(gradients, {randn({4096, 128}), randn({4096, 128})}, "layouts layouts");
   check(gradients, {randn({4096, 136}).to(bfloat16), randn({4096, 136}).to(bfloat16)},
-        "rows layouts");
+        "layouts layouts");
   const auto batched = [](In i) {
     const Tensor h = i[0] * rsqrt((i[0] * i[0]).mean(-1, true) + 1e-5);
     return Out{h, (i[1] * h).sum({0, 1})};
   };
   const std::string text =
-      check(batched, {randn({5, 1024, 129}), randn({5, 1024, 129})}, "rows layouts");
-  CHECK(text.find("if (lane == 0 && turn + 1 < 8)") != std::string::npos);  // asks for its next
+      check(batched, {randn({5, 1024, 129}), randn({5, 1024, 129})}, "layouts layouts");
+  CHECK(text.find("if (turn_row < 7)") != std::string::npos);  // asks for its next
 }
 
-TEST_CASE("folds of two dtypes and widths, and of no loop, whatever the schedule says",
+TEST_CASE("folds of two dtypes and widths, and of no loop, whatever the layouts say",
           "[codegen][threads][folds]") {
   const std::string two = R"(program f on cuda {
   input x: f32[64,130]
@@ -407,12 +384,18 @@ TEST_CASE("folds of two dtypes and widths, and of no loop, whatever the schedule
     fold y[i0*130 + j0] for (j0: 130) = sum(i1) mul($0, r0)
     fold z[i0*9 + j1] for (j1: 9) = sum(i1) load w[i0*288 + i1*9 + j1]
     fold a[i0] = sum(i1) load w[i0*288 + i1*9 + 4]
-    schedule )";
+)";
   manual_seed(8);
   const std::vector<Tensor> inputs = {randn({64, 130}), randn({64, 9}, float64)};
-  for (const char* schedule : {"rows", "rows warps_per_row=2"}) {
+  const std::string layouts = "    schedule layouts rows ";
+  for (const std::string& schedule :
+       {std::string(), layouts + "warp 4 · serial 8 loop register 8 · lane 32 loop lane 16",
+        layouts + "warp 32 loop register 16 · lane 16 loop register 2 · lane 8",
+        layouts + "serial 32 loop register 4 · lane 32 · vector 2 loop register 16",
+        layouts + "warp 8 · serial 4 loop register 8 · lane 32 loop lane 16 keep=0"}) {
     const Program program =
-        parse_program(two + schedule + "\n  }\n  launch k\n  return y, z, a\n}\n");
+        parse_program(two + schedule + (schedule.empty() ? "" : " outer=1\n") +
+                      "  }\n  launch k\n  return y, z, a\n}\n");
     const std::vector<Tensor> wanted = interpret(program, inputs);
     const Source source = emit_cuda(program);
     for (bool last_thread_first : {false, true}) {

@@ -119,9 +119,8 @@ std::string with_lines(Random& random, const std::string& text) {
 std::string with_schedule(Random& random, const std::string& text) {
   static constexpr std::array<const char*, 4> kStrategies = {"pointwise", "rows", "columns",
                                                              "tiles"};
-  static constexpr std::array<const char*, 10> kFields = {
-      "lanes", "unroll",        "keep",   "stream",  "grain",
-      "warps", "warps_per_row", "vector", "cluster", "shared"};
+  static constexpr std::array<const char*, 7> kFields = {"lanes", "unroll", "keep",   "stream",
+                                                         "grain", "vector", "cluster"};
   static constexpr std::array<int, 14> kValues = {0,  1,  2,  3,  4,   7,   8,
                                                   16, 20, 32, 64, 100, 128, 1024};
   std::string line = str("    schedule ", kStrategies[below(random, kStrategies.size())]);

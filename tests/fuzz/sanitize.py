@@ -117,7 +117,7 @@ def pointwise(dtype, rows, cols):
 
 
 def scheduled_rows(dtype, rows, cols):
-    """What the usual stages lay out, by the family that unscheduled kernels have."""
+    """What the usual stages lay out, by a thread each row."""
     flat, each = f"i0*{cols} + j0", f"(j0: {cols})"
     x = f"cast<f32>(load x[{flat}])" if dtype != "f32" else f"load x[{flat}]"
     return "\n".join([
@@ -204,12 +204,16 @@ def cast_softmax(rows, cols):
 
 
 def shared_windows(count, size):
-    """A program whose schedule has two warps share a row; each row begins one behind the last."""
+    """Two warps share a row; each row begins one behind the last."""
+    each = (size + 63) // 64
+    while each & (each - 1):
+        each += 1
     return "\n".join([
         "program g on cuda {", f"  input x: f64[{count + size - 1}]", f"  output y: f64[{count}]",
         f"  kernel sum_1 rows(i0: {count}) {{", f"    r0: f64 = sum(j0: {size}) load x[i0 + j0]",
-        "    store y[i0] = r0", "    schedule rows warps_per_row=2", "  }", "  launch sum_1",
-        "  return y", "}", ""])
+        "    store y[i0] = r0",
+        f"    schedule layouts rows grid loop warp 2 · register {each} · lane 32", "  }",
+        "  launch sum_1", "  return y", "}", ""])
 
 
 def sliding_windows(rows, cols):

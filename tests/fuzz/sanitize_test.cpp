@@ -33,13 +33,10 @@ constexpr Words kWords[] = {
     {"cuda_tile", "  if (7 < e) {", "packs of tensors side by side"},
     {"cuda_guard", "if (fits_0_50) tc_read", "packs of rows that an input chooses"},
     {"cuda_tile", "float slide", "what a pack's windows share"},
-    {"cuda_rows", "part_1[3]", "rows that a block shares"},
-    {"cuda_row_tree", "tc_fold_exp<", "sums of exponentials"},
-    {"cuda_rows", "k_sum_1_finish(", "long sums in two kernels"},
-    {"cuda_row_place", "const bool live = asked < ", "several rows a warp"},
-    {"cuda_ahead", "tc_ahead(in_", "rows asked for ahead"},
-    {"cuda_fold", "waits_", "columns' sums beside rows, in turns"},
-    {"cuda_fold", "_sub_sum_7_finish(", "and what is left of them"},
+    {"cuda_tile", "k_sum_1_finish(", "long sums in two kernels"},
+    {"cuda_tile", "tc_ahead(in_", "rows asked for ahead"},
+    {"cuda_tile", "turn_row < 8", "columns' sums beside rows, in turns"},
+    {"cuda_tile", "_sub_sum_7_finish(", "and what is left of them"},
     {"cuda_tile", "tc_cluster_at(&sent", "columns that the blocks of a cluster share"},
     {"cuda_tile", "tc_send(&given", "rows that the blocks of a cluster share"},
     {"cuda_tile", "__shared__ float staged", "an operand that is turned"},
@@ -74,10 +71,9 @@ constexpr Words kWords[] = {
     {"cuda_matmul", "float a[16][68], b[16][68]", "in small tiles"},
     {"cuda_matmul", "double a[16][68], b[16][68]", "in f64"},
 };
-// The first decides, and writes nothing; of the helpers every one is looked for;
-// what a sort's threads call is not in a kernel.
-const std::set<std::string> kWithoutWords = {"cuda_row_shape", "cuda_helpers",
-                                             "cuda_memory_helpers", "cuda_bitonic"};
+// Of the helpers every one is looked for; what a sort's threads call is not in a kernel.
+const std::set<std::string> kWithoutWords = {"cuda_helpers", "cuda_memory_helpers",
+                                             "cuda_bitonic"};
 
 std::set<std::string> modules_in(const std::string& folder) {
   std::set<std::string> modules;

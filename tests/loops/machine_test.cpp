@@ -135,13 +135,12 @@ TEST_CASE("a schedule is within its machine, and what it does not say is the mac
   const Program large = rows_for("h200"), small = rows_for("rtx4090");
   CHECK(large.kernels[0].schedule->cluster == 8);
   CHECK(small.kernels[0].schedule->cluster == 1);
-  CHECK(small.kernels[0].schedule->shared == 92);
   CHECK_THAT(print(small), ContainsSubstring("    schedule rows\n"));
   CHECK(for_machine(large, small.machine) == small);
   CHECK(for_machine(small, large.machine) == large);
   // What was asked for stays, and is refused where there is less.
   Program asked = large;
-  asked.kernels[0].schedule->cluster = 4;
+  asked.kernels[0].schedule = {.strategy = Strategy::Columns, .cluster = 4};
   verify(asked);
   CHECK_THROWS_WITH(verify(for_machine(asked, small.machine)),
                     ContainsSubstring("schedule cluster=4: rtx4090 has no clusters"));

@@ -250,23 +250,17 @@ TEST_CASE("what the order of kernels or the memory plan forbids has a line too",
 
 TEST_CASE("a schedule that cannot be obeyed is refused", "[loops][refused]") {
   require_refused(
-      with_schedule("rows vector=3"),
+      with_schedule("columns vector=3"),
       "line 7, column 5: program f, kernel k: schedule vector=3: 0 or a power of two, 1 to 16");
-  require_refused(with_schedule("rows warps=100"),
-                  "schedule warps=100: a power of two, 2 to 32");
-  require_refused(with_schedule("rows warps=1"), "schedule warps=1: a power of two, 2 to 32");
+  require_refused(with_schedule("rows warps=4"), "a schedule has no field 'warps'");
   require_refused(with_schedule("columns lanes=0"),
                   "schedule lanes=0: a power of two, 16 to 1024");
   require_refused(with_schedule("rows grain=0"), "schedule grain=0: at least 1");
   require_refused(with_schedule("rows unroll=3"), "schedule unroll=3: 1 or 8");
-  require_refused(with_schedule("rows cluster=3"), "schedule cluster=3");
-  require_refused(with_schedule("rows shared=500", " on cuda"),
-                  "schedule shared=500: 0 to 220 kilobytes on h200");
-  require_refused(with_schedule("rows shared=100", " on cuda for rtx4090"),
-                  "schedule shared=100: 0 to 92 kilobytes on rtx4090");
-  require_refused(with_schedule("rows cluster=16", " on cuda"),
+  require_refused(with_schedule("columns cluster=3"), "schedule cluster=3");
+  require_refused(with_schedule("columns cluster=16", " on cuda"),
                   "schedule cluster=16: h200 has clusters of 8");
-  require_refused(with_schedule("rows cluster=2", " on cuda for a100"),
+  require_refused(with_schedule("columns cluster=2", " on cuda for a100"),
                   "schedule cluster=2: a100 has no clusters");
   require_refused(with_schedule("tiles"), "schedule tiles is for one dot and stores");
   require_refused(with_schedule("pointwise"), "schedule pointwise is for stores alone");
@@ -282,34 +276,16 @@ TEST_CASE("a field of a schedule that nobody reads is refused", "[loops][refused
                   "schedule lanes=32 is for columns on the CPU");
   require_refused(with_schedule("columns unroll=8"),
                   "schedule unroll=8 is for rows on the CPU");
-  require_refused(with_schedule("rows vector=4"),
-                  "schedule vector=4 is for rows, columns on cuda");
+  require_refused(with_schedule("columns vector=4"),
+                  "schedule vector=4 is for columns on cuda");
+  require_refused(with_schedule("rows vector=4", cuda),
+                  "schedule vector=4 is for columns on cuda");
+  require_refused(with_schedule("rows keep=0", cuda), "schedule keep=0 is for");
   require_refused(with_schedule("columns grain=4", cuda),
                   "schedule grain=4 is for pointwise, rows, columns, tiles on the CPU");
-  require_refused(with_schedule("columns warps=4", cuda),
-                  "schedule warps=4 is for rows on cuda");
   require_accepted(with_schedule("rows keep=0 unroll=8 stream=1 grain=4"));
-  require_accepted(
-      with_schedule("rows keep=0 warps=4 warps_per_row=4 vector=2 cluster=1 shared=48", cuda));
-  require_accepted(with_schedule("columns vector=2 cluster=2 shared=48", cuda));
-}
-
-TEST_CASE("warps that cannot share a row are refused", "[loops][refused]") {
-  const auto row_of = [](int length, int warps) {
-    return str("program f on cuda {\n  input x0: f32[8,", length,
-               "]\n  output y: f32[8]\n  kernel k rows(i0: 8) {\n    r0: f32 = sum(j0: ",
-               length, ") load x0[i0*", length,
-               " + j0]\n    store y[i0] = r0\n    schedule rows warps_per_row=", warps,
-               "\n  }\n  launch k\n  return y\n}");
-  };
-  for (int warps : {0, 1, 2, 4}) require_accepted(row_of(1024, warps));
-  require_refused(row_of(1024, 3),
-                  "schedule warps_per_row=3: a row of one chunk has 1, 2 or 4");
-  require_refused(row_of(1024, 8),
-                  "schedule warps_per_row=8: a row of one chunk has 1, 2 or 4");
-  for (int warps : {0, 2, 3, 32}) require_accepted(row_of(5000, warps));
-  require_refused(row_of(5000, 1), "warps_per_row=1: a row of several chunks needs two");
-  require_refused(row_of(5000, 33), "schedule warps_per_row=33: 0 to 32");
+  require_accepted(with_schedule("rows", cuda));
+  require_accepted(with_schedule("columns vector=2 cluster=2", cuda));
 }
 
 TEST_CASE("buffers that no memory can be are refused", "[loops][refused]") {

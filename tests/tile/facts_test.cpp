@@ -57,11 +57,11 @@ int64_t owners_that_differ(const Program& program, const Kernel& kernel) {
   const Schedule& s = *kernel.schedule;
   const Tile tile = lower_to_tile(program, kernel);
   const Share rows =
-      share_of(tile, "row", row_count(kernel).constant(), s.rows, false, block_of(tile));
+      share_of(tile, "row", row_count(kernel).constant(), s.rows, block_of(tile));
   int64_t wrong = 0, seen = 0;
   for (const std::vector<int>& inner : loops_of(kernel)) {
     const Layout layout = layout_over(kernel, inner);
-    const Share k = share_of(tile, "k", elements_of(kernel, inner), layout, true, 0);
+    const Share k = share_of(tile, "k", elements_of(kernel, inner), layout, 0);
     for (int64_t number = 0; number < 32 * tile.warps * tile.cluster; number += 13) {
       const int64_t thread = number % (32 * tile.warps), rank = number / (32 * tile.warps);
       const Known known = {{"block", tile.grid.constant() - 1},

@@ -214,13 +214,10 @@ std::vector<int> KernelText::needed(const std::vector<const Step*>& steps) const
   return ids;
 }
 
-void KernelText::choose_kept() { choose_kept(is_costly_again, kMostKeptBytes); }
-
-void KernelText::choose_kept(const std::function<bool(const Scalar&)>& worth,
-                             int64_t most_bytes) {
+void KernelText::choose_kept() {
   std::vector<uint64_t> axes;
   for (const LoopScope& needs : needs_) axes.push_back(needs.axes);
-  planned = costly_values(kernel, axes, pass_of, worth, most_bytes, 4 * kMostKeptBytes);
+  planned = costly_values(kernel, axes, 4 * kMostKeptBytes);
 }
 
 std::vector<bool> KernelText::below(int scalar) const {
@@ -232,25 +229,6 @@ std::vector<bool> KernelText::below(int scalar) const {
     if (kernel.scalars[id].mask >= 0) result[kernel.scalars[id].mask] = true;
   }
   return result;
-}
-
-bool KernelText::hides_its_loads(int scalar) const {
-  if (needs_[scalar].registers || kernel.scalars[scalar].kind != ScalarKind::Apply)
-    return false;
-  const std::vector<bool> inside = below(scalar);
-  const auto is_load = [&](int id) {
-    return id >= 0 && inside[id] && kernel.scalars[id].kind == ScalarKind::Load;
-  };
-  bool loads = false;
-  for (int id = 0; id < static_cast<int>(inside.size()); id++) {
-    loads = loads || is_load(id);
-    if (inside[id]) continue;
-    const std::vector<int>& operands = kernel.scalars[id].operands;
-    if (std::any_of(operands.begin(), operands.end(), is_load)) return false;
-  }
-  return loads && std::none_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
-           return is_load(step.value) || is_load(step.other) || is_load(step.mask);
-         });
 }
 
 void KernelText::declare_kept() {

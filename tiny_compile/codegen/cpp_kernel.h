@@ -54,7 +54,7 @@ class KernelText {
   const Kernel& kernel;
   const std::vector<Expr> sizes;      // symbolic ones, which a function is given
   std::string integer = "long long";  // the type of indices
-  std::function<std::string(int scalar)> kept_place;  // "keep_4[j0*8 + j1]"; CUDA's rows differ
+  std::function<std::string(int scalar)> kept_place;  // "keep_4[j0*8 + j1]"
 
   void begin_function(const std::string& function);
   std::string own() const;             // "buffers[3]": the address of the thread's own memory
@@ -86,13 +86,8 @@ class KernelText {
   // Values that several steps over the same inner loops use, in arrays over those loops:
   // planned by choose_kept, stored by keep() in the first step that computes them, read by
   // define() after mark_kept().
-  std::vector<int> pass_of;  // of each step (passes_of.h); a pass shares values without keeping
   std::map<int, std::vector<int>> planned;  // scalar -> the inner axes
   void choose_kept();                       // costly values, up to 256 kB each
-  void choose_kept(const std::function<bool(const Scalar&)>& worth, int64_t most_bytes);
-  // Whether a value is the only reader of the loads that it is made of, and needs no register:
-  // keeping it takes the place of keeping them.
-  bool hides_its_loads(int scalar) const;
   bool is_kept(int scalar) const { return kept_.count(scalar) > 0; }
   void declare_kept();
   void keep(const std::vector<int>& ids);

@@ -7,11 +7,9 @@
 #include <algorithm>
 
 #include "tiny_compile/codegen/cuda_columns.h"
-#include "tiny_compile/codegen/cuda_fold.h"
 #include "tiny_compile/codegen/cuda_group.h"
 #include "tiny_compile/codegen/cuda_helpers.h"
 #include "tiny_compile/codegen/cuda_matmul.h"
-#include "tiny_compile/codegen/cuda_rows.h"
 #include "tiny_compile/codegen/cuda_scan.h"
 #include "tiny_compile/codegen/cuda_scan_shape.h"
 #include "tiny_compile/codegen/cuda_scatter.h"
@@ -27,7 +25,6 @@
 #include "tiny_compile/loops/counted.h"
 #include "tiny_compile/loops/group_launches.h"
 #include "tiny_compile/loops/in_place.h"
-#include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/loops/library_sums.h"
 #include "tiny_compile/tile/packs.h"
 #include "tiny_compile/tile/sized.h"
@@ -69,21 +66,19 @@ bool any_can_fail(const std::vector<Program>& programs) {
 
 KernelEntry write_family(CudaText& text, const Program& program, const std::string& function) {
   const Kernel& kernel = text.kernel;
-  Strategy strategy = schedule_of(kernel).strategy;
+  const Strategy strategy = schedule_of(kernel).strategy;
   if (strategy == Strategy::Layouts ||
       strategy == Strategy::Pointwise)  // of which nobody made a tile
     return write_cuda_serial(text, function);
-  if (folds_rows(kernel)) strategy = Strategy::Rows;
   if (strategy == Strategy::Tiles) return write_cuda_matmul(text, function);
   if (is_sort_kernel(kernel)) return write_cuda_sort(text, function);
   if (scans_in_groups(program, kernel)) return write_cuda_scan(text, function);
   if (scatters_rows(text)) return write_cuda_scatter(text, function);
   if (scatters_to_shared_memory(text)) return write_cuda_shared_scatter(text, function);
   if (scatters_in_warps(program, kernel)) return write_cuda_warp_scatter(text, function);
-  if (!is_cooperative(program, kernel)) return write_cuda_serial(text, function);
-  if (strategy == Strategy::Columns) return write_cuda_columns(text, function);
-  return fits_cuda_rows(kernel) ? write_cuda_rows(text, function)
-                                : write_cuda_serial(text, function);
+  if (strategy == Strategy::Columns && is_cooperative(program, kernel))
+    return write_cuda_columns(text, function);
+  return write_cuda_serial(text, function);
 }
 
 // Those that take sizes: a thread has a point, a row, or an element that is sorted.
@@ -218,11 +213,9 @@ KernelEntry add_kernel(Functions& functions, const Tiles& tiles, size_t number,
 
 Source emit_cuda(const Tiles& tiles) { return emit_cuda_together({tiles})[0]; }
 
-std::vector<Source> emit_cuda_together(const std::vector<Tiles>& given) {
-  std::vector<Tiles> all = given;
+std::vector<Source> emit_cuda_together(const std::vector<Tiles>& all) {
   std::vector<Program> programs;
-  for (Tiles& tiles : all)
-    programs.push_back(tiles.program = with_schedules(std::move(tiles.program)));
+  for (const Tiles& tiles : all) programs.push_back(tiles.program);
   std::vector<Source> sources(programs.size());
   Functions functions;
   for (size_t p = 0; p < programs.size(); p++) {

@@ -1,10 +1,9 @@
-// How do 32 threads add 1024 numbers in the order that the contract fixes? Position p of a
-// chunk sits in lane (p / V) % 32: the upper halves 512, 256, ... are the same thread's later
-// values, 64 .. V are other lanes' (a shuffle each), the last ones again the same thread's.
+// What do kernels call that is no op of one element? Trees over a column's elements or over all that one
+// thread has, messages between the blocks of a cluster, quotients and exponentials that are quick for most
+// arguments, the better of two and its place.
 //
-//   tc_tree<tc_sum_float, 32, 4>(t)   t[k*4 + v] is position 128*k + 4*lane + v
-//
-// A row of several chunks folds the chunks' results by the same rule.
+//   tc_strided<tc_sum_float, 6>(part)   the sum of part(0) .. part(63), in the contract's order
+//   tc_node<tc_sum_float, 2, ..>::of(element, 0, n)   of n <= 1024 * 1024 elements, by one thread
 #include "tiny_compile/codegen/cuda_helpers.h"
 
 #include <sstream>
@@ -19,66 +18,6 @@ namespace {
 
 // What computes; it may use cuda_memory_helpers. In an order in which later ones use earlier ones.
 constexpr CudaHelper kHelpers[] = {
-    {"tc_tree", "", R"(
-// t[j] += t[j + Half] for the halves Half, Half / 2, ... Least. Recursion, because registers need
-// indices that the compiler knows.
-template <class R, int Half, int Least, int N, class T>
-__device__ inline void tc_halve(T (&t)[N]) {
-  if constexpr (Half >= Least) {
-#pragma unroll
-    for (int j = 0; j < Half; j++) t[j] = R::of(t[j], t[j + Half]);
-    tc_halve<R, Half / 2, Least>(t);
-  }
-}
-
-// The halves that other lanes hold. Of several values a lane keeps the even or the odd ones and
-// sends the others, so that V values of a lane cost V + 4 exchanges, not 5 V; even and odd, the
-// tree's last halves, meet at the end.
-template <class R, int Lane, int V, int N, class T>
-__device__ inline T tc_across(T (&t)[N]) {
-  constexpr unsigned kAll = 0xffffffffu;
-  if constexpr (V > 1 && Lane >= 1) {
-    const bool upper = threadIdx.x & Lane;
-#pragma unroll
-    for (int v = 0; v < V / 2; v++) {
-      const T sent = upper ? t[2 * v] : t[2 * v + 1], kept = upper ? t[2 * v + 1] : t[2 * v];
-      t[v] = R::of(kept, __shfl_xor_sync(kAll, sent, Lane));
-    }
-    const T half = tc_across<R, Lane / 2, V / 2>(t);
-    return R::of(half, __shfl_xor_sync(kAll, half, Lane));
-  } else if constexpr (V > 1) {
-    tc_halve<R, V / 2, 1>(t);
-    return t[0];
-  } else if constexpr (Lane >= 1) {
-    t[0] = R::of(t[0], __shfl_xor_sync(kAll, t[0], Lane));
-    return tc_across<R, Lane / 2, 1>(t);
-  } else {
-    return t[0];
-  }
-}
-
-// Reduces the Lanes * N values that Lanes neighbouring threads hold; each gets the result.
-template <class R, int Lanes, int V, int N, class T>
-__device__ inline T tc_tree(T (&t)[N]) {
-  tc_halve<R, N / 2, V>(t);
-  return tc_across<R, Lanes / 2, V>(t);
-}
-)"},
-    {"tc_fold", "tc_tree", R"(
-// Reduces the results of Count <= 1024 chunks; every warp does it for itself.
-template <class R, int Count, class T>
-__device__ inline T tc_fold(const T* parts) {
-  constexpr int kEach = Count <= 32 ? 1 : Count <= 64 ? 2 : Count <= 128 ? 4
-                      : Count <= 256 ? 8 : Count <= 512 ? 16 : 32;
-  T t[kEach];
-#pragma unroll
-  for (int k = 0; k < kEach; k++) {
-    const int p = 32 * k + (int)(threadIdx.x & 31u);
-    t[k] = p < Count ? parts[p] : R::identity();
-  }
-  return tc_tree<R, 32, 1>(t);
-}
-)"},
     {"tc_strided", "", R"(
 // The tree over element(0), ... of 2^Bits, in bit-reversed order, so that few results wait:
 // level[h] holds one of 2^h elements. Unrolled.
@@ -222,25 +161,6 @@ __device__ inline double tc_clamp(double m) {
 }
 )",
      true},
-    {"tc_fold_exp", "tc_exp tc_fold tc_tree", R"(
-// Sums of exponentials against the chunks' own maxima, brought to the largest of these.
-template <class Sum, class Max, int Count, class T>
-__device__ inline T tc_fold_exp(T* parts, const T* most) {
-  const T m = tc_fold<Max, Count>(most);
-  T scaled[(Count + 31) / 32];
-#pragma unroll
-  for (int k = 0; k < (Count + 31) / 32; k++) {
-    const int p = 32 * k + (int)(threadIdx.x & 31u);
-    scaled[k] = p < Count ? parts[p] * tc_exp(most[p] - m) : Sum::identity();
-  }
-  constexpr int kEach = Count <= 32 ? 1 : Count <= 64 ? 2 : Count <= 128 ? 4
-                      : Count <= 256 ? 8 : Count <= 512 ? 16 : 32;
-  T t[kEach];
-#pragma unroll
-  for (int k = 0; k < kEach; k++) t[k] = k < (Count + 31) / 32 ? scaled[k] : Sum::identity();
-  return tc_tree<Sum, 32, 1>(t);
-}
-)"},
     {"tc_combined", "", R"(
 // Of values of a scan, one after the other: what stands before number `me`, and all of them.
 template <class Op>
@@ -289,18 +209,6 @@ __device__ inline tc_best<T> tc_better(tc_best<T> a, tc_best<T> b) {
   if (b.index < 0) return a;
   if (a.index < 0) return b;
   return b_wins || (same && b.index < a.index) ? b : a;
-}
-
-template <bool Max, int Lanes, class T>
-__device__ inline tc_best<T> tc_best_of_lanes(tc_best<T> best) {
-#pragma unroll
-  for (int lane = Lanes / 2; lane >= 1; lane /= 2) {
-    tc_best<T> other;
-    other.value = __shfl_xor_sync(0xffffffffu, best.value, lane);
-    other.index = __shfl_xor_sync(0xffffffffu, best.index, lane);
-    best = tc_better<Max>(best, other);
-  }
-  return best;
 }
 )"},
     {"tc_node", "", R"(

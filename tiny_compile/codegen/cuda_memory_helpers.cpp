@@ -212,14 +212,6 @@ __device__ inline int tc_narrow(long long value) {
   return value >= 0 && value < 0x7fffffff ? (int)value : -1;
 }
 )"},
-    {"tc_anew", "", R"(
-// The compiler must not know that x is what it was: what it made of it is made again, not kept.
-template <class T>
-__device__ inline void tc_anew(T&) {}
-#ifdef __CUDA_ARCH__
-__device__ inline void tc_anew(float& x) { asm volatile("" : "+f"(x)); }
-#endif
-)"},
     {"tc_ahead", "", R"(
 // Asks for `count` elements, which come to the L2 cache: sixteen bytes at a time, none beyond.
 // Older GPUs than sm_90 cannot be asked.

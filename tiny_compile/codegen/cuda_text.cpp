@@ -79,8 +79,7 @@ CudaText::CudaText(const Program& p, const Kernel& k, Starts starts)
     const std::string a = scalars.name(scalar.operands[0]);
     if (scalar.op == Op::exp) {
       if (form != Form::Fast) return std::string();
-      return str(calls("tc_exp_below"), "(", a,
-                 !knows_highest && highest(scalar.operands[0]).empty() ? ", exact)" : ")");
+      return str(calls("tc_exp_below"), "(", a, knows_highest ? ")" : ", exact)");
     }
     const std::string b = scalars.name(scalar.operands[1]);
     if (form == Form::Slow) return str(calls("tc_divided"), "_slowly(", a, ", ", b, ")");
@@ -229,21 +228,6 @@ void CudaText::declare_store_packs(const std::vector<const Step*>& steps) {
   }
 }
 
-void CudaText::declare_divisors(const std::vector<int>& ids, const std::vector<bool>& defined) {
-  const auto is_outside = [&](int id) {
-    const ScalarKind kind = kernel.scalars[id].kind;
-    return defined[id] || kind == ScalarKind::Register;
-  };
-  for (int id : ids) {
-    const Scalar& scalar = kernel.scalars[id];
-    if (defined[id] || is_kept(id) || scalar.kind != ScalarKind::Apply ||
-        scalar.op != Op::div || compute_type(scalar.dtype) != DType::f32 ||
-        !is_outside(scalar.operands[1]))
-      continue;
-    if (!divisors_.count(scalar.operands[1])) declare_divisor(scalar.operands[1]);
-  }
-}
-
 void CudaText::declare_divisor(int scalar) {
   const std::string b = scalars.name(scalar);
   divisors_.insert(scalar);
@@ -253,43 +237,6 @@ void CudaText::declare_divisor(int scalar) {
 bool CudaText::has_fast_form(const Scalar& scalar) const {
   if (scalar.op == Op::exp) return hastens_exp && scalar.dtype == DType::f32;
   return scalar.op == Op::div && divisors_.count(scalar.operands[1]) > 0;
-}
-
-// What is at most the row's maximum is, less a number of the row's, at most the maximum less that.
-std::string CudaText::highest(int id) const {
-  const Scalar& scalar = kernel.scalars[id];
-  if (!trusts_maximum || scalar.kind != ScalarKind::Apply || scalar.op != Op::sub ||
-      scalar.dtype != DType::f32)
-    return "";
-  const int a = scalar.operands[0], b = scalar.operands[1];
-  if (needs(b).axes & ~row_mask(kernel)) return "";
-  std::string above = highest(a);
-  const std::vector<bool> known = below(b);
-  for (size_t id = 0; id < known.size(); id++) {
-    if (!known[id] || kernel.scalars[id].kind != ScalarKind::Register) continue;
-    const Step& step = kernel.steps[kernel.scalars[id].step];
-    if (step.op == Op::max && step.value == a && step.kind == StepKind::Reduce)
-      above = scalars.name(static_cast<int>(id));
-  }
-  return above.empty() ? "" : str(above, " - ", scalars.name(b));
-}
-
-CudaText::Hastened CudaText::hastened(const std::vector<int>& ids,
-                                      const std::vector<bool>& defined) const {
-  Hastened result;
-  std::set<std::string> conditions;
-  for (int id : ids) {
-    const Scalar& scalar = kernel.scalars[id];
-    if (defined[id] || is_kept(id) || !has_fast_form(scalar)) continue;
-    result.some = true;
-    const std::string most = scalar.op == Op::exp ? highest(scalar.operands[0]) : "";
-    if (most.empty())
-      result.is_known = false;
-    else
-      conditions.insert(most + " < 43.0f");
-  }
-  result.exact = conditions.empty() ? "true" : join(conditions, " && ");
-  return result;
 }
 
 std::string CudaText::place(const Step& step) const {
@@ -327,12 +274,6 @@ std::vector<const Step*> all_steps(const Kernel& kernel) {
   std::vector<const Step*> steps;
   for (const Step& step : kernel.steps) steps.push_back(&step);
   return steps;
-}
-
-bool reads_halves(const Kernel& kernel) {
-  return std::any_of(kernel.scalars.begin(), kernel.scalars.end(), [](const Scalar& s) {
-    return s.kind == ScalarKind::Load && is_half(s.dtype);
-  });
 }
 
 bool loads_what_it_stores(const Program& program, const Kernel& kernel) {

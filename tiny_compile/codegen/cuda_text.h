@@ -47,9 +47,7 @@ class CudaText : public KernelText {
   void write_store(const Step& step);  // one element; into the pack where the store is wide
   void store_packs(const std::vector<const Step*>& steps);
 
-  // Declares what divides elements but does not depend on them, once for all of them; `defined`
-  // is what is defined outside the loops over elements.
-  void declare_divisors(const std::vector<int>& ids, const std::vector<bool>& defined);
+  // Declares what divides many elements, once for all of them.
   void declare_divisor(int scalar);
   void forget_divisor(int scalar) { divisors_.erase(scalar); }
   // Quotients by a declared divisor and, with `hastens_exp`, exponentials have a fast form that is
@@ -61,15 +59,7 @@ class CudaText : public KernelText {
   };
   Form form = Form::Each;
   bool hastens_exp = false;
-  bool knows_highest = false;   // `exact` starts as what is known of all exponents
-  bool trusts_maximum = false;  // `exact` starts as what the row's maximum says of them all
-  // What the scalars of a loop have of fast forms.
-  struct Hastened {
-    bool some = false;     // any
-    std::string exact;     // what the flag starts as: "r0 - minimum_3 < 43.0f"
-    bool is_known = true;  // no element clears it
-  };
-  Hastened hastened(const std::vector<int>& ids, const std::vector<bool>& defined) const;
+  bool knows_highest = false;  // `exact` starts as what is known of all exponents
 
   // "pack_3.at[v]", or what tc_to_f32 takes of a pack of halves.
   std::string element_of_pack(const std::string& pack, DType dtype);
@@ -85,8 +75,6 @@ class CudaText : public KernelText {
   // A comparison of an index with another, with a constant or, if it is eq, with data, done with
   // ints; else "".
   std::string compared(const Scalar& scalar);
-  // The largest value that a difference has in the row, where a maximum says so; else "".
-  std::string highest(int scalar) const;
   std::string at_start(const Expr& index, const std::vector<int>& operands = {}) const;
   bool is_read_once(int scalar) const;
   bool has_fast_form(const Scalar& scalar) const;
@@ -99,8 +87,6 @@ class CudaText : public KernelText {
 
 // Every step of the kernel.
 std::vector<const Step*> all_steps(const Kernel& kernel);
-
-bool reads_halves(const Kernel& kernel);
 
 bool loads_what_it_stores(const Program& program, const Kernel& kernel);
 

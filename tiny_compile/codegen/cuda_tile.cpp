@@ -10,6 +10,7 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/codegen/cuda_memory_helpers.h"
+#include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/bounds.h"
 
 namespace tiny_compile {
@@ -96,6 +97,7 @@ class TileWriter {
         tile_(tile),
         awaited_(awaited_in(tile.body)),
         asked_(asked_bytes(tile)),
+        folds_(folds_rows(tile.kernel)),
         uses_(tile.kernel.scalars.size()) {
     std::vector<bool> seen(uses_.size());
     count_uses(tile.body, tile.kernel.scalars, uses_, seen);
@@ -154,8 +156,10 @@ class TileWriter {
       place_ += place_of_next(array);
       return;
     }
-    out_.line(str(array.space == Space::Register ? "" : "__shared__ ", type, " ", array.name,
-                  "[", size, "];"));
+    const char* where = array.space == Space::Register ? ""
+                        : folds_                       ? "__shared__ alignas(16) "
+                                                       : "__shared__ ";
+    out_.line(str(where, type, " ", array.name, "[", size, "];"));
   }
 
   // Bytes are counted as they arrive, from before the first block sends.
@@ -392,9 +396,10 @@ class TileWriter {
   CudaText& text_;
   Text& out_;
   const Tile& tile_;
-  std::vector<int> awaited_;   // arrays
-  const int64_t asked_;        // bytes that the launch gives
-  int64_t place_ = 0;          // in them
+  std::vector<int> awaited_;  // arrays
+  const int64_t asked_;       // bytes that the launch gives
+  const bool folds_;   // threads take neighbours of shared arrays, which nvcc can do at once
+  int64_t place_ = 0;  // in them
   std::vector<int> uses_;      // of each scalar
   std::set<int> read_;         // arrays
   std::vector<int> divisors_;  // that are known here

@@ -28,6 +28,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr int kMostWarps = 8;
+constexpr int64_t kBesides = 7 << 10;  // bytes of a block, that are shared by other names
 constexpr int64_t kMostTargets = int64_t{1} << 31;
 constexpr int kAhead = 4;  // updates of a lane, or results, that are on their way
 
@@ -75,7 +76,7 @@ class WarpWriter {
       const int64_t places = table_of(kernel_, step).places;
       bytes_ = std::max(bytes_, ceil_divide(sums_bytes(step, places) + 4 * places, 16) * 16);
     }
-    while (warps_ > 1 && (warps_ * bytes_ > int64_t{schedule_of(kernel_).shared} << 10 ||
+    while (warps_ > 1 && (warps_ * bytes_ > text_.program.machine.block_shared - kBesides ||
                           warps_ / 2 >= rows_))
       warps_ /= 2;
     entry_ = text.begin(function, ceil_divide(rows_, warps_), 32 * warps_);

@@ -80,9 +80,9 @@ std::string values_text(const Substitution& sizes) {
 }
 
 bool is_loop_name(std::string_view name) {
-  static constexpr std::string_view kCounted[] = {"b",    "block", "k", "lane", "later",
-                                                  "line", "p",     "q", "rank", "row",
-                                                  "turn", "v",     "w", "warp"};
+  static constexpr std::string_view kCounted[] = {"b",    "block",    "k", "lane", "later",
+                                                  "line", "p",        "q", "rank", "row",
+                                                  "turn", "turn_row", "v", "w",    "warp"};
   static constexpr std::string_view kNumbered[] = {
       "against", "all", "any",  "argmax", "argmin", "at",  "chosen",  "early", "given",
       "held",    "i",   "j",    "keep",   "max",    "min", "most",    "pack",  "prod",

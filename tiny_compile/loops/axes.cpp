@@ -139,6 +139,11 @@ bool is_made_of_sizes(const Expr& expr) {
 
 }  // namespace
 
+bool folds_rows(const Kernel& kernel) {
+  return std::any_of(kernel.steps.begin(), kernel.steps.end(),
+                     [](const Step& step) { return step.kind == StepKind::Fold; });
+}
+
 bool is_sequential(const Kernel& kernel) {
   return std::any_of(kernel.steps.begin(), kernel.steps.end(), [](const Step& step) {
     return step.kind != StepKind::Store || !step.inner.empty();
@@ -207,8 +212,7 @@ Expr stride_of(const Expr& index, const Axis& axis) {
 }
 
 Kernel collapse_axes(Kernel kernel) {
-  const auto folds = [](const Step& step) { return step.kind == StepKind::Fold; };
-  const int folded = std::any_of(kernel.steps.begin(), kernel.steps.end(), folds) ? 1 : 0;
+  const int folded = folds_rows(kernel) ? 1 : 0;
   for (bool changed = true; changed;) {
     changed = false;
     const int count = static_cast<int>(kernel.axes.size());

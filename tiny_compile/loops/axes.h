@@ -8,6 +8,9 @@ namespace tiny_compile {
 // Whether it does more than store each of its points.
 bool is_sequential(const Kernel& kernel);
 
+// Whether one of its steps at least adds up columns over rows.
+bool folds_rows(const Kernel& kernel);
+
 bool depends_on_any(const Kernel& kernel, const Expr& index, const std::vector<int>& axes);
 
 // Whether an index differs between rows.

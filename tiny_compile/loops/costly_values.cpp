@@ -83,22 +83,19 @@ bool is_costly_again(const Scalar& scalar) {
 
 std::map<int, std::vector<int>> costly_values(const Kernel& kernel,
                                               const std::vector<uint64_t>& axes,
-                                              const std::vector<int>& pass_of,
-                                              const std::function<bool(const Scalar&)>& worth,
-                                              int64_t most_bytes, int64_t most_of_all) {
+                                              int64_t most_of_all) {
   std::map<int, std::vector<int>> planned;
   if (!schedule_of(kernel).keep || kernel.steps.size() < 2) return planned;
-  const auto pass = [&](int step) { return pass_of.empty() ? step : pass_of[step]; };
   std::vector<Users> users = users_of_roots(kernel);
   for (size_t id = kernel.scalars.size(); id-- > 0;) {
     const Scalar& scalar = kernel.scalars[id];
     Users mine = users[id];
-    if (worth(scalar) && mine.first >= 0 && pass(mine.last) > pass(mine.first) &&
+    if (is_costly_again(scalar) && mine.first >= 0 && mine.last > mine.first &&
         mine.same_loops && varies_over(axes[id], kernel.steps[mine.first].inner)) {
       const Step& first = kernel.steps[mine.first];
-      const int64_t bytes = std::min(inner_count(kernel, first).bounds().high, most_bytes + 1) *
+      const int64_t bytes = std::min(inner_count(kernel, first).bounds().high, kMostKeptBytes + 1) *
                             size_of(compute_type(scalar.dtype));
-      if (bytes <= most_bytes && bytes <= most_of_all) {
+      if (bytes <= kMostKeptBytes && bytes <= most_of_all) {
         planned[static_cast<int>(id)] = first.inner;
         most_of_all -= bytes;
         mine.last = mine.first;

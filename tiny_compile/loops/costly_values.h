@@ -1,7 +1,6 @@
 // What a CPU computes once for several loops, and what it must not compute for nothing.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <vector>
 
@@ -16,16 +15,12 @@ std::vector<uint64_t> loops_that_may_not_turn(const Kernel& kernel);
 // Whether a CPU should rather read it from the caches than compute it again.
 bool is_costly_again(const Scalar& scalar);
 
-inline constexpr int64_t kMostKeptBytes =
-    256 * 1024;  // of a value; of all of them four times as much
+inline constexpr int64_t kMostKeptBytes = 256 * 1024;  // of a value
 
-// The values worth it that several steps over the same loops use, with these loops. `axes`: of each
-// scalar those that it depends on; `pass_of`: of each step its pass, which shares values without
-// keeping them; each step alone where it is empty.
+// The values for which that holds that several steps over the same loops use, with these loops; at most
+// `most_of_all` bytes of them. `axes`: of each scalar those that it depends on.
 std::map<int, std::vector<int>> costly_values(const Kernel& kernel,
                                               const std::vector<uint64_t>& axes,
-                                              const std::vector<int>& pass_of,
-                                              const std::function<bool(const Scalar&)>& worth,
-                                              int64_t most_bytes, int64_t most_of_all);
+                                              int64_t most_of_all);
 
 }  // namespace tiny_compile

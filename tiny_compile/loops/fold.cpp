@@ -128,12 +128,14 @@ std::optional<Kernel> as_fold(const Program& program, const Kernel& kernel) {
   return normalize(std::move(turned));
 }
 
+int64_t room_for_columns(const Kernel& kernel, const Step& fold) {
+  return ceil_divide(inner_count(kernel, fold).bounds().high, kPack) * kPack;
+}
+
 std::string why_no_folds(const Kernel& rows, const Kernel& fold) {
   int64_t bytes = 0;
   auto take = [&](const Kernel& kernel, const Step& step) {
-    const int64_t columns =
-        (inner_count(kernel, step).bounds().high + kPack - 1) / kPack * kPack;
-    const int64_t row = columns * size_of(step.dtype);
+    const int64_t row = room_for_columns(kernel, step) * size_of(step.dtype);
     const int64_t waiting = std::countr_zero(static_cast<uint64_t>(kFoldGroup / kFoldWarps));
     if (is_fold(step)) bytes += row * (bytes == 0 ? kFoldWarps + waiting : waiting);
   };

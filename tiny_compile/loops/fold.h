@@ -22,6 +22,9 @@ std::optional<Kernel> as_fold(const Program& program, const Kernel& kernel);
 // Warps of a block that folds: few, so that each thread has the registers for a row and more.
 inline constexpr int64_t kFoldWarps = 4;
 
+// Columns for which a block has room in shared memory: whole vectors of them.
+int64_t room_for_columns(const Kernel& kernel, const Step& fold);
+
 // "", or why a GPU's block cannot do `fold`, from as_fold(), while it goes over the rows of another.
 std::string why_no_folds(const Kernel& rows, const Kernel& fold);
 

@@ -292,8 +292,7 @@ bool overwrites_in_place(const Program& program, const Kernel& kernel) {
 
 bool is_cooperative(const Program& program, const Kernel& kernel) {
   for (const Step& step : kernel.steps) {
-    if (!makes_register(step) && step.kind != StepKind::Store && step.kind != StepKind::Fold)
-      return false;
+    if (!makes_register(step) && step.kind != StepKind::Store) return false;
     if (step.kind == StepKind::Dot ||
         (step.kind == StepKind::Reduce && has_running_results(step.op)))
       return false;

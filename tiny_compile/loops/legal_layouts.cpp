@@ -7,9 +7,12 @@
 #include "tiny_compile/loops/legal_layouts.h"
 
 #include <algorithm>
+#include <map>
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/graph/scan.h"
+#include "tiny_compile/loops/axes.h"
+#include "tiny_compile/loops/fold.h"
 #include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/loops/laid_out.h"
 #include "tiny_compile/loops/legal_via.h"
@@ -39,7 +42,6 @@ std::string why_wrong_part(const Part& part, bool is_first, bool is_last, bool i
   if (part.level == Level::Vector && !is_last) return "vector is the last part";
   if (part.level == Level::Vector && part.extent > kWidest)
     return str("vector ", part.extent, ": at most ", kWidest);
-  if (part.level == Level::Serial && !is_loop) return "rows have no turns";
   if (part.level == Level::Cluster)
     return is_loop ? "" : "rows are not shared by the blocks of a cluster";
   const int64_t most = part.level == Level::Lane ? kLanesOfWarp : kMostWarps;
@@ -193,6 +195,45 @@ std::string why_wrong_loop(const Kernel& kernel, const std::vector<int>& inner, 
   return "";
 }
 
+// Rows take turns where what they give to columns is added up: by warps first, each of which has a row
+// at a time, then by turns.
+std::string why_wrong_turns(const Kernel& kernel) {
+  const Schedule& s = *kernel.schedule;
+  if (!folds_rows(kernel))
+    return is_numbered_by(s.rows, Level::Serial) ? "rows: turns are of rows that fold" : "";
+  if (s.outer != kernel.rows - 1)
+    return str("outer=", s.outer,
+               ": a block has all rows that it folds, so outer=", kernel.rows - 1);
+  const bool in_warps = warps_of(s) == extent_of(s.rows, Level::Warp),
+             in_order = std::is_sorted(s.rows.begin(), s.rows.end(), [](Part a, Part b) {
+               return a.level == Level::Warp && b.level != Level::Warp;
+             });
+  const int64_t all = extent_of(s.rows, Level::Warp) * extent_of(s.rows, Level::Serial);
+  if (!in_warps || !in_order || all != covered_by(s.rows) || all != rows_laid_out(kernel))
+    return "rows that fold: warp and serial, no more than there are, and all warps of the "
+           "block";
+  const bool in_loops = std::any_of(s.loops.begin(), s.loops.end(), [](const Layout& loop) {
+    return is_numbered_by(loop, Level::Serial) || is_numbered_by(loop, Level::Cluster);
+  });
+  if (in_loops) return "loops of rows that fold have no turns and clusters";
+  return s.via.empty() ? "" : "via: not of rows that fold";
+}
+
+// Where warps meet with what they give to columns, and where sums wait for later turns.
+int64_t folded_bytes(const Kernel& kernel) {
+  const int64_t turns = extent_of(kernel.schedule->rows, Level::Serial);
+  std::map<DType, int64_t> widest;
+  int64_t bytes = 0;
+  for (const Step& step : kernel.steps) {
+    if (step.kind != StepKind::Fold) continue;
+    const int64_t row = room_for_columns(kernel, step) * size_of(step.dtype);
+    widest[step.dtype] = std::max(widest[step.dtype], row);
+    for (int64_t n = 1; n < turns; n *= 2) bytes += row;
+  }
+  for (const auto& [dtype, row] : widest) bytes += row * warps_of(*kernel.schedule);
+  return bytes;
+}
+
 // Whoever has a part of one of sum_exp's chunks comes to know its sum before the next turn; then
 // all come to know all chunks.
 std::string why_wrong_step(const Kernel& kernel, const Step& step) {
@@ -226,7 +267,7 @@ bool can_be_laid_out(const Program& program, const Kernel& kernel) {
   }
   for (const Step& step : kernel.steps) {
     const bool reduces = step.kind == StepKind::Reduce && !has_running_results(step.op);
-    if (!reduces && step.kind != StepKind::Store) return false;
+    if (!reduces && step.kind != StepKind::Store && step.kind != StepKind::Fold) return false;
     if (inner_count(kernel, step).bounds().low < 1) return false;
   }
   return overwrites_in_place(program, kernel);
@@ -256,13 +297,14 @@ std::string why_illegal_layouts(const Program& program, const Kernel& kernel) {
                          kMostBlocks / cluster / blocks_of_loops(kernel) / outer_rows(kernel))
     why = "rows: too many blocks";
   if (why.empty()) why = why_no_vectors(kernel, axes_laid_out(kernel), s.rows, "rows");
+  if (why.empty()) why = why_wrong_turns(kernel);
   for (size_t n = 0; n < loops.size() && why.empty(); n++)
     why = why_wrong_loop(kernel, loops[n], n);
   for (size_t n = 0; n < kernel.steps.size() && why.empty(); n++)
     why = why_wrong_step(kernel, kernel.steps[n]);
   if (why.empty()) why = why_wrong_via(kernel);
   const int64_t shared = why.empty() ? shared_bytes(kernel) : 0,
-                staged = why.empty() ? staged_bytes(kernel) : 0;
+                staged = why.empty() ? staged_bytes(kernel) + folded_bytes(kernel) : 0;
   if (shared > kShared)
     why = str("layouts exchange ", shared, " bytes, more than a kernel may declare");
   else if (shared + staged > std::max(kShared, program.machine.block_shared - kBesides))

@@ -1,7 +1,7 @@
 // May a kernel be run as its schedule says?
 //
-//   schedule rows vector=3       =>  "vector=3: 0 or a power of two up to 16"
-//   schedule rows vector=4       =>  "vector=4 is for rows and columns on cuda", of a C++ program
+//   schedule columns vector=3    =>  "vector=3: 0 or a power of two, 1 to 16"
+//   schedule columns vector=4    =>  "vector=4 is for columns on cuda", of a C++ program
 //   schedule columns, of a dot   =>  "schedule columns is for reductions of at most ..."
 //
 // A schedule changes no bit, so whatever is legal here must be obeyed exactly by every generator;
@@ -27,14 +27,10 @@ std::string why_no_power(const char* field, int64_t value, int64_t least, int64_
 }
 
 std::string why_wrong_fields(const Schedule& s) {
-  const std::array<std::string, 10> reasons = {
+  const std::array<std::string, 8> reasons = {
       why_no_power("lanes", s.lanes, 16, 1024),
       s.unroll == 1 || s.unroll == 8 ? "" : str("unroll=", s.unroll, ": 1 or 8"),
       s.grain >= 1 ? "" : str("grain=", s.grain, ": at least 1"),
-      why_no_power("warps", s.warps, 2, 32),
-      s.warps_per_row >= 0 && s.warps_per_row <= 32
-          ? ""
-          : str("warps_per_row=", s.warps_per_row, ": 0 to 32"),
       why_no_power("vector", s.vector, 0, 16),
       why_no_power("cluster", s.cluster, 1, 16),
       why_no_power("split_k", s.split_k, 0, 64),
@@ -76,25 +72,7 @@ std::string why_beyond(const Schedule& s, const Machine& machine) {
   if (s.cluster > machine.cluster)
     return str("cluster=", s.cluster, ": ", machine.name, " has ",
                machine.cluster > 1 ? str("clusters of ", machine.cluster) : "no clusters");
-  if (s.shared < 0 || s.shared > most_shared(machine))
-    return str("shared=", s.shared, ": 0 to ", most_shared(machine), " kilobytes on ",
-               machine.name);
-  return 32 * std::max(s.warps, s.warps_per_row) <= machine.threads
-             ? ""
-             : str("more warps than ", machine.name, " has threads for");
-}
-
-// A row of several chunks has two warps or more; one of a single chunk 1, 2 or 4.
-std::string why_wrong_warps(const Kernel& kernel, const Schedule& s) {
-  int64_t longest = 1;
-  for (const Step& step : kernel.steps)
-    longest = std::max(longest, inner_count(kernel, step).bounds().high);
-  if (s.warps_per_row == 0) return "";
-  if (longest > kChunk)
-    return s.warps_per_row > 1 ? "" : "warps_per_row=1: a row of several chunks needs two";
-  return s.warps_per_row <= 4 && is_power_of_two(s.warps_per_row)
-             ? ""
-             : str("warps_per_row=", s.warps_per_row, ": a row of one chunk has 1, 2 or 4");
+  return "";
 }
 
 // Whether a vendor's library is asked, and can do it.
@@ -164,20 +142,6 @@ bool can_be_called(const Program& program, const Kernel& kernel) {
   return program.target == Target::Cuda && why_no_call(program, kernel).empty();
 }
 
-int most_shared(const Machine& machine) {
-  constexpr int64_t kBesides = 7;
-  return static_cast<int>(machine.block_shared / 1024 - kBesides);
-}
-
-Program with_schedules(Program program) {
-  for (Kernel& kernel : program.kernels) {
-    if (kernel.schedule) continue;
-    kernel.schedule = default_schedule(program.machine);
-    if (can_be_called(program, kernel)) kernel.schedule->strategy = Strategy::Library;
-  }
-  return program;
-}
-
 std::string why_illegal(const Program& program, const Kernel& kernel) {
   int dots = 0, folds = 0, others = 0;
   for (const Step& step : kernel.steps) {
@@ -189,10 +153,12 @@ std::string why_illegal(const Program& program, const Kernel& kernel) {
   if (folds > 0 && program.target == Target::Cpp)
     return "folds rows, which the C++ back end does not";
   if (!kernel.schedule) return "";
+  if (folds > 0 && kernel.schedule->strategy != Strategy::Layouts)
+    return str("schedule ", name_of(kernel.schedule->strategy),
+               ": rows that fold are laid out, as layouts rows warp 4 · serial 8 loop ...");
   for (const std::string& reason :
        {why_wrong_fields(*kernel.schedule), why_foreign(*kernel.schedule, program.machine),
-        why_beyond(*kernel.schedule, program.machine),
-        why_wrong_warps(kernel, *kernel.schedule)}) {
+        why_beyond(*kernel.schedule, program.machine)}) {
     if (!reason.empty()) return "schedule " + reason;
   }
   switch (kernel.schedule->strategy) {

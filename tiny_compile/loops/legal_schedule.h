@@ -19,13 +19,7 @@ bool can_be_called(const Program& program, const Kernel& kernel);
 // free of the last row axis, the right one of the row axis before it.
 bool can_be_tiled(const Program& program, const Kernel& kernel);
 
-// Kilobytes that a schedule may give a block, beside what kernels share by other names.
-int most_shared(const Machine& machine);
-
-// The program with a schedule for every kernel: the machine's default where none was chosen.
-Program with_schedules(Program program);
-
-// "" where the kernel's schedule is legal, else the reason: "warps=100: a power of two, 2 to 32".
+// "" where the kernel's schedule is legal, else the reason: "lanes=100: a power of two, 16 to 1024".
 std::string why_illegal(const Program& program, const Kernel& kernel);
 
 }  // namespace tiny_compile

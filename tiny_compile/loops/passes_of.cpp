@@ -4,6 +4,8 @@
 //   r0 = sum(j) ..; r1 = sum(j) mul(sub(.., r0), ..)                   two: r1 waits for r0
 #include "tiny_compile/loops/passes_of.h"
 
+#include "tiny_compile/loops/axes.h"
+
 namespace tiny_compile {
 namespace {
 
@@ -84,6 +86,7 @@ std::vector<std::vector<int>> passes_of(const Kernel& kernel) {
 }
 
 std::vector<std::vector<int>> gathered_passes_of(const Kernel& kernel) {
+  if (folds_rows(kernel)) return passes_of(kernel);
   std::vector<std::vector<int>> passes;
   for (size_t s = 0; s < kernel.steps.size(); s++) {
     const Step& step = kernel.steps[s];
@@ -96,21 +99,6 @@ std::vector<std::vector<int>> gathered_passes_of(const Kernel& kernel) {
     passes[p].push_back(static_cast<int>(s));
   }
   return passes;
-}
-
-std::vector<bool> stored_alone(const Kernel& kernel,
-                               const std::vector<std::vector<int>>& passes) {
-  std::vector<bool> stored(kernel.scalars.size()), elsewhere = stored;
-  for (const Step& step : kernel.steps) {
-    const bool is_last = &step - kernel.steps.data() >= passes.back()[0];
-    const bool alone = step.kind == StepKind::Store && step.inner.empty() && !is_last;
-    const std::vector<bool> used = reachable(kernel, step);
-    for (size_t id = 0; id < used.size(); id++) {
-      if (used[id]) (alone ? stored : elsewhere)[id] = true;
-    }
-  }
-  for (size_t id = 0; id < stored.size(); id++) stored[id] = stored[id] && !elsewhere[id];
-  return stored;
 }
 
 std::vector<Tree> trees_of(const Kernel& kernel, const std::vector<int>& pass) {

@@ -14,14 +14,9 @@ namespace tiny_compile {
 std::vector<std::vector<int>> passes_of(const Kernel& kernel);
 
 // The same where a reduction of whatever kind joins an earlier pass that it need not wait for: stores
-// between that write nothing it reads come later.
+// between that write nothing it reads come later. (But not of rows that fold: what is read earlier is
+// held longer, and their threads have no registers for it.)
 std::vector<std::vector<int>> gathered_passes_of(const Kernel& kernel);
-
-// Of each scalar: whether it is made only for stores of one value a row (a loss) that another pass
-// follows (its gradient). The thread that stores computes it, and the others do not wait for it.
-// What the last pass needs is read early instead: there nothing hides it.
-std::vector<bool> stored_alone(const Kernel& kernel,
-                               const std::vector<std::vector<int>>& passes);
 
 // A reduction of a pass and what its text is numbered by.
 struct Tree {

@@ -43,7 +43,6 @@ Program for_machine(Program program, const Machine& machine) {
   program.target = target_of(machine);
   const auto move = [&](Schedule& schedule) {
     if (schedule.cluster == before.cluster) schedule.cluster = now.cluster;
-    if (schedule.shared == before.shared) schedule.shared = now.shared;
   };
   for (Kernel& kernel : program.kernels) {
     if (kernel.schedule) move(*kernel.schedule);

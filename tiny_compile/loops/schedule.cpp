@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "tiny_compile/base/error.h"
-#include "tiny_compile/loops/legal_schedule.h"
 
 namespace tiny_compile {
 
@@ -14,7 +13,6 @@ Schedule default_schedule(const Machine& machine) {
   Schedule schedule;
   if (target_of(machine) == Target::Cpp) return schedule;
   schedule.cluster = static_cast<int>(std::min<int64_t>(schedule.cluster, machine.cluster));
-  schedule.shared = most_shared(machine);
   return schedule;
 }
 
@@ -29,14 +27,11 @@ std::vector<ScheduleField> fields(const Schedule& s, const Schedule& d) {
   using enum Target;
   return {{"lanes", s.lanes, d.lanes, {Cpp}, {Columns}},
           {"unroll", s.unroll, d.unroll, {Cpp}, {Rows}},
-          {"keep", s.keep, d.keep, {Cpp, Cuda}, {Rows, Layouts}},
+          {"keep", s.keep, d.keep, {s.strategy == Layouts ? Cuda : Cpp}, {Rows, Layouts}},
           {"stream", s.stream, d.stream, {Cpp}, {Pointwise, Rows, Columns}},
           {"grain", s.grain, d.grain, {Cpp}, {Pointwise, Rows, Columns, Tiles}},
-          {"warps", s.warps, d.warps, {Cuda}, {Rows}},
-          {"warps_per_row", s.warps_per_row, d.warps_per_row, {Cuda}, {Rows}},
-          {"vector", s.vector, d.vector, {Cuda}, {Rows, Columns}},
-          {"cluster", s.cluster, d.cluster, {Cuda}, {Rows, Columns}},
-          {"shared", s.shared, d.shared, {Cuda}, {Rows, Columns}},
+          {"vector", s.vector, d.vector, {Cuda}, {Columns}},
+          {"cluster", s.cluster, d.cluster, {Cuda}, {Columns}},
           {"algorithm", s.algorithm, d.algorithm, {Cuda}, {Library}},
           {"split_k", s.split_k, d.split_k, {Cuda}, {Library}},
           {"resident", s.resident, d.resident, {Cuda}, {Layouts}},
@@ -70,11 +65,8 @@ bool set_field(Schedule& s, std::string_view name, int64_t value) {
   if (name == "keep") return s.keep = value != 0, true;
   if (name == "stream") return s.stream = value != 0, true;
   if (name == "grain") return s.grain = value, true;
-  if (name == "warps") return s.warps = small, true;
-  if (name == "warps_per_row") return s.warps_per_row = small, true;
   if (name == "vector") return s.vector = small, true;
   if (name == "cluster") return s.cluster = small, true;
-  if (name == "shared") return s.shared = small, true;
   if (name == "algorithm") return s.algorithm = small, true;
   if (name == "split_k") return s.split_k = small, true;
   if (name == "resident") return s.resident = small, true;

@@ -16,7 +16,8 @@ namespace tiny_compile {
 struct Program;
 
 //   Pointwise  one flat range of points, the last row axis innermost
-//   Rows       one row after another, steps vectorised along their inner axes
+//   Rows       one row after another, steps vectorised along their inner axes; CUDA: a row each thread,
+//              but what scans, sorts or scatters, as its template does (codegen/)
 //   Columns    lanes are neighbouring rows (the last row axis is the contiguous one)
 //   Tiles      blocks of a matmul's rows and columns
 //   Layouts    CUDA: as the layouts say
@@ -35,11 +36,8 @@ struct Schedule {
   bool stream = false;  // Store: bypass the caches (large outputs that nobody reads soon)
   int64_t grain = 1;    // rows (Tiles: tiles) a thread takes at least
   // CUDA
-  int warps = 8;          // Rows: of a block; half as many rows, where a warp takes one
-  int warps_per_row = 0;  // Rows: 0: by the length of the row; of one chunk, at most so many
-  int vector = 0;         // elements a thread moves at once, at most; 0: what 16 bytes hold
-  int cluster = 8;        // blocks that may share a row or column, at most; 1: no such clusters
-  int shared = 220;       // kilobytes of shared memory that a block has at most
+  int vector = 0;   // Columns: elements a thread moves at once, at most; 0: what 16 bytes hold
+  int cluster = 8;  // Columns: blocks that may share one, at most; 1: no such clusters
   // Library
   int algorithm = 0;  // the library's choices in its order, from 0
   int split_k = 0;    // parts of the sum that its first choice makes apart; 0: as it likes
@@ -68,7 +66,7 @@ struct SizedSchedule {
   bool operator==(const SizedSchedule&) const = default;
 };
 
-// What a text does not say: as above, of a GPU as many blocks and kilobytes as it has.
+// What a text does not say: as above, of a GPU clusters of no more blocks than it has.
 Schedule default_schedule(const Machine& machine);
 
 const char* name_of(Strategy strategy);  // "pointwise"

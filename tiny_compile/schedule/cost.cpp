@@ -94,20 +94,27 @@ double side_by_side(const Layout& layout) {
   return as_double(extent_of(layout, Level::Lane) * extent_of(layout, Level::Vector));
 }
 
+// Whether neighbouring rows are lanes, of a CPU's vectors or a GPU's warps.
+bool has_rows_as_lanes(const Program& program, Strategy strategy) {
+  return strategy == Strategy::Columns ||
+         (strategy == Strategy::Rows && program.target == Target::Cuda);
+}
+
 // Elements side by side that a warp reads at an index.
-double piece_at(const Kernel& kernel, const Expr& index) {
+double piece_at(const Program& program, const Kernel& kernel, const Expr& index) {
   const Schedule& s = *kernel.schedule;
+  const bool in_lanes = has_rows_as_lanes(program, s.strategy);
   const auto step_along = [&](int axis) {
     return std::abs(coefficient(index, kernel.axes[axis].symbol()));
   };
   if (step_along(kernel.rows - 1) == 1) {
     if (s.strategy == Strategy::Layouts) return side_by_side(s.rows);
-    return s.strategy == Strategy::Rows ? 1 : kWarp;
+    return s.strategy == Strategy::Rows && !in_lanes ? 1 : kWarp;
   }
   for (const std::vector<int>& inner : loops_of(kernel)) {
     if (step_along(inner.back()) != 1) continue;
     if (s.strategy == Strategy::Layouts) return side_by_side(layout_over(kernel, inner));
-    return s.strategy == Strategy::Columns ? 1 : kWarp * std::max(1, s.vector);
+    return in_lanes ? 1 : kWarp;
   }
   return step_along(kernel.rows - 1) == 0 ? kWarp : 1;  // one element for all, or far apart
 }
@@ -123,7 +130,7 @@ double width_of(const Program& program, const Kernel& kernel) {
         std::any_of(kernel.axes.begin() + kernel.rows, kernel.axes.end(),
                     [&](const Axis& axis) { return depends_on(index, axis.name); });
     const double weight = in_loops ? 1 : once;
-    sum += weight * time_of_piece(piece_at(kernel, index) * size), count += weight;
+    sum += weight * time_of_piece(piece_at(program, kernel, index) * size), count += weight;
   };
   for (const Scalar& scalar : kernel.scalars) {
     if (scalar.kind == ScalarKind::Load) see(scalar.index, scalar.buffer);
@@ -198,20 +205,11 @@ Deal deal_on_cuda(const Program& program, const Kernel& kernel) {
   const double rows = as_double(row_count(kernel).bounds().high);
   Deal d;
   d.groups = kSomeWarps;
-  if (s.strategy == Strategy::Columns) {
-    d.passes = loops_over(kernel);
-    d.width = width_of(program, kernel);
-    d.share = std::min(1.0, rows * std::max(1, s.cluster) / kWarp / multiprocessors);
-  }
-  if (s.strategy != Strategy::Rows || kernel.rows == 0) return d;
-  const double row_warps =
-      s.warps_per_row > 0
-          ? s.warps_per_row
-          : std::clamp(std::ceil(points_of(kernel) / rows / as_double(kChunk)), 1.0, 8.0);
-  d.passes = s.keep ? 1 : loops_over(kernel);
-  d.groups = std::max(1.0, kSomeWarps / row_warps);
-  d.share = std::min(1.0, rows * row_warps / (s.warps * multiprocessors));
+  if (s.strategy == Strategy::Pointwise || kernel.rows == 0) return d;
+  d.passes = loops_over(kernel);
   d.width = width_of(program, kernel);
+  const double blocks = s.strategy == Strategy::Columns ? std::max(1, s.cluster) : 1;
+  d.share = std::min(1.0, rows * blocks / kWarp / multiprocessors);
   return d;
 }
 

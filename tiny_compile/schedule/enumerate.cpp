@@ -1,7 +1,6 @@
 // What is there to choose from? Products of a few values, of which legality takes its pick:
 //
 //   exp over 4096x1024, cpp    pointwise {stream=0,1} x {grain=1,16,256,4096,65536,...}
-//   softmax of rows, cuda      rows {keep} x {warps} x {warps_per_row} x {vector} x {cluster}
 //   a product, library         library {algorithm=0 x split_k, algorithm=1,2,...}, and tiles
 //   column sums, cuda          columns {vector} x {cluster}, and
 //                              layouts rows grid · warp a · register b · lane c · vector d
@@ -56,10 +55,6 @@ std::vector<int64_t> values_of(const ScheduleField& field, const Extents& e) {
   if (name == "keep") return e.loops > 1 ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{1};
   if (name == "stream") return {0, 1};
   if (name == "grain") return powers(1, e.rows, 16);
-  if (name == "warps") return powers(2, kMostWarps);
-  if (name == "warps_per_row")
-    return e.longest > kChunk ? std::vector<int64_t>{0, 2, 4, 8, 16, 32}
-                              : std::vector<int64_t>{0, 1, 2, 4};
   if (name == "vector") return {0, 1, 2, 4};
   if (name == "algorithm") return {0, 1, 2, 3, 4, 5, 6, 7};
   if (name == "split_k") return {0, 2, 4, 8, 16};

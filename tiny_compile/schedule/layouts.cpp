@@ -22,6 +22,7 @@
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/bounds.h"
+#include "tiny_compile/loops/fold.h"
 #include "tiny_compile/loops/kept_values.h"
 #include "tiny_compile/loops/laid_out.h"
 #include "tiny_compile/loops/legal_layouts.h"
@@ -59,6 +60,8 @@ constexpr double kNear =
     8;  // lines of an access; short rows further apart are staged by others
 constexpr int64_t kFewChunks = 3;    // of a row that is read once: by four warps
 constexpr int64_t kHeldChunks = 32;  // of a block's rows, each of 32 registers a thread
+constexpr int64_t kFolded = 4;       // registers for each element of a row that a block folds
+constexpr int64_t kFoldingBlocks = 4;  // of a multiprocessor, at most
 constexpr int64_t kMostOdd = 128;    // of a row that lies oddly and is short
 
 // Of all rows.
@@ -361,15 +364,48 @@ std::optional<Schedule> legal_of(const Program& program, Kernel kernel,
   return std::nullopt;
 }
 
+// A block has all rows whose columns it adds up: few warps, so that each thread has the registers for a row
+// and more, a row each at a time. Each asks for its next row while it has one: what is held of a row
+// leaves registers for no more loads.
+Schedule fold_rows(const Program& program, const Kernel& kernel, const Outline& shape,
+                   const Along& loops) {
+  const int64_t rows = kernel.axes[kernel.rows - 1].extent.constant(),
+                warps = std::min(rows, kFoldWarps);
+  Deal d;
+  d.loops_first = true;
+  d.vector = loops.vector;
+  d.registers = std::max<int64_t>(1, power_of_two_from(shape.longest) / (kLanes * d.vector));
+  Schedule s = laid_out(program, kernel, d);
+  s.outer = kernel.rows - 1;
+  s.rows.clear();
+  add_part(s.rows, Level::Warp, warps);
+  add_part(s.rows, Level::Serial, rows / warps);
+  const int64_t each = kOtherRegisters + kFolded * ceil_divide(shape.longest, kLanes);
+  s.resident = static_cast<int>(
+      std::min(kFoldingBlocks, program.machine.registers / (kLanes * warps * each)));
+  s.ahead = 1;
+  return s;
+}
+
+std::optional<Schedule> legal_folds(const Program& program, Kernel kernel, const Outline& shape,
+                                    const Along& loops) {
+  kernel.schedule = fold_rows(program, kernel, shape, loops);
+  return why_illegal_layouts(program, kernel).empty() ? kernel.schedule : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Schedule> layouts_of(const Program& program, const Kernel& kernel,
                                    bool has_columns) {
   if (has_symbolic_sizes(kernel) || !can_be_laid_out(program, kernel) ||
-      !is_sequential(kernel) || has_symbolic_places(kernel) || loops_of(kernel).empty())
+      !is_sequential(kernel) || has_symbolic_places(kernel))
     return std::nullopt;
+  const bool folds = folds_rows(kernel), has_loops = !loops_of(kernel).empty();
+  if (!has_loops && !folds) return std::nullopt;
   const Outline shape = outline_of(kernel);
-  const Along loops = along(program, kernel, kernel.axes[loops_of(kernel)[0].back()]);
+  const Along loops =
+      has_loops ? along(program, kernel, kernel.axes[loops_of(kernel)[0].back()]) : Along{};
+  if (folds) return legal_folds(program, kernel, shape, loops);
   const Lines lines = lines_of(program, kernel);
   if (lines.crosses) {
     if (const auto crossed = cross(program, kernel, shape, loops)) return crossed;

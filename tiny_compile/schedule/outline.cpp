@@ -95,7 +95,8 @@ Along along(const Program& program, const Kernel& kernel, const Axis& axis) {
       see(scalar.index, scalar.buffer, axes[id] >> kernel.rows != 0);
   }
   for (const Step& step : kernel.steps) {
-    if (!makes_register(step)) see(step.index, step.buffer, !step.inner.empty());
+    const bool is_folded = step.kind == StepKind::Fold;  // other threads store that
+    if (!makes_register(step) && !is_folded) see(step.index, step.buffer, !step.inner.empty());
   }
   if (odd >= even) width = 1;
   if (odd > 0) width = std::min(width, 2 * kWord / std::max<int64_t>(1, of_loops));

@@ -261,4 +261,12 @@ Program schedule(const Program& fused) {
   return result;
 }
 
+Program with_schedules(Program program) {
+  if (program.target == Target::Cpp) return program;
+  for (Kernel& kernel : program.kernels) {
+    if (!kernel.schedule) kernel.schedule = choose(program, kernel);
+  }
+  return program;
+}
+
 }  // namespace tiny_compile

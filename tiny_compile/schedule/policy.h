@@ -11,4 +11,8 @@ namespace tiny_compile {
 // stays as it is.
 Program schedule(const Program& program);
 
+// The same of a GPU's kernels that have none, each as it is: one pass over them, which splits none and
+// changes no axis. A CPU's run by the defaults.
+Program with_schedules(Program program);
+
 }  // namespace tiny_compile

@@ -13,14 +13,17 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/kept_values.h"
 #include "tiny_compile/loops/laid_out.h"
 #include "tiny_compile/loops/passes_of.h"
 #include "tiny_compile/tile/ahead.h"
 #include "tiny_compile/tile/elements.h"
 #include "tiny_compile/tile/exponentials.h"
+#include "tiny_compile/tile/fold.h"
 #include "tiny_compile/tile/highest.h"
 #include "tiny_compile/tile/reduce.h"
 #include "tiny_compile/tile/registers.h"
@@ -56,7 +59,7 @@ bool has_costly(const Lowering& l, const std::vector<int>& ids, const std::vecto
 }
 
 Body in_turns(const Share& k, Body body) {
-  return k.turns == 1 ? body : Body{for_each("turn", k.turns, false, std::move(body))};
+  return k.turns == 1 ? body : Body{for_each(k.turn_name(), k.turns, false, std::move(body))};
 }
 
 // --- passes -------------------------------------------------------------------------------------
@@ -462,26 +465,31 @@ Tile lower_to_tile(const Program& program, const Kernel& kernel) {
   l.results.assign(kernel.steps.size(), -1);
   l.defined.assign(kernel.scalars.size(), false);
   append(l.tile.body, outer_axes(l));
+  const size_t outside = l.tile.body.size();  // of turns of rows
   if (l.rows.registers == 1) append(l.tile.body, row_begins(l));
   define_row_loads(l);
   const std::vector<std::vector<int>> passes = gathered_passes_of(kernel);
-  const std::vector<std::vector<int>> kept =
-      kept_values(kernel, passes, [&](const auto& inner) {
-        return kernel.schedule->keep &&
-               extent_of(layout_over(kernel, inner), Level::Serial) == 1;
-      });
+  bool asks = folds_rows(kernel) && kernel.schedule->ahead > 0;
+  if (asks) append(l.tile.body, ask_for_later_passes(l, passes));
+  const std::vector<std::vector<int>> kept = kept_by(l, passes);
   size_t reduced = 0;  // statements up to the end of the last reduction
   for (size_t p = 0; p < passes.size(); p++) {
-    l.inner = kernel.steps[passes[p][0]].inner;
-    if (!makes_register(kernel.steps[passes[p][0]])) {
-      keep_pass(l, passes[p], kept[p]);
-      store_pass(l, passes[p]);
+    const Step& first = kernel.steps[passes[p][0]];
+    l.inner = first.inner;
+    if (makes_register(first)) {
+      reduce_pass(l, passes[p], kept[p]);
+      reduced = l.tile.body.size();
       continue;
     }
-    reduce_pass(l, passes[p], kept[p]);
-    reduced = l.tile.body.size();
+    if (std::exchange(asks, false)) append(l.tile.body, ask_for_next_turn(l, passes[0]));
+    keep_pass(l, passes[p], kept[p]);
+    if (first.kind == StepKind::Fold)
+      fold_pass(l, passes[p][0]);
+    else
+      store_pass(l, passes[p]);
   }
   bound_cluster(l.tile.body, reduced);
+  if (l.rows.turns > 1) repeat_rows(l.tile.body, outside, l.rows);
   return numbered(std::move(l.tile), kernel.scalars.size());
 }
 

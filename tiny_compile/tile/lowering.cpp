@@ -61,14 +61,14 @@ Share share_over(const Lowering& l, const std::vector<int>& inner) {
 }
 
 Share share_over(const Lowering& l, const std::vector<int>& inner, const Layout& layout) {
-  return share_of(l.tile, "k", count_of(l.kernel, inner), layout, true,
+  return share_of(l.tile, "k", count_of(l.kernel, inner), layout,
                   mod(block_of(l.tile), grid_of(l.kernel).loops));
 }
 
 Share share_of_rows(const Lowering& l, const std::string& name, const Layout& layout) {
   const Expr count = count_of(l.kernel, axes_laid_out(l.kernel)),
              blocks = ceil_div(count, covered_by(layout));
-  return share_of(l.tile, name, count, layout, false,
+  return share_of(l.tile, name, count, layout,
                   mod(floor_div(block_of(l.tile), grid_of(l.kernel).loops), blocks));
 }
 

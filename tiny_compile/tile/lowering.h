@@ -38,6 +38,7 @@ struct Lowering {
   bool clamps =
       false;  // threads beyond the last element do as the last one does, but for stores
   std::map<size_t, int> stages{};  // one of the schedule's via -> its array
+  std::map<DType, int> meeting{};  // the array in which warps give what their rows fold
   int64_t row_registers() const { return rows.registers * rows.vector; }
 };
 

@@ -64,8 +64,7 @@ void add_scalars(RowTile& r) {
 
 void plan_kept(RowTile& r) {
   const int64_t most = std::min(4 * kMostKeptBytes, r.program.machine.l2 / 2);
-  for (const auto& [id, inner] :
-       costly_values(r.kernel, r.needs, {}, is_costly_again, kMostKeptBytes, most)) {
+  for (const auto& [id, inner] : costly_values(r.kernel, r.needs, most)) {
     int64_t count = 1;
     for (int axis : inner) count *= r.kernel.axes[axis].extent.bounds().high;
     const DType dtype = r.kernel.scalars[id].dtype;

@@ -37,9 +37,9 @@ std::vector<int64_t> strides_of(const std::vector<Bit>& order, Level level) {
 }
 
 // What is added for the turn; the first turns are those whose results wait for the next.
-Expr of_turn(const Share& share, bool is_reduced) {
+Expr of_turn(const Share& share) {
   std::vector<int64_t> strides = strides_of(share.bits, Level::Serial);
-  if (is_reduced) std::reverse(strides.begin(), strides.end());
+  std::reverse(strides.begin(), strides.end());
   return spread(share.turn(), strides);
 }
 
@@ -108,7 +108,7 @@ Expr packed(const Expr& number, int64_t mask) {
 }
 
 Share share_of(const Tile& tile, const std::string& name, const Expr& count,
-               const Layout& layout, bool is_reduced, const Expr& block) {
+               const Layout& layout, const Expr& block) {
   Share share;
   share.name = name;
   share.count = count;
@@ -120,7 +120,7 @@ Share share_of(const Tile& tile, const std::string& name, const Expr& count,
   int64_t stride = 1;
   for (size_t p = layout.size(); p-- > 0; stride *= layout[p].extent)
     share.first = share.first + of_part(tile, layout[p], stride, block);
-  share.first = share.first + of_turn(share, is_reduced);
+  share.first = share.first + of_turn(share);
   const bool has_grid = !layout.empty() && layout[0].level == Level::Grid;
   share.covers_more = !(has_grid ? mod(count, stride).is_constant(0) : count == Expr(stride));
   return share;

@@ -27,7 +27,8 @@ struct Share {
 
   Expr r() const { return one_of("r_" + name, registers); }
   Expr v() const { return one_of("v_" + name, vector); }
-  Expr turn() const { return one_of("turn", turns); }
+  Expr turn() const { return one_of(turn_name(), turns); }
+  std::string turn_name() const { return name == "k" ? "turn" : "turn_" + name; }
   Expr start() const;   // the index at r, v = 0: where a vector begins
   Expr at() const;      // at r and v
   Expr number() const;  // of the register at r and v, among registers * vector
@@ -41,10 +42,10 @@ struct Share {
   }
 };
 
-// `tile` gives warps, `block` is the grid's part. A reduction's turns come in bit-reversed order, so
-// that few results wait.
+// `tile` gives warps, `block` is the grid's part. Turns come in bit-reversed order, so that few results
+// of a reduction wait.
 Share share_of(const Tile& tile, const std::string& name, const Expr& count,
-               const Layout& layout, bool is_reduced, const Expr& block);
+               const Layout& layout, const Expr& block);
 
 // The sum over a number's bits, the highest first, of what each stands for.
 //   number = r, of 4 bits; places 64 32 16 1  =>  r/2*16 + r%2

@@ -37,7 +37,7 @@ Layout with_top_of(const Layout& top, const Layout& rest) {
 
 // Where a thread's element lies in a block's rows, or in a piece of its loops.
 Expr place_in(const Tile& tile, const std::string& name, const Layout& layout) {
-  return share_of(tile, name, covered_by(layout), layout, false, 0).at();
+  return share_of(tile, name, covered_by(layout), layout, 0).at();
 }
 
 Expr place_in_piece(const Tile& tile, const Layout& loop, int pieces) {

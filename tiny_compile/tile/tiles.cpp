@@ -12,6 +12,7 @@
 #include "tiny_compile/loops/group_launches.h"
 #include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/loops/sized_schedules.h"
+#include "tiny_compile/schedule/policy.h"
 #include "tiny_compile/tile/lower.h"
 #include "tiny_compile/tile/packs.h"
 #include "tiny_compile/tile/parse.h"
@@ -68,10 +69,10 @@ std::optional<Tile> lowered(const Program& program, const Kernel& kernel, bool i
 }  // namespace
 
 Tiles lower_to_tiles(const Program& program) {
-  Tiles tiles{program, {}};
+  Tiles tiles{with_schedules(program), {}};
   const std::vector<int> rooms = rooms_of(program);
   for (size_t k = 0; k < program.kernels.size(); k++)
-    tiles.of_kernel.push_back(lowered(program, program.kernels[k], rooms[k] > 0));
+    tiles.of_kernel.push_back(lowered(program, tiles.program.kernels[k], rooms[k] > 0));
   if (!has_sized(program)) return tiles;
   for (const Kernel& kernel : program.kernels) {
     std::vector<std::optional<Tile>>& all = tiles.of_sizes.emplace_back();
