@@ -32,6 +32,7 @@ inline std::string for_cpu(const Source& source) {
   const std::string body = cuda_helpers_for(calls) + kernels;
   return "#define TC_SHARED(name, bytes) alignas(16) static unsigned char name[bytes]\n"
          "#define TC_FN static inline\n#define TC_FAIL(code)\n#define __noinline__\n"
+         "#define __builtin_assume(known)\n"
          "static inline unsigned __brev(unsigned x) {\n"
          "  unsigned r = 0;\n"
          "  for (int i = 0; i < 32; i++) r |= (x >> i & 1) << (31 - i);\n"
