@@ -5,7 +5,6 @@
 
 #include "tests/codegen/cuda_clusters.h"
 #include "tests/codegen/cuda_threads.h"
-#include "tests/codegen/scheduled.h"
 
 #include "tests/catch.h"
 
@@ -17,15 +16,6 @@ namespace {
 
 Out several(In i) {
   return {log_softmax(i[0], 1), layer_norm(i[0], {i[0].size(1)}), max(i[0], {1})};
-}
-
-// By columns, with clusters of at most so many blocks, what would have layouts.
-Staged in_columns(const Graph& graph, int cluster) {
-  const Pipeline pipeline = scheduled([=](Schedule& s) {
-    if (s.strategy == Strategy::Layouts) s = {.strategy = Strategy::Columns};
-    s.cluster = cluster;
-  });
-  return run_pipeline(pipeline, graph, true, Target::Cuda);
 }
 
 // `cluster` blocks share a row, or a column. The text.
@@ -108,15 +98,9 @@ TEST_CASE("crossing rows of whose chunks the blocks of a cluster have some",
 TEST_CASE("columns whose parts the blocks of a cluster read", "[codegen][threads]") {
   manual_seed(8);
   const auto sum_down = [](In i) { return Out{i[0].sum(0)}; };
-  const auto check_columns = [&](const Tensor& x) {
-    const std::vector<Tensor> inputs = {x};
-    const Graph graph = trace(sum_down, inputs, "f").graph;
-    return check_staged(in_columns(graph, 4), graph, inputs, 4);
-  };
-  check_columns(randn({4000, 96}));
-  const std::string apart = check_columns(randn({4000, 600}).slice(1, 0, 600, 2));
-  CHECK(apart.find("e + 32 * v") != std::string::npos);
-  CHECK(apart.find("for (int from = y; from < 16; from += 4)") != std::string::npos);
+  check_shared(sum_down, {randn({4000, 96})}, 4);
+  check_shared(sum_down, {randn({2500, 130}).to(bfloat16)}, 4);
+  check_shared(sum_down, {randn({4000, 600}).slice(1, 0, 600, 2)}, 4);
 }
 
 TEST_CASE("what is wrong with a cluster is told", "[codegen][threads]") {

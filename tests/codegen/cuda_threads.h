@@ -35,8 +35,7 @@ inline Pipeline without_layouts(Pipeline pipeline = default_pipeline()) {
   const auto stage = [](const Program& program) {
     Program result = program;
     for (Kernel& kernel : result.kernels) {
-      if (kernel.schedule->strategy == Strategy::Layouts)
-        kernel.schedule = default_schedule(program.machine);
+      if (kernel.schedule->strategy == Strategy::Layouts) kernel.schedule = Schedule{};
     }
     return result;
   };

@@ -43,8 +43,6 @@ constexpr Words kWords[] = {
     {"cuda_tile", "__shared__ tc_bf16 staged", "a result that is turned"},
     {"cuda_tile", "__shared__ float given", "what warps of a block exchange"},
     {"cuda_tile", "__shfl_xor_sync(0xffffffffu, sum", "what lanes of a column exchange"},
-    {"cuda_columns", "parts[", "columns of a block"},
-    {"cuda_columns", "blockIdx.x / 4", "columns that four blocks share"},
     {"cuda_scan", "above[threadIdx.x / 16] = ", "scans along memory, groups of groups"},
     {"cuda_scan", "totals[t & 1]", "scans of columns"},
     {"cuda_scan", "places[k] = ", "places that a scan gives"},

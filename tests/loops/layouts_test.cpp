@@ -61,7 +61,8 @@ TEST_CASE("layouts that no block could follow are refused with a reason", "[loop
   require_refused("layouts rows grid loop serial 16 · warp 64", "at most 32 warps");
   require_refused("layouts rows lane 32 · grid loop serial 1024", "the first part of rows");
   require_refused("layouts rows grid loop grid · lane 32", "the first part of rows");
-  require_refused("layouts rows grid · serial 2 loop serial 1024", "turns are of rows that fold");
+  require_refused("layouts rows grid · serial 2 loop serial 1024",
+                  "turns are of rows that fold");
   require_refused("layouts rows grid · vector 2 · lane 2 loop serial 1024", "the last part");
   require_refused("layouts rows grid · vector 16 loop serial 1024", "vector 16: at most 8");
   require_refused("layouts rows grid · lane 4 · lane 4 loop serial 1024", "names lanes");

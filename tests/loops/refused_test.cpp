@@ -250,18 +250,14 @@ TEST_CASE("what the order of kernels or the memory plan forbids has a line too",
 
 TEST_CASE("a schedule that cannot be obeyed is refused", "[loops][refused]") {
   require_refused(
-      with_schedule("columns vector=3"),
-      "line 7, column 5: program f, kernel k: schedule vector=3: 0 or a power of two, 1 to 16");
+      with_schedule("columns lanes=24"),
+      "line 7, column 5: program f, kernel k: schedule lanes=24: a power of two, 16 to 1024");
   require_refused(with_schedule("rows warps=4"), "a schedule has no field 'warps'");
+  require_refused(with_schedule("columns cluster=4"), "a schedule has no field 'cluster'");
   require_refused(with_schedule("columns lanes=0"),
                   "schedule lanes=0: a power of two, 16 to 1024");
   require_refused(with_schedule("rows grain=0"), "schedule grain=0: at least 1");
   require_refused(with_schedule("rows unroll=3"), "schedule unroll=3: 1 or 8");
-  require_refused(with_schedule("columns cluster=3"), "schedule cluster=3");
-  require_refused(with_schedule("columns cluster=16", " on cuda"),
-                  "schedule cluster=16: h200 has clusters of 8");
-  require_refused(with_schedule("columns cluster=2", " on cuda for a100"),
-                  "schedule cluster=2: a100 has no clusters");
   require_refused(with_schedule("tiles"), "schedule tiles is for one dot and stores");
   require_refused(with_schedule("pointwise"), "schedule pointwise is for stores alone");
   require_refused(with_schedule("rows keep=2"), "a field must be in 0..1");
@@ -276,16 +272,15 @@ TEST_CASE("a field of a schedule that nobody reads is refused", "[loops][refused
                   "schedule lanes=32 is for columns on the CPU");
   require_refused(with_schedule("columns unroll=8"),
                   "schedule unroll=8 is for rows on the CPU");
-  require_refused(with_schedule("columns vector=4"),
-                  "schedule vector=4 is for columns on cuda");
-  require_refused(with_schedule("rows vector=4", cuda),
-                  "schedule vector=4 is for columns on cuda");
+  require_refused(with_schedule("columns lanes=32", cuda),
+                  "schedule lanes=32 is for columns on the CPU");
+  require_refused(with_schedule("columns outer=1"), "schedule outer=1 is for layouts on cuda");
   require_refused(with_schedule("rows keep=0", cuda), "schedule keep=0 is for");
   require_refused(with_schedule("columns grain=4", cuda),
                   "schedule grain=4 is for pointwise, rows, columns, tiles on the CPU");
   require_accepted(with_schedule("rows keep=0 unroll=8 stream=1 grain=4"));
   require_accepted(with_schedule("rows", cuda));
-  require_accepted(with_schedule("columns vector=2 cluster=2", cuda));
+  require_accepted(with_schedule("columns", cuda));
 }
 
 TEST_CASE("buffers that no memory can be are refused", "[loops][refused]") {

@@ -34,7 +34,7 @@ Layout lanes_from(int64_t registers, int64_t warps, int64_t lanes, int64_t from)
 // Whole lines of 32 lanes, or pieces of 64 bytes: four lanes of four elements.
 double cost(const Program& program, bool pieces, int64_t warps) {
   Kernel kernel = program.kernels[0];
-  Schedule s = default_schedule(program.machine);
+  Schedule s;
   s.strategy = Strategy::Layouts;
   s.rows = pieces ? Layout{{Level::Grid}, {Level::Lane, 4}, {Level::Vector, 4}}
                   : Layout{{Level::Grid}, {Level::Lane, 32}};
@@ -45,7 +45,7 @@ double cost(const Program& program, bool pieces, int64_t warps) {
 
 double cost_of_columns(const Program& program) {
   Kernel kernel = program.kernels[0];
-  kernel.schedule = default_schedule(program.machine);
+  kernel.schedule = Schedule{};
   kernel.schedule->strategy = Strategy::Columns;
   return estimate(program, kernel).total();
 }

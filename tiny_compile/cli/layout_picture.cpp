@@ -106,8 +106,7 @@ class LayoutPicture {
   void add(const Program& program, const Kernel& kernel) {
     const ScheduleFacts facts = facts_of(program, kernel);
     text(kernel.name, "title");
-    text("schedule " + tiny_compile::str(facts.schedule, default_schedule(program.machine)),
-         "dim small");
+    text("schedule " + tiny_compile::str(facts.schedule), "dim small");
     if (facts.block) add_grids(facts);
     for (const std::string& line : lines(facts)) {
       for (const std::string& part : wrapped(line, kMostLine)) text(part, "small");

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "tiny_compile/codegen/cuda_columns.h"
 #include "tiny_compile/codegen/cuda_group.h"
 #include "tiny_compile/codegen/cuda_helpers.h"
 #include "tiny_compile/codegen/cuda_matmul.h"
@@ -76,8 +75,6 @@ KernelEntry write_family(CudaText& text, const Program& program, const std::stri
   if (scatters_rows(text)) return write_cuda_scatter(text, function);
   if (scatters_to_shared_memory(text)) return write_cuda_shared_scatter(text, function);
   if (scatters_in_warps(program, kernel)) return write_cuda_warp_scatter(text, function);
-  if (strategy == Strategy::Columns && is_cooperative(program, kernel))
-    return write_cuda_columns(text, function);
   return write_cuda_serial(text, function);
 }
 

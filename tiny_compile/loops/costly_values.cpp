@@ -93,8 +93,9 @@ std::map<int, std::vector<int>> costly_values(const Kernel& kernel,
     if (is_costly_again(scalar) && mine.first >= 0 && mine.last > mine.first &&
         mine.same_loops && varies_over(axes[id], kernel.steps[mine.first].inner)) {
       const Step& first = kernel.steps[mine.first];
-      const int64_t bytes = std::min(inner_count(kernel, first).bounds().high, kMostKeptBytes + 1) *
-                            size_of(compute_type(scalar.dtype));
+      const int64_t bytes =
+          std::min(inner_count(kernel, first).bounds().high, kMostKeptBytes + 1) *
+          size_of(compute_type(scalar.dtype));
       if (bytes <= kMostKeptBytes && bytes <= most_of_all) {
         planned[static_cast<int>(id)] = first.inner;
         most_of_all -= bytes;

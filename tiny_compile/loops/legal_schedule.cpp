@@ -1,7 +1,7 @@
 // May a kernel be run as its schedule says?
 //
-//   schedule columns vector=3    =>  "vector=3: 0 or a power of two, 1 to 16"
-//   schedule columns vector=4    =>  "vector=4 is for columns on cuda", of a C++ program
+//   schedule columns lanes=24    =>  "lanes=24: a power of two, 16 to 1024"
+//   schedule columns lanes=32    =>  "lanes=32 is for columns on the CPU", of a CUDA program
 //   schedule columns, of a dot   =>  "schedule columns is for reductions of at most ..."
 //
 // A schedule changes no bit, so whatever is legal here must be obeyed exactly by every generator;
@@ -27,12 +27,10 @@ std::string why_no_power(const char* field, int64_t value, int64_t least, int64_
 }
 
 std::string why_wrong_fields(const Schedule& s) {
-  const std::array<std::string, 8> reasons = {
+  const std::array<std::string, 6> reasons = {
       why_no_power("lanes", s.lanes, 16, 1024),
       s.unroll == 1 || s.unroll == 8 ? "" : str("unroll=", s.unroll, ": 1 or 8"),
       s.grain >= 1 ? "" : str("grain=", s.grain, ": at least 1"),
-      why_no_power("vector", s.vector, 0, 16),
-      why_no_power("cluster", s.cluster, 1, 16),
       why_no_power("split_k", s.split_k, 0, 64),
       s.algorithm >= 0 && s.algorithm < kMostAlgorithms
           ? ""
@@ -46,12 +44,11 @@ std::string why_wrong_fields(const Schedule& s) {
 }
 
 // A field that the program's generator does not read for this strategy.
-std::string why_foreign(const Schedule& schedule, const Machine& machine) {
-  const Target target = target_of(machine);
+std::string why_foreign(const Schedule& schedule, Target target) {
   const auto has = [](const auto& list, auto item) {
     return std::find(list.begin(), list.end(), item) != list.end();
   };
-  for (const ScheduleField& field : fields(schedule, default_schedule(machine))) {
+  for (const ScheduleField& field : fields(schedule)) {
     if (field.value == field.otherwise ||
         (has(field.targets, target) && has(field.strategies, schedule.strategy)))
       continue;
@@ -63,15 +60,6 @@ std::string why_foreign(const Schedule& schedule, const Machine& machine) {
                : cuda ? " on cuda"
                       : " on the CPU");
   }
-  return "";
-}
-
-// More than the GPU has.
-std::string why_beyond(const Schedule& s, const Machine& machine) {
-  if (target_of(machine) == Target::Cpp) return "";
-  if (s.cluster > machine.cluster)
-    return str("cluster=", s.cluster, ": ", machine.name, " has ",
-               machine.cluster > 1 ? str("clusters of ", machine.cluster) : "no clusters");
   return "";
 }
 
@@ -157,8 +145,7 @@ std::string why_illegal(const Program& program, const Kernel& kernel) {
     return str("schedule ", name_of(kernel.schedule->strategy),
                ": rows that fold are laid out, as layouts rows warp 4 · serial 8 loop ...");
   for (const std::string& reason :
-       {why_wrong_fields(*kernel.schedule), why_foreign(*kernel.schedule, program.machine),
-        why_beyond(*kernel.schedule, program.machine)}) {
+       {why_wrong_fields(*kernel.schedule), why_foreign(*kernel.schedule, program.target)}) {
     if (!reason.empty()) return "schedule " + reason;
   }
   switch (kernel.schedule->strategy) {

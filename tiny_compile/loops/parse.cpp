@@ -411,10 +411,10 @@ class Parser : ValueParser {
     skip_blanks();
     if (accept_word("for")) {
       std::vector<SizeRange> when = ranges();
-      return kernel_->sized.push_back({std::move(when), schedule(program_.machine)});
+      return kernel_->sized.push_back({std::move(when), schedule()});
     }
     if (kernel_->schedule) error(at_, "a second schedule of this kernel");
-    kernel_->schedule = schedule(program_.machine);
+    kernel_->schedule = schedule();
   }
 
   void parse_launch() {

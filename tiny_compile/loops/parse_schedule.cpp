@@ -45,8 +45,8 @@ Strategy ScheduleParser::strategy() {
   error(start, "pointwise, rows, columns, tiles, layouts or library");
 }
 
-Schedule ScheduleParser::schedule(const Machine& machine) {
-  Schedule s = default_schedule(machine);
+Schedule ScheduleParser::schedule() {
+  Schedule s;
   s.strategy = strategy();
   if (s.strategy == Strategy::Layouts) read_layouts(s);
   for (skip_blanks(); !at_end() && !next_is('\n') && !next_is('#'); skip_blanks()) {

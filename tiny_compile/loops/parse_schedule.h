@@ -12,8 +12,8 @@ class ScheduleParser : protected TextCursor {
   explicit ScheduleParser(std::string_view text) : TextCursor(text) {}
 
   int64_t bounded(int64_t low, int64_t high, const char* what);
-  std::vector<SizeRange> ranges();            // n: 1..1024 and m: 1..64
-  Schedule schedule(const Machine& machine);  // up to the end of the line
+  std::vector<SizeRange> ranges();  // n: 1..1024 and m: 1..64
+  Schedule schedule();              // up to the end of the line
 
  private:
   Strategy strategy();

@@ -38,16 +38,8 @@ bool operator==(const Program& lhs, const Program& rhs) {
 }
 
 Program for_machine(Program program, const Machine& machine) {
-  const Schedule before = default_schedule(program.machine), now = default_schedule(machine);
   program.machine = machine;
   program.target = target_of(machine);
-  const auto move = [&](Schedule& schedule) {
-    if (schedule.cluster == before.cluster) schedule.cluster = now.cluster;
-  };
-  for (Kernel& kernel : program.kernels) {
-    if (kernel.schedule) move(*kernel.schedule);
-    for (SizedSchedule& one : kernel.sized) move(one.schedule);
-  }
   return program;
 }
 

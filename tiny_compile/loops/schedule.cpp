@@ -9,20 +9,14 @@
 
 namespace tiny_compile {
 
-Schedule default_schedule(const Machine& machine) {
-  Schedule schedule;
-  if (target_of(machine) == Target::Cpp) return schedule;
-  schedule.cluster = static_cast<int>(std::min<int64_t>(schedule.cluster, machine.cluster));
-  return schedule;
-}
-
 const char* name_of(Strategy strategy) {
   static constexpr const char* kNames[] = {"pointwise", "rows",    "columns",
                                            "tiles",     "layouts", "library"};
   return kNames[static_cast<int>(strategy)];
 }
 
-std::vector<ScheduleField> fields(const Schedule& s, const Schedule& d) {
+std::vector<ScheduleField> fields(const Schedule& s) {
+  const Schedule d;
   using enum Strategy;
   using enum Target;
   return {{"lanes", s.lanes, d.lanes, {Cpp}, {Columns}},
@@ -30,8 +24,6 @@ std::vector<ScheduleField> fields(const Schedule& s, const Schedule& d) {
           {"keep", s.keep, d.keep, {s.strategy == Layouts ? Cuda : Cpp}, {Rows, Layouts}},
           {"stream", s.stream, d.stream, {Cpp}, {Pointwise, Rows, Columns}},
           {"grain", s.grain, d.grain, {Cpp}, {Pointwise, Rows, Columns, Tiles}},
-          {"vector", s.vector, d.vector, {Cuda}, {Columns}},
-          {"cluster", s.cluster, d.cluster, {Cuda}, {Columns}},
           {"algorithm", s.algorithm, d.algorithm, {Cuda}, {Library}},
           {"split_k", s.split_k, d.split_k, {Cuda}, {Library}},
           {"resident", s.resident, d.resident, {Cuda}, {Layouts}},
@@ -46,12 +38,12 @@ std::string str(const std::vector<SizeRange>& when) {
   return join(parts, " and ");
 }
 
-std::string str(const Schedule& schedule, const Schedule& otherwise) {
+std::string str(const Schedule& schedule) {
   std::string text = name_of(schedule.strategy);
   if (!schedule.rows.empty()) text += " rows " + str(schedule.rows);
   for (const Layout& loop : schedule.loops) text += " loop " + str(loop);
   for (const Via& via : schedule.via) text += " " + str(via);
-  for (const ScheduleField& field : fields(schedule, otherwise)) {
+  for (const ScheduleField& field : fields(schedule)) {
     if (field.value != field.otherwise)
       text += tiny_compile::str(" ", field.name, "=", field.value);
   }
@@ -65,8 +57,6 @@ bool set_field(Schedule& s, std::string_view name, int64_t value) {
   if (name == "keep") return s.keep = value != 0, true;
   if (name == "stream") return s.stream = value != 0, true;
   if (name == "grain") return s.grain = value, true;
-  if (name == "vector") return s.vector = small, true;
-  if (name == "cluster") return s.cluster = small, true;
   if (name == "algorithm") return s.algorithm = small, true;
   if (name == "split_k") return s.split_k = small, true;
   if (name == "resident") return s.resident = small, true;

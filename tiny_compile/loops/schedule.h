@@ -16,9 +16,10 @@ namespace tiny_compile {
 struct Program;
 
 //   Pointwise  one flat range of points, the last row axis innermost
-//   Rows       one row after another, steps vectorised along their inner axes; CUDA: a row each thread,
-//              but what scans, sorts or scatters, as its template does (codegen/)
+//   Rows       one row after another, steps vectorised along their inner axes
 //   Columns    lanes are neighbouring rows (the last row axis is the contiguous one)
+//              CUDA: both are a row each thread, but what scans, sorts or scatters, as its template
+//              does (codegen/)
 //   Tiles      blocks of a matmul's rows and columns
 //   Layouts    CUDA: as the layouts say
 //   Library    CUDA: a product is a call of the vendor's library (library_matmul.h), which alone may
@@ -35,9 +36,6 @@ struct Schedule {
   int unroll = 1;       // Reduce: 8 adds a chunk's eighths straight from memory, 1 by way of L1
   bool stream = false;  // Store: bypass the caches (large outputs that nobody reads soon)
   int64_t grain = 1;    // rows (Tiles: tiles) a thread takes at least
-  // CUDA
-  int vector = 0;   // Columns: elements a thread moves at once, at most; 0: what 16 bytes hold
-  int cluster = 8;  // Columns: blocks that may share one, at most; 1: no such clusters
   // Library
   int algorithm = 0;  // the library's choices in its order, from 0
   int split_k = 0;    // parts of the sum that its first choice makes apart; 0: as it likes
@@ -66,9 +64,6 @@ struct SizedSchedule {
   bool operator==(const SizedSchedule&) const = default;
 };
 
-// What a text does not say: as above, of a GPU clusters of no more blocks than it has.
-Schedule default_schedule(const Machine& machine);
-
 const char* name_of(Strategy strategy);  // "pointwise"
 
 // A field as the text has it, and who reads it.
@@ -78,10 +73,10 @@ struct ScheduleField {
   std::vector<Target> targets;
   std::vector<Strategy> strategies;
 };
-std::vector<ScheduleField> fields(const Schedule& schedule, const Schedule& otherwise = {});
+std::vector<ScheduleField> fields(const Schedule& schedule);
 
 // "rows unroll=8 grain=4": the strategy and what is not the default.
-std::string str(const Schedule& schedule, const Schedule& otherwise = {});
+std::string str(const Schedule& schedule);
 
 // A field by the name it has there; false if there is none.
 bool set_field(Schedule& schedule, std::string_view name, int64_t value);

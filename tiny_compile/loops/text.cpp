@@ -24,18 +24,13 @@ class KernelPrinter {
     std::string text = "  kernel " + kernel_.name + again + " rows(" + axes(row_axes(kernel_)) +
                        ") {" + places() + "\n";
     for (size_t s = 0; s < kernel_.steps.size(); s++) text += step(static_cast<int>(s));
-    if (kernel_.schedule) text += "    schedule " + schedule(*kernel_.schedule) + "\n";
+    if (kernel_.schedule) text += "    schedule " + str(*kernel_.schedule) + "\n";
     for (const SizedSchedule& one : kernel_.sized)
-      text += tiny_compile::str("    schedule for ", tiny_compile::str(one.when), " ",
-                                schedule(one.schedule), "\n");
+      text += str("    schedule for ", str(one.when), " ", str(one.schedule), "\n");
     return text + "  }\n";
   }
 
  private:
-  std::string schedule(const Schedule& schedule) const {
-    return tiny_compile::str(schedule, default_schedule(program_.machine));
-  }
-
   void count_uses() {
     uses_.assign(kernel_.scalars.size(), 0);
     depth_.assign(kernel_.scalars.size(), 0);

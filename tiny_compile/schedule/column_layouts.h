@@ -12,7 +12,8 @@ Deal hold_columns(const Machine& machine, const Outline& columns, const Along& r
 // Of columns that are read once.
 Deal read_columns(const Machine& machine, const Outline& columns, const Along& rows);
 
-// The same of few long ones that lie oddly.
+// The same of those of more than two chunks, which are read by chunks; and of few that lie oddly.
+Deal read_long_columns(const Machine& machine, const Outline& columns, const Along& rows);
 Deal read_odd_columns(const Machine& machine, const Outline& columns);
 
 }  // namespace tiny_compile

@@ -208,8 +208,7 @@ Deal deal_on_cuda(const Program& program, const Kernel& kernel) {
   if (s.strategy == Strategy::Pointwise || kernel.rows == 0) return d;
   d.passes = loops_over(kernel);
   d.width = width_of(program, kernel);
-  const double blocks = s.strategy == Strategy::Columns ? std::max(1, s.cluster) : 1;
-  d.share = std::min(1.0, rows * blocks / kWarp / multiprocessors);
+  d.share = std::min(1.0, rows / kWarp / multiprocessors);
   return d;
 }
 
@@ -262,18 +261,18 @@ std::string microseconds(double value) {
 }
 
 std::string explained(const Program& program, const Kernel& kernel) {
-  const Schedule plain = default_schedule(program.machine), chosen = *kernel.schedule;
+  const Schedule chosen = *kernel.schedule;
   const Estimate own = estimate(program, kernel);
   const std::vector<Priced> all = ranked(program, kernel);
   const auto cheaper = std::count_if(all.begin(), all.end(), [&](const Priced& priced) {
     return priced.microseconds < own.total() && !(priced.schedule == chosen);
   });
-  const std::string line = kernel.name + ": " + str(chosen, plain) + "\n  " + str(own);
+  const std::string line = kernel.name + ": " + str(chosen) + "\n  " + str(own);
   for (const Priced& other : all) {
     if (other.schedule == chosen) continue;
     return line + "\n  number " + str(cheaper + 1) + " of " + str(all.size()) +
-           " legal ones; the cheapest other by the model: " + str(other.schedule, plain) +
-           ", " + microseconds(other.microseconds) + " us";
+           " legal ones; the cheapest other by the model: " + str(other.schedule) + ", " +
+           microseconds(other.microseconds) + " us";
   }
   return line + "\n  there is no other legal one";
 }
@@ -286,7 +285,7 @@ double Estimate::total() const {
 
 Estimate estimate(const Program& program, const Kernel& kernel) {
   Kernel own = kernel;
-  if (!own.schedule) own.schedule = default_schedule(program.machine);
+  if (!own.schedule) own.schedule = Schedule{};
   const Rates rates = rates_of(program.machine);
   const Deal deal = deal_of(program, own);
   const double moved = as_double(bytes_moved(program, own)), scale = 1e6 / deal.share;

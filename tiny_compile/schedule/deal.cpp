@@ -18,9 +18,29 @@ Layout rows_of(const Deal& d, int64_t rows) {
                 left = power_of_two_from(ceil_divide(rows, lanes * d.row_vector));
   Layout layout = {{Level::Grid}};
   add_part(layout, Level::Register, d.row_registers);
-  add_part(layout, Level::Warp, std::min(d.row_warps, left), d.warps);
+  add_part(layout, Level::Warp, std::min(d.row_warps, left),
+           d.warps * std::max<int64_t>(1, d.chunks));
   add_part(layout, Level::Lane, lanes, d.loops_first ? d.lanes() : 1);
   add_part(layout, Level::Vector, d.row_vector);
+  return layout;
+}
+
+// Several chunks at a time: of a cluster's blocks, of a block's warps, and what is left in turns; within a
+// chunk turns as well, if there are none of chunks.
+Layout loop_of_chunks(const Deal& d, int64_t count) {
+  const int64_t chunks = power_of_two_from(ceil_divide(count, kChunk)),
+                cluster = std::min(d.cluster, chunks),
+                of_warps = std::min(d.chunks, chunks / cluster),
+                turns = chunks / (cluster * of_warps), each = kChunk / (d.lanes() * d.warps),
+                registers = turns > 1 ? each : std::min(each, d.registers);
+  Layout layout;
+  add_part(layout, Level::Cluster, cluster);
+  add_part(layout, Level::Serial, turns);
+  add_part(layout, Level::Warp, of_warps, d.warps);
+  add_part(layout, Level::Register, registers);
+  add_part(layout, Level::Serial, each / registers);
+  add_part(layout, Level::Warp, d.warps);
+  add_part(layout, Level::Lane, d.lanes(), d.row_lanes);
   return layout;
 }
 
@@ -61,12 +81,13 @@ Layout loop_of(const Deal& d, int64_t count) {
 }  // namespace
 
 Deal in_blocks_of(int64_t warps, Deal deal) {
-  deal.row_warps = std::max<int64_t>(1, warps / deal.warps);
+  deal.row_warps =
+      std::max<int64_t>(1, warps / (deal.warps * std::max<int64_t>(1, deal.chunks)));
   return deal;
 }
 
 Schedule laid_out(const Program& program, const Kernel& kernel, const Deal& deal) {
-  Schedule schedule = default_schedule(program.machine);
+  Schedule schedule;
   schedule.strategy = Strategy::Layouts;
   schedule.rows = rows_of(deal, row_count(kernel).constant());
   const std::vector<std::vector<int>> loops = loops_of(kernel);
@@ -75,7 +96,9 @@ Schedule laid_out(const Program& program, const Kernel& kernel, const Deal& deal
     Deal own = deal;
     if (loops.size() > 1) own.vector = std::gcd(deal.vector, last);
     own.registers *= deal.vector / own.vector;
-    schedule.loops.push_back(loop_of(own, elements_of(kernel, inner)));
+    const int64_t count = elements_of(kernel, inner);
+    schedule.loops.push_back(deal.chunks > 0 && count > kChunk ? loop_of_chunks(own, count)
+                                                               : loop_of(own, count));
   }
   schedule.resident = static_cast<int>(deal.resident);
   schedule.ahead =

@@ -2,8 +2,7 @@
 //
 //   exp over 4096x1024, cpp    pointwise {stream=0,1} x {grain=1,16,256,4096,65536,...}
 //   a product, library         library {algorithm=0 x split_k, algorithm=1,2,...}, and tiles
-//   column sums, cuda          columns {vector} x {cluster}, and
-//                              layouts rows grid · warp a · register b · lane c · vector d
+//   column sums, cuda          layouts rows grid · warp a · register b · lane c · vector d
 //                                      loop register e · serial f · warp g · lane 32/c · vector h
 //
 // Neither a cost nor a preference is known here; schedule/cost.h orders what stands in the list.
@@ -55,11 +54,8 @@ std::vector<int64_t> values_of(const ScheduleField& field, const Extents& e) {
   if (name == "keep") return e.loops > 1 ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{1};
   if (name == "stream") return {0, 1};
   if (name == "grain") return powers(1, e.rows, 16);
-  if (name == "vector") return {0, 1, 2, 4};
   if (name == "algorithm") return {0, 1, 2, 3, 4, 5, 6, 7};
   if (name == "split_k") return {0, 2, 4, 8, 16};
-  if (name == "cluster")
-    return e.longest > kChunk ? powers(1, 8) : std::vector{field.otherwise};
   return {field.otherwise};
 }
 
@@ -101,10 +97,10 @@ void add_fields(Legal& legal, const Program& program, const Kernel& kernel, Stra
     return std::find(list.begin(), list.end(), item) != list.end();
   };
   const Extents extents = extents_of(kernel);
-  Schedule first = default_schedule(program.machine);
+  Schedule first;
   first.strategy = strategy;
   std::vector<Schedule> all = {first};
-  for (const ScheduleField& field : fields(first, first)) {
+  for (const ScheduleField& field : fields(first)) {
     if (has(field.targets, program.target) && has(field.strategies, strategy))
       all = multiply(all, field.name, values_of(field, extents));
   }

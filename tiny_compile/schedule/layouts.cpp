@@ -58,11 +58,11 @@ constexpr int64_t kWaitingDivided = 4;    // that divide by one number: it takes
 constexpr double kFar = 16;               // lines of an access: elements lie apart
 constexpr double kNear =
     8;  // lines of an access; short rows further apart are staged by others
-constexpr int64_t kFewChunks = 3;    // of a row that is read once: by four warps
-constexpr int64_t kHeldChunks = 32;  // of a block's rows, each of 32 registers a thread
-constexpr int64_t kFolded = 4;       // registers for each element of a row that a block folds
+constexpr int64_t kFewChunks = 3;      // of a row that is read once: by four warps
+constexpr int64_t kHeldChunks = 32;    // of a block's rows, each of 32 registers a thread
+constexpr int64_t kFolded = 4;         // registers for each element of a row that a block folds
 constexpr int64_t kFoldingBlocks = 4;  // of a multiprocessor, at most
-constexpr int64_t kMostOdd = 128;    // of a row that lies oddly and is short
+constexpr int64_t kMostOdd = 128;      // of a row that lies oddly and is short
 
 // Of all rows.
 int64_t threads_of(const Outline& shape, const Deal& d) {
@@ -341,12 +341,13 @@ std::optional<Deal> deal_of(const Program& program, const Kernel& kernel, const 
         shape.rows < 2 * kLanes * program.machine.multiprocessors)
       return read_odd_columns(program.machine, shape);
     // A place (argmax) is never split into chunks: more threads share a column here.
-    if (is_long && has_columns && !shape.places) return std::nullopt;
+    if (is_long && has_columns && !shape.places)
+      return read_long_columns(program.machine, shape, rows);
     if (!is_window) {
       const Deal d = shape.again ? hold_columns(program.machine, shape, rows)
                                  : read_columns(program.machine, shape, rows);
       if (d.warps <= kMostWarps) return d;
-      if (has_columns) return std::nullopt;
+      if (has_columns) return read_long_columns(program.machine, shape, rows);
       return share_rows(program.machine, kernel, shape, along_loops, lines);
     }
     return hold_windows(program.machine, shape, along_loops, !far);

@@ -169,7 +169,7 @@ Strategy choose_strategy(const Program& program, const Kernel& kernel) {
 }
 
 Schedule choose(const Program& program, const Kernel& kernel) {
-  Schedule schedule = default_schedule(program.machine);
+  Schedule schedule;
   if (can_be_called(program, kernel)) return schedule.strategy = Strategy::Library, schedule;
   schedule.strategy = choose_strategy(program, kernel);
   const bool in_columns = schedule.strategy == Strategy::Columns;

@@ -180,7 +180,7 @@ std::vector<Schedule> candidates(const Program& numbers, const Kernel& kernel) {
 
 std::optional<Schedule> choose(const Program& program, const Kernel& kernel, const Box& box) {
   Kernel one = kernel;
-  one.sized = {{box, default_schedule(program.machine)}};
+  one.sized = {{box, Schedule{}}};
   Program own = for_sizes(program, one, 0);
   if (own.kernels.size() != 1) return std::nullopt;
   own.kernels[0].schedule.reset();

@@ -70,15 +70,15 @@ Kernel as_rows(Kernel kernel, int turned, const std::vector<int>& loops) {
 }
 
 // A tile of so many rows and elements.
-Schedule schedule_of(const Machine& machine, int64_t tile_rows, int64_t tile_loops,
-                     const Side& rows, const Side& loops, bool is_of_rows) {
+Schedule schedule_of(int64_t tile_rows, int64_t tile_loops, const Side& rows, const Side& loops,
+                     bool is_of_rows) {
   const int64_t each = tile_rows * tile_loops / (kWarps * kLanes);  // of a thread
   const Dealt row_wise = dealt(tile_rows, tile_loops, std::min(rows.vector, each), kWarps),
               loop_wise = dealt(tile_loops, tile_rows, std::min(loops.vector, each), kWarps);
   const Layout &own_rows = is_of_rows ? row_wise.neighbours : loop_wise.lines,
                &own_loop = is_of_rows ? row_wise.lines : loop_wise.neighbours;
   const Side& by_way = is_of_rows ? loops : rows;
-  Schedule s = default_schedule(machine);
+  Schedule s;
   s.strategy = Strategy::Layouts;
   s.rows = {{Level::Grid}};
   s.loops = {{{Level::Grid}}};
@@ -95,8 +95,7 @@ Schedule schedule_of(const Machine& machine, int64_t tile_rows, int64_t tile_loo
 
 // Small tiles where they cover a fifth less. What shared memory has no room for in small tiles
 // either is read as it lies.
-Schedule schedule_of(const Program& program, Kernel kernel, const Side& rows,
-                     const Side& loops) {
+Schedule schedule_of(Kernel kernel, const Side& rows, const Side& loops) {
   const bool has_halves = rows.has_small() || loops.has_small(),
              is_of_rows = rows.bytes > loops.bytes ||
                           (rows.bytes == loops.bytes && (has_halves || loops.loads == 0));
@@ -109,8 +108,8 @@ Schedule schedule_of(const Program& program, Kernel kernel, const Side& rows,
     return 5 * small <= 4 * large ? kSmallTile : most;
   };
   for (int64_t most : {kTile, kSmallTile}) {
-    kernel.schedule = schedule_of(program.machine, side(row_count, most),
-                                  side(loop_count, most), rows, loops, is_of_rows);
+    kernel.schedule =
+        schedule_of(side(row_count, most), side(loop_count, most), rows, loops, is_of_rows);
     if (staged_bytes(kernel) <= kMostShared) break;
   }
   while (staged_bytes(kernel) > kMostShared) kernel.schedule->via.pop_back();
@@ -139,7 +138,7 @@ std::optional<Kernel> turned(const Program& program, const Kernel& kernel) {
   Kernel rows = as_rows(kernel, axis, loops);
   const int last = rows.rows - 1;
   loops = rows.steps[0].inner;
-  rows.schedule = schedule_of(program, rows, side_of(program, rows, last, loops),
+  rows.schedule = schedule_of(rows, side_of(program, rows, last, loops),
                               side_of(program, rows, loops.back(), {last}));
   if (has_symbolic_sizes(rows)) return for_sizes_from_one(program, std::move(rows));
   if (!can_be_laid_out(program, rows) || !why_illegal_layouts(program, rows).empty())

@@ -173,4 +173,17 @@ Exchanged exchanged(Tile& tile, const Exchange& exchange) {
   return Exchanging(tile, exchange).run();
 }
 
+void bound_cluster(Body& body, size_t reduced) {
+  const auto waits = [](const Statement& s) {
+    return contains(s, StatementKind::ClusterBarrier);
+  };
+  const auto sends = [](const Statement& s) { return contains(s, StatementKind::Send); };
+  if (std::any_of(body.begin(), body.end(), waits))
+    body.insert(body.begin() + static_cast<int64_t>(reduced), cluster_barrier());
+  if (std::any_of(body.begin(), body.end(), sends))
+    body.insert(std::find_if(body.begin(), body.end(),
+                             [&](const Statement& s) { return waits(s) || sends(s); }),
+                cluster_start());
+}
+
 }  // namespace tiny_compile

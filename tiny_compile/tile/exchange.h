@@ -45,4 +45,8 @@ Body taken(Tile& tile, const Accumulator& theirs, const Taken& how, const Expr& 
 // Element 0 is that of all parts, in the order of a chunk's halves.
 Body added_up(Tile& tile, const Accumulator& theirs, const Taken& how);
 
+// Blocks of a cluster that read what one has given keep it from ending; and before one is sent to, it has
+// to be there. `reduced`: statements up to the end of the last reduction.
+void bound_cluster(Body& body, size_t reduced);
+
 }  // namespace tiny_compile

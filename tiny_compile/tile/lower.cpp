@@ -22,6 +22,7 @@
 #include "tiny_compile/loops/passes_of.h"
 #include "tiny_compile/tile/ahead.h"
 #include "tiny_compile/tile/elements.h"
+#include "tiny_compile/tile/exchange.h"
 #include "tiny_compile/tile/exponentials.h"
 #include "tiny_compile/tile/fold.h"
 #include "tiny_compile/tile/highest.h"
@@ -434,21 +435,6 @@ void store_pass(Lowering& l, const std::vector<int>& pass) {
   append(body, over_registers(l, k, std::move(works), std::max(loads.pieces, stores.pieces)));
   body = in_turns(k, std::move(body));
   append(l.tile.body, waits ? std::move(body) : owned(std::move(body)));
-}
-
-// Blocks of a cluster that read what one has given keep it from ending; and before one is sent to, it has
-// to be there. `reduced`: statements up to the end of the last reduction.
-void bound_cluster(Body& body, size_t reduced) {
-  const auto waits = [](const Statement& s) {
-    return contains(s, StatementKind::ClusterBarrier);
-  };
-  const auto sends = [](const Statement& s) { return contains(s, StatementKind::Send); };
-  if (std::any_of(body.begin(), body.end(), waits))
-    body.insert(body.begin() + static_cast<int64_t>(reduced), cluster_barrier());
-  if (std::any_of(body.begin(), body.end(), sends))
-    body.insert(std::find_if(body.begin(), body.end(),
-                             [&](const Statement& s) { return waits(s) || sends(s); }),
-                cluster_start());
 }
 
 }  // namespace
