@@ -270,8 +270,14 @@ Staged cuda_matmul(int64_t rows, int64_t depth, int64_t columns,
   return run_pipeline(stages, graph, true, Target::Cuda);
 }
 
-// Before a schedule is chosen, a kernel's rows are a thread each: here, elements of the result.
-Pipeline unscheduled() { return until(pipeline(), "fuse"); }
+// By the plain schedule a thread has a row: here, an element of the result.
+Pipeline plainly_scheduled() {
+  return replace(pipeline(), "schedule", [](const Program& fused) {
+    Program result = fused;
+    for (Kernel& kernel : result.kernels) kernel.schedule = Schedule{};
+    return result;
+  });
+}
 
 void show_cuda_kernel(const Staged& all) {
   const std::string& text = all.source.text;
@@ -282,7 +288,7 @@ void show_cuda_kernel(const Staged& all) {
 }
 
 void show_cuda_naive() {
-  show_cuda_kernel(cuda_matmul(kRows, kDepth, kColumns, unscheduled()));
+  show_cuda_kernel(cuda_matmul(kRows, kDepth, kColumns, plainly_scheduled()));
 }
 void show_cuda() { show_cuda_kernel(cuda_matmul(kRows, kDepth, kColumns)); }
 
@@ -313,7 +319,7 @@ void show_gpu() {
   const Matmul library = available_matmul(Matmul::Library);
   Tensor first, result;
   for (const auto& [title, stages] :
-       {std::pair("5: a thread for each sum", unscheduled()),
+       {std::pair("5: a thread for each sum", plainly_scheduled()),
         std::pair("6: tiles in shared memory", pipeline()),
         std::pair(library == Matmul::Library ? "   the vendor's library" : "   (no library)",
                   with_library(pipeline(), library))}) {

@@ -29,6 +29,7 @@ inline constexpr const char* kCudaWords = R"(
 #define __device__
 #define __shared__ static
 #define __launch_bounds__(...)
+#define __builtin_assume(known)
 #define __forceinline__ inline
 #define __grid_constant__
 struct tc_dim { unsigned x, y, z; };

@@ -1,8 +1,7 @@
-// What do kernels call that is no op of one element? Trees over a column's elements or over all that one
-// thread has, messages between the blocks of a cluster, quotients and exponentials that are quick for most
-// arguments, the better of two and its place.
+// What do kernels call that is no op of one element? Trees over all that one thread has, messages between
+// the blocks of a cluster, quotients and exponentials that are quick for most arguments, the better of two
+// and its place.
 //
-//   tc_strided<tc_sum_float, 6>(part)   the sum of part(0) .. part(63), in the contract's order
 //   tc_node<tc_sum_float, 2, ..>::of(element, 0, n)   of n <= 1024 * 1024 elements, by one thread
 #include "tiny_compile/codegen/cuda_helpers.h"
 
@@ -18,40 +17,6 @@ namespace {
 
 // What computes; it may use cuda_memory_helpers. In an order in which later ones use earlier ones.
 constexpr CudaHelper kHelpers[] = {
-    {"tc_strided", "", R"(
-// The tree over element(0), ... of 2^Bits, in bit-reversed order, so that few results wait:
-// level[h] holds one of 2^h elements. Unrolled.
-template <class R, int Bits, class T, class F>
-__device__ inline T tc_strided(const F& element) {
-  T level[Bits + 1];
-#pragma unroll
-  for (int i = 0; i < 1 << Bits; i++) {
-    T result = element((int)(__brev((unsigned)i) >> (32 - Bits & 31)));
-    int h = 0;
-#pragma unroll
-    for (; i >> h & 1; h++) result = R::of(level[h], result);
-    level[h] = result;
-  }
-  return level[Bits];
-}
-)"},
-    {"tc_each", "tc_pack", R"(
-// The reduction R on each element of a pack.
-template <class R, class T, int N>
-struct tc_each {
-  using Pack = tc_pack<T, N>;
-  static __device__ inline Pack identity() {
-    Pack all;
-    for (int v = 0; v < N; v++) all.at[v] = R::identity();
-    return all;
-  }
-  static __device__ inline Pack of(const Pack& a, const Pack& b) {
-    Pack all;
-    for (int v = 0; v < N; v++) all.at[v] = R::of(a.at[v], b.at[v]);
-    return all;
-  }
-};
-)"},
     {"tc_cluster_barrier", "", R"(
 // All threads of the cluster's blocks; what they wrote to shared memory is seen behind it.
 __device__ inline void tc_cluster_barrier() {

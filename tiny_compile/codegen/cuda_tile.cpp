@@ -113,10 +113,11 @@ class TileWriter {
 
   void write() {
     if (names("thread")) out_.line("const int thread = threadIdx.x;");
-    if (names("warp") || names("lane") || !names("thread"))
+    if (names("warp") || names("lane") || !names("thread")) {
       out_.line("const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;");
-    if (tile_.warps > 1)  // which answers most questions whether a register has an element
-      out_.line(str("__builtin_assume(warp < ", tile_.warps, ");"));
+      if (tile_.warps > 1)  // which answers most questions whether a register has an element
+        out_.line(str("__builtin_assume(warp < ", tile_.warps, ");"));
+    }
     const int64_t cluster = tile_.cluster;
     const std::string of_cluster = cluster == 1 ? "" : str(" / ", cluster);
     out_.line(str("const ", text_.integer, " block = blockIdx.x", of_cluster, ";"));

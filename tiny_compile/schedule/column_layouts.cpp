@@ -40,6 +40,8 @@ constexpr int64_t kFewLanes = 8;           // of neighbours then
 constexpr int64_t kBlockWarps = 8;         // where lanes are rows
 constexpr int64_t kChunkWarps = 4;         // of a chunk of several
 constexpr int64_t kMostChunks = 8;         // that a block reads at a time
+constexpr int64_t kNeighbours = 4;         // columns of a thread, where blocks are many:
+constexpr int64_t kTurns = 3;              // these for each multiprocessor
 constexpr int64_t kElementsUnderWay = 16;  // of a column, of a thread of theirs
 
 // Blocks of a cluster share columns that one cannot hold, or of which there are too few to keep all
@@ -159,23 +161,29 @@ Deal read_columns(const Machine& machine, const Outline& columns, const Along& r
 }
 
 // Chunks side by side, each by four warps whose threads have sixteen elements of two columns under way, or of
-// four of halves; by more warps and the blocks of a cluster where there are few columns. (H200, 24 layouts
-// each: sum over 2100 of f32[..,40000] .091 ms, by clusters .094 to .11; largest over 2304 of 1024 columns
-// by a block .0129, by a cluster .0123.)
+// four where there are many or they are halves; by more warps and the blocks of a cluster where there are few.
+// (H200, 24 layouts each: sum over 2100 of f32[..,40000] .091 ms, by clusters .094 to .11; largest over 2304 of
+// 1024 columns by a block .0129, by a cluster .0123. H100: sum over 8192 of 30000 by fours .352, by twos .378;
+// over 32768 of 16384 chunk after chunk .715, by clusters .736.)
 Deal read_long_columns(const Machine& machine, const Outline& columns, const Along& rows) {
   const int64_t chunks = power_of_two_from(ceil_divide(columns.longest, kChunk));
   Deal d;
   d.row_lanes = rows.vector > 1 ? kOnceLanes : kLanes;
-  d.row_vector = std::min(rows.vector, std::max<int64_t>(1, kAccess / rows.bytes));
+  d.row_vector = std::min(rows.vector, std::max<int64_t>(kNeighbours, kAccess / rows.bytes));
   d.warps = kChunkWarps;
   d.chunks = std::min(chunks, kMostChunks);
   const auto blocks = [&] {
     return ceil_divide(columns.rows, d.row_lanes * d.row_vector) * d.cluster;
   };
-  const int64_t word = std::min(d.row_vector, std::max<int64_t>(1, kWord / rows.bytes));
-  while (d.row_vector > word && blocks() < machine.multiprocessors) d.row_vector /= 2;
+  const auto narrow_to = [&](int64_t bytes, int64_t turns) {  // where the blocks are fewer
+    while (d.row_vector * rows.bytes > bytes && d.row_vector > 1 &&
+           blocks() < turns * machine.multiprocessors)
+      d.row_vector /= 2;
+  };
+  narrow_to(kAccess, kTurns);
+  narrow_to(kWord, 1);
   while (2 * d.cluster <= std::min(machine.cluster, chunks) &&
-         (blocks() < machine.multiprocessors || d.cluster * d.chunks < chunks)) {
+         blocks() < machine.multiprocessors) {
     d.cluster *= 2;
     d.chunks = std::min(kMostChunks, chunks / d.cluster);
     if (d.chunks < kMostChunks) d.warps = 2 * kChunkWarps;
