@@ -215,6 +215,7 @@ Functions::Written write_kernel(const LoneKernel& given, const std::optional<Til
   entry.function = function;
   entry.units = own ? own->units : row_count(kernel);
   entry.grain = own ? own->grain : grain_of(lone.kernel());
+  entry.at_once = own ? own->together : 1;
   for (size_t b = 0; b < lone.buffers.size(); b++) entry.buffers.push_back(static_cast<int>(b));
   text.begin_function(entry.function);
   if (own)

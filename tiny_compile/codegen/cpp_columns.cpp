@@ -1,23 +1,24 @@
-// How is a sum over the first axis fast? Neighbouring columns are lanes: every loop runs over a
-// strip of them, and memory is read along its grain. Long sums are cpp_column_tree's, short ones
-// registers of a lane.
+// How do columns scan and scatter fast? Neighbouring columns are lanes: every innermost loop goes over a
+// strip of them, and memory is read along its grain. Kernels that only reduce and store are tiles
+// (tile/columns.h).
 #include "tiny_compile/codegen/cpp_columns.h"
 
-#include "tiny_compile/codegen/cpp_column_tree.h"
+#include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cpp_scatter.h"
 #include "tiny_compile/codegen/scan.h"
-#include "tiny_compile/graph/chunk_tree.h"
-#include "tiny_compile/loops/passes_of.h"
 
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kShort = 16;  // elements of a lane that registers hold
-
-class ColumnsWriter : ColumnText {
+class ColumnsWriter {
  public:
-  explicit ColumnsWriter(KernelText& given) : ColumnText(given) {
-    text.scalars.register_name = [](int step) { return str("r", step, "[l]"); };
+  explicit ColumnsWriter(KernelText& given)
+      : text(given),
+        out(given.out),
+        kernel(given.kernel),
+        lane(kernel.rows - 1),
+        lanes(schedule_of(kernel).lanes) {
+    text.scalars.register_name = in_lane;
   }
 
   // A unit is a quarter of a strip: one thread does whole strips, many share one.
@@ -49,6 +50,20 @@ class ColumnsWriter : ColumnText {
   }
 
  private:
+  static constexpr const char* kEach = "for (long long l = 0; l < width; l++) ";
+
+  void open_lanes() {
+    out.line("#pragma GCC ivdep");
+    out.open("for (long long l = 0; l < width; l++)");
+    text.declare(kernel.axes[lane].name, "start + l");
+  }
+
+  // What the step needs of an element in a lane.
+  void define_in_lanes(const Step& step) {
+    std::vector<bool> here = defined;
+    text.define(text.needed({&step}), element_scope(kernel, step.inner), here);
+  }
+
   // Constants and what the whole strip shares, wherever it is used.
   void define(const LoopScope& scope) {
     std::vector<const Step*> steps;
@@ -113,9 +128,9 @@ class ColumnsWriter : ColumnText {
   void write_scan(const Step& step, int number) {
     const ScanText scan(kernel, step);
     const std::string count = c_text(inner_count(kernel, step));
-    const std::string nothing = scan.op + "::identity()", reg = str("r", number, "[l]");
+    const std::string nothing = scan.op + "::identity()", reg = in_lane(number);
     if (makes_register(step))
-      out.line(str("alignas(64) ", scan.type, " r", number, "[", lanes, "];"));
+      out.line(str("alignas(64) ", scan.type, " ", lanes_of(number), "[", lanes, "];"));
     out.open("");
     out.line(str("alignas(64) ", scan.type, " within[", lanes, "], before[", lanes, "];"));
     out.line(str("alignas(64) ", scan.groups(), " groups[", lanes, "];"));
@@ -156,104 +171,36 @@ class ColumnsWriter : ColumnText {
     text.define(text.needed({&step}), {row_mask(kernel), true}, here);
   }
 
-  void declare_lanes(DType dtype, const std::string& name, const Literal& start) {
-    out.line(str("alignas(64) ", value_type(dtype), " ", name, "[", lanes, "];"));
-    out.line(str(kEach, name, "[l] = ", literal_text(text.calls, start), ";"));
-  }
-
+  // Beside a scan or a scatter lane after lane, each as a row (tile/columns.h has the fast way).
   void write_reduce(const Step& step, int number) {
-    const DType type = accumulator(step.op, kernel.scalars[step.value].dtype);
-    const Expr count = inner_count(kernel, step);
     const std::string reg = str("r", number);
-    const bool arg = step.op == Op::argmax || step.op == Op::argmin;
-    const bool tree =
-        is_float(type) && (step.op == Op::sum || step.op == Op::prod || step.op == Op::sum_exp);
-    if (arg) {
-      out.line(str("long long ", reg, "[", lanes, "];"));
-      declare_lanes(type, str("best_", reg), Literal::of(type, 0));
-    } else {
-      declare_lanes(type, reg, tree ? Literal::of(type, 0) : identity(step.op, type));
-    }
-    out.open("");
-    const bool short_one =
-        count.is_constant() && !count.is_constant(0) && count.constant() <= kShort;
-    if (short_one && step.op != Op::sum_exp)
-      write_short(step, reg, type, count.constant());
-    else if (arg)
-      write_arg(step, reg, type, count);
-    else if (tree)
-      write_column_tree(*this, step, reg, type);
-    else
-      write_plain(step, reg, type, count);
-    out.close();
-    if (is_half(step.dtype))
-      out.line(str(kEach, reg, "[l] = ", rounded(text.calls, step.dtype, reg + "[l]"), ";"));
-  }
-
-  // Few elements are registers of a lane: all are read before the tree goes over them.
-  void write_short(const Step& step, const std::string& reg, DType type, int64_t count) {
-    const bool arg = step.op == Op::argmax || step.op == Op::argmin;
-    write_element(step, type);
-    out.line("#pragma GCC ivdep");
+    out.line(str("alignas(64) ", register_type(step), " ", lanes_of(number), "[", lanes, "];"));
     out.open("for (long long l = 0; l < width; l++)");
-    std::vector<std::string> values;
-    for (int64_t e = 0; e < count; e++) {
-      values.push_back(str("v", e));
-      out.line(str("const ", c_type(type), " v", e, " = element(", e, ", l);"));
+    text.declare(kernel.axes[lane].name, "start + l");
+    for (int before = 0; before < number; before++) {
+      if (makes_register(kernel.steps[before]))
+        out.line(str("const auto r", before, " = ", lanes_of(before), "[l];"));
     }
-    if (arg) write_first_of(step, type, values);
-    const std::string result = arg ? "place" : tree_of(step, type, std::move(values));
-    out.line(str(reg, "[l] = ", result, ";"));
+    text.scalars.register_name = [](int of_step) { return str("r", of_step); };
+    write_reduction(text, step, number, defined);
+    text.scalars.register_name = in_lane;
+    out.line(str(lanes_of(number), "[l] = ", reg, ";"));
     out.close();
   }
 
-  // place: of the values, which is the first NaN, else the first of the largest.
-  void write_first_of(const Step& step, DType type, const std::vector<std::string>& values) {
-    const std::string by = step.op == Op::argmax ? " > " : " < ";
-    out.line(str(c_type(type), " best = v0;"));
-    out.line("int place = 0;");
-    for (size_t e = 1; e < values.size(); e++) {
-      const std::string& v = values[e];
-      out.line(str("place = (best == best) & ((", v, " != ", v, ") | (", v, by, "best)) ? ", e,
-                   " : place;"));
-      out.line(str("best = place == ", e, " ? ", v, " : best;"));
-    }
+  static const char* register_type(const Step& step) {
+    return is_arg(step) ? "long long" : value_type(step.dtype);
   }
 
-  std::string tree_of(const Step& step, DType type, std::vector<std::string> values) {
-    const std::string sum =
-        in_order(std::move(values), [&](const std::string& a, const std::string& b) {
-          return "(" + combine(text.calls, step.op, type, a, b) + ")";
-        });
-    const bool most = is_float(type) && (step.op == Op::max || step.op == Op::min);
-    return most ? str(sum, " + ", literal_text(text.calls, Literal::of(type, 0))) : sum;
-  }
+  static std::string lanes_of(int step) { return str("lanes_of_r", step); }
+  static std::string in_lane(int step) { return lanes_of(step) + "[l]"; }
 
-  // Reductions whose order cannot matter: one accumulator a lane.
-  void write_plain(const Step& step, const std::string& reg, DType type, const Expr& count) {
-    open_elements(step, "0", c_text(count));
-    out.line(str(reg, "[l] = ",
-                 combine(text.calls, step.op, type, reg + "[l]", value_of(step, type)), ";"));
-    out.close();
-    out.close();
-    if (is_float(type))
-      out.line(str(kEach, reg, "[l] += ", literal_text(text.calls, Literal::of(type, 0)), ";"));
-    else if (size_of(type) == 8)  // g++ 12 -O3 loses factors of products that are narrowed next
-      out.line(str("__asm__(\"\" : \"+m\"(", reg, "));"));
-  }
-
-  void write_arg(const Step& step, const std::string& reg, DType type, const Expr& count) {
-    const std::string best = str("best_", reg, "[l]");
-    open_elements(step, "0", c_text(count));
-    out.line(str("const ", c_type(type), " value = ", value_of(step, type), ";"));
-    out.line(str("const bool better = e == 0 || (", best, " == ", best,
-                 " && (value != value || value ", step.op == Op::argmax ? ">" : "<", " ", best,
-                 "));"));
-    out.line(str(best, " = better ? value : ", best, ";"));
-    out.line(str(reg, "[l] = better ? e : ", reg, "[l];"));
-    out.close();
-    out.close();
-  }
+  KernelText& text;
+  Text& out;
+  const Kernel& kernel;
+  const int lane;  // the axis
+  const int64_t lanes;
+  std::vector<bool> defined;  // before the lanes
 };
 
 }  // namespace

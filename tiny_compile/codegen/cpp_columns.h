@@ -1,4 +1,4 @@
-// The Columns strategy: neighbouring rows are the lanes of every loop.
+// Columns that scan or scatter: neighbouring rows are the lanes of every loop.
 #pragma once
 
 #include "tiny_compile/codegen/cpp_kernel.h"

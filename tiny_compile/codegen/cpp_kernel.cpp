@@ -220,17 +220,6 @@ void KernelText::choose_kept() {
   planned = costly_values(kernel, axes, 4 * kMostKeptBytes);
 }
 
-std::vector<bool> KernelText::below(int scalar) const {
-  std::vector<bool> result(kernel.scalars.size());
-  result[scalar] = true;
-  for (int id = scalar; id >= 0; id--) {
-    if (!result[id]) continue;
-    for (int operand : kernel.scalars[id].operands) result[operand] = true;
-    if (kernel.scalars[id].mask >= 0) result[kernel.scalars[id].mask] = true;
-  }
-  return result;
-}
-
 void KernelText::declare_kept() {
   for (const auto& [id, inner] : planned) {
     Expr count = 1;

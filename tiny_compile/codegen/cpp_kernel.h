@@ -80,8 +80,6 @@ class KernelText {
   // The scalars that steps evaluate, operands first; what only kept values are made of is left out.
   std::vector<int> needed(const std::vector<const Step*>& steps) const;
   LoopScope needs(int scalar) const { return needs_[scalar]; }
-  // Of each scalar, whether it is this one or one that it is made of.
-  std::vector<bool> below(int scalar) const;
 
   // Values that several steps over the same inner loops use, in arrays over those loops:
   // planned by choose_kept, stored by keep() in the first step that computes them, read by
@@ -92,8 +90,6 @@ class KernelText {
   void declare_kept();
   void keep(const std::vector<int>& ids);
   void mark_kept(const std::vector<int>& ids);
-  // Whether the step at hand fills keep_<scalar>[..].
-  bool keeps(int scalar) const { return planned.count(scalar) && !kept_.count(scalar); }
 
  private:
   std::vector<LoopScope> needs_;

@@ -17,6 +17,8 @@
 namespace tiny_compile {
 namespace {
 
+constexpr int64_t kLine = 64;  // bytes
+
 // Which halves nothing but stores of their dtype uses: these round them.
 struct Uses {
   std::vector<bool> stored, others;  // of each scalar
@@ -149,9 +151,12 @@ class CppTileWriter {
     return size;
   }
 
-  // A line of the caches each, of four-byte elements.
+  // A line of the caches each.
   void write_ahead(const Statement& s) {
-    out_.open(str("for (int ahead = 0; ahead < ", s.width, "; ahead += 16)"));
+    const int64_t step = kLine / size_of(text_.program.buffers[s.buffer].type.dtype);
+    const Expr count = s.left.is_constant(0) ? Expr(s.width) : s.left;
+    out_.open(str("for (", text_.integer, " ahead = 0; ahead < ", c_text(count),
+                  "; ahead += ", step, ")"));
     out_.line(str("__builtin_prefetch(", pointer(s), " + ", c_text(s.index), " + ahead);"));
     out_.close();
   }

@@ -17,13 +17,4 @@ std::string tree_call(Calls& calls, Op op, DType type, const std::string& array,
 // The functions that such calls need; adds what these call.
 std::string reduction_helpers(Calls& calls);
 
-// What a chunk's elements at 128 * part, for parts 0 .. 7, come to: the tree's first three halvings.
-template <typename At, typename Pair>
-std::string of_eighths(const At& at, const Pair& pair) {
-  const auto quarter = [&](int part) {
-    return pair(pair(at(part), at(part + 4)), pair(at(part + 2), at(part + 6)));
-  };
-  return pair(quarter(0), quarter(1));
-}
-
 }  // namespace tiny_compile

@@ -1,14 +1,14 @@
 // Question: which tile does this text mean? The inverse of tile/text.cpp.
 //
 //   tile      := 'tile' kernel ['for' ranges] 'grid' size ['cluster' n] 'block' n 'warps' ['resident' n] '{' {array} {statement} '}'
-//              | 'tile' kernel 'units' size ['grain' size] '{' {array} {statement} '}'      on a CPU
+//              | 'tile' kernel 'units' size ['grain' size] ['together' n] '{' {array} {statement} '}'      on a CPU
 //   array     := ('array' | 'shared' | 'cluster' | 'l1' | 'l2') name ':' dtype '[' n ']' ['packed']
 //   statement := name ':' size '=' index                                  Let
 //              | ('$' n | 'r' n) '=' (value | element ['of lane ^' n])    Define
 //              | 'divisor' value
 //              | element '=' (value | 'load' ['$' n ':'] place [many])    Set, Load
 //              | 'store' place [many] '=' (value | element)               Store, StoreAll
-//              | 'ahead' place ['x' n]
+//              | 'ahead' place [many]
 //              | 'tree' ('sum' | 'prod' | 'max' | 'min') array 'x' index
 //              | 'stream' place 'x' index '=' array
 //              | 'for' name '<' n ['unrolled'] '{' {statement} '}'
@@ -33,7 +33,8 @@ namespace {
 
 constexpr int64_t kMost = int64_t{1} << 40;  // of a loop, an array or a grid
 constexpr int64_t kMostAhead = 1 << 20;
-constexpr int kDeepest = 60;  // loops in loops
+constexpr int64_t kMostTogether = 1 << 10;  // units
+constexpr int kDeepest = 60;                // loops in loops
 
 // Reads a tile's head and arrays, names and elements, with what is declared so far.
 class ElementParser : protected ValueParser {
@@ -84,6 +85,8 @@ class ElementParser : protected ValueParser {
     tile_.units = extent();
     if (!is_on_cpu(tile_)) error(start, "a tile of no units");
     if (accept_word("grain")) tile_.grain = extent();
+    if (accept_word("together"))
+      tile_.together = static_cast<int>(bounded(1, kMostTogether, "units that go together"));
   }
 
   void parse_grid() {
@@ -363,7 +366,9 @@ class TileParser : ElementParser {
 
   Statement ask_ahead() {
     const auto [source, from] = in_memory();
-    return ahead_of(source, from, width(kMostAhead));
+    Statement ask = ahead_of(source, from, width(kMostAhead));
+    ask.left = left();
+    return ask;
   }
 
   Statement send_one() {

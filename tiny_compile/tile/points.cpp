@@ -18,7 +18,6 @@
 #include "tiny_compile/tile/points.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <numeric>
 
@@ -28,7 +27,7 @@
 #include "tiny_compile/tile/pieces.h"
 #include "tiny_compile/tile/square.h"
 #include "tiny_compile/tile/stores.h"
-#include "tiny_compile/tile/vectors.h"
+#include "tiny_compile/tile/units.h"
 
 namespace tiny_compile {
 namespace {
@@ -139,31 +138,6 @@ Body write_piece(Points& p, const PointPiece& piece, const Expr& from, const Exp
     append(body, loop_over(p, v, first, stop));
   }
   return body;
-}
-
-// --- rows ------------------------------------------------------------------------------------------
-
-// For each row that has some of the thread's points, those: first .. last - 1.
-Body over_rows(const Points& p, const std::function<Body(const Expr&, const Expr&)>& points) {
-  const Expr begin = begin_of(p.tile), end = end_of(p.tile);
-  if (p.kernel.rows == 1) return points(begin, end);
-  const Expr extent = p.last().extent;
-  Expr count = 1;
-  for (int axis = 0; axis + 1 < p.kernel.rows; axis++)
-    count = count * p.kernel.axes[static_cast<size_t>(axis)].extent;
-  const bool is_axis = p.kernel.rows == 2;
-  const Expr row = is_axis ? p.kernel.axes[0].symbol()
-                           : Expr::index(unused(p.program, "row"), count),
-             first = Expr::index(unused(p.program, "first"), extent),
-             last = Expr::index(unused(p.program, "last"), extent + 1);
-  std::vector<int> outer = row_axes(p.kernel);
-  outer.pop_back();
-  Body body = is_axis ? Body() : unpack(p.kernel, outer, row, {});
-  body.push_back(let(first.name(), extent, max(begin - row * extent, 0)));
-  body.push_back(let(last.name(), extent + 1, min(end - row * extent, extent)));
-  append(body, points(first, last));
-  return {for_range(row.name(), count, floor_div(begin, extent),
-                    min(ceil_div(end, extent), count), std::move(body))};
 }
 
 // --- squares ---------------------------------------------------------------------------------------
@@ -297,13 +271,15 @@ Tile lower_points(const Program& program, const Kernel& kernel) {
       std::max<int64_t>(schedule_of(kernel).grain, 1) / neighbours.constant(), 1);
   if (const auto pieces = pieces_of(p.kernel)) {
     p.tile.body = over_rows(
-        p, [&](const Expr& from, const Expr& to) { return write_piece(p, *pieces, from, to); });
+        p.program, p.kernel, p.tile, p.last().extent,
+        [&](const Expr& from, const Expr& to) { return write_piece(p, *pieces, from, to); });
   } else {
     Values all = values_of(p, p.kernel, true);
     p.tile.body = define_over(all, 0);
-    append(p.tile.body, over_rows(p, [&](const Expr& from, const Expr& to) {
-             return loop_over(p, all, from, to);
-           }));
+    append(p.tile.body, over_rows(p.program, p.kernel, p.tile, p.last().extent,
+                                  [&](const Expr& from, const Expr& to) {
+                                    return loop_over(p, all, from, to);
+                                  }));
   }
   return numbered(std::move(p.tile), kernel.scalars.size());
 }

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "tiny_compile/graph/chunk_tree.h"
 #include "tiny_compile/loops/passes_of.h"
 #include "tiny_compile/tile/accumulator.h"
 #include "tiny_compile/tile/stores.h"
@@ -134,30 +135,12 @@ Body over_lanes(RowReduction& x, const Axis& lanes, const Expr& count, const Exp
   return {for_range(part.name(), 8, 0, 8, std::move(body))};
 }
 
-// What eight values come to by the tree's halvings: those four apart first.
-int combined(RowTile& r, Body& body, Op op, DType type, std::vector<int> values) {
-  const auto both = [&](int a, int b) {
-    if (op != Op::max && op != Op::min)
-      return computed(r.tile, body, op == Op::prod ? Op::mul : Op::add, type, {a, b});
-    // Of two zeros either: the tree's result is +0 in the end.
-    const int beats = computed(r.tile, body, op == Op::max ? Op::gt : Op::lt, DType::boolean,
-                               {a, b}),
-              beyond = computed(r.tile, body, Op::where, type, {beats, a, b}),
-              is_nan = computed(r.tile, body, Op::ne, DType::boolean, {a, a});
-    return computed(r.tile, body, Op::where, type, {is_nan, a, beyond});
-  };
-  for (size_t half = values.size() / 2; half > 0; half /= 2) {
-    for (size_t k = 0; k < half; k++) values[k] = both(values[k], values[k + half]);
-  }
-  return values[0];
-}
-
 }  // namespace
 
 Expr RowReduction::base() const { return Expr::index("base", count.bounds().high); }
 
 int element(RowReduction& x, Body& body, const RowPlace& place) {
-  RowElement e = element_at(x.rows, x.wanted, x.rows.defined, place);
+  RowElement e = element_at(x.rows, x.wanted, {{}, x.rows.ids, x.rows.defined}, place);
   append(body, std::move(e.body));
   return e.ids[x.step.value];
 }
@@ -165,6 +148,20 @@ int element(RowReduction& x, Body& body, const RowPlace& place) {
 int as_added(RowTile& r, Body& body, DType type, int value) {
   const bool is_it = r.tile.kernel.scalars[value].dtype == type;
   return is_it ? value : computed(r.tile, body, Op::cast, type, {value});
+}
+
+int combined(RowTile& r, Body& body, Op op, DType type, std::vector<int> values) {
+  const auto both = [&](int a, int b) {
+    if (!is_float(type) || (op != Op::max && op != Op::min))
+      return computed(r.tile, body, pairwise(op), type, {a, b});
+    // Of two zeros either: the tree's result is +0 in the end.
+    const int beats = computed(r.tile, body, op == Op::max ? Op::gt : Op::lt, DType::boolean,
+                               {a, b}),
+              beyond = computed(r.tile, body, Op::where, type, {beats, a, b}),
+              is_nan = computed(r.tile, body, Op::ne, DType::boolean, {a, a});
+    return computed(r.tile, body, Op::where, type, {is_nan, a, beyond});
+  };
+  return in_order(std::move(values), both);
 }
 
 Body fill(RowReduction& x, int array, const Expr& base, const Expr& count) {

@@ -22,6 +22,9 @@ struct RowReduction {
   Expr base() const;  // the symbol
 };
 
+// What values come to by the tree's halvings, at the end of `body`; of a zero maximum the sign is either.
+int combined(RowTile& r, Body& body, Op op, DType type, std::vector<int> values);
+
 // Elements `base` .. base + count - 1, at most 1024 of them: array[l] = element base + l. Without an array
 // they are only kept for later steps.
 Body fill(RowReduction& x, int array, const Expr& base, const Expr& count);

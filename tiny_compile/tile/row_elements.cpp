@@ -14,8 +14,9 @@
 namespace tiny_compile {
 namespace {
 
-bool is_given(const Scalar& scalar) {  // no line computes it
-  return scalar.kind == ScalarKind::Constant || scalar.kind == ScalarKind::Register;
+bool is_given(const RowTile& r, const Scalar& scalar) {  // no line computes it
+  return scalar.kind == ScalarKind::Constant ||
+         (scalar.kind == ScalarKind::Register && !r.lanes);
 }
 
 // The scalar for another place.
@@ -34,7 +35,18 @@ Expr RowTile::index(const std::string& name, const Expr& extent) const {
   return Expr::index(unused(program, name), extent);
 }
 
+Expr own_place(const RowTile& r, const Expr& number) {
+  return r.lanes ? number * r.lanes->most + r.lanes->lane : number;
+}
+
+Body for_lanes(const RowTile& r, Body each) {
+  if (!r.lanes) return each;
+  const Strip& s = *r.lanes;
+  return {vector_loop({s.lane.name(), s.most}, 0, s.stop - s.start, std::move(each))};
+}
+
 int scratch(RowTile& r, const std::string& name, DType dtype, int64_t size) {
+  if (r.lanes) size *= r.lanes->most;
   const auto known = r.arrays.find(name);
   if (known == r.arrays.end())
     return r.arrays[name] = add_array(r.tile, {name, dtype, size, Space::L1});
@@ -61,6 +73,10 @@ uint64_t row_scope(const RowTile& r) {
   return ((uint64_t{1} << r.kernel.rows) - 1) | kRegisters;
 }
 
+uint64_t shared_scope(const RowTile& r) {
+  return r.lanes ? (uint64_t{1} << (r.kernel.rows - 1)) - 1 : row_scope(r);
+}
+
 std::vector<int> wanted_by(const RowTile& r, const std::vector<const Step*>& steps) {
   std::vector<int> roots;
   for (const Step* step : steps) roots.push_back(step->value);
@@ -71,18 +87,37 @@ Body define_within(const RowTile& r, const std::vector<int>& wanted, uint64_t ax
                    std::vector<bool>& defined) {
   Body body;
   for (int id : wanted) {
-    if (defined[id] || is_given(r.kernel.scalars[id]) || (r.needs[id] & ~axes) != 0) continue;
+    const Scalar& scalar = r.kernel.scalars[id];
+    if (defined[id] || is_given(r, scalar) || (r.needs[id] & ~axes) != 0) continue;
     defined[id] = true;
-    body.push_back(define(r.ids[id]));
+    body.push_back(scalar.kind == ScalarKind::Register
+                       ? define_from(r.ids[id], r.registers.at(scalar.step), own_place(r, 0))
+                       : define(r.ids[id]));
   }
   return body;
 }
 
-RowElement element_at(RowTile& r, const std::vector<int>& wanted,
-                      const std::vector<bool>& defined, const RowPlace& place) {
-  RowElement e{{}, r.ids};
+Body in_lanes(RowTile& r, const std::vector<int>& wanted,
+              const std::function<void(Body&)>& each) {
+  const std::vector<bool> shared = r.defined;
+  Body body;
+  if (r.lanes) {
+    const Axis& axis = r.lanes->axis;
+    body.push_back(let(axis.name, axis.extent, r.lanes->start + r.lanes->lane));
+  }
+  append(body, define_within(r, wanted, row_scope(r), r.defined));
+  each(body);
+  r.defined = shared;
+  return for_lanes(r, std::move(body));
+}
+
+RowElement element_at(RowTile& r, const std::vector<int>& wanted, RowElement known,
+                      const RowPlace& place, uint64_t axes) {
+  RowElement e{{}, std::move(known.ids), std::move(known.defined)};
   for (int id : wanted) {
-    if (defined[id] || is_given(r.kernel.scalars[id])) continue;
+    if (e.defined[id] || is_given(r, r.kernel.scalars[id]) || (r.needs[id] & ~axes) != 0)
+      continue;
+    e.defined[id] = true;
     const bool has_names = place.axes.empty(), is_kept = r.kept.count(id) > 0;
     if (is_kept && has_names) {
       e.body.push_back(define_from(r.ids[id], r.keeps.at(id), place.flat));

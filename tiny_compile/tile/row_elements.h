@@ -1,7 +1,9 @@
 // What is known while a CPU's rows are written, and how an element's scalars are.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -9,6 +11,15 @@
 #include "tiny_compile/tile/tile.h"
 
 namespace tiny_compile {
+
+// Neighbouring rows that are done side by side: of the last row axis those from `start` to `stop` - 1.
+// Each has elements of its own in all arrays, element k of lane l at k*most + l.
+struct Strip {
+  Axis axis;
+  int64_t most = 1;
+  int64_t unit = 1;  // of work, in rows
+  Expr start{}, stop{}, lane{};
+};
 
 struct RowTile {
   const Program& program;
@@ -22,11 +33,17 @@ struct RowTile {
   std::set<int> kept{};                 // those whose arrays are filled
   std::map<std::string, int> arrays{};  // that steps have in common, by name
   std::map<int, int> blocks{};          // buffer -> what is sent there
+  std::optional<Strip> lanes{};         // several rows, not one
+  std::map<int, int> registers{};       // step -> the array of its lanes' registers
 
   Expr index(const std::string& name, const Expr& extent) const;  // by a name that no size has
 };
 
-// An array of at least so many elements, which all steps use under this name.
+// A row's own element of this number, and what each row does with its own: in a loop over the lanes.
+Expr own_place(const RowTile& r, const Expr& number);
+Body for_lanes(const RowTile& r, Body each);
+
+// An array of at least so many elements of a row, which all steps use under this name.
 int scratch(RowTile& r, const std::string& name, DType dtype, int64_t size);
 
 // A new scalar, defined at the end of `body`.
@@ -35,9 +52,10 @@ int read_back(RowTile& r, Body& body, int array, const Expr& index);
 // The scalar that is a step's register; -1 where nothing reads it.
 int register_of(const Kernel& kernel, int step);
 
-// A row's axes and registers, among what a scalar needs.
+// A row's axes and registers, among what a scalar needs; and those of them that lanes share.
 inline constexpr uint64_t kRegisters = uint64_t{1} << 63;
 uint64_t row_scope(const RowTile& r);
+uint64_t shared_scope(const RowTile& r);
 
 // What these steps evaluate that is not kept, operands first.
 std::vector<int> wanted_by(const RowTile& r, const std::vector<const Step*>& steps);
@@ -46,6 +64,10 @@ std::vector<int> wanted_by(const RowTile& r, const std::vector<const Step*>& ste
 Body define_within(const RowTile& r, const std::vector<int>& wanted, uint64_t axes,
                    std::vector<bool>& defined);
 
+// The same with the row's place and, of those that are wanted, its own values: what `each` adds there.
+Body in_lanes(RowTile& r, const std::vector<int>& wanted,
+              const std::function<void(Body&)>& each);
+
 // Where an element is: what the axes of the step's loops are there, where these have no names; and its
 // number among the elements of the row.
 struct RowPlace {
@@ -53,14 +75,16 @@ struct RowPlace {
   Substitution axes = {};
 };
 
-// The scalars of one element, and which they are: those that have names for axes, or new ones.
+// The scalars of one element, which they are, by names for axes or new ones, and which are there so far.
 struct RowElement {
   Body body;
   std::vector<int> ids;
+  std::vector<bool> defined;
 };
 
-// With what later steps need again put into its array.
-RowElement element_at(RowTile& r, const std::vector<int>& wanted,
-                      const std::vector<bool>& defined, const RowPlace& place);
+// Those that need no other axes than these and are not there; with what later steps need again put into its
+// array.
+RowElement element_at(RowTile& r, const std::vector<int>& wanted, RowElement known,
+                      const RowPlace& place, uint64_t axes = ~uint64_t{0});
 
 }  // namespace tiny_compile

@@ -12,13 +12,13 @@
 #include "tiny_compile/tile/row_reductions.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/empty.h"
 #include "tiny_compile/loops/passes_of.h"
 #include "tiny_compile/tile/accumulator.h"
-#include "tiny_compile/tile/row_chunks.h"
+#include "tiny_compile/tile/columns.h"
+#include "tiny_compile/tile/row_exact.h"
 #include "tiny_compile/tile/stores.h"
 #include "tiny_compile/tile/vectors.h"
 
@@ -48,11 +48,12 @@ std::vector<int> part_arrays(RowReduction& x, int64_t chunks) {
 // The result of chunk number c, which stands first in an array.
 Body put_part(RowReduction& x, const std::vector<int>& levels, size_t level, int from,
               const Expr& c) {
+  RowTile& r = x.rows;
   Body body;
   const bool is_last = level + 1 == levels.size();
-  const int value = read_back(x.rows, body, from, 0);
-  body.push_back(set(levels[level], is_last ? c : mod(c, kChunk), value));
-  if (is_last) return body;
+  const int value = read_back(r, body, from, own_place(r, 0));
+  body.push_back(set(levels[level], own_place(r, is_last ? c : mod(c, kChunk)), value));
+  if (is_last) return for_lanes(r, std::move(body));
   Body all = {tree_over(x.step.op == Op::sum_exp ? Op::sum : x.step.op, levels[level], kChunk)};
   append(all, put_part(x, levels, level + 1, levels[level], floor_div(c, kChunk)));
   body.push_back(if_less(kChunk - 2, mod(c, kChunk), std::move(all)));
@@ -80,6 +81,7 @@ Body reduce_parts(RowReduction& x, const std::vector<int>& levels, Expr count) {
 struct Chunks {
   int values = -1;         // an array of a chunk's elements, whose first becomes its result
   std::vector<int> parts;  // of several chunks
+  int chunk_most = -1;     // of sum_exp in lanes: the maximum of the chunk at hand
   int most = -1;           // of sum_exp: each chunk's maximum
   int largest = -1;        // and the largest of these so far
   int whole = -1;          // or the row's maximum, if that is known before
@@ -131,11 +133,32 @@ Body put_most(RowReduction& x, const Chunks& chunks, int m, const Expr& c) {
     body.push_back(
         set(chunks.values, 0, computed(r.tile, body, Op::mul, x.type, {sum, factor})));
   } else if (chunks.most >= 0) {
-    body.push_back(set(chunks.most, c, m));
-    const int so_far = read_back(r, body, chunks.largest, 0);
+    const Expr own = own_place(r, 0);
+    body.push_back(set(chunks.most, own_place(r, c), m));
+    const int so_far = read_back(r, body, chunks.largest, own);
     body.push_back(
-        set(chunks.largest, 0, computed(r.tile, body, Op::maximum, x.type, {so_far, m})));
+        set(chunks.largest, own, computed(r.tile, body, Op::maximum, x.type, {so_far, m})));
   }
+  return body;
+}
+
+// Chunk number c of lanes.
+Body chunk_of_lanes(RowReduction& x, const Chunks& chunks, const Expr& base, const Expr& count,
+                    const Expr& c) {
+  RowTile& r = x.rows;
+  const int most = chunks.chunk_most;
+  Body body;
+  if (most >= 0) {
+    body = accumulate(x, Op::max, most, base, base + count);
+    Body each;
+    const int largest = read_back(r, each, most, own_place(r, 0)),
+              m = clamped(r.tile, each, largest, x.type);
+    each.push_back(set(most, own_place(r, 0), m));
+    append(each, put_most(x, chunks, m, c));
+    append(body, for_lanes(r, std::move(each)));
+  }
+  append(body, tree_of_column(x, chunks.values, most, base, count));
+  if (!chunks.parts.empty()) append(body, put_part(x, chunks.parts, 0, chunks.values, c));
   return body;
 }
 
@@ -143,6 +166,7 @@ Body put_most(RowReduction& x, const Chunks& chunks, int m, const Expr& c) {
 Body chunk(RowReduction& x, const Chunks& chunks, const Expr& base, const Expr& count,
            const Expr& c) {
   RowTile& r = x.rows;
+  if (r.lanes) return chunk_of_lanes(x, chunks, base, count, c);
   const int t = chunks.values;
   const bool is_full = count.is_constant(kChunk), unrolls = schedule_of(r.kernel).unroll == 8;
   Body body;
@@ -210,8 +234,13 @@ Chunks arrays_for(RowReduction& x, int64_t count) {
   const int64_t chunks =
       x.count.is_constant() ? ceil_divide(count, kChunk) : count / kChunk + (count > kChunk);
   Chunks all;
-  all.values = scratch(x.rows, str("t_", x.type), x.type, room_for(std::min(count, kChunk)));
   if (chunks > 1) all.parts = part_arrays(x, chunks);
+  if (x.rows.lanes)
+    all.values = stack_for(x, count, chunks);
+  else
+    all.values = scratch(x.rows, str("t_", x.type), x.type, room_for(std::min(count, kChunk)));
+  if (x.rows.lanes && x.step.op == Op::sum_exp)
+    all.chunk_most = scratch(x.rows, str("most_", x.type), x.type, 1);
   if (x.step.op != Op::sum_exp || all.parts.size() != 1) return all;
   all.most = scratch(x.rows, str("mosts_", x.type), x.type, room_for(chunks));
   all.largest = scratch(x.rows, str("largest_", x.type), x.type, 1);
@@ -222,14 +251,16 @@ Chunks arrays_for(RowReduction& x, int64_t count) {
 Body brought_to_largest(RowReduction& x, const Chunks& all, const Expr& chunks) {
   RowTile& r = x.rows;
   Body body, each;
-  const int largest = read_back(r, body, all.largest, 0);
-  const Axis lanes = {r.index("c", chunks.bounds().high).name(), chunks.bounds().high};
-  const Expr c = lanes.symbol();
+  const int largest = read_back(r, r.lanes ? each : body, all.largest, own_place(r, 0));
+  const Axis over = {r.index("c", chunks.bounds().high).name(), chunks.bounds().high};
+  const Expr c = own_place(r, over.symbol());
   const int part = read_back(r, each, all.parts[0], c), most = read_back(r, each, all.most, c),
             below = computed(r.tile, each, Op::sub, x.type, {most, largest}),
             factor = computed(r.tile, each, Op::exp, x.type, {below});
   each.push_back(set(all.parts[0], c, computed(r.tile, each, Op::mul, x.type, {part, factor})));
-  body.push_back(vector_loop(lanes, 0, chunks, std::move(each)));
+  body.push_back(
+      r.lanes ? for_range(over.name, over.extent, 0, chunks, for_lanes(r, std::move(each)))
+              : vector_loop(over, 0, chunks, std::move(each)));
   return body;
 }
 
@@ -237,8 +268,10 @@ Body brought_to_largest(RowReduction& x, const Chunks& all, const Expr& chunks) 
 int reduce_chunks(RowReduction& x, Body& body, const Chunks& all, const Expr& count,
                   const Expr& full, const Expr& rest, const Expr& chunks) {
   RowTile& r = x.rows;
-  if (all.largest >= 0)
-    body.push_back(set(all.largest, 0, add_constant(r.tile, identity(Op::max, x.type))));
+  if (all.largest >= 0) {
+    const int least = add_constant(r.tile, identity(Op::max, x.type));
+    append(body, for_lanes(r, {set(all.largest, own_place(r, 0), least)}));
+  }
   const int64_t most = full.bounds().high;
   if (full.is_constant(1)) {
     append(body, chunk(x, all, 0, kChunk, 0));
@@ -253,12 +286,13 @@ int reduce_chunks(RowReduction& x, Body& body, const Chunks& all, const Expr& co
   if (all.parts.empty()) return all.values;
   Body last;
   if (all.most >= 0) last = brought_to_largest(x, all, chunks);
-  append(last, reduce_parts(x, all.parts, chunks));
+  append(last, r.lanes ? tree_of_parts(x, all.values, all.parts[0], chunks)
+                       : reduce_parts(x, all.parts, chunks));
   if (count.bounds().low > 0)
     append(body, std::move(last));
   else
     body.push_back(if_less(0, count, std::move(last)));
-  return all.parts.back();
+  return r.lanes ? all.values : all.parts.back();
 }
 
 int reduce_known(RowReduction& x, Body& body, const Chunks& all) {
@@ -285,7 +319,8 @@ int reduce_sized(RowReduction& x, Body& body, const Chunks& all) {
   const bool has_none = x.step.op == Op::max || x.step.op == Op::min;
   if (x.end || count.bounds().low > 0 || has_none) return result;
   const int nothing = add_constant(x.rows.tile, of_nothing(x.step.op, x.type));
-  body.push_back(if_less(count, 1, {set(result, 0, nothing)}));
+  RowTile& r = x.rows;
+  body.push_back(if_less(count, 1, for_lanes(r, {set(result, own_place(r, 0), nothing)})));
   return result;
 }
 
@@ -303,70 +338,49 @@ int reduce_tree(RowReduction& x, Body& body) {
 
 // --- in any order ----------------------------------------------------------------------------------
 
-// One element after the other: each(body, value, number).
-Body one_by_one(RowReduction& x, const std::function<void(Body&, int, const Expr&)>& each) {
-  const Kernel& kernel = x.rows.kernel;
-  const bool is_axis = x.step.inner.size() == 1;
-  const Axis loop = is_axis ? kernel.axes[x.step.inner[0]]
-                            : Axis{x.rows.index("e", 1).name(), x.count.bounds().high};
-  const Expr e = loop.symbol();
-  Body body = is_axis ? Body() : unpack(kernel, x.step.inner, e, {});
-  const int value = element(x, body, {e});
-  each(body, as_added(x.rows, body, x.type, value), e);
-  return {for_range(loop.name, loop.extent, 0, x.count, std::move(body))};
-}
-
 int reduce_plainly(RowReduction& x, Body& body) {
-  RowTile& r = x.rows;
-  const int all = scratch(r, str("all_", x.type), x.type, 1);
-  body.push_back(set(all, 0, add_constant(r.tile, identity(x.step.op, x.type))));
-  append(body, one_by_one(x, [&](Body& each, int value, const Expr&) {
-           const int so_far = read_back(r, each, all, 0);
-           each.push_back(set(
-               all, 0, computed(r.tile, each, pairwise(x.step.op), x.type, {so_far, value})));
-         }));
+  const int all = scratch(x.rows, str("all_", x.type), x.type, 1);
+  append(body, accumulate(x, x.step.op, all, 0, x.count));
   return all;
 }
 
-// First NaN, else first of equals: what beats all before it is rare.
-int find_place(RowReduction& x, Body& body) {
+// A lane's register of this value, in an array over them: a zero maximum is +0.
+void make_own_register(RowReduction& x, int number, Body& each, int value) {
   RowTile& r = x.rows;
-  const bool is_max = x.step.op == Op::argmax;
-  const int best = scratch(r, str("best_", x.type), x.type, 1),
-            place = scratch(r, "best_at", DType::i64, 1),
-            worst = add_constant(r.tile, identity(is_max ? Op::max : Op::min, x.type)),
-            first = add_constant(r.tile, Literal::of_integer(DType::i64, 0));
-  append(body, {set(best, 0, worst), set(place, 0, first)});
-  append(body, one_by_one(x, [&](Body& each, int value, const Expr& e) {
-           const auto ask = [&](Op op, int a, int b) {
-             return computed(r.tile, each, op, DType::boolean, {a, b});
-           };
-           const int so_far = read_back(r, each, best, 0);
-           int takes = ask(is_max ? Op::gt : Op::lt, value, so_far);
-           if (is_float(x.type)) {
-             const int is_nan = ask(Op::ne, value, value),
-                       was_number = ask(Op::eq, so_far, so_far);
-             takes = ask(Op::bitwise_and, was_number, ask(Op::bitwise_or, is_nan, takes));
-           }
-           const int at = add_index(r.tile, e);
-           each.push_back(if_true(takes, {set(best, 0, value), define(at), set(place, 0, at)}));
-         }));
-  return place;
+  const Op op = x.step.op;
+  if (is_float(x.type) && (op == Op::max || op == Op::min))
+    value = computed(r.tile, each, Op::add, x.type,
+                     {value, add_constant(r.tile, Literal::of(x.type, 0))});
+  const int array = scratch(r, str("r", number, "_of_row"), x.step.dtype, 1);
+  each.push_back(set(array, own_place(r, 0), as_added(r, each, x.step.dtype, value)));
+  r.registers[number] = array;
 }
 
 // The register, if anything uses it: `array`'s first element in the register's dtype.
-Body make_register(RowTile& r, int number, int array) {
-  const Step& step = r.kernel.steps[number];
+Body make_register(RowReduction& x, int number, int array) {
+  RowTile& r = x.rows;
   const int own = register_of(r.kernel, number);
   if (own < 0) return {};
-  const int own_scalar = r.ids[own];
-  if (r.tile.arrays[array].dtype == step.dtype) return {define_from(own_scalar, array, 0)};
-  const int result = scratch(r, str("r", number, "_of_row"), step.dtype, 1);
+  const DType dtype = x.step.dtype;
   Body body;
+  if (r.lanes) {
+    const int value = read_back(r, body, array, own_place(r, 0));
+    make_own_register(x, number, body, value);
+    return for_lanes(r, std::move(body));
+  }
+  const int own_scalar = r.ids[own];
+  if (r.tile.arrays[array].dtype == dtype) return {define_from(own_scalar, array, 0)};
+  const int result = scratch(r, str("r", number, "_of_row"), dtype, 1);
   const int value = read_back(r, body, array, 0);
-  body.push_back(set(result, 0, computed(r.tile, body, Op::cast, step.dtype, {value})));
+  body.push_back(set(result, 0, computed(r.tile, body, Op::cast, dtype, {value})));
   body.push_back(define_from(own_scalar, result, 0));
   return body;
+}
+
+// Whether it goes by the contract's tree: what is exact need not, but a tree takes several elements at once.
+bool goes_by_tree(const RowReduction& x) {
+  const bool is_lone = !x.rows.lanes || takes_eights(x);
+  return is_float(x.type) && (is_lone || !is_exact(x.step.op, x.type));
 }
 
 }  // namespace
@@ -377,13 +391,19 @@ Body reduce_row(RowTile& r, int number) {
   x.type = accumulator(step.op, r.kernel.scalars[step.value].dtype);
   x.count = inner_count(r.kernel, step);
   x.wanted = wanted_by(r, {&step});
-  Body body = define_within(r, x.wanted, row_scope(r), r.defined);
+  Body body = define_within(r, x.wanted, shared_scope(r), r.defined);
+  if (has_few_elements(x)) {
+    append(body, reduce_few(x, [&](Body& each, int result) {
+             make_own_register(x, number, each, result);
+           }));
+    return body;
+  }
   count_row(x, body, number);
-  if (is_float(x.type) && !is_arg(step)) find_following(x, body, number);
-  const int array = is_arg(step)       ? find_place(x, body)
-                    : is_float(x.type) ? reduce_tree(x, body)
-                                       : reduce_plainly(x, body);
-  append(body, make_register(r, number, array));
+  if (is_float(x.type) && !is_arg(step) && !r.lanes) find_following(x, body, number);
+  const int array = is_arg(step)      ? find_place(x, body)
+                    : goes_by_tree(x) ? reduce_tree(x, body)
+                                      : reduce_plainly(x, body);
+  append(body, make_register(x, number, array));
   for (int id : x.wanted) {
     if (r.keeps.count(id) > 0) r.kept.insert(id);
   }

@@ -9,7 +9,8 @@
 //     for j0: 100 vector { $0 = load x[i0*100 + j0] ; $1 = div($0, r0) ; store y[i0*100 + j0] = $1 }
 //   }
 //
-// What is costly and serves several loops is kept in an array over them.
+// What is costly and serves several loops is kept in an array over them. Rows that are neighbours in memory
+// may go side by side (tile/columns.h).
 #include "tiny_compile/tile/rows.h"
 
 #include <algorithm>
@@ -18,6 +19,7 @@
 #include "tiny_compile/graph/scan.h"
 #include "tiny_compile/loops/costly_values.h"
 #include "tiny_compile/loops/ends_of_rows.h"
+#include "tiny_compile/tile/columns.h"
 #include "tiny_compile/tile/row_reductions.h"
 #include "tiny_compile/tile/stores.h"
 #include "tiny_compile/tile/vectors.h"
@@ -83,39 +85,74 @@ size_t end_of_stores(const Kernel& kernel, size_t step) {
   return end;
 }
 
-Body store_row(RowTile& r, size_t first, size_t end) {
+// Stores that share their loops, and what they take.
+struct Stores {
   std::vector<const Step*> steps;
-  std::vector<int> values;
-  for (size_t s = first; s < end; s++) {
-    steps.push_back(&r.kernel.steps[s]);
-    values.push_back(r.ids[steps.back()->value]);
+  std::vector<int> values, wanted;
+};
+
+Stores stores_of(const RowTile& r, size_t first, size_t end) {
+  Stores s;
+  for (size_t k = first; k < end; k++) {
+    s.steps.push_back(&r.kernel.steps[k]);
+    s.values.push_back(r.ids[s.steps.back()->value]);
   }
-  const std::vector<int> wanted = wanted_by(r, steps), &inner = steps[0]->inner;
-  Body body = define_within(r, wanted, row_scope(r), r.defined);
-  if (inner.empty()) {
-    for (size_t k = 0; k < steps.size(); k++)
-      body.push_back(store(steps[k]->buffer, steps[k]->index, values[k]));
+  s.wanted = wanted_by(r, s.steps);
+  return s;
+}
+
+Body store_each(const Stores& s) {
+  Body body;
+  for (size_t k = 0; k < s.steps.size(); k++)
+    body.push_back(store(s.steps[k]->buffer, s.steps[k]->index, s.values[k]));
+  return body;
+}
+
+// The innermost loop, over the lanes or the last axis; element number `flat` of the row.
+Body store_elements(RowTile& r, const Stores& s, const std::vector<bool>& defined,
+                    const Expr& flat) {
+  const std::vector<int>& inner = s.steps[0]->inner;
+  if (!r.lanes) {
+    const Axis& along = r.kernel.axes[inner.back()];
+    return store_loop(r.tile, r.blocks, {r.program, r.kernel, along, s.steps, s.values}, 0,
+                      along.extent, element_at(r, s.wanted, {{}, r.ids, defined}, {flat}).body);
+  }
+  const std::vector<bool> shared = r.defined;
+  r.defined = defined;
+  Body loop = in_lanes(r, s.wanted, [&](Body& each) {
+    append(each, element_at(r, s.wanted, {{}, r.ids, r.defined}, {flat}).body);
+    append(each, store_each(s));
+  });
+  r.defined = shared;
+  return loop;
+}
+
+Body store_row(RowTile& r, size_t first, size_t end) {
+  const Stores s = stores_of(r, first, end);
+  const std::vector<int>& inner = s.steps[0]->inner;
+  Body body = define_within(r, s.wanted, shared_scope(r), r.defined);
+  if (inner.empty() && !r.lanes) {
+    append(body, store_each(s));
     return body;
   }
   std::vector<bool> defined = r.defined;
   std::vector<Body> outer;
-  uint64_t scope = row_scope(r);
+  uint64_t scope = shared_scope(r);
   Expr flat = 0;
   for (int axis : inner) {
     flat = flat * r.kernel.axes[axis].extent + r.kernel.axes[axis].symbol();
     scope |= uint64_t{1} << axis;
-    if (axis != inner.back()) outer.push_back(define_within(r, wanted, scope, defined));
+    if (r.lanes || axis != inner.back())
+      outer.push_back(define_within(r, s.wanted, scope, defined));
   }
-  const Axis& along = r.kernel.axes[inner.back()];
-  Body loops = store_loop(r.tile, r.blocks, {r.program, r.kernel, along, steps, values}, 0,
-                          along.extent, element_at(r, wanted, defined, {flat}).body);
+  Body loops = store_elements(r, s, defined, flat);
   for (size_t k = outer.size(); k-- > 0;) {
     const Axis& axis = r.kernel.axes[inner[k]];
     append(outer[k], std::move(loops));
     loops = {for_range(axis.name, axis.extent, 0, axis.extent, std::move(outer[k]))};
   }
   append(body, std::move(loops));
-  for (int id : wanted) {
+  for (int id : s.wanted) {
     if (r.keeps.count(id) > 0) r.kept.insert(id);
   }
   return body;
@@ -155,16 +192,19 @@ bool is_of_rows(const Step& step) {
          (step.kind == StepKind::Reduce && !has_running_results(step.op));
 }
 
-}  // namespace
-
-bool has_rows(const Program& program, const Kernel& kernel) {
-  return program.target == Target::Cpp && schedule_of(kernel).strategy == Strategy::Rows &&
-         !row_count(kernel).is_constant(0) &&
-         std::all_of(kernel.steps.begin(), kernel.steps.end(), is_of_rows);
+// The thread's rows, one after the other.
+Body each_of_rows(RowTile& r) {
+  const bool is_axis = r.kernel.rows == 1;
+  const Expr row = is_axis ? r.kernel.axes[0].symbol() : r.index("row", r.tile.units);
+  Body each = is_axis ? Body() : unpack(r.kernel, row_axes(r.kernel), row, {});
+  append(each, row_steps(r));
+  return {
+      for_range(row.name(), r.tile.units, begin_of(r.tile), end_of(r.tile), std::move(each))};
 }
 
-Tile lower_rows(const Program& program, const Kernel& kernel) {
-  RowTile r{program, with_ends_of_rows(kernel)};
+// Of as many lanes side by side; of 0, one row after the other.
+Tile lower_rows(const Program& program, const Kernel& kernel, int64_t lanes) {
+  RowTile r{program, lanes > 0 ? kernel : with_ends_of_rows(kernel)};
   for (size_t a = 0; a < kernel.axes.size(); a++) {
     Expr& extent = r.kernel.axes[a].extent;
     if (extent != kernel.axes[a].extent) r.ends[static_cast<int>(a)] = extent;
@@ -177,19 +217,42 @@ Tile lower_rows(const Program& program, const Kernel& kernel) {
   r.needs = needs_of(r.kernel);
   r.defined.resize(r.kernel.scalars.size());
   add_scalars(r);
-  plan_kept(r);
+  if (lanes > 0)
+    plan_strips(r, lanes);
+  else
+    plan_kept(r);
   std::vector<const Step*> steps;
   for (const Step& step : r.kernel.steps) steps.push_back(&step);
-  Body body = define_within(r, wanted_by(r, steps), 0, r.defined);
-  const bool is_axis = kernel.rows == 1;
-  const Expr row = is_axis ? kernel.axes[0].symbol() : r.index("row", r.tile.units);
-  Body each = is_axis ? Body() : unpack(r.kernel, row_axes(r.kernel), row, {});
-  append(each, row_steps(r));
-  body.push_back(
-      for_range(row.name(), r.tile.units, begin_of(r.tile), end_of(r.tile), std::move(each)));
-  r.tile.body = std::move(body);
+  r.tile.body = define_within(r, wanted_by(r, steps), 0, r.defined);
+  append(r.tile.body,
+         lanes > 0 ? over_strips(r, [&] { return row_steps(r); }) : each_of_rows(r));
   settle_spaces(r);
   return numbered(std::move(r.tile), kernel.scalars.size());
+}
+
+int64_t bytes_of_arrays(const Tile& tile) {
+  int64_t bytes = 0;
+  for (const Array& array : tile.arrays) bytes += array.size * bytes_of_element(array);
+  return bytes;
+}
+
+}  // namespace
+
+bool has_rows(const Program& program, const Kernel& kernel) {
+  const Strategy strategy = schedule_of(kernel).strategy;
+  return program.target == Target::Cpp &&
+         (strategy == Strategy::Rows || strategy == Strategy::Columns) &&
+         !row_count(kernel).is_constant(0) &&
+         std::all_of(kernel.steps.begin(), kernel.steps.end(), is_of_rows);
+}
+
+Tile lower_rows(const Program& program, const Kernel& kernel) {
+  const Schedule schedule = schedule_of(kernel);
+  if (schedule.strategy == Strategy::Rows) return lower_rows(program, kernel, 0);
+  for (int64_t lanes = schedule.lanes;; lanes /= 2) {
+    Tile tile = lower_rows(program, kernel, lanes);
+    if (lanes == 1 || bytes_of_arrays(tile) <= program.machine.l2) return tile;
+  }
 }
 
 Expr grain_of(const Kernel& kernel) {

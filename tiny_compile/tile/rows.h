@@ -5,10 +5,11 @@
 
 namespace tiny_compile {
 
-// Whether a kernel's tile is made so: its schedule is Strategy::Rows, and its steps reduce and store.
+// Whether a kernel's tile is made so: its schedule is Strategy::Rows or Columns, and its steps reduce and
+// store.
 bool has_rows(const Program& program, const Kernel& kernel);
 
-// Of such a kernel. A unit is a row.
+// Of such a kernel. A unit is a row, or neighbouring rows that are columns of memory.
 Tile lower_rows(const Program& program, const Kernel& kernel);
 
 // Rows that are worth a thread: the schedule's. Those whose length is a size may be shorter than those

@@ -23,7 +23,8 @@ class TilePrinter {
  private:
   std::string units() const {
     const bool has_grain = !tile_.grain.is_constant(1);
-    return str(" units ", tile_.units, has_grain ? str(" grain ", tile_.grain) : "");
+    return str(" units ", tile_.units, has_grain ? str(" grain ", tile_.grain) : "",
+               tile_.together == 1 ? "" : str(" together ", tile_.together));
   }
   std::string grid() const {
     return str(" grid ", tile_.grid, tile_.cluster == 1 ? "" : str(" cluster ", tile_.cluster),

@@ -65,7 +65,8 @@ struct Array {
 //   StoreAll buffer[index ..] = array[place ..], `width` neighbours in one access, or the first `left`
 //   Tree     array[0] = what its first `index` elements, one at least, come to by the contract's tree of
 //            `op`, a sum, product, maximum or minimum of floats; the others are used up; on a CPU
-//   Ahead    buffer[index ..], `width` neighbours of them, will be read soon: nothing else
+//   Ahead    buffer[index ..], `width` neighbours of them, or the first `left`, will be read soon:
+//            nothing else
 //   Stream   buffer[index ..] = the first `place` elements of an array, past the caches; on a CPU
 //   For      body for name = from .. index - 1, below `place`; `unrolled`: indices of registers may
 //            use the name; `vector`: on a CPU, no turn reads what another writes; `turned`: the body
@@ -111,7 +112,7 @@ struct Statement {
   StatementKind kind = StatementKind::Barrier;
   std::string name;
   Expr index, place, from;
-  Expr left;        // of a Load or StoreAll: elements that there are; 0: all of them
+  Expr left;        // of a Load, StoreAll or Ahead: elements that there are; 0: all of them
   int value = -1;   // a scalar
   int array = -1;   // of the tile
   int buffer = -1;  // of the program
@@ -133,6 +134,7 @@ struct Tile {
   int resident = 0;  // blocks that fit a multiprocessor at least; 0: what registers allow
   Expr units = 0;    // on a CPU: of work; 0 on a GPU
   Expr grain = 1;    // units that are worth a thread
+  int together = 1;  // units that a thread takes at once where it has so many
   Body body;
   bool operator==(const Tile&) const = default;
 };

@@ -32,7 +32,7 @@ struct Scheduled {
 };
 Scheduled scheduled(const Tiles& tiles, size_t kernel, int sized = -1);
 
-// Whether its schedule has layouts, or it is of points (tile/points.h on a CPU, tile/packs.h), or of rows on a CPU (tile/rows.h).
+// Whether its schedule has layouts, or it is of points (tile/points.h on a CPU, tile/packs.h), or of rows or columns on a CPU (tile/rows.h).
 bool becomes_tile(const Program& program, const Kernel& kernel);
 
 bool has_tile(const Tiles& tiles);

@@ -140,7 +140,10 @@ void Accesses::check_tree(const Statement& s) {
 
 void Accesses::check_ahead(const Statement& s) {
   require(is_buffer(s.buffer), "no such buffer");
-  check_place(s.buffer, s.index + (s.width - 1), -1, 0, false);
+  const bool is_whole = s.left.is_constant(0);
+  if (!is_whole) check_readable(s.left);
+  require(is_whole || known.is_at_least_zero(s.left - 1), "asks for ", s.left, " elements");
+  check_place(s.buffer, s.index + (is_whole ? Expr(s.width) : s.left) - 1, -1, 0, false);
   check_place(s.buffer, s.index, -1, 0, false);
   use(s.buffer, false);
 }

@@ -1,0 +1,36 @@
+// Rows side by side on a CPU: which ones, and how they are reduced together.
+#pragma once
+
+#include "tiny_compile/tile/row_chunks.h"
+
+namespace tiny_compile {
+
+// Has strips of so many lanes, of which a unit of work is a part.
+void plan_strips(RowTile& r, int64_t lanes);
+
+// What `steps` does for the lanes of each strip that the thread has units of.
+Body over_strips(RowTile& r, const std::function<Body()>& steps);
+
+// Whether it takes eight elements of a lane at a time.
+bool takes_eights(const RowReduction& x);
+
+// An array for tree_of_column and tree_of_parts, of at most so many elements in so many chunks.
+int stack_for(RowReduction& x, int64_t count, int64_t chunks);
+
+// stack[own_place(0)] = what elements `base` .. base + count - 1, at most 1024, come to; of sum_exp their
+// exponentials, each less the lane's own element of the array `most`.
+Body tree_of_column(RowReduction& x, int stack, int most, const Expr& base, const Expr& count);
+
+// The same of what an array has.
+Body tree_of_parts(RowReduction& x, int stack, int parts, const Expr& count);
+
+// Few elements, whose number is known, are registers of a lane: each(body, result) is what it does with their
+// result, of argmax and argmin their place.
+bool has_few_elements(const RowReduction& x);
+Body reduce_few(RowReduction& x, const std::function<void(Body&, int)>& each);
+
+// Asks memory for what the lanes read of the element after number e. Neighbours of a column lie in different
+// pages, across which no CPU guesses.
+Body ask_ahead(const RowReduction& x, const Expr& e);
+
+}  // namespace tiny_compile
