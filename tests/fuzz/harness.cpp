@@ -301,8 +301,8 @@ unsigned run_launches(const Program& program, const Source& source,
       auto* run = reinterpret_cast<void (*)(void* const*, long long, long long)>(
           library.symbol(kernel.function.c_str()));
       const int64_t units = kernel.units.constant();
-      run(arguments.data(), units / 2, units);  // in any order
-      run(arguments.data(), 0, units / 2);
+      if (units > 0) run(arguments.data(), units / 2, units);  // in any order
+      if (units > 1) run(arguments.data(), 0, units / 2);
     }
   }
   return take_errors();

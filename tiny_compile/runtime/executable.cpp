@@ -33,6 +33,7 @@ Executable::Executable(const Program& program, const Source& source, BuiltLibrar
 // smaller team leaves over, and begins them anew for the next larger one.
 unsigned Executable::run_kernel(Function function, const KernelEntry& kernel,
                                 const std::vector<void*>& buffers) const {
+  if (kernel.units.is_constant(0)) return 0;  // of no points: not even what these share
   const int threads = threads_for(kernel);
   const ThreadArguments arguments(buffers, kernel, threads, name_);
   unsigned errors = 0;

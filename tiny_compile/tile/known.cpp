@@ -8,6 +8,7 @@
 #include "tiny_compile/tile/known.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tiny_compile/tile/range.h"
 
@@ -119,7 +120,7 @@ void Known::add_let(const std::string& name, const Expr& extent, const Expr& val
   if (known.proven && !is_below(ranges_of(value), extent)) known.near = known.symbol;
   const Expr symbol = known.symbol;
   if (!on_cpu_) return names_.push_back(std::move(known));
-  known.value = symbol;
+  known.given = std::exchange(known.value, symbol);
   known.most = bounds_of(value);
   names_.push_back(std::move(known));
   for (const Expr& part : parts_of(value, ExprKind::Max)) say(symbol - part);
@@ -200,16 +201,26 @@ std::string Known::why_unreadable(const Expr& index, size_t places) {
                  part.bounds().high + 1);
     if (known->proven) continue;
     const int64_t extent = part.bounds().high + 1;
-    if (!is_within(known->value, extent))
-      return str(part, " may be ", range_of(known->value).high, " here, and is to be below ",
-                 extent);
+    const Expr& value = on_cpu_ ? known->given : known->value;
+    if (!is_within(value, extent))
+      return str(part, " may be ", range_of(value).high, " here, and is to be below ", extent);
   }
   return "";
 }
 
+// A maximum is below what all of it is below, and not negative where some of it is not; of a minimum
+// likewise.
 bool Known::is_within(const Expr& index, const Expr& count) const {
   if (!count.is_constant()) return false;
   if (is_below(ranges_of(index), count)) return true;
+  const auto is_low = [&](const Expr& part) { return is_at_least_zero(part); };
+  const auto is_high = [&](const Expr& part) { return is_at_least_zero(count - part - 1); };
+  if (const auto parts = parts_of(index, ExprKind::Max); !parts.empty())
+    return std::any_of(parts.begin(), parts.end(), is_low) &&
+           std::all_of(parts.begin(), parts.end(), is_high);
+  if (const auto parts = parts_of(index, ExprKind::Min); !parts.empty())
+    return std::all_of(parts.begin(), parts.end(), is_low) &&
+           std::any_of(parts.begin(), parts.end(), is_high);
   const Expr value = in_threads(index);
   return are_at_least_zero({value, count - value - 1});
 }

@@ -56,11 +56,13 @@ class Known {
   struct Name {
     std::string name;
     Expr symbol;
-    Expr value;  // in block, warp, lane and the names of loops
-    Expr near;   // the same in names that the conditions around them bound
+    Expr
+        value;  // in block, warp, lane and the names of loops; on a CPU, where facts bound it, itself
+    Expr near;  // the same in names that the conditions around them bound
     bool unrolled = false;
     bool proven = true;  // that it is below its extent
-    Interval most = {};  // on a CPU: of its value
+    Interval most = {};  // on a CPU: of its value,
+    Expr given = 0;      // which is this
   };
   struct Condition {
     Expr fact;          // at least 0
