@@ -137,6 +137,27 @@ TEST_CASE("a size of 0 that an op cannot have is told for the call", "[symbolic]
   CHECK(text.run(0, {zeros_of({3, 1})})[0].shape() == Sizes{3});
 }
 
+TEST_CASE("kernels whose strides are sums of sizes keep their places", "[symbolic][sizes]") {
+  const OneText text(
+      {parse_graph("graph f[n: 0..64](%0 x: f32[n,n]) {\n"
+                   "  %1: f32[n,n + 2] = pad %0 {low=[0,0], high=[0,2], value=0.0}\n"
+                   "  %2: f32[n,n + 2] = div %1, %1\n  %3: u8[n,n + 2] = cast %1\n"
+                   "  %4: u8[n,n + 2] = cast %2\n  %5: u8[n,n + 2] = shift_left %4, %3\n"
+                   "  return %5\n}\n")});
+  for (const int64_t n : {0, 1, 2, 7, 33}) text.check(0, {{"n", n}});
+}
+
+TEST_CASE("where there is no point, no index is out of range", "[symbolic][sizes]") {
+  const OneText text(
+      {parse_graph("graph f[n: 0..64](%0 x: f32[n], %1 at: i64[1]) {\n"
+                   "  %2: i64[n] = expand %1\n  %3: f32[n] = gather %0, %2 {axis=0}\n"
+                   "  return %3\n}\n")});
+  const Tensor seven = filled_tensor(Literal::of_integer(DType::i64, 7), {1});
+  CHECK(text.run(0, {zeros_of({0}), seven})[0].shape() == Sizes{0});
+  CHECK(text.run(0, {zeros_of({8}), seven})[0].shape() == Sizes{8});
+  CHECK_THROWS_WITH(text.run(0, {zeros_of({7}), seven}), ContainsSubstring("out of range"));
+}
+
 TEST_CASE("a tensor that lies otherwise is copied first", "[symbolic][sizes]") {
   const OneText text(
       {parse_graph("graph f[n: 0..64](%0 x: f32[n,3]) {\n"

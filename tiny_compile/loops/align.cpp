@@ -55,6 +55,8 @@ std::optional<Nest> nest_of(const Kernel& kernel, const Expr& index,
     for (size_t a = 0; a < kernel.axes.size(); a++) {
       if (Symbol(kernel.axes[a].name) == found->first.symbol()) loop.axis = static_cast<int>(a);
     }
+    const auto is_same = [&](const Loop& other) { return other.axis == loop.axis; };
+    if (std::any_of(nest.begin(), nest.end(), is_same)) return std::nullopt;  // n*i + 2*i
     const bool indirect = loop.axis < 0;
     if (indirect && limits.size() != 1) return std::nullopt;
     loop.extent = indirect ? limits[0] : kernel.axes[loop.axis].extent;
