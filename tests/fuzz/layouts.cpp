@@ -154,10 +154,18 @@ class Drawing {
   std::vector<Schedule> listed_;
 };
 
-std::vector<Schedule> listed_layouts(const Program& program, const Kernel& kernel) {
+std::vector<Schedule> listed_as(Strategy strategy, const Program& program,
+                                const Kernel& kernel) {
   std::vector<Schedule> listed = enumerate(program, kernel);
-  std::erase_if(listed, [](const Schedule& s) { return s.strategy != Strategy::Layouts; });
+  std::erase_if(listed, [&](const Schedule& s) { return s.strategy != strategy; });
   return listed;
+}
+
+// Points in other packs, blocks and slabs.
+void deal_out_otherwise(const Program& program, Kernel& kernel, size_t seed) {
+  std::mt19937_64 random(seed);
+  const std::vector<Schedule> listed = listed_as(Strategy::Pointwise, program, kernel);
+  if (!listed.empty()) kernel.schedule = listed[random() % listed.size()];
 }
 
 bool same(const std::vector<Tensor>& want, const std::vector<Tensor>& got) {
@@ -201,8 +209,12 @@ Program with_random_layouts(const Program& program) {
   Program result = program;
   size_t seed = std::hash<std::string>{}(print(program));
   for (Kernel& kernel : result.kernels) {
+    if (seed++ % 2 == 0 && schedule_of(kernel).strategy == Strategy::Pointwise) {
+      deal_out_otherwise(program, kernel, seed);
+      continue;
+    }
     if (!can_be_laid_out(program, kernel)) continue;
-    Drawing drawing(seed++, listed_layouts(result, kernel));
+    Drawing drawing(seed, listed_as(Strategy::Layouts, result, kernel));
     Kernel tried = kernel;
     for (int n = 0; n < kTries; n++) {
       tried.schedule = drawing.schedule(kernel);

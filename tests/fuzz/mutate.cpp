@@ -117,8 +117,13 @@ std::string with_lines(Random& random, const std::string& text) {
 
 // A schedule line of any kernel, or before the end of one.
 std::string with_schedule(Random& random, const std::string& text) {
-  static constexpr std::array<const char*, 4> kStrategies = {"pointwise", "rows", "columns",
-                                                             "tiles"};
+  static constexpr std::array<const char*, 6> kStrategies = {
+      "pointwise",
+      "pointwise rows grid · warp 4 · lane 32 · vector 4",
+      "pointwise rows serial 2 · grid · lane 32 · vector 2",
+      "rows",
+      "columns",
+      "tiles"};
   static constexpr std::array<const char*, 7> kFields = {"lanes", "unroll", "keep",   "stream",
                                                          "grain", "vector", "cluster"};
   static constexpr std::array<int, 14> kValues = {0,  1,  2,  3,  4,   7,   8,

@@ -2,17 +2,27 @@
 // print, and what a hand changes in them is obeyed, or refused with its place.
 #include "tiny_compile/tile/packs.h"
 
+#include <algorithm>
+
 #include "tests/catch.h"
 #include "tiny_compile/cli/inputs.h"
 #include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/loops/interpreter.h"
+#include "tiny_compile/schedule/enumerate.h"
 #include "tiny_compile/tile/interpreter.h"
+#include "tiny_compile/tile/tiles.h"
 #include "tiny_compile/tile/verify.h"
 
 using namespace tiny_compile;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
+
+Program scheduled(const std::string& graph) {
+  return run_pipeline(until(default_pipeline(), "schedule"), parse_graph(graph), true,
+                      Target::Cuda)
+      .program;
+}
 
 Tiles tiles_of(const std::string& graph) {
   return run_pipeline(until(default_pipeline(), "tile"), parse_graph(graph), true, Target::Cuda)
@@ -113,4 +123,67 @@ TEST_CASE("kernels that differ in their number of points share one tile", "[tile
   const std::string text = print(tiles);
   const Source edited = emit(parse_tiles(replaced(text, "grid 9 ", "grid 10 ")));
   CHECK(edited.kernels[0].function != edited.kernels[1].function);
+}
+
+TEST_CASE("points are dealt out as an edited line of their schedule says", "[tile][packs]") {
+  const Program program = scheduled(biased("f32", 70, 96));
+  const std::string chosen = "pointwise rows grid · warp 8 · lane 32 · vector 4";
+  const auto tiles_as = [&](const std::string& line) {
+    return lower_to_tiles(parse_program(replaced(print(program), chosen, line)));
+  };
+  const auto has = [&](const std::string& layout, const std::string& words) {
+    const Tiles tiles = tiles_as("pointwise rows " + layout);
+    INFO(print(tiles));
+    CHECK_THAT(print(tiles), ContainsSubstring(words));
+    check_bits(tiles);
+  };
+  has("grid · warp 8 · lane 32 · vector 2", "= load b[e] x2");
+  has("grid · warp 4 · lane 32 · vector 4", " block 4 warps ");
+  has("grid · warp 2 · lane 32 · vector 4 resident=9", " block 2 warps resident 9 ");
+  has("serial 4 · grid · warp 8 · lane 32 · vector 4", "for turn < 3 unrolled");
+  has("serial 2 · grid · lane 32", " grid 105 block 1 warps ");
+  CHECK(print(tiles_as("pointwise")) !=
+        print(tiles_as("pointwise rows grid · warp 8 · lane 32")));  // in their lines alone
+  CHECK(tiles_as("pointwise").of_kernel[0]->grid == 27);
+  const std::vector<Schedule> all = enumerate(program, program.kernels[0]);
+  CHECK(std::count(all.begin(), all.end(), *program.kernels[0].schedule) == 1);
+  for (const Schedule& schedule : all) check_bits(tiles_as(str(schedule)));
+}
+
+TEST_CASE("what points cannot be dealt out as is refused", "[tile][packs]") {
+  const auto refused = [](const Program& program, const std::string& layout,
+                          const std::string& why) {
+    const std::string old = str(*program.kernels[0].schedule);
+    CHECK_THROWS_WITH(parse_program(replaced(print(program), old, "pointwise " + layout)),
+                      ContainsSubstring(why));
+  };
+  const Program line = scheduled(unary("neg", "5003"));
+  refused(line, "rows grid · lane 16", "lane 32 · [vector 2, 4 or 8]");
+  refused(line, "rows grid · warp 3 · lane 32", "[warp 2 .. 32]");
+  refused(line, "rows serial 3 · grid · lane 32", "[serial 2, 4, 8 or 16] · grid");
+  refused(line, "rows grid · lane 32 · warp 2", "[warp 2 .. 32] · lane 32");
+  refused(line, "rows grid · warp 32 · lane 32 resident=3", "h200 has 2048 threads");
+  refused(line, "rows grid · lane 32 · vector 8", "suits packs of 4, not of 8");
+  refused(line, "rows grid · lane 32 loop register 4", "has a layout of rows alone");
+  const Program few = scheduled(biased("f32", 2, 3));
+  refused(few, "rows serial 4 · grid · lane 32", "too few points for 4 slabs of whole rows");
+  refused(scheduled(biased("f32", 7, 2)), "rows grid · lane 32 · vector 4",
+          "packs of 4 are whole rows of 2, and the last one ends beyond the last point");
+  refused(few, "rows grid · lane 32 · vector 8", "suits packs of 4, not of 8");
+}
+
+TEST_CASE("what each point of a row chooses by itself is not asked for ahead",
+          "[tile][packs]") {
+  const auto chosen = [](int64_t rows) {
+    return str("graph g(%0 x: f32[", rows, ",64], %1 i: i64[64]) {\n  %2: i64[", rows,
+               ",64] = expand %1\n  %3: f32[", rows,
+               ",64] = gather %0, %2 {axis=1}\n  return %3\n}\n");
+  };
+  CHECK_NOTHROW(tiles_of(chosen(1 << 18)));  // four slabs, were it a row's choice
+  const Program program = scheduled(chosen(100));
+  for (const Schedule& schedule : enumerate(program, program.kernels[0])) {
+    Program other = program;
+    other.kernels[0].schedule = schedule;
+    check_bits(lower_to_tiles(other));
+  }
 }

@@ -15,7 +15,7 @@
 #include "tiny_compile/graph/scan.h"
 #include "tiny_compile/loops/bounds.h"
 #include "tiny_compile/loops/in_place.h"
-#include "tiny_compile/schedule/point_packs.h"
+#include "tiny_compile/loops/point_packs.h"
 
 namespace tiny_compile {
 namespace {

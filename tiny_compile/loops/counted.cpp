@@ -33,8 +33,10 @@ bool suits_any_count(const Kernel& kernel, const Scalar& scalar) {
 }  // namespace
 
 bool is_counted(const Kernel& kernel) {
-  if (schedule_of(kernel).strategy != Strategy::Pointwise || kernel.rows != 1 ||
-      kernel.axes.size() != 1 || kernel.axes[0].extent.bounds().high > kMostCounted)
+  const Schedule schedule = schedule_of(kernel);
+  if (schedule.strategy != Strategy::Pointwise || extent_of(schedule.rows, Level::Serial) > 1 ||
+      kernel.rows != 1 || kernel.axes.size() != 1 ||
+      kernel.axes[0].extent.bounds().high > kMostCounted)
     return false;
   const auto stores_own = [&](const Step& step) {
     return step.kind == StepKind::Store && step.index == kernel.axes[0].symbol();

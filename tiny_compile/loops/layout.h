@@ -33,6 +33,9 @@ struct Part {
 
 using Layout = std::vector<Part>;
 
+inline constexpr int64_t kAccessBytes =
+    16;  // that a thread of a GPU reads or writes at once, at most
+
 // An access of rows and loops that runs across what neighbouring threads have goes by way of shared
 // memory: a block reads its rows and elements as `rows` and `loop` say, or stores them, and the threads
 // take them there as the kernel's own layouts say. These cover the same, without the grid and turns.

@@ -15,6 +15,7 @@
 #include "tiny_compile/loops/dot_axes.h"
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/loops/library_matmul.h"
+#include "tiny_compile/loops/point_packs.h"
 
 namespace tiny_compile {
 namespace {
@@ -153,7 +154,8 @@ std::string why_illegal(const Program& program, const Kernel& kernel) {
     case Strategy::Rows: return "";
     case Strategy::Pointwise:
       if (dots + others > 0) return "schedule pointwise is for stores alone";
-      return kernel.rows > 0 ? "" : "schedule pointwise needs a row axis";
+      return kernel.rows > 0 ? why_illegal_points(program, kernel)
+                             : "schedule pointwise needs a row axis";
     case Strategy::Columns:
       return can_go_in_columns(program, kernel)
                  ? ""

@@ -48,7 +48,7 @@ Strategy ScheduleParser::strategy() {
 Schedule ScheduleParser::schedule() {
   Schedule s;
   s.strategy = strategy();
-  if (s.strategy == Strategy::Layouts) read_layouts(s);
+  if (s.strategy == Strategy::Layouts || s.strategy == Strategy::Pointwise) read_layouts(s);
   for (skip_blanks(); !at_end() && !next_is('\n') && !next_is('#'); skip_blanks()) {
     const size_t key = at_;
     const std::string_view name = word();

@@ -26,7 +26,7 @@ std::vector<ScheduleField> fields(const Schedule& s) {
           {"grain", s.grain, d.grain, {Cpp}, {Pointwise, Rows, Columns, Tiles}},
           {"algorithm", s.algorithm, d.algorithm, {Cuda}, {Library}},
           {"split_k", s.split_k, d.split_k, {Cuda}, {Library}},
-          {"resident", s.resident, d.resident, {Cuda}, {Layouts}},
+          {"resident", s.resident, d.resident, {Cuda}, {Pointwise, Layouts}},
           {"ahead", s.ahead, d.ahead, {Cuda}, {Layouts}},
           {"outer", s.outer, d.outer, {Cuda}, {Layouts}}};
 }

@@ -15,7 +15,7 @@ namespace tiny_compile {
 
 struct Program;
 
-//   Pointwise  one flat range of points, the last row axis innermost
+//   Pointwise  one flat range of points, the last row axis innermost; CUDA: as the layout of rows says
 //   Rows       one row after another, steps vectorised along their inner axes
 //   Columns    lanes are neighbouring rows (the last row axis is the contiguous one)
 //              CUDA: both are a row each thread, but what scans, sorts or scatters, as its template
@@ -39,11 +39,13 @@ struct Schedule {
   // Library
   int algorithm = 0;  // the library's choices in its order, from 0
   int split_k = 0;    // parts of the sum that its first choice makes apart; 0: as it likes
-  // Layouts
+  // Pointwise of a GPU (point_packs.h), and Layouts
   int resident = 0;  // blocks that a multiprocessor holds at least; 0: the compiler's
-  int ahead = 0;     // blocks, or clusters, until what they ask for is read; 0: none asks
-  int outer = 0;     // row axes, of the first, of which each block has one place
-  Layout rows{};     // of the flat index of the others
+  Layout rows{};     // of the flat index of the row axes
+  // Layouts
+  int ahead = 0;  // blocks, or clusters, until what they ask for is read; 0: none asks
+  int outer =
+      0;  // row axes, of the first, of which each block has one place; `rows` has the others
   std::vector<Layout> loops{};  // of each list of loops (laid_out.h)
   std::vector<Via> via{};
   bool operator==(const Schedule&) const = default;

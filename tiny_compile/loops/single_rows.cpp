@@ -36,7 +36,6 @@ class Points {
       for (int* root : step.roots()) *root = point(*root);
       result_.steps.push_back(step);
     }
-    result_.schedule = Schedule{.strategy = Strategy::Pointwise};
     return normalize(std::move(result_));
   }
 
@@ -69,15 +68,15 @@ class Points {
 
 }  // namespace
 
-std::optional<Kernel> as_points(const Program& program, const Kernel& kernel) {
+Kernel with_single_rows_as_points(const Program& program, Kernel kernel) {
   const auto reduces = [](const Step& step) { return step.kind == StepKind::Reduce; };
   const auto single = [&](const Step& step) { return is_single(kernel, step); };
-  if (kernel.rows == 0 || std::none_of(kernel.steps.begin(), kernel.steps.end(), reduces) ||
+  if (program.target != Target::Cuda || !sizes(program).empty() || kernel.rows == 0 ||
+      std::none_of(kernel.steps.begin(), kernel.steps.end(), reduces) ||
       !std::all_of(kernel.steps.begin(), kernel.steps.end(), single))
-    return std::nullopt;
+    return kernel;
   const LoneKernel lone = lone_kernel(program, kernel);
-  if (!is_cooperative(lone.program, lone.kernel())) return std::nullopt;
-  return Points(kernel).write();
+  return is_cooperative(lone.program, lone.kernel()) ? Points(kernel).write() : kernel;
 }
 
 }  // namespace tiny_compile

@@ -1,6 +1,7 @@
 // What is there to choose from? Products of a few values, of which legality takes its pick:
 //
 //   exp over 4096x1024, cpp    pointwise {stream=0,1} x {grain=1,16,256,4096,65536,...}
+//                       cuda   pointwise rows [serial a] · grid · warp b · lane 32 · [vector c]
 //   a product, library         library {algorithm=0 x split_k, algorithm=1,2,...}, and tiles
 //   column sums, cuda          layouts rows grid · warp a · register b · lane c · vector d
 //                                      loop register e · serial f · warp g · lane 32/c · vector h
@@ -14,6 +15,7 @@
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/loops/legal_schedule.h"
+#include "tiny_compile/loops/point_packs.h"
 #include "tiny_compile/schedule/deal.h"
 #include "tiny_compile/schedule/outline.h"
 
@@ -23,6 +25,7 @@ namespace {
 constexpr int64_t kLanes = 32, kMostWarps = 32;
 constexpr int64_t kMostElementsTried = 64;  // of a thread at a time; more are legal
 constexpr int64_t kMostVector = 8;
+constexpr int64_t kMostWarpsOfPoints = 16, kMostSlabs = 4;
 
 std::vector<int64_t> powers(int64_t from, int64_t to, int64_t factor = 2) {
   std::vector<int64_t> values;
@@ -141,13 +144,29 @@ void add_layouts(Legal& legal, const Program& program, const Kernel& kernel) {
   }
 }
 
+void add_points(Legal& legal, const Program& program, const Kernel& kernel) {
+  Schedule points{.strategy = Strategy::Pointwise};
+  if (program.target == Target::Cpp || !sizes(program).empty())
+    return add_fields(legal, program, kernel, points.strategy);
+  for (const int64_t vector : powers(1, kMostVector)) {
+    for (const int64_t warps : powers(2, kMostWarpsOfPoints)) {
+      for (const int64_t slabs : powers(1, kMostSlabs)) {
+        points.rows = layout_of_points(slabs, warps, vector);
+        legal.add(points);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Schedule> enumerate(const Program& program, const Kernel& kernel, size_t most) {
   if (has_symbolic_sizes(kernel)) return {};
   Legal legal(program, kernel, most);
-  for (const Strategy strategy : {Strategy::Library, Strategy::Tiles, Strategy::Pointwise,
-                                  Strategy::Columns, Strategy::Rows})
+  for (const Strategy strategy : {Strategy::Library, Strategy::Tiles})
+    add_fields(legal, program, kernel, strategy);
+  add_points(legal, program, kernel);
+  for (const Strategy strategy : {Strategy::Columns, Strategy::Rows})
     add_fields(legal, program, kernel, strategy);
   add_layouts(legal, program, kernel);
   return legal.found;

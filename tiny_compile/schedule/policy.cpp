@@ -9,16 +9,21 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <set>
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/axes.h"
+#include "tiny_compile/loops/counted.h"
 #include "tiny_compile/loops/divided_rows.h"
 #include "tiny_compile/loops/dot_axes.h"
+#include "tiny_compile/loops/group_launches.h"
 #include "tiny_compile/loops/legal_schedule.h"
+#include "tiny_compile/loops/lives.h"
 #include "tiny_compile/loops/order_updates.h"
 #include "tiny_compile/loops/part_scans.h"
 #include "tiny_compile/loops/short_sums.h"
 #include "tiny_compile/loops/shorten_sorts.h"
+#include "tiny_compile/loops/single_rows.h"
 #include "tiny_compile/loops/splice.h"
 #include "tiny_compile/loops/split.h"
 #include "tiny_compile/loops/split_dot.h"
@@ -26,6 +31,7 @@
 #include "tiny_compile/loops/split_scatter.h"
 #include "tiny_compile/loops/split_sort.h"
 #include "tiny_compile/schedule/layouts.h"
+#include "tiny_compile/schedule/points.h"
 #include "tiny_compile/schedule/sized_layouts.h"
 #include "tiny_compile/schedule/turned.h"
 
@@ -213,6 +219,30 @@ std::vector<Kernel> parts_of(Program& program, const Kernel& kernel, bool alone)
   return {kernel};
 }
 
+// What kernels store that will share a function with others, of any number of points.
+std::set<std::vector<int>> stored_by_counted(const Program& program) {
+  std::set<std::vector<int>> stored;
+  const Program grouped = group_launches(program);
+  const std::vector<int> rooms = rooms_of(grouped);
+  for (size_t k = 0; k < grouped.kernels.size(); k++) {
+    if (rooms[k] > 0 && is_counted(grouped.kernels[k]))
+      stored.insert(stored_buffers(grouped.kernels[k]));
+  }
+  return stored;
+}
+
+// Points of a GPU, once it is known which kernels share a function.
+void lay_out_points(Program& program, const std::vector<bool>& is_given) {
+  if (program.target == Target::Cpp || !sizes(program).empty()) return;
+  const std::set<std::vector<int>> counted = stored_by_counted(program);
+  for (size_t k = 0; k < program.kernels.size(); k++) {
+    Kernel& kernel = program.kernels[k];
+    if (!is_given[k] && schedule_of(kernel).strategy == Strategy::Pointwise)
+      kernel.schedule =
+          points_laid_out(program, kernel, counted.count(stored_buffers(kernel)) > 0);
+  }
+}
+
 Kernel settled(const Program& program, const Kernel& kernel) {
   return program.target == Target::Cpp ? with_settled_conditions(kernel) : kernel;
 }
@@ -226,6 +256,7 @@ Program schedule(const Program& fused) {
   result.launches.clear();
   std::vector<std::vector<int>> now(program.kernels.size());  // a kernel's kernels, in order
   std::vector<bool> beside(program.kernels.size());           // a product that makes its sums
+  std::vector<bool> is_given;                                 // a kernel's schedule
   for (const std::vector<int>& launch : program.launches) {
     for (int kernel : launch) beside[kernel] = launch.size() > 1;
   }
@@ -240,10 +271,12 @@ Program schedule(const Program& fused) {
           kernel = with_divided_rows_apart(with_thin_dots_written_out(std::move(kernel)));
         kernel = with_windows_written_out(result, order_rows(std::move(kernel)));
         kernel = with_short_rows_as_points(result, std::move(kernel));
+        kernel = with_single_rows_as_points(result, std::move(kernel));
         if (std::optional<Kernel> rows = turned(result, kernel)) kernel = std::move(*rows);
         if (!kernel.schedule) kernel.schedule = choose(result, kernel);
         if (kernel.sized.empty()) kernel.sized = sized_layouts(result, kernel);
       }
+      is_given.push_back(given.schedule.has_value());
       now[k].push_back(static_cast<int>(result.kernels.size()));
       result.kernels.push_back(std::move(kernel));
     }
@@ -258,14 +291,20 @@ Program schedule(const Program& fused) {
       }
     }
   }
+  lay_out_points(result, is_given);
   return result;
 }
 
 Program with_schedules(Program program) {
   if (program.target == Target::Cpp) return program;
+  std::vector<bool> is_given;
   for (Kernel& kernel : program.kernels) {
-    if (!kernel.schedule) kernel.schedule = choose(program, kernel);
+    is_given.push_back(kernel.schedule.has_value());
+    if (kernel.schedule) continue;
+    kernel = with_single_rows_as_points(program, std::move(kernel));
+    kernel.schedule = choose(program, kernel);
   }
+  lay_out_points(program, is_given);
   return program;
 }
 

@@ -7,8 +7,6 @@
 
 namespace tiny_compile {
 
-inline constexpr int64_t kAccessBytes = 16;
-
 // Neighbours along the axis are neighbours in memory.
 bool runs_along(const Kernel& kernel, const Expr& index, int axis);
 

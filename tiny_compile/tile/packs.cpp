@@ -7,7 +7,7 @@
 //   for v < 4 unrolled { i1: 1024 = e + v; $0 = pack0[v]; $1 = pack1[v]; $2 = add($0, $1); out2[v] = $2 }
 //   store y[i0*1024 + e] x4 = out2[0]
 //
-// What of it is a pack, and how many a thread has, says schedule/point_packs.h. A pack that goes on into
+// What of it is a pack, and how many a thread has, says loops/point_packs.h. A pack that goes on into
 // the next row names each point's own row and column; loads that are no pack are each element's own.
 #include "tiny_compile/tile/packs.h"
 
@@ -16,7 +16,6 @@
 
 #include "tiny_compile/loops/branches.h"
 #include "tiny_compile/loops/counted.h"
-#include "tiny_compile/loops/single_rows.h"
 #include "tiny_compile/tile/point_loads.h"
 #include "tiny_compile/tile/sized.h"
 #include "tiny_compile/tile/vectors.h"
@@ -113,9 +112,11 @@ At named(const Points& p, Body& body, const Expr& pack, const Expr& turn, const 
   return at;
 }
 
-Expr name_column(const Points& p, Body& body, const Expr& pack) {
+Expr name_column(const Points& p, Body& body, const Expr& pack, const char* through = "column",
+                 const char* within = "e") {
   if (p.packs.line) return 0;
-  const Expr column = Expr::index(unused(p, p.packs.through ? "column" : "e"), p.packs.extent);
+  const Expr column =
+      Expr::index(unused(p, p.packs.through ? through : within), p.packs.extent);
   body.push_back(
       let(column.name(), p.packs.extent, mod(pack * p.packs.vector, p.packs.extent)));
   return column;
@@ -182,8 +183,10 @@ Body slabs(Points& p, const Expr& pack) {
   append(body, over_slabs(p, pack, [&](const Expr& own, const Expr& turn, bool is_ragged) {
            PointScope here = scope;
            for (auto& [id, place] : here.places) place.index = turn;
-           Body each;
-           const At at = named(p, each, own, turn, column, is_ragged);
+           Body each;  // of the last slab the column is in its own pack's number, as its row is
+           const Expr its =
+               own == pack ? column : name_column(p, each, own, "column_there", "there");
+           const At at = named(p, each, own, turn, its, is_ragged);
            append(each, pack_at(p, at, std::move(here)));
            return each;
          }));
@@ -205,7 +208,7 @@ Tile written(Points p) {
   const bool is_whole = !p.any_count && mod(count, p.packs.block).is_constant(0);
   if (!is_whole) body = {if_less(number, count, std::move(body))};
   p.tile.body = std::move(body);
-  return numbered(std::move(p.tile), p.given);
+  return numbered(std::move(p.tile), p.kernel.scalars.size());
 }
 
 // A counted kernel of that many points.
@@ -224,7 +227,7 @@ Expr points_counted() {
 
 Tile lower_for_any_count(const Program& program, const Kernel& kernel) {
   const Kernel any = with_count(kernel, points_counted());
-  Points p = points_for(program, any, any, true);
+  Points p = points_for(program, any, true);
   p.branches = costly_branches(with_count(kernel, kMostCounted));
   return written(std::move(p));
 }
@@ -239,15 +242,12 @@ bool has_packs(const Program& program, const Kernel& kernel) {
   if (program.target != Target::Cuda || !sizes(program).empty() ||
       row_count(kernel).is_constant(0))
     return false;
-  const Strategy strategy = schedule_of(kernel).strategy;
-  return strategy == Strategy::Pointwise ||
-         (strategy != Strategy::Layouts && as_points(program, kernel));
+  return schedule_of(kernel).strategy == Strategy::Pointwise;
 }
 
 Tile lower_packs(const Program& program, const Kernel& kernel, bool any_count) {
   if (any_count) return for_count(lower_for_any_count(program, kernel), row_count(kernel));
-  const std::optional<Kernel> points = as_points(program, kernel);
-  return written(points_for(program, kernel, points ? *points : kernel, false));
+  return written(points_for(program, kernel, false));
 }
 
 std::optional<Tile> for_any_count(const LoneKernel& lone, const Tile& tile) {

@@ -12,7 +12,7 @@ namespace tiny_compile {
 // Strategy::Pointwise, or its rows are single elements (loops/single_rows.h).
 bool has_packs(const Program& program, const Kernel& kernel);
 
-// Of such a kernel: each thread computes packs of points (schedule/point_packs.h). `any_count`: as
+// Of such a kernel: each thread computes packs of points (loops/point_packs.h). `any_count`: as
 // for any number of points, which differ in nothing else (loops/counted.h).
 Tile lower_packs(const Program& program, const Kernel& kernel, bool any_count);
 

@@ -15,22 +15,19 @@
 
 namespace tiny_compile {
 
-Points points_for(const Program& program, const Kernel& given, const Kernel& points,
-                  bool any_count) {
-  Points p{program, points, point_packs_of(program, points, any_count), any_count};
-  p.axes = axes_of_scalars(points);
-  p.branches = costly_branches(points);
-  p.inside.resize(points.scalars.size());
+Points points_for(const Program& program, const Kernel& kernel, bool any_count) {
+  Points p{program, kernel, point_packs_of(program, kernel, any_count), any_count};
+  p.axes = axes_of_scalars(kernel);
+  p.branches = costly_branches(kernel);
+  p.inside.resize(kernel.scalars.size());
   for (const std::vector<int>& branch : p.branches)
     for (int id : branch) p.inside[id] = true;
-  for (const Step& step : points.steps) p.roots.push_back(step.value);
-  p.outer = row_axes(points);
+  for (const Step& step : kernel.steps) p.roots.push_back(step.value);
+  p.outer = row_axes(kernel);
   p.outer.pop_back();
-  p.ids.resize(points.scalars.size());
+  p.ids.resize(kernel.scalars.size());
   std::iota(p.ids.begin(), p.ids.end(), 0);
-  p.tile.kernel = given;
-  p.given = given.scalars.size();
-  if (given.scalars != points.scalars) p.ids = copied(p, p.ids, {});
+  p.tile.kernel = kernel;
   return p;
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tiny_compile/schedule/point_packs.h"
+#include "tiny_compile/loops/point_packs.h"
 #include "tiny_compile/tile/tile.h"
 
 namespace tiny_compile {
@@ -21,13 +21,10 @@ struct Points {
   std::vector<bool> inside{};  // of each, whether it is done in a branch
   std::vector<int> roots{}, outer{};  // what steps store; the rows but the last
   std::vector<int> ids{};             // of each scalar the tile's
-  size_t given = 0;                   // scalars of the kernel that the tile is of
   Tile tile{};
 };
 
-// The kernel may have other scalars than the one that the tile is of.
-Points points_for(const Program& program, const Kernel& given, const Kernel& points,
-                  bool any_count);
+Points points_for(const Program& program, const Kernel& kernel, bool any_count);
 
 // An element of an array, from which a scalar is read.
 struct ElementPlace {

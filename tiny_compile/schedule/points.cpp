@@ -1,0 +1,135 @@
+// How many points does a thread take, and in how many slabs?
+//
+//   exp over 4096x1024 => rows grid · warp 8 · lane 32 · vector 4
+//   gelu of them       => rows serial 4 · grid · warp 4 · lane 32 · vector 4, resident=16
+//
+// With much arithmetic a thread computes a pack in each of four slabs, so that one's loads overlap the others'
+// arithmetic. So it is where data chooses rows: the four places are asked for together, then the four packs.
+#include "tiny_compile/schedule/points.h"
+
+#include <algorithm>
+
+#include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/bounds.h"
+#include "tiny_compile/loops/kept_values.h"
+#include "tiny_compile/loops/point_packs.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int64_t kWarps = 8;
+constexpr int64_t kLeastWarps = 2;
+// Arithmetic that takes longer than memory: four packs a thread, so that one's loads overlap the
+// others' arithmetic, in small blocks, as many as fit. Where memory is the limit, it costs a few
+// percent.
+constexpr int64_t kSlabs = 4;
+constexpr int64_t kWarpsOfSlabs = 4, kBlockOfSlabs = 32 * kWarpsOfSlabs;
+constexpr int kCostly = 30;    // instructions, about
+constexpr int64_t kHeavy = 6;  // instructions a byte: gelu, not silu(g) * u
+
+const Axis& last(const Kernel& kernel) {
+  return kernel.axes[static_cast<size_t>(kernel.rows) - 1];
+}
+
+// Few points, at most a warp for each multiprocessor: a thread each, in blocks that no warp leaves at
+// once. Packs would save instructions that nobody waits for.
+bool are_few(const Machine& machine, int64_t points) {
+  return points <= 32 * blocks_to_fill(machine);
+}
+
+// Points whose results are no more than an access each: a warp that stores every second 16 bytes, and
+// then the others, has half of each sector at a time. (f32 of i8: .0435 ms, so .0393.)
+int widest_store(const Kernel& kernel) {
+  int64_t largest = 1;
+  for (const Step& step : kernel.steps) largest = std::max(largest, size_of(step.dtype));
+  return static_cast<int>(16 / largest);
+}
+
+// Whether some load has neighbours along a row in one access.
+bool reads_packs(const Program& program, const Kernel& kernel, int vector) {
+  const std::vector<int> ids = evaluated_by_points(kernel);
+  return std::any_of(ids.begin(), ids.end(), [&](int id) {
+    const Scalar& load = kernel.scalars[id];
+    return load.kind == ScalarKind::Load &&
+           program.buffers[load.buffer].align >= kAccessBytes &&
+           is_contiguous(load.index, last(kernel).symbol(), vector);
+  });
+}
+
+// What all rows read is in the caches, and its bytes do not count.
+bool is_heavy(const Kernel& kernel) {
+  int64_t instructions = 0, bytes = 0;
+  for (const Scalar& scalar : kernel.scalars) {
+    const auto steps_along = [&](const Axis& row) {
+      return depends_on(scalar.index, row.name);
+    };
+    if (scalar.kind == ScalarKind::Load &&
+        std::all_of(kernel.axes.begin(), kernel.axes.begin() + kernel.rows, steps_along))
+      bytes += size_of(scalar.dtype);
+    if (scalar.kind == ScalarKind::Apply)
+      instructions += scalar.op == Op::gelu ? 2 * kCostly : is_costly(scalar) ? kCostly : 1;
+  }
+  for (const Step& step : kernel.steps) bytes += size_of(step.dtype);
+  return instructions > kHeavy * bytes;
+}
+
+// Registers of the packs that a thread reads and writes; what is written is held as floats.
+int64_t words_of_packs(const Kernel& kernel, int vector) {
+  int64_t words = 0;
+  for (const int id : evaluated_by_points(kernel)) {
+    const Scalar& load = kernel.scalars[id];
+    if (load.kind == ScalarKind::Load && depends_on(load.index, last(kernel).name))
+      words += ceil_divide(vector * size_of(load.dtype), 4);
+  }
+  return words + vector * static_cast<int64_t>(kernel.steps.size());
+}
+
+// Of a multiprocessor: all its threads, or half where packs take more than half of the registers that
+// each of all could have. With all of them gelu's and silu's gradients took a quarter longer beside what
+// they are the gradients of, with half of them gelu alone 3 % longer (H200).
+int small_blocks(const Machine& machine, int64_t words) {
+  const int64_t blocks = machine.threads / kBlockOfSlabs,
+                registers = machine.registers / machine.threads;
+  return static_cast<int>(2 * words > registers ? blocks / 2 : blocks);
+}
+
+// A pack within a row, or of the points counted through where rows are part of a pack, or where nothing but
+// results suits packs within rows: rows of 34 with margins, pairs at best.
+int vector_of(const Program& program, const Kernel& kernel, int most) {
+  const int within = std::min(most, widest_within(program, kernel));
+  if (kernel.rows == 1) return within;
+  const int64_t count = row_count(kernel).constant(), extent = last(kernel).extent.constant();
+  int whole = std::min(most, widest_through(program, kernel));
+  const bool is_short = within == extent;  // it is part of a pack, of which all are full
+  while (is_short && whole > within && count % whole != 0) whole /= 2;
+  const bool ends_early = is_short && within < whole;
+  const bool is_part = whole > within && !reads_packs(program, kernel, within);
+  return within == 1 || ends_early || is_part ? whole : within;
+}
+
+// Where every thread that the GPU holds has a pack in each of the slabs.
+bool wants_slabs(const Program& program, const Kernel& kernel) {
+  const PointPacks packs = point_packs_of(program, kernel, false);
+  const bool wants_some = !packs.chosen.empty() || is_heavy(kernel);
+  return wants_some &&
+         packs.count.constant() / packs.vector >= kSlabs * threads_to_fill(program.machine);
+}
+
+}  // namespace
+
+Schedule points_laid_out(const Program& program, Kernel kernel, bool any_count) {
+  Schedule plain{.strategy = Strategy::Pointwise};
+  if (row_count(kernel).is_constant(0)) return plain;
+  const bool few = !any_count && are_few(program.machine, row_count(kernel).constant());
+  const int vector = vector_of(program, kernel, few ? 1 : widest_store(kernel));
+  plain.rows = layout_of_points(1, few ? kLeastWarps : kWarps, vector);
+  if (any_count) return plain;
+  Schedule slabs = plain;
+  slabs.rows = layout_of_points(kSlabs, kWarpsOfSlabs, vector);
+  slabs.resident = small_blocks(program.machine, words_of_packs(kernel, vector));
+  kernel.schedule = slabs;
+  return why_illegal_points(program, kernel).empty() && wants_slabs(program, kernel) ? slabs
+                                                                                     : plain;
+}
+
+}  // namespace tiny_compile
