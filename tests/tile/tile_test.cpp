@@ -148,6 +148,44 @@ TEST_CASE("pieces of shared memory are the same elements for both who share them
   }
 }
 
+TEST_CASE("each block of a cluster puts into its own shared memory what all of them have",
+          "[tile]") {
+  manual_seed(4);
+  const std::string text = R"(program f on cuda {
+  input x: f64[4,3,7]
+  output y: f64[4,3,7]
+  kernel k rows(i0: 3) {
+    $0 = load x[i0*7 + j0 + j1*21]
+    r0: f64 = max(j0: 7, j1: 4) $0
+    $3 = exp(sub($0, r0))
+    r1: f64 = sum(j0: 7, j1: 4) $3
+    store y[i0*7 + j0 + j1*21] for (j1: 4, j0: 7) = div($3, r1)
+    schedule layouts rows grid loop register 32 loop cluster 2 · lane 16 via load 1 loop register 32
+  }
+  launch k
+  return y
+}
+)";
+  const Program program = parse_program(text);
+  const std::vector<Tensor> inputs = {randn({4, 3, 7}).to(float64)};
+  CHECK(
+      same_bits(interpret(lower_to_tiles(program), inputs)[0], interpret(program, inputs)[0]));
+}
+
+TEST_CASE("blocks that share two digits of a row meet once where any order will do", "[tile]") {
+  manual_seed(5);
+  for (const int64_t count : {1000, 2000}) {
+    const std::vector<Tensor> inputs = {randn({count, 2})};
+    for (const char* op : {"max", "argmin", "sum"}) {
+      INFO(op << " of " << count);
+      const Program program = parse_program(columns(
+          op, count, 2, "layouts rows grid loop cluster 4 · register 8 · serial 2 · lane 32"));
+      CHECK(same_bits(interpret(lower_to_tiles(program), inputs)[0],
+                      interpret(program, inputs)[0]));
+    }
+  }
+}
+
 TEST_CASE("as many warps as a row has chunks share it", "[tile]") {
   manual_seed(5);
   for (const int64_t count : {2049, 5120, 11000}) {

@@ -218,9 +218,14 @@ std::vector<Bit> order_of(const Accumulator& all, std::vector<Bit> bits) {
            : bit.level == Level::Warp   ? 3
                                         : 4;
   };
+  // Of warps and blocks the highest bit of their number first, so that one exchange has all of them.
+  const auto key = [&](const Bit& bit) {
+    const bool meets = bit.level == Level::Warp || bit.level == Level::Cluster;
+    return std::pair(rank(bit), meets ? -bit.step : 0);
+  };
   if (is_exact(all))
     std::stable_sort(bits.begin(), bits.end(),
-                     [&](const Bit& a, const Bit& b) { return rank(a) < rank(b); });
+                     [&](const Bit& a, const Bit& b) { return key(a) < key(b); });
   return bits;
 }
 

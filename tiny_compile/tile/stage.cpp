@@ -91,7 +91,11 @@ class Staging {
       const std::vector<int> ids = evaluated_for(own.kernel, {id}, [](int) { return false; });
       Body body = own.rows.registers == 1 ? row_begins(own) : Body{};
       append(body, over_elements(own, ids, own.inner, k, each, {}, false));
-      for (const Expr& bits : unused_bits(own.tile, {via_.rows, k.layout}))
+      Layout all =
+          k.layout;  // each block has its own shared memory, whoever else has the element
+      if (extent_of(all, Level::Cluster) < own.tile.cluster)
+        all.push_back({Level::Cluster, own.tile.cluster});
+      for (const Expr& bits : unused_bits(own.tile, {via_.rows, all}))
         body = {if_less(bits, 1, std::move(body))};
       name_elements(own.tile, id, body);
       return body;
