@@ -95,7 +95,7 @@ void run_race(TunedKernel& kernel, const Program& alone, Device device,
 
 TunedKernel tune_kernel(const Program& program, const Kernel& kernel, Device device,
                         const TuneOptions& options, double seconds) {
-  const Schedule own = kernel.schedule.value_or(Schedule{});
+  const Schedule own = schedule_of(kernel);
   TunedKernel tuned{.name = kernel.name, .before = own, .after = own};
   std::optional<Program> alone = kernel_alone(program, kernel);
   if (!alone) {
@@ -124,7 +124,7 @@ TunedKernel tune_or_leave(const Program& program, const Kernel& kernel, Device d
   try {
     return tune_kernel(program, kernel, device, options, seconds);
   } catch (const Error& error) {
-    const Schedule own = kernel.schedule.value_or(Schedule{});
+    const Schedule own = schedule_of(kernel);
     return {.name = kernel.name,
             .before = own,
             .after = own,

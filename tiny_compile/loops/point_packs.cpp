@@ -27,16 +27,12 @@ constexpr int64_t kMostSlabs = 16, kMostWarps = 32, kMostVector = 8;
 constexpr size_t kMostCompared = 64;  // loads
 constexpr int64_t kLongRow = 128;  // packs: so that few warps have one that ends behind a row
 
-const Axis& last(const Kernel& kernel) {
-  return kernel.axes[static_cast<size_t>(kernel.rows) - 1];
-}
-
 // Whether neighbouring points of a pack read the same, as those of sliding windows do.
 bool shares_loads(const Kernel& kernel, int64_t vector) {
   std::vector<const Scalar*> known;
   for (const int id : evaluated_by_points(kernel)) {
     const Scalar& load = kernel.scalars[id];
-    if (!is_plain(load) || !depends_on(load.index, last(kernel).name)) continue;
+    if (!is_plain(load) || !depends_on(load.index, last_row_axis(kernel).name)) continue;
     const auto is_near = [&](const Scalar* other) {
       const Expr apart = other->index - load.index;
       return other->buffer == load.buffer && apart.is_constant() &&
@@ -106,7 +102,7 @@ PointPacks point_packs_of(const Program& program, const Kernel& kernel, bool any
   const Schedule s = schedule_of(kernel);
   PointPacks packs;
   packs.count = row_count(kernel);
-  packs.extent = last(kernel).extent;
+  packs.extent = last_row_axis(kernel).extent;
   packs.line = kernel.rows == 1;
   packs.vector = static_cast<int>(extent_of(s.rows, Level::Vector));
   packs.slabs = extent_of(s.rows, Level::Serial);
@@ -170,7 +166,7 @@ std::vector<int> evaluated_by_points(const Kernel& kernel) {
 int widest_within(const Program& program, const Kernel& kernel) {
   std::vector<const Step*> steps;
   for (const Step& step : kernel.steps) steps.push_back(&step);
-  const int64_t extent = kernel.rows == 1 ? 0 : last(kernel).extent.constant();
+  const int64_t extent = kernel.rows == 1 ? 0 : last_row_axis(kernel).extent.constant();
   return widest_pack(program, kernel, evaluated_by_points(kernel), steps, kernel.rows - 1,
                      extent);
 }

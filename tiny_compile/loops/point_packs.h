@@ -36,6 +36,11 @@ std::string why_illegal_points(const Program& program, const Kernel& kernel);
 // one that is told how many there are, up to the bound of its extent (loops/counted.h).
 PointPacks point_packs_of(const Program& program, const Kernel& kernel, bool any_count);
 
+// The innermost row axis, along which points are neighbours; of a kernel that has row axes.
+inline const Axis& last_row_axis(const Kernel& kernel) {
+  return kernel.axes[static_cast<size_t>(kernel.rows) - 1];
+}
+
 // Where a point of a kernel of points stands if they are counted through: 1024*i0 + i1.
 Expr flat_index(const Kernel& kernel);
 

@@ -285,7 +285,7 @@ double Estimate::total() const {
 
 Estimate estimate(const Program& program, const Kernel& kernel) {
   Kernel own = kernel;
-  if (!own.schedule) own.schedule = Schedule{};
+  own.schedule = schedule_of(kernel);
   const Rates rates = rates_of(program.machine);
   const Deal deal = deal_of(program, own);
   const double moved = as_double(bytes_moved(program, own)), scale = 1e6 / deal.share;

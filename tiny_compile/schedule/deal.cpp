@@ -18,8 +18,7 @@ Layout rows_of(const Deal& d, int64_t rows) {
                 left = power_of_two_from(ceil_divide(rows, lanes * d.row_vector));
   Layout layout = {{Level::Grid}};
   add_part(layout, Level::Register, d.row_registers);
-  add_part(layout, Level::Warp, std::min(d.row_warps, left),
-           d.warps * std::max<int64_t>(1, d.chunks));
+  add_part(layout, Level::Warp, std::min(d.row_warps, left), d.warps_of_row());
   add_part(layout, Level::Lane, lanes, d.loops_first ? d.lanes() : 1);
   add_part(layout, Level::Vector, d.row_vector);
   return layout;
@@ -81,8 +80,7 @@ Layout loop_of(const Deal& d, int64_t count) {
 }  // namespace
 
 Deal in_blocks_of(int64_t warps, Deal deal) {
-  deal.row_warps =
-      std::max<int64_t>(1, warps / (deal.warps * std::max<int64_t>(1, deal.chunks)));
+  deal.row_warps = std::max<int64_t>(1, warps / deal.warps_of_row());
   return deal;
 }
 

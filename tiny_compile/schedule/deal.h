@@ -15,12 +15,13 @@ struct Deal {
   bool evenly = false;   // in any order, so that each warp has as much of a row's last chunk
   bool loops_first = false;  // the loops have the lower lanes, and each warp chunks of its own
   int64_t lanes() const { return 32 / row_lanes; }
+  int64_t warps_of_row() const { return chunks > 0 ? warps * chunks : warps; }  // in a block
 };
 
 // Warps that a block has at least, where there is work for them.
 Deal in_blocks_of(int64_t warps, Deal deal);
 
-// The machine's default with the layouts that the deal makes: a shorter loop gets less of each
+// The layouts that the deal makes: a shorter loop gets less of each
 // level, lanes first; a longer one the rest as turns. Few rows get fewer lanes and warps.
 Schedule laid_out(const Program& program, const Kernel& kernel, const Deal& deal);
 

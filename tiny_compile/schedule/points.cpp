@@ -27,10 +27,6 @@ constexpr int64_t kWarpsOfSlabs = 4, kBlockOfSlabs = 32 * kWarpsOfSlabs;
 constexpr int kCostly = 30;    // instructions, about
 constexpr int64_t kHeavy = 6;  // instructions a byte: gelu, not silu(g) * u
 
-const Axis& last(const Kernel& kernel) {
-  return kernel.axes[static_cast<size_t>(kernel.rows) - 1];
-}
-
 // Few points, at most a warp for each multiprocessor: a thread each, in blocks that no warp leaves at
 // once. Packs would save instructions that nobody waits for.
 bool are_few(const Machine& machine, int64_t points) {
@@ -42,7 +38,7 @@ bool are_few(const Machine& machine, int64_t points) {
 int widest_store(const Kernel& kernel) {
   int64_t largest = 1;
   for (const Step& step : kernel.steps) largest = std::max(largest, size_of(step.dtype));
-  return static_cast<int>(16 / largest);
+  return static_cast<int>(kAccessBytes / largest);
 }
 
 // Whether some load has neighbours along a row in one access.
@@ -52,7 +48,7 @@ bool reads_packs(const Program& program, const Kernel& kernel, int vector) {
     const Scalar& load = kernel.scalars[id];
     return load.kind == ScalarKind::Load &&
            program.buffers[load.buffer].align >= kAccessBytes &&
-           is_contiguous(load.index, last(kernel).symbol(), vector);
+           is_contiguous(load.index, last_row_axis(kernel).symbol(), vector);
   });
 }
 
@@ -78,7 +74,7 @@ int64_t words_of_packs(const Kernel& kernel, int vector) {
   int64_t words = 0;
   for (const int id : evaluated_by_points(kernel)) {
     const Scalar& load = kernel.scalars[id];
-    if (load.kind == ScalarKind::Load && depends_on(load.index, last(kernel).name))
+    if (load.kind == ScalarKind::Load && depends_on(load.index, last_row_axis(kernel).name))
       words += ceil_divide(vector * size_of(load.dtype), 4);
   }
   return words + vector * static_cast<int64_t>(kernel.steps.size());
@@ -98,7 +94,8 @@ int small_blocks(const Machine& machine, int64_t words) {
 int vector_of(const Program& program, const Kernel& kernel, int most) {
   const int within = std::min(most, widest_within(program, kernel));
   if (kernel.rows == 1) return within;
-  const int64_t count = row_count(kernel).constant(), extent = last(kernel).extent.constant();
+  const int64_t count = row_count(kernel).constant(),
+                extent = last_row_axis(kernel).extent.constant();
   int whole = std::min(most, widest_through(program, kernel));
   const bool is_short = within == extent;  // it is part of a pack, of which all are full
   while (is_short && whole > within && count % whole != 0) whole /= 2;

@@ -29,7 +29,7 @@ size_t count_of(const Turns& turns) { return turns.empty() ? 1 : turns[0].size()
 
 std::vector<Schedule> candidates(const Program& program, const Kernel& kernel, size_t most) {
   std::vector<Priced> all = ranked(program, kernel);
-  std::vector<Schedule> chosen = {kernel.schedule.value_or(Schedule{})};
+  std::vector<Schedule> chosen = {schedule_of(kernel)};
   const auto multiplies = [](const Schedule& s) {
     return s.strategy == Strategy::Tiles || s.strategy == Strategy::Library;
   };

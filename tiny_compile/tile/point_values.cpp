@@ -31,9 +31,7 @@ Points points_for(const Program& program, const Kernel& kernel, bool any_count) 
   return p;
 }
 
-const Axis& last(const Points& p) {
-  return p.kernel.axes[static_cast<size_t>(p.kernel.rows) - 1];
-}
+const Axis& last(const Points& p) { return last_row_axis(p.kernel); }
 uint64_t all_rows(const Points& p) { return (uint64_t{1} << p.kernel.rows) - 1; }
 uint64_t last_row(const Points& p) { return uint64_t{1} << (p.kernel.rows - 1); }
 bool varies(const Points& p, int id) { return (p.axes[id] & last_row(p)) != 0; }
