@@ -170,3 +170,20 @@ TEST_CASE("a tree over what is not there is refused", "[tile][points]") {
   refused("t_f32: f32[1024]", "t_f32: f32[1025]", "a power of two");
   refused("t_f32: f32[1024]", "t_f32: f32[2048] packed", "packed");
 }
+
+TEST_CASE("rows that end early do so for any number of sums", "[tile][points]") {
+  const int sums = 6;
+  std::string program = "program f {\n  input x: f32[734,32,64]\n", kernel, launch;
+  for (int k = 0; k < sums; k++) {
+    program += str("  output y", k, ": f32[1472]\n");
+    kernel += str("    r", 2 * k, ": f32 = sum(j0: 1024) where($0, mul($1, f32 ", k,
+                  ".5), f32 -0.0)\n");
+    kernel += str("    store y", k, "[i0*32 + i1] = r", 2 * k, "\n");
+    launch += str(k > 0 ? ", y" : "y", k);
+  }
+  program += "  kernel k rows(i0: 46, i1: 32) {\n    $0 = lt(index[i0*1024 + j0], i64 46976)\n";
+  program +=
+      "    $1 = load x[i0*32768 + i1*64 + (j0/64)*2048 + j0%64] if $0 else 0.0\n" + kernel;
+  program += "    schedule rows\n  }\n  launch k\n  return " + launch + "\n}\n";
+  check_row(parse_program(program), true);
+}

@@ -19,7 +19,7 @@ namespace {
 
 // Cuts an axis of `first` into the pieces of the plan that lie in it: i => i0*1024 + i1.
 // Returns the axis of each piece.
-std::vector<int> cut_axes(Group& group, const Plan& plan) {
+std::vector<int> cut_axes(Group& group, const MergePlan& plan) {
   std::vector<int> axis_of(plan.pieces.size());
   std::vector<std::vector<int>> parts(plan.first.size());
   for (size_t p = 0; p < plan.pieces.size(); p++)
@@ -80,7 +80,7 @@ std::vector<int> partners(const Group& first, const std::vector<int>& taken,
   return all;
 }
 
-Mapping map_axes(Group& first, const Group& second, const Plan& plan,
+Mapping map_axes(Group& first, const Group& second, const MergePlan& plan,
                  const std::vector<int>& axis_of) {
   Mapping mapping;
   mapping.axes.resize(second.kernel.axes.size());
@@ -108,7 +108,7 @@ Mapping map_axes(Group& first, const Group& second, const Plan& plan,
 }
 
 // Rows of the first that are not rows of the merged kernel become inner loops of its steps.
-void narrow_rows(Group& group, const Plan& plan, const std::vector<int>& axis_of) {
+void narrow_rows(Group& group, const MergePlan& plan, const std::vector<int>& axis_of) {
   std::vector<int> rows, moved;
   for (int row : group.rows) {
     const auto at = std::find(axis_of.begin(), axis_of.end(), row);
@@ -122,7 +122,7 @@ void narrow_rows(Group& group, const Plan& plan, const std::vector<int>& axis_of
 }
 
 // A load of what the first stores, as the stored value: here, or where the second's data says.
-int stored_value(Group& first, const Plan& plan, const std::vector<int>& axis_of,
+int stored_value(Group& first, const MergePlan& plan, const std::vector<int>& axis_of,
                  const Scalar& load) {
   const int step = first.store_to(load.buffer);
   if (step < 0) return -1;
@@ -146,7 +146,7 @@ int stored_value(Group& first, const Plan& plan, const std::vector<int>& axis_of
 // Whether every load of the second of a buffer that the first writes is at the point where the
 // first writes it (or at data's choice along the one loop that allows it).
 bool reads_line_up(const Group& first, const Group& second, const Mapping& mapping,
-                   const Plan& plan, const std::vector<int>& axis_of) {
+                   const MergePlan& plan, const std::vector<int>& axis_of) {
   for (const Scalar& load : second.kernel.scalars) {
     if (load.kind != ScalarKind::Load) continue;
     const int step = first.store_to(load.buffer);
@@ -166,7 +166,7 @@ bool reads_line_up(const Group& first, const Group& second, const Mapping& mappi
 
 }  // namespace
 
-std::string join_groups(Group& first, const Group& second, const Plan& plan) {
+std::string join_groups(Group& first, const Group& second, const MergePlan& plan) {
   const std::vector<int> axis_of = cut_axes(first, plan);
   const Mapping mapping = map_axes(first, second, plan, axis_of);
   if (!reads_line_up(first, second, mapping, plan, axis_of))

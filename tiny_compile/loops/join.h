@@ -10,7 +10,7 @@
 namespace tiny_compile {
 
 // Which axes of `first` each axis of `second` is, and what the merged rows are.
-struct Plan {
+struct MergePlan {
   std::string refusal;
   std::string unless_split;  // refused too, but where many rows do a part of both (split.h)
   std::vector<Piece> pieces;
@@ -21,6 +21,6 @@ struct Plan {
 };
 
 // `first` becomes both; "" or, where the second reads other places than the first writes, why not.
-std::string join_groups(Group& first, const Group& second, const Plan& plan);
+std::string join_groups(Group& first, const Group& second, const MergePlan& plan);
 
 }  // namespace tiny_compile

@@ -24,7 +24,8 @@ struct Strip {
 struct RowTile {
   const Program& program;
   Kernel kernel;
-  std::map<int, Expr> ends{};  // axis -> elements of the row at hand, where rows end early
+  std::map<int, Expr> ends{};    // axis -> elements of the row at hand, where rows end early
+  std::map<int, Expr> counts{};  // those of them that a step has named
   Tile tile{};
   std::vector<int> ids{};               // of each of its scalars, the tile's
   std::vector<uint64_t> needs{};        // of each, the axes that it is computed within

@@ -221,13 +221,14 @@ void find_following(RowReduction& x, Body& body, int number) {
         let(next.name(), across.extent, min(across.symbol() + 1, across.extent - 1)));
 }
 
-// Where some rows end early (loops/ends_of_rows.h), how long this one is.
-void count_row(RowReduction& x, Body& body, int number) {
+// Where some rows end early (loops/ends_of_rows.h), how long this one is: a number that all its steps share.
+void count_row(RowReduction& x, Body& body) {
   const auto end = x.step.inner.empty() ? x.rows.ends.end() : x.rows.ends.find(x.step.inner[0]);
   if (end == x.rows.ends.end()) return;
-  const Expr extent = x.count + 1, count = x.rows.index(str("count", number), extent);
-  body.push_back(let(count.name(), extent, end->second));
-  x.count = count, x.end = end->second;
+  const auto [counted, is_first] = x.rows.counts.try_emplace(
+      end->first, x.rows.index(str("count", x.rows.counts.size()), x.count + 1));
+  if (is_first) body.push_back(let(counted->second.name(), x.count + 1, end->second));
+  x.count = counted->second, x.end = end->second;
 }
 
 Chunks arrays_for(RowReduction& x, int64_t count) {
@@ -398,7 +399,7 @@ Body reduce_row(RowTile& r, int number) {
            }));
     return body;
   }
-  count_row(x, body, number);
+  count_row(x, body);
   if (is_float(x.type) && !is_arg(step) && !r.lanes) find_following(x, body, number);
   const int array = is_arg(step)      ? find_place(x, body)
                     : goes_by_tree(x) ? reduce_tree(x, body)
