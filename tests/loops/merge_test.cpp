@@ -261,3 +261,17 @@ TEST_CASE("a long kernel is not copied into an earlier one", "[merge]") {
   text += str("%", last + 1, ": f32[4] = add %", last, ", %3\nreturn %", last + 1, "\n}");
   require_refusal(text, "it is too long to be copied", 3);
 }
+
+TEST_CASE("a channel that memory alone holds is not gone over by one block", "[merge]") {
+  const auto kernels = [](const std::string& shape, Target target) {
+    const std::string x = "f32" + shape, mean = "f32[1,192,1,1]";
+    Graph graph = parse_graph("graph f(%0 x: " + x + ") {\n%1: " + mean +
+                              " = sum %0 {axes=[0,2,3], keepdim=1}\n%2: " + x +
+                              " = expand %1\n%3: " + x + " = sub %0, %2\nreturn %3\n}");
+    return fuse(for_machine(lower(graph), default_machine(target))).kernels.size();
+  };
+  CHECK(kernels("[32,192,96,96]", Target::Cuda) == 2);
+  CHECK(kernels("[32,192,32,32]", Target::Cuda) == 1);   // the blocks of a cluster hold it
+  CHECK(kernels("[184,192,28,28]", Target::Cuda) == 1);  // its last chunk is no whole one
+  CHECK(kernels("[32,192,96,96]", Target::Cpp) == 1);
+}

@@ -26,23 +26,25 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kLongRow = 32768;  // elements
+constexpr int64_t kHeldRow = 16384;  // of a GPU's row, that a block of a cluster holds
+constexpr int64_t kHalf = 2;         // bytes
 
 // Of a size the most, whose products numbers may not hold.
 int64_t times(int64_t count, const Expr& extent) {
   return clamp_to_bounds(Wide{count} * extent.bounds().high);
 }
 
-Plan refuse(std::string reason) {
-  Plan plan;
+MergePlan refuse(std::string reason) {
+  MergePlan plan;
   plan.refusal = std::move(reason);
   return plan;
 }
 
 // Rows and matched pieces, if the loops line up at all.
-Plan line_up(const Group& second, Nest first_nest, Nest second_nest) {
+MergePlan line_up(const Group& second, Nest first_nest, Nest second_nest) {
   const auto pieces = common_pieces(first_nest, second_nest);
   if (!pieces) return refuse("their loops do not divide each other");
-  Plan plan;
+  MergePlan plan;
   plan.pieces = *pieces;
   plan.first = std::move(first_nest);
   plan.second = std::move(second_nest);
@@ -61,7 +63,7 @@ Plan line_up(const Group& second, Nest first_nest, Nest second_nest) {
 
 // Chooses the merged rows. A sequential side keeps its rows; both sequential must
 // have the same.
-void choose_rows(const Group& first, const Group& second, Plan& plan) {
+void choose_rows(const Group& first, const Group& second, MergePlan& plan) {
   const bool keeps_first = first.sequential(), keeps_second = second.sequential();
   size_t first_rows = 0;
   for (const Piece& piece : plan.pieces) {
@@ -89,7 +91,7 @@ void choose_rows(const Group& first, const Group& second, Plan& plan) {
 }
 
 // Extra loops must be inside the shared ones, or memory would be walked across its grain.
-bool extra_loops_are_inside(const Group& second, const Plan& plan) {
+bool extra_loops_are_inside(const Group& second, const MergePlan& plan) {
   bool outside = false;
   for (int row : second.rows) {
     const bool extra = contains(plan.unmatched, row);
@@ -100,27 +102,59 @@ bool extra_loops_are_inside(const Group& second, const Plan& plan) {
 }
 
 // Rows that cannot keep the machine busy while each has much to do.
-bool are_few(const Program& program, int64_t rows) {
-  return rows < rows_to_fill(program.machine) / 8;
+bool are_few(const Machine& machine, int64_t rows) { return rows < rows_to_fill(machine) / 8; }
+
+// Rows that one loop after the other would read from memory again, as kernels of chunks do (split.h), of which
+// there are many.
+bool are_read_again(const Machine& machine, int64_t rows, int64_t longest) {
+  return target_of(machine) == Target::Cuda && rows < rows_to_fill(machine) &&
+         longest > machine.cluster * kHeldRow && longest > machine.l2 / (kHalf * rows) &&
+         longest % kChunk == 0;
+}
+
+// What the second goes through in a row of the merged kernel: all its loops together, and the longest of its
+// steps.
+struct Loops {
+  int64_t all = 1, longest = 1;
+};
+
+Loops loops_of_second(const Group& second, const MergePlan& plan) {
+  Loops loops;
+  const auto through = [&](const auto& is_in) {
+    int64_t inner = 1;
+    for (size_t p = 0; p < plan.pieces.size(); p++)
+      if (!plan.row_piece[p] && is_in(plan.second[plan.pieces[p].second].axis))
+        inner = times(inner, plan.pieces[p].extent);
+    for (int axis : plan.unmatched)
+      if (is_in(axis)) inner = times(inner, second.kernel.axes[axis].extent);
+    return inner;
+  };
+  loops.all = through([](int) { return true; });
+  for (const Step& step : second.kernel.steps)
+    loops.longest =
+        std::max(loops.longest, through([&](int axis) {
+                   return axis < 0 || second.is_row(axis) || contains(step.inner, axis);
+                 }));
+  return loops;
 }
 
 // Few rows with much to do each: the merged kernel would leave the machine idle.
-bool serialises(const Program& program, const Group& second, const Plan& plan) {
-  int64_t rows = 1, inner = 1;
+bool serialises(const Program& program, const Group& second, const MergePlan& plan) {
+  int64_t rows = 1;
   for (size_t p = 0; p < plan.pieces.size(); p++)
-    (plan.row_piece[p] ? rows : inner) =
-        times(plan.row_piece[p] ? rows : inner, plan.pieces[p].extent);
-  for (int axis : plan.unmatched) inner = times(inner, second.kernel.axes[axis].extent);
-  return are_few(program, rows) && inner > kLongRow;
+    if (plan.row_piece[p]) rows = times(rows, plan.pieces[p].extent);
+  const Loops loops = loops_of_second(second, plan);
+  return (are_few(program.machine, rows) && loops.all > kLongRow) ||
+         are_read_again(program.machine, rows, loops.longest);
 }
 
-bool is_all_rows(const Plan& plan) {
+bool is_all_rows(const MergePlan& plan) {
   return std::count(plan.row_piece.begin(), plan.row_piece.end(), false) == 0;
 }
 
 // Few rows reduce much each, which is split (split.h) unless other loops come with it.
 bool is_split_alone(const Program& program, const Group& first, const Group& second,
-                    const Plan& plan) {
+                    const MergePlan& plan) {
   int64_t rows = 1, longest = 1;
   for (int row : first.rows) rows = times(rows, first.kernel.axes[row].extent);
   for (const Step& step : first.kernel.steps) {
@@ -130,12 +164,14 @@ bool is_split_alone(const Program& program, const Group& first, const Group& sec
   }
   const bool brings_loops =
       second.sequential() || !is_all_rows(plan) || !plan.unmatched.empty();
-  return are_few(program, rows) && longest > kLongRow && brings_loops;
+  return brings_loops && ((are_few(program.machine, rows) && longest > kLongRow) ||
+                          are_read_again(program.machine, rows, longest));
 }
 
 // Whether a group reads and writes rows one after the other where the other goes down columns: what
 // is stored along a column is another matter (a strip of them, turned in fast memory).
-bool goes_along(const Program& program, const Group& group, const Plan& plan, bool is_first) {
+bool goes_along(const Program& program, const Group& group, const MergePlan& plan,
+                bool is_first) {
   if (group.sequential()) return has_long_columns(program, group.kernel, group.rows);
   bool along = false;
   for (size_t p = 0; p < plan.pieces.size(); p++) {
@@ -147,7 +183,7 @@ bool goes_along(const Program& program, const Group& group, const Plan& plan, bo
 }
 
 void check_columns(const Program& program, const Group& first, const Group& second,
-                   Plan& plan) {
+                   MergePlan& plan) {
   if (is_all_rows(plan) && plan.unmatched.empty()) return;  // a number or few a column
   const auto is_long = [&](const Group& group) {
     return has_long_columns(program, group.kernel, group.rows);
@@ -158,11 +194,11 @@ void check_columns(const Program& program, const Group& first, const Group& seco
 }
 
 // The consumer's points become loops inside the producer's rows.
-bool adds_loops(const Group& producer, const Plan& plan) {
+bool adds_loops(const Group& producer, const MergePlan& plan) {
   return producer.sequential() || !plan.unmatched.empty();
 }
 
-void check_matmul(const Group& first, Plan& plan) {
+void check_matmul(const Group& first, MergePlan& plan) {
   if (!first.has(StepKind::Dot)) return;
   if (!plan.unmatched.empty() || !is_all_rows(plan))
     plan.refusal = "a matmul's epilogue works on one element at a time";
@@ -172,7 +208,8 @@ constexpr const char* kSortsAlone =
     "a sort goes over its row many times: it has its kernel alone";
 
 // How a kernel goes over what another writes together with it.
-Plan line_up_consumer(const Program& program, const Group& producer, const Group& consumer) {
+MergePlan line_up_consumer(const Program& program, const Group& producer,
+                           const Group& consumer) {
   const Scalar* load =
       widest_load(consumer, [&](const Scalar& s) { return producer.store_to(s.buffer) >= 0; });
   CHECK(load, "a consumer that does not read");
@@ -182,7 +219,7 @@ Plan line_up_consumer(const Program& program, const Group& producer, const Group
   const Expr& size = program.buffers[load->buffer].size;
   if (!written || !read || !covers(*written, size) || !covers(*read, size))
     return refuse("it reads other places than the ones written at the same point");
-  Plan plan = line_up(consumer, *written, *read);
+  MergePlan plan = line_up(consumer, *written, *read);
   if (plan.refusal.empty()) choose_rows(producer, consumer, plan);
   if (plan.refusal.empty()) check_matmul(producer, plan);
   if (plan.refusal.empty() && !producer.sequential() && !extra_loops_are_inside(consumer, plan))
@@ -192,7 +229,7 @@ Plan line_up_consumer(const Program& program, const Group& producer, const Group
 }
 
 // How two kernels that read the same go over it together.
-Plan line_up_siblings(const Program& program, const Group& first, const Group& second) {
+MergePlan line_up_siblings(const Program& program, const Group& first, const Group& second) {
   std::set<int> loaded;
   for (const Scalar& s : first.kernel.scalars) {
     if (s.kind == ScalarKind::Load) loaded.insert(s.buffer);
@@ -210,7 +247,7 @@ Plan line_up_siblings(const Program& program, const Group& first, const Group& s
   const Expr& size = program.buffers[theirs->buffer].size;
   const bool same = a && b && (same_loops(*a, *b) || (covers(*a, size) && covers(*b, size)));
   if (!same) return refuse("they read other places");
-  Plan plan = line_up(second, *a, *b);
+  MergePlan plan = line_up(second, *a, *b);
   if (plan.refusal.empty()) choose_rows(first, second, plan);
   if (plan.refusal.empty() && !plan.unmatched.empty()) plan.refusal = "their rows differ";
   if (!plan.refusal.empty()) return plan;
@@ -225,7 +262,7 @@ Plan line_up_siblings(const Program& program, const Group& first, const Group& s
 // Whether the consumer would compute costly values anew in each turn of a loop of its own. (A GPU's
 // threads have arithmetic to spare; a CPU would rather read them.)
 bool repeats_work(const Program& program, const Group& producer, const Group& consumer,
-                  const Plan& plan) {
+                  const MergePlan& plan) {
   const auto turns = [](const Expr& extent) { return extent.bounds().high > 1; };
   bool in_loops = false;
   for (size_t p = 0; p < plan.pieces.size(); p++)
@@ -239,7 +276,7 @@ bool repeats_work(const Program& program, const Group& producer, const Group& co
 
 // Whether the two are one sum that many rows do a part of (split.h).
 bool splits(const Program& program, const Group& first, const Group& second,
-            Plan (*line_up)(const Program&, const Group&, const Group&)) {
+            MergePlan (*line_up)(const Program&, const Group&, const Group&)) {
   Group both(first.finish());
   return join_groups(both, second, line_up(program, both, second)).empty() &&
          can_split(program, both.finish());
@@ -259,7 +296,7 @@ std::string merge_consumer(const Program& program, Group& producer, const Group&
     return "a matmul reads its operands many times: they stay in memory";
   if (producer.has(StepKind::Dot) && consumer.sequential())
     return "a matmul's epilogue works on one element at a time";
-  const Plan plan = line_up_consumer(program, producer, consumer);
+  const MergePlan plan = line_up_consumer(program, producer, consumer);
   if (!plan.refusal.empty()) return plan.refusal;
   if (repeats_work(program, producer, consumer, plan))
     return "it would be computed again in each turn of a loop";
@@ -278,7 +315,7 @@ std::string merge_sibling(const Program& program, Group& first, const Group& sec
   }
   if (first.has(StepKind::Sort) || second.has(StepKind::Sort)) return kSortsAlone;
   if (const std::string reason = why_too_long(first, second); !reason.empty()) return reason;
-  const Plan plan = line_up_siblings(program, first, second);
+  const MergePlan plan = line_up_siblings(program, first, second);
   if (!plan.refusal.empty()) return plan.refusal;
   std::string long_loop = plan.unless_split;
   if (first.sequential() != second.sequential() && serialises(program, second, plan))
