@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/bytes_moved.h"
 #include "tiny_compile/loops/dead.h"
 #include "tiny_compile/loops/group.h"
@@ -114,9 +115,16 @@ bool goes_by_rows(const Kernel& kernel, const Step& reduction, int buffer, int64
   return true;
 }
 
-// Whether finding the row of an element costs little beside the elements of the row.
-bool has_long_rows(const Kernel& kernel, const Step& reduction) {
-  const Expr& length = kernel.axes[reduction.inner.back()].extent;
+// Whether finding the row of an element costs little beside the elements of the row: those of the innermost
+// loops that are one in memory, up to `most`.
+bool has_long_rows(const Kernel& kernel, const Step& reduction, int64_t most) {
+  std::vector<int> run;
+  Expr length = 1;
+  for (size_t k = reduction.inner.size(); k-- > 0 && length.bounds().high < most;) {
+    run.insert(run.begin(), reduction.inner[k]);
+    if (!step_as_one(kernel, run)) break;
+    length = length * kernel.axes[run.front()].extent;
+  }
   return length.is_constant() &&
          (length.constant() >= kLongRow || length.constant() % kAccess == 0);
 }
@@ -131,7 +139,7 @@ bool reads_each_once(const Program& program, const Kernel& reader, int buffer, i
   const auto is_plain = [&](const Step& step) {
     return step.kind == StepKind::Store ||
            (step.kind == StepKind::Reduce && !step.inner.empty() &&
-            (step.inner.size() == 1 || has_long_rows(reader, step) ||
+            (step.inner.size() == 1 || has_long_rows(reader, step, length) ||
              (goes_by_rows(reader, step, buffer, length) && can_split(program, reader))));
   };
   if (!std::all_of(reader.steps.begin(), reader.steps.end(), is_plain)) return false;
