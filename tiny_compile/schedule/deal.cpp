@@ -31,7 +31,7 @@ Layout loop_of_chunks(const Deal& d, int64_t count) {
                 cluster = std::min(d.cluster, chunks),
                 of_warps = std::min(d.chunks, chunks / cluster),
                 turns = chunks / (cluster * of_warps), each = kChunk / (d.lanes() * d.warps),
-                registers = turns > 1 ? each : std::min(each, d.registers);
+                registers = turns > 1 && d.warps > 1 ? each : std::min(each, d.registers);
   Layout layout;
   add_part(layout, Level::Cluster, cluster);
   add_part(layout, Level::Serial, turns);
