@@ -126,12 +126,32 @@ bool is_contiguous(const Expr& index, const Expr& symbol, int vector) {
   return found;
 }
 
-bool is_one_place(const Expr& index, const Expr& symbol, int64_t vector) {
-  if (!depends_on(index, symbol.symbol())) return false;
+namespace {
+
+// The index of one of `vector` neighbours, by their number and its own.
+struct OfNeighbours {
+  Expr index, element;
+};
+
+OfNeighbours of_neighbours(const Expr& index, const Expr& symbol, int64_t vector) {
   const Expr start = Expr::index("start", floor_div(symbol.bounds().high + 1, vector)),
              element = Expr::index(Symbol("element", SymbolKind::Tile), vector);
-  const Expr of_element = substitute(index, {{symbol.symbol(), start * vector + element}});
-  return !depends_on(of_element, element.symbol());
+  return {substitute(index, {{symbol.symbol(), start * vector + element}}), element};
+}
+
+}  // namespace
+
+bool is_one_place(const Expr& index, const Expr& symbol, int64_t vector) {
+  if (!depends_on(index, symbol.symbol())) return false;
+  const OfNeighbours of = of_neighbours(index, symbol, vector);
+  return !depends_on(of.index, of.element.symbol());
+}
+
+bool is_pack(const Expr& index, const Expr& symbol, int vector) {
+  if (is_contiguous(index, symbol, vector)) return true;
+  if (vector == 1 || distance(index, symbol) >= 0) return false;
+  const OfNeighbours of = of_neighbours(index, symbol, vector);
+  return is_contiguous(of.index, of.element, vector);
 }
 
 Facts::Facts(std::vector<Expr> at_least_zero) : facts_(std::move(at_least_zero)) {

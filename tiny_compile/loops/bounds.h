@@ -25,6 +25,10 @@ int64_t distance(const Expr& index, const Expr& symbol);
 // The index is `symbol` and multiples of `vector`.
 bool is_contiguous(const Expr& index, const Expr& symbol, int vector);
 
+// `vector` neighbours that begin at a multiple of it lie side by side, the first at a multiple of it as
+// well: i, or (i/64)*4096 + i%64 of 8.
+bool is_pack(const Expr& index, const Expr& symbol, int vector);
+
 // The index names `symbol`, but is the same for `vector` neighbours that begin at a multiple of
 // it: i/64 of 8.
 bool is_one_place(const Expr& index, const Expr& symbol, int64_t vector);

@@ -136,7 +136,8 @@ int widest_pack(const Program& program, const Kernel& kernel, const std::vector<
   int64_t smallest = kAccessBytes;
   std::vector<const Expr*> indices;
   const auto add = [&](const Expr& index, int buffer) {
-    if (!is_contiguous(index, along, 1) || program.buffers[buffer].align < kAccessBytes) return;
+    const bool is_beside = is_contiguous(index, along, 1) || is_pack(index, along, 2);
+    if (!is_beside || program.buffers[buffer].align < kAccessBytes) return;
     smallest = std::min(smallest, size_of(program.buffers[buffer].type.dtype));
     indices.push_back(&index);
   };
@@ -150,7 +151,7 @@ int widest_pack(const Program& program, const Kernel& kernel, const std::vector<
   if (indices.empty()) return 1;
   for (int vector = std::min(8, static_cast<int>(kAccessBytes / smallest)); vector > 1;
        vector /= 2) {
-    const auto fits = [&](const Expr* index) { return is_contiguous(*index, along, vector); };
+    const auto fits = [&](const Expr* index) { return is_pack(*index, along, vector); };
     if (extent % vector == 0 && std::all_of(indices.begin(), indices.end(), fits))
       return vector;
   }

@@ -80,14 +80,13 @@ Along along(const Program& program, const Kernel& kernel, const Axis& axis) {
   };
   const auto see = [&](const Expr& index, int b, bool in_loops) {
     const Buffer& buffer = program.buffers[b];
-    if (!is_contiguous(index, axis.symbol(), 1)) return;
+    if (!is_contiguous(index, axis.symbol(), 1) && !is_pack(index, axis.symbol(), 2)) return;
     const int64_t size = size_of(buffer.type.dtype);
     if (in_loops) of_loops = std::max(of_loops, size);
     if (kernel.rows == 0 || differs(index)) (buffer.align < kAccess ? odd : even)++;
     if (buffer.align < kAccess) return;
     width = std::min(width, kAccess / size);
-    while (width > 1 && !is_contiguous(index, axis.symbol(), static_cast<int>(width)))
-      width /= 2;
+    while (width > 1 && !is_pack(index, axis.symbol(), static_cast<int>(width))) width /= 2;
   };
   for (size_t id = 0; id < axes.size(); id++) {
     const Scalar& scalar = kernel.scalars[id];

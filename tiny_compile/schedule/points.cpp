@@ -8,6 +8,7 @@
 #include "tiny_compile/schedule/points.h"
 
 #include <algorithm>
+#include <map>
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/bounds.h"
@@ -17,20 +18,23 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kWarps = 8;
+constexpr int64_t kLanes = 32, kWarps = 8;
 constexpr int64_t kLeastWarps = 2;
 // Arithmetic that takes longer than memory: four packs a thread, so that one's loads overlap the
 // others' arithmetic, in small blocks, as many as fit. Where memory is the limit, it costs a few
 // percent.
 constexpr int64_t kSlabs = 4;
-constexpr int64_t kWarpsOfSlabs = 4, kBlockOfSlabs = 32 * kWarpsOfSlabs;
-constexpr int kCostly = 30;    // instructions, about
-constexpr int64_t kHeavy = 6;  // instructions a byte: gelu, not silu(g) * u
+constexpr int64_t kWarpsOfSlabs = 4, kBlockOfSlabs = kLanes * kWarpsOfSlabs;
+constexpr int kCostly = 30;     // instructions, about
+constexpr int64_t kHeavy = 6;   // instructions a byte: gelu, not silu(g) * u
+constexpr int64_t kLine = 128;  // bytes of memory that a warp is given at a time
+constexpr int64_t kNear = 8;    // elements between neighbours' windows
+constexpr double kOfPack = 16;  // lines that take as long as what is done once a pack
 
 // Few points, at most a warp for each multiprocessor: a thread each, in blocks that no warp leaves at
 // once. Packs would save instructions that nobody waits for.
 bool are_few(const Machine& machine, int64_t points) {
-  return points <= 32 * blocks_to_fill(machine);
+  return points <= kLanes * blocks_to_fill(machine);
 }
 
 // Points whose results are no more than an access each: a warp that stores every second 16 bytes, and
@@ -48,7 +52,7 @@ bool reads_packs(const Program& program, const Kernel& kernel, int vector) {
     const Scalar& load = kernel.scalars[id];
     return load.kind == ScalarKind::Load &&
            program.buffers[load.buffer].align >= kAccessBytes &&
-           is_contiguous(load.index, last_row_axis(kernel).symbol(), vector);
+           is_pack(load.index, last_row_axis(kernel).symbol(), vector);
   });
 }
 
@@ -89,9 +93,66 @@ int small_blocks(const Machine& machine, int64_t words) {
   return static_cast<int>(2 * words > registers ? blocks / 2 : blocks);
 }
 
+// Places of an array that a thread reads one by one: those of a pack, and of windows that go on behind it.
+struct Window {
+  const Scalar* first = nullptr;
+  int64_t low = 0, high = 0;
+};
+
+bool is_in_packs(const Program& program, const Kernel& kernel, const Scalar& load, int vector) {
+  return program.buffers[load.buffer].align >= kAccessBytes &&
+         (is_pack(load.index, last_row_axis(kernel).symbol(), vector) ||
+          (load.index - flat_index(kernel)).is_constant(0));
+}
+
+// Of loads that go along a row, but not in accesses of `vector` elements.
+std::vector<Window> windows_of(const Program& program, const Kernel& kernel, int vector) {
+  std::vector<Window> windows;
+  for (const int id : evaluated_by_points(kernel)) {
+    const Scalar& load = kernel.scalars[id];
+    if (load.kind != ScalarKind::Load ||
+        coefficient(load.index, last_row_axis(kernel).symbol()) != 1 ||
+        is_in_packs(program, kernel, load, vector))
+      continue;
+    const auto is_near = [&](const Window& window) {
+      const Expr apart = load.index - window.first->index;
+      return window.first->buffer == load.buffer && apart.is_constant() &&
+             std::abs(apart.constant()) <= kNear;
+    };
+    const auto near = std::find_if(windows.begin(), windows.end(), is_near);
+    if (near == windows.end()) {
+      windows.push_back({&load});
+      continue;
+    }
+    const int64_t apart = (load.index - near->first->index).constant();
+    near->low = std::min(near->low, apart);
+    near->high = std::max(near->high, apart);
+  }
+  return windows;
+}
+
+// What a point costs in packs of `vector`, in lines of memory that a warp reads. An element each, lanes read
+// `vector` elements apart. (Laplacian of bf16[43,514,514], packs of 8, 4, 2, 1: .042, .028, .032, .046 ms;
+// four taps of bf16[64,640,257]: .040, .041, .044, .048; H200.)
+// Of several arrays that are read under conditions, as those of a concat are, a point reads one.
+double cost_of_packs(const Program& program, const Kernel& kernel, int vector) {
+  double always = kOfPack / vector;
+  std::map<int, double> by_buffer;
+  for (const Window& window : windows_of(program, kernel, vector)) {
+    const Scalar& load = *window.first;
+    const int64_t bytes =
+        (vector + window.high - window.low) * size_of(program.buffers[load.buffer].type.dtype);
+    const double lines = static_cast<double>(bytes * kLanes) / kLine;
+    (load.mask < 0 ? always : by_buffer[load.buffer]) += lines;
+  }
+  double most = 0;
+  for (const auto& [buffer, lines] : by_buffer) most = std::max(most, lines);
+  return always + most;
+}
+
 // A pack within a row, or of the points counted through where rows are part of a pack, or where nothing but
 // results suits packs within rows: rows of 34 with margins, pairs at best.
-int vector_of(const Program& program, const Kernel& kernel, int most) {
+int widest_of(const Program& program, const Kernel& kernel, int most) {
   const int within = std::min(most, widest_within(program, kernel));
   if (kernel.rows == 1) return within;
   const int64_t count = row_count(kernel).constant(),
@@ -102,6 +163,14 @@ int vector_of(const Program& program, const Kernel& kernel, int most) {
   const bool ends_early = is_short && within < whole;
   const bool is_part = whole > within && !reads_packs(program, kernel, within);
   return within == 1 || ends_early || is_part ? whole : within;
+}
+
+int vector_of(const Program& program, const Kernel& kernel, int most) {
+  int vector = widest_of(program, kernel, most);
+  while (vector > 1 &&
+         cost_of_packs(program, kernel, vector / 2) < cost_of_packs(program, kernel, vector))
+    vector /= 2;
+  return vector;
 }
 
 // Where every thread that the GPU holds has a pack in each of the slabs.

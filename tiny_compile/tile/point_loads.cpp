@@ -26,7 +26,7 @@ constexpr int kMostConditions = 8;  // of a pack
 bool is_wide(const Points& p, const Expr& index, int buffer) {
   if (p.packs.vector == 1 || p.program.buffers[buffer].align < kAccessBytes) return false;
   return p.packs.through ? (index - flat_index(p.kernel)).is_constant(0)
-                         : is_contiguous(index, last(p).symbol(), p.packs.vector);
+                         : is_pack(index, last(p).symbol(), p.packs.vector);
 }
 
 Expr at_start(const Points& p, const Expr& index, const At& at) {

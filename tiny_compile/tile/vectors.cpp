@@ -28,8 +28,7 @@ Statement element_axis(const Kernel& kernel, const VectorAxis& vector, const Exp
 bool is_wide(const Program& program, const Kernel& kernel, const VectorAxis& vector,
              const Expr& index, int buffer) {
   return vector.width > 1 && program.buffers[buffer].align >= 16 &&
-         is_contiguous(index, kernel.axes[vector.axis].symbol(),
-                       static_cast<int>(vector.width));
+         is_pack(index, kernel.axes[vector.axis].symbol(), static_cast<int>(vector.width));
 }
 
 Expr at_start(const Kernel& kernel, const VectorAxis& vector, const Expr& index) {
