@@ -26,7 +26,7 @@
 #include "tiny_compile/tile/exponentials.h"
 #include "tiny_compile/tile/fold.h"
 #include "tiny_compile/tile/highest.h"
-#include "tiny_compile/tile/reduce.h"
+#include "tiny_compile/tile/reductions.h"
 #include "tiny_compile/tile/registers.h"
 #include "tiny_compile/tile/stage.h"
 
@@ -59,32 +59,7 @@ bool has_costly(const Lowering& l, const std::vector<int>& ids, const std::vecto
   });
 }
 
-Body in_turns(const Share& k, Body body) {
-  return k.turns == 1 ? body : Body{for_each(k.turn_name(), k.turns, false, std::move(body))};
-}
-
 // --- passes -------------------------------------------------------------------------------------
-
-Accumulator add_accumulator(Lowering& l, const Step& step, int64_t size) {
-  const DType dtype = accumulator(step.op, l.kernel.scalars[step.value].dtype);
-  const std::string name = str(info(step.op).name, l.tile.arrays.size());
-  Accumulator all{step.op, dtype, add_array(l.tile, {name, dtype, size})};
-  if (is_arg(step)) all.places = add_array(l.tile, {name + "_at", DType::i64, size});
-  return all;
-}
-
-// Each row's results, where later passes read them.
-void finish(Lowering& l, int number, const Accumulator& all) {
-  const Step& step = l.kernel.steps[number];
-  const int64_t rows = l.row_registers();
-  l.results[number] = add_array(l.tile, {str("r", number, "_of_row"), step.dtype, rows});
-  Body body;
-  const Expr row = rows == 1 ? Expr(0) : Expr::index("p", rows);
-  const int value = finished(l.tile, body, step, all, row);
-  body.push_back(set(l.results[number], row, value));
-  if (rows > 1) body = {for_each("p", rows, true, std::move(body))};
-  append(l.tile.body, std::move(body));
-}
 
 // Places that data chooses for each element, of a thread that has several: all are known before the
 // first is read, so that a thread waits for memory twice, not twice an element.
@@ -201,116 +176,6 @@ void keep_pass(Lowering& l, const std::vector<int>& pass, const std::vector<int>
   append(l.tile.body, over_registers(l, k, std::move(works), stages.pieces));
   for (const auto& [id, array] : arrays) l.kept[id] = {array, l.inner};
 }
-
-// The reductions of a pass: they wait for other threads together.
-class Reductions {
- public:
-  Reductions(Lowering& l, const std::vector<int>& pass, const Share& k)
-      : l_(l), pass_(pass), k_(k), trees_(trees_of(l.kernel, pass)) {
-    for (int s : pass)
-      all_[s] = add_accumulator(l, l.kernel.steps[s],
-                                is_found(s) ? l.row_registers() : elements_held(l, k));
-  }
-
-  // Those that no other finds on its way.
-  std::vector<int> own() const {
-    std::vector<int> steps = pass_;
-    std::erase_if(steps, [&](int s) { return is_found(s); });
-    return steps;
-  }
-
-  // Before a turn: what is beyond the last element adds nothing.
-  Body begin(int s) const {
-    if (!k_.covers_more) return {};
-    const int64_t size = elements_held(l_, k_);
-    return {
-        for_each("p", size, true, set_identity(l_.tile, all_.at(s), Expr::index("p", size)))};
-  }
-
-  Body each(int s) const {
-    return set_element(l_.tile, all_.at(s), place_of(l_, k_), l_.kernel.steps[s].value,
-                       k_.at());
-  }
-
-  // Behind the elements; what is done in a turn is returned.
-  Body reduce(int s) {
-    const int64_t rows = l_.row_registers();
-    Reduced one = all_[s].op == Op::sum_exp
-                      ? reduce_exponentials(l_.tile, k_, all_[s], largest_of(s), rows)
-                      : tiny_compile::reduce(l_.tile, k_, all_[s], rows);
-    append(together_.before, std::move(one.before));
-    together_.after.resize(std::max(together_.after.size(), one.after.size()));
-    together_.waits.resize(together_.after.size() - 1);
-    for (size_t n = 1; n < one.after.size(); n++)
-      append(together_.after[n], std::move(one.after[n]));
-    for (size_t n = 0; n < one.waits.size(); n++) wait(together_.waits[n], one.waits[n]);
-    if (k_.turns > 1) {
-      append(together_.after[0], std::move(one.after[0]));
-      return std::move(one.in_turn);
-    }
-    append(one.in_turn, std::move(one.after[0]));
-    return std::move(one.in_turn);
-  }
-
-  // All of it: `body` is done for the elements.
-  Body finish(Body body) {
-    Body all = std::move(together_.before);
-    append(all, in_turns(std::move(body)));
-    for (size_t n = 0; n < together_.after.size(); n++) {
-      append(all, std::move(together_.after[n]));
-      if (n < together_.waits.size()) append(all, std::move(together_.waits[n]));
-    }
-    return all;
-  }
-
-  void finish_rows() {
-    for (int s : pass_) tiny_compile::finish(l_, s, all_[s]);
-  }
-
- private:
-  // A maximum that a sum of exponentials of the same values finds on its way.
-  bool is_found(int s) const {
-    return std::any_of(trees_.begin(), trees_.end(),
-                       [&](const Tree& tree) { return tree.maximum == s; });
-  }
-
-  Accumulator largest_of(int finder) const {
-    for (const Tree& tree : trees_) {
-      if (tree.step == &l_.kernel.steps[finder] && tree.maximum >= 0)
-        return all_.at(tree.maximum);
-    }
-    return {};
-  }
-
-  // One barrier is enough for all.
-  static void wait(Body& waits, const Body& more) {
-    for (const Statement& s : more) {
-      if (std::count(waits.begin(), waits.end(), s) == 0) waits.push_back(s);
-    }
-  }
-
-  // Turns that have no element are none, where nothing waits for them. A sum of exponentials gives
-  // what it has of each chunk that there may be.
-  Body in_turns(Body body) const {
-    const std::vector<int> steps = own();
-    const bool wait =
-        contains_any(body, StatementKind::Barrier) ||
-        std::any_of(steps.begin(), steps.end(), [&](int s) {
-          return all_.at(s).op == Op::sum_exp ? !k_.count.is_constant() : !is_exact(all_.at(s));
-        });
-    const Expr first = k_.chunk(0), chunks = ceil_div(k_.count, kChunk);
-    if (k_.turns > 1 && !wait && first.bounds().high >= chunks.bounds().low)
-      body = {if_less(first, chunks, std::move(body))};
-    return tiny_compile::in_turns(k_, std::move(body));
-  }
-
-  Lowering& l_;
-  const std::vector<int>& pass_;
-  const Share& k_;
-  const std::vector<Tree> trees_;
-  std::map<int, Accumulator> all_;  // of steps
-  Reduced together_;
-};
 
 // Steps of a pass that go over the elements together. Those that take only what is kept go after the
 // others, each for itself: a thread has no registers for the elements of many.

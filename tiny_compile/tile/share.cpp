@@ -11,6 +11,10 @@
 
 namespace tiny_compile {
 
+Body in_turns(const Share& k, Body body) {
+  return k.turns == 1 ? body : Body{for_each(k.turn_name(), k.turns, false, std::move(body))};
+}
+
 // Neighbours that keep step are one term.
 Expr spread(const Expr& number, const std::vector<int64_t>& places) {
   Expr sum = 0;

@@ -47,6 +47,9 @@ struct Share {
 Share share_of(const Tile& tile, const std::string& name, const Expr& count,
                const Layout& layout, const Expr& block);
 
+// `body` in each of its turns.
+Body in_turns(const Share& k, Body body);
+
 // The sum over a number's bits, the highest first, of what each stands for.
 //   number = r, of 4 bits; places 64 32 16 1  =>  r/2*16 + r%2
 Expr spread(const Expr& number, const std::vector<int64_t>& places);
