@@ -71,3 +71,19 @@ TEST_CASE("a reduction joins an earlier pass over the stores between", "[loops][
   CHECK(passes_of(kernel)[0].size() == 1);
   CHECK(gathered_passes_of(kernel)[0] == std::vector<int>{0, 2});
 }
+
+TEST_CASE("what is stored along long rows joins their reductions", "[loops][kept]") {
+  const auto passes_over = [](int64_t count, const std::string& value) {
+    const std::string n = std::to_string(count), at = "[i0*" + n + " + j0]";
+    const Program program = parse_program(
+        "program f on cuda {\n  input a: f32[8," + n + "]\n  output y: f32[8," + n +
+        "]\n  output z: f32[8]\n  kernel k rows(i0: 8) {\n    r0: f32 = max(j0: " + n +
+        ") load a" + at + "\n    store z[i0] = r0\n    store y" + at + " for (j0: " + n +
+        ") = " + value + "(load a" + at + (value == "sub" ? ", r0" : "") +
+        ")\n  }\n  launch k\n" + "  return y, z\n}\n");
+    return gathered_passes_of(program.kernels[0]).size();
+  };
+  CHECK(passes_over(5000, "exp") == 2);
+  CHECK(passes_over(1000, "exp") == 3);  // one chunk: it is held
+  CHECK(passes_over(5000, "sub") == 3);  // it waits
+}

@@ -5,6 +5,7 @@
 #include "tiny_compile/schedule/layouts.h"
 #include "tiny_compile/tile/interpreter.h"
 #include "tiny_compile/tile/lower.h"
+#include "tiny_compile/tile/verify.h"
 #include "tiny_compile/tiny_compile.h"
 
 using namespace tiny_compile;
@@ -571,6 +572,36 @@ TEST_CASE("what a pass stores is kept for those behind it", "[tile]") {
   const std::string tile = print(program, lower_to_tile(program, program.kernels[0]));
   for (const char* load : {"load a[", "load b["}) CHECK(tile.find(load) == tile.rfind(load));
   CHECK(tile.find("keep0[r_k] = ") < tile.find("if block*8 + warp < 500"));  // by all threads
+}
+
+TEST_CASE("what is stored along long rows is stored while they are reduced", "[tile]") {
+  const auto long_rows = [](int64_t count, const std::string& line) {
+    const std::string n = std::to_string(count), all = std::to_string(5 * count);
+    return parse_program(
+        "program f on cuda {\n  input a: f32[" + all + "]\n  output y: bf16[" + all +
+        "]\n  output z: f32[5]\n  kernel k rows(i0: 5) {\n    $1 = exp(load a[i0*" + n +
+        " + j0])\n    r0: f32 = sum(j0: " + n + ") $1\n    store z[i0] = r0\n    store y[i0*" +
+        n + " + j0] for (j0: " + n + ") = cast<bf16>(mul($1, f32 3.0))\n    schedule " + line +
+        "\n  }\n  launch k\n  return y, z\n}\n");
+  };
+  for (const char* line :
+       {"layouts rows grid · warp 2 loop serial 8 · register 32 · lane 32",
+        "layouts rows grid loop cluster 2 · serial 4 · warp 4 · register 8 · lane 32",
+        "layouts rows grid · register 2 · lane 2 loop warp 8 · register 64 · lane 16 from 2",
+        "layouts rows grid · lane 8 loop serial 8 · warp 4 · register 64 · lane 4 from 8"}) {
+    for (const int64_t count : {1025, 2040, 8000}) {
+      INFO(line << " of " << count);
+      const Program program = long_rows(count, line);
+      const Tiles tiles = lower_to_tiles(program);
+      CHECK_NOTHROW(verify(tiles));
+      const std::vector<Tensor> inputs = {randn({5 * count})},
+                                want = interpret(program, inputs),
+                                got = interpret(tiles, inputs);
+      CHECK((same_bits(got[0], want[0]) && same_bits(got[1], want[1])));
+      const std::string tile = print(program, lower_to_tile(program, program.kernels[0]));
+      CHECK(tile.find("store y[") < tile.find(" of lane ^ "));
+    }
+  }
 }
 
 TEST_CASE("halves go to threads by how long their rows and columns are", "[tile][schedule]") {

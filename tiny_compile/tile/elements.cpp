@@ -220,11 +220,14 @@ void define_arrays(Lowering& l, const std::vector<int>& values) {
   l.of_rows.insert(arrays.begin(), arrays.end());
 }
 
-// What a thread of a block that comes to barriers stores: not what is beyond the last.
+// What a thread stores of a pass in which all go on: not what is beyond the last, nor what another has.
 Body where_there_is_one(const Lowering& l, const Share& k, Statement store) {
-  if (!l.clamps) return {std::move(store)};
-  if (k.covers_more) store = if_less(k.start(), k.count, {std::move(store)});
+  if (!l.clamps && !l.reduces) return {std::move(store)};
+  if (l.clamps && k.covers_more) store = if_less(k.start(), k.count, {std::move(store)});
   if (l.rows.covers_more) store = if_less(l.rows.start(), l.rows.count, {std::move(store)});
+  if (!l.reduces) return {std::move(store)};
+  for (const Expr& bits : unused_bits(l.tile, {l.kernel.schedule->rows, k.layout}))
+    store = if_less(bits, 1, {std::move(store)});
   return {std::move(store)};
 }
 

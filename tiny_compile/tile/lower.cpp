@@ -177,26 +177,68 @@ void keep_pass(Lowering& l, const std::vector<int>& pass, const std::vector<int>
   for (const auto& [id, array] : arrays) l.kept[id] = {array, l.inner};
 }
 
-// Steps of a pass that go over the elements together. Those that take only what is kept go after the
-// others, each for itself: a thread has no registers for the elements of many.
-std::vector<std::vector<int>> apart(const Lowering& l, const std::vector<int>& steps,
-                                    const std::vector<int>& keep, const Share& k) {
-  std::vector<std::vector<int>> groups = {{steps[0]}};
-  for (auto s = steps.begin() + 1; s != steps.end(); ++s) {
+// Steps of a pass that go over the elements together, and what is kept of these.
+struct Group {
+  std::vector<int> reductions, stores, keep;
+};
+
+// Those that take only what is kept go after the others, each for itself: a thread has no registers for the
+// elements of many.
+std::vector<Group> apart(const Lowering& l, const std::vector<int>& reductions,
+                         const std::vector<int>& stores, const std::vector<int>& keep,
+                         const Share& k) {
+  std::vector<Group> groups = {{{reductions[0]}, stores, keep}};
+  for (auto s = reductions.begin() + 1; s != reductions.end(); ++s) {
     if (!needs_only(l, {*s}, keep) || k.turns > 1 || elements_held(l, k) < kMany)
-      groups[0].push_back(*s);
+      groups[0].reductions.push_back(*s);
     else
-      groups.push_back({*s});
+      groups.push_back({{*s}, {}, {}});
   }
   return groups;
 }
 
-// One group's elements.
-Body elements_of_group(Lowering& l, const Reductions& reductions, const std::vector<int>& group,
-                       const std::vector<int>& keep, std::map<int, int>& arrays, const Share& k,
-                       bool asks_ahead) {
-  std::vector<int> roots = keep;
-  for (int s : group) roots.push_back(l.kernel.steps[s].value);
+// Halves are rounded where they are stored, two at a time.
+int before_rounding(const Kernel& kernel, int id) {
+  const Scalar& scalar = kernel.scalars[id];
+  const bool rounds = scalar.kind == ScalarKind::Apply && scalar.op == Op::cast &&
+                      is_half(scalar.dtype) &&
+                      kernel.scalars[scalar.operands[0]].dtype == DType::f32;
+  return rounds ? scalar.operands[0] : id;
+}
+
+// What a pass makes of its elements, with the values that it is to store in arrays: of shortcuts none is stored
+// twice. (To a kernel that does nothing else, and waits for memory, registers for more warps are worth more.)
+Body compute_ahead(Lowering& l, const std::vector<int>& stores, const std::vector<int>& ids,
+                   const Share& k, Body each) {
+  std::vector<int> values;
+  for (int s : stores) {
+    const int id = before_rounding(l.kernel, l.kernel.steps[s].value);
+    if (is_in_loops(l, id, l.inner) && kept_in(l, id) < 0 &&
+        std::count(values.begin(), values.end(), id) == 0)
+      values.push_back(id);
+  }
+  const std::map<int, int> arrays = add_arrays(l, k, values, false, each);
+  Body body = over_elements(l, ids, l.inner, k, each, {}, false);
+  for (const auto& [id, array] : arrays) l.kept[id] = {array, l.inner};
+  return body;
+}
+
+// Behind all elements, so that no load waits for a store.
+Body store_computed(Lowering& l, const std::vector<int>& stores, const Share& k) {
+  l.reduces = true;
+  Body after;
+  const Body each = store_elements(l, stores, k, after);
+  l.reduces = false;
+  return over_registers(
+      l, k, {{over_elements(l, needed(l, stores), l.inner, k, each, after, false)}});
+}
+
+// One group's elements, and what is stored of them.
+Body elements_of_group(Lowering& l, const Reductions& reductions, const Group& group,
+                       std::map<int, int>& arrays, const Share& k, bool asks_ahead) {
+  std::vector<int> roots = group.keep;
+  for (int s : group.reductions) roots.push_back(l.kernel.steps[s].value);
+  for (int s : group.stores) roots.push_back(l.kernel.steps[s].value);
   const auto evaluate = [&] {
     return evaluated_for(l.kernel, roots, [&](int id) { return is_known(l, id); });
   };
@@ -210,20 +252,21 @@ Body elements_of_group(Lowering& l, const Reductions& reductions, const std::vec
     ids = evaluate();
   }
   Body body = std::move(stages.before), each;
-  for (int s : group) {
+  for (int s : group.reductions) {
     append(body, reductions.begin(s));
     append(each, reductions.each(s));
   }
-  const std::map<int, int> kept_now = add_arrays(l, k, keep, true, each);
+  const std::map<int, int> kept_now = add_arrays(l, k, group.keep, true, each);
   arrays.insert(kept_now.begin(), kept_now.end());
   const bool hastens = has_shortcuts(l, ids, l.inner);
-  works.push_back({over_elements(l, ids, l.inner, k, each, {}, false), hastens});
+  works.push_back({compute_ahead(l, group.stores, ids, k, std::move(each)), hastens});
   if (hastens) works.back().highest = highest_exponent(l, ids, k, body);
   works.back().is_costly = has_costly(l, ids, l.inner);
+  append(body, over_registers(l, k, std::move(works), stages.pieces));
+  if (!group.stores.empty()) append(body, store_computed(l, group.stores, k));
   l.kept = kept;
   l.keeping.clear();
   l.staged.clear();
-  append(body, over_registers(l, k, std::move(works), stages.pieces));
   if (asks_ahead) append(body, ask_ahead(l, ids, k));
   return body;
 }
@@ -231,38 +274,18 @@ Body elements_of_group(Lowering& l, const Reductions& reductions, const std::vec
 void reduce_pass(Lowering& l, const std::vector<int>& pass, const std::vector<int>& keep) {
   const Share k = share_over(l, l.inner);
   define_for_rows(l, pass, l.inner);
-  Reductions reductions(l, pass, k);
+  Reductions reductions(l, reductions_of(l.kernel, pass), k);
   std::map<int, int> arrays;  // of what is kept
   Body body;
   bool is_first = true;
-  for (const std::vector<int>& group : apart(l, reductions.own(), keep, k)) {
-    append(body, elements_of_group(l, reductions, group, is_first ? keep : std::vector<int>{},
-                                   arrays, k, is_first && pass[0] == 0));
+  for (const Group& group : apart(l, reductions.own(), stores_of(l.kernel, pass), keep, k)) {
+    append(body, elements_of_group(l, reductions, group, arrays, k, is_first && pass[0] == 0));
     for (const auto& [id, array] : arrays) l.kept[id] = {array, l.inner};
-    for (int s : group) append(body, reductions.reduce(s));
+    for (int s : group.reductions) append(body, reductions.reduce(s));
     is_first = false;
   }
   append(l.tile.body, reductions.finish(std::move(body)));
   reductions.finish_rows();
-}
-
-// What shortcuts make of the values that a pass stores, in arrays: none is stored twice. (To a
-// kernel that does nothing else, and waits for memory, registers for more warps are worth
-// more.)
-Body compute_ahead(Lowering& l, const std::vector<int>& pass, const std::vector<int>& ids,
-                   const Share& k) {
-  std::vector<int> values;
-  for (int s : pass) {
-    const int id = l.kernel.steps[s].value;
-    if (is_in_loops(l, id, l.inner) && kept_in(l, id) < 0 &&
-        std::count(values.begin(), values.end(), id) == 0)
-      values.push_back(id);
-  }
-  Body each;
-  const std::map<int, int> arrays = add_arrays(l, k, values, false, each);
-  Body body = over_elements(l, ids, l.inner, k, each, {}, false);
-  for (const auto& [id, array] : arrays) l.kept[id] = {array, l.inner};
-  return body;
 }
 
 void store_pass(Lowering& l, const std::vector<int>& pass) {
@@ -281,7 +304,7 @@ void store_pass(Lowering& l, const std::vector<int>& pass) {
   std::vector<int> ids = needed(l, pass);
   if (!only_stores(l.kernel) && has_shortcuts(l, ids, inner)) {
     const bool costly = has_costly(l, ids, inner);
-    works.push_back({compute_ahead(l, pass, ids, k), true});
+    works.push_back({compute_ahead(l, pass, ids, k, {}), true});
     works.back().is_costly = costly;
     ids = needed(l, pass);
   }

@@ -37,6 +37,9 @@ struct Lowering {
       stored{};  // step -> where the pass at hand leaves what it stores
   bool clamps =
       false;  // threads beyond the last element do as the last one does, but for stores
+  bool reduces =
+      false;  // the pass at hand: all threads take part, and one of those that share an
+              // element stores it
   std::map<size_t, int> stages{};  // one of the schedule's via -> its array
   std::map<DType, int> meeting{};  // the array in which warps give what their rows fold
   int64_t row_registers() const { return rows.registers * rows.vector; }

@@ -120,11 +120,11 @@ Accumulator Reductions::largest_of(int finder) const {
 // what it has of each chunk that there may be.
 Body Reductions::in_turns(Body body) const {
   const std::vector<int> steps = own();
-  const bool waits = contains_any(body, StatementKind::Barrier) ||
-                     std::any_of(steps.begin(), steps.end(), [&](int s) {
-                       return all_.at(s).op == Op::sum_exp ? !k_.count.is_constant()
-                                                           : !is_exact(all_.at(s));
-                     });
+  const bool waits =
+      contains_any(body, StatementKind::Barrier) ||
+      std::any_of(steps.begin(), steps.end(), [&](int s) {
+        return all_.at(s).op == Op::sum_exp ? !k_.count.is_constant() : !is_exact(all_.at(s));
+      });
   const Expr first = k_.chunk(0), chunks = ceil_div(k_.count, kChunk);
   if (k_.turns > 1 && !waits && first.bounds().high >= chunks.bounds().low)
     body = {if_less(first, chunks, std::move(body))};
