@@ -439,6 +439,13 @@ GRAPHS = {
     "sum_exp f32 [5,50257]": reduced("sum_exp", "f32", 5, 50257, 1),
     "three tensors alike [1000] [7] [4099]": alike(1000, 7, 4099),
     "sum f32 [16,65536] of columns": reduced("sum", "f32", 16, 65536, 0),
+    "exp f32 [300,5001], stored while it is summed": graph(
+        "%0 x: f32[300,5001]", "!%1: f32[300,5001] = exp %0",
+        "!%2: f32[300] = sum %1 {axes=[1]}"),
+    "patches of 8 of bf16 [2,6,64,64]": graph(
+        "%0 x: bf16[2,6,64,64]", "%1: bf16[2,6,8,8,8,8] = reshape %0",
+        "%2: bf16[2,8,8,6,8,8] = permute %1 {axes=[0,2,4,1,3,5]}",
+        "%3: bf16[2,8,8,384] = reshape %2", "%4: bf16[2,8,8,384] = neg %3"),
     "sums of windows [4096,257]": shared_windows(4096, 257),
     "sums of padded windows [300,64]": sliding_windows(300, 64),
     # columns, split and not; sums of columns beside rows
