@@ -52,6 +52,15 @@ class Arena {
 
 }  // namespace
 
+bool reads(const Kernel& kernel, const Step& step, int buffer) {
+  const std::vector<bool> used = reachable(kernel, step);
+  for (size_t id = 0; id < used.size(); id++) {
+    const Scalar& scalar = kernel.scalars[id];
+    if (used[id] && scalar.kind == ScalarKind::Load && scalar.buffer == buffer) return true;
+  }
+  return false;
+}
+
 std::vector<int> loaded_buffers(const Kernel& kernel) {
   std::vector<int> buffers;
   for (const Scalar& scalar : kernel.scalars) {

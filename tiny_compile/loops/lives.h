@@ -12,6 +12,8 @@ namespace tiny_compile {
 std::vector<int> loaded_buffers(const Kernel& kernel);
 std::vector<int> stored_buffers(const Kernel& kernel);
 
+bool reads(const Kernel& kernel, const Step& step, int buffer);
+
 struct Life {
   int buffer = -1;
   int first = -1, last = -1;  // launches that use it

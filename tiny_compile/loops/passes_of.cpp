@@ -8,6 +8,7 @@
 
 #include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/legal_via.h"
+#include "tiny_compile/loops/lives.h"
 
 namespace tiny_compile {
 namespace {
@@ -29,33 +30,21 @@ size_t most_of_pass(const Kernel& kernel, const Step& step) {
   return inner_count(kernel, step).bounds().high >= kLong ? kFew : kMany;
 }
 
-// It comes behind the pass: it uses a result of it, or reads what that writes.
+// It comes behind the pass: it uses a result of it, reads what that writes, or writes what that reads.
 bool comes_behind(const Kernel& kernel, const std::vector<int>& pass, const Step& step) {
   const std::vector<bool> used = reachable(kernel, step);
-  for (int s : pass) {
-    const Step& other = kernel.steps[s];
+  const auto is_used = [&](int s) {
     for (size_t id = 0; id < used.size(); id++) {
       const Scalar& scalar = kernel.scalars[id];
-      if (!used[id]) continue;
-      if (scalar.kind == ScalarKind::Register && scalar.step == s) return true;
-      if (scalar.kind == ScalarKind::Load && !makes_register(other) &&
-          scalar.buffer == other.buffer)
-        return true;
+      if (used[id] && scalar.kind == ScalarKind::Register && scalar.step == s) return true;
     }
-  }
-  return false;
-}
-
-bool reads(const Kernel& kernel, const std::vector<int>& pass, int buffer) {
-  const auto is_read = [&](int s) {
-    const std::vector<bool> used = reachable(kernel, kernel.steps[s]);
-    for (size_t id = 0; id < used.size(); id++)
-      if (used[id] && kernel.scalars[id].kind == ScalarKind::Load &&
-          kernel.scalars[id].buffer == buffer)
-        return true;
     return false;
   };
-  return std::any_of(pass.begin(), pass.end(), is_read);
+  return std::any_of(pass.begin(), pass.end(), [&](int s) {
+    const Step& other = kernel.steps[s];
+    return is_used(s) || (!makes_register(other) && reads(kernel, step, other.buffer)) ||
+           (!makes_register(step) && reads(kernel, other, step.buffer));
+  });
 }
 
 // Whether it goes by way of shared memory, which has a pass of its own.
@@ -83,12 +72,9 @@ bool suits(const Kernel& kernel, const std::vector<int>& pass, int step) {
 size_t pass_to_join(const Kernel& kernel, const std::vector<std::vector<int>>& passes,
                     int step) {
   const Step& one = kernel.steps[step];
-  const bool is_store = one.kind == StepKind::Store;
-  if (!is_store && one.kind != StepKind::Reduce) return passes.size();
+  if (one.kind != StepKind::Store && one.kind != StepKind::Reduce) return passes.size();
   for (size_t p = passes.size(); p-- > 0;) {
-    if (comes_behind(kernel, passes[p], one) ||
-        (is_store && reads(kernel, passes[p], one.buffer)))
-      break;
+    if (comes_behind(kernel, passes[p], one)) break;
     if (suits(kernel, passes[p], step)) return p;
   }
   return passes.size();

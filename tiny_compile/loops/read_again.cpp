@@ -76,25 +76,11 @@ int64_t bytes_of(const Buffer& buffer) {
   return buffer.size.bounds().high * size_of(buffer.type.dtype);
 }
 
-std::set<int> loaded(const Kernel& kernel, const std::vector<bool>& wanted) {
-  std::set<int> buffers;
-  for (size_t id = 0; id < kernel.scalars.size(); id++) {
-    const Scalar& scalar = kernel.scalars[id];
-    if (scalar.kind == ScalarKind::Load && wanted[id]) buffers.insert(scalar.buffer);
-  }
-  return buffers;
-}
-
 // A result, who writes it and who reads it.
 struct Candidate {
   int kernel = -1, step = -1;
   std::vector<int> readers;
 };
-
-bool reads(const Kernel& kernel, const Step& step, int buffer) {
-  const std::vector<bool> reached = reachable(kernel, step);
-  return loaded(kernel, reached).count(buffer) > 0;
-}
 
 // Whether its loops go through the buffer in even steps of whole rows, so many elements each: then a row's
 // number is what the loops count.
