@@ -112,12 +112,17 @@ bool are_read_again(const Machine& machine, int64_t rows, int64_t longest) {
          longest % kChunk == 0;
 }
 
-// What the second goes through in a row of the merged kernel: all its loops together, and the longest of its
-// steps.
+// What a kernel goes through in a row: all its loops together, and the longest of its steps.
 struct Loops {
   int64_t all = 1, longest = 1;
 };
 
+bool are_left_apart(const Machine& machine, int64_t rows, const Loops& loops) {
+  return (are_few(machine, rows) && loops.all > kLongRow) ||
+         are_read_again(machine, rows, loops.longest);
+}
+
+// Of the second, in a row of the merged kernel.
 Loops loops_of_second(const Group& second, const MergePlan& plan) {
   Loops loops;
   const auto through = [&](const auto& is_in) {
@@ -143,9 +148,7 @@ bool serialises(const Program& program, const Group& second, const MergePlan& pl
   int64_t rows = 1;
   for (size_t p = 0; p < plan.pieces.size(); p++)
     if (plan.row_piece[p]) rows = times(rows, plan.pieces[p].extent);
-  const Loops loops = loops_of_second(second, plan);
-  return (are_few(program.machine, rows) && loops.all > kLongRow) ||
-         are_read_again(program.machine, rows, loops.longest);
+  return are_left_apart(program.machine, rows, loops_of_second(second, plan));
 }
 
 bool is_all_rows(const MergePlan& plan) {
@@ -164,8 +167,7 @@ bool is_split_alone(const Program& program, const Group& first, const Group& sec
   }
   const bool brings_loops =
       second.sequential() || !is_all_rows(plan) || !plan.unmatched.empty();
-  return brings_loops && ((are_few(program.machine, rows) && longest > kLongRow) ||
-                          are_read_again(program.machine, rows, longest));
+  return brings_loops && are_left_apart(program.machine, rows, {longest, longest});
 }
 
 // Whether a group reads and writes rows one after the other where the other goes down columns: what
