@@ -154,6 +154,10 @@ bool is_pack(const Expr& index, const Expr& symbol, int vector) {
   return is_contiguous(of.index, of.element, vector);
 }
 
+bool has_neighbours(const Expr& index, const Expr& symbol) {
+  return is_contiguous(index, symbol, 1) || is_pack(index, symbol, 2);
+}
+
 Facts::Facts(std::vector<Expr> at_least_zero) : facts_(std::move(at_least_zero)) {
   for (Expr& fact : facts_) fact = without_factor(fact);
   for (const Expr& fact : std::vector<Expr>(facts_)) {

@@ -29,6 +29,9 @@ bool is_contiguous(const Expr& index, const Expr& symbol, int vector);
 // well: i, or (i/64)*4096 + i%64 of 8.
 bool is_pack(const Expr& index, const Expr& symbol, int vector);
 
+// All neighbours lie side by side, or some do in packs.
+bool has_neighbours(const Expr& index, const Expr& symbol);
+
 // The index names `symbol`, but is the same for `vector` neighbours that begin at a multiple of
 // it: i/64 of 8.
 bool is_one_place(const Expr& index, const Expr& symbol, int64_t vector);

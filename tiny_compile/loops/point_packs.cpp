@@ -136,8 +136,7 @@ int widest_pack(const Program& program, const Kernel& kernel, const std::vector<
   int64_t smallest = kAccessBytes;
   std::vector<const Expr*> indices;
   const auto add = [&](const Expr& index, int buffer) {
-    const bool is_beside = is_contiguous(index, along, 1) || is_pack(index, along, 2);
-    if (!is_beside || program.buffers[buffer].align < kAccessBytes) return;
+    if (!has_neighbours(index, along) || program.buffers[buffer].align < kAccessBytes) return;
     smallest = std::min(smallest, size_of(program.buffers[buffer].type.dtype));
     indices.push_back(&index);
   };

@@ -80,7 +80,7 @@ Along along(const Program& program, const Kernel& kernel, const Axis& axis) {
   };
   const auto see = [&](const Expr& index, int b, bool in_loops) {
     const Buffer& buffer = program.buffers[b];
-    if (!is_contiguous(index, axis.symbol(), 1) && !is_pack(index, axis.symbol(), 2)) return;
+    if (!has_neighbours(index, axis.symbol())) return;
     const int64_t size = size_of(buffer.type.dtype);
     if (in_loops) of_loops = std::max(of_loops, size);
     if (kernel.rows == 0 || differs(index)) (buffer.align < kAccess ? odd : even)++;
