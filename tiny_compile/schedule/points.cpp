@@ -99,20 +99,18 @@ struct Window {
   int64_t low = 0, high = 0;
 };
 
-bool is_in_packs(const Program& program, const Kernel& kernel, const Scalar& load, int vector) {
-  return program.buffers[load.buffer].align >= kAccessBytes &&
-         (is_pack(load.index, last_row_axis(kernel).symbol(), vector) ||
-          (load.index - flat_index(kernel)).is_constant(0));
-}
-
 // Of loads that go along a row, but not in accesses of `vector` elements.
 std::vector<Window> windows_of(const Program& program, const Kernel& kernel, int vector) {
+  const Expr along = last_row_axis(kernel).symbol(), flat = flat_index(kernel);
+  const auto is_in_packs = [&](const Scalar& load) {
+    return program.buffers[load.buffer].align >= kAccessBytes &&
+           (is_pack(load.index, along, vector) || (load.index - flat).is_constant(0));
+  };
   std::vector<Window> windows;
   for (const int id : evaluated_by_points(kernel)) {
     const Scalar& load = kernel.scalars[id];
-    if (load.kind != ScalarKind::Load ||
-        coefficient(load.index, last_row_axis(kernel).symbol()) != 1 ||
-        is_in_packs(program, kernel, load, vector))
+    if (load.kind != ScalarKind::Load || coefficient(load.index, along) != 1 ||
+        is_in_packs(load))
       continue;
     const auto is_near = [&](const Window& window) {
       const Expr apart = load.index - window.first->index;
@@ -167,9 +165,13 @@ int widest_of(const Program& program, const Kernel& kernel, int most) {
 
 int vector_of(const Program& program, const Kernel& kernel, int most) {
   int vector = widest_of(program, kernel, most);
-  while (vector > 1 &&
-         cost_of_packs(program, kernel, vector / 2) < cost_of_packs(program, kernel, vector))
+  double cost = cost_of_packs(program, kernel, vector);
+  while (vector > 1) {
+    const double of_half = cost_of_packs(program, kernel, vector / 2);
+    if (of_half >= cost) break;
     vector /= 2;
+    cost = of_half;
+  }
   return vector;
 }
 
