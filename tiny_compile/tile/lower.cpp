@@ -178,16 +178,16 @@ void keep_pass(Lowering& l, const std::vector<int>& pass, const std::vector<int>
 }
 
 // Steps of a pass that go over the elements together, and what is kept of these.
-struct Group {
+struct StepGroup {
   std::vector<int> reductions, stores, keep;
 };
 
 // Those that take only what is kept go after the others, each for itself: a thread has no registers for the
 // elements of many.
-std::vector<Group> apart(const Lowering& l, const std::vector<int>& reductions,
-                         const std::vector<int>& stores, const std::vector<int>& keep,
-                         const Share& k) {
-  std::vector<Group> groups = {{{reductions[0]}, stores, keep}};
+std::vector<StepGroup> apart(const Lowering& l, const std::vector<int>& reductions,
+                             const std::vector<int>& stores, const std::vector<int>& keep,
+                             const Share& k) {
+  std::vector<StepGroup> groups = {{{reductions[0]}, stores, keep}};
   for (auto s = reductions.begin() + 1; s != reductions.end(); ++s) {
     if (!needs_only(l, {*s}, keep) || k.turns > 1 || elements_held(l, k) < kMany)
       groups[0].reductions.push_back(*s);
@@ -234,7 +234,7 @@ Body store_computed(Lowering& l, const std::vector<int>& stores, const Share& k)
 }
 
 // One group's elements, and what is stored of them.
-Body elements_of_group(Lowering& l, const Reductions& reductions, const Group& group,
+Body elements_of_group(Lowering& l, const Reductions& reductions, const StepGroup& group,
                        std::map<int, int>& arrays, const Share& k, bool asks_ahead) {
   std::vector<int> roots = group.keep;
   for (int s : group.reductions) roots.push_back(l.kernel.steps[s].value);
@@ -278,7 +278,8 @@ void reduce_pass(Lowering& l, const std::vector<int>& pass, const std::vector<in
   std::map<int, int> arrays;  // of what is kept
   Body body;
   bool is_first = true;
-  for (const Group& group : apart(l, reductions.own(), stores_of(l.kernel, pass), keep, k)) {
+  for (const StepGroup& group :
+       apart(l, reductions.own(), stores_of(l.kernel, pass), keep, k)) {
     append(body, elements_of_group(l, reductions, group, arrays, k, is_first && pass[0] == 0));
     for (const auto& [id, array] : arrays) l.kept[id] = {array, l.inner};
     for (int s : group.reductions) append(body, reductions.reduce(s));
