@@ -398,3 +398,19 @@ TEST_CASE("a warp has a chunk of long columns where there are many of both", "[s
   CHECK_THAT(sum_down("f32[9000,20001]", "f32[20001]"),
              ContainsSubstring("register 32 · warp 32"));
 }
+
+TEST_CASE("long rows that are read again share a cluster until L2 keeps them", "[schedule]") {
+  const auto normalise = [](const std::string& type, const std::string& sums) {
+    return on_gpu("(%0 x: " + type + ") {\n%1: " + sums +
+                  " = sum %0 {axes=[1], keepdim=1}\n%2: " + type + " = expand %1\n%3: " + type +
+                  " = div %0, %2\nreturn %3\n}");
+  };
+  CHECK_THAT(normalise("f32[200,200000]", "f32[200,1]"),  // .8 MB each
+             ContainsSubstring("serial 2 · cluster 8 · warp 16"));
+  CHECK_THAT(normalise("f32[320,135000]", "f32[320,1]"),
+             ContainsSubstring("serial 4 · cluster 4 · warp 16"));
+  CHECK_THAT(normalise("bf16[300,135000]", "bf16[300,1]"),
+             ContainsSubstring("cluster 2 · warp 16"));
+  CHECK_THAT(normalise("bf16[100,135000]", "bf16[100,1]"),  // stay there
+             !ContainsSubstring("cluster"));
+}

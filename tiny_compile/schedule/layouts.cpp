@@ -50,9 +50,11 @@ constexpr int64_t kRowWarps = 4;     // of a block where lanes are elements
 constexpr int64_t kFewRowWarps = 2;  // where each has 64 elements a lane
 constexpr int64_t kMostOfRow = 16;   // warps of a block of a cluster that hold a row
 constexpr int64_t kMostRead = 12;    // of one that reads a row once, each a chunk
-constexpr int64_t kWaiting = 5;      // blocks of a cluster
-constexpr int64_t kOtherRegisters = 32;   // of a thread of theirs, beside what it holds
-constexpr int64_t kForOneValue = 48;      // that a thread of theirs needs, which holds one,
+constexpr int64_t kMostExchanged = 16;   // of a row in turns: blocks times its long reductions
+constexpr int64_t kInTurns = 2;          // blocks of 16 warps that a multiprocessor has of them
+constexpr int64_t kWaiting = 5;          // blocks of a cluster
+constexpr int64_t kOtherRegisters = 32;  // of a thread of theirs, beside what it holds
+constexpr int64_t kForOneValue = 48;     // that a thread of theirs needs, which holds one,
 constexpr int64_t kForExponentials = 56;  // or adds up exponentials
 constexpr int64_t kWaitingDivided = 4;    // that divide by one number: it takes registers
 constexpr double kFar = 16;               // lines of an access: elements lie apart
@@ -233,6 +235,27 @@ bool has_symbolic_places(const Kernel& kernel) {
                      [](const Step& s) { return has_size(s.index); });
 }
 
+// Longer than a cluster holds: in turns, and read again. A cluster has so many blocks that the rows which
+// are gone over at a time stay in L2 until then, and that half of the multiprocessors have one; not more than
+// their exchanges are worth. (H200, softmax of f32[200,200000] by 1, 2, 4, 8 blocks: .217, .223, .204, .161
+// ms; of bf16[140,300000] .237, .189, .160, .163; batch norm of f32[1024,1024,14,14] .232, .218, .196 by 1,
+// 2, 4; group norm of f32[16,64,112,112], whose rows stay there anyhow, .061, .072 by 1, 2; batch norm with
+// gradients of f16[184,320,28,28], five reductions, .294, .249, .303, .387.)
+Deal hold_in_turns(const Machine& machine, const Outline& shape, const Along& loops) {
+  Deal d = hold_chunks(loops, kMostOfRow);
+  const int64_t turns = power_of_two_from(ceil_divide(shape.longest, kChunk)) / kMostOfRow,
+                worth = kMostExchanged / std::max<int64_t>(1, shape.long_reductions),
+                most = std::min({machine.cluster, turns, worth});
+  const auto is_near = [&] {
+    const int64_t at_a_time = kInTurns * machine.multiprocessors / d.cluster;
+    return std::min(shape.rows, at_a_time) * shape.bytes <= machine.l2 / 6 * 5;
+  };
+  while (2 * d.cluster <= most &&
+         (2 * shape.rows * d.cluster <= machine.multiprocessors || !is_near()))
+    d.cluster *= 2;
+  return d;
+}
+
 // Long ones that are held: a warp has a chunk, of a cluster's blocks where those are more than a block's
 // warps; and in turns, where they are more than a cluster's.
 Deal hold_in_clusters(const Machine& machine, const Outline& shape, const Along& loops) {
@@ -240,7 +263,7 @@ Deal hold_in_clusters(const Machine& machine, const Outline& shape, const Along&
   Deal d = hold_chunks(loops, chunks);
   while (2 * d.cluster <= machine.cluster && chunks > kBlockWarps * d.cluster) d.cluster *= 2;
   d.warps = ceil_divide(chunks, d.cluster);
-  if (d.warps > kMostOfRow) return hold_chunks(loops, kMostOfRow);
+  if (d.warps > kMostOfRow) return hold_in_turns(machine, shape, loops);
   if (d.cluster > 1) d.resident = waiting_blocks(machine, shape, d);
   return d;
 }
@@ -266,8 +289,9 @@ Deal share_rows(const Machine& machine, const Kernel& kernel, const Outline& sha
     return hold_parts_by_warps(shape, loops);
   if (is_even && fits_in_chunks(shape)) return hold_chunks(loops, chunks);
   if (has_parts && is_one && chunks <= kBlockWarps) return hold_alone(machine, loops, chunks);
-  if (has_parts || (is_one && chunks <= kBlockWarps))  // in turns, where they are many
-    return hold_chunks(loops, chunks > kBlockWarps ? 2 * kBlockWarps : chunks);
+  if (has_parts && chunks > kMostOfRow) return hold_in_turns(machine, shape, loops);
+  if (has_parts || (is_one && chunks <= kBlockWarps))
+    return hold_chunks(loops, chunks > kBlockWarps ? kMostOfRow : chunks);
   if (chunks == 2 && shape.rows < kRowWarps * machine.multiprocessors)
     return hold_by_few(shape, loops);
   return chunks == 2 && holds_by_warps(shape) ? hold_by_warps(loops)

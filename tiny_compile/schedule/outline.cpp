@@ -28,6 +28,13 @@ bool reads_rows_of_tables(const Kernel& kernel, const std::vector<uint64_t>& axe
   return std::any_of(kernel.scalars.begin(), kernel.scalars.end(), is_one);
 }
 
+int64_t elements_along(const Kernel& kernel, uint64_t axes) {
+  int64_t elements = 1;
+  for (size_t a = 0; a < kernel.axes.size(); a++)
+    if ((axes >> a & 1) != 0) elements *= kernel.axes[a].extent.constant();
+  return elements;
+}
+
 }  // namespace
 
 bool has_symbolic_sizes(const Kernel& kernel) {
@@ -42,8 +49,8 @@ Outline outline_of(const Kernel& kernel) {
   outline.rows = row_count(kernel).constant();
   for (const Step& step : kernel.steps) {
     outline.longest = std::max(outline.longest, elements_of(kernel, step.inner));
-    outline.reductions += step.kind == StepKind::Reduce && !step.inner.empty();
     if (step.kind == StepKind::Reduce && !step.inner.empty()) {
+      outline.reductions++;
       const DType operand = kernel.scalars[step.value].dtype;
       outline.exact = outline.exact && is_exact(step.op, accumulator(step.op, operand));
       outline.places = outline.places || is_arg(step);
@@ -51,11 +58,19 @@ Outline outline_of(const Kernel& kernel) {
     outline.exponentials = outline.exponentials || step.op == Op::sum_exp;
     outline.writes = outline.writes || (!makes_register(step) && !step.inner.empty());
   }
+  outline.long_reductions =
+      std::count_if(kernel.steps.begin(), kernel.steps.end(), [&](const Step& s) {
+        return s.kind == StepKind::Reduce && elements_of(kernel, s.inner) == outline.longest;
+      });
   const std::vector<uint64_t> axes = axes_of_scalars(kernel);
   const uint64_t of_rows = (uint64_t{1} << kernel.rows) - 1;
-  for (size_t id = 0; id < axes.size(); id++)
-    outline.loads += kernel.scalars[id].kind == ScalarKind::Load && (axes[id] & of_rows) != 0 &&
-                     (axes[id] & ~of_rows) != 0;
+  for (size_t id = 0; id < axes.size(); id++) {
+    const Scalar& s = kernel.scalars[id];
+    if (s.kind != ScalarKind::Load || (axes[id] & of_rows) == 0 || (axes[id] & ~of_rows) == 0)
+      continue;
+    outline.loads++;
+    outline.bytes += size_of(s.dtype) * elements_along(kernel, axes[id] & ~of_rows);
+  }
   outline.costly = outline.exponentials;
   for (size_t id = 0; id < axes.size(); id++)
     outline.costly =

@@ -13,9 +13,11 @@ struct Outline {
   int64_t streams = 1;            // values of an element that are held at a time,
   int64_t words = 1;              // and the words that they take
   int reductions = 0;
-  int64_t loads = 0;          // of an element, whose places rows and loops name
-  bool exponentials = false;  // it adds up some
-  bool costly = false;        // something is computed of each element that takes long
+  int64_t long_reductions = 0;  // of the longest loops
+  int64_t loads = 0;            // of an element, whose places rows and loops name,
+  int64_t bytes = 0;            // and what all of a row's are
+  bool exponentials = false;    // it adds up some
+  bool costly = false;          // something is computed of each element that takes long
   bool divides = false;
   bool chosen = false;  // data says which row of a table each is of
   bool held = false;    // elements are wanted again by a later pass,
