@@ -257,6 +257,20 @@ TEST_CASE("a quotient by a divisor of many is what IEEE divides", "[prelude]") {
   }
 }
 
+TEST_CASE("a quotient is right for all 2^23 significands", "[prelude]") {
+  for (const float value :
+       {3.0f, 9.0f, 127.0f, 0x1.6a09e6p+0f, 0x1.fffffep+0f, 0x1.fffffcp+0f}) {
+    const tc_divisor by = tc_divide_by(value);
+    int64_t wrong = 0;
+    for (unsigned significand = 0; significand < 1u << 23; significand++) {
+      const float a = tc_from_bits(0x3f800000u | significand);
+      wrong += tc_quotient(a, by) != a / value;
+    }
+    CAPTURE(value);
+    CHECK(wrong == 0);
+  }
+}
+
 TEST_CASE("odd functions keep the sign of zero", "[prelude]") {
   for (const float zero : {0.0f, -0.0f}) {
     const bool sign = std::signbit(zero);

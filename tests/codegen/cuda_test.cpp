@@ -140,6 +140,19 @@ TEST_CASE("a matmul is tiled, with its epilogue; scans and scatters keep their o
   check_compiles(scan);
 }
 
+TEST_CASE("elements are divided by a number without a reciprocal of each", "[cuda]") {
+  const auto by = [](const std::string& number) {
+    return cuda_of("graph g(%0 x: f32[64,128]) {\n  %1: f32[] = constant {value=" + number +
+                   "}\n  %2: f32[64,128] = expand %1\n  %3: f32[64,128] = div %0, %2\n" +
+                   "  return %3\n}\n");
+  };
+  const Source nine = by("9.0");
+  CHECK_THAT(nine.text, ContainsSubstring("tc_divide_by(0x1.2p+3f))"));
+  check_compiles(nine);
+  for (const char* number : {"-9.0", "1e-30", "inf"})  // which IEEE's division alone does
+    CHECK_THAT(by(number).text, !ContainsSubstring("tc_divide_by"));
+}
+
 TEST_CASE("programs emitted together share a text, and the kernels that are the same",
           "[cuda]") {
   const Program ten = program_of(parse_graph(row_sum(10, 100)));

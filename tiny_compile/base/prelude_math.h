@@ -259,14 +259,14 @@ TC_FN tc_divisor tc_divide_by(float value) {
   return tc_divisor{value, 1.0f / value, usual ? 0x1p+60f : -1.0f};
 }
 
-// a / value as IEEE rounds it, where tc_divides: the nearest reciprocal and a quotient corrected
-// once make the second correction exact (Markstein, Computation of elementary functions, 1990).
-// The signs are such that -0 stays -0; it is the inverse that is negated, because g++ takes
-// -fma(x, y, z) for fma(-x, y, -z), whose zero has the other sign.
+// a / value as IEEE rounds it, where tc_divides: with the nearest reciprocal one correction is enough
+// (Brisebarre, Muller and Raina, Accelerating correctly rounded floating-point division when the
+// divisor is known in advance, 2004, after Markstein). The signs are such that -0 stays -0; it is
+// the inverse that is negated, because g++ takes -fma(x, y, z) for fma(-x, y, -z), whose zero has
+// the other sign.
 TC_FN float tc_quotient(float a, tc_divisor by) {
   const float rough = a * by.inverse;
-  const float near = tc_fma(tc_fma(rough, by.value, -a), -by.inverse, rough);
-  return tc_fma(tc_fma(near, by.value, -a), -by.inverse, near);
+  return tc_fma(tc_fma(rough, by.value, -a), -by.inverse, rough);
 }
 
 TC_FN bool tc_divides(float a, tc_divisor by) {

@@ -57,6 +57,13 @@ bool is_call(const Kernel& kernel, const Scalar& scalar) {
          !function_of(scalar).empty();
 }
 
+// A number that tc_quotient divides by.
+bool is_usual(const Scalar& divisor) {
+  if (divisor.kind != ScalarKind::Constant) return false;
+  const double value = divisor.value.as_double();
+  return value >= 0x1p-60 && value <= 0x1p60;
+}
+
 }  // namespace
 
 CudaText::CudaText(const Program& p, const Kernel& k, Starts starts)
@@ -83,7 +90,10 @@ CudaText::CudaText(const Program& p, const Kernel& k, Starts starts)
     }
     const std::string b = scalars.name(scalar.operands[1]);
     if (form == Form::Slow) return str(calls("tc_divided"), "_slowly(", a, ", ", b, ")");
-    return str(calls("tc_divided"), "(", a, ", by_", b, form == Form::Fast ? ", exact)" : ")");
+    const std::string by = divisors_.count(scalar.operands[1]) > 0
+                               ? "by_" + b
+                               : str(calls("tc_divide_by"), "(", b, ")");
+    return str(calls("tc_divided"), "(", a, ", ", by, form == Form::Fast ? ", exact)" : ")");
   };
   check_places_once(*this);
   scalars.rounds = [this](int id) { return !unrounded_.count(id); };
@@ -236,7 +246,9 @@ void CudaText::declare_divisor(int scalar) {
 
 bool CudaText::has_fast_form(const Scalar& scalar) const {
   if (scalar.op == Op::exp) return hastens_exp && scalar.dtype == DType::f32;
-  return scalar.op == Op::div && divisors_.count(scalar.operands[1]) > 0;
+  if (scalar.op != Op::div || compute_type(scalar.dtype) != DType::f32) return false;
+  return divisors_.count(scalar.operands[1]) > 0 ||
+         is_usual(kernel.scalars[scalar.operands[1]]);
 }
 
 std::string CudaText::place(const Step& step) const {
