@@ -2,6 +2,7 @@
 // the interpreter's bits. Clusters are for GPUs alone.
 #include "tests/codegen/cuda_threads.h"
 #include "tests/codegen/emit_programs.h"
+#include "tests/codegen/scheduled.h"
 #include "tiny_compile/loops/interpreter.h"
 #include "tiny_compile/runtime/nvrtc.h"
 
@@ -98,6 +99,22 @@ TEST_CASE("schedule rows: a row each thread, whatever it does of it", "[codegen]
         return Out{(i[0] - i[0].mean(1, true)).to(bfloat16), argmax(i[0], 1)};
       },
       {randn({37, 60})}, "rows", without_layouts());
+}
+
+TEST_CASE("products thread by thread, however large a tile is", "[codegen][threads]") {
+  const auto product = [](In i) { return Out{relu(matmul(i[0], i[1]))}; };
+  const std::pair<int, int> tiles[] = {{1, 16}, {2, 8}, {2, 64}, {4, 4},
+                                       {4, 16}, {8, 2}, {8, 32}};
+  for (const auto& [each, slice] : tiles) {
+    CAPTURE(each, slice);
+    const Pipeline pipeline = scheduled([&](Schedule& s) { s.each = each, s.slice = slice; });
+    for (const auto& [rows, depth, columns] :
+         {std::array<int64_t, 3>{37, 19, 71}, {3, 1, 9}, {129, 33, 17}}) {
+      const Staged all =
+          check_bits(product, {randn({2, rows, depth}), randn({2, depth, columns})}, pipeline);
+      CHECK(all.program.kernels[0].schedule->each == each);
+    }
+  }
 }
 
 TEST_CASE("equal kernels thread by thread: they share a function", "[codegen][threads]") {

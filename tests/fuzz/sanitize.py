@@ -525,6 +525,8 @@ GRAPHS = {
     "normal f32 [130,257]": normal(130, 257),
     # matmuls of our own (tiles of 64 and of 128, whole and not), and what stands between two
     "matmul f32 [300,70] by [70,260]": multiplied("f32", 300, 70, 260),
+    "matmul f32 [2040,9] by [9,2045]": multiplied("f32", 2040, 9, 2045),
+    "matmul f32 [510,17] by [17,1020]": multiplied("f32", 510, 17, 1020),
     "matmul bf16 [256,64] by [64,256]": multiplied("bf16", 256, 64, 256),
     "matmul f32 3 of [65,41] by [41,67]": multiplied("f32", 65, 41, 67, batch=3),
     "matmul f64 3 of [65,40] by [40,67]": multiplied("f64", 65, 40, 67, batch=3),

@@ -266,6 +266,28 @@ TEST_CASE("a schedule that cannot be obeyed is refused", "[loops][refused]") {
   require_refused(one_kernel("    store y[0] = load x0[0]\n    schedule pointwise", ""), "");
 }
 
+TEST_CASE("a product's tiles are what threads can stage and shared memory holds",
+          "[loops][refused]") {
+  const auto product = [](const std::string& schedule) {
+    return "program f on cuda {\n  input a: f64[70,90]\n  input b: f64[90,80]\n  output y: "
+           "f64[70,80]\n  kernel k rows(i0: 70, i1: 80) {\n    r0: f64 = dot(j0: 90) load "
+           "a[i0*90 + j0], load b[i1 + j0*80]\n    store y[i0*80 + i1] = r0\n    schedule " +
+           schedule + "\n  }\n  launch k\n  return y\n}";
+  };
+  for (const char* legal : {"tiles", "tiles each=8 slice=8", "tiles each=2 slice=32",
+                            "tiles each=1", "tiles each=8 slice=16"})
+    require_accepted(product(legal));
+  require_refused(product("tiles each=3"), "each=3: 1, 2, 4 or 8 rows and columns of a thread");
+  require_refused(product("tiles each=0"), "each=0: 1, 2, 4 or 8");
+  require_refused(product("tiles each=2 slice=4"),
+                  "slice=4: a power of two, from 8 on with each=2");
+  require_refused(product("tiles slice=24"), "slice=24: a power of two, from 4 on");
+  require_refused(product("tiles each=8 slice=32"),
+                  "slice=32: 67584 bytes of shared memory, of which a block has 49152");
+  require_refused(product("tiles each=1048577"), "each=1048576: 1, 2, 4 or 8");
+  require_refused(product("rows each=8"), "schedule each=8 is for tiles on cuda");
+}
+
 TEST_CASE("a field of a schedule that nobody reads is refused", "[loops][refused]") {
   const std::string cuda = " on cuda";
   require_refused(with_schedule("rows lanes=32"),

@@ -61,6 +61,22 @@ TEST_CASE("what the policy lays out is among the legal layouts", "[enumerate]") 
   }
 }
 
+TEST_CASE("a product of a GPU has tiles of several sizes to choose from", "[enumerate]") {
+  const Program program =
+      run_pipeline(until(default_pipeline(), "schedule"),
+                   parse_graph("graph f(%0 x: f32[512,64], %1 y: f32[64,300]) {\n  %2: "
+                               "f32[512,300] = matmul %0, %1\n  return %2\n}\n"),
+                   true, Target::Cuda)
+          .program;
+  CHECK(str(*program.kernels[0].schedule) == "tiles each=2 slice=32");
+  const std::vector<Schedule> list = enumerate(program, program.kernels[0]);
+  CHECK(has(list, *program.kernels[0].schedule));
+  const auto tiles = std::count_if(list.begin(), list.end(), [](const Schedule& s) {
+    return s.strategy == Strategy::Tiles;
+  });
+  CHECK(tiles == 9);
+}
+
 TEST_CASE("a list of schedules has an end", "[enumerate]") {
   const Program program =
       scheduled("sum %0 {axes=[0]}", "f32[2048,65536]", "f32[65536]", Target::Cuda);

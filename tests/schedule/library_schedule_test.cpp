@@ -76,10 +76,10 @@ TEST_CASE("candidates of a product: the library, generated tiles, its algorithms
   const std::vector<Schedule> all = candidates(program, program.kernels[0], 16);
   CHECK(all[0] == *program.kernels[0].schedule);
   const auto count = [&](auto is) { return std::count_if(all.begin(), all.end(), is); };
-  CHECK(count([](const Schedule& s) { return s.strategy == Strategy::Tiles; }) == 1);
+  CHECK(count([](const Schedule& s) { return s.strategy == Strategy::Tiles; }) == 4);
   CHECK(count([](const Schedule& s) { return s.algorithm > 0; }) == 7);
   CHECK(count([](const Schedule& s) { return s.split_k > 0; }) == 4);
-  CHECK(all.size() == 13);
+  CHECK(all.size() == 16);
   CHECK(estimate(program, program.kernels[0]).total() <
         estimate(product(Matmul::Generated), product(Matmul::Generated).kernels[0]).total());
 }

@@ -414,3 +414,15 @@ TEST_CASE("long rows that are read again share a cluster until L2 keeps them", "
   CHECK_THAT(normalise("bf16[100,135000]", "bf16[100,1]"),  // stay there
              !ContainsSubstring("cluster"));
 }
+
+TEST_CASE("a product's tiles are as large as leaves all multiprocessors one", "[schedule]") {
+  const auto product = [](int64_t rows, int64_t columns, const std::string& dtype) {
+    return on_gpu(str("(%0 x: ", dtype, "[", rows, ",64], %1 y: ", dtype, "[64,", columns,
+                      "]) {\n%2: ", dtype, "[", rows, ",", columns,
+                      "] = matmul %0, %1\nreturn %2\n}"));
+  };
+  CHECK(product(4096, 4096, "f32") == "tiles each=8 slice=8");
+  CHECK(product(1024, 1024, "f32") == "tiles");
+  CHECK(product(512, 512, "bf16") == "tiles each=2 slice=32");
+  CHECK(product(4096, 4096, "f64") == "tiles");
+}

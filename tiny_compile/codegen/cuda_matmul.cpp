@@ -1,6 +1,6 @@
-// How does a block multiply? It keeps a tile of the result in registers, 8 x 8 (or 4 x 4) a
-// thread, and walks along k: a slice of each operand goes to shared memory, every thread reads
-// its rows and columns of it. Each product is one fma, k ascending, as the contract asks; the
+// How does a block multiply? It keeps a tile of the result in registers, as many rows and columns a
+// thread as the schedule says, and walks along k: a slice of each operand goes to shared memory,
+// every thread reads its rows and columns of it. Each product is one fma, k ascending, as the contract asks; the
 // last slice stops where k does, because adding 0 * 0 would turn a -0 into +0.
 //
 //   for k0: a[k][m] = .., b[k][n] = ..;  for k: acc[i][j] = fma(a[k][m_i], b[k][n_j],
@@ -27,10 +27,9 @@ class MatmulWriter {
     n_ = kernel_.rows - 1;
     rows_ = m_ >= 0 ? kernel_.axes[m_].extent : Expr(1);
     columns_ = kernel_.axes[n_].extent;
-    each_ =
-        rows_.bounds().high >= 256 && columns_.bounds().high >= 256 && type_ == "float" ? 8 : 4;
+    each_ = schedule_of(kernel_).each;
+    slice_ = schedule_of(kernel_).slice;
     tile_ = 16 * each_;
-    slice_ = each_ == 8 ? 8 : 16;
   }
 
   KernelEntry write(const std::string& function) {
@@ -61,6 +60,12 @@ class MatmulWriter {
  private:
   const Step& dot() const { return kernel_.steps[dot_]; }
 
+  // A thread's row or column number i of the tile: four next to each other are one access.
+  std::string own(const std::string& i, const std::string& thread) const {
+    if (each_ < 4) return str(each_, " * ", thread, " + ", i);
+    return str("64 * (", i, " / 4) + 4 * ", thread, " + ", i, " % 4");
+  }
+
   void write_slices() {
     out_.open(str("for (int k0 = 0; k0 < ", c_operand(depth_), "; k0 += ", slice_, ")"));
     write_load("a", m_, rows_, "first_row", dot().value);
@@ -77,8 +82,8 @@ class MatmulWriter {
     out_.line(str(type_, " left[", each_, "], right[", each_, "];"));
     out_.line("#pragma unroll");
     out_.open(str("for (int i = 0; i < ", each_, "; i++)"));
-    out_.line("left[i] = a[k][64 * (i / 4) + 4 * y + i % 4];");
-    out_.line("right[i] = b[k][64 * (i / 4) + 4 * x + i % 4];");
+    out_.line("left[i] = a[k][" + own("i", "y") + "];");
+    out_.line("right[i] = b[k][" + own("i", "x") + "];");
     out_.close();
     out_.line("#pragma unroll");
     out_.line(str("for (int i = 0; i < ", each_, "; i++)"));
@@ -136,12 +141,12 @@ class MatmulWriter {
     }
     out_.line("#pragma unroll");
     out_.open(str("for (int i = 0; i < ", each_, "; i++)"));
-    const std::string row = "first_row + 64 * (i / 4) + 4 * y + i % 4";
+    const std::string row = "first_row + " + own("i", "y");
     out_.line(str("if (", row, " >= ", c_operand(rows_), ") break;"));
     if (m_ >= 0) text_.declare(kernel_.axes[m_].name, row);
     out_.line("#pragma unroll");
     out_.open(str("for (int j = 0; j < ", each_, "; j++)"));
-    text_.declare(kernel_.axes[n_].name, "first_column + 64 * (j / 4) + 4 * x + j % 4");
+    text_.declare(kernel_.axes[n_].name, "first_column + " + own("j", "x"));
     out_.line(str("if (", kernel_.axes[n_].name, " >= ", c_operand(columns_), ") break;"));
     const std::string sum = rounded(text_.calls, dtype_, "sum[i][j] + 0");
     out_.line(str("const ", type_, " r", dot_, " = ", sum, ";"));

@@ -24,6 +24,7 @@ namespace {
 constexpr int64_t kKilo = 1 << 10, kMega = 1 << 20;
 constexpr int64_t kMostCores = 4096;
 constexpr int64_t kFewestBlocks = 16;
+constexpr int64_t kWorkOfByte = 1024;  // of a vector: operations while work is handed over
 constexpr const char* kPresets = "h200, h100, a100, rtx4090 and cpu:N, of N cores";
 
 struct Field {
@@ -216,6 +217,8 @@ int64_t threads_to_fill(const Machine& machine) {
 int64_t rows_to_fill(const Machine& machine) {
   return target_of(machine) == Target::Cuda ? 4 * blocks_to_fill(machine) : 32 * machine.cores;
 }
+
+int64_t work_of_thread(const Machine& machine) { return kWorkOfByte * machine.vector; }
 
 int64_t blocks_held(const Machine& machine, int64_t threads, int64_t registers) {
   const int64_t held =

@@ -24,6 +24,8 @@ std::vector<ScheduleField> fields(const Schedule& s) {
           {"keep", s.keep, d.keep, {s.strategy == Layouts ? Cuda : Cpp}, {Rows, Layouts}},
           {"stream", s.stream, d.stream, {Cpp}, {Pointwise, Rows, Columns}},
           {"grain", s.grain, d.grain, {Cpp}, {Pointwise, Rows, Columns, Tiles}},
+          {"each", s.each, d.each, {Cuda}, {Tiles}},
+          {"slice", s.slice, d.slice, {Cuda}, {Tiles}},
           {"algorithm", s.algorithm, d.algorithm, {Cuda}, {Library}},
           {"split_k", s.split_k, d.split_k, {Cuda}, {Library}},
           {"resident", s.resident, d.resident, {Cuda}, {Pointwise, Layouts}},
@@ -57,6 +59,8 @@ bool set_field(Schedule& s, std::string_view name, int64_t value) {
   if (name == "keep") return s.keep = value != 0, true;
   if (name == "stream") return s.stream = value != 0, true;
   if (name == "grain") return s.grain = value, true;
+  if (name == "each") return s.each = small, true;
+  if (name == "slice") return s.slice = small, true;
   if (name == "algorithm") return s.algorithm = small, true;
   if (name == "split_k") return s.split_k = small, true;
   if (name == "resident") return s.resident = small, true;

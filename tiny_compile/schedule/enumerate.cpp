@@ -57,6 +57,8 @@ std::vector<int64_t> values_of(const ScheduleField& field, const Extents& e) {
   if (name == "keep") return e.loops > 1 ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{1};
   if (name == "stream") return {0, 1};
   if (name == "grain") return powers(1, e.rows, 16);
+  if (name == "each") return {4, 8, 2};
+  if (name == "slice") return {16, 8, 32};
   if (name == "algorithm") return {0, 1, 2, 3, 4, 5, 6, 7};
   if (name == "split_k") return {0, 2, 4, 8, 16};
   return {field.otherwise};

@@ -14,6 +14,7 @@
 #include "tiny_compile/loops/bounds.h"
 #include "tiny_compile/loops/kept_values.h"
 #include "tiny_compile/loops/point_packs.h"
+#include "tiny_compile/schedule/rates.h"
 
 namespace tiny_compile {
 namespace {
@@ -26,7 +27,6 @@ constexpr int64_t kLeastWarps = 2;
 constexpr int64_t kSlabs = 4;
 constexpr int64_t kWarpsOfSlabs = 4, kBlockOfSlabs = kLanes * kWarpsOfSlabs;
 constexpr int kCostly = 30;     // instructions, about
-constexpr int64_t kHeavy = 6;   // instructions a byte: gelu, not silu(g) * u
 constexpr int64_t kLine = 128;  // bytes of memory that a warp is given at a time
 constexpr int64_t kNear = 8;    // elements between neighbours' windows
 constexpr double kOfPack = 16;  // lines that take as long as what is done once a pack
@@ -56,8 +56,9 @@ bool reads_packs(const Program& program, const Kernel& kernel, int vector) {
   });
 }
 
-// What all rows read is in the caches, and its bytes do not count.
-bool is_heavy(const Kernel& kernel) {
+// Whether its arithmetic takes longer than memory does: on an H200 gelu, not silu(g) * u. What all rows read
+// is in the caches, and its bytes do not count.
+bool is_heavy(const Machine& machine, const Kernel& kernel) {
   int64_t instructions = 0, bytes = 0;
   for (const Scalar& scalar : kernel.scalars) {
     const auto steps_along = [&](const Axis& row) {
@@ -70,7 +71,9 @@ bool is_heavy(const Kernel& kernel) {
       instructions += scalar.op == Op::gelu ? 2 * kCostly : is_costly(scalar) ? kCostly : 1;
   }
   for (const Step& step : kernel.steps) bytes += size_of(step.dtype);
-  return instructions > kHeavy * bytes;
+  const Rates rates = rates_of(machine);
+  return static_cast<double>(instructions) * rates.bytes >
+         static_cast<double>(bytes) * rates.instructions;
 }
 
 // Registers of the packs that a thread reads and writes; what is written is held as floats.
@@ -178,7 +181,7 @@ int vector_of(const Program& program, const Kernel& kernel, int most) {
 // Where every thread that the GPU holds has a pack in each of the slabs.
 bool wants_slabs(const Program& program, const Kernel& kernel) {
   const PointPacks packs = point_packs_of(program, kernel, false);
-  const bool wants_some = !packs.chosen.empty() || is_heavy(kernel);
+  const bool wants_some = !packs.chosen.empty() || is_heavy(program.machine, kernel);
   return wants_some &&
          packs.count.constant() / packs.vector >= kSlabs * threads_to_fill(program.machine);
 }

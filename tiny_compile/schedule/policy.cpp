@@ -7,8 +7,7 @@
 #include "tiny_compile/schedule/policy.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
+#include <cstdlib>
 #include <set>
 
 #include "tiny_compile/base/integer.h"
@@ -32,18 +31,18 @@
 #include "tiny_compile/loops/split_sort.h"
 #include "tiny_compile/schedule/layouts.h"
 #include "tiny_compile/schedule/points.h"
+#include "tiny_compile/schedule/product_tiles.h"
 #include "tiny_compile/schedule/sized_layouts.h"
 #include "tiny_compile/schedule/turned.h"
 
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kWorkPerThread = 32768;  // scalar operations worth a hand-off to a thread
-constexpr int64_t kNear = 8;               // elements that a line of memory holds, at least
-constexpr int64_t kFewResults = 8;         // of a batch: not worth packing for
-constexpr int64_t kPiecesOfCore = 16;      // as runtime/shares hands out
-constexpr int64_t kLeastStrip = 256;       // lanes: shorter stretches of memory are slow
-constexpr int64_t kShortLoop = 16;         // elements: less than a vector or two
+constexpr int64_t kNear = 8;           // elements that a line of memory holds, at least
+constexpr int64_t kFewResults = 8;     // of a batch: not worth packing for
+constexpr int64_t kPiecesOfCore = 16;  // as runtime/shares hands out
+constexpr int64_t kLeastStrip = 256;   // lanes: shorter stretches of memory are slow
+constexpr int64_t kShortLoop = 16;     // elements: less than a vector or two
 
 // Of a size without a bound, more than any machine has, which sums and products can hold.
 int64_t at_most(const Expr& count) { return std::min(count.bounds().high, int64_t{1} << 40); }
@@ -180,7 +179,8 @@ Schedule choose(const Program& program, const Kernel& kernel) {
   schedule.strategy = choose_strategy(program, kernel);
   const bool in_columns = schedule.strategy == Strategy::Columns;
   if (const auto layouts = layouts_of(program, kernel, in_columns)) return *layouts;
-  if (program.target == Target::Cuda || schedule.strategy == Strategy::Tiles) return schedule;
+  if (schedule.strategy == Strategy::Tiles) return product_tiles(program, kernel);
+  if (program.target == Target::Cuda) return schedule;
   int64_t unit = work_per_row(kernel);
   if (schedule.strategy == Strategy::Columns) {
     schedule.lanes = columns_lanes(program.machine, kernel);
@@ -189,7 +189,7 @@ Schedule choose(const Program& program, const Kernel& kernel) {
   if (schedule.strategy == Strategy::Rows)
     schedule.unroll = reads_much_once(program, kernel) ? 1 : 8;
   schedule.stream = writes_large_outputs(program, kernel);
-  schedule.grain = std::max<int64_t>(1, kWorkPerThread / unit);
+  schedule.grain = std::max<int64_t>(1, work_of_thread(program.machine) / unit);
   return schedule;
 }
 
