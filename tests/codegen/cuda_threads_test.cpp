@@ -330,6 +330,13 @@ TEST_CASE("exponentials of halves: a row's maximum says whether all are in range
   }
 }
 
+TEST_CASE("an exponential that is stored beside a softmax is not below its maximum",
+          "[codegen][threads]") {
+  const auto both = [](In i) { return Out{softmax(i[0], 1), exp(i[0])}; };
+  manual_seed(43);
+  check_bits(both, {randn({3, 3000}) * 30.0});
+}
+
 TEST_CASE("several rows a warp: no lane meets the others in a branch of its row's own",
           "[codegen][threads]") {
   manual_seed(15);

@@ -12,6 +12,7 @@
 #include "tiny_compile/tile/lower.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -149,9 +150,10 @@ std::vector<Work> read_early(Lowering& l, const std::vector<int>& ids, const Sha
   if (early.empty()) return staged;
   Body each;
   const std::map<int, int> arrays = add_arrays(l, k, early, false, each);
-  staged.insert(staged.begin(), {over_elements(l, early, l.inner, k, each, {}, false)});
+  std::vector<Work> all = {{over_elements(l, early, l.inner, k, each, {}, false)}};
+  std::move(staged.begin(), staged.end(), std::back_inserter(all));
   for (const auto& [id, array] : arrays) l.kept[id] = {array, l.inner};
-  return staged;
+  return all;
 }
 
 // In front of a pass that stores, by threads without a row too: what they keep they go on with.
@@ -258,10 +260,12 @@ Body elements_of_group(Lowering& l, const Reductions& reductions, const StepGrou
   }
   const std::map<int, int> kept_now = add_arrays(l, k, group.keep, true, each);
   arrays.insert(kept_now.begin(), kept_now.end());
-  const bool hastens = has_shortcuts(l, ids, l.inner);
-  works.push_back({compute_ahead(l, group.stores, ids, k, std::move(each)), hastens});
-  if (hastens) works.back().highest = highest_exponent(l, ids, k, body);
-  works.back().is_costly = has_costly(l, ids, l.inner);
+  Work work;  // asked before what is stored counts as known
+  work.hastens = has_shortcuts(l, ids, l.inner);
+  if (work.hastens) work.highest = highest_exponent(l, ids, k, body);
+  work.is_costly = has_costly(l, ids, l.inner);
+  work.body = compute_ahead(l, group.stores, ids, k, std::move(each));
+  works.push_back(std::move(work));
   append(body, over_registers(l, k, std::move(works), stages.pieces));
   if (!group.stores.empty()) append(body, store_computed(l, group.stores, k));
   l.kept = kept;
