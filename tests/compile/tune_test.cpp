@@ -7,6 +7,7 @@
 
 #include "tests/catch.h"
 #include "tests/runtime/scratch.h"
+#include "tests/schedule/as_scheduled.h"
 #include "tiny_compile/compile/race.h"
 #include "tiny_compile/compile/tune_memory.h"
 #include "tiny_compile/loops/legal_schedule.h"
@@ -20,9 +21,7 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 Program scheduled(const std::string& graph) {
-  return run_pipeline(until(default_pipeline(), "schedule"), parse_graph("graph f" + graph),
-                      true)
-      .program;
+  return as_scheduled("graph f" + graph, Target::Cpp);
 }
 
 const char* const kSums = R"((%0 x: f32[64,300]) {

@@ -523,7 +523,7 @@ GRAPHS = {
     "dropout f32 [1000,33]": dropout("f32", 1000, 33),
     "dropout bf16 [64,4096]": dropout("bf16", 64, 4096),
     "normal f32 [130,257]": normal(130, 257),
-    # matmuls of our own (tiles of 64 and of 128, whole and not), and what stands between two
+    # matmuls of our own (tiles of 32, of 64 and of 128, whole and not), and what stands between two
     "matmul f32 [300,70] by [70,260]": multiplied("f32", 300, 70, 260),
     "matmul f32 [2040,9] by [9,2045]": multiplied("f32", 2040, 9, 2045),
     "matmul f32 [510,17] by [17,1020]": multiplied("f32", 510, 17, 1020),

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "tests/catch.h"
-#include "tiny_compile/compile/pipeline.h"
+#include "tests/schedule/as_scheduled.h"
 
 using namespace tiny_compile;
 using Catch::Matchers::ContainsSubstring;
@@ -20,9 +20,7 @@ Program softmax(int64_t outer, int64_t count, int64_t rows) {
           "max %0 {axes=[1]}\n  %2", one, "reshape %1\n  %3", whole, "expand %2\n  %4", whole,
           "sub %0, %3\n  %5", whole, "exp %4\n  %6", flat, "sum %5 {axes=[1]}\n  %7", one,
           "reshape %6\n  %8", whole, "expand %7\n  %9", whole, "div %5, %8\n  return %9\n}\n");
-  return run_pipeline(until(default_pipeline(), "schedule"), parse_graph(text), true,
-                      Target::Cuda)
-      .program;
+  return as_scheduled(text);
 }
 
 Layout lanes_from(int64_t registers, int64_t warps, int64_t lanes, int64_t from) {
@@ -80,11 +78,8 @@ TEST_CASE("reductions that read once cost what an H200 took, within a sixth", "[
   const auto microseconds = [](const std::string& op, const std::string& type, int axis,
                                const std::string& result) {
     const Program program =
-        run_pipeline(until(default_pipeline(), "schedule"),
-                     parse_graph(str("graph f(%0 x: ", type, ") {\n  %1: ", result, " = ", op,
-                                     " %0 {axes=[", axis, "]}\n  return %1\n}\n")),
-                     true, Target::Cuda)
-            .program;
+        as_scheduled(str("graph f(%0 x: ", type, ") {\n  %1: ", result, " = ", op,
+                         " %0 {axes=[", axis, "]}\n  return %1\n}\n"));
     double sum = 0;
     for (const Kernel& kernel : program.kernels) sum += estimate(program, kernel).total();
     return sum;
@@ -100,12 +95,8 @@ TEST_CASE("reductions that read once cost what an H200 took, within a sixth", "[
 TEST_CASE("a copy of much memory is bound by its bytes, one of little by its launch",
           "[cost]") {
   const auto of = [](const std::string& type, Target target) {
-    const Program program =
-        run_pipeline(until(default_pipeline(), "schedule"),
-                     parse_graph("graph f(%0 x: " + type + ") {\n  %1: " + type +
-                                 " = neg %0\n  return %1\n}\n"),
-                     true, target)
-            .program;
+    const Program program = as_scheduled(
+        "graph f(%0 x: " + type + ") {\n  %1: " + type + " = neg %0\n  return %1\n}\n", target);
     return estimate(program, program.kernels[0]);
   };
   CHECK(bound_of(of("f32[67108864]", Target::Cuda)) == "bytes");

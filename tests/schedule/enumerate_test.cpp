@@ -5,7 +5,7 @@
 #include <set>
 
 #include "tests/catch.h"
-#include "tiny_compile/compile/pipeline.h"
+#include "tests/schedule/as_scheduled.h"
 #include "tiny_compile/loops/legal_schedule.h"
 
 using namespace tiny_compile;
@@ -14,11 +14,9 @@ namespace {
 
 Program scheduled(const std::string& op, const std::string& type, const std::string& result,
                   Target target, const std::string& sizes = "") {
-  return run_pipeline(until(default_pipeline(), "schedule"),
-                      parse_graph(str("graph f", sizes, "(%0 x: ", type, ") {\n  %1: ", result,
-                                      " = ", op, "\n  return %1\n}\n")),
-                      true, target)
-      .program;
+  return as_scheduled(str("graph f", sizes, "(%0 x: ", type, ") {\n  %1: ", result, " = ", op,
+                          "\n  return %1\n}\n"),
+                      target);
 }
 
 bool has(const std::vector<Schedule>& list, const Schedule& schedule) {
@@ -62,12 +60,9 @@ TEST_CASE("what the policy lays out is among the legal layouts", "[enumerate]") 
 }
 
 TEST_CASE("a product of a GPU has tiles of several sizes to choose from", "[enumerate]") {
-  const Program program =
-      run_pipeline(until(default_pipeline(), "schedule"),
-                   parse_graph("graph f(%0 x: f32[512,64], %1 y: f32[64,300]) {\n  %2: "
-                               "f32[512,300] = matmul %0, %1\n  return %2\n}\n"),
-                   true, Target::Cuda)
-          .program;
+  const Program program = as_scheduled(
+      "graph f(%0 x: f32[512,64], %1 y: f32[64,300]) {\n  %2: f32[512,300] = matmul %0, %1\n"
+      "  return %2\n}\n");
   CHECK(str(*program.kernels[0].schedule) == "tiles each=2 slice=32");
   const std::vector<Schedule> list = enumerate(program, program.kernels[0]);
   CHECK(has(list, *program.kernels[0].schedule));

@@ -2,7 +2,7 @@
 #include "tiny_compile/schedule/policy.h"
 
 #include "tests/catch.h"
-#include "tiny_compile/compile/pipeline.h"
+#include "tests/schedule/as_scheduled.h"
 #include "tiny_compile/loops/fuse.h"
 #include "tiny_compile/loops/lower.h"
 #include "tiny_compile/tile/lower.h"
@@ -20,10 +20,7 @@ Program scheduled(const std::string& graph) {
 
 // How a GPU runs the first kernel.
 std::string on_gpu(const std::string& graph) {
-  const Pipeline pipeline = until(default_pipeline(), "schedule");
-  const Program program =
-      run_pipeline(pipeline, parse_graph("graph f" + graph), true, Target::Cuda).program;
-  return str(*program.kernels[0].schedule);
+  return str(*as_scheduled("graph f" + graph).kernels[0].schedule);
 }
 
 Strategy strategy_of(const std::string& graph) {
@@ -177,13 +174,12 @@ TEST_CASE("a kernel that has a schedule is run so, and those beside it get one",
 }
 
 TEST_CASE("each target gets its own fields, and a chosen schedule is printed", "[schedule]") {
-  const Graph graph = parse_graph(
-      "graph g(%0 x: f32[64,100]) {\n  %1: f32[64] = sum %0 {axes=[1]}\n  return %1\n}\n");
-  const Pipeline pipeline = until(default_pipeline(), "schedule");
+  const std::string graph =
+      "graph g(%0 x: f32[64,100]) {\n  %1: f32[64] = sum %0 {axes=[1]}\n  return %1\n}\n";
   for (const auto& [target, line] :
        {std::pair{Target::Cpp, "schedule rows unroll=8 grain=321\n"},
         {Target::Cuda, "schedule layouts rows grid · warp 4 loop lane 32 · vector 4\n"}}) {
-    const Program program = run_pipeline(pipeline, graph, true, target).program;
+    const Program program = as_scheduled(graph, target);
     INFO(print(program));
     CHECK(print(program).find(line) != std::string::npos);
     CHECK(parse_program(print(program)) == program);
@@ -192,10 +188,8 @@ TEST_CASE("each target gets its own fields, and a chosen schedule is printed", "
 
 TEST_CASE("blocks of a cluster share few odd columns, and long rows that are read again",
           "[schedule]") {
-  const Pipeline pipeline = until(default_pipeline(), "schedule");
-  const auto text_of = [&](const std::string& graph) {
-    return print(
-        run_pipeline(pipeline, parse_graph("graph g" + graph), true, Target::Cuda).program);
+  const auto text_of = [](const std::string& graph) {
+    return print(as_scheduled("graph g" + graph));
   };
   const auto sums = [&](int64_t columns) {
     return text_of(str("(%0 x: f16[2839,", columns, "], %1 y: f16[2839,", columns,
@@ -372,15 +366,13 @@ TEST_CASE("packs are as wide as suits what is read element by element", "[schedu
 }
 
 TEST_CASE("a patch of a picture is read in whole accesses", "[schedule]") {
-  const Graph graph = parse_graph(R"(graph f(%0 x: bf16[2,6,64,64]) {
+  const Program program = as_scheduled(R"(graph f(%0 x: bf16[2,6,64,64]) {
     %1: bf16[2,6,8,8,8,8] = reshape %0
     %2: bf16[2,8,8,6,8,8] = permute %1 {axes=[0,2,4,1,3,5]}
     %3: bf16[2,8,8,384] = reshape %2
     %4: bf16[2,8,8,384] = neg %3
     return %4
   })");
-  const Program program =
-      run_pipeline(until(default_pipeline(), "schedule"), graph, true, Target::Cuda).program;
   CHECK_THAT(print(lower_to_tiles(program)), ContainsSubstring("e%8 + ((e/8)%8)*64] x8"));
 }
 

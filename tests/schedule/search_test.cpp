@@ -5,11 +5,18 @@
 #include <limits>
 
 #include "tests/catch.h"
-#include "tiny_compile/compile/pipeline.h"
+#include "tests/schedule/as_scheduled.h"
 #include "tiny_compile/runtime/nvrtc.h"
 #include "tiny_compile/schedule/cost.h"
 
 using namespace tiny_compile;
+
+namespace {
+
+constexpr const char* kSumDown =
+    "graph f(%0 x: f32[300,4096]) {\n  %1: f32[4096] = sum %0 {axes=[0]}\n  return %1\n}\n";
+
+}  // namespace
 
 TEST_CASE("a winner is 2 % faster, turn by turn", "[search]") {
   CHECK(winner({{1.0, .97, .81}, {1.1, 1.09, .88}, {1.02, .99, .82}}) == 2);
@@ -28,12 +35,7 @@ TEST_CASE("what leaves the race does not win, and the first one never leaves", "
 }
 
 TEST_CASE("candidates: the policy's first, each strategy, then the model's best", "[search]") {
-  const Program program =
-      run_pipeline(until(default_pipeline(), "schedule"),
-                   parse_graph("graph f(%0 x: f32[300,4096]) {\n  %1: f32[4096] = sum %0 "
-                               "{axes=[0]}\n  return %1\n}\n"),
-                   true, Target::Cuda)
-          .program;
+  const Program program = as_scheduled(kSumDown);
   const Kernel& kernel = program.kernels[0];
   const std::vector<Schedule> all = candidates(program, kernel, 8);
   REQUIRE(all.size() == 8);
@@ -51,13 +53,10 @@ TEST_CASE("candidates: the policy's first, each strategy, then the model's best"
 }
 
 TEST_CASE("a product in tiles is not tried without them", "[search]") {
-  const Program program =
-      run_pipeline(
-          until(default_pipeline(), "schedule"),
-          parse_graph("graph f(%0 x: f32[64,64], %1 w: f32[64,64]) {\n  %2: f32[64,64] = "
-                      "matmul %0, %1\n  return %2\n}\n"),
-          true)
-          .program;
+  const Program program = as_scheduled(
+      "graph f(%0 x: f32[64,64], %1 w: f32[64,64]) {\n  %2: f32[64,64] = matmul %0, %1\n"
+      "  return %2\n}\n",
+      Target::Cpp);
   REQUIRE(program.kernels[0].schedule->strategy == Strategy::Tiles);
   for (const Schedule& schedule : candidates(program, program.kernels[0], 16))
     CHECK(schedule.strategy == Strategy::Tiles);
@@ -65,12 +64,7 @@ TEST_CASE("a product in tiles is not tried without them", "[search]") {
 
 TEST_CASE("candidates for a GPU compile for one", "[search]") {
   if (!why_no_nvrtc().empty()) SKIP(why_no_nvrtc());
-  Program program =
-      run_pipeline(until(default_pipeline(), "schedule"),
-                   parse_graph("graph f(%0 x: f32[300,4096]) {\n  %1: f32[4096] = "
-                               "sum %0 {axes=[0]}\n  return %1\n}\n"),
-                   true, Target::Cuda)
-          .program;
+  Program program = as_scheduled(kSumDown);
   for (const Schedule& schedule : candidates(program, program.kernels[0], 6)) {
     program.kernels[0].schedule = schedule;
     INFO(str(schedule));

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tests/catch.h"
+#include "tests/schedule/as_scheduled.h"
 #include "tiny_compile/cli/inputs.h"
 #include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/loops/interpreter.h"
@@ -17,12 +18,6 @@ using namespace tiny_compile;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
-
-Program scheduled(const std::string& graph) {
-  return run_pipeline(until(default_pipeline(), "schedule"), parse_graph(graph), true,
-                      Target::Cuda)
-      .program;
-}
 
 Tiles tiles_of(const std::string& graph) {
   return run_pipeline(until(default_pipeline(), "tile"), parse_graph(graph), true, Target::Cuda)
@@ -126,7 +121,7 @@ TEST_CASE("kernels that differ in their number of points share one tile", "[tile
 }
 
 TEST_CASE("points are dealt out as an edited line of their schedule says", "[tile][packs]") {
-  const Program program = scheduled(biased("f32", 70, 96));
+  const Program program = as_scheduled(biased("f32", 70, 96));
   const std::string chosen = "pointwise rows grid · warp 8 · lane 32 · vector 4";
   const auto tiles_as = [&](const std::string& line) {
     return lower_to_tiles(parse_program(replaced(print(program), chosen, line)));
@@ -157,7 +152,7 @@ TEST_CASE("what points cannot be dealt out as is refused", "[tile][packs]") {
     CHECK_THROWS_WITH(parse_program(replaced(print(program), old, "pointwise " + layout)),
                       ContainsSubstring(why));
   };
-  const Program line = scheduled(unary("neg", "5003"));
+  const Program line = as_scheduled(unary("neg", "5003"));
   refused(line, "rows grid · lane 16", "lane 32 · [vector 2, 4 or 8]");
   refused(line, "rows grid · warp 3 · lane 32", "[warp 2 .. 32]");
   refused(line, "rows serial 3 · grid · lane 32", "[serial 2, 4, 8 or 16] · grid");
@@ -165,9 +160,9 @@ TEST_CASE("what points cannot be dealt out as is refused", "[tile][packs]") {
   refused(line, "rows grid · warp 32 · lane 32 resident=3", "h200 has 2048 threads");
   refused(line, "rows grid · lane 32 · vector 8", "suits packs of 4, not of 8");
   refused(line, "rows grid · lane 32 loop register 4", "has a layout of rows alone");
-  const Program few = scheduled(biased("f32", 2, 3));
+  const Program few = as_scheduled(biased("f32", 2, 3));
   refused(few, "rows serial 4 · grid · lane 32", "too few points for 4 slabs of whole rows");
-  refused(scheduled(biased("f32", 7, 2)), "rows grid · lane 32 · vector 4",
+  refused(as_scheduled(biased("f32", 7, 2)), "rows grid · lane 32 · vector 4",
           "packs of 4 are whole rows of 2, and the last one ends beyond the last point");
   refused(few, "rows grid · lane 32 · vector 8", "suits packs of 4, not of 8");
 }
@@ -180,7 +175,7 @@ TEST_CASE("what each point of a row chooses by itself is not asked for ahead",
                ",64] = gather %0, %2 {axis=1}\n  return %3\n}\n");
   };
   CHECK_NOTHROW(tiles_of(chosen(1 << 18)));  // four slabs, were it a row's choice
-  const Program program = scheduled(chosen(100));
+  const Program program = as_scheduled(chosen(100));
   for (const Schedule& schedule : enumerate(program, program.kernels[0])) {
     Program other = program;
     other.kernels[0].schedule = schedule;

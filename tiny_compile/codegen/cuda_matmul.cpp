@@ -1,7 +1,7 @@
 // How does a block multiply? It keeps a tile of the result in registers, as many rows and columns a
 // thread as the schedule says, and walks along k: a slice of each operand goes to shared memory,
-// every thread reads its rows and columns of it. Each product is one fma, k ascending, as the contract asks; the
-// last slice stops where k does, because adding 0 * 0 would turn a -0 into +0.
+// every thread reads its rows and columns of it. Each product is one fma, k ascending, as the
+// contract asks; the last slice stops where k does, because adding 0 * 0 would turn a -0 into +0.
 //
 //   for k0: a[k][m] = .., b[k][n] = ..;  for k: acc[i][j] = fma(a[k][m_i], b[k][n_j],
 //   acc[i][j])
@@ -12,7 +12,7 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int kBlock = 256;  // 16 x 16 threads
+constexpr int kBlock = kTileSide * kTileSide;  // threads
 
 class MatmulWriter {
  public:
@@ -27,9 +27,11 @@ class MatmulWriter {
     n_ = kernel_.rows - 1;
     rows_ = m_ >= 0 ? kernel_.axes[m_].extent : Expr(1);
     columns_ = kernel_.axes[n_].extent;
-    each_ = schedule_of(kernel_).each;
-    slice_ = schedule_of(kernel_).slice;
-    tile_ = 16 * each_;
+    const Schedule schedule = schedule_of(kernel_);
+    each_ = schedule.each;
+    slice_ = schedule.slice;
+    stride_ = slice_stride(schedule);
+    tile_ = kTileSide * each_;
   }
 
   KernelEntry write(const std::string& function) {
@@ -37,9 +39,10 @@ class MatmulWriter {
     Expr batches = 1;
     for (int a = 0; a < m_; a++) batches = batches * kernel_.axes[a].extent;
     KernelEntry entry = text_.begin(function, batches * down * across, kBlock);
-    out_.line(str("__shared__ alignas(16) ", type_, " a[", slice_, "][", tile_ + 4, "], b[",
-                  slice_, "][", tile_ + 4, "];"));
-    out_.line("const int x = threadIdx.x % 16, y = threadIdx.x / 16;");
+    out_.line(str("__shared__ alignas(16) ", type_, " a[", slice_, "][", stride_, "], b[",
+                  slice_, "][", stride_, "];"));
+    out_.line(
+        str("const int x = threadIdx.x % ", kTileSide, ", y = threadIdx.x / ", kTileSide, ";"));
     text_.declare("block", "blockIdx.x");
     const Expr block =
         Expr::symbol(tile_symbol("block"), 0, (batches * down * across).bounds().high - 1);
@@ -63,7 +66,7 @@ class MatmulWriter {
   // A thread's row or column number i of the tile: four next to each other are one access.
   std::string own(const std::string& i, const std::string& thread) const {
     if (each_ < 4) return str(each_, " * ", thread, " + ", i);
-    return str("64 * (", i, " / 4) + 4 * ", thread, " + ", i, " % 4");
+    return str(4 * kTileSide, " * (", i, " / 4) + 4 * ", thread, " + ", i, " % 4");
   }
 
   void write_slices() {
@@ -164,7 +167,7 @@ class MatmulWriter {
   DType dtype_ = DType::f32;
   std::string type_;
   Expr depth_ = 0, rows_ = 1, columns_ = 1;
-  int each_ = 4, tile_ = 64, slice_ = 16;
+  int each_ = 0, tile_ = 0, slice_ = 0, stride_ = 0;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "tiny_compile/base/math.h"
 #include "tiny_compile/codegen/cuda_guard.h"
 #include "tiny_compile/codegen/cuda_memory_helpers.h"
 #include "tiny_compile/graph/scan.h"
@@ -57,11 +58,10 @@ bool is_call(const Kernel& kernel, const Scalar& scalar) {
          !function_of(scalar).empty();
 }
 
-// A number that tc_quotient divides by.
+// A number of which the prelude knows that tc_quotient divides by it.
 bool is_usual(const Scalar& divisor) {
-  if (divisor.kind != ScalarKind::Constant) return false;
-  const double value = divisor.value.as_double();
-  return value >= 0x1p-60 && value <= 0x1p60;
+  return divisor.kind == ScalarKind::Constant &&
+         prelude::tc_divide_by(static_cast<float>(divisor.value.as_double())).most > 0;
 }
 
 }  // namespace

@@ -21,7 +21,6 @@ namespace {
 constexpr int64_t kFoldGroup = 32;        // rows of a block, and groups of a chunk
 constexpr int64_t kFewRows = 4 * kChunk;  // below, the sums are cheap as they are
 constexpr int64_t kShortRow = 128;        // a lane has a pack of it
-constexpr int64_t kShared = 48 * 1024;    // bytes of a block
 constexpr int64_t kPack = 8;              // columns whose room is taken together
 
 bool is_fold(const Step& step) { return step.kind == StepKind::Fold; }
@@ -152,7 +151,7 @@ std::string why_no_folds(const Kernel& rows, const Kernel& fold) {
       return "its columns are others than those that are added there already";
   }
   if (rows.rows != 1) return "its rows have several axes";
-  return bytes > kShared ? "the sums of a block's rows do not fit it" : "";
+  return bytes > kDeclaredShared ? "the sums of a block's rows do not fit it" : "";
 }
 
 // Loops that memory does not walk in one line were not collapsed.

@@ -23,8 +23,8 @@ namespace {
 
 constexpr int64_t kLanesOfWarp = 32, kMostWarps = 32;
 constexpr int64_t kMostElements = 128;  // elements of a thread at a time
-constexpr int64_t kShared = 48 << 10;   // bytes that a kernel may declare
-constexpr int64_t kBesides = 1 << 10;   // of them, that arrays are filled up with and wait by
+constexpr int64_t kBesides =
+    1 << 10;  // of a block's bytes, that arrays are filled up with and wait by
 constexpr int64_t kMostBlocks = INT32_MAX;
 constexpr int64_t kWidest = 8;  // elements of one access
 
@@ -305,9 +305,9 @@ std::string why_illegal_layouts(const Program& program, const Kernel& kernel) {
   if (why.empty()) why = why_wrong_via(kernel);
   const int64_t shared = why.empty() ? shared_bytes(kernel) : 0,
                 staged = why.empty() ? staged_bytes(kernel) + folded_bytes(kernel) : 0;
-  if (shared > kShared)
+  if (shared > kDeclaredShared)
     why = str("layouts exchange ", shared, " bytes, more than a kernel may declare");
-  else if (shared + staged > std::max(kShared, program.machine.block_shared - kBesides))
+  else if (shared + staged > std::max(kDeclaredShared, program.machine.block_shared - kBesides))
     why = str("layouts exchange and stage ", shared + staged, " bytes, more than a block has");
   return why.empty() ? "" : "schedule " + why;
 }

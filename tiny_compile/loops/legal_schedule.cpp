@@ -105,24 +105,21 @@ bool is_plain_matmul(const Kernel& kernel) {
 }
 
 constexpr int kMostEach = 8;
-constexpr int kTileSide = 16;                // threads of a tile, down and across
-constexpr int64_t kStaticShared = 48 << 10;  // bytes that a kernel may declare
 
 // Of a GPU's product: each thread stages as much as all others, and shared memory holds both slices.
 std::string why_illegal_tiles(const Kernel& kernel) {
   const Schedule& s = *kernel.schedule;
-  const auto is_power = [](int n) { return n > 0 && (n & (n - 1)) == 0; };
-  if (!is_power(s.each) || s.each > kMostEach)
+  if (!is_power_of_two(s.each) || s.each > kMostEach)
     return str("schedule tiles each=", s.each, ": 1, 2, 4 or 8 rows and columns of a thread");
-  if (!is_power(s.slice) || s.each * s.slice < kTileSide)
+  if (!is_power_of_two(s.slice) || s.each * s.slice < kTileSide)
     return str("schedule tiles slice=", s.slice, ": a power of two, from ", kTileSide / s.each,
                " on with each=", s.each, ", so that every thread stages an element");
   const DType operand = kernel.scalars[kernel.steps[dot_axes(kernel).step].value].dtype;
-  const int64_t bytes = 2 * s.slice * (kTileSide * s.each + 4) * size_of(compute_type(operand));
-  return bytes <= kStaticShared
+  const int64_t bytes = 2 * s.slice * slice_stride(s) * size_of(compute_type(operand));
+  return bytes <= kDeclaredShared
              ? ""
              : str("schedule tiles slice=", s.slice, ": ", bytes,
-                   " bytes of shared memory, of which a block has ", kStaticShared);
+                   " bytes of shared memory, of which a block has ", kDeclaredShared);
 }
 
 }  // namespace

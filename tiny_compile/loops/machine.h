@@ -65,6 +65,9 @@ int64_t rows_to_fill(const Machine& machine);  // several for each: 512; a CPU's
 // Scalar operations of a CPU that are worth a hand-off to a thread: 32768 of eight floats a vector.
 int64_t work_of_thread(const Machine& machine);
 
+// Bytes of shared memory that a kernel may declare, on every GPU; more is asked for at the launch.
+inline constexpr int64_t kDeclaredShared = 48 << 10;
+
 // Blocks whose rows are asked for ahead: those of three eighths of the multiprocessors. With 16, 32, 48 of an
 // H200's 132, 1320 rows of 50257 took 0.152, 0.150, 0.148 ms; all would be more than the cache holds.
 int64_t blocks_ahead(const Machine& machine);

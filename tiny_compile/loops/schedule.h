@@ -36,7 +36,7 @@ struct Schedule {
   int unroll = 1;       // Reduce: 8 adds a chunk's eighths straight from memory, 1 by way of L1
   bool stream = false;  // Store: bypass the caches (large outputs that nobody reads soon)
   int64_t grain = 1;    // rows (Tiles: tiles) a thread takes at least
-  // Tiles of a GPU, whose blocks have 16 x 16 threads
+  // Tiles of a GPU
   int each = 4;    // rows and columns of a thread
   int slice = 16;  // of the products' sums, that shared memory holds at a time
   // Library
@@ -90,6 +90,11 @@ bool set_field(Schedule& schedule, std::string_view name, int64_t value);
 inline int64_t columns_unit(const Schedule& schedule) {
   return schedule.lanes < 64 ? schedule.lanes : schedule.lanes / 4;
 }
+
+// Tiles of a GPU: a block's threads, down and across, and the elements from one k of a slice in shared memory to
+// the next, which keeps what is stored for several k at a time in different banks.
+inline constexpr int kTileSide = 16;
+inline int slice_stride(const Schedule& schedule) { return kTileSide * schedule.each + 4; }
 
 // loops/memory.cpp
 //

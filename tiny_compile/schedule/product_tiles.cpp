@@ -5,22 +5,19 @@
 //   bf16 512 x 64 x 512        tiles each=2 slice=32     256 of 32 x 32
 #include "tiny_compile/schedule/product_tiles.h"
 
-#include <algorithm>
+#include <cmath>
 
-#include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/dot_axes.h"
 
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kSide = 16;                // threads of a block, down and across
-constexpr int64_t kMost = int64_t{1} << 40;  // of a size without a bound
-
-double blocks_of_tiles(const Kernel& kernel, int64_t side) {
+// Of a size without a bound more than any machine has.
+double blocks_of_tiles(const Kernel& kernel, int each) {
   double blocks = 1;
   for (int a = 0; a < kernel.rows; a++) {
-    const int64_t extent = std::min(kMost, kernel.axes[a].extent.bounds().high);
-    blocks *= static_cast<double>(a < kernel.rows - 2 ? extent : ceil_divide(extent, side));
+    const double extent = static_cast<double>(kernel.axes[a].extent.bounds().high);
+    blocks *= a < kernel.rows - 2 ? extent : std::ceil(extent / (kTileSide * each));
   }
   return blocks;
 }
@@ -36,9 +33,9 @@ Schedule product_tiles(const Program& program, const Kernel& kernel) {
   if (program.target == Target::Cpp) return schedule;
   const DType operand = kernel.scalars[kernel.steps[dot_axes(kernel).step].value].dtype;
   const double enough = static_cast<double>(blocks_to_fill(program.machine));
-  if (blocks_of_tiles(kernel, kSide * 8) >= 2 * enough && compute_type(operand) == DType::f32)
+  if (blocks_of_tiles(kernel, 8) >= 2 * enough && compute_type(operand) == DType::f32)
     schedule.each = schedule.slice = 8;
-  else if (blocks_of_tiles(kernel, kSide * 4) < enough)
+  else if (blocks_of_tiles(kernel, 4) < enough)
     schedule.each = 2, schedule.slice = 32;
   return schedule;
 }
