@@ -4,8 +4,10 @@
 #include "tests/codegen/emit_programs.h"
 #include "tests/fuzz/mutate.h"
 #include "tiny_compile/loops/interpreter.h"
+#include "tiny_compile/loops/sort_rules.h"
 #include "tiny_compile/loops/split_sort.h"
 #include "tiny_compile/runtime/nvrtc.h"
+#include "tiny_compile/schedule/policy.h"
 #include "tiny_compile/trace/sorts.h"
 
 #include "tests/catch.h"
@@ -170,6 +172,124 @@ TEST_CASE("longer rows are merged from runs by many blocks", "[codegen][threads]
   }
   check_bits(both_ways, {ties({5000}, bfloat16)});
   check_bits(both_ways, {ties({4100}, uint64)});
+  check_bits(both_ways, {ones({5000})});
+  check_bits(both_ways, {arange(5000)});
+}
+
+TEST_CASE("threads sort and merge as many elements as a schedule says",
+          "[codegen][threads][sort]") {
+  manual_seed(9);
+  const std::vector<Tensor> inputs = {ties({2, 2500}, float32)};
+  const Graph graph = trace(both_ways, inputs, "f").graph;
+  Program program = run_pipeline(default_pipeline(), graph, true, Target::Cuda).program;
+  const std::vector<Tensor> wanted = interpret(graph, inputs);
+  for (const auto& [sorted, merged] : {std::pair{2, 1}, {4, 2}, {8, 4}}) {
+    for (Kernel& kernel : program.kernels)
+      kernel.schedule->each = kernel.steps[0].other < 0 ? sorted : merged;
+    CHECK(parse_program(print(program)) == program);
+    const Source source = emit_cuda(program);
+    const std::vector<Tensor> got = run(program, source, inputs, false);
+    for (size_t k = 0; k < wanted.size(); k++) CHECK(same_bits(got[k], wanted[k]));
+    check_compiles(source.text);
+  }
+}
+
+TEST_CASE("a row is sorted by threads of any number of elements", "[codegen][threads][sort]") {
+  manual_seed(10);
+  const Function sorts = [](In i) {
+    return Out{argsort(i[0], 1), argsort(i[1], 1, true), topk(i[0], 6, 1).second};
+  };
+  const std::vector<Tensor> inputs = {ties({3, 700}, float32), ties({3, 700}, int64)};
+  const Graph graph = trace(sorts, inputs, "f").graph;
+  Program program = run_pipeline(default_pipeline(), graph, true, Target::Cuda).program;
+  const std::vector<Tensor> wanted = interpret(graph, inputs);
+  for (const int each : {1, 2, 4, 8, 16}) {
+    for (Kernel& kernel : program.kernels) {
+      if (kernel.steps[0].kind == StepKind::Sort)
+        kernel.schedule->each = std::min(each, most_sorted(kernel, kernel.steps[0]));
+    }
+    verify(program);
+    const Source source = emit_cuda(program);
+    const std::vector<Tensor> got = run(program, source, inputs, false);
+    for (size_t k = 0; k < wanted.size(); k++) CHECK(same_bits(got[k], wanted[k]));
+    check_compiles(source.text);
+  }
+}
+
+TEST_CASE("a run that no registers hold has a schedule", "[schedule][sort]") {
+  const Program program = schedule(parse_program(R"(program f on cuda {
+    input x: f32[512,4096]
+    output y: i64[512,4096]
+    kernel all rows(i0: 512) {
+      sort y[i0*4096 + j0] for (j0: 4096) = argsort load x[i0*4096 + j0] in 4096
+    }
+    launch all
+    return y
+  })"));
+  CHECK_NOTHROW(verify(program));
+}
+
+TEST_CASE("a thread has one element of few, and several of many", "[schedule][sort]") {
+  const auto each_of = [](const Sizes& shape) {
+    const Graph graph = trace([](In i) { return Out{argsort(i[0], 1)}; },
+                              std::vector<Tensor>{empty_tensor(float32, shape)}, "f")
+                            .graph;
+    std::vector<int> each;
+    for (const Kernel& kernel :
+         run_pipeline(default_pipeline(), graph, true, Target::Cuda).program.kernels)
+      each.push_back(kernel.schedule->each);
+    return each;
+  };
+  CHECK(each_of({2, 512}) == std::vector<int>{4});
+  CHECK(each_of({5000, 512}) == std::vector<int>{16});
+  CHECK(each_of({5000, 200}) == std::vector<int>{8});
+  CHECK(each_of({50000, 100}) == std::vector<int>{4});
+  CHECK(each_of({2, 5000}) == std::vector<int>{4, 1, 1});
+  CHECK(each_of({100, 5000}) == std::vector<int>{16, 4, 4});
+}
+
+TEST_CASE("what no threads hold while they sort it is refused", "[loops][sort][refused]") {
+  const auto refused = [](int each, int64_t count, const std::string& message) {
+    Program program = parse_program(
+        str("program f on cuda {\n  input x: f32[", count, "]\n  output y: i64[", count,
+            "]\n  kernel all rows() {\n    sort y[j0] for (j0: ", count,
+            ") = argsort load x[j0]\n    schedule rows\n", "  }\n  launch all\n  return y\n}"));
+    program.kernels[0].schedule->each = each;
+    CHECK_THROWS_WITH(verify(program), ContainsSubstring(message));
+  };
+  refused(3, 100,
+          "schedule rows each=3: a power of two, 1 to 16, of elements that a thread sorts");
+  refused(32, 100, "schedule rows each=32: a power of two, 1 to 16, of elements");
+  refused(1, 2000, "schedule rows each=1: 2000 elements are more than 1024 threads hold");
+  refused(8, 3000, "schedule rows each=8: 3000 elements are more than 1024 threads hold");
+  const auto merge = [](int each) {
+    return [each](Program& p) { p.kernels[1].schedule = Schedule{.each = each}; };
+  };
+  check_refused(
+      merge(8),
+      "schedule rows each=8: a power of two, 1 to 4, of elements that a thread merges");
+  CHECK_THROWS_WITH(parse_program(R"(program f[n: 1..64] on cuda {
+    input x: f32[n,100]
+    output y: i64[n,100]
+    kernel all rows(i0: n) {
+      sort y[i0*100 + j0] for (j0: 100) = argsort load x[i0*100 + j0]
+      schedule rows each=2
+    }
+    launch all
+    return y
+  })"),
+                    ContainsSubstring("where sizes are symbols, a thread has an element"));
+  CHECK_THROWS_WITH(parse_program(R"(program f on cuda {
+    input x: f32[9]
+    output y: f32[9]
+    kernel copy rows(i0: 9) {
+      store y[i0] = load x[i0]
+      schedule rows each=2
+    }
+    launch copy
+    return y
+  })"),
+                    ContainsSubstring("schedule rows each=2: for rows that are sorted"));
 }
 
 TEST_CASE("columns, views and formulas are sorted", "[codegen][threads][sort]") {

@@ -285,7 +285,7 @@ TEST_CASE("a product's tiles are what threads can stage and shared memory holds"
   require_refused(product("tiles each=8 slice=32"),
                   "slice=32: 67584 bytes of shared memory, of which a block has 49152");
   require_refused(product("tiles each=1048577"), "each=1048576: 1, 2, 4 or 8");
-  require_refused(product("rows each=8"), "schedule each=8 is for tiles on cuda");
+  require_refused(product("rows each=8"), "schedule rows each=8: for rows that are sorted");
 }
 
 TEST_CASE("a field of a schedule that nobody reads is refused", "[loops][refused]") {

@@ -172,11 +172,10 @@ std::string SortWord::place(const std::string& word) const {
   return bits_ == 32 ? str("(unsigned)", word) : str("(", word, " & ", (1 << bits_) - 1, "u)");
 }
 
-SortShape::SortShape(int64_t count, int64_t wanted, bool wide) {
-  const int size = static_cast<int>(power_of_two_from(count)), most = wide ? 8 : 16;
+SortShape::SortShape(int64_t count, int64_t wanted, int each) {
+  const int size = static_cast<int>(power_of_two_from(count));
   kept = static_cast<int>(power_of_two_from(wanted));
-  const int least = size <= 128 ? 4 : size <= 256 ? 8 : 16;
-  own = std::min({std::max(least, kept < size ? kept : 0), most, size});
+  own = std::min(each, size);
   threads = size / own;
   kept = std::max(kept, own);
   rows = is_in_warp() ? 128 / threads : 1;

@@ -29,9 +29,9 @@ class SortWord {
 };
 
 // Who has which elements while a row of `count` is sorted, of which the first `wanted` are kept:
-// `threads` hold `own` words each.
+// `threads` hold `own` words each: `each`, or all of a shorter row.
 struct SortShape {
-  SortShape(int64_t count, int64_t wanted, bool wide);
+  SortShape(int64_t count, int64_t wanted, int each);
 
   int own, threads, rows;  // rows of a block
   int kept;                // words of a sorted list that are not dropped: a power of two

@@ -7,13 +7,14 @@
 //   tc_sort_words<32, 128>(words, room);          lane l has those 4 l, 4 l + 1, ..
 //   places[..] = ..; result(e) = places[..];      by way of shared memory, so that lanes write side by side
 //
-// Longer rows are runs that were merged in pairs (split_sort.h), a thread an element:
+// Longer rows are runs that were merged in pairs (split_sort.h), a block a tile of the result:
 //
 //   sort q[j0] for (j0: 5000) = argsort load x[j0] in 4096 from load p[j0]
 // =>
-//   const long long mine = sorted(e), other = e / 2048 % 2 ? .. : ..;   the other run of the pair
-//   while (low < high) ..                                               how many go before mine there
-//   result(first + (e - own) + (low - other)) = mine;
+//   cuts[0] = .., cuts[1] = ..;                   of the left run, how many go before the tile's ends
+//   room[k] = word_of(sorted(..));                the tile's words of either run
+//   while (low < high) ..                         how many of the other run go before room[k]
+//   result(first + begin + low + k - of_left) = place of room[k];
 //
 // A run that no block's registers hold, where nobody split the row, is sorted by one block where its
 // result lies.
@@ -29,7 +30,9 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int kMerging = 256;  // threads in a block
+constexpr int kMerging =
+    512;  // threads of a block that merges an element or two each; of more 256
+constexpr int kRanking = 256;
 
 // The words for a row's elements and results, whoever sorts them.
 class SortWriter {
@@ -128,7 +131,7 @@ class RunWriter : SortWriter {
 
   KernelEntry write_runs() {
     const int64_t first = first_places(kernel_, step_);
-    const SortShape shape(sort_.run, std::min(first, sort_.run), word_.is_wide());
+    const SortShape shape(sort_.run, std::min(first, sort_.run), schedule_of(kernel_).each);
     const int64_t all = rows_.constant() * ceil_divide(sort_.count, sort_.run);
     KernelEntry entry = text_.begin(function_, ceil_divide(all, shape.rows), shape.block());
     const int slots = shape.padded() + shape.padded() / 32;
@@ -192,48 +195,102 @@ class RunWriter : SortWriter {
   }
 };
 
-// A pair of runs by a thread for each element.
+// A pair of runs by blocks that have a tile of the result each: two warps find how much of the left run
+// goes before the tile and before the next one, 32 places at a time; the tile's words come to shared
+// memory, where each finds how many of the other run go before it.
 class MergeWriter : SortWriter {
  public:
   using SortWriter::SortWriter;
 
   KernelEntry write() {
+    const int64_t pair = std::min(step_.limit.constant(), sort_.count),
+                  tiles = ceil_divide(pair, tile_), pairs = ceil_divide(sort_.count, pair);
+    KernelEntry entry = text_.begin(function_, rows_ * (pairs * tiles), threads_);
+    out_.line(str("__shared__ ", word_.type, " room[", tile_, "];"));
+    out_.line("__shared__ long long cuts[2];");
+    out_.line("const long long block = blockIdx.x;");
+    begin_row(str("block / ", pairs * tiles));
+    out_.line(str("const long long first = block / ", tiles, " % ", pairs, " * ", pair, ";"));
+    begin_pair();
+    out_.line(str("const long long begin = block % ", tiles, " * ", tile_, ";"));
+    out_.line("if (begin >= lefts + rights) return;");
+    out_.line(str("const int length = lefts + rights - begin < ", tile_,
+                  " ? lefts + rights - begin : ", tile_, ";"));
+    write_cuts();
+    write_words();
+    write_places();
+    out_.close();
+    return entry;
+  }
+
+ private:
+  const int own_ = schedule_of(kernel_).each, threads_ = own_ > 2 ? kMerging / 2 : kMerging,
+            tile_ = own_ * threads_;
+
+  // How long its runs are, of which the right one may be short or missing.
+  void begin_pair() {
     const std::string count = str(sort_.count), half = str(step_.limit.constant() / 2);
-    const int64_t points = rows_.constant() * sort_.count;
-    KernelEntry entry = text_.begin(function_, ceil_divide(points, kMerging), kMerging);
-    out_.line(
-        str("const long long point = (long long)blockIdx.x * ", kMerging, " + threadIdx.x;"));
-    out_.line(str("if (point >= ", points, ") return;"));
-    begin_row(str("point / ", count));
-    out_.line(str("const long long at = point % ", count, ";"));
+    out_.line(str("const long long behind = ", count, " - first;"));
+    out_.line(str("const long long lefts = behind < ", half, " ? behind : ", half, ";"));
+    out_.line(str("const long long rights = behind - lefts < ", half,
+                  " ? behind - lefts : ", half, ";"));
     write_word();
     Step runs = step_;
     runs.value = -1;
     write_lambda("sorted = [&](long long e) -> long long", runs,
                  text_.scalars.name(step_.other));
     write_result();
-    out_.line("const long long mine = sorted(at);");
-    out_.line(str("const ", word_.type, " own = word_of(mine);"));
-    out_.line(str("const long long run = at / ", half, ";"));
-    out_.line(str("const long long wanted = (run ^ 1) * ", half, ";"));
-    out_.line(str("const long long other = wanted < ", count, " ? wanted : ", count, ";"));
-    out_.line(str("const long long end = other + ", half, " < ", count, " ? other + ", half,
-                  " : ", count, ";"));
-    write_search();
-    out_.line(str("result(run / 2 * 2 * ", half, " + (at - run * ", half,
-                  ") + (low - other)) = mine;"));
-    out_.close();
-    return entry;
   }
 
- private:
-  // low - other: how many of the other run go before mine.
-  void write_search() {
-    out_.line("long long low = other, high = end;");
+  // cuts[k]: how many of the left run are among the first `wanted` of the pair.
+  void write_cuts() {
+    out_.line("const int thread = threadIdx.x, lane = thread % 32;");
+    out_.open("if (thread < 64)");
+    out_.line("const long long wanted = begin + (thread < 32 ? 0 : length);");
+    out_.line("long long low = wanted < rights ? 0 : wanted - rights;");
+    out_.line("long long high = wanted < lefts ? wanted : lefts;");
     out_.open("while (low < high)");
-    out_.line("const long long middle = (low + high) / 2;");
-    out_.line("if (word_of(sorted(middle)) < own) low = middle + 1;");
+    out_.line("const long long step = (high - low + 31) / 32;");
+    out_.line("const long long asked = low + (lane + 1) * step - 1;");
+    out_.line("const long long at = asked < high ? asked : high - 1;");
+    out_.line("const bool is_before = word_of(sorted(first + at)) <");
+    out_.line("    word_of(sorted(first + lefts + wanted - 1 - at));");
+    out_.line("const int passed = __popc(__ballot_sync(0xffffffffu, is_before));");
+    out_.line("const long long last = low + (passed + 1) * step - 1;");
+    out_.line("low = low + passed * step < high ? low + passed * step : high;");
+    out_.line("high = last < high ? last : high;");
+    out_.close();
+    out_.line("if (lane == 0) cuts[thread / 32] = low;");
+    out_.close();
+    out_.line("__syncthreads();");
+  }
+
+  // The tile's words of the left run, then those of the right.
+  void write_words() {
+    out_.line("const int of_left = cuts[1] - cuts[0];");
+    out_.line("const long long left = first + cuts[0];");
+    out_.line("const long long right = first + lefts + begin - cuts[0] - of_left;");
+    out_.line("#pragma unroll");
+    out_.open(str("for (int r = 0; r < ", own_, "; r++)"));
+    out_.line(str("const int k = r * ", threads_, " + thread;"));
+    out_.line("if (k < length) room[k] = word_of(sorted((k < of_left ? left : right) + k));");
+    out_.close();
+    out_.line("__syncthreads();");
+  }
+
+  void write_places() {
+    out_.line("#pragma unroll");
+    out_.open(str("for (int r = 0; r < ", own_, "; r++)"));
+    out_.line(str("const int k = r * ", threads_, " + thread;"));
+    out_.line("if (k >= length) break;");
+    out_.line(str("const ", word_.type, " own = room[k];"));
+    out_.line("int low = k < of_left ? of_left : 0, high = k < of_left ? length : of_left;");
+    out_.open("while (low < high)");
+    out_.line("const int middle = (low + high) / 2;");
+    out_.line("if (room[middle] < own) low = middle + 1;");
     out_.line("else high = middle;");
+    out_.close();
+    out_.line(str("result(first + begin + low + k - of_left) = ", word_.place("own"), ";"));
     out_.close();
   }
 };
@@ -246,9 +303,9 @@ class RankWriter : SortWriter {
   KernelEntry write() {
     const Expr length = inner_count(kernel_, step_), points = rows_ * length;
     const std::string count = c_operand(length);
-    KernelEntry entry = text_.begin(function_, ceil_div(points, kMerging), kMerging);
+    KernelEntry entry = text_.begin(function_, ceil_div(points, kRanking), kRanking);
     out_.line(
-        str("const long long point = (long long)blockIdx.x * ", kMerging, " + threadIdx.x;"));
+        str("const long long point = (long long)blockIdx.x * ", kRanking, " + threadIdx.x;"));
     out_.line(str("if (point >= ", c_operand(points), ") return;"));
     begin_row(str("point / ", count));
     out_.line(str("const long long at = point % ", count, ";"));

@@ -73,18 +73,13 @@ static Item* tc_sort(Item* from, Item* to, long long count) {
 }
 )";
 
-Expr run_of(const Kernel& kernel, const Step& step) {
-  const Expr count = inner_count(kernel, step);
-  return step.limit.is_constant(0) ? count : min(step.limit, count);
-}
-
 }  // namespace
 
 SortText::SortText(const Kernel& kernel, const Step& step)
     : key(value_type(kernel.scalars[step.value].dtype)),
       down(step.op == Op::argsort_descending ? "true" : "false"),
       count(inner_count(kernel, step).bounds().high),
-      run(run_of(kernel, step).bounds().high) {
+      run(sorted_run(kernel, step).bounds().high) {
   item = str("tc_sorted<", key, ", ", run <= INT32_MAX ? "int" : "long long", ">");
 }
 
@@ -104,7 +99,7 @@ std::string sort_helpers(const std::vector<Program>& programs, Calls& calls) {
 
 Expr sort_bytes(const Kernel& kernel, const Step& step) {
   const SortText sort(kernel, step);
-  return run_of(kernel, step) * 4 *
+  return sorted_run(kernel, step) * 4 *
          std::max<int64_t>(size_of(compute_type(kernel.scalars[step.value].dtype)),
                            sort.run <= INT32_MAX ? 4 : 8);
 }
@@ -117,7 +112,7 @@ void write_sort_row(KernelText& text, const Step& step, const std::string& own,
   places.value = places.other = places.mask = -1;
   Text& out = text.out;
   const Expr elements = inner_count(text.kernel, step);
-  const std::string run = c_operand(run_of(text.kernel, step)), count = c_operand(elements),
+  const std::string run = c_operand(sorted_run(text.kernel, step)), count = c_operand(elements),
                     index = text.scalars.index(step.index);
   out.line(str(sort.item, "* const own = (", sort.item, "*)", own, ";"));
   out.open(str("for (long long from = 0; from < ", count, "; from += ", run, ")"));

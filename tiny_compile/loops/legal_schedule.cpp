@@ -16,6 +16,8 @@
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/loops/library_matmul.h"
 #include "tiny_compile/loops/point_packs.h"
+#include "tiny_compile/loops/sort_rules.h"
+#include "tiny_compile/loops/split_sort.h"
 
 namespace tiny_compile {
 namespace {
@@ -104,7 +106,8 @@ bool is_plain_matmul(const Kernel& kernel) {
          (kernel.rows < 2 || !mentions(dot.other, kernel.rows - 2));
 }
 
-constexpr int kMostEach = 8;
+constexpr int kMostEach = 8;        // of a product
+constexpr int kMostThreads = 1024;  // of a block
 
 // Of a GPU's product: each thread stages as much as all others, and shared memory holds both slices.
 std::string why_illegal_tiles(const Kernel& kernel) {
@@ -120,6 +123,24 @@ std::string why_illegal_tiles(const Kernel& kernel) {
              ? ""
              : str("schedule tiles slice=", s.slice, ": ", bytes,
                    " bytes of shared memory, of which a block has ", kDeclaredShared);
+}
+
+// Of a GPU's rows: only those have elements dealt out that are sorted in registers, or merged.
+std::string why_illegal_sort(const Program& program, const Kernel& kernel) {
+  const int each = kernel.schedule->each;
+  if (each == Schedule{}.each) return "";
+  const std::string head = str("schedule rows each=", each, ": ");
+  const Step& step = kernel.steps[0];
+  if (step.kind != StepKind::Sort) return head + "for rows that are sorted";
+  if (!sizes(program).empty()) return head + "where sizes are symbols, a thread has an element";
+  const int most = most_sorted(kernel, step);
+  if (!is_power_of_two(each) || each > most)
+    return str(head, "a power of two, 1 to ", most, ", of elements that a thread ",
+               step.other < 0 ? "sorts" : "merges");
+  const int64_t run = sorted_run(kernel, step).constant();
+  if (step.other >= 0 || (run <= kSortedRun && power_of_two_from(run) / each <= kMostThreads))
+    return "";
+  return str(head, run, " elements are more than ", kMostThreads, " threads hold");
 }
 
 }  // namespace
@@ -169,7 +190,8 @@ std::string why_illegal(const Program& program, const Kernel& kernel) {
   }
   switch (kernel.schedule->strategy) {
     case Strategy::Layouts: return why_illegal_layouts(program, kernel);
-    case Strategy::Rows: return "";
+    case Strategy::Rows:
+      return program.target == Target::Cpp ? "" : why_illegal_sort(program, kernel);
     case Strategy::Pointwise:
       if (dots + others > 0) return "schedule pointwise is for stores alone";
       return kernel.rows > 0 ? why_illegal_points(program, kernel)

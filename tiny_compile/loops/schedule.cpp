@@ -24,7 +24,7 @@ std::vector<ScheduleField> fields(const Schedule& s) {
           {"keep", s.keep, d.keep, {s.strategy == Layouts ? Cuda : Cpp}, {Rows, Layouts}},
           {"stream", s.stream, d.stream, {Cpp}, {Pointwise, Rows, Columns}},
           {"grain", s.grain, d.grain, {Cpp}, {Pointwise, Rows, Columns, Tiles}},
-          {"each", s.each, d.each, {Cuda}, {Tiles}},
+          {"each", s.each, d.each, {Cuda}, {Tiles, Rows}},
           {"slice", s.slice, d.slice, {Cuda}, {Tiles}},
           {"algorithm", s.algorithm, d.algorithm, {Cuda}, {Library}},
           {"split_k", s.split_k, d.split_k, {Cuda}, {Library}},

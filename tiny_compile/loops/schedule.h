@@ -36,8 +36,8 @@ struct Schedule {
   int unroll = 1;       // Reduce: 8 adds a chunk's eighths straight from memory, 1 by way of L1
   bool stream = false;  // Store: bypass the caches (large outputs that nobody reads soon)
   int64_t grain = 1;    // rows (Tiles: tiles) a thread takes at least
-  // Tiles of a GPU
-  int each = 4;    // rows and columns of a thread
+  // Tiles of a GPU; its rows that are sorted
+  int each = 4;    // rows and columns of a thread; elements that it sorts or merges
   int slice = 16;  // of the products' sums, that shared memory holds at a time
   // Library
   int algorithm = 0;  // the library's choices in its order, from 0

@@ -84,4 +84,14 @@ int64_t first_places(const Kernel& kernel, const Step& step) {
   return integer_of(kernel, kernel.scalars[step.mask].operands[1])->constant();
 }
 
+Expr sorted_run(const Kernel& kernel, const Step& step) {
+  const Expr count = inner_count(kernel, step);
+  return step.limit.is_constant(0) ? count : min(step.limit, count);
+}
+
+int most_sorted(const Kernel& kernel, const Step& step) {
+  if (step.other >= 0) return 4;
+  return size_of(kernel.scalars[step.value].dtype) == 8 ? 8 : 16;
+}
+
 }  // namespace tiny_compile

@@ -21,4 +21,11 @@ std::string why_wrong_sort(const Program& program, const Kernel& kernel, int num
 // How many of each row's places such a step stores, at most: k, or all.
 int64_t first_places(const Kernel& kernel, const Step& step);
 
+// How many elements of a row are sorted apart: `limit`, or all.
+Expr sorted_run(const Kernel& kernel, const Step& step);
+
+// The most elements that a thread of a GPU sorts, or merges (Schedule::each): its registers and a block's shared
+// memory hold their words.
+int most_sorted(const Kernel& kernel, const Step& step);
+
 }  // namespace tiny_compile

@@ -1,5 +1,5 @@
-// How do many blocks sort one row? Each sorts a run; then runs are merged in pairs, where each element
-// finds its place by a binary search in the other run. The order is total: the bits are the same.
+// How do many blocks sort one row? Each sorts a run; then runs are merged in pairs, a block a tile of the
+// result. The order is total: the bits are the same.
 //
 //   sort y[j0] for (j0: 5000) = argsort load x[j0]
 // =>

@@ -37,6 +37,7 @@ std::vector<int64_t> powers(int64_t from, int64_t to, int64_t factor = 2) {
 struct Extents {
   int64_t rows = 1, longest = 1;
   int loops = 0;  // steps that go over elements of a row
+  bool sorts = false;
 };
 
 Extents extents_of(const Kernel& kernel) {
@@ -45,6 +46,7 @@ Extents extents_of(const Kernel& kernel) {
   for (const Step& step : kernel.steps) {
     e.longest = std::max(e.longest, inner_count(kernel, step).bounds().high);
     e.loops += !step.inner.empty();
+    e.sorts = e.sorts || step.kind == StepKind::Sort;
   }
   return e;
 }
@@ -57,7 +59,8 @@ std::vector<int64_t> values_of(const ScheduleField& field, const Extents& e) {
   if (name == "keep") return e.loops > 1 ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{1};
   if (name == "stream") return {0, 1};
   if (name == "grain") return powers(1, e.rows, 16);
-  if (name == "each") return {4, 8, 2};
+  if (name == "each")
+    return e.sorts ? std::vector<int64_t>{4, 1, 2, 8, 16} : std::vector<int64_t>{4, 8, 2};
   if (name == "slice") return {16, 8, 32};
   if (name == "algorithm") return {0, 1, 2, 3, 4, 5, 6, 7};
   if (name == "split_k") return {0, 2, 4, 8, 16};

@@ -33,6 +33,7 @@
 #include "tiny_compile/schedule/points.h"
 #include "tiny_compile/schedule/product_tiles.h"
 #include "tiny_compile/schedule/sized_layouts.h"
+#include "tiny_compile/schedule/sorted_rows.h"
 #include "tiny_compile/schedule/turned.h"
 
 namespace tiny_compile {
@@ -144,9 +145,8 @@ bool writes_large_outputs(const Program& program, const Kernel& kernel) {
     if (step.kind != StepKind::Store) continue;
     const Buffer& buffer = program.buffers[step.buffer];
     if (buffer.role != Role::Output) return false;
-    for (const Kernel& other : program.kernels) {
+    for (const Kernel& other : program.kernels)
       if (buffers_read(program, other)[step.buffer]) return false;
-    }
     bytes += buffer.size.bounds().low * size_of(buffer.type.dtype);
   }
   return bytes >= large_bytes(program.machine);
@@ -174,13 +174,15 @@ Strategy choose_strategy(const Program& program, const Kernel& kernel) {
 }
 
 Schedule choose(const Program& program, const Kernel& kernel) {
-  Schedule schedule;
-  if (can_be_called(program, kernel)) return schedule.strategy = Strategy::Library, schedule;
-  schedule.strategy = choose_strategy(program, kernel);
+  if (can_be_called(program, kernel)) return {.strategy = Strategy::Library};
+  Schedule schedule{.strategy = choose_strategy(program, kernel)};
   const bool in_columns = schedule.strategy == Strategy::Columns;
   if (const auto layouts = layouts_of(program, kernel, in_columns)) return *layouts;
   if (schedule.strategy == Strategy::Tiles) return product_tiles(program, kernel);
-  if (program.target == Target::Cuda) return schedule;
+  if (program.target == Target::Cuda) {
+    schedule.each = each_sorted(program, kernel);
+    return schedule;
+  }
   int64_t unit = work_per_row(kernel);
   if (schedule.strategy == Strategy::Columns) {
     schedule.lanes = columns_lanes(program.machine, kernel);
@@ -193,24 +195,18 @@ Schedule choose(const Program& program, const Kernel& kernel) {
   return schedule;
 }
 
-std::vector<Kernel> parts_of(Program& program, const Kernel& kernel, bool alone);
-
-std::vector<Kernel> parts_of_all(Program& program, const std::vector<Kernel>& kernels) {
-  std::vector<Kernel> parts;
-  for (const Kernel& kernel : kernels) {
-    for (Kernel& part : parts_of(program, kernel, true)) parts.push_back(std::move(part));
-  }
-  return parts;
-}
-
 // What it is run as, in order: itself, or the parts that it is split into, whose buffers the
 // program gets. `alone`: no other kernel is part of its launch.
 std::vector<Kernel> parts_of(Program& program, const Kernel& kernel, bool alone) {
   if (alone && can_split_dot(program, kernel)) return split_dot(program, kernel);
   if (alone && can_split(program, kernel)) return split_reduction(program, kernel);
   if (can_split_scan(program, kernel)) return split_scan(program, kernel);
-  if (can_part_scans(program, kernel))
-    return parts_of_all(program, part_scans(program, kernel));
+  if (can_part_scans(program, kernel)) {
+    std::vector<Kernel> parts;
+    for (const Kernel& own : part_scans(program, kernel))
+      for (Kernel& part : parts_of(program, own, true)) parts.push_back(std::move(part));
+    return parts;
+  }
   if (can_split_sort(program, kernel)) return split_sort(program, kernel);
   const bool splits = can_split_scatter(program, kernel);
   if (can_order_updates(program, kernel) && (!splits || has_short_chains(kernel)))
