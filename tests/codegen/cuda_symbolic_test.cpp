@@ -141,6 +141,25 @@ TEST_CASE("tiles of sizes have the interpreter's bits", "[symbolic][sizes][cuda_
   CHECK(tiled > 45);
 }
 
+TEST_CASE("points of any sizes are tiles", "[symbolic][sizes][cuda_symbolic]") {
+  for (const auto& [ranges, shape] : {std::pair{"[n: 0..4096]", "[n,3]"},
+                                      {"[n: 1..1099511627776]", "[n,3]"},
+                                      {"[n: 2..16777216, m: 2..16777216]", "[n,m]"},
+                                      {"[n: 0..100]", "[n]"},
+                                      {"[n: 0..64, m: 0..64]", "[n,5,m]"}}) {
+    const std::string type = str("f32", shape);
+    const Graph graph = parse_graph(str("graph f", ranges, "(%0 x: ", type, ") {\n  %1: ", type,
+                                        " = exp %0\n  return %1\n}\n"));
+    const Tiles tiles =
+        run_pipeline(until(default_pipeline(), "tile"), graph, true, Target::Cuda).tiles;
+    INFO(print(tiles));
+    REQUIRE(tiles.of_kernel.size() == 1);
+    CHECK(tiles.of_kernel[0]);
+    CHECK(parse_tiles(print(tiles)) == tiles);
+    if (why_no_nvrtc().empty()) CHECK(compile_cuda(emit_cuda(tiles).text, "sm_90").size() > 4);
+  }
+}
+
 TEST_CASE("products of sizes are generated, whoever makes others", "[symbolic][sizes]") {
   const Pipeline pipeline = with_library(default_pipeline(), Matmul::Library);
   for (const Named& one : kNamed) {

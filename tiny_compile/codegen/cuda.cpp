@@ -66,9 +66,6 @@ bool any_can_fail(const std::vector<Program>& programs) {
 KernelEntry write_family(CudaText& text, const Program& program, const std::string& function) {
   const Kernel& kernel = text.kernel;
   const Strategy strategy = schedule_of(kernel).strategy;
-  if (strategy == Strategy::Layouts ||
-      strategy == Strategy::Pointwise)  // of which nobody made a tile
-    return write_cuda_serial(text, function);
   if (strategy == Strategy::Tiles) return write_cuda_matmul(text, function);
   if (is_sort_kernel(kernel)) return write_cuda_sort(text, function);
   if (scans_in_groups(program, kernel)) return write_cuda_scan(text, function);
@@ -78,7 +75,7 @@ KernelEntry write_family(CudaText& text, const Program& program, const std::stri
   return write_cuda_serial(text, function);
 }
 
-// Those that take sizes: a thread has a point, a row, or an element that is sorted.
+// Those that take sizes: a thread has a row, or an element that is sorted.
 KernelEntry write_sized_family(CudaText& text, const std::string& function) {
   if (is_sort_kernel(text.kernel)) return write_cuda_ranks(text, function);
   return schedule_of(text.kernel).strategy == Strategy::Tiles

@@ -111,7 +111,8 @@ PointPacks point_packs_of(const Program& program, const Kernel& kernel, bool any
   packs.resident = s.resident;
   packs.through =
       !packs.line && (packs.vector == 1 || packs.vector > widest_within(program, kernel));
-  packs.parted = packs.through && packs.extent.constant() >= kLongRow * packs.vector &&
+  packs.parted = packs.through && packs.vector > 1 &&
+                 packs.extent.constant() >= kLongRow * packs.vector &&
                  shares_loads(kernel, packs.vector);
   packs.slab = packs.count;
   if (packs.slabs > 1) {

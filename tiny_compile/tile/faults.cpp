@@ -56,6 +56,11 @@ bool has_shapes(const Program& program, const Kernel& kernel, const Substitution
          std::all_of(program.buffers.begin(), program.buffers.end(), has_shape);
 }
 
+// Whether a GPU starts so many blocks; a call of more is refused.
+bool can_start(const Tile& tile, const Substitution& numbers) {
+  return substitute(tile.grid, numbers).bounds().high < kMostBlocks / tile.cluster;
+}
+
 TileFault fault_for(const Program& program, const Tile& tile, const Substitution& numbers) {
   try {
     const Tile sized = substitute(tile, numbers);
@@ -74,7 +79,7 @@ TileFault fault_of(const Program& program, int kernel, const Tile& tile) {
   if (symbolic.empty()) return fault_of_numbers(program, own, tile);
   for (const Substitution& numbers : some_numbers(symbolic)) {
     if (!has_shapes(program, own, numbers)) continue;
-    if (is_on_cpu(tile) && has_empty_loop(own, numbers)) continue;
+    if (has_empty_loop(own, numbers) || !can_start(tile, numbers)) continue;
     TileFault fault = fault_for(program, tile, numbers);
     if (fault.why.empty() || !is_sound(program, numbers)) continue;
     fault.why += str(", for ", values_text(numbers));

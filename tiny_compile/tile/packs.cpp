@@ -239,10 +239,8 @@ Tile for_count(const Tile& any, const Expr& points) {
 }
 
 bool has_packs(const Program& program, const Kernel& kernel) {
-  if (program.target != Target::Cuda || !sizes(program).empty() ||
-      row_count(kernel).is_constant(0))
-    return false;
-  return schedule_of(kernel).strategy == Strategy::Pointwise;
+  return program.target == Target::Cuda && !row_count(kernel).is_constant(0) &&
+         schedule_of(kernel).strategy == Strategy::Pointwise;
 }
 
 Tile lower_packs(const Program& program, const Kernel& kernel, bool any_count) {

@@ -18,8 +18,7 @@ namespace {
 
 constexpr int64_t kMostOwnElements = 4096;  // of an array of a thread's own
 constexpr int64_t kMostUnrolled = 1 << 16;  // times that a statement is written
-constexpr int64_t kMostBlocks = INT32_MAX;
-constexpr int kNowhere = -1;  // how deep a scalar is that is not computed
+constexpr int kNowhere = -1;                // how deep a scalar is that is not computed
 
 // --- the tile itself -------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 // when its interpreter runs it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "tiny_compile/tile/tiles.h"
@@ -20,6 +21,8 @@ struct TileFault {
 // of a warp come and barriers where all threads of a block do, no more shared memory and threads
 // than the machine has. Of symbolic sizes: for the ends of their intervals, and some numbers between.
 TileFault fault_of(const Program& program, int kernel, const Tile& tile);
+
+inline constexpr int64_t kMostBlocks = INT32_MAX;  // that a GPU starts
 
 // tile/verify.cpp: of a tile of numbers, and the kernel that it is of.
 TileFault fault_of_numbers(const Program& program, const Kernel& kernel, const Tile& tile);
