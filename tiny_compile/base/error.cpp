@@ -13,6 +13,12 @@ std::string Location::str() const {
   return line > 0 ? file + ":" + std::to_string(line) : file;
 }
 
+std::string replace_all(std::string text, std::string_view what, std::string_view by) {
+  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
+    text.replace(at, what.size(), by);
+  return text;
+}
+
 void fail_at(const Location& where, const std::string& message) {
   throw Error(where.file.empty() ? message : where.str() + ": " + message);
 }

@@ -61,6 +61,9 @@ std::string join(const Container& items, std::string_view separator) {
   return out;
 }
 
+// replace_all("a LANES b", "LANES", "16") returns "a 16 b"; every place where `what`, which is not empty, stands.
+std::string replace_all(std::string text, std::string_view what, std::string_view by);
+
 // Throws Error("<where>: <message>"), or Error(message) when the place is unknown.
 [[noreturn]] void fail_at(const Location& where, const std::string& message);
 

@@ -27,18 +27,12 @@ constexpr Colour kPalette[kColours] = {
 
 const Colour& colour(int group) { return kPalette[group % kColours]; }
 
-std::string replaced(std::string text, const std::string& what, const std::string& with) {
-  for (size_t at = 0; (at = text.find(what, at)) != text.npos; at += with.size())
-    text.replace(at, what.size(), with);
-  return text;
-}
-
 // In the quotes of either language. Mermaid names characters by number, graphviz by backslash.
 std::string for_mermaid(const std::string& text) {
-  return replaced(replaced(replaced(text, "#", "#35;"), "\"", "#quot;"), "<", "#lt;");
+  return replace_all(replace_all(replace_all(text, "#", "#35;"), "\"", "#quot;"), "<", "#lt;");
 }
 std::string for_dot(const std::string& text) {
-  return replaced(replaced(text, "\\", "\\\\"), "\"", "\\\"");
+  return replace_all(replace_all(text, "\\", "\\\\"), "\"", "\\\"");
 }
 
 std::string joined(const std::vector<std::string>& lines, const char* between,

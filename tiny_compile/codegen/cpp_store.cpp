@@ -13,6 +13,7 @@
 #include "tiny_compile/codegen/cpp_store.h"
 
 #include <cstdint>
+#include <utility>
 
 #include "tiny_compile/codegen/cpp_vectors.h"
 
@@ -23,29 +24,26 @@ constexpr int64_t kBlock =
     128;  // elements: reads and writes take turns often (1024: AdamW 1.3 times slower)
 
 constexpr const char* kStream = R"(
-// Copies past the caches: whole lines where `to` is aligned, the ends as usual.
+// Copies past the caches: whole vectors where `to` is aligned, the ends as usual.
 static inline void tc_stream(void* to, const void* from, long long bytes) {
   char* target = (char*)to;
   const char* source = (const char*)from;
 #if defined(__SSE2__)
-#if defined(__AVX512F__)
-  typedef float line __attribute__((vector_size(64), aligned(1), may_alias));
-#else
-  typedef float line __attribute__((vector_size(16), aligned(1), may_alias));
-#endif
-  const long long ahead = -(unsigned long long)target % sizeof(line);
+  typedef float vector __attribute__((vector_size(BYTES), aligned(1), may_alias));
+  const long long ahead = -(unsigned long long)target % BYTES;
   if (ahead < bytes) {
     __builtin_memcpy(target, source, ahead);
     target += ahead, source += ahead, bytes -= ahead;
-    for (; bytes >= (long long)sizeof(line);
-         target += sizeof(line), source += sizeof(line), bytes -= sizeof(line)) {
+    for (; bytes >= BYTES; target += BYTES, source += BYTES, bytes -= BYTES) {
 #if defined(__clang__)
-      typedef float whole __attribute__((vector_size(sizeof(line))));
-      __builtin_nontemporal_store((whole)*(const line*)source, (whole*)target);
-#elif defined(__AVX512F__)
-      __builtin_ia32_movntps512((float*)target, *(const line*)source);
+      typedef float whole __attribute__((vector_size(BYTES)));
+      __builtin_nontemporal_store((whole)*(const vector*)source, (whole*)target);
+#elif defined(HAS)
+      STORE((float*)target, *(const vector*)source);
 #else
-      __builtin_ia32_movntps((float*)target, *(const line*)source);
+      typedef float part __attribute__((vector_size(16), aligned(1), may_alias));
+      for (int k = 0; k < BYTES; k += 16)
+        __builtin_ia32_movntps((float*)(target + k), *(const part*)(source + k));
 #endif
     }
   }
@@ -135,6 +133,14 @@ void write_store_loop(KernelText& text, int axis, const std::string& from,
   text.out.close();
 }
 
-std::string store_helpers(const Calls& calls) { return calls.has("tc_stream") ? kStream : ""; }
+std::string store_helpers(const Calls& calls, int64_t vector) {
+  if (!calls.has("tc_stream")) return "";
+  const auto [has, width] = vector == 64   ? std::pair{"__AVX512F__", "512"}
+                            : vector == 32 ? std::pair{"__AVX__", "256"}
+                                           : std::pair{"__SSE2__", ""};
+  std::string text = replace_all(kStream, "BYTES", str(vector));
+  text = replace_all(std::move(text), "HAS", has);
+  return replace_all(std::move(text), "STORE", str("__builtin_ia32_movntps", width));
+}
 
 }  // namespace tiny_compile

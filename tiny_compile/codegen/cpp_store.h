@@ -21,7 +21,7 @@ void write_store(KernelText& text, const Step& step);
 // Whether write_store_loop goes past the caches: then the kernel ends with tc_stream_done().
 bool streams(const KernelText& text, int axis, const std::vector<const Step*>& steps);
 
-// The helpers of those that kernels call.
-std::string store_helpers(const Calls& calls);
+// The helpers of those that kernels call; of vectors of so many bytes.
+std::string store_helpers(const Calls& calls, int64_t vector);
 
 }  // namespace tiny_compile

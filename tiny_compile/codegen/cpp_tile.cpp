@@ -111,14 +111,11 @@ static inline void tc_square_NAME(const TYPE* from, long long depth, TYPE* to, i
 }
 
 std::string fill(std::string text, const TileType& type, int64_t vector) {
-  const auto replace_all = [&](const std::string& key, const std::string& value) {
-    for (size_t at = 0; (at = text.find(key, at)) != std::string::npos; at += value.size())
-      text.replace(at, key.size(), value);
-  };
-  replace_all("FMA", type.fma);
-  replace_all("NAME", type.name);
-  replace_all("TYPE", type.type);
-  replace_all("BYTES", str(vector));
+  for (const auto& [what, by] : {std::pair{"FMA", type.fma},
+                                 {"NAME", type.name},
+                                 {"TYPE", type.type},
+                                 {"BYTES", str(vector)}})
+    text = replace_all(std::move(text), what, by);
   return text;
 }
 
