@@ -1,10 +1,13 @@
 // What the cost model says, beside what was measured (tests/bench/NOTES.md).
 #include "tiny_compile/schedule/cost.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "tests/catch.h"
 #include "tests/schedule/as_scheduled.h"
+#include "tiny_compile/loops/point_packs.h"
 
 using namespace tiny_compile;
 using Catch::Matchers::ContainsSubstring;
@@ -105,6 +108,42 @@ TEST_CASE("a copy of much memory is bound by its bytes, one of little by its lau
   const Estimate large = of("f32[67108864]", Target::Cuda);  // 512 MiB at 4.25 TB/s: 126 us
   CHECK(large.bytes > 120);
   CHECK(large.bytes < 130);
+}
+
+TEST_CASE("the model prices the tiles of a product as an H200 does", "[cost]") {
+  // n * n * n of f32: microseconds by 2 x 2 results a thread and 32 of k, 4 x 4 and 16, 8 x 8 and 8.
+  for (const auto& [n, measured] : {std::pair{256, std::array{12.5, 21.3, 45.9}},
+                                    {1024, std::array{149.1, 87.6, 148.8}},
+                                    {2048, std::array{1093.6, 604.9, 499.4}}}) {
+    const std::string type = str("f32[", n, ",", n, "]");
+    const Program program =
+        as_scheduled(str("graph f(%0 x: ", type, ", %1 y: ", type, ") {\n  %2: ", type,
+                         " = matmul %0, %1\n  return %2\n}\n"));
+    Kernel kernel = program.kernels[0];
+    REQUIRE(kernel.schedule->strategy == Strategy::Tiles);
+    const auto fastest = std::min_element(measured.begin(), measured.end());
+    for (size_t k = 0; k < 3; k++) {
+      kernel.schedule =
+          Schedule{.strategy = Strategy::Tiles, .each = 2 << k, .slice = 64 / (2 << k)};
+      const double priced = estimate(program, kernel).total();
+      INFO(n << " by " << (2 << k) << ": " << priced);
+      CHECK(std::abs(priced / measured[k] - 1) < 0.3);
+      CHECK((kernel.schedule == program.kernels[0].schedule) ==
+            (measured.begin() + k == fastest));
+    }
+  }
+}
+
+TEST_CASE("the model prefers whole accesses, and blocks that fill a multiprocessor", "[cost]") {
+  const Program program = as_scheduled(
+      "graph f(%0 x: f32[67108864]) {\n  %1: f32[67108864] = neg %0\n  return %1\n}\n");
+  Kernel kernel = program.kernels[0];
+  const auto price = [&](int64_t warps, int64_t vector) {
+    kernel.schedule->rows = layout_of_points(1, warps, vector);
+    return estimate(program, kernel).total();
+  };
+  CHECK(price(8, 4) < price(8, 1));
+  CHECK(price(8, 1) < price(1, 1));  // 32 blocks of 32 threads are half of what it holds
 }
 
 TEST_CASE("an explanation names the price of the schedule and of the next", "[cost]") {

@@ -22,9 +22,12 @@
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/laid_out.h"
 #include "tiny_compile/loops/passes_of.h"
+#include "tiny_compile/loops/point_packs.h"
 #include "tiny_compile/schedule/enumerate.h"
 #include "tiny_compile/schedule/occupancy.h"
 #include "tiny_compile/schedule/outline.h"
+#include "tiny_compile/schedule/points.h"
+#include "tiny_compile/schedule/product_tiles.h"
 #include "tiny_compile/schedule/rates.h"
 
 namespace tiny_compile {
@@ -42,6 +45,8 @@ constexpr double kExchange = 8;   // to shared memory, a barrier, back, an add
 constexpr double kStrip = 8;      // of a CPU: lanes that the start of a line costs
 constexpr double kSpill = 2;      // over the time of registers that there are
 constexpr double kWarp = 32;
+constexpr double kLine =
+    2;  // a line of L1 for 32 points: half a clock, as some go on beside it
 constexpr double kSomeWarps = 16;  // that go on by themselves, of families without layouts
 
 double as_double(int64_t n) { return static_cast<double>(n); }
@@ -141,6 +146,12 @@ double width_of(const Program& program, const Kernel& kernel) {
   return count > 0 ? sum / count : 1;
 }
 
+// Elements, f32, that a multiprocessor of a GPU must have asked for at a time to keep memory busy.
+double under_way(const Machine& machine) {
+  const Rates rates = rates_of(machine);
+  return rates.bytes * rates.latency / 4 / as_double(machine.multiprocessors);
+}
+
 // Layouts ----------------------------------------------------------------------------------------
 
 // Instructions by which the threads of a loop bring their results together, a covered element.
@@ -185,12 +196,10 @@ Deal deal_of_layouts(const Program& program, const Kernel& kernel) {
                                            static_cast<int64_t>(elements), 0);
   const double resident =
       std::min(as_double(occupancy.blocks()), std::ceil(blocks / multiprocessors));
-  const double under_way = resident * threads * std::max(1.0, elements);
-  const Rates rates = rates_of(program.machine);
-  const double wanted = rates.bytes * rates.latency / 4 / multiprocessors;  // f32 under way
+  const double asked = resident * threads * std::max(1.0, elements);
   const double groups =
       warps > 1 ? resident : resident * warps_of(s);  // a barrier joins a block
-  d.groups = groups * std::min(1.0, under_way / wanted);
+  d.groups = groups * std::min(1.0, asked / under_way(program.machine));
   if (occupancy.by_registers == 0 || elements > kMostHeld) d.width *= kSpill;
   d.width *= 1 + kRow * (as_double(extent_of(s.rows, Level::Vector)) - 1);
   d.share = std::min(1.0, blocks / multiprocessors);
@@ -199,13 +208,30 @@ Deal deal_of_layouts(const Program& program, const Kernel& kernel) {
 
 // Other families ---------------------------------------------------------------------------------
 
+Deal deal_of_points(const Program& program, const Kernel& kernel) {
+  const PointPacks packs = point_packs_of(program, kernel, false);
+  const double multiprocessors = as_double(program.machine.multiprocessors),
+               threads = as_double(packs.block), own = as_double(packs.slabs * packs.vector),
+               blocks = std::max(1.0, std::ceil(points_of(kernel) / (own * threads)));
+  const Occupancy occupancy =
+      occupancy_of(program.machine, packs.block, packs.slabs * packs.vector, 0);
+  const double resident =
+      std::min(as_double(occupancy.blocks()), std::ceil(blocks / multiprocessors));
+  Deal d;
+  d.groups = kSomeWarps * std::min(1.0, resident * threads * own / under_way(program.machine));
+  d.exchange = kLine * lines_of_packs(program, kernel, packs.vector);
+  d.share = std::min(1.0, blocks / multiprocessors);
+  return d;
+}
+
 Deal deal_on_cuda(const Program& program, const Kernel& kernel) {
   const Schedule& s = *kernel.schedule;
   const double multiprocessors = as_double(program.machine.multiprocessors);
   const double rows = as_double(row_count(kernel).bounds().high);
+  if (s.strategy == Strategy::Pointwise) return deal_of_points(program, kernel);
   Deal d;
   d.groups = kSomeWarps;
-  if (s.strategy == Strategy::Pointwise || kernel.rows == 0) return d;
+  if (kernel.rows == 0) return d;
   d.passes = loops_over(kernel);
   d.width = width_of(program, kernel);
   d.share = std::min(1.0, rows / kWarp / multiprocessors);
@@ -302,6 +328,11 @@ Estimate estimate(const Program& program, const Kernel& kernel) {
   if (own.schedule->strategy == Strategy::Library)
     e.arithmetic = points_of(own) / products_of(program, own, rates) * 1e6;
   e.waste = e.arithmetic * (deal.covered - 1);
+  if (own.schedule->strategy == Strategy::Tiles && program.target == Target::Cuda) {
+    const TileTimes times = tile_times(program, own);
+    e.arithmetic = times.arithmetic * 1e6;
+    e.waste = times.all * 1e6 - e.arithmetic;
+  }
   return e;
 }
 

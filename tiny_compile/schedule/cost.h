@@ -14,7 +14,7 @@ struct Estimate {
   double bytes = 0;       // what must move, over the bandwidth of accesses of that width
   double latency = 0;     // beyond it: loads under way, or groups that could go on, are too few
   double arithmetic = 0;  // of the points that there are: ops, exponentials, shuffles
-  double waste = 0;       // and of those that only the layouts' powers of two cover
+  double waste = 0;       // and of those that only the layouts' powers of two, or tiles, cover
   double total() const;
 };
 

@@ -132,25 +132,6 @@ std::vector<Window> windows_of(const Program& program, const Kernel& kernel, int
   return windows;
 }
 
-// What a point costs in packs of `vector`, in lines of memory that a warp reads. An element each, lanes read
-// `vector` elements apart. (Laplacian of bf16[43,514,514], packs of 8, 4, 2, 1: .042, .028, .032, .046 ms;
-// four taps of bf16[64,640,257]: .040, .041, .044, .048; H200.)
-// Of several arrays that are read under conditions, as those of a concat are, a point reads one.
-double cost_of_packs(const Program& program, const Kernel& kernel, int vector) {
-  double always = kOfPack / vector;
-  std::map<int, double> by_buffer;
-  for (const Window& window : windows_of(program, kernel, vector)) {
-    const Scalar& load = *window.first;
-    const int64_t bytes =
-        (vector + window.high - window.low) * size_of(program.buffers[load.buffer].type.dtype);
-    const double lines = static_cast<double>(bytes * kLanes) / kLine;
-    (load.mask < 0 ? always : by_buffer[load.buffer]) += lines;
-  }
-  double most = 0;
-  for (const auto& [buffer, lines] : by_buffer) most = std::max(most, lines);
-  return always + most;
-}
-
 // A pack within a row, or of the points counted through where rows are part of a pack, or where nothing but
 // results suits packs within rows: rows of 34 with margins, pairs at best.
 int widest_of(const Program& program, const Kernel& kernel, int most) {
@@ -168,9 +149,9 @@ int widest_of(const Program& program, const Kernel& kernel, int most) {
 
 int vector_of(const Program& program, const Kernel& kernel, int most) {
   int vector = widest_of(program, kernel, most);
-  double cost = cost_of_packs(program, kernel, vector);
+  double cost = lines_of_packs(program, kernel, vector);
   while (vector > 1) {
-    const double of_half = cost_of_packs(program, kernel, vector / 2);
+    const double of_half = lines_of_packs(program, kernel, vector / 2);
     if (of_half >= cost) break;
     vector /= 2;
     cost = of_half;
@@ -187,6 +168,25 @@ bool wants_slabs(const Program& program, const Kernel& kernel) {
 }
 
 }  // namespace
+
+// What a point costs in packs of `vector`, in lines of memory that a warp reads. An element each, lanes read
+// `vector` elements apart. (Laplacian of bf16[43,514,514], packs of 8, 4, 2, 1: .042, .028, .032, .046 ms;
+// four taps of bf16[64,640,257]: .040, .041, .044, .048; H200.)
+// Of several arrays that are read under conditions, as those of a concat are, a point reads one.
+double lines_of_packs(const Program& program, const Kernel& kernel, int vector) {
+  double always = kOfPack / vector;
+  std::map<int, double> by_buffer;
+  for (const Window& window : windows_of(program, kernel, vector)) {
+    const Scalar& load = *window.first;
+    const int64_t bytes =
+        (vector + window.high - window.low) * size_of(program.buffers[load.buffer].type.dtype);
+    const double lines = static_cast<double>(bytes * kLanes) / kLine;
+    (load.mask < 0 ? always : by_buffer[load.buffer]) += lines;
+  }
+  double most = 0;
+  for (const auto& [buffer, lines] : by_buffer) most = std::max(most, lines);
+  return always + most;
+}
 
 Schedule points_laid_out(const Program& program, Kernel kernel, bool any_count) {
   Schedule plain{.strategy = Strategy::Pointwise};

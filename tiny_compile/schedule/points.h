@@ -9,4 +9,8 @@ namespace tiny_compile {
 // function others of other sizes share (loops/counted.h).
 Schedule points_laid_out(const Program& program, Kernel kernel, bool any_count);
 
+// What a point costs in packs of `vector`: lines of memory that a warp reads for 32 of them, and what is done once
+// a pack, as lines that would take as long.
+double lines_of_packs(const Program& program, const Kernel& kernel, int vector);
+
 }  // namespace tiny_compile

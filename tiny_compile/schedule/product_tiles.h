@@ -1,4 +1,4 @@
-// How large are the tiles of a product?
+// How large are the tiles of a product, and how long do they take?
 #pragma once
 
 #include "tiny_compile/loops/program.h"
@@ -7,6 +7,13 @@ namespace tiny_compile {
 
 // Of a kernel that can be tiled (loops/legal_schedule.h): its rows and columns are the last row axes. A CPU's
 // are its registers' (codegen/cpp_matmul).
-Schedule product_tiles(const Program& program, const Kernel& kernel);
+Schedule product_tiles(const Program& program, Kernel kernel);
+
+// Seconds of a GPU's multiprocessors under schedule tiles, memory and launch apart.
+struct TileTimes {
+  double arithmetic = 0;  // of the results that there are, with all multiprocessors at work
+  double all = 0;  // with those that tiles cover besides, idle multiprocessors and waiting
+};
+TileTimes tile_times(const Program& program, const Kernel& kernel);
 
 }  // namespace tiny_compile
