@@ -70,6 +70,46 @@ TEST_CASE("a donated state is written over, with the same bits", "[donate]") {
   REQUIRE(same_bits(again.weights[1], plain_again.weights[1]));
 }
 
+TEST_CASE("a state is donated to a step of any batch", "[donate][dynamic]") {
+  const auto step = [](Tensor w, Tensor x) {
+    return w - 0.01 * matmul(x.t(), tanh(matmul(x, w)));
+  };
+  auto donating = compile(step, {.donate = {0}, .dynamic = {{1, 0}}, .name = "step"});
+  auto plain = compile(step);
+  manual_seed(3);
+  Tensor w = randn({12, 5}), same = contiguous_copy(w);
+  const std::byte* const before = w.bytes();
+  for (const int64_t batch : {7, 3, 64}) {
+    const Tensor x = randn({batch, 12});
+    const Tensor used = w;
+    w = donating(w, x);
+    same = plain(same, x);
+    REQUIRE(same_bits(w, same));
+    REQUIRE(w.bytes() == before);
+    REQUIRE(has(message_of([&] { used.sum(); }), "was donated to step"));
+  }
+  REQUIRE(donating.cache().size() == 1);
+}
+
+TEST_CASE("what is donated may be of any size, and lie otherwise", "[donate][dynamic]") {
+  const auto next = [](Tensor x) { return tanh(x) + 1.0; };
+  auto donating = compile(next, {.donate = {0}, .dynamic = {{0, 0}}, .name = "next"});
+  manual_seed(4);
+  for (const int64_t rows : {5, 9, 1001}) {
+    Tensor x = randn({rows, 4});
+    const std::byte* const before = x.bytes();
+    const Tensor wanted = compile(next)(x), got = donating(x);
+    REQUIRE(same_bits(got, wanted));
+    REQUIRE(got.bytes() == before);
+    REQUIRE(has(message_of([&] { x.sum(); }), "was donated to next"));
+  }
+  Tensor x = randn({4, 6}).t();
+  const Tensor wanted = compile(next)(contiguous_copy(x));
+  REQUIRE(same_bits(donating(x), wanted));
+  REQUIRE(has(message_of([&] { x.sum(); }), "was donated to next"));
+  REQUIRE(donating.cache().size() == 1);
+}
+
 TEST_CASE("a later use of what was donated says to which call", "[donate]") {
   for (const char* backend : {"", "interpreter", "eager"}) {
     auto call = compile([](Tensor w) { return w * 2.0; },

@@ -161,3 +161,17 @@ TEST_CASE("a text whose buffer is over another without the right to be is refuse
   REQUIRE(refusal(" over y", "i0*8 + i1").find("y cannot be over y") != std::string::npos);
   REQUIRE(refusal(" over z", "i0*8 + i1").find("no buffer is called z") != std::string::npos);
 }
+
+TEST_CASE("outputs of sizes are over donated inputs, but where they have no elements",
+          "[in_place][sizes]") {
+  const Program program = plan_memory(parse_program(
+      "program f[n: 0..8] {\n  input x: f32[n,3] donated\n  output y: f32[n,3]\n  kernel k "
+      "rows(i0: "
+      "n*3) {\n    store y[i0] = exp(load x[i0])\n  }\n  launch k\n  return y\n}\n"));
+  REQUIRE(program.buffers[1].over == 0);
+  for (const int64_t n : {0, 1, 5}) {
+    const Program numbers = substitute(program, {{{"n", SymbolKind::Size}, n}});
+    REQUIRE_NOTHROW(verify(numbers));
+    REQUIRE(numbers.buffers[1].over == (n == 0 ? -1 : 0));
+  }
+}

@@ -53,8 +53,6 @@ std::optional<SymbolicInputs> symbolic_inputs(const CompileOptions& options,
     result.types[tensor].shape[axis] = Expr::symbol(known->first, 2, kMostOfSize);
   }
   if (result.example.empty()) return std::nullopt;
-  if (!options.donate.empty())
-    fail(options.name, ": donated tensors have sizes that are numbers; leave out dynamic");
   return result;
 }
 

@@ -9,8 +9,10 @@
 #include "tiny_compile/loops/empty.h"
 
 #include <algorithm>
+#include <set>
 
 #include "tiny_compile/loops/dead.h"
+#include "tiny_compile/loops/lives.h"
 #include "tiny_compile/loops/splice.h"
 
 namespace tiny_compile {
@@ -66,6 +68,13 @@ Program without_empty_kernels(Program program) {
   }
   std::erase_if(program.launches,
                 [](const std::vector<int>& launch) { return launch.empty(); });
+  std::set<int> written;
+  for (const Kernel& kernel : program.kernels) {
+    for (const int buffer : stored_buffers(kernel)) written.insert(buffer);
+  }
+  for (size_t b = 0; b < program.buffers.size(); b++) {  // what nobody writes is over nothing
+    if (written.count(static_cast<int>(b)) == 0) program.buffers[b].over = -1;
+  }
   return program;
 }
 

@@ -13,7 +13,7 @@ Literal of_nothing(Op op, DType dtype);
 // any step where it has no rows.
 Kernel without_empty_loops(const Kernel& kernel);
 
-// The program without kernels that have no steps.
+// The program without kernels that have no steps; a buffer that nobody writes then is over no other.
 Program without_empty_kernels(Program program);
 
 }  // namespace tiny_compile

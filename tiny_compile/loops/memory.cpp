@@ -47,7 +47,7 @@ int64_t padded_bytes(const Buffer& buffer) {
 
 Program plan_memory(const Program& program) {
   if (!sizes(program).empty()) {  // places are found once they are numbers
-    Program later = program;
+    Program later = overwrite_in_place(program);
     later.arena_bytes = 0;
     return later;
   }
