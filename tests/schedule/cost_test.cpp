@@ -110,7 +110,7 @@ TEST_CASE("a copy of much memory is bound by its bytes, one of little by its lau
   CHECK(large.bytes < 130);
 }
 
-TEST_CASE("the model prices the tiles of a product as an H200 does", "[cost]") {
+TEST_CASE("the model prices the tiles of a product as an H100 does", "[cost]") {
   // n * n * n of f32: microseconds by 2 x 2 results a thread and 32 of k, 4 x 4 and 16, 8 x 8 and 8.
   for (const auto& [n, measured] : {std::pair{256, std::array{12.5, 21.3, 45.9}},
                                     {1024, std::array{149.1, 87.6, 148.8}},
