@@ -65,10 +65,10 @@ constexpr Words kWords[] = {
     {"cuda_shared_scatter", "atomicAdd(&sums[wanted[k]]", "integers added in shared memory"},
     {"cuda_warp_scatter", "peer < 32; peer++", "what chunks of updates gave"},
     {"cuda_warp_scatter", "p = (p + 1) & ", "to more targets than a table has places"},
-    {"cuda_matmul", "float a[8][132], b[8][132]", "a matmul of our own, in large tiles"},
-    {"cuda_matmul", "float a[16][68], b[16][68]", "in middling ones"},
-    {"cuda_matmul", "float a[32][36], b[32][36]", "in small ones"},
-    {"cuda_matmul", "double a[32][36], b[32][36]", "in f64"},
+    {"cuda_tile", "float left0[1056]", "a matmul of our own, in large tiles"},
+    {"cuda_tile", "float left0[1088]", "in middling ones"},
+    {"cuda_tile", "float left0[1152]", "in small ones"},
+    {"cuda_tile", "double left0[1152]", "in f64"},
 };
 // Of the helpers every one is looked for; what a sort's threads call is not in a kernel.
 const std::set<std::string> kWithoutWords = {"cuda_helpers", "cuda_memory_helpers",

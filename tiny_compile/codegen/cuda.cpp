@@ -8,7 +8,6 @@
 
 #include "tiny_compile/codegen/cuda_group.h"
 #include "tiny_compile/codegen/cuda_helpers.h"
-#include "tiny_compile/codegen/cuda_matmul.h"
 #include "tiny_compile/codegen/cuda_scan.h"
 #include "tiny_compile/codegen/cuda_scan_shape.h"
 #include "tiny_compile/codegen/cuda_scatter.h"
@@ -65,8 +64,6 @@ bool any_can_fail(const std::vector<Program>& programs) {
 
 KernelEntry write_family(CudaText& text, const Program& program, const std::string& function) {
   const Kernel& kernel = text.kernel;
-  const Strategy strategy = schedule_of(kernel).strategy;
-  if (strategy == Strategy::Tiles) return write_cuda_matmul(text, function);
   if (is_sort_kernel(kernel)) return write_cuda_sort(text, function);
   if (scans_in_groups(program, kernel)) return write_cuda_scan(text, function);
   if (scatters_rows(text)) return write_cuda_scatter(text, function);
@@ -77,10 +74,8 @@ KernelEntry write_family(CudaText& text, const Program& program, const std::stri
 
 // Those that take sizes: a thread has a row, or an element that is sorted.
 KernelEntry write_sized_family(CudaText& text, const std::string& function) {
-  if (is_sort_kernel(text.kernel)) return write_cuda_ranks(text, function);
-  return schedule_of(text.kernel).strategy == Strategy::Tiles
-             ? write_cuda_matmul(text, function)
-             : write_cuda_serial(text, function);
+  return is_sort_kernel(text.kernel) ? write_cuda_ranks(text, function)
+                                     : write_cuda_serial(text, function);
 }
 
 // How a kernel is started: `room` is 0 where it is by itself.

@@ -97,7 +97,8 @@ class TileWriter {
         tile_(tile),
         awaited_(awaited_in(tile.body)),
         asked_(asked_bytes(tile)),
-        folds_(folds_rows(tile.kernel)),
+        is_aligned_(folds_rows(tile.kernel) ||
+                    schedule_of(tile.kernel).strategy == Strategy::Tiles),
         uses_(tile.kernel.scalars.size()) {
     std::vector<bool> seen(uses_.size());
     count_uses(tile.body, tile.kernel.scalars, uses_, seen);
@@ -160,7 +161,7 @@ class TileWriter {
       return;
     }
     const char* where = array.space == Space::Register ? ""
-                        : folds_                       ? "__shared__ alignas(16) "
+                        : is_aligned_                  ? "__shared__ alignas(16) "
                                                        : "__shared__ ";
     out_.line(str(where, type, " ", array.name, "[", size, "];"));
   }
@@ -401,7 +402,8 @@ class TileWriter {
   const Tile& tile_;
   std::vector<int> awaited_;  // arrays
   const int64_t asked_;       // bytes that the launch gives
-  const bool folds_;   // threads take neighbours of shared arrays, which nvcc can do at once
+  const bool
+      is_aligned_;     // threads take neighbours of shared arrays, which nvcc can do at once
   int64_t place_ = 0;  // in them
   std::vector<int> uses_;      // of each scalar
   std::set<int> read_;         // arrays

@@ -17,6 +17,7 @@
 #include "tiny_compile/tile/packs.h"
 #include "tiny_compile/tile/parse.h"
 #include "tiny_compile/tile/points.h"
+#include "tiny_compile/tile/products.h"
 #include "tiny_compile/tile/rows.h"
 #include "tiny_compile/tile/verify.h"
 
@@ -63,6 +64,7 @@ std::optional<Tile> lowered(const Program& program, const Kernel& kernel, bool i
   if (has_rows(program, kernel)) return lower_rows(program, kernel);
   if (has_packs(program, kernel))
     return lower_packs(program, kernel, is_shared && is_counted(kernel));
+  if (has_product(program, kernel)) return lower_product(program, kernel);
   return lower_to_tile(program, kernel);
 }
 
@@ -100,7 +102,8 @@ Scheduled scheduled(const Tiles& tiles, size_t kernel, int sized) {
 bool becomes_tile(const Program& program, const Kernel& kernel) {
   if (program.target == Target::Cpp)
     return has_points(program, kernel) || has_rows(program, kernel);
-  return schedule_of(kernel).strategy == Strategy::Layouts || has_packs(program, kernel);
+  return schedule_of(kernel).strategy == Strategy::Layouts || has_packs(program, kernel) ||
+         has_product(program, kernel);
 }
 
 bool has_tile(const Tiles& tiles) {
