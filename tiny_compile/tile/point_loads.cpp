@@ -20,6 +20,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr int kMostConditions = 8;  // of a pack
+constexpr int64_t kMostEarly = 32;  // elements, in registers
 
 }  // namespace
 
@@ -127,17 +128,28 @@ bool has_branches(const Points& p) {
                      [](const std::vector<int>& branch) { return !branch.empty(); });
 }
 
+// Whether some of these take long, or may go a long way: quotients of f32 have a branch.
+bool take_long(const Points& p, const std::vector<int>& ids) {
+  return std::any_of(ids.begin(), ids.end(), [&](int id) {
+    const Scalar& s = p.kernel.scalars[id];
+    return is_costly(s) || (s.kind == ScalarKind::Apply && s.op == Op::div &&
+                            compute_type(s.dtype) == DType::f32);
+  });
+}
+
 }  // namespace
 
 //   for v < 4 unrolled { i1: 1024 = e + v; $3 = load x[..]; early2[v] = $3 }
 Body load_ahead(Points& p, PointScope& scope, const At& at) {
-  if (p.packs.vector == 1 || !has_branches(p)) return {};
+  if (p.packs.vector == 1) return {};
+  const std::vector<int> ids = needed(p, scope, p.roots);
   std::vector<int> loads;
-  for (int id : needed(p, scope, p.roots)) {
+  for (int id : ids) {
     const bool is_load = p.kernel.scalars[id].kind == ScalarKind::Load;
     if (is_load && !scope.defined[id] && scope.places.count(id) == 0) loads.push_back(id);
   }
-  if (loads.empty()) return {};
+  const bool has_room = p.packs.vector * std::ssize(loads) <= kMostEarly;
+  if (loads.empty() || !(has_branches(p) || (has_room && take_long(p, ids)))) return {};
   PointScope here = scope;
   Body each = define_over(p, here, needed(p, here, loads), all_rows(p));
   for (int id : loads) {
