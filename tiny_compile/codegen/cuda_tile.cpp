@@ -1,5 +1,5 @@
-// How does a tile program read in CUDA C? As it stands, a line for a statement; what is used once,
-// right behind its definition, is written where it is used:
+// How does a tile program read in CUDA C? As it stands, a line for a statement; an element that is used once, and
+// that nothing has changed until then, is read where it is used:
 //
 //   $7 = sum2[p]; $8 = sum2[p + 8]; $9 = add($7, $8); sum2[p] = $9
 //   =>  sum2[p] = sum2[p] + sum2[p + 8];
@@ -10,37 +10,12 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/codegen/cuda_memory_helpers.h"
+#include "tiny_compile/codegen/tile_uses.h"
 #include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/bounds.h"
 
 namespace tiny_compile {
 namespace {
-
-void count_uses(const Body& body, const std::vector<Scalar>& scalars, std::vector<int>& uses,
-                std::vector<bool>& seen) {
-  for (const Statement& s : body) {
-    count_uses(s.body, scalars, uses, seen);
-    if (s.value < 0) continue;
-    if (s.kind != StatementKind::Define) uses[s.value]++;
-    if (s.kind == StatementKind::Load) {
-      for (int chosen : scalars[s.value].operands) uses[chosen]++;
-    }
-    if (s.kind != StatementKind::Define || seen[s.value] || s.array >= 0) continue;
-    seen[s.value] = true;
-    for (int operand : scalars[s.value].operands) uses[operand]++;
-    if (scalars[s.value].mask >= 0) uses[scalars[s.value].mask]++;
-  }
-}
-
-// Arrays that scalars are read from.
-void find_read(const Body& body, const std::vector<Scalar>& scalars, std::set<int>& read) {
-  for (const Statement& s : body) {
-    find_read(s.body, scalars, read);
-    if (s.kind != StatementKind::Define) continue;
-    const bool is_element = scalars[s.value].kind == ScalarKind::Element;
-    if (s.array >= 0 || is_element) read.insert(s.array >= 0 ? s.array : scalars[s.value].step);
-  }
-}
 
 // A thread's halves, two to a register.
 bool is_kept(const Array& array) { return array.packed && array.space == Space::Register; }
@@ -98,14 +73,11 @@ class TileWriter {
         awaited_(awaited_in(tile.body)),
         asked_(asked_bytes(tile)),
         is_aligned_(folds_rows(tile.kernel) ||
-                    schedule_of(tile.kernel).strategy == Strategy::Tiles),
-        uses_(tile.kernel.scalars.size()) {
-    std::vector<bool> seen(uses_.size());
-    count_uses(tile.body, tile.kernel.scalars, uses_, seen);
-    find_read(tile.body, tile.kernel.scalars, read_);
-    std::vector<int> stored(uses_.size());
+                    schedule_of(tile.kernel).strategy != Strategy::Layouts),
+        uses_(uses_of(tile)) {
+    std::vector<int> stored(uses_.counts.size());
     count_stored(tile.body, stored);
-    text_.scalars.rounds = [this, stored](int id) { return stored[id] < uses_[id]; };
+    text_.scalars.rounds = [this, stored](int id) { return stored[id] < uses_.counts[id]; };
     text.scalars.element = [this](int id) {
       const bool here = is_element(id) && is_written_where_used(id);
       return here ? element(tile_.kernel.scalars[id]) : std::string();
@@ -145,7 +117,7 @@ class TileWriter {
       count_stored(s.body, stored);
       if (s.kind != StatementKind::Set) continue;
       const Array& array = tile_.arrays[s.array];
-      stored[s.value] += is_half(array.dtype) && !array.packed && !read_.count(s.array);
+      stored[s.value] += is_half(array.dtype) && !array.packed && !uses_.read.count(s.array);
     }
   }
 
@@ -200,7 +172,8 @@ class TileWriter {
   bool is_element(int id) const { return tile_.kernel.scalars[id].kind == ScalarKind::Element; }
   // A shuffle is a statement: what `?:` leaves out must not hold one.
   bool is_written_where_used(int id) const {
-    return uses_[id] == 1 && tile_.kernel.scalars[id].value.bits == 0;
+    return uses_.counts[id] == 1 && uses_.standing[id] &&
+           tile_.kernel.scalars[id].value.bits == 0;
   }
 
   std::string at(int array, const Expr& index) const {
@@ -232,7 +205,7 @@ class TileWriter {
       const Statement& s = body[n];
       const bool joins = n + 1 < body.size() && s.kind == StatementKind::Define &&
                          s.array < 0 && body[n + 1].kind == StatementKind::Set &&
-                         body[n + 1].value == s.value && uses_[s.value] == 1 &&
+                         body[n + 1].value == s.value && uses_.counts[s.value] == 1 &&
                          !is_element(s.value) && !text_.scalars.is_trivial(s.value);
       if (joins)
         write_set(body[++n], text_.scalars.value(s.value));
@@ -360,8 +333,8 @@ class TileWriter {
 
   void write_for(const Statement& s) {
     out_.line(s.unrolled ? "#pragma unroll" : "#pragma unroll 1");
-    out_.open(str("for (int ", s.name, " = 0; ", s.name, " < ", text_.scalars.index(s.index),
-                  "; ", s.name, "++)"));
+    out_.open(str("for (", s.unrolled ? "int" : text_.integer, " ", s.name, " = 0; ", s.name,
+                  " < ", text_.scalars.index(s.index), "; ", s.name, "++)"));
     write(s.body);
     out_.close();
   }
@@ -405,8 +378,7 @@ class TileWriter {
   const bool
       is_aligned_;     // threads take neighbours of shared arrays, which nvcc can do at once
   int64_t place_ = 0;  // in them
-  std::vector<int> uses_;      // of each scalar
-  std::set<int> read_;         // arrays
+  const TileUses uses_;
   std::vector<int> divisors_;  // that are known here
 };
 

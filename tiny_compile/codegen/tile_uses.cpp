@@ -1,0 +1,97 @@
+// An element may be read where it is used, as long as its array has not changed since it was defined:
+//
+//   $7 = sum2[p]; $9 = add($7, $8); sum2[p] = $9     sum2[p] = sum2[p] + ..
+//   $7 = sum2[p]; sum2[p] = $8;     $9 = add($7, ..)  const float element_7 = sum2[p]; ..
+#include "tiny_compile/codegen/tile_uses.h"
+
+#include <algorithm>
+
+namespace tiny_compile {
+namespace {
+
+void count(const Body& body, const std::vector<Scalar>& scalars, TileUses& all,
+           std::vector<bool>& seen) {
+  for (const Statement& s : body) {
+    count(s.body, scalars, all, seen);
+    if (s.value < 0) continue;
+    const Scalar& own = scalars[s.value];
+    if (s.kind == StatementKind::Define) {
+      if (s.array >= 0 || own.kind == ScalarKind::Element)
+        all.read.insert(s.array >= 0 ? s.array : own.step);
+    } else {
+      all.counts[s.value]++;
+    }
+    if (s.kind == StatementKind::Load) {
+      for (int chosen : own.operands) all.counts[chosen]++;
+    }
+    if (s.kind != StatementKind::Define || seen[s.value] || s.array >= 0) continue;
+    seen[s.value] = true;
+    for (int operand : own.operands) all.counts[operand]++;
+    if (own.mask >= 0) all.counts[own.mask]++;
+  }
+}
+
+bool is_used(const Statement& s, const std::vector<Scalar>& scalars, int id) {
+  if (s.value >= 0) {
+    const std::vector<int>& operands = scalars[s.value].operands;
+    const bool reads =
+        s.kind == StatementKind::Load || (s.kind == StatementKind::Define && s.array < 0);
+    if (reads &&
+        (std::count(operands.begin(), operands.end(), id) > 0 || scalars[s.value].mask == id))
+      return true;
+    if (s.kind != StatementKind::Define && s.value == id) return true;
+  }
+  return std::any_of(s.body.begin(), s.body.end(),
+                     [&](const Statement& inside) { return is_used(inside, scalars, id); });
+}
+
+// Whether another value may stand in the array behind it.
+bool changes(const Statement& s, const Tile& tile, int array) {
+  switch (s.kind) {
+    case StatementKind::Set:
+    case StatementKind::Load:
+    case StatementKind::Send: return s.array == array;
+    case StatementKind::Barrier:
+    case StatementKind::ClusterBarrier:
+    case StatementKind::Await: return tile.arrays[array].space != Space::Register;
+    default:
+      return std::any_of(s.body.begin(), s.body.end(),
+                         [&](const Statement& inside) { return changes(inside, tile, array); });
+  }
+}
+
+// From a definition on, up to the last statement of its body that uses it: a statement without a body may
+// change the array itself, once it has read it.
+bool stands(const Body& body, size_t definition, const Tile& tile, int id, int array) {
+  size_t last = definition;
+  for (size_t s = definition + 1; s < body.size(); s++)
+    if (is_used(body[s], tile.kernel.scalars, id)) last = s;
+  for (size_t s = definition + 1; s <= last; s++)
+    if ((s < last || !body[s].body.empty()) && changes(body[s], tile, array)) return false;
+  return true;
+}
+
+void find_standing(const Body& body, const Tile& tile, std::vector<bool>& standing) {
+  for (size_t n = 0; n < body.size(); n++) {
+    const Statement& s = body[n];
+    find_standing(s.body, tile, standing);
+    if (s.kind != StatementKind::Define || s.array >= 0) continue;
+    const Scalar& own = tile.kernel.scalars[s.value];
+    if (own.kind == ScalarKind::Element && !stands(body, n, tile, s.value, own.step))
+      standing[s.value] = false;
+  }
+}
+
+}  // namespace
+
+TileUses uses_of(const Tile& tile) {
+  const size_t count_of_scalars = tile.kernel.scalars.size();
+  TileUses all{
+      std::vector<int>(count_of_scalars), {}, std::vector<bool>(count_of_scalars, true)};
+  std::vector<bool> seen(count_of_scalars);
+  count(tile.body, tile.kernel.scalars, all, seen);
+  find_standing(tile.body, tile, all.standing);
+  return all;
+}
+
+}  // namespace tiny_compile

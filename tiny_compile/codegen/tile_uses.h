@@ -1,0 +1,20 @@
+// How often are a tile's values used, and may an element be read where it is used?
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "tiny_compile/tile/tile.h"
+
+namespace tiny_compile {
+
+struct TileUses {
+  std::vector<int> counts;  // of each scalar
+  std::set<int> read;       // arrays that scalars are read from
+  std::vector<bool>
+      standing;  // elements that still stand in their array wherever they are used
+};
+
+TileUses uses_of(const Tile& tile);
+
+}  // namespace tiny_compile
