@@ -4,25 +4,16 @@
 
 #include <algorithm>
 
-#include "tests/catch.h"
 #include "tests/schedule/as_scheduled.h"
-#include "tiny_compile/cli/inputs.h"
-#include "tiny_compile/compile/pipeline.h"
-#include "tiny_compile/loops/interpreter.h"
+#include "tests/tile/lowered.h"
 #include "tiny_compile/schedule/enumerate.h"
-#include "tiny_compile/tile/interpreter.h"
-#include "tiny_compile/tile/tiles.h"
 #include "tiny_compile/tile/verify.h"
 
 using namespace tiny_compile;
+using namespace tiny_compile::lowered;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
-
-Tiles tiles_of(const std::string& graph) {
-  return run_pipeline(until(default_pipeline(), "tile"), parse_graph(graph), true, Target::Cuda)
-      .tiles;
-}
 
 std::string unary(const std::string& op, const std::string& shape) {
   return str("graph g(%0 x: f32[", shape, "]) {\n  %1: f32[", shape, "] = ", op,
@@ -39,15 +30,6 @@ std::string replaced(std::string text, const std::string& old, const std::string
   const size_t at = text.find(old);
   REQUIRE(at != std::string::npos);
   return text.replace(at, old.size(), by);
-}
-
-void check_bits(const Tiles& tiles) {
-  const std::vector<Tensor> inputs = seeded_inputs(tiles.program, 7, {});
-  const std::vector<Tensor> want = interpret(tiles.program, inputs),
-                            got = interpret(tiles, inputs);
-  REQUIRE(want.size() == got.size());
-  for (size_t k = 0; k < want.size(); k++) CHECK(same_bits(want[k], got[k]));
-  CHECK(parse_tiles(print(tiles)) == tiles);
 }
 
 }  // namespace

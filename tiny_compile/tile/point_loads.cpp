@@ -20,7 +20,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr int kMostConditions = 8;  // of a pack
-constexpr int64_t kMostEarly = 32;  // elements, in registers
+constexpr int64_t kMostEarly = 32;  // elements of a thread, read before any takes long
 
 }  // namespace
 

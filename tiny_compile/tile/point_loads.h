@@ -14,8 +14,8 @@ Expr at_start(const Points& p, const Expr& index, const At& at);
 //
 // Loads of whole packs.
 Body load_packs(Points& p, PointScope& scope, const std::vector<int>& ids, const At& at);
-// Where branches would part the loads of a pack's elements, one after the other: all of them, before the
-// first branch, in a loop of their own.
+// Where branches, or what takes long, would part the loads of a pack's elements, one after the other: all of
+// them, before the first, in a loop of their own.
 Body load_ahead(Points& p, PointScope& scope, const At& at);
 // What neighbouring points share (loops/slides.h).
 Body slide_ahead(Points& p, PointScope& scope, const At& at);

@@ -11,6 +11,7 @@
 #include "tiny_compile/loops/branches.h"
 #include "tiny_compile/loops/counted.h"
 #include "tiny_compile/loops/kept_values.h"
+#include "tiny_compile/tile/stores.h"
 #include "tiny_compile/tile/vectors.h"
 
 namespace tiny_compile {
@@ -40,9 +41,7 @@ Expr element(const Points& p) {
 }
 
 std::string unused(const Points& p, std::string name) {
-  const auto is_taken = [&](const Axis& axis) { return axis.name == name; };
-  while (std::any_of(p.kernel.axes.begin(), p.kernel.axes.end(), is_taken)) name += "_";
-  return name;
+  return unused(p.program, p.kernel, std::move(name));
 }
 
 int add_values(Points& p, const char* what, DType dtype, int64_t size) {

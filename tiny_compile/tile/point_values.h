@@ -49,7 +49,7 @@ uint64_t all_rows(const Points& p);  // bits 0 .. rows - 1
 uint64_t last_row(const Points& p);
 bool varies(const Points& p, int id);                   // along the last row
 Expr element(const Points& p);                          // v of a pack
-std::string unused(const Points& p, std::string name);  // a name that no axis has
+std::string unused(const Points& p, std::string name);  // a name that no axis or size has
 int add_values(Points& p, const char* what, DType dtype, int64_t size);
 
 // These scalars again, with axes that are elsewhere; operands that are not among them stay as they

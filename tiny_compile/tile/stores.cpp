@@ -93,6 +93,13 @@ std::string unused(const Program& program, std::string name) {
   return name;
 }
 
+std::string unused(const Program& program, const Kernel& kernel, std::string name) {
+  const auto is_taken = [&](const Axis& axis) { return axis.name == name; };
+  do name = unused(program, std::move(name));
+  while (std::any_of(kernel.axes.begin(), kernel.axes.end(), is_taken) && (name += "_", true));
+  return name;
+}
+
 Statement vector_loop(const Axis& axis, const Expr& from, const Expr& to, Body body) {
   Statement loop = for_range(axis.name, axis.extent, from, to, std::move(body));
   loop.vector = true;

@@ -20,8 +20,9 @@ struct StoreLoop {
 // Of each axis the whole extent: what is known of it where it is cut stands around the loops.
 Kernel over_whole_axes(Kernel kernel);
 
-// A name that no size has.
+// A name that no size has; nor an axis of the kernel.
 std::string unused(const Program& program, std::string name);
+std::string unused(const Program& program, const Kernel& kernel, std::string name);
 
 // A loop whose turns can be done side by side.
 Statement vector_loop(const Axis& axis, const Expr& from, const Expr& to, Body body);
