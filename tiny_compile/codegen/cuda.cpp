@@ -8,8 +8,6 @@
 
 #include "tiny_compile/codegen/cuda_group.h"
 #include "tiny_compile/codegen/cuda_helpers.h"
-#include "tiny_compile/codegen/cuda_scan.h"
-#include "tiny_compile/codegen/cuda_scan_shape.h"
 #include "tiny_compile/codegen/cuda_scatter.h"
 #include "tiny_compile/codegen/cuda_serial.h"
 #include "tiny_compile/codegen/cuda_shared_scatter.h"
@@ -65,7 +63,6 @@ bool any_can_fail(const std::vector<Program>& programs) {
 KernelEntry write_family(CudaText& text, const Program& program, const std::string& function) {
   const Kernel& kernel = text.kernel;
   if (is_sort_kernel(kernel)) return write_cuda_sort(text, function);
-  if (scans_in_groups(program, kernel)) return write_cuda_scan(text, function);
   if (scatters_rows(text)) return write_cuda_scatter(text, function);
   if (scatters_to_shared_memory(text)) return write_cuda_shared_scatter(text, function);
   if (scatters_in_warps(program, kernel)) return write_cuda_warp_scatter(text, function);
@@ -198,6 +195,21 @@ KernelEntry add_kernel(Functions& functions, const Tiles& tiles, size_t number,
   return entry;
 }
 
+// Those that one of their schedules leaves to a family.
+std::vector<const Kernel*> without_tiles(const std::vector<Tiles>& all) {
+  std::vector<const Kernel*> kernels;
+  for (const Tiles& tiles : all) {
+    for (size_t k = 0; k < tiles.program.kernels.size(); k++) {
+      std::vector<std::optional<Tile>> own = {tiles.of_kernel[k]};
+      if (!tiles.of_sizes.empty())
+        own.insert(own.end(), tiles.of_sizes[k].begin(), tiles.of_sizes[k].end());
+      if (std::count(own.begin(), own.end(), std::nullopt) > 0)
+        kernels.push_back(&tiles.program.kernels[k]);
+    }
+  }
+  return kernels;
+}
+
 }  // namespace
 
 Source emit_cuda(const Tiles& tiles) { return emit_cuda_together({tiles})[0]; }
@@ -217,7 +229,7 @@ std::vector<Source> emit_cuda_together(const std::vector<Tiles>& all) {
   }
   const std::string kernels = join(functions.texts(), "");
   Calls calls = functions.calls();
-  const std::string scans = scan_helpers(programs, calls),
+  const std::string scans = scan_helpers(without_tiles(all), calls),
                     sorts = sort_helpers(programs, calls),
                     body = cuda_helpers_for(calls) + scans + sorts + kernels;
   const std::string text = str("// ", programs.empty() ? "nothing" : programs[0].name,

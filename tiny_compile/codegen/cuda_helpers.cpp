@@ -126,38 +126,6 @@ __device__ inline double tc_clamp(double m) {
 }
 )",
      true},
-    {"tc_combined", "", R"(
-// Of values of a scan, one after the other: what stands before number `me`, and all of them.
-template <class Op>
-struct tc_stood {
-  typename Op::T before, total;
-};
-template <class Op, int Count>
-__device__ inline tc_stood<Op> tc_combined(const typename Op::T* values, int stride, int me) {
-  tc_stood<Op> parts = {Op::identity(), Op::identity()};
-#pragma unroll
-  for (int k = 0; k < Count; k++) {
-    if (k == me) parts.before = parts.total;
-    parts.total = Op::of(parts.total, values[k * stride]);
-  }
-  return parts;
-}
-)"},
-    {"tc_exclusive_scan", "", R"(
-// Each value becomes what stands before it; all of them.
-template <class Op, int Count>
-__device__ inline typename Op::T tc_exclusive_scan(typename Op::T* values, int stride) {
-  typename Op::T total = values[0];
-  values[0] = Op::identity();
-#pragma unroll 1
-  for (int k = 1; k < Count; k++) {
-    const typename Op::T value = values[k * stride];
-    values[k * stride] = total;
-    total = Op::of(total, value);
-  }
-  return total;
-}
-)"},
     {"tc_best", "", R"(
 // A value and where it stands; the better of two, and of equals the first (NaN beats all).
 template <class T>

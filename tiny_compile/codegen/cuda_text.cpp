@@ -288,13 +288,4 @@ std::vector<const Step*> all_steps(const Kernel& kernel) {
   return steps;
 }
 
-bool loads_what_it_stores(const Program& program, const Kernel& kernel) {
-  const std::vector<bool> read = buffers_read(program, kernel),
-                          written = buffers_written(program, kernel);
-  for (size_t b = 0; b < read.size(); b++) {
-    if (read[b] && written[b]) return true;
-  }
-  return false;
-}
-
 }  // namespace tiny_compile

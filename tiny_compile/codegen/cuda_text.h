@@ -88,6 +88,4 @@ class CudaText : public KernelText {
 // Every step of the kernel.
 std::vector<const Step*> all_steps(const Kernel& kernel);
 
-bool loads_what_it_stores(const Program& program, const Kernel& kernel);
-
 }  // namespace tiny_compile

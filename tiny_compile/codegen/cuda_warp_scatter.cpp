@@ -23,6 +23,7 @@
 
 #include "tiny_compile/graph/scan.h"
 #include "tiny_compile/loops/bounds.h"
+#include "tiny_compile/loops/in_place.h"
 
 namespace tiny_compile {
 namespace {

@@ -117,18 +117,7 @@ std::string op_struct(Calls& calls, const ScanText& scan, Op op, DType type) {
              "; }\n  TC_FN T of(T a, T b) { return ", both, "; }\n};\n");
 }
 
-int levels_of(int64_t count) {
-  int levels = 1;
-  for (int64_t reach = kGroup * kGroup; reach < count; reach *= kGroup) levels++;
-  return levels;
-}
-
 }  // namespace
-
-bool is_scan(const Step& step) {
-  return step.kind == StepKind::Scan ||
-         (step.kind == StepKind::Reduce && has_running_results(step.op));
-}
 
 ScanText::ScanText(const Kernel& kernel, const Step& step, const std::string& place) {
   const DType from = compute_type(kernel.scalars[step.value].dtype);
@@ -139,7 +128,7 @@ ScanText::ScanText(const Kernel& kernel, const Step& step, const std::string& pl
   name = str("tc_", info(step.op).name, values ? "_values_" : "_", type_name);
   op = places ? str(name, "<", place, ">") : name;
   type = places ? str("tc_latest<", c_type(from), ", ", place, ">") : c_type(from);
-  levels = levels_of(inner_count(kernel, step).bounds().high);
+  levels = scan_levels(inner_count(kernel, step).bounds().high);
 }
 
 std::string ScanText::of(const std::string& a, const std::string& b) const {
@@ -156,23 +145,28 @@ std::string ScanText::result(const std::string& value) const {
 
 std::string ScanText::groups() const { return str("tc_groups<", op, ", ", levels, ">"); }
 
-std::string scan_helpers(const std::vector<Program>& programs, Calls& calls) {
+std::string scan_helpers(const std::vector<const Kernel*>& kernels, Calls& calls) {
   std::set<std::string> written;
   std::string ops;
   bool compares = false;
-  for (const Program& program : programs) {
-    for (const Kernel& kernel : program.kernels) {
-      for (const Step& step : kernel.steps) {
-        if (!is_scan(step)) continue;
-        const ScanText scan(kernel, step);
-        const DType type = compute_type(kernel.scalars[step.value].dtype);
-        if (written.insert(scan.name).second) ops += op_struct(calls, scan, step.op, type);
-        compares = compares || !combiner(step.op);
-      }
+  for (const Kernel* kernel : kernels) {
+    for (const Step& step : kernel->steps) {
+      if (!is_scan(step)) continue;
+      const ScanText scan(*kernel, step);
+      const DType type = compute_type(kernel->scalars[step.value].dtype);
+      if (written.insert(scan.name).second) ops += op_struct(calls, scan, step.op, type);
+      compares = compares || !combiner(step.op);
     }
   }
   if (ops.empty()) return "";
   return str(kUnroll, compares ? kLatest : "", ops, kGroups);
+}
+
+std::string scan_helpers(const std::vector<Program>& programs, Calls& calls) {
+  std::vector<const Kernel*> kernels;
+  for (const Program& program : programs)
+    for (const Kernel& kernel : program.kernels) kernels.push_back(&kernel);
+  return scan_helpers(kernels, calls);
 }
 
 void write_scan_row(KernelText& text, const Step& step, int number, const std::string& place,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tiny_compile/codegen/cpp_kernel.h"
+#include "tiny_compile/loops/scan_rules.h"
 
 namespace tiny_compile {
 
@@ -25,11 +26,10 @@ struct ScanText {
   std::string groups() const;                                                // the state's type
 };
 
-bool is_scan(const Step& step);  // a Scan, or a scan's total
-
-// The structs and functions that the programs' scans use, for both targets; adds what
-// these call.
-std::string scan_helpers(const std::vector<Program>& programs, Calls& calls);
+// The structs and functions that scans of these kernels use, for both targets; adds what these call.
+std::string scan_helpers(const std::vector<const Kernel*>& kernels, Calls& calls);
+std::string scan_helpers(const std::vector<Program>& programs,
+                         Calls& calls);  // of all of theirs
 
 // One row by one thread: `store` is the text of a result's place in memory. A total goes to the
 // register rN, which is declared already.

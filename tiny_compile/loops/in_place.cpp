@@ -277,6 +277,15 @@ class Chooser {
 
 }  // namespace
 
+bool loads_what_it_stores(const Program& program, const Kernel& kernel) {
+  const std::vector<bool> read = buffers_read(program, kernel),
+                          written = buffers_written(program, kernel);
+  for (size_t b = 0; b < read.size(); b++) {
+    if (read[b] && written[b]) return true;
+  }
+  return false;
+}
+
 int storage_of(const Program& program, int buffer) {
   while (program.buffers[buffer].over >= 0) buffer = program.buffers[buffer].over;
   return buffer;

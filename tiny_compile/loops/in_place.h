@@ -8,6 +8,9 @@
 
 namespace tiny_compile {
 
+// Whether a buffer is both read and written.
+bool loads_what_it_stores(const Program& program, const Kernel& kernel);
+
 // The buffer whose bytes this one has: itself, or the end of `over` after `over`.
 int storage_of(const Program& program, int buffer);
 

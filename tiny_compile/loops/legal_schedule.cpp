@@ -16,6 +16,7 @@
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/loops/library_matmul.h"
 #include "tiny_compile/loops/point_packs.h"
+#include "tiny_compile/loops/scan_shape.h"
 #include "tiny_compile/loops/sort_rules.h"
 #include "tiny_compile/loops/split_sort.h"
 
@@ -143,9 +144,17 @@ std::string why_illegal_sort(const Program& program, const Kernel& kernel) {
   return str(head, run, " elements are more than ", kMostThreads, " threads hold");
 }
 
+// Of a GPU's rows or columns: those that are scanned or sorted have fields for it.
+std::string why_illegal_rows(const Program& program, const Kernel& kernel) {
+  const std::string reason = why_illegal_scan(program, kernel);
+  return reason.empty() ? why_illegal_sort(program, kernel) : reason;
+}
+
 }  // namespace
 
 bool can_go_in_columns(const Program& program, const Kernel& kernel) {
+  if (program.target == Target::Cuda && scans_in_groups(program, kernel))
+    return kernel.rows > 0;
   for (const Step& step : kernel.steps) {
     if (step.kind == StepKind::Dot || step.kind == StepKind::Fold ||
         step.kind == StepKind::Sort)
@@ -191,17 +200,17 @@ std::string why_illegal(const Program& program, const Kernel& kernel) {
   switch (kernel.schedule->strategy) {
     case Strategy::Layouts: return why_illegal_layouts(program, kernel);
     case Strategy::Rows:
-      return program.target == Target::Cpp ? "" : why_illegal_sort(program, kernel);
+      return program.target == Target::Cpp ? "" : why_illegal_rows(program, kernel);
     case Strategy::Pointwise:
       if (dots + others > 0) return "schedule pointwise is for stores alone";
       return kernel.rows > 0 ? why_illegal_points(program, kernel)
                              : "schedule pointwise needs a row axis";
     case Strategy::Columns:
-      return can_go_in_columns(program, kernel)
-                 ? ""
-                 : "schedule columns is for 8 rows or more, without "
-                   "dots, folds and sorts, of at most "
-                   "1048576 elements (sum_exp for cuda, or of a size: 1024)";
+      if (can_go_in_columns(program, kernel))
+        return program.target == Target::Cpp ? "" : why_illegal_rows(program, kernel);
+      return "schedule columns is for 8 rows or more, without "
+             "dots, folds and sorts, of at most "
+             "1048576 elements (sum_exp for cuda, or of a size: 1024)";
     case Strategy::Library: {
       const std::string reason = why_no_call(program, kernel);
       return reason.empty() ? "" : "schedule library " + reason;

@@ -55,6 +55,17 @@ bool is_within(const Expr& index, const Expr& size) {
 
 }  // namespace
 
+bool is_scan(const Step& step) {
+  return step.kind == StepKind::Scan ||
+         (step.kind == StepKind::Reduce && has_running_results(step.op));
+}
+
+int scan_levels(int64_t count) {
+  int levels = 1;
+  for (int64_t reach = kGroup * kGroup; reach < count; reach *= kGroup) levels++;
+  return levels;
+}
+
 const Step* values_beside(const Kernel& kernel, const Step& places) {
   if (!gives_places(places)) return nullptr;
   for (const Step& step : kernel.steps) {

@@ -9,6 +9,11 @@
 
 namespace tiny_compile {
 
+bool is_scan(const Step& step);  // a Scan, or a scan's total
+
+// Of groups of 16, of 256, ... elements in a row of so many: what a running scan counts.
+int scan_levels(int64_t count);
+
 // "" where the step (a Scan, or a Reduce that gives a scan's total) is well typed, starts from
 // what is the same all along its row and, under a mask, stores in its buffer alone; else the
 // reason.

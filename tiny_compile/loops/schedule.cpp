@@ -26,9 +26,11 @@ std::vector<ScheduleField> fields(const Schedule& s) {
           {"grain", s.grain, d.grain, {Cpp}, {Pointwise, Rows, Columns, Tiles}},
           {"each", s.each, d.each, {Cuda}, {Tiles, Rows}},
           {"slice", s.slice, d.slice, {Cuda}, {Tiles}},
+          {"groups", s.groups, d.groups, {Cuda}, {Rows, Columns}},
+          {"beside", s.beside, d.beside, {Cuda}, {Rows, Columns}},
           {"algorithm", s.algorithm, d.algorithm, {Cuda}, {Library}},
           {"split_k", s.split_k, d.split_k, {Cuda}, {Library}},
-          {"resident", s.resident, d.resident, {Cuda}, {Pointwise, Layouts}},
+          {"resident", s.resident, d.resident, {Cuda}, {Pointwise, Rows, Columns, Layouts}},
           {"ahead", s.ahead, d.ahead, {Cuda}, {Layouts}},
           {"outer", s.outer, d.outer, {Cuda}, {Layouts}}};
 }
@@ -61,6 +63,8 @@ bool set_field(Schedule& s, std::string_view name, int64_t value) {
   if (name == "grain") return s.grain = value, true;
   if (name == "each") return s.each = small, true;
   if (name == "slice") return s.slice = small, true;
+  if (name == "groups") return s.groups = small, true;
+  if (name == "beside") return s.beside = small, true;
   if (name == "algorithm") return s.algorithm = small, true;
   if (name == "split_k") return s.split_k = small, true;
   if (name == "resident") return s.resident = small, true;

@@ -18,8 +18,8 @@ struct Program;
 //   Pointwise  one flat range of points, the last row axis innermost; CUDA: as the layout of rows says
 //   Rows       one row after another, steps vectorised along their inner axes
 //   Columns    lanes are neighbouring rows (the last row axis is the contiguous one)
-//              CUDA: both are a row each thread, but what scans, sorts or scatters, as its template
-//              does (codegen/)
+//              CUDA: both are a row each thread, but what sorts or scatters, as its template does (codegen/), and
+//              what scans: rows lie along memory, columns side by side
 //   Tiles      blocks of a matmul's rows and columns
 //   Layouts    CUDA: as the layouts say
 //   Library    CUDA: a product is a call of the vendor's library (library_matmul.h), which alone may
@@ -39,10 +39,14 @@ struct Schedule {
   // Tiles of a GPU; its rows that are sorted
   int each = 4;    // rows and columns of a thread; elements that it sorts or merges
   int slice = 16;  // of the products' sums, that shared memory holds at a time
+  // Rows and columns of a GPU that are scanned (scan_shape.h)
+  int groups =
+      16;  // of 16 elements of a row, a thread each, that a block has at a time; 16 or 256
+  int beside = 4;  // rows of a block
   // Library
   int algorithm = 0;  // the library's choices in its order, from 0
   int split_k = 0;    // parts of the sum that its first choice makes apart; 0: as it likes
-  // Pointwise of a GPU (point_packs.h), and Layouts
+  // Pointwise of a GPU (point_packs.h), what is scanned, and Layouts
   int resident = 0;  // blocks that a multiprocessor holds at least; 0: the compiler's
   Layout rows{};     // of the flat index of the row axes
   // Layouts

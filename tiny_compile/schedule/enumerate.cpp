@@ -16,8 +16,10 @@
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/loops/point_packs.h"
+#include "tiny_compile/loops/scan_shape.h"
 #include "tiny_compile/schedule/deal.h"
 #include "tiny_compile/schedule/outline.h"
+#include "tiny_compile/schedule/scanned_rows.h"
 
 namespace tiny_compile {
 namespace {
@@ -26,6 +28,7 @@ constexpr int64_t kLanes = 32, kMostWarps = 32;
 constexpr int64_t kMostElementsTried = 64;  // of a thread at a time; more are legal
 constexpr int64_t kMostVector = 8;
 constexpr int64_t kMostWarpsOfPoints = 16, kMostSlabs = 4;
+constexpr int64_t kMostRowsBeside = 64;
 
 std::vector<int64_t> powers(int64_t from, int64_t to, int64_t factor = 2) {
   std::vector<int64_t> values;
@@ -163,6 +166,22 @@ void add_points(Legal& legal, const Program& program, const Kernel& kernel) {
   }
 }
 
+void add_scans(Legal& legal, const Program& program, const Kernel& kernel) {
+  const Schedule chosen = scanned_rows(program, kernel);
+  legal.add(chosen);
+  for (Schedule scan :
+       {Schedule{.strategy = Strategy::Rows, .groups = kMostGroups},
+        Schedule{.strategy = Strategy::Rows}, Schedule{.strategy = Strategy::Columns}}) {
+    for (const int64_t beside : powers(1, kMostRowsBeside)) {
+      for (const int resident : {chosen.resident, 0}) {
+        scan.beside = static_cast<int>(beside);
+        scan.resident = resident;
+        if (scan != chosen) legal.add(scan);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Schedule> enumerate(const Program& program, const Kernel& kernel, size_t most) {
@@ -171,8 +190,11 @@ std::vector<Schedule> enumerate(const Program& program, const Kernel& kernel, si
   for (const Strategy strategy : {Strategy::Library, Strategy::Tiles})
     add_fields(legal, program, kernel, strategy);
   add_points(legal, program, kernel);
-  for (const Strategy strategy : {Strategy::Columns, Strategy::Rows})
-    add_fields(legal, program, kernel, strategy);
+  if (program.target == Target::Cuda && scans_in_groups(program, kernel))
+    add_scans(legal, program, kernel);
+  else
+    for (const Strategy strategy : {Strategy::Columns, Strategy::Rows})
+      add_fields(legal, program, kernel, strategy);
   add_layouts(legal, program, kernel);
   return legal.found;
 }

@@ -20,6 +20,7 @@
 #include "tiny_compile/loops/lives.h"
 #include "tiny_compile/loops/order_updates.h"
 #include "tiny_compile/loops/part_scans.h"
+#include "tiny_compile/loops/scan_shape.h"
 #include "tiny_compile/loops/short_sums.h"
 #include "tiny_compile/loops/shorten_sorts.h"
 #include "tiny_compile/loops/single_rows.h"
@@ -32,6 +33,7 @@
 #include "tiny_compile/schedule/layouts.h"
 #include "tiny_compile/schedule/points.h"
 #include "tiny_compile/schedule/product_tiles.h"
+#include "tiny_compile/schedule/scanned_rows.h"
 #include "tiny_compile/schedule/sized_layouts.h"
 #include "tiny_compile/schedule/sorted_rows.h"
 #include "tiny_compile/schedule/turned.h"
@@ -175,14 +177,14 @@ Strategy choose_strategy(const Program& program, const Kernel& kernel) {
 
 Schedule choose(const Program& program, const Kernel& kernel) {
   if (can_be_called(program, kernel)) return {.strategy = Strategy::Library};
+  if (program.target == Target::Cuda && scans_in_groups(program, kernel))
+    return scanned_rows(program, kernel);
   Schedule schedule{.strategy = choose_strategy(program, kernel)};
   const bool in_columns = schedule.strategy == Strategy::Columns;
   if (const auto layouts = layouts_of(program, kernel, in_columns)) return *layouts;
   if (schedule.strategy == Strategy::Tiles) return product_tiles(program, kernel);
-  if (program.target == Target::Cuda) {
-    schedule.each = each_sorted(program, kernel);
-    return schedule;
-  }
+  schedule.each = each_sorted(program, kernel);
+  if (program.target == Target::Cuda) return schedule;
   int64_t unit = work_per_row(kernel);
   if (schedule.strategy == Strategy::Columns) {
     schedule.lanes = columns_lanes(program.machine, kernel);

@@ -25,7 +25,8 @@ constexpr int64_t kShort = 128, kMiddle = 256;  // rows that a warp sorts with f
 
 int each_sorted(const Program& program, const Kernel& kernel) {
   const Step& step = kernel.steps[0];
-  if (step.kind != StepKind::Sort || !sizes(program).empty()) return kFew;
+  if (program.target == Target::Cpp || step.kind != StepKind::Sort || !sizes(program).empty())
+    return kFew;
   const int64_t run = sorted_run(kernel, step).constant(),
                 count = inner_count(kernel, step).constant(),
                 kept = power_of_two_from(std::min(run, first_places(kernel, step)));

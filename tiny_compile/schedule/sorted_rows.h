@@ -5,7 +5,7 @@
 
 namespace tiny_compile {
 
-// Schedule::each of a kernel that is run row by row; where it sorts nothing, the default.
+// Schedule::each of a kernel that is run row by row; where a GPU sorts nothing in it, the default.
 int each_sorted(const Program& program, const Kernel& kernel);
 
 }  // namespace tiny_compile

@@ -35,7 +35,8 @@ void check(const Scheduled& one) {
   const char* what = one.program.target == Target::Cuda ? "layouts" : "points or rows";
   if (wants != one.tile.has_value())
     fail("kernel ", kernel.name,
-         wants ? str(" has ", what, ", but no tile") : str(" has a tile, but no ", what));
+         wants ? str(" has ", name_of(schedule_of(kernel).strategy), ", but no tile")
+               : str(" has a tile, but no ", what));
   if (!one.tile) return;
   const TileFault fault = fault_of(one.program, one.kernel, *one.tile);
   if (fault.why.empty()) return;

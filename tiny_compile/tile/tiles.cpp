@@ -19,6 +19,7 @@
 #include "tiny_compile/tile/points.h"
 #include "tiny_compile/tile/products.h"
 #include "tiny_compile/tile/rows.h"
+#include "tiny_compile/tile/scans.h"
 #include "tiny_compile/tile/verify.h"
 
 namespace tiny_compile {
@@ -65,6 +66,7 @@ std::optional<Tile> lowered(const Program& program, const Kernel& kernel, bool i
   if (has_packs(program, kernel))
     return lower_packs(program, kernel, is_shared && is_counted(kernel));
   if (has_product(program, kernel)) return lower_product(program, kernel);
+  if (has_scan(program, kernel)) return lower_scan(program, kernel);
   return lower_to_tile(program, kernel);
 }
 
@@ -103,7 +105,7 @@ bool becomes_tile(const Program& program, const Kernel& kernel) {
   if (program.target == Target::Cpp)
     return has_points(program, kernel) || has_rows(program, kernel);
   return schedule_of(kernel).strategy == Strategy::Layouts || has_packs(program, kernel) ||
-         has_product(program, kernel);
+         has_product(program, kernel) || has_scan(program, kernel);
 }
 
 bool has_tile(const Tiles& tiles) {

@@ -1,5 +1,5 @@
-// A Program whose kernels of points, of a GPU's products, and under layouts, are tile programs: what the stage
-// `tile` makes, and `emit` writes. Kernels of other schedules go through as they are, and are still written by
+// A Program whose kernels of points, of a GPU's products and scans, and under layouts, are tile programs: what the
+// stage `tile` makes, and `emit` writes. Kernels of other schedules go through as they are, and are still written by
 // families of their own in codegen/.
 #pragma once
 
@@ -33,7 +33,7 @@ struct Scheduled {
 Scheduled scheduled(const Tiles& tiles, size_t kernel, int sized = -1);
 
 // Whether its schedule has layouts, or it is of points (tile/points.h on a CPU, tile/packs.h), of rows or
-// columns on a CPU (tile/rows.h), or a product on a GPU (tile/products.h).
+// columns on a CPU (tile/rows.h), or a product or a scan on a GPU (tile/products.h, tile/scans.h).
 bool becomes_tile(const Program& program, const Kernel& kernel);
 
 bool has_tile(const Tiles& tiles);

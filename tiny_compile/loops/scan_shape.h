@@ -1,7 +1,8 @@
-// Which threads of a block scan which elements?
+// Which threads of a GPU's block scan which elements, as the schedule says?
 #pragma once
 
 #include <algorithm>
+#include <string>
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/program.h"
@@ -26,11 +27,28 @@ struct ScanShape {
   bool is_ragged() const { return length % reach() != 0; }  // some thread's group ends early
 };
 
-// Whether the kernel is one scan, places and values of one cummax, or a scan's total over one loop, and stores for the same points
-// (of a total: for its row).
+inline constexpr int kMostGroups = 256;  // of a tile: groups of groups, 4096 elements
+inline constexpr int64_t kRowsToTurn =
+    16;  // of a block, where memory has their neighbours side by side
+
+// Whether the kernel is one scan, places and values of one cummax, or a scan's total over one loop, and stores
+// for the same points (of a total: for its row); all of numbers of elements.
 bool scans_in_groups(const Program& program, const Kernel& kernel);
 
 const Step& scan_of(const Kernel& kernel);  // of places and values, the places
-ScanShape scan_shape(const Program& program, const Kernel& kernel);
+
+// As the schedule of such a kernel says: rows lie along memory, columns side by side.
+ScanShape scan_shape(const Kernel& kernel);
+
+// Of the loads and the stores that go along the loop: how many have a row's neighbours as neighbours in
+// memory, and how many the last row axis's.
+struct ScanDirections {
+  int along = 0, across = 0;
+};
+ScanDirections loads_of_scan(const Kernel& kernel);
+ScanDirections stores_of_scan(const Kernel& kernel);
+
+// "" where a GPU runs the kernel so, by groups or with the fields' defaults; else the reason.
+std::string why_illegal_scan(const Program& program, const Kernel& kernel);
 
 }  // namespace tiny_compile
