@@ -154,3 +154,52 @@ TEST_CASE("an explanation names the price of the schedule and of the next", "[co
   cheapest.kernels[0].schedule = ranked(cheapest, cheapest.kernels[0])[0].schedule;
   CHECK_THAT(explain_schedules(cheapest)[0], ContainsSubstring("\n  number 1 of "));
 }
+
+namespace {
+
+Program scan_of_rows(const std::string& op, const std::string& shape, int axis) {
+  return for_machine(as_scheduled(str("graph g(%0 x: f32[", shape, "]) {\n  %1: f32[", shape,
+                                      "] = ", op, " %0 {axis=", axis, "}\n  return %1\n}\n")),
+                     parse_machine("h100"));
+}
+
+}  // namespace
+
+// H100, us: `build/speed --class=scan` of seeds 2, 22, 18, 8, 9, 17 (tests/bench/NOTES.md).
+TEST_CASE("the model prices scans about as an H100 times them", "[cost]") {
+  struct Timed {
+    const char *op, *shape;
+    int axis;
+    double microseconds;
+  };
+  for (const Timed& timed : {Timed{"cumsum", "131072,640", 1, 254},
+                             {"cumprod", "4096,11008", 1, 127},
+                             {"cumsum", "65536,1000", 1, 192},
+                             {"cumsum", "640,701", 0, 7.9},
+                             {"cumsum", "750,768", 0, 8.1},
+                             {"cumsum", "153,65536", 0, 33}}) {
+    const Program program = scan_of_rows(timed.op, timed.shape, timed.axis);
+    REQUIRE(program.kernels.size() == 1);
+    INFO(timed.shape << ": " << str(estimate(program, program.kernels[0])));
+    const double ratio = estimate(program, program.kernels[0]).total() / timed.microseconds;
+    CHECK((ratio > 0.75 && ratio < 1.25));
+  }
+}
+
+TEST_CASE("the policy's scan costs little more than the cheapest by the model", "[cost]") {
+  for (const auto& [shape, axis] : std::vector<std::pair<std::string, int>>{
+           {"771,28996", 1}, {"4096,192", 1}, {"28996,771", 0}, {"153,65536", 0}}) {
+    Program program = scan_of_rows("cumsum", shape, axis);
+    for (Kernel& kernel : program.kernels) {
+      if (kernel.steps[0].kind != StepKind::Scan) continue;
+      const Schedule chosen = *kernel.schedule;
+      const std::vector<Priced> all = ranked(program, kernel);
+      const auto own = std::find_if(all.begin(), all.end(), [&](const Priced& priced) {
+        return priced.schedule == chosen;
+      });
+      INFO(shape << ": " << str(chosen) << " and " << str(all[0].schedule));
+      REQUIRE(own != all.end());
+      CHECK(own->microseconds <= 1.2 * all[0].microseconds);
+    }
+  }
+}

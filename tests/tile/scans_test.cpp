@@ -3,6 +3,7 @@
 
 #include "tests/tile/lowered.h"
 #include "tiny_compile/schedule/enumerate.h"
+#include "tiny_compile/schedule/policy.h"
 
 using namespace tiny_compile;
 using namespace tiny_compile::lowered;
@@ -136,6 +137,16 @@ TEST_CASE("no schedule of a scan changes a bit", "[tile][scan]") {
       check_tiles(lower_to_tiles(program));
     }
   }
+}
+
+TEST_CASE("a scan fits the shared memory that a machine has", "[tile][scan]") {
+  Program program = tiles_of(scan("cummax", "f64", "5,5000", 1)).program;
+  CHECK(program.kernels[0].schedule->groups == 256);
+  program.machine.block_shared = 48 << 10;
+  program.kernels[0].schedule.reset();
+  program = schedule(program);
+  CHECK(program.kernels[0].schedule->groups == 16);
+  check_tiles(lower_to_tiles(program));
 }
 
 TEST_CASE("a scan's line is obeyed, or refused with a reason", "[tile][scan]") {

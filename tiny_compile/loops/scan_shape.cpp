@@ -31,18 +31,20 @@ void count(ScanDirections& all, const Kernel& kernel, const Expr& index) {
 // Of an element and its padding in shared memory: an odd number of words of 16 bytes for a group.
 int64_t bytes_of_group(int64_t size) { return (size | 1) * 16; }
 
-// More than a tile has: elements, places, and totals of two tiles and of their groups.
-int64_t shared_bytes(const Kernel& kernel, const ScanShape& shape) {
+}  // namespace
+
+// Elements, places, and totals of two tiles and of their groups.
+int64_t shared_of_scan(const Kernel& kernel, const ScanShape& shape) {
   const Step& scan = scan_of(kernel);
   const int64_t value = size_of(compute_type(kernel.scalars[scan.value].dtype)),
-                place = gives_places(scan) ? 8 : 0,
+                place = !gives_places(scan)         ? 0
+                        : shape.length <= INT32_MAX ? 4
+                                                    : 8,
                 threads = ceil_divide(shape.threads(), int64_t{32}) * 32,
                 totals = threads + kGroup * (shape.along ? 1 : shape.block_rows);
   const int64_t elements = bytes_of_group(value) + (place > 0 ? bytes_of_group(place) : 0);
   return (shape.along ? threads * (elements + 16) : 0) + (3 * totals + 64) * (value + place);
 }
-
-}  // namespace
 
 const Step& scan_of(const Kernel& kernel) {
   return *std::find_if(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
@@ -129,7 +131,7 @@ std::string why_illegal_scan(const Program& program, const Kernel& kernel) {
   if (s.resident < 0 || s.resident > program.machine.blocks || s.resident * warps > most)
     return str(head, " resident=", s.resident, ": a multiprocessor holds at most ", most,
                " warps, a block has ", warps);
-  const int64_t bytes = shared_bytes(kernel, shape);
+  const int64_t bytes = shared_of_scan(kernel, shape);
   return bytes <= program.machine.block_shared
              ? ""
              : str(head, " beside=", s.beside, ": ", bytes,

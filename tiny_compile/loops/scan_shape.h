@@ -48,6 +48,9 @@ struct ScanDirections {
 ScanDirections loads_of_scan(const Kernel& kernel);
 ScanDirections stores_of_scan(const Kernel& kernel);
 
+int64_t shared_of_scan(const Kernel& kernel,
+                       const ScanShape& shape);  // bytes of a block, at most
+
 // "" where a GPU runs the kernel so, by groups or with the fields' defaults; else the reason.
 std::string why_illegal_scan(const Program& program, const Kernel& kernel);
 

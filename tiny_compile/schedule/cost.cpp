@@ -13,6 +13,7 @@
 // .070, of the columns of f32[16384,4096] .065; the model says .169, .065 and .066. Of what was not looked
 // at before, README's rows: softmax .133 and .151, transpose_add .191 and .193, mse .124 and .138.
 #include "tiny_compile/schedule/cost.h"
+#include "tiny_compile/loops/scan_shape.h"
 
 #include <algorithm>
 #include <cmath>
@@ -23,12 +24,14 @@
 #include "tiny_compile/loops/laid_out.h"
 #include "tiny_compile/loops/passes_of.h"
 #include "tiny_compile/loops/point_packs.h"
+#include "tiny_compile/loops/scan_shape.h"
 #include "tiny_compile/schedule/enumerate.h"
 #include "tiny_compile/schedule/occupancy.h"
 #include "tiny_compile/schedule/outline.h"
 #include "tiny_compile/schedule/points.h"
 #include "tiny_compile/schedule/product_tiles.h"
 #include "tiny_compile/schedule/rates.h"
+#include "tiny_compile/schedule/scanned_rows.h"
 
 namespace tiny_compile {
 namespace {
@@ -328,6 +331,11 @@ Estimate estimate(const Program& program, const Kernel& kernel) {
   if (own.schedule->strategy == Strategy::Library)
     e.arithmetic = points_of(own) / products_of(program, own, rates) * 1e6;
   e.waste = e.arithmetic * (deal.covered - 1);
+  if (program.target == Target::Cuda && scans_in_groups(program, own)) {
+    const ScanTimes times = scan_times(program, own);
+    e.bytes = times.bytes * 1e6;
+    e.latency = std::max(0.0, times.waits - times.bytes) * 1e6;
+  }
   if (own.schedule->strategy == Strategy::Tiles && program.target == Target::Cuda) {
     const TileTimes times = tile_times(program, own);
     e.arithmetic = times.arithmetic * 1e6;

@@ -50,7 +50,7 @@ double resident_blocks(const Machine& machine, const Schedule& s, int64_t bytes)
 
 }  // namespace
 
-// H100, f32, ms as measured (by the model, launch and all: tc explain --machine=h200), by 2 x 2 results a thread and
+// H100, f32, ms as measured before products were tile programs, which are faster (by the model, launch and all: tc explain --machine=h200), by 2 x 2 results a thread and
 // 32 of k, 4 x 4 and 16, 8 x 8 and 8: 256 x 256 x 256 .0125 (.0092), .0213 (.0165), .0459 (.0382); 1024 x 1024 x
 // 1024 .149 (.157), .0876 (.0959), .149 (.144); 2048 x 2048 x 2048 1.09 (1.21), .605 (.688), .499 (.507); 64 x 8192
 // x 64, whose largest tile is half empty, .197 (.202), .489 (.434), .759 (1.13).
