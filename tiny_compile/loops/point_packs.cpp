@@ -24,25 +24,6 @@ namespace {
 constexpr int64_t kLanes = 32;
 constexpr int64_t kWarps = 8;  // where no layout says how many
 constexpr int64_t kMostSlabs = 16, kMostWarps = 32, kMostVector = 8;
-constexpr size_t kMostCompared = 64;  // loads
-constexpr int64_t kLongRow = 128;  // packs: so that few warps have one that ends behind a row
-
-// Whether neighbouring points of a pack read the same, as those of sliding windows do.
-bool shares_loads(const Kernel& kernel, int64_t vector) {
-  std::vector<const Scalar*> known;
-  for (const int id : evaluated_by_points(kernel)) {
-    const Scalar& load = kernel.scalars[id];
-    if (!is_plain(load) || !depends_on(load.index, last_row_axis(kernel).name)) continue;
-    const auto is_near = [&](const Scalar* other) {
-      const Expr apart = other->index - load.index;
-      return other->buffer == load.buffer && apart.is_constant() &&
-             std::abs(apart.constant()) < vector;
-    };
-    if (std::any_of(known.begin(), known.end(), is_near)) return true;
-    if (known.size() < kMostCompared) known.push_back(&load);
-  }
-  return false;
-}
 
 // Whole rows and packs: a slab has as many as there are slabs at least, or the last one has no points.
 int64_t unit_of(const PointPacks& packs) {
@@ -68,7 +49,8 @@ Layout layout_of_points(int64_t slabs, int64_t warps, int64_t vector) {
 
 std::string why_illegal_points(const Program& program, const Kernel& kernel) {
   const Schedule& s = *kernel.schedule;
-  if (s.rows.empty() && s.loops.empty() && s.via.empty() && s.resident == 0) return "";
+  if (s.rows.empty() && s.loops.empty() && s.via.empty() && s.resident == 0 && !s.parted)
+    return "";
   if (program.target != Target::Cuda || !sizes(program).empty())
     return "schedule pointwise is laid out on cuda alone, where sizes are numbers";
   if (!s.loops.empty() || !s.via.empty())
@@ -93,6 +75,10 @@ std::string why_illegal_points(const Program& program, const Kernel& kernel) {
   if (packs.through && packs.ragged && vector % packs.extent.constant() == 0)
     return str("schedule pointwise: packs of ", vector, " are whole rows of ", packs.extent,
                ", and the last one ends beyond the last point");
+  if (s.parted && !packs.parted)
+    return str(
+        "schedule pointwise parted=1: for packs that go on into the next row, of rows as "
+        "long as a pack");
   return has_whole_slabs(packs)
              ? ""
              : str("schedule pointwise: too few points for ", slabs, " slabs of whole rows");
@@ -111,9 +97,8 @@ PointPacks point_packs_of(const Program& program, const Kernel& kernel, bool any
   packs.resident = s.resident;
   packs.through =
       !packs.line && (packs.vector == 1 || packs.vector > widest_within(program, kernel));
-  packs.parted = packs.through && packs.vector > 1 &&
-                 packs.extent.constant() >= kLongRow * packs.vector &&
-                 shares_loads(kernel, packs.vector);
+  packs.parted =
+      s.parted && packs.through && packs.vector > 1 && packs.extent.constant() >= packs.vector;
   packs.slab = packs.count;
   if (packs.slabs > 1) {
     const int64_t unit = unit_of(packs);

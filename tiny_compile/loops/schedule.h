@@ -46,7 +46,10 @@ struct Schedule {
   // Library
   int algorithm = 0;  // the library's choices in its order, from 0
   int split_k = 0;    // parts of the sum that its first choice makes apart; 0: as it likes
-  // Pointwise of a GPU (point_packs.h), what is scanned, and Layouts
+  // Pointwise of a GPU (point_packs.h)
+  bool parted =
+      false;  // packs within a row are written apart from those that go on into the next
+  // Pointwise of a GPU, what is scanned, and Layouts
   int resident = 0;  // blocks that a multiprocessor holds at least; 0: the compiler's
   Layout rows{};     // of the flat index of the row axes
   // Layouts

@@ -160,7 +160,10 @@ void add_points(Legal& legal, const Program& program, const Kernel& kernel) {
     for (const int64_t warps : powers(2, kMostWarpsOfPoints)) {
       for (const int64_t slabs : powers(1, kMostSlabs)) {
         points.rows = layout_of_points(slabs, warps, vector);
-        legal.add(points);
+        for (const bool parted : {false, true}) {
+          points.parted = parted;
+          legal.add(points);
+        }
       }
     }
   }

@@ -19,6 +19,8 @@
 namespace tiny_compile {
 namespace {
 
+constexpr size_t kMostCompared = 64;  // loads
+constexpr int64_t kLongRow = 128;  // packs: so that few warps have one that ends behind a row
 constexpr int64_t kLanes = 32, kWarps = 8;
 constexpr int64_t kLeastWarps = 2;
 // Arithmetic that takes longer than memory: four packs a thread, so that one's loads overlap the
@@ -159,6 +161,34 @@ int vector_of(const Program& program, const Kernel& kernel, int most) {
   return vector;
 }
 
+// Whether neighbouring points of a pack read the same, as those of sliding windows do.
+bool shares_loads(const Kernel& kernel, int64_t vector) {
+  std::vector<const Scalar*> known;
+  for (const int id : evaluated_by_points(kernel)) {
+    const Scalar& load = kernel.scalars[id];
+    if (!is_plain(load) || !depends_on(load.index, last_row_axis(kernel).name)) continue;
+    const auto is_near = [&](const Scalar* other) {
+      const Expr apart = other->index - load.index;
+      return other->buffer == load.buffer && apart.is_constant() &&
+             std::abs(apart.constant()) < vector;
+    };
+    if (std::any_of(known.begin(), known.end(), is_near)) return true;
+    if (known.size() < kMostCompared) known.push_back(&load);
+  }
+  return false;
+}
+
+// Of packs that go on into the next row, where few warps have one that does: what those within a row do is
+// written apart, and reads once what neighbours share.
+Schedule with_parts(const Program& program, Kernel kernel, Schedule schedule) {
+  kernel.schedule = schedule;
+  const PointPacks packs = point_packs_of(program, kernel, false);
+  schedule.parted = packs.through && packs.vector > 1 &&
+                    packs.extent.constant() >= kLongRow * packs.vector &&
+                    shares_loads(kernel, packs.vector);
+  return schedule;
+}
+
 // Where every thread that the GPU holds has a pack in each of the slabs.
 bool wants_slabs(const Program& program, const Kernel& kernel) {
   const PointPacks packs = point_packs_of(program, kernel, false);
@@ -195,9 +225,11 @@ Schedule points_laid_out(const Program& program, Kernel kernel, bool any_count) 
   const int vector = vector_of(program, kernel, few ? 1 : widest_store(kernel));
   plain.rows = layout_of_points(1, few ? kLeastWarps : kWarps, vector);
   if (any_count) return plain;
+  plain = with_parts(program, kernel, plain);
   Schedule slabs = plain;
   slabs.rows = layout_of_points(kSlabs, kWarpsOfSlabs, vector);
   slabs.resident = small_blocks(program.machine, words_of_packs(kernel, vector));
+  slabs = with_parts(program, kernel, slabs);
   kernel.schedule = slabs;
   return why_illegal_points(program, kernel).empty() && wants_slabs(program, kernel) ? slabs
                                                                                      : plain;
