@@ -40,7 +40,7 @@ int64_t shared_of_scan(const Kernel& kernel, const ScanShape& shape) {
                 place = !gives_places(scan)         ? 0
                         : shape.length <= INT32_MAX ? 4
                                                     : 8,
-                threads = ceil_divide(shape.threads(), int64_t{32}) * 32,
+                threads = 32 * shape.warps(),
                 totals = threads + kGroup * (shape.along ? 1 : shape.block_rows);
   const int64_t elements = bytes_of_group(value) + (place > 0 ? bytes_of_group(place) : 0);
   return (shape.along ? threads * (elements + 16) : 0) + (3 * totals + 64) * (value + place);
@@ -126,8 +126,7 @@ std::string why_illegal_scan(const Program& program, const Kernel& kernel) {
   if (s.beside < 1 || shape.threads() > kMostThreads)
     return str(head, " beside=", s.beside, ": 1 to ", kMostThreads / shape.groups,
                " rows side by side, of ", shape.groups, " threads each");
-  const int64_t warps = ceil_divide(shape.threads(), int64_t{32}),
-                most = program.machine.threads / 32;
+  const int64_t warps = shape.warps(), most = program.machine.threads / 32;
   if (s.resident < 0 || s.resident > program.machine.blocks || s.resident * warps > most)
     return str(head, " resident=", s.resident, ": a multiprocessor holds at most ", most,
                " warps, a block has ", warps);

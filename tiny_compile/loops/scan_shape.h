@@ -20,6 +20,9 @@ struct ScanShape {
 
   bool turned() const { return loads_turned || stores_turned; }
   int64_t threads() const { return groups * block_rows; }
+  int64_t warps() const {
+    return ceil_divide(threads(), int64_t{32});
+  }                                                  // the last may be part idle
   int64_t reach() const { return groups * kGroup; }  // elements of a row in a tile
   int64_t tiles() const { return ceil_divide(length, reach()); }
   int64_t columns() const { return std::min(reach(), length); }

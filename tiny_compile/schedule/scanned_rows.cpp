@@ -37,7 +37,7 @@ int resident_blocks(const Machine& machine, const Kernel& kernel, const ScanShap
   const int64_t registers = wide                                  ? kWideRegisters
                             : shape.turned() && shape.tiles() > 1 ? kTurnedRegisters
                                                                   : kRegisters,
-                threads = ceil_divide(shape.threads(), int64_t{32}) * 32,
+                threads = 32 * shape.warps(),
                 blocks = ceil_divide(shape.rows, shape.block_rows),
                 met = ceil_divide(blocks, int64_t{machine.multiprocessors});
   return static_cast<int>(
@@ -98,7 +98,7 @@ ScanTimes scan_times(const Program& program, const Kernel& kernel) {
       (width_of(loads_of_scan(kernel), shape.along, shape.loads_turned, part, alone) +
        width_of(stores_of_scan(kernel), shape.along, shape.stores_turned, part, alone)) /
       2;
-  const int64_t threads = ceil_divide(shape.threads(), int64_t{32}) * 32,
+  const int64_t threads = 32 * shape.warps(),
                 held = occupancy_of(machine, threads, kGroup, shared_of_scan(kernel, shape))
                            .blocks(),
                 blocks = ceil_divide(shape.rows, shape.block_rows),

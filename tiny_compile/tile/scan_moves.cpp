@@ -162,11 +162,7 @@ Body ScanMoves::put(const Expr& tile) {
     before.push_back(set(values, points_.number(), running_.identity().value));
   const std::map<int, int> packs = load_packs(body, at);
   std::vector<bool> known = defined;
-  for (const std::map<int, int>& arrays : {packs, early_})
-    for (const auto& [id, array] : arrays) known[id] = true;
   append(body, define_within(s_, ids_, row_bits(s_.kernel), known));
-  for (const std::map<int, int>& arrays : {packs, early_})
-    for (const auto& [id, array] : arrays) known[id] = false;
   Body each = define_element(packs, known);
   append(each, put_value(at, stores ? Conditions() : at.inside, after));
   for (const Step* step : stores_) {

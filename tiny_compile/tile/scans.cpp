@@ -37,7 +37,7 @@ ScanTile planned(const Program& program, const Kernel& kernel) {
   ScanTile s{program, kernel, scan_of(kernel), scan_shape(kernel)};
   const ScanShape& shape = s.shape;
   s.tile.kernel = kernel;
-  s.tile.warps = static_cast<int>(ceil_divide(shape.threads(), int64_t{32}));
+  s.tile.warps = static_cast<int>(shape.warps());
   s.tile.grid = ceil_divide(shape.rows, shape.block_rows);
   s.tile.resident = schedule_of(kernel).resident;
   const int64_t by = shape.along ? shape.groups : shape.block_rows;
