@@ -9,8 +9,12 @@
 //   }
 #include "tiny_compile/codegen/cpp_tiles.h"
 
+#include <algorithm>
+#include <set>
+
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/codegen/cpp_trees.h"
+#include "tiny_compile/codegen/updates.h"
 #include "tiny_compile/codegen/cpp_vectors.h"
 #include "tiny_compile/tile/square.h"
 
@@ -47,19 +51,30 @@ void find_uses(const Program& program, const Tile& tile, const Body& body, Uses&
   }
 }
 
+// What a body puts into arrays and reads from them, and whether it updates memory.
+struct Touched {
+  std::set<int> set, read;
+  bool updates = false;
+};
+
+void find_touched(const Tile& tile, const Body& body, Touched& all) {
+  for (const Statement& s : body) {
+    find_touched(tile, s.body, all);
+    if (s.kind == StatementKind::Set) all.set.insert(s.array);
+    if (s.kind == StatementKind::Update) all.updates = true;
+    if (s.kind != StatementKind::Define) continue;
+    const Scalar& scalar = tile.kernel.scalars[s.value];
+    if (s.array >= 0) all.read.insert(s.array);
+    if (scalar.kind == ScalarKind::Element) all.read.insert(scalar.step);
+  }
+}
+
 // Whether its turns may be done again: none reads from an array what it has put there.
 bool can_repeat(const Tile& tile, const Statement& s) {
-  std::vector<bool> set(tile.arrays.size()), read(set.size());
-  for (const Statement& inside : s.body) {
-    if (inside.kind == StatementKind::Set) set[inside.array] = true;
-    if (inside.kind != StatementKind::Define) continue;
-    const Scalar& scalar = tile.kernel.scalars[inside.value];
-    if (inside.array >= 0) read[inside.array] = true;
-    if (scalar.kind == ScalarKind::Element) read[scalar.step] = true;
-  }
-  for (size_t a = 0; a < set.size(); a++)
-    if (set[a] && read[a]) return false;
-  return true;
+  Touched all;
+  find_touched(tile, s.body, all);
+  return !all.updates && std::none_of(all.set.begin(), all.set.end(),
+                                      [&](int array) { return all.read.count(array) > 0; });
 }
 
 class CppTileWriter {
@@ -98,6 +113,8 @@ class CppTileWriter {
       case StatementKind::Store: return write_store(s);
       case StatementKind::Stream: return write_stream(s);
       case StatementKind::Tree: return write_tree(s);
+      case StatementKind::Update:
+      case StatementKind::UpdateAll: return write_update(text_, tile_, s);
       case StatementKind::Ahead: return write_ahead(s);
       case StatementKind::For: return write_for(s);
       case StatementKind::If:
@@ -166,6 +183,7 @@ class CppTileWriter {
     if (s.vector && s.from.is_constant(0) && s.index.is_constant() && can_repeat(tile_, s))
       return write_in_vectors(text_, s.name, s.index.constant(), [&] { write(s.body); });
     if (s.vector) out_.line("#pragma GCC ivdep");
+    if (s.unrolled) out_.line(str("#pragma GCC unroll ", s.place));
     out_.open(str("for (", text_.integer, " ", s.name, " = ", c_text(s.from), "; ", s.name,
                   " < ", c_text(s.index), "; ", s.name, "++)"));
     write(s.body);

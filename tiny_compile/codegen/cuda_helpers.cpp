@@ -8,7 +8,6 @@
 #include <sstream>
 #include <vector>
 
-#include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cuda_memory_helpers.h"
 #include "tiny_compile/codegen/scalar.h"
 

@@ -304,7 +304,7 @@ class ScatterWriter {
 
   void write_chunk_end() {
     unroll("v", vector_);
-    out_.line(str("sum[v] = ", updated_value(text_.calls, *steps_.scatter, "sum[v]", "part[v]"),
+    out_.line(str("sum[v] = ", updated_value(text_.calls, steps_.scatter->op, steps_.scatter->dtype, "sum[v]", "part[v]"),
                   ";"));
     out_.line(str("part[v] = ", nothing(), ";"));
     out_.close();
@@ -376,7 +376,7 @@ class ScatterWriter {
     }
     unroll("v", vector_);
     const std::string part = in_chunks() ? "part[v]" : "sum[v]";
-    out_.line(str(part, " = ", updated_value(text_.calls, *steps_.scatter, part, "ahead[k][v]"),
+    out_.line(str(part, " = ", updated_value(text_.calls, steps_.scatter->op, steps_.scatter->dtype, part, "ahead[k][v]"),
                   ";"));
     out_.close();
     out_.close();

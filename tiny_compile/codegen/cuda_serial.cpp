@@ -10,10 +10,11 @@
 // chunks of 1024 and then their results: the same bits.
 #include "tiny_compile/codegen/cuda_serial.h"
 
-#include "tiny_compile/codegen/cpp_reduce.h"
 #include "tiny_compile/codegen/cuda_helpers.h"
 #include "tiny_compile/codegen/scan.h"
+#include "tiny_compile/base/integer.h"
 #include "tiny_compile/graph/scan.h"
+#include "tiny_compile/loops/passes_of.h"
 
 namespace tiny_compile {
 namespace {
@@ -106,7 +107,7 @@ class SerialWriter {
       const std::string mask = step.mask < 0 ? "" : text_.scalars.name(step.mask) + " && ";
       out_.open(str("if (", mask, text_.calls("tc_in_range"), "(",
                     text_.scalars.name(step.other), ", ", step.limit, "))"));
-      out_.line(updated(text_.calls, step, text_.place(step), text_.scalars.name(step.value)));
+      out_.line(updated(text_.calls, step.op, step.dtype, text_.place(step), text_.scalars.name(step.value)));
       out_.close();
     });
   }
@@ -122,7 +123,7 @@ class SerialWriter {
       const std::string mask = step.mask < 0 ? "" : text_.scalars.name(step.mask) + " && ";
       out_.line(str("if (", mask, text_.calls("tc_in_range"), "(",
                     text_.scalars.name(step.other), ", 1)) sum = ",
-                    updated_value(text_.calls, step, "sum", text_.scalars.name(step.value)),
+                    updated_value(text_.calls, step.op, step.dtype, "sum", text_.scalars.name(step.value)),
                     ";"));
     });
     out_.line(str(place, " = ", exact_storage(text_.calls, step.dtype, "sum"), ";"));
@@ -157,9 +158,9 @@ class SerialWriter {
                   literal_text(text_.calls, identity(step.op, compute_type(step.dtype))), ";"));
     out_.open("for (long long k = e; k < (from > 0 ? to : e + 1); k++)");
     out_.line(str("if (target(k) == at0) part = ",
-                  updated_value(text_.calls, step, "part", "value(k)"), ";"));
+                  updated_value(text_.calls, step.op, step.dtype, "part", "value(k)"), ";"));
     out_.close();
-    out_.line(updated(text_.calls, step, place, "part"));
+    out_.line(updated(text_.calls, step.op, step.dtype, place, "part"));
     out_.close();
     out_.close();
   }

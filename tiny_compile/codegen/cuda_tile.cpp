@@ -11,6 +11,7 @@
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/codegen/cuda_memory_helpers.h"
 #include "tiny_compile/codegen/tile_uses.h"
+#include "tiny_compile/codegen/updates.h"
 #include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/bounds.h"
 
@@ -257,6 +258,8 @@ class TileWriter {
       case StatementKind::ClusterStart: return out_.line("tc_blocks_are_there();");
       case StatementKind::Send: return write_send(s);
       case StatementKind::Await: return out_.line(str("tc_await(", meeting(s.array), ");"));
+      case StatementKind::Update: return write_update(text_, tile_, s);
+      case StatementKind::UpdateAll:
       case StatementKind::Stream:
       case StatementKind::Tree: CHECK(false, "a CPU's");
     }

@@ -170,7 +170,7 @@ class WarpWriter {
     out_.line(str("const ", value_type(step.dtype),
                   " next = __shfl_sync(0xffffffffu, value[k], peer);"));
     out_.line(str("if (first + 32 * k + peer < to) sum = ",
-                  updated_value(text_.calls, step, "sum", "next"), ";"));
+                  updated_value(text_.calls, step.op, step.dtype, "sum", "next"), ";"));
     for (int k = 0; k < 3; k++) out_.close();
     out_.line(str("if (lane == 0) ", place, " = ",
                   exact_storage(text_.calls, step.dtype, "sum"), ";"));
@@ -245,7 +245,7 @@ class WarpWriter {
     out_.open(str("for (int turn = 0; turn < ", turns, "; turn++)"));
     out_.line(str("const ", type,
                   " next = __shfl_sync(0xffffffffu, value[k], (__ffs(left) - 1) & 31);"));
-    out_.line(str("if (left) sum = ", updated_value(text_.calls, step, "sum", "next"), ";"));
+    out_.line(str("if (left) sum = ", updated_value(text_.calls, step.op, step.dtype, "sum", "next"), ";"));
     out_.line("left &= left - 1;");
     out_.close();
     out_.close();
@@ -274,7 +274,7 @@ class WarpWriter {
       out_.line(str("const ", type, " old = from > 0 ? ",
                     from_storage(text_.calls, step.dtype, place), " : sum[k];"));
       out_.line(str(
-          "if (from > 0) sum[k] = ", updated_value(text_.calls, step, "old", "sum[k]"), ";"));
+          "if (from > 0) sum[k] = ", updated_value(text_.calls, step.op, step.dtype, "old", "sum[k]"), ";"));
     }
     out_.close();
     unroll("k");

@@ -160,19 +160,17 @@ static std::string combined(Calls& calls, Op op, DType dtype, const std::string&
   return fill_formula(calls, formula(op, dtype), {a, b});
 }
 
-std::string updated_value(Calls& calls, const Step& step, const std::string& a,
-                          const std::string& b) {
-  const std::optional<Op> op = combiner(step.op);
-  return op ? rounded(calls, step.dtype, combined(calls, *op, step.dtype, a, b)) : b;
+std::string updated_value(Calls& calls, Op op, DType dtype, const std::string& a, const std::string& b) {
+  const std::optional<Op> both = combiner(op);
+  return both ? rounded(calls, dtype, combined(calls, *both, dtype, a, b)) : b;
 }
 
-std::string updated(Calls& calls, const Step& step, const std::string& place,
-                    const std::string& value) {
-  const std::optional<Op> op = combiner(step.op);
-  const std::string before = from_storage(calls, step.dtype, place);
+std::string updated(Calls& calls, Op op, DType dtype, const std::string& place, const std::string& value) {
+  const std::optional<Op> both = combiner(op);
+  const std::string before = from_storage(calls, dtype, place);
   const std::string result =
-      op ? to_storage(calls, step.dtype, combined(calls, *op, step.dtype, before, value))
-         : exact_storage(calls, step.dtype, value);
+      both ? to_storage(calls, dtype, combined(calls, *both, dtype, before, value))
+         : exact_storage(calls, dtype, value);
   return str(place, " = ", result, ";");
 }
 

@@ -70,11 +70,9 @@ std::string from_storage(Calls& calls, DType dtype,
 std::string combine(Calls& calls, Op reduction, DType dtype, const std::string& a,
                     const std::string& b);
 // "a + b" for one update of a scatter, "b" for `scatter` itself; rounded to its dtype.
-std::string updated_value(Calls& calls, const Step& step, const std::string& a,
-                          const std::string& b);
+std::string updated_value(Calls& calls, Op op, DType dtype, const std::string& a, const std::string& b);
 // "y[i] = y[i] + d;" for an update of a scatter; of `scatter` itself, "y[i] = d;".
-std::string updated(Calls& calls, const Step& step, const std::string& place,
-                    const std::string& value);
+std::string updated(Calls& calls, Op op, DType dtype, const std::string& place, const std::string& value);
 std::string comment_of(const Kernel& kernel);  // "// softmax.cpp:3"
 // Replaces the identifiers a, b, c of an op table formula.
 std::string fill_formula(Calls& calls, std::string_view formula,

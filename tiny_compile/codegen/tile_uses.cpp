@@ -21,6 +21,7 @@ void count(const Body& body, const std::vector<Scalar>& scalars, TileUses& all,
     } else {
       all.counts[s.value]++;
     }
+    if (s.kind == StatementKind::Update) all.counts[s.chosen]++;
     if (s.kind == StatementKind::Load) {
       for (int chosen : own.operands) all.counts[chosen]++;
     }
@@ -32,6 +33,7 @@ void count(const Body& body, const std::vector<Scalar>& scalars, TileUses& all,
 }
 
 bool is_used(const Statement& s, const std::vector<Scalar>& scalars, int id) {
+  if (s.kind == StatementKind::Update && s.chosen == id) return true;
   if (s.value >= 0) {
     const std::vector<int>& operands = scalars[s.value].operands;
     const bool reads =

@@ -14,6 +14,8 @@ bool is_done_once(StatementKind kind) {
   switch (kind) {
     case StatementKind::Store:
     case StatementKind::StoreAll:
+    case StatementKind::Update:
+    case StatementKind::UpdateAll:
     case StatementKind::Barrier:
     case StatementKind::ClusterBarrier:
     case StatementKind::ClusterStart:

@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <numeric>
+#include <optional>
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/graph/lanes.h"
@@ -20,6 +22,29 @@
 
 namespace tiny_compile {
 namespace {
+
+uint64_t bits_of(const Lanes& one) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, one.data, width_of(one.dtype));
+  return bits;
+}
+
+Lanes lanes_of(uint64_t bits, DType dtype) {
+  Lanes one;
+  one.dtype = dtype;
+  std::memcpy(one.data, &bits, width_of(dtype));
+  return one;
+}
+
+// What a scatter's op makes of two values of a dtype.
+uint64_t combined(Op op, uint64_t a, uint64_t b, DType dtype) {
+  const std::optional<Op> both = combiner(op);
+  if (!both) return b;
+  const Lanes first = lanes_of(a, dtype), second = lanes_of(b, dtype);
+  Lanes result;
+  apply(*both, dtype, &first, &second, nullptr, 1, result);
+  return bits_of(result);
+}
 
 // The program's buffers while a tile runs.
 class Buffers {
@@ -32,16 +57,25 @@ class Buffers {
     load(memory_[buffer].dtype, memory_[buffer].data, &index, 1, one);
   }
 
-  void put(int buffer, int64_t index, uint64_t bits) {
+  void put(int buffer, int64_t index, uint64_t bits, int64_t thread) {
     check(buffer, index);
-    std::vector<bool>& stored = stored_[buffer];
-    stored.resize(static_cast<size_t>(memory_[buffer].size));
-    if (stored[index]) fail("tile ", tile_.kernel.name, " stores element ", index, " twice");
-    stored[index] = true;
-    Lanes one;
-    one.dtype = memory_[buffer].dtype;
-    std::memcpy(one.data, &bits, width_of(one.dtype));
-    store(one, memory_[buffer].data, &index, 1);
+    std::vector<int64_t>& stored = stored_[buffer];
+    stored.resize(static_cast<size_t>(memory_[buffer].size), kNobody);
+    if (stored[index] != kNobody)
+      fail("tile ", tile_.kernel.name, " stores element ", index, " twice");
+    stored[index] = thread;
+    set(buffer, index, bits);
+  }
+
+  // What stands there, combined with a value; that thread has stored it.
+  void update(const Statement& s, int64_t index, uint64_t bits, int64_t thread) {
+    check(s.buffer, index);
+    if (stored_[s.buffer].empty() || stored_[s.buffer][index] != thread)
+      fail("tile ", tile_.kernel.name, " updates element ", index,
+           ", which its thread has not stored");
+    Lanes old;
+    fetch(s.buffer, index, old);
+    set(s.buffer, index, combined(s.op, bits_of(old), bits, memory_[s.buffer].dtype));
   }
 
  private:
@@ -50,9 +84,15 @@ class Buffers {
       fail("tile ", tile_.kernel.name, " uses element ", index, " of ", memory_[buffer].size);
   }
 
+  void set(int buffer, int64_t index, uint64_t bits) {
+    const Lanes one = lanes_of(bits, memory_[buffer].dtype);
+    store(one, memory_[buffer].data, &index, 1);
+  }
+
+  static constexpr int64_t kNobody = -1;
   const Tile& tile_;
   std::vector<Memory>& memory_;
-  std::vector<std::vector<bool>> stored_;  // elements of each buffer, by all blocks
+  std::vector<std::vector<int64_t>> stored_;  // who has stored each buffer's elements
 };
 
 template <typename Each>
@@ -87,17 +127,23 @@ void draw(const Scalar& s, int id, const Threads& threads, Cluster& known) {
 class ClusterRun {
  public:
   ClusterRun(const Tile& tile, Buffers& buffers, int64_t number)
-      : tile_(tile), buffers_(buffers), threads_(tile, number) {
+      : tile_(tile),
+        buffers_(buffers),
+        threads_(tile, number),
+        first_(number * tile.cluster * tile.warps * 32) {
     run(tile.body, threads_.integers.all());
     threads_.end();
   }
   // A CPU's thread.
   ClusterRun(const Tile& tile, Buffers& buffers, int64_t begin, int64_t end)
-      : tile_(tile), buffers_(buffers), threads_(tile, begin, end) {
+      : tile_(tile), buffers_(buffers), threads_(tile, begin, end), first_(begin) {
     run(tile.body, {0});
   }
 
  private:
+  // Turns of a loop are one thread's.
+  int64_t number_of(int thread) const { return first_ + (is_on_cpu(tile_) ? 0 : thread); }
+
   // --- scalars ---
 
   // The index, with at0, at1, ... the integers that data gave; threads whose data is out of range
@@ -202,9 +248,12 @@ class ClusterRun {
       case StatementKind::Store: {
         const Integers index = threads_.integers.evaluate(s.index, threads);
         for (size_t n = 0; n < threads.size(); n++)
-          buffers_.put(s.buffer, index[n], threads_.value(s.value, threads[n]));
+          buffers_.put(s.buffer, index[n], threads_.value(s.value, threads[n]),
+                       number_of(threads[n]));
         return;
       }
+      case StatementKind::Update: return update(s, threads);
+      case StatementKind::UpdateAll: return update_all(s, threads);
       case StatementKind::Stream: return stream(s, threads);
       case StatementKind::Tree: return reduce_array(s, threads);
       case StatementKind::Ahead: return;
@@ -223,6 +272,41 @@ class ClusterRun {
       case StatementKind::Send: return send(s, threads);
       case StatementKind::Await: threads_.await(s.array, threads);
     }
+  }
+
+  // Where the element is that a thread updates, if what data chose is a place.
+  std::optional<int64_t> chosen_place(const Statement& s, int64_t chosen, int thread) {
+    if (!index_fits(chosen, s.place.constant())) return std::nullopt;
+    threads_.integers.set(indirect(0).name, {thread}, {chosen});
+    return threads_.integers.evaluate(s.index, {thread})[0];
+  }
+
+  void update(const Statement& s, const Threads& threads) {
+    for (int t : threads) {
+      const auto chosen = static_cast<int64_t>(threads_.value(s.chosen, t));
+      if (const auto index = chosen_place(s, chosen, t))
+        buffers_.update(s, *index, threads_.value(s.value, t), number_of(t));
+    }
+  }
+
+  void update_all(const Statement& s, const Threads& threads) {
+    const int t = threads[0];
+    const DType dtype = tile_.arrays[s.array].dtype;
+    const int64_t count = threads_.integers.evaluate(s.left, threads)[0],
+                  neighbours = threads_.integers.evaluate(s.from, threads)[0];
+    std::map<int64_t, uint64_t> parts;  // of each place
+    for (int64_t e = 0; e < count; e++) {
+      const auto chosen = static_cast<int64_t>(threads_.element_read(s.chosen, e, t));
+      if (chosen == -1) continue;
+      const auto index = chosen_place(s, chosen, t);
+      for (int64_t l = 0; index && l < neighbours; l++) {
+        const uint64_t value = threads_.element_read(s.array, e * s.width + l, t);
+        const auto [part, is_new] = parts.insert({*index + l, value});
+        if (!is_new) part->second = combined(s.op, part->second, value, dtype);
+      }
+    }
+    threads_.forget(s.array);
+    for (const auto& [index, part] : parts) buffers_.update(s, index, part, first_);
   }
 
   void define(const Statement& s, const Threads& threads) {
@@ -267,13 +351,12 @@ class ClusterRun {
       for (int64_t v = 0; v < width; v++) {
         if (s.kind == StatementKind::StoreAll) {
           buffers_.put(s.buffer, index[n] + v,
-                       threads_.element_read(s.array, place[n] + v, threads[n]));
+                       threads_.element_read(s.array, place[n] + v, threads[n]),
+                       number_of(threads[n]));
           continue;
         }
         buffers_.fetch(s.buffer, index[n] + v, one);
-        uint64_t bits = 0;
-        std::memcpy(&bits, one.data, width_of(one.dtype));
-        threads_.element_write(s.array, place[n] + v, threads[n], bits);
+        threads_.element_write(s.array, place[n] + v, threads[n], bits_of(one));
       }
     }
   }
@@ -282,7 +365,7 @@ class ClusterRun {
     const int64_t index = threads_.integers.evaluate(s.index, threads)[0],
                   count = threads_.integers.evaluate(s.place, threads)[0];
     for (int64_t v = 0; v < count; v++)
-      buffers_.put(s.buffer, index + v, threads_.element_read(s.array, v, threads[0]));
+      buffers_.put(s.buffer, index + v, threads_.element_read(s.array, v, threads[0]), first_);
   }
 
   void reduce_array(const Statement& s, const Threads& threads) {
@@ -326,6 +409,7 @@ class ClusterRun {
   const Tile& tile_;
   Buffers& buffers_;
   Cluster threads_;
+  const int64_t first_;  // number of its first thread among all
   int highest_ = -1;  // of all exponents where it runs now
 };
 

@@ -20,6 +20,7 @@ class Numbering {
 
   void number(Body& body) {
     for (Statement& s : body) {
+      if (s.kind == StatementKind::Update) s.chosen = number(s.chosen);
       if (s.value >= 0) s.value = number(s.value);
       number(s.body);
     }

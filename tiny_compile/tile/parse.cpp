@@ -10,6 +10,8 @@
 //              | 'store' place [many] '=' (value | element)               Store, StoreAll
 //              | 'ahead' place [many]
 //              | 'tree' ('sum' | 'prod' | 'max' | 'min') array 'x' index
+//              | 'update' op value '<' index ':' place '=' value          Update
+//              | 'update' op array 'x' index '<' index ':' place '=' array 'x' n 'of' index
 //              | 'stream' place 'x' index '=' array
 //              | 'for' name '<' n ['unrolled'] '{' {statement} '}'
 //              | 'for' name ':' n '=' index '..' index ['vector' | 'turned'] '{' {statement} '}'
@@ -143,7 +145,7 @@ class ElementParser : protected ValueParser {
     constexpr std::string_view kTaken =
         " array shared cluster l1 l2 for if else ahead store stream tree load "
         "index philox min max send await barrier divisor shortcut cluster_barrier "
-        "cluster_start ";
+        "cluster_start update ";
     const bool taken = kTaken.find(" " + name + " ") != kTaken.npos || register_of(name) ||
                        name.find('.') != std::string::npos;
     if (taken) error(start, str("'", name, "' means something else in a tile"));
@@ -284,6 +286,7 @@ class TileParser : ElementParser {
     if (first == "store") return store_one_or_many();
     if (first == "stream") return stream_block();
     if (first == "tree") return reduce_array();
+    if (first == "update") return update_one_or_many();
     if (first == "barrier") return barrier();
     if (first == "cluster_barrier") return cluster_barrier();
     if (first == "cluster_start") return cluster_start();
@@ -400,6 +403,35 @@ class TileParser : ElementParser {
     const int array = look_up(arrays_, "array");
     expect_word("x");
     return tree_over(op, array, index());
+  }
+
+  // update scatter_add $3 < 50: y[at0*4 + i1] = $2
+  // update scatter_add places x 1024 < 50: y[at0*768 + start] = values x64 of stop - start
+  Statement update_one_or_many() {
+    Names ops;
+    for (int op = 0; op < kOpCount; op++)
+      if (is_scatter(static_cast<Op>(op)))
+        ops[std::string(info(static_cast<Op>(op)).name)] = op;
+    Statement s = update(static_cast<Op>(look_up(ops, "scatter")), -1, {}, {}, -1, -1);
+    skip_blanks();
+    const bool is_one = next_is('$') || !is_value_of_its_own();
+    s.chosen = is_one ? value() : look_up(arrays_, "array");
+    if (!is_one) {
+      s.kind = StatementKind::UpdateAll;
+      expect_word("x");
+      s.left = index();
+    }
+    expect('<', "what chooses the place");
+    s.place = index();
+    expect(':', "the places that there are");
+    std::tie(s.buffer, s.index) = in_memory({s.place});
+    expect('=', "the place");
+    if (is_one) return s.value = value(), s;
+    s.array = look_up(arrays_, "array");
+    s.width = width(kMostAhead);
+    expect_word("of");
+    s.from = index();
+    return s;
   }
 
   Statement stream_block() {

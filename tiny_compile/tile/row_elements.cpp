@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "tiny_compile/loops/costly_values.h"
 #include "tiny_compile/loops/kept_values.h"
 #include "tiny_compile/tile/stores.h"
 
@@ -30,6 +31,22 @@ int moved(RowTile& r, int id, const std::vector<int>& ids, const Substitution& a
 }
 
 }  // namespace
+
+// Of each scalar the axes that have values where it is computed, and whether registers have.
+std::vector<uint64_t> needs_of(const Kernel& kernel) {
+  const std::vector<uint64_t> loops = loops_that_may_not_turn(kernel);
+  std::vector<uint64_t> all;
+  for (size_t id = 0; id < kernel.scalars.size(); id++) {
+    const Scalar& scalar = kernel.scalars[id];
+    uint64_t needs = loops[id] | (scalar.kind == ScalarKind::Register ? kRegisters : 0);
+    for (size_t a = 0; a < kernel.axes.size(); a++)
+      needs |= uint64_t{depends_on(scalar.index, kernel.axes[a].name)} << a;
+    for (int operand : scalar.operands) needs |= all[operand];
+    if (scalar.mask >= 0) needs |= all[scalar.mask];
+    all.push_back(needs);
+  }
+  return all;
+}
 
 Expr RowTile::index(const std::string& name, const Expr& extent) const {
   return Expr::index(unused(program, name), extent);
@@ -79,7 +96,10 @@ uint64_t shared_scope(const RowTile& r) {
 
 std::vector<int> wanted_by(const RowTile& r, const std::vector<const Step*>& steps) {
   std::vector<int> roots;
-  for (const Step* step : steps) roots.push_back(step->value);
+  for (const Step* step : steps) {
+    for (int root : step->roots())
+      if (root >= 0) roots.push_back(root);
+  }
   return evaluated_for(r.kernel, roots, [&](int id) { return r.kept.count(id) > 0; });
 }
 
@@ -132,6 +152,34 @@ RowElement element_at(RowTile& r, const std::vector<int>& wanted, RowElement kno
       e.body.push_back(set(r.keeps.at(id), place.flat, e.ids[id]));
   }
   return e;
+}
+
+Body over_axes(RowTile& r, const std::vector<int>& inner, size_t loops,
+               const std::vector<int>& wanted, const std::function<Body(const Expr&)>& each) {
+  const std::vector<bool> before = r.defined;
+  std::vector<Body> outer;
+  uint64_t scope = shared_scope(r);
+  Expr flat = 0;
+  for (size_t k = 0; k < inner.size(); k++) {
+    const Axis& axis = r.kernel.axes[inner[k]];
+    flat = flat * axis.extent + axis.symbol();
+    scope |= uint64_t{1} << inner[k];
+    if (k < loops) outer.push_back(define_within(r, wanted, scope, r.defined));
+  }
+  Body body = each(flat);
+  for (size_t k = loops; k-- > 0;) {
+    const Axis& axis = r.kernel.axes[inner[k]];
+    append(outer[k], std::move(body));
+    body = {for_range(axis.name, axis.extent, 0, axis.extent, std::move(outer[k]))};
+  }
+  r.defined = before;
+  return body;
+}
+
+void mark_kept(RowTile& r, const std::vector<int>& ids) {
+  for (int id : ids) {
+    if (r.keeps.count(id) > 0) r.kept.insert(id);
+  }
 }
 
 }  // namespace tiny_compile

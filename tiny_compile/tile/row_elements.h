@@ -55,6 +55,7 @@ int register_of(const Kernel& kernel, int step);
 
 // A row's axes and registers, among what a scalar needs; and those of them that lanes share.
 inline constexpr uint64_t kRegisters = uint64_t{1} << 63;
+std::vector<uint64_t> needs_of(const Kernel& kernel);  // of each scalar
 uint64_t row_scope(const RowTile& r);
 uint64_t shared_scope(const RowTile& r);
 
@@ -87,5 +88,13 @@ struct RowElement {
 // array.
 RowElement element_at(RowTile& r, const std::vector<int>& wanted, RowElement known,
                       const RowPlace& place, uint64_t axes = ~uint64_t{0});
+
+// each(number among the elements of the row), in a loop over the first `loops` of these axes: what is wanted
+// is defined as far out as it can be.
+Body over_axes(RowTile& r, const std::vector<int>& inner, size_t loops,
+               const std::vector<int>& wanted, const std::function<Body(const Expr&)>& each);
+
+// What of these has an array for later steps is in it from here on.
+void mark_kept(RowTile& r, const std::vector<int>& ids);
 
 }  // namespace tiny_compile

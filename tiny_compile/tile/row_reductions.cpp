@@ -346,7 +346,7 @@ int reduce_plainly(RowReduction& x, Body& body) {
 }
 
 // A lane's register of this value, in an array over them: a zero maximum is +0.
-void make_own_register(RowReduction& x, int number, Body& each, int value) {
+void make_own_register(const RowReduction& x, int number, Body& each, int value) {
   RowTile& r = x.rows;
   const Op op = x.step.op;
   if (is_float(x.type) && (op == Op::max || op == Op::min))
@@ -357,8 +357,15 @@ void make_own_register(RowReduction& x, int number, Body& each, int value) {
   r.registers[number] = array;
 }
 
-// The register, if anything uses it: `array`'s first element in the register's dtype.
-Body make_register(RowReduction& x, int number, int array) {
+// Whether it goes by the contract's tree: what is exact need not, but a tree takes several elements at once.
+bool goes_by_tree(const RowReduction& x) {
+  const bool is_lone = !x.rows.lanes || takes_eights(x);
+  return is_float(x.type) && (is_lone || !is_exact(x.step.op, x.type));
+}
+
+}  // namespace
+
+Body make_register(const RowReduction& x, int number, int array) {
   RowTile& r = x.rows;
   const int own = register_of(r.kernel, number);
   if (own < 0) return {};
@@ -377,14 +384,6 @@ Body make_register(RowReduction& x, int number, int array) {
   body.push_back(define_from(own_scalar, result, 0));
   return body;
 }
-
-// Whether it goes by the contract's tree: what is exact need not, but a tree takes several elements at once.
-bool goes_by_tree(const RowReduction& x) {
-  const bool is_lone = !x.rows.lanes || takes_eights(x);
-  return is_float(x.type) && (is_lone || !is_exact(x.step.op, x.type));
-}
-
-}  // namespace
 
 Body reduce_row(RowTile& r, int number) {
   const Step& step = r.kernel.steps[number];
@@ -405,9 +404,7 @@ Body reduce_row(RowTile& r, int number) {
                     : goes_by_tree(x) ? reduce_tree(x, body)
                                       : reduce_plainly(x, body);
   append(body, make_register(x, number, array));
-  for (int id : x.wanted) {
-    if (r.keeps.count(id) > 0) r.kept.insert(id);
-  }
+  mark_kept(r, x.wanted);
   return body;
 }
 

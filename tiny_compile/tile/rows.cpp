@@ -16,11 +16,14 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tiny_compile/graph/scan.h"
+#include "tiny_compile/loops/scan_rules.h"
 #include "tiny_compile/loops/costly_values.h"
 #include "tiny_compile/loops/ends_of_rows.h"
 #include "tiny_compile/tile/columns.h"
+#include "tiny_compile/tile/row_dots.h"
 #include "tiny_compile/tile/row_reductions.h"
+#include "tiny_compile/tile/row_scans.h"
+#include "tiny_compile/tile/row_updates.h"
 #include "tiny_compile/tile/stores.h"
 #include "tiny_compile/tile/vectors.h"
 
@@ -28,22 +31,6 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kWorkAlone = 1 << 13;  // elements, some us, that one thread does alone
-
-// Of each scalar the axes that have values where it is computed, and whether registers have.
-std::vector<uint64_t> needs_of(const Kernel& kernel) {
-  const std::vector<uint64_t> loops = loops_that_may_not_turn(kernel);
-  std::vector<uint64_t> all;
-  for (size_t id = 0; id < kernel.scalars.size(); id++) {
-    const Scalar& scalar = kernel.scalars[id];
-    uint64_t needs = loops[id] | (scalar.kind == ScalarKind::Register ? kRegisters : 0);
-    for (size_t a = 0; a < kernel.axes.size(); a++)
-      needs |= uint64_t{depends_on(scalar.index, kernel.axes[a].name)} << a;
-    for (int operand : scalar.operands) needs |= all[operand];
-    if (scalar.mask >= 0) needs |= all[scalar.mask];
-    all.push_back(needs);
-  }
-  return all;
-}
 
 // The kernel's own where it has them; registers always.
 void add_scalars(RowTile& r) {
@@ -109,22 +96,18 @@ Body store_each(const Stores& s) {
 }
 
 // The innermost loop, over the lanes or the last axis; element number `flat` of the row.
-Body store_elements(RowTile& r, const Stores& s, const std::vector<bool>& defined,
-                    const Expr& flat) {
+Body store_elements(RowTile& r, const Stores& s, const Expr& flat) {
   const std::vector<int>& inner = s.steps[0]->inner;
   if (!r.lanes) {
     const Axis& along = r.kernel.axes[inner.back()];
     return store_loop(r.tile, r.blocks, {r.program, r.kernel, along, s.steps, s.values}, 0,
-                      along.extent, element_at(r, s.wanted, {{}, r.ids, defined}, {flat}).body);
+                      along.extent,
+                      element_at(r, s.wanted, {{}, r.ids, r.defined}, {flat}).body);
   }
-  const std::vector<bool> shared = r.defined;
-  r.defined = defined;
-  Body loop = in_lanes(r, s.wanted, [&](Body& each) {
+  return in_lanes(r, s.wanted, [&](Body& each) {
     append(each, element_at(r, s.wanted, {{}, r.ids, r.defined}, {flat}).body);
     append(each, store_each(s));
   });
-  r.defined = shared;
-  return loop;
 }
 
 Body store_row(RowTile& r, size_t first, size_t end) {
@@ -135,26 +118,10 @@ Body store_row(RowTile& r, size_t first, size_t end) {
     append(body, store_each(s));
     return body;
   }
-  std::vector<bool> defined = r.defined;
-  std::vector<Body> outer;
-  uint64_t scope = shared_scope(r);
-  Expr flat = 0;
-  for (int axis : inner) {
-    flat = flat * r.kernel.axes[axis].extent + r.kernel.axes[axis].symbol();
-    scope |= uint64_t{1} << axis;
-    if (r.lanes || axis != inner.back())
-      outer.push_back(define_within(r, s.wanted, scope, defined));
-  }
-  Body loops = store_elements(r, s, defined, flat);
-  for (size_t k = outer.size(); k-- > 0;) {
-    const Axis& axis = r.kernel.axes[inner[k]];
-    append(outer[k], std::move(loops));
-    loops = {for_range(axis.name, axis.extent, 0, axis.extent, std::move(outer[k]))};
-  }
-  append(body, std::move(loops));
-  for (int id : s.wanted) {
-    if (r.keeps.count(id) > 0) r.kept.insert(id);
-  }
+  const size_t loops = r.lanes ? inner.size() : inner.size() - 1;
+  append(body, over_axes(r, inner, loops, s.wanted,
+                         [&](const Expr& flat) { return store_elements(r, s, flat); }));
+  mark_kept(r, s.wanted);
   return body;
 }
 
@@ -163,9 +130,15 @@ Body store_row(RowTile& r, size_t first, size_t end) {
 Body row_steps(RowTile& r) {
   Body body;
   for (size_t s = 0; s < r.kernel.steps.size();) {
-    const bool stores = r.kernel.steps[s].kind == StepKind::Store;
+    const Step& step = r.kernel.steps[s];
+    const int number = static_cast<int>(s);
+    const bool stores = step.kind == StepKind::Store;
     const size_t end = stores ? end_of_stores(r.kernel, s) : s + 1;
-    append(body, stores ? store_row(r, s, end) : reduce_row(r, static_cast<int>(s)));
+    append(body, stores                              ? store_row(r, s, end)
+                 : is_scan(step)                     ? scan_row(r, number)
+                 : step.kind == StepKind::Scatter    ? update_row(r, number)
+                 : step.kind == StepKind::Dot        ? dot_row(r, number)
+                                                     : reduce_row(r, number));
     s = end;
   }
   return body;
@@ -185,11 +158,6 @@ void settle_spaces(RowTile& r) {
     largest->space = Space::L2;
     bytes -= largest->size * bytes_of_element(*largest);
   }
-}
-
-bool is_of_rows(const Step& step) {
-  return step.kind == StepKind::Store ||
-         (step.kind == StepKind::Reduce && !has_running_results(step.op));
 }
 
 // The thread's rows, one after the other.
@@ -239,16 +207,20 @@ int64_t bytes_of_arrays(const Tile& tile) {
 }  // namespace
 
 bool has_rows(const Program& program, const Kernel& kernel) {
+  const auto is_lone = [](const Step& step) {
+    return step.kind == StepKind::Sort || step.kind == StepKind::Fold;
+  };
   const Strategy strategy = schedule_of(kernel).strategy;
   return program.target == Target::Cpp &&
          (strategy == Strategy::Rows || strategy == Strategy::Columns) &&
          !row_count(kernel).is_constant(0) &&
-         std::all_of(kernel.steps.begin(), kernel.steps.end(), is_of_rows);
+         std::none_of(kernel.steps.begin(), kernel.steps.end(), is_lone);
 }
 
 Tile lower_rows(const Program& program, const Kernel& kernel) {
   const Schedule schedule = schedule_of(kernel);
-  if (schedule.strategy == Strategy::Rows) return lower_rows(program, kernel, 0);
+  if (schedule.strategy == Strategy::Rows || !shares_places(kernel))
+    return lower_rows(program, kernel, 0);
   for (int64_t lanes = schedule.lanes;; lanes /= 2) {
     Tile tile = lower_rows(program, kernel, lanes);
     if (lanes == 1 || bytes_of_arrays(tile) <= program.machine.l2) return tile;

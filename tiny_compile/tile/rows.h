@@ -1,12 +1,11 @@
-// A kernel of rows that are reduced on a CPU => a tile program.
+// A kernel of rows on a CPU => a tile program.
 #pragma once
 
 #include "tiny_compile/tile/tile.h"
 
 namespace tiny_compile {
 
-// Whether a kernel's tile is made so: its schedule is Strategy::Rows or Columns, and its steps reduce and
-// store.
+// Whether a kernel's tile is made so: its schedule is Strategy::Rows or Columns, and it sorts nothing.
 bool has_rows(const Program& program, const Kernel& kernel);
 
 // Of such a kernel. A unit is a row, or neighbouring rows that are columns of memory.

@@ -90,6 +90,10 @@ StoodArray Running::array(const char* what, int64_t size, Space space) {
   return result;
 }
 
+StoodArray Running::array(const char* what, int64_t size) {
+  return array(what, size, is_on_cpu(tile_) ? Space::L1 : Space::Register);
+}
+
 Stood Running::read(Body& body, const StoodArray& from, const Expr& index) {
   Stood result{add_element(tile_, from.values, index)};
   body.push_back(define(result.value));
@@ -107,18 +111,20 @@ Body Running::set(const StoodArray& to, const Expr& index, const Stood& value) c
 
 // --- groups ----------------------------------------------------------------------------------------
 
-RunningGroups::RunningGroups(Running& running, int levels)
+RunningGroups::RunningGroups(Running& running, int levels, int64_t rows, Expr row)
     : running_(running),
       levels_(levels),
-      sums_(running.array("sums", levels)),
-      stood_(running.array("stood", levels)) {}
+      rows_(rows),
+      row_(std::move(row)),
+      sums_(running.array("sums", levels * rows)),
+      stood_(running.array("stood", levels * rows)) {}
 
 Body RunningGroups::begin(const StoodArray& stands) {
   Body body;
-  const Stood start = running_.read(body, stands, 0);
+  const Stood start = running_.read(body, stands, row_);
   for (int level = 0; level < levels_; level++) {
-    append(body, running_.set(sums_, level, running_.identity()));
-    append(body, running_.set(stood_, level, start));
+    append(body, running_.set(sums_, at(level), running_.identity()));
+    append(body, running_.set(stood_, at(level), start));
   }
   return body;
 }
@@ -127,32 +133,32 @@ Body RunningGroups::begin(const StoodArray& stands) {
 Body RunningGroups::over(const Expr& done, int level) {
   if (level + 1 == levels_) return {};
   Body body;
-  const Stood so_far = running_.read(body, sums_, level + 1),
-              group = running_.read(body, sums_, level),
+  const Stood so_far = running_.read(body, sums_, at(level + 1)),
+              group = running_.read(body, sums_, at(level)),
               upto = running_.both(body, so_far, group);
-  append(body, running_.set(sums_, level + 1, upto));
-  append(body, running_.set(sums_, level, running_.identity()));
+  append(body, running_.set(sums_, at(level + 1), upto));
+  append(body, running_.set(sums_, at(level), running_.identity()));
   append(body, over(floor_div(done, kGroup), level + 1));
-  const Stood before = running_.read(body, stood_, level + 1),
-              since = running_.read(body, sums_, level + 1);
-  append(body, running_.set(stood_, level, running_.both(body, before, since)));
+  const Stood before = running_.read(body, stood_, at(level + 1)),
+              since = running_.read(body, sums_, at(level + 1));
+  append(body, running_.set(stood_, at(level), running_.both(body, before, since)));
   return {if_less(mod(done, kGroup), 1, std::move(body))};
 }
 
 Body RunningGroups::next(const Expr& number, const Stood& total, const StoodArray& stands) {
   Body body;
-  const Stood so_far = running_.read(body, sums_, 0);
-  append(body, running_.set(sums_, 0, running_.both(body, so_far, total)));
+  const Stood so_far = running_.read(body, sums_, at(0));
+  append(body, running_.set(sums_, at(0), running_.both(body, so_far, total)));
   append(body, over(number + 1, 0));
-  const Stood before = running_.read(body, stood_, 0), since = running_.read(body, sums_, 0);
-  append(body, running_.set(stands, 0, running_.both(body, before, since)));
+  const Stood before = running_.read(body, stood_, at(0)), since = running_.read(body, sums_, at(0));
+  append(body, running_.set(stands, row_, running_.both(body, before, since)));
   return body;
 }
 
-Stood RunningGroups::total(Body& body) {
-  Stood all = running_.identity();
+Stood RunningGroups::total(Body& body, const Stood& since) {
+  Stood all = since;
   for (int level = 0; level < levels_; level++)
-    all = running_.both(body, running_.read(body, sums_, level), all);
+    all = running_.both(body, running_.read(body, sums_, at(level)), all);
   return all;
 }
 

@@ -32,7 +32,8 @@ class Running {
   // Element number `index` of the row, of this value; that there is, or else the identity.
   Stood element(Body& body, int value, const Expr& index, const Expr& length, bool asks);
 
-  StoodArray array(const char* what, int64_t size, Space space = Space::Register);
+  StoodArray array(const char* what, int64_t size, Space space);
+  StoodArray array(const char* what, int64_t size);  // of a thread
   Stood read(Body& body, const StoodArray& from, const Expr& index);
   Body set(const StoodArray& to, const Expr& index, const Stood& value) const;
 
@@ -49,23 +50,27 @@ class Running {
 };
 
 // What stands before a group once the groups before it are over: of groups of 16, 256, ... what they come
-// to so far, and what stands before them.
+// to so far, and what stands before them. Of as many rows side by side, for the one of this number, whose
+// own element stands at that place in all arrays.
 class RunningGroups {
  public:
-  RunningGroups(Running& running, int levels);
+  RunningGroups(Running& running, int levels, int64_t rows = 1, Expr row = 0);
 
   Body begin(const StoodArray& stands);
   // Group number `number` is over, of the groups of this level: `total` is its own, and `stands` becomes
   // what stands before the next one.
   Body next(const Expr& number, const Stood& total, const StoodArray& stands);
-  // Of all groups that are over.
-  Stood total(Body& body);
+  // Of all groups that are over, and what has come since.
+  Stood total(Body& body, const Stood& since);
 
  private:
   Body over(const Expr& done, int level);
+  Expr at(int level) const { return level * rows_ + row_; }
 
   Running& running_;
   const int levels_;
+  const int64_t rows_;
+  const Expr row_;
   StoodArray sums_, stood_;
 };
 

@@ -92,8 +92,8 @@ class ScanLowering {
     add(std::move(tile));
     if (is_total()) {
       Body body;
-      const Stood all =
-          shape.tiles() > 1 ? groups_->total(body) : running_.read(body, total_, 0);
+      const Stood all = shape.tiles() > 1 ? groups_->total(body, running_.identity())
+                                          : running_.read(body, total_, 0);
       append(body, running_.set(total_, 0, all));
       append(body, store_of_row(s_, moves_, total_.values));
       add(std::move(body));

@@ -54,7 +54,7 @@ class Sizing {
       s.place = substitute(s.place, known);
       s.from = substitute(s.from, known);
       s.left = substitute(s.left, known);
-      s.index = substitute(s.index, s.kind == StatementKind::Load ? of_load(s, known) : known);
+      s.index = substitute(s.index, with_places(known, limits_of(s)));
       const bool names = s.kind == StatementKind::Let || s.kind == StatementKind::For;
       if (names && !(s.place == before)) {
         name(known, s.name, s.place);
@@ -64,11 +64,13 @@ class Sizing {
     }
   }
 
-  Substitution of_load(const Statement& s, const Substitution& known) const {
-    if (s.value < 0) return known;
+  // Of the places that data chooses in its index.
+  std::vector<Expr> limits_of(const Statement& s) const {
+    if (s.chosen >= 0) return {s.place};
+    if (s.kind != StatementKind::Load || s.value < 0) return {};
     std::vector<Expr> limits = tile_.kernel.scalars[s.value].limits;
     for (Expr& limit : limits) limit = substitute(limit, values_);
-    return with_places(known, limits);
+    return limits;
   }
 
   Tile& tile_;

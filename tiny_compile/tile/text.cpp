@@ -123,6 +123,13 @@ class TilePrinter {
       case StatementKind::Tree:
         return line(
             str("tree ", info(s.op).name, " ", tile_.arrays[s.array].name, " x ", s.index));
+      case StatementKind::Update:
+        return line(str("update ", info(s.op).name, " ", name(s.chosen), " < ", s.place, ": ",
+                        in_memory(s), " = ", name(s.value)));
+      case StatementKind::UpdateAll:
+        return line(str("update ", info(s.op).name, " ", tile_.arrays[s.chosen].name, " x ",
+                        s.left, " < ", s.place, ": ", in_memory(s), " = ",
+                        tile_.arrays[s.array].name, " x", s.width, " of ", s.from));
       case StatementKind::Ahead: return line(str("ahead ", in_memory(s), many(s)));
       case StatementKind::For:
         return block(str("for ", range(s), s.unrolled ? " unrolled" : "",

@@ -111,6 +111,16 @@ Statement tree_over(Op op, int array, const Expr& count) {
   return s;
 }
 
+Statement update(Op op, int buffer, const Expr& index, const Expr& limit, int chosen,
+                 int value) {
+  Statement s = store(buffer, index, value);
+  s.kind = StatementKind::Update;
+  s.op = op;
+  s.place = limit;
+  s.chosen = chosen;
+  return s;
+}
+
 Statement ahead_of(int buffer, const Expr& index, int64_t width) {
   Statement s = load_vector(-1, {}, buffer, index, static_cast<int>(width));
   s.kind = StatementKind::Ahead;

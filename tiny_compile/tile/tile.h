@@ -68,6 +68,12 @@ struct Array {
 //   Ahead    buffer[index ..], `width` neighbours of them, or the first `left`, will be read soon:
 //            nothing else
 //   Stream   buffer[index ..] = the first `place` elements of an array, past the caches; on a CPU
+//   Update   buffer[index], which the thread has stored, = what it is combined with `value` by `op`, of a
+//            scatter; at0 in the index is the scalar `chosen`: where that is not in 0 .. place - 1, an
+//            error is raised and nothing changes
+//   UpdateAll  the same of a chunk: for each e < left, at0 = chosen[e], an array's; of -1 nothing. Values
+//            of the same place are combined first; array[e*width ..], `from` neighbours, are theirs, and
+//            used up; on a CPU
 //   For      body for name = from .. index - 1, below `place`; `unrolled`: indices of registers may
 //            use the name; `vector`: on a CPU, no turn reads what another writes; `turned`: the body
 //            is a loop of vectors which loads what lies side by side along this one and puts it in an
@@ -96,6 +102,8 @@ enum class StatementKind : uint8_t {
   StoreAll,
   Stream,
   Tree,
+  Update,
+  UpdateAll,
   Ahead,
   For,
   If,
@@ -113,11 +121,12 @@ struct Statement {
   std::string name;
   Expr index, place, from;
   Expr left;        // of a Load, StoreAll or Ahead: elements that there are; 0: all of them
+  int chosen = -1;  // of an Update a scalar, of an UpdateAll an array
   int value = -1;   // a scalar
   int array = -1;   // of the tile
   int buffer = -1;  // of the program
   int width = 1;
-  Op op = Op::sum;  // of a tree
+  Op op = Op::sum;  // of a tree or an update
   bool unrolled = false, vector = false, turned = false;
   std::vector<Statement> body;
   bool operator==(const Statement&) const = default;
@@ -161,6 +170,7 @@ Statement store(int buffer, const Expr& index, int value);
 Statement store_vector(int buffer, const Expr& index, int array, const Expr& place, int width);
 Statement stream(int buffer, const Expr& index, int array, const Expr& count);
 Statement tree_over(Op op, int array, const Expr& count);
+Statement update(Op op, int buffer, const Expr& index, const Expr& limit, int chosen, int value);
 Statement ahead_of(int buffer, const Expr& index, int64_t width);
 Statement for_each(const std::string& name, int64_t extent, bool unrolled, Body body);
 Statement for_range(const std::string& name, const Expr& extent, const Expr& from,

@@ -138,6 +138,34 @@ void Accesses::check_tree(const Statement& s) {
           ", as far as is known");
 }
 
+void Accesses::check_update(const Statement& s) {
+  require(is_buffer(s.buffer), "no such buffer");
+  require(is_scatter(s.op), info(s.op).name, " updates nothing");
+  const bool never = s.place.is_constant(0);
+  check_readable(s.place);
+  check_place(s.buffer, s.index, -1, 1, never);
+  use(s.buffer, true);
+  if (s.kind == StatementKind::Update) return;
+  require(is_on_cpu(tile_), "a GPU does not do this");
+  check_element(s.array, 0);
+  check_element(s.chosen, 0);
+  check_readable(s.left);
+  check_readable(s.from);
+  check_place(s.buffer, s.index + s.from - 1, -1, 1, never);
+  const Array &values = tile_.arrays[s.array], &places = tile_.arrays[s.chosen];
+  require(combiner(s.op).has_value(), info(s.op).name, " is no sum of a chunk's");
+  require(places.dtype == DType::i64 && places.size <= kChunk, places.name,
+          " does not choose places: i64, ", kChunk, " at most");
+  require(values.dtype == program_.buffers[s.buffer].type.dtype && !values.packed, values.name,
+          " does not hold what ", program_.buffers[s.buffer].name, " does");
+  require(known.is_at_least_zero(s.left) && known.is_at_least_zero(places.size - s.left) &&
+              places.size * s.width <= values.size,
+          s.left, " updates of ", s.width, " elements are not all in ", places.name, " and ",
+          values.name);
+  require(known.is_at_least_zero(s.from - 1) && known.is_at_least_zero(s.width - s.from),
+          s.from, " neighbours, not 1..", s.width, ", as far as is known");
+}
+
 void Accesses::check_ahead(const Statement& s) {
   require(is_buffer(s.buffer), "no such buffer");
   const bool is_whole = s.left.is_constant(0);

@@ -38,6 +38,7 @@ class Accesses {
 
   void check_stream(const Statement& s);
   void check_tree(const Statement& s);
+  void check_update(const Statement& s);  // the place, and of an UpdateAll the arrays
   void check_ahead(const Statement& s);
   void use(int buffer, bool stores) const;
   void check_read(const Scalar& s);

@@ -83,6 +83,8 @@ bool is_for_one_thread(const Statement& s) {
     case StatementKind::Store:
     case StatementKind::Stream:
     case StatementKind::Tree:
+    case StatementKind::Update:
+    case StatementKind::UpdateAll:
     case StatementKind::Ahead:
     case StatementKind::For:
     case StatementKind::If:
@@ -154,6 +156,8 @@ class TileVerifier {
       case StatementKind::Stream: return accesses_.check_stream(s);
       case StatementKind::Tree: return accesses_.check_tree(s);
       case StatementKind::Store: return check_store(s);
+      case StatementKind::Update: return check_update(s);
+      case StatementKind::UpdateAll: return accesses_.check_update(s);
       case StatementKind::Ahead: return accesses_.check_ahead(s);
       case StatementKind::For: return check_loop(s);
       case StatementKind::If: return check_condition(s);
@@ -222,12 +226,14 @@ class TileVerifier {
   }
 
   void check_range(const Statement& s) {
-    require(!s.unrolled && s.place.is_constant() && s.place.constant() >= 1, s.name,
-            " is below no number, or unrolled");
+    require(s.place.is_constant() && s.place.constant() >= 1, s.name, " is below no number");
+    require(!s.unrolled || (s.from.is_constant(0) && s.index == s.place), s.name,
+            " is unrolled, and not always of ", s.place, " turns");
     const auto has = [&](StatementKind kind) { return s.vector && contains_any(s.body, kind); };
     require(!has(StatementKind::For), "a loop in one of vectors");
-    require(!has(StatementKind::Tree) && !has(StatementKind::Stream),
-            "a loop of vectors reduces or streams no array");
+    require(!has(StatementKind::Tree) && !has(StatementKind::Stream) &&
+                !has(StatementKind::UpdateAll),
+            "a loop of vectors reduces, streams or adds no array");
     if (s.turned) check_square(s);
     accesses_.check_readable(s.from);
     accesses_.check_readable(s.index);
@@ -329,6 +335,15 @@ class TileVerifier {
             b.name, ", which is ", b.type.dtype);
     accesses_.check_place(s.buffer, s.index, -1, 0, false);
     accesses_.use(s.buffer, true);
+  }
+
+  void check_update(const Statement& s) {
+    accesses_.check_update(s);
+    require_defined(s.value);
+    require_defined(s.chosen);
+    require(scalars_[s.chosen].dtype == DType::i64, "no i64 is $", s.chosen);
+    require(scalars_[s.value].dtype == program_.buffers[s.buffer].type.dtype, "updates ",
+            program_.buffers[s.buffer].name, " with ", scalars_[s.value].dtype);
   }
 
   void require_defined(int id) const {

@@ -1,0 +1,112 @@
+// How does one thread add up a chunk's updates? The first of a place is its partial sum, found by hashing,
+// so that room does not grow with the places:
+//
+//   update scatter_add at x 1024 < 50257: y[at0*768 + start] = values x64 of 64
+// =>
+//   for (e = 0; e < 1024; e++) {
+//     const int first = tc_first(slots, at[e], e);
+//     if (first != e) for (l = 0; l < 64; l++) values[first*64 + l] += values[e*64 + l];
+//   }
+//   for (s = 0; s < slots.count; s++) for (l = 0; l < 64; l++) y[.. + l] += values[slots.first[s]*64 + l];
+#include "tiny_compile/codegen/updates.h"
+
+#include "tiny_compile/codegen/cpp_errors.h"
+#include "tiny_compile/codegen/index_text.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr const char* kSlots = R"(
+// The places of a chunk, each once, the first element of each, and a table of twice as many that finds them.
+struct tc_slots {
+  int count;
+  long long place[1024];
+  short first[1024];
+  short table[2048];
+};
+
+TC_FN void tc_clear(tc_slots& slots) {
+  slots.count = 0;
+  for (int h = 0; h < 2048; h++) slots.table[h] = -1;
+}
+
+// The first element of this place: e, if there was none.
+TC_FN int tc_first(tc_slots& slots, long long place, int e) {
+  unsigned h = (unsigned)((unsigned long long)place * 0x9E3779B97F4A7C15ull >> 53);
+  for (; slots.table[h] >= 0; h = (h + 1) & 2047)
+    if (slots.place[slots.table[h]] == place) return slots.first[slots.table[h]];
+  slots.table[h] = (short)slots.count;
+  slots.place[slots.count] = place;
+  slots.first[slots.count++] = (short)e;
+  return e;
+}
+)";
+
+class UpdateWriter {
+ public:
+  UpdateWriter(KernelText& text, const Tile& tile, const Statement& s)
+      : text_(text), out_(text.out), tile_(tile), s_(s) {}
+
+  void write_one() {
+    const std::string place = str(pointer_name(text_.program.buffers[s_.buffer]), "[",
+                                  text_.scalars.index(s_.index, {s_.chosen}), "]");
+    out_.line(str("if (", in_range(text_.scalars.name(s_.chosen)), ") ",
+                  updated(text_.calls, s_.op, dtype(), place, text_.scalars.name(s_.value))));
+  }
+
+  void write_all() {
+    const std::string own = str(tile_.arrays[s_.array].name, "[e * ", s_.width, " + l]"),
+                      first = str(tile_.arrays[s_.array].name, "[first * ", s_.width, " + l]");
+    out_.open("");
+    out_.line(str(text_.calls("tc_slots"), " slots;"));
+    out_.line("tc_clear(slots);");
+    out_.open(str("for (int e = 0; e < ", c_text(s_.left), "; e++)"));
+    out_.line(str("const long long at0 = ", tile_.arrays[s_.chosen].name, "[e];"));
+    out_.line(str("if (at0 == -1 || !", in_range("at0"), ") continue;"));
+    out_.line("const int first = tc_first(slots, at0, e);");
+    out_.line("if (first == e) continue;");
+    write_neighbours(
+        str(first, " = ", updated_value(text_.calls, s_.op, dtype(), first, own), ";"));
+    out_.close();
+    out_.open("for (int s = 0; s < slots.count; s++)");
+    out_.line("const long long at0 = slots.place[s], first = slots.first[s];");
+    const std::string place = str(pointer_name(text_.program.buffers[s_.buffer]), "[",
+                                  c_text(s_.index), " + l]");
+    write_neighbours(updated(text_.calls, s_.op, dtype(), place, first));
+    out_.close();
+    out_.close();
+  }
+
+ private:
+  DType dtype() const { return text_.program.buffers[s_.buffer].type.dtype; }
+
+  std::string in_range(const std::string& chosen) const {
+    return str(text_.calls("tc_in_range"), "(", chosen, ", ", c_text(s_.place), ")");
+  }
+
+  void write_neighbours(const std::string& line) {
+    out_.line("#pragma GCC ivdep");
+    out_.line(str("for (long long l = 0; l < ", c_text(s_.from), "; l++) ", line));
+  }
+
+  KernelText& text_;
+  Text& out_;
+  const Tile& tile_;
+  const Statement& s_;
+};
+
+}  // namespace
+
+void write_update(KernelText& text, const Tile& tile, const Statement& s) {
+  UpdateWriter writer(text, tile, s);
+  if (s.kind == StatementKind::Update)
+    writer.write_one();
+  else
+    writer.write_all();
+}
+
+std::string update_helpers(const Calls& calls) {
+  return str(calls.has("tc_in_range") ? kInRange : "", calls.has("tc_slots") ? kSlots : "");
+}
+
+}  // namespace tiny_compile

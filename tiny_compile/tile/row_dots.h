@@ -1,0 +1,12 @@
+// A row's sum of products on a CPU.
+#pragma once
+
+#include "tiny_compile/tile/row_elements.h"
+
+namespace tiny_compile {
+
+// What a row does for its Dot step of this number, one product after the other, and the register that it
+// makes. (codegen/cpp_matmul.h has the fast way.)
+Body dot_row(RowTile& r, int number);
+
+}  // namespace tiny_compile
