@@ -136,6 +136,8 @@ TEST_CASE("an edited tile of points is obeyed, or refused with its place", "[til
   refused("i0: 1000 =", "i0: 999 =", "is not always in 0..998");
   refused("    $0 = load x[i0]", "    k: 900 = i0 + 1\n    $0 = load x[k]",
           "k may be 1000 here, and is to be below 900");
+  refused("    $0 = load x[i0]", "    k: 900 = max(i0 + 1, 0)\n    $0 = load x[k]",
+          "k may be 1000 here, and is to be below 900");
   refused("vector {", "vector {\n      barrier", "one thread does not do this");
   refused("units 1000 {", "units 1000 {\n  shared s: f32[4]", "a CPU's arrays are in L1");
   refused("units 1000 {", "units 1000 {\n  l1 s: f32[40000]", "bytes in L1, which has 32768");

@@ -187,3 +187,128 @@ TEST_CASE("rows that end early do so for any number of sums", "[tile][points]") 
   program += "    schedule rows\n  }\n  launch k\n  return " + launch + "\n}\n";
   check_row(parse_program(program), true);
 }
+
+namespace {
+
+// A kernel of these steps on a CPU.
+Program steps_of_rows(const std::string& buffers, const std::string& rows,
+                      const std::string& steps, const std::string& results,
+                      const std::string& schedule = "rows") {
+  return parse_program("program f {\n" + buffers + "  kernel k rows(" + rows + ") {\n" + steps +
+                       "    schedule " + schedule + "\n  }\n  launch k\n  return " + results +
+                       "\n}\n");
+}
+
+Program scanned(const std::string& op, const std::string& type, const std::string& result,
+                int64_t count, const std::string& schedule) {
+  return steps_of_rows(
+      str("  input x: ", type, "[", count * 20, "]\n  output y: ", result, "[", count * 20,
+          "]\n"),
+      "i0: 20",
+      str("    scan y[i0 + j0*20] for (j0: ", count, ") = ", op, " load x[i0 + j0*20]\n"), "y",
+      schedule);
+}
+
+// Updates of rows of three places by as many numbers for each row; `shared`: places that rows share.
+Program updated(const std::string& op, const std::string& type, int64_t updates, bool shared,
+                const std::string& schedule) {
+  const std::string place = shared ? "j1" : "j1*20 + i0";
+  return steps_of_rows(
+      str("  input x: ", type, "[60]\n  input k: i64[", updates * 20, "]\n  input d: ", type,
+          "[", updates * 20, "]\n  output y: ", type, "[60]\n"),
+      "i0: 20",
+      str("    store y[i0 + j0*20] for (j0: 3) = load x[i0 + j0*20]\n",
+          "    scatter y[i0 + at0*20; at0 = remainder(load k[", place,
+          "], i64 3) < 3] for (j1: ", updates, ") = ", op, " load d[j1*20 + i0]\n"),
+      "y", schedule);
+}
+
+}  // namespace
+
+TEST_CASE("a row is scanned in groups of sixteen", "[tile][rows]") {
+  const std::string text = print(lower_to_tiles(scanned("cumsum", "f32", "f32", 40, "rows")));
+  INFO(text);
+  CHECK_THAT(text, ContainsSubstring("for group < 2 {") &&
+                       ContainsSubstring("for k < 16 unrolled {") &&
+                       ContainsSubstring("for k: 16 = 0 .. 8 {"));
+  for (const char* schedule : {"rows", "columns lanes=16", "columns lanes=32"}) {
+    for (const int64_t count : {1, 15, 16, 17, 300, 4200}) {
+      INFO(schedule << ", " << count);
+      check_row(scanned("cumsum", "f32", "f32", count, schedule), true);
+      check_row(scanned("cumprod", "bf16", "bf16", count, schedule), count < 1000);
+      check_row(scanned("cummax", "f32", "i64", count, schedule), true);
+      check_row(scanned("logcumsumexp", "f64", "f64", count, schedule), count < 1000);
+      check_row(scanned("cumsum", "i32", "i32", count, schedule), count < 1000);
+    }
+  }
+}
+
+TEST_CASE("updates go one after the other, thousands by chunks", "[tile][rows]") {
+  const std::string text =
+      print(lower_to_tiles(updated("scatter_add", "f32", 2500, true, "columns lanes=16")));
+  INFO(text);
+  CHECK_THAT(text, ContainsSubstring("update scatter_add $") &&
+                       ContainsSubstring("x left < 3: y[at0*20 + start] = values") &&
+                       ContainsSubstring("x16 of -start + stop"));
+  for (const char* schedule : {"rows", "columns lanes=16"}) {
+    for (const bool shared : {true, false}) {
+      for (const int64_t updates : {1, 100, 1025, 2500}) {
+        INFO(schedule << ", " << shared << ", " << updates);
+        check_row(updated("scatter_add", "f32", updates, shared, schedule), true);
+        check_row(updated("scatter_add", "bf16", updates, shared, schedule), updates > 2000);
+        check_row(updated("scatter_max", "i32", updates, shared, schedule), updates < 1000);
+        check_row(updated("scatter", "f64", updates, shared, schedule), updates < 1000);
+      }
+    }
+  }
+}
+
+TEST_CASE("a place that is none changes nothing, and is told", "[tile][rows]") {
+  const std::string text =
+      "  input k: i64[2]\n  output y: f32[3]\n  kernel k rows() {\n"
+      "    store y[j0] for (j0: 3) = f32 1.0\n"
+      "    scatter y[at0; at0 = load k[j1] < 3] for (j1: 2) = scatter_add f32 2.0\n"
+      "    schedule rows\n  }\n  launch k\n  return y\n}\n";
+  const Tiles tiles = lower_to_tiles(parse_program("program f {\n" + text));
+  for (const int64_t place : {-1, 3}) {
+    const std::vector<Tensor> inputs = {tensor({int64_t{0}, place})};
+    CHECK_THROWS_WITH(interpret(tiles, inputs), ContainsSubstring("out of range"));
+    CHECK_THROWS_WITH(run(tiles, inputs), ContainsSubstring("out of range"));
+  }
+}
+
+TEST_CASE("products of a row are added up in order", "[tile][rows]") {
+  for (const char* type : {"f32", "bf16", "f64", "i8", "i64"}) {
+    INFO(type);
+    check_row(steps_of_rows(
+                  str("  input a: ", type, "[210]\n  input b: ", type,
+                      "[30]\n  output y: ", type, "[7]\n"),
+                  "i0: 7",
+                  str("    r0: ", type, " = dot(j0: 5, j1: 6) ",
+                      "load a[i0*30 + j0*6 + j1], load b[j0*6 + j1]\n    store y[i0] = r0\n"),
+                  "y"),
+              true);
+  }
+}
+
+TEST_CASE("an edited update is obeyed, or refused with its place", "[tile][rows]") {
+  const std::string text =
+      print(lower_to_tiles(updated("scatter_add", "f32", 2500, true, "columns lanes=16")));
+  const auto refused = [&](const std::string& old, const std::string& by,
+                           const std::string& why) {
+    INFO(by);
+    const size_t at = text.find(old);
+    REQUIRE(at != std::string::npos);
+    CHECK_THROWS_WITH(parse_tiles(std::string(text).replace(at, old.size(), by)),
+                      ContainsSubstring("line ") && ContainsSubstring(why));
+  };
+  refused("x left < 3", "x left + 1 < 3", "updates of 16 elements are not all in");
+  refused("x left < 3: y[at0*20 + start]", "x left < 4: y[at0*20 + start]",
+          "leaves the buffer's");
+  refused("values1 x16 of -start + stop", "values1 x16 of -start + stop + 1",
+          "leaves the buffer's");
+  refused("values1 x16 of -start + stop", "values1 x8 of -start + stop",
+          "neighbours, not 1..8");
+  refused("update scatter_add chosen", "update scatter chosen", "is no sum of a chunk's");
+  refused("update scatter_add $", "update cumsum $", "scatter");
+}

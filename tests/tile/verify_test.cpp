@@ -226,9 +226,13 @@ TEST_CASE("a tile fits the machine, and is of a kernel that has layouts", "[tile
   CHECK_THROWS_WITH(verify(tiles), ContainsSubstring("has layouts, but no tile"));
   tiles.of_kernel.clear();
   CHECK_THROWS_WITH(verify(tiles), ContainsSubstring("room for 0 tiles"));
-  tiles = whole;
-  tiles.program.kernels[0].schedule->strategy = Strategy::Rows;
-  CHECK_THROWS_WITH(verify(tiles), ContainsSubstring("has a tile, but no layouts"));
+  Tiles sorts = lower_to_tiles(parse_program(
+      "program f on cuda {\n  input x: f32[8]\n  output y: i64[8]\n"
+      "  kernel k rows() {\n    sort y[j0] for (j0: 8) = argsort load x[j0]\n  }\n"
+      "  launch k\n  return y\n}\n"));
+  CHECK_NOTHROW(verify(sorts));
+  sorts.of_kernel = whole.of_kernel;
+  CHECK_THROWS_WITH(verify(sorts), ContainsSubstring("has a tile, and is written otherwise"));
   tiles = whole;
   tiles.of_kernel[0]->kernel.scalars[0].index = 7;
   CHECK_THROWS_WITH(verify(tiles), ContainsSubstring("is not of kernel k"));

@@ -19,7 +19,6 @@
 #include "tiny_compile/codegen/cpp_errors.h"
 #include "tiny_compile/codegen/cpp_kernel.h"
 #include "tiny_compile/codegen/cpp_matmul.h"
-#include "tiny_compile/codegen/updates.h"
 #include "tiny_compile/codegen/cpp_store.h"
 #include "tiny_compile/codegen/cpp_tiles.h"
 #include "tiny_compile/codegen/cpp_trees.h"
@@ -27,6 +26,7 @@
 #include "tiny_compile/codegen/functions.h"
 #include "tiny_compile/codegen/prelude.h"
 #include "tiny_compile/codegen/sort.h"
+#include "tiny_compile/codegen/updates.h"
 #include "tiny_compile/tile/rows.h"
 #include "tiny_compile/tile/sized.h"
 
@@ -58,7 +58,7 @@ KernelEntry write_family(KernelText& text, KernelEntry entry) {
   if (schedule_of(kernel).strategy == Strategy::Tiles) {
     write_matmul(text, entry);
   } else {
-    CHECK(kernel.steps[0].kind == StepKind::Sort, "kernel ", kernel.name, " is no tile");
+    require_sort(kernel);
     entry.own_bytes = sort_bytes(kernel, kernel.steps[0]);
     write_sorts(text);
   }

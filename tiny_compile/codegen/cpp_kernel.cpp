@@ -1,8 +1,6 @@
 // Where is each scalar computed? In the outermost scope that knows all it depends on:
 //   $1 = rsqrt(r0)         needs the row           => once a row, before the loop that uses it
 //   $2 = mul($1, load x[i0*64 + j0])  needs j0     => in the loop over j0
-// and, when a costly value serves two loops over the same axes, once, into an array:
-//   r1 = sum(j0) exp(..) ; store .. for (j0) = div(exp(..), r1)   =>   keep_4[j0] = exp_4;
 #include "tiny_compile/codegen/cpp_kernel.h"
 
 #include <algorithm>
@@ -90,12 +88,6 @@ KernelText::KernelText(const Program& p, const Kernel& k, bool cuda)
     }
     needs_.push_back(scope);
   }
-  kept_place = [this](int scalar) {
-    Expr flat = 0;
-    for (int axis : planned.at(scalar))
-      flat = flat * kernel.axes[axis].extent + kernel.axes[axis].symbol();
-    return str("keep_", scalar, "[", flat, "]");
-  };
 }
 
 uint64_t row_mask(const Kernel& kernel) { return (uint64_t{1} << kernel.rows) - 1; }
@@ -141,12 +133,6 @@ void KernelText::declare(const std::string& name, const std::string& value) {
   out.line(str("const ", integer, " ", name, " = ", value, ";"));
 }
 
-void KernelText::open_loop(int axis) {
-  const Axis& a = kernel.axes[axis];
-  out.open(str("for (", integer, " ", a.name, " = 0; ", a.name, " < ", c_text(a.extent), "; ",
-               a.name, "++)"));
-}
-
 void KernelText::unpack(const std::vector<int>& axes, Expr number, const std::string& innermost,
                         const std::string& type) {
   for (size_t k = axes.size(); k-- > 0;) {
@@ -180,9 +166,7 @@ void KernelText::define(const std::vector<int>& ids, const LoopScope& scope,
   for (int id : ids) {
     if (defined[id] || scalars.is_trivial(id) || !scope.holds(needs_[id])) continue;
     defined[id] = true;
-    out.line(!kept_.count(id) ? scalars.definition(id)
-                              : str("const ", value_type(kernel.scalars[id].dtype), " ",
-                                    scalars.name(id), " = ", kept_place(id), ";"));
+    out.line(scalars.definition(id));
     behind_definition(id);
   }
 }
@@ -206,40 +190,11 @@ std::vector<int> KernelText::needed(const std::vector<const Step*>& steps) const
   for (size_t id = wanted.size(); id-- > 0;) {
     if (!wanted[id]) continue;
     ids.push_back(static_cast<int>(id));
-    if (kept_.count(static_cast<int>(id))) continue;
     for (int operand : kernel.scalars[id].operands) wanted[operand] = true;
     if (kernel.scalars[id].mask >= 0) wanted[kernel.scalars[id].mask] = true;
   }
   std::reverse(ids.begin(), ids.end());
   return ids;
-}
-
-void KernelText::choose_kept() {
-  std::vector<uint64_t> axes;
-  for (const LoopScope& needs : needs_) axes.push_back(needs.axes);
-  planned = costly_values(kernel, axes, 4 * kMostKeptBytes);
-}
-
-void KernelText::declare_kept() {
-  for (const auto& [id, inner] : planned) {
-    Expr count = 1;
-    for (int axis : inner) count = count * kernel.axes[axis].extent.bounds().high;
-    out.line(str("alignas(64) ", value_type(kernel.scalars[id].dtype), " keep_", id, "[", count,
-                 "];"));
-  }
-}
-
-void KernelText::keep(const std::vector<int>& ids) {
-  for (int id : ids) {
-    if (planned.count(id) && !kept_.count(id))
-      out.line(str(kept_place(id), " = ", scalars.name(id), ";"));
-  }
-}
-
-void KernelText::mark_kept(const std::vector<int>& ids) {
-  for (int id : ids) {
-    if (planned.count(id)) kept_.insert(id);
-  }
 }
 
 }  // namespace tiny_compile

@@ -1,8 +1,6 @@
 // The text of one C++ kernel under construction: loops, scopes and the scalars defined in them.
 #pragma once
 
-#include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -54,7 +52,6 @@ class KernelText {
   const Kernel& kernel;
   const std::vector<Expr> sizes;      // symbolic ones, which a function is given
   std::string integer = "long long";  // the type of indices
-  std::function<std::string(int scalar)> kept_place;  // "keep_4[j0*8 + j1]"
 
   void begin_function(const std::string& function);
   std::string own() const;             // "buffers[3]": the address of the thread's own memory
@@ -62,7 +59,6 @@ class KernelText {
   // const <integer> name = value;
   void declare(const std::string& name, const std::string& value);
   void declare(const std::string& name, const Expr& value) { declare(name, c_text(value)); }
-  void open_loop(int axis);  // for (<integer> j0 = 0; j0 < 12; j0++) {
   // Declares axes from an element's flat number, the innermost first: j1 = e % 12; j0 = e / 12;
   // the innermost by another name, if one is given ("e", where a pack starts); constants, or
   // variables of a given type.
@@ -71,29 +67,18 @@ class KernelText {
   void unpack_rows(const std::string& number);  // all rows, from a variable
   void unpack_rows(int count, Expr number);     // the first `count`; none of -1
   void unpack_inner(const Step& step, const std::string& number);
-  // Defines those of `ids` whose needs the scope holds, in order, but what is defined already; a
-  // kept value is read back. A loop's end forgets what the loop defined: pass a copy there.
+  // Defines those of `ids` whose needs the scope holds, in order, but what is defined already. A loop's
+  // end forgets what the loop defined: pass a copy there.
   void define(const std::vector<int>& ids, const LoopScope& scope, std::vector<bool>& defined);
   // What is written behind a scalar's definition, where it holds as long: nothing unless changed.
   std::function<void(int scalar)> behind_definition = [](int) {};
   std::vector<bool> define_constants();  // of all steps; what is defined now
-  // The scalars that steps evaluate, operands first; what only kept values are made of is left out.
+  // The scalars that steps evaluate, operands first.
   std::vector<int> needed(const std::vector<const Step*>& steps) const;
   LoopScope needs(int scalar) const { return needs_[scalar]; }
 
-  // Values that several steps over the same inner loops use, in arrays over those loops:
-  // planned by choose_kept, stored by keep() in the first step that computes them, read by
-  // define() after mark_kept().
-  std::map<int, std::vector<int>> planned;  // scalar -> the inner axes
-  void choose_kept();                       // costly values, up to 256 kB each
-  bool is_kept(int scalar) const { return kept_.count(scalar) > 0; }
-  void declare_kept();
-  void keep(const std::vector<int>& ids);
-  void mark_kept(const std::vector<int>& ids);
-
  private:
   std::vector<LoopScope> needs_;
-  std::set<int> kept_;
 };
 
 }  // namespace tiny_compile

@@ -1,27 +1,15 @@
-// How are results written? A large output that nobody reads soon goes past the caches: an
-// ordinary store first reads the line it will overwrite, half of the traffic of a copy. The
-// loop stays plain, so that the compiler vectorises it; it fills a block in L1, and tc_stream
-// sends that out in whole lines.
+// How are results written? As they are; and a block of them (tile/stores.h) past the caches, for an ordinary
+// store first reads the line that it will overwrite, half of the traffic of a copy:
 //
-//   for (i0 ..) out_y[i0] = tc_exp(in_x[i0]);
+//   stream y[i0*300 + start] x next - start = block0
 // =>
-//   for (here ..; here = next) {
-//     next = the next multiple of 128;
-//     for (i0 = here; i0 < next; i0++) block_2[i0 - here] = tc_exp(in_x[i0]);
-//     tc_stream(out_y + here, block_2, ..);
-//   }
+//   tc_stream(out_y + (i0 * 300 + start), block0, (next - start) * 4);
 #include "tiny_compile/codegen/cpp_store.h"
 
-#include <cstdint>
 #include <utility>
-
-#include "tiny_compile/codegen/cpp_vectors.h"
 
 namespace tiny_compile {
 namespace {
-
-constexpr int64_t kBlock =
-    128;  // elements: reads and writes take turns often (1024: AdamW 1.3 times slower)
 
 constexpr const char* kStream = R"(
 // Copies past the caches: whole vectors where `to` is aligned, the ends as usual.
@@ -64,32 +52,6 @@ std::string stored_value(KernelText& text, const Step& step) {
   return storage(text.calls, step.dtype, text.scalars.name(step.value));
 }
 
-std::string block_name(const Step& step) { return str("block_", step.buffer); }
-
-void write_blocks(KernelText& text, int axis, const std::string& from, const std::string& to,
-                  const std::vector<const Step*>& steps, const std::function<void()>& define) {
-  const std::string& i = text.kernel.axes[axis].name;
-  for (const Step* step : steps)
-    text.out.line(
-        str("alignas(64) ", c_type(step->dtype), " ", block_name(*step), "[", kBlock, "];"));
-  text.out.open(str("for (long long here = ", from, ", next; here < ", to, "; here = next)"));
-  text.out.line(str("next = here / ", kBlock, " * ", kBlock, " + ", kBlock, ";"));
-  text.out.line(str("if (next > ", to, ") next = ", to, ";"));
-  text.out.line("#pragma GCC ivdep");
-  text.out.open(str("for (long long ", i, " = here; ", i, " < next; ", i, "++)"));
-  define();
-  for (const Step* step : steps)
-    text.out.line(
-        str(block_name(*step), "[", i, " - here] = ", stored_value(text, *step), ";"));
-  text.out.close();
-  for (const Step* step : steps)
-    text.out.line(str(
-        text.calls("tc_stream"), "(", pointer_name(text.program.buffers[step->buffer]), " + ",
-        c_text(substitute(step->index, {{i, Expr::symbol(tile_symbol("here"), 0, INT64_MAX)}})),
-        ", ", block_name(*step), ", (next - here) * ", size_of(step->dtype), ");"));
-  text.out.close();
-}
-
 }  // namespace
 
 std::string place_of(const KernelText& text, const Step& step) {
@@ -101,36 +63,6 @@ std::string place_of(const KernelText& text, const Step& step) {
 
 void write_store(KernelText& text, const Step& step) {
   text.out.line(str(place_of(text, step), " = ", stored_value(text, step), ";"));
-}
-
-bool streams(const KernelText& text, int axis, const std::vector<const Step*>& steps) {
-  if (!schedule_of(text.kernel).stream) return false;
-  const Axis& along = text.kernel.axes[axis];
-  for (const Step* step : steps) {
-    const Expr rest = step->index - along.symbol();
-    if (coefficient(step->index, along.symbol()) != 1 || depends_on(rest, along.name))
-      return false;
-    if (step->other >= 0 || buffers_read(text.program, text.kernel)[step->buffer]) return false;
-  }
-  return true;
-}
-
-void write_store_loop(KernelText& text, int axis, const std::string& from,
-                      const std::string& to, const std::vector<const Step*>& steps,
-                      const std::function<void()>& define) {
-  if (streams(text, axis, steps)) return write_blocks(text, axis, from, to, steps, define);
-  const Axis& along = text.kernel.axes[axis];
-  const auto body = [&] {
-    define();
-    for (const Step* step : steps) write_store(text, *step);
-  };
-  if (from == "0" && along.extent.is_constant() && to == along.extent.str())
-    return write_in_vectors(text, along.name, along.extent.constant(), body);
-  text.out.line("#pragma GCC ivdep");
-  text.out.open(str("for (long long ", along.name, " = ", from, "; ", along.name, " < ", to,
-                    "; ", along.name, "++)"));
-  body();
-  text.out.close();
 }
 
 std::string store_helpers(const Calls& calls, int64_t vector) {

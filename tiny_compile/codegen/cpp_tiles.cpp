@@ -14,8 +14,8 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/codegen/cpp_trees.h"
-#include "tiny_compile/codegen/updates.h"
 #include "tiny_compile/codegen/cpp_vectors.h"
+#include "tiny_compile/codegen/updates.h"
 #include "tiny_compile/tile/square.h"
 
 namespace tiny_compile {

@@ -1,8 +1,7 @@
-// What do kernels call that is no op of one element? Trees over all that one thread has, messages between
-// the blocks of a cluster, quotients and exponentials that are quick for most arguments, the better of two
-// and its place.
+// What do kernels call that is no op of one element? Messages between the blocks of a cluster, quotients and
+// exponentials that are quick for most arguments.
 //
-//   tc_node<tc_sum_float, 2, ..>::of(element, 0, n)   of n <= 1024 * 1024 elements, by one thread
+//   tc_send(&sums[3], r0, &meeting[0], 2)   to the cluster's block number 2
 #include "tiny_compile/codegen/cuda_helpers.h"
 
 #include <sstream>
@@ -114,93 +113,7 @@ __device__ inline float tc_exp_below(float x, bool& exact) {
   return tc_exp_below(x);
 }
 )"},
-    {"tc_clamp", "tc_maximum tc_minimum", R"(
-__device__ inline float tc_clamp(float m) {
-  return tc_minimum(tc_maximum(m, -0x1.fffffep+127f), 0x1.fffffep+127f);
-}
-)"},
-    {"tc_clamp", "tc_maximum tc_minimum", R"(
-__device__ inline double tc_clamp(double m) {
-  return tc_minimum(tc_maximum(m, -0x1.fffffffffffffp+1023), 0x1.fffffffffffffp+1023);
-}
-)",
-     true},
-    {"tc_best", "", R"(
-// A value and where it stands; the better of two, and of equals the first (NaN beats all).
-template <class T>
-struct tc_best {
-  T value;
-  long long index;
 };
-
-template <bool Max, class T>
-__device__ inline tc_best<T> tc_better(tc_best<T> a, tc_best<T> b) {
-  const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
-  const bool same = a_nan ? b_nan : a.value == b.value;
-  const bool b_wins = !a_nan && (b_nan || (Max ? b.value > a.value : b.value < a.value));
-  if (b.index < 0) return a;
-  if (a.index < 0) return b;
-  return b_wins || (same && b.index < a.index) ? b : a;
-}
-)"},
-    {"tc_node", "", R"(
-// One thread alone: the tree over elements 1024^Level * index and on, visited in bit-reversed
-// order so that a stack of ten partial results is enough.
-template <class R, int Level, class T, class F>
-struct tc_node {
-  static __device__ T of(const F& element, long long index, long long n) {
-    long long count = n, size = 1;
-    for (int l = 1; l < Level; l++) count = (count + 1023) / 1024;
-    count -= 1024 * index;
-    if (count > 1024) count = 1024;
-    int bits = 0;
-    while (size < count) size *= 2, bits++;
-    T stack[12];
-    int height = 0;
-    for (int turn = 0; turn < size; turn++) {
-      const int p = bits == 0 ? 0 : (int)(__brev((unsigned)turn) >> (32 - bits));
-      stack[height++] = p < count
-                            ? tc_node<R, Level - 1, T, F>::of(element, 1024 * index + p, n)
-                            : R::identity();
-      for (int done = turn; done & 1; done >>= 1) {
-        height--;
-        stack[height - 1] = R::of(stack[height - 1], stack[height]);
-      }
-    }
-    return stack[0];
-  }
-};
-
-template <class R, class T, class F>
-struct tc_node<R, 0, T, F> {
-  static __device__ T of(const F& element, long long index, long long) { return element(index); }
-};
-)"},
-};
-
-constexpr Op kOps[] = {Op::sum, Op::prod, Op::max, Op::min, Op::any, Op::all};
-constexpr DType kTypes[] = {DType::f32, DType::f64, DType::i8,  DType::u8,     DType::i32,
-                            DType::i64, DType::u32, DType::u64, DType::boolean};
-
-std::string identifier(std::string type) {  // "unsigned char" => "unsigned_char"
-  for (char& c : type) {
-    if (c == ' ') c = '_';
-  }
-  return type;
-}
-
-std::string op_struct(Calls& calls, Op op, DType type) {
-  const std::string t = c_type(type);
-  return str("\nstruct ", cuda_op(calls, op, type), " {\n  static __device__ ", t,
-             " identity() { return ", literal_text(calls, identity(op, type)), "; }\n",
-             "  static __device__ ", t, " of(", t, " a, ", t, " b) { return ",
-             combine(calls, op, type, "a", "b"), "; }\n};\n");
-}
-
-// "tc_sum_float"
-std::string op_name(Op op, DType type) {
-  return str("tc_", info(op).name, "_", identifier(c_type(type)));
-}
 
 void add_called(std::span<const CudaHelper> helpers, Calls& calls,
                 std::vector<std::string>& chosen) {
@@ -217,19 +130,10 @@ void add_called(std::span<const CudaHelper> helpers, Calls& calls,
 
 std::span<const CudaHelper> cuda_compute_helpers() { return kHelpers; }
 
-std::string cuda_op(Calls& calls, Op reduction, DType type) {
-  return calls(op_name(reduction == Op::sum_exp ? Op::sum : reduction, type));
-}
-
 std::string cuda_helpers_for(Calls& calls) {
   std::vector<std::string> chosen;  // last first: what a helper uses stands above it
   add_called(kHelpers, calls, chosen);
   add_called(cuda_memory_helpers(), calls, chosen);
-  for (Op op : kOps) {
-    for (DType type : kTypes) {
-      if (calls.has(op_name(op, type))) chosen.push_back(op_struct(calls, op, type));
-    }
-  }
   std::string text;
   for (size_t h = chosen.size(); h-- > 0;) text += chosen[h];
   return text;

@@ -11,9 +11,6 @@
 
 namespace tiny_compile {
 
-// "tc_sum_float": the struct that says how a reduction combines two values of this type.
-std::string cuda_op(Calls& calls, Op reduction, DType type);
-
 // The helpers that are called, directly or through each other; adds what they call.
 std::string cuda_helpers_for(Calls& calls);
 

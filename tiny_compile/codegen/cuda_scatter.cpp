@@ -32,7 +32,6 @@ namespace {
 constexpr int kBlock = 256, kWarps = kBlock / 32;
 constexpr int64_t kRegisters = 64;      // of a thread
 constexpr int64_t kMostTargets = 2048;  // of a block: it keeps where each one's updates begin
-constexpr int64_t kMostUpdates = 1 << 30;
 constexpr int64_t kLeastRun = 128,
                   kMostRun = 4096;  // points of a block whose updates are ordered
 constexpr int kMostEach = 8;        // of a tile's updates, for a thread
@@ -43,17 +42,6 @@ struct Steps {
 };
 
 Steps steps_of(const Kernel& kernel) { return {&kernel.steps[0], &kernel.steps[1]}; }
-
-// The scatter's places are the base's, with the index for the base's loop.
-bool same_places(const Kernel& kernel, const Steps& steps) {
-  const Expr& count = steps.scatter->limit;
-  const Expr target = count.is_constant(1) ? 0 : Expr::index(tile_symbol("target"), count);
-  Substitution loop;
-  for (int axis : steps.base->inner) loop.push_back({kernel.axes[axis].name, target});
-  return inner_count(kernel, *steps.base) == count &&
-         substitute(steps.base->index, loop) ==
-             substitute(steps.scatter->index, {{indirect(0), target}});
-}
 
 class ScatterWriter {
  public:
@@ -304,7 +292,9 @@ class ScatterWriter {
 
   void write_chunk_end() {
     unroll("v", vector_);
-    out_.line(str("sum[v] = ", updated_value(text_.calls, steps_.scatter->op, steps_.scatter->dtype, "sum[v]", "part[v]"),
+    out_.line(str("sum[v] = ",
+                  updated_value(text_.calls, steps_.scatter->op, steps_.scatter->dtype,
+                                "sum[v]", "part[v]"),
                   ";"));
     out_.line(str("part[v] = ", nothing(), ";"));
     out_.close();
@@ -376,7 +366,9 @@ class ScatterWriter {
     }
     unroll("v", vector_);
     const std::string part = in_chunks() ? "part[v]" : "sum[v]";
-    out_.line(str(part, " = ", updated_value(text_.calls, steps_.scatter->op, steps_.scatter->dtype, part, "ahead[k][v]"),
+    out_.line(str(part, " = ",
+                  updated_value(text_.calls, steps_.scatter->op, steps_.scatter->dtype, part,
+                                "ahead[k][v]"),
                   ";"));
     out_.close();
     out_.close();
@@ -415,21 +407,6 @@ class ScatterWriter {
 };
 
 }  // namespace
-
-bool scatters_rows(const CudaText& text) {
-  const Kernel& kernel = text.kernel;
-  if (kernel.steps.size() != 2) return false;
-  const Steps steps = steps_of(kernel);
-  if (steps.base->kind != StepKind::Store || steps.scatter->kind != StepKind::Scatter ||
-      steps.base->buffer != steps.scatter->buffer || steps.scatter->mask >= 0 ||
-      steps.base->inner.size() > 1 || steps.scatter->limit.constant() < 2)
-    return false;
-  const int64_t updates = inner_count(kernel, *steps.scatter).constant();
-  if (updates < 1 || updates > kMostUpdates) return false;
-  const bool reads_result = buffers_read(text.program, kernel)[steps.base->buffer];
-  const bool same_for_rows = (text.needs(steps.scatter->other).axes & row_mask(kernel)) == 0;
-  return !reads_result && same_for_rows && same_places(kernel, steps);
-}
 
 KernelEntry write_cuda_scatter(CudaText& text, const std::string& function) {
   return ScatterWriter(text).write(function);

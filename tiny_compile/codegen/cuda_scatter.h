@@ -6,11 +6,7 @@
 
 namespace tiny_compile {
 
-// One base and one scatter into several targets of it, without a mask, whose index is free of the rows:
-//   rows(i0: C) { store y[j0*C + i0] for (j0: D) = base
-//                 scatter y[at0*C + i0; at0 = index(j1) < D] for (j1: U) = update }
-bool scatters_rows(const CudaText& text);
-
+// ScatterBy::Runs.
 KernelEntry write_cuda_scatter(CudaText& text, const std::string& function);
 
 }  // namespace tiny_compile

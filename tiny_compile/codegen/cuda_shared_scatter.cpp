@@ -10,13 +10,10 @@
 
 #include <algorithm>
 
-#include "tiny_compile/loops/split_scatter.h"
-
 namespace tiny_compile {
 namespace {
 
 constexpr int kBlock = 256, kAhead = 4;
-constexpr int64_t kFewUpdates = 1024;  // of a row: a warp is enough
 
 const char* word_of(DType dtype) {
   return size_of(dtype) == 8 ? "unsigned long long" : "unsigned";
@@ -116,40 +113,7 @@ class SharedScatterWriter {
   const std::string word_;
 };
 
-// Whether what chooses neighbouring updates' targets lies side by side in memory, or is not read.
-bool reads_along_memory(const Kernel& kernel, const Step& scatter) {
-  Step only;
-  only.value = scatter.other;
-  const std::vector<bool> needed = reachable(kernel, only);
-  const Expr update = kernel.axes[scatter.inner[0]].symbol();
-  for (size_t id = 0; id < needed.size(); id++) {
-    const Scalar& scalar = kernel.scalars[id];
-    if (needed[id] && scalar.kind == ScalarKind::Load && coefficient(scalar.index, update) != 1)
-      return false;
-  }
-  return true;
-}
-
 }  // namespace
-
-bool scatters_to_shared_memory(const CudaText& text) {
-  const Kernel& kernel = text.kernel;
-  if (kernel.steps.size() != 2) return false;
-  const Step &base = kernel.steps[0], &scatter = kernel.steps[1];
-  if (base.kind != StepKind::Store || scatter.kind != StepKind::Scatter ||
-      scatter.op != Op::scatter_add || is_float(scatter.dtype) ||
-      base.buffer != scatter.buffer || base.inner.size() > 1 || scatter.inner.size() != 1)
-    return false;
-  const int64_t targets = scatter.limit.constant(),
-                updates = inner_count(kernel, scatter).constant();
-  return targets > 0 &&
-         targets * std::max<int64_t>(size_of(scatter.dtype), 4) <=
-             table_bytes(text.program.machine) &&
-         updates >= kFewUpdates && updates < int64_t{1} << 31 &&
-         inner_count(kernel, base).is_constant(targets) &&
-         reads_along_memory(kernel, scatter) &&
-         !buffers_read(text.program, kernel)[base.buffer];
-}
 
 KernelEntry write_cuda_shared_scatter(CudaText& text, const std::string& function) {
   return SharedScatterWriter(text).write(function);

@@ -324,10 +324,6 @@ class RankWriter : SortWriter {
 
 }  // namespace
 
-bool is_sort_kernel(const Kernel& kernel) {
-  return kernel.steps.size() == 1 && kernel.steps[0].kind == StepKind::Sort;
-}
-
 KernelEntry write_cuda_ranks(CudaText& text, const std::string& function) {
   return RankWriter(text, function).write();
 }

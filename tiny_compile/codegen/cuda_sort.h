@@ -5,7 +5,6 @@
 
 namespace tiny_compile {
 
-bool is_sort_kernel(const Kernel& kernel);
 KernelEntry write_cuda_sort(CudaText& text, const std::string& function);
 KernelEntry write_cuda_ranks(CudaText& text, const std::string& function);  // of any length
 

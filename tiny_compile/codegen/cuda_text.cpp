@@ -204,8 +204,7 @@ void CudaText::load_packs(const std::vector<int>& ids, const std::vector<bool>& 
   for (int id : ids) {
     const Scalar& scalar = kernel.scalars[id];
     guarded_.erase(id);
-    if (defined[id] || is_kept(id) || scalar.kind != ScalarKind::Load ||
-        !is_wide(scalar.index, scalar.buffer))
+    if (defined[id] || scalar.kind != ScalarKind::Load || !is_wide(scalar.index, scalar.buffer))
       continue;
     const std::optional<std::string> guard = is_plain(scalar) ? "" : guard_of(id, defined);
     if (!guard) continue;

@@ -36,8 +36,9 @@ std::vector<int> awaited_in(const Body& body) {
 // Whether ints hold all that the statements count with.
 bool fits_int(const Body& body) {
   return std::all_of(body.begin(), body.end(), [](const Statement& s) {
-    return largest_part(s.index) < kMostInt && largest_part(s.place) < kMostInt &&
-           largest_part(s.left) < kMostInt && fits_int(s.body);
+    return largest_part(s.index) < kMostInt && largest_part(s.from) < kMostInt &&
+           largest_part(s.place) < kMostInt && largest_part(s.left) < kMostInt &&
+           fits_int(s.body);
   });
 }
 
@@ -46,7 +47,8 @@ bool name_it(const Body& body, const std::vector<Scalar>& scalars, const Symbol&
   return std::any_of(body.begin(), body.end(), [&](const Statement& s) {
     const bool by_value = s.value >= 0 && depends_on(scalars[s.value].index, name);
     return by_value || depends_on(s.index, name) || depends_on(s.place, name) ||
-           depends_on(s.left, name) || name_it(s.body, scalars, name);
+           depends_on(s.left, name) || depends_on(s.from, name) ||
+           name_it(s.body, scalars, name);
   });
 }
 
@@ -94,7 +96,8 @@ class TileWriter {
     }
     const int64_t cluster = tile_.cluster;
     const std::string of_cluster = cluster == 1 ? "" : str(" / ", cluster);
-    out_.line(str("const ", text_.integer, " block = blockIdx.x", of_cluster, ";"));
+    if (names("block"))
+      out_.line(str("const ", text_.integer, " block = blockIdx.x", of_cluster, ";"));
     if (cluster > 1) out_.line(str("const int rank = blockIdx.x % ", cluster, ";"));
     if (asked_ > 0) out_.line(str(text_.calls("TC_SHARED"), "(shared, ", asked_, ");"));
     for (const Array& array : tile_.arrays) declare(array);
@@ -335,9 +338,11 @@ class TileWriter {
   }
 
   void write_for(const Statement& s) {
-    out_.line(s.unrolled ? "#pragma unroll" : "#pragma unroll 1");
-    out_.open(str("for (", s.unrolled ? "int" : text_.integer, " ", s.name, " = 0; ", s.name,
-                  " < ", text_.scalars.index(s.index), "; ", s.name, "++)"));
+    if (s.unrolled || !tile_.alone)  // else it is the compiler's to say
+      out_.line(s.unrolled ? "#pragma unroll" : "#pragma unroll 1");
+    out_.open(str("for (", s.unrolled ? "int" : text_.integer, " ", s.name, " = ",
+                  text_.scalars.index(s.from), "; ", s.name, " < ",
+                  text_.scalars.index(s.index), "; ", s.name, "++)"));
     write(s.body);
     out_.close();
   }

@@ -23,25 +23,14 @@
 
 #include "tiny_compile/graph/scan.h"
 #include "tiny_compile/loops/bounds.h"
-#include "tiny_compile/loops/in_place.h"
+#include "tiny_compile/loops/scatter_rules.h"
 
 namespace tiny_compile {
 namespace {
 
 constexpr int kMostWarps = 8;
 constexpr int64_t kBesides = 7 << 10;  // bytes of a block, that are shared by other names
-constexpr int64_t kMostTargets = int64_t{1} << 31;
-constexpr int kAhead = 4;  // updates of a lane, or results, that are on their way
-
-bool goes_in_chunks(const Kernel& kernel, const Step& step) {
-  return step.kind == StepKind::Scatter && scatters_in_chunks(step.op, step.dtype) &&
-         inner_count(kernel, step).constant() > kChunk;
-}
-
-// Of so many rows a thread each is as good, where none has chunks.
-bool fills_with_warps(const Program& program, const Kernel& kernel) {
-  return 32 * row_count(kernel).constant() >= threads_to_fill(program.machine);
-}
+constexpr int kAhead = 4;              // updates of a lane, or results, that are on their way
 
 // Each update goes to the row's one place.
 bool is_chain(const Kernel& kernel, const Step& step) {
@@ -245,7 +234,8 @@ class WarpWriter {
     out_.open(str("for (int turn = 0; turn < ", turns, "; turn++)"));
     out_.line(str("const ", type,
                   " next = __shfl_sync(0xffffffffu, value[k], (__ffs(left) - 1) & 31);"));
-    out_.line(str("if (left) sum = ", updated_value(text_.calls, step.op, step.dtype, "sum", "next"), ";"));
+    out_.line(str("if (left) sum = ",
+                  updated_value(text_.calls, step.op, step.dtype, "sum", "next"), ";"));
     out_.line("left &= left - 1;");
     out_.close();
     out_.close();
@@ -273,8 +263,8 @@ class WarpWriter {
     if (chunks) {
       out_.line(str("const ", type, " old = from > 0 ? ",
                     from_storage(text_.calls, step.dtype, place), " : sum[k];"));
-      out_.line(str(
-          "if (from > 0) sum[k] = ", updated_value(text_.calls, step.op, step.dtype, "old", "sum[k]"), ";"));
+      out_.line(str("if (from > 0) sum[k] = ",
+                    updated_value(text_.calls, step.op, step.dtype, "old", "sum[k]"), ";"));
     }
     out_.close();
     unroll("k");
@@ -297,21 +287,6 @@ class WarpWriter {
 };
 
 }  // namespace
-
-bool scatters_in_warps(const Program& program, const Kernel& kernel) {
-  bool chunks = false, scatters = false;
-  for (const Step& step : kernel.steps) {
-    if (step.kind != StepKind::Store && step.kind != StepKind::Scatter) return false;
-    if (step.kind == StepKind::Store) continue;
-    if (step.limit.constant() >= kMostTargets ||
-        inner_count(kernel, step).constant() >= kMostTargets - 1024)
-      return false;
-    scatters = true;
-    chunks = chunks || goes_in_chunks(kernel, step);
-  }
-  return scatters && !loads_what_it_stores(program, kernel) &&
-         (chunks || !fills_with_warps(program, kernel));
-}
 
 KernelEntry write_cuda_warp_scatter(CudaText& text, const std::string& function) {
   return WarpWriter(text, function).write();

@@ -160,17 +160,19 @@ static std::string combined(Calls& calls, Op op, DType dtype, const std::string&
   return fill_formula(calls, formula(op, dtype), {a, b});
 }
 
-std::string updated_value(Calls& calls, Op op, DType dtype, const std::string& a, const std::string& b) {
+std::string updated_value(Calls& calls, Op op, DType dtype, const std::string& a,
+                          const std::string& b) {
   const std::optional<Op> both = combiner(op);
   return both ? rounded(calls, dtype, combined(calls, *both, dtype, a, b)) : b;
 }
 
-std::string updated(Calls& calls, Op op, DType dtype, const std::string& place, const std::string& value) {
+std::string updated(Calls& calls, Op op, DType dtype, const std::string& place,
+                    const std::string& value) {
   const std::optional<Op> both = combiner(op);
   const std::string before = from_storage(calls, dtype, place);
   const std::string result =
       both ? to_storage(calls, dtype, combined(calls, *both, dtype, before, value))
-         : exact_storage(calls, dtype, value);
+           : exact_storage(calls, dtype, value);
   return str(place, " = ", result, ";");
 }
 
@@ -203,7 +205,7 @@ std::string ScalarWriter::name(int id) const {
   const Scalar& scalar = kernel_.scalars[id];
   switch (scalar.kind) {
     case ScalarKind::Constant: return literal_text(calls_, scalar.value);
-    case ScalarKind::Register: return register_name(scalar.step);
+    case ScalarKind::Register: return str("r", scalar.step);
     case ScalarKind::Load: return str("load_", id);
     case ScalarKind::Index: return str("index_", id);
     case ScalarKind::Philox: return str("philox_", id);

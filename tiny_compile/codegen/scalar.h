@@ -21,8 +21,6 @@ class ScalarWriter {
   ScalarWriter(const Program& program, const Kernel& kernel, Calls& calls);
   ScalarWriter(const ScalarWriter&) = delete;
 
-  // How a register reads where scalars are evaluated; "r0" unless changed ("r0[l]").
-  std::function<std::string(int step)> register_name = [](int step) { return str("r", step); };
   // How a load reads its element where that is not "mask ? in_x[index] : 0"; "" where it is.
   std::function<std::string(int load)> element = [](int) { return std::string(); };
   // How an op's value reads where that is not what the op table says; "" where it is.
@@ -70,9 +68,11 @@ std::string from_storage(Calls& calls, DType dtype,
 std::string combine(Calls& calls, Op reduction, DType dtype, const std::string& a,
                     const std::string& b);
 // "a + b" for one update of a scatter, "b" for `scatter` itself; rounded to its dtype.
-std::string updated_value(Calls& calls, Op op, DType dtype, const std::string& a, const std::string& b);
+std::string updated_value(Calls& calls, Op op, DType dtype, const std::string& a,
+                          const std::string& b);
 // "y[i] = y[i] + d;" for an update of a scatter; of `scatter` itself, "y[i] = d;".
-std::string updated(Calls& calls, Op op, DType dtype, const std::string& place, const std::string& value);
+std::string updated(Calls& calls, Op op, DType dtype, const std::string& place,
+                    const std::string& value);
 std::string comment_of(const Kernel& kernel);  // "// softmax.cpp:3"
 // Replaces the identifiers a, b, c of an op table formula.
 std::string fill_formula(Calls& calls, std::string_view formula,

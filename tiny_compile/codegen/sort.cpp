@@ -83,6 +83,12 @@ SortText::SortText(const Kernel& kernel, const Step& step)
   item = str("tc_sorted<", key, ", ", run <= INT32_MAX ? "int" : "long long", ">");
 }
 
+void require_sort(const Kernel& kernel) {
+  if (kernel.steps[0].kind == StepKind::Sort) return;
+  fail("kernel ", kernel.name, " folds rows, which only a GPU's layouts do, not schedule ",
+       name_of(schedule_of(kernel).strategy));
+}
+
 std::string sort_helpers(const std::vector<Program>& programs, Calls& calls) {
   std::set<DType> keys;
   for (const Program& program : programs) {

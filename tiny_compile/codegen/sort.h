@@ -18,6 +18,9 @@ struct SortText {
   int64_t count, run;  // of a row; of what is sorted apart, `count` where that is all: at most
 };
 
+// Throws tc::Error of a kernel that folds rows and has no layouts: all else but a sort is a tile, or scatters.
+void require_sort(const Kernel& kernel);
+
 // The functions that generated sorts call, "" where no program sorts; adds what these
 // call.
 std::string sort_helpers(const std::vector<Program>& programs, Calls& calls);

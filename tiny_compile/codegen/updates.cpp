@@ -70,8 +70,8 @@ class UpdateWriter {
     out_.close();
     out_.open("for (int s = 0; s < slots.count; s++)");
     out_.line("const long long at0 = slots.place[s], first = slots.first[s];");
-    const std::string place = str(pointer_name(text_.program.buffers[s_.buffer]), "[",
-                                  c_text(s_.index), " + l]");
+    const std::string place =
+        str(pointer_name(text_.program.buffers[s_.buffer]), "[", c_text(s_.index), " + l]");
     write_neighbours(updated(text_.calls, s_.op, dtype(), place, first));
     out_.close();
     out_.close();

@@ -64,6 +64,11 @@ struct StripTree {
   Op op;
   DType type;
   int stack;
+  std::string tag = {};  // behind the names of its integers
+
+  Expr index(const char* name, const Expr& extent) const {
+    return rows.index(name + tag, extent);
+  }
 };
 
 // The two strips on top of the stack become one, at `top`.
@@ -100,10 +105,9 @@ using PutStrip = std::function<Body(const Expr& number, const Expr& place)>;
 
 // A turn: one more strip, of these bits of its turn's number, and the merges that it asks for.
 Body turn_of_strips(const StripTree& t, int bits, const Digits& d, const PutStrip& leaf) {
-  const RowTile& r = t.rows;
   const int64_t most = int64_t{1} << bits;
-  const Expr number = r.index("number", most), height = r.index("height", bits + 1),
-             merged = r.index("merged", bits), top = r.index("top", bits);
+  const Expr number = t.index("number", most), height = t.index("height", bits + 1),
+             merged = t.index("merged", bits), top = t.index("top", bits);
   Body body = {let(number.name(), most, d.reversed), let(height.name(), bits + 1, d.ones)};
   append(body, leaf(number, height));
   Body meet = {let(top.name(), bits, max(height - merged - 1, 0))};
@@ -116,15 +120,14 @@ Body turn_of_strips(const StripTree& t, int bits, const Digits& d, const PutStri
 // so that most of the counting is done once for eight.
 Body tree_of_strips(const StripTree& t, const Expr& size, int bits, const PutStrip& leaf) {
   if (bits == 0) return leaf(0, 0);
-  const RowTile& r = t.rows;
   const int inner = std::min(bits, kInnerBits), outer = bits - inner;
   const int64_t turns = int64_t{1} << inner, rounds = int64_t{1} << outer;
-  const Expr turn = r.index("turn", turns), round = r.index("round", rounds);
+  const Expr turn = t.index("turn", turns), round = t.index("round", rounds);
   Digits low = digits_of(turn, inner, size);
   if (outer == 0)
     return {for_range(turn.name(), turns, 0, size, turn_of_strips(t, bits, low, leaf))};
-  const Expr before = r.index("before", rounds), held = r.index("held", outer + 1),
-             carried = r.index("carried", outer + 1), all = floor_div(size, turns);
+  const Expr before = t.index("before", rounds), held = t.index("held", outer + 1),
+             carried = t.index("carried", outer + 1), all = floor_div(size, turns);
   const Digits high = digits_of(round, outer, all);
   low.reversed = low.reversed + before;
   low.ones = low.ones + held;
@@ -143,7 +146,7 @@ Body tree_of_single(const StripTree& t, const Expr& count, const Leaf& leaf) {
   Body body;
   Expr size = power_from(count, bits);
   if (!size.is_constant()) {
-    const Expr symbol = r.index("size", (int64_t{1} << bits) + 1);
+    const Expr symbol = t.index("size", (int64_t{1} << bits) + 1);
     body.push_back(let(symbol.name(), (int64_t{1} << bits) + 1, size));
     size = symbol;
   }
@@ -187,7 +190,14 @@ Elements elements_at(RowReduction& x, Body& body, const std::vector<Expr>& numbe
   uint64_t axes = shared_scope(r);
   for (int axis : x.step.inner) axes |= uint64_t{1} << axis;
   Elements all;
-  for (const Expr& flat : numbers) {
+  for (Expr flat : numbers) {
+    if (r.is_alone() && !flat.is_constant()) {  // a number that is known to be below the count
+      std::string name;                         // j0j1_0: of its own for each count
+      for (int axis : x.step.inner) name += r.kernel.axes[axis].name;
+      const Expr e = r.index(name + "_" + std::to_string(all.places.size()), x.count);
+      body.push_back(let(e.name(), x.count, flat));
+      flat = e;
+    }
     all.places.push_back({flat, unflatten(r.kernel, x.step.inner, flat)});
     RowElement e = element_at(r, x.wanted, {{}, r.ids, r.defined}, all.places.back(), axes);
     append(body, std::move(e.body));
@@ -278,7 +288,7 @@ Body tree_of_column(RowReduction& x, int stack, int most, const Expr& base, cons
     return body;
   };
   const StripTree tree{r, op, x.type, stack};
-  return takes_eights(x) || count.is_constant(kChunk)
+  return count.is_constant() && (takes_eights(x) || count.is_constant(kChunk))
              ? tree_of_eights(tree, count.constant(), leaf)
              : tree_of_single(tree, count, leaf);
 }
@@ -300,9 +310,18 @@ Body tree_of_parts(RowReduction& x, int stack, int parts, const Expr& count) {
                              : tree_of_single(tree, count, leaf);
 }
 
+Body tree_of_pieces(RowReduction& x, int level, int stack, const Expr& count,
+                    const std::function<Body(const Expr&, const Expr&)>& piece) {
+  const Op op = x.step.op == Op::sum_exp ? Op::sum : x.step.op;
+  const StripTree tree{x.rows, op, x.type, stack, "_" + std::to_string(level)};
+  return tree_of_single(tree, count, [&](const std::vector<Expr>& numbers, const Expr& place) {
+    return piece(numbers[0], place);
+  });
+}
+
 bool has_few_elements(const RowReduction& x) {
-  return x.rows.lanes && x.count.is_constant() && !x.count.is_constant(0) &&
-         x.count.constant() <= kFew && x.step.op != Op::sum_exp;
+  return (x.rows.lanes || x.rows.is_alone()) && x.count.is_constant() &&
+         !x.count.is_constant(0) && x.count.constant() <= kFew && x.step.op != Op::sum_exp;
 }
 
 Body reduce_few(RowReduction& x, const std::function<void(Body&, int)>& each) {

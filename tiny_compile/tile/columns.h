@@ -24,6 +24,11 @@ Body tree_of_column(RowReduction& x, int stack, int most, const Expr& base, cons
 // The same of what an array has.
 Body tree_of_parts(RowReduction& x, int stack, int parts, const Expr& count);
 
+// The tree over `count` pieces of a row, at most 1024: piece(number, place) puts one on the stack. `level`
+// tells pieces of pieces apart.
+Body tree_of_pieces(RowReduction& x, int level, int stack, const Expr& count,
+                    const std::function<Body(const Expr&, const Expr&)>& piece);
+
 // Few elements, whose number is known, are registers of a lane: each(body, result) is what it does with their
 // result, of argmax and argmin their place.
 bool has_few_elements(const RowReduction& x);

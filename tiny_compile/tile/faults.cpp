@@ -32,11 +32,10 @@ bool is_sound(const Program& program, const Substitution& numbers) {
 void check(const Scheduled& one) {
   const Kernel& kernel = one.program.kernels[one.kernel];
   const bool wants = becomes_tile(one.program, kernel);
-  const char* what = one.program.target == Target::Cuda ? "layouts" : "points or rows";
   if (wants != one.tile.has_value())
     fail("kernel ", kernel.name,
          wants ? str(" has ", name_of(schedule_of(kernel).strategy), ", but no tile")
-               : str(" has a tile, but no ", what));
+               : str(" has a tile, and is written otherwise"));
   if (!one.tile) return;
   const TileFault fault = fault_of(one.program, one.kernel, *one.tile);
   if (fault.why.empty()) return;

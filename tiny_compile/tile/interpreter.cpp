@@ -381,13 +381,18 @@ class ClusterRun {
                            reduce(s.op, dtype, values.data(), count).bits);
   }
 
+  // Threads may have other turns, each its own.
   void run_for(const Statement& s, const Threads& threads) {
-    const int64_t from = threads_.integers.evaluate(s.from, threads)[0],
-                  to = threads_.integers.evaluate(s.index, threads)[0];
-    if (s.vector) return run_turns(s, from, to);
-    for (int64_t i = from; i < to; i++) {
-      threads_.integers.set(s.name, threads, Integers(threads.size(), i));
-      run(s.body, threads);
+    const Integers from = threads_.integers.evaluate(s.from, threads),
+                   to = threads_.integers.evaluate(s.index, threads);
+    if (s.vector) return run_turns(s, from[0], to[0]);
+    const int64_t last = *std::max_element(to.begin(), to.end());
+    for (int64_t i = *std::min_element(from.begin(), from.end()); i < last; i++) {
+      Threads here;
+      for (size_t n = 0; n < threads.size(); n++)
+        if (from[n] <= i && i < to[n]) here.push_back(threads[n]);
+      threads_.integers.set(s.name, here, Integers(here.size(), i));
+      run(s.body, here);
     }
   }
 
@@ -410,7 +415,7 @@ class ClusterRun {
   Buffers& buffers_;
   Cluster threads_;
   const int64_t first_;  // number of its first thread among all
-  int highest_ = -1;  // of all exponents where it runs now
+  int highest_ = -1;     // of all exponents where it runs now
 };
 
 // By three threads, where there is work for them.

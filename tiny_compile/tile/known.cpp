@@ -27,6 +27,14 @@ bool divides(const Expr& fact) {
   });
 }
 
+// A sum of multiples of integers.
+bool is_linear(const Expr& value) {
+  const std::vector<Term> parts = terms(value);
+  return std::all_of(parts.begin(), parts.end(), [](const Term& part) {
+    return part.factor.is_constant() || part.factor.kind() == ExprKind::Symbol;
+  });
+}
+
 int64_t coefficient_of(const Expr& sum, const Expr& factor) {
   for (const Term& term : terms(sum)) {
     if (term.factor == factor) return term.coefficient;
@@ -96,7 +104,7 @@ Expr joined_quotients(const Expr& value) {
 
 }  // namespace
 
-Known::Known(const Tile& tile) : on_cpu_(is_on_cpu(tile)) {
+Known::Known(const Tile& tile) : alone_(goes_alone(tile)) {
   for (const Expr& symbol : given(tile))
     names_.push_back({symbol.name(), symbol, symbol, symbol, false, true, symbol.bounds()});
 }
@@ -119,22 +127,26 @@ void Known::add_let(const std::string& name, const Expr& extent, const Expr& val
   known.proven = is_within(value, extent);
   if (known.proven && !is_below(ranges_of(value), extent)) known.near = known.symbol;
   const Expr symbol = known.symbol;
-  if (!on_cpu_) return names_.push_back(std::move(known));
+  if (!alone_) return names_.push_back(std::move(known));
   known.given = std::exchange(known.value, symbol);
   known.most = bounds_of(value);
+  const bool is_proven = known.proven;
   names_.push_back(std::move(known));
   for (const Expr& part : parts_of(value, ExprKind::Max)) say(symbol - part);
   for (const Expr& part : parts_of(value, ExprKind::Min)) say(part - symbol);
+  if (is_proven && is_linear(value)) say(symbol - value), say(value - symbol);
 }
 
 void Known::add_loop(const Statement& loop) {
   const Expr symbol = Expr::index(loop.name, loop.place);
-  if (!on_cpu_) return names_.push_back({loop.name, symbol, symbol, symbol, loop.unrolled});
+  if (!alone_) return names_.push_back({loop.name, symbol, symbol, symbol, loop.unrolled});
   const Interval first = bounds_of(loop.from), last = bounds_of(loop.index);
   names_.push_back(
       {loop.name, symbol, symbol, symbol, loop.unrolled, true, {first.low, last.high - 1}});
   if (!loop.from.is_constant()) say(symbol - loop.from);
   if (!loop.index.is_constant()) say(loop.index - 1 - symbol);
+  for (const Expr& part : parts_of(loop.from, ExprKind::Max)) say(symbol - part);
+  for (const Expr& part : parts_of(loop.index, ExprKind::Min)) say(part - 1 - symbol);
   if (first.low > symbol.bounds().low) say(symbol - first.low);
   if (last.high - 1 < symbol.bounds().high) say(Expr(last.high - 1) - symbol);
 }
@@ -201,7 +213,7 @@ std::string Known::why_unreadable(const Expr& index, size_t places) {
                  part.bounds().high + 1);
     if (known->proven) continue;
     const int64_t extent = part.bounds().high + 1;
-    const Expr& value = on_cpu_ ? known->given : known->value;
+    const Expr& value = alone_ ? known->given : known->value;
     if (!is_within(value, extent))
       return str(part, " may be ", range_of(value).high, " here, and is to be below ", extent);
   }
@@ -233,7 +245,7 @@ bool Known::are_at_least_zero(const std::vector<Expr>& values) const {
   };
   std::vector<Expr> all;
   for (const Condition& condition : conditions_) all.push_back(condition.fact);
-  if (!on_cpu_) return imply(all);
+  if (!alone_) return imply(all);
   for (const int steps : {1, 2}) {
     const std::vector<Expr> near = facts_near(values, all, steps);
     std::vector<Expr> plain = near;
@@ -253,7 +265,7 @@ bool Known::is_at_least_zero(const Expr& value) const {
 std::vector<Expr> Known::facts_of_names() const {
   std::vector<Expr> facts;
   for (const Condition& condition : conditions_) {
-    if (on_cpu_ && symbols(condition.fact).size() == 1) facts.push_back(condition.fact);
+    if (alone_ && symbols(condition.fact).size() == 1) facts.push_back(condition.fact);
   }
   return facts;
 }

@@ -57,11 +57,11 @@ class Known {
     std::string name;
     Expr symbol;
     Expr
-        value;  // in block, warp, lane and the names of loops; on a CPU, where facts bound it, itself
+        value;  // in block, warp, lane and the names of loops; where threads go alone, and facts bound it, itself
     Expr near;  // the same in names that the conditions around them bound
     bool unrolled = false;
     bool proven = true;  // that it is below its extent
-    Interval most = {};  // on a CPU: of its value,
+    Interval most = {};  // where threads go alone: of its value,
     Expr given = 0;      // which is this
   };
   struct Condition {
@@ -75,7 +75,7 @@ class Known {
   std::vector<Range> ranges_of(
       const Expr& index) const;  // as far as is known: each has all values
 
-  const bool on_cpu_;
+  const bool alone_;
   std::vector<Name> names_;
   std::vector<Condition> conditions_;
 };

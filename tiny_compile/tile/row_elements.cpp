@@ -66,7 +66,8 @@ int scratch(RowTile& r, const std::string& name, DType dtype, int64_t size) {
   if (r.lanes) size *= r.lanes->most;
   const auto known = r.arrays.find(name);
   if (known == r.arrays.end())
-    return r.arrays[name] = add_array(r.tile, {name, dtype, size, Space::L1});
+    return r.arrays[name] = add_array(
+               r.tile, {name, dtype, size, r.is_alone() ? Space::Register : Space::L1});
   Array& array = r.tile.arrays[known->second];
   array.size = std::max(array.size, size);
   return known->second;

@@ -38,6 +38,8 @@ struct RowTile {
   std::map<int, int> registers{};       // step -> the array of its lanes' registers
 
   Expr index(const std::string& name, const Expr& extent) const;  // by a name that no size has
+  // On a GPU, where a thread has a row and hardly any room.
+  bool is_alone() const { return tile.alone; }
 };
 
 // A row's own element of this number, and what each row does with its own: in a loop over the lanes.

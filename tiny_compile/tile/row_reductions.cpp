@@ -18,6 +18,7 @@
 #include "tiny_compile/loops/passes_of.h"
 #include "tiny_compile/tile/accumulator.h"
 #include "tiny_compile/tile/columns.h"
+#include "tiny_compile/tile/row_alone.h"
 #include "tiny_compile/tile/row_exact.h"
 #include "tiny_compile/tile/stores.h"
 #include "tiny_compile/tile/vectors.h"
@@ -326,6 +327,7 @@ int reduce_sized(RowReduction& x, Body& body, const Chunks& all) {
 }
 
 int reduce_tree(RowReduction& x, Body& body) {
+  if (x.rows.is_alone()) return tree_alone(x, body);
   Chunks all = arrays_for(x, x.count.bounds().high);
   Step step = x.step;
   if (step.op == Op::sum_exp && all.parts.size() > 1) {  // more maxima than there is room for
@@ -359,7 +361,7 @@ void make_own_register(const RowReduction& x, int number, Body& each, int value)
 
 // Whether it goes by the contract's tree: what is exact need not, but a tree takes several elements at once.
 bool goes_by_tree(const RowReduction& x) {
-  const bool is_lone = !x.rows.lanes || takes_eights(x);
+  const bool is_lone = (!x.rows.lanes && !x.rows.is_alone()) || takes_eights(x);
   return is_float(x.type) && (is_lone || !is_exact(x.step.op, x.type));
 }
 
@@ -393,13 +395,19 @@ Body reduce_row(RowTile& r, int number) {
   x.wanted = wanted_by(r, {&step});
   Body body = define_within(r, x.wanted, shared_scope(r), r.defined);
   if (has_few_elements(x)) {
+    int array = -1;
     append(body, reduce_few(x, [&](Body& each, int result) {
-             make_own_register(x, number, each, result);
+             if (r.lanes) return make_own_register(x, number, each, result);
+             const DType dtype = r.tile.kernel.scalars[result].dtype;
+             array = scratch(r, str("all_", dtype), dtype, 1);
+             each.push_back(set(array, 0, result));
            }));
+    if (!r.lanes) append(body, make_register(x, number, array));
     return body;
   }
   count_row(x, body);
-  if (is_float(x.type) && !is_arg(step) && !r.lanes) find_following(x, body, number);
+  if (is_float(x.type) && !is_arg(step) && !r.lanes && !r.is_alone())
+    find_following(x, body, number);
   const int array = is_arg(step)      ? find_place(x, body)
                     : goes_by_tree(x) ? reduce_tree(x, body)
                                       : reduce_plainly(x, body);

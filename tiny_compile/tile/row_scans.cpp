@@ -15,6 +15,7 @@
 
 #include "tiny_compile/graph/scan.h"
 #include "tiny_compile/loops/scan_rules.h"
+#include "tiny_compile/tile/columns.h"
 #include "tiny_compile/tile/row_reductions.h"
 #include "tiny_compile/tile/running.h"
 #include "tiny_compile/tile/vectors.h"
@@ -75,7 +76,8 @@ class RowScan {
   }
 
   Body element(const Expr& e) {
-    Body body = unpack(r_.kernel, step_.inner, e, {});
+    Body body = ask_ahead({r_, step_, running_.type(), count_, wanted_}, e);
+    append(body, unpack(r_.kernel, step_.inner, e, {}));
     const std::vector<bool> defined = r_.defined;
     uint64_t scope = shared_scope(r_);
     for (int axis : step_.inner) scope |= uint64_t{1} << axis;

@@ -3,9 +3,9 @@
 //
 //   scatter y[at0; at0 = load k[j0] < 50257] for (j0: 8192) = scatter_add load d[j0]
 // =>
-//   for l < 1024 { .. update scatter_add $0 < 50257: y[at0] = $1 }
+//   for e: 1024 = 0 .. 1024 { .. update scatter_add $0 < 50257: y[at0] = $1 }
 //   for c: 8 = 1 .. 8 {
-//     for l: 1024 = 0 .. left { .. chosen[l] = $0 ; values[l] = $1 }
+//     for e: 1024 = 0 .. left { .. chosen[e] = $0 ; values[e] = $1 }
 //     update scatter_add chosen x left < 50257: y[at0] = values x1 of 1
 //   }
 //
@@ -15,18 +15,16 @@
 #include <algorithm>
 
 #include "tiny_compile/base/integer.h"
-#include "tiny_compile/graph/scan.h"
+#include "tiny_compile/loops/scatter_rules.h"
 #include "tiny_compile/tile/accumulator.h"
+#include "tiny_compile/tile/columns.h"
 #include "tiny_compile/tile/row_chunks.h"
 #include "tiny_compile/tile/vectors.h"
 
 namespace tiny_compile {
 namespace {
 
-bool has_chunks(const Kernel& kernel, const Step& step) {
-  return scatters_in_chunks(step.op, step.dtype) &&
-         inner_count(kernel, step).bounds().high > kChunk;
-}
+constexpr int64_t kRun = 32;  // updates that are looked through at once
 
 class RowUpdates {
  public:
@@ -36,7 +34,7 @@ class RowUpdates {
   Body lower() {
     Body body = define_within(r_, wanted_, shared_scope(r_), r_.defined);
     const Expr count = inner_count(r_.kernel, step_);
-    if (has_chunks(r_.kernel, step_)) {
+    if (goes_in_chunks(r_.kernel, step_)) {
       append(body, in_chunks(count));
     } else {
       const Expr e = r_.index("e", count);
@@ -50,7 +48,8 @@ class RowUpdates {
   // What `shared` does for all lanes, before what `each` does in one.
   Body element(const Expr& e, const std::function<Body()>& each,
                const std::function<Body()>& shared = nullptr) {
-    Body body = unpack(r_.kernel, step_.inner, e, {});
+    Body body = ask_ahead({r_, step_, step_.dtype, inner_count(r_.kernel, step_), wanted_}, e);
+    append(body, unpack(r_.kernel, step_.inner, e, {}));
     const std::vector<bool> defined = r_.defined;
     uint64_t scope = shared_scope(r_);
     for (int axis : step_.inner) scope |= uint64_t{1} << axis;
@@ -74,7 +73,7 @@ class RowUpdates {
   }
 
   Body in_chunks(const Expr& count) {
-    const Expr first = min(count, kChunk), l = r_.index("l", kChunk);
+    const Expr first = min(count, kChunk), l = r_.index("e", kChunk);
     const Expr chunks = ceil_div(count, kChunk), c = r_.index("c", chunks);
     Body body = {for_range(l.name(), kChunk, 0, first, element(l, [&] { return one(); }))};
     body.push_back(for_range(c.name(), chunks, 1, chunks, chunk(count, c)));
@@ -82,15 +81,98 @@ class RowUpdates {
   }
 
   Body chunk(const Expr& count, const Expr& c) {
+    return r_.is_alone() ? found_chunk(count, c) : summed_chunk(count, c);
+  }
+
+  // A thread of a GPU has no room for the partial results: from the first update of a place on it looks
+  // for the others.
+  Body found_chunk(const Expr& count, const Expr& c) {
+    const DType dtype = r_.program.buffers[step_.buffer].type.dtype;
+    const Found f{scratch(r_, "is_first", DType::boolean, 1),
+                  scratch(r_, "here", DType::i64, 1),
+                  scratch(r_, str("part_", dtype), dtype, 1),
+                  c,
+                  r_.index("e", kChunk),
+                  r_.index("left", kChunk + 1)};
+    const auto each = [&] {
+      Body body;
+      const int place = chosen_place(body, r_.ids),
+                none = add_constant(r_.tile, Literal::of_integer(DType::i64, -1));
+      body.push_back(set(f.here, 0, place));
+      body.push_back(set(f.part, 0, r_.ids[step_.value]));
+      body.push_back(
+          set(f.first, 0, computed(r_.tile, body, Op::ne, DType::boolean, {place, none})));
+      body.push_back(look_before(f));
+      Body first = {add_behind(f)};
+      const int sum = read_back(r_, first, f.part, 0);
+      first.push_back(update(step_.op, step_.buffer, step_.index, step_.limit, place, sum));
+      body.push_back(if_true(read_back(r_, body, f.first, 0), std::move(first)));
+      return body;
+    };
+    return {let(f.left.name(), kChunk + 1, min(max(count - c * kChunk, 0), kChunk)),
+            for_range(f.e.name(), kChunk, 0, f.left, element(c * kChunk + f.e, each))};
+  }
+
+  // Of an update: whether it is the first of its place, which place, and what comes there.
+  struct Found {
+    int first, here, part;  // arrays
+    Expr c, e, left;        // the chunk, which of its updates, and how many these are
+  };
+
+  // each(body, what `op` says of update k's place and this one's, update k's value)
+  Statement others(const Found& f, Op op, const Expr& from, const Expr& to,
+                   const std::function<void(Body&, int, int)>& each) {
+    const Expr k = r_.index("k", kChunk), flat = f.c * kChunk + k;
+    RowElement e = element_at(r_, wanted_, {{}, r_.ids, r_.defined},
+                              {flat, unflatten(r_.kernel, step_.inner, flat)});
+    const int place = chosen_place(e.body, e.ids), own = read_back(r_, e.body, f.here, 0);
+    each(e.body, computed(r_.tile, e.body, op, DType::boolean, {place, own}),
+         e.ids[step_.value]);
+    return for_range(k.name(), kChunk, from, to, std::move(e.body));
+  }
+
+  // As long as there is none before it.
+  Statement look_before(const Found& f) {
+    const Expr run = r_.index("run", kChunk / kRun), begin = run * kRun;
+    Body some = {
+        others(f, Op::ne, begin, min(begin + kRun, f.e), [&](Body& body, int differs, int) {
+          const int still = read_back(r_, body, f.first, 0);
+          const int is =
+              computed(r_.tile, body, Op::bitwise_and, DType::boolean, {still, differs});
+          body.push_back(set(f.first, 0, is));
+        })};
+    Body asked;
+    const int still = read_back(r_, asked, f.first, 0);
+    asked.push_back(if_true(still, std::move(some)));
+    return for_range(run.name(), kChunk / kRun, 0, ceil_div(f.e, kRun), std::move(asked));
+  }
+
+  Statement add_behind(const Found& f) {
+    const DType dtype = r_.tile.arrays[f.part].dtype;
+    return others(f, Op::eq, f.e + 1, f.left, [&](Body& body, int same, int value) {
+      Body more;
+      const int so_far = read_back(r_, more, f.part, 0);
+      more.push_back(
+          set(f.part, 0, computed(r_.tile, more, *combiner(step_.op), dtype, {so_far, value})));
+      body.push_back(if_true(same, std::move(more)));
+    });
+  }
+
+  Body summed_chunk(const Expr& count, const Expr& c) {
     const DType dtype = r_.program.buffers[step_.buffer].type.dtype;
     const int64_t width = r_.lanes ? r_.lanes->most : 1;
     const int chosen = add_array(r_.tile, {str("chosen", r_.tile.arrays.size()), DType::i64,
                                            kChunk, Space::L1}),
               values = add_array(r_.tile, {str("values", r_.tile.arrays.size()), dtype,
                                            kChunk * width, Space::L1});
-    const Expr left = r_.index("left", kChunk + 1), l = r_.index("l", kChunk);
+    const Expr left = r_.index("left", kChunk + 1), l = r_.index("e", kChunk);
     const auto put = [&] { return Body{set(values, own_place(r_, l), r_.ids[step_.value])}; };
-    const auto choose = [&] { return chosen_of(chosen, l); };
+    const auto choose = [&] {
+      Body body;
+      const int place = chosen_place(body, r_.ids);
+      body.push_back(set(chosen, l, place));
+      return body;
+    };
     Statement all = update(step_.op, step_.buffer, step_.index, step_.limit, chosen, -1);
     all.kind = StatementKind::UpdateAll;
     all.array = values;
@@ -105,24 +187,23 @@ class RowUpdates {
             for_range(l.name(), kChunk, 0, left, element(c * kChunk + l, put, choose)), all};
   }
 
-  // chosen[l] = the place; where the mask is false -1; the first that is none for all below 0.
-  Body chosen_of(int array, const Expr& l) {
+  // The place of an element with these scalars; where the mask is false -1; the first that is none for all
+  // below 0.
+  int chosen_place(Body& body, const std::vector<int>& ids) {
     const auto number = [&](const Expr& value) {
       if (value.is_constant())
         return add_constant(r_.tile, Literal::of_integer(DType::i64, value.constant()));
       return add_index(r_.tile, value);
     };
-    Body body;
     const int beyond = number(step_.limit);
     if (!step_.limit.is_constant()) body.push_back(define(beyond));
-    int place = r_.ids[step_.other];
+    int place = ids[step_.other];
     const int below = computed(r_.tile, body, Op::lt, DType::boolean, {place, number(0)});
     place = computed(r_.tile, body, Op::where, DType::i64, {below, beyond, place});
     if (step_.mask >= 0)
-      place = computed(r_.tile, body, Op::where, DType::i64,
-                       {r_.ids[step_.mask], place, number(-1)});
-    body.push_back(set(array, l, place));
-    return body;
+      place =
+          computed(r_.tile, body, Op::where, DType::i64, {ids[step_.mask], place, number(-1)});
+    return place;
   }
 
   RowTile& r_;
@@ -138,9 +219,9 @@ bool shares_places(const Kernel& kernel) {
   const std::vector<uint64_t> needs = needs_of(kernel);
   const uint64_t own = kRegisters | uint64_t{1} << lane;
   return std::none_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
-    if (step.kind != StepKind::Scatter || !has_chunks(kernel, step)) return false;
-    const bool chooses = (needs[step.other] & own) != 0 ||
-                         (step.mask >= 0 && (needs[step.mask] & own) != 0);
+    if (step.kind != StepKind::Scatter || !goes_in_chunks(kernel, step)) return false;
+    const bool chooses =
+        (needs[step.other] & own) != 0 || (step.mask >= 0 && (needs[step.mask] & own) != 0);
     return chooses || coefficient(step.index, row) != 1;
   });
 }

@@ -16,9 +16,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tiny_compile/loops/scan_rules.h"
 #include "tiny_compile/loops/costly_values.h"
 #include "tiny_compile/loops/ends_of_rows.h"
+#include "tiny_compile/loops/scan_rules.h"
+#include "tiny_compile/loops/scatter_rules.h"
 #include "tiny_compile/tile/columns.h"
 #include "tiny_compile/tile/row_dots.h"
 #include "tiny_compile/tile/row_reductions.h"
@@ -30,6 +31,7 @@
 namespace tiny_compile {
 namespace {
 
+constexpr int kWarpsAlone = 4;           // of a block whose threads have a row each
 constexpr int64_t kWorkAlone = 1 << 13;  // elements, some us, that one thread does alone
 
 // The kernel's own where it has them; registers always.
@@ -134,11 +136,11 @@ Body row_steps(RowTile& r) {
     const int number = static_cast<int>(s);
     const bool stores = step.kind == StepKind::Store;
     const size_t end = stores ? end_of_stores(r.kernel, s) : s + 1;
-    append(body, stores                              ? store_row(r, s, end)
-                 : is_scan(step)                     ? scan_row(r, number)
-                 : step.kind == StepKind::Scatter    ? update_row(r, number)
-                 : step.kind == StepKind::Dot        ? dot_row(r, number)
-                                                     : reduce_row(r, number));
+    append(body, stores                           ? store_row(r, s, end)
+                 : is_scan(step)                  ? scan_row(r, number)
+                 : step.kind == StepKind::Scatter ? update_row(r, number)
+                 : step.kind == StepKind::Dot     ? dot_row(r, number)
+                                                  : reduce_row(r, number));
     s = end;
   }
   return body;
@@ -170,9 +172,25 @@ Body each_of_rows(RowTile& r) {
       for_range(row.name(), r.tile.units, begin_of(r.tile), end_of(r.tile), std::move(each))};
 }
 
-// Of as many lanes side by side; of 0, one row after the other.
-Tile lower_rows(const Program& program, const Kernel& kernel, int64_t lanes) {
-  RowTile r{program, lanes > 0 ? kernel : with_ends_of_rows(kernel)};
+// On a GPU: its row, if there is one for it.
+Body own_row(RowTile& r) {
+  const Expr rows = row_count(r.kernel), row = r.index("row", rows),
+             number = block_of(r.tile) * (32 * r.tile.warps) + thread_of(r.tile);
+  Body each = {let(row.name(), rows, number)};
+  append(each, unpack(r.kernel, row_axes(r.kernel), row, {}));
+  append(each, row_steps(r));
+  return {if_less(number, rows, std::move(each))};
+}
+
+// Who has which rows: a CPU's thread some, one after the other or so many side by side; a GPU's its own.
+struct Turns {
+  int64_t lanes = 0;
+  bool alone = false;
+};
+
+RowTile planned(const Program& program, const Kernel& kernel, const Turns& turns) {
+  const bool one_by_one = turns.lanes == 0 && !turns.alone;
+  RowTile r{program, one_by_one ? with_ends_of_rows(kernel) : kernel};
   for (size_t a = 0; a < kernel.axes.size(); a++) {
     Expr& extent = r.kernel.axes[a].extent;
     if (extent != kernel.axes[a].extent) r.ends[static_cast<int>(a)] = extent;
@@ -180,21 +198,31 @@ Tile lower_rows(const Program& program, const Kernel& kernel, int64_t lanes) {
   }
   r.kernel = over_whole_axes(std::move(r.kernel));
   r.tile.kernel = kernel;
-  r.tile.units = row_count(kernel);
-  r.tile.grain = grain_of(kernel);
+  r.tile.alone = turns.alone;
+  if (turns.alone) {
+    r.tile.warps = kWarpsAlone;
+    r.tile.grid = ceil_div(row_count(kernel), kWarpsAlone * 32);
+  } else {
+    r.tile.units = row_count(kernel);
+    r.tile.grain = grain_of(kernel);
+  }
   r.needs = needs_of(r.kernel);
   r.defined.resize(r.kernel.scalars.size());
   add_scalars(r);
-  if (lanes > 0)
-    plan_strips(r, lanes);
-  else
-    plan_kept(r);
+  if (turns.lanes > 0) plan_strips(r, turns.lanes);
+  if (one_by_one) plan_kept(r);
+  return r;
+}
+
+Tile lower_rows(const Program& program, const Kernel& kernel, const Turns& turns) {
+  RowTile r = planned(program, kernel, turns);
   std::vector<const Step*> steps;
   for (const Step& step : r.kernel.steps) steps.push_back(&step);
   r.tile.body = define_within(r, wanted_by(r, steps), 0, r.defined);
-  append(r.tile.body,
-         lanes > 0 ? over_strips(r, [&] { return row_steps(r); }) : each_of_rows(r));
-  settle_spaces(r);
+  append(r.tile.body, turns.alone       ? own_row(r)
+                      : turns.lanes > 0 ? over_strips(r, [&] { return row_steps(r); })
+                                        : each_of_rows(r));
+  if (!turns.alone) settle_spaces(r);
   return numbered(std::move(r.tile), kernel.scalars.size());
 }
 
@@ -211,18 +239,22 @@ bool has_rows(const Program& program, const Kernel& kernel) {
     return step.kind == StepKind::Sort || step.kind == StepKind::Fold;
   };
   const Strategy strategy = schedule_of(kernel).strategy;
-  return program.target == Target::Cpp &&
-         (strategy == Strategy::Rows || strategy == Strategy::Columns) &&
-         !row_count(kernel).is_constant(0) &&
-         std::none_of(kernel.steps.begin(), kernel.steps.end(), is_lone);
+  if (row_count(kernel).is_constant(0) ||
+      std::any_of(kernel.steps.begin(), kernel.steps.end(), is_lone))
+    return false;
+  if (program.target == Target::Cpp)
+    return strategy == Strategy::Rows || strategy == Strategy::Columns;
+  return strategy != Strategy::Layouts && strategy != Strategy::Library &&
+         scatters_by(program, kernel) == ScatterBy::Thread;
 }
 
 Tile lower_rows(const Program& program, const Kernel& kernel) {
   const Schedule schedule = schedule_of(kernel);
+  if (program.target == Target::Cuda) return lower_rows(program, kernel, {0, true});
   if (schedule.strategy == Strategy::Rows || !shares_places(kernel))
-    return lower_rows(program, kernel, 0);
+    return lower_rows(program, kernel, {});
   for (int64_t lanes = schedule.lanes;; lanes /= 2) {
-    Tile tile = lower_rows(program, kernel, lanes);
+    Tile tile = lower_rows(program, kernel, {lanes});
     if (lanes == 1 || bytes_of_arrays(tile) <= program.machine.l2) return tile;
   }
 }

@@ -150,7 +150,8 @@ Body RunningGroups::next(const Expr& number, const Stood& total, const StoodArra
   const Stood so_far = running_.read(body, sums_, at(0));
   append(body, running_.set(sums_, at(0), running_.both(body, so_far, total)));
   append(body, over(number + 1, 0));
-  const Stood before = running_.read(body, stood_, at(0)), since = running_.read(body, sums_, at(0));
+  const Stood before = running_.read(body, stood_, at(0)),
+              since = running_.read(body, sums_, at(0));
   append(body, running_.set(stands, row_, running_.both(body, before, since)));
   return body;
 }

@@ -111,7 +111,9 @@ Body store_loop(Tile& tile, std::map<int, int>& blocks, const StoreLoop& stores,
   if (streams(stores)) return stream_points(tile, blocks, stores, from, to, std::move(each));
   for (size_t k = 0; k < stores.steps.size(); k++)
     each.push_back(store(stores.steps[k]->buffer, stores.steps[k]->index, stores.values[k]));
-  return {vector_loop(stores.along, from, to, std::move(each))};
+  Statement loop = vector_loop(stores.along, from, to, std::move(each));
+  loop.vector = is_on_cpu(tile);
+  return {std::move(loop)};
 }
 
 }  // namespace tiny_compile

@@ -29,7 +29,8 @@ class TilePrinter {
   std::string grid() const {
     return str(" grid ", tile_.grid, tile_.cluster == 1 ? "" : str(" cluster ", tile_.cluster),
                " block ", tile_.warps, " warps",
-               tile_.resident ? str(" resident ", tile_.resident) : "");
+               tile_.resident ? str(" resident ", tile_.resident) : "",
+               tile_.alone ? " alone" : "");
   }
 
   // "q < 16", or "i1: 100 = first .. last"

@@ -141,8 +141,10 @@ struct Tile {
   int cluster = 1;   // blocks of a cluster
   int warps = 1;     // of a block
   int resident = 0;  // blocks that fit a multiprocessor at least; 0: what registers allow
-  Expr units = 0;    // on a CPU: of work; 0 on a GPU
-  Expr grain = 1;    // units that are worth a thread
+  bool alone =
+      false;       // on a GPU: threads share nothing and do not wait, and count as a CPU's does
+  Expr units = 0;  // on a CPU: of work; 0 on a GPU
+  Expr grain = 1;  // units that are worth a thread
   int together = 1;  // units that a thread takes at once where it has so many
   Body body;
   bool operator==(const Tile&) const = default;
@@ -155,6 +157,8 @@ Expr lane_of_warp();               // 0 .. 31
 Expr thread_of(const Tile& tile);  // 0 .. 32*warps - 1
 // On a CPU: the units that a thread is handed.
 inline bool is_on_cpu(const Tile& tile) { return !tile.units.is_constant(0); }
+// Whether threads do not go together: loops may be of another length in each.
+inline bool goes_alone(const Tile& tile) { return is_on_cpu(tile) || tile.alone; }
 Expr begin_of(const Tile& tile);         // 0 .. units
 Expr end_of(const Tile& tile);           // 0 .. units
 std::vector<Expr> given(const Tile& t);  // all that a tile's integers are made of
@@ -170,7 +174,8 @@ Statement store(int buffer, const Expr& index, int value);
 Statement store_vector(int buffer, const Expr& index, int array, const Expr& place, int width);
 Statement stream(int buffer, const Expr& index, int array, const Expr& count);
 Statement tree_over(Op op, int array, const Expr& count);
-Statement update(Op op, int buffer, const Expr& index, const Expr& limit, int chosen, int value);
+Statement update(Op op, int buffer, const Expr& index, const Expr& limit, int chosen,
+                 int value);
 Statement ahead_of(int buffer, const Expr& index, int64_t width);
 Statement for_each(const std::string& name, int64_t extent, bool unrolled, Body body);
 Statement for_range(const std::string& name, const Expr& extent, const Expr& from,

@@ -62,11 +62,11 @@ void renumber(Body& body, const std::function<int(int)>& number) {
 std::optional<Tile> lowered(const Program& program, const Kernel& kernel, bool is_shared) {
   if (!becomes_tile(program, kernel)) return std::nullopt;
   if (has_points(program, kernel)) return lower_points(program, kernel);
-  if (has_rows(program, kernel)) return lower_rows(program, kernel);
   if (has_packs(program, kernel))
     return lower_packs(program, kernel, is_shared && is_counted(kernel));
   if (has_product(program, kernel)) return lower_product(program, kernel);
   if (has_scan(program, kernel)) return lower_scan(program, kernel);
+  if (has_rows(program, kernel)) return lower_rows(program, kernel);
   return lower_to_tile(program, kernel);
 }
 
@@ -102,10 +102,9 @@ Scheduled scheduled(const Tiles& tiles, size_t kernel, int sized) {
 }
 
 bool becomes_tile(const Program& program, const Kernel& kernel) {
-  if (program.target == Target::Cpp)
-    return has_points(program, kernel) || has_rows(program, kernel);
-  return schedule_of(kernel).strategy == Strategy::Layouts || has_packs(program, kernel) ||
-         has_product(program, kernel) || has_scan(program, kernel);
+  return has_points(program, kernel) || has_rows(program, kernel) ||
+         has_packs(program, kernel) || has_product(program, kernel) ||
+         has_scan(program, kernel) || schedule_of(kernel).strategy == Strategy::Layouts;
 }
 
 bool has_tile(const Tiles& tiles) {

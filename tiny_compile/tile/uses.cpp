@@ -44,8 +44,8 @@ void Accesses::check_element(int array, const Expr& index, int width) {
   require(array >= 0 && array < static_cast<int>(tile_.arrays.size()), "no such array");
   const Array& a = tile_.arrays[array];
   check_readable(index);
-  require(a.space != Space::Register || known.is_unrolled(index), a.name, "[", index,
-          "]: a thread's own elements are named by unrolled loops alone");
+  require(a.space != Space::Register || tile_.alone || known.is_unrolled(index), a.name, "[",
+          index, "]: a thread's own elements are named by unrolled loops alone");
   require(known.is_within(index, a.size - width + 1), a.name, "[", index, "]",
           width == 1 ? "" : str(" x", width), " leaves the array's ", a.size, " elements");
 }

@@ -37,6 +37,8 @@ void check_arrays(const Program& program, const Tile& tile) {
             " blocks");
     require(is_on_cpu(tile) == (array.space == Space::L1 || array.space == Space::L2),
             "a CPU's arrays are in L1 or L2, a GPU's not");
+    require(!tile.alone || array.space == Space::Register, array.name,
+            " is shared, by threads that go alone");
     if (is_on_cpu(tile))
       (array.space == Space::L1 ? l1 : l2) += array.size * bytes_of_element(array);
     else if (array.space != Space::Register)
@@ -55,6 +57,7 @@ void check_head(const Program& program, const Tile& tile) {
   require(is_on_cpu(tile) == (program.target == Target::Cpp),
           "a CPU's tile has units, a GPU's a grid");
   if (is_on_cpu(tile)) {
+    require(!tile.alone, "a CPU has no blocks");
     require(
         tile.grid.is_constant(1) && tile.cluster == 1 && tile.warps == 1 && tile.resident == 0,
         "a CPU has no blocks");
@@ -68,27 +71,28 @@ void check_head(const Program& program, const Tile& tile) {
           "clusters of ", tile.cluster, " blocks");
   require(tile.warps >= 1 && tile.warps <= 32, "a block of ", tile.warps, " warps, not 1..32");
   const int64_t most = program.machine.threads / 32;
+  require(!tile.alone || tile.cluster == 1, "threads of a cluster that go alone");
   require(tile.resident >= 0 && tile.resident <= 32 && tile.resident * tile.warps <= most,
           tile.resident, " blocks of ", tile.warps,
           " warps are resident, a multiprocessor holds ", most, " warps");
   check_arrays(program, tile);
 }
 
-// What a thread can do by itself, on a CPU.
-bool is_for_one_thread(const Statement& s) {
+// What a thread can do by itself, on a CPU or on any machine.
+bool is_for_one_thread(const Statement& s, bool on_cpu) {
   switch (s.kind) {
     case StatementKind::Let:
     case StatementKind::Define:
     case StatementKind::Set:
     case StatementKind::Store:
-    case StatementKind::Stream:
-    case StatementKind::Tree:
     case StatementKind::Update:
-    case StatementKind::UpdateAll:
-    case StatementKind::Ahead:
     case StatementKind::For:
     case StatementKind::If:
     case StatementKind::Else: return true;
+    case StatementKind::Stream:
+    case StatementKind::Tree:
+    case StatementKind::UpdateAll:
+    case StatementKind::Ahead: return on_cpu;
     default: return false;
   }
 }
@@ -143,7 +147,8 @@ class TileVerifier {
   }
 
   void check(const Statement& s) {
-    require(!is_on_cpu(tile_) || is_for_one_thread(s), "one thread does not do this");
+    require(!goes_alone(tile_) || is_for_one_thread(s, is_on_cpu(tile_)),
+            "one thread does not do this");
     switch (s.kind) {
       case StatementKind::Let: return check_let(s);
       case StatementKind::Define: return check_definition(s);
@@ -227,6 +232,7 @@ class TileVerifier {
 
   void check_range(const Statement& s) {
     require(s.place.is_constant() && s.place.constant() >= 1, s.name, " is below no number");
+    require(is_on_cpu(tile_) || (!s.vector && !s.turned), "a GPU has no loops of vectors");
     require(!s.unrolled || (s.from.is_constant(0) && s.index == s.place), s.name,
             " is unrolled, and not always of ", s.place, " turns");
     const auto has = [&](StatementKind kind) { return s.vector && contains_any(s.body, kind); };
@@ -259,7 +265,7 @@ class TileVerifier {
 
   void check_loop(const Statement& s) {
     accesses_.check_name(s.name);
-    if (is_on_cpu(tile_))
+    if (goes_alone(tile_))
       check_range(s);
     else
       check_turns(s);
