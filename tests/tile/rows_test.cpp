@@ -263,6 +263,17 @@ TEST_CASE("updates go one after the other, thousands by chunks", "[tile][rows]")
   }
 }
 
+TEST_CASE("rows whose places do not lie side by side are no lanes", "[tile][rows]") {
+  check_row(
+      steps_of_rows("  input k: i64[2000]\n  input d: f32[128000]\n  output y: f32[320]\n",
+                    "i0: 64",
+                    "    store y[i0 + (i0/8)*32 + j0*8] for (j0: 5) = f32 0.0\n"
+                    "    scatter y[i0 + (i0/8)*32 + at0*8; at0 = remainder(load k[j1], "
+                    "i64 5) < 5] for (j1: 2000) = scatter_add load d[j1*64 + i0]\n",
+                    "y", "columns lanes=16"),
+      true);
+}
+
 TEST_CASE("a place that is none changes nothing, and is told", "[tile][rows]") {
   const std::string text =
       "  input k: i64[2]\n  output y: f32[3]\n  kernel k rows() {\n"

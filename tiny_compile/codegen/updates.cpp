@@ -55,23 +55,24 @@ class UpdateWriter {
   }
 
   void write_all() {
-    const std::string own = str(tile_.arrays[s_.array].name, "[e * ", s_.width, " + l]"),
-                      first = str(tile_.arrays[s_.array].name, "[first * ", s_.width, " + l]");
+    const std::string own = str(tile_.arrays[s_.array].name, "[tc_e * ", s_.width, " + tc_l]"),
+                      first =
+                          str(tile_.arrays[s_.array].name, "[tc_now * ", s_.width, " + tc_l]");
     out_.open("");
-    out_.line(str(text_.calls("tc_slots"), " slots;"));
-    out_.line("tc_clear(slots);");
-    out_.open(str("for (int e = 0; e < ", c_text(s_.left), "; e++)"));
-    out_.line(str("const long long at0 = ", tile_.arrays[s_.chosen].name, "[e];"));
+    out_.line(str(text_.calls("tc_slots"), " tc_places;"));
+    out_.line("tc_clear(tc_places);");
+    out_.open(str("for (int tc_e = 0; tc_e < ", c_text(s_.left), "; tc_e++)"));
+    out_.line(str("const long long at0 = ", tile_.arrays[s_.chosen].name, "[tc_e];"));
     out_.line(str("if (at0 == -1 || !", in_range("at0"), ") continue;"));
-    out_.line("const int first = tc_first(slots, at0, e);");
-    out_.line("if (first == e) continue;");
+    out_.line("const int tc_now = tc_first(tc_places, at0, tc_e);");
+    out_.line("if (tc_now == tc_e) continue;");
     write_neighbours(
         str(first, " = ", updated_value(text_.calls, s_.op, dtype(), first, own), ";"));
     out_.close();
-    out_.open("for (int s = 0; s < slots.count; s++)");
-    out_.line("const long long at0 = slots.place[s], first = slots.first[s];");
+    out_.open("for (int tc_s = 0; tc_s < tc_places.count; tc_s++)");
+    out_.line("const long long at0 = tc_places.place[tc_s], tc_now = tc_places.first[tc_s];");
     const std::string place =
-        str(pointer_name(text_.program.buffers[s_.buffer]), "[", c_text(s_.index), " + l]");
+        str(pointer_name(text_.program.buffers[s_.buffer]), "[", c_text(s_.index), " + tc_l]");
     write_neighbours(updated(text_.calls, s_.op, dtype(), place, first));
     out_.close();
     out_.close();
@@ -86,7 +87,7 @@ class UpdateWriter {
 
   void write_neighbours(const std::string& line) {
     out_.line("#pragma GCC ivdep");
-    out_.line(str("for (long long l = 0; l < ", c_text(s_.from), "; l++) ", line));
+    out_.line(str("for (long long tc_l = 0; tc_l < ", c_text(s_.from), "; tc_l++) ", line));
   }
 
   KernelText& text_;

@@ -1,4 +1,4 @@
-// A row's sum of products on a CPU.
+// A row's sum of products by one thread.
 #pragma once
 
 #include "tiny_compile/tile/row_elements.h"

@@ -1,4 +1,4 @@
-// A row's reductions on a CPU.
+// A row's reductions by one thread.
 #pragma once
 
 #include "tiny_compile/tile/row_chunks.h"

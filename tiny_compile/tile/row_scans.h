@@ -1,4 +1,4 @@
-// A row's running results on a CPU.
+// A row's running results by one thread.
 #pragma once
 
 #include "tiny_compile/tile/row_elements.h"

@@ -222,7 +222,8 @@ bool shares_places(const Kernel& kernel) {
     if (step.kind != StepKind::Scatter || !goes_in_chunks(kernel, step)) return false;
     const bool chooses =
         (needs[step.other] & own) != 0 || (step.mask >= 0 && (needs[step.mask] & own) != 0);
-    return chooses || coefficient(step.index, row) != 1;
+    return chooses || coefficient(step.index, row) != 1 ||
+           depends_on(step.index - row, row.symbol());
   });
 }
 

@@ -1,4 +1,4 @@
-// A row's updates of chosen places on a CPU.
+// A row's updates of chosen places by one thread.
 #pragma once
 
 #include "tiny_compile/tile/row_elements.h"

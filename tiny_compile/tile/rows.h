@@ -1,11 +1,12 @@
-// A kernel of rows on a CPU => a tile program.
+// A kernel of rows that threads do alone => a tile program.
 #pragma once
 
 #include "tiny_compile/tile/tile.h"
 
 namespace tiny_compile {
 
-// Whether a kernel's tile is made so: its schedule is Strategy::Rows or Columns, and it sorts nothing.
+// Whether a kernel's tile is made so: its schedule is Strategy::Rows or Columns, and it sorts nothing; on a
+// GPU, where no threads share its rows.
 bool has_rows(const Program& program, const Kernel& kernel);
 
 // Of such a kernel. A unit is a row, or neighbouring rows that are columns of memory.
