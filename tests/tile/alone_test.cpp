@@ -1,4 +1,5 @@
 // Rows that a GPU's threads do alone are tile programs: each thread has a row, and room for a few numbers.
+#include "tests/tile/edited.h"
 #include "tests/tile/lowered.h"
 #include "tiny_compile/tile/verify.h"
 #include "tiny_compile/tiny_compile.h"
@@ -107,13 +108,7 @@ TEST_CASE("one text of threads alone serves all sizes", "[tile][alone]") {
 TEST_CASE("threads alone share nothing and wait for nobody", "[tile][alone]") {
   const std::string text = print(reduced("sum", "f32", 100));
   const auto refused = [&](const std::string& old, const std::string& by,
-                           const std::string& why) {
-    INFO(by);
-    const size_t at = text.find(old);
-    REQUIRE(at != std::string::npos);
-    CHECK_THROWS_WITH(parse_tiles(std::string(text).replace(at, old.size(), by)),
-                      ContainsSubstring("line ") && ContainsSubstring(why));
-  };
+                           const std::string& why) { check_refused(text, old, by, why); };
   refused("array stack0_f32", "shared stack0_f32", "is shared, by threads that go alone");
   refused("row: 3 =", "barrier\n    row: 3 =", "one thread does not do this");
   refused("stack0_f32: f32[8]", "stack0_f32: f32[2]", "leaves the array's 2 elements");

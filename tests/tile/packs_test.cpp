@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tests/schedule/as_scheduled.h"
+#include "tests/tile/edited.h"
 #include "tests/tile/lowered.h"
 #include "tiny_compile/schedule/enumerate.h"
 #include "tiny_compile/tile/verify.h"
@@ -24,12 +25,6 @@ std::string biased(const std::string& type, int64_t rows, int64_t columns) {
   const std::string shape = str(type, "[", rows, ",", columns, "]");
   return str("graph g(%0 x: ", shape, ", %1 b: ", type, "[", columns, "]) {\n  %2: ", shape,
              " = expand %1\n  %3: ", shape, " = add %0, %2\n  return %3\n}\n");
-}
-
-std::string replaced(std::string text, const std::string& old, const std::string& by) {
-  const size_t at = text.find(old);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, old.size(), by);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // A tile's text says everything about it, and what it says wrong is told with its place.
 #include "tests/catch.h"
+#include "tests/tile/edited.h"
 #include "tiny_compile/runtime/nvrtc.h"
 #include "tiny_compile/tile/lower.h"
 #include "tiny_compile/tiny_compile.h"
@@ -24,12 +25,6 @@ Program squares() {
   return y
 }
 )");
-}
-
-std::string replaced(std::string text, const std::string& old, const std::string& by) {
-  const size_t at = text.find(old);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, old.size(), by);
 }
 
 std::string tile_of(const std::string& statements) {

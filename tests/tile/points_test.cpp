@@ -2,6 +2,7 @@
 // print, stay within their bounds, and what a hand changes in them is obeyed.
 #include "tests/catch.h"
 #include "tests/tile/cpp_tiles.h"
+#include "tests/tile/edited.h"
 #include "tests/tile/random_points.h"
 #include "tiny_compile/cli/inputs.h"
 #include "tiny_compile/compile/pipeline.h"
@@ -28,12 +29,6 @@ const std::string kPadded =
     "    schedule pointwise";
 
 std::string text_of(const Program& program) { return print(lower_to_tiles(program)); }
-
-std::string replaced(std::string text, const std::string& old, const std::string& by) {
-  const size_t at = text.find(old);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, old.size(), by);
-}
 
 }  // namespace
 
@@ -125,11 +120,7 @@ TEST_CASE("an edited tile of points is obeyed, or refused with its place", "[til
   CHECK(!all_same(got, interpret(program, inputs)));
 
   const auto refused = [&](const std::string& old, const std::string& by,
-                           const std::string& why) {
-    INFO(by);
-    CHECK_THROWS_WITH(parse_tiles(replaced(text, old, by)),
-                      ContainsSubstring("line ") && ContainsSubstring(why));
-  };
+                           const std::string& why) { check_refused(text, old, by, why); };
   refused("= begin .. end", "= begin .. end + 1", "is not always in 0..999");
   refused("= begin .. end", "= begin - 1 .. end", "is not always in 0..999");
   refused("$0 = load x[i0]", "$0 = load x[i0 + 1]", "leaves the buffer's 1000 elements");

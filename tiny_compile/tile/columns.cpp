@@ -24,6 +24,7 @@
 #include "tiny_compile/tile/row_exact.h"
 #include "tiny_compile/tile/stores.h"
 #include "tiny_compile/tile/units.h"
+#include "tiny_compile/tile/vectors.h"
 
 namespace tiny_compile {
 namespace {
@@ -357,6 +358,27 @@ Body ask_ahead(const RowReduction& x, const Expr& e) {
     body.push_back(std::move(ask));
   }
   return body.size() > 1 ? body : Body();
+}
+
+Body at_element(const RowReduction& x, const Expr& e, const AddToBody& each,
+                const AddToBody& shared) {
+  RowTile& r = x.rows;
+  const std::vector<int>& inner = x.step.inner;
+  Body body = ask_ahead(x, e);
+  const bool is_axis = inner.size() == 1 && e == r.kernel.axes[inner[0]].symbol();
+  if (!is_axis) append(body, unpack(r.kernel, inner, e, {}));
+  const std::vector<bool> defined = r.defined;
+  uint64_t axes = shared_scope(r);
+  for (int axis : inner) axes |= uint64_t{1} << axis;
+  if (r.lanes) append(body, define_within(r, x.wanted, axes, r.defined));
+  if (r.lanes && shared) shared(body);
+  append(body, in_lanes(r, x.wanted, [&](Body& own) {
+           append(own, element_at(r, x.wanted, {{}, r.ids, r.defined}, {e}).body);
+           if (!r.lanes && shared) shared(own);
+           each(own);
+         }));
+  r.defined = defined;
+  return body;
 }
 
 }  // namespace tiny_compile

@@ -38,4 +38,10 @@ Body reduce_few(RowReduction& x, const std::function<void(Body&, int)>& each);
 // pages, across which no CPU guesses.
 Body ask_ahead(const RowReduction& x, const Expr& e);
 
+// Element number e, whose axes get names unless e is one: its scalars, and what `each` adds behind them, in each
+// lane; `shared` before it, once for all lanes.
+using AddToBody = std::function<void(Body&)>;
+Body at_element(const RowReduction& x, const Expr& e, const AddToBody& each,
+                const AddToBody& shared = nullptr);
+
 }  // namespace tiny_compile

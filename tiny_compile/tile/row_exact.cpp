@@ -11,7 +11,6 @@
 
 #include "tiny_compile/tile/accumulator.h"
 #include "tiny_compile/tile/columns.h"
-#include "tiny_compile/tile/vectors.h"
 
 namespace tiny_compile {
 namespace {
@@ -25,17 +24,8 @@ Body one_by_one(RowReduction& x, const Expr& from, const Expr& to,
   const Axis loop = is_axis ? kernel.axes[x.step.inner[0]]
                             : Axis{r.index("e", 1).name(), x.count.bounds().high};
   const Expr e = loop.symbol();
-  Body body = ask_ahead(x, e);
-  if (!is_axis) append(body, unpack(kernel, x.step.inner, e, {}));
-  const std::vector<bool> defined = r.defined;
-  uint64_t axes = shared_scope(r);
-  for (int axis : x.step.inner) axes |= uint64_t{1} << axis;
-  if (r.lanes) append(body, define_within(r, x.wanted, axes, r.defined));
-  append(body, in_lanes(r, x.wanted, [&](Body& own) {
-           const int value = element(x, own, {e});
-           each(own, as_added(r, own, x.type, value), e);
-         }));
-  r.defined = defined;
+  Body body = at_element(
+      x, e, [&](Body& own) { each(own, as_added(r, own, x.type, r.ids[x.step.value]), e); });
   return {for_range(loop.name, loop.extent, from, to, std::move(body))};
 }
 

@@ -18,7 +18,6 @@
 #include "tiny_compile/tile/columns.h"
 #include "tiny_compile/tile/row_reductions.h"
 #include "tiny_compile/tile/running.h"
-#include "tiny_compile/tile/vectors.h"
 
 namespace tiny_compile {
 namespace {
@@ -76,18 +75,8 @@ class RowScan {
   }
 
   Body element(const Expr& e) {
-    Body body = ask_ahead({r_, step_, running_.type(), count_, wanted_}, e);
-    append(body, unpack(r_.kernel, step_.inner, e, {}));
-    const std::vector<bool> defined = r_.defined;
-    uint64_t scope = shared_scope(r_);
-    for (int axis : step_.inner) scope |= uint64_t{1} << axis;
-    if (r_.lanes) append(body, define_within(r_, wanted_, scope, r_.defined));
-    append(body, in_lanes(r_, wanted_, [&](Body& each) {
-             append(each, element_at(r_, wanted_, {{}, r_.ids, r_.defined}, {e}).body);
-             append(each, scanned(e));
-           }));
-    r_.defined = defined;
-    return body;
+    return at_element({r_, step_, running_.type(), count_, wanted_}, e,
+                      [&](Body& each) { append(each, scanned(e)); });
   }
 
   Body scanned(const Expr& e) {

@@ -19,7 +19,6 @@
 #include "tiny_compile/tile/accumulator.h"
 #include "tiny_compile/tile/columns.h"
 #include "tiny_compile/tile/row_chunks.h"
-#include "tiny_compile/tile/vectors.h"
 
 namespace tiny_compile {
 namespace {
@@ -38,31 +37,17 @@ class RowUpdates {
       append(body, in_chunks(count));
     } else {
       const Expr e = r_.index("e", count);
-      body.push_back(for_range(e.name(), count, 0, count, element(e, [&] { return one(); })));
+      body.push_back(for_range(e.name(), count, 0, count,
+                               element(e, [&](Body& body) { append(body, one()); })));
     }
     mark_kept(r_, wanted_);
     return body;
   }
 
  private:
-  // What `shared` does for all lanes, before what `each` does in one.
-  Body element(const Expr& e, const std::function<Body()>& each,
-               const std::function<Body()>& shared = nullptr) {
-    Body body = ask_ahead({r_, step_, step_.dtype, inner_count(r_.kernel, step_), wanted_}, e);
-    append(body, unpack(r_.kernel, step_.inner, e, {}));
-    const std::vector<bool> defined = r_.defined;
-    uint64_t scope = shared_scope(r_);
-    for (int axis : step_.inner) scope |= uint64_t{1} << axis;
-    if (r_.lanes) append(body, define_within(r_, wanted_, scope, r_.defined));
-    Body in_lane = in_lanes(r_, wanted_, [&](Body& own) {
-      append(own, element_at(r_, wanted_, {{}, r_.ids, r_.defined}, {e}).body);
-      if (!r_.lanes && shared) append(own, shared());
-      append(own, each());
-    });
-    if (r_.lanes && shared) append(body, shared());
-    append(body, std::move(in_lane));
-    r_.defined = defined;
-    return body;
+  Body element(const Expr& e, const AddToBody& each, const AddToBody& shared = nullptr) {
+    return at_element({r_, step_, step_.dtype, inner_count(r_.kernel, step_), wanted_}, e, each,
+                      shared);
   }
 
   Body one() const {
@@ -75,7 +60,8 @@ class RowUpdates {
   Body in_chunks(const Expr& count) {
     const Expr first = min(count, kChunk), l = r_.index("e", kChunk);
     const Expr chunks = ceil_div(count, kChunk), c = r_.index("c", chunks);
-    Body body = {for_range(l.name(), kChunk, 0, first, element(l, [&] { return one(); }))};
+    Body body = {for_range(l.name(), kChunk, 0, first,
+                           element(l, [&](Body& body) { append(body, one()); }))};
     body.push_back(for_range(c.name(), chunks, 1, chunks, chunk(count, c)));
     return body;
   }
@@ -94,8 +80,7 @@ class RowUpdates {
                   c,
                   r_.index("e", kChunk),
                   r_.index("left", kChunk + 1)};
-    const auto each = [&] {
-      Body body;
+    const auto each = [&](Body& body) {
       const int place = chosen_place(body, r_.ids),
                 none = add_constant(r_.tile, Literal::of_integer(DType::i64, -1));
       body.push_back(set(f.here, 0, place));
@@ -107,7 +92,6 @@ class RowUpdates {
       const int sum = read_back(r_, first, f.part, 0);
       first.push_back(update(step_.op, step_.buffer, step_.index, step_.limit, place, sum));
       body.push_back(if_true(read_back(r_, body, f.first, 0), std::move(first)));
-      return body;
     };
     return {let(f.left.name(), kChunk + 1, min(max(count - c * kChunk, 0), kChunk)),
             for_range(f.e.name(), kChunk, 0, f.left, element(c * kChunk + f.e, each))};
@@ -166,12 +150,12 @@ class RowUpdates {
               values = add_array(r_.tile, {str("values", r_.tile.arrays.size()), dtype,
                                            kChunk * width, Space::L1});
     const Expr left = r_.index("left", kChunk + 1), l = r_.index("e", kChunk);
-    const auto put = [&] { return Body{set(values, own_place(r_, l), r_.ids[step_.value])}; };
-    const auto choose = [&] {
-      Body body;
+    const auto put = [&](Body& body) {
+      body.push_back(set(values, own_place(r_, l), r_.ids[step_.value]));
+    };
+    const auto choose = [&](Body& body) {
       const int place = chosen_place(body, r_.ids);
       body.push_back(set(chosen, l, place));
-      return body;
     };
     Statement all = update(step_.op, step_.buffer, step_.index, step_.limit, chosen, -1);
     all.kind = StatementKind::UpdateAll;
