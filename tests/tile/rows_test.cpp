@@ -166,6 +166,23 @@ TEST_CASE("a tree over what is not there is refused", "[tile][points]") {
   refused("t_f32: f32[1024]", "t_f32: f32[2048] packed", "packed");
 }
 
+TEST_CASE("an integer that may be more than its name says shows nothing", "[tile][points]") {
+  const std::string text = print(lower_to_tiles(parse_program(
+      "program f {\n  input x: f32[4,50]\n  output y: f32[4,50]\n  kernel k rows(i0: 4) {\n"
+      "    store y[i0*50 + j0] for (j0: 50) = exp(load x[i0*50 + j0])\n    schedule rows\n"
+      "  }\n  launch k\n  return y\n}\n")));
+  const std::string load = "$0 = load x[i0*50 + j0]";
+  for (const std::string given : {"max(i0*100, j0*50)", "max(i0, j0)", "min(i0*9 + 1, j0 + 9)"})
+    check_refused(text, load, "q: 8 = " + given + "\n$0 = load x[i0*40 + q]",
+                  "here, and is to be below 8");
+  check_refused(text, load, "q: 8 = max(i0, j0)\n$0 = load x[i0*50 + 2*j0]",
+                "leaves the buffer");
+  // Nor where it was shown, once that is left.
+  const std::string guarded = "q: 8 = max(i0, j0)\nif j0 < 8 {\n$1 = load x[q]\n}\n";
+  CHECK_NOTHROW(parse_tiles(replaced(text, load, guarded + load)));
+  check_refused(text, load, guarded + "$0 = load x[q]", "here, and is to be below 8");
+}
+
 TEST_CASE("rows that end early do so for any number of sums", "[tile][points]") {
   const int sums = 6;
   std::string program = "program f {\n  input x: f32[734,32,64]\n", kernel, launch;

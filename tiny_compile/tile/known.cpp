@@ -27,12 +27,23 @@ bool divides(const Expr& fact) {
   });
 }
 
+// No number, maximum or minimum, of which bounds and what it is given as tell as much.
+bool is_sum(const Expr& value) {
+  return !value.is_constant() && value.kind() != ExprKind::Max && value.kind() != ExprKind::Min;
+}
+
 // A sum of multiples of integers.
 bool is_linear(const Expr& value) {
   const std::vector<Term> parts = terms(value);
   return std::all_of(parts.begin(), parts.end(), [](const Term& part) {
     return part.factor.is_constant() || part.factor.kind() == ExprKind::Symbol;
   });
+}
+
+// An integer that may be more than its name says: another symbol, whose bounds are its value's.
+Expr given_as(const std::string& name, const Interval& bounds) {
+  return Expr::symbol(Symbol(name, SymbolKind::Tile), bounds.low,
+                      std::max(bounds.low, bounds.high));
 }
 
 int64_t coefficient_of(const Expr& sum, const Expr& factor) {
@@ -42,11 +53,10 @@ int64_t coefficient_of(const Expr& sum, const Expr& factor) {
   return 0;
 }
 
-// Facts about the integers in these; in two steps, also about those in such facts.
-std::vector<Expr> facts_near(const std::vector<Expr>& values, const std::vector<Expr>& facts,
+// Facts about these integers; in two steps, also about those in such facts.
+std::vector<Expr> facts_near(std::vector<Expr> names, const std::vector<Expr>& facts,
                              int steps) {
-  std::vector<Expr> names, near;
-  for (const Expr& value : values) collect_symbols(value, names);
+  std::vector<Expr> near;
   for (int step = 0; step < steps; step++) {
     near.clear();
     for (const Expr& fact : facts) {
@@ -126,27 +136,32 @@ void Known::add_let(const std::string& name, const Expr& extent, const Expr& val
   Name known{name, Expr::index(name, extent), in_threads(value), in_near(value)};
   known.proven = is_within(value, extent);
   if (known.proven && !is_below(ranges_of(value), extent)) known.near = known.symbol;
-  const Expr symbol = known.symbol;
   if (!alone_) return names_.push_back(std::move(known));
-  known.given = std::exchange(known.value, symbol);
   known.most = bounds_of(value);
+  const Expr own = known.proven ? known.symbol : given_as(name, known.most);
+  known.given = std::exchange(known.value, own);
   const bool is_proven = known.proven;
   names_.push_back(std::move(known));
-  for (const Expr& part : parts_of(value, ExprKind::Max)) say(symbol - part);
-  for (const Expr& part : parts_of(value, ExprKind::Min)) say(part - symbol);
-  if (is_proven && is_linear(value)) say(symbol - value), say(value - symbol);
+  for (const Expr& part : parts_of(value, ExprKind::Max)) say(own - in_threads(part));
+  for (const Expr& part : parts_of(value, ExprKind::Min)) say(in_threads(part) - own);
+  if (is_proven && is_linear(value)) say(own - value), say(value - own);
 }
 
 void Known::add_loop(const Statement& loop) {
   const Expr symbol = Expr::index(loop.name, loop.place);
   if (!alone_) return names_.push_back({loop.name, symbol, symbol, symbol, loop.unrolled});
   const Interval first = bounds_of(loop.from), last = bounds_of(loop.index);
+  const Expr from = in_threads(loop.from), to = in_threads(loop.index);
   names_.push_back(
       {loop.name, symbol, symbol, symbol, loop.unrolled, true, {first.low, last.high - 1}});
-  if (!loop.from.is_constant()) say(symbol - loop.from);
-  if (!loop.index.is_constant()) say(loop.index - 1 - symbol);
-  for (const Expr& part : parts_of(loop.from, ExprKind::Max)) say(symbol - part);
-  for (const Expr& part : parts_of(loop.index, ExprKind::Min)) say(part - 1 - symbol);
+  if (!from.is_constant()) say(symbol - from);
+  if (!to.is_constant()) say(to - 1 - symbol);
+  for (const Expr& part : parts_of(as_given(from), ExprKind::Max)) {
+    if (is_sum(part)) say(symbol - part);
+  }
+  for (const Expr& part : parts_of(as_given(to), ExprKind::Min)) {
+    if (is_sum(part)) say(part - 1 - symbol);
+  }
   if (first.low > symbol.bounds().low) say(symbol - first.low);
   if (last.high - 1 < symbol.bounds().high) say(Expr(last.high - 1) - symbol);
 }
@@ -160,6 +175,11 @@ Interval Known::bounds_of(const Expr& value) const {
                                             std::max(known->most.low, known->most.high))});
   }
   return substitute(value, found).bounds();
+}
+
+bool Known::has_said(const Expr& fact) const {
+  return std::any_of(conditions_.begin(), conditions_.end(),
+                     [&](const Condition& condition) { return condition.fact == fact; });
 }
 
 void Known::add_choice() { conditions_.push_back({0, 0, true, true, true}); }
@@ -213,9 +233,11 @@ std::string Known::why_unreadable(const Expr& index, size_t places) {
                  part.bounds().high + 1);
     if (known->proven) continue;
     const int64_t extent = part.bounds().high + 1;
-    const Expr& value = alone_ ? known->given : known->value;
+    const Expr value = alone_ ? known->given : known->value, own = known->value;
+    if (alone_ && has_said(own)) continue;
     if (!is_within(value, extent))
       return str(part, " may be ", range_of(value).high, " here, and is to be below ", extent);
+    if (alone_) say(own), say(Expr(extent - 1) - own);
   }
   return "";
 }
@@ -246,20 +268,58 @@ bool Known::are_at_least_zero(const std::vector<Expr>& values) const {
   std::vector<Expr> all;
   for (const Condition& condition : conditions_) all.push_back(condition.fact);
   if (!alone_) return imply(all);
-  for (const int steps : {1, 2}) {
-    const std::vector<Expr> near = facts_near(values, all, steps);
-    std::vector<Expr> plain = near;
-    std::erase_if(plain, divides);
-    if (imply(plain) || (steps == 2 && imply(near))) return true;
+  std::vector<Expr> names;
+  for (const Expr& value : values) collect_symbols(value, names);
+  const auto imply_near = [&](const std::vector<Expr>& some, int steps, bool divided) {
+    std::vector<Expr> near = facts_near(some, all, steps);
+    if (!divided) std::erase_if(near, divides);
+    return imply(near);
+  };
+  if (imply_near(names, 1, false) || imply_near(names, 2, false) || imply_near(names, 2, true))
+    return true;
+  if (names.empty()) return false;
+  const std::vector<Expr> last = {latest(names)};
+  return imply_near(last, 1, true) || imply_near(last, 2, false);
+}
+
+// Of these names.
+Expr Known::latest(const std::vector<Expr>& names) const {
+  for (auto known = names_.rbegin(); known != names_.rend(); ++known) {
+    for (const Expr& name : names)
+      if (name.name() == known->name) return name;
   }
-  return false;
+  return names[0];
 }
 
 bool Known::is_at_least_zero(const Expr& value) const {
   const std::vector<Range> ranges = ranges_of(value);
-  return std::any_of(ranges.begin(), ranges.end(),
-                     [](const Range& range) { return range.low >= 0; }) ||
-         are_at_least_zero({in_threads(value)});
+  const bool shown = std::any_of(ranges.begin(), ranges.end(),
+                                 [](const Range& range) { return range.low >= 0; }) ||
+                     are_at_least_zero({in_threads(value)});
+  if (shown || !alone_) return shown;
+  const std::vector<Expr> parts = parts_of(with_minima_given(value), ExprKind::Min);
+  return !parts.empty() && std::all_of(parts.begin(), parts.end(), [&](const Expr& part) {
+    return are_at_least_zero({part});
+  });
+}
+
+// Of a name what it is given as.
+Expr Known::as_given(const Expr& value) const {
+  const bool is_name = !value.is_constant() && value.kind() == ExprKind::Symbol;
+  const Name* known = is_name ? find(value.name()) : nullptr;
+  return known && !known->given.is_constant() ? known->given : value;
+}
+
+// count - k*64, count = min(a, b)  =>  min(a - k*64, b - k*64)
+Expr Known::with_minima_given(const Expr& value) const {
+  const Expr named = in_threads(value);
+  Substitution given;
+  for (const Symbol& symbol : symbols(named)) {
+    const Name* known = find(symbol.name);
+    if (known && !parts_of(known->given, ExprKind::Min).empty())
+      given.push_back({symbol, known->given});
+  }
+  return with_min_outside(substitute(named, given));
 }
 
 std::vector<Expr> Known::facts_of_names() const {

@@ -49,15 +49,18 @@ class Known {
 
  private:
   void say(const Expr& at_least_zero) { conditions_.push_back({at_least_zero}); }
+  bool has_said(const Expr& fact) const;
   Interval bounds_of(const Expr& value) const;
+  Expr latest(const std::vector<Expr>& names) const;
   // By the conditions: by few of them if these suffice, since Facts go deeper where there are few.
   bool are_at_least_zero(const std::vector<Expr>& values) const;
 
   struct Name {
     std::string name;
     Expr symbol;
-    Expr
-        value;  // in block, warp, lane and the names of loops; where threads go alone, and facts bound it, itself
+    // In block, warp, lane and the names of loops. Where threads go alone, facts bound it: itself, or, until it
+    // is shown to be as small as its name says, what it is given as.
+    Expr value;
     Expr near;  // the same in names that the conditions around them bound
     bool unrolled = false;
     bool proven = true;  // that it is below its extent
@@ -72,6 +75,8 @@ class Known {
   const Name* find(const std::string& name) const;
   Expr in_threads(const Expr& index) const;  // with the values of the names in it
   Expr in_near(const Expr& index) const;
+  Expr as_given(const Expr& value) const;
+  Expr with_minima_given(const Expr& value) const;
   std::vector<Range> ranges_of(
       const Expr& index) const;  // as far as is known: each has all values
 
