@@ -187,6 +187,24 @@ TEST_CASE("a mask speaks of sums, of quotients and of remainders", "[verify]") {
   }
 }
 
+// Found by random shapes: sums over all of a product with a tensor that is the same along a middle axis.
+TEST_CASE("a mask speaks of quotients of quotients", "[verify]") {
+  for (const Target target : {Target::Cpp, Target::Cuda}) {
+    for (const char* text :
+         {"graph f(%0 x: f32[300,65,32], %1 y: f32[300,1,32]) {\n%2: f32[300,65,32] = expand "
+          "%1\n"
+          "%3: f32[300,65,32] = mul %0, %2\n%4: f32[] = sum %3 {axes=[0,1,2]}\nreturn %4\n}\n",
+          "graph f(%0 x: f32[128,75,2], %1 y: f32[128,75,1]) {\n"
+          "%2: f32[128,74,2] = slice %0 {axis=1, start=1, stop=75, step=1}\n"
+          "%3: f32[128,74,1] = slice %1 {axis=1, start=1, stop=75, step=1}\n"
+          "%4: f32[128,74,2] = expand %3\n%5: f32[128,74,2] = mul %2, %4\n"
+          "%6: f32[] = prod %5 {axes=[0,1,2]}\nreturn %6\n}\n"}) {
+      INFO(text);
+      REQUIRE_NOTHROW(run_pipeline(default_pipeline(), parse_graph(text), true, target));
+    }
+  }
+}
+
 // Found by GPT-2's step: the square of a transposed gradient's norm, in chunks for a GPU's blocks.
 TEST_CASE("a mask speaks of the higher digits of what it counts", "[verify]") {
   const Graph plain = parse_graph(

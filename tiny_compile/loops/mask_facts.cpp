@@ -16,17 +16,26 @@ constexpr int kDeepest = 200;  // ands, ors and nots in one another
 
 Expr flipped(const Expr& fact) { return fact * -1 - 1; }  // not e >= 0  =>  -e - 1 >= 0
 
+// Quotients by numbers in an index, and in what these divide: (i*32 + j/32)/65, then j/32.
+void add_quotients_in(const Expr& index, std::vector<Expr>& all) {
+  if (index.is_constant() || index.kind() == ExprKind::Symbol) return;
+  if (index.kind() == ExprKind::FloorDiv && index.operands()[1].is_constant() &&
+      std::find(all.begin(), all.end(), index) == all.end())
+    all.push_back(index);
+  for (const Expr& part : index.operands()) add_quotients_in(part, all);
+}
+
 // Of facts about i those about the i/d that are in the index: 73215 - 1024*j - i >= 0 says that
 // 73215 - 1024*j - 512*(i/512) >= 0.
 std::vector<Expr> with_quotients_of(const Expr& index, std::vector<Expr> facts) {
   const size_t given = facts.size();
-  for (const Term& term : terms(index)) {
-    if (term.factor.kind() != ExprKind::FloorDiv) continue;
-    const Expr &divided = term.factor.operands()[0], &divisor = term.factor.operands()[1];
-    if (!divisor.is_constant()) continue;
+  std::vector<Expr> quotients;
+  add_quotients_in(index, quotients);
+  for (const Expr& quotient : quotients) {
+    const Expr &divided = quotient.operands()[0], &divisor = quotient.operands()[1];
     for (size_t f = 0; f < given && facts.size() < kMostFacts; f++) {
       const int64_t c = coefficient(facts[f], divided);
-      if (c < 0) facts.push_back(facts[f] - divided * c + term.factor * (divisor * c));
+      if (c < 0) facts.push_back(facts[f] - divided * c + quotient * (divisor * c));
     }
   }
   return facts;
