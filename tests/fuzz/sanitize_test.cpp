@@ -50,11 +50,11 @@ constexpr Words kWords[] = {
     {"cuda_tile", "[thread] = here", "totals combined once"},
     {"cuda_tile", "values0[k] = shared", "elements by way of shared memory"},
     {"cuda_tile", "y = thread%16;", "rows that lie across"},
-    {"cuda_sort", "tc_sort_words<32, 128>(words, (", "rows sorted by a warp"},
-    {"cuda_sort", "tc_sort_words<8, 32>(words, (", "several rows a warp"},
-    {"cuda_sort", "tc_sort_words<16, 8>(words, (", "the first of rows"},
-    {"cuda_sort", ">(words, room);", "runs sorted by the warps of a block"},
-    {"cuda_sort", "while (low < high)", "runs merged in pairs"},
+    {"cuda_tile", "; h < 5; h++)", "rows sorted by a warp"},
+    {"cuda_tile", "; h < 3; h++)", "several rows a warp"},
+    {"cuda_tile", "= tc_minimum(shift_left", "the first of rows"},
+    {"cuda_tile", "const int neighbour = ", "runs sorted by the warps of a block"},
+    {"cuda_tile", "const int of_left = ", "runs merged in pairs"},
     {"cuda_tile", "float within", "one element after the other"},
     {"cuda_tile", "float stack0_f32[", "a tree by one thread"},
     {"cuda_scatter", "found_by[8]", "blocks that find their updates"},
@@ -70,9 +70,8 @@ constexpr Words kWords[] = {
     {"cuda_tile", "float left0[1152]", "in small ones"},
     {"cuda_tile", "double left0[1152]", "in f64"},
 };
-// Of the helpers every one is looked for; what a sort's threads call is not in a kernel.
-const std::set<std::string> kWithoutWords = {"cuda_helpers", "cuda_memory_helpers",
-                                             "cuda_bitonic"};
+// Of the helpers every one is looked for.
+const std::set<std::string> kWithoutWords = {"cuda_helpers", "cuda_memory_helpers"};
 
 std::set<std::string> modules_in(const std::string& folder) {
   std::set<std::string> modules;

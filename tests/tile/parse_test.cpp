@@ -89,7 +89,7 @@ TEST_CASE("what a tile's text says wrong is told with line and column", "[tile]"
       {"  t[0] = f32 x\n", "line 3, column 14"},
       {"  t[0] = load z[0]\n", "no buffer 'z' is declared above"},
       {"  $9 = $0\n", "line 3, column 8: expected an op"},
-      {"  $9 = t[0] of lane ^ 32\n", "a lane's bits must be in 1..31"},
+      {"  $9 = t[0] of lane ^ 0\n", "lane ^ 0 is the lane itself"},
       {"  r0 = exp($0)\n", "a register is read from an array"},
       {"  k = lane\n", "(an integer below 8 is named k: 8 = ...)"},
       {"  load: 8 = lane\n", "'load' means something else"},

@@ -255,6 +255,23 @@ TEST_CASE("a row is scanned in groups of sixteen", "[tile][rows]") {
   }
 }
 
+TEST_CASE("turns that are done side by side change no place that another may", "[tile][rows]") {
+  const std::string text =
+      print(lower_to_tiles(updated("scatter_add", "f32", 9, false, "columns lanes=16")));
+  INFO(text);
+  const std::string place = "y[at0*20 + i0] = ";
+  CHECK_NOTHROW(parse_tiles(text));
+  const auto refused = [&](const std::string& by) {
+    check_refused(text, place, by,
+                  "a loop of vectors updates places that two turns may choose");
+  };
+  refused("y[at0*20] = ");
+  refused("y[at0*20 + start] = ");
+  const std::string store = print(lower_to_tiles(scanned("cumsum", "f32", "f32", 3, "rows")));
+  const std::string loop = "for n < 20 vector {\n$90 = index[n]\nm: 20 = $90\ny[m] = $90\n}\n";
+  CHECK_THROWS(parse_tiles(replaced(store, "for i0: 20", loop + "for i0: 20")));
+}
+
 TEST_CASE("updates go one after the other, thousands by chunks", "[tile][rows]") {
   const std::string text =
       print(lower_to_tiles(updated("scatter_add", "f32", 2500, true, "columns lanes=16")));

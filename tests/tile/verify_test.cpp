@@ -191,6 +191,8 @@ TEST_CASE("a cluster starts once and together, and sends words", "[tile][verify]
 
 TEST_CASE("all lanes come to a tile's shuffles, all threads to its barriers",
           "[tile][verify]") {
+  check_refused("  $9 = t[0] of lane ^ 32\n", "lane ^ 32 is no lane");
+  check_refused("  k: 64 = warp*32 + lane\n  $9 = t[0] of lane ^ k\n", "lane ^ k is no lane");
   check_refused("  if lane < 16 {\n    $9 = t[0] of lane ^ 16\n  }\n",
                 "a shuffle where not all lanes of a warp come");
   check_refused("  if warp < 1 {\n    barrier\n  }\n",
@@ -226,13 +228,15 @@ TEST_CASE("a tile fits the machine, and is of a kernel that has layouts", "[tile
   CHECK_THROWS_WITH(verify(tiles), ContainsSubstring("has layouts, but no tile"));
   tiles.of_kernel.clear();
   CHECK_THROWS_WITH(verify(tiles), ContainsSubstring("room for 0 tiles"));
-  Tiles sorts = lower_to_tiles(parse_program(
-      "program f on cuda {\n  input x: f32[8]\n  output y: i64[8]\n"
-      "  kernel k rows() {\n    sort y[j0] for (j0: 8) = argsort load x[j0]\n  }\n"
+  Tiles scatters = lower_to_tiles(parse_program(
+      "program f on cuda {\n  input d: f32[5000]\n  input k: i64[5000]\n  output y: f32[9]\n"
+      "  kernel k rows() {\n    store y[j0] for (j0: 9) = f32 0.0\n"
+      "    scatter y[at0; at0 = load k[j1] < 9] for (j1: 5000) = scatter_add load d[j1]\n  }\n"
       "  launch k\n  return y\n}\n"));
-  CHECK_NOTHROW(verify(sorts));
-  sorts.of_kernel = whole.of_kernel;
-  CHECK_THROWS_WITH(verify(sorts), ContainsSubstring("has a tile, and is written otherwise"));
+  CHECK_NOTHROW(verify(scatters));
+  scatters.of_kernel = whole.of_kernel;
+  CHECK_THROWS_WITH(verify(scatters),
+                    ContainsSubstring("has a tile, and is written otherwise"));
   tiles = whole;
   tiles.of_kernel[0]->kernel.scalars[0].index = 7;
   CHECK_THROWS_WITH(verify(tiles), ContainsSubstring("is not of kernel k"));
@@ -249,6 +253,22 @@ TEST_CASE("a stage whose tiles are not sound is named", "[tile][verify][pipeline
   CHECK_THROWS_WITH(
       run_pipeline(pipeline, parse_program(kProgram), true),
       ContainsSubstring("what stage 'tile' made is not sound: tile k, statement 2"));
+}
+
+TEST_CASE("a tile's integers may be what data is", "[tile][verify]") {
+  const std::string number = "  $9 = index[lane]\n  k: 8 = $9\n";
+  CHECK(error_of(text_of(number + "  s[k*8 + 7] = f32 1.0\n  barrier\n"
+                                  "  $10 = t[0] of lane ^ k\n")) == "");
+  check_refused("  if warp < 1 {\n    $9 = index[lane]\n  }\n  k: 8 = $9\n",
+                "uses a value that is not computed on all paths to here");
+  check_refused("  t[0] = f32 1.0\n  $9 = t[0]\n  k: 8 = $9\n", "no integer is $");
+  check_refused("  $9 = index[lane]\n  k: 8 = $9\n  s[k + 57] = f32 1.0\n",
+                "leaves the array's 64 elements");
+  check_refused(number + "  t[k] = f32 1.0\n", "named by unrolled loops alone");
+  check_refused(number + "  if k < 4 {\n    $10 = t[0] of lane ^ 1\n  }\n",
+                "a shuffle where not all lanes of a warp come");
+  check_refused(number + "  if k < 4 {\n    barrier\n  }\n",
+                "a barrier where not all threads of a block come");
 }
 
 TEST_CASE("a shortcut may be done again", "[tile][verify]") {

@@ -87,15 +87,25 @@ class CppTileWriter {
   }
 
   void write() {
-    for (const Array& array : tile_.arrays)
-      out_.line(
-          str("alignas(64) ", element_type(array), " ", array.name, "[", array.size, "];"));
+    for (const Array& array : tile_.arrays) declare(array);
     write(tile_.body);
   }
+
+  Expr own_bytes() const { return own_bytes_; }
 
  private:
   static const char* element_type(const Array& array) {
     return array.packed ? c_type(array.dtype) : value_type(array.dtype);
+  }
+
+  // What lies in memory follows each other there.
+  void declare(const Array& array) {
+    const std::string type = element_type(array);
+    if (array.space != Space::Memory)
+      return out_.line(str("alignas(64) ", type, " ", array.name, "[", array.size, "];"));
+    out_.line(str(type, "* const __restrict ", array.name, " = (", type, "*)((char*)",
+                  text_.own(), " + ", c_text(own_bytes_), ");"));
+    own_bytes_ = own_bytes_ + ceil_div(bytes_of(array), kLine) * kLine;
   }
 
   void write(const Body& body) {
@@ -107,7 +117,9 @@ class CppTileWriter {
 
   void write(const Statement& s, bool has_else) {
     switch (s.kind) {
-      case StatementKind::Let: return text_.declare(s.name, s.index);
+      case StatementKind::Let:
+        return text_.declare(
+            s.name, s.value < 0 ? c_text(s.index) : text_.scalars.nearest(s.value, s.place));
       case StatementKind::Define: return write_definition(s);
       case StatementKind::Set: return write_set(s);
       case StatementKind::Store: return write_store(s);
@@ -220,10 +232,15 @@ class CppTileWriter {
   KernelText& text_;
   Text& out_;
   const Tile& tile_;
+  Expr own_bytes_ = 0;
 };
 
 }  // namespace
 
-void write_cpp_tile(KernelText& text, const Tile& tile) { CppTileWriter(text, tile).write(); }
+Expr write_cpp_tile(KernelText& text, const Tile& tile) {
+  CppTileWriter writer(text, tile);
+  writer.write();
+  return writer.own_bytes();
+}
 
 }  // namespace tiny_compile

@@ -6,7 +6,8 @@
 
 namespace tiny_compile {
 
-// Writes the tile's arrays and statements; `text` is of its kernel.
-void write_cpp_tile(KernelText& text, const Tile& tile);
+// Writes the tile's arrays and statements; `text` is of its kernel. The bytes of the thread's own memory that
+// its arrays take.
+Expr write_cpp_tile(KernelText& text, const Tile& tile);
 
 }  // namespace tiny_compile

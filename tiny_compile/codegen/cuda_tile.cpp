@@ -54,7 +54,7 @@ bool name_it(const Body& body, const std::vector<Scalar>& scalars, const Symbol&
 
 // Arrays begin at multiples of an access.
 int64_t place_of_next(const Array& array) {
-  return ceil_divide(array.size * bytes_of_element(array), 16) * 16;
+  return ceil_divide(bytes_of(array).constant(), 16) * 16;
 }
 
 // Of the arrays of a block, where they are more than a kernel may declare.
@@ -126,7 +126,8 @@ class TileWriter {
   }
 
   void declare(const Array& array) {
-    const int64_t size = array.size / (array.space == Space::Cluster ? tile_.cluster : 1);
+    const int64_t size =
+        array.size.constant() / (array.space == Space::Cluster ? tile_.cluster : 1);
     if (is_kept(array))
       return out_.line(str(text_.calls("tc_kept"), "<", c_type(array.dtype), ", ", size, "> ",
                            array.name, " = {};"));
@@ -148,7 +149,8 @@ class TileWriter {
     std::vector<std::string> bytes;
     for (int a : awaited_) {
       const Array& array = tile_.arrays[a];
-      bytes.push_back(str(array.size / tile_.cluster * size_of(compute_type(array.dtype))));
+      bytes.push_back(
+          str(array.size.constant() / tile_.cluster * size_of(compute_type(array.dtype))));
     }
     out_.line(str("__shared__ unsigned long long meeting[", bytes.size(), "];"));
     out_.line(str("const unsigned bytes[] = {", join(bytes, ", "), "};"));
@@ -170,14 +172,15 @@ class TileWriter {
 
   bool chooses_places() const {
     const std::vector<Scalar>& all = tile_.kernel.scalars;
-    return std::any_of(all.begin(), all.end(),
-                       [](const Scalar& s) { return !s.limits.empty(); });
+    return std::any_of(all.begin(), all.end(), [](const Scalar& s) {
+      return !s.limits.empty() && !s.operands.empty();
+    });
   }
   bool is_element(int id) const { return tile_.kernel.scalars[id].kind == ScalarKind::Element; }
   // A shuffle is a statement: what `?:` leaves out must not hold one.
   bool is_written_where_used(int id) const {
     return uses_.counts[id] == 1 && uses_.standing[id] &&
-           tile_.kernel.scalars[id].value.bits == 0;
+           tile_.kernel.scalars[id].limits.empty();
   }
 
   std::string at(int array, const Expr& index) const {
@@ -199,8 +202,9 @@ class TileWriter {
 
   std::string element(const Scalar& scalar) const {
     const std::string own = read(scalar.step, scalar.index);
-    const int64_t lane = scalar.value.as_integer();
-    return lane == 0 ? own : str("__shfl_xor_sync(0xffffffffu, ", own, ", ", lane, ")");
+    if (scalar.limits.empty()) return own;
+    const std::string lane = text_.scalars.index(scalar.limits[0]);
+    return str("__shfl_xor_sync(0xffffffffu, ", own, ", ", lane, ")");
   }
 
   void write(const Body& body) {
@@ -235,7 +239,9 @@ class TileWriter {
 
   void write(const Statement& s) {
     switch (s.kind) {
-      case StatementKind::Let: return text_.declare(s.name, text_.scalars.index(s.index));
+      case StatementKind::Let:
+        return text_.declare(s.name, s.value < 0 ? text_.scalars.index(s.index)
+                                                 : text_.scalars.nearest(s.value, s.place));
       case StatementKind::Define: return write_definition(s);
       case StatementKind::Divisor: return write_divisor(s);
       case StatementKind::Set: return write_set(s, text_.scalars.name(s.value));

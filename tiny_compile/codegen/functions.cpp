@@ -31,6 +31,11 @@ std::string also(const std::vector<std::string>& users) {
 
 }  // namespace
 
+void fail_without_tile(const Kernel& kernel) {
+  fail("kernel ", kernel.name, " folds rows, which only a GPU's layouts do, not schedule ",
+       name_of(schedule_of(kernel).strategy));
+}
+
 std::string function_name(const Kernel& kernel) { return c_name("k", kernel.name); }
 
 // Kernels a.b and a_b are two functions.

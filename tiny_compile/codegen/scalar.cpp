@@ -312,4 +312,11 @@ std::string ScalarWriter::definition(int id) const {
              ";");
 }
 
+std::string ScalarWriter::nearest(int id, const Expr& extent) const {
+  const std::string own = name(id), count = c_operand(extent);
+  const bool is_signed = category(kernel_.scalars[id].dtype) == Category::Signed;
+  return str(is_signed ? own + " < 0 ? 0 : " : "", own, " < ", count, " ? ", own, " : ", count,
+             " - 1");
+}
+
 }  // namespace tiny_compile

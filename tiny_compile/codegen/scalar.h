@@ -35,7 +35,9 @@ class ScalarWriter {
   std::string name(int scalar) const;        // "exp_3", or the constant itself
   std::string value(int scalar) const;       // "tc_exp(sub_2)"
   std::string definition(int scalar) const;  // "const float exp_3 = tc_exp(sub_2);"
-  bool is_trivial(int scalar) const;         // needs no variable: a constant, a register
+  // The integer, or the nearest of 0 .. extent - 1.
+  std::string nearest(int id, const Expr& extent) const;
+  bool is_trivial(int scalar) const;  // needs no variable: a constant, a register
   std::string index(const Expr& expr, const std::vector<int>& operands = {}) const;
 
  private:

@@ -3,11 +3,16 @@
 //
 //   update scatter_add at x 1024 < 50257: y[at0*768 + start] = values x64 of 64
 // =>
-//   for (e = 0; e < 1024; e++) {
-//     const int first = tc_first(slots, at[e], e);
-//     if (first != e) for (l = 0; l < 64; l++) values[first*64 + l] += values[e*64 + l];
+//   for (int tc_e = 0; tc_e < 1024; tc_e++) {
+//     const long long at0 = at[tc_e];
+//     const int tc_now = tc_first(tc_places, at0, tc_e);
+//     if (tc_now == tc_e) continue;
+//     for (long long tc_l = 0; tc_l < 64; tc_l++) values[tc_now * 64 + tc_l] = values[..] + values[tc_e * 64 + tc_l];
 //   }
-//   for (s = 0; s < slots.count; s++) for (l = 0; l < 64; l++) y[.. + l] += values[slots.first[s]*64 + l];
+//   for (int tc_s = 0; tc_s < tc_places.count; tc_s++) {
+//     const long long at0 = tc_places.place[tc_s], tc_now = tc_places.first[tc_s];
+//     for (long long tc_l = 0; tc_l < 64; tc_l++) out_y[at0*768 + start + tc_l] = .. + values[tc_now * 64 + tc_l];
+//   }
 #include "tiny_compile/codegen/updates.h"
 
 #include "tiny_compile/codegen/cpp_errors.h"

@@ -102,7 +102,7 @@ Accumulator like(Tile& tile, const Accumulator& all, const char* what, int64_t s
 }
 
 Body combine(Tile& tile, const Accumulator& all, const Expr& at, const Accumulator& other,
-             const Expr& place, int lane_xor) {
+             const Expr& place, const Expr& lane_xor) {
   Body body;
   const int value = add_element(tile, other.values, place, lane_xor);
   body.push_back(define(value));

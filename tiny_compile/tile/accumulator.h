@@ -38,7 +38,7 @@ Body copy(Tile& tile, const Accumulator& to, const Expr& at, const Accumulator& 
 
 // What stands at `at` and another result: array[place], of the lane that differs in `lane_xor`.
 Body combine(Tile& tile, const Accumulator& all, const Expr& at, const Accumulator& other,
-             const Expr& place, int lane_xor = 0);
+             const Expr& place, const Expr& lane_xor = 0);
 
 // The scalars' op that makes one result of two.
 Op pairwise(Op reduction);

@@ -29,7 +29,8 @@ Cluster::Cluster(const Tile& tile, ThreadIntegers known, int block)
     const int copies = array.space == Space::Register ? threads_
                        : array.space == Space::Shared ? tile.cluster
                                                       : 1;
-    const size_t elements = static_cast<size_t>(array.size) * static_cast<size_t>(copies);
+    const size_t elements =
+        static_cast<size_t>(array.size.constant()) * static_cast<size_t>(copies);
     arrays_.emplace_back(elements, kUnset);
     accesses_.emplace_back(array.space == Space::Register ? 0 : elements);
   }
@@ -91,6 +92,18 @@ uint64_t Cluster::value(int id, int thread) const {
   uint64_t bits = 0;
   std::memcpy(&bits, one.data, width_of(tile_.kernel.scalars[id].dtype));
   return bits;
+}
+
+Integers Cluster::nearest(int id, int64_t last, const Threads& threads) const {
+  Integers all;
+  for (int t : threads) {
+    Lanes one;
+    gather(id, {t}, 0, 1, one);
+    const int64_t number = lane_integer(one, 0);
+    const bool is_beyond = one.dtype == DType::u64 && number < 0;
+    all.push_back(is_beyond ? last : std::clamp<int64_t>(number, 0, last));
+  }
+  return all;
 }
 
 void Cluster::set_value(int id, int thread, uint64_t bits) {
@@ -155,16 +168,18 @@ void Cluster::await(int array, const Threads& threads) {
   message.has_come = true;
 }
 
-void Cluster::read_element(int id, int array, const Expr& place, int lane_xor,
+void Cluster::read_element(int id, int array, const Expr& place, const Expr& lane_xor,
                            const Threads& threads) {
-  const Integers index = integers.evaluate(place, threads);
+  const Integers index = integers.evaluate(place, threads),
+                 mask = integers.evaluate(lane_xor, threads);
   std::map<int, int64_t> of_thread;
   for (size_t n = 0; n < threads.size(); n++) of_thread[threads[n]] = index[n];
   std::vector<uint64_t> bits;
-  for (int t : threads) {
-    const auto from = of_thread.find(t ^ lane_xor);
+  for (size_t n = 0; n < threads.size(); n++) {
+    const auto from = of_thread.find(threads[n] ^ static_cast<int>(mask[n]));
     if (from == of_thread.end())
-      fail("tile ", tile_.kernel.name, ": thread ", t, " shuffles with one that is not there");
+      fail("tile ", tile_.kernel.name, ": thread ", threads[n],
+           " shuffles with one that is not there");
     bits.push_back(element_read(array, from->second, from->first));
   }
   for (size_t n = 0; n < threads.size(); n++) set_value(id, threads[n], bits[n]);
@@ -183,12 +198,13 @@ void Cluster::require_all(int come, int all) const {
 
 size_t Cluster::place(int array, int64_t index, int thread) const {
   const Array& a = tile_.arrays[array];
-  if (index < 0 || index >= a.size)
-    fail("tile ", tile_.kernel.name, " uses element ", index, " of ", a.name, "[", a.size, "]");
+  const int64_t size = a.size.constant();
+  if (index < 0 || index >= size)
+    fail("tile ", tile_.kernel.name, " uses element ", index, " of ", a.name, "[", size, "]");
   const int64_t copy = a.space == Space::Register ? thread
                        : a.space == Space::Shared ? rank_of(thread)
                                                   : 0;
-  return static_cast<size_t>(copy * a.size + index);
+  return static_cast<size_t>(copy * size + index);
 }
 
 int64_t Cluster::stretch_of(int array, int64_t index, int thread) {

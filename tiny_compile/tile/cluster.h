@@ -42,6 +42,8 @@ class Cluster {
   // Values of a scalar in `n` threads from number `from` on.
   void gather(int id, const Threads& threads, size_t from, int n, Lanes& lanes) const;
   uint64_t value(int id, int thread) const;
+  // An integer scalar in each thread, or the nearest of 0 .. last.
+  Integers nearest(int id, int64_t last, const Threads& threads) const;
   void set_value(int id, int thread, uint64_t bits);
   void scatter(int id, const Threads& threads, size_t from, int n, const Lanes& lanes);
 
@@ -52,7 +54,8 @@ class Cluster {
   void element_write(int array, int64_t index, int thread, uint64_t bits);
   void send(int array, int64_t index, int thread, uint64_t bits);
   void await(int array, const Threads& threads);
-  void read_element(int id, int array, const Expr& place, int lane_xor, const Threads& threads);
+  void read_element(int id, int array, const Expr& place, const Expr& lane_xor,
+                    const Threads& threads);
 
  private:
   Cluster(const Tile& tile, ThreadIntegers integers, int block);

@@ -83,7 +83,7 @@ Body define_one(const Lowering& l, int id, const Share& k) {
   if (const auto pack = l.packs.find(id); pack != l.packs.end()) {
     const Expr element = l.rows.vector > 1 ? l.rows.v() : k.v();
     return {define_from(id, pack->second,
-                        l.tile.arrays[pack->second].size == 1 ? Expr(0) : element)};
+                        l.tile.arrays[pack->second].size.is_constant(1) ? Expr(0) : element)};
   }
   return {define(id)};
 }
@@ -109,7 +109,7 @@ int add_pack(Lowering& l, DType dtype, int64_t width) {
 // the load is then.
 Body load_pack(Lowering& l, int id, int pack, const VectorAxis& vector) {
   const Scalar& load = l.kernel.scalars[id];
-  const int64_t width = l.tile.arrays[pack].size;
+  const int64_t width = l.tile.arrays[pack].size.constant();
   Statement read = load_vector(pack, 0, load.buffer, at_start(l.kernel, vector, load.index),
                                static_cast<int>(width));
   if (!load.operands.empty()) read.value = id;

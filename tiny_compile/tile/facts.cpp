@@ -109,8 +109,7 @@ BlockFacts block_facts(const Program& program, const Kernel& kernel) {
   }
   for (const Array& array : tile.arrays) {
     const int64_t blocks = array.space == Space::Cluster ? tile.cluster : 1;
-    if (array.space != Space::Register)
-      block.shared += array.size / blocks * bytes_of_element(array);
+    if (array.space != Space::Register) block.shared += bytes_of(array).constant() / blocks;
   }
   block.of_loops = blocks_of_loops(kernel);
   block.occupancy = occupancy_of(program.machine, int64_t{32} * tile.warps, most * held(s.rows),

@@ -238,8 +238,10 @@ class ClusterRun {
     if (threads.empty()) return;
     switch (s.kind) {
       case StatementKind::Let:
-        return threads_.integers.set(s.name, threads,
-                                     threads_.integers.evaluate(s.index, threads));
+        return threads_.integers.set(
+            s.name, threads,
+            s.value < 0 ? threads_.integers.evaluate(s.index, threads)
+                        : threads_.nearest(s.value, s.place.constant() - 1, threads));
       case StatementKind::Define: return define(s, threads);
       case StatementKind::Divisor: return;
       case StatementKind::Set: return set(s, threads);
@@ -313,8 +315,8 @@ class ClusterRun {
     const Scalar& scalar = tile_.kernel.scalars[s.value];
     if (s.array >= 0) return threads_.read_element(s.value, s.array, s.index, 0, threads);
     if (scalar.kind == ScalarKind::Element)
-      return threads_.read_element(s.value, scalar.step, scalar.index,
-                                   static_cast<int>(scalar.value.as_integer()), threads);
+      return threads_.read_element(s.value, scalar.step, scalar.index, lane_xor_of(scalar),
+                                   threads);
     compute(s.value, threads);
   }
 

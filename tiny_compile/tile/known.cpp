@@ -147,6 +147,14 @@ void Known::add_let(const std::string& name, const Expr& extent, const Expr& val
   if (is_proven && is_linear(value)) say(own - value), say(value - own);
 }
 
+void Known::add_chosen(const std::string& name, const Expr& extent) {
+  const Expr symbol = Expr::index(name, extent);
+  Name known{name, symbol, symbol, symbol};
+  known.most = symbol.bounds();
+  known.chosen = true;
+  names_.push_back(std::move(known));
+}
+
 void Known::add_loop(const Statement& loop) {
   const Expr symbol = Expr::index(loop.name, loop.place);
   if (!alone_) return names_.push_back({loop.name, symbol, symbol, symbol, loop.unrolled});
@@ -189,7 +197,12 @@ void Known::add_condition(const Expr& lesser, const Expr& greater) {
   const Expr fact = in_threads(greater) - in_threads(lesser) - 1;
   const Range range = range_of(fact);
   const bool decides = range.low < 0 && range.high >= 0;  // else all threads come, or none
-  const auto by = [&](const char* name) { return decides && depends_on(fact, name); };
+  const bool by_data = std::any_of(names_.begin(), names_.end(), [&](const Name& known) {
+    return known.chosen && depends_on(fact, known.name);
+  });
+  const auto by = [&](const char* name) {
+    return decides && (by_data || depends_on(fact, name));
+  };
   conditions_.push_back({fact, greater - lesser - 1, by("lane") || by("thread"),
                          by("warp") || by("thread"), by("rank")});
 }

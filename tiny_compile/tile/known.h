@@ -25,6 +25,7 @@ class Known {
 
   bool has(const std::string& name) const;
   void add_let(const std::string& name, const Expr& extent, const Expr& value);
+  void add_chosen(const std::string& name, const Expr& extent);  // by data, for each thread
   void add_loop(const Statement& loop);
   void add_condition(const Expr& lesser, const Expr& greater);
   void add_choice();  // a condition of data, of which nothing is known
@@ -63,9 +64,10 @@ class Known {
     Expr value;
     Expr near;  // the same in names that the conditions around them bound
     bool unrolled = false;
-    bool proven = true;  // that it is below its extent
-    Interval most = {};  // where threads go alone: of its value,
-    Expr given = 0;      // which is this
+    bool proven = true;   // that it is below its extent
+    Interval most = {};   // where threads go alone: of its value,
+    Expr given = 0;       // which is this
+    bool chosen = false;  // by data
   };
   struct Condition {
     Expr fact;          // at least 0

@@ -97,7 +97,7 @@ Body choose_ahead(Lowering& l, const std::vector<int>& ids, const Share& k) {
 bool has_room(const Lowering& l, const Share& k, const std::vector<int>& values) {
   const Schedule& s = *l.kernel.schedule;
   int64_t held = elements_held(l, k) * std::ssize(values);
-  for (const auto& [id, kept] : l.kept) held += l.tile.arrays[kept.first].size;
+  for (const auto& [id, kept] : l.kept) held += l.tile.arrays[kept.first].size.constant();
   return s.resident == 0 && extent_of(s.rows, Level::Lane) == 1 && held <= kRoom;
 }
 

@@ -2,9 +2,9 @@
 //
 //   tile      := 'tile' kernel ['for' ranges] 'grid' size ['cluster' n] 'block' n 'warps' ['resident' n] ['alone'] '{' {array} {statement} '}'
 //              | 'tile' kernel 'units' size ['grain' size] ['together' n] '{' {array} {statement} '}'      on a CPU
-//   array     := ('array' | 'shared' | 'cluster' | 'l1' | 'l2') name ':' dtype '[' n ']' ['packed']
-//   statement := name ':' size '=' index                                  Let
-//              | ('$' n | 'r' n) '=' (value | element ['of lane ^' n])    Define
+//   array     := ('array' | 'shared' | 'cluster' | 'l1' | 'l2' | 'memory') name ':' dtype '[' size ']' ['packed']
+//   statement := name ':' size '=' (index | '$' n)                        Let
+//              | ('$' n | 'r' n) '=' (value | element ['of lane ^' index])  Define
 //              | 'divisor' value
 //              | element '=' (value | 'load' ['$' n ':'] place [many])    Set, Load
 //              | 'store' place [many] '=' (value | element)               Store, StoreAll
@@ -104,9 +104,11 @@ class TileParser : ElementParser {
     expect(':', "the name (an integer below 8 is named k: 8 = ...)");
     const Expr extent = sized("an integer's extent");
     expect('=', "the extent");
-    const Expr value = index();
+    skip_blanks();
+    const int chosen = next_is('$') ? value() : -1;
+    const Expr value = chosen < 0 ? index() : Expr(0);
     new_integer(name, extent);
-    return let(name, extent, value);
+    return chosen < 0 ? let(name, extent, value) : let_chosen(name, extent, chosen);
   }
 
   Statement definition() {
@@ -126,13 +128,14 @@ class TileParser : ElementParser {
     const bool crosses = accept_word("of");
     if (!crosses && scalar >= 0 && kernel_->scalars[scalar].kind != ScalarKind::Element)
       return define_from(scalar, array, place);
-    int64_t lane = 0;
+    Expr lane = 0;
     if (crosses) {
       expect_word("lane");
       expect('^', "lane");
-      lane = bounded(1, 31, "a lane's bits");
+      lane = index();
+      if (lane.is_constant(0)) error(at_, "lane ^ 0 is the lane itself");
     }
-    const int id = add_element(tile_, array, place, static_cast<int>(lane));
+    const int id = add_element(tile_, array, place, lane);
     return define(values_[label] = id);
   }
 

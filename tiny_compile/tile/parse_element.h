@@ -123,7 +123,7 @@ class ElementParser : protected ValueParser {
     const size_t start = at_;
     const std::string name = identifier(what);
     constexpr std::string_view kTaken =
-        " array shared cluster l1 l2 for if else ahead store stream tree load "
+        " array shared cluster l1 l2 memory for if else ahead store stream tree load "
         "index philox min max send await barrier divisor shortcut cluster_barrier "
         "cluster_start update ";
     const bool taken = kTaken.find(" " + name + " ") != kTaken.npos || register_of(name) ||
@@ -150,6 +150,7 @@ class ElementParser : protected ValueParser {
                   : accept_word("cluster") ? Space::Cluster
                   : accept_word("l1")      ? Space::L1
                   : accept_word("l2")      ? Space::L2
+                  : accept_word("memory")  ? Space::Memory
                                            : Space::Register;
     if (array.space == Space::Register && !accept_word("array")) return false;
     array.name = new_name("the array's name");
@@ -159,7 +160,7 @@ class ElementParser : protected ValueParser {
     expect(':', "the array's name");
     array.dtype = dtype();
     expect('[', "the dtype");
-    array.size = bounded(1, kMost, "an array's size");
+    array.size = sized("an array's size");
     expect(']', "the size");
     array.packed = accept_word("packed");
     end_line();

@@ -7,6 +7,7 @@
 #include "tiny_compile/tile/row_elements.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "tiny_compile/loops/costly_values.h"
 #include "tiny_compile/loops/kept_values.h"
@@ -52,6 +53,16 @@ Expr RowTile::index(const std::string& name, const Expr& extent) const {
   return Expr::index(unused(program, name), extent);
 }
 
+RowTile row_tile(const Program& program, const Kernel& kernel) {
+  RowTile r{program, kernel};
+  r.tile.kernel = kernel;
+  r.needs = needs_of(kernel);
+  r.defined.resize(kernel.scalars.size());
+  r.ids.resize(kernel.scalars.size());
+  std::iota(r.ids.begin(), r.ids.end(), 0);
+  return r;
+}
+
 Expr own_place(const RowTile& r, const Expr& number) {
   return r.lanes ? number * r.lanes->most + r.lanes->lane : number;
 }
@@ -69,7 +80,7 @@ int scratch(RowTile& r, const std::string& name, DType dtype, int64_t size) {
     return r.arrays[name] = add_array(
                r.tile, {name, dtype, size, r.is_alone() ? Space::Register : Space::L1});
   Array& array = r.tile.arrays[known->second];
-  array.size = std::max(array.size, size);
+  array.size = std::max(array.size.constant(), size);
   return known->second;
 }
 

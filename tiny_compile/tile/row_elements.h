@@ -42,6 +42,9 @@ struct RowTile {
   bool is_alone() const { return tile.alone; }
 };
 
+// Of a kernel whose scalars are the tile's.
+RowTile row_tile(const Program& program, const Kernel& kernel);
+
 // A row's own element of this number, and what each row does with its own: in a loop over the lanes.
 Expr own_place(const RowTile& r, const Expr& number);
 Body for_lanes(const RowTile& r, Body each);

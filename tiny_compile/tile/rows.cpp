@@ -24,7 +24,9 @@
 #include "tiny_compile/tile/row_dots.h"
 #include "tiny_compile/tile/row_reductions.h"
 #include "tiny_compile/tile/row_scans.h"
+#include "tiny_compile/tile/row_sorts.h"
 #include "tiny_compile/tile/row_updates.h"
+#include "tiny_compile/tile/sorts.h"
 #include "tiny_compile/tile/stores.h"
 #include "tiny_compile/tile/vectors.h"
 
@@ -140,6 +142,7 @@ Body row_steps(RowTile& r) {
                  : is_scan(step)                  ? scan_row(r, number)
                  : step.kind == StepKind::Scatter ? update_row(r, number)
                  : step.kind == StepKind::Dot     ? dot_row(r, number)
+                 : step.kind == StepKind::Sort    ? sort_row(r, number)
                                                   : reduce_row(r, number));
     s = end;
   }
@@ -150,15 +153,16 @@ Body row_steps(RowTile& r) {
 void settle_spaces(RowTile& r) {
   int64_t bytes = 0;
   for (const Array& array : r.tile.arrays)
-    if (array.space == Space::L1) bytes += array.size * bytes_of_element(array);
+    if (array.space == Space::L1) bytes += bytes_of(array).constant();
   while (bytes > r.program.machine.l1) {
     Array* largest = nullptr;
     for (Array& array : r.tile.arrays) {
-      if (array.space == Space::L1 && (!largest || array.size > largest->size))
+      if (array.space == Space::L1 &&
+          (!largest || array.size.constant() > largest->size.constant()))
         largest = &array;
     }
     largest->space = Space::L2;
-    bytes -= largest->size * bytes_of_element(*largest);
+    bytes -= bytes_of(*largest).constant();
   }
 }
 
@@ -182,6 +186,21 @@ Body own_row(RowTile& r) {
   return {if_less(number, rows, std::move(each))};
 }
 
+// Of rows that are sorted its element, of one of them.
+Body own_element(RowTile& r) {
+  const Expr rows = row_count(r.kernel), count = inner_count(r.kernel, r.kernel.steps[0]),
+             all = rows * count, point = r.index("point", all), row = r.index("row", rows),
+             at = r.index("at_row", count),
+             number = block_of(r.tile) * (32 * r.tile.warps) + thread_of(r.tile);
+  Body each = {let(point.name(), all, number), let(row.name(), rows, floor_div(point, count)),
+               let(at.name(), count, mod(point, count))};
+  append(each, unpack(r.kernel, row_axes(r.kernel), row, {}));
+  append(each, rank_element(r, at));
+  return {if_less(number, all, std::move(each))};
+}
+
+bool sorts(const Kernel& kernel) { return kernel.steps[0].kind == StepKind::Sort; }
+
 // Who has which rows: a CPU's thread some, one after the other or so many side by side; a GPU's its own.
 struct Turns {
   int64_t lanes = 0;
@@ -201,7 +220,8 @@ RowTile planned(const Program& program, const Kernel& kernel, const Turns& turns
   r.tile.alone = turns.alone;
   if (turns.alone) {
     r.tile.warps = kWarpsAlone;
-    r.tile.grid = ceil_div(row_count(kernel), kWarpsAlone * 32);
+    const Expr each = sorts(kernel) ? inner_count(kernel, kernel.steps[0]) : Expr(1);
+    r.tile.grid = ceil_div(row_count(kernel) * each, kWarpsAlone * 32);
   } else {
     r.tile.units = row_count(kernel);
     r.tile.grain = grain_of(kernel);
@@ -219,8 +239,8 @@ Tile lower_rows(const Program& program, const Kernel& kernel, const Turns& turns
   std::vector<const Step*> steps;
   for (const Step& step : r.kernel.steps) steps.push_back(&step);
   r.tile.body = define_within(r, wanted_by(r, steps), 0, r.defined);
-  append(r.tile.body, turns.alone       ? own_row(r)
-                      : turns.lanes > 0 ? over_strips(r, [&] { return row_steps(r); })
+  append(r.tile.body, turns.alone       ? sorts(kernel) ? own_element(r) : own_row(r)
+                            : turns.lanes > 0 ? over_strips(r, [&] { return row_steps(r); })
                                         : each_of_rows(r));
   if (!turns.alone) settle_spaces(r);
   return numbered(std::move(r.tile), kernel.scalars.size());
@@ -228,30 +248,28 @@ Tile lower_rows(const Program& program, const Kernel& kernel, const Turns& turns
 
 int64_t bytes_of_arrays(const Tile& tile) {
   int64_t bytes = 0;
-  for (const Array& array : tile.arrays) bytes += array.size * bytes_of_element(array);
+  for (const Array& array : tile.arrays) bytes += bytes_of(array).constant();
   return bytes;
 }
 
 }  // namespace
 
 bool has_rows(const Program& program, const Kernel& kernel) {
-  const auto is_lone = [](const Step& step) {
-    return step.kind == StepKind::Sort || step.kind == StepKind::Fold;
-  };
   const Strategy strategy = schedule_of(kernel).strategy;
   if (row_count(kernel).is_constant(0) ||
-      std::any_of(kernel.steps.begin(), kernel.steps.end(), is_lone))
+      std::any_of(kernel.steps.begin(), kernel.steps.end(),
+                  [](const Step& step) { return step.kind == StepKind::Fold; }))
     return false;
   if (program.target == Target::Cpp)
     return strategy == Strategy::Rows || strategy == Strategy::Columns;
   return strategy != Strategy::Layouts && strategy != Strategy::Library &&
-         scatters_by(program, kernel) == ScatterBy::Thread;
+         !has_sort(program, kernel) && scatters_by(program, kernel) == ScatterBy::Thread;
 }
 
 Tile lower_rows(const Program& program, const Kernel& kernel) {
   const Schedule schedule = schedule_of(kernel);
   if (program.target == Target::Cuda) return lower_rows(program, kernel, {0, true});
-  if (schedule.strategy == Strategy::Rows || !shares_places(kernel))
+  if (schedule.strategy == Strategy::Rows || sorts(kernel) || !shares_places(kernel))
     return lower_rows(program, kernel, {});
   for (int64_t lanes = schedule.lanes;; lanes /= 2) {
     Tile tile = lower_rows(program, kernel, {lanes});

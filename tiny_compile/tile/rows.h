@@ -5,8 +5,8 @@
 
 namespace tiny_compile {
 
-// Whether a kernel's tile is made so: its schedule is Strategy::Rows or Columns, and it sorts nothing; on a
-// GPU, where no threads share its rows.
+// Whether a kernel's tile is made so: its schedule is Strategy::Rows or Columns; on a GPU, where no threads share
+// its rows.
 bool has_rows(const Program& program, const Kernel& kernel);
 
 // Of such a kernel. A unit is a row, or neighbouring rows that are columns of memory.

@@ -69,9 +69,9 @@ class Sends {
   void send(const Statement& s, const Threads& threads) {
     const Array& array = tile_.arrays[s.array];
     std::vector<bool>& sent = sent_[s.array];
-    sent.resize(static_cast<size_t>(array.size));
+    sent.resize(static_cast<size_t>(array.size.constant()));
     for (int64_t e : integers_.evaluate(s.index, threads)) {
-      if (e < 0 || e >= array.size)
+      if (e < 0 || e >= array.size.constant())
         why_ = str("sends ", array.name, "[", e, "] of ", array.size, " elements");
       else if (sent[e])
         why_ = str(array.name, "[", e, "] is sent twice");

@@ -38,11 +38,13 @@ class Sizing {
       step.limit = substitute(step.limit, known);
       step.index = substitute(step.index, with_places(known, {step.limit}));
     }
+    for (Array& array : tile_.arrays) array.size = substitute(array.size, values_);
     for (const Expr& one : given(tile_)) known.insert(known.begin(), {one.name(), one});
     named_ = known;
     size(tile_.body, known);
     for (Scalar& scalar : tile_.kernel.scalars) {
-      for (Expr& limit : scalar.limits) limit = substitute(limit, values_);
+      const bool is_lane = scalar.kind == ScalarKind::Element;
+      for (Expr& limit : scalar.limits) limit = substitute(limit, is_lane ? named_ : values_);
       scalar.index = substitute(scalar.index, with_places(named_, scalar.limits));
     }
   }

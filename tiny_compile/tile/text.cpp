@@ -82,8 +82,8 @@ class TilePrinter {
         return str("philox<", s.value.as_integer(), ">(", name(s.operands[0]), ", ",
                    name(s.operands[1]), ")[", s.index, "]");
       case ScalarKind::Element: {
-        const int64_t lane = s.value.as_integer();
-        return at(s.step, s.index) + (lane == 0 ? "" : str(" of lane ^ ", lane));
+        const Expr lane = lane_xor_of(s);
+        return at(s.step, s.index) + (lane.is_constant(0) ? "" : str(" of lane ^ ", lane));
       }
       case ScalarKind::Apply: break;
       default: return name(id);
@@ -106,7 +106,9 @@ class TilePrinter {
 
   void print(const Statement& s) {
     switch (s.kind) {
-      case StatementKind::Let: return line(str(s.name, ": ", s.place, " = ", s.index));
+      case StatementKind::Let:
+        return line(
+            str(s.name, ": ", s.place, " = ", s.value < 0 ? s.index.str() : name(s.value)));
       case StatementKind::Define:
         return line(
             str(name(s.value), " = ", s.array >= 0 ? at(s.array, s.index) : value(s.value)));

@@ -16,7 +16,8 @@ const char* name_of(Space space) {
     case Space::Shared: return "shared";
     case Space::Cluster: return "cluster";
     case Space::L1: return "l1";
-    default: return "l2";
+    case Space::L2: return "l2";
+    default: return "memory";
   }
 }
 
@@ -39,6 +40,12 @@ Statement let(const std::string& name, const Expr& extent, const Expr& value) {
   s.name = name;
   s.index = value;
   s.place = extent;
+  return s;
+}
+
+Statement let_chosen(const std::string& name, const Expr& extent, int value) {
+  Statement s = let(name, extent, 0);
+  s.value = value;
   return s;
 }
 
@@ -154,16 +161,12 @@ Statement if_less(const Expr& index, const Expr& than, Body body) {
   return s;
 }
 
-namespace {
-
-Statement with_body(StatementKind kind, Body body) {
+static Statement with_body(StatementKind kind, Body body) {
   Statement s;
   s.kind = kind;
   s.body = std::move(body);
   return s;
 }
-
-}  // namespace
 
 Statement if_true(int value, Body body) {
   Statement s = with_body(StatementKind::If, std::move(body));
@@ -222,6 +225,8 @@ int64_t bytes_of_element(const Array& array) {
   return static_cast<int64_t>(size_of(array.packed ? array.dtype : compute_type(array.dtype)));
 }
 
+Expr bytes_of(const Array& array) { return array.size * bytes_of_element(array); }
+
 void append(Body& body, Body more) {
   for (Statement& statement : more) body.push_back(std::move(statement));
 }
@@ -231,23 +236,23 @@ int add_array(Tile& tile, Array array) {
   return static_cast<int>(tile.arrays.size()) - 1;
 }
 
-namespace {
-
-int add(Tile& tile, Scalar scalar) {
+static int add(Tile& tile, Scalar scalar) {
   tile.kernel.scalars.push_back(std::move(scalar));
   return static_cast<int>(tile.kernel.scalars.size()) - 1;
 }
 
-}  // namespace
-
-int add_element(Tile& tile, int array, const Expr& index, int lane_xor) {
+int add_element(Tile& tile, int array, const Expr& index, const Expr& lane_xor) {
   Scalar scalar;
   scalar.kind = ScalarKind::Element;
   scalar.dtype = tile.arrays[array].dtype;
   scalar.step = array;
   scalar.index = index;
-  scalar.value = Literal::of_integer(DType::i32, lane_xor);
+  if (!lane_xor.is_constant(0)) scalar.limits = {lane_xor};
   return add(tile, std::move(scalar));
+}
+
+Expr lane_xor_of(const Scalar& element) {
+  return element.limits.empty() ? Expr(0) : element.limits[0];
 }
 
 int add_apply(Tile& tile, Op op, DType dtype, std::vector<int> operands) {

@@ -41,20 +41,22 @@ namespace tiny_compile {
 //   Shared    a block's
 //   Cluster   all blocks' of a cluster: element e stands in block e % cluster at e / cluster
 //   L1, L2    of a CPU's thread: few enough bytes to stay in that cache
-enum class Space : uint8_t { Register, Shared, Cluster, L1, L2 };
+//   Memory    of a CPU's thread, as many as it takes
+enum class Space : uint8_t { Register, Shared, Cluster, L1, L2, Memory };
 
 const char* name_of(Space space);  // as the text has it: "shared"
 
 struct Array {
   std::string name;
   DType dtype = DType::f32;  // its elements are in the compute type of this
-  int64_t size = 1;
+  Expr size = 1;             // in memory what sizes say, else a number
   Space space = Space::Register;
   bool packed = false;  // halves as they lie in memory: of a thread, two to a register
   bool operator==(const Array&) const = default;
 };
 
-//   Let      name = index, known in the statements that follow; in 0 .. place - 1 where it is read
+//   Let      name = index, known in the statements that follow; in 0 .. place - 1 where it is read; or
+//            what the integer scalar `value` is, or else the nearest of 0 .. place - 1
 //   Define   scalar number `value` is computed here; or read from array[index], if one is named
 //   Divisor  the f32 scalar `value` divides many others: what that takes is computed here, once
 //   Set      array[index] = value
@@ -165,6 +167,7 @@ std::vector<Expr> given(const Tile& t);  // all that a tile's integers are made 
 
 // Statements, and what they are made of.
 Statement let(const std::string& name, const Expr& extent, const Expr& value);
+Statement let_chosen(const std::string& name, const Expr& extent, int value);
 Statement define(int scalar);
 Statement define_from(int scalar, int array, const Expr& index);
 Statement divisor(int scalar);
@@ -194,11 +197,14 @@ bool can_be_sent(DType dtype);  // as words of four bytes, or eight
 void append(Body& body, Body more);
 bool contains(const Statement& statement, StatementKind kind);  // it is one, or one is in it
 bool contains_any(const Body& body, StatementKind kind);
-int64_t bytes_of_element(const Array& array);  // in shared memory
+int64_t bytes_of_element(const Array& array);
+Expr bytes_of(const Array& array);
 
 int add_array(Tile& tile, Array array);
-// Each a new scalar: an Element is what the array holds where it is defined.
-int add_element(Tile& tile, int array, const Expr& index, int lane_xor = 0);
+// Each a new scalar: an Element is what the array holds where it is defined, that of the lane whose number
+// differs in the bits of `lane_xor`.
+int add_element(Tile& tile, int array, const Expr& index, const Expr& lane_xor = 0);
+Expr lane_xor_of(const Scalar& element);  // 0: its own
 int add_apply(Tile& tile, Op op, DType dtype, std::vector<int> operands);
 int add_constant(Tile& tile, const Literal& value);
 

@@ -20,6 +20,7 @@
 #include "tiny_compile/tile/products.h"
 #include "tiny_compile/tile/rows.h"
 #include "tiny_compile/tile/scans.h"
+#include "tiny_compile/tile/sorts.h"
 #include "tiny_compile/tile/verify.h"
 
 namespace tiny_compile {
@@ -66,6 +67,7 @@ std::optional<Tile> lowered(const Program& program, const Kernel& kernel, bool i
     return lower_packs(program, kernel, is_shared && is_counted(kernel));
   if (has_product(program, kernel)) return lower_product(program, kernel);
   if (has_scan(program, kernel)) return lower_scan(program, kernel);
+  if (has_sort(program, kernel)) return lower_sort(program, kernel);
   if (has_rows(program, kernel)) return lower_rows(program, kernel);
   return lower_to_tile(program, kernel);
 }
@@ -104,7 +106,8 @@ Scheduled scheduled(const Tiles& tiles, size_t kernel, int sized) {
 bool becomes_tile(const Program& program, const Kernel& kernel) {
   return has_points(program, kernel) || has_rows(program, kernel) ||
          has_packs(program, kernel) || has_product(program, kernel) ||
-         has_scan(program, kernel) || schedule_of(kernel).strategy == Strategy::Layouts;
+         has_scan(program, kernel) || has_sort(program, kernel) ||
+         schedule_of(kernel).strategy == Strategy::Layouts;
 }
 
 bool has_tile(const Tiles& tiles) {

@@ -128,8 +128,8 @@ void Accesses::check_tree(const Statement& s) {
   const Array& array = tile_.arrays[s.array];
   require(array.dtype == DType::f32 || array.dtype == DType::f64, array.name, " is ",
           array.dtype, ": a tree is of f32 or f64");
-  const bool is_whole =
-      array.size % kChunk == 0 || (array.size < kChunk && is_power_of_two(array.size));
+  const int64_t size = array.size.constant();
+  const bool is_whole = size % kChunk == 0 || (size < kChunk && is_power_of_two(size));
   require(is_whole, array.name, " has ", array.size,
           " elements: a tree takes a power of two, or chunks of ", kChunk);
   check_readable(s.index);
@@ -154,12 +154,12 @@ void Accesses::check_update(const Statement& s) {
   check_place(s.buffer, s.index + s.from - 1, -1, 1, never);
   const Array &values = tile_.arrays[s.array], &places = tile_.arrays[s.chosen];
   require(combiner(s.op).has_value(), info(s.op).name, " is no sum of a chunk's");
-  require(places.dtype == DType::i64 && places.size <= kChunk, places.name,
+  require(places.dtype == DType::i64 && places.size.constant() <= kChunk, places.name,
           " does not choose places: i64, ", kChunk, " at most");
   require(values.dtype == program_.buffers[s.buffer].type.dtype && !values.packed, values.name,
           " does not hold what ", program_.buffers[s.buffer].name, " does");
   require(known.is_at_least_zero(s.left) && known.is_at_least_zero(places.size - s.left) &&
-              places.size * s.width <= values.size,
+              places.size.constant() * s.width <= values.size.constant(),
           s.left, " updates of ", s.width, " elements are not all in ", places.name, " and ",
           values.name);
   require(known.is_at_least_zero(s.from - 1) && known.is_at_least_zero(s.width - s.from),
@@ -187,9 +187,12 @@ void Accesses::check_read(const Scalar& s) {
   check_element(s.step, s.index);
   require(s.dtype == tile_.arrays[s.step].dtype, "reads ", tile_.arrays[s.step].name, " as ",
           s.dtype);
-  const int64_t lane = s.value.as_integer();
-  require(lane >= 0 && lane < 32, "lane ^ ", lane, " is no lane");
-  require(lane == 0 || known.all_lanes_come(), "a shuffle where not all lanes of a warp come");
+  if (s.limits.empty()) return;
+  const Expr& lane = s.limits[0];
+  check_readable(lane);
+  require(known.is_within(lane, 32), "lane ^ ", lane, " is no lane");
+  require(!is_on_cpu(tile_) && known.all_lanes_come(),
+          "a shuffle where not all lanes of a warp come");
 }
 
 void Accesses::check_name(const std::string& name) const {

@@ -11,6 +11,7 @@
 #include "tiny_compile/tile/again.h"
 #include "tiny_compile/tile/sent.h"
 #include "tiny_compile/tile/square.h"
+#include "tiny_compile/tile/turns.h"
 #include "tiny_compile/tile/uses.h"
 
 namespace tiny_compile {
@@ -29,22 +30,25 @@ void check_arrays(const Program& program, const Tile& tile) {
   for (const Array& array : tile.arrays) {
     require(is_identifier(array.name) && names.insert(array.name).second, "an array '",
             array.name, "': names are letters, digits and '_', each once");
-    require(array.size >= 1, array.name, " has no elements");
+    const int64_t size = array.size.constant();
+    require(size >= 1, array.name, " has no elements");
     require(!array.packed || (array.space != Space::Cluster && is_half(array.dtype)),
             array.name, " is packed: only halves of a thread or a block are");
     const int64_t blocks = array.space == Space::Cluster ? tile.cluster : 1;
-    require(array.size % blocks == 0, array.name, " has ", array.size, " elements in ", blocks,
-            " blocks");
-    require(is_on_cpu(tile) == (array.space == Space::L1 || array.space == Space::L2),
-            "a CPU's arrays are in L1 or L2, a GPU's not");
+    require(size % blocks == 0, array.name, " has ", size, " elements in ", blocks, " blocks");
+    const bool is_memory = array.space == Space::Memory;
+    require(
+        is_on_cpu(tile) == (array.space == Space::L1 || array.space == Space::L2 || is_memory),
+        "a CPU's arrays are in L1, L2 or memory, a GPU's not");
     require(!tile.alone || array.space == Space::Register, array.name,
             " is shared, by threads that go alone");
+    if (is_memory) continue;
     if (is_on_cpu(tile))
-      (array.space == Space::L1 ? l1 : l2) += array.size * bytes_of_element(array);
+      (array.space == Space::L1 ? l1 : l2) += size * bytes_of_element(array);
     else if (array.space != Space::Register)
-      shared += array.size / blocks * bytes_of_element(array);
+      shared += size / blocks * bytes_of_element(array);
     else
-      require(array.size <= kMostOwnElements, array.name, " has ", array.size,
+      require(size <= kMostOwnElements, array.name, " has ", size,
               " elements, a thread's own at most ", kMostOwnElements);
     require(shared <= machine.block_shared, "a block has ", shared,
             " bytes of shared memory or more, at most ", machine.block_shared);
@@ -218,8 +222,13 @@ class TileVerifier {
   void check_let(const Statement& s) {
     accesses_.check_name(s.name);
     require(s.place.is_constant() && s.place.constant() >= 1, s.name, " is below no number");
-    accesses_.check_readable(s.index);
-    known_.add_let(s.name, s.place, s.index);
+    if (s.value < 0) {
+      accesses_.check_readable(s.index);
+      return known_.add_let(s.name, s.place, s.index);
+    }
+    require_defined(s.value);
+    require(is_integer(scalars_[s.value].dtype), "no integer is $", s.value);
+    known_.add_chosen(s.name, s.place);
   }
 
   // All that a GPU's threads do together is done as often by each.
@@ -241,11 +250,20 @@ class TileVerifier {
                 !has(StatementKind::UpdateAll),
             "a loop of vectors reduces, streams or adds no array");
     if (s.turned) check_square(s);
+    if (s.vector) check_side_by_side(s);
     accesses_.check_readable(s.from);
     accesses_.check_readable(s.index);
     require(known_.is_at_least_zero(s.from) && known_.is_at_least_zero(s.place - s.index),
             s.name, " from ", s.from, " to ", s.index, " is not always in 0..",
             s.place.constant() - 1);
+  }
+
+  void check_side_by_side(const Statement& s) const {
+    std::vector<bool> known;
+    for (size_t id = 0; id < scalars_.size(); id++)
+      known.push_back(scalars_[id].kind == ScalarKind::Constant || defined_[id] != kNowhere);
+    const std::string why = why_turns_meet(s, known);
+    require(why.empty(), "a loop of vectors ", why);
   }
 
   // A body whose statements may yet name what is not there.

@@ -1,14 +1,16 @@
-// Sorts by blocks and their merges: the interpreter's bits, thread by thread.
-#include "tiny_compile/codegen/cuda_sort.h"
+// Sorts by blocks, their merges, and sorts by a thread each: the interpreter's bits, thread by thread.
+#include "tiny_compile/trace/sorts.h"
 #include "tests/codegen/cuda_threads.h"
 #include "tests/codegen/emit_programs.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/tile/cpp_tiles.h"
 #include "tiny_compile/loops/interpreter.h"
 #include "tiny_compile/loops/sort_rules.h"
 #include "tiny_compile/loops/split_sort.h"
 #include "tiny_compile/runtime/nvrtc.h"
 #include "tiny_compile/schedule/policy.h"
-#include "tiny_compile/trace/sorts.h"
+#include "tiny_compile/tile/interpreter.h"
+#include "tiny_compile/tile/tiles.h"
 
 #include "tests/catch.h"
 
@@ -18,7 +20,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-constexpr const char *kRuns = "tc_sort_words<", *kMerges = "while (low < high)";
+constexpr const char *kRuns = "theirs[", *kMerges = "cuts[";
 
 Out both_ways(In i) { return {argsort(i[0], -1), argsort(i[0], -1, true)}; }
 
@@ -67,7 +69,7 @@ void check_refused(const std::function<void(Program&)>& spoil, const std::string
 
 }  // namespace
 
-TEST_CASE("rows of every type are sorted by a block each", "[codegen][threads][sort]") {
+TEST_CASE("rows of every type are sorted by a block each", "[tile][threads][sort]") {
   manual_seed(1);
   for (DType type : {float32, float64, bfloat16, float16, int8, uint8, int32, int64, uint32,
                      uint64, boolean}) {
@@ -79,39 +81,45 @@ TEST_CASE("rows of every type are sorted by a block each", "[codegen][threads][s
     const std::string text = check(both_lengths, {ties({5, 100}, type), ties({2, 1001}, type)},
                                    "rows rows rows rows");
     CHECK_THAT(text, ContainsSubstring(kRuns) && !ContainsSubstring(kMerges));
-    CHECK_THAT(text, ContainsSubstring(str(size_of(type) == 8   ? "tc_wide_word"
-                                           : size_of(type) == 4 ? "unsigned long long"
-                                                                : "unsigned",
-                                           " words[")));
+    CHECK_THAT(
+        text, ContainsSubstring(
+                  str(size_of(type) == 4 ? "unsigned long long" : "unsigned int", " words[")) ||
+                  ContainsSubstring("long long words_places["));
+    CHECK((text.find("words_places[") != std::string::npos) == (size_of(type) == 8));
     check_compiles(text);
   }
 }
 
 TEST_CASE("rows of any length that registers hold are sorted, several by a block",
-          "[codegen][threads][sort]") {
+          "[tile][threads][sort]") {
   manual_seed(2);
   for (int64_t length : {1, 2, 3, 7, 8, 31, 32, 33, 64, 65, 127, 128, 129, 257, 1000, 2048})
     check_bits(both_ways, {ties({length < 100 ? 131 : 3, length}, float32)});
   check_bits(both_ways, {empty_tensor(float32, {3, 0})});
 }
 
-TEST_CASE("of rows of which the first are wanted no others are kept",
-          "[codegen][threads][sort]") {
+TEST_CASE("of rows of which the first are wanted no others are kept", "[tile][threads][sort]") {
   manual_seed(8);
-  for (const auto& [k, length, calls] : {std::tuple{1, 33, "tc_sort_words<16, 4>"},
-                                         {2, 64, "tc_sort_words<16, 4>"},
-                                         {5, 65, "tc_sort_words<16, 8>"},
-                                         {8, 128, "tc_sort_words<16, 8>"},
-                                         {20, 100, "tc_sort_words<8, 32>"},
-                                         {50, 1000, "tc_sort_words<64, 64>"},
-                                         {100, 1000, "tc_sort_words<64, 128>"},
-                                         {3, 4, "tc_sort_words<1, 4>"}}) {
+  // Of each: by how many bits lanes of a row differ, and how many of its threads have the list that is kept.
+  for (const auto& [k, length, bits, kept] : {std::tuple{1, 33, 4, 1},
+                                              {2, 64, 4, 1},
+                                              {5, 65, 4, 1},
+                                              {8, 128, 4, 1},
+                                              {20, 100, 3, 4},
+                                              {50, 1000, 5, 4},
+                                              {100, 1000, 5, 8},
+                                              {3, 4, 0, 1}}) {
     const Function first = [k = k](In i) {
       const auto [values, places] = topk(i[0], k, 1);
       return Out{values / values.sum({1}, true), places};
     };
     const std::string text = check_bits(first, {ties({9, length}, float32)}).source.text;
-    CHECK_THAT(text, ContainsSubstring(calls));
+    if (bits == 0)
+      CHECK_THAT(text, !ContainsSubstring(kRuns));
+    else
+      CHECK_THAT(text, ContainsSubstring(kRuns) &&
+                           ContainsSubstring(str("; h < ", bits, ";")) &&
+                           ContainsSubstring(str(", ", kept, ");")));
     check_compiles(text);
   }
   check_bits(
@@ -163,7 +171,7 @@ TEST_CASE("a sort keeps the first places of whole rows that fit a block", "[loop
                     ContainsSubstring("keeps places that are not the first of its loop"));
 }
 
-TEST_CASE("longer rows are merged from runs by many blocks", "[codegen][threads][sort]") {
+TEST_CASE("longer rows are merged from runs by many blocks", "[tile][threads][sort]") {
   manual_seed(3);
   for (int64_t length : {2049, 4096, 4097, 9000}) {
     const std::string text = check_bits(both_ways, {ties({2, length}, float32)}).source.text;
@@ -177,7 +185,7 @@ TEST_CASE("longer rows are merged from runs by many blocks", "[codegen][threads]
 }
 
 TEST_CASE("threads sort and merge as many elements as a schedule says",
-          "[codegen][threads][sort]") {
+          "[tile][threads][sort]") {
   manual_seed(9);
   const std::vector<Tensor> inputs = {ties({2, 2500}, float32)};
   const Graph graph = trace(both_ways, inputs, "f").graph;
@@ -194,7 +202,7 @@ TEST_CASE("threads sort and merge as many elements as a schedule says",
   }
 }
 
-TEST_CASE("a row is sorted by threads of any number of elements", "[codegen][threads][sort]") {
+TEST_CASE("a row is sorted by threads of any number of elements", "[tile][threads][sort]") {
   manual_seed(10);
   const Function sorts = [](In i) {
     return Out{argsort(i[0], 1), argsort(i[1], 1, true), topk(i[0], 6, 1).second};
@@ -292,7 +300,7 @@ TEST_CASE("what no threads hold while they sort it is refused", "[loops][sort][r
                     ContainsSubstring("schedule rows each=2: for rows that are sorted"));
 }
 
-TEST_CASE("columns, views and formulas are sorted", "[codegen][threads][sort]") {
+TEST_CASE("columns, views and formulas are sorted", "[tile][threads][sort]") {
   manual_seed(4);
   const Function others = [](In i) {
     return Out{sort(i[0] * 2.0, 0).first, argsort(i[0].t(), 0), topk(flip(i[0], {1}), 3).first,
@@ -306,8 +314,8 @@ TEST_CASE("columns, views and formulas are sorted", "[codegen][threads][sort]") 
       {ties({2500, 2}, float32)});
 }
 
-TEST_CASE("a row that nobody split is sorted by one block where it lies",
-          "[codegen][threads][sort]") {
+TEST_CASE("of a row that nobody split a thread has an element, and counts those before it",
+          "[tile][threads][sort]") {
   manual_seed(5);
   Pipeline unscheduled = default_pipeline();
   std::erase_if(unscheduled, [](const Stage& stage) { return stage.name == "schedule"; });
@@ -315,6 +323,86 @@ TEST_CASE("a row that nobody split is sorted by one block where it lies",
       check_bits(both_ways, {ties({2, 3000}, float32)}, unscheduled).source.text;
   CHECK_THAT(text, !ContainsSubstring(kRuns) && !ContainsSubstring(kMerges));
   check_compiles(text);
+}
+
+namespace {
+
+// A CPU's tile of a sort means what its kernel does, reads back as it prints, and runs.
+void check_on_cpu(const TensorFunction& function, const std::vector<Tensor>& inputs) {
+  const Graph graph = trace(function, inputs, "f").graph;
+  const Tiles tiles = run_pipeline(until(default_pipeline(), "tile"), graph, true).tiles;
+  for (const std::optional<Tile>& tile : tiles.of_kernel) CHECK(tile.has_value());
+  CHECK(parse_tiles(print(tiles)) == tiles);
+  const std::vector<Tensor> wanted = interpret(graph, inputs);
+  CHECK(all_same(interpret(tiles, inputs), wanted));
+  CHECK(all_same(run(tiles, inputs), wanted));
+}
+
+}  // namespace
+
+TEST_CASE("a CPU's rows are ranked, or sorted by digits", "[tile][sort]") {
+  manual_seed(11);
+  for (DType type : {float32, float64, bfloat16, float16, int8, uint8, int32, int64, uint32,
+                     uint64, boolean}) {
+    for (const int64_t length : {1, 7, 64, 300}) {
+      INFO(type << " " << length);
+      check_on_cpu(both_ways, {ties({3, length}, type)});
+    }
+  }
+  for (const int64_t length : {2, 33, 120, 140, 1001, 2049, 9000}) {
+    INFO(length);
+    check_on_cpu(both_ways, {ties({2, length}, float32)});
+    check_on_cpu(both_ways, {randn({2, length})});
+  }
+  check_on_cpu(both_ways, {ties({120000}, float32)});  // in memory
+  check_on_cpu(both_ways, {empty_tensor(float32, {3, 0})});
+  check_on_cpu(both_ways, {full({3, 500}, 2.0)});
+  check_on_cpu(both_ways, {(rand({3, 500}) * 1e15).to(int64)});
+  check_on_cpu(
+      [](In i) {
+        return Out{argsort(i[0].t(), 0), topk(flip(i[0], {1}), 3).second};
+      },
+      {ties({70, 33}, float32)});
+  for (const int64_t k : {1, 5, 64}) {
+    check_on_cpu(
+        [k](In i) {
+          return Out{topk(i[0], k, 1).second, topk(i[1], k, 1).second};
+        },
+        {ties({4, 65}, float32), ties({4, 1500}, bfloat16)});
+  }
+}
+
+TEST_CASE("a CPU sorts runs and rows of any length", "[tile][sort]") {
+  manual_seed(12);
+  for (const int64_t length : {4, 300, 512}) {
+    INFO(length);
+    const std::string sort = str(
+        "sort y[i0*700 + j0] for (j0: 700) = argsort load x[i0*700 + j0] in ", length, "\n");
+    const Program program = parse_program(
+        "program f {\n  input x: f32[3,700]\n  output y: i64[3,700]\n  kernel k rows(i0: 3) "
+        "{\n    " +
+        sort + "  }\n  launch k\n  return y\n}\n");
+    const std::vector<Tensor> inputs = {ties({3, 700}, float32)},
+                              wanted = interpret(program, inputs);
+    const Tiles tiles = lower_to_tiles(program);
+    CHECK(all_same(interpret(tiles, inputs), wanted));
+    CHECK(all_same(run(tiles, inputs), wanted));
+  }
+  const Program any = parse_program(
+      "program f[n: 0..100000] {\n  input x: f32[2,n]\n  output y: i64[2,n]\n"
+      "  kernel k rows(i0: 2) {\n    sort y[i0*n + j0] for (j0: n) = argsort load x[i0*n + "
+      "j0]\n  }\n"
+      "  launch k\n  return y\n}\n");
+  const Tiles tiles = lower_to_tiles(any);
+  CHECK_THAT(print(tiles), ContainsSubstring("memory words: u64[n]"));
+  CHECK(parse_tiles(print(tiles)) == tiles);
+  const Source source = emit(tiles);
+  for (const int64_t n : {0, 1, 5, 1000, 30000}) {
+    INFO(n);
+    const std::vector<Tensor> inputs = {ties({2, n}, float32)};
+    CHECK(all_same(interpret(tiles, inputs), interpret(any, inputs)));
+    CHECK(all_same(run(tiles, source, inputs), interpret(any, inputs)));
+  }
 }
 
 TEST_CASE("a merge is verified to merge the same sort in runs half as long", "[loops][sort]") {

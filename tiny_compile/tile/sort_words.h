@@ -1,0 +1,58 @@
+// What is compared while a row is sorted: a key and its place, as words of a tile.
+#pragma once
+
+#include <string>
+
+#include "tiny_compile/tile/tile.h"
+
+namespace tiny_compile {
+
+// Scalars: a word, or where it has no room for the place, the key and the place beside it, an i64.
+struct SortWord {
+  int key = -1, place = -1;
+};
+
+// Arrays of these.
+struct SortWordArray {
+  int keys = -1, places = -1;
+};
+
+// Words of integers, of which the lesser stands first; no two of a row are equal. What a function computes is
+// defined at the end of its `body`.
+class SortWords {
+ public:
+  // Of keys of `dtype` whose places are below `count`; the greatest first, if `down`.
+  SortWords(Tile& tile, DType dtype, bool down, int64_t count);
+
+  DType type() const { return type_; }  // u32 or u64
+  bool is_wide() const { return shift_ == 0; }
+  int key_bits() const { return key_bits_; }
+  int shift() const { return shift_; }  // of the key in the word
+
+  SortWord of(Body& body, int key, int place) const;  // `place`: an i64
+  SortWord behind_all(Body& body, int place) const;   // of no element; it comes last
+  int place(Body& body, const SortWord& word) const;  // an i64
+  int is_before(Body& body, const SortWord& a, const SortWord& b) const;
+  SortWord either(Body& body, int which, const SortWord& a, const SortWord& b) const;
+
+  SortWordArray array(const std::string& name, const Expr& size, Space space) const;
+  SortWord read(Body& body, const SortWordArray& from, const Expr& index,
+                const Expr& lane_xor = 0) const;
+  void put(Body& body, const SortWordArray& to, const Expr& index, const SortWord& word) const;
+
+  int make(Body& body, Op op, DType dtype, std::vector<int> operands) const;
+  int number(DType dtype, int64_t value) const;
+
+ private:
+  int ordered(Body& body, int key) const;
+  int ordered_float(Body& body, int key) const;
+
+  Tile& tile_;
+  const DType dtype_;
+  const bool down_;
+  DType type_ = DType::u64;
+  int dropped_ = 0;  // low bits of a key that are 0 in all of its type
+  int key_bits_ = 64, shift_ = 0;
+};
+
+}  // namespace tiny_compile
