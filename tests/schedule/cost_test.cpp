@@ -203,3 +203,24 @@ TEST_CASE("the policy's scan costs little more than the cheapest by the model", 
     }
   }
 }
+
+TEST_CASE("a sort costs about what was measured", "[cost]") {
+  for (const auto& [type, shape,
+                    milliseconds] :  // H200, by the elements a thread that were best
+       {std::tuple{"f32", "5000,2048", .1955},
+        {"f32", "50000,100", .0619},
+        {"f32", "1000,1001", .0271},
+        {"bf16", "5000,2048", .0883},
+        {"i64", "5000,512", .0796},
+        {"f32", "1,512", .0078}}) {
+    const std::string whole = str("[", shape, "]");
+    const Program program =
+        as_scheduled(str("graph f(%0 x: ", type, whole, ") {\n  %1: i64", whole,
+                         " = argsort %0 {axis=1}\n  return %1\n}\n"));
+    const Estimate e = estimate(program, program.kernels[0]);
+    INFO(type << whole << ": " << str(e));
+    CHECK(e.total() < 1.5e3 * milliseconds);
+    CHECK(e.total() > 0.7e3 * milliseconds);
+    CHECK(ranked(program, program.kernels[0])[0].schedule == *program.kernels[0].schedule);
+  }
+}

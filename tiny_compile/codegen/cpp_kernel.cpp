@@ -171,14 +171,6 @@ void KernelText::define(const std::vector<int>& ids, const LoopScope& scope,
   }
 }
 
-std::vector<bool> KernelText::define_constants() {
-  std::vector<const Step*> steps;
-  for (const Step& step : kernel.steps) steps.push_back(&step);
-  std::vector<bool> defined(kernel.scalars.size());
-  define(needed(steps), {0, false}, defined);
-  return defined;
-}
-
 std::vector<int> KernelText::needed(const std::vector<const Step*>& steps) const {
   std::vector<bool> wanted(kernel.scalars.size());
   for (const Step* step : steps) {

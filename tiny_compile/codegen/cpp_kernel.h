@@ -72,7 +72,6 @@ class KernelText {
   void define(const std::vector<int>& ids, const LoopScope& scope, std::vector<bool>& defined);
   // What is written behind a scalar's definition, where it holds as long: nothing unless changed.
   std::function<void(int scalar)> behind_definition = [](int) {};
-  std::vector<bool> define_constants();  // of all steps; what is defined now
   // The scalars that steps evaluate, operands first.
   std::vector<int> needed(const std::vector<const Step*>& steps) const;
   LoopScope needs(int scalar) const { return needs_[scalar]; }

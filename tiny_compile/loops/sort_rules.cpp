@@ -6,12 +6,26 @@
 //                   from load p[i0*9000 + j0] }
 #include "tiny_compile/loops/sort_rules.h"
 
+#include <algorithm>
+
+#include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/narrow.h"
 #include "tiny_compile/loops/scan_rules.h"
 #include "tiny_compile/loops/split_sort.h"
 
 namespace tiny_compile {
 namespace {
+
+constexpr int kThreads = 128;  // of a block that sorts several rows
+constexpr int kMerging =
+    512;  // of one that merges, an element or two each; of more half as many
+constexpr int kFew = 2;
+
+int log2_of(int64_t power) {
+  int log = 0;
+  while (int64_t{1} << log < power) log++;
+  return log;
+}
 
 bool is_sort_alone(const Kernel& kernel) {
   return kernel.steps.size() == 1 && kernel.steps[0].kind == StepKind::Sort;
@@ -88,6 +102,28 @@ Expr sorted_run(const Kernel& kernel, const Step& step) {
   const Expr count = inner_count(kernel, step);
   return step.limit.is_constant(0) ? count : min(step.limit, count);
 }
+
+WordBits word_bits(DType key, int64_t count) {
+  WordBits bits;
+  // f16 in a float's bits: the sign, 8 bits of exponent and 10 more.
+  bits.dropped = key == DType::f16 ? 13 : key == DType::bf16 ? 16 : 0;
+  const int own = bits.dropped > 0 ? 32 - bits.dropped : static_cast<int>(8 * size_of(key)),
+            beside = own < 16 ? 16 : 32 - own;
+  if (own < 32 && count <= int64_t{1} << beside) return {bits.dropped, own, beside, 1};
+  if (own <= 32 && count <= int64_t{1} << 32) return {bits.dropped, own, 32, 2};
+  return bits;
+}
+
+SortShape::SortShape(int64_t count, int64_t wanted, int each)
+    : own(std::min(each, static_cast<int>(power_of_two_from(count)))),
+      threads(static_cast<int>(power_of_two_from(count)) / own),
+      rows(is_in_warp() ? kThreads / threads : 1),
+      kept(std::max(static_cast<int>(power_of_two_from(wanted)), own)) {}
+
+int SortShape::bits() const { return log2_of(threads); }
+int SortShape::list_bits() const { return log2_of(std::max(kept / own, 1)); }
+
+int merging_threads(int each) { return each > kFew ? kMerging / 2 : kMerging; }
 
 int most_sorted(const Kernel& kernel, const Step& step) {
   if (step.other >= 0) return 4;

@@ -24,6 +24,31 @@ int64_t first_places(const Kernel& kernel, const Step& step);
 // How many elements of a row are sorted apart: `limit`, or all.
 Expr sorted_run(const Kernel& kernel, const Step& step);
 
+// How a key and its place are one word, a place's bits below the key's: of f16 and bf16 the bits of an f32, but those
+// that are 0 in all of them. Keys of 64 bits, and rows of more places than 32 bits count, have the place beside them.
+struct WordBits {
+  int dropped = 0, key = 64, place = 0;
+  int words = 4;  // of 32 bits
+};
+WordBits word_bits(DType key, int64_t count);
+
+// Who has which elements while threads of a GPU sort a row of `count`, of which the first `wanted` are kept: `threads`
+// hold `own` words each: `each`, or all of a shorter row.
+struct SortShape {
+  SortShape(int64_t count, int64_t wanted, int each);
+
+  int own, threads, rows;  // rows of a block
+  int kept;                // words of a sorted list that are not dropped: a power of two
+  int padded() const { return own * threads; }
+  bool is_in_warp() const { return threads <= 32; }
+  // Of a thread's number: its bits, and those that tell a list's threads apart.
+  int bits() const;
+  int list_bits() const;
+};
+
+// How many threads of a GPU merge where each has so many elements of a tile.
+int merging_threads(int each);
+
 // The most elements that a thread of a GPU sorts, or merges (Schedule::each): its registers and a block's shared
 // memory hold their words.
 int most_sorted(const Kernel& kernel, const Step& step);

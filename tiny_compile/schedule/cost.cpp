@@ -32,6 +32,7 @@
 #include "tiny_compile/schedule/product_tiles.h"
 #include "tiny_compile/schedule/rates.h"
 #include "tiny_compile/schedule/scanned_rows.h"
+#include "tiny_compile/schedule/sorted_rows.h"
 
 namespace tiny_compile {
 namespace {
@@ -335,6 +336,11 @@ Estimate estimate(const Program& program, const Kernel& kernel) {
     const ScanTimes times = scan_times(program, own);
     e.bytes = times.bytes * 1e6;
     e.latency = std::max(0.0, times.waits - times.bytes) * 1e6;
+  }
+  if (const auto time = time_of_sort(program, own)) {
+    e.arithmetic = *time * 1e6;
+    e.waste = e.latency = 0;
+    if (program.target == Target::Cuda) e.bytes = moved / rates.bytes * 1e6;
   }
   if (own.schedule->strategy == Strategy::Tiles && program.target == Target::Cuda) {
     const TileTimes times = tile_times(program, own);

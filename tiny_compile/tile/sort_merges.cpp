@@ -18,9 +18,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int kMerging =
-    512;  // threads of a block that merges an element or two each; of more half as many
-constexpr int kFew = 2;
 constexpr int64_t kLanes = 32;
 
 // What is known while a merge is written. Numbers of places are data: what a function computes is defined at the end
@@ -200,7 +197,7 @@ Body place_words(const Merge& m) {
 
 Merge planned(RowTile& r, const SortedRow& row) {
   const int own = schedule_of(r.kernel).each;
-  const int64_t threads = own > kFew ? kMerging / 2 : kMerging, count = row.count.constant();
+  const int64_t threads = merging_threads(own), count = row.count.constant();
   Merge m{r,
           row,
           row.step,

@@ -22,13 +22,7 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int kLanes = 32, kThreads = 128;  // of a warp; of a block of several rows
-
-int log2_of(int64_t power) {
-  int log = 0;
-  while (int64_t{1} << log < power) log++;
-  return log;
-}
+constexpr int kLanes = 32;
 
 // Puts words of threads in order, those of each row by themselves.
 class Network {
@@ -58,9 +52,7 @@ class Network {
   // Few enough words that all steps of a warp may be written one after the other.
   bool is_short() const { return shape_.own <= 4; }
 
-  int lists() const {
-    return log2_of(std::max(shape_.kept / shape_.own, 1));
-  }  // threads of one
+  int lists() const { return shape_.list_bits(); }
 
   int make(Body& body, Op op, std::vector<int> operands) const {
     return words_.make(body, op, DType::i32, std::move(operands));
@@ -191,7 +183,7 @@ class Network {
   }
 
   Body by_lanes() const {
-    const int logs = log2_of(std::min(shape_.threads, kLanes));
+    const int logs = std::min(shape_.bits(), kFar);
     if (logs == 0) return {};
     const Expr h = Expr::index("h", logs);
     Body body;
@@ -205,7 +197,7 @@ class Network {
 
   Body by_warps() const {
     if (shape_.is_in_warp()) return {};
-    const int logs = log2_of(shape_.threads) - kFar;
+    const int logs = shape_.bits() - kFar;
     const Expr h = Expr::index("h", logs), log = h + kFar;
     Body body;
     const Merge m = merge(body, log);
@@ -226,12 +218,6 @@ class Network {
 };
 
 }  // namespace
-
-SortShape::SortShape(int64_t count, int64_t wanted, int each)
-    : own(std::min(each, static_cast<int>(power_of_two_from(count)))),
-      threads(static_cast<int>(power_of_two_from(count)) / own),
-      rows(is_in_warp() ? kThreads / threads : 1),
-      kept(std::max(static_cast<int>(power_of_two_from(wanted)), own)) {}
 
 Body sort_words(Tile& tile, const SortWords& words, const SortShape& shape, const Expr& thread,
                 const SortWordArray& all) {

@@ -12,19 +12,11 @@
 namespace tiny_compile {
 
 SortWords::SortWords(Tile& tile, DType dtype, bool down, int64_t count)
-    : tile_(tile), dtype_(dtype), down_(down) {
-  // f16 in a float's bits: the sign, 8 bits of exponent and 10 more.
-  dropped_ = dtype == DType::f16 ? 13 : dtype == DType::bf16 ? 16 : 0;
-  key_bits_ = dropped_ > 0 ? 32 - dropped_ : static_cast<int>(8 * size_of(dtype));
-  const int beside = key_bits_ < 16 ? 16 : 32 - key_bits_;  // of a place, in 32 bits
-  if (key_bits_ < 32 && count <= int64_t{1} << beside) {
-    type_ = DType::u32;
-    shift_ = beside;
-  } else if (key_bits_ <= 32 && count <= int64_t{1} << 32) {
-    shift_ = 32;
-  }
-  if (is_wide() && key_bits_ < 64) key_bits_ = 64;  // a row of more places than 32 bits count
-}
+    : tile_(tile),
+      dtype_(dtype),
+      down_(down),
+      bits_(word_bits(dtype, count)),
+      type_(bits_.words == 1 ? DType::u32 : DType::u64) {}
 
 int SortWords::make(Body& body, Op op, DType dtype, std::vector<int> operands) const {
   return computed(tile_, body, op, dtype, std::move(operands));
@@ -82,11 +74,11 @@ SortWord SortWords::of(Body& body, int key, int place) const {
   int bits = ordered(body, key);
   DType type = size_of(dtype_) == 8 ? DType::u64 : DType::u32;
   if (down_) bits = make(body, Op::bitwise_not, type, {bits});
-  if (!is_wide() && dropped_ > 0)
-    bits = make(body, Op::shift_right, type, {bits, number(type, dropped_)});
+  if (!is_wide() && bits_.dropped > 0)
+    bits = make(body, Op::shift_right, type, {bits, number(type, bits_.dropped)});
   if (type != type_) bits = make(body, Op::cast, type_, {bits});
   if (is_wide()) return {bits, place};
-  const int high = make(body, Op::shift_left, type_, {bits, number(type_, shift_)}),
+  const int high = make(body, Op::shift_left, type_, {bits, number(type_, bits_.place)}),
             low = make(body, Op::cast, type_, {place});
   return {make(body, Op::bitwise_or, type_, {high, low})};
 }
@@ -94,14 +86,14 @@ SortWord SortWords::of(Body& body, int key, int place) const {
 SortWord SortWords::behind_all(Body& body, int place) const {
   if (is_wide()) return {number(type_, -1), place};
   const int low = make(body, Op::cast, type_, {place});
-  const auto all = static_cast<int64_t>(~uint64_t{0} << shift_);
+  const auto all = static_cast<int64_t>(~uint64_t{0} << bits_.place);
   return {make(body, Op::bitwise_or, type_, {number(type_, all), low})};
 }
 
 int SortWords::place(Body& body, const SortWord& word) const {
   if (is_wide()) return word.place;
-  const int64_t mask = (int64_t{1} << shift_) - 1;
-  const int low = shift_ == 32
+  const int64_t mask = (int64_t{1} << bits_.place) - 1;
+  const int low = bits_.place == 32
                       ? make(body, Op::cast, DType::u32, {word.key})
                       : make(body, Op::bitwise_and, type_, {word.key, number(type_, mask)});
   return make(body, Op::cast, DType::i64, {low});

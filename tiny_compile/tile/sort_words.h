@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "tiny_compile/loops/sort_rules.h"
 #include "tiny_compile/tile/tile.h"
 
 namespace tiny_compile {
@@ -25,9 +26,9 @@ class SortWords {
   SortWords(Tile& tile, DType dtype, bool down, int64_t count);
 
   DType type() const { return type_; }  // u32 or u64
-  bool is_wide() const { return shift_ == 0; }
-  int key_bits() const { return key_bits_; }
-  int shift() const { return shift_; }  // of the key in the word
+  bool is_wide() const { return bits_.place == 0; }
+  int key_bits() const { return bits_.key; }
+  int shift() const { return bits_.place; }  // of the key in the word
 
   SortWord of(Body& body, int key, int place) const;  // `place`: an i64
   SortWord behind_all(Body& body, int place) const;   // of no element; it comes last
@@ -50,9 +51,8 @@ class SortWords {
   Tile& tile_;
   const DType dtype_;
   const bool down_;
-  DType type_ = DType::u64;
-  int dropped_ = 0;  // low bits of a key that are 0 in all of its type
-  int key_bits_ = 64, shift_ = 0;
+  const WordBits bits_;
+  const DType type_;
 };
 
 }  // namespace tiny_compile
