@@ -172,7 +172,8 @@ TEST_CASE("an integer that may be more than its name says shows nothing", "[tile
       "    store y[i0*50 + j0] for (j0: 50) = exp(load x[i0*50 + j0])\n    schedule rows\n"
       "  }\n  launch k\n  return y\n}\n")));
   const std::string load = "$0 = load x[i0*50 + j0]";
-  for (const std::string given : {"max(i0*100, j0*50)", "max(i0, j0)", "min(i0*9 + 1, j0 + 9)"})
+  for (const std::string given :
+       {"max(i0*100, j0*50)", "max(i0, j0)", "max(i0*100000 - 50, 0)", "min(i0*9 + 1, j0 + 9)"})
     check_refused(text, load, "q: 8 = " + given + "\n$0 = load x[i0*40 + q]",
                   "here, and is to be below 8");
   check_refused(text, load, "q: 8 = max(i0, j0)\n$0 = load x[i0*50 + 2*j0]",

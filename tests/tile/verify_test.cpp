@@ -187,11 +187,23 @@ TEST_CASE("a cluster starts once and together, and sends words", "[tile][verify]
              ContainsSubstring("waits for w in a loop"));
   CHECK_THAT(error(start + "  if block < 3 {\n" + send + "  }\n  await w\n"),
              ContainsSubstring("not the same in all clusters"));
+  const std::string data = start + "  $8 = index[lane]\n  $9 = lt($8, i64 3)\n  k: 64 = $8\n";
+  for (const std::string& sends :
+       {std::string("  send w[(k + lane*2 + rank)%64] = $0\n"),
+        "  if k < 1 {\n" + send + "  }\n", "  if $9 {\n  }\n  else {\n" + send + "  }\n"})
+    CHECK_THAT(error(data + sends + "  await w\n"),
+               ContainsSubstring("not the same in all clusters"));
 }
 
 TEST_CASE("all lanes come to a tile's shuffles, all threads to its barriers",
           "[tile][verify]") {
   check_refused("  $9 = t[0] of lane ^ 32\n", "lane ^ 32 is no lane");
+  const Tiles named = parse_tiles(
+      str(kProgram, "\ntile k grid 16 block 2 warps {\n  array t: f32[1]\n",
+          "  i: 1024 = block*64 + thread\n  i0: 1000 = min(i, 999)\n  $0 = load x[i0]\n  t[0] "
+          "= $0\n",
+          "  $9 = t[0] of lane ^ (warp*7)\n  if i < 1000 {\n    store y[i0] = $9\n  }\n}\n"));
+  CHECK_THAT(emit(named).text, ContainsSubstring("warp = threadIdx.x / 32"));
   check_refused("  k: 64 = warp*32 + lane\n  $9 = t[0] of lane ^ k\n", "lane ^ k is no lane");
   check_refused("  if lane < 16 {\n    $9 = t[0] of lane ^ 16\n  }\n",
                 "a shuffle where not all lanes of a warp come");
@@ -264,6 +276,8 @@ TEST_CASE("a tile's integers may be what data is", "[tile][verify]") {
   check_refused("  t[0] = f32 1.0\n  $9 = t[0]\n  k: 8 = $9\n", "no integer is $");
   check_refused("  $9 = index[lane]\n  k: 8 = $9\n  s[k + 57] = f32 1.0\n",
                 "leaves the array's 64 elements");
+  check_refused(number + "  shortcut {\n    m: 8 = $9\n    s[m] = f32 1.0\n  }\n",
+                "a shortcut is done again: it chooses no places by data");
   check_refused(number + "  t[k] = f32 1.0\n", "named by unrolled loops alone");
   check_refused(number + "  if k < 4 {\n    $10 = t[0] of lane ^ 1\n  }\n",
                 "a shuffle where not all lanes of a warp come");

@@ -45,7 +45,11 @@ bool fits_int(const Body& body) {
 // Whether statements count with an integer of this name.
 bool name_it(const Body& body, const std::vector<Scalar>& scalars, const Symbol& name) {
   return std::any_of(body.begin(), body.end(), [&](const Statement& s) {
-    const bool by_value = s.value >= 0 && depends_on(scalars[s.value].index, name);
+    const auto is_named = [&](const Expr& index) { return depends_on(index, name); };
+    const bool by_value =
+        s.value >= 0 &&
+        (is_named(scalars[s.value].index) ||
+         std::any_of(scalars[s.value].limits.begin(), scalars[s.value].limits.end(), is_named));
     return by_value || depends_on(s.index, name) || depends_on(s.place, name) ||
            depends_on(s.left, name) || depends_on(s.from, name) ||
            name_it(s.body, scalars, name);

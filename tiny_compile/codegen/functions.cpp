@@ -32,7 +32,7 @@ std::string also(const std::vector<std::string>& users) {
 }  // namespace
 
 void fail_without_tile(const Kernel& kernel) {
-  fail("kernel ", kernel.name, " folds rows, which only a GPU's layouts do, not schedule ",
+  fail("kernel ", kernel.name, " comes without its tile, and nothing else writes schedule ",
        name_of(schedule_of(kernel).strategy));
 }
 

@@ -63,7 +63,7 @@ class Functions {
 std::vector<std::string> units_of(const std::vector<std::string>& functions);
 std::string joined_units(const std::vector<std::string>& units);
 
-// Of a kernel that comes without its tile, and is of no family that has none: folded rows on a CPU.
+// Of a kernel that comes without its tile, and is of no family that has none.
 [[noreturn]] void fail_without_tile(const Kernel& kernel);
 
 // "k_exp_1": the kernel's name as an identifier.

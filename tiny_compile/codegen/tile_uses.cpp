@@ -19,7 +19,7 @@ void count(const Body& body, const std::vector<Scalar>& scalars, TileUses& all,
       if (s.array >= 0 || own.kind == ScalarKind::Element)
         all.read.insert(s.array >= 0 ? s.array : own.step);
     } else {
-      all.counts[s.value]++;
+      all.counts[s.value] += s.kind == StatementKind::Let ? 2 : 1;  // it is compared first
     }
     if (s.kind == StatementKind::Update) all.counts[s.chosen]++;
     if (s.kind == StatementKind::Load) {

@@ -114,6 +114,14 @@ WordBits word_bits(DType key, int64_t count) {
   return bits;
 }
 
+int64_t most_places(const Kernel& kernel, const Step& step) {
+  const int64_t count = inner_count(kernel, step).bounds().high;
+  const Expr run = sorted_run(kernel, step);
+  if (!run.is_constant() || run.is_constant(0)) return count;
+  const int64_t whole = (ceil_divide(count, run.constant()) - 1) * run.constant();
+  return std::max(count, whole + static_cast<int64_t>(power_of_two_from(run.constant())));
+}
+
 SortShape::SortShape(int64_t count, int64_t wanted, int each)
     : own(std::min(each, static_cast<int>(power_of_two_from(count)))),
       threads(static_cast<int>(power_of_two_from(count)) / own),

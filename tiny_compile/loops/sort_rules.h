@@ -32,6 +32,9 @@ struct WordBits {
 };
 WordBits word_bits(DType key, int64_t count);
 
+// Below what the places of a row's elements are, at most: with those that fill up its last run to a power of two.
+int64_t most_places(const Kernel& kernel, const Step& step);
+
 // Who has which elements while threads of a GPU sort a row of `count`, of which the first `wanted` are kept: `threads`
 // hold `own` words each: `each`, or all of a shorter row.
 struct SortShape {

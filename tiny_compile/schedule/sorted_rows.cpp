@@ -65,7 +65,8 @@ double time_of_runs(const Program& program, const Kernel& kernel) {
                 all = row_count(kernel).constant() * ceil_divide(count, run);
   const SortShape shape(run, first, kernel.schedule->each);
   const Meetings m = meetings_of(shape);
-  const double words = word_bits(kernel.scalars[step.value].dtype, count).words,
+  const double words =
+                   word_bits(kernel.scalars[step.value].dtype, most_places(kernel, step)).words,
                each = m.lanes * (kByLane * words + 1) + m.warps * (kByWarp * words + 1) +
                       m.own * kOwn * words + kMake,
                warps = as_double(ceil_divide(all, shape.rows)) *
@@ -104,7 +105,8 @@ double time_on_cpu(const Program& program, const Kernel& kernel) {
   const Step& step = kernel.steps[0];
   const int64_t rows = row_count(kernel).constant(),
                 count = inner_count(kernel, step).constant();
-  const double digits = std::ceil(word_bits(kernel.scalars[step.value].dtype, count).key / 8.0);
+  const double digits = std::ceil(
+      word_bits(kernel.scalars[step.value].dtype, most_places(kernel, step)).key / 8.0);
   return as_double(rows * count) * (kWord + kDigit * digits) / kCoreClock /
          as_double(std::clamp<int64_t>(rows, 1, program.machine.cores));
 }

@@ -32,6 +32,8 @@ class Again {
 
   std::string why_not(const Body& body) {
     for (const Statement& s : body) {
+      if (s.kind == StatementKind::Let && s.value >= 0 && !once_)
+        return "chooses no places by data";
       if (is_done_once(s.kind)) return "stores nothing, waits for nobody and has none in it";
       const std::string why =
           s.kind == StatementKind::Define ? why_not_read(s) : why_not(s.body);

@@ -247,10 +247,11 @@ std::string Known::why_unreadable(const Expr& index, size_t places) {
     if (known->proven) continue;
     const int64_t extent = part.bounds().high + 1;
     const Expr value = alone_ ? known->given : known->value, own = known->value;
-    if (alone_ && has_said(own)) continue;
+    const Expr room = Expr(extent - 1) - own;
+    if (alone_ && has_said(own) && has_said(room)) continue;
     if (!is_within(value, extent))
       return str(part, " may be ", range_of(value).high, " here, and is to be below ", extent);
-    if (alone_) say(own), say(Expr(extent - 1) - own);
+    if (alone_) say(own), say(room);
   }
   return "";
 }

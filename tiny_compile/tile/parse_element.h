@@ -160,7 +160,8 @@ class ElementParser : protected ValueParser {
     expect(':', "the array's name");
     array.dtype = dtype();
     expect('[', "the dtype");
-    array.size = sized("an array's size");
+    const char* const what = "an array's size";
+    array.size = array.space == Space::Memory ? sized(what) : Expr(bounded(1, kMost, what));
     expect(']', "the size");
     array.packed = accept_word("packed");
     end_line();

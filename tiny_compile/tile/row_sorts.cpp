@@ -72,7 +72,11 @@ class RowSort {
     const Expr extent = are_all ? row_.run : Expr(row_.first), at = r_.index("at", extent);
     Body body = {let_chosen(at.name(), extent, rank)};
     const int place = row_.index(body, flat);
-    body.push_back(row_.store_at(from + at, place));
+    // The last run may be shorter, and has no such ranks.
+    const Expr to = r_.index("to", row_.count);
+    if (!row_.step.limit.is_constant(0))
+      body.push_back(let(to.name(), row_.count, min(from + at, row_.count - 1)));
+    body.push_back(row_.store_at(row_.step.limit.is_constant(0) ? from + at : to, place));
     if (are_all) return body;
     Body asked;
     const DType dtype = r_.tile.kernel.scalars[rank].dtype;

@@ -35,7 +35,7 @@ class Sends {
     for (size_t n = 0; n < body.size() && why_.empty(); n++) {
       const Statement& s = body[n];
       if (s.kind == StatementKind::Let) {
-        if (depends_on_block(s.index)) depends_on_block_.push_back(s.name);
+        if (s.value >= 0 || depends_on_block(s.index)) depends_on_block_.push_back(s.name);
         integers_.set(s.name, threads, integers_.evaluate(s.index, threads));
       }
       if (has_sends(s)) run(s, n == 0 ? s : body[n - 1], threads);
@@ -44,7 +44,8 @@ class Sends {
 
   void run(const Statement& s, const Statement& before, const Threads& threads) {
     const Statement& condition = s.kind == StatementKind::Else ? before : s;
-    if (depends_on_block(condition.index) || depends_on_block(condition.place)) {
+    const bool by_data = condition.kind == StatementKind::If && condition.value >= 0;
+    if (by_data || depends_on_block(condition.index) || depends_on_block(condition.place)) {
       why_ = "what is sent is not the same in all clusters";
       return;
     }
@@ -88,7 +89,7 @@ class Sends {
   const Tile& tile_;
   ThreadIntegers integers_;
   std::vector<std::vector<bool>> sent_;        // elements of each array
-  std::vector<std::string> depends_on_block_;  // names
+  std::vector<std::string> depends_on_block_;  // names, or on data
   std::string why_;
 };
 

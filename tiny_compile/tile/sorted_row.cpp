@@ -30,7 +30,7 @@ SortedRow::SortedRow(RowTile& row, const Step& sort)
       run(sorted_run(row.kernel, sort)),
       first(std::min(first_places(row.kernel, sort), run.bounds().high)),
       words(row.tile, row.kernel.scalars[sort.value].dtype, sort.op == Op::argsort_descending,
-            count.bounds().high) {}
+            most_places(row.kernel, sort)) {}
 
 int SortedRow::index(Body& body, const Expr& place) const {
   if (place.is_constant()) return words.number(DType::i64, place.constant());

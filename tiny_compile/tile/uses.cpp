@@ -191,7 +191,7 @@ void Accesses::check_read(const Scalar& s) {
   const Expr& lane = s.limits[0];
   check_readable(lane);
   require(known.is_within(lane, 32), "lane ^ ", lane, " is no lane");
-  require(!is_on_cpu(tile_) && known.all_lanes_come(),
+  require(!goes_alone(tile_) && known.all_lanes_come(),
           "a shuffle where not all lanes of a warp come");
 }
 
