@@ -16,4 +16,7 @@ constexpr int64_t power_of_two_from(int64_t count) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(count)));
 }
 
+// Of a power of two.
+constexpr int log2_of(int64_t power) { return std::countr_zero(static_cast<uint64_t>(power)); }
+
 }  // namespace tiny_compile

@@ -21,12 +21,6 @@ constexpr int kMerging =
     512;  // of one that merges, an element or two each; of more half as many
 constexpr int kFew = 2;
 
-int log2_of(int64_t power) {
-  int log = 0;
-  while (int64_t{1} << log < power) log++;
-  return log;
-}
-
 bool is_sort_alone(const Kernel& kernel) {
   return kernel.steps.size() == 1 && kernel.steps[0].kind == StepKind::Sort;
 }
@@ -65,6 +59,14 @@ std::string why_wrong_firsts(const Program& program, const Kernel& kernel) {
 }
 
 }  // namespace
+
+bool is_sorted_together(const Program& program, const Kernel& kernel) {
+  const Step& step = kernel.steps[0];
+  if (program.target != Target::Cuda || step.kind != StepKind::Sort ||
+      !sizes(program).empty() || row_count(kernel).is_constant(0))
+    return false;
+  return step.other >= 0 || sorted_run(kernel, step).constant() <= kSortedRun;
+}
 
 Kernel essence_of_sort(Kernel kernel) {
   kernel.name.clear();

@@ -7,6 +7,10 @@
 
 namespace tiny_compile {
 
+// Whether threads of a GPU sort a row, or a run of one, together: runs that a block's registers hold, or pairs of runs
+// that are sorted; and sizes are numbers.
+bool is_sorted_together(const Program& program, const Kernel& kernel);
+
 // What is sorted, and whereto, but for the length of the runs and the buffer.
 Kernel essence_of_sort(Kernel kernel);
 

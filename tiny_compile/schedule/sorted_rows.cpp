@@ -14,7 +14,6 @@
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/loops/sort_rules.h"
-#include "tiny_compile/loops/split_sort.h"
 #include "tiny_compile/schedule/rates.h"
 
 namespace tiny_compile {
@@ -44,8 +43,7 @@ struct Meetings {
 
 Meetings meetings_of(const SortShape& shape) {
   constexpr int kBits = 5;  // of a lane
-  int of_own = 0;
-  while (1 << of_own < shape.own) of_own++;
+  const int of_own = log2_of(shape.own);
   Meetings m{0, 0, of_own * (of_own + 1) / 2 + of_own * shape.bits()};
   for (int bit = 0; bit < shape.bits(); bit++) {
     const int list = std::min(bit, shape.list_bits());
@@ -111,26 +109,19 @@ double time_on_cpu(const Program& program, const Kernel& kernel) {
          as_double(std::clamp<int64_t>(rows, 1, program.machine.cores));
 }
 
-bool is_shared(const Kernel& kernel) {
-  const Step& step = kernel.steps[0];
-  return step.other >= 0 || sorted_run(kernel, step).constant() <= kSortedRun;
-}
-
 }  // namespace
 
 std::optional<double> time_of_sort(const Program& program, const Kernel& kernel) {
   if (kernel.steps.empty() || kernel.steps[0].kind != StepKind::Sort) return std::nullopt;
   if (program.target == Target::Cpp) return time_on_cpu(program, kernel);
-  if (!is_shared(kernel)) return time_of_ranks(program, kernel);
+  if (!is_sorted_together(program, kernel)) return time_of_ranks(program, kernel);
   return kernel.steps[0].other >= 0 ? time_of_merges(program, kernel)
                                     : time_of_runs(program, kernel);
 }
 
 int each_sorted(const Program& program, const Kernel& kernel) {
   int best = Schedule{}.each;
-  if (program.target == Target::Cpp || kernel.steps[0].kind != StepKind::Sort ||
-      !sizes(program).empty() || !is_shared(kernel))
-    return best;
+  if (!is_sorted_together(program, kernel)) return best;
   Kernel tried = kernel;
   double least = 0;
   for (const int each : {4, 1, 2, 8, 16}) {

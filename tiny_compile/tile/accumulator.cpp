@@ -74,6 +74,20 @@ int computed(Tile& tile, Body& body, Op op, DType dtype, std::vector<int> operan
   return id;
 }
 
+int as_data(Tile& tile, Body& body, const Expr& value, DType dtype) {
+  if (value.is_constant())
+    return add_constant(tile, Literal::of_integer(dtype, value.constant()));
+  const int id = add_index(tile, value);
+  body.push_back(define(id));
+  return dtype == DType::i64 ? id : computed(tile, body, Op::cast, dtype, {id});
+}
+
+int read_element(Tile& tile, Body& body, int array, const Expr& index, const Expr& lane_xor) {
+  const int id = add_element(tile, array, index, lane_xor);
+  body.push_back(define(id));
+  return id;
+}
+
 int clamped(Tile& tile, Body& body, int value, DType dtype) {
   const double most = dtype == DType::f64 ? 0x1.fffffffffffffp+1023 : double{0x1.fffffep+127f};
   for (const auto& [op, limit] : {std::pair{Op::maximum, -most}, std::pair{Op::minimum, most}})

@@ -26,6 +26,11 @@ Body each(const char* name, int64_t count, const std::function<Body(const Expr&)
 // A new scalar; the others are defined at the end of `body`.
 int add_index(Tile& tile, const Expr& value);
 int computed(Tile& tile, Body& body, Op op, DType dtype, std::vector<int> operands);
+// An integer as data: what is no number is defined; an i64 where no other dtype is asked for.
+int as_data(Tile& tile, Body& body, const Expr& value, DType dtype = DType::i64);
+// The element that an array holds here, of this lane or another.
+int read_element(Tile& tile, Body& body, int array, const Expr& index,
+                 const Expr& lane_xor = 0);
 int clamped(Tile& tile, Body& body, int value, DType dtype);  // to what is finite
 
 // Arrays like those of `all`, for something else.

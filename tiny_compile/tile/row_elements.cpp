@@ -11,6 +11,7 @@
 
 #include "tiny_compile/loops/costly_values.h"
 #include "tiny_compile/loops/kept_values.h"
+#include "tiny_compile/tile/accumulator.h"
 #include "tiny_compile/tile/stores.h"
 
 namespace tiny_compile {
@@ -85,9 +86,7 @@ int scratch(RowTile& r, const std::string& name, DType dtype, int64_t size) {
 }
 
 int read_back(RowTile& r, Body& body, int array, const Expr& index) {
-  const int id = add_element(r.tile, array, index);
-  body.push_back(define(id));
-  return id;
+  return read_element(r.tile, body, array, index);
 }
 
 int register_of(const Kernel& kernel, int step) {

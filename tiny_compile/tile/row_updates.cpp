@@ -174,13 +174,8 @@ class RowUpdates {
   // The place of an element with these scalars; where the mask is false -1; the first that is none for all
   // below 0.
   int chosen_place(Body& body, const std::vector<int>& ids) {
-    const auto number = [&](const Expr& value) {
-      if (value.is_constant())
-        return add_constant(r_.tile, Literal::of_integer(DType::i64, value.constant()));
-      return add_index(r_.tile, value);
-    };
+    const auto number = [&](const Expr& value) { return as_data(r_.tile, body, value); };
     const int beyond = number(step_.limit);
-    if (!step_.limit.is_constant()) body.push_back(define(beyond));
     int place = ids[step_.other];
     const int below = computed(r_.tile, body, Op::lt, DType::boolean, {place, number(0)});
     place = computed(r_.tile, body, Op::where, DType::i64, {below, beyond, place});

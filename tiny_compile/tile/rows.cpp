@@ -20,13 +20,13 @@
 #include "tiny_compile/loops/ends_of_rows.h"
 #include "tiny_compile/loops/scan_rules.h"
 #include "tiny_compile/loops/scatter_rules.h"
+#include "tiny_compile/loops/sort_rules.h"
 #include "tiny_compile/tile/columns.h"
 #include "tiny_compile/tile/row_dots.h"
 #include "tiny_compile/tile/row_reductions.h"
 #include "tiny_compile/tile/row_scans.h"
 #include "tiny_compile/tile/row_sorts.h"
 #include "tiny_compile/tile/row_updates.h"
-#include "tiny_compile/tile/sorts.h"
 #include "tiny_compile/tile/stores.h"
 #include "tiny_compile/tile/vectors.h"
 
@@ -263,7 +263,8 @@ bool has_rows(const Program& program, const Kernel& kernel) {
   if (program.target == Target::Cpp)
     return strategy == Strategy::Rows || strategy == Strategy::Columns;
   return strategy != Strategy::Layouts && strategy != Strategy::Library &&
-         !has_sort(program, kernel) && scatters_by(program, kernel) == ScatterBy::Thread;
+         !is_sorted_together(program, kernel) &&
+         scatters_by(program, kernel) == ScatterBy::Thread;
 }
 
 Tile lower_rows(const Program& program, const Kernel& kernel) {

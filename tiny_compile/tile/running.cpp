@@ -59,14 +59,7 @@ Stood Running::chosen(Body& body, int which, const Stood& a, const Stood& b) {
 }
 
 int Running::is_less(Body& body, const Expr& a, const Expr& b) {
-  const auto index = [&](const Expr& value) {
-    if (value.is_constant())
-      return add_constant(tile_, Literal::of_integer(DType::i64, value.constant()));
-    const int id = add_index(tile_, value);
-    body.push_back(define(id));
-    return id;
-  };
-  const int left = index(a), right = index(b);
+  const int left = as_data(tile_, body, a), right = as_data(tile_, body, b);
   return computed(tile_, body, Op::lt, DType::boolean, {left, right});
 }
 

@@ -11,6 +11,7 @@
 #include <functional>
 
 #include "tiny_compile/base/integer.h"
+#include "tiny_compile/tile/accumulator.h"
 #include "tiny_compile/tile/sorted_row.h"
 #include "tiny_compile/tile/sorts.h"
 #include "tiny_compile/tile/vectors.h"
@@ -42,14 +43,11 @@ struct Merge {
   }
   int number(int64_t value) const { return row.words.number(integer, value); }
   int data(Body& body, const Expr& value) const {
-    if (value.is_constant()) return number(value.constant());
-    return make(body, Op::cast, {row.index(body, value)});
+    return as_data(r.tile, body, value, integer);
   }
   int own(const char* name) const { return add_array(r.tile, {name, integer, 1}); }
   int read(Body& body, int array, const Expr& index = 0, const Expr& lane_xor = 0) const {
-    const int id = add_element(r.tile, array, index, lane_xor);
-    body.push_back(define(id));
-    return id;
+    return read_element(r.tile, body, array, index, lane_xor);
   }
 
   // The word that stands at a place of the runs, by its number in the row; under a name of that number.
@@ -157,8 +155,7 @@ Body bring_words(const Merge& m) {
 // before[0] goes up to the first of the room's words below `high` that the word is not behind: by powers of two.
 Statement look_for(const Merge& m, int before, const SortWord& word, int high) {
   const auto most = static_cast<int64_t>(power_of_two_from(m.tile));
-  int64_t steps = 1;
-  while (int64_t{1} << (steps - 1) < most) steps++;
+  const int64_t steps = log2_of(most) + 1;
   Body body, there;
   const int so_far = m.read(body, before), s = m.data(body, Expr::index("s", steps)),
             power = m.make(body, Op::shift_right, {m.number(most), s}),

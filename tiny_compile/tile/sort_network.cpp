@@ -16,7 +16,6 @@
 
 #include <algorithm>
 
-#include "tiny_compile/base/integer.h"
 #include "tiny_compile/tile/accumulator.h"
 
 namespace tiny_compile {
@@ -59,10 +58,7 @@ class Network {
   }
   int number(int64_t value) const { return words_.number(DType::i32, value); }
   int integer(Body& body, const Expr& value) const {
-    if (value.is_constant()) return number(value.constant());
-    const int id = add_index(tile_, value);
-    body.push_back(define(id));
-    return make(body, Op::cast, {id});
+    return as_data(tile_, body, value, DType::i32);
   }
   Expr named(Body& body, const char* name, int64_t extent, int value) const {
     body.push_back(let_chosen(name, extent, value));

@@ -120,9 +120,7 @@ SortWordArray SortWords::array(const std::string& name, const Expr& size, Space 
 SortWord SortWords::read(Body& body, const SortWordArray& from, const Expr& index,
                          const Expr& lane_xor) const {
   const auto element = [&](int array) {
-    const int id = add_element(tile_, array, index, lane_xor);
-    body.push_back(define(id));
-    return id;
+    return read_element(tile_, body, array, index, lane_xor);
   };
   const int key = element(from.keys);
   return {key, is_wide() ? element(from.places) : -1};

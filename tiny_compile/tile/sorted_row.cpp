@@ -33,10 +33,7 @@ SortedRow::SortedRow(RowTile& row, const Step& sort)
             most_places(row.kernel, sort)) {}
 
 int SortedRow::index(Body& body, const Expr& place) const {
-  if (place.is_constant()) return words.number(DType::i64, place.constant());
-  const int id = add_index(r.tile, place);
-  body.push_back(define(id));
-  return id;
+  return as_data(r.tile, body, place);
 }
 
 int SortedRow::scalar_at(Body& body, const Step& values, const Expr& element,

@@ -13,7 +13,6 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/sort_rules.h"
-#include "tiny_compile/loops/split_sort.h"
 #include "tiny_compile/tile/sort_network.h"
 #include "tiny_compile/tile/sorted_row.h"
 #include "tiny_compile/tile/vectors.h"
@@ -136,14 +135,6 @@ class RunSort {
 };
 
 }  // namespace
-
-bool has_sort(const Program& program, const Kernel& kernel) {
-  const Step& step = kernel.steps[0];
-  if (program.target != Target::Cuda || step.kind != StepKind::Sort ||
-      !sizes(program).empty() || row_count(kernel).is_constant(0))
-    return false;
-  return step.other >= 0 || sorted_run(kernel, step).constant() <= kSortedRun;
-}
 
 Tile lower_sort(const Program& program, const Kernel& kernel) {
   if (kernel.steps[0].other >= 0) return lower_merge(program, kernel);

@@ -5,10 +5,7 @@
 
 namespace tiny_compile {
 
-// Whether a kernel's tile is made so: it sorts on a GPU, runs that a block's registers hold or pairs of runs that
-// are sorted, and its sizes are numbers.
-bool has_sort(const Program& program, const Kernel& kernel);
-
+// Of a kernel that is sorted together (loops/sort_rules.h).
 Tile lower_sort(const Program& program, const Kernel& kernel);
 
 // tile/sort_merges.cpp: pairs of sorted runs.

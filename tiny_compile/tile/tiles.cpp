@@ -12,6 +12,7 @@
 #include "tiny_compile/loops/group_launches.h"
 #include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/loops/sized_schedules.h"
+#include "tiny_compile/loops/sort_rules.h"
 #include "tiny_compile/schedule/policy.h"
 #include "tiny_compile/tile/lower.h"
 #include "tiny_compile/tile/packs.h"
@@ -67,7 +68,7 @@ std::optional<Tile> lowered(const Program& program, const Kernel& kernel, bool i
     return lower_packs(program, kernel, is_shared && is_counted(kernel));
   if (has_product(program, kernel)) return lower_product(program, kernel);
   if (has_scan(program, kernel)) return lower_scan(program, kernel);
-  if (has_sort(program, kernel)) return lower_sort(program, kernel);
+  if (is_sorted_together(program, kernel)) return lower_sort(program, kernel);
   if (has_rows(program, kernel)) return lower_rows(program, kernel);
   return lower_to_tile(program, kernel);
 }
@@ -106,7 +107,7 @@ Scheduled scheduled(const Tiles& tiles, size_t kernel, int sized) {
 bool becomes_tile(const Program& program, const Kernel& kernel) {
   return has_points(program, kernel) || has_rows(program, kernel) ||
          has_packs(program, kernel) || has_product(program, kernel) ||
-         has_scan(program, kernel) || has_sort(program, kernel) ||
+         has_scan(program, kernel) || is_sorted_together(program, kernel) ||
          schedule_of(kernel).strategy == Strategy::Layouts;
 }
 
