@@ -65,7 +65,7 @@ extern "C" void count(void* const* buffers, long long begin, long long end) {
                                  "  launch count\n  return y\n}\n"));
     KernelEntry entry;
     entry.function = "count", entry.buffers = {0}, entry.units = units, entry.grain = grain,
-    entry.own_bytes = 104;
+    entry.own_bytes = 104, entry.zeroed = 64;
     executable_ = std::make_unique<Executable>(program_, Source{whole, {entry}},
                                                build_cpp(whole, default_toolchain()));
   }

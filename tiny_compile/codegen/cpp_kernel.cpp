@@ -27,27 +27,6 @@ bool computes_with_doubles(const Kernel& kernel) {
          std::any_of(kernel.steps.begin(), kernel.steps.end(), is_double);
 }
 
-// Of each half, whether stores of its dtype are all that uses it: they round it.
-std::vector<bool> rounded_by_stores(const Kernel& kernel) {
-  std::vector<bool> later(kernel.scalars.size());
-  const auto set = [&](int id, bool value) {
-    if (id >= 0) later[id] = value;
-  };
-  for (const Step& step : kernel.steps) {
-    if (step.kind == StepKind::Store && is_half(step.dtype))
-      set(step.value, kernel.scalars[step.value].dtype == step.dtype);
-  }
-  for (const Step& step : kernel.steps) {
-    const auto roots = step.roots();
-    for (size_t k = step.kind == StepKind::Store; k < roots.size(); k++) set(roots[k], false);
-  }
-  for (const Scalar& scalar : kernel.scalars) {
-    for (int operand : scalar.operands) set(operand, false);
-    set(scalar.mask, false);
-  }
-  return later;
-}
-
 }  // namespace
 
 void Text::line(const std::string& text) {
@@ -62,19 +41,10 @@ void Text::close(const std::string& suffix) {
   line("}" + suffix);
 }
 
-void Text::paste(const std::string& lines) {
-  for (size_t at = 0, end; at < lines.size(); at = end + 1) {
-    end = lines.find('\n', at);
-    line(lines.substr(at, end - at));
-  }
-}
-
 KernelText::KernelText(const Program& p, const Kernel& k, bool cuda)
     : calls(cuda), scalars(p, k, calls), program(p), kernel(k), sizes(tiny_compile::sizes(p)) {
   CHECK(kernel.axes.size() < 64, "a kernel of ", kernel.axes.size(), " axes");
   calls.doubles = computes_with_doubles(kernel);
-  if (!cuda)
-    scalars.rounds = [later = rounded_by_stores(kernel)](int id) { return !later[id]; };
   const std::vector<uint64_t> loops = loops_that_may_not_turn(kernel);
   for (size_t id = 0; id < kernel.scalars.size(); id++) {
     const Scalar& scalar = kernel.scalars[id];
@@ -124,23 +94,16 @@ std::string KernelText::own() const {
   return str("buffers[", program.buffers.size() + !sizes.empty(), "]");
 }
 
-void KernelText::paste(const KernelText& part) {
-  out.paste(part.out.str());
-  calls.add(part.calls);
-}
-
 void KernelText::declare(const std::string& name, const std::string& value) {
   out.line(str("const ", integer, " ", name, " = ", value, ";"));
 }
 
-void KernelText::unpack(const std::vector<int>& axes, Expr number, const std::string& innermost,
-                        const std::string& type) {
+void KernelText::unpack(const std::vector<int>& axes, Expr number,
+                        const std::string& innermost) {
   for (size_t k = axes.size(); k-- > 0;) {
     const Axis& axis = kernel.axes[axes[k]];
     const bool renamed = k + 1 == axes.size() && !innermost.empty();
-    const std::string value = c_text(k == 0 ? number : mod(number, axis.extent));
-    out.line(str(type.empty() ? "const " + integer : type, " ", renamed ? innermost : axis.name,
-                 " = ", value, ";"));
+    declare(renamed ? innermost : axis.name, k == 0 ? number : mod(number, axis.extent));
     number = floor_div(number, axis.extent);
   }
 }

@@ -16,7 +16,6 @@ class Text {
   void open(const std::string& text);  // "for (...)" -> "for (...) {", deeper from here
   void indent() { depth_++; }          // as open does, whose line is written already
   void close(const std::string& suffix = "");
-  void paste(const std::string& lines);  // of a text that begins at depth 0, at the depth here
   const std::string& str() const { return text_; }
 
  private:
@@ -54,16 +53,13 @@ class KernelText {
   std::string integer = "long long";  // the type of indices
 
   void begin_function(const std::string& function);
-  std::string own() const;             // "buffers[3]": the address of the thread's own memory
-  void paste(const KernelText& part);  // its text, at the depth here
+  std::string own() const;  // "buffers[3]": the address of the thread's own memory
   // const <integer> name = value;
   void declare(const std::string& name, const std::string& value);
   void declare(const std::string& name, const Expr& value) { declare(name, c_text(value)); }
   // Declares axes from an element's flat number, the innermost first: j1 = e % 12; j0 = e / 12;
-  // the innermost by another name, if one is given ("e", where a pack starts); constants, or
-  // variables of a given type.
-  void unpack(const std::vector<int>& axes, Expr number, const std::string& innermost = "",
-              const std::string& type = "");
+  // the innermost by another name, if one is given ("e", where a pack starts).
+  void unpack(const std::vector<int>& axes, Expr number, const std::string& innermost = "");
   void unpack_rows(const std::string& number);  // all rows, from a variable
   void unpack_rows(int count, Expr number);     // the first `count`; none of -1
   void unpack_inner(const Step& step, const std::string& number);

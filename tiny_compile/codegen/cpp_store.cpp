@@ -1,5 +1,5 @@
-// How are results written? As they are; and a block of them (tile/stores.h) past the caches, for an ordinary
-// store first reads the line that it will overwrite, half of the traffic of a copy:
+// How is a block of results (tile/stores.h) written past the caches? An ordinary store first reads the line that it
+// will overwrite, half of the traffic of a copy:
 //
 //   stream y[i0*300 + start] x next - start = block0
 // =>
@@ -7,6 +7,8 @@
 #include "tiny_compile/codegen/cpp_store.h"
 
 #include <utility>
+
+#include "tiny_compile/base/error.h"
 
 namespace tiny_compile {
 namespace {
@@ -47,23 +49,7 @@ static inline void tc_stream_done() {
 }
 )";
 
-std::string stored_value(KernelText& text, const Step& step) {
-  const auto storage = text.scalars.rounds(step.value) ? exact_storage : to_storage;
-  return storage(text.calls, step.dtype, text.scalars.name(step.value));
-}
-
 }  // namespace
-
-std::string place_of(const KernelText& text, const Step& step) {
-  return str(pointer_name(text.program.buffers[step.buffer]), "[",
-             text.scalars.index(step.index, step.other < 0 ? std::vector<int>{}
-                                                           : std::vector<int>{step.other}),
-             "]");
-}
-
-void write_store(KernelText& text, const Step& step) {
-  text.out.line(str(place_of(text, step), " = ", stored_value(text, step), ";"));
-}
 
 std::string store_helpers(const Calls& calls, int64_t vector) {
   if (!calls.has("tc_stream")) return "";

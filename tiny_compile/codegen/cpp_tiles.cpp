@@ -13,15 +13,17 @@
 #include <set>
 
 #include "tiny_compile/base/integer.h"
+#include "tiny_compile/codegen/cpp_tile.h"
 #include "tiny_compile/codegen/cpp_trees.h"
 #include "tiny_compile/codegen/cpp_vectors.h"
 #include "tiny_compile/codegen/updates.h"
+#include "tiny_compile/tile/multiplied.h"
 #include "tiny_compile/tile/square.h"
 
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kLine = 64;  // bytes
+constexpr int64_t kCacheLine = 64;  // bytes
 
 // Which halves nothing but stores of their dtype uses: these round them.
 struct Uses {
@@ -87,11 +89,15 @@ class CppTileWriter {
   }
 
   void write() {
-    for (const Array& array : tile_.arrays) declare(array);
+    for (const bool is_kept : {true, false}) {
+      for (const Array& array : tile_.arrays)
+        if ((array.space == Space::Kept) == is_kept) declare(array);
+      if (is_kept) own_.zeroed = own_.bytes.constant();
+    }
     write(tile_.body);
   }
 
-  Expr own_bytes() const { return own_bytes_; }
+  const OwnBytes& own() const { return own_; }
 
  private:
   static const char* element_type(const Array& array) {
@@ -101,11 +107,11 @@ class CppTileWriter {
   // What lies in memory follows each other there.
   void declare(const Array& array) {
     const std::string type = element_type(array);
-    if (array.space != Space::Memory)
+    if (array.space != Space::Memory && array.space != Space::Kept)
       return out_.line(str("alignas(64) ", type, " ", array.name, "[", array.size, "];"));
     out_.line(str(type, "* const __restrict ", array.name, " = (", type, "*)((char*)",
-                  text_.own(), " + ", c_text(own_bytes_), ");"));
-    own_bytes_ = own_bytes_ + ceil_div(bytes_of(array), kLine) * kLine;
+                  text_.own(), " + ", c_text(own_.bytes), ");"));
+    own_.bytes = own_.bytes + ceil_div(bytes_of(array), kCacheLine) * kCacheLine;
   }
 
   void write(const Body& body) {
@@ -164,6 +170,41 @@ class CppTileWriter {
                   c_text(square.rows), ", ", c_text(square.columns), ");"));
   }
 
+  void write_turned(const Statement& s) {
+    const auto lines = turned_lines(tile_, s);
+    if (!lines) return write_square(*square_of(tile_, s));
+    const TileType type = tile_type(tile_.arrays[lines->array].dtype);
+    out_.line(str(text_.calls("tc_turn_lines_" + type.name), "<", lines->width, ">(",
+                  in_words(type, lines->lines, 0, true), ", ", c_text(lines->steps), ", ",
+                  in_words(type, lines->array, lines->place), ");"));
+  }
+
+  // An element's address, as what is multiplied.
+  std::string in_words(const TileType& type, int array, const Expr& place,
+                       bool is_read = false) const {
+    const std::string start = tile_.arrays[array].name;
+    return str("(", is_read ? "const " : "", type.type, "*)", start,
+               place.is_constant(0) ? "" : " + (" + c_text(place) + ")");
+  }
+
+  void write_product(const Statement& s) {
+    const Multiplied p = *multiplied_of(tile_, s);
+    const TileType type = tile_type(tile_.arrays[p.sums].dtype);
+    const int64_t lanes = text_.program.machine.vector / size_of(tile_.arrays[p.sums].dtype);
+    const std::string left = p.left >= 0
+                                 ? in_words(type, p.left, p.left_place, true)
+                                 : str(pointer_name(text_.program.buffers[p.left_buffer]),
+                                       " + (", c_text(p.left_place), ")");
+    out_.open(str(text_.calls("tc_tile_" + type.name), "<", p.rows, ", ", p.columns / lanes,
+                  ", ", p.lane, ", ", p.step, ">(", left, ", ",
+                  in_words(type, p.right, p.right_place, true), ", ", c_text(p.depth), ", ",
+                  in_words(type, p.sums, p.sums_place), ", [&](long long ", s.name,
+                  ") __attribute__((always_inline))"));
+    if (p.asks.empty()) out_.line(str("(void)", s.name, ";"));
+    write(p.asks);
+    out_.close(");");
+  }
+
   void write_tree(const Statement& s) {
     const Array& a = tile_.arrays[s.array];
     const Expr count = fill_up(s, a);
@@ -182,7 +223,7 @@ class CppTileWriter {
 
   // A line of the caches each.
   void write_ahead(const Statement& s) {
-    const int64_t step = kLine / size_of(text_.program.buffers[s.buffer].type.dtype);
+    const int64_t step = kCacheLine / size_of(text_.program.buffers[s.buffer].type.dtype);
     const Expr count = s.left.is_constant(0) ? Expr(s.width) : s.left;
     out_.open(str("for (", text_.integer, " ahead = 0; ahead < ", c_text(count),
                   "; ahead += ", step, ")"));
@@ -191,7 +232,8 @@ class CppTileWriter {
   }
 
   void write_for(const Statement& s) {
-    if (s.turned) return write_square(*square_of(tile_, s));
+    if (s.turned) return write_turned(s);
+    if (s.multiplied) return write_product(s);
     if (s.vector && s.from.is_constant(0) && s.index.is_constant() && can_repeat(tile_, s))
       return write_in_vectors(text_, s.name, s.index.constant(), [&] { write(s.body); });
     if (s.vector) out_.line("#pragma GCC ivdep");
@@ -232,15 +274,15 @@ class CppTileWriter {
   KernelText& text_;
   Text& out_;
   const Tile& tile_;
-  Expr own_bytes_ = 0;
+  OwnBytes own_;
 };
 
 }  // namespace
 
-Expr write_cpp_tile(KernelText& text, const Tile& tile) {
+OwnBytes write_cpp_tile(KernelText& text, const Tile& tile) {
   CppTileWriter writer(text, tile);
   writer.write();
-  return writer.own_bytes();
+  return writer.own();
 }
 
 }  // namespace tiny_compile

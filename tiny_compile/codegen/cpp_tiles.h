@@ -6,8 +6,13 @@
 
 namespace tiny_compile {
 
-// Writes the tile's arrays and statements; `text` is of its kernel. The bytes of the thread's own memory that
-// its arrays take.
-Expr write_cpp_tile(KernelText& text, const Tile& tile);
+// Bytes of a thread's own memory that a tile's arrays take; the first of them are 0 where a call begins.
+struct OwnBytes {
+  Expr bytes = 0;
+  int64_t zeroed = 0;
+};
+
+// Writes the tile's arrays and statements; `text` is of its kernel.
+OwnBytes write_cpp_tile(KernelText& text, const Tile& tile);
 
 }  // namespace tiny_compile

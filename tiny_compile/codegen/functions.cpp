@@ -55,7 +55,6 @@ KernelEntry Functions::add(const LoneKernel& lone, const Kernel& kernel,
   if (is_new) {
     const std::string function = unused_name(name);
     functions_.push_back({comment_of(kernel), {function}, write(lone, function)});
-    distinct_.kernels.push_back(kernel);
   } else {
     functions_[known->second].users.push_back(name);
   }

@@ -31,9 +31,8 @@ class Functions {
                   int kind, const std::optional<Tile>& tile, const Write& write);
   void add_comment(const std::string& text);  // instead of a function
 
-  std::vector<std::string> texts() const;                // of each, comments before it
-  Calls calls() const;                                   // of all of them
-  const Program& distinct() const { return distinct_; }  // the kernels that were written
+  std::vector<std::string> texts() const;  // of each, comments before it
+  Calls calls() const;                     // of all of them
 
  private:
   struct Function {
@@ -55,7 +54,6 @@ class Functions {
   std::vector<Function> functions_;
   std::unordered_map<Key, size_t, KeyHash> known_;  // which of them
   std::set<std::string> names_;
-  Program distinct_;
 };
 
 // Functions' texts for one compiler each, of about equal lengths; and all of these, each between an #if

@@ -28,7 +28,8 @@ struct KernelEntry {
   Expr units;                // C++
   Expr grain = 1;            // C++: units worth handing to a thread
   int64_t at_once = 1;       // C++: units that a call does together where it has so many
-  Expr own_bytes;            // C++
+  Expr own_bytes;            // C++: of memory that each thread gets
+  int64_t zeroed = 0;        // C++: of them the first, which are 0 where a call begins
   std::vector<Expr> sizes;   // of the Program, that the function is given
   Expr grid = 1;
   int block = 1;

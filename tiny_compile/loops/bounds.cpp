@@ -346,7 +346,8 @@ bool Facts::implied_by_difference(const Expr& goal, int depth) const {
 }
 
 bool Facts::imply_at_least_zero(const Expr& expr) const {
-  return contradict_ || implied_by_difference(expr, facts_.size() > 16 ? 1 : kMostSubtracted);
+  const int depth = facts_.size() > 32 ? 1 : facts_.size() > 16 ? 2 : kMostSubtracted;
+  return contradict_ || implied_by_difference(expr, depth);
 }
 
 }  // namespace tiny_compile

@@ -119,6 +119,7 @@ void add_cuts(const Expr& expr, const std::string& name, std::vector<int64_t>& c
 struct Rewriting {
   DotView view;
   std::vector<Expr> indices;
+  std::string prefix;
 
   void replace(const Substitution& how) {
     for (Scalar& scalar : view.kernel.scalars) {
@@ -130,7 +131,7 @@ struct Rewriting {
 
   int add_axis(const Expr& extent) {
     std::vector<Axis>& axes = view.kernel.axes;
-    axes.push_back({str("v", axes.size()), extent});
+    axes.push_back({str(prefix, axes.size()), extent});
     return static_cast<int>(axes.size()) - 1;
   }
 };
@@ -224,8 +225,8 @@ DotAxes dot_axes(const Kernel& kernel) {
 }
 
 DotView view_for(const Kernel& kernel, const std::vector<std::vector<int>>& lists,
-                 const std::vector<Expr>& indices) {
-  Rewriting work{{kernel, {}}, indices};
+                 const std::vector<Expr>& indices, const std::string& prefix) {
+  Rewriting work{{kernel, {}}, indices, prefix};
   for (const std::vector<int>& list : lists) {
     std::vector<int> parts;
     for (int axis : list) {

@@ -1,6 +1,7 @@
 // Which axes of a dot are batches, rows, columns and depth, whatever their number.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "tiny_compile/loops/program.h"
@@ -31,8 +32,9 @@ struct DotView {
   Kernel kernel;                        // all its indices in the new axes
   std::vector<std::vector<int>> lists;  // as they were given, in the new axes
 };
+// New axes have names that begin so.
 DotView view_for(const Kernel& kernel, const std::vector<std::vector<int>>& lists,
-                 const std::vector<Expr>& indices);
+                 const std::vector<Expr>& indices, const std::string& prefix = "v");
 
 // The scalars that one is made of, itself too.
 std::vector<bool> below(const Kernel& kernel, int scalar);

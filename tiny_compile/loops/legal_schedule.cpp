@@ -15,6 +15,7 @@
 #include "tiny_compile/loops/dot_axes.h"
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/loops/library_matmul.h"
+#include "tiny_compile/loops/panel_shape.h"
 #include "tiny_compile/loops/point_packs.h"
 #include "tiny_compile/loops/scan_shape.h"
 #include "tiny_compile/loops/sort_rules.h"
@@ -221,7 +222,8 @@ std::string why_illegal(const Program& program, const Kernel& kernel) {
   if (!can_be_tiled(program, kernel))
     return "schedule tiles is for a dot of numbers; on cuda of floats, its left factor free of "
            "the last row axis and its right one of the one before";
-  return program.target == Target::Cpp ? "" : why_illegal_tiles(kernel);
+  return program.target == Target::Cpp ? why_illegal_panels(program, kernel)
+                                       : why_illegal_tiles(kernel);
 }
 
 }  // namespace tiny_compile

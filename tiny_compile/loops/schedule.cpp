@@ -24,6 +24,13 @@ std::vector<ScheduleField> fields(const Schedule& s) {
           {"keep", s.keep, d.keep, {s.strategy == Layouts ? Cuda : Cpp}, {Rows, Layouts}},
           {"stream", s.stream, d.stream, {Cpp}, {Pointwise, Rows, Columns}},
           {"grain", s.grain, d.grain, {Cpp}, {Pointwise, Rows, Columns, Tiles}},
+          {"down", s.down, d.down, {Cpp}, {Tiles}},
+          {"across", s.across, d.across, {Cpp}, {Tiles}},
+          {"panels_down", s.panels_down, d.panels_down, {Cpp}, {Tiles}},
+          {"panels_across", s.panels_across, d.panels_across, {Cpp}, {Tiles}},
+          {"depth", s.depth, d.depth, {Cpp}, {Tiles}},
+          {"kept", s.kept, d.kept, {Cpp}, {Tiles}},
+          {"packs_rows", s.packs_rows, d.packs_rows, {Cpp}, {Tiles}},
           {"each", s.each, d.each, {Cuda}, {Tiles, Rows}},
           {"slice", s.slice, d.slice, {Cuda}, {Tiles}},
           {"groups", s.groups, d.groups, {Cuda}, {Rows, Columns}},
@@ -62,6 +69,13 @@ bool set_field(Schedule& s, std::string_view name, int64_t value) {
   if (name == "keep") return s.keep = value != 0, true;
   if (name == "stream") return s.stream = value != 0, true;
   if (name == "grain") return s.grain = value, true;
+  if (name == "down") return s.down = small, true;
+  if (name == "across") return s.across = small, true;
+  if (name == "panels_down") return s.panels_down = small, true;
+  if (name == "panels_across") return s.panels_across = small, true;
+  if (name == "depth") return s.depth = value, true;
+  if (name == "kept") return s.kept = small, true;
+  if (name == "packs_rows") return s.packs_rows = value != 0, true;
   if (name == "each") return s.each = small, true;
   if (name == "slice") return s.slice = small, true;
   if (name == "groups") return s.groups = small, true;

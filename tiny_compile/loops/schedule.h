@@ -35,7 +35,13 @@ struct Schedule {
   int lanes = 64;       // Columns: rows worked on at once
   int unroll = 1;       // Reduce: 8 adds a chunk's eighths straight from memory, 1 by way of L1
   bool stream = false;  // Store: bypass the caches (large outputs that nobody reads soon)
-  int64_t grain = 1;    // rows (Tiles: tiles) a thread takes at least
+  int64_t grain = 1;    // rows (Tiles: blocks) a thread takes at least
+  // Tiles of a CPU (panel_shape.h)
+  int down = 4, across = 16;                // rows and columns whose sums are in registers
+  int panels_down = 16, panels_across = 4;  // such panels of a block
+  int64_t depth = 512;     // steps of the sums before the next panels are packed
+  int kept = 0;            // packed for a thread's next blocks: 1 columns, 2 rows too
+  bool packs_rows = true;  // else they are multiplied from where they lie
   // Tiles of a GPU; its rows that are sorted
   int each = 4;    // rows and columns of a thread; elements that it sorts or merges
   int slice = 16;  // of the products' sums, that shared memory holds at a time

@@ -71,7 +71,7 @@ ThreadArguments::ThreadArguments(const std::vector<void*>& buffers, const Kernel
   }
   for (int thread = 0; thread < threads; thread++) {
     std::byte* const memory = own_->data() + room * thread;
-    std::fill_n(memory, kLine, std::byte{0});
+    std::fill_n(memory, kernel.zeroed, std::byte{0});
     with_own_.insert(with_own_.end(), buffers.begin(), buffers.end());
     with_own_.push_back(memory);
   }

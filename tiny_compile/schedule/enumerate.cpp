@@ -19,6 +19,7 @@
 #include "tiny_compile/loops/scan_shape.h"
 #include "tiny_compile/schedule/deal.h"
 #include "tiny_compile/schedule/outline.h"
+#include "tiny_compile/schedule/panel_tiles.h"
 #include "tiny_compile/schedule/scanned_rows.h"
 
 namespace tiny_compile {
@@ -185,13 +186,37 @@ void add_scans(Legal& legal, const Program& program, const Kernel& kernel) {
   }
 }
 
+// Of a CPU's product: the policy's cut, and those that differ from it in one field.
+void add_panels(Legal& legal, const Program& program, const Kernel& kernel) {
+  if (!can_be_tiled(program, kernel)) return;
+  const Schedule chosen = panel_tiles(program, kernel);
+  legal.add(chosen);
+  const auto vary = [&](const char* field, const std::vector<int64_t>& values) {
+    for (const int64_t value : values) {
+      Schedule other = chosen;
+      set_field(other, field, value);
+      if (other != chosen) legal.add(other);
+    }
+  };
+  vary("down", {12, 8, 6, 4});
+  vary("across", {8, 16, 32, 64});
+  vary("panels_down", {2 * chosen.panels_down, ceil_divide(chosen.panels_down, 2)});
+  vary("panels_across", {2 * chosen.panels_across, ceil_divide(chosen.panels_across, 2)});
+  vary("depth", {2 * chosen.depth, ceil_divide(chosen.depth, 2)});
+  vary("kept", {2, 1, 0});
+  vary("packs_rows", {0, 1});
+}
+
 }  // namespace
 
 std::vector<Schedule> enumerate(const Program& program, const Kernel& kernel, size_t most) {
   if (has_symbolic_sizes(kernel)) return {};
   Legal legal(program, kernel, most);
-  for (const Strategy strategy : {Strategy::Library, Strategy::Tiles})
-    add_fields(legal, program, kernel, strategy);
+  if (program.target == Target::Cpp)
+    add_panels(legal, program, kernel);
+  else
+    for (const Strategy strategy : {Strategy::Library, Strategy::Tiles})
+      add_fields(legal, program, kernel, strategy);
   add_points(legal, program, kernel);
   if (program.target == Target::Cuda && scans_in_groups(program, kernel))
     add_scans(legal, program, kernel);

@@ -31,6 +31,7 @@
 #include "tiny_compile/loops/split_scatter.h"
 #include "tiny_compile/loops/split_sort.h"
 #include "tiny_compile/schedule/layouts.h"
+#include "tiny_compile/schedule/panel_tiles.h"
 #include "tiny_compile/schedule/points.h"
 #include "tiny_compile/schedule/product_tiles.h"
 #include "tiny_compile/schedule/scanned_rows.h"
@@ -182,7 +183,9 @@ Schedule choose(const Program& program, const Kernel& kernel) {
   Schedule schedule{.strategy = choose_strategy(program, kernel)};
   const bool in_columns = schedule.strategy == Strategy::Columns;
   if (const auto layouts = layouts_of(program, kernel, in_columns)) return *layouts;
-  if (schedule.strategy == Strategy::Tiles) return product_tiles(program, kernel);
+  if (schedule.strategy == Strategy::Tiles)
+    return program.target == Target::Cpp ? panel_tiles(program, kernel)
+                                         : product_tiles(program, kernel);
   schedule.each = each_sorted(program, kernel);
   if (program.target == Target::Cuda) return schedule;
   int64_t unit = work_per_row(kernel);

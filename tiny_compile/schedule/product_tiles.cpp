@@ -79,7 +79,6 @@ TileTimes tile_times(const Program& program, const Kernel& kernel) {
 // Of those that stage eight elements a thread; f64 has not the registers for the largest.
 Schedule product_tiles(const Program& program, Kernel kernel) {
   Schedule best{.strategy = Strategy::Tiles};
-  if (program.target == Target::Cpp) return best;
   std::optional<double> least;
   for (const int each : {8, 4, 2}) {
     if (each == 8 && operand_bytes(kernel) > 4) continue;

@@ -1,12 +1,11 @@
-// How large are the tiles of a product, and how long do they take?
+// How large are the tiles of a GPU's product, and how long do they take?
 #pragma once
 
 #include "tiny_compile/loops/program.h"
 
 namespace tiny_compile {
 
-// Of a kernel that can be tiled (loops/legal_schedule.h): its rows and columns are the last row axes. A CPU's
-// are its registers' (codegen/cpp_matmul).
+// Of a kernel that can be tiled (loops/legal_schedule.h): its rows and columns are the last row axes.
 Schedule product_tiles(const Program& program, Kernel kernel);
 
 // Seconds of a GPU's multiprocessors under schedule tiles, memory and launch apart.

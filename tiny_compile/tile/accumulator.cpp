@@ -59,6 +59,21 @@ Body each(const char* name, int64_t count, const std::function<Body(const Expr&)
   return {for_each(name, count, true, body(Expr::index(name, count)))};
 }
 
+std::vector<int> add_scalars(Tile& tile, const Kernel& kernel,
+                             const std::vector<std::pair<int, int>>& given) {
+  std::vector<int> ids(kernel.scalars.size(), -1);
+  for (const auto& [scalar, id] : given) ids[static_cast<size_t>(scalar)] = id;
+  for (size_t k = 0; k < ids.size(); k++) {
+    if (ids[k] >= 0) continue;
+    Scalar scalar = kernel.scalars[k];
+    for (int& operand : scalar.operands) operand = ids[static_cast<size_t>(operand)];
+    if (scalar.mask >= 0) scalar.mask = ids[static_cast<size_t>(scalar.mask)];
+    ids[k] = static_cast<int>(tile.kernel.scalars.size());
+    tile.kernel.scalars.push_back(std::move(scalar));
+  }
+  return ids;
+}
+
 int add_index(Tile& tile, const Expr& value) {
   Scalar index;
   index.kind = ScalarKind::Index;

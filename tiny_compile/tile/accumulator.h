@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tiny_compile/tile/tile.h"
 
@@ -22,6 +24,10 @@ bool is_exact(const Accumulator& all);
 
 // body(p) for p = 0 .. count - 1, unrolled; of one, body(0).
 Body each(const char* name, int64_t count, const std::function<Body(const Expr&)>& body);
+
+// All of a kernel's, behind those that the tile has, but for some that it has already: the number of each.
+std::vector<int> add_scalars(Tile& tile, const Kernel& kernel,
+                             const std::vector<std::pair<int, int>>& given = {});
 
 // A new scalar; the others are defined at the end of `body`.
 int add_index(Tile& tile, const Expr& value);

@@ -10,7 +10,17 @@ namespace {
 
 constexpr uint64_t kUnset = 0xffffffffffffffffull;
 
+bool stays(const Array& array) {
+  return array.space == Space::Memory || array.space == Space::Kept;
+}
+
 }  // namespace
+
+OwnMemory::OwnMemory(const Tile& tile) {
+  for (const Array& array : tile.arrays)
+    arrays.emplace_back(stays(array) ? static_cast<size_t>(array.size.constant()) : 0,
+                        array.space == Space::Kept ? 0 : kUnset);
+}
 
 Cluster::Cluster(const Tile& tile, int64_t number)
     : Cluster(tile, ThreadIntegers(tile, number), 32 * tile.warps) {}
@@ -31,9 +41,14 @@ Cluster::Cluster(const Tile& tile, ThreadIntegers known, int block)
                                                       : 1;
     const size_t elements =
         static_cast<size_t>(array.size.constant()) * static_cast<size_t>(copies);
-    arrays_.emplace_back(elements, kUnset);
+    arrays_.emplace_back(stays(array) ? 0 : elements, kUnset);
     accesses_.emplace_back(array.space == Space::Register ? 0 : elements);
   }
+}
+
+void Cluster::exchange(OwnMemory& own) {
+  for (size_t k = 0; k < arrays_.size(); k++)
+    if (stays(tile_.arrays[k])) arrays_[k].swap(own.arrays[k]);
 }
 
 void Cluster::spread(int turns) {

@@ -19,6 +19,12 @@ struct Message {
   bool has_come = false;
 };
 
+// What a CPU's thread has in memory while it is handed units: of each array, none where it lies elsewhere.
+struct OwnMemory {
+  explicit OwnMemory(const Tile& tile);
+  std::vector<std::vector<uint64_t>> arrays;
+};
+
 // What the threads of a cluster know: integers by name, scalars and arrays.
 class Cluster {
  public:
@@ -36,6 +42,8 @@ class Cluster {
   // them, all is there that they wrote.
   void spread(int turns);
   void end_turns() { stretch_[0]++; }
+  // Before its units and behind them.
+  void exchange(OwnMemory& own);
 
   // --- values ---
 

@@ -135,9 +135,11 @@ class ClusterRun {
     threads_.end();
   }
   // A CPU's thread.
-  ClusterRun(const Tile& tile, Buffers& buffers, int64_t begin, int64_t end)
+  ClusterRun(const Tile& tile, Buffers& buffers, int64_t begin, int64_t end, OwnMemory& own)
       : tile_(tile), buffers_(buffers), threads_(tile, begin, end), first_(begin) {
+    threads_.exchange(own);
     run(tile.body, {0});
+    threads_.exchange(own);
   }
 
  private:
@@ -420,12 +422,16 @@ class ClusterRun {
   int highest_ = -1;     // of all exponents where it runs now
 };
 
-// By three threads, where there is work for them.
+// By three threads, where there is work for them, in two turns.
 void run_units(const Tile& tile, Buffers& buffers) {
+  constexpr int64_t kThreads = 3, kPieces = 2 * kThreads;
   const int64_t units = tile.units.constant(),
-                each = std::max(ceil_divide(units, 3), tile.grain.constant());
+                each = std::max(ceil_divide(units, kPieces), tile.grain.constant());
+  std::vector<OwnMemory> own;
+  for (int64_t t = 0; t < kThreads; t++) own.emplace_back(tile);
   for (int64_t begin = 0; begin < units; begin += each)
-    ClusterRun(tile, buffers, begin, std::min(begin + each, units));
+    ClusterRun(tile, buffers, begin, std::min(begin + each, units),
+               own[static_cast<size_t>(begin / each % kThreads)]);
 }
 
 }  // namespace

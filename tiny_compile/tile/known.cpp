@@ -70,6 +70,21 @@ std::vector<Expr> facts_near(std::vector<Expr> names, const std::vector<Expr>& f
   return near;
 }
 
+// Facts about these integers alone.
+std::vector<Expr> facts_among(const std::vector<Expr>& names, const std::vector<Expr>& facts) {
+  std::vector<Expr> among;
+  for (const Expr& fact : facts) {
+    const std::vector<Symbol> parts = symbols(fact);
+    const auto is_one = [&](const Symbol& part) {
+      return std::any_of(names.begin(), names.end(),
+                         [&](const Expr& name) { return name.symbol() == part; });
+    };
+    if (!parts.empty() && std::all_of(parts.begin(), parts.end(), is_one))
+      among.push_back(fact);
+  }
+  return among;
+}
+
 bool is_below(const std::vector<Range>& ranges, const Expr& count) {
   return count.is_constant() &&
          std::any_of(ranges.begin(), ranges.end(),
@@ -194,6 +209,7 @@ void Known::add_choice() { conditions_.push_back({0, 0, true, true, true}); }
 
 void Known::add_condition(const Expr& lesser, const Expr& greater) {
   for (const Expr& part : parts_of(lesser, ExprKind::Max)) add_condition(part, greater);
+  for (const Expr& part : parts_of(greater, ExprKind::Min)) add_condition(lesser, part);
   const Expr fact = in_threads(greater) - in_threads(lesser) - 1;
   const Range range = range_of(fact);
   const bool decides = range.low < 0 && range.high >= 0;  // else all threads come, or none
@@ -293,7 +309,11 @@ bool Known::are_at_least_zero(const std::vector<Expr>& values) const {
     return true;
   if (names.empty()) return false;
   const std::vector<Expr> last = {latest(names)};
-  return imply_near(last, 1, true) || imply_near(last, 2, false);
+  if (imply_near(last, 1, true) || imply_near(last, 2, false)) return true;
+  for (const Expr& fact : facts_near(last, all, 1)) collect_symbols(fact, names);
+  std::vector<Expr> among = facts_among(names, all);
+  std::erase_if(among, divides);
+  return imply(among);
 }
 
 // Of these names.

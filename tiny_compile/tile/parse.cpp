@@ -2,7 +2,7 @@
 //
 //   tile      := 'tile' kernel ['for' ranges] 'grid' size ['cluster' n] 'block' n 'warps' ['resident' n] ['alone'] '{' {array} {statement} '}'
 //              | 'tile' kernel 'units' size ['grain' size] ['together' n] '{' {array} {statement} '}'      on a CPU
-//   array     := ('array' | 'shared' | 'cluster' | 'l1' | 'l2' | 'memory') name ':' dtype '[' size ']' ['packed']
+//   array     := ('array' | 'shared' | 'cluster' | 'l1' | 'l2' | 'memory' | 'kept') name ':' dtype '[' size ']' ['packed']
 //   statement := name ':' size '=' (index | '$' n)                        Let
 //              | ('$' n | 'r' n) '=' (value | element ['of lane ^' index])  Define
 //              | 'divisor' value
@@ -14,7 +14,7 @@
 //              | 'update' op array 'x' index '<' index ':' place '=' array 'x' n 'of' index
 //              | 'stream' place 'x' index '=' array
 //              | 'for' name '<' n ['unrolled'] '{' {statement} '}'
-//              | 'for' name ':' n '=' index '..' index ['vector' | 'turned'] '{' {statement} '}'
+//              | 'for' name ':' n '=' index '..' index ['vector' | 'turned' | 'multiplied'] '{' {statement} '}'
 //              | 'if' (index '<' index | '$' n) '{' {statement} '}'       If; behind one:
 //              | 'else' '{' {statement} '}'
 //              | 'send' element '=' value | 'await' array
@@ -136,7 +136,8 @@ class TileParser : ElementParser {
       if (lane.is_constant(0)) error(at_, "lane ^ 0 is the lane itself");
     }
     const int id = add_element(tile_, array, place, lane);
-    return define(values_[label] = id);
+    const bool is_same = scalar >= 0 && kernel_->scalars[scalar] == kernel_->scalars[id];
+    return define(is_same ? scalar : values_[label] = id);
   }
 
   // The scalar that a line gives the label: the one that it has, if the line says the same.
@@ -260,6 +261,7 @@ class TileParser : ElementParser {
     s.unrolled = accept_word("unrolled");
     s.vector = accept_word("vector");
     s.turned = accept_word("turned");
+    s.multiplied = accept_word("multiplied");
     open();
     new_integer(name, s.place);
     s.body = body();

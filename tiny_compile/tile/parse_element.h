@@ -151,6 +151,7 @@ class ElementParser : protected ValueParser {
                   : accept_word("l1")      ? Space::L1
                   : accept_word("l2")      ? Space::L2
                   : accept_word("memory")  ? Space::Memory
+                  : accept_word("kept")    ? Space::Kept
                                            : Space::Register;
     if (array.space == Space::Register && !accept_word("array")) return false;
     array.name = new_name("the array's name");

@@ -24,6 +24,7 @@
 #include "tiny_compile/loops/divided_rows.h"
 #include "tiny_compile/loops/kept_values.h"
 #include "tiny_compile/loops/turned_loads.h"
+#include "tiny_compile/tile/accumulator.h"
 #include "tiny_compile/tile/pieces.h"
 #include "tiny_compile/tile/square.h"
 #include "tiny_compile/tile/stores.h"
@@ -52,18 +53,6 @@ struct Values {
   std::map<int, std::pair<int, Expr>> elements{};  // load -> where an array has it
 };
 
-// Behind those that the tile has: each part computes its own.
-std::vector<int> added(Tile& tile, const Kernel& kernel) {
-  std::vector<int> ids;
-  for (Scalar scalar : kernel.scalars) {
-    for (int& operand : scalar.operands) operand = ids[static_cast<size_t>(operand)];
-    if (scalar.mask >= 0) scalar.mask = ids[static_cast<size_t>(scalar.mask)];
-    ids.push_back(static_cast<int>(tile.kernel.scalars.size()));
-    tile.kernel.scalars.push_back(std::move(scalar));
-  }
-  return ids;
-}
-
 Values values_of(Points& p, const Kernel& part, bool is_whole) {
   Values v{over_whole_axes(part), {}, axes_of_scalars(part), {}};
   v.left.resize(part.scalars.size());
@@ -75,7 +64,7 @@ Values values_of(Points& p, const Kernel& part, bool is_whole) {
   const bool is_own = is_whole && v.kernel.scalars == p.tile.kernel.scalars;
   v.ids.resize(part.scalars.size());
   std::iota(v.ids.begin(), v.ids.end(), 0);
-  if (!is_own) v.ids = added(p.tile, v.kernel);
+  if (!is_own) v.ids = add_scalars(p.tile, v.kernel);
   return v;
 }
 

@@ -6,7 +6,7 @@
 namespace tiny_compile {
 
 // What a row does for its Dot step of this number, one product after the other, and the register that it
-// makes. (codegen/cpp_matmul.h has the fast way.)
+// makes. (tile/panel_products.h has the fast way.)
 Body dot_row(RowTile& r, int number);
 
 }  // namespace tiny_compile

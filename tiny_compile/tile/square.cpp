@@ -54,7 +54,33 @@ bool is_copy(const Tile& tile, const Body& body) {
   return is_plain(load) && array.dtype == load.dtype && array.packed == is_half(load.dtype);
 }
 
+bool has_words(DType dtype) {
+  return size_of(dtype) >= 4 && !is_half(dtype) && dtype != DType::boolean;
+}
+
 }  // namespace
+
+std::optional<TurnedLines> turned_lines(const Tile& tile, const Statement& loop) {
+  if (loop.body.size() != 1 || !loop.from.is_constant(0)) return std::nullopt;
+  const Statement& inner = loop.body[0];
+  if (inner.kind != StatementKind::For || !inner.vector || !inner.from.is_constant(0) ||
+      !inner.index.is_constant() || inner.body.size() != 2)
+    return std::nullopt;
+  const Statement &read = inner.body[0], &put = inner.body[1];
+  if (read.kind != StatementKind::Define || read.array >= 0 || put.kind != StatementKind::Set ||
+      put.value != read.value)
+    return std::nullopt;
+  const Scalar& element = tile.kernel.scalars[read.value];
+  if (element.kind != ScalarKind::Element || !element.limits.empty()) return std::nullopt;
+  const int64_t width = inner.index.constant();
+  const Array &to = tile.arrays[put.array], &from = tile.arrays[element.step];
+  const auto start = at_corner(element.index, loop, 1, inner, kLine),
+             place = at_corner(put.index, loop, width, inner, 1);
+  if (!start || !start->is_constant(0) || !place || to.dtype != from.dtype ||
+      !has_words(to.dtype) || put.array == element.step || loop.place.bounds().high > kLine)
+    return std::nullopt;
+  return TurnedLines{put.array, element.step, *place, loop.index, width};
+}
 
 std::optional<Square> square_of(const Tile& tile, const Statement& loop) {
   const auto [outside, row] = without_names(loop.body);

@@ -1,4 +1,4 @@
-// The loops of a tile program that transpose a square of a buffer into an array.
+// The loops of a tile program that transpose a square of a buffer, or of lines in an array, into an array.
 #pragma once
 
 #include <optional>
@@ -14,6 +14,18 @@ struct Square {
   int array = -1, buffer = -1;
   Expr place, corner, stride, rows, columns;
 };
+
+constexpr int64_t kLine =
+    64;  // elements of a line that is turned, at most, and from one to the next
+
+// array[place + k*width + l] = lines[l*kLine + k], k below `steps`, l below `width`; of words, or floats and integers
+// of eight bytes.
+struct TurnedLines {
+  int array = -1, lines = -1;
+  Expr place, steps;
+  int64_t width = 1;
+};
+std::optional<TurnedLines> turned_lines(const Tile& tile, const Statement& loop);
 
 // What a loop that is `turned` does; nothing where its body is not a loop of vectors that does such.
 std::optional<Square> square_of(const Tile& tile, const Statement& loop);

@@ -135,9 +135,10 @@ class TilePrinter {
                         tile_.arrays[s.array].name, " x", s.width, " of ", s.from));
       case StatementKind::Ahead: return line(str("ahead ", in_memory(s), many(s)));
       case StatementKind::For:
-        return block(str("for ", range(s), s.unrolled ? " unrolled" : "",
-                         s.vector ? " vector" : "", s.turned ? " turned" : ""),
-                     s.body);
+        return block(
+            str("for ", range(s), s.unrolled ? " unrolled" : "", s.vector ? " vector" : "",
+                s.turned ? " turned" : "", s.multiplied ? " multiplied" : ""),
+            s.body);
       case StatementKind::If:
         return block(s.value >= 0 ? "if " + name(s.value) : str("if ", s.index, " < ", s.place),
                      s.body);

@@ -17,6 +17,7 @@ const char* name_of(Space space) {
     case Space::Cluster: return "cluster";
     case Space::L1: return "l1";
     case Space::L2: return "l2";
+    case Space::Kept: return "kept";
     default: return "memory";
   }
 }

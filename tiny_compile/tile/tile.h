@@ -41,8 +41,9 @@ namespace tiny_compile {
 //   Shared    a block's
 //   Cluster   all blocks' of a cluster: element e stands in block e % cluster at e / cluster
 //   L1, L2    of a CPU's thread: few enough bytes to stay in that cache
-//   Memory    of a CPU's thread, as many as it takes
-enum class Space : uint8_t { Register, Shared, Cluster, L1, L2, Memory };
+//   Memory    of a CPU's thread, as many as it takes: what it holds stays while the thread is handed units
+//   Kept      a few integers of a CPU's thread, 0 before it is handed the first units, that stay as long
+enum class Space : uint8_t { Register, Shared, Cluster, L1, L2, Memory, Kept };
 
 const char* name_of(Space space);  // as the text has it: "shared"
 
@@ -79,7 +80,8 @@ struct Array {
 //   For      body for name = from .. index - 1, below `place`; `unrolled`: indices of registers may
 //            use the name; `vector`: on a CPU, no turn reads what another writes; `turned`: the body
 //            is a loop of vectors which loads what lies side by side along this one and puts it in an
-//            array side by side along its own: by squares that are transposed in registers
+//            array side by side along its own: by squares that are transposed in registers;
+//            `multiplied`: each turn adds a product to every sum of a tile, which stay in registers (multiplied.h)
 //   If       body where index < place; or where the bool scalar `value` is true
 //   Else     body where the If right before it has none
 //   Shortcut body: quotients by a Divisor and f32 exponentials in it may take short ways that say
@@ -129,7 +131,7 @@ struct Statement {
   int buffer = -1;  // of the program
   int width = 1;
   Op op = Op::sum;  // of a tree or an update
-  bool unrolled = false, vector = false, turned = false;
+  bool unrolled = false, vector = false, turned = false, multiplied = false;
   std::vector<Statement> body;
   bool operator==(const Statement&) const = default;
 };

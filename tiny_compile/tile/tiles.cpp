@@ -16,6 +16,7 @@
 #include "tiny_compile/schedule/policy.h"
 #include "tiny_compile/tile/lower.h"
 #include "tiny_compile/tile/packs.h"
+#include "tiny_compile/tile/panel_products.h"
 #include "tiny_compile/tile/parse.h"
 #include "tiny_compile/tile/points.h"
 #include "tiny_compile/tile/products.h"
@@ -67,6 +68,7 @@ std::optional<Tile> lowered(const Program& program, const Kernel& kernel, bool i
   if (has_packs(program, kernel))
     return lower_packs(program, kernel, is_shared && is_counted(kernel));
   if (has_product(program, kernel)) return lower_product(program, kernel);
+  if (has_panels(program, kernel)) return lower_panels(program, kernel);
   if (has_scan(program, kernel)) return lower_scan(program, kernel);
   if (is_sorted_together(program, kernel)) return lower_sort(program, kernel);
   if (has_rows(program, kernel)) return lower_rows(program, kernel);
@@ -107,7 +109,8 @@ Scheduled scheduled(const Tiles& tiles, size_t kernel, int sized) {
 bool becomes_tile(const Program& program, const Kernel& kernel) {
   return has_points(program, kernel) || has_rows(program, kernel) ||
          has_packs(program, kernel) || has_product(program, kernel) ||
-         has_scan(program, kernel) || is_sorted_together(program, kernel) ||
+         has_panels(program, kernel) || has_scan(program, kernel) ||
+         is_sorted_together(program, kernel) ||
          schedule_of(kernel).strategy == Strategy::Layouts;
 }
 

@@ -9,6 +9,7 @@
 
 #include "tiny_compile/base/text_cursor.h"
 #include "tiny_compile/tile/again.h"
+#include "tiny_compile/tile/multiplied.h"
 #include "tiny_compile/tile/sent.h"
 #include "tiny_compile/tile/square.h"
 #include "tiny_compile/tile/turns.h"
@@ -36,10 +37,12 @@ void check_arrays(const Program& program, const Tile& tile) {
             array.name, " is packed: only halves of a thread or a block are");
     const int64_t blocks = array.space == Space::Cluster ? tile.cluster : 1;
     require(size % blocks == 0, array.name, " has ", size, " elements in ", blocks, " blocks");
-    const bool is_memory = array.space == Space::Memory;
+    const bool is_kept = array.space == Space::Kept,
+               is_memory = array.space == Space::Memory || is_kept;
     require(
         is_on_cpu(tile) == (array.space == Space::L1 || array.space == Space::L2 || is_memory),
         "a CPU's arrays are in L1, L2 or memory, a GPU's not");
+    require(!is_kept || is_integer(array.dtype), array.name, " is kept: integers are");
     require(!tile.alone || array.space == Space::Register, array.name,
             " is shared, by threads that go alone");
     if (is_memory) continue;
@@ -100,6 +103,9 @@ bool is_for_one_thread(const Statement& s, bool on_cpu) {
     default: return false;
   }
 }
+
+// A CPU's loops of vectors, squares and products.
+bool has_own_way(const Statement& s) { return s.vector || s.turned || s.multiplied; }
 
 bool is_scalar(const Tile& tile, int id) {
   return id >= 0 && id < static_cast<int>(tile.kernel.scalars.size());
@@ -233,7 +239,7 @@ class TileVerifier {
 
   // All that a GPU's threads do together is done as often by each.
   void check_turns(const Statement& s) {
-    require(s.from.is_constant(0) && s.index == s.place && !s.vector && !s.turned,
+    require(s.from.is_constant(0) && s.index == s.place && !has_own_way(s),
             "a GPU's loops begin with 0");
     require(s.index.is_constant() && s.index.constant() >= 1 && s.index.constant() <= INT32_MAX,
             "a loop of ", s.index, " turns, not 1..", INT32_MAX);
@@ -241,7 +247,7 @@ class TileVerifier {
 
   void check_range(const Statement& s) {
     require(s.place.is_constant() && s.place.constant() >= 1, s.name, " is below no number");
-    require(is_on_cpu(tile_) || (!s.vector && !s.turned), "a GPU has no loops of vectors");
+    require(is_on_cpu(tile_) || !has_own_way(s), "a GPU has no loops of vectors");
     require(!s.unrolled || (s.from.is_constant(0) && s.index == s.place), s.name,
             " is unrolled, and not always of ", s.place, " turns");
     const auto has = [&](StatementKind kind) { return s.vector && contains_any(s.body, kind); };
@@ -249,7 +255,9 @@ class TileVerifier {
     require(!has(StatementKind::Tree) && !has(StatementKind::Stream) &&
                 !has(StatementKind::UpdateAll),
             "a loop of vectors reduces, streams or adds no array");
+    require(s.vector + s.turned + s.multiplied <= 1, s.name, " goes several ways");
     if (s.turned) check_square(s);
+    if (s.multiplied) check_product(s);
     if (s.vector) check_side_by_side(s);
     accesses_.check_readable(s.from);
     accesses_.check_readable(s.index);
@@ -276,9 +284,17 @@ class TileVerifier {
     const bool all_there = std::all_of(s.body.begin(), s.body.end(), [&](const Statement& in) {
       return std::all_of(in.body.begin(), in.body.end(), is_there);
     });
+    if (all_there && !s.vector && turned_lines(tile_, s)) return;
     const auto square = all_there && !s.vector ? square_of(tile_, s) : std::nullopt;
     require(square && known_.is_at_least_zero(kSquare - square->columns), s.name,
             " is turned, but its body transposes no square");
+  }
+
+  void check_product(const Statement& s) const {
+    const auto product = multiplied_of(tile_, s);
+    require(product.has_value(), s.name, " is multiplied, but its body multiplies no panels");
+    const std::string why = why_no_registers(tile_, *product, program_.machine.vector);
+    require(why.empty(), s.name, " is multiplied: ", why);
   }
 
   void check_loop(const Statement& s) {

@@ -1,0 +1,123 @@
+// How large are the panels and blocks of a CPU's product? Registers hold the sums of 12 rows by two vectors of
+// AVX-512; a block has some of such panels, as many as give each core a few blocks, and what a core has near
+// decides what stays packed there.
+//
+//   f32 4096 x 512 x 1024, cpu:16   tiles down=12 across=32 panels_down=20 panels_across=8 kept=1
+//   f32 128 x 64 x 10               tiles down=10 across=32 ..: a panel of a few columns becomes rows
+#include "tiny_compile/schedule/panel_tiles.h"
+
+#include <algorithm>
+
+#include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/dot_operands.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int64_t kMostRows = 240, kMostColumns = 1024;  // of a block; columns: bytes
+constexpr int64_t kDepth = 512;                          // steps that a tile goes on for
+constexpr int64_t kWorkAlone = 1 << 18;    // products, some 5 us, that one thread does alone
+constexpr int64_t kMostCounted = 1 << 20;  // of a size that may be larger: blocks stay the same
+constexpr int64_t kPage = 4096;            // rows so far apart share a set of L1
+constexpr int64_t kFewColumns = 512;  // bytes of a row: not worth bringing panels together for
+constexpr int64_t kToPack = 8, kToStore = 16;  // products that take as long as an element
+
+struct Extents {
+  int64_t m, n, k, batches, bytes;  // at most; bytes of an element
+};
+
+int64_t most(const Expr& count) {
+  return count.is_constant() ? count.constant() : std::min(count.bounds().high, kMostCounted);
+}
+
+Extents extents_of(const Kernel& kernel, const DotAxes& axes) {
+  const auto all = [&](const std::vector<int>& list) { return most(count_of(kernel, list)); };
+  return {all(axes.rows), all(axes.columns), all(axes.depth), all(axes.batch),
+          size_of(sum_type(kernel, axes))};
+}
+
+// Rows of a tile of two vectors at most: 12 with what they are multiplied with fill the 32 registers of AVX-512, 6
+// the 16 of AVX.
+int64_t most_down(const Machine& machine) {
+  return machine.vector == 64 ? 12 : machine.vector == 32 ? 6 : 4;
+}
+
+// Such that runs of so many rows (0: none) are whole panels, or panels whole runs, else such that the last panel is
+// nearly full.
+int64_t rows_of_tile(int64_t rows, int64_t run, int64_t most) {
+  for (int64_t r = std::min(most, rows); run > 1 && 2 * r > most; r--) {
+    if (run % r == 0 || r % run == 0) return r;
+  }
+  const int64_t tiles = std::max<int64_t>(1, ceil_divide(rows, most));
+  return std::max<int64_t>(1, ceil_divide(rows, tiles));
+}
+
+// Such that the last one of so many columns is nearly full.
+int64_t vectors_of_tile(int64_t columns, int64_t lanes) {
+  return columns <= 8 * lanes && ceil_divide(columns, lanes) % 2 == 1 ? 1 : 2;
+}
+
+// Pixels of a line, or whatever the rows' packing runs along: a panel is a part of it, or some of it are a panel.
+int64_t run_of(const DotView& view) {
+  if (view.lists[0].size() < 2) return 0;
+  const Expr& extent = view.kernel.axes[view.lists[0].back()].extent;
+  return extent.is_constant() ? extent.constant() : 0;
+}
+
+// Products of a block, and what takes as long.
+int64_t work_of(const Extents& all, int64_t block_rows, int64_t block_columns) {
+  const int64_t rows = std::min(block_rows, all.m), columns = std::min(block_columns, all.n);
+  return block_rows * block_columns * all.k + kToPack * (rows + columns) * all.k +
+         kToStore * rows * columns;
+}
+
+// Several rows not all in one set of L1, or few columns to read rows side by side for.
+bool is_near(const Machine& machine, const Extents& all, const Strided& rows) {
+  const int64_t ways = machine.l1 / kPage;
+  const bool in_one_set = rows.step == 1 && rows.lane * all.bytes % kPage == 0,
+             is_short = rows.step != 1 && rows.step * all.bytes % kPage != 0 &&
+                        all.n <= kFewColumns / all.bytes;
+  return rows.step == 1 ? !in_one_set || ways >= most_down(machine) : is_short;
+}
+
+}  // namespace
+
+Schedule panel_tiles(const Program& program, const Kernel& kernel) {
+  const Machine& machine = program.machine;
+  const DotAxes axes = dot_axes(kernel);
+  const Extents all = extents_of(kernel, axes);
+  const DotView rows_view = left_view(kernel, axes);
+  const auto lie = rows_as_they_lie(program, kernel, axes);
+  const int64_t near = near_bytes(machine) / 4,  // elements of an operand that stay by a core
+      enough = 4 * machine.cores,                // blocks: more are no better dealt out
+      lanes = machine.vector / all.bytes,
+                down = rows_of_tile(all.m, run_of(rows_view), most_down(machine)),
+                across = vectors_of_tile(all.n, lanes) * lanes,
+                row_tiles = ceil_divide(all.m, down), column_tiles = ceil_divide(all.n, across),
+                most_tiles = std::max<int64_t>(kMostColumns / (across * all.bytes), 1),
+                depth_blocks = std::max<int64_t>(1, ceil_divide(all.k, kDepth));
+  const bool stays = all.k * across <= near,
+             all_rows_stay = stays && row_tiles * down * all.k <= near;
+  const int64_t staying = stays ? near / std::max<int64_t>(all.k * across, 1) : most_tiles;
+  int64_t rows = std::clamp<int64_t>(row_tiles, 1, kMostRows / down),
+          columns = std::clamp<int64_t>(column_tiles, 1, std::min(staying, most_tiles));
+  const auto work = [&] { return work_of(all, rows * down, columns * across); };
+  const auto blocks = [&] {
+    return all.batches * ceil_divide(all.m, rows * down) * ceil_divide(all.n, columns * across);
+  };
+  while (blocks() < enough && work() > 2 * kWorkAlone && rows * columns > 1) {
+    const bool cut_rows = columns == 1 || (rows > 1 && (!all_rows_stay || rows > 2 * columns));
+    int64_t& fewer = cut_rows ? rows : columns;
+    fewer = ceil_divide(fewer, 2);
+  }
+  Schedule s{.strategy = Strategy::Tiles};
+  s.down = static_cast<int>(down), s.across = static_cast<int>(across);
+  s.panels_down = static_cast<int>(rows), s.panels_across = static_cast<int>(columns);
+  s.depth = std::max<int64_t>(1, ceil_divide(all.k, depth_blocks));
+  s.packs_rows = !lie || !is_near(machine, all, *lie);
+  s.kept = !stays ? 0 : all_rows_stay && s.packs_rows ? 2 : 1;
+  s.grain = ceil_divide(kWorkAlone, std::max<int64_t>(work(), 1));
+  return s;
+}
+
+}  // namespace tiny_compile
