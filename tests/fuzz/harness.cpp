@@ -286,7 +286,7 @@ std::vector<FuzzFailure> fuzz_threads(uint64_t first, int count, const Pipeline&
 
 unsigned run_launches(const Program& program, const Source& source,
                       const SharedLibrary& library, const std::vector<void*>& addresses,
-                      const std::function<std::byte*(size_t bytes)>& own) {
+                      const std::function<std::byte*(size_t bytes, size_t zeroed)>& own) {
   auto* take_errors = reinterpret_cast<unsigned (*)()>(library.symbol("tc_take_errors"));
   take_errors();
   for (const std::vector<int>& launch : program.launches) {
@@ -297,7 +297,7 @@ unsigned run_launches(const Program& program, const Source& source,
       std::vector<long long> sizes;
       for (const Expr& size : kernel.sizes) sizes.push_back(size.constant());
       if (!sizes.empty()) arguments.push_back(sizes.data());
-      arguments.push_back(own(static_cast<size_t>(kernel.own_bytes.constant())));
+      arguments.push_back(own(static_cast<size_t>(kernel.own_bytes.constant()), static_cast<size_t>(kernel.zeroed)));
       auto* run = reinterpret_cast<void (*)(void* const*, long long, long long)>(
           library.symbol(kernel.function.c_str()));
       const int64_t units = kernel.units.constant();
@@ -354,9 +354,9 @@ std::vector<Tensor> guarded(const Program& program, const Source& source,
     if (program.buffers[b].over >= 0) originals.erase(storage);  // to be written over
   }
   std::vector<std::unique_ptr<Guarded>> owned;
-  const auto own = [&](size_t bytes) {
+  const auto own = [&](size_t bytes, size_t zeroed) {
     owned.push_back(std::make_unique<Guarded>(bytes, 0));
-    std::fill_n(owned.back()->data(), std::min<size_t>(bytes, 64), std::byte{0});
+    std::fill_n(owned.back()->data(), zeroed, std::byte{0});
     return owned.back()->data();
   };
   const unsigned errors = run_launches(program, source, library, addresses, own);

@@ -52,11 +52,11 @@ std::vector<Tensor> run_guarded(const Program& program, const Source& source,
 size_t bytes_of(const Buffer& buffer);
 
 // Runs all kernels over buffers that lie at these addresses, each in two calls, the later units
-// first; returns the error bits that they raised. own(n): n bytes for one kernel, at a multiple
-// of 64, of which the first 64 are zeros.
+// first; returns the error bits that they raised. own(n, zeroed): n bytes for one
+// kernel, at a multiple of 64, of which the first `zeroed` are zeros.
 unsigned run_launches(const Program& program, const Source& source,
                       const SharedLibrary& library, const std::vector<void*>& addresses,
-                      const std::function<std::byte*(size_t bytes)>& own);
+                      const std::function<std::byte*(size_t bytes, size_t zeroed)>& own);
 
 // The outputs among those buffers, copied.
 std::vector<Tensor> outputs_at(const Program& program, const std::vector<void*>& addresses);

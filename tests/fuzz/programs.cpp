@@ -138,7 +138,7 @@ std::optional<std::vector<Tensor>> run_fenced(const Mutant& mutant, const Source
   for (size_t b = 0; b < addresses.size(); b++)
     addresses[b] = addresses[storage_of(program, static_cast<int>(b))];
   std::vector<std::unique_ptr<Fenced>> owned;
-  const auto own = [&](size_t bytes) {
+  const auto own = [&](size_t bytes, size_t) {  // all of them are zeros
     owned.push_back(std::make_unique<Fenced>(bytes, false, 64, 0));
     return owned.back()->data();
   };

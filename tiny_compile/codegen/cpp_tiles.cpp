@@ -193,8 +193,10 @@ class CppTileWriter {
     const int64_t lanes = text_.program.machine.vector / size_of(tile_.arrays[p.sums].dtype);
     const std::string left = p.left >= 0
                                  ? in_words(type, p.left, p.left_place, true)
-                                 : str(pointer_name(text_.program.buffers[p.left_buffer]),
+                                 : str("(const ", type.type, "*)",
+                                       pointer_name(text_.program.buffers[p.left_buffer]),
                                        " + (", c_text(p.left_place), ")");
+    if (!p.depth.is_constant()) out_.line(str("if (", c_text(p.depth), " > 0)"));
     out_.open(str(text_.calls("tc_tile_" + type.name), "<", p.rows, ", ", p.columns / lanes,
                   ", ", p.lane, ", ", p.step, ">(", left, ", ",
                   in_words(type, p.right, p.right_place, true), ", ", c_text(p.depth), ", ",

@@ -15,7 +15,7 @@ namespace tiny_compile {
 // buffers[k] is the address of the Program's buffer `KernelEntry::buffers[k]` (of its lowest
 // element); units begin..end-1 of 0..units-1 are done by one call; calls for disjoint ranges may run
 // at the same time. Behind the kernel's buffers is the address of `own_bytes` of the thread's own,
-// at a multiple of 64, that stay from call to call of one run of the kernel; the first 64 are zeros
+// at a multiple of 64, that stay from call to call of one run of the kernel; the first `zeroed` are zeros
 // when it begins. Between the two, where there are `sizes`, is the address of their numbers, each a
 // long long; `units`, `grain` and `own_bytes` are for these numbers.
 //

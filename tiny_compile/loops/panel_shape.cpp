@@ -19,7 +19,8 @@ constexpr int64_t kMostMemory = int64_t{1} << 30;  // bytes of a thread
 
 int64_t memory_of(const PanelShape& shape) {
   const Wide elements = Wide{shape.right} + Wide{shape.left} * shape.left_blocks + shape.sums;
-  return clamp_to_bounds(elements * size_of(shape.type));
+  const Wide tags = Wide{8} * (1 + shape.left_blocks);
+  return clamp_to_bounds(elements * size_of(shape.type) + tags);
 }
 
 }  // namespace
@@ -76,7 +77,10 @@ std::string why_illegal_panels(const Program& program, const Kernel& kernel) {
   if (!s.packs_rows && !(rows_as_they_lie(program, kernel, axes) &&
                          count_of(kernel, axes.rows).bounds().low >= s.down))
     return says("packs_rows=0: ", s.down, " rows or more that are floats as they lie");
-  const int64_t bytes = memory_of(panel_shape(kernel));
+  const PanelShape shape = panel_shape(kernel);
+  if (s.kept == 2 && shape.left_blocks >= kMostKept)
+    return says("kept=2: ", shape.left_blocks, " blocks of rows, fewer than ", kMostKept);
+  const int64_t bytes = memory_of(shape);
   return bytes <= kMostMemory ? ""
                               : says("takes ", bytes, " bytes of a thread, at most ",
                                      kMostMemory, ": smaller blocks, or kept=0");

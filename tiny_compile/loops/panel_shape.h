@@ -11,6 +11,8 @@
 
 namespace tiny_compile {
 
+inline constexpr int64_t kMostKept = 1 << 20;  // integers that a thread keeps
+
 struct PanelShape {
   DotAxes axes;
   DType type;                          // of the sums

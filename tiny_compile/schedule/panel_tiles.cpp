@@ -115,7 +115,8 @@ Schedule panel_tiles(const Program& program, const Kernel& kernel) {
   s.panels_down = static_cast<int>(rows), s.panels_across = static_cast<int>(columns);
   s.depth = std::max<int64_t>(1, ceil_divide(all.k, depth_blocks));
   s.packs_rows = !lie || !is_near(machine, all, *lie);
-  s.kept = !stays ? 0 : all_rows_stay && s.packs_rows ? 2 : 1;
+  const bool is_counted = count_of(kernel, axes.rows).is_constant();
+  s.kept = !stays ? 0 : all_rows_stay && s.packs_rows && is_counted ? 2 : 1;
   s.grain = ceil_divide(kWorkAlone, std::max<int64_t>(work(), 1));
   return s;
 }

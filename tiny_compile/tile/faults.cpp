@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "tiny_compile/graph/sizes.h"
+#include "tiny_compile/tile/multiplied.h"
 #include "tiny_compile/tile/sized.h"
+#include "tiny_compile/tile/square.h"
 #include "tiny_compile/tile/verify.h"
 
 namespace tiny_compile {
@@ -70,6 +72,19 @@ TileFault fault_for(const Program& program, const Tile& tile, const Substitution
   }
 }
 
+// Of symbolic sizes a loop is printed for all of them: what it does must be seen without numbers.
+std::string why_not_one_loop(const Tile& tile, const Body& body) {
+  for (const Statement& s : body) {
+    if (s.multiplied && !multiplied_of(tile, s))
+      return s.name + " is multiplied, but multiplies no panels of any sizes";
+    if (s.turned && !turned_lines(tile, s) && !square_of(tile, s))
+      return s.name + " is turned, but transposes no square of any sizes";
+    const std::string why = why_not_one_loop(tile, s.body);
+    if (!why.empty()) return why;
+  }
+  return "";
+}
+
 }  // namespace
 
 TileFault fault_of(const Program& program, int kernel, const Tile& tile) {
@@ -85,7 +100,7 @@ TileFault fault_of(const Program& program, int kernel, const Tile& tile) {
     fault.why += str(", for ", values_text(numbers));
     return fault;
   }
-  return {};
+  return {why_not_one_loop(tile, tile.body), -1};
 }
 
 void verify(const Tiles& tiles) {

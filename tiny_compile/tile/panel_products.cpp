@@ -51,8 +51,10 @@ PanelProduct product_of(const Program& program, const Kernel& kernel) {
     if (s.packs_rows)
       p.rows.array = add_floats(p, "left", shape.left * shape.left_blocks, Space::Memory);
   }
-  p.sums = shape.is_deep ? add_floats(p, "sums", shape.sums, Space::Memory)
-                         : add_floats(p, "sums", p.tile_size(), Space::L1);
+  const bool is_small = p.tile_size() * size_of(shape.type) <= program.machine.l1 / 4;
+  p.sums = shape.is_deep
+               ? add_floats(p, "sums", shape.sums, Space::Memory)
+               : add_floats(p, "sums", p.tile_size(), is_small ? Space::L1 : Space::L2);
   return p;
 }
 

@@ -77,7 +77,8 @@ std::optional<TurnedLines> turned_lines(const Tile& tile, const Statement& loop)
   const auto start = at_corner(element.index, loop, 1, inner, kLine),
              place = at_corner(put.index, loop, width, inner, 1);
   if (!start || !start->is_constant(0) || !place || to.dtype != from.dtype ||
-      !has_words(to.dtype) || put.array == element.step || loop.place.bounds().high > kLine)
+      !has_words(to.dtype) || put.array == element.step || loop.place.bounds().high > kLine ||
+      from.size.bounds().low < width * kLine)
     return std::nullopt;
   return TurnedLines{put.array, element.step, *place, loop.index, width};
 }

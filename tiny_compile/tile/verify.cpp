@@ -8,6 +8,7 @@
 #include <set>
 
 #include "tiny_compile/base/text_cursor.h"
+#include "tiny_compile/loops/panel_shape.h"
 #include "tiny_compile/tile/again.h"
 #include "tiny_compile/tile/multiplied.h"
 #include "tiny_compile/tile/sent.h"
@@ -42,7 +43,8 @@ void check_arrays(const Program& program, const Tile& tile) {
     require(
         is_on_cpu(tile) == (array.space == Space::L1 || array.space == Space::L2 || is_memory),
         "a CPU's arrays are in L1, L2 or memory, a GPU's not");
-    require(!is_kept || is_integer(array.dtype), array.name, " is kept: integers are");
+    require(!is_kept || (is_integer(array.dtype) && size <= kMostKept), array.name,
+            " is kept: integers are, at most ", kMostKept);
     require(!tile.alone || array.space == Space::Register, array.name,
             " is shared, by threads that go alone");
     if (is_memory) continue;
@@ -408,7 +410,9 @@ class TileVerifier {
   void check_definition(const Statement& s) {
     require(is_scalar(tile_, s.value), "no such scalar");
     const Scalar& scalar = scalars_[s.value];
+    const bool reads = s.array >= 0 || scalar.kind == ScalarKind::Element;
     require(defined_[s.value] != depth_, "computes a value a second time in this body");
+    require(!reads || defined_[s.value] == kNowhere, "reads a value that a body around it has");
     if (s.array >= 0) {
       accesses_.check_element(s.array, s.index);
       require(scalar.dtype == tile_.arrays[s.array].dtype, "$", s.value, " is ", scalar.dtype,
