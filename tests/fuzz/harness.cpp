@@ -297,7 +297,8 @@ unsigned run_launches(const Program& program, const Source& source,
       std::vector<long long> sizes;
       for (const Expr& size : kernel.sizes) sizes.push_back(size.constant());
       if (!sizes.empty()) arguments.push_back(sizes.data());
-      arguments.push_back(own(static_cast<size_t>(kernel.own_bytes.constant()), static_cast<size_t>(kernel.zeroed)));
+      arguments.push_back(own(static_cast<size_t>(kernel.own_bytes.constant()),
+                              static_cast<size_t>(kernel.zeroed)));
       auto* run = reinterpret_cast<void (*)(void* const*, long long, long long)>(
           library.symbol(kernel.function.c_str()));
       const int64_t units = kernel.units.constant();

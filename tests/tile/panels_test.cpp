@@ -184,6 +184,11 @@ TEST_CASE("a loop that is multiplied multiplies panels, or is refused", "[tile][
   check_refused(text, "right[column_panel*2240 + k*32", "right[column_panel*2240 + k*31", none);
   check_refused(text, "for l < 32 vector {\n                  $",
                 "for l < 32 {\n                  $", none);
+  check_refused(text, "for e < 384 vector {",
+                "$90 = sums[0]\nfor e < 384 vector {\n$90 = sums[0]\n",
+                "reads a value that a body around it has");
+  check_refused(text, "  memory right", "  kept many: i64[2000000]\n  memory right",
+                "integers are, at most 1048576");
   check_refused(text, "sums: f32[384]", "sums: f32[383]", "leaves the array's 383 elements");
 }
 

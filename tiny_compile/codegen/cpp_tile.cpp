@@ -50,7 +50,7 @@ static inline void tc_tile_NAME(const TYPE* a, const TYPE* b, long long depth, T
 }
 )";
 
-// Of the last lanes of a panel as many as it has.
+// A panel's whole vectors, and of its last lanes as many as it has.
 constexpr const char* kTurnLines = R"(
 template <int width>
 static inline void tc_turn_lines_NAME(const TYPE* from, long long depth, TYPE* to) {

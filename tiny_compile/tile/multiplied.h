@@ -7,8 +7,8 @@
 
 namespace tiny_compile {
 
-// sums[i*columns + l] = left[i*lane + k*step] * right[k*columns + l] + sums[i*columns + l], of floats rounded once,
-// for i < rows, l < columns and k < depth, ascending. The left one is an array or a buffer.
+// sums[i*columns + l] = left[i*lane + k*step] * right[k*columns + l] + sums[i*columns + l], of floats
+// rounded once, integers wrap; for i < rows, l < columns and k < depth, ascending. The left one is an array or a buffer.
 struct Multiplied {
   int sums = -1, left = -1, left_buffer = -1, right = -1;
   Expr sums_place, left_place, right_place;

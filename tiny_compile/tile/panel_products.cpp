@@ -51,10 +51,10 @@ PanelProduct product_of(const Program& program, const Kernel& kernel) {
     if (s.packs_rows)
       p.rows.array = add_floats(p, "left", shape.left * shape.left_blocks, Space::Memory);
   }
-  const bool is_small = p.tile_size() * size_of(shape.type) <= program.machine.l1 / 4;
-  p.sums = shape.is_deep
-               ? add_floats(p, "sums", shape.sums, Space::Memory)
-               : add_floats(p, "sums", p.tile_size(), is_small ? Space::L1 : Space::L2);
+  const int64_t sums = shape.is_deep ? shape.sums : p.tile_size();
+  p.sums = add_floats(
+      p, "sums", sums,
+      shape.is_deep ? Space::Memory : near_space(program.machine, sums * size_of(shape.type)));
   return p;
 }
 
@@ -127,14 +127,8 @@ Body find_next(PanelProduct& p) {
   next.first_lane =
       p.named(body, "next_column", p.shape.columns, mod(which, across) * p.shape.block_columns);
   next.first_step = p.named(body, "next_k", depth, goes_on * min(p.steps.stop, depth - 1));
-  Expr batch = floor_div(which, across);
-  const std::vector<int>& axes = p.shape.axes.batch;
-  for (size_t b = axes.size(); b-- > 0;) {
-    const Axis& axis = p.kernel.axes[axes[b]];
-    next.batch.push_back({axis.name, p.named(body, "next_" + axis.name, axis.extent,
-                                             b == 0 ? batch : mod(batch, axis.extent))});
-    batch = floor_div(batch, axis.extent);
-  }
+  const Expr batch = p.named(body, "next_batch", p.shape.batches, floor_div(which, across));
+  next.batch = unflatten(p.kernel, p.shape.axes.batch, batch);
   p.next = next;
   return body;
 }
@@ -163,19 +157,20 @@ Body block(PanelProduct& p, const Expr& unit) {
   const Expr &across = shape.column_blocks, &down = shape.row_blocks;
   p.columns_of_unit = p.named(body, "columns", shape.batches * across, floor_div(unit, down));
   p.rows_of_unit = p.named(body, "rows", down, mod(unit, down));
-  p.batch = p.named(body, "batch", shape.batches, floor_div(p.columns_of_unit, across));
+  const Expr batch =
+      p.named(body, "batch", shape.batches, floor_div(p.columns_of_unit, across));
   name_range(p, body, "column", mod(p.columns_of_unit, across), shape.block_columns,
              shape.columns, p.first_column, p.stop_column);
   name_range(p, body, "row", p.rows_of_unit, shape.block_rows, shape.rows, p.first_row,
              p.stop_row);
-  append(body, unpack(p.kernel, shape.axes.batch, p.batch, {}));
+  append(body, unpack(p.kernel, shape.axes.batch, batch, {}));
   if (!p.multiplies()) {
     append(body, over_panels(p));
     return body;
   }
   if (p.schedule.kept >= 1) append(body, pack_once(p, p.columns, 0, p.columns_of_unit));
   if (p.schedule.kept == 2)
-    append(body, pack_once(p, p.rows, 1 + p.rows_of_unit, p.batch * down + p.rows_of_unit));
+    append(body, pack_once(p, p.rows, 1 + p.rows_of_unit, batch * down + p.rows_of_unit));
   append(body, over_depth(p, [&](const Expr& d) { return multiply_block(p, d); }));
   return body;
 }

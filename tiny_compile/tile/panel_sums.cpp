@@ -195,9 +195,7 @@ Expr PanelProduct::number(const std::string& what, const Expr& extent) const {
 
 Expr PanelProduct::named(Body& body, const std::string& what, const Expr& extent,
                          const Expr& value) const {
-  const Expr name = number(what, extent);
-  body.push_back(let(name.name(), extent, value));
-  return name;
+  return tiny_compile::named(program, kernel, body, what, extent, value);
 }
 
 Body over_panels(PanelProduct& p) {

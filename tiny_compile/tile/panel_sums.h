@@ -27,7 +27,7 @@ struct PanelProduct {
   Tile tile{};
   int tags = -1, sums = -1;  // arrays
   // Integers of the unit and the block of depth at hand.
-  Expr columns_of_unit{}, rows_of_unit{}, batch{};
+  Expr columns_of_unit{}, rows_of_unit{};
   Expr first_column{}, stop_column{}, first_row{}, stop_row{};
   Steps steps{};
   Expr left{}, right{};  // where its panels lie

@@ -42,9 +42,7 @@ struct Packer {
   }
   // Names an integer at the end of the body.
   Expr named(Body& body, const char* what, const Expr& extent, const Expr& value) const {
-    const Expr name = number(what, extent);
-    body.push_back(let(name.name(), extent, value));
-    return name;
+    return tiny_compile::named(loops.program, kernel(), body, what, extent, value);
   }
 
   Stretch lanes_here() const {
@@ -131,9 +129,8 @@ int add_lines(const Packer& p) {
   const Machine& machine = p.loops.program.machine;
   const int64_t lanes = machine.vector / size_of(p.type),
                 size = kLine * ceil_divide(p.packing.width, lanes) * lanes;
-  const bool is_small = 2 * size * size_of(p.type) <= machine.l1 / 2;
   return add_array(p.tile, {str("lines", p.tile.arrays.size()), p.type, size,
-                            is_small ? Space::L1 : Space::L2});
+                            near_space(machine, size * size_of(p.type))});
 }
 
 Body fill_line(Packer& p, const Expr& lane, const Expr& from, const Expr& to) {
@@ -201,6 +198,10 @@ Body pack_lines(Packer& p) {
 }
 
 }  // namespace
+
+Space near_space(const Machine& machine, int64_t bytes) {
+  return bytes <= machine.l1 / 4 ? Space::L1 : Space::L2;
+}
 
 ViewScalars::ViewScalars(Tile& tile, const DotView& view, const std::vector<int>& roots,
                          const std::vector<std::pair<int, int>>& given)

@@ -10,6 +10,8 @@
 
 namespace tiny_compile {
 
+Space near_space(const Machine& machine, int64_t bytes);  // where an array of a product lies
+
 // The scalars that a view's loops evaluate, as the tile has them, and which of them are defined.
 class ViewScalars {
  public:

@@ -100,6 +100,13 @@ std::string unused(const Program& program, const Kernel& kernel, std::string nam
   return name;
 }
 
+Expr named(const Program& program, const Kernel& kernel, Body& body, const std::string& what,
+           const Expr& extent, const Expr& value) {
+  const Expr name = Expr::index(unused(program, kernel, what), extent);
+  body.push_back(let(name.name(), extent, value));
+  return name;
+}
+
 Statement vector_loop(const Axis& axis, const Expr& from, const Expr& to, Body body) {
   Statement loop = for_range(axis.name, axis.extent, from, to, std::move(body));
   loop.vector = true;

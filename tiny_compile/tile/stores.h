@@ -24,6 +24,10 @@ Kernel over_whole_axes(Kernel kernel);
 std::string unused(const Program& program, std::string name);
 std::string unused(const Program& program, const Kernel& kernel, std::string name);
 
+// Names an integer at the end of the body, by a name that is unused there.
+Expr named(const Program& program, const Kernel& kernel, Body& body, const std::string& what,
+           const Expr& extent, const Expr& value);
+
 // A loop whose turns can be done side by side.
 Statement vector_loop(const Axis& axis, const Expr& from, const Expr& to, Body body);
 
