@@ -1,6 +1,7 @@
-// Where is each scalar computed? In the outermost scope that knows all it depends on:
-//   $1 = rsqrt(r0)         needs the row           => once a row, before the loop that uses it
-//   $2 = mul($1, load x[i0*64 + j0])  needs j0     => in the loop over j0
+// How does a function of C++ begin? With its buffers, and the sizes that it is given, by their names:
+//
+//   extern "C" void k(void* const* buffers, long long begin, long long end) {
+//     const float* __restrict in_x = (const float*)buffers[0];
 #include "tiny_compile/codegen/cpp_kernel.h"
 
 #include <algorithm>
@@ -48,24 +49,11 @@ KernelText::KernelText(const Program& p, const Kernel& k, bool cuda)
   const std::vector<uint64_t> loops = loops_that_may_not_turn(kernel);
   for (size_t id = 0; id < kernel.scalars.size(); id++) {
     const Scalar& scalar = kernel.scalars[id];
-    LoopScope scope{axes_in(kernel, scalar.index) | loops[id],
-                    scalar.kind == ScalarKind::Register};
-    std::vector<int> below = scalar.operands;
-    if (scalar.mask >= 0) below.push_back(scalar.mask);
-    for (int operand : below) {
-      scope.axes |= needs_[operand].axes;
-      scope.registers = scope.registers || needs_[operand].registers;
-    }
-    needs_.push_back(scope);
+    uint64_t axes = axes_in(kernel, scalar.index) | loops[id];
+    for (int operand : scalar.operands) axes |= axes_[operand];
+    if (scalar.mask >= 0) axes |= axes_[scalar.mask];
+    axes_.push_back(axes);
   }
-}
-
-uint64_t row_mask(const Kernel& kernel) { return (uint64_t{1} << kernel.rows) - 1; }
-
-LoopScope element_scope(const Kernel& kernel, const std::vector<int>& inner) {
-  LoopScope scope{row_mask(kernel), true};
-  for (int axis : inner) scope.axes |= uint64_t{1} << axis;
-  return scope;
 }
 
 void KernelText::begin_function(const std::string& function) {
@@ -96,42 +84,6 @@ std::string KernelText::own() const {
 
 void KernelText::declare(const std::string& name, const std::string& value) {
   out.line(str("const ", integer, " ", name, " = ", value, ";"));
-}
-
-void KernelText::unpack(const std::vector<int>& axes, Expr number,
-                        const std::string& innermost) {
-  for (size_t k = axes.size(); k-- > 0;) {
-    const Axis& axis = kernel.axes[axes[k]];
-    const bool renamed = k + 1 == axes.size() && !innermost.empty();
-    declare(renamed ? innermost : axis.name, k == 0 ? number : mod(number, axis.extent));
-    number = floor_div(number, axis.extent);
-  }
-}
-
-void KernelText::unpack_rows(const std::string& number) {
-  unpack_rows(kernel.rows,
-              Expr::symbol(tile_symbol(number), 0, row_count(kernel).bounds().high - 1));
-}
-
-void KernelText::unpack_rows(int count, Expr number) {
-  std::vector<int> rows;
-  for (int row = 0; row < count; row++) rows.push_back(row);
-  unpack(rows, std::move(number));
-}
-
-void KernelText::unpack_inner(const Step& step, const std::string& number) {
-  unpack(step.inner,
-         Expr::symbol(tile_symbol(number), 0, inner_count(kernel, step).bounds().high - 1));
-}
-
-void KernelText::define(const std::vector<int>& ids, const LoopScope& scope,
-                        std::vector<bool>& defined) {
-  for (int id : ids) {
-    if (defined[id] || scalars.is_trivial(id) || !scope.holds(needs_[id])) continue;
-    defined[id] = true;
-    out.line(scalars.definition(id));
-    behind_definition(id);
-  }
 }
 
 std::vector<int> KernelText::needed(const std::vector<const Step*>& steps) const {

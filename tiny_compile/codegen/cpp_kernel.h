@@ -1,4 +1,4 @@
-// The text of one C++ kernel under construction: loops, scopes and the scalars defined in them.
+// The text of one kernel under construction.
 #pragma once
 
 #include <string>
@@ -23,22 +23,6 @@ class Text {
   int depth_ = 0;
 };
 
-// What is known at a place in the loops: which axes have a value (bit a: axes[a] of the kernel), and
-// whether the row's registers do, the results of its reductions. Or what a scalar needs to know.
-struct LoopScope {
-  uint64_t axes = 0;
-  bool registers = false;
-  bool holds(const LoopScope& needs) const {
-    return (needs.axes & ~axes) == 0 && (registers || !needs.registers);
-  }
-};
-
-uint64_t row_mask(const Kernel& kernel);  // bits 0 .. rows - 1
-// Inside all loops of a step: its rows and these inner axes have values, and registers.
-LoopScope element_scope(const Kernel& kernel, const std::vector<int>& inner);
-
-// Defines scalars in the outermost loop that allows it. Scopes nest: what the function or the
-// row defined stays visible; what a loop of a step defined does not.
 class KernelText {
  public:
   KernelText(const Program& program, const Kernel& kernel, bool cuda = false);
@@ -57,23 +41,15 @@ class KernelText {
   // const <integer> name = value;
   void declare(const std::string& name, const std::string& value);
   void declare(const std::string& name, const Expr& value) { declare(name, c_text(value)); }
-  // Declares axes from an element's flat number, the innermost first: j1 = e % 12; j0 = e / 12;
-  // the innermost by another name, if one is given ("e", where a pack starts).
-  void unpack(const std::vector<int>& axes, Expr number, const std::string& innermost = "");
-  void unpack_rows(const std::string& number);  // all rows, from a variable
-  void unpack_rows(int count, Expr number);     // the first `count`; none of -1
-  void unpack_inner(const Step& step, const std::string& number);
-  // Defines those of `ids` whose needs the scope holds, in order, but what is defined already. A loop's
-  // end forgets what the loop defined: pass a copy there.
-  void define(const std::vector<int>& ids, const LoopScope& scope, std::vector<bool>& defined);
   // What is written behind a scalar's definition, where it holds as long: nothing unless changed.
   std::function<void(int scalar)> behind_definition = [](int) {};
   // The scalars that steps evaluate, operands first.
   std::vector<int> needed(const std::vector<const Step*>& steps) const;
-  LoopScope needs(int scalar) const { return needs_[scalar]; }
+  // The axes that a scalar is computed within: bit a is axes[a] of the kernel.
+  uint64_t axes_of(int scalar) const { return axes_[scalar]; }
 
  private:
-  std::vector<LoopScope> needs_;
+  std::vector<uint64_t> axes_;
 };
 
 }  // namespace tiny_compile

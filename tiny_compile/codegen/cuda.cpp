@@ -1,24 +1,18 @@
-// How do a Program and its tiles become CUDA C? A tile as it stands, any other kernel by the family
-// that its schedule names; then the helpers and the part of the prelude that it calls are put before it. A matmul that
-// is the library's is a line that says so. What many threads cannot share (two scans of a row, a
-// scatter with an index for each column, a load of what the row stored) goes to one thread.
+// How do a Program and its tiles become CUDA C? A tile as it stands; then the helpers and the part of the prelude that
+// it calls are put before it. A matmul that is the library's is a line that says so.
 #include "tiny_compile/codegen/cuda.h"
 
 #include <algorithm>
 
 #include "tiny_compile/codegen/cuda_group.h"
 #include "tiny_compile/codegen/cuda_helpers.h"
-#include "tiny_compile/codegen/cuda_scatter.h"
-#include "tiny_compile/codegen/cuda_shared_scatter.h"
 #include "tiny_compile/codegen/cuda_tile.h"
-#include "tiny_compile/codegen/cuda_warp_scatter.h"
 #include "tiny_compile/codegen/functions.h"
 #include "tiny_compile/codegen/prelude.h"
 #include "tiny_compile/loops/counted.h"
 #include "tiny_compile/loops/group_launches.h"
 #include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/loops/library_sums.h"
-#include "tiny_compile/loops/scatter_rules.h"
 #include "tiny_compile/tile/packs.h"
 #include "tiny_compile/tile/sized.h"
 
@@ -55,17 +49,6 @@ bool any_can_fail(const std::vector<Program>& programs) {
   return std::any_of(programs.begin(), programs.end(), [](const Program& program) {
     return std::any_of(program.kernels.begin(), program.kernels.end(), can_fail);
   });
-}
-
-KernelEntry write_family(CudaText& text, const Program& program, const std::string& function) {
-  const Kernel& kernel = text.kernel;
-  switch (scatters_by(program, kernel)) {
-    case ScatterBy::Runs: return write_cuda_scatter(text, function);
-    case ScatterBy::Tables: return write_cuda_shared_scatter(text, function);
-    case ScatterBy::Warps: return write_cuda_warp_scatter(text, function);
-    case ScatterBy::Thread: break;
-  }
-  fail_without_tile(kernel);
 }
 
 // How a kernel is started: `room` is 0 where it is by itself.
@@ -106,12 +89,6 @@ Functions::Written write_tile(const LoneKernel& lone, const Tile& tile,
   return finished(text, write_cuda_tile(text, tile, function), form.room);
 }
 
-Functions::Written write_kernel(const LoneKernel& lone, const std::string& function,
-                                const Form& form) {
-  CudaText text(lone.program, lone.kernel(), form.starts());
-  return finished(text, write_family(text, lone.program, function), form.room);
-}
-
 // The library's call as a line, and the entry that makes it.
 KernelEntry add_call(Functions& functions, const Program& program, const Kernel& kernel,
                      const LibraryCall& call, const std::string& suffix) {
@@ -132,14 +109,14 @@ KernelEntry add_call(Functions& functions, const Program& program, const Kernel&
 KernelEntry add_function(Functions& functions, const Program& program, const Kernel& kernel,
                          const std::optional<Tile>& given, int room,
                          const std::string& suffix) {
+  if (!given) fail_without_tile(kernel);
   LoneKernel lone = lone_kernel(program, kernel);
-  std::optional<Tile> tile, any;
-  if (given) tile = lone_tile(program, *given, lone);
-  if (tile && room > 0 && is_counted(kernel)) any = for_any_count(lone, *tile);
+  std::optional<Tile> tile = lone_tile(program, *given, lone), any;
+  if (room > 0 && is_counted(kernel)) any = for_any_count(lone, *tile);
   const Form form = {room, any.has_value()};
   if (any) lone = for_any_count(std::move(lone)), tile = any;
   const auto write = [&](const LoneKernel& own, const std::string& function) {
-    return tile ? write_tile(own, *tile, function, form) : write_kernel(own, function, form);
+    return write_tile(own, *tile, function, form);
   };
   KernelEntry entry = functions.add(lone, kernel, suffix, room, tile, write);
   if (!form.counted) return entry;

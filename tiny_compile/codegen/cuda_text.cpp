@@ -1,11 +1,7 @@
-// How does a thread move 16 bytes at a time? Where an index is contiguous along one axis, its
-// elements e .. e+3 are one pack:
+// How does a kernel of CUDA begin, and how do its scalars read where C++ has a shorter way?
 //
-//   const tc_pack<float, 4> pack_0 = *(const tc_pack<float, 4>*)(in_x + e);
-//   for (int v = 0; v < 4; v++) { const int i0 = e + v; const float load_0 = pack_0.at[v]; ...
-//   }
-//
-// The loop is unrolled, so that packs live in registers.
+//   x != x                    =>  tc_is_nan(x)
+//   div(x, $3), many by $3    =>  tc_divided(x, by_load_3), by what it takes to divide by $3, computed once
 #include "tiny_compile/codegen/cuda_text.h"
 
 #include <algorithm>
@@ -13,10 +9,8 @@
 #include "tiny_compile/base/math.h"
 #include "tiny_compile/codegen/cuda_guard.h"
 #include "tiny_compile/codegen/cuda_memory_helpers.h"
-#include "tiny_compile/graph/scan.h"
 #include "tiny_compile/loops/bounds.h"
 #include "tiny_compile/loops/in_place.h"
-#include "tiny_compile/loops/point_packs.h"
 
 namespace tiny_compile {
 namespace {
@@ -69,10 +63,6 @@ bool is_usual(const Scalar& divisor) {
 CudaText::CudaText(const Program& p, const Kernel& k, Starts starts)
     : KernelText(p, k, true), starts_(starts) {
   if (fits_int(p, k)) integer = "int";
-  scalars.element = [this](int id) {
-    if (!in_pack(id)) return std::string();
-    return element_of_pack(str("pack_", id), kernel.scalars[id].dtype);
-  };
   scalars.instead = [this](int id) {
     const Scalar& scalar = kernel.scalars[id];
     if (asks_for_nan(kernel, scalar))
@@ -96,21 +86,6 @@ CudaText::CudaText(const Program& p, const Kernel& k, Starts starts)
     return str(calls("tc_divided"), "(", a, ", ", by, form == Form::Fast ? ", exact)" : ")");
   };
   check_places_once(*this);
-  scalars.rounds = [this](int id) { return !unrounded_.count(id); };
-}
-
-bool CudaText::is_read_once(int id) const {
-  int64_t readers = 0;
-  for (const Scalar& scalar : kernel.scalars)
-    readers +=
-        std::count(scalar.operands.begin(), scalar.operands.end(), id) + (scalar.mask == id);
-  for (const Step& step : kernel.steps)
-    readers += (step.value == id) + (step.other == id) + (step.mask == id);
-  return readers == 1;
-}
-
-std::string CudaText::element_of_pack(const std::string& pack, DType dtype) {
-  return is_half(dtype) ? pack + calls(kElementOfPack) : pack + ".at[v]";
 }
 
 std::string CudaText::compared(const Scalar& scalar) {
@@ -143,7 +118,7 @@ KernelEntry CudaText::begin(const std::string& function, const Expr& grid, int b
   const std::vector<bool> read = buffers_read(program, kernel),
                           written = buffers_written(program, kernel);
   std::vector<std::string> parameters;
-  if (starts_ != Starts::Kernel)  // hides CUDA's own, so that families need not ask
+  if (starts_ != Starts::Kernel)  // hides CUDA's own
     parameters.push_back(str("const ", calls("tc_block"), " blockIdx"));
   if (is_counted()) parameters.push_back(str("const ", integer, " points"));
   entry.buffers = buffers_by_use(kernel);
@@ -168,75 +143,6 @@ std::string CudaText::pointer_type(int buffer) {
              storage_type(calls, program.buffers[buffer].type.dtype), "*");
 }
 
-int CudaText::widest(const std::vector<const Step*>& steps, int axis, int64_t extent) const {
-  return widest_pack(program, kernel, needed(steps), steps, axis, extent);
-}
-
-void CudaText::set_vector(int axis, int vector) {
-  axis_ = axis;
-  vector_ = vector;
-}
-
-bool CudaText::is_wide(const Expr& index, int buffer) const {
-  if (vector_ == 1 || program.buffers[buffer].align < 16) return false;
-  return is_contiguous(index, kernel.axes[axis_].symbol(), vector_);
-}
-
-bool CudaText::in_pack(int id) const {
-  const Scalar& scalar = kernel.scalars[id];
-  return (is_plain(scalar) || guarded_.count(id)) && is_wide(scalar.index, scalar.buffer);
-}
-
-// Where it is false, a pack is zeros.
-std::optional<std::string> CudaText::guard_of(int load, const std::vector<bool>& defined) {
-  const Scalar& scalar = kernel.scalars[load];
-  if (scalar.value.bits != 0) return {};
-  return guard_of_pack(*this, load, axis_, vector_, defined);
-}
-
-std::string CudaText::at_start(const Expr& index, const std::vector<int>& operands) const {
-  const Axis& axis = kernel.axes[axis_];
-  return scalars.index(
-      substitute(index, {{axis.name, Expr::index(tile_symbol("e"), axis.extent)}}), operands);
-}
-
-void CudaText::load_packs(const std::vector<int>& ids, const std::vector<bool>& defined) {
-  for (int id : ids) {
-    const Scalar& scalar = kernel.scalars[id];
-    guarded_.erase(id);
-    if (defined[id] || scalar.kind != ScalarKind::Load || !is_wide(scalar.index, scalar.buffer))
-      continue;
-    const std::optional<std::string> guard = is_plain(scalar) ? "" : guard_of(id, defined);
-    if (!guard) continue;
-    const Buffer& buffer = program.buffers[scalar.buffer];
-    const std::string type = str(calls("tc_pack"), "<", c_type(buffer.type.dtype), ", ",
-                                 vector_, ">"),
-                      name = str("pack_", id);
-    const std::string from =
-        str(pointer_name(buffer), " + ", at_start(scalar.index, scalar.operands));
-    const std::string value =
-        left.empty() ? str("*(const ", type, "*)(", from, ")")
-                     : str(calls("tc_load"), "<", vector_, ">(", from, ", ", left, ")");
-    if (guard->empty()) {
-      out.line(str("const ", type, " ", name, " = ", value, ";"));
-      continue;
-    }
-    guarded_.insert(id);
-    out.line(str(type, " ", name, " = {};"));
-    out.line(str("if (", *guard, ") ", name, " = ", value, ";"));
-  }
-}
-
-void CudaText::declare_store_packs(const std::vector<const Step*>& steps) {
-  for (const Step* step : steps) {
-    if (!is_wide(step->index, step->buffer)) continue;
-    const Buffer& buffer = program.buffers[step->buffer];
-    out.line(str(calls("tc_pack"), "<", value_type(buffer.type.dtype), ", ", vector_, "> pack_",
-                 pointer_name(buffer), ";"));
-    if (is_half(buffer.type.dtype) && is_read_once(step->value)) unrounded_.insert(step->value);
-  }
-}
-
 void CudaText::declare_divisor(int scalar) {
   const std::string b = scalars.name(scalar);
   divisors_.insert(scalar);
@@ -248,43 +154,6 @@ bool CudaText::has_fast_form(const Scalar& scalar) const {
   if (scalar.op != Op::div || compute_type(scalar.dtype) != DType::f32) return false;
   return divisors_.count(scalar.operands[1]) > 0 ||
          is_usual(kernel.scalars[scalar.operands[1]]);
-}
-
-std::string CudaText::place(const Step& step) const {
-  const std::vector<int> chosen = step.other < 0 ? std::vector<int>{} : std::vector{step.other};
-  return str(pointer_name(program.buffers[step.buffer]), "[", scalars.index(step.index, chosen),
-             "]");
-}
-
-void CudaText::write_store(const Step& step) {
-  const std::string value = scalars.name(step.value);
-  const std::string pack = str("pack_", pointer_name(program.buffers[step.buffer]), ".at[v]");
-  const auto storage = unrounded_.count(step.value) ? to_storage : exact_storage;
-  out.line(is_wide(step.index, step.buffer)
-               ? str(pack, " = ", value, ";")
-               : str(place(step), " = ", storage(calls, step.dtype, value), ";"));
-}
-
-void CudaText::store_packs(const std::vector<const Step*>& steps) {
-  for (const Step* step : steps) {
-    if (!is_wide(step->index, step->buffer)) continue;
-    const Buffer& buffer = program.buffers[step->buffer];
-    const std::string name = pointer_name(buffer), to = str(name, " + ", at_start(step->index));
-    const std::string type = c_type(buffer.type.dtype), pack = "pack_" + name;
-    const bool half = is_half(buffer.type.dtype);
-    const std::string words = half ? str("unsigned, ", vector_ / 2) : str(type, ", ", vector_);
-    const auto narrow = [&] { return calls(left.empty() ? "tc_pairs" : "tc_halves"); };
-    const std::string value = half ? str(narrow(), "<", type, ">(", pack, ")") : pack;
-    out.line(left.empty()
-                 ? str("*(", calls("tc_pack"), "<", words, ">*)(", to, ") = ", value, ";")
-                 : str(calls("tc_store"), "(", to, ", ", value, ", ", left, ");"));
-  }
-}
-
-std::vector<const Step*> all_steps(const Kernel& kernel) {
-  std::vector<const Step*> steps;
-  for (const Step& step : kernel.steps) steps.push_back(&step);
-  return steps;
 }
 
 }  // namespace tiny_compile

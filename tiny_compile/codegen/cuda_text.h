@@ -1,7 +1,6 @@
-// The text of one CUDA kernel under construction: what its families share.
+// The text of one CUDA kernel under construction.
 #pragma once
 
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,8 +12,7 @@
 
 namespace tiny_compile {
 
-// A KernelText whose loads and stores may move several neighbouring elements at once, as a
-// tc_pack<float, 4>, where they are contiguous along one symbol.
+// A KernelText of a kernel that a GPU starts, or of a part of one (cuda_group.h).
 class CudaText : public KernelText {
  public:
   CudaText(const Program& program, const Kernel& kernel, Starts starts = Starts::Kernel);
@@ -32,21 +30,6 @@ class CudaText : public KernelText {
   std::string pointer_type(int buffer);  // "const float*"
   bool is_counted() const { return starts_ == Starts::Counted; }
 
-  // Elements a thread may move at once along `axis`, if its counter starts at multiples of that:
-  // as many as 16 bytes hold and as divide `extent` and the addresses of these steps' accesses; 1
-  // if there are no more.
-  int widest(const std::vector<const Step*>& steps, int axis, int64_t extent) const;
-  // From now on, accesses contiguous along `axis` are packs of `vector`; 1 ends it.
-  void set_vector(int axis, int vector);
-  bool is_wide(const Expr& index, int buffer) const;
-  bool in_pack(int load) const;  // once load_packs() has read it
-
-  // The packs that start at `axis` = e: const tc_pack<float, 4> pack_3 = ...;
-  void load_packs(const std::vector<int>& ids, const std::vector<bool>& defined);
-  void declare_store_packs(const std::vector<const Step*>& steps);
-  void write_store(const Step& step);  // one element; into the pack where the store is wide
-  void store_packs(const std::vector<const Step*>& steps);
-
   // Declares what divides many elements, once for all of them.
   void declare_divisor(int scalar);
   void forget_divisor(int scalar) { divisors_.erase(scalar); }
@@ -61,31 +44,17 @@ class CudaText : public KernelText {
   bool hastens_exp = false;
   bool knows_highest = false;  // `exact` starts as what is known of all exponents
 
-  // "pack_3.at[v]", or what tc_to_f32 takes of a pack of halves.
-  std::string element_of_pack(const std::string& pack, DType dtype);
-  std::string place(const Step& step) const;  // "out_y[i0*8 + j0]"
   // The variable that notes an index out of range, which the kernel's end tells; "": told at once, by
   // a branch that keeps what follows it behind what comes before.
   std::string wrong;
-  std::string left;  // elements left from e on, where a pack may end beyond them; else ""
 
  private:
   Starts starts_;
-  std::optional<std::string> guard_of(int load, const std::vector<bool>& defined);
   // A comparison of an index with another, with a constant or, if it is eq, with data, done with
   // ints; else "".
   std::string compared(const Scalar& scalar);
-  std::string at_start(const Expr& index, const std::vector<int>& operands = {}) const;
-  bool is_read_once(int scalar) const;
   bool has_fast_form(const Scalar& scalar) const;
-  std::set<int> divisors_;   // scalars declared as such
-  std::set<int> guarded_;    // loads of packs, read where all elements' guards are true
-  std::set<int> unrounded_;  // halves that only a pack's store reads
-  int axis_ = -1;
-  int vector_ = 1;
+  std::set<int> divisors_;  // scalars declared as such
 };
-
-// Every step of the kernel.
-std::vector<const Step*> all_steps(const Kernel& kernel);
 
 }  // namespace tiny_compile

@@ -93,7 +93,7 @@ class TileWriter {
 
   void write() {
     if (names("thread")) out_.line("const int thread = threadIdx.x;");
-    if (names("warp") || names("lane") || !names("thread")) {
+    if (names("warp") || names("lane") || !names("thread") || counts_below()) {
       out_.line("const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;");
       if (tile_.warps > 1)  // which answers most questions whether a register has an element
         out_.line(str("__builtin_assume(warp < ", tile_.warps, ");"));
@@ -117,6 +117,12 @@ class TileWriter {
  private:
   bool names(const char* integer) const {
     return name_it(tile_.body, tile_.kernel.scalars, integer);
+  }
+  bool counts_below() const {
+    const std::vector<Scalar>& all = tile_.kernel.scalars;
+    return std::any_of(all.begin(), all.end(), [](const Scalar& s) {
+      return s.kind == ScalarKind::Votes && s.step == 1;
+    });
   }
 
   // Halves that are only put in arrays from which vectors are stored: that rounds them, in pairs.
@@ -211,6 +217,14 @@ class TileWriter {
     return str("__shfl_xor_sync(0xffffffffu, ", own, ", ", lane, ")");
   }
 
+  std::string value(int id) const {
+    const Scalar& scalar = tile_.kernel.scalars[id];
+    if (scalar.kind != ScalarKind::Votes) return text_.scalars.value(id);
+    const std::string votes =
+        str("__ballot_sync(0xffffffffu, ", text_.scalars.name(scalar.operands[0]), ")");
+    return str("__popc(", votes, scalar.step == 1 ? " & ((1u << lane) - 1u))" : ")");
+  }
+
   void write(const Body& body) {
     const std::vector<int> before = divisors_;
     for (size_t n = 0; n < body.size(); n++) {
@@ -220,7 +234,7 @@ class TileWriter {
                          body[n + 1].value == s.value && uses_.counts[s.value] == 1 &&
                          !is_element(s.value) && !text_.scalars.is_trivial(s.value);
       if (joins)
-        write_set(body[++n], text_.scalars.value(s.value));
+        write_set(body[++n], value(s.value));
       else
         write(s);
     }
@@ -283,7 +297,7 @@ class TileWriter {
     if (s.array < 0 && is_element(s.value) && is_written_where_used(s.value)) return;
     const std::string value = s.array >= 0          ? read(s.array, s.index)
                               : is_element(s.value) ? element(scalar)
-                                                    : text_.scalars.value(s.value);
+                                                    : this->value(s.value);
     out_.line(str("const ", value_type(scalar.dtype), " ", text_.scalars.name(s.value), " = ",
                   value, ";"));
     text_.behind_definition(s.value);
@@ -348,7 +362,7 @@ class TileWriter {
   }
 
   void write_for(const Statement& s) {
-    if (s.unrolled || !tile_.alone)  // else it is the compiler's to say
+    if (s.unrolled || (!tile_.alone && is_even(s)))  // else it is the compiler's to say
       out_.line(s.unrolled ? "#pragma unroll" : "#pragma unroll 1");
     out_.open(str("for (", s.unrolled ? "int" : text_.integer, " ", s.name, " = ",
                   text_.scalars.index(s.from), "; ", s.name, " < ",

@@ -210,6 +210,7 @@ std::string ScalarWriter::name(int id) const {
     case ScalarKind::Index: return str("index_", id);
     case ScalarKind::Philox: return str("philox_", id);
     case ScalarKind::Element: return element(id).empty() ? str("element_", id) : element(id);
+    case ScalarKind::Votes: return str("votes_", id);
     case ScalarKind::Apply: return str(info(scalar.op).name, "_", id);
   }
   return {};

@@ -11,9 +11,6 @@
 
 namespace tiny_compile {
 
-// What generated code counts besides a kernel's axes: tiles, blocks, lanes.
-inline Symbol tile_symbol(std::string name) { return {std::move(name), SymbolKind::Tile}; }
-
 // Names the generated text uses. A scalar is a constant written out, or a variable "exp_3".
 class ScalarWriter {
  public:

@@ -21,7 +21,7 @@ void count(const Body& body, const std::vector<Scalar>& scalars, TileUses& all,
     } else {
       all.counts[s.value] += s.kind == StatementKind::Let ? 2 : 1;  // it is compared first
     }
-    if (s.kind == StatementKind::Update) all.counts[s.chosen]++;
+    if (s.kind == StatementKind::Update && s.chosen >= 0) all.counts[s.chosen]++;
     if (s.kind == StatementKind::Load) {
       for (int chosen : own.operands) all.counts[chosen]++;
     }
@@ -52,6 +52,7 @@ bool changes(const Statement& s, const Tile& tile, int array) {
   switch (s.kind) {
     case StatementKind::Set:
     case StatementKind::Load:
+    case StatementKind::Update:
     case StatementKind::Send: return s.array == array;
     case StatementKind::Barrier:
     case StatementKind::ClusterBarrier:

@@ -53,10 +53,18 @@ class UpdateWriter {
       : text_(text), out_(text.out), tile_(tile), s_(s) {}
 
   void write_one() {
-    const std::string place = str(pointer_name(text_.program.buffers[s_.buffer]), "[",
-                                  text_.scalars.index(s_.index, {s_.chosen}), "]");
-    out_.line(str("if (", in_range(text_.scalars.name(s_.chosen)), ") ",
-                  updated(text_.calls, s_.op, dtype(), place, text_.scalars.name(s_.value))));
+    const bool is_chosen = s_.chosen >= 0;
+    const std::string index = text_.scalars.index(
+                          s_.index, is_chosen ? std::vector{s_.chosen} : std::vector<int>()),
+                      value = text_.scalars.name(s_.value);
+    const std::string update =
+        s_.array >= 0
+            ? added(tile_.arrays[s_.array], index, value)
+            : updated(text_.calls, s_.op, dtype(),
+                      str(pointer_name(text_.program.buffers[s_.buffer]), "[", index, "]"),
+                      value);
+    out_.line(is_chosen ? str("if (", in_range(text_.scalars.name(s_.chosen)), ") ", update)
+                        : update);
   }
 
   void write_all() {
@@ -84,6 +92,12 @@ class UpdateWriter {
   }
 
  private:
+  // By any of a block's threads. Signed sums wrap as unsigned ones do.
+  static std::string added(const Array& a, const std::string& index, const std::string& value) {
+    const char* const word = size_of(a.dtype) == 8 ? "unsigned long long" : "unsigned";
+    return str("atomicAdd((", word, "*)&", a.name, "[", index, "], (", word, ")", value, ");");
+  }
+
   DType dtype() const { return text_.program.buffers[s_.buffer].type.dtype; }
 
   std::string in_range(const std::string& chosen) const {

@@ -181,7 +181,8 @@ class KernelRun {
                                     s.value.as_integer()),
               static_cast<uint64_t>(value_of(scalar_index_[id], lane, {})));
         return;
-      case ScalarKind::Element: CHECK(false, "a kernel has no arrays");
+      case ScalarKind::Element:
+      case ScalarKind::Votes: CHECK(false, "a kernel has no arrays or lanes");
       case ScalarKind::Apply: break;
     }
     const Lanes* operands[3] = {nullptr, nullptr, nullptr};

@@ -18,6 +18,7 @@
 #include "tiny_compile/loops/panel_shape.h"
 #include "tiny_compile/loops/point_packs.h"
 #include "tiny_compile/loops/scan_shape.h"
+#include "tiny_compile/loops/scatter_rules.h"
 #include "tiny_compile/loops/sort_rules.h"
 #include "tiny_compile/loops/split_sort.h"
 
@@ -145,8 +146,12 @@ std::string why_illegal_sort(const Program& program, const Kernel& kernel) {
   return str(head, run, " elements are more than ", kMostThreads, " threads hold");
 }
 
-// Of a GPU's rows or columns: those that are scanned or sorted have fields for it.
+// Of a GPU's rows or columns: those that are scanned, sorted or scattered have fields for it.
 std::string why_illegal_rows(const Program& program, const Kernel& kernel) {
+  const bool scatters =
+      std::any_of(kernel.steps.begin(), kernel.steps.end(),
+                  [](const Step& step) { return step.kind == StepKind::Scatter; });
+  if (scatters) return why_illegal_scatter(program, kernel);
   const std::string reason = why_illegal_scan(program, kernel);
   return reason.empty() ? why_illegal_sort(program, kernel) : reason;
 }

@@ -62,7 +62,16 @@ struct Axis {
   bool operator==(const Axis&) const = default;
 };
 
-enum class ScalarKind : uint8_t { Constant, Load, Index, Register, Apply, Philox, Element };
+enum class ScalarKind : uint8_t {
+  Constant,
+  Load,
+  Index,
+  Register,
+  Apply,
+  Philox,
+  Element,
+  Votes
+};
 
 // One node of a kernel's DAG; operands are indices of earlier scalars of the same kernel.
 //   Constant  value
@@ -76,6 +85,8 @@ enum class ScalarKind : uint8_t { Constant, Load, Index, Register, Apply, Philox
 //   Philox    word `index` of draw value+operands[1] under seed operands[0]; u32
 //   Element   of tile programs alone (tile/tile.h): array number `step` at `index`, in the lane
 //             whose number differs in the bits of `value`
+//   Votes     of tile programs alone: in how many lanes of the warp the bool scalar operands[0] is true; of step 1
+//             in how many of those below this one; i32
 struct Scalar {
   ScalarKind kind = ScalarKind::Constant;
   DType dtype = DType::f32;

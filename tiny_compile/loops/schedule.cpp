@@ -35,6 +35,7 @@ std::vector<ScheduleField> fields(const Schedule& s) {
           {"slice", s.slice, d.slice, {Cuda}, {Tiles}},
           {"groups", s.groups, d.groups, {Cuda}, {Rows, Columns}},
           {"beside", s.beside, d.beside, {Cuda}, {Rows, Columns}},
+          {"run", s.run, d.run, {Cuda}, {Rows}},
           {"algorithm", s.algorithm, d.algorithm, {Cuda}, {Library}},
           {"split_k", s.split_k, d.split_k, {Cuda}, {Library}},
           {"parted", s.parted, d.parted, {Cuda}, {Pointwise}},
@@ -80,6 +81,7 @@ bool set_field(Schedule& s, std::string_view name, int64_t value) {
   if (name == "slice") return s.slice = small, true;
   if (name == "groups") return s.groups = small, true;
   if (name == "beside") return s.beside = small, true;
+  if (name == "run") return s.run = value, true;
   if (name == "algorithm") return s.algorithm = small, true;
   if (name == "split_k") return s.split_k = small, true;
   if (name == "parted") return s.parted = value != 0, true;

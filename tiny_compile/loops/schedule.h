@@ -18,8 +18,8 @@ struct Program;
 //   Pointwise  one flat range of points, the last row axis innermost; CUDA: as the layout of rows says
 //   Rows       one row after another, steps vectorised along their inner axes
 //   Columns    lanes are neighbouring rows (the last row axis is the contiguous one)
-//              CUDA: both are a row each thread, but what sorts or scatters, as its template does (codegen/), and
-//              what scans: rows lie along memory, columns side by side
+//              CUDA: both are a row each thread, but what threads sort or scatter together (Rows), and what scans:
+//              rows lie along memory, columns side by side
 //   Tiles      blocks of a matmul's rows and columns
 //   Layouts    CUDA: as the layouts say
 //   Library    CUDA: a product is a call of the vendor's library (library_matmul.h), which alone may
@@ -43,12 +43,15 @@ struct Schedule {
   int kept = 0;            // packed for a thread's next blocks: 1 columns, 2 rows too
   bool packs_rows = true;  // else they are multiplied from where they lie
   // Tiles of a GPU; its rows that are sorted
-  int each = 4;    // rows and columns of a thread; elements that it sorts or merges
+  int each =
+      4;  // rows and columns of a thread; elements that it sorts or merges, updates that it scatters
   int slice = 16;  // of the products' sums, that shared memory holds at a time
-  // Rows and columns of a GPU that are scanned (scan_shape.h)
+  // Rows and columns of a GPU that are scanned (scan_shape.h); rows whose updates are sorted (scatter_rules.h)
   int groups =
       16;  // of 16 elements of a row, a thread each, that a block has at a time; 16 or 256
   int beside = 4;  // rows of a block
+  // Results of a GPU that rows with the same places are scattered to (scatter_rules.h)
+  int64_t run = 1024;  // packs of points that a block owns
   // Library
   int algorithm = 0;  // the library's choices in its order, from 0
   int split_k = 0;    // parts of the sum that its first choice makes apart; 0: as it likes

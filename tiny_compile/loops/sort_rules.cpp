@@ -116,6 +116,12 @@ WordBits word_bits(DType key, int64_t count) {
   return bits;
 }
 
+WordBits word_bits_of_numbers(int64_t keys, int64_t count) {
+  const int key = log2_of(power_of_two_from(keys)),
+            place = log2_of(power_of_two_from(std::max<int64_t>(count, 2)));
+  return key + place <= 32 ? WordBits{0, key, place, 1} : WordBits{0, 32, 32, 2};
+}
+
 int64_t most_places(const Kernel& kernel, const Step& step) {
   const int64_t count = inner_count(kernel, step).bounds().high;
   const Expr run = sorted_run(kernel, step);

@@ -35,6 +35,8 @@ struct WordBits {
   int words = 4;  // of 32 bits
 };
 WordBits word_bits(DType key, int64_t count);
+// Of keys that are unsigned numbers below `keys`, at most 32 bits.
+WordBits word_bits_of_numbers(int64_t keys, int64_t count);
 
 // Below what the places of a row's elements are, at most: with those that fill up its last run to a power of two.
 int64_t most_places(const Kernel& kernel, const Step& step);
@@ -44,7 +46,7 @@ int64_t most_places(const Kernel& kernel, const Step& step);
 struct SortShape {
   SortShape(int64_t count, int64_t wanted, int each);
 
-  int own, threads, rows;  // rows of a block
+  int own, threads, rows;  // rows of a block; its threads may share more
   int kept;                // words of a sorted list that are not dropped: a power of two
   int padded() const { return own * threads; }
   bool is_in_warp() const { return threads <= 32; }

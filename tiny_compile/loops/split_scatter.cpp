@@ -190,7 +190,7 @@ bool is_base_and_scatter(const Kernel& kernel) {
          inner_count(kernel, scatter).is_constant();
 }
 
-// Each is scattered by a warp of a GPU, and half of those keep it busy; by a core of a CPU.
+// Each is scattered by some threads of a GPU, or by a core of a CPU.
 int64_t many_rows(const Machine& machine) {
   return target_of(machine) == Target::Cuda ? threads_to_fill(machine) / 64 : machine.cores;
 }

@@ -100,6 +100,7 @@ class KernelPrinter {
                                  reference(s.operands[0]), ", ", reference(s.operands[1]), ")[",
                                  s.index, "]");
       case ScalarKind::Element:
+      case ScalarKind::Votes:
       case ScalarKind::Apply: break;
     }
     std::vector<std::string> operands;

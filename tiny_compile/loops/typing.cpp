@@ -103,6 +103,7 @@ std::string why_ill_typed(const Program& program, const Kernel& kernel, int id) 
                  ? ""
                  : str("$", id, ": philox gives a u32 for a seed and a counter");
     case ScalarKind::Element: return "an element of an array, which tile programs alone have";
+    case ScalarKind::Votes: return "votes of lanes, which tile programs alone have";
     case ScalarKind::Apply: break;
   }
   return of_apply(kernel, id);

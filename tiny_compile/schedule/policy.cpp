@@ -35,6 +35,7 @@
 #include "tiny_compile/schedule/points.h"
 #include "tiny_compile/schedule/product_tiles.h"
 #include "tiny_compile/schedule/scanned_rows.h"
+#include "tiny_compile/schedule/scattered_rows.h"
 #include "tiny_compile/schedule/sized_layouts.h"
 #include "tiny_compile/schedule/sorted_rows.h"
 #include "tiny_compile/schedule/turned.h"
@@ -187,7 +188,7 @@ Schedule choose(const Program& program, const Kernel& kernel) {
     return program.target == Target::Cpp ? panel_tiles(program, kernel)
                                          : product_tiles(program, kernel);
   schedule.each = each_sorted(program, kernel);
-  if (program.target == Target::Cuda) return schedule;
+  if (program.target == Target::Cuda) return scattered_rows(program, kernel, schedule);
   int64_t unit = work_per_row(kernel);
   if (schedule.strategy == Strategy::Columns) {
     schedule.lanes = columns_lanes(program.machine, kernel);

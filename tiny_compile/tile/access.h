@@ -9,7 +9,8 @@ namespace tiny_compile {
 // it. Both say whether the thread may: no other writes what it reads, none reads or writes what it
 // writes.
 struct Access {
-  int writer = -1, reader = -1;     // threads; -2: several have read
+  static constexpr int kAdders = -2;
+  int writer = -1, reader = -1;     // threads; -2: several have read, or added
   int64_t written = -1, read = -1;  // stretches
 
   bool reads(int thread, int64_t stretch) {
@@ -22,6 +23,13 @@ struct Access {
     if ((written == stretch && writer != thread) || (read == stretch && reader != thread))
       return false;
     writer = thread;
+    written = stretch;
+    return true;
+  }
+  // Where nothing else is done in the stretch.
+  bool adds(int64_t stretch) {
+    if ((written == stretch && writer != kAdders) || read == stretch) return false;
+    writer = kAdders;
     written = stretch;
     return true;
   }

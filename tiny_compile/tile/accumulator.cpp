@@ -103,6 +103,24 @@ int read_element(Tile& tile, Body& body, int array, const Expr& index, const Exp
   return id;
 }
 
+int load_from(Tile& tile, Body& body, int buffer, DType dtype, const Expr& index) {
+  Scalar load;
+  load.kind = ScalarKind::Load;
+  load.dtype = dtype;
+  load.value = {dtype, 0};
+  load.buffer = buffer;
+  load.index = index;
+  tile.kernel.scalars.push_back(std::move(load));
+  const int id = static_cast<int>(tile.kernel.scalars.size()) - 1;
+  body.push_back(define(id));
+  return id;
+}
+
+int updated(Tile& tile, Body& body, Op op, DType dtype, int before, int update) {
+  const std::optional<Op> both = combiner(op);
+  return both ? computed(tile, body, *both, dtype, {before, update}) : update;
+}
+
 int clamped(Tile& tile, Body& body, int value, DType dtype) {
   const double most = dtype == DType::f64 ? 0x1.fffffffffffffp+1023 : double{0x1.fffffep+127f};
   for (const auto& [op, limit] : {std::pair{Op::maximum, -most}, std::pair{Op::minimum, most}})

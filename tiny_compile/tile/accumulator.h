@@ -37,6 +37,10 @@ int as_data(Tile& tile, Body& body, const Expr& value, DType dtype = DType::i64)
 // The element that an array holds here, of this lane or another.
 int read_element(Tile& tile, Body& body, int array, const Expr& index,
                  const Expr& lane_xor = 0);
+// buffer[index], of which no data chooses anything.
+int load_from(Tile& tile, Body& body, int buffer, DType dtype, const Expr& index);
+// What a scatter's op makes of what stands there and an update.
+int updated(Tile& tile, Body& body, Op op, DType dtype, int before, int update);
 int clamped(Tile& tile, Body& body, int value, DType dtype);  // to what is finite
 
 // Arrays like those of `all`, for something else.

@@ -51,7 +51,8 @@ class Again {
     const Scalar& scalar = tile_.kernel.scalars[s.value];
     if (once_ && scalar.op == Op::div) return "below a highest exponent has no quotients";
     const bool is_element = scalar.kind == ScalarKind::Element;
-    if (is_element && !scalar.limits.empty()) return "reads nothing of other lanes";
+    if (scalar.kind == ScalarKind::Votes || (is_element && !scalar.limits.empty()))
+      return "reads nothing of other lanes";
     const int array = is_element ? scalar.step : s.array;
     if (array >= 0 && !written_.count(array)) read_first_.insert(array);
     return "";

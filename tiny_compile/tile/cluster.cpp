@@ -161,6 +161,13 @@ void Cluster::element_write(int array, int64_t index, int thread, uint64_t bits)
     fail_race("writes", array, index, thread);
 }
 
+uint64_t& Cluster::element_to_add(int array, int64_t index, int thread) {
+  const size_t at = place(array, index, thread);
+  if (!accesses_[array][at].adds(stretch_of(array, index, thread)))
+    fail_race("adds to", array, index, thread);
+  return arrays_[array][at];
+}
+
 void Cluster::send(int array, int64_t index, int thread, uint64_t bits) {
   const size_t at = place(array, index, thread);
   std::vector<bool>& sent = messages_[array].sent;
@@ -198,6 +205,20 @@ void Cluster::read_element(int id, int array, const Expr& place, const Expr& lan
     bits.push_back(element_read(array, from->second, from->first));
   }
   for (size_t n = 0; n < threads.size(); n++) set_value(id, threads[n], bits[n]);
+}
+
+void Cluster::vote(int id, const Threads& threads) {
+  constexpr int kLanes = 32;
+  const Scalar& votes = tile_.kernel.scalars[id];
+  std::map<int, uint64_t> so_far;  // of each warp
+  std::vector<uint64_t> below;
+  for (int t : threads) {
+    uint64_t& count = so_far[t / kLanes];
+    below.push_back(count);
+    count += value(votes.operands[0], t) != 0;
+  }
+  for (size_t n = 0; n < threads.size(); n++)
+    set_value(id, threads[n], votes.step == 1 ? below[n] : so_far[threads[n] / kLanes]);
 }
 
 void Cluster::fail_race(const char* does, int array, int64_t index, int thread) const {

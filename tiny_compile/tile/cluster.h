@@ -38,6 +38,8 @@ class Cluster {
   // A block's memory is there from its start to its end, and blocks start and end by themselves.
   void end() const;
 
+  int64_t barriers(int thread) const { return stretch_[rank_of(thread)]; }  // so far
+
   // On a CPU: the first of turns that are done side by side know what was known before them. After
   // them, all is there that they wrote.
   void spread(int turns);
@@ -59,9 +61,11 @@ class Cluster {
 
   uint64_t element_read(int array, int64_t index, int thread);
   void forget(int array);  // what it holds
+  uint64_t& element_to_add(int array, int64_t index, int thread);
   void element_write(int array, int64_t index, int thread, uint64_t bits);
   void send(int array, int64_t index, int thread, uint64_t bits);
   void await(int array, const Threads& threads);
+  void vote(int id, const Threads& threads);
   void read_element(int id, int array, const Expr& place, const Expr& lane_xor,
                     const Threads& threads);
 

@@ -19,81 +19,10 @@
 #include "tiny_compile/loops/sized_schedules.h"
 #include "tiny_compile/tile/cluster.h"
 #include "tiny_compile/tile/sized.h"
+#include "tiny_compile/tile/stored.h"
 
 namespace tiny_compile {
 namespace {
-
-uint64_t bits_of(const Lanes& one) {
-  uint64_t bits = 0;
-  std::memcpy(&bits, one.data, width_of(one.dtype));
-  return bits;
-}
-
-Lanes lanes_of(uint64_t bits, DType dtype) {
-  Lanes one;
-  one.dtype = dtype;
-  std::memcpy(one.data, &bits, width_of(dtype));
-  return one;
-}
-
-// What a scatter's op makes of two values of a dtype.
-uint64_t combined(Op op, uint64_t a, uint64_t b, DType dtype) {
-  const std::optional<Op> both = combiner(op);
-  if (!both) return b;
-  const Lanes first = lanes_of(a, dtype), second = lanes_of(b, dtype);
-  Lanes result;
-  apply(*both, dtype, &first, &second, nullptr, 1, result);
-  return bits_of(result);
-}
-
-// The program's buffers while a tile runs.
-class Buffers {
- public:
-  Buffers(const Tile& tile, std::vector<Memory>& memory)
-      : tile_(tile), memory_(memory), stored_(memory.size()) {}
-
-  void fetch(int buffer, int64_t index, Lanes& one) const {
-    check(buffer, index);
-    load(memory_[buffer].dtype, memory_[buffer].data, &index, 1, one);
-  }
-
-  void put(int buffer, int64_t index, uint64_t bits, int64_t thread) {
-    check(buffer, index);
-    std::vector<int64_t>& stored = stored_[buffer];
-    stored.resize(static_cast<size_t>(memory_[buffer].size), kNobody);
-    if (stored[index] != kNobody)
-      fail("tile ", tile_.kernel.name, " stores element ", index, " twice");
-    stored[index] = thread;
-    set(buffer, index, bits);
-  }
-
-  // What stands there, combined with a value; that thread has stored it.
-  void update(const Statement& s, int64_t index, uint64_t bits, int64_t thread) {
-    check(s.buffer, index);
-    if (stored_[s.buffer].empty() || stored_[s.buffer][index] != thread)
-      fail("tile ", tile_.kernel.name, " updates element ", index,
-           ", which its thread has not stored");
-    Lanes old;
-    fetch(s.buffer, index, old);
-    set(s.buffer, index, combined(s.op, bits_of(old), bits, memory_[s.buffer].dtype));
-  }
-
- private:
-  void check(int buffer, int64_t index) const {
-    if (index < 0 || index >= memory_[buffer].size)
-      fail("tile ", tile_.kernel.name, " uses element ", index, " of ", memory_[buffer].size);
-  }
-
-  void set(int buffer, int64_t index, uint64_t bits) {
-    const Lanes one = lanes_of(bits, memory_[buffer].dtype);
-    store(one, memory_[buffer].data, &index, 1);
-  }
-
-  static constexpr int64_t kNobody = -1;
-  const Tile& tile_;
-  std::vector<Memory>& memory_;
-  std::vector<std::vector<int64_t>> stored_;  // who has stored each buffer's elements
-};
 
 template <typename Each>
 void in_batches(const Threads& threads, Each each) {
@@ -144,7 +73,9 @@ class ClusterRun {
 
  private:
   // Turns of a loop are one thread's.
-  int64_t number_of(int thread) const { return first_ + (is_on_cpu(tile_) ? 0 : thread); }
+  Buffers::Asker asker(int thread) const {
+    return {first_ + (is_on_cpu(tile_) ? 0 : thread), threads_.barriers(thread)};
+  }
 
   // --- scalars ---
 
@@ -210,7 +141,7 @@ class ClusterRun {
       if (s.kind == ScalarKind::Index)
         fill_iota(&index[n], 1, one);
       else
-        buffers_.fetch(s.buffer, index[n], one);
+        buffers_.fetch(s.buffer, index[n], asker(wanted[n]), one);
       threads_.scatter(id, {wanted[n]}, 0, 1, one);
     }
   }
@@ -253,7 +184,7 @@ class ClusterRun {
         const Integers index = threads_.integers.evaluate(s.index, threads);
         for (size_t n = 0; n < threads.size(); n++)
           buffers_.put(s.buffer, index[n], threads_.value(s.value, threads[n]),
-                       number_of(threads[n]));
+                       asker(threads[n]));
         return;
       }
       case StatementKind::Update: return update(s, threads);
@@ -287,10 +218,18 @@ class ClusterRun {
 
   void update(const Statement& s, const Threads& threads) {
     for (int t : threads) {
-      const auto chosen = static_cast<int64_t>(threads_.value(s.chosen, t));
-      if (const auto index = chosen_place(s, chosen, t))
-        buffers_.update(s, *index, threads_.value(s.value, t), number_of(t));
+      const std::optional<int64_t> index =
+          s.chosen < 0 ? threads_.integers.evaluate(s.index, {t})[0]
+                       : chosen_place(s, static_cast<int64_t>(threads_.value(s.chosen, t)), t);
+      if (index) update(s, *index, t);
     }
+  }
+
+  void update(const Statement& s, int64_t index, int thread) {
+    const uint64_t value = threads_.value(s.value, thread);
+    if (s.array < 0) return buffers_.update(s, index, value, asker(thread));
+    uint64_t& sum = threads_.element_to_add(s.array, index, thread);
+    sum = combined(s.op, sum, value, tile_.arrays[s.array].dtype);
   }
 
   void update_all(const Statement& s, const Threads& threads) {
@@ -310,12 +249,13 @@ class ClusterRun {
       }
     }
     threads_.forget(s.array);
-    for (const auto& [index, part] : parts) buffers_.update(s, index, part, first_);
+    for (const auto& [index, part] : parts) buffers_.update(s, index, part, asker(t));
   }
 
   void define(const Statement& s, const Threads& threads) {
     const Scalar& scalar = tile_.kernel.scalars[s.value];
     if (s.array >= 0) return threads_.read_element(s.value, s.array, s.index, 0, threads);
+    if (scalar.kind == ScalarKind::Votes) return threads_.vote(s.value, threads);
     if (scalar.kind == ScalarKind::Element)
       return threads_.read_element(s.value, scalar.step, scalar.index, lane_xor_of(scalar),
                                    threads);
@@ -356,10 +296,10 @@ class ClusterRun {
         if (s.kind == StatementKind::StoreAll) {
           buffers_.put(s.buffer, index[n] + v,
                        threads_.element_read(s.array, place[n] + v, threads[n]),
-                       number_of(threads[n]));
+                       asker(threads[n]));
           continue;
         }
-        buffers_.fetch(s.buffer, index[n] + v, one);
+        buffers_.fetch(s.buffer, index[n] + v, asker(threads[n]), one);
         threads_.element_write(s.array, place[n] + v, threads[n], bits_of(one));
       }
     }
@@ -369,7 +309,8 @@ class ClusterRun {
     const int64_t index = threads_.integers.evaluate(s.index, threads)[0],
                   count = threads_.integers.evaluate(s.place, threads)[0];
     for (int64_t v = 0; v < count; v++)
-      buffers_.put(s.buffer, index + v, threads_.element_read(s.array, v, threads[0]), first_);
+      buffers_.put(s.buffer, index + v, threads_.element_read(s.array, v, threads[0]),
+                   asker(threads[0]));
   }
 
   void reduce_array(const Statement& s, const Threads& threads) {

@@ -172,7 +172,13 @@ void Known::add_chosen(const std::string& name, const Expr& extent) {
 
 void Known::add_loop(const Statement& loop) {
   const Expr symbol = Expr::index(loop.name, loop.place);
-  if (!alone_) return names_.push_back({loop.name, symbol, symbol, symbol, loop.unrolled});
+  if (!alone_) {
+    names_.push_back({loop.name, symbol, symbol, symbol, loop.unrolled});
+    if (is_even(loop)) return;
+    add_choice();  // threads have turns of their own
+    say(symbol - in_threads(loop.from));
+    return say(in_threads(loop.index) - 1 - symbol);
+  }
   const Interval first = bounds_of(loop.from), last = bounds_of(loop.index);
   const Expr from = in_threads(loop.from), to = in_threads(loop.index);
   names_.push_back(

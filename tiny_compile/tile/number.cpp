@@ -20,7 +20,7 @@ class Numbering {
 
   void number(Body& body) {
     for (Statement& s : body) {
-      if (s.kind == StatementKind::Update) s.chosen = number(s.chosen);
+      if (s.kind == StatementKind::Update && s.chosen >= 0) s.chosen = number(s.chosen);
       if (s.value >= 0) s.value = number(s.value);
       number(s.body);
     }
@@ -53,6 +53,56 @@ Tile numbered(Tile tile, size_t first) {
   numbering.number(tile.body);
   tile.kernel.scalars = std::move(numbering.scalars);
   return tile;
+}
+
+int add_array(Tile& tile, Array array) {
+  tile.arrays.push_back(std::move(array));
+  return static_cast<int>(tile.arrays.size()) - 1;
+}
+
+static int add(Tile& tile, Scalar scalar) {
+  tile.kernel.scalars.push_back(std::move(scalar));
+  return static_cast<int>(tile.kernel.scalars.size()) - 1;
+}
+
+int add_element(Tile& tile, int array, const Expr& index, const Expr& lane_xor) {
+  Scalar scalar;
+  scalar.kind = ScalarKind::Element;
+  scalar.dtype = tile.arrays[array].dtype;
+  scalar.step = array;
+  scalar.index = index;
+  if (!lane_xor.is_constant(0)) scalar.limits = {lane_xor};
+  return add(tile, std::move(scalar));
+}
+
+int add_votes(Tile& tile, int holds, bool below) {
+  Scalar scalar;
+  scalar.kind = ScalarKind::Votes;
+  scalar.dtype = DType::i32;
+  scalar.operands = {holds};
+  scalar.step = below ? 1 : 0;
+  return add(tile, std::move(scalar));
+}
+
+Expr lane_xor_of(const Scalar& element) {
+  return element.limits.empty() ? Expr(0) : element.limits[0];
+}
+
+int add_apply(Tile& tile, Op op, DType dtype, std::vector<int> operands) {
+  Scalar scalar;
+  scalar.kind = ScalarKind::Apply;
+  scalar.op = op;
+  scalar.dtype = dtype;
+  scalar.operands = std::move(operands);
+  return add(tile, std::move(scalar));
+}
+
+int add_constant(Tile& tile, const Literal& value) {
+  Scalar scalar;
+  scalar.kind = ScalarKind::Constant;
+  scalar.dtype = value.dtype;
+  scalar.value = value;
+  return add(tile, std::move(scalar));
 }
 
 }  // namespace tiny_compile

@@ -4,13 +4,13 @@
 //              | 'tile' kernel 'units' size ['grain' size] ['together' n] '{' {array} {statement} '}'      on a CPU
 //   array     := ('array' | 'shared' | 'cluster' | 'l1' | 'l2' | 'memory' | 'kept') name ':' dtype '[' size ']' ['packed']
 //   statement := name ':' size '=' (index | '$' n)                        Let
-//              | ('$' n | 'r' n) '=' (value | element ['of lane ^' index])  Define
+//              | ('$' n | 'r' n) '=' (value | element ['of lane ^' index] | 'votes' value ['below'])  Define
 //              | 'divisor' value
 //              | element '=' (value | 'load' ['$' n ':'] place [many])    Set, Load
 //              | 'store' place [many] '=' (value | element)               Store, StoreAll
 //              | 'ahead' place [many]
 //              | 'tree' ('sum' | 'prod' | 'max' | 'min') array 'x' index
-//              | 'update' op value '<' index ':' place '=' value          Update
+//              | 'update' op [value '<' index] ':' (place | 'shared' element) '=' value      Update
 //              | 'update' op array 'x' index '<' index ':' place '=' array 'x' n 'of' index
 //              | 'stream' place 'x' index '=' array
 //              | 'for' name '<' n ['unrolled'] '{' {statement} '}'
@@ -119,7 +119,14 @@ class TileParser : ElementParser {
     expect('=', "the value's name");
     if (at_array()) return read(is_register ? own : bound(label), label);
     if (is_register) error(start, "a register is read from an array, r0 = r0_of_row[0]");
-    return define(said(label, bound(label)));
+    return define(accept_word("votes") ? votes(label, bound(label))
+                                       : said(label, bound(label)));
+  }
+
+  int votes(int64_t label, int before) {
+    const int holds = value(), id = add_votes(tile_, holds, accept_word("below"));
+    const bool is_same = before >= 0 && kernel_->scalars[before] == kernel_->scalars[id];
+    return is_same ? before : values_[label] = id;
   }
 
   // What is computed elsewhere is kept in the array; otherwise its element is the value.
@@ -207,6 +214,8 @@ class TileParser : ElementParser {
   }
 
   // update scatter_add $3 < 50: y[at0*4 + i1] = $2
+  // update scatter_add $3 < 50: shared sums[at0] = $2
+  // update scatter: y[target*4] = $2
   // update scatter_add places x 1024 < 50: y[at0*768 + start] = values x64 of stop - start
   Statement update_one_or_many() {
     Names ops;
@@ -215,6 +224,11 @@ class TileParser : ElementParser {
         ops[std::string(info(static_cast<Op>(op)).name)] = op;
     Statement s = update(static_cast<Op>(look_up(ops, "scatter")), -1, {}, {}, -1, -1);
     skip_blanks();
+    if (accept(':')) {
+      std::tie(s.buffer, s.index) = in_memory();
+      expect('=', "the place");
+      return s.value = value(), s;
+    }
     const bool is_one = next_is('$') || !is_value_of_its_own();
     s.chosen = is_one ? value() : look_up(arrays_, "array");
     if (!is_one) {
@@ -225,7 +239,10 @@ class TileParser : ElementParser {
     expect('<', "what chooses the place");
     s.place = index();
     expect(':', "the places that there are");
-    std::tie(s.buffer, s.index) = in_memory({s.place});
+    if (is_one && accept_word("shared"))
+      std::tie(s.array, s.index) = element({s.place});
+    else
+      std::tie(s.buffer, s.index) = in_memory({s.place});
     expect('=', "the place");
     if (is_one) return s.value = value(), s;
     s.array = look_up(arrays_, "array");

@@ -125,7 +125,7 @@ class ElementParser : protected ValueParser {
     constexpr std::string_view kTaken =
         " array shared cluster l1 l2 memory kept for if else ahead store stream tree load "
         "index philox min max send await barrier divisor shortcut cluster_barrier "
-        "cluster_start update ";
+        "cluster_start update votes ";
     const bool taken = kTaken.find(" " + name + " ") != kTaken.npos || register_of(name) ||
                        name.find('.') != std::string::npos;
     if (taken) error(start, str("'", name, "' means something else in a tile"));
@@ -178,10 +178,10 @@ class ElementParser : protected ValueParser {
   }
 
   // t0[p + 2]
-  std::pair<int, Expr> element() {
+  std::pair<int, Expr> element(const std::vector<Expr>& limits = {}) {
     const int array = look_up(arrays_, "array");
     expect('[', "the array");
-    const Expr place = index();
+    const Expr place = index(limits);
     expect(']', "the index");
     return {array, place};
   }

@@ -17,7 +17,13 @@
 namespace tiny_compile {
 
 Points points_for(const Program& program, const Kernel& kernel, bool any_count) {
-  Points p{program, kernel, point_packs_of(program, kernel, any_count), any_count};
+  Points p = points_in(program, kernel, point_packs_of(program, kernel, any_count));
+  p.any_count = any_count;
+  return p;
+}
+
+Points points_in(const Program& program, const Kernel& kernel, PointPacks packs) {
+  Points p{program, kernel, std::move(packs)};
   p.axes = axes_of_scalars(kernel);
   p.branches = costly_branches(kernel);
   p.inside.resize(kernel.scalars.size());

@@ -25,6 +25,8 @@ struct Points {
 };
 
 Points points_for(const Program& program, const Kernel& kernel, bool any_count);
+// Of a kernel with row axes, whose packs are these.
+Points points_in(const Program& program, const Kernel& kernel, PointPacks packs);
 
 // An element of an array, from which a scalar is read.
 struct ElementPlace {

@@ -15,6 +15,7 @@
 #include "tiny_compile/tile/sorted_row.h"
 #include "tiny_compile/tile/sorts.h"
 #include "tiny_compile/tile/vectors.h"
+#include "tiny_compile/tile/warp_search.h"
 
 namespace tiny_compile {
 namespace {
@@ -46,8 +47,8 @@ struct Merge {
     return as_data(r.tile, body, value, integer);
   }
   int own(const char* name) const { return add_array(r.tile, {name, integer, 1}); }
-  int read(Body& body, int array, const Expr& index = 0, const Expr& lane_xor = 0) const {
-    return read_element(r.tile, body, array, index, lane_xor);
+  int read(Body& body, int array, const Expr& index = 0) const {
+    return read_element(r.tile, body, array, index);
   }
 
   // The word that stands at a place of the runs, by its number in the row; under a name of that number.
@@ -62,58 +63,28 @@ struct Merge {
 
 // --- where the tile ends in both runs ---------------------------------------------------------------
 
-// Each lane asks whether a word of the left run goes before the one that would then be the last of the right; of
-// low .. high a 32nd is left, and less by one.
-Body round_of(const Merge& m, int low, int high, int passed, int wanted) {
-  Body body;
-  const int from = m.read(body, low), to = m.read(body, high),
-            range = m.make(body, Op::add,
-                           {m.make(body, Op::sub, {to, from}), m.number(kLanes - 1)}),
-            step = m.make(body, Op::shift_right, {range, m.number(5)}),
-            last = m.make(body, Op::sub, {to, m.number(1)});
-  const auto behind = [&](int steps) {  // the last place of so many steps
-    const int ahead = m.make(body, Op::mul, {steps, step});
-    return m.make(body, Op::sub, {m.make(body, Op::add, {from, ahead}), m.number(1)});
-  };
-  const int at = m.make(body, Op::minimum, {behind(m.data(body, lane_of_warp() + 1)), last}),
-            mine = m.make(body, Op::add, {m.data(body, m.first), at}),
-            all = m.make(body, Op::add, {m.data(body, m.first + m.lefts - 1), wanted}),
-            theirs = m.make(body, Op::sub, {all, at});
-  const SortWord left = m.sorted(body, "of_left", mine),
-                 right = m.sorted(body, "of_right", theirs);
-  const int before = m.row.words.is_before(body, left, right);
-  body.push_back(set(passed, 0, m.make(body, Op::cast, {before})));
-  for (int mask = 1; mask < kLanes; mask *= 2) {
-    const int more = m.read(body, passed, 0, mask);
-    body.push_back(set(passed, 0, m.make(body, Op::add, {m.read(body, passed), more})));
-  }
-  const int count = m.read(body, passed), goes = m.ask(body, Op::lt, from, to),
-            next = behind(m.make(body, Op::add, {count, m.number(1)})),
-            begin = m.make(body, Op::add, {from, m.make(body, Op::mul, {count, step})});
-  const auto narrow = [&](int array, int now, int before) {
-    const int least = m.make(body, Op::minimum, {now, to});
-    body.push_back(set(array, 0, m.make(body, Op::where, {goes, least, before})));
-  };
-  narrow(low, begin, from);
-  narrow(high, next, to);
-  return body;
-}
-
+// Of the left run those go before a place of the result which go before the word that would then be the last of the
+// right.
 Body find_cuts(const Merge& m, int64_t half) {
-  const int low = m.own("low"), high = m.own("high"), passed = m.own("passed");
   const Expr warp = warp_of(m.r.tile);
   Body body;
   const int is_first = m.ask(body, Op::lt, m.data(body, warp), m.number(1)),
             begin = m.data(body, m.begin), end = m.data(body, m.begin + m.length),
             wanted = m.make(body, Op::where, {is_first, begin, end}),
-            beyond = m.make(body, Op::sub, {wanted, m.data(body, m.rights)});
-  body.push_back(set(low, 0, m.make(body, Op::maximum, {beyond, m.number(0)})));
-  body.push_back(set(high, 0, m.make(body, Op::minimum, {wanted, m.data(body, m.lefts)})));
-  int64_t rounds = 0;
-  for (int64_t range = half; range > 0; range = ceil_divide(range, kLanes) - 1) rounds++;
-  body.push_back(for_each("round", rounds, false, round_of(m, low, high, passed, wanted)));
+            beyond = m.make(body, Op::sub, {wanted, m.data(body, m.rights)}),
+            low = m.make(body, Op::maximum, {beyond, m.number(0)}),
+            high = m.make(body, Op::minimum, {wanted, m.data(body, m.lefts)});
+  const auto goes_before = [&](Body& each, int place) {
+    const int mine = m.make(each, Op::add, {m.data(each, m.first), place}),
+              all = m.make(each, Op::add, {m.data(each, m.first + m.lefts - 1), wanted}),
+              theirs = m.make(each, Op::sub, {all, place});
+    const SortWord left = m.sorted(each, "of_left", mine),
+                   right = m.sorted(each, "of_right", theirs);
+    return m.row.words.is_before(each, left, right);
+  };
+  const int found = first_that_fails(m.r.tile, body, m.integer, low, high, half, goes_before);
   Body told;
-  const int cut = m.read(told, low);
+  const int cut = m.read(told, found);
   told.push_back(set(m.cuts, min(warp, 1), cut));
   body.push_back(if_less(lane_of_warp(), 1, std::move(told)));
   return {if_less(warp, 2, std::move(body)), barrier()};

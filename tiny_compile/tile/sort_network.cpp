@@ -27,10 +27,11 @@ constexpr int kLanes = 32;
 class Network {
  public:
   Network(Tile& tile, const SortWords& words, const SortShape& shape, const Expr& thread,
-          const SortWordArray& all)
-      : tile_(tile), words_(words), shape_(shape), thread_(thread), all_(all) {
+          const Expr& row, const SortWordArray& all)
+      : tile_(tile), words_(words), shape_(shape), thread_(thread), row_(row), all_(all) {
     if (shape.threads > 1) theirs_ = words.array("theirs", shape.own, Space::Register);
-    if (!shape.is_in_warp()) room_ = words.array("room", shape.padded(), Space::Shared);
+    if (!shape.is_in_warp())
+      room_ = words.array("room", shape.rows * shape.padded(), Space::Shared);
   }
 
   Body sort() const {
@@ -107,9 +108,11 @@ class Network {
   Body of_thread(const Expr& partner, bool is_mirrored) const {
     const Expr r = Expr::index("r", shape_.own);
     Body give, take;
-    words_.put(give, room_, r * shape_.threads + thread_, words_.read(give, all_, r));
-    words_.put(take, theirs_, r,
-               words_.read(take, room_, mirrored(r, is_mirrored) * shape_.threads + partner));
+    const Expr own = row_ * shape_.padded();
+    words_.put(give, room_, own + r * shape_.threads + thread_, words_.read(give, all_, r));
+    words_.put(
+        take, theirs_, r,
+        words_.read(take, room_, own + mirrored(r, is_mirrored) * shape_.threads + partner));
     return {over_own(r, std::move(give)), barrier(), over_own(r, std::move(take)), barrier()};
   }
 
@@ -208,7 +211,7 @@ class Network {
   Tile& tile_;
   const SortWords& words_;
   const SortShape shape_;
-  const Expr thread_;  // of those of its row
+  const Expr thread_, row_;  // of those of its row, of its block
   const SortWordArray all_;
   SortWordArray theirs_, room_;
 };
@@ -216,8 +219,8 @@ class Network {
 }  // namespace
 
 Body sort_words(Tile& tile, const SortWords& words, const SortShape& shape, const Expr& thread,
-                const SortWordArray& all) {
-  return Network(tile, words, shape, thread, all).sort();
+                const Expr& row, const SortWordArray& all) {
+  return Network(tile, words, shape, thread, row, all).sort();
 }
 
 }  // namespace tiny_compile

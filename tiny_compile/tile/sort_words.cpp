@@ -7,15 +7,35 @@
 // bits leave no room for a place: it stands beside them.
 #include "tiny_compile/tile/sort_words.h"
 
+#include <algorithm>
+
 #include "tiny_compile/tile/accumulator.h"
 
 namespace tiny_compile {
+
+// The array that is the same already, or a new one, by a name that no other has.
+static int array_once(Tile& tile, Array array) {
+  std::vector<Array>& all = tile.arrays;
+  if (const auto same = std::find(all.begin(), all.end(), array); same != all.end())
+    return static_cast<int>(same - all.begin());
+  const bool is_taken = std::any_of(
+      all.begin(), all.end(), [&](const Array& other) { return other.name == array.name; });
+  if (is_taken) array.name += str("_", all.size());
+  return add_array(tile, std::move(array));
+}
 
 SortWords::SortWords(Tile& tile, DType dtype, bool down, int64_t count)
     : tile_(tile),
       dtype_(dtype),
       down_(down),
       bits_(word_bits(dtype, count)),
+      type_(bits_.words == 1 ? DType::u32 : DType::u64) {}
+
+SortWords::SortWords(Tile& tile, const WordBits& bits)
+    : tile_(tile),
+      dtype_(DType::u32),
+      down_(false),
+      bits_(bits),
       type_(bits_.words == 1 ? DType::u32 : DType::u64) {}
 
 int SortWords::make(Body& body, Op op, DType dtype, std::vector<int> operands) const {
@@ -99,6 +119,10 @@ int SortWords::place(Body& body, const SortWord& word) const {
   return make(body, Op::cast, DType::i64, {low});
 }
 
+int SortWords::key(Body& body, const SortWord& word) const {
+  return make(body, Op::shift_right, type_, {word.key, number(type_, bits_.place)});
+}
+
 int SortWords::is_before(Body& body, const SortWord& a, const SortWord& b) const {
   const auto ask = [&](Op op, int x, int y) { return make(body, op, DType::boolean, {x, y}); };
   const int before = ask(Op::lt, a.key, b.key);
@@ -113,8 +137,8 @@ SortWord SortWords::either(Body& body, int which, const SortWord& a, const SortW
 }
 
 SortWordArray SortWords::array(const std::string& name, const Expr& size, Space space) const {
-  return {add_array(tile_, {name, type_, size, space}),
-          is_wide() ? add_array(tile_, {name + "_places", DType::i64, size, space}) : -1};
+  return {array_once(tile_, {name, type_, size, space}),
+          is_wide() ? array_once(tile_, {name + "_places", DType::i64, size, space}) : -1};
 }
 
 SortWord SortWords::read(Body& body, const SortWordArray& from, const Expr& index,

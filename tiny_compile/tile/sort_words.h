@@ -25,6 +25,9 @@ class SortWords {
   // Of keys of `dtype` whose places are below `count`; the greatest first, if `down`.
   SortWords(Tile& tile, DType dtype, bool down, int64_t count);
 
+  // Of keys that are u32 of so many bits.
+  SortWords(Tile& tile, const WordBits& bits);
+
   DType type() const { return type_; }  // u32 or u64
   bool is_wide() const { return bits_.place == 0; }
   int key_bits() const { return bits_.key; }
@@ -33,9 +36,12 @@ class SortWords {
   SortWord of(Body& body, int key, int place) const;  // `place`: an i64
   SortWord behind_all(Body& body, int place) const;   // of no element; it comes last
   int place(Body& body, const SortWord& word) const;  // an i64
+  int key(Body& body,
+          const SortWord& word) const;  // the key's bits, where places stand below them
   int is_before(Body& body, const SortWord& a, const SortWord& b) const;
   SortWord either(Body& body, int which, const SortWord& a, const SortWord& b) const;
 
+  // New ones, or those that are the same already.
   SortWordArray array(const std::string& name, const Expr& size, Space space) const;
   SortWord read(Body& body, const SortWordArray& from, const Expr& index,
                 const Expr& lane_xor = 0) const;

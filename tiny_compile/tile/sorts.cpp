@@ -50,7 +50,7 @@ class RunSort {
     append(body, define_within(r_, wanted_by(r_, {&row_.keys}), shared_scope(r_), r_.defined));
     const SortWordArray words = words_.array("words", shape_.own, Space::Register);
     append(body, read(words));
-    append(body, sort_words(r_.tile, words_, shape_, thread_, words));
+    append(body, sort_words(r_.tile, words_, shape_, thread_, 0, words));
     append(body, write(words));
     return numbered(std::move(r_.tile), r_.kernel.scalars.size());
   }

@@ -85,6 +85,8 @@ class TilePrinter {
         const Expr lane = lane_xor_of(s);
         return at(s.step, s.index) + (lane.is_constant(0) ? "" : str(" of lane ^ ", lane));
       }
+      case ScalarKind::Votes:
+        return str("votes ", name(s.operands[0]), s.step == 1 ? " below" : "");
       case ScalarKind::Apply: break;
       default: return name(id);
     }
@@ -92,6 +94,11 @@ class TilePrinter {
     for (int operand : s.operands) operands.push_back(name(operand));
     const std::string target = info(s.op).result == Result::Cast ? str("<", s.dtype, ">") : "";
     return str(info(s.op).name, target, "(", join(operands, ", "), ")");
+  }
+
+  // " $3 < 50"
+  std::string chosen(const Statement& s) const {
+    return s.chosen < 0 ? "" : str(" ", name(s.chosen), " < ", s.place);
   }
 
   // " x4", " x4 of left"
@@ -127,8 +134,9 @@ class TilePrinter {
         return line(
             str("tree ", info(s.op).name, " ", tile_.arrays[s.array].name, " x ", s.index));
       case StatementKind::Update:
-        return line(str("update ", info(s.op).name, " ", name(s.chosen), " < ", s.place, ": ",
-                        in_memory(s), " = ", name(s.value)));
+        return line(str("update ", info(s.op).name, chosen(s), ": ",
+                        s.array >= 0 ? "shared " + at(s.array, s.index) : in_memory(s), " = ",
+                        name(s.value)));
       case StatementKind::UpdateAll:
         return line(str("update ", info(s.op).name, " ", tile_.arrays[s.chosen].name, " x ",
                         s.left, " < ", s.place, ": ", in_memory(s), " = ",

@@ -129,6 +129,16 @@ Statement update(Op op, int buffer, const Expr& index, const Expr& limit, int ch
   return s;
 }
 
+Statement update_at(Op op, int buffer, const Expr& index, int value) {
+  return update(op, buffer, index, {}, -1, value);
+}
+
+Statement add_to(int array, const Expr& index, const Expr& limit, int chosen, int value) {
+  Statement s = update(Op::scatter_add, -1, index, limit, chosen, value);
+  s.array = array;
+  return s;
+}
+
 Statement ahead_of(int buffer, const Expr& index, int64_t width) {
   Statement s = load_vector(-1, {}, buffer, index, static_cast<int>(width));
   s.kind = StatementKind::Ahead;
@@ -230,47 +240,6 @@ Expr bytes_of(const Array& array) { return array.size * bytes_of_element(array);
 
 void append(Body& body, Body more) {
   for (Statement& statement : more) body.push_back(std::move(statement));
-}
-
-int add_array(Tile& tile, Array array) {
-  tile.arrays.push_back(std::move(array));
-  return static_cast<int>(tile.arrays.size()) - 1;
-}
-
-static int add(Tile& tile, Scalar scalar) {
-  tile.kernel.scalars.push_back(std::move(scalar));
-  return static_cast<int>(tile.kernel.scalars.size()) - 1;
-}
-
-int add_element(Tile& tile, int array, const Expr& index, const Expr& lane_xor) {
-  Scalar scalar;
-  scalar.kind = ScalarKind::Element;
-  scalar.dtype = tile.arrays[array].dtype;
-  scalar.step = array;
-  scalar.index = index;
-  if (!lane_xor.is_constant(0)) scalar.limits = {lane_xor};
-  return add(tile, std::move(scalar));
-}
-
-Expr lane_xor_of(const Scalar& element) {
-  return element.limits.empty() ? Expr(0) : element.limits[0];
-}
-
-int add_apply(Tile& tile, Op op, DType dtype, std::vector<int> operands) {
-  Scalar scalar;
-  scalar.kind = ScalarKind::Apply;
-  scalar.op = op;
-  scalar.dtype = dtype;
-  scalar.operands = std::move(operands);
-  return add(tile, std::move(scalar));
-}
-
-int add_constant(Tile& tile, const Literal& value) {
-  Scalar scalar;
-  scalar.kind = ScalarKind::Constant;
-  scalar.dtype = value.dtype;
-  scalar.value = value;
-  return add(tile, std::move(scalar));
 }
 
 }  // namespace tiny_compile

@@ -71,9 +71,10 @@ struct Array {
 //   Ahead    buffer[index ..], `width` neighbours of them, or the first `left`, will be read soon:
 //            nothing else
 //   Stream   buffer[index ..] = the first `place` elements of an array, past the caches; on a CPU
-//   Update   buffer[index], which the thread has stored, = what it is combined with `value` by `op`, of a
-//            scatter; at0 in the index is the scalar `chosen`: where that is not in 0 .. place - 1, an
-//            error is raised and nothing changes
+//   Update   buffer[index], which the thread has stored, or another of its block before a barrier, = what it
+//            is combined with `value` by `op`, of a scatter; at0 in the index is the scalar `chosen`, if it has
+//            one: where that is not in 0 .. place - 1, an error is raised and nothing changes. Or the same of
+//            array[index], a block's integers, which any of its threads add to as they come
 //   UpdateAll  the same of a chunk: for each e < left, at0 = chosen[e], an array's; of -1 nothing. Values
 //            of the same place are combined first; array[e*width ..], `from` neighbours, are theirs, and
 //            used up; on a CPU
@@ -125,7 +126,7 @@ struct Statement {
   std::string name;
   Expr index, place, from;
   Expr left;        // of a Load, StoreAll or Ahead: elements that there are; 0: all of them
-  int chosen = -1;  // of an Update a scalar, of an UpdateAll an array
+  int chosen = -1;  // of an Update a scalar, or none; of an UpdateAll an array
   int value = -1;   // a scalar
   int array = -1;   // of the tile
   int buffer = -1;  // of the program
@@ -181,6 +182,9 @@ Statement stream(int buffer, const Expr& index, int array, const Expr& count);
 Statement tree_over(Op op, int array, const Expr& count);
 Statement update(Op op, int buffer, const Expr& index, const Expr& limit, int chosen,
                  int value);
+Statement update_at(Op op, int buffer, const Expr& index,
+                    int value);  // a place that nobody chooses
+Statement add_to(int array, const Expr& index, const Expr& limit, int chosen, int value);
 Statement ahead_of(int buffer, const Expr& index, int64_t width);
 Statement for_each(const std::string& name, int64_t extent, bool unrolled, Body body);
 Statement for_range(const std::string& name, const Expr& extent, const Expr& from,
@@ -195,6 +199,10 @@ Statement cluster_start();
 Statement send(int array, const Expr& index, int value);
 Body sent(Body body);  // what it sets is sent
 Statement await(int array);
+// Whether all threads that come to a loop have the same turns, 0 .. place - 1.
+inline bool is_even(const Statement& loop) {
+  return loop.from.is_constant(0) && loop.index == loop.place;
+}
 bool can_be_sent(DType dtype);  // as words of four bytes, or eight
 void append(Body& body, Body more);
 bool contains(const Statement& statement, StatementKind kind);  // it is one, or one is in it
@@ -202,10 +210,12 @@ bool contains_any(const Body& body, StatementKind kind);
 int64_t bytes_of_element(const Array& array);
 Expr bytes_of(const Array& array);
 
+// tile/number.cpp: new arrays and scalars, and their numbers.
 int add_array(Tile& tile, Array array);
 // Each a new scalar: an Element is what the array holds where it is defined, that of the lane whose number
 // differs in the bits of `lane_xor`.
 int add_element(Tile& tile, int array, const Expr& index, const Expr& lane_xor = 0);
+int add_votes(Tile& tile, int holds, bool below);
 Expr lane_xor_of(const Scalar& element);  // 0: its own
 int add_apply(Tile& tile, Op op, DType dtype, std::vector<int> operands);
 int add_constant(Tile& tile, const Literal& value);

@@ -22,6 +22,7 @@
 #include "tiny_compile/tile/products.h"
 #include "tiny_compile/tile/rows.h"
 #include "tiny_compile/tile/scans.h"
+#include "tiny_compile/tile/scatters.h"
 #include "tiny_compile/tile/sorts.h"
 #include "tiny_compile/tile/verify.h"
 
@@ -71,6 +72,7 @@ std::optional<Tile> lowered(const Program& program, const Kernel& kernel, bool i
   if (has_panels(program, kernel)) return lower_panels(program, kernel);
   if (has_scan(program, kernel)) return lower_scan(program, kernel);
   if (is_sorted_together(program, kernel)) return lower_sort(program, kernel);
+  if (has_scatter(program, kernel)) return lower_scatter(program, kernel);
   if (has_rows(program, kernel)) return lower_rows(program, kernel);
   return lower_to_tile(program, kernel);
 }
@@ -110,7 +112,7 @@ bool becomes_tile(const Program& program, const Kernel& kernel) {
   return has_points(program, kernel) || has_rows(program, kernel) ||
          has_packs(program, kernel) || has_product(program, kernel) ||
          has_panels(program, kernel) || has_scan(program, kernel) ||
-         is_sorted_together(program, kernel) ||
+         is_sorted_together(program, kernel) || has_scatter(program, kernel) ||
          schedule_of(kernel).strategy == Strategy::Layouts;
 }
 

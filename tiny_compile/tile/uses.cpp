@@ -40,10 +40,10 @@ void Accesses::check_readable(const Expr& index, size_t places) {
   require(why.empty(), why);
 }
 
-void Accesses::check_element(int array, const Expr& index, int width) {
+void Accesses::check_element(int array, const Expr& index, int width, size_t places) {
   require(array >= 0 && array < static_cast<int>(tile_.arrays.size()), "no such array");
   const Array& a = tile_.arrays[array];
-  check_readable(index);
+  check_readable(index, places);
   require(a.space != Space::Register || tile_.alone || known.is_unrolled(index), a.name, "[",
           index, "]: a thread's own elements are named by unrolled loops alone");
   require(known.is_within(index, a.size - width + 1), a.name, "[", index, "]",
@@ -138,12 +138,21 @@ void Accesses::check_tree(const Statement& s) {
           ", as far as is known");
 }
 
+void Accesses::check_sum(const Statement& s) {
+  check_element(s.array, s.index, 1, s.chosen >= 0 ? 1 : 0);
+  const Array& a = tile_.arrays[s.array];
+  require(a.space == Space::Shared && is_integer(a.dtype) && can_be_sent(a.dtype) &&
+              s.op == Op::scatter_add,
+          a.name, ": threads add to a block's integers of 32 or 64 bits, to nothing else");
+}
+
 void Accesses::check_update(const Statement& s) {
-  require(is_buffer(s.buffer), "no such buffer");
   require(is_scatter(s.op), info(s.op).name, " updates nothing");
-  const bool never = s.place.is_constant(0);
-  check_readable(s.place);
-  check_place(s.buffer, s.index, -1, 1, never);
+  require(s.place.is_constant(), "updates places below ", s.place, ", which is no number");
+  if (s.kind == StatementKind::Update && s.array >= 0) return check_sum(s);
+  require(is_buffer(s.buffer), "no such buffer");
+  const bool is_chosen = s.chosen >= 0, never = is_chosen && s.place.is_constant(0);
+  check_place(s.buffer, s.index, -1, is_chosen ? 1 : 0, never);
   use(s.buffer, true);
   if (s.kind == StatementKind::Update) return;
   require(is_on_cpu(tile_), "a GPU does not do this");
@@ -178,9 +187,12 @@ void Accesses::check_ahead(const Statement& s) {
 
 void Accesses::use(int buffer, bool stores) const {
   if (stores)
-    check_buffers(program_, kernel_, {buffer}, stored_buffers(kernel_), "stores");
-  else
-    check_buffers(program_, kernel_, {buffer}, loaded_buffers(kernel_), "loads");
+    return check_buffers(program_, kernel_, {buffer}, stored_buffers(kernel_), "stores");
+  std::vector<int> loaded = loaded_buffers(kernel_);
+  for (const Step& step : kernel_.steps) {
+    if (step.kind == StepKind::Scatter) loaded.push_back(step.buffer);  // what it has so far
+  }
+  check_buffers(program_, kernel_, {buffer}, loaded, "loads");
 }
 
 void Accesses::check_read(const Scalar& s) {
@@ -195,6 +207,14 @@ void Accesses::check_read(const Scalar& s) {
           "a shuffle where not all lanes of a warp come");
 }
 
+void Accesses::check_votes(const Scalar& s) {
+  require(s.operands.size() == 1 && s.dtype == DType::i32 &&
+              tile_.kernel.scalars[s.operands[0]].dtype == DType::boolean,
+          "votes are of a condition");
+  require(!goes_alone(tile_) && known.all_lanes_come(),
+          "a vote where not all lanes of a warp come");
+}
+
 void Accesses::check_name(const std::string& name) const {
   require(is_identifier(name) && name.find('.') == std::string::npos, "'", name,
           "' is no name of an integer");
@@ -204,6 +224,7 @@ void Accesses::check_name(const std::string& name) const {
 
 void Accesses::check_computed(int id, const Scalar& s) {
   if (s.kind == ScalarKind::Element) return check_read(s);
+  if (s.kind == ScalarKind::Votes) return check_votes(s);
   const std::string why = why_ill_typed(program_, tile_.kernel, id);
   require(why.empty(), why);
   if (s.kind == ScalarKind::Apply) return;

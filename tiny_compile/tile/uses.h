@@ -29,7 +29,7 @@ class Accesses {
   std::vector<int> holding;  // bool scalars that are true here; -1: nothing is known
 
   void check_readable(const Expr& index, size_t places = 0);
-  void check_element(int array, const Expr& index, int width = 1);
+  void check_element(int array, const Expr& index, int width = 1, size_t places = 0);
   bool is_buffer(int buffer) const;
   void check_place(int buffer, const Expr& index, int mask, size_t places, bool never);
   void check_vector(const Statement& s, size_t places = 0, bool never = false);
@@ -39,9 +39,11 @@ class Accesses {
   void check_stream(const Statement& s);
   void check_tree(const Statement& s);
   void check_update(const Statement& s);  // the place, and of an UpdateAll the arrays
+  void check_sum(const Statement& s);
   void check_ahead(const Statement& s);
   void use(int buffer, bool stores) const;
   void check_read(const Scalar& s);
+  void check_votes(const Scalar& s);
   void check_name(const std::string& name) const;
 
   // A scalar whose operands are known.

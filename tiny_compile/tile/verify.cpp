@@ -241,8 +241,7 @@ class TileVerifier {
 
   // All that a GPU's threads do together is done as often by each.
   void check_turns(const Statement& s) {
-    require(s.from.is_constant(0) && s.index == s.place && !has_own_way(s),
-            "a GPU's loops begin with 0");
+    require(!has_own_way(s), "a GPU has no loops of vectors");
     require(s.index.is_constant() && s.index.constant() >= 1 && s.index.constant() <= INT32_MAX,
             "a loop of ", s.index, " turns, not 1..", INT32_MAX);
   }
@@ -250,6 +249,8 @@ class TileVerifier {
   void check_range(const Statement& s) {
     require(s.place.is_constant() && s.place.constant() >= 1, s.name, " is below no number");
     require(is_on_cpu(tile_) || !has_own_way(s), "a GPU has no loops of vectors");
+    require(goes_alone(tile_) || !contains_any(s.body, StatementKind::Send),
+            "sends in a loop of which threads have turns of their own");
     require(!s.unrolled || (s.from.is_constant(0) && s.index == s.place), s.name,
             " is unrolled, and not always of ", s.place, " turns");
     const auto has = [&](StatementKind kind) { return s.vector && contains_any(s.body, kind); };
@@ -301,7 +302,7 @@ class TileVerifier {
 
   void check_loop(const Statement& s) {
     accesses_.check_name(s.name);
-    if (goes_alone(tile_))
+    if (goes_alone(tile_) || !is_even(s))
       check_range(s);
     else
       check_turns(s);
@@ -382,10 +383,16 @@ class TileVerifier {
   void check_update(const Statement& s) {
     accesses_.check_update(s);
     require_defined(s.value);
-    require_defined(s.chosen);
-    require(scalars_[s.chosen].dtype == DType::i64, "no i64 is $", s.chosen);
-    require(scalars_[s.value].dtype == program_.buffers[s.buffer].type.dtype, "updates ",
-            program_.buffers[s.buffer].name, " with ", scalars_[s.value].dtype);
+    if (s.chosen >= 0) {
+      require_defined(s.chosen);
+      require(scalars_[s.chosen].dtype == DType::i64, "no i64 is $", s.chosen);
+    }
+    const bool sums = s.array >= 0;
+    const DType own =
+        sums ? tile_.arrays[s.array].dtype : program_.buffers[s.buffer].type.dtype;
+    require(scalars_[s.value].dtype == own, "updates ",
+            sums ? tile_.arrays[s.array].name : program_.buffers[s.buffer].name, " with ",
+            scalars_[s.value].dtype);
   }
 
   void require_defined(int id) const {
