@@ -221,7 +221,7 @@ TEST_CASE("threads scatter a row, chunk by chunk", "[codegen][threads][scatter]"
   };
   const auto check_rows_of = [&](const std::vector<Tensor>& inputs) {
     const std::string text = check_bits(all, inputs).source.text;
-    CHECK_THAT(text, ContainsSubstring(" sorted_u"));
+    CHECK_THAT(text, ContainsSubstring(" before_u"));
     if (why_no_nvrtc().empty()) CHECK(compile_cuda(text, "sm_90").size() > 4);
   };
   for (DType type : {float32, float64, bfloat16, float16, int64, uint8}) {

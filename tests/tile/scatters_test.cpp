@@ -128,7 +128,7 @@ TEST_CASE("schedules of runs change no bit", "[tile][threads][scatter]") {
   manual_seed(8);
   const auto into_rows = [](In i) {
     const Tensor index = expand(i[1].unsqueeze(1), {i[1].size(0), i[0].size(1)});
-    return Out{scatter_reduce(i[0], 0, index, i[2], i[2].dtype() == float32 ? "sum" : "amax")};
+    return Out{scatter_add(i[0], 0, index, i[2])};
   };
   for (int64_t updates : {5, 2049, 3000}) {
     for (int64_t columns : {1, 3, 8}) {
@@ -136,6 +136,8 @@ TEST_CASE("schedules of runs change no bit", "[tile][threads][scatter]") {
                                           places({updates}, 300, 7),
                                           values({updates, columns}, float32)};
       for (int64_t run : {1, 33, 256, 1024}) {
+        if (run == 1 && updates * columns > 100)
+          continue;  // hundreds of blocks, thread by thread
         CAPTURE(updates, columns, run);
         const Schedule schedule = {
             .each = run > 100 ? 8 : 2, .run = run, .resident = run > 100};

@@ -247,8 +247,7 @@ TEST_CASE("a tile fits the machine, and is of a kernel that has layouts", "[tile
       "  launch k\n  return y\n}\n"));
   CHECK_NOTHROW(verify(scatters));
   scatters.of_kernel = whole.of_kernel;
-  CHECK_THROWS_WITH(verify(scatters),
-                    ContainsSubstring("has a tile, and is written otherwise"));
+  CHECK_THROWS_WITH(verify(scatters), ContainsSubstring("is not of kernel k"));
   tiles = whole;
   tiles.of_kernel[0]->kernel.scalars[0].index = 7;
   CHECK_THROWS_WITH(verify(tiles), ContainsSubstring("is not of kernel k"));

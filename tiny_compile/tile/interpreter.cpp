@@ -149,6 +149,7 @@ class ClusterRun {
   // --- statements ---
 
   void run(const Body& body, const Threads& threads) {
+    if (threads.empty()) return;
     for (size_t n = 0; n < body.size(); n++) {
       if (body[n].kind == StatementKind::Else)
         run(body[n].body, those_where(body[n - 1], false, threads));
