@@ -125,6 +125,20 @@ TEST_CASE("a running sum's readers wait until its row is finished", "[merge]") {
                   "its result is known only once the row is finished", 2);
 }
 
+TEST_CASE("a GPU's scatter does not go down columns with sums", "[merge]") {
+  const Graph graph = parse_graph(R"(graph f(%0 x: f32[512,16], %1 p: i64[512,1], %2 w: f32[40,16]) {
+    %3: f32[512,16] = exp %0
+    %4: f32[16] = sum %3 {axes=[0]}
+    %5: i64[512,16] = expand %1
+    %6: f32[40,16] = scatter_add %2, %5, %3 {axis=0}
+    return %4, %6
+  })");
+  const Program gpu = fuse(for_machine(lower(graph), default_machine(Target::Cuda)));
+  INFO(print(gpu));
+  REQUIRE(gpu.kernels.size() == 2);
+  CHECK(gpu.kernels[1].steps.size() == 2);  // its base and itself
+}
+
 TEST_CASE("a matmul's operands are computed before it", "[merge]") {
   require_refusal(R"(graph f(%0 x: f32[8,16], %1 y: f32[16,8]) {
     %2: f32[8,16] = exp %0

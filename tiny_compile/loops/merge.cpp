@@ -292,6 +292,8 @@ std::string merge_consumer(const Program& program, Group& producer, const Group&
   if (producer.has(StepKind::Scan) || producer.has(StepKind::Scatter))
     return "its result is known only once the row is finished";
   if (producer.has(StepKind::Sort) || consumer.has(StepKind::Sort)) return kSortsAlone;
+  if (program.target == Target::Cuda && consumer.has(StepKind::Scatter))
+    return "threads of a GPU scatter a row together, and do nothing else in it";
   if (const std::string reason = why_apart(program, producer, consumer); !reason.empty())
     return reason;
   if (consumer.has(StepKind::Dot))
