@@ -97,7 +97,8 @@ class Drawing {
       via.loop = side(covered_by(of_block(layout_over(kernel, inner))), lane, warp, warps);
       Kernel tried = kernel;
       tried.schedule->via.push_back(std::move(via));
-      if (why_illegal_layouts(program, tried).empty()) kernel = std::move(tried);
+      if (why_illegal_layouts(program, tried).empty())
+        kernel.schedule = std::move(tried.schedule);
     };
     int number = 0;
     for (const Scalar& s : kernel.scalars) {
