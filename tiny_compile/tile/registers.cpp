@@ -53,13 +53,16 @@ Body at_piece(const Share& k, const Expr& own, int64_t begin, Body body) {
 //   for r_k < 32 { if lane + r_k*32 + warp*1024 < 5121 { .. } }
 //   =>   if warp*1024 + 1023 < 5121 { for r_k < 32 { .. } }
 //        else { if warp*1024 < 5121 { for r_k < 32 { if lane + r_k*32 + 5120 < 5121 { .. } } } }
-Body whole_apart(const Share& k, Body body) {
+//
+// Beside long text a question is nothing, unless the cut piece has few elements (`is_long`).
+Body whole_apart(const Share& k, Body body, bool is_long) {
   if (!k.covers_more || k.registers < kApart) return body;
   const Expr last = substitute(k.start(), own_at(k, 31, k.registers - 1)) + (k.vector - 1),
              first = substitute(k.start(), own_at(k, 0, 0)), piece = last - first + 1;
   const int64_t size = 32 * k.registers * k.vector;
   const bool is_behind = k.count.is_constant() && k.count.constant() % size > 0 &&
                          piece.is_constant(size) && range_of(first).has_only_multiples_of(size);
+  if (is_long && !(is_behind && 2 * (k.count.constant() % size) <= size)) return body;
   if (last.bounds().low >= k.count.bounds().high) return body;
   if (!is_behind && 2 * (last.bounds().low + 1) > k.count.bounds().high) return body;
   Body whole = unguarded(k, body);
@@ -122,10 +125,10 @@ Body over_registers(const Lowering& l, const Share& k, std::vector<Work> works, 
     append(all, std::move(work.after));
   }
   if (parts > 1) all = {for_each("s_k", parts, true, std::move(all))};
-  // For each part, which is done in two ways; beside long text a question is nothing.
-  const bool asks_once =
+  if (waits) return all;
+  const bool is_long =
       hastens && (parts == k.registers || any([](const Work& w) { return w.is_costly; }));
-  return asks_once || waits ? all : whole_apart(k, std::move(all));
+  return whole_apart(k, std::move(all), is_long);
 }
 
 }  // namespace tiny_compile
