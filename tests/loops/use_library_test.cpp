@@ -7,6 +7,8 @@
 
 #include "tests/fuzz/random_graph.h"
 #include "tests/loops/library_calls.h"
+#include "tiny_compile/loops/fuse.h"
+#include "tiny_compile/loops/lower.h"
 #include "tiny_compile/trace/nn.h"
 #include "tiny_compile/trace/windows.h"
 
@@ -219,6 +221,44 @@ TEST_CASE("a factor in another order is copied once, windows are not", "[library
   const ForLibrary windows = for_library([](In i) { return Out{conv2d(i[0], i[1])}; },
                                          random_tensors({{1, 2, 6, 6}, {4, 2, 3, 3}}));
   REQUIRE(windows.calls == std::vector<std::string>{""});
+}
+
+TEST_CASE("products of the same elements in another order share their copy", "[library]") {
+  // A layer's product and its weights' gradient, of heads side by side.
+  const auto layer = [](const Tensor& heads, In i) {
+    const Tensor x = reshape(permute(heads, {1, 0, 2}), {8, 64});
+    return Out{matmul(x, i[1]), matmul(x.t(), i[2])};
+  };
+  const std::vector<Tensor> inputs = random_tensors({{4, 8, 16}, {64, 5}, {8, 5}});
+  const ForLibrary copied = for_library([&](In i) { return layer(i[0], i); }, inputs);
+  INFO(print(copied.program) << copied.refusals);
+  CHECK(copied.calls == std::vector<std::string>{"", "f32 5x8x64 (m x n x k)",
+                                                 "f32 5x64x8 (m x n x k), B transposed"});
+  CHECK(copied.program.kernels[0].steps.size() == 1);
+  // Who makes them writes them in that order.
+  const ForLibrary made =
+      for_library([&](In i) { return layer(matmul(i[0], i[3]), i); },
+                  random_tensors({{4, 8, 16}, {64, 5}, {8, 5}, {4, 16, 16}}));
+  INFO(print(made.program) << made.refusals);
+  CHECK(made.calls.size() == 3);
+  CHECK(calls_of(made).size() == 3);
+}
+
+TEST_CASE("columns of what the library reads are added up from memory", "[library]") {
+  const Graph graph =
+      parse_graph(R"(graph f(%0 x: f32[64,8192], %1 y: f32[8192,64], %2 w: f32[128,8]) {
+    %3: f32[8192,64] = permute %0 {axes=[1,0]}
+    %4: f32[8192,128] = concat %3, %1 {axis=1}
+    %5: f32[128] = sum %4 {axes=[0]}
+    %6: f32[8192,8] = matmul %4, %2
+    return %5, %6
+  })");
+  const Machine gpu = default_machine(Target::Cuda);
+  const Program program =
+      fuse(use_library_matmul(for_machine(lower(graph), gpu), Matmul::Library));
+  INFO(print(program));
+  REQUIRE(program.kernels.size() == 3);
+  CHECK(program.kernels[0].steps.size() == 1);  // the concat alone
 }
 
 TEST_CASE("who multiplies is part of a Program and of its text", "[library]") {

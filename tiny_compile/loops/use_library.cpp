@@ -7,8 +7,9 @@
 //   dot(k: 64) load c[i*64 + k], ..
 //
 // The copy's loops are cut until its indices are sums of strides, which is what fuse needs to
-// make it part of the kernel that writes x. Windows, whose copy would be larger than the
-// buffer, are not copied: their products stay generated.
+// make it part of the kernel that writes x. What lies side by side in x does so in the copy, which is the
+// factor or its transpose, and products of the same elements share one copy. Windows, whose copy would be
+// larger than the buffer, are not copied: their products stay generated.
 #include "tiny_compile/loops/use_library.h"
 
 #include <algorithm>
@@ -56,9 +57,33 @@ void cut_axis(std::vector<Axis>& axes, const Cut& cut, Expr& from, Expr& to) {
   axes.insert(axes.begin() + cut.axis + 1, inner);
 }
 
+void cut_axes(std::vector<Axis>& axes, Expr& from, Expr& to) {
+  for (int cuts = 0; cuts < kMostCuts; cuts++) {
+    const Cut cut = find_cut(axes, from);
+    if (cut.axis < 0) break;
+    cut_axis(axes, cut, from, to);
+  }
+}
+
+// Whether neighbours along some of the axes are neighbours in memory.
+bool lies_along(std::vector<Axis> axes, Expr index) {
+  Expr none = 0;
+  cut_axes(axes, index, none);
+  return std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) {
+    return std::abs(coefficient(index, axis.symbol())) == 1;
+  });
+}
+
+// Whether two copies put the same elements in the same order.
+bool same_copy(const Kernel& a, const Kernel& b) {
+  return a.axes == b.axes && a.scalars == b.scalars && a.steps[0].index == b.steps[0].index;
+}
+
 class Copies {
  public:
-  Copies(Program& program, const Kernel& kernel) : program_(program), kernel_(kernel) {}
+  // `made` are those of products before.
+  Copies(Program& program, const std::vector<Kernel>& made, const Kernel& kernel)
+      : program_(program), made_(made), kernel_(kernel) {}
 
   // The product with its first and/or second factor copied, if it can be.
   bool add(bool first, bool second) {
@@ -73,7 +98,7 @@ class Copies {
   bool copy(int load, const std::string& side, const Step& dot) {
     const Scalar source = kernel_.scalars[load];
     if (!is_plain(source)) return false;
-    const std::vector<Axis> axes = axes_of(source.index, dot);
+    const std::vector<Axis> axes = axes_of(load, dot);
     Shape shape, index;
     for (const Axis& axis : axes) {
       if (!axis.extent.is_constant()) return false;
@@ -86,21 +111,37 @@ class Copies {
     const Shape strides = row_major_strides(shape);
     Expr place = 0;
     for (size_t a = 0; a < axes.size(); a++) place = place + index[a] * strides[a];
-    copies_.push_back(copy_kernel(axes, source, side, buffer, place));
-    kernel_.scalars[load].buffer = buffer;
+    const Kernel copy = copy_kernel(axes, source, side, buffer, place);
+    const auto before = std::find_if(made_.begin(), made_.end(),
+                                     [&](const Kernel& k) { return same_copy(k, copy); });
     kernel_.scalars[load].index = place;
+    if (before == made_.end()) {
+      copies_.push_back(copy);
+      kernel_.scalars[load].buffer = buffer;
+    } else {
+      program_.buffers.pop_back();
+      kernel_.scalars[load].buffer = before->steps[0].buffer;
+    }
     return true;
   }
 
-  // The axes that an index mentions, rows first.
-  std::vector<Axis> axes_of(const Expr& index, const Step& dot) const {
-    std::vector<Axis> axes;
+  // The axes that a factor's index mentions: those of all products, then its rows and the sum's, or the
+  // other way round.
+  std::vector<Axis> axes_of(int load, const Step& dot) const {
+    const Expr &index = kernel_.scalars[load].index,
+               &other = kernel_.scalars[load == dot.value ? dot.other : dot.value].index;
+    std::vector<Axis> axes, rows, inner;
     for (int a = 0; a < kernel_.rows; a++) {
-      if (depends_on(index, kernel_.axes[a].name)) axes.push_back(kernel_.axes[a]);
+      const Axis& axis = kernel_.axes[a];
+      if (depends_on(index, axis.name))
+        (depends_on(other, axis.name) ? axes : rows).push_back(axis);
     }
     for (int a : dot.inner) {
-      if (depends_on(index, kernel_.axes[a].name)) axes.push_back(kernel_.axes[a]);
+      if (depends_on(index, kernel_.axes[a].name)) inner.push_back(kernel_.axes[a]);
     }
+    if (lies_along(rows, index)) std::swap(rows, inner);
+    axes.insert(axes.end(), rows.begin(), rows.end());
+    axes.insert(axes.end(), inner.begin(), inner.end());
     return axes;
   }
 
@@ -116,11 +157,7 @@ class Copies {
   Kernel copy_kernel(std::vector<Axis> axes, const Scalar& source, const std::string& side,
                      int buffer, Expr to) const {
     Expr from = source.index;
-    for (int cuts = 0; cuts < kMostCuts; cuts++) {
-      const Cut cut = find_cut(axes, from);
-      if (cut.axis < 0) break;
-      cut_axis(axes, cut, from, to);
-    }
+    cut_axes(axes, from, to);
     Kernel copy;
     copy.name = str("copy_", side, kernel_.name.substr(kernel_.name.rfind('_')));
     copy.where = kernel_.where;
@@ -136,6 +173,7 @@ class Copies {
   }
 
   Program& program_;  // gets the copies' buffers
+  const std::vector<Kernel>& made_;
   Kernel kernel_;
   std::vector<Kernel> copies_;
 };
@@ -145,14 +183,16 @@ bool has_dot(const Kernel& kernel) {
                      [](const Step& step) { return step.kind == StepKind::Dot; });
 }
 
-// The kernel, with copies of its factors before it where they make it match.
-std::vector<Kernel> with_copies(Program& program, const Kernel& kernel) {
+// The kernel, with copies of its factors before it where they make it match. Adds these to what was made.
+std::vector<Kernel> with_copies(Program& program, std::vector<Kernel>& made,
+                                const Kernel& kernel) {
   if (!has_dot(kernel) || library_matmul(program, kernel).matmul) return {kernel};
   const size_t buffers = program.buffers.size();
   for (const auto& [first, second] : {std::pair{true, false}, {false, true}, {true, true}}) {
-    Copies copies(program, kernel);
+    Copies copies(program, made, kernel);
     if (copies.add(first, second) && library_matmul(program, copies.multiplying()).matmul) {
       std::vector<Kernel> result = copies.copies();
+      made.insert(made.end(), result.begin(), result.end());
       result.push_back(normalize(copies.multiplying()));
       return result;
     }
@@ -168,9 +208,10 @@ Program use_library_matmul(const Program& program, Matmul matmul) {
   result.matmul = matmul;
   if (matmul == Matmul::Generated) return result;
   std::vector<std::vector<int>> now(program.kernels.size());
+  std::vector<Kernel> copies;
   result.kernels.clear();
   for (size_t k = 0; k < program.kernels.size(); k++) {
-    for (Kernel& kernel : with_copies(result, program.kernels[k])) {
+    for (Kernel& kernel : with_copies(result, copies, program.kernels[k])) {
       now[k].push_back(static_cast<int>(result.kernels.size()));
       result.kernels.push_back(std::move(kernel));
     }
