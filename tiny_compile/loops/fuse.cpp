@@ -50,8 +50,13 @@ class Fusion {
         groups_(program_.buffers.size()),
         all_readers_(program_.buffers.size()),
         refusals_(program_.refusals) {
-    for (const Kernel& kernel : program_.kernels)
-      for (int buffer : loaded_buffers(kernel)) all_readers_[buffer]++;
+    for (const Kernel& kernel : program_.kernels) {
+      const bool is_left = is_for_library(kernel);
+      for (int buffer : loaded_buffers(kernel)) {
+        all_readers_[buffer]++;
+        if (is_left) library_reads_.insert(buffer);
+      }
+    }
   }
 
   Program run() {
@@ -71,10 +76,13 @@ class Fusion {
   }
 
  private:
+  bool is_for_library(const Kernel& kernel) const {
+    return program_.matmul != Matmul::Generated && library_matmul(program_, kernel).matmul;
+  }
+
   int add(const Kernel& kernel) {
     const int id = groups_.add(kernel);
-    if (program_.matmul != Matmul::Generated && library_matmul(program_, kernel).matmul)
-      library_.insert(id);
+    if (is_for_library(kernel)) library_.insert(id);
     return id;
   }
 
@@ -271,9 +279,7 @@ class Fusion {
 
   // Returned, or read by the library.
   bool stays_in_memory(int buffer) const {
-    return program_.buffers[buffer].role == Role::Output ||
-           std::any_of(groups_.readers(buffer).begin(), groups_.readers(buffer).end(),
-                       [&](int reader) { return is_library(reader); });
+    return program_.buffers[buffer].role == Role::Output || library_reads_.count(buffer) > 0;
   }
 
   // Whether a reduction down columns would compute anew what it can read.
@@ -442,6 +448,7 @@ class Fusion {
   Program program_;
   GroupGraph groups_;
   std::set<int> library_;                // matmuls that are left to the library
+  std::set<int> library_reads_;          // buffers that they read
   std::vector<int> all_readers_;         // how many kernels of the unfused program do
   std::set<std::pair<int, int>> tried_;  // siblings
   std::vector<std::string> refusals_;
