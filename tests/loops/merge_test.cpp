@@ -126,7 +126,8 @@ TEST_CASE("a running sum's readers wait until its row is finished", "[merge]") {
 }
 
 TEST_CASE("a GPU's scatter does not go down columns with sums", "[merge]") {
-  const Graph graph = parse_graph(R"(graph f(%0 x: f32[512,16], %1 p: i64[512,1], %2 w: f32[40,16]) {
+  const Graph graph =
+      parse_graph(R"(graph f(%0 x: f32[512,16], %1 p: i64[512,1], %2 w: f32[40,16]) {
     %3: f32[512,16] = exp %0
     %4: f32[16] = sum %3 {axes=[0]}
     %5: i64[512,16] = expand %1

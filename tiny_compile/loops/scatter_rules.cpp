@@ -232,7 +232,10 @@ bool is_chain(const Kernel& kernel, const Step& step) {
 }
 
 ScatterBy scatters_by(const Program& program, const Kernel& kernel) {
-  if (!sizes(program).empty()) return ScatterBy::Thread;
+  const auto scatters = [](const Step& step) { return step.kind == StepKind::Scatter; };
+  if (std::none_of(kernel.steps.begin(), kernel.steps.end(), scatters) ||
+      !sizes(program).empty())
+    return ScatterBy::Thread;
   const bool is_pair = is_base_and_scatter(kernel);
   if (is_pair && scatters_runs(program, kernel)) return ScatterBy::Runs;
   if (is_pair && scatters_to_tables(program, kernel)) return ScatterBy::Tables;

@@ -71,9 +71,9 @@ class Points {
 Kernel with_single_rows_as_points(const Program& program, Kernel kernel) {
   const auto reduces = [](const Step& step) { return step.kind == StepKind::Reduce; };
   const auto single = [&](const Step& step) { return is_single(kernel, step); };
-  if (program.target != Target::Cuda || !sizes(program).empty() || kernel.rows == 0 ||
+  if (program.target != Target::Cuda || kernel.rows == 0 ||
       std::none_of(kernel.steps.begin(), kernel.steps.end(), reduces) ||
-      !std::all_of(kernel.steps.begin(), kernel.steps.end(), single))
+      !std::all_of(kernel.steps.begin(), kernel.steps.end(), single) || !sizes(program).empty())
     return kernel;
   const LoneKernel lone = lone_kernel(program, kernel);
   return is_cooperative(lone.program, lone.kernel()) ? Points(kernel).write() : kernel;

@@ -85,11 +85,25 @@ Kernel substitute(Kernel kernel, const std::vector<Buffer>& buffers,
   return result;
 }
 
+// Calls see(size) for each place where one stands.
+template <typename See>
+void see_sizes(const Expr& expr, const See& see) {
+  if (expr.is_constant()) return;
+  if (expr.kind() != ExprKind::Symbol) {
+    for (const Expr& operand : expr.operands()) see_sizes(operand, see);
+  } else if (expr.symbol().kind == SymbolKind::Size) {
+    see(expr);
+  }
+}
+
 }  // namespace
 
 std::vector<Expr> sizes(const Program& program) {
   std::vector<Expr> found;
-  const auto add = [&](const Expr& expr) { collect_symbols(expr, found); };
+  const auto see = [&](const Expr& size) {
+    if (std::find(found.begin(), found.end(), size) == found.end()) found.push_back(size);
+  };
+  const auto add = [&](const Expr& expr) { see_sizes(expr, see); };
   for (const Buffer& buffer : program.buffers) {
     std::for_each(buffer.type.shape.begin(), buffer.type.shape.end(), add);
     std::for_each(buffer.strides.begin(), buffer.strides.end(), add);
@@ -103,7 +117,6 @@ std::vector<Expr> sizes(const Program& program) {
     }
     for (const Step& step : kernel.steps) add(step.index), add(step.limit);
   }
-  std::erase_if(found, [](const Expr& e) { return e.symbol().kind != SymbolKind::Size; });
   return found;
 }
 
