@@ -248,6 +248,15 @@ TEST_CASE("a tile fits the machine, and is of a kernel that has layouts", "[tile
   CHECK_NOTHROW(verify(scatters));
   scatters.of_kernel = whole.of_kernel;
   CHECK_THROWS_WITH(verify(scatters), ContainsSubstring("is not of kernel k"));
+  // The vendor's library multiplies, and nothing is written.
+  Tiles multiplied = lower_to_tiles(parse_program(
+      "program f on cuda {\n  matmul library\n  input a: f32[32,32]\n  input b: f32[32,32]\n"
+      "  output y: f32[32,32]\n  kernel k rows(i0: 32, i1: 32) {\n"
+      "    r0: f32 = dot(j0: 32) load a[i0*32 + j0], load b[i1 + j0*32]\n"
+      "    store y[i0*32 + i1] = r0\n    schedule library\n  }\n  launch k\n  return y\n}\n"));
+  CHECK_NOTHROW(verify(multiplied));
+  multiplied.of_kernel = whole.of_kernel;
+  CHECK_THROWS_WITH(verify(multiplied), ContainsSubstring("has a tile, and is written otherwise"));
   tiles = whole;
   tiles.of_kernel[0]->kernel.scalars[0].index = 7;
   CHECK_THROWS_WITH(verify(tiles), ContainsSubstring("is not of kernel k"));

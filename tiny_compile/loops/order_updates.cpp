@@ -22,7 +22,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kMostUpdates = 1 << 30;
 // Of one target, on the average: more are a long chain, which chunks side by side cut (split_scatter.h).
 constexpr int64_t kLongChain = 512;
 
@@ -77,7 +76,7 @@ bool can_order_updates(const Program& program, const Kernel& kernel) {
     return false;
   const Expr updates = inner_count(kernel, scatter), rows = row_count(kernel);
   return updates.is_constant() && rows.is_constant() && scatter.limit.is_constant() &&
-         updates.constant() > kMostListed && updates.constant() <= kMostUpdates &&
+         updates.constant() > kMostListed && updates.constant() <= kMostOrdered &&
          scatter.limit.constant() > 1 && scatter.limit.constant() < int64_t{1} << 31 &&
          inner_count(kernel, base) == scatter.limit && rows.constant() > 0 &&
          same_for_rows(kernel, scatter.other) && !buffers_read(program, kernel)[base.buffer];

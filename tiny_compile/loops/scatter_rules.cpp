@@ -18,7 +18,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kMostUpdates = 1 << 30;           // in the order of their places
 constexpr int64_t kFewUpdates = 1024;               // of a row: no block is wanted
 constexpr int64_t kMostTargets = int64_t{1} << 31;  // of a row whose updates are sorted
 constexpr int kWarp = 32, kMostThreads = 1024;      // of a warp, a block
@@ -48,7 +47,7 @@ bool scatters_runs(const Program& program, const Kernel& kernel) {
   const Step &base = kernel.steps[0], &scatter = kernel.steps[1];
   const int64_t updates = inner_count(kernel, scatter).constant();
   const uint64_t rows = (uint64_t{1} << kernel.rows) - 1;
-  const int64_t most = scatter.order < 0 ? kMostListed : kMostUpdates;
+  const int64_t most = scatter.order < 0 ? kMostListed : kMostOrdered;
   return scatter.mask < 0 && scatter.limit.constant() >= 2 && updates >= 1 && updates <= most &&
          !buffers_read(program, kernel)[base.buffer] &&
          (axes_of_scalars(kernel)[scatter.other] & rows) == 0 && same_places(kernel) &&

@@ -54,6 +54,8 @@ struct RunShape {
 
 // The most updates that blocks of such a kernel find by themselves: of more the order is found sooner.
 inline constexpr int64_t kMostListed = 1 << 13;
+// And of those whose order is found.
+inline constexpr int64_t kMostOrdered = 1 << 30;
 
 // "" where a schedule of rows that are scattered together says what their threads can do; else why not.
 std::string why_illegal_scatter(const Program& program, const Kernel& kernel);

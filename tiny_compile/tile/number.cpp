@@ -60,6 +60,16 @@ int add_array(Tile& tile, Array array) {
   return static_cast<int>(tile.arrays.size()) - 1;
 }
 
+int array_once(Tile& tile, Array array) {
+  std::vector<Array>& all = tile.arrays;
+  if (const auto same = std::find(all.begin(), all.end(), array); same != all.end())
+    return static_cast<int>(same - all.begin());
+  const bool is_taken = std::any_of(
+      all.begin(), all.end(), [&](const Array& other) { return other.name == array.name; });
+  if (is_taken) array.name += str("_", all.size());
+  return add_array(tile, std::move(array));
+}
+
 static int add(Tile& tile, Scalar scalar) {
   tile.kernel.scalars.push_back(std::move(scalar));
   return static_cast<int>(tile.kernel.scalars.size()) - 1;

@@ -61,10 +61,9 @@ class FoundList {
   // Where the list may not hold another tile, or there is none.
   Body empty_full_list(const Expr& q, int64_t tiles, const std::function<Body()>& over_run) {
     Body body;
-    const int has_room = r_.ask(body, Op::le, r_.read(body, waiting_),
-                                r_.number(capacity_ - each_ * kThreads)),
+    const int is_full = r_.ask(body, Op::gt, r_.read(body, waiting_),
+                               r_.number(capacity_ - each_ * kThreads)),
               is_last = r_.ask(body, Op::ge, r_.data(body, q), r_.number(tiles - 1)),
-              is_full = r_.ask(body, Op::eq, has_room, r_.number(0, DType::boolean)),
               empties = r_.ask(body, Op::bitwise_or, is_full, is_last);
     body.push_back(if_true(empties, sort_list()));
     body.push_back(barrier());

@@ -67,11 +67,9 @@ class ChunkedStep {
     return step;
   }
 
-  // All steps use it under this name.
+  // All steps use the same.
   int array(const std::string& name, DType dtype, int64_t size, Space space) {
-    const auto known = s_.r.arrays.find(name);
-    if (known != s_.r.arrays.end()) return known->second;
-    return s_.r.arrays[name] = add_array(tile_, {name, dtype, size, space});
+    return array_once(tile_, {name, dtype, size, space});
   }
   int ask(Body& body, Op op, int a, int b) {
     return words_.make(body, op, DType::boolean, {a, b});

@@ -13,17 +13,6 @@
 
 namespace tiny_compile {
 
-// The array that is the same already, or a new one, by a name that no other has.
-static int array_once(Tile& tile, Array array) {
-  std::vector<Array>& all = tile.arrays;
-  if (const auto same = std::find(all.begin(), all.end(), array); same != all.end())
-    return static_cast<int>(same - all.begin());
-  const bool is_taken = std::any_of(
-      all.begin(), all.end(), [&](const Array& other) { return other.name == array.name; });
-  if (is_taken) array.name += str("_", all.size());
-  return add_array(tile, std::move(array));
-}
-
 SortWords::SortWords(Tile& tile, DType dtype, bool down, int64_t count)
     : tile_(tile),
       dtype_(dtype),
