@@ -224,3 +224,36 @@ TEST_CASE("a sort costs about what was measured", "[cost]") {
     CHECK(ranked(program, program.kernels[0])[0].schedule == *program.kernels[0].schedule);
   }
 }
+
+TEST_CASE("a scatter costs about what was measured", "[cost][scatter]") {
+  struct Measured {
+    const char *op, *type, *result, *updates, *index;
+    int axis;
+    double milliseconds;
+  };
+  for (const Measured& m :
+       {Measured{"scatter_add", "f32", "50304,768", "8192,768", "8192,1", 0, .1073},
+        {"scatter_add", "f32", "32000,256", "8192,256", "8192,1", 0, .0357},
+        {"scatter_add", "bf16", "30522,128", "4096,128", "4096,1", 0, .0132},
+        {"scatter_add", "f32", "1024,768", "3000,768", "3000,1", 0, .0108},
+        {"scatter", "f16", "20000,300", "5000,300", "5000,1", 0, .0202},
+        {"scatter_max", "f32", "1000,96", "6000,96", "6000,1", 0, .0118},
+        {"scatter_add", "f32", "256,12544", "256,3136", "256,3136", 1, .036},
+        {"scatter_max", "f32", "100,5000", "100,5000", "100,5000", 1, .0255}}) {
+    const std::string result = str(m.type, "[", m.result, "]"),
+                      updates = str(m.type, "[", m.updates, "]");
+    const Program program = as_scheduled(
+        str("graph f(%0 x: ", result, ", %1 k: i64[", m.index, "], %2 u: ", updates,
+            ") {\n  %3: i64[", m.updates, "] = expand %1\n  %4: ", result, " = ", m.op,
+            " %0, %3, %2 {axis=", m.axis, "}\n  return %4\n}\n"));
+    REQUIRE(program.kernels.size() == 1);
+    const Estimate e = estimate(program, program.kernels[0]);
+    INFO(m.op << " " << result << ": " << str(e));
+    CHECK(e.total() < 1.3e3 * m.milliseconds);
+    CHECK(e.total() > 0.8e3 * m.milliseconds);
+    const std::vector<Priced> all = ranked(program, program.kernels[0]);
+    CHECK(all.size() > 8);
+    CHECK(e.total() <= 1.1 * all[0].microseconds);
+    CHECK(all.back().microseconds > 1.3 * all[0].microseconds);
+  }
+}

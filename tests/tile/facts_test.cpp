@@ -222,6 +222,34 @@ TEST_CASE("a kernel's facts as lines", "[facts]") {
                                            "a multiprocessor, by threads"));
 }
 
+TEST_CASE("who scatters is said for each way", "[facts][scatter]") {
+  const auto who = [](const std::string& result, const std::string& updates, int axis,
+                      const std::string& index) {
+    const Program program =
+        run_pipeline(
+            until(default_pipeline(), "plan_memory"),
+            parse_graph(str("graph f(%0 x: ", result, ", %1 k: i64", index, ", %2 u: ", updates,
+                            ") {\n  %3: i64", updates.substr(updates.find('[')),
+                            " = expand %1\n  %4: ", result,
+                            " = scatter_add %0, %3, %2 {axis=", axis, "}\n  return %4\n}\n")),
+            true, Target::Cuda)
+            .program;
+    return lines(facts_of(program, program.kernels.back())).front();
+  };
+  CHECK(
+      who("f32[1000,96]", "f32[2000,96]", 0, "[2000,1]") ==
+      "who: 125 blocks, each with 192 packs of 4 neighbours of the result; each finds its own "
+      "among 2000 updates");
+  CHECK(who("i32[600,64]", "i32[600,2000]", 1, "[600,2000]") ==
+        "who: 600 blocks, each with a row and its 64 sums in shared memory");
+  CHECK(
+      who("f32[40,300]", "f32[40,500]", 1, "[40,500]") ==
+      "who: 40 blocks, each with 1 of 40 rows; 128 threads of a row sort 512 updates by place "
+      "at a time, 4 each, and who has the first of a place adds all of it");
+  CHECK(who("f32[300000,3]", "f32[300000,2]", 1, "[300000,2]") ==
+        "who: each of 300000 rows a thread's");
+}
+
 TEST_CASE("an exact reduction takes bits in the order of least work, and says so", "[facts]") {
   const std::string schedule = "layouts rows grid loop register 2 · warp 8 · lane 32";
   const auto order = [&](const std::string& op) {

@@ -256,7 +256,8 @@ TEST_CASE("a tile fits the machine, and is of a kernel that has layouts", "[tile
       "    store y[i0*32 + i1] = r0\n    schedule library\n  }\n  launch k\n  return y\n}\n"));
   CHECK_NOTHROW(verify(multiplied));
   multiplied.of_kernel = whole.of_kernel;
-  CHECK_THROWS_WITH(verify(multiplied), ContainsSubstring("has a tile, and is written otherwise"));
+  CHECK_THROWS_WITH(verify(multiplied),
+                    ContainsSubstring("has a tile, and is written otherwise"));
   tiles = whole;
   tiles.of_kernel[0]->kernel.scalars[0].index = 7;
   CHECK_THROWS_WITH(verify(tiles), ContainsSubstring("is not of kernel k"));

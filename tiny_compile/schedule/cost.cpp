@@ -32,6 +32,7 @@
 #include "tiny_compile/schedule/product_tiles.h"
 #include "tiny_compile/schedule/rates.h"
 #include "tiny_compile/schedule/scanned_rows.h"
+#include "tiny_compile/schedule/scattered_rows.h"
 #include "tiny_compile/schedule/sorted_rows.h"
 
 namespace tiny_compile {
@@ -341,6 +342,12 @@ Estimate estimate(const Program& program, const Kernel& kernel) {
     e.arithmetic = *time * 1e6;
     e.waste = e.latency = 0;
     if (program.target == Target::Cuda) e.bytes = moved / rates.bytes * 1e6;
+  }
+  if (const auto waits = waits_of_scatter(program, own)) {
+    e.bytes = moved / rates.bytes * 1e6;
+    e.latency = *waits * 1e6;
+    e.arithmetic *= deal.share;
+    e.waste = 0;
   }
   if (own.schedule->strategy == Strategy::Tiles && program.target == Target::Cuda) {
     const TileTimes times = tile_times(program, own);

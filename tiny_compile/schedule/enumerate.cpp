@@ -17,10 +17,12 @@
 #include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/loops/point_packs.h"
 #include "tiny_compile/loops/scan_shape.h"
+#include "tiny_compile/loops/scatter_rules.h"
 #include "tiny_compile/schedule/deal.h"
 #include "tiny_compile/schedule/outline.h"
 #include "tiny_compile/schedule/panel_tiles.h"
 #include "tiny_compile/schedule/scanned_rows.h"
+#include "tiny_compile/schedule/scattered_rows.h"
 
 namespace tiny_compile {
 namespace {
@@ -29,7 +31,7 @@ constexpr int64_t kLanes = 32, kMostWarps = 32;
 constexpr int64_t kMostElementsTried = 64;  // of a thread at a time; more are legal
 constexpr int64_t kMostVector = 8;
 constexpr int64_t kMostWarpsOfPoints = 16, kMostSlabs = 4;
-constexpr int64_t kMostRowsBeside = 64;
+constexpr int64_t kMostRowsBeside = 64, kMostEachTried = 16;
 
 std::vector<int64_t> powers(int64_t from, int64_t to, int64_t factor = 2) {
   std::vector<int64_t> values;
@@ -207,6 +209,24 @@ void add_panels(Legal& legal, const Program& program, const Kernel& kernel) {
   vary("packs_rows", {0, 1});
 }
 
+// Of rows that are scattered together: the policy's, and with others' updates of a thread, runs of a block or rows.
+void add_scatters(Legal& legal, const Program& program, const Kernel& kernel) {
+  const Schedule chosen = scattered_rows(program, kernel, {});
+  legal.add(chosen);
+  const bool has_runs = scatters_by(program, kernel) == ScatterBy::Runs;
+  for (const int64_t each : powers(1, kMostEachTried)) {
+    for (int part = 0; part < 5; part++) {
+      Schedule other = chosen;
+      other.each = static_cast<int>(each);
+      if (has_runs)
+        other.run = std::max<int64_t>(1, (chosen.run << part) / 4);
+      else
+        other.beside = 1 << part;
+      if (other != chosen) legal.add(other);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Schedule> enumerate(const Program& program, const Kernel& kernel, size_t most) {
@@ -220,6 +240,8 @@ std::vector<Schedule> enumerate(const Program& program, const Kernel& kernel, si
   add_points(legal, program, kernel);
   if (program.target == Target::Cuda && scans_in_groups(program, kernel))
     add_scans(legal, program, kernel);
+  else if (program.target == Target::Cuda && scatters_by(program, kernel) != ScatterBy::Thread)
+    add_scatters(legal, program, kernel);
   else
     for (const Strategy strategy : {Strategy::Columns, Strategy::Rows})
       add_fields(legal, program, kernel, strategy);

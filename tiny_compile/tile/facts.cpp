@@ -17,6 +17,7 @@
 #include "tiny_compile/loops/laid_out.h"
 #include "tiny_compile/loops/passes_of.h"
 #include "tiny_compile/schedule/rates.h"
+#include "tiny_compile/schedule/scattered_rows.h"
 #include "tiny_compile/tile/lower.h"
 #include "tiny_compile/tile/owner.h"
 #include "tiny_compile/tile/reduce.h"
@@ -266,6 +267,7 @@ ScheduleFacts facts_of(const Program& program, const Kernel& kernel) {
   ScheduleFacts facts;
   facts.kernel = kernel.name;
   facts.schedule = *kernel.schedule;
+  facts.scattered = who_scatters(program, kernel);
   if (facts.schedule.strategy == Strategy::Layouts) facts.block = block_facts(program, kernel);
   facts.estimate = estimate(program, kernel);
   facts.bytes = bytes_moved(program, kernel);
@@ -301,8 +303,10 @@ std::string in_words(const std::vector<Bit>& order, int64_t warps) {
 
 std::vector<std::string> lines(const ScheduleFacts& facts) {
   if (!facts.block)
-    return {str("who: ", without_layouts(facts.schedule.strategy), "; schedule ",
-                name_of(facts.schedule.strategy), " has no layouts"),
+    return {"who: " + (facts.scattered.empty()
+                           ? str(without_layouts(facts.schedule.strategy), "; schedule ",
+                                 name_of(facts.schedule.strategy), " has no layouts")
+                           : facts.scattered),
             limit_line(facts)};
   const BlockFacts& block = *facts.block;
   std::vector<std::string> result = {who_of_rows(block)};

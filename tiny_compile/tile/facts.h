@@ -43,6 +43,7 @@ struct BlockFacts {
 struct ScheduleFacts {
   std::string kernel;
   Schedule schedule;
+  std::string scattered;            // by whom, where it scatters on a GPU
   std::optional<BlockFacts> block;  // where the schedule has layouts
   Estimate estimate;
   int64_t bytes = 0;  // bytes_moved

@@ -18,6 +18,7 @@ inline uint64_t bits_of(const Lanes& one) {
 }
 
 inline Lanes lanes_of(uint64_t bits, DType dtype) {
+  if (dtype == DType::boolean) bits = bits != 0 ? 1 : 0;  // what nobody has set is neither
   Lanes one;
   one.dtype = dtype;
   std::memcpy(one.data, &bits, width_of(dtype));

@@ -212,7 +212,8 @@ Expr bytes_of(const Array& array);
 
 // tile/number.cpp: new arrays and scalars, and their numbers.
 int add_array(Tile& tile, Array array);
-int array_once(Tile& tile, Array array);  // that is the same already, or new by a name no other has
+int array_once(Tile& tile,
+               Array array);  // that is the same already, or new by a name no other has
 // Each a new scalar: an Element is what the array holds where it is defined, that of the lane whose number
 // differs in the bits of `lane_xor`.
 int add_element(Tile& tile, int array, const Expr& index, const Expr& lane_xor = 0);
