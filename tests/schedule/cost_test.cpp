@@ -257,3 +257,46 @@ TEST_CASE("a scatter costs about what was measured", "[cost][scatter]") {
     CHECK(all.back().microseconds > 1.3 * all[0].microseconds);
   }
 }
+
+// One thread of an EPYC with AVX-512, `tc bench` of edited lines.
+TEST_CASE("the model prices cuts of a CPU's product as they were measured", "[cost][dot]") {
+  struct Measured {
+    const char* schedule;
+    double milliseconds;
+  };
+  const auto check = [](int64_t m, int64_t k, int64_t n, const std::vector<Measured>& cuts) {
+    Machine machine = default_machine(Target::Cpp);
+    machine.name = "one", machine.cores = 1, machine.vector = 64;
+    Program program = for_machine(
+        as_scheduled(str("graph f(%0 x: f32[", m, ",", k, "], %1 y: f32[", k, ",", n, "]) {\n",
+                         "  %2: f32[", m, ",", n, "] = matmul %0, %1\n  return %2\n}\n"),
+                     Target::Cpp),
+        machine);
+    const std::string text = print(program);
+    const size_t line = text.find("schedule tiles"), end = text.find('\n', line);
+    for (const Measured& cut : cuts) {
+      const Program own = parse_program(
+          std::string(text).replace(line, end - line, str("schedule tiles ", cut.schedule)));
+      const Estimate e = estimate(own, own.kernels[0]);
+      INFO(m << " x " << k << " x " << n << ", " << cut.schedule << ": " << str(e));
+      CHECK(e.total() < 1.25e3 * cut.milliseconds);
+      CHECK(e.total() > 0.8e3 * cut.milliseconds);
+    }
+  };
+  check(
+      384, 383, 385,
+      {{"down=12 across=32 panels_down=20 panels_across=8 depth=383 kept=1 packs_rows=0", .492},
+       {"down=2 across=32 panels_down=60 panels_across=8 depth=383 kept=1 packs_rows=0", .938},
+       {"down=12 across=64 panels_down=20 panels_across=4 depth=383 kept=1 packs_rows=0", .810},
+       {"down=12 across=32 panels_down=1 panels_across=1 depth=383 kept=0", 1.112},
+       {"down=12 across=32 panels_down=20 panels_across=8 depth=64 kept=1", .547},
+       {"down=16 across=32 panels_down=16 panels_across=8 depth=383 kept=1 packs_rows=0",
+        .502}});
+  check(
+      1000, 300, 700,
+      {{"down=12 across=32 panels_down=20 panels_across=8 depth=300 kept=1 packs_rows=0", 1.70},
+       {"down=12 across=32 panels_down=2 panels_across=1 depth=300 kept=0", 3.19}});
+  check(2048, 64, 256,
+        {{"down=12 across=32 panels_down=20 panels_across=8 depth=64 kept=1 packs_rows=0",
+          .288}});
+}

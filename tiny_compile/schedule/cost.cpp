@@ -28,6 +28,7 @@
 #include "tiny_compile/schedule/enumerate.h"
 #include "tiny_compile/schedule/occupancy.h"
 #include "tiny_compile/schedule/outline.h"
+#include "tiny_compile/schedule/panel_tiles.h"
 #include "tiny_compile/schedule/points.h"
 #include "tiny_compile/schedule/product_tiles.h"
 #include "tiny_compile/schedule/rates.h"
@@ -347,6 +348,10 @@ Estimate estimate(const Program& program, const Kernel& kernel) {
     e.bytes = moved / rates.bytes * 1e6;
     e.latency = *waits * 1e6;
     e.arithmetic *= deal.share;
+    e.waste = 0;
+  }
+  if (own.schedule->strategy == Strategy::Tiles && program.target == Target::Cpp) {
+    e.arithmetic = time_of_panels(program, own) * 1e6;
     e.waste = 0;
   }
   if (own.schedule->strategy == Strategy::Tiles && program.target == Target::Cuda) {

@@ -10,6 +10,7 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/dot_operands.h"
+#include "tiny_compile/loops/panel_shape.h"
 
 namespace tiny_compile {
 namespace {
@@ -21,6 +22,12 @@ constexpr int64_t kMostCounted = 1 << 20;  // of a size that may be larger: bloc
 constexpr int64_t kPage = 4096;            // rows so far apart share a set of L1
 constexpr int64_t kFewColumns = 512;  // bytes of a row: not worth bringing panels together for
 constexpr int64_t kToPack = 8, kToStore = 16;  // products that take as long as an element
+constexpr double kClock = 3.8e9;               // of a core that multiplies
+constexpr double kSums = 8;  // vectors that hide how long a sum takes: four clocks, two a clock
+constexpr double kFar = 1.3;      // over the time of rows that lie near
+constexpr double kSpilled = 1.5;  // of a sum's time more, where it has no register
+// Products that take as long as an element that is packed, is stored, or has its sum between blocks of depth.
+constexpr double kPacked = 8, kStored = 3, kAgain = 4;
 
 struct Extents {
   int64_t m, n, k, batches, bytes;  // at most; bytes of an element
@@ -80,7 +87,46 @@ bool is_near(const Machine& machine, const Extents& all, const Strided& rows) {
   return rows.step == 1 ? !in_one_set || ways >= most_down(machine) : is_short;
 }
 
+double as_double(int64_t n) { return static_cast<double>(n); }
+
+// Clocks of a tile's step: two vectors multiplied and two read in each, a row's element in all lanes; no
+// fewer than the sums need.
+double clocks_of_step(const Machine& machine, const Schedule& s, int64_t lanes) {
+  const double vectors = as_double(s.across) / as_double(lanes), sums = s.down * vectors,
+               registers = machine.vector == 64 ? 32 : 16;
+  const double beyond = std::max(0.0, sums + vectors + 1 - registers);
+  return std::max({sums, kSums, s.down + vectors}) / 2 * (1 + kSpilled * beyond / sums);
+}
+
 }  // namespace
+
+double time_of_panels(const Program& program, const Kernel& kernel) {
+  const Machine& machine = program.machine;
+  const Schedule& s = *kernel.schedule;
+  const PanelShape shape = panel_shape(kernel);
+  const int64_t m = shape.rows.constant(), n = shape.columns.constant(),
+                k = shape.depth.constant(), batches = shape.batches.constant(),
+                row_blocks = shape.row_blocks.constant(),
+                column_blocks = shape.column_blocks.constant(),
+                units = shape.units().constant(), lanes = machine.vector / size_of(shape.type);
+  if (units == 0) return 0;
+  const auto lie = rows_as_they_lie(program, kernel, shape.axes);
+  const bool is_far =
+      !s.packs_rows && lie && !is_near(machine, extents_of(kernel, shape.axes), *lie);
+  const double tiles = as_double(ceil_divide(m, s.down) * ceil_divide(n, s.across) * batches),
+               clocks = tiles * as_double(k) * clocks_of_step(machine, s, lanes) *
+                        (is_far ? kFar : 1),
+               packed = as_double(batches * k) *
+                        (as_double(n) * (s.kept >= 1 ? 1 : as_double(row_blocks)) +
+                         (s.packs_rows ? as_double(m) : 0) *
+                             (s.kept == 2 ? 1 : as_double(column_blocks))),
+               stored = as_double(batches * m * n) *
+                        (kStored + kAgain * as_double(shape.depth_blocks - 1)),
+               beside = (kPacked * packed + stored) / (2 * as_double(lanes));
+  const int64_t shares = ceil_divide(units, s.grain),
+                of_core = ceil_divide(shares, machine.cores) * s.grain;
+  return (clocks + beside) / kClock * as_double(std::min(of_core, units)) / as_double(units);
+}
 
 Schedule panel_tiles(const Program& program, const Kernel& kernel) {
   const Machine& machine = program.machine;
