@@ -44,6 +44,7 @@ constexpr double kEnd = 0.1;      // the same where nothing is read or written a
 constexpr double kRow = 0.06;     // time for each row more that a thread has side by side
 constexpr double kMostHeld = 96;  // elements of a thread: their sums need registers too
 constexpr double kSector = 32;    // bytes that come at once at least
+constexpr double kNear = 1.6;  // over memory: the rate at which neighbours get the rest of them
 constexpr double kCostly = 20;    // instructions of exp, tanh, ...: the prelude's, counted
 constexpr double kQuotient = 10;  // of a division that rounds right
 constexpr double kShuffle = 2;    // a shuffle and an add
@@ -97,7 +98,7 @@ double loops_over(const Kernel& kernel) {
 // Accesses ---------------------------------------------------------------------------------------
 
 double time_of_piece(double bytes) {
-  return bytes >= kSector ? 1 : kSector / std::max(bytes, kSector / 4);
+  return bytes >= kSector ? 1 : std::max(1.0, kSector / bytes / kNear);
 }
 
 // Elements of a layout that neighbouring lanes have.
@@ -111,23 +112,38 @@ bool has_rows_as_lanes(const Program& program, Strategy strategy) {
          (strategy == Strategy::Rows && program.target == Target::Cuda);
 }
 
+// How far apart neighbours along an axis lie; where quotients and remainders say it, amid the axis.
+int64_t step_along(const Kernel& kernel, const Expr& index, int axis) {
+  const Axis& along = kernel.axes[axis];
+  const int64_t step = std::abs(coefficient(index, along.symbol()));
+  if (step != 0 || !depends_on(index, along.name)) return step;
+  std::vector<Expr> symbols;
+  collect_symbols(index, symbols);
+  const auto at = [&](int64_t place) {
+    SymbolValues values;
+    for (const Expr& symbol : symbols)
+      values.emplace_back(symbol.symbol(), symbol.name() == along.name ? place : 0);
+    return evaluate(index, values);
+  };
+  const int64_t middle = along.extent.constant() / 4 * 2;
+  return std::abs(at(std::min(middle + 1, along.extent.constant() - 1)) - at(middle));
+}
+
 // Elements side by side that a warp reads at an index.
 double piece_at(const Program& program, const Kernel& kernel, const Expr& index) {
   const Schedule& s = *kernel.schedule;
   const bool in_lanes = has_rows_as_lanes(program, s.strategy);
-  const auto step_along = [&](int axis) {
-    return std::abs(coefficient(index, kernel.axes[axis].symbol()));
-  };
-  if (step_along(kernel.rows - 1) == 1) {
+  const int64_t along_rows = step_along(kernel, index, kernel.rows - 1);
+  if (along_rows == 1) {
     if (s.strategy == Strategy::Layouts) return side_by_side(s.rows);
     return s.strategy == Strategy::Rows && !in_lanes ? 1 : kWarp;
   }
   for (const std::vector<int>& inner : loops_of(kernel)) {
-    if (step_along(inner.back()) != 1) continue;
+    if (step_along(kernel, index, inner.back()) != 1) continue;
     if (s.strategy == Strategy::Layouts) return side_by_side(layout_over(kernel, inner));
     return in_lanes ? 1 : kWarp;
   }
-  return step_along(kernel.rows - 1) == 0 ? kWarp : 1;  // one element for all, or far apart
+  return along_rows == 0 ? kWarp : 1;  // one element for all, or far apart
 }
 
 // The mean over all that it reads and writes; what happens once a row counts for little.
