@@ -27,7 +27,7 @@ bool are_columns(const Kernel& kernel) {
 
 // Rows that keep the machine busy. Of columns, which are neighbours in memory, a block of a GPU takes 32.
 int64_t many_rows(const Machine& machine, bool columns) {
-  return (columns ? 32 : 1) * rows_to_fill(machine);
+  return (columns && target_of(machine) == Target::Cuda ? 32 : 1) * rows_to_fill(machine);
 }
 
 bool stores_in_loops(const Step& step) {
@@ -256,7 +256,7 @@ bool can_split(const Program& program, const Kernel& kernel) {
   }
   if (stores_apart(kernel, count) && kernel.rows > 0 && first->inner.size() == 1) return false;
   const int64_t rows = row_count(kernel).constant();
-  const bool columns = program.target == Target::Cuda && are_columns(kernel);
+  const bool columns = are_columns(kernel);
   return rows < many_rows(program.machine, columns) &&
          count >= (columns ? kLongColumn : kLongRow);
 }
