@@ -58,6 +58,28 @@ TEST_CASE("points' tiles have the bits of their kernels, streamed or not", "[til
   }
 }
 
+TEST_CASE("a short row is a unit, whose loop has all of it", "[tile][points]") {
+  const auto patches = [](int64_t wide) {
+    return program_of(str("  input x: i8[3,5,4,", wide, "]\n  output y: i8[3,4,5,", wide,
+                          "]\n  kernel k rows(i0: 3, i1: 4, i2: 5, i3: ", wide,
+                          ") {\n    store y[i0*", 20 * wide, " + i1*", 5 * wide, " + i2*", wide,
+                          " + i3] = load x[i0*", 20 * wide, " + i1*", wide, " + i2*", 4 * wide,
+                          " + i3]\n    schedule pointwise grain=200\n  }\n"));
+  };
+  CHECK_THAT(text_of(patches(14)), ContainsSubstring("units 60 grain 14 {") &&
+                                       ContainsSubstring("for i3 < 14 vector {"));
+  CHECK_THAT(text_of(patches(65)),
+             ContainsSubstring("units 3900 grain 200 {") && ContainsSubstring("first"));
+  for (const int64_t wide : {14, 64, 65}) {
+    const Program program = patches(wide);
+    const std::vector<Tensor> inputs = seeded_inputs(program, 3, {});
+    const Tiles tiles = lower_to_tiles(program);
+    CHECK_NOTHROW(verify(tiles));
+    CHECK(parse_tiles(print(tiles)) == tiles);
+    CHECK(all_same(run(tiles, inputs), interpret(program, inputs)));
+  }
+}
+
 TEST_CASE("blocks that L1 does not hold are not filled", "[tile][points]") {
   const std::string kernel =
       "  input x: f64[1000]\n  output y: f64[1000]\n  kernel k rows(i0: 1000) {\n"

@@ -33,6 +33,8 @@
 namespace tiny_compile {
 namespace {
 
+constexpr int64_t kShortRow = 64;  // points
+
 // What the loops go over, while they are written.
 struct Points {
   const Program& program;
@@ -241,6 +243,13 @@ Tile lower_squares(const Program& program, const Kernel& kernel,
   return numbered(std::move(p.tile), kernel.scalars.size());
 }
 
+// Of which each is done as a whole.
+bool has_short_rows(const Kernel& kernel) {
+  if (kernel.rows < 2) return false;
+  const Expr& last = kernel.axes[static_cast<size_t>(kernel.rows) - 1].extent;
+  return last.is_constant() && last.constant() <= kShortRow;
+}
+
 }  // namespace
 
 bool has_points(const Program& program, const Kernel& kernel) {
@@ -256,12 +265,22 @@ Tile lower_points(const Program& program, const Kernel& kernel) {
   p.tile.units = row_count(p.kernel);
   const Expr neighbours =
       p.kernel.rows == kernel.rows ? 1 : kernel.axes[static_cast<size_t>(p.kernel.rows)].extent;
-  p.tile.grain = std::max<int64_t>(
-      std::max<int64_t>(schedule_of(kernel).grain, 1) / neighbours.constant(), 1);
+  const auto grain_of = [&](const Expr& points) {
+    return std::max<int64_t>(
+        std::max<int64_t>(schedule_of(kernel).grain, 1) / points.constant(), 1);
+  };
+  p.tile.grain = grain_of(neighbours);
   if (const auto pieces = pieces_of(p.kernel)) {
     p.tile.body = over_rows(
         p.program, p.kernel, p.tile, p.last().extent,
         [&](const Expr& from, const Expr& to) { return write_piece(p, *pieces, from, to); });
+  } else if (has_short_rows(p.kernel)) {
+    const Expr& points = p.last().extent;
+    p.tile.grain = grain_of(neighbours * points);
+    Values all = values_of(p, p.kernel, true);
+    p.tile.body = define_over(all, 0);
+    append(p.tile.body, over_whole_rows(p.program, p.kernel, p.tile,
+                                        [&] { return loop_over(p, all, 0, points); }));
   } else {
     Values all = values_of(p, p.kernel, true);
     p.tile.body = define_over(all, 0);

@@ -7,6 +7,8 @@
 //     last: 101 = min(end - i0*100, 100)
 //     ...
 //   }
+//
+// Of short rows a unit each: what their loops do is then known, and hardly any time goes into where they begin.
 #include "tiny_compile/tile/units.h"
 
 #include "tiny_compile/tile/stores.h"
@@ -14,20 +16,42 @@
 
 namespace tiny_compile {
 
+// The last axis but for it, and all rows over the others, of which one is at hand.
+struct Outer {
+  std::vector<int> axes;
+  Expr rows = 1, row;
+  bool is_axis;
+};
+
+static Outer outer_of(const Program& program, const Kernel& kernel) {
+  Outer outer{row_axes(kernel), 1, 0, kernel.rows == 2};
+  outer.axes.pop_back();
+  for (int axis : outer.axes)
+    outer.rows = outer.rows * kernel.axes[static_cast<size_t>(axis)].extent;
+  outer.row =
+      outer.is_axis ? kernel.axes[0].symbol() : Expr::index(unused(program, "row"), outer.rows);
+  return outer;
+}
+
+Body over_whole_rows(const Program& program, const Kernel& kernel, Tile& tile,
+                     const std::function<Body()>& units) {
+  const Outer outer = outer_of(program, kernel);
+  tile.units = outer.rows;
+  Body body = outer.is_axis ? Body() : unpack(kernel, outer.axes, outer.row, {});
+  append(body, units());
+  return {
+      for_range(outer.row.name(), outer.rows, begin_of(tile), end_of(tile), std::move(body))};
+}
+
 Body over_rows(const Program& program, const Kernel& kernel, const Tile& tile,
                const Expr& count, const std::function<Body(const Expr&, const Expr&)>& units) {
   const Expr begin = begin_of(tile), end = end_of(tile);
   if (kernel.rows == 1) return units(begin, end);
-  std::vector<int> outer = row_axes(kernel);
-  outer.pop_back();
-  Expr rows = 1;
-  for (int axis : outer) rows = rows * kernel.axes[static_cast<size_t>(axis)].extent;
-  const bool is_axis = outer.size() == 1;
-  const Expr row =
-                 is_axis ? kernel.axes[0].symbol() : Expr::index(unused(program, "row"), rows),
-             first = Expr::index(unused(program, "first"), count),
+  const Outer outer = outer_of(program, kernel);
+  const Expr &row = outer.row, &rows = outer.rows;
+  const Expr first = Expr::index(unused(program, "first"), count),
              last = Expr::index(unused(program, "last"), count + 1);
-  Body body = is_axis ? Body() : unpack(kernel, outer, row, {});
+  Body body = outer.is_axis ? Body() : unpack(kernel, outer.axes, row, {});
   body.push_back(let(first.name(), count, max(begin - row * count, 0)));
   body.push_back(let(last.name(), count + 1, min(end - row * count, count)));
   append(body, units(first, last));

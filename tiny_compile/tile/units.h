@@ -12,4 +12,8 @@ namespace tiny_compile {
 Body over_rows(const Program& program, const Kernel& kernel, const Tile& tile,
                const Expr& count, const std::function<Body(const Expr&, const Expr&)>& units);
 
+// The same where a row is a unit, and `units` are all of it. The tile has so many.
+Body over_whole_rows(const Program& program, const Kernel& kernel, Tile& tile,
+                     const std::function<Body()>& units);
+
 }  // namespace tiny_compile
