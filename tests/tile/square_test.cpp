@@ -74,11 +74,14 @@ TEST_CASE("squares have the bits of their kernels", "[tile][points][cpp_turned]"
 TEST_CASE("squares are transposed by vectors as wide as the machine's",
           "[tile][points][cpp_turned]") {
   for (const int bytes : {16, 32, 64}) {
-    const Tiles tiles =
-        lower_to_tiles(added("f32", 1, 135, 300, "", str(" for mine cores=1 vector=", bytes)));
-    const std::vector<Tensor> inputs = seeded_inputs(tiles.program, 5, {});
-    CHECK_THAT(emit(tiles).text, ContainsSubstring(str("vector_size(", bytes, ")")));
-    CHECK(same_bits(run_turned(tiles, inputs)[0], interpret(tiles.program, inputs)[0]));
+    for (const char* dtype : {"f32", "bf16", "i8"}) {
+      INFO(dtype << " " << bytes);
+      const Tiles tiles = lower_to_tiles(
+          added(dtype, 1, 135, 300, "", str(" for mine cores=1 vector=", bytes)));
+      const std::vector<Tensor> inputs = seeded_inputs(tiles.program, 5, {});
+      CHECK_THAT(emit(tiles).text, ContainsSubstring(str("vector_size(", bytes, ")")));
+      CHECK(same_bits(run_turned(tiles, inputs)[0], interpret(tiles.program, inputs)[0]));
+    }
   }
 }
 
