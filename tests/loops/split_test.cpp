@@ -159,6 +159,22 @@ TEST_CASE("for a GPU, columns are split from four chunks, while they do not fill
   CHECK_FALSE(splits_down(4096, 1000000));
 }
 
+TEST_CASE("for a CPU, whole chunks of columns are split while cores have none", "[split]") {
+  const auto splits_down = [](int64_t length, int64_t columns, int64_t cores) {
+    const Program program =
+        fused(str("graph f(%0 x: f32[", length, ",", columns, "]) {\n%1: f32[", columns,
+                  "] = sum %0 {axes=[0]}\nreturn %1\n}"));
+    Machine machine = default_machine(Target::Cpp);
+    machine.name = "mine", machine.cores = cores;
+    return splits(for_machine(program, machine));
+  };
+  CHECK(splits_down(4096, 32, 2));
+  CHECK(splits_down(12288, 480, 16));
+  CHECK_FALSE(splits_down(4097, 32, 16));  // a part of a chunk is slow
+  CHECK_FALSE(splits_down(4096, 481, 16));
+  CHECK_FALSE(splits_down(4096, 32, 1));
+}
+
 TEST_CASE("what is split of a strided input stays in its buffer, whatever divides a chunk",
           "[split]") {
   for (const char* text :

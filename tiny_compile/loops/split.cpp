@@ -25,9 +25,11 @@ bool are_columns(const Kernel& kernel) {
          });
 }
 
-// Rows that keep the machine busy. Of columns, which are neighbours in memory, a block of a GPU takes 32.
+// Rows that keep the machine busy. Of columns, which are neighbours in memory, a block of a GPU or a core takes 32.
 int64_t many_rows(const Machine& machine, bool columns) {
-  return (columns && target_of(machine) == Target::Cuda ? 32 : 1) * rows_to_fill(machine);
+  if (!columns) return rows_to_fill(machine);
+  return target_of(machine) == Target::Cuda ? 32 * rows_to_fill(machine)
+                                            : 32 * (machine.cores - 1) + 1;
 }
 
 bool stores_in_loops(const Step& step) {
@@ -256,7 +258,9 @@ bool can_split(const Program& program, const Kernel& kernel) {
   }
   if (stores_apart(kernel, count) && kernel.rows > 0 && first->inner.size() == 1) return false;
   const int64_t rows = row_count(kernel).constant();
-  const bool columns = are_columns(kernel);
+  // A CPU would ask of each element of a part of a chunk whether it is there.
+  const bool columns =
+      are_columns(kernel) && (program.target == Target::Cuda || count % kChunk == 0);
   return rows < many_rows(program.machine, columns) &&
          count >= (columns ? kLongColumn : kLongRow);
 }
