@@ -244,6 +244,44 @@ TEST_CASE("products of the same elements in another order share their copy", "[l
   CHECK(calls_of(made).size() == 3);
 }
 
+TEST_CASE("a shared copy is made before whoever is launched first", "[library]") {
+  const std::string kernel =
+      "  kernel NAME rows(i0: 8, i1: 5) {\n    r0: f32 = dot(j0: 64) "
+      "load x[(j0/16)*128 + i0*16 + j0%16], load w[i1 + j0*5]\n    store OUT[i0*5 + i1] = r0\n "
+      " }\n";
+  const auto named = [&](const char* name, const char* out) {
+    return replace_all(replace_all(kernel, "NAME", name), "OUT", out);
+  };
+  const Program program = parse_program(
+      "program f on cuda {\n  input x: f32[4,8,16]\n  input w: f32[64,5]\n  output y: "
+      "f32[8,5]\n"
+      "  output z: f32[8,5]\n" +
+      named("matmul_1", "y") + named("matmul_2", "z") +
+      "  launch matmul_2\n  launch matmul_1\n  return y, z\n}\n");
+  const Program left = use_library_matmul(program, Matmul::Library);
+  INFO(print(left));
+  CHECK_NOTHROW(verify(left));
+  CHECK(left.kernels.size() == 3);
+}
+
+TEST_CASE("a copy's rows are not odd where the other way they are even", "[library]") {
+  const auto rows_of_copy = [](int64_t rows) {
+    const Program program = use_library_matmul(
+        for_machine(lower(parse_graph(str("graph f(%0 x: bf16[4,16,", rows,
+                                          "], %1 w: bf16[64,64]) {\n  %2: bf16[", rows,
+                                          ",16,4] = permute %0 {axes=[2,1,0]}\n  %3: bf16[",
+                                          rows, ",64] = reshape %2\n  %4: bf16[", rows,
+                                          ",64] = matmul %3, %1\n  return %4\n}"))),
+                    default_machine(Target::Cuda)),
+        Matmul::Library);
+    INFO(print(program));
+    const Buffer& copy = program.buffers.back();
+    return copy.type.shape.back().constant();
+  };
+  CHECK(rows_of_copy(13) == 64);
+  CHECK(rows_of_copy(16) == 16);
+}
+
 TEST_CASE("columns of what the library reads are added up from memory", "[library]") {
   const Graph graph =
       parse_graph(R"(graph f(%0 x: f32[64,8192], %1 y: f32[8192,64], %2 w: f32[128,8]) {

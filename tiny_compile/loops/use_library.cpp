@@ -8,7 +8,7 @@
 //
 // The copy's loops are cut until its indices are sums of strides, which is what fuse needs to
 // make it part of the kernel that writes x. What lies side by side in x does so in the copy, which is the
-// factor or its transpose, and products of the same elements share one copy. Windows, whose copy would be
+// factor or its transpose, unless its rows were odd then, and products of the same elements share one copy. Windows, whose copy would be
 // larger than the buffer, are not copied: their products stay generated.
 #include "tiny_compile/loops/use_library.h"
 
@@ -72,6 +72,14 @@ bool lies_along(std::vector<Axis> axes, Expr index) {
   return std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) {
     return std::abs(coefficient(index, axis.symbol())) == 1;
   });
+}
+
+// Whether as many elements as the axes have go by 16 bytes, as the library's fast kernels do.
+bool are_aligned(const std::vector<Axis>& axes, int64_t size) {
+  int64_t bytes = size;
+  for (const Axis& axis : axes)
+    bytes = axis.extent.is_constant() ? bytes * axis.extent.constant() % 16 : 0;
+  return bytes % 16 == 0;
 }
 
 // Whether two copies put the same elements in the same order.
@@ -139,7 +147,9 @@ class Copies {
     for (int a : dot.inner) {
       if (depends_on(index, kernel_.axes[a].name)) inner.push_back(kernel_.axes[a]);
     }
-    if (lies_along(rows, index)) std::swap(rows, inner);
+    const int64_t size = size_of(kernel_.scalars[load].dtype);
+    if (lies_along(rows, index) && (are_aligned(rows, size) || !are_aligned(inner, size)))
+      std::swap(rows, inner);
     axes.insert(axes.end(), rows.begin(), rows.end());
     axes.insert(axes.end(), inner.begin(), inner.end());
     return axes;
@@ -207,22 +217,21 @@ Program use_library_matmul(const Program& program, Matmul matmul) {
   Program result = program;
   result.matmul = matmul;
   if (matmul == Matmul::Generated) return result;
-  std::vector<std::vector<int>> now(program.kernels.size());
-  std::vector<Kernel> copies;
   result.kernels.clear();
-  for (size_t k = 0; k < program.kernels.size(); k++) {
-    for (Kernel& kernel : with_copies(result, copies, program.kernels[k])) {
-      now[k].push_back(static_cast<int>(result.kernels.size()));
-      result.kernels.push_back(std::move(kernel));
-    }
-  }
   result.launches.clear();
+  std::vector<Kernel> copies;
   for (const std::vector<int>& launch : program.launches) {
     std::vector<int> last;
-    for (int kernel : launch) {
-      for (size_t c = 0; c + 1 < now[kernel].size(); c++)
-        result.launches.push_back({now[kernel][c]});
-      last.push_back(now[kernel].back());
+    for (const int number : launch) {
+      std::vector<Kernel> all = with_copies(result, copies, program.kernels[number]);
+      for (size_t k = 0; k < all.size(); k++) {
+        const int own = static_cast<int>(result.kernels.size());
+        if (k + 1 < all.size())
+          result.launches.push_back({own});
+        else
+          last.push_back(own);
+        result.kernels.push_back(std::move(all[k]));
+      }
     }
     result.launches.push_back(last);
   }
