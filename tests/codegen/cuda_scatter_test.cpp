@@ -224,7 +224,7 @@ TEST_CASE("threads scatter a row, chunk by chunk", "[codegen][threads][scatter]"
     CHECK_THAT(text, ContainsSubstring(" before_u"));
     if (why_no_nvrtc().empty()) CHECK(compile_cuda(text, "sm_90").size() > 4);
   };
-  for (DType type : {float32, float64, bfloat16, float16, int64, uint8}) {
+  for (DType type : {float32, float64, bfloat16, uint8}) {
     const auto numbers = [&](const Sizes& shape) { return (rand(shape) * 9.0).to(type); };
     check_rows_of({numbers({7, 5}), (rand({2100, 5}) * 6.9).to(int64), numbers({2100, 5})});
   }
@@ -236,7 +236,7 @@ TEST_CASE("threads scatter a row, chunk by chunk", "[codegen][threads][scatter]"
   check_rows_of({randn({30000, 3}), (rand({2100, 3}) * 29999.0).to(int64), randn({2100, 3})});
   check_rows_of({randn({5000, 2}), (rand({1025, 2}) * 4999.0).to(int64), randn({1025, 2})});
   const Function along = [](In i) { return Out{scatter_add(i[0], 1, i[1], i[2])}; };
-  for (int64_t updates : {1, 7, 31, 1001, 1024, 1025})
+  for (int64_t updates : {1, 31, 1001, 1025})
     check_bits(along, {randn({11, 3000}), (rand({11, updates}) * 2999.0).to(int64),
                        randn({11, updates})});
 }

@@ -146,6 +146,31 @@ TEST_CASE("the model prefers whole accesses, and blocks that fill a multiprocess
   CHECK(price(8, 1) < price(1, 1));  // 32 blocks of 32 threads are half of what it holds
 }
 
+TEST_CASE("the model sees neighbours behind quotients, and single elements far apart",
+          "[cost]") {
+  const auto price = [](int64_t width) {  // rows of two runs each
+    const std::string one = str("f32[2,5000,", width, "]"),
+                      two = str("f32[5000,2,", width, "]");
+    const Program program = as_scheduled(
+        str("graph f(%0 x: ", one, ") {\n  %1: ", two,
+            " = permute %0 {axes=[1,0,2]}\n  %2: f32[5000,", 2 * width,
+            "] = reshape %1\n  %3: f32[5000] = sum %2 {axes=[1]}\n  return %3\n}\n"));
+    return estimate(program, program.kernels[0]).total();
+  };
+  CHECK(price(1001) < 1.2 * price(1000));
+  CHECK(price(1001) > 0.9 * price(1000));
+  // Halves of heads that are summed down columns: each of a warp's lanes is a row, 128 bytes apart.
+  const Program heads = parse_program(
+      "program f on cuda {\n  input x: bf16[6291456]\n  output y: bf16[768]\n"
+      "  kernel k rows(i0: 768) {\n    r0: bf16 = sum(j0: 8, j1: 1024) "
+      "load x[j0*786432 + j1*64 + (i0/64)*65536 + i0%64]\n    store y[i0] = r0\n"
+      "    schedule layouts rows grid loop warp 8 · register 4 · lane 32 · vector 8\n  }\n"
+      "  launch k\n  return y\n}\n");
+  const Estimate e = estimate(heads, heads.kernels[0]);
+  INFO(str(e));
+  CHECK(e.bytes > 5 * 1e6 * 12.6e6 / 4.3e12);
+}
+
 TEST_CASE("an explanation names the price of the schedule and of the next", "[cost]") {
   const std::string line = explain_schedules(softmax(64, 512, 1024))[0];
   CHECK_THAT(line, ContainsSubstring("us by the model, bound by "));

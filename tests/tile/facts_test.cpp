@@ -244,7 +244,7 @@ TEST_CASE("who scatters is said for each way", "[facts][scatter]") {
         "who: 600 blocks, each with a row and its 64 sums in shared memory");
   CHECK(
       who("f32[40,300]", "f32[40,500]", 1, "[40,500]") ==
-      "who: 40 blocks, each with 1 of 40 rows; 128 threads of a row sort 512 updates by place "
+      "who: 40 blocks, with 1 of 40 rows each; 128 threads of a row sort 512 updates by place "
       "at a time, 4 each, and who has the first of a place adds all of it");
   CHECK(who("f32[300000,3]", "f32[300000,2]", 1, "[300000,2]") ==
         "who: each of 300000 rows a thread's");

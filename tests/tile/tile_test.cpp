@@ -239,6 +239,26 @@ TEST_CASE("a warp that has all of its elements asks once", "[tile]") {
   CHECK_THAT(text_of(5120, 5), !ContainsSubstring("if lane + r_k*32"));  // all have all
 }
 
+TEST_CASE("shortcuts of whole pieces are apart from those of a short last one", "[tile]") {
+  const auto shortcuts = [](int64_t count) {
+    const Program program = parse_program(
+        str("program f on cuda {\n  input x: f32[", 4 * count,
+            "]\n  output y: f32[4]\n"
+            "  kernel k rows(i0: 4) {\n    r0: f32 = sum(j0: ",
+            count, ") exp(load x[i0*", count,
+            " + j0])\n    store y[i0] = r0\n"
+            "    schedule layouts rows grid loop warp 4 · register 32 · lane 32\n  }\n"
+            "  launch k\n  return y\n}\n"));
+    const std::string text = print(program, lower_to_tile(program, program.kernels[0]));
+    size_t number = 0;
+    for (size_t at = 0; (at = text.find("shortcut", at)) != std::string::npos; at++) number++;
+    return std::pair(number, text.find("if warp*1024 + 1023 < ") != std::string::npos);
+  };
+  CHECK(shortcuts(3100) == std::pair<size_t, bool>(2, true));   // 28 of 1024 are left
+  CHECK(shortcuts(3900) == std::pair<size_t, bool>(1, false));  // 828: each register asks
+  CHECK(shortcuts(4096) == std::pair<size_t, bool>(1, false));
+}
+
 TEST_CASE("blocks of a cluster send each other what their warps have, all at once", "[tile]") {
   const auto text_of = [](const char* op, const char* line) {
     const Program program = parse_program(columns(op, 30000, 2, line));

@@ -51,16 +51,17 @@ class Fusion {
         all_readers_(program_.buffers.size()),
         refusals_(program_.refusals) {
     for (const Kernel& kernel : program_.kernels) {
-      const bool is_left = is_for_library(kernel);
+      is_left_.push_back(program_.matmul != Matmul::Generated &&
+                         library_matmul(program_, kernel).matmul);
       for (int buffer : loaded_buffers(kernel)) {
         all_readers_[buffer]++;
-        if (is_left) library_reads_.insert(buffer);
+        if (is_left_.back()) library_reads_.insert(buffer);
       }
     }
   }
 
   Program run() {
-    for (const Kernel& kernel : program_.kernels) take(kernel);
+    for (size_t k = 0; k < program_.kernels.size(); k++) take(k);
     add_epilogues();
     join_again();
     join_siblings();
@@ -70,24 +71,20 @@ class Fusion {
 
   // Only what shares reads: of a program that was fused, and reads other arrays since.
   Program join() {
-    for (const Kernel& kernel : program_.kernels) add(kernel);
+    for (size_t k = 0; k < program_.kernels.size(); k++) add(k);
     join_siblings();
     return finish();
   }
 
  private:
-  bool is_for_library(const Kernel& kernel) const {
-    return program_.matmul != Matmul::Generated && library_matmul(program_, kernel).matmul;
-  }
-
-  int add(const Kernel& kernel) {
-    const int id = groups_.add(kernel);
-    if (is_for_library(kernel)) library_.insert(id);
+  int add(size_t kernel) {
+    const int id = groups_.add(program_.kernels[kernel]);
+    if (is_left_[kernel]) library_.insert(id);
     return id;
   }
 
   // The kernel becomes a group, and as far as it may, part of the groups it reads from.
-  void take(const Kernel& kernel) {
+  void take(size_t kernel) {
     int id = add(kernel);
     std::set<int> refused;
     for (bool changed = true; changed;) {
@@ -447,9 +444,10 @@ class Fusion {
 
   Program program_;
   GroupGraph groups_;
-  std::set<int> library_;                // matmuls that are left to the library
-  std::set<int> library_reads_;          // buffers that they read
-  std::vector<int> all_readers_;         // how many kernels of the unfused program do
+  std::vector<bool> is_left_;     // to the library, of each kernel of the unfused program
+  std::set<int> library_;         // matmuls that are left to the library
+  std::set<int> library_reads_;   // buffers that they read
+  std::vector<int> all_readers_;  // how many kernels of the unfused program do
   std::set<std::pair<int, int>> tried_;  // siblings
   std::vector<std::string> refusals_;
 };

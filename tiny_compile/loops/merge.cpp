@@ -293,7 +293,7 @@ std::string merge_consumer(const Program& program, Group& producer, const Group&
     return "its result is known only once the row is finished";
   if (producer.has(StepKind::Sort) || consumer.has(StepKind::Sort)) return kSortsAlone;
   if (program.target == Target::Cuda && consumer.has(StepKind::Scatter))
-    return "threads of a GPU scatter a row together, and do nothing else in it";
+    return "on a GPU a scatter has its kernel alone, whose threads share rows";
   if (const std::string reason = why_apart(program, producer, consumer); !reason.empty())
     return reason;
   if (consumer.has(StepKind::Dot))

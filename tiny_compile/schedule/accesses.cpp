@@ -11,6 +11,7 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/laid_out.h"
+#include "tiny_compile/schedule/rates.h"
 
 namespace tiny_compile {
 namespace {
@@ -18,8 +19,6 @@ namespace {
 constexpr int64_t kLanes = 32, kLine = 128;
 constexpr double kFew = 4, kMany = 16;  // lines: side by side, and elsewhere
 constexpr double kMuch = 0.5;           // of the longest loops
-
-double as_double(int64_t n) { return static_cast<double>(n); }
 
 struct Point {
   int64_t row = 0, element = 0;

@@ -32,7 +32,6 @@ constexpr int64_t kUnderWay = 64;  // bytes of a thread at a time, of a column t
 constexpr int64_t kChosenUnderWay = 128;   // where data chooses each
 constexpr int64_t kSeveralUnderWay = 16;   // elements, where several sums are of several arrays
 constexpr int64_t kAccess = 8;             // bytes that a lane reads of it at a time,
-constexpr int64_t kLongOfTwo = 256;        // or fewer of two arrays' long ones
 constexpr int64_t kOnceLanes = 16;         // of its rows
 constexpr int64_t kOnceWarps = 8;          // that share it
 constexpr int64_t kMostWarps = 32;         // of a column, where there are few columns

@@ -56,8 +56,6 @@ constexpr double kLine =
     2;  // a line of L1 for 32 points: half a clock, as some go on beside it
 constexpr double kSomeWarps = 16;  // that go on by themselves, of families without layouts
 
-double as_double(int64_t n) { return static_cast<double>(n); }
-
 // How a schedule deals a kernel to the machine.
 struct Deal {
   double passes = 1;    // times that memory, or the last cache, is read
@@ -112,7 +110,8 @@ bool has_rows_as_lanes(const Program& program, Strategy strategy) {
          (strategy == Strategy::Rows && program.target == Target::Cuda);
 }
 
-// How far apart neighbours along an axis lie; where quotients and remainders say it, amid the axis.
+// How far apart neighbours along an axis lie. Where quotients and remainders say it: the least of two steps in
+// the middle of the axis, of which one may lead from a run into the next.
 int64_t step_along(const Kernel& kernel, const Expr& index, int axis) {
   const Axis& along = kernel.axes[axis];
   const int64_t step = std::abs(coefficient(index, along.symbol()));
@@ -125,8 +124,11 @@ int64_t step_along(const Kernel& kernel, const Expr& index, int axis) {
       values.emplace_back(symbol.symbol(), symbol.name() == along.name ? place : 0);
     return evaluate(index, values);
   };
-  const int64_t middle = along.extent.constant() / 4 * 2;
-  return std::abs(at(std::min(middle + 1, along.extent.constant() - 1)) - at(middle));
+  const int64_t count = along.extent.constant(), first = std::max<int64_t>(0, count / 2 - 2);
+  const auto step_from = [&](int64_t place) {
+    return std::abs(at(std::min(place + 1, count - 1)) - at(std::min(place, count - 1)));
+  };
+  return std::min(step_from(first), step_from(first + 1));
 }
 
 // Elements side by side that a warp reads at an index.
@@ -302,6 +304,46 @@ Deal deal_of(const Program& program, const Kernel& kernel) {
                                         : deal_on_cpu(program, kernel);
 }
 
+bool multiplies(const Kernel& kernel) {
+  return std::any_of(kernel.steps.begin(), kernel.steps.end(),
+                     [](const Step& step) { return step.kind == StepKind::Dot; });
+}
+
+// What is known better of kernels of some families.
+Estimate priced_by_family(const Program& program, const Kernel& own, double moved, double share,
+                          Estimate e) {
+  const Rates rates = rates_of(program.machine);
+  if (program.target == Target::Cuda && scans_in_groups(program, own)) {
+    const ScanTimes times = scan_times(program, own);
+    e.bytes = times.bytes * 1e6;
+    e.latency = std::max(0.0, times.waits - times.bytes) * 1e6;
+  }
+  if (const auto time = time_of_sort(program, own)) {
+    e.arithmetic = *time * 1e6;
+    e.waste = e.latency = 0;
+    if (program.target == Target::Cuda) e.bytes = moved / rates.bytes * 1e6;
+  }
+  if (const auto waits = waits_of_scatter(program, own)) {
+    e.bytes = moved / rates.bytes * 1e6;
+    e.latency = *waits * 1e6;
+    e.arithmetic *= share;
+    e.waste = 0;
+  }
+  if (program.target == Target::Cpp && multiplies(own)) {
+    if (own.schedule->strategy == Strategy::Tiles)
+      e.arithmetic = time_of_panels(program, own) * 1e6;
+    else  // an element after the other
+      e.arithmetic *= as_double(program.machine.vector) / 4;
+    e.waste = 0;
+  }
+  if (own.schedule->strategy == Strategy::Tiles && program.target == Target::Cuda) {
+    const TileTimes times = tile_times(program, own);
+    e.arithmetic = times.arithmetic * 1e6;
+    e.waste = times.all * 1e6 - e.arithmetic;
+  }
+  return e;
+}
+
 std::string microseconds(double value) {
   char text[32];
   std::snprintf(text, sizeof text, value < 10 ? "%.2f" : "%.1f", value);
@@ -350,32 +392,7 @@ Estimate estimate(const Program& program, const Kernel& kernel) {
   if (own.schedule->strategy == Strategy::Library)
     e.arithmetic = points_of(own) / products_of(program, own, rates) * 1e6;
   e.waste = e.arithmetic * (deal.covered - 1);
-  if (program.target == Target::Cuda && scans_in_groups(program, own)) {
-    const ScanTimes times = scan_times(program, own);
-    e.bytes = times.bytes * 1e6;
-    e.latency = std::max(0.0, times.waits - times.bytes) * 1e6;
-  }
-  if (const auto time = time_of_sort(program, own)) {
-    e.arithmetic = *time * 1e6;
-    e.waste = e.latency = 0;
-    if (program.target == Target::Cuda) e.bytes = moved / rates.bytes * 1e6;
-  }
-  if (const auto waits = waits_of_scatter(program, own)) {
-    e.bytes = moved / rates.bytes * 1e6;
-    e.latency = *waits * 1e6;
-    e.arithmetic *= deal.share;
-    e.waste = 0;
-  }
-  if (own.schedule->strategy == Strategy::Tiles && program.target == Target::Cpp) {
-    e.arithmetic = time_of_panels(program, own) * 1e6;
-    e.waste = 0;
-  }
-  if (own.schedule->strategy == Strategy::Tiles && program.target == Target::Cuda) {
-    const TileTimes times = tile_times(program, own);
-    e.arithmetic = times.arithmetic * 1e6;
-    e.waste = times.all * 1e6 - e.arithmetic;
-  }
-  return e;
+  return priced_by_family(program, own, moved, deal.share, e);
 }
 
 double estimate(const Program& program) {

@@ -31,7 +31,7 @@ constexpr int64_t kLanes = 32, kMostWarps = 32;
 constexpr int64_t kMostElementsTried = 64;  // of a thread at a time; more are legal
 constexpr int64_t kMostVector = 8;
 constexpr int64_t kMostWarpsOfPoints = 16, kMostSlabs = 4;
-constexpr int64_t kMostRowsBeside = 64, kMostEachTried = 16;
+constexpr int64_t kMostRowsBeside = 64, kMostEachTried = 16, kMostScatteredBeside = 16;
 
 std::vector<int64_t> powers(int64_t from, int64_t to, int64_t factor = 2) {
   std::vector<int64_t> values;
@@ -209,19 +209,19 @@ void add_panels(Legal& legal, const Program& program, const Kernel& kernel) {
   vary("packs_rows", {0, 1});
 }
 
-// Of rows that are scattered together: the policy's, and with others' updates of a thread, runs of a block or rows.
+// The policy's schedule of a scatter, and those with another number of updates for a thread, and of packs that a block
+// owns or of rows that it has.
 void add_scatters(Legal& legal, const Program& program, const Kernel& kernel) {
   const Schedule chosen = scattered_rows(program, kernel, {});
   legal.add(chosen);
   const bool has_runs = scatters_by(program, kernel) == ScatterBy::Runs;
+  const int64_t run = chosen.run, quarter = std::max<int64_t>(run / 4, 1);
+  const std::vector<int64_t> runs = {quarter, 2 * quarter, run, 2 * run, 4 * run};
   for (const int64_t each : powers(1, kMostEachTried)) {
-    for (int part = 0; part < 5; part++) {
+    for (const int64_t value : has_runs ? runs : powers(1, kMostScatteredBeside)) {
       Schedule other = chosen;
-      other.each = static_cast<int>(each);
-      if (has_runs)
-        other.run = std::max<int64_t>(1, (chosen.run << part) / 4);
-      else
-        other.beside = 1 << part;
+      set_field(other, "each", each);
+      set_field(other, has_runs ? "run" : "beside", value);
       if (other != chosen) legal.add(other);
     }
   }

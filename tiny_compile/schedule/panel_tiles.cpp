@@ -11,6 +11,7 @@
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/dot_operands.h"
 #include "tiny_compile/loops/panel_shape.h"
+#include "tiny_compile/schedule/rates.h"
 
 namespace tiny_compile {
 namespace {
@@ -86,8 +87,6 @@ bool is_near(const Machine& machine, const Extents& all, const Strided& rows) {
                         all.n <= kFewColumns / all.bytes;
   return rows.step == 1 ? !in_one_set || ways >= most_down(machine) : is_short;
 }
-
-double as_double(int64_t n) { return static_cast<double>(n); }
 
 // Clocks of a tile's step: two vectors multiplied and two read in each, a row's element in all lanes; no
 // fewer than the sums need.

@@ -20,4 +20,6 @@ struct Rates {
 // CPU's about those of its cores.
 Rates rates_of(const Machine& machine);
 
+inline double as_double(int64_t n) { return static_cast<double>(n); }
+
 }  // namespace tiny_compile

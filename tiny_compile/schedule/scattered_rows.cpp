@@ -7,7 +7,7 @@
 //   the same of 64 rows                                       rows beside=1
 //   scatter y[at0*1024 + i0; ..] for (j0: 2000), 1024 rows    rows each=8: neighbouring rows share what is read
 //
-// What it costs is fitted to ten scatters under three to eight schedules each (H200, tests/bench/NOTES.md, "What a
+// What it costs is fitted to eight scatters under three to eight schedules each (H200, tests/bench/NOTES.md, "What a
 // scatter costs").
 #include "tiny_compile/schedule/scattered_rows.h"
 
@@ -67,8 +67,6 @@ Schedule in_runs(const Program& program, const Kernel& kernel, Schedule schedule
   return schedule;
 }
 
-double as_double(int64_t n) { return static_cast<double>(n); }
-
 double waits_of_runs(const Program& program, const Kernel& kernel) {
   const RunShape shape(program, kernel);
   const Machine& machine = program.machine;
@@ -112,7 +110,7 @@ double waits_of_chunks(const Program& program, const Kernel& kernel) {
   return waits;
 }
 
-// Updates of all rows, and those of a row.
+// Of a row.
 double updates_of(const Kernel& kernel) {
   double updates = 0;
   for (const Step& step : kernel.steps)
@@ -124,8 +122,9 @@ double updates_of(const Kernel& kernel) {
 }  // namespace
 
 std::optional<double> waits_of_scatter(const Program& program, const Kernel& kernel) {
-  if (program.target != Target::Cuda || updates_of(kernel) == 0) return std::nullopt;
-  const double rows = as_double(row_count(kernel).constant()), updates = updates_of(kernel);
+  const double updates = updates_of(kernel);
+  if (program.target != Target::Cuda || updates == 0) return std::nullopt;
+  const double rows = as_double(row_count(kernel).constant());
   switch (scatters_by(program, kernel)) {
     case ScatterBy::Runs: return waits_of_runs(program, kernel);
     case ScatterBy::Chunks: return waits_of_chunks(program, kernel);
@@ -156,8 +155,9 @@ std::string who_scatters(const Program& program, const Kernel& kernel) {
                  " sums in shared memory");
     case ScatterBy::Chunks: {
       const ScatterShape shape(kernel);
-      return str(blocks(ceil_divide(rows, int64_t{shape.rows})), ", each with ", shape.rows,
-                 " of ", rows, " rows; ", shape.threads,
+      return str(blocks(ceil_divide(rows, int64_t{shape.rows})), ", with ",
+                 std::min<int64_t>(shape.rows, rows), " of ", rows, " rows each; ",
+                 shape.threads,
                  shape.threads == 1 ? " thread of a row sorts " : " threads of a row sort ",
                  shape.chunk(), " updates by place at a time, ", shape.own,
                  " each, and who has the first of a place adds all of it");

@@ -34,8 +34,6 @@ constexpr int64_t kThreads = 2048;  // of a multiprocessor
 // Of a CPU's thread: to make a word; for each digit.
 constexpr double kWord = 20, kDigit = 8, kCoreClock = 3e9;
 
-double as_double(int64_t n) { return static_cast<double>(n); }
-
 // How often the threads of a row meet, and its words are compared.
 struct Meetings {
   int lanes = 0, warps = 0, own = 0;

@@ -243,7 +243,7 @@ Tile lower_squares(const Program& program, const Kernel& kernel,
   return numbered(std::move(p.tile), kernel.scalars.size());
 }
 
-// Of which each is done as a whole.
+// Whether a thread does each row as a whole.
 bool has_short_rows(const Kernel& kernel) {
   if (kernel.rows < 2) return false;
   const Expr& last = kernel.axes[static_cast<size_t>(kernel.rows) - 1].extent;
@@ -277,6 +277,7 @@ Tile lower_points(const Program& program, const Kernel& kernel) {
   } else if (has_short_rows(p.kernel)) {
     const Expr& points = p.last().extent;
     p.tile.grain = grain_of(neighbours * points);
+    p.tile.units = outer_rows_of(p.kernel);
     Values all = values_of(p, p.kernel, true);
     p.tile.body = define_over(all, 0);
     append(p.tile.body, over_whole_rows(p.program, p.kernel, p.tile,

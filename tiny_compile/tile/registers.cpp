@@ -54,7 +54,8 @@ Body at_piece(const Share& k, const Expr& own, int64_t begin, Body body) {
 //   =>   if warp*1024 + 1023 < 5121 { for r_k < 32 { .. } }
 //        else { if warp*1024 < 5121 { for r_k < 32 { if lane + r_k*32 + 5120 < 5121 { .. } } } }
 //
-// Beside long text a question is nothing, unless the cut piece has few elements (`is_long`).
+// Where the text of an element is long (`is_long`), a second body costs more than the questions do, unless the cut
+// piece has few elements.
 Body whole_apart(const Share& k, Body body, bool is_long) {
   if (!k.covers_more || k.registers < kApart) return body;
   const Expr last = substitute(k.start(), own_at(k, 31, k.registers - 1)) + (k.vector - 1),

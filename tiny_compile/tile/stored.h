@@ -18,7 +18,8 @@ inline uint64_t bits_of(const Lanes& one) {
 }
 
 inline Lanes lanes_of(uint64_t bits, DType dtype) {
-  if (dtype == DType::boolean) bits = bits != 0 ? 1 : 0;  // what nobody has set is neither
+  if (dtype == DType::boolean)
+    bits = bits != 0 ? 1 : 0;  // one of two, also where nobody has set it
   Lanes one;
   one.dtype = dtype;
   std::memcpy(one.data, &bits, width_of(dtype));

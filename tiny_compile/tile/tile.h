@@ -212,9 +212,8 @@ Expr bytes_of(const Array& array);
 
 // tile/number.cpp: new arrays and scalars, and their numbers.
 int add_array(Tile& tile, Array array);
-int array_once(Tile& tile,
-               Array array);  // that is the same already, or new by a name no other has
-// Each a new scalar: an Element is what the array holds where it is defined, that of the lane whose number
+// The same one if there is one already, else a new one by a name that no other has.
+int array_once(Tile& tile, Array array);
 // differs in the bits of `lane_xor`.
 int add_element(Tile& tile, int array, const Expr& index, const Expr& lane_xor = 0);
 int add_votes(Tile& tile, int holds, bool below);

@@ -16,31 +16,41 @@
 
 namespace tiny_compile {
 
-// The last axis but for it, and all rows over the others, of which one is at hand.
+namespace {
+
+// The row at hand of those over all axes but the last.
 struct Outer {
   std::vector<int> axes;
-  Expr rows = 1, row;
-  bool is_axis;
+  Expr row = 0;
+  bool is_axis = false;
 };
 
-static Outer outer_of(const Program& program, const Kernel& kernel) {
-  Outer outer{row_axes(kernel), 1, 0, kernel.rows == 2};
+Outer outer_of(const Program& program, const Kernel& kernel) {
+  Outer outer;
+  outer.axes = row_axes(kernel);
   outer.axes.pop_back();
-  for (int axis : outer.axes)
-    outer.rows = outer.rows * kernel.axes[static_cast<size_t>(axis)].extent;
-  outer.row =
-      outer.is_axis ? kernel.axes[0].symbol() : Expr::index(unused(program, "row"), outer.rows);
+  outer.is_axis = outer.axes.size() == 1;
+  outer.row = outer.is_axis ? kernel.axes[0].symbol()
+                            : Expr::index(unused(program, "row"), outer_rows_of(kernel));
   return outer;
 }
 
-Body over_whole_rows(const Program& program, const Kernel& kernel, Tile& tile,
+}  // namespace
+
+Expr outer_rows_of(const Kernel& kernel) {
+  Expr rows = 1;
+  for (int axis = 0; axis + 1 < kernel.rows; axis++)
+    rows = rows * kernel.axes[static_cast<size_t>(axis)].extent;
+  return rows;
+}
+
+Body over_whole_rows(const Program& program, const Kernel& kernel, const Tile& tile,
                      const std::function<Body()>& units) {
   const Outer outer = outer_of(program, kernel);
-  tile.units = outer.rows;
   Body body = outer.is_axis ? Body() : unpack(kernel, outer.axes, outer.row, {});
   append(body, units());
-  return {
-      for_range(outer.row.name(), outer.rows, begin_of(tile), end_of(tile), std::move(body))};
+  return {for_range(outer.row.name(), outer_rows_of(kernel), begin_of(tile), end_of(tile),
+                    std::move(body))};
 }
 
 Body over_rows(const Program& program, const Kernel& kernel, const Tile& tile,
@@ -48,7 +58,7 @@ Body over_rows(const Program& program, const Kernel& kernel, const Tile& tile,
   const Expr begin = begin_of(tile), end = end_of(tile);
   if (kernel.rows == 1) return units(begin, end);
   const Outer outer = outer_of(program, kernel);
-  const Expr &row = outer.row, &rows = outer.rows;
+  const Expr row = outer.row, rows = outer_rows_of(kernel);
   const Expr first = Expr::index(unused(program, "first"), count),
              last = Expr::index(unused(program, "last"), count + 1);
   Body body = outer.is_axis ? Body() : unpack(kernel, outer.axes, row, {});

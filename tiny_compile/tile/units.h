@@ -12,8 +12,11 @@ namespace tiny_compile {
 Body over_rows(const Program& program, const Kernel& kernel, const Tile& tile,
                const Expr& count, const std::function<Body(const Expr&, const Expr&)>& units);
 
-// The same where a row is a unit, and `units` are all of it. The tile has so many.
-Body over_whole_rows(const Program& program, const Kernel& kernel, Tile& tile,
+// How many rows there are over all axes but the last.
+Expr outer_rows_of(const Kernel& kernel);
+
+// The same where each of these rows is a unit of the tile: all of the row.
+Body over_whole_rows(const Program& program, const Kernel& kernel, const Tile& tile,
                      const std::function<Body()>& units);
 
 }  // namespace tiny_compile
