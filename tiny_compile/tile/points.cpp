@@ -243,8 +243,8 @@ Tile lower_squares(const Program& program, const Kernel& kernel,
   return numbered(std::move(p.tile), kernel.scalars.size());
 }
 
-// Whether a thread does each row as a whole. Not where loads ask whether they may: of a loop of three turns with such
-// loads g++ 12 makes a text that leaves some out (a concat of symbolic sizes: tests/codegen/symbolic_test.cpp).
+// Whether a thread does each row as a whole. Not where loads ask whether they may: of a loop of three turns g++ 12
+// leaves some of them out (tests/bench/NOTES.md, "Mistakes of the compiler's").
 bool has_short_rows(const Kernel& kernel) {
   const auto asks = [](const Scalar& scalar) { return scalar.mask >= 0; };
   if (kernel.rows < 2 || std::any_of(kernel.scalars.begin(), kernel.scalars.end(), asks))
