@@ -8,8 +8,8 @@
 //
 // The copy's loops are cut until its indices are sums of strides, which is what fuse needs to
 // make it part of the kernel that writes x. What lies side by side in x does so in the copy, which is the
-// factor or its transpose, unless its rows were odd then, and products of the same elements share one copy. Windows, whose copy would be
-// larger than the buffer, are not copied: their products stay generated.
+// factor or its transpose, unless its rows were odd then; products of the same elements share one copy.
+// Windows, whose copy would be larger than the buffer, are not copied: their products stay generated.
 #include "tiny_compile/loops/use_library.h"
 
 #include <algorithm>

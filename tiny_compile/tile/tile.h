@@ -214,6 +214,7 @@ Expr bytes_of(const Array& array);
 int add_array(Tile& tile, Array array);
 // The same one if there is one already, else a new one by a name that no other has.
 int array_once(Tile& tile, Array array);
+// Each a new scalar: an Element is what the array holds where it is defined, that of the lane whose number
 // differs in the bits of `lane_xor`.
 int add_element(Tile& tile, int array, const Expr& index, const Expr& lane_xor = 0);
 int add_votes(Tile& tile, int holds, bool below);

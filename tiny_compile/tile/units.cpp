@@ -15,7 +15,6 @@
 #include "tiny_compile/tile/vectors.h"
 
 namespace tiny_compile {
-
 namespace {
 
 // The row at hand of those over all axes but the last.
