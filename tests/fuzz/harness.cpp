@@ -148,7 +148,7 @@ Tensor one_element_on(const Tensor& tensor) {
 std::vector<Run> build_cuda_unit(const std::vector<Program>& programs) {
   const std::vector<Source> sources = emit_cuda_together(programs);
   const auto library =
-      load_cubin(build_cuda(sources[0].text, cuda_device(0).architecture).cubin, 0);
+      load_cubins(build_cuda(sources[0], cuda_device(0).architecture).cubins, 0);
   std::vector<Run> runs;
   for (size_t k = 0; k < programs.size(); k++)
     runs.push_back([=, program = programs[k], source = sources[k]](const auto& inputs) {

@@ -269,7 +269,7 @@ std::vector<FuzzFailure> fuzz_programs_cuda(uint64_t first, int number, MutantCo
                         const std::vector<Program>& programs) -> Check {
     const std::vector<Source> sources = emit_cuda_together(programs);
     const auto library =
-        load_cubin(build_cuda(sources[0].text, cuda_device(0).architecture).cubin, 0);
+        load_cubins(build_cuda(sources[0], cuda_device(0).architecture).cubins, 0);
     return [&mutants, &programs, sources, library](size_t k) {
       std::optional<std::vector<Tensor>> got;
       try {

@@ -288,7 +288,7 @@ std::vector<FuzzFailure> fuzz_symbolic_cuda(uint64_t first, int count, SymbolicC
   if (all.empty()) return {};
   const std::vector<Source> sources = cuda_of(all);
   const auto library =
-      load_cubin(build_cuda(sources[0].text, cuda_device(0).architecture).cubin, 0);
+      load_cubins(build_cuda(sources[0], cuda_device(0).architecture).cubins, 0);
   return failures_of(
       all, sources, [&](const BuiltProgram& one, const Source& source, const Call& call) {
         std::vector<Tensor> there;

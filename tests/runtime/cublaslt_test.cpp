@@ -144,9 +144,9 @@ class OnGpu {
       if (kernel.library) matmuls_.push_back(*kernel.library);
       sums_ += kernel.sums >= 0 ? 1 : 0;
     }
-    const BuiltCubin built = build_cuda(staged.source.text, cuda_device(0).architecture);
+    const BuiltCubins built = build_cuda(staged.source, cuda_device(0).architecture);
     executable_ = std::make_unique<CudaExecutable>(staged.program, staged.source,
-                                                   load_cubin(built.cubin, 0));
+                                                   load_cubins(built.cubins, 0));
   }
   int calls() const { return static_cast<int>(matmuls_.size()); }
   int sums() const { return sums_; }  // made beside a product

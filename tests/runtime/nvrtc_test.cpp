@@ -87,12 +87,14 @@ TEST_CASE("a CUBIN is compiled once, and again for another NVRTC", "[nvrtc]") {
   if (!why_no_nvrtc().empty()) SKIP(why_no_nvrtc());
   const Place place;
   const Setting cache("TC_CACHE_DIR", place.cache);
-  CHECK_FALSE(build_cuda(kKernel, "sm_90").from_cache);
-  CHECK(build_cuda(kKernel, "sm_90").from_cache);
-  CHECK_FALSE(build_cuda(kKernel, "sm_80").from_cache);
+  Source source;
+  source.text = kKernel;
+  CHECK_FALSE(build_cuda(source, "sm_90").from_cache);
+  CHECK(build_cuda(source, "sm_90").from_cache);
+  CHECK_FALSE(build_cuda(source, "sm_80").from_cache);
   write_text(place.library, "another NVRTC");
   place.remember(file_identity(place.library));
-  CHECK_FALSE(build_cuda(kKernel, "sm_90").from_cache);
+  CHECK_FALSE(build_cuda(source, "sm_90").from_cache);
 }
 
 TEST_CASE("an NVRTC is given the options that its version takes", "[nvrtc]") {

@@ -19,7 +19,8 @@
 namespace {
 
 using Address = unsigned long long;
-constexpr int kInvalidValue = 1, kOutOfMemory = 2, kInvalidHandle = 400, kNotSupported = 801;
+constexpr int kInvalidValue = 1, kOutOfMemory = 2, kInvalidHandle = 400, kNotFound = 500,
+              kNotSupported = 801;
 
 struct Stream {
   std::vector<std::function<void()>> work;
@@ -177,7 +178,7 @@ PRETEND int cuModuleUnload(void*) { return 0; }
 PRETEND int cuModuleGetFunction(void** function, void*, const char* name) {
   static std::set<std::string> names;
   const std::lock_guard lock(mutex);
-  if (!hands_over && std::string(name) == "tc_hand_over") return kInvalidValue;
+  if (!hands_over && std::string(name) == "tc_hand_over") return kNotFound;
   *function = const_cast<std::string*>(&*names.insert(name).first);
   return 0;
 }

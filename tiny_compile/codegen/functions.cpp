@@ -18,9 +18,6 @@ namespace {
 
 constexpr size_t kMostNamed = 8;  // users in a comment
 
-// Bytes of kernels in a unit: a third of a second of g++, which takes 0.05 s for an empty one.
-constexpr size_t kUnit = 16 << 10;
-
 // "// also k_exp_7, k_exp_9\n"
 std::string also(const std::vector<std::string>& users) {
   if (users.size() < 2) return "";
@@ -54,7 +51,8 @@ KernelEntry Functions::add(const LoneKernel& lone, const Kernel& kernel,
   const std::string name = function_name(kernel) + suffix;
   if (is_new) {
     const std::string function = unused_name(name);
-    functions_.push_back({comment_of(kernel), {function}, write(lone, function)});
+    functions_.push_back(
+        {comment_of(kernel), {function}, write(lone, function), can_fail(lone.kernel())});
   } else {
     functions_[known->second].users.push_back(name);
   }
@@ -71,17 +69,19 @@ Calls Functions::calls() const {
   return all;
 }
 
-std::vector<std::string> Functions::texts() const {
+std::vector<std::string> Functions::texts(std::optional<bool> failing) const {
   std::vector<std::string> texts;
-  for (const Function& f : functions_)
-    texts.push_back(str("\n", f.comment, also(f.users), f.written.text));
+  for (const Function& f : functions_) {
+    if (!failing || f.failing == *failing)
+      texts.push_back(str("\n", f.comment, also(f.users), f.written.text));
+  }
   return texts;
 }
 
-std::vector<std::string> units_of(const std::vector<std::string>& functions) {
+std::vector<std::string> units_of(const std::vector<std::string>& functions, size_t bytes) {
   size_t total = 0, done = 0;
   for (const std::string& function : functions) total += function.size();
-  std::vector<std::string> units(std::max<size_t>(total / kUnit, 1));
+  std::vector<std::string> units(std::max<size_t>(total / bytes, 1));
   for (const std::string& function : functions) {
     units[done * units.size() / std::max<size_t>(total, 1)] += function;
     done += function.size();

@@ -31,7 +31,8 @@ class Functions {
                   int kind, const std::optional<Tile>& tile, const Write& write);
   void add_comment(const std::string& text);  // instead of a function
 
-  std::vector<std::string> texts() const;  // of each, comments before it
+  // Of each, comments before it; or of those alone whose kernels can fail, or cannot.
+  std::vector<std::string> texts(std::optional<bool> failing = {}) const;
   Calls calls() const;                     // of all of them
 
  private:
@@ -39,6 +40,7 @@ class Functions {
     std::string comment;
     std::vector<std::string> users;  // the kernels it serves; it is named after the first
     Written written;
+    bool failing = false;
   };
   struct Key {
     KernelKey kernel;
@@ -56,9 +58,9 @@ class Functions {
   std::set<std::string> names_;
 };
 
-// Functions' texts for one compiler each, of about equal lengths; and all of these, each between an #if
-// and an #endif where there are several.
-std::vector<std::string> units_of(const std::vector<std::string>& functions);
+// Functions' texts for one compiler each, of about equal lengths, a unit for every `bytes` of them; and all
+// of these, each between an #if and an #endif where there are several.
+std::vector<std::string> units_of(const std::vector<std::string>& functions, size_t bytes);
 std::string joined_units(const std::vector<std::string>& units);
 
 // Of a kernel that comes without its tile, and is of no family that has none.

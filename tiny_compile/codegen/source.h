@@ -51,8 +51,8 @@ struct KernelEntry {
 //         and the size that it is to be below (runtime/cuda_errors.h); the kernel
 //         `tc_hand_over`, where any can fail, copies and clears them
 //
-// C++: with TC_UNIT defined as u, the text is the part number u of `units`, to be linked with the
-// others; without it, all of them.
+// With TC_UNIT defined as u, the text is the part number u of `units`; without it, all of them. Parts
+// are linked together in C++; in CUDA each is a module, and kernels that can fail are all in the first.
 struct Source {
   std::string text;
   std::vector<KernelEntry> kernels;  // of each Program kernel, in order

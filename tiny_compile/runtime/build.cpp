@@ -23,10 +23,10 @@ Built build_for_cpu(const Program& program, const Source& source) {
 
 Built load_on(const CudaDevice& gpu, int device, const Program& program, const Source& source,
               const std::vector<IndexUse>& uses) {
-  const BuiltCubin cubin = build_cuda(source.text, gpu.architecture);
-  Built built{{}, cubin.from_cache, cubin.compile_seconds};
+  const BuiltCubins code = build_cuda(source, gpu.architecture);
+  Built built{{}, code.from_cache, code.compile_seconds};
   const auto executable = std::make_shared<const CudaExecutable>(
-      program, source, load_cubin(cubin.cubin, device), uses);
+      program, source, load_cubins(code.cubins, device), uses);
   built.run = [executable](std::span<const Tensor> inputs) { return executable->run(inputs); };
   return built;
 }

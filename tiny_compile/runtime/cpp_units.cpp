@@ -4,45 +4,14 @@
 //   g++ -DTC_UNIT=0 -c -o kernels.so.0.o -  |  g++ -DTC_UNIT=1 -c ..  |  ..     then g++ -o kernels.so
 #include "tiny_compile/runtime/cpp_units.h"
 
-#include <atomic>
-#include <exception>
-#include <mutex>
-#include <thread>
-
 #include "tiny_compile/base/error.h"
+#include "tiny_compile/runtime/side_by_side.h"
 
 namespace tiny_compile {
 namespace {
 
 bool succeeded(const ProcessResult& result) {
   return result.exit_code == 0 && result.signal == 0 && !result.timed_out;
-}
-
-// Calls work(0), work(1), ... of `count` on as many threads as there are cores, until one
-// returns false; what one throws is thrown here.
-template <typename Work>
-void side_by_side(int count, const Work& work) {
-  std::atomic<int> next = 0;
-  std::exception_ptr thrown;
-  std::mutex mutex;
-  auto take = [&] {
-    try {
-      for (int k; (k = next++) < count;) {
-        if (!work(k)) next = count;
-      }
-    } catch (...) {
-      next = count;
-      const std::lock_guard lock(mutex);
-      thrown = std::current_exception();
-    }
-  };
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  {
-    std::vector<std::jthread> threads;
-    for (int t = 1; t < std::min(cores, count); t++) threads.emplace_back(take);
-    take();
-  }
-  if (thrown) std::rethrow_exception(thrown);
 }
 
 std::vector<std::string> with(std::vector<std::string> argv,

@@ -14,6 +14,7 @@
 #include "tiny_compile/runtime/disk_cache.h"
 #include "tiny_compile/runtime/log.h"
 #include "tiny_compile/runtime/nvrtc.h"
+#include "tiny_compile/runtime/side_by_side.h"
 #include "tiny_compile/tensor/cuda_memory.h"
 
 namespace tiny_compile {
@@ -73,69 +74,91 @@ const CudaMaker* maker_of(const Program& program, const Source& source,
   return new CudaMaker{program.name, lines};
 }
 
-// Null: the module has none of this name.
-CudaFunction function_or_none(CudaModule module, const std::string& name) {
-  try {
-    return driver::find_function(module, name);
-  } catch (const Error&) {
-    return nullptr;
+struct BuiltUnit {
+  std::string cubin;
+  bool from_cache = false;
+};
+
+BuiltUnit build_unit(const std::string& source, int unit, const std::string& architecture,
+                     const std::string& directory, const std::string& compiler) {
+  std::string key;
+  if (!directory.empty()) {
+    key = content_key({{"cuda source", source},
+                       {"unit", str(unit)},
+                       {"architecture", architecture},
+                       {"compiler", compiler}});
+    if (const auto path = find_cached(directory, key)) {
+      std::string cubin = read_file(*path);  // empty where another process removed it meanwhile
+      log("cache", str("cuda ", key, cubin.empty() ? ": gone" : ": found"));
+      if (!cubin.empty()) return {std::move(cubin), true};
+    }
   }
+  BuiltUnit built{compile_cuda(source, architecture, unit)};
+  store_text(directory, key, built.cubin);
+  return built;
 }
 
 }  // namespace
 
-CudaLibrary::CudaLibrary(const std::string& cubin, int device) : device_(device) {
+CudaLibrary::CudaLibrary(const std::vector<std::string>& cubins, int device)
+    : device_(device) {
   const CudaScope scope(device);
-  module_ = driver::load_module(cubin);
-  if (const CudaAddress found = driver::find_global(module_, "tc_errors"))
-    errors_ =
-        std::make_unique<CudaErrors>(found, function_or_none(module_, "tc_hand_over"), device);
+  for (const std::string& cubin : cubins) modules_.push_back(driver::load_module(cubin));
+  if (const CudaAddress found = driver::find_global(modules_[0], "tc_errors"))
+    errors_ = std::make_unique<CudaErrors>(
+        found, driver::find_function(modules_[0], "tc_hand_over"), device);
 }
 
 CudaLibrary::~CudaLibrary() {
   try {
     const CudaScope scope(device_);
-    driver::unload_module(module_);
+    for (CudaModule module : modules_) driver::unload_module(module);
   } catch (const Error&) {  // the driver is gone at exit: so is the module
   }
 }
 
 CudaFunction CudaLibrary::function(const std::string& name, int64_t shared) const {
   const CudaScope scope(device_);
-  const CudaFunction function = driver::find_function(module_, name);
+  CudaFunction function = nullptr;
+  for (size_t m = 0; m < modules_.size() && !function; m++)
+    function = driver::find_function(modules_[m], name);
+  if (!function) fail("no kernel ", name, " has been loaded");
   if (shared > 0) driver::allow_shared(function, shared);
   return function;
 }
 
-std::shared_ptr<const CudaLibrary> load_cubin(const std::string& cubin, int device) {
+std::shared_ptr<const CudaLibrary> load_cubins(const std::vector<std::string>& cubins,
+                                               int device) {
   static std::mutex mutex;
   static auto* loaded = new std::map<std::pair<int, std::string>, std::weak_ptr<CudaLibrary>>;
   const std::lock_guard lock(mutex);
   std::erase_if(*loaded, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<CudaLibrary>& known = (*loaded)[{device, content_key({{"cubin", cubin}})}];
+  std::vector<std::pair<std::string, std::string>> parts;
+  for (const std::string& cubin : cubins) parts.push_back({"cubin", cubin});
+  std::weak_ptr<CudaLibrary>& known = (*loaded)[{device, content_key(parts)}];
   std::shared_ptr<CudaLibrary> library = known.lock();
-  if (!library) known = library = std::make_shared<CudaLibrary>(cubin, device);
+  if (!library) known = library = std::make_shared<CudaLibrary>(cubins, device);
   return library;
 }
 
-BuiltCubin build_cuda(const std::string& source, const std::string& architecture) {
+BuiltCubins build_cuda(const Source& source, const std::string& architecture) {
   const std::string directory = cache_directory();
-  std::string key;
-  if (!directory.empty()) {
-    key = content_key({{"cuda source", source},
-                       {"architecture", architecture},
-                       {"compiler", nvrtc_identity(directory)}});
-    if (const auto path = find_cached(directory, key)) {
-      std::string cubin = read_file(*path);  // empty where another process removed it meanwhile
-      log("cache", str("cuda ", key, cubin.empty() ? ": gone" : ": found"));
-      if (!cubin.empty()) return {std::move(cubin), true, 0};
-    }
-  }
+  const std::string compiler = directory.empty() ? "" : nvrtc_identity(directory);
   const auto start = std::chrono::steady_clock::now();
-  BuiltCubin built{compile_cuda(source, architecture), false, 0};
-  built.compile_seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  store_text(directory, key, built.cubin);
+  std::vector<BuiltUnit> units(static_cast<size_t>(source.units));
+  side_by_side(source.units, [&](int u) {
+    const int part = source.units > 1 ? u : -1;
+    units[u] = build_unit(source.text, part, architecture, directory, compiler);
+    return true;
+  });
+  BuiltCubins built{{}, true};
+  for (BuiltUnit& unit : units) {
+    built.cubins.push_back(std::move(unit.cubin));
+    built.from_cache &= unit.from_cache;
+  }
+  if (!built.from_cache)
+    built.compile_seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return built;
 }
 

@@ -19,10 +19,10 @@
 
 namespace tiny_compile {
 
-// A CUBIN loaded on one device; unloaded when the last owner goes.
+// The CUBINs of a source's units, loaded on one device; unloaded when the last owner goes.
 class CudaLibrary {
  public:
-  CudaLibrary(const std::string& cubin, int device);
+  CudaLibrary(const std::vector<std::string>& cubins, int device);
   ~CudaLibrary();
   CudaLibrary(const CudaLibrary&) = delete;
   CudaLibrary& operator=(const CudaLibrary&) = delete;
@@ -32,22 +32,23 @@ class CudaLibrary {
   CudaErrors& errors() const { return *errors_; }
 
  private:
-  CudaModule module_ = nullptr;
+  std::vector<CudaModule> modules_;
   int device_;
   std::unique_ptr<CudaErrors> errors_;
 };
 
-// Loaded once a device, while anybody holds it.
-std::shared_ptr<const CudaLibrary> load_cubin(const std::string& cubin, int device);
+// Loaded once a device, while anybody holds them.
+std::shared_ptr<const CudaLibrary> load_cubins(const std::vector<std::string>& cubins,
+                                               int device);
 
-struct BuiltCubin {
-  std::string cubin;
+struct BuiltCubins {
+  std::vector<std::string> cubins;  // of each unit
   bool from_cache = false;
   double compile_seconds = 0;
 };
 
-// NVRTC, behind the disk cache.
-BuiltCubin build_cuda(const std::string& source, const std::string& architecture);
+// NVRTC, behind the disk cache, for all units side by side.
+BuiltCubins build_cuda(const Source& source, const std::string& architecture);
 
 class CudaExecutable {
  public:

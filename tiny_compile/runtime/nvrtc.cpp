@@ -149,7 +149,7 @@ std::string nvrtc_identity(const std::string& directory) {
   return opened + options;
 }
 
-std::string compile_cuda(const std::string& source, const std::string& architecture) {
+std::string compile_cuda(const std::string& source, const std::string& architecture, int unit) {
   const Nvrtc& n = needed_nvrtc();
   ProgramHandle handle;
   check(n.create(&handle.program, source.c_str(), "kernels.cu", 0, nullptr, nullptr), "create");
@@ -159,6 +159,8 @@ std::string compile_cuda(const std::string& source, const std::string& architect
       first != std::string::npos && source.find("__global__", first + 1) != std::string::npos;
   std::vector<const char*> options = nvrtc_options(n.number, many);
   options.push_back(target.c_str());
+  const std::string part = str("--define-macro=TC_UNIT=", unit);
+  if (unit >= 0) options.push_back(part.c_str());
   const int result =
       n.compile(handle.program, static_cast<int>(options.size()), options.data());
   if (result != 0) {

@@ -17,8 +17,9 @@ std::string why_no_gpu();
 // Device code for exactly this architecture ("sm_90"); contraction is off, division and square
 // root are IEEE's (the numeric contract). Needs no GPU. Throws tc::Error where NVRTC is missing
 // or too old (saying what was tried) or refuses the source (its words, and the numbered lines they are
-// about).
-std::string compile_cuda(const std::string& source, const std::string& architecture);
+// about). Safe to call from several threads. `unit`: see Source::units; -1: all of them.
+std::string compile_cuda(const std::string& source, const std::string& architecture,
+                         int unit = -1);
 
 // The options for an NVRTC of this version, but for the architecture: one that it
 // does not know is left out.

@@ -269,7 +269,9 @@ void unload_module(CudaModule module) noexcept { library().module_unload(module)
 
 CudaFunction find_function(CudaModule module, const std::string& name) {
   CudaFunction function = nullptr;
-  check(library().module_function(&function, module, name.c_str()), name.c_str());
+  const int result = library().module_function(&function, module, name.c_str());
+  if (result == kNotFound) return nullptr;
+  check(result, name.c_str());
   return function;
 }
 
