@@ -155,9 +155,7 @@ inline std::string for_cpu_clusters(Source source) {
   const auto replace = [&](const char* pattern, const char* by) {
     source.text = std::regex_replace(source.text, std::regex(pattern), by);
   };
-  source.text.erase(
-      0, std::min({source.text.find("// Scans:"), source.text.find("extern \"C\" __global__"),
-                   source.text.find("static __device__ void block_of_")}));
+  source.text = threads::kernels_of(source);
   Calls calls(true);  // those of clusters have words of their own here
   for (const std::string& name : source.calls.names()) {
     static const std::regex of_clusters(

@@ -20,14 +20,21 @@ namespace tiny_compile::threads {
 
 using lessons::Threads;
 
+// Its kernels and what comes between them, less the one that hands errors over.
+inline std::string kernels_of(const Source& source) {
+  const size_t first = std::min(
+      {source.text.find("// Scans:"), source.text.find("// Sorts:"),
+       source.text.find("#if !defined(TC_UNIT)"), source.text.find("extern \"C\" __global__"),
+       source.text.find("static __device__ void block_of_"), source.text.size()});
+  std::string text = source.text.substr(first);
+  const size_t begin = text.find("\n// Behind a call:");
+  if (begin != std::string::npos) text.erase(begin, text.find("\n}\n", begin) + 2 - begin);
+  return text;
+}
+
 // The source with the prelude in its C++ form and the words that lessons do without.
 inline std::string for_cpu(const Source& source) {
-  const size_t first =
-      std::min({source.text.find("// Scans:"), source.text.find("// Sorts:"),
-                source.text.find("extern \"C\" __global__"),
-                source.text.find("static __device__ void block_of_"), source.text.size()});
-  const std::string kernels =
-      source.text.substr(first, source.text.find("\n// Behind a call:") - first);
+  const std::string kernels = kernels_of(source);
   Calls calls = source.calls;
   const std::string body = cuda_helpers_for(calls) + kernels;
   return "#define TC_SHARED(name, bytes) alignas(16) static unsigned char name[bytes]\n"

@@ -17,13 +17,14 @@ Program program_of(const Graph& graph, const char* stage = "plan_memory") {
 
 Source cuda_of(const std::string& text) { return emit_cuda(program_of(parse_graph(text))); }
 
-// A CUBIN is an ELF file.
+// A CUBIN is an ELF file. Of several units each compiles alone.
 void check_compiles(const Source& source) {
   if (!why_no_nvrtc().empty()) return;
   INFO(source.text);
-  CHECK(compile_cuda(source.text, "sm_90").substr(0, 4) ==
-        "\x7f"
-        "ELF");
+  for (int unit = 0; unit < source.units; unit++)
+    CHECK(compile_cuda(source.text, "sm_90", source.units > 1 ? unit : -1).substr(0, 4) ==
+          "\x7f"
+          "ELF");
 }
 
 std::string row_sum(int rows, int columns) {
@@ -213,6 +214,31 @@ TEST_CASE("random graphs compile for sm_90 (2)", "[cuda]") { check_random_source
 TEST_CASE("random graphs compile for sm_90 (3)", "[cuda]") { check_random_sources(41); }
 TEST_CASE("random graphs compile for sm_90 (4)", "[cuda]") { check_random_sources(61); }
 TEST_CASE("random graphs compile for sm_90 (5)", "[cuda]") { check_random_sources(81); }
+
+TEST_CASE("kernels that can fail are all in a long source's first unit", "[cuda]") {
+  std::string inputs, body, results;
+  for (int k = 0; k < 12; k++) {  // reductions of lengths of their own, gathers among them
+    const std::string n = str(1000 + 8 * k), in = str("%", 2 * k), index = str("%", 2 * k + 1),
+                      out = str("%", 24 + k);
+    inputs += str(k ? ", " : "", in, " x", k, ": f32[64,", n, "], ", index, " i", k, ": i64[7,",
+                  n, "]");
+    body += k % 4 == 0
+                ? str("  ", out, ": f32[7,", n, "] = gather ", in, ", ", index, " {axis=0}\n")
+                : str("  ", out, ": f32[64,", n, "] = cumsum ", in, " {axis=1}\n");
+    results += str(k ? ", " : "", out);
+  }
+  const Source source =
+      cuda_of("graph g(" + inputs + ") {\n" + body + "  return " + results + "\n}\n");
+  REQUIRE(source.units > 1);
+  const size_t second = source.text.find("TC_UNIT == 1");
+  for (const KernelEntry& entry : source.kernels) {
+    const bool fails = entry.function.find("gather") != std::string::npos;
+    CHECK((source.text.find(" " + entry.function + "(") < second) == fails);
+  }
+  CHECK(source.text.find("tc_tell(wrong)", second) == std::string::npos);
+  CHECK(source.text.find("tc_hand_over(") < second);
+  check_compiles(source);
+}
 
 TEST_CASE("older and smaller GPUs get kernels that they can run", "[cuda]") {
   const auto softmax = [](const std::string& stored, const std::string& view, int rows,

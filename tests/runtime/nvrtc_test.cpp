@@ -97,6 +97,26 @@ TEST_CASE("a CUBIN is compiled once, and again for another NVRTC", "[nvrtc]") {
   CHECK_FALSE(build_cuda(source, "sm_90").from_cache);
 }
 
+TEST_CASE("units become CUBINs of their own, each compiled once", "[nvrtc]") {
+  if (!why_no_nvrtc().empty()) SKIP(why_no_nvrtc());
+  const Place place;
+  const Setting cache("TC_CACHE_DIR", place.cache);
+  Source source;
+  source.units = 2;
+  source.text =
+      "#if TC_UNIT == 0\nextern \"C\" __global__ void first() {}\n#endif\n"
+      "#if TC_UNIT == 1\nextern \"C\" __global__ void second() {}\n#endif\n";
+  const BuiltCubins built = build_cuda(source, "sm_90"), again = build_cuda(source, "sm_90");
+  CHECK_FALSE(built.from_cache);
+  CHECK(again.from_cache);
+  REQUIRE(built.cubins.size() == 2);
+  CHECK_THAT(built.cubins[0], ContainsSubstring("first") && !ContainsSubstring("second"));
+  CHECK_THAT(built.cubins[1], ContainsSubstring("second") && !ContainsSubstring("first"));
+  source.text += "#if TC_UNIT == 1\nint wrong = nothing;\n#endif\n";
+  CHECK_THROWS_WITH(build_cuda(source, "sm_90"),
+                    ContainsSubstring("> 8 | int wrong = nothing;"));
+}
+
 TEST_CASE("an NVRTC is given the options that its version takes", "[nvrtc]") {
   for (const int version : {1201, 1203, 1204, 1208, 1209, 1300}) {
     INFO(version);

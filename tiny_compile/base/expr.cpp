@@ -19,6 +19,7 @@ using namespace parts;
 
 struct ExprNode {
   ExprKind kind;
+  bool has_sizes = false;
   int depth = 1;
   int64_t size = 1;
   Interval bounds = {};
@@ -85,6 +86,7 @@ Expr make_node(ExprKind kind, std::vector<Expr> operands) {
   }
   for (const Expr& operand : operands) {
     if (operand.node()) node.depth = std::max(node.depth, operand.node()->depth + 1);
+    node.has_sizes |= operand.has_sizes();
     node.size += operand.size();
   }
   if (node.depth > kMaxDepth) fail("an index expression is nested deeper than ", kMaxDepth);
@@ -100,6 +102,7 @@ Expr Expr::symbol(Symbol symbol, int64_t low, int64_t high) {
   ExprNode node{.kind = ExprKind::Symbol};
   node.bounds = {clamp_to_bounds(low), clamp_to_bounds(std::max(low, high))};
   node.hash = mix(std::hash<std::string>()(symbol.name), static_cast<size_t>(symbol.kind));
+  node.has_sizes = symbol.kind == SymbolKind::Size;
   node.symbol = std::move(symbol);
   return Expr(std::make_shared<const ExprNode>(std::move(node)));
 }
@@ -112,6 +115,8 @@ Expr Expr::index(Symbol symbol, const Expr& extent) {
   node.operands = {extent};
   return Expr(std::make_shared<const ExprNode>(std::move(node)));
 }
+
+bool Expr::has_sizes() const { return node_ && node_->has_sizes; }
 
 ExprKind Expr::kind() const { return node_ ? node_->kind : ExprKind::Constant; }
 

@@ -65,6 +65,7 @@ class Expr {
   Interval bounds() const;
   size_t hash() const;
   int64_t size() const;                      // nodes, as printed: what it costs to compute
+  bool has_sizes() const;                    // some symbol in it is a Size
   bool operator==(const Expr& other) const;  // structural, pointers first
   const ExprNode* node() const { return node_.get(); }  // for memo tables; null: a constant
   std::string str() const;  // "i*1024 + j", C precedence; min(a, b), max(a, b)

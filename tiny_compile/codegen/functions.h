@@ -33,7 +33,7 @@ class Functions {
 
   // Of each, comments before it; or of those alone whose kernels can fail, or cannot.
   std::vector<std::string> texts(std::optional<bool> failing = {}) const;
-  Calls calls() const;                     // of all of them
+  Calls calls() const;  // of all of them
 
  private:
   struct Function {

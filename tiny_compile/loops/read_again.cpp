@@ -13,6 +13,7 @@
 #include "tiny_compile/loops/read_again.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "tiny_compile/loops/axes.h"
@@ -280,26 +281,30 @@ Kernel publishing(const Program& program, Kernel kernel, int replaced, const For
   return without_repeats(Group(kernel).finish());
 }
 
-std::optional<Program> without_array(const Program& program, const Candidate& found, int buffer,
-                                     const Formula& formula) {
-  Program result = program;
+// The kernels that change, by number, beside buffers that are added to the program; nothing, and the program
+// as it was, where a reader cannot compute the array.
+std::map<int, Kernel> without_array(Program& program, const Candidate& found, int buffer,
+                                    const Formula& formula) {
+  const auto before = static_cast<std::ptrdiff_t>(program.buffers.size());
   const Kernel& kernel = program.kernels[found.kernel];
-  const Step& store = kernel.steps[found.step];
   std::vector<int> places;
   for (const int id : formula.published)
-    places.push_back(add_temporary(result, "v", kernel.name,
+    places.push_back(add_temporary(program, "v", kernel.name,
                                    {kernel.scalars[id].dtype, {row_count(kernel)}},
                                    row_count(kernel)));
-  const Group alone(formula_alone(result, kernel, store, formula, places));
+  const Group alone(formula_alone(program, kernel, kernel.steps[found.step], formula, places));
+  std::map<int, Kernel> changed;
   for (const int reader : found.readers) {
     Group computing(program.kernels[reader]);
-    if (!inline_at_any_cost(result, computing, alone, buffer).empty()) return {};
-    result.kernels[reader] = without_repeats(computing.finish());
-    result.kernels[reader].name = program.kernels[reader].name;
+    if (!inline_at_any_cost(program, computing, alone, buffer).empty()) {
+      program.buffers.erase(program.buffers.begin() + before, program.buffers.end());
+      return {};
+    }
+    changed.emplace(reader, without_repeats(computing.finish()));
   }
-  result.kernels[found.kernel] = publishing(result, kernel, found.step, formula, places);
-  result.kernels[found.kernel].name = kernel.name;
-  return result;
+  changed.emplace(found.kernel, publishing(program, kernel, found.step, formula, places));
+  for (auto& [number, one] : changed) one.name = program.kernels[number].name;
+  return changed;
 }
 
 }  // namespace
@@ -317,13 +322,11 @@ Program read_again(Program program) {
         !lies_alike(kernel, kernel.steps[found->step], formula) ||
         !moves_less(program, *found, buffer, formula))
       continue;
-    std::optional<Program> less = without_array(program, *found, buffer, formula);
-    if (!less) continue;
-    std::vector<int> changed = found->readers;
-    changed.push_back(found->kernel);
-    for (const int number : changed) uses.remove(program, number);
-    program = std::move(*less);
-    for (const int number : changed) uses.add(program, number);
+    for (auto& [number, one] : without_array(program, *found, buffer, formula)) {
+      uses.remove(program, number);
+      program.kernels[number] = std::move(one);
+      uses.add(program, number);
+    }
   }
   return drop_unused_buffers(with_one_of_each(std::move(program)));
 }

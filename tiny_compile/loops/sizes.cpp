@@ -88,12 +88,9 @@ Kernel substitute(Kernel kernel, const std::vector<Buffer>& buffers,
 // Calls see(size) for each place where one stands.
 template <typename See>
 void see_sizes(const Expr& expr, const See& see) {
-  if (expr.is_constant()) return;
-  if (expr.kind() != ExprKind::Symbol) {
-    for (const Expr& operand : expr.operands()) see_sizes(operand, see);
-  } else if (expr.symbol().kind == SymbolKind::Size) {
-    see(expr);
-  }
+  if (!expr.has_sizes()) return;
+  if (expr.kind() == ExprKind::Symbol) return see(expr);
+  for (const Expr& operand : expr.operands()) see_sizes(operand, see);
 }
 
 }  // namespace

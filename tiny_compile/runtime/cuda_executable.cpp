@@ -100,8 +100,7 @@ BuiltUnit build_unit(const std::string& source, int unit, const std::string& arc
 
 }  // namespace
 
-CudaLibrary::CudaLibrary(const std::vector<std::string>& cubins, int device)
-    : device_(device) {
+CudaLibrary::CudaLibrary(const std::vector<std::string>& cubins, int device) : device_(device) {
   const CudaScope scope(device);
   for (const std::string& cubin : cubins) modules_.push_back(driver::load_module(cubin));
   if (const CudaAddress found = driver::find_global(modules_[0], "tc_errors"))

@@ -155,8 +155,8 @@ std::string compile_cuda(const std::string& source, const std::string& architect
   check(n.create(&handle.program, source.c_str(), "kernels.cu", 0, nullptr, nullptr), "create");
   const std::string target = "--gpu-architecture=" + architecture;
   const size_t first = source.find("__global__");
-  const bool many =
-      first != std::string::npos && source.find("__global__", first + 1) != std::string::npos;
+  const bool many = unit < 0 && first != std::string::npos &&
+                    source.find("__global__", first + 1) != std::string::npos;
   std::vector<const char*> options = nvrtc_options(n.number, many);
   options.push_back(target.c_str());
   const std::string part = str("--define-macro=TC_UNIT=", unit);

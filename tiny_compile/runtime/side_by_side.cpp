@@ -14,9 +14,10 @@ void side_by_side(int count, const std::function<bool(int)>& work) {
   std::atomic<int> next = 0;
   FirstException first;
   const auto take = [&] {
-    for (int k; (k = next++) < count;) first.run([&] {
-      if (!work(k)) next = count;
-    });
+    for (int k; (k = next++) < count;)
+      first.run([&] {
+        if (!work(k)) next = count;
+      });
   };
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   {

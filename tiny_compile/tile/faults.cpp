@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tiny_compile/graph/sizes.h"
+#include "tiny_compile/loops/sized_schedules.h"
 #include "tiny_compile/tile/multiplied.h"
 #include "tiny_compile/tile/sized.h"
 #include "tiny_compile/tile/square.h"
@@ -31,15 +32,15 @@ bool is_sound(const Program& program, const Substitution& numbers) {
   }
 }
 
-void check(const Scheduled& one) {
-  const Kernel& kernel = one.program.kernels[one.kernel];
-  const bool wants = becomes_tile(one.program, kernel);
-  if (wants != one.tile.has_value())
+void check(const Program& program, size_t number, const std::optional<Tile>& tile) {
+  const Kernel& kernel = program.kernels[number];
+  const bool wants = becomes_tile(program, kernel);
+  if (wants != tile.has_value())
     fail("kernel ", kernel.name,
          wants ? str(" has ", name_of(schedule_of(kernel).strategy), ", but no tile")
                : str(" has a tile, and is written otherwise"));
-  if (!one.tile) return;
-  const TileFault fault = fault_of(one.program, one.kernel, *one.tile);
+  if (!tile) return;
+  const TileFault fault = fault_of(program, static_cast<int>(number), *tile);
   if (fault.why.empty()) return;
   fail("tile ", kernel.name,
        fault.statement < 0 ? "" : str(", statement ", fault.statement + 1), ": ", fault.why);
@@ -114,7 +115,9 @@ void verify(const Tiles& tiles) {
     if (!fits || (tiles.of_sizes.empty() ? 0 : tiles.of_sizes[k].size()) != sized)
       fail("kernel ", program.kernels[k].name, " has ", sized,
            " schedules for some sizes, and as many tiles it has not");
-    for (int n = -1; n < static_cast<int>(sized); n++) check(scheduled(tiles, k, n));
+    check(program, k, tiles.of_kernel[k]);
+    for (size_t n = 0; n < sized; n++)
+      check(for_sizes(program, program.kernels[k], n), 0, tiles.of_sizes[k][n]);
   }
 }
 
