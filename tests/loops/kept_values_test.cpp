@@ -63,6 +63,27 @@ TEST_CASE("a later pass keeps what is costly, and is not given what it is made o
   CHECK(op_of(kernel, passes[1][0]) == Op::exp);
 }
 
+TEST_CASE("a quotient is kept for what it is made of where no later pass reads that",
+          "[loops][kept]") {
+  const auto passes_with = [](const std::string& last, const std::string& type) {
+    return kernel_of(
+        "    $0 = load a[i0*100 + j0]\n    r0: f32 = max(j0: 100) $0\n"
+        "    $3 = exp(sub($0, r0))\n    r1: f32 = sum(j0: 100) $3\n    $5 = " +
+        type + "\n    r2: f32 = sum(j0: 100) mul($5, load b[i0*100 + j0])\n" +
+        "    store y[i0*100 + j0] for (j0: 100) = " + last + "\n" + kRest);
+  };
+  const auto of_sum = [](const Kernel& kernel) {  // the pass that makes r2
+    std::vector<Op> ops;
+    const std::vector<int> all = kept(kernel).at(2);
+    for (const int id : all)
+      if (kernel.scalars[id].kind == ScalarKind::Apply) ops.push_back(op_of(kernel, id));
+    return ops;
+  };
+  CHECK(of_sum(passes_with("mul(sub($5, r2), $5)", "div($3, r1)")) == std::vector{Op::div});
+  CHECK(of_sum(passes_with("mul(sub($5, r2), $3)", "div($3, r1)")).empty());  // exp is there
+  CHECK(of_sum(passes_with("mul(sub($5, r2), $5)", "mul($3, r1)")).empty());  // takes little
+}
+
 TEST_CASE("a reduction joins an earlier pass over the stores between", "[loops][kept]") {
   const Kernel kernel = kernel_of(
       "    r0: f32 = max(j0: 100) load a[i0*100 + j0]\n    store z[i0] = r0\n"

@@ -85,6 +85,42 @@ std::vector<int> with_fewer(const Kernel& kernel, const std::vector<bool>& mine,
   return keep;
 }
 
+// What a value takes that is widened again from what it was.
+int64_t held_bytes(const Kernel& kernel, int id) {
+  const Scalar* scalar = &kernel.scalars[id];
+  while (scalar->op == Op::cast && scalar->kind == ScalarKind::Apply &&
+         size_of(kernel.scalars[scalar->operands[0]].dtype) < size_of(scalar->dtype))
+    scalar = &kernel.scalars[scalar->operands[0]];
+  return size_of(scalar->dtype);
+}
+
+// A quotient for what it is made of, where no later pass reads that otherwise: no more bytes are held, and it
+// is divided once.
+std::vector<int> with_quotients(const Kernel& kernel, const std::vector<bool>& mine,
+                                const std::vector<int>& roots, const Predicate& is_before,
+                                std::vector<int> keep) {
+  const Predicate nothing = [](int) { return false; };
+  const Predicate is_held = [&](int id) {
+    return is_before(id) || std::count(keep.begin(), keep.end(), id) > 0;
+  };
+  for (int id = 0; id < static_cast<int>(mine.size()); id++) {
+    const Scalar& scalar = kernel.scalars[id];
+    if (!mine[id] || is_held(id) || scalar.kind != ScalarKind::Apply || scalar.op != Op::div)
+      continue;
+    const Predicate is_it = [&](int other) { return other == id; };
+    if (met_from(kernel, roots, is_it, is_held, -1).empty()) continue;
+    std::vector<int> spared = met_from(kernel, {id}, is_held, nothing, -1);
+    for (const int other : met_from(kernel, roots, is_held, nothing, id))
+      std::erase(spared, other);
+    int64_t bytes = 0;
+    for (const int other : spared) bytes += held_bytes(kernel, other);
+    if (bytes < held_bytes(kernel, id)) continue;
+    std::erase_if(keep, [&](int k) { return std::count(spared.begin(), spared.end(), k) > 0; });
+    keep.push_back(id);
+  }
+  return keep;
+}
+
 }  // namespace
 
 std::vector<uint64_t> axes_of_scalars(const Kernel& kernel) {
@@ -150,24 +186,12 @@ std::vector<std::vector<int>> kept_values(
     const auto is_end = [&](int id) -> bool {
       return mine[id] && is_worth_keeping(kernel.scalars[id]);
     };
-    kept[p] =
+    std::vector<int> keep =
         with_fewer(kernel, mine, roots, is_kept, met_from(kernel, roots, is_end, is_kept, -1));
+    kept[p] = with_quotients(kernel, mine, roots, is_kept, std::move(keep));
   }
   return kept;
 }
-
-namespace {
-
-// What a value takes that is widened again from what it was.
-int64_t held_bytes(const Kernel& kernel, int id) {
-  const Scalar* scalar = &kernel.scalars[id];
-  while (scalar->op == Op::cast && scalar->kind == ScalarKind::Apply &&
-         size_of(kernel.scalars[scalar->operands[0]].dtype) < size_of(scalar->dtype))
-    scalar = &kernel.scalars[scalar->operands[0]];
-  return size_of(scalar->dtype);
-}
-
-}  // namespace
 
 Held most_held(const Kernel& kernel) {
   const std::vector<std::vector<int>> passes = gathered_passes_of(kernel),

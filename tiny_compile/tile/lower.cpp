@@ -170,7 +170,12 @@ void keep_pass(Lowering& l, const std::vector<int>& pass, const std::vector<int>
   if (!stages.empty()) works = read_early(l, evaluate(), k, std::move(stages.works));
   Body each;
   const std::map<int, int> arrays = add_arrays(l, k, keep, true, each);
-  works.push_back({over_elements(l, evaluate(), l.inner, k, each, {}, false)});
+  const std::vector<int> ids = evaluate();
+  Work work;
+  work.hastens = has_shortcuts(l, ids, l.inner);
+  work.is_costly = has_costly(l, ids, l.inner);
+  work.body = over_elements(l, ids, l.inner, k, each, {}, false);
+  works.push_back(std::move(work));
   l.kept = kept;
   l.keeping.clear();
   l.staged.clear();
