@@ -145,6 +145,18 @@ TEST_CASE("for a GPU, more than 1024 chunks are taken together until one chunk i
   }
 }
 
+TEST_CASE("for a GPU results of very many chunks are chunks again", "[split]") {
+  const Graph graph = parse_graph(
+      "graph f(%0 x: f32[1,17901]) {\n%1: f32[1001,17901] = expand %0\n"
+      "%2: f32[] = sum %1 {axes=[0,1]}\nreturn %2\n}");
+  const Program scheduled =
+      schedule(for_machine(fuse(lower(graph)), default_machine(Target::Cuda)));
+  const Kernel& finish = scheduled.kernels[1];
+  CHECK(inner_count(finish, finish.steps[0]).constant() == 2048);
+  const std::vector<Tensor> inputs = random_inputs(graph, 3);
+  CHECK(same_bits(interpret(scheduled, inputs)[0], interpret(graph, inputs)[0]));
+}
+
 TEST_CASE("for a GPU, columns are split from four chunks, while they do not fill it",
           "[split]") {
   const auto splits_down = [](int64_t length, int64_t columns) {

@@ -634,8 +634,8 @@ TEST_CASE("halves go to threads by how long their rows and columns are", "[tile]
         "layouts rows grid · warp 2 from 4 · lane 32 loop register 32 · warp 4");
   CHECK(chosen({64, 500, 2048}, 1) ==  // pairs
         "layouts rows grid · lane 8 · vector 2 loop register 16 · warp 8 · lane 4 from 8");
-  CHECK(chosen({8, 1500, 4096}, 1) ==  // two warps side by side have the two halves of sectors
-        "layouts rows grid · warp 2 from 8 · lane 8 loop register 64 · warp 8 · lane 4 from 8");
+  CHECK(chosen({8, 1500, 4096}, 1) ==  // pairs too, by all the warps of a block
+        "layouts rows grid · lane 8 · vector 2 loop register 32 · warp 16 · lane 4 from 8");
   CHECK(chosen({100000, 49}, 1) ==  // odd rows are written by eight lanes
         "layouts rows grid · warp 4 · lane 4 from 8 loop register 8 · lane 8");
   CHECK(chosen({8, 1000, 4096}, 1) ==  // pairs, where threads lack registers for all they hold

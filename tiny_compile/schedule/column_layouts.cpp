@@ -8,6 +8,7 @@
 #include "tiny_compile/schedule/column_layouts.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "tiny_compile/base/integer.h"
 
@@ -80,6 +81,24 @@ int64_t registers_of(const Outline& columns, const Deal& d) {
   return kAddresses + held * (columns.streams + 1);
 }
 
+// Long columns of halves, in registers: by 16 warps, whose lanes read neighbours in words that make up a sector.
+// (H200, ms, by pairs and one by one in half as many warps: softmax over 1500 of f16[..,10240] .051 and .071, over
+// 1200 of bf16[..,30000] .077 and .112, over 3000 of 8192 .071 and .098, over 1500 of 2048 .017 and .019; its
+// gradient over 2048 of f16[..,16384] .165 and .294.) Nothing where a thread would have too many, or blocks are few.
+std::optional<Deal> hold_words(const Machine& machine, const Outline& columns, int64_t word,
+                               const Along& rows) {
+  Deal d;
+  d.row_vector = word;
+  d.row_lanes = kSector / (word * rows.bytes);
+  d.warps = kBlockHeldWarps;
+  const int64_t padded = power_of_two_from(columns.longest),
+                blocks = ceil_divide(columns.rows, d.row_lanes * word);
+  d.registers = padded / (d.warps * d.lanes());
+  const int64_t held = d.registers * word * columns.longest / padded * columns.words;
+  if (held > kMostHeld || blocks * 4 < machine.multiprocessors * 3) return {};
+  return d;
+}
+
 }  // namespace
 
 // All of a column in registers: by up to eight warps, else with more in each thread, but where there
@@ -92,6 +111,10 @@ Deal hold_columns(const Machine& machine, const Outline& columns, const Along& r
                 word = std::min(rows.vector, std::max<int64_t>(1, kWord / rows.bytes));
   const bool is_short = word > 1 && padded > kHeld / word && padded <= kShortColumn,
              is_long = padded > kChunk;
+  if (is_long && word > 1) {
+    if (const std::optional<Deal> held = hold_words(machine, columns, word, rows))
+      return in_blocks_of(kBlockWarps, *held);
+  }
   Deal d;
   d.row_vector = is_short || is_long ? 1 : word;
   const auto hold = [&](int64_t elements, int64_t lanes) {

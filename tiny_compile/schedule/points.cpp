@@ -33,6 +33,10 @@ constexpr int64_t kLine = 128;  // bytes of memory that a warp is given at a tim
 constexpr int64_t kNear = 8;    // elements between neighbours' windows
 constexpr double kOfPack = 16;  // lines that take as long as what is done once a pack
 
+// Registers of what a thread reads one by one. (Four of f16[5,8,197,197], one transposed, stacked, with a softplus:
+// packs of 8, 4, 2, 1 take .037, .030, .030, .030 ms; H200.)
+constexpr int64_t kMostOneByOne = 24;
+
 // Few points, at most a warp for each multiprocessor: a thread each, in blocks that no warp leaves at
 // once. Packs would save instructions that nobody waits for.
 bool are_few(const Machine& machine, int64_t points) {
@@ -78,17 +82,6 @@ bool is_heavy(const Machine& machine, const Kernel& kernel) {
          static_cast<double>(bytes) * rates.instructions;
 }
 
-// Registers of the packs that a thread reads and writes; what is written is held as floats.
-int64_t words_of_packs(const Kernel& kernel, int vector) {
-  int64_t words = 0;
-  for (const int id : evaluated_by_points(kernel)) {
-    const Scalar& load = kernel.scalars[id];
-    if (load.kind == ScalarKind::Load && depends_on(load.index, last_row_axis(kernel).name))
-      words += ceil_divide(vector * size_of(load.dtype), 4);
-  }
-  return words + vector * static_cast<int64_t>(kernel.steps.size());
-}
-
 // Of a multiprocessor: all its threads, or half where packs take more than half of the registers that
 // each of all could have. With all of them gelu's and silu's gradients took a quarter longer beside what
 // they are the gradients of, with half of them gelu alone 3 % longer (H200).
@@ -104,18 +97,21 @@ struct Window {
   int64_t low = 0, high = 0;
 };
 
-// Of loads that go along a row, but not in accesses of `vector` elements.
+// Whether it is read in accesses of `vector` elements.
+bool is_in_packs(const Program& program, const Kernel& kernel, const Scalar& load, int vector) {
+  return program.buffers[load.buffer].align >= kAccessBytes &&
+         (is_pack(load.index, last_row_axis(kernel).symbol(), vector) ||
+          (load.index - flat_index(kernel)).is_constant(0));
+}
+
+// Of loads that go along a row, but not in such accesses.
 std::vector<Window> windows_of(const Program& program, const Kernel& kernel, int vector) {
-  const Expr along = last_row_axis(kernel).symbol(), flat = flat_index(kernel);
-  const auto is_in_packs = [&](const Scalar& load) {
-    return program.buffers[load.buffer].align >= kAccessBytes &&
-           (is_pack(load.index, along, vector) || (load.index - flat).is_constant(0));
-  };
+  const Expr along = last_row_axis(kernel).symbol();
   std::vector<Window> windows;
   for (const int id : evaluated_by_points(kernel)) {
     const Scalar& load = kernel.scalars[id];
     if (load.kind != ScalarKind::Load || coefficient(load.index, along) != 1 ||
-        is_in_packs(load))
+        is_in_packs(program, kernel, load, vector))
       continue;
     const auto is_near = [&](const Window& window) {
       const Expr apart = load.index - window.first->index;
@@ -132,6 +128,34 @@ std::vector<Window> windows_of(const Program& program, const Kernel& kernel, int
     near->high = std::max(near->high, apart);
   }
   return windows;
+}
+
+// Registers of a pack's elements that are read one by one: of each window, and of each array across the row.
+int64_t words_one_by_one(const Program& program, const Kernel& kernel, int vector) {
+  const Expr along = last_row_axis(kernel).symbol();
+  int64_t words = 0;
+  for (const Window& window : windows_of(program, kernel, vector))
+    words += vector + window.high - window.low;
+  for (const int id : evaluated_by_points(kernel)) {
+    const Scalar& load = kernel.scalars[id];
+    const bool moves = load.kind == ScalarKind::Load && depends_on(load.index, along.symbol());
+    if (moves && coefficient(load.index, along) != 1 &&
+        !is_in_packs(program, kernel, load, vector))
+      words += vector;
+  }
+  return words;
+}
+
+// Registers of all that a thread reads and writes; what is written is held as floats.
+int64_t words_of_packs(const Program& program, const Kernel& kernel, int vector) {
+  int64_t words = words_one_by_one(program, kernel, vector);
+  for (const int id : evaluated_by_points(kernel)) {
+    const Scalar& load = kernel.scalars[id];
+    if (load.kind == ScalarKind::Load && depends_on(load.index, last_row_axis(kernel).name) &&
+        is_in_packs(program, kernel, load, vector))
+      words += ceil_divide(vector * size_of(load.dtype), 4);
+  }
+  return words + vector * static_cast<int64_t>(kernel.steps.size());
 }
 
 // A pack within a row, or of the points counted through where rows are part of a pack, or where nothing but
@@ -158,6 +182,7 @@ int vector_of(const Program& program, const Kernel& kernel, int most) {
     vector /= 2;
     cost = of_half;
   }
+  while (vector > 1 && words_one_by_one(program, kernel, vector) > kMostOneByOne) vector /= 2;
   return vector;
 }
 
@@ -228,7 +253,7 @@ Schedule points_laid_out(const Program& program, Kernel kernel, bool any_count) 
   plain = with_parts(program, kernel, plain);
   Schedule slabs = plain;
   slabs.rows = layout_of_points(kSlabs, kWarpsOfSlabs, vector);
-  slabs.resident = small_blocks(program.machine, words_of_packs(kernel, vector));
+  slabs.resident = small_blocks(program.machine, words_of_packs(program, kernel, vector));
   slabs = with_parts(program, kernel, slabs);
   kernel.schedule = slabs;
   return why_illegal_points(program, kernel).empty() && wants_slabs(program, kernel) ? slabs

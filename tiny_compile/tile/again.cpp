@@ -49,7 +49,8 @@ class Again {
  private:
   std::string why_not_read(const Statement& s) {
     const Scalar& scalar = tile_.kernel.scalars[s.value];
-    if (once_ && scalar.op == Op::div) return "below a highest exponent has no quotients";
+    if (once_ && s.array < 0 && scalar.op == Op::div)
+      return "below a highest exponent has no quotients";
     const bool is_element = scalar.kind == ScalarKind::Element;
     if (scalar.kind == ScalarKind::Votes || (is_element && !scalar.limits.empty()))
       return "reads nothing of other lanes";
