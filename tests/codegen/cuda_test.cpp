@@ -215,6 +215,13 @@ TEST_CASE("random graphs compile for sm_90 (3)", "[cuda]") { check_random_source
 TEST_CASE("random graphs compile for sm_90 (4)", "[cuda]") { check_random_sources(61); }
 TEST_CASE("random graphs compile for sm_90 (5)", "[cuda]") { check_random_sources(81); }
 
+TEST_CASE("a source of no kernels is a unit too", "[cuda]") {
+  const Source source = cuda_of("graph g(%0 x: f32[3]) {\n  return %0\n}\n");
+  CHECK(source.kernels.empty());
+  CHECK(source.units == 1);
+  check_compiles(source);
+}
+
 TEST_CASE("kernels that can fail are all in a long source's first unit", "[cuda]") {
   std::string inputs, body, results;
   for (int k = 0; k < 12; k++) {  // reductions of lengths of their own, gathers among them

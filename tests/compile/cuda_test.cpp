@@ -80,6 +80,7 @@ TEST_CASE("on a GPU compiled, eager and uncompiled have the interpreter's bits",
         return std::vector{layer_norm(x[0], {64}, x[1], x[1]), tril(x[0]), x[0] * 2.0};
       },
       {numbers({9, 64}), numbers({64})});
+  check_on_gpu([](std::vector<Tensor> x) { return x; }, {numbers({3})});  // no kernels
 }
 
 TEST_CASE("views of tensors on a GPU share storage, and strided ones are read right",

@@ -107,6 +107,7 @@ TEST_CASE("of rows of which the first are wanted no others are kept", "[tile][th
                                   {20, 100},
                                   {50, 1000},
                                   {100, 1000},
+                                  {1077, 1100},
                                   {3, 4}}) {
     INFO(k << " of " << length);
     const Function first = [k = k](In i) {

@@ -54,8 +54,11 @@ std::vector<std::string> cuda_units(const Functions& functions) {
   std::vector<std::string> units = units_of(functions.texts(), kUnit);
   if (failing.empty()) return units;
   if (units.size() > 1) {
-    units = units_of(functions.texts(false), kUnit);
-    units.insert(units.begin(), failing);
+    units = {failing};
+    if (const std::vector<std::string> rest = functions.texts(false); !rest.empty()) {
+      const std::vector<std::string> others = units_of(rest, kUnit);
+      units.insert(units.end(), others.begin(), others.end());
+    }
   }
   units[0] += kHandOver;
   return units;

@@ -87,7 +87,8 @@ std::vector<std::string> units_of(const std::vector<std::string>& functions, siz
     done += function.size();
   }
   std::erase(units, "");
-  return units.empty() ? functions : units;
+  if (units.empty()) units.emplace_back();  // of no kernels
+  return units;
 }
 
 std::string joined_units(const std::vector<std::string>& units) {

@@ -112,14 +112,14 @@ class RunSort {
 
   // What the thread stores for element `at`, if there is one that is wanted.
   Body take(int places, const Expr& at, const Expr& wanted) {
-    Body body = {element(at)};
+    const bool asks = !wanted.is_constant() || wanted.constant() % shape_.threads != 0;
+    Body body = {asks && runs_ == 1 ? let("e", count_, at) : element(at)};
     int place =
         words_.make(body, Op::cast, DType::i64, {read_back(r_, body, places, slot(at))});
     if (!from_.is_constant(0))
       place = words_.make(body, Op::add, DType::i64, {place, row_.index(body, from_)});
     body.push_back(row_.store_at(Expr::index("e", count_), place));
-    if (!wanted.is_constant() || wanted.constant() % shape_.threads != 0)
-      body = {if_less(at, wanted, std::move(body))};
+    if (asks) body = {if_less(at, wanted, std::move(body))};
     if (all_ % shape_.rows != 0) body = {if_less(asked_, all_, std::move(body))};
     return body;
   }
