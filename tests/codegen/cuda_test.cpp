@@ -240,7 +240,9 @@ TEST_CASE("kernels that can fail are all in a long source's first unit", "[cuda]
   const size_t second = source.text.find("TC_UNIT == 1");
   for (const KernelEntry& entry : source.kernels) {
     const bool fails = entry.function.find("gather") != std::string::npos;
-    CHECK((source.text.find(" " + entry.function + "(") < second) == fails);
+    const size_t at = source.text.find(" " + entry.function + "(");
+    REQUIRE(at != std::string::npos);
+    CHECK((at < second) == fails);
   }
   CHECK(source.text.find("tc_tell(wrong)", second) == std::string::npos);
   CHECK(source.text.find("tc_hand_over(") < second);

@@ -117,6 +117,24 @@ TEST_CASE("products thread by thread, however large a tile is", "[codegen][threa
   }
 }
 
+TEST_CASE("quotients thread by thread that later passes keep", "[codegen][threads]") {
+  manual_seed(21);
+  const auto gradient = [](In i) {
+    const Tensor e = exp(i[0] - i[0].max({1}, true)), y = e / e.sum({1}, true);
+    return Out{y, (i[1] - (y * i[1]).sum({1}, true)) * y};
+  };
+  const auto twice = [](In i) {  // its exponents are quotients that are kept
+    const Tensor y = softmax(i[0], 1), e = exp(y - y.max({1}, true));
+    return Out{e / e.sum({1}, true), (y * i[1]).sum({1})};
+  };
+  const Tensor far =
+      randn({3, 700}) * 60.0;  // exponentials and quotients that are denormal, or 0
+  for (const auto& f : {Function(gradient), Function(twice)}) {
+    check(f, {randn({3, 700}), randn({3, 700})}, "layouts");
+    check(f, {far, randn({3, 700})}, "layouts");
+  }
+}
+
 TEST_CASE("equal kernels thread by thread: they share a function", "[codegen][threads]") {
   manual_seed(12);
   const std::string text = check(

@@ -128,8 +128,7 @@ TEST_CASE("a split reduction keeps every bit, whatever op, dtype and length", "[
   }
 }
 
-TEST_CASE("for a GPU, more than 1024 chunks are taken together until one chunk is left",
-          "[split]") {
+TEST_CASE("for a GPU, more than 1024 chunks are taken together until few are left", "[split]") {
   const Graph graph =
       parse_graph("graph f(%0 x: f32[1100000]) {\n%1: f32[] = sum %0 {axes=[0]}\nreturn %1\n}");
   Program program = fuse(lower(graph));

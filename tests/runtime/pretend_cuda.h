@@ -36,7 +36,7 @@ std::recursive_mutex mutex;
 std::map<void*, size_t> blocks;
 size_t total = size_t{1} << 30, taken = 0;
 unsigned error_word = 0;
-int waits = 0, stream_waits = 0, misuses = 0, moves = 0;
+int waits = 0, stream_waits = 0, misuses = 0, moves = 0, modules = 0;
 bool hands_over = true;
 int next_launch = 0, next_wait = 0, launches_before = 0;  // errors; the launches that do begin
 thread_local void* context = nullptr;
@@ -60,7 +60,8 @@ int put(void* handle, std::function<void()> work) {
 // What tests ask and set.
 PRETEND int pretend_waits() { return waits; }  // of the host for the GPU
 PRETEND int pretend_stream_waits() { return stream_waits; }
-PRETEND int pretend_moves() { return moves; }  // copies to the host, and fills
+PRETEND int pretend_moves() { return moves; }      // copies to the host, and fills
+PRETEND int pretend_modules() { return modules; }  // loaded so far
 PRETEND void pretend_hands_over(bool does) { hands_over = does; }  // modules loaded from now on
 PRETEND void pretend_launches_before(int count) { launches_before = count; }
 PRETEND int pretend_misuses() { return misuses; }  // of streams that are gone
@@ -173,12 +174,27 @@ PRETEND int cuEventElapsedTime(float* milliseconds, void*, void*) {
   return *milliseconds = 1, 0;
 }
 
-PRETEND int cuModuleLoadData(void** module, const void*) { return *module = &error_word, 0; }
-PRETEND int cuModuleUnload(void*) { return 0; }
-PRETEND int cuModuleGetFunction(void** function, void*, const char* name) {
+// A module is its CUBIN, an ELF file that ends with its table of sections; its functions' names are in it.
+PRETEND int cuModuleLoadData(void** module, const void* cubin) {
+  const auto* const bytes = static_cast<const char*>(cubin);
+  unsigned long long sections = 0;
+  unsigned short each = 0, count = 0;
+  std::memcpy(&sections, bytes + 40, sizeof sections);
+  std::memcpy(&each, bytes + 58, sizeof each);
+  std::memcpy(&count, bytes + 60, sizeof count);
+  *module = new std::string(bytes, sections + static_cast<size_t>(each) * count);
+  modules++;
+  return 0;
+}
+PRETEND int cuModuleUnload(void* module) {
+  delete static_cast<std::string*>(module);
+  return 0;
+}
+PRETEND int cuModuleGetFunction(void** function, void* module, const char* name) {
   static std::set<std::string> names;
   const std::lock_guard lock(mutex);
   if (!hands_over && std::string(name) == "tc_hand_over") return kNotFound;
+  if (static_cast<std::string*>(module)->find(name) == std::string::npos) return kNotFound;
   *function = const_cast<std::string*>(&*names.insert(name).first);
   return 0;
 }

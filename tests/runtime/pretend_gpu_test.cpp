@@ -274,6 +274,25 @@ TEST_CASE("pretend: what a call found is handed over by one launch, or copied", 
   pretend<void(bool)>("pretend_hands_over")(true);
 }
 
+TEST_CASE("pretend: of a program in several modules an index error is told", "[.pretend]") {
+  REQUIRE(why_no_cuda().empty());
+  const auto look = compile(
+      [](Tensor t, Tensor i, Tensor x) {
+        std::vector<Tensor> all = {embedding(i, t)};
+        for (int64_t length = 1000; length < 1100; length += 10)
+          all.push_back(cumsum(softmax(x.slice(1, 0, length), 1), 1));
+        return all;
+      },
+      {.name = "look"});
+  const Tensor rows = table(), nine = index(9), two = index(2), x = zeros({3, 1100}).to(cuda);
+  const auto modules = pretend<int()>("pretend_modules");
+  const int before = modules();
+  const Tensor good = look(rows, two, x)[0], bad = look(rows, nine, x)[0];
+  CHECK(modules() - before > 1);
+  CHECK(value_of(good) == 20);
+  CHECK_THAT(message_of([&] { value_of(bad); }), ContainsSubstring("is out of range"));
+}
+
 TEST_CASE("pretend: a cross entropy and its gradient are three launches", "[.pretend]") {
   REQUIRE(why_no_cuda().empty());
   const auto f = compile([](Tensor logits, Tensor target) {

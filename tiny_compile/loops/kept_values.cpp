@@ -105,7 +105,8 @@ std::vector<int> with_quotients(const Kernel& kernel, const std::vector<bool>& m
   };
   for (int id = 0; id < static_cast<int>(mine.size()); id++) {
     const Scalar& scalar = kernel.scalars[id];
-    if (!mine[id] || is_held(id) || scalar.kind != ScalarKind::Apply || scalar.op != Op::div)
+    if (!mine[id] || is_held(id) || scalar.kind != ScalarKind::Apply || scalar.op != Op::div ||
+        (is_half(scalar.dtype) && !is_rounded(kernel, scalar)))
       continue;
     const Predicate is_it = [&](int other) { return other == id; };
     if (met_from(kernel, roots, is_it, is_held, -1).empty()) continue;

@@ -14,7 +14,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kLongRow = 16 * kChunk, kLongColumn = 4 * kChunk;
-constexpr int64_t kMostTurns = 4, kLeastTogether = 16;  // of Pieces
+constexpr int64_t kMostResultChunks = 4, kLeastTogether = 16;  // of Pieces
 
 bool splits(Op op) { return op != Op::sum_exp && op != Op::argmax && op != Op::argmin; }
 
@@ -97,20 +97,20 @@ std::vector<bool> reached_in_loops(const Kernel& kernel) {
 }
 
 // Which chunks are one partial result: chunk s*1024 + q*groups + r is number q of result (s, r). The results are
-// `turns` chunks themselves; all three are powers of two where the chunks are more than one thousand, and
-// together * turns is not less than supers.
+// `result_chunks` chunks themselves. Where supers are several, the three others are powers of two, groups * together
+// is 1024, and together * result_chunks is not less than supers.
 struct Pieces {
   int64_t supers = 1;    // s: as many as the chunks fill by the thousand
   int64_t groups = 1;    // r
   int64_t together = 1;  // q
-  int64_t turns = 1;
+  int64_t result_chunks = 1;
   int64_t results() const { return supers * groups; }
 };
 
 // On a GPU, where a second kernel costs a launch and little should be left for it, more than 1024
-// chunks are taken together until their results are one to four chunks: of fewer blocks the last ones would be alone
-// for long, where a multiprocessor holds three. Not beside rows: neighbouring rows should read neighbouring places
-// at the same time. A CPU reads on and on.
+// chunks are taken together until their results are one to four chunks: with fewer blocks the last
+// wave of them leaves most multiprocessors idle. Not beside rows: neighbouring rows should read neighbouring
+// places at the same time. A CPU reads on and on.
 Pieces pieces_of(const Program& program, const Kernel& kernel, int64_t chunks) {
   const auto writes = [](const Step& s) { return !makes_register(s) && !s.inner.empty(); };
   const bool stores = std::any_of(kernel.steps.begin(), kernel.steps.end(), writes);
@@ -119,8 +119,8 @@ Pieces pieces_of(const Program& program, const Kernel& kernel, int64_t chunks) {
       program.target == Target::Cpp || kernel.rows > 0 || (stores && chunks % kChunk != 0);
   if (supers == 1 || supers > kChunk || apart) return {1, chunks, 1};
   const int64_t most = power_of_two_from(supers),
-                turns = std::clamp<int64_t>(most / kLeastTogether, 1, kMostTurns);
-  return {supers, kChunk * turns / most, most / turns, turns};
+                results = std::clamp<int64_t>(most / kLeastTogether, 1, kMostResultChunks);
+  return {supers, kChunk * results / most, most / results, results};
 }
 
 // rows(rows of kernel, s, r) { steps with loops, each over (q, element) ; stores of registers }
@@ -196,9 +196,9 @@ Kernel finishing_kernel(const Program& program, const Kernel& kernel, const Piec
                         const std::vector<int>& buffer_of) {
   Kernel finish = with_rows_of(kernel, kernel.name + "_finish");
   std::vector<int> loops;
-  const Expr t = add_axis(finish, "t", pieces.turns, loops),
+  const Expr t = add_axis(finish, "t", pieces.result_chunks, loops),
              r = add_axis(finish, "r", pieces.groups, loops),
-             s = add_axis(finish, "s", pieces.together, loops) * pieces.turns + t;
+             s = add_axis(finish, "s", pieces.together, loops) * pieces.result_chunks + t;
   ScalarTable table(finish);
   std::vector<int> registers(kernel.steps.size(), -1);
   for (size_t number = 0; number < kernel.steps.size(); number++) {
@@ -209,7 +209,7 @@ Kernel finishing_kernel(const Program& program, const Kernel& kernel, const Piec
     const int plain = table.load(program, buffer_of[number],
                                  flat_row(kernel) * pieces.results() + s * pieces.groups + r);
     Scalar load = finish.scalars[plain];
-    if (pieces.together * pieces.turns != pieces.supers) {
+    if (pieces.together * pieces.result_chunks != pieces.supers) {
       load.mask =
           table.apply(Op::lt, DType::boolean, {table.index(s), table.index(pieces.supers)});
       load.value = identity(step.op, step.dtype);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -29,7 +30,9 @@ constexpr int64_t kShort = 1 << 20;    // bytes that a kernel moves while the ne
 bool any_can_fail(const Program& program, const Source& source, const CudaLibrary& library) {
   if (!library.has_errors()) return false;
   for (size_t k = 0; k < program.kernels.size(); k++) {
-    if (!source.kernels[k].library && can_fail(program.kernels[k])) return true;
+    const Kernel& kernel = program.kernels[k];
+    if (!source.kernels[k].library && !row_count(kernel).is_constant(0) && can_fail(kernel))
+      return true;
   }
   return false;
 }
@@ -74,54 +77,61 @@ const CudaMaker* maker_of(const Program& program, const Source& source,
   return new CudaMaker{program.name, lines};
 }
 
-struct BuiltUnit {
-  std::string cubin;
-  bool from_cache = false;
-};
+// The CUBINs of several units as one entry of the cache: before each, its length.
+std::string as_entry(const std::vector<std::string>& cubins) {
+  if (cubins.size() == 1) return cubins[0];
+  std::string entry;
+  for (const std::string& cubin : cubins) entry += str(cubin.size(), "\n", cubin);
+  return entry;
+}
 
-BuiltUnit build_unit(const std::string& source, int unit, const std::string& architecture,
-                     const std::string& directory, const std::string& compiler) {
-  std::string key;
-  if (!directory.empty()) {
-    key = content_key({{"cuda source", source},
-                       {"unit", str(unit)},
-                       {"architecture", architecture},
-                       {"compiler", compiler}});
-    if (const auto path = find_cached(directory, key)) {
-      std::string cubin = read_file(*path);  // empty where another process removed it meanwhile
-      log("cache", str("cuda ", key, cubin.empty() ? ": gone" : ": found"));
-      if (!cubin.empty()) return {std::move(cubin), true};
-    }
+// Nothing where the entry is damaged; behind the last may be what the cache adds.
+std::vector<std::string> cubins_of(const std::string& entry, int units) {
+  std::vector<std::string> cubins;
+  if (units == 1 && !entry.empty()) cubins.push_back(entry);
+  if (units == 1) return cubins;
+  size_t at = 0;
+  for (int u = 0; u < units; u++) {
+    const size_t line = entry.find('\n', at);
+    if (line == std::string::npos) return {};
+    const auto length = static_cast<size_t>(std::atoll(entry.c_str() + at));
+    if (length == 0 || length > entry.size() - line - 1) return {};
+    cubins.push_back(entry.substr(line + 1, length));
+    at = line + 1 + length;
   }
-  BuiltUnit built{compile_cuda(source, architecture, unit)};
-  store_text(directory, key, built.cubin);
-  return built;
+  return cubins;
 }
 
 }  // namespace
 
 CudaLibrary::CudaLibrary(const std::vector<std::string>& cubins, int device) : device_(device) {
+  CHECK(!cubins.empty(), "no CUBIN to load");
   const CudaScope scope(device);
-  for (const std::string& cubin : cubins) modules_.push_back(driver::load_module(cubin));
-  if (const CudaAddress found = driver::find_global(modules_[0], "tc_errors"))
-    errors_ = std::make_unique<CudaErrors>(
-        found, driver::find_function(modules_[0], "tc_hand_over"), device);
+  for (const std::string& cubin : cubins)
+    modules_.emplace_back(driver::load_module(cubin), Unload{device});
+  CUmod_st* const first = modules_[0].get();
+  const CudaAddress found = driver::find_global(first, "tc_errors");
+  if (!found) return;
+  const bool hands_over = driver::has_function(first, "tc_hand_over");
+  errors_ = std::make_unique<CudaErrors>(
+      found, hands_over ? driver::find_function(first, "tc_hand_over") : nullptr, device);
 }
 
-CudaLibrary::~CudaLibrary() {
+void CudaLibrary::Unload::operator()(CudaModule module) const noexcept {
   try {
-    const CudaScope scope(device_);
-    for (CudaModule module : modules_) driver::unload_module(module);
+    const CudaScope scope(device);
+    driver::unload_module(module);
   } catch (const Error&) {  // the driver is gone at exit: so is the module
   }
 }
 
 CudaFunction CudaLibrary::function(const std::string& name, int64_t shared) const {
   const CudaScope scope(device_);
-  CudaFunction function = nullptr;
-  for (size_t m = 0; m < modules_.size() && !function; m++)
-    function = driver::find_function(modules_[m], name);
-  if (!function) fail("no kernel ", name, " has been loaded");
+  const auto in = std::find_if(modules_.begin(), modules_.end(), [&](const auto& module) {
+    return driver::has_function(module.get(), name);
+  });
+  if (in == modules_.end()) fail("no kernel ", name, " has been loaded");
+  const CudaFunction function = driver::find_function(in->get(), name);
   if (shared > 0) driver::allow_shared(function, shared);
   return function;
 }
@@ -142,22 +152,28 @@ std::shared_ptr<const CudaLibrary> load_cubins(const std::vector<std::string>& c
 
 BuiltCubins build_cuda(const Source& source, const std::string& architecture) {
   const std::string directory = cache_directory();
-  const std::string compiler = directory.empty() ? "" : nvrtc_identity(directory);
+  std::string key;
+  if (!directory.empty()) {
+    key = content_key({{"cuda source", source.text},
+                       {"units", str(source.units)},
+                       {"architecture", architecture},
+                       {"compiler", nvrtc_identity(directory)}});
+    if (const auto path = find_cached(directory, key)) {
+      // Nothing where another process removed it meanwhile.
+      std::vector<std::string> cubins = cubins_of(read_file(*path), source.units);
+      log("cache", str("cuda ", key, cubins.empty() ? ": gone" : ": found"));
+      if (!cubins.empty()) return {std::move(cubins), true, 0};
+    }
+  }
   const auto start = std::chrono::steady_clock::now();
-  std::vector<BuiltUnit> units(static_cast<size_t>(source.units));
+  BuiltCubins built{std::vector<std::string>(static_cast<size_t>(source.units)), false, 0};
   side_by_side(source.units, [&](int u) {
-    const int part = source.units > 1 ? u : -1;
-    units[u] = build_unit(source.text, part, architecture, directory, compiler);
+    built.cubins[u] = compile_cuda(source.text, architecture, source.units > 1 ? u : -1);
     return true;
   });
-  BuiltCubins built{{}, true};
-  for (BuiltUnit& unit : units) {
-    built.cubins.push_back(std::move(unit.cubin));
-    built.from_cache &= unit.from_cache;
-  }
-  if (!built.from_cache)
-    built.compile_seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  built.compile_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  store_text(directory, key, as_entry(built.cubins));
   return built;
 }
 

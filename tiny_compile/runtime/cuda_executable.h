@@ -23,16 +23,18 @@ namespace tiny_compile {
 class CudaLibrary {
  public:
   CudaLibrary(const std::vector<std::string>& cubins, int device);
-  ~CudaLibrary();
-  CudaLibrary(const CudaLibrary&) = delete;
-  CudaLibrary& operator=(const CudaLibrary&) = delete;
   CudaFunction function(const std::string& name, int64_t shared = 0) const;
   int device() const { return device_; }
   bool has_errors() const { return errors_ != nullptr; }  // a user's kernels may have none
   CudaErrors& errors() const { return *errors_; }
 
  private:
-  std::vector<CudaModule> modules_;
+  struct Unload {
+    int device;
+    void operator()(CudaModule module) const noexcept;
+  };
+
+  std::vector<std::unique_ptr<CUmod_st, Unload>> modules_;
   int device_;
   std::unique_ptr<CudaErrors> errors_;
 };

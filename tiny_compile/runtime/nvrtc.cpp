@@ -17,7 +17,8 @@ constexpr int kInvalidOption = 5;
 constexpr int kLeast = 1201;  // 12.0 has no st.async, with which clusters meet
 
 // The last three save time and change no code: no cache beside ours; no textures, no launches
-// from kernels; kernels beside each other on all cores (for one alone 5% more time). `since` is
+// from kernels; kernels beside each other on all cores (for one alone 5% more time), in a source's first unit, which
+// may be long, and where it has no others. `since` is
 // the first NVRTC that takes it, found by trying: one that knows it not refuses every source.
 struct Option {
   const char* text;
@@ -155,7 +156,7 @@ std::string compile_cuda(const std::string& source, const std::string& architect
   check(n.create(&handle.program, source.c_str(), "kernels.cu", 0, nullptr, nullptr), "create");
   const std::string target = "--gpu-architecture=" + architecture;
   const size_t first = source.find("__global__");
-  const bool many = unit < 0 && first != std::string::npos &&
+  const bool many = unit <= 0 && first != std::string::npos &&
                     source.find("__global__", first + 1) != std::string::npos;
   std::vector<const char*> options = nvrtc_options(n.number, many);
   options.push_back(target.c_str());

@@ -94,8 +94,10 @@ std::optional<Deal> hold_words(const Machine& machine, const Outline& columns, i
   const int64_t padded = power_of_two_from(columns.longest),
                 blocks = ceil_divide(columns.rows, d.row_lanes * word);
   d.registers = padded / (d.warps * d.lanes());
-  const int64_t held = d.registers * word * columns.longest / padded * columns.words;
-  if (held > kMostHeld || blocks * 4 < machine.multiprocessors * 3) return {};
+  const int64_t held = d.registers * word * columns.longest / padded;
+  if (held > kMostInTurn || held * columns.words > kMostHeld ||
+      blocks * 4 < machine.multiprocessors * 3)
+    return {};
   return d;
 }
 
@@ -104,16 +106,15 @@ std::optional<Deal> hold_words(const Machine& machine, const Outline& columns, i
 // All of a column in registers: by up to eight warps, else with more in each thread, but where there
 // are so few columns that all threads are wanted. Where threads have most, blocks are of 16 warps, which
 // ends a thread's registers at 128: a block of eight took twice as many, and was alone. Halves are
-// read in pairs, but one by one by the whole warps of short columns, and of long ones, which had too
-// many threads to hold a part each: of these a block has neighbours that make up a sector.
+// read in pairs (long ones by hold_words), but one by one by the whole warps of short columns, and of long ones that
+// threads cannot hold so: of these a block has neighbours that make up a sector.
 Deal hold_columns(const Machine& machine, const Outline& columns, const Along& rows) {
   const int64_t padded = power_of_two_from(columns.longest),
                 word = std::min(rows.vector, std::max<int64_t>(1, kWord / rows.bytes));
   const bool is_short = word > 1 && padded > kHeld / word && padded <= kShortColumn,
              is_long = padded > kChunk;
   if (is_long && word > 1) {
-    if (const std::optional<Deal> held = hold_words(machine, columns, word, rows))
-      return in_blocks_of(kBlockWarps, *held);
+    if (const std::optional<Deal> held = hold_words(machine, columns, word, rows)) return *held;
   }
   Deal d;
   d.row_vector = is_short || is_long ? 1 : word;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/bounds.h"
@@ -33,9 +34,9 @@ constexpr int64_t kLine = 128;  // bytes of memory that a warp is given at a tim
 constexpr int64_t kNear = 8;    // elements between neighbours' windows
 constexpr double kOfPack = 16;  // lines that take as long as what is done once a pack
 
-// Registers of what a thread reads one by one. (Four of f16[5,8,197,197], one transposed, stacked, with a softplus:
-// packs of 8, 4, 2, 1 take .037, .030, .030, .030 ms; H200.)
-constexpr int64_t kMostOneByOne = 24;
+// Registers of what a thread reads one by one, under conditions. (Four of f16[5,8,197,197], one transposed, stacked,
+// with a softplus: packs of 8, 4, 2, 1 take .037, .030, .030, .030 ms; H200.)
+constexpr int64_t kMostOfChoices = 24;
 
 // Few points, at most a warp for each multiprocessor: a thread each, in blocks that no warp leaves at
 // once. Packs would save instructions that nobody waits for.
@@ -130,7 +131,7 @@ std::vector<Window> windows_of(const Program& program, const Kernel& kernel, int
   return windows;
 }
 
-// Registers of a pack's elements that are read one by one: of each window, and of each array across the row.
+// Registers of a pack's elements that are read one by one: of each window, and of each load across the row.
 int64_t words_one_by_one(const Program& program, const Kernel& kernel, int vector) {
   const Expr along = last_row_axis(kernel).symbol();
   int64_t words = 0;
@@ -144,6 +145,19 @@ int64_t words_one_by_one(const Program& program, const Kernel& kernel, int vecto
       words += vector;
   }
   return words;
+}
+
+// The same of arrays that are read under conditions: an element takes one of them, but all are asked for.
+int64_t words_of_choices(const Program& program, const Kernel& kernel, int vector) {
+  std::set<int> buffers;
+  for (const int id : evaluated_by_points(kernel)) {
+    const Scalar& load = kernel.scalars[id];
+    if (load.kind == ScalarKind::Load && load.mask >= 0 &&
+        depends_on(load.index, last_row_axis(kernel).name) &&
+        !is_in_packs(program, kernel, load, vector))
+      buffers.insert(load.buffer);
+  }
+  return vector * static_cast<int64_t>(buffers.size());
 }
 
 // Registers of all that a thread reads and writes; what is written is held as floats.
@@ -182,7 +196,7 @@ int vector_of(const Program& program, const Kernel& kernel, int most) {
     vector /= 2;
     cost = of_half;
   }
-  while (vector > 1 && words_one_by_one(program, kernel, vector) > kMostOneByOne) vector /= 2;
+  while (vector > 2 && words_of_choices(program, kernel, vector) > kMostOfChoices) vector /= 2;
   return vector;
 }
 

@@ -267,11 +267,17 @@ CudaModule load_module(const std::string& cubin) {
 
 void unload_module(CudaModule module) noexcept { library().module_unload(module); }
 
-CudaFunction find_function(CudaModule module, const std::string& name) {
+bool has_function(CudaModule module, const std::string& name) {
   CudaFunction function = nullptr;
   const int result = library().module_function(&function, module, name.c_str());
-  if (result == kNotFound) return nullptr;
+  if (result == kNotFound) return false;
   check(result, name.c_str());
+  return true;
+}
+
+CudaFunction find_function(CudaModule module, const std::string& name) {
+  CudaFunction function = nullptr;
+  check(library().module_function(&function, module, name.c_str()), name.c_str());
   return function;
 }
 

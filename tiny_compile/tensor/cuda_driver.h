@@ -55,8 +55,8 @@ void synchronize(CudaStream stream);
 void memory(size_t& free, size_t& total);
 CudaModule load_module(const std::string& cubin);
 void unload_module(CudaModule module) noexcept;
-CudaFunction find_function(CudaModule module,
-                           const std::string& name);                  // null where it has none
+bool has_function(CudaModule module, const std::string& name);
+CudaFunction find_function(CudaModule module, const std::string& name);
 CudaAddress find_global(CudaModule module, const std::string& name);  // 0 where it has none
 void allow_shared(CudaFunction function, int64_t bytes);  // launches with so many, once before
 void launch(CudaFunction function, int64_t grid, int block, int64_t shared, CudaStream stream,

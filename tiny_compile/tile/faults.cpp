@@ -32,20 +32,6 @@ bool is_sound(const Program& program, const Substitution& numbers) {
   }
 }
 
-void check(const Program& program, size_t number, const std::optional<Tile>& tile) {
-  const Kernel& kernel = program.kernels[number];
-  const bool wants = becomes_tile(program, kernel);
-  if (wants != tile.has_value())
-    fail("kernel ", kernel.name,
-         wants ? str(" has ", name_of(schedule_of(kernel).strategy), ", but no tile")
-               : str(" has a tile, and is written otherwise"));
-  if (!tile) return;
-  const TileFault fault = fault_of(program, static_cast<int>(number), *tile);
-  if (fault.why.empty()) return;
-  fail("tile ", kernel.name,
-       fault.statement < 0 ? "" : str(", statement ", fault.statement + 1), ": ", fault.why);
-}
-
 // Whether a call can have these sizes: of others some extent would be less than nothing.
 bool has_shapes(const Program& program, const Kernel& kernel, const Substitution& numbers) {
   const auto is_extent = [&](const Expr& e) {
@@ -86,12 +72,11 @@ std::string why_not_one_loop(const Tile& tile, const Body& body) {
   return "";
 }
 
-}  // namespace
-
-TileFault fault_of(const Program& program, int kernel, const Tile& tile) {
+// `symbolic`: the program's sizes.
+TileFault fault_of(const Program& program, int kernel, const Tile& tile,
+                   const std::vector<Expr>& symbolic) {
   const Kernel& own = program.kernels[kernel];
   if (!is_of(tile, own)) return {str("is not of kernel ", own.name), -1};
-  const std::vector<Expr> symbolic = sizes(program);
   if (symbolic.empty()) return fault_of_numbers(program, own, tile);
   for (const Substitution& numbers : some_numbers(symbolic)) {
     if (!has_shapes(program, own, numbers)) continue;
@@ -104,20 +89,44 @@ TileFault fault_of(const Program& program, int kernel, const Tile& tile) {
   return {why_not_one_loop(tile, tile.body), -1};
 }
 
+void check(const Program& program, size_t number, const std::optional<Tile>& tile,
+           const std::vector<Expr>& symbolic) {
+  const Kernel& kernel = program.kernels[number];
+  const bool wants = becomes_tile(program, kernel);
+  if (wants != tile.has_value())
+    fail("kernel ", kernel.name,
+         wants ? str(" has ", name_of(schedule_of(kernel).strategy), ", but no tile")
+               : str(" has a tile, and is written otherwise"));
+  if (!tile) return;
+  const TileFault fault = fault_of(program, static_cast<int>(number), *tile, symbolic);
+  if (fault.why.empty()) return;
+  fail("tile ", kernel.name,
+       fault.statement < 0 ? "" : str(", statement ", fault.statement + 1), ": ", fault.why);
+}
+
+}  // namespace
+
+TileFault fault_of(const Program& program, int kernel, const Tile& tile) {
+  return fault_of(program, kernel, tile, sizes(program));
+}
+
 void verify(const Tiles& tiles) {
   const Program& program = tiles.program;
   if (tiles.of_kernel.size() != program.kernels.size())
     fail("program ", program.name, " has ", program.kernels.size(), " kernels, but room for ",
          tiles.of_kernel.size(), " tiles");
+  const std::vector<Expr> symbolic = sizes(program);
   const bool fits = tiles.of_sizes.empty() || tiles.of_sizes.size() == program.kernels.size();
   for (size_t k = 0; k < program.kernels.size(); k++) {
     const size_t sized = program.kernels[k].sized.size();
     if (!fits || (tiles.of_sizes.empty() ? 0 : tiles.of_sizes[k].size()) != sized)
       fail("kernel ", program.kernels[k].name, " has ", sized,
            " schedules for some sizes, and as many tiles it has not");
-    check(program, k, tiles.of_kernel[k]);
-    for (size_t n = 0; n < sized; n++)
-      check(for_sizes(program, program.kernels[k], n), 0, tiles.of_sizes[k][n]);
+    check(program, k, tiles.of_kernel[k], symbolic);
+    for (size_t n = 0; n < sized; n++) {
+      const Program own = for_sizes(program, program.kernels[k], n);
+      check(own, 0, tiles.of_sizes[k][n], sizes(own));
+    }
   }
 }
 

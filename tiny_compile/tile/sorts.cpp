@@ -113,7 +113,7 @@ class RunSort {
   // What the thread stores for element `at`, if there is one that is wanted.
   Body take(int places, const Expr& at, const Expr& wanted) {
     const bool asks = !wanted.is_constant() || wanted.constant() % shape_.threads != 0;
-    Body body = {asks && runs_ == 1 ? let("e", count_, at) : element(at)};
+    Body body = {runs_ == 1 ? let("e", count_, at) : element(at)};
     int place =
         words_.make(body, Op::cast, DType::i64, {read_back(r_, body, places, slot(at))});
     if (!from_.is_constant(0))
