@@ -363,6 +363,10 @@ TEST_CASE("packs are as wide as suits what is read element by element", "[schedu
   std::string join = "(%0 x: f32[64,77], %1 y: f32[64,77], %2 z: f32[64,77]) {\n";
   join += "%3: f32[64,231] = concat %0, %1, %2 {axis=1}\nreturn %3\n}";
   CHECK_THAT(on_gpu(join), ContainsSubstring("vector 4"));
+  // All of them are asked for, though, and held.
+  std::string four = "(%0 x: f16[64,197], %1 y: f16[64,197], %2 z: f16[64,197], ";
+  four += "%3 w: f16[64,197]) {\n%4: f16[64,788] = concat %0, %1, %2, %3 {axis=1}\n";
+  CHECK_THAT(on_gpu(four + "return %4\n}"), ContainsSubstring("vector 4"));
 }
 
 TEST_CASE("a patch of a picture is read in whole accesses", "[schedule]") {
