@@ -719,3 +719,27 @@ TEST_CASE("blocks use each other's memory between barriers of the cluster alone"
   CHECK_THAT(error_of_cluster(wait + own + "  barrier\n" + read + wait),
              ContainsSubstring("another writes between two barriers"));
 }
+
+TEST_CASE("a maximum of one element, beside a scan, has no minus zero", "[tile]") {
+  const Graph graph = parse_graph(
+      "graph f(%0 x: f16[1,2,1]) {\n  %1: f16[1,2,1] = cumprod %0 {axis=0}\n"
+      "  %2: f16[1,2,1] = max %0 {axes=[]}\n  return %1, %2\n}\n");
+  const Program program =
+      run_pipeline(until(default_pipeline(), "plan_memory"), graph, true, Target::Cuda).program;
+  REQUIRE(program.kernels.size() == 1);
+  const std::vector<Tensor> inputs = {full({1, 2, 1}, -0.0).to(float16)},
+                            want = interpret(graph, inputs),
+                            got = interpret(lower_to_tiles(program), inputs);
+  for (size_t k = 0; k < want.size(); k++) CHECK(same_bits(want[k], got[k]));
+}
+
+TEST_CASE("no branch asks a constant", "[tile]") {
+  const Program program = parse_program(
+      "program f on cuda {\n  input x: f32[2]\n  output y: f32[2]\n"
+      "  kernel k rows(i0: 2) {\n    $1 = load x[i0]\n"
+      "    store y[i0] = where(bool true, sin($1), $1)\n"
+      "    schedule pointwise rows grid · warp 8 · lane 32 · vector 4\n  }\n"
+      "  launch k\n  return y\n}\n");
+  const Tiles tiles = lower_to_tiles(program);
+  CHECK(parse_tiles(print(tiles)) == tiles);
+}

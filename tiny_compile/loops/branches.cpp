@@ -87,6 +87,7 @@ class Owners {
 
   bool is_choice(const Scalar& scalar) const {
     if (scalar.kind != ScalarKind::Apply || scalar.op != Op::where ||
+        kernel_.scalars[scalar.operands[0]].kind == ScalarKind::Constant ||
         holds_mostly(kernel_, scalar.operands[0]))
       return false;
     const std::vector<int> below =

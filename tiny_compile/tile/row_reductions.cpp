@@ -347,13 +347,18 @@ int reduce_plainly(RowReduction& x, Body& body) {
   return all;
 }
 
-// A lane's register of this value, in an array over them: a zero maximum is +0.
+// A zero maximum is +0.
+int without_minus_zero(const RowReduction& x, Body& each, int value) {
+  const bool is_extreme = x.step.op == Op::max || x.step.op == Op::min;
+  if (!is_float(x.type) || !is_extreme) return value;
+  const int zero = add_constant(x.rows.tile, Literal::of(x.type, 0));
+  return computed(x.rows.tile, each, Op::add, x.type, {value, zero});
+}
+
+// A lane's register of this value, in an array over them.
 void make_own_register(const RowReduction& x, int number, Body& each, int value) {
   RowTile& r = x.rows;
-  const Op op = x.step.op;
-  if (is_float(x.type) && (op == Op::max || op == Op::min))
-    value = computed(r.tile, each, Op::add, x.type,
-                     {value, add_constant(r.tile, Literal::of(x.type, 0))});
+  value = without_minus_zero(x, each, value);
   const int array = scratch(r, str("r", number, "_of_row"), x.step.dtype, 1);
   each.push_back(set(array, own_place(r, 0), as_added(r, each, x.step.dtype, value)));
   r.registers[number] = array;
@@ -398,6 +403,7 @@ Body reduce_row(RowTile& r, int number) {
     int array = -1;
     append(body, reduce_few(x, [&](Body& each, int result) {
              if (r.lanes) return make_own_register(x, number, each, result);
+             if (r.is_alone()) result = without_minus_zero(x, each, result);
              const DType dtype = r.tile.kernel.scalars[result].dtype;
              array = scratch(r, str("all_", dtype), dtype, 1);
              each.push_back(set(array, 0, result));
