@@ -14,6 +14,7 @@ copy are timed in turns with events. The record is written after every draw. Wit
 alone.
 """
 import argparse
+import atexit
 import datetime
 import gc
 import json
@@ -113,10 +114,10 @@ def chosen(options):
 class Drawn:
     """A draw's inputs on the device and its contestants."""
 
-    def __init__(self, spec, device, scratch):
+    def __init__(self, spec, device, scratch, kernels=None):
         import torch
         import gpu_peers
-        self.spec, self.device, self.scratch = spec, device, scratch
+        self.spec, self.device, self.scratch, self.kernels = spec, device, scratch, kernels
         made = [gpu_peers.make_input(s, device) for s in spec["inputs"]]
         self.inputs = [view for view, _ in made]
         self.checksums = [checksum for _, checksum in made]
@@ -144,7 +145,8 @@ class Drawn:
         contestant = self.add(name, gpu_torch.compiled(self.module["f"],
                                                        gpu_torch.MODES.get(name)))
         try:
-            contestant.compile(tempfile.mkdtemp(prefix=name + "_", dir=self.scratch))
+            contestant.compile(tempfile.mkdtemp(prefix=name + "_", dir=self.scratch),
+                               self.kernels and os.path.join(self.kernels, name))
         except BaseException:
             self.contestants.remove(contestant)
             raise
@@ -281,13 +283,17 @@ def measure(ours, name, autotuned, options, torch_side, scratch):
     spec = ours.ask("load", name)
     row.update({"class": spec["family"], "text": spec["what"]})
     row.update({key: spec[key] for key in ("bytes", "operations", "tiny", "exact")})
-    check_ours(ours, row, spec, options)
+    if name in options.checked:
+        row["checks"] = dict(options.checked[name])
+    else:
+        check_ours(ours, row, spec, options)
     peers = None
     if torch_side:
-        peers = Drawn(spec, options.device, scratch)
+        kernels = options.ahead and os.path.join(options.ahead, name)
+        peers = Drawn(spec, options.device, scratch, kernels)
         if peers.checksums != ours.ask("inputs")["checksums"]:
             raise Failed("the two sides' inputs differ")
-        if not options.check:
+        if not options.check or options.part:
             add_contestants(row, peers, autotuned, options, begun)
         compare(ours, row, peers)
     if not options.check:
@@ -360,6 +366,36 @@ def clean_up(ours, options, torch_side):
         ours.stop()
 
 
+# Ahead of the turns --------------------------------------------------------------------------
+
+def go_ahead(options, directory):
+    """Other processes do all but the timing, a part of the draws each. What stays: Triton's binaries
+    in `directory`, and the checks of each draw that passed; the others are checked again."""
+    say(f"{options.processes} processes compile and check")
+    began, running = time.monotonic(), []
+    for k in range(options.processes):
+        words = [f"--ahead={directory}", f"--part={k + 1}/{options.processes}",
+                 f"--record={directory}/part{k}.json", f"--budget={options.budget / 3}"]
+        # Ours are compiled again when it is their turn, and that time is told.
+        place = dict(os.environ, TC_CACHE_DIR=os.path.join(directory, "tiny_compile"),
+                     TORCHINDUCTOR_COMPILE_THREADS="1", OMP_NUM_THREADS="2")
+        running.append(subprocess.Popen([sys.executable, os.path.abspath(__file__)] + sys.argv[1:] +
+                                        words, env=place, stdout=subprocess.DEVNULL))
+    for process in running:
+        process.wait()
+    options.ahead = directory
+    for k in range(options.processes):
+        for row in gpu_bench.load_record(f"{directory}/part{k}.json")["rows"]:
+            if "error" not in row:
+                options.checked[row["seed"]] = row["checks"]
+    say(f"{len(options.checked)} draws checked in {time.monotonic() - began:.0f} s")
+
+
+def part_of(names, part):
+    k, n = map(int, part.split("/"))
+    return names[k - 1::n]
+
+
 # Running -------------------------------------------------------------------------------------
 
 def parse():
@@ -380,6 +416,11 @@ def parse():
     add("--small", action="store_true", help="a few thousand elements, as for the interpreter")
     add("--no-torch", action="store_true")
     add("--no-autotune", dest="autotune", action="store_false")
+    add("--processes", type=int, default=0,
+        help="so many check and compile draws at once before the turns; PyTorch's compile times "
+             "are not told then")
+    add("--ahead", default="", help=argparse.SUPPRESS)  # such a process: where kernels go,
+    add("--part", default="", help=argparse.SUPPRESS)  # and which draws, K/N
     add("--seconds", type=float, default=0.4, help="of timing for a draw")
     add("--limit", type=int, default=75, help="seconds a draw may take in all")
     add("--budget", type=float, default=1e9, help="start no draw after so many seconds")
@@ -408,6 +449,8 @@ def settled(options):
     if options.target == "cpp" and options.full_bytes == 3e8:
         options.full_bytes = 16e6  # there the interpreter's are, element by element
     options.trial = options.target == "cpp"
+    options.check = options.check or bool(options.part)
+    options.checked = {}
     return why
 
 
@@ -427,9 +470,15 @@ def put(record, row):
 
 def measure_all(options, torch_side):
     ours, begun = Draws(options), time.monotonic()
+    if options.processes and not options.part:
+        directory = tempfile.mkdtemp(prefix="tc_speed_ahead_")
+        atexit.register(shutil.rmtree, directory, ignore_errors=True)
+        go_ahead(options, directory)
     record = gpu_bench.load_record(options.record)
     describe_machine(record, ours, options, torch_side)
     names = names_of(options)
+    if options.part:
+        names = part_of(names, options.part)
     for k, (name, autotuned) in enumerate(names):
         if time.monotonic() - begun > options.budget:
             say(f"{len(names) - k} draws left out: {options.budget:.0f} s are spent")
