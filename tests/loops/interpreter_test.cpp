@@ -33,22 +33,18 @@ TEST_CASE("steps of a row run in order and share its registers", "[loops]") {
 }
 
 TEST_CASE("a half's reduction into an f32 register is not rounded to the half", "[loops]") {
-  const auto out = run(R"(
-    input x: f16[2]
-    output y: f32[1]
-    output z: f16[1]
-    kernel k rows(i0: 1) {
-      r0: f32 = sum(j0: 2) load x[j0]
-      r1: f16 = sum(j0: 2) load x[j0]
-      store y[i0] = r0
-      store z[i0] = r1
-    }
-    launch k
-    return y, z
-  )",
-                       {from_vector<float>({2048, 1}).to(DType::f16)});
-  REQUIRE(out[0].to_vector<float>() == Floats{2049});
-  REQUIRE(out[1].to_vector<float>() == Floats{2048});
+  for (const char* two : {"sum(j0: 2) load x[j0]", "dot(j0: 2) load x[j0], load w[j0]"}) {
+    const auto out =
+        run(str("\n    input x: f16[2]\n    input w: f16[2]\n    output y: f32[1]\n",
+                "    output z: f16[1]\n    kernel k rows(i0: 1) {\n      r0: f32 = ", two,
+                "\n      r1: f16 = ", two,
+                "\n      store y[i0] = r0\n      store z[i0] = r1\n    }\n    launch k\n",
+                "    return y, z\n  "),
+            {from_vector<float>({2048, 1}).to(DType::f16),
+             from_vector<float>({1, 1}).to(DType::f16)});
+    CHECK(out[0].to_vector<float>() == Floats{2049});
+    CHECK(out[1].to_vector<float>() == Floats{2048});
+  }
 }
 
 TEST_CASE("a masked load does not happen, an indirect one goes where data says", "[loops]") {

@@ -77,6 +77,8 @@ TEST_CASE("kernels run once, after what they read is written", "[loops]") {
         p.launches.clear(), p.kernels.clear();
       },
       "output t is never written");
+  require_refused([](Program& p) { p.outputs[0] = 1; },
+                  "returns t, a temporary, which ends with the call");
 }
 
 TEST_CASE("axes have names of their own, and kernels have steps", "[loops]") {

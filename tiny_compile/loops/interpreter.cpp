@@ -148,14 +148,19 @@ class KernelRun {
                                ? scan_total(step.op, dtype, values.data(), count)
                                : reduced(step, dtype, values.data(), count);
     if (step.kind == StepKind::Dot)
-      registers_[number] = dot(dtype, values.data(), others.data(), count);
+      registers_[number] = dot(keeps_width(step, dtype) ? step.dtype : dtype, values.data(),
+                               others.data(), count);
   }
 
   // A half's reduction may keep what it accumulates in.
+  static bool keeps_width(const Step& step, DType dtype) {
+    return is_float(dtype) && step.dtype == compute_type(dtype);
+  }
+
   static Literal reduced(const Step& step, DType dtype, const std::byte* values,
                          int64_t count) {
-    const bool keeps = is_float(dtype) && step.dtype == compute_type(dtype);
-    const Literal value = reduce(step.op, keeps ? step.dtype : dtype, values, count);
+    const Literal value =
+        reduce(step.op, keeps_width(step, dtype) ? step.dtype : dtype, values, count);
     return value.dtype == step.dtype ? value : Literal::of(step.dtype, value.as_double());
   }
 

@@ -113,7 +113,7 @@ class Verifier {
             ", not all");
   }
 
-  // Kernels run once each, after the writers of what they read; outputs are written or inputs.
+  // Kernels run once each, after the writers of what they read; outputs are written or inputs, no temporaries.
   void check_order() {
     kernel_ = nullptr;
     std::vector<bool> ready(program_.buffers.size());
@@ -154,6 +154,8 @@ class Verifier {
     for (int output : program_.outputs) {
       at_ = {.buffer = output};
       require(ready[output], "output ", program_.buffers[output].name, " is never written");
+      require(program_.buffers[output].role != Role::Temporary, "returns ",
+              program_.buffers[output].name, ", a temporary, which ends with the call");
     }
   }
 
