@@ -61,11 +61,8 @@ bool cuts_registers(const Layout& layout, int pieces) {
 std::string why_no_access(const Kernel& kernel, const Via& via) {
   const int id = via.stores ? stored_by(kernel, via) : loaded_by(kernel, via);
   if (id < 0) return "there is no such access";
-  if (!via.stores) {
-    const Scalar& load = kernel.scalars[id];
-    if (!load.operands.empty() || (load.mask >= 0 && !is_of_indices(kernel, load.mask)))
-      return "data chooses what is read";
-  }
+  if (!via.stores && !chosen_by_indices(kernel, kernel.scalars[id]))
+    return "data chooses what is read";
   if (loops_of(kernel, via).empty() ||
       !depends_on_any(kernel, index_of(kernel, via), axes_laid_out(kernel)))
     return "it does not go over rows and loops";
@@ -107,6 +104,10 @@ std::string why_wrong(const Kernel& kernel, const Via& via) {
 }
 
 }  // namespace
+
+bool chosen_by_indices(const Kernel& kernel, const Scalar& load) {
+  return load.operands.empty() && (load.mask < 0 || is_of_indices(kernel, load.mask));
+}
 
 int loaded_by(const Kernel& kernel, const Via& via) {
   for (int id = 0, left = via.number; id < static_cast<int>(kernel.scalars.size()); id++) {

@@ -8,6 +8,9 @@
 
 namespace tiny_compile {
 
+// Of a load: no data says what is read, or whether.
+bool chosen_by_indices(const Kernel& kernel, const Scalar& load);
+
 int loaded_by(const Kernel& kernel,
               const Via& via);  // the scalar; -1 where there is no such load
 int stored_by(const Kernel& kernel, const Via& via);   // the step; -1 likewise

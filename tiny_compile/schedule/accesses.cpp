@@ -105,6 +105,11 @@ double lines_of(const Program& program, const Kernel& kernel, const std::vector<
 
 }  // namespace
 
+bool lies_along(const Program& program, const Kernel& kernel, const std::vector<int>& inner,
+                const Expr& index, int buffer) {
+  return lines_of(program, kernel, inner, {&index, buffer, {}}, false) <= kFew;
+}
+
 Lines lines_of(const Program& program, const Kernel& kernel) {
   Lines sum;
   bool along_rows = false, along_loops = false;

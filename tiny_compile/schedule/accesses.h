@@ -14,6 +14,10 @@ struct Lines {
   bool crosses = false;  // some lie side by side along rows alone, others along loops alone
 };
 
+// Neighbours of these loops lie side by side there, or most do, as where an axis of few hundreds ends.
+bool lies_along(const Program& program, const Kernel& kernel, const std::vector<int>& inner,
+                const Expr& index, int buffer);
+
 // Of a kernel with rows and loops whose sizes are numbers.
 Lines lines_of(const Program& program, const Kernel& kernel);
 

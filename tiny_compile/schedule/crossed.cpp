@@ -15,6 +15,7 @@
 #include "tiny_compile/loops/laid_out.h"
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/loops/legal_via.h"
+#include "tiny_compile/schedule/accesses.h"
 #include "tiny_compile/schedule/outline.h"
 #include "tiny_compile/schedule/sides.h"
 
@@ -34,18 +35,20 @@ std::vector<int64_t> sizes_of_blocks(const Machine& machine) {
 }
 
 // Each access of rows and elements goes along one or the other.
-bool lies_along(const Kernel& kernel, int row, const std::vector<int>& inner) {
-  const auto goes_along = [&](const Expr& index, bool can_go_by) {
+bool each_lies_along(const Program& program, const Kernel& kernel, int row,
+                     const std::vector<int>& inner) {
+  const auto goes_along = [&](const Expr& index, int buffer, bool can_go_by) {
     return !depends_on_any(kernel, index, inner) || !depends_on_any(kernel, index, {row}) ||
-           runs_along(kernel, index, inner.back()) ||
-           (can_go_by && runs_along(kernel, index, row));
+           (can_go_by && runs_along(kernel, index, row)) ||
+           lies_along(program, kernel, inner, index, buffer);
   };
   return std::all_of(kernel.scalars.begin(), kernel.scalars.end(),
                      [&](const Scalar& s) {
-                       return s.kind != ScalarKind::Load || goes_along(s.index, is_plain(s));
+                       return s.kind != ScalarKind::Load ||
+                              goes_along(s.index, s.buffer, chosen_by_indices(kernel, s));
                      }) &&
          std::all_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
-           return step.kind != StepKind::Store || goes_along(step.index, true);
+           return step.kind != StepKind::Store || goes_along(step.index, step.buffer, true);
          });
 }
 
@@ -104,7 +107,8 @@ Side along_loops(const Program& program, const Kernel& kernel) {
 
 // Nothing where some array lies along neither, or nothing has to be staged.
 std::optional<Side> staged_side(const Program& program, const Kernel& kernel, bool of_rows) {
-  if (!lies_along(kernel, kernel.rows - 1, loops_of(kernel)[0])) return std::nullopt;
+  if (!each_lies_along(program, kernel, kernel.rows - 1, loops_of(kernel)[0]))
+    return std::nullopt;
   Side side = of_rows ? along_rows(program, kernel) : along_loops(program, kernel);
   return side.accesses.empty() ? std::nullopt : std::optional(std::move(side));
 }

@@ -11,6 +11,7 @@
 
 #include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/bounds.h"
+#include "tiny_compile/loops/legal_via.h"
 #include "tiny_compile/schedule/outline.h"
 
 namespace tiny_compile {
@@ -45,7 +46,8 @@ Side side_of(const Program& program, const Kernel& kernel, int along,
   };
   int number = 0;
   for (const Scalar& s : kernel.scalars) {
-    if (s.kind == ScalarKind::Load) see(s.index, s.buffer, false, ++number, is_plain(s));
+    if (s.kind == ScalarKind::Load)
+      see(s.index, s.buffer, false, ++number, chosen_by_indices(kernel, s));
   }
   number = 0;
   for (const Step& step : kernel.steps) {

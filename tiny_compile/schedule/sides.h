@@ -12,7 +12,7 @@ bool runs_along(const Kernel& kernel, const Expr& index, int axis);
 
 // What runs along one axis and not along others.
 struct Side {
-  std::vector<Via> accesses;   // whose layouts are still to be chosen: plain loads, and stores
+  std::vector<Via> accesses;   // whose layouts are still to be chosen
   std::vector<int64_t> sizes;  // of their elements
   int64_t bytes = 0, loads = 0;
   int64_t vector = 8;  // elements of an access along the axis
