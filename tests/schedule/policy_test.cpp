@@ -223,6 +223,47 @@ TEST_CASE("long rows of places go to all warps alike, and sums of them in chunks
         "layouts rows grid · warp 4 from 2 loop register 8 · warp 2 · lane 32 · vector 4");
 }
 
+TEST_CASE("what a mask cuts off crosses rows by way of shared memory as well", "[schedule]") {
+  // Chunks of a sum over two axes, the last of which is not whole: x lies along the loops, in pieces of
+  // 195, y along the rows.
+  const std::string schedule =
+      on_gpu(R"((%0 x: bf16[2986,195,128] {strides=[24960,1,195]}, %1 y: bf16[2986,195,128]) {
+  %2: bf16[2986,195,128] = mul %0, %1
+  %3: bf16[128] = sum %2 {axes=[0,1]}
+  return %3
+})");
+  CHECK_THAT(schedule, ContainsSubstring("lane 32 via load 2 rows lane 2 · vector 8"));
+}
+
+TEST_CASE("columns that begin anywhere are held by whole warps, others by halves of them",
+          "[schedule]") {
+  const auto softmax = [](const std::string& type, int64_t length, int64_t columns) {
+    const std::string all = str(type, "[4,", length, ",", columns, "]"),
+                      one = str(type, "[4,1,", columns, "]");
+    return on_gpu(str("(%0 x: ", all, ") {\n  %1: ", one, " = max %0 {axes=[1], keepdim=1}\n",
+                      "  %2: ", all, " = expand %1\n  %3: ", all, " = sub %0, %2\n  %4: ", all,
+                      " = exp %3\n  %5: ", one, " = sum %4 {axes=[1], keepdim=1}\n  %6: ", all,
+                      " = expand %5\n  %7: ", all, " = div %4, %6\n  return %7\n}\n"));
+  };
+  CHECK(softmax("f32", 1000, 4096) ==
+        "layouts rows grid · lane 16 loop register 64 · warp 8 · lane 2 from 16");
+  CHECK(softmax("f32", 1000, 3073) == "layouts rows grid · lane 32 loop register 64 · warp 16");
+  CHECK(softmax("bf16", 1000, 8192) ==
+        "layouts rows grid · lane 16 loop register 64 · warp 8 · lane 2 from 16");
+}
+
+TEST_CASE("a thread has two rows of few elements, where there are threads enough",
+          "[schedule]") {
+  const auto window = [](int64_t rows) {
+    const std::string shape = str("bf16[", rows, ",395");
+    return on_gpu(str("(%0 x: bf16[", rows, ",791]) {\n  %1: ", shape,
+                      ",3] = window %0 {axis=1, step=2, size=3}\n  %2: ", shape,
+                      "] = sum %1 {axes=[2]}\n  return %2\n}\n"));
+  };
+  CHECK(window(16384) == "layouts rows grid · register 2 · warp 8 · lane 32 loop register 4");
+  CHECK(window(64) == "layouts rows grid · warp 8 · lane 32 loop register 4");
+}
+
 TEST_CASE("lanes never go along what lies across memory", "[schedule]") {
   for (const char* op : {"argmax", "max", "sum"}) {
     for (int length : {1432, 4096, 21841, 70001}) {

@@ -15,12 +15,16 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kSector = 32;          // bytes side by side that a warp reads of long ones
-constexpr int64_t kHeld = 32;            // elements of a thread, of a row that is held
-constexpr int64_t kHeldColumns = 16;     // side by side
-constexpr int64_t kHeldWarps = 8;        // of a column
-constexpr int64_t kMostHeld = 128;       // words of a thread
-constexpr int64_t kMostInTurn = 96;      // elements of one, where fewer take more warps
+constexpr int64_t kSector = 32;         // bytes side by side that a warp reads of long ones
+constexpr int64_t kHeld = 32;           // elements of a thread, of a row that is held
+constexpr int64_t kHeldColumns = 16;    // side by side
+constexpr int64_t kHeldWarps = 8;       // of a column
+constexpr int64_t kMostHeld = 128;      // words of a thread
+constexpr int64_t kMostInTurn = 96;     // elements of one, where fewer take more warps
+constexpr int64_t kAlignedAccess = 16;  // bytes, where rows lie evenly
+constexpr int64_t kWholeWarps =
+    2048;  // f32 that are held of columns best read by whole warps else, at most,
+constexpr int64_t kWholeHalves = 512;    // and halves
 constexpr int64_t kBusyWarps = 8;        // that a multiprocessor has at least
 constexpr int64_t kBlockHeldWarps = 16;  // of a block that holds columns
 constexpr int64_t kShortColumn = 128;    // to be read by whole warps, halves one by one
@@ -33,6 +37,8 @@ constexpr int64_t kUnderWay = 64;  // bytes of a thread at a time, of a column t
 constexpr int64_t kChosenUnderWay = 128;   // where data chooses each
 constexpr int64_t kSeveralUnderWay = 16;   // elements, where several sums are of several arrays
 constexpr int64_t kAccess = 8;             // bytes that a lane reads of it at a time
+constexpr int64_t kFewElements = 4;        // of a column, which is over before others begin:
+constexpr int64_t kRowsOfThread = 2;       // a thread has two
 constexpr int64_t kOnceLanes = 16;         // of its rows
 constexpr int64_t kOnceWarps = 8;          // that share it
 constexpr int64_t kMostWarps = 32;         // of a column, where there are few columns
@@ -107,7 +113,12 @@ std::optional<Deal> hold_words(const Machine& machine, const Outline& columns, i
 // are so few columns that all threads are wanted. Where threads have most, blocks are of 16 warps, which
 // ends a thread's registers at 128: a block of eight took twice as many, and was alone. Halves are
 // read in pairs (long ones by hold_words), but one by one by the whole warps of short columns, and of long ones that
-// threads cannot hold so: of these a block has neighbours that make up a sector.
+// threads cannot hold so: of these a block has neighbours that make up a sector. Of f32 they make up two, and of
+// rows that begin anywhere, each in one sector more, four. (H200, ms, by eight lanes, 16, 32: softmax over 1000 of
+// f32[4,1000,4096] .053 .047 .057, of [4,1000,3073] .067 .060 .053; standardise .075 .072 .062, .078 .068 .061;
+// over 100, 200, 500 and 1500 of 3073 by 16 (1500: eight) .043 .053 .059 .118, by 32 .040 .044 .048 .090; over 500 of
+// bf16 .071 and .054.) A chunk of halves that is not whole has no pairs either: of 1000 of [8,1000,4096], by 16 warps, .098,
+// one by one by eight .069.
 Deal hold_columns(const Machine& machine, const Outline& columns, const Along& rows) {
   const int64_t padded = power_of_two_from(columns.longest),
                 word = std::min(rows.vector, std::max<int64_t>(1, kWord / rows.bytes));
@@ -116,8 +127,9 @@ Deal hold_columns(const Machine& machine, const Outline& columns, const Along& r
   if (is_long && word > 1) {
     if (const std::optional<Deal> held = hold_words(machine, columns, word, rows)) return *held;
   }
+  const bool is_cut = padded == kChunk && columns.longest < padded && columns.streams == 1;
   Deal d;
-  d.row_vector = is_short || is_long ? 1 : word;
+  d.row_vector = is_short || is_long || is_cut ? 1 : word;
   const auto hold = [&](int64_t elements, int64_t lanes) {
     Deal held = d;
     held.registers = registers_for(columns, d.row_vector, elements);
@@ -129,8 +141,14 @@ Deal hold_columns(const Machine& machine, const Outline& columns, const Along& r
     return columns.rows / (held.row_lanes * held.row_vector) * held.warps >=
            kBusyWarps * machine.multiprocessors;
   };
-  const int64_t lanes = kSector / (word * rows.bytes);
-  const Deal some = hold(kHeld, is_short ? kLanes : kHeldColumns / word),
+  if (rows.vector * rows.bytes < kAlignedAccess && padded >= kShortColumn &&
+      padded * columns.streams <= (rows.bytes >= kWord ? kWholeWarps : kWholeHalves)) {
+    const Deal whole = hold(2 * kHeld, kLanes);
+    if (fills(whole)) return in_blocks_of(kBlockWarps, whole);
+  }
+  const bool is_wide = (rows.bytes >= kWord && !is_long) || is_cut;
+  const int64_t lanes = is_wide ? kHeldColumns : kSector / (word * rows.bytes);
+  const Deal some = hold(kHeld, is_short ? kLanes : kHeldColumns / (is_cut ? 1 : word)),
              more = hold(2 * kHeld, lanes), most = hold(4 * kHeld, lanes);
   const int64_t taken = registers_of(columns, more);
   if (some.warps <= kHeldWarps ||
@@ -143,7 +161,7 @@ Deal hold_columns(const Machine& machine, const Outline& columns, const Along& r
   // Of a thread, of 16 warps: all that there are.
   const int64_t full = machine.registers / (kBlockHeldWarps * kLanes);
   const bool is_full =
-      word > 1 && fills(more) && shared.cluster == 1 && taken <= kMostCutToFull &&
+      word > 1 && !is_cut && fills(more) && shared.cluster == 1 && taken <= kMostCutToFull &&
       (is_long || columns.longest < padded || (columns.streams > 1 && taken > full));
   return in_blocks_of(is_full ? 2 * kBlockWarps : kBlockWarps, shared);
 }
@@ -180,6 +198,9 @@ Deal read_columns(const Machine& machine, const Outline& columns, const Along& r
     else
       d.warps *= 2;
   }
+  if (d.warps == 1 && padded <= kFewElements && d.row_vector == 1 &&
+      columns.rows >= kRowsOfThread * many_threads(machine))
+    d.row_registers = kRowsOfThread;
   return in_blocks_of(kBlockWarps, d);
 }
 

@@ -86,6 +86,13 @@ Outline outline_of(const Kernel& kernel) {
   return outline;
 }
 
+// x[(j/392)*394 + j%392 + 395], of which pairs of elements lie side by side but for the 395.
+static Expr without_constant(const Expr& index) {
+  for (const Term& term : terms(index))
+    if (term.factor.is_constant()) return index - term.coefficient * term.factor.constant();
+  return index;
+}
+
 Along along(const Program& program, const Kernel& kernel, const Axis& axis) {
   const std::vector<uint64_t> axes = axes_of_scalars(kernel);
   int64_t width = 8, of_loops = 0, even = 0, odd = 0;
@@ -95,11 +102,13 @@ Along along(const Program& program, const Kernel& kernel, const Axis& axis) {
   };
   const auto see = [&](const Expr& index, int b, bool in_loops) {
     const Buffer& buffer = program.buffers[b];
-    if (!has_neighbours(index, axis.symbol())) return;
+    const bool is_aside = !has_neighbours(index, axis.symbol());
+    if (is_aside && !has_neighbours(without_constant(index), axis.symbol())) return;
     const int64_t size = size_of(buffer.type.dtype);
     if (in_loops) of_loops = std::max(of_loops, size);
-    if (kernel.rows == 0 || differs(index)) (buffer.align < kAccess ? odd : even)++;
-    if (buffer.align < kAccess) return;
+    const bool is_odd = is_aside || buffer.align < kAccess;
+    if (kernel.rows == 0 || differs(index)) (is_odd ? odd : even)++;
+    if (is_odd) return;
     width = std::min(width, kAccess / size);
     while (width > 1 && !is_pack(index, axis.symbol(), static_cast<int>(width))) width /= 2;
   };
