@@ -16,6 +16,7 @@
 #include "tiny_compile/loops/divided_rows.h"
 #include "tiny_compile/loops/dot_axes.h"
 #include "tiny_compile/loops/group_launches.h"
+#include "tiny_compile/loops/join_parts.h"
 #include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/loops/lives.h"
 #include "tiny_compile/loops/order_updates.h"
@@ -249,49 +250,75 @@ Kernel settled(const Program& program, const Kernel& kernel) {
   return program.target == Target::Cpp ? with_settled_conditions(kernel) : kernel;
 }
 
-}  // namespace
+// A program whose kernels are those that each kernel of another is run as, in order, not yet scheduled.
+struct Taken {
+  Program program;
+  std::vector<std::vector<int>> parts;  // of each kernel
+};
 
-Program schedule(const Program& fused) {
-  const Program program = shorten_sorts(fused);
-  Program result = program;
+Taken take_apart(const Program& program) {
+  Taken taken{program, std::vector<std::vector<int>>(program.kernels.size())};
+  Program& result = taken.program;
   result.kernels.clear();
-  result.launches.clear();
-  std::vector<std::vector<int>> now(program.kernels.size());  // a kernel's kernels, in order
-  std::vector<bool> beside(program.kernels.size());           // a product that makes its sums
-  std::vector<bool> is_given;                                 // a kernel's schedule
+  std::vector<bool> beside(program.kernels.size());  // a product that makes its sums
   for (const std::vector<int>& launch : program.launches) {
     for (int kernel : launch) beside[kernel] = launch.size() > 1;
   }
   for (size_t k = 0; k < program.kernels.size(); k++) {
     const Kernel& given = program.kernels[k];
-    const std::vector<Kernel> kernels =
-        given.schedule ? std::vector{given}
-                       : parts_of(result, collapse_axes(settled(program, given)), !beside[k]);
-    for (Kernel kernel : kernels) {
-      if (!kernel.schedule) {
-        if (program.target == Target::Cpp)
-          kernel = with_divided_rows_apart(with_thin_dots_written_out(std::move(kernel)));
-        kernel = with_windows_written_out(result, order_rows(std::move(kernel)));
-        kernel = with_short_rows_as_points(result, std::move(kernel));
-        kernel = with_single_rows_as_points(result, std::move(kernel));
-        if (std::optional<Kernel> rows = turned(result, kernel)) kernel = std::move(*rows);
-        if (!kernel.schedule) kernel.schedule = choose(result, kernel);
-        if (kernel.sized.empty()) kernel.sized = sized_layouts(result, kernel);
-      }
-      is_given.push_back(given.schedule.has_value());
-      now[k].push_back(static_cast<int>(result.kernels.size()));
-      result.kernels.push_back(std::move(kernel));
+    for (Kernel& part :
+         given.schedule
+             ? std::vector{given}
+             : parts_of(result, collapse_axes(settled(program, given)), !beside[k])) {
+      taken.parts[k].push_back(static_cast<int>(result.kernels.size()));
+      result.kernels.push_back(std::move(part));
     }
   }
+  if (std::count(beside.begin(), beside.end(), true) == 0) join_parts(result, taken.parts);
+  return taken;
+}
+
+// As another form of it, where one is faster; and how that runs.
+Kernel scheduled(const Program& program, Kernel kernel) {
+  if (program.target == Target::Cpp)
+    kernel = with_divided_rows_apart(with_thin_dots_written_out(std::move(kernel)));
+  kernel = with_windows_written_out(program, order_rows(std::move(kernel)));
+  kernel = with_short_rows_as_points(program, std::move(kernel));
+  kernel = with_single_rows_as_points(program, std::move(kernel));
+  if (std::optional<Kernel> rows = turned(program, kernel)) kernel = std::move(*rows);
+  if (!kernel.schedule) kernel.schedule = choose(program, kernel);
+  if (kernel.sized.empty()) kernel.sized = sized_layouts(program, kernel);
+  return kernel;
+}
+
+// The launches of a program's kernels as those of their parts: the first of each, the second of each, ..
+std::vector<std::vector<int>> launches_of(const Program& program,
+                                          const std::vector<std::vector<int>>& parts) {
+  std::vector<std::vector<int>> launches;
   for (const std::vector<int>& launch : program.launches) {
     size_t longest = 0;
-    for (int kernel : launch) longest = std::max(longest, now[kernel].size());
+    for (int kernel : launch) longest = std::max(longest, parts[kernel].size());
     for (size_t turn = 0; turn < longest; turn++) {
-      result.launches.emplace_back();
+      launches.emplace_back();
       for (int kernel : launch) {
-        if (turn < now[kernel].size()) result.launches.back().push_back(now[kernel][turn]);
+        if (turn < parts[kernel].size()) launches.back().push_back(parts[kernel][turn]);
       }
     }
+  }
+  return launches;
+}
+
+}  // namespace
+
+Program schedule(const Program& fused) {
+  const Program program = shorten_sorts(fused);
+  Taken taken = take_apart(program);
+  Program result = taken.program;
+  result.launches = launches_of(program, taken.parts);
+  std::vector<bool> is_given;  // a kernel's schedule
+  for (Kernel& kernel : result.kernels) {
+    is_given.push_back(kernel.schedule.has_value());
+    if (!kernel.schedule) kernel = scheduled(taken.program, std::move(kernel));
   }
   lay_out_points(result, is_given);
   return result;
