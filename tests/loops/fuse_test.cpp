@@ -248,6 +248,27 @@ TEST_CASE("what goes down long columns goes down them alone", "[fuse]") {
   }
 }
 
+TEST_CASE("a gradient down long columns takes in what it computes anyway", "[fuse]") {
+  const auto kernels = [](const TensorFunction& function) {
+    const std::vector<Tensor> inputs = {transpose(randn({9000, 512}), 0, 1),
+                                        randn({512, 9000})};
+    const Graph graph = trace(function, inputs, "f").graph;
+    return run_pipeline(until(default_pipeline(), "fuse"), graph, true, Target::Cuda)
+        .program.kernels.size();
+  };
+  const auto gradient = [](In in) {
+    const Tensor p = softmax(in[0], 1);
+    return (in[1] - sum(in[1] * p, {1}, true)) * p;
+  };
+  CHECK(kernels([&](In in) { return Out{gradient(in)}; }) == 1);
+  CHECK(kernels([&](In in) { return Out{softmax(in[0], 1), gradient(in)}; }) == 1);
+  // What has reductions of its own would go down once more.
+  CHECK(kernels([&](In in) {
+          const Tensor c = in[0] - in[0].mean(1, true);
+          return Out{gradient(in), c * rsqrt((c * c).mean(1, true) + 1e-5)};
+        }) == 2);
+}
+
 TEST_CASE("what is made of one long sum a column, or makes its elements, is in its kernel",
           "[fuse]") {
   const std::vector<Tensor> inputs = {randn({1025, 256}), randn({256})};

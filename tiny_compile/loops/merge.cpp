@@ -18,6 +18,7 @@
 #include "tiny_compile/loops/apart.h"
 #include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/columns.h"
+#include "tiny_compile/loops/dead.h"
 #include "tiny_compile/loops/join.h"
 #include "tiny_compile/loops/split.h"
 #include "tiny_compile/loops/work.h"
@@ -230,8 +231,8 @@ MergePlan line_up_consumer(const Program& program, const Group& producer,
   return plan;
 }
 
-// How two kernels that read the same go over it together.
-MergePlan line_up_siblings(const Program& program, const Group& first, const Group& second) {
+// How two kernels that read the same could go over it together.
+MergePlan line_up_shared(const Program& program, const Group& first, const Group& second) {
   std::set<int> loaded;
   for (const Scalar& s : first.kernel.scalars) {
     if (s.kind == ScalarKind::Load) loaded.insert(s.buffer);
@@ -252,12 +253,32 @@ MergePlan line_up_siblings(const Program& program, const Group& first, const Gro
   MergePlan plan = line_up(second, *a, *b);
   if (plan.refusal.empty()) choose_rows(first, second, plan);
   if (plan.refusal.empty() && !plan.unmatched.empty()) plan.refusal = "their rows differ";
+  return plan;
+}
+
+// Whether one of them reduces all that the other does, as a softmax's gradient does what the softmax does: then
+// both go down their columns as often as that one alone.
+bool adds_no_pass(const Program& program, const Group& first, const Group& second) {
+  Group both(first.finish());
+  const MergePlan plan = line_up_shared(program, both, second);
+  if (!plan.refusal.empty() || !join_groups(both, second, plan).empty()) return false;
+  const Kernel joined = without_repeats(both.finish());
+  const auto reduces = [](const Step& step) { return step.kind == StepKind::Reduce; };
+  return std::count_if(joined.steps.begin(), joined.steps.end(), reduces) <=
+         std::max(first.count(StepKind::Reduce), second.count(StepKind::Reduce));
+}
+
+MergePlan line_up_siblings(const Program& program, const Group& first, const Group& second) {
+  MergePlan plan = line_up_shared(program, first, second);
   if (!plan.refusal.empty()) return plan;
   check_columns(program, first, second, plan);
-  const bool is_one_pass = !plan.refusal.empty() && program.target == Target::Cuda &&
-                           first.sequential() && second.sequential() &&
-                           goes_once(first.kernel) && goes_once(second.kernel);
-  if (is_one_pass) std::swap(plan.refusal, plan.unless_split);
+  if (plan.refusal.empty() || program.target != Target::Cuda || !first.sequential() ||
+      !second.sequential())
+    return plan;
+  if (goes_once(first.kernel) && goes_once(second.kernel))
+    std::swap(plan.refusal, plan.unless_split);
+  else if (adds_no_pass(program, first, second))
+    plan.refusal.clear();
   return plan;
 }
 
