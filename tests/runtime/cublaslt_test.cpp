@@ -258,7 +258,24 @@ TEST_CASE("on a GPU: batches, with one stride and with several", "[cublaslt][gpu
     check(product, {{2, 3, 24, 16}, {16, 40}}, dtype);
     check(product, {{24, 16}, {5, 16, 40}}, dtype);
     check(heads, {{3, 24, 4, 16}, {3, 4, 16, 40}}, dtype);
+    check(heads, {{5, 24, 6, 16}, {5, 6, 16, 40}}, dtype);  // five calls in two streams
   }
+}
+
+TEST_CASE("on a GPU: calls in two streams are waited for, recorded or not", "[cublaslt][gpu]") {
+  NEEDS_CUBLASLT;
+  const auto twice = [](In i) {  // the second product reads all that the first has made
+    const Tensor y = matmul(permute(i[0], {0, 2, 1, 3}), i[1]);
+    return Out{permute(matmul(y + 1.0, i[2]), {0, 2, 1, 3})};
+  };
+  std::vector<Tensor> inputs;
+  for (const Sizes& shape :
+       {Sizes{9, 512, 12, 64}, Sizes{9, 12, 64, 256}, Sizes{9, 12, 256, 64}})
+    inputs.push_back(there(randn(shape).to(DType::bf16)));
+  const OnGpu compiled(twice, inputs);
+  const Tensor first = copy_to(compiled(inputs)[0], cpu);
+  for (int call = 0; call < 20; call++)  // at the same addresses from the second on
+    CHECK(same_bits(copy_to(compiled(inputs)[0], cpu), first));
 }
 
 TEST_CASE("on a GPU: operands that are not aligned", "[cublaslt][gpu]") {

@@ -1,6 +1,6 @@
 // What the runtime asks of a GPU's driver, also on a machine without one: the cases with [streams],
 // [.pretend] and [.pretend_machine] run in a process whose libcuda.so.1 is pretend_cuda.h; [streams]
-// on a GPU as well.
+// on a GPU as well, and those of an [index] there alone, as the pretended kernels compute nothing.
 #include <dlfcn.h>
 
 #include <thread>
@@ -100,7 +100,7 @@ TEST_CASE("a child of fork is told that CUDA does not survive it", "[cuda][fork]
 
 TEST_CASE("streams, errors and memory on a pretend GPU", "[cuda]") {
   if (!why_no_nvrtc().empty()) SKIP(why_no_nvrtc());
-  check_on_pretend_gpu("[.pretend]");
+  check_on_pretend_gpu("[.pretend],[streams]~[index]");
 }
 
 TEST_CASE("a driver's numbers make a machine, which programs are compiled for", "[machine]") {
@@ -177,7 +177,7 @@ TEST_CASE("memory is not handed out before who uses it has ended", "[cuda][strea
   CHECK(misuses() == 0);
 }
 
-TEST_CASE("each call has its own errors, and what is made of it", "[cuda][streams]") {
+TEST_CASE("each call has its own errors, and what is made of it", "[cuda][streams][index]") {
   NEEDS_GPU;
   const auto look = look_up();
   const auto f = add_one();
@@ -376,4 +376,31 @@ TEST_CASE("pretend: the driver's errors name the kernel and its lines", "[.prete
 TEST_CASE("pretend: a child of fork is told so", "[.pretend]") {
   REQUIRE(why_no_cuda().empty());
   check_forked();
+}
+
+TEST_CASE("a branch comes after what was there, and before what follows", "[cuda][streams]") {
+  NEEDS_GPU;
+  const CudaScope scope(0);
+  const std::vector<int64_t> before = {1, 2, 3}, after = {4, 5, 6};
+  const size_t bytes = before.size() * sizeof(int64_t);
+  const auto a = allocate_cuda(bytes, 0), b = allocate_cuda(bytes, 0);
+  const auto at = [](const std::shared_ptr<Storage>& storage) {
+    return reinterpret_cast<CudaAddress>(storage->data());
+  };
+  std::vector<int64_t> read(before.size());
+  driver::copy_to_device(at(a), before.data(), bytes, cuda_stream(0));
+  {
+    CudaBranch branch(0);
+    CHECK(branch.stream() != cuda_stream(0));
+    driver::copy_on_device(at(b), at(a), bytes, branch.stream());  // what `before` has left
+    branch.join();
+  }
+  driver::copy_to_host(read.data(), at(b), bytes, cuda_stream(0));
+  CHECK(read == before);
+  {
+    const CudaBranch branch(0);  // joins where it ends
+    driver::copy_to_device(at(b), after.data(), bytes, branch.stream());
+  }
+  driver::copy_to_host(read.data(), at(b), bytes, cuda_stream(0));
+  CHECK(read == after);
 }

@@ -12,12 +12,14 @@
 #include <cstdio>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "tiny_compile/base/error.h"
 #include "tiny_compile/base/optional_library.h"
 #include "tiny_compile/runtime/cublaslt_api.h"
 #include "tiny_compile/tensor/cuda_memory.h"
+#include "tiny_compile/tensor/cuda_stream.h"
 
 namespace tiny_compile {
 namespace {
@@ -27,6 +29,7 @@ namespace lt = cublaslt;
 constexpr uint64_t kMostWorkspace = 32 << 20;  // what a Hopper's algorithms ask for
 constexpr uint64_t kBestAlignment = 256;       // bytes; more makes no difference to it
 constexpr int kCandidates = 4, kMostCandidates = 16;
+constexpr int64_t kSideBySide = 4;  // calls from which on they take turns in two streams
 
 struct Library : lt::Functions {
   OptionalLibrary library{{"libcublasLt.so", "libcublasLt.so.13", "libcublasLt.so.12"}};
@@ -317,28 +320,45 @@ struct CublasMatmul::State {
   size_t workspace(std::span<void* const> addresses) {
     const std::lock_guard lock(mutex);
     const Operands first = operands(addresses, 0, 0, 0);
-    return plan_for(alignment_of(matmul, first), first).workspace;
+    return (takes_turns() ? 2 : 1) * room_of(plan_for(alignment_of(matmul, first), first));
   }
 
-  // One call of the library a place of the outer batches.
+  // Heads of an attention, say, whose last blocks leave multiprocessors idle until the next call.
+  bool takes_turns() const { return matmul.calls() >= kSideBySide; }
+
+  static size_t room_of(const Plan& plan) {
+    return (plan.workspace + kBestAlignment - 1) / kBestAlignment * kBestAlignment;
+  }
+
+  // One call of the library a place of the outer batches; of many each second one in a stream and
+  // a workspace of its own.
   void run(std::span<void* const> addresses, void* workspace) {
     const std::lock_guard lock(mutex);
-    int64_t a = 0, b = 0, d = 0;
     const Operands first = operands(addresses, 0, 0, 0);
     const Plan& plan = plan_for(alignment_of(matmul, first), first);
+    std::optional<CudaBranch> branch;
+    if (takes_turns()) branch.emplace(device);
     for (int64_t call = 0; call < matmul.calls(); call++) {
-      int64_t rest = call;
-      a = b = d = 0;
-      for (size_t k = matmul.batches.size(); k-- > 1;) {
-        const LibraryBatch& batch = matmul.batches[k];
-        const int64_t at = rest % batch.count;
-        a += at * batch.a, b += at * batch.b, d += at * batch.d;
-        rest /= batch.count;
-      }
-      const Operands now = operands(addresses, a, b, d);
+      const bool aside = branch && call % 2 == 1;
+      const Operands now = operands_of(addresses, call);
       set_pointers(now);
-      multiply(plan, now, workspace);
+      multiply(
+          plan, now,
+          workspace && aside ? static_cast<std::byte*>(workspace) + room_of(plan) : workspace,
+          aside ? branch->stream() : cuda_stream(device));
     }
+    if (branch) branch->join();
+  }
+
+  Operands operands_of(std::span<void* const> addresses, int64_t call) const {
+    int64_t a = 0, b = 0, d = 0;
+    for (size_t k = matmul.batches.size(); k-- > 1;) {
+      const LibraryBatch& batch = matmul.batches[k];
+      const int64_t at = call % batch.count;
+      a += at * batch.a, b += at * batch.b, d += at * batch.d;
+      call /= batch.count;
+    }
+    return operands(addresses, a, b, d);
   }
 
   Operands operands(std::span<void* const> addresses, int64_t a, int64_t b, int64_t d) const {
@@ -347,14 +367,15 @@ struct CublasMatmul::State {
             address(addresses, matmul.saved, d)};
   }
 
-  void multiply(const Plan& plan, const Operands& at, void* workspace) const {
+  void multiply(const Plan& plan, const Operands& at, void* workspace,
+                CudaStream stream) const {
     const double zero = 0;  // of either width
     const bool f64 = matmul.a.dtype == DType::f64;
     const void* alpha =
         f64 ? static_cast<const void*>(&matmul.alpha) : static_cast<const void*>(&alpha32);
     ok(needed().matmul(handle, operation.get(), alpha, at.a, layout_a.get(), at.b,
                        layout_b.get(), &zero, at.d, layout_d.get(), at.d, layout_d.get(),
-                       &plan.algorithm, workspace, plan.workspace, cuda_stream(device)),
+                       &plan.algorithm, workspace, plan.workspace, stream),
        "cublasLtMatmul");
   }
 

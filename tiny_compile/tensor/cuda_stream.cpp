@@ -19,6 +19,7 @@ struct CudaQueue {
   CudaStream stream;
   int scopes = 0;            // that have it; our own stream is in one for ever
   CudaEvent last = nullptr;  // behind all its work, where no scope has it
+  CudaStream beside = nullptr;
 };
 
 namespace {
@@ -65,6 +66,19 @@ CudaEvent event_of(CudaQueue* queue) {
   return queue->last;
 }
 
+// From here on one comes after all that the other has.
+void let_wait(CudaStream later, CudaStream earlier) {
+  const CudaEvent event = driver::create_event(false);
+  try {
+    driver::record_event(event, earlier);
+    driver::wait_for_event(later, event);
+  } catch (...) {
+    driver::destroy_event(event);
+    throw;
+  }
+  driver::destroy_event(event);  // once nothing waits for it
+}
+
 void order(CudaQueue* later, CudaQueue* earlier) {
   if (later == earlier || driver::is_recording(later->stream)) return;
   if (const CudaEvent event = event_of(earlier)) driver::wait_for_event(later->stream, event);
@@ -97,6 +111,27 @@ CudaStreamScope::~CudaStreamScope() {
   } catch (const Error&) {  // the stream is gone already, or the driver
   }
   mine->scopes--;
+}
+
+CudaBranch::CudaBranch(int device) : main_(cuda_stream(device)) {
+  CudaQueue* const queue = cuda_queue(device);
+  {
+    const std::lock_guard lock(queues().mutex);
+    if (!queue->beside) queue->beside = driver::create_stream();
+    stream_ = queue->beside;
+  }
+  let_wait(stream_, main_);
+}
+
+CudaBranch::~CudaBranch() {
+  try {
+    join();
+  } catch (const Error&) {  // an error of the device's, which who comes next is told of
+  }
+}
+
+void CudaBranch::join() {
+  if (!std::exchange(joined_, true)) let_wait(main_, stream_);
 }
 
 void come_after(CudaQueue* later, CudaQueue* earlier) {

@@ -28,6 +28,25 @@ class CudaStreamScope {
   struct CudaQueue* before_;
 };
 
+// A second stream for work in any order. What is put there comes after all that cuda_stream(device), whose
+// CudaScope is open, has when the branch begins; what that is given from join() on comes after both. So it
+// is in a graph that is being recorded too. Threads that share a stream share its branch, and may wait
+// for each other.
+class CudaBranch {
+ public:
+  explicit CudaBranch(int device);
+  ~CudaBranch();  // joins, if nobody has
+  CudaBranch(const CudaBranch&) = delete;
+  CudaBranch& operator=(const CudaBranch&) = delete;
+
+  CudaStream stream() const { return stream_; }
+  void join();
+
+ private:
+  CudaStream main_, stream_;
+  bool joined_ = false;
+};
+
 void synchronize(Device device);  // waits for all work of cuda_stream(device)
 
 // What was put into one stream, in order. Lives as long as the process, so that a tensor can name
