@@ -235,6 +235,28 @@ TEST_CASE("what a mask cuts off crosses rows by way of shared memory as well", "
   CHECK_THAT(schedule, ContainsSubstring("lane 32 via load 2 rows lane 2 · vector 8"));
 }
 
+TEST_CASE("what crosses rows may be stored by more loops, or read where data says",
+          "[schedule]") {
+  const auto first_of = [](const std::string& value, const std::string& store) {
+    return str(
+        *schedule(
+             parse_program(str(
+                 "program f on cuda {\n  input x: f32[512,4096]\n  input z: f32[4096,512]\n",
+                 "  input n: i64[512]\n  output y: f32[4096,1024]\n",
+                 "  kernel k rows(i0: 4096) {\n    $0 = mul(load x[i0 + j0*4096], ", value,
+                 ")\n    r0: f32 = sum(j0: 512) $0\n    ", store,
+                 "\n  }\n  launch k\n  return y\n}\n")))
+             .kernels[0]
+             .schedule);
+  };
+  CHECK_THAT(
+      first_of("load z[i0*512 + j0]", "store y[i0*1024 + j0*2 + j1] for (j0: 512, j1: 2) = r0"),
+      ContainsSubstring("layouts"));
+  CHECK_THAT(first_of("load z[i0*512 + at0; at0 = load n[j0] < 512]",
+                      "store y[i0*1024 + j1] for (j1: 1024) = r0"),
+             ContainsSubstring("layouts"));
+}
+
 TEST_CASE("columns that begin anywhere are held by whole warps, others by halves of them",
           "[schedule]") {
   const auto softmax = [](const std::string& type, int64_t length, int64_t columns) {

@@ -107,6 +107,10 @@ double lines_of(const Program& program, const Kernel& kernel, const std::vector<
 
 bool lies_along(const Program& program, const Kernel& kernel, const std::vector<int>& inner,
                 const Expr& index, int buffer) {
+  for (int axis = kernel.rows; axis < static_cast<int>(kernel.axes.size()); axis++) {
+    const bool is_own = std::find(inner.begin(), inner.end(), axis) != inner.end();
+    if (!is_own && depends_on(index, kernel.axes[axis].name)) return false;
+  }
   return lines_of(program, kernel, inner, {&index, buffer, {}}, false) <= kFew;
 }
 

@@ -14,7 +14,8 @@ struct Lines {
   bool crosses = false;  // some lie side by side along rows alone, others along loops alone
 };
 
-// Neighbours of these loops lie side by side there, or most do, as where an axis of few hundreds ends.
+// Neighbours of these loops lie side by side there, or most do, as where an axis of few hundreds ends. False
+// where other loops say where.
 bool lies_along(const Program& program, const Kernel& kernel, const std::vector<int>& inner,
                 const Expr& index, int buffer);
 
