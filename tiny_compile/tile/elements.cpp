@@ -14,6 +14,7 @@
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/bounds.h"
 #include "tiny_compile/loops/kept_values.h"
+#include "tiny_compile/tile/wanted.h"
 
 namespace tiny_compile {
 
@@ -106,20 +107,23 @@ int add_pack(Lowering& l, DType dtype, int64_t width) {
 }
 
 // The vector, or the one element; where its mask is false or data chose a place that is none, what
-// the load is then.
+// the load is then, and anything where nobody looks at it.
 Body load_pack(Lowering& l, int id, int pack, const VectorAxis& vector) {
   const Scalar& load = l.kernel.scalars[id];
   const int64_t width = l.tile.arrays[pack].size.constant();
-  Statement read = load_vector(pack, 0, load.buffer, at_start(l.kernel, vector, load.index),
-                               static_cast<int>(width));
+  const Expr place = vector.width == 1 ? load.index : at_start(l.kernel, vector, load.index);
+  Statement read = load_vector(pack, 0, load.buffer, place, static_cast<int>(width));
   if (!load.operands.empty()) read.value = id;
-  if (load.mask < 0 && load.operands.empty()) return {read};
-  const int otherwise = add_constant(l.tile, load.value);
+  const std::vector<Within> conditions = wanted(l.kernel, vector, id);
+  if (load.mask < 0 && load.operands.empty() && conditions.empty()) return {read};
+  const int otherwise = add_constant(
+      l.tile, load.mask < 0 && load.operands.empty() ? Literal::of(load.dtype, 0) : load.value);
   Body body = {for_each("v", width, true, {set(pack, Expr::index("v", width), otherwise)})};
   if (load.mask >= 0) {
     const Within within = *mask_of_vector(l.kernel, vector, load.mask);
     read = if_less(within.index, within.bound, {read});
   }
+  for (const Within& within : conditions) read = if_less(within.index, within.bound, {read});
   body.push_back(std::move(read));
   return body;
 }
@@ -165,7 +169,9 @@ Body load_packs(Lowering& l, const std::vector<int>& ids, const Share& k,
                                  static_cast<int>(vector.width)));
       continue;
     }
-    const int64_t width = l.defined[id] || is_known(l, id) ? 0 : width_of(l, id, vector);
+    if (l.defined[id] || is_known(l, id)) continue;
+    const bool is_single = vector.width == 1 && !wanted(l.kernel, vector, id).empty();
+    const int64_t width = is_single ? 1 : width_of(l, id, vector);
     if (width == 0) continue;
     l.packs[id] = add_pack(l, l.kernel.scalars[id].dtype, width);
     append(body, load_pack(l, id, l.packs[id], vector));
