@@ -386,7 +386,8 @@ def go_ahead(options, directory):
     options.ahead = directory
     for k in range(options.processes):
         for row in gpu_bench.load_record(f"{directory}/part{k}.json")["rows"]:
-            if "error" not in row:
+            # What failed beside the others, for want of memory say, is tried again.
+            if "error" not in row and not isinstance(row["checks"]["full"], str):
                 options.checked[row["seed"]] = row["checks"]
     say(f"{len(options.checked)} draws checked in {time.monotonic() - began:.0f} s")
 

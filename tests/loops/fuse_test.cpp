@@ -249,24 +249,48 @@ TEST_CASE("what goes down long columns goes down them alone", "[fuse]") {
 }
 
 TEST_CASE("a gradient down long columns takes in what it computes anyway", "[fuse]") {
-  const auto kernels = [](const TensorFunction& function) {
-    const std::vector<Tensor> inputs = {transpose(randn({9000, 512}), 0, 1),
-                                        randn({512, 9000})};
-    const Graph graph = trace(function, inputs, "f").graph;
-    return run_pipeline(until(default_pipeline(), "fuse"), graph, true, Target::Cuda)
+  // A softmax, and the gradient of another with its own maximum and sum, which turn out to be the same.
+  const std::string both =
+      R"(graph f(%0 x: f32[512,9000] {strides=[1,512]}, %1 y: f32[512,9000]) {
+  %2: f32[512,1] = max %0 {axes=[1], keepdim=1}
+  %3: f32[512,9000] = expand %2
+  %4: f32[512,9000] = sub %0, %3
+  %5: f32[512,9000] = exp %4
+  %6: f32[512,1] = sum %5 {axes=[1], keepdim=1}
+  %7: f32[512,9000] = expand %6
+  %8: f32[512,9000] = div %5, %7
+  %9: f32[512] = max %0 {axes=[1]}
+  %10: f32[512,1] = reshape %9
+  %11: f32[512,9000] = expand %10
+  %12: f32[512,9000] = sub %0, %11
+  %13: f32[512,9000] = exp %12
+  %14: f32[512] = sum %13 {axes=[1]}
+  %15: f32[512,1] = reshape %14
+  %16: f32[512,9000] = expand %15
+  %17: f32[512,9000] = div %13, %16
+  %18: f32[512,9000] = mul %1, %17
+  %19: f32[512] = sum %18 {axes=[1]}
+  %20: f32[512,1] = reshape %19
+  %21: f32[512,9000] = expand %20
+  %22: f32[512,9000] = sub %1, %21
+  %23: f32[512,9000] = mul %22, %17
+)";
+  const auto kernels = [](const std::string& graph) {
+    return run_pipeline(until(default_pipeline(), "fuse"), parse_graph(graph), true,
+                        Target::Cuda)
         .program.kernels.size();
   };
-  const auto gradient = [](In in) {
-    const Tensor p = softmax(in[0], 1);
-    return (in[1] - sum(in[1] * p, {1}, true)) * p;
-  };
-  CHECK(kernels([&](In in) { return Out{gradient(in)}; }) == 1);
-  CHECK(kernels([&](In in) { return Out{softmax(in[0], 1), gradient(in)}; }) == 1);
-  // What has reductions of its own would go down once more.
-  CHECK(kernels([&](In in) {
-          const Tensor c = in[0] - in[0].mean(1, true);
-          return Out{gradient(in), c * rsqrt((c * c).mean(1, true) + 1e-5)};
-        }) == 2);
+  CHECK(kernels(both + "  return %8, %23\n}") == 1);
+  // What has reductions of its own goes down once more, by itself.
+  CHECK(kernels(both + R"(  %24: f32[512,1] = sum %0 {axes=[1], keepdim=1}
+  %25: f32[512,9000] = expand %24
+  %26: f32[512,9000] = sub %0, %25
+  %27: f32[512,9000] = mul %26, %26
+  %28: f32[512,1] = sum %27 {axes=[1], keepdim=1}
+  %29: f32[512,9000] = expand %28
+  %30: f32[512,9000] = mul %26, %29
+  return %8, %23, %30
+})") == 2);
 }
 
 TEST_CASE("what is made of one long sum a column, or makes its elements, is in its kernel",

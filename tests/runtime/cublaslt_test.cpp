@@ -274,6 +274,8 @@ TEST_CASE("on a GPU: calls in two streams are waited for, recorded or not", "[cu
     inputs.push_back(there(randn(shape).to(DType::bf16)));
   const OnGpu compiled(twice, inputs);
   const Tensor first = copy_to(compiled(inputs)[0], cpu);
+  const Tensor generated = copy_to(OnGpu(twice, inputs, Matmul::Generated)(inputs)[0], cpu);
+  CHECK(distance(doubles(first), doubles(generated)) < 3 * bound(DType::bf16));
   for (int call = 0; call < 20; call++)  // at the same addresses from the second on
     CHECK(same_bits(copy_to(compiled(inputs)[0], cpu), first));
 }

@@ -392,11 +392,11 @@ TEST_CASE("a branch comes after what was there, and before what follows", "[cuda
   {
     CudaBranch branch(0);
     CHECK(branch.stream() != cuda_stream(0));
-    driver::copy_on_device(at(b), at(a), bytes, branch.stream());  // what `before` has left
+    driver::copy_on_device(at(b), at(a), bytes, branch.stream());
+    driver::copy_to_host(read.data(), at(b), bytes, branch.stream());  // not joined yet
+    CHECK(read == before);
     branch.join();
   }
-  driver::copy_to_host(read.data(), at(b), bytes, cuda_stream(0));
-  CHECK(read == before);
   {
     const CudaBranch branch(0);  // joins where it ends
     driver::copy_to_device(at(b), after.data(), bytes, branch.stream());

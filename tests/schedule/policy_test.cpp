@@ -233,6 +233,17 @@ TEST_CASE("what a mask cuts off crosses rows by way of shared memory as well", "
   return %3
 })");
   CHECK_THAT(schedule, ContainsSubstring("lane 32 via load 2 rows lane 2 · vector 8"));
+  // Along loops of which the last has four elements.
+  CHECK_THAT(
+      on_gpu(
+          R"((%0 x: f32[4096,128,64], %1 y: f32[4096,128,4] {strides=[1,16384,4096]}, %2 v: f32[4096,128,4]) {
+  %3: f32[4096,128,4] = slice %0 {axis=2, step=1, start=0, stop=4}
+  %4: f32[4096,128,4] = add %3, %2
+  %5: f32[4096,128,4] = mul %4, %1
+  %6: f32[4096] = sum %5 {axes=[1,2]}
+  return %6
+})"),
+      ContainsSubstring("via load 3 rows lane 2 · vector 4"));
 }
 
 TEST_CASE("what crosses rows may be stored by more loops, or read where data says",

@@ -3,6 +3,7 @@
 #include "tiny_compile/loops/join_parts.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "tiny_compile/loops/axes.h"
@@ -13,7 +14,30 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kShare = 8;  // of the bytes that two kernels move, which one has to save
+constexpr int64_t kShare = 8;       // of the bytes that two kernels move, which one has to save
+constexpr size_t kMostReads = 128;  // buffers of one, as of those that `fuse` makes
+
+// What decides whether two kernels are worth a try, once for each.
+struct Candidate {
+  int64_t rows = -1;       // -1: it has its schedule, or does not go through rows
+  std::vector<int> reads;  // sorted
+};
+
+Candidate candidate_of(const Kernel& kernel) {
+  const bool is_open = !kernel.schedule && kernel.sized.empty() && is_sequential(kernel) &&
+                       row_count(kernel).is_constant();
+  if (!is_open) return {};
+  std::vector<int> reads = loaded_buffers(kernel);
+  std::sort(reads.begin(), reads.end());
+  return {row_count(kernel).constant(), std::move(reads)};
+}
+
+bool may_share(const Candidate& a, const Candidate& b) {
+  std::vector<int> both;
+  std::set_intersection(a.reads.begin(), a.reads.end(), b.reads.begin(), b.reads.end(),
+                        std::back_inserter(both));
+  return a.rows >= 0 && a.rows == b.rows && !both.empty();
+}
 
 bool writes_any(const Kernel& kernel, const std::vector<bool>& buffers) {
   return std::any_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
@@ -28,54 +52,77 @@ bool waits_for_none(const Program& program, int earlier, int later) {
                       [&](const Kernel& kernel) { return writes_any(kernel, read); });
 }
 
+// What is computed again waits for its readers, and is not kept for who runs earlier.
 std::optional<Kernel> joined(const Program& program, const Kernel& first,
                              const Kernel& second) {
-  const auto is_open = [](const Kernel& kernel) {
-    return !kernel.schedule && kernel.sized.empty() && is_sequential(kernel) &&
-           row_count(kernel).is_constant();
-  };
-  if (!is_open(first) || !is_open(second) || !(row_count(first) == row_count(second)))
-    return std::nullopt;
+  if (first.again != second.again) return std::nullopt;
   Group both(first);
   if (!merge_sibling(program, both, Group(second)).empty()) return std::nullopt;
   Kernel kernel = without_repeats(both.finish());
-  if (!(row_count(kernel) == row_count(first))) return std::nullopt;
+  if (!(row_count(kernel) == row_count(first)) || loaded_buffers(kernel).size() > kMostReads)
+    return std::nullopt;
   kernel.name = first.name;
   const int64_t apart = bytes_moved(program, first) + bytes_moved(program, second);
   return kShare * bytes_moved(program, kernel) <= (kShare - 1) * apart ? std::optional(kernel)
                                                                        : std::nullopt;
 }
 
-void take_out(Program& program, std::vector<std::vector<int>>& parts, int kernel) {
-  program.kernels.erase(program.kernels.begin() + kernel);
-  for (std::vector<int>& list : parts) {
-    std::erase(list, kernel);
-    for (int& number : list) number -= number > kernel;
+class Joining {
+ public:
+  Joining(Program& program, std::vector<std::vector<int>>& parts)
+      : program_(program), parts_(parts) {
+    for (const Kernel& kernel : program.kernels) candidates_.push_back(candidate_of(kernel));
+    for (const std::vector<int>& list : parts) {
+      first_.push_back(list.empty() ? -1 : list[0]);
+      is_split_.push_back(list.size() > 1);
+    }
   }
-}
 
-bool join(Program& program, std::vector<std::vector<int>>& parts, int a, int b) {
-  const int earlier = std::min(a, b), later = std::max(a, b);
-  if (!waits_for_none(program, earlier, later)) return false;
-  std::optional<Kernel> both =
-      joined(program, program.kernels[earlier], program.kernels[later]);
-  if (!both) return false;
-  program.kernels[earlier] = std::move(*both);
-  take_out(program, parts, later);
-  return true;
-}
+  void run() {
+    for (size_t k = 0; k < parts_.size(); k++) {
+      if (!is_split_[k]) continue;
+      for (size_t other = 0; other < parts_.size() && first_[k] >= 0; other++) {
+        if (other != k && first_[other] >= 0) join(first_[k], first_[other]);
+      }
+    }
+  }
+
+ private:
+  void join(int a, int b) {
+    const int earlier = std::min(a, b), later = std::max(a, b);
+    if (!may_share(candidates_[earlier], candidates_[later]) ||
+        !waits_for_none(program_, earlier, later))
+      return;
+    std::optional<Kernel> both =
+        joined(program_, program_.kernels[earlier], program_.kernels[later]);
+    if (!both) return;
+    candidates_[earlier] = candidate_of(*both);
+    program_.kernels[earlier] = std::move(*both);
+    take_out(later);
+  }
+
+  // The first kernel of another may be it; that one has none any more.
+  void take_out(int kernel) {
+    program_.kernels.erase(program_.kernels.begin() + kernel);
+    candidates_.erase(candidates_.begin() + kernel);
+    for (std::vector<int>& list : parts_) {
+      std::erase(list, kernel);
+      for (int& number : list) number -= number > kernel;
+    }
+    for (int& number : first_) number = number == kernel ? -1 : number - (number > kernel);
+  }
+
+  Program& program_;
+  std::vector<std::vector<int>>& parts_;
+  std::vector<Candidate> candidates_;  // of each kernel
+  std::vector<int> first_;             // of each fused kernel; -1: it is part of another's now
+  std::vector<bool> is_split_;
+};
 
 }  // namespace
 
 void join_parts(Program& program, std::vector<std::vector<int>>& parts) {
-  if (program.target != Target::Cuda) return;
-  for (size_t k = 0; k < parts.size(); k++) {
-    for (size_t other = 0; other < parts.size(); other++) {
-      if (parts[k].size() < 2) break;  // it is not split, or its part has joined another
-      if (other != k && !parts[other].empty())
-        join(program, parts, parts[k][0], parts[other][0]);
-    }
-  }
+  if (program.target == Target::Cuda) Joining(program, parts).run();
 }
 
 }  // namespace tiny_compile

@@ -262,10 +262,12 @@ bool adds_no_pass(const Program& program, const Group& first, const Group& secon
   Group both(first.finish());
   const MergePlan plan = line_up_shared(program, both, second);
   if (!plan.refusal.empty() || !join_groups(both, second, plan).empty()) return false;
-  const Kernel joined = without_repeats(both.finish());
-  const auto reduces = [](const Step& step) { return step.kind == StepKind::Reduce; };
-  return std::count_if(joined.steps.begin(), joined.steps.end(), reduces) <=
-         std::max(first.count(StepKind::Reduce), second.count(StepKind::Reduce));
+  const auto reductions = [](const Group& group) {
+    const Kernel kernel = without_repeats(group.finish());
+    return std::count_if(kernel.steps.begin(), kernel.steps.end(),
+                         [](const Step& step) { return step.kind == StepKind::Reduce; });
+  };
+  return reductions(both) <= std::max(reductions(first), reductions(second));
 }
 
 MergePlan line_up_siblings(const Program& program, const Group& first, const Group& second) {

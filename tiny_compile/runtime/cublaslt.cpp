@@ -29,7 +29,9 @@ namespace lt = cublaslt;
 constexpr uint64_t kMostWorkspace = 32 << 20;  // what a Hopper's algorithms ask for
 constexpr uint64_t kBestAlignment = 256;       // bytes; more makes no difference to it
 constexpr int kCandidates = 4, kMostCandidates = 16;
-constexpr int64_t kSideBySide = 4;  // calls from which on they take turns in two streams
+constexpr int64_t kSideBySide = 4;      // calls from which on they take turns in two streams,
+constexpr int64_t kFewWaves = 1 << 26;  // of a call's results at most: 2048 tiles of 128 x 256,
+constexpr int64_t kWorthwhile = 1 << 23;  // and of all elements at least: some microseconds
 
 struct Library : lt::Functions {
   OptionalLibrary library{{"libcublasLt.so", "libcublasLt.so.13", "libcublasLt.so.12"}};
@@ -324,14 +326,19 @@ struct CublasMatmul::State {
   }
 
   // Heads of an attention, say, whose last blocks leave multiprocessors idle until the next call.
-  bool takes_turns() const { return matmul.calls() >= kSideBySide; }
+  bool takes_turns() const {
+    const int64_t batch = matmul.batches.empty() ? 1 : matmul.batches[0].count,
+                  elements = batch * (matmul.m * matmul.n + matmul.k * (matmul.m + matmul.n));
+    return matmul.calls() >= kSideBySide && matmul.m * matmul.n * batch <= kFewWaves &&
+           matmul.calls() * elements >= kWorthwhile;
+  }
 
   static size_t room_of(const Plan& plan) {
     return (plan.workspace + kBestAlignment - 1) / kBestAlignment * kBestAlignment;
   }
 
-  // One call of the library a place of the outer batches; of many each second one in a stream and
-  // a workspace of its own.
+  // One call of the library a place of the outer batches; where they take turns each second one in a
+  // stream and a workspace of its own.
   void run(std::span<void* const> addresses, void* workspace) {
     const std::lock_guard lock(mutex);
     const Operands first = operands(addresses, 0, 0, 0);

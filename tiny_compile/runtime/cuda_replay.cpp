@@ -20,7 +20,7 @@ CudaReplay::~CudaReplay() {
   try {
     const CudaScope scope(device_);
     for (const Recording& recording : recordings_) driver::destroy_graph(recording.graph);
-    if (side_) driver::destroy_stream(side_);
+    if (side_) destroy_with_branch(device_, side_);
   } catch (const Error&) {  // the driver is gone at exit: so are they
   }
 }

@@ -22,9 +22,10 @@ constexpr int64_t kHeldWarps = 8;       // of a column
 constexpr int64_t kMostHeld = 128;      // words of a thread
 constexpr int64_t kMostInTurn = 96;     // elements of one, where fewer take more warps
 constexpr int64_t kAlignedAccess = 16;  // bytes, where rows lie evenly
-constexpr int64_t kWholeWarps =
-    2048;  // f32 that are held of columns best read by whole warps else, at most,
-constexpr int64_t kWholeHalves = 512;    // and halves
+constexpr int64_t kMostWhole =
+    1536;  // f32 that are held of columns best read by whole warps else
+constexpr int64_t kMostWholeHalves = 512;  // halves of theirs
+constexpr int64_t kMostCut = 768;        // of a chunk that is not whole, and then has no pairs
 constexpr int64_t kBusyWarps = 8;        // that a multiprocessor has at least
 constexpr int64_t kBlockHeldWarps = 16;  // of a block that holds columns
 constexpr int64_t kShortColumn = 128;    // to be read by whole warps, halves one by one
@@ -127,7 +128,8 @@ Deal hold_columns(const Machine& machine, const Outline& columns, const Along& r
   if (is_long && word > 1) {
     if (const std::optional<Deal> held = hold_words(machine, columns, word, rows)) return *held;
   }
-  const bool is_cut = padded == kChunk && columns.longest < padded && columns.streams == 1;
+  const bool is_cut =
+      columns.longest > kMostCut && columns.longest < kChunk && columns.streams == 1;
   Deal d;
   d.row_vector = is_short || is_long || is_cut ? 1 : word;
   const auto hold = [&](int64_t elements, int64_t lanes) {
@@ -141,12 +143,15 @@ Deal hold_columns(const Machine& machine, const Outline& columns, const Along& r
     return columns.rows / (held.row_lanes * held.row_vector) * held.warps >=
            kBusyWarps * machine.multiprocessors;
   };
+  const int64_t most_whole = rows.bytes == kWord ? kMostWhole
+                             : rows.bytes == 2   ? kMostWholeHalves
+                                                 : 0;
   if (rows.vector * rows.bytes < kAlignedAccess && padded >= kShortColumn &&
-      padded * columns.streams <= (rows.bytes >= kWord ? kWholeWarps : kWholeHalves)) {
+      columns.longest * columns.streams <= most_whole) {
     const Deal whole = hold(2 * kHeld, kLanes);
     if (fills(whole)) return in_blocks_of(kBlockWarps, whole);
   }
-  const bool is_wide = (rows.bytes >= kWord && !is_long) || is_cut;
+  const bool is_wide = (rows.bytes == kWord && !is_long) || is_cut;
   const int64_t lanes = is_wide ? kHeldColumns : kSector / (word * rows.bytes);
   const Deal some = hold(kHeld, is_short ? kLanes : kHeldColumns / (is_cut ? 1 : word)),
              more = hold(2 * kHeld, lanes), most = hold(4 * kHeld, lanes);

@@ -37,26 +37,21 @@ std::vector<int64_t> sizes_of_blocks(const Machine& machine) {
 // Each access of rows and elements goes along one or the other.
 bool each_lies_along(const Program& program, const Kernel& kernel, int row,
                      const std::vector<int>& inner) {
-  const auto goes_along = [&](const Expr& index, bool along_loops, bool can_go_by) {
+  const auto goes_along = [&](const Expr& index, int buffer, bool is_chosen, bool can_go_by) {
     return !depends_on_any(kernel, index, inner) || !depends_on_any(kernel, index, {row}) ||
-           (can_go_by && runs_along(kernel, index, row)) || along_loops;
-  };
-  const auto load_goes_along = [&](const Scalar& s) {
-    const bool along = s.operands.empty()
-                           ? lies_along(program, kernel, inner, s.index, s.buffer)
-                           : runs_along(kernel, s.index, inner.back());
-    return goes_along(s.index, along, chosen_by_indices(kernel, s));
-  };
-  const auto store_goes_along = [&](const Step& step) {
-    return goes_along(step.index, lies_along(program, kernel, inner, step.index, step.buffer),
-                      true);
+           runs_along(kernel, index, inner.back()) ||
+           (can_go_by && runs_along(kernel, index, row)) ||
+           (!is_chosen && lies_along(program, kernel, inner, index, buffer));
   };
   return std::all_of(kernel.scalars.begin(), kernel.scalars.end(),
                      [&](const Scalar& s) {
-                       return s.kind != ScalarKind::Load || load_goes_along(s);
+                       return s.kind != ScalarKind::Load ||
+                              goes_along(s.index, s.buffer, !s.operands.empty(),
+                                         chosen_by_indices(kernel, s));
                      }) &&
          std::all_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
-           return step.kind != StepKind::Store || store_goes_along(step);
+           return step.kind != StepKind::Store ||
+                  goes_along(step.index, step.buffer, false, true);
          });
 }
 

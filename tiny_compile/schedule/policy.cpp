@@ -256,6 +256,12 @@ struct Taken {
   std::vector<std::vector<int>> parts;  // of each kernel
 };
 
+bool launches_in_order(const Program& program) {
+  for (size_t k = 0; k < program.launches.size(); k++)
+    if (program.launches[k] != std::vector{static_cast<int>(k)}) return false;
+  return true;
+}
+
 Taken take_apart(const Program& program) {
   Taken taken{program, std::vector<std::vector<int>>(program.kernels.size())};
   Program& result = taken.program;
@@ -274,7 +280,7 @@ Taken take_apart(const Program& program) {
       result.kernels.push_back(std::move(part));
     }
   }
-  if (std::count(beside.begin(), beside.end(), true) == 0) join_parts(result, taken.parts);
+  if (launches_in_order(program)) join_parts(result, taken.parts);
   return taken;
 }
 

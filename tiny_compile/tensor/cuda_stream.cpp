@@ -131,7 +131,18 @@ CudaBranch::~CudaBranch() {
 }
 
 void CudaBranch::join() {
-  if (!std::exchange(joined_, true)) let_wait(main_, stream_);
+  if (!joined_) let_wait(main_, stream_);
+  joined_ = true;
+}
+
+void destroy_with_branch(int device, CudaStream stream) noexcept {
+  {
+    const std::lock_guard lock(queues().mutex);
+    const auto queue = queues().all.find({device, stream});
+    if (queue != queues().all.end() && queue->second->beside)
+      driver::destroy_stream(std::exchange(queue->second->beside, nullptr));
+  }
+  driver::destroy_stream(stream);
 }
 
 void come_after(CudaQueue* later, CudaQueue* earlier) {

@@ -47,6 +47,9 @@ class CudaBranch {
   bool joined_ = false;
 };
 
+// A stream that nobody will use again, and the branch that it may have. The device's CudaScope is open.
+void destroy_with_branch(int device, CudaStream stream) noexcept;
+
 void synchronize(Device device);  // waits for all work of cuda_stream(device)
 
 // What was put into one stream, in order. Lives as long as the process, so that a tensor can name
