@@ -93,8 +93,7 @@ TEST_CASE("more updates than a block's list holds", "[codegen][threads]") {
   const int64_t count = 7001;
   check_rows(1300, 8, index_of(count, [](int64_t) { return 17; }));
   check_rows(1300, 8, index_of(count, [](int64_t k) { return k * 1300 / 7001; }), bfloat16);
-  check_rows(1300, 8, index_of(count, [](int64_t k) { return 1299 - k * 1300 / 7001; }));
-  check_rows(1300, 8, index_of(count, random_below(3)), float64);
+  check_rows(1300, 8, index_of(count, random_below(3)), float64);     // in no order
   check_rows(7001, 4, index_of(count, [](int64_t k) { return k; }));  // each once
 }
 

@@ -248,7 +248,9 @@ TEST_CASE("a row is scanned in groups of sixteen", "[tile][rows]") {
     for (const int64_t count : {1, 15, 16, 17, 300, 4200}) {
       INFO(schedule << ", " << count);
       check_row(scanned("cumsum", "f32", "f32", count, schedule), true);
-      if (count == 15 || count == 16 || count == 4200) continue;  // of the other types a few
+      // Of the other types a few; of those many that one width does, another does too.
+      if (count == 15 || count == 16 || count == 4200) continue;
+      if (count == 300 && std::string(schedule) == "columns lanes=16") continue;
       check_row(scanned("cumprod", "bf16", "bf16", count, schedule), count < 1000);
       check_row(scanned("cummax", "f32", "i64", count, schedule), true);
       check_row(scanned("logcumsumexp", "f64", "f64", count, schedule), count < 1000);

@@ -137,7 +137,8 @@ TEST_CASE("schedules of runs change no bit", "[tile][threads][scatter]") {
                                           values({updates, columns}, float32)};
       for (int64_t run : {1, 33, 256, 1024}) {
         if (run == 1 && updates * columns > 100)
-          continue;  // hundreds of blocks, thread by thread
+          continue;                                     // hundreds of blocks, thread by thread
+        if (updates == 2049 && columns == 3) continue;  // 3000 of three columns do
         CAPTURE(updates, columns, run);
         const Schedule schedule = {
             .each = run > 100 ? 8 : 2, .run = run, .resident = run > 100};

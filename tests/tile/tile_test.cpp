@@ -647,7 +647,7 @@ TEST_CASE("halves go to threads by how long their rows and columns are", "[tile]
 }
 
 TEST_CASE("random layouts keep the bits of random graphs", "[tile][fuzz]") {
-  for (const FuzzFailure& failure : fuzz_layouts(1, 1500))
+  for (const FuzzFailure& failure : fuzz_layouts(1, 1000))
     FAIL_CHECK("seed " << failure.seed << ", " << failure.stage << "\n" << failure.text);
 }
 
