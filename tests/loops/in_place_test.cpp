@@ -104,6 +104,46 @@ TEST_CASE("what another point or step still reads is not written over", "[in_pla
   }
 }
 
+TEST_CASE("threads that share a row have met before one of them overwrites what they read",
+          "[in_place]") {
+  const auto is_over = [](const std::string& first, const std::string& schedule) {
+    const Program planned = plan_memory(parse_program(
+        str("program f on cuda {\n  input x: f32[64,300] donated\n  output y: f32[64,300]\n",
+            "  output z: f32[64,1000]\n  kernel k rows(i0: 64) {\n    $0 = load x[i0*300 + "
+            "j0]\n    r0: f32 = ",
+            first, "\n    store y[i0*300 + j0] for (j0: 300) = sub($0, r0)\n",
+            "    store z[i0*1000 + j1] for (j1: 1000) = r0\n    schedule layouts ", schedule,
+            "\n  }\n  launch k\n  return y, z\n}\n")));
+    verify(planned);
+    return planned.buffers[1].over == 0;
+  };
+  const std::string max = "max(j0: 300) $0";
+  CHECK(
+      is_over(max, "rows grid · warp 4 loop register 16 · lane 32 loop register 32 · lane 32"));
+  CHECK(is_over(
+      max, "rows grid loop register 4 · warp 4 · lane 32 loop register 8 · warp 4 · lane 32"));
+  // The second warp may come to x when the first has stored y; so may lanes that hold none of x.
+  CHECK(
+      !is_over(max, "rows grid loop register 16 · lane 32 loop register 8 · warp 4 · lane 32"));
+  CHECK(!is_over(max,
+                 "rows grid · warp 4 loop register 32 · lane 16 loop register 32 · lane 32"));
+}
+
+TEST_CASE("a reduction of no loops is no meeting", "[in_place]") {
+  const auto is_over = [](const std::string& schedule) {
+    const Program planned = plan_memory(parse_program(str(
+        "program f on cuda {\n  input x: f32[64] donated\n  output y: f32[64]\n  output z: "
+        "f32[64,3]\n",
+        "  kernel k rows(i0: 64) {\n    $0 = load x[i0]\n    r0: f32 = max() $0\n",
+        "    store y[i0] = sub($0, r0)\n    store z[i0*3 + j0] for (j0: 3) = r0\n    schedule ",
+        schedule, "\n  }\n  launch k\n  return y, z\n}\n")));
+    verify(planned);
+    return planned.buffers[1].over == 0;
+  };
+  CHECK(!is_over("layouts rows grid · lane 4 from 8 loop lane 8"));
+  CHECK(is_over("rows"));  // a thread each
+}
+
 TEST_CASE("stores change their order so that each may write over what it reads", "[in_place]") {
   // m' is stored before p', which reads m.
   const Program program = plan_memory(parse_program(R"(program step {

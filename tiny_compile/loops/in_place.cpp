@@ -9,7 +9,8 @@
 //   temp b: f32[8,64] over a
 //
 // A row reads of `a` what it writes of `b` and nothing else; it knows r0 only when it has read all
-// of it; and each point of the store reads the one element that it overwrites, if any. A program
+// of it (all threads that have it, where they meet for r0); and each point of the store reads the one element
+// that it overwrites, if any. A program
 // says so with `over`, the verifier asks the same questions, and printers have one pointer.
 #include "tiny_compile/loops/in_place.h"
 
@@ -18,6 +19,7 @@
 #include <set>
 
 #include "tiny_compile/graph/scan.h"
+#include "tiny_compile/loops/laid_out.h"
 #include "tiny_compile/loops/lives.h"
 
 namespace tiny_compile {
@@ -102,6 +104,34 @@ bool is_run_of_stores(const Kernel& kernel, int first, int last) {
   return true;
 }
 
+// Whether all threads that have a row wait for each other at the reduction: those that hold no element
+// of its loops read what the others do, and go on.
+bool all_meet(const Kernel& kernel, const Schedule& schedule, const Step& step) {
+  if (step.kind != StepKind::Reduce || step.inner.empty()) return false;
+  const Layout loop = layout_over(kernel, step.inner);
+  const auto taken = [&](Level level) {
+    return bits_taken(schedule.rows, level) | bits_taken(loop, level);
+  };
+  return taken(Level::Lane) == 31 && taken(Level::Warp) == warps_of(schedule) - 1 &&
+         extent_of(loop, Level::Cluster) == cluster_of(schedule);
+}
+
+// Whether threads that share a row read in a step what another's store writes, which knows a register of a
+// step that they may not have come to.
+bool may_part(const Program& program, const Kernel& kernel, int read, int known) {
+  const auto parts = [&](const Schedule& schedule) {
+    Kernel own = kernel;
+    own.schedule = schedule;
+    const auto meet = [&](const Step& step) { return all_meet(own, schedule, step); };
+    return schedule.strategy == Strategy::Layouts &&
+           std::none_of(kernel.steps.begin() + read, kernel.steps.begin() + known + 1, meet);
+  };
+  return program.target == Target::Cuda &&
+         ((kernel.schedule && parts(*kernel.schedule)) ||
+          std::any_of(kernel.sized.begin(), kernel.sized.end(),
+                      [&](const SizedSchedule& one) { return parts(one.schedule); }));
+}
+
 // Of a kernel that reads `from` and writes `to`, which may be one already: "" where it may write
 // it over `from`.
 std::string why_not_in(const Program& program, const Kernel& kernel, int from, int to) {
@@ -122,8 +152,10 @@ std::string why_not_in(const Program& program, const Kernel& kernel, int from, i
       return "reads it in another step than a store or a reduction";
     if (!reads_in_place(kernel, step, store, from))
       return "reads other elements of it than the point writes";
-    if (s > known && !is_run_of_stores(kernel, s, number))
-      return "may still read it when the store begins";
+    if (is_run_of_stores(kernel, s, number)) continue;
+    if (s > known) return "may still read it when the store begins";
+    if (may_part(program, kernel, s, known))
+      return "has other threads of a row that may still read it when the store begins";
   }
   return "";
 }
