@@ -104,16 +104,18 @@ bool is_run_of_stores(const Kernel& kernel, int first, int last) {
   return true;
 }
 
-// Whether all threads that have a row wait for each other at the reduction: those that hold no element
-// of its loops read what the others do, and go on.
+// Whether all threads that have a row wait for each other at the reduction: blocks of a cluster where all have
+// parts of its loops, a block at a barrier where warps have, a warp where lanes have, whatever lanes and warps
+// have none and do what others do.
 bool all_meet(const Kernel& kernel, const Schedule& schedule, const Step& step) {
   if (step.kind != StepKind::Reduce || step.inner.empty()) return false;
   const Layout loop = layout_over(kernel, step.inner);
-  const auto taken = [&](Level level) {
-    return bits_taken(schedule.rows, level) | bits_taken(loop, level);
-  };
-  return taken(Level::Lane) == 31 && taken(Level::Warp) == warps_of(schedule) - 1 &&
-         extent_of(loop, Level::Cluster) == cluster_of(schedule);
+  const auto of_rows = [&](Level level) { return bits_taken(schedule.rows, level); };
+  const bool one_warp = of_rows(Level::Warp) == warps_of(schedule) - 1,
+             one_lane = of_rows(Level::Lane) == 31;
+  return extent_of(loop, Level::Cluster) == cluster_of(schedule) &&
+         (bits_taken(loop, Level::Warp) > 0 ||
+          (one_warp && (one_lane || bits_taken(loop, Level::Lane) > 0)));
 }
 
 // Whether threads that share a row read in a step what another's store writes, which knows a register of a
