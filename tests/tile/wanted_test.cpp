@@ -104,3 +104,16 @@ TEST_CASE("attention under a mask has its bits, and its gradient", "[tile][wante
         run_pipeline(until(default_pipeline(), "tile"), graph, true, Target::Cuda).tiles);
   }
 }
+
+TEST_CASE("what is read once a row is read before any element has a name", "[tile][wanted]") {
+  for (const char* rows : {"grid · warp 4 · register 2", "grid · warp 4 · vector 2"}) {
+    const Tiles tiles = lower_to_tiles(parse_program(
+        str("program f on cuda {\n  input x: f32[64]\n  input z: f32[64,1024]\n",
+            "  output y: f32[64]\n  kernel k rows(i0: 64) {\n",
+            "    r0: f32 = max(j0: 1024) where(le(index[j0], index[i0]), load x[i0], ",
+            "load z[i0*1024 + j0])\n    store y[i0] = r0\n    schedule layouts rows ", rows,
+            " loop register 32 · lane 32\n  }\n  launch k\n  return y\n}\n")));
+    INFO(print(tiles));
+    lowered::check_bits(tiles);
+  }
+}

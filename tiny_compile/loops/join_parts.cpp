@@ -27,9 +27,7 @@ Candidate candidate_of(const Kernel& kernel) {
   const bool is_open = !kernel.schedule && kernel.sized.empty() && is_sequential(kernel) &&
                        row_count(kernel).is_constant();
   if (!is_open) return {};
-  std::vector<int> reads = loaded_buffers(kernel);
-  std::sort(reads.begin(), reads.end());
-  return {row_count(kernel).constant(), std::move(reads)};
+  return {row_count(kernel).constant(), loaded_buffers(kernel)};
 }
 
 bool may_share(const Candidate& a, const Candidate& b) {

@@ -115,9 +115,9 @@ Body load_pack(Lowering& l, int id, int pack, const VectorAxis& vector) {
   Statement read = load_vector(pack, 0, load.buffer, place, static_cast<int>(width));
   if (!load.operands.empty()) read.value = id;
   const std::vector<Within> conditions = wanted(l.kernel, vector, id);
-  if (load.mask < 0 && load.operands.empty() && conditions.empty()) return {read};
-  const int otherwise = add_constant(
-      l.tile, load.mask < 0 && load.operands.empty() ? Literal::of(load.dtype, 0) : load.value);
+  if (is_plain(load) && conditions.empty()) return {read};
+  const int otherwise =
+      add_constant(l.tile, is_plain(load) ? Literal::of(load.dtype, 0) : load.value);
   Body body = {for_each("v", width, true, {set(pack, Expr::index("v", width), otherwise)})};
   if (load.mask >= 0) {
     const Within within = *mask_of_vector(l.kernel, vector, load.mask);

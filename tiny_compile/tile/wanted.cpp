@@ -12,7 +12,6 @@
 #include "tiny_compile/tile/wanted.h"
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 
 #include "tiny_compile/loops/axes.h"
@@ -30,7 +29,7 @@ struct Guard {
 
 class Guards {
  public:
-  explicit Guards(const Kernel& kernel) : kernel_(kernel), of_(kernel.scalars.size()) {
+  explicit Guards(const Kernel& kernel) : of_(kernel.scalars.size()) {
     for (const Step& step : kernel.steps)
       for (const int root : step.roots()) add_user(root, {});
     for (size_t id = of_.size(); id-- > 0;) find_operands(kernel.scalars[id], of(id));
@@ -58,7 +57,6 @@ class Guards {
     add_user(scalar.mask, {});
   }
 
-  const Kernel& kernel_;
   std::vector<std::optional<Guard>> of_;
 };
 
@@ -71,6 +69,20 @@ std::optional<Within> as_less(const Kernel& kernel, const Scalar& s, bool value)
   if (!lhs || !rhs) return std::nullopt;
   const bool counts_equal = (s.op == Op::le || s.op == Op::ge) == value;
   return Within{is_less == value ? *lhs - *rhs : *rhs - *lhs, counts_equal ? 1 : 0};
+}
+
+bool goes_over(const Kernel& kernel, const Expr& index, size_t first, size_t end) {
+  for (size_t a = first; a < end; a++)
+    if (depends_on(index, kernel.axes[a].name)) return true;
+  return false;
+}
+
+bool goes_over_rows(const Kernel& kernel, const Expr& index) {
+  return goes_over(kernel, index, 0, static_cast<size_t>(kernel.rows));
+}
+
+bool goes_over_loops(const Kernel& kernel, const Expr& index) {
+  return goes_over(kernel, index, static_cast<size_t>(kernel.rows), kernel.axes.size());
 }
 
 class Conditions {
@@ -87,7 +99,9 @@ class Conditions {
       return;
     }
     const std::optional<Within> less = as_less(kernel_, s, value);
-    if (!less || !is_of_row_and_element(less->index)) return;
+    if (!less || !goes_over_rows(kernel_, less->index) ||
+        !goes_over_loops(kernel_, less->index))
+      return;
     if (const std::optional<Expr> least = least_of_vector(less->index))
       found.push_back({*least, less->bound});
   }
@@ -95,14 +109,6 @@ class Conditions {
   std::vector<Within> found;
 
  private:
-  bool is_of_row_and_element(const Expr& index) const {
-    bool row = false, element = false;
-    for (size_t a = 0; a < kernel_.axes.size(); a++)
-      (static_cast<int>(a) < kernel_.rows ? row : element) |=
-          depends_on(index, kernel_.axes[a].name);
-    return row && element;
-  }
-
   std::optional<Expr> least_of_vector(const Expr& index) const {
     if (vector_.width == 1) return index;
     const Expr symbol = kernel_.axes[vector_.axis].symbol();
@@ -119,7 +125,9 @@ class Conditions {
 
 std::vector<Within> wanted(const Kernel& kernel, const VectorAxis& vector, int load) {
   const Scalar& scalar = kernel.scalars[load];
-  if (!is_plain(scalar) || !is_float(scalar.dtype)) return {};
+  // What is read once a row is read where no element has a name.
+  if (!is_plain(scalar) || !is_float(scalar.dtype) || !goes_over_loops(kernel, scalar.index))
+    return {};
   const Guard guard = Guards(kernel).of(static_cast<size_t>(load));
   Conditions conditions(kernel, vector);
   if (guard.condition >= 0) conditions.add(guard.condition, guard.value);
