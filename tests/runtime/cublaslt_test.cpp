@@ -258,7 +258,7 @@ TEST_CASE("on a GPU: batches, with one stride and with several", "[cublaslt][gpu
     check(product, {{2, 3, 24, 16}, {16, 40}}, dtype);
     check(product, {{24, 16}, {5, 16, 40}}, dtype);
     check(heads, {{3, 24, 4, 16}, {3, 4, 16, 40}}, dtype);
-    check(heads, {{5, 24, 6, 16}, {5, 6, 16, 40}}, dtype);  // five calls in two streams
+    check(heads, {{5, 24, 6, 16}, {5, 6, 16, 40}}, dtype);  // five calls
   }
 }
 

@@ -25,8 +25,8 @@ constexpr int64_t kAlignedAccess = 16;  // bytes, where rows lie evenly
 constexpr int64_t kMostWhole =
     1536;  // f32 that are held of columns best read by whole warps else
 constexpr int64_t kMostWholeHalves = 512;  // halves of theirs
-constexpr int64_t kMostCut = 768;        // of a chunk that is not whole, and then has no pairs
-constexpr int64_t kBusyWarps = 8;        // that a multiprocessor has at least
+constexpr int64_t kMostCut = 768;  // halves of a chunk that is not whole; more have no pairs
+constexpr int64_t kBusyWarps = 8;  // that a multiprocessor has at least
 constexpr int64_t kBlockHeldWarps = 16;  // of a block that holds columns
 constexpr int64_t kShortColumn = 128;    // to be read by whole warps, halves one by one
 constexpr int64_t kAddresses = 24;       // registers of a thread beside its elements
@@ -128,8 +128,8 @@ Deal hold_columns(const Machine& machine, const Outline& columns, const Along& r
   if (is_long && word > 1) {
     if (const std::optional<Deal> held = hold_words(machine, columns, word, rows)) return *held;
   }
-  const bool is_cut =
-      columns.longest > kMostCut && columns.longest < kChunk && columns.streams == 1;
+  const bool is_cut = rows.bytes == 2 && columns.longest > kMostCut &&
+                      columns.longest < kChunk && columns.streams == 1;
   Deal d;
   d.row_vector = is_short || is_long || is_cut ? 1 : word;
   const auto hold = [&](int64_t elements, int64_t lanes) {
