@@ -428,7 +428,13 @@ void check_halves(float (*function)(float), Long (*exact)(Long)) {
 
 }  // namespace
 
-TEST_CASE("gelu and silu of every f16 and bf16 are within one ulp of the dtype", "[prelude]") {
+TEST_CASE("activations of every f16 and bf16 are within one ulp of the dtype", "[prelude]") {
+  const auto exact_sigmoid = [](Long x) { return 1 / (1 + std::exp(-x)); };
+  const auto exact_tanh = [](Long x) { return std::tanh(x); };
+  check_halves<tc_f16>(tc_sigmoid_half, exact_sigmoid);
+  check_halves<tc_bf16>(tc_sigmoid_half, exact_sigmoid);
+  check_halves<tc_f16>(tc_tanh_half, exact_tanh);
+  check_halves<tc_bf16>(tc_tanh_half, exact_tanh);
   check_halves<tc_f16>(tc_gelu_half, exact_gelu);
   check_halves<tc_bf16>(tc_gelu_half, exact_gelu);
   check_halves<tc_f16>(tc_silu_half, exact_silu);

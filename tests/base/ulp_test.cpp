@@ -95,8 +95,10 @@ TEST_CASE("functions of two numbers stay within their bounds, special cases incl
 #undef X
 }
 
-TEST_CASE("gelu and silu of every f16 and bf16 are within an ulp", "[math]") {
+TEST_CASE("activations of every f16 and bf16 are within an ulp", "[math]") {
   using namespace prelude;
   check_halves(tc_gelu_half, ulp::Reference<double>::gelu);
   check_halves(tc_silu_half, ulp::Reference<double>::silu);
+  check_halves(tc_sigmoid_half, ulp::Reference<double>::sigmoid);
+  check_halves(tc_tanh_half, ulp::Reference<double>::tanh);
 }

@@ -15,6 +15,7 @@ inline thread_local unsigned error_word = 0;
 #include "tiny_compile/base/prelude_math.h"
 #include "tiny_compile/base/prelude_normal.h"
 #include "tiny_compile/base/prelude_random.h"
+#include "tiny_compile/base/prelude_short.h"
 #include "tiny_compile/base/prelude_trig.h"
 
 // These use what stands above.

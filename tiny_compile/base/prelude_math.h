@@ -388,18 +388,6 @@ TC_FN float tc_silu(float x) {
   return tc_fma(tc_logistic<32>(t, t), -0x1p-32f, tc_at_least(x, -0.0f));
 }
 
-// silu for a result of at most 11 bits: 2^n f is made of bits.
-TC_FN float tc_silu_half(float x) {
-  const float t = tc_at_most(tc_abs(x), 100.0f);
-  const float shifted = tc_fma(t, 0x1.715476p+0f, 0x1.7fffcp+23f);
-  const float f = tc_fma(t, 0x1.715476p+0f, 0x1.7fffcp+23f - shifted);
-  float p = tc_fma(0x1.c3f77ep-5f, f, 0x1.f0de32p-3f);
-  p = tc_fma(p, f, 0x1.62f31ap-1f);
-  p = tc_fma(p, f, 0x1.fff692p-1f);
-  const float power = tc_from_bits(tc_bits(p) + (tc_bits(shifted) << 23));
-  return tc_fma(tc_inverse(power + 0x1p-32f) * t, -0x1p-32f, tc_at_least(x, -0.0f));
-}
-
 // 2^600 e / (1 + e) or 2^600 / (1 + e), e = exp(-|x|); the quotient's remainder counts what 1 + e
 // lost.
 TC_FN double tc_logistic(double x) {

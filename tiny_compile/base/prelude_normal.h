@@ -128,25 +128,6 @@ TC_FN double tc_gelu(double x) {
   return (x >= 0.0 ? x : -0.0) - tc_normal_tail(t, t);
 }
 
-// gelu for a result of at most 11 bits: log2 P(X > t) is a polynomial, 2^n f is made of bits.
-TC_FN float tc_gelu_half(float x) {
-  const float t = tc_at_most(tc_abs(x), 14.0f);
-  float y = tc_fma(0x1.0ecfcep-25f, t, -0x1.07f7fcp-19f);
-  y = tc_fma(y, t, 0x1.b97d1p-15f);
-  y = tc_fma(y, t, -0x1.a3269ap-11f);
-  y = tc_fma(y, t, 0x1.fbecfp-8f);
-  y = tc_fma(y, t, -0x1.a8bffap-5f);
-  y = tc_fma(y, t, -0x1.d84496p-2f);
-  y = tc_fma(y, t, -0x1.2661b6p+0f);
-  y = tc_fma(y, t, -0x1.0006bap+0f);
-  const float shifted = y + 0x1.80008p+23f, f = y - (shifted - 0x1.80008p+23f);
-  float p = tc_fma(0x1.c3f73p-5f, f, 0x1.f0de26p-3f);
-  p = tc_fma(p, f, 0x1.62f31ap-1f);
-  p = tc_fma(p, f, 0x1.fff692p-1f);
-  const float power = tc_from_bits(tc_bits(p) + (tc_bits(shifted) << 23));
-  return tc_fma(power * t, -0x1p-64f, tc_at_least(x, -0.0f));
-}
-
 // erfinv(x) / x is smooth in w = -log(1 - x^2) near zero and in sqrt(w) elsewhere (Giles,
 // Approximating the erfinv function, 2011); what the leading coefficient rounds away is
 // part of the next sum.

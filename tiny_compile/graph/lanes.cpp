@@ -6,6 +6,7 @@
 // the dtype once.
 #include "tiny_compile/graph/lanes.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -46,13 +47,14 @@ void round_lanes(DType dtype, float* values, int n) {
 // The float formula of every pointwise op whose result is of its operands' type.
 template <typename T>
 void apply_float(Op op, DType dtype, const T* pa, const T* pb, const T* pc, int n, T* out) {
-  if ((op == Op::gelu || op == Op::silu) && is_half(dtype)) {
-    for (int i = 0; i < n; i++) {
-      const float a = static_cast<float>(pa[i]);
-      out[i] = static_cast<T>(op == Op::gelu ? tc_gelu_half(a) : tc_silu_half(a));
-    }
-    return;
+#define X(name, function)                                                                \
+  if (op == Op::name && is_half(dtype)) {                                                \
+    std::transform(pa, pa + n, out,                                                      \
+                   [](T a) { return static_cast<T>(function(static_cast<float>(a))); }); \
+    return;                                                                              \
   }
+  TC_HALF_FORMULAS(X)
+#undef X
   switch (op) {
 #define X(name, arity, domain, result, cost, on_floats, on_integers) \
   case Op::name:                                                     \

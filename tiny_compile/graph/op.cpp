@@ -71,9 +71,10 @@ std::optional<Op> combiner(Op op) {
 }
 
 const char* formula(Op op, DType operand) {
-  // A result rounded to 8 or 11 bits does not need an erf good to 24 (the numeric contract).
-  if (op == Op::gelu && is_half(operand)) return "tc_gelu_half(a)";
-  if (op == Op::silu && is_half(operand)) return "tc_silu_half(a)";
+#define X(name, function) \
+  if (op == Op::name && is_half(operand)) return #function "(a)";
+  TC_HALF_FORMULAS(X)
+#undef X
   return is_float(operand) ? info(op).float_formula : info(op).integer_formula;
 }
 

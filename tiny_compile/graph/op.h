@@ -79,6 +79,13 @@ namespace tiny_compile {
   X(cast,         1, Any,     Cast, Cheap,  0,                         0)                     \
   X(bitcast,      1, Any,     Cast, Cheap,  0,                         0)
 
+// In place of these float formulas where operands are f16 or bf16: X(name, function of a).
+#define TC_HALF_FORMULAS(X) \
+  X(tanh, tc_tanh_half)       \
+  X(sigmoid, tc_sigmoid_half) \
+  X(gelu, tc_gelu_half)       \
+  X(silu, tc_silu_half)
+
 // The other ops: X(name, inputs (-1: any number), class).
 #define TC_OTHER_OPS(X)         \
   X(input,         0, Source)   \
