@@ -240,18 +240,23 @@ std::string ScalarWriter::loaded(int id) const {
   if (scalar.mask >= 0) guard = name(scalar.mask);
   for (size_t k = 0; k < scalar.operands.size(); k++)
     guard += str(guard.empty() ? "" : " && ", in_range(scalar.operands[k], scalar.limits[k]));
-  std::string value;
+  const std::string place = index(scalar.index, scalar.operands);
   if (scalar.kind == ScalarKind::Index) {
-    value = str("(long long)(", index(scalar.index, scalar.operands), ")");
-  } else {
-    const std::string buffer = pointer_name(program_.buffers[scalar.buffer]);
-    value = from_storage(calls_, scalar.dtype,
-                         str(buffer, "[", index(scalar.index, scalar.operands), "]"));
+    const std::string value = str("(long long)(", place, ")");
+    const Literal otherwise{scalar.dtype, 0};
+    return guard.empty() ? value
+                         : str(guard, " ? ", value, " : ", literal_text(calls_, otherwise));
   }
+  const std::string stored =
+                        str(pointer_name(program_.buffers[scalar.buffer]), "[", place, "]"),
+                    value = from_storage(calls_, scalar.dtype, stored);
   if (guard.empty()) return value;
-  const Literal otherwise =
-      scalar.kind == ScalarKind::Load ? scalar.value : Literal{scalar.dtype, 0};
-  return str(guard, " ? ", value, " : ", literal_text(calls_, otherwise));
+  if (calls_.cuda && is_half(scalar.dtype)) {
+    const std::string type = storage_type(calls_, scalar.dtype);
+    return from_storage(calls_, scalar.dtype,
+                        str(guard, " ? ", stored, " : ", type, "{", scalar.value.bits, "}"));
+  }
+  return str(guard, " ? ", value, " : ", literal_text(calls_, scalar.value));
 }
 
 std::string ScalarWriter::converted(int id) const {
