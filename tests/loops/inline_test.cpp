@@ -50,6 +50,28 @@ TEST_CASE("what a mask hides is not loaded when its formula is inlined", "[inlin
     REQUIRE((scalar.kind != ScalarKind::Load || scalar.mask >= 0));
 }
 
+TEST_CASE("a number of each row needs no mask of its elements", "[inline]") {
+  const auto loads = [](const std::string& low) {
+    const Program program =
+        fuse(lower(parse_graph(R"(graph f(%0 x: f32[4,5], %1 s: f32[4,1]) {
+      %2: f32[4,5] = expand %1
+      %3: f32[4,5] = mul %0, %2
+      %4: f32[)" + std::string(low == "[0,0]" ? "4,8" : "7,8") +
+                               "] = pad %3 {low=" + low + R"(, high=[0,3], value=0}
+      return %4
+    })")));
+    verify(program);
+    INFO(print(program));
+    REQUIRE(program.kernels.size() == 1);
+    std::vector<bool> masked;
+    for (const Scalar& scalar : program.kernels[0].scalars)
+      if (scalar.kind == ScalarKind::Load) masked.push_back(scalar.mask >= 0);
+    return masked;
+  };
+  CHECK(loads("[0,0]") == std::vector{true, false});
+  CHECK(loads("[3,0]") == std::vector{true, true});  // nor of rows that are not there
+}
+
 TEST_CASE("a reduction is not computed again", "[inline]") {
   require_refusal(R"(graph f(%0 x: f32[8,64]) {
     %1: f32[8] = max %0 {axes=[1]}

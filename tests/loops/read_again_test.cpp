@@ -103,6 +103,15 @@ TEST_CASE("a cross entropy and its gradient read the logits once and write once"
   }
 }
 
+TEST_CASE("a gradient that is padded for a product is computed where it is padded",
+          "[read_again][gradients]") {
+  const auto padded = [](In x) { return Out{pad(cross_entropy_gradient(x)[1], {0, 7})}; };
+  const Out inputs = {randn({64, 5001}).to(DType::bf16), zeros({64}, DType::i64)};
+  const double logits = 64 * 5001 * 2e-6;
+  for (const Target target : {Target::Cpp, Target::Cuda})
+    CHECK(moved(padded, inputs, target).megabytes < 3.05 * logits);
+}
+
 TEST_CASE("a norm's gradients read x and dy once, in two launches", "[read_again][gradients]") {
   const Out inputs = {randn({4096, 1024}), randn({1024}), randn({1024}), randn({4096, 1024})};
   const double once = 4096 * 1024 * 4e-6;

@@ -8,6 +8,7 @@
 #include "tests/tile/edited.h"
 #include "tests/tile/lowered.h"
 #include "tiny_compile/schedule/enumerate.h"
+#include "tiny_compile/schedule/policy.h"
 #include "tiny_compile/tile/verify.h"
 
 using namespace tiny_compile;
@@ -47,6 +48,28 @@ TEST_CASE("points in packs have the interpreter's bits", "[tile][packs]") {
              {71, 1023}, {4101, 2}, {1501, 3}, {70, 70}, {9, 1024}})
       check_bits(tiles_of(biased(type, rows, columns)));
   }
+}
+
+TEST_CASE("a pack that a mask parts is read where all of it is there", "[tile][packs]") {
+  const auto tiles = [](int row, const std::string& condition) {
+    return lower_to_tiles(schedule(parse_program(
+        str("program g on cuda {\n  input x: bf16[1000,", row, "]\n  output y: bf16[1000,72]\n",
+            "  kernel k rows(i0: 1000, i1: 72) {\n    $0 = index[i1]\n    $1 = ", condition,
+            "\n    store y[i0*72 + i1] = load x[i0*", row,
+            " + i1] if $1 else 2.0\n  }\n  launch k\n  return y\n}\n"))));
+  };
+  const std::string whole = "pack0[0] = load x[e";
+  for (const char* condition : {"lt($0, i64 65)", "lt($0, index[i0])", "ge($0, i64 3)",
+                                "bitwise_and(ge($0, index[i0]), lt($0, i64 70))"}) {
+    const Tiles parted = tiles(72, condition);
+    INFO(print(parted));
+    CHECK_THAT(print(parted), ContainsSubstring(whole));
+    check_bits(parted);
+  }
+  const Tiles alone =
+      tiles(64, "lt($0, i64 61)");  // the last row's last pack would leave the array
+  CHECK_THAT(print(alone), !ContainsSubstring(whole));
+  check_bits(alone);
 }
 
 TEST_CASE("a changed pack is refused with its place", "[tile][packs]") {

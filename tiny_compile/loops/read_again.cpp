@@ -30,6 +30,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kLongRow = 1024;  // elements
+constexpr int64_t kBorder = 16;     // a part of an array that a reader's masks may leave out
 constexpr int64_t kAccess = 8;      // of an access of 16 bytes at most: halves
 
 // Of a kernel's scalars: which a stored value needs when one value a row is read from memory.
@@ -131,8 +132,9 @@ bool reads_each_once(const Program& program, const Kernel& reader, int buffer, i
   };
   if (!std::all_of(reader.steps.begin(), reader.steps.end(), is_plain)) return false;
   const auto repeats = [&](const Step& step) {
-    return reads(reader, step, buffer) && (points * inner_count(reader, step)).bounds().high >
-                                              program.buffers[buffer].size.bounds().high;
+    const int64_t size = program.buffers[buffer].size.bounds().high;
+    return reads(reader, step, buffer) &&
+           (points * inner_count(reader, step)).bounds().high > size + size / kBorder;
   };
   const auto all = std::count_if(reader.steps.begin(), reader.steps.end(),
                                  [&](const Step& step) { return reads(reader, step, buffer); });

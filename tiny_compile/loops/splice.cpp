@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tiny_compile/loops/kept_values.h"
 #include "tiny_compile/loops/narrow.h"
 
 namespace tiny_compile {
@@ -52,11 +53,29 @@ int settled(const Scalar& scalar, ScalarTable& target) {
   return is(1, true) || is(0, false) ? ids[0] : -1;
 }
 
+uint64_t axes_of(const Kernel& kernel, const Scalar& scalar) {
+  uint64_t axes = 0;
+  for (size_t a = 0; a < kernel.axes.size(); a++)
+    axes |= uint64_t{depends_on(scalar.index, kernel.axes[a].symbol().symbol())} << a;
+  return axes;
+}
+
+// Whether a load needs no mask of the reader's: the reader asks for nothing that the source does not, and
+// for no more of it under another mask. A number of each row is such, under a mask of its elements.
+bool is_free(const Scalar& source, const Scalar& load, uint64_t masked, const Kernel& reader) {
+  const Interval asked = load.index.bounds(), had = source.index.bounds();
+  const uint64_t last = reader.rows > 0 ? uint64_t{1} << (reader.rows - 1) : 0;
+  return source.mask < 0 && load.operands.empty() && asked.low >= had.low &&
+         asked.high <= had.high && (axes_of(reader, load) & (masked | last)) == 0;
+}
+
 }  // namespace
 
 std::vector<int> splice(const Kernel& source, const std::vector<bool>& wanted,
                         const Splice& how, ScalarTable& target) {
   std::vector<int> ids(source.scalars.size(), -1);
+  const uint64_t masked =
+      how.mask < 0 ? 0 : axes_of_scalars(target.kernel())[static_cast<size_t>(how.mask)];
   for (size_t id = 0; id < ids.size(); id++) {
     if (!wanted.empty() && !wanted[id]) continue;
     Scalar scalar = moved(source.scalars[id], how, ids);
@@ -71,6 +90,8 @@ std::vector<int> splice(const Kernel& source, const std::vector<bool>& wanted,
       else if (how.mask >= 0)
         scalar.mask = how.mask;
       scalar.index = narrowed(target.kernel(), scalar.mask, scalar.index);
+      if (how.mask >= 0 && is_free(source.scalars[id], scalar, masked, target.kernel()))
+        scalar.mask = -1;
     }
     if (scalar.kind == ScalarKind::Index)
       scalar.index = narrowed(target.kernel(), how.mask, scalar.index);

@@ -5,7 +5,11 @@
 //   load x[at0*4096 + i1], at0 = $2                    =>   pack3[0] = load $4: x[at0*4096 + e] x4
 //
 // A pack starts at a multiple of its width. A comparison with a multiple of it therefore says the same of
-// all its elements, and so does what does not step along them.
+// all its elements, and so does what does not step along them. Where a comparison parts a pack, the pack is
+// read as soon as one of its elements is, if the array has all of its places; the others take the load's value:
+//
+//   load x[i0*72 + i1] if lt(i1, 65)
+//   =>   if e < 65 { pack3[0] = load x[i0*72 + e] x8 };  for v < 8 { if 64 < e + v { pack3[v] = 0.0 } }
 #include "tiny_compile/tile/point_loads.h"
 
 #include <algorithm>
@@ -36,39 +40,56 @@ Expr at_start(const Points& p, const Expr& index, const At& at) {
 
 namespace {
 
-// Under which conditions a pack is read, each around those behind it.
-using Conditions = std::vector<Statement>;
+// Under which conditions a pack is read, each around those behind it, and what an element then lacks.
+struct Conditions {
+  std::vector<Statement> read, lacks;
+};
 
-// lhs < rhs and lhs >= rhs, which say the same of all elements of a pack: they begin at multiples of
-// its width.
-std::optional<Statement> compared(const Points& p, int id, const At& at) {
+// Whether the array has the places of all packs, those that no element of is asked for as well.
+bool has_all_places(const Points& p, const Scalar& load) {
+  const Interval places = load.index.bounds();
+  const Expr& size = p.program.buffers[load.buffer].size;
+  return load.operands.empty() && places.low >= 0 && size.is_constant() &&
+         places.high < size.constant();
+}
+
+// lhs < rhs and lhs >= rhs: true of the first element of a pack, or the last, if it is of any.
+bool add_comparison(const Points& p, int id, int of_load, const At& at, Conditions& all) {
   const Scalar& scalar = p.kernel.scalars[id];
   if (scalar.kind != ScalarKind::Apply || (scalar.op != Op::lt && scalar.op != Op::ge))
-    return {};
+    return false;
   const auto lhs = integer_of(p.kernel, scalar.operands[0]),
              rhs = integer_of(p.kernel, scalar.operands[1]);
-  if (!lhs || !rhs) return {};
-  if (varies(p, id) &&
-      !(rhs->is_constant() && is_contiguous(*lhs - *rhs, last(p).symbol(), p.packs.vector)))
-    return {};
-  const Expr start = at_start(p, *lhs, at);
-  return scalar.op == Op::lt ? if_less(start, *rhs, {}) : if_less(*rhs - 1, start, {});
+  if (!lhs || !rhs) return false;
+  const Expr start = at_start(p, *lhs, at), along = last(p).symbol();
+  const bool parts = varies(p, id) &&
+                     !(rhs->is_constant() && is_contiguous(*lhs - *rhs, along, p.packs.vector));
+  if (parts && (depends_on(*rhs, along.symbol()) || !is_contiguous(*lhs, along, 1) ||
+                !has_all_places(p, p.kernel.scalars[of_load])))
+    return false;
+  const int64_t others = parts ? p.packs.vector - 1 : 0;
+  all.read.push_back(scalar.op == Op::lt ? if_less(start, *rhs, {})
+                                         : if_less(*rhs - 1 - others, start, {}));
+  if (!parts) return true;
+  all.lacks.push_back(scalar.op == Op::lt ? if_less(*rhs - 1, start + element(p), {})
+                                          : if_less(start + element(p), *rhs, {}));
+  return true;
 }
 
-bool add_conditions(const Points& p, int id, const PointScope& scope, const At& at,
+bool add_conditions(const Points& p, int id, int of_load, const PointScope& scope, const At& at,
                     Conditions& all) {
   const Scalar& scalar = p.kernel.scalars[id];
-  if (all.size() > kMostConditions) return false;
+  if (all.read.size() > kMostConditions) return false;
   if (scalar.kind == ScalarKind::Apply && scalar.op == Op::bitwise_and)
-    return add_conditions(p, scalar.operands[0], scope, at, all) &&
-           add_conditions(p, scalar.operands[1], scope, at, all);
-  if (const auto one = compared(p, id, at)) return all.push_back(*one), true;
+    return add_conditions(p, scalar.operands[0], of_load, scope, at, all) &&
+           add_conditions(p, scalar.operands[1], of_load, scope, at, all);
+  if (add_comparison(p, id, of_load, at, all)) return true;
   if (varies(p, id) || (!scope.defined[id] && scalar.kind != ScalarKind::Constant))
     return false;
-  return all.push_back(if_true(p.ids[id], {})), true;
+  return all.read.push_back(if_true(p.ids[id], {})), true;
 }
 
-// None where elements of a pack may differ in whether they are read.
+// None where elements of a pack may differ in whether they may be read.
 std::optional<Conditions> conditions_of(const Points& p, int id, const PointScope& scope,
                                         const At& at) {
   const Scalar& load = p.kernel.scalars[id];
@@ -80,7 +101,7 @@ std::optional<Conditions> conditions_of(const Points& p, int id, const PointScop
         scope.defined[chosen] || p.kernel.scalars[chosen].kind == ScalarKind::Constant;
     if (varies(p, chosen) || !is_known) return {};
   }
-  if (load.mask >= 0 && !add_conditions(p, load.mask, scope, at, all)) return {};
+  if (load.mask >= 0 && !add_conditions(p, load.mask, id, scope, at, all)) return {};
   return all;
 }
 
@@ -91,14 +112,17 @@ Body load_pack(Points& p, int id, const Conditions& conditions, int array, const
   if (!load.operands.empty()) read.value = p.ids[id];
   read.left = at.left;
   if (is_plain(load)) return {std::move(read)};
-  for (size_t k = conditions.size(); k-- > 0;) {
-    Statement outer = conditions[k];
+  for (size_t k = conditions.read.size(); k-- > 0;) {
+    Statement outer = conditions.read[k];
     outer.body = {std::move(read)};
     read = std::move(outer);
   }
-  const int otherwise = add_constant(p.tile, load.value);
-  return {for_each("v", p.packs.vector, true, {set(array, element(p), otherwise)}),
-          std::move(read)};
+  const Statement without = set(array, element(p), add_constant(p.tile, load.value));
+  Body body = {for_each("v", p.packs.vector, true, {without}), std::move(read)};
+  Body each = conditions.lacks;
+  for (Statement& lacks : each) lacks.body = {without};
+  if (!each.empty()) body.push_back(for_each("v", p.packs.vector, true, std::move(each)));
+  return body;
 }
 
 }  // namespace
