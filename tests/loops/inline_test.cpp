@@ -92,6 +92,20 @@ TEST_CASE("a costly formula is computed once an element", "[inline]") {
                   "it would be computed many times over", 2);
 }
 
+TEST_CASE("a GPU computes a costly vector again where that takes less than a launch",
+          "[inline]") {
+  const auto kernels = [](int64_t rows) {
+    const std::string wide = str("f32[", rows, ",64]");
+    const Graph graph = parse_graph(
+        "graph f(%0 x: f32[64], %1 y: " + wide + ") {\n%2: f32[64] = exp %0\n%3: " + wide +
+        " = expand %2\n%4: " + wide + " = mul %1, %3\nreturn %4\n}");
+    return run_pipeline(until(default_pipeline(), "fuse"), graph, true, Target::Cuda)
+        .program.kernels.size();
+  };
+  CHECK(kernels(1 << 10) == 1);
+  CHECK(kernels(1 << 20) == 2);
+}
+
 TEST_CASE("a costly part of a concat is computed where it is joined", "[inline][join]") {
   const auto kernels = [](const std::string& axis, Target target) {
     const Graph graph = parse_graph(R"(graph f(%0 x: f32[32,32], %1 y: f32[32,32]) {
@@ -112,9 +126,9 @@ TEST_CASE("a costly part of a concat is computed where it is joined", "[inline][
 }
 
 TEST_CASE("a costly part that is joined twice is computed once", "[inline][join]") {
-  const Graph graph = parse_graph(R"(graph f(%0 x: f32[32,32], %1 y: f32[32,32]) {
-    %2: f32[32,32] = tanh %0
-    %3: f32[96,32] = concat %2, %1, %2 {axis=0}
+  const Graph graph = parse_graph(R"(graph f(%0 x: f32[2048,2048], %1 y: f32[2048,2048]) {
+    %2: f32[2048,2048] = tanh %0
+    %3: f32[6144,2048] = concat %2, %1, %2 {axis=0}
     return %3
   })");
   const Program program =

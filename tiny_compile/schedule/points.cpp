@@ -92,10 +92,11 @@ int small_blocks(const Machine& machine, int64_t words) {
   return static_cast<int>(2 * words > registers ? blocks / 2 : blocks);
 }
 
-// Places of an array that a thread reads one by one: those of a pack, and of windows that go on behind it.
+// Places of an array that a thread reads one by one, `stride` elements apart: those of a pack, and of windows that
+// go on behind it.
 struct Window {
   const Scalar* first = nullptr;
-  int64_t low = 0, high = 0;
+  int64_t stride = 1, low = 0, high = 0;
 };
 
 // Whether it is read in accesses of `vector` elements.
@@ -105,23 +106,23 @@ bool is_in_packs(const Program& program, const Kernel& kernel, const Scalar& loa
           (load.index - flat_index(kernel)).is_constant(0));
 }
 
-// Of loads that go along a row, but not in such accesses.
+// Of loads that differ along a row, but not in such accesses.
 std::vector<Window> windows_of(const Program& program, const Kernel& kernel, int vector) {
   const Expr along = last_row_axis(kernel).symbol();
   std::vector<Window> windows;
   for (const int id : evaluated_by_points(kernel)) {
     const Scalar& load = kernel.scalars[id];
-    if (load.kind != ScalarKind::Load || coefficient(load.index, along) != 1 ||
+    if (load.kind != ScalarKind::Load || !depends_on(load.index, along.symbol()) ||
         is_in_packs(program, kernel, load, vector))
       continue;
     const auto is_near = [&](const Window& window) {
       const Expr apart = load.index - window.first->index;
-      return window.first->buffer == load.buffer && apart.is_constant() &&
+      return window.first->buffer == load.buffer && window.stride == 1 && apart.is_constant() &&
              std::abs(apart.constant()) <= kNear;
     };
     const auto near = std::find_if(windows.begin(), windows.end(), is_near);
     if (near == windows.end()) {
-      windows.push_back({&load});
+      windows.push_back({&load, std::abs(coefficient(load.index, along))});
       continue;
     }
     const int64_t apart = (load.index - near->first->index).constant();
@@ -131,19 +132,11 @@ std::vector<Window> windows_of(const Program& program, const Kernel& kernel, int
   return windows;
 }
 
-// Registers of a pack's elements that are read one by one: of each window, and of each load across the row.
+// Registers of a pack's elements that are read one by one.
 int64_t words_one_by_one(const Program& program, const Kernel& kernel, int vector) {
-  const Expr along = last_row_axis(kernel).symbol();
   int64_t words = 0;
   for (const Window& window : windows_of(program, kernel, vector))
     words += vector + window.high - window.low;
-  for (const int id : evaluated_by_points(kernel)) {
-    const Scalar& load = kernel.scalars[id];
-    const bool moves = load.kind == ScalarKind::Load && depends_on(load.index, along.symbol());
-    if (moves && coefficient(load.index, along) != 1 &&
-        !is_in_packs(program, kernel, load, vector))
-      words += vector;
-  }
   return words;
 }
 
@@ -247,9 +240,9 @@ double lines_of_packs(const Program& program, const Kernel& kernel, int vector) 
   std::map<int, double> by_buffer;
   for (const Window& window : windows_of(program, kernel, vector)) {
     const Scalar& load = *window.first;
-    const int64_t bytes =
-        (vector + window.high - window.low) * size_of(program.buffers[load.buffer].type.dtype);
-    const double lines = static_cast<double>(bytes * kLanes) / kLine;
+    const int64_t elements = window.stride * vector + window.high - window.low,
+                  bytes = elements * size_of(program.buffers[load.buffer].type.dtype);
+    const double lines = static_cast<double>(kLanes * std::min(bytes, kLine)) / kLine;
     (load.mask < 0 ? always : by_buffer[load.buffer]) += lines;
   }
   double most = 0;

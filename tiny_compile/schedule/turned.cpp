@@ -15,6 +15,7 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/axes.h"
+#include "tiny_compile/loops/branches.h"
 #include "tiny_compile/loops/laid_out.h"
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/loops/legal_via.h"
@@ -46,10 +47,15 @@ int first_loop(const Kernel& kernel) {
   return kernel.rows;
 }
 
-// The row axis along which a load runs while it does not along the loops to be; -1: none.
+// The row axis along which a load runs while it does not along the loops to be; -1: none. (Of a concat's part it
+// stays with the branches that spare the other parts' points what takes long: tiles have none.)
 int across_axis(const Kernel& kernel, const std::vector<int>& loops) {
+  const std::vector<std::vector<int>> branches = costly_branches(kernel);
+  const bool has_branches = std::any_of(branches.begin(), branches.end(),
+                                        [](const auto& branch) { return !branch.empty(); });
   for (const Scalar& load : kernel.scalars) {
-    if (!is_plain(load) || !depends_on_any(kernel, load.index, loops) ||
+    if (!(has_branches ? is_plain(load) : chosen_by_indices(kernel, load)) ||
+        !depends_on_any(kernel, load.index, loops) ||
         runs_along(kernel, load.index, loops.back()))
       continue;
     for (int row = 0; row < loops[0]; row++) {
