@@ -157,6 +157,21 @@ TEST_CASE("casts to integers know NaN, also of absolute values", "[cuda]") {
         },
         {x});
   }
+  for (DType dtype : {bfloat16, float16}) {
+    check_on_gpu(
+        [](std::vector<Tensor> in) {
+          const Tensor& a = in[0];
+          return std::vector{sigmoid(a),
+                             tanh(a),
+                             silu(a),
+                             gelu(a),
+                             round(a.to(float32) * 0.75).to(int8),
+                             minimum(maximum(round(a.to(float32)), -127.0), 127.0).to(uint8),
+                             round(a.to(float32)).to(int32),
+                             round(a.to(float32)).to(uint32)};
+        },
+        {x.to(dtype)});
+  }
   for (DType dtype : {float32, float64, float16}) {
     check_on_gpu(
         [](std::vector<Tensor> in) {

@@ -1,5 +1,24 @@
-// What of the prelude (see prelude.h) only integers have: shifts, counts of bits, powers by
-// multiplication.
+// What of the prelude (see prelude.h) only integers have: rounding to them, shifts, counts of
+// bits, powers by multiplication.
+
+// tc_cast<To>(tc_round(x)) for To of 8 or 32 bits, at once.
+template <typename To>
+TC_FN To tc_nearest(float x) {
+#ifdef __CUDACC__
+  int result;
+  if (sizeof(To) == 1 && tc_range<To>::is_signed)
+    asm("cvt.rni.s8.f32 %0, %1;" : "=r"(result) : "f"(x));
+  else if (sizeof(To) == 1)
+    asm("cvt.rni.u8.f32 %0, %1;" : "=r"(result) : "f"(x));
+  else if (tc_range<To>::is_signed)
+    asm("cvt.rni.s32.f32 %0, %1;" : "=r"(result) : "f"(x));
+  else
+    asm("cvt.rni.u32.f32 %0, %1;" : "=r"(result) : "f"(x));
+  return (To)result;
+#else
+  return tc_cast<To>(tc_round(x));
+#endif
+}
 
 // A count of the width or more, or a negative one, shifts everything out.
 template <typename T>

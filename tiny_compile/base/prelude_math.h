@@ -270,8 +270,9 @@ TC_FN float tc_quotient(float a, tc_divisor by) {
 }
 
 TC_FN bool tc_divides(float a, tc_divisor by) {
-  const float size = tc_abs(a);
-  return ((size >= 0x1p-60f) | (a == 0.0f)) & (size <= by.most);
+  const unsigned twice =
+      tc_bits(a) * 2u - 1u;  // at least 2^-60's, or a zero's, which is the largest
+  return (twice >= 0x42ffffffu) & (tc_abs(a) <= by.most);
 }
 
 // A NaN stays one, and +0 stays +0 where `low` is -0: one instruction each.

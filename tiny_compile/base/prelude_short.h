@@ -13,16 +13,17 @@ TC_FN float tc_silu_half(float x) {
   return tc_fma(tc_inverse(power + 0x1p-32f) * t, -0x1p-32f, tc_at_least(x, -0.0f));
 }
 
-// 2^-26 of 1 / (2^-26 + 2^-26 exp(-x)): a denormal result is rounded once.
+// 2^-26 of 1 / (2^-26 + 2^-26 exp(-x)): a denormal result is rounded once. 2^n is multiplied by here, so that
+// a NaN stays one, of whatever bits.
 TC_FN float tc_sigmoid_half(float x) {
   const float t = tc_at_most(tc_at_least(x, -105.0f), 60.0f);
-  const float shifted = tc_fma(t, -0x1.715476p+0f, 0x1.7fffccp+23f);
-  const float f = tc_fma(t, -0x1.715476p+0f, 0x1.7fffccp+23f - shifted);
+  const float shifted = tc_fma(t, -0x1.715476p+0f, 0x1.8000cap+23f);
+  const float f = tc_fma(t, -0x1.715476p+0f, 0x1.8000cap+23f - shifted);
   float p = tc_fma(0x1.c3f77ep-5f, f, 0x1.f0de32p-3f);
   p = tc_fma(p, f, 0x1.62f31ap-1f);
   p = tc_fma(p, f, 0x1.fff692p-1f);
-  const float power = tc_from_bits(tc_bits(p) + (tc_bits(shifted) << 23));
-  return tc_inverse(power + 0x1p-26f) * 0x1p-26f;
+  const float power = tc_from_bits(tc_bits(shifted) << 23);
+  return tc_inverse(tc_fma(p, power, 0x1p-26f)) * 0x1p-26f;
 }
 
 // x P(x^2) / Q(x^2), within 3.5e-5; from 4.6 on a half cannot tell it from 1.
